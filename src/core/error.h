@@ -1,0 +1,45 @@
+// The one exception type of keel, and the exit codes of the program that follow from it.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace keel {
+
+// What went wrong. The value is the exit code of the `keel` program.
+enum class ErrorKind : int {
+  kCheckFailed = 1,     // a comparison or self-check did not hold
+  kUsage = 2,           // the command line, a recipe or a model description is wrong
+  kBadInput = 3,        // a file's content is not what it should be
+  kIo = 4,              // the operating system refused to read or write
+  kMemory = 5,          // an allocation failed or a size overflowed
+  kDiverged = 6,        // a loss or gradient is not finite
+  kBackendMissing = 7,  // the backend is not built in, or cannot run here
+};
+
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+  ErrorKind kind() const { return kind_; }
+  int exit_code() const { return static_cast<int>(kind_); }
+
+ private:
+  ErrorKind kind_;
+};
+
+// Throws Error{kind} with a formatted one-line message.
+template <class... Args>
+[[noreturn]] void fail(ErrorKind kind, fmt::format_string<Args...> text, Args&&... args) {
+  throw Error(kind, fmt::format(text, std::forward<Args>(args)...));
+}
+
+// Throws Error{kind} unless `holds`. The message is formatted only on failure.
+template <class... Args>
+void check(bool holds, ErrorKind kind, fmt::format_string<Args...> text, Args&&... args) {
+  if (!holds) [[unlikely]] fail(kind, text, std::forward<Args>(args)...);
+}
+
+}  // namespace keel
