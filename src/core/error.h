@@ -39,7 +39,8 @@ template <class... Args>
 // Throws Error{kind} unless `holds`. The message is formatted only on failure.
 template <class... Args>
 void check(bool holds, ErrorKind kind, fmt::format_string<Args...> text, Args&&... args) {
-  if (!holds) [[unlikely]] fail(kind, text, std::forward<Args>(args)...);
+  if (!holds) [[unlikely]]
+    fail(kind, text, std::forward<Args>(args)...);
 }
 
 }  // namespace keel

@@ -17,8 +17,8 @@ Shape::Shape(std::initializer_list<std::int64_t> sizes)
     : Shape(std::span<const std::int64_t>(sizes.begin(), sizes.size())) {}
 
 Shape::Shape(std::span<const std::int64_t> sizes) : rank_(static_cast<int>(sizes.size())) {
-  check(sizes.size() <= kMaxRank, ErrorKind::kUsage, "shape: expected rank <= {}, got {}",
-        kMaxRank, sizes.size());
+  check(sizes.size() <= kMaxRank, ErrorKind::kUsage, "shape: expected rank <= {}, got {}", kMaxRank,
+        sizes.size());
   for (std::int64_t size : sizes) {
     check(size >= 0, ErrorKind::kUsage, "shape: expected sizes >= 0, got {}", size);
   }

@@ -16,11 +16,16 @@ void convert_elements(const void* src, void* dst, std::int64_t n) {
 template <class From>
 void convert_from(const void* src, void* dst, DType dst_dtype, std::int64_t n) {
   switch (dst_dtype) {
-    case DType::kF32: return convert_elements<From, float>(src, dst, n);
-    case DType::kF64: return convert_elements<From, double>(src, dst, n);
-    case DType::kI32: return convert_elements<From, std::int32_t>(src, dst, n);
-    case DType::kU8: return convert_elements<From, std::uint8_t>(src, dst, n);
-    case DType::kBF16: break;
+    case DType::kF32:
+      return convert_elements<From, float>(src, dst, n);
+    case DType::kF64:
+      return convert_elements<From, double>(src, dst, n);
+    case DType::kI32:
+      return convert_elements<From, std::int32_t>(src, dst, n);
+    case DType::kU8:
+      return convert_elements<From, std::uint8_t>(src, dst, n);
+    case DType::kBF16:
+      break;
   }
   fail(ErrorKind::kUsage, "convert: bf16 is reserved, not implemented");
 }
@@ -60,11 +65,16 @@ void convert(const void* src, DType src_dtype, void* dst, DType dst_dtype, std::
     return;
   }
   switch (src_dtype) {
-    case DType::kF32: return convert_from<float>(src, dst, dst_dtype, n);
-    case DType::kF64: return convert_from<double>(src, dst, dst_dtype, n);
-    case DType::kI32: return convert_from<std::int32_t>(src, dst, dst_dtype, n);
-    case DType::kU8: return convert_from<std::uint8_t>(src, dst, dst_dtype, n);
-    case DType::kBF16: break;
+    case DType::kF32:
+      return convert_from<float>(src, dst, dst_dtype, n);
+    case DType::kF64:
+      return convert_from<double>(src, dst, dst_dtype, n);
+    case DType::kI32:
+      return convert_from<std::int32_t>(src, dst, dst_dtype, n);
+    case DType::kU8:
+      return convert_from<std::uint8_t>(src, dst, dst_dtype, n);
+    case DType::kBF16:
+      break;
   }
   fail(ErrorKind::kUsage, "convert: bf16 is reserved, not implemented");
 }

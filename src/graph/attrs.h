@@ -1,0 +1,111 @@
+// Attributes of an op: a plain struct that lists its fields once, held type-erased by a node.
+//
+//   struct ScaleAttrs {
+//     double factor = 1;
+//     static constexpr auto fields() { return std::tuple{field("factor", &ScaleAttrs::factor)}; }
+//   };
+//
+// The list gives printing, comparison and assignment from text without a second description.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <typeinfo>
+#include <vector>
+
+#include "src/core/dtype.h"
+#include "src/core/error.h"
+#include "src/core/shape.h"
+
+namespace keel {
+
+template <class Struct, class Member>
+struct Field {
+  std::string_view name;
+  Member Struct::*member;
+};
+
+template <class Struct, class Member>
+constexpr Field<Struct, Member> field(std::string_view name, Member Struct::*member) {
+  return {name, member};
+}
+
+struct NoAttrs {
+  static constexpr auto fields() { return std::tuple{}; }
+};
+
+std::string attr_text(bool value);
+std::string attr_text(double value);
+std::string attr_text(std::int64_t value);
+std::string attr_text(DType value);
+std::string attr_text(const std::string& value);
+std::string attr_text(const Shape& value);
+std::string attr_text(const std::vector<std::int64_t>& value);
+
+// Parse a value from text; Error{kUsage} says what was expected.
+void attr_parse(std::string_view text, bool& value);
+void attr_parse(std::string_view text, double& value);
+void attr_parse(std::string_view text, std::int64_t& value);
+void attr_parse(std::string_view text, std::string& value);
+
+// "factor=2 offset=1": every field of an attribute struct.
+template <class T>
+std::string fields_text(const T& attrs) {
+  std::string text;
+  auto append = [&](const auto& f) {
+    if (!text.empty()) text += ' ';
+    text += std::string(f.name) + '=' + attr_text(attrs.*f.member);
+  };
+  std::apply([&](const auto&... f) { (append(f), ...); }, T::fields());
+  return text;
+}
+
+// Sets the field called `name` from text. Returns false when there is no such field.
+template <class T>
+bool set_field(T& attrs, std::string_view name, std::string_view text) {
+  auto set = [&](const auto& f) {
+    if (f.name != name) return false;
+    attr_parse(text, attrs.*f.member);
+    return true;
+  };
+  return std::apply([&](const auto&... f) { return (set(f) || ...); }, T::fields());
+}
+
+// Any attribute struct. Copies share one immutable value.
+class Attrs {
+ public:
+  Attrs() : Attrs(NoAttrs{}) {}
+  template <class T>
+  requires requires { T::fields(); }
+  Attrs(T value) : holder_(std::make_shared<Holder<T>>(std::move(value))) {}  // NOLINT: implicit
+
+  // The struct itself. Throws Error{kUsage} when the node carries another one.
+  template <class T>
+  const T& as() const {
+    const auto* holder = dynamic_cast<const Holder<T>*>(holder_.get());
+    check(holder != nullptr, ErrorKind::kUsage, "attributes: expected {}", typeid(T).name());
+    return holder->value;
+  }
+  std::string text() const { return holder_->text(); }
+  friend bool operator==(const Attrs& a, const Attrs& b) {
+    return a.holder_ == b.holder_ || a.text() == b.text();
+  }
+
+ private:
+  struct Base {
+    virtual ~Base() = default;
+    virtual std::string text() const = 0;
+  };
+  template <class T>
+  struct Holder : Base {
+    explicit Holder(T v) : value(std::move(v)) {}
+    std::string text() const override { return fields_text(value); }
+    T value;
+  };
+  std::shared_ptr<const Base> holder_;
+};
+
+}  // namespace keel

@@ -1,0 +1,103 @@
+#include "src/graph/graph.h"
+
+#include <algorithm>
+
+namespace keel {
+
+Value Graph::push(Node node) {
+  names_.insert(node.name);
+  nodes_.push_back(std::move(node));
+  return {size() - 1, 0};
+}
+
+Value Graph::leaf(NodeKind kind, const std::string& name, const TensorType& type) {
+  check(!names_.contains(name), ErrorKind::kUsage, "graph: the name '{}' is taken", name);
+  Node node;
+  node.kind = kind;
+  node.name = name;
+  node.outputs = {type};
+  return push(std::move(node));
+}
+
+Value Graph::input(const std::string& name, const TensorType& type) {
+  return leaf(NodeKind::kInput, name, type);
+}
+
+Value Graph::parameter(const std::string& name, const TensorType& type, Initializer initializer) {
+  const Value v = leaf(NodeKind::kParameter, name, type);
+  nodes_.back().initializer = std::move(initializer);
+  return v;
+}
+
+Value Graph::state(const std::string& name, const TensorType& type, Initializer initializer) {
+  const Value v = leaf(NodeKind::kState, name, type);
+  nodes_.back().initializer = std::move(initializer);
+  return v;
+}
+
+Value Graph::constant(Tensor value) {
+  const Value v = leaf(NodeKind::kConstant, unique_name("constant"), value.type());
+  nodes_.back().constant = std::make_shared<const Tensor>(std::move(value));
+  return v;
+}
+
+Value Graph::constant(double value, DType dtype) {
+  return constant(Tensor::of<double>({}, {value}).to(dtype));
+}
+
+Value Graph::add(const OpInfo& op, std::vector<Value> inputs, Attrs attrs) {
+  std::vector<const TensorType*> types;
+  for (Value v : inputs) {
+    check(v.node < size(), ErrorKind::kUsage, "[{}] an input is not of this graph", op.name);
+    types.push_back(v.valid() ? &type(v) : nullptr);
+  }
+  Node node;
+  node.name = unique_name(next_name_.empty() ? op.name : std::string_view(next_name_));
+  next_name_.clear();
+  try {
+    node.outputs = op.infer({op, types, attrs});
+  } catch (const Error& error) {
+    fail(error.kind(), "{} (node {})", error.what(), node.name);
+  }
+  node.op = &op;
+  node.attrs = std::move(attrs);
+  node.inputs = std::move(inputs);
+  return push(std::move(node));
+}
+
+Value Graph::append(const Node& node, std::vector<Value> inputs) {
+  Node copy = node;
+  copy.inputs = std::move(inputs);
+  return push(std::move(copy));
+}
+
+void Graph::mark_output(const std::string& name, Value value) { outputs_.push_back({name, value}); }
+
+void Graph::mark_update(Value leaf, Value next) {
+  const Node& target = node(leaf);
+  check(target.kind == NodeKind::kParameter || target.kind == NodeKind::kState, ErrorKind::kUsage,
+        "update of {}: expected a parameter or state", target.name);
+  check(type(leaf) == type(next), ErrorKind::kUsage, "update of {}: expected {}, got {}",
+        target.name, type(leaf).text(), type(next).text());
+  const bool twice = std::ranges::any_of(updates_, [&](auto& u) { return u.leaf == leaf; });
+  check(!twice, ErrorKind::kUsage, "update of {}: it is updated twice", target.name);
+  updates_.push_back({leaf, next});
+}
+
+std::string Graph::unique_name(std::string_view base) {
+  const std::string wanted = prefix_ + std::string(base);
+  if (!names_.contains(wanted)) return wanted;
+  for (int i = 2;; ++i) {
+    std::string numbered = fmt::format("{}.{}", wanted, i);
+    if (!names_.contains(numbered)) return numbered;
+  }
+}
+
+Value Graph::find_leaf(std::string_view name) const {
+  for (int i = 0; i < size(); ++i) {
+    if (node(i).kind != NodeKind::kOp && node(i).name == name) return {i, 0};
+  }
+  return {};
+}
+
+}  // namespace keel

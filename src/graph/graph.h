@@ -1,0 +1,98 @@
+// A static graph of one program: nodes in an order that can be run, named outputs, and the values
+// that persistent leaves take after the run.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "src/graph/node.h"
+#include "src/graph/op_info.h"
+
+namespace keel {
+
+struct NamedValue {
+  std::string name;
+  Value value;
+};
+
+// After a run, leaf <- next.
+struct Update {
+  Value leaf;
+  Value next;
+};
+
+class Graph {
+ public:
+  // Leaves. Names are full paths and must be new; Error{kUsage} otherwise.
+  Value input(const std::string& name, const TensorType& type);
+  Value parameter(const std::string& name, const TensorType& type, Initializer initializer);
+  Value state(const std::string& name, const TensorType& type, Initializer initializer);
+  Value constant(Tensor value);
+  Value constant(double value, DType dtype = DType::kF32);
+
+  // Appends an op and returns its output 0. Types are inferred and checked here: Error{kUsage}
+  // "[op] what: expected, got" names the node when they do not fit.
+  Value add(const OpInfo& op, std::vector<Value> inputs, Attrs attrs = {});
+
+  void mark_output(const std::string& name, Value value);
+  // Error{kUsage} unless `leaf` is a parameter or state, not yet updated, and the types agree.
+  void mark_update(Value leaf, Value next);
+
+  // Names of nodes added while a Scope lives are prefixed by it: "fc1/" + ....
+  class Scope;
+  [[nodiscard]] Scope scope(const std::string& name);
+  // A name for a node: the scope, then `base`, numbered when it is taken.
+  std::string unique_name(std::string_view base);
+  const std::string& prefix() const { return prefix_; }
+
+  int size() const { return static_cast<int>(nodes_.size()); }
+  const Node& node(int index) const { return nodes_[static_cast<std::size_t>(index)]; }
+  const Node& node(Value v) const { return node(v.node); }
+  const TensorType& type(Value v) const {
+    return node(v).outputs[static_cast<std::size_t>(v.port)];
+  }
+  const Shape& shape(Value v) const { return type(v).shape; }
+  std::span<const NamedValue> outputs() const { return outputs_; }
+  std::span<const Update> updates() const { return updates_; }
+  // The leaf of that name, or an absent Value.
+  Value find_leaf(std::string_view name) const;
+
+  // Appends a copy of a node of another graph, with its inputs already translated (for passes).
+  Value append(const Node& node, std::vector<Value> inputs);
+  // The name given to nodes that the next add() calls create, instead of the op's own.
+  void name_next(std::string name) { next_name_ = std::move(name); }
+
+ private:
+  Value leaf(NodeKind kind, const std::string& name, const TensorType& type);
+  Value push(Node node);
+
+  std::deque<Node> nodes_;  // references to nodes stay valid while ops are added
+  std::vector<NamedValue> outputs_;
+  std::vector<Update> updates_;
+  std::unordered_set<std::string> names_;
+  std::string prefix_, next_name_;
+};
+
+// Restores the former prefix when it goes out of scope.
+class Graph::Scope {
+ public:
+  Scope(Graph& graph, const std::string& name) : graph_(graph), former_(graph.prefix_) {
+    graph_.prefix_ += name + "/";
+  }
+  ~Scope() { graph_.prefix_ = former_; }
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+ private:
+  Graph& graph_;
+  std::string former_;
+};
+
+inline Graph::Scope Graph::scope(const std::string& name) { return Scope(*this, name); }
+
+}  // namespace keel

@@ -1,0 +1,55 @@
+// Nodes and values: the vocabulary of the graph.
+#pragma once
+
+#include <compare>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/core/rng.h"
+#include "src/core/tensor.h"
+#include "src/graph/attrs.h"
+
+namespace keel {
+
+struct OpInfo;
+
+// One output of one node. A default Value is "absent": an optional input that is not given.
+struct Value {
+  int node = -1;
+  int port = 0;
+
+  bool valid() const { return node >= 0; }
+  explicit operator bool() const { return valid(); }
+  // Another output of the same node.
+  Value at(int other_port) const { return {node, other_port}; }
+  friend auto operator<=>(const Value&, const Value&) = default;
+};
+
+enum class NodeKind {
+  kInput,      // fed before every run
+  kParameter,  // persistent and learned
+  kState,      // persistent and not learned: running statistics, optimizer moments, counters
+  kConstant,   // known when the graph is built
+  kOp,
+};
+
+// Fills a parameter or state before the first step; `random` is keyed by (seed, leaf name).
+using Initializer = std::function<void(Tensor& value, const Philox& random)>;
+
+struct Node {
+  NodeKind kind = NodeKind::kOp;
+  std::string name;                        // unique path, such as "fc1/norm"
+  const OpInfo* op = nullptr;              // kOp only
+  Attrs attrs;                             // kOp only
+  std::vector<Value> inputs;               // kOp only; absent ones are invalid Values
+  std::vector<TensorType> outputs;         // an output that does not apply has the shape (0)
+  Initializer initializer;                 // kParameter and kState
+  std::shared_ptr<const Tensor> constant;  // kConstant
+};
+
+// The type of an output that does not apply, such as dgain of a norm without gain.
+inline TensorType absent_type(DType dtype) { return {dtype, Shape{0}}; }
+
+}  // namespace keel

@@ -1,0 +1,47 @@
+#include "src/graph/op_info.h"
+
+#include "src/graph/graph.h"
+
+namespace keel {
+
+const TensorType& InferContext::input(int i) const {
+  check(has(i), ErrorKind::kUsage, "[{}] input {}: expected a value, got none", op.name, i);
+  return *inputs[i];
+}
+
+void InferContext::expect(bool holds, std::string_view what, const std::string& expected,
+                          const std::string& got) const {
+  check(holds, ErrorKind::kUsage, "[{}] {}: expected {}, got {}", op.name, what, expected, got);
+}
+
+void InferContext::expect_shape(int i, std::string_view what, const Shape& expected) const {
+  expect(shape(i) == expected, what, expected.text(), shape(i).text());
+}
+
+void InferContext::expect_dtype(int i, std::string_view what, DType expected) const {
+  expect(dtype(i) == expected, what, std::string(name_of(expected)),
+         std::string(name_of(dtype(i))));
+}
+
+void InferContext::expect_floating(int i, std::string_view what) const {
+  expect(is_floating(dtype(i)), what, "a floating type", std::string(name_of(dtype(i))));
+}
+
+BackwardContext::BackwardContext(Graph& g, int node, std::span<const Value> output_gradients,
+                                 std::span<const bool> needed)
+    : graph(g),
+      node_(node),
+      output_gradients_(output_gradients),
+      needed_(needed),
+      input_gradients_(g.node(node).inputs.size()) {}
+
+Value BackwardContext::input(int i) const {
+  const auto& inputs = graph.node(node_).inputs;
+  return i < int(inputs.size()) ? inputs[i] : Value{};
+}
+
+const TensorType& BackwardContext::type(Value v) const { return graph.type(v); }
+const Attrs& BackwardContext::attrs() const { return graph.node(node_).attrs; }
+bool BackwardContext::needs(int i) const { return input(i).valid() && needed_[i]; }
+
+}  // namespace keel

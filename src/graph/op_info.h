@@ -1,0 +1,84 @@
+// What the graph knows of an op: a plain struct of facts and two functions, no virtuals.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/graph/node.h"
+
+namespace keel {
+
+class Graph;
+
+// How the backward relates to the derivative of the forward; it picks the test oracle.
+enum class GradientKind {
+  kNone,       // not differentiable; the backward refuses
+  kExact,      // the derivative
+  kDetached,   // the derivative with some statistics held constant
+  kSurrogate,  // an approximation, defined by its own formula
+};
+
+// Types and attributes of a node that is being added.
+struct InferContext {
+  const OpInfo& op;
+  std::span<const TensorType* const> inputs;  // nullptr: absent
+  const Attrs& attrs;
+
+  bool has(int i) const { return i < int(inputs.size()) && inputs[i] != nullptr; }
+  // Type of input i. Throws Error{kUsage} when it is absent.
+  const TensorType& input(int i) const;
+  const Shape& shape(int i) const { return input(i).shape; }
+  DType dtype(int i) const { return input(i).dtype; }
+  // Throws "[op] what: expected E, got G" unless `holds`.
+  void expect(bool holds, std::string_view what, const std::string& expected,
+              const std::string& got) const;
+  void expect_shape(int i, std::string_view what, const Shape& expected) const;
+  void expect_dtype(int i, std::string_view what, DType expected) const;
+  void expect_floating(int i, std::string_view what) const;
+};
+
+// One node whose gradient is being built. `backward` reads gradients of its outputs and sets
+// those of its inputs, appending explicit nodes to the graph.
+class BackwardContext {
+ public:
+  BackwardContext(Graph& graph, int node, std::span<const Value> output_gradients,
+                  std::span<const bool> needed);
+
+  Graph& graph;
+  Value input(int i) const;
+  Value output(int j) const { return {node_, j}; }
+  const TensorType& type(Value v) const;
+  const Attrs& attrs() const;
+  // Gradient of output j; absent when nothing downstream depends on it.
+  Value grad(int j = 0) const { return output_gradients_[j]; }
+  // Whether the gradient of input i is wanted at all.
+  bool needs(int i) const;
+  void set(int i, Value gradient) { input_gradients_[i] = gradient; }
+  std::span<const Value> result() const { return input_gradients_; }
+
+ private:
+  int node_;
+  std::span<const Value> output_gradients_;
+  std::span<const bool> needed_;
+  std::vector<Value> input_gradients_;
+};
+
+// Permission to write output `output` over input `input`, given when their types are equal.
+struct InPlace {
+  int input;
+  int output;
+};
+
+struct OpInfo {
+  std::string_view name;
+  std::vector<TensorType> (*infer)(const InferContext&) = nullptr;
+  void (*backward)(BackwardContext&) = nullptr;  // nullptr: building a gradient refuses
+  GradientKind gradient = GradientKind::kNone;
+  std::vector<InPlace> in_place = {};
+  bool is_view = false;  // output 0 is input 0 under another shape; it never needs a copy
+  int code = 0;          // which member of a family this op is (element-wise ops)
+};
+
+}  // namespace keel

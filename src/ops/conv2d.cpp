@@ -1,0 +1,77 @@
+#include "src/ops/conv2d.h"
+
+#include "src/ops/reduce.h"
+
+namespace keel {
+namespace {
+
+using Types = std::vector<TensorType>;
+
+// Shape of y for images x and filters w; every geometric precondition is checked here.
+Shape output_shape(const InferContext& c, const Shape& x, const Shape& w, std::int64_t stride,
+                   std::int64_t padding) {
+  c.expect(x.rank() == 4, "x", "(n, c, h, w)", x.text());
+  c.expect(w.rank() == 4 && w[1] == x[1], "weight", fmt::format("(o, {}, kh, kw)", x[1]), w.text());
+  c.expect(stride >= 1, "stride", ">= 1", fmt::format("{}", stride));
+  c.expect(padding >= 0, "padding", ">= 0", fmt::format("{}", padding));
+  Shape y{x[0], w[0], 0, 0};
+  for (int axis : {2, 3}) {
+    const std::int64_t room = x[axis] + 2 * padding - w[axis];
+    c.expect(room >= 0 && w[axis] >= 1, "weight", "a window inside the padded image " + x.text(),
+             w.text());
+    y = y.with(axis, room / stride + 1);
+  }
+  return y;
+}
+
+Types infer(const InferContext& c) {
+  const auto& attrs = c.attrs.as<ConvAttrs>();
+  c.expect_floating(0, "x");
+  c.expect_dtype(1, "type of weight", c.dtype(0));
+  const Shape y = output_shape(c, c.shape(0), c.shape(1), attrs.stride, attrs.padding);
+  if (c.has(2)) c.expect_shape(2, "bias", Shape{c.shape(1)[0]});
+  return {{c.dtype(0), y}};
+}
+
+Types infer_backward_input(const InferContext& c) {
+  const auto& attrs = c.attrs.as<ConvBackwardAttrs>();
+  c.expect_shape(0, "dy", output_shape(c, attrs.shape, c.shape(1), attrs.stride, attrs.padding));
+  return {{c.dtype(0), attrs.shape}};
+}
+
+Types infer_backward_weight(const InferContext& c) {
+  const auto& attrs = c.attrs.as<ConvBackwardAttrs>();
+  c.expect_shape(1, "dy", output_shape(c, c.shape(0), attrs.shape, attrs.stride, attrs.padding));
+  return {{c.dtype(0), attrs.shape}};
+}
+
+void backward(BackwardContext& c) {
+  const auto& attrs = c.attrs().as<ConvAttrs>();
+  const auto attrs_for = [&](int input) {
+    return ConvBackwardAttrs{attrs.stride, attrs.padding, c.graph.shape(c.input(input))};
+  };
+  if (c.needs(0)) {
+    c.set(0, c.graph.add(kConv2dBackwardInput, {c.grad(), c.input(1)}, attrs_for(0)));
+  }
+  if (c.needs(1)) {
+    c.set(1, c.graph.add(kConv2dBackwardWeight, {c.input(0), c.grad()}, attrs_for(1)));
+  }
+  if (c.needs(2)) c.set(2, ops::sum(c.graph, c.grad(), {0, 2, 3}));
+}
+
+}  // namespace
+
+const OpInfo kConv2d{
+    .name = "conv2d", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
+const OpInfo kConv2dBackwardInput{.name = "conv2d_backward_input", .infer = infer_backward_input};
+const OpInfo kConv2dBackwardWeight{.name = "conv2d_backward_weight",
+                                   .infer = infer_backward_weight};
+
+namespace ops {
+
+Value conv2d(Graph& g, Value x, Value weight, const ConvOptions& options) {
+  return g.add(kConv2d, {x, weight, options.bias}, ConvAttrs{options.stride, options.padding});
+}
+
+}  // namespace ops
+}  // namespace keel

@@ -1,0 +1,47 @@
+// 2-D convolution (cross-correlation), zero padding, NCHW.
+//
+//   y[n,o,i,j] = bias[o] + sum_{c,u,v} x[n, c, i*stride + u - padding, j*stride + v - padding]
+//   w[o,c,u,v] x (n, c, h, w)   weight (o, c, kh, kw)   bias (o) or absent y (n, o, (h + 2 padding
+//   - kh) / stride + 1, likewise)
+// backward (Exact): conv2d_backward_input (dy, weight) -> dx;
+//                   conv2d_backward_weight (x, dy) -> dweight;  dbias = dy added up over n, i, j.
+// `activation` is set by the fusion pass only.
+// errors: ranks; channels that differ; a window larger than the padded image; stride < 1.
+#pragma once
+
+#include "src/graph/graph.h"
+
+namespace keel {
+
+struct ConvAttrs {
+  std::int64_t stride = 1, padding = 0;
+  std::string activation = "none";  // none or relu
+  static constexpr auto fields() {
+    return std::tuple{field("stride", &ConvAttrs::stride), field("padding", &ConvAttrs::padding),
+                      field("activation", &ConvAttrs::activation)};
+  }
+};
+
+// The backward nodes carry the shape they must produce, which dy alone does not determine.
+struct ConvBackwardAttrs {
+  std::int64_t stride = 1, padding = 0;
+  Shape shape;  // of x or of weight
+  static constexpr auto fields() {
+    return std::tuple{field("stride", &ConvBackwardAttrs::stride),
+                      field("padding", &ConvBackwardAttrs::padding),
+                      field("shape", &ConvBackwardAttrs::shape)};
+  }
+};
+
+extern const OpInfo kConv2d, kConv2dBackwardInput, kConv2dBackwardWeight;
+
+namespace ops {
+
+struct ConvOptions {
+  Value bias = {};
+  std::int64_t stride = 1, padding = 0;
+};
+Value conv2d(Graph& g, Value x, Value weight, const ConvOptions& options = {});
+
+}  // namespace ops
+}  // namespace keel

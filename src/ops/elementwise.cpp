@@ -1,0 +1,338 @@
+#include "src/ops/elementwise.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/ops/reduce.h"
+
+namespace keel {
+namespace {
+
+using Types = std::vector<TensorType>;
+
+Shape broadcast_inputs(const InferContext& c) {
+  Shape shape = c.shape(0);
+  for (int i = 1; i < int(c.inputs.size()); ++i) {
+    try {
+      shape = broadcast(shape, c.shape(i));
+    } catch (const Error& error) {
+      fail(ErrorKind::kUsage, "[{}] {}", c.op.name, error.what());
+    }
+  }
+  return shape;
+}
+
+void expect_arity(const InferContext& c, int expected) {
+  c.expect(int(c.inputs.size()) == expected, "operands", fmt::format("{}", expected),
+           fmt::format("{}", c.inputs.size()));
+}
+
+Types infer_arithmetic(const InferContext& c) {
+  const EwCode code = static_cast<EwCode>(c.op.code);
+  expect_arity(c, arity(code));
+  c.expect_floating(0, "operand 0");
+  for (int i = 1; i < arity(code); ++i) c.expect_dtype(i, "operand type", c.dtype(0));
+  const bool is_comparison = code == EwCode::kLess || code == EwCode::kEqual;
+  return {{is_comparison ? DType::kU8 : c.dtype(0), broadcast_inputs(c)}};
+}
+
+Types infer_select(const InferContext& c) {
+  expect_arity(c, 3);
+  c.expect_dtype(0, "condition", DType::kU8);
+  c.expect_floating(1, "operand 1");
+  c.expect_dtype(2, "operand type", c.dtype(1));
+  return {{c.dtype(1), broadcast_inputs(c)}};
+}
+
+Types infer_cast(const InferContext& c) {
+  expect_arity(c, 1);
+  return {{c.attrs.as<CastAttrs>().dtype, c.shape(0)}};
+}
+
+Types infer_fused(const InferContext& c) {
+  expect_arity(c, c.attrs.as<FusedAttrs>().program.inputs);
+  for (int i = 0; i < int(c.inputs.size()); ++i) c.expect_floating(i, "operand");
+  return {{c.dtype(0), broadcast_inputs(c)}};
+}
+
+// Adds up `gradient` over the axes along which operand i was stretched.
+void set_reduced(BackwardContext& c, int i, Value gradient) {
+  c.set(i, ops::sum_to(c.graph, gradient, c.graph.shape(c.input(i))));
+}
+
+void backward_add(BackwardContext& c) {
+  for (int i : {0, 1}) {
+    if (c.needs(i)) set_reduced(c, i, c.grad());
+  }
+}
+
+void backward_sub(BackwardContext& c) {
+  if (c.needs(0)) set_reduced(c, 0, c.grad());
+  if (c.needs(1)) set_reduced(c, 1, ops::neg(c.graph, c.grad()));
+}
+
+void backward_mul(BackwardContext& c) {
+  if (c.needs(0)) set_reduced(c, 0, ops::mul(c.graph, c.grad(), c.input(1)));
+  if (c.needs(1)) set_reduced(c, 1, ops::mul(c.graph, c.grad(), c.input(0)));
+}
+
+// y = a / b:  da = dy / b,  db = -dy * y / b.
+void backward_div(BackwardContext& c) {
+  const Value da = ops::div(c.graph, c.grad(), c.input(1));
+  if (c.needs(0)) set_reduced(c, 0, da);
+  if (c.needs(1)) set_reduced(c, 1, ops::neg(c.graph, ops::mul(c.graph, da, c.output(0))));
+}
+
+// Ties give the whole gradient to the first operand.
+void backward_extremum(BackwardContext& c) {
+  const bool is_max = static_cast<EwCode>(c.graph.node(c.output(0)).op->code) == EwCode::kMaximum;
+  // minimum(a, b): a wins where b >= a, b where b < a; maximum with the operands exchanged.
+  const Value a = c.input(is_max ? 0 : 1), b = c.input(is_max ? 1 : 0);
+  const auto share = [&](EwCode code) { return ops::elementwise(c.graph, code, {c.grad(), a, b}); };
+  if (c.needs(0)) set_reduced(c, 0, share(EwCode::kGreaterEqualBackward));
+  if (c.needs(1)) set_reduced(c, 1, share(EwCode::kLessBackward));
+}
+
+void backward_select(BackwardContext& c) {
+  const Value zero = c.graph.constant(0.0, c.type(c.output(0)).dtype);
+  if (c.needs(1)) set_reduced(c, 1, ops::select(c.graph, c.input(0), c.grad(), zero));
+  if (c.needs(2)) set_reduced(c, 2, ops::select(c.graph, c.input(0), zero, c.grad()));
+}
+
+void backward_scale(BackwardContext& c) {
+  c.set(0, ops::scale(c.graph, c.grad(), c.attrs().as<ScaleAttrs>().factor));
+}
+void backward_neg(BackwardContext& c) { c.set(0, ops::neg(c.graph, c.grad())); }
+void backward_exp(BackwardContext& c) { c.set(0, ops::mul(c.graph, c.grad(), c.output(0))); }
+void backward_log(BackwardContext& c) { c.set(0, ops::div(c.graph, c.grad(), c.input(0))); }
+void backward_cast(BackwardContext& c) {
+  c.set(0, ops::cast(c.graph, c.grad(), c.type(c.input(0)).dtype));
+}
+
+// The backward codes read the forward's result (kFromResult) or its operand.
+template <EwCode kBackward, bool kFromResult>
+void backward_unary(BackwardContext& c) {
+  c.set(0,
+        ops::elementwise(c.graph, kBackward, {c.grad(), kFromResult ? c.output(0) : c.input(0)}));
+}
+
+struct Row {
+  EwCode code;
+  const char* name;
+  int arity;
+  void (*backward)(BackwardContext&);
+};
+
+using enum EwCode;
+
+constexpr std::array<Row, kEwCount> kRows{{
+    {kAdd, "add", 2, backward_add},
+    {kSub, "sub", 2, backward_sub},
+    {kMul, "mul", 2, backward_mul},
+    {kDiv, "div", 2, backward_div},
+    {kMaximum, "maximum", 2, backward_extremum},
+    {kMinimum, "minimum", 2, backward_extremum},
+    {kLess, "less", 2, nullptr},
+    {kEqual, "equal", 2, nullptr},
+    {kSelect, "select", 3, backward_select},
+    {kScale, "scale", 1, backward_scale},
+    {kNeg, "neg", 1, backward_neg},
+    {kSquare, "square", 1, backward_unary<kSquareBackward, false>},
+    {kSqrt, "sqrt", 1, backward_unary<kSqrtBackward, true>},
+    {kExp, "exp", 1, backward_exp},
+    {kLog, "log", 1, backward_log},
+    {kAbs, "abs", 1, backward_unary<kAbsBackward, false>},
+    {kRelu, "relu", 1, backward_unary<kReluBackward, true>},
+    {kTanh, "tanh", 1, backward_unary<kTanhBackward, true>},
+    {kSigmoid, "sigmoid", 1, backward_unary<kSigmoidBackward, true>},
+    {kGelu, "gelu", 1, backward_unary<kGeluBackward, false>},
+    {kSoftplus, "softplus", 1, backward_unary<kSoftplusBackward, false>},
+    {kCast, "cast", 1, backward_cast},
+    {kSqrtBackward, "sqrt_backward", 2, nullptr},
+    {kReluBackward, "relu_backward", 2, nullptr},
+    {kTanhBackward, "tanh_backward", 2, nullptr},
+    {kSigmoidBackward, "sigmoid_backward", 2, nullptr},
+    {kSquareBackward, "square_backward", 2, nullptr},
+    {kAbsBackward, "abs_backward", 2, nullptr},
+    {kGeluBackward, "gelu_backward", 2, nullptr},
+    {kSoftplusBackward, "softplus_backward", 2, nullptr},
+    {kGreaterEqualBackward, "greater_equal_backward", 3, nullptr},
+    {kLessBackward, "less_backward", 3, nullptr},
+}};
+
+std::array<OpInfo, kEwCount> make_ops() {
+  std::array<OpInfo, kEwCount> table;
+  for (int i = 0; i < kEwCount; ++i) {
+    const Row& row = kRows[i];
+    OpInfo& op = table[i];
+    op.name = row.name;
+    op.code = i;
+    op.infer = row.code == kSelect ? infer_select
+               : row.code == kCast ? infer_cast
+                                   : infer_arithmetic;
+    op.backward = row.backward;
+    op.gradient = row.backward ? GradientKind::kExact : GradientKind::kNone;
+    for (int input = 0; input < row.arity; ++input) op.in_place.push_back({input, 0});
+  }
+  return table;
+}
+
+double gelu_cdf(double x) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
+double gelu_pdf(double x) { return std::exp(-0.5 * x * x) * (0.5 * M_SQRT1_2 * M_2_SQRTPI); }
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+}  // namespace
+
+const OpInfo& elementwise_op(EwCode code) {
+  static const std::array<OpInfo, kEwCount> table = make_ops();
+  return table[static_cast<std::size_t>(code)];
+}
+
+std::optional<EwCode> elementwise_code(const OpInfo& op) {
+  if (op.code < 0 || op.code >= kEwCount) return std::nullopt;
+  const EwCode code = static_cast<EwCode>(op.code);
+  return &op == &elementwise_op(code) ? std::optional(code) : std::nullopt;
+}
+
+int arity(EwCode code) { return kRows[static_cast<std::size_t>(code)].arity; }
+
+double evaluate(EwCode code, const std::array<double, 3>& operands, const ScaleAttrs& scale) {
+  const auto [a, b, c] = operands;
+  switch (code) {
+    case kAdd:
+      return a + b;
+    case kSub:
+      return a - b;
+    case kMul:
+      return a * b;
+    case kDiv:
+      return a / b;
+    case kMaximum:
+      return std::isnan(a) || a >= b ? a : b;
+    case kMinimum:
+      return std::isnan(a) || a <= b ? a : b;
+    case kLess:
+      return a < b;
+    case kEqual:
+      return a == b;
+    case kSelect:
+      return a != 0 ? b : c;
+    case kScale:
+      return scale.factor * a + scale.offset;
+    case kNeg:
+      return -a;
+    case kSquare:
+      return a * a;
+    case kSqrt:
+      return std::sqrt(a);
+    case kExp:
+      return std::exp(a);
+    case kLog:
+      return std::log(a);
+    case kAbs:
+      return std::abs(a);
+    case kRelu:
+      return std::isnan(a) || a > 0 ? a : 0;
+    case kTanh:
+      return std::tanh(a);
+    case kSigmoid:
+      return sigmoid(a);
+    case kGelu:
+      return a * gelu_cdf(a);
+    case kSoftplus:
+      return std::max(a, 0.0) + std::log1p(std::exp(-std::abs(a)));
+    case kCast:
+      return a;
+    case kSqrtBackward:
+      return a / (2 * b);
+    case kReluBackward:
+      return b > 0 ? a : 0;
+    case kTanhBackward:
+      return a * (1 - b * b);
+    case kSigmoidBackward:
+      return a * b * (1 - b);
+    case kSquareBackward:
+      return 2 * a * b;
+    case kAbsBackward:
+      return b > 0 ? a : b < 0 ? -a : 0;
+    case kGeluBackward:
+      return a * (gelu_cdf(b) + b * gelu_pdf(b));
+    case kSoftplusBackward:
+      return a * sigmoid(b);
+    case kGreaterEqualBackward:
+      return b >= c ? a : 0;
+    case kLessBackward:
+      return b < c ? a : 0;
+    case kCount:
+      break;
+  }
+  return NAN;
+}
+
+std::string attr_text(const EwProgram& program) {
+  std::vector<std::string> steps;
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const EwStep& step = program.steps[i];
+    std::vector<std::string> sources;
+    for (int s = 0; s < arity(step.code); ++s) {
+      sources.push_back(fmt::format("r{}", step.source[static_cast<std::size_t>(s)]));
+    }
+    if (step.code == kScale) sources.push_back(fields_text(step.scale));
+    steps.push_back(fmt::format("r{}={}({})", program.inputs + int(i),
+                                elementwise_op(step.code).name, fmt::join(sources, ",")));
+  }
+  return fmt::format("{}", fmt::join(steps, " "));
+}
+
+const OpInfo kFusedElementwise{.name = "fused_elementwise",
+                               .infer = infer_fused,
+                               .in_place = {{0, 0}, {1, 0}, {2, 0}, {3, 0}}};
+
+EwProgram program_of(const Node& node) {
+  if (node.op == &kFusedElementwise) return node.attrs.as<FusedAttrs>().program;
+  const EwCode code = elementwise_code(*node.op).value();
+  EwStep step{.code = code, .scale = {}};
+  for (int i = 0; i < arity(code); ++i) step.source[static_cast<std::size_t>(i)] = std::int16_t(i);
+  if (code == kScale) step.scale = node.attrs.as<ScaleAttrs>();
+  return {arity(code), {step}};
+}
+
+namespace ops {
+
+Value elementwise(Graph& g, EwCode code, std::vector<Value> operands) {
+  return g.add(elementwise_op(code), std::move(operands));
+}
+
+Value add(Graph& g, Value a, Value b) { return elementwise(g, kAdd, {a, b}); }
+Value sub(Graph& g, Value a, Value b) { return elementwise(g, kSub, {a, b}); }
+Value mul(Graph& g, Value a, Value b) { return elementwise(g, kMul, {a, b}); }
+Value div(Graph& g, Value a, Value b) { return elementwise(g, kDiv, {a, b}); }
+Value maximum(Graph& g, Value a, Value b) { return elementwise(g, kMaximum, {a, b}); }
+Value minimum(Graph& g, Value a, Value b) { return elementwise(g, kMinimum, {a, b}); }
+Value less(Graph& g, Value a, Value b) { return elementwise(g, kLess, {a, b}); }
+Value equal(Graph& g, Value a, Value b) { return elementwise(g, kEqual, {a, b}); }
+Value select(Graph& g, Value condition, Value a, Value b) {
+  return elementwise(g, kSelect, {condition, a, b});
+}
+Value scale(Graph& g, Value x, double factor, double offset) {
+  return g.add(elementwise_op(kScale), {x}, ScaleAttrs{factor, offset});
+}
+Value neg(Graph& g, Value x) { return elementwise(g, kNeg, {x}); }
+Value square(Graph& g, Value x) { return elementwise(g, kSquare, {x}); }
+Value sqrt(Graph& g, Value x) { return elementwise(g, kSqrt, {x}); }
+Value exp(Graph& g, Value x) { return elementwise(g, kExp, {x}); }
+Value log(Graph& g, Value x) { return elementwise(g, kLog, {x}); }
+Value abs(Graph& g, Value x) { return elementwise(g, kAbs, {x}); }
+Value relu(Graph& g, Value x) { return elementwise(g, kRelu, {x}); }
+Value tanh(Graph& g, Value x) { return elementwise(g, kTanh, {x}); }
+Value sigmoid(Graph& g, Value x) { return elementwise(g, kSigmoid, {x}); }
+Value gelu(Graph& g, Value x) { return elementwise(g, kGelu, {x}); }
+Value softplus(Graph& g, Value x) { return elementwise(g, kSoftplus, {x}); }
+Value cast(Graph& g, Value x, DType dtype) {
+  return g.add(elementwise_op(kCast), {x}, CastAttrs{dtype});
+}
+
+}  // namespace ops
+}  // namespace keel

@@ -1,0 +1,103 @@
+#include "src/ops/matmul.h"
+
+#include "src/ops/layout.h"
+#include "src/ops/reduce.h"
+
+namespace keel {
+namespace {
+
+std::vector<std::int64_t> leading(const Shape& s) {
+  return {s.sizes().begin(), s.sizes().end() - 2};
+}
+
+std::vector<TensorType> infer(const InferContext& c) {
+  const auto& attrs = c.attrs.as<MatmulAttrs>();
+  const Shape &a = c.shape(0), &b = c.shape(1);
+  c.expect_floating(0, "a");
+  c.expect_dtype(1, "type of b", c.dtype(0));
+  c.expect(a.rank() >= 2, "a", "rank >= 2", a.text());
+  c.expect(b.rank() >= 2, "b", "rank >= 2", b.text());
+  c.expect(b.rank() == 2 || leading(a) == leading(b), "b",
+           "two axes, or the batch axes of " + a.text(), b.text());
+  const std::int64_t inner_a = a[attrs.transpose_a ? -2 : -1];
+  const std::int64_t inner_b = b[attrs.transpose_b ? -1 : -2];
+  c.expect(inner_a == inner_b, "inner size of b", fmt::format("{}", inner_a), b.text());
+  const MatmulSizes sizes = matmul_sizes(a, b, attrs);
+  if (c.has(2)) c.expect_shape(2, "bias", Shape{sizes.n});
+  const bool known = attrs.activation == "none" || attrs.activation == "relu";
+  c.expect(known, "activation", "none or relu", attrs.activation);
+  return {{c.dtype(0), a.with(-2, sizes.m).with(-1, sizes.n)}};
+}
+
+Value product(BackwardContext& c, Value a, Value b, bool transpose_a, bool transpose_b) {
+  return ops::matmul(c.graph, a, b, {.transpose_a = transpose_a, .transpose_b = transpose_b});
+}
+
+// (..., m, n) as (batch * m, n), so that a shared matrix meets all rows in one product.
+Value flat(BackwardContext& c, Value v) {
+  const Shape& s = c.graph.shape(v);
+  return ops::reshape(c.graph, v, Shape{s.elements(0, s.rank() - 1), s.back()});
+}
+
+// With y = op(a) op(b):  d op(a) = dy op(b)^T, transposed back when a was.
+void set_da(BackwardContext& c, const MatmulAttrs& attrs) {
+  const Value dy = c.grad(), b = c.input(1);
+  if (!attrs.transpose_a) {
+    c.set(0, product(c, dy, b, false, !attrs.transpose_b));
+  } else if (c.graph.shape(b).rank() == c.graph.shape(dy).rank()) {
+    c.set(0, product(c, b, dy, attrs.transpose_b, true));
+  } else {
+    const Value da = product(c, dy, b, false, !attrs.transpose_b);
+    std::vector<std::int64_t> axes;
+    for (int i = 0; i < c.graph.shape(da).rank(); ++i) axes.push_back(i);
+    std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
+    c.set(0, ops::transpose(c.graph, da, axes));
+  }
+}
+
+// d op(b) = op(a)^T dy.
+void set_db(BackwardContext& c, const MatmulAttrs& attrs) {
+  Value a = c.input(0), dy = c.grad();
+  const bool shared = c.graph.shape(c.input(1)).rank() < c.graph.shape(dy).rank();
+  if (shared && !attrs.transpose_a) {
+    a = flat(c, a);
+    dy = flat(c, dy);
+  }
+  Value db = attrs.transpose_b ? product(c, dy, a, true, attrs.transpose_a)
+                               : product(c, a, dy, !attrs.transpose_a, false);
+  c.set(1, ops::sum_to(c.graph, db, c.graph.shape(c.input(1))));
+}
+
+void backward(BackwardContext& c) {
+  const auto& attrs = c.attrs().as<MatmulAttrs>();
+  check(attrs.activation == "none", ErrorKind::kUsage,
+        "[matmul] gradients are built before activations are fused");
+  if (c.needs(0)) set_da(c, attrs);
+  if (c.needs(1)) set_db(c, attrs);
+  if (c.needs(2)) c.set(2, ops::sum(c.graph, flat(c, c.grad()), {0}));
+}
+
+}  // namespace
+
+MatmulSizes matmul_sizes(const Shape& a, const Shape& b, const MatmulAttrs& attrs) {
+  MatmulSizes sizes{};
+  sizes.batch = a.elements(0, a.rank() - 2);
+  sizes.m = a[attrs.transpose_a ? -1 : -2];
+  sizes.k = a[attrs.transpose_a ? -2 : -1];
+  sizes.n = b[attrs.transpose_b ? -2 : -1];
+  sizes.shared_b = b.rank() == 2;
+  return sizes;
+}
+
+const OpInfo kMatmul{
+    .name = "matmul", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
+
+namespace ops {
+
+Value matmul(Graph& g, Value a, Value b, const MatmulOptions& options) {
+  return g.add(kMatmul, {a, b, options.bias},
+               MatmulAttrs{options.transpose_a, options.transpose_b});
+}
+
+}  // namespace ops
+}  // namespace keel

@@ -1,0 +1,56 @@
+// Batch normalization (Ioffe & Szegedy 2015; Shen et al. 2020, algorithm 1) of each feature over
+// the rows of a batch:   y = xhat * gain + bias,   xhat = (x - mean) * rstd
+//   x (rows, channels) tokens, or (n, channels, h, w) images; B = rows or n*h*w elements a feature
+//   gain, bias, running_mean, running_var (channels); gain and bias each present or absent
+// training: mean and s of the batch, s = sqrt(SS / N + eps), N = B or B - 1 (`unbiased`), and
+//     running <- keep * running + (1 - keep) * batch, with the biased variance, or SS / (B - 1)
+//     under `running_unbiased`. The state is read before and written after, once a run.
+// evaluation: mean = running_mean, s = sqrt(running_var + eps); the state does not change.
+//   outputs: y like x;  mean, rstd (channels);  running_mean', running_var' ((0) in evaluation)
+// backward (Exact), batch_norm_backward (x, gain, mean, rstd, dy), with g = dy * gain:
+//     training    dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N)
+//     evaluation  dx = rstd * g
+//     dgain = sum of dy * xhat;   dbias = sum of dy
+//   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent
+// errors: rank neither 2 nor 4; B = 0; parameters not (channels); eps < 0; keep outside [0, 1];
+//     an unbiased estimate of B = 1.      in place: dx over dy.
+#pragma once
+
+#include "src/ops/norm/norm.h"
+
+namespace keel {
+
+struct BatchNormAttrs {
+  double eps = 1e-5, keep = 0.9;
+  bool unbiased = false, running_unbiased = false, training = true;
+  bool has_bias = false;  // backward only: whether dbias is wanted
+  static constexpr auto fields() {
+    return std::tuple{field("eps", &BatchNormAttrs::eps),
+                      field("keep", &BatchNormAttrs::keep),
+                      field("unbiased", &BatchNormAttrs::unbiased),
+                      field("running_unbiased", &BatchNormAttrs::running_unbiased),
+                      field("training", &BatchNormAttrs::training),
+                      field("has_bias", &BatchNormAttrs::has_bias)};
+  }
+};
+
+// x seen as (outer, channels, inner): inner = 1 for tokens, h * w for images.
+struct ColumnSizes {
+  std::int64_t outer, channels, inner;
+  std::int64_t count() const { return outer * inner; }
+};
+ColumnSizes column_sizes(const Shape& x);
+
+extern const OpInfo kBatchNorm, kBatchNormBackward;
+
+namespace ops {
+
+struct RunningStatistics {
+  Value mean, var;
+};
+// Returns y; in training running_mean' and running_var' are outputs 3 and 4, for mark_update.
+Value batch_norm(Graph& g, Value x, const NormAffine& affine, const RunningStatistics& running,
+                 const BatchNormAttrs& attrs);
+
+}  // namespace ops
+}  // namespace keel

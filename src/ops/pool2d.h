@@ -1,0 +1,41 @@
+// 2-D pooling over square windows without padding, NCHW.
+//
+//   max_pool2d  y = largest x of the window; index u8 = its place in the window, row by row, the
+//               first on ties.             dx = dy at that place, added where windows overlap
+//   avg_pool2d  y = mean of the window.    dx = dy / window^2, added where windows overlap
+//   x (n, c, h, w)   y (n, c, (h - window) / stride + 1, likewise)
+// errors: rank; window larger than the image or above 15 (its places must fit u8); stride < 1.
+#pragma once
+
+#include "src/graph/graph.h"
+
+namespace keel {
+
+struct PoolAttrs {
+  std::int64_t window = 2, stride = 2;
+  static constexpr auto fields() {
+    return std::tuple{field("window", &PoolAttrs::window), field("stride", &PoolAttrs::stride)};
+  }
+};
+
+struct PoolBackwardAttrs {
+  std::int64_t window = 2, stride = 2;
+  Shape shape;  // of x
+  static constexpr auto fields() {
+    return std::tuple{field("window", &PoolBackwardAttrs::window),
+                      field("stride", &PoolBackwardAttrs::stride),
+                      field("shape", &PoolBackwardAttrs::shape)};
+  }
+};
+
+extern const OpInfo kMaxPool2d, kAvgPool2d;
+extern const OpInfo kMaxPool2dBackward;  // (dy, index) -> dx
+extern const OpInfo kAvgPool2dBackward;  // (dy) -> dx
+
+namespace ops {
+
+Value max_pool2d(Graph& g, Value x, std::int64_t window, std::int64_t stride);
+Value avg_pool2d(Graph& g, Value x, std::int64_t window, std::int64_t stride);
+
+}  // namespace ops
+}  // namespace keel
