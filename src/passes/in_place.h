@@ -1,0 +1,31 @@
+// Which values share one buffer: views with their source, and outputs written over an input where
+// the op claims that it may.
+#pragma once
+
+#include <vector>
+
+#include "src/graph/graph.h"
+
+namespace keel {
+
+struct Buffer {
+  enum Kind { kAbsent, kTemporary, kLeaf, kConstant };
+  Kind kind = kTemporary;
+  int leaf = -1;              // node of a leaf or constant
+  int first = 0, last = 0;    // first node that writes and last node that reads it
+  std::int64_t elements = 0;  // of the largest member
+  DType dtype = DType::kF32;
+};
+
+struct BufferAssignment {
+  std::vector<Buffer> buffers;
+  std::vector<std::vector<int>> of;  // [node][port] -> buffer
+  std::vector<Update> copies;        // updates whose next value is not in the leaf's own buffer
+  int in_place = 0;
+
+  int at(Value v) const { return of[std::size_t(v.node)][std::size_t(v.port)]; }
+};
+
+BufferAssignment assign_buffers(const Graph& graph);
+
+}  // namespace keel

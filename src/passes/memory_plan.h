@@ -1,0 +1,45 @@
+// Where every value of a graph lives: persistent leaves in their own memory, everything else at
+// fixed offsets of one arena, shared by values whose lifetimes do not meet.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "src/graph/graph.h"
+
+namespace keel {
+
+struct Location {
+  enum Kind {
+    kAbsent,    // an output that does not apply
+    kArena,     // `offset` bytes into the arena
+    kLeaf,      // the memory of parameter or state node `leaf`
+    kConstant,  // the value of constant node `leaf`
+  };
+  Kind kind = kAbsent;
+  std::int64_t offset = 0;
+  int leaf = -1;
+};
+
+struct MemoryPlan {
+  std::vector<std::vector<Location>> locations;  // [node][port]
+  std::vector<std::int64_t> workspace_offsets;   // [node], -1 without a workspace
+  std::vector<Update> copies;                    // updates that are not already in place
+  std::int64_t arena_bytes = 0;
+  std::int64_t live_bytes = 0;   // the most bytes alive at once: no plan can need less
+  std::int64_t total_bytes = 0;  // what it would take if nothing were shared
+  int in_place = 0;              // outputs written over an input, by claim of their op
+
+  const Location& at(Value v) const { return locations[std::size_t(v.node)][std::size_t(v.port)]; }
+};
+
+struct PlanOptions {
+  // Bytes a backend stores one element of a type in; the default is the type's own size.
+  std::int64_t (*element_bytes)(DType) = nullptr;
+  std::span<const std::int64_t> workspaces = {};  // bytes per node; empty: none
+};
+
+// Lifetimes follow the node order. Inputs and outputs of the graph live through the whole run.
+MemoryPlan plan_memory(const Graph& graph, const PlanOptions& options = {});
+
+}  // namespace keel

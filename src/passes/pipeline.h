@@ -1,0 +1,32 @@
+// The passes that run between building a graph and planning its memory.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "src/graph/graph.h"
+
+namespace keel {
+
+// Drops ops and constants that no output and no update depends on. Leaves that persist or are fed
+// stay, so that a graph's interface does not change.
+Graph remove_dead_code(const Graph& graph);
+
+// Evaluates element-wise ops on constants, merges scales, and drops ops that change nothing
+// (scale by 1, reshape of a reshape, a broadcast that element-wise readers do by themselves).
+Graph fold_constants(const Graph& graph);
+
+// Adds a row bias and a ReLU into the matrix product or convolution before it, then joins chains
+// of element-wise ops into one node.
+Graph fuse(const Graph& graph);
+
+struct Pass {
+  std::string_view name;
+  Graph (*run)(const Graph&);
+};
+std::span<const Pass> default_passes();
+
+// Runs all passes; the graph is verified before the first and after each.
+Graph run_passes(const Graph& graph);
+
+}  // namespace keel

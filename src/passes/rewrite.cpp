@@ -1,0 +1,54 @@
+#include "src/passes/rewrite.h"
+
+namespace keel {
+
+UseCounts::UseCounts(const Graph& graph) {
+  for (int i = 0; i < graph.size(); ++i) counts_.emplace_back(graph.node(i).outputs.size(), 0);
+  const auto use = [&](Value v) {
+    if (v.valid()) ++counts_[std::size_t(v.node)][std::size_t(v.port)];
+  };
+  for (int i = 0; i < graph.size(); ++i) {
+    for (Value v : graph.node(i).inputs) use(v);
+  }
+  for (const NamedValue& output : graph.outputs()) use(output.value);
+  for (const Update& update : graph.updates()) {
+    use(update.leaf);
+    use(update.next);
+  }
+}
+
+Value Rewriter::operator()(Value old) const {
+  if (!old.valid()) return {};
+  const Value first = map_[std::size_t(old.node)];
+  return first.at(first.port + old.port);
+}
+
+std::vector<Value> Rewriter::inputs_of(const Node& node) const {
+  std::vector<Value> inputs;
+  for (Value v : node.inputs) inputs.push_back((*this)(v));
+  return inputs;
+}
+
+void Rewriter::copy(int index) {
+  const Node& node = source_.node(index);
+  map_[std::size_t(index)] = target_.append(node, inputs_of(node));
+}
+
+void Rewriter::replace(int index, const OpInfo& op, std::vector<Value> new_inputs, Attrs attrs) {
+  target_.name_next(source_.node(index).name);
+  map_[std::size_t(index)] = target_.add(op, std::move(new_inputs), std::move(attrs));
+}
+
+void Rewriter::forward(int index, Value existing) { map_[std::size_t(index)] = existing; }
+
+Graph Rewriter::finish() {
+  for (const NamedValue& output : source_.outputs()) {
+    target_.mark_output(output.name, (*this)(output.value));
+  }
+  for (const Update& update : source_.updates()) {
+    target_.mark_update((*this)(update.leaf), (*this)(update.next));
+  }
+  return std::move(target_);
+}
+
+}  // namespace keel

@@ -1,0 +1,95 @@
+// The one interface between the engine and a backend: where memory comes from, and how a node
+// becomes a kernel bound to fixed addresses.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "src/core/tensor.h"
+#include "src/graph/graph.h"
+
+namespace keel {
+
+// A block of a backend's memory. Addresses of a device are not dereferenced by the engine.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  virtual std::byte* address() const = 0;
+  virtual std::int64_t bytes() const = 0;
+  virtual void upload(std::int64_t offset, const void* src, std::int64_t bytes) = 0;
+  virtual void download(std::int64_t offset, void* dst, std::int64_t bytes) const = 0;
+};
+
+// A tensor as a kernel sees it. `type.dtype` is the type it is stored in, which a backend may have
+// widened. No data: the input or output is absent.
+struct TensorRef {
+  void* data = nullptr;
+  TensorType type;
+
+  explicit operator bool() const { return data != nullptr; }
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data);
+  }
+  std::int64_t elements() const { return type.shape.elements(); }
+};
+
+// The fixed addresses of one node.
+struct Binding {
+  std::vector<TensorRef> inputs, outputs;
+  void* workspace = nullptr;
+};
+
+// A kernel with everything it needs bound in; calling it must not allocate, throw or lock.
+using Kernel = std::function<void()>;
+
+// What a backend knows of a node before memory is planned.
+struct Prepared {
+  std::function<Kernel(const Binding&)> bind;
+  std::int64_t workspace = 0;  // bytes, alive while the kernel runs
+  std::string refusal;         // why the backend does not run this node; empty: it does
+};
+
+inline Prepared refuse(std::string reason) { return {nullptr, 0, std::move(reason)}; }
+
+// A node with the types of its surroundings, as kernels are prepared from it.
+struct NodeContext {
+  const Graph& graph;
+  const Node& node;
+
+  bool has(int i) const {
+    return i < int(node.inputs.size()) && node.inputs[std::size_t(i)].valid();
+  }
+  const TensorType& input(int i) const { return graph.type(node.inputs[std::size_t(i)]); }
+  const TensorType& output(int j = 0) const { return node.outputs[std::size_t(j)]; }
+  template <class T>
+  const T& attrs() const {
+    return node.attrs.as<T>();
+  }
+};
+
+// A backend's table of kernels: the op's name, and how one of its nodes is prepared.
+using Prepare = Prepared (*)(const NodeContext&);
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string_view name() const = 0;
+  // One line on hardware, instruction set, library versions and threads.
+  virtual std::string description() const = 0;
+  // The type that elements of `declared` are stored in.
+  virtual DType storage(DType declared) const { return declared; }
+  virtual Prepared prepare(const NodeContext& context) = 0;
+  // Zero-filled, aligned to kAlignment. Throws Error{kMemory} naming the bytes asked for.
+  virtual std::unique_ptr<Memory> allocate(std::int64_t bytes) = 0;
+  // A kernel that copies one tensor over another of equal type, unless the scalar `guard` is given
+  // and not finite.
+  virtual Kernel copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) = 0;
+  // Runs kernels in order and returns when their results can be downloaded.
+  virtual void run(std::span<const Kernel> kernels) = 0;
+};
+
+}  // namespace keel

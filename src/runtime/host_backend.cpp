@@ -1,0 +1,47 @@
+#include "src/runtime/host_backend.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace keel {
+namespace {
+
+class HostMemory : public Memory {
+ public:
+  explicit HostMemory(std::int64_t bytes) : bytes_(bytes) {}
+  std::byte* address() const override { return bytes_.data(); }
+  std::int64_t bytes() const override { return bytes_.size(); }
+  void upload(std::int64_t offset, const void* src, std::int64_t bytes) override {
+    std::memcpy(bytes_.data() + offset, src, std::size_t(bytes));
+  }
+  void download(std::int64_t offset, void* dst, std::int64_t bytes) const override {
+    std::memcpy(dst, bytes_.data() + offset, std::size_t(bytes));
+  }
+
+ private:
+  AlignedBytes bytes_;
+};
+
+bool is_finite(const TensorRef& scalar) {
+  return scalar.type.dtype == DType::kF64 ? std::isfinite(*scalar.as<double>())
+                                          : std::isfinite(*scalar.as<float>());
+}
+
+}  // namespace
+
+std::unique_ptr<Memory> HostBackend::allocate(std::int64_t bytes) {
+  return std::make_unique<HostMemory>(bytes);
+}
+
+Kernel HostBackend::copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) {
+  const auto bytes = std::size_t(dst.type.bytes());
+  return [=] {
+    if (!guard || is_finite(guard)) std::memcpy(dst.data, src.data, bytes);
+  };
+}
+
+void HostBackend::run(std::span<const Kernel> kernels) {
+  for (const Kernel& kernel : kernels) kernel();
+}
+
+}  // namespace keel

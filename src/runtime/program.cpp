@@ -1,0 +1,199 @@
+#include "src/runtime/program.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "src/passes/pipeline.h"
+
+namespace keel {
+namespace {
+
+// Element sizes as the backend stores them, for a planner that knows no backend.
+std::int64_t widened_bytes(DType dtype) { return is_floating(dtype) ? 8 : size_of(dtype); }
+
+bool runs_no_kernel(const Node& node) { return node.kind != NodeKind::kOp || node.op->is_view; }
+
+}  // namespace
+
+Program::Program(Backend& backend, Variables& variables, const Graph& graph,
+                 const CompileOptions& options)
+    : backend_(backend), graph_(options.optimize ? run_passes(graph) : graph) {
+  variables.declare(graph_);
+  std::vector<Prepared> prepared(std::size_t(graph_.size()));
+  std::vector<std::int64_t> workspaces(prepared.size(), 0);
+  prepare(prepared, workspaces);
+  const bool widens = backend_.storage(DType::kF32) == DType::kF64;
+  plan_ = plan_memory(graph_, {widens ? widened_bytes : nullptr, workspaces});
+  place(variables);
+  bind(prepared, options);
+}
+
+void Program::prepare(std::vector<Prepared>& prepared, std::vector<std::int64_t>& workspaces) {
+  for (int i = 0; i < graph_.size(); ++i) {
+    const Node& node = graph_.node(i);
+    if (runs_no_kernel(node)) continue;
+    Prepared& p = prepared[std::size_t(i)] = backend_.prepare({graph_, node});
+    check(p.refusal.empty(), ErrorKind::kBackendMissing, "backend {} refuses {} (node {}): {}",
+          backend_.name(), node.op->name, node.name, p.refusal);
+    workspaces[std::size_t(i)] = p.workspace;
+  }
+}
+
+void Program::place(Variables& variables) {
+  arena_ = backend_.allocate(plan_.arena_bytes);
+  for (int i = 0; i < graph_.size(); ++i) {
+    const Node& node = graph_.node(i);
+    if (node.kind == NodeKind::kInput) inputs_[node.name] = {i, 0};
+    if (node.kind == NodeKind::kParameter || node.kind == NodeKind::kState) {
+      leaves_[i] = variables.at(node.name).memory.get();
+    }
+    if (node.kind == NodeKind::kConstant) {
+      const Tensor value = node.constant->to(backend_.storage(node.constant->dtype()));
+      constants_[i] = backend_.allocate(value.bytes());
+      constants_[i]->upload(0, value.data(), value.bytes());
+    }
+  }
+  for (const NamedValue& named : graph_.outputs()) outputs_[named.name] = named.value;
+}
+
+void Program::bind(const std::vector<Prepared>& prepared, const CompileOptions& options) {
+  for (int i = 0; i < graph_.size(); ++i) {
+    const Node& node = graph_.node(i);
+    if (runs_no_kernel(node)) continue;
+    Binding binding;
+    for (Value v : node.inputs) binding.inputs.push_back(v.valid() ? ref(v) : TensorRef{});
+    for (int port = 0; port < int(node.outputs.size()); ++port) {
+      binding.outputs.push_back(ref({i, port}));
+    }
+    const std::int64_t offset = plan_.workspace_offsets[std::size_t(i)];
+    if (offset >= 0) binding.workspace = arena_->address() + offset;
+    kernels_.push_back(prepared[std::size_t(i)].bind(binding));
+    kernel_nodes_.push_back(i);
+  }
+  const TensorRef guard = options.guard.empty() ? TensorRef{} : ref(output(options.guard));
+  for (const Update& update : plan_.copies) {
+    kernels_.push_back(backend_.copy(ref(update.leaf), ref(update.next), guard));
+    kernel_nodes_.push_back(-1);
+  }
+}
+
+TensorType Program::stored_type(Value v) const {
+  return {backend_.storage(graph_.type(v).dtype), graph_.shape(v)};
+}
+
+TensorRef Program::ref(Value v) const {
+  const Location& location = plan_.at(v);
+  const TensorType type = stored_type(v);
+  switch (location.kind) {
+    case Location::kAbsent:
+      return {nullptr, type};
+    case Location::kArena:
+      return {arena_->address() + location.offset, type};
+    case Location::kLeaf:
+      return {leaves_.at(location.leaf)->address(), type};
+    case Location::kConstant:
+      return {constants_.at(location.leaf)->address(), type};
+  }
+  return {};
+}
+
+void Program::feed(const std::string& name, const Tensor& value) {
+  const auto found = inputs_.find(name);
+  check(found != inputs_.end(), ErrorKind::kUsage, "no input is called '{}'", name);
+  const TensorType type = stored_type(found->second);
+  check(value.shape() == type.shape, ErrorKind::kUsage, "input {}: expected {}, got {}", name,
+        type.shape.text(), value.shape().text());
+  const std::int64_t offset = plan_.at(found->second).offset;
+  if (value.dtype() == type.dtype) return arena_->upload(offset, value.data(), value.bytes());
+  const Tensor stored = value.to(type.dtype);
+  arena_->upload(offset, stored.data(), stored.bytes());
+}
+
+void Program::run() { backend_.run(kernels_); }
+
+Value Program::output(const std::string& name) const {
+  const auto found = outputs_.find(name);
+  check(found != outputs_.end(), ErrorKind::kUsage, "no output is called '{}'", name);
+  return found->second;
+}
+
+Tensor Program::download(Value v) const {
+  Tensor value(stored_type(v));
+  const Location& location = plan_.at(v);
+  const Memory* memory = location.kind == Location::kArena  ? arena_.get()
+                         : location.kind == Location::kLeaf ? leaves_.at(location.leaf)
+                                                            : constants_.at(location.leaf).get();
+  memory->download(location.offset, value.data(), value.bytes());
+  return value;
+}
+
+Tensor Program::fetch(const std::string& name, bool stored) const {
+  const Value v = output(name);
+  Tensor value = download(v);
+  return stored || value.dtype() == graph_.type(v).dtype ? std::move(value)
+                                                         : value.to(graph_.type(v).dtype);
+}
+
+double Program::scalar(const std::string& name) const {
+  const Value v = output(name);
+  const Location& location = plan_.at(v);
+  const DType dtype = stored_type(v).dtype;
+  if (location.kind != Location::kArena) return download(v).at(0);
+  double result = 0;
+  std::byte raw[8];
+  arena_->download(location.offset, raw, size_of(dtype));
+  convert(raw, dtype, &result, DType::kF64, 1);
+  return result;
+}
+
+std::vector<NodeTime> Program::profile(int repeats) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<std::vector<double>> times(kernels_.size());
+  for (int r = 0; r < repeats; ++r) {
+    for (std::size_t k = 0; k < kernels_.size(); ++k) {
+      const auto start = Clock::now();
+      backend_.run({&kernels_[k], 1});
+      times[k].push_back(std::chrono::duration<double, std::nano>(Clock::now() - start).count());
+    }
+  }
+  std::vector<NodeTime> result;
+  for (std::size_t k = 0; k < kernels_.size(); ++k) {
+    std::ranges::nth_element(times[k], times[k].begin() + repeats / 2);
+    const int node = kernel_nodes_[k];
+    result.push_back({node < 0 ? "update" : graph_.node(node).name,
+                      node < 0 ? "copy" : std::string(graph_.node(node).op->name),
+                      times[k][std::size_t(repeats / 2)]});
+  }
+  return result;
+}
+
+std::optional<NonFinite> Program::inspect_outputs(int index) const {
+  const Node& node = graph_.node(index);
+  for (int port = 0; port < int(node.outputs.size()); ++port) {
+    const Value v{index, port};
+    if (!is_floating(graph_.type(v).dtype) || plan_.at(v).kind == Location::kAbsent) continue;
+    const Tensor value = download(v);
+    for (std::int64_t e = 0; e < value.elements(); ++e) {
+      if (std::isfinite(value.at(e))) continue;
+      const std::string_view what = node.op ? node.op->name : "leaf";
+      return NonFinite{node.name, fmt::format("output {} of {}", port, what), e, value.at(e)};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<NonFinite> Program::find_non_finite() {
+  for (int i = 0; i < graph_.size(); ++i) {
+    if (graph_.node(i).kind == NodeKind::kOp) continue;
+    if (auto found = inspect_outputs(i)) return found;
+  }
+  for (std::size_t k = 0; k < kernels_.size(); ++k) {
+    if (kernel_nodes_[k] < 0) continue;
+    backend_.run({&kernels_[k], 1});
+    if (auto found = inspect_outputs(kernel_nodes_[k])) return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace keel

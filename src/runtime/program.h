@@ -1,0 +1,78 @@
+// A graph compiled for one backend: optimised, planned, and bound to fixed addresses. Running it
+// allocates nothing and looks nothing up.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "src/passes/memory_plan.h"
+#include "src/runtime/variables.h"
+
+namespace keel {
+
+struct CompileOptions {
+  bool optimize = true;  // run the passes; off shows the graph as it was built
+  // Name of a scalar output: when it is not finite after a run, updates by copy are left out.
+  std::string guard;
+};
+
+struct NodeTime {
+  std::string name, op;
+  double nanoseconds = 0;  // median over the profiled runs
+};
+
+struct NonFinite {
+  std::string node, what;  // "fc1/matmul", "output 0 of matmul"
+  std::int64_t element = 0;
+  double value = 0;
+};
+
+class Program {
+ public:
+  // Throws Error{kBackendMissing} naming the node and the backend's reason when it refuses one.
+  Program(Backend& backend, Variables& variables, const Graph& graph,
+          const CompileOptions& options = {});
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  // Sets an input; converts to the storage type. Throws Error{kUsage} for an unknown name or
+  // another shape. The value stays until it is fed again.
+  void feed(const std::string& name, const Tensor& value);
+  void run();
+  // An output of the last run, in its declared type or, when `stored`, in the storage type.
+  Tensor fetch(const std::string& name, bool stored = false) const;
+  double scalar(const std::string& name) const;
+
+  // Runs `repeats` times with a clock between kernels.
+  std::vector<NodeTime> profile(int repeats);
+  // Runs node by node and reports the first leaf or node with a value that is not finite.
+  std::optional<NonFinite> find_non_finite();
+
+  const Graph& graph() const { return graph_; }
+  const MemoryPlan& plan() const { return plan_; }
+  int kernels() const { return static_cast<int>(kernels_.size()); }
+
+ private:
+  void prepare(std::vector<Prepared>& prepared, std::vector<std::int64_t>& workspaces);
+  void place(Variables& variables);
+  void bind(const std::vector<Prepared>& prepared, const CompileOptions& options);
+  TensorRef ref(Value v) const;
+  TensorType stored_type(Value v) const;
+  Tensor download(Value v) const;
+  Value output(const std::string& name) const;
+  std::optional<NonFinite> inspect_outputs(int node) const;
+
+  Backend& backend_;
+  Graph graph_;
+  MemoryPlan plan_;
+  std::unique_ptr<Memory> arena_;
+  std::unordered_map<int, std::unique_ptr<Memory>> constants_;  // by node
+  std::unordered_map<int, Memory*> leaves_;                     // by node; owned by Variables
+  std::vector<Kernel> kernels_;
+  std::vector<int> kernel_nodes_;  // the node of each kernel, -1 for an update by copy
+  std::unordered_map<std::string, Value> inputs_, outputs_;
+};
+
+}  // namespace keel
