@@ -50,8 +50,14 @@ using Kernel = std::function<void()>;
 struct Prepared {
   std::function<Kernel(const Binding&)> bind;
   std::int64_t workspace = 0;  // bytes, alive while the kernel runs
-  std::string refusal;         // why the backend does not run this node; empty: it does
+  std::string refusal = {};    // why the backend does not run this node; empty: it does
 };
+
+// A node whose kernel is `run`, called with the node's addresses.
+template <class Run>
+Prepared kernel_of(Run run, std::int64_t workspace = 0) {
+  return {[run](const Binding& b) -> Kernel { return [run, b] { run(b); }; }, workspace};
+}
 
 inline Prepared refuse(std::string reason) { return {nullptr, 0, std::move(reason)}; }
 

@@ -1,0 +1,73 @@
+#include "backends/backends.h"
+
+#include <algorithm>
+
+#include "backends/null/backend.h"
+#include "backends/reference/backend.h"
+#include "src/core/nearest.h"
+#ifdef KEEL_ONEDNN
+#include "backends/onednn/backend.h"
+#endif
+
+namespace keel {
+namespace {
+
+using Make = std::unique_ptr<Backend> (*)(const BackendOptions&);
+
+struct Entry {
+  BackendEntry entry;
+  Make make;
+};
+
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> list{
+      {{"reference", "Eigen, float64, serial: the judge", ""},
+       [](const BackendOptions&) -> std::unique_ptr<Backend> {
+         return std::make_unique<reference::ReferenceBackend>();
+       }},
+#ifdef KEEL_ONEDNN
+      {{"onednn", "oneDNN, oneTBB and SIMD kernels, float32: training on CPUs", ""},
+       [](const BackendOptions& options) -> std::unique_ptr<Backend> {
+         return std::make_unique<onednn::OnednnBackend>(options.threads);
+       }},
+#else
+      {{"onednn", "oneDNN, oneTBB and SIMD kernels, float32: training on CPUs",
+        "built with -Donednn=disabled"},
+       nullptr},
+#endif
+      {{"cuda", "NVIDIA GPUs", "not in this version"}, nullptr},
+      {{"null", "runs the whole pipeline and computes nothing: shows overhead", ""},
+       [](const BackendOptions&) -> std::unique_ptr<Backend> {
+         return std::make_unique<null::NullBackend>();
+       }},
+  };
+  return list;
+}
+
+}  // namespace
+
+std::vector<BackendEntry> known_backends() {
+  std::vector<BackendEntry> result;
+  for (const Entry& e : entries()) result.push_back(e.entry);
+  return result;
+}
+
+std::string default_backend() {
+  for (const Entry& e : entries()) {
+    if (e.entry.name == "onednn" && e.make) return "onednn";
+  }
+  return "reference";
+}
+
+std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOptions& options) {
+  std::vector<std::string> names;
+  for (const Entry& e : entries()) {
+    names.push_back(e.entry.name);
+    if (e.entry.name != name) continue;
+    check(e.make != nullptr, ErrorKind::kBackendMissing, "backend {}: {}", name, e.entry.missing);
+    return e.make(options);
+  }
+  fail(ErrorKind::kUsage, "backend: {}", unknown_name(name, names));
+}
+
+}  // namespace keel

@@ -1,0 +1,29 @@
+// The backends of this build by name. The only place that names them all.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/runtime/backend.h"
+
+namespace keel {
+
+struct BackendOptions {
+  int threads = 0;  // 0: as many as the machine has
+};
+
+struct BackendEntry {
+  std::string name, summary;
+  std::string missing;  // why it is not in this build; empty: it is
+};
+std::vector<BackendEntry> known_backends();
+
+// The best CPU backend of this build: onednn if it is built in, else reference.
+std::string default_backend();
+
+// Throws Error{kUsage} for an unknown name (with the nearest known one), Error{kBackendMissing}
+// for one that is not in this build or cannot run here.
+std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOptions& options = {});
+
+}  // namespace keel

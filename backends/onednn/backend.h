@@ -1,0 +1,23 @@
+// The onednn backend: float32 training on x86 CPUs with oneDNN primitives, SIMD kernels of our own
+// and oneTBB threads.
+#pragma once
+
+#include "backends/onednn/threads.h"
+#include "src/runtime/host_backend.h"
+
+namespace keel::onednn {
+
+class OnednnBackend : public HostBackend {
+ public:
+  // threads: 0 for as many as the machine has.
+  explicit OnednnBackend(int threads) : threads_(threads) {}
+  std::string_view name() const override { return "onednn"; }
+  std::string description() const override;
+  Prepared prepare(const NodeContext& context) override;
+  void run(std::span<const Kernel> kernels) override;
+
+ private:
+  Threads threads_;
+};
+
+}  // namespace keel::onednn

@@ -1,0 +1,55 @@
+#include "backends/onednn/threads.h"
+
+#include <tbb/global_control.h>
+#include <tbb/info.h>
+#include <tbb/parallel_for.h>
+#include <tbb/partitioner.h>
+#include <tbb/task_arena.h>
+
+#include "src/core/error.h"
+
+namespace keel::onednn {
+
+struct Threads::Arena {
+  explicit Arena(int count)
+      : limit(tbb::global_control::max_allowed_parallelism, std::size_t(count)), arena(count) {}
+  tbb::global_control limit;
+  tbb::task_arena arena;
+};
+
+Threads::Threads(int count) : count_(count) {
+  check(count >= 0, ErrorKind::kUsage, "threads: expected 0 (all) or more, got {}", count);
+  if (count == 0) count_ = tbb::info::default_concurrency();
+  arena_ = std::make_unique<Arena>(count_);
+}
+
+Threads::~Threads() = default;
+
+void Threads::enter(const std::function<void()>& body) { arena_->arena.execute(body); }
+
+void with_primitive_concurrency(const std::function<void()>& body) {
+  // Without the raised limit oneTBB warns on stderr that the arena asks for more than it gets.
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
+                                  kPrimitiveConcurrency);
+  tbb::task_arena arena(kPrimitiveConcurrency);
+  arena.execute(body);
+  arena.terminate();
+}
+
+namespace detail {
+
+void parallel_blocks(std::int64_t blocks, void (*call)(void*, std::int64_t), void* body) {
+  if (tbb::this_task_arena::max_concurrency() == 1) {
+    for (std::int64_t block = 0; block < blocks; ++block) call(body, block);
+    return;
+  }
+  tbb::parallel_for(
+      tbb::blocked_range<std::int64_t>(0, blocks),
+      [=](const tbb::blocked_range<std::int64_t>& range) {
+        for (std::int64_t block = range.begin(); block != range.end(); ++block) call(body, block);
+      },
+      tbb::static_partitioner());
+}
+
+}  // namespace detail
+}  // namespace keel::onednn

@@ -1,0 +1,19 @@
+// The reference backend: float64, serial, every op written as its definition. It is the judge.
+#pragma once
+
+#include "src/runtime/host_backend.h"
+
+namespace keel::reference {
+
+class ReferenceBackend : public HostBackend {
+ public:
+  std::string_view name() const override { return "reference"; }
+  std::string description() const override;
+  // All floating values are stored in float64, whatever the graph declares.
+  DType storage(DType declared) const override {
+    return is_floating(declared) ? DType::kF64 : declared;
+  }
+  Prepared prepare(const NodeContext& context) override;
+};
+
+}  // namespace keel::reference

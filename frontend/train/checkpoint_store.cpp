@@ -1,0 +1,130 @@
+// Naming, order and pruning of checkpoints, and their average.
+#include "frontend/train/checkpoint_store.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "frontend/train/atomic_file.h"
+
+namespace keel::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr SafetensorsOptions kChecked{.require_checksums = true};
+constexpr std::string_view kStepPrefix = "step-";
+
+std::string step_name(std::int64_t step) {
+  return fmt::format("{}{:08}.safetensors", kStepPrefix, step);
+}
+
+std::optional<std::int64_t> step_of(const fs::path& path) {
+  const std::string name = path.filename().string();
+  if (!name.starts_with(kStepPrefix)) return std::nullopt;
+  std::int64_t step = 0;
+  std::from_chars(name.data() + kStepPrefix.size(), name.data() + name.size(), step);
+  // Only the one spelling that save() uses, so that no step can have two files.
+  return name == step_name(step) ? std::optional(step) : std::nullopt;
+}
+
+// Steps and their files, newest first.
+std::vector<std::pair<std::int64_t, fs::path>> step_files(const fs::path& directory) {
+  std::vector<std::pair<std::int64_t, fs::path>> found;
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    if (const auto step = step_of(it->path())) found.emplace_back(*step, it->path());
+  }
+  check(!error || error == std::errc::no_such_file_or_directory, ErrorKind::kIo,
+        "[checkpoint] {}: {}", directory.string(), error.message());
+  std::ranges::sort(found, std::greater{});
+  return found;
+}
+
+void check_same_tensors(const TensorFile& file, const TensorFile& newest, const fs::path& path) {
+  for (const auto& [name, tensor] : newest.tensors) {
+    const auto other = file.tensors.find(name);
+    const std::string got = other == file.tensors.end() ? "none" : other->second.type().text();
+    check(got == tensor.type().text(), ErrorKind::kBadInput,
+          "[checkpoint] {}: tensor {}: expected {} as in the newest, got {}", path.string(), name,
+          tensor.type().text(), got);
+  }
+  check(file.tensors.size() == newest.tensors.size(), ErrorKind::kBadInput,
+        "[checkpoint] {}: expected {} tensors as in the newest, got {}", path.string(),
+        newest.tensors.size(), file.tensors.size());
+}
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(fs::path directory, int keep, Warn warn)
+    : directory_(std::move(directory)), keep_(keep), warn_(std::move(warn)) {
+  check(keep >= 1, ErrorKind::kUsage, "[checkpoint] keep: expected at least 1, got {}", keep);
+}
+
+void CheckpointStore::save(std::int64_t step, const TensorFile& content, bool is_best) {
+  check(step >= 0, ErrorKind::kUsage, "[checkpoint] step: expected >= 0, got {}", step);
+  std::error_code error;
+  fs::create_directories(directory_, error);
+  check(!error, ErrorKind::kIo, "[checkpoint] {}: {}", directory_.string(), error.message());
+  remove_stale_temps(directory_);
+  // The best comes first: the step file may record that this was the best so far, and a crash
+  // between the two must not leave that record without its file.
+  if (is_best) write_safetensors(best_path(), content);
+  write_safetensors(directory_ / step_name(step), content);
+  prune(step);
+}
+
+// Files of later steps are damaged ones that this run was resumed behind. They must not count, else
+// they could push out the only intact checkpoint.
+void CheckpointStore::prune(std::int64_t saved) const {
+  int kept = 0;
+  for (const auto& [step, path] : step_files(directory_)) {
+    if (step <= saved && ++kept > keep_) file_calls().unlink(path.c_str());
+  }
+}
+
+std::optional<Checkpoint> CheckpointStore::latest() const {
+  for (const auto& [step, path] : step_files(directory_)) {
+    try {
+      return Checkpoint{step, path, read_safetensors(path, kChecked)};
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::kMemory) throw;
+      warn_(fmt::format("[checkpoint] passed over: {}", error.what()));
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<fs::path> CheckpointStore::paths() const {
+  std::vector<fs::path> result;
+  for (auto& [step, path] : step_files(directory_)) result.push_back(std::move(path));
+  return result;
+}
+
+TensorFile average_checkpoints(std::span<const fs::path> newest_first) {
+  check(!newest_first.empty(), ErrorKind::kUsage, "[checkpoint] average: expected files, got none");
+  TensorFile result = read_safetensors(newest_first[0], kChecked);
+  std::map<std::string, Tensor> sums;
+  for (const auto& [name, tensor] : result.tensors) {
+    if (is_floating(tensor.dtype())) sums.emplace(name, tensor.to(DType::kF64));
+  }
+  for (const fs::path& path : newest_first.subspan(1)) {
+    const TensorFile file = read_safetensors(path, kChecked);
+    check_same_tensors(file, result, path);
+    for (auto& [name, sum] : sums) {
+      const Tensor term = file.tensors.at(name).to(DType::kF64);
+      std::ranges::transform(sum.as<double>(), term.as<double>(), sum.as<double>().begin(),
+                             std::plus{});
+    }
+  }
+  for (auto& [name, sum] : sums) {
+    for (double& value : sum.as<double>()) value /= double(newest_first.size());
+    Tensor& tensor = result.tensors.at(name);
+    tensor = sum.to(tensor.dtype());
+  }
+  return result;
+}
+
+}  // namespace keel::train

@@ -1,0 +1,100 @@
+"""Holds the rules of who may include whom, and which library is used where."""
+import fnmatch
+import re
+
+import tree
+
+OPS = ["src/core", "src/graph", "src/ops"]
+BACKEND = [*OPS, "src/runtime"]
+TRAIN = ["src", "frontend/nn", "frontend/optim", "frontend/data"]
+
+# What a folder may include besides itself. The longest folder that holds a file counts. Nobody is
+# given frontend/cli, bench or tests, except bench the oracles and case tables of the tests.
+MAY_INCLUDE = {
+    "src/core": [],
+    "src/graph": ["src/core"],
+    "src/ops": ["src/core", "src/graph"],
+    "src/autodiff": OPS,
+    "src/passes": OPS,
+    "src/runtime": [*OPS, "src/passes"],
+    "backends": [*BACKEND, "backends"],  # backends.cpp alone names them all
+    "backends/reference": BACKEND,
+    "backends/onednn": BACKEND,
+    "backends/cuda": BACKEND,
+    "backends/null": BACKEND,
+    "frontend/nn": OPS,
+    "frontend/optim": OPS,
+    "frontend/data": ["src/core"],
+    "frontend/train": TRAIN,
+    "frontend/cli": [*TRAIN, "frontend/train", "backends", "models"],
+    "models": [*OPS, "frontend/nn", "frontend/data"],
+    "bench": [*TRAIN, "frontend/train", "backends", "models", "tests/support"],
+    "tests": [*TRAIN, "frontend/train", "backends", "models"],
+}
+
+GENERATED = {"norm_list.inc": "src/ops/norm/norm_list.inc"}
+
+OURS = ("src/", "backends/", "frontend/", "models/", "bench/", "tests/")
+
+# A library: how its headers are called, and the files that may include them. First match counts.
+LIBRARIES = [
+    ("the standard library", r"[a-z_0-9]+$", ["*"]),
+    ("fmt", r"fmt/", ["*"]),
+    ("Eigen", r"(unsupported/)?Eigen/", ["backends/reference/*", "tests/*"]),
+    ("oneDNN", r"(oneapi/)?dnnl", ["backends/onednn/primitives*"]),
+    ("TBB", r"(oneapi/)?tbb", ["backends/onednn/threads.cpp"]),
+    ("Highway", r"hwy/", ["backends/onednn/*", "tests/backends/onednn/*"]),
+    ("CUDA", r"cuda|cu(blas|dnn|rand|fft)|nccl|nvtx|cub/|cooperative_groups", ["backends/cuda/*"]),
+    ("CLI11", r"CLI/", ["frontend/cli/*", "frontend/train/*"]),
+    ("toml++", r"toml\+\+/", ["frontend/cli/*", "frontend/train/*"]),
+    ("doctest", r"doctest/", ["tests/*"]),
+    ("a library or system header", r"", ["backends/*", "frontend/*", "bench/*", "tests/*"]),
+]
+
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def within(path, folder):
+    return path.startswith(folder + "/")
+
+
+def wrong_include(path, header, quoted):
+    """Why `path` may not include `header`, or None."""
+    header = GENERATED.get(header, header)
+    if header.startswith(OURS):
+        home = max((f for f in MAY_INCLUDE if within(path, f)), key=len, default=None)
+        if home is None:
+            return "this folder is not in the table of check_layers.py"
+        if any(within(header, folder) for folder in [home, *MAY_INCLUDE[home]]):
+            return None
+        return f"{home} may not include {header}"
+    library, pattern, users = next(row for row in LIBRARIES if re.match(row[1], header))
+    if quoted and not pattern:
+        return f'"{header}" is not written from the root of the repository'
+    if any(fnmatch.fnmatch(path, user) for user in users):
+        return None
+    return f"{library} ({header}) may not be used here"
+
+
+def check_guard(path, text):
+    # Highway's -inl.h files are included once per SIMD target, which #pragma once would prevent.
+    guarded = "#pragma once" in text or any("HWY_TARGET_TOGGLE" in line for line in text)
+    if tree.suffix(path) in {".h", ".cuh"} and not guarded:
+        yield f"{path}:1: no #pragma once"
+
+
+def check(root):
+    for path in tree.files(root):
+        if tree.suffix(path) not in tree.CPP:
+            continue
+        text = tree.lines(root, path)
+        yield from check_guard(path, text)
+        for number, line in enumerate(text, 1):
+            include = INCLUDE.match(line)
+            problem = include and wrong_include(path, include[2], include[1] == '"')
+            if problem:
+                yield f"{path}:{number}: {problem}"
+
+
+if __name__ == "__main__":
+    tree.main(check)

@@ -1,0 +1,116 @@
+"""Proves that each lint script finds what it is for: plants one violation at a time."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import check_sizes
+
+HERE = pathlib.Path(__file__).parent
+TOP = "// A file.\n#pragma once\n"
+
+# A small tree without a fault.
+CLEAN = {
+    "src/core/a.h": TOP + "#include <vector>\n",
+    "src/ops/norm/b.h": TOP + '#include <fmt/format.h>\n#include "src/core/a.h"\n',
+    "src/ops/norm/b.cpp": '#include "src/ops/norm/b.h"\n#include "norm_list.inc"\n',
+    "backends/backends.cpp": '// Names all.\n#include "backends/cuda/c.h"\n',
+    "backends/cuda/c.h": TOP + '#include <cuda_runtime.h>\n#include "src/runtime/backend.h"\n',
+    "backends/onednn/simd/row-inl.h": "// Parts.\n#ifdef HWY_TARGET_TOGGLE\n#endif\n",
+    "backends/onednn/primitives.cpp": "// Owner.\n#include <oneapi/dnnl/dnnl.hpp>\n",
+    "backends/onednn/threads.cpp": "// Threads.\n#include <tbb/parallel_for.h>\n",
+    "frontend/train/config.cpp": "// Recipes.\n#include <toml++/toml.h>\n",
+    "bench/ops_bench.cpp": '// Speed.\n#include "tests/support/cases.h"\n',
+    "tests/a_test.cpp": '// Tests.\n#include <Eigen/Dense>\n#include "tests/support/cases.h"\n'
+                        'TEST_CASE("a, b") {\n  f("/tmp/x");\n}\n',
+    "tools/setup": "#!/usr/bin/env bash\n# Sets up.\n",
+    "README.md": "keel\n",
+}
+
+LONG_BODY = "".join(f"  x += {i};\n" for i in range(60))
+
+
+def include(header):
+    return f"// A file.\n#include {header}\n"
+
+
+# Script, file, its content, and the complaint that is expected of the script.
+PLANTED = [
+    ("check_layers", "src/core/x.cpp", include('"src/graph/g.h"'), ":2: src/core may not include"),
+    ("check_layers", "src/graph/x.cpp", include('"src/ops/o.h"'), ":2: src/graph may not include"),
+    ("check_layers", "src/core/x.cpp", include('"norm_list.inc"'), ":2: src/core may not include"),
+    ("check_layers", "src/passes/x.cpp", include('"src/autodiff/g.h"'), ":2: src/passes may not"),
+    ("check_layers", "src/runtime/x.cpp", include('"backends/null/n.h"'), ":2: src/runtime may"),
+    ("check_layers", "backends/onednn/x.cpp", include('"backends/cuda/c.h"'), ":2: backends/onedn"),
+    ("check_layers", "frontend/nn/x.cpp", include('"src/runtime/r.h"'), ":2: frontend/nn may not"),
+    ("check_layers", "frontend/data/x.cpp", include('"src/graph/g.h"'), ":2: frontend/data may"),
+    ("check_layers", "frontend/train/x.cpp", include('"backends/backends.h"'), ":2: frontend/trai"),
+    ("check_layers", "models/mlp/x.cpp", include('"frontend/optim/sgd.h"'), ":2: models may not"),
+    ("check_layers", "tests/x.cpp", include('"frontend/cli/options.h"'), ":2: tests may not"),
+    ("check_layers", "bench/x.cpp", include('"tests/ops/t.h"'), ":2: bench may not include"),
+    ("check_layers", "other/x.cpp", include('"src/core/a.h"'), ":2: this folder is not in the"),
+    ("check_layers", "src/core/x.cpp", include('"a.h"'), ':2: "a.h" is not written from the root'),
+    ("check_layers", "src/core/x.cpp", include("<unistd.h>"), ":2: a library or system header"),
+    ("check_layers", "backends/onednn/x.cpp", include("<Eigen/Dense>"), ":2: Eigen"),
+    ("check_layers", "backends/onednn/x.cpp", include('"dnnl.hpp"'), ":2: oneDNN"),
+    ("check_layers", "backends/onednn/x.cpp", include("<oneapi/tbb/task_arena.h>"), ":2: TBB"),
+    ("check_layers", "backends/reference/x.cpp", include('"hwy/highway.h"'), ":2: Highway"),
+    ("check_layers", "src/runtime/x.cpp", include("<cublasLt.h>"), ":2: CUDA"),
+    ("check_layers", "models/mlp/x.cpp", include("<toml++/toml.h>"), ":2: toml++"),
+    ("check_layers", "src/core/x.cpp", include("<CLI/CLI.hpp>"), ":2: CLI11"),
+    ("check_layers", "src/core/x.h", "// A file.\n", ":1: no #pragma once"),
+    ("check_sizes", "src/core/x.cpp", "//\n" * 401, ":401: 401 lines"),
+    ("check_sizes", "src/core/x.cpp", "// " + 98 * "x" + "\n", ":1: 101 columns"),
+    ("check_sizes", "src/core/x.cpp", f"void f() {{\n{LONG_BODY}}}\n", ":1: f has 62 lines"),
+    ("check_sizes", "backends/onednn/kernels/x.cpp",
+     f"void f() {{\n{LONG_BODY}{LONG_BODY}}}\n", ":1: f has 122 lines, the cap is 80"),
+    ("check_sizes", "tests/x_test.cpp", f'TEST_CASE("x") {{\n{LONG_BODY}}}\n', ":1: TEST_CASE has"),
+    ("check_sizes", "tools/x.py", "def f(a, b, c, d, e, f):\n    pass\n", ":1: f has 6 parameters"),
+    ("check_sizes", "backends/cuda/kernels/x.cu",
+     "__global__ void __launch_bounds__(256, 2) k(int a, int b, std::pair<int, int> c, int d,\n"
+     "    int e, int f) {\n}\n", ":1: k has 6 parameters"),
+    ("check_text", "src/core/x.cpp", "// A file.\n// TO" "DO: more\n", ":2: TO" "DO left"),
+    ("check_text", "src/core/x.cpp", "// A file.\nint a; \n", ":2: white space"),
+    ("check_text", "src/core/x.cpp", "// A file.\r\n", ":1: white space"),
+    ("check_text", "src/core/x.cpp", "// A file.\n\tint a;\n", ":2: a tab"),
+    ("check_text", "src/core/x.cpp", '// A file.\nf("/tm' 'p/x");\n', ":2: a path of one machine"),
+    ("check_text", "tests/x.cpp", '// A file.\nf("/wor' 'k/x");\n', ":2: a path of one machine"),
+    ("check_text", "src/core/x.cpp", "// A file.", ":1: no newline at the end"),
+    ("check_text", "src/core/x.cpp", "int a;\n", ":1: no opening comment"),
+    ("check_text", "tools/x.py", "import os\n", ":1: no opening comment"),
+    ("check_text", "tools/x", "#!/usr/bin/env bash\nls\n", ":1: no opening comment"),
+    ("check_text", "models/x.toml", "name = '\udce4'\n", ":1: not UTF-8"),
+]
+
+
+def complaints(script, extra):
+    """Runs a script on the clean tree with the extra files; its exit code and output."""
+    with tempfile.TemporaryDirectory() as folder:
+        for path, content in {**CLEAN, **extra}.items():
+            file = pathlib.Path(folder, path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content.encode("utf-8", "surrogateescape"))
+        done = subprocess.run([sys.executable, HERE / f"{script}.py", folder],
+                              capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+
+def main():
+    failures = 0
+    for script in ("check_layers", "check_sizes", "check_text"):
+        code, output = complaints(script, {})
+        if code != 0:
+            failures += 1
+            print(f"self_test.py:1: {script} complains about a clean tree:\n{output}")
+    for script, path, content, expected in PLANTED:
+        if " has " in expected and check_sizes.universal_ctags() is None:
+            continue
+        code, output = complaints(script, {path: content})
+        if code != 1 or not output.startswith(path + expected) or output.count("\n") != 1:
+            failures += 1
+            print(f"self_test.py:1: {script} on {path}: expected {path}{expected}, got\n{output}")
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()

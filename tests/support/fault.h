@@ -1,0 +1,29 @@
+// Makes the system calls behind file writing fail, fall short or be the last of the process.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+namespace keel::testing {
+
+struct Fault {
+  int at = -1;                   // the call it strikes, counted from 0; -1 strikes none
+  int error = EIO;               // what that call reports
+  bool lasting = false;          // later calls of the kinds that need space fail as well
+  bool crash = false;            // the process ends in that call, as by kill -9; writes half-way
+  std::size_t chunk = SIZE_MAX;  // the most that one write takes, 0 being a write of nothing
+};
+
+// Puts itself between keel::train::file_calls() and the system while it lives. One at a time.
+class FaultGuard {
+ public:
+  explicit FaultGuard(const Fault& fault);
+  ~FaultGuard();
+  FaultGuard(const FaultGuard&) = delete;
+  FaultGuard& operator=(const FaultGuard&) = delete;
+
+  int calls() const;  // made so far
+};
+
+}  // namespace keel::testing
