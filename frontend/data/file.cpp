@@ -14,28 +14,16 @@ namespace {
 
 constexpr unsigned kBufferBytes = 1 << 16;
 
-// The size of the file on disk, once it is known to be one.
-std::int64_t regular_size(const std::filesystem::path& path) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  check(!error, ErrorKind::kIo, "[file] {}: expected a readable file, got: {}", path.string(),
-        error.message());
-  check(std::filesystem::is_regular_file(status), ErrorKind::kIo,
-        "[file] {}: expected a regular file, got {}", path.string(),
-        std::filesystem::is_directory(status) ? "a directory" : "something else");
-  const auto size = static_cast<std::int64_t>(std::filesystem::file_size(path, error));
-  check(!error, ErrorKind::kIo, "[file] {}: expected a readable file, got: {}", path.string(),
-        error.message());
-  return size;
-}
-
 }  // namespace
 
 void InputFile::Close::operator()(gzFile_s* file) const { gzclose(file); }
 
 InputFile::InputFile(const std::filesystem::path& path, std::int64_t max_bytes)
     : name_(path.string()) {
-  const std::int64_t disk_bytes = regular_size(path);
+  std::error_code error;
+  const auto disk_bytes = static_cast<std::int64_t>(std::filesystem::file_size(path, error));
+  check(!error, ErrorKind::kIo, "[file] {}: expected a regular file, got: {}", name_,
+        error.message());
   file_.reset(gzopen(path.c_str(), "rbe"));
   check(file_ != nullptr, ErrorKind::kIo, "[file] {}: expected a readable file, got: {}", name_,
         std::strerror(errno));
@@ -64,12 +52,11 @@ void InputFile::check_stream() const {
   int code = Z_OK;
   gzerror(file_.get(), &code);
   if (code == Z_OK) return;
-  const auto offset = gzoffset(file_.get());
   check(code != Z_ERRNO, ErrorKind::kIo, "[file] {}: expected a readable file, got: {}", name_,
         std::strerror(errno));
   check(code != Z_MEM_ERROR, ErrorKind::kMemory, "[file] {}: out of memory", name_);
   fail(ErrorKind::kBadInput, "[file] {}: expected whole gzip data, got {} at byte {}", name_,
-       code == Z_BUF_ERROR ? "its end" : "damage", offset);
+       code == Z_BUF_ERROR ? "its end" : "damage", gzoffset(file_.get()));
 }
 
 void InputFile::read(std::span<std::byte> out) {

@@ -242,8 +242,8 @@ void check_ranges(const TensorTable& table, std::int64_t data_bytes, const std::
 }
 
 void verify_header(std::string_view text, const std::string& stored, const std::string& path) {
-  if (!text.starts_with(kSealedOpening)) {
-    refuse_file(path, "header", "its checksum to come first", "it elsewhere");
+  if (!text.starts_with(kSealedOpening) || stored.size() != kZeroChecksum.size()) {
+    refuse_file(path, "header", "to begin with its checksum of 8 digits", shown_name(stored));
   }
   const std::size_t end = kSealedOpening.size() + kZeroChecksum.size();
   const std::string computed = checksum({kSealedOpening, kZeroChecksum, text.substr(end)});

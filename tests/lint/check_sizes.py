@@ -17,9 +17,6 @@ KERNELS = re.compile(r"backends/\w+/(kernels|simd)/")
 CTAGS = [
     "-x", "--_xformat=%F\t%n\t%e\t%N\t%S", "--kinds-C++=f", "--kinds-Python=fm",
     "--langmap=C++:.h.cpp.inc.cu.cuh",
-    # Words that would be taken for a part of a function's name or type.
-    "-I", "HWY_ATTR,HWY_API,HWY_INLINE,HWY_NOINLINE,__global__,__device__,__host__",
-    "-I", "__forceinline__,__launch_bounds__+",
     # A test case is a function too.
     "-D", "TEST_CASE(name)=void TEST_CASE()",
     "-D", "TEST_CASE_TEMPLATE(name,...)=void TEST_CASE()",

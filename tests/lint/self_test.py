@@ -69,7 +69,8 @@ PLANTED = [
     ("check_sizes", "backends/cuda/kernels/x.cu",
      "__global__ void __launch_bounds__(256, 2) k(int a, int b, std::pair<int, int> c, int d,\n"
      "    int e, int f) {\n}\n", ":1: k has 6 parameters"),
-    ("check_text", "src/core/x.cpp", "// A file.\n// TO" "DO: more\n", ":2: TO" "DO left"),
+    *(("check_text", "src/core/x.cpp", f"// A file.\n// {mark}: more\n", f":2: {mark} left")
+      for mark in ("TO" "DO", "FIX" "ME", "X" "XX", "HA" "CK")),
     ("check_text", "src/core/x.cpp", "// A file.\nint a; \n", ":2: white space"),
     ("check_text", "src/core/x.cpp", "// A file.\r\n", ":1: white space"),
     ("check_text", "src/core/x.cpp", "// A file.\n\tint a;\n", ":2: a tab"),

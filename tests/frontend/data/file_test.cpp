@@ -42,9 +42,12 @@ TEST_CASE("file: what is not a file") {
   const auto read = [&](std::string_view name) {
     return [path = folder / name] { read_file(path, kCap); };
   };
-  CHECK(refuses(ErrorKind::kIo, "absent: expected a", read("absent")));
-  CHECK(refuses(ErrorKind::kIo, "got a directory", read(".")));
-  CHECK(refuses(ErrorKind::kIo, "regular", [] { read_file("/dev/null", kCap); }));
+  CHECK(refuses(ErrorKind::kIo, "absent: expected a regular file, got: No such file",
+                read("absent")));
+  CHECK(refuses(ErrorKind::kIo, "expected a regular file, got: Is a directory", read(".")));
+  CHECK(refuses(ErrorKind::kIo, "expected a regular", [] { read_file("/dev/null", kCap); }));
+  // This file opens, and its first page cannot be read.
+  CHECK(refuses(ErrorKind::kIo, "readable file", [] { read_file("/proc/self/mem", kCap); }));
   write_bytes(folder / "empty", "");
   write_bytes(folder / "packed empty", gzip(""));
   CHECK(refuses(ErrorKind::kBadInput, "empty: expected content", read("empty")));
@@ -81,6 +84,12 @@ TEST_CASE("file: the cap holds for plain content and for gzip bombs") {
     CHECK(refuses(ErrorKind::kBadInput, "expected at most 1 bytes",
                   [&] { InputFile(folder / name, 1); }));
   }
+  std::string damaged = gzip(zeros);
+  damaged.back() = '!';
+  write_bytes(folder / "bomb", damaged);
+  CHECK(refuses(ErrorKind::kBadInput, "damage", [&] { InputFile(folder / "bomb", size); }));
+  // Expansion stops at the cap, so the damage at the end is never met.
+  CHECK(refuses(ErrorKind::kBadInput, "expected at most", [&] { InputFile(folder / "bomb", 1); }));
 }
 
 TEST_CASE("file: every truncation of a gzip file is refused") {

@@ -3,9 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
-#include <regex>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "frontend/train/plot_ticks.h"
@@ -18,23 +20,45 @@ namespace {
 
 constexpr double kNaN = NAN;
 
-// Elements open and close in order, attributes are quoted, text holds no bare markup.
-bool well_formed(const std::string& xml) {
-  static const std::regex piece(R"re(<(\w+)((\s+[\w:-]+="[^"<&]*")*)\s*(/?)>|</(\w+)>|([^<]+))re");
-  static const std::regex text(R"re(([^&<>]|&(amp|lt|gt|quot);)*)re");
-  std::vector<std::string> open;
-  std::size_t covered = 0;
-  for (std::sregex_iterator it(xml.begin(), xml.end(), piece), end; it != end; ++it) {
-    if (std::size_t(it->position()) != covered) return false;
-    covered += std::size_t(it->length());
-    if ((*it)[1].matched && (*it)[4].length() == 0) open.push_back((*it)[1]);
-    if ((*it)[5].matched) {
-      if (open.empty() || open.back() != (*it)[5]) return false;
-      open.pop_back();
-    }
-    if ((*it)[6].matched && !std::regex_match((*it)[6].str(), text)) return false;
+bool well_formed_text(std::string_view text) {
+  for (std::size_t at = text.find('&'); at != text.npos; at = text.find('&', at + 1)) {
+    const std::string_view name = text.substr(at + 1, text.find(';', at) - at - 1);
+    if (name != "amp" && name != "lt" && name != "gt" && name != "quot") return false;
   }
-  return covered == xml.size() && open.empty();
+  return text.find('>') == text.npos;
+}
+
+// Elements open and close in order, quotes of attributes pair up, text holds no bare markup.
+bool well_formed(std::string_view xml) {
+  std::vector<std::string_view> open;
+  while (!xml.empty()) {
+    const std::size_t begin = std::min(xml.find('<'), xml.size());
+    if (!well_formed_text(xml.substr(0, begin))) return false;
+    if (begin == xml.size()) break;
+    const std::size_t end = xml.find('>', begin);
+    if (end == xml.npos) return false;
+    const std::string_view tag = xml.substr(begin + 1, end - begin - 1);
+    const std::string_view name = tag.substr(0, tag.find_first_of(" \n/", 1));
+    if (tag.find('<') != tag.npos || std::ranges::count(tag, '"') % 2 != 0) return false;
+    if (tag.front() == '/') {
+      if (open.empty() || open.back() != name.substr(1)) return false;
+      open.pop_back();
+    } else if (tag.back() != '/') {
+      open.push_back(name);
+    }
+    xml.remove_prefix(end + 1);
+  }
+  return open.empty();
+}
+
+// What stands between `before` and the next quote, wherever `before` occurs.
+std::vector<std::string> values_after(const std::string& text, std::string_view before) {
+  std::vector<std::string> found;
+  for (std::size_t at = text.find(before); at != text.npos; at = text.find(before, at + 1)) {
+    const std::size_t begin = at + before.size();
+    found.push_back(text.substr(begin, text.find('"', begin) - begin));
+  }
+  return found;
 }
 
 std::size_t count(const std::string& text, std::string_view part) {
@@ -114,11 +138,11 @@ TEST_CASE("plot: many series differ in colour and dash, and have a legend each")
   const std::string svg = plot_svg(plot);
   CHECK(well_formed(svg));
   for (int i = 0; i < 28; ++i) CHECK(count(svg, fmt::format(">s{}!<", i)) == 1);
-  const std::regex style(R"re(stroke="(#\w+)" stroke-width[^>]*stroke-dasharray="([^"]*)")re");
+  const auto colours = values_after(svg, "fill=\"none\" stroke=\"");
+  const auto dashes = values_after(svg, "stroke-dasharray=\"");
+  REQUIRE(colours.size() == dashes.size() + 1);  // the axes are drawn first, without dashes
   std::map<std::string, int> styles;
-  for (std::sregex_iterator it(svg.begin(), svg.end(), style), end; it != end; ++it) {
-    ++styles[(*it)[1].str() + (*it)[2].str()];
-  }
+  for (std::size_t i = 0; i < dashes.size(); ++i) ++styles[colours[i + 1] + dashes[i]];
   CHECK(styles.size() == 28);
   for (const auto& [text, uses] : styles) CHECK(uses == 2);  // the line and its legend
 }

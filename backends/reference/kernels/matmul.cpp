@@ -1,0 +1,39 @@
+// Matrix products, one of the batch after the other.
+#include "src/ops/matmul.h"
+
+#include "backends/reference/kernels/kernels.h"
+#include "src/ops/elementwise.h"
+
+namespace keel::reference {
+namespace {
+
+// The (rows, cols) matrix that is stored at `data`, there transposed if so told.
+Eigen::MatrixXd stored_at(double* data, std::int64_t rows, std::int64_t cols, bool transposed) {
+  if (transposed) return Matrix(data, cols, rows).transpose();
+  return Matrix(data, rows, cols);
+}
+
+// y = act(op(a) op(b) + bias). a (batch, m, k), b (batch, k, n) or (k, n), y (batch, m, n).
+void forward(const Binding& b, const MatmulSizes& sizes, const MatmulAttrs& attrs) {
+  const auto [batch, m, k, n, shared_b] = sizes;
+  for (std::int64_t i = 0; i < batch; ++i) {
+    double* left = b.inputs[0].as<double>() + i * m * k;
+    double* right = b.inputs[1].as<double>() + (shared_b ? 0 : i * k * n);
+    Matrix y(b.outputs[0].as<double>() + i * m * n, m, n);
+    y = stored_at(left, m, k, attrs.transpose_a) * stored_at(right, k, n, attrs.transpose_b);
+    if (b.inputs[2]) y.rowwise() += vector(b.inputs[2]).transpose();
+    if (attrs.activation == "relu") {
+      y = y.unaryExpr([](double value) { return evaluate(EwCode::kRelu, {value}, {}); });
+    }
+  }
+}
+
+}  // namespace
+
+Prepared prepare_matmul(const NodeContext& context) {
+  const auto attrs = context.attrs<MatmulAttrs>();
+  const MatmulSizes sizes = matmul_sizes(context.input(0).shape, context.input(1).shape, attrs);
+  return kernel_of([=](const Binding& b) { forward(b, sizes, attrs); });
+}
+
+}  // namespace keel::reference

@@ -1,0 +1,19 @@
+// Initial values of parameters. All are drawn from Philox keyed by (seed, parameter name), so they
+// are the same on every backend. fan_in is the number of inputs that meet in one output.
+#pragma once
+
+#include "src/graph/node.h"
+
+namespace keel::nn {
+
+Initializer constant(double value);
+inline Initializer zeros() { return constant(0); }
+inline Initializer ones() { return constant(1); }
+Initializer normal(double deviation);
+Initializer uniform(double bound);                // U(-bound, bound)
+Initializer lecun_normal(std::int64_t fan_in);    // N(0, 1 / fan_in)
+Initializer kaiming_normal(std::int64_t fan_in);  // N(0, 2 / fan_in)
+Initializer fan_in_uniform(std::int64_t fan_in);  // U(+-1 / sqrt(fan_in))
+Initializer xavier_uniform(std::int64_t fan_in, std::int64_t fan_out, double gain = 1);
+
+}  // namespace keel::nn

@@ -1,0 +1,32 @@
+// Linear and convolution layers. Parameters are named "<name>/weight" and "<name>/bias".
+#pragma once
+
+#include <functional>
+
+#include "frontend/nn/init.h"
+#include "frontend/nn/net.h"
+
+namespace keel::nn {
+
+// How a layer draws its parameters, given its fan-in.
+using FanInit = std::function<Initializer(std::int64_t fan_in)>;
+
+struct LayerOptions {
+  bool bias = true;
+  FanInit weight_init = lecun_normal;
+  FanInit bias_init = [](std::int64_t) { return zeros(); };
+};
+
+// y = x W + b.   x (..., in)   W (in, out)   b (out)   y (..., out)
+Value linear(Net& net, const std::string& name, Value x, std::int64_t out,
+             const LayerOptions& options = {});
+
+struct ConvLayer {
+  std::int64_t channels, window;
+  std::int64_t stride = 1, padding = 0;
+};
+// x (n, c, h, w)   weight (channels, c, window, window)   bias (channels)
+Value conv2d(Net& net, const std::string& name, Value x, const ConvLayer& layer,
+             const LayerOptions& options = {});
+
+}  // namespace keel::nn

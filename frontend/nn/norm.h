@@ -1,0 +1,51 @@
+// Any normalization layer from a name and options: "layernorm", "batchnorm{keep=0.99}", "none".
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "frontend/nn/net.h"
+
+namespace keel::nn {
+
+// What `keel list norms` says of a variant.
+struct NormFacts {
+  std::string name, formula, parameters, state, gradient, source;
+};
+
+class Norm {
+ public:
+  // "name" or "name{key=value,...}". Options given in `defaults` ("key=value,...") apply first.
+  // Throws Error{kUsage} for an unknown name or option, with the nearest known one, and for a
+  // value that is not of the option's kind.
+  static Norm parse(std::string_view text, std::string_view defaults = "");
+
+  // Normalizes x (..., features), or images (n, c, h, w). Parameters are "<name>/gain" and
+  // "<name>/bias", states "<name>/<statistic>".
+  Value operator()(Net& net, const std::string& name, Value x) const;
+
+  const std::string& name() const { return name_; }
+  // Every option with its value: "axes=0 eps=1e-05 gain=true bias=true ...".
+  const std::string& options() const { return options_; }
+  bool is_none() const { return name_ == "none"; }
+  // Whether statistics are taken over the batch, so that training and evaluation differ.
+  bool is_batch_type() const { return batch_type_; }
+  // Whether the layer adds a learned bias, so that the layer before it needs none.
+  bool has_bias() const { return has_bias_; }
+
+  using Apply = std::function<Value(Net&, Value)>;
+  // For the table of variants only.
+  Norm(std::string name, std::string options, Apply apply, bool batch_type, bool has_bias);
+
+ private:
+  std::string name_, options_;
+  Apply apply_;
+  bool batch_type_ = false, has_bias_ = false;
+};
+
+// Every variant with its facts; `defaults` is Norm::parse(name).options().
+std::span<const NormFacts> norm_facts();
+
+}  // namespace keel::nn

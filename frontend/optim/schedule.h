@@ -1,0 +1,29 @@
+// Learning-rate schedules: the factor of the base rate at update t = 0, 1, ....
+//
+// During the first w = warmup updates the factor is (t + 1) / w. After that:
+//   constant      1
+//   inverse_sqrt  sqrt(w / (t + 1)); w = 1 when there is no warm-up
+//   cosine        min + (1 - min) (1 + cos(pi (t - w) / (total - w))) / 2,  min = min_factor
+//   step          step_factor ^ floor(t / step_every)
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace keel::optim {
+
+struct ScheduleOptions {
+  std::string name = "constant";
+  std::int64_t warmup = 0;      // updates
+  std::int64_t step_every = 0;  // updates
+  double step_factor = 0.1;
+  double min_factor = 0;
+};
+
+// Throws Error{kUsage} for an unknown name or values out of range.
+void validate(const ScheduleOptions& options);
+
+// The factor at update t of `total`.
+double schedule_factor(const ScheduleOptions& options, std::int64_t t, std::int64_t total);
+
+}  // namespace keel::optim

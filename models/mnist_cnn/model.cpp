@@ -1,0 +1,63 @@
+#include "models/mnist_cnn/model.h"
+
+#include "frontend/nn/layers.h"
+#include "models/mnist_data.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/layout.h"
+#include "src/ops/loss.h"
+#include "src/ops/pool2d.h"
+
+namespace keel::models {
+namespace {
+
+// U(+-1 / sqrt(fan_in)) for weights and biases, as the authors' framework initialises.
+const nn::LayerOptions kLayer{
+    .bias = true, .weight_init = nn::fan_in_uniform, .bias_init = nn::fan_in_uniform};
+
+// conv5 -> [norm] -> ReLU -> max pool 2:  (n, c, s, s) -> (n, channels, (s - 4) / 2, likewise)
+Value conv_block(nn::Net& net, const std::string& name, Value x, std::int64_t channels,
+                 const nn::Norm& norm) {
+  Value h = nn::conv2d(net, name, x, {.channels = channels, .window = 5}, kLayer);
+  h = ops::relu(net.graph, norm(net, name + "/norm", h));
+  return ops::max_pool2d(net.graph, h, 2, 2);
+}
+
+}  // namespace
+
+void MnistCnnOptions::validate() const {
+  check(architecture == "A" || architecture == "B" || architecture == "C", ErrorKind::kUsage,
+        "expected A, B or C, got '{}'", architecture);
+  nn::Norm::parse(norm);
+}
+
+Splits MnistCnn::load(const DataRequest& request) const {
+  return load_digits(request, Validation::kFirst);
+}
+
+std::vector<InputSpec> MnistCnn::inputs() const {
+  const data::Affine plain{.scale = 1.0f / 255, .offset = 0};
+  const data::Affine standard{.scale = 1.0f / (255 * 0.3081f), .offset = -0.1307f / 0.3081f};
+  return {{"image", DType::kF32, {1, 28, 28}, options_.standardize ? standard : plain},
+          {"label", DType::kI32, {}}};
+}
+
+Outputs MnistCnn::build(nn::Net& net, std::span<const Value> inputs) const {
+  Graph& g = net.graph;
+  const nn::Norm norm = nn::Norm::parse(options_.norm), none = nn::Norm::parse("none");
+  const nn::Norm& conv_norm = options_.architecture == "C" ? norm : none;
+  Value h = conv_block(net, "conv1", inputs[0], 20, conv_norm);
+  h = conv_block(net, "conv2", h, 50, conv_norm);
+  const Shape shape = g.shape(h);
+  h = ops::reshape(g, h, {shape[0], shape.elements(1, 4)});
+  Value logits;
+  if (options_.architecture == "B") {
+    logits = norm(net, "logits/norm", nn::linear(net, "logits", h, 10, kLayer));
+  } else {
+    h = norm(net, "fc1/norm", nn::linear(net, "fc1", h, 500, kLayer));
+    logits = nn::linear(net, "logits", ops::relu(g, h), 10, kLayer);
+  }
+  return {ops::cross_entropy(g, logits, inputs[1]).mean,
+          ops::classification_errors(g, logits, inputs[1])};
+}
+
+}  // namespace keel::models

@@ -1,0 +1,35 @@
+// MNIST with a small convolutional network (Xu et al. 2019, tables 1 to 4).
+#pragma once
+
+#include "frontend/nn/norm.h"
+#include "models/model.h"
+
+namespace keel::models {
+
+struct MnistCnnOptions {
+  // A: conv conv fc fc, norm on the 500 hidden units. B: conv conv fc, norm on the 10 logits.
+  // C: as A, with a norm also on both convolution outputs. The paper's text fits each.
+  std::string architecture = "A";
+  std::string norm = "layernorm";
+  bool standardize = true;  // pixels (x / 255 - 0.1307) / 0.3081, else x / 255
+
+  static constexpr auto fields() {
+    return std::tuple{field("architecture", &MnistCnnOptions::architecture),
+                      field("norm", &MnistCnnOptions::norm),
+                      field("standardize", &MnistCnnOptions::standardize)};
+  }
+  void validate() const;
+};
+
+class MnistCnn : public ModelWithOptions<MnistCnnOptions> {
+ public:
+  std::string_view name() const override { return "mnist_cnn"; }
+  std::string_view summary() const override {
+    return "MNIST, convolutional network with 20 and 50 channels (Xu et al. 2019)";
+  }
+  Splits load(const DataRequest& request) const override;
+  std::vector<InputSpec> inputs() const override;
+  Outputs build(nn::Net& net, std::span<const Value> inputs) const override;
+};
+
+}  // namespace keel::models

@@ -1,0 +1,51 @@
+#include "models/mnist_mlp/model.h"
+
+#include "frontend/nn/layers.h"
+#include "models/mnist_data.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/loss.h"
+
+namespace keel::models {
+namespace {
+
+nn::Norm norm_of(const MnistMlpOptions& options) {
+  const bool is_batch_norm = options.norm.starts_with("batchnorm");
+  return nn::Norm::parse(options.norm, is_batch_norm ? options.batchnorm_options : "");
+}
+
+}  // namespace
+
+void MnistMlpOptions::validate() const {
+  check(hidden >= 1 && hidden <= 1000000, ErrorKind::kUsage, "expected 1 to 1000000, got {}",
+        hidden);
+  check(layers >= 1 && layers <= 100, ErrorKind::kUsage, "expected 1 to 100, got {}", layers);
+  norm_of(*this);
+}
+
+Splits MnistMlp::load(const DataRequest& request) const {
+  return load_digits(request, Validation::kLast);
+}
+
+std::vector<InputSpec> MnistMlp::inputs() const {
+  return {{"image", DType::kF32, {784}, {.scale = 1.0f / 255, .offset = 0}},
+          {"label", DType::kI32, {}}};
+}
+
+Outputs MnistMlp::build(nn::Net& net, std::span<const Value> inputs) const {
+  const nn::Norm norm = norm_of(options_);
+  Value h = inputs[0];
+  for (std::int64_t layer = 1; layer <= options_.layers; ++layer) {
+    const std::string name = fmt::format("fc{}", layer);
+    h = nn::linear(net, name, h, options_.hidden, {.bias = !norm.has_bias()});
+    h = ops::relu(net.graph, norm(net, name + "/norm", h));
+  }
+  // Ba et al. leave the logits alone under layer norm, for their scale is the confidence, and
+  // normalize them too in the batch norm baseline.
+  const bool norm_logits = norm.is_batch_type();
+  Value logits = nn::linear(net, "logits", h, 10, {.bias = !(norm_logits && norm.has_bias())});
+  if (norm_logits) logits = norm(net, "logits/norm", logits);
+  return {ops::cross_entropy(net.graph, logits, inputs[1]).mean,
+          ops::classification_errors(net.graph, logits, inputs[1])};
+}
+
+}  // namespace keel::models

@@ -1,0 +1,36 @@
+// Permutation-invariant MNIST: an MLP with a norm on its hidden pre-activations (Ba, Kiros, Hinton
+// 2016, section 6.6 and figure 6).
+#pragma once
+
+#include "frontend/nn/norm.h"
+#include "models/model.h"
+
+namespace keel::models {
+
+struct MnistMlpOptions {
+  std::int64_t hidden = 1000, layers = 2;
+  std::string norm = "layernorm";
+  // Options that apply when the norm is batchnorm and does not set them itself.
+  std::string batchnorm_options = "keep=0.99";
+
+  static constexpr auto fields() {
+    return std::tuple{field("hidden", &MnistMlpOptions::hidden),
+                      field("layers", &MnistMlpOptions::layers),
+                      field("norm", &MnistMlpOptions::norm),
+                      field("batchnorm_options", &MnistMlpOptions::batchnorm_options)};
+  }
+  void validate() const;
+};
+
+class MnistMlp : public ModelWithOptions<MnistMlpOptions> {
+ public:
+  std::string_view name() const override { return "mnist_mlp"; }
+  std::string_view summary() const override {
+    return "permutation-invariant MNIST, MLP 784-1000-1000-10 (Ba et al. 2016, figure 6)";
+  }
+  Splits load(const DataRequest& request) const override;
+  std::vector<InputSpec> inputs() const override;
+  Outputs build(nn::Net& net, std::span<const Value> inputs) const override;
+};
+
+}  // namespace keel::models

@@ -1,0 +1,56 @@
+// The models and their recipes by name.
+#include "models/mnist_cnn/model.h"
+#include "models/mnist_mlp/model.h"
+#include "models/model.h"
+
+namespace keel::models {
+namespace {
+
+template <class M>
+std::unique_ptr<Model> make() {
+  return std::make_unique<M>();
+}
+
+// Each recipe is models/<model>/<recipe>.toml, put into the program when it is built.
+std::vector<Recipe> recipes_of(std::string_view model) {
+  static const struct {
+    const char *model, *name, *toml;
+  } kRecipes[] = {
+#include "recipes.inc"
+  };
+  std::vector<Recipe> result;
+  for (const auto& recipe : kRecipes) {
+    if (recipe.model == model) result.push_back({recipe.name, recipe.toml});
+  }
+  return result;
+}
+
+}  // namespace
+
+std::span<const ModelEntry> all_models() {
+  static const std::vector<ModelEntry> list{
+      {"mnist_mlp", make<MnistMlp>, recipes_of("mnist_mlp")},
+      {"mnist_cnn", make<MnistCnn>, recipes_of("mnist_cnn")},
+  };
+  return list;
+}
+
+const ModelEntry& find_model(std::string_view name) {
+  std::vector<std::string> names;
+  for (const ModelEntry& entry : all_models()) {
+    if (entry.name == name) return entry;
+    names.push_back(entry.name);
+  }
+  fail(ErrorKind::kUsage, "model: {}", unknown_name(name, names));
+}
+
+const std::string& find_recipe(const ModelEntry& entry, std::string_view name) {
+  std::vector<std::string> names;
+  for (const Recipe& recipe : entry.recipes) {
+    if (recipe.name == name) return recipe.toml;
+    names.push_back(recipe.name);
+  }
+  fail(ErrorKind::kUsage, "recipe of {}: {}", entry.name, unknown_name(name, names));
+}
+
+}  // namespace keel::models
