@@ -1,5 +1,7 @@
 #include "frontend/optim/clip.h"
 
+#include <algorithm>
+
 #include "src/core/nearest.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/optimizer_step.h"
@@ -20,13 +22,16 @@ Value clamp(Graph& g, Value x, double limit) {
 
 }  // namespace
 
-Clipped clip_gradients(Graph& graph, std::span<const Value> gradients, const ClipOptions& options) {
+void validate(const ClipOptions& options) {
   const std::vector<std::string> kinds{"none", "global", "per_tensor", "element"};
-  const auto is = [&](std::string_view kind) { return options.kind == kind; };
-  check(is("none") || is("global") || is("per_tensor") || is("element"), ErrorKind::kUsage,
-        "train.clip: {}", unknown_name(options.kind, kinds));
+  check(std::ranges::find(kinds, options.kind) != kinds.end(), ErrorKind::kUsage, "train.clip: {}",
+        unknown_name(options.kind, kinds));
   check(options.limit > 0, ErrorKind::kUsage, "train.clip_limit: expected > 0, got {}",
         options.limit);
+}
+
+Clipped clip_gradients(Graph& graph, std::span<const Value> gradients, const ClipOptions& options) {
+  const auto is = [&](std::string_view kind) { return options.kind == kind; };
   const auto scope = graph.scope("clip");
   Clipped result;
   Value total;

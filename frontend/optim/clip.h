@@ -16,13 +16,15 @@ struct ClipOptions {
   double limit = 1;  // c > 0
 };
 
+// Throws Error{kUsage} for an unknown kind or a limit <= 0.
+void validate(const ClipOptions& options);
+
 struct Clipped {
   std::vector<Value> gradients;  // after per-tensor or element clipping
   Value scale;                   // (): what multiplies all of them; NaN if any is not finite
   Value norm;                    // (): |all g| before clipping, not finite if any g is not
 };
 
-// Throws Error{kUsage} for an unknown kind or a limit <= 0.
 Clipped clip_gradients(Graph& graph, std::span<const Value> gradients, const ClipOptions& options);
 
 }  // namespace keel::optim

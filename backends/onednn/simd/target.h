@@ -5,7 +5,7 @@
 
 namespace keel::onednn {
 
-// "AVX3", "AVX2" or "SSE2": what run-time dispatch picked.
+// "AVX3" (AVX-512), "AVX2" or "SCALAR" (plain x86-64 code): what run-time dispatch picked.
 std::string simd_target();
 
 }  // namespace keel::onednn

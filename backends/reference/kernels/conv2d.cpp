@@ -59,8 +59,9 @@ void forward(const Binding& b, const ConvSizes& s, bool relu) {
   const double *x = b.inputs[0].as<double>(), *weight = b.inputs[1].as<double>();
   double* y = b.outputs[0].as<double>();
   Matrix planes = matrix(b.outputs[0], s.images * s.filters, s.out_height * s.out_width);
-  planes.setZero();
-  if (b.inputs[2]) planes.colwise() += vector(b.inputs[2]).replicate(s.images, 1);
+  for (Eigen::Index plane = 0; plane < planes.rows(); ++plane) {
+    planes.row(plane).setConstant(b.inputs[2] ? vector(b.inputs[2])[plane % s.filters] : 0);
+  }
   visit_triples(s, [=](auto xi, auto wi, auto yi) { y[yi] += x[xi] * weight[wi]; });
   if (relu) {
     planes = planes.unaryExpr([](double v) { return evaluate(EwCode::kRelu, {v}, {}); });

@@ -1,3 +1,4 @@
+// Reference layer norm, row by row.
 #include "src/ops/norm/layer_norm.h"
 
 #include "backends/reference/kernels/kernels.h"
@@ -5,14 +6,15 @@
 namespace keel::reference {
 namespace {
 
-// y = (x - mean) * rstd * gain + bias, row by row. x, y (rows, width); mean, rstd (rows).
+// y = (x - mean) * rstd * gain + bias. x, y (rows, width); mean, rstd (rows).
+// The mean is taken relative to the first element, so that a constant row has exactly its value.
 void forward(const Binding& b, const RowSizes& sizes, const LayerNormAttrs& attrs) {
   const Matrix x = matrix(b.inputs[0], sizes.rows, sizes.width);
   Matrix y = matrix(b.outputs[0], sizes.rows, sizes.width);
   Vector mean = vector(b.outputs[1]), rstd = vector(b.outputs[2]);
   const double n = double(sizes.width) - (attrs.unbiased ? 1 : 0);
   for (Eigen::Index row = 0; row < x.rows(); ++row) {
-    mean[row] = x.row(row).mean();
+    mean[row] = x(row, 0) + (x.row(row).array() - x(row, 0)).mean();
     const Eigen::RowVectorXd centred = x.row(row).array() - mean[row];
     const double variance = centred.squaredNorm() / n;
     rstd[row] = attrs.eps_outside ? 1 / (std::sqrt(variance) + attrs.eps)

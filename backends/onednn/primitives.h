@@ -1,0 +1,51 @@
+// oneDNN behind a few functions that know sizes and memory orders only. The files called
+// primitives* are the only ones that include its headers.
+//
+// Every function creates primitives for f32 tensors of fixed sizes, all of them at least 1, and
+// returns how to bind them; inputs and outputs are those of the binding, in the order given.
+// A case that oneDNN has no implementation for is refused. errors: Error{kMemory} when creating or
+// running a primitive fails for want of memory, Error{kBackendMissing} for any other failure.
+// Results have the same bits for any number of threads; see kPrimitiveConcurrency.
+#pragma once
+
+#include <string>
+
+#include "src/runtime/backend.h"
+
+namespace keel::onednn {
+
+std::string library_version();  // "3.2.0"
+
+// `batch` products y = op(a) op(b) + bias, then ReLU if `relu` (which keeps NaN; -inf becomes NaN).
+//   a (batch, m, k), stored as (batch, k, m) if transpose_a;  b (batch, k, n), stored likewise;
+//   b is one matrix for the whole batch if shared_b;  bias (n) if `bias`;  y (batch, m, n)
+struct MatmulSpec {
+  std::int64_t batch = 1, m = 1, k = 1, n = 1;
+  bool transpose_a = false, transpose_b = false, shared_b = false;
+  bool bias = false, relu = false;
+};
+Prepared make_matmul(const MatmulSpec& spec);  // (a, b, bias) -> y
+
+// Images are stored as (n, c, h, w), or as (n, h, w, c) if channels_last; `x` and `y` always name
+// their sizes in the order n, c, h, w. Weights are stored as (o, c, kh, kw).
+struct ConvSpec {
+  Shape x, weight, y;
+  std::int64_t stride = 1, padding = 0;
+  bool channels_last = false;
+  bool bias = false, relu = false;  // forward only
+};
+Prepared make_conv(const ConvSpec& spec);                  // (x, weight, bias) -> y
+Prepared make_conv_backward_input(const ConvSpec& spec);   // (dy, weight) -> dx
+Prepared make_conv_backward_weight(const ConvSpec& spec);  // (x, dy) -> dweight
+
+// Square windows without padding; sizes and memory orders as for convolutions. The index of max
+// pooling is u8, stored like y: the place in the window, row by row, of the first largest element.
+struct PoolSpec {
+  Shape x, y;
+  std::int64_t window = 1, stride = 1;
+  bool is_max = true, channels_last = false;
+};
+Prepared make_pool(const PoolSpec& spec);           // x -> y, index (max only)
+Prepared make_pool_backward(const PoolSpec& spec);  // (dy, index (max only)) -> dx
+
+}  // namespace keel::onednn

@@ -1,0 +1,152 @@
+// Registers of floats for kernels compiled once per instruction set: loads and stores that stop at
+// the end of a row, sums in double and in a fixed order, maxima that keep NaN.
+//
+// Included (after hwy/foreach_target.h) by files that Highway compiles once per target, hence the
+// guard that toggles.
+#if defined(KEEL_BACKENDS_ONEDNN_SIMD_VEC_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KEEL_BACKENDS_ONEDNN_SIMD_VEC_H_
+#undef KEEL_BACKENDS_ONEDNN_SIMD_VEC_H_
+#else
+#define KEEL_BACKENDS_ONEDNN_SIMD_VEC_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstddef>
+#include <limits>
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using F = hn::ScalableTag<float>;
+using Floats = hn::Vec<F>;
+using Bits = hn::RebindToSigned<F>;  // the 32-bit integers of a register of floats
+using Ints = hn::Vec<Bits>;
+using D = hn::ScalableTag<double>;
+using Doubles = hn::Vec<D>;
+using NarrowF = hn::Rebind<float, D>;  // as many floats as a register holds doubles
+
+inline constexpr std::size_t kLanes = hn::MaxLanes(F());
+
+HWY_INLINE Floats splat(float value) { return hn::Set(F(), value); }
+HWY_INLINE Floats zero() { return hn::Zero(F()); }
+
+// A whole register's worth of a row.
+struct Whole {
+  HWY_INLINE Floats load(const float* p) const { return hn::LoadU(F(), p); }
+  HWY_INLINE Floats load_or(const float* p, float) const { return hn::LoadU(F(), p); }
+  HWY_INLINE void store(Floats v, float* p) const { hn::StoreU(v, F(), p); }
+  HWY_INLINE Floats only(Floats v) const { return v; }
+};
+
+// The first lanes of a register, for the end of a row; nothing behind them is read or written.
+class First {
+ public:
+  HWY_INLINE explicit First(std::size_t count) : mask_(hn::FirstN(F(), count)) {}
+  // Lanes behind the end read as 0, or as `rest`.
+  HWY_INLINE Floats load(const float* p) const { return hn::MaskedLoad(mask_, F(), p); }
+  HWY_INLINE Floats load_or(const float* p, float rest) const {
+    return hn::IfThenElse(mask_, load(p), splat(rest));
+  }
+  HWY_INLINE void store(Floats v, float* p) const { hn::BlendedStore(v, mask_, F(), p); }
+  // 0 in the lanes behind the end.
+  HWY_INLINE Floats only(Floats v) const { return hn::IfThenElseZero(mask_, v); }
+
+ private:
+  hn::Mask<F> mask_;
+};
+
+// Calls body(part, i) for the registers that cover [0, n), the last perhaps a First.
+template <class Body>
+HWY_INLINE void for_lanes(std::size_t n, const Body& body) {
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) body(Whole{}, i);
+  if (i < n) body(First(n - i), i);
+}
+
+// A sum of floats kept in double, so that only the final rounding to float is felt.
+class DoubleSum {
+ public:
+  HWY_INLINE DoubleSum() : low_(hn::Zero(D())), high_(hn::Zero(D())) {}
+  HWY_INLINE void add(Floats v) {
+#if HWY_TARGET == HWY_SCALAR
+    low_ = hn::Add(low_, hn::PromoteTo(D(), v));
+#else
+    low_ = hn::Add(low_, hn::PromoteTo(D(), hn::LowerHalf(NarrowF(), v)));
+    high_ = hn::Add(high_, hn::PromoteTo(D(), hn::UpperHalf(NarrowF(), v)));
+#endif
+  }
+  // Adds a * b, each product exact.
+  HWY_INLINE void add_product(Floats a, Floats b) {
+#if HWY_TARGET == HWY_SCALAR
+    low_ = hn::MulAdd(hn::PromoteTo(D(), a), hn::PromoteTo(D(), b), low_);
+#else
+    const NarrowF half;
+    low_ = hn::MulAdd(hn::PromoteTo(D(), hn::LowerHalf(half, a)),
+                      hn::PromoteTo(D(), hn::LowerHalf(half, b)), low_);
+    high_ = hn::MulAdd(hn::PromoteTo(D(), hn::UpperHalf(half, a)),
+                       hn::PromoteTo(D(), hn::UpperHalf(half, b)), high_);
+#endif
+  }
+  HWY_INLINE void add(const DoubleSum& other) {
+    low_ = hn::Add(low_, other.low_);
+    high_ = hn::Add(high_, other.high_);
+  }
+  // All lanes together, in an order that depends on the instruction set alone.
+  HWY_INLINE double total() const {
+    return hn::GetLane(hn::SumOfLanes(D(), hn::Add(low_, high_)));
+  }
+
+ private:
+  Doubles low_, high_;
+};
+
+// The sum over [0, n) of term(part, i), which gives kLanes floats; lanes behind the end are left
+// out.
+template <class Term>
+HWY_INLINE double sum_of(std::size_t n, const Term& term) {
+  DoubleSum even, odd;
+  std::size_t i = 0;
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+    even.add(term(Whole{}, i));
+    odd.add(term(Whole{}, i + kLanes));
+  }
+  for (; i + kLanes <= n; i += kLanes) even.add(term(Whole{}, i));
+  if (i < n) {
+    const First part(n - i);
+    odd.add(part.only(term(part, i)));
+  }
+  even.add(odd);
+  return even.total();
+}
+
+// The larger of two lanes; NaN if either is NaN.
+HWY_INLINE Floats larger(Floats a, Floats b) {
+  return hn::IfThenElse(hn::Or(hn::Ge(a, b), hn::IsNaN(a)), a, b);
+}
+
+// The largest of n floats; NaN if one is NaN, -infinity for none.
+HWY_INLINE float max_of(const float* p, std::size_t n) {
+  const float lowest = -std::numeric_limits<float>::infinity();
+  Floats even = splat(lowest), odd = even;
+  std::size_t i = 0;
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+    even = larger(even, hn::LoadU(F(), p + i));
+    odd = larger(odd, hn::LoadU(F(), p + i + kLanes));
+  }
+  for (; i + kLanes <= n; i += kLanes) even = larger(even, hn::LoadU(F(), p + i));
+  if (i < n) odd = larger(odd, First(n - i).load_or(p + i, lowest));
+  even = larger(even, odd);
+  // MaxOfLanes may drop a NaN.
+  if (!hn::AllFalse(F(), hn::IsNaN(even))) return std::numeric_limits<float>::quiet_NaN();
+  return hn::GetLane(hn::MaxOfLanes(F(), even));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggled guard

@@ -1,0 +1,40 @@
+#include "frontend/train/evaluator.h"
+
+#include "frontend/train/step_graph.h"
+
+namespace keel::train {
+namespace {
+
+constexpr std::int64_t kBatch = 256;
+
+}  // namespace
+
+Program& Evaluator::program(std::int64_t batch) {
+  auto& slot = programs_[batch];
+  if (!slot) {
+    slot = std::make_unique<Program>(backend_, variables_, build_evaluate(config_, batch));
+  }
+  return *slot;
+}
+
+Evaluation Evaluator::run(const data::Dataset& dataset) {
+  data::Batcher batcher(dataset.rows(), {.batch = kBatch, .shuffle = false, .keep_partial = true});
+  const auto inputs = config_.model().inputs();
+  Feeder full(inputs, dataset, kBatch), last(inputs, dataset, dataset.rows() % kBatch);
+  Evaluation total;
+  for (std::int64_t step = 0; step < batcher.steps(); ++step) {
+    const auto rows = batcher.rows(0, step);
+    const auto count = std::int64_t(rows.size());
+    Program& p = program(count);
+    (count == kBatch ? full : last).feed(p, rows);
+    p.run();
+    total.loss += p.scalar("loss") * double(count);
+    total.error += p.scalar("errors");
+    total.rows += count;
+  }
+  total.loss /= double(total.rows);
+  total.error /= double(total.rows);
+  return total;
+}
+
+}  // namespace keel::train

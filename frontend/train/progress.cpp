@@ -1,0 +1,66 @@
+#include "frontend/train/progress.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+namespace keel::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string bar(double part) {
+  constexpr int kWidth = 20;
+  const int filled = static_cast<int>(part * kWidth);
+  return std::string(std::size_t(filled), '#') + std::string(std::size_t(kWidth - filled), '.');
+}
+
+}  // namespace
+
+Progress::Progress(bool quiet)
+    : quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1), next_(Clock::now()) {
+  const char* term = std::getenv("TERM");
+  if (term != nullptr && std::string(term) == "dumb") terminal_ = false;
+}
+
+Progress::~Progress() { clear(); }
+
+void Progress::clear() {
+  if (shown_) fmt::print(stderr, "\r\x1b[K");
+  shown_ = false;
+}
+
+void Progress::update(const Point& p) {
+  const auto now = Clock::now();
+  if (quiet_ || now < next_) return;
+  next_ = now + (terminal_ ? std::chrono::milliseconds(100) : std::chrono::seconds(10));
+  const std::string text =
+      fmt::format("epoch {} step {}/{} loss {:.4f} {:.0f} rows/s, {} left", p.epoch, p.step,
+                  p.total, p.loss, p.rows_per_second, duration_text(p.seconds_left));
+  if (!terminal_) {
+    fmt::print(stderr, "{}\n", text);
+    return;
+  }
+  clear();
+  fmt::print(stderr, "[{}] {}", bar(double(p.step) / double(p.total)), text);
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+void Progress::line(const std::string& text) {
+  if (quiet_) return;
+  clear();
+  fmt::print(stderr, "{}\n", text);
+}
+
+std::string duration_text(double seconds) {
+  const auto s = static_cast<std::int64_t>(std::lround(seconds));
+  if (s < 60) return fmt::format("{} s", s);
+  if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
+  return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+}  // namespace keel::train

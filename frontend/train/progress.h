@@ -1,0 +1,36 @@
+// What a person sees while a run goes on: a line that updates itself on a terminal, a plain line
+// now and then elsewhere. Everything goes to stderr.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace keel::train {
+
+class Progress {
+ public:
+  // Asks whether stderr is a terminal.
+  explicit Progress(bool quiet);
+  ~Progress();
+
+  struct Point {
+    std::int64_t step, total, epoch;
+    double loss, rows_per_second, seconds_left;
+  };
+  // Shows a point if it is time: ten times a second on a terminal, every ten seconds elsewhere.
+  void update(const Point& point);
+  // A line that stays, such as the result of an evaluation.
+  void line(const std::string& text);
+
+ private:
+  void clear();
+
+  bool quiet_, terminal_, shown_ = false;
+  std::chrono::steady_clock::time_point next_;
+};
+
+// "1:02:03", "4:05" or "6 s".
+std::string duration_text(double seconds);
+
+}  // namespace keel::train

@@ -1,0 +1,39 @@
+// Where a run stands, and its way into and out of a checkpoint.
+#pragma once
+
+#include <limits>
+
+#include "frontend/train/config.h"
+#include "frontend/train/safetensors.h"
+#include "src/runtime/variables.h"
+
+namespace keel::train {
+
+// Everything besides the variables that a resumed run needs. The order of the data is a pure
+// function of (seed, epoch), so epoch and batch say which rows come next.
+struct RunState {
+  std::int64_t step = 0;   // updates done
+  std::int64_t epoch = 0;  // epochs completed
+  std::int64_t batch = 0;  // micro-batches done of the current epoch
+  double epoch_loss = 0;   // sum of their losses
+  double best_error = std::numeric_limits<double>::infinity();
+  std::int64_t best_step = -1;
+  std::int64_t evaluations_since_best = 0;
+};
+
+// Variables in the backend's storage type; state and resolved recipe in the metadata.
+TensorFile to_checkpoint(const RunState& state, const Config& config, const Variables& variables);
+
+// The inverse. Throws Error{kBadInput} naming `where` for a checkpoint of another model or with
+// other tensors than the variables that were declared.
+RunState from_checkpoint(const TensorFile& file, const std::string& where, const Config& config,
+                         Variables& variables);
+
+// Parameters and running statistics alone: evaluation needs no optimizer state, so tensors that
+// were not declared are passed over.
+void load_variables(const TensorFile& file, const std::string& where, Variables& variables);
+
+// The recipe stored in a checkpoint. Throws Error{kBadInput} when it is not one of keel's.
+Config config_of_checkpoint(const TensorFile& file, const std::string& where);
+
+}  // namespace keel::train

@@ -1,0 +1,23 @@
+// The graphs of a run: one whole training step, and evaluation.
+//
+// Inputs of every graph: the model's own. Training graphs also take "lr" () f32, "step" () i32,
+// the number of the update, and "tick" () i32, the number of the forward pass. Outputs: "loss",
+// "errors" (both ()), and "grad_norm" () of a step.
+#pragma once
+
+#include "frontend/nn/net.h"
+#include "frontend/train/config.h"
+
+namespace keel::train {
+
+// Forward, backward, clipping, optimizer and running statistics as one graph. With
+// accumulate = N > 1 it adds its gradients / N to those gathered before, and clears them after.
+Graph build_step(const Config& config);
+
+// Forward and backward of one micro-batch; gradients / N are added to the state "<parameter>.sum".
+Graph build_accumulate(const Config& config);
+
+// Forward only, in evaluation mode, for a batch of that size.
+Graph build_evaluate(const Config& config, std::int64_t batch);
+
+}  // namespace keel::train
