@@ -12,7 +12,7 @@ constexpr std::int64_t kBuiltinTrain = 12000, kBuiltinTest = 2000;
 
 }  // namespace
 
-Splits load_digits(const DataRequest& request, Validation validation) {
+task::Splits load_digits(const task::DataRequest& request, Validation validation) {
   const bool builtin = request.source == "builtin";
   data::TrainTest all = builtin ? data::builtin_digits(kBuiltinTrain, kBuiltinTest, request.seed)
                                 : data::load_mnist(request.source);

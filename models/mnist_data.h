@@ -1,7 +1,7 @@
 // The digits that both MNIST models train on: the real files, or the built-in generator.
 #pragma once
 
-#include "models/model.h"
+#include "frontend/task/model.h"
 
 namespace keel::models {
 
@@ -9,6 +9,6 @@ enum class Validation { kFirst, kLast };  // which training rows are held out
 
 // Columns "image" u8 (n, 28, 28) and "label" i32 (n). 5,000 of the 60,000 training images, or a
 // twelfth of fewer, are held out for validation. Built-in: 12,000 training and 2,000 test digits.
-Splits load_digits(const DataRequest& request, Validation validation);
+task::Splits load_digits(const task::DataRequest& request, Validation validation);
 
 }  // namespace keel::models

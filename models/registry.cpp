@@ -1,13 +1,13 @@
-// The models and their recipes by name.
+#include "models/registry.h"
+
 #include "models/mnist_cnn/model.h"
 #include "models/mnist_mlp/model.h"
-#include "models/model.h"
 
 namespace keel::models {
 namespace {
 
 template <class M>
-std::unique_ptr<Model> make() {
+std::unique_ptr<task::Model> make() {
   return std::make_unique<M>();
 }
 

@@ -3,7 +3,7 @@
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/primitives.h"
 #include "backends/onednn/simd/target.h"
-#include "backends/table.h"
+#include "src/runtime/kernel_table.h"
 
 namespace keel::onednn {
 namespace {

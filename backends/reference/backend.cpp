@@ -1,7 +1,7 @@
 #include "backends/reference/backend.h"
 
 #include "backends/reference/kernels/kernels.h"
-#include "backends/table.h"
+#include "src/runtime/kernel_table.h"
 
 namespace keel::reference {
 namespace {

@@ -97,8 +97,6 @@ void DataOptions::validate() const {
   check(train_rows >= 0, ErrorKind::kUsage, "data.train_rows: expected >= 0, got {}", train_rows);
 }
 
-Config::Config(const std::string& model) : model_(models::find_model(model).make()) {}
-
 std::vector<std::string> Config::keys() const {
   std::vector<std::string> names;
   append_names<TrainOptions>(names, "train.");
@@ -144,7 +142,7 @@ void Config::validate() const {
   data_.validate();
 }
 
-std::string Config::to_toml(const models::OptionValues& run) const {
+std::string Config::to_toml(const task::OptionValues& run) const {
   std::string text =
       fmt::format("# The resolved recipe of a run of {}.\n\n[model]\n", model_->name());
   for (const auto& [name, value] : model_->options()) {

@@ -9,7 +9,7 @@
 #include "frontend/optim/clip.h"
 #include "frontend/optim/optimizer.h"
 #include "frontend/optim/schedule.h"
-#include "models/model.h"
+#include "frontend/task/model.h"
 
 namespace keel::train {
 
@@ -83,15 +83,14 @@ struct DataOptions {
                       field("seed", &DataOptions::seed)};
   }
   void validate() const;
-  models::DataRequest request() const {
+  task::DataRequest request() const {
     return {source, train_rows, static_cast<std::uint64_t>(seed)};
   }
 };
 
 class Config {
  public:
-  // Throws Error{kUsage} for an unknown model.
-  explicit Config(const std::string& model);
+  explicit Config(std::unique_ptr<task::Model> model) : model_(std::move(model)) {}
 
   // Sets "train.lr", "model.norm", "data.source", .... Throws Error{kUsage} for an unknown key,
   // with the nearest known one, or a value that does not fit.
@@ -102,16 +101,16 @@ class Config {
   // Throws Error{kUsage} unless all values fit together.
   void validate() const;
   // The fully resolved recipe; `run` becomes the table [run] (versions, hardware).
-  std::string to_toml(const models::OptionValues& run = {}) const;
+  std::string to_toml(const task::OptionValues& run = {}) const;
 
-  const models::Model& model() const { return *model_; }
+  const task::Model& model() const { return *model_; }
   const TrainOptions& train() const { return train_; }
   const DataOptions& data() const { return data_; }
 
  private:
   std::vector<std::string> keys() const;
 
-  std::unique_ptr<models::Model> model_;
+  std::unique_ptr<task::Model> model_;
   TrainOptions train_;
   DataOptions data_;
 };

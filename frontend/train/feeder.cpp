@@ -2,9 +2,9 @@
 
 namespace keel::train {
 
-Feeder::Feeder(const std::vector<models::InputSpec>& inputs, const data::Dataset& dataset,
+Feeder::Feeder(const std::vector<task::InputSpec>& inputs, const data::Dataset& dataset,
                std::int64_t batch) {
-  for (const models::InputSpec& spec : inputs) {
+  for (const task::InputSpec& spec : inputs) {
     const Tensor& source = dataset.column(spec.name);
     const std::int64_t own = source.elements() / std::max<std::int64_t>(dataset.rows(), 1);
     const bool converts = source.dtype() == DType::kU8 && spec.dtype == DType::kF32;

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "models/model.h"
+#include "frontend/task/model.h"
 #include "src/runtime/program.h"
 
 namespace keel::train {
@@ -12,7 +12,7 @@ namespace keel::train {
 class Feeder {
  public:
   // Throws Error{kUsage} when a column does not fit its input.
-  Feeder(const std::vector<models::InputSpec>& inputs, const data::Dataset& dataset,
+  Feeder(const std::vector<task::InputSpec>& inputs, const data::Dataset& dataset,
          std::int64_t batch);
 
   // Feeds every model input with these `batch` rows. Allocates nothing on a backend that stores
@@ -21,7 +21,7 @@ class Feeder {
 
  private:
   struct Column {
-    models::InputSpec spec;
+    task::InputSpec spec;
     const Tensor* source;
     Tensor staging;  // (batch, row)
   };

@@ -77,8 +77,9 @@ void load_variables(const TensorFile& file, const std::string& where, Variables&
   }
 }
 
-Config config_of_checkpoint(const TensorFile& file, const std::string& where) {
-  Config config(metadata(file, "model", where));
+Config config_of_checkpoint(const TensorFile& file, const std::string& where,
+                            const MakeModel& make) {
+  Config config(make(metadata(file, "model", where)));
   config.apply_toml(metadata(file, "recipe", where), where);
   return config;
 }

@@ -1,6 +1,7 @@
 // Where a run stands, and its way into and out of a checkpoint.
 #pragma once
 
+#include <functional>
 #include <limits>
 
 #include "frontend/train/config.h"
@@ -33,7 +34,11 @@ RunState from_checkpoint(const TensorFile& file, const std::string& where, const
 // were not declared are passed over.
 void load_variables(const TensorFile& file, const std::string& where, Variables& variables);
 
+// Makes a model by name; throws Error{kUsage} for an unknown one.
+using MakeModel = std::function<std::unique_ptr<task::Model>(const std::string& name)>;
+
 // The recipe stored in a checkpoint. Throws Error{kBadInput} when it is not one of keel's.
-Config config_of_checkpoint(const TensorFile& file, const std::string& where);
+Config config_of_checkpoint(const TensorFile& file, const std::string& where,
+                            const MakeModel& make);
 
 }  // namespace keel::train

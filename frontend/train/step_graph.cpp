@@ -6,9 +6,9 @@
 namespace keel::train {
 namespace {
 
-std::vector<Value> add_inputs(Graph& g, const models::Model& model, std::int64_t batch) {
+std::vector<Value> add_inputs(Graph& g, const task::Model& model, std::int64_t batch) {
   std::vector<Value> values;
-  for (const models::InputSpec& spec : model.inputs()) {
+  for (const task::InputSpec& spec : model.inputs()) {
     std::vector<std::int64_t> sizes{batch};
     sizes.insert(sizes.end(), spec.row.sizes().begin(), spec.row.sizes().end());
     values.push_back(g.input(spec.name, {spec.dtype, Shape(sizes)}));
@@ -16,8 +16,8 @@ std::vector<Value> add_inputs(Graph& g, const models::Model& model, std::int64_t
   return values;
 }
 
-models::Outputs add_model(nn::Net& net, const models::Model& model, std::int64_t batch) {
-  const models::Outputs outputs = model.build(net, add_inputs(net.graph, model, batch));
+task::Outputs add_model(nn::Net& net, const task::Model& model, std::int64_t batch) {
+  const task::Outputs outputs = model.build(net, add_inputs(net.graph, model, batch));
   net.graph.mark_output("loss", outputs.loss);
   net.graph.mark_output("errors", outputs.errors);
   return outputs;
@@ -41,7 +41,7 @@ Training add_training(Graph& g, const Config& config) {
               .mode = nn::Mode::kTrain,
               .seed = static_cast<std::uint64_t>(config.train().seed),
               .tick = g.input("tick", {DType::kI32, {}})};
-  const models::Outputs outputs = add_model(net, config.model(), config.train().batch);
+  const task::Outputs outputs = add_model(net, config.model(), config.train().batch);
   Value objective = outputs.loss;
   if (config.train().accumulate > 1) {
     objective = ops::scale(g, objective, 1.0 / double(config.train().accumulate));

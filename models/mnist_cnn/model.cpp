@@ -30,18 +30,18 @@ void MnistCnnOptions::validate() const {
   nn::Norm::parse(norm);
 }
 
-Splits MnistCnn::load(const DataRequest& request) const {
+task::Splits MnistCnn::load(const task::DataRequest& request) const {
   return load_digits(request, Validation::kFirst);
 }
 
-std::vector<InputSpec> MnistCnn::inputs() const {
+std::vector<task::InputSpec> MnistCnn::inputs() const {
   const data::Affine plain{.scale = 1.0f / 255, .offset = 0};
   const data::Affine standard{.scale = 1.0f / (255 * 0.3081f), .offset = -0.1307f / 0.3081f};
   return {{"image", DType::kF32, {1, 28, 28}, options_.standardize ? standard : plain},
           {"label", DType::kI32, {}}};
 }
 
-Outputs MnistCnn::build(nn::Net& net, std::span<const Value> inputs) const {
+task::Outputs MnistCnn::build(nn::Net& net, std::span<const Value> inputs) const {
   Graph& g = net.graph;
   const nn::Norm norm = nn::Norm::parse(options_.norm), none = nn::Norm::parse("none");
   const nn::Norm& conv_norm = options_.architecture == "C" ? norm : none;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "frontend/nn/norm.h"
-#include "models/model.h"
+#include "frontend/task/model.h"
 
 namespace keel::models {
 
@@ -21,15 +21,15 @@ struct MnistCnnOptions {
   void validate() const;
 };
 
-class MnistCnn : public ModelWithOptions<MnistCnnOptions> {
+class MnistCnn : public task::ModelWithOptions<MnistCnnOptions> {
  public:
   std::string_view name() const override { return "mnist_cnn"; }
   std::string_view summary() const override {
     return "MNIST, convolutional network with 20 and 50 channels (Xu et al. 2019)";
   }
-  Splits load(const DataRequest& request) const override;
-  std::vector<InputSpec> inputs() const override;
-  Outputs build(nn::Net& net, std::span<const Value> inputs) const override;
+  task::Splits load(const task::DataRequest& request) const override;
+  std::vector<task::InputSpec> inputs() const override;
+  task::Outputs build(nn::Net& net, std::span<const Value> inputs) const override;
 };
 
 }  // namespace keel::models

@@ -22,16 +22,16 @@ void MnistMlpOptions::validate() const {
   norm_of(*this);
 }
 
-Splits MnistMlp::load(const DataRequest& request) const {
+task::Splits MnistMlp::load(const task::DataRequest& request) const {
   return load_digits(request, Validation::kLast);
 }
 
-std::vector<InputSpec> MnistMlp::inputs() const {
+std::vector<task::InputSpec> MnistMlp::inputs() const {
   return {{"image", DType::kF32, {784}, {.scale = 1.0f / 255, .offset = 0}},
           {"label", DType::kI32, {}}};
 }
 
-Outputs MnistMlp::build(nn::Net& net, std::span<const Value> inputs) const {
+task::Outputs MnistMlp::build(nn::Net& net, std::span<const Value> inputs) const {
   const nn::Norm norm = norm_of(options_);
   Value h = inputs[0];
   for (std::int64_t layer = 1; layer <= options_.layers; ++layer) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "frontend/nn/norm.h"
-#include "models/model.h"
+#include "frontend/task/model.h"
 
 namespace keel::models {
 
@@ -22,15 +22,15 @@ struct MnistMlpOptions {
   void validate() const;
 };
 
-class MnistMlp : public ModelWithOptions<MnistMlpOptions> {
+class MnistMlp : public task::ModelWithOptions<MnistMlpOptions> {
  public:
   std::string_view name() const override { return "mnist_mlp"; }
   std::string_view summary() const override {
     return "permutation-invariant MNIST, MLP 784-1000-1000-10 (Ba et al. 2016, figure 6)";
   }
-  Splits load(const DataRequest& request) const override;
-  std::vector<InputSpec> inputs() const override;
-  Outputs build(nn::Net& net, std::span<const Value> inputs) const override;
+  task::Splits load(const task::DataRequest& request) const override;
+  std::vector<task::InputSpec> inputs() const override;
+  task::Outputs build(nn::Net& net, std::span<const Value> inputs) const override;
 };
 
 }  // namespace keel::models

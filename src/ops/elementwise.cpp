@@ -2,9 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "src/ops/reduce.h"
 
 namespace keel {
@@ -179,10 +176,6 @@ std::array<OpInfo, kEwCount> make_ops() {
   return table;
 }
 
-double gelu_cdf(double x) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
-double gelu_pdf(double x) { return std::exp(-0.5 * x * x) * (0.5 * M_SQRT1_2 * M_2_SQRTPI); }
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
 }  // namespace
 
 const OpInfo& elementwise_op(EwCode code) {
@@ -197,79 +190,6 @@ std::optional<EwCode> elementwise_code(const OpInfo& op) {
 }
 
 int arity(EwCode code) { return kRows[static_cast<std::size_t>(code)].arity; }
-
-double evaluate(EwCode code, const std::array<double, 3>& operands, const ScaleAttrs& scale) {
-  const auto [a, b, c] = operands;
-  switch (code) {
-    case kAdd:
-      return a + b;
-    case kSub:
-      return a - b;
-    case kMul:
-      return a * b;
-    case kDiv:
-      return a / b;
-    case kMaximum:
-      return std::isnan(a) || a >= b ? a : b;
-    case kMinimum:
-      return std::isnan(a) || a <= b ? a : b;
-    case kLess:
-      return a < b;
-    case kEqual:
-      return a == b;
-    case kSelect:
-      return a != 0 ? b : c;
-    case kScale:
-      return scale.factor * a + scale.offset;
-    case kNeg:
-      return -a;
-    case kSquare:
-      return a * a;
-    case kSqrt:
-      return std::sqrt(a);
-    case kExp:
-      return std::exp(a);
-    case kLog:
-      return std::log(a);
-    case kAbs:
-      return std::abs(a);
-    case kRelu:
-      return std::isnan(a) || a > 0 ? a : 0;
-    case kTanh:
-      return std::tanh(a);
-    case kSigmoid:
-      return sigmoid(a);
-    case kGelu:
-      return a * gelu_cdf(a);
-    case kSoftplus:
-      return std::max(a, 0.0) + std::log1p(std::exp(-std::abs(a)));
-    case kCast:
-      return a;
-    case kSqrtBackward:
-      return a / (2 * b);
-    case kReluBackward:
-      return b > 0 ? a : 0;
-    case kTanhBackward:
-      return a * (1 - b * b);
-    case kSigmoidBackward:
-      return a * b * (1 - b);
-    case kSquareBackward:
-      return 2 * a * b;
-    case kAbsBackward:
-      return b > 0 ? a : b < 0 ? -a : 0;
-    case kGeluBackward:
-      return a * (gelu_cdf(b) + b * gelu_pdf(b));
-    case kSoftplusBackward:
-      return a * sigmoid(b);
-    case kGreaterEqualBackward:
-      return b >= c ? a : 0;
-    case kLessBackward:
-      return b < c ? a : 0;
-    case kCount:
-      break;
-  }
-  return NAN;
-}
 
 std::string attr_text(const EwProgram& program) {
   std::vector<std::string> steps;

@@ -1,4 +1,5 @@
-// What every task of the zoo provides: its data, its network, its options and its recipes.
+// What every task of the zoo provides: its data, its network and its options. The training loop
+// knows a model only through this.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,7 @@
 #include "frontend/nn/net.h"
 #include "src/core/nearest.h"
 
-namespace keel::models {
+namespace keel::task {
 
 struct DataRequest {
   std::string source = "builtin";  // "builtin", or a folder with the real data
@@ -85,21 +86,4 @@ class ModelWithOptions : public Model {
   Options options_;
 };
 
-struct Recipe {
-  std::string name, toml;
-};
-
-struct ModelEntry {
-  std::string name;
-  std::unique_ptr<Model> (*make)();
-  std::vector<Recipe> recipes;
-};
-
-// Every model of the zoo.
-std::span<const ModelEntry> all_models();
-// Throws Error{kUsage} for an unknown name, with the nearest known one.
-const ModelEntry& find_model(std::string_view name);
-// The recipe's text. Throws Error{kUsage} for an unknown name, with the nearest known one.
-const std::string& find_recipe(const ModelEntry& entry, std::string_view name);
-
-}  // namespace keel::models
+}  // namespace keel::task

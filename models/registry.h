@@ -1,0 +1,31 @@
+// The models of the zoo and their recipes, by name.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/task/model.h"
+
+namespace keel::models {
+
+struct Recipe {
+  std::string name, toml;
+};
+
+struct ModelEntry {
+  std::string name;
+  std::unique_ptr<task::Model> (*make)();
+  std::vector<Recipe> recipes;
+};
+
+// Every model of the zoo.
+std::span<const ModelEntry> all_models();
+// Throws Error{kUsage} for an unknown name, with the nearest known one.
+const ModelEntry& find_model(std::string_view name);
+// The recipe's text. Throws Error{kUsage} for an unknown name, with the nearest known one.
+const std::string& find_recipe(const ModelEntry& entry, std::string_view name);
+
+}  // namespace keel::models
