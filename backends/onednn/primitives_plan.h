@@ -1,11 +1,11 @@
-// Primitives that run one after another, as a kernel: what the other primitives* files share.
+// Primitives that run one after another, as one kernel: what the other primitives* files share.
 #pragma once
 
+#include <functional>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <vector>
 
 #include "backends/onednn/primitives.h"
-#include "backends/onednn/threads.h"
 
 namespace keel::onednn {
 
@@ -13,18 +13,17 @@ using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 
 const dnnl::engine& cpu_engine();
-// Attributes of a primitive whose scratch memory is part of the plan's workspace.
-dnnl::primitive_attr plan_attributes();
 
-// Sizes n, c, h, w (or o, c, kh, kw) stored in that order.
-Desc planar(const Shape& sizes);
-// Sizes n, c, h, w of an image in the memory order asked for.
+// Sizes n, c, h, w of an image (or o, c, kh, kw of weights) in the memory order asked for.
 Desc image(const Shape& sizes, bool channels_last,
            dnnl::memory::data_type type = dnnl::memory::data_type::f32);
+// The same sizes in the order that the primitive likes best.
+Desc any_order(const Shape& sizes);
+Desc vector_desc(std::int64_t size);
 
 // Where an argument of a primitive lies.
 struct Place {
-  enum Kind { kInput, kOutput, kWorkspace, kZero };
+  enum Kind { kInput, kOutput, kWorkspace, kZero };  // kZero: a constant 0
   Kind kind;
   std::int64_t index = 0;  // of the input or output, or bytes into the workspace
 };
@@ -37,36 +36,49 @@ struct Argument {
   Place place;
 };
 
+// How a primitive ends in ReLU. oneDNN's own turns NaN into 0, which would hide a divergence from
+// the loss. Its PReLU with a slope of 0 keeps NaN and costs nothing in generated code, but
+// dominates a convolution built on gemm: there ReLU is a pass of its own.
+enum class Relu { kNone, kFused, kApart };
+dnnl::primitive_attr attributes(Relu relu);
+// The best way for the implementation that was found with kFused.
+Relu relu_for(const std::string& implementation);
+
 class Plan {
  public:
-  // Appends a primitive; its scratch memory is added to the arguments.
-  template <class PrimitiveDesc>
-  void add(const PrimitiveDesc& desc, std::vector<Argument> arguments) {
-    append(dnnl::primitive(desc.get()), desc.scratchpad_desc(), std::move(arguments));
+  // Appends the primitive that `describe(attributes)` describes, with the arguments that
+  // `arguments(description)` lists, and its scratch memory.
+  template <class Describe, class Arguments>
+  void add(const Describe& describe, bool relu, const Arguments& arguments) {
+    auto description = describe(attributes(relu ? Relu::kFused : Relu::kNone));
+    const Relu how = relu ? relu_for(description.impl_info_str()) : Relu::kNone;
+    if (how == Relu::kApart) description = describe(attributes(how));
+    append(dnnl::primitive(description.get()), description.scratchpad_desc(),
+           arguments(description), how);
   }
   // A tensor in the workspace, for what one primitive hands to the next.
   Place reserve(const Desc& desc);
-  // Appends a change of memory order, and returns where the result lies; none if nothing changes.
-  Place reordered(Place from, const Desc& from_desc, const Desc& to_desc);
-  void add_reorder(Place from, const Desc& from_desc, Place to, const Desc& to_desc);
-  // Lets the primitive before it end in a ReLU.
+  // Appends a copy from one memory order to another.
+  void reorder(const Desc& from, Place from_place, const Desc& to, Place to_place);
   Prepared finish() &&;
 
  private:
+  class Execution;
   struct Step {
     dnnl::primitive primitive;
     std::vector<Argument> arguments;
   };
-  class Execution;
 
-  void append(dnnl::primitive primitive, const Desc& scratch, std::vector<Argument> arguments);
+  void append(dnnl::primitive primitive, const Desc& scratch, std::vector<Argument> arguments,
+              Relu relu);
 
   std::vector<Step> steps_;
   std::int64_t workspace_ = 0;  // bytes
+  bool relu_apart_ = false;     // a pass over output 0 at the end
 };
 
-// Runs `fill` with a new plan, under the concurrency that primitives are created for; oneDNN's
-// errors become a refusal or keel's own.
+// A plan that `fill` fills, under the concurrency that primitives are created for. oneDNN's errors
+// become a refusal or keel's own.
 Prepared make_plan(const std::function<void(Plan&)>& fill);
 
 }  // namespace keel::onednn

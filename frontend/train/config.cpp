@@ -71,6 +71,7 @@ void TrainOptions::validate() const {
   expect(beta2 >= 0 && beta2 < 1, "beta2", "in [0, 1)", beta2);
   expect(eps > 0, "eps", "> 0", eps);
   expect(eval_every >= 1, "eval_every", ">= 1", double(eval_every));
+  expect(test_every >= 0, "test_every", ">= 0", double(test_every));
   expect(patience >= 0, "patience", ">= 0", double(patience));
   expect(checkpoint_every >= 0, "checkpoint_every", ">= 0", double(checkpoint_every));
   expect(keep_checkpoints >= 1, "keep_checkpoints", ">= 1", double(keep_checkpoints));

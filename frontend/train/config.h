@@ -29,6 +29,7 @@ struct TrainOptions {
   std::string clip = "none";
   double clip_limit = 1;
   std::int64_t eval_every = 1;  // epochs
+  std::int64_t test_every = 0;  // epochs; 0: test at the end only
   std::int64_t patience = 0;    // stop after so many evaluations without a better one; 0: never
   std::int64_t checkpoint_every = 0;  // updates; 0: after every epoch only
   std::int64_t keep_checkpoints = 3;
@@ -58,6 +59,7 @@ struct TrainOptions {
                       field("clip", &T::clip),
                       field("clip_limit", &T::clip_limit),
                       field("eval_every", &T::eval_every),
+                      field("test_every", &T::test_every),
                       field("patience", &T::patience),
                       field("checkpoint_every", &T::checkpoint_every),
                       field("keep_checkpoints", &T::keep_checkpoints),

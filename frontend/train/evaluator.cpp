@@ -17,6 +17,8 @@ Program& Evaluator::program(std::int64_t batch) {
   return *slot;
 }
 
+void Evaluator::declare() { variables_.declare(build_evaluate(config_, 1)); }
+
 Evaluation Evaluator::run(const data::Dataset& dataset) {
   data::Batcher batcher(dataset.rows(), {.batch = kBatch, .shuffle = false, .keep_partial = true});
   const auto inputs = config_.model().inputs();

@@ -20,6 +20,8 @@ class Evaluator {
   Evaluator(Backend& backend, Variables& variables, const Config& config)
       : backend_(backend), variables_(variables), config_(config) {}
 
+  // Creates the parameters and states of evaluation, so that a checkpoint can be loaded into them.
+  void declare();
   // Batches of 256 rows and a smaller last one; one program is compiled for each size and kept.
   Evaluation run(const data::Dataset& dataset);
 

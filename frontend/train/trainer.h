@@ -7,15 +7,15 @@
 #include "frontend/train/checkpoint_store.h"
 #include "frontend/train/config.h"
 #include "frontend/train/evaluator.h"
-#include "frontend/train/metrics_log.h"
 #include "frontend/train/progress.h"
+#include "frontend/train/run_log.h"
 #include "frontend/train/run_state.h"
 
 namespace keel::train {
 
 struct Summary {
   RunState state;
-  Evaluation valid, test;         // of the last weights
+  Evaluation valid, test;                  // of the last weights
   std::optional<Evaluation> best_test;     // of the weights that were best on the validation set
   std::optional<Evaluation> average_test;  // of the average of the last checkpoints
   double train_loss = 0;                   // mean over the last epoch
@@ -25,54 +25,42 @@ struct Summary {
 };
 
 struct RunOptions {
-  std::filesystem::path folder;  // the run's folder: config, metrics, checkpoints, plots
+  std::filesystem::path folder;  // where config, metrics, checkpoints and plots go
   bool resume = false;
   bool quiet = false;
-  task::OptionValues facts;  // for [run] of config.toml: versions, hardware
-};
-
-// The layout of a run's folder.
-struct RunFolder {
-  explicit RunFolder(std::filesystem::path f) : folder(std::move(f)) {}
-  std::filesystem::path folder;
-  std::filesystem::path config() const { return folder / "config.toml"; }
-  std::filesystem::path metrics() const { return folder / "metrics.jsonl"; }
-  std::filesystem::path events() const { return folder / "events"; }
-  std::filesystem::path checkpoints() const { return folder / "checkpoints"; }
-  std::filesystem::path average() const { return folder / "average.safetensors"; }
-  std::filesystem::path loss_plot() const { return folder / "loss.svg"; }
-  std::filesystem::path error_plot() const { return folder / "error.svg"; }
+  task::OptionValues facts;  // for the table [run] of config.toml: versions, hardware
 };
 
 class Trainer {
  public:
   // Loads the data and compiles the step. Throws Error{kUsage} when the batches do not fit the
-  // data.
+  // data; when resuming, whatever is wrong with the run's files.
   Trainer(Backend& backend, const Config& config, const RunOptions& options);
 
-  // Trains to the end, to an early stop or to a signal; every way ends with a checkpoint. Throws
-  // Error{kDiverged} naming the first node whose value is not finite; the last checkpoint is kept.
+  // Trains to the end, to an early stop or to a signal; each of these ends with a checkpoint.
+  // Throws Error{kDiverged} naming the first node whose value is not finite; the checkpoints
+  // before that stay.
   Summary run();
 
  private:
+  void compile();
   void resume();
-  void run_epoch();
   void run_step();
-  double run_micro_batch(Program& program, std::int64_t batch);
+  double run_micro_batch(Program& program);
   void check_finite(double loss);
   void finish_epoch();
-  void evaluate();
-  void log_step(double loss);
+  bool evaluate();
   void save(bool is_best);
-  bool is_done() const;
+  void show_progress(double loss);
   Summary summarize();
-  Evaluation evaluate_file(const TensorFile& file, const std::string& where);
+  Evaluation test_weights(const TensorFile& file, const std::string& where);
+  std::int64_t steps_per_epoch() const { return batcher_.steps() / config_.train().accumulate; }
   std::int64_t total_steps() const;
-  double seconds() const;
+  bool is_done() const;
+  bool is_stale() const;  // no better evaluation for `patience` evaluations
 
   Backend& backend_;
   const Config& config_;
-  RunOptions options_;
   RunFolder folder_;
   task::Splits data_;
   Variables variables_;
@@ -80,16 +68,15 @@ class Trainer {
   Feeder feeder_;
   std::unique_ptr<Program> step_, accumulate_;
   Evaluator evaluator_;
-  CheckpointStore store_;
   Progress progress_;
-  struct Logs;
-  std::shared_ptr<Logs> logs_;
-  Tensor lr_, step_number_, tick_;
+  CheckpointStore store_;
+  std::unique_ptr<RunLog> log_;
+  Tensor lr_{DType::kF32, {}}, step_number_{DType::kI32, {}}, tick_{DType::kI32, {}};
   RunState state_;
-  Evaluation valid_;
-  double epoch_loss_ = 0;  // mean of the last full epoch
-  std::int64_t rows_done_ = 0;
-  double started_ = 0;
+  std::int64_t saved_step_ = -1;
+  Summary summary_;
+  std::int64_t first_step_ = 0;  // of this process
+  std::chrono::steady_clock::time_point start_;
 };
 
 }  // namespace keel::train

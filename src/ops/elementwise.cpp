@@ -105,6 +105,7 @@ void backward_neg(BackwardContext& c) { c.set(0, ops::neg(c.graph, c.grad())); }
 void backward_exp(BackwardContext& c) { c.set(0, ops::mul(c.graph, c.grad(), c.output(0))); }
 void backward_log(BackwardContext& c) { c.set(0, ops::div(c.graph, c.grad(), c.input(0))); }
 void backward_cast(BackwardContext& c) {
+  if (!is_floating(c.type(c.input(0)).dtype)) return;  // integers have no gradient
   c.set(0, ops::cast(c.graph, c.grad(), c.type(c.input(0)).dtype));
 }
 

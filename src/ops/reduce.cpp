@@ -76,7 +76,7 @@ Value reduce(Graph& g, const OpInfo& op, Value x, std::vector<std::int64_t> axes
   if (axes.empty()) {
     for (int axis = 0; axis < shape.rank(); ++axis) axes.push_back(axis);
   }
-  for (std::int64_t& axis : axes) axis = shape.resolve_axis(static_cast<int>(axis));
+  for (std::int64_t& axis : axes) axis += axis < 0 ? shape.rank() : 0;
   std::ranges::sort(axes);
   return g.add(op, {x}, ReduceAttrs{std::move(axes), keep_dims});
 }

@@ -121,6 +121,7 @@ Value Program::output(const std::string& name) const {
 Tensor Program::download(Value v) const {
   Tensor value(stored_type(v));
   const Location& location = plan_.at(v);
+  if (location.kind == Location::kAbsent) return value;  // it has no elements
   const Memory* memory = location.kind == Location::kArena  ? arena_.get()
                          : location.kind == Location::kLeaf ? leaves_.at(location.leaf)
                                                             : constants_.at(location.leaf).get();

@@ -96,9 +96,7 @@ class DoubleSum {
     high_ = hn::Add(high_, other.high_);
   }
   // All lanes together, in an order that depends on the instruction set alone.
-  HWY_INLINE double total() const {
-    return hn::GetLane(hn::SumOfLanes(D(), hn::Add(low_, high_)));
-  }
+  HWY_INLINE double total() const { return hn::GetLane(hn::SumOfLanes(D(), hn::Add(low_, high_))); }
 
  private:
   Doubles low_, high_;

@@ -242,9 +242,12 @@ TEST_CASE("checkpoint_store: the average is taken in f64") {
   for (float value : {1e8f, 1.0f, -1e8f}) {
     TensorFile file;
     file.tensors.emplace("w", Tensor::scalar(value));
+    file.tensors.emplace("d", Tensor::of<double>({}, {1 + 1e-12 * value}));
     f.store.save(++step, file, false);
   }
-  CHECK(average_checkpoints(f.store.paths()).tensors.at("w").as<float>()[0] == 1.0f / 3);
+  const TensorFile mean = average_checkpoints(f.store.paths());
+  CHECK(mean.tensors.at("w").as<float>()[0] == 1.0f / 3);
+  CHECK(mean.tensors.at("d").as<double>()[0] == doctest::Approx(1 + 1e-12 / 3).epsilon(1e-15));
 }
 
 TEST_CASE("checkpoint_store: what does not match is not averaged") {

@@ -38,14 +38,14 @@ TEST_CASE("event_file: the bytes are those of TensorBoard 2.21's protobufs and r
   const TempDir dir;
   {
     EventFile events(dir.path(), 1700000000.25, 300);
-    events.add_scalar("loss", 300, 0.75f, 1700000001.5);
+    events.add_scalar("loss", 128, 0.75f, 1700000001.5);
     events.add_scalar(std::string(200, 'x'), -1, -1e-3f, 1700000002.5);
   }
   const std::string golden =
       from_hex(
           "1800000000000000a37f4b220900001040fc54d9411a0d627261696e2e4576656e743a32338d2fe9"
           "100000000000000095fbfe180900001040fc54d94110ac023a0208016b3b88f11b00000000000000"
-          "1a0d9e130900006040fc54d94110ac022a0d0a0b0a046c6f7373150000403f53c76521ea00000000"
+          "1a0d9e130900006040fc54d9411080012a0d0a0b0a046c6f7373150000403fe8475f83ea00000000"
           "000000ace9258c090000a040fc54d94110ffffffffffffffffff012ad3010ad0010ac801") +
       std::string(200, 'x') + from_hex("156f1283bab37c2f3f");
   CHECK(read_bytes(dir / "events.out.tfevents.1700000000.250000.keel") == golden);

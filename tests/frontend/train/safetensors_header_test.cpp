@@ -115,6 +115,8 @@ TEST_CASE("safetensors header: malformed headers are refused with a reason") {
        R"(tensor "a": data_offsets: expected 2 bytes for u8(2), got [2, 0])"},
       {"{" + entry("a", "F32", "[2]", "[0,2]") + "}",
        R"(tensor "a": data_offsets: expected 8 bytes for f32(2), got [0, 2])"},
+      {"{" + entry("a", "U8", "[1]", "[0,2]") + "}",
+       R"(tensor "a": data_offsets: expected 1 bytes for u8(1), got [0, 2])"},
       {"{" + entry("a", "U8", "[2]", "[-2,0]") + "}",
        R"(tensor "a": data_offsets: expected a number from 0 to 2^63-1, got -2)"},
       {"{" + entry("a", "U8", "[" + max + "]", "[0," + max + "]") + "}",
@@ -130,6 +132,8 @@ TEST_CASE("safetensors header: malformed headers are refused with a reason") {
       {"{}", "data: expected 0 bytes, as the header says, got 2"},
   };
   CHECK(refusal("{" + good + "}") == "");
+  CHECK(refusal("{" + good + "," + entry("b", "U8", "[0]", "[0,0]") + "}") == "");
+  CHECK(refusal("{" + good + "," + entry("b", "U8", "[0]", "[2,2]") + "}") == "");
   for (const auto& [header, expected] : cases) {
     const std::string got = refusal(header);
     CAPTURE(header.substr(0, 100));

@@ -1,0 +1,32 @@
+// Matrix product.
+#include "src/ops/matmul.h"
+
+#include "backends/onednn/kernels/empty_sum.h"
+#include "backends/onednn/kernels/kernels.h"
+#include "backends/onednn/primitives.h"
+
+namespace keel::onednn {
+
+Prepared prepare_matmul(const NodeContext& context) {
+  const auto& attrs = context.attrs<MatmulAttrs>();
+  const MatmulSizes sizes = matmul_sizes(context.input(0).shape, context.input(1).shape, attrs);
+  MatmulSpec spec{.batch = sizes.batch,
+                  .m = sizes.m,
+                  .k = sizes.k,
+                  .n = sizes.n,
+                  .transpose_a = attrs.transpose_a,
+                  .transpose_b = attrs.transpose_b,
+                  .shared_b = sizes.shared_b,
+                  .bias = context.has(2),
+                  .relu = attrs.activation == "relu"};
+  if (context.output().shape.elements() == 0) return do_nothing();
+  if (spec.k == 0) return fill_bias(1, spec.relu);
+  // Rows that lie one after another and meet the same matrix are one product.
+  if (spec.shared_b && !spec.transpose_a) {
+    spec.m *= spec.batch;
+    spec.batch = 1;
+  }
+  return make_matmul(spec);
+}
+
+}  // namespace keel::onednn

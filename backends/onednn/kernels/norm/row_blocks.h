@@ -1,0 +1,53 @@
+// How the rows of a row norm are cut into blocks. Blocks depend on sizes alone, so that sums over
+// rows have the same bits for any thread count.
+#pragma once
+
+#include <algorithm>
+
+#include "backends/onednn/threads.h"
+#include "src/ops/norm/layer_norm.h"
+
+namespace keel::onednn {
+
+// Rows [first, last) of a matrix.
+struct RowRange {
+  std::size_t first, last, width;
+};
+
+struct RowBlocks {
+  std::int64_t rows, width, block, count;  // `count` blocks of `block` rows, the last one shorter
+
+  // Runs body(b, range) for every block b.
+  template <class Body>
+  void run(const Body& body) const {
+    if (count == 0) return;
+    parallel_blocks(count, [this, &body](std::int64_t b) {
+      const std::int64_t last = std::min(rows, (b + 1) * block);
+      body(std::size_t(b), RowRange{std::size_t(b * block), std::size_t(last), std::size_t(width)});
+    });
+  }
+};
+
+inline RowBlocks row_blocks(const RowSizes& sizes, std::int64_t block) {
+  return {sizes.rows, sizes.width, block, (sizes.rows + block - 1) / block};
+}
+
+// For rows that do not depend on each other: blocks of about 32 KiB.
+inline RowBlocks independent_row_blocks(const RowSizes& sizes) {
+  constexpr std::int64_t kElements = 8 * 1024;
+  return row_blocks(sizes, std::max<std::int64_t>(1, kElements / sizes.width));
+}
+
+// A row of sums in double is padded to whole registers, of 16 floats at most.
+inline std::size_t padded(std::size_t width) { return (width + 15) / 16 * 16; }
+
+// For blocks that leave `sums` rows of sums each: at least 128 KiB a block, at most 32 blocks and
+// 512 KiB of sums.
+inline RowBlocks summed_row_blocks(const RowSizes& sizes, std::int64_t sums) {
+  constexpr std::int64_t kElements = 32 * 1024, kBlocks = 32, kSums = 64 * 1024;
+  const std::int64_t most = std::clamp<std::int64_t>(kSums / (sums * sizes.width), 1, kBlocks);
+  const std::int64_t least_rows = std::max<std::int64_t>(1, kElements / sizes.width);
+  return row_blocks(sizes, std::max(least_rows, (sizes.rows + most - 1) / most));
+}
+
+}  // namespace keel::onednn

@@ -1,0 +1,106 @@
+// Convolutions of oneDNN. Weights are kept in the plain order of the graph and brought into the
+// order that the primitive likes inside the kernel: for plain weights there is only oneDNN's
+// reference code, a hundred times slower, while the copy costs about a hundredth of the
+// convolution.
+#include "backends/onednn/primitives_plan.h"
+
+namespace keel::onednn {
+namespace {
+
+constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+constexpr auto kTraining = dnnl::prop_kind::forward_training;
+
+struct Geometry {
+  explicit Geometry(const ConvSpec& spec)
+      : x(image(spec.x, spec.channels_last)),
+        y(image(spec.y, spec.channels_last)),
+        weight(image(spec.weight, false)),
+        any_weight(any_order(spec.weight)),
+        strides{spec.stride, spec.stride} {
+    for (int axis : {2, 3}) {
+      // What the last window covers beyond the image; less than the padding if the stride skips it.
+      const std::int64_t covered = (spec.y[axis] - 1) * spec.stride + spec.weight[axis];
+      before.push_back(spec.padding);
+      after.push_back(covered - spec.x[axis] - spec.padding);
+    }
+  }
+
+  auto forward(const Desc& bias, const dnnl::primitive_attr& attributes) const {
+    return dnnl::convolution_forward::primitive_desc(cpu_engine(), kTraining, kDirect, x,
+                                                     any_weight, bias, y, strides, before, after,
+                                                     attributes);
+  }
+  // What descriptions of backward primitives ask for.
+  auto hint() const { return forward(Desc(), attributes(Relu::kNone)); }
+
+  Desc x, y, weight, any_weight;
+  Dims strides, before, after;
+};
+
+// The weights in `order`, copied there by the plan if it is not theirs.
+Place ordered_weight(Plan& plan, const Geometry& g, const Desc& order) {
+  if (order == g.weight) return input(1);
+  const Place place = plan.reserve(order);
+  plan.reorder(g.weight, input(1), order, place);
+  return place;
+}
+
+}  // namespace
+
+Prepared make_conv(const ConvSpec& spec) {
+  return make_plan([&](Plan& plan) {
+    const Geometry g(spec);
+    const Desc bias = spec.bias ? vector_desc(spec.weight[0]) : Desc();
+    const auto describe = [&](const dnnl::primitive_attr& attributes) {
+      return g.forward(bias, attributes);
+    };
+    plan.add(describe, spec.relu, [&](const auto& description) {
+      const Desc order = description.weights_desc();
+      std::vector<Argument> arguments{{DNNL_ARG_SRC, g.x, input(0)},
+                                      {DNNL_ARG_WEIGHTS, order, ordered_weight(plan, g, order)},
+                                      {DNNL_ARG_DST, g.y, output(0)}};
+      if (spec.bias) arguments.push_back({DNNL_ARG_BIAS, bias, input(2)});
+      return arguments;
+    });
+  });
+}
+
+Prepared make_conv_backward_input(const ConvSpec& spec) {
+  return make_plan([&](Plan& plan) {
+    const Geometry g(spec);
+    const auto describe = [&](const dnnl::primitive_attr& attributes) {
+      return dnnl::convolution_backward_data::primitive_desc(cpu_engine(), kDirect, g.x,
+                                                             g.any_weight, g.y, g.strides, g.before,
+                                                             g.after, g.hint(), attributes);
+    };
+    plan.add(describe, false, [&](const auto& description) {
+      const Desc order = description.weights_desc();
+      return std::vector<Argument>{{DNNL_ARG_DIFF_DST, g.y, input(0)},
+                                   {DNNL_ARG_WEIGHTS, order, ordered_weight(plan, g, order)},
+                                   {DNNL_ARG_DIFF_SRC, g.x, output(0)}};
+    });
+  });
+}
+
+Prepared make_conv_backward_weight(const ConvSpec& spec) {
+  return make_plan([&](Plan& plan) {
+    const Geometry g(spec);
+    const auto describe = [&](const dnnl::primitive_attr& attributes) {
+      return dnnl::convolution_backward_weights::primitive_desc(
+          cpu_engine(), kDirect, g.x, g.any_weight, g.y, g.strides, g.before, g.after, g.hint(),
+          attributes);
+    };
+    Desc order;
+    Place place = output(0);
+    plan.add(describe, false, [&](const auto& description) {
+      order = description.diff_weights_desc();
+      if (order != g.weight) place = plan.reserve(order);
+      return std::vector<Argument>{{DNNL_ARG_SRC, g.x, input(0)},
+                                   {DNNL_ARG_DIFF_DST, g.y, input(1)},
+                                   {DNNL_ARG_DIFF_WEIGHTS, order, place}};
+    });
+    if (order != g.weight) plan.reorder(order, place, g.weight, output(0));
+  });
+}
+
+}  // namespace keel::onednn

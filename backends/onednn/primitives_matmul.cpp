@@ -1,0 +1,40 @@
+// Matrix products of oneDNN.
+#include "backends/onednn/primitives_plan.h"
+
+namespace keel::onednn {
+namespace {
+
+// (batch, rows, cols), or (rows, cols) for one matrix; `transposed`: stored as (cols, rows).
+Desc matrix(const Dims& sizes, bool transposed) {
+  const std::int64_t rows = sizes[sizes.size() - 2], cols = sizes.back();
+  // Both orders are the same memory for a single row or column; oneDNN is faster if it need not
+  // guess which.
+  if (rows == 1 || cols == 1) transposed = false;
+  Dims strides = transposed ? Dims{1, rows} : Dims{cols, 1};
+  if (sizes.size() == 3) strides.insert(strides.begin(), rows * cols);
+  return {sizes, dnnl::memory::data_type::f32, strides};
+}
+
+}  // namespace
+
+Prepared make_matmul(const MatmulSpec& spec) {
+  const auto sizes = [&](std::int64_t batch, std::int64_t rows, std::int64_t cols) {
+    return spec.batch == 1 ? Dims{rows, cols} : Dims{batch, rows, cols};
+  };
+  const Desc a = matrix(sizes(spec.batch, spec.m, spec.k), spec.transpose_a);
+  const Desc b = matrix(sizes(spec.shared_b ? 1 : spec.batch, spec.k, spec.n), spec.transpose_b);
+  const Desc y = matrix(sizes(spec.batch, spec.m, spec.n), false);
+  const Desc bias = spec.bias ? matrix(sizes(1, 1, spec.n), false) : Desc();
+  const auto describe = [&](const dnnl::primitive_attr& attributes) {
+    return dnnl::matmul::primitive_desc(cpu_engine(), a, b, bias, y, attributes);
+  };
+  const auto arguments = [&](const auto&) {
+    std::vector<Argument> result{
+        {DNNL_ARG_SRC, a, input(0)}, {DNNL_ARG_WEIGHTS, b, input(1)}, {DNNL_ARG_DST, y, output(0)}};
+    if (spec.bias) result.push_back({DNNL_ARG_BIAS, bias, input(2)});
+    return result;
+  };
+  return make_plan([&](Plan& plan) { plan.add(describe, spec.relu, arguments); });
+}
+
+}  // namespace keel::onednn

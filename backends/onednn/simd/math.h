@@ -1,0 +1,165 @@
+// exp, log, tanh, sigmoid, softplus, GELU and their kin on a register of floats. NaN stays NaN.
+//
+// All polynomials are weighted minimax fits of our own: Lawson's iteration on 800 Chebyshev nodes
+// against 40-digit values; then coefficients are rounded to float from the lowest order up, the
+// higher ones fitted again after each. The comment at each says the interval and the relative error
+// of the fit. Errors of the functions are the largest found over all floats with FMA, in units of
+// 2^-23 of the result; the scalar target has no FMA and may be one unit worse.
+#if defined(KEEL_BACKENDS_ONEDNN_SIMD_MATH_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KEEL_BACKENDS_ONEDNN_SIMD_MATH_H_
+#undef KEEL_BACKENDS_ONEDNN_SIMD_MATH_H_
+#else
+#define KEEL_BACKENDS_ONEDNN_SIMD_MATH_H_
+#endif
+
+#include <initializer_list>
+
+#include "backends/onednn/simd/vec.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+
+// sum of coefficients[i] x^i by Horner's rule.
+template <std::size_t kCount>
+HWY_INLINE Floats polynomial(Floats x, const float (&coefficients)[kCount]) {
+  Floats sum = splat(coefficients[kCount - 1]);
+  for (std::size_t i = kCount - 1; i-- > 0;) sum = hn::MulAdd(sum, x, splat(coefficients[i]));
+  return sum;
+}
+
+// Unlike Min and Max these keep NaN on every target.
+HWY_INLINE Floats at_least(Floats x, float low) {
+  return hn::IfThenElse(hn::Lt(x, splat(low)), splat(low), x);
+}
+HWY_INLINE Floats at_most(Floats x, float high) {
+  return hn::IfThenElse(hn::Gt(x, splat(high)), splat(high), x);
+}
+
+// 2^n for n in [-126, 127].
+HWY_INLINE Floats power_of_two(Ints n) {
+  return hn::BitCast(F(), hn::ShiftLeft<23>(hn::Add(n, hn::Set(Bits(), 127))));
+}
+
+// ln 2 = kLn2High + kLn2Low; n * kLn2High is exact for |n| < 2^15.
+inline constexpr float kLn2High = 355.0f / 512, kLn2Low = -2.12194440e-4f;
+
+// exp(x + low) for |low| well below 1, which carries the bits of the argument that x cannot.
+// 0 and infinity where float ends, subnormal results included; error 0.7.
+HWY_INLINE Floats exp_of_sum(Floats x, Floats low) {
+  // (exp(r) - 1 - r) / r^2 on [-ln 2 / 2, ln 2 / 2]; 2^-28.
+  constexpr float kExp[] = {0.49999994f, 0.166665211f, 0.0416682921f, 0.00836871564f,
+                            0.00138186978f};
+  x = at_most(at_least(x, -104.0f), 89.0f);
+  const Ints n = hn::NearestInt(hn::Mul(x, splat(1.44269504f)));
+  const Floats nf = hn::ConvertTo(F(), n);
+  Floats r = hn::NegMulAdd(nf, splat(kLn2High), x);
+  r = hn::Add(hn::NegMulAdd(nf, splat(kLn2Low), r), low);
+  const Floats tail = hn::MulAdd(hn::Mul(r, r), polynomial(r, kExp), r);
+  // In two factors, since 2^n alone may overflow or be subnormal.
+  const Ints half = hn::ShiftRight<1>(n);
+  return hn::Mul(hn::Mul(hn::Add(tail, splat(1.0f)), power_of_two(half)),
+                 power_of_two(hn::Sub(n, half)));
+}
+
+HWY_INLINE Floats exp(Floats x) { return exp_of_sum(x, zero()); }
+
+// log(1 + f) = f - square, where square = f^2 / 2 - s (f^2 / 2 + R), s = f / (2 + f) and
+// log(1 + f) = 2 atanh(s) = 2 s + s R(s^2); f in [-0.3, 1].
+HWY_INLINE Floats log1p_square(Floats f) {
+  // R(w) / w for w = s^2 on [0, 1/9]; 2^-33.
+  constexpr float kLog[] = {0.666666746f, 0.399989486f, 0.286152154f, 0.214438081f, 0.242457241f};
+  const Floats s = hn::Div(f, hn::Add(f, splat(2.0f)));
+  const Floats w = hn::Mul(s, s);
+  const Floats half_square = hn::Mul(splat(0.5f), hn::Mul(f, f));
+  const Floats r = hn::Mul(w, polynomial(w, kLog));
+  return hn::NegMulAdd(s, hn::Add(half_square, r), half_square);
+}
+
+// log(x): -infinity at 0, NaN below; error 0.7.
+HWY_INLINE Floats log(Floats x) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const auto is_subnormal = hn::Lt(x, splat(std::numeric_limits<float>::min()));
+  const Floats normal = hn::IfThenElse(is_subnormal, hn::Mul(x, splat(0x1p24f)), x);
+  // x = m 2^e with m in [sqrt(1/2), sqrt(2)).
+  const Ints bits = hn::BitCast(Bits(), normal);
+  const Ints e = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(Bits(), 0x3F3504F3)));
+  const Floats m = hn::BitCast(F(), hn::Sub(bits, hn::ShiftLeft<23>(e)));
+  const Floats f = hn::Sub(m, splat(1.0f));
+  const Floats ef = hn::Sub(hn::ConvertTo(F(), e), hn::IfThenElseZero(is_subnormal, splat(24.0f)));
+  const Floats square = hn::NegMulAdd(ef, splat(kLn2Low), log1p_square(f));
+  Floats y = hn::MulAdd(ef, splat(kLn2High), hn::Sub(f, square));
+  y = hn::IfThenElse(hn::Lt(x, splat(infinity)), y, x);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Floats edge = hn::IfThenElse(hn::Eq(x, zero()), splat(-infinity), splat(nan));
+  return hn::IfThenElse(hn::Le(x, zero()), edge, y);
+}
+
+// exp(-|x|), from which sigmoid and softplus follow without overflow.
+HWY_INLINE Floats exp_of_minus_abs(Floats x) { return exp(hn::Neg(hn::Abs(x))); }
+
+// 1 / (1 + exp(-x)); error 1.5.
+HWY_INLINE Floats sigmoid(Floats x) {
+  const Floats e = exp_of_minus_abs(x), one = splat(1.0f);
+  return hn::Div(hn::IfThenElse(hn::Lt(x, zero()), e, one), hn::Add(one, e));
+}
+
+// log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)); error 1.5.
+HWY_INLINE Floats softplus(Floats x) {
+  const Floats e = exp_of_minus_abs(x);
+  return hn::Add(at_least(x, 0.0f), hn::Sub(e, log1p_square(e)));
+}
+
+// tanh(x) = 1 - 2 / (exp(2x) + 1), near 0 an odd polynomial; error 1.2.
+HWY_INLINE Floats tanh(Floats x) {
+  // (tanh(x) - x) / x^3 for w = x^2, x on [0, 0.625]; 2^-32.
+  constexpr float kTanh[] = {-0.333333313f, 0.133332208f,    -0.0539481789f,
+                             0.021706894f,  -0.00819001347f, 0.00215268391f};
+  const Floats a = hn::Abs(x), one = splat(1.0f);
+  const Floats large = hn::Sub(one, hn::Div(splat(2.0f), hn::Add(exp(hn::Add(a, a)), one)));
+  const Floats w = hn::Mul(a, a);
+  const Floats small = hn::MulAdd(hn::Mul(a, w), polynomial(w, kTanh), a);
+  return hn::CopySign(hn::IfThenElse(hn::Lt(a, splat(0.625f)), small, large), x);
+}
+
+// The normal distribution at a = |x|: e = exp(-a^2 / 2), and tail with Phi(-a) = e * tail.
+struct Normal {
+  Floats e, tail;
+};
+
+HWY_INLINE Normal normal_at(Floats x) {
+  // exp(a^2 / 2) Phi(-a) (a + 5/2) for t = 1 - 5 / (a + 5/2), a on [0, 14.6], behind which e is 0;
+  // 2^-25.
+  constexpr float kTail[] = {0.706656635f,     -0.433692127f,   0.131987989f,   0.00923783332f,
+                             -0.0163934156f,   -0.00161061145f, 0.00254117115f, 0.000703985454f,
+                             -0.000324734225f, -0.000171473832f};
+  const Floats a = at_most(hn::Abs(x), 15.0f);
+  // a^2 in two parts, the first exact, as its rounding would grow a^2 / 2 times in exp.
+  const Floats high = hn::BitCast(F(), hn::And(hn::BitCast(Bits(), a), hn::Set(Bits(), ~0xFFF)));
+  const Floats rest = hn::Mul(hn::Sub(a, high), hn::Add(a, high));
+  const Floats minus_half = splat(-0.5f);
+  const Floats e = exp_of_sum(hn::Mul(minus_half, hn::Mul(high, high)), hn::Mul(minus_half, rest));
+  const Floats r = hn::Div(splat(1.0f), hn::Add(a, splat(2.5f)));
+  return {e, hn::Mul(r, polynomial(hn::NegMulAdd(splat(5.0f), r, splat(1.0f)), kTail))};
+}
+
+// x Phi(x); error 3.3, and 7 where it is below 1e-36.
+HWY_INLINE Floats gelu(Floats x) {
+  const Normal n = normal_at(x);
+  const Floats low = hn::Mul(n.e, n.tail);
+  return hn::Mul(x, hn::IfThenElse(hn::Lt(x, zero()), low, hn::Sub(splat(1.0f), low)));
+}
+
+// Phi(x) + x phi(x). With w = e (|x| / sqrt(2 pi) - tail) it is 1 + w right of 0 and -w left of it,
+// where it crosses 0 at -0.75; error 4, relative to |Phi(x)| + |x phi(x)|.
+HWY_INLINE Floats gelu_derivative(Floats x) {
+  const Normal n = normal_at(x);
+  const Floats w = hn::Mul(n.e, hn::MulSub(hn::Abs(x), splat(0.398942280f), n.tail));
+  return hn::IfThenElse(hn::Lt(x, zero()), hn::Neg(w), hn::Add(splat(1.0f), w));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggled guard

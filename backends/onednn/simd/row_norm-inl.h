@@ -1,0 +1,151 @@
+// Parts of the row norms, compiled once per instruction set: the moments of a row, its centring,
+// gain and bias, and the sums that a backward needs. Sums are kept in double.
+#if defined(KEEL_BACKENDS_ONEDNN_SIMD_ROW_NORM_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KEEL_BACKENDS_ONEDNN_SIMD_ROW_NORM_INL_H_
+#undef KEEL_BACKENDS_ONEDNN_SIMD_ROW_NORM_INL_H_
+#else
+#define KEEL_BACKENDS_ONEDNN_SIMD_ROW_NORM_INL_H_
+#endif
+
+#include <cmath>
+
+#include "backends/onednn/simd/vec.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+
+// Independent sums that a loop over a row keeps, so that additions need not wait for each other.
+inline constexpr int kChains = 4;
+
+// Registers of floats that a sum may take up before it goes on in double.
+inline constexpr std::size_t kFloatRun = 64;
+
+// Calls body(part, i, chain) for the registers that cover [first, last); `chain` takes turns.
+template <class Body>
+HWY_INLINE void for_lanes_in_turn(std::size_t first, std::size_t last, const Body& body) {
+  std::size_t i = first;
+  for (; i + kChains * kLanes <= last; i += kChains * kLanes) {
+    body(Whole{}, i, 0);
+    body(Whole{}, i + kLanes, 1);
+    body(Whole{}, i + 2 * kLanes, 2);
+    body(Whole{}, i + 3 * kLanes, 3);
+  }
+  for (; i + kLanes <= last; i += kLanes) body(Whole{}, i, 0);
+  if (i < last) body(First(last - i), i, 1);
+}
+
+// The same over [0, n) in runs of kFloatRun registers, each followed by end_of_run().
+template <class Body, class EndOfRun>
+HWY_INLINE void for_runs(std::size_t n, const Body& body, const EndOfRun& end_of_run) {
+  constexpr std::size_t kRun = kFloatRun * kLanes;
+  for (std::size_t first = 0; first < n; first += kRun) {
+    for_lanes_in_turn(first, first + kRun < n ? first + kRun : n, body);
+    end_of_run();
+  }
+}
+
+// A sum of floats in kChains chains of floats; end_run() moves what they hold to double.
+class ChainedSum {
+ public:
+  HWY_INLINE ChainedSum() : chains_{zero(), zero(), zero(), zero()} {}
+  HWY_INLINE void add(int chain, Floats v) { chains_[chain] = hn::Add(chains_[chain], v); }
+  HWY_INLINE void add_product(int chain, Floats a, Floats b) {
+    chains_[chain] = hn::MulAdd(a, b, chains_[chain]);
+  }
+  HWY_INLINE void end_run() {
+    total_.add(hn::Add(hn::Add(chains_[0], chains_[1]), hn::Add(chains_[2], chains_[3])));
+    for (Floats& chain : chains_) chain = zero();
+  }
+  HWY_INLINE double total() const { return total_.total(); }
+
+ private:
+  Floats chains_[kChains];
+  DoubleSum total_;
+};
+
+// A mean as the sum of two floats. Both are subtracted, the larger first: that is exact where the
+// mean dwarfs the deviations, and a float alone would be wrong by a good part of them.
+class Centre {
+ public:
+  HWY_INLINE explicit Centre(double mean)
+      : Centre(static_cast<float>(mean), mean - static_cast<float>(mean)) {}
+  HWY_INLINE Centre(float high, double low)
+      : high_(splat(high)), low_(splat(static_cast<float>(low))) {}
+  HWY_INLINE Floats deviation(Floats x) const { return hn::Sub(hn::Sub(x, high_), low_); }
+
+ private:
+  Floats high_, low_;
+};
+
+// sum_of_squares = sum of (x - mean)^2.
+struct RowMoments {
+  double mean, sum_of_squares;
+};
+
+// Below it, squares of single elements may have left the range of a float.
+inline constexpr double kLeastSquares = 0x1p-100;
+
+// In double throughout: for rows whose squares leave the range of a float.
+HWY_NOINLINE RowMoments row_moments_in_double(const float* x, std::size_t n) {
+  DoubleSum sum, squares;
+  for_lanes(n, [&](auto part, std::size_t i) HWY_ATTR { sum.add(part.load(x + i)); });
+  const double mean = sum.total() / static_cast<double>(n);
+  const Centre centre(mean);
+  for_lanes(n, [&](auto part, std::size_t i) HWY_ATTR {
+    const Floats deviation = part.only(centre.deviation(part.load(x + i)));
+    squares.add_product(deviation, deviation);
+  });
+  return {mean, squares.total()};
+}
+
+// Two passes over the n elements of a row: a mean to about the precision of a float, relative to
+// the first element so that a constant row has exactly its value, then the deviations from it,
+// whose own mean corrects both results.
+HWY_INLINE RowMoments row_moments(const float* x, std::size_t n) {
+  ChainedSum offsets, deviations, squares;
+  const double count = static_cast<double>(n);
+  const Floats first = splat(x[0]);
+  for_runs(
+      n,
+      [&](auto part, std::size_t i, int chain)
+          HWY_ATTR { offsets.add(chain, part.only(hn::Sub(part.load(x + i), first))); },
+      [&]() HWY_ATTR { offsets.end_run(); });
+  const float mean = static_cast<float>(x[0] + offsets.total() / count);
+  for_runs(
+      n,
+      [&](auto part, std::size_t i, int chain) HWY_ATTR {
+        const Floats deviation = part.only(hn::Sub(part.load(x + i), splat(mean)));
+        deviations.add(chain, deviation);
+        squares.add_product(chain, deviation, deviation);
+      },
+      [&]() HWY_ATTR {
+        deviations.end_run();
+        squares.end_run();
+      });
+  const double low = deviations.total() / count;
+  const double sum_of_squares = squares.total() - count * low * low;
+  const bool in_range = sum_of_squares > kLeastSquares && std::isfinite(sum_of_squares);
+  return in_range ? RowMoments{mean + low, sum_of_squares} : row_moments_in_double(x, n);
+}
+
+// gain and bias (width), each perhaps absent.
+struct RowAffine {
+  const float *gain, *bias;
+
+  template <class Part>
+  HWY_INLINE Floats scale(Part part, Floats v, std::size_t i) const {
+    return gain ? hn::Mul(v, part.load(gain + i)) : v;
+  }
+  template <class Part>
+  HWY_INLINE Floats apply(Part part, Floats v, std::size_t i) const {
+    v = scale(part, v, i);
+    return bias ? hn::Add(v, part.load(bias + i)) : v;
+  }
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggled guard

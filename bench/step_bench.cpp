@@ -1,0 +1,107 @@
+#include "bench/step_bench.h"
+
+#include <chrono>
+#include <cstring>
+
+#include "backends/backends.h"
+#include "bench/part.h"
+#include "frontend/train/feeder.h"
+#include "frontend/train/step_graph.h"
+
+namespace keel::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+bool is_product(const Node& node) {
+  return node.op->name == "matmul" || node.op->name.starts_with("conv2d");
+}
+
+bool is_update(const Node& node) { return node.op->name.ends_with("_step"); }
+
+// One parameter element is read with its gradient and moments, and written with its moments.
+std::int64_t bytes_moved(const Graph& graph) {
+  std::int64_t bytes = 0;
+  for (int i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node(i);
+    if (node.kind != NodeKind::kOp || !is_update(node)) continue;
+    for (Value v : node.inputs) bytes += v.valid() ? graph.type(v).bytes() : 0;
+    for (const TensorType& type : node.outputs) bytes += type.bytes();
+  }
+  return bytes;
+}
+
+// Ordinary numbers everywhere: zeros and denormals have speeds of their own.
+void feed_random(Program& program, const Graph& graph) {
+  for (int i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node(i);
+    if (node.kind != NodeKind::kInput || !is_floating(node.outputs[0].dtype)) continue;
+    Tensor value(DType::kF32, node.outputs[0].shape);
+    const Philox random(1, stream_of(node.name));
+    std::uint64_t element = 0;
+    for (float& x : value.as<float>()) x = float(random.uniform(element++)) - 0.5f;
+    program.feed(node.name, value);
+  }
+}
+
+void feed_batch(Program& program, const train::Config& config) {
+  const task::Splits data = config.model().load({.train_rows = config.train().batch});
+  train::Feeder feeder(config.model().inputs(), data.train, config.train().batch);
+  std::vector<std::int64_t> rows(std::size_t(config.train().batch));
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = std::int64_t(i) % data.train.rows();
+  feeder.feed(program, rows);
+  program.feed("lr", Tensor::scalar(1e-6f));
+}
+
+}  // namespace
+
+StepBench bench_step(Backend& backend, const train::Config& config, int rounds) {
+  const Graph graph = train::build_step(config);
+  Variables variables(backend, 1), products_variables(backend, 1), update_variables(backend, 1);
+  Program step(backend, variables, graph, {.guard = "grad_norm"});
+  feed_batch(step, config);
+  const Graph products_graph = part_of(step.graph(), is_product);
+  const Graph update_graph = part_of(step.graph(), is_update);
+  Program products(backend, products_variables, products_graph, {.optimize = false});
+  Program updates(backend, update_variables, update_graph, {.optimize = false});
+  feed_random(products, products_graph);
+  feed_random(updates, update_graph);
+  StepBench result;
+  result.optimizer_bytes = bytes_moved(step.graph());
+  // A copy of n bytes moves 2n: it reads as much as it writes.
+  const std::size_t half = std::size_t(result.optimizer_bytes) / 2;
+  std::vector<char> from(half, 1), to(half, 2);
+  const std::function<void()> bodies[] = {[&] { step.run(); }, [&] { products.run(); },
+                                          [&] { updates.run(); },
+                                          [&] { std::memcpy(to.data(), from.data(), half); }};
+  const std::vector<Timing> times = time_in_turns(bodies, rounds);
+  result.step = times[0];
+  result.products = times[1];
+  result.optimizer = times[2];
+  result.copy = times[3];
+  result.profile = step.profile(std::max(rounds / 4, 3));
+  return result;
+}
+
+OverheadBench bench_overhead(const train::Config& config, int rounds) {
+  OverheadBench result;
+  const auto backend = make_backend("null");
+  auto start = Clock::now();
+  const Graph graph = train::build_step(config);
+  result.build_seconds = seconds_since(start);
+  Variables variables(*backend, 1);
+  start = Clock::now();
+  Program program(*backend, variables, graph);
+  result.compile_seconds = seconds_since(start);
+  result.kernels = program.kernels();
+  const std::function<void()> bodies[] = {[&] { program.run(); }};
+  const Timing time = time_in_turns(bodies, rounds)[0];
+  result.nanoseconds_per_kernel = time.median * 1e9 / result.kernels;
+  return result;
+}
+
+}  // namespace keel::bench

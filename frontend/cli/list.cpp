@@ -1,0 +1,133 @@
+// keel list
+#include <nlohmann/json.hpp>
+
+#include "backends/backends.h"
+#include "frontend/cli/common.h"
+#include "frontend/cli/support_probe.h"
+#include "frontend/nn/norm.h"
+#include "models/registry.h"
+#include "src/ops/op_table.h"
+
+namespace keel::cli {
+namespace {
+
+// A listing is rows of named cells; as text a table, as JSON a list of objects.
+struct Listing {
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+std::string gradient_text(GradientKind kind) {
+  switch (kind) {
+    case GradientKind::kNone:
+      return "none";
+    case GradientKind::kExact:
+      return "exact";
+    case GradientKind::kDetached:
+      return "detached";
+    case GradientKind::kSurrogate:
+      return "surrogate";
+  }
+  return "?";
+}
+
+Listing list_models() {
+  Listing listing{{"model", "summary", "recipes"}, {}};
+  for (const auto& entry : models::all_models()) {
+    std::vector<std::string> recipes;
+    for (const auto& recipe : entry.recipes) recipes.push_back(recipe.name);
+    listing.rows.push_back({entry.name, std::string(entry.make()->summary()),
+                            fmt::format("{}", fmt::join(recipes, " "))});
+  }
+  return listing;
+}
+
+Listing list_recipes() {
+  Listing listing{{"model", "recipe", "about"}, {}};
+  for (const auto& entry : models::all_models()) {
+    for (const auto& recipe : entry.recipes) {
+      listing.rows.push_back(
+          {entry.name, recipe.name, recipe.toml.substr(2, recipe.toml.find('\n') - 2)});
+    }
+  }
+  return listing;
+}
+
+Listing list_norms() {
+  Listing listing{{"norm", "formula", "parameters", "state", "gradient", "defaults", "source"}, {}};
+  for (const nn::NormFacts& f : nn::norm_facts()) {
+    listing.rows.push_back({f.name, f.formula, f.parameters, f.state, f.gradient,
+                            nn::Norm::parse(f.name).options(), f.source});
+  }
+  return listing;
+}
+
+Listing list_backends() {
+  Listing listing{{"backend", "state", "about", "refuses"}, {}};
+  for (const BackendEntry& entry : known_backends()) {
+    if (!entry.missing.empty()) {
+      listing.rows.push_back({entry.name, "missing: " + entry.missing, entry.summary, ""});
+      continue;
+    }
+    const auto backend = keel::make_backend(entry.name);
+    listing.rows.push_back({entry.name, "ready", entry.summary + "; " + backend->description(),
+                            refusal_summary(*backend)});
+  }
+  return listing;
+}
+
+Listing list_ops() {
+  Listing listing{{"op", "gradient", "in place"}, {}};
+  for (const OpInfo* op : all_ops()) {
+    std::vector<std::string> claims;
+    for (const InPlace& claim : op->in_place) {
+      claims.push_back(fmt::format("{}->{}", claim.input, claim.output));
+    }
+    if (op->is_view) claims.push_back("view");
+    listing.rows.push_back({std::string(op->name), gradient_text(op->gradient),
+                            fmt::format("{}", fmt::join(claims, " "))});
+  }
+  return listing;
+}
+
+void show(const Listing& listing, bool json) {
+  if (!json) {
+    std::vector<std::vector<std::string>> rows{listing.columns};
+    rows.insert(rows.end(), listing.rows.begin(), listing.rows.end());
+    return print(table_text(rows));
+  }
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& row : listing.rows) {
+    nlohmann::ordered_json object;
+    for (std::size_t i = 0; i < row.size(); ++i) object[listing.columns[i]] = row[i];
+    list.push_back(object);
+  }
+  print_json(list);
+}
+
+}  // namespace
+
+void add_list(Command command) {
+  CLI::App* app = command.app.add_subcommand("list", "what there is");
+  struct Args {
+    std::string what;
+    bool json = false;
+  };
+  auto args = std::make_shared<Args>();
+  app->add_option("what", args->what, "models, norms, ops, backends or recipes")
+      ->required()
+      ->check(CLI::IsMember({"models", "norms", "ops", "backends", "recipes"}));
+  app->add_flag("--json", args->json, "machine-readable output on stdout");
+  app->footer("examples:\n  keel list norms\n  keel list backends --json");
+  app->callback([args] {
+    const std::string& what = args->what;
+    show(what == "models"     ? list_models()
+         : what == "norms"    ? list_norms()
+         : what == "ops"      ? list_ops()
+         : what == "backends" ? list_backends()
+                              : list_recipes(),
+         args->json);
+  });
+}
+
+}  // namespace keel::cli

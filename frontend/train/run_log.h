@@ -1,0 +1,54 @@
+// What a run writes down while it goes on: metrics.jsonl, TensorBoard events and plots.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "frontend/train/evaluator.h"
+#include "frontend/train/event_file.h"
+#include "frontend/train/metrics_log.h"
+
+namespace keel::train {
+
+// The layout of a run's folder.
+struct RunFolder {
+  std::filesystem::path path;
+  std::filesystem::path config() const { return path / "config.toml"; }
+  std::filesystem::path metrics() const { return path / "metrics.jsonl"; }
+  std::filesystem::path events() const { return path / "events"; }
+  std::filesystem::path checkpoints() const { return path / "checkpoints"; }
+  std::filesystem::path average() const { return path / "average.safetensors"; }
+  std::filesystem::path loss_plot() const { return path / "loss.svg"; }
+  std::filesystem::path error_plot() const { return path / "error.svg"; }
+};
+
+class RunLog {
+ public:
+  // Opens the logs; lines after `resumed_at` are dropped, as if they had never been written.
+  RunLog(const RunFolder& folder, std::optional<std::int64_t> resumed_at);
+
+  struct Step {
+    std::int64_t step, epoch;
+    double loss, lr, grad_norm, rows_per_second;
+  };
+  void step(const Step& step);
+  // `split` is "train", "valid" or "test".
+  void evaluation(std::int64_t step, std::int64_t epoch, const std::string& split,
+                  const Evaluation& e);
+  // Mean loss over an epoch of training.
+  void epoch(std::int64_t step, std::int64_t epoch, double loss);
+  // Returns when everything is on the disk.
+  void sync() { metrics_.sync(); }
+  // Draws loss.svg and error.svg from the metrics so far.
+  void plot(const std::string& title) const;
+
+ private:
+  void scalar(const std::string& tag, std::int64_t step, double value);
+
+  RunFolder folder_;
+  MetricsLog metrics_;
+  EventFile events_;
+};
+
+}  // namespace keel::train

@@ -1,0 +1,128 @@
+// Matrix products of the onednn backend against the reference backend.
+#include "src/ops/matmul.h"
+
+#include "src/ops/elementwise.h"
+#include "tests/backends/onednn/bounds.h"
+
+namespace keel::test {
+namespace {
+
+struct Product {
+  std::vector<std::int64_t> batch;
+  std::int64_t m, k, n;
+  int flags;
+
+  bool has(int bit) const { return (flags & bit) != 0; }
+  bool transpose_a() const { return has(1); }
+  bool transpose_b() const { return has(2); }
+  bool bias() const { return has(4); }
+  bool shared_b() const { return has(8) || batch.empty(); }
+  std::int64_t batches() const { return Shape(batch).elements(); }
+  Shape stacked(std::int64_t rows, std::int64_t cols) const {
+    std::vector<std::int64_t> sizes = batch;
+    sizes.insert(sizes.end(), {rows, cols});
+    return Shape(sizes);
+  }
+  std::string text() const {
+    return fmt::format("batch={} m={} k={} n={} transpose_a={} transpose_b={} bias={} shared_b={}",
+                       Shape(batch).text(), m, k, n, transpose_a(), transpose_b(), bias(),
+                       shared_b());
+  }
+};
+
+OpCase case_of(const Product& p) {
+  OpCase c;
+  c.inputs.push_back(random_f32(p.transpose_a() ? p.stacked(p.k, p.m) : p.stacked(p.m, p.k), 1));
+  const Shape one = p.transpose_b() ? Shape{p.n, p.k} : Shape{p.k, p.n};
+  c.inputs.push_back(random_f32(p.shared_b() ? one : p.stacked(one[0], one[1]), 2));
+  if (p.bias()) c.inputs.push_back(random_f32({p.n}, 3));
+  c.build = [p](Graph& g, const std::vector<Value>& v) {
+    const Value bias = p.bias() ? v[2] : Value{};
+    return std::vector{ops::matmul(g, v[0], v[1], {bias, p.transpose_a(), p.transpose_b()})};
+  };
+  return c;
+}
+
+void check_product(const Product& p) {
+  const std::string text = p.text();
+  CAPTURE(text);
+  const std::int64_t rows = p.m * p.batches();
+  std::map<std::string, double> bounds{
+      {"y0", sum_bound(p.k)}, {"d0", sum_bound(p.n)}, {"d1", sum_bound(p.shared_b() ? rows : p.m)}};
+  if (p.bias()) bounds["d2"] = sum_bound(rows);
+  check_against_reference(case_of(p), bounds);
+}
+
+TEST_CASE("onednn matmul: every combination of flags, with gradients") {
+  for (int flags = 0; flags < 8; ++flags) check_product({{}, 33, 17, 20, flags});
+  for (int flags = 0; flags < 16; ++flags) check_product({{2, 3}, 5, 7, 9, flags});
+}
+
+TEST_CASE("onednn matmul: sizes round those of registers and blocks") {
+  const std::int64_t sizes[][3] = {{1, 1, 1},    {1, 64, 1},    {1, 1, 17},     {17, 1, 1},
+                                   {1, 129, 65}, {65, 129, 1},  {2, 3, 1000},   {15, 16, 17},
+                                   {47, 31, 63}, {64, 64, 64},  {100, 257, 10}, {3, 2049, 5},
+                                   {10, 1, 10},  {511, 9, 130}, {128, 784, 48}};
+  int flags = 0;
+  for (const auto& [m, k, n] : sizes) check_product({{}, m, k, n, flags++ % 8});
+  for (int f : {0, 1, 2, 3}) check_product({{4}, 1, 1, 1, f});
+  for (int f : {0, 1, 2, 3, 9}) check_product({{2}, 1, 12, 1, f});
+  for (int f : {0, 1, 2, 3, 9}) check_product({{1}, 6, 1, 5, f});
+}
+
+TEST_CASE("onednn matmul: no elements, and an inner size of 0") {
+  for (int flags = 0; flags < 16; ++flags) {
+    check_product({{2}, 3, 0, 4, flags});
+    check_product({{2}, 0, 3, 4, flags});
+    check_product({{0}, 2, 3, 4, flags});
+    check_product({{}, 2, 3, 0, flags});
+  }
+}
+
+// relu(a b + bias) as one node.
+template <class... Tensors>
+OpCase relu_case(Tensors... inputs) {
+  OpCase c;
+  (c.inputs.push_back(std::move(inputs)), ...);
+  c.gradients = false;
+  c.build = [](Graph& g, const std::vector<Value>& v) {
+    const Value bias = v.size() > 2 ? v[2] : Value{};
+    return std::vector{g.add(kMatmul, {v[0], v[1], bias}, MatmulAttrs{.activation = "relu"})};
+  };
+  return c;
+}
+
+TEST_CASE("onednn matmul: relu after the bias") {
+  check_against_reference(
+      relu_case(random_f32({21, 30}, 1), random_f32({30, 19}, 2), random_f32({19}, 3)),
+      {{"y0", sum_bound(30)}});
+  check_against_reference(relu_case(random_f32({2, 7, 30}, 1), random_f32({2, 30, 5}, 2)),
+                          {{"y0", sum_bound(30)}});
+  check_against_reference(
+      relu_case(Tensor(DType::kF64, {3, 0}), Tensor(DType::kF64, {0, 4}), random_f32({4}, 3)),
+      {{"y0", 0}});
+}
+
+TEST_CASE("onednn matmul: relu keeps a NaN") {
+  Tensor a = random_f32({4, 8}, 1);
+  a.as<double>()[8] = NAN;
+  const OpCase c = relu_case(std::move(a), random_f32({8, 5}, 2), random_f32({5}, 3));
+  check_against_reference(c, {{"y0", sum_bound(8)}});
+}
+
+TEST_CASE("onednn matmul: a relu of the graph becomes a part of it") {
+  OpCase c;
+  c.inputs.push_back(random_f32({12, 10}, 1));
+  c.inputs.push_back(random_f32({10, 14}, 2));
+  c.inputs.push_back(random_f32({14}, 3));
+  c.optimize = true;
+  c.build = [](Graph& g, const std::vector<Value>& v) {
+    return std::vector{ops::relu(g, ops::matmul(g, v[0], v[1], {.bias = v[2]}))};
+  };
+  check_against_reference(
+      c,
+      {{"y0", sum_bound(10)}, {"d0", sum_bound(14)}, {"d1", sum_bound(12)}, {"d2", sum_bound(12)}});
+}
+
+}  // namespace
+}  // namespace keel::test

@@ -1,0 +1,34 @@
+// The list of all ops.
+#include "src/ops/op_table.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "src/ops/matmul.h"
+#include "tests/support/checks.h"
+
+namespace keel::test {
+namespace {
+
+TEST_CASE("op_table: names are unique and lead back to their op") {
+  std::set<std::string_view> names;
+  for (const OpInfo* op : all_ops()) {
+    CAPTURE(op->name);
+    CHECK(names.insert(op->name).second);
+    CHECK(find_op(op->name) == op);
+    CHECK((op->infer != nullptr));
+  }
+  CHECK(find_op("matmul") == &kMatmul);
+  CHECK(find_op("no_such_op") == nullptr);
+}
+
+TEST_CASE("op_table: an op says what its gradient is exactly when it has a backward") {
+  for (const OpInfo* op : all_ops()) {
+    CAPTURE(op->name);
+    CHECK((op->backward != nullptr) == (op->gradient != GradientKind::kNone));
+  }
+}
+
+}  // namespace
+}  // namespace keel::test
