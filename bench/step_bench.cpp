@@ -66,8 +66,8 @@ StepBench bench_step(Backend& backend, const train::Config& config, int rounds) 
   feed_batch(step, config);
   const Graph products_graph = part_of(step.graph(), is_product);
   const Graph update_graph = part_of(step.graph(), is_update);
-  Program products(backend, products_variables, products_graph, {.optimize = false});
-  Program updates(backend, update_variables, update_graph, {.optimize = false});
+  Program products(backend, products_variables, products_graph, {.optimize = false, .guard = ""});
+  Program updates(backend, update_variables, update_graph, {.optimize = false, .guard = ""});
   feed_random(products, products_graph);
   feed_random(updates, update_graph);
   StepBench result;

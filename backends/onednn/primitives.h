@@ -39,13 +39,13 @@ Prepared make_conv_backward_input(const ConvSpec& spec);   // (dy, weight) -> dx
 Prepared make_conv_backward_weight(const ConvSpec& spec);  // (x, dy) -> dweight
 
 // Square windows without padding; sizes and memory orders as for convolutions. The index of max
-// pooling is u8, stored like y: the place in the window, row by row, of the first largest element.
+// pooling is u8, stored like y: the place in the window, row by row, of the largest element.
 struct PoolSpec {
   Shape x, y;
   std::int64_t window = 1, stride = 1;
-  bool is_max = true, channels_last = false;
+  bool is_max = false, channels_last = false;
 };
-Prepared make_pool(const PoolSpec& spec);           // x -> y, index (max only)
-Prepared make_pool_backward(const PoolSpec& spec);  // (dy, index (max only)) -> dx
+Prepared make_avg_pool(const PoolSpec& spec);       // x -> y
+Prepared make_pool_backward(const PoolSpec& spec);  // (dy, index if is_max) -> dx
 
 }  // namespace keel::onednn

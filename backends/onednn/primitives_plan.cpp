@@ -92,11 +92,12 @@ dnnl::primitive_attr attributes(Relu relu) {
   return result;
 }
 
+bool splits_when_run(const std::string& implementation) {
+  return implementation.find("gemm") != std::string::npos;
+}
+
 Relu relu_for(const std::string& implementation) {
-  const auto contains = [&](std::string_view word) {
-    return implementation.find(word) != std::string::npos;
-  };
-  return contains("gemm") || contains("ref") ? Relu::kApart : Relu::kFused;
+  return splits_when_run(implementation) ? Relu::kApart : Relu::kFused;
 }
 
 // A plan bound to addresses. The arguments are laid out for oneDNN's C interface, which takes them
@@ -108,6 +109,7 @@ class Plan::Execution {
     for (const Plan::Step& step : plan.steps_) {
       Call& call = calls_.emplace_back();
       call.primitive = step.primitive;
+      call.splits_when_run = step.splits_when_run;
       for (const Argument& argument : step.arguments) {
         dnnl::memory memory(argument.desc, cpu_engine(), address(argument.place, binding));
         call.arguments.push_back({argument.id, memory.get()});
@@ -118,39 +120,45 @@ class Plan::Execution {
 
   void run() const {
     for (const Call& call : calls_) {
-      const dnnl_status_t status =
-          dnnl_primitive_execute(call.primitive.get(), cpu_stream().get(),
-                                 int(call.arguments.size()), call.arguments.data());
-      check(status == dnnl_success, ErrorKind::kMemory, "oneDNN: dnnl_primitive_execute: {}",
-            status_text(status));
+      if (call.splits_when_run) {
+        with_primitive_concurrency([&call] { call.run(); });
+      } else {
+        call.run();
+      }
     }
     if (relu_apart_) apply_relu(y_);
   }
 
  private:
   struct Call {
+    void run() const {
+      const dnnl_status_t status = dnnl_primitive_execute(primitive.get(), cpu_stream().get(),
+                                                          int(arguments.size()), arguments.data());
+      check(status == dnnl_success, ErrorKind::kMemory, "oneDNN: dnnl_primitive_execute: {}",
+            status_text(status));
+    }
     dnnl::primitive primitive;
     std::vector<dnnl::memory> memories;
     std::vector<dnnl_exec_arg_t> arguments;
+    bool splits_when_run = false;
   };
   std::vector<Call> calls_;
   bool relu_apart_;
   TensorRef y_;
 };
 
-void Plan::append(dnnl::primitive primitive, const Desc& scratch, std::vector<Argument> arguments,
-                  Relu relu) {
+void Plan::append(Step step, const Desc& scratch, Relu relu) {
   if (scratch.get_size() > 0) {
-    arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch, reserve(scratch)});
+    step.arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch, reserve(scratch)});
   }
   if (relu == Relu::kFused) {
-    const auto rank = std::size_t(arguments.front().desc.get_ndims());
+    const auto rank = std::size_t(step.arguments.front().desc.get_ndims());
     const Desc slope(Dims(rank, 1), DnnlType::f32, Dims(rank, 1));
-    arguments.push_back(
+    step.arguments.push_back(
         {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_WEIGHTS, slope, {Place::kZero}});
   }
   relu_apart_ |= relu == Relu::kApart;
-  steps_.push_back({std::move(primitive), std::move(arguments)});
+  steps_.push_back(std::move(step));
 }
 
 Place Plan::reserve(const Desc& desc) {

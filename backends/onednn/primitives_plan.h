@@ -36,6 +36,9 @@ struct Argument {
   Place place;
 };
 
+// Implementations that decide only when they run into how many parts they split a sum.
+bool splits_when_run(const std::string& implementation);
+
 // How a primitive ends in ReLU. oneDNN's own turns NaN into 0, which would hide a divergence from
 // the loss. Its PReLU with a slope of 0 keeps NaN and costs nothing in generated code, but
 // dominates a convolution built on gemm: there ReLU is a pass of its own.
@@ -53,8 +56,9 @@ class Plan {
     auto description = describe(attributes(relu ? Relu::kFused : Relu::kNone));
     const Relu how = relu ? relu_for(description.impl_info_str()) : Relu::kNone;
     if (how == Relu::kApart) description = describe(attributes(how));
-    append(dnnl::primitive(description.get()), description.scratchpad_desc(),
-           arguments(description), how);
+    Step step{dnnl::primitive(description.get()), arguments(description),
+              splits_when_run(description.impl_info_str())};
+    append(std::move(step), description.scratchpad_desc(), how);
   }
   // A tensor in the workspace, for what one primitive hands to the next.
   Place reserve(const Desc& desc);
@@ -67,10 +71,10 @@ class Plan {
   struct Step {
     dnnl::primitive primitive;
     std::vector<Argument> arguments;
+    bool splits_when_run;
   };
 
-  void append(dnnl::primitive primitive, const Desc& scratch, std::vector<Argument> arguments,
-              Relu relu);
+  void append(Step step, const Desc& scratch, Relu relu);
 
   std::vector<Step> steps_;
   std::int64_t workspace_ = 0;  // bytes

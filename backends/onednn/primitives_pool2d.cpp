@@ -30,28 +30,16 @@ struct Geometry {
   Dims window, stride, none{0, 0}, after;
 };
 
-// oneDNN's "workspace" of max pooling is the op's index, if it lies like y.
-template <class Description>
-void expect_index(const PoolSpec& spec, const Description& description, const Desc& index) {
-  if (spec.is_max && description.workspace_desc() != index) {
-    throw dnnl::error(dnnl_unimplemented, "the index of max pooling has another form");
-  }
-}
-
 }  // namespace
 
-Prepared make_pool(const PoolSpec& spec) {
+Prepared make_avg_pool(const PoolSpec& spec) {
   return make_plan([&](Plan& plan) {
     const Geometry g(spec);
     const auto describe = [&](const dnnl::primitive_attr& attributes) {
       return g.forward(attributes);
     };
-    plan.add(describe, false, [&](const auto& description) {
-      expect_index(spec, description, g.index);
-      std::vector<Argument> arguments{{DNNL_ARG_SRC, g.x, input(0)},
-                                      {DNNL_ARG_DST, g.y, output(0)}};
-      if (spec.is_max) arguments.push_back({DNNL_ARG_WORKSPACE, g.index, output(1)});
-      return arguments;
+    plan.add(describe, false, [&](const auto&) {
+      return std::vector<Argument>{{DNNL_ARG_SRC, g.x, input(0)}, {DNNL_ARG_DST, g.y, output(0)}};
     });
   });
 }
@@ -65,7 +53,10 @@ Prepared make_pool_backward(const PoolSpec& spec) {
                                                     g.forward(attributes), attributes);
     };
     plan.add(describe, false, [&](const auto& description) {
-      expect_index(spec, description, g.index);
+      // oneDNN's "workspace" of max pooling is the op's index, if it lies like y.
+      if (spec.is_max && description.workspace_desc() != g.index) {
+        throw dnnl::error(dnnl_unimplemented, "the index of max pooling has another form");
+      }
       std::vector<Argument> arguments{{DNNL_ARG_DIFF_DST, g.y, input(0)},
                                       {DNNL_ARG_DIFF_SRC, g.x, output(0)}};
       if (spec.is_max) arguments.push_back({DNNL_ARG_WORKSPACE, g.index, input(1)});

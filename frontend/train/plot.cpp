@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 #include "frontend/train/atomic_file.h"
 #include "frontend/train/plot_ticks.h"
@@ -74,33 +75,24 @@ Range with_margin(Range range, double margin, bool log) {
 
 // Text for XML: valid UTF-8, no control characters, no markup.
 std::string escaped(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kReplaced{
+      {{"&", "&amp;"},
+       {"<", "&lt;"},
+       {">", "&gt;"},
+       {"\"", "&quot;"},
+       {"\uFFFE", "\uFFFD"},
+       {"\uFFFF", "\uFFFD"}}};
   const auto replace = nlohmann::json::error_handler_t::replace;
   const std::string json = nlohmann::json(text).dump(-1, ' ', false, replace);
   const std::string valid = nlohmann::json::parse(json).get<std::string>();
   std::string result;
-  for (std::size_t i = 0; i < valid.size(); ++i) {
-    const std::string_view rest = std::string_view(valid).substr(i);
-    if (rest.starts_with("\uFFFE") || rest.starts_with("\uFFFF")) {
-      result += "\uFFFD";
-      i += 2;
-      continue;
-    }
-    switch (const char c = valid[i]) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        static_cast<unsigned char>(c) < 0x20 ? result += "\uFFFD" : result += c;
-    }
+  for (std::string_view rest = valid; !rest.empty();) {
+    const auto* found = std::ranges::find_if(
+        kReplaced, [&](const auto& pair) { return rest.starts_with(pair.first); });
+    const bool control = static_cast<unsigned char>(rest[0]) < 0x20;
+    const std::size_t taken = found == kReplaced.end() ? 1 : found->first.size();
+    result += found != kReplaced.end() ? found->second : control ? "\uFFFD" : rest.substr(0, 1);
+    rest.remove_prefix(taken);
   }
   return result;
 }

@@ -48,8 +48,9 @@ class EpilogueFusion {
     const Node& producer = g.node(x);
     if (relu && takes_relu(producer)) return x.node;
     if (relu && is_code(producer, EwCode::kAdd) && absorbable(x.node) >= 0) return x.node;
-    const bool is_row = add && g.shape(node.inputs[1]) == Shape{g.shape(x).back()};
-    if (is_row && takes_bias(producer)) return x.node;
+    if (add && takes_bias(producer) && g.shape(node.inputs[1]) == Shape{g.shape(x).back()}) {
+      return x.node;
+    }
     return -1;
   }
 

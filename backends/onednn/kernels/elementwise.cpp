@@ -39,7 +39,7 @@ struct Plan {
   std::vector<Operand> operands;
   std::vector<Step> steps;
   DType out = DType::kF32;
-  std::int64_t tile = kTile;  // elements a pass
+  std::int64_t tile = kTile;   // elements a pass
   bool stops_at_rows = false;  // a tile never crosses the end of a row
   int tiles = 0;
 };

@@ -1,42 +1,143 @@
-// Max and average pooling, and their backward.
+// Pooling. The largest element is found here rather than by oneDNN, which passes over NaN; the rest
+// is oneDNN's.
 #include "src/ops/pool2d.h"
 
 #include "backends/onednn/kernels/empty_sum.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/primitives.h"
+#include "backends/onednn/threads.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/onednn/kernels/pool2d.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/onednn/simd/vec.h"
+
+#ifndef KEEL_BACKENDS_ONEDNN_KERNELS_POOL2D_WINDOWS_
+#define KEEL_BACKENDS_ONEDNN_KERNELS_POOL2D_WINDOWS_
+namespace keel::onednn {
+
+// Images whose pixels hold `channels` elements next to each other: (n, h, w, c), or (n, c, h, w)
+// taken as n * c images of one channel.
+struct Windows {
+  std::int64_t channels, height, width, out_height, out_width, window, stride;
+
+  std::int64_t out_row() const { return out_width * channels; }  // elements
+  // Where the windows of row `row` of y, counted through all images, begin in x.
+  std::int64_t corner(std::int64_t row) const {
+    const std::int64_t image = row / out_height, i = row % out_height;
+    return (image * height + i * stride) * width * channels;
+  }
+};
+
+}  // namespace keel::onednn
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+namespace {
+
+using Bytes = hn::Rebind<std::uint8_t, Bits>;
+
+// The largest elements over the window whose first pixel is at x, and their places; for the lanes
+// of `part`. Only a larger element or the first NaN replaces what is there, so the first of equal
+// ones stays.
+template <class Part>
+HWY_INLINE void window_max(const Windows& s, const float* x, const Part& part, float* y,
+                           std::uint8_t* index) {
+  Floats best = part.load(x), best_place = zero();
+  std::int64_t place = 0;
+  for (std::int64_t u = 0; u < s.window; ++u) {
+    for (std::int64_t v = 0; v < s.window; ++v, ++place) {
+      const Floats candidate = part.load(x + (u * s.width + v) * s.channels);
+      const auto wins =
+          hn::AndNot(hn::IsNaN(best), hn::Or(hn::Gt(candidate, best), hn::IsNaN(candidate)));
+      best = hn::IfThenElse(wins, candidate, best);
+      best_place = hn::IfThenElse(wins, splat(float(place)), best_place);
+    }
+  }
+  part.store(best, y);
+  hn::StoreU(hn::DemoteTo(Bytes(), hn::ConvertTo(Bits(), best_place)), Bytes(), index);
+}
+
+// One row of y and of index.
+void max_pool_row(const Windows& s, const float* x, float* y, std::uint8_t* index) {
+  for (std::int64_t j = 0; j < s.out_width; ++j) {
+    for_lanes(std::size_t(s.channels), [&](auto part, std::size_t c) HWY_ATTR {
+      const std::size_t left = std::min(kLanes, std::size_t(s.channels) - c);
+      std::uint8_t places[kLanes];
+      window_max(s, x + c, part, y + c, places);
+      std::copy_n(places, left, index + c);
+    });
+    x += s.stride * s.channels;
+    y += s.channels;
+    index += s.channels;
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace keel::onednn {
 namespace {
 
-Prepared prepare_pool(const NodeContext& context, bool is_max) {
-  const auto& attrs = context.attrs<PoolAttrs>();
-  const PoolSpec spec{.x = context.input(0).shape,
-                      .y = context.output().shape,
-                      .window = attrs.window,
-                      .stride = attrs.stride,
-                      .is_max = is_max};
-  return spec.y.elements() == 0 ? do_nothing() : make_pool(spec);
+HWY_EXPORT(max_pool_row);
+
+void max_pool(const Binding& b, const Windows& s) {
+  const std::int64_t row = s.out_row(), rows = b.outputs[0].elements() / row;
+  const std::int64_t at_once = std::max<std::int64_t>(1, kBlockElements / (row * s.window));
+  parallel_range(rows, at_once, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      HWY_DYNAMIC_DISPATCH(max_pool_row)
+      (s, b.inputs[0].as<float>() + s.corner(i), b.outputs[0].as<float>() + i * row,
+       b.outputs[1].as<std::uint8_t>() + i * row);
+    }
+  });
 }
 
-Prepared prepare_pool_backward(const NodeContext& context, bool is_max) {
+PoolSpec backward_spec(const NodeContext& context, bool is_max) {
   const auto& attrs = context.attrs<PoolBackwardAttrs>();
-  const PoolSpec spec{.x = attrs.shape,
-                      .y = context.input(0).shape,
-                      .window = attrs.window,
-                      .stride = attrs.stride,
-                      .is_max = is_max};
+  return {.x = attrs.shape,
+          .y = context.input(0).shape,
+          .window = attrs.window,
+          .stride = attrs.stride,
+          .is_max = is_max};
+}
+
+Prepared prepare_backward(const PoolSpec& spec) {
   return spec.y.elements() == 0 ? do_nothing() : make_pool_backward(spec);
 }
 
 }  // namespace
 
-Prepared prepare_max_pool2d(const NodeContext& context) { return prepare_pool(context, true); }
-Prepared prepare_avg_pool2d(const NodeContext& context) { return prepare_pool(context, false); }
+Prepared prepare_max_pool2d(const NodeContext& context) {
+  const auto& attrs = context.attrs<PoolAttrs>();
+  const Shape &x = context.input(0).shape, &y = context.output().shape;
+  if (y.elements() == 0) return do_nothing();
+  const Windows windows{1, x[2], x[3], y[2], y[3], attrs.window, attrs.stride};
+  return kernel_of([windows](const Binding& b) { max_pool(b, windows); });
+}
+
+Prepared prepare_avg_pool2d(const NodeContext& context) {
+  const auto& attrs = context.attrs<PoolAttrs>();
+  const PoolSpec spec{.x = context.input(0).shape,
+                      .y = context.output().shape,
+                      .window = attrs.window,
+                      .stride = attrs.stride,
+                      .is_max = false};
+  return spec.y.elements() == 0 ? do_nothing() : make_avg_pool(spec);
+}
+
 Prepared prepare_max_pool2d_backward(const NodeContext& context) {
-  return prepare_pool_backward(context, true);
+  return prepare_backward(backward_spec(context, true));
 }
 Prepared prepare_avg_pool2d_backward(const NodeContext& context) {
-  return prepare_pool_backward(context, false);
+  return prepare_backward(backward_spec(context, false));
 }
 
 }  // namespace keel::onednn
+#endif

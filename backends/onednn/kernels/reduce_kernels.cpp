@@ -125,10 +125,6 @@ HWY_EXPORT(row_f64);
 HWY_EXPORT(columns_f32);
 HWY_EXPORT(columns_f64);
 
-double nothing_of(Reduction op) {
-  return op == Reduction::kSum ? 0 : -std::numeric_limits<double>::infinity();
-}
-
 double reduce_row(Reduction op, const float* x, std::int64_t n) {
   return HWY_DYNAMIC_DISPATCH(row_f32)(op, x, std::size_t(n));
 }

@@ -8,10 +8,8 @@ namespace keel::onednn {
 
 enum class Reduction { kSum, kMax };
 
-// What no element reduces to: 0, or -infinity.
-double nothing_of(Reduction op);
-
-// All n elements of x together. NaN if one of them is NaN.
+// All n elements of x together: their sum, or the largest; 0 or -infinity for none. NaN if one of
+// them is NaN.
 double reduce_row(Reduction op, const float* x, std::int64_t n);
 double reduce_row(Reduction op, const double* x, std::int64_t n);
 

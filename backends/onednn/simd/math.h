@@ -12,8 +12,6 @@
 #define KEEL_BACKENDS_ONEDNN_SIMD_MATH_H_
 #endif
 
-#include <initializer_list>
-
 #include "backends/onednn/simd/vec.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -104,10 +102,15 @@ HWY_INLINE Floats sigmoid(Floats x) {
   return hn::Div(hn::IfThenElse(hn::Lt(x, zero()), e, one), hn::Add(one, e));
 }
 
-// log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)); error 1.5.
-HWY_INLINE Floats softplus(Floats x) {
+// log(1 + exp(-|x|)); error 1.5.
+HWY_INLINE Floats softplus_of_minus_abs(Floats x) {
   const Floats e = exp_of_minus_abs(x);
-  return hn::Add(at_least(x, 0.0f), hn::Sub(e, log1p_square(e)));
+  return hn::Sub(e, log1p_square(e));
+}
+
+// log(1 + exp(x)); error 1.5.
+HWY_INLINE Floats softplus(Floats x) {
+  return hn::Add(at_least(x, 0.0f), softplus_of_minus_abs(x));
 }
 
 // tanh(x) = 1 - 2 / (exp(2x) + 1), near 0 an odd polynomial; error 1.2.

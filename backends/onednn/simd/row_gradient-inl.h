@@ -13,13 +13,13 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// dx = rstd * (g - mean_g - xhat * slope),  xhat = (x - mean) * rstd - low  of one row.
+// dx = rstd * (g - mean_g - xhat * slope) of one row.
 struct RowGradient {
-  Floats mean, rstd, low, mean_g, slope;
+  Standardize xhat;
+  Floats mean_g, slope;
 
-  HWY_INLINE Floats xhat(Floats x) const { return hn::MulSub(hn::Sub(x, mean), rstd, low); }
   HWY_INLINE Floats dx(Floats g, Floats xhat_of_x) const {
-    return hn::Mul(rstd, hn::NegMulAdd(xhat_of_x, slope, hn::Sub(g, mean_g)));
+    return hn::Mul(xhat.rstd, hn::NegMulAdd(xhat_of_x, slope, hn::Sub(g, mean_g)));
   }
 };
 
@@ -30,7 +30,7 @@ struct SavedRow {
   std::size_t n;
 };
 
-// Of one row, with g = dy * gain: low takes the rounding error of the saved mean back, and
+// Of one row, with g = dy * gain: low takes back the rounding error of the saved mean, and
 // slope = slope_factor * mean(g * xhat).
 HWY_INLINE RowGradient row_gradient(const SavedRow& row, const RowAffine& affine,
                                     double slope_factor) {
@@ -52,8 +52,8 @@ HWY_INLINE RowGradient row_gradient(const SavedRow& row, const RowAffine& affine
       });
   const double count = static_cast<double>(row.n), low = xhats.total() / count;
   const double slope = slope_factor * (products.total() - low * gs.total()) / count;
-  return {mean, rstd, splat(static_cast<float>(low)), splat(static_cast<float>(gs.total() / count)),
-          splat(static_cast<float>(slope))};
+  return {Standardize(row.mean, low / row.rstd, row.rstd),
+          splat(static_cast<float>(gs.total() / count)), splat(static_cast<float>(slope))};
 }
 
 // sums[0 .. kLanes) += v

@@ -7,13 +7,40 @@
 #define KEEL_BACKENDS_ONEDNN_SIMD_ROW_NORM_INL_H_
 #endif
 
-#include <cmath>
+#include <hwy/cache_control.h>
 
+#include <cmath>
+#include <type_traits>
+
+#include "backends/onednn/row_blocks.h"
 #include "backends/onednn/simd/vec.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
+
+template <std::size_t kRows>
+using Rows = std::integral_constant<std::size_t, kRows>;
+
+// Calls body(Rows<k>{}, row) for groups of k rows that cover the range. A group goes through its
+// passes together, so that one row's sums are added up while the next row's are collected; it is
+// as large as L1 allows. What is computed for a row must not depend on its group.
+template <class Body>
+HWY_INLINE void for_row_groups(const RowRange& range, const Body& body) {
+  std::size_t row = range.first;
+  if (range.width <= 512) {
+    for (; row + 4 <= range.last; row += 4) body(Rows<4>{}, row);
+  } else if (range.width <= 2048) {
+    for (; row + 2 <= range.last; row += 2) body(Rows<2>{}, row);
+  }
+  for (; row < range.last; ++row) body(Rows<1>{}, row);
+}
+
+// Asks for a row that will be read or written soon; it may lie behind the last one.
+HWY_INLINE void prefetch_row(const float* p, std::size_t n) {
+  constexpr std::size_t kCacheLine = 16;
+  for (std::size_t i = 0; i < n; i += kCacheLine) hwy::Prefetch(p + i);
+}
 
 // Independent sums that a loop over a row keeps, so that additions need not wait for each other.
 inline constexpr int kChains = 4;
@@ -64,58 +91,48 @@ class ChainedSum {
   DoubleSum total_;
 };
 
-// A mean as the sum of two floats. Both are subtracted, the larger first: that is exact where the
-// mean dwarfs the deviations, and a float alone would be wrong by a good part of them.
-class Centre {
- public:
-  HWY_INLINE explicit Centre(double mean)
-      : Centre(static_cast<float>(mean), mean - static_cast<float>(mean)) {}
-  HWY_INLINE Centre(float high, double low)
-      : high_(splat(high)), low_(splat(static_cast<float>(low))) {}
-  HWY_INLINE Floats deviation(Floats x) const { return hn::Sub(hn::Sub(x, high_), low_); }
-
- private:
-  Floats high_, low_;
-};
-
 // sum_of_squares = sum of (x - mean)^2.
 struct RowMoments {
   double mean, sum_of_squares;
 };
 
-// Below it, squares of single elements may have left the range of a float.
-inline constexpr double kLeastSquares = 0x1p-100;
-
-// In double throughout: for rows whose squares leave the range of a float.
-HWY_NOINLINE RowMoments row_moments_in_double(const float* x, std::size_t n) {
-  DoubleSum sum, squares;
-  for_lanes(n, [&](auto part, std::size_t i) HWY_ATTR { sum.add(part.load(x + i)); });
-  const double mean = sum.total() / static_cast<double>(n);
-  const Centre centre(mean);
-  for_lanes(n, [&](auto part, std::size_t i) HWY_ATTR {
-    const Floats deviation = part.only(centre.deviation(part.load(x + i)));
-    squares.add_product(deviation, deviation);
-  });
-  return {mean, squares.total()};
-}
-
-// Two passes over the n elements of a row: a mean to about the precision of a float, relative to
-// the first element so that a constant row has exactly its value, then the deviations from it,
-// whose own mean corrects both results.
-HWY_INLINE RowMoments row_moments(const float* x, std::size_t n) {
-  ChainedSum offsets, deviations, squares;
-  const double count = static_cast<double>(n);
+// The mean of a row of n elements to about the precision of a float, taken relative to its first
+// element, so that a constant row has exactly its value.
+HWY_INLINE float row_centre(const float* x, std::size_t n) {
+  ChainedSum offsets;
   const Floats first = splat(x[0]);
   for_runs(
       n,
       [&](auto part, std::size_t i, int chain)
           HWY_ATTR { offsets.add(chain, part.only(hn::Sub(part.load(x + i), first))); },
       [&]() HWY_ATTR { offsets.end_run(); });
-  const float mean = static_cast<float>(x[0] + offsets.total() / count);
+  return static_cast<float>(x[0] + offsets.total() / static_cast<double>(n));
+}
+
+// In double throughout, for rows whose squares leave the range of a float.
+HWY_NOINLINE RowMoments row_moments_in_double(const float* x, std::size_t n) {
+  DoubleSum sum, squares;
+  for_lanes(n, [&](auto part, std::size_t i) HWY_ATTR { sum.add(part.load(x + i)); });
+  const double mean = sum.total() / static_cast<double>(n);
+  const Floats high = splat(static_cast<float>(mean));
+  const Floats low = splat(static_cast<float>(mean - static_cast<float>(mean)));
+  for_lanes(n, [&](auto part, std::size_t i) HWY_ATTR {
+    const Floats deviation = part.only(hn::Sub(hn::Sub(part.load(x + i), high), low));
+    squares.add_product(deviation, deviation);
+  });
+  return {mean, squares.total()};
+}
+
+// Sums of squares below it may have lost elements to underflow.
+inline constexpr double kLeastSquares = 0x1p-100;
+
+// The second pass: deviations from the centre, whose own mean corrects both results.
+HWY_INLINE RowMoments row_moments(const float* x, std::size_t n, float centre) {
+  ChainedSum deviations, squares;
   for_runs(
       n,
       [&](auto part, std::size_t i, int chain) HWY_ATTR {
-        const Floats deviation = part.only(hn::Sub(part.load(x + i), splat(mean)));
+        const Floats deviation = part.only(hn::Sub(part.load(x + i), splat(centre)));
         deviations.add(chain, deviation);
         squares.add_product(chain, deviation, deviation);
       },
@@ -123,11 +140,23 @@ HWY_INLINE RowMoments row_moments(const float* x, std::size_t n) {
         deviations.end_run();
         squares.end_run();
       });
-  const double low = deviations.total() / count;
-  const double sum_of_squares = squares.total() - count * low * low;
+  const double low = deviations.total() / static_cast<double>(n);
+  const double sum_of_squares = squares.total() - low * deviations.total();
   const bool in_range = sum_of_squares > kLeastSquares && std::isfinite(sum_of_squares);
-  return in_range ? RowMoments{mean + low, sum_of_squares} : row_moments_in_double(x, n);
+  return in_range ? RowMoments{centre + low, sum_of_squares} : row_moments_in_double(x, n);
 }
+
+// xhat = (x - mean) * rstd. A float alone holds the mean too coarsely where it dwarfs the
+// deviations: `low` is what is missing, times rstd.
+struct Standardize {
+  Floats mean, rstd, low;
+
+  HWY_INLINE Standardize(float high, double rest, float rstd_of_row)
+      : mean(splat(high)),
+        rstd(splat(rstd_of_row)),
+        low(splat(static_cast<float>(rest * rstd_of_row))) {}
+  HWY_INLINE Floats operator()(Floats x) const { return hn::MulSub(hn::Sub(x, mean), rstd, low); }
+};
 
 // gain and bias (width), each perhaps absent.
 struct RowAffine {

@@ -33,19 +33,37 @@ std::string entry(std::string_view name, std::string_view dtype, std::string_vie
                      offsets);
 }
 
+// Headers and how the answer to each begins.
+using Cases = std::vector<std::pair<std::string, std::string>>;
+
+void check_refused(const Cases& cases) {
+  for (const auto& [header, expected] : cases) {
+    const std::string got = refusal(header);
+    CAPTURE(header.substr(0, 100));
+    CAPTURE(got);
+    CHECK(got.substr(0, expected.size()) == expected);
+  }
+}
+
+const std::string kGood = entry("a", "U8", "[2]", "[0,2]");
+const std::string kMax = "9223372036854775807";
+
 }  // namespace
 
-TEST_CASE("safetensors header: malformed headers are refused with a reason") {
-  const std::string good = entry("a", "U8", "[2]", "[0,2]");
-  const std::string max = "9223372036854775807";
-  const std::vector<std::pair<std::string, std::string>> cases = {
-      // JSON and its structure
+TEST_CASE("safetensors header: good ones are accepted") {
+  CHECK(refusal("{" + kGood + "}") == "");
+  CHECK(refusal("{" + kGood + "," + entry("b", "U8", "[0]", "[0,0]") + "}") == "");
+  CHECK(refusal("{" + kGood + "," + entry("b", "U8", "[0]", "[2,2]") + "}") == "");
+}
+
+TEST_CASE("safetensors header: what is not JSON, or not of the structure, is refused") {
+  check_refused({
       {" {}", R"(header: expected '{' at byte 8, got " ")"},
       {"[]", R"(header: expected '{' at byte 8, got "[")"},
       {"{", "header: expected JSON in UTF-8, got an error at byte 9"},
-      {"{" + good, "header: expected JSON in UTF-8, got an error at byte"},
-      {"{" + good + "}}", "header: expected JSON in UTF-8, got an error at byte"},
-      {"{" + good + ",}", "header: expected JSON in UTF-8, got an error at byte"},
+      {"{" + kGood, "header: expected JSON in UTF-8, got an error at byte"},
+      {"{" + kGood + "}}", "header: expected JSON in UTF-8, got an error at byte"},
+      {"{" + kGood + ",}", "header: expected JSON in UTF-8, got an error at byte"},
       {"{\"a\xff\":{}}", "header: expected JSON in UTF-8, got an error at byte 11"},
       {"{\"a\xed\xa0\x80\":{}}", "header: expected JSON in UTF-8, got an error at byte 12"},
       {R"({"\ud800":{}})", "header: expected JSON in UTF-8, got an error at byte"},
@@ -57,8 +75,12 @@ TEST_CASE("safetensors header: malformed headers are refused with a reason") {
       {R"({"a":"b"})", R"(tensor "a": expected an object, got a string)"},
       {R"({"a":1})", R"(tensor "a": expected an object, got 1)"},
       {R"({"a":-1.5})", R"(tensor "a": expected an object, got -1.5)"},
-      {"{" + good + "," + good + "}", R"(tensor "a": expected each name once, got it again)"},
-      // nesting
+      {"{" + kGood + "," + kGood + "}", R"(tensor "a": expected each name once, got it again)"},
+  });
+}
+
+TEST_CASE("safetensors header: nesting ends at the third level") {
+  check_refused({
       {R"({"a":{"dtype":{}}})", R"(tensor "a": dtype: expected a string, got an object)"},
       {R"({"a":{"shape":{}}})", R"(tensor "a": shape: expected an array, got an object)"},
       {R"({"a":{"shape":[[]]}})",
@@ -67,7 +89,11 @@ TEST_CASE("safetensors header: malformed headers are refused with a reason") {
        R"(tensor "a": shape: expected a number from 0 to 2^63-1, got an object)"},
       {R"({"a":)" + std::string(100000, '[') + std::string(100000, ']') + "}",
        R"(tensor "a": expected an object, got an array)"},
-      // metadata
+  });
+}
+
+TEST_CASE("safetensors header: metadata are strings, each name once") {
+  check_refused({
       {R"({"__metadata__":[]})", R"(tensor "__metadata__": expected an object, got an array)"},
       {R"({"__metadata__":{"a":1}})", R"(metadata "a": expected a string, got 1)"},
       {R"({"__metadata__":{"a":{}}})", R"(metadata "a": expected a string, got an object)"},
@@ -76,7 +102,11 @@ TEST_CASE("safetensors header: malformed headers are refused with a reason") {
        R"(metadata "a": expected each name once, got it again)"},
       {R"({"__metadata__":{},"__metadata__":{}})",
        R"(tensor "__metadata__": expected each name once, got it again)"},
-      // fields
+  });
+}
+
+TEST_CASE("safetensors header: a tensor has its three fields and a known type") {
+  check_refused({
       {R"({"a":{}})",
        R"(tensor "a": expected dtype, shape and data_offsets, got only some of them)"},
       {R"({"a":{"dtype":"U8","shape":[2]}})",
@@ -89,7 +119,11 @@ TEST_CASE("safetensors header: malformed headers are refused with a reason") {
        R"(tensor "a": dtype: expected F32, F64, BF16, I32 or U8, got "F16")"},
       {"{" + entry("a", "u8", "[2]", "[0,2]") + "}",
        R"(tensor "a": dtype: expected F32, F64, BF16, I32 or U8, got "u8")"},
-      // sizes
+  });
+}
+
+TEST_CASE("safetensors header: impossible shapes are refused") {
+  check_refused({
       {"{" + entry("a", "U8", "[-2]", "[0,2]") + "}",
        R"(tensor "a": shape: expected a number from 0 to 2^63-1, got -2)"},
       {"{" + entry("a", "U8", "[2.0]", "[0,2]") + "}",
@@ -98,7 +132,7 @@ TEST_CASE("safetensors header: malformed headers are refused with a reason") {
        R"(tensor "a": shape: expected a number from 0 to 2^63-1, got 9223372036854775808)"},
       {"{" + entry("a", "U8", "[99999999999999999999]", "[0,2]") + "}",
        R"(tensor "a": shape: expected a number from 0 to 2^63-1, got 99999999999999999999)"},
-      {"{" + entry("a", "U8", "[" + max + ",2]", "[0,2]") + "}",
+      {"{" + entry("a", "U8", "[" + kMax + ",2]", "[0,2]") + "}",
        R"(tensor "a": expected a possible size, got size overflow)"},
       {"{" + entry("a", "F64", "[2305843009213693952]", "[0,0]") + "}",
        R"(tensor "a": expected a possible size, got size overflow)"},
@@ -106,7 +140,11 @@ TEST_CASE("safetensors header: malformed headers are refused with a reason") {
        R"(tensor "a": expected a possible size, got size overflow)"},
       {"{" + entry("a", "U8", "[1,1,1,1,1,1,1,1,2]", "[0,2]") + "}",
        R"(tensor "a": shape: expected rank <= 8, got more sizes)"},
-      // ranges
+  });
+}
+
+TEST_CASE("safetensors header: ranges fit their tensors and follow one another to the end") {
+  check_refused({
       {"{" + entry("a", "U8", "[2]", "[0]") + "}",
        R"(tensor "a": data_offsets: expected 2 numbers, got 1)"},
       {"{" + entry("a", "U8", "[2]", "[0,1,2]") + "}",
@@ -119,8 +157,8 @@ TEST_CASE("safetensors header: malformed headers are refused with a reason") {
        R"(tensor "a": data_offsets: expected 1 bytes for u8(1), got [0, 2])"},
       {"{" + entry("a", "U8", "[2]", "[-2,0]") + "}",
        R"(tensor "a": data_offsets: expected a number from 0 to 2^63-1, got -2)"},
-      {"{" + entry("a", "U8", "[" + max + "]", "[0," + max + "]") + "}",
-       "data: expected " + max + " bytes, as the header says, got 2"},
+      {"{" + entry("a", "U8", "[" + kMax + "]", "[0," + kMax + "]") + "}",
+       "data: expected " + kMax + " bytes, as the header says, got 2"},
       {"{" + entry("a", "U8", "[1]", "[1,2]") + "}",
        R"(tensor "a": data_offsets: expected begin 0, got 1)"},
       {"{" + entry("a", "U8", "[2]", "[0,2]") + "," + entry("b", "U8", "[1]", "[1,2]") + "}",
@@ -130,16 +168,7 @@ TEST_CASE("safetensors header: malformed headers are refused with a reason") {
       {"{" + entry("a", "U8", "[1]", "[0,1]") + "}",
        "data: expected 1 bytes, as the header says, got 2"},
       {"{}", "data: expected 0 bytes, as the header says, got 2"},
-  };
-  CHECK(refusal("{" + good + "}") == "");
-  CHECK(refusal("{" + good + "," + entry("b", "U8", "[0]", "[0,0]") + "}") == "");
-  CHECK(refusal("{" + good + "," + entry("b", "U8", "[0]", "[2,2]") + "}") == "");
-  for (const auto& [header, expected] : cases) {
-    const std::string got = refusal(header);
-    CAPTURE(header.substr(0, 100));
-    CAPTURE(got);
-    CHECK(got.substr(0, expected.size()) == expected);
-  }
+  });
 }
 
 TEST_CASE("safetensors header: names in messages are harmless on a terminal") {

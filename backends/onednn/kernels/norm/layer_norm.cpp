@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "backends/onednn/kernels/kernels.h"
-#include "backends/onednn/kernels/norm/row_blocks.h"
 #include "backends/onednn/kernels/norm/statistic.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -19,24 +18,38 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Rows [first, last): y = (x - mean) * rstd * gain + bias; mean and rstd are saved.
-void forward(const Binding& b, const NormStatistic& statistic, const RowRange& range) {
-  const std::size_t width = range.width;
+// kRows rows from `row` on: y = (x - mean) * rstd * gain + bias; mean and rstd are saved.
+template <std::size_t kRows>
+void forward_rows(const Binding& b, const NormStatistic& statistic, std::size_t row,
+                  std::size_t width) {
   const RowAffine affine{b.inputs[1].as<float>(), b.inputs[2].as<float>()};
   const double count = variance_count(statistic, std::int64_t(width));
-  for (std::size_t row = range.first; row < range.last; ++row) {
-    const float* x = b.inputs[0].as<float>() + row * width;
-    float* y = b.outputs[0].as<float>() + row * width;
-    const RowMoments moments = row_moments(x, width);
-    const float rstd = float(rstd_of(statistic, moments.sum_of_squares / count));
-    const Centre centre(moments.mean);
-    for_lanes(width, [&](auto part, std::size_t i) HWY_ATTR {
-      const Floats xhat = hn::Mul(centre.deviation(part.load(x + i)), splat(rstd));
-      part.store(affine.apply(part, xhat, i), y + i);
-    });
-    b.outputs[1].as<float>()[row] = float(moments.mean);
-    b.outputs[2].as<float>()[row] = rstd;
+  const float* x = b.inputs[0].as<float>() + row * width;
+  float* y = b.outputs[0].as<float>() + row * width;
+  float* means = b.outputs[1].as<float>() + row;
+  float* rstds = b.outputs[2].as<float>() + row;
+  float centres[kRows];
+  double low[kRows];
+  for (std::size_t k = 0; k < kRows; ++k) centres[k] = row_centre(x + k * width, width);
+  for (std::size_t k = 0; k < kRows; ++k) {
+    prefetch_row(y + k * width, width);
+    const RowMoments moments = row_moments(x + k * width, width, centres[k]);
+    means[k] = float(moments.mean);
+    low[k] = moments.mean - means[k];
+    rstds[k] = float(rstd_of(statistic, moments.sum_of_squares / count));
   }
+  for (std::size_t k = 0; k < kRows; ++k, x += width, y += width) {
+    prefetch_row(x + kRows * width, width);
+    const Standardize xhat(means[k], low[k], rstds[k]);
+    for_lanes(width, [&](auto part, std::size_t i) HWY_ATTR {
+      part.store(affine.apply(part, xhat(part.load(x + i)), i), y + i);
+    });
+  }
+}
+
+void forward(const Binding& b, const NormStatistic& statistic, const RowRange& range) {
+  for_row_groups(range, [&](auto rows, std::size_t row)
+                            HWY_ATTR { forward_rows<rows()>(b, statistic, row, range.width); });
 }
 
 RowGradient gradient_of(const Binding& b, const NormStatistic& statistic, std::size_t row,
@@ -77,13 +90,10 @@ void backward_rows(const Binding& b, const NormStatistic& statistic, std::size_t
 
 void backward(const Binding& b, const NormStatistic& statistic, const RowRange& range,
               double* sums) {
-  constexpr std::size_t kGroup = 4;
-  std::size_t row = range.first;
   if (sums) std::fill_n(sums, 2 * padded(range.width), 0.0);
-  for (; row + kGroup <= range.last; row += kGroup) {
-    backward_rows<kGroup>(b, statistic, row, range.width, sums);
-  }
-  for (; row < range.last; ++row) backward_rows<1>(b, statistic, row, range.width, sums);
+  for_row_groups(range, [&](auto rows, std::size_t row) HWY_ATTR {
+    backward_rows<rows()>(b, statistic, row, range.width, sums);
+  });
 }
 
 // dgain and dbias (width), each perhaps absent, from the sums that every block left.

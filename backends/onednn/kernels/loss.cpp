@@ -1,0 +1,183 @@
+// Losses on logits and the count of wrong classifications. Totals are kept in double, one for each
+// block of fixed size, and added up in the order of the blocks.
+#include "src/ops/loss.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "backends/onednn/kernels/kernels.h"
+#include "backends/onednn/kernels/loss_kernels.h"
+#include "backends/onednn/threads.h"
+
+namespace keel::onednn {
+namespace {
+
+// Blocks of rows, each with a total and a count in the workspace.
+struct Blocks {
+  std::int64_t rows, block;
+
+  static Blocks of(std::int64_t rows, std::int64_t width) {
+    return {rows, std::max<std::int64_t>(1, kBlockElements / std::max<std::int64_t>(width, 1))};
+  }
+  std::int64_t count() const { return (rows + block - 1) / block; }
+};
+
+struct Total {
+  double sum = 0, count = 0;
+};
+
+// Runs add(row or range begin, end) -> Total on every block, and adds the totals up in order.
+template <class Add>
+Total total_of(const Blocks& blocks, void* workspace, const Add& add) {
+  Total* totals = static_cast<Total*>(workspace);
+  parallel_range(blocks.rows, blocks.block, [&](std::int64_t begin, std::int64_t end) {
+    totals[begin / blocks.block] = add(begin, end);
+  });
+  Total all;
+  for (std::int64_t i = 0; i < blocks.count(); ++i) {
+    all.sum += totals[i].sum;
+    all.count += totals[i].count;
+  }
+  return all;
+}
+
+std::int64_t workspace_of(const Blocks& blocks) {
+  return blocks.count() * std::int64_t(sizeof(Total));
+}
+
+float& scalar(const TensorRef& t) { return *t.as<float>(); }
+
+// The gradient that reaches every term: dmean / count + dsum, either of which may be absent.
+double term_gradient(const TensorRef& dmean, const TensorRef& dsum, double count) {
+  return (dmean ? scalar(dmean) / count : 0) + (dsum ? scalar(dsum) : 0);
+}
+
+struct CrossEntropy {
+  CrossEntropyAttrs attrs;
+  std::int64_t classes;
+  Blocks blocks;
+
+  bool counts(std::int32_t label) const { return label != attrs.ignore_index; }
+  bool is_class(std::int32_t label) const { return label >= 0 && label < classes; }
+
+  // (1 - s) * -log p[label] + s * mean_k(-log p[k])
+  double row_loss(const float* x, const RowSummary& row, std::int32_t label) const {
+    if (!is_class(label)) return NAN;
+    const double s = attrs.label_smoothing;
+    const double own = (1 - s) * (row.log_sum + row.max - x[label]);
+    // A class of probability 0 has infinite surprise; it must not matter without smoothing.
+    return s == 0 ? own : own + s * (row.log_sum + row.max - row.sum / double(classes));
+  }
+};
+
+void cross_entropy(const Binding& b, const CrossEntropy& op) {
+  const float* logits = b.inputs[0].as<float>();
+  const std::int32_t* labels = b.inputs[1].as<std::int32_t>();
+  float* saved = b.outputs[2].as<float>();
+  const Total total = total_of(op.blocks, b.workspace, [&](std::int64_t begin, std::int64_t end) {
+    Total part;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float* x = logits + i * op.classes;
+      const RowSummary row = summarize_row(x, op.classes);
+      saved[i] = float(row.max + row.log_sum);
+      if (!op.counts(labels[i])) continue;
+      part.sum += op.row_loss(x, row, labels[i]);
+      part.count += 1;
+    }
+    return part;
+  });
+  scalar(b.outputs[0]) = total.count > 0 ? float(total.sum / total.count) : 0;
+  scalar(b.outputs[1]) = float(total.sum);
+  scalar(b.outputs[3]) = float(total.count);
+}
+
+void cross_entropy_backward(const Binding& b, const CrossEntropy& op) {
+  const float* logits = b.inputs[0].as<float>();
+  const std::int32_t* labels = b.inputs[1].as<std::int32_t>();
+  const float* saved = b.inputs[2].as<float>();
+  float* dlogits = b.outputs[0].as<float>();
+  const double s = op.attrs.label_smoothing;
+  const float gradient = float(term_gradient(b.inputs[4], b.inputs[5], scalar(b.inputs[3])));
+  const float share = float(s / double(op.classes)), own = float((1 - s) * gradient);
+  parallel_range(op.blocks.rows, op.blocks.block, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      float* d = dlogits + i * op.classes;
+      if (!op.counts(labels[i])) {
+        std::fill_n(d, op.classes, 0.0f);
+        continue;
+      }
+      softmax_gradient_row(logits + i * op.classes, d, op.classes, {saved[i], share, gradient});
+      if (op.is_class(labels[i])) d[labels[i]] -= own;
+    }
+  });
+}
+
+void classification_errors(const Binding& b, const CrossEntropy& op) {
+  const float* logits = b.inputs[0].as<float>();
+  const std::int32_t* labels = b.inputs[1].as<std::int32_t>();
+  const Total total = total_of(op.blocks, b.workspace, [&](std::int64_t begin, std::int64_t end) {
+    Total part;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float* x = logits + i * op.classes;
+      const float largest = largest_of(x, op.classes);
+      const std::int64_t guess = std::find(x, x + op.classes, largest) - x;
+      part.count += op.counts(labels[i]) && guess != labels[i];
+    }
+    return part;
+  });
+  scalar(b.outputs[0]) = float(total.count);
+}
+
+void bce_with_logits(const Binding& b, const Blocks& blocks) {
+  const float *x = b.inputs[0].as<float>(), *t = b.inputs[1].as<float>();
+  const Total total = total_of(blocks, b.workspace, [&](std::int64_t begin, std::int64_t end) {
+    return Total{bce_sum(x + begin, t + begin, end - begin), 0};
+  });
+  scalar(b.outputs[0]) = float(total.sum / double(blocks.rows));
+  scalar(b.outputs[1]) = float(total.sum);
+}
+
+void bce_with_logits_backward(const Binding& b) {
+  const float *x = b.inputs[0].as<float>(), *t = b.inputs[1].as<float>();
+  float* dx = b.outputs[0].as<float>();
+  const std::int64_t n = b.inputs[0].elements();
+  const float gradient = float(term_gradient(b.inputs[2], b.inputs[3], double(n)));
+  parallel_range(n, kBlockElements, [&](std::int64_t begin, std::int64_t end) {
+    bce_gradient(x + begin, t + begin, dx + begin, end - begin, gradient);
+  });
+}
+
+CrossEntropy cross_entropy_of(const NodeContext& context) {
+  const Shape& logits = context.input(0).shape;
+  return {context.attrs<CrossEntropyAttrs>(), logits[1], Blocks::of(logits[0], logits[1])};
+}
+
+}  // namespace
+
+Prepared prepare_cross_entropy(const NodeContext& context) {
+  const CrossEntropy op = cross_entropy_of(context);
+  return kernel_of([op](const Binding& b) { cross_entropy(b, op); }, workspace_of(op.blocks));
+}
+
+Prepared prepare_cross_entropy_backward(const NodeContext& context) {
+  const CrossEntropy op = cross_entropy_of(context);
+  return kernel_of([op](const Binding& b) { cross_entropy_backward(b, op); });
+}
+
+Prepared prepare_classification_errors(const NodeContext& context) {
+  const CrossEntropy op = cross_entropy_of(context);
+  return kernel_of([op](const Binding& b) { classification_errors(b, op); },
+                   workspace_of(op.blocks));
+}
+
+Prepared prepare_bce_with_logits(const NodeContext& context) {
+  const Blocks blocks = Blocks::of(context.input(0).shape.elements(), 1);
+  return kernel_of([blocks](const Binding& b) { bce_with_logits(b, blocks); },
+                   workspace_of(blocks));
+}
+
+Prepared prepare_bce_with_logits_backward(const NodeContext&) {
+  return kernel_of(bce_with_logits_backward);
+}
+
+}  // namespace keel::onednn

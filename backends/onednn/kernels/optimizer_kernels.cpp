@@ -1,0 +1,88 @@
+#include "backends/onednn/kernels/optimizer_kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/onednn/kernels/optimizer_kernels.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/onednn/simd/vec.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+namespace {
+
+void adam(const AdamTerms& t, const AdamSpan& span) {
+  const Floats scale = splat(t.scale), decay = splat(t.decay), rate = splat(t.rate);
+  const Floats beta1 = splat(t.beta1), gain1 = splat(t.gain1), beta2 = splat(t.beta2);
+  const Floats gain2 = splat(t.gain2), shrink = splat(t.shrink), unbias = splat(t.unbias);
+  const Floats eps = splat(t.eps);
+  for_lanes(span.n, [&](auto part, std::size_t i) HWY_ATTR {
+    const Floats p = part.load(span.p + i);
+    const Floats g = hn::MulAdd(scale, part.load(span.g + i), hn::Mul(decay, p));
+    const Floats m = hn::MulAdd(beta1, part.load(span.m + i), hn::Mul(gain1, g));
+    const Floats v = hn::MulAdd(beta2, part.load(span.v + i), hn::Mul(hn::Mul(gain2, g), g));
+    const Floats deviation = hn::Add(hn::Sqrt(hn::Mul(unbias, v)), eps);
+    const Floats change = hn::Div(hn::Mul(rate, m), deviation);
+    part.store(hn::MulSub(shrink, p, change), span.next_p + i);
+    part.store(m, span.next_m + i);
+    part.store(v, span.next_v + i);
+  });
+}
+
+template <bool kMomentum>
+HWY_INLINE void sgd_with(const SgdTerms& t, const SgdSpan& span) {
+  const Floats scale = splat(t.scale), decay = splat(t.decay), momentum = splat(t.momentum);
+  const Floats lr = splat(t.lr);
+  const bool nesterov = t.nesterov;
+  for_lanes(span.n, [&](auto part, std::size_t i) HWY_ATTR {
+    const Floats p = part.load(span.p + i);
+    const Floats g = hn::MulAdd(scale, part.load(span.g + i), hn::Mul(decay, p));
+    const Floats u = kMomentum ? hn::MulAdd(momentum, part.load(span.u + i), g) : g;
+    const Floats direction = nesterov ? hn::MulAdd(momentum, u, g) : u;
+    part.store(hn::NegMulAdd(lr, direction, p), span.next_p + i);
+    if (kMomentum) part.store(u, span.next_u + i);
+  });
+}
+
+void sgd(const SgdTerms& t, const SgdSpan& span) {
+  span.u ? sgd_with<true>(t, span) : sgd_with<false>(t, span);
+}
+
+double squares(const float* x, std::size_t n) {
+  DoubleSum even, odd;
+  std::size_t i = 0;
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+    const Floats a = hn::LoadU(F(), x + i), b = hn::LoadU(F(), x + i + kLanes);
+    even.add_product(a, a);
+    odd.add_product(b, b);
+  }
+  even.add(odd);
+  for_lanes(n - i, [&](auto part, std::size_t k) HWY_ATTR {
+    const Floats a = part.load(x + i + k);
+    even.add_product(a, a);
+  });
+  return even.total();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace keel::onednn {
+
+HWY_EXPORT(adam);
+HWY_EXPORT(sgd);
+HWY_EXPORT(squares);
+
+void adam_span(const AdamTerms& terms, const AdamSpan& span) {
+  HWY_DYNAMIC_DISPATCH(adam)(terms, span);
+}
+void sgd_span(const SgdTerms& terms, const SgdSpan& span) {
+  HWY_DYNAMIC_DISPATCH(sgd)(terms, span);
+}
+double square_sum(const float* x, std::size_t n) { return HWY_DYNAMIC_DISPATCH(squares)(x, n); }
+
+}  // namespace keel::onednn
+#endif

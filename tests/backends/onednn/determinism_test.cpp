@@ -1,0 +1,83 @@
+// The number of threads changes no bit of what the onednn backend computes.
+#include <cstring>
+
+#include "src/ops/conv2d.h"
+#include "src/ops/matmul.h"
+#include "src/ops/pool2d.h"
+#include "tests/backends/onednn/bounds.h"
+
+namespace keel::test {
+namespace {
+
+bool same_bytes(const Tensor& a, const Tensor& b) {
+  return a.type() == b.type() && std::memcmp(a.data(), b.data(), std::size_t(a.bytes())) == 0;
+}
+
+// CHECKs that values and gradients have the same bytes with 1, 2, 3 and 13 threads; 13 is more than
+// primitives are created for.
+void check_threads(const OpCase& c) {
+  onednn::OnednnBackend single(1);
+  const Results expected = run_case(single, c, DType::kF32);
+  for (int threads : {2, 3, 13}) {
+    CAPTURE(threads);
+    onednn::OnednnBackend backend(threads);
+    const Results got = run_case(backend, c, DType::kF32);
+    for (const auto& [name, value] : expected) {
+      CAPTURE(name);
+      CHECK(same_bytes(got.at(name), value));
+    }
+  }
+}
+
+OpCase case_of(const std::vector<Shape>& shapes, const Build& build) {
+  OpCase c;
+  for (const Shape& shape : shapes) {
+    c.inputs.push_back(random_f32(shape, std::uint32_t(c.inputs.size())));
+  }
+  c.build = build;
+  return c;
+}
+
+TEST_CASE("onednn: matrix products do not depend on the thread count") {
+  const std::int64_t sizes[][3] = {{128, 784, 100}, {128, 1000, 10}, {4, 800, 500}, {3, 2000, 5},
+                                   {1, 5000, 1},    {1000, 33, 7},   {1, 300, 400}, {257, 65, 129}};
+  for (const auto& [m, k, n] : sizes) {
+    CAPTURE(m);
+    CAPTURE(k);
+    check_threads(case_of({{m, k}, {k, n}, {n}}, [](Graph& g, const std::vector<Value>& v) {
+      return std::vector{ops::matmul(g, v[0], v[1], {.bias = v[2]})};
+    }));
+  }
+  check_threads(case_of({{6, 20, 300}, {6, 300, 30}}, [](Graph& g, const std::vector<Value>& v) {
+    return std::vector{ops::matmul(g, v[0], v[1])};
+  }));
+}
+
+TEST_CASE("onednn: convolutions do not depend on the thread count") {
+  struct Row {
+    Shape x, weight;
+    std::int64_t stride, padding;
+  };
+  const Row rows[] = {
+      {{8, 1, 28, 28}, {20, 1, 5, 5}, 1, 0}, {{7, 20, 12, 12}, {50, 20, 5, 5}, 1, 0},
+      {{2, 3, 9, 9}, {5, 3, 3, 3}, 2, 1},    {{1, 16, 20, 20}, {32, 16, 1, 1}, 1, 0},
+      {{3, 4, 7, 7}, {4, 4, 3, 3}, 1, 4},    {{1, 3, 40, 40}, {2, 3, 3, 3}, 1, 1}};
+  for (const Row& row : rows) {
+    CAPTURE(row.x.text());
+    check_threads(case_of({row.x, row.weight}, [row](Graph& g, const std::vector<Value>& v) {
+      return std::vector{
+          ops::conv2d(g, v[0], v[1], {.stride = row.stride, .padding = row.padding})};
+    }));
+  }
+}
+
+TEST_CASE("onednn: pooling does not depend on the thread count") {
+  for (auto pool : {ops::max_pool2d, ops::avg_pool2d}) {
+    check_threads(case_of({{3, 20, 25, 24}}, [pool](Graph& g, const std::vector<Value>& v) {
+      return std::vector{pool(g, v[0], 3, 2)};
+    }));
+  }
+}
+
+}  // namespace
+}  // namespace keel::test

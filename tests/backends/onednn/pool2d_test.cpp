@@ -1,0 +1,65 @@
+// Pooling of the onednn backend against the reference backend.
+#include "src/ops/pool2d.h"
+
+#include "tests/backends/onednn/bounds.h"
+
+namespace keel::test {
+namespace {
+
+using Pool = Value (*)(Graph&, Value, std::int64_t, std::int64_t);
+
+OpCase case_of(Tensor x, Pool pool, std::int64_t window, std::int64_t stride) {
+  OpCase c;
+  c.inputs.push_back(std::move(x));
+  c.build = [=](Graph& g, const std::vector<Value>& v) {
+    const Value y = pool(g, v[0], window, stride);
+    return g.node(y).outputs.size() > 1 ? std::vector{y, y.at(1)} : std::vector{y};
+  };
+  return c;
+}
+
+struct Row {
+  Shape x;
+  std::int64_t window, stride;
+};
+
+const Row kRows[] = {{{2, 3, 8, 8}, 2, 2},  {{2, 20, 24, 24}, 2, 2}, {{3, 5, 7, 9}, 2, 2},
+                     {{2, 17, 9, 8}, 3, 2}, {{1, 4, 7, 7}, 3, 1},    {{2, 2, 10, 11}, 2, 3},
+                     {{1, 1, 1, 1}, 1, 1},  {{2, 32, 5, 5}, 5, 1},   {{1, 3, 15, 16}, 15, 1},
+                     {{0, 3, 4, 4}, 2, 2},  {{2, 0, 4, 4}, 2, 2}};
+
+TEST_CASE("onednn max_pool2d: values and places exactly, and gradients") {
+  for (const Row& row : kRows) {
+    CAPTURE(row.x.text());
+    CAPTURE(row.window);
+    const double overlap = double(row.window * row.window);  // gradients that meet in one element
+    check_against_reference(
+        case_of(random_f32(row.x, 1), ops::max_pool2d, row.window, row.stride),
+        {{"y0", 0}, {"y1", 0}, {"d0", row.stride >= row.window ? 0 : 8 * kEps * overlap}});
+  }
+}
+
+TEST_CASE("onednn max_pool2d: the first on ties, infinities, and a NaN that wins") {
+  Tensor x(DType::kF64, {1, 2, 4, 6});
+  for (std::int64_t i = 0; i < x.elements(); ++i) x.as<double>()[std::size_t(i)] = double(i % 3);
+  x.as<double>()[0] = x.as<double>()[7] = NAN;
+  for (int i : {2, 3, 8, 9}) x.as<double>()[std::size_t(i)] = -INFINITY;
+  x.as<double>()[4] = INFINITY;
+  OpCase c = case_of(std::move(x), ops::max_pool2d, 2, 2);
+  c.gradients = false;
+  check_against_reference(c, {{"y0", 0}, {"y1", 0}});
+}
+
+TEST_CASE("onednn avg_pool2d: values and gradients") {
+  for (const Row& row : kRows) {
+    CAPTURE(row.x.text());
+    CAPTURE(row.window);
+    // window^2 additions of numbers that stay of size 1 after the division.
+    const double bound = 8 * kEps * double(row.window * row.window);
+    check_against_reference(case_of(random_f32(row.x, 1), ops::avg_pool2d, row.window, row.stride),
+                            {{"y0", bound}, {"d0", bound}});
+  }
+}
+
+}  // namespace
+}  // namespace keel::test
