@@ -13,6 +13,7 @@ class OnednnBackend : public HostBackend {
   explicit OnednnBackend(int threads) : threads_(threads) {}
   std::string_view name() const override { return "onednn"; }
   std::string description() const override;
+  bool prefers_channels_last() const override { return true; }
   Prepared prepare(const NodeContext& context) override;
   void run(std::span<const Kernel> kernels) override;
 

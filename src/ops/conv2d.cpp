@@ -1,5 +1,6 @@
 #include "src/ops/conv2d.h"
 
+#include "src/ops/image_order.h"
 #include "src/ops/reduce.h"
 
 namespace keel {
@@ -7,10 +8,14 @@ namespace {
 
 using Types = std::vector<TensorType>;
 
-// Shape of y for images x and filters w; every geometric precondition is checked here.
-Shape output_shape(const InferContext& c, const Shape& x, const Shape& w, std::int64_t stride,
-                   std::int64_t padding) {
-  c.expect(x.rank() == 4, "x", "(n, c, h, w)", x.text());
+// Shape of y for images stored as `stored` and filters w; every geometric precondition is checked
+// here. `attrs` is of the forward or of a backward.
+template <class Attrs>
+Shape output_shape(const InferContext& c, const Shape& stored, const Shape& w, const Attrs& attrs) {
+  const auto [stride, padding] = std::pair{attrs.stride, attrs.padding};
+  c.expect(stored.rank() == 4, "x", attrs.channels_last ? "(n, h, w, c)" : "(n, c, h, w)",
+           stored.text());
+  const Shape x = image_sizes(stored, attrs.channels_last);
   c.expect(w.rank() == 4 && w[1] == x[1], "weight", fmt::format("(o, {}, kh, kw)", x[1]), w.text());
   c.expect(stride >= 1, "stride", ">= 1", fmt::format("{}", stride));
   c.expect(padding >= 0, "padding", ">= 0", fmt::format("{}", padding));
@@ -21,32 +26,34 @@ Shape output_shape(const InferContext& c, const Shape& x, const Shape& w, std::i
              w.text());
     y = y.with(axis, room / stride + 1);
   }
-  return y;
+  return stored_shape(y, attrs.channels_last);
 }
 
 Types infer(const InferContext& c) {
   const auto& attrs = c.attrs.as<ConvAttrs>();
   c.expect_floating(0, "x");
   c.expect_dtype(1, "type of weight", c.dtype(0));
-  const Shape y = output_shape(c, c.shape(0), c.shape(1), attrs.stride, attrs.padding);
+  const Shape y = output_shape(c, c.shape(0), c.shape(1), attrs);
   if (c.has(2)) c.expect_shape(2, "bias", Shape{c.shape(1)[0]});
   return {{c.dtype(0), y}};
 }
 
 Types infer_backward_input(const InferContext& c) {
   const auto& attrs = c.attrs.as<ConvBackwardAttrs>();
-  c.expect_shape(0, "dy", output_shape(c, attrs.shape, c.shape(1), attrs.stride, attrs.padding));
+  c.expect_shape(0, "dy", output_shape(c, attrs.shape, c.shape(1), attrs));
   return {{c.dtype(0), attrs.shape}};
 }
 
 Types infer_backward_weight(const InferContext& c) {
   const auto& attrs = c.attrs.as<ConvBackwardAttrs>();
-  c.expect_shape(1, "dy", output_shape(c, c.shape(0), attrs.shape, attrs.stride, attrs.padding));
+  c.expect_shape(1, "dy", output_shape(c, c.shape(0), attrs.shape, attrs));
   return {{c.dtype(0), attrs.shape}};
 }
 
 void backward(BackwardContext& c) {
   const auto& attrs = c.attrs().as<ConvAttrs>();
+  check(attrs.activation == "none" && !attrs.channels_last, ErrorKind::kUsage,
+        "[conv2d] gradients are built before passes set activation and channels_last");
   const auto attrs_for = [&](int input) {
     return ConvBackwardAttrs{attrs.stride, attrs.padding, c.graph.shape(c.input(input))};
   };

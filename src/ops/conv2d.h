@@ -1,11 +1,13 @@
 // 2-D convolution (cross-correlation), zero padding, NCHW.
 //
-//   y[n,o,i,j] = bias[o] + sum_{c,u,v} x[n, c, i*stride + u - padding, j*stride + v - padding]
-//   w[o,c,u,v] x (n, c, h, w)   weight (o, c, kh, kw)   bias (o) or absent y (n, o, (h + 2 padding
-//   - kh) / stride + 1, likewise)
+//   y[n,o,i,j] = bias[o]
+//                + sum_{c,u,v} x[n, c, i*stride + u - padding, j*stride + v - padding] w[o,c,u,v]
+//   x (n, c, h, w)   weight (o, c, kh, kw)   bias (o) or absent
+//   y (n, o, (h + 2 padding - kh) / stride + 1, likewise)
 // backward (Exact): conv2d_backward_input (dy, weight) -> dx;
 //                   conv2d_backward_weight (x, dy) -> dweight;  dbias = dy added up over n, i, j.
-// `activation` is set by the fusion pass only.
+// `activation` and `channels_last` (x and y, dx and dy are stored as (n, h, w, c)) are set by passes
+// only, after gradients are built.
 // errors: ranks; channels that differ; a window larger than the padded image; stride < 1.
 #pragma once
 
@@ -16,20 +18,24 @@ namespace keel {
 struct ConvAttrs {
   std::int64_t stride = 1, padding = 0;
   std::string activation = "none";  // none or relu
+  bool channels_last = false;
   static constexpr auto fields() {
     return std::tuple{field("stride", &ConvAttrs::stride), field("padding", &ConvAttrs::padding),
-                      field("activation", &ConvAttrs::activation)};
+                      field("activation", &ConvAttrs::activation),
+                      field("channels_last", &ConvAttrs::channels_last)};
   }
 };
 
 // The backward nodes carry the shape they must produce, which dy alone does not determine.
 struct ConvBackwardAttrs {
   std::int64_t stride = 1, padding = 0;
-  Shape shape;  // of x or of weight
+  Shape shape;  // of x, as it is stored, or of weight
+  bool channels_last = false;
   static constexpr auto fields() {
     return std::tuple{field("stride", &ConvBackwardAttrs::stride),
                       field("padding", &ConvBackwardAttrs::padding),
-                      field("shape", &ConvBackwardAttrs::shape)};
+                      field("shape", &ConvBackwardAttrs::shape),
+                      field("channels_last", &ConvBackwardAttrs::channels_last)};
   }
 };
 

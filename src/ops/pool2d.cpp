@@ -1,23 +1,30 @@
 #include "src/ops/pool2d.h"
 
+#include "src/ops/image_order.h"
+
 namespace keel {
 namespace {
 
 using Types = std::vector<TensorType>;
 
-Shape output_shape(const InferContext& c, const Shape& x, std::int64_t window,
-                   std::int64_t stride) {
-  c.expect(x.rank() == 4, "x", "(n, c, h, w)", x.text());
+// Shape of y for images stored as `stored`; `attrs` is of the forward or of a backward.
+template <class Attrs>
+Shape output_shape(const InferContext& c, const Shape& stored, const Attrs& attrs) {
+  const auto [window, stride] = std::pair{attrs.window, attrs.stride};
+  c.expect(stored.rank() == 4, "x", attrs.channels_last ? "(n, h, w, c)" : "(n, c, h, w)",
+           stored.text());
+  const Shape x = image_sizes(stored, attrs.channels_last);
   c.expect(window >= 1 && window <= 15 && window <= x[2] && window <= x[3], "window",
            "1 to 15 and inside the image " + x.text(), fmt::format("{}", window));
   c.expect(stride >= 1, "stride", ">= 1", fmt::format("{}", stride));
-  return x.with(2, (x[2] - window) / stride + 1).with(3, (x[3] - window) / stride + 1);
+  const Shape y = x.with(2, (x[2] - window) / stride + 1).with(3, (x[3] - window) / stride + 1);
+  return stored_shape(y, attrs.channels_last);
 }
 
 Types infer_avg(const InferContext& c) {
   const auto& attrs = c.attrs.as<PoolAttrs>();
   c.expect_floating(0, "x");
-  return {{c.dtype(0), output_shape(c, c.shape(0), attrs.window, attrs.stride)}};
+  return {{c.dtype(0), output_shape(c, c.shape(0), attrs)}};
 }
 
 Types infer_max(const InferContext& c) {
@@ -28,13 +35,15 @@ Types infer_max(const InferContext& c) {
 
 Types infer_backward(const InferContext& c) {
   const auto& attrs = c.attrs.as<PoolBackwardAttrs>();
-  c.expect_shape(0, "dy", output_shape(c, attrs.shape, attrs.window, attrs.stride));
+  c.expect_shape(0, "dy", output_shape(c, attrs.shape, attrs));
   if (c.has(1)) c.expect_shape(1, "index", c.shape(0));
   return {{c.dtype(0), attrs.shape}};
 }
 
 PoolBackwardAttrs backward_attrs(BackwardContext& c) {
   const auto& attrs = c.attrs().as<PoolAttrs>();
+  check(!attrs.channels_last, ErrorKind::kUsage,
+        "[pool2d] gradients are built before a pass sets channels_last");
   return {attrs.window, attrs.stride, c.graph.shape(c.input(0))};
 }
 

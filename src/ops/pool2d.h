@@ -4,6 +4,8 @@
 //               first on ties.             dx = dy at that place, added where windows overlap
 //   avg_pool2d  y = mean of the window.    dx = dy / window^2, added where windows overlap
 //   x (n, c, h, w)   y (n, c, (h - window) / stride + 1, likewise)
+// `channels_last` (images are stored as (n, h, w, c)) is set by a pass only, after gradients are
+// built.
 // errors: rank; window larger than the image or above 15 (its places must fit u8); stride < 1.
 #pragma once
 
@@ -13,18 +15,22 @@ namespace keel {
 
 struct PoolAttrs {
   std::int64_t window = 2, stride = 2;
+  bool channels_last = false;
   static constexpr auto fields() {
-    return std::tuple{field("window", &PoolAttrs::window), field("stride", &PoolAttrs::stride)};
+    return std::tuple{field("window", &PoolAttrs::window), field("stride", &PoolAttrs::stride),
+                      field("channels_last", &PoolAttrs::channels_last)};
   }
 };
 
 struct PoolBackwardAttrs {
   std::int64_t window = 2, stride = 2;
-  Shape shape;  // of x
+  Shape shape;  // of x, as it is stored
+  bool channels_last = false;
   static constexpr auto fields() {
     return std::tuple{field("window", &PoolBackwardAttrs::window),
                       field("stride", &PoolBackwardAttrs::stride),
-                      field("shape", &PoolBackwardAttrs::shape)};
+                      field("shape", &PoolBackwardAttrs::shape),
+                      field("channels_last", &PoolBackwardAttrs::channels_last)};
   }
 };
 

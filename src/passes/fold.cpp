@@ -67,6 +67,7 @@ class Folder {
     Graph& g = rewriter_.target();
     const bool small = node.outputs[0].shape.elements() <= kMaxFoldedElements;
     if (small && std::ranges::all_of(inputs, [&](Value v) { return is_constant(g, v); })) {
+      const auto scope = g.scope(node.name);  // names of constants yet to be copied stay free
       return rewriter_.forward(index, g.constant(evaluate_node(g, node, code, inputs)));
     }
     if (code == EwCode::kScale) return visit_scale(index, inputs[0]);

@@ -56,7 +56,8 @@ class EpilogueFusion {
 
   static bool takes_relu(const Node& node) { return node.op == &kMatmul || node.op == &kConv2d; }
   static bool takes_bias(const Node& node) {
-    return node.op == &kMatmul && !node.inputs[2].valid();
+    return node.op == &kMatmul && !node.inputs[2].valid() &&
+           node.attrs.as<MatmulAttrs>().activation == "none";
   }
 
   void emit(int index, int producer) {

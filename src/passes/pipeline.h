@@ -20,6 +20,10 @@ Graph fold_constants(const Graph& graph);
 // of element-wise ops into one node.
 Graph fuse(const Graph& graph);
 
+// Stores the images that convolutions and pooling read and write as (n, h, w, c), for backends that
+// prefer it; transposes remain only where other ops meet them. Runs after all other passes.
+Graph to_channels_last(const Graph& graph);
+
 struct Pass {
   std::string_view name;
   Graph (*run)(const Graph&);

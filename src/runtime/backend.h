@@ -88,6 +88,8 @@ class Backend {
   virtual std::string description() const = 0;
   // The type that elements of `declared` are stored in.
   virtual DType storage(DType declared) const { return declared; }
+  // Whether convolutions and pooling are faster on images stored as (n, h, w, c).
+  virtual bool prefers_channels_last() const { return false; }
   virtual Prepared prepare(const NodeContext& context) = 0;
   // Zero-filled, aligned to kAlignment. Throws Error{kMemory} naming the bytes asked for.
   virtual std::unique_ptr<Memory> allocate(std::int64_t bytes) = 0;

@@ -6,10 +6,12 @@ import tree
 
 OPS = ["src/core", "src/graph", "src/ops"]
 BACKEND = [*OPS, "src/runtime"]
-TRAIN = ["src", "frontend/nn", "frontend/optim", "frontend/data"]
+TRAIN = ["src", "frontend/nn", "frontend/optim", "frontend/data", "frontend/task"]
+ALL = [*TRAIN, "frontend/train", "backends", "models"]
 
 # What a folder may include besides itself. The longest folder that holds a file counts. Nobody is
-# given frontend/cli, bench or tests, except bench the oracles and case tables of the tests.
+# given frontend/cli, bench or tests, except the program its benchmarks, and bench the oracles and
+# case tables of the tests.
 MAY_INCLUDE = {
     "src/core": [],
     "src/graph": ["src/core"],
@@ -26,10 +28,11 @@ MAY_INCLUDE = {
     "frontend/optim": OPS,
     "frontend/data": ["src/core"],
     "frontend/train": TRAIN,
-    "frontend/cli": [*TRAIN, "frontend/train", "backends", "models"],
-    "models": [*OPS, "frontend/nn", "frontend/data"],
-    "bench": [*TRAIN, "frontend/train", "backends", "models", "tests/support"],
-    "tests": [*TRAIN, "frontend/train", "backends", "models"],
+    "frontend/task": [*OPS, "frontend/nn", "frontend/data"],
+    "frontend/cli": [*ALL, "bench"],
+    "models": [*OPS, "frontend/nn", "frontend/data", "frontend/task"],
+    "bench": [*ALL, "tests/support"],
+    "tests": [*ALL, "bench"],
 }
 
 # Made by meson outside of the source tree; each counts as lying beside its template.

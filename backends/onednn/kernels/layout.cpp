@@ -1,10 +1,12 @@
-// Ops that only move elements: runs that stay contiguous are copied whole, transposed planes tile
-// by tile. reshape is a view and has no kernel.
+// Transposing, slicing and joining: runs that stay contiguous are copied whole, transposed planes
+// tile by tile. reshape is a view and has no kernel.
 #include "src/ops/layout.h"
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
+#include "backends/onednn/kernels/cursor.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/kernels/transpose_tile.h"
 #include "backends/onednn/threads.h"
@@ -12,39 +14,7 @@
 namespace keel::onednn {
 namespace {
 
-using Sizes = std::array<std::int64_t, Shape::kMaxRank>;
-
 constexpr std::int64_t kBlockBytes = 4 * kBlockElements;
-
-// Places in row-major order, one number an axis.
-class Cursor {
- public:
-  Cursor(const Sizes& sizes, int rank, std::int64_t index) : sizes_(sizes), rank_(rank) {
-    for (int axis = rank - 1; axis >= 0; --axis) {
-      place_[std::size_t(axis)] = index % sizes[std::size_t(axis)];
-      index /= sizes[std::size_t(axis)];
-    }
-  }
-  const Sizes& place() const { return place_; }
-  void next() {
-    for (int axis = rank_ - 1; axis >= 0; --axis) {
-      if (++place_[std::size_t(axis)] < sizes_[std::size_t(axis)]) return;
-      place_[std::size_t(axis)] = 0;
-    }
-  }
-  std::int64_t offset(const Sizes& strides) const {
-    std::int64_t offset = 0;
-    for (std::size_t axis = 0; axis < std::size_t(rank_); ++axis) {
-      offset += place_[axis] * strides[axis];
-    }
-    return offset;
-  }
-
- private:
-  const Sizes& sizes_;
-  int rank_;
-  Sizes place_{};
-};
 
 // The output's axes with the input's strides along them, those of size 1 left out and neighbours
 // merged where the input allows it.
@@ -173,70 +143,6 @@ Prepared transpose_planes_of(Axes axes, DType dtype) {
   });
 }
 
-// Output rows of `size` elements of x between `before` and `after` elements of padding, or all
-// padding where an outer axis is beyond x.
-struct Padding {
-  int rank = 0;  // of the outer axes
-  Sizes sizes{}, first{}, last{}, strides{};
-  std::int64_t before = 0, size = 1, after = 0, rows = 1;
-
-  // Offset of the row in x, or -1.
-  std::int64_t source(const Cursor& cursor) const {
-    std::int64_t offset = 0;
-    for (std::size_t axis = 0; axis < std::size_t(rank); ++axis) {
-      const std::int64_t place = cursor.place()[axis];
-      if (place < first[axis] || place >= last[axis]) return -1;
-      offset += (place - first[axis]) * strides[axis];
-    }
-    return offset;
-  }
-};
-
-Padding make_padding(const Shape& x, const PadAttrs& attrs) {
-  Padding p;
-  int axis = x.rank() - 1;
-  // Axes without padding belong to the run.
-  while (axis >= 0 && attrs.before[std::size_t(axis)] + attrs.after[std::size_t(axis)] == 0) {
-    p.size *= x[axis--];
-  }
-  if (axis >= 0) {
-    p.before = attrs.before[std::size_t(axis)] * p.size;
-    p.after = attrs.after[std::size_t(axis)] * p.size;
-    p.size *= x[axis];
-  }
-  p.rank = std::max(axis, 0);
-  p.strides = x.strides();
-  for (std::size_t i = 0; i < std::size_t(p.rank); ++i) {
-    p.first[i] = attrs.before[i];
-    p.last[i] = attrs.before[i] + x[int(i)];
-    p.sizes[i] = p.last[i] + attrs.after[i];
-    p.rows *= p.sizes[i];
-  }
-  return p;
-}
-
-template <class T>
-void pad(const Binding& b, const Padding& p, T value) {
-  const T* x = b.inputs[0].as<T>();
-  T* y = b.outputs[0].as<T>();
-  const std::int64_t width = p.before + p.size + p.after;
-  const std::int64_t block = kBlockElements / std::max<std::int64_t>(width, 1) + 1;
-  parallel_range(p.rows, block, [&](std::int64_t begin, std::int64_t end) {
-    Cursor cursor(p.sizes, p.rank, begin);
-    for (std::int64_t row = begin; row < end; ++row, cursor.next()) {
-      T* to = y + row * width;
-      const std::int64_t from = p.source(cursor);
-      if (from < 0) {
-        std::fill_n(to, width, value);
-        continue;
-      }
-      std::fill_n(to, p.before, value);
-      std::copy_n(x + from, p.size, to + p.before);
-      std::fill_n(to + p.before + p.size, p.after, value);
-    }
-  });
-}
-
 }  // namespace
 
 Prepared prepare_transpose(const NodeContext& context) {
@@ -284,20 +190,6 @@ Prepared prepare_concat(const NodeContext& context) {
       dst += run;
     }
   });
-}
-
-Prepared prepare_pad(const NodeContext& context) {
-  const auto& attrs = context.attrs<PadAttrs>();
-  const Padding p = make_padding(context.input(0).shape, attrs);
-  const double value = attrs.value;
-  switch (context.output().dtype) {
-    case DType::kU8:
-      return kernel_of([=](const Binding& b) { pad(b, p, std::uint8_t(value)); });
-    case DType::kI32:
-      return kernel_of([=](const Binding& b) { pad(b, p, std::int32_t(value)); });
-    default:
-      return kernel_of([=](const Binding& b) { pad(b, p, float(value)); });
-  }
 }
 
 }  // namespace keel::onednn
