@@ -7,9 +7,6 @@ namespace {
 // (batch, rows, cols), or (rows, cols) for one matrix; `transposed`: stored as (cols, rows).
 Desc matrix(const Dims& sizes, bool transposed) {
   const std::int64_t rows = sizes[sizes.size() - 2], cols = sizes.back();
-  // Both orders are the same memory for a single row or column; oneDNN is faster if it need not
-  // guess which.
-  if (rows == 1 || cols == 1) transposed = false;
   Dims strides = transposed ? Dims{1, rows} : Dims{cols, 1};
   if (sizes.size() == 3) strides.insert(strides.begin(), rows * cols);
   return {sizes, dnnl::memory::data_type::f32, strides};

@@ -38,11 +38,8 @@ inline RowBlocks independent_row_blocks(const RowSizes& sizes) {
   return row_blocks(sizes, std::max<std::int64_t>(1, kElements / sizes.width));
 }
 
-// A row of sums in double is padded to whole registers, of 16 floats at most.
-inline std::size_t padded(std::size_t width) { return (width + 15) / 16 * 16; }
-
-// For blocks that leave `sums` rows of sums each: at least 128 KiB a block, at most 32 blocks and
-// 512 KiB of sums.
+// For blocks that leave sums over their rows, `sums` a column: at least 128 KiB a block, at most 32
+// blocks and 64 Ki sums.
 inline RowBlocks summed_row_blocks(const RowSizes& sizes, std::int64_t sums) {
   constexpr std::int64_t kElements = 32 * 1024, kBlocks = 32, kSums = 64 * 1024;
   const std::int64_t most = std::clamp<std::int64_t>(kSums / (sums * sizes.width), 1, kBlocks);

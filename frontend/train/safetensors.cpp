@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>

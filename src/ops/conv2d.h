@@ -6,7 +6,7 @@
 //   y (n, o, (h + 2 padding - kh) / stride + 1, likewise)
 // backward (Exact): conv2d_backward_input (dy, weight) -> dx;
 //                   conv2d_backward_weight (x, dy) -> dweight;  dbias = dy added up over n, i, j.
-// `activation` and `channels_last` (x and y, dx and dy are stored as (n, h, w, c)) are set by passes
+// `activation` and `channels_last` (x, y, dx and dy are stored as (n, h, w, c)) are set by passes
 // only, after gradients are built.
 // errors: ranks; channels that differ; a window larger than the padded image; stride < 1.
 #pragma once

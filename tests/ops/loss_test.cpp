@@ -130,16 +130,16 @@ TEST_CASE("bce_with_logits: values and gradients") {
 
 TEST_CASE("classification_errors: the first largest logit decides") {
   OpCase c;
-  c.inputs.push_back(f64({5, 3}, {0, 1, 2, 2, 1, 0, 3, 3, 0, 0, 3, 3, 0, 0, 0}));
-  c.inputs.push_back(i32({5}, {2, 1, 0, 2, -1}));
+  c.inputs.push_back(f64({6, 3}, {0, 1, 2, 2, 1, 0, 3, 3, 0, 0, 3, 3, 0, 0, 0, 9, 0, 0}));
+  c.inputs.push_back(i32({6}, {2, 1, 0, 2, -1, 0}));
   c.gradients = false;
   c.build = [](Graph& g, const std::vector<Value>& v) {
     return std::vector{ops::classification_errors(g, v[0], v[1]),
                        ops::classification_errors(g, v[0], v[1], 2)};
   };
   const Results results = run_reference(c);
-  CHECK(results.at("y0").at(0) == 2);  // right, wrong, tie won, tie lost, ignored
-  CHECK(results.at("y1").at(0) == 2);  // ignored, wrong, tie won, ignored, label -1 is not a class
+  CHECK(results.at("y0").at(0) == 2);  // right, wrong, tie won, tie lost, ignored, right
+  CHECK(results.at("y1").at(0) == 2);  // ignored, wrong, tie won, ignored, -1 is no class, right
 }
 
 TEST_CASE("loss: refusals") {

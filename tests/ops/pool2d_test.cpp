@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "src/autodiff/gradient.h"
+#include "src/ops/layout.h"
 #include "src/ops/reduce.h"
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
@@ -92,6 +93,38 @@ TEST_CASE("max_pool2d: an element that several windows choose gets all their gra
     return gradient(g, ops::sum(g, ops::max_pool2d(g, v[0], 2, 1)), v);
   };
   check_close(run_reference(c).at("y0"), f64({1, 1, 3, 3}, {0, 0, 0, 0, 4, 0, 0, 0, 0}));
+}
+
+constexpr auto to_last = [](Graph& g, Value v) { return ops::transpose(g, v, {0, 2, 3, 1}); };
+constexpr auto to_planes = [](Graph& g, Value v) { return ops::transpose(g, v, {0, 3, 1, 2}); };
+
+// y, index and avg y, then the gradients from `weights`, with images in either order.
+std::vector<Value> all_pools(Graph& g, const std::vector<Value>& v, const Row& row, bool last) {
+  const auto in = [&](Value t) { return last ? to_last(g, t) : t; };
+  const auto out = [&](Value t) { return last ? to_planes(g, t) : t; };
+  const Value x = in(v[0]), dy = in(v[1]);
+  const PoolAttrs attrs{row.window, row.stride, last};
+  const PoolBackwardAttrs backward{row.window, row.stride, g.shape(x), last};
+  const Value max = g.add(kMaxPool2d, {x}, attrs), avg = g.add(kAvgPool2d, {x}, attrs);
+  return {out(max), out(max.at(1)), out(avg),
+          out(g.add(kMaxPool2dBackward, {dy, max.at(1)}, backward)),
+          out(g.add(kAvgPool2dBackward, {dy}, backward))};
+}
+
+TEST_CASE("pool2d: images stored channels last give the same bits, forward and backward") {
+  for (const Row& row : kRows) {
+    CAPTURE(row.x.text());
+    CAPTURE(row.window);
+    OpCase c = case_of(row);
+    c.gradients = false;
+    const Tensor y = run_reference(c).at("y0").clone();
+    c.inputs.push_back(random_normal(y.shape(), 4));
+    c.build = [&](Graph& g, const auto& v) { return all_pools(g, v, row, false); };
+    const Results planar = run_reference(c);
+    c.build = [&](Graph& g, const auto& v) { return all_pools(g, v, row, true); };
+    const Results last = run_reference(c);
+    for (const auto& [name, value] : planar) check_close(last.at(name), value, 0);
+  }
 }
 
 TEST_CASE("pool2d: refusals") {

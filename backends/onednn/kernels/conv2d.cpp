@@ -4,6 +4,7 @@
 #include "backends/onednn/kernels/empty_sum.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/primitives.h"
+#include "src/ops/image_order.h"
 
 namespace keel::onednn {
 namespace {
@@ -14,37 +15,41 @@ bool is_empty(const Shape& shape) { return shape.elements() == 0; }
 
 Prepared prepare_conv2d(const NodeContext& context) {
   const auto& attrs = context.attrs<ConvAttrs>();
-  const Shape &x = context.input(0).shape, &y = context.output().shape;
-  const ConvSpec spec{.x = x,
+  const ConvSpec spec{.x = image_sizes(context.input(0).shape, attrs.channels_last),
                       .weight = context.input(1).shape,
-                      .y = y,
+                      .y = image_sizes(context.output().shape, attrs.channels_last),
                       .stride = attrs.stride,
                       .padding = attrs.padding,
+                      .channels_last = attrs.channels_last,
                       .bias = context.has(2),
                       .relu = attrs.activation == "relu"};
-  if (is_empty(y)) return do_nothing();
-  if (is_empty(x)) return fill_bias(y[2] * y[3], spec.relu);
+  if (is_empty(spec.y)) return do_nothing();
+  if (is_empty(spec.x)) {
+    return fill_bias(spec.channels_last ? 1 : spec.y[2] * spec.y[3], spec.relu);
+  }
   return make_conv(spec);
 }
 
 Prepared prepare_conv2d_backward_input(const NodeContext& context) {
   const auto& attrs = context.attrs<ConvBackwardAttrs>();
-  const ConvSpec spec{.x = attrs.shape,
+  const ConvSpec spec{.x = image_sizes(attrs.shape, attrs.channels_last),
                       .weight = context.input(1).shape,
-                      .y = context.input(0).shape,
+                      .y = image_sizes(context.input(0).shape, attrs.channels_last),
                       .stride = attrs.stride,
-                      .padding = attrs.padding};
+                      .padding = attrs.padding,
+                      .channels_last = attrs.channels_last};
   if (is_empty(spec.x)) return do_nothing();
   return is_empty(spec.y) ? fill_zero() : make_conv_backward_input(spec);
 }
 
 Prepared prepare_conv2d_backward_weight(const NodeContext& context) {
   const auto& attrs = context.attrs<ConvBackwardAttrs>();
-  const ConvSpec spec{.x = context.input(0).shape,
+  const ConvSpec spec{.x = image_sizes(context.input(0).shape, attrs.channels_last),
                       .weight = attrs.shape,
-                      .y = context.input(1).shape,
+                      .y = image_sizes(context.input(1).shape, attrs.channels_last),
                       .stride = attrs.stride,
-                      .padding = attrs.padding};
+                      .padding = attrs.padding,
+                      .channels_last = attrs.channels_last};
   if (is_empty(spec.weight)) return do_nothing();
   return is_empty(spec.x) ? fill_zero() : make_conv_backward_weight(spec);
 }

@@ -103,7 +103,7 @@ void step_backward(EwCode code, const StepArgs& args) {
       return map<2>(args, [](V a, V b, V)
                               HWY_ATTR { return hn::Mul(hn::Mul(a, b), hn::Sub(splat(1.0f), b)); });
     case EwCode::kSquareBackward:
-      return map<2>(args, [](V a, V b, V) HWY_ATTR { return hn::Mul(hn::Add(a, a), b); });
+      return map<2>(args, [](V a, V b, V) HWY_ATTR { return hn::Mul(splat(2.0f), hn::Mul(a, b)); });
     case EwCode::kAbsBackward:
       return map<2>(args, [](V a, V b, V) HWY_ATTR {
         const V negative = hn::IfThenElseZero(hn::Lt(b, zero()), hn::Neg(a));

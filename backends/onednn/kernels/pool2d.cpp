@@ -6,6 +6,7 @@
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/primitives.h"
 #include "backends/onednn/threads.h"
+#include "src/ops/image_order.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/pool2d.cpp"
@@ -101,11 +102,12 @@ void max_pool(const Binding& b, const Windows& s) {
 
 PoolSpec backward_spec(const NodeContext& context, bool is_max) {
   const auto& attrs = context.attrs<PoolBackwardAttrs>();
-  return {.x = attrs.shape,
-          .y = context.input(0).shape,
+  return {.x = image_sizes(attrs.shape, attrs.channels_last),
+          .y = image_sizes(context.input(0).shape, attrs.channels_last),
           .window = attrs.window,
           .stride = attrs.stride,
-          .is_max = is_max};
+          .is_max = is_max,
+          .channels_last = attrs.channels_last};
 }
 
 Prepared prepare_backward(const PoolSpec& spec) {
@@ -116,19 +118,21 @@ Prepared prepare_backward(const PoolSpec& spec) {
 
 Prepared prepare_max_pool2d(const NodeContext& context) {
   const auto& attrs = context.attrs<PoolAttrs>();
-  const Shape &x = context.input(0).shape, &y = context.output().shape;
+  const Shape x = image_sizes(context.input(0).shape, attrs.channels_last);
+  const Shape y = image_sizes(context.output().shape, attrs.channels_last);
   if (y.elements() == 0) return do_nothing();
-  const Windows windows{1, x[2], x[3], y[2], y[3], attrs.window, attrs.stride};
+  const std::int64_t channels = attrs.channels_last ? x[1] : 1;
+  const Windows windows{channels, x[2], x[3], y[2], y[3], attrs.window, attrs.stride};
   return kernel_of([windows](const Binding& b) { max_pool(b, windows); });
 }
 
 Prepared prepare_avg_pool2d(const NodeContext& context) {
   const auto& attrs = context.attrs<PoolAttrs>();
-  const PoolSpec spec{.x = context.input(0).shape,
-                      .y = context.output().shape,
+  const PoolSpec spec{.x = image_sizes(context.input(0).shape, attrs.channels_last),
+                      .y = image_sizes(context.output().shape, attrs.channels_last),
                       .window = attrs.window,
                       .stride = attrs.stride,
-                      .is_max = false};
+                      .channels_last = attrs.channels_last};
   return spec.y.elements() == 0 ? do_nothing() : make_avg_pool(spec);
 }
 

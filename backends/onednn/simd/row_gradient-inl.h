@@ -1,5 +1,5 @@
-// Parts of the backward of centred row norms, compiled once per instruction set: the sums of a row,
-// the gradient that follows from them, and sums over rows kept in double.
+// Parts of the backward of centred row norms, compiled once per instruction set: the sums of a row
+// and the gradient that follows from them.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_ROW_GRADIENT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_ROW_GRADIENT_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_ROW_GRADIENT_INL_H_
@@ -7,6 +7,7 @@
 #define KEEL_BACKENDS_ONEDNN_SIMD_ROW_GRADIENT_INL_H_
 #endif
 
+#include "backends/onednn/simd/column_sums-inl.h"
 #include "backends/onednn/simd/row_norm-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -56,39 +57,39 @@ HWY_INLINE RowGradient row_gradient(const SavedRow& row, const RowAffine& affine
           splat(static_cast<float>(gs.total() / count)), splat(static_cast<float>(slope))};
 }
 
-// sums[0 .. kLanes) += v
-HWY_INLINE void add_to_sums(double* sums, Floats v) {
-  const D d;
-#if HWY_TARGET == HWY_SCALAR
-  hn::StoreU(hn::Add(hn::LoadU(d, sums), hn::PromoteTo(d, v)), d, sums);
-#else
-  const NarrowF half;
-  double* const upper = sums + hn::Lanes(d);
-  hn::StoreU(hn::Add(hn::LoadU(d, sums), hn::PromoteTo(d, hn::LowerHalf(half, v))), d, sums);
-  hn::StoreU(hn::Add(hn::LoadU(d, upper), hn::PromoteTo(d, hn::UpperHalf(half, v))), d, upper);
-#endif
-}
-
-// Rows of sums, one a block, `stride` doubles apart.
-struct BlockSums {
-  const double* sums;
-  std::size_t stride, blocks;
+// A group of neighbouring rows.
+struct GradientRows {
+  const float *x, *dy;
+  float* dx;  // may be dy
+  std::size_t width;
 };
 
-// out[i] = the sum of row i over the blocks, in their order.
-HWY_INLINE void sum_blocks(const BlockSums& b, float* out, std::size_t n) {
-  const D d;
-  const NarrowF narrow;
-  const std::size_t lanes = hn::Lanes(d);
-  for (std::size_t i = 0; i < n; i += lanes) {
-    Doubles total = hn::Zero(d);
-    for (std::size_t block = 0; block < b.blocks; ++block) {
-      total = hn::Add(total, hn::LoadU(d, b.sums + block * b.stride + i));
-    }
-    const auto rounded = hn::DemoteTo(narrow, total);
-    i + lanes <= n ? hn::StoreU(rounded, narrow, out + i)
-                   : hn::BlendedStore(rounded, hn::FirstN(narrow, n - i), narrow, out + i);
-  }
+// dx of a group of rows, and their share of dgain (sum 0) and dbias (sum 1) unless sums is null.
+// Each row brings its xhat(x) and dx(g, xhat), such as RowGradient, by value: as one of several
+// objects in memory it would be loaded anew after every store.
+template <class... Gradient>
+HWY_INLINE void write_gradients(const GradientRows& rows, const RowAffine& affine, BlockSums* sums,
+                                const Gradient... of_row) {
+  const float *x = rows.x, *dy = rows.dy;
+  float *dx = rows.dx, *dgain = sums ? sums->run(0) : nullptr,
+        *dbias = sums ? sums->run(1) : nullptr;
+  for_lanes(rows.width, [=, width = rows.width](auto part, std::size_t i) HWY_ATTR {
+    const Floats gain = affine.gain ? part.load(affine.gain + i) : splat(1);
+    Floats dgain_i = zero(), dbias_i = zero();
+    std::size_t at = i;
+    const auto write = [&](const auto& gradient) HWY_ATTR {
+      const Floats dy_i = part.load(dy + at), xhat = gradient.xhat(part.load(x + at));
+      part.store(gradient.dx(hn::Mul(dy_i, gain), xhat), dx + at);
+      dgain_i = hn::MulAdd(dy_i, xhat, dgain_i);
+      dbias_i = hn::Add(dbias_i, dy_i);
+      at += width;
+    };
+    (write(of_row), ...);
+    if (dgain == nullptr) return;
+    hn::StoreU(hn::Add(hn::LoadU(F(), dgain + i), dgain_i), F(), dgain + i);
+    hn::StoreU(hn::Add(hn::LoadU(F(), dbias + i), dbias_i), F(), dbias + i);
+  });
+  if (sums) sums->end_addition();
 }
 
 }  // namespace HWY_NAMESPACE

@@ -2,44 +2,45 @@
 // (x element, weight element, y element); they differ in which of the three is added to.
 #include "src/ops/conv2d.h"
 
+#include <span>
+
+#include "backends/reference/kernels/images.h"
 #include "backends/reference/kernels/kernels.h"
 #include "src/ops/elementwise.h"
 
 namespace keel::reference {
 namespace {
 
-// x (images, channels, height, width), weight (filters, channels, rows, cols),
-// y (images, filters, out_height, out_width)
 struct ConvSizes {
-  std::int64_t images, channels, height, width;
-  std::int64_t filters, rows, cols;
-  std::int64_t out_height, out_width;
-  std::int64_t stride, padding;
+  Images x, y;
+  std::int64_t rows, cols, stride, padding;  // of the weight (y.channels, x.channels, rows, cols)
 };
 
 template <class Attrs>
 ConvSizes conv_sizes(const Shape& x, const Shape& weight, const Shape& y, const Attrs& attrs) {
-  return {x[0],      x[1], x[2], x[3],         y[1],         weight[2],
-          weight[3], y[2], y[3], attrs.stride, attrs.padding};
+  return {images_of(x, attrs.channels_last),
+          images_of(y, attrs.channels_last),
+          weight[2],
+          weight[3],
+          attrs.stride,
+          attrs.padding};
 }
 
-// Calls visit(x, weight, y) with the offsets of every triple of (image n, filter o, channel c),
+// Calls visit(x, weight, y) with the offsets of every triple of image n, filter o and channel c,
 // leaving out places of x in the padding.
 template <class Visit>
 void visit_channel(const ConvSizes& s, std::int64_t n, std::int64_t o, std::int64_t c,
                    Visit visit) {
-  const std::int64_t x = (n * s.channels + c) * s.height * s.width;
-  const std::int64_t weight = (o * s.channels + c) * s.rows * s.cols;
-  const std::int64_t y = (n * s.filters + o) * s.out_height * s.out_width;
   for (std::int64_t u = 0; u < s.rows; ++u) {
     for (std::int64_t v = 0; v < s.cols; ++v) {
-      for (std::int64_t i = 0; i < s.out_height; ++i) {
+      const std::int64_t weight = ((o * s.x.channels + c) * s.rows + u) * s.cols + v;
+      for (std::int64_t i = 0; i < s.y.height; ++i) {
         const std::int64_t row = i * s.stride + u - s.padding;
-        if (row < 0 || row >= s.height) continue;
-        for (std::int64_t j = 0; j < s.out_width; ++j) {
+        if (row < 0 || row >= s.x.height) continue;
+        for (std::int64_t j = 0; j < s.y.width; ++j) {
           const std::int64_t col = j * s.stride + v - s.padding;
-          if (col < 0 || col >= s.width) continue;
-          visit(x + row * s.width + col, weight + u * s.cols + v, y + i * s.out_width + j);
+          if (col < 0 || col >= s.x.width) continue;
+          visit(s.x.offset(n, c, row, col), weight, s.y.offset(n, o, i, j));
         }
       }
     }
@@ -48,23 +49,32 @@ void visit_channel(const ConvSizes& s, std::int64_t n, std::int64_t o, std::int6
 
 template <class Visit>
 void visit_triples(const ConvSizes& s, Visit visit) {
-  for (std::int64_t n = 0; n < s.images; ++n) {
-    for (std::int64_t o = 0; o < s.filters; ++o) {
-      for (std::int64_t c = 0; c < s.channels; ++c) visit_channel(s, n, o, c, visit);
+  for (std::int64_t n = 0; n < s.x.images; ++n) {
+    for (std::int64_t o = 0; o < s.y.channels; ++o) {
+      for (std::int64_t c = 0; c < s.x.channels; ++c) visit_channel(s, n, o, c, visit);
     }
+  }
+}
+
+// y[n, o, i, j] = bias[o], or 0 without one.
+void set_bias(const TensorRef& y, const TensorRef& bias, const Images& s) {
+  vector(y).setZero();
+  if (!bias) return;
+  const std::int64_t places = s.height * s.width;
+  for (std::int64_t k = 0; k < s.images * s.channels * places; ++k) {
+    const std::int64_t place = k % places, o = k / places % s.channels, n = k / places / s.channels;
+    y.as<double>()[s.offset(n, o, place / s.width, place % s.width)] = bias.as<double>()[o];
   }
 }
 
 void forward(const Binding& b, const ConvSizes& s, bool relu) {
   const double *x = b.inputs[0].as<double>(), *weight = b.inputs[1].as<double>();
   double* y = b.outputs[0].as<double>();
-  Matrix planes = matrix(b.outputs[0], s.images * s.filters, s.out_height * s.out_width);
-  for (Eigen::Index plane = 0; plane < planes.rows(); ++plane) {
-    planes.row(plane).setConstant(b.inputs[2] ? vector(b.inputs[2])[plane % s.filters] : 0);
-  }
+  set_bias(b.outputs[0], b.inputs[2], s.y);
   visit_triples(s, [=](auto xi, auto wi, auto yi) { y[yi] += x[xi] * weight[wi]; });
-  if (relu) {
-    planes = planes.unaryExpr([](double v) { return evaluate(EwCode::kRelu, {v}, {}); });
+  if (!relu) return;
+  for (double& value : std::span(y, std::size_t(b.outputs[0].elements()))) {
+    value = evaluate(EwCode::kRelu, {value}, {});
   }
 }
 

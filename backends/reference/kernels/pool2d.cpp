@@ -3,35 +3,38 @@
 
 #include <cmath>
 
+#include "backends/reference/kernels/images.h"
 #include "backends/reference/kernels/kernels.h"
 
 namespace keel::reference {
 namespace {
 
-// x (planes, height, width), y (planes, out_height, out_width); planes = images * channels
 struct PoolSizes {
-  std::int64_t planes, height, width, out_height, out_width, window, stride;
+  Images x, y;
+  std::int64_t window, stride;
 
   // Offset in x of place `p` of a window, counted row by row, whose first element is at `corner`.
   std::int64_t place(std::int64_t corner, std::int64_t p) const {
-    return corner + p / window * width + p % window;
+    return corner + p / window * x.row_stride + p % window * x.col_stride;
   }
   std::int64_t places() const { return window * window; }
 };
 
 template <class Attrs>
 PoolSizes pool_sizes(const Shape& x, const Shape& y, const Attrs& attrs) {
-  return {x[0] * x[1], x[2], x[3], y[2], y[3], attrs.window, attrs.stride};
+  return {images_of(x, attrs.channels_last), images_of(y, attrs.channels_last), attrs.window,
+          attrs.stride};
 }
 
 // Calls visit(corner, y) for every window: the offsets of its first element in x and of its result.
 template <class Visit>
 void visit_windows(const PoolSizes& s, Visit visit) {
-  std::int64_t y = 0;
-  for (std::int64_t plane = 0; plane < s.planes; ++plane) {
-    for (std::int64_t i = 0; i < s.out_height; ++i) {
-      for (std::int64_t j = 0; j < s.out_width; ++j) {
-        visit((plane * s.height + i * s.stride) * s.width + j * s.stride, y++);
+  for (std::int64_t n = 0; n < s.y.images; ++n) {
+    for (std::int64_t c = 0; c < s.y.channels; ++c) {
+      for (std::int64_t i = 0; i < s.y.height; ++i) {
+        for (std::int64_t j = 0; j < s.y.width; ++j) {
+          visit(s.x.offset(n, c, i * s.stride, j * s.stride), s.y.offset(n, c, i, j));
+        }
       }
     }
   }

@@ -1,7 +1,10 @@
-// Convolutions of the onednn backend against the reference backend.
+// Convolutions of the onednn backend against the reference backend, as written and channels last.
 #include "src/ops/conv2d.h"
 
 #include "src/ops/elementwise.h"
+#include "src/ops/layout.h"
+#include "src/ops/matmul.h"
+#include "src/ops/pool2d.h"
 #include "tests/backends/onednn/bounds.h"
 
 namespace keel::test {
@@ -40,10 +43,16 @@ std::map<std::string, double> bounds_of(const Convolution& p) {
           {"d1", sum_bound(x[0] * places)}};
 }
 
+// Passes make the convolutions channels last.
 void check_convolution(const Convolution& p) {
   const std::string text = p.text();
   CAPTURE(text);
-  check_against_reference(case_of(p), bounds_of(p));
+  OpCase c = case_of(p);
+  for (bool optimize : {false, true}) {
+    CAPTURE(optimize);
+    c.optimize = optimize;
+    check_against_reference(c, bounds_of(p));
+  }
 }
 
 TEST_CASE("onednn conv2d: geometries, with gradients") {
@@ -76,8 +85,64 @@ TEST_CASE("onednn conv2d: relu after the bias, and a NaN that it keeps") {
     c.build = [](Graph& g, const std::vector<Value>& v) {
       return std::vector{g.add(kConv2d, v, ConvAttrs{.activation = "relu"})};
     };
-    check_against_reference(c, {{"y0", sum_bound(27)}});
+    for (bool optimize : {false, true}) {
+      c.optimize = optimize;
+      check_against_reference(c, {{"y0", sum_bound(27)}});
+    }
   }
+}
+
+// Two convolutions with ReLU and pooling, and a product; inputs x, w1, b1, w2, b2, w3.
+std::vector<Value> network(Graph& g, const std::vector<Value>& v) {
+  Value x = ops::relu(g, ops::conv2d(g, v[0], v[1], {.bias = v[2]}));
+  x = ops::max_pool2d(g, x, 2, 2);
+  x = ops::relu(g, ops::conv2d(g, x, v[3], {.bias = v[4], .padding = 1}));
+  x = ops::avg_pool2d(g, x, 2, 2);
+  const Shape& s = g.shape(x);
+  return {ops::matmul(g, ops::reshape(g, x, {s[0], s.elements(1, 4)}), v[5])};
+}
+
+TEST_CASE("onednn: a convolutional network, as written and channels last") {
+  OpCase c;
+  for (const Shape& shape : {Shape{3, 1, 13, 11}, Shape{6, 1, 4, 4}, Shape{6}, Shape{9, 6, 3, 3},
+                             Shape{9}, Shape{9 * 2 * 2, 5}}) {
+    c.inputs.push_back(random_f32(shape, std::uint32_t(c.inputs.size())));
+  }
+  c.build = network;
+  reference::ReferenceBackend reference;
+  const Results expected = run_case(reference, c, DType::kF32);
+  onednn::OnednnBackend backend(2);
+  for (bool optimize : {false, true}) {
+    CAPTURE(optimize);
+    c.optimize = optimize;
+    const Results got = run_case(backend, c, DType::kF32);
+    // Five layers lie between any gradient and what it depends on, forward and back; each adds up
+    // at most 150 products, and its error is at most that of a sum of so many (see sum_bound), of
+    // numbers as large as the largest of the result.
+    for (const auto& [name, value] : expected) {
+      CAPTURE(name);
+      const double largest = largest_error(value, Tensor(value.type()));
+      CHECK(largest_error(got.at(name), value) <= 10 * 4 * kEps * std::sqrt(150.0) * largest);
+    }
+  }
+}
+
+TEST_CASE("onednn: optimised programs store images channels last") {
+  Graph g;
+  const Value x = g.input("x", {DType::kF32, {2, 3, 6, 6}}),
+              w = g.input("w", {DType::kF32, {4, 3, 3, 3}});
+  g.mark_output("y", ops::conv2d(g, x, w));
+  onednn::OnednnBackend backend(1);
+  Variables variables(backend, 1);
+  const auto has_last = [](const Graph& graph) {
+    for (int i = 0; i < graph.size(); ++i) {
+      const Node& node = graph.node(i);
+      if (node.op == &kConv2d) return node.attrs.as<ConvAttrs>().channels_last;
+    }
+    return false;
+  };
+  CHECK(has_last(Program(backend, variables, g).graph()));
+  CHECK_FALSE(has_last(Program(backend, variables, g, {.optimize = false, .guard = ""}).graph()));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Pooling of the onednn backend against the reference backend.
+// Pooling of the onednn backend against the reference backend, as written and channels last.
 #include "src/ops/pool2d.h"
 
 #include "tests/backends/onednn/bounds.h"
@@ -18,6 +18,15 @@ OpCase case_of(Tensor x, Pool pool, std::int64_t window, std::int64_t stride) {
   return c;
 }
 
+// As written, and with passes, which make pooling channels last.
+void check_both_orders(OpCase c, const std::map<std::string, double>& bounds) {
+  for (bool optimize : {false, true}) {
+    CAPTURE(optimize);
+    c.optimize = optimize;
+    check_against_reference(c, bounds);
+  }
+}
+
 struct Row {
   Shape x;
   std::int64_t window, stride;
@@ -33,7 +42,7 @@ TEST_CASE("onednn max_pool2d: values and places exactly, and gradients") {
     CAPTURE(row.x.text());
     CAPTURE(row.window);
     const double overlap = double(row.window * row.window);  // gradients that meet in one element
-    check_against_reference(
+    check_both_orders(
         case_of(random_f32(row.x, 1), ops::max_pool2d, row.window, row.stride),
         {{"y0", 0}, {"y1", 0}, {"d0", row.stride >= row.window ? 0 : 8 * kEps * overlap}});
   }
@@ -47,7 +56,7 @@ TEST_CASE("onednn max_pool2d: the first on ties, infinities, and a NaN that wins
   x.as<double>()[4] = INFINITY;
   OpCase c = case_of(std::move(x), ops::max_pool2d, 2, 2);
   c.gradients = false;
-  check_against_reference(c, {{"y0", 0}, {"y1", 0}});
+  check_both_orders(std::move(c), {{"y0", 0}, {"y1", 0}});
 }
 
 TEST_CASE("onednn avg_pool2d: values and gradients") {
@@ -56,8 +65,8 @@ TEST_CASE("onednn avg_pool2d: values and gradients") {
     CAPTURE(row.window);
     // window^2 additions of numbers that stay of size 1 after the division.
     const double bound = 8 * kEps * double(row.window * row.window);
-    check_against_reference(case_of(random_f32(row.x, 1), ops::avg_pool2d, row.window, row.stride),
-                            {{"y0", bound}, {"d0", bound}});
+    check_both_orders(case_of(random_f32(row.x, 1), ops::avg_pool2d, row.window, row.stride),
+                      {{"y0", bound}, {"d0", bound}});
   }
 }
 

@@ -1,16 +1,35 @@
 // Layer norm: a row at a time, in passes over data that stays in L1.
 #include "src/ops/norm/layer_norm.h"
 
-#include <array>
+#include <optional>
 #include <utility>
 
+#include "backends/onednn/column_sums.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/kernels/norm/statistic.h"
+#include "backends/onednn/row_blocks.h"
+
+#ifndef KEEL_LAYER_NORM_PLAN  // this file is compiled once per instruction set
+#define KEEL_LAYER_NORM_PLAN
+namespace keel::onednn {
+namespace {
+
+enum Sums : std::size_t { kGain, kBias, kSums };  // in the order of write_gradients
+
+struct BackwardPlan {
+  NormStatistic statistic;
+  ColumnSums sums;
+};
+
+}  // namespace
+}  // namespace keel::onednn
+#endif
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/layer_norm.cpp"
 #include <hwy/foreach_target.h>
 
+#include "backends/onednn/simd/column_sums-inl.h"
 #include "backends/onednn/simd/row_gradient-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -54,6 +73,7 @@ void forward(const Binding& b, const NormStatistic& statistic, const RowRange& r
 
 RowGradient gradient_of(const Binding& b, const NormStatistic& statistic, std::size_t row,
                         std::size_t width) {
+  prefetch_row(b.outputs[0].as<float>() + row * width, width);
   const SavedRow saved{b.inputs[0].as<float>() + row * width, b.inputs[4].as<float>() + row * width,
                        b.inputs[2].as<float>()[row], b.inputs[3].as<float>()[row], width};
   const double count = variance_count(statistic, std::int64_t(width));
@@ -61,47 +81,38 @@ RowGradient gradient_of(const Binding& b, const NormStatistic& statistic, std::s
                       double(width) / count * slope_factor(statistic, saved.rstd));
 }
 
-// kRows rows from `row` on: dx, and their share of dgain and dbias added to sums.
+// kRows rows from `row` on: dx, and their share of dgain and dbias.
 template <std::size_t kRows>
 void backward_rows(const Binding& b, const NormStatistic& statistic, std::size_t row,
-                   std::size_t width, double* sums) {
-  const RowAffine affine{b.inputs[1].as<float>(), nullptr};
-  const float* x = b.inputs[0].as<float>() + row * width;
-  const float* dy = b.inputs[4].as<float>() + row * width;
-  float* dx = b.outputs[0].as<float>() + row * width;
-  const auto gradient = [&]<std::size_t... kRow>(std::index_sequence<kRow...>) HWY_ATTR {
-    return std::array{gradient_of(b, statistic, row + kRow, width)...};
+                   std::size_t width, BlockSums* sums) {
+  const std::size_t first = row * width;
+  const float *x = b.inputs[0].as<float>(), *dy = b.inputs[4].as<float>();
+  float* dx = b.outputs[0].as<float>();
+  [&]<std::size_t... kRow>(std::index_sequence<kRow...>) HWY_ATTR {
+    // Braces keep the order of the rows, which the prefetcher of the processor relies on.
+    const RowGradient of_row[] = {gradient_of(b, statistic, row + kRow, width)...};
+    write_gradients({x + first, dy + first, dx + first, width}, {b.inputs[1].as<float>(), nullptr},
+                    sums, of_row[kRow]...);
   }
   (std::make_index_sequence<kRows>());
-  for_lanes(width, [&](auto part, std::size_t i) HWY_ATTR {
-    Floats dgain = zero(), dbias = zero();
-    for (std::size_t k = 0; k < kRows; ++k) {
-      const Floats dy_k = part.load(dy + k * width + i);
-      const Floats xhat = gradient[k].xhat(part.load(x + k * width + i));
-      part.store(gradient[k].dx(affine.scale(part, dy_k, i), xhat), dx + k * width + i);
-      dgain = hn::MulAdd(dy_k, xhat, dgain);
-      dbias = hn::Add(dbias, dy_k);
-    }
-    if (sums == nullptr) return;
-    add_to_sums(sums + i, part.only(dgain));
-    add_to_sums(sums + padded(width) + i, part.only(dbias));
-  });
 }
 
-void backward(const Binding& b, const NormStatistic& statistic, const RowRange& range,
-              double* sums) {
-  if (sums) std::fill_n(sums, 2 * padded(range.width), 0.0);
+void backward(const Binding& b, const BackwardPlan& plan, std::size_t block,
+              const RowRange& range) {
+  const bool has_sums = b.outputs[kGain + 1] || b.outputs[kBias + 1];
+  std::optional<BlockSums> sums;
+  if (has_sums) sums.emplace(plan.sums, b.workspace, block);
   for_row_groups(range, [&](auto rows, std::size_t row) HWY_ATTR {
-    backward_rows<rows()>(b, statistic, row, range.width, sums);
+    backward_rows<rows()>(b, plan.statistic, row, range.width, has_sums ? &*sums : nullptr);
   });
+  if (has_sums) sums->end_run();
 }
 
-// dgain and dbias (width), each perhaps absent, from the sums that every block left.
-void add_up(const Binding& b, std::size_t blocks, std::size_t width) {
-  const double* sums = static_cast<const double*>(b.workspace);
-  for (std::size_t k : {0, 1}) {
-    float* out = b.outputs[1 + k].as<float>();
-    if (out) sum_blocks({sums + k * padded(width), 2 * padded(width), blocks}, out, width);
+// dgain and dbias (width), each perhaps absent, from the sums of all blocks.
+void add_up(const Binding& b, const BackwardPlan& plan, std::size_t width) {
+  for (std::size_t k : {kGain, kBias}) {
+    float* out = b.outputs[k + 1].as<float>();
+    if (out) sum_over_blocks(plan.sums, b.workspace, k, out, width);
   }
 }
 
@@ -129,17 +140,15 @@ Prepared prepare_layer_norm(const NodeContext& context) {
 
 Prepared prepare_layer_norm_backward(const NodeContext& context) {
   const auto attrs = context.attrs<LayerNormAttrs>();
-  const RowBlocks blocks = summed_row_blocks(row_sizes(context.input(0).shape, attrs.axes), 2);
-  const std::size_t stride = 2 * padded(std::size_t(blocks.width));
+  const RowBlocks blocks = summed_row_blocks(row_sizes(context.input(0).shape, attrs.axes), kSums);
+  const BackwardPlan plan{attrs.statistic(), ColumnSums(kSums, blocks.width, blocks.count)};
   const auto run = [=](const Binding& b) {
-    const bool has_sums = b.outputs[1] || b.outputs[2];
     blocks.run([&](std::size_t block, const RowRange& range) {
-      double* sums = has_sums ? static_cast<double*>(b.workspace) + block * stride : nullptr;
-      HWY_DYNAMIC_DISPATCH(backward)(b, attrs.statistic(), range, sums);
+      HWY_DYNAMIC_DISPATCH(backward)(b, plan, block, range);
     });
-    HWY_DYNAMIC_DISPATCH(add_up)(b, std::size_t(blocks.count), std::size_t(blocks.width));
+    HWY_DYNAMIC_DISPATCH(add_up)(b, plan, std::size_t(blocks.width));
   };
-  return kernel_of(run, blocks.count * std::int64_t(stride * sizeof(double)));
+  return kernel_of(run, plan.sums.bytes());
 }
 
 }  // namespace keel::onednn

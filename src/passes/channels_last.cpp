@@ -1,0 +1,196 @@
+// Channels last: convolutions and pooling on images stored as (n, h, w, c).
+//
+// Every value can have two forms in the new graph, planar (as the old graph stores it) and channels
+// last. Each form is made when it is first asked for, by a transpose of the other; ops that do not
+// care about the order of axes stay with channels last where their operands are.
+#include <algorithm>
+#include <map>
+
+#include "src/ops/conv2d.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/image_order.h"
+#include "src/ops/layout.h"
+#include "src/ops/pool2d.h"
+#include "src/ops/reduce.h"
+#include "src/passes/pipeline.h"
+
+namespace keel {
+namespace {
+
+using Axes = std::vector<std::int64_t>;
+
+const Axes kToLast{0, 2, 3, 1};    // (n, c, h, w) -> (n, h, w, c)
+const Axes kToPlanar{0, 3, 1, 2};  // and back
+
+bool is_image(const Shape& shape) { return shape.rank() == 4; }
+
+// Whether both forms are the same bytes.
+bool is_same_order(const Shape& planar) { return planar[1] == 1 || planar[2] * planar[3] == 1; }
+
+class Converter {
+ public:
+  explicit Converter(const Graph& source) : source_(source) {}
+
+  Graph run() {
+    for (int i = 0; i < source_.size(); ++i) visit(i);
+    for (const NamedValue& output : source_.outputs()) {
+      target_.mark_output(output.name, planar(output.value));
+    }
+    for (const Update& update : source_.updates()) {
+      target_.mark_update(planar(update.leaf), planar(update.next));
+    }
+    return std::move(target_);
+  }
+
+ private:
+  using Forms = std::map<Value, Value>;  // old value -> new value
+
+  void visit(int index) {
+    const Node& node = source_.node(index);
+    if (node.kind == NodeKind::kOp && converts(index)) return;
+    std::vector<Value> inputs;
+    for (Value v : node.inputs) inputs.push_back(planar(v));
+    register_outputs(index, target_.append(node, inputs), planar_);
+  }
+
+  // Adds the node in channels-last form if it has one.
+  bool converts(int index) {
+    const Node& node = source_.node(index);
+    if (node.op == &kConv2d) return convert_spatial<ConvAttrs>(index, {0});
+    if (node.op == &kConv2dBackwardInput) return convert_spatial<ConvBackwardAttrs>(index, {0});
+    if (node.op == &kConv2dBackwardWeight) return convert_spatial<ConvBackwardAttrs>(index, {0, 1});
+    if (node.op == &kMaxPool2d || node.op == &kAvgPool2d) {
+      return convert_spatial<PoolAttrs>(index, {0});
+    }
+    if (node.op == &kMaxPool2dBackward || node.op == &kAvgPool2dBackward) {
+      return convert_spatial<PoolBackwardAttrs>(index, {0, 1});
+    }
+    if (node.op == &kFusedElementwise || elementwise_code(*node.op))
+      return convert_elementwise(index);
+    if (node.op == &kSum || node.op == &kMean || node.op == &kMax) return convert_reduction(index);
+    return node.op == &kTranspose && convert_transpose(index);
+  }
+
+  // Convolutions and pooling; the inputs listed are images, others (weights, bias) stay as they
+  // are.
+  template <class T>
+  bool convert_spatial(int index, const std::vector<int>& images) {
+    const Node& node = source_.node(index);
+    T attrs = node.attrs.as<T>();
+    if (attrs.channels_last) return false;
+    attrs.channels_last = true;
+    const bool gives_image = node.op != &kConv2dBackwardWeight;
+    if constexpr (requires { attrs.shape; }) {
+      if (gives_image) attrs.shape = stored_shape(attrs.shape, true);
+    }
+    std::vector<Value> inputs;
+    for (int i = 0; i < int(node.inputs.size()); ++i) {
+      const Value v = node.inputs[std::size_t(i)];
+      const bool image = std::ranges::find(images, i) != images.end();
+      inputs.push_back(image ? last(v) : planar(v));
+    }
+    register_outputs(index, add(node, inputs, attrs), gives_image ? last_ : planar_);
+    return true;
+  }
+
+  // Commutes with the transpose if every operand is channels last already or costs nothing to turn.
+  bool convert_elementwise(int index) {
+    const Node& node = source_.node(index);
+    const Shape& shape = node.outputs[0].shape;
+    if (!is_image(shape)) return false;
+    bool saves_transpose = false;
+    for (Value v : node.inputs) {
+      const Shape& operand = source_.shape(v);
+      const bool is_free = operand.elements() == 1 || (is_image(operand) && is_same_order(operand));
+      if (!is_free && !last_.contains(v)) return false;
+      saves_transpose |= last_.contains(v) && !planar_.contains(v);
+    }
+    if (!saves_transpose) return false;
+    std::vector<Value> inputs;
+    for (Value v : node.inputs) {
+      inputs.push_back(is_image(source_.shape(v)) ? last(v) : planar(v));
+    }
+    register_outputs(index, add(node, inputs, node.attrs), last_);
+    return true;
+  }
+
+  // A reduction adds up the same elements along the axes' new places, if those that are left keep
+  // their order.
+  bool convert_reduction(int index) {
+    const Node& node = source_.node(index);
+    const Value x = node.inputs[0];
+    if (!last_.contains(x) || planar_.contains(x)) return false;
+    ReduceAttrs attrs = node.attrs.as<ReduceAttrs>();
+    const auto is_reduced = [&](int axis) {
+      return std::ranges::find(attrs.axes, axis) != attrs.axes.end();
+    };
+    const bool keeps_order = is_reduced(1) || (is_reduced(2) && is_reduced(3));
+    if (!attrs.keep_dims && !keeps_order) return false;
+    for (std::int64_t& axis : attrs.axes) {
+      axis = std::ranges::find(kToLast, axis) - kToLast.begin();
+    }
+    std::ranges::sort(attrs.axes);
+    register_outputs(index, add(node, {last_.at(x)}, attrs), attrs.keep_dims ? last_ : planar_);
+    return true;
+  }
+
+  // A transpose of the old graph between the two orders is another name for a form.
+  bool convert_transpose(int index) {
+    const Node& node = source_.node(index);
+    const Axes& axes = node.attrs.as<TransposeAttrs>().axes;
+    const Value x = node.inputs[0];
+    if (axes == kToLast && last_.contains(x)) {
+      planar_[{index, 0}] = last_.at(x);
+      return true;
+    }
+    if (axes == kToPlanar && planar_.contains(x)) {
+      last_[{index, 0}] = planar_.at(x);
+      return true;
+    }
+    return false;
+  }
+
+  Value add(const Node& node, std::vector<Value> inputs, const Attrs& attrs) {
+    target_.name_next(node.name);
+    return target_.add(*node.op, std::move(inputs), attrs);
+  }
+
+  void register_outputs(int index, Value first, Forms& forms) {
+    for (int port = 0; port < int(source_.node(index).outputs.size()); ++port) {
+      forms[{index, port}] = first.at(port);
+    }
+  }
+
+  Value planar(Value old) {
+    if (!old.valid()) return {};
+    if (!planar_.contains(old)) {
+      planar_[old] = turn(old, last_.at(old), kToPlanar, "planar", source_.shape(old));
+    }
+    return planar_.at(old);
+  }
+
+  Value last(Value old) {
+    if (!old.valid()) return {};
+    if (!last_.contains(old)) {
+      last_[old] = turn(old, planar_.at(old), kToLast, "channels_last",
+                        stored_shape(source_.shape(old), true));
+    }
+    return last_.at(old);
+  }
+
+  Value turn(Value old, Value from, const Axes& axes, std::string_view name, const Shape& shape) {
+    target_.name_next(fmt::format("{}.{}", source_.node(old).name, name));
+    return is_same_order(source_.shape(old)) ? ops::reshape(target_, from, shape)
+                                             : ops::transpose(target_, from, axes);
+  }
+
+  const Graph& source_;
+  Graph target_;
+  Forms planar_, last_;
+};
+
+}  // namespace
+
+Graph to_channels_last(const Graph& graph) { return Converter(graph).run(); }
+
+}  // namespace keel

@@ -1,0 +1,123 @@
+// Broadcasting and fused programs of the onednn backend against the reference backend.
+#include "src/ops/elementwise.h"
+#include "src/ops/reduce.h"
+#include "tests/backends/onednn/simd_checks.h"
+
+namespace keel::test {
+namespace {
+
+OpCase case_of(const std::vector<Shape>& shapes, const Build& build) {
+  OpCase c;
+  for (const Shape& shape : shapes) {
+    c.inputs.push_back(random_f32(shape, std::uint32_t(c.inputs.size())));
+  }
+  c.build = build;
+  return c;
+}
+
+// Pairs that stretch along outer, middle and inner axes, rows shorter and longer than a tile.
+const std::vector<std::vector<Shape>> kPairs = {
+    {{5, 7}, {}},
+    {{}, {5, 7}},
+    {{3, 200}, {200}},
+    {{3, 1000}, {1, 1000}},
+    {{200, 3}, {200, 1}},
+    {{3, 2000}, {3, 1}},
+    {{2, 5, 1}, {1, 5, 33}},
+    {{4, 1, 3}, {1, 5, 1}},
+    {{2, 3, 1, 130}, {3, 4, 1}},
+    {{2, 1, 3, 1, 2}, {1, 2, 1, 3, 2}},
+    {{2, 64, 7, 7}, {64, 1, 1}},
+    {{1, 1, 1}, {1}},
+    {{1, 70000}, {1, 1}},
+    {{300, 100}, {100}},
+    {{0, 3}, {3}},
+};
+
+TEST_CASE("onednn elementwise: operands are stretched") {
+  for (const auto& shapes : kPairs) {
+    CAPTURE(shapes[0].text());
+    CAPTURE(shapes[1].text());
+    OpCase c = case_of(shapes, [](Graph& g, const std::vector<Value>& v) {
+      return std::vector{ops::sub(g, v[0], v[1]), ops::maximum(g, v[0], v[1])};
+    });
+    c.gradients = false;
+    const Results got = run_onednn(c), expected = run_reference(c);
+    check_within(got.at("y0"), expected.at("y0"),
+                 [&](auto i) { return kEps * std::abs(expected.at("y0").at(i)); });
+    check_within(got.at("y1"), expected.at("y1"), [](auto) { return 0.0; });
+  }
+}
+
+TEST_CASE("onednn elementwise: a stretched condition selects") {
+  OpCase c =
+      case_of({{40, 1}, {1, 300}, {40, 300}, {300}}, [](Graph& g, const std::vector<Value>& v) {
+        const Value column = ops::less(g, v[0], g.constant(0.0));
+        const Value row = ops::less(g, v[1], g.constant(0.0));
+        return std::vector{ops::select(g, column, v[2], v[3]), ops::select(g, row, v[2], v[3])};
+      });
+  c.gradients = false;
+  const Results got = run_onednn(c), expected = run_reference(c);
+  for (const char* name : {"y0", "y1"}) {
+    check_within(got.at(name), expected.at(name), [](auto) { return 0.0; });
+  }
+}
+
+TEST_CASE("onednn: a tensor is stretched to a shape") {
+  const std::vector<std::pair<Shape, Shape>> rows = {
+      {{}, {3, 5}},   {{5}, {3, 5}},        {{3, 1}, {3, 5}}, {{2, 1, 3, 1}, {2, 4, 3, 300}},
+      {{1}, {70000}}, {{7, 1}, {7, 20000}}, {{3}, {2, 2, 3}}};
+  for (const auto& [from, to] : rows) {
+    CAPTURE(from.text());
+    CAPTURE(to.text());
+    OpCase c = case_of({from}, [&to](Graph& g, const std::vector<Value>& v) {
+      const Value negative = ops::less(g, v[0], g.constant(0.0));
+      return std::vector{ops::broadcast_to(g, v[0], to), ops::broadcast_to(g, negative, to)};
+    });
+    c.gradients = false;
+    const Results got = run_onednn(c), expected = run_reference(c);
+    for (const char* name : {"y0", "y1"}) {
+      check_within(got.at(name), expected.at(name), [](auto) { return 0.0; });
+    }
+  }
+}
+
+// A chain of all arities with results that are read later on, and its gradient.
+std::vector<Value> chain(Graph& g, const std::vector<Value>& v) {
+  const Value sum = ops::add(g, ops::mul(g, v[0], v[1]), v[2]);
+  const Value squashed = ops::tanh(g, sum);
+  const Value gate = ops::sigmoid(g, ops::scale(g, v[0], 0.5, 0.25));
+  const Value mixed = ops::add(g, ops::mul(g, squashed, gate), ops::square(g, v[0]));
+  return {ops::gelu(g, ops::sub(g, mixed, v[3]))};
+}
+
+TEST_CASE("onednn elementwise: fused chains compute what their steps compute") {
+  for_each_target([] {
+    for (const std::int64_t width : {1, 3, 17, 127, 513, 1025}) {
+      CAPTURE(width);
+      OpCase c = case_of({{31, width}, {31, width}, {width}, {31, 1}}, chain);
+      c.optimize = true;
+      const Results got = run_onednn(c), expected = run_reference(c);
+      // About ten steps of a few eps each on values of size up to 10, and derivatives up to 10
+      // again; a gradient of a stretched operand adds up 31 or `width` of them.
+      const double step = kEps * 16 * 10 * 10;
+      CHECK(largest_error(got.at("y0"), expected.at("y0")) <= step);
+      for (const char* name : {"d0", "d1"}) {
+        CHECK(largest_error(got.at(name), expected.at(name)) <= 10 * step);
+      }
+      CHECK(largest_error(got.at("d2"), expected.at("d2")) <= 10 * step * 31);
+      CHECK(largest_error(got.at("d3"), expected.at("d3")) <= 10 * step * double(width));
+    }
+  });
+}
+
+TEST_CASE("onednn elementwise: results do not depend on the thread count") {
+  for (const bool optimize : {false, true}) {
+    OpCase c = case_of({{60, 1025}, {60, 1025}, {1025}, {60, 1}}, chain);
+    c.optimize = optimize;
+    check_thread_counts(c);
+  }
+}
+
+}  // namespace
+}  // namespace keel::test

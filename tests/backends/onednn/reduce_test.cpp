@@ -1,0 +1,157 @@
+// Sums, means and maxima of the onednn backend against the reference backend.
+#include "src/ops/reduce.h"
+
+#include <limits>
+
+#include "tests/backends/onednn/simd_checks.h"
+
+namespace keel::test {
+namespace {
+
+using Axes = std::vector<std::int64_t>;
+
+struct Row {
+  Shape shape;
+  Axes axes;
+};
+
+// Rows, columns, what lies between, several runs of axes, sizes of 1 and 0, and lengths at which an
+// axis is cut into blocks.
+std::vector<Row> rows() {
+  std::vector<Row> rows = {{{2, 3, 4, 5}, {0, 2}},
+                           {{2, 3, 4, 5}, {1, 3}},
+                           {{4, 16, 7, 7}, {0, 2, 3}},
+                           {{2, 3, 2, 3, 2}, {0, 2, 4}},
+                           {{5, 1, 7}, {1}},
+                           {{5, 1, 7}, {0, 1, 2}},
+                           {{1, 1}, {0}},
+                           {{}, {}},
+                           {{4099, 33}, {0}},
+                           {{300, 2000}, {0}},
+                           {{3, 3000}, {0}},
+                           {{100000, 3}, {0}},
+                           {{2, 5000, 40}, {1}},
+                           {{3, 70000}, {1}},
+                           {{400000}, {0}},
+                           {{70, 3, 5}, {2}},
+                           {{200, 300, 2}, {0, 2}},
+                           {{1000, 2, 3}, {1}}};
+  for (const std::int64_t n : kSizes) {
+    rows.push_back({{n}, {0}});
+    rows.push_back({{3, n}, {1}});
+    rows.push_back({{3, n}, {0}});
+    if (n < 5000) rows.push_back({{n, 17}, {0}});
+  }
+  return rows;
+}
+
+OpCase case_of(const Row& row, const Build& build) {
+  OpCase c;
+  c.inputs.push_back(random_f32(row.shape, 1));
+  c.build = build;
+  return c;
+}
+
+// A sum is taken in double and rounded once.
+void check_rounded(const Results& got, const Results& expected, const std::string& name,
+                   double roundings, double slack) {
+  CAPTURE(name);
+  const Tensor& y = expected.at(name);
+  check_within(got.at(name), y,
+               [&](auto i) { return kEps * roundings * std::abs(y.at(i)) + slack; });
+}
+
+TEST_CASE("onednn reduce: sums and means are rounded once") {
+  for_each_target([] {
+    for (const Row& row : rows()) {
+      CAPTURE(row.shape.text());
+      CAPTURE(attr_text(row.axes));
+      const OpCase c = case_of(row, [&](Graph& g, const std::vector<Value>& v) {
+        return std::vector{ops::sum(g, v[0], row.axes), ops::mean(g, v[0], row.axes, true)};
+      });
+      const Results got = run_onednn(c), expected = run_reference(c);
+      // What adding n numbers of size about 1 in double may be off, in whatever order.
+      const double slack = 0x1p-52 * 4 * double(row.shape.elements());
+      check_rounded(got, expected, "y0", 1, slack);
+      check_rounded(got, expected, "y1", 1, slack);
+      // dx = w0 + w1 / count: two roundings of the quotient and one of the sum, which may cancel.
+      check_rounded(got, expected, "d0", 1, 2 * kEps * 6);
+    }
+  });
+}
+
+TEST_CASE("onednn reduce: maxima are exact, and the first of equals gets the gradient") {
+  for_each_target([] {
+    for (const Row& row : rows()) {
+      CAPTURE(row.shape.text());
+      CAPTURE(attr_text(row.axes));
+      OpCase c = case_of(row, [&](Graph& g, const std::vector<Value>& v) {
+        return std::vector{ops::max(g, v[0], row.axes)};
+      });
+      // Few different values, so that there are ties.
+      for (double& x : c.inputs[0].as<double>()) x = std::round(2 * x);
+      const Results got = run_onednn(c), expected = run_reference(c);
+      for (const char* name : {"y0", "d0"}) {
+        CAPTURE(name);
+        check_within(got.at(name), expected.at(name), [](auto) { return 0.0; });
+      }
+    }
+  });
+}
+
+TEST_CASE("onednn reduce: nothing adds up to 0") {
+  for (const Row& row : {Row{{0, 5}, {0}}, Row{{5, 0}, {1}}, Row{{2, 0, 3}, {1}}}) {
+    OpCase c = case_of(row, [&](Graph& g, const std::vector<Value>& v) {
+      return std::vector{ops::sum(g, v[0], row.axes)};
+    });
+    c.gradients = false;
+    CHECK(largest_error(run_onednn(c).at("y0"), run_reference(c).at("y0")) == 0);
+  }
+}
+
+TEST_CASE("onednn reduce: NaN, infinities and sums that pass beyond float") {
+  const double big = 3e38f;
+  const double infinity = std::numeric_limits<double>::infinity();
+  for_each_target([&] {
+    for (const std::int64_t n : {5, 37, 300}) {
+      for (const std::int64_t at : {std::int64_t{0}, n / 2, n - 1}) {
+        OpCase c;
+        c.inputs.push_back(random_f32({4, n}, 1));
+        double* x = c.inputs[0].as<double>().data();
+        x[at] = NAN;
+        x[n + at] = infinity;
+        x[2 * n + at] = -infinity;
+        for (std::int64_t i = 0; i + 1 < n; i += 2) {
+          x[3 * n + i] = i < n / 2 ? big : -big;
+          x[3 * n + i + 1] = x[3 * n + i];
+        }
+        c.gradients = false;
+        c.build = [](Graph& g, const std::vector<Value>& v) {
+          const Value t = v[0];
+          return std::vector{ops::sum(g, t, {1}), ops::max(g, t, {1}), ops::sum(g, t, {0}),
+                             ops::max(g, t, {0})};
+        };
+        const Results got = run_onednn(c), expected = run_reference(c);
+        for (const auto& [name, y] : expected) {
+          CAPTURE(name);
+          // Doubles of size `big` are 2^-52 big apart.
+          check_within(got.at(name), y, [&](auto i) {
+            return 2 * kEps * std::abs(y.at(i)) + 0x1p-50 * (std::abs(y.at(i)) > 1e30 ? big : 9);
+          });
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("onednn reduce: results do not depend on the thread count") {
+  for (const Row& row : {Row{{4099, 33}, {0}}, Row{{400000}, {0}}, Row{{64, 3, 33, 7}, {0, 2, 3}},
+                         Row{{300, 2000}, {0}}, Row{{7, 5000, 3}, {1}}}) {
+    check_thread_counts(case_of(row, [&](Graph& g, const std::vector<Value>& v) {
+      return std::vector{ops::sum(g, v[0], row.axes), ops::max(g, v[0], row.axes)};
+    }));
+  }
+}
+
+}  // namespace
+}  // namespace keel::test

@@ -1,0 +1,78 @@
+// Checks that every test of a SIMD kernel needs: each instruction set in turn, any thread count,
+// and errors element by element.
+#pragma once
+
+#include <hwy/targets.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "tests/backends/onednn/bounds.h"
+
+namespace keel::test {
+
+// The sizes at which a row or a tensor ends at, before or behind a register, a tile or a block.
+inline constexpr std::int64_t kSizes[] = {1,  2,   3,   15,  16,   17,   31,   32,
+                                          33, 127, 257, 769, 1025, 4099, 65537};
+
+// Runs body once with each instruction set that was compiled and that this machine has.
+template <class Body>
+void for_each_target(const Body& body) {
+  for (const std::int64_t target :
+       std::array<std::int64_t, 3>{HWY_AVX3, HWY_AVX2, HWY_STATIC_TARGET}) {
+    if ((hwy::SupportedTargets() & target) == 0) continue;
+    const std::string name = hwy::TargetName(target);
+    CAPTURE(name);
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    body();
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+}
+
+// CHECKs |got - expected| <= bound(i) for every element; NaN must meet NaN, and an infinity itself
+// or a number that float32 rounds to it.
+template <class Bound>
+void check_within(const Tensor& got, const Tensor& expected, const Bound& bound) {
+  REQUIRE(got.shape() == expected.shape());
+  for (std::int64_t i = 0; i < got.elements(); ++i) {
+    const double a = got.at(i), b = expected.at(i);
+    const bool agrees = std::isnan(b)   ? std::isnan(a)
+                        : std::isinf(a) ? a == double(float(b))
+                                        : std::abs(a - b) <= bound(i);
+    if (agrees) continue;
+    CAPTURE(i);
+    CAPTURE(bound(i));
+    CHECK(a == b);
+    return;
+  }
+}
+
+inline Results run_onednn(const OpCase& op_case, int threads = 2) {
+  onednn::OnednnBackend backend(threads);
+  return run_case(backend, op_case, DType::kF32);
+}
+
+inline Results run_reference(const OpCase& op_case) {
+  reference::ReferenceBackend backend;
+  return run_case(backend, op_case, DType::kF32);
+}
+
+// CHECKs that results have the same bytes with 1, 2, 3 and 7 threads.
+inline void check_thread_counts(const OpCase& op_case) {
+  const Results expected = run_onednn(op_case, 1);
+  for (int threads : {2, 3, 7}) {
+    CAPTURE(threads);
+    const Results got = run_onednn(op_case, threads);
+    for (const auto& [name, value] : expected) {
+      CAPTURE(name);
+      const Tensor& other = got.at(name);
+      REQUIRE(other.type() == value.type());
+      CHECK(std::memcmp(other.data(), value.data(), std::size_t(value.bytes())) == 0);
+    }
+  }
+}
+
+}  // namespace keel::test

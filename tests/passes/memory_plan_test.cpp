@@ -1,0 +1,207 @@
+// The memory plan: values that live at the same time never share a byte, unless the op between them
+// claims that they may.
+#include "src/passes/memory_plan.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "src/ops/elementwise.h"
+#include "src/ops/layout.h"
+#include "src/ops/matmul.h"
+#include "src/ops/optimizer_step.h"
+#include "src/passes/pipeline.h"
+#include "tests/support/checks.h"
+#include "tests/support/random_graph.h"
+
+namespace keel::test {
+namespace {
+
+// Everything the check needs to know of a value, worked out anew from the graph.
+struct Life {
+  Value value, root;  // root: the value that a chain of views looks at
+  int first = 0, last = 0;
+  Location::Kind kind = Location::kAbsent;
+  std::int64_t begin = 0, end = 0;  // bytes of the arena, when it lies there
+};
+
+class Lives {
+ public:
+  Lives(const Graph& g, const MemoryPlan& plan) : g_(g) {
+    for (int i = 0; i < g.size(); ++i) {
+      for (int port = 0; port < int(g.node(i).outputs.size()); ++port) add({i, port}, plan);
+    }
+    for (int i = 0; i < g.size(); ++i) {
+      for (Value v : g.node(i).inputs) read(v, i);
+    }
+    for (const NamedValue& output : g.outputs()) read(output.value, g.size());
+    for (const Update& update : plan.copies) read(update.next, g.size());
+  }
+
+  std::span<const Life> all() const { return lives_; }
+
+  // Whether `later` may take the bytes of `earlier`: a claim of the op that makes `later`, on a
+  // value that nobody reads after it.
+  bool is_claimed(const Life& earlier, const Life& later) const {
+    const Node& node = g_.node(later.value);
+    if (!node.op || earlier.last > later.value.node) return false;
+    return std::ranges::any_of(node.op->in_place, [&](const InPlace& claim) {
+      if (claim.output != later.value.port || claim.input >= int(node.inputs.size())) return false;
+      const Value v = node.inputs[std::size_t(claim.input)];
+      return v.valid() && root_of(v) == earlier.root && g_.type(v) == g_.type(later.value);
+    });
+  }
+
+ private:
+  Value root_of(Value v) const {
+    while (g_.node(v).op && g_.node(v).op->is_view) v = g_.node(v).inputs[0];
+    return v;
+  }
+
+  void add(Value v, const MemoryPlan& plan) {
+    Life life{.value = v, .root = root_of(v), .first = v.node, .last = v.node};
+    if (g_.node(v).kind == NodeKind::kInput) life.first = 0, life.last = g_.size();
+    const Location& place = plan.at(v);
+    life.kind = place.kind;
+    life.begin = place.offset;
+    life.end = place.offset + g_.type(v).bytes();
+    CHECK((place.kind != Location::kArena || life.end <= plan.arena_bytes));
+    CHECK(place.offset % std::int64_t(kAlignment) == 0);
+    lives_.push_back(life);
+  }
+
+  // A reader of a view reads what it looks at.
+  void read(Value v, int reader) {
+    if (!v.valid()) return;
+    for (Life& life : lives_) {
+      if (life.root == root_of(v)) life.last = std::max(life.last, reader);
+    }
+  }
+
+  const Graph& g_;
+  std::vector<Life> lives_;
+};
+
+void check_plan(const Graph& g) {
+  const MemoryPlan plan = plan_memory(g);
+  const Lives lives(g, plan);
+  for (const Life& a : lives.all()) {
+    for (const Life& b : lives.all()) {
+      if (!(a.value < b.value) || a.root == b.root) continue;
+      if (a.kind != Location::kArena || b.kind != Location::kArena) continue;
+      const bool share_bytes = a.begin < b.end && b.begin < a.end;
+      const bool share_time = a.first <= b.last && b.first <= a.last;
+      if (!share_bytes || !share_time) continue;
+      CAPTURE(g.node(a.value).name);
+      CAPTURE(g.node(b.value).name);
+      CHECK(lives.is_claimed(a, b));
+    }
+  }
+  CHECK(plan.live_bytes <= plan.arena_bytes);
+  CHECK(plan.arena_bytes <= plan.total_bytes);
+}
+
+TEST_CASE("memory plan: random graphs, before and after the passes") {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    CAPTURE(seed);
+    const RandomGraph random = random_graph(seed);
+    check_plan(random.graph);
+    check_plan(run_passes(random.graph));
+  }
+}
+
+const TensorType kType{DType::kF32, {64}};
+
+TEST_CASE("memory plan: a chain of claims takes one buffer beside its input") {
+  Graph g;
+  Value y = g.input("x", kType);
+  for (int i = 0; i < 10; ++i) y = ops::exp(g, y);
+  g.mark_output("y", y);
+  const MemoryPlan plan = plan_memory(g);
+  CHECK(plan.arena_bytes == 2 * kType.bytes());
+  CHECK(plan.live_bytes == plan.arena_bytes);
+  CHECK(plan.in_place == 9);  // all but the first, which may not overwrite the input
+  CHECK(plan.total_bytes == plan.arena_bytes);
+}
+
+TEST_CASE("memory plan: dead buffers are used again by ops that claim nothing") {
+  Graph g;
+  Value y = g.input("x", {DType::kF32, {8, 8}});
+  for (int i = 0; i < 10; ++i) y = ops::matmul(g, y, y);
+  g.mark_output("y", y);
+  const MemoryPlan plan = plan_memory(g);
+  CHECK(plan.in_place == 0);
+  CHECK(plan.arena_bytes == 3 * 8 * 8 * 4);
+}
+
+TEST_CASE("memory plan: an operand that is read later, or twice, is not overwritten") {
+  Graph g;
+  const Value x = g.input("x", kType);
+  const Value a = ops::exp(g, x), b = ops::neg(g, a), c = ops::mul(g, b, b);
+  g.mark_output("y", ops::add(g, a, c));
+  const MemoryPlan plan = plan_memory(g);
+  CHECK(plan.at(a).offset != plan.at(b).offset);
+  CHECK(plan.at(b).offset != plan.at(c).offset);
+}
+
+TEST_CASE("memory plan: views lie on their source and keep it alive") {
+  Graph g;
+  const Value x = g.input("x", kType);
+  const Value a = ops::exp(g, x), view = ops::reshape(g, a, {8, 8});
+  const Value b = ops::neg(g, a);
+  g.mark_output("y", ops::add(g, view, ops::reshape(g, b, {8, 8})));
+  const MemoryPlan plan = plan_memory(g);
+  CHECK(plan.at(view).offset == plan.at(a).offset);
+  CHECK(plan.at(b).offset != plan.at(a).offset);
+}
+
+TEST_CASE("memory plan: leaves and constants have memory of their own, absent outputs none") {
+  Graph g;
+  const Value p = g.parameter("p", kType, {}), c = g.constant(1.0);
+  const Value grad = g.input("g", kType);
+  const Value next = ops::sgd_step(g, {p, grad, c, {}, {}}, {});
+  g.mark_update(p, next);
+  const MemoryPlan plan = plan_memory(g);
+  CHECK(plan.at(p).kind == Location::kLeaf);
+  CHECK(plan.at(c).kind == Location::kConstant);
+  CHECK(plan.at(next.at(1)).kind == Location::kAbsent);
+  CHECK(plan.at(next).kind == Location::kLeaf);
+  CHECK(plan.at(next).leaf == p.node);
+  CHECK(plan.copies.empty());
+}
+
+TEST_CASE("memory plan: an update is a copy when the old value is still needed") {
+  Graph g;
+  const Value p = g.parameter("p", kType, {}), q = g.parameter("q", kType, {});
+  const Value next_p = ops::neg(g, p), next_q = ops::neg(g, q);
+  g.mark_output("late", ops::exp(g, p));  // reads p after next_p is made
+  g.mark_update(p, next_p);
+  g.mark_update(q, next_q);
+  const MemoryPlan plan = plan_memory(g);
+  REQUIRE(plan.copies.size() == 1);
+  CHECK(plan.copies[0].leaf == p);
+  CHECK(plan.at(next_p).kind == Location::kArena);
+  CHECK(plan.at(next_q).kind == Location::kLeaf);
+}
+
+TEST_CASE("memory plan: workspaces lie beside what is alive, and sizes follow the backend") {
+  Graph g;
+  const Value x = g.input("x", kType);
+  const Value a = ops::matmul(g, ops::reshape(g, x, {8, 8}), ops::reshape(g, x, {8, 8}));
+  g.mark_output("y", a);
+  std::vector<std::int64_t> workspaces(std::size_t(g.size()), 0);
+  workspaces[std::size_t(a.node)] = 100;
+  const MemoryPlan plan = plan_memory(g, {nullptr, workspaces});
+  CHECK(plan.workspace_offsets[std::size_t(x.node)] == -1);
+  const std::int64_t workspace = plan.workspace_offsets[std::size_t(a.node)];
+  for (Value v : {x, a}) {
+    const std::int64_t begin = plan.at(v).offset;
+    CHECK((workspace + 100 <= begin || begin + kType.bytes() <= workspace));
+  }
+  CHECK(plan.arena_bytes == 2 * kType.bytes() + 128);
+  const MemoryPlan wide = plan_memory(g, {[](DType) -> std::int64_t { return 8; }, {}});
+  CHECK(wide.arena_bytes == 4 * kType.bytes());
+}
+
+}  // namespace
+}  // namespace keel::test
