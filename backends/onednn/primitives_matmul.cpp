@@ -12,9 +12,7 @@ Desc matrix(const Dims& sizes, bool transposed) {
   return {sizes, dnnl::memory::data_type::f32, strides};
 }
 
-}  // namespace
-
-Prepared make_matmul(const MatmulSpec& spec) {
+void add_product(Plan& plan, const MatmulSpec& spec) {
   const auto sizes = [&](std::int64_t batch, std::int64_t rows, std::int64_t cols) {
     return spec.batch == 1 ? Dims{rows, cols} : Dims{batch, rows, cols};
   };
@@ -25,13 +23,18 @@ Prepared make_matmul(const MatmulSpec& spec) {
   const auto describe = [&](const dnnl::primitive_attr& attributes) {
     return dnnl::matmul::primitive_desc(cpu_engine(), a, b, bias, y, attributes);
   };
-  const auto arguments = [&](const auto&) {
-    std::vector<Argument> result{
+  plan.add(describe, spec.relu, [&](const auto&) {
+    std::vector<Argument> arguments{
         {DNNL_ARG_SRC, a, input(0)}, {DNNL_ARG_WEIGHTS, b, input(1)}, {DNNL_ARG_DST, y, output(0)}};
-    if (spec.bias) result.push_back({DNNL_ARG_BIAS, bias, input(2)});
-    return result;
-  };
-  return make_plan([&](Plan& plan) { plan.add(describe, spec.relu, arguments); });
+    if (spec.bias) arguments.push_back({DNNL_ARG_BIAS, bias, input(2)});
+    return arguments;
+  });
+}
+
+}  // namespace
+
+Prepared make_matmul(const MatmulSpec& spec) {
+  return make_plan([&](Plan& plan) { add_product(plan, spec); });
 }
 
 }  // namespace keel::onednn

@@ -6,13 +6,19 @@
 #include <tbb/partitioner.h>
 #include <tbb/task_arena.h>
 
+#include <algorithm>
+
 #include "src/core/error.h"
 
 namespace keel::onednn {
 
 struct Threads::Arena {
+  // The arena alone decides how many threads work. The limit over all arenas must cover the larger
+  // one that primitives are created in, or oneTBB warns on stderr.
   explicit Arena(int count)
-      : limit(tbb::global_control::max_allowed_parallelism, std::size_t(count)), arena(count) {}
+      : limit(tbb::global_control::max_allowed_parallelism,
+              std::size_t(std::max(count, kPrimitiveConcurrency))),
+        arena(count) {}
   tbb::global_control limit;
   tbb::task_arena arena;
 };
@@ -28,9 +34,6 @@ Threads::~Threads() = default;
 void Threads::enter(const std::function<void()>& body) { arena_->arena.execute(body); }
 
 void with_primitive_concurrency(const std::function<void()>& body) {
-  // Without the raised limit oneTBB warns on stderr that the arena asks for more than it gets.
-  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
-                                  kPrimitiveConcurrency);
   tbb::task_arena arena(kPrimitiveConcurrency);
   arena.execute(body);
   arena.terminate();

@@ -2,6 +2,8 @@
 // is oneDNN's.
 #include "src/ops/pool2d.h"
 
+#include <algorithm>
+
 #include "backends/onednn/kernels/empty_sum.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/primitives.h"
@@ -41,40 +43,54 @@ namespace {
 
 using Bytes = hn::Rebind<std::uint8_t, Bits>;
 
-// The largest elements over the window whose first pixel is at x, and their places; for the lanes
-// of `part`. Only a larger element or the first NaN replaces what is there, so the first of equal
-// ones stays.
-template <class Part>
+// The largest elements over the window (of kWindow, or any size if 0) whose first pixel is at x,
+// and their places, for the lanes of `part`. Only a larger element or the first NaN replaces what
+// is there, so the first of equal ones stays.
+template <int kWindow, class Part>
 HWY_INLINE void window_max(const Windows& s, const float* x, const Part& part, float* y,
                            std::uint8_t* index) {
-  Floats best = part.load(x), best_place = zero();
-  std::int64_t place = 0;
-  for (std::int64_t u = 0; u < s.window; ++u) {
-    for (std::int64_t v = 0; v < s.window; ++v, ++place) {
+  const std::int64_t window = kWindow > 0 ? kWindow : s.window;
+  Floats best = part.load(x), best_place = zero(), place = zero();
+  for (std::int64_t u = 0; u < window; ++u) {
+    for (std::int64_t v = 0; v < window; ++v) {
       const Floats candidate = part.load(x + (u * s.width + v) * s.channels);
-      const auto wins =
-          hn::AndNot(hn::IsNaN(best), hn::Or(hn::Gt(candidate, best), hn::IsNaN(candidate)));
-      best = hn::IfThenElse(wins, candidate, best);
-      best_place = hn::IfThenElse(wins, splat(float(place)), best_place);
+      const auto stays = hn::Or(hn::Le(candidate, best), hn::IsNaN(best));
+      best = hn::IfThenElse(stays, best, candidate);
+      best_place = hn::IfThenElse(stays, best_place, place);
+      place = hn::Add(place, splat(1));
     }
   }
   part.store(best, y);
   hn::StoreU(hn::DemoteTo(Bytes(), hn::ConvertTo(Bits(), best_place)), Bytes(), index);
 }
 
-// One row of y and of index.
-void max_pool_row(const Windows& s, const float* x, float* y, std::uint8_t* index) {
-  for (std::int64_t j = 0; j < s.out_width; ++j) {
-    for_lanes(std::size_t(s.channels), [&](auto part, std::size_t c) HWY_ATTR {
-      const std::size_t left = std::min(kLanes, std::size_t(s.channels) - c);
-      std::uint8_t places[kLanes];
-      window_max(s, x + c, part, y + c, places);
-      std::copy_n(places, left, index + c);
-    });
-    x += s.stride * s.channels;
-    y += s.channels;
-    index += s.channels;
+// All channels of one pixel of y and of index. The last register overlaps the one before it.
+template <int kWindow>
+HWY_INLINE void pixel_max(const Windows& s, const float* x, float* y, std::uint8_t* index) {
+  const auto channels = std::size_t(s.channels);
+  if (channels < kLanes) {
+    std::uint8_t places[kLanes];
+    window_max<kWindow>(s, x, First(channels), y, places);
+    std::copy_n(places, channels, index);
+    return;
   }
+  for (std::size_t i = 0; i < channels; i += kLanes) {
+    const std::size_t c = std::min(i, channels - kLanes);
+    window_max<kWindow>(s, x + c, Whole(), y + c, index + c);
+  }
+}
+
+template <int kWindow>
+void row_max(const Windows& s, const float* x, float* y, std::uint8_t* index) {
+  for (std::int64_t j = 0; j < s.out_width; ++j) {
+    pixel_max<kWindow>(s, x + j * s.stride * s.channels, y + j * s.channels,
+                       index + j * s.channels);
+  }
+}
+
+// One row of y and of index. Windows of two are by far the most common.
+void max_pool_row(const Windows& s, const float* x, float* y, std::uint8_t* index) {
+  s.window == 2 ? row_max<2>(s, x, y, index) : row_max<0>(s, x, y, index);
 }
 
 }  // namespace

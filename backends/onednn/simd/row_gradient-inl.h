@@ -53,7 +53,7 @@ HWY_INLINE RowGradient row_gradient(const SavedRow& row, const RowAffine& affine
       });
   const double count = static_cast<double>(row.n), low = xhats.total() / count;
   const double slope = slope_factor * (products.total() - low * gs.total()) / count;
-  return {Standardize(row.mean, low / row.rstd, row.rstd),
+  return {standardize_row(row.mean, low / row.rstd, row.rstd),
           splat(static_cast<float>(gs.total() / count)), splat(static_cast<float>(slope))};
 }
 

@@ -151,12 +151,12 @@ HWY_INLINE RowMoments row_moments(const float* x, std::size_t n, float centre) {
 struct Standardize {
   Floats mean, rstd, low;
 
-  HWY_INLINE Standardize(float high, double rest, float rstd_of_row)
-      : mean(splat(high)),
-        rstd(splat(rstd_of_row)),
-        low(splat(static_cast<float>(rest * rstd_of_row))) {}
   HWY_INLINE Floats operator()(Floats x) const { return hn::MulSub(hn::Sub(x, mean), rstd, low); }
 };
+
+HWY_INLINE Standardize standardize_row(float mean, double rest, float rstd) {
+  return {splat(mean), splat(rstd), splat(static_cast<float>(rest * rstd))};
+}
 
 // gain and bias (width), each perhaps absent.
 struct RowAffine {

@@ -1,6 +1,7 @@
 // Matrix products of the onednn backend against the reference backend.
 #include "src/ops/matmul.h"
 
+#include "backends/onednn/primitives.h"
 #include "src/ops/elementwise.h"
 #include "tests/backends/onednn/bounds.h"
 
@@ -108,6 +109,12 @@ TEST_CASE("onednn matmul: relu keeps a NaN") {
   a.as<double>()[8] = NAN;
   const OpCase c = relu_case(std::move(a), random_f32({8, 5}, 2), random_f32({5}, 3));
   check_against_reference(c, {{"y0", sum_bound(8)}});
+}
+
+TEST_CASE("onednn: what oneDNN has no primitive for is refused with its reason") {
+  const Prepared prepared = onednn::make_matmul({.m = -1, .k = 2, .n = 3});
+  CHECK(prepared.refusal.find("oneDNN " + onednn::library_version() + ": could not") == 0);
+  CHECK_FALSE(prepared.bind);
 }
 
 TEST_CASE("onednn matmul: a relu of the graph becomes a part of it") {

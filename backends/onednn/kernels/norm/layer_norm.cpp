@@ -59,7 +59,7 @@ void forward_rows(const Binding& b, const NormStatistic& statistic, std::size_t 
   }
   for (std::size_t k = 0; k < kRows; ++k, x += width, y += width) {
     prefetch_row(x + kRows * width, width);
-    const Standardize xhat(means[k], low[k], rstds[k]);
+    const Standardize xhat = standardize_row(means[k], low[k], rstds[k]);
     for_lanes(width, [&](auto part, std::size_t i) HWY_ATTR {
       part.store(affine.apply(part, xhat(part.load(x + i)), i), y + i);
     });

@@ -1,0 +1,37 @@
+#include "backends/onednn/column_blocks.h"
+
+namespace keel::onednn {
+namespace {
+
+constexpr std::int64_t kSerialElements = 4 * 1024;      // less is not worth a fork
+constexpr std::int64_t kResidentElements = 256 * 1024;  // 1 MiB, half the L2 of a core
+constexpr std::int64_t kBlockElements = 64 * 1024;
+constexpr std::int64_t kBlocks = 32, kSums = 64 * 1024;
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+ColumnBlocks grid(const ColumnSizes& s, std::int64_t panel, std::int64_t block) {
+  return {s, panel, divide_up(s.channels, panel), block, divide_up(s.outer, block)};
+}
+
+// The fewest channels a panel of tokens may have: four cache lines of every row.
+std::int64_t least_panel(const ColumnSizes& s) { return s.inner == 1 ? 64 : 1; }
+
+}  // namespace
+
+ColumnBlocks column_blocks(const ColumnSizes& s, std::int64_t tensors, std::int64_t sums) {
+  const std::int64_t elements = s.count() * s.channels;
+  if (elements <= kSerialElements) return grid(s, s.channels, s.outer);
+  const std::int64_t least = least_panel(s);
+  const std::int64_t resident = kResidentElements / (tensors * s.count()) / least * least;
+  if (resident >= least && s.channels > least) {
+    const std::int64_t eighth = divide_up(divide_up(s.channels, 8), least) * least;
+    return grid(s, std::min(resident, eighth), s.outer);
+  }
+  const std::int64_t panel = std::min<std::int64_t>(s.channels, 1024);
+  const std::int64_t most = std::clamp<std::int64_t>(kSums / (sums * s.channels), 1, kBlocks);
+  const std::int64_t least_rows = std::max<std::int64_t>(1, kBlockElements / (panel * s.inner));
+  return grid(s, panel, std::max(least_rows, divide_up(s.outer, most)));
+}
+
+}  // namespace keel::onednn

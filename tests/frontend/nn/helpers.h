@@ -1,0 +1,72 @@
+// What the tests of layers share: a network of one layer with a loss, trained for one run.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <memory>
+
+#include "backends/reference/backend.h"
+#include "frontend/nn/net.h"
+#include "src/autodiff/gradient.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/reduce.h"
+#include "src/runtime/program.h"
+#include "tests/support/graph_runner.h"
+
+namespace keel::nn {
+
+using Layer = std::function<Value(Net&, Value x)>;
+
+// y = layer(x) on the reference backend. Outputs: "y", and per parameter p of the layer its
+// gradient "d p" of the sum of y times fixed random numbers.
+struct LayerRun {
+  reference::ReferenceBackend backend;
+  Graph graph;
+  Variables variables{backend, 7};
+  std::vector<std::string> parameters, states;
+  std::unique_ptr<Program> program;
+
+  LayerRun(const Layer& layer, const Shape& shape, Mode mode = Mode::kTrain) {
+    Net net{.graph = graph, .mode = mode};
+    const Value x = graph.input("x", {DType::kF32, shape});
+    const Value y = layer(net, x);
+    std::vector<Value> leaves;
+    for (int i = 0; i < graph.size(); ++i) {
+      const Node& node = graph.node(i);
+      if (node.kind == NodeKind::kState) states.push_back(node.name);
+      if (node.kind != NodeKind::kParameter) continue;
+      parameters.push_back(node.name);
+      leaves.push_back({i, 0});
+    }
+    graph.mark_output("y", ops::scale(graph, y, 1));
+    const Value weights = graph.constant(test::random_normal(graph.shape(y), 9).to(DType::kF32));
+    const Value loss = ops::sum(graph, ops::mul(graph, y, weights));
+    const std::vector<Value> gradients = gradient(graph, loss, leaves);
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      graph.mark_output("d " + parameters[i], ops::scale(graph, gradients[i], 1));
+    }
+    program = std::make_unique<Program>(backend, variables, graph);
+    program->feed("x", test::random_normal(shape, 5, 2, 3));
+  }
+
+  Tensor read(const std::string& name) const { return variables.read(name, true); }
+};
+
+inline double largest(const Tensor& value) {
+  double result = 0;
+  for (std::int64_t e = 0; e < value.elements(); ++e) {
+    result = std::max(result, std::abs(value.at(e)));
+  }
+  return result;
+}
+
+inline void check_every_parameter_learns(const LayerRun& run) {
+  for (const std::string& parameter : run.parameters) {
+    CAPTURE(parameter);
+    const Tensor d = run.program->fetch("d " + parameter, true);
+    for (std::int64_t e = 0; e < d.elements(); ++e) CHECK(d.at(e) != 0);
+  }
+}
+
+}  // namespace keel::nn

@@ -1,0 +1,110 @@
+// Initial values: their moments and bounds, and that they depend on seed and name alone.
+#include "frontend/nn/init.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace keel::nn {
+namespace {
+
+constexpr std::int64_t kMany = 40000;
+
+Tensor draw(const Initializer& initializer, std::int64_t n = kMany, std::uint64_t seed = 3,
+            std::string_view name = "fc1/weight") {
+  Tensor value(DType::kF32, {n});
+  initializer(value, Philox(seed, stream_of(name)));
+  return value;
+}
+
+struct Moments {
+  double mean = 0, deviation = 0, largest = 0, kurtosis = 0;
+};
+
+Moments moments(const Tensor& value) {
+  Moments m;
+  const auto n = double(value.elements());
+  for (float x : value.as<float>()) m.mean += x / n;
+  double second = 0, fourth = 0;
+  for (float x : value.as<float>()) {
+    const double d = x - m.mean;
+    second += d * d / n;
+    fourth += d * d * d * d / n;
+    m.largest = std::max(m.largest, double(std::abs(x)));
+  }
+  m.deviation = std::sqrt(second);
+  m.kurtosis = fourth / (second * second);
+  return m;
+}
+
+bool same(std::span<const float> a, std::span<const float> b) { return std::ranges::equal(a, b); }
+
+TEST_CASE("init: normal values have the deviation that is asked for") {
+  const struct {
+    Initializer initializer;
+    double deviation;
+  } rows[] = {{normal(0.02), 0.02}, {lecun_normal(64), 0.125}, {kaiming_normal(50), 0.2}};
+  for (const auto& row : rows) {
+    CAPTURE(row.deviation);
+    const Moments m = moments(draw(row.initializer));
+    // Five standard errors of each estimate.
+    CHECK(std::abs(m.mean) < 5 * row.deviation / std::sqrt(double(kMany)));
+    CHECK(std::abs(m.deviation / row.deviation - 1) < 5 / std::sqrt(2.0 * kMany));
+    CHECK(std::abs(m.kurtosis - 3) < 5 * std::sqrt(24.0 / kMany));
+    CHECK(m.largest > 3.5 * row.deviation);
+  }
+}
+
+TEST_CASE("init: uniform values fill their interval") {
+  const struct {
+    Initializer initializer;
+    double bound;
+  } rows[] = {{uniform(0.3), 0.3},
+              {fan_in_uniform(25), 0.2},
+              {xavier_uniform(10, 14), 0.5},
+              {xavier_uniform(10, 14, 2), 1}};
+  for (const auto& row : rows) {
+    CAPTURE(row.bound);
+    const Moments m = moments(draw(row.initializer));
+    CHECK(std::abs(m.mean) < 5 * row.bound / std::sqrt(3.0 * kMany));
+    CHECK(std::abs(m.deviation / (row.bound / std::sqrt(3)) - 1) < 0.02);
+    CHECK(m.largest <= float(row.bound));
+    CHECK(m.largest > 0.999 * row.bound);
+  }
+}
+
+TEST_CASE("init: constants") {
+  for (float x : draw(ones(), 7).as<float>()) CHECK(x == 1);
+  for (float x : draw(zeros(), 7).as<float>()) CHECK(x == 0);
+  for (float x : draw(constant(-2.5), 7).as<float>()) CHECK(x == -2.5f);
+}
+
+TEST_CASE("init: the same for the same seed and name, else different") {
+  for (const Initializer& initializer : {normal(1), uniform(1)}) {
+    const Tensor first = draw(initializer, 9);
+    CHECK(same(first.as<float>(), draw(initializer, 9).as<float>()));
+    CHECK_FALSE(same(first.as<float>(), draw(initializer, 9, 4).as<float>()));
+    CHECK_FALSE(same(first.as<float>(), draw(initializer, 9, 3, "fc2/weight").as<float>()));
+  }
+}
+
+TEST_CASE("init: a longer tensor begins like a shorter one") {
+  for (const Initializer& initializer : {normal(1), uniform(1), constant(3)}) {
+    const Tensor longer = draw(initializer, 23);
+    for (std::int64_t n : {1, 2, 3, 4, 5, 22}) {
+      CAPTURE(n);
+      CHECK(same(draw(initializer, n).as<float>(), longer.as<float>().first(std::size_t(n))));
+    }
+  }
+}
+
+TEST_CASE("init: other element types hold the rounded f32 values") {
+  const Tensor drawn = draw(normal(1), 11);
+  Tensor wide(DType::kF64, {11});
+  normal(1)(wide, Philox(3, stream_of("fc1/weight")));
+  for (std::int64_t e = 0; e < 11; ++e) CHECK(wide.at(e) == drawn.at(e));
+}
+
+}  // namespace
+}  // namespace keel::nn

@@ -1,0 +1,90 @@
+// Linear and convolution layers: parameters, names, initial values, results and gradients.
+#include "frontend/nn/layers.h"
+
+#include "tests/frontend/nn/helpers.h"
+#include "tests/support/checks.h"
+
+namespace keel::nn {
+namespace {
+
+using Names = std::vector<std::string>;
+
+TEST_CASE("linear: y = x W + b") {
+  LayerRun run([](Net& net, Value x) { return linear(net, "fc", x, 3); }, {4, 5});
+  CHECK(run.parameters == Names{"fc/weight", "fc/bias"});
+  run.variables.write("fc/bias", test::f64({3}, {1, -2, 3}));
+  run.program->run();
+  const Tensor x = test::random_normal({4, 5}, 5, 2, 3), w = run.read("fc/weight"),
+               y = run.program->fetch("y", true);
+  for (std::int64_t row = 0; row < 4; ++row) {
+    for (std::int64_t out = 0; out < 3; ++out) {
+      double expected = run.read("fc/bias").at(out);
+      for (std::int64_t in = 0; in < 5; ++in) expected += x.at(row * 5 + in) * w.at(in * 3 + out);
+      CHECK(y.at(row * 3 + out) == doctest::Approx(expected).epsilon(1e-13));
+    }
+  }
+  check_every_parameter_learns(run);
+}
+
+TEST_CASE("linear: works on the last axis and leaves the others") {
+  LayerRun run([](Net& net, Value x) { return linear(net, "fc", x, 3); }, {2, 3, 5});
+  CHECK(run.graph.shape(run.graph.outputs()[0].value) == Shape{2, 3, 3});
+  CHECK(run.read("fc/weight").shape() == Shape{5, 3});
+}
+
+TEST_CASE("conv2d: shapes, names and gradients") {
+  const ConvLayer layer{.channels = 4, .window = 3, .stride = 2, .padding = 1};
+  LayerRun run([&](Net& net, Value x) { return conv2d(net, "conv", x, layer); }, {2, 3, 7, 7});
+  CHECK(run.parameters == Names{"conv/weight", "conv/bias"});
+  CHECK(run.read("conv/weight").shape() == Shape{4, 3, 3, 3});
+  CHECK(run.read("conv/bias").shape() == Shape{4});
+  CHECK(run.graph.shape(run.graph.outputs()[0].value) == Shape{2, 4, 4, 4});
+  run.program->run();
+  check_every_parameter_learns(run);
+}
+
+TEST_CASE("layers: no bias where none is wanted") {
+  LayerRun fc([](Net& net, Value x) { return linear(net, "fc", x, 3, {.bias = false}); }, {4, 5});
+  CHECK(fc.parameters == Names{"fc/weight"});
+  const auto convolve = [](Net& net, Value x) {
+    return conv2d(net, "conv", x, {.channels = 2, .window = 3}, {.bias = false});
+  };
+  CHECK(LayerRun(convolve, {1, 1, 5, 5}).parameters == Names{"conv/weight"});
+}
+
+TEST_CASE("layers: initial values know their fan-in") {
+  std::vector<std::int64_t> fans;
+  const FanInit record = [&](std::int64_t fan_in) {
+    fans.push_back(fan_in);
+    return zeros();
+  };
+  const LayerOptions options{.bias = true, .weight_init = record, .bias_init = record};
+  LayerRun fc([&](Net& net, Value x) { return linear(net, "fc", x, 3, options); }, {4, 5});
+  const auto convolve = [&](Net& net, Value x) {
+    return conv2d(net, "conv", x, {.channels = 2, .window = 3}, options);
+  };
+  LayerRun conv(convolve, {1, 4, 5, 5});
+  CHECK(fans == std::vector<std::int64_t>{5, 5, 36, 36});
+}
+
+TEST_CASE("layers: default weights have variance 1 / fan-in, biases are zero") {
+  LayerRun run([](Net& net, Value x) { return linear(net, "fc", x, 200); }, {1, 100});
+  double squares = 0;
+  const Tensor w = run.read("fc/weight");
+  for (std::int64_t e = 0; e < w.elements(); ++e) squares += w.at(e) * w.at(e);
+  CHECK(squares / double(w.elements()) == doctest::Approx(0.01).epsilon(0.05));
+  CHECK(largest(run.read("fc/bias")) == 0);
+}
+
+TEST_CASE("layers: scopes nest, and one name twice is refused") {
+  Graph g;
+  Net net{.graph = g};
+  const Value x = g.input("x", {DType::kF32, {2, 4}});
+  const auto scope = g.scope("block");
+  linear(net, "fc", x, 4);
+  CHECK(g.find_leaf("block/fc/weight").valid());
+  test::check_refused([&] { linear(net, "fc", x, 4); }, "", "block/fc/weight");
+}
+
+}  // namespace
+}  // namespace keel::nn

@@ -1,0 +1,200 @@
+// Norms by name: options, parameters, axes, running state and gradients.
+#include "frontend/nn/norm.h"
+
+#include <cmath>
+
+#include "tests/frontend/nn/helpers.h"
+#include "tests/support/checks.h"
+
+namespace keel::nn {
+namespace {
+
+using Names = std::vector<std::string>;
+
+Layer layer_of(const std::string& text) {
+  return [norm = Norm::parse(text)](Net& net, Value x) { return norm(net, "n", x); };
+}
+
+void check_norm_refused(const std::string& text, std::string_view beginning,
+                        std::string_view part) {
+  CAPTURE(text);
+  test::check_refused([&] { Norm::parse(text); }, beginning, part);
+}
+
+TEST_CASE("norm: names and options parse") {
+  CHECK(Norm::parse("none").is_none());
+  CHECK(Norm::parse("none").options().empty());
+  CHECK(Norm::parse("layernorm").options() ==
+        "axes=0 eps=1e-05 gain=true bias=true unbiased=false eps_outside=false");
+  CHECK(Norm::parse("layernorm{eps=1e-3,bias=false}").options() ==
+        "axes=0 eps=0.001 gain=true bias=false unbiased=false eps_outside=false");
+  CHECK(Norm::parse("layernorm_simple").options().find("gain=false bias=false") !=
+        std::string::npos);
+  CHECK(Norm::parse("batchnorm{}").options() ==
+        "eps=1e-05 keep=0.9 gain=true bias=true unbiased=false running_unbiased=false");
+}
+
+TEST_CASE("norm: defaults apply first, what the name says last") {
+  const Norm norm = Norm::parse("batchnorm{keep=0.5}", "keep=0.99,unbiased=true");
+  CHECK(norm.options().find("keep=0.5 ") != std::string::npos);
+  CHECK(norm.options().find(" unbiased=true") != std::string::npos);
+}
+
+TEST_CASE("norm: what a layer around it asks") {
+  CHECK(Norm::parse("batchnorm").is_batch_type());
+  CHECK_FALSE(Norm::parse("layernorm").is_batch_type());
+  CHECK(Norm::parse("layernorm").has_bias());
+  CHECK_FALSE(Norm::parse("layernorm{bias=false}").has_bias());
+  CHECK_FALSE(Norm::parse("layernorm_simple").has_bias());
+  CHECK_FALSE(Norm::parse("none").has_bias());
+}
+
+TEST_CASE("norm: refusals name the nearest known name") {
+  check_norm_refused("lernorm", "norm: 'lernorm' is unknown", "nearest: 'layernorm'");
+  check_norm_refused("", "norm: '' is unknown", "");
+  check_norm_refused("batchnorm{kep=0.9}", "norm batchnorm: option kep:", "nearest: 'keep'");
+  check_norm_refused("none{eps=1}", "norm none: option eps:", "'eps' is unknown");
+  check_norm_refused("layernorm{eps=small}",
+                     "norm layernorm: option eps:", "expected a number, got 'small'");
+  check_norm_refused("layernorm{gain=maybe}",
+                     "norm layernorm: option gain:", "expected true or false, got 'maybe'");
+  check_norm_refused("layernorm{axes=1.5}", "norm layernorm: option axes:", "a whole number");
+  check_norm_refused("layernorm{eps}", "norm layernorm:", "expected key=value, got 'eps'");
+  check_norm_refused("layernorm{=1}", "norm layernorm:", "expected key=value");
+  check_norm_refused("layernorm{eps=1", "norm 'layernorm{eps=1'", "closing brace");
+}
+
+TEST_CASE("norm: every variant parses by name and tells its facts") {
+  CHECK(norm_facts().size() >= 4);
+  for (const NormFacts& facts : norm_facts()) {
+    CAPTURE(facts.name);
+    CHECK(Norm::parse(facts.name).name() == facts.name);
+    CHECK_FALSE(facts.formula.empty());
+    CHECK_FALSE(facts.source.empty());
+  }
+}
+
+TEST_CASE("norm: gain and bias exist as the options say") {
+  for (const char* name : {"layernorm", "batchnorm"}) {
+    const auto parameters = [&](const std::string& options) {
+      return LayerRun(layer_of(name + options), {6, 5}).parameters;
+    };
+    CHECK(parameters("") == Names{"n/gain", "n/bias"});
+    CHECK(parameters("{gain=false}") == Names{"n/bias"});
+    CHECK(parameters("{bias=false}") == Names{"n/gain"});
+    CHECK(parameters("{gain=false,bias=false}").empty());
+  }
+  CHECK(LayerRun(layer_of("layernorm_simple"), {6, 5}).parameters.empty());
+  CHECK(LayerRun(layer_of("none"), {6, 5}).parameters.empty());
+}
+
+TEST_CASE("norm: every parameter receives a gradient, on tokens and images") {
+  for (const NormFacts& facts : norm_facts()) {
+    for (const Shape& shape : {Shape{6, 5}, Shape{2, 3, 5}, Shape{4, 3, 2, 2}}) {
+      CAPTURE(facts.name);
+      CAPTURE(shape.text());
+      LayerRun run(layer_of(facts.name), shape);
+      run.program->run();
+      CHECK(run.program->fetch("y").shape() == shape);
+      check_every_parameter_learns(run);
+    }
+  }
+}
+
+TEST_CASE("norm: layernorm takes a row, of an image all but its number") {
+  const auto gain_shape = [](const char* text, const Shape& x) {
+    return LayerRun(layer_of(text), x).read("n/gain").shape();
+  };
+  CHECK(gain_shape("layernorm", {6, 5}) == Shape{5});
+  CHECK(gain_shape("layernorm", {2, 3, 5}) == Shape{5});
+  CHECK(gain_shape("layernorm", {4, 3, 2, 2}) == Shape{3, 2, 2});
+  CHECK(gain_shape("layernorm{axes=1}", {4, 3, 2, 2}) == Shape{2});
+  CHECK(gain_shape("layernorm{axes=2}", {2, 3, 5}) == Shape{3, 5});
+  test::check_refused(
+      [&] {
+        gain_shape("layernorm{axes=3}", {6, 5});
+      },
+      "[layer_norm] axes", "(6, 5)");
+}
+
+// Mean and biased variance over the elements of `value` that `selects` picks by flat index.
+struct Moments {
+  double mean = 0, var = 0;
+};
+Moments moments(const Tensor& value, const std::function<bool(std::int64_t)>& selects) {
+  double n = 0, sum = 0, squares = 0;
+  for (std::int64_t e = 0; e < value.elements(); ++e) {
+    if (!selects(e)) continue;
+    n += 1, sum += value.at(e), squares += value.at(e) * value.at(e);
+  }
+  return {sum / n, squares / n - sum / n * sum / n};
+}
+
+TEST_CASE("norm: layernorm normalizes rows, batchnorm channels") {
+  const Shape shape{4, 3, 2, 2};
+  for (const char* text : {"layernorm", "batchnorm"}) {
+    CAPTURE(text);
+    LayerRun run(layer_of(text), shape);
+    run.program->run();
+    const Tensor y = run.program->fetch("y", true);
+    const bool rows = std::string(text) == "layernorm";
+    for (std::int64_t group = 0; group < (rows ? 4 : 3); ++group) {
+      const Moments m =
+          moments(y, [&](std::int64_t e) { return (rows ? e / 12 : e / 4 % 3) == group; });
+      CHECK(std::abs(m.mean) < 1e-12);
+      CHECK(m.var == doctest::Approx(1).epsilon(1e-4));
+    }
+  }
+}
+
+TEST_CASE("norm: batchnorm updates its state in training only") {
+  for (const Shape& shape : {Shape{6, 3}, Shape{2, 3, 3}, Shape{4, 3, 2, 2}}) {
+    for (Mode mode : {Mode::kTrain, Mode::kProbe, Mode::kEvaluate}) {
+      CAPTURE(shape.text());
+      CAPTURE(int(mode));
+      LayerRun run(layer_of("batchnorm{keep=0.75}"), shape, mode);
+      CHECK(run.states == Names{"n/running_mean", "n/running_var"});
+      run.program->run();
+      const Tensor x = test::random_normal(shape, 5, 2, 3).to(DType::kF64);
+      const std::int64_t inner = shape.rank() == 4 ? 4 : 1;
+      for (std::int64_t c = 0; c < 3; ++c) {
+        const Moments m = moments(x, [&](std::int64_t e) { return e / inner % 3 == c; });
+        const double kept = mode == Mode::kTrain ? 0.75 : 1;
+        CHECK(run.read("n/running_mean").at(c) ==
+              doctest::Approx((1 - kept) * m.mean).epsilon(1e-12));
+        CHECK(run.read("n/running_var").at(c) ==
+              doctest::Approx(kept + (1 - kept) * m.var).epsilon(1e-12));
+      }
+    }
+  }
+}
+
+TEST_CASE("norm: batchnorm evaluates with its running state") {
+  LayerRun run(layer_of("batchnorm{eps=0}"), {6, 2}, Mode::kEvaluate);
+  run.variables.write("n/running_mean", test::f64({2}, {1, -1}));
+  run.variables.write("n/running_var", test::f64({2}, {4, 0.25}));
+  run.program->run();
+  const Tensor x = test::random_normal({6, 2}, 5, 2, 3), y = run.program->fetch("y", true);
+  for (std::int64_t row = 0; row < 6; ++row) {
+    CHECK(y.at(2 * row) == doctest::Approx((x.at(2 * row) - 1) / 2));
+    CHECK(y.at(2 * row + 1) == doctest::Approx((x.at(2 * row + 1) + 1) / 0.5));
+  }
+}
+
+TEST_CASE("norm: a probe normalizes like training") {
+  LayerRun train(layer_of("batchnorm"), {6, 3}), probe(layer_of("batchnorm"), {6, 3}, Mode::kProbe);
+  train.program->run();
+  probe.program->run();
+  test::check_close(probe.program->fetch("y", true), train.program->fetch("y", true), 0);
+}
+
+TEST_CASE("norm: none is the value itself") {
+  Graph g;
+  Net net{.graph = g};
+  const Value x = g.input("x", {DType::kF32, {2, 3}});
+  CHECK(Norm::parse("none")(net, "n", x) == x);
+  CHECK(g.size() == 1);
+}
+
+}  // namespace
+}  // namespace keel::nn

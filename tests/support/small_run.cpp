@@ -1,0 +1,71 @@
+#include "tests/support/small_run.h"
+
+#include "backends/backends.h"
+#include "frontend/data/digits.h"
+#include "frontend/data/idx.h"
+#include "models/registry.h"
+#include "tests/support/temp_dir.h"
+
+namespace keel::testing {
+namespace {
+
+Settings common_settings(std::string_view model) {
+  Settings settings{"train.batch=32", "data.source=" + small_digits().string()};
+  if (model == "mnist_mlp") settings.push_back("model.hidden=16");
+  return settings;
+}
+
+}  // namespace
+
+const std::filesystem::path& small_digits() {
+  static const TempDir folder;
+  static const bool written = [] {
+    const data::TrainTest digits = data::builtin_digits(300, 60, 1);
+    const auto write = [&](const data::Dataset& part, const std::string& prefix) {
+      data::write_idx_images(folder / (prefix + "-images-idx3-ubyte"), part.column("image"));
+      data::write_idx_labels(folder / (prefix + "-labels-idx1-ubyte"), part.column("label"));
+    };
+    write(digits.train, "train");
+    write(digits.test, "t10k");
+    return true;
+  }();
+  check(written, ErrorKind::kIo, "[small_run] no digits");
+  return folder.path();
+}
+
+train::Config small_config(const Settings& settings, std::string_view model) {
+  train::Config config(models::find_model(model).make());
+  Settings all = common_settings(model);
+  all.insert(all.end(), settings.begin(), settings.end());
+  for (const std::string& setting : all) {
+    const std::size_t equals = setting.find('=');
+    config.set(setting.substr(0, equals), setting.substr(equals + 1));
+  }
+  config.validate();
+  return config;
+}
+
+std::vector<std::string> small_train(const std::filesystem::path& folder,
+                                     const Settings& settings) {
+  std::vector<std::string> arguments{"train", "mnist_mlp", "--quiet", "--out", folder.string()};
+  Settings all = common_settings("mnist_mlp");
+  all.insert(all.end(), settings.begin(), settings.end());
+  for (const std::string& setting : all) {
+    arguments.push_back("--set");
+    arguments.push_back(setting);
+  }
+  return arguments;
+}
+
+train::Summary train_in(const std::filesystem::path& folder, const train::Config& config,
+                        bool resume) {
+  const auto backend = make_backend(default_backend());
+  const train::RunOptions options{.folder = folder, .resume = resume, .quiet = true, .facts = {}};
+  return train::Trainer(*backend, config, options).run();
+}
+
+std::filesystem::path step_file(const std::filesystem::path& folder, std::int64_t step) {
+  return folder / "checkpoints" / fmt::format("step-{:08}.safetensors", step);
+}
+
+}  // namespace keel::testing

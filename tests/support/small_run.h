@@ -1,0 +1,36 @@
+// A training run that takes milliseconds: a few hundred digits and 16 hidden units.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/train/trainer.h"
+
+namespace keel::testing {
+
+// A folder of MNIST's four files with 300 training and 60 test digits, made once; 275 are left to
+// train on.
+const std::filesystem::path& small_digits();
+
+// "section.key=value"
+using Settings = std::vector<std::string>;
+
+// The named model on small_digits() with defaults, then batch 32 and, for mnist_mlp, hidden 16,
+// then the settings.
+train::Config small_config(const Settings& settings = {}, std::string_view model = "mnist_mlp");
+
+// The same as arguments of the program: "mnist_mlp --quiet --out folder ...".
+std::vector<std::string> small_train(const std::filesystem::path& folder,
+                                     const Settings& settings = {});
+
+// Trains in `folder`, quietly, on the default backend.
+train::Summary train_in(const std::filesystem::path& folder, const train::Config& config,
+                        bool resume = false);
+
+// checkpoints/step-0000000N.safetensors of a run's folder.
+std::filesystem::path step_file(const std::filesystem::path& folder, std::int64_t step);
+
+}  // namespace keel::testing
