@@ -5,7 +5,7 @@ namespace {
 
 constexpr std::int64_t kSerialElements = 4 * 1024;      // less is not worth a fork
 constexpr std::int64_t kResidentElements = 256 * 1024;  // 1 MiB, half the L2 of a core
-constexpr std::int64_t kBlockElements = 64 * 1024;
+constexpr std::int64_t kTaskElements = 64 * 1024;
 constexpr std::int64_t kBlocks = 32, kSums = 64 * 1024;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -14,10 +14,20 @@ ColumnBlocks grid(const ColumnSizes& s, std::int64_t panel, std::int64_t block) 
   return {s, panel, divide_up(s.channels, panel), block, divide_up(s.outer, block)};
 }
 
-// The fewest channels a panel of tokens may have: four cache lines of every row.
-std::int64_t least_panel(const ColumnSizes& s) { return s.inner == 1 ? 64 : 1; }
+// The fewest channels a panel may have: whole registers, and four cache lines of a row of tokens.
+std::int64_t least_panel(const ColumnSizes& s) { return s.inner == 1 ? 64 : 16; }
 
 }  // namespace
+
+Slab ColumnBlocks::slab(std::int64_t b, std::int64_t p) const {
+  const std::int64_t row = b * block, channel = p * panel, stride = sizes.channels * sizes.inner;
+  return {.rows = std::size_t(std::min(block, sizes.outer - row)),
+          .channels = std::size_t(std::min(panel, sizes.channels - channel)),
+          .inner = std::size_t(sizes.inner),
+          .stride = std::size_t(stride),
+          .offset = std::size_t(row * stride + channel * sizes.inner),
+          .first = std::size_t(channel)};
+}
 
 ColumnBlocks column_blocks(const ColumnSizes& s, std::int64_t tensors, std::int64_t sums) {
   const std::int64_t elements = s.count() * s.channels;
@@ -30,7 +40,7 @@ ColumnBlocks column_blocks(const ColumnSizes& s, std::int64_t tensors, std::int6
   }
   const std::int64_t panel = std::min<std::int64_t>(s.channels, 1024);
   const std::int64_t most = std::clamp<std::int64_t>(kSums / (sums * s.channels), 1, kBlocks);
-  const std::int64_t least_rows = std::max<std::int64_t>(1, kBlockElements / (panel * s.inner));
+  const std::int64_t least_rows = std::max<std::int64_t>(1, kTaskElements / (panel * s.inner));
   return grid(s, panel, std::max(least_rows, divide_up(s.outer, most)));
 }
 

@@ -9,11 +9,10 @@
 
 namespace keel::onednn {
 
-// Outer rows [first_row, last_row) of channels [first, last).
+// Some outer rows of some channels: element (r, c, i) lies at offset + r * stride + c * inner + i.
 struct Slab {
-  std::size_t first_row, last_row, first, last;
-  std::size_t rows() const { return last_row - first_row; }
-  std::size_t channels() const { return last - first; }
+  std::size_t rows, channels, inner, stride, offset;
+  std::size_t first;  // its first channel
 };
 
 // A grid of `panels` ranges of channels by `blocks` ranges of outer rows. A single block: one panel
@@ -28,13 +27,11 @@ struct ColumnBlocks {
   template <class Body>
   void run(const Body& body) const {
     parallel_blocks(panels * blocks, [this, &body](std::int64_t task) {
-      const std::int64_t b = task / panels, p = task % panels;
-      const std::int64_t last_row = std::min(sizes.outer, (b + 1) * block);
-      const std::int64_t last = std::min(sizes.channels, (p + 1) * panel);
-      body(std::size_t(b), Slab{std::size_t(b * block), std::size_t(last_row),
-                                std::size_t(p * panel), std::size_t(last)});
+      body(std::size_t(task / panels), slab(task / panels, task % panels));
     });
   }
+
+  Slab slab(std::int64_t b, std::int64_t p) const;
 };
 
 // `tensors` of that size are read in both passes; `sums` doubles a channel are kept a block.

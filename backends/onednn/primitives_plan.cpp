@@ -119,9 +119,11 @@ class Plan::Execution {
   }
 
   void run() const {
+    // Scratch memory is sized for the concurrency of creation, so more threads may not run it.
+    const bool too_many = threads_entered() > kPrimitiveConcurrency;
     for (const Call& call : calls_) {
-      if (call.splits_when_run) {
-        with_primitive_concurrency([&call] { call.run(); });
+      if (too_many || call.splits_when_run) {
+        at_primitive_concurrency([&call] { call.run(); });
       } else {
         call.run();
       }

@@ -13,11 +13,11 @@
 namespace keel::onednn {
 
 struct Threads::Arena {
-  // The arena alone decides how many threads work. The limit over all arenas must cover the larger
-  // one that primitives are created in, or oneTBB warns on stderr.
+  // The arena decides how many threads work. The limit over all arenas is only ever raised, so that
+  // more threads than cores can be asked for, and the smallest living limit counts.
   explicit Arena(int count)
       : limit(tbb::global_control::max_allowed_parallelism,
-              std::size_t(std::max(count, kPrimitiveConcurrency))),
+              std::size_t(std::max(count, tbb::info::default_concurrency()))),
         arena(count) {}
   tbb::global_control limit;
   tbb::task_arena arena;
@@ -34,9 +34,20 @@ Threads::~Threads() = default;
 void Threads::enter(const std::function<void()>& body) { arena_->arena.execute(body); }
 
 void with_primitive_concurrency(const std::function<void()>& body) {
-  tbb::task_arena arena(kPrimitiveConcurrency);
+  // Every slot is kept for threads from outside; for slots that workers may take, but are too few
+  // for, oneTBB would warn on stderr.
+  tbb::task_arena arena(kPrimitiveConcurrency, kPrimitiveConcurrency);
   arena.execute(body);
-  arena.terminate();
+}
+
+int threads_entered() { return tbb::this_task_arena::max_concurrency(); }
+
+void at_primitive_concurrency(const std::function<void()>& body) {
+  // By the number of threads: one slot is the caller's, and all but `threads - 1` others are kept
+  // for threads from outside, so that as many workers come.
+  static_assert(kPrimitiveConcurrency == 8);
+  static tbb::task_arena arenas[]{{8, 8}, {8, 7}, {8, 6}, {8, 5}, {8, 4}, {8, 3}, {8, 2}, {8, 1}};
+  arenas[std::min(threads_entered(), kPrimitiveConcurrency) - 1].execute(body);
 }
 
 namespace detail {

@@ -29,8 +29,15 @@ class Threads {
   std::unique_ptr<Arena> arena_;
 };
 
-// Runs body under a concurrency of kPrimitiveConcurrency, to create primitives.
+// Runs body on this thread alone under a concurrency of kPrimitiveConcurrency, to create
+// primitives.
 void with_primitive_concurrency(const std::function<void()>& body);
+
+// Runs body on the threads entered, at most kPrimitiveConcurrency of them, under a concurrency of
+// kPrimitiveConcurrency: for primitives that look at it again when they run.
+void at_primitive_concurrency(const std::function<void()>& body);
+// How many threads are entered.
+int threads_entered();
 
 namespace detail {
 void parallel_blocks(std::int64_t blocks, void (*call)(void*, std::int64_t), void* body);

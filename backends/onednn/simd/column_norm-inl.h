@@ -118,28 +118,56 @@ HWY_INLINE std::size_t strip_rows(std::size_t columns) {
   return std::clamp<std::size_t>(8 * 1024 / columns, 8, 64);
 }
 
-// Moments of columns: x points at the first of them, rows being `stride` apart.
-HWY_INLINE void column_moments(const float* x, std::size_t stride, std::size_t rows,
-                               std::size_t columns, const ChannelMoments& moments) {
-  const std::size_t step = strip_rows(columns);
-  for (std::size_t row = 0; row < rows; row += step, x += step * stride) {
-    const std::size_t n = std::min(step, rows - row);
-    const MergeWeights weights(static_cast<double>(row), static_cast<double>(n));
-    for_lanes(columns, [&](auto part, std::size_t c) HWY_ATTR {
-      merge(moments, c, weights, strip_moments(part, x + c, stride, n));
-    });
+// Moments of the channels of a slab; x is the whole tensor.
+HWY_INLINE void slab_moments(const Slab& slab, const float* x, const ChannelMoments& moments) {
+  std::fill_n(moments.mean, slab.channels, 0.0);
+  std::fill_n(moments.squares, slab.channels, 0.0);
+  x += slab.offset;
+  const std::size_t step = slab.inner == 1 ? strip_rows(slab.channels) : 1;
+  for (std::size_t row = 0; row < slab.rows; row += step, x += step * slab.stride) {
+    const std::size_t rows = std::min(step, slab.rows - row);
+    const MergeWeights weights(static_cast<double>(row * slab.inner),
+                               static_cast<double>(rows * slab.inner));
+    if (slab.inner == 1) {
+      for_lanes(slab.channels, [&](auto part, std::size_t c) HWY_ATTR {
+        merge(moments, c, weights, strip_moments(part, x + c, slab.stride, rows));
+      });
+      continue;
+    }
+    for (std::size_t c = 0; c < slab.channels; ++c) {
+      const float* span = x + c * slab.inner;
+      merge(moments, c, weights, row_moments(span, slab.inner, row_centre(span, slab.inner)));
+    }
   }
 }
 
-// Moments of channels that are spans of `inner` elements: span c of a row is at x + c * inner.
-HWY_INLINE void span_moments(const float* x, std::size_t stride, std::size_t rows,
-                             std::size_t channels, std::size_t inner,
-                             const ChannelMoments& moments) {
-  for (std::size_t row = 0; row < rows; ++row, x += stride) {
-    const MergeWeights weights(static_cast<double>(row * inner), static_cast<double>(inner));
-    for (std::size_t c = 0; c < channels; ++c) {
-      const float* span = x + c * inner;
-      merge(moments, c, weights, row_moments(span, inner, row_centre(span, inner)));
+// Reads one value into all lanes.
+struct Broadcast {
+  HWY_INLINE Floats load(const float* p) const { return splat(*p); }
+};
+
+// Calls body(part, constants, rows, i) for registers at element i of a tensor and at the same place
+// of the rows() - 1 rows behind it, `constants` being at(reader, c): what reader loads of arrays
+// of channels belongs to the lanes.
+template <class At, class Body>
+HWY_INLINE void for_slab(const Slab& slab, const At& at, const Body& body) {
+  const auto group = [&](auto rows, std::size_t row) HWY_ATTR {
+    for_lanes(slab.channels, [&](auto part, std::size_t c) HWY_ATTR {
+      body(part, at(part, slab.first + c), rows, slab.offset + row * slab.stride + c);
+    });
+  };
+  std::size_t row = 0;
+  if (slab.inner == 1) {
+    for (; row + 4 <= slab.rows; row += 4) group(Rows<4>{}, row);
+    for (; row < slab.rows; ++row) group(Rows<1>{}, row);
+    return;
+  }
+  for (; row < slab.rows; ++row) {
+    for (std::size_t c = 0; c < slab.channels; ++c) {
+      const auto constants = at(Broadcast{}, slab.first + c);
+      const std::size_t first = slab.offset + row * slab.stride + c * slab.inner;
+      for_lanes(slab.inner, [&](auto part, std::size_t i)
+                                HWY_ATTR { body(part, constants, Rows<1>{}, first + i); });
     }
   }
 }

@@ -31,10 +31,12 @@ struct SavedRow {
   std::size_t n;
 };
 
-// Of one row, with g = dy * gain: low takes back the rounding error of the saved mean, and
-// slope = slope_factor * mean(g * xhat).
-HWY_INLINE RowGradient row_gradient(const SavedRow& row, const RowAffine& affine,
-                                    double slope_factor) {
+// Over one row: of xhat = (x - mean) * rstd, of g = dy * gain, and of g * xhat.
+struct RowSums {
+  double xhat, g, g_xhat;
+};
+
+HWY_INLINE RowSums row_sums(const SavedRow& row, const RowAffine& affine) {
   ChainedSum xhats, gs, products;
   const Floats mean = splat(row.mean), rstd = splat(row.rstd);
   for_runs(
@@ -51,10 +53,19 @@ HWY_INLINE RowGradient row_gradient(const SavedRow& row, const RowAffine& affine
         gs.end_run();
         products.end_run();
       });
-  const double count = static_cast<double>(row.n), low = xhats.total() / count;
-  const double slope = slope_factor * (products.total() - low * gs.total()) / count;
-  return {standardize_row(row.mean, low / row.rstd, row.rstd),
-          splat(static_cast<float>(gs.total() / count)), splat(static_cast<float>(slope))};
+  return {xhats.total(), gs.total(), products.total()};
+}
+
+// slope = slope_factor * mean(g * xhat). The sum of xhat is 0 but for the rounding error of the
+// saved mean, which is taken back.
+HWY_INLINE RowGradient row_gradient(const SavedRow& row, const RowAffine& affine,
+                                    double slope_factor) {
+  const RowSums sums = row_sums(row, affine);
+  const double count = static_cast<double>(row.n), low = sums.xhat / count;
+  const double slope = slope_factor * (sums.g_xhat - low * sums.g) / count;
+  return {{splat(row.mean), splat(row.rstd), splat(static_cast<float>(low))},
+          splat(static_cast<float>(sums.g / count)),
+          splat(static_cast<float>(slope))};
 }
 
 // A group of neighbouring rows.

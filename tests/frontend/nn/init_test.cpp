@@ -75,9 +75,12 @@ TEST_CASE("init: uniform values fill their interval") {
 }
 
 TEST_CASE("init: constants") {
-  for (float x : draw(ones(), 7).as<float>()) CHECK(x == 1);
-  for (float x : draw(zeros(), 7).as<float>()) CHECK(x == 0);
-  for (float x : draw(constant(-2.5), 7).as<float>()) CHECK(x == -2.5f);
+  const Tensor one = draw(ones(), 7), zero = draw(zeros(), 7), other = draw(constant(-2.5), 7);
+  for (std::int64_t e = 0; e < 7; ++e) {
+    CHECK(one.at(e) == 1);
+    CHECK(zero.at(e) == 0);
+    CHECK(other.at(e) == -2.5);
+  }
 }
 
 TEST_CASE("init: the same for the same seed and name, else different") {
