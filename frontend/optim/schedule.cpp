@@ -37,6 +37,8 @@ void validate(const ScheduleOptions& options) {
         options.warmup);
   check(options.name != "step" || options.step_every >= 1, ErrorKind::kUsage,
         "train.step_every: expected >= 1 with the step schedule, got {}", options.step_every);
+  check(options.step_factor > 0, ErrorKind::kUsage, "train.step_factor: expected > 0, got {}",
+        options.step_factor);
   check(options.min_factor >= 0 && options.min_factor <= 1, ErrorKind::kUsage,
         "train.min_factor: expected in [0, 1], got {}", options.min_factor);
 }

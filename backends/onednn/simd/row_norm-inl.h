@@ -110,7 +110,7 @@ HWY_INLINE float row_centre(const float* x, std::size_t n) {
 }
 
 // In double throughout, for rows whose squares leave the range of a float.
-HWY_NOINLINE RowMoments row_moments_in_double(const float* x, std::size_t n) {
+HWY_NOINLINE inline RowMoments row_moments_in_double(const float* x, std::size_t n) {
   DoubleSum sum, squares;
   for_lanes(n, [&](auto part, std::size_t i) HWY_ATTR { sum.add(part.load(x + i)); });
   const double mean = sum.total() / static_cast<double>(n);

@@ -32,12 +32,15 @@ void for_each_target(const Body& body) {
   }
 }
 
-// CHECKs |got - expected| <= bound(i) for every element; NaN must meet NaN, and an infinity itself
-// or a number that float32 rounds to it.
+struct Range {
+  std::int64_t first, count;
+};
+
+// CHECKs |got - expected| <= bound(i) for the elements of a range; NaN must meet NaN, and an
+// infinity itself or a number that float32 rounds to it.
 template <class Bound>
-void check_within(const Tensor& got, const Tensor& expected, const Bound& bound) {
-  REQUIRE(got.shape() == expected.shape());
-  for (std::int64_t i = 0; i < got.elements(); ++i) {
+void check_row(const Tensor& got, const Tensor& expected, Range range, const Bound& bound) {
+  for (std::int64_t i = range.first; i < range.first + range.count; ++i) {
     const double a = got.at(i), b = expected.at(i);
     const bool agrees = std::isnan(b)   ? std::isnan(a)
                         : std::isinf(a) ? a == double(float(b))
@@ -48,6 +51,12 @@ void check_within(const Tensor& got, const Tensor& expected, const Bound& bound)
     CHECK(a == b);
     return;
   }
+}
+
+template <class Bound>
+void check_within(const Tensor& got, const Tensor& expected, const Bound& bound) {
+  REQUIRE(got.shape() == expected.shape());
+  check_row(got, expected, {0, got.elements()}, bound);
 }
 
 inline Results run_onednn(const OpCase& op_case, int threads = 2) {

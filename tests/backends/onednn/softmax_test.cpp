@@ -1,6 +1,7 @@
 // Softmax, its logarithm and their gradients of the onednn backend against the reference backend.
 #include "src/ops/softmax.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "tests/backends/onednn/simd_checks.h"
@@ -17,67 +18,74 @@ OpCase case_of(const Shape& shape, Op op, double deviation) {
   return c;
 }
 
-// What bounds the error of a row: d_i = max - x_i, dy, and the results themselves. In eps, exp
-// (x - max) is off by d_i (the rounding of the difference) and 2 * 1.7 (exp itself); so the sum, in
-// relative terms, by the p-weighted mean of d and as much again. That mean is the entropy of p and
-// log(max p) together, so at most log(width).
-struct RowError {
-  const Tensor &x, &dy;
-  std::int64_t width;
-
-  double distance(std::int64_t i) const {
-    double max = -std::numeric_limits<double>::infinity();
-    const std::int64_t first = i / width * width;
-    for (std::int64_t k = first; k < first + width; ++k) max = std::max(max, x.at(k));
-    return max - x.at(i);
-  }
-  double of_sum() const { return std::log(double(width)) + 3.4; }
-  // Of p_i, relative: the exponential, the sum, its inverse and the product.
-  double of_p(std::int64_t i) const { return distance(i) + 3.4 + of_sum() + 2; }
-};
-
+// f(first) + ... + f(first + width - 1)
 template <class F>
-double row_sum(std::int64_t i, std::int64_t width, const F& term) {
+double row_sum(std::int64_t first, std::int64_t width, const F& f) {
   double sum = 0;
-  const std::int64_t first = i / width * width;
-  for (std::int64_t k = first; k < first + width; ++k) sum += term(k);
+  for (std::int64_t i = first; i < first + width; ++i) sum += f(i);
   return sum;
 }
 
+// Bounds, element by element, in units of eps. With d_i = max - x_i, exp(x_i - max) is off by d_i
+// (the rounding of the difference) and 2 * 1.7 (exp itself); so the sum, in relative terms, by the
+// p-weighted mean of d and as much again. That mean is the entropy of p and log(max p) together, so
+// at most log(width).
+struct Bounds {
+  Bounds(const Tensor& x, std::int64_t width)
+      : distance(std::size_t(x.elements())), of_sum(std::log(double(width)) + 3.4) {
+    const auto values = x.as<double>();
+    for (std::size_t i = 0; i < distance.size(); i += std::size_t(width)) {
+      const auto row = values.subspan(i, std::size_t(width));
+      const double max = *std::max_element(row.begin(), row.end());
+      for (std::size_t k = 0; k < row.size(); ++k) distance[i + k] = max - row[k];
+    }
+  }
+  // Of p_i, relative: the exponential, the sum, its inverse and the product.
+  double of_p(std::int64_t i) const { return distance[std::size_t(i)] + 3.4 + of_sum + 2; }
+
+  std::vector<double> distance;
+  double of_sum;
+};
+
 void check_softmax(const Shape& shape, double deviation) {
+  const std::int64_t width = shape.back();
   const OpCase c = case_of(shape, ops::softmax, deviation);
   const Results got = run_onednn(c), expected = run_reference(c);
   const Tensor& y = expected.at("y0");
   const Tensor dy = random_normal(shape, 900).to(DType::kF32);
-  const RowError error{c.inputs[0], dy, shape.back()};
+  const Bounds bounds(c.inputs[0], width);
   const double tiny = 0x1p-149;
-  check_within(got.at("y0"), y, [&](auto i) { return kEps * y.at(i) * error.of_p(i) + tiny; });
+  check_within(got.at("y0"), y, [&](auto i) { return kEps * y.at(i) * bounds.of_p(i) + tiny; });
   // dx = y (dy - dot): y is off by of_p, dot by the same and a product's rounding under the sum.
-  check_within(got.at("d0"), expected.at("d0"), [&](auto i) {
-    const double dot = row_sum(i, shape.back(), [&](auto k) {
-      return std::abs(dy.at(k)) * y.at(k) * (error.of_p(k) + 2);
+  for (std::int64_t row = 0; row < y.elements(); row += width) {
+    const double dot = row_sum(
+        row, width, [&](auto k) { return std::abs(dy.at(k)) * y.at(k) * (bounds.of_p(k) + 2); });
+    check_row(got.at("d0"), expected.at("d0"), {row, width}, [&](auto i) {
+      return kEps * y.at(i) * ((std::abs(dy.at(i)) + dot) * (bounds.of_p(i) + 3) + dot) + 4 * tiny;
     });
-    return kEps * y.at(i) * ((std::abs(dy.at(i)) + dot) * (error.of_p(i) + 3) + dot) + 4 * tiny;
-  });
+  }
 }
 
 void check_log_softmax(const Shape& shape, double deviation) {
+  const std::int64_t width = shape.back();
   const OpCase c = case_of(shape, ops::log_softmax, deviation);
   const Results got = run_onednn(c), expected = run_reference(c);
   const Tensor& y = expected.at("y0");
   const Tensor dy = random_normal(shape, 900).to(DType::kF32);
-  const RowError error{c.inputs[0], dy, shape.back()};
+  const Bounds bounds(c.inputs[0], width);
   // The difference, the sum inside log, the rounding of log, the last difference.
   const auto of_y = [&](std::int64_t i) {
-    return kEps * (error.distance(i) + error.of_sum() + std::log(double(shape.back())) +
+    return kEps * (bounds.distance[std::size_t(i)] + bounds.of_sum + std::log(double(width)) +
                    std::abs(y.at(i)));
   };
   check_within(got.at("y0"), y, of_y);
-  check_within(got.at("d0"), expected.at("d0"), [&](auto i) {
-    const double p = std::exp(y.at(i));
-    const double total = std::abs(row_sum(i, shape.back(), [&](auto k) { return dy.at(k); }));
-    return kEps * std::abs(dy.at(i)) + p * total * (of_y(i) + 6 * kEps);
-  });
+  for (std::int64_t row = 0; row < y.elements(); row += width) {
+    const double total = std::abs(row_sum(row, width, [&](auto k) { return dy.at(k); }));
+    check_row(got.at("d0"), expected.at("d0"), {row, width}, [&](auto i) {
+      const double p = std::exp(y.at(i));
+      return kEps * std::abs(dy.at(i)) + p * total * (of_y(i) + 6 * kEps);
+    });
+  }
 }
 
 TEST_CASE("onednn softmax: accurate at every width") {

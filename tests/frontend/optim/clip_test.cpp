@@ -36,11 +36,12 @@ Clip clip(const ClipOptions& options, const Tensor& first = kFirst) {
       g.mark_output(i == 0 ? "first" : "second", clipped.gradients[i]);
     }
   }
-  test::Results results = test::run_graph(backend, g, feeds);
-  Clip result{
-      {first.clone(), kSecond.clone()}, results.at("scale").at(0), results.at("norm").at(0)};
-  if (results.contains("first")) result.gradients[0] = results.at("first").clone();
-  if (results.contains("second")) result.gradients[1] = results.at("second").clone();
+  const test::Results results = test::run_graph(backend, g, feeds);
+  Clip result{{}, results.at("scale").at(0), results.at("norm").at(0)};
+  for (const char* name : {"first", "second"}) {
+    const Tensor& given = feeds.at(name == std::string("first") ? "a" : "b");
+    result.gradients.push_back(results.contains(name) ? results.at(name).clone() : given.clone());
+  }
   return result;
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr int kSteps = 5, kSize = 4;
 constexpr double kScale = 0.5;
 
-double rate(int t) { return 0.125 / (1 + t); }  // exact in f32 for the steps in use or nearly so
+double rate(int t) { return 0.125 / (1 + t); }
 Tensor gradient_at(int t, std::uint32_t which) {
   return test::random_normal({kSize}, 10 * which + std::uint32_t(t));
 }
@@ -87,10 +87,6 @@ TEST_CASE("optimizer: five steps by the book") {
     CAPTURE(options.momentum);
     CAPTURE(options.weight_decay);
     Training training(options);
-    for (std::uint32_t which : {0u, 1u}) {
-      for (std::int64_t e = 0; e < kSize; ++e) CHECK(training.variables.read("a", true).at(e) == 1);
-      (void)which;
-    }
     std::vector<Textbook> book(2 * kSize, Textbook{options});
     for (int t = 0; t < kSteps; ++t) {
       training.step(t);
