@@ -64,7 +64,7 @@ void TrainOptions::validate() const {
   expect(epochs >= 1, "epochs", ">= 1", double(epochs));
   expect(max_steps >= 0, "max_steps", ">= 0", double(max_steps));
   expect(accumulate >= 1, "accumulate", ">= 1", double(accumulate));
-  expect(lr > 0 && lr < 1e6, "lr", "> 0", lr);
+  expect(lr > 0 && lr < 1e6, "lr", "in (0, 1e6)", lr);
   expect(momentum >= 0 && momentum < 1, "momentum", "in [0, 1)", momentum);
   expect(weight_decay >= 0, "weight_decay", ">= 0", weight_decay);
   expect(beta1 >= 0 && beta1 < 1, "beta1", "in [0, 1)", beta1);

@@ -56,6 +56,11 @@ void Progress::line(const std::string& text) {
   fmt::print(stderr, "{}\n", text);
 }
 
+void Progress::warning(const std::string& text) {
+  clear();
+  fmt::print(stderr, "warning: {}\n", text);
+}
+
 std::string duration_text(double seconds) {
   const auto s = static_cast<std::int64_t>(std::lround(seconds));
   if (s < 60) return fmt::format("{} s", s);

@@ -22,6 +22,8 @@ class Progress {
   void update(const Point& point);
   // A line that stays, such as the result of an evaluation.
   void line(const std::string& text);
+  // The same, also when quiet.
+  void warning(const std::string& text);
 
  private:
   void clear();

@@ -44,8 +44,8 @@ std::vector<PlotSeries> series_by_split(const std::vector<nlohmann::ordered_json
 
 RunLog::RunLog(const RunFolder& folder, std::optional<std::int64_t> resumed_at)
     : folder_(folder),
-      metrics_((made(folder.path), folder.metrics()), resumed_at),
-      events_(made(folder.events()), wall_time(), resumed_at) {}
+      metrics_((made(folder.path), folder.metrics()), resumed_at.value_or(-1)),
+      events_(made(folder.events()), wall_time(), resumed_at.value_or(-1) + 1) {}
 
 void RunLog::scalar(const std::string& tag, std::int64_t step, double value) {
   events_.add_scalar(tag, step, static_cast<float>(value), wall_time());

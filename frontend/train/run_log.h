@@ -25,7 +25,8 @@ struct RunFolder {
 
 class RunLog {
  public:
-  // Opens the logs; lines after `resumed_at` are dropped, as if they had never been written.
+  // Opens the logs; lines after `resumed_at`, in a new run all lines, are dropped, as if they had
+  // never been written.
   RunLog(const RunFolder& folder, std::optional<std::int64_t> resumed_at);
 
   struct Step {

@@ -28,7 +28,7 @@ Trainer::Trainer(Backend& backend, const Config& config, const RunOptions& optio
       evaluator_(backend, variables_, config),
       progress_(options.quiet),
       store_(folder_.checkpoints(), static_cast<int>(config.train().keep_checkpoints),
-             [this](const std::string& message) { progress_.line("warning: " + message); }) {
+             [this](const std::string& message) { progress_.warning(message); }) {
   check(steps_per_epoch() >= 1, ErrorKind::kUsage,
         "train.accumulate: {} micro-batches of {} rows are more than the {} training rows",
         config.train().accumulate, config.train().batch, data_.train.rows());

@@ -77,8 +77,9 @@ struct OpInfo {
   void (*backward)(BackwardContext&) = nullptr;  // nullptr: building a gradient refuses
   GradientKind gradient = GradientKind::kNone;
   std::vector<InPlace> in_place = {};
-  bool is_view = false;  // output 0 is input 0 under another shape; it never needs a copy
-  int code = 0;          // which member of a family this op is (element-wise ops)
+  bool keeps_on_guard = false;  // its in-place outputs stay as they were in a step that diverged
+  bool is_view = false;         // output 0 is input 0 under another shape; it never needs a copy
+  int code = 0;                 // which member of a family this op is (element-wise ops)
 };
 
 }  // namespace keel

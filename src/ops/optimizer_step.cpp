@@ -48,9 +48,12 @@ Types infer_sum_squares(const InferContext& c) {
 
 }  // namespace
 
-const OpInfo kSgdStep{.name = "sgd_step", .infer = infer_sgd, .in_place = {{0, 0}, {4, 1}}};
-const OpInfo kAdamStep{
-    .name = "adam_step", .infer = infer_adam, .in_place = {{0, 0}, {5, 1}, {6, 2}}};
+const OpInfo kSgdStep{
+    .name = "sgd_step", .infer = infer_sgd, .in_place = {{0, 0}, {4, 1}}, .keeps_on_guard = true};
+const OpInfo kAdamStep{.name = "adam_step",
+                       .infer = infer_adam,
+                       .in_place = {{0, 0}, {5, 1}, {6, 2}},
+                       .keeps_on_guard = true};
 const OpInfo kSumSquares{.name = "sum_squares", .infer = infer_sum_squares};
 
 namespace ops {

@@ -7,8 +7,8 @@ namespace {
 
 class Assigner {
  public:
-  explicit Assigner(const Graph& graph)
-      : graph_(graph), result_{}, last_use_(std::size_t(graph.size())) {
+  Assigner(const Graph& graph, bool guarded)
+      : graph_(graph), guarded_(guarded), result_{}, last_use_(std::size_t(graph.size())) {
     result_.of.resize(std::size_t(graph.size()));
     find_last_uses();
   }
@@ -130,18 +130,23 @@ class Assigner {
     if (b.last > output.node) return false;
     if (b.kind == Buffer::kTemporary) return true;
     // A leaf is overwritten only by its own next value.
-    return b.kind == Buffer::kLeaf && std::ranges::any_of(graph_.updates(), [&](const Update& u) {
+    const bool allowed = node.op->keeps_on_guard || !guarded_;
+    return allowed && b.kind == Buffer::kLeaf &&
+           std::ranges::any_of(graph_.updates(), [&](const Update& u) {
              return u.next == output && u.leaf.node == b.leaf;
            });
   }
 
   const Graph& graph_;
+  bool guarded_;
   BufferAssignment result_;
   std::vector<std::vector<int>> last_use_;
 };
 
 }  // namespace
 
-BufferAssignment assign_buffers(const Graph& graph) { return Assigner(graph).run(); }
+BufferAssignment assign_buffers(const Graph& graph, bool guarded) {
+  return Assigner(graph, guarded).run();
+}
 
 }  // namespace keel

@@ -26,6 +26,7 @@ struct BufferAssignment {
   int at(Value v) const { return of[std::size_t(v.node)][std::size_t(v.port)]; }
 };
 
-BufferAssignment assign_buffers(const Graph& graph);
+// `guarded`: only ops that keep their outputs in a diverged step may overwrite a leaf.
+BufferAssignment assign_buffers(const Graph& graph, bool guarded);
 
 }  // namespace keel

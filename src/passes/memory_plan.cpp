@@ -89,7 +89,7 @@ Location location_of(const Buffer& buffer, std::int64_t offset) {
 }  // namespace
 
 MemoryPlan plan_memory(const Graph& graph, const PlanOptions& options) {
-  const BufferAssignment assignment = assign_buffers(graph);
+  const BufferAssignment assignment = assign_buffers(graph, options.guarded);
   std::vector<Block> blocks = make_blocks(graph, assignment, options);
   MemoryPlan plan;
   plan.copies = assignment.copies;

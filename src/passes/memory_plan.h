@@ -37,6 +37,7 @@ struct PlanOptions {
   // Bytes a backend stores one element of a type in; the default is the type's own size.
   std::int64_t (*element_bytes)(DType) = nullptr;
   std::span<const std::int64_t> workspaces = {};  // bytes per node; empty: none
+  bool guarded = false;  // updates must be left out when a guard is not finite
 };
 
 // Lifetimes follow the node order. Inputs and outputs of the graph live through the whole run.

@@ -1,5 +1,7 @@
 #include "src/passes/rewrite.h"
 
+#include "src/ops/elementwise.h"
+
 namespace keel {
 
 UseCounts::UseCounts(const Graph& graph) {
@@ -41,12 +43,22 @@ void Rewriter::replace(int index, const OpInfo& op, std::vector<Value> new_input
 
 void Rewriter::forward(int index, Value existing) { map_[std::size_t(index)] = existing; }
 
+// Updates run one after the other, so what a leaf takes must not be another leaf, or a view of one.
+Value Rewriter::computed(Value next) {
+  Value root = next;
+  while (target_.node(root).op && target_.node(root).op->is_view) {
+    root = target_.node(root).inputs[0];
+  }
+  if (target_.node(root).kind == NodeKind::kOp) return next;
+  return ops::cast(target_, next, target_.type(next).dtype);
+}
+
 Graph Rewriter::finish() {
   for (const NamedValue& output : source_.outputs()) {
     target_.mark_output(output.name, (*this)(output.value));
   }
   for (const Update& update : source_.updates()) {
-    target_.mark_update((*this)(update.leaf), (*this)(update.next));
+    target_.mark_update((*this)(update.leaf), computed((*this)(update.next)));
   }
   return std::move(target_);
 }

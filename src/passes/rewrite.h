@@ -37,6 +37,8 @@ class Rewriter {
   Graph finish();
 
  private:
+  Value computed(Value next);
+
   const Graph& source_;
   Graph target_;
   std::vector<Value> map_;  // per old node: the new value of its output 0

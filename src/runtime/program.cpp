@@ -33,7 +33,8 @@ Program::Program(Backend& backend, Variables& variables, const Graph& graph,
   std::vector<std::int64_t> workspaces(prepared.size(), 0);
   prepare(prepared, workspaces);
   const bool widens = backend_.storage(DType::kF32) == DType::kF64;
-  plan_ = plan_memory(graph_, {widens ? widened_bytes : nullptr, workspaces});
+  plan_ =
+      plan_memory(graph_, {widens ? widened_bytes : nullptr, workspaces, !options.guard.empty()});
   place(variables);
   bind(prepared, options);
 }
@@ -159,6 +160,7 @@ double Program::scalar(const std::string& name) const {
 
 std::vector<NodeTime> Program::profile(int repeats) {
   using Clock = std::chrono::steady_clock;
+  repeats = std::max(repeats, 1);
   std::vector<std::vector<double>> times(kernels_.size());
   for (int r = 0; r < repeats; ++r) {
     for (std::size_t k = 0; k < kernels_.size(); ++k) {

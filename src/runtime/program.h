@@ -14,7 +14,8 @@ namespace keel {
 
 struct CompileOptions {
   bool optimize = true;  // run the passes; off shows the graph as it was built
-  // Name of a scalar output: when it is not finite after a run, updates by copy are left out.
+  // Name of a scalar output: when it is not finite after a run, no leaf is updated. Optimizer steps
+  // keep theirs by themselves, given a scale that is not finite.
   std::string guard;
 };
 
@@ -41,13 +42,15 @@ class Program {
   // another shape. The value stays until it is fed again.
   void feed(const std::string& name, const Tensor& value);
   void run();
-  // An output of the last run, in its declared type or, when `stored`, in the storage type.
+  // An output of the last run, in its declared type or, when `stored`, in the storage type. Of a
+  // leaf that the run updated it is the new value.
   Tensor fetch(const std::string& name, bool stored = false) const;
   double scalar(const std::string& name) const;
 
-  // Runs `repeats` times with a clock between kernels.
+  // Runs `repeats` >= 1 times, updates included, with a clock between kernels.
   std::vector<NodeTime> profile(int repeats);
-  // Runs node by node and reports the first leaf or node with a value that is not finite.
+  // Runs once more node by node, updates in place included, and reports the first leaf or node with
+  // a value that is not finite.
   std::optional<NonFinite> find_non_finite();
 
   const Graph& graph() const { return graph_; }

@@ -134,9 +134,11 @@ TEST_CASE("onednn reduce: NaN, infinities and sums that pass beyond float") {
         const Results got = run_onednn(c), expected = run_reference(c);
         for (const auto& [name, y] : expected) {
           CAPTURE(name);
-          // Doubles of size `big` are 2^-52 big apart.
+          // Sums that pass `big` on the way lose what is 2^-53 of it.
+          const bool is_column = name == "y2";
           check_within(got.at(name), y, [&](auto i) {
-            return 2 * kEps * std::abs(y.at(i)) + 0x1p-50 * (std::abs(y.at(i)) > 1e30 ? big : 9);
+            const double size = is_column || i == 3 ? big : std::abs(y.at(i));
+            return name == "y1" || name == "y3" ? 0 : kEps * std::abs(y.at(i)) + 0x1p-50 * size;
           });
         }
       }

@@ -1,0 +1,71 @@
+// Dropout of the onednn backend: the mask of the contract, bit for bit.
+#include "src/ops/dropout.h"
+
+#include <limits>
+
+#include "tests/backends/onednn/simd_checks.h"
+
+namespace keel::test {
+namespace {
+
+OpCase case_of(std::int64_t n, double p, std::int64_t seed, std::int32_t step) {
+  OpCase c;
+  c.inputs.push_back(random_f32({n}, 1));
+  c.inputs.push_back(Tensor::of<std::int32_t>({}, {step}));
+  c.build = [=](Graph& g, const std::vector<Value>& v) {
+    return std::vector{ops::dropout(g, v[0], v[1], p, seed)};
+  };
+  return c;
+}
+
+void check_dropout(const OpCase& c) {
+  const Results got = run_onednn(c), expected = run_reference(c);
+  for (const auto& [name, y] : expected) {
+    CAPTURE(name);
+    // The factor 1 / (1 - p) is rounded, and the product.
+    check_within(got.at(name), y, [&](auto i) { return 2.01 * kEps * std::abs(y.at(i)); });
+    for (std::int64_t i = 0; i < y.elements(); ++i) {
+      if ((got.at(name).at(i) == 0) != (y.at(i) == 0)) {
+        CAPTURE(i);
+        CHECK(got.at(name).at(i) == y.at(i));
+        break;
+      }
+    }
+  }
+}
+
+TEST_CASE("onednn dropout: the mask at every size") {
+  for_each_target([] {
+    for (const std::int64_t n : kSizes) {
+      CAPTURE(n);
+      check_dropout(case_of(n, 0.1, 42, 0));
+      check_dropout(case_of(n, 0.5, -7, 123456));
+    }
+  });
+}
+
+TEST_CASE("onednn dropout: seeds, steps and probabilities at their ends") {
+  const std::int64_t seeds[] = {0, 1, -1, std::int64_t{1} << 40,
+                                std::numeric_limits<std::int64_t>::min()};
+  for (const std::int64_t seed : seeds) {
+    for (const std::int32_t step : {0, 1, std::numeric_limits<std::int32_t>::max(), -1}) {
+      for (const double p : {1e-9, 0.3, 0x1p-24, 0.75, 1 - 0x1p-24, 0.9999999999}) {
+        check_dropout(case_of(1003, p, seed, step));
+      }
+    }
+  }
+}
+
+TEST_CASE("onednn dropout: what is dropped is 0 even where it was not finite") {
+  OpCase c = case_of(1000, 0.5, 1, 1);
+  for (double& x : c.inputs[0].as<double>()) x = NAN;
+  const Results got = run_onednn(c), expected = run_reference(c);
+  check_within(got.at("y0"), expected.at("y0"), [](auto) { return 0.0; });
+}
+
+TEST_CASE("onednn dropout: results do not depend on the thread count") {
+  check_thread_counts(case_of(100003, 0.3, 5, 9));
+}
+
+}  // namespace
+}  // namespace keel::test

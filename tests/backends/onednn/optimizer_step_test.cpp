@@ -1,0 +1,197 @@
+// Optimizer updates of the onednn backend against the reference backend.
+#include "src/ops/optimizer_step.h"
+
+#include <limits>
+
+#include "tests/backends/onednn/simd_checks.h"
+
+namespace keel::test {
+namespace {
+
+constexpr std::int32_t kStep = 6;  // of the adam cases
+constexpr double kLr = 0.01;
+
+// p, g, m and v (v >= 0), lr, step, scale.
+std::vector<Tensor> adam_inputs(std::int64_t n, double scale) {
+  std::vector<Tensor> inputs;
+  for (std::uint32_t i = 0; i < 4; ++i) inputs.push_back(random_f32({n}, i));
+  for (double& v : inputs[3].as<double>()) v = std::abs(v);
+  inputs.push_back(Tensor::of<double>({}, {float(kLr)}));
+  inputs.push_back(Tensor::of<std::int32_t>({}, {kStep}));
+  inputs.push_back(Tensor::of<double>({}, {scale}));
+  return inputs;
+}
+
+OpCase adam_case(std::int64_t n, double scale, const AdamAttrs& attrs) {
+  OpCase c;
+  c.inputs = adam_inputs(n, scale);
+  c.gradients = false;
+  c.build = [attrs](Graph& g, const std::vector<Value>& v) {
+    const Value p = ops::adam_step(g, {v[0], v[1], v[4], v[6], v[5], v[2], v[3]}, attrs);
+    return std::vector{p, p.at(1), p.at(2)};
+  };
+  return c;
+}
+
+OpCase sgd_case(std::int64_t n, double scale, const SgdAttrs& attrs) {
+  OpCase c;
+  c.inputs = adam_inputs(n, scale);
+  c.gradients = false;
+  c.build = [attrs](Graph& g, const std::vector<Value>& v) {
+    const Value p = ops::sgd_step(g, {v[0], v[1], v[4], v[6], v[2]}, attrs);
+    return std::vector{p, p.at(1),
+                       ops::sgd_step(g, {v[0], v[1], v[4], {}, {}}, {.weight_decay = 0.1})};
+  };
+  return c;
+}
+
+// g' = scale g + decay p, and how far off it is: both factors and products, and the sum.
+struct Gradient {
+  double value, size, error;
+};
+Gradient gradient_of(const OpCase& c, std::int64_t i, double decay) {
+  const double scaled = c.inputs[6].at(0) * c.inputs[1].at(i), decayed = decay * c.inputs[0].at(i);
+  const double size = std::abs(scaled) + std::abs(decayed);
+  return {scaled + decayed, size, kEps * 3 * size};
+}
+
+void check_adam(std::int64_t n, const AdamAttrs& attrs) {
+  const OpCase c = adam_case(n, 0.37, attrs);
+  const Results got = run_onednn(c), expected = run_reference(c);
+  const double decay = attrs.decoupled ? 0 : attrs.weight_decay;
+  const double unbias_m = 1 - std::pow(attrs.beta1, kStep + 1);
+  const double unbias_v = 1 - std::pow(attrs.beta2, kStep + 1);
+  // Two products of rounded factors, and a sum.
+  const auto of_m = [&](std::int64_t i) {
+    const Gradient g = gradient_of(c, i, decay);
+    return g.error + 3 * kEps * (std::abs(c.inputs[2].at(i)) + g.size);
+  };
+  const auto of_v = [&](std::int64_t i) {
+    const Gradient g = gradient_of(c, i, decay);
+    const double share = 1 - attrs.beta2;
+    return share * g.error * 2.1 * g.size +
+           kEps * (3 * c.inputs[3].at(i) + 5 * share * g.size * g.size);
+  };
+  check_within(got.at("y1"), expected.at("y1"), of_m);
+  check_within(got.at("y2"), expected.at("y2"), of_v);
+  check_within(got.at("y0"), expected.at("y0"), [&](auto i) {
+    const double m = expected.at("y1").at(i), v = expected.at("y2").at(i);
+    const double deviation = std::sqrt(v / unbias_v) + attrs.eps;
+    const double change = kLr / unbias_m / deviation;  // a unit of m
+    // The root halves the relative error of v; seven more roundings on the way.
+    const double relative = of_v(i) / (2 * v + 1e-30) + 7 * kEps;
+    return change * (of_m(i) + std::abs(m) * relative) + 3 * kEps * std::abs(c.inputs[0].at(i));
+  });
+}
+
+TEST_CASE("onednn optimizer: adam at every size") {
+  for_each_target([] {
+    for (const std::int64_t n : kSizes) {
+      CAPTURE(n);
+      check_adam(n, {});
+      check_adam(n, {.beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.1});
+      check_adam(n, {.weight_decay = 0.1, .decoupled = true});
+    }
+  });
+}
+
+void check_sgd(std::int64_t n, const SgdAttrs& attrs) {
+  const OpCase c = sgd_case(n, -1.7f, attrs);
+  const Results got = run_onednn(c), expected = run_reference(c);
+  const auto of_u = [&](std::int64_t i) {
+    const Gradient g = gradient_of(c, i, attrs.weight_decay);
+    return g.error + 3 * kEps * (std::abs(c.inputs[2].at(i)) + g.size);
+  };
+  check_within(got.at("y1"), expected.at("y1"), of_u);
+  const auto of_p = [&](std::int64_t i) {
+    const double size = std::abs(c.inputs[2].at(i)) + 2 * gradient_of(c, i, 0.1).size;
+    return kEps * std::abs(c.inputs[0].at(i)) + kLr * (3 * of_u(i) + 6 * kEps * size);
+  };
+  check_within(got.at("y0"), expected.at("y0"), of_p);
+  check_within(got.at("y2"), expected.at("y2"), of_p);
+}
+
+TEST_CASE("onednn optimizer: sgd at every size") {
+  for_each_target([] {
+    for (const std::int64_t n : kSizes) {
+      CAPTURE(n);
+      check_sgd(n, {});
+      check_sgd(n, {.momentum = 0.9, .weight_decay = 0.01});
+      check_sgd(n, {.momentum = 0.9, .weight_decay = 0.01, .nesterov = true});
+    }
+  });
+}
+
+TEST_CASE("onednn optimizer: a scale that is not finite changes nothing") {
+  for (const double scale : {double(NAN), std::numeric_limits<double>::infinity()}) {
+    for (const OpCase& c : {adam_case(1000, scale, {}), sgd_case(1000, scale, {.momentum = 0.9})}) {
+      const Results got = run_onednn(c);
+      const bool is_adam = got.at("y2").at(0) == c.inputs[3].at(0);
+      check_within(got.at("y0"), c.inputs[0], [](auto) { return 0.0; });
+      check_within(got.at("y1"), c.inputs[2], [](auto) { return 0.0; });
+      if (is_adam) check_within(got.at("y2"), c.inputs[3], [](auto) { return 0.0; });
+    }
+  }
+}
+
+TEST_CASE("onednn optimizer: adam writes over its own inputs") {
+  Graph g;
+  const std::int64_t n = 40000;
+  std::vector<Tensor> x = adam_inputs(n, 0.5);
+  std::vector<Value> v;
+  for (Tensor& t : x) {
+    if (is_floating(t.dtype())) t = t.to(DType::kF32);
+    v.push_back(g.input(fmt::format("x{}", v.size()), t.type()));
+  }
+  const Value p = ops::adam_step(g, {v[0], v[1], v[4], v[6], v[5], v[2], v[3]}, {});
+  onednn::OnednnBackend backend(2);
+  const Prepared prepared = backend.prepare({g, g.node(p)});
+  std::vector<Tensor> apart(3);
+  for (const bool in_place : {false, true}) {
+    Binding binding;
+    for (const int i : {0, 1, 4, 6, 5, 2, 3}) {
+      binding.inputs.push_back({x[std::size_t(i)].data(), x[std::size_t(i)].type()});
+    }
+    const int own[] = {0, 2, 3};
+    for (std::size_t j = 0; j < 3; ++j) {
+      apart[j] = in_place ? std::move(apart[j]) : Tensor(DType::kF32, {n});
+      Tensor& target = in_place ? x[std::size_t(own[j])] : apart[j];
+      binding.outputs.push_back({target.data(), target.type()});
+    }
+    const Kernel kernel = prepared.bind(binding);
+    backend.run({&kernel, 1});
+  }
+  CHECK(std::memcmp(x[0].data(), apart[0].data(), n * 4) == 0);
+  CHECK(std::memcmp(x[2].data(), apart[1].data(), n * 4) == 0);
+  CHECK(std::memcmp(x[3].data(), apart[2].data(), n * 4) == 0);
+}
+
+TEST_CASE("onednn optimizer: a sum of squares is rounded once") {
+  for_each_target([] {
+    for (const std::int64_t n : kSizes) {
+      OpCase c;
+      c.inputs.push_back(random_normal({n}, 1, 0, 1e15).to(DType::kF32).to(DType::kF64));
+      c.gradients = false;
+      c.build = [](Graph& g, const std::vector<Value>& v) {
+        return std::vector{ops::sum_squares(g, v[0])};
+      };
+      const double expected = run_reference(c).at("y0").at(0);
+      CHECK(std::abs(run_onednn(c).at("y0").at(0) - expected) <= 1.001 * kEps * expected);
+    }
+  });
+}
+
+TEST_CASE("onednn optimizer: results do not depend on the thread count") {
+  check_thread_counts(adam_case(100003, 0.5, {.weight_decay = 0.1}));
+  check_thread_counts(sgd_case(100003, 0.5, {.momentum = 0.9}));
+  OpCase c;
+  c.inputs.push_back(random_f32({1000003}, 1));
+  c.gradients = false;
+  c.build = [](Graph& g, const std::vector<Value>& v) {
+    return std::vector{ops::sum_squares(g, v[0])};
+  };
+  check_thread_counts(c);
+}
+
+}  // namespace
+}  // namespace keel::test

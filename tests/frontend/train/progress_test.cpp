@@ -1,0 +1,64 @@
+// What a person sees of a run: durations, and silence where it is asked for.
+#include "frontend/train/progress.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <functional>
+
+#include "tests/support/temp_dir.h"
+
+namespace keel::train {
+namespace {
+
+// What `action` writes to stderr while it is a plain file.
+std::string shown(const std::function<void()>& action) {
+  const testing::TempDir temp;
+  std::fflush(stderr);
+  const int saved = dup(STDERR_FILENO);
+  const int file = open((temp / "err").c_str(), O_WRONLY | O_CREAT, 0600);
+  dup2(file, STDERR_FILENO);
+  action();
+  std::fflush(stderr);
+  dup2(saved, STDERR_FILENO);
+  close(file);
+  close(saved);
+  return testing::read_bytes(temp / "err");
+}
+
+constexpr Progress::Point kPoint{
+    .step = 3, .total = 40, .epoch = 2, .loss = 0.5, .rows_per_second = 1234.4, .seconds_left = 75};
+
+TEST_CASE("progress: durations") {
+  CHECK(duration_text(0) == "0 s");
+  CHECK(duration_text(59.4) == "59 s");
+  CHECK(duration_text(59.6) == "1:00");
+  CHECK(duration_text(245) == "4:05");
+  CHECK(duration_text(3599) == "59:59");
+  CHECK(duration_text(3723) == "1:02:03");
+  CHECK(duration_text(100 * 3600) == "100:00:00");
+}
+
+TEST_CASE("progress: plain lines, seldom, where there is no terminal") {
+  const std::string text = shown([] {
+    Progress progress(false);
+    for (int i = 0; i < 1000; ++i) progress.update(kPoint);
+    progress.line("epoch 2: done");
+  });
+  CHECK(text == "epoch 2 step 3/40 loss 0.5000 1234 rows/s, 1:15 left\nepoch 2: done\n");
+}
+
+TEST_CASE("progress: nothing when quiet but warnings") {
+  const std::string text = shown([] {
+    Progress progress(true);
+    progress.update(kPoint);
+    progress.line("epoch 2: done");
+    progress.warning("one checkpoint is damaged");
+  });
+  CHECK(text == "warning: one checkpoint is damaged\n");
+}
+
+}  // namespace
+}  // namespace keel::train

@@ -1,0 +1,126 @@
+// What a run writes down: metrics, events and plots, and how a resumed run goes on.
+#include "frontend/train/run_log.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/checks.h"
+#include "tests/support/temp_dir.h"
+
+namespace keel::train {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::directory_iterator(folder)) paths.push_back(entry.path());
+  std::ranges::sort(paths);
+  return paths;
+}
+
+void write_two_epochs(RunLog& log) {
+  for (std::int64_t epoch = 1; epoch <= 2; ++epoch) {
+    log.step({.step = 10 * epoch - 5,
+              .epoch = epoch - 1,
+              .loss = 1.5,
+              .lr = 0.1,
+              .grad_norm = 2,
+              .rows_per_second = 100});
+    log.epoch(10 * epoch, epoch, 1.25);
+    log.evaluation(10 * epoch, epoch, "valid", {.loss = 0.5, .error = 0.25, .rows = 8});
+  }
+}
+
+TEST_CASE("run log: a line for a step, an epoch and an evaluation") {
+  const testing::TempDir temp;
+  const RunFolder folder{temp / "deep/run"};
+  RunLog log(folder, std::nullopt);
+  write_two_epochs(log);
+  log.sync();
+  const auto lines = read_metrics(folder.metrics());
+  REQUIRE(lines.size() == 6);
+  CHECK(lines[0] == Json{{"step", 5},
+                         {"epoch", 0},
+                         {"loss", 1.5},
+                         {"lr", 0.1},
+                         {"grad_norm", 2.0},
+                         {"rows_per_second", 100.0}});
+  CHECK(lines[1] == Json{{"step", 10}, {"epoch", 1}, {"split", "train"}, {"loss", 1.25}});
+  CHECK(lines[5] ==
+        Json{{"step", 20}, {"epoch", 2}, {"split", "valid"}, {"loss", 0.5}, {"error", 0.25}});
+}
+
+TEST_CASE("run log: events hold a tag for every number") {
+  const testing::TempDir temp;
+  const RunFolder folder{temp.path()};
+  RunLog log(folder, std::nullopt);
+  write_two_epochs(log);
+  const auto files = files_in(folder.events());
+  REQUIRE(files.size() == 1);
+  const std::string bytes = testing::read_bytes(files[0]);
+  for (const char* tag :
+       {"step/loss", "step/lr", "step/grad_norm", "train/loss", "valid/loss", "valid/error"}) {
+    CAPTURE(tag);
+    CHECK(bytes.find(tag) != std::string::npos);
+  }
+}
+
+TEST_CASE("run log: resuming drops later lines and keeps those of its own step") {
+  const testing::TempDir temp;
+  const RunFolder folder{temp.path()};
+  {
+    RunLog log(folder, std::nullopt);
+    write_two_epochs(log);
+  }
+  RunLog log(folder, 10);
+  const auto lines = read_metrics(folder.metrics());
+  REQUIRE(lines.size() == 3);
+  CHECK(lines.back()["split"] == "valid");
+  // TensorBoard forgets what the first file says from the step after the checkpoint on.
+  const auto files = files_in(folder.events());
+  REQUIRE(files.size() == 2);
+  const std::string start = std::string("\x10\x0b\x3a\x02\x08\x01", 6);  // step 11; START
+  CHECK(testing::read_bytes(files[1]).find(start) != std::string::npos);
+}
+
+TEST_CASE("run log: a new run forgets one that never reached a checkpoint") {
+  const testing::TempDir temp;
+  const RunFolder folder{temp.path()};
+  {
+    RunLog log(folder, std::nullopt);
+    write_two_epochs(log);
+  }
+  RunLog log(folder, std::nullopt);
+  CHECK(read_metrics(folder.metrics()).empty());
+}
+
+TEST_CASE("run log: draws a curve for each split") {
+  const testing::TempDir temp;
+  const RunFolder folder{temp.path()};
+  RunLog log(folder, std::nullopt);
+  log.plot("nothing yet");
+  write_two_epochs(log);
+  log.evaluation(20, 2, "test", {.loss = 0.5, .error = 0.25, .rows = 8});
+  log.plot("two epochs");
+  const std::string loss = testing::read_bytes(folder.loss_plot()),
+                    error = testing::read_bytes(folder.error_plot());
+  CHECK(loss.find("two epochs") != std::string::npos);
+  CHECK(loss.find(">train<") != std::string::npos);
+  CHECK(loss.find(">valid<") != std::string::npos);
+  CHECK(error.find(">valid<") != std::string::npos);
+  CHECK(error.find(">test<") != std::string::npos);
+  CHECK(error.find(">train<") == std::string::npos);
+}
+
+TEST_CASE("run log: a folder that cannot be made is refused") {
+  const testing::TempDir temp;
+  testing::write_bytes(temp / "file", "content");
+  test::check_refused([&] { RunLog({temp / "file/run"}, std::nullopt); },
+                      (temp / "file/run").string(), "cannot make this folder", ErrorKind::kIo);
+}
+
+}  // namespace
+}  // namespace keel::train

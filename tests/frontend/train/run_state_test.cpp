@@ -1,0 +1,123 @@
+// Where a run stands, through a checkpoint and back, and checkpoints of something else.
+#include "frontend/train/run_state.h"
+
+#include <doctest/doctest.h>
+
+#include "backends/reference/backend.h"
+#include "frontend/train/step_graph.h"
+#include "models/registry.h"
+#include "tests/support/checks.h"
+#include "tests/support/small_run.h"
+
+namespace keel::train {
+namespace {
+
+using testing::small_config;
+
+struct Run {
+  Config config;
+  reference::ReferenceBackend backend;
+  Variables variables{backend, 5};
+
+  explicit Run(const testing::Settings& settings = {}, std::string_view model = "mnist_mlp")
+      : config(small_config(settings, model)) {
+    variables.declare(build_step(config));
+  }
+};
+
+const RunState kState{.step = 12,
+                      .epoch = 3,
+                      .batch = 5,
+                      .epoch_loss = 0.1 + 0.2,
+                      .best_error = 1.0 / 3,
+                      .best_step = 9,
+                      .evaluations_since_best = 2};
+
+TEST_CASE("run state: survives a checkpoint exactly") {
+  Run from, to;
+  from.variables.write("fc2/norm/bias.m", Tensor::of<float>({16}, std::vector<float>(16, 0.1f)));
+  for (const RunState& state : {kState, RunState{}}) {
+    const TensorFile file = to_checkpoint(state, from.config, from.variables);
+    const RunState back = from_checkpoint(file, "here", to.config, to.variables);
+    CHECK(back.step == state.step);
+    CHECK(back.epoch == state.epoch);
+    CHECK(back.batch == state.batch);
+    CHECK(back.epoch_loss == state.epoch_loss);
+    CHECK(back.best_error == state.best_error);
+    CHECK(back.best_step == state.best_step);
+    CHECK(back.evaluations_since_best == state.evaluations_since_best);
+  }
+}
+
+TEST_CASE("run state: every variable comes back in its storage type") {
+  Run from, to;
+  to.variables.write("fc1/weight", Tensor(DType::kF32, {784, 16}));
+  const TensorFile file = to_checkpoint(kState, from.config, from.variables);
+  from_checkpoint(file, "here", to.config, to.variables);
+  for (const auto& [name, variable] : from.variables.all()) {
+    CAPTURE(name);
+    CHECK(file.tensors.at(name).dtype() == DType::kF64);
+    test::check_close(to.variables.read(name, true), from.variables.read(name, true), 0);
+  }
+}
+
+void check_bad(Run& run, const TensorFile& file, std::string_view part) {
+  test::check_refused([&] { from_checkpoint(file, "here", run.config, run.variables); },
+                      "here: ", part, ErrorKind::kBadInput);
+}
+
+TensorFile checkpoint_of(const Run& run) {
+  return to_checkpoint(kState, run.config, run.variables);
+}
+
+TEST_CASE("run state: a checkpoint of another model or network is refused") {
+  Run mlp, cnn({}, "mnist_cnn"), wide({"model.hidden=17"}), deep({"model.layers=3"}),
+      plain({"train.optimizer=sgd"});
+  check_bad(mlp, checkpoint_of(cnn), "expected a checkpoint of mnist_mlp, got one of mnist_cnn");
+  check_bad(mlp, checkpoint_of(wide), "tensor fc1/norm/bias: expected (16), got (17)");
+  check_bad(deep, checkpoint_of(mlp), "it has no tensor fc3/");
+  check_bad(mlp, checkpoint_of(deep), "tensor fc3/norm/bias does not belong to this run");
+  check_bad(mlp, checkpoint_of(plain), "it has no tensor fc1/norm/bias.m");
+}
+
+TEST_CASE("run state: a refused checkpoint leaves the variables as they were") {
+  Run mlp, wide({"model.hidden=17"});
+  const Tensor before = mlp.variables.read("fc1/weight", true);
+  check_bad(mlp, checkpoint_of(wide), "expected");
+  test::check_close(mlp.variables.read("fc1/weight", true), before, 0);
+}
+
+TEST_CASE("run state: damaged metadata is refused by name") {
+  Run run;
+  for (const char* key : {"model", "step", "epoch", "batch", "epoch_loss", "best_error",
+                          "best_step", "evaluations_since_best"}) {
+    CAPTURE(key);
+    TensorFile file = checkpoint_of(run);
+    file.metadata.erase(key);
+    check_bad(run, file, fmt::format("its metadata has no '{}'", key));
+    if (key == std::string("model")) continue;
+    file.metadata[key] = "12 eggs";
+    check_bad(run, file, fmt::format("metadata '{}': expected a number, got '12 eggs'", key));
+  }
+}
+
+TEST_CASE("run state: weights alone pass over the optimizer's state") {
+  Run from;
+  Variables weights(from.backend, 6);
+  weights.declare(build_evaluate(from.config, 1));
+  load_variables(checkpoint_of(from), "here", weights);
+  test::check_close(weights.read("fc2/weight", true), from.variables.read("fc2/weight", true), 0);
+}
+
+TEST_CASE("run state: a checkpoint holds its recipe") {
+  const Run run({"train.lr=0.25", "model.norm=batchnorm{keep=0.5}"});
+  const MakeModel make = [](const std::string& name) { return models::find_model(name).make(); };
+  TensorFile file = checkpoint_of(run);
+  CHECK(config_of_checkpoint(file, "here", make).to_toml() == run.config.to_toml());
+  file.metadata.erase("recipe");
+  test::check_refused([&] { config_of_checkpoint(file, "here", make); }, "here: ", "no 'recipe'",
+                      ErrorKind::kBadInput);
+}
+
+}  // namespace
+}  // namespace keel::train

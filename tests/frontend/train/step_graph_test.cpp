@@ -1,0 +1,132 @@
+// Graphs of a run: inputs, outputs, and that gathered gradients equal those of one large batch.
+#include "frontend/train/step_graph.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "backends/reference/backend.h"
+#include "frontend/train/feeder.h"
+#include "src/runtime/program.h"
+#include "tests/support/small_run.h"
+
+namespace keel::train {
+namespace {
+
+using testing::small_config;
+
+std::vector<std::string> inputs_of(const Graph& g) {
+  std::vector<std::string> names;
+  for (int i = 0; i < g.size(); ++i) {
+    if (g.node(i).kind == NodeKind::kInput) names.push_back(g.node(i).name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+std::vector<std::string> outputs_of(const Graph& g) {
+  std::vector<std::string> names;
+  for (const NamedValue& output : g.outputs()) names.push_back(output.name);
+  std::ranges::sort(names);
+  return names;
+}
+
+TEST_CASE("step graph: inputs and outputs of each graph") {
+  using Names = std::vector<std::string>;
+  const Config config = small_config({"train.accumulate=2"});
+  CHECK(inputs_of(build_step(config)) == Names{"image", "label", "lr", "step", "tick"});
+  CHECK(outputs_of(build_step(config)) == Names{"errors", "grad_norm", "loss"});
+  CHECK(inputs_of(build_accumulate(config)) == Names{"image", "label", "tick"});
+  CHECK(outputs_of(build_accumulate(config)) == Names{"errors", "loss"});
+  const Graph evaluate = build_evaluate(config, 5);
+  CHECK(inputs_of(evaluate) == Names{"image", "label"});
+  CHECK(outputs_of(evaluate) == Names{"errors", "loss"});
+  CHECK(evaluate.type(evaluate.find_leaf("image")) == TensorType{DType::kF32, {5, 784}});
+}
+
+TEST_CASE("step graph: evaluation changes nothing") {
+  for (const char* norm : {"layernorm", "batchnorm"}) {
+    const Config config = small_config({std::string("model.norm=") + norm});
+    CHECK(build_evaluate(config, 4).updates().empty());
+  }
+}
+
+TEST_CASE("step graph: a step updates every parameter, moment and running statistic") {
+  const Graph g = build_step(small_config({"model.norm=batchnorm"}));
+  std::vector<Value> updated;
+  for (const Update& update : g.updates()) updated.push_back(update.leaf);
+  for (int i = 0; i < g.size(); ++i) {
+    const NodeKind kind = g.node(i).kind;
+    if (kind != NodeKind::kParameter && kind != NodeKind::kState) continue;
+    CAPTURE(g.node(i).name);
+    CHECK(std::ranges::count(updated, Value{i, 0}) == 1);
+  }
+}
+
+// Trains on the reference backend: `updates` updates of config.accumulate micro-batches each, all
+// from the rows 0, 1, 2, ....
+struct Trained {
+  reference::ReferenceBackend backend;
+  Variables variables{backend, 1};
+  double loss = 0;
+
+  Trained(const Config& config, int updates) {
+    const task::Splits data = config.model().load(config.data().request());
+    Feeder feeder(config.model().inputs(), data.train, config.train().batch);
+    Program step(backend, variables, build_step(config), {.guard = "grad_norm"});
+    Program gather(backend, variables, build_accumulate(config));
+    step.feed("lr", Tensor::scalar(0.01f));
+    std::vector<std::int64_t> rows(std::size_t(config.train().batch));
+    std::int64_t next = 0;
+    for (int update = 0; update < updates; ++update) {
+      step.feed("step", Tensor::of<std::int32_t>({}, {update}));
+      for (std::int64_t i = 1; i <= config.train().accumulate; ++i) {
+        Program& program = i == config.train().accumulate ? step : gather;
+        for (std::int64_t& row : rows) row = next++;
+        feeder.feed(program, rows);
+        program.run();
+        loss += program.scalar("loss") / double(config.train().accumulate * updates);
+      }
+    }
+  }
+};
+
+TEST_CASE("step graph: four gathered batches of 16 equal one of 64") {
+  for (const char* clip : {"none", "global", "per_tensor", "element"}) {
+    CAPTURE(clip);
+    const testing::Settings common{std::string("train.clip=") + clip, "train.clip_limit=0.05",
+                                   "train.weight_decay=0.01"};
+    testing::Settings one = common, four = common;
+    one.push_back("train.batch=64");
+    four.insert(four.end(), {"train.batch=16", "train.accumulate=4"});
+    const Trained whole(small_config(one), 3), parts(small_config(four), 3);
+    CHECK(parts.loss == doctest::Approx(whole.loss).epsilon(1e-12));
+    for (const auto& [name, variable] : whole.variables.all()) {
+      CAPTURE(name);
+      const Tensor a = whole.variables.read(name, true), b = parts.variables.read(name, true);
+      double difference = 0, size = 0;
+      for (std::int64_t e = 0; e < a.elements(); ++e) {
+        difference = std::max(difference, std::abs(a.at(e) - b.at(e)));
+        size = std::max(size, std::abs(a.at(e)));
+      }
+      CHECK(difference <= 1e-9 * size);
+      CHECK((size > 0) != name.ends_with(".sum"));
+    }
+  }
+}
+
+TEST_CASE("step graph: gathered gradients are cleared by the update") {
+  const Trained run(small_config({"train.batch=16", "train.accumulate=2"}), 1);
+  int sums = 0;
+  for (const auto& [name, variable] : run.variables.all()) {
+    if (!name.ends_with(".sum")) continue;
+    ++sums;
+    const Tensor sum = run.variables.read(name, true);
+    for (std::int64_t e = 0; e < sum.elements(); ++e) REQUIRE(sum.at(e) == 0);
+  }
+  CHECK(sums == 8);  // three layers and two norms
+}
+
+}  // namespace
+}  // namespace keel::train

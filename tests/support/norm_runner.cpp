@@ -1,0 +1,148 @@
+#include "tests/support/norm_runner.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+namespace keel::test {
+namespace {
+
+// Memory between two guards whose bytes are all ones: NaN in every floating type.
+class GuardedBuffer {
+ public:
+  explicit GuardedBuffer(std::int64_t bytes) : bytes_(bytes), memory_(bytes + 2 * kGuard) {
+    std::memset(memory_.data(), 0xFF, std::size_t(memory_.size()));
+  }
+  std::byte* data() const { return memory_.data() + kGuard; }
+  bool intact() const {
+    const auto is_guard = [](std::byte b) { return b == std::byte{0xFF}; };
+    return std::all_of(memory_.data(), data(), is_guard) &&
+           std::all_of(data() + bytes_, memory_.data() + memory_.size(), is_guard);
+  }
+
+ private:
+  static constexpr std::int64_t kGuard = 256;
+  std::int64_t bytes_;
+  AlignedBytes memory_;
+};
+
+// Every value of a graph in a buffer of its own, and its nodes run one after the other.
+class GuardedRun {
+ public:
+  GuardedRun(Backend& backend, const Graph& graph) : backend_(backend), graph_(graph) {}
+
+  void set(Value v, const Tensor& value) {
+    const Tensor stored = value.to(type(v).dtype);
+    std::memcpy(buffer(v), stored.data(), std::size_t(stored.bytes()));
+  }
+
+  Tensor get(Value v) {
+    if (!v.valid()) return Tensor(DType::kF32, Shape{0});
+    Tensor value(type(v));
+    std::memcpy(value.data(), buffer(v), std::size_t(value.bytes()));
+    return value;
+  }
+
+  void run(int index, bool in_place) {
+    const Node& node = graph_.node(index);
+    if (in_place) {
+      for (const InPlace& claim : node.op->in_place) {
+        addresses_[{index, claim.output}] = buffer(node.inputs[std::size_t(claim.input)]);
+      }
+    }
+    const Prepared prepared = backend_.prepare({graph_, node});
+    REQUIRE(prepared.refusal == "");
+    workspace_ = std::max(workspace_, prepared.workspace);
+    Binding binding;
+    for (Value v : node.inputs) binding.inputs.push_back(v.valid() ? ref(v) : TensorRef{});
+    for (int port = 0; port < int(node.outputs.size()); ++port) {
+      binding.outputs.push_back(ref({index, port}));
+    }
+    binding.workspace = buffers_.emplace_back(prepared.workspace).data();
+    const Kernel kernel = prepared.bind(binding);
+    backend_.run({&kernel, 1});
+  }
+
+  bool intact() const {
+    return std::ranges::all_of(buffers_, [](const GuardedBuffer& b) { return b.intact(); });
+  }
+  std::int64_t workspace() const { return workspace_; }
+
+ private:
+  TensorType type(Value v) const {
+    return {backend_.storage(graph_.type(v).dtype), graph_.shape(v)};
+  }
+  std::byte* buffer(Value v) {
+    std::byte*& address = addresses_[v];
+    if (address == nullptr) address = buffers_.emplace_back(type(v).bytes()).data();
+    return address;
+  }
+  TensorRef ref(Value v) { return {graph_.shape(v) == Shape{0} ? nullptr : buffer(v), type(v)}; }
+
+  Backend& backend_;
+  const Graph& graph_;
+  std::deque<GuardedBuffer> buffers_;
+  std::map<Value, std::byte*> addresses_;
+  std::int64_t workspace_ = 0;
+};
+
+// A graph with one norm and its explicit backward for a given dy.
+struct NormGraph {
+  Graph graph;
+  std::vector<std::pair<Value, const Tensor*>> feeds;
+  Value y;
+  std::vector<Value> gradients;
+
+  NormGraph(const NormBuild& build, const NormData& data) {
+    NormInputs inputs;
+    inputs.x = feed("x", data.x);
+    if (data.gain) inputs.gain = feed("gain", *data.gain);
+    if (data.bias) inputs.bias = feed("bias", *data.bias);
+    for (std::size_t i = 0; i < data.state.size(); ++i) {
+      inputs.state.push_back(feed(fmt::format("state{}", i), data.state[i]));
+    }
+    y = build(graph, inputs, data.eps);
+    const Value dy = feed("dy", data.dy);
+    const Node& node = graph.node(y.node);
+    std::vector<Value> output_gradients(node.outputs.size());
+    output_gradients[0] = dy;
+    const bool needed[] = {true, true, true, false, false, false, false, false};
+    BackwardContext context(graph, y.node, output_gradients, {needed, node.inputs.size()});
+    node.op->backward(context);
+    gradients.assign(context.result().begin(), context.result().begin() + 3);
+  }
+
+  Value feed(const std::string& name, const Tensor& value) {
+    feeds.emplace_back(graph.input(name, {DType::kF32, value.shape()}), &value);
+    return feeds.back().first;
+  }
+};
+
+}  // namespace
+
+NormResult run_norm(Backend& backend, const NormBuild& build, const NormData& data, bool in_place) {
+  const NormGraph norm(build, data);
+  GuardedRun run(backend, norm.graph);
+  for (const auto& [value, tensor] : norm.feeds) run.set(value, *tensor);
+  for (int i = 0; i < norm.graph.size(); ++i) {
+    if (norm.graph.node(i).kind == NodeKind::kOp) run.run(i, in_place);
+  }
+  NormResult result;
+  for (int port = 0; port < int(norm.graph.node(norm.y).outputs.size()); ++port) {
+    result.outputs.push_back(run.get(norm.y.at(port)));
+  }
+  for (Value v : norm.gradients) result.gradients.push_back(run.get(v));
+  result.workspace = run.workspace();
+  CHECK(run.intact());
+  if (!in_place) {
+    for (const auto& [value, tensor] : norm.feeds) {
+      const Tensor now = run.get(value), before = tensor->to(now.dtype());
+      CHECK(std::memcmp(now.data(), before.data(), std::size_t(now.bytes())) == 0);
+    }
+  }
+  return result;
+}
+
+}  // namespace keel::test
