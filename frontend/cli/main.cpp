@@ -1,7 +1,11 @@
 // The `keel` program. Data goes to stdout, messages to stderr, and every error is one line with a
 // documented exit code.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <filesystem>
+#include <iostream>
 #include <new>
 
 #include "frontend/cli/common.h"
@@ -43,13 +47,28 @@ int parse_and_run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
+    if (error.get_exit_code() == 0) {
+      app.exit(error);
+      check(bool(std::cout.flush()), ErrorKind::kIo, "cannot write to standard output");
+      return 0;
+    }
     return report(error.what(), ErrorKind::kUsage);
   }
   return code;
 }
 
+// A standard stream that is closed would be taken by the next file that is opened, and messages
+// would end up in it. Reading from nothing takes its place, so that writing stays an error.
+void fill_closed_streams() {
+  while (true) {
+    const int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd > 2) close(fd);
+    if (fd < 0 || fd > 2) return;
+  }
+}
+
 int run(int argc, char** argv) {
+  fill_closed_streams();
   // A reader that goes away is an error to report, not a signal to die of.
   std::signal(SIGPIPE, SIG_IGN);
   try {

@@ -65,6 +65,9 @@ train::Config resumed_config(const TrainArgs& args) {
         folder.checkpoints().string());
   train::Config config =
       train::config_of_checkpoint(checkpoint->content, checkpoint->path, make_model);
+  check(args.run.model.empty() || args.run.model == config.model().name(), ErrorKind::kBadInput,
+        "{}: expected a checkpoint of {}, got one of {}", checkpoint->path.string(), args.run.model,
+        config.model().name());
   if (!args.run.data.empty()) config.set("data.source", args.run.data);
   for (const std::string& assignment : args.run.sets) apply_set(config, assignment);
   config.validate();
@@ -77,7 +80,8 @@ train::Config new_config(TrainArgs& args) {
   if (args.seed >= 0) args.run.sets.push_back(fmt::format("train.seed={}", args.seed));
   if (args.out.empty()) args.out = default_folder(args.run);
   const train::RunFolder folder{args.out};
-  check(!std::filesystem::exists(folder.checkpoints()), ErrorKind::kUsage,
+  const train::CheckpointStore store(folder.checkpoints(), 1, [](const std::string&) {});
+  check(store.paths().empty(), ErrorKind::kUsage,
         "{}: this folder holds a run already; give another --out, or --resume {}", args.out,
         args.out);
   return make_config(args.run);
@@ -107,8 +111,14 @@ void add_train(Command command) {
   add_run_options(*app, args->run, "laptop");
   app->get_option("model")->required(false);
   app->add_option("--out", args->out, "folder of the run (default runs/MODEL-RECIPE)");
-  app->add_option("--resume", args->resume, "go on with the run in this folder");
-  app->add_option("--seed", args->seed, "shorthand for --set train.seed=...");
+  CLI::Option* resume =
+      app->add_option("--resume", args->resume, "go on with the run in this folder");
+  app->add_option("--seed", args->seed, "shorthand for --set train.seed=...")
+      ->check(CLI::NonNegativeNumber);
+  // What a checkpoint decides.
+  for (const char* name : {"--out", "--seed", "--recipe", "--norm"}) {
+    resume->excludes(app->get_option(name));
+  }
   app->add_flag("--quiet", args->quiet, "no progress");
   app->footer(
       "examples:\n"

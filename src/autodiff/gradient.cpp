@@ -39,7 +39,10 @@ class ReverseWalk {
     for (int port = 0; port < int(node.outputs.size()); ++port) {
       dy.push_back(gradient_of({index, port}));
     }
-    if (std::ranges::none_of(dy, [](Value v) { return v.valid(); })) return;
+    const bool reached = std::ranges::any_of(dy, [](Value v) { return v.valid(); });
+    const bool goes_on = std::ranges::any_of(
+        node.inputs, [&](Value v) { return v.valid() && depends_[std::size_t(v.node)]; });
+    if (!reached || !goes_on) return;
     check(node.op->backward != nullptr, ErrorKind::kUsage,
           "[{}] has no backward (node {}); stop the gradient before it", node.op->name, node.name);
     accumulate(index, dy);

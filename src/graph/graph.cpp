@@ -57,7 +57,9 @@ Value Graph::add(const OpInfo& op, std::vector<Value> inputs, Attrs attrs) {
   try {
     node.outputs = op.infer({op, types, attrs});
   } catch (const Error& error) {
-    fail(error.kind(), "{} (node {})", error.what(), node.name);
+    const std::string_view what = error.what();
+    const std::string op_name = what.starts_with('[') ? "" : fmt::format("[{}] ", op.name);
+    fail(error.kind(), "{}{} (node {})", op_name, what, node.name);
   }
   node.op = &op;
   node.attrs = std::move(attrs);
@@ -71,7 +73,11 @@ Value Graph::append(const Node& node, std::vector<Value> inputs) {
   return push(std::move(copy));
 }
 
-void Graph::mark_output(const std::string& name, Value value) { outputs_.push_back({name, value}); }
+void Graph::mark_output(const std::string& name, Value value) {
+  check(value.valid() && value.node < size(), ErrorKind::kUsage, "output {}: expected a value",
+        name);
+  outputs_.push_back({name, value});
+}
 
 void Graph::mark_update(Value leaf, Value next) {
   const Node& target = node(leaf);

@@ -10,7 +10,8 @@ namespace keel::testing {
 namespace {
 
 Settings common_settings(std::string_view model) {
-  Settings settings{"train.batch=32", "data.source=" + small_digits().string()};
+  Settings settings{"train.batch=32", "data.train_rows=0",
+                    "data.source=" + small_digits().string()};
   if (model == "mnist_mlp") settings.push_back("model.hidden=16");
   return settings;
 }

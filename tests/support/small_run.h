@@ -22,7 +22,7 @@ using Settings = std::vector<std::string>;
 // then the settings.
 train::Config small_config(const Settings& settings = {}, std::string_view model = "mnist_mlp");
 
-// The same as arguments of the program: "mnist_mlp --quiet --out folder ...".
+// The same as arguments of the program, for mnist_mlp: "train mnist_mlp --quiet --out folder ...".
 std::vector<std::string> small_train(const std::filesystem::path& folder,
                                      const Settings& settings = {});
 

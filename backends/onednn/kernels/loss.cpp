@@ -7,6 +7,7 @@
 
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/kernels/loss_kernels.h"
+#include "backends/onednn/kernels/reduce_kernels.h"
 #include "backends/onednn/threads.h"
 
 namespace keel::onednn {
@@ -61,12 +62,14 @@ struct CrossEntropy {
   bool is_class(std::int32_t label) const { return label >= 0 && label < classes; }
 
   // (1 - s) * -log p[label] + s * mean_k(-log p[k])
-  double row_loss(const float* x, const RowSummary& row, std::int32_t label) const {
+  double row_loss(const float* x, const LogSumExp& row, std::int32_t label) const {
     if (!is_class(label)) return NAN;
     const double s = attrs.label_smoothing;
-    const double own = (1 - s) * (row.log_sum + row.max - x[label]);
+    const double own = (1 - s) * (row.value() - x[label]);
     // A class of probability 0 has infinite surprise; it must not matter without smoothing.
-    return s == 0 ? own : own + s * (row.log_sum + row.max - row.sum / double(classes));
+    if (s == 0) return own;
+    const double mean = reduce_row(Reduction::kSum, x, classes) / double(classes);
+    return own + s * (row.value() - mean);
   }
 };
 
@@ -78,8 +81,8 @@ void cross_entropy(const Binding& b, const CrossEntropy& op) {
     Total part;
     for (std::int64_t i = begin; i < end; ++i) {
       const float* x = logits + i * op.classes;
-      const RowSummary row = summarize_row(x, op.classes);
-      saved[i] = float(row.max + row.log_sum);
+      const LogSumExp row = log_sum_exp_row(x, op.classes);
+      saved[i] = float(row.value());
       if (!op.counts(labels[i])) continue;
       part.sum += op.row_loss(x, row, labels[i]);
       part.count += 1;

@@ -13,15 +13,12 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-RowSummary summarize(const float* x, std::size_t classes) {
-  RowSummary row{};
-  row.max = max_of(x, classes);
-  const Floats max = splat(row.max);
+LogSumExp log_sum_exp(const float* x, std::size_t classes) {
+  const float largest = max_of(x, classes);
+  const Floats max = splat(largest);
   const double sum = sum_of(classes, [&](auto part, std::size_t i)
                                          HWY_ATTR { return exp(hn::Sub(part.load(x + i), max)); });
-  row.log_sum = std::log(sum);
-  row.sum = sum_of(classes, [&](auto part, std::size_t i) HWY_ATTR { return part.load(x + i); });
-  return row;
+  return {std::log(sum), largest};
 }
 
 float largest(const float* x, std::size_t n) { return max_of(x, n); }
@@ -59,14 +56,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace keel::onednn {
 
-HWY_EXPORT(summarize);
+HWY_EXPORT(log_sum_exp);
 HWY_EXPORT(largest);
 HWY_EXPORT(softmax_gradient);
 HWY_EXPORT(bce);
 HWY_EXPORT(bce_backward);
 
-RowSummary summarize_row(const float* x, std::int64_t classes) {
-  return HWY_DYNAMIC_DISPATCH(summarize)(x, std::size_t(classes));
+LogSumExp log_sum_exp_row(const float* x, std::int64_t classes) {
+  return HWY_DYNAMIC_DISPATCH(log_sum_exp)(x, std::size_t(classes));
 }
 float largest_of(const float* x, std::int64_t n) {
   return HWY_DYNAMIC_DISPATCH(largest)(x, std::size_t(n));

@@ -5,13 +5,14 @@
 
 namespace keel::onednn {
 
-// What a row of logits x (classes) says: log sum exp(x - max), the maximum, and the sum of x.
-struct RowSummary {
+// The two parts of log sum exp(x) for a row of logits x (classes).
+struct LogSumExp {
   double log_sum;  // of exp(x - max)
   float max;
-  double sum;
+
+  double value() const { return max + log_sum; }
 };
-RowSummary summarize_row(const float* x, std::int64_t classes);
+LogSumExp log_sum_exp_row(const float* x, std::int64_t classes);
 
 // The largest of n numbers; NaN if one is NaN.
 float largest_of(const float* x, std::int64_t n);

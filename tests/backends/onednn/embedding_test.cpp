@@ -29,13 +29,12 @@ Tensor gradient_in_order(const OpCase& c, std::int64_t padding_id) {
   const auto ids = c.inputs[1].as<std::int32_t>();
   const std::int64_t width = table[1];
   const Tensor dy = random_normal({std::int64_t(ids.size()), width}, 900).to(DType::kF32);
+  const float* gradient = dy.as<float>().data();
   Tensor dtable(DType::kF32, table);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || ids[i] >= table[0] || (padding_id >= 0 && ids[i] == padding_id)) continue;
-    for (std::int64_t k = 0; k < width; ++k) {
-      float& sum = dtable.as<float>()[std::size_t(ids[i] * width + k)];
-      sum += dy.as<float>()[i * std::size_t(width) + std::size_t(k)];
-    }
+    float* sum = dtable.as<float>().data() + ids[i] * width;
+    for (std::int64_t k = 0; k < width; ++k) sum[k] += gradient[std::int64_t(i) * width + k];
   }
   return dtable;
 }
@@ -50,7 +49,7 @@ TEST_CASE("onednn embedding: rows and gradients at every width") {
   for_each_target([] {
     for (const std::int64_t width : kSizes) {
       CAPTURE(width);
-      const std::int64_t ids = width > 5000 ? 5 : 300;
+      const std::int64_t ids = width > 1000 ? 5 : 100;
       check_embedding(case_of(17, width, ids, -1), -1);
       check_embedding(case_of(17, width, ids, 3), 3);
     }

@@ -1,0 +1,219 @@
+// A run that is interrupted and resumed gives the same bytes as one that never was.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "backends/backends.h"
+#include "src/core/rng.h"
+#include "tests/support/checks.h"
+#include "tests/support/process.h"
+#include "tests/support/small_run.h"
+#include "tests/support/temp_dir.h"
+
+namespace keel::train {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Process;
+using testing::read_bytes;
+using testing::run_keel;
+using testing::Settings;
+using testing::small_config;
+using testing::small_train;
+using testing::step_file;
+using testing::train_in;
+
+Settings operator+(Settings a, const Settings& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// Lines of metrics without what the clock decides.
+std::vector<nlohmann::ordered_json> timeless_metrics(const fs::path& folder) {
+  auto lines = read_metrics(folder / "metrics.jsonl");
+  for (auto& line : lines) line.erase("rows_per_second");
+  return lines;
+}
+
+bool same_bytes(const fs::path& a, const fs::path& b) { return read_bytes(a) == read_bytes(b); }
+
+void check_same_end(const fs::path& a, const fs::path& b, std::int64_t step) {
+  CHECK(same_bytes(step_file(a, step), step_file(b, step)));
+  CHECK(timeless_metrics(a) == timeless_metrics(b));
+  const fs::path best = "checkpoints/best.safetensors";
+  REQUIRE(fs::exists(a / best) == fs::exists(b / best));
+  if (fs::exists(a / best)) CHECK(same_bytes(a / best, b / best));
+}
+
+TEST_CASE("resume: N steps and N more are 2N steps, byte for byte") {
+  const struct {
+    Settings settings;
+    std::int64_t half;
+  } rows[] = {{{}, 8},  // at the end of an epoch
+              {{"train.log_every=2"}, 11},
+              {{"model.norm=batchnorm", "train.optimizer=sgd", "train.momentum=0.9"}, 5},
+              {{"train.accumulate=2", "train.batch=16", "train.clip=global"}, 9},
+              {{"train.optimizer=adamw", "train.weight_decay=0.1", "train.patience=9"}, 13}};
+  for (const auto& row : rows) {
+    const testing::TempDir temp;
+    const auto until = [&](std::int64_t step) {
+      return small_config(row.settings + Settings{fmt::format("train.max_steps={}", step)});
+    };
+    train_in(temp / "straight", until(2 * row.half));
+    train_in(temp / "halves", until(row.half));
+    CHECK_FALSE(fs::exists(step_file(temp / "halves", 2 * row.half)));
+    train_in(temp / "halves", until(2 * row.half), true);
+    check_same_end(temp / "halves", temp / "straight", 2 * row.half);
+  }
+}
+
+TEST_CASE("resume: every checkpoint leads to the same end, schedule and all") {
+  const testing::TempDir temp;
+  const Config config = small_config(
+      {"model.norm=batchnorm", "train.schedule=cosine", "train.warmup=3", "train.epochs=2",
+       "train.checkpoint_every=3", "train.keep_checkpoints=99", "train.log_every=1"});
+  train_in(temp / "straight", config);
+  for (std::int64_t kept : {3, 8, 9, 15}) {
+    CAPTURE(kept);
+    const fs::path folder = temp / fmt::format("from{}", kept);
+    fs::copy(temp / "straight", folder, fs::copy_options::recursive);
+    for (std::int64_t step = kept + 1; step <= 16; ++step) fs::remove(step_file(folder, step));
+    train_in(folder, config, true);
+    check_same_end(folder, temp / "straight", 16);
+  }
+}
+
+TEST_CASE("resume: a finished run has nothing to do") {
+  const testing::TempDir temp;
+  const Config config = small_config({"train.epochs=1"});
+  const Summary first = train_in(temp.path(), config);
+  const std::string before = read_bytes(step_file(temp.path(), 8));
+  const Summary again = train_in(temp.path(), config, true);
+  CHECK(again.state.step == 8);
+  CHECK(again.test.loss == first.test.loss);
+  CHECK((read_bytes(step_file(temp.path(), 8)) == before));
+}
+
+void flip_byte(const fs::path& path) {
+  std::string bytes = read_bytes(path);
+  bytes[bytes.size() / 2] ^= 0x10;
+  testing::write_bytes(path, bytes);
+}
+
+TEST_CASE("resume: a damaged newest checkpoint is reported and the one before it used") {
+  const testing::TempDir temp;
+  const Settings settings{"train.epochs=3"};
+  REQUIRE(run_keel(small_train(temp / "straight", settings)).code == 0);
+  fs::copy(temp / "straight", temp / "damaged", fs::copy_options::recursive);
+  flip_byte(step_file(temp / "damaged", 24));
+  const auto result = run_keel({"train", "--quiet", "--resume", (temp / "damaged").string()});
+  CHECK(result.code == 0);
+  CHECK(result.err.starts_with("warning: [checkpoint] passed over: "));
+  CHECK(result.err.find("step-00000024.safetensors") != std::string::npos);
+  CHECK(std::ranges::count(result.err, '\n') == 1);
+  check_same_end(temp / "damaged", temp / "straight", 24);
+}
+
+TEST_CASE("resume: without an intact checkpoint it is refused and nothing is touched") {
+  const testing::TempDir temp;
+  const auto resume = [&](const std::string& name) {
+    return run_keel({"train", "--quiet", "--resume", (temp / name).string()});
+  };
+  CHECK(resume("nowhere").code == 3);
+  CHECK_FALSE(fs::exists(temp / "nowhere"));
+  REQUIRE(run_keel(small_train(temp / "run", {"train.epochs=1"})).code == 0);
+  flip_byte(step_file(temp / "run", 8));
+  const std::string metrics = read_bytes(temp / "run/metrics.jsonl");
+  const auto result = resume("run");
+  CHECK(result.code == 3);
+  CHECK(result.err.find("no intact checkpoint to resume from") != std::string::npos);
+  CHECK(read_bytes(temp / "run/metrics.jsonl") == metrics);
+}
+
+bool wait_for(const fs::path& path, Process& process) {
+  while (!fs::exists(path)) {
+    if (process.has_ended()) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+TEST_CASE("resume: SIGTERM and SIGINT save, say how to go on, and exit 128 and the signal") {
+  for (int signal : {SIGTERM, SIGINT}) {
+    CAPTURE(signal);
+    const testing::TempDir temp;
+    const std::string folder = (temp / "run").string();
+    // Far more epochs than it will have time for; the resumed run ends soon.
+    Process process(small_train(folder, {"train.epochs=100000", "train.checkpoint_every=1"}));
+    REQUIRE(wait_for(step_file(folder, 3), process));
+    process.signal(signal);
+    const auto result = process.wait();
+    CHECK(result.code == 128 + signal);
+    CHECK(result.out.empty());
+    CHECK(result.err.find("go on with: keel train --resume " + folder) != std::string::npos);
+    const CheckpointStore store(temp / "run/checkpoints", 1, [](const std::string&) {});
+    const auto last = store.latest();
+    REQUIRE(last.has_value());
+    CHECK(last->path == store.paths().front());
+    const std::string end = fmt::format("train.max_steps={}", last->step + 5);
+    CHECK(run_keel({"train", "--quiet", "--resume", folder, "--set", end}).code == 0);
+    train_in(temp / "straight",
+             small_config({"train.epochs=100000", "train.checkpoint_every=1", end}));
+    CHECK(same_bytes(step_file(folder, last->step + 5),
+                     step_file(temp / "straight", last->step + 5)));
+  }
+}
+
+TEST_CASE("resume: kill -9 at random moments loses nothing") {
+  const testing::TempDir temp;
+  const Settings settings{"train.epochs=4", "train.checkpoint_every=1", "train.log_every=1",
+                          "model.norm=batchnorm"};
+  const auto start = std::chrono::steady_clock::now();
+  train_in(temp / "straight", small_config(settings));
+  const auto length = std::chrono::steady_clock::now() - start;
+  const std::string folder = (temp / "killed").string();
+  const Philox random(1, stream_of("kill"));
+  int kills = 0;
+  for (std::uint64_t round = 0; round < 12; ++round) {
+    const bool begun = fs::exists(temp / "killed/checkpoints") &&
+                       !CheckpointStore(temp / "killed/checkpoints", 1, {}).paths().empty();
+    Process process(begun ? std::vector<std::string>{"train", "--quiet", "--resume", folder}
+                          : small_train(folder, settings));
+    // Delays of all sizes up to half of a whole run: some kills come before the first checkpoint.
+    std::this_thread::sleep_for(length * random.uniform(round) * 0.5);
+    process.signal(SIGKILL);
+    const auto result = process.wait();
+    CHECK((result.code == -SIGKILL || result.code == 0));
+    kills += result.code == -SIGKILL;
+  }
+  CHECK(kills > 0);
+  REQUIRE(run_keel({"train", "--quiet", "--resume", folder}).code == 0);
+  check_same_end(folder, temp / "straight", 32);
+}
+
+TEST_CASE("resume: any number of threads gives the same bytes") {
+  if (default_backend() != "onednn") {
+    MESSAGE("skipped: the onednn backend is not built in");
+    return;
+  }
+  const testing::TempDir temp;
+  for (const char* norm : {"layernorm", "batchnorm"}) {
+    std::vector<std::string> files;
+    for (const char* threads : {"1", "2", "3"}) {
+      const fs::path folder = temp / (std::string(norm) + threads);
+      auto arguments = small_train(
+          folder, {"train.max_steps=200", "train.epochs=100", std::string("model.norm=") + norm});
+      arguments.insert(arguments.end(), {"--threads", threads});
+      REQUIRE(run_keel(arguments).code == 0);
+      files.push_back(read_bytes(step_file(folder, 200)));
+    }
+    CHECK((files[0] == files[1]));
+    CHECK((files[0] == files[2]));
+  }
+}
+
+}  // namespace
+}  // namespace keel::train

@@ -1,0 +1,216 @@
+// Whole runs in miniature: learning, stopping, what is kept, what is written, and divergence.
+#include "frontend/train/trainer.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "backends/backends.h"
+#include "tests/support/checks.h"
+#include "tests/support/fault.h"
+#include "tests/support/small_run.h"
+#include "tests/support/temp_dir.h"
+
+namespace keel::train {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::small_config;
+using testing::step_file;
+using testing::train_in;
+
+// 275 rows in batches of 32.
+constexpr std::int64_t kStepsPerEpoch = 8;
+
+std::vector<std::string> checkpoint_names(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder / "checkpoints")) {
+    names.push_back(entry.path().filename());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+TEST_CASE("trainer: the loss falls on the built-in digits") {
+  const testing::TempDir temp;
+  const Config config = small_config(
+      {"data.source=builtin", "data.train_rows=2000", "train.epochs=3", "train.lr=1e-2"});
+  const Summary summary = train_in(temp / "run", config);
+  CHECK(summary.state.epoch == 3);
+  CHECK(summary.state.step == 3 * (2000 / 32));
+  CHECK(summary.test.rows == 2000);
+  CHECK(summary.test.error < 0.35);
+  const auto lines = read_metrics(temp / "run/metrics.jsonl");
+  std::vector<double> losses;
+  for (const auto& line : lines) {
+    if (line.value("split", "") == "train") losses.push_back(line["loss"]);
+  }
+  REQUIRE(losses.size() == 3);
+  CHECK(losses[1] < 0.8 * losses[0]);
+  CHECK(losses[2] < losses[1]);
+  CHECK(summary.train_loss == losses[2]);
+}
+
+TEST_CASE("trainer: the last checkpoints and the best are kept") {
+  const testing::TempDir temp;
+  const Config config =
+      small_config({"train.epochs=4", "train.keep_checkpoints=2", "train.lr=1e-2"});
+  const Summary summary = train_in(temp.path(), config);
+  using Names = std::vector<std::string>;
+  CHECK(checkpoint_names(temp.path()) ==
+        Names{"best.safetensors", "step-00000024.safetensors", "step-00000032.safetensors"});
+  const TensorFile best = read_safetensors(temp / "checkpoints/best.safetensors");
+  CHECK(best.metadata.at("step") == fmt::format("{}", summary.state.best_step));
+  REQUIRE(summary.best_test.has_value());
+  double best_error = 1;
+  for (const auto& line : read_metrics(temp / "metrics.jsonl")) {
+    if (line.value("split", "") == "valid") {
+      best_error = std::min(best_error, line["error"].get<double>());
+    }
+  }
+  CHECK(summary.state.best_error == best_error);
+}
+
+TEST_CASE("trainer: checkpoints between epochs when asked for") {
+  const testing::TempDir temp;
+  train_in(temp.path(), small_config({"train.max_steps=7", "train.checkpoint_every=3"}));
+  CHECK(checkpoint_names(temp.path()).size() == 3);
+  for (std::int64_t step : {3, 6, 7}) CHECK(fs::exists(step_file(temp.path(), step)));
+}
+
+TEST_CASE("trainer: stops early when nothing gets better") {
+  const testing::TempDir temp;
+  const Summary summary = train_in(
+      temp.path(), small_config({"train.epochs=50", "train.lr=1e-20", "train.patience=2"}));
+  CHECK(summary.stopped_early);
+  CHECK(summary.state.epoch == 3);
+  CHECK(summary.state.best_step == kStepsPerEpoch);
+}
+
+TEST_CASE("trainer: patience counts evaluations, not epochs") {
+  const testing::TempDir temp;
+  const Summary summary =
+      train_in(temp.path(), small_config({"train.epochs=50", "train.lr=1e-20", "train.patience=1",
+                                          "train.eval_every=2"}));
+  CHECK(summary.state.epoch == 4);
+}
+
+TEST_CASE("trainer: the average of the last checkpoints") {
+  const testing::TempDir temp;
+  const Summary summary = train_in(
+      temp.path(), small_config({"train.epochs=4", "train.average_last=2", "train.lr=1e-2"}));
+  REQUIRE(summary.average_test.has_value());
+  const TensorFile average = read_safetensors(temp / "average.safetensors"),
+                   last = read_safetensors(step_file(temp.path(), 4 * kStepsPerEpoch)),
+                   former = read_safetensors(step_file(temp.path(), 3 * kStepsPerEpoch));
+  const std::string name = "fc2/weight";
+  for (std::int64_t e = 0; e < 256; ++e) {
+    const double mean = (last.tensors.at(name).at(e) + former.tensors.at(name).at(e)) / 2;
+    CHECK(average.tensors.at(name).at(e) == doctest::Approx(mean).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("trainer: metrics hold steps, epochs and tests, in order") {
+  const testing::TempDir temp;
+  const Config config = small_config(
+      {"train.epochs=4", "train.log_every=5", "train.test_every=2", "train.schedule=inverse_sqrt"});
+  train_in(temp.path(), config);
+  std::map<std::string, std::vector<std::int64_t>> steps;
+  std::int64_t former = 0;
+  for (const auto& line : read_metrics(temp / "metrics.jsonl")) {
+    const std::int64_t step = line["step"];
+    CHECK(step >= former);
+    former = step;
+    steps[line.value("split", "step")].push_back(step);
+    for (const auto& [key, value] : line.items()) {
+      if (key != "split") CHECK(std::isfinite(value.get<double>()));
+    }
+    if (line.contains("lr")) {
+      CHECK(line["lr"].get<double>() == doctest::Approx(1e-3 / std::sqrt(double(step))));
+      CHECK(line["grad_norm"].get<double>() > 0);
+    }
+  }
+  using Steps = std::vector<std::int64_t>;
+  CHECK(steps["step"] == Steps{5, 10, 15, 20, 25, 30});
+  CHECK(steps["train"] == Steps{8, 16, 24, 32});
+  CHECK(steps["valid"] == Steps{8, 16, 24, 32});
+  CHECK(steps["test"] == Steps{16, 32});
+}
+
+TEST_CASE("trainer: the folder tells the whole recipe") {
+  const testing::TempDir temp;
+  const Config config = small_config({"train.max_steps=1", "model.norm=layernorm_simple"});
+  train_in(temp.path(), config);
+  Config again = small_config();
+  again.apply_toml(testing::read_bytes(temp / "config.toml"), "config.toml");
+  CHECK(again.to_toml() == config.to_toml());
+  CHECK(fs::exists(temp / "loss.svg"));
+  CHECK(fs::exists(temp / "error.svg"));
+}
+
+TEST_CASE("trainer: gathered micro-batches make one update") {
+  const testing::TempDir temp;
+  const Summary summary = train_in(
+      temp.path(), small_config({"train.epochs=2", "train.batch=16", "train.accumulate=4"}));
+  CHECK(summary.state.step == 2 * (275 / 16 / 4));
+}
+
+// A weight decay that multiplies every weight by a huge number.
+const testing::Settings kDiverging{"train.optimizer=sgd", "train.lr=9e5",
+                                   "train.weight_decay=1e300", "train.epochs=9"};
+
+TEST_CASE("trainer: divergence names a node and keeps the checkpoints") {
+  const testing::TempDir temp;
+  train_in(temp.path(), small_config({"train.optimizer=sgd", "train.max_steps=3"}));
+  const std::string before = testing::read_bytes(step_file(temp.path(), 3));
+  std::string message;
+  try {
+    train_in(temp.path(), small_config(kDiverging), true);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kDiverged);
+    message = error.what();
+  }
+  CAPTURE(message);
+  CHECK(message.starts_with("step "));
+  const std::size_t at = message.find("first not finite: ");
+  REQUIRE(at != std::string::npos);
+  CHECK(message.find('/', at) != std::string::npos);
+  CHECK(message.find("element ", at) != std::string::npos);
+  CHECK((testing::read_bytes(step_file(temp.path(), 3)) == before));
+  CHECK(checkpoint_names(temp.path()).size() == 1);
+}
+
+TEST_CASE("trainer: data that do not fit are refused before anything is written") {
+  const testing::TempDir temp;
+  const auto refused = [&](const testing::Settings& settings, std::string_view part) {
+    test::check_refused([&] { train_in(temp / "run", small_config(settings)); }, "", part);
+    CHECK_FALSE(fs::exists(temp / "run"));
+  };
+  refused({"train.batch=276"}, "batch");
+  refused({"train.accumulate=9"}, "train.accumulate: 9 micro-batches of 32 rows");
+}
+
+TEST_CASE("trainer: a full disk at any call of a save loses nothing") {
+  const testing::TempDir temp;
+  const Config half = small_config({"train.max_steps=2"}),
+               whole = small_config({"train.max_steps=4"});
+  train_in(temp / "straight", whole);
+  const std::string expected = testing::read_bytes(step_file(temp / "straight", 4));
+  for (int at : {0, 1, 4, 8, 10, 12, 14, 16}) {
+    CAPTURE(at);
+    const fs::path folder = temp / fmt::format("run{}", at);
+    train_in(folder, half);
+    const std::string before = testing::read_bytes(step_file(folder, 2));
+    {
+      const testing::FaultGuard full({.at = at, .error = ENOSPC, .lasting = true});
+      test::check_refused([&] { train_in(folder, whole, true); }, "[file]", "", ErrorKind::kIo);
+    }
+    CHECK((testing::read_bytes(step_file(folder, 2)) == before));
+    train_in(folder, whole, true);
+    CHECK((testing::read_bytes(step_file(folder, 4)) == expected));
+  }
+}
+
+}  // namespace
+}  // namespace keel::train
