@@ -7,12 +7,6 @@
 namespace keel::cli {
 namespace {
 
-struct BenchArgs {
-  RunArgs run;
-  int rounds = 50;
-  bool profile = false;
-};
-
 nlohmann::ordered_json to_json(const bench::Timing& t) {
   return {{"median", t.median}, {"p10", t.p10}, {"p90", t.p90}};
 }
@@ -30,7 +24,9 @@ std::string profile_text(const std::vector<NodeTime>& profile) {
   return table_text(rows);
 }
 
-int run_step_bench(const BenchArgs& args) {
+}  // namespace
+
+int run_bench_step(const BenchArgs& args) {
   const train::Config config = make_config(args.run);
   const auto backend = make_backend(args.run);
   const bench::StepBench b = bench::bench_step(*backend, config, args.rounds);
@@ -63,7 +59,7 @@ int run_step_bench(const BenchArgs& args) {
   return 0;
 }
 
-int run_overhead_bench(const BenchArgs& args) {
+int run_bench_overhead(const BenchArgs& args) {
   const bench::OverheadBench b = bench::bench_overhead(make_config(args.run), args.rounds * 20);
   if (args.run.json) {
     print_json({{"model", args.run.model},
@@ -79,30 +75,6 @@ int run_overhead_bench(const BenchArgs& args) {
                     b.compile_seconds * 1e3));
   }
   return 0;
-}
-
-}  // namespace
-
-void add_bench(Command command) {
-  CLI::App* app = command.app.add_subcommand("bench", "measure speed");
-  app->require_subcommand(1);
-  const auto add = [&](const char* name, const char* about, int (*run)(const BenchArgs&)) {
-    CLI::App* sub = app->add_subcommand(name, about);
-    auto args = std::make_shared<BenchArgs>();
-    add_run_options(*sub, args->run, "paper");
-    sub->add_option("--rounds", args->rounds, "timed repetitions")
-        ->check(CLI::Range(3, 1000000))
-        ->default_str("50");
-    sub->add_flag("--profile", args->profile, "also the time of every node");
-    sub->callback([args, run, command] { command.code = run(*args); });
-  };
-  add("step", "a training step beside its matrix products and one pass of its optimizer",
-      run_step_bench);
-  add("overhead", "the run loop itself, on the null backend", run_overhead_bench);
-  app->footer(
-      "examples:\n"
-      "  keel bench step mnist_mlp --threads 2 --profile\n"
-      "  keel bench overhead mnist_mlp");
 }
 
 }  // namespace keel::cli

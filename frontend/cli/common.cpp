@@ -27,25 +27,6 @@ std::string cpu_name() {
 
 }  // namespace
 
-void add_backend_options(CLI::App& app, RunArgs& args) {
-  app.add_option("--backend", args.backend, "onednn, reference or null (see keel list backends)")
-      ->default_str(default_backend());
-  app.add_option("--threads", args.threads, "threads of the backend; 0: all")->default_str("0");
-  app.add_flag("--json", args.json, "machine-readable output on stdout");
-}
-
-void add_run_options(CLI::App& app, RunArgs& args, const std::string& default_recipe) {
-  args.recipe = default_recipe;
-  app.add_option("model", args.model, "the model (see keel list models)")->required();
-  app.add_option("--recipe", args.recipe, "a recipe of the model, or the path of a .toml file")
-      ->default_str(default_recipe);
-  app.add_option("--data", args.data, "builtin, or a folder with the real data");
-  app.add_option("--norm", args.norm, "shorthand for --set model.norm=...");
-  app.add_option("--set", args.sets, "override a value of the recipe: section.key=value")
-      ->type_name("KEY=VALUE");
-  add_backend_options(app, args);
-}
-
 std::unique_ptr<task::Model> make_model(const std::string& name) {
   return models::find_model(name).make();
 }

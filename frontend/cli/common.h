@@ -1,39 +1,16 @@
-// What the subcommands of `keel` share: the options that describe a run, and output.
+// What the subcommands of `keel` share: making what their options name, and output.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "frontend/cli/commands.h"
 #include "frontend/train/config.h"
 #include "src/runtime/backend.h"
 
 namespace keel::cli {
-
-// A subcommand adds itself to the program and sets what runs when it is chosen. The value it
-// leaves in `code` is the exit code.
-struct Command {
-  CLI::App& app;
-  int& code;
-};
-void add_train(Command command);
-void add_eval(Command command);
-void add_list(Command command);
-void add_inspect(Command command);
-void add_bench(Command command);
-
-// The options that choose a model, a recipe, data and a backend.
-struct RunArgs {
-  std::string model, recipe, data, backend, norm;
-  std::vector<std::string> sets;  // "section.key=value"
-  int threads = 0;
-  bool json = false;
-};
-
-void add_backend_options(CLI::App& app, RunArgs& args);
-void add_run_options(CLI::App& app, RunArgs& args, const std::string& default_recipe);
 
 // The model's recipe (a name, or a path that ends in .toml), then --data, --norm and --set.
 train::Config make_config(const RunArgs& args);

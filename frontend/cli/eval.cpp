@@ -10,11 +10,6 @@
 namespace keel::cli {
 namespace {
 
-struct EvalArgs {
-  RunArgs run;
-  std::string path, split = "test";
-};
-
 // A checkpoint file, or of a run's folder the best checkpoint.
 std::filesystem::path checkpoint_path(const std::string& given) {
   if (!std::filesystem::is_directory(given)) return given;
@@ -25,6 +20,8 @@ const data::Dataset& pick(const task::Splits& splits, const std::string& name) {
   if (name == "train") return splits.train;
   return name == "valid" ? splits.valid : splits.test;
 }
+
+}  // namespace
 
 int run_eval(const EvalArgs& args) {
   const std::string path = checkpoint_path(args.path);
@@ -49,23 +46,6 @@ int run_eval(const EvalArgs& args) {
                       100 * e.error, e.error * double(e.rows), e.rows, e.loss));
   }
   return 0;
-}
-
-}  // namespace
-
-void add_eval(Command command) {
-  CLI::App* app = command.app.add_subcommand("eval", "evaluate a checkpoint");
-  auto args = std::make_shared<EvalArgs>();
-  app->add_option("checkpoint", args->path, "a checkpoint file, or a run's folder (its best)")
-      ->required();
-  app->add_option("--data", args->run.data, "builtin, or a folder; default: as in training");
-  app->add_option("--split", args->split, "train, valid or test")
-      ->check(CLI::IsMember({"train", "valid", "test"}))
-      ->default_str("test");
-  add_backend_options(*app, args->run);
-  app->footer(
-      "examples:\n  keel eval runs/mnist_mlp-laptop\n  keel eval runs/a --split valid --json");
-  app->callback([args, command] { command.code = run_eval(*args); });
 }
 
 }  // namespace keel::cli

@@ -1,5 +1,8 @@
 // keel inspect
+#include <fmt/ranges.h>
+
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "frontend/cli/common.h"
 #include "frontend/data/file.h"
@@ -13,9 +16,11 @@
 namespace keel::cli {
 namespace {
 
-struct GraphArgs {
-  RunArgs run;
-  std::string mode = "step", stage = "after";
+using Json = nlohmann::ordered_json;
+
+struct FileArgs {
+  std::string path;
+  bool json = false;
 };
 
 std::string location_text(const Location& location) {
@@ -32,6 +37,14 @@ std::string location_text(const Location& location) {
   return "?";
 }
 
+std::vector<std::string> places_of(const MemoryPlan& plan, int node) {
+  std::vector<std::string> places;
+  for (const Location& location : plan.locations[std::size_t(node)]) {
+    places.push_back(location_text(location));
+  }
+  return places;
+}
+
 std::string plan_text(const Graph& graph) {
   const MemoryPlan plan = plan_memory(graph);
   std::string text = fmt::format(
@@ -39,30 +52,65 @@ std::string plan_text(const Graph& graph) {
       "by copy\n",
       plan.arena_bytes, plan.live_bytes, plan.total_bytes, plan.in_place, plan.copies.size());
   for (int i = 0; i < graph.size(); ++i) {
-    std::vector<std::string> places;
-    for (const Location& location : plan.locations[std::size_t(i)]) {
-      places.push_back(location_text(location));
-    }
-    text += fmt::format("%{} {}: {}\n", i, graph.node(i).name, fmt::join(places, ", "));
+    text += fmt::format("%{} {}: {}\n", i, graph.node(i).name, fmt::join(places_of(plan, i), ", "));
   }
   return text;
 }
 
-int run_graph(const GraphArgs& args) {
+// Node and port; null for an input that is absent.
+Json to_json(Value v) { return v.valid() ? Json::array({v.node, v.port}) : Json(); }
+
+Json to_json(const Graph& graph) {
+  Json nodes = Json::array(), outputs = Json::object(), updates = Json::object();
+  const MemoryPlan plan = plan_memory(graph);
+  for (int i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node(i);
+    Json inputs = Json::array(), types = Json::array();
+    for (Value v : node.inputs) inputs.push_back(to_json(v));
+    for (const TensorType& type : node.outputs) types.push_back(type.text());
+    nodes.push_back({{"name", node.name},
+                     {"op", node.op ? Json(node.op->name) : Json()},
+                     {"inputs", inputs},
+                     {"types", types},
+                     {"places", places_of(plan, i)},
+                     {"text", print_node(graph, i)}});
+  }
+  for (const NamedValue& output : graph.outputs()) outputs[output.name] = to_json(output.value);
+  for (const Update& u : graph.updates()) updates[graph.node(u.leaf).name] = to_json(u.next);
+  return {{"arena_bytes", plan.arena_bytes},
+          {"live_bytes", plan.live_bytes},
+          {"total_bytes", plan.total_bytes},
+          {"nodes", nodes},
+          {"outputs", outputs},
+          {"updates", updates}};
+}
+
+}  // namespace
+
+int run_inspect_graph(const GraphArgs& args) {
   const train::Config config = make_config(args.run);
-  const Graph graph = args.mode == "step" ? train::build_step(config)
-                                          : train::build_evaluate(config, config.train().batch);
-  if (args.stage == "before") {
-    print(print(graph));
+  Graph graph = args.mode == "step" ? train::build_step(config)
+                                    : train::build_evaluate(config, config.train().batch);
+  if (args.stage != "before") graph = run_passes(graph);
+  if (args.run.json) {
+    print_json(to_json(graph));
   } else {
-    const Graph optimised = run_passes(graph);
-    print(args.stage == "plan" ? plan_text(optimised) : print(optimised));
+    print(args.stage == "plan" ? plan_text(graph) : print(graph));
   }
   return 0;
 }
 
-int run_checkpoint(const std::string& path) {
-  const train::TensorFileInfo info = train::read_safetensors_info(path);
+int run_inspect_checkpoint(const FileArgs& args) {
+  const train::TensorFileInfo info = train::read_safetensors_info(args.path);
+  if (args.json) {
+    Json tensors = Json::array();
+    for (const auto& [name, type] : info.tensors) {
+      tensors.push_back({{"tensor", name}, {"type", type.text()}, {"bytes", type.bytes()}});
+    }
+    print_json(
+        {{"tensors", tensors}, {"checksums", info.has_checksums}, {"metadata", info.metadata}});
+    return 0;
+  }
   std::vector<std::vector<std::string>> rows{{"tensor", "type", "bytes"}};
   for (const auto& [name, type] : info.tensors) {
     rows.push_back({name, type.text(), fmt::format("{}", type.bytes())});
@@ -74,49 +122,23 @@ int run_checkpoint(const std::string& path) {
   return 0;
 }
 
-// An IDX file of images or labels, told apart by its magic number; a folder as MNIST.
-int run_data(const std::string& path) {
+// What there is, part by part. An IDX file of images or labels is told apart by its magic number; a
+// folder is read as MNIST.
+std::vector<std::string> describe_data(const std::string& path) {
   if (std::filesystem::is_directory(path)) {
     const auto splits = make_model("mnist_mlp")->load({.source = path});
-    print(splits.train.description() + "\n" + splits.valid.description() + "\n" +
-          splits.test.description() + "\n");
-    return 0;
+    return {splits.train.description(), splits.valid.description(), splits.test.description()};
   }
-  const std::string bytes = data::read_file(path, std::int64_t{1} << 28);
+  const std::string bytes = data::read_file(path, data::kMaxImageBytes);
   const bool images = bytes.size() > 3 && bytes[3] == 3;
   const Tensor tensor = images ? data::read_idx_images(path) : data::read_idx_labels(path);
-  print(fmt::format("{}: {} {}\n", path, images ? "images" : "labels", tensor.type().text()));
-  return 0;
+  return {fmt::format("{}: {} {}", path, images ? "images" : "labels", tensor.type().text())};
 }
 
-}  // namespace
-
-void add_inspect(Command command) {
-  CLI::App* app = command.app.add_subcommand("inspect", "look into a graph, checkpoint or data");
-  app->require_subcommand(1);
-  CLI::App* graph = app->add_subcommand("graph", "the graph of a model, and its memory plan");
-  auto args = std::make_shared<GraphArgs>();
-  add_run_options(*graph, args->run, "paper");
-  graph->add_option("--mode", args->mode, "step or evaluate")
-      ->check(CLI::IsMember({"step", "evaluate"}))
-      ->default_str("step");
-  graph->add_option("--stage", args->stage, "before or after the passes, or the memory plan")
-      ->check(CLI::IsMember({"before", "after", "plan"}))
-      ->default_str("after");
-  graph->callback([args, command] { command.code = run_graph(*args); });
-  const auto add_file = [&](const char* name, const char* about, int (*run)(const std::string&)) {
-    CLI::App* sub = app->add_subcommand(name, about);
-    auto path = std::make_shared<std::string>();
-    sub->add_option("path", *path, "the file")->required();
-    sub->callback([path, run, command] { command.code = run(*path); });
-  };
-  add_file("checkpoint", "names, types and metadata of a safetensors file", run_checkpoint);
-  add_file("data", "an IDX file, or a folder with MNIST", run_data);
-  app->footer(
-      "examples:\n"
-      "  keel inspect graph mnist_mlp --stage plan\n"
-      "  keel inspect checkpoint runs/a/checkpoints/best.safetensors\n"
-      "  keel inspect data DIR/mnist");
+int run_inspect_data(const FileArgs& args) {
+  const std::vector<std::string> parts = describe_data(args.path);
+  args.json ? print_json(parts) : print(fmt::format("{}\n", fmt::join(parts, "\n")));
+  return 0;
 }
 
 }  // namespace keel::cli

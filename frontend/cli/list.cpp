@@ -107,27 +107,15 @@ void show(const Listing& listing, bool json) {
 
 }  // namespace
 
-void add_list(Command command) {
-  CLI::App* app = command.app.add_subcommand("list", "what there is");
-  struct Args {
-    std::string what;
-    bool json = false;
-  };
-  auto args = std::make_shared<Args>();
-  app->add_option("what", args->what, "models, norms, ops, backends or recipes")
-      ->required()
-      ->check(CLI::IsMember({"models", "norms", "ops", "backends", "recipes"}));
-  app->add_flag("--json", args->json, "machine-readable output on stdout");
-  app->footer("examples:\n  keel list norms\n  keel list backends --json");
-  app->callback([args] {
-    const std::string& what = args->what;
-    show(what == "models"     ? list_models()
-         : what == "norms"    ? list_norms()
-         : what == "ops"      ? list_ops()
-         : what == "backends" ? list_backends()
-                              : list_recipes(),
-         args->json);
-  });
+int run_list(const ListArgs& args) {
+  const std::string& what = args.what;
+  show(what == "models"     ? list_models()
+       : what == "norms"    ? list_norms()
+       : what == "ops"      ? list_ops()
+       : what == "backends" ? list_backends()
+                            : list_recipes(),
+       args.json);
+  return 0;
 }
 
 }  // namespace keel::cli

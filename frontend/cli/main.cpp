@@ -5,56 +5,17 @@
 
 #include <csignal>
 #include <filesystem>
-#include <iostream>
 #include <new>
 
-#include "frontend/cli/common.h"
+#include "frontend/cli/options.h"
+#include "src/core/error.h"
 
 namespace keel::cli {
 namespace {
 
-constexpr const char* kFooter = R"(exit codes:
-  0 ok   1 a check failed   2 usage   3 bad input   4 I/O   5 memory   6 diverged
-  7 backend missing   130/143 interrupted, after a clean save
-
-examples:
-  keel train mnist_mlp --recipe laptop                    train on built-in digits
-  keel train mnist_mlp --data DIR --norm batchnorm        real MNIST, another norm
-  keel train mnist_mlp --set train.lr=3e-4 --out runs/a   another learning rate
-  keel train --resume runs/a                              go on where it stopped
-  keel eval runs/a --data DIR
-  keel list norms
-  keel inspect graph mnist_mlp
-  keel bench step mnist_mlp)";
-
 int report(const std::string& message, ErrorKind kind) {
   fmt::print(stderr, "keel: error: {}\n", message);
   return static_cast<int>(kind);
-}
-
-int parse_and_run(int argc, char** argv) {
-  CLI::App app("keel: train and compare networks with every normalization, on CPUs and GPUs");
-  app.footer(kFooter);
-  app.set_version_flag("--version", "keel " KEEL_VERSION);
-  app.require_subcommand(1);
-  int code = 0;
-  const Command command{app, code};
-  add_train(command);
-  add_eval(command);
-  add_list(command);
-  add_inspect(command);
-  add_bench(command);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) {
-      app.exit(error);
-      check(bool(std::cout.flush()), ErrorKind::kIo, "cannot write to standard output");
-      return 0;
-    }
-    return report(error.what(), ErrorKind::kUsage);
-  }
-  return code;
 }
 
 // A standard stream that is closed would be taken by the next file that is opened, and messages

@@ -9,13 +9,6 @@
 namespace keel::cli {
 namespace {
 
-struct TrainArgs {
-  RunArgs run;
-  std::string out, resume;
-  std::int64_t seed = -1;
-  bool quiet = false;
-};
-
 nlohmann::ordered_json to_json(const train::Evaluation& e) {
   return {{"loss", e.loss}, {"error", e.error}, {"rows", e.rows}};
 }
@@ -77,7 +70,7 @@ train::Config resumed_config(const TrainArgs& args) {
 train::Config new_config(TrainArgs& args) {
   check(!args.run.model.empty(), ErrorKind::kUsage,
         "train: expected a model (see keel list models) or --resume FOLDER");
-  if (args.seed >= 0) args.run.sets.push_back(fmt::format("train.seed={}", args.seed));
+  if (!args.seed.empty()) args.run.sets.push_back("train.seed=" + args.seed);
   if (args.out.empty()) args.out = default_folder(args.run);
   const train::RunFolder folder{args.out};
   const train::CheckpointStore store(folder.checkpoints(), 1, [](const std::string&) {});
@@ -86,6 +79,8 @@ train::Config new_config(TrainArgs& args) {
         args.out);
   return make_config(args.run);
 }
+
+}  // namespace
 
 int run_train(TrainArgs args) {
   const bool resume = !args.resume.empty();
@@ -101,32 +96,6 @@ int run_train(TrainArgs args) {
   }
   args.run.json ? print_json(to_json(summary, folder)) : print(to_text(summary, folder));
   return 0;
-}
-
-}  // namespace
-
-void add_train(Command command) {
-  CLI::App* app = command.app.add_subcommand("train", "train a model, or go on with a run");
-  auto args = std::make_shared<TrainArgs>();
-  add_run_options(*app, args->run, "laptop");
-  app->get_option("model")->required(false);
-  app->add_option("--out", args->out, "folder of the run (default runs/MODEL-RECIPE)");
-  CLI::Option* resume =
-      app->add_option("--resume", args->resume, "go on with the run in this folder");
-  app->add_option("--seed", args->seed, "shorthand for --set train.seed=...")
-      ->check(CLI::NonNegativeNumber);
-  // What a checkpoint decides.
-  for (const char* name : {"--out", "--seed", "--recipe", "--norm"}) {
-    resume->excludes(app->get_option(name));
-  }
-  app->add_flag("--quiet", args->quiet, "no progress");
-  app->footer(
-      "examples:\n"
-      "  keel train mnist_mlp\n"
-      "  keel train mnist_mlp --recipe paper --data DIR --norm batchnorm --out runs/bn\n"
-      "  keel train mnist_cnn --set train.epochs=1 --set train.batch=64\n"
-      "  keel train --resume runs/bn");
-  app->callback([args, command] { command.code = run_train(*args); });
 }
 
 }  // namespace keel::cli

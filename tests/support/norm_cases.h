@@ -40,11 +40,13 @@ void set_group(NormData& data, const NormCase& c, std::int64_t k,
                const std::function<double(std::int64_t e)>& value);
 
 // The largest errors of a result against the reference's, in units of the float eps 2^-23, relative
-//   y, statistics      to max(1, |expected|);
+//   y                  to max(1, |expected|), a statistic of a group also to its deviation;
 //   dx of a group      to the terms that cancel in it, with g = dy * gain:
 //                      rstd * max(max |g|, |mean(g)|, max |xhat| * |mean(g * xhat)|);
 //   dgain, dbias       to the sums of |dy| * max(1, |xhat|) and of |dy|.
-// Infinite where one of the two is NaN and the other is not. Outputs 1 and 2 are mean and rstd.
+// Infinite where only one of the two is NaN, or where a value beyond the floats is not met by the
+// largest float or infinity. Outputs 1 and 2 are mean and
+// rstd.
 struct NormErrors {
   double forward = 0, dx = 0, parameters = 0;
 };

@@ -1,0 +1,54 @@
+// The subcommands of `keel`: what each is asked, and the function that answers. Each returns the
+// exit code and throws Error for everything that goes wrong.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace keel::cli {
+
+// The options that choose a model, a recipe, data and a backend.
+struct RunArgs {
+  std::string model, recipe, data, backend, norm;
+  std::vector<std::string> sets;  // "section.key=value"
+  int threads = 0;
+  bool json = false;
+};
+
+struct TrainArgs {
+  RunArgs run;
+  std::string out, resume, seed;
+  bool quiet = false;
+};
+int run_train(TrainArgs args);
+
+struct EvalArgs {
+  RunArgs run;
+  std::string path, split = "test";
+};
+int run_eval(const EvalArgs& args);
+
+struct ListArgs {
+  std::string what;  // models, norms, ops, backends or recipes
+  bool json = false;
+};
+int run_list(const ListArgs& args);
+
+struct GraphArgs {
+  RunArgs run;
+  std::string mode = "step", stage = "after";
+};
+int run_inspect_graph(const GraphArgs& args);
+int run_inspect_checkpoint(const std::string& path);
+int run_inspect_data(const std::string& path);
+
+struct BenchArgs {
+  RunArgs run;
+  int rounds = 50;
+  bool profile = false;
+};
+int run_bench_step(const BenchArgs& args);
+int run_bench_overhead(const BenchArgs& args);
+
+}  // namespace keel::cli

@@ -1,0 +1,177 @@
+#include "frontend/cli/options.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "backends/backends.h"
+#include "frontend/cli/commands.h"
+#include "src/core/error.h"
+
+namespace keel::cli {
+namespace {
+
+constexpr const char* kFooter = R"(exit codes:
+  0 ok   1 a check failed   2 usage   3 bad input   4 I/O   5 memory   6 diverged
+  7 backend missing   130/143 interrupted, after a clean save
+
+examples:
+  keel train mnist_mlp --recipe laptop                    train on built-in digits
+  keel train mnist_mlp --data DIR --norm batchnorm        real MNIST, another norm
+  keel train mnist_mlp --set train.lr=3e-4 --out runs/a   another learning rate
+  keel train --resume runs/a                              go on where it stopped
+  keel eval runs/a --data DIR
+  keel list norms
+  keel inspect graph mnist_mlp
+  keel bench step mnist_mlp)";
+
+// A subcommand adds itself to the program. When it is chosen it leaves its exit code in `code`.
+struct Command {
+  CLI::App& app;
+  int& code;
+};
+
+void add_backend_options(CLI::App& app, RunArgs& args) {
+  app.add_option("--backend", args.backend, "onednn, reference or null (see keel list backends)")
+      ->default_str(default_backend());
+  app.add_option("--threads", args.threads, "threads of the backend; 0: all")->default_str("0");
+  app.add_flag("--json", args.json, "machine-readable output on stdout");
+}
+
+CLI::Option* add_run_options(CLI::App& app, RunArgs& args, const std::string& default_recipe) {
+  args.recipe = default_recipe;
+  CLI::Option* model = app.add_option("model", args.model, "the model (see keel list models)");
+  app.add_option("--recipe", args.recipe, "a recipe of the model, or the path of a .toml file")
+      ->default_str(default_recipe);
+  app.add_option("--data", args.data, "builtin, or a folder with the real data");
+  app.add_option("--norm", args.norm, "shorthand for --set model.norm=...");
+  app.add_option("--set", args.sets, "override a value of the recipe: section.key=value")
+      ->type_name("KEY=VALUE");
+  add_backend_options(app, args);
+  return model;
+}
+
+void add_choice(CLI::App& app, const std::string& name, std::string& value,
+                const std::vector<std::string>& choices, const std::string& about) {
+  app.add_option(name, value, about)->check(CLI::IsMember(choices))->capture_default_str();
+}
+
+void add_train(Command command) {
+  CLI::App* app = command.app.add_subcommand("train", "train a model, or go on with a run");
+  auto args = std::make_shared<TrainArgs>();
+  add_run_options(*app, args->run, "laptop");
+  app->add_option("--out", args->out, "folder of the run (default runs/MODEL-RECIPE)");
+  CLI::Option* resume =
+      app->add_option("--resume", args->resume, "go on with the run in this folder");
+  app->add_option("--seed", args->seed, "shorthand for --set train.seed=...")
+      ->check(CLI::NonNegativeNumber);
+  // What a checkpoint decides.
+  for (const char* name : {"--out", "--seed", "--recipe", "--norm"}) {
+    resume->excludes(app->get_option(name));
+  }
+  app->add_flag("--quiet", args->quiet, "no progress");
+  app->footer(
+      "examples:\n"
+      "  keel train mnist_mlp\n"
+      "  keel train mnist_mlp --recipe paper --data DIR --norm batchnorm --out runs/bn\n"
+      "  keel train mnist_cnn --set train.epochs=1 --set train.batch=64\n"
+      "  keel train --resume runs/bn");
+  app->callback([args, command] { command.code = run_train(*args); });
+}
+
+void add_eval(Command command) {
+  CLI::App* app = command.app.add_subcommand("eval", "evaluate a checkpoint");
+  auto args = std::make_shared<EvalArgs>();
+  app->add_option("checkpoint", args->path, "a checkpoint file, or a run's folder (its best)")
+      ->required();
+  app->add_option("--data", args->run.data, "builtin, or a folder; default: as in training");
+  add_choice(*app, "--split", args->split, {"train", "valid", "test"}, "which rows");
+  add_backend_options(*app, args->run);
+  app->footer(
+      "examples:\n  keel eval runs/mnist_mlp-laptop\n  keel eval runs/a --split valid --json");
+  app->callback([args, command] { command.code = run_eval(*args); });
+}
+
+void add_list(Command command) {
+  CLI::App* app = command.app.add_subcommand("list", "what there is");
+  auto args = std::make_shared<ListArgs>();
+  app->add_option("what", args->what, "models, norms, ops, backends or recipes")
+      ->required()
+      ->check(CLI::IsMember({"models", "norms", "ops", "backends", "recipes"}));
+  app->add_flag("--json", args->json, "machine-readable output on stdout");
+  app->footer("examples:\n  keel list norms\n  keel list backends --json");
+  app->callback([args, command] { command.code = run_list(*args); });
+}
+
+void add_inspect(Command command) {
+  CLI::App* app = command.app.add_subcommand("inspect", "look into a graph, checkpoint or data");
+  app->require_subcommand(1);
+  CLI::App* graph = app->add_subcommand("graph", "the graph of a model, and its memory plan");
+  auto args = std::make_shared<GraphArgs>();
+  add_run_options(*graph, args->run, "paper")->required();
+  add_choice(*graph, "--mode", args->mode, {"step", "evaluate"}, "which graph");
+  add_choice(*graph, "--stage", args->stage, {"before", "after", "plan"},
+             "before or after the passes, or the memory plan");
+  graph->callback([args, command] { command.code = run_inspect_graph(*args); });
+  const auto add_file = [&](const char* name, const char* about, int (*run)(const std::string&)) {
+    CLI::App* sub = app->add_subcommand(name, about);
+    auto path = std::make_shared<std::string>();
+    sub->add_option("path", *path, "the file")->required();
+    sub->callback([path, run, command] { command.code = run(*path); });
+  };
+  add_file("checkpoint", "names, types and metadata of a safetensors file", run_inspect_checkpoint);
+  add_file("data", "an IDX file, or a folder with MNIST", run_inspect_data);
+  app->footer(
+      "examples:\n"
+      "  keel inspect graph mnist_mlp --stage plan\n"
+      "  keel inspect checkpoint runs/a/checkpoints/best.safetensors\n"
+      "  keel inspect data DIR/mnist");
+}
+
+void add_bench(Command command) {
+  CLI::App* app = command.app.add_subcommand("bench", "measure speed");
+  app->require_subcommand(1);
+  const auto add = [&](const char* name, const char* about, int (*run)(const BenchArgs&)) {
+    CLI::App* sub = app->add_subcommand(name, about);
+    auto args = std::make_shared<BenchArgs>();
+    add_run_options(*sub, args->run, "paper")->required();
+    sub->add_option("--rounds", args->rounds, "timed repetitions")
+        ->check(CLI::Range(3, 1000000))
+        ->capture_default_str();
+    sub->add_flag("--profile", args->profile, "also the time of every node");
+    sub->callback([args, run, command] { command.code = run(*args); });
+  };
+  add("step", "a training step beside its matrix products and one pass of its optimizer",
+      run_bench_step);
+  add("overhead", "the run loop itself, on the null backend", run_bench_overhead);
+  app->footer(
+      "examples:\n"
+      "  keel bench step mnist_mlp --threads 2 --profile\n"
+      "  keel bench overhead mnist_mlp");
+}
+
+}  // namespace
+
+int parse_and_run(int argc, char** argv) {
+  CLI::App app("keel: train and compare networks with every normalization, on CPUs and GPUs");
+  app.footer(kFooter);
+  app.set_version_flag("--version", "keel " KEEL_VERSION);
+  app.require_subcommand(1);
+  int code = 0;
+  const Command command{app, code};
+  add_train(command);
+  add_eval(command);
+  add_list(command);
+  add_inspect(command);
+  add_bench(command);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    check(error.get_exit_code() == 0, ErrorKind::kUsage, "{}", error.what());
+    app.exit(error);  // prints the help
+    check(bool(std::cout.flush()), ErrorKind::kIo, "cannot write to standard output");
+  }
+  return code;
+}
+
+}  // namespace keel::cli

@@ -1,0 +1,11 @@
+// The command line of `keel`.
+#pragma once
+
+namespace keel::cli {
+
+// Parses the command line and runs the subcommand it names. Returns its exit code, or 0 after
+// --help and --version. Throws Error{kUsage} for a command line that is wrong, and whatever the
+// subcommand throws.
+int parse_and_run(int argc, char** argv);
+
+}  // namespace keel::cli

@@ -1,0 +1,76 @@
+// Batch renormalization (Ioffe 2017): batch normalization whose output is moved to where the running
+// statistics would have put it,
+//     y = out * gain + bias,   out = xhat * r + d,   xhat = (x - mean) * rstd
+//   x (rows, channels) tokens, or (n, channels, h, w) images; B = rows or n*h*w elements a feature
+//   gain, bias (channels), each present or absent;  running_mean, running_std (channels), start 0, 1
+//   step () i32, the training steps so far;  mask u8 (rows) or absent, tokens only: rows with 0 take
+//     no part, their y and dx are 0. A batch without a row that is kept leaves every state as it is.
+// training: mean and s = sqrt(SS / B + eps) of the batch, rstd = 1 / s, and with the running values
+//     from before this step
+//     r = clip(s / running_std, 1 / r_max, r_max)
+//     d = clip((mean - running_mean) / running_std, -d_max, d_max)
+//     running_mean += rate * (mean - running_mean);   running_std += rate * (s - running_std);
+//     step += 1.      Where nothing is clipped, y is what evaluation gives.
+// evaluation: out = (x - running_mean) / running_std; no state changes.
+//   outputs: y like x;  mean, rstd, r, d (channels);  running_mean', running_std', step' ((0) in
+//     evaluation)
+// backward (Detached: r and d count as constants), batch_renorm_backward (x, gain, mean, rstd, r, d,
+// dy, mask), with g = dy * gain:
+//     training    dx = r * rstd * (g - mean(g) - xhat * mean(g * xhat))
+//     evaluation  dx = rstd * g
+//     dgain = sum of dy * out;   dbias = sum of dy
+//   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent
+// errors: rank neither 2 nor 4; B = 0; parameters not (channels); eps < 0; rate outside [0, 1];
+//     limits below r = 1 or d = 0; a mask for images.      in place: dx over dy.
+#pragma once
+
+#include "src/ops/norm/batch_norm.h"
+
+namespace keel {
+
+struct BatchRenormAttrs {
+  double eps = 1e-3, rate = 0.01;
+  // The limits of r and d; negative: as the schedule says. It starts with r_max = 1, d_max = 0
+  // (plain batch normalization) and goes linearly from step `start` to `end` to its limits.
+  double r_max = -1, d_max = -1;
+  double r_max_limit = 3, d_max_limit = 5;
+  double r_start = 5000, r_end = 40000, d_start = 5000, d_end = 25000;
+  bool training = true;
+  bool has_bias = false;  // backward only: whether dbias is wanted
+  static constexpr auto fields() {
+    using A = BatchRenormAttrs;
+    return std::tuple{field("eps", &A::eps),
+                      field("rate", &A::rate),
+                      field("r_max", &A::r_max),
+                      field("d_max", &A::d_max),
+                      field("r_max_limit", &A::r_max_limit),
+                      field("d_max_limit", &A::d_max_limit),
+                      field("r_start", &A::r_start),
+                      field("r_end", &A::r_end),
+                      field("d_start", &A::d_start),
+                      field("d_end", &A::d_end),
+                      field("training", &A::training),
+                      field("has_bias", &A::has_bias)};
+  }
+};
+
+struct RenormLimits {
+  double r_max, d_max;
+};
+// The limits of the training step that `step` others came before.
+RenormLimits renorm_limits(const BatchRenormAttrs& attrs, std::int32_t step);
+
+extern const OpInfo kBatchRenorm, kBatchRenormBackward;
+
+namespace ops {
+
+struct RenormState {
+  Value mean, std, step;
+};
+// Returns y; in training running_mean', running_std' and step' are outputs 5, 6 and 7, for
+// mark_update.
+Value batch_renorm(Graph& g, Value x, const NormAffine& affine, const RenormState& state,
+                   const BatchRenormAttrs& attrs, Value mask = {});
+
+}  // namespace ops
+}  // namespace keel

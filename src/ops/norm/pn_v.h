@@ -1,0 +1,55 @@
+// PN-V (Shen et al. 2020, definition 1): batch normalization by the quadratic mean alone, of each
+// feature over the rows of a batch:   y = xhat * gain + bias,   xhat = x * rpsi
+//   x (rows, channels) tokens, or (n, channels, h, w) images; B = rows or n*h*w elements a feature
+//   gain, bias, psi2 (channels); gain and bias each present or absent
+//   mask u8 (rows), tokens only, or absent: rows with 0 are no part of the batch; their y and dx
+//     are 0. With no row left, the state does not change.
+// training: rpsi = 1 / sqrt(psi2_B + eps), psi2_B = mean of x^2 over the batch, and
+//     psi2' = keep * psi2 + (1 - keep) * psi2_B.  The state is read before and written after.
+// evaluation: rpsi = 1 / sqrt(psi2 + eps); the state does not change.
+//   outputs: y like x;  rpsi (channels);  psi2' (channels), (0) in evaluation
+// backward (Exact), pn_v_backward (x, gain, rpsi, dy, mask), with g = dy * gain:
+//     training    dx = rpsi * (g - xhat * mean(g * xhat))
+//     evaluation  dx = rpsi * g
+//     dgain = sum of dy * xhat;   dbias = sum of dy
+//   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent
+// errors: rank neither 2 nor 4; B = 0; parameters not (channels); a mask not u8 (rows) or with
+//     images; eps < 0; keep outside [0, 1].      in place: dx over dy.
+#pragma once
+
+#include "src/ops/norm/batch_norm.h"
+
+namespace keel {
+
+struct PnVAttrs {
+  double eps = 1e-5, keep = 0.9;
+  bool training = true;
+  bool has_bias = false;  // backward only: whether dbias is wanted
+  static constexpr auto fields() {
+    return std::tuple{field("eps", &PnVAttrs::eps), field("keep", &PnVAttrs::keep),
+                      field("training", &PnVAttrs::training),
+                      field("has_bias", &PnVAttrs::has_bias)};
+  }
+};
+
+// The sizes of x (input 0) of a norm over columns; `mask` is the port of its row mask. Throws where
+// x or the mask are not as above, or eps < 0.
+ColumnSizes expect_masked_columns(const InferContext& c, double eps, int mask);
+// Throws unless `value` is in [0, 1].
+void expect_share(const InferContext& c, std::string_view what, double value);
+
+extern const OpInfo kPnV, kPnVBackward;
+
+namespace ops {
+
+// What a norm over columns keeps and leaves out: the running quadratic mean, and the row mask or
+// an absent Value.
+struct PnVState {
+  Value psi2, mask;
+};
+// Returns y; in training psi2' is output 2, for mark_update.
+Value pn_v(Graph& g, Value x, const NormAffine& affine, const PnVState& state,
+           const PnVAttrs& attrs = {});
+
+}  // namespace ops
+}  // namespace keel

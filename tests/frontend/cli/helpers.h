@@ -1,0 +1,46 @@
+// What the tests of the program share: the shape of a refusal, and small runs to look at.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "tests/support/process.h"
+#include "tests/support/small_run.h"
+#include "tests/support/temp_dir.h"
+
+namespace keel::cli {
+
+using Json = nlohmann::ordered_json;
+using testing::ProcessResult;
+using testing::run_keel;
+
+// Exit code `code`, nothing on stdout, and one line on stderr that holds `part`.
+inline void check_refusal(const ProcessResult& result, int code, std::string_view part = "") {
+  CAPTURE(result.err);
+  CAPTURE(std::string(part));
+  CHECK(result.code == code);
+  CHECK(result.out.empty());
+  CHECK(result.err.starts_with("keel: error: "));
+  CHECK(std::ranges::count(result.err, '\n') == 1);
+  CHECK(result.err.ends_with('\n'));
+  CHECK(result.err.find(part) != std::string::npos);
+}
+
+inline bool holds(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+// Standard output as JSON; a discarded value, which compares with nothing, when it is none.
+inline Json json_of(const ProcessResult& result) {
+  CAPTURE(result.err);
+  CHECK(result.code == 0);
+  Json value = Json::parse(result.out, nullptr, false);
+  CHECK_FALSE(value.is_discarded());
+  return value;
+}
+
+}  // namespace keel::cli
