@@ -40,8 +40,13 @@ struct GraphArgs {
   std::string mode = "step", stage = "after";
 };
 int run_inspect_graph(const GraphArgs& args);
-int run_inspect_checkpoint(const std::string& path);
-int run_inspect_data(const std::string& path);
+
+struct FileArgs {
+  std::string path;
+  bool json = false;
+};
+int run_inspect_checkpoint(const FileArgs& args);
+int run_inspect_data(const FileArgs& args);
 
 struct BenchArgs {
   RunArgs run;

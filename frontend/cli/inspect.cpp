@@ -18,11 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct FileArgs {
-  std::string path;
-  bool json = false;
-};
-
 std::string location_text(const Location& location) {
   switch (location.kind) {
     case Location::kAbsent:

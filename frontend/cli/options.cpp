@@ -113,11 +113,12 @@ void add_inspect(Command command) {
   add_choice(*graph, "--stage", args->stage, {"before", "after", "plan"},
              "before or after the passes, or the memory plan");
   graph->callback([args, command] { command.code = run_inspect_graph(*args); });
-  const auto add_file = [&](const char* name, const char* about, int (*run)(const std::string&)) {
+  const auto add_file = [&](const char* name, const char* about, int (*run)(const FileArgs&)) {
     CLI::App* sub = app->add_subcommand(name, about);
-    auto path = std::make_shared<std::string>();
-    sub->add_option("path", *path, "the file")->required();
-    sub->callback([path, run, command] { command.code = run(*path); });
+    auto args = std::make_shared<FileArgs>();
+    sub->add_option("path", args->path, "the file")->required();
+    sub->add_flag("--json", args->json, "machine-readable output on stdout");
+    sub->callback([args, run, command] { command.code = run(*args); });
   };
   add_file("checkpoint", "names, types and metadata of a safetensors file", run_inspect_checkpoint);
   add_file("data", "an IDX file, or a folder with MNIST", run_inspect_data);

@@ -15,12 +15,12 @@ namespace keel::testing {
 
 struct ProcessOptions {
   // Variables to set or, without a value, to unset.
-  std::map<std::string, std::optional<std::string>> environment;
-  std::filesystem::path directory;  // to run in; empty: this one
-  std::filesystem::path out;        // takes standard output instead of the result
-  bool close_out = false;           // starts with standard output closed, as by >&-
-  std::int64_t max_file_bytes = 0;  // a longer file fails like a full disk; 0: no limit
-  bool as_nobody = false;           // gives up root, if it is root, so that permissions count
+  std::map<std::string, std::optional<std::string>> environment = {};
+  std::filesystem::path directory = {};  // to run in; empty: this one
+  std::filesystem::path out = {};        // takes standard output instead of the result
+  bool close_out = false;                // starts with standard output closed, as by >&-
+  std::int64_t max_file_bytes = 0;       // a longer file fails like a full disk; 0: no limit
+  bool as_nobody = false;                // gives up root, if it is root, so that permissions count
 };
 
 struct ProcessResult {

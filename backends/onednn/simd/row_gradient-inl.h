@@ -58,9 +58,8 @@ HWY_INLINE RowSums row_sums(const SavedRow& row, const RowAffine& affine) {
 
 // slope = slope_factor * mean(g * xhat). The sum of xhat is 0 but for the rounding error of the
 // saved mean, which is taken back.
-HWY_INLINE RowGradient row_gradient(const SavedRow& row, const RowAffine& affine,
+HWY_INLINE RowGradient row_gradient(const SavedRow& row, const RowSums& sums,
                                     double slope_factor) {
-  const RowSums sums = row_sums(row, affine);
   const double count = static_cast<double>(row.n), low = sums.xhat / count;
   const double slope = slope_factor * (sums.g_xhat - low * sums.g) / count;
   return {{splat(row.mean), splat(row.rstd), splat(static_cast<float>(low))},
@@ -68,23 +67,28 @@ HWY_INLINE RowGradient row_gradient(const SavedRow& row, const RowAffine& affine
           splat(static_cast<float>(slope))};
 }
 
-// A group of neighbouring rows.
+HWY_INLINE RowGradient row_gradient(const SavedRow& row, const RowAffine& affine,
+                                    double slope_factor) {
+  return row_gradient(row, row_sums(row, affine), slope_factor);
+}
+
+// A group of neighbouring rows, or some columns of them.
 struct GradientRows {
   const float *x, *dy;
   float* dx;  // may be dy
   std::size_t width;
+  std::size_t skip = 0;  // columns of a row that are left out
 };
 
-// dx of a group of rows, and their share of dgain (sum 0) and dbias (sum 1) unless sums is null.
-// Each row brings its xhat(x) and dx(g, xhat), such as RowGradient, by value: as one of several
-// objects in memory it would be loaded anew after every store.
+// dx of a group of rows, and their share of dgain and dbias unless these are null. Each row brings
+// its xhat(x) and dx(g, xhat), such as RowGradient, by value: as one of several objects in memory
+// it would be loaded anew after every store.
 template <class... Gradient>
-HWY_INLINE void write_gradients(const GradientRows& rows, const RowAffine& affine, BlockSums* sums,
-                                const Gradient... of_row) {
+HWY_INLINE void write_gradients(const GradientRows& rows, const RowAffine& affine, float* dgain,
+                                float* dbias, const Gradient... of_row) {
   const float *x = rows.x, *dy = rows.dy;
-  float *dx = rows.dx, *dgain = sums ? sums->run(0) : nullptr,
-        *dbias = sums ? sums->run(1) : nullptr;
-  for_lanes(rows.width, [=, width = rows.width](auto part, std::size_t i) HWY_ATTR {
+  float* dx = rows.dx;
+  for_lanes(rows.width, [=, step = rows.width + rows.skip](auto part, std::size_t i) HWY_ATTR {
     const Floats gain = affine.gain ? part.load(affine.gain + i) : splat(1);
     Floats dgain_i = zero(), dbias_i = zero();
     std::size_t at = i;
@@ -93,13 +97,21 @@ HWY_INLINE void write_gradients(const GradientRows& rows, const RowAffine& affin
       part.store(gradient.dx(hn::Mul(dy_i, gain), xhat), dx + at);
       dgain_i = hn::MulAdd(dy_i, xhat, dgain_i);
       dbias_i = hn::Add(dbias_i, dy_i);
-      at += width;
+      at += step;
     };
     (write(of_row), ...);
     if (dgain == nullptr) return;
-    hn::StoreU(hn::Add(hn::LoadU(F(), dgain + i), dgain_i), F(), dgain + i);
-    hn::StoreU(hn::Add(hn::LoadU(F(), dbias + i), dbias_i), F(), dbias + i);
+    part.store(hn::Add(part.load(dgain + i), dgain_i), dgain + i);
+    part.store(hn::Add(part.load(dbias + i), dbias_i), dbias + i);
   });
+}
+
+// The same with dgain and dbias as sums 0 and 1, unless sums is null.
+template <class... Gradient>
+HWY_INLINE void write_gradients(const GradientRows& rows, const RowAffine& affine, BlockSums* sums,
+                                const Gradient... of_row) {
+  write_gradients(rows, affine, sums ? sums->run(0) : nullptr, sums ? sums->run(1) : nullptr,
+                  of_row...);
   if (sums) sums->end_addition();
 }
 

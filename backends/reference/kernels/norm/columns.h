@@ -9,7 +9,7 @@
 
 namespace keel::reference {
 
-using Channel = Eigen::Map<Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>,
+using Channel = Eigen::Map<Eigen::Array<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>,
                            Eigen::Unaligned, Eigen::OuterStride<>>;
 using Rows = std::vector<Eigen::Index>;
 

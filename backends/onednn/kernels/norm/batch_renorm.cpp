@@ -1,0 +1,274 @@
+// Batch renormalization from the parts of column norms: out = xhat * r + d becomes a scale and a
+// shift of each channel.
+#include "src/ops/norm/batch_renorm.h"
+
+#include "backends/onednn/column_plan.h"
+#include "backends/onednn/kernels/kernels.h"
+
+#ifndef KEEL_BATCH_RENORM_PLAN  // this file is compiled once per instruction set
+#define KEEL_BATCH_RENORM_PLAN
+namespace keel::onednn {
+namespace {
+
+enum Forward : std::size_t { kLow, kGain, kShift, kForwardConstants };
+enum Backward : std::size_t { kBackwardLow, kScale, kMeanDy, kSlope, kBackwardConstants };
+
+struct RenormPlan : ColumnPlan {
+  BatchRenormAttrs attrs;
+};
+
+const std::uint8_t* forward_mask(const Binding& b) { return b.inputs[6].as<std::uint8_t>(); }
+const std::uint8_t* backward_mask(const Binding& b) { return b.inputs[7].as<std::uint8_t>(); }
+
+}  // namespace
+}  // namespace keel::onednn
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/batch_renorm.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/onednn/simd/kept_rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+namespace {
+
+ChannelMoments moments_at(const Binding& b, const RenormPlan& plan, std::size_t block,
+                          std::size_t kind, std::size_t channel) {
+  return {plan.sum(b.workspace, block, kind) + channel,
+          plan.sum(b.workspace, block, kind + 1) + channel};
+}
+
+void renorm_sums(const Binding& b, const RenormPlan& plan, std::size_t block, const Slab& slab) {
+  kept_moments(slab, forward_mask(b), b.inputs[0].as<float>(),
+               moments_at(b, plan, block, 0, slab.first),
+               moments_at(b, plan, block, 2, slab.first));
+}
+
+HWY_INLINE WideDoubles clip(const WideDoubles& v, double low, double high) {
+  const auto clip_half = [&](Doubles half) HWY_ATTR {
+    return hn::Min(hn::Max(half, hn::Set(D(), low)), hn::Set(D(), high));
+  };
+  return {clip_half(v.low), clip_half(v.high)};
+}
+
+// A register's worth of channels as they are normalized.
+struct Statistics {
+  WideDoubles mean, rstd, r, d;
+};
+
+// mean, rstd, r and d for the backward, and the constants of y.
+template <class Part>
+HWY_INLINE void store_statistics(Part part, const Binding& b, const RenormPlan& plan, std::size_t c,
+                                 const Statistics& of) {
+  const float *gains = b.inputs[1].as<float>(), *biases = b.inputs[2].as<float>();
+  const Floats mean = of.mean.floats(), d = of.d.floats();
+  const Floats gain = gains ? part.load(gains + c) : splat(1);
+  const Floats bias = biases ? part.load(biases + c) : zero();
+  part.store(mean, b.outputs[1].as<float>() + c);
+  part.store(of.rstd.floats(), b.outputs[2].as<float>() + c);
+  part.store(of.r.floats(), b.outputs[3].as<float>() + c);
+  part.store(d, b.outputs[4].as<float>() + c);
+  part.store(((of.mean - WideDoubles::of(mean)) * of.rstd).floats(),
+             plan.constant(b.workspace, kLow) + c);
+  part.store((of.r * WideDoubles::of(gain)).floats(), plan.constant(b.workspace, kGain) + c);
+  part.store((of.d * WideDoubles::of(gain) + WideDoubles::of(bias)).floats(),
+             plan.constant(b.workspace, kShift) + c);
+}
+
+// From the moments of all blocks: the statistics and what follows for the running ones.
+void renorm_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab) {
+  const KeptElements kept(plan.blocks, forward_mask(b));
+  merge_blocks(plan.blocks, kept, slab.channels, [&](std::size_t block) HWY_ATTR {
+    return moments_at(b, plan, block, 0, slab.first);
+  });
+  const ChannelMoments total = moments_at(b, plan, 0, 0, slab.first);
+  const double n = kept.in_all(), rate = n > 0 ? plan.attrs.rate : 0;
+  const RenormLimits limits = renorm_limits(plan.attrs, *b.inputs[5].as<std::int32_t>());
+  const WideDoubles one = WideDoubles::all(1), eps = WideDoubles::all(plan.attrs.eps);
+  for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+    const std::size_t c = slab.first + i;
+    const WideDoubles before = WideDoubles::of(part.load(b.inputs[3].as<float>() + c));
+    const WideDoubles std_before = WideDoubles::of(part.load_or(b.inputs[4].as<float>() + c, 1));
+    const WideDoubles mean = WideDoubles::load(total.mean + i);
+    const WideDoubles variance =
+        WideDoubles::load(total.squares + i) * WideDoubles::all(1 / std::max(n, 1.0));
+    const WideDoubles s = (variance + eps).sqrt();
+    store_statistics(part, b, plan, c,
+                     {mean, one / s, clip(s / std_before, 1 / limits.r_max, limits.r_max),
+                      clip((mean - before) / std_before, -limits.d_max, limits.d_max)});
+    part.store((before + (mean - before) * WideDoubles::all(rate)).floats(),
+               b.outputs[5].as<float>() + c);
+    part.store((std_before + (s - std_before) * WideDoubles::all(rate)).floats(),
+               b.outputs[6].as<float>() + c);
+  });
+}
+
+// Evaluation: the running statistics, r = 1 and d = 0.
+void running_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab) {
+  const WideDoubles one = WideDoubles::all(1);
+  for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+    const std::size_t c = slab.first + i;
+    const WideDoubles std = WideDoubles::of(part.load_or(b.inputs[4].as<float>() + c, 1));
+    store_statistics(part, b, plan, c,
+                     {WideDoubles::of(part.load(b.inputs[3].as<float>() + c)), one / std, one,
+                      WideDoubles::zero()});
+  });
+}
+
+struct Renormalize {
+  Standardize xhat;
+  Floats gain, shift;
+  HWY_INLINE Floats operator()(Floats x) const { return hn::MulAdd(xhat(x), gain, shift); }
+};
+
+void renorm_write(const Binding& b, const RenormPlan& plan, const Slab& slab) {
+  const float *mean = b.outputs[1].as<float>(), *rstd = b.outputs[2].as<float>();
+  const float *low = plan.constant(b.workspace, kLow), *x = b.inputs[0].as<float>();
+  const float *gain = plan.constant(b.workspace, kGain),
+              *shift = plan.constant(b.workspace, kShift);
+  float* y = b.outputs[0].as<float>();
+  const auto at = [=](auto reader, std::size_t c) HWY_ATTR {
+    return Renormalize{{reader.load(mean + c), reader.load(rstd + c), reader.load(low + c)},
+                       reader.load(gain + c),
+                       reader.load(shift + c)};
+  };
+  const auto write = [=, stride = slab.stride](auto part, const Renormalize& of, auto rows,
+                                               std::size_t i) HWY_ATTR {
+    for (std::size_t k = 0; k < rows(); ++k) {
+      part.store(of(part.load(x + i + k * stride)), y + i + k * stride);
+    }
+  };
+  for_kept_runs(slab, forward_mask(b), [&](const Slab& run) HWY_ATTR { for_slab(run, at, write); });
+  clear_left_out(slab, forward_mask(b), y);
+}
+
+ChannelSums sums_at(const Binding& b, const RenormPlan& plan, std::size_t block, std::size_t kind,
+                    std::size_t channel) {
+  return {plan.sum(b.workspace, block, kind) + channel,
+          plan.sum(b.workspace, block, kind + 1) + channel,
+          plan.sum(b.workspace, block, kind + 2) + channel};
+}
+
+void gradient_sums(const Binding& b, const RenormPlan& plan, std::size_t block, const Slab& slab) {
+  kept_sums(slab, backward_mask(b),
+            {b.inputs[0].as<float>(), b.inputs[6].as<float>(), b.inputs[2].as<float>(),
+             b.inputs[3].as<float>()},
+            sums_at(b, plan, block, 0, slab.first), sums_at(b, plan, block, 3, slab.first));
+}
+
+// From the sums of all blocks: dgain, dbias and the constants of dx; in evaluation r = 1, and no
+// mean is taken back.
+void gradient_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab) {
+  const double n = KeptElements(plan.blocks, backward_mask(b)).in_all();
+  const WideDoubles share = WideDoubles::all(plan.attrs.training && n > 0 ? 1 / n : 0);
+  const auto total = [&](std::size_t kind, std::size_t c)
+                         HWY_ATTR { return sum_over_blocks(plan, b.workspace, kind, c); };
+  for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+    const std::size_t c = slab.first + i;
+    const auto load = [&](int input) HWY_ATTR {
+      return WideDoubles::of(part.load(b.inputs[std::size_t(input)].template as<float>() + c));
+    };
+    const WideDoubles low = total(0, c) * share, dbias = total(1, c), r = load(4);
+    const WideDoubles dy_xhat = total(2, c) - low * dbias;
+    const WideDoubles scale = b.inputs[1] ? r * load(3) * load(1) : r * load(3);
+    part.store(low.floats(), plan.constant(b.workspace, kBackwardLow) + c);
+    part.store(scale.floats(), plan.constant(b.workspace, kScale) + c);
+    part.store((dbias * share).floats(), plan.constant(b.workspace, kMeanDy) + c);
+    part.store((dy_xhat * share).floats(), plan.constant(b.workspace, kSlope) + c);
+    if (b.outputs[1]) {
+      part.store((dy_xhat * r + dbias * load(5)).floats(), b.outputs[1].as<float>() + c);
+    }
+    if (b.outputs[2]) part.store(dbias.floats(), b.outputs[2].as<float>() + c);
+  });
+}
+
+// dx = scale * (dy - mean_dy - xhat * slope), scale = r * rstd * gain
+struct ChannelGradient {
+  Standardize xhat;
+  Floats scale, mean_dy, slope;
+  HWY_INLINE Floats dx(Floats x, Floats dy) const {
+    return hn::Mul(scale, hn::NegMulAdd(xhat(x), slope, hn::Sub(dy, mean_dy)));
+  }
+};
+
+void gradient_write(const Binding& b, const RenormPlan& plan, const Slab& slab) {
+  const float *mean = b.inputs[2].as<float>(), *rstd = b.inputs[3].as<float>();
+  const auto constant = [&](std::size_t kind) { return plan.constant(b.workspace, kind); };
+  const float *low = constant(kBackwardLow), *scale = constant(kScale);
+  const float *mean_dy = constant(kMeanDy), *slope = constant(kSlope);
+  const float *x = b.inputs[0].as<float>(), *dy = b.inputs[6].as<float>();
+  float* dx = b.outputs[0].as<float>();
+  const auto at = [=](auto reader, std::size_t c) HWY_ATTR {
+    return ChannelGradient{{reader.load(mean + c), reader.load(rstd + c), reader.load(low + c)},
+                           reader.load(scale + c),
+                           reader.load(mean_dy + c),
+                           reader.load(slope + c)};
+  };
+  const auto write = [=, stride = slab.stride](auto part, const ChannelGradient& of, auto rows,
+                                               std::size_t i) HWY_ATTR {
+    for (std::size_t k = 0; k < rows(); ++k) {
+      const std::size_t e = i + k * stride;
+      part.store(of.dx(part.load(x + e), part.load(dy + e)), dx + e);
+    }
+  };
+  for_kept_runs(slab, backward_mask(b),
+                [&](const Slab& run) HWY_ATTR { for_slab(run, at, write); });
+  clear_left_out(slab, backward_mask(b), dx);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace keel::onednn {
+
+HWY_EXPORT(renorm_sums);
+HWY_EXPORT(renorm_statistics);
+HWY_EXPORT(running_statistics);
+HWY_EXPORT(renorm_write);
+HWY_EXPORT(gradient_sums);
+HWY_EXPORT(gradient_statistics);
+HWY_EXPORT(gradient_write);
+
+Prepared prepare_batch_renorm(const NodeContext& context) {
+  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const RenormPlan plan{{column_blocks(sizes, 1, 4), 4, kForwardConstants},
+                        context.attrs<BatchRenormAttrs>()};
+  return kernel_of(
+      [=](const Binding& b) {
+        using Steps = ColumnSteps<RenormPlan>;
+        if (!plan.attrs.training) {
+          return Steps{nullptr, HWY_DYNAMIC_DISPATCH(running_statistics),
+                       HWY_DYNAMIC_DISPATCH(renorm_write)}
+              .run(b, plan);
+        }
+        Steps{HWY_DYNAMIC_DISPATCH(renorm_sums), HWY_DYNAMIC_DISPATCH(renorm_statistics),
+              HWY_DYNAMIC_DISPATCH(renorm_write)}
+            .run(b, plan);
+        const bool any = KeptElements(plan.blocks, forward_mask(b)).in_all() > 0;
+        *b.outputs[7].as<std::int32_t>() = *b.inputs[5].as<std::int32_t>() + (any ? 1 : 0);
+      },
+      plan.bytes());
+}
+
+Prepared prepare_batch_renorm_backward(const NodeContext& context) {
+  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const RenormPlan plan{{column_blocks(sizes, 2, 6), 6, kBackwardConstants},
+                        context.attrs<BatchRenormAttrs>()};
+  return kernel_of(
+      [=](const Binding& b) {
+        ColumnSteps<RenormPlan>{HWY_DYNAMIC_DISPATCH(gradient_sums),
+                                HWY_DYNAMIC_DISPATCH(gradient_statistics),
+                                HWY_DYNAMIC_DISPATCH(gradient_write)}
+            .run(b, plan);
+      },
+      plan.bytes());
+}
+
+}  // namespace keel::onednn
+#endif

@@ -1,0 +1,117 @@
+// PN-V: sums of squares over slabs of the tensor, then one more pass over it.
+#include "src/ops/norm/pn_v.h"
+
+#include "backends/onednn/kernels/kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/pn_v.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/onednn/simd/uncentred_columns-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+namespace {
+
+// From the sums of squares of all blocks: rpsi and psi2' of a panel.
+void forward_statistics(const Binding& b, const UncentredPlan& plan, const PnVAttrs& attrs,
+                        const Slab& slab) {
+  const auto count = double(plan.count(b.inputs[4].as<std::uint8_t>()));
+  const bool uses_batch = attrs.training && count > 0;
+  const WideDoubles one = WideDoubles::all(1), eps = WideDoubles::all(attrs.eps);
+  const WideDoubles share = WideDoubles::all(1 / count);
+  const WideDoubles keep = WideDoubles::all(attrs.keep), rest = WideDoubles::all(1 - attrs.keep);
+  for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+    const std::size_t c = slab.first + i;
+    const Floats running = part.load(b.inputs[3].as<float>() + c);
+    WideDoubles psi2 = WideDoubles::of(running);
+    Floats next = running;
+    if (uses_batch) {
+      const WideDoubles batch = sum_of_blocks(plan, b.workspace, 0, c) * share;
+      next = (psi2 * keep + batch * rest).floats();
+      psi2 = batch;
+    }
+    part.store((one / (psi2 + eps).sqrt()).floats(), b.outputs[1].as<float>() + c);
+    if (b.outputs[2]) part.store(next, b.outputs[2].as<float>() + c);
+  });
+}
+
+void forward(const Binding& b, const UncentredPlan& plan, const PnVAttrs& attrs) {
+  const RowMask mask = b.inputs[4].as<std::uint8_t>();
+  const UncentredForward in{b.inputs[0].as<float>(), b.outputs[1].as<float>(),
+                            b.inputs[1].as<float>(), b.inputs[2].as<float>(),
+                            b.outputs[0].as<float>()};
+  run_columns(
+      plan.blocks,
+      [&](std::size_t block, const Slab& slab) {
+        if (!attrs.training) return;
+        slab_squares(slab, in.x, mask, plan.sum(b.workspace, block, 0) + slab.first);
+      },
+      [&](const Slab& slab) { forward_statistics(b, plan, attrs, slab); },
+      [&](const Slab& slab) { write_forward(slab, in, mask); });
+}
+
+// From the sums of all blocks: dgain, dbias and the slope of dx, 0 in evaluation.
+void backward_statistics(const Binding& b, const UncentredPlan& plan, const PnVAttrs& attrs,
+                         const Slab& slab) {
+  const auto count = double(plan.count(b.inputs[4].as<std::uint8_t>()));
+  const WideDoubles share = WideDoubles::all(attrs.training && count > 0 ? 1 / count : 0);
+  const float* gain = b.inputs[1].as<float>();
+  for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+    const std::size_t c = slab.first + i;
+    const WideDoubles dbias = sum_of_blocks(plan, b.workspace, 0, c);
+    const WideDoubles dgain = sum_of_blocks(plan, b.workspace, 1, c);
+    const Floats mean = (dgain * share).floats();
+    part.store(gain ? hn::Mul(mean, part.load(gain + c)) : mean, plan.constant(b.workspace, 0) + c);
+    if (b.outputs[1]) part.store(dgain.floats(), b.outputs[1].as<float>() + c);
+    if (b.outputs[2]) part.store(dbias.floats(), b.outputs[2].as<float>() + c);
+  });
+}
+
+void backward(const Binding& b, const UncentredPlan& plan, const PnVAttrs& attrs) {
+  const RowMask mask = b.inputs[4].as<std::uint8_t>();
+  const float* rpsi = b.inputs[2].as<float>();
+  const UncentredGradient in{b.inputs[0].as<float>(), b.inputs[3].as<float>(), rpsi};
+  const UncentredBackward write{in, rpsi, plan.constant(b.workspace, 0), b.inputs[1].as<float>(),
+                                b.outputs[0].as<float>()};
+  run_columns(
+      plan.blocks,
+      [&](std::size_t block, const Slab& slab) {
+        slab_gradient_sums(slab, in, mask,
+                           {plan.sum(b.workspace, block, 0) + slab.first,
+                            plan.sum(b.workspace, block, 1) + slab.first});
+      },
+      [&](const Slab& slab) { backward_statistics(b, plan, attrs, slab); },
+      [&](const Slab& slab) { write_backward(slab, write, mask); });
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace keel::onednn {
+
+HWY_EXPORT(forward);
+HWY_EXPORT(backward);
+
+Prepared prepare_pn_v(const NodeContext& context) {
+  const auto attrs = context.attrs<PnVAttrs>();
+  const UncentredPlan plan{column_blocks(column_sizes(context.input(0).shape), 1, 1), 1, 0};
+  return kernel_of([=](const Binding& b) { HWY_DYNAMIC_DISPATCH(forward)
+                                           (b, plan, attrs); },
+                   plan.bytes());
+}
+
+Prepared prepare_pn_v_backward(const NodeContext& context) {
+  const auto attrs = context.attrs<PnVAttrs>();
+  const UncentredPlan plan{column_blocks(column_sizes(context.input(0).shape), 2, 2), 2, 1};
+  return kernel_of([=](const Binding& b) { HWY_DYNAMIC_DISPATCH(backward)
+                                           (b, plan, attrs); },
+                   plan.bytes());
+}
+
+}  // namespace keel::onednn
+#endif

@@ -1,0 +1,85 @@
+// Parts of column norms whose rows may be left out by a mask, compiled once per instruction set:
+// the moments and the sums of the rows that are kept.
+#if defined(KEEL_BACKENDS_ONEDNN_SIMD_KEPT_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KEEL_BACKENDS_ONEDNN_SIMD_KEPT_ROWS_INL_H_
+#undef KEEL_BACKENDS_ONEDNN_SIMD_KEPT_ROWS_INL_H_
+#else
+#define KEEL_BACKENDS_ONEDNN_SIMD_KEPT_ROWS_INL_H_
+#endif
+
+#include "backends/onednn/column_plan.h"
+#include "backends/onednn/simd/column_gradient-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+
+// Merges the moments of n more elements of `channels` channels into those of `count`.
+HWY_INLINE void merge_all(const ChannelMoments& into, const ChannelMoments& more,
+                          std::size_t channels, const MergeWeights& weights) {
+  for_lanes(channels, [&](auto, std::size_t c) HWY_ATTR {
+    merge(into, c, weights,
+          StripMoments{WideDoubles::load(more.mean + c), WideDoubles::load(more.squares + c)});
+  });
+}
+
+// slab_moments of the rows that are kept; `run` is scratch of the same size.
+HWY_INLINE void kept_moments(const Slab& slab, const std::uint8_t* mask, const float* x,
+                             const ChannelMoments& moments, const ChannelMoments& run) {
+  if (mask == nullptr) return slab_moments(slab, x, moments);
+  std::fill_n(moments.mean, slab.channels, 0.0);
+  std::fill_n(moments.squares, slab.channels, 0.0);
+  double seen = 0;
+  for_kept_runs(slab, mask, [&](const Slab& rows) HWY_ATTR {
+    const double more = static_cast<double>(rows.rows * rows.inner);
+    slab_moments(rows, x, run);
+    merge_all(moments, run, slab.channels, MergeWeights(seen, more));
+    seen += more;
+  });
+}
+
+// The moments of a panel over all blocks, in those of the first. moments_of(block) are a block's.
+template <class MomentsOf>
+HWY_INLINE void merge_blocks(const ColumnBlocks& blocks, const KeptElements& kept,
+                             std::size_t channels, const MomentsOf& moments_of) {
+  double seen = kept.in_block(0);
+  for (std::size_t block = 1; block < std::size_t(blocks.blocks); ++block) {
+    const double more = kept.in_block(block);
+    if (more == 0) continue;
+    merge_all(moments_of(0), moments_of(block), channels, MergeWeights(seen, more));
+    seen += more;
+  }
+}
+
+// slab_sums of the rows that are kept; `run` is scratch of the same size.
+HWY_INLINE void kept_sums(const Slab& slab, const std::uint8_t* mask, const SavedChannels& saved,
+                          const ChannelSums& sums, const ChannelSums& run) {
+  if (mask == nullptr) return slab_sums(slab, saved, sums);
+  double* const totals[] = {sums.xhat, sums.dy, sums.dy_xhat};
+  const double* const more[] = {run.xhat, run.dy, run.dy_xhat};
+  for (double* total : totals) std::fill_n(total, slab.channels, 0.0);
+  for_kept_runs(slab, mask, [&](const Slab& rows) HWY_ATTR {
+    slab_sums(rows, saved, run);
+    for_lanes(slab.channels, [&](auto, std::size_t c) HWY_ATTR {
+      for (int k = 0; k < 3; ++k) {
+        (WideDoubles::load(totals[k] + c) + WideDoubles::load(more[k] + c)).store(totals[k] + c);
+      }
+    });
+  });
+}
+
+// The sum of one kind over all blocks, for the registers at channel c.
+HWY_INLINE WideDoubles sum_over_blocks(const ColumnPlan& plan, void* workspace, std::size_t kind,
+                                       std::size_t c) {
+  WideDoubles sum = WideDoubles::load(plan.sum(workspace, 0, kind) + c);
+  for (std::size_t block = 1; block < std::size_t(plan.blocks.blocks); ++block) {
+    sum = sum + WideDoubles::load(plan.sum(workspace, block, kind) + c);
+  }
+  return sum;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggled guard

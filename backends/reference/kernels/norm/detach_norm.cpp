@@ -1,0 +1,56 @@
+// Reference layer norm with detached statistics, row by row.
+#include "src/ops/norm/detach_norm.h"
+
+#include "backends/reference/kernels/norm/centred_row.h"
+#include "src/ops/norm/row_norm.h"
+
+namespace keel::reference {
+namespace {
+
+// y = (x - mean) * rstd. x, y (rows, width); mean, rstd (rows).
+void forward(const Binding& b, const RowSizes& sizes, const NormStatistic& statistic) {
+  const Matrix x = matrix(b.inputs[0], sizes.rows, sizes.width);
+  Matrix y = matrix(b.outputs[0], sizes.rows, sizes.width);
+  Vector mean = vector(b.outputs[1]), rstd = vector(b.outputs[2]);
+  for (Eigen::Index row = 0; row < x.rows(); ++row) {
+    const RowStatistics of_row = row_statistics(x.row(row), statistic);
+    mean[row] = of_row.mean;
+    rstd[row] = of_row.rstd;
+    y.row(row) = (x.row(row).array() - mean[row]) * rstd[row];
+  }
+}
+
+// dx = rstd * (dy - what flows through the mean - what flows through the variance).
+void backward(const Binding& b, const RowSizes& sizes, const DetachNormAttrs& attrs) {
+  const Matrix dy = matrix(b.inputs[3], sizes.rows, sizes.width);
+  const Vector rstd = vector(b.inputs[2]);
+  Matrix dx = matrix(b.outputs[0], sizes.rows, sizes.width);
+  const double n = variance_count(attrs.statistic(), sizes.width);
+  for (Eigen::Index row = 0; row < dy.rows(); ++row) {
+    Eigen::RowVectorXd through = Eigen::RowVectorXd::Zero(sizes.width);
+    if (!attrs.detach_mean) through.array() += dy.row(row).mean();
+    if (!attrs.detach_variance) {
+      const Matrix x = matrix(b.inputs[0], sizes.rows, sizes.width);
+      const double mean = vector(b.inputs[1])[row];
+      const Eigen::RowVectorXd xhat = (x.row(row).array() - mean) * rstd[row];
+      through += xhat * (dy.row(row).dot(xhat) / n * outside_factor(rstd[row], attrs.statistic()));
+    }
+    dx.row(row) = rstd[row] * (dy.row(row) - through);
+  }
+}
+
+}  // namespace
+
+Prepared prepare_detach_norm(const NodeContext& context) {
+  const auto attrs = context.attrs<DetachNormAttrs>();
+  const RowSizes sizes = row_sizes(context.output().shape, attrs.axes);
+  return kernel_of([=](const Binding& b) { forward(b, sizes, attrs.statistic()); });
+}
+
+Prepared prepare_detach_norm_backward(const NodeContext& context) {
+  const auto attrs = context.attrs<DetachNormAttrs>();
+  const RowSizes sizes = row_sizes(context.output().shape, attrs.axes);
+  return kernel_of([=](const Binding& b) { backward(b, sizes, attrs); });
+}
+
+}  // namespace keel::reference

@@ -1,0 +1,133 @@
+// A part of a graph alone: which nodes it has, and that they compute what they do in the whole.
+#include "bench/part.h"
+
+#include <doctest/doctest.h>
+
+#include "backends/reference/backend.h"
+#include "frontend/train/feeder.h"
+#include "frontend/train/step_graph.h"
+#include "src/graph/verify.h"
+#include "src/passes/pipeline.h"
+#include "tests/support/checks.h"
+#include "tests/support/small_run.h"
+
+namespace keel::bench {
+namespace {
+
+bool is_product(const Node& node) { return node.op->name == "matmul"; }
+bool is_update(const Node& node) { return node.op->name == "adam_step"; }
+bool is_norm(const Node& node) { return node.op->name.starts_with("batch_norm"); }
+
+// The optimised step with every result of an op as an output of its own, called "node:port".
+Graph exposed(const Graph& graph) {
+  Graph result;
+  for (int i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node(i);
+    const Value v = result.append(node, node.inputs);
+    for (int port = 0; port < int(node.outputs.size()); ++port) {
+      if (node.kind == NodeKind::kOp) {
+        result.mark_output(fmt::format("{}:{}", node.name, port), v.at(port));
+      }
+    }
+  }
+  return result;
+}
+
+struct Whole {
+  reference::ReferenceBackend backend;
+  train::Config config = testing::small_config({"model.norm=batchnorm", "train.batch=8"});
+  Graph graph = run_passes(train::build_step(config));
+  Variables variables{backend, 1};
+  task::Splits data = config.model().load(config.data().request());
+  Graph all = exposed(graph);
+  std::unique_ptr<Program> program;
+
+  Whole() {
+    const CompileOptions plain{.optimize = false, .guard = ""};
+    program = std::make_unique<Program>(backend, variables, all, plain);
+    train::Feeder(config.model().inputs(), data.train, 8)
+        .feed(*program, std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7});
+    program->feed("lr", Tensor::scalar(0.1f));
+    program->run();
+  }
+
+  // The value of an input of a part: an input of the whole, or a result within it.
+  Tensor value(const std::string& name) const {
+    for (const NamedValue& output : all.outputs()) {
+      if (output.name == name) return program->fetch(name, true);
+    }
+    return {};
+  }
+};
+
+int count(const Graph& graph, NodeKind kind) {
+  int found = 0;
+  for (int i = 0; i < graph.size(); ++i) found += graph.node(i).kind == kind;
+  return found;
+}
+
+TEST_CASE("part: has the picked nodes and nothing else") {
+  const Whole whole;
+  const struct {
+    bool (*selects)(const Node&);
+    int nodes;
+  } rows[] = {{is_product, 8}, {is_update, 9}, {is_norm, 6}};
+  for (const auto& [selects, expected] : rows) {
+    const Graph part = part_of(whole.graph, selects);
+    verify(part, "part");
+    CHECK(count(part, NodeKind::kOp) == expected);
+    for (int i = 0; i < part.size(); ++i) {
+      if (part.node(i).kind == NodeKind::kOp) CHECK(selects(part.node(i)));
+    }
+  }
+  CHECK(part_of(whole.graph, [](const Node&) { return false; }).size() == 0);
+}
+
+TEST_CASE("part: keeps parameters, states and their updates") {
+  const Whole whole;
+  const Graph updates = part_of(whole.graph, is_update);
+  CHECK(count(updates, NodeKind::kParameter) == 9);
+  CHECK(count(updates, NodeKind::kState) == 18);
+  CHECK(updates.updates().size() == 27);
+  CHECK(part_of(whole.graph, is_product).updates().empty());
+  // The updates work in place as in the whole: nothing is copied.
+  reference::ReferenceBackend backend;
+  Variables variables(backend, 1);
+  CHECK(
+      Program(backend, variables, updates, {.optimize = false, .guard = ""}).plan().copies.empty());
+}
+
+TEST_CASE("part: computes what the whole computes") {
+  const Whole whole;
+  for (const auto& selects : {is_product, is_norm}) {
+    const Graph part = part_of(whole.graph, selects);
+    reference::ReferenceBackend backend;
+    Variables variables(backend, 1);
+    Program program(backend, variables, part, {.optimize = false, .guard = ""});
+    for (int i = 0; i < part.size(); ++i) {
+      const Node& node = part.node(i);
+      if (node.kind != NodeKind::kInput) continue;
+      Tensor value = whole.value(node.name);
+      if (value.type().shape != node.outputs[0].shape) {
+        // An input of the whole; only the images are among what is picked.
+        Tensor images(DType::kF32, {8, 784});
+        data::gather(whole.data.train.column("image"),
+                     std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7},
+                     whole.config.model().inputs()[0].affine, images.as<float>());
+        value = std::move(images);
+      }
+      program.feed(node.name, value);
+    }
+    program.run();
+    int compared = 0;
+    for (const NamedValue& output : part.outputs()) {
+      CAPTURE(output.name);
+      test::check_close(program.fetch(output.name, true), whole.value(output.name + ":0"), 0);
+      ++compared;
+    }
+    CHECK(compared > 0);
+  }
+}
+
+}  // namespace
+}  // namespace keel::bench

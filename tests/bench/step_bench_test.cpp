@@ -1,0 +1,40 @@
+// The benchmarks themselves: what they count, and the run loop's cost, which is promised.
+#include "bench/step_bench.h"
+
+#include <doctest/doctest.h>
+
+#include "backends/backends.h"
+#include "tests/support/small_run.h"
+
+namespace keel::bench {
+namespace {
+
+TEST_CASE("bench: a step costs more than its parts, and the optimizer's bytes are counted") {
+  const train::Config config = testing::small_config();
+  const auto backend = make_backend(default_backend());
+  const StepBench b = bench_step(*backend, config, 5);
+  CHECK(b.step.median > 0);
+  CHECK(b.products.median > 0);
+  CHECK(b.optimizer.median > 0);
+  // Parameter, gradient and two moments are read, all but the gradient written; the scalars lr,
+  // scale and step are read once for each of the 8 parameters.
+  const std::int64_t parameters = 784 * 16 + 16 * 16 + 16 * 10 + 10 + 4 * 16;
+  CHECK(b.optimizer_bytes == 7 * 4 * parameters + 8 * 3 * 4);
+  double total = 0;
+  for (const NodeTime& node : b.profile) total += node.nanoseconds;
+  CHECK(total > 0);
+}
+
+TEST_CASE("bench: the run loop costs at most 100 ns a node") {
+  for (const char* model : {"mnist_mlp", "mnist_cnn"}) {
+    const OverheadBench b = bench_overhead(testing::small_config({}, model), 200);
+    CAPTURE(b.nanoseconds_per_kernel);
+    CHECK(b.kernels > 20);
+    CHECK(b.nanoseconds_per_kernel > 0);
+    CHECK(b.nanoseconds_per_kernel <= 100);
+    CHECK(b.compile_seconds > 0);
+  }
+}
+
+}  // namespace
+}  // namespace keel::bench

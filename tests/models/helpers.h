@@ -1,0 +1,100 @@
+// What the tests of models share: counting parameters, looking at gradients, and overfitting.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "backends/backends.h"
+#include "frontend/train/feeder.h"
+#include "frontend/train/step_graph.h"
+#include "src/autodiff/gradient.h"
+#include "src/ops/elementwise.h"
+#include "tests/support/small_run.h"
+
+namespace keel::models {
+
+using testing::Settings;
+using testing::small_config;
+
+inline std::vector<std::string> names_of(const Graph& graph, NodeKind kind) {
+  std::vector<std::string> names;
+  for (int i = 0; i < graph.size(); ++i) {
+    if (graph.node(i).kind == kind) names.push_back(graph.node(i).name);
+  }
+  return names;
+}
+
+inline std::int64_t count_parameters(const Graph& graph) {
+  std::int64_t count = 0;
+  for (const std::string& name : names_of(graph, NodeKind::kParameter)) {
+    count += graph.shape(graph.find_leaf(name)).elements();
+  }
+  return count;
+}
+
+inline std::vector<std::int64_t> first_rows(std::int64_t count) {
+  std::vector<std::int64_t> rows;
+  for (std::int64_t row = 0; row < count; ++row) rows.push_back(row);
+  return rows;
+}
+
+// Names of the parameters whose gradient is zero everywhere, up to rounding, in the first batch; of
+// one whose gradient is not finite, only that.
+inline std::set<std::string> idle_parameters(const train::Config& config) {
+  Graph g;
+  nn::Net net{.graph = g};
+  std::vector<Value> inputs;
+  for (const task::InputSpec& spec : config.model().inputs()) {
+    std::vector<std::int64_t> sizes{config.train().batch};
+    sizes.insert(sizes.end(), spec.row.sizes().begin(), spec.row.sizes().end());
+    inputs.push_back(g.input(spec.name, {spec.dtype, Shape(sizes)}));
+  }
+  const Value loss = config.model().build(net, inputs).loss;
+  const std::vector<std::string> names = names_of(g, NodeKind::kParameter);
+  std::vector<Value> leaves;
+  for (const std::string& name : names) leaves.push_back(g.find_leaf(name));
+  const std::vector<Value> gradients = gradient(g, loss, leaves);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    g.mark_output("d " + names[i], ops::scale(g, gradients[i], 1));
+  }
+  const auto backend = make_backend(default_backend());
+  Variables variables(*backend, 1);
+  Program program(*backend, variables, g);
+  const task::Splits data = config.model().load(config.data().request());
+  train::Feeder(config.model().inputs(), data.train, config.train().batch)
+      .feed(program, first_rows(config.train().batch));
+  program.run();
+  std::set<std::string> idle;
+  for (const std::string& name : names) {
+    const Tensor d = program.fetch("d " + name);
+    double largest = 0;
+    for (std::int64_t e = 0; e < d.elements(); ++e) {
+      if (!std::isfinite(d.at(e))) return {"not finite: " + name};
+      largest = std::max(largest, std::abs(d.at(e)));
+    }
+    if (largest < 1e-6) idle.insert(name);
+  }
+  return idle;
+}
+
+// The loss after so many steps on one and the same batch.
+inline double overfit(const train::Config& config, int steps) {
+  const auto backend = make_backend(default_backend());
+  Variables variables(*backend, 1);
+  Program step(*backend, variables, train::build_step(config), {.guard = "grad_norm"});
+  const task::Splits data = config.model().load(config.data().request());
+  train::Feeder(config.model().inputs(), data.train, config.train().batch)
+      .feed(step, first_rows(config.train().batch));
+  step.feed("lr", Tensor::scalar(float(config.train().lr)));
+  for (int i = 0; i < steps; ++i) {
+    step.feed("step", Tensor::of<std::int32_t>({}, {i}));
+    step.run();
+  }
+  return step.scalar("loss");
+}
+
+}  // namespace keel::models

@@ -1,0 +1,98 @@
+// The convolutional network of Xu et al. 2019 in the three shapes that its text fits.
+#include "models/mnist_cnn/model.h"
+#include "tests/models/helpers.h"
+#include "tests/support/checks.h"
+
+namespace keel::models {
+namespace {
+
+train::Config config_of(const std::string& architecture, const std::string& norm,
+                        Settings more = {}) {
+  more.insert(more.end(), {"model.architecture=" + architecture, "model.norm=" + norm});
+  return small_config(more, "mnist_cnn");
+}
+
+Graph graph_of(const std::string& architecture, const std::string& norm) {
+  return train::build_step(config_of(architecture, norm));
+}
+
+TEST_CASE("mnist_cnn: number of parameters") {
+  constexpr std::int64_t kConvolutions = 20 * 25 + 20 + 50 * 20 * 25 + 50;
+  constexpr std::int64_t kA = kConvolutions + 800 * 500 + 500 + 500 * 10 + 10;
+  constexpr std::int64_t kB = kConvolutions + 800 * 10 + 10;
+  static_assert(kA == 431080);
+  CHECK(count_parameters(graph_of("A", "none")) == kA);
+  CHECK(count_parameters(graph_of("B", "none")) == kB);
+  CHECK(count_parameters(graph_of("C", "none")) == kA);
+  CHECK(count_parameters(graph_of("A", "layernorm")) == kA + 2 * 500);
+  CHECK(count_parameters(graph_of("B", "layernorm")) == kB + 2 * 10);
+  CHECK(count_parameters(graph_of("C", "layernorm_simple")) == kA);
+  // Layer norm has a gain for every element of an image, batch norm one for a channel.
+  CHECK(count_parameters(graph_of("C", "layernorm")) == kA + 2 * (500 + 20 * 24 * 24 + 50 * 8 * 8));
+  CHECK(count_parameters(graph_of("C", "batchnorm")) == kA + 2 * (500 + 20 + 50));
+}
+
+TEST_CASE("mnist_cnn: where the norms are") {
+  const auto norms = [](const std::string& architecture) {
+    std::set<std::string> found;
+    for (const std::string& name :
+         names_of(graph_of(architecture, "layernorm"), NodeKind::kParameter)) {
+      if (name.ends_with("/norm/gain")) found.insert(name.substr(0, name.find('/')));
+    }
+    return found;
+  };
+  using Names = std::set<std::string>;
+  CHECK(norms("A") == Names{"fc1"});
+  CHECK(norms("B") == Names{"logits"});
+  CHECK(norms("C") == Names{"conv1", "conv2", "fc1"});
+}
+
+TEST_CASE("mnist_cnn: every parameter has a gradient but a bias that batch norm takes away") {
+  const struct {
+    const char *architecture, *norm;
+    std::set<std::string> idle;
+  } rows[] = {{"A", "none", {}},
+              {"A", "layernorm", {}},
+              {"B", "layernorm", {}},
+              {"C", "layernorm_simple", {}},
+              {"C", "batchnorm", {"conv1/bias", "conv2/bias", "fc1/bias"}}};
+  for (const auto& row : rows) {
+    CAPTURE(std::string(row.architecture));
+    CAPTURE(std::string(row.norm));
+    CHECK(idle_parameters(config_of(row.architecture, row.norm, {"train.batch=4"})) == row.idle);
+  }
+}
+
+TEST_CASE("mnist_cnn: learns a few rows by heart") {
+  // The reference backend needs a second for what is a blink elsewhere.
+  const bool fast = default_backend() == "onednn";
+  const std::vector<std::string> norms =
+      fast ? std::vector<std::string>{"none", "layernorm", "layernorm_simple", "batchnorm"}
+           : std::vector<std::string>{"layernorm"};
+  for (const std::string& norm : norms) {
+    CAPTURE(norm);
+    CHECK(overfit(config_of("A", norm, {"train.batch=4", "train.lr=3e-3"}), 8) < 0.2);
+    if (fast) CHECK(overfit(config_of("C", norm, {"train.batch=32"}), 60) < 0.05);
+  }
+}
+
+TEST_CASE("mnist_cnn: pixels are standardized unless they are not to be") {
+  const auto affine = [](const std::string& value) {
+    return small_config({"model.standardize=" + value}, "mnist_cnn").model().inputs()[0].affine;
+  };
+  // (x / 255 - 0.1307) / 0.3081 at x = 0 and x = 255.
+  CHECK(affine("true").offset == doctest::Approx(-0.1307 / 0.3081));
+  CHECK(255 * affine("true").scale + affine("true").offset ==
+        doctest::Approx((1 - 0.1307) / 0.3081));
+  CHECK(affine("false").offset == 0);
+  CHECK(255 * affine("false").scale == doctest::Approx(1));
+}
+
+TEST_CASE("mnist_cnn: refusals") {
+  test::check_refused([] { config_of("D", "none"); },
+                      "model.architecture:", "expected A, B or C, got 'D'");
+  test::check_refused([] { config_of("A", "batchnrm"); }, "model.norm:", "nearest: 'batchnorm'");
+}
+
+}  // namespace
+}  // namespace keel::models
