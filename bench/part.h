@@ -7,8 +7,9 @@
 
 namespace keel::bench {
 
-// The nodes that `selects` picks. Parameters and states stay, with their updates; every other
-// value that a picked node reads becomes an input, and every result without an update an output.
+// The nodes that `selects` picks. Parameters and states stay, with their updates; a result of
+// another node that a picked one reads becomes the input "node:port", and output 0 of every picked
+// node an output under its name.
 Graph part_of(const Graph& graph, const std::function<bool(const Node&)>& selects);
 
 }  // namespace keel::bench

@@ -34,7 +34,10 @@ ColumnBlocks column_blocks(const ColumnSizes& s, std::int64_t tensors, std::int6
   if (elements <= kSerialElements) return grid(s, s.channels, s.outer);
   const std::int64_t least = least_panel(s);
   const std::int64_t resident = kResidentElements / (tensors * s.count()) / least * least;
-  if (resident >= least && s.channels > least) {
+  // A panel of tokens uses a few lines of each page and so a few sets of the cache; only a tensor
+  // that fits as a whole is sure to stay.
+  const bool stays = s.inner > 1 || tensors * elements <= kResidentElements;
+  if (stays && resident >= least && s.channels > least) {
     const std::int64_t eighth = divide_up(divide_up(s.channels, 8), least) * least;
     return grid(s, std::min(resident, eighth), s.outer);
   }

@@ -63,8 +63,7 @@ void add_train(Command command) {
   app->add_option("--out", args->out, "folder of the run (default runs/MODEL-RECIPE)");
   CLI::Option* resume =
       app->add_option("--resume", args->resume, "go on with the run in this folder");
-  app->add_option("--seed", args->seed, "shorthand for --set train.seed=...")
-      ->check(CLI::NonNegativeNumber);
+  app->add_option("--seed", args->seed, "shorthand for --set train.seed=...");
   // What a checkpoint decides.
   for (const char* name : {"--out", "--seed", "--recipe", "--norm"}) {
     resume->excludes(app->get_option(name));

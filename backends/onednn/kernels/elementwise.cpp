@@ -15,7 +15,7 @@ namespace {
 
 using Form = Stretched::Form;
 
-constexpr std::size_t kTile = 512;  // floats
+constexpr std::size_t kTile = 1024;  // floats
 constexpr std::size_t kMaxOperands = 8, kMaxRegisters = 32, kMaxTiles = 16;
 // Rows at least this long are read where they lie; shorter ones are gathered into a tile first.
 constexpr std::int64_t kLongRow = 128;

@@ -7,12 +7,28 @@
 #define KEEL_BACKENDS_ONEDNN_SIMD_KEPT_ROWS_INL_H_
 #endif
 
-#include "backends/onednn/column_plan.h"
 #include "backends/onednn/simd/column_gradient-inl.h"
+#include "backends/onednn/simd/uncentred_columns-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
+
+// Calls body(run) for the runs of neighbouring rows of a slab that the mask keeps, or once without
+// a mask.
+template <class Body>
+HWY_INLINE void for_kept_runs(const Slab& slab, RowMask mask, const Body& body) {
+  if (mask == nullptr) return body(slab);
+  RowMask kept = mask + slab.offset / slab.stride;
+  for (std::size_t row = 0; row < slab.rows; ++row) {
+    if (kept[row] == 0) continue;
+    Slab run = slab;
+    run.offset += row * slab.stride;
+    run.rows = 1;
+    for (; row + 1 < slab.rows && kept[row + 1] != 0; ++row) ++run.rows;
+    body(run);
+  }
+}
 
 // Merges the moments of n more elements of `channels` channels into those of `count`.
 HWY_INLINE void merge_all(const ChannelMoments& into, const ChannelMoments& more,
@@ -24,7 +40,7 @@ HWY_INLINE void merge_all(const ChannelMoments& into, const ChannelMoments& more
 }
 
 // slab_moments of the rows that are kept; `run` is scratch of the same size.
-HWY_INLINE void kept_moments(const Slab& slab, const std::uint8_t* mask, const float* x,
+HWY_INLINE void kept_moments(const Slab& slab, RowMask mask, const float* x,
                              const ChannelMoments& moments, const ChannelMoments& run) {
   if (mask == nullptr) return slab_moments(slab, x, moments);
   std::fill_n(moments.mean, slab.channels, 0.0);
@@ -38,13 +54,21 @@ HWY_INLINE void kept_moments(const Slab& slab, const std::uint8_t* mask, const f
   });
 }
 
+// The elements a channel has in the rows of a block that are kept.
+HWY_INLINE double kept_in_block(const ColumnBlocks& blocks, RowMask mask, std::size_t block) {
+  const Slab slab = blocks.slab(static_cast<std::int64_t>(block), 0);
+  std::size_t rows = 0;
+  for_kept_runs(slab, mask, [&](const Slab& run) HWY_ATTR { rows += run.rows; });
+  return static_cast<double>(rows * slab.inner);
+}
+
 // The moments of a panel over all blocks, in those of the first. moments_of(block) are a block's.
 template <class MomentsOf>
-HWY_INLINE void merge_blocks(const ColumnBlocks& blocks, const KeptElements& kept,
-                             std::size_t channels, const MomentsOf& moments_of) {
-  double seen = kept.in_block(0);
-  for (std::size_t block = 1; block < std::size_t(blocks.blocks); ++block) {
-    const double more = kept.in_block(block);
+HWY_INLINE void merge_blocks(const ColumnBlocks& blocks, RowMask mask, std::size_t channels,
+                             const MomentsOf& moments_of) {
+  double seen = kept_in_block(blocks, mask, 0);
+  for (std::size_t block = 1; block < static_cast<std::size_t>(blocks.blocks); ++block) {
+    const double more = kept_in_block(blocks, mask, block);
     if (more == 0) continue;
     merge_all(moments_of(0), moments_of(block), channels, MergeWeights(seen, more));
     seen += more;
@@ -52,7 +76,7 @@ HWY_INLINE void merge_blocks(const ColumnBlocks& blocks, const KeptElements& kep
 }
 
 // slab_sums of the rows that are kept; `run` is scratch of the same size.
-HWY_INLINE void kept_sums(const Slab& slab, const std::uint8_t* mask, const SavedChannels& saved,
+HWY_INLINE void kept_sums(const Slab& slab, RowMask mask, const SavedChannels& saved,
                           const ChannelSums& sums, const ChannelSums& run) {
   if (mask == nullptr) return slab_sums(slab, saved, sums);
   double* const totals[] = {sums.xhat, sums.dy, sums.dy_xhat};
@@ -66,16 +90,6 @@ HWY_INLINE void kept_sums(const Slab& slab, const std::uint8_t* mask, const Save
       }
     });
   });
-}
-
-// The sum of one kind over all blocks, for the registers at channel c.
-HWY_INLINE WideDoubles sum_over_blocks(const ColumnPlan& plan, void* workspace, std::size_t kind,
-                                       std::size_t c) {
-  WideDoubles sum = WideDoubles::load(plan.sum(workspace, 0, kind) + c);
-  for (std::size_t block = 1; block < std::size_t(plan.blocks.blocks); ++block) {
-    sum = sum + WideDoubles::load(plan.sum(workspace, block, kind) + c);
-  }
-  return sum;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -58,8 +58,7 @@ HWY_INLINE RowSums row_sums(const SavedRow& row, const RowAffine& affine) {
 
 // slope = slope_factor * mean(g * xhat). The sum of xhat is 0 but for the rounding error of the
 // saved mean, which is taken back.
-HWY_INLINE RowGradient row_gradient(const SavedRow& row, const RowSums& sums,
-                                    double slope_factor) {
+HWY_INLINE RowGradient row_gradient(const SavedRow& row, const RowSums& sums, double slope_factor) {
   const double count = static_cast<double>(row.n), low = sums.xhat / count;
   const double slope = slope_factor * (sums.g_xhat - low * sums.g) / count;
   return {{splat(row.mean), splat(row.rstd), splat(static_cast<float>(low))},
@@ -77,7 +76,8 @@ struct GradientRows {
   const float *x, *dy;
   float* dx;  // may be dy
   std::size_t width;
-  std::size_t skip = 0;  // columns of a row that are left out
+  std::size_t skip = 0;   // columns of a row that are left out
+  bool streamed = false;  // dx (see is_streamed)
 };
 
 // dx of a group of rows, and their share of dgain and dbias unless these are null. Each row brings
@@ -88,18 +88,19 @@ HWY_INLINE void write_gradients(const GradientRows& rows, const RowAffine& affin
                                 float* dbias, const Gradient... of_row) {
   const float *x = rows.x, *dy = rows.dy;
   float* dx = rows.dx;
-  for_lanes(rows.width, [=, step = rows.width + rows.skip](auto part, std::size_t i) HWY_ATTR {
+  for_lanes(rows.width, [=, step = rows.width + rows.skip, streamed = rows.streamed](
+                            auto part, std::size_t i) HWY_ATTR {
     const Floats gain = affine.gain ? part.load(affine.gain + i) : splat(1);
     Floats dgain_i = zero(), dbias_i = zero();
     std::size_t at = i;
-    const auto write = [&](const auto& gradient) HWY_ATTR {
+    const auto write_one = [&](const auto& gradient) HWY_ATTR {
       const Floats dy_i = part.load(dy + at), xhat = gradient.xhat(part.load(x + at));
-      part.store(gradient.dx(hn::Mul(dy_i, gain), xhat), dx + at);
+      write(part, gradient.dx(hn::Mul(dy_i, gain), xhat), dx + at, streamed);
       dgain_i = hn::MulAdd(dy_i, xhat, dgain_i);
       dbias_i = hn::Add(dbias_i, dy_i);
       at += step;
     };
-    (write(of_row), ...);
+    (write_one(of_row), ...);
     if (dgain == nullptr) return;
     part.store(hn::Add(part.load(dgain + i), dgain_i), dgain + i);
     part.store(hn::Add(part.load(dbias + i), dbias_i), dbias + i);

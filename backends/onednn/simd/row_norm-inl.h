@@ -42,6 +42,12 @@ HWY_INLINE void prefetch_row(const float* p, std::size_t n) {
   for (std::size_t i = 0; i < n; i += kCacheLine) hwy::Prefetch(p + i);
 }
 
+// Stores a register of a result, past the caches if it is streamed (see is_streamed).
+HWY_INLINE void write(Whole, Floats v, float* p, bool streamed) {
+  streamed ? hn::Stream(v, F(), p) : hn::StoreU(v, F(), p);
+}
+HWY_INLINE void write(First part, Floats v, float* p, bool) { part.store(v, p); }
+
 // Independent sums that a loop over a row keeps, so that additions need not wait for each other.
 inline constexpr int kChains = 4;
 

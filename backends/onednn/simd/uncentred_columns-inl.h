@@ -214,7 +214,7 @@ HWY_INLINE void write_forward(const Slab& slab, const UncentredForward& in, RowM
 }
 
 // dx = factor * (dy * gain - xhat * slope), xhat = x * rpsi; rpsi, factor, slope, gain (channels),
-// gain null or not. dx may be dy.
+// slope (0 then) and gain each null or not. dx may be dy.
 struct UncentredBackward {
   UncentredGradient in;
   const float *factor, *slope, *gain;
@@ -229,7 +229,8 @@ HWY_INLINE void write_backward(const Slab& slab, const UncentredBackward& b, Row
       slab,
       [=](auto reader, std::size_t c) HWY_ATTR {
         return Constants{reader.load(b.in.rpsi + c), reader.load(b.factor + c),
-                         reader.load(b.slope + c), b.gain ? reader.load(b.gain + c) : splat(1)};
+                         b.slope ? reader.load(b.slope + c) : zero(),
+                         b.gain ? reader.load(b.gain + c) : splat(1)};
       },
       [=, stride = slab.stride](auto part, const Constants& k, auto rows, std::size_t i) HWY_ATTR {
         for (std::size_t row = 0; row < rows(); ++row) {

@@ -29,8 +29,8 @@ Types infer_backward(const InferContext& c) {
 }
 
 void backward(BackwardContext& c) {
-  c.set(0, c.graph.add(kAdaNormBackward, {c.input(0), c.output(1), c.output(2), c.grad()},
-                       c.attrs()));
+  c.set(0,
+        c.graph.add(kAdaNormBackward, {c.input(0), c.output(1), c.output(2), c.grad()}, c.attrs()));
 }
 
 }  // namespace

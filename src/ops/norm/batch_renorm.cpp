@@ -1,20 +1,19 @@
 #include "src/ops/norm/batch_renorm.h"
 
-#include "src/ops/norm/columns.h"
+#include "src/ops/norm/pn_v.h"
 
 namespace keel {
 namespace {
 
 using Types = std::vector<TensorType>;
 
-ColumnSizes expect_renorm(const InferContext& c) {
+ColumnSizes expect_renorm(const InferContext& c, int mask) {
   const auto& attrs = c.attrs.as<BatchRenormAttrs>();
   const auto expect = [&](bool holds, std::string_view what, const char* expected, double got) {
     c.expect(holds, what, expected, fmt::format("{}", got));
   };
-  const ColumnSizes sizes = expect_columns(c);
-  expect_statistic(c, {attrs.eps}, sizes.count());
-  expect(attrs.rate >= 0 && attrs.rate <= 1, "rate", "in [0, 1]", attrs.rate);
+  const ColumnSizes sizes = expect_masked_columns(c, attrs.eps, mask);
+  expect_share(c, "rate", attrs.rate);
   expect(attrs.r_max < 0 || attrs.r_max >= 1, "r_max", ">= 1, or < 0 for the schedule",
          attrs.r_max);
   expect(attrs.r_max_limit >= 1, "r_max_limit", ">= 1", attrs.r_max_limit);
@@ -24,12 +23,12 @@ ColumnSizes expect_renorm(const InferContext& c) {
 
 // (x, gain or absent, bias or absent, running_mean, running_std, step, mask or absent)
 Types infer(const InferContext& c) {
-  const Shape channels{expect_renorm(c).channels};
+  const Shape channels{expect_renorm(c, 6).channels};
   expect_affine(c, 1, channels);
   c.expect_shape(3, "running_mean", channels);
   c.expect_shape(4, "running_std", channels);
-  expect_step(c, 5);
-  expect_mask(c, 6);
+  c.expect_shape(5, "step", {});
+  c.expect_dtype(5, "step", DType::kI32);
   const TensorType saved{c.dtype(0), channels};
   Types types{c.input(0), saved, saved, saved, saved, saved, saved, c.input(5)};
   if (!c.attrs.as<BatchRenormAttrs>().training) {
@@ -40,12 +39,11 @@ Types infer(const InferContext& c) {
 
 // (x, gain or absent, mean, rstd, r, d, dy, mask or absent) -> (dx, dgain, dbias)
 Types infer_backward(const InferContext& c) {
-  const Shape channels{expect_renorm(c).channels};
+  const Shape channels{expect_renorm(c, 7).channels};
   if (c.has(1)) c.expect_shape(1, "gain", channels);
   constexpr std::string_view kSaved[] = {"mean", "rstd", "r", "d"};
   for (int i = 0; i < 4; ++i) c.expect_shape(2 + i, kSaved[i], channels);
   c.expect_shape(6, "dy", c.shape(0));
-  expect_mask(c, 7);
   const bool has_bias = c.attrs.as<BatchRenormAttrs>().has_bias;
   const TensorType dbias = has_bias ? TensorType{c.dtype(0), channels} : absent_type(c.dtype(0));
   return {c.input(0), gradient_type(c, 1), dbias};

@@ -1,10 +1,12 @@
-// Batch renormalization (Ioffe 2017): batch normalization whose output is moved to where the running
-// statistics would have put it,
+// Batch renormalization (Ioffe 2017): batch normalization whose output is moved to where the
+// running statistics would have put it,
 //     y = out * gain + bias,   out = xhat * r + d,   xhat = (x - mean) * rstd
 //   x (rows, channels) tokens, or (n, channels, h, w) images; B = rows or n*h*w elements a feature
-//   gain, bias (channels), each present or absent;  running_mean, running_std (channels), start 0, 1
-//   step () i32, the training steps so far;  mask u8 (rows) or absent, tokens only: rows with 0 take
-//     no part, their y and dx are 0. A batch without a row that is kept leaves every state as it is.
+//   gain, bias (channels), each present or absent;  running_mean, running_std (channels), start 0,
+//   1 step () i32, the training steps so far;  mask u8 (rows) or absent, tokens only: rows with 0
+//   take
+//     no part, their y and dx are 0. A batch without a row that is kept leaves every state as it
+//     is.
 // training: mean and s = sqrt(SS / B + eps) of the batch, rstd = 1 / s, and with the running values
 //     from before this step
 //     r = clip(s / running_std, 1 / r_max, r_max)
@@ -14,8 +16,8 @@
 // evaluation: out = (x - running_mean) / running_std; no state changes.
 //   outputs: y like x;  mean, rstd, r, d (channels);  running_mean', running_std', step' ((0) in
 //     evaluation)
-// backward (Detached: r and d count as constants), batch_renorm_backward (x, gain, mean, rstd, r, d,
-// dy, mask), with g = dy * gain:
+// backward (Detached: r and d count as constants), batch_renorm_backward (x, gain, mean, rstd, r,
+// d, dy, mask), with g = dy * gain:
 //     training    dx = r * rstd * (g - mean(g) - xhat * mean(g * xhat))
 //     evaluation  dx = rstd * g
 //     dgain = sum of dy * out;   dbias = sum of dy

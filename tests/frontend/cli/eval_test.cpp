@@ -64,6 +64,9 @@ TEST_CASE("eval: refusals") {
   train::write_safetensors(run.temp / "foreign.safetensors", foreign);
   check_refusal(run_keel({"eval", run.temp / "foreign.safetensors"}), 3,
                 "expected a checkpoint of keel");
+  // An intact file of the format, but nothing says that it is.
+  testing::write_bytes(run.temp / "bare.safetensors", std::string("\x02\0\0\0\0\0\0\0{}", 10));
+  check_refusal(run_keel({"eval", run.temp / "bare.safetensors"}), 3, "checksum");
 }
 
 }  // namespace

@@ -133,7 +133,7 @@ Moments moments(const Tensor& value, const std::function<bool(std::int64_t)>& se
 TEST_CASE("norm: layernorm normalizes rows, batchnorm channels") {
   const Shape shape{4, 3, 2, 2};
   for (const char* text : {"layernorm", "batchnorm"}) {
-    CAPTURE(text);
+    CAPTURE(std::string(text));
     LayerRun run(layer_of(text), shape);
     run.program->run();
     const Tensor y = run.program->fetch("y", true);

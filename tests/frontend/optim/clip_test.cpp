@@ -80,7 +80,7 @@ TEST_CASE("clip: element") { check_seen(clip({"element", 3.5}), {3, -3.5, 0, 3.5
 
 TEST_CASE("clip: the norm is that of all gradients before clipping") {
   for (const char* kind : {"none", "global", "per_tensor", "element"}) {
-    CAPTURE(kind);
+    CAPTURE(std::string(kind));
     CHECK(clip({kind, 1}).norm == doctest::Approx(13).epsilon(1e-14));
   }
 }
@@ -88,7 +88,7 @@ TEST_CASE("clip: the norm is that of all gradients before clipping") {
 TEST_CASE("clip: a gradient that is not finite makes scale and norm so too") {
   for (double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
     for (const char* kind : {"none", "global", "per_tensor", "element"}) {
-      CAPTURE(kind);
+      CAPTURE(std::string(kind));
       CAPTURE(bad);
       const Clip clipped = clip({kind, 1}, test::f64({2}, {1, bad}));
       CHECK_FALSE(std::isfinite(clipped.norm));

@@ -18,7 +18,7 @@ TEST_CASE("schedule: constant is 1") {
 
 TEST_CASE("schedule: every kind warms up in equal steps") {
   for (const char* name : {"constant", "inverse_sqrt", "cosine", "step"}) {
-    CAPTURE(name);
+    CAPTURE(std::string(name));
     const ScheduleOptions options{.name = name, .warmup = 4, .step_every = 1000};
     CHECK(schedule_factor(options, 0, 100) == 0.25);
     CHECK(schedule_factor(options, 2, 100) == 0.75);

@@ -158,7 +158,7 @@ TEST_CASE("config: values out of range are refused by name") {
               {"data.source", "", "expected 'builtin' or a folder"},
               {"data.train_rows", "-1", "expected >= 0"}};
   for (const auto& row : rows) {
-    CAPTURE(row.key);
+    CAPTURE(std::string(row.key));
     Config config = config_of();
     config.set(row.key, row.value);
     test::check_refused([&] { config.validate(); }, std::string(row.key).substr(0, 6), row.part);

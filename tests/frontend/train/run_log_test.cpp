@@ -63,7 +63,7 @@ TEST_CASE("run log: events hold a tag for every number") {
   const std::string bytes = testing::read_bytes(files[0]);
   for (const char* tag :
        {"step/loss", "step/lr", "step/grad_norm", "train/loss", "valid/loss", "valid/error"}) {
-    CAPTURE(tag);
+    CAPTURE(std::string(tag));
     CHECK(bytes.find(tag) != std::string::npos);
   }
 }

@@ -91,7 +91,7 @@ TEST_CASE("run state: damaged metadata is refused by name") {
   Run run;
   for (const char* key : {"model", "step", "epoch", "batch", "epoch_loss", "best_error",
                           "best_step", "evaluations_since_best"}) {
-    CAPTURE(key);
+    CAPTURE(std::string(key));
     TensorFile file = checkpoint_of(run);
     file.metadata.erase(key);
     check_bad(run, file, fmt::format("its metadata has no '{}'", key));

@@ -94,7 +94,7 @@ struct Trained {
 
 TEST_CASE("step graph: four gathered batches of 16 equal one of 64") {
   for (const char* clip : {"none", "global", "per_tensor", "element"}) {
-    CAPTURE(clip);
+    CAPTURE(std::string(clip));
     const testing::Settings common{std::string("train.clip=") + clip, "train.clip_limit=0.05",
                                    "train.weight_decay=0.01"};
     testing::Settings one = common, four = common;

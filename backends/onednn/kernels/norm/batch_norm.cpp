@@ -6,6 +6,7 @@
 
 #include "backends/onednn/column_blocks.h"
 #include "backends/onednn/kernels/kernels.h"
+#include "backends/onednn/streaming.h"
 
 #ifndef KEEL_BATCH_NORM_PLAN  // this file is compiled once per instruction set
 #define KEEL_BATCH_NORM_PLAN
@@ -138,13 +139,13 @@ void forward_write(const Binding& b, const ChannelPlan& plan, const Slab& slab) 
                          gain ? reader.load(gain + c) : splat(1),
                          bias ? reader.load(bias + c) : zero()};
       },
-      [=, stride = slab.stride](auto part, const Normalize& normalize, auto rows, std::size_t i)
-          HWY_ATTR {
-            Floats v[rows()];
-            for (std::size_t k = 0; k < rows(); ++k) v[k] = part.load(x + i + k * stride);
-            for (std::size_t k = 0; k < rows(); ++k)
-              part.store(normalize(v[k]), y + i + k * stride);
-          });
+      [=, stride = slab.stride, streamed = is_streamed(b.outputs[0], slab.stride)](
+          auto part, const Normalize& normalize, auto rows, std::size_t i) HWY_ATTR {
+        Floats v[rows()];
+        for (std::size_t k = 0; k < rows(); ++k) v[k] = part.load(x + i + k * stride);
+        for (std::size_t k = 0; k < rows(); ++k)
+          write(part, normalize(v[k]), y + i + k * stride, streamed);
+      });
 }
 
 ChannelSums sums_at(const Binding& b, const ChannelPlan& plan, std::size_t block,
@@ -213,13 +214,13 @@ void backward_write(const Binding& b, const ChannelPlan& plan, const Slab& slab)
                                reader.load(mean_dy + c),
                                reader.load(slope + c)};
       },
-      [=, stride = slab.stride](auto part, const ChannelGradient& gradient, auto rows,
-                                std::size_t i) HWY_ATTR {
+      [=, stride = slab.stride, streamed = is_streamed(b.outputs[0], slab.stride)](
+          auto part, const ChannelGradient& gradient, auto rows, std::size_t i) HWY_ATTR {
         Floats v[rows()];
         for (std::size_t k = 0; k < rows(); ++k) {
           v[k] = gradient.dx(part.load(x + i + k * stride), part.load(dy + i + k * stride));
         }
-        for (std::size_t k = 0; k < rows(); ++k) part.store(v[k], dx + i + k * stride);
+        for (std::size_t k = 0; k < rows(); ++k) write(part, v[k], dx + i + k * stride, streamed);
       });
 }
 

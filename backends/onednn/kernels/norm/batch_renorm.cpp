@@ -2,8 +2,8 @@
 // shift of each channel.
 #include "src/ops/norm/batch_renorm.h"
 
-#include "backends/onednn/column_plan.h"
 #include "backends/onednn/kernels/kernels.h"
+#include "backends/onednn/uncentred_columns.h"
 
 #ifndef KEEL_BATCH_RENORM_PLAN  // this file is compiled once per instruction set
 #define KEEL_BATCH_RENORM_PLAN
@@ -13,12 +13,12 @@ namespace {
 enum Forward : std::size_t { kLow, kGain, kShift, kForwardConstants };
 enum Backward : std::size_t { kBackwardLow, kScale, kMeanDy, kSlope, kBackwardConstants };
 
-struct RenormPlan : ColumnPlan {
+struct RenormPlan : UncentredPlan {
   BatchRenormAttrs attrs;
 };
 
-const std::uint8_t* forward_mask(const Binding& b) { return b.inputs[6].as<std::uint8_t>(); }
-const std::uint8_t* backward_mask(const Binding& b) { return b.inputs[7].as<std::uint8_t>(); }
+RowMask forward_mask(const Binding& b) { return b.inputs[6].as<std::uint8_t>(); }
+RowMask backward_mask(const Binding& b) { return b.inputs[7].as<std::uint8_t>(); }
 
 }  // namespace
 }  // namespace keel::onednn
@@ -41,7 +41,7 @@ ChannelMoments moments_at(const Binding& b, const RenormPlan& plan, std::size_t 
           plan.sum(b.workspace, block, kind + 1) + channel};
 }
 
-void renorm_sums(const Binding& b, const RenormPlan& plan, std::size_t block, const Slab& slab) {
+void forward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, const Slab& slab) {
   kept_moments(slab, forward_mask(b), b.inputs[0].as<float>(),
                moments_at(b, plan, block, 0, slab.first),
                moments_at(b, plan, block, 2, slab.first));
@@ -79,13 +79,12 @@ HWY_INLINE void store_statistics(Part part, const Binding& b, const RenormPlan& 
 }
 
 // From the moments of all blocks: the statistics and what follows for the running ones.
-void renorm_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab) {
-  const KeptElements kept(plan.blocks, forward_mask(b));
-  merge_blocks(plan.blocks, kept, slab.channels, [&](std::size_t block) HWY_ATTR {
+void batch_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab) {
+  merge_blocks(plan.blocks, forward_mask(b), slab.channels, [&](std::size_t block) HWY_ATTR {
     return moments_at(b, plan, block, 0, slab.first);
   });
   const ChannelMoments total = moments_at(b, plan, 0, 0, slab.first);
-  const double n = kept.in_all(), rate = n > 0 ? plan.attrs.rate : 0;
+  const double n = double(plan.count(forward_mask(b))), rate = n > 0 ? plan.attrs.rate : 0;
   const RenormLimits limits = renorm_limits(plan.attrs, *b.inputs[5].as<std::int32_t>());
   const WideDoubles one = WideDoubles::all(1), eps = WideDoubles::all(plan.attrs.eps);
   for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
@@ -124,7 +123,7 @@ struct Renormalize {
   HWY_INLINE Floats operator()(Floats x) const { return hn::MulAdd(xhat(x), gain, shift); }
 };
 
-void renorm_write(const Binding& b, const RenormPlan& plan, const Slab& slab) {
+void forward_write(const Binding& b, const RenormPlan& plan, const Slab& slab) {
   const float *mean = b.outputs[1].as<float>(), *rstd = b.outputs[2].as<float>();
   const float *low = plan.constant(b.workspace, kLow), *x = b.inputs[0].as<float>();
   const float *gain = plan.constant(b.workspace, kGain),
@@ -145,6 +144,18 @@ void renorm_write(const Binding& b, const RenormPlan& plan, const Slab& slab) {
   clear_left_out(slab, forward_mask(b), y);
 }
 
+void forward(const Binding& b, const RenormPlan& plan) {
+  run_columns(
+      plan.blocks,
+      [&](std::size_t block, const Slab& slab) HWY_ATTR {
+        if (plan.attrs.training) forward_sums(b, plan, block, slab);
+      },
+      [&](const Slab& slab) HWY_ATTR {
+        plan.attrs.training ? batch_statistics(b, plan, slab) : running_statistics(b, plan, slab);
+      },
+      [&](const Slab& slab) HWY_ATTR { forward_write(b, plan, slab); });
+}
+
 ChannelSums sums_at(const Binding& b, const RenormPlan& plan, std::size_t block, std::size_t kind,
                     std::size_t channel) {
   return {plan.sum(b.workspace, block, kind) + channel,
@@ -152,7 +163,7 @@ ChannelSums sums_at(const Binding& b, const RenormPlan& plan, std::size_t block,
           plan.sum(b.workspace, block, kind + 2) + channel};
 }
 
-void gradient_sums(const Binding& b, const RenormPlan& plan, std::size_t block, const Slab& slab) {
+void backward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, const Slab& slab) {
   kept_sums(slab, backward_mask(b),
             {b.inputs[0].as<float>(), b.inputs[6].as<float>(), b.inputs[2].as<float>(),
              b.inputs[3].as<float>()},
@@ -161,11 +172,11 @@ void gradient_sums(const Binding& b, const RenormPlan& plan, std::size_t block, 
 
 // From the sums of all blocks: dgain, dbias and the constants of dx; in evaluation r = 1, and no
 // mean is taken back.
-void gradient_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab) {
-  const double n = KeptElements(plan.blocks, backward_mask(b)).in_all();
+void backward_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab) {
+  const double n = double(plan.count(backward_mask(b)));
   const WideDoubles share = WideDoubles::all(plan.attrs.training && n > 0 ? 1 / n : 0);
   const auto total = [&](std::size_t kind, std::size_t c)
-                         HWY_ATTR { return sum_over_blocks(plan, b.workspace, kind, c); };
+                         HWY_ATTR { return sum_of_blocks(plan, b.workspace, kind, c); };
   for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
     const std::size_t c = slab.first + i;
     const auto load = [&](int input) HWY_ATTR {
@@ -194,7 +205,7 @@ struct ChannelGradient {
   }
 };
 
-void gradient_write(const Binding& b, const RenormPlan& plan, const Slab& slab) {
+void backward_write(const Binding& b, const RenormPlan& plan, const Slab& slab) {
   const float *mean = b.inputs[2].as<float>(), *rstd = b.inputs[3].as<float>();
   const auto constant = [&](std::size_t kind) { return plan.constant(b.workspace, kind); };
   const float *low = constant(kBackwardLow), *scale = constant(kScale);
@@ -219,6 +230,14 @@ void gradient_write(const Binding& b, const RenormPlan& plan, const Slab& slab) 
   clear_left_out(slab, backward_mask(b), dx);
 }
 
+void backward(const Binding& b, const RenormPlan& plan) {
+  run_columns(
+      plan.blocks,
+      [&](std::size_t block, const Slab& slab) HWY_ATTR { backward_sums(b, plan, block, slab); },
+      [&](const Slab& slab) HWY_ATTR { backward_statistics(b, plan, slab); },
+      [&](const Slab& slab) HWY_ATTR { backward_write(b, plan, slab); });
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace keel::onednn
@@ -227,13 +246,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace keel::onednn {
 
-HWY_EXPORT(renorm_sums);
-HWY_EXPORT(renorm_statistics);
-HWY_EXPORT(running_statistics);
-HWY_EXPORT(renorm_write);
-HWY_EXPORT(gradient_sums);
-HWY_EXPORT(gradient_statistics);
-HWY_EXPORT(gradient_write);
+HWY_EXPORT(forward);
+HWY_EXPORT(backward);
 
 Prepared prepare_batch_renorm(const NodeContext& context) {
   const ColumnSizes sizes = column_sizes(context.input(0).shape);
@@ -241,17 +255,11 @@ Prepared prepare_batch_renorm(const NodeContext& context) {
                         context.attrs<BatchRenormAttrs>()};
   return kernel_of(
       [=](const Binding& b) {
-        using Steps = ColumnSteps<RenormPlan>;
-        if (!plan.attrs.training) {
-          return Steps{nullptr, HWY_DYNAMIC_DISPATCH(running_statistics),
-                       HWY_DYNAMIC_DISPATCH(renorm_write)}
-              .run(b, plan);
-        }
-        Steps{HWY_DYNAMIC_DISPATCH(renorm_sums), HWY_DYNAMIC_DISPATCH(renorm_statistics),
-              HWY_DYNAMIC_DISPATCH(renorm_write)}
-            .run(b, plan);
-        const bool any = KeptElements(plan.blocks, forward_mask(b)).in_all() > 0;
-        *b.outputs[7].as<std::int32_t>() = *b.inputs[5].as<std::int32_t>() + (any ? 1 : 0);
+        HWY_DYNAMIC_DISPATCH(forward)
+        (b, plan);
+        if (!plan.attrs.training) return;
+        const bool counts = plan.count(forward_mask(b)) > 0;
+        *b.outputs[7].as<std::int32_t>() = *b.inputs[5].as<std::int32_t>() + (counts ? 1 : 0);
       },
       plan.bytes());
 }
@@ -262,10 +270,8 @@ Prepared prepare_batch_renorm_backward(const NodeContext& context) {
                         context.attrs<BatchRenormAttrs>()};
   return kernel_of(
       [=](const Binding& b) {
-        ColumnSteps<RenormPlan>{HWY_DYNAMIC_DISPATCH(gradient_sums),
-                                HWY_DYNAMIC_DISPATCH(gradient_statistics),
-                                HWY_DYNAMIC_DISPATCH(gradient_write)}
-            .run(b, plan);
+        HWY_DYNAMIC_DISPATCH(backward)
+        (b, plan);
       },
       plan.bytes());
 }

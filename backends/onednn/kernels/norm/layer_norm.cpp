@@ -8,6 +8,7 @@
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/kernels/norm/statistic.h"
 #include "backends/onednn/row_blocks.h"
+#include "backends/onednn/streaming.h"
 
 #ifndef KEEL_LAYER_NORM_PLAN  // this file is compiled once per instruction set
 #define KEEL_LAYER_NORM_PLAN
@@ -47,11 +48,12 @@ void forward_rows(const Binding& b, const NormStatistic& statistic, std::size_t 
   float* y = b.outputs[0].as<float>() + row * width;
   float* means = b.outputs[1].as<float>() + row;
   float* rstds = b.outputs[2].as<float>() + row;
+  const bool streamed = is_streamed(b.outputs[0], width);
   float centres[kRows];
   double low[kRows];
   for (std::size_t k = 0; k < kRows; ++k) centres[k] = row_centre(x + k * width, width);
   for (std::size_t k = 0; k < kRows; ++k) {
-    prefetch_row(y + k * width, width);
+    if (!streamed) prefetch_row(y + k * width, width);
     const RowMoments moments = row_moments(x + k * width, width, centres[k]);
     means[k] = float(moments.mean);
     low[k] = moments.mean - means[k];
@@ -61,7 +63,7 @@ void forward_rows(const Binding& b, const NormStatistic& statistic, std::size_t 
     prefetch_row(x + kRows * width, width);
     const Standardize xhat = standardize_row(means[k], low[k], rstds[k]);
     for_lanes(width, [&](auto part, std::size_t i) HWY_ATTR {
-      part.store(affine.apply(part, xhat(part.load(x + i)), i), y + i);
+      write(part, affine.apply(part, xhat(part.load(x + i)), i), y + i, streamed);
     });
   }
 }
@@ -73,7 +75,8 @@ void forward(const Binding& b, const NormStatistic& statistic, const RowRange& r
 
 RowGradient gradient_of(const Binding& b, const NormStatistic& statistic, std::size_t row,
                         std::size_t width) {
-  prefetch_row(b.outputs[0].as<float>() + row * width, width);
+  if (!is_streamed(b.outputs[0], width))
+    prefetch_row(b.outputs[0].as<float>() + row * width, width);
   const SavedRow saved{b.inputs[0].as<float>() + row * width, b.inputs[4].as<float>() + row * width,
                        b.inputs[2].as<float>()[row], b.inputs[3].as<float>()[row], width};
   const double count = variance_count(statistic, std::int64_t(width));
@@ -88,11 +91,15 @@ void backward_rows(const Binding& b, const NormStatistic& statistic, std::size_t
   const std::size_t first = row * width;
   const float *x = b.inputs[0].as<float>(), *dy = b.inputs[4].as<float>();
   float* dx = b.outputs[0].as<float>();
+  const GradientRows rows{.x = x + first,
+                          .dy = dy + first,
+                          .dx = dx + first,
+                          .width = width,
+                          .streamed = is_streamed(b.outputs[0], width)};
   [&]<std::size_t... kRow>(std::index_sequence<kRow...>) HWY_ATTR {
     // Braces keep the order of the rows, which the prefetcher of the processor relies on.
     const RowGradient of_row[] = {gradient_of(b, statistic, row + kRow, width)...};
-    write_gradients({x + first, dy + first, dx + first, width}, {b.inputs[1].as<float>(), nullptr},
-                    sums, of_row[kRow]...);
+    write_gradients(rows, {b.inputs[1].as<float>(), nullptr}, sums, of_row[kRow]...);
   }
   (std::make_index_sequence<kRows>());
 }

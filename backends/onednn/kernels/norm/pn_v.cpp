@@ -44,12 +44,12 @@ void forward(const Binding& b, const UncentredPlan& plan, const PnVAttrs& attrs)
                             b.outputs[0].as<float>()};
   run_columns(
       plan.blocks,
-      [&](std::size_t block, const Slab& slab) {
+      [&](std::size_t block, const Slab& slab) HWY_ATTR {
         if (!attrs.training) return;
         slab_squares(slab, in.x, mask, plan.sum(b.workspace, block, 0) + slab.first);
       },
-      [&](const Slab& slab) { forward_statistics(b, plan, attrs, slab); },
-      [&](const Slab& slab) { write_forward(slab, in, mask); });
+      [&](const Slab& slab) HWY_ATTR { forward_statistics(b, plan, attrs, slab); },
+      [&](const Slab& slab) HWY_ATTR { write_forward(slab, in, mask); });
 }
 
 // From the sums of all blocks: dgain, dbias and the slope of dx, 0 in evaluation.
@@ -77,13 +77,13 @@ void backward(const Binding& b, const UncentredPlan& plan, const PnVAttrs& attrs
                                 b.outputs[0].as<float>()};
   run_columns(
       plan.blocks,
-      [&](std::size_t block, const Slab& slab) {
+      [&](std::size_t block, const Slab& slab) HWY_ATTR {
         slab_gradient_sums(slab, in, mask,
                            {plan.sum(b.workspace, block, 0) + slab.first,
                             plan.sum(b.workspace, block, 1) + slab.first});
       },
-      [&](const Slab& slab) { backward_statistics(b, plan, attrs, slab); },
-      [&](const Slab& slab) { write_backward(slab, write, mask); });
+      [&](const Slab& slab) HWY_ATTR { backward_statistics(b, plan, attrs, slab); },
+      [&](const Slab& slab) HWY_ATTR { write_backward(slab, write, mask); });
 }
 
 }  // namespace
@@ -100,17 +100,23 @@ HWY_EXPORT(backward);
 Prepared prepare_pn_v(const NodeContext& context) {
   const auto attrs = context.attrs<PnVAttrs>();
   const UncentredPlan plan{column_blocks(column_sizes(context.input(0).shape), 1, 1), 1, 0};
-  return kernel_of([=](const Binding& b) { HWY_DYNAMIC_DISPATCH(forward)
-                                           (b, plan, attrs); },
-                   plan.bytes());
+  return kernel_of(
+      [=](const Binding& b) {
+        HWY_DYNAMIC_DISPATCH(forward)
+        (b, plan, attrs);
+      },
+      plan.bytes());
 }
 
 Prepared prepare_pn_v_backward(const NodeContext& context) {
   const auto attrs = context.attrs<PnVAttrs>();
   const UncentredPlan plan{column_blocks(column_sizes(context.input(0).shape), 2, 2), 2, 1};
-  return kernel_of([=](const Binding& b) { HWY_DYNAMIC_DISPATCH(backward)
-                                           (b, plan, attrs); },
-                   plan.bytes());
+  return kernel_of(
+      [=](const Binding& b) {
+        HWY_DYNAMIC_DISPATCH(backward)
+        (b, plan, attrs);
+      },
+      plan.bytes());
 }
 
 }  // namespace keel::onednn

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "backends/reference/kernels/norm/columns.h"
+#include "backends/reference/kernels/norm/channels.h"
 
 namespace keel::reference {
 namespace {
@@ -31,15 +31,15 @@ Statistics train(const Binding& b, const Eigen::ArrayXXd& x, const BatchRenormAt
 
 // y = ((x - mean) / s * r + d) * gain + bias
 void forward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAttrs& attrs) {
-  const Rows rows = kept_rows(b.inputs[6], sizes);
+  const KeptRows rows = kept_rows(b.inputs[6], sizes);
   for (Eigen::Index c = 0; c < sizes.channels; ++c) {
-    const Eigen::ArrayXXd x = kept(b.inputs[0], sizes, c, rows);
+    const Eigen::ArrayXXd x = read_channel(b.inputs[0], sizes, rows, c).array();
     const Statistics of = attrs.training
                               ? train(b, x, attrs, c)
                               : Statistics{vector(b.inputs[3])[c], vector(b.inputs[4])[c], 1, 0};
     const Eigen::ArrayXXd out = (x - of.mean) / of.s * of.r + of.d;
-    put(b.outputs[0], sizes, c, rows,
-        out * element_or(b.inputs[1], c, 1) + element_or(b.inputs[2], c, 0));
+    write_channel(b.outputs[0], sizes, rows, c,
+                  (out * element_or(b.inputs[1], c, 1) + element_or(b.inputs[2], c, 0)).matrix());
     vector(b.outputs[1])[c] = of.mean;
     vector(b.outputs[2])[c] = 1 / of.s;
     vector(b.outputs[3])[c] = of.r;
@@ -52,18 +52,18 @@ void forward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAttrs&
 // g = dy * gain. Training: dx = r * rstd * (g - mean(g) - xhat * mean(g * xhat));
 // evaluation: dx = rstd * g.
 void backward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAttrs& attrs) {
-  const Rows rows = kept_rows(b.inputs[7], sizes);
+  const KeptRows rows = kept_rows(b.inputs[7], sizes);
   for (Eigen::Index c = 0; c < sizes.channels; ++c) {
     const double mean = vector(b.inputs[2])[c], rstd = vector(b.inputs[3])[c];
     const double r = vector(b.inputs[4])[c], d = vector(b.inputs[5])[c];
-    const Eigen::ArrayXXd xhat = (kept(b.inputs[0], sizes, c, rows) - mean) * rstd;
-    const Eigen::ArrayXXd dy = kept(b.inputs[6], sizes, c, rows);
+    const Eigen::ArrayXXd xhat = (read_channel(b.inputs[0], sizes, rows, c).array() - mean) * rstd;
+    const Eigen::ArrayXXd dy = read_channel(b.inputs[6], sizes, rows, c).array();
     const Eigen::ArrayXXd g = dy * element_or(b.inputs[1], c, 1);
     Eigen::ArrayXXd dx = g * rstd;
     if (attrs.training && g.size() > 0) {
       dx = r * rstd * (g - g.mean() - xhat * (g * xhat).mean());
     }
-    put(b.outputs[0], sizes, c, rows, dx);
+    write_channel(b.outputs[0], sizes, rows, c, dx.matrix());
     if (b.outputs[1]) vector(b.outputs[1])[c] = (dy * (xhat * r + d)).sum();
     if (b.outputs[2]) vector(b.outputs[2])[c] = dy.sum();
   }

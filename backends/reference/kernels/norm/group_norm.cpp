@@ -1,7 +1,7 @@
 // Reference group norm: one group after the other, each seen as a (channels, inner) matrix.
 #include "src/ops/norm/group_norm.h"
 
-#include "backends/reference/kernels/kernels.h"
+#include "backends/reference/kernels/norm/centred_row.h"
 
 namespace keel::reference {
 namespace {
@@ -16,38 +16,26 @@ Vector channels(const TensorRef& t, const GroupSizes& s, Eigen::Index k) {
   return {t.as<double>() + k % s.groups * s.channels, s.channels};
 }
 
-double variance_count(const GroupSizes& s, const GroupNormAttrs& attrs) {
-  return double(s.width()) - (attrs.unbiased ? 1 : 0);
-}
-
 // y = (x - mean) * rstd * gain + bias. mean, rstd (samples, groups).
-// The mean is taken relative to the first element, so that a constant group has exactly its value.
-void forward(const Binding& b, const GroupSizes& s, const GroupNormAttrs& attrs) {
-  Vector means = vector(b.outputs[1]), rstds = vector(b.outputs[2]);
+void forward(const Binding& b, const GroupSizes& s, const NormStatistic& statistic) {
+  Vector mean = vector(b.outputs[1]), rstd = vector(b.outputs[2]);
   for (Eigen::Index k = 0; k < s.samples * s.groups; ++k) {
     const Matrix x = group(b.inputs[0], s, k);
     Matrix y = group(b.outputs[0], s, k);
-    means[k] = x(0, 0) + (x.array() - x(0, 0)).mean();
-    y = x.array() - means[k];
-    const double variance = y.squaredNorm() / variance_count(s, attrs);
-    rstds[k] = attrs.eps_outside ? 1 / (std::sqrt(variance) + attrs.eps)
-                                 : 1 / std::sqrt(variance + attrs.eps);
-    y *= rstds[k];
+    const RowStatistics of_group =
+        row_statistics(x.reshaped<Eigen::RowMajor>().transpose(), statistic);
+    mean[k] = of_group.mean;
+    rstd[k] = of_group.rstd;
+    y = (x.array() - mean[k]) * rstd[k];
     if (b.inputs[1]) y.array().colwise() *= channels(b.inputs[1], s, k).array();
     if (b.inputs[2]) y.colwise() += channels(b.inputs[2], s, k);
   }
 }
 
-// s / (s - eps): what an eps outside the root adds to ds/dx; 0 on a constant group.
-double outside_factor(double rstd, const GroupNormAttrs& attrs) {
-  if (!attrs.eps_outside) return 1;
-  const double deviation = 1 / rstd - attrs.eps;
-  return deviation > 0 ? 1 / (rstd * deviation) : 0;
-}
-
 // dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N * r), g = dy * gain.
-void backward(const Binding& b, const GroupSizes& s, const GroupNormAttrs& attrs) {
+void backward(const Binding& b, const GroupSizes& s, const NormStatistic& statistic) {
   const Vector mean = vector(b.inputs[2]), rstd = vector(b.inputs[3]);
+  const double n = variance_count(statistic, s.width());
   for (std::size_t j : {1, 2}) {
     if (b.outputs[j]) vector(b.outputs[j]).setZero();
   }
@@ -57,9 +45,8 @@ void backward(const Binding& b, const GroupSizes& s, const GroupNormAttrs& attrs
     if (b.outputs[1]) channels(b.outputs[1], s, k) += g.cwiseProduct(xhat).rowwise().sum();
     if (b.outputs[2]) channels(b.outputs[2], s, k) += g.rowwise().sum();
     if (b.inputs[1]) g.array().colwise() *= channels(b.inputs[1], s, k).array();
-    const double slope = g.cwiseProduct(xhat).sum() / variance_count(s, attrs);
-    group(b.outputs[0], s, k) =
-        rstd[k] * (g.array() - g.mean() - xhat.array() * (slope * outside_factor(rstd[k], attrs)));
+    const double slope = g.cwiseProduct(xhat).sum() / n * outside_factor(rstd[k], statistic);
+    group(b.outputs[0], s, k) = rstd[k] * (g.array() - g.mean() - xhat.array() * slope);
   }
 }
 
@@ -68,13 +55,13 @@ void backward(const Binding& b, const GroupSizes& s, const GroupNormAttrs& attrs
 Prepared prepare_group_norm(const NodeContext& context) {
   const auto attrs = context.attrs<GroupNormAttrs>();
   const GroupSizes sizes = group_sizes(context.input(0).shape, attrs.groups);
-  return kernel_of([=](const Binding& b) { forward(b, sizes, attrs); });
+  return kernel_of([=](const Binding& b) { forward(b, sizes, attrs.statistic()); });
 }
 
 Prepared prepare_group_norm_backward(const NodeContext& context) {
   const auto attrs = context.attrs<GroupNormAttrs>();
   const GroupSizes sizes = group_sizes(context.input(0).shape, attrs.groups);
-  return kernel_of([=](const Binding& b) { backward(b, sizes, attrs); });
+  return kernel_of([=](const Binding& b) { backward(b, sizes, attrs.statistic()); });
 }
 
 }  // namespace keel::reference

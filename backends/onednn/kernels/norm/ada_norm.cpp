@@ -1,0 +1,147 @@
+// AdaNorm: a row at a time, in passes over data that stays in L1.
+#include "src/ops/norm/ada_norm.h"
+
+#include "backends/onednn/kernels/kernels.h"
+#include "backends/onednn/kernels/norm/statistic.h"
+#include "backends/onednn/row_blocks.h"
+
+#ifndef KEEL_ADA_NORM_FACTOR  // this file is compiled once per instruction set
+#define KEEL_ADA_NORM_FACTOR
+namespace keel::onednn {
+namespace {
+
+// phi = C - tilt * xhat, and what dy is multiplied by in the backward.
+struct Factor {
+  double C, tilt;
+};
+
+}  // namespace
+}  // namespace keel::onednn
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/ada_norm.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/onednn/simd/centred_rows-inl.h"
+#include "backends/onednn/simd/row_gradient-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+namespace {
+
+struct FactorLanes {
+  Floats C, tilt;
+
+  HWY_INLINE explicit FactorLanes(const Factor& factor)
+      : C(splat(float(factor.C))), tilt(splat(float(factor.tilt))) {}
+  HWY_INLINE Floats operator()(Floats v, Floats xhat) const {
+    return hn::Mul(hn::NegMulAdd(tilt, xhat, C), v);
+  }
+};
+
+void forward(const Binding& b, const AdaNormAttrs& attrs, const RowRange& range) {
+  const FactorLanes phi({attrs.C, attrs.C * attrs.k});
+  write_centred(b, attrs.statistic(), range, [&](Floats xhat) HWY_ATTR { return phi(xhat, xhat); });
+}
+
+// Sums over one row of xhat = (x - mean) * rstd and of dy * xhat^p.
+struct Moments {
+  double xhat, dy, dy_xhat, dy_xhat2;
+};
+
+HWY_INLINE Moments moments_of(const SavedRow& row) {
+  ChainedSum xhats, dys, firsts, seconds;
+  const Floats mean = splat(row.mean), rstd = splat(row.rstd);
+  for_runs(
+      row.n,
+      [&](auto part, std::size_t i, int chain) HWY_ATTR {
+        const Floats xhat = hn::Mul(part.only(hn::Sub(part.load(row.x + i), mean)), rstd);
+        const Floats dy = part.load(row.dy + i), product = hn::Mul(dy, xhat);
+        xhats.add(chain, xhat);
+        dys.add(chain, dy);
+        firsts.add(chain, product);
+        seconds.add_product(chain, product, xhat);
+      },
+      [&]() HWY_ATTR {
+        xhats.end_run();
+        dys.end_run();
+        firsts.end_run();
+        seconds.end_run();
+      });
+  return {xhats.total(), dys.total(), firsts.total(), seconds.total()};
+}
+
+// dx = rstd * (g - mean(g) - xhat * slope), g = (C - tilt * xhat) * dy.
+struct AdaGradient {
+  RowGradient centred;
+  FactorLanes factor;
+
+  HWY_INLINE Floats xhat(Floats x) const { return centred.xhat(x); }
+  HWY_INLINE Floats dx(Floats dy, Floats xhat_of_x) const {
+    return centred.dx(factor(dy, xhat_of_x), xhat_of_x);
+  }
+};
+
+// The sum of xhat is 0 but for the rounding error of the saved mean, which is taken back.
+AdaGradient gradient_of(const SavedRow& row, const Factor& factor, double slope_factor) {
+  const Moments m = moments_of(row);
+  const double count = double(row.n), low = m.xhat / count;
+  const double first = m.dy_xhat - low * m.dy;
+  const double second = m.dy_xhat2 - 2 * low * m.dy_xhat + low * low * m.dy;
+  const double sum_g = factor.C * m.dy - factor.tilt * first;
+  const double sum_g_xhat = factor.C * first - factor.tilt * second;
+  const RowGradient centred{{splat(row.mean), splat(row.rstd), splat(float(low))},
+                            splat(float(sum_g / count)),
+                            splat(float(slope_factor * sum_g_xhat / count))};
+  return {centred, FactorLanes(factor)};
+}
+
+void backward(const Binding& b, const AdaNormAttrs& attrs, const RowRange& range) {
+  const std::size_t width = range.width;
+  const double spread = double(width) / variance_count(attrs.statistic(), std::int64_t(width));
+  const Factor factor{attrs.C, attrs.C * attrs.k * (attrs.detach ? 1 : 2)};
+  for (std::size_t row = range.first; row < range.last; ++row) {
+    const SavedRow saved{b.inputs[0].as<float>() + row * width,
+                         b.inputs[3].as<float>() + row * width, b.inputs[1].as<float>()[row],
+                         b.inputs[2].as<float>()[row], width};
+    const double outside = slope_factor(attrs.statistic(), saved.rstd);
+    write_gradients({saved.x, saved.dy, b.outputs[0].as<float>() + row * width, width},
+                    {nullptr, nullptr}, nullptr, gradient_of(saved, factor, spread * outside));
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace keel::onednn {
+
+HWY_EXPORT(forward);
+HWY_EXPORT(backward);
+
+Prepared prepare_ada_norm(const NodeContext& context) {
+  const auto attrs = context.attrs<AdaNormAttrs>();
+  const RowBlocks blocks = independent_row_blocks(row_sizes(context.input(0).shape, attrs.axes));
+  return kernel_of([=](const Binding& b) {
+    blocks.run([&](std::size_t, const RowRange& range) {
+      HWY_DYNAMIC_DISPATCH(forward)(b, attrs, range);
+    });
+  });
+}
+
+Prepared prepare_ada_norm_backward(const NodeContext& context) {
+  const auto attrs = context.attrs<AdaNormAttrs>();
+  const RowBlocks blocks = independent_row_blocks(row_sizes(context.input(0).shape, attrs.axes));
+  return kernel_of([=](const Binding& b) {
+    blocks.run([&](std::size_t, const RowRange& range) {
+      HWY_DYNAMIC_DISPATCH(backward)(b, attrs, range);
+    });
+  });
+}
+
+}  // namespace keel::onednn
+#endif

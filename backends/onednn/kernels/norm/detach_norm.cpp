@@ -1,0 +1,98 @@
+// Layer norm with detached statistics: a row at a time, in passes over data that stays in L1.
+#include "src/ops/norm/detach_norm.h"
+
+#include "backends/onednn/kernels/kernels.h"
+#include "backends/onednn/kernels/norm/statistic.h"
+#include "backends/onednn/row_blocks.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/detach_norm.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/onednn/simd/centred_rows-inl.h"
+#include "backends/onednn/simd/row_gradient-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+namespace {
+
+void forward(const Binding& b, const NormStatistic& statistic, const RowRange& range) {
+  write_centred(b, statistic, range, [](Floats xhat) HWY_ATTR { return xhat; });
+}
+
+HWY_INLINE double sum_of_row(const float* dy, std::size_t n) {
+  ChainedSum sum;
+  for_runs(
+      n, [&](auto part, std::size_t i, int chain) HWY_ATTR { sum.add(chain, part.load(dy + i)); },
+      [&]() HWY_ATTR { sum.end_run(); });
+  return sum.total();
+}
+
+// The variance is detached: dx = rstd * (dy - mean_dy).
+void backward_of_mean(const Binding& b, bool detach_mean, std::size_t row, std::size_t width) {
+  const float* dy = b.inputs[3].as<float>() + row * width;
+  float* dx = b.outputs[0].as<float>() + row * width;
+  const Floats rstd = splat(b.inputs[2].as<float>()[row]);
+  const Floats mean_dy = detach_mean ? zero() : splat(float(sum_of_row(dy, width) / double(width)));
+  for_lanes(width, [&](auto part, std::size_t i) HWY_ATTR {
+    part.store(hn::Mul(rstd, hn::Sub(part.load(dy + i), mean_dy)), dx + i);
+  });
+}
+
+// The mean is detached: dx = rstd * (dy - xhat * slope).
+void backward_of_variance(const Binding& b, const NormStatistic& statistic, std::size_t row,
+                          std::size_t width) {
+  const SavedRow saved{b.inputs[0].as<float>() + row * width, b.inputs[3].as<float>() + row * width,
+                       b.inputs[1].as<float>()[row], b.inputs[2].as<float>()[row], width};
+  const double count = variance_count(statistic, std::int64_t(width));
+  RowGradient gradient = row_gradient(saved, {nullptr, nullptr},
+                                      double(width) / count * slope_factor(statistic, saved.rstd));
+  gradient.mean_g = zero();
+  write_gradients({saved.x, saved.dy, b.outputs[0].as<float>() + row * width, width},
+                  {nullptr, nullptr}, nullptr, gradient);
+}
+
+void backward(const Binding& b, const DetachNormAttrs& attrs, const RowRange& range) {
+  for (std::size_t row = range.first; row < range.last; ++row) {
+    if (attrs.detach_variance) {
+      backward_of_mean(b, attrs.detach_mean, row, range.width);
+    } else {
+      backward_of_variance(b, attrs.statistic(), row, range.width);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace keel::onednn {
+
+HWY_EXPORT(forward);
+HWY_EXPORT(backward);
+
+Prepared prepare_detach_norm(const NodeContext& context) {
+  const auto attrs = context.attrs<DetachNormAttrs>();
+  const RowBlocks blocks = independent_row_blocks(row_sizes(context.output().shape, attrs.axes));
+  return kernel_of([=](const Binding& b) {
+    blocks.run([&](std::size_t, const RowRange& range) {
+      HWY_DYNAMIC_DISPATCH(forward)(b, attrs.statistic(), range);
+    });
+  });
+}
+
+Prepared prepare_detach_norm_backward(const NodeContext& context) {
+  const auto attrs = context.attrs<DetachNormAttrs>();
+  const RowBlocks blocks = independent_row_blocks(row_sizes(context.output().shape, attrs.axes));
+  return kernel_of([=](const Binding& b) {
+    blocks.run([&](std::size_t, const RowRange& range) {
+      HWY_DYNAMIC_DISPATCH(backward)(b, attrs, range);
+    });
+  });
+}
+
+}  // namespace keel::onednn
+#endif

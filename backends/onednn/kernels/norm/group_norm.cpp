@@ -1,0 +1,297 @@
+// Group norm: a group is a row, in passes over data that stays in L1; tokens have a gain for each
+// of its elements, images one for each of its channels.
+#include "src/ops/norm/group_norm.h"
+
+#include <optional>
+#include <utility>
+
+#include "backends/onednn/column_sums.h"
+#include "backends/onednn/kernels/kernels.h"
+#include "backends/onednn/kernels/norm/statistic.h"
+#include "backends/onednn/row_blocks.h"
+
+#ifndef KEEL_GROUP_NORM_PLAN  // this file is compiled once per instruction set
+#define KEEL_GROUP_NORM_PLAN
+namespace keel::onednn {
+namespace {
+
+struct Groups {
+  NormStatistic statistic;
+  std::size_t count, channels, inner;  // groups of a sample; channels of a group
+
+  Groups(const NormStatistic& of, const GroupSizes& s)
+      : statistic(of),
+        count(std::size_t(s.groups)),
+        channels(std::size_t(s.channels)),
+        inner(std::size_t(s.inner)) {}
+  std::size_t width() const { return channels * inner; }
+  double variance_count() const { return onednn::variance_count(statistic, std::int64_t(width())); }
+};
+
+enum Sums : std::size_t { kGain, kBias, kSums };
+
+// The workspace: sums for every block, then one more float a channel, in rows as wide as theirs.
+struct BackwardPlan {
+  Groups groups;
+  ColumnSums sums;
+
+  float* extra(void* workspace, std::size_t block) const {
+    return sums.run(workspace, sums.blocks) + block * sums.stride;
+  }
+  std::int64_t bytes() const {
+    return sums.bytes() + std::int64_t(sums.blocks * sums.stride * sizeof(float));
+  }
+};
+
+}  // namespace
+}  // namespace keel::onednn
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/group_norm.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/onednn/simd/column_sums-inl.h"
+#include "backends/onednn/simd/row_gradient-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+namespace {
+
+const float* offset(const TensorRef& parameter, std::size_t channel) {
+  return parameter ? parameter.as<float>() + channel : nullptr;
+}
+
+// y of one group of an image. x, y (channels, inner).
+void write_channels(const Groups& groups, const Standardize xhat, const RowAffine& affine,
+                    const float* x, float* y) {
+  const std::size_t inner = groups.inner;
+  for (std::size_t c = 0; c < groups.channels; ++c, x += inner, y += inner) {
+    const Floats gain = splat(affine.gain ? affine.gain[c] : 1);
+    const Floats bias = splat(affine.bias ? affine.bias[c] : 0);
+    for_lanes(inner, [=](auto part, std::size_t i) HWY_ATTR {
+      part.store(hn::MulAdd(xhat(part.load(x + i)), gain, bias), y + i);
+    });
+  }
+}
+
+// kRows groups from `row` on: y = (x - mean) * rstd * gain + bias; mean and rstd are saved.
+template <std::size_t kRows>
+void forward_rows(const Binding& b, const Groups& groups, std::size_t row, std::size_t width) {
+  const float* x = b.inputs[0].as<float>() + row * width;
+  float* y = b.outputs[0].as<float>() + row * width;
+  float* means = b.outputs[1].as<float>() + row;
+  float* rstds = b.outputs[2].as<float>() + row;
+  float centres[kRows];
+  double low[kRows];
+  for (std::size_t k = 0; k < kRows; ++k) centres[k] = row_centre(x + k * width, width);
+  for (std::size_t k = 0; k < kRows; ++k) {
+    prefetch_row(y + k * width, width);
+    const RowMoments moments = row_moments(x + k * width, width, centres[k]);
+    const double variance = moments.sum_of_squares / groups.variance_count();
+    means[k] = float(moments.mean);
+    low[k] = moments.mean - means[k];
+    rstds[k] = float(rstd_of(groups.statistic, variance));
+  }
+  for (std::size_t k = 0; k < kRows; ++k, x += width, y += width) {
+    prefetch_row(x + kRows * width, width);
+    const Standardize xhat = standardize_row(means[k], low[k], rstds[k]);
+    const std::size_t channel = (row + k) % groups.count * groups.channels;
+    const RowAffine affine{offset(b.inputs[1], channel), offset(b.inputs[2], channel)};
+    if (groups.inner > 1) {
+      write_channels(groups, xhat, affine, x, y);
+    } else {
+      for_lanes(width, [&](auto part, std::size_t i) HWY_ATTR {
+        part.store(affine.apply(part, xhat(part.load(x + i)), i), y + i);
+      });
+    }
+  }
+}
+
+void forward(const Binding& b, const Groups& groups, const RowRange& range) {
+  for_row_groups(range, [&](auto rows, std::size_t row)
+                            HWY_ATTR { forward_rows<rows()>(b, groups, row, range.width); });
+}
+
+SavedRow saved_row(const Binding& b, std::size_t row, std::size_t width) {
+  return {b.inputs[0].as<float>() + row * width, b.inputs[4].as<float>() + row * width,
+          b.inputs[2].as<float>()[row], b.inputs[3].as<float>()[row], width};
+}
+
+double slope_factor_of(const Groups& groups, const SavedRow& row) {
+  return double(row.n) / groups.variance_count() * slope_factor(groups.statistic, row.rstd);
+}
+
+RowGradient token_gradient(const Binding& b, const Groups& groups, std::size_t row,
+                           const float* gain) {
+  const std::size_t width = groups.width();
+  prefetch_row(b.outputs[0].as<float>() + row * width, width);
+  const SavedRow saved = saved_row(b, row, width);
+  return row_gradient(saved, RowAffine{gain, nullptr}, slope_factor_of(groups, saved));
+}
+
+// kRows rows of tokens from `sample` on, group by group: dx, and their share of dgain and dbias.
+template <std::size_t kRows>
+void backward_tokens(const Binding& b, const Groups& groups, std::size_t sample, BlockSums* sums) {
+  const float *x = b.inputs[0].as<float>(), *dy = b.inputs[4].as<float>();
+  float* dx = b.outputs[0].as<float>();
+  const std::size_t width = groups.width();
+  for (std::size_t g = 0; g < groups.count; ++g) {
+    const std::size_t row = sample * groups.count + g, first = row * width, column = g * width;
+    const float* gain = offset(b.inputs[1], column);
+    float *dgain = sums ? sums->run(kGain) + column : nullptr,
+          *dbias = sums ? sums->run(kBias) + column : nullptr;
+    [&]<std::size_t... kRow>(std::index_sequence<kRow...>) HWY_ATTR {
+      // Braces keep the order of the rows, which the prefetcher of the processor relies on.
+      const RowGradient of_row[] = {token_gradient(b, groups, row + kRow * groups.count, gain)...};
+      write_gradients({x + first, dy + first, dx + first, width, (groups.count - 1) * width},
+                      {gain, nullptr}, dgain, dbias, of_row[kRow]...);
+    }
+    (std::make_index_sequence<kRows>());
+  }
+  if (sums) sums->end_addition();
+}
+
+// What the channels of one group of an image add to dgain and dbias, unless null.
+struct ChannelSums {
+  float *dgain, *dbias;
+  float* dy;  // of this group alone: room for (channels)
+};
+
+RowGradient image_gradient(const Groups& groups, const SavedRow& row, const float* gain,
+                           const ChannelSums& sums) {
+  RowSums total{0, 0, 0};
+  for (std::size_t c = 0; c < groups.channels; ++c) {
+    const std::size_t first = c * groups.inner;
+    const RowSums of_channel =
+        row_sums({row.x + first, row.dy + first, row.mean, row.rstd, groups.inner}, {});
+    const double gain_c = gain ? gain[c] : 1;
+    total.xhat += of_channel.xhat;
+    total.g += gain_c * of_channel.g;
+    total.g_xhat += gain_c * of_channel.g_xhat;
+    if (sums.dgain == nullptr) continue;
+    sums.dgain[c] += float(of_channel.g_xhat);
+    sums.dbias[c] += float(of_channel.g);
+    sums.dy[c] = float(of_channel.g);
+  }
+  if (sums.dgain != nullptr) {
+    // As in row_gradient, the rounding error of the saved mean is taken back.
+    const float low = float(total.xhat / double(row.n));
+    for (std::size_t c = 0; c < groups.channels; ++c) sums.dgain[c] -= low * sums.dy[c];
+  }
+  return row_gradient(row, total, slope_factor_of(groups, row));
+}
+
+// dx of one group of an image. Its rows are (channels, inner).
+void write_image(const Groups& groups, const SavedRow& row, const float* gain,
+                 const RowGradient gradient, float* dx) {
+  const float *x = row.x, *dy = row.dy;
+  const std::size_t inner = groups.inner;
+  for (std::size_t c = 0; c < groups.channels; ++c, x += inner, dy += inner, dx += inner) {
+    const Floats gain_c = splat(gain ? gain[c] : 1);
+    for_lanes(inner, [=](auto part, std::size_t i) HWY_ATTR {
+      const Floats xhat = gradient.xhat(part.load(x + i));
+      part.store(gradient.dx(hn::Mul(part.load(dy + i), gain_c), xhat), dx + i);
+    });
+  }
+}
+
+void backward_image(const Binding& b, const BackwardPlan& plan, std::size_t sample, BlockSums* sums,
+                    float* extra) {
+  const Groups& groups = plan.groups;
+  const std::size_t width = groups.width();
+  for (std::size_t g = 0; g < groups.count; ++g) {
+    const std::size_t row = sample * groups.count + g, channel = g * groups.channels;
+    const float* gain = offset(b.inputs[1], channel);
+    float* dx = b.outputs[0].as<float>() + row * width;
+    prefetch_row(dx, width);
+    const SavedRow saved = saved_row(b, row, width);
+    const ChannelSums of_group{sums ? sums->run(kGain) + channel : nullptr,
+                               sums ? sums->run(kBias) + channel : nullptr, extra};
+    write_image(groups, saved, gain, image_gradient(groups, saved, gain, of_group), dx);
+  }
+  if (sums) sums->end_addition();
+}
+
+void backward(const Binding& b, const BackwardPlan& plan, std::size_t block,
+              const RowRange& range) {
+  const bool has_sums = b.outputs[kGain + 1] || b.outputs[kBias + 1];
+  std::optional<BlockSums> sums;
+  if (has_sums) sums.emplace(plan.sums, b.workspace, block);
+  BlockSums* const added = has_sums ? &*sums : nullptr;
+  if (plan.groups.inner > 1) {
+    for (std::size_t sample = range.first; sample < range.last; ++sample) {
+      backward_image(b, plan, sample, added, plan.extra(b.workspace, block));
+    }
+  } else {
+    for_row_groups(range, [&](auto rows, std::size_t sample)
+                              HWY_ATTR { backward_tokens<rows()>(b, plan.groups, sample, added); });
+  }
+  if (has_sums) sums->end_run();
+}
+
+// dgain and dbias (channels), each perhaps absent, from the sums of all blocks.
+void add_up(const Binding& b, const BackwardPlan& plan) {
+  for (std::size_t k : {kGain, kBias}) {
+    float* out = b.outputs[k + 1].as<float>();
+    const std::size_t channels = plan.groups.count * plan.groups.channels;
+    if (out) sum_over_blocks(plan.sums, b.workspace, k, out, channels);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace keel::onednn {
+
+namespace {
+
+// Blocks of samples that leave sums: at least 128 KiB a block, at most 32 blocks and 64 Ki sums.
+RowBlocks sample_blocks(const GroupSizes& s) {
+  constexpr std::int64_t kElements = 32 * 1024, kBlocks = 32, kMostSums = 64 * 1024;
+  const std::int64_t sums = kSums * s.groups * s.channels, width = s.groups * s.width();
+  const std::int64_t most = std::clamp<std::int64_t>(kMostSums / sums, 1, kBlocks);
+  const std::int64_t least = std::max<std::int64_t>(1, kElements / width);
+  return row_blocks({s.samples, width}, std::max(least, (s.samples + most - 1) / most));
+}
+
+}  // namespace
+
+HWY_EXPORT(forward);
+HWY_EXPORT(backward);
+HWY_EXPORT(add_up);
+
+Prepared prepare_group_norm(const NodeContext& context) {
+  const auto attrs = context.attrs<GroupNormAttrs>();
+  const GroupSizes sizes = group_sizes(context.input(0).shape, attrs.groups);
+  const Groups groups(attrs.statistic(), sizes);
+  const RowBlocks blocks = independent_row_blocks({sizes.samples * sizes.groups, sizes.width()});
+  return kernel_of([=](const Binding& b) {
+    blocks.run([&](std::size_t, const RowRange& range) {
+      HWY_DYNAMIC_DISPATCH(forward)(b, groups, range);
+    });
+  });
+}
+
+Prepared prepare_group_norm_backward(const NodeContext& context) {
+  const auto attrs = context.attrs<GroupNormAttrs>();
+  const GroupSizes sizes = group_sizes(context.input(0).shape, attrs.groups);
+  const std::int64_t channels = sizes.groups * sizes.channels;
+  const RowBlocks blocks = sample_blocks(sizes);
+  const BackwardPlan plan{Groups(attrs.statistic(), sizes),
+                          ColumnSums(kSums, channels, blocks.count)};
+  const auto run = [=](const Binding& b) {
+    blocks.run([&](std::size_t block, const RowRange& range) {
+      HWY_DYNAMIC_DISPATCH(backward)(b, plan, block, range);
+    });
+    HWY_DYNAMIC_DISPATCH(add_up)(b, plan);
+  };
+  return kernel_of(run, plan.bytes());
+}
+
+}  // namespace keel::onednn
+#endif

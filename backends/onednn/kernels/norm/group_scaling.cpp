@@ -1,0 +1,104 @@
+// Group scaling: a group is a row, in passes over data that stays in L1.
+#include "src/ops/norm/group_scaling.h"
+
+#include <cmath>
+
+#include "backends/onednn/kernels/kernels.h"
+#include "backends/onednn/row_blocks.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/group_scaling.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/onednn/simd/row_rms-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+namespace {
+
+// kRows groups from `row` on: y = x * rrms; rrms is saved.
+template <std::size_t kRows>
+void forward_rows(const Binding& b, double eps, std::size_t row, std::size_t width) {
+  const float* x = b.inputs[0].as<float>() + row * width;
+  float* y = b.outputs[0].as<float>() + row * width;
+  float* rrms = b.outputs[1].as<float>() + row;
+  for (std::size_t k = 0; k < kRows; ++k) {
+    prefetch_row(y + k * width, width);
+    const double mean_square = row_squares(x + k * width, width) / double(width);
+    rrms[k] = float(1 / std::sqrt(mean_square + eps));
+  }
+  for (std::size_t k = 0; k < kRows; ++k, x += width, y += width) {
+    prefetch_row(x + kRows * width, width);
+    for_lanes(width, [=, factor = splat(rrms[k])](auto part, std::size_t i)
+                         HWY_ATTR { part.store(hn::Mul(part.load(x + i), factor), y + i); });
+  }
+}
+
+void forward(const Binding& b, double eps, const RowRange& range) {
+  for_row_groups(range, [&](auto rows, std::size_t row)
+                            HWY_ATTR { forward_rows<rows()>(b, eps, row, range.width); });
+}
+
+// kRows groups from `row` on: dx = rrms * (dy - xhat * mean(dy * xhat)).
+template <std::size_t kRows>
+void backward_rows(const Binding& b, std::size_t row, std::size_t width) {
+  const float* x = b.inputs[0].as<float>() + row * width;
+  const float* dy = b.inputs[2].as<float>() + row * width;
+  const float* rrms = b.inputs[1].as<float>() + row;
+  float* dx = b.outputs[0].as<float>() + row * width;
+  float slopes[kRows];
+  for (std::size_t k = 0; k < kRows; ++k) {
+    prefetch_row(dx + k * width, width);
+    const double products = row_products(x + k * width, dy + k * width, width, rrms[k], {});
+    slopes[k] = float(products / double(width));
+  }
+  for (std::size_t k = 0; k < kRows; ++k, x += width, dy += width, dx += width) {
+    const ScaledGradient gradient{splat(rrms[k]), splat(slopes[k]), splat(rrms[k])};
+    for_lanes(width, [=](auto part, std::size_t i) HWY_ATTR {
+      const Floats xhat = gradient.xhat(part.load(x + i));
+      part.store(gradient.dx(part.load(dy + i), xhat), dx + i);
+    });
+  }
+}
+
+void backward(const Binding& b, const RowRange& range) {
+  for_row_groups(range, [&](auto rows, std::size_t row)
+                            HWY_ATTR { backward_rows<rows()>(b, row, range.width); });
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace keel::onednn {
+
+HWY_EXPORT(forward);
+HWY_EXPORT(backward);
+
+Prepared prepare_group_scaling(const NodeContext& context) {
+  const auto attrs = context.attrs<GroupScalingAttrs>();
+  const RowBlocks blocks =
+      independent_row_blocks(scaled_groups(context.input(0).shape, attrs.groups));
+  return kernel_of([=](const Binding& b) {
+    blocks.run([&](std::size_t, const RowRange& range) {
+      HWY_DYNAMIC_DISPATCH(forward)(b, attrs.eps, range);
+    });
+  });
+}
+
+Prepared prepare_group_scaling_backward(const NodeContext& context) {
+  const auto attrs = context.attrs<GroupScalingAttrs>();
+  const RowBlocks blocks =
+      independent_row_blocks(scaled_groups(context.input(0).shape, attrs.groups));
+  return kernel_of([=](const Binding& b) {
+    blocks.run([&](std::size_t, const RowRange& range) {
+      HWY_DYNAMIC_DISPATCH(backward)(b, range);
+    });
+  });
+}
+
+}  // namespace keel::onednn
+#endif

@@ -1,0 +1,97 @@
+// Scaled l2 norm: a row at a time, in passes over data that stays in L1.
+#include "src/ops/norm/scale_norm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "backends/onednn/kernels/kernels.h"
+#include "backends/onednn/row_blocks.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/scale_norm.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/onednn/simd/row_rms-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+namespace {
+
+float gain_of(const Binding& b) { return b.inputs[1] ? *b.inputs[1].as<float>() : 1; }
+
+// y = x * rnorm * gain; rnorm is saved.
+void forward(const Binding& b, double eps, const RowRange& range) {
+  const Floats gain = splat(gain_of(b));
+  for (std::size_t row = range.first; row < range.last; ++row) {
+    const float* x = b.inputs[0].as<float>() + row * range.width;
+    float* y = b.outputs[0].as<float>() + row * range.width;
+    float& rnorm = b.outputs[1].as<float>()[row];
+    const double norm = std::sqrt(row_squares(x, range.width));
+    rnorm = float(1 / (norm <= eps ? eps : norm));
+    for_lanes(range.width, [&, factor = splat(rnorm)](auto part, std::size_t i) HWY_ATTR {
+      part.store(hn::Mul(hn::Mul(part.load(x + i), factor), gain), y + i);
+    });
+  }
+}
+
+// dx of the rows of a block; returns their sum of dy * xhat.
+double backward(const Binding& b, double eps, const RowRange& range) {
+  const float gain = gain_of(b);
+  double dgain = 0;
+  for (std::size_t row = range.first; row < range.last; ++row) {
+    const float *x = b.inputs[0].as<float>() + row * range.width,
+                *dy = b.inputs[3].as<float>() + row * range.width;
+    float* dx = b.outputs[0].as<float>() + row * range.width;
+    const float rnorm = b.inputs[2].as<float>()[row];
+    const double product = row_products(x, dy, range.width, rnorm, {nullptr, nullptr});
+    dgain += product;
+    const float slope = rnorm == float(1 / eps) ? 0 : float(product);
+    const ScaledGradient gradient{splat(rnorm), splat(slope), splat(rnorm * gain)};
+    for_lanes(range.width, [=](auto part, std::size_t i) HWY_ATTR {
+      part.store(gradient.dx(part.load(dy + i), gradient.xhat(part.load(x + i))), dx + i);
+    });
+  }
+  return dgain;
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace keel::onednn {
+
+HWY_EXPORT(forward);
+HWY_EXPORT(backward);
+
+Prepared prepare_scale_norm(const NodeContext& context) {
+  const auto attrs = context.attrs<ScaleNormAttrs>();
+  const RowBlocks blocks = independent_row_blocks(row_sizes(context.input(0).shape, attrs.axes));
+  return kernel_of([=](const Binding& b) {
+    blocks.run([&](std::size_t, const RowRange& range) {
+      HWY_DYNAMIC_DISPATCH(forward)(b, attrs.eps, range);
+    });
+  });
+}
+
+// A block leaves its part of dgain in the workspace; the parts are added in the blocks' order.
+Prepared prepare_scale_norm_backward(const NodeContext& context) {
+  const auto attrs = context.attrs<ScaleNormAttrs>();
+  const RowBlocks blocks = independent_row_blocks(row_sizes(context.input(0).shape, attrs.axes));
+  const auto run = [=](const Binding& b) {
+    double* parts = static_cast<double*>(b.workspace);
+    blocks.run([&](std::size_t block, const RowRange& range) {
+      parts[block] = HWY_DYNAMIC_DISPATCH(backward)(b, attrs.eps, range);
+    });
+    if (b.outputs[1]) {
+      *b.outputs[1].as<float>() = float(std::accumulate(parts, parts + blocks.count, 0.0));
+    }
+  };
+  return kernel_of(run, blocks.count * std::int64_t(sizeof(double)));
+}
+
+}  // namespace keel::onednn
+#endif

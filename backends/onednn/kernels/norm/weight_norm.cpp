@@ -1,0 +1,96 @@
+// Weight normalization: units are the channels of a tensor (1, out, in) or (in, out, 1), divided by
+// the roots of their sums of squares.
+#include "src/ops/norm/weight_norm.h"
+
+#include "backends/onednn/kernels/kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/weight_norm.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/onednn/simd/uncentred_columns-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+namespace {
+
+// w = v * rnorm * g
+void forward(const Binding& b, const UncentredPlan& plan, double eps_inside) {
+  const float* v = b.inputs[0].as<float>();
+  float* rnorm = b.outputs[1].as<float>();
+  const UncentredForward in{v, rnorm, b.inputs[1].as<float>(), nullptr, b.outputs[0].as<float>()};
+  run_columns(
+      plan.blocks,
+      [&](std::size_t block, const Slab& slab) HWY_ATTR {
+        slab_squares(slab, v, nullptr, plan.sum(b.workspace, block, 0) + slab.first);
+      },
+      [&](const Slab& slab) HWY_ATTR {
+        const WideDoubles one = WideDoubles::all(1), eps = WideDoubles::all(eps_inside);
+        for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+          const WideDoubles squares = sum_of_blocks(plan, b.workspace, 0, slab.first + i);
+          part.store((one / (squares + eps).sqrt()).floats(), rnorm + slab.first + i);
+        });
+      },
+      [&](const Slab& slab) HWY_ATTR { write_forward(slab, in, nullptr); });
+}
+
+// dg = sum of dw * u;   dv = g * rnorm * (dw - u * dg);   u = v * rnorm
+void backward(const Binding& b, const UncentredPlan& plan) {
+  const float *g = b.inputs[1].as<float>(), *rnorm = b.inputs[2].as<float>();
+  float *dg = b.outputs[1].as<float>(), *scale = plan.constant(b.workspace, 0);
+  const UncentredGradient in{b.inputs[0].as<float>(), b.inputs[3].as<float>(), rnorm};
+  const UncentredBackward write{in, scale, dg, nullptr, b.outputs[0].as<float>()};
+  run_columns(
+      plan.blocks,
+      [&](std::size_t block, const Slab& slab) HWY_ATTR {
+        slab_gradient_sums(slab, in, nullptr,
+                           {plan.sum(b.workspace, block, 0) + slab.first,
+                            plan.sum(b.workspace, block, 1) + slab.first});
+      },
+      [&](const Slab& slab) HWY_ATTR {
+        for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+          const std::size_t c = slab.first + i;
+          part.store(sum_of_blocks(plan, b.workspace, 1, c).floats(), dg + c);
+          part.store(hn::Mul(part.load(g + c), part.load(rnorm + c)), scale + c);
+        });
+      },
+      [&](const Slab& slab) HWY_ATTR { write_backward(slab, write, nullptr); });
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace keel::onednn {
+
+HWY_EXPORT(forward);
+HWY_EXPORT(backward);
+
+Prepared prepare_weight_norm(const NodeContext& context) {
+  const auto attrs = context.attrs<WeightNormAttrs>();
+  const ColumnSizes sizes = weight_sizes(context.input(0).shape, attrs);
+  const UncentredPlan plan{column_blocks(sizes, 1, 1), 1, 0};
+  return kernel_of(
+      [=](const Binding& b) {
+        HWY_DYNAMIC_DISPATCH(forward)
+        (b, plan, attrs.eps);
+      },
+      plan.bytes());
+}
+
+Prepared prepare_weight_norm_backward(const NodeContext& context) {
+  const ColumnSizes sizes = weight_sizes(context.input(0).shape, context.attrs<WeightNormAttrs>());
+  const UncentredPlan plan{column_blocks(sizes, 2, 2), 2, 1};
+  return kernel_of(
+      [=](const Binding& b) {
+        HWY_DYNAMIC_DISPATCH(backward)
+        (b, plan);
+      },
+      plan.bytes());
+}
+
+}  // namespace keel::onednn
+#endif

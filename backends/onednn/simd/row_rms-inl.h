@@ -1,0 +1,66 @@
+// Parts of the row norms that do not centre, compiled once per instruction set: the sum of squares
+// of a row, and the gradient of x times a factor that is a function of it.
+#if defined(KEEL_BACKENDS_ONEDNN_SIMD_ROW_RMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KEEL_BACKENDS_ONEDNN_SIMD_ROW_RMS_INL_H_
+#undef KEEL_BACKENDS_ONEDNN_SIMD_ROW_RMS_INL_H_
+#else
+#define KEEL_BACKENDS_ONEDNN_SIMD_ROW_RMS_INL_H_
+#endif
+
+#include "backends/onednn/simd/row_norm-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+
+// In double throughout, for rows whose squares leave the range of a float.
+HWY_NOINLINE inline double row_squares_in_double(const float* x, std::size_t n) {
+  DoubleSum squares;
+  for_lanes(n, [&](auto part, std::size_t i)
+                   HWY_ATTR { squares.add_product(part.load(x + i), part.load(x + i)); });
+  return squares.total();
+}
+
+// sum of x^2
+HWY_INLINE double row_squares(const float* x, std::size_t n) {
+  ChainedSum squares;
+  for_runs(
+      n,
+      [&](auto part, std::size_t i, int chain) HWY_ATTR {
+        const Floats v = part.load(x + i);
+        squares.add_product(chain, v, v);
+      },
+      [&]() HWY_ATTR { squares.end_run(); });
+  const double sum = squares.total();
+  return sum > kLeastSquares && std::isfinite(sum) ? sum : row_squares_in_double(x, n);
+}
+
+// sum of dy * gain * x * factor
+HWY_INLINE double row_products(const float* x, const float* dy, std::size_t n, float factor,
+                               const RowAffine& affine) {
+  ChainedSum products;
+  for_runs(
+      n,
+      [&](auto part, std::size_t i, int chain) HWY_ATTR {
+        const Floats xhat = hn::Mul(part.load(x + i), splat(factor));
+        products.add_product(chain, affine.scale(part, part.load(dy + i), i), xhat);
+      },
+      [&]() HWY_ATTR { products.end_run(); });
+  return products.total();
+}
+
+// xhat = x * factor;   dx = scale * (g - xhat * slope).
+struct ScaledGradient {
+  Floats factor, slope, scale;
+
+  HWY_INLINE Floats xhat(Floats x) const { return hn::Mul(x, factor); }
+  HWY_INLINE Floats dx(Floats g, Floats xhat_of_x) const {
+    return hn::Mul(scale, hn::NegMulAdd(xhat_of_x, slope, g));
+  }
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggled guard

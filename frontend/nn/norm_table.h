@@ -1,0 +1,64 @@
+// The table behind Norm::parse: one row a name. Internal to the norm_*.cpp files.
+//
+// A variant is a struct of options with fields(), apply(net, x) and has_bias(); kBatchType says
+// whether its statistics are taken over the batch.
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "frontend/nn/init.h"
+#include "frontend/nn/norm.h"
+#include "src/core/nearest.h"
+#include "src/ops/norm/norm.h"
+
+namespace keel::nn {
+
+using OptionText = std::vector<std::pair<std::string, std::string>>;
+
+struct NormRow {
+  NormFacts facts;
+  std::string preset;  // "key=value,..." that tells this name from others of the same struct
+  Norm (*make)(const std::string& name, const OptionText& given);
+};
+
+std::span<const NormRow> row_norms();
+std::span<const NormRow> column_norms();
+
+template <class Options>
+Options read_options(const std::string& norm, const OptionText& given) {
+  Options options;
+  std::vector<std::string> names;
+  std::apply([&](const auto&... f) { (names.emplace_back(f.name), ...); }, Options::fields());
+  for (const auto& [key, value] : given) {
+    try {
+      check(set_field(options, key, value), ErrorKind::kUsage, "{}", unknown_name(key, names));
+    } catch (const Error& error) {
+      fail(ErrorKind::kUsage, "norm {}: option {}: {}", norm, key, error.what());
+    }
+  }
+  return options;
+}
+
+template <class Options>
+Norm make_norm(const std::string& name, const OptionText& given) {
+  const Options options = read_options<Options>(name, given);
+  return {name, fields_text(options),
+          [options](Net& net, Value x) { return options.apply(net, x); }, Options::kBatchType,
+          options.has_bias()};
+}
+
+// gain (ones) and bias (zeros) of that shape, as asked for.
+inline ops::NormAffine make_affine(Net& net, const Shape& shape, bool gain, bool bias) {
+  const auto parameter = [&](const char* name, Initializer initializer) {
+    return net.graph.parameter(net.graph.prefix() + name, {net.dtype, shape},
+                               std::move(initializer));
+  };
+  ops::NormAffine result;
+  if (gain) result.gain = parameter("gain", ones());
+  if (bias) result.bias = parameter("bias", zeros());
+  return result;
+}
+
+}  // namespace keel::nn

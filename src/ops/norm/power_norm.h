@@ -1,0 +1,65 @@
+// PowerNorm (Shen et al. 2020, algorithm 2): each feature over the rows of a batch is divided by a
+// running quadratic mean:   y = xhat * gain + bias,   xhat = x * rpsi
+//   x, gain, bias, mask as for pn_v;  psi2 (starts at 1), nu (0): (channels);  step i32 () (0): how
+//   many training forwards there were, absent without a warm-up. State is read before and written
+//   after, once a run. With no row left by the mask no state changes.
+// training: t = step + 1, psi2_B = mean of x^2 over the batch,
+//     rpsi = 1 / sqrt(psi2 + eps), or of psi2_B while t <= warmup;
+//     while t < warmup first   psi2 <- psi2 * (t - 1) / t + psi2_B / t   (the cumulative mean),
+//     then   psi2' = alpha_f * psi2 + (1 - alpha_f) * psi2_B;
+//     mode "paper" leaves the second line out while t < warmup;
+//     rdx = 1 / sqrt(psi2_B + eps), in mode "paper" rpsi;   Gamma = mean of xhat^2.
+// evaluation: rdx = rpsi = 1 / sqrt(psi2 + eps); no state changes.
+//   outputs: y like x;  rpsi, rdx (channels);  in training, else (0):  Gamma (channels), psi2',
+//     step' ((0) too without step),  contraction () = max (1 - alpha_b) * Gamma,  nu_max () =
+//     max |nu|. Where contraction > 1 the recursion of nu is no contraction; above 2 it diverges.
+// backward (Surrogate), power_norm_backward (x, gain, rpsi, rdx, Gamma, nu, dy, mask), g = dy *
+//   gain:
+//     dx = rdx * (g - nu * xhat);   dgain = sum of dy * xhat;   dbias = sum of dy
+//     nu' = nu * (1 - (1 - alpha_b) * Gamma) + (1 - alpha_b) * Lambda,   Lambda = mean of g * xhat
+//     evaluation: dx = rdx * g, no nu'
+//   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent;  nu' (channels)
+//   With `update_state` the backward rule marks nu' as the update of nu when nu is a state.
+// pad_stats: Gamma and Lambda are means over all rows, those left out by the mask included.
+// errors: as for pn_v (alpha_f, alpha_b in [0, 1]); a mode of another name; warmup < 0; step not
+//     i32 (), or absent with a warm-up.      in place: dx over dy.
+#pragma once
+
+#include "src/ops/norm/pn_v.h"
+
+namespace keel {
+
+struct PowerNormAttrs {
+  std::string mode = "release";
+  double eps = 1e-5, alpha_f = 0.9, alpha_b = 0.9;
+  std::int64_t warmup = 0;
+  bool pad_stats = false, training = true, update_state = true;
+  bool has_bias = false;  // backward only: whether dbias is wanted
+  static constexpr auto fields() {
+    return std::tuple{field("mode", &PowerNormAttrs::mode),
+                      field("eps", &PowerNormAttrs::eps),
+                      field("alpha_f", &PowerNormAttrs::alpha_f),
+                      field("alpha_b", &PowerNormAttrs::alpha_b),
+                      field("warmup", &PowerNormAttrs::warmup),
+                      field("pad_stats", &PowerNormAttrs::pad_stats),
+                      field("training", &PowerNormAttrs::training),
+                      field("update_state", &PowerNormAttrs::update_state),
+                      field("has_bias", &PowerNormAttrs::has_bias)};
+  }
+  bool is_release() const { return mode == "release"; }
+};
+
+extern const OpInfo kPowerNorm, kPowerNormBackward;
+
+namespace ops {
+
+struct PowerNormState {
+  Value psi2, nu, step, mask;  // step and mask may be absent
+};
+// Returns y; in training psi2' and step' are outputs 4 and 5, for mark_update; contraction and
+// nu_max are outputs 6 and 7.
+Value power_norm(Graph& g, Value x, const NormAffine& affine, const PowerNormState& state,
+                 const PowerNormAttrs& attrs = {});
+
+}  // namespace ops
+}  // namespace keel

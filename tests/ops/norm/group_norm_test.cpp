@@ -1,0 +1,261 @@
+// Group norm: the promises of every norm for one group, then for several groups of tokens and of
+// images; worked examples, instance norm, refusals.
+#include "src/ops/norm/group_norm.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "backends/backends.h"
+#include "src/ops/layout.h"
+#include "src/ops/norm/layer_norm.h"
+#include "tests/support/checks.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/norm_template.h"
+
+namespace keel::test {
+namespace {
+
+NormBuild group_norm(GroupNormAttrs attrs) {
+  return [attrs](Graph& g, const NormInputs& in, double eps) mutable {
+    attrs.eps = eps;
+    return ops::group_norm(g, in.x, {in.gain, in.bias}, attrs);
+  };
+}
+
+struct GroupCase {
+  Shape x;
+  std::int64_t groups;
+  double mean = 0, deviation = 1;
+  bool affine = true;
+
+  GroupSizes sizes() const { return group_sizes(x, groups); }
+  // The groups as rows, for the scale of errors; gains are about 1.
+  NormCase rows() const {
+    return {
+        NormLayout::kRows, sizes().samples * groups, sizes().width(), mean, deviation, 1e-5, false};
+  }
+  std::string text() const {
+    return fmt::format("x={} groups={} mean={} deviation={}", x.text(), groups, mean, deviation);
+  }
+};
+
+Tensor float_normal(const Shape& shape, std::uint32_t stream, double mean, double deviation) {
+  return random_normal(shape, stream, mean, deviation).to(DType::kF32).to(DType::kF64);
+}
+
+NormData make_data(const GroupCase& c) {
+  NormData data{
+      float_normal(c.x, 1, c.mean, c.deviation), float_normal(c.x, 2, 0, 1), {}, {}, {}, 1e-5};
+  if (c.affine) data.gain = float_normal({c.x[1]}, 3, 1, 0.2);
+  if (c.affine) data.bias = float_normal({c.x[1]}, 4, 0, 0.2);
+  return data;
+}
+
+NormResult run_onednn(const GroupCase& c, const NormData& data, int threads = 2) {
+  return run_norm(*make_backend("onednn", {threads}), group_norm({.groups = c.groups}), data);
+}
+
+// The largest error of dgain and dbias in units of eps, relative to the sums of |dy| * max(1,
+// |xhat|) and of |dy|.
+double parameter_error(const GroupCase& c, const NormData& data, const NormResult& got,
+                       const NormResult& expected) {
+  const GroupSizes s = c.sizes();
+  std::vector<double> dgain(std::size_t(c.x[1])), dbias = dgain;
+  for (std::int64_t i = 0; i < data.x.elements(); ++i) {
+    const std::int64_t k = i / s.width();
+    const double mean = expected.outputs[1].at(k), rstd = expected.outputs[2].at(k);
+    const double xhat = (data.x.at(i) - mean) * rstd, dy = std::abs(data.dy.at(i));
+    dgain[std::size_t(i / s.inner % c.x[1])] += dy * std::max(1.0, std::abs(xhat));
+    dbias[std::size_t(i / s.inner % c.x[1])] += dy;
+  }
+  double largest = 0;
+  for (std::int64_t i = 0; i < expected.gradients[1].elements(); ++i) {
+    const auto error = [&](std::size_t p, const std::vector<double>& scale) {
+      return std::abs(got.gradients[p].at(i) - expected.gradients[p].at(i)) / scale[std::size_t(i)];
+    };
+    largest = std::max({largest, error(1, dgain), error(2, dbias)});
+  }
+  return largest / std::numeric_limits<float>::epsilon();
+}
+
+void compare(const GroupCase& c) {
+  CAPTURE(c.text());
+  NormData data = make_data(c);
+  NormResult got = run_onednn(c, data);
+  NormResult expected =
+      run_norm(*make_backend("reference"), group_norm({.groups = c.groups}), data);
+  CHECK(got.workspace <= (1 << 20) + 64 * c.x[1]);
+  CHECK(parameter_error(c, data, got, expected) <= 64);
+  data.gain.reset();
+  for (std::size_t p : {1, 2}) expected.gradients[p] = Tensor(DType::kF64, Shape{0});
+  const NormErrors errors = norm_errors(c.rows(), data, got, expected);
+  CHECK(errors.forward <= 16);
+  CHECK(errors.dx <= 64);
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.type() == b.type() && std::memcmp(a.data(), b.data(), std::size_t(a.bytes())) == 0;
+}
+
+// Sample i of a tensor alone.
+Tensor sample(const Tensor& t, std::int64_t i) {
+  Tensor one(t.dtype(), t.shape().with(0, 1));
+  std::memcpy(one.data(), t.data() + i * one.bytes(), std::size_t(one.bytes()));
+  return one;
+}
+
+const std::vector<GroupCase> kBlocks{{{700, 96}, 8},          {{300, 30}, 3},
+                                     {{5, 4096}, 64},         {{65, 12, 17, 19}, 4},
+                                     {{300, 6, 2, 3}, 3},     {{3, 64, 33, 33}, 64},
+                                     {{70, 10, 1, 1}, 5},     {{40, 8, 15, 15}, 2, 1e6, 1},
+                                     {{33, 20}, 4, -3e4, 0.5}};
+
+}  // namespace
+
+TEST_CASE("group_norm: what every norm promises, one group") {
+  check_norm({group_norm({.groups = 1})});
+}
+
+TEST_CASE("group_norm: what every norm promises, unbiased with eps outside") {
+  check_norm(
+      {group_norm({.unbiased = true, .eps_outside = true}), NormLayout::kRows, 0, nullptr, 2});
+}
+
+TEST_CASE("group_norm: worked example") {
+  check_golden({group_norm({.groups = 2})}, "GroupNorm G=2", {"y", "dx"});
+}
+
+TEST_CASE("group_norm: gradients of several groups") {
+  for (bool outside : {false, true}) {
+    for (const auto& [shape, groups] : {std::pair<Shape, int>{{3, 6}, 2},
+                                        {{2, 4, 2, 3}, 2},
+                                        {{3, 3, 2, 2}, 3},
+                                        {{2, 4, 1, 1}, 2},
+                                        {{2, 6, 1, 2}, 1}}) {
+      OpCase c;
+      c.inputs.push_back(random_normal(shape, 1, 0.5, 2));
+      for (std::uint32_t i : {2, 3}) c.inputs.push_back(random_normal({shape[1]}, i, 1, 0.5));
+      c.build = [&](Graph& g, const std::vector<Value>& in) {
+        const GroupNormAttrs attrs{groups, 1e-2, outside, outside};
+        return std::vector{ops::group_norm(g, in[0], {in[1], in[2]}, attrs)};
+      };
+      gradcheck(c);
+    }
+  }
+}
+
+TEST_CASE("group_norm: groups = channels on images is a layer norm of every plane") {
+  const auto run = [](bool instance) {
+    OpCase c;
+    c.inputs.push_back(random_normal({2, 3, 4, 5}, 1));
+    c.build = [instance](Graph& g, const std::vector<Value>& in) {
+      return std::vector{instance ? ops::group_norm(g, in[0], {}, {.groups = 3})
+                                  : ops::layer_norm(g, in[0], {}, {.axes = 2})};
+    };
+    return run_reference(c);
+  };
+  const Results instance = run(true), planes = run(false);
+  for (const char* name : {"y0", "d0"}) check_close(instance.at(name), planes.at(name));
+}
+
+TEST_CASE("group_norm: onednn agrees with the reference on several groups") {
+  if (default_backend() != "onednn") return;
+  for (std::int64_t width : {1, 2, 3, 15, 16, 17, 33, 64, 100, 257, 1025}) {
+    for (const auto& [mean, deviation] : {std::pair{0.0, 1.0}, {1e6, 1.0}, {100.0, 0.01}}) {
+      compare({{9, 3 * width}, 3, mean, deviation});
+      compare({{3, 6, 1, width}, 2, mean, deviation, width % 2 == 0});
+    }
+  }
+  for (const GroupCase& c : kBlocks) compare(c);
+  compare({{0, 6}, 2});
+  compare({{0, 6, 2, 2}, 2});
+}
+
+TEST_CASE("group_norm: any thread count, and every sample alone, give the same bits") {
+  if (default_backend() != "onednn") return;
+  for (const GroupCase& c : kBlocks) {
+    CAPTURE(c.text());
+    NormData data = make_data(c);
+    const NormResult all = run_onednn(c, data, 1);
+    for (int threads : {2, 3, 7}) {
+      const NormResult other = run_onednn(c, data, threads);
+      for (std::size_t j = 0; j < 3; ++j) {
+        CHECK(same_bits(other.outputs[j], all.outputs[j]));
+        CHECK(same_bits(other.gradients[j], all.gradients[j]));
+      }
+    }
+    const std::int64_t last = c.x[0] - 1;
+    data.x = sample(data.x, last);
+    data.dy = sample(data.dy, last);
+    const NormResult alone = run_onednn(c, data);
+    CHECK(same_bits(alone.outputs[0], sample(all.outputs[0], last)));
+    CHECK(same_bits(alone.gradients[0], sample(all.gradients[0], last)));
+  }
+}
+
+TEST_CASE("group_norm: a NaN stays in its group and in its channels") {
+  if (default_backend() != "onednn") return;
+  for (const Shape& shape : {Shape{9, 10}, Shape{3, 10, 3, 3}, Shape{3, 34}}) {
+    const GroupCase c{shape, 2};
+    NormData data = make_data(c);
+    const NormResult finite = run_onednn(c, data);
+    const GroupSizes s = c.sizes();
+    data.x.as<double>()[std::size_t(s.width() * 2)] = NAN;  // sample 1, group 0
+    const NormResult got = run_onednn(c, data);
+    for (std::int64_t i = 0; i < shape.elements(); ++i) {
+      const bool spoilt = i / s.width() == 2;
+      CHECK(std::isnan(got.outputs[0].at(i)) == spoilt);
+      CHECK(std::isnan(got.gradients[0].at(i)) == spoilt);
+      if (!spoilt) CHECK(got.gradients[0].at(i) == finite.gradients[0].at(i));
+    }
+    for (std::int64_t i = 0; i < shape[1]; ++i) {
+      CHECK(std::isnan(got.gradients[1].at(i)) == (i < s.channels));
+    }
+  }
+}
+
+TEST_CASE("group_norm: a constant group gives the bias") {
+  for (const std::string& name : {std::string("reference"), default_backend()}) {
+    for (const Shape& shape : {Shape{2, 6}, Shape{2, 6, 3, 3}}) {
+      const GroupCase c{shape, 3};
+      NormData data = make_data(c);
+      for (std::int64_t i = 0; i < shape.elements(); ++i) {
+        data.x.as<double>()[std::size_t(i)] = 1e6 * double(i / c.sizes().width()) + 0.5;
+      }
+      const NormResult got = run_norm(*make_backend(name), group_norm({.groups = 3}), data);
+      for (std::int64_t i = 0; i < shape.elements(); ++i) {
+        CHECK(got.outputs[0].at(i) == data.bias->at(i / c.sizes().inner % 6));
+      }
+    }
+  }
+}
+
+TEST_CASE("group_norm: refusals") {
+  const auto refused = [](const std::vector<Shape>& shapes, const GroupNormAttrs& attrs,
+                          std::string_view message) {
+    std::vector<TensorType> inputs;
+    for (const Shape& shape : shapes) inputs.push_back({DType::kF32, shape});
+    check_op_refused(
+        inputs,
+        [&](Graph& g, const std::vector<Value>& in) {
+          const Value gain = in.size() > 1 ? in[1] : Value{},
+                      bias = in.size() > 2 ? in[2] : Value{};
+          return std::vector{ops::group_norm(g, in[0], {gain, bias}, attrs)};
+        },
+        "group_norm", message);
+  };
+  refused({{6}}, {}, "x: expected (rows, channels) or (n, channels, h, w), got (6)");
+  refused({{3, 6}}, {.groups = 4}, "groups: expected a divisor of 6 channels, got 4");
+  refused({{3, 6}}, {.groups = 0}, "groups: expected a divisor of 6 channels, got 0");
+  refused({{3, 6, 0, 2}}, {}, "x: expected at least one element a group, got (3, 6, 0, 2)");
+  refused({{3, 0}}, {}, "x: expected at least one element a group, got (3, 0)");
+  refused({{3, 6}, {3}}, {.groups = 2}, "gain: expected (6), got (3)");
+  refused({{3, 6}, {6}, {1, 6}}, {.groups = 2}, "bias: expected (6), got (1, 6)");
+  refused({{3, 6}}, {.eps = -1}, "eps: expected >= 0, got -1");
+  refused({{3, 6}}, {.groups = 6, .unbiased = true}, "x: expected at least 2 elements");
+}
+
+}  // namespace keel::test

@@ -1,0 +1,114 @@
+// PowerNorm over many steps: what its recursion of nu is equal to, when it is PN-V, when it is
+// bounded and when it diverges.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "backends/backends.h"
+#include "tests/support/checks.h"
+#include "tests/support/norm_runner.h"
+#include "tests/support/power_norm_stepper.h"
+
+namespace keel::test {
+namespace {
+
+// mean over rows of a * b in column c
+double column_mean(const Tensor& a, const Tensor& b, std::int64_t c) {
+  const std::int64_t width = a.shape().back(), rows = a.elements() / width;
+  double sum = 0;
+  for (std::int64_t row = 0; row < rows; ++row)
+    sum += a.at(row * width + c) * b.at(row * width + c);
+  return sum / double(rows);
+}
+
+NormBuild power_norm(const std::string& mode) {
+  return [mode](Graph& g, const NormInputs& in, double eps) {
+    return ops::power_norm(g, in.x, {}, {in.state[0], in.state[1], {}, {}},
+                           {.mode = mode, .eps = eps});
+  };
+}
+
+}  // namespace
+
+// The release keeps e = nu / (1 - alpha_b) and adds mean((g - (1 - alpha_b) e xhat) xhat) to it.
+TEST_CASE("power_norm recursion: nu is (1 - alpha_b) e over 50 steps") {
+  PowerNormStepper norm("reference", {11, 3}, {.alpha_f = 0.95, .alpha_b = 0.8, .warmup = 20});
+  norm.write("gain", f64({3}, {1.5, -0.5, 2}));
+  std::vector<double> e(3, 0.0);
+  for (std::uint32_t t = 1; t <= 50; ++t) {
+    const Tensor x = random_normal({11, 3}, t).to(DType::kF32);
+    const Tensor dy = random_normal({11, 3}, 100 + t).to(DType::kF32);
+    const Results got = norm.step(x, dy);
+    for (std::int64_t c = 0; c < 3; ++c) {
+      const double gain[] = {1.5, -0.5, 2}, rpsi = got.at("rpsi").at(c);
+      double sum = 0;
+      for (std::int64_t i = c; i < x.elements(); i += 3) {
+        const double xhat = x.at(i) * rpsi;
+        sum += (dy.at(i) * gain[c] - 0.2 * e[std::size_t(c)] * xhat) * xhat;
+      }
+      e[std::size_t(c)] += sum / 11;
+      CHECK(got.at("nu").at(c) == doctest::Approx(0.2 * e[std::size_t(c)]).epsilon(1e-10));
+    }
+  }
+}
+
+// With psi2 = psi2_B and nu = mean(g xhat) both modes are PN-V.
+TEST_CASE("power_norm recursion: the consistent point is PN-V") {
+  const Tensor x = random_normal({9, 4}, 1, 1, 2), dy = random_normal({9, 4}, 2);
+  NormData data{x.clone(), dy.clone(), {}, {}, {}, 1e-3};
+  for (int i = 0; i < 2; ++i) data.state.emplace_back(DType::kF64, Shape{4});
+  for (std::int64_t c = 0; c < 4; ++c) {
+    const double psi2 = column_mean(x, x, c);
+    data.state[0].as<double>()[std::size_t(c)] = psi2;
+    data.state[1].as<double>()[std::size_t(c)] = column_mean(x, dy, c) / std::sqrt(psi2 + 1e-3);
+  }
+  const auto pn_v = [](Graph& g, const NormInputs& in, double eps) {
+    return ops::pn_v(g, in.x, {}, {in.state[0], {}}, {.eps = eps});
+  };
+  const auto reference = make_backend("reference");
+  const NormResult expected = run_norm(*reference, pn_v, data);
+  for (const char* mode : {"release", "paper"}) {
+    const NormResult got = run_norm(*reference, power_norm(mode), data);
+    check_close(got.outputs[0], expected.outputs[0]);
+    check_close(got.gradients[0], expected.gradients[0]);
+  }
+}
+
+// While (1 - alpha_b) Gamma < 1: |nu_t| <= max over steps of |Lambda / Gamma| (from theorem 4).
+TEST_CASE("power_norm recursion: nu is bounded while the recursion contracts") {
+  for (double alpha : {0.9, 0.95, 0.99}) {
+    PowerNormStepper norm("reference", {8, 2}, {.alpha_f = alpha, .alpha_b = alpha});
+    std::vector<double> bound(2, 0.0);
+    for (std::uint32_t t = 1; t <= 300; ++t) {
+      const Tensor x = random_normal({8, 2}, t), dy = random_normal({8, 2}, 1000 + t, 0.3);
+      const Results got = norm.step(x, dy);
+      REQUIRE(got.at("contraction").at(0) < 1);
+      double largest = 0;
+      for (std::int64_t c = 0; c < 2; ++c) {
+        const double lambda = column_mean(x, dy, c) * got.at("rpsi").at(c);
+        bound[std::size_t(c)] =
+            std::max(bound[std::size_t(c)], std::abs(lambda / got.at("Gamma").at(c)));
+        CHECK(std::abs(got.at("nu").at(c)) <= bound[std::size_t(c)] * (1 + 1e-12));
+        largest = std::max(largest, got.at("Gamma").at(c));
+      }
+      CHECK(got.at("contraction").at(0) == doctest::Approx((1 - alpha) * largest));
+    }
+  }
+}
+
+TEST_CASE("power_norm recursion: the guard tells of a recursion that diverges") {
+  for (const std::string& backend : {std::string("reference"), default_backend()}) {
+    PowerNormStepper norm(backend, {1, 2}, {.eps = 0, .alpha_f = 1});
+    norm.write("nu", f64({2}, {0.5, -1}));
+    const Tensor x = f64({1, 2}, {0, std::sqrt(21.0)}), dy = f64({1, 2}, {0, 0});
+    for (int t = 0; t < 200; ++t) {
+      const Results got = norm.step(x, dy);
+      CHECK(got.at("contraction").at(0) == doctest::Approx(2.1));
+      CHECK(got.at("nu_max").at(0) == doctest::Approx(std::pow(1.1, t)).epsilon(1e-4));
+    }
+    const Results nan = norm.step(f64({1, 2}, {NAN, 1}), dy);
+    CHECK(std::isnan(nan.at("contraction").at(0)));
+  }
+}
+
+}  // namespace keel::test

@@ -1,0 +1,116 @@
+// Root mean square norm: gradients, agreement of backends, worked example, options, refusals.
+#include "src/ops/norm/rms_norm.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "src/ops/layout.h"
+#include "tests/support/checks.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/norm_template.h"
+#include "tests/support/row_norm_checks.h"
+
+namespace keel::test {
+namespace {
+
+Value rms_norm(Graph& g, const NormInputs& in, double eps) {
+  return ops::rms_norm(g, in.x, {in.gain, in.bias}, {.eps = eps});
+}
+
+const RowNorm kRow{.build = rms_norm, .centred = false};
+
+}  // namespace
+
+TEST_CASE("rms_norm: the backward is the derivative") {
+  for (int affine = 0; affine < 4; ++affine) {
+    for (const Shape& shape : {Shape{3, 7}, Shape{4, 1}, Shape{33, 35}}) {
+      OpCase c;
+      c.inputs.push_back(random_normal(shape, 1, 0.5, 2));
+      for (std::uint32_t i : {2, 3}) c.inputs.push_back(random_normal(Shape{shape[1]}, i, 1));
+      c.build = [affine](Graph& g, const std::vector<Value>& in) {
+        const ops::NormAffine parameters{affine & 1 ? in[1] : Value{},
+                                         affine & 2 ? in[2] : Value{}};
+        return std::vector{ops::rms_norm(g, in[0], parameters, {.eps = 1e-2})};
+      };
+      gradcheck(c);
+    }
+  }
+}
+
+TEST_CASE("rms_norm: onednn keeps the promises of a row norm") {
+  if (default_backend() != "onednn") return;
+  SUBCASE("agreement") { check_rows_agree(kRow); }
+  SUBCASE("any thread count, in place") { check_rows_repeat(kRow); }
+  SUBCASE("any order and split of rows") { check_rows_alone(kRow); }
+  SUBCASE("special values") { check_special_rows(kRow); }
+  SUBCASE("a gain without a bias, a bias without a gain") {
+    for (bool gain : {false, true}) {
+      const NormCase c{.groups = 65, .n = 37, .gain = gain, .bias = !gain};
+      compare_row_norm(kRow, c, make_data(c));
+    }
+  }
+}
+
+TEST_CASE("rms_norm: worked example") {
+  const auto without_bias = [](Graph& g, const NormInputs& in, double eps) {
+    return ops::rms_norm(g, in.x, {in.gain, {}}, {.eps = eps});
+  };
+  check_golden({without_bias}, "RMSNorm", {"y", "dx", "dgamma"});
+}
+
+TEST_CASE("rms_norm: eps is inside the root, 1e-8 unless told") {
+  OpCase c;
+  c.inputs.push_back(f64({2, 2}, {0, 0, 3e-4, 4e-4}));
+  c.build = [](Graph& g, const std::vector<Value>& in) {
+    const Value y = ops::rms_norm(g, in[0], {});
+    return std::vector{y, y.at(1)};
+  };
+  c.gradients = false;
+  const Results results = run_reference(c);
+  const double rrms = 1 / std::sqrt(12.5e-8 + 1e-8);
+  check_close(results.at("y0"), f64({2, 2}, {0, 0, 3e-4 * rrms, 4e-4 * rrms}));
+  check_close(results.at("y1"), f64({2}, {1e4, rrms}));
+}
+
+TEST_CASE("rms_norm: several axes are one row") {
+  const auto run = [&](bool flat) {
+    OpCase c;
+    c.inputs.push_back(random_normal({3, 2, 5}, 1));
+    c.inputs.push_back(random_normal({2, 5}, 2));
+    c.build = [flat](Graph& g, const std::vector<Value>& in) {
+      if (!flat) return std::vector{ops::rms_norm(g, in[0], {in[1], {}}, {.axes = 2})};
+      const Value y =
+          ops::rms_norm(g, ops::reshape(g, in[0], {3, 10}), {ops::reshape(g, in[1], {10}), {}});
+      return std::vector{ops::reshape(g, y, {3, 2, 5})};
+    };
+    return run_reference(c);
+  };
+  const Results whole = run(false), flat = run(true);
+  for (const char* name : {"y0", "d0", "d1"}) check_close(whole.at(name), flat.at(name));
+}
+
+TEST_CASE("rms_norm: refusals") {
+  const auto refused = [](const std::vector<TensorType>& inputs, const RmsNormAttrs& attrs,
+                          std::string_view message) {
+    check_op_refused(
+        inputs,
+        [&](Graph& g, const std::vector<Value>& in) {
+          const Value gain = in.size() > 1 ? in[1] : Value{},
+                      bias = in.size() > 2 ? in[2] : Value{};
+          return std::vector{ops::rms_norm(g, in[0], {gain, bias}, attrs)};
+        },
+        "rms_norm", message);
+  };
+  const TensorType x{DType::kF32, {3, 4}}, four{DType::kF32, {4}};
+  refused({{DType::kI32, {3, 4}}}, {}, "x: expected a floating type, got i32");
+  refused({x}, {.axes = 3}, "axes: expected 1 to the rank of (3, 4), got 3");
+  refused({x}, {.axes = 0}, "axes: expected 1 to the rank of (3, 4), got 0");
+  refused({{DType::kF32, {3, 0}}}, {}, "x: expected at least one element a row, got (3, 0)");
+  refused({x, {DType::kF32, {3}}}, {}, "gain: expected (4), got (3)");
+  refused({x, four, {DType::kF32, {1, 4}}}, {}, "bias: expected (4), got (1, 4)");
+  refused({x, {DType::kF64, {4}}}, {}, "gain: expected f32, got f64");
+  refused({x}, {.eps = -1}, "eps: expected >= 0, got -1");
+}
+
+}  // namespace keel::test

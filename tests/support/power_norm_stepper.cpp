@@ -1,0 +1,59 @@
+#include "tests/support/power_norm_stepper.h"
+
+#include <algorithm>
+
+#include "backends/backends.h"
+#include "src/autodiff/gradient.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/reduce.h"
+
+namespace keel::test {
+namespace {
+
+Initializer fill(float value) {
+  return [value](Tensor& t, const Philox&) { std::ranges::fill(t.as<float>(), value); };
+}
+
+}  // namespace
+
+PowerNormStepper::PowerNormStepper(const std::string& backend, const Shape& x,
+                                   const PowerNormAttrs& attrs, const Tensor* mask)
+    : backend_(make_backend(backend)), variables_(*backend_, 1) {
+  Graph& g = graph_;
+  const TensorType channels{DType::kF32, {x[1]}};
+  const Value gain = g.parameter("gain", channels, fill(1));
+  const Value bias = g.parameter("bias", channels, fill(0));
+  const Value psi2 = g.state("psi2", channels, fill(1)), nu = g.state("nu", channels, fill(0));
+  const Value step = g.state("step", {DType::kI32, {}}, [](Tensor&, const Philox&) {});
+  const Value in = g.input("x", {DType::kF32, x}), dy = g.input("dy", {DType::kF32, x});
+  const Value kept = mask ? g.constant(mask->clone()) : Value{};
+  const Value y = ops::power_norm(g, in, {gain, bias}, {psi2, nu, step, kept}, attrs);
+  const Value wrt[] = {in, gain, bias};
+  const std::vector<Value> d = gradient(g, ops::sum(g, ops::mul(g, y, dy)), wrt);
+  std::vector<NamedValue> outputs{
+      {"y", y}, {"rpsi", y.at(1)}, {"dx", d[0]}, {"dgain", d[1]}, {"dbias", d[2]}};
+  if (attrs.training) {
+    for (const NamedValue& more : {NamedValue{"Gamma", y.at(3)}, NamedValue{"contraction", y.at(6)},
+                                   NamedValue{"nu_max", y.at(7)}}) {
+      outputs.push_back(more);
+    }
+    g.mark_update(psi2, y.at(4));
+    g.mark_update(step, y.at(5));
+  }
+  for (const NamedValue& output : outputs) g.mark_output(output.name, output.value);
+  program_ = std::make_unique<Program>(*backend_, variables_, g);
+}
+
+Results PowerNormStepper::step(const Tensor& x, const Tensor& dy) {
+  program_->feed("x", x);
+  program_->feed("dy", dy);
+  program_->run();
+  Results results;
+  for (const NamedValue& output : graph_.outputs()) {
+    results[output.name] = program_->fetch(output.name, true);
+  }
+  for (const char* name : {"psi2", "nu", "step"}) results[name] = variables_.read(name, true);
+  return results;
+}
+
+}  // namespace keel::test

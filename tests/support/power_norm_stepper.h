@@ -1,0 +1,32 @@
+// A PowerNorm that is run step after step, as in training.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "src/ops/norm/power_norm.h"
+#include "tests/support/graph_runner.h"
+
+namespace keel::test {
+
+// Forward and backward, dy being the gradient of y; x (rows, channels) or an image. gain starts at
+// 1, bias at 0, psi2 at 1, nu and step at 0. `mask` u8 (rows) or null.
+class PowerNormStepper {
+ public:
+  PowerNormStepper(const std::string& backend, const Shape& x, const PowerNormAttrs& attrs,
+                   const Tensor* mask = nullptr);
+
+  // One run. Results, as stored by the backend: "y", "rpsi", "dx", "dgain", "dbias", in training
+  // "Gamma", "contraction" and "nu_max", and the state after it: "psi2", "nu", "step".
+  Results step(const Tensor& x, const Tensor& dy);
+  // Sets gain, bias or a state.
+  void write(const std::string& name, const Tensor& value) { variables_.write(name, value); }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+  Variables variables_;
+  Graph graph_;
+  std::unique_ptr<Program> program_;
+};
+
+}  // namespace keel::test

@@ -1,0 +1,261 @@
+#include "tests/support/uncentred_norm.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "backends/backends.h"
+#include "src/autodiff/gradient.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/reduce.h"
+#include "tests/support/checks.h"
+
+namespace keel::test {
+namespace {
+
+bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  return std::ranges::equal(a, b, [](const Tensor& s, const Tensor& t) {
+    return s.type() == t.type() && std::memcmp(s.data(), t.data(), std::size_t(s.bytes())) == 0;
+  });
+}
+
+bool same_bits(const NormResult& a, const NormResult& b) {
+  return same_bits(a.outputs, b.outputs) && same_bits(a.gradients, b.gradients);
+}
+
+std::vector<Tensor> clones(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> copies;
+  for (const Tensor& t : tensors) copies.push_back(t.clone());
+  return copies;
+}
+
+NormData make_positive_data(const NormCase& c, int states) {
+  NormData data = make_data(c);
+  for (int i = 0; i < states; ++i) {
+    data.state.push_back(random_normal(c.parameter_shape(), 0, 1, 0));
+  }
+  return data;
+}
+
+// |got - expected| / scale in units of the float eps; NaN must be met by NaN, and what lies beyond
+// the floats by an infinity.
+double error(double got, double expected, double scale) {
+  if (std::isnan(got) || std::isnan(expected)) {
+    return std::isnan(got) == std::isnan(expected) ? 0 : INFINITY;
+  }
+  if (std::abs(expected) > std::numeric_limits<float>::max()) expected = double(float(expected));
+  constexpr double kEps = std::numeric_limits<float>::epsilon();
+  return got == expected ? 0 : std::abs(got - expected) / (scale * kEps);
+}
+
+double forward_error(const NormResult& got, const NormResult& expected) {
+  double largest = 0;
+  for (std::size_t j = 0; j < expected.outputs.size(); ++j) {
+    for (std::int64_t i = 0; i < expected.outputs[j].elements(); ++i) {
+      const double value = expected.outputs[j].at(i), scale = std::max(1.0, std::abs(value));
+      largest = std::max(largest, error(got.outputs[j].at(i), value, scale));
+    }
+  }
+  return largest;
+}
+
+struct Comparison {
+  const UncentredSpec& spec;
+  const NormCase& c;
+  const NormData& data;
+  const NormResult &got, &expected;
+};
+
+// Of dx relative to factor * max(|g|, |slope * xhat|), of dgain and dbias relative to the sums of
+// |dy| * max(1, |xhat|) and |dy|, for group k.
+double backward_error(const Comparison& comparison, std::int64_t k) {
+  const auto& [spec, c, data, got, expected] = comparison;
+  const double rpsi = expected.outputs[1].at(k), factor = expected.outputs[spec.factor].at(k);
+  const double gain = data.gain ? data.gain->at(k) : 1;
+  double g = 0, xhat = 0, products = 0, gain_scale = 0, bias_scale = 0, largest = 0;
+  for (std::int64_t e = 0; e < c.n; ++e) {
+    const double dy = data.dy.at(c.at(k, e)), xhat_e = data.x.at(c.at(k, e)) * rpsi;
+    g = std::max(g, std::abs(dy * gain));
+    xhat = std::max(xhat, std::abs(xhat_e));
+    products += dy * gain * xhat_e;
+    gain_scale += std::abs(dy) * std::max(1.0, std::abs(xhat_e));
+    bias_scale += std::abs(dy);
+  }
+  const double slope = spec.slope_is_state ? data.state[1].at(k) : products / double(c.n);
+  const double dx_scale = factor * std::max(g, std::abs(slope * xhat));
+  const auto compare = [&](std::size_t port, std::int64_t i, double scale) {
+    const double value = expected.gradients[port].at(i);
+    largest = std::max(largest, error(got.gradients[port].at(i), value, scale));
+  };
+  for (std::int64_t e = 0; e < c.n; ++e) compare(0, c.at(k, e), dx_scale);
+  if (data.gain) compare(1, k, gain_scale);
+  if (data.bias) compare(2, k, bias_scale);
+  return largest;
+}
+
+void compare(const UncentredSpec& spec, const NormCase& c, const NormData& data) {
+  CAPTURE(c.text());
+  const NormResult got = run_norm(*make_backend("onednn", {2}), spec.build, data);
+  const NormResult expected = run_norm(*make_backend("reference"), spec.build, data);
+  CHECK(forward_error(got, expected) <= 16);
+  double backward = 0;
+  for (std::int64_t k = 0; k < c.groups; ++k) {
+    backward = std::max(backward, backward_error({spec, c, data, got, expected}, k));
+  }
+  CHECK(backward <= 64);
+  CHECK(got.workspace <= (1 << 20) + 64 * c.groups);
+}
+
+void check_against_reference(const UncentredSpec& spec) {
+  std::vector<NormCase> cases = generated_cases(spec.layout);
+  for (const NormCase& c : large_cases(spec.layout)) cases.push_back(c);
+  for (const NormCase& c : cases) {
+    if (c.groups > 0) compare(spec, c, make_positive_data(c, spec.states));
+  }
+}
+
+void check_threads(const UncentredSpec& spec) {
+  for (const NormCase& c : large_cases(spec.layout)) {
+    CAPTURE(c.text());
+    const NormData data = make_positive_data(c, spec.states);
+    const NormResult expected = run_norm(*make_backend("onednn", {1}), spec.build, data);
+    for (int threads : {2, 3, 7}) {
+      CAPTURE(threads);
+      CHECK(same_bits(run_norm(*make_backend("onednn", {threads}), spec.build, data), expected));
+    }
+  }
+}
+
+void check_in_place(const UncentredSpec& spec) {
+  const NormCase c{spec.layout, 150, 301};
+  const NormData data = make_positive_data(c, spec.states);
+  for (const std::string& name : {std::string("reference"), default_backend()}) {
+    const auto backend = make_backend(name, {3});
+    const NormResult expected = run_norm(*backend, spec.build, data);
+    int different = 0;
+    for (int i = 0; i < 50; ++i) {
+      different += !same_bits(run_norm(*backend, spec.build, data, true), expected);
+    }
+    CHECK(different == 0);
+  }
+}
+
+enum Special : std::int64_t { kNormal, kNan, kInfinite, kTiny, kZero, kHuge, kLargest, kSpecials };
+
+void check_specials(const UncentredSpec& spec) {
+  for (std::int64_t n : {2, 37, 1025}) {
+    const NormCase c{spec.layout, kSpecials, n};
+    NormData data = make_positive_data(c, spec.states);
+    const Tensor z = random_normal(Shape{n}, 8);
+    const double largest = std::numeric_limits<float>::max() / 4;
+    set_group(data, c, kTiny, [&](auto e) { return 1e-30 * z.at(e); });
+    set_group(data, c, kZero, [](auto) { return 0; });
+    if (spec.own_statistics) {
+      set_group(data, c, kHuge, [&](auto e) { return 1e30 * z.at(e); });
+      set_group(data, c, kLargest, [&](auto e) { return e % 2 ? largest : -largest; });
+    }
+    compare(spec, c, data);
+    const NormResult finite = run_norm(*make_backend("onednn"), spec.build, data);
+    data.x.as<double>()[std::size_t(c.at(kNan, n / 2))] = NAN;
+    data.x.as<double>()[std::size_t(c.at(kInfinite, n - 1))] = INFINITY;
+    const NormResult got = run_norm(*make_backend("onednn"), spec.build, data);
+    CHECK(std::isnan(got.outputs[0].at(c.at(kNan, n / 2))));
+    for (std::int64_t k = 0; k < kSpecials; ++k) {
+      if (k == kNan || k == kInfinite) continue;
+      int different = 0;
+      for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t e = c.at(k, i);
+        different += got.outputs[0].at(e) != finite.outputs[0].at(e);
+        different += got.gradients[0].at(e) != finite.gradients[0].at(e);
+      }
+      CHECK(different == 0);
+    }
+  }
+}
+
+// x without the rows that the mask leaves out.
+Tensor keep_rows(const Tensor& x, const Tensor& mask) {
+  std::vector<double> values;
+  const std::int64_t width = x.shape().back();
+  for (std::int64_t i = 0; i < x.elements(); ++i) {
+    if (mask.at(i / width) != 0) values.push_back(x.at(i));
+  }
+  return Tensor::of<double>({std::int64_t(values.size()) / width, width}, values);
+}
+
+// "y", "dx", "dgain", "dbias" and outputs "y1", "y2", ...; dy is the gradient of y.
+Results run_rows(const std::string& backend, const MaskedBuild& build, const NormData& data,
+                 const Tensor* mask) {
+  Graph g;
+  Feeds feeds;
+  const auto feed = [&](const std::string& name, const Tensor& t) {
+    feeds[name] = t.clone();
+    return g.input(name, {is_floating(t.dtype()) ? DType::kF32 : t.dtype(), t.shape()});
+  };
+  NormInputs in{feed("x", data.x), feed("gain", *data.gain), feed("bias", *data.bias), {}};
+  for (const Tensor& state : data.state) {
+    in.state.push_back(feed(fmt::format("state{}", in.state.size()), state));
+  }
+  const Value y = build(g, in, mask ? feed("mask", *mask) : Value{}), dy = feed("dy", data.dy);
+  const Value wrt[] = {in.x, in.gain, in.bias};
+  const std::vector<Value> d = gradient(g, ops::sum(g, ops::mul(g, y, dy)), wrt);
+  g.mark_output("y", y);
+  for (int port = 1; port < int(g.node(y).outputs.size()); ++port) {
+    if (g.shape(y.at(port)) != Shape{0}) g.mark_output(fmt::format("y{}", port), y.at(port));
+  }
+  const char* names[] = {"dx", "dgain", "dbias"};
+  for (int i = 0; i < 3; ++i) g.mark_output(names[i], d[std::size_t(i)]);
+  return run_graph(*make_backend(backend), g, feeds);
+}
+
+void check_masked(const std::string& backend, const MaskedBuild& build, NormData data,
+                  const Tensor& mask) {
+  const NormData kept{keep_rows(data.x, mask), keep_rows(data.dy, mask), data.gain->clone(),
+                      data.bias->clone(),      clones(data.state),       data.eps};
+  for (std::int64_t i = 0; i < data.x.elements(); ++i) {
+    if (mask.at(i / data.x.shape().back()) != 0) continue;
+    data.x.as<double>()[std::size_t(i)] = data.dy.as<double>()[std::size_t(i)] = NAN;
+  }
+  const Results got = run_rows(backend, build, data, &mask);
+  for (const auto& [name, expected] : run_rows(backend, build, kept, nullptr)) {
+    CAPTURE(name);
+    const bool has_rows = name == "y" || name == "dx";
+    check_close(has_rows ? keep_rows(got.at(name), mask) : got.at(name).to(DType::kF64),
+                expected.to(DType::kF64), 1e-6);
+    int different = 0;
+    for (std::int64_t i = 0; has_rows && i < data.x.elements(); ++i) {
+      different += mask.at(i / data.x.shape().back()) == 0 && got.at(name).at(i) != 0;
+    }
+    CHECK(different == 0);
+  }
+}
+
+}  // namespace
+
+void check_uncentred_norm(const UncentredSpec& spec) {
+  SUBCASE("in place") { check_in_place(spec); }
+  if (default_backend() != "onednn") return;
+  SUBCASE("onednn agrees with the reference") { check_against_reference(spec); }
+  SUBCASE("any thread count") { check_threads(spec); }
+  SUBCASE("special values") { check_specials(spec); }
+}
+
+void check_row_mask(const MaskedBuild& build, int states) {
+  for (const auto& [rows, channels] : {std::pair{9, 5}, {150, 37}, {4000, 130}}) {
+    const NormCase c{NormLayout::kColumns, channels, rows};
+    Tensor mask(DType::kU8, Shape{rows});
+    for (int row = 0; row < rows; ++row) {
+      mask.as<std::uint8_t>()[std::size_t(row)] = row % 3 != 1 && row / 70 != 1;
+    }
+    for (const std::string& backend : {std::string("reference"), default_backend()}) {
+      CAPTURE(c.text());
+      CAPTURE(backend);
+      check_masked(backend, build, make_positive_data(c, states), mask);
+    }
+  }
+}
+
+}  // namespace keel::test
