@@ -38,7 +38,7 @@ struct UncentredPlan {
 };
 
 // Sums of slabs, statistics of panels, the final pass over slabs: in one task a panel, or with all
-// threads one after the other. A call of `sums` or `write` may be left out.
+// threads one after the other.
 template <class Sums, class Statistics, class Write>
 void run_columns(const ColumnBlocks& blocks, const Sums& sums, const Statistics& statistics,
                  const Write& write) {

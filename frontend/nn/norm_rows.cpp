@@ -1,7 +1,12 @@
 // Norms of a row by its own statistics: training and evaluation are the same.
+#include <cmath>
+
 #include "frontend/nn/norm_table.h"
-#include "src/ops/layout.h"
+#include "src/ops/norm/ada_norm.h"
+#include "src/ops/norm/detach_norm.h"
 #include "src/ops/norm/layer_norm.h"
+#include "src/ops/norm/rms_norm.h"
+#include "src/ops/norm/scale_norm.h"
 
 namespace keel::nn {
 namespace {
@@ -46,6 +51,100 @@ struct LayerNormOptions {
   }
 };
 
+struct DetachNormOptions {
+  std::int64_t axes = 0;
+  double eps = 1e-5;
+  bool unbiased = false, eps_outside = false, detach_mean = true, detach_variance = true;
+
+  static constexpr bool kBatchType = false;
+  static constexpr auto fields() {
+    using T = DetachNormOptions;
+    return std::tuple{field("axes", &T::axes),
+                      field("eps", &T::eps),
+                      field("unbiased", &T::unbiased),
+                      field("eps_outside", &T::eps_outside),
+                      field("detach_mean", &T::detach_mean),
+                      field("detach_variance", &T::detach_variance)};
+  }
+  bool has_bias() const { return false; }
+  Value apply(Net& net, Value x) const {
+    return ops::detach_norm(net.graph, x,
+                            {.axes = row_axes(net, x, axes),
+                             .eps = eps,
+                             .unbiased = unbiased,
+                             .eps_outside = eps_outside,
+                             .detach_mean = detach_mean,
+                             .detach_variance = detach_variance});
+  }
+};
+
+struct AdaNormOptions {
+  std::int64_t axes = 0;
+  double eps = 1e-5, C = 1, k = 0.1;
+  bool unbiased = false, eps_outside = false, detach = true;
+
+  static constexpr bool kBatchType = false;
+  static constexpr auto fields() {
+    using T = AdaNormOptions;
+    return std::tuple{field("axes", &T::axes),
+                      field("eps", &T::eps),
+                      field("C", &T::C),
+                      field("k", &T::k),
+                      field("unbiased", &T::unbiased),
+                      field("eps_outside", &T::eps_outside),
+                      field("detach", &T::detach)};
+  }
+  bool has_bias() const { return false; }
+  Value apply(Net& net, Value x) const {
+    return ops::ada_norm(net.graph, x,
+                         {.axes = row_axes(net, x, axes),
+                          .eps = eps,
+                          .unbiased = unbiased,
+                          .eps_outside = eps_outside,
+                          .C = C,
+                          .k = k,
+                          .detach = detach});
+  }
+};
+
+struct RmsNormOptions {
+  std::int64_t axes = 0;
+  double eps = 1e-8;
+  bool gain = true, bias = false;
+
+  static constexpr bool kBatchType = false;
+  static constexpr auto fields() {
+    using T = RmsNormOptions;
+    return std::tuple{field("axes", &T::axes), field("eps", &T::eps), field("gain", &T::gain),
+                      field("bias", &T::bias)};
+  }
+  bool has_bias() const { return bias; }
+  Value apply(Net& net, Value x) const {
+    const std::int64_t n = row_axes(net, x, axes);
+    return ops::rms_norm(net.graph, x, make_affine(net, row_shape(net, x, n), gain, bias),
+                         {.axes = n, .eps = eps});
+  }
+};
+
+struct ScaleNormOptions {
+  std::int64_t axes = 0;
+  double eps = 1e-5;
+
+  static constexpr bool kBatchType = false;
+  static constexpr auto fields() {
+    using T = ScaleNormOptions;
+    return std::tuple{field("axes", &T::axes), field("eps", &T::eps)};
+  }
+  bool has_bias() const { return false; }
+  Value apply(Net& net, Value x) const {
+    const std::int64_t n = row_axes(net, x, axes);
+    const double start = std::sqrt(double(row_shape(net, x, n).elements()));
+    const Value gain =
+        net.graph.parameter(net.graph.prefix() + "gain", {net.dtype, {1}}, constant(start));
+    return ops::scale_norm(net.graph, x, gain, {.axes = n, .eps = eps});
+  }
+};
+
 }  // namespace
 
 std::span<const NormRow> row_norms() {
@@ -61,6 +160,30 @@ std::span<const NormRow> row_norms() {
         "Xu et al. 2019, eq. 2"},
        "gain=false,bias=false",
        make_norm<LayerNormOptions>},
+      {{"detachnorm", "y = (x - mean) / sqrt(var + eps), mean and deviation constant in backward",
+        "-", "-", "detached", "Xu et al. 2019, eq. 4"},
+       "",
+       make_norm<DetachNormOptions>},
+      {{"detachmean", "y = (x - mean) / sqrt(var + eps), mean constant in backward", "-", "-",
+        "detached", "Xu et al. 2019, section 3.3"},
+       "detach_variance=false",
+       make_norm<DetachNormOptions>},
+      {{"detachvariance", "y = (x - mean) / sqrt(var + eps), deviation constant in backward", "-",
+        "-", "detached", "Xu et al. 2019, section 3.3"},
+       "detach_mean=false",
+       make_norm<DetachNormOptions>},
+      {{"adanorm", "y = C (1 - k xhat) xhat, xhat as layernorm_simple, C (1 - k xhat) constant",
+        "-", "-", "detached", "Xu et al. 2019, eq. 6 to 9"},
+       "",
+       make_norm<AdaNormOptions>},
+      {{"rmsnorm", "y = gain x / sqrt(mean(x^2) + eps) + bias, over a row", "gain, bias", "-",
+        "exact", "Zhang & Sennrich 2019"},
+       "",
+       make_norm<RmsNormOptions>},
+      {{"scalenorm", "y = gain x / max(|x|, eps), over a row, one gain", "gain", "-", "exact",
+        "Nguyen & Salazar 2019"},
+       "",
+       make_norm<ScaleNormOptions>},
   };
   return rows;
 }

@@ -48,7 +48,7 @@ UncentredSpec spec(PowerNormAttrs attrs, NormLayout layout) {
   return {build, layout, 2, 2, true, false};
 }
 
-// Largest |got - expected| / (1 + scale) with the scale of each value's terms.
+// The largest |got - expected| / max(|expected|, scale).
 double largest_error(const Tensor& got, const Tensor& expected, double scale) {
   double error = 0;
   for (std::int64_t i = 0; i < got.elements(); ++i) {

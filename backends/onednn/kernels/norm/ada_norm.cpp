@@ -84,7 +84,8 @@ struct AdaGradient {
   }
 };
 
-// The sum of xhat is 0 but for the rounding error of the saved mean, which is taken back.
+// The sums of g and g * xhat follow from those of dy * xhat^p. The mean of xhat is 0 but for the
+// rounding error of the saved mean, `low`, which is taken back.
 AdaGradient gradient_of(const SavedRow& row, const Factor& factor, double slope_factor) {
   const Moments m = moments_of(row);
   const double count = double(row.n), low = m.xhat / count;

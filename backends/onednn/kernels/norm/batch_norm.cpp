@@ -2,8 +2,6 @@
 // stays in L2 goes through both in one task.
 #include "src/ops/norm/batch_norm.h"
 
-#include <limits>
-
 #include "backends/onednn/column_blocks.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/streaming.h"
@@ -90,18 +88,18 @@ void forward_statistics(const Binding& b, const ChannelPlan& plan, const Slab& s
   }
   const BatchNormAttrs& attrs = plan.attrs;
   const double all = double(plan.blocks.sizes.count());
-  const WideDoubles one = WideDoubles::all(1), eps = WideDoubles::all(attrs.eps);
+  const WideDoubles eps = WideDoubles::all(attrs.eps);
   const WideDoubles share = WideDoubles::all(1 / plan.variance_count());
   const WideDoubles running_share = WideDoubles::all(1 / (all - (attrs.running_unbiased ? 1 : 0)));
   for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
     const std::size_t c = slab.first + i;
     const WideDoubles mean = WideDoubles::load(total.mean + i);
     const WideDoubles squares = WideDoubles::load(total.squares + i);
-    const WideDoubles rstd = one / (squares * share + eps).sqrt();
+    const Floats rstd = reciprocal_sqrt(squares * share + eps);
     const Floats high = mean.floats();
     part.store(high, b.outputs[1].as<float>() + c);
-    part.store(rstd.floats(), b.outputs[2].as<float>() + c);
-    part.store(((mean - WideDoubles::of(high)) * rstd).floats(),
+    part.store(rstd, b.outputs[2].as<float>() + c);
+    part.store(hn::Mul((mean - WideDoubles::of(high)).floats(), rstd),
                plan.constant(b.workspace, kLow) + c);
     blend(part, b.inputs[3].as<float>() + c, mean, attrs.keep, b.outputs[3].as<float>() + c);
     blend(part, b.inputs[4].as<float>() + c, squares * running_share, attrs.keep,
@@ -111,12 +109,12 @@ void forward_statistics(const Binding& b, const ChannelPlan& plan, const Slab& s
 
 // Evaluation: the running statistics instead.
 void running_statistics(const Binding& b, const ChannelPlan& plan, const Slab& slab) {
-  const WideDoubles one = WideDoubles::all(1), eps = WideDoubles::all(plan.attrs.eps);
+  const WideDoubles eps = WideDoubles::all(plan.attrs.eps);
   for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
     const std::size_t c = slab.first + i;
     const WideDoubles variance = WideDoubles::of(part.load(b.inputs[4].as<float>() + c));
     part.store(part.load(b.inputs[3].as<float>() + c), b.outputs[1].as<float>() + c);
-    part.store((one / (variance + eps).sqrt()).floats(), b.outputs[2].as<float>() + c);
+    part.store(reciprocal_sqrt(variance + eps), b.outputs[2].as<float>() + c);
     part.store(zero(), plan.constant(b.workspace, kLow) + c);
   });
 }

@@ -1,0 +1,326 @@
+// Moving average batch norm: the promises of un-centred norms, worked examples, central differences
+// in its first phase, averages over several steps, evaluation, masks, refusals.
+#include "src/ops/norm/mabn.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "backends/backends.h"
+#include "src/autodiff/gradient.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/reduce.h"
+#include "tests/support/checks.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/norm_golden.h"
+#include "tests/support/uncentred_norm.h"
+
+namespace keel::test {
+namespace {
+
+// Ring buffers of zeros and the steps so far beside `v`.
+ops::MabnState state_of(Graph& g, Value v, const MabnAttrs& attrs, std::int32_t step) {
+  const Tensor ring(g.type(v).dtype, {attrs.m, g.shape(v)[0]});
+  return {g.constant(ring.clone()), g.constant(ring.clone()), v, g.constant(i32({}, {step}))};
+}
+
+// One step from the start; its attributes must not make it average.
+NormBuild first_step(MabnAttrs attrs) {
+  return [attrs](Graph& g, const NormInputs& in, double eps) mutable {
+    attrs.eps = eps;
+    return ops::mabn(g, in.x, {in.gain, in.bias}, state_of(g, in.state[0], attrs, 0), attrs);
+  };
+}
+
+std::vector<std::string> backends() { return {"reference", default_backend()}; }
+
+// A program that trains the norm alone, with its states from the start: "y", "rstd", "r", "dx",
+// "dgain", "dbias".
+class Training {
+ public:
+  Training(const std::string& backend, const Shape& shape, const MabnAttrs& attrs)
+      : backend_(make_backend(backend, {2})), variables_(*backend_, 1) {
+    Graph g;
+    const std::int64_t channels = column_sizes(shape).channels;
+    const auto filled = [](float value) {
+      return [value](Tensor& t, const Philox&) { std::ranges::fill(t.as<float>(), value); };
+    };
+    const auto zero = [](Tensor& t, const Philox&) { t.as<std::int32_t>()[0] = 0; };
+    const auto input = [&](const char* name, const Shape& s) {
+      return g.input(name, {DType::kF32, s});
+    };
+    const TensorType ring{DType::kF32, {attrs.m, channels}}, row{DType::kF32, {channels}};
+    const ops::MabnState state{g.state("x2", ring, filled(0)), g.state("gz", ring, filled(0)),
+                               g.state("v", row, filled(1)),
+                               g.state("step", {DType::kI32, {}}, zero)};
+    const Value x = input("x", shape), dy = input("dy", shape);
+    const Value gain = input("gain", row.shape), bias = input("bias", row.shape);
+    const Value y = ops::mabn(g, x, {gain, bias}, state, attrs);
+    const Value wrt[] = {x, gain, bias};
+    const std::vector<Value> d = gradient(g, ops::sum(g, ops::mul(g, y, dy)), wrt);
+    if (attrs.training) {
+      g.mark_update(state.x2, y.at(3));
+      g.mark_update(state.v, y.at(4));
+      g.mark_update(state.step, y.at(5));
+    }
+    const Value outputs[] = {y, y.at(1), y.at(2), d[0], d[1], d[2]};
+    for (std::size_t i = 0; i < kNames.size(); ++i) g.mark_output(kNames[i], outputs[i]);
+    program_.emplace(*backend_, variables_, g);
+  }
+
+  Results step(const Tensor& x, const Tensor& dy, const Tensor& gain, const Tensor& bias) {
+    program_->feed("x", x);
+    program_->feed("dy", dy);
+    program_->feed("gain", gain);
+    program_->feed("bias", bias);
+    program_->run();
+    Results results;
+    for (const char* name : kNames) results[name] = program_->fetch(name);
+    return results;
+  }
+  Tensor state(const char* name) const { return variables_.read(name); }
+
+ private:
+  static constexpr std::array kNames{"y", "rstd", "r", "dx", "dgain", "dbias"};
+  std::unique_ptr<Backend> backend_;
+  Variables variables_;
+  std::optional<Program> program_;
+};
+
+Tensor scaled(const Tensor& t, double factor) {
+  Tensor result = t.clone();
+  for (double& v : result.as<double>()) v *= factor;
+  return result;
+}
+
+void check_near(const Tensor& got, const Tensor& expected) {
+  for (std::int64_t i = 0; i < expected.elements(); ++i) {
+    CAPTURE(i);
+    CHECK(std::abs(got.at(i) - expected.at(i)) <= 1e-5);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("mabn: tokens") { check_uncentred_norm({first_step({.m = 1})}); }
+
+TEST_CASE("mabn: images") { check_uncentred_norm({first_step({.m = 1}), NormLayout::kImages}); }
+
+TEST_CASE("mabn: worked examples, the second and the third step") {
+  const Tensor x = golden("inputs", "x"), dy = golden("inputs", "dy");
+  for (const std::string& backend : backends()) {
+    CAPTURE(backend);
+    Training training(backend, {4, 6}, {.m = 2, .warmup = 0, .clip_after = 2});
+    for (int t = 1; t <= 3; ++t) {
+      CAPTURE(t);
+      const Results results = training.step(scaled(x, 1 + 0.5 * (t - 1)), dy,
+                                            golden("inputs", "gamma"), golden("inputs", "beta"));
+      if (t == 1) continue;
+      const std::string section = fmt::format("MABN m=2 t={} (clip active only for t>2)", t);
+      for (const char* name : {"y", "r", "dx"}) {
+        CAPTURE(name);
+        check_near(results.at(name), golden(section, name));
+      }
+      const Tensor var = golden(section, "var");
+      for (std::int64_t c = 0; c < 6; ++c) {
+        CHECK(results.at("rstd").at(c) == doctest::Approx(1 / std::sqrt(var.at(c) + 1e-5)));
+      }
+      check_near(training.state("v"), golden(section, "running_var_new"));
+    }
+    CHECK(training.state("step").at(0) == 3);
+  }
+}
+
+TEST_CASE("mabn: in its first phase the gradient is exact") {
+  for (const Shape& shape : {Shape{7, 3}, Shape{3, 2, 2, 2}}) {
+    OpCase c;
+    const Shape channels{shape[1]};
+    c.inputs.push_back(random_normal(shape, 1, 0.5, 2));
+    c.inputs.push_back(random_normal(channels, 2, 1, 0.2));
+    c.inputs.push_back(random_normal(channels, 3));
+    c.build = [&](Graph& g, const std::vector<Value>& in) {
+      const Value one = g.constant(random_normal(channels, 4, 1, 0));
+      return std::vector{ops::mabn(g, in[0], {in[1], in[2]}, state_of(g, one, {.m = 4}, 98),
+                                   {.eps = 1e-2, .m = 4})};
+    };
+    gradcheck(c);
+  }
+}
+
+TEST_CASE("mabn: phases") {
+  const auto check = [](const MabnAttrs& attrs, std::int32_t step, const MabnPhase& expected) {
+    const MabnPhase phase = mabn_phase(attrs, step);
+    CAPTURE(step);
+    CHECK(phase.row == expected.row);
+    CHECK(phase.averages == expected.averages);
+    CHECK(phase.clips == expected.clips);
+  };
+  check({}, 0, {1, false, false});
+  check({}, 15, {0, false, false});
+  check({}, 98, {99 % 16, false, false});
+  check({}, 99, {100 % 16, true, false});
+  check({}, 999, {1000 % 16, true, false});
+  check({}, 1000, {1001 % 16, true, true});
+  check({.m = 4, .warmup = 0, .clip_after = 0}, 3, {0, false, true});
+  check({.m = 4, .warmup = 0, .clip_after = 0}, 4, {1, true, true});
+  check({.warmup = 2000}, 1999, {0, true, false});
+  check({.warmup = 2000}, 2000, {1, true, true});
+}
+
+// x of growing size reaches both ends of the window of r.
+TEST_CASE("mabn: onednn agrees with the reference over several steps") {
+  const MabnAttrs attrs{.keep = 0.9, .clip = 1.5, .m = 3, .warmup = 2, .clip_after = 4};
+  for (const Shape& shape :
+       {Shape{5, 3}, Shape{300, 70}, Shape{9000, 130}, Shape{4, 33, 5, 7}, Shape{40, 20, 32, 32}}) {
+    CAPTURE(shape.text());
+    Training got(default_backend(), shape, attrs), expected("reference", shape, attrs);
+    const Shape channels{shape[1]};
+    const Tensor gain = random_normal(channels, 3, 1, 0.2).to(DType::kF32),
+                 bias = random_normal(channels, 4).to(DType::kF32);
+    for (int t = 1; t <= 7; ++t) {
+      CAPTURE(t);
+      const Tensor x = random_normal(shape, std::uint32_t(10 + t), 0.3, t < 6 ? t : 0.1);
+      const Tensor dy = random_normal(shape, std::uint32_t(20 + t));
+      const auto run = [&](Training& training) {
+        return training.step(x.to(DType::kF32), dy.to(DType::kF32), gain, bias);
+      };
+      const Results results = run(got);
+      for (const auto& [name, value] : run(expected)) {
+        CAPTURE(name);
+        const double tolerance = 64 * double(std::numeric_limits<float>::epsilon());
+        check_close(results.at(name), value, tolerance);
+      }
+      for (const char* name : {"x2", "gz", "v", "step"}) {
+        CAPTURE(name);
+        check_close(got.state(name), expected.state(name), 1e-5);
+      }
+    }
+  }
+}
+
+TEST_CASE("mabn: averages are over the last m steps, forward and backward") {
+  for (const std::string& backend : backends()) {
+    Training training(backend, {2, 1}, {.eps = 0, .m = 2, .warmup = 0});
+    const auto step = [&](double x, double dy) {
+      return training.step(f64({2, 1}, {x, x}), f64({2, 1}, {dy, dy}), f64({1}, {2}),
+                           f64({1}, {3}));
+    };
+    for (double x : {8., 1., 3.}) step(x, 1);  // mean(x^2) = 64, 1, 9
+    const Results results = step(7, 5);        // mean of 9 and 49
+    CHECK(results.at("y").at(0) == doctest::Approx(7 / std::sqrt(29.) * 2 + 3));
+    // g = dy gain: mean(g z) was 2 * 3 / sqrt(5) and is 10 * 7 / sqrt(29).
+    const double z = 7 / std::sqrt(29.), average = (6 / std::sqrt(5.) + 10 * z) / 2;
+    CHECK(results.at("dx").at(0) == doctest::Approx((10 - z * average) / std::sqrt(29.)));
+    CHECK(results.at("dgain").at(0) == doctest::Approx(2 * 5 * z));
+    CHECK(results.at("dbias").at(0) == doctest::Approx(10));
+    CHECK(training.state("x2").at(0) == doctest::Approx(49));
+    CHECK(training.state("x2").at(1) == doctest::Approx(9));
+    CHECK(training.state("gz").at(0) == doctest::Approx(10 * z));
+  }
+}
+
+TEST_CASE("mabn: evaluation uses the running value and changes nothing") {
+  for (const std::string& backend : backends()) {
+    Training evaluation(backend, {2, 1}, {.eps = 3, .m = 2, .training = false});
+    for (int run = 0; run < 2; ++run) {
+      const Results results =
+          evaluation.step(f64({2, 1}, {4, -2}), f64({2, 1}, {1, 6}), f64({1}, {10}), f64({1}, {1}));
+      check_close(results.at("y").to(DType::kF64), f64({2, 1}, {21, -9}), 1e-6);
+      check_close(results.at("dx").to(DType::kF64), f64({2, 1}, {5, 30}), 1e-6);
+      check_close(results.at("dgain").to(DType::kF64), f64({1}, {-4}), 1e-6);
+    }
+    CHECK(evaluation.state("step").at(0) == 0);
+    CHECK(evaluation.state("v").at(0) == 1);
+    for (const char* name : {"x2", "gz"})
+      check_close(evaluation.state(name), Tensor(DType::kF32, {2, 1}), 0);
+  }
+}
+
+TEST_CASE("mabn: a row mask") {
+  for (bool training : {true, false}) {
+    const MabnAttrs attrs{.m = 2, .warmup = 0, .clip_after = 0, .training = training};
+    check_row_mask(
+        [attrs](Graph& g, const NormInputs& in, Value mask) {
+          return ops::mabn(g, in.x, {in.gain, in.bias}, state_of(g, in.state[0], attrs, 5), attrs,
+                           mask);
+        },
+        1);
+  }
+}
+
+TEST_CASE("mabn: a batch without a row that is kept changes nothing") {
+  for (const std::string& backend : backends()) {
+    OpCase c;
+    c.inputs.push_back(random_normal({3, 1}, 1));
+    c.inputs.push_back(Tensor::of<std::uint8_t>({3}, {0, 0, 0}));
+    c.build = [](Graph& g, const std::vector<Value>& in) {
+      const auto row = [&](const Tensor& t) { return g.constant(t.to(g.type(in[0]).dtype)); };
+      const ops::MabnState state{row(f64({2, 1}, {5, 6})), row(f64({2, 1}, {7, 8})),
+                                 row(f64({1}, {2})), g.constant(i32({}, {9}))};
+      const Value y = ops::mabn(g, in[0], {}, state, {.m = 2}, in[1]);
+      return std::vector{y, y.at(3), y.at(4), y.at(5)};
+    };
+    c.gradients = false;
+    const Results results = run_case(*make_backend(backend), c, DType::kF32);
+    for (std::int64_t i = 0; i < 3; ++i) CHECK(results.at("y0").at(i) == 0);
+    check_close(results.at("y1"), f64({2, 1}, {5, 6}), 0);
+    CHECK(results.at("y2").at(0) == 2);
+    CHECK(results.at("y3").at(0) == 9);
+  }
+}
+
+TEST_CASE("mabn: gz is updated by the backward unless it must not be") {
+  for (bool update : {true, false}) {
+    Graph g;
+    const auto nothing = [](Tensor&, const Philox&) {};
+    const TensorType ring{DType::kF32, {2, 3}}, row{DType::kF32, {3}};
+    const Value x = g.input("x", {DType::kF32, {4, 3}}), gz = g.state("gz", ring, nothing);
+    const ops::MabnState state{g.state("x2", ring, nothing), gz, g.state("v", row, nothing),
+                               g.state("step", {DType::kI32, {}}, nothing)};
+    const Value y = ops::mabn(g, x, {}, state, {.m = 2, .update_state = update});
+    CHECK(g.updates().empty());
+    gradient(g, ops::sum(g, y), {&x, 1});
+    REQUIRE(g.updates().size() == (update ? 1 : 0));
+    if (update) CHECK(g.updates()[0].leaf == gz);
+  }
+}
+
+TEST_CASE("mabn: refusals") {
+  struct Types {
+    TensorType x{DType::kF32, {4, 3}}, gain{DType::kF32, {3}}, bias = gain;
+    TensorType x2{DType::kF32, {2, 3}}, gz = x2, v = gain, step{DType::kI32, {}};
+    TensorType mask{DType::kU8, {4}};
+  };
+  const auto refused = [](const Types& t, MabnAttrs attrs, std::string_view message) {
+    if (attrs.m == 16) attrs.m = 2;
+    check_op_refused(
+        {t.x, t.gain, t.bias, t.x2, t.gz, t.v, t.step, t.mask},
+        [&](Graph& g, const std::vector<Value>& in) {
+          return std::vector{
+              ops::mabn(g, in[0], {in[1], in[2]}, {in[3], in[4], in[5], in[6]}, attrs, in[7])};
+        },
+        "mabn", message);
+  };
+  const auto f32 = [](const Shape& shape) { return TensorType{DType::kF32, shape}; };
+  refused({.x = f32({3})}, {}, "x: expected (rows, channels) or (n, channels, h, w), got (3)");
+  refused({.x = f32({0, 3})}, {}, "x: expected at least one element a feature, got (0, 3)");
+  refused({.gain = f32({4})}, {}, "gain: expected (3), got (4)");
+  refused({.bias = f32({4})}, {}, "bias: expected (3), got (4)");
+  refused({.x2 = f32({3, 3})}, {}, "x2: expected (2, 3), got (3, 3)");
+  refused({.gz = f32({2, 4})}, {}, "gz: expected (2, 3), got (2, 4)");
+  refused({.v = f32({1})}, {}, "v: expected (3), got (1)");
+  refused({.step = f32({})}, {}, "step: expected i32, got f32");
+  refused({.step = {DType::kI32, {1}}}, {}, "step: expected (), got (1)");
+  refused({.mask = {DType::kU8, {3}}}, {}, "mask: expected (4), got (3)");
+  refused({.x = f32({4, 3, 1, 1})}, {}, "mask: expected none for images, got (4)");
+  refused({}, {.eps = -1}, "eps: expected >= 0, got -1");
+  refused({}, {.keep = 1.5}, "keep: expected in [0, 1], got 1.5");
+  refused({}, {.clip = 0.5}, "clip: expected >= 1, got 0.5");
+  refused({}, {.m = 0}, "m: expected >= 1, got 0");
+}
+
+}  // namespace keel::test
