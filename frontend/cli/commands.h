@@ -56,4 +56,18 @@ struct BenchArgs {
 int run_bench_step(const BenchArgs& args);
 int run_bench_overhead(const BenchArgs& args);
 
+struct NormBenchArgs {
+  RunArgs run;                             // backend, threads and json alone
+  std::vector<std::string> norms, shapes;  // empty: all norms, a choice of shapes
+  int rounds = 50;
+};
+int run_bench_norms(const NormBenchArgs& args);
+
+struct NormArgs {
+  RunArgs run;  // backend, threads and json only
+  std::string norm, in, out, dtype = "f32", mode = "train";
+  std::vector<std::string> options;  // "key=value"
+};
+int run_norm(const NormArgs& args);
+
 }  // namespace keel::cli

@@ -23,7 +23,8 @@ examples:
   keel eval runs/a --data DIR
   keel list norms
   keel inspect graph mnist_mlp
-  keel bench step mnist_mlp)";
+  keel bench step mnist_mlp
+  keel norm layernorm --in case.npz --out result.npz)";
 
 // A subcommand adds itself to the program. When it is chosen it leaves its exit code in `code`.
 struct Command {
@@ -128,6 +129,23 @@ void add_inspect(Command command) {
       "  keel inspect data DIR/mnist");
 }
 
+void add_rounds(CLI::App& app, int& rounds) {
+  app.add_option("--rounds", rounds, "timed repetitions")
+      ->check(CLI::Range(3, 1000000))
+      ->capture_default_str();
+}
+
+void add_bench_norms(CLI::App& bench, Command command) {
+  CLI::App* app = bench.add_subcommand("norms", "norms beside a plain copy of the same bytes");
+  auto args = std::make_shared<NormBenchArgs>();
+  app->add_option("norms", args->norms, "name or name{option=value,...}; default: all");
+  app->add_option("--shapes", args->shapes, "ROWSxWIDTH or NxCxHxW, separated by commas")
+      ->delimiter(',');
+  add_rounds(*app, args->rounds);
+  add_backend_options(*app, args->run);
+  app->callback([args, command] { command.code = run_bench_norms(*args); });
+}
+
 void add_bench(Command command) {
   CLI::App* app = command.app.add_subcommand("bench", "measure speed");
   app->require_subcommand(1);
@@ -135,19 +153,41 @@ void add_bench(Command command) {
     CLI::App* sub = app->add_subcommand(name, about);
     auto args = std::make_shared<BenchArgs>();
     add_run_options(*sub, args->run, "paper")->required();
-    sub->add_option("--rounds", args->rounds, "timed repetitions")
-        ->check(CLI::Range(3, 1000000))
-        ->capture_default_str();
+    add_rounds(*sub, args->rounds);
     sub->add_flag("--profile", args->profile, "also the time of every node");
     sub->callback([args, run, command] { command.code = run(*args); });
   };
   add("step", "a training step beside its matrix products and one pass of its optimizer",
       run_bench_step);
   add("overhead", "the run loop itself, on the null backend", run_bench_overhead);
+  add_bench_norms(*app, command);
   app->footer(
       "examples:\n"
       "  keel bench step mnist_mlp --threads 2 --profile\n"
-      "  keel bench overhead mnist_mlp");
+      "  keel bench overhead mnist_mlp\n"
+      "  keel bench norms layernorm batchnorm --shapes 4096x512 --threads 2");
+}
+
+void add_norm(Command command) {
+  CLI::App* app = command.app.add_subcommand("norm", "a normalization layer on your own arrays");
+  auto args = std::make_shared<NormArgs>();
+  app->add_option("norm", args->norm, "the variant (see keel list norms), as NAME{KEY=VALUE,...}")
+      ->required();
+  app->add_option("--option", args->options, "one more option of the variant")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  app->add_option("--in", args->in, "an .npz file with x, or s0.x, s1.x, ...; dy, gain, state.*")
+      ->required();
+  app->add_option("--out", args->out, "the .npz file to write: y, dx, dgain, state.*")->required();
+  add_choice(*app, "--dtype", args->dtype, {"f32", "f64"}, "the type of all numbers");
+  add_choice(*app, "--mode", args->mode, {"train", "eval"}, "statistics of x, or of the state");
+  add_backend_options(*app, args->run);
+  app->footer(
+      "examples:\n"
+      "  keel norm layernorm --in case.npz --out result.npz\n"
+      "  keel norm batchnorm --option keep=0.99 --mode eval --in case.npz --out result.npz\n"
+      "  keel norm batchnorm --backend reference --dtype f64 --in case.npz --out result.npz");
+  app->callback([args, command] { command.code = run_norm(*args); });
 }
 
 }  // namespace
@@ -164,6 +204,7 @@ int parse_and_run(int argc, char** argv) {
   add_list(command);
   add_inspect(command);
   add_bench(command);
+  add_norm(command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

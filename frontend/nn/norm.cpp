@@ -22,8 +22,10 @@ OptionText split_options(std::string_view text, std::string_view norm) {
 
 const std::vector<NormRow>& table() {
   static const std::vector<NormRow> rows = [] {
-    std::vector<NormRow> all(row_norms().begin(), row_norms().end());
-    all.insert(all.end(), column_norms().begin(), column_norms().end());
+    std::vector<NormRow> all;
+    for (const auto family : {row_norms(), group_norms(), column_norms(), quadratic_norms()}) {
+      all.insert(all.end(), family.begin(), family.end());
+    }
     return all;
   }();
   return rows;

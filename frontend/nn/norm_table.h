@@ -11,6 +11,7 @@
 #include "frontend/nn/init.h"
 #include "frontend/nn/norm.h"
 #include "src/core/nearest.h"
+#include "src/ops/layout.h"
 #include "src/ops/norm/norm.h"
 
 namespace keel::nn {
@@ -23,8 +24,10 @@ struct NormRow {
   Norm (*make)(const std::string& name, const OptionText& given);
 };
 
-std::span<const NormRow> row_norms();
-std::span<const NormRow> column_norms();
+std::span<const NormRow> row_norms();        // of a row by its own statistics
+std::span<const NormRow> group_norms();      // of groups of a row's features
+std::span<const NormRow> column_norms();     // of a feature by its mean and variance over the batch
+std::span<const NormRow> quadratic_norms();  // of a feature by its quadratic mean over the batch
 
 template <class Options>
 Options read_options(const std::string& norm, const OptionText& given) {
@@ -59,6 +62,30 @@ inline ops::NormAffine make_affine(Net& net, const Shape& shape, bool gain, bool
   if (gain) result.gain = parameter("gain", ones());
   if (bias) result.bias = parameter("bias", zeros());
   return result;
+}
+
+// x as the column norms take it: images (n, c, h, w) as they are, else (rows, features).
+struct Columns {
+  Columns(Net& net, Value value) : x(value), shape(net.graph.shape(value)) {
+    const bool image = shape.rank() == 4;
+    channels = Shape{image ? shape[1] : shape.back()};
+    if (!image) x = ops::reshape(net.graph, x, {shape.elements(0, shape.rank() - 1), channels[0]});
+  }
+  // y in the shape that x came in.
+  Value restore(Net& net, Value y) const { return ops::reshape(net.graph, y, shape); }
+
+  Value x;
+  Shape shape, channels;
+};
+
+// A running statistic of the layer.
+inline Value make_state(Net& net, const std::string& name, const Shape& shape, double initial) {
+  return net.graph.state(net.graph.prefix() + name, {net.dtype, shape}, constant(initial));
+}
+
+// A counter of training steps; 0 at first.
+inline Value make_counter(Net& net, const std::string& name) {
+  return net.graph.state(net.graph.prefix() + name, {DType::kI32, {}}, nullptr);
 }
 
 }  // namespace keel::nn

@@ -1,6 +1,7 @@
 #include "frontend/optim/clip.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "src/core/nearest.h"
 #include "src/ops/elementwise.h"
@@ -26,8 +27,8 @@ void validate(const ClipOptions& options) {
   const std::vector<std::string> kinds{"none", "global", "per_tensor", "element"};
   check(std::ranges::find(kinds, options.kind) != kinds.end(), ErrorKind::kUsage, "train.clip: {}",
         unknown_name(options.kind, kinds));
-  check(options.limit > 0, ErrorKind::kUsage, "train.clip_limit: expected > 0, got {}",
-        options.limit);
+  check(options.limit > 0 && std::isfinite(options.limit), ErrorKind::kUsage,
+        "train.clip_limit: expected > 0, got {}", options.limit);
 }
 
 Clipped clip_gradients(Graph& graph, std::span<const Value> gradients, const ClipOptions& options) {

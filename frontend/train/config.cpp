@@ -3,13 +3,16 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <sstream>
 
 namespace keel::train {
 namespace {
 
 void expect(bool holds, std::string_view key, std::string_view expected, double got) {
-  check(holds, ErrorKind::kUsage, "train.{}: expected {}, got {}", key, expected, got);
+  check(holds && std::isfinite(got), ErrorKind::kUsage, "train.{}: expected {}, got {}", key,
+        expected, got);
 }
 
 template <class Options>
@@ -28,6 +31,15 @@ std::string toml_field(const T& value) {
   } else {
     return attr_text(value);
   }
+}
+
+// Whether the text of an option is that of a number or truth value.
+bool is_bare(const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number =
+      error == std::errc{} && end == text.data() + text.size() && std::isfinite(number);
+  return is_number || text == "true" || text == "false";
 }
 
 template <class Options>
@@ -147,7 +159,7 @@ std::string Config::to_toml(const task::OptionValues& run) const {
   std::string text =
       fmt::format("# The resolved recipe of a run of {}.\n\n[model]\n", model_->name());
   for (const auto& [name, value] : model_->options()) {
-    text += fmt::format("{} = {}\n", name, toml_field(value));
+    text += fmt::format("{} = {}\n", name, is_bare(value) ? value : toml_field(value));
   }
   text += "\n[data]\n" + toml_table(data_) + "\n[train]\n" + toml_table(train_) + "\n[run]\n";
   text += fmt::format("model = {}\n", toml_field(std::string(model_->name())));

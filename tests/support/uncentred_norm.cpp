@@ -185,12 +185,15 @@ Tensor keep_rows(const Tensor& x, const Tensor& mask) {
   return Tensor::of<double>({std::int64_t(values.size()) / width, width}, values);
 }
 
-// Elements that differ by more than tolerance * max(1, |expected|).
+// Elements that differ by more than tolerance * max(1, largest |expected|).
 std::int64_t differences(const Tensor& got, const Tensor& expected, double tolerance) {
   REQUIRE(got.shape() == expected.shape());
+  double scale = 1;
+  for (std::int64_t i = 0; i < expected.elements(); ++i) {
+    scale = std::max(scale, std::abs(expected.at(i)));
+  }
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < got.elements(); ++i) {
-    const double scale = std::max(1.0, std::abs(expected.at(i)));
     count += !(std::abs(got.at(i) - expected.at(i)) <= tolerance * scale);
   }
   return count;

@@ -1,6 +1,6 @@
 #include "src/ops/norm/batch_renorm.h"
 
-#include "src/ops/norm/pn_v.h"
+#include "src/ops/norm/columns.h"
 
 namespace keel {
 namespace {
@@ -12,8 +12,9 @@ ColumnSizes expect_renorm(const InferContext& c, int mask) {
   const auto expect = [&](bool holds, std::string_view what, const char* expected, double got) {
     c.expect(holds, what, expected, fmt::format("{}", got));
   };
-  const ColumnSizes sizes = expect_masked_columns(c, attrs.eps, mask);
-  expect_share(c, "rate", attrs.rate);
+  const ColumnSizes sizes = expect_columns(c, mask);
+  expect_statistic(c, {attrs.eps}, sizes.count());
+  expect_in_unit_interval(c, "rate", attrs.rate);
   expect(attrs.r_max < 0 || attrs.r_max >= 1, "r_max", ">= 1, or < 0 for the schedule",
          attrs.r_max);
   expect(attrs.r_max_limit >= 1, "r_max_limit", ">= 1", attrs.r_max_limit);
@@ -85,9 +86,9 @@ const OpInfo kBatchRenormBackward{
 namespace ops {
 
 Value batch_renorm(Graph& g, Value x, const NormAffine& affine, const RenormState& state,
-                   const BatchRenormAttrs& attrs, Value mask) {
-  return g.add(kBatchRenorm, {x, affine.gain, affine.bias, state.mean, state.std, state.step, mask},
-               attrs);
+                   const BatchRenormAttrs& attrs) {
+  return g.add(kBatchRenorm,
+               {x, affine.gain, affine.bias, state.mean, state.std, state.step, state.mask}, attrs);
 }
 
 }  // namespace ops

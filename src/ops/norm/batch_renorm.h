@@ -66,13 +66,14 @@ extern const OpInfo kBatchRenorm, kBatchRenormBackward;
 
 namespace ops {
 
+// The mask may be absent.
 struct RenormState {
-  Value mean, std, step;
+  Value mean, std, step, mask;
 };
 // Returns y; in training running_mean', running_std' and step' are outputs 5, 6 and 7, for
 // mark_update.
 Value batch_renorm(Graph& g, Value x, const NormAffine& affine, const RenormState& state,
-                   const BatchRenormAttrs& attrs, Value mask = {});
+                   const BatchRenormAttrs& attrs);
 
 }  // namespace ops
 }  // namespace keel

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/ops/norm/pn_v.h"
+#include "src/ops/norm/columns.h"
 
 namespace keel {
 namespace {
@@ -12,8 +12,9 @@ using Types = std::vector<TensorType>;
 // The type of one value a channel.
 TensorType expect_mabn(const InferContext& c, int mask) {
   const auto& attrs = c.attrs.as<MabnAttrs>();
-  const ColumnSizes sizes = expect_masked_columns(c, attrs.eps, mask);
-  expect_share(c, "keep", attrs.keep);
+  const ColumnSizes sizes = expect_columns(c, mask);
+  expect_statistic(c, {attrs.eps}, sizes.count());
+  expect_in_unit_interval(c, "keep", attrs.keep);
   c.expect(attrs.clip >= 1, "clip", ">= 1", fmt::format("{}", attrs.clip));
   c.expect(attrs.m >= 1, "m", ">= 1", fmt::format("{}", attrs.m));
   return {c.dtype(0), {sizes.channels}};
@@ -84,8 +85,9 @@ const OpInfo kMabnBackward{.name = "mabn_backward", .infer = infer_backward, .in
 namespace ops {
 
 Value mabn(Graph& g, Value x, const NormAffine& affine, const MabnState& state,
-           const MabnAttrs& attrs, Value mask) {
-  return g.add(kMabn, {x, affine.gain, affine.bias, state.x2, state.gz, state.v, state.step, mask},
+           const MabnAttrs& attrs) {
+  return g.add(kMabn,
+               {x, affine.gain, affine.bias, state.x2, state.gz, state.v, state.step, state.mask},
                attrs);
 }
 

@@ -56,12 +56,13 @@ extern const OpInfo kMabn, kMabnBackward;
 
 namespace ops {
 
+// The mask may be absent.
 struct MabnState {
-  Value x2, gz, v, step;
+  Value x2, gz, v, step, mask;
 };
 // Returns y; in training x2', v' and step' are outputs 3, 4 and 5, for mark_update.
 Value mabn(Graph& g, Value x, const NormAffine& affine, const MabnState& state,
-           const MabnAttrs& attrs, Value mask = {});
+           const MabnAttrs& attrs);
 
 }  // namespace ops
 }  // namespace keel

@@ -56,6 +56,22 @@ TEST_CASE("onednn dropout: seeds, steps and probabilities at their ends") {
   }
 }
 
+TEST_CASE("onednn dropout: an element whose number is p itself is kept") {
+  const std::int64_t seed = 11, stream = 22, step = 33;
+  const Philox random{std::uint64_t(seed), std::uint32_t(stream), std::uint32_t(step)};
+  for (const std::uint64_t e : {0, 5, 77, 998}) {
+    for (const double above : {0.0, 0x1p-30}) {
+      const double p = random.uniform(e) + above;
+      OpCase c = case_of(1000, p, seed, std::int32_t(step));
+      c.build = [&](Graph& g, const std::vector<Value>& v) {
+        return std::vector{g.add(kDropout, {v[0], v[1]}, DropoutAttrs{p, seed, stream})};
+      };
+      check_dropout(c);
+      CHECK((run_onednn(c).at("y0").at(std::int64_t(e)) != 0) == (above == 0));
+    }
+  }
+}
+
 TEST_CASE("onednn dropout: what is dropped is 0 even where it was not finite") {
   OpCase c = case_of(1000, 0.5, 1, 1);
   for (double& x : c.inputs[0].as<double>()) x = NAN;

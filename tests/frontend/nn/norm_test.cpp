@@ -91,6 +91,7 @@ TEST_CASE("norm: gain and bias exist as the options say") {
 TEST_CASE("norm: every parameter receives a gradient, on tokens and images") {
   for (const NormFacts& facts : norm_facts()) {
     for (const Shape& shape : {Shape{6, 5}, Shape{2, 3, 5}, Shape{4, 3, 2, 2}}) {
+      if (facts.name == "instancenorm" && shape.rank() != 4) continue;  // images only
       CAPTURE(facts.name);
       CAPTURE(shape.text());
       LayerRun run(layer_of(facts.name), shape);

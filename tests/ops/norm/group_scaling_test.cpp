@@ -152,6 +152,29 @@ TEST_CASE("group_scaling: any thread count, and a row alone, give the same bits"
   }
 }
 
+TEST_CASE("group_scaling: dx over dy gives the same bits") {
+  for (const std::string& name : {std::string("reference"), default_backend()}) {
+    const auto backend = make_backend(name, {3});
+    Graph g;
+    const TensorType type{DType::kF32, {150, 301}};
+    const Value x = g.input("x", type), rrms = g.input("rrms", {DType::kF32, {150, 7}});
+    const Node& node =
+        g.node(g.add(kGroupScalingBackward, {x, rrms, g.input("dy", type)}, GroupScalingAttrs{7}));
+    const auto stored = [&](std::uint32_t stream, const Shape& shape) {
+      return random_normal(shape, stream).to(backend->storage(DType::kF32));
+    };
+    Tensor xs = stored(1, type.shape), rs = stored(2, {150, 7}), dy = stored(3, type.shape),
+           dx(dy.type());
+    const auto ref = [](Tensor& t) { return TensorRef{t.data(), t.type()}; };
+    for (Tensor* out : {&dx, &dy}) {
+      const Kernel kernel =
+          backend->prepare({g, node}).bind({{ref(xs), ref(rs), ref(dy)}, {ref(*out)}});
+      backend->run({&kernel, 1});
+    }
+    CHECK(same_bits(dx, dy, 1));
+  }
+}
+
 TEST_CASE("group_scaling: refusals") {
   const auto refused = [](const Shape& x, const GroupScalingAttrs& attrs,
                           std::string_view message) {

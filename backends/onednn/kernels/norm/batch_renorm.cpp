@@ -84,24 +84,24 @@ void batch_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab
     return moments_at(b, plan, block, 0, slab.first);
   });
   const ChannelMoments total = moments_at(b, plan, 0, 0, slab.first);
-  const double n = double(plan.count(forward_mask(b))), rate = n > 0 ? plan.attrs.rate : 0;
+  const double n = double(plan.count(forward_mask(b)));
   const RenormLimits limits = renorm_limits(plan.attrs, *b.inputs[5].as<std::int32_t>());
-  const WideDoubles one = WideDoubles::all(1), eps = WideDoubles::all(plan.attrs.eps);
+  const WideDoubles one = WideDoubles::all(1), rate = WideDoubles::all(plan.attrs.rate);
+  const WideDoubles share = WideDoubles::all(1 / n), eps = WideDoubles::all(plan.attrs.eps);
   for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
     const std::size_t c = slab.first + i;
     const WideDoubles before = WideDoubles::of(part.load(b.inputs[3].as<float>() + c));
     const WideDoubles std_before = WideDoubles::of(part.load_or(b.inputs[4].as<float>() + c, 1));
-    const WideDoubles mean = WideDoubles::load(total.mean + i);
-    const WideDoubles variance =
-        WideDoubles::load(total.squares + i) * WideDoubles::all(1 / std::max(n, 1.0));
-    const WideDoubles s = (variance + eps).sqrt();
+    WideDoubles mean = before, s = std_before;  // of a batch without a row
+    if (n > 0) {
+      mean = WideDoubles::load(total.mean + i);
+      s = (WideDoubles::load(total.squares + i) * share + eps).sqrt();
+    }
     store_statistics(part, b, plan, c,
                      {mean, one / s, clip(s / std_before, 1 / limits.r_max, limits.r_max),
                       clip((mean - before) / std_before, -limits.d_max, limits.d_max)});
-    part.store((before + (mean - before) * WideDoubles::all(rate)).floats(),
-               b.outputs[5].as<float>() + c);
-    part.store((std_before + (s - std_before) * WideDoubles::all(rate)).floats(),
-               b.outputs[6].as<float>() + c);
+    part.store((before + (mean - before) * rate).floats(), b.outputs[5].as<float>() + c);
+    part.store((std_before + (s - std_before) * rate).floats(), b.outputs[6].as<float>() + c);
   });
 }
 

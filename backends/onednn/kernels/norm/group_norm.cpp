@@ -9,6 +9,7 @@
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/kernels/norm/statistic.h"
 #include "backends/onednn/row_blocks.h"
+#include "backends/onednn/streaming.h"
 
 #ifndef KEEL_GROUP_NORM_PLAN  // this file is compiled once per instruction set
 #define KEEL_GROUP_NORM_PLAN
@@ -25,6 +26,8 @@ struct Groups {
         channels(std::size_t(s.channels)),
         inner(std::size_t(s.inner)) {}
   std::size_t width() const { return channels * inner; }
+  // The elements that a loop over registers writes, side by side with those of the next.
+  std::size_t run() const { return inner > 1 ? inner : channels; }
   double variance_count() const { return onednn::variance_count(statistic, std::int64_t(width())); }
 };
 
@@ -63,15 +66,32 @@ const float* offset(const TensorRef& parameter, std::size_t channel) {
   return parameter ? parameter.as<float>() + channel : nullptr;
 }
 
+// One group.
+struct ForwardRow {
+  const float* x;
+  float* y;
+  bool streamed;  // y (see is_streamed)
+};
+
+// y of one group of tokens.
+void write_features(const Groups& groups, const Standardize xhat, const RowAffine& affine,
+                    const ForwardRow& row) {
+  for_lanes(groups.channels, [=](auto part, std::size_t i) HWY_ATTR {
+    write(part, affine.apply(part, xhat(part.load(row.x + i)), i), row.y + i, row.streamed);
+  });
+}
+
 // y of one group of an image. x, y (channels, inner).
 void write_channels(const Groups& groups, const Standardize xhat, const RowAffine& affine,
-                    const float* x, float* y) {
+                    const ForwardRow& row) {
   const std::size_t inner = groups.inner;
+  const float* x = row.x;
+  float* y = row.y;
   for (std::size_t c = 0; c < groups.channels; ++c, x += inner, y += inner) {
     const Floats gain = splat(affine.gain ? affine.gain[c] : 1);
     const Floats bias = splat(affine.bias ? affine.bias[c] : 0);
-    for_lanes(inner, [=](auto part, std::size_t i) HWY_ATTR {
-      part.store(hn::MulAdd(xhat(part.load(x + i)), gain, bias), y + i);
+    for_lanes(inner, [=, streamed = row.streamed](auto part, std::size_t i) HWY_ATTR {
+      write(part, hn::MulAdd(xhat(part.load(x + i)), gain, bias), y + i, streamed);
     });
   }
 }
@@ -83,11 +103,12 @@ void forward_rows(const Binding& b, const Groups& groups, std::size_t row, std::
   float* y = b.outputs[0].as<float>() + row * width;
   float* means = b.outputs[1].as<float>() + row;
   float* rstds = b.outputs[2].as<float>() + row;
+  const bool streamed = is_streamed(b.outputs[0], groups.run());
   float centres[kRows];
   double low[kRows];
   for (std::size_t k = 0; k < kRows; ++k) centres[k] = row_centre(x + k * width, width);
   for (std::size_t k = 0; k < kRows; ++k) {
-    prefetch_row(y + k * width, width);
+    if (!streamed) prefetch_row(y + k * width, width);
     const RowMoments moments = row_moments(x + k * width, width, centres[k]);
     const double variance = moments.sum_of_squares / groups.variance_count();
     means[k] = float(moments.mean);
@@ -99,13 +120,7 @@ void forward_rows(const Binding& b, const Groups& groups, std::size_t row, std::
     const Standardize xhat = standardize_row(means[k], low[k], rstds[k]);
     const std::size_t channel = (row + k) % groups.count * groups.channels;
     const RowAffine affine{offset(b.inputs[1], channel), offset(b.inputs[2], channel)};
-    if (groups.inner > 1) {
-      write_channels(groups, xhat, affine, x, y);
-    } else {
-      for_lanes(width, [&](auto part, std::size_t i) HWY_ATTR {
-        part.store(affine.apply(part, xhat(part.load(x + i)), i), y + i);
-      });
-    }
+    (groups.inner > 1 ? write_channels : write_features)(groups, xhat, affine, {x, y, streamed});
   }
 }
 
@@ -114,7 +129,11 @@ void forward(const Binding& b, const Groups& groups, const RowRange& range) {
                             HWY_ATTR { forward_rows<rows()>(b, groups, row, range.width); });
 }
 
-SavedRow saved_row(const Binding& b, std::size_t row, std::size_t width) {
+// What the backward reads of one group; what it will write is asked for.
+SavedRow saved_row(const Binding& b, const Groups& groups, std::size_t row) {
+  const std::size_t width = groups.width();
+  if (!is_streamed(b.outputs[0], groups.run()))
+    prefetch_row(b.outputs[0].as<float>() + row * width, width);
   return {b.inputs[0].as<float>() + row * width, b.inputs[4].as<float>() + row * width,
           b.inputs[2].as<float>()[row], b.inputs[3].as<float>()[row], width};
 }
@@ -125,9 +144,7 @@ double slope_factor_of(const Groups& groups, const SavedRow& row) {
 
 RowGradient token_gradient(const Binding& b, const Groups& groups, std::size_t row,
                            const float* gain) {
-  const std::size_t width = groups.width();
-  prefetch_row(b.outputs[0].as<float>() + row * width, width);
-  const SavedRow saved = saved_row(b, row, width);
+  const SavedRow saved = saved_row(b, groups, row);
   return row_gradient(saved, RowAffine{gain, nullptr}, slope_factor_of(groups, saved));
 }
 
@@ -140,13 +157,18 @@ void backward_tokens(const Binding& b, const Groups& groups, std::size_t sample,
   for (std::size_t g = 0; g < groups.count; ++g) {
     const std::size_t row = sample * groups.count + g, first = row * width, column = g * width;
     const float* gain = offset(b.inputs[1], column);
+    const GradientRows rows{.x = x + first,
+                            .dy = dy + first,
+                            .dx = dx + first,
+                            .width = width,
+                            .skip = (groups.count - 1) * width,
+                            .streamed = is_streamed(b.outputs[0], groups.run())};
     float *dgain = sums ? sums->run(kGain) + column : nullptr,
           *dbias = sums ? sums->run(kBias) + column : nullptr;
     [&]<std::size_t... kRow>(std::index_sequence<kRow...>) HWY_ATTR {
       // Braces keep the order of the rows, which the prefetcher of the processor relies on.
       const RowGradient of_row[] = {token_gradient(b, groups, row + kRow * groups.count, gain)...};
-      write_gradients({x + first, dy + first, dx + first, width, (groups.count - 1) * width},
-                      {gain, nullptr}, dgain, dbias, of_row[kRow]...);
+      write_gradients(rows, {gain, nullptr}, dgain, dbias, of_row[kRow]...);
     }
     (std::make_index_sequence<kRows>());
   }
@@ -183,16 +205,17 @@ RowGradient image_gradient(const Groups& groups, const SavedRow& row, const floa
   return row_gradient(row, total, slope_factor_of(groups, row));
 }
 
-// dx of one group of an image. Its rows are (channels, inner).
-void write_image(const Groups& groups, const SavedRow& row, const float* gain,
-                 const RowGradient gradient, float* dx) {
-  const float *x = row.x, *dy = row.dy;
+// dx of one group of an image. x, dy, dx (channels, inner).
+void write_image(const Groups& groups, const GradientRows& row, const float* gain,
+                 const RowGradient gradient) {
   const std::size_t inner = groups.inner;
+  const float *x = row.x, *dy = row.dy;
+  float* dx = row.dx;
   for (std::size_t c = 0; c < groups.channels; ++c, x += inner, dy += inner, dx += inner) {
     const Floats gain_c = splat(gain ? gain[c] : 1);
-    for_lanes(inner, [=](auto part, std::size_t i) HWY_ATTR {
+    for_lanes(inner, [=, streamed = row.streamed](auto part, std::size_t i) HWY_ATTR {
       const Floats xhat = gradient.xhat(part.load(x + i));
-      part.store(gradient.dx(hn::Mul(part.load(dy + i), gain_c), xhat), dx + i);
+      write(part, gradient.dx(hn::Mul(part.load(dy + i), gain_c), xhat), dx + i, streamed);
     });
   }
 }
@@ -204,12 +227,16 @@ void backward_image(const Binding& b, const BackwardPlan& plan, std::size_t samp
   for (std::size_t g = 0; g < groups.count; ++g) {
     const std::size_t row = sample * groups.count + g, channel = g * groups.channels;
     const float* gain = offset(b.inputs[1], channel);
-    float* dx = b.outputs[0].as<float>() + row * width;
-    prefetch_row(dx, width);
-    const SavedRow saved = saved_row(b, row, width);
+    const SavedRow saved = saved_row(b, groups, row);
     const ChannelSums of_group{sums ? sums->run(kGain) + channel : nullptr,
                                sums ? sums->run(kBias) + channel : nullptr, extra};
-    write_image(groups, saved, gain, image_gradient(groups, saved, gain, of_group), dx);
+    const RowGradient gradient = image_gradient(groups, saved, gain, of_group);
+    const GradientRows rows{.x = saved.x,
+                            .dy = saved.dy,
+                            .dx = b.outputs[0].as<float>() + row * width,
+                            .width = width,
+                            .streamed = is_streamed(b.outputs[0], groups.run())};
+    write_image(groups, rows, gain, gradient);
   }
   if (sums) sums->end_addition();
 }

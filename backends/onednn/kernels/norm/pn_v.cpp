@@ -102,8 +102,8 @@ Prepared prepare_pn_v(const NodeContext& context) {
   const UncentredPlan plan{column_blocks(column_sizes(context.input(0).shape), 1, 1), 1, 0};
   return kernel_of(
       [=](const Binding& b) {
-        HWY_DYNAMIC_DISPATCH(forward)
-        (b, plan, attrs);
+        const auto run = HWY_DYNAMIC_DISPATCH(forward);
+        run(b, plan, attrs);
       },
       plan.bytes());
 }
@@ -113,8 +113,8 @@ Prepared prepare_pn_v_backward(const NodeContext& context) {
   const UncentredPlan plan{column_blocks(column_sizes(context.input(0).shape), 2, 2), 2, 1};
   return kernel_of(
       [=](const Binding& b) {
-        HWY_DYNAMIC_DISPATCH(backward)
-        (b, plan, attrs);
+        const auto run = HWY_DYNAMIC_DISPATCH(backward);
+        run(b, plan, attrs);
       },
       plan.bytes());
 }

@@ -193,16 +193,22 @@ PowerNormPlan make_plan(const NodeContext& context, std::int64_t tensors, std::i
 
 Prepared prepare_power_norm(const NodeContext& context) {
   const PowerNormPlan plan = make_plan(context, 1, 1);
-  return kernel_of([=](const Binding& b) { HWY_DYNAMIC_DISPATCH(forward)
-                                           (b, plan); },
-                   plan.columns.bytes());
+  return kernel_of(
+      [=](const Binding& b) {
+        const auto run = HWY_DYNAMIC_DISPATCH(forward);
+        run(b, plan);
+      },
+      plan.columns.bytes());
 }
 
 Prepared prepare_power_norm_backward(const NodeContext& context) {
   const PowerNormPlan plan = make_plan(context, 2, 2);
-  return kernel_of([=](const Binding& b) { HWY_DYNAMIC_DISPATCH(backward)
-                                           (b, plan); },
-                   plan.columns.bytes());
+  return kernel_of(
+      [=](const Binding& b) {
+        const auto run = HWY_DYNAMIC_DISPATCH(backward);
+        run(b, plan);
+      },
+      plan.columns.bytes());
 }
 
 }  // namespace keel::onednn

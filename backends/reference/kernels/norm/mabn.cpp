@@ -8,15 +8,12 @@
 namespace keel::reference {
 namespace {
 
-// Copies a ring buffer (m, channels) from `before` to `after` with `value` in its row of this step,
-// and returns what stands for it: its mean over the rows, or the value alone.
-double push(const TensorRef& before, const TensorRef& after, Eigen::Index c, const MabnPhase& phase,
-            double value) {
-  const Eigen::Index m = before.type.shape[0], channels = before.type.shape[1];
-  auto next = matrix(after, m, channels).col(c);
-  next = matrix(before, m, channels).col(c);
-  next[phase.row] = value;
-  return phase.averages ? next.mean() : value;
+// Puts `value` into channel c of a ring buffer (m, channels), in its row of this step, and returns
+// what stands for the buffer: its mean over the rows, or the value alone.
+double push(const TensorRef& ring, Eigen::Index c, const MabnPhase& phase, double value) {
+  auto column = matrix(ring, ring.type.shape[0], ring.type.shape[1]).col(c);
+  column[phase.row] = value;
+  return phase.averages ? column.mean() : value;
 }
 
 // One channel's V and r.
@@ -28,15 +25,16 @@ struct Statistics {
 Statistics train(const Binding& b, const RowMajor& x, const MabnAttrs& attrs, Eigen::Index c) {
   const MabnPhase phase = mabn_phase(attrs, *b.inputs[6].as<std::int32_t>());
   const double running = vector(b.inputs[5])[c];
-  const double v = push(b.inputs[3], b.outputs[3], c, phase, x.squaredNorm() / double(x.size()));
+  const double v = push(b.outputs[3], c, phase, x.squaredNorm() / double(x.size()));
   vector(b.outputs[4])[c] = attrs.keep * running + (1 - attrs.keep) * v;
   if (!phase.clips) return {v, 1};
   const double ratio = std::sqrt(v + attrs.eps) / std::sqrt(running + attrs.eps);
   return {v, std::clamp(ratio, 1 / attrs.clip, attrs.clip)};
 }
 
+// x2', v' and step' as they were, to be changed from there.
 void keep_states(const Binding& b) {
-  matrix(b.outputs[3], b.inputs[3].elements(), 1) = matrix(b.inputs[3], b.inputs[3].elements(), 1);
+  vector(b.outputs[3]) = vector(b.inputs[3]);
   vector(b.outputs[4]) = vector(b.inputs[5]);
   *b.outputs[5].as<std::int32_t>() = *b.inputs[6].as<std::int32_t>();
 }
@@ -70,8 +68,7 @@ void backward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& attrs
     const RowMajor dy = read_channel(b.inputs[6], sizes, rows, c);
     const RowMajor g = dy * (element_or(b.inputs[1], c, 1) * r);
     const bool trains = attrs.training && g.size() > 0;
-    const double mean =
-        trains ? push(b.inputs[4], b.outputs[3], c, phase, g.cwiseProduct(z).mean()) : 0;
+    const double mean = trains ? push(b.outputs[3], c, phase, g.cwiseProduct(z).mean()) : 0;
     write_channel(b.outputs[0], sizes, rows, c, rstd * (g - z * mean));
     if (b.outputs[1]) vector(b.outputs[1])[c] = dy.cwiseProduct(z).sum() * r;
     if (b.outputs[2]) vector(b.outputs[2])[c] = dy.sum();

@@ -1,0 +1,40 @@
+// keel bench norms: a norm's forward and backward beside a plain copy of the bytes it must move.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/timing.h"
+#include "src/runtime/backend.h"
+
+namespace keel::bench {
+
+struct NormPass {
+  Timing norm;
+  Timing copy;                 // a plain copy that moves as many bytes (see plain_copy.h)
+  std::optional<Timing> peer;  // oneDNN's own primitive, where it has one (see norm_peer.h)
+  // The fewest that must move: forward x in and y out, backward x and dy in and dx out.
+  std::int64_t bytes = 0;
+
+  double gigabytes_per_second() const { return double(bytes) / norm.median * 1e-9; }
+  // Of the plain copy's speed; 1 is as fast as a copy.
+  double ratio() const { return copy.median / norm.median; }
+  double peer_ratio() const { return copy.median / peer->median; }
+};
+
+struct NormBench {
+  std::string norm;
+  Shape x;
+  NormPass forward, backward;
+  std::string refusal;  // why this norm does not run on this shape; then there are no times
+};
+
+// The norm (as nn::Norm::parse takes it) of x in training mode. All that is timed runs in turns;
+// small sizes run several times a turn. x is standard normal, and so is dy.
+NormBench bench_norm(Backend& backend, const std::string& norm, const Shape& x, int rounds);
+
+// The shapes measured when none is asked for.
+std::vector<Shape> norm_bench_shapes();
+
+}  // namespace keel::bench

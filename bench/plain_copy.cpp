@@ -1,0 +1,48 @@
+#include "bench/plain_copy.h"
+
+#include <cstring>
+
+#ifdef KEEL_ONEDNN
+#include <emmintrin.h>
+
+#include "backends/onednn/threads.h"
+#endif
+
+namespace keel::bench {
+namespace {
+
+#ifdef KEEL_ONEDNN
+constexpr std::int64_t kStreamedBytes = 16 << 20;  // as in backends/onednn/streaming.h
+
+// Whole cache lines; what is left over is copied plainly.
+void stream(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  const std::int64_t lines = bytes / std::int64_t(kAlignment) * std::int64_t(kAlignment);
+  for (std::int64_t i = 0; i < lines; i += std::int64_t(sizeof(__m128i))) {
+    const __m128i value = _mm_load_si128(reinterpret_cast<const __m128i*>(from + i));
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), value);
+  }
+  _mm_sfence();
+  std::memcpy(to + lines, from + lines, std::size_t(bytes - lines));
+}
+
+void copy_on_threads(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  constexpr std::int64_t kBlock = 64 << 10;
+  const bool is_streamed = bytes >= kStreamedBytes;
+  onednn::parallel_range(bytes, kBlock, [=](std::int64_t begin, std::int64_t end) {
+    if (is_streamed) return stream(to + begin, from + begin, end - begin);
+    std::memcpy(to + begin, from + begin, std::size_t(end - begin));
+  });
+}
+#endif
+
+}  // namespace
+
+Kernel plain_copy([[maybe_unused]] const Backend& backend, std::byte* to, const std::byte* from,
+                  std::int64_t bytes) {
+#ifdef KEEL_ONEDNN
+  if (backend.name() == "onednn") return [=] { copy_on_threads(to, from, bytes); };
+#endif
+  return [=] { std::memcpy(to, from, std::size_t(bytes)); };
+}
+
+}  // namespace keel::bench

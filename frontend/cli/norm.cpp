@@ -1,0 +1,212 @@
+// keel norm: one normalization layer on arrays of the caller's own.
+#include "frontend/nn/norm.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "frontend/cli/common.h"
+#include "frontend/data/npz.h"
+#include "frontend/train/atomic_file.h"
+#include "src/autodiff/gradient.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/reduce.h"
+#include "src/runtime/program.h"
+#include "src/runtime/variables.h"
+
+namespace keel::cli {
+namespace {
+
+using data::Arrays;
+
+const std::string kLayer = "norm";
+
+// "name{a=1}" and the options "b=2" are "name{a=1,b=2}".
+std::string norm_text(const NormArgs& args) {
+  std::string text = args.norm;
+  for (const std::string& option : args.options) {
+    if (text.ends_with('}')) text.pop_back();
+    const bool has_brace = text.find('{') != std::string::npos;
+    text += (!has_brace ? "{" : text.ends_with('{') ? "" : ",") + option + "}";
+  }
+  return text;
+}
+
+// The layer and its gradients for one shape of x.
+struct Layer {
+  Graph graph;
+  std::vector<Value> parameters, states;
+
+  Layer(const nn::Norm& norm, nn::Mode mode, const TensorType& type, bool backward) {
+    nn::Net net{.graph = graph, .mode = mode, .dtype = type.dtype};
+    const Value x = graph.input("x", type);
+    const Value y = norm(net, kLayer, x);
+    graph.mark_output("y", y);
+    for (int i = 0; i < graph.size(); ++i) {
+      if (graph.node(i).kind == NodeKind::kParameter) parameters.push_back({i, 0});
+      if (graph.node(i).kind == NodeKind::kState) states.push_back({i, 0});
+    }
+    if (backward) add_gradients(x, y);
+  }
+
+  const std::string& leaf(Value v) const { return graph.node(v).name; }
+  std::string short_name(Value v) const { return leaf(v).substr(kLayer.size() + 1); }
+
+  // What the leaf is called among the caller's arrays.
+  std::string array_name(Value v) const {
+    const bool is_state = graph.node(v).kind == NodeKind::kState;
+    return (is_state ? "state." : "") + short_name(v);
+  }
+
+  std::vector<Value> leaves() const {
+    std::vector<Value> all = parameters;
+    all.insert(all.end(), states.begin(), states.end());
+    return all;
+  }
+
+ private:
+  // Of sum(y * dy): with dy given, the gradient of whatever comes after the layer.
+  void add_gradients(Value x, Value y) {
+    const Value dy = graph.input("dy", graph.type(y));
+    std::vector<Value> wrt{x};
+    wrt.insert(wrt.end(), parameters.begin(), parameters.end());
+    const std::vector<Value> gradients =
+        gradient(graph, ops::sum(graph, ops::mul(graph, y, dy)), wrt);
+    graph.mark_output("dx", gradients[0]);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      graph.mark_output("d" + short_name(parameters[i]), gradients[i + 1]);
+    }
+  }
+};
+
+class NormRun {
+ public:
+  explicit NormRun(const NormArgs& args)
+      : norm_(nn::Norm::parse(norm_text(args))),
+        mode_(args.mode == "eval" ? nn::Mode::kEvaluate : nn::Mode::kTrain),
+        dtype_(dtype_from_name(args.dtype)),
+        backend_(make_backend(args.run)),
+        variables_(*backend_, 0),
+        path_(args.in),
+        given_(data::read_npz(args.in)) {
+    for (const auto& [name, array] : given_) unused_.insert(name);
+  }
+
+  const Arrays& run() {
+    const bool has_steps = given_.contains("s0.x");
+    check(has_steps != given_.contains("x"), ErrorKind::kBadInput,
+          "[norm] {}: expected an array x or arrays s0.x, s1.x, ..., got {}", path_,
+          has_steps ? "both" : "neither");
+    std::vector<std::string> prefixes;
+    if (!has_steps) prefixes.push_back("");
+    for (int i = 0; given_.contains(fmt::format("s{}.x", i)); ++i) {
+      prefixes.push_back(fmt::format("s{}.", i));
+    }
+    for (const std::string& prefix : prefixes) {
+      unused_.erase(prefix + "x");
+      unused_.erase(prefix + "dy");
+    }
+    for (const std::string& prefix : prefixes) run_step(prefix);
+    if (has_steps) store_states("");
+    return results_;
+  }
+
+  const nn::Norm& norm() const { return norm_; }
+  const Backend& backend() const { return *backend_; }
+
+ private:
+  void run_step(const std::string& prefix) {
+    const Tensor& x = given_.at(prefix + "x");
+    const auto dy = given_.find(prefix + "dy");
+    const bool backward = dy != given_.end();
+    expect_shape(prefix + "dy", x.shape(), backward ? dy->second : x);
+    check(x.shape().rank() >= 1, ErrorKind::kBadInput,
+          "[norm] {}: {}x: expected at least one axis, got a number", path_, prefix);
+    prepare({dtype_, x.shape()}, backward);
+    program_->feed("x", x);
+    if (backward) program_->feed("dy", dy->second);
+    program_->run();
+    for (const NamedValue& output : layer_->graph.outputs()) {
+      results_[prefix + output.name] = program_->fetch(output.name);
+    }
+    store_states(prefix);
+  }
+
+  // Makes a program for this type of x, unless that of the step before does.
+  void prepare(const TensorType& x, bool backward) {
+    if (program_ && x == x_ && backward == backward_) return;
+    const bool is_first = !program_;
+    x_ = x;
+    backward_ = backward;
+    program_.reset();
+    layer_.emplace(norm_, mode_, x, backward);
+    variables_.declare(layer_->graph);
+    if (is_first) take_leaves();
+    program_ = std::make_unique<Program>(*backend_, variables_, layer_->graph);
+  }
+
+  // Parameters and states from the caller's arrays; every array must be used.
+  void take_leaves() {
+    std::vector<std::string> known{"x", "dy"};
+    for (Value v : layer_->leaves()) {
+      const std::string& name = known.emplace_back(layer_->array_name(v));
+      const auto found = given_.find(name);
+      if (found == given_.end()) continue;
+      expect_shape(name, layer_->graph.shape(v), found->second);
+      variables_.write(layer_->leaf(v), found->second);
+      unused_.erase(name);
+    }
+    if (unused_.empty()) return;
+    fail(ErrorKind::kBadInput, "[norm] {}: array {}: expected only {}", path_, *unused_.begin(),
+         fmt::join(known, ", "));
+  }
+
+  void expect_shape(const std::string& name, const Shape& expected, const Tensor& got) const {
+    check(got.shape() == expected, ErrorKind::kBadInput, "[norm] {}: {}: expected {}, got {}",
+          path_, name, expected.text(), got.shape().text());
+  }
+
+  void store_states(const std::string& prefix) {
+    for (Value v : layer_->states) {
+      results_[prefix + layer_->array_name(v)] = variables_.read(layer_->leaf(v));
+    }
+  }
+
+  nn::Norm norm_;
+  nn::Mode mode_;
+  DType dtype_;
+  std::unique_ptr<Backend> backend_;
+  Variables variables_;
+  std::string path_;
+  Arrays given_, results_;
+  std::set<std::string> unused_;
+  std::optional<Layer> layer_;
+  std::unique_ptr<Program> program_;
+  TensorType x_;
+  bool backward_ = false;
+};
+
+void show(const NormRun& run, const Arrays& results, bool json) {
+  nlohmann::ordered_json types;
+  std::vector<std::vector<std::string>> rows{{"array", "type"}};
+  for (const auto& [name, array] : results) {
+    types[name] = array.type().text();
+    rows.push_back({name, array.type().text()});
+  }
+  if (!json) return print(table_text(rows));
+  print_json({{"norm", run.norm().name()},
+              {"options", run.norm().options()},
+              {"backend", run.backend().description()},
+              {"arrays", types}});
+}
+
+}  // namespace
+
+int run_norm(const NormArgs& args) {
+  NormRun run(args);
+  const Arrays& results = run.run();
+  train::write_file_atomically(args.out, data::npz_bytes(results));
+  show(run, results, args.run.json);
+  return 0;
+}
+
+}  // namespace keel::cli

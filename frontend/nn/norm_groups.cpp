@@ -1,0 +1,93 @@
+// Norms of groups of features within a row or an image.
+#include "frontend/nn/norm_table.h"
+#include "src/ops/norm/group_norm.h"
+#include "src/ops/norm/group_scaling.h"
+
+namespace keel::nn {
+namespace {
+
+struct GroupNormOptions {
+  std::int64_t groups = 1;
+  double eps = 1e-5;
+  bool gain = true, bias = true, unbiased = false, eps_outside = false;
+
+  static constexpr bool kBatchType = false;
+  static constexpr auto fields() {
+    using T = GroupNormOptions;
+    return std::tuple{field("groups", &T::groups),     field("eps", &T::eps),
+                      field("gain", &T::gain),         field("bias", &T::bias),
+                      field("unbiased", &T::unbiased), field("eps_outside", &T::eps_outside)};
+  }
+  bool has_bias() const { return bias; }
+  Value apply(Net& net, Value value) const {
+    const Columns columns(net, value);
+    const Value y = ops::group_norm(
+        net.graph, columns.x, make_affine(net, columns.channels, gain, bias),
+        {.groups = groups, .eps = eps, .unbiased = unbiased, .eps_outside = eps_outside});
+    return columns.restore(net, y);
+  }
+};
+
+// Of images only: a group norm with a group a channel.
+struct InstanceNormOptions {
+  double eps = 1e-5;
+  bool gain = false, bias = false;
+
+  static constexpr bool kBatchType = false;
+  static constexpr auto fields() {
+    using T = InstanceNormOptions;
+    return std::tuple{field("eps", &T::eps), field("gain", &T::gain), field("bias", &T::bias)};
+  }
+  bool has_bias() const { return bias; }
+  Value apply(Net& net, Value x) const {
+    const Shape shape = net.graph.shape(x);
+    check(shape.rank() == 4, ErrorKind::kUsage,
+          "[instancenorm] x: expected images (n, c, h, w), got {}", shape.text());
+    return ops::group_norm(net.graph, x, make_affine(net, {shape[1]}, gain, bias),
+                           {.groups = shape[1], .eps = eps});
+  }
+};
+
+struct GroupScalingOptions {
+  std::int64_t groups = 1;
+  double eps = 1e-5;
+
+  static constexpr bool kBatchType = false;
+  static constexpr auto fields() {
+    using T = GroupScalingOptions;
+    return std::tuple{field("groups", &T::groups), field("eps", &T::eps)};
+  }
+  bool has_bias() const { return false; }
+  Value apply(Net& net, Value x) const {
+    const Shape shape = net.graph.shape(x);  // a row of an image is all of it
+    if (shape.rank() == 4) x = ops::reshape(net.graph, x, {shape[0], shape.elements(1, 4)});
+    const Value y = ops::group_scaling(net.graph, x, {.groups = groups, .eps = eps});
+    return ops::reshape(net.graph, y, shape);
+  }
+};
+
+}  // namespace
+
+std::span<const NormRow> group_norms() {
+  static const std::vector<NormRow> rows{
+      {{"groupnorm", "y = gain (x - mean) / sqrt(var + eps) + bias, over a group of channels",
+        "gain, bias", "-", "exact", "Wu & He 2018"},
+       "",
+       make_norm<GroupNormOptions>},
+      {{"instancenorm", "y = gain (x - mean) / sqrt(var + eps) + bias, over a channel of an image",
+        "gain, bias", "-", "exact", "Ulyanov et al. 2016"},
+       "",
+       make_norm<InstanceNormOptions>},
+      {{"groupscaling", "y = x / sqrt(mean(x^2) + eps), over a group of a row", "-", "-", "exact",
+        "Shen et al. 2020, appendix A.1"},
+       "",
+       make_norm<GroupScalingOptions>},
+      {{"layerscaling", "y = x / sqrt(mean(x^2) + eps), over a row", "-", "-", "exact",
+        "Shen et al. 2020, appendix A.1"},
+       "groups=1",
+       make_norm<GroupScalingOptions>},
+  };
+  return rows;
+}
+
+}  // namespace keel::nn

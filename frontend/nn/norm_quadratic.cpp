@@ -1,0 +1,134 @@
+// Norms of a feature by its quadratic mean over the batch: nothing is subtracted.
+#include "frontend/nn/norm_table.h"
+#include "src/ops/norm/group_scaling.h"
+#include "src/ops/norm/mabn.h"
+#include "src/ops/norm/pn_v.h"
+#include "src/ops/norm/power_norm.h"
+
+namespace keel::nn {
+namespace {
+
+struct PnVOptions {
+  double eps = 1e-5, keep = 0.9;
+  bool gain = true, bias = true;
+
+  static constexpr bool kBatchType = true;
+  static constexpr auto fields() {
+    using T = PnVOptions;
+    return std::tuple{field("eps", &T::eps), field("keep", &T::keep), field("gain", &T::gain),
+                      field("bias", &T::bias)};
+  }
+  bool has_bias() const { return bias; }
+  Value apply(Net& net, Value value) const {
+    const Columns columns(net, value);
+    const Value psi2 = make_state(net, "psi2", columns.channels, 1);
+    const Value y = ops::pn_v(net.graph, columns.x, make_affine(net, columns.channels, gain, bias),
+                              {psi2, {}}, {.eps = eps, .keep = keep, .training = net.training()});
+    if (net.training()) net.update(psi2, y.at(2));
+    return columns.restore(net, y);
+  }
+};
+
+struct PowerNormOptions {
+  std::string mode = "release";
+  std::int64_t heads = 1;  // groups of the scaling in front; 0: none
+  std::int64_t warmup = 0;
+  double alpha_f = 0.9, alpha_b = 0.9, eps = 1e-5;
+  bool gain = true, bias = true;
+
+  static constexpr bool kBatchType = true;
+  static constexpr auto fields() {
+    using T = PowerNormOptions;
+    return std::tuple{field("mode", &T::mode),       field("heads", &T::heads),
+                      field("warmup", &T::warmup),   field("alpha_f", &T::alpha_f),
+                      field("alpha_b", &T::alpha_b), field("eps", &T::eps),
+                      field("gain", &T::gain),       field("bias", &T::bias)};
+  }
+  bool has_bias() const { return bias; }
+  Value apply(Net& net, Value value) const {
+    const bool image = net.graph.shape(value).rank() == 4;
+    if (heads > 0 && !image) value = ops::group_scaling(net.graph, value, {.groups = heads});
+    const Columns columns(net, value);
+    const ops::PowerNormState state{make_state(net, "psi2", columns.channels, 1),
+                                    make_state(net, "nu", columns.channels, 0),
+                                    make_counter(net, "step"),
+                                    {}};
+    const Value y =
+        ops::power_norm(net.graph, columns.x, make_affine(net, columns.channels, gain, bias), state,
+                        {.mode = mode,
+                         .eps = eps,
+                         .alpha_f = alpha_f,
+                         .alpha_b = alpha_b,
+                         .warmup = warmup,
+                         .training = net.training(),
+                         .update_state = net.mode == Mode::kTrain});
+    if (net.training()) {
+      net.update(state.psi2, y.at(4));
+      net.update(state.step, y.at(5));
+    }
+    return columns.restore(net, y);
+  }
+};
+
+struct MabnOptions {
+  std::int64_t m = 16, warmup = 100, clip_after = 1000;
+  double keep = 0.98, clip = 5, eps = 1e-5;
+  bool gain = true, bias = true;
+
+  static constexpr bool kBatchType = true;
+  static constexpr auto fields() {
+    using T = MabnOptions;
+    return std::tuple{
+        field("m", &T::m),       field("warmup", &T::warmup), field("clip_after", &T::clip_after),
+        field("keep", &T::keep), field("clip", &T::clip),     field("eps", &T::eps),
+        field("gain", &T::gain), field("bias", &T::bias)};
+  }
+  bool has_bias() const { return bias; }
+  Value apply(Net& net, Value value) const {
+    const Columns columns(net, value);
+    const Shape ring{m, columns.channels[0]};
+    const ops::MabnState state{make_state(net, "x2", ring, 0),
+                               make_state(net, "gz", ring, 0),
+                               make_state(net, "v", columns.channels, 1),
+                               make_counter(net, "step"),
+                               {}};
+    const Value y =
+        ops::mabn(net.graph, columns.x, make_affine(net, columns.channels, gain, bias), state,
+                  {.eps = eps,
+                   .keep = keep,
+                   .clip = clip,
+                   .m = m,
+                   .warmup = warmup,
+                   .clip_after = clip_after,
+                   .training = net.training(),
+                   .update_state = net.mode == Mode::kTrain});
+    if (net.training()) {
+      net.update(state.x2, y.at(3));
+      net.update(state.v, y.at(4));
+      net.update(state.step, y.at(5));
+    }
+    return columns.restore(net, y);
+  }
+};
+
+}  // namespace
+
+std::span<const NormRow> quadratic_norms() {
+  static const std::vector<NormRow> rows{
+      {{"pn_v", "y = gain x / sqrt(mean(x^2) + eps) + bias, over the batch", "gain, bias", "psi2",
+        "exact", "Shen et al. 2020, eq. 4 to 6"},
+       "",
+       make_norm<PnVOptions>},
+      {{"powernorm", "y = gain x / psi + bias, psi^2 a running mean(x^2), after a group scaling",
+        "gain, bias", "psi2, nu, step", "surrogate", "Shen et al. 2020, algorithm 2"},
+       "",
+       make_norm<PowerNormOptions>},
+      {{"mabn", "y = gain r x / sqrt(V + eps) + bias, V = mean(x^2) over the last m batches",
+        "gain, bias", "x2, gz, v, step", "surrogate", "Yan et al. 2020"},
+       "",
+       make_norm<MabnOptions>},
+  };
+  return rows;
+}
+
+}  // namespace keel::nn

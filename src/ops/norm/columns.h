@@ -1,0 +1,30 @@
+// What norms over columns with an optional row mask ask of their inputs.
+#pragma once
+
+#include "src/ops/norm/batch_norm.h"
+
+namespace keel {
+
+// The sizes of x (input 0); `mask` is the port of its row mask. Throws unless x is floating and
+// (rows, channels) or (n, channels, h, w) with at least one element a feature, and the mask is
+// absent or, for tokens, u8 (rows).
+inline ColumnSizes expect_columns(const InferContext& c, int mask) {
+  const Shape& x = c.shape(0);
+  c.expect_floating(0, "x");
+  c.expect(x.rank() == 2 || x.rank() == 4, "x", "(rows, channels) or (n, channels, h, w)",
+           x.text());
+  const ColumnSizes sizes = column_sizes(x);
+  c.expect(sizes.count() >= 1, "x", "at least one element a feature", x.text());
+  if (!c.has(mask)) return sizes;
+  c.expect(x.rank() == 2, "mask", "none for images", c.shape(mask).text());
+  c.expect_shape(mask, "mask", Shape{sizes.outer});
+  c.expect_dtype(mask, "mask", DType::kU8);
+  return sizes;
+}
+
+// An attribute that is a share of something.
+inline void expect_in_unit_interval(const InferContext& c, std::string_view what, double value) {
+  c.expect(value >= 0 && value <= 1, what, "in [0, 1]", fmt::format("{}", value));
+}
+
+}  // namespace keel

@@ -1,0 +1,230 @@
+// keel norm
+#include "frontend/nn/norm.h"
+
+#include <cmath>
+
+#include "backends/backends.h"
+#include "frontend/data/npz.h"
+#include "src/core/rng.h"
+#include "tests/frontend/cli/helpers.h"
+
+namespace keel::cli {
+namespace {
+
+using data::Arrays;
+using namespace std::string_literals;
+
+Tensor random(const Shape& shape, std::uint32_t stream) {
+  Tensor result(DType::kF64, shape);
+  const Philox philox(1, stream);
+  for (std::uint64_t i = 0; double& v : result.as<double>()) v = 1 + philox.normal(i++);
+  return result;
+}
+
+// arrays_of("x", x, "dy", dy)
+template <class... Rest>
+Arrays arrays_of(const std::string& name, Tensor value, Rest&&... rest) {
+  Arrays arrays;
+  if constexpr (sizeof...(rest) > 0) arrays = arrays_of(std::forward<Rest>(rest)...);
+  arrays[name] = std::move(value);
+  return arrays;
+}
+
+void check_close(const Tensor& got, const std::vector<double>& expected, double tolerance) {
+  REQUIRE(got.elements() == std::ssize(expected));
+  for (std::int64_t i = 0; i < got.elements(); ++i) {
+    CHECK(std::abs(got.at(i) - expected[std::size_t(i)]) <= tolerance);
+  }
+}
+
+std::vector<double> values(const Tensor& t) {
+  std::vector<double> result;
+  for (std::int64_t i = 0; i < t.elements(); ++i) result.push_back(t.at(i));
+  return result;
+}
+
+struct Case {
+  testing::TempDir folder;
+
+  ProcessResult run(const Arrays& given, std::vector<std::string> arguments) {
+    testing::write_bytes(folder / "case.npz", data::npz_bytes(given));
+    arguments.insert(arguments.begin(), "norm");
+    for (const char* side : {"in", "out"}) {
+      arguments.push_back("--"s + side);
+      arguments.push_back(folder / (side == "in"s ? "case.npz" : "result.npz"));
+    }
+    return run_keel(arguments);
+  }
+  Arrays results(const Arrays& given, const std::vector<std::string>& arguments) {
+    const ProcessResult result = run(given, arguments);
+    CAPTURE(result.err);
+    REQUIRE(result.code == 0);
+    return data::read_npz(folder / "result.npz");
+  }
+};
+
+std::vector<std::string> names(const Arrays& arrays) {
+  std::vector<std::string> result;
+  for (const auto& [name, array] : arrays) result.push_back(name);
+  return result;
+}
+
+using Names = std::vector<std::string>;
+const Names kPrecise{"layernorm", "--backend", "reference", "--dtype", "f64"};
+
+// y = gain (x - m) / sqrt(v + eps) + bias over rows of n, and its gradients.
+struct LayerNormOracle {
+  std::vector<double> y, dx, dgain, dbias;
+
+  LayerNormOracle(const Arrays& a, std::int64_t n, double eps)
+      : dgain(std::size_t(n), 0), dbias(std::size_t(n), 0) {
+    const Tensor &x = a.at("x"), &dy = a.at("dy"), &gain = a.at("gain"), &bias = a.at("bias");
+    for (std::int64_t row = 0; row < x.elements(); row += n) {
+      double m = 0, v = 0, g = 0, gh = 0;
+      for (std::int64_t i = 0; i < n; ++i) m += x.at(row + i) / double(n);
+      for (std::int64_t i = 0; i < n; ++i) v += std::pow(x.at(row + i) - m, 2) / double(n);
+      const double r = 1 / std::sqrt(v + eps);
+      const auto h = [&](std::int64_t i) { return (x.at(row + i) - m) * r; };
+      const auto dh = [&](std::int64_t i) { return dy.at(row + i) * gain.at(i); };
+      for (std::int64_t i = 0; i < n; ++i) {
+        g += dh(i) / double(n);
+        gh += dh(i) * h(i) / double(n);
+        dgain[std::size_t(i)] += dy.at(row + i) * h(i);
+        dbias[std::size_t(i)] += dy.at(row + i);
+      }
+      for (std::int64_t i = 0; i < n; ++i) {
+        y.push_back(gain.at(i) * h(i) + bias.at(i));
+        dx.push_back(r * (dh(i) - g - h(i) * gh));
+      }
+    }
+  }
+};
+
+TEST_CASE_FIXTURE(Case, "norm: forward and backward of given arrays") {
+  const Arrays given = arrays_of("x", random({2, 3, 5}, 1), "dy", random({2, 3, 5}, 2), "gain",
+                                 random({5}, 3), "bias", random({5}, 4));
+  const Arrays result = results(given, kPrecise);
+  CHECK(names(result) == Names{"dbias", "dgain", "dx", "y"});
+  const LayerNormOracle expected(given, 5, 1e-5);
+  check_close(result.at("y"), expected.y, 1e-12);
+  check_close(result.at("dx"), expected.dx, 1e-12);
+  check_close(result.at("dgain"), expected.dgain, 1e-12);
+  check_close(result.at("dbias"), expected.dbias, 1e-12);
+  CHECK(result.at("y").type() == TensorType{DType::kF64, {2, 3, 5}});
+  const Arrays single = results(given, {"layernorm"});
+  CHECK(single.at("dx").dtype() == DType::kF32);
+  check_close(single.at("dx"), expected.dx, 1e-5);
+}
+
+TEST_CASE_FIXTURE(Case, "norm: options come after those in braces") {
+  Arrays given = arrays_of("x", random({2, 5}, 1), "dy", random({2, 5}, 2));
+  const Arrays expected = results(given, {"layernorm{eps=0.5,bias=false}"});
+  CHECK(names(expected) == Names{"dgain", "dx", "y"});
+  for (const char* text : {"layernorm", "layernorm{}", "layernorm{eps=3}"}) {
+    const Arrays got = results(given, {text, "--option", "bias=false", "--option", "eps=0.5"});
+    CHECK(names(got) == names(expected));
+    CHECK(values(got.at("y")) == values(expected.at("y")));
+  }
+  given.erase("dy");
+  CHECK(names(results(given, {"layernorm"})) == Names{"y"});
+}
+
+TEST_CASE_FIXTURE(Case, "norm: steps carry the state on, whatever their batch") {
+  Arrays given = arrays_of("s0.x", random({4, 3}, 1), "s1.x", random({6, 3}, 2), "s1.dy",
+                           random({6, 3}, 3), "state.running_mean", random({3}, 4));
+  std::vector<double> mean = values(given.at("state.running_mean"));
+  const Arrays result =
+      results(given, {"batchnorm{keep=0.75}", "--backend", "reference", "--dtype", "f64"});
+  for (const std::string step : {"s0.", "s1."}) {
+    const Tensor& x = given.at(step + "x");
+    for (std::size_t c = 0; c < 3; ++c) {
+      double batch = 0;
+      for (std::int64_t row = 0; row < x.shape()[0]; ++row) {
+        batch += x.at(row * 3 + std::int64_t(c)) / double(x.shape()[0]);
+      }
+      mean[c] = 0.75 * mean[c] + 0.25 * batch;
+    }
+    check_close(result.at(step + "state.running_mean"), mean, 1e-12);
+  }
+  check_close(result.at("state.running_mean"), mean, 1e-12);
+  CHECK(result.contains("s1.dx"));
+  CHECK_FALSE(result.contains("s0.dx"));
+}
+
+TEST_CASE_FIXTURE(Case, "norm: evaluation uses the state and leaves it") {
+  const Arrays given = arrays_of("x", random({4, 3}, 1), "dy", random({4, 3}, 2),
+                                 "state.running_mean", Tensor::of<double>({3}, {1, 2, 3}),
+                                 "state.running_var", Tensor::of<double>({3}, {4, 1, 0.25}));
+  const Arrays result =
+      results(given, {"batchnorm{eps=0}", "--mode", "eval", "--backend", "reference"});
+  const double root[] = {2, 1, 0.5};
+  std::vector<double> y, dx;
+  for (std::int64_t i = 0; i < 12; ++i) {
+    y.push_back((given.at("x").at(i) - double(i % 3 + 1)) / root[i % 3]);
+    dx.push_back(given.at("dy").at(i) / root[i % 3]);
+  }
+  check_close(result.at("y"), y, 1e-6);
+  check_close(result.at("dx"), dx, 1e-6);
+  CHECK(values(result.at("state.running_mean")) == values(given.at("state.running_mean")));
+  CHECK(values(result.at("state.running_var")) == values(given.at("state.running_var")));
+}
+
+TEST_CASE_FIXTURE(Case, "norm: every variant takes arrays, and says what it wrote") {
+  const Arrays given = arrays_of("x", random({8, 64}, 1), "dy", random({8, 64}, 2));
+  for (const nn::NormFacts& facts : nn::norm_facts()) {
+    CAPTURE(facts.name);
+    const Json said = json_of(run(given, {facts.name, "--json"}));
+    CHECK(said.at("norm") == facts.name);
+    CHECK(said.at("arrays").at("y") == "f32(8, 64)");
+    CHECK(said.at("arrays").at("dx") == "f32(8, 64)");
+    for (const auto& [name, array] : data::read_npz(folder / "result.npz")) {
+      CHECK(said.at("arrays").at(name) == array.type().text());
+    }
+  }
+  CHECK(holds(run(given, {"none"}).out, "dx     f32(8, 64)"));
+}
+
+TEST_CASE_FIXTURE(Case, "norm: arrays and options that do not fit") {
+  const Tensor x = random({2, 5}, 1), short_x = random({1, 5}, 1);
+  const struct {
+    Names arguments;
+    std::vector<std::pair<std::string, const Tensor*>> arrays;
+    int code;
+    const char* part;
+  } rows[] = {
+      {{"layernorm"}, {}, 3, "expected an array x or arrays s0.x, s1.x, ..., got neither"},
+      {{"layernorm"}, {{"x", &x}, {"s0.x", &x}}, 3, "got both"},
+      {{"layernorm"}, {{"x", &x}, {"dy", &short_x}}, 3, "dy: expected (2, 5), got (1, 5)"},
+      {{"layernorm"}, {{"x", &x}, {"gain", &x}}, 3, "gain: expected (5), got (2, 5)"},
+      {{"layernorm"}, {{"s0.x", &x}, {"s2.x", &x}}, 3, "array s2.x: expected only x, dy, gain"},
+      {{"batchnorm"}, {{"x", &x}, {"state.gain", &x}}, 3, "expected only x, dy, "},
+      {{"lernorm"}, {{"x", &x}}, 2, "nearest: 'layernorm'"},
+      {{"layernorm", "--option", "esp=1"}, {{"x", &x}}, 2, "nearest: 'eps'"},
+      {{"layernorm", "--option", "eps"}, {{"x", &x}}, 2, "expected key=value, got 'eps'"},
+      {{"layernorm", "--dtype", "f16"}, {{"x", &x}}, 2, "--dtype"},
+      {{"layernorm", "--mode", "test"}, {{"x", &x}}, 2, "--mode"},
+      {{"layernorm", "--backend", "onednm"}, {{"x", &x}}, 2, "nearest: 'onednn'"},
+  };
+  for (const auto& row : rows) {
+    Arrays given;
+    for (const auto& [name, array] : row.arrays) given[name] = array->clone();
+    check_refusal(run(given, row.arguments), row.code, row.part);
+    CHECK_FALSE(std::filesystem::exists(folder / "result.npz"));
+  }
+}
+
+TEST_CASE_FIXTURE(Case, "norm: files that cannot be, and a type that the backend refuses") {
+  check_refusal(run_keel({"norm", "none", "--in", folder / "no.npz", "--out", "x"}), 4, "no.npz");
+  testing::write_bytes(folder / "text", "text");
+  check_refusal(run_keel({"norm", "none", "--in", folder / "text", "--out", "x"}), 3, "text");
+  Arrays given = arrays_of("x", random({2, 5}, 1));
+  testing::write_bytes(folder / "case.npz", data::npz_bytes(given));
+  check_refusal(run_keel({"norm", "none", "--in", folder / "case.npz", "--out", "/proc/keel/x"}), 4,
+                "/proc/keel");
+  if (default_backend() != "onednn") return;
+  check_refusal(run(given, {"layernorm", "--backend", "onednn", "--dtype", "f64"}), 7,
+                "backend onednn refuses layer_norm (node norm/layer_norm): ");
+}
+
+}  // namespace
+}  // namespace keel::cli
