@@ -179,6 +179,7 @@ Prepared prepare_concat(const NodeContext& context) {
   return kernel_of([=](const Binding& b) {
     std::byte* dst = b.outputs[0].as<std::byte>();
     for (const TensorRef& part : b.inputs) {
+      if (part.elements() == 0) continue;
       const std::byte* src = part.as<std::byte>();
       const std::int64_t run = part.type.shape[axis] * unit;
       const std::int64_t block = rows == 1 ? 1 : kBlockBytes / std::max<std::int64_t>(run, 1) + 1;
