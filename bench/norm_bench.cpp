@@ -93,6 +93,17 @@ struct NormPrograms {
   }
 };
 
+// How many tensors as large as x a backward must read: dy and, unless the deviation counts as
+// constant, x or y.
+std::int64_t tensors_read(const Graph& backward, std::int64_t elements) {
+  std::int64_t count = 0;
+  for (int i = 0; i < backward.size(); ++i) {
+    const Node& node = backward.node(i);
+    count += node.kind == NodeKind::kInput && node.outputs[0].shape.elements() == elements;
+  }
+  return std::min<std::int64_t>(count, 2);
+}
+
 // Two buffers, and kernels that copy between them.
 struct Copies {
   std::unique_ptr<Memory> from, to;
@@ -128,7 +139,7 @@ void measure(Backend& backend, NormBench& result, int rounds) {
         "norm {}: has nothing to measure", result.norm);
   const std::int64_t tensor = x.elements() * size_of(backend.storage(DType::kF32));
   result.forward.bytes = 2 * tensor;
-  result.backward.bytes = 3 * tensor;
+  result.backward.bytes = (1 + tensors_read(norm.backward_graph, x.elements())) * tensor;
   const Copies copies(backend, result.forward.bytes, result.backward.bytes);
   const auto peer = make_norm_peer(backend, result.norm, x, dy);
   const auto run = [&](const Kernel& kernel) { return [&] { backend.run({&kernel, 1}); }; };

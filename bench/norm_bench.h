@@ -14,7 +14,8 @@ struct NormPass {
   Timing norm;
   Timing copy;                 // a plain copy that moves as many bytes (see plain_copy.h)
   std::optional<Timing> peer;  // oneDNN's own primitive, where it has one (see norm_peer.h)
-  // The fewest that must move: forward x in and y out, backward x and dy in and dx out.
+  // The fewest that must move: forward x in and y out; backward x (or y) and dy in and dx out, or
+  // only dy in and dx out for a norm whose deviation counts as constant.
   std::int64_t bytes = 0;
 
   double gigabytes_per_second() const { return double(bytes) / norm.median * 1e-9; }

@@ -19,8 +19,18 @@ std::int64_t least_divisor(std::int64_t n) {
   return std::max<std::int64_t>(n, 1);
 }
 
+// Element e of a stream of standard normal numbers; drawn once and used again after 2^18.
+double normal(std::uint32_t stream, std::size_t e) {
+  static const Tensor pool = random_normal(Shape{(1 << 18) - 5}, 7);
+  return pool.as<double>()[(e + 7919 * stream) % pool.as<double>().size()];
+}
+
+// Each number is rounded to float.
 Tensor float_normal(const Shape& shape, std::uint32_t stream, double mean, double deviation) {
-  return random_normal(shape, stream, mean, deviation).to(DType::kF32).to(DType::kF64);
+  Tensor result(DType::kF64, shape);
+  std::size_t e = 0;
+  for (double& v : result.as<double>()) v = double(float(mean + deviation * normal(stream, e++)));
+  return result;
 }
 
 // |got - expected| / scale in units of eps; NaN must be met by NaN.

@@ -25,6 +25,9 @@ struct NormSpec {
 // place. Parts that need onednn are left out of a build without it.
 void check_norm(const NormSpec& spec);
 
+// The agreement with the reference alone, on the instruction set that is in force.
+void check_agreement(const NormSpec& spec);
+
 // Compares "y", "dx", "dgamma" and "dbeta", as far as `keys` names them, with a section of the
 // worked examples, on every CPU backend of this build.
 void check_golden(const NormSpec& spec, std::string_view section,

@@ -49,16 +49,16 @@ struct Axes {
   }
 };
 
-// `rows` runs of `bytes` from src, where row r lies at offset_of(cursor), to dst one after another.
+// Copies a run of `bytes` from every place of `rows` in src to dst, one after another.
 void copy_runs(const Axes& rows, std::int64_t bytes, std::int64_t element, const std::byte* src,
                std::byte* dst) {
+  if (bytes == 0) return;
   if (rows.rank == 0) {
     return parallel_range(bytes, kBlockBytes, [&](std::int64_t begin, std::int64_t end) {
       std::memcpy(dst + begin, src + begin, std::size_t(end - begin));
     });
   }
-  const std::int64_t block =
-      std::max<std::int64_t>(1, kBlockBytes / std::max<std::int64_t>(1, bytes));
+  const std::int64_t block = std::max<std::int64_t>(1, kBlockBytes / bytes);
   parallel_range(rows.elements(), block, [&](std::int64_t begin, std::int64_t end) {
     Cursor cursor(rows.sizes, rows.rank, begin);
     for (std::int64_t row = begin; row < end; ++row, cursor.next()) {

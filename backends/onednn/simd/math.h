@@ -1,10 +1,10 @@
 // exp, log, tanh, sigmoid, softplus, GELU and their kin on a register of floats. NaN stays NaN.
 //
-// All polynomials are weighted minimax fits of our own: Lawson's iteration on 800 Chebyshev nodes
+// All polynomials are weighted minimax fits of our own: Lawson's iteration on 800 nodes or more
 // against 40-digit values; then coefficients are rounded to float from the lowest order up, the
 // higher ones fitted again after each. The comment at each says the interval and the relative error
-// of the fit. Errors of the functions are the largest found over all floats with FMA, in units of
-// 2^-23 of the result; the scalar target has no FMA and may be one unit worse.
+// of the fit. Errors of the functions are the largest found over every 101st float, in units of
+// 2^-23 of the result, on every target.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_MATH_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_MATH_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_MATH_H_
@@ -146,7 +146,7 @@ HWY_INLINE Normal normal_at(Floats x) {
   return {e, hn::Mul(r, polynomial(hn::NegMulAdd(splat(5.0f), r, splat(1.0f)), kTail))};
 }
 
-// x Phi(x); error 3.3, and 7 where it is below 1e-36.
+// x Phi(x); error 3.5, and 7 where it is below 1e-36.
 HWY_INLINE Floats gelu(Floats x) {
   const Normal n = normal_at(x);
   const Floats low = hn::Mul(n.e, n.tail);

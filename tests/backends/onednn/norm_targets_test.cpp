@@ -1,0 +1,25 @@
+// Norms on every instruction set that this machine has, not only on the best one.
+#include <doctest/doctest.h>
+
+#include "src/ops/norm/batch_norm.h"
+#include "src/ops/norm/layer_norm.h"
+#include "tests/backends/onednn/simd_checks.h"
+#include "tests/support/norm_template.h"
+
+namespace keel::test {
+
+TEST_CASE("onednn norms: every instruction set agrees with the reference") {
+  const NormBuild layer_norm = [](Graph& g, const NormInputs& in, double eps) {
+    return ops::layer_norm(g, in.x, {in.gain, in.bias}, {.eps = eps});
+  };
+  const NormBuild batch_norm = [](Graph& g, const NormInputs& in, double eps) {
+    return ops::batch_norm(g, in.x, {in.gain, in.bias}, {in.state[0], in.state[1]}, {.eps = eps});
+  };
+  for_each_target([&] {
+    check_agreement({layer_norm});
+    check_agreement({batch_norm, NormLayout::kColumns, 2});
+    check_agreement({batch_norm, NormLayout::kImages, 2});
+  });
+}
+
+}  // namespace keel::test
