@@ -56,7 +56,7 @@ TEST_CASE("train: config.toml says all of it, and is a recipe") {
   arguments.insert(arguments.end(), {"--seed", "5", "--norm", "batchnorm"});
   REQUIRE(run_keel(arguments).code == 0);
   const std::string config = read_bytes(temp / "a/config.toml");
-  for (const char* part : {"seed = 5", "norm = 'batchnorm'", "hidden = '16'",
+  for (const char* part : {"seed = 5", "norm = 'batchnorm'", "hidden = 16",
                            "keel = ", "cpu = ", "backend_description = "}) {
     CAPTURE(std::string(part));
     CHECK(holds(config, part));

@@ -172,25 +172,28 @@ TEST_CASE("resume: kill -9 at random moments loses nothing") {
   const Settings settings{"train.epochs=4", "train.checkpoint_every=1", "train.log_every=1",
                           "model.norm=batchnorm"};
   const auto start = std::chrono::steady_clock::now();
-  train_in(temp / "straight", small_config(settings));
+  REQUIRE(run_keel(small_train(temp / "straight", settings)).code == 0);
   const auto length = std::chrono::steady_clock::now() - start;
   const std::string folder = (temp / "killed").string();
+  const auto command = [&] {
+    const bool begun = fs::exists(temp / "killed/checkpoints") &&
+                       !CheckpointStore(temp / "killed/checkpoints", 1, {}).paths().empty();
+    return begun ? std::vector<std::string>{"train", "--quiet", "--resume", folder}
+                 : small_train(folder, settings);
+  };
   const Philox random(1, stream_of("kill"));
   int kills = 0;
   for (std::uint64_t round = 0; round < 12; ++round) {
-    const bool begun = fs::exists(temp / "killed/checkpoints") &&
-                       !CheckpointStore(temp / "killed/checkpoints", 1, {}).paths().empty();
-    Process process(begun ? std::vector<std::string>{"train", "--quiet", "--resume", folder}
-                          : small_train(folder, settings));
-    // Delays of all sizes up to half of a whole run: some kills come before the first checkpoint.
-    std::this_thread::sleep_for(length * random.uniform(round) * 0.5);
+    Process process(command());
+    // Delays of all sizes up to a whole run: some kills come before the first checkpoint.
+    std::this_thread::sleep_for(length * random.uniform(round));
     process.signal(SIGKILL);
     const auto result = process.wait();
     CHECK((result.code == -SIGKILL || result.code == 0));
     kills += result.code == -SIGKILL;
   }
   CHECK(kills > 0);
-  REQUIRE(run_keel({"train", "--quiet", "--resume", folder}).code == 0);
+  REQUIRE(run_keel(command()).code == 0);
   check_same_end(folder, temp / "straight", 32);
 }
 
