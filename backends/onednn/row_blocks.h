@@ -39,10 +39,10 @@ inline RowBlocks independent_row_blocks(const RowSizes& sizes) {
 }
 
 // For blocks that leave sums over their rows, `sums` a column: at least 128 KiB a block, at most 32
-// blocks and 64 Ki sums.
+// blocks and 64 Ki sums, but two blocks for rows of any width.
 inline RowBlocks summed_row_blocks(const RowSizes& sizes, std::int64_t sums) {
   constexpr std::int64_t kElements = 32 * 1024, kBlocks = 32, kSums = 64 * 1024;
-  const std::int64_t most = std::clamp<std::int64_t>(kSums / (sums * sizes.width), 1, kBlocks);
+  const std::int64_t most = std::clamp<std::int64_t>(kSums / (sums * sizes.width), 2, kBlocks);
   const std::int64_t least_rows = std::max<std::int64_t>(1, kElements / sizes.width);
   return row_blocks(sizes, std::max(least_rows, (sizes.rows + most - 1) / most));
 }
