@@ -106,11 +106,16 @@ void check_gradients(const NormSpec& spec) {
   if (kind == GradientKind::kDetached) REQUIRE(bool(spec.composed));
 }
 
-void check_errors(const NormCase& c, const NormData& data, const NormResult& got,
-                  const NormResult& expected) {
+struct Outcome {
+  const NormData& data;
+  const NormResult &got, &expected;
+};
+
+void check_errors(const NormSpec& spec, const NormCase& c, const Outcome& outcome) {
   CAPTURE(c.text());
-  const NormErrors errors = norm_errors(c, data, got, expected);
-  CHECK(errors.forward <= 16);
+  const NormErrors errors = norm_errors(c, outcome.data, outcome.got, outcome.expected);
+  const double terms = spec.moved ? std::max(1.0, c.deviation) : 1;
+  CHECK(errors.forward <= 16 * terms);
   CHECK(errors.dx <= 64);
   CHECK(errors.parameters <= 64);
 }
@@ -125,7 +130,7 @@ void check_against_reference(const NormSpec& spec) {
     if (c.n < spec.least_n || (c.groups == 0 && spec.layout != NormLayout::kRows)) continue;
     const NormData data = make_data(c);
     const NormResult got = run_norm(*onednn, spec.build, data);
-    check_errors(c, data, got, run_norm(*reference, spec.build, data));
+    check_errors(spec, c, {data, got, run_norm(*reference, spec.build, data)});
     // A megabyte and a few rows of parameters, never the size of x.
     CAPTURE(c.text());
     CHECK(got.workspace <= (1 << 20) + 64 * c.parameter_shape().elements());
@@ -139,7 +144,7 @@ void check_long_sums(const NormSpec& spec) {
   const NormCase c = of(spec, {.groups = rows ? 65536 : 3, .n = rows ? 3 : 65536, .mean = 2});
   NormData data = make_data(c);
   std::ranges::fill(data.dy.as<double>(), double(0.1f));
-  check_errors(c, data, run_onednn(spec, data), run_reference(spec, data));
+  check_errors(spec, c, {data, run_onednn(spec, data), run_reference(spec, data)});
 }
 
 // How many elements satisfy a predicate (group, element of it).
@@ -211,7 +216,7 @@ void check_specials(const NormSpec& spec) {
       NormData data = make_data(c);
       set_specials(data, c, false);
       const NormResult finite = run_onednn(spec, data);
-      check_errors(c, data, finite, run_reference(spec, data));
+      check_errors(spec, c, {data, finite, run_reference(spec, data)});
       set_specials(data, c, true);
       const NormResult got = run_onednn(spec, data);
       const auto has_changed = [&](const Tensor& before, const Tensor& now, std::int64_t i) {

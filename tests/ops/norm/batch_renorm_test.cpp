@@ -139,7 +139,7 @@ TEST_CASE("batch_renorm: what every norm promises, images") {
 }
 
 TEST_CASE("batch_renorm: what every norm promises, scaled and moved") {
-  check_norm({batch_renorm(kRelaxed), NormLayout::kColumns, 2, composed(kRelaxed), 1, false});
+  check_norm({batch_renorm(kRelaxed), NormLayout::kColumns, 2, composed(kRelaxed), 1, false, true});
 }
 
 TEST_CASE("batch_renorm: what every norm promises, evaluation") {
