@@ -114,8 +114,7 @@ struct Outcome {
 void check_errors(const NormSpec& spec, const NormCase& c, const Outcome& outcome) {
   CAPTURE(c.text());
   const NormErrors errors = norm_errors(c, outcome.data, outcome.got, outcome.expected);
-  const double terms = spec.moved ? std::max(1.0, c.deviation) : 1;
-  CHECK(errors.forward <= 16 * terms);
+  CHECK(errors.forward <= 16 + (spec.moved ? c.deviation : 0));
   CHECK(errors.dx <= 64);
   CHECK(errors.parameters <= 64);
 }
