@@ -16,9 +16,9 @@ struct NormSpec {
   NormBuild composed = nullptr;
   std::int64_t least_n = 1;    // 2 where an unbiased variance is asked for
   bool own_statistics = true;  // false in evaluation: a group is not normalized by itself
-  // y is moved by (batch mean - running mean) / running std. The batch mean is a sum of terms of the
-  // size of the deviation and rounds by about one eps of it; over the running std, 1 here, that
-  // much more error is allowed in y.
+  // y is moved by (batch mean - running mean) / running std. The batch mean is a sum of terms of
+  // the size of the deviation and rounds by about one eps of it; over the running std, 1 here,
+  // that much more error is allowed in y.
   bool moved = false;
 };
 
