@@ -1,5 +1,7 @@
 // Precompiled to save build time. No file relies on it: each includes what it uses.
-#pragma once
+// A guard, not the pragma: compiled as the main file, the pragma is a warning.
+#ifndef KEEL_SRC_PCH_KEEL_H_
+#define KEEL_SRC_PCH_KEEL_H_
 
 #include <fmt/format.h>
 
@@ -13,3 +15,5 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#endif
