@@ -1,5 +1,5 @@
 // Precompiled to save build time. No file relies on it: each includes what it uses.
-// A guard, not the pragma: compiled as the main file, the pragma is a warning.
+// Guarded without the pragma, which is a warning in a file compiled by itself.
 #ifndef KEEL_TESTS_PCH_TESTS_H_
 #define KEEL_TESTS_PCH_TESTS_H_
 
