@@ -9,9 +9,9 @@ namespace {
 
 float unit(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
 
-// Two standard normals from two words, by Box and Muller.
+// Two standard normals from two words, by Box and Muller. 1 - unit is exact and never zero.
 void draw_pair(std::uint32_t a, std::uint32_t b, float* pair) {
-  const float radius = std::sqrt(-2 * std::log1p(-unit(a)));
+  const float radius = std::sqrt(-2 * std::log(1 - unit(a)));
   const float angle = 2 * std::numbers::pi_v<float> * unit(b);
   pair[0] = radius * std::cos(angle);
   pair[1] = radius * std::sin(angle);
