@@ -30,7 +30,7 @@ struct EvalArgs {
 int run_eval(const EvalArgs& args);
 
 struct ListArgs {
-  std::string what;  // models, norms, ops, backends or recipes
+  std::string what;  // models, norms, ops, backends, recipes or studies
   bool json = false;
 };
 int run_list(const ListArgs& args);
@@ -69,5 +69,13 @@ struct NormArgs {
   std::vector<std::string> options;  // "key=value"
 };
 int run_norm(const NormArgs& args);
+
+struct StudyArgs {
+  RunArgs run;  // backend, threads and json only
+  std::string name;
+  std::uint64_t seed = 0;
+  int seeds = 0;
+};
+int run_study(const StudyArgs& args);
 
 }  // namespace keel::cli

@@ -5,6 +5,7 @@
 #include "frontend/cli/common.h"
 #include "frontend/cli/support_probe.h"
 #include "frontend/nn/norm.h"
+#include "frontend/study/study.h"
 #include "models/registry.h"
 #include "src/ops/op_table.h"
 
@@ -49,6 +50,14 @@ Listing list_recipes() {
       listing.rows.push_back(
           {entry.name, recipe.name, recipe.toml.substr(2, recipe.toml.find('\n') - 2)});
     }
+  }
+  return listing;
+}
+
+Listing list_studies() {
+  Listing listing{{"study", "about", "source"}, {}};
+  for (const study::Study& s : study::studies()) {
+    listing.rows.push_back({s.name, s.about, s.source});
   }
   return listing;
 }
@@ -113,6 +122,7 @@ int run_list(const ListArgs& args) {
        : what == "norms"    ? list_norms()
        : what == "ops"      ? list_ops()
        : what == "backends" ? list_backends()
+       : what == "studies"  ? list_studies()
                             : list_recipes(),
        args.json);
   return 0;

@@ -95,9 +95,9 @@ void add_eval(Command command) {
 void add_list(Command command) {
   CLI::App* app = command.app.add_subcommand("list", "what there is");
   auto args = std::make_shared<ListArgs>();
-  app->add_option("what", args->what, "models, norms, ops, backends or recipes")
+  app->add_option("what", args->what, "models, norms, ops, backends, recipes or studies")
       ->required()
-      ->check(CLI::IsMember({"models", "norms", "ops", "backends", "recipes"}));
+      ->check(CLI::IsMember({"models", "norms", "ops", "backends", "recipes", "studies"}));
   app->add_flag("--json", args->json, "machine-readable output on stdout");
   app->footer("examples:\n  keel list norms\n  keel list backends --json");
   app->callback([args, command] { command.code = run_list(*args); });
@@ -190,6 +190,19 @@ void add_norm(Command command) {
   app->callback([args, command] { command.code = run_norm(*args); });
 }
 
+void add_study(Command command) {
+  CLI::App* app =
+      command.app.add_subcommand("study", "a claim of the papers, computed and checked");
+  auto args = std::make_shared<StudyArgs>();
+  app->add_option("study", args->name, "which (see keel list studies)")->required();
+  app->add_option("--seed", args->seed, "the first seed")->capture_default_str();
+  app->add_option("--seeds", args->seeds, "how many seeds; 0: as many as the source reports")
+      ->capture_default_str();
+  add_backend_options(*app, args->run);
+  app->footer("examples:\n  keel study theorem1\n  keel study mini-layernorm --seeds 1 --json");
+  app->callback([args, command] { command.code = run_study(*args); });
+}
+
 }  // namespace
 
 int parse_and_run(int argc, char** argv) {
@@ -205,6 +218,7 @@ int parse_and_run(int argc, char** argv) {
   add_inspect(command);
   add_bench(command);
   add_norm(command);
+  add_study(command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

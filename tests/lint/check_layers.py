@@ -7,7 +7,7 @@ import tree
 OPS = ["src/core", "src/graph", "src/ops"]
 BACKEND = [*OPS, "src/runtime"]
 TRAIN = ["src", "frontend/nn", "frontend/optim", "frontend/data", "frontend/task"]
-ALL = [*TRAIN, "frontend/train", "backends", "models"]
+ALL = [*TRAIN, "frontend/train", "frontend/study", "backends", "models"]
 
 # What a folder may include besides itself. The longest folder that holds a file counts. Nobody is
 # given frontend/cli, bench or tests, except the program its benchmarks, and bench the oracles and
@@ -29,6 +29,7 @@ MAY_INCLUDE = {
     "frontend/data": ["src/core"],
     "frontend/train": TRAIN,
     "frontend/task": [*OPS, "frontend/nn", "frontend/data"],
+    "frontend/study": TRAIN,
     "frontend/cli": [*ALL, "bench"],
     "models": [*OPS, "frontend/nn", "frontend/data", "frontend/task"],
     "bench": [*ALL, "tests/support"],

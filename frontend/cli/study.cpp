@@ -1,0 +1,57 @@
+// keel study
+#include "frontend/study/study.h"
+
+#include <nlohmann/json.hpp>
+
+#include "frontend/cli/common.h"
+
+namespace keel::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const study::Study& study, const study::Result& result) {
+  Json tables = Json::array(), checks = Json::array();
+  for (const study::Table& t : result.tables) {
+    tables.push_back({{"title", t.title}, {"rows", t.rows}});
+  }
+  for (const study::Check& c : result.checks) {
+    checks.push_back(
+        {{"claim", c.claim}, {"measured", c.measured}, {"bound", c.bound}, {"holds", c.holds}});
+  }
+  return {{"study", study.name},
+          {"source", study.source},
+          {"tables", tables},
+          {"checks", checks},
+          {"holds", result.holds()}};
+}
+
+std::string text(const study::Study& study, const study::Result& result) {
+  std::string out = fmt::format("{}: {} ({})\n", study.name, study.about, study.source);
+  for (const study::Table& t : result.tables) {
+    out += fmt::format("\n{}\n{}", t.title, table_text(t.rows));
+  }
+  std::vector<std::vector<std::string>> rows{{"", "claim", "measured", "bound"}};
+  for (const study::Check& c : result.checks) {
+    rows.push_back(
+        {c.holds ? "ok" : "FAILED", c.claim, fmt::format("{:.4g}", c.measured), c.bound});
+  }
+  return out + "\n" + table_text(rows);
+}
+
+}  // namespace
+
+int run_study(const StudyArgs& args) {
+  const study::Study& chosen = study::find_study(args.name);
+  check(args.seeds >= 0, ErrorKind::kUsage, "--seeds: expected 0 or more, got {}", args.seeds);
+  const auto backend = make_backend(args.run);
+  const study::Result result = chosen.run({*backend, args.seed, args.seeds});
+  if (args.run.json) {
+    print_json(to_json(chosen, result));
+  } else {
+    print(text(chosen, result));
+  }
+  return result.holds() ? 0 : 1;
+}
+
+}  // namespace keel::cli

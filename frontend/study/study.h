@@ -1,0 +1,53 @@
+// Theory as programs: each study computes a claim of the papers, gives the numbers as tables and
+// says of every claim whether it held.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/runtime/backend.h"
+
+namespace keel::study {
+
+struct Options {
+  Backend& backend;        // what trains, in the studies that train; exact ones judge in float64
+  std::uint64_t seed = 0;  // the first seed
+  int seeds = 0;           // how many, from the first on; 0: as many as the source reports
+};
+
+// Numbers under headings; a cell is text already rounded for reading.
+struct Table {
+  std::string title;
+  std::vector<std::vector<std::string>> rows;  // the first is the heading
+};
+
+// One claim: what was measured, and the bound it had to keep.
+struct Check {
+  std::string claim, bound;
+  double measured = 0;
+  bool holds = false;
+};
+
+struct Result {
+  std::vector<Table> tables;
+  std::vector<Check> checks;
+
+  // Adds measured <= bound, respectively measured > bound, as a check; NaN never holds.
+  void at_most(std::string claim, double measured, double bound);
+  void above(std::string claim, double measured, double bound);
+  bool holds() const;
+};
+
+struct Study {
+  std::string name, about, source;  // source: paper and place, "Xu et al. 2019, theorem 1"
+  Result (*run)(const Options& options);
+};
+
+std::span<const Study> studies();
+
+// Throws Error{kUsage} for an unknown name, with the nearest known one.
+const Study& find_study(const std::string& name);
+
+}  // namespace keel::study
