@@ -117,7 +117,7 @@ TEST_CASE("plot: tick labels are short") {
 TEST_CASE("plot: text is escaped and the document well-formed") {
   Plot plot = plot_of({0, 1}, {2, 3});
   plot.title = "a < b && \"c\" > d";
-  plot.x_label = std::string("bad \xff\x01\0", 7) + "\xed\xa0\x80 \uFFFE \u00e9";
+  plot.x_label.assign("bad \xff\x01\0", 7).append("\xed\xa0\x80 \uFFFE \u00e9");
   plot.series.push_back({"</svg>", {0, 1}, {1, 2}});
   const std::string svg = plot_svg(plot);
   CHECK(well_formed(svg));
