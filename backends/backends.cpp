@@ -8,6 +8,9 @@
 #ifdef KEEL_ONEDNN
 #include "backends/onednn/backend.h"
 #endif
+#ifdef KEEL_CUDA
+#include "backends/cuda/backend.h"
+#endif
 
 namespace keel {
 namespace {
@@ -35,7 +38,15 @@ const std::vector<Entry>& entries() {
         "built with -Donednn=disabled"},
        nullptr},
 #endif
-      {{"cuda", "NVIDIA GPUs", "not in this version"}, nullptr},
+#ifdef KEEL_CUDA
+      {{"cuda", KEEL_CUDA " kernels, float32: training on NVIDIA GPUs", ""},
+       [](const BackendOptions& options) -> std::unique_ptr<Backend> {
+         return std::make_unique<cuda::CudaBackend>(cuda::Options{.tf32 = options.tf32});
+       }},
+#else
+      {{"cuda", "CUDA kernels, float32: training on NVIDIA GPUs", "built with -Dcuda=disabled"},
+       nullptr},
+#endif
       {{"null", "runs the whole pipeline and computes nothing: shows overhead", ""},
        [](const BackendOptions&) -> std::unique_ptr<Backend> {
          return std::make_unique<null::NullBackend>();

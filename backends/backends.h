@@ -10,7 +10,8 @@
 namespace keel {
 
 struct BackendOptions {
-  int threads = 0;  // 0: as many as the machine has
+  int threads = 0;    // 0: as many as the machine has
+  bool tf32 = false;  // cuda: matrix products may round their factors to 10 bits of mantissa
 };
 
 struct BackendEntry {

@@ -96,8 +96,13 @@ class Backend {
   // A kernel that copies one tensor over another of equal type, unless the scalar `guard` is given
   // and not finite.
   virtual Kernel copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) = 0;
-  // Runs kernels in order and returns when their results can be downloaded.
+  // Runs kernels in order and returns when they have run.
   virtual void run(std::span<const Kernel> kernels) = 0;
+  // One kernel that runs them all, made for being run again and again; it may return before they
+  // have run. They live as long as it does.
+  virtual Kernel record(std::span<const Kernel> kernels) {
+    return [this, kernels] { run(kernels); };
+  }
 };
 
 }  // namespace keel

@@ -120,7 +120,10 @@ void Program::feed(const std::string& name, const Tensor& value) {
   arena_->upload(offset, stored.data(), stored.bytes());
 }
 
-void Program::run() { backend_.run(kernels_); }
+void Program::run() {
+  if (!step_) step_ = backend_.record(kernels_);
+  step_();
+}
 
 Value Program::output(const std::string& name) const {
   const auto found = outputs_.find(name);

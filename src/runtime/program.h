@@ -74,6 +74,7 @@ class Program {
   std::unordered_map<int, std::unique_ptr<Memory>> constants_;  // by node
   std::unordered_map<int, Memory*> leaves_;                     // by node; owned by Variables
   std::vector<Kernel> kernels_;
+  Kernel step_;                    // all of them
   std::vector<int> kernel_nodes_;  // the node of each kernel, -1 for an update by copy
   std::unordered_map<std::string, Value> inputs_, outputs_;
 };

@@ -1,0 +1,91 @@
+#include "backends/cuda/backend.h"
+
+#include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/matmul.h"
+#include "backends/cuda/runtime.h"
+#include "src/runtime/kernel_table.h"
+
+namespace keel::cuda {
+namespace {
+
+const KernelTable& table() {
+  static const KernelTable table = make_kernel_table(
+      {
+#define X(op, kernel) {#op, prepare_##kernel},
+#include "src/runtime/kernel_list.inc"
+#undef X
+#define X(name, Name) {#name, prepare_##name}, {#name "_backward", prepare_##name##_backward},
+#include "norm_list.inc"
+#undef X
+      },
+      prepare_elementwise);
+  return table;
+}
+
+class DeviceMemory : public Memory {
+ public:
+  explicit DeviceMemory(std::int64_t bytes) : memory_(cuda::allocate(bytes)), bytes_(bytes) {}
+  ~DeviceMemory() override { release(memory_); }
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  std::byte* address() const override { return memory_; }
+  std::int64_t bytes() const override { return bytes_; }
+  void upload(std::int64_t offset, const void* src, std::int64_t bytes) override {
+    if (bytes > 0) cuda::upload(memory_ + offset, src, bytes);
+  }
+  void download(std::int64_t offset, void* dst, std::int64_t bytes) const override {
+    if (bytes > 0) cuda::download(dst, memory_ + offset, bytes);
+  }
+
+ private:
+  std::byte* memory_;
+  std::int64_t bytes_;
+};
+
+// Index tensors (i32, u8) are fine; floating ones must be f32.
+std::string first_wide_type(const NodeContext& context) {
+  const auto is_refused = [](const TensorType& t) {
+    return t.dtype == DType::kF64 || t.dtype == DType::kBF16;
+  };
+  for (const TensorType& type : context.node.outputs) {
+    if (is_refused(type)) return type.text();
+  }
+  for (int i = 0; i < int(context.node.inputs.size()); ++i) {
+    if (context.has(i) && is_refused(context.input(i))) return context.input(i).text();
+  }
+  return "";
+}
+
+}  // namespace
+
+CudaBackend::CudaBackend(const Options& options) {
+  require_device();
+  set_tf32(options.tf32);
+}
+
+std::string CudaBackend::description() const { return device_text(); }
+
+Prepared CudaBackend::prepare(const NodeContext& context) {
+  if (const std::string type = first_wide_type(context); !type.empty()) {
+    return refuse(fmt::format("computes in f32 only, got {}; use the reference backend", type));
+  }
+  return prepare_from(table(), context);
+}
+
+std::unique_ptr<Memory> CudaBackend::allocate(std::int64_t bytes) {
+  return std::make_unique<DeviceMemory>(bytes);
+}
+
+Kernel CudaBackend::copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) {
+  return [=] { copy_guarded(dst, src, guard); };
+}
+
+void CudaBackend::run(std::span<const Kernel> kernels) {
+  for (const Kernel& kernel : kernels) kernel();
+  synchronize();
+}
+
+Kernel CudaBackend::record(std::span<const Kernel> kernels) { return cuda::record(kernels); }
+
+}  // namespace keel::cuda

@@ -1,0 +1,26 @@
+// The cuda backend: float32 training on NVIDIA GPUs with cuBLASLt and kernels of our own; the step
+// is recorded as a CUDA graph and replayed.
+#pragma once
+
+#include "src/runtime/backend.h"
+
+namespace keel::cuda {
+
+struct Options {
+  bool tf32 = false;  // matrix products round their factors to 10 bits of mantissa
+};
+
+class CudaBackend : public Backend {
+ public:
+  // Throws Error{kBackendMissing} without a usable GPU.
+  explicit CudaBackend(const Options& options);
+  std::string_view name() const override { return "cuda"; }
+  std::string description() const override;
+  Prepared prepare(const NodeContext& context) override;
+  std::unique_ptr<Memory> allocate(std::int64_t bytes) override;
+  Kernel copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) override;
+  void run(std::span<const Kernel> kernels) override;
+  Kernel record(std::span<const Kernel> kernels) override;
+};
+
+}  // namespace keel::cuda

@@ -1,0 +1,123 @@
+// What kernels are written against: CUDA itself or, with -Dcuda=emulated, the SIMT emulator under
+// CUDA's names. A kernel is plain CUDA C++ started by launch(); it reaches tensors through Global
+// and keeps shared memory in Shared, whose every access the emulator checks.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "backends/cuda/runtime.h"
+#include "src/runtime/backend.h"
+#ifdef KEEL_CUDA_EMULATED
+#include "backends/cuda/emulator/simt.h"
+#else
+#include <cuda_runtime.h>
+#define KEEL_CHECK_ACCESS(what, first, count, size) ((void)0)
+#endif
+
+namespace keel::cuda {
+
+inline constexpr unsigned kAllLanes = 0xffffffffu;
+inline constexpr int kWarp = 32;
+
+// A tensor in device memory; absent when it has no address.
+template <class T>
+class Global {
+ public:
+  Global() = default;
+  __host__ __device__ Global(T* data, std::int64_t size) : data_(data), size_(size) {}
+  // The same tensor, to be read only.
+  template <class U>
+  requires std::is_same_v<const U, T> __host__ __device__ Global(const Global<U>& other)
+      : Global(other.data(), other.size()) {}
+
+  __host__ __device__ T* data() const { return data_; }
+  __host__ __device__ explicit operator bool() const { return data_ != nullptr; }
+  __host__ __device__ std::int64_t size() const { return size_; }
+  __device__ T& operator[](std::int64_t i) const {
+    KEEL_CHECK_ACCESS("global memory", i, 1, size_);
+    return data_[i];
+  }
+  // Element i, or `otherwise` when the tensor is absent.
+  __device__ T get(std::int64_t i, T otherwise) const { return data_ ? (*this)[i] : otherwise; }
+  // Elements i to i + 3 in one access of 16 bytes; T is 4 bytes wide and i a multiple of 4.
+  __device__ float4 load4(std::int64_t i) const {
+    KEEL_CHECK_ACCESS("global memory", i, 4, size_);
+    return *reinterpret_cast<const float4*>(data_ + i);
+  }
+  __device__ void store4(std::int64_t i, float4 value) const {
+    KEEL_CHECK_ACCESS("global memory", i, 4, size_);
+    *reinterpret_cast<float4*>(data_ + i) = value;
+  }
+
+ private:
+  T* data_ = nullptr;
+  std::int64_t size_ = 0;
+};
+
+template <class T>
+Global<T> global(const TensorRef& t) {
+  return {t.as<std::remove_const_t<T>>(), t ? t.elements() : 0};
+}
+// A tensor's elements as read by a kernel.
+inline Global<const float> input(const TensorRef& t) { return global<const float>(t); }
+inline Global<float> output(const TensorRef& t) { return global<float>(t); }
+// `size` elements of the node's workspace from byte `offset` on.
+template <class T = float>
+Global<T> workspace(const Binding& b, std::int64_t size, std::int64_t offset = 0) {
+  return {reinterpret_cast<T*>(static_cast<std::byte*>(b.workspace) + offset), size};
+}
+
+// An array of a block's shared memory; declared as `__shared__ Shared<float, 32> sums;`.
+template <class T, int kSize>
+class Shared {
+ public:
+  __device__ T& operator[](int i) {
+    KEEL_CHECK_ACCESS("shared memory", i, 1, kSize);
+#ifdef KEEL_CUDA_EMULATED
+    simt::enter_block(block_, elements_, sizeof elements_);
+#endif
+    return elements_[i];
+  }
+
+ private:
+  T elements_[kSize];
+#ifdef KEEL_CUDA_EMULATED
+  std::uint64_t block_ = 0;  // the block that its content belongs to
+#endif
+};
+
+// How many blocks of how many threads run a kernel; nothing runs for no blocks.
+struct Grid {
+  std::int64_t blocks;
+  int threads;
+};
+
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// One thread for each of n elements, in blocks of 256; beyond 2^30 blocks, kernels that stride by
+// the grid see to the rest.
+inline Grid one_thread_each(std::int64_t n) {
+  return {std::min<std::int64_t>(ceil_div(n, 256), std::int64_t{1} << 30), 256};
+}
+
+// This thread's number in the grid, and the number of threads: the first element and the stride of
+// a loop over elements.
+__device__ inline std::int64_t grid_thread() {
+  return std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+}
+__device__ inline std::int64_t grid_threads() { return std::int64_t{gridDim.x} * blockDim.x; }
+
+// Starts a kernel on the backend's stream. Throws Error naming CUDA's complaint when it cannot be.
+template <class... Parameters, class... Args>
+void launch(void (*kernel)(Parameters...), Grid grid, const Args&... args) {
+  if (grid.blocks == 0) return;
+#ifdef KEEL_CUDA_EMULATED
+  simt::run(grid.blocks, grid.threads, [&] { kernel(args...); });
+#else
+  kernel<<<static_cast<unsigned>(grid.blocks), grid.threads, 0, stream()>>>(args...);
+  KEEL_CUDA(cudaGetLastError());
+#endif
+}
+
+}  // namespace keel::cuda

@@ -1,0 +1,54 @@
+// Matrix products in place of cuBLASLt's: plain loops, rounded to float after sums in double.
+#include "backends/cuda/matmul.h"
+
+#include <vector>
+
+namespace keel::cuda {
+namespace {
+
+// Element (row, column) of the (rows, columns) matrix that is stored at `data`, transposed or not.
+struct Factor {
+  const float* data;
+  std::int64_t rows, columns;
+  bool transposed;
+
+  double at(std::int64_t row, std::int64_t column) const {
+    return transposed ? data[column * rows + row] : data[row * columns + column];
+  }
+};
+
+// Row `row` of the product, added up in `sums`.
+void multiply_row(const Factor& a, const Factor& b, std::int64_t row, std::vector<double>& sums) {
+  std::fill(sums.begin(), sums.end(), 0.0);
+  for (std::int64_t i = 0; i < a.columns; ++i) {
+    const double left = a.at(row, i);
+    for (std::int64_t j = 0; j < b.columns; ++j) sums[std::size_t(j)] += left * b.at(i, j);
+  }
+}
+
+void multiply(const Product& product, const ProductData& data) {
+  const auto [batch, m, k, n, shared_b] = product.sizes;
+  std::vector<double> sums(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < batch; ++i) {
+    const Factor a{data.a + i * m * k, m, k, product.transpose_a};
+    const Factor b{data.b + (shared_b ? 0 : i * k * n), k, n, product.transpose_b};
+    for (std::int64_t row = 0; row < m; ++row) {
+      multiply_row(a, b, row, sums);
+      for (std::int64_t j = 0; j < n; ++j) {
+        float value = float(sums[std::size_t(j)]) + (product.has_bias ? data.bias[j] : 0);
+        if (product.relu && value <= 0) value = 0;  // NaN stays
+        data.y[(i * m + row) * n + j] = value;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::function<void(const ProductData&)> plan_product(const Product& product) {
+  return [product](const ProductData& data) { multiply(product, data); };
+}
+
+void set_tf32(bool) {}
+
+}  // namespace keel::cuda

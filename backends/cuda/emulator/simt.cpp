@@ -1,0 +1,235 @@
+#include "backends/cuda/emulator/simt.h"
+
+#include <algorithm>
+#include <boost/context/fiber.hpp>
+#include <boost/context/fixedsize_stack.hpp>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "src/core/error.h"
+#include "src/core/rng.h"
+
+namespace keel::cuda::simt {
+namespace {
+
+using boost::context::fiber;
+
+constexpr std::size_t kStack = 64 << 10;
+constexpr int kLanes = 32;
+
+enum class State { kReady, kAtBarrier, kAtExchange, kDone };
+
+// One of a block's threads. Its fiber lives on from block to block and kernel to kernel.
+struct Thread {
+  fiber code, scheduler;
+  State state = State::kDone;
+  int line = 0;  // of the barrier or exchange it waits at
+};
+
+// The exchange that a warp's threads are gathering for.
+struct Warp {
+  unsigned mask = 0, arrived = 0;
+  int line = 0;
+  std::uint64_t given[kLanes], result[kLanes];
+};
+
+struct Machine {
+  const std::function<void()>* kernel = nullptr;
+  std::int64_t blocks = 0, block = 0;
+  std::uint64_t serial = 0;  // of the block, over all kernels
+  int threads = 0, current = 0;
+  std::vector<Thread> pool;
+  std::vector<Warp> warps;
+  std::exception_ptr fault;
+  std::uint64_t seed = 0;
+};
+
+Machine& machine() {
+  static thread_local Machine machine;
+  return machine;
+}
+
+Thread& current() { return machine().pool[std::size_t(machine().current)]; }
+Warp& current_warp() { return machine().warps[std::size_t(machine().current / kLanes)]; }
+
+// Back to the scheduler, until it resumes this thread; by then the pool may have moved.
+void wait(State state, int line) {
+  current().state = state;
+  current().line = line;
+  fiber scheduler = std::move(current().scheduler).resume();
+  current().scheduler = std::move(scheduler);
+}
+
+// A fiber runs the kernel of the day each time it is resumed after having finished.
+fiber make_fiber(int index) {
+  return fiber(std::allocator_arg, boost::context::fixedsize_stack(kStack),
+               [index](fiber&& scheduler) {
+                 Machine& m = machine();
+                 m.pool[std::size_t(index)].scheduler = std::move(scheduler);
+                 while (true) {
+                   try {
+                     (*m.kernel)();
+                   } catch (const boost::context::detail::forced_unwind&) {
+                     throw;
+                   } catch (...) {
+                     if (!m.fault) m.fault = std::current_exception();
+                   }
+                   wait(State::kDone, 0);
+                 }
+                 return fiber();
+               });
+}
+
+// The order in which n things get their turn.
+std::vector<int> turns(int n, std::uint64_t round) {
+  std::vector<int> order(static_cast<std::size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  const Machine& m = machine();
+  if (m.seed == 0) return order;
+  const Philox random(m.seed, stream_of("simt"), std::uint32_t(round));
+  for (int i = n - 1; i > 0; --i) {
+    std::swap(order[std::size_t(i)],
+              order[random.below(m.serial * 1024 + std::uint64_t(i), std::uint32_t(i) + 1)]);
+  }
+  return order;
+}
+
+bool all_in(State state) {
+  const Machine& m = machine();
+  return std::all_of(m.pool.begin(), m.pool.begin() + m.threads,
+                     [state](const Thread& t) { return t.state == state; });
+}
+
+// Lets everyone on who waits at a barrier that all have reached.
+void pass_barrier() {
+  Machine& m = machine();
+  const int line = m.pool[0].line;
+  for (int i = 0; i < m.threads; ++i) {
+    Thread& thread = m.pool[std::size_t(i)];
+    check(thread.state == State::kAtBarrier && thread.line == line, ErrorKind::kCheckFailed,
+          "[emulator] divergent barrier in block {}: thread 0 waits at line {}, thread {} {}",
+          m.block, line, i,
+          thread.state == State::kDone ? "has returned" : fmt::format("at line {}", thread.line));
+    thread.state = State::kReady;
+  }
+}
+
+void run_block() {
+  Machine& m = machine();
+  ++m.serial;
+  m.warps.assign(std::size_t(m.threads + kLanes - 1) / kLanes, {});
+  for (int i = 0; i < m.threads; ++i) m.pool[std::size_t(i)].state = State::kReady;
+  for (std::uint64_t round = 0; !all_in(State::kDone); ++round) {
+    bool progress = false;
+    for (int i : turns(m.threads, round)) {
+      Thread& thread = m.pool[std::size_t(i)];
+      if (thread.state != State::kReady) continue;
+      progress = true;
+      m.current = i;
+      thread.code = std::move(thread.code).resume();
+      if (m.fault) std::rethrow_exception(m.fault);
+    }
+    if (!progress) pass_barrier();
+  }
+}
+
+// Gives every participant its answer once the whole mask has arrived.
+void complete(Warp& warp) {
+  Machine& m = machine();
+  std::copy(std::begin(warp.given), std::end(warp.given), warp.result);
+  const int first = m.current / kLanes * kLanes;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    if (warp.arrived >> lane & 1) m.pool[std::size_t(first + lane)].state = State::kReady;
+  }
+  warp.arrived = 0;
+}
+
+// This thread takes part in a warp-wide operation and returns when all others have.
+Warp& gather(unsigned mask, std::uint64_t value, int line) {
+  Machine& m = machine();
+  Warp& warp = current_warp();
+  const unsigned own = 1u << lane();
+  const unsigned present = m.threads - m.current / kLanes * kLanes >= kLanes
+                               ? 0xffffffffu
+                               : (1u << m.threads % kLanes) - 1;
+  check((mask & own) && !(mask & ~present), ErrorKind::kCheckFailed,
+        "[emulator] line {}: mask {:#x} leaves out its own lane {} or names absent ones", line,
+        mask, lane());
+  check(
+      warp.arrived == 0 || (warp.mask == mask && warp.line == line), ErrorKind::kCheckFailed,
+      "[emulator] divergent warp: lane {} at line {} with mask {:#x}, others at line {} with {:#x}",
+      lane(), line, mask, warp.line, warp.mask);
+  warp.mask = mask;
+  warp.line = line;
+  warp.given[lane()] = value;
+  warp.arrived |= own;
+  if (warp.arrived == mask) {
+    complete(warp);
+    return warp;
+  }
+  wait(State::kAtExchange, line);
+  return warp;
+}
+
+}  // namespace
+
+Index thread_index() { return {unsigned(machine().current)}; }
+Index block_index() { return {unsigned(machine().block)}; }
+Index block_size() { return {unsigned(machine().threads)}; }
+Index grid_size() { return {unsigned(machine().blocks)}; }
+int lane() { return machine().current % kLanes; }
+
+void set_order(std::uint64_t seed) { machine().seed = seed; }
+
+void run(std::int64_t blocks, int threads, const std::function<void()>& kernel) {
+  check(blocks > 0 && blocks < (std::int64_t{1} << 31) && threads > 0 && threads <= 1024,
+        ErrorKind::kCheckFailed, "[emulator] a grid of {} blocks of {} threads", blocks, threads);
+  Machine& m = machine();
+  m.kernel = &kernel;
+  m.blocks = blocks;
+  m.threads = threads;
+  for (int i = int(m.pool.size()); i < threads; ++i) m.pool.push_back({make_fiber(i), {}});
+  try {
+    for (int block : turns(int(blocks), 0)) {
+      m.block = block;
+      run_block();
+    }
+  } catch (...) {
+    m.pool.clear();  // unwinds what is still in the kernel
+    m.fault = nullptr;
+    throw;
+  }
+}
+
+void sync_block(int line) { wait(State::kAtBarrier, line); }
+
+std::uint64_t exchange(unsigned mask, std::uint64_t value, int source, int line) {
+  check(source >= 0 && source < kLanes && (mask >> source & 1), ErrorKind::kCheckFailed,
+        "[emulator] line {}: a shuffle from lane {}, which mask {:#x} does not name", line, source,
+        mask);
+  return gather(mask, value, line).result[source];
+}
+
+unsigned ballot(unsigned mask, bool value, int line) {
+  const Warp& warp = gather(mask, value, line);
+  unsigned lanes = 0;
+  for (int i = 0; i < kLanes; ++i) {
+    if (mask >> i & 1 && warp.result[i]) lanes |= 1u << i;
+  }
+  return lanes;
+}
+
+void check_access(const char* what, std::int64_t first, std::int64_t count, std::int64_t size) {
+  check(first >= 0 && first + count <= size, ErrorKind::kCheckFailed,
+        "[emulator] block {} thread {}: {} element {} of {}", machine().block, machine().current,
+        what, first + count - 1, size);
+}
+
+void enter_block(std::uint64_t& owner, void* elements, std::size_t bytes) {
+  if (owner == machine().serial) return;
+  owner = machine().serial;
+  std::memset(elements, 0xff, bytes);
+}
+
+}  // namespace keel::cuda::simt

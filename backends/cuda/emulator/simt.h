@@ -1,0 +1,84 @@
+// CUDA's execution model on the host: a block's threads are fibers, warp shuffles and barriers
+// switch between them, and what a GPU would silently get wrong is an error that says where.
+//
+// Found: an index outside of a tensor or shared array; shared memory read before it is written
+// (it starts as NaN); a barrier that not all threads of a block reach, or that they reach at
+// different places; a shuffle whose mask names lanes that do not take part. With a seed, blocks and
+// the threads between barriers run in a random order: a result that depends on it is a race.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static
+#define __launch_bounds__(...)
+#define __forceinline__ inline
+
+// Named as in CUDA, which kernels are written for.
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+using std::isfinite;
+using std::isnan;
+
+namespace keel::cuda::simt {
+
+struct Index {
+  unsigned x;
+};
+Index thread_index();
+Index block_index();
+Index block_size();
+Index grid_size();
+
+// Runs `kernel` for every thread of every block. Throws Error{kCheckFailed} for a fault.
+void run(std::int64_t blocks, int threads, const std::function<void()>& kernel);
+
+// The order of blocks, and of threads between barriers: 0 ascending, else drawn from the seed.
+void set_order(std::uint64_t seed);
+
+void sync_block(int line);
+// What this thread's lane of `source` gave to the same call, all lanes of `mask` taking part.
+std::uint64_t exchange(unsigned mask, std::uint64_t value, int source, int line);
+// The lanes of `mask` that gave true.
+unsigned ballot(unsigned mask, bool value, int line);
+int lane();
+
+void check_access(const char* what, std::int64_t first, std::int64_t count, std::int64_t size);
+// Fills shared memory with NaN when a new block first touches it.
+void enter_block(std::uint64_t& owner, void* elements, std::size_t bytes);
+
+template <class T>
+T exchange_as(unsigned mask, T value, int source, int line) {
+  static_assert(sizeof(T) <= 8);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  bits = exchange(mask, bits, source, line);
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+}  // namespace keel::cuda::simt
+
+#define KEEL_CHECK_ACCESS(what, first, count, size) \
+  ::keel::cuda::simt::check_access(what, first, count, size)
+
+#define threadIdx (::keel::cuda::simt::thread_index())
+#define blockIdx (::keel::cuda::simt::block_index())
+#define blockDim (::keel::cuda::simt::block_size())
+#define gridDim (::keel::cuda::simt::grid_size())
+
+#define __syncthreads() ::keel::cuda::simt::sync_block(__LINE__)
+#define __syncwarp(...) ((void)::keel::cuda::simt::ballot(0xffffffffu, true, __LINE__))
+#define __shfl_sync(mask, value, source) \
+  ::keel::cuda::simt::exchange_as(mask, value, (source)&31, __LINE__)
+#define __shfl_xor_sync(mask, value, other) \
+  ::keel::cuda::simt::exchange_as(mask, value, ::keel::cuda::simt::lane() ^ (other), __LINE__)
+#define __ballot_sync(mask, value) ::keel::cuda::simt::ballot(mask, value, __LINE__)
+#define __any_sync(mask, value) (::keel::cuda::simt::ballot(mask, value, __LINE__) != 0)

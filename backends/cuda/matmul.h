@@ -1,0 +1,32 @@
+// Matrix products of the device: cuBLASLt, or in emulated builds plain loops on the host.
+#pragma once
+
+#include <functional>
+
+#include "src/ops/matmul.h"
+#include "src/runtime/backend.h"
+
+namespace keel::cuda {
+
+// Row-major  y = op(a) op(b) + bias, then ReLU if asked for; see src/ops/matmul.h for the shapes.
+struct Product {
+  MatmulSizes sizes;
+  bool transpose_a = false, transpose_b = false, has_bias = false, relu = false;
+};
+
+struct ProductData {
+  const float *a, *b, *bias;
+  float* y;
+  void* workspace;
+};
+
+// Bytes of workspace that any product may use.
+inline constexpr std::int64_t kProductWorkspace = 32 << 20;
+
+// Chooses how the product is computed; the result runs it.
+std::function<void(const ProductData&)> plan_product(const Product& product);
+
+// Whether products planned from now on may round their factors to tf32.
+void set_tf32(bool allowed);
+
+}  // namespace keel::cuda

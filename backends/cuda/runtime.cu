@@ -1,0 +1,137 @@
+// The device through CUDA's runtime library.
+#include <cstring>
+#include <memory>
+
+#include "backends/cuda/runtime.h"
+#include "src/core/error.h"
+
+namespace keel::cuda {
+namespace {
+
+// Copies of this size or less go through pinned memory, so that they overlap with the host's work.
+constexpr std::size_t kStaging = 4 << 20;
+
+// Pinned memory in two halves: one is filled while the device still reads the other.
+struct Staging {
+  Staging() {
+    KEEL_CUDA(cudaMallocHost(&memory, 2 * kStaging));
+    for (cudaEvent_t& event : free)
+      KEEL_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  }
+
+  std::byte* memory = nullptr;
+  cudaEvent_t free[2];  // reached when the device has read the half
+  std::size_t used = 0;
+  int half = 0;
+};
+
+// Memory of `bytes` in the pinned half that is being filled.
+std::byte* stage(std::size_t bytes) {
+  static Staging staging;
+  if (staging.used + bytes > kStaging) {
+    KEEL_CUDA(cudaEventRecord(staging.free[staging.half], stream()));
+    staging.half ^= 1;
+    staging.used = 0;
+    KEEL_CUDA(cudaEventSynchronize(staging.free[staging.half]));
+  }
+  std::byte* const place = staging.memory + std::size_t(staging.half) * kStaging + staging.used;
+  staging.used += (bytes + 63) / 64 * 64;
+  return place;
+}
+
+struct Graph {
+  ~Graph() { cudaGraphExecDestroy(exec); }
+  cudaGraphExec_t exec = nullptr;
+};
+
+cudaGraph_t capture(std::span<const Kernel> kernels) {
+  cudaGraph_t graph = nullptr;
+  KEEL_CUDA(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeThreadLocal));
+  try {
+    for (const Kernel& kernel : kernels) kernel();
+  } catch (...) {
+    cudaStreamEndCapture(stream(), &graph);
+    if (graph) cudaGraphDestroy(graph);
+    throw;
+  }
+  KEEL_CUDA(cudaStreamEndCapture(stream(), &graph));
+  return graph;
+}
+
+}  // namespace
+
+void expect(cudaError_t status, const char* call, const char* file, int line) {
+  if (status == cudaSuccess) return;
+  const ErrorKind kind =
+      status == cudaErrorMemoryAllocation ? ErrorKind::kMemory : ErrorKind::kCheckFailed;
+  fail(kind, "[cuda] {}: {} ({}:{})", call, cudaGetErrorString(status), file, line);
+}
+
+void require_device() {
+  int devices = 0;
+  const cudaError_t status = cudaGetDeviceCount(&devices);
+  check(status == cudaSuccess && devices > 0, ErrorKind::kBackendMissing,
+        "backend cuda: no GPU can be used: {}",
+        status == cudaSuccess ? "none is there" : cudaGetErrorString(status));
+}
+
+std::string device_text() {
+  cudaDeviceProp properties{};
+  int runtime = 0;
+  KEEL_CUDA(cudaGetDeviceProperties(&properties, 0));
+  KEEL_CUDA(cudaRuntimeGetVersion(&runtime));
+  return fmt::format("{}, compute capability {}.{}, CUDA {}.{}", properties.name, properties.major,
+                     properties.minor, runtime / 1000, runtime % 1000 / 10);
+}
+
+cudaStream_t stream() {
+  static cudaStream_t stream = [] {
+    cudaStream_t made = nullptr;
+    KEEL_CUDA(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
+    return made;
+  }();
+  return stream;
+}
+
+std::byte* allocate(std::int64_t bytes) {
+  void* memory = nullptr;
+  const cudaError_t status =
+      cudaMallocAsync(&memory, std::size_t(std::max<std::int64_t>(bytes, 1)), stream());
+  check(status != cudaErrorMemoryAllocation, ErrorKind::kMemory,
+        "[cuda] out of device memory: {} bytes were asked for", bytes);
+  KEEL_CUDA(status);
+  KEEL_CUDA(cudaMemsetAsync(memory, 0, std::size_t(bytes), stream()));
+  return static_cast<std::byte*>(memory);
+}
+
+void release(std::byte* memory) noexcept { cudaFreeAsync(memory, stream()); }
+
+void upload(std::byte* dst, const void* src, std::int64_t bytes) {
+  const auto size = std::size_t(bytes);
+  const void* from = src;
+  if (size <= kStaging) from = std::memcpy(stage(size), src, size);
+  KEEL_CUDA(cudaMemcpyAsync(dst, from, size, cudaMemcpyHostToDevice, stream()));
+  if (size > kStaging) synchronize();
+}
+
+void download(void* dst, const std::byte* src, std::int64_t bytes) {
+  KEEL_CUDA(cudaMemcpyAsync(dst, src, std::size_t(bytes), cudaMemcpyDeviceToHost, stream()));
+  synchronize();
+}
+
+void copy(std::byte* dst, const std::byte* src, std::int64_t bytes) {
+  KEEL_CUDA(cudaMemcpyAsync(dst, src, std::size_t(bytes), cudaMemcpyDeviceToDevice, stream()));
+}
+
+void synchronize() { KEEL_CUDA(cudaStreamSynchronize(stream())); }
+
+Kernel record(std::span<const Kernel> kernels) {
+  const auto recorded = std::make_shared<Graph>();
+  cudaGraph_t graph = capture(kernels);
+  const cudaError_t status = cudaGraphInstantiate(&recorded->exec, graph, 0);
+  cudaGraphDestroy(graph);
+  KEEL_CUDA(status);
+  return [recorded] { KEEL_CUDA(cudaGraphLaunch(recorded->exec, stream())); };
+}
+
+}  // namespace keel::cuda

@@ -1,0 +1,48 @@
+// The device's memory, copies and recorded steps. Two implementations: runtime.cu over CUDA's
+// runtime, emulator/runtime.cpp over the host's memory.
+//
+// All work goes to one stream, in order. Errors of CUDA become Error{kCheckFailed} with expression,
+// file and line; out of memory Error{kMemory} with the bytes asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "src/runtime/backend.h"
+
+#ifndef KEEL_CUDA_EMULATED
+#include <cuda_runtime.h>
+#define KEEL_CUDA(call) ::keel::cuda::expect(call, #call, __FILE__, __LINE__)
+#endif
+
+namespace keel::cuda {
+
+// Throws Error{kBackendMissing} saying what is missing when no device can be used.
+void require_device();
+// "NVIDIA H200, compute capability 9.0, CUDA 13.0".
+std::string device_text();
+
+// Zero-filled, aligned to 256 bytes.
+std::byte* allocate(std::int64_t bytes);
+void release(std::byte* memory) noexcept;
+// Copies after the work before it; `src` may change as soon as the call returns.
+void upload(std::byte* dst, const void* src, std::int64_t bytes);
+// Returns when the copy, and all work before it, is done.
+void download(void* dst, const std::byte* src, std::int64_t bytes);
+// Copies within the device.
+void copy(std::byte* dst, const std::byte* src, std::int64_t bytes);
+// Waits for all work.
+void synchronize();
+
+// One launch that does what the kernels did when they were called once: a CUDA graph.
+Kernel record(std::span<const Kernel> kernels);
+
+#ifndef KEEL_CUDA_EMULATED
+cudaStream_t stream();
+void expect(cudaError_t status, const char* call, const char* file, int line);
+#endif
+
+}  // namespace keel::cuda
