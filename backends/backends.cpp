@@ -1,6 +1,7 @@
 #include "backends/backends.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "backends/null/backend.h"
 #include "backends/reference/backend.h"
@@ -64,6 +65,7 @@ std::vector<BackendEntry> known_backends() {
 }
 
 std::string default_backend() {
+  if (const char* chosen = std::getenv("KEEL_BACKEND")) return chosen;
   for (const Entry& e : entries()) {
     if (e.entry.name == "onednn" && e.make) return "onednn";
   }

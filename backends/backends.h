@@ -20,7 +20,8 @@ struct BackendEntry {
 };
 std::vector<BackendEntry> known_backends();
 
-// The best CPU backend of this build: onednn if it is built in, else reference.
+// What KEEL_BACKEND in the environment names, else the best CPU backend of this build: onednn if it
+// is built in, else reference.
 std::string default_backend();
 
 // Throws Error{kUsage} for an unknown name (with the nearest known one), Error{kBackendMissing}

@@ -48,7 +48,7 @@ LIBRARIES = [
     ("Eigen", r"(unsupported/)?Eigen/", ["backends/reference/*", "tests/*"]),
     ("oneDNN", r"(oneapi/)?dnnl", ["backends/onednn/primitives*"]),
     ("TBB", r"(oneapi/)?tbb", ["backends/onednn/threads.cpp"]),
-    ("Highway", r"hwy/", ["backends/onednn/*", "tests/backends/onednn/*"]),
+    ("Highway", r"hwy/", ["backends/onednn/*", "tests/backends/*"]),
     ("CUDA", r"cuda|cu(blas|dnn|rand|fft)|nccl|nvtx|cub/|cooperative_groups", ["backends/cuda/*"]),
     ("CLI11", r"CLI/", ["frontend/cli/*", "frontend/train/*"]),
     ("toml++", r"toml\+\+/", ["frontend/cli/*", "frontend/train/*"]),

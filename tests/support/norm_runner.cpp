@@ -3,29 +3,33 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 namespace keel::test {
 namespace {
 
-// Memory between two guards whose bytes are all ones: NaN in every floating type.
+// Memory of a backend between two guards whose bytes are all ones: NaN in every floating type.
 class GuardedBuffer {
  public:
-  explicit GuardedBuffer(std::int64_t bytes) : bytes_(bytes), memory_(bytes + 2 * kGuard) {
-    std::memset(memory_.data(), 0xFF, std::size_t(memory_.size()));
+  GuardedBuffer(Backend& backend, std::int64_t bytes)
+      : bytes_(bytes), memory_(backend.allocate(bytes + 2 * kGuard)) {
+    const std::vector<std::byte> ones(std::size_t(bytes + 2 * kGuard), std::byte{0xFF});
+    memory_->upload(0, ones.data(), bytes + 2 * kGuard);
   }
-  std::byte* data() const { return memory_.data() + kGuard; }
+  std::byte* address() const { return memory_->address() + kGuard; }
+  void write(const Tensor& value) { memory_->upload(kGuard, value.data(), value.bytes()); }
+  void read(Tensor& value) const { memory_->download(kGuard, value.data(), value.bytes()); }
   bool intact() const {
-    const auto is_guard = [](std::byte b) { return b == std::byte{0xFF}; };
-    return std::all_of(memory_.data(), data(), is_guard) &&
-           std::all_of(data() + bytes_, memory_.data() + memory_.size(), is_guard);
+    std::byte guards[2 * kGuard];
+    memory_->download(0, guards, kGuard);
+    memory_->download(kGuard + bytes_, guards + kGuard, kGuard);
+    return std::ranges::all_of(guards, [](std::byte b) { return b == std::byte{0xFF}; });
   }
 
  private:
   static constexpr std::int64_t kGuard = 256;
   std::int64_t bytes_;
-  AlignedBytes memory_;
+  std::unique_ptr<Memory> memory_;
 };
 
 // Every value of a graph in a buffer of its own, and its nodes run one after the other.
@@ -33,15 +37,12 @@ class GuardedRun {
  public:
   GuardedRun(Backend& backend, const Graph& graph) : backend_(backend), graph_(graph) {}
 
-  void set(Value v, const Tensor& value) {
-    const Tensor stored = value.to(type(v).dtype);
-    std::memcpy(buffer(v), stored.data(), std::size_t(stored.bytes()));
-  }
+  void set(Value v, const Tensor& value) { buffer(v).write(value.to(type(v).dtype)); }
 
   Tensor get(Value v) {
     if (!v.valid()) return Tensor(DType::kF32, Shape{0});
     Tensor value(type(v));
-    std::memcpy(value.data(), buffer(v), std::size_t(value.bytes()));
+    buffer(v).read(value);
     return value;
   }
 
@@ -49,7 +50,7 @@ class GuardedRun {
     const Node& node = graph_.node(index);
     if (in_place) {
       for (const InPlace& claim : node.op->in_place) {
-        addresses_[{index, claim.output}] = buffer(node.inputs[std::size_t(claim.input)]);
+        places_[{index, claim.output}] = &buffer(node.inputs[std::size_t(claim.input)]);
       }
     }
     const Prepared prepared = backend_.prepare({graph_, node});
@@ -60,7 +61,7 @@ class GuardedRun {
     for (int port = 0; port < int(node.outputs.size()); ++port) {
       binding.outputs.push_back(ref({index, port}));
     }
-    binding.workspace = buffers_.emplace_back(prepared.workspace).data();
+    binding.workspace = buffers_.emplace_back(backend_, prepared.workspace).address();
     const Kernel kernel = prepared.bind(binding);
     backend_.run({&kernel, 1});
   }
@@ -74,17 +75,19 @@ class GuardedRun {
   TensorType type(Value v) const {
     return {backend_.storage(graph_.type(v).dtype), graph_.shape(v)};
   }
-  std::byte* buffer(Value v) {
-    std::byte*& address = addresses_[v];
-    if (address == nullptr) address = buffers_.emplace_back(type(v).bytes()).data();
-    return address;
+  GuardedBuffer& buffer(Value v) {
+    GuardedBuffer*& place = places_[v];
+    if (place == nullptr) place = &buffers_.emplace_back(backend_, type(v).bytes());
+    return *place;
   }
-  TensorRef ref(Value v) { return {graph_.shape(v) == Shape{0} ? nullptr : buffer(v), type(v)}; }
+  TensorRef ref(Value v) {
+    return {graph_.shape(v) == Shape{0} ? nullptr : buffer(v).address(), type(v)};
+  }
 
   Backend& backend_;
   const Graph& graph_;
   std::deque<GuardedBuffer> buffers_;
-  std::map<Value, std::byte*> addresses_;
+  std::map<Value, GuardedBuffer*> places_;
   std::int64_t workspace_ = 0;
 };
 

@@ -32,11 +32,12 @@ inline NormData row_data(const RowNorm& norm, const NormCase& c) {
 }
 
 inline NormResult run_row_norm(const RowNorm& norm, const NormData& data,
-                               const std::string& backend = "onednn", int threads = 2) {
+                               const std::string& backend = default_backend(), int threads = 2) {
   return run_norm(*make_backend(backend, {threads}), norm.build, data);
 }
 
-// CHECKs that onednn is within 16 eps forward and 64 eps backward, as norm_errors measures it.
+// CHECKs that the tested backend is within 16 eps forward and 64 eps backward, as norm_errors
+// measures it.
 inline void compare_row_norm(const RowNorm& norm, const NormCase& c, const NormData& data) {
   NormResult got = run_row_norm(norm, data), expected = run_row_norm(norm, data, "reference");
   for (NormResult* result : {&got, &expected}) {
@@ -64,7 +65,7 @@ inline bool same_bits(const Tensor& a, std::int64_t at, const Tensor& b, std::in
          0;
 }
 
-// Agreement of onednn with the reference on generated and large cases.
+// Agreement of the tested backend with the reference on generated and large cases.
 inline void check_rows_agree(const RowNorm& norm) {
   std::vector<NormCase> cases = generated_cases(NormLayout::kRows);
   for (const NormCase& c : large_cases(NormLayout::kRows)) cases.push_back(c);
@@ -76,7 +77,7 @@ inline void check_rows_repeat(const RowNorm& norm) {
   for (const NormCase& c : large_cases(NormLayout::kRows)) {
     CAPTURE(c.text());
     const NormData data = row_data(norm, c);
-    const NormResult expected = run_row_norm(norm, data, "onednn", 1);
+    const NormResult expected = run_row_norm(norm, data, default_backend(), 1);
     const auto check = [&](const NormResult& got) {
       for (std::size_t j = 0; j < expected.outputs.size(); ++j) {
         const Tensor& output = expected.outputs[j];
@@ -87,8 +88,9 @@ inline void check_rows_repeat(const RowNorm& norm) {
         CHECK(same_bits(got.gradients[j], 0, gradient, 0, gradient.elements()));
       }
     };
-    for (int threads : {2, 3, 7}) check(run_row_norm(norm, data, "onednn", threads));
-    for (int i = 0; i < 10; ++i) check(run_norm(*make_backend("onednn"), norm.build, data, true));
+    for (int threads : {2, 3, 7}) check(run_row_norm(norm, data, default_backend(), threads));
+    for (int i = 0; i < 10; ++i)
+      check(run_norm(*make_backend(default_backend()), norm.build, data, true));
   }
 }
 
@@ -158,7 +160,8 @@ inline void check_special_rows(const RowNorm& norm) {
   }
 }
 
-// onednn on a few sizes, for an option of a norm whose other options are checked in full.
+// The tested backend on a few sizes, for an option of a norm whose other options are checked in
+// full.
 inline void check_few_rows(const RowNorm& norm) {
   constexpr std::pair<double, double> kMoments[] = {{0, 1}, {1e6, 1}, {100, 0.01}, {0, 1e-4}};
   for (std::int64_t n : {2, 3, 37, 257, 1025, 4099}) {

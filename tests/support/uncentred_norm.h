@@ -17,10 +17,10 @@ struct UncentredSpec {
   bool own_statistics = true;  // false: rpsi does not depend on x
 };
 
-// In one SUBCASE each: agreement of onednn with the reference on generated and large cases,
-// forward 16 eps, backward 64 eps on the scale of the terms of dx; a NaN or Inf stays in its group
-// and, with own statistics, sizes from 1e-30 to FLT_MAX / 4 are handled; the same bits for any
-// thread count and in place.
+// In one SUBCASE each: agreement of the tested backend with the reference on generated and large
+// cases, forward 16 eps, backward 64 eps on the scale of the terms of dx; a NaN or Inf stays in its
+// group and, with own statistics, sizes from 1e-30 to FLT_MAX / 4 are handled; the same bits for
+// any thread count and in place.
 void check_uncentred_norm(const UncentredSpec& spec);
 
 // With a row mask the norm gives what it gives without the rows left out, whatever those hold, and

@@ -36,9 +36,7 @@ struct Warp {
 
 struct Machine {
   const std::function<void()>* kernel = nullptr;
-  std::int64_t blocks = 0, block = 0;
-  std::uint64_t serial = 0;  // of the block, over all kernels
-  int threads = 0, current = 0;
+  int threads = 0;
   std::vector<Thread> pool;
   std::vector<Warp> warps;
   std::exception_ptr fault;
@@ -46,12 +44,11 @@ struct Machine {
 };
 
 Machine& machine() {
-  static thread_local Machine machine;
+  static Machine machine;
   return machine;
 }
 
-Thread& current() { return machine().pool[std::size_t(machine().current)]; }
-Warp& current_warp() { return machine().warps[std::size_t(machine().current / kLanes)]; }
+Thread& current() { return machine().pool[here.thread.x]; }
 
 // Back to the scheduler, until it resumes this thread; by then the pool may have moved.
 void wait(State state, int line) {
@@ -90,7 +87,7 @@ std::vector<int> turns(int n, std::uint64_t round) {
   const Philox random(m.seed, stream_of("simt"), std::uint32_t(round));
   for (int i = n - 1; i > 0; --i) {
     std::swap(order[std::size_t(i)],
-              order[random.below(m.serial * 1024 + std::uint64_t(i), std::uint32_t(i) + 1)]);
+              order[random.below(here.serial * 1024 + std::uint64_t(i), std::uint32_t(i) + 1)]);
   }
   return order;
 }
@@ -101,23 +98,29 @@ bool all_in(State state) {
                      [state](const Thread& t) { return t.state == state; });
 }
 
+[[noreturn]] void fail_barrier(int index, int line) {
+  const Thread& thread = machine().pool[std::size_t(index)];
+  const std::string where =
+      thread.state == State::kDone ? "has returned" : fmt::format("waits at line {}", thread.line);
+  fail(ErrorKind::kCheckFailed,
+       "[emulator] divergent barrier in block {}: thread 0 waits at line {}, thread {} {}",
+       here.block.x, line, index, where);
+}
+
 // Lets everyone on who waits at a barrier that all have reached.
 void pass_barrier() {
   Machine& m = machine();
   const int line = m.pool[0].line;
   for (int i = 0; i < m.threads; ++i) {
     Thread& thread = m.pool[std::size_t(i)];
-    check(thread.state == State::kAtBarrier && thread.line == line, ErrorKind::kCheckFailed,
-          "[emulator] divergent barrier in block {}: thread 0 waits at line {}, thread {} {}",
-          m.block, line, i,
-          thread.state == State::kDone ? "has returned" : fmt::format("at line {}", thread.line));
+    if (thread.state != State::kAtBarrier || thread.line != line) fail_barrier(i, line);
     thread.state = State::kReady;
   }
 }
 
 void run_block() {
   Machine& m = machine();
-  ++m.serial;
+  ++here.serial;
   m.warps.assign(std::size_t(m.threads + kLanes - 1) / kLanes, {});
   for (int i = 0; i < m.threads; ++i) m.pool[std::size_t(i)].state = State::kReady;
   for (std::uint64_t round = 0; !all_in(State::kDone); ++round) {
@@ -126,7 +129,7 @@ void run_block() {
       Thread& thread = m.pool[std::size_t(i)];
       if (thread.state != State::kReady) continue;
       progress = true;
-      m.current = i;
+      here.thread.x = unsigned(i);
       thread.code = std::move(thread.code).resume();
       if (m.fault) std::rethrow_exception(m.fault);
     }
@@ -136,30 +139,39 @@ void run_block() {
 
 // Gives every participant its answer once the whole mask has arrived.
 void complete(Warp& warp) {
-  Machine& m = machine();
   std::copy(std::begin(warp.given), std::end(warp.given), warp.result);
-  const int first = m.current / kLanes * kLanes;
+  const int first = int(here.thread.x) / kLanes * kLanes;
   for (int lane = 0; lane < kLanes; ++lane) {
-    if (warp.arrived >> lane & 1) m.pool[std::size_t(first + lane)].state = State::kReady;
+    if (warp.arrived >> lane & 1) machine().pool[std::size_t(first + lane)].state = State::kReady;
   }
   warp.arrived = 0;
 }
 
-// This thread takes part in a warp-wide operation and returns when all others have.
-Warp& gather(unsigned mask, std::uint64_t value, int line) {
-  Machine& m = machine();
-  Warp& warp = current_warp();
-  const unsigned own = 1u << lane();
-  const unsigned present = m.threads - m.current / kLanes * kLanes >= kLanes
-                               ? 0xffffffffu
-                               : (1u << m.threads % kLanes) - 1;
-  check((mask & own) && !(mask & ~present), ErrorKind::kCheckFailed,
-        "[emulator] line {}: mask {:#x} leaves out its own lane {} or names absent ones", line,
-        mask, lane());
-  check(
-      warp.arrived == 0 || (warp.mask == mask && warp.line == line), ErrorKind::kCheckFailed,
+// The lanes of this thread's warp that exist.
+unsigned present_lanes() {
+  const unsigned behind = here.threads.x - here.thread.x / kLanes * kLanes;
+  return behind >= kLanes ? 0xffffffffu : (1u << behind) - 1;
+}
+
+[[noreturn]] void fail_mask(unsigned mask, int line) {
+  fail(ErrorKind::kCheckFailed,
+       "[emulator] line {}: mask {:#x} leaves out its own lane {} or names absent ones", line, mask,
+       lane());
+}
+
+[[noreturn]] void fail_warp(const Warp& warp, unsigned mask, int line) {
+  fail(
+      ErrorKind::kCheckFailed,
       "[emulator] divergent warp: lane {} at line {} with mask {:#x}, others at line {} with {:#x}",
       lane(), line, mask, warp.line, warp.mask);
+}
+
+// This thread takes part in a warp-wide operation and returns when all others have.
+Warp& gather(unsigned mask, std::uint64_t value, int line) {
+  Warp& warp = machine().warps[here.thread.x / kLanes];
+  const unsigned own = 1u << lane();
+  if (!(mask & own) || (mask & ~present_lanes())) fail_mask(mask, line);
+  if (warp.arrived != 0 && (warp.mask != mask || warp.line != line)) fail_warp(warp, mask, line);
   warp.mask = mask;
   warp.line = line;
   warp.given[lane()] = value;
@@ -174,12 +186,6 @@ Warp& gather(unsigned mask, std::uint64_t value, int line) {
 
 }  // namespace
 
-Index thread_index() { return {unsigned(machine().current)}; }
-Index block_index() { return {unsigned(machine().block)}; }
-Index block_size() { return {unsigned(machine().threads)}; }
-Index grid_size() { return {unsigned(machine().blocks)}; }
-int lane() { return machine().current % kLanes; }
-
 void set_order(std::uint64_t seed) { machine().seed = seed; }
 
 void run(std::int64_t blocks, int threads, const std::function<void()>& kernel) {
@@ -187,12 +193,13 @@ void run(std::int64_t blocks, int threads, const std::function<void()>& kernel) 
         ErrorKind::kCheckFailed, "[emulator] a grid of {} blocks of {} threads", blocks, threads);
   Machine& m = machine();
   m.kernel = &kernel;
-  m.blocks = blocks;
   m.threads = threads;
+  here.blocks.x = unsigned(blocks);
+  here.threads.x = unsigned(threads);
   for (int i = int(m.pool.size()); i < threads; ++i) m.pool.push_back({make_fiber(i), {}});
   try {
     for (int block : turns(int(blocks), 0)) {
-      m.block = block;
+      here.block.x = unsigned(block);
       run_block();
     }
   } catch (...) {
@@ -205,9 +212,11 @@ void run(std::int64_t blocks, int threads, const std::function<void()>& kernel) 
 void sync_block(int line) { wait(State::kAtBarrier, line); }
 
 std::uint64_t exchange(unsigned mask, std::uint64_t value, int source, int line) {
-  check(source >= 0 && source < kLanes && (mask >> source & 1), ErrorKind::kCheckFailed,
-        "[emulator] line {}: a shuffle from lane {}, which mask {:#x} does not name", line, source,
-        mask);
+  if (source < 0 || source >= kLanes || !(mask >> source & 1)) {
+    fail(ErrorKind::kCheckFailed,
+         "[emulator] line {}: a shuffle from lane {}, which mask {:#x} does not name", line, source,
+         mask);
+  }
   return gather(mask, value, line).result[source];
 }
 
@@ -220,16 +229,9 @@ unsigned ballot(unsigned mask, bool value, int line) {
   return lanes;
 }
 
-void check_access(const char* what, std::int64_t first, std::int64_t count, std::int64_t size) {
-  check(first >= 0 && first + count <= size, ErrorKind::kCheckFailed,
-        "[emulator] block {} thread {}: {} element {} of {}", machine().block, machine().current,
-        what, first + count - 1, size);
-}
-
-void enter_block(std::uint64_t& owner, void* elements, std::size_t bytes) {
-  if (owner == machine().serial) return;
-  owner = machine().serial;
-  std::memset(elements, 0xff, bytes);
+void fail_access(const char* what, std::int64_t element, std::int64_t size) {
+  fail(ErrorKind::kCheckFailed, "[emulator] block {} thread {}: {} element {} of {}", here.block.x,
+       here.thread.x, what, element, size);
 }
 
 }  // namespace keel::cuda::simt

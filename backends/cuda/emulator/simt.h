@@ -32,10 +32,13 @@ namespace keel::cuda::simt {
 struct Index {
   unsigned x;
 };
-Index thread_index();
-Index block_index();
-Index block_size();
-Index grid_size();
+
+// The thread that is running. One thread of the host runs everything.
+struct Here {
+  Index thread{}, block{}, threads{}, blocks{};
+  std::uint64_t serial = 0;  // of the block, over all kernels
+};
+inline Here here;
 
 // Runs `kernel` for every thread of every block. Throws Error{kCheckFailed} for a fault.
 void run(std::int64_t blocks, int threads, const std::function<void()>& kernel);
@@ -48,11 +51,20 @@ void sync_block(int line);
 std::uint64_t exchange(unsigned mask, std::uint64_t value, int source, int line);
 // The lanes of `mask` that gave true.
 unsigned ballot(unsigned mask, bool value, int line);
-int lane();
+inline int lane() { return int(here.thread.x % 32); }
 
-void check_access(const char* what, std::int64_t first, std::int64_t count, std::int64_t size);
+[[noreturn]] void fail_access(const char* what, std::int64_t element, std::int64_t size);
+inline void check_access(const char* what, std::int64_t first, std::int64_t count,
+                         std::int64_t size) {
+  if (first < 0 || first + count > size) [[unlikely]]
+    fail_access(what, first + count - 1, size);
+}
 // Fills shared memory with NaN when a new block first touches it.
-void enter_block(std::uint64_t& owner, void* elements, std::size_t bytes);
+inline void enter_block(std::uint64_t& owner, void* elements, std::size_t bytes) {
+  if (owner == here.serial) return;
+  owner = here.serial;
+  std::memset(elements, 0xff, bytes);
+}
 
 template <class T>
 T exchange_as(unsigned mask, T value, int source, int line) {
@@ -69,10 +81,10 @@ T exchange_as(unsigned mask, T value, int source, int line) {
 #define KEEL_CHECK_ACCESS(what, first, count, size) \
   ::keel::cuda::simt::check_access(what, first, count, size)
 
-#define threadIdx (::keel::cuda::simt::thread_index())
-#define blockIdx (::keel::cuda::simt::block_index())
-#define blockDim (::keel::cuda::simt::block_size())
-#define gridDim (::keel::cuda::simt::grid_size())
+#define threadIdx (::keel::cuda::simt::here.thread)
+#define blockIdx (::keel::cuda::simt::here.block)
+#define blockDim (::keel::cuda::simt::here.threads)
+#define gridDim (::keel::cuda::simt::here.blocks)
 
 #define __syncthreads() ::keel::cuda::simt::sync_block(__LINE__)
 #define __syncwarp(...) ((void)::keel::cuda::simt::ballot(0xffffffffu, true, __LINE__))

@@ -6,7 +6,7 @@
 
 #include "backends/onednn/kernels/elementwise_steps.h"
 #include "backends/onednn/kernels/kernels.h"
-#include "tests/backends/onednn/simd_checks.h"
+#include "tests/backends/kernel_checks.h"
 
 namespace keel::test {
 namespace {
@@ -164,7 +164,7 @@ TEST_CASE("onednn elementwise: comparisons, select and cast") {
                            ops::cast(g, thousands, DType::kI32),
                            ops::cast(g, ops::cast(g, less, DType::kI32), DType::kF32)};
       };
-      const Results got = run_onednn(c), expected = run_reference(c);
+      const Results got = run_tested(c), expected = run_reference(c);
       // 1000 x is rounded before it is truncated; it may fall on the other side of an integer.
       for (const auto& [name, value] : expected) {
         CAPTURE(name);

@@ -3,7 +3,7 @@
 
 #include "src/ops/norm/batch_norm.h"
 #include "src/ops/norm/layer_norm.h"
-#include "tests/backends/onednn/simd_checks.h"
+#include "tests/backends/kernel_checks.h"
 #include "tests/support/norm_template.h"
 
 namespace keel::test {

@@ -68,7 +68,7 @@ TEST_CASE("power_norm: release, images") {
   check_uncentred_norm(spec({.mode = "release"}, NormLayout::kImages));
 }
 
-TEST_CASE("power_norm: onednn agrees with the reference, step by step") {
+TEST_CASE("power_norm: the backend agrees with the reference, step by step") {
   for (const Shape& shape : {Shape{1, 3}, Shape{7, 33}, Shape{150, 130}, Shape{3000, 37},
                              Shape{2, 5, 3, 11}, Shape{16, 20, 9, 9}}) {
     for (const char* mode : {"release", "paper"}) {

@@ -38,8 +38,8 @@ TEST_CASE("rms_norm: the backward is the derivative") {
   }
 }
 
-TEST_CASE("rms_norm: onednn keeps the promises of a row norm") {
-  if (default_backend() != "onednn") return;
+TEST_CASE("rms_norm: the backend keeps the promises of a row norm") {
+  if (default_backend() == "reference") return;
   SUBCASE("agreement") { check_rows_agree(kRow); }
   SUBCASE("any thread count, in place") { check_rows_repeat(kRow); }
   SUBCASE("any order and split of rows") { check_rows_alone(kRow); }

@@ -1,5 +1,5 @@
-// Weight normalization: worked example, gradients, agreement of onednn with the reference for both
-// orientations, threads, in place, refusals.
+// Weight normalization: worked example, gradients, agreement of the tested backend with the
+// reference for both orientations, threads, in place, refusals.
 #include "src/ops/norm/weight_norm.h"
 
 #include <doctest/doctest.h>
@@ -150,7 +150,7 @@ TEST_CASE("weight_norm: every unit has length g, and dv is orthogonal to v") {
   }
 }
 
-TEST_CASE("weight_norm: onednn agrees with the reference") {
+TEST_CASE("weight_norm: the backend agrees with the reference") {
   for (bool by_column : {false, true}) {
     CAPTURE(by_column);
     for (const auto& [in, out] : {std::pair{1, 1},

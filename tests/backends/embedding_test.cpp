@@ -1,7 +1,7 @@
-// Embedding lookup of the onednn backend: exactly what the contract says.
+// Embedding lookup: exactly what the contract says.
 #include "src/ops/embedding.h"
 
-#include "tests/backends/onednn/simd_checks.h"
+#include "tests/backends/kernel_checks.h"
 
 namespace keel::test {
 namespace {
@@ -40,12 +40,12 @@ Tensor gradient_in_order(const OpCase& c, std::int64_t padding_id) {
 }
 
 void check_embedding(const OpCase& c, std::int64_t padding_id) {
-  const Results got = run_onednn(c), expected = run_reference(c);
+  const Results got = run_tested(c), expected = run_reference(c);
   check_within(got.at("y0"), expected.at("y0"), [](auto) { return 0.0; });
   check_within(got.at("d0"), gradient_in_order(c, padding_id), [](auto) { return 0.0; });
 }
 
-TEST_CASE("onednn embedding: rows and gradients at every width") {
+TEST_CASE("backend embedding: rows and gradients at every width") {
   for_each_target([] {
     for (const std::int64_t width : kSizes) {
       CAPTURE(width);
@@ -58,7 +58,7 @@ TEST_CASE("onednn embedding: rows and gradients at every width") {
   });
 }
 
-TEST_CASE("onednn embedding: ids outside of the table give NaN and no gradient") {
+TEST_CASE("backend embedding: ids outside of the table give NaN and no gradient") {
   for (const std::int64_t padding_id : {-1, 9}) {
     OpCase c = case_of(4, 5, 6, padding_id);
     std::int32_t* ids = c.inputs[1].as<std::int32_t>().data();
@@ -66,14 +66,14 @@ TEST_CASE("onednn embedding: ids outside of the table give NaN and no gradient")
     ids[2] = 4;
     ids[3] = 2000000000;
     ids[4] = 9;
-    const Results got = run_onednn(c), expected = run_reference(c);
+    const Results got = run_tested(c), expected = run_reference(c);
     check_within(got.at("y0"), expected.at("y0"), [](auto) { return 0.0; });
     CHECK(std::isnan(got.at("y0").at(5)));
     check_within(got.at("d0"), gradient_in_order(c, padding_id), [](auto) { return 0.0; });
   }
 }
 
-TEST_CASE("onednn embedding: results do not depend on the thread count") {
+TEST_CASE("backend embedding: results do not depend on the thread count") {
   check_thread_counts(case_of(300, 257, 4099, 1));
 }
 

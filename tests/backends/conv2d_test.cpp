@@ -1,11 +1,11 @@
-// Convolutions of the onednn backend against the reference backend, as written and channels last.
+// Convolutions against the reference backend, as written and channels last.
 #include "src/ops/conv2d.h"
 
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/matmul.h"
 #include "src/ops/pool2d.h"
-#include "tests/backends/onednn/bounds.h"
+#include "tests/backends/bounds.h"
 
 namespace keel::test {
 namespace {
@@ -55,7 +55,7 @@ void check_convolution(const Convolution& p) {
   }
 }
 
-TEST_CASE("onednn conv2d: geometries, with gradients") {
+TEST_CASE("backend conv2d: geometries, with gradients") {
   const Convolution rows[] = {
       {{2, 1, 28, 28}, {20, 1, 5, 5}},          {{2, 20, 12, 12}, {50, 20, 5, 5}},
       {{3, 3, 9, 7}, {5, 3, 3, 3}, 1, 1},       {{2, 3, 9, 8}, {4, 3, 3, 3}, 2, 0},
@@ -68,7 +68,7 @@ TEST_CASE("onednn conv2d: geometries, with gradients") {
   for (const Convolution& row : rows) check_convolution(row);
 }
 
-TEST_CASE("onednn conv2d: no elements") {
+TEST_CASE("backend conv2d: no elements") {
   const Convolution rows[] = {{{0, 3, 6, 6}, {4, 3, 3, 3}},
                               {{2, 3, 6, 6}, {0, 3, 3, 3}},
                               {{2, 0, 6, 6}, {4, 0, 3, 3}},
@@ -77,7 +77,7 @@ TEST_CASE("onednn conv2d: no elements") {
   for (const Convolution& row : rows) check_convolution(row);
 }
 
-TEST_CASE("onednn conv2d: relu after the bias, and a NaN that it keeps") {
+TEST_CASE("backend conv2d: relu after the bias, and a NaN that it keeps") {
   for (const Shape& weight : {Shape{6, 3, 3, 3}, Shape{16, 3, 1, 1}}) {
     OpCase c = case_of({{2, 3, 8, 8}, weight});
     c.gradients = false;
@@ -102,16 +102,16 @@ std::vector<Value> network(Graph& g, const std::vector<Value>& v) {
   return {ops::matmul(g, ops::reshape(g, x, {s[0], s.elements(1, 4)}), v[5])};
 }
 
-TEST_CASE("onednn: a convolutional network, as written and channels last") {
+TEST_CASE("backend: a convolutional network, as written and channels last") {
   OpCase c;
   for (const Shape& shape : {Shape{3, 1, 13, 11}, Shape{6, 1, 4, 4}, Shape{6}, Shape{9, 6, 3, 3},
                              Shape{9}, Shape{9 * 2 * 2, 5}}) {
     c.inputs.push_back(random_f32(shape, std::uint32_t(c.inputs.size())));
   }
   c.build = network;
-  reference::ReferenceBackend reference;
-  const Results expected = run_case(reference, c, DType::kF32);
-  onednn::OnednnBackend backend(2);
+  const Results expected = run_case(*make_backend("reference"), c, DType::kF32);
+  const auto made = make_backend(default_backend(), {2});
+  Backend& backend = *made;
   for (bool optimize : {false, true}) {
     CAPTURE(optimize);
     c.optimize = optimize;
@@ -127,12 +127,14 @@ TEST_CASE("onednn: a convolutional network, as written and channels last") {
   }
 }
 
-TEST_CASE("onednn: optimised programs store images channels last") {
+TEST_CASE("backend: optimised programs store images channels last") {
   Graph g;
   const Value x = g.input("x", {DType::kF32, {2, 3, 6, 6}}),
               w = g.input("w", {DType::kF32, {4, 3, 3, 3}});
   g.mark_output("y", ops::conv2d(g, x, w));
-  onednn::OnednnBackend backend(1);
+  const auto made = make_backend(default_backend(), {1});
+  Backend& backend = *made;
+  if (!backend.prefers_channels_last()) return;
   Variables variables(backend, 1);
   const auto has_last = [](const Graph& graph) {
     for (int i = 0; i < graph.size(); ++i) {

@@ -1,10 +1,10 @@
-// Softmax, its logarithm and their gradients of the onednn backend against the reference backend.
+// Softmax, its logarithm and their gradients against the reference backend.
 #include "src/ops/softmax.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "tests/backends/onednn/simd_checks.h"
+#include "tests/backends/kernel_checks.h"
 
 namespace keel::test {
 namespace {
@@ -50,7 +50,7 @@ struct Bounds {
 void check_softmax(const Shape& shape, double deviation) {
   const std::int64_t width = shape.back();
   const OpCase c = case_of(shape, ops::softmax, deviation);
-  const Results got = run_onednn(c), expected = run_reference(c);
+  const Results got = run_tested(c), expected = run_reference(c);
   const Tensor& y = expected.at("y0");
   const Tensor dy = random_normal(shape, 900).to(DType::kF32);
   const Bounds bounds(c.inputs[0], width);
@@ -69,7 +69,7 @@ void check_softmax(const Shape& shape, double deviation) {
 void check_log_softmax(const Shape& shape, double deviation) {
   const std::int64_t width = shape.back();
   const OpCase c = case_of(shape, ops::log_softmax, deviation);
-  const Results got = run_onednn(c), expected = run_reference(c);
+  const Results got = run_tested(c), expected = run_reference(c);
   const Tensor& y = expected.at("y0");
   const Tensor dy = random_normal(shape, 900).to(DType::kF32);
   const Bounds bounds(c.inputs[0], width);
@@ -88,7 +88,7 @@ void check_log_softmax(const Shape& shape, double deviation) {
   }
 }
 
-TEST_CASE("onednn softmax: accurate at every width") {
+TEST_CASE("backend softmax: accurate at every width") {
   for_each_target([] {
     for (const std::int64_t width : kSizes) {
       CAPTURE(width);
@@ -102,7 +102,7 @@ TEST_CASE("onednn softmax: accurate at every width") {
   });
 }
 
-TEST_CASE("onednn softmax: masked, huge and non-finite logits") {
+TEST_CASE("backend softmax: masked, huge and non-finite logits") {
   const double infinity = std::numeric_limits<double>::infinity();
   OpCase c;
   c.inputs.push_back(Tensor::of<double>(
@@ -113,7 +113,7 @@ TEST_CASE("onednn softmax: masked, huge and non-finite logits") {
     return std::vector{ops::softmax(g, v[0]), ops::log_softmax(g, v[0])};
   };
   for_each_target([&] {
-    const Results got = run_onednn(c), expected = run_reference(c);
+    const Results got = run_tested(c), expected = run_reference(c);
     for (const char* name : {"y0", "y1"}) {
       CAPTURE(name);
       const Tensor& y = expected.at(name);
@@ -122,7 +122,7 @@ TEST_CASE("onednn softmax: masked, huge and non-finite logits") {
   });
 }
 
-TEST_CASE("onednn softmax: a row's bits depend on nothing but the row") {
+TEST_CASE("backend softmax: a row's bits depend on nothing but the row") {
   for (const std::int64_t width : {7, 1000, 20000}) {
     const OpCase many = case_of({9, width}, ops::softmax, 1);
     check_thread_counts(many);
@@ -132,7 +132,7 @@ TEST_CASE("onednn softmax: a row's bits depend on nothing but the row") {
                 last.inputs[0].as<double>().begin());
     last.gradients = false;
     last.build = many.build;
-    const Results all = run_onednn(many), one = run_onednn(last);
+    const Results all = run_tested(many), one = run_tested(last);
     const float* row = all.at("y0").as<float>().data() + 8 * width;
     CHECK(std::memcmp(row, one.at("y0").data(), std::size_t(width) * 4) == 0);
   }

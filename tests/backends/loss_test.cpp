@@ -1,9 +1,9 @@
-// Losses of the onednn backend against the reference backend.
+// Losses against the reference backend.
 #include "src/ops/loss.h"
 
 #include <limits>
 
-#include "tests/backends/onednn/simd_checks.h"
+#include "tests/backends/kernel_checks.h"
 
 namespace keel::test {
 namespace {
@@ -51,7 +51,7 @@ bool is_label(const OpCase& c, std::int64_t i) {
 // p-weighted mean of that, at most log(classes) + 3.4. The rest of a row is computed in double.
 void check_cross_entropy(const Shape& shape, double deviation, const CrossEntropyAttrs& attrs) {
   OpCase c = cross_entropy_case(shape, deviation, attrs);
-  Results got = run_onednn(c), expected = run_reference(c);
+  Results got = run_tested(c), expected = run_reference(c);
   const double of_row = kEps * (std::log(double(shape[1])) + 3.4);
   const double rows = double(shape[0]);
   const auto relative = [&](const char* name) { return kEps * std::abs(expected.at(name).at(0)); };
@@ -64,7 +64,7 @@ void check_cross_entropy(const Shape& shape, double deviation, const CrossEntrop
   const double weights[] = {random_normal({}, 900).at(0), random_normal({}, 901).at(0)};
   const double term = std::abs(weights[0]) / expected.at("y3").at(0) + std::abs(weights[1]);
   c = gradient_case(std::move(c), attrs);
-  got = run_onednn(c);
+  got = run_tested(c);
   expected = run_reference(c);
   // p = exp(x - lse): lse is off by of_row and its rounding, the difference is rounded, then exp;
   // p - s / K - (1 - s) onehot and the factor cost four roundings of numbers up to 1.
@@ -76,7 +76,7 @@ void check_cross_entropy(const Shape& shape, double deviation, const CrossEntrop
   });
 }
 
-TEST_CASE("onednn loss: cross entropy is accurate at every number of classes") {
+TEST_CASE("backend loss: cross entropy is accurate at every number of classes") {
   for_each_target([] {
     for (const std::int64_t classes : kSizes) {
       CAPTURE(classes);
@@ -88,7 +88,7 @@ TEST_CASE("onednn loss: cross entropy is accurate at every number of classes") {
   });
 }
 
-TEST_CASE("onednn loss: labels out of range, nothing that counts, masked classes") {
+TEST_CASE("backend loss: labels out of range, nothing that counts, masked classes") {
   const double infinity = std::numeric_limits<double>::infinity();
   for (const std::vector<std::int32_t>& labels :
        {std::vector<std::int32_t>{0, 3, 1}, {0, -2, 1}, {-1, -1, -1}, {2, -1, 0}, {0, 2, 1}}) {
@@ -99,7 +99,7 @@ TEST_CASE("onednn loss: labels out of range, nothing that counts, masked classes
       c.inputs.push_back(Tensor::of<std::int32_t>({3}, labels));
       const CrossEntropyAttrs attrs{.label_smoothing = smoothing};
       c = gradient_case(std::move(c), attrs);
-      const Results got = run_onednn(c), expected = run_reference(c);
+      const Results got = run_tested(c), expected = run_reference(c);
       for (const auto& [name, y] : expected) {
         CAPTURE(name);
         check_within(got.at(name), y, [&](auto i) { return 16 * kEps * (1 + std::abs(y.at(i))); });
@@ -108,7 +108,7 @@ TEST_CASE("onednn loss: labels out of range, nothing that counts, masked classes
   }
 }
 
-TEST_CASE("onednn loss: wrong classifications are counted") {
+TEST_CASE("backend loss: wrong classifications are counted") {
   for_each_target([] {
     for (const std::int64_t classes : kSizes) {
       OpCase c;
@@ -120,7 +120,7 @@ TEST_CASE("onednn loss: wrong classifications are counted") {
       c.build = [](Graph& g, const std::vector<Value>& v) {
         return std::vector{ops::classification_errors(g, v[0], v[1])};
       };
-      CHECK(run_onednn(c).at("y0").at(0) == run_reference(c).at("y0").at(0));
+      CHECK(run_tested(c).at("y0").at(0) == run_reference(c).at("y0").at(0));
     }
   });
 }
@@ -138,13 +138,13 @@ OpCase bce_case(std::int64_t n, double deviation) {
   return c;
 }
 
-TEST_CASE("onednn loss: binary cross entropy is accurate at every size") {
+TEST_CASE("backend loss: binary cross entropy is accurate at every size") {
   for_each_target([] {
     for (const std::int64_t n : kSizes) {
       CAPTURE(n);
       for (const double deviation : {1.0, 40.0}) {
         const OpCase c = bce_case(n, deviation);
-        const Results got = run_onednn(c), expected = run_reference(c);
+        const Results got = run_tested(c), expected = run_reference(c);
         // A term: |x| t rounded, the difference, the tail log(1 + exp(-|x|)) <= 0.7, their sum.
         double of_sum = 0;
         for (std::int64_t i = 0; i < n; ++i) {
@@ -166,7 +166,7 @@ TEST_CASE("onednn loss: binary cross entropy is accurate at every size") {
   });
 }
 
-TEST_CASE("onednn loss: results do not depend on the thread count") {
+TEST_CASE("backend loss: results do not depend on the thread count") {
   check_thread_counts(gradient_case(cross_entropy_case({4099, 33}, 1, {}), {}));
   check_thread_counts(gradient_case(cross_entropy_case({5, 65537}, 1, {}), {}));
   check_thread_counts(bce_case(200000, 1));

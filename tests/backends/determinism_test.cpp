@@ -1,10 +1,10 @@
-// The number of threads changes no bit of what the onednn backend computes.
+// The number of threads changes no bit of what a backend computes.
 #include <cstring>
 
 #include "src/ops/conv2d.h"
 #include "src/ops/matmul.h"
 #include "src/ops/pool2d.h"
-#include "tests/backends/onednn/bounds.h"
+#include "tests/backends/bounds.h"
 
 namespace keel::test {
 namespace {
@@ -19,7 +19,8 @@ void check_threads(OpCase c, bool optimize = false) {
   c.optimize = optimize;
   // One backend at a time: of several that are alive, the one with the fewest threads limits all.
   const auto run_on = [&](int threads) {
-    onednn::OnednnBackend backend(threads);
+    const auto made = make_backend(default_backend(), {threads});
+    Backend& backend = *made;
     return run_case(backend, c, DType::kF32);
   };
   const Results expected = run_on(1);
@@ -42,7 +43,7 @@ OpCase case_of(const std::vector<Shape>& shapes, const Build& build) {
   return c;
 }
 
-TEST_CASE("onednn: matrix products do not depend on the thread count") {
+TEST_CASE("backend: matrix products do not depend on the thread count") {
   const std::int64_t sizes[][3] = {{128, 784, 100}, {128, 1000, 10}, {4, 800, 500}, {3, 2000, 5},
                                    {1, 5000, 1},    {1000, 33, 7},   {1, 300, 400}, {257, 65, 129}};
   for (const auto& [m, k, n] : sizes) {
@@ -57,7 +58,7 @@ TEST_CASE("onednn: matrix products do not depend on the thread count") {
   }));
 }
 
-TEST_CASE("onednn: convolutions do not depend on the thread count") {
+TEST_CASE("backend: convolutions do not depend on the thread count") {
   struct Row {
     Shape x, weight;
     std::int64_t stride, padding;
@@ -77,7 +78,7 @@ TEST_CASE("onednn: convolutions do not depend on the thread count") {
   }
 }
 
-TEST_CASE("onednn: pooling does not depend on the thread count") {
+TEST_CASE("backend: pooling does not depend on the thread count") {
   for (auto pool : {ops::max_pool2d, ops::avg_pool2d}) {
     const Build build = [pool](Graph& g, const std::vector<Value>& v) {
       return std::vector{pool(g, v[0], 3, 2)};

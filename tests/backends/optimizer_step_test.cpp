@@ -1,9 +1,9 @@
-// Optimizer updates of the onednn backend against the reference backend.
+// Optimizer updates against the reference backend.
 #include "src/ops/optimizer_step.h"
 
 #include <limits>
 
-#include "tests/backends/onednn/simd_checks.h"
+#include "tests/backends/kernel_checks.h"
 
 namespace keel::test {
 namespace {
@@ -57,7 +57,7 @@ Gradient gradient_of(const OpCase& c, std::int64_t i, double decay) {
 
 void check_adam(std::int64_t n, const AdamAttrs& attrs) {
   const OpCase c = adam_case(n, 0.37, attrs);
-  const Results got = run_onednn(c), expected = run_reference(c);
+  const Results got = run_tested(c), expected = run_reference(c);
   const double decay = attrs.decoupled ? 0 : attrs.weight_decay;
   const double unbias_m = 1 - std::pow(attrs.beta1, kStep + 1);
   const double unbias_v = 1 - std::pow(attrs.beta2, kStep + 1);
@@ -84,7 +84,7 @@ void check_adam(std::int64_t n, const AdamAttrs& attrs) {
   });
 }
 
-TEST_CASE("onednn optimizer: adam at every size") {
+TEST_CASE("backend optimizer: adam at every size") {
   for_each_target([] {
     for (const std::int64_t n : kSizes) {
       CAPTURE(n);
@@ -97,7 +97,7 @@ TEST_CASE("onednn optimizer: adam at every size") {
 
 void check_sgd(std::int64_t n, const SgdAttrs& attrs) {
   const OpCase c = sgd_case(n, -1.7f, attrs);
-  const Results got = run_onednn(c), expected = run_reference(c);
+  const Results got = run_tested(c), expected = run_reference(c);
   const auto of_u = [&](std::int64_t i) {
     const Gradient g = gradient_of(c, i, attrs.weight_decay);
     return g.error + 3 * kEps * (std::abs(c.inputs[2].at(i)) + g.size);
@@ -111,7 +111,7 @@ void check_sgd(std::int64_t n, const SgdAttrs& attrs) {
   check_within(got.at("y2"), expected.at("y2"), of_p);
 }
 
-TEST_CASE("onednn optimizer: sgd at every size") {
+TEST_CASE("backend optimizer: sgd at every size") {
   for_each_target([] {
     for (const std::int64_t n : kSizes) {
       CAPTURE(n);
@@ -122,10 +122,10 @@ TEST_CASE("onednn optimizer: sgd at every size") {
   });
 }
 
-TEST_CASE("onednn optimizer: a scale that is not finite changes nothing") {
+TEST_CASE("backend optimizer: a scale that is not finite changes nothing") {
   for (const double scale : {double(NAN), std::numeric_limits<double>::infinity()}) {
     const OpCase adam = adam_case(1000, scale, {}), sgd = sgd_case(1000, scale, {.momentum = 0.9});
-    const Results by_adam = run_onednn(adam), by_sgd = run_onednn(sgd);
+    const Results by_adam = run_tested(adam), by_sgd = run_tested(sgd);
     const auto exactly = [](auto) { return 0.0; };
     check_within(by_adam.at("y0"), adam.inputs[0], exactly);
     check_within(by_adam.at("y1"), adam.inputs[2], exactly);
@@ -135,7 +135,7 @@ TEST_CASE("onednn optimizer: a scale that is not finite changes nothing") {
   }
 }
 
-TEST_CASE("onednn optimizer: adam writes over its own inputs") {
+TEST_CASE("backend optimizer: adam writes over its own inputs") {
   Graph g;
   const std::int64_t n = 40000;
   std::vector<Tensor> x = adam_inputs(n, 0.5);
@@ -145,7 +145,8 @@ TEST_CASE("onednn optimizer: adam writes over its own inputs") {
     v.push_back(g.input(fmt::format("x{}", v.size()), t.type()));
   }
   const Value p = ops::adam_step(g, {v[0], v[1], v[4], v[6], v[5], v[2], v[3]}, {});
-  onednn::OnednnBackend backend(2);
+  const auto made = make_backend(default_backend(), {2});
+  Backend& backend = *made;
   const Prepared prepared = backend.prepare({g, g.node(p)});
   std::vector<Tensor> apart(3);
   for (const bool in_place : {false, true}) {
@@ -167,7 +168,7 @@ TEST_CASE("onednn optimizer: adam writes over its own inputs") {
   CHECK(std::memcmp(x[3].data(), apart[2].data(), n * 4) == 0);
 }
 
-TEST_CASE("onednn optimizer: a sum of squares is rounded once") {
+TEST_CASE("backend optimizer: a sum of squares is rounded once") {
   for_each_target([] {
     for (const std::int64_t n : kSizes) {
       OpCase c;
@@ -177,12 +178,12 @@ TEST_CASE("onednn optimizer: a sum of squares is rounded once") {
         return std::vector{ops::sum_squares(g, v[0])};
       };
       const double expected = run_reference(c).at("y0").at(0);
-      CHECK(std::abs(run_onednn(c).at("y0").at(0) - expected) <= 1.001 * kEps * expected);
+      CHECK(std::abs(run_tested(c).at("y0").at(0) - expected) <= 1.001 * kEps * expected);
     }
   });
 }
 
-TEST_CASE("onednn optimizer: results do not depend on the thread count") {
+TEST_CASE("backend optimizer: results do not depend on the thread count") {
   check_thread_counts(adam_case(100003, 0.5, {.weight_decay = 0.1}));
   check_thread_counts(sgd_case(100003, 0.5, {.momentum = 0.9}));
   OpCase c;

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backends/onednn/backend.h"
-#include "backends/reference/backend.h"
+#include "backends/backends.h"
 #include "tests/support/graph_runner.h"
 
 namespace keel::test {
@@ -38,13 +37,12 @@ inline Tensor random_f32(const Shape& shape, std::uint32_t stream) {
   return random_normal(shape, stream).to(DType::kF32).to(DType::kF64);
 }
 
-// Runs a case on both backends and CHECKs each result named in `bounds` against its bound.
+// Runs a case on the backend under test, the default one, and on the reference backend, and CHECKs
+// each result named in `bounds` against its bound.
 inline void check_against_reference(const OpCase& op_case,
                                     const std::map<std::string, double>& bounds) {
-  onednn::OnednnBackend onednn(2);
-  reference::ReferenceBackend reference;
-  const Results got = run_case(onednn, op_case, DType::kF32);
-  const Results expected = run_case(reference, op_case, DType::kF32);
+  const Results got = run_case(*make_backend(default_backend(), {2}), op_case, DType::kF32);
+  const Results expected = run_case(*make_backend("reference"), op_case, DType::kF32);
   for (const auto& [name, bound] : bounds) {
     CAPTURE(name);
     REQUIRE(got.contains(name));

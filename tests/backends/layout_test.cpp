@@ -1,10 +1,10 @@
-// Ops that move elements of the onednn backend: exactly what the reference backend gives.
+// Ops that move elements: exactly what the reference backend gives.
 #include "src/ops/layout.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "tests/backends/onednn/simd_checks.h"
+#include "tests/backends/kernel_checks.h"
 
 namespace keel::test {
 namespace {
@@ -28,7 +28,7 @@ void check_moves(const Shape& shape, const std::function<Value(Graph&, Value)>& 
     c.inputs.push_back(numbered(dtype, shape));
     c.build = [&op](Graph& g, const std::vector<Value>& v) { return std::vector{op(g, v[0])}; };
     c.gradients = dtype == DType::kF32;
-    const Results got = run_onednn(c), expected = run_reference(c);
+    const Results got = run_tested(c), expected = run_reference(c);
     for (const auto& [name, value] : expected) {
       CAPTURE(name);
       check_within(got.at(name), value, [&](auto) { return name == "d0" ? gradient_bound : 0.0; });
@@ -36,7 +36,7 @@ void check_moves(const Shape& shape, const std::function<Value(Graph&, Value)>& 
   }
 }
 
-TEST_CASE("onednn layout: every permutation of axes") {
+TEST_CASE("backend layout: every permutation of axes") {
   for_each_target([] {
     for (const Shape& shape : {Shape{2, 3, 4, 5}, Shape{3, 1, 70, 6}, Shape{2, 67, 1, 9}}) {
       Sizes axes{0, 1, 2, 3};
@@ -49,7 +49,7 @@ TEST_CASE("onednn layout: every permutation of axes") {
   });
 }
 
-TEST_CASE("onednn layout: transposed matrices of every size") {
+TEST_CASE("backend layout: transposed matrices of every size") {
   for_each_target([] {
     for (const std::int64_t rows : {1, 2, 3, 4, 5, 63, 64, 65, 130}) {
       for (const std::int64_t columns : {1, 4, 7, 64, 129, 1025}) {
@@ -63,7 +63,7 @@ TEST_CASE("onednn layout: transposed matrices of every size") {
   });
 }
 
-TEST_CASE("onednn layout: slices") {
+TEST_CASE("backend layout: slices") {
   struct Row {
     Shape shape;
     Sizes starts, sizes;
@@ -78,7 +78,7 @@ TEST_CASE("onednn layout: slices") {
   }
 }
 
-TEST_CASE("onednn layout: padding") {
+TEST_CASE("backend layout: padding") {
   struct Row {
     Shape shape;
     Sizes before, after;
@@ -96,7 +96,7 @@ TEST_CASE("onednn layout: padding") {
   }
 }
 
-TEST_CASE("onednn layout: joined parts") {
+TEST_CASE("backend layout: joined parts") {
   for (const int axis : {0, 1, 2}) {
     for (const std::int64_t size : {1, 5, 200}) {
       const auto join = [&](Graph& g, Value x) {
@@ -109,7 +109,7 @@ TEST_CASE("onednn layout: joined parts") {
   }
 }
 
-TEST_CASE("onednn layout: results do not depend on the thread count") {
+TEST_CASE("backend layout: results do not depend on the thread count") {
   OpCase c;
   c.inputs.push_back(numbered(DType::kF32, {40, 50, 60}));
   c.build = [](Graph& g, const std::vector<Value>& v) {

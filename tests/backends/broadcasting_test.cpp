@@ -1,7 +1,7 @@
-// Broadcasting and fused programs of the onednn backend against the reference backend.
+// Broadcasting and fused programs against the reference backend.
 #include "src/ops/elementwise.h"
 #include "src/ops/reduce.h"
-#include "tests/backends/onednn/simd_checks.h"
+#include "tests/backends/kernel_checks.h"
 
 namespace keel::test {
 namespace {
@@ -34,7 +34,7 @@ const std::vector<std::vector<Shape>> kPairs = {
     {{0, 3}, {3}},
 };
 
-TEST_CASE("onednn elementwise: operands are stretched") {
+TEST_CASE("backend elementwise: operands are stretched") {
   for (const auto& shapes : kPairs) {
     CAPTURE(shapes[0].text());
     CAPTURE(shapes[1].text());
@@ -42,14 +42,14 @@ TEST_CASE("onednn elementwise: operands are stretched") {
       return std::vector{ops::sub(g, v[0], v[1]), ops::maximum(g, v[0], v[1])};
     });
     c.gradients = false;
-    const Results got = run_onednn(c), expected = run_reference(c);
+    const Results got = run_tested(c), expected = run_reference(c);
     check_within(got.at("y0"), expected.at("y0"),
                  [&](auto i) { return kEps * std::abs(expected.at("y0").at(i)); });
     check_within(got.at("y1"), expected.at("y1"), [](auto) { return 0.0; });
   }
 }
 
-TEST_CASE("onednn elementwise: a stretched condition selects") {
+TEST_CASE("backend elementwise: a stretched condition selects") {
   OpCase c =
       case_of({{40, 1}, {1, 300}, {40, 300}, {300}}, [](Graph& g, const std::vector<Value>& v) {
         const Value column = ops::less(g, v[0], g.constant(0.0));
@@ -57,13 +57,13 @@ TEST_CASE("onednn elementwise: a stretched condition selects") {
         return std::vector{ops::select(g, column, v[2], v[3]), ops::select(g, row, v[2], v[3])};
       });
   c.gradients = false;
-  const Results got = run_onednn(c), expected = run_reference(c);
+  const Results got = run_tested(c), expected = run_reference(c);
   for (const char* name : {"y0", "y1"}) {
     check_within(got.at(name), expected.at(name), [](auto) { return 0.0; });
   }
 }
 
-TEST_CASE("onednn: a tensor is stretched to a shape") {
+TEST_CASE("backend: a tensor is stretched to a shape") {
   const std::vector<std::pair<Shape, Shape>> rows = {
       {{}, {3, 5}},   {{5}, {3, 5}},        {{3, 1}, {3, 5}}, {{2, 1, 3, 1}, {2, 4, 3, 300}},
       {{1}, {70000}}, {{7, 1}, {7, 20000}}, {{3}, {2, 2, 3}}};
@@ -75,7 +75,7 @@ TEST_CASE("onednn: a tensor is stretched to a shape") {
       return std::vector{ops::broadcast_to(g, v[0], to), ops::broadcast_to(g, negative, to)};
     });
     c.gradients = false;
-    const Results got = run_onednn(c), expected = run_reference(c);
+    const Results got = run_tested(c), expected = run_reference(c);
     for (const char* name : {"y0", "y1"}) {
       check_within(got.at(name), expected.at(name), [](auto) { return 0.0; });
     }
@@ -91,13 +91,13 @@ std::vector<Value> chain(Graph& g, const std::vector<Value>& v) {
   return {ops::gelu(g, ops::sub(g, mixed, v[3]))};
 }
 
-TEST_CASE("onednn elementwise: fused chains compute what their steps compute") {
+TEST_CASE("backend elementwise: fused chains compute what their steps compute") {
   for_each_target([] {
     for (const std::int64_t width : {1, 3, 17, 127, 513, 1025}) {
       CAPTURE(width);
       OpCase c = case_of({{31, width}, {31, width}, {width}, {31, 1}}, chain);
       c.optimize = true;
-      const Results got = run_onednn(c), expected = run_reference(c);
+      const Results got = run_tested(c), expected = run_reference(c);
       // About ten steps of a few eps each on values of size up to 10, and derivatives up to 10
       // again; a gradient of a stretched operand adds up 31 or `width` of them.
       const double step = kEps * 16 * 10 * 10;
@@ -111,7 +111,7 @@ TEST_CASE("onednn elementwise: fused chains compute what their steps compute") {
   });
 }
 
-TEST_CASE("onednn elementwise: results do not depend on the thread count") {
+TEST_CASE("backend elementwise: results do not depend on the thread count") {
   for (const bool optimize : {false, true}) {
     OpCase c = case_of({{60, 1025}, {60, 1025}, {1025}, {60, 1}}, chain);
     c.optimize = optimize;

@@ -1,9 +1,9 @@
-// Sums, means and maxima of the onednn backend against the reference backend.
+// Sums, means and maxima against the reference backend.
 #include "src/ops/reduce.h"
 
 #include <limits>
 
-#include "tests/backends/onednn/simd_checks.h"
+#include "tests/backends/kernel_checks.h"
 
 namespace keel::test {
 namespace {
@@ -61,7 +61,7 @@ void check_rounded(const Results& got, const Results& expected, const std::strin
                [&](auto i) { return kEps * roundings * std::abs(y.at(i)) + slack; });
 }
 
-TEST_CASE("onednn reduce: sums and means are rounded once") {
+TEST_CASE("backend reduce: sums and means are rounded once") {
   for_each_target([] {
     for (const Row& row : rows()) {
       CAPTURE(row.shape.text());
@@ -69,7 +69,7 @@ TEST_CASE("onednn reduce: sums and means are rounded once") {
       const OpCase c = case_of(row, [&](Graph& g, const std::vector<Value>& v) {
         return std::vector{ops::sum(g, v[0], row.axes), ops::mean(g, v[0], row.axes, true)};
       });
-      const Results got = run_onednn(c), expected = run_reference(c);
+      const Results got = run_tested(c), expected = run_reference(c);
       // What adding n numbers of size about 1 in double may be off, in whatever order.
       const double slack = 0x1p-52 * 4 * double(row.shape.elements());
       check_rounded(got, expected, "y0", 1, slack);
@@ -80,7 +80,7 @@ TEST_CASE("onednn reduce: sums and means are rounded once") {
   });
 }
 
-TEST_CASE("onednn reduce: maxima are exact, and the first of equals gets the gradient") {
+TEST_CASE("backend reduce: maxima are exact, and the first of equals gets the gradient") {
   for_each_target([] {
     for (const Row& row : rows()) {
       CAPTURE(row.shape.text());
@@ -90,7 +90,7 @@ TEST_CASE("onednn reduce: maxima are exact, and the first of equals gets the gra
       });
       // Few different values, so that there are ties.
       for (double& x : c.inputs[0].as<double>()) x = std::round(2 * x);
-      const Results got = run_onednn(c), expected = run_reference(c);
+      const Results got = run_tested(c), expected = run_reference(c);
       for (const char* name : {"y0", "d0"}) {
         CAPTURE(name);
         check_within(got.at(name), expected.at(name), [](auto) { return 0.0; });
@@ -99,17 +99,17 @@ TEST_CASE("onednn reduce: maxima are exact, and the first of equals gets the gra
   });
 }
 
-TEST_CASE("onednn reduce: nothing adds up to 0") {
+TEST_CASE("backend reduce: nothing adds up to 0") {
   for (const Row& row : {Row{{0, 5}, {0}}, Row{{5, 0}, {1}}, Row{{2, 0, 3}, {1}}}) {
     OpCase c = case_of(row, [&](Graph& g, const std::vector<Value>& v) {
       return std::vector{ops::sum(g, v[0], row.axes)};
     });
     c.gradients = false;
-    CHECK(largest_error(run_onednn(c).at("y0"), run_reference(c).at("y0")) == 0);
+    CHECK(largest_error(run_tested(c).at("y0"), run_reference(c).at("y0")) == 0);
   }
 }
 
-TEST_CASE("onednn reduce: NaN, infinities and sums that pass beyond float") {
+TEST_CASE("backend reduce: NaN, infinities and sums that pass beyond float") {
   const double big = 3e38f;
   const double infinity = std::numeric_limits<double>::infinity();
   for_each_target([&] {
@@ -131,7 +131,7 @@ TEST_CASE("onednn reduce: NaN, infinities and sums that pass beyond float") {
           return std::vector{ops::sum(g, t, {1}), ops::max(g, t, {1}), ops::sum(g, t, {0}),
                              ops::max(g, t, {0})};
         };
-        const Results got = run_onednn(c), expected = run_reference(c);
+        const Results got = run_tested(c), expected = run_reference(c);
         for (const auto& [name, y] : expected) {
           CAPTURE(name);
           // Sums that pass `big` on the way lose what is 2^-53 of it.
@@ -146,7 +146,7 @@ TEST_CASE("onednn reduce: NaN, infinities and sums that pass beyond float") {
   });
 }
 
-TEST_CASE("onednn reduce: results do not depend on the thread count") {
+TEST_CASE("backend reduce: results do not depend on the thread count") {
   for (const Row& row : {Row{{4099, 33}, {0}}, Row{{400000}, {0}}, Row{{64, 3, 33, 7}, {0, 2, 3}},
                          Row{{300, 2000}, {0}}, Row{{7, 5000, 3}, {1}}}) {
     check_thread_counts(case_of(row, [&](Graph& g, const std::vector<Value>& v) {

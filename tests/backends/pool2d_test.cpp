@@ -1,7 +1,7 @@
-// Pooling of the onednn backend against the reference backend, as written and channels last.
+// Pooling against the reference backend, as written and channels last.
 #include "src/ops/pool2d.h"
 
-#include "tests/backends/onednn/bounds.h"
+#include "tests/backends/bounds.h"
 
 namespace keel::test {
 namespace {
@@ -37,7 +37,7 @@ const Row kRows[] = {{{2, 3, 8, 8}, 2, 2},  {{2, 20, 24, 24}, 2, 2}, {{3, 5, 7, 
                      {{1, 1, 1, 1}, 1, 1},  {{2, 32, 5, 5}, 5, 1},   {{1, 3, 15, 16}, 15, 1},
                      {{0, 3, 4, 4}, 2, 2},  {{2, 0, 4, 4}, 2, 2}};
 
-TEST_CASE("onednn max_pool2d: values and places exactly, and gradients") {
+TEST_CASE("backend max_pool2d: values and places exactly, and gradients") {
   for (const Row& row : kRows) {
     CAPTURE(row.x.text());
     CAPTURE(row.window);
@@ -48,7 +48,7 @@ TEST_CASE("onednn max_pool2d: values and places exactly, and gradients") {
   }
 }
 
-TEST_CASE("onednn max_pool2d: the first on ties, infinities, and a NaN that wins") {
+TEST_CASE("backend max_pool2d: the first on ties, infinities, and a NaN that wins") {
   Tensor x(DType::kF64, {1, 2, 4, 6});
   for (std::int64_t i = 0; i < x.elements(); ++i) x.as<double>()[std::size_t(i)] = double(i % 3);
   x.as<double>()[0] = x.as<double>()[7] = NAN;
@@ -59,7 +59,7 @@ TEST_CASE("onednn max_pool2d: the first on ties, infinities, and a NaN that wins
   check_both_orders(std::move(c), {{"y0", 0}, {"y1", 0}});
 }
 
-TEST_CASE("onednn avg_pool2d: values and gradients") {
+TEST_CASE("backend avg_pool2d: values and gradients") {
   for (const Row& row : kRows) {
     CAPTURE(row.x.text());
     CAPTURE(row.window);

@@ -1,9 +1,9 @@
-// Dropout of the onednn backend: the mask of the contract, bit for bit.
+// Dropout on the backend under test: the mask of the contract, bit for bit.
 #include "src/ops/dropout.h"
 
 #include <limits>
 
-#include "tests/backends/onednn/simd_checks.h"
+#include "tests/backends/kernel_checks.h"
 
 namespace keel::test {
 namespace {
@@ -19,7 +19,7 @@ OpCase case_of(std::int64_t n, double p, std::int64_t seed, std::int32_t step) {
 }
 
 void check_dropout(const OpCase& c) {
-  const Results got = run_onednn(c), expected = run_reference(c);
+  const Results got = run_tested(c), expected = run_reference(c);
   for (const auto& [name, y] : expected) {
     CAPTURE(name);
     // The factor 1 / (1 - p) is rounded, and the product.
@@ -34,7 +34,7 @@ void check_dropout(const OpCase& c) {
   }
 }
 
-TEST_CASE("onednn dropout: the mask at every size") {
+TEST_CASE("backend dropout: the mask at every size") {
   for_each_target([] {
     for (const std::int64_t n : kSizes) {
       CAPTURE(n);
@@ -44,7 +44,7 @@ TEST_CASE("onednn dropout: the mask at every size") {
   });
 }
 
-TEST_CASE("onednn dropout: seeds, steps and probabilities at their ends") {
+TEST_CASE("backend dropout: seeds, steps and probabilities at their ends") {
   const std::int64_t seeds[] = {0, 1, -1, std::int64_t{1} << 40,
                                 std::numeric_limits<std::int64_t>::min()};
   for (const std::int64_t seed : seeds) {
@@ -56,7 +56,7 @@ TEST_CASE("onednn dropout: seeds, steps and probabilities at their ends") {
   }
 }
 
-TEST_CASE("onednn dropout: an element whose number is p itself is kept") {
+TEST_CASE("backend dropout: an element whose number is p itself is kept") {
   const std::int64_t seed = 11, stream = 22, step = 33;
   const Philox random{std::uint64_t(seed), std::uint32_t(stream), std::uint32_t(step)};
   for (const std::uint64_t e : {0, 5, 77, 998}) {
@@ -67,19 +67,19 @@ TEST_CASE("onednn dropout: an element whose number is p itself is kept") {
         return std::vector{g.add(kDropout, {v[0], v[1]}, DropoutAttrs{p, seed, stream})};
       };
       check_dropout(c);
-      CHECK((run_onednn(c).at("y0").at(std::int64_t(e)) != 0) == (above == 0));
+      CHECK((run_tested(c).at("y0").at(std::int64_t(e)) != 0) == (above == 0));
     }
   }
 }
 
-TEST_CASE("onednn dropout: what is dropped is 0 even where it was not finite") {
+TEST_CASE("backend dropout: what is dropped is 0 even where it was not finite") {
   OpCase c = case_of(1000, 0.5, 1, 1);
   for (double& x : c.inputs[0].as<double>()) x = NAN;
-  const Results got = run_onednn(c), expected = run_reference(c);
+  const Results got = run_tested(c), expected = run_reference(c);
   check_within(got.at("y0"), expected.at("y0"), [](auto) { return 0.0; });
 }
 
-TEST_CASE("onednn dropout: results do not depend on the thread count") {
+TEST_CASE("backend dropout: results do not depend on the thread count") {
   check_thread_counts(case_of(100003, 0.3, 5, 9));
 }
 

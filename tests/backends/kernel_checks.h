@@ -2,13 +2,15 @@
 // and errors element by element.
 #pragma once
 
+#ifdef KEEL_ONEDNN
 #include <hwy/targets.h>
+#endif
 
 #include <array>
 #include <cstring>
 #include <string>
 
-#include "tests/backends/onednn/bounds.h"
+#include "tests/backends/bounds.h"
 
 namespace keel::test {
 
@@ -16,9 +18,12 @@ namespace keel::test {
 inline constexpr std::int64_t kSizes[] = {1,  2,   3,   15,  16,   17,   31,   32,
                                           33, 127, 257, 769, 1025, 4099, 65537};
 
-// Runs body once with each instruction set that was compiled and that this machine has.
+// Runs body once with each instruction set that was compiled and that this machine has; just once
+// where the backend under test is not one of instruction sets.
 template <class Body>
 void for_each_target(const Body& body) {
+  if (default_backend() != "onednn") return body();
+#ifdef KEEL_ONEDNN
   for (const std::int64_t target :
        std::array<std::int64_t, 3>{HWY_AVX3, HWY_AVX2, HWY_STATIC_TARGET}) {
     if ((hwy::SupportedTargets() & target) == 0) continue;
@@ -30,6 +35,7 @@ void for_each_target(const Body& body) {
     hwy::SetSupportedTargetsForTest(0);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   }
+#endif
 }
 
 struct Range {
@@ -59,22 +65,20 @@ void check_within(const Tensor& got, const Tensor& expected, const Bound& bound)
   check_row(got, expected, {0, got.elements()}, bound);
 }
 
-inline Results run_onednn(const OpCase& op_case, int threads = 2) {
-  onednn::OnednnBackend backend(threads);
-  return run_case(backend, op_case, DType::kF32);
+inline Results run_tested(const OpCase& op_case, int threads = 2) {
+  return run_case(*make_backend(default_backend(), {threads}), op_case, DType::kF32);
 }
 
 inline Results run_reference(const OpCase& op_case) {
-  reference::ReferenceBackend backend;
-  return run_case(backend, op_case, DType::kF32);
+  return run_case(*make_backend("reference"), op_case, DType::kF32);
 }
 
 // CHECKs that results have the same bytes with 1, 2, 3 and 7 threads.
 inline void check_thread_counts(const OpCase& op_case) {
-  const Results expected = run_onednn(op_case, 1);
+  const Results expected = run_tested(op_case, 1);
   for (int threads : {2, 3, 7}) {
     CAPTURE(threads);
-    const Results got = run_onednn(op_case, threads);
+    const Results got = run_tested(op_case, threads);
     for (const auto& [name, value] : expected) {
       CAPTURE(name);
       const Tensor& other = got.at(name);

@@ -1,9 +1,11 @@
-// Matrix products of the onednn backend against the reference backend.
+// Matrix products against the reference backend.
 #include "src/ops/matmul.h"
 
+#ifdef KEEL_ONEDNN
 #include "backends/onednn/primitives.h"
+#endif
 #include "src/ops/elementwise.h"
-#include "tests/backends/onednn/bounds.h"
+#include "tests/backends/bounds.h"
 
 namespace keel::test {
 namespace {
@@ -54,12 +56,12 @@ void check_product(const Product& p) {
   check_against_reference(case_of(p), bounds);
 }
 
-TEST_CASE("onednn matmul: every combination of flags, with gradients") {
+TEST_CASE("backend matmul: every combination of flags, with gradients") {
   for (int flags = 0; flags < 8; ++flags) check_product({{}, 33, 17, 20, flags});
   for (int flags = 0; flags < 16; ++flags) check_product({{2, 3}, 5, 7, 9, flags});
 }
 
-TEST_CASE("onednn matmul: sizes round those of registers and blocks") {
+TEST_CASE("backend matmul: sizes round those of registers and blocks") {
   const std::int64_t sizes[][3] = {{1, 1, 1},    {1, 64, 1},    {1, 1, 17},     {17, 1, 1},
                                    {1, 129, 65}, {65, 129, 1},  {2, 3, 1000},   {15, 16, 17},
                                    {47, 31, 63}, {64, 64, 64},  {100, 257, 10}, {3, 2049, 5},
@@ -71,7 +73,7 @@ TEST_CASE("onednn matmul: sizes round those of registers and blocks") {
   for (int f : {0, 1, 2, 3, 9}) check_product({{1}, 6, 1, 5, f});
 }
 
-TEST_CASE("onednn matmul: no elements, and an inner size of 0") {
+TEST_CASE("backend matmul: no elements, and an inner size of 0") {
   for (int flags = 0; flags < 16; ++flags) {
     check_product({{2}, 3, 0, 4, flags});
     check_product({{2}, 0, 3, 4, flags});
@@ -93,7 +95,7 @@ OpCase relu_case(Tensors... inputs) {
   return c;
 }
 
-TEST_CASE("onednn matmul: relu after the bias") {
+TEST_CASE("backend matmul: relu after the bias") {
   check_against_reference(
       relu_case(random_f32({21, 30}, 1), random_f32({30, 19}, 2), random_f32({19}, 3)),
       {{"y0", sum_bound(30)}});
@@ -104,20 +106,22 @@ TEST_CASE("onednn matmul: relu after the bias") {
       {{"y0", 0}});
 }
 
-TEST_CASE("onednn matmul: relu keeps a NaN") {
+TEST_CASE("backend matmul: relu keeps a NaN") {
   Tensor a = random_f32({4, 8}, 1);
   a.as<double>()[8] = NAN;
   const OpCase c = relu_case(std::move(a), random_f32({8, 5}, 2), random_f32({5}, 3));
   check_against_reference(c, {{"y0", sum_bound(8)}});
 }
 
-TEST_CASE("onednn: what oneDNN has no primitive for is refused with its reason") {
+#ifdef KEEL_ONEDNN
+TEST_CASE("backend: what oneDNN has no primitive for is refused with its reason") {
   const Prepared prepared = onednn::make_matmul({.m = -1, .k = 2, .n = 3});
   CHECK(prepared.refusal.find("oneDNN " + onednn::library_version() + ": could not") == 0);
   CHECK_FALSE(prepared.bind);
 }
+#endif
 
-TEST_CASE("onednn matmul: a relu of the graph becomes a part of it") {
+TEST_CASE("backend matmul: a relu of the graph becomes a part of it") {
   OpCase c;
   c.inputs.push_back(random_f32({12, 10}, 1));
   c.inputs.push_back(random_f32({10, 14}, 2));
