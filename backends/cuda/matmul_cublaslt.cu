@@ -1,0 +1,153 @@
+// Matrix products by cuBLASLt.
+#include <cublasLt.h>
+
+#include <memory>
+
+#include "backends/cuda/device.h"
+#include "backends/cuda/matmul.h"
+#include "src/core/error.h"
+
+namespace keel::cuda {
+namespace {
+
+void expect(cublasStatus_t status, const char* call, const char* file, int line) {
+  check(status == CUBLAS_STATUS_SUCCESS, ErrorKind::kCheckFailed, "[cuda] {}: {} ({}:{})", call,
+        cublasLtGetStatusString(status), file, line);
+}
+#define KEEL_CUBLAS(call) expect(call, #call, __FILE__, __LINE__)
+
+bool& tf32() {
+  static bool allowed = false;
+  return allowed;
+}
+
+cublasLtHandle_t handle() {
+  static const cublasLtHandle_t handle = [] {
+    cublasLtHandle_t made = nullptr;
+    KEEL_CUBLAS(cublasLtCreate(&made));
+    return made;
+  }();
+  return handle;
+}
+
+template <class T>
+using Owned = std::unique_ptr<std::remove_pointer_t<T>, cublasStatus_t (*)(T)>;
+
+using Layout = Owned<cublasLtMatrixLayout_t>;
+
+// A batch of row-major (rows, columns) matrices, `stride` elements apart.
+Layout make_layout(std::int64_t rows, std::int64_t columns, std::int64_t batch,
+                   std::int64_t stride) {
+  cublasLtMatrixLayout_t layout = nullptr;
+  const auto row = static_cast<std::uint64_t>(rows), column = static_cast<std::uint64_t>(columns);
+  KEEL_CUBLAS(cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, row, column, columns));
+  Layout owned(layout, cublasLtMatrixLayoutDestroy);
+  const auto order = CUBLASLT_ORDER_ROW;
+  const auto count = static_cast<std::int32_t>(batch);
+  const auto set = [&](cublasLtMatrixLayoutAttribute_t what, const auto& value) {
+    KEEL_CUBLAS(cublasLtMatrixLayoutSetAttribute(layout, what, &value, sizeof value));
+  };
+  set(CUBLASLT_MATRIX_LAYOUT_ORDER, order);
+  set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, count);
+  set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, stride);
+  return owned;
+}
+
+Layout make_factor(std::int64_t rows, std::int64_t columns, bool transposed, std::int64_t batch,
+                   std::int64_t stride) {
+  return transposed ? make_layout(columns, rows, batch, stride)
+                    : make_layout(rows, columns, batch, stride);
+}
+
+// y (rows, n) += bias, then ReLU if asked for. cuBLASLt's own epilogues want column-major results,
+// and its ReLU turns NaN into 0.
+__global__ void finish_rows(Global<float> y, Global<const float> bias, std::int64_t n, bool relu) {
+  for (std::int64_t e = grid_thread(); e < y.size(); e += grid_threads()) {
+    const float value = y[e] + bias.get(e % n, 0);
+    y[e] = relu && value <= 0 ? 0 : value;
+  }
+}
+
+// One product, prepared: what to multiply and by which algorithm.
+class Plan {
+ public:
+  explicit Plan(const Product& product) : product_(product) {
+    const auto [batch, m, k, n, shared_b] = product.sizes;
+    if (is_empty()) return;
+    a_ = make_factor(m, k, product.transpose_a, batch, m * k);
+    b_ = make_factor(k, n, product.transpose_b, batch, shared_b ? 0 : k * n);
+    y_ = make_layout(m, n, batch, m * n);
+    set_transpose(CUBLASLT_MATMUL_DESC_TRANSA, product.transpose_a);
+    set_transpose(CUBLASLT_MATMUL_DESC_TRANSB, product.transpose_b);
+    choose();
+  }
+
+  void run(const ProductData& data) const {
+    const auto [batch, m, k, n, shared_b] = product_.sizes;
+    if (batch * m * n == 0) return;
+    const float one = 1, zero = 0;
+    if (is_empty()) {
+      KEEL_CUDA(cudaMemsetAsync(data.y, 0, std::size_t(batch * m * n) * sizeof(float), stream()));
+    } else {
+      KEEL_CUBLAS(cublasLtMatmul(handle(), description_.get(), &one, data.a, a_.get(), data.b,
+                                 b_.get(), &zero, data.y, y_.get(), data.y, y_.get(), &algorithm_,
+                                 data.workspace, std::size_t(kProductWorkspace), stream()));
+    }
+    if (!data.bias && !product_.relu) return;
+    const Global<float> y(data.y, batch * m * n);
+    launch(finish_rows, one_thread_each(y.size()), y,
+           Global<const float>(data.bias, data.bias ? n : 0), n, product_.relu);
+  }
+
+ private:
+  bool is_empty() const {
+    const MatmulSizes& s = product_.sizes;
+    return s.batch * s.m * s.n * s.k == 0;
+  }
+
+  static Owned<cublasLtMatmulDesc_t> describe() {
+    cublasLtMatmulDesc_t made = nullptr;
+    const auto compute = tf32() ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    KEEL_CUBLAS(cublasLtMatmulDescCreate(&made, compute, CUDA_R_32F));
+    return {made, cublasLtMatmulDescDestroy};
+  }
+
+  void set_transpose(cublasLtMatmulDescAttributes_t which, bool transposed) {
+    const cublasOperation_t operation = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    KEEL_CUBLAS(
+        cublasLtMatmulDescSetAttribute(description_.get(), which, &operation, sizeof operation));
+  }
+
+  void choose() {
+    cublasLtMatmulPreference_t made = nullptr;
+    KEEL_CUBLAS(cublasLtMatmulPreferenceCreate(&made));
+    const Owned<cublasLtMatmulPreference_t> preference(made, cublasLtMatmulPreferenceDestroy);
+    const auto most = static_cast<std::uint64_t>(kProductWorkspace);
+    KEEL_CUBLAS(cublasLtMatmulPreferenceSetAttribute(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                     &most, sizeof most));
+    cublasLtMatmulHeuristicResult_t best{};
+    int found = 0;
+    KEEL_CUBLAS(cublasLtMatmulAlgoGetHeuristic(handle(), description_.get(), a_.get(), b_.get(),
+                                               y_.get(), y_.get(), made, 1, &best, &found));
+    check(found > 0, ErrorKind::kCheckFailed, "[cuda] cuBLASLt has no algorithm for {} x {} x {}",
+          product_.sizes.m, product_.sizes.k, product_.sizes.n);
+    algorithm_ = best.algo;
+  }
+
+  Product product_;
+  Owned<cublasLtMatmulDesc_t> description_ = describe();
+  Layout a_{nullptr, cublasLtMatrixLayoutDestroy}, b_{nullptr, cublasLtMatrixLayoutDestroy},
+      y_{nullptr, cublasLtMatrixLayoutDestroy};
+  cublasLtMatmulAlgo_t algorithm_{};
+};
+
+}  // namespace
+
+std::function<void(const ProductData&)> plan_product(const Product& product) {
+  const auto plan = std::make_shared<const Plan>(product);
+  return [plan](const ProductData& data) { plan->run(data); };
+}
+
+void set_tf32(bool allowed) { tf32() = allowed; }
+
+}  // namespace keel::cuda
