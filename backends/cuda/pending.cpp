@@ -31,26 +31,4 @@ Prepared prepare_sum_squares(const NodeContext&) { return refuse("pending"); }
 Prepared prepare_transpose(const NodeContext&) { return refuse("pending"); }
 Prepared prepare_batch_norm(const NodeContext&) { return refuse("pending"); }
 Prepared prepare_batch_norm_backward(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_rms_norm(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_rms_norm_backward(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_detach_norm(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_detach_norm_backward(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_ada_norm(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_ada_norm_backward(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_scale_norm(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_scale_norm_backward(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_batch_renorm(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_batch_renorm_backward(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_weight_norm(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_weight_norm_backward(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_group_norm(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_group_norm_backward(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_group_scaling(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_group_scaling_backward(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_mabn(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_mabn_backward(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_pn_v(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_pn_v_backward(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_power_norm(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_power_norm_backward(const NodeContext&) { return refuse("pending"); }
 }  // namespace keel::cuda

@@ -33,20 +33,24 @@ __device__ T over_warp(T value, Join join) {
   return value;
 }
 
-// kThreads: the block's threads, a multiple of 32. Ends with a barrier that lets `scratch` be used
-// again.
+// kThreads: the block's threads, a multiple of 32. The first warp joins what all have left in
+// shared memory. Two barriers: a caller may come back at once, for the result is not written again
+// before everybody has read it.
 template <int kThreads, class Join, class T>
 __device__ T over_block(T value, Join join) {
-  __shared__ Shared<T, kWarp> scratch;
-  value = over_warp(value, join);
-  if constexpr (kThreads > kWarp) {
-    const int warp = int(threadIdx.x) / kWarp, lane = int(threadIdx.x) % kWarp;
-    if (lane == 0) scratch[warp] = value;
-    __syncthreads();
-    value = over_warp(lane < kThreads / kWarp ? scratch[lane] : T(Join::kNeutral), join);
-    __syncthreads();
+  if constexpr (kThreads == kWarp) return over_warp(value, join);
+  __shared__ Shared<T, kThreads> values;
+  __shared__ Shared<T, 1> result;
+  const int thread = int(threadIdx.x);
+  values[thread] = value;
+  __syncthreads();
+  if (thread < kWarp) {
+    for (int i = thread + kWarp; i < kThreads; i += kWarp) value = join(value, values[i]);
+    value = over_warp(value, join);
+    if (thread == 0) result[0] = value;
   }
-  return value;
+  __syncthreads();
+  return result[0];
 }
 
 }  // namespace keel::cuda

@@ -62,19 +62,7 @@ void backward(BackwardContext& c) {
   }
 }
 
-// 0 before `start`, 1 from `end` on, a line between them.
-double ramp(double step, double start, double end) {
-  if (step >= end) return 1;
-  return step <= start ? 0 : (step - start) / (end - start);
-}
-
 }  // namespace
-
-RenormLimits renorm_limits(const BatchRenormAttrs& a, std::int32_t step) {
-  const double r = ramp(step, a.r_start, a.r_end), d = ramp(step, a.d_start, a.d_end);
-  return {a.r_max < 0 ? 1 + (a.r_max_limit - 1) * r : a.r_max,
-          a.d_max < 0 ? a.d_max_limit * d : a.d_max};
-}
 
 const OpInfo kBatchRenorm{.name = "batch_renorm",
                           .infer = infer,

@@ -60,7 +60,16 @@ struct RenormLimits {
   double r_max, d_max;
 };
 // The limits of the training step that `step` others came before.
-RenormLimits renorm_limits(const BatchRenormAttrs& attrs, std::int32_t step);
+constexpr RenormLimits renorm_limits(const BatchRenormAttrs& a, std::int32_t step) {
+  // 0 before `start`, 1 from `end` on, a line between them.
+  const auto ramp = [step](double start, double end) {
+    if (step >= end) return 1.0;
+    return step <= start ? 0.0 : (step - start) / (end - start);
+  };
+  const double r = ramp(a.r_start, a.r_end), d = ramp(a.d_start, a.d_end);
+  return {a.r_max < 0 ? 1 + (a.r_max_limit - 1) * r : a.r_max,
+          a.d_max < 0 ? a.d_max_limit * d : a.d_max};
+}
 
 extern const OpInfo kBatchRenorm, kBatchRenormBackward;
 

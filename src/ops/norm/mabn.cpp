@@ -72,12 +72,6 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-MabnPhase mabn_phase(const MabnAttrs& attrs, std::int32_t step) {
-  const std::int64_t t = std::int64_t{step} + 1;
-  return {t % attrs.m, t > attrs.m && t >= attrs.warmup,
-          t > std::max(attrs.clip_after, attrs.warmup)};
-}
-
 const OpInfo kMabn{
     .name = "mabn", .infer = infer, .backward = backward, .gradient = GradientKind::kSurrogate};
 const OpInfo kMabnBackward{.name = "mabn_backward", .infer = infer_backward, .in_place = {{6, 0}}};

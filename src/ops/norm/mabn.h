@@ -50,7 +50,12 @@ struct MabnPhase {
   std::int64_t row;  // t mod m, of the ring buffers
   bool averages, clips;
 };
-MabnPhase mabn_phase(const MabnAttrs& attrs, std::int32_t step);
+constexpr MabnPhase mabn_phase(const MabnAttrs& attrs, std::int32_t step) {
+  const std::int64_t t = std::int64_t{step} + 1;
+  const std::int64_t clip_after =
+      attrs.clip_after > attrs.warmup ? attrs.clip_after : attrs.warmup;
+  return {t % attrs.m, t > attrs.m && t >= attrs.warmup, t > clip_after};
+}
 
 extern const OpInfo kMabn, kMabnBackward;
 

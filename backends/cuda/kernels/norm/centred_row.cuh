@@ -72,4 +72,73 @@ __device__ double row_squares(const R& row, Mean mean) {
   });
 }
 
+// Rows (rows, width) to be normalized, and what a forward leaves of them.
+struct CentredForward {
+  Global<const float> x;
+  Global<float> y, mean, rstd;
+  RowSizes sizes;
+  Statistic statistic;
+};
+
+// y = finish(row, column, xhat).
+template <class R, class Finish>
+__global__ void __launch_bounds__(R::kBlock) centred_forward(CentredForward a, Finish finish) {
+  const std::int64_t r = R::index();
+  if (r >= a.sizes.rows) return;
+  const R row({a.x}, r, a.sizes.width);
+  const Mean mean = row_mean(row, a.sizes.width);
+  const float rstd = a.statistic.rstd(row_squares(row, mean), a.sizes.width);
+  row.store(a.y, [=](std::int64_t column, float x) {
+    return finish(r, column, mean.residual(x) * rstd);
+  });
+  if (R::is_first()) {
+    a.mean[r] = mean.coarse + mean.fine;
+    a.rstd[r] = rstd;
+  }
+}
+
+template <class Finish>
+void run_centred_forward(const CentredForward& args, const Finish& finish) {
+  with_row<1>(args.sizes.width, [&]<class R>(std::type_identity<R> row) {
+    launch(centred_forward<R, Finish>, grid_of_rows(row, args.sizes.rows), args, finish);
+  });
+}
+
+struct CentredBackward {
+  Global<const float> x, dy, mean, rstd;
+  Global<float> dx;
+  RowSizes sizes;
+  Statistic statistic;
+};
+
+// dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N * r), g = gradient(row, column, dy, xhat).
+template <class R, class Gradient>
+__global__ void __launch_bounds__(R::kBlock)
+    centred_backward(CentredBackward a, Gradient gradient) {
+  const std::int64_t r = R::index();
+  if (r >= a.sizes.rows) return;
+  const R row({a.x, a.dy}, r, a.sizes.width);
+  const Mean mean = refine_mean(row, a.sizes.width, a.mean[r]);
+  const float rstd = a.rstd[r];
+  const auto g_of = [=](std::int64_t column, float x, float dy) {
+    return gradient(r, column, dy, mean.residual(x) * rstd);
+  };
+  const float mean_g = row.sum(g_of) / float(a.sizes.width);
+  const float sum = row.sum([=](std::int64_t column, float x, float dy) {
+    return (g_of(column, x, dy) - mean_g) * (mean.residual(x) * rstd);
+  });
+  const float slope =
+      float(sum / a.statistic.divisor(a.sizes.width)) * a.statistic.outside_factor(rstd);
+  row.store(a.dx, [=](std::int64_t column, float x, float dy) {
+    return rstd * (g_of(column, x, dy) - mean_g - mean.residual(x) * rstd * slope);
+  });
+}
+
+template <class Gradient>
+void run_centred_backward(const CentredBackward& args, const Gradient& gradient) {
+  with_row<2>(args.sizes.width, [&]<class R>(std::type_identity<R> row) {
+    launch(centred_backward<R, Gradient>, grid_of_rows(row, args.sizes.rows), args, gradient);
+  });
+}
+
 }  // namespace keel::cuda

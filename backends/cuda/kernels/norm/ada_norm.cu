@@ -1,0 +1,54 @@
+// AdaNorm: a centred row times a scale that falls with it.
+#include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/kernels/norm/centred_row.cuh"
+#include "src/ops/norm/ada_norm.h"
+
+namespace keel::cuda {
+namespace {
+
+// phi = C * (1 - k * xhat).
+struct Phi {
+  float C, k;
+  __device__ float of(float xhat) const { return C * (1 - k * xhat); }
+};
+
+struct Forward {
+  Phi phi;
+  __device__ float operator()(std::int64_t, std::int64_t, float xhat) const {
+    return phi.of(xhat) * xhat;
+  }
+};
+
+struct Gradient {
+  Phi phi;
+  __device__ float operator()(std::int64_t, std::int64_t, float dy, float xhat) const {
+    return phi.of(xhat) * dy;
+  }
+};
+
+}  // namespace
+
+Prepared prepare_ada_norm(const NodeContext& context) {
+  const auto attrs = context.attrs<AdaNormAttrs>();
+  const RowSizes sizes = row_sizes(context.input(0).shape, attrs.axes);
+  return kernel_of([=](const Binding& b) {
+    run_centred_forward({input(b.inputs[0]), output(b.outputs[0]), output(b.outputs[1]),
+                         output(b.outputs[2]), sizes, device_statistic(attrs.statistic())},
+                        Forward{{float(attrs.C), float(attrs.k)}});
+  });
+}
+
+Prepared prepare_ada_norm_backward(const NodeContext& context) {
+  const auto attrs = context.attrs<AdaNormAttrs>();
+  const RowSizes sizes = row_sizes(context.input(0).shape, attrs.axes);
+  // The derivative of phi * xhat has twice the slope of phi, which a detached phi does not see.
+  const Phi phi{float(attrs.C), float(attrs.detach ? attrs.k : 2 * attrs.k)};
+  return kernel_of([=](const Binding& b) {
+    run_centred_backward(
+        {input(b.inputs[0]), input(b.inputs[3]), input(b.inputs[1]), input(b.inputs[2]),
+         output(b.outputs[0]), sizes, device_statistic(attrs.statistic())},
+        Gradient{phi});
+  });
+}
+
+}  // namespace keel::cuda

@@ -1,0 +1,180 @@
+// Batch norm: a feature by its mean and variance over the batch's rows.
+#include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/kernels/norm/centred_columns.cuh"
+#include "src/ops/norm/batch_norm.h"
+
+namespace keel::cuda {
+namespace {
+
+struct Rules {
+  double eps, keep;
+  bool unbiased, running_unbiased, training, counts_padding;
+  std::int64_t all;  // elements of a channel, padding included
+
+  explicit Rules(const BatchNormAttrs& a, const ColumnSizes& sizes)
+      : eps(a.eps),
+        keep(a.keep),
+        unbiased(a.unbiased),
+        running_unbiased(a.running_unbiased),
+        training(a.training),
+        counts_padding(a.counts_padding()),
+        all(sizes.count()) {}
+
+  // What a sum of squares over `kept` elements is divided by.
+  __device__ double divisor(double kept, bool is_unbiased) const {
+    const double n = (counts_padding ? double(all) : kept) - (is_unbiased ? 1 : 0);
+    return n > 1 ? n : 1;
+  }
+};
+
+// The batch's statistics, and the running ones that follow; in evaluation the running ones as they
+// are.
+struct Statistics {
+  Rules rules;
+  Global<const float> running_mean, running_var;
+  Global<float> mean, rstd, next_mean, next_var;
+  Global<double> exact_mean;
+
+  __device__ void operator()(std::int64_t c, Moments batch) const {
+    const double old_mean = running_mean[c], old_var = running_var[c];
+    const bool is_empty = batch.count == 0;
+    const double variance = batch.squares / rules.divisor(batch.count, rules.unbiased);
+    const double running = batch.squares / rules.divisor(batch.count, rules.running_unbiased);
+    write(c, is_empty ? old_mean : batch.mean, is_empty ? old_var : variance);
+    next_mean[c] = float(is_empty ? old_mean : blend(old_mean, batch.mean));
+    next_var[c] = float(is_empty ? old_var : blend(old_var, running));
+  }
+  __device__ void operator()(std::int64_t c) const { write(c, running_mean[c], running_var[c]); }
+
+ private:
+  __device__ double blend(double old, double batch) const {
+    return rules.keep * old + (1 - rules.keep) * batch;
+  }
+  __device__ void write(std::int64_t c, double m, double variance) const {
+    exact_mean[c] = m;
+    mean[c] = float(m);
+    rstd[c] = float(1 / sqrt(variance + rules.eps));
+  }
+};
+
+// y = (x - mean) * rstd * gain + bias.
+struct Apply {
+  Global<const float> x, rstd, gain, bias;
+  Global<const double> mean;
+  KeptRows kept;
+  Global<float> y;
+  bool counts_padding;
+
+  struct Channel {
+    float coarse, fine, rstd, gain, bias;
+  };
+  __device__ Channel channel(std::int64_t c) const {
+    const float coarse = float(mean[c]);
+    return {coarse, float(mean[c] - coarse), rstd[c], gain.get(c, 1), bias.get(c, 0)};
+  }
+  __device__ void operator()(std::int64_t i, std::int64_t row, const Channel& c) const {
+    if (kept(row)) {
+      y[i] = (x[i] - c.coarse - c.fine) * c.rstd * c.gain + c.bias;
+    } else {
+      y[i] = counts_padding ? c.bias : 0;
+    }
+  }
+};
+
+void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchNormAttrs& attrs) {
+  const ColumnScratch scratch(b, sizes, kMomentSums);
+  const auto x = input(b.inputs[0]);
+  const KeptRows kept = kept_rows(b.inputs[5]);
+  const Statistics statistics{Rules(attrs, sizes),  input(b.inputs[3]),   input(b.inputs[4]),
+                              output(b.outputs[1]), output(b.outputs[2]), output(b.outputs[3]),
+                              output(b.outputs[4]), scratch.vector(2)};
+  if (attrs.training) {
+    column_moments(sizes, scratch, x, kept, statistics);
+  } else {
+    each_channel(sizes, statistics);
+  }
+  map_columns(sizes,
+              Apply{x, statistics.rstd, input(b.inputs[1]), input(b.inputs[2]),
+                    statistics.exact_mean, kept, output(b.outputs[0]), attrs.counts_padding()});
+}
+
+// dgain and dbias, and what dx needs of a channel.
+struct Gradients {
+  Rules rules;
+  Global<const float> rstd, gain;
+  Global<float> dgain, dbias;
+  Global<double> fine, mean_g, slope;
+
+  __device__ void operator()(std::int64_t c, GradientSums sums) const {
+    const double dy_xhat = sums.dy_residual * rstd[c], scale = gain.get(c, 1);
+    if (dgain) dgain[c] = float(dy_xhat);
+    if (dbias) dbias[c] = float(sums.dy + (rules.counts_padding ? sums.padded_dy : 0));
+    const bool centres = rules.training && sums.count > 0;
+    fine[c] = sums.fine;
+    mean_g[c] = centres ? scale * sums.dy / sums.count : 0;
+    slope[c] = centres ? scale * dy_xhat / rules.divisor(sums.count, rules.unbiased) : 0;
+  }
+};
+
+// dx = rstd * (g - mean(g) - xhat * slope), g = dy * gain; both terms are 0 in evaluation.
+struct ApplyGradient {
+  Global<const float> x, dy, mean, rstd, gain;
+  Global<const double> fine, mean_g, slope;
+  KeptRows kept;
+  Global<float> dx;
+  bool training;
+
+  struct Channel {
+    float mean, fine, rstd, gain, mean_g, slope;
+  };
+  __device__ Channel channel(std::int64_t c) const {
+    return {mean[c], float(fine[c]), rstd[c], gain.get(c, 1), float(mean_g[c]), float(slope[c])};
+  }
+  __device__ void operator()(std::int64_t i, std::int64_t row, const Channel& c) const {
+    if (!kept(row)) {
+      dx[i] = 0;
+    } else if (training) {
+      const float xhat = (x[i] - c.mean - c.fine) * c.rstd;
+      dx[i] = c.rstd * (dy[i] * c.gain - c.mean_g - xhat * c.slope);
+    } else {
+      dx[i] = c.rstd * (dy[i] * c.gain);
+    }
+  }
+};
+
+void run_backward(const Binding& b, const ColumnSizes& sizes, const BatchNormAttrs& attrs) {
+  const ColumnScratch scratch(b, sizes, GradientTerms::kSums);
+  const auto x = input(b.inputs[0]), gain = input(b.inputs[1]), mean = input(b.inputs[2]),
+             rstd = input(b.inputs[3]), dy = input(b.inputs[4]);
+  const KeptRows kept = kept_rows(b.inputs[5]);
+  const Gradients gradients{Rules(attrs, sizes),
+                            rstd,
+                            gain,
+                            output(b.outputs[1]),
+                            output(b.outputs[2]),
+                            scratch.vector(0),
+                            scratch.vector(1),
+                            scratch.vector(2)};
+  column_sums(sizes, GradientTerms{x, dy, mean, kept}, scratch.partial(),
+              FinishGradient<Gradients>{attrs.training, gradients});
+  map_columns(sizes, ApplyGradient{x, dy, mean, rstd, gain, gradients.fine, gradients.mean_g,
+                                   gradients.slope, kept, output(b.outputs[0]), attrs.training});
+}
+
+}  // namespace
+
+Prepared prepare_batch_norm(const NodeContext& context) {
+  const auto attrs = context.attrs<BatchNormAttrs>();
+  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); },
+                   ColumnScratch::bytes(sizes, kMomentSums, 3));
+}
+
+Prepared prepare_batch_norm_backward(const NodeContext& context) {
+  const auto attrs = context.attrs<BatchNormAttrs>();
+  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); },
+                   ColumnScratch::bytes(sizes, GradientTerms::kSums, 3));
+}
+
+}  // namespace keel::cuda

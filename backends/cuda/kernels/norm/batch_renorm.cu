@@ -1,0 +1,171 @@
+// Batch renormalization: batch norm moved to where the running statistics would have put it.
+#include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/kernels/norm/centred_columns.cuh"
+#include "src/ops/norm/batch_renorm.h"
+
+namespace keel::cuda {
+namespace {
+
+__device__ double clamp(double value, double least, double most) {
+  return value < least ? least : value > most ? most : value;
+}
+
+struct Statistics {
+  BatchRenormAttrs attrs;
+  Global<const float> running_mean, running_std;
+  Global<const std::int32_t> step;
+  Global<float> mean, rstd, r, d, next_mean, next_std;
+  Global<std::int32_t> next_step;
+  Global<double> exact_mean;
+
+  __device__ void operator()(std::int64_t c, Moments batch) const {
+    const double old_mean = running_mean[c], old_std = running_std[c];
+    const bool is_empty = batch.count == 0;
+    const double m = is_empty ? old_mean : batch.mean;
+    const double s = is_empty ? old_std : sqrt(batch.squares / batch.count + attrs.eps);
+    const RenormLimits limits = renorm_limits(attrs, step[0]);
+    write(c, m, s);
+    r[c] = float(clamp(s / old_std, 1 / limits.r_max, limits.r_max));
+    d[c] = float(clamp((m - old_mean) / old_std, -limits.d_max, limits.d_max));
+    next_mean[c] = float(old_mean + attrs.rate * (m - old_mean));
+    next_std[c] = float(old_std + attrs.rate * (s - old_std));
+    if (c == 0) next_step[0] = step[0] + (is_empty ? 0 : 1);
+  }
+  __device__ void operator()(std::int64_t c) const {
+    write(c, running_mean[c], running_std[c]);
+    r[c] = 1;
+    d[c] = 0;
+  }
+
+ private:
+  __device__ void write(std::int64_t c, double m, double s) const {
+    exact_mean[c] = m;
+    mean[c] = float(m);
+    rstd[c] = float(1 / s);
+  }
+};
+
+// y = ((x - mean) * rstd * r + d) * gain + bias; 0 in rows left out.
+struct Apply {
+  Global<const float> x, rstd, r, d, gain, bias;
+  Global<const double> mean;
+  KeptRows kept;
+  Global<float> y;
+
+  struct Channel {
+    float coarse, fine, scale, d, gain, bias;
+  };
+  __device__ Channel channel(std::int64_t c) const {
+    const float coarse = float(mean[c]);
+    return {coarse, float(mean[c] - coarse), rstd[c] * r[c], d[c], gain.get(c, 1), bias.get(c, 0)};
+  }
+  __device__ void operator()(std::int64_t i, std::int64_t row, const Channel& c) const {
+    y[i] = kept(row) ? ((x[i] - c.coarse - c.fine) * c.scale + c.d) * c.gain + c.bias : 0;
+  }
+};
+
+void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAttrs& attrs) {
+  const ColumnScratch scratch(b, sizes, kMomentSums);
+  const auto x = input(b.inputs[0]);
+  const KeptRows kept = kept_rows(b.inputs[6]);
+  const Statistics statistics{attrs,
+                              input(b.inputs[3]),
+                              input(b.inputs[4]),
+                              global<const std::int32_t>(b.inputs[5]),
+                              output(b.outputs[1]),
+                              output(b.outputs[2]),
+                              output(b.outputs[3]),
+                              output(b.outputs[4]),
+                              output(b.outputs[5]),
+                              output(b.outputs[6]),
+                              global<std::int32_t>(b.outputs[7]),
+                              scratch.vector(2)};
+  if (attrs.training) {
+    column_moments(sizes, scratch, x, kept, statistics);
+  } else {
+    each_channel(sizes, statistics);
+  }
+  map_columns(sizes, Apply{x, statistics.rstd, statistics.r, statistics.d, input(b.inputs[1]),
+                           input(b.inputs[2]), statistics.exact_mean, kept, output(b.outputs[0])});
+}
+
+// dgain and dbias, and what dx needs of a channel.
+struct Gradients {
+  Global<const float> rstd, r, d, gain;
+  Global<float> dgain, dbias;
+  Global<double> fine, mean_g, slope;
+
+  __device__ void operator()(std::int64_t c, GradientSums sums) const {
+    const double dy_xhat = sums.dy_residual * rstd[c], scale = gain.get(c, 1);
+    if (dgain) dgain[c] = float(dy_xhat * r[c] + sums.dy * d[c]);
+    if (dbias) dbias[c] = float(sums.dy);
+    fine[c] = sums.fine;
+    mean_g[c] = sums.count > 0 ? scale * sums.dy / sums.count : 0;
+    slope[c] = sums.count > 0 ? scale * dy_xhat / sums.count : 0;
+  }
+};
+
+// dx = r * rstd * (g - mean(g) - xhat * slope), g = dy * gain; in evaluation rstd * g.
+struct ApplyGradient {
+  Global<const float> x, dy, mean, rstd, r, gain;
+  Global<const double> fine, mean_g, slope;
+  KeptRows kept;
+  Global<float> dx;
+  bool training;
+
+  struct Channel {
+    float mean, fine, rstd, r, gain, mean_g, slope;
+  };
+  __device__ Channel channel(std::int64_t c) const {
+    return {mean[c],        float(fine[c]),   rstd[c],        r[c],
+            gain.get(c, 1), float(mean_g[c]), float(slope[c])};
+  }
+  __device__ void operator()(std::int64_t i, std::int64_t row, const Channel& c) const {
+    if (!kept(row)) {
+      dx[i] = 0;
+    } else if (training) {
+      const float xhat = (x[i] - c.mean - c.fine) * c.rstd;
+      dx[i] = c.r * c.rstd * (dy[i] * c.gain - c.mean_g - xhat * c.slope);
+    } else {
+      dx[i] = c.rstd * (dy[i] * c.gain);
+    }
+  }
+};
+
+void run_backward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAttrs& attrs) {
+  const ColumnScratch scratch(b, sizes, GradientTerms::kSums);
+  const auto x = input(b.inputs[0]), gain = input(b.inputs[1]), mean = input(b.inputs[2]),
+             rstd = input(b.inputs[3]), r = input(b.inputs[4]), dy = input(b.inputs[6]);
+  const KeptRows kept = kept_rows(b.inputs[7]);
+  const Gradients gradients{rstd,
+                            r,
+                            input(b.inputs[5]),
+                            gain,
+                            output(b.outputs[1]),
+                            output(b.outputs[2]),
+                            scratch.vector(0),
+                            scratch.vector(1),
+                            scratch.vector(2)};
+  column_sums(sizes, GradientTerms{x, dy, mean, kept}, scratch.partial(),
+              FinishGradient<Gradients>{attrs.training, gradients});
+  map_columns(sizes, ApplyGradient{x, dy, mean, rstd, r, gain, gradients.fine, gradients.mean_g,
+                                   gradients.slope, kept, output(b.outputs[0]), attrs.training});
+}
+
+}  // namespace
+
+Prepared prepare_batch_renorm(const NodeContext& context) {
+  const auto attrs = context.attrs<BatchRenormAttrs>();
+  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); },
+                   ColumnScratch::bytes(sizes, kMomentSums, 3));
+}
+
+Prepared prepare_batch_renorm_backward(const NodeContext& context) {
+  const auto attrs = context.attrs<BatchRenormAttrs>();
+  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); },
+                   ColumnScratch::bytes(sizes, GradientTerms::kSums, 3));
+}
+
+}  // namespace keel::cuda

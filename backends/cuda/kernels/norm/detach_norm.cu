@@ -1,0 +1,81 @@
+// Layer norm without parameters whose mean, variance or both are constants to the backward.
+#include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/kernels/norm/centred_row.cuh"
+#include "src/ops/norm/detach_norm.h"
+
+namespace keel::cuda {
+namespace {
+
+struct Forward {
+  __device__ float operator()(std::int64_t, std::int64_t, float xhat) const { return xhat; }
+};
+
+// dx = rstd * dy, or rstd * (dy - mean(dy)) where the mean is not detached: x is not needed.
+template <class R>
+__global__ void __launch_bounds__(R::kBlock)
+    detached_variance(Global<const float> dy, Global<const float> rstd, Global<float> dx,
+                      RowSizes sizes, bool detach_mean) {
+  const std::int64_t r = R::index();
+  if (r >= sizes.rows) return;
+  const R row({dy}, r, sizes.width);
+  float mean = 0;
+  if (!detach_mean) {
+    mean = row.sum([](std::int64_t, float g) { return g; }) / float(sizes.width);
+  }
+  const float scale = rstd[r];
+  row.store(dx, [=](std::int64_t, float g) { return scale * (g - mean); });
+}
+
+// dx = rstd * (dy - xhat * sum(dy * xhat) / N * r).
+template <class R>
+__global__ void __launch_bounds__(R::kBlock) detached_mean(CentredBackward a) {
+  const std::int64_t r = R::index();
+  if (r >= a.sizes.rows) return;
+  const R row({a.x, a.dy}, r, a.sizes.width);
+  const Mean mean = refine_mean(row, a.sizes.width, a.mean[r]);
+  const float rstd = a.rstd[r];
+  const float sum =
+      row.sum([=](std::int64_t, float x, float dy) { return dy * (mean.residual(x) * rstd); });
+  const float slope =
+      float(sum / a.statistic.divisor(a.sizes.width)) * a.statistic.outside_factor(rstd);
+  row.store(a.dx, [=](std::int64_t, float x, float dy) {
+    return rstd * (dy - mean.residual(x) * rstd * slope);
+  });
+}
+
+void run_backward(const Binding& b, const RowSizes& sizes, const DetachNormAttrs& attrs) {
+  const auto mean = input(b.inputs[1]), rstd = input(b.inputs[2]), dy = input(b.inputs[3]);
+  const auto dx = output(b.outputs[0]);
+  if (attrs.detach_variance) {
+    with_row<1>(sizes.width, [&]<class R>(std::type_identity<R> row) {
+      launch(detached_variance<R>, grid_of_rows(row, sizes.rows), dy, rstd, dx, sizes,
+             attrs.detach_mean);
+    });
+    return;
+  }
+  const CentredBackward args{
+      input(b.inputs[0]), dy, mean, rstd, dx, sizes, device_statistic(attrs.statistic())};
+  with_row<2>(sizes.width, [&]<class R>(std::type_identity<R> row) {
+    launch(detached_mean<R>, grid_of_rows(row, sizes.rows), args);
+  });
+}
+
+}  // namespace
+
+Prepared prepare_detach_norm(const NodeContext& context) {
+  const auto attrs = context.attrs<DetachNormAttrs>();
+  const RowSizes sizes = row_sizes(context.output().shape, attrs.axes);
+  return kernel_of([=](const Binding& b) {
+    run_centred_forward({input(b.inputs[0]), output(b.outputs[0]), output(b.outputs[1]),
+                         output(b.outputs[2]), sizes, device_statistic(attrs.statistic())},
+                        Forward{});
+  });
+}
+
+Prepared prepare_detach_norm_backward(const NodeContext& context) {
+  const auto attrs = context.attrs<DetachNormAttrs>();
+  const RowSizes sizes = row_sizes(context.output().shape, attrs.axes);
+  return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); });
+}
+
+}  // namespace keel::cuda

@@ -1,0 +1,149 @@
+// Moving average batch norm: quadratic means of the batch, replaced by their averages over the last
+// steps, forward and backward.
+#include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/kernels/norm/uncentred_columns.cuh"
+#include "src/ops/norm/mabn.h"
+
+namespace keel::cuda {
+namespace {
+
+// A ring buffer (m, channels), before and after this step.
+struct Ring {
+  Global<const float> before;
+  Global<float> after;
+  std::int64_t m, channels;
+
+  // Puts `value` into the row of this step and returns what stands for the buffer: its mean over
+  // the rows, or the value alone. Without one (`is_empty`) the buffer stays as it was.
+  __device__ double push(std::int64_t c, const MabnPhase& phase, double value,
+                         bool is_empty) const {
+    double sum = 0;
+    for (std::int64_t row = 0; row < m; ++row) {
+      const bool is_new = row == phase.row && !is_empty;
+      const float kept = is_new ? float(value) : before[row * channels + c];
+      after[row * channels + c] = kept;
+      sum += is_new ? value : kept;
+    }
+    return phase.averages ? sum / double(m) : value;
+  }
+};
+
+struct Statistics {
+  MabnAttrs attrs;
+  Ring x2;
+  Global<const float> v;
+  Global<const std::int32_t> step;
+  Global<float> rstd, r, next_v;
+
+  __device__ void operator()(std::int64_t c, SquareSums sums) const {
+    const MabnPhase phase = mabn_phase(attrs, step[0]);
+    const bool is_empty = sums.count == 0;
+    const double running = v[c];
+    const double pushed = x2.push(c, phase, is_empty ? 0 : sums.squares / sums.count, is_empty);
+    const double used = is_empty ? running : pushed;
+    next_v[c] = float(is_empty ? running : attrs.keep * running + (1 - attrs.keep) * used);
+    const double ratio = sqrt(used + attrs.eps) / sqrt(running + attrs.eps);
+    const double least = 1 / attrs.clip, most = attrs.clip;
+    const double clipped = ratio < least ? least : ratio > most ? most : ratio;
+    write(c, used, phase.clips && !is_empty ? clipped : 1);
+  }
+  __device__ void operator()(std::int64_t c) const { write(c, v[c], 1); }
+
+ private:
+  __device__ void write(std::int64_t c, double used, double factor) const {
+    rstd[c] = float(1 / sqrt(used + attrs.eps));
+    r[c] = float(factor);
+  }
+};
+
+// step' = step + 1, if any row is kept.
+__global__ void count_step(Global<const std::int32_t> step, KeptRows kept, std::int64_t rows,
+                           Global<std::int32_t> next) {
+  bool any = false;
+  for (std::int64_t row = threadIdx.x; row < rows; row += kWarp) any = any || kept(row);
+  any = __any_sync(kAllLanes, any);
+  if (threadIdx.x == 0) next[0] = step[0] + (any ? 1 : 0);
+}
+
+void run_forward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& attrs) {
+  const ColumnScratch scratch(b, sizes, UncentredTerms::kSums);
+  const auto x = input(b.inputs[0]);
+  const KeptRows kept = kept_rows(b.inputs[7]);
+  const auto step = global<const std::int32_t>(b.inputs[6]);
+  const Statistics statistics{attrs,
+                              {input(b.inputs[3]), output(b.outputs[3]), attrs.m, sizes.channels},
+                              input(b.inputs[5]),
+                              step,
+                              output(b.outputs[1]),
+                              output(b.outputs[2]),
+                              output(b.outputs[4])};
+  if (attrs.training) {
+    column_sums(sizes, UncentredTerms{x, kept}, scratch.partial(),
+                FinishSquares<Statistics>{statistics});
+    launch(count_step, {1, kWarp}, step, kept, sizes.outer, global<std::int32_t>(b.outputs[5]));
+  } else {
+    each_channel(sizes, statistics);
+  }
+  map_columns(sizes, ScaleColumns{x, statistics.rstd, statistics.r, input(b.inputs[1]),
+                                  input(b.inputs[2]), kept, output(b.outputs[0])});
+}
+
+// dgain, dbias, gz' and the slope of dx, all with z = x * rstd.
+struct Gradients {
+  MabnAttrs attrs;
+  Ring gz;
+  Global<const std::int32_t> step;
+  Global<const float> rstd, r, gain;
+  Global<float> dgain, dbias;
+  Global<double> slope;
+
+  __device__ void operator()(std::int64_t c, UncentredGradientSums sums) const {
+    const double dy_z = sums.dy_x * rstd[c];
+    if (dgain) dgain[c] = float(dy_z * r[c]);
+    if (dbias) dbias[c] = float(sums.dy);
+    if (!attrs.training) return;
+    const bool is_empty = sums.count == 0;
+    const double mean = is_empty ? 0 : dy_z * r[c] * gain.get(c, 1) / sums.count;
+    slope[c] = gz.push(c, mabn_phase(attrs, step[0]), mean, is_empty);
+  }
+};
+
+void run_backward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& attrs) {
+  const ColumnScratch scratch(b, sizes, UncentredGradientTerms::kSums);
+  const auto x = input(b.inputs[0]), gain = input(b.inputs[1]), rstd = input(b.inputs[2]),
+             r = input(b.inputs[3]), dy = input(b.inputs[6]);
+  const KeptRows kept = kept_rows(b.inputs[7]);
+  const auto slope = scratch.vector(0);
+  const Gradients gradients{attrs,
+                            {input(b.inputs[4]), output(b.outputs[3]), attrs.m, sizes.channels},
+                            global<const std::int32_t>(b.inputs[5]),
+                            rstd,
+                            r,
+                            gain,
+                            output(b.outputs[1]),
+                            output(b.outputs[2]),
+                            slope};
+  column_sums(sizes, UncentredGradientTerms{x, dy, kept}, scratch.partial(),
+              FinishUncentredGradient<Gradients>{gradients});
+  map_columns(sizes, ScaleColumnsGradient{x, dy, rstd, rstd, r, gain,
+                                          attrs.training ? slope : Global<double>(), kept,
+                                          output(b.outputs[0])});
+}
+
+}  // namespace
+
+Prepared prepare_mabn(const NodeContext& context) {
+  const auto attrs = context.attrs<MabnAttrs>();
+  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); },
+                   ColumnScratch::bytes(sizes, UncentredTerms::kSums, 0));
+}
+
+Prepared prepare_mabn_backward(const NodeContext& context) {
+  const auto attrs = context.attrs<MabnAttrs>();
+  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); },
+                   ColumnScratch::bytes(sizes, UncentredGradientTerms::kSums, 1));
+}
+
+}  // namespace keel::cuda

@@ -1,0 +1,184 @@
+// PowerNorm: a feature by a running quadratic mean, with a running term in its backward.
+#include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/kernels/norm/uncentred_columns.cuh"
+#include "src/ops/norm/power_norm.h"
+
+namespace keel::cuda {
+namespace {
+
+struct Rules {
+  double eps, alpha_f, alpha_b;
+  std::int64_t warmup;
+  bool is_release, pad_stats;
+
+  explicit Rules(const PowerNormAttrs& a)
+      : eps(a.eps),
+        alpha_f(a.alpha_f),
+        alpha_b(a.alpha_b),
+        warmup(a.warmup),
+        is_release(a.is_release()),
+        pad_stats(a.pad_stats) {}
+
+  // psi2' after training forward t.
+  __device__ double next_psi2(double psi2, double batch, std::int64_t t) const {
+    if (t < warmup) {
+      psi2 = psi2 * double(t - 1) / double(t) + batch / double(t);
+      if (!is_release) return psi2;
+    }
+    return alpha_f * psi2 + (1 - alpha_f) * batch;
+  }
+};
+
+struct Statistics {
+  Rules rules;
+  Global<const float> psi2;
+  Global<const std::int32_t> step;
+  Global<float> rpsi, rdx, gamma, next_psi2;
+
+  __device__ void operator()(std::int64_t c, SquareSums sums) const {
+    const double running = psi2[c];
+    if (sums.count == 0) {
+      write(c, running, running);
+      gamma[c] = 0;
+      next_psi2[c] = float(running);
+      return;
+    }
+    const std::int64_t t = step ? step[0] + std::int64_t{1} : 1;
+    const double batch = sums.squares / sums.count;
+    const double divisor = t <= rules.warmup ? batch : running;
+    const double squares = sums.squares + (rules.pad_stats ? sums.padded_squares : 0);
+    const double count = sums.count + (rules.pad_stats ? sums.padded_count : 0);
+    write(c, divisor, rules.is_release ? batch : divisor);
+    gamma[c] = float(squares / count / (divisor + rules.eps));
+    next_psi2[c] = float(rules.next_psi2(running, batch, t));
+  }
+  __device__ void operator()(std::int64_t c) const { write(c, psi2[c], psi2[c]); }
+
+ private:
+  __device__ void write(std::int64_t c, double divisor, double dx_divisor) const {
+    rpsi[c] = float(1 / sqrt(divisor + rules.eps));
+    rdx[c] = float(1 / sqrt(dx_divisor + rules.eps));
+  }
+};
+
+// What is watched of the recursion of nu, and the step counter.
+struct Watch {
+  Rules rules;
+  Global<const float> gamma, nu;
+  Global<const std::int32_t> step;
+  KeptRows kept;
+  std::int64_t rows, channels;
+  Global<std::int32_t> next_step;
+  Global<float> contraction, nu_max;
+};
+
+__global__ void watch(Watch a) {
+  float largest_gamma = -INFINITY, largest_nu = -INFINITY;
+  for (std::int64_t c = threadIdx.x; c < a.channels; c += kColumnBlock) {
+    largest_gamma = Largest()(largest_gamma, a.gamma[c]);
+    largest_nu = Largest()(largest_nu, fabsf(a.nu[c]));
+  }
+  bool any = false;
+  for (std::int64_t row = threadIdx.x; row < a.rows; row += kColumnBlock) any = any || a.kept(row);
+  largest_gamma = over_block<kColumnBlock>(largest_gamma, Largest());
+  largest_nu = over_block<kColumnBlock>(largest_nu, Largest());
+  const bool has_rows = over_block<kColumnBlock>(any ? 1.0f : 0.0f, Largest()) > 0;
+  if (threadIdx.x > 0) return;
+  a.contraction[0] = float((1 - a.rules.alpha_b) * largest_gamma);
+  a.nu_max[0] = largest_nu;
+  if (a.next_step) a.next_step[0] = a.step[0] + (has_rows ? 1 : 0);
+}
+
+void run_forward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& attrs) {
+  const ColumnScratch scratch(b, sizes, UncentredTerms::kSums);
+  const auto x = input(b.inputs[0]);
+  const KeptRows kept = kept_rows(b.inputs[6]);
+  const auto step = global<const std::int32_t>(b.inputs[5]);
+  const Statistics statistics{Rules(attrs),         input(b.inputs[3]),   step,
+                              output(b.outputs[1]), output(b.outputs[2]), output(b.outputs[3]),
+                              output(b.outputs[4])};
+  if (attrs.training) {
+    column_sums(sizes, UncentredTerms{x, kept}, scratch.partial(),
+                FinishSquares<Statistics>{statistics});
+    launch(watch, {1, kColumnBlock},
+           Watch{Rules(attrs), statistics.gamma, input(b.inputs[4]), step, kept, sizes.outer,
+                 sizes.channels, global<std::int32_t>(b.outputs[5]), output(b.outputs[6]),
+                 output(b.outputs[7])});
+  } else {
+    each_channel(sizes, statistics);
+  }
+  map_columns(sizes, ScaleColumns{x,
+                                  statistics.rpsi,
+                                  {},
+                                  input(b.inputs[1]),
+                                  input(b.inputs[2]),
+                                  kept,
+                                  output(b.outputs[0])});
+}
+
+// dgain, dbias, nu' and the slope of dx, which is nu.
+struct Gradients {
+  Rules rules;
+  Global<const float> rpsi, gain, gamma, nu;
+  Global<float> dgain, dbias, next_nu;
+  Global<double> slope;
+
+  __device__ void operator()(std::int64_t c, UncentredGradientSums sums) const {
+    if (dgain) dgain[c] = float(sums.dy_x * rpsi[c]);
+    if (dbias) dbias[c] = float(sums.dy);
+    if (!next_nu) return;
+    slope[c] = nu[c];
+    const bool pads = rules.pad_stats && sums.count > 0;
+    const double count = sums.count + (pads ? sums.padded_count : 0);
+    const double products = sums.dy_x + (pads ? sums.padded_dy_x : 0);
+    const double rate = 1 - rules.alpha_b;
+    const double lambda = count > 0 ? products / count * rpsi[c] * gain.get(c, 1) : 0;
+    next_nu[c] = float(count > 0 ? nu[c] * (1 - rate * gamma[c]) + rate * lambda : nu[c]);
+  }
+};
+
+void run_backward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& attrs) {
+  const ColumnScratch scratch(b, sizes, UncentredGradientTerms::kSums);
+  const auto x = input(b.inputs[0]), gain = input(b.inputs[1]), rpsi = input(b.inputs[2]),
+             rdx = input(b.inputs[3]), dy = input(b.inputs[6]);
+  const KeptRows kept = kept_rows(b.inputs[7]);
+  const auto slope = scratch.vector(0);
+  const Gradients gradients{Rules(attrs),
+                            rpsi,
+                            gain,
+                            input(b.inputs[4]),
+                            input(b.inputs[5]),
+                            output(b.outputs[1]),
+                            output(b.outputs[2]),
+                            attrs.training ? output(b.outputs[3]) : Global<float>(),
+                            slope};
+  column_sums(sizes, UncentredGradientTerms{x, dy, kept}, scratch.partial(),
+              FinishUncentredGradient<Gradients>{gradients});
+  map_columns(sizes, ScaleColumnsGradient{x,
+                                          dy,
+                                          rpsi,
+                                          rdx,
+                                          {},
+                                          gain,
+                                          attrs.training ? slope : Global<double>(),
+                                          kept,
+                                          output(b.outputs[0])});
+}
+
+}  // namespace
+
+Prepared prepare_power_norm(const NodeContext& context) {
+  const auto attrs = context.attrs<PowerNormAttrs>();
+  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); },
+                   ColumnScratch::bytes(sizes, UncentredTerms::kSums, 0));
+}
+
+Prepared prepare_power_norm_backward(const NodeContext& context) {
+  const auto attrs = context.attrs<PowerNormAttrs>();
+  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); },
+                   ColumnScratch::bytes(sizes, UncentredGradientTerms::kSums, 1));
+}
+
+}  // namespace keel::cuda

@@ -1,0 +1,85 @@
+// Scaled l2 norm: a row by its length, times one gain.
+#include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/kernels/norm/column_sums.cuh"
+#include "backends/cuda/kernels/norm/scaled_row.cuh"
+#include "src/ops/norm/row_norm.h"
+#include "src/ops/norm/scale_norm.h"
+
+namespace keel::cuda {
+namespace {
+
+// 1 / max(|x|, eps), times nothing else: the gain is applied to y.
+template <class R>
+__global__ void __launch_bounds__(R::kBlock)
+    forward(Global<const float> x, Global<const float> gain, Global<float> y, Global<float> rnorm,
+            RowSizes sizes, double eps) {
+  const std::int64_t r = R::index();
+  if (r >= sizes.rows) return;
+  const R row({x}, r, sizes.width);
+  const double norm = sqrt(row_squares(row, Mean{}));
+  const float scale = float(1 / (norm < eps ? eps : norm)), factor = gain.get(0, 1);
+  row.store(y, [=](std::int64_t, float value) { return factor * (value * scale); });
+  if (R::is_first()) rnorm[r] = scale;
+}
+
+// dx = gain * rnorm * (dy - xhat * sum(dy * xhat)), without the sum where rnorm is 1 / eps. The
+// sum, what the row adds to dgain, is left in `products`.
+template <class R>
+__global__ void __launch_bounds__(R::kBlock)
+    backward(ScaledBackward a, Global<const float> gain, Global<double> products, float clamped) {
+  const std::int64_t r = R::index();
+  if (r >= a.sizes.rows) return;
+  const R row({a.x, a.dy}, r, a.sizes.width);
+  const float rnorm = a.scale[r];
+  const float product = row.sum([=](std::int64_t, float x, float dy) { return dy * (x * rnorm); });
+  const float slope = rnorm == clamped ? 0 : product, factor = gain.get(0, 1) * rnorm;
+  row.store(a.dx,
+            [=](std::int64_t, float x, float dy) { return factor * (dy - x * rnorm * slope); });
+  if (R::is_first()) products[r] = product;
+}
+
+struct RowTerms {
+  static constexpr int kSums = 1;
+  Global<const double> products;
+  __device__ void operator()(std::int64_t, std::int64_t row, std::int64_t,
+                             double (&sums)[kSums]) const {
+    sums[0] += products[row];
+  }
+};
+
+void run_backward(const Binding& b, const RowSizes& sizes, double eps) {
+  const auto gain = input(b.inputs[1]);
+  const auto products = workspace<double>(b, sizes.rows);
+  const ScaledBackward args{input(b.inputs[0]), input(b.inputs[3]),   {{}, 1},
+                            input(b.inputs[2]), output(b.outputs[0]), sizes};
+  with_row<2>(sizes.width, [&]<class R>(std::type_identity<R> row) {
+    launch(backward<R>, grid_of_rows(row, sizes.rows), args, gain, products, float(1 / eps));
+  });
+  if (!b.outputs[1]) return;
+  const ColumnSizes column{sizes.rows, 1, 1};
+  column_sums(column, RowTerms{products},
+              workspace<double>(b, partial_sums(column, 1), aligned_bytes(sizes.rows * 8)),
+              StoreSums<1>{{output(b.outputs[1])}});
+}
+
+}  // namespace
+
+Prepared prepare_scale_norm(const NodeContext& context) {
+  const auto attrs = context.attrs<ScaleNormAttrs>();
+  const RowSizes sizes = row_sizes(context.input(0).shape, attrs.axes);
+  return kernel_of([=](const Binding& b) {
+    with_row<1>(sizes.width, [&]<class R>(std::type_identity<R> row) {
+      launch(forward<R>, grid_of_rows(row, sizes.rows), input(b.inputs[0]), input(b.inputs[1]),
+             output(b.outputs[0]), output(b.outputs[1]), sizes, attrs.eps);
+    });
+  });
+}
+
+Prepared prepare_scale_norm_backward(const NodeContext& context) {
+  const auto attrs = context.attrs<ScaleNormAttrs>();
+  const RowSizes sizes = row_sizes(context.input(0).shape, attrs.axes);
+  return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs.eps); },
+                   aligned_bytes(sizes.rows * 8) + partial_sums({sizes.rows, 1, 1}, 1) * 8);
+}
+
+}  // namespace keel::cuda

@@ -1,0 +1,75 @@
+// Rows that are divided by a measure of their size without being centred: y is x times a scale of
+// the row, dx takes out what lies along x.
+#pragma once
+
+#include "backends/cuda/kernels/norm/centred_row.cuh"
+
+namespace keel::cuda {
+
+// 1 / sqrt(mean(x^2) + eps).
+struct QuadraticMean {
+  double eps;
+  __device__ float operator()(double squares, std::int64_t n) const {
+    return float(1 / sqrt(squares / double(n) + eps));
+  }
+};
+
+// y = (x * s) * gain + bias with s = scale_of(sum of squares, width), which is saved.
+template <class R, class ScaleOf>
+__global__ void __launch_bounds__(R::kBlock)
+    scaled_forward(Global<const float> x, AlongRow gain, AlongRow bias, Global<float> y,
+                   Global<float> scale, RowSizes sizes, ScaleOf scale_of) {
+  const std::int64_t r = R::index();
+  if (r >= sizes.rows) return;
+  const R row({x}, r, sizes.width);
+  const float s = scale_of(row_squares(row, Mean{}), sizes.width);
+  row.store(
+      y, [=](std::int64_t column, float value) { return value * s * gain(column) + bias(column); });
+  if (R::is_first()) scale[r] = s;
+}
+
+struct ScaledForward {
+  Global<const float> x;
+  AlongRow gain, bias;
+  Global<float> y, scale;
+  RowSizes sizes;
+};
+template <class ScaleOf>
+void run_scaled_forward(const ScaledForward& a, const ScaleOf& scale_of) {
+  with_row<1>(a.sizes.width, [&]<class R>(std::type_identity<R> row) {
+    launch(scaled_forward<R, ScaleOf>, grid_of_rows(row, a.sizes.rows), a.x, a.gain, a.bias, a.y,
+           a.scale, a.sizes, scale_of);
+  });
+}
+
+struct ScaledBackward {
+  Global<const float> x, dy;
+  AlongRow gain;
+  Global<const float> scale;
+  Global<float> dx;
+  RowSizes sizes;
+};
+
+// dx = s * (g - xhat * mean(g * xhat)), g = dy * gain, xhat = x * s.
+template <class R>
+__global__ void __launch_bounds__(R::kBlock) scaled_backward(ScaledBackward a) {
+  const std::int64_t r = R::index();
+  if (r >= a.sizes.rows) return;
+  const R row({a.x, a.dy}, r, a.sizes.width);
+  const float s = a.scale[r];
+  const AlongRow gain = a.gain;
+  const float slope = row.sum([=](std::int64_t column, float x, float dy) {
+    return dy * gain(column) * (x * s);
+  }) / float(a.sizes.width);
+  row.store(a.dx, [=](std::int64_t column, float x, float dy) {
+    return s * (dy * gain(column) - x * s * slope);
+  });
+}
+
+inline void run_scaled_backward(const ScaledBackward& args) {
+  with_row<2>(args.sizes.width, [&]<class R>(std::type_identity<R> row) {
+    launch(scaled_backward<R>, grid_of_rows(row, args.sizes.rows), args);
+  });
+}
+
+}  // namespace keel::cuda

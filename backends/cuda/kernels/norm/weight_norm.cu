@@ -1,0 +1,103 @@
+// Weight normalization: the weights of every output unit by their length.
+#include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/kernels/norm/columns.cuh"
+#include "src/ops/norm/weight_norm.h"
+
+namespace keel::cuda {
+namespace {
+
+struct SquareTerms {
+  static constexpr int kSums = 1;
+  Global<const float> v;
+  __device__ void operator()(std::int64_t i, std::int64_t, std::int64_t,
+                             double (&sums)[kSums]) const {
+    sums[0] += double(v[i]) * v[i];
+  }
+};
+
+struct StoreNorm {
+  double eps;
+  Global<float> rnorm;
+  __device__ void operator()(std::int64_t c, const double (&sums)[1]) const {
+    rnorm[c] = float(1 / sqrt(sums[0] + eps));
+  }
+};
+
+// w = g * v * rnorm.
+struct Apply {
+  Global<const float> v, g, rnorm;
+  Global<float> w;
+
+  struct Channel {
+    float g, rnorm;
+  };
+  __device__ Channel channel(std::int64_t c) const { return {g[c], rnorm[c]}; }
+  __device__ void operator()(std::int64_t i, std::int64_t, const Channel& c) const {
+    w[i] = c.g * (v[i] * c.rnorm);
+  }
+};
+
+struct ProductTerms {
+  static constexpr int kSums = 1;
+  Global<const float> v, dw;
+  __device__ void operator()(std::int64_t i, std::int64_t, std::int64_t,
+                             double (&sums)[kSums]) const {
+    sums[0] += double(dw[i]) * v[i];
+  }
+};
+
+struct StoreGradient {
+  Global<const float> rnorm;
+  Global<float> dg;
+  __device__ void operator()(std::int64_t c, const double (&sums)[1]) const {
+    dg[c] = float(sums[0] * rnorm[c]);
+  }
+};
+
+// dv = g * rnorm * (dw - v * rnorm * dg).
+struct ApplyGradient {
+  Global<const float> v, g, rnorm, dw, dg;
+  Global<float> dv;
+
+  struct Channel {
+    float g, rnorm, dg;
+  };
+  __device__ Channel channel(std::int64_t c) const { return {g[c], rnorm[c], dg[c]}; }
+  __device__ void operator()(std::int64_t i, std::int64_t, const Channel& c) const {
+    dv[i] = c.g * c.rnorm * (dw[i] - v[i] * c.rnorm * c.dg);
+  }
+};
+
+void run_forward(const Binding& b, const ColumnSizes& sizes, double eps) {
+  const ColumnScratch scratch(b, sizes, 1);
+  const auto v = input(b.inputs[0]);
+  const auto rnorm = output(b.outputs[1]);
+  column_sums(sizes, SquareTerms{v}, scratch.partial(), StoreNorm{eps, rnorm});
+  map_columns(sizes, Apply{v, input(b.inputs[1]), rnorm, output(b.outputs[0])});
+}
+
+void run_backward(const Binding& b, const ColumnSizes& sizes) {
+  const ColumnScratch scratch(b, sizes, 1);
+  const auto v = input(b.inputs[0]), g = input(b.inputs[1]), rnorm = input(b.inputs[2]),
+             dw = input(b.inputs[3]);
+  const auto dg = output(b.outputs[1]);
+  column_sums(sizes, ProductTerms{v, dw}, scratch.partial(), StoreGradient{rnorm, dg});
+  map_columns(sizes, ApplyGradient{v, g, rnorm, dw, dg, output(b.outputs[0])});
+}
+
+}  // namespace
+
+Prepared prepare_weight_norm(const NodeContext& context) {
+  const auto attrs = context.attrs<WeightNormAttrs>();
+  const ColumnSizes sizes = weight_sizes(context.input(0).shape, attrs);
+  return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs.eps); },
+                   ColumnScratch::bytes(sizes, 1, 0));
+}
+
+Prepared prepare_weight_norm_backward(const NodeContext& context) {
+  const ColumnSizes sizes = weight_sizes(context.input(0).shape, context.attrs<WeightNormAttrs>());
+  return kernel_of([=](const Binding& b) { run_backward(b, sizes); },
+                   ColumnScratch::bytes(sizes, 1, 0));
+}
+
+}  // namespace keel::cuda

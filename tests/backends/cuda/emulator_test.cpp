@@ -1,0 +1,175 @@
+// The SIMT emulator: what CUDA's model promises holds, and each fault that it claims to find it
+// finds.
+#include <doctest/doctest.h>
+
+#include <numeric>
+#include <vector>
+
+#include "backends/cuda/device.h"
+#include "backends/cuda/kernels/warp.cuh"
+
+namespace keel::cuda {
+namespace {
+
+__global__ void number_threads(Global<float> y) { y[grid_thread()] = float(grid_thread()); }
+
+__global__ void sum_of_block(Global<const float> x, Global<float> y) {
+  const float total = over_block<96>(x[grid_thread()], Add());
+  y[grid_thread()] = total;
+}
+
+// Every thread reads what its neighbour wrote before the barrier.
+__global__ void pass_on(Global<float> y, bool with_barrier) {
+  __shared__ Shared<float, 64> given;
+  given[int(threadIdx.x)] = float(threadIdx.x);
+  if (with_barrier) __syncthreads();
+  y[threadIdx.x] = given[int(threadIdx.x + 1) % 64];
+}
+
+__global__ void behind_the_end(Global<float> y) { y[grid_thread() + 1] = 0; }
+__global__ void four_at_the_end(Global<float> y) {
+  y.store4(y.size() - 3, make_float4(0, 0, 0, 0));
+}
+__global__ void before_shared() {
+  __shared__ Shared<float, 4> values;
+  values[int(threadIdx.x) - 1] = 0;
+}
+
+__global__ void barrier_of_some() {
+  if (threadIdx.x < 40) __syncthreads();
+}
+__global__ void different_barriers() {
+  if (threadIdx.x < 32) {
+    __syncthreads();
+  } else {
+    __syncthreads();
+  }
+}
+
+__global__ void shuffle_from_outside(Global<float> y) {
+  if (threadIdx.x < 16) y[threadIdx.x] = __shfl_sync(0xffffu, float(threadIdx.x), 20);
+}
+__global__ void shuffle_without_itself() { __shfl_sync(0xffff0000u, 1.0f, 31); }
+__global__ void different_masks() {
+  if (threadIdx.x < 16) {
+    __shfl_sync(0xffffu, 1.0f, 0);
+  } else {
+    __shfl_sync(kAllLanes, 1.0f, 0);
+  }
+}
+
+__global__ void lanes_below(unsigned limit, Global<std::uint32_t> y) {
+  y[threadIdx.x] = __ballot_sync(kAllLanes, threadIdx.x < limit);
+}
+
+std::string fault(const std::function<void()>& run) {
+  try {
+    run();
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kCheckFailed);
+    return error.what();
+  }
+  return "";
+}
+
+bool names(const std::string& message, const std::string& part) {
+  CAPTURE(message);
+  CHECK(message.find(part) != std::string::npos);
+  return message.find(part) != std::string::npos;
+}
+
+// Runs `body` under the usual order and under random ones.
+template <class Body>
+void for_each_order(const Body& body) {
+  for (std::uint64_t seed = 0; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    simt::set_order(seed);
+    body();
+  }
+  simt::set_order(0);
+}
+
+TEST_CASE("cuda emulator: every thread of every block runs once") {
+  for_each_order([] {
+    std::vector<float> y(7 * 33, -1);
+    launch(number_threads, {7, 33}, Global<float>(y.data(), 7 * 33));
+    for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == float(i));
+  });
+}
+
+TEST_CASE("cuda emulator: barriers and shuffles, in any order of threads") {
+  for_each_order([] {
+    std::vector<float> x(3 * 96), y(3 * 96);
+    std::iota(x.begin(), x.end(), 0.0f);
+    launch(sum_of_block, {3, 96}, Global<const float>(x.data(), 3 * 96),
+           Global<float>(y.data(), 3 * 96));
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const std::size_t block = i / 96;
+      CHECK(y[i] == float(96 * 95 / 2 + 96 * 96 * block));
+    }
+    launch(pass_on, {1, 64}, Global<float>(y.data(), 64), true);
+    for (std::size_t i = 0; i < 64; ++i) CHECK(y[i] == float((i + 1) % 64));
+  });
+}
+
+TEST_CASE("cuda emulator: a ballot names the lanes that said yes") {
+  std::vector<std::uint32_t> y(32);
+  launch(lanes_below, {1, 32}, 5u, Global<std::uint32_t>(y.data(), 32));
+  for (std::uint32_t lanes : y) CHECK(lanes == 0b11111u);
+}
+
+TEST_CASE("cuda emulator: shared memory read without a barrier is not what was meant") {
+  std::vector<float> first(64), other(64);
+  bool differs = false;
+  launch(pass_on, {1, 64}, Global<float>(first.data(), 64), false);
+  CHECK(std::isnan(first[0]));  // the neighbour had not written yet
+  for_each_order([&] {
+    launch(pass_on, {1, 64}, Global<float>(other.data(), 64), false);
+    differs = differs || std::memcmp(first.data(), other.data(), sizeof(float) * 64) != 0;
+  });
+  CHECK(differs);
+}
+
+TEST_CASE("cuda emulator: an index outside of a tensor") {
+  std::vector<float> y(64);
+  const Global<float> tensor(y.data(), 64);
+  CHECK(names(fault([&] {
+                launch(behind_the_end, {2, 32}, tensor);
+              }),
+              "block 1 thread 31: global memory element 64 of 64"));
+  CHECK(names(fault([&] { launch(four_at_the_end, {1, 1}, tensor); }), "element 64 of 64"));
+  CHECK(names(fault([&] { launch(before_shared, {1, 2}); }), "shared memory element -1 of 4"));
+}
+
+TEST_CASE("cuda emulator: a barrier that not all threads reach") {
+  CHECK(names(fault([&] { launch(barrier_of_some, {1, 64}); }), "thread 40 has returned"));
+  CHECK(names(fault([&] { launch(different_barriers, {1, 64}); }), "divergent barrier"));
+}
+
+TEST_CASE("cuda emulator: a shuffle whose mask is wrong") {
+  std::vector<float> y(32);
+  CHECK(names(fault([&] {
+                launch(shuffle_from_outside, {1, 32}, Global<float>(y.data(), 32));
+              }),
+              "a shuffle from lane 20"));
+  CHECK(names(fault([&] { launch(shuffle_without_itself, {1, 32}); }), "leaves out its own lane"));
+  CHECK(names(fault([&] { launch(different_masks, {1, 32}); }), "divergent warp"));
+}
+
+TEST_CASE("cuda emulator: a kernel runs again after a fault") {
+  std::vector<float> y(33, -1);
+  fault([&] { launch(barrier_of_some, {1, 64}); });
+  launch(number_threads, {1, 33}, Global<float>(y.data(), 33));
+  CHECK(y[32] == 32);
+}
+
+TEST_CASE("cuda emulator: writing beside device memory is found") {
+  std::byte* memory = allocate(100);
+  memory[100] = std::byte{1};
+  CHECK(names(fault([] { synchronize(); }), "outside of 100 bytes"));
+  release(memory);
+  CHECK(fault([] { synchronize(); }).empty());
+}
+
+}  // namespace
+}  // namespace keel::cuda
