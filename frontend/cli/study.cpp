@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backends/backends.h"
 #include "frontend/cli/common.h"
 
 namespace keel::cli {
@@ -39,12 +40,22 @@ std::string text(const study::Study& study, const study::Result& result) {
   return out + "\n" + table_text(rows);
 }
 
+// Exact studies are judged in float64.
+std::unique_ptr<Backend> choose_backend(const study::Study& chosen, const StudyArgs& args) {
+  if (!chosen.exact) return make_backend(args.run);
+  check(args.run.backend.empty() || args.run.backend == "reference", ErrorKind::kUsage,
+        "[{}] --backend: expected reference, got {}", chosen.name, args.run.backend);
+  check(args.seeds <= 1, ErrorKind::kUsage, "[{}] --seeds: expected 0 or 1, got {}", chosen.name,
+        args.seeds);
+  return keel::make_backend("reference");
+}
+
 }  // namespace
 
 int run_study(const StudyArgs& args) {
   const study::Study& chosen = study::find_study(args.name);
   check(args.seeds >= 0, ErrorKind::kUsage, "--seeds: expected 0 or more, got {}", args.seeds);
-  const auto backend = make_backend(args.run);
+  const auto backend = choose_backend(chosen, args);
   const study::Result result = chosen.run({*backend, args.seed, args.seeds});
   if (args.run.json) {
     print_json(to_json(chosen, result));

@@ -3,4 +3,13 @@
 
 #include "frontend/study/study.h"
 
-namespace keel::study {}  // namespace keel::study
+namespace keel::study {
+
+Result fisher(const Options& options);
+Result invariance(const Options& options);
+Result lemma2(const Options& options);
+Result theorem1(const Options& options);
+Result theorem2(const Options& options);
+Result theorem4(const Options& options);
+
+}  // namespace keel::study

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "frontend/study/list.h"
 #include "src/core/nearest.h"
@@ -17,12 +18,31 @@ void Result::above(std::string claim, double measured, double bound) {
   checks.push_back({std::move(claim), fmt::format("> {:g}", bound), measured, measured > bound});
 }
 
+void Result::near(std::string claim, double measured, double expected, double tolerance) {
+  checks.push_back({std::move(claim), fmt::format("{:g} +- {:g}", expected, tolerance), measured,
+                    std::abs(measured - expected) <= tolerance});
+}
+
 bool Result::holds() const {
   return std::all_of(checks.begin(), checks.end(), [](const Check& c) { return c.holds; });
 }
 
 std::span<const Study> studies() {
-  static const std::vector<Study> list{};
+  constexpr bool kExact = true;
+  static const std::vector<Study> list{
+      {"fisher", "Fisher metric and implicit learning rate of normalized models",
+       "Ba, Kiros, Hinton 2016, section 5.2", fisher, kExact},
+      {"invariance", "which norms see which change of weights and data",
+       "Ba, Kiros, Hinton 2016, table 1", invariance, kExact},
+      {"lemma2", "the length of the gradient behind BatchNorm and PN-V",
+       "Shen et al. 2020, lemma 2", lemma2, kExact},
+      {"theorem1", "mean and variance of the gradient when statistics are detached",
+       "Xu et al. 2019, theorem 1", theorem1, kExact},
+      {"theorem2", "the scaling of AdaNorm is the only one of its kind",
+       "Xu et al. 2019, theorem 2", theorem2, kExact},
+      {"theorem4", "PowerNorm's gradient is bounded while its recursion contracts",
+       "Shen et al. 2020, theorem 4", theorem4, kExact},
+  };
   return list;
 }
 

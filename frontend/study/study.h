@@ -12,7 +12,7 @@
 namespace keel::study {
 
 struct Options {
-  Backend& backend;        // what trains, in the studies that train; exact ones judge in float64
+  Backend& backend;        // exact studies need one that stores float64
   std::uint64_t seed = 0;  // the first seed
   int seeds = 0;           // how many, from the first on; 0: as many as the source reports
 };
@@ -34,15 +34,18 @@ struct Result {
   std::vector<Table> tables;
   std::vector<Check> checks;
 
-  // Adds measured <= bound, respectively measured > bound, as a check; NaN never holds.
+  // Adds measured <= bound, measured > bound or |measured - expected| <= tolerance as a check; NaN
+  // never holds.
   void at_most(std::string claim, double measured, double bound);
   void above(std::string claim, double measured, double bound);
+  void near(std::string claim, double measured, double expected, double tolerance);
   bool holds() const;
 };
 
 struct Study {
   std::string name, about, source;  // source: paper and place, "Xu et al. 2019, theorem 1"
   Result (*run)(const Options& options);
+  bool exact = false;  // algebra that must hold to rounding in float64; one seed shows it
 };
 
 std::span<const Study> studies();

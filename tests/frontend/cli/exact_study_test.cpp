@@ -1,0 +1,46 @@
+// keel study on the exact studies: what it prints, and what it refuses.
+#include "frontend/study/study.h"
+#include "tests/frontend/cli/helpers.h"
+
+namespace keel::cli {
+namespace {
+
+TEST_CASE("study: a study as JSON and as text") {
+  const Json result = json_of(run_keel({"study", "lemma2", "--json"}));
+  CHECK(result.at("study") == "lemma2");
+  CHECK(result.at("holds") == true);
+  CHECK(result.at("tables").at(0).at("rows").size() == 5);
+  for (const Json& check : result.at("checks")) CHECK(check.at("holds") == true);
+  const ProcessResult text = run_keel({"study", "lemma2"});
+  CHECK(text.code == 0);
+  CHECK(holds(text.out, "Shen et al. 2020"));
+  for (const Json& check : result.at("checks")) {
+    CHECK(holds(text.out, "ok  " + check.at("claim").get<std::string>()));
+  }
+}
+
+TEST_CASE("study: the seed is followed") {
+  const std::string zero = run_keel({"study", "lemma2"}).out;
+  CHECK(run_keel({"study", "lemma2", "--seed", "0", "--backend", "reference"}).out == zero);
+  CHECK(run_keel({"study", "lemma2", "--seed", "1"}).out != zero);
+}
+
+TEST_CASE("study: an exact one needs float64 and no second seed") {
+  check_refusal(run_keel({"study", "lemma2", "--backend", "null"}), 2,
+                "[lemma2] --backend: expected reference, got null");
+  check_refusal(run_keel({"study", "lemma2", "--seeds", "2"}), 2,
+                "[lemma2] --seeds: expected 0 or 1, got 2");
+  check_refusal(run_keel({"study", "lemma3"}), 2, "nearest: 'lemma2'");
+}
+
+TEST_CASE("study: all of them are listed") {
+  const Json rows = json_of(run_keel({"list", "studies", "--json"}));
+  REQUIRE(rows.size() == study::studies().size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    CHECK(rows[i].at("study") == study::studies()[i].name);
+    CHECK_FALSE(rows[i].at("source").get<std::string>().empty());
+  }
+}
+
+}  // namespace
+}  // namespace keel::cli
