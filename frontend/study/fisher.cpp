@@ -182,7 +182,7 @@ Result fisher(const Options& options) {
   result.tables.push_back(std::move(table));
   add_gains(options.backend, models, result);
   add_printed_gains(options.backend, models[2], result);
-  add_steps(options.backend, models, result);
+  add_steps(options, models, result);
   return result;
 }
 

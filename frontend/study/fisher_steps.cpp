@@ -89,17 +89,17 @@ Tensor targets_for(Backend& backend, const Glm& batchnorm, const Tensor& unit) {
 
 }  // namespace
 
-void add_steps(Backend& backend, std::span<const Glm> models, Result& result) {
+void add_steps(const Options& options, std::span<const Glm> models, Result& result) {
   const auto batchnorm =
       std::ranges::find_if(models, [](const Glm& glm) { return glm.norm == "batchnorm"; });
-  const Tensor unit = normal({batchnorm->cases(), batchnorm->outputs()}, 0, "targets");
-  const Tensor targets = targets_for(backend, *batchnorm, unit);
+  const Tensor unit = normal({batchnorm->cases(), batchnorm->outputs()}, options.seed, "targets");
+  const Tensor targets = targets_for(options.backend, *batchnorm, unit);
   Table table{"one step at rate 0.1 from s W: how far W turns",
               {{"norm", "s", "angle, degrees", "|dW|", "|cos(W, dW)|"}}};
   for (const Glm& glm : models) {
     std::vector<Step> steps;
     for (double s : kScales) {
-      const Step& step = steps.emplace_back(take_step(backend, glm, s, targets));
+      const Step& step = steps.emplace_back(take_step(options.backend, glm, s, targets));
       table.rows.push_back(
           {glm.norm, fmt::format("{}", s), fmt::format("{:.3f}", degrees(step.angle)),
            fmt::format("{:.4g}", step.gradient), fmt::format("{:.1e}", step.cosine)});

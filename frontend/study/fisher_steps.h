@@ -9,6 +9,6 @@ namespace keel::study {
 // gradient at s W is 1 / s of that at W and orthogonal to W, so the step turns W by an angle whose
 // tangent goes as 1 / s^2: weights that grow stop turning. The gradient of a row is orthogonal to
 // the row itself for batchnorm and weightnorm; for layernorm only the whole matrices are.
-void add_steps(Backend& backend, std::span<const Glm> models, Result& result);
+void add_steps(const Options& options, std::span<const Glm> models, Result& result);
 
 }  // namespace keel::study

@@ -27,20 +27,19 @@ struct Data {
   Tensor x, w;  // (cases, inputs), (outputs, inputs)
 };
 
-// The running statistics of a batch norm of a.
-struct Batch {
+// Running statistics (outputs).
+struct Running {
   Value mean, var, quadratic;
 };
 
 struct Values {
   Value x, w, a;
   ops::NormAffine affine;
-  Batch running;
+  Running running;
 };
 
 struct Column {
   std::string norm;
-  // Outputs y; `training` off: by the running statistics.
   Value (*build)(Graph&, const Values&);
   std::string invariant;  // Y or N for each of changes()
 };
@@ -65,6 +64,7 @@ Value weight_norm(Graph& g, const Values& v) {
   return ops::matmul(g, v.x, w, {.bias = v.affine.bias, .transpose_b = true});
 }
 
+enum { kBatchNorm, kWeightNorm, kLayerNorm, kRmsNorm, kPnV, kBatchEval, kPnVEval, kPowerEval };
 const Column kColumns[] = {
     {"BatchNorm", [](Graph& g, const Values& v) { return batch_norm(g, v, true); }, "YNYYYN"},
     {"WeightNorm", weight_norm, "YNYNNN"},
@@ -136,7 +136,7 @@ class Lab {
                                 {.transpose_b = true});
     v.running.mean = ops::mean(g, a, {0});
     v.running.quadratic = ops::mean(g, ops::square(g, a), {0});
-    v.running.var = ops::sub(g, v.running.quadratic, ops::square(g, v.running.mean));
+    v.running.var = ops::mean(g, ops::square(g, ops::sub(g, a, v.running.mean)), {0});
     g.mark_output("y", column.build(g, v));
     Tensors feeds;
     feeds["x"] = data.x.clone();
@@ -160,7 +160,7 @@ double deviation(const Tensor& before, const Tensor& after, const Tensor& bias, 
 }
 
 void add_table(const Lab& lab, const std::vector<Change>& list, Result& result) {
-  Table table{"largest change of an output; Y: invariant", {{"change"}}};
+  Table table{"largest change of an output; Y: it should not change", {{"change"}}};
   for (const Change& change : list) table.rows.push_back({change.name});
   for (const Column& column : kColumns) {
     table.rows[0].push_back(column.norm);
@@ -190,11 +190,23 @@ void add_signs(const Lab& lab, Result& result) {
     result.at_most(column.norm + ": W scaled by a negative number flips y - bias", error,
                    kRounding);
   }
-  const Column& weight = kColumns[1];
+  const Column& weight = kColumns[kWeightNorm];
   const Data larger{scaled(lab.before().x, kFactor), lab.before().w.clone()};
   const double error =
       deviation(lab.output(weight, lab.before()), lab.output(weight, larger), lab.bias(), kFactor);
   result.at_most("WeightNorm: y - bias is linear in X", error, kFactor * kRounding);
+}
+
+// Before the change the running statistics are those of the batch.
+void add_evaluation(const Lab& lab, Result& result) {
+  const std::pair<int, int> pairs[] = {
+      {kBatchEval, kBatchNorm}, {kPnVEval, kPnV}, {kPowerEval, kPnV}};
+  for (const auto& [evaluation, training] : pairs) {
+    const Column &a = kColumns[evaluation], &b = kColumns[training];
+    const Tensor left = lab.output(a, lab.before()), right = lab.output(b, lab.before());
+    result.at_most(fmt::format("{}, by the batch's statistics: less {}", a.norm, b.norm),
+                   largest_difference(left.as<double>(), right.as<double>()), kRounding);
+  }
 }
 
 }  // namespace
@@ -204,6 +216,7 @@ Result invariance(const Options& options) {
   Result result;
   add_table(lab, changes(lab.before(), options.seed), result);
   add_signs(lab, result);
+  add_evaluation(lab, result);
   return result;
 }
 
