@@ -3,7 +3,6 @@
 // gain block against the metric of an unnormalized model moved along its weights, and steps.
 // The paper's text says that the curvature along w_i changes by 1/2 when its norm doubles: the own
 // block does by 1/4, the blocks shared with other rows by 1/2.
-#include <algorithm>
 #include <cmath>
 
 #include "frontend/study/fisher_steps.h"
@@ -41,7 +40,7 @@ void for_each(const Tensor& matrix, const Block& b, const F& f) {
 
 double largest(const Tensor& matrix, const Block& b) {
   double size = 0;
-  for_each(matrix, b, [&](std::int64_t e) { size = std::max(size, std::abs(matrix.at(e))); });
+  for_each(matrix, b, [&](std::int64_t e) { take_largest(size, std::abs(matrix.at(e))); });
   return size;
 }
 
@@ -49,7 +48,7 @@ double largest(const Tensor& matrix, const Block& b) {
 double block_error(const Tensor& before, const Tensor& after, const Block& b, double factor) {
   double error = 0;
   for_each(before, b, [&](std::int64_t e) {
-    error = std::max(error, std::abs(after.at(e) - factor * before.at(e)));
+    take_largest(error, std::abs(after.at(e) - factor * before.at(e)));
   });
   return error / largest(before, b);
 }
@@ -161,7 +160,7 @@ void add_printed_gains(Backend& backend, const Glm& batchnorm, Result& result) {
       const std::int64_t i = e / kOutputs, k = e % kOutputs, width = j.parameters();
       if ((i == k) != diagonal) continue;
       const double by_bias = f.at(j.bias(i) * width + j.bias(k));
-      largest = std::max(largest, std::abs(f.at(j.gain(i) * width + j.gain(k)) - by_bias));
+      take_largest(largest, std::abs(f.at(j.gain(i) * width + j.gain(k)) - by_bias));
     }
     return largest;
   };

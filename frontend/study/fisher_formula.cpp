@@ -1,5 +1,4 @@
 // The derivatives of normalized outputs as Ba, Kiros, Hinton 2016 print them, in plain loops.
-#include <algorithm>
 #include <cmath>
 
 #include "frontend/study/fisher_model.h"
@@ -87,8 +86,8 @@ double formula_error(const Glm& glm, const Jacobian& j) {
   const Summed s = summed(glm);
   double error = 0, largest = 0;
   const auto add = [&](double got, double expected) {
-    error = std::max(error, std::abs(got - expected));
-    largest = std::max(largest, std::abs(expected));
+    take_largest(error, std::abs(got - expected));
+    take_largest(largest, std::abs(expected));
   };
   for (std::int64_t c = 0; c < glm.cases(); ++c) {
     for (std::int64_t k = 0; k < glm.outputs(); ++k) {

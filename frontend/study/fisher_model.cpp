@@ -1,6 +1,5 @@
 #include "frontend/study/fisher_model.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "src/autodiff/gradient.h"

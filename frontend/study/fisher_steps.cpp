@@ -52,7 +52,7 @@ Step take_step(Backend& backend, const Glm& glm, double scale, const Tensor& tar
   const std::span<const double> w = at.w.as<double>(), d = dw.as<double>();
   Step result{turn(w, step.as<double>()), length(d), 0, cosine(w, d)};
   for (std::int64_t i = 0; i < glm.outputs(); ++i) {
-    result.row_cosine = std::max(result.row_cosine, cosine(row(at.w, i), row(dw, i)));
+    take_largest(result.row_cosine, cosine(row(at.w, i), row(dw, i)));
   }
   return result;
 }
@@ -62,10 +62,10 @@ void add_model(const std::string& norm, const std::vector<Step>& steps, Result& 
   double turned = 0, slope = 0, row_cosine = 0, whole = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const double s = kScales[i];
-    turned = std::max(turned, std::abs(std::tan(steps[i].angle) * s * s / std::tan(one.angle) - 1));
-    slope = std::max(slope, std::abs(steps[i].gradient * s / one.gradient - 1));
-    row_cosine = std::max(row_cosine, steps[i].row_cosine);
-    whole = std::max(whole, steps[i].cosine);
+    take_largest(turned, std::abs(std::tan(steps[i].angle) * s * s / std::tan(one.angle) - 1));
+    take_largest(slope, std::abs(steps[i].gradient * s / one.gradient - 1));
+    take_largest(row_cosine, steps[i].row_cosine);
+    take_largest(whole, steps[i].cosine);
   }
   if (norm == "none") {
     result.above("none: |dW| is not as 1 / s, relative", slope, 0.1);

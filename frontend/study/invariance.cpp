@@ -3,7 +3,6 @@
 // eps = 0, before and after. Running statistics are those of the batch before the change.
 // The paper's text calls all three norms invariant to re-scaled data; its table is right: the
 // output of weight norm is linear in X.
-#include <algorithm>
 #include <cmath>
 
 #include "frontend/study/lab.h"
@@ -169,7 +168,7 @@ void add_table(const Lab& lab, const std::vector<Change>& list, Result& result) 
     for (std::size_t i = 0; i < list.size(); ++i) {
       const double moved = deviation(before, lab.output(column, list[i].after), lab.bias(), 1);
       const bool invariant = column.invariant[i] == 'Y';
-      (invariant ? kept = std::max(kept, moved) : least = std::min(least, moved));
+      invariant ? take_largest(kept, moved) : take_smallest(least, moved);
       table.rows[i + 1].push_back(fmt::format("{} {:.1e}", column.invariant[i], moved));
     }
     if (column.invariant.find('Y') != std::string::npos) {

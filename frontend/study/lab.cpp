@@ -1,6 +1,5 @@
 #include "frontend/study/lab.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "frontend/nn/norm.h"
@@ -113,9 +112,17 @@ double length(std::span<const double> a) {
   return std::sqrt(mean_product(a, a) * double(a.size()));
 }
 
+void take_largest(double& largest, double value) {
+  if (std::isnan(value) || value > largest) largest = value;
+}
+
+void take_smallest(double& smallest, double value) {
+  if (std::isnan(value) || value < smallest) smallest = value;
+}
+
 double largest_difference(std::span<const double> a, std::span<const double> b) {
   double largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
+  for (std::size_t i = 0; i < a.size(); ++i) take_largest(largest, std::abs(a[i] - b[i]));
   return largest;
 }
 

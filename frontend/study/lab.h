@@ -55,6 +55,9 @@ double mean_product(std::span<const double> a, std::span<const double> b);
 double variance(std::span<const double> a);
 // Euclidean length.
 double length(std::span<const double> a);
+// largest <- the larger of both, smallest <- the smaller; NaN, once met, stays.
+void take_largest(double& largest, double value);
+void take_smallest(double& smallest, double value);
 // The largest |a - b|.
 double largest_difference(std::span<const double> a, std::span<const double> b);
 

@@ -4,7 +4,6 @@
 //     PN-V       |dx|^2 = gain^2 / s^2 (|dy|^2 - (2 - q) <dy, xhat>^2 / B)
 //     BatchNorm  the same with <dy, 1>^2 / B taken off as well
 // q = 1 for eps = 0. So a norm shrinks the gradient wherever gain <= s.
-#include <algorithm>
 #include <cmath>
 
 #include "frontend/study/lab.h"
@@ -85,11 +84,10 @@ Result lemma2(const Options& options) {
       double error = 0, shrunk = 0, grown = 0;
       int count = 0;
       for (const Feature& f : features) {
-        error = std::max(error, std::abs(f.squared - f.claimed) / f.size);
+        take_largest(error, std::abs(f.squared - f.claimed) / f.size);
         const double ratio = f.gain_over_s * std::sqrt(f.squared / f.size);
         count += f.gain_over_s <= 1;
-        (f.gain_over_s <= 1 ? shrunk : grown) =
-            std::max(f.gain_over_s <= 1 ? shrunk : grown, ratio);
+        take_largest(f.gain_over_s <= 1 ? shrunk : grown, ratio);
       }
       table.rows.push_back({norm.name, fmt::format("{}", eps), fmt::format("{:.1e}", error),
                             fmt::format("{}", count), fmt::format("{:.4f}", shrunk),

@@ -4,7 +4,6 @@
 //     mean(dx) = 0 if the gradient flows through the mean, else mean(g) / s
 //     var(dx) = (var(g) - (2 - q) m^2) / s^2 if it flows through the deviation, else var(g) / s^2
 // so that var(dx) <= var(g) / s^2, with equality, for eps = 0, only where g is orthogonal to xhat.
-#include <algorithm>
 #include <cmath>
 
 #include "frontend/study/lab.h"
@@ -62,10 +61,9 @@ void judge_row(const Case& c, const Draws& draws, const Tensor& dx, std::int64_t
   const double claimed_mean = c.variant.through_mean ? 0 : mean(g) / s;
   const double taken = c.variant.through_deviation ? (2 - q) * m * m : 0;
   const double ratio = variance(d) * s * s / spread;
-  worst.mean =
-      std::max(worst.mean, std::abs(mean(d) - claimed_mean) * s / std::sqrt(mean_product(g, g)));
-  worst.variance = std::max(worst.variance, std::abs(ratio - (spread - taken) / spread));
-  worst.ratio = std::max(worst.ratio, ratio);
+  take_largest(worst.mean, std::abs(mean(d) - claimed_mean) * s / std::sqrt(mean_product(g, g)));
+  take_largest(worst.variance, std::abs(ratio - (spread - taken) / spread));
+  take_largest(worst.ratio, ratio);
   worst.mean_ratio += ratio / double(kDraws);
 }
 
@@ -78,9 +76,10 @@ Worst judge(Backend& backend, const Case& c, const Draws& draws) {
 }
 
 void add_variants(Backend& backend, const Draws& draws, Result& result) {
-  Table table{"worst of 1000 draws of width 512; ratio = var(dx) s^2 / var(g)",
-              {{"norm", "eps", "mean(dx)", "error", "var(dx) s^2", "error", "largest ratio",
-                "mean ratio"}}};
+  Table table{
+      fmt::format("worst of {} draws of width {}; ratio = var(dx) s^2 / var(g)", kDraws, kWidth),
+      {{"norm", "eps", "mean(dx)", "error", "var(dx) s^2", "error", "largest ratio",
+        "mean ratio"}}};
   for (double eps : {0.0, 0.5}) {
     for (const Variant& v : kVariants) {
       const Worst worst = judge(backend, {v, eps}, draws);

@@ -9,6 +9,7 @@
 #include <deque>
 #include <optional>
 
+#include "frontend/nn/init.h"
 #include "frontend/study/lab.h"
 #include "frontend/study/list.h"
 #include "src/autodiff/gradient.h"
@@ -21,18 +22,14 @@ namespace {
 constexpr std::int64_t kRows = 16, kFeatures = 8;
 constexpr int kSteps = 3000;
 
-Initializer filled(double value) {
-  return [value](Tensor& t, const Philox&) { std::ranges::fill(t.as<double>(), value); };
-}
-
 // One PowerNorm layer, without gain and bias, in training.
 class PowerNormLayer {
  public:
   PowerNormLayer(Backend& backend, const Shape& x, const PowerNormAttrs& attrs, double nu)
       : variables_(backend, 0) {
     const TensorType channels{DType::kF64, {x[1]}};
-    const ops::PowerNormState state{graph_.state("psi2", channels, filled(1)),
-                                    graph_.state("nu", channels, filled(nu)),
+    const ops::PowerNormState state{graph_.state("psi2", channels, nn::constant(1)),
+                                    graph_.state("nu", channels, nn::constant(nu)),
                                     {},
                                     {}};
     const Value in = input(graph_, "x", x), dy = input(graph_, "dy", x);
@@ -85,16 +82,16 @@ class Walk {
 
   void step(const Tensor& x, const Tensor& g) {
     layer_.step(x, g);
-    worst.contraction = std::max(worst.contraction, layer_.fetch("contraction").at(0));
+    take_largest(worst.contraction, layer_.fetch("contraction").at(0));
     const Tensor dx = layer_.fetch("dx"), nu_now = layer_.state("nu"), psi2 = layer_.state("psi2");
     for (std::int64_t c = 0; c < kFeatures; ++c) {
       Feature& f = features_[std::size_t(c)];
       follow(f, column(x, c), column(g, c), column(dx, c));
       const double size = std::abs(nu_now.at(c));
-      worst.nu = std::max(worst.nu, size);
-      worst.used = std::max(worst.used, size / f.bound);
-      worst.error = std::max({worst.error, std::abs(nu_now.at(c) - f.nu) / f.bound,
-                              std::abs(psi2.at(c) / f.psi2 - 1)});
+      take_largest(worst.nu, size);
+      take_largest(worst.used, size / f.bound);
+      take_largest(worst.error, std::abs(nu_now.at(c) - f.nu) / f.bound);
+      take_largest(worst.error, std::abs(psi2.at(c) / f.psi2 - 1));
     }
   }
 
@@ -105,8 +102,8 @@ class Walk {
     const double psi = std::sqrt(f.psi2), batch = mean_product(x, x);
     for (std::size_t i = 0; i < x.size(); ++i) {
       const double xhat = x[i] /= psi, limit = std::abs(g[i]) + f.bound * std::abs(xhat);
-      worst.dx_used = std::max(worst.dx_used, std::abs(dx[i]) * psi / limit);
-      worst.error = std::max(worst.error, std::abs(dx[i] * psi - (g[i] - f.nu * xhat)) / limit);
+      take_largest(worst.dx_used, std::abs(dx[i]) * psi / limit);
+      take_largest(worst.error, std::abs(dx[i] * psi - (g[i] - f.nu * xhat)) / limit);
     }
     const double gamma = mean_product(x, x), lambda = mean_product(g, x);
     f.nu = f.nu * (1 - (1 - alpha) * gamma) + (1 - alpha) * lambda;

@@ -13,16 +13,15 @@ Prepared FaultyBackend::prepare(const NodeContext& context) {
   Prepared prepared = judge_->prepare(context);
   if (context.node.op->name != mistake_.op) return prepared;
   ++nodes_;
-  const auto output = std::size_t(mistake_.output);
-  prepared.bind = [bind = prepared.bind, output](const Binding& b) -> Kernel {
+  prepared.bind = [bind = prepared.bind, mistake = mistake_](const Binding& b) -> Kernel {
     const auto input = std::ranges::find_if(
         b.inputs, [](const TensorRef& t) { return t && t.type.dtype == DType::kF64; });
     const double* source = input->as<double>();
-    double* target = b.outputs[output].as<double>();
-    return [kernel = bind(b), source, target] {
-      const double mistake = 1e-6 * *source;  // read first: a gradient may take its place
+    double* target = b.outputs[std::size_t(mistake.output)].as<double>();
+    return [kernel = bind(b), source, target, size = mistake.size] {
+      const double error = size * *source;  // read first: a gradient may take its place
       kernel();
-      *target += mistake;
+      *target += error;
     };
   };
   return prepared;

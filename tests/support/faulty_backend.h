@@ -8,11 +8,12 @@
 
 namespace keel::test {
 
-// After every run of op `op`, 1e-6 times the first element of its first floating input is added to
-// the first element of its output `output`.
+// After every run of op `op`, `size` times the first element of its first floating input is added
+// to the first element of its output `output`.
 struct Mistake {
   std::string op;
   int output = 0;
+  double size = 1e-6;
 };
 
 class FaultyBackend : public HostBackend {

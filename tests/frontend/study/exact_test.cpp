@@ -71,6 +71,17 @@ TEST_CASE("study: a mistake of 1e-6 in one element is found") {
   for (int output : {0, 3}) check_finds("theorem4", {"power_norm_backward", output});
 }
 
+TEST_CASE("study: a NaN is found") {
+  for (const auto& [study, op] : {std::pair{"theorem1", "layer_norm_backward"},
+                                  {"theorem2", "layer_norm"},
+                                  {"invariance", "pn_v"},
+                                  {"fisher", "batch_norm_backward"},
+                                  {"lemma2", "pn_v_backward"},
+                                  {"theorem4", "power_norm_backward"}}) {
+    check_finds(study, {op, 0, NAN});
+  }
+}
+
 TEST_CASE("study: NaN never holds, and a result holds when every check does") {
   Result result;
   CHECK(result.holds());
