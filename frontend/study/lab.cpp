@@ -60,10 +60,16 @@ Tensor normal(const Shape& shape, std::uint64_t seed, std::string_view name) {
 Tensor spread(const Tensor& t, std::uint64_t seed,
               const std::function<std::int64_t(std::int64_t)>& group_of) {
   const Philox random(seed, stream_of("spread"));
+  std::int64_t last = -1;
+  double deviation = 1, offset = 0;
   return mapped(t, [&](double value, std::int64_t i) {
-    const auto group = std::uint64_t(group_of(i));
-    const double deviation = std::pow(10, 2 * random.uniform(2 * group) - 1);
-    return deviation * (value + 6 * random.uniform(2 * group + 1) - 3);
+    const std::int64_t group = group_of(i);
+    if (group != last) {  // a row's elements follow one another
+      deviation = std::pow(10, 2 * random.uniform(2 * std::uint64_t(group)) - 1);
+      offset = 6 * random.uniform(2 * std::uint64_t(group) + 1) - 3;
+      last = group;
+    }
+    return deviation * (value + offset);
   });
 }
 

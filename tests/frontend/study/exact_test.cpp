@@ -72,12 +72,10 @@ TEST_CASE("study: a mistake of 1e-6 in one element is found") {
 }
 
 TEST_CASE("study: a NaN is found") {
-  for (const auto& [study, op] : {std::pair{"theorem1", "layer_norm_backward"},
-                                  {"theorem2", "layer_norm"},
+  for (const auto& [study, op] : {std::pair{"theorem2", "layer_norm"},
                                   {"invariance", "pn_v"},
                                   {"fisher", "batch_norm_backward"},
-                                  {"lemma2", "pn_v_backward"},
-                                  {"theorem4", "power_norm_backward"}}) {
+                                  {"lemma2", "pn_v_backward"}}) {
     check_finds(study, {op, 0, NAN});
   }
 }
