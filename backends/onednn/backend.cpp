@@ -22,20 +22,6 @@ const KernelTable& table() {
   return table;
 }
 
-// Index tensors (i32, u8) are fine; floating ones must be f32.
-std::string first_wide_type(const NodeContext& context) {
-  const auto is_refused = [](const TensorType& t) {
-    return t.dtype == DType::kF64 || t.dtype == DType::kBF16;
-  };
-  for (const TensorType& type : context.node.outputs) {
-    if (is_refused(type)) return type.text();
-  }
-  for (int i = 0; i < int(context.node.inputs.size()); ++i) {
-    if (context.has(i) && is_refused(context.input(i))) return context.input(i).text();
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string OnednnBackend::description() const {
@@ -44,10 +30,7 @@ std::string OnednnBackend::description() const {
 }
 
 Prepared OnednnBackend::prepare(const NodeContext& context) {
-  if (const std::string type = first_wide_type(context); !type.empty()) {
-    return refuse(fmt::format("computes in f32 only, got {}; use the reference backend", type));
-  }
-  return prepare_from(table(), context);
+  return prepare_f32_from(table(), context);
 }
 
 void OnednnBackend::run(std::span<const Kernel> kernels) {

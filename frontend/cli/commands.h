@@ -13,7 +13,7 @@ struct RunArgs {
   std::string model, recipe, data, backend, norm;
   std::vector<std::string> sets;  // "section.key=value"
   int threads = 0;
-  bool json = false;
+  bool tf32 = false, json = false;
 };
 
 struct TrainArgs {

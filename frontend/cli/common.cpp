@@ -55,7 +55,7 @@ train::Config make_config(const RunArgs& args) {
 
 std::unique_ptr<Backend> make_backend(const RunArgs& args) {
   return keel::make_backend(args.backend.empty() ? default_backend() : args.backend,
-                            {.threads = args.threads});
+                            {.threads = args.threads, .tf32 = args.tf32});
 }
 
 task::OptionValues run_facts(const Backend& backend) {

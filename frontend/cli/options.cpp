@@ -33,9 +33,10 @@ struct Command {
 };
 
 void add_backend_options(CLI::App& app, RunArgs& args) {
-  app.add_option("--backend", args.backend, "onednn, reference or null (see keel list backends)")
+  app.add_option("--backend", args.backend, "onednn, cuda, reference or null (keel list backends)")
       ->default_str(default_backend());
   app.add_option("--threads", args.threads, "threads of the backend; 0: all")->default_str("0");
+  app.add_flag("--tf32", args.tf32, "cuda: products may round their factors to 10 bits");
   app.add_flag("--json", args.json, "machine-readable output on stdout");
 }
 

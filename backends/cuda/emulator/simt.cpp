@@ -98,24 +98,35 @@ bool all_in(State state) {
                      [state](const Thread& t) { return t.state == state; });
 }
 
-[[noreturn]] void fail_barrier(int index, int line) {
-  const Thread& thread = machine().pool[std::size_t(index)];
-  const std::string where =
-      thread.state == State::kDone ? "has returned" : fmt::format("waits at line {}", thread.line);
-  fail(ErrorKind::kCheckFailed,
-       "[emulator] divergent barrier in block {}: thread 0 waits at line {}, thread {} {}",
-       here.block.x, line, index, where);
+std::string whereabouts(const Thread& thread) {
+  switch (thread.state) {
+    case State::kDone:
+      return "has returned";
+    case State::kAtExchange:
+      return fmt::format("waits at line {} for lanes that do not come", thread.line);
+    default:
+      return fmt::format("waits at line {}", thread.line);
+  }
+}
+
+[[noreturn]] void fail_divergence(int one, int other) {
+  const std::vector<Thread>& pool = machine().pool;
+  fail(ErrorKind::kCheckFailed, "[emulator] divergence in block {}: thread {} {}, thread {} {}",
+       here.block.x, one, whereabouts(pool[std::size_t(one)]), other,
+       whereabouts(pool[std::size_t(other)]));
 }
 
 // Lets everyone on who waits at a barrier that all have reached.
 void pass_barrier() {
   Machine& m = machine();
-  const int line = m.pool[0].line;
+  int first = 0;  // of those that wait
+  while (m.pool[std::size_t(first)].state == State::kDone) ++first;
+  const int line = m.pool[std::size_t(first)].line;
   for (int i = 0; i < m.threads; ++i) {
     Thread& thread = m.pool[std::size_t(i)];
-    if (thread.state != State::kAtBarrier || thread.line != line) fail_barrier(i, line);
-    thread.state = State::kReady;
+    if (thread.state != State::kAtBarrier || thread.line != line) fail_divergence(first, i);
   }
+  for (int i = 0; i < m.threads; ++i) m.pool[std::size_t(i)].state = State::kReady;
 }
 
 void run_block() {

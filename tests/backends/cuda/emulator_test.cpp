@@ -143,7 +143,7 @@ TEST_CASE("cuda emulator: an index outside of a tensor") {
 
 TEST_CASE("cuda emulator: a barrier that not all threads reach") {
   CHECK(names(fault([&] { launch(barrier_of_some, {1, 64}); }), "thread 40 has returned"));
-  CHECK(names(fault([&] { launch(different_barriers, {1, 64}); }), "divergent barrier"));
+  CHECK(names(fault([&] { launch(different_barriers, {1, 64}); }), "divergence in block 0"));
 }
 
 TEST_CASE("cuda emulator: a shuffle whose mask is wrong") {
@@ -153,7 +153,7 @@ TEST_CASE("cuda emulator: a shuffle whose mask is wrong") {
               }),
               "a shuffle from lane 20"));
   CHECK(names(fault([&] { launch(shuffle_without_itself, {1, 32}); }), "leaves out its own lane"));
-  CHECK(names(fault([&] { launch(different_masks, {1, 32}); }), "divergent warp"));
+  CHECK(names(fault([&] { launch(different_masks, {1, 32}); }), "for lanes that do not come"));
 }
 
 TEST_CASE("cuda emulator: a kernel runs again after a fault") {
