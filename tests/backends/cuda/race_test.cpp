@@ -4,54 +4,20 @@
 
 #include <cstring>
 
-#include "backends/backends.h"
 #include "backends/cuda/emulator/simt.h"
-#include "frontend/nn/norm.h"
-#include "src/autodiff/gradient.h"
-#include "src/ops/elementwise.h"
-#include "src/ops/reduce.h"
-#include "tests/support/graph_runner.h"
+#include "tests/backends/cuda/norm_step.h"
 
 namespace keel::cuda {
 namespace {
 
-// Every output, parameter and state of one training step of a norm.
-std::map<std::string, Tensor> step(const nn::Norm& norm, const Shape& shape) {
-  const auto backend = make_backend("cuda");
-  Variables variables(*backend, 3);
-  Graph g;
-  nn::Net net{.graph = g};
-  const Value x = g.parameter("x", {DType::kF32, shape}, [](Tensor& value, const Philox&) {
-    value = test::random_normal(value.shape(), 4, 1, 2).to(DType::kF32);
-  });
-  const Value y = norm(net, "n", x);
-  const Value weights = g.constant(test::random_normal(shape, 5).to(DType::kF32));
-  std::vector<Value> leaves;
-  for (int i = 0; i < g.size(); ++i) {
-    if (g.node(i).kind == NodeKind::kParameter) leaves.push_back({i, 0});
-  }
-  g.mark_output("y", y);
-  const Value loss = ops::sum(g, ops::mul(g, y, weights));
-  const std::vector<Value> gradients = gradient(g, loss, leaves);
-  for (std::size_t i = 0; i < leaves.size(); ++i) {
-    g.mark_output("d " + g.node(leaves[i].node).name, gradients[i]);
-  }
-  Program program(*backend, variables, g);
-  program.run();
-  std::map<std::string, Tensor> results;
-  for (const NamedValue& output : g.outputs()) results[output.name] = program.fetch(output.name);
-  for (const auto& [name, variable] : variables.all()) results[name] = variables.read(name);
-  return results;
-}
-
 void check_orders(const std::string& name, const Shape& shape) {
   CAPTURE(name);
   const nn::Norm norm = nn::Norm::parse(name);
-  const auto expected = step(norm, shape);
+  const auto expected = norm_step(norm, shape);
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     simt::set_order(seed);
-    const auto got = step(norm, shape);
+    const auto got = norm_step(norm, shape);
     simt::set_order(0);
     REQUIRE(got.size() == expected.size());
     for (const auto& [key, value] : expected) {

@@ -1,0 +1,45 @@
+// One training step of a norm on the cuda backend, and everything that comes of it.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "backends/backends.h"
+#include "frontend/nn/norm.h"
+#include "src/autodiff/gradient.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/reduce.h"
+#include "tests/support/graph_runner.h"
+
+namespace keel::cuda {
+
+// Every output, parameter and state of one training step of a norm.
+inline std::map<std::string, Tensor> norm_step(const nn::Norm& norm, const Shape& shape) {
+  const auto backend = make_backend("cuda");
+  Variables variables(*backend, 3);
+  Graph g;
+  nn::Net net{.graph = g};
+  const Value x = g.parameter("x", {DType::kF32, shape}, [](Tensor& value, const Philox&) {
+    value = test::random_normal(value.shape(), 4, 1, 2).to(DType::kF32);
+  });
+  const Value y = norm(net, "n", x);
+  const Value weights = g.constant(test::random_normal(shape, 5).to(DType::kF32));
+  std::vector<Value> leaves;
+  for (int i = 0; i < g.size(); ++i) {
+    if (g.node(i).kind == NodeKind::kParameter) leaves.push_back({i, 0});
+  }
+  g.mark_output("y", y);
+  const Value loss = ops::sum(g, ops::mul(g, y, weights));
+  const std::vector<Value> gradients = gradient(g, loss, leaves);
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    g.mark_output("d " + g.node(leaves[i].node).name, gradients[i]);
+  }
+  Program program(*backend, variables, g);
+  program.run();
+  std::map<std::string, Tensor> results;
+  for (const NamedValue& output : g.outputs()) results[output.name] = program.fetch(output.name);
+  for (const auto& [name, variable] : variables.all()) results[name] = variables.read(name);
+  return results;
+}
+
+}  // namespace keel::cuda
