@@ -11,5 +11,7 @@ Result lemma2(const Options& options);
 Result theorem1(const Options& options);
 Result theorem2(const Options& options);
 Result theorem4(const Options& options);
+Result mini_layernorm(const Options& options);
+Result mini_powernorm(const Options& options);
 
 }  // namespace keel::study

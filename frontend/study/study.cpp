@@ -42,6 +42,10 @@ std::span<const Study> studies() {
        "Xu et al. 2019, theorem 2", theorem2, kExact},
       {"theorem4", "PowerNorm's gradient is bounded while its recursion contracts",
        "Shen et al. 2020, theorem 4", theorem4, kExact},
+      {"mini-layernorm", "LayerNorm and its detached kin on a small residual network",
+       "Xu et al. 2019, tables 1 to 4", mini_layernorm},
+      {"mini-powernorm", "PowerNorm, BatchNorm and LayerNorm on small sentences of uneven scale",
+       "Shen et al. 2020, tables 1 and 4, figures 2 and 4", mini_powernorm},
   };
   return list;
 }

@@ -6,16 +6,6 @@
 namespace keel::train {
 namespace {
 
-std::vector<Value> add_inputs(Graph& g, const task::Model& model, std::int64_t batch) {
-  std::vector<Value> values;
-  for (const task::InputSpec& spec : model.inputs()) {
-    std::vector<std::int64_t> sizes{batch};
-    sizes.insert(sizes.end(), spec.row.sizes().begin(), spec.row.sizes().end());
-    values.push_back(g.input(spec.name, {spec.dtype, Shape(sizes)}));
-  }
-  return values;
-}
-
 task::Outputs add_model(nn::Net& net, const task::Model& model, std::int64_t batch) {
   const task::Outputs outputs = model.build(net, add_inputs(net.graph, model, batch));
   net.graph.mark_output("loss", outputs.loss);
@@ -57,6 +47,16 @@ Value gathered(Graph& g, Value parameter) {
 }
 
 }  // namespace
+
+std::vector<Value> add_inputs(Graph& graph, const task::Model& model, std::int64_t batch) {
+  std::vector<Value> values;
+  for (const task::InputSpec& spec : model.inputs()) {
+    std::vector<std::int64_t> sizes{batch};
+    sizes.insert(sizes.end(), spec.row.sizes().begin(), spec.row.sizes().end());
+    values.push_back(graph.input(spec.name, {spec.dtype, Shape(sizes)}));
+  }
+  return values;
+}
 
 Graph build_step(const Config& config) {
   Graph g;

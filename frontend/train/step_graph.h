@@ -10,6 +10,9 @@
 
 namespace keel::train {
 
+// Adds the model's inputs for a batch of that size, in the order of model.inputs().
+std::vector<Value> add_inputs(Graph& graph, const task::Model& model, std::int64_t batch);
+
 // Forward, backward, clipping, optimizer and running statistics as one graph. With
 // accumulate = N > 1 it adds its gradients / N to those gathered before, and clears them after.
 Graph build_step(const Config& config);

@@ -29,7 +29,7 @@ MAY_INCLUDE = {
     "frontend/data": ["src/core"],
     "frontend/train": TRAIN,
     "frontend/task": [*OPS, "frontend/nn", "frontend/data"],
-    "frontend/study": TRAIN,
+    "frontend/study": [*TRAIN, "frontend/train"],
     "frontend/cli": [*ALL, "bench"],
     "models": [*OPS, "frontend/nn", "frontend/data", "frontend/task"],
     "bench": [*ALL, "tests/support"],

@@ -1,0 +1,26 @@
+// The data of the miniatures: drawn from a seed, labelled by a random network, the teacher.
+//
+// Both have columns x (rows, features) f32 and label (rows) i32, and no validation rows.
+#pragma once
+
+#include "frontend/task/model.h"
+
+namespace keel::study {
+
+struct MiniData {
+  std::uint64_t seed = 0;
+  std::int64_t train_rows = 0, test_rows = 0, features = 32, classes = 10;
+};
+
+// x = n exp(m / 2), n ~ N(0, 1) each, m ~ N(0, 1) one a row;  label = argmax(tanh(x T1) T2),
+// T1 (features, 48) ~ N(0, 4 / features), T2 (48, classes) ~ N(0, 4 / 48).
+task::Splits vectors(const MiniData& sizes);
+
+// Sentences of 16 tokens, one after another: 200 word vectors E and 20 topic vectors K ~ N(0, 1),
+// words by Zipf's law 1 / (rank + 2); a sentence has one topic k and one scale s = exp(spread n),
+// n ~ N(0, 1).  x = E[w] + s K[k];  label = argmax(tanh((E[w] + K[k]) T1) T2),
+// T1 ~ N(0, 1.5^2 / features), T2 ~ N(0, 4 / 48).
+// Throws Error{kUsage} unless both parts are whole sentences.
+task::Splits sentences(const MiniData& sizes, double spread);
+
+}  // namespace keel::study

@@ -1,0 +1,57 @@
+// Training a small model for a fixed number of steps in memory: no folder, no checkpoints.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "frontend/train/evaluator.h"
+
+namespace keel::study {
+
+// The model on a recipe (frontend/train/config.h), with this seed for data, weights and batches,
+// and settings {"model.norm", "layernorm"}, ... .
+train::Config mini_config(std::unique_ptr<task::Model> model, std::string_view recipe,
+                          std::uint64_t seed, const task::OptionValues& settings);
+
+// Which rows make a batch.
+enum class RowOrder {
+  kDrawn,   // each drawn from all rows, with replacement
+  kStream,  // the next ones; there must be enough for all steps
+};
+
+class MiniTraining {
+ public:
+  // Loads the data of config.model(). The training options that count: batch, max_steps, seed,
+  // optimizer, rate and schedule. Both arguments must outlive the object.
+  MiniTraining(Backend& backend, const train::Config& config, RowOrder order);
+  MiniTraining(const MiniTraining&) = delete;
+  MiniTraining& operator=(const MiniTraining&) = delete;
+
+  // |dloss/dv|_2 over the first batch with the weights as they are, v an output that the model
+  // marks in a probe. Changes nothing.
+  double gradient_norm(const std::string& output);
+  // All steps. Throws Error{kDiverged} at a loss or gradient that is not finite.
+  void run();
+
+  // Every scalar output of the step graph, such as "loss": its value of each step so far.
+  const std::map<std::string, std::vector<double>>& traces() const { return traces_; }
+  // Throw Error{kDiverged} when the mean loss is not finite.
+  train::Evaluation evaluate_train() { return evaluate(data_.train); }
+  train::Evaluation evaluate_test() { return evaluate(data_.test); }
+
+ private:
+  train::Evaluation evaluate(const data::Dataset& dataset);
+  std::vector<std::int64_t> rows(std::int64_t step) const;
+
+  Backend& backend_;
+  const train::Config& config_;
+  task::Splits data_;
+  RowOrder order_;
+  Variables variables_;
+  train::Feeder feeder_;
+  train::Evaluator evaluator_;
+  std::map<std::string, std::vector<double>> traces_;
+};
+
+}  // namespace keel::study
