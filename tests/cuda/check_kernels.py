@@ -55,8 +55,8 @@ def main():
             kernels += len(found)
             most = max([most, *(int(registers) for *_, registers in found)])
     print(*bad, sep="\n", end="\n" if bad else "")
-    print(f"check_kernels: {len(sources)} sources for {', '.join(ARCHITECTURES)}: {kernels} kernels, "
-          f"at most {most} registers a thread, {len(bad)} faults")
+    print(f"check_kernels: {len(sources)} sources for {', '.join(ARCHITECTURES)}: {kernels} "
+          f"kernels, at most {most} registers a thread, {len(bad)} faults")
     return 1 if bad or not kernels else 0
 
 
