@@ -38,7 +38,7 @@ __device__ T over_warp(T value, Join join) {
 // before everybody has read it.
 template <int kThreads, class Join, class T>
 __device__ T over_block(T value, Join join) {
-  if constexpr (kThreads == kWarp) return over_warp(value, join);
+  static_assert(kThreads > kWarp && kThreads % kWarp == 0);
   __shared__ Shared<T, kThreads> values;
   __shared__ Shared<T, 1> result;
   const int thread = int(threadIdx.x);
