@@ -2,25 +2,15 @@
 
 #include <algorithm>
 
+#include "bench/norm_graph.h"
 #include "bench/norm_peer.h"
 #include "bench/part.h"
 #include "bench/plain_copy.h"
 #include "frontend/nn/norm.h"
-#include "src/autodiff/gradient.h"
-#include "src/ops/elementwise.h"
-#include "src/ops/reduce.h"
-#include "src/passes/pipeline.h"
 #include "src/runtime/program.h"
 
 namespace keel::bench {
 namespace {
-
-constexpr const char* kScope = "norm";
-
-bool is_of_norm(const Node& node) { return node.name.starts_with("norm/"); }
-bool is_backward(const Node& node) { return node.name.find(".backward/") != std::string::npos; }
-bool is_norm_forward(const Node& node) { return is_of_norm(node) && !is_backward(node); }
-bool is_norm_backward(const Node& node) { return is_of_norm(node) && is_backward(node); }
 
 Tensor standard_normal(const Shape& shape, const std::string& name) {
   Tensor value(DType::kF32, shape);
@@ -28,26 +18,6 @@ Tensor standard_normal(const Shape& shape, const std::string& name) {
   std::uint64_t element = 0;
   for (float& v : value.as<float>()) v = float(random.normal(element++));
   return value;
-}
-
-// x -> y and, for a given dy, the gradients of x and of the parameters.
-Graph norm_graph(const std::string& name, const Shape& shape) {
-  Graph graph;
-  nn::Net net{graph};
-  const Value x = graph.input("x", {DType::kF32, shape});
-  const Value dy = graph.input("dy", {DType::kF32, shape});
-  const Value y = nn::Norm::parse(name)(net, kScope, x);
-  std::vector<Value> wrt{x};
-  for (int i = 0; i < graph.size(); ++i) {
-    if (graph.node(i).kind == NodeKind::kParameter) wrt.push_back({i});
-  }
-  graph.mark_output("y", y);
-  const std::vector<Value> gradients =
-      gradient(graph, ops::sum(graph, ops::mul(graph, y, dy)), wrt);
-  for (std::size_t i = 0; i < wrt.size(); ++i) {
-    graph.mark_output("gradient of " + graph.node(wrt[i]).name, gradients[i]);
-  }
-  return run_passes(graph);
 }
 
 // The graph with what the inputs "node:port" of a part of it stand for as outputs of these names.

@@ -63,6 +63,14 @@ struct NormBenchArgs {
 };
 int run_bench_norms(const NormBenchArgs& args);
 
+struct AccuracyArgs {
+  RunArgs run;                     // backend, threads and json alone
+  std::vector<std::string> norms;  // empty: all
+  std::string at;                  // one case; empty: all that are generated
+  bool thorough = false;
+};
+int run_bench_accuracy(const AccuracyArgs& args);
+
 struct NormArgs {
   RunArgs run;  // backend, threads and json only
   std::string norm, in, out, dtype = "f32", mode = "train";

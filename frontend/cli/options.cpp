@@ -147,8 +147,19 @@ void add_bench_norms(CLI::App& bench, Command command) {
   app->callback([args, command] { command.code = run_bench_norms(*args); });
 }
 
+void add_bench_accuracy(CLI::App& bench, Command command) {
+  CLI::App* app = bench.add_subcommand("accuracy", "norms beside the float64 reference");
+  auto args = std::make_shared<AccuracyArgs>();
+  app->add_option("norms", args->norms, "name or name{option=value,...}; default: all");
+  app->add_option("--case", args->at, "this case alone, as the table names it");
+  app->add_flag("--thorough", args->thorough, "nearly every combination; takes minutes")
+      ->excludes(app->get_option("--case"));
+  add_backend_options(*app, args->run);
+  app->callback([args, command] { command.code = run_bench_accuracy(*args); });
+}
+
 void add_bench(Command command) {
-  CLI::App* app = command.app.add_subcommand("bench", "measure speed");
+  CLI::App* app = command.app.add_subcommand("bench", "measure speed and accuracy");
   app->require_subcommand(1);
   const auto add = [&](const char* name, const char* about, int (*run)(const BenchArgs&)) {
     CLI::App* sub = app->add_subcommand(name, about);
@@ -162,11 +173,15 @@ void add_bench(Command command) {
       run_bench_step);
   add("overhead", "the run loop itself, on the null backend", run_bench_overhead);
   add_bench_norms(*app, command);
+  add_bench_accuracy(*app, command);
   app->footer(
       "examples:\n"
       "  keel bench step mnist_mlp --threads 2 --profile\n"
       "  keel bench overhead mnist_mlp\n"
-      "  keel bench norms layernorm batchnorm --shapes 4096x512 --threads 2");
+      "  keel bench norms layernorm batchnorm --shapes 4096x512 --threads 2\n"
+      "  keel bench accuracy\n"
+      "  keel bench accuracy batchnorm 'layernorm{eps_outside=true}' --thorough --json\n"
+      "  keel bench accuracy pn_v --case columns,groups=3,n=4097,mean=1e6,gain=false");
 }
 
 void add_norm(Command command) {

@@ -1,4 +1,4 @@
-// Generated inputs of norm tests, and how far a backend may be from the float64 reference.
+// Generated inputs of norms.
 #pragma once
 
 #include "tests/support/norm_runner.h"
@@ -7,9 +7,10 @@ namespace keel::test {
 
 // Where the elements of one group lie, that is, of what is normalized by one mean and deviation.
 enum class NormLayout {
-  kRows,     // x (groups, n)
-  kColumns,  // x (n, groups)
-  kImages,   // x (a, groups, 1, n / a), a being the least divisor of n above 1
+  kRows,       // x (groups / split, split * n)
+  kColumns,    // x (n, groups)
+  kImages,     // x (a, groups, 1, n / a), a being the least divisor of n above 1
+  kInstances,  // x (groups / split, split, 1, n)
 };
 
 struct NormCase {
@@ -17,18 +18,28 @@ struct NormCase {
   std::int64_t groups = 3, n = 17;
   double mean = 0, deviation = 1, eps = 1e-5;
   bool gain = true, bias = true;
-  int states = 0;  // state inputs: a row of zeros, then of ones
+  int states = 0;          // state inputs: a row of zeros, then of ones
+  std::int64_t split = 1;  // neighbouring groups that make up a row or an image; divides groups
 
+  static constexpr auto fields() {
+    using C = NormCase;
+    return std::tuple{field("groups", &C::groups), field("n", &C::n),
+                      field("split", &C::split),   field("mean", &C::mean),
+                      field("eps", &C::eps),       field("deviation", &C::deviation),
+                      field("gain", &C::gain),     field("bias", &C::bias)};
+  }
+  // "columns,groups=3,n=17,split=1,..." without spaces, and the case that such a text describes;
+  // what it leaves out keeps its default. Throws Error{kUsage} for any other text.
   std::string text() const;
+  static NormCase parse(std::string_view text);
+
   // Where element e of group k lies in x.
   std::int64_t at(std::int64_t k, std::int64_t e) const;
   Shape shape() const;
-  // Of gain and bias: (n) for rows, (groups) otherwise.
+  // Of gain and bias: an element for each of a row, else for each column, channel or instance.
   Shape parameter_shape() const;
   // Which element of gain and bias belongs to element e of group k.
-  std::int64_t parameter(std::int64_t k, std::int64_t e) const {
-    return layout == NormLayout::kRows ? e : k;
-  }
+  std::int64_t parameter(std::int64_t k, std::int64_t e) const;
 };
 
 // Normal numbers that a float holds exactly: x of the given mean and deviation, dy standard, gain
@@ -39,22 +50,14 @@ NormData make_data(const NormCase& c);
 void set_group(NormData& data, const NormCase& c, std::int64_t k,
                const std::function<double(std::int64_t e)>& value);
 
-// The largest errors of a result against the reference's, in units of the float eps 2^-23, relative
-//   y                  to max(1, |expected|), a statistic of a group also to its deviation;
-//   dx of a group      to the terms that cancel in it, with g = dy * gain:
-//                      rstd * max(max |g|, |mean(g)|, max |xhat| * |mean(g * xhat)|);
-//   dgain, dbias       to the sums of |dy| * max(1, |xhat|) and of |dy|.
-// Infinite where only one of the two is NaN, or where a value beyond the floats is not met by the
-// largest float or infinity. Outputs 1 and 2 are mean and
-// rstd.
-struct NormErrors {
-  double forward = 0, dx = 0, parameters = 0;
-};
-NormErrors norm_errors(const NormCase& c, const NormData& data, const NormResult& got,
-                       const NormResult& expected);
+// Whether KEEL_THOROUGH=1 is in the environment of the tests.
+bool is_thorough();
 
-// The cases that every norm is compared on; KEEL_THOROUGH=1 in the environment gives more.
-std::vector<NormCase> generated_cases(NormLayout layout);
+// The cases that norms are compared on: of all combinations of sizes to 16385, mean / deviation to
+// 1e6, deviations from 1e-4 to 1e3, eps, gain and bias one in `every` is taken (of the longest
+// groups one in 4 * every), then of a list of numbers of groups to 65536 one in every / 11.
+// `every` is no multiple of 13; 1 makes the groups more as well.
+std::vector<NormCase> generated_cases(NormLayout layout, int every = is_thorough() ? 1 : 11);
 // Shapes that are cut into several blocks and panels.
 std::vector<NormCase> large_cases(NormLayout layout);
 

@@ -1,8 +1,7 @@
 #include "tests/support/norm_runner.h"
 
-#include <doctest/doctest.h>
-
 #include <algorithm>
+#include <deque>
 #include <map>
 
 namespace keel::test {
@@ -37,7 +36,11 @@ class GuardedRun {
  public:
   GuardedRun(Backend& backend, const Graph& graph) : backend_(backend), graph_(graph) {}
 
-  void set(Value v, const Tensor& value) { buffer(v).write(value.to(type(v).dtype)); }
+  void set(Value v, const Tensor& value) {
+    check(value.shape() == graph_.shape(v), ErrorKind::kUsage, "{}: expected {}, got {}",
+          graph_.node(v).name, graph_.shape(v).text(), value.shape().text());
+    buffer(v).write(value.to(type(v).dtype));
+  }
 
   Tensor get(Value v) {
     if (!v.valid()) return Tensor(DType::kF32, Shape{0});
@@ -54,7 +57,8 @@ class GuardedRun {
       }
     }
     const Prepared prepared = backend_.prepare({graph_, node});
-    REQUIRE(prepared.refusal == "");
+    check(prepared.refusal.empty(), ErrorKind::kBackendMissing, "backend {} refuses {}: {}",
+          backend_.name(), node.op->name, prepared.refusal);
     workspace_ = std::max(workspace_, prepared.workspace);
     Binding binding;
     for (Value v : node.inputs) binding.inputs.push_back(v.valid() ? ref(v) : TensorRef{});
@@ -96,7 +100,7 @@ struct NormGraph {
   Graph graph;
   std::vector<std::pair<Value, const Tensor*>> feeds;
   Value y;
-  std::vector<Value> gradients;
+  std::vector<Value> gradients;  // of x, gain and bias
 
   NormGraph(const NormBuild& build, const NormData& data) {
     NormInputs inputs;
@@ -106,22 +110,64 @@ struct NormGraph {
     for (std::size_t i = 0; i < data.state.size(); ++i) {
       inputs.state.push_back(feed(fmt::format("state{}", i), data.state[i]));
     }
-    y = build(graph, inputs, data.eps);
     const Value dy = feed("dy", data.dy);
+    const int first = graph.size();
+    y = build(graph, inputs, data.eps);
+    feed_leaves(first, data);
+    add_backward(dy);
+  }
+
+ private:
+  Value feed(const std::string& name, const Tensor& value) {
+    feeds.emplace_back(graph.input(name, {DType::kF32, value.shape()}), &value);
+    return feeds.back().first;
+  }
+
+  // The leaves from node `first` on, which are the build's own.
+  void feed_leaves(int first, const NormData& data) {
+    std::size_t states = 0;
+    for (int i = first; i < graph.size(); ++i) {
+      const Node& node = graph.node(i);
+      const Tensor* given = nullptr;
+      if (node.kind == NodeKind::kOp) continue;
+      if (node.kind == NodeKind::kConstant) given = node.constant.get();
+      if (node.kind == NodeKind::kState && states < data.state.size()) {
+        given = &data.state[states++];
+      }
+      if (data.gain && node.name.ends_with("/gain")) given = &*data.gain;
+      if (data.bias && node.name.ends_with("/bias")) given = &*data.bias;
+      feeds.emplace_back(Value{i}, given ? given : &initial(node));
+    }
+  }
+
+  const Tensor& initial(const Node& node) {
+    Tensor& value = owned_.emplace_back(node.outputs[0]);
+    if (node.initializer) node.initializer(value, Philox(0, 0));
+    return value;
+  }
+
+  void add_backward(Value dy) {
     const Node& node = graph.node(y.node);
     std::vector<Value> output_gradients(node.outputs.size());
     output_gradients[0] = dy;
     const bool needed[] = {true, true, true, false, false, false, false, false};
     BackwardContext context(graph, y.node, output_gradients, {needed, node.inputs.size()});
     node.op->backward(context);
-    gradients.assign(context.result().begin(), context.result().begin() + 3);
+    gradients.assign(context.result().begin(), context.result().end());
+    gradients.resize(3);
   }
 
-  Value feed(const std::string& name, const Tensor& value) {
-    feeds.emplace_back(graph.input(name, {DType::kF32, value.shape()}), &value);
-    return feeds.back().first;
-  }
+  std::deque<Tensor> owned_;
 };
+
+// Inputs are only read.
+void check_unchanged(GuardedRun& run, const NormGraph& norm) {
+  for (const auto& [value, tensor] : norm.feeds) {
+    const Tensor now = run.get(value), before = tensor->to(now.dtype());
+    check(std::memcmp(now.data(), before.data(), std::size_t(now.bytes())) == 0,
+          ErrorKind::kCheckFailed, "a kernel wrote over its input {}", norm.graph.node(value).name);
+  }
+}
 
 }  // namespace
 
@@ -132,19 +178,15 @@ NormResult run_norm(Backend& backend, const NormBuild& build, const NormData& da
   for (int i = 0; i < norm.graph.size(); ++i) {
     if (norm.graph.node(i).kind == NodeKind::kOp) run.run(i, in_place);
   }
-  NormResult result;
-  for (int port = 0; port < int(norm.graph.node(norm.y).outputs.size()); ++port) {
+  const Node& node = norm.graph.node(norm.y);
+  NormResult result{.op = node.op, .outputs = {}, .gradients = {}, .workspace = run.workspace()};
+  for (int port = 0; port < int(node.outputs.size()); ++port) {
     result.outputs.push_back(run.get(norm.y.at(port)));
   }
   for (Value v : norm.gradients) result.gradients.push_back(run.get(v));
-  result.workspace = run.workspace();
-  CHECK(run.intact());
-  if (!in_place) {
-    for (const auto& [value, tensor] : norm.feeds) {
-      const Tensor now = run.get(value), before = tensor->to(now.dtype());
-      CHECK(std::memcmp(now.data(), before.data(), std::size_t(now.bytes())) == 0);
-    }
-  }
+  check(run.intact(), ErrorKind::kCheckFailed, "a kernel of {} wrote outside of its outputs",
+        node.op->name);
+  if (!in_place) check_unchanged(run, norm);
   return result;
 }
 

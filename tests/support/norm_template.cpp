@@ -10,6 +10,7 @@
 #include "backends/backends.h"
 #include "src/autodiff/gradient.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/norm_errors.h"
 #include "tests/support/norm_golden.h"
 
 namespace keel::test {
@@ -114,9 +115,9 @@ struct Outcome {
 void check_errors(const NormSpec& spec, const NormCase& c, const Outcome& outcome) {
   CAPTURE(c.text());
   const NormErrors errors = norm_errors(c, outcome.data, outcome.got, outcome.expected);
-  CHECK(errors.forward <= 16 + (spec.moved ? c.deviation : 0));
-  CHECK(errors.dx <= 64);
-  CHECK(errors.parameters <= 64);
+  CHECK(errors.forward <= kForwardBound + (spec.moved ? c.deviation : 0));
+  CHECK(errors.dx <= kBackwardBound);
+  CHECK(errors.parameters <= kBackwardBound);
 }
 
 void check_against_reference(const NormSpec& spec) {

@@ -11,6 +11,7 @@
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/reduce.h"
+#include "tests/support/norm_errors.h"
 
 namespace keel::test {
 namespace {
@@ -39,72 +40,14 @@ NormData make_positive_data(const NormCase& c, int states) {
   return data;
 }
 
-// |got - expected| / scale in units of the float eps; NaN must be met by NaN, and what lies beyond
-// the floats by an infinity.
-double error(double got, double expected, double scale) {
-  if (std::isnan(got) || std::isnan(expected)) {
-    return std::isnan(got) == std::isnan(expected) ? 0 : INFINITY;
-  }
-  if (std::abs(expected) > std::numeric_limits<float>::max()) expected = double(float(expected));
-  constexpr double kEps = std::numeric_limits<float>::epsilon();
-  return got == expected ? 0 : std::abs(got - expected) / (scale * kEps);
-}
-
-double forward_error(const NormResult& got, const NormResult& expected) {
-  double largest = 0;
-  for (std::size_t j = 0; j < expected.outputs.size(); ++j) {
-    for (std::int64_t i = 0; i < expected.outputs[j].elements(); ++i) {
-      const double value = expected.outputs[j].at(i), scale = std::max(1.0, std::abs(value));
-      largest = std::max(largest, error(got.outputs[j].at(i), value, scale));
-    }
-  }
-  return largest;
-}
-
-struct Comparison {
-  const UncentredSpec& spec;
-  const NormCase& c;
-  const NormData& data;
-  const NormResult &got, &expected;
-};
-
-// Of dx relative to factor * max(|g|, |slope * xhat|), of dgain and dbias relative to the sums of
-// |dy| * max(1, |xhat|) and |dy|, for group k.
-double backward_error(const Comparison& comparison, std::int64_t k) {
-  const auto& [spec, c, data, got, expected] = comparison;
-  const double rpsi = expected.outputs[1].at(k), factor = expected.outputs[spec.factor].at(k);
-  const double gain = data.gain ? data.gain->at(k) : 1;
-  double g = 0, xhat = 0, products = 0, gain_scale = 0, bias_scale = 0, largest = 0;
-  for (std::int64_t e = 0; e < c.n; ++e) {
-    const double dy = data.dy.at(c.at(k, e)), xhat_e = data.x.at(c.at(k, e)) * rpsi;
-    g = std::max(g, std::abs(dy * gain));
-    xhat = std::max(xhat, std::abs(xhat_e));
-    products += dy * gain * xhat_e;
-    gain_scale += std::abs(dy) * std::max(1.0, std::abs(xhat_e));
-    bias_scale += std::abs(dy);
-  }
-  const double slope = spec.slope_is_state ? data.state[1].at(k) : products / double(c.n);
-  const double dx_scale = factor * std::max(g, std::abs(slope * xhat));
-  const auto compare = [&](std::size_t port, std::int64_t i, double scale) {
-    const double value = expected.gradients[port].at(i);
-    largest = std::max(largest, error(got.gradients[port].at(i), value, scale));
-  };
-  for (std::int64_t e = 0; e < c.n; ++e) compare(0, c.at(k, e), dx_scale);
-  if (data.gain) compare(1, k, gain_scale);
-  if (data.bias) compare(2, k, bias_scale);
-  return largest;
-}
-
 void compare(const UncentredSpec& spec, const NormCase& c, const NormData& data) {
   CAPTURE(c.text());
   const NormResult got = run_norm(*make_backend(default_backend(), {2}), spec.build, data);
   const NormResult expected = run_norm(*make_backend("reference"), spec.build, data);
-  CHECK(forward_error(got, expected) <= 16);
-  double backward = 0;
-  for (std::int64_t k = 0; k < c.groups; ++k) {
-    backward = std::max(backward, backward_error({spec, c, data, got, expected}, k));
-  }
-  CHECK(backward <= 64);
+  const NormErrors errors = norm_errors(c, data, got, expected);
+  CHECK(errors.forward <= kForwardBound);
+  CHECK(errors.dx <= kBackwardBound);
+  CHECK(errors.parameters <= kBackwardBound);
   CHECK(got.workspace <= (1 << 20) + 64 * c.groups);
 }
 

@@ -6,21 +6,18 @@
 
 namespace keel::test {
 
-// y = x * rpsi * gain + bias;  dx = factor * (g - slope * x * rpsi), g = dy * gain. Output 1 of the
-// node is rpsi, output `factor` is factor (groups); slope is the mean of g * x * rpsi, or state 1.
+// y = x * rpsi * gain + bias, as norm_terms knows its op.
 struct UncentredSpec {
   NormBuild build;
   NormLayout layout = NormLayout::kColumns;
-  int states = 1;  // f32 (channels) each, all ones
-  std::size_t factor = 1;
-  bool slope_is_state = false;
+  int states = 1;              // f32 (channels) each, all ones
   bool own_statistics = true;  // false: rpsi does not depend on x
 };
 
 // In one SUBCASE each: agreement of the tested backend with the reference on generated and large
-// cases, forward 16 eps, backward 64 eps on the scale of the terms of dx; a NaN or Inf stays in its
-// group and, with own statistics, sizes from 1e-30 to FLT_MAX / 4 are handled; the same bits for
-// any thread count and in place.
+// cases, within the bounds of norm_errors; a NaN or Inf stays in its group and, with own
+// statistics, sizes from 1e-30 to FLT_MAX / 4 are handled; the same bits for any thread count and
+// in place.
 void check_uncentred_norm(const UncentredSpec& spec);
 
 // With a row mask the norm gives what it gives without the rows left out, whatever those hold, and

@@ -18,11 +18,10 @@ namespace {
 constexpr AdaNormAttrs kPaper{.C = 2}, kRelease{.unbiased = true, .eps_outside = true, .C = 2},
     kNotDetached{.C = 0.3, .detach = false};
 
-// With the absent gain and bias that run_norm asks the gradients of.
 NormBuild ada_norm(AdaNormAttrs attrs) {
   return [attrs](Graph& g, const NormInputs& in, double eps) mutable {
     attrs.eps = eps;
-    return g.add(kAdaNorm, {in.x, {}, {}}, attrs);
+    return ops::ada_norm(g, in.x, attrs);
   };
 }
 

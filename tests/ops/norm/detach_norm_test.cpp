@@ -17,11 +17,10 @@ namespace {
 constexpr DetachNormAttrs kDetachBoth{}, kDetachMean{.detach_variance = false},
     kDetachVariance{.detach_mean = false};
 
-// With the absent gain and bias that run_norm asks the gradients of.
 NormBuild detach_norm(DetachNormAttrs attrs) {
   return [attrs](Graph& g, const NormInputs& in, double eps) mutable {
     attrs.eps = eps;
-    return g.add(kDetachNorm, {in.x, {}, {}}, attrs);
+    return ops::detach_norm(g, in.x, attrs);
   };
 }
 

@@ -13,6 +13,7 @@
 #include "src/ops/norm/layer_norm.h"
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/norm_errors.h"
 #include "tests/support/norm_template.h"
 
 namespace keel::test {
@@ -90,12 +91,12 @@ void compare(const GroupCase& c) {
   NormResult expected =
       run_norm(*make_backend("reference"), group_norm({.groups = c.groups}), data);
   CHECK(got.workspace <= (1 << 20) + 64 * c.x[1]);
-  CHECK(parameter_error(c, data, got, expected) <= 64);
+  CHECK(parameter_error(c, data, got, expected) <= kBackwardBound);
   data.gain.reset();
   for (std::size_t p : {1, 2}) expected.gradients[p] = Tensor(DType::kF64, Shape{0});
   const NormErrors errors = norm_errors(c.rows(), data, got, expected);
-  CHECK(errors.forward <= 16);
-  CHECK(errors.dx <= 64);
+  CHECK(errors.forward <= kForwardBound);
+  CHECK(errors.dx <= kBackwardBound);
 }
 
 bool same_bits(const Tensor& a, const Tensor& b) {

@@ -45,7 +45,7 @@ UncentredSpec spec(PowerNormAttrs attrs, NormLayout layout) {
     attrs.eps = eps;
     return ops::power_norm(g, in.x, {in.gain, in.bias}, {in.state[0], in.state[1], {}, {}}, attrs);
   };
-  return {build, layout, 2, 2, true, false};
+  return {build, layout, 2, false};
 }
 
 // The largest |got - expected| / max(|expected|, scale).

@@ -1,0 +1,179 @@
+#include "bench/norm_accuracy.h"
+
+#include <algorithm>
+#include <set>
+
+#include "backends/reference/backend.h"
+#include "frontend/nn/norm.h"
+#include "tests/support/norm_errors.h"
+
+namespace keel::bench {
+namespace {
+
+using test::NormCase;
+using test::NormLayout;
+
+const nn::NormFacts& facts_of(const std::string& name) {
+  const auto facts = nn::norm_facts();
+  return *std::ranges::find(facts, name, &nn::NormFacts::name);
+}
+
+// The value of an option, or "" when the norm has none of that name.
+std::string option(const nn::Norm& norm, std::string_view name) {
+  const std::string text = " " + norm.options() + " ", key = fmt::format(" {}=", name);
+  const std::size_t found = text.find(key);
+  if (found == text.npos) return "";
+  const std::size_t begin = found + key.size();
+  return text.substr(begin, text.find(' ', begin) - begin);
+}
+
+// One norm, as the command line names it, on the cases it can take.
+class Subject {
+ public:
+  explicit Subject(std::string text)
+      : text_(std::move(text)), plain_(nn::Norm::parse(text_)), facts_(facts_of(plain_.name())) {
+    check(!plain_.is_none(), ErrorKind::kUsage, "bench accuracy: 'none' does nothing");
+    const std::string heads = option(norm({}), "heads");
+    check(heads.empty() || heads == "0", ErrorKind::kUsage,
+          "bench accuracy: {}: expected heads=0, got {}; groupscaling is measured by itself", text_,
+          heads);
+  }
+
+  std::vector<NormLayout> layouts() const {
+    if (plain_.is_batch_type()) return {NormLayout::kColumns, NormLayout::kImages};
+    if (plain_.name() == "instancenorm") return {NormLayout::kInstances};
+    return {NormLayout::kRows};
+  }
+
+  // The norm with the options that a case asks for.
+  nn::Norm norm(const NormCase& c) const {
+    std::string defaults = fmt::format("eps={}", c.eps);
+    for (const auto& [name, value] : {std::pair{"gain", c.gain}, {"bias", c.bias}}) {
+      if (may_have(name)) defaults += fmt::format(",{}={}", name, value);
+    }
+    if (!option(plain_, "heads").empty()) defaults += ",heads=0";
+    return nn::Norm::parse(text_, defaults);
+  }
+
+  // The case as this norm takes it: with whole rows of groups, and the gain and bias it has.
+  NormCase adapted(NormCase c) const {
+    const std::string groups = option(plain_, "groups");
+    if (!groups.empty()) attr_parse(groups, c.split);
+    check(c.split >= 1, ErrorKind::kUsage, "norm {}: groups: expected 1 or more, got {}", text_,
+          c.split);
+    if (c.layout == NormLayout::kInstances) c.split = 3;
+    c.groups += (c.split - c.groups % c.split) % c.split;
+    const nn::Norm norm = this->norm(c);
+    attr_parse(option(norm, "eps"), c.eps);
+    c.gain = has_single_gain() || option(norm, "gain") == "true";
+    c.bias = option(norm, "bias") == "true";
+    return c;
+  }
+
+  bool takes(const NormCase& c) const {
+    return c.groups > 0 && !(c.n == 1 && option(plain_, "unbiased") == "true");
+  }
+
+  test::NormBuild build(const NormCase& c) const {
+    return [norm = norm(c)](Graph& g, const test::NormInputs& in, double) {
+      nn::Net net{g};
+      return norm(net, "norm", in.x);
+    };
+  }
+
+  test::NormData data(const NormCase& c) const {
+    test::NormData data = make_data(c);
+    if (has_single_gain()) data.gain = Tensor::of<double>({1}, {data.gain->at(0)});
+    // nu starts at 0, which would take its term out of dx.
+    for (int i = 0; plain_.name() == "powernorm" && i < 2; ++i) {
+      Tensor& ones = data.state.emplace_back(DType::kF64, c.parameter_shape());
+      std::ranges::fill(ones.as<double>(), 1);
+    }
+    return data;
+  }
+
+ private:
+  bool may_have(std::string_view parameter) const {
+    return !option(plain_, parameter).empty() &&
+           facts_.parameters.find(parameter) != std::string::npos;
+  }
+  bool has_single_gain() const { return facts_.parameters == "gain"; }
+
+  std::string text_;
+  nn::Norm plain_;
+  const nn::NormFacts& facts_;
+};
+
+void add(WorstError& worst, double error, const NormCase& c) {
+  if (error < worst.error || (!worst.at.empty() && error == worst.error)) return;
+  worst.error = error;
+  worst.at = c.text();
+}
+
+NormAccuracy measure(Backend& backend, const Subject& subject, const std::vector<NormCase>& cases) {
+  reference::ReferenceBackend reference;
+  WorstError forward{"forward", test::kForwardBound}, dx{"dx", test::kBackwardBound},
+      parameters{"parameters", test::kBackwardBound};
+  NormAccuracy result;
+  std::set<std::string> seen;
+  for (const NormCase& listed : cases) {
+    const NormCase c = subject.adapted(listed);
+    if (!subject.takes(c) || !seen.insert(c.text()).second) continue;
+    const test::NormData data = subject.data(c);
+    const test::NormResult got = run_norm(backend, subject.build(c), data),
+                           expected = run_norm(reference, subject.build(c), data);
+    const test::NormErrors errors = norm_errors(c, data, got, expected);
+    add(forward, errors.forward, c);
+    add(dx, errors.dx, c);
+    if (c.gain || c.bias) add(parameters, errors.parameters, c);
+    ++result.cases;
+  }
+  check(result.cases > 0, ErrorKind::kUsage, "bench accuracy: the norm takes none of the cases");
+  result.worst = {forward, dx};
+  if (!parameters.at.empty()) result.worst.push_back(parameters);
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::string> accuracy_norms() {
+  std::vector<std::string> norms;
+  for (const nn::NormFacts& facts : nn::norm_facts()) {
+    if (facts.name == "none") continue;
+    norms.push_back(facts.name);
+    const std::string options = nn::Norm::parse(facts.name).options();
+    if (options.find("eps_outside=") != options.npos) {
+      norms.push_back(facts.name + "{eps_outside=true}");
+    }
+  }
+  for (const char* more : {"groupnorm{groups=3}", "groupscaling{groups=3}",
+                           "batchrenorm{r_max=3,d_max=0}", "powernorm{mode=paper}"}) {
+    norms.push_back(more);
+  }
+  return norms;
+}
+
+NormAccuracy measure_accuracy(Backend& backend, const std::string& norm, int every) {
+  const Subject subject(norm);
+  std::vector<NormCase> cases;
+  for (NormLayout layout : subject.layouts()) {
+    const std::vector<NormCase> generated = test::generated_cases(layout, every);
+    cases.insert(cases.end(), generated.begin(), generated.end());
+  }
+  NormAccuracy result = measure(backend, subject, cases);
+  result.norm = norm;
+  return result;
+}
+
+NormAccuracy measure_accuracy(Backend& backend, const std::string& norm, std::string_view at) {
+  const Subject subject(norm);
+  const NormCase c = NormCase::parse(at);
+  const std::vector<NormLayout> layouts = subject.layouts();
+  check(std::ranges::count(layouts, c.layout) == 1, ErrorKind::kUsage,
+        "bench accuracy: case: expected the layout of {}, got '{}'", norm, at);
+  NormAccuracy result = measure(backend, subject, {c});
+  result.norm = norm;
+  return result;
+}
+
+}  // namespace keel::bench

@@ -1,0 +1,42 @@
+// keel bench accuracy: how far the norms of a backend are from the float64 reference.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/runtime/backend.h"
+
+namespace keel::bench {
+
+// The largest error of one kind over all cases, on the scale of tests/support/norm_errors.h in
+// units of the float eps 2^-23, and the case (test::NormCase) where it was met.
+struct WorstError {
+  std::string of;  // "forward", "dx" or "parameters"
+  double bound = 0;
+  double error = 0;
+  std::string at = {};
+
+  bool holds() const { return error <= bound; }
+};
+
+struct NormAccuracy {
+  std::string norm;
+  std::int64_t cases = 0;
+  std::vector<WorstError> worst;  // parameters only of a norm that has some
+};
+
+// What is measured when no norm is asked for: every norm of `keel list norms` that computes
+// something, and its options that change the mathematics.
+std::vector<std::string> accuracy_norms();
+
+// One training step of a norm from its initial state, forward and backward, on every case that is
+// generated for its layouts with `every` (see test::generated_cases), each once. `norm` is what
+// nn::Norm::parse takes; its options go before those of a case (eps, gain, bias). The scaling in
+// front of powernorm is left out: groupscaling is measured by itself.
+NormAccuracy measure_accuracy(Backend& backend, const std::string& norm, int every);
+
+// The same on the one case that a text describes.
+NormAccuracy measure_accuracy(Backend& backend, const std::string& norm, std::string_view at);
+
+}  // namespace keel::bench
