@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
-#include "bench/norm_graph.h"
 #include "bench/norm_peer.h"
-#include "bench/part.h"
+#include "bench/norm_programs.h"
 #include "bench/plain_copy.h"
-#include "frontend/nn/norm.h"
-#include "src/runtime/program.h"
+#include "src/core/rng.h"
 
 namespace keel::bench {
 namespace {
@@ -19,49 +17,6 @@ Tensor standard_normal(const Shape& shape, const std::string& name) {
   for (float& v : value.as<float>()) v = float(random.normal(element++));
   return value;
 }
-
-// The graph with what the inputs "node:port" of a part of it stand for as outputs of these names.
-Graph exposing(const Graph& graph, const Graph& part) {
-  Graph result = graph;
-  for (int i = 0; i < graph.size(); ++i) {
-    for (int port = 0; port < int(graph.node(i).outputs.size()); ++port) {
-      const std::string name = fmt::format("{}:{}", graph.node(i).name, port);
-      if (part.find_leaf(name).valid()) result.mark_output(name, {i, port});
-    }
-  }
-  return result;
-}
-
-const CompileOptions kAsItIs{.optimize = false, .guard = ""};
-
-// The forward and the backward of a norm, each a program of its own, fed with what it meets in the
-// whole: statistics saved for the backward are real ones.
-struct NormPrograms {
-  Graph forward_graph, backward_graph;
-  Variables variables;
-  Program forward, backward;
-
-  NormPrograms(Backend& backend, const Graph& graph, const Tensor& x, const Tensor& dy)
-      : forward_graph(part_of(graph, is_norm_forward)),
-        backward_graph(part_of(graph, is_norm_backward)),
-        variables(backend, 1),
-        forward(backend, variables, forward_graph, kAsItIs),
-        backward(backend, variables, backward_graph, kAsItIs) {
-    forward.feed("x", x);
-    Program whole(backend, variables, exposing(graph, backward_graph), kAsItIs);
-    whole.feed("x", x);
-    whole.feed("dy", dy);
-    whole.run();
-    for (int i = 0; i < backward_graph.size(); ++i) {
-      const Node& node = backward_graph.node(i);
-      if (node.kind != NodeKind::kInput) continue;
-      const bool is_fed = node.name == "x" || node.name == "dy";
-      backward.feed(node.name, !is_fed            ? whole.fetch(node.name, true)
-                               : node.name == "x" ? x.clone()
-                                                  : dy.clone());
-    }
-  }
-};
 
 // How many tensors as large as x a backward must read: dy and, unless the deviation counts as
 // constant, x or y.
@@ -86,54 +41,69 @@ struct Copies {
         backward(plain_copy(backend, to->address(), from->address(), backward_bytes / 2)) {}
 };
 
-// Times every body of `bodies` in turns, each `repeats` times a turn.
-std::vector<Timing> time_repeated(const std::vector<std::function<void()>>& bodies, int rounds,
-                                  int repeats) {
-  std::vector<std::function<void()>> repeated;
-  for (const auto& body : bodies) {
-    repeated.push_back([&body, repeats] {
-      for (int i = 0; i < repeats; ++i) body();
-    });
+// What is timed of one norm, on one x.
+struct Measured {
+  Tensor x, dy;
+  nn::Norm norm;
+  NormPrograms programs;
+
+  Measured(Backend& backend, const std::string& name, const Shape& shape)
+      : x(standard_normal(shape, "x")),
+        dy(standard_normal(shape, "dy")),
+        norm(nn::Norm::parse(name)),
+        programs(backend, norm_graph(norm, shape), x, dy) {
+    check(programs.forward.kernels() > 0 && programs.backward.kernels() > 0, ErrorKind::kUsage,
+          "norm {}: has nothing to measure", name);
   }
-  std::vector<Timing> times = time_in_turns(repeated, rounds);
-  for (Timing& t : times) {
-    t = {t.median / repeats, t.p10 / repeats, t.p90 / repeats};
-  }
-  return times;
+};
+
+// How often a body runs in a turn.
+int repeats_for(std::int64_t tensor_bytes) {
+  constexpr std::int64_t kLeastBytes = 1 << 20;  // of x, that a body reads in a turn
+  return int(kLeastBytes / std::clamp<std::int64_t>(tensor_bytes, 1, kLeastBytes));
 }
 
-void measure(Backend& backend, NormBench& result, int rounds) {
-  const Tensor x = standard_normal(result.x, "x"), dy = standard_normal(result.x, "dy");
-  NormPrograms norm(backend, norm_graph(result.norm, result.x), x, dy);
-  check(norm.forward.kernels() > 0 && norm.backward.kernels() > 0, ErrorKind::kUsage,
-        "norm {}: has nothing to measure", result.norm);
-  const std::int64_t tensor = x.elements() * size_of(backend.storage(DType::kF32));
+void measure(Backend& backend, NormBench& result, int rounds, TorchPeer* torch) {
+  Measured m(backend, result.norm, result.x);
+  const std::int64_t tensor = m.x.elements() * size_of(backend.storage(DType::kF32));
   result.forward.bytes = 2 * tensor;
-  result.backward.bytes = (1 + tensors_read(norm.backward_graph, x.elements())) * tensor;
+  result.backward.bytes = (1 + tensors_read(m.programs.backward_graph, m.x.elements())) * tensor;
   const Copies copies(backend, result.forward.bytes, result.backward.bytes);
-  const auto peer = make_norm_peer(backend, result.norm, x, dy);
+  const auto peer = make_norm_peer(backend, result.norm, m.x, m.dy);
   const auto run = [&](const Kernel& kernel) { return [&] { backend.run({&kernel, 1}); }; };
-  std::vector<std::function<void()>> bodies{[&] { norm.forward.run(); }, run(copies.forward),
-                                            [&] { norm.backward.run(); }, run(copies.backward)};
+  std::vector<std::function<void()>> bodies{[&] { m.programs.forward.run(); }, run(copies.forward),
+                                            [&] { m.programs.backward.run(); },
+                                            run(copies.backward)};
+  const std::vector<std::function<void()>> both{[&] { m.programs.both.run(); }};
   if (peer) bodies.insert(bodies.end(), {run(peer->forward), run(peer->backward)});
-  constexpr std::int64_t kLeastBytes = 1 << 20;  // of x, that a body reads in a turn
-  const int repeats = int(kLeastBytes / std::clamp<std::int64_t>(tensor, 1, kLeastBytes));
-  const std::vector<Timing> times = time_repeated(bodies, rounds, repeats);
+  const int repeats = repeats_for(tensor);
+  std::vector<Sampler> samplers{[&](int n) { return sample_in_turns(bodies, n, repeats); }};
+  if (torch != nullptr) {
+    result.torch_refusal = torch->set_up(m.programs.torch_case(m.norm, m.x, m.dy));
+    if (result.torch_refusal.empty()) {
+      samplers.push_back([&](int n) { return sample_in_turns(both, n, repeats); });
+      samplers.push_back([&](int n) { return torch->sample(2, n, repeats); });
+    }
+  }
+  const std::vector<Timing> times = time_in_blocks(samplers, rounds);
   result.forward.norm = times[0];
   result.forward.copy = times[1];
   result.backward.norm = times[2];
   result.backward.copy = times[3];
   if (peer) result.forward.peer = times[4];
   if (peer) result.backward.peer = times[5];
+  if (samplers.size() == 1) return;
+  result.torch = TorchTimes{times[bodies.size()], times[bodies.size() + 1], times.back()};
 }
 
 }  // namespace
 
-NormBench bench_norm(Backend& backend, const std::string& norm, const Shape& x, int rounds) {
+NormBench bench_norm(Backend& backend, const std::string& norm, const Shape& x, int rounds,
+                     TorchPeer* torch) {
   nn::Norm::parse(norm);  // an unknown name is an error, not a refusal
-  NormBench result{norm, x, {}, {}, ""};
+  NormBench result{.norm = norm, .x = x};
   try {
-    measure(backend, result, rounds);
+    measure(backend, result, rounds, torch);
   } catch (const Error& error) {
     const bool is_refusal =
         error.kind() == ErrorKind::kUsage || error.kind() == ErrorKind::kBackendMissing;

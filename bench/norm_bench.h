@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/timing.h"
+#include "bench/torch_peer.h"
 #include "src/runtime/backend.h"
 
 namespace keel::bench {
@@ -24,16 +25,28 @@ struct NormPass {
   double peer_ratio() const { return copy.median / peer->median; }
 };
 
+// A forward with its backward: ours, as one program, and PyTorch's, whose forward is also timed
+// alone. Blocks of 10 rounds of either alternate.
+struct TorchTimes {
+  Timing ours, forward, both;
+  // How many times as long PyTorch takes.
+  double ratio() const { return both.median / ours.median; }
+};
+
 struct NormBench {
   std::string norm;
   Shape x;
-  NormPass forward, backward;
-  std::string refusal;  // why this norm does not run on this shape; then there are no times
+  NormPass forward = {}, backward = {};
+  std::optional<TorchTimes> torch = {};
+  std::string torch_refusal = {};  // why PyTorch was asked and has no times
+  std::string refusal = {};  // why this norm does not run on this shape; then there are no times
 };
 
 // The norm (as nn::Norm::parse takes it) of x in training mode. All that is timed runs in turns;
-// small sizes run several times a turn. x is standard normal, and so is dy.
-NormBench bench_norm(Backend& backend, const std::string& norm, const Shape& x, int rounds);
+// small sizes run several times a turn. x is standard normal, and so is dy. PyTorch is measured
+// unless `torch` is null.
+NormBench bench_norm(Backend& backend, const std::string& norm, const Shape& x, int rounds,
+                     TorchPeer* torch = nullptr);
 
 // The shapes measured when none is asked for.
 std::vector<Shape> norm_bench_shapes();

@@ -5,6 +5,7 @@
 
 #include "backends/backends.h"
 #include "bench/part.h"
+#include "bench/step_peer.h"
 #include "frontend/train/feeder.h"
 #include "frontend/train/step_graph.h"
 
@@ -48,18 +49,18 @@ void feed_random(Program& program, const Graph& graph) {
   }
 }
 
-void feed_batch(Program& program, const train::Config& config) {
+}  // namespace
+
+void feed_batch(Program& step, const train::Config& config) {
   const task::Splits data = config.model().load({.train_rows = config.train().batch});
   train::Feeder feeder(config.model().inputs(), data.train, config.train().batch);
   std::vector<std::int64_t> rows(std::size_t(config.train().batch));
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = std::int64_t(i) % data.train.rows();
-  feeder.feed(program, rows);
-  program.feed("lr", Tensor::scalar(1e-6f));
+  feeder.feed(step, rows);
+  step.feed("lr", Tensor::scalar(float(kLearningRate)));
 }
 
-}  // namespace
-
-StepBench bench_step(Backend& backend, const train::Config& config, int rounds) {
+StepBench bench_step(Backend& backend, const train::Config& config, int rounds, TorchPeer* torch) {
   const Graph graph = train::build_step(config);
   Variables variables(backend, 1), products_variables(backend, 1), update_variables(backend, 1);
   Program step(backend, variables, graph, {.guard = "grad_norm"});
@@ -78,11 +79,20 @@ StepBench bench_step(Backend& backend, const train::Config& config, int rounds) 
   const std::function<void()> bodies[] = {[&] { step.run(); }, [&] { products.run(); },
                                           [&] { updates.run(); },
                                           [&] { std::memcpy(to.data(), from.data(), half); }};
-  const std::vector<Timing> times = time_in_turns(bodies, rounds);
+  std::vector<Sampler> samplers{[&](int n) { return sample_in_turns(bodies, n); }};
+  if (torch != nullptr) {
+    result.torch_refusal = torch->set_up(step_case(backend, config));
+    if (result.torch_refusal.empty()) {
+      samplers.push_back([&](int n) { return sample_in_turns({bodies, 1}, n); });
+      samplers.push_back([&](int n) { return torch->sample(1, n, 1); });
+    }
+  }
+  const std::vector<Timing> times = time_in_blocks(samplers, rounds);
   result.step = times[0];
   result.products = times[1];
   result.optimizer = times[2];
   result.copy = times[3];
+  if (samplers.size() > 1) result.torch = TorchStep{times[4], times[5]};
   result.profile = step.profile(std::max(rounds / 4, 3));
   return result;
 }

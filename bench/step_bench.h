@@ -1,14 +1,23 @@
 // keel bench step: a whole training step beside its floor, measured in the same run.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/timing.h"
+#include "bench/torch_peer.h"
 #include "frontend/train/config.h"
 #include "src/runtime/program.h"
 
 namespace keel::bench {
+
+// A step of ours and one of PyTorch. Blocks of 10 rounds of either alternate.
+struct TorchStep {
+  Timing ours, torch;
+  // How many times as long PyTorch takes.
+  double ratio() const { return torch.median / ours.median; }
+};
 
 struct StepBench {
   Timing step;       // forward, backward, clipping, optimizer
@@ -17,12 +26,21 @@ struct StepBench {
   Timing copy;       // a plain copy of as many bytes as the optimizer must move
   std::int64_t optimizer_bytes = 0;
   std::vector<NodeTime> profile;
+  std::optional<TorchStep> torch;
+  std::string torch_refusal;  // why PyTorch was asked and has no times
 
   // step / (products + optimizer)
   double ratio() const { return step.median / (products.median + optimizer.median); }
 };
 
-StepBench bench_step(Backend& backend, const train::Config& config, int rounds);
+// PyTorch is measured unless `torch` is null.
+StepBench bench_step(Backend& backend, const train::Config& config, int rounds,
+                     TorchPeer* torch = nullptr);
+
+inline constexpr double kLearningRate = 1e-6;  // changes next to nothing
+
+// Feeds the first batch of the config's data, and this learning rate.
+void feed_batch(Program& step, const train::Config& config);
 
 // keel bench overhead: what the run loop itself costs.
 struct OverheadBench {

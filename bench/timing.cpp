@@ -4,22 +4,57 @@
 #include <chrono>
 
 namespace keel::bench {
+namespace {
 
-std::vector<Timing> time_in_turns(std::span<const std::function<void()>> bodies, int rounds) {
+double seconds_of(const std::function<void()>& body, int repeats) {
   using Clock = std::chrono::steady_clock;
-  std::vector<std::vector<double>> times(bodies.size());
+  const auto start = Clock::now();
+  for (int i = 0; i < repeats; ++i) body();
+  return std::chrono::duration<double>(Clock::now() - start).count() / repeats;
+}
+
+}  // namespace
+
+Samples sample_in_turns(std::span<const std::function<void()>> bodies, int rounds, int repeats) {
+  Samples samples(bodies.size());
   for (int round = -(rounds + 9) / 10; round < rounds; ++round) {
     for (std::size_t i = 0; i < bodies.size(); ++i) {
-      const auto start = Clock::now();
-      bodies[i]();
-      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      if (round >= 0) times[i].push_back(seconds);
+      const double seconds = seconds_of(bodies[i], repeats);
+      if (round >= 0) samples[i].push_back(seconds);
+    }
+  }
+  return samples;
+}
+
+std::vector<Timing> timings_of(const Samples& samples) {
+  std::vector<Timing> result;
+  for (auto t : samples) {
+    std::ranges::sort(t);
+    result.push_back({t[t.size() / 2], t[t.size() / 10], t[t.size() * 9 / 10]});
+  }
+  return result;
+}
+
+std::vector<Timing> time_in_turns(std::span<const std::function<void()>> bodies, int rounds) {
+  return timings_of(sample_in_turns(bodies, rounds));
+}
+
+std::vector<Timing> time_in_blocks(std::span<const Sampler> samplers, int rounds) {
+  constexpr int kBlock = 10;
+  std::vector<Samples> all(samplers.size());
+  for (int done = 0; done < rounds; done += kBlock) {
+    for (std::size_t s = 0; s < samplers.size(); ++s) {
+      Samples block = samplers[s](std::min(kBlock, rounds - done));
+      all[s].resize(block.size());
+      for (std::size_t i = 0; i < block.size(); ++i) {
+        all[s][i].insert(all[s][i].end(), block[i].begin(), block[i].end());
+      }
     }
   }
   std::vector<Timing> result;
-  for (auto& t : times) {
-    std::ranges::sort(t);
-    result.push_back({t[t.size() / 2], t[t.size() / 10], t[t.size() * 9 / 10]});
+  for (const Samples& samples : all) {
+    const std::vector<Timing> timings = timings_of(samples);
+    result.insert(result.end(), timings.begin(), timings.end());
   }
   return result;
 }

@@ -12,7 +12,23 @@ struct Timing {
   double median = 0, p10 = 0, p90 = 0;  // seconds
 };
 
-// Runs the bodies in turns, `rounds` times after a tenth as many to warm up, and times each call.
+// For each body the seconds of its timed calls.
+using Samples = std::vector<std::vector<double>>;
+
+// Runs the bodies in turns, `rounds` times after a tenth as many to warm up. A sample is the time
+// of `repeats` calls in a row, divided by their number.
+Samples sample_in_turns(std::span<const std::function<void()>> bodies, int rounds, int repeats = 1);
+
+// Median and tenths of the samples of each body, at least one.
+std::vector<Timing> timings_of(const Samples& samples);
+
 std::vector<Timing> time_in_turns(std::span<const std::function<void()>> bodies, int rounds);
+
+// Bodies that take their own samples, for the given number of rounds: those of another process.
+using Sampler = std::function<Samples(int rounds)>;
+
+// Where several processes are compared, whose idle threads may go on spinning for a moment, turns
+// are blocks of 10 rounds. The timings of the first sampler's bodies, then of the second's, ....
+std::vector<Timing> time_in_blocks(std::span<const Sampler> samplers, int rounds);
 
 }  // namespace keel::bench

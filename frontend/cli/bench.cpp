@@ -2,14 +2,11 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/step_bench.h"
+#include "frontend/cli/bench_common.h"
 #include "frontend/cli/common.h"
 
 namespace keel::cli {
 namespace {
-
-nlohmann::ordered_json to_json(const bench::Timing& t) {
-  return {{"median", t.median}, {"p10", t.p10}, {"p90", t.p90}};
-}
 
 std::vector<std::string> time_row(const std::string& what, const bench::Timing& t) {
   return {what, fmt::format("{:.3f}", t.median * 1e3), fmt::format("{:.3f}", t.p10 * 1e3),
@@ -24,36 +21,61 @@ std::string profile_text(const std::vector<NodeTime>& profile) {
   return table_text(rows);
 }
 
+void print_step_json(const BenchArgs& args, const bench::StepBench& b, const std::string& backend,
+                     std::int64_t batch) {
+  nlohmann::ordered_json profile = nlohmann::ordered_json::array();
+  for (const NodeTime& n : b.profile) {
+    profile.push_back({{"node", n.name}, {"op", n.op}, {"nanoseconds", n.nanoseconds}});
+  }
+  nlohmann::ordered_json json{{"model", args.run.model},
+                              {"backend", backend},
+                              {"batch", batch},
+                              {"step", time_json(b.step)},
+                              {"products", time_json(b.products)},
+                              {"optimizer", time_json(b.optimizer)},
+                              {"copy", time_json(b.copy)},
+                              {"ratio", b.ratio()}};
+  if (b.torch) {
+    json["torch"] = {{"seconds", time_json(b.torch->torch)},
+                     {"keel_seconds", time_json(b.torch->ours)},
+                     {"ratio", b.torch->ratio()}};
+  }
+  if (!b.torch_refusal.empty()) json["torch_refusal"] = b.torch_refusal;
+  json["profile"] = profile;
+  print_json(json);
+}
+
+std::string step_text(const bench::StepBench& b) {
+  std::vector<std::vector<std::string>> rows{{"", "median ms", "p10", "p90"},
+                                             time_row("step", b.step),
+                                             time_row("products alone", b.products),
+                                             time_row("optimizer alone", b.optimizer),
+                                             time_row("copy of its bytes", b.copy)};
+  if (b.torch) rows.push_back(time_row("steps in a row", b.torch->ours));
+  if (b.torch) rows.push_back(time_row("PyTorch's", b.torch->torch));
+  std::string text = table_text(rows);
+  text += fmt::format("step / (products + optimizer) = {:.2f}\n", b.ratio());
+  if (b.torch) text += fmt::format("PyTorch's / ours = {:.2f}\n", b.torch->ratio());
+  if (!b.torch_refusal.empty()) text += fmt::format("PyTorch: {}\n", b.torch_refusal);
+  return text;
+}
+
 }  // namespace
 
 int run_bench_step(const BenchArgs& args) {
   const train::Config config = make_config(args.run);
   const auto backend = make_backend(args.run);
-  const bench::StepBench b = bench::bench_step(*backend, config, args.rounds);
+  const auto torch = start_peer(args.peer, *backend, args.run.threads);
+  const bench::StepBench b = bench::bench_step(*backend, config, args.rounds, torch.get());
+  std::string description = backend->description();
+  if (torch) description += ", beside PyTorch " + torch->version();
   if (args.run.json) {
-    nlohmann::ordered_json profile = nlohmann::ordered_json::array();
-    for (const NodeTime& n : b.profile) {
-      profile.push_back({{"node", n.name}, {"op", n.op}, {"nanoseconds", n.nanoseconds}});
-    }
-    print_json({{"model", args.run.model},
-                {"backend", backend->description()},
-                {"batch", config.train().batch},
-                {"step", to_json(b.step)},
-                {"products", to_json(b.products)},
-                {"optimizer", to_json(b.optimizer)},
-                {"copy", to_json(b.copy)},
-                {"ratio", b.ratio()},
-                {"profile", profile}});
+    print_step_json(args, b, description, config.train().batch);
     return 0;
   }
-  std::string text = fmt::format("{}, batch {}, {}\n", args.run.model, config.train().batch,
-                                 backend->description());
-  text += table_text({{"", "median ms", "p10", "p90"},
-                      time_row("step", b.step),
-                      time_row("products alone", b.products),
-                      time_row("optimizer alone", b.optimizer),
-                      time_row("copy of its bytes", b.copy)});
-  text += fmt::format("step / (products + optimizer) = {:.2f}\n", b.ratio());
+  std::string text =
+      fmt::format("{}, batch {}, {}\n", args.run.model, config.train().batch, description);
+  text += step_text(b);
   if (args.profile) text += "\n" + profile_text(b.profile);
   print(text);
   return 0;

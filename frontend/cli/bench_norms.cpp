@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/norm_bench.h"
+#include "frontend/cli/bench_common.h"
 #include "frontend/cli/common.h"
 #include "frontend/nn/norm.h"
 
@@ -42,90 +43,143 @@ std::vector<std::string> all_norms() {
   return names;
 }
 
-Json to_json(const bench::Timing& t) {
-  return {{"median", t.median}, {"p10", t.p10}, {"p90", t.p90}};
-}
-
-Json to_json(const bench::NormPass& pass) {
+Json pass_json(const bench::NormPass& pass) {
   Json json{{"bytes", pass.bytes},
-            {"seconds", to_json(pass.norm)},
-            {"copy_seconds", to_json(pass.copy)},
+            {"seconds", time_json(pass.norm)},
+            {"copy_seconds", time_json(pass.copy)},
             {"gigabytes_per_second", pass.gigabytes_per_second()},
             {"ratio", pass.ratio()}};
   if (pass.peer) {
-    json["onednn_seconds"] = to_json(*pass.peer);
+    json["onednn_seconds"] = time_json(*pass.peer);
     json["onednn_ratio"] = pass.peer_ratio();
   }
   return json;
 }
 
-Json to_json(const bench::NormBench& b) {
-  Json json{{"norm", b.norm}, {"shape", b.x.sizes()}};
+// One line of the results.
+struct Row {
+  int threads;  // as asked for
+  bench::NormBench bench;
+};
+
+Json row_json(const Row& row) {
+  const bench::NormBench& b = row.bench;
+  Json json{{"norm", b.norm}, {"shape", b.x.sizes()}, {"threads", row.threads}};
   if (!b.refusal.empty()) {
     json["refusal"] = b.refusal;
-  } else {
-    json["forward"] = to_json(b.forward);
-    json["backward"] = to_json(b.backward);
+    return json;
   }
+  json["forward"] = pass_json(b.forward);
+  json["backward"] = pass_json(b.backward);
+  if (b.torch) {
+    json["torch"] = {{"forward_seconds", time_json(b.torch->forward)},
+                     {"both_seconds", time_json(b.torch->both)},
+                     {"keel_both_seconds", time_json(b.torch->ours)},
+                     {"ratio", b.torch->ratio()}};
+  }
+  if (!b.torch_refusal.empty()) json["torch_refusal"] = b.torch_refusal;
   return json;
 }
 
-std::vector<std::string> table_row(const bench::NormBench& b) {
-  std::vector<std::string> row{b.norm, fmt::format("{}", fmt::join(b.x.sizes(), "x"))};
+std::string microseconds(const bench::Timing& t) { return fmt::format("{:.1f}", t.median * 1e6); }
+
+std::vector<std::string> table_row(const Row& row, bool has_torch) {
+  const bench::NormBench& b = row.bench;
+  std::vector<std::string> cells{b.norm, fmt::format("{}", fmt::join(b.x.sizes(), "x")),
+                                 fmt::format("{}", row.threads)};
   for (const bench::NormPass* pass : {&b.forward, &b.backward}) {
-    row.push_back(fmt::format("{:.1f}", pass->norm.median * 1e6));
-    row.push_back(fmt::format("{:.1f}", pass->gigabytes_per_second()));
-    row.push_back(fmt::format("{:.2f}", pass->ratio()));
-    row.push_back(pass->peer ? fmt::format("{:.2f}", pass->peer_ratio()) : "-");
+    cells.push_back(microseconds(pass->norm));
+    cells.push_back(fmt::format("{:.1f}", pass->gigabytes_per_second()));
+    cells.push_back(fmt::format("{:.2f}", pass->ratio()));
+    cells.push_back(pass->peer ? fmt::format("{:.2f}", pass->peer_ratio()) : "-");
   }
-  return row;
+  if (!has_torch) return cells;
+  cells.push_back(b.torch ? microseconds(b.torch->ours) : "-");
+  cells.push_back(b.torch ? microseconds(b.torch->both) : "-");
+  cells.push_back(b.torch ? fmt::format("{:.2f}", b.torch->ratio()) : "-");
+  return cells;
 }
 
-std::string text_of(const std::vector<bench::NormBench>& results) {
-  std::vector<std::vector<std::string>> rows{{"norm", "shape", "forward us", "GB/s", "ratio",
-                                              "oneDNN", "backward us", "GB/s", "ratio", "oneDNN"}};
+std::string text_of(const std::vector<Row>& results, bool has_torch) {
+  std::vector<std::vector<std::string>> rows{{"norm", "shape", "threads", "forward us", "GB/s",
+                                              "ratio", "oneDNN", "backward us", "GB/s", "ratio",
+                                              "oneDNN"}};
+  if (has_torch) rows[0].insert(rows[0].end(), {"both us", "PyTorch us", "PyTorch/keel"});
   std::string refusals;
-  for (const bench::NormBench& b : results) {
+  for (const Row& row : results) {
+    const bench::NormBench& b = row.bench;
     if (b.refusal.empty()) {
-      rows.push_back(table_row(b));
+      rows.push_back(table_row(row, has_torch));
     } else {
       refusals += fmt::format("{} {}: {}\n", b.norm, b.x.text(), b.refusal);
     }
+    if (!b.torch_refusal.empty()) {
+      refusals += fmt::format("PyTorch, {} {}: {}\n", b.norm, b.x.text(), b.torch_refusal);
+    }
   }
-  return table_text(rows) + refusals +
-         fmt::format(
-             "ratio: the speed over that of {}\n"
-             "oneDNN: the same of its own layer or batch normalization primitive\n",
-             kCopy);
+  std::string text = table_text(rows) + refusals;
+  text += fmt::format(
+      "ratio: the speed over that of {}\n"
+      "oneDNN: the same of its own layer or batch normalization primitive\n",
+      kCopy);
+  if (has_torch) text += "both, PyTorch: forward and backward in a row, and the ratio of times\n";
+  return text;
+}
+
+// What was measured, and on what: a description for each number of threads.
+struct Results {
+  std::vector<std::string> backends, torch_versions;
+  std::vector<Row> rows;
+};
+
+// All norms on all shapes, by so many threads.
+void measure(const NormBenchArgs& args, int threads, const std::vector<Shape>& shapes,
+             Results& results) {
+  RunArgs run = args.run;
+  run.threads = threads;
+  const auto backend = make_backend(run);
+  const auto torch = start_peer(args.peer, *backend, threads);
+  results.backends.push_back(backend->description());
+  if (torch) results.torch_versions.push_back(torch->version());
+  for (const std::string& norm : args.norms) {
+    for (const Shape& shape : shapes) {
+      results.rows.push_back(
+          {threads, bench::bench_norm(*backend, norm, shape, args.rounds, torch.get())});
+    }
+  }
+}
+
+void print_results_json(const Results& results, int rounds) {
+  Json rows = Json::array();
+  for (const Row& row : results.rows) rows.push_back(row_json(row));
+  Json json{{"backends", results.backends}, {"rounds", rounds}, {"copy", kCopy}};
+  if (!results.torch_versions.empty()) json["torch"] = results.torch_versions[0];
+  json["norms"] = rows;
+  print_json(json);
 }
 
 }  // namespace
 
-int run_bench_norms(const NormBenchArgs& args) {
+int run_bench_norms(NormBenchArgs args) {
   std::vector<Shape> shapes;
   for (const std::string& text : args.shapes) shapes.push_back(parse_shape(text));
   if (shapes.empty()) shapes = bench::norm_bench_shapes();
-  const std::vector<std::string> norms = args.norms.empty() ? all_norms() : args.norms;
-  for (const std::string& norm : norms) {
+  if (args.norms.empty()) args.norms = all_norms();
+  for (const std::string& norm : args.norms) {
     check(!nn::Norm::parse(norm).is_none(), ErrorKind::kUsage, "bench norms: 'none' does nothing");
   }
-  const auto backend = make_backend(args.run);
-  std::vector<bench::NormBench> results;
-  for (const std::string& norm : norms) {
-    for (const Shape& shape : shapes) {
-      results.push_back(bench::bench_norm(*backend, norm, shape, args.rounds));
-    }
-  }
-  if (!args.run.json) {
-    print(backend->description() + "\n" + text_of(results));
+  Results results;
+  for (const int threads : args.threads) measure(args, threads, shapes, results);
+  if (args.run.json) {
+    print_results_json(results, args.rounds);
     return 0;
   }
-  Json rows = Json::array();
-  for (const bench::NormBench& b : results) rows.push_back(to_json(b));
-  print_json({{"backend", backend->description()},
-              {"rounds", args.rounds},
-              {"copy", kCopy},
-              {"norms", rows}});
+  std::string text;
+  for (const std::string& backend : results.backends) text += backend + "\n";
+  if (!results.torch_versions.empty()) {
+    text += fmt::format("beside PyTorch {}\n", results.torch_versions[0]);
+  }
+  print(text + text_of(results.rows, !results.torch_versions.empty()));
   return 0;
 }
 

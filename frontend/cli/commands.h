@@ -50,6 +50,7 @@ int run_inspect_data(const FileArgs& args);
 
 struct BenchArgs {
   RunArgs run;
+  std::string peer;  // torch, or empty; of a step only
   int rounds = 50;
   bool profile = false;
 };
@@ -57,11 +58,13 @@ int run_bench_step(const BenchArgs& args);
 int run_bench_overhead(const BenchArgs& args);
 
 struct NormBenchArgs {
-  RunArgs run;                             // backend, threads and json alone
+  RunArgs run;                             // backend and json alone
   std::vector<std::string> norms, shapes;  // empty: all norms, a choice of shapes
+  std::vector<int> threads = {1, 2};       // each measured; 0: all
+  std::string peer;                        // torch, or empty
   int rounds = 50;
 };
-int run_bench_norms(const NormBenchArgs& args);
+int run_bench_norms(NormBenchArgs args);
 
 struct AccuracyArgs {
   RunArgs run;                     // backend, threads and json alone

@@ -32,12 +32,16 @@ struct Command {
   int& code;
 };
 
-void add_backend_options(CLI::App& app, RunArgs& args) {
+void add_backend(CLI::App& app, RunArgs& args) {
   app.add_option("--backend", args.backend, "onednn, cuda, reference or null (keel list backends)")
       ->default_str(default_backend());
-  app.add_option("--threads", args.threads, "threads of the backend; 0: all")->default_str("0");
   app.add_flag("--tf32", args.tf32, "cuda: products may round their factors to 10 bits");
   app.add_flag("--json", args.json, "machine-readable output on stdout");
+}
+
+void add_backend_options(CLI::App& app, RunArgs& args) {
+  add_backend(app, args);
+  app.add_option("--threads", args.threads, "threads of the backend; 0: all")->default_str("0");
 }
 
 CLI::Option* add_run_options(CLI::App& app, RunArgs& args, const std::string& default_recipe) {
@@ -136,14 +140,23 @@ void add_rounds(CLI::App& app, int& rounds) {
       ->capture_default_str();
 }
 
+void add_peer(CLI::App& app, std::string& peer) {
+  app.add_option("--peer", peer, "measured beside it: torch, in a child process (KEEL_PYTHON)")
+      ->check(CLI::IsMember({"torch"}));
+}
+
 void add_bench_norms(CLI::App& bench, Command command) {
   CLI::App* app = bench.add_subcommand("norms", "norms beside a plain copy of the same bytes");
   auto args = std::make_shared<NormBenchArgs>();
   app->add_option("norms", args->norms, "name or name{option=value,...}; default: all");
   app->add_option("--shapes", args->shapes, "ROWSxWIDTH or NxCxHxW, separated by commas")
       ->delimiter(',');
+  app->add_option("--threads", args->threads, "one or more counts, separated by commas; 0: all")
+      ->delimiter(',')
+      ->capture_default_str();
+  add_peer(*app, args->peer);
   add_rounds(*app, args->rounds);
-  add_backend_options(*app, args->run);
+  add_backend(*app, args->run);
   app->callback([args, command] { command.code = run_bench_norms(*args); });
 }
 
@@ -166,6 +179,7 @@ void add_bench(Command command) {
     auto args = std::make_shared<BenchArgs>();
     add_run_options(*sub, args->run, "paper")->required();
     add_rounds(*sub, args->rounds);
+    if (run == run_bench_step) add_peer(*sub, args->peer);
     sub->add_flag("--profile", args->profile, "also the time of every node");
     sub->callback([args, run, command] { command.code = run(*args); });
   };
@@ -181,7 +195,8 @@ void add_bench(Command command) {
       "  keel bench norms layernorm batchnorm --shapes 4096x512 --threads 2\n"
       "  keel bench accuracy\n"
       "  keel bench accuracy batchnorm 'layernorm{eps_outside=true}' --thorough --json\n"
-      "  keel bench accuracy pn_v --case columns,groups=3,n=4097,mean=1e6,gain=false");
+      "  keel bench accuracy pn_v --case columns,groups=3,n=4097,mean=1e6,gain=false\n"
+      "  KEEL_PYTHON=/usr/bin/python3 keel bench norms --peer torch --json");
 }
 
 void add_norm(Command command) {

@@ -45,6 +45,12 @@ TEST_CASE("bench norms: every norm, forward and backward") {
   }
 }
 
+TEST_CASE("bench norms: the shapes that are measured when none is asked for") {
+  const std::vector<Shape> expected{{8, 400},    {128, 1000},  {1024, 1024},    {4096, 128},
+                                    {4096, 512}, {32768, 512}, {32, 64, 56, 56}};
+  CHECK(norm_bench_shapes() == expected);
+}
+
 TEST_CASE("bench norms: images, and refusals") {
   const auto backend = make_backend(default_backend(), {.threads = 2});
   const NormBench b = bench_norm(*backend, "batchnorm", {2, 3, 4, 5}, 3);

@@ -1,6 +1,7 @@
 // keel bench
 #include "backends/backends.h"
 #include "tests/frontend/cli/helpers.h"
+#include "tests/support/fake_python.h"
 
 namespace keel::cli {
 namespace {
@@ -98,6 +99,97 @@ TEST_CASE("bench: accuracy, refusals") {
   refused({"layernorm{unbiased=true}", "--case", "rows,n=1"}, "takes none of the cases");
   refused({"batchnorm", "--case", "rows,n=3"}, "expected the layout of batchnorm");
   refused({"layernorm", "--thorough", "--case", "rows"}, "--case");
+}
+
+std::vector<std::string> norms(std::vector<std::string> more) {
+  std::vector<std::string> arguments{"bench", "norms", "--rounds", "3"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST_CASE("bench norms: every norm on every shape by every number of threads") {
+  const Json json = json_of(run_keel(norms(
+      {"rmsnorm", "instancenorm", "--shapes", "64x64,2x4x8x8", "--threads", "1,2", "--json"})));
+  CHECK(json.at("rounds") == 3);
+  CHECK(json.at("backends").size() == 2);
+  CHECK_FALSE(json.contains("torch"));
+  CHECK(json.at("norms").size() == 8);
+  std::size_t i = 0;
+  for (const int threads : {1, 2}) {
+    for (const char* norm : {"rmsnorm", "instancenorm"}) {
+      for (const Json& shape : {Json{64, 64}, Json{2, 4, 8, 8}}) {
+        const Json& row = json.at("norms").at(i++);
+        CHECK(row.at("norm") == norm);
+        CHECK(row.at("shape") == shape);
+        CHECK(row.at("threads") == threads);
+        const bool is_refused = norm == std::string("instancenorm") && shape.size() == 2;
+        CHECK(row.contains("refusal") == is_refused);
+        if (is_refused) continue;
+        const std::int64_t elements = shape.size() == 2 ? 4096 : 512;
+        const Json &forward = row.at("forward"), &backward = row.at("backward");
+        const std::int64_t bytes = forward.at("bytes");
+        CHECK((bytes == 8 * elements || bytes == 16 * elements));
+        CHECK(backward.at("bytes") == bytes / 2 * 3);
+        CHECK(forward.at("ratio") > 0);
+        CHECK(backward.at("gigabytes_per_second") > 0);
+        CHECK_FALSE(row.contains("torch"));
+      }
+    }
+  }
+}
+
+TEST_CASE("bench norms: one and two threads are the default, as a table") {
+  const ProcessResult text = run_keel(norms({"layernorm_simple", "--shapes", "8x400"}));
+  CHECK(text.code == 0);
+  for (const char* row : {"layernorm_simple  8x400  1  ", "layernorm_simple  8x400  2  "}) {
+    CHECK(holds(text.out, row));
+  }
+  check_refusal(run_keel(norms({"--threads", "1,two"})), 2, "--threads");
+  check_refusal(run_keel(norms({"--threads", "-1"})), 2, "threads");
+  check_refusal(run_keel(norms({"--peer", "jax"})), 2, "--peer");
+}
+
+TEST_CASE("bench: PyTorch beside it") {
+  const testing::FakePython python(testing::kDetachNormPeer);
+  const Json json = json_of(run_keel(norms({"detachnorm", "layernorm_simple", "--shapes", "128x64",
+                                            "--threads", "2", "--peer", "torch", "--json"})));
+  CHECK(json.at("torch") == "fake on cpu 2");
+  const Json& times = json.at("norms").at(0).at("torch");
+  const double forward = times.at("forward_seconds").at("median"),
+               both = times.at("both_seconds").at("p90"),
+               ours = times.at("keel_both_seconds").at("median");
+  CHECK(forward >= 1e-6);
+  CHECK(both == doctest::Approx(3 * forward));
+  CHECK(ours > 0);
+  CHECK(times.at("ratio") == doctest::Approx(both / ours));
+  CHECK(json.at("norms").at(1).at("torch_refusal") == "no layernorm_simple");
+  CHECK_FALSE(json.at("norms").at(1).contains("torch"));
+  const ProcessResult text =
+      run_keel(norms({"detachnorm", "--shapes", "128x64", "--peer", "torch"}));
+  CHECK(holds(text.out, "beside PyTorch fake on cpu 1"));
+  CHECK(holds(text.out, "PyTorch/keel"));
+  CHECK(text.err == "");
+}
+
+TEST_CASE("bench: without PyTorch there is a warning and the rest is measured") {
+  const testing::ProcessOptions options{.environment = {{"KEEL_PYTHON", "no-such-python"}}};
+  const ProcessResult result = run_keel(bench("step", {"--peer", "torch", "--json"}), options);
+  const Json json = json_of(result);
+  CHECK(json.at("step").at("median") > 0);
+  CHECK_FALSE(json.contains("torch"));
+  CHECK(result.err ==
+        "warning: no peer torch: no-such-python: No such file or directory (the variable "
+        "KEEL_PYTHON names the Python to run)\n");
+}
+
+TEST_CASE("bench: a peer that dies or talks nonsense is one error") {
+  const auto steps = [](const std::string& program) {
+    const testing::FakePython python(program);
+    return run_keel(bench("step", {"--peer", "torch"}));
+  };
+  check_refusal(steps("#!/bin/sh\nexit 1\n"), 4, "expected an answer, but it ended");
+  check_refusal(steps("#!/bin/sh\necho '{\"torch\": \"1\"}'\n"), 4, "ended");
+  check_refusal(steps("#!/bin/sh\necho hello\n"), 3, "peer torch: expected a JSON object");
 }
 
 }  // namespace

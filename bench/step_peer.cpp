@@ -1,0 +1,69 @@
+#include "bench/step_peer.h"
+
+#include "bench/step_bench.h"
+#include "frontend/train/step_graph.h"
+
+namespace keel::bench {
+namespace {
+
+using nlohmann::json;
+
+// The norm of a model that has one, as the model reads its options.
+nn::Norm norm_of(const task::OptionValues& options) {
+  std::string norm = "none", defaults;
+  for (const auto& [name, value] : options) {
+    if (name == "norm") norm = value;
+    if (name == "batchnorm_options") defaults = value;
+  }
+  return nn::Norm::parse(norm, norm.starts_with("batchnorm") ? defaults : "");
+}
+
+json optimizer_facts(const train::TrainOptions& t) {
+  return {{"name", t.optimizer},
+          {"lr", kLearningRate},
+          {"momentum", t.momentum},
+          {"nesterov", t.nesterov},
+          {"weight_decay", t.weight_decay},
+          {"beta1", t.beta1},
+          {"beta2", t.beta2},
+          {"eps", t.eps}};
+}
+
+json facts(const train::Config& config) {
+  const task::OptionValues options = config.model().options();
+  return {{"model", config.model().name()},
+          {"options", std::map<std::string, std::string>(options.begin(), options.end())},
+          {"norm", norm_facts(norm_of(options))},
+          {"optimizer", optimizer_facts(config.train())}};
+}
+
+}  // namespace
+
+TorchCase step_case(Backend& backend, const train::Config& config) {
+  check(config.train().clip == "none" && config.train().accumulate == 1, ErrorKind::kUsage,
+        "peer torch: expected train.clip=none and train.accumulate=1, got {} and {}",
+        config.train().clip, config.train().accumulate);
+  TorchCase task{.what = facts(config), .given = {}, .expected = {}};
+  Graph graph = train::build_step(config);
+  for (const task::InputSpec& input : config.model().inputs()) {
+    graph.mark_output(input.name, graph.find_leaf(input.name));
+  }
+  Variables variables(backend, 1);
+  variables.declare(graph);
+  for (const auto& [name, variable] : variables.all()) {
+    if (variable.kind != NodeKind::kParameter) continue;
+    task.given.push_back({name, variables.read(name), true});
+  }
+  Program step(backend, variables, graph, {.guard = "grad_norm"});
+  feed_batch(step, config);
+  step.run();
+  for (const task::InputSpec& input : config.model().inputs()) {
+    task.given.push_back({input.name, step.fetch(input.name)});
+  }
+  for (const char* name : {"loss", "grad_norm"}) {
+    task.expected.push_back({name, probe(step.fetch(name))});
+  }
+  return task;
+}
+
+}  // namespace keel::bench

@@ -1,0 +1,15 @@
+// A training step as PyTorch's child process takes it.
+#pragma once
+
+#include "bench/torch_peer.h"
+#include "frontend/train/config.h"
+#include "src/runtime/backend.h"
+
+namespace keel::bench {
+
+// The step of the config's model, on the first batch of its data, from our initial parameters; its
+// loss and gradient norm are expected. Throws Error{kUsage} for clipping or accumulation, which
+// the peer does not have.
+TorchCase step_case(Backend& backend, const train::Config& config);
+
+}  // namespace keel::bench

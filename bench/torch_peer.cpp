@@ -1,0 +1,129 @@
+#include "bench/torch_peer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+namespace keel::bench {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kScript =
+#include "peer_script.inc"
+    ;
+
+std::string python_program() {
+  const char* named = std::getenv("KEEL_PYTHON");
+  return named != nullptr && *named != '\0' ? named : "python3";
+}
+
+// Throws Error{kBadInput} for what is not as the script writes it.
+template <class T>
+T part(const json& answer, const char* name) {
+  try {
+    return answer.at(name).get<T>();
+  } catch (const json::exception&) {
+    fail(ErrorKind::kBadInput, "peer torch: expected an answer with '{}', got {}", name,
+         answer.dump().substr(0, 200));
+  }
+}
+
+using Values = std::map<std::string, std::vector<double>>;
+
+// What is not as expected, or "".
+std::string difference(const TorchCase::Expected& expected, const Values& values) {
+  constexpr double kTolerance = 1e-3;  // another function differs by more, another rounding by less
+  const auto found = values.find(expected.name);
+  if (found == values.end() || found->second.size() != expected.elements.size()) {
+    return fmt::format("computes something else: {} is not of the same size", expected.name);
+  }
+  double largest = 0;
+  for (const double v : expected.elements) largest = std::max(largest, std::abs(v));
+  for (std::size_t i = 0; i < expected.elements.size(); ++i) {
+    const double want = expected.elements[i], got = found->second[i];
+    if (!(std::abs(got - want) <= kTolerance * largest)) {
+      return fmt::format("computes something else: {}: expected {}, got {}", expected.name, want,
+                         got);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<double> probe(const Tensor& value) {
+  const std::int64_t n = value.elements(), count = std::min<std::int64_t>(n, 16);
+  std::vector<double> elements;
+  for (std::int64_t i = 0; i < count; ++i) elements.push_back(value.at(i * n / count));
+  return elements;
+}
+
+json norm_facts(const nn::Norm& norm) {
+  return {
+      {"name", norm.name()}, {"options", norm.options()}, {"is_batch_type", norm.is_batch_type()}};
+}
+
+std::unique_ptr<TorchPeer> TorchPeer::start(const std::string& device, int threads,
+                                            std::string& missing) {
+  const std::string python = python_program();
+  std::unique_ptr<TorchPeer> peer;
+  try {
+    peer.reset(new TorchPeer({python, "-c", kScript, device, std::to_string(threads)}));
+  } catch (const Error& error) {
+    missing = error.what();
+    return nullptr;
+  }
+  const json greeting = peer->answer();
+  if (greeting.contains("missing")) {
+    missing = fmt::format("{}: {}", python, part<std::string>(greeting, "missing"));
+    return nullptr;
+  }
+  peer->version_ = part<std::string>(greeting, "torch");
+  return peer;
+}
+
+json TorchPeer::answer() {
+  const std::string line = child_.read_line();
+  json answer = json::parse(line, nullptr, false);
+  check(answer.is_object(), ErrorKind::kBadInput, "peer torch: expected a JSON object, got '{}'",
+        line.substr(0, 200));
+  return answer;
+}
+
+std::string TorchPeer::set_up(const TorchCase& task) {
+  json tensors = json::array();
+  for (const TorchCase::Given& given : task.given) {
+    tensors.push_back({{"name", given.name},
+                       {"dtype", name_of(given.value.dtype())},
+                       {"shape", given.value.shape().sizes()},
+                       {"is_parameter", given.is_parameter}});
+  }
+  child_.send(json{{"case", task.what}, {"tensors", tensors}}.dump() + "\n");
+  for (const TorchCase::Given& given : task.given) {
+    child_.send({reinterpret_cast<const char*>(given.value.data()),
+                 std::size_t(given.value.type().bytes())});
+  }
+  const json reply = answer();
+  if (reply.contains("error")) return part<std::string>(reply, "error");
+  const auto values = part<Values>(reply, "values");
+  for (const TorchCase::Expected& expected : task.expected) {
+    if (const std::string what = difference(expected, values); !what.empty()) return what;
+  }
+  return "";
+}
+
+Samples TorchPeer::sample(int bodies, int rounds, int repeats) {
+  child_.send(json{{"rounds", rounds}, {"repeats", repeats}}.dump() + "\n");
+  const auto samples = part<Samples>(answer(), "seconds");
+  check(std::ssize(samples) == bodies, ErrorKind::kBadInput,
+        "peer torch: expected times of {}, got {}", bodies, samples.size());
+  for (const auto& seconds : samples) {
+    check(std::ssize(seconds) == rounds, ErrorKind::kBadInput,
+          "peer torch: expected {} times, got {}", rounds, seconds.size());
+  }
+  return samples;
+}
+
+}  // namespace keel::bench

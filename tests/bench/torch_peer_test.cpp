@@ -1,0 +1,223 @@
+// PyTorch as a peer: what it must answer, and, where it is installed, that it computes what ours
+// do.
+#include "bench/torch_peer.h"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+
+#include "backends/backends.h"
+#include "bench/norm_bench.h"
+#include "bench/step_bench.h"
+#include "bench/step_peer.h"
+#include "tests/support/fake_python.h"
+#include "tests/support/small_run.h"
+
+namespace keel::bench {
+namespace {
+
+using testing::FakePython;
+
+// The fake's program that says these lines, each to a request, and the first at once.
+std::string saying(const std::string& first, const std::string& second = "") {
+  std::string program = "#!/bin/sh\nprintf '%s\\n' '" + first + "'\n";
+  if (!second.empty()) program += "read -r request\nprintf '%s\\n' '" + second + "'\n";
+  return program + "cat > /dev/null\n";
+}
+
+std::unique_ptr<TorchPeer> start() {
+  std::string missing;
+  auto peer = TorchPeer::start("cpu", 2, missing);
+  REQUIRE(missing == "");
+  REQUIRE(peer != nullptr);
+  return peer;
+}
+
+// A small norm whose expected results are 1, 2 and 3.
+TorchCase small_case() {
+  TorchCase task{.what = {{"norm", {{"name", "detachnorm"}}}}, .given = {}, .expected = {}};
+  task.given.push_back({"x", Tensor::of<float>({1}, {1})});
+  task.expected.push_back({"y", {1, 2, 3}});
+  return task;
+}
+
+void check_error(ErrorKind kind, const std::string& part, const std::function<void()>& body) {
+  try {
+    body();
+    FAIL("nothing was thrown");
+  } catch (const Error& error) {
+    CHECK(error.kind() == kind);
+    CHECK(std::string(error.what()).find(part) != std::string::npos);
+    CHECK(std::string(error.what()).find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("torch peer: without Python or PyTorch there is none, and a reason") {
+  std::string missing;
+  {
+    const FakePython python(saying(R"({"missing": "no torch here"})"));
+    CHECK(TorchPeer::start("cpu", 1, missing) == nullptr);
+    CHECK(missing.ends_with("python: no torch here"));
+  }
+  {
+    const FakePython python("#!/nowhere/at/all\n");
+    CHECK(TorchPeer::start("cpu", 1, missing) == nullptr);
+    CHECK(missing.ends_with("No such file or directory"));
+  }
+  {
+    // Our own script, and a torch that cannot be loaded.
+    const testing::TempDir folder;
+    testing::write_bytes(folder / "torch.py", "raise ImportError('it is\\nbroken')\n");
+    const FakePython python("#!/bin/sh\nPYTHONPATH='" + folder.path().string() +
+                            "' exec python3 \"$@\"\n");
+    CHECK(TorchPeer::start("cpu", 1, missing) == nullptr);
+    CHECK(missing.ends_with("python: it is broken"));
+  }
+}
+
+TEST_CASE("torch peer: one that ends or says what it should not") {
+  std::string missing;
+  const auto start_it = [&] { TorchPeer::start("cpu", 1, missing); };
+  const struct {
+    std::string program;
+    ErrorKind kind;
+    const char* part;
+  } starts[] = {{"#!/bin/sh\nexit 1\n", ErrorKind::kIo, "expected an answer, but it ended"},
+                {saying("hello"), ErrorKind::kBadInput, "expected a JSON object, got 'hello'"},
+                {saying("[1]"), ErrorKind::kBadInput, "expected a JSON object, got '[1]'"},
+                {saying("{}"), ErrorKind::kBadInput, "expected an answer with 'torch', got {}"},
+                {saying(R"({"torch": 2})"), ErrorKind::kBadInput, "'torch'"}};
+  for (const auto& row : starts) {
+    const FakePython python(row.program);
+    check_error(row.kind, row.part, start_it);
+  }
+  const auto answers = [](const std::string& answer, const char* part,
+                          const std::function<void(TorchPeer&)>& ask) {
+    const FakePython python(saying(R"({"torch": "1"})", answer));
+    const auto peer = start();
+    check_error(ErrorKind::kBadInput, part, [&] { ask(*peer); });
+  };
+  const auto set_up = [](TorchPeer& peer) { peer.set_up(small_case()); };
+  answers("Traceback", "expected a JSON object, got 'Traceback'", set_up);
+  answers(R"({"values": {"y": "one"}})", "expected an answer with 'values'", set_up);
+  const auto sample = [](TorchPeer& peer) { peer.sample(2, 2, 1); };
+  answers(R"({"error": "no memory"})", "no memory", sample);
+  answers(R"({"seconds": [[1, 2]]})", "expected times of 2, got 1", sample);
+  answers(R"({"seconds": [[1, 2], [1]]})", "expected 2 times, got 1", sample);
+}
+
+TEST_CASE("torch peer: only who computes the same is a peer") {
+  const auto set_up = [](const std::string& answer) {
+    const FakePython python(saying(R"({"torch": "1"})", answer));
+    return start()->set_up(small_case());
+  };
+  CHECK(set_up(R"({"values": {"y": [1, 2, 3]}})") == "");
+  CHECK(set_up(R"({"values": {"y": [1.002, 1.998, 3]}})") == "");  // within 1e-3 of 3
+  CHECK(set_up(R"({"values": {"y": [1, 2, 3.01]}})") ==
+        "computes something else: y: expected 3, got 3.01");
+  const std::string size = "computes something else: y is not of the same size";
+  CHECK(set_up(R"({"values": {"y": [1, 2]}})") == size);
+  CHECK(set_up(R"({"values": {"z": [1, 2, 3]}})") == size);
+  CHECK(set_up(R"({"error": "no such norm"})") == "no such norm");
+}
+
+TEST_CASE("torch peer: a probe is at most 16 elements, evenly spaced") {
+  Tensor value(DType::kF32, {5, 10});
+  for (std::int64_t i = 0; i < 50; ++i) value.as<float>()[std::size_t(i)] = float(i);
+  const std::vector<double> elements = probe(value);
+  REQUIRE(elements.size() == 16);
+  for (std::size_t i = 0; i < 16; ++i) CHECK(elements[i] == double(i * 50 / 16));
+  CHECK(probe(Tensor::of<float>({3}, {7, 8, 9})) == std::vector<double>{7, 8, 9});
+}
+
+TEST_CASE("torch peer: a norm beside it has its times, or the reason why not") {
+  const FakePython python(testing::kDetachNormPeer);
+  const auto peer = start();
+  CHECK(peer->version() == "fake on cpu 2");
+  const auto backend = make_backend(default_backend(), {.threads = 2});
+  const NormBench b = bench_norm(*backend, "detachnorm", {128, 512}, 3, peer.get());
+  CHECK(b.torch_refusal == "");
+  REQUIRE(b.torch.has_value());
+  // A quarter of a MiB is repeated four times a turn.
+  const double repeats = backend->storage(DType::kF32) == DType::kF32 ? 4 : 2;
+  CHECK(b.torch->forward.median == doctest::Approx(repeats * 1e-6));
+  CHECK(b.torch->both.median == doctest::Approx(repeats * 3e-6));
+  CHECK(b.torch->ours.median > 0);
+  CHECK(b.torch->ratio() == doctest::Approx(repeats * 3e-6 / b.torch->ours.median));
+  const NormBench other = bench_norm(*backend, "layernorm_simple", {4, 8}, 3, peer.get());
+  CHECK(other.refusal == "");
+  CHECK(other.torch_refusal == "no layernorm_simple");
+  CHECK_FALSE(other.torch.has_value());
+  CHECK_FALSE(bench_norm(*backend, "detachnorm", {4, 8}, 3).torch.has_value());
+}
+
+// Null, with a message, where PyTorch is not installed. One thread: on a busy machine several wait
+// for each other for long.
+std::unique_ptr<TorchPeer> real_peer() {
+  std::string missing;
+  auto peer = TorchPeer::start("cpu", 1, missing);
+  if (!peer) MESSAGE("skipped: no PyTorch: " << missing);
+  return peer;
+}
+
+TEST_CASE("torch peer: PyTorch computes every norm as ours do") {
+  const auto peer = real_peer();
+  if (!peer) return;
+  const auto backend = make_backend(default_backend(), {.threads = 2});
+  std::vector<std::string> norms{"rmsnorm{bias=true}",
+                                 "groupnorm{groups=4}",
+                                 "adanorm{detach=0}",
+                                 "powernorm{heads=4,mode=paper}",
+                                 "layernorm{axes=2}",
+                                 "batchrenorm{r_max=2,d_max=1}",
+                                 "mabn{m=2,warmup=1,clip_after=1}",
+                                 "powernorm{heads=0,alpha_f=0.5,alpha_b=0.5}"};
+  for (const nn::NormFacts& facts : nn::norm_facts()) {
+    if (facts.name != "none") norms.push_back(facts.name);
+  }
+  for (const std::string& norm : norms) {
+    for (const Shape& shape : {Shape{64, 128}, Shape{8, 16, 20, 24}}) {
+      CAPTURE(norm);
+      CAPTURE(shape.text());
+      const NormBench b = bench_norm(*backend, norm, shape, 3, peer.get());
+      CHECK(b.torch_refusal == "");
+      CHECK(b.torch.has_value() == (b.refusal == ""));
+    }
+  }
+  // What the script does not know is found out.
+  const NormBench b = bench_norm(*backend, "layernorm{unbiased=1}", {64, 128}, 3, peer.get());
+  CHECK(b.torch_refusal.starts_with("computes something else: y: "));
+}
+
+TEST_CASE("torch peer: PyTorch takes the same training step") {
+  const auto peer = real_peer();
+  if (!peer) return;
+  const auto backend = make_backend(default_backend(), {.threads = 2});
+  const struct {
+    const char* model;
+    testing::Settings settings;
+  } rows[] = {{"mnist_mlp", {}},
+              {"mnist_mlp", {"model.norm=batchnorm", "train.optimizer=sgd"}},
+              {"mnist_mlp", {"model.norm=powernorm", "train.optimizer=adamw"}},
+              {"mnist_cnn", {"model.norm=none"}},
+              {"mnist_cnn", {"model.architecture=B"}},
+              {"mnist_cnn", {"model.architecture=C", "model.norm=batchnorm"}}};
+  for (const auto& row : rows) {
+    const StepBench b =
+        bench_step(*backend, testing::small_config(row.settings, row.model), 3, peer.get());
+    CHECK(b.torch_refusal == "");
+    REQUIRE(b.torch.has_value());
+    CHECK(b.torch->ratio() > 0);
+  }
+}
+
+TEST_CASE("torch peer: steps that it does not take") {
+  const auto backend = make_backend(default_backend(), {.threads = 2});
+  for (const char* setting : {"train.clip=global", "train.accumulate=2"}) {
+    check_error(ErrorKind::kUsage, "peer torch: expected train.clip=none",
+                [&] { step_case(*backend, testing::small_config({setting})); });
+  }
+}
+
+}  // namespace
+}  // namespace keel::bench

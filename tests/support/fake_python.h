@@ -1,0 +1,29 @@
+// Stands in for the Python that `--peer torch` runs: a program of the test's own, named by the
+// variable KEEL_PYTHON for as long as this lives.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tests/support/temp_dir.h"
+
+namespace keel::testing {
+
+// A peer without PyTorch that knows detachnorm alone. Its times are 1 us and 3 us a repeat, its
+// version tells device and threads.
+extern const char* const kDetachNormPeer;
+
+class FakePython {
+ public:
+  // A program with this text ("#!/bin/sh\n..."). It is given "-c", the script, device and threads.
+  explicit FakePython(const std::string& program);
+  ~FakePython();
+  FakePython(const FakePython&) = delete;
+  FakePython& operator=(const FakePython&) = delete;
+
+ private:
+  TempDir folder_;
+  std::optional<std::string> before_;
+};
+
+}  // namespace keel::testing
