@@ -34,7 +34,7 @@ inline std::int64_t partial_sums(const ColumnSizes& sizes, int sums) {
 // each of the block's warps takes every eighth row of the chunk.
 // terms(element, row, column, sums) adds what an element contributes.
 template <class Terms>
-__global__ void __launch_bounds__(kColumnBlock)
+__global__ void __launch_bounds__(kColumnBlock, 4)
     chunk_sums_of_tokens(ColumnSizes sizes, Chunks chunks, Terms terms, Global<double> partial) {
   constexpr int kSums = Terms::kSums;
   __shared__ Shared<double, kSums * kColumnBlock> shared;
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kColumnBlock)
 
 // Images: a block a chunk of one channel, whose elements lie in stretches of `inner`.
 template <class Terms>
-__global__ void __launch_bounds__(kColumnBlock)
+__global__ void __launch_bounds__(kColumnBlock, 4)
     chunk_sums_of_images(ColumnSizes sizes, Chunks chunks, Terms terms, Global<double> partial) {
   constexpr int kSums = Terms::kSums;
   const std::int64_t channel = blockIdx.x % sizes.channels, chunk = blockIdx.x / sizes.channels;

@@ -48,7 +48,7 @@ class ColumnScratch {
 inline constexpr std::int64_t kMapRows = 64, kMapStretch = 2048;
 
 template <class F>
-__global__ void __launch_bounds__(kColumnBlock) map_tokens(ColumnSizes sizes, F f) {
+__global__ void __launch_bounds__(kColumnBlock, 4) map_tokens(ColumnSizes sizes, F f) {
   const std::int64_t strips = (sizes.channels + kColumnsABlock - 1) / kColumnsABlock;
   const std::int64_t column =
       blockIdx.x % strips * kColumnsABlock + int(threadIdx.x) % kColumnsABlock;
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kColumnBlock) map_tokens(ColumnSizes sizes, F 
 
 // Images: a block a stretch of one channel of one image.
 template <class F>
-__global__ void __launch_bounds__(kColumnBlock) map_images(ColumnSizes sizes, F f) {
+__global__ void __launch_bounds__(kColumnBlock, 4) map_images(ColumnSizes sizes, F f) {
   const std::int64_t stretches = (sizes.inner + kMapStretch - 1) / kMapStretch;
   const std::int64_t plane = blockIdx.x / stretches;  // of image and channel
   const typename F::Channel channel = f.channel(plane % sizes.channels);
