@@ -49,6 +49,7 @@ void feed_part(Program& program, const Program& whole, const Tensor& x, const Te
 Graph norm_graph(const nn::Norm& norm, const Shape& shape) {
   Graph graph;
   nn::Net net{graph};
+  net.tick = graph.constant(Tensor::of<std::int32_t>({}, {0}));
   const Value x = graph.input("x", {DType::kF32, shape});
   const Value dy = graph.input("dy", {DType::kF32, shape});
   const Value y = norm(net, kScope, x);

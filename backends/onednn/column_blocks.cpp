@@ -11,7 +11,13 @@ constexpr std::int64_t kBlocks = 32, kSums = 64 * 1024;
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 ColumnBlocks grid(const ColumnSizes& s, std::int64_t panel, std::int64_t block) {
+  panel = std::max<std::int64_t>(panel, 1);  // there may be no channel
   return {s, panel, divide_up(s.channels, panel), block, divide_up(s.outer, block)};
+}
+
+// As many blocks as their sums leave room for.
+std::int64_t most_blocks(std::int64_t sums, std::int64_t channels) {
+  return std::clamp<std::int64_t>(kSums / (sums * channels), 1, kBlocks);
 }
 
 // The fewest channels a panel may have: whole registers, and four cache lines of a row of tokens.
@@ -42,9 +48,18 @@ ColumnBlocks column_blocks(const ColumnSizes& s, std::int64_t tensors, std::int6
     return grid(s, std::min(resident, eighth), s.outer);
   }
   const std::int64_t panel = std::min<std::int64_t>(s.channels, 1024);
-  const std::int64_t most = std::clamp<std::int64_t>(kSums / (sums * s.channels), 1, kBlocks);
+  const std::int64_t most = most_blocks(sums, s.channels);
   const std::int64_t least_rows = std::max<std::int64_t>(1, kTaskElements / (panel * s.inner));
   return grid(s, panel, std::max(least_rows, divide_up(s.outer, most)));
+}
+
+ColumnBlocks sample_blocks(std::int64_t samples, std::int64_t steps, std::int64_t channels,
+                           std::int64_t sums) {
+  const ColumnSizes sizes{samples * steps, channels, 1};
+  if (sizes.outer * channels <= kSerialElements) return grid(sizes, channels, sizes.outer);
+  const std::int64_t least = std::max<std::int64_t>(1, kTaskElements / (steps * channels));
+  const std::int64_t most = most_blocks(sums, channels);
+  return grid(sizes, channels, steps * std::max(least, divide_up(samples, most)));
 }
 
 }  // namespace keel::onednn

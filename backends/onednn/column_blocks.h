@@ -36,5 +36,9 @@ struct ColumnBlocks {
 
 // `tensors` of that size are read in both passes; `sums` doubles a channel are kept a block.
 ColumnBlocks column_blocks(const ColumnSizes& sizes, std::int64_t tensors, std::int64_t sums);
+// Of a tensor (samples, steps, channels) whose samples have statistics of their own: one panel, and
+// blocks of whole samples; its sizes are those of (samples * steps, channels).
+ColumnBlocks sample_blocks(std::int64_t samples, std::int64_t steps, std::int64_t channels,
+                           std::int64_t sums);
 
 }  // namespace keel::onednn

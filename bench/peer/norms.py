@@ -245,6 +245,7 @@ NORMS = {
     "adanorm": ada_norm, "rmsnorm": rms_norm, "scalenorm": scale_norm,
     "groupnorm": group_norm, "instancenorm": instance_norm,
     "groupscaling": group_scaling, "layerscaling": group_scaling,
-    "batchnorm": batch_norm, "batchrenorm": batch_renorm,
+    "batchnorm": batch_norm, "recurrentbatchnorm": batch_norm, "sequencebatchnorm": batch_norm,
+    "batchrenorm": batch_renorm,
     "pn_v": pn_v, "powernorm": power_norm, "mabn": mabn,
 }

@@ -78,6 +78,7 @@ struct NormArgs {
   RunArgs run;  // backend, threads and json only
   std::string norm, in, out, dtype = "f32", mode = "train";
   std::vector<std::string> options;  // "key=value"
+  std::uint64_t seed = 0;            // of noise
 };
 int run_norm(const NormArgs& args);
 

@@ -1,6 +1,7 @@
 // keel norm: one normalization layer on arrays of the caller's own.
 #include "frontend/nn/norm.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -31,25 +32,45 @@ std::string norm_text(const NormArgs& args) {
   return text;
 }
 
-// The layer and its gradients for one shape of x.
+nn::Mode mode_from_name(const std::string& name) {
+  if (name == "eval") return nn::Mode::kEvaluate;
+  return name == "probe" ? nn::Mode::kProbe : nn::Mode::kTrain;
+}
+
+// What a step is given.
+struct StepType {
+  TensorType x;
+  bool backward = false, masked = false;
+  friend bool operator==(const StepType&, const StepType&) = default;
+};
+
+// The layer and its gradients for one type of step.
 struct Layer {
   Graph graph;
   std::vector<Value> parameters, states;
 
-  Layer(const nn::Norm& norm, nn::Mode mode, const TensorType& type, bool backward) {
-    nn::Net net{.graph = graph, .mode = mode, .dtype = type.dtype};
-    const Value x = graph.input("x", type);
-    const Value y = norm(net, kLayer, x);
+  Layer(const nn::Norm& norm, nn::Mode mode, std::uint64_t seed, const StepType& step) {
+    nn::Net net{.graph = graph, .mode = mode, .seed = seed, .dtype = step.x.dtype};
+    net.tick = graph.input("tick", {DType::kI32, {}});
+    const Value x = graph.input("x", step.x);
+    const Shape rows(step.x.shape.sizes().first(std::size_t(step.x.shape.rank() - 1)));
+    const Value mask = step.masked ? graph.input("mask", {DType::kU8, rows}) : Value{};
+    const Value y = norm(net, kLayer, x, mask);
     graph.mark_output("y", y);
     for (int i = 0; i < graph.size(); ++i) {
       if (graph.node(i).kind == NodeKind::kParameter) parameters.push_back({i, 0});
       if (graph.node(i).kind == NodeKind::kState) states.push_back({i, 0});
     }
-    if (backward) add_gradients(x, y);
+    if (step.backward) add_gradients(x, y);
   }
 
   const std::string& leaf(Value v) const { return graph.node(v).name; }
-  std::string short_name(Value v) const { return leaf(v).substr(kLayer.size() + 1); }
+  // Without the layer's name, and with dots, since arrays in a file have no slashes.
+  std::string short_name(Value v) const {
+    std::string name = leaf(v).substr(kLayer.size() + 1);
+    std::ranges::replace(name, '/', '.');
+    return name;
+  }
 
   // What the leaf is called among the caller's arrays.
   std::string array_name(Value v) const {
@@ -82,7 +103,8 @@ class NormRun {
  public:
   explicit NormRun(const NormArgs& args)
       : norm_(nn::Norm::parse(norm_text(args))),
-        mode_(args.mode == "eval" ? nn::Mode::kEvaluate : nn::Mode::kTrain),
+        mode_(mode_from_name(args.mode)),
+        seed_(args.seed),
         dtype_(dtype_from_name(args.dtype)),
         backend_(make_backend(args.run)),
         variables_(*backend_, 0),
@@ -102,10 +124,11 @@ class NormRun {
       prefixes.push_back(fmt::format("s{}.", i));
     }
     for (const std::string& prefix : prefixes) {
-      unused_.erase(prefix + "x");
-      unused_.erase(prefix + "dy");
+      for (const char* name : {"x", "dy", "mask"}) unused_.erase(prefix + name);
     }
-    for (const std::string& prefix : prefixes) run_step(prefix);
+    for (std::int32_t i = 0; i < std::int32_t(prefixes.size()); ++i) {
+      run_step(prefixes[std::size_t(i)], i);
+    }
     if (has_steps) store_states("");
     return results_;
   }
@@ -114,16 +137,24 @@ class NormRun {
   const Backend& backend() const { return *backend_; }
 
  private:
-  void run_step(const std::string& prefix) {
+  // The array of that name, or none.
+  const Tensor* find(const std::string& name) const {
+    const auto found = given_.find(name);
+    return found == given_.end() ? nullptr : &found->second;
+  }
+
+  void run_step(const std::string& prefix, std::int32_t tick) {
     const Tensor& x = given_.at(prefix + "x");
-    const auto dy = given_.find(prefix + "dy");
-    const bool backward = dy != given_.end();
-    expect_shape(prefix + "dy", x.shape(), backward ? dy->second : x);
+    const Tensor *dy = find(prefix + "dy"), *mask = find(prefix + "mask");
     check(x.shape().rank() >= 1, ErrorKind::kBadInput,
           "[norm] {}: {}x: expected at least one axis, got a number", path_, prefix);
-    prepare({dtype_, x.shape()}, backward);
+    if (dy) expect_shape(prefix + "dy", x.shape(), *dy);
+    if (mask) expect_mask(prefix + "mask", x.shape(), *mask);
+    prepare({{dtype_, x.shape()}, dy != nullptr, mask != nullptr});
+    program_->feed("tick", Tensor::of<std::int32_t>({}, {tick}));
     program_->feed("x", x);
-    if (backward) program_->feed("dy", dy->second);
+    if (dy) program_->feed("dy", *dy);
+    if (mask) program_->feed("mask", *mask);
     program_->run();
     for (const NamedValue& output : layer_->graph.outputs()) {
       results_[prefix + output.name] = program_->fetch(output.name);
@@ -131,14 +162,13 @@ class NormRun {
     store_states(prefix);
   }
 
-  // Makes a program for this type of x, unless that of the step before does.
-  void prepare(const TensorType& x, bool backward) {
-    if (program_ && x == x_ && backward == backward_) return;
+  // Makes a program for this type of step, unless that of the step before does.
+  void prepare(const StepType& step) {
+    if (program_ && step == step_) return;
     const bool is_first = !program_;
-    x_ = x;
-    backward_ = backward;
+    step_ = step;
     program_.reset();
-    layer_.emplace(norm_, mode_, x, backward);
+    layer_.emplace(norm_, mode_, seed_, step);
     variables_.declare(layer_->graph);
     if (is_first) take_leaves();
     program_ = std::make_unique<Program>(*backend_, variables_, layer_->graph);
@@ -147,6 +177,7 @@ class NormRun {
   // Parameters and states from the caller's arrays; every array must be used.
   void take_leaves() {
     std::vector<std::string> known{"x", "dy"};
+    if (norm_.takes_mask()) known.push_back("mask");
     for (Value v : layer_->leaves()) {
       const std::string& name = known.emplace_back(layer_->array_name(v));
       const auto found = given_.find(name);
@@ -165,6 +196,16 @@ class NormRun {
           path_, name, expected.text(), got.shape().text());
   }
 
+  void expect_mask(const std::string& name, const Shape& x, const Tensor& mask) const {
+    const bool image = x.rank() == 4;
+    check(norm_.takes_mask() && !image, ErrorKind::kBadInput,
+          "[norm] {}: {}: expected none for {}, got {}", path_, name,
+          image ? "images" : norm_.name(), mask.type().text());
+    check(mask.dtype() == DType::kU8, ErrorKind::kBadInput,
+          "[norm] {}: {}: expected u1 or bool, got {}", path_, name, mask.type().text());
+    expect_shape(name, Shape(x.sizes().first(std::size_t(x.rank() - 1))), mask);
+  }
+
   void store_states(const std::string& prefix) {
     for (Value v : layer_->states) {
       results_[prefix + layer_->array_name(v)] = variables_.read(layer_->leaf(v));
@@ -173,6 +214,7 @@ class NormRun {
 
   nn::Norm norm_;
   nn::Mode mode_;
+  std::uint64_t seed_;
   DType dtype_;
   std::unique_ptr<Backend> backend_;
   Variables variables_;
@@ -181,8 +223,7 @@ class NormRun {
   std::set<std::string> unused_;
   std::optional<Layer> layer_;
   std::unique_ptr<Program> program_;
-  TensorType x_;
-  bool backward_ = false;
+  StepType step_;
 };
 
 void show(const NormRun& run, const Arrays& results, bool json) {

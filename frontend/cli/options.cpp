@@ -207,11 +207,15 @@ void add_norm(Command command) {
   app->add_option("--option", args->options, "one more option of the variant")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  app->add_option("--in", args->in, "an .npz file with x, or s0.x, s1.x, ...; dy, gain, state.*")
+  app->add_option("--in", args->in,
+                  "an .npz file with x, or s0.x, s1.x, ...; dy, mask, gain, state.*")
       ->required();
   app->add_option("--out", args->out, "the .npz file to write: y, dx, dgain, state.*")->required();
   add_choice(*app, "--dtype", args->dtype, {"f32", "f64"}, "the type of all numbers");
-  add_choice(*app, "--mode", args->mode, {"train", "eval"}, "statistics of x, or of the state");
+  add_choice(*app, "--mode", args->mode, {"train", "eval", "probe"},
+             "statistics of x, of the state, or of x without a new state");
+  app->add_option("--seed", args->seed, "of noise, which is drawn anew every step")
+      ->capture_default_str();
   add_backend_options(*app, args->run);
   app->footer(
       "examples:\n"

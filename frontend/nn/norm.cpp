@@ -41,12 +41,11 @@ std::string_view braced(std::string_view text) {
 
 }  // namespace
 
-Norm::Norm(std::string name, std::string options, Apply apply, bool batch_type, bool has_bias)
+Norm::Norm(std::string name, std::string options, Apply apply, const Traits& traits)
     : name_(std::move(name)),
       options_(std::move(options)),
       apply_(std::move(apply)),
-      batch_type_(batch_type),
-      has_bias_(has_bias) {}
+      traits_(traits) {}
 
 Norm Norm::parse(std::string_view text, std::string_view defaults) {
   const std::string name(text.substr(0, text.find('{')));
@@ -63,9 +62,9 @@ Norm Norm::parse(std::string_view text, std::string_view defaults) {
   fail(ErrorKind::kUsage, "norm: {}", unknown_name(name, names));
 }
 
-Value Norm::operator()(Net& net, const std::string& name, Value x) const {
+Value Norm::operator()(Net& net, const std::string& name, Value x, Value mask) const {
   const auto scope = net.graph.scope(name);
-  return apply_(net, x);
+  return apply_(net, x, mask);
 }
 
 std::span<const NormFacts> norm_facts() {

@@ -23,26 +23,31 @@ class Norm {
   static Norm parse(std::string_view text, std::string_view defaults = "");
 
   // Normalizes x (..., features), or images (n, c, h, w). Parameters are "<name>/gain" and
-  // "<name>/bias", states "<name>/<statistic>".
-  Value operator()(Net& net, const std::string& name, Value x) const;
+  // "<name>/bias", states "<name>/<statistic>". `mask`, u8 (...) or absent, is 0 for rows of x that
+  // are padding: norms that take one leave them out of their statistics, others do not look at it.
+  Value operator()(Net& net, const std::string& name, Value x, Value mask = {}) const;
 
   const std::string& name() const { return name_; }
   // Every option with its value: "axes=0 eps=1e-05 gain=true bias=true ...".
   const std::string& options() const { return options_; }
   bool is_none() const { return name_ == "none"; }
   // Whether statistics are taken over the batch, so that training and evaluation differ.
-  bool is_batch_type() const { return batch_type_; }
+  bool is_batch_type() const { return traits_.batch_type; }
   // Whether the layer adds a learned bias, so that the layer before it needs none.
-  bool has_bias() const { return has_bias_; }
+  bool has_bias() const { return traits_.has_bias; }
+  bool takes_mask() const { return traits_.takes_mask; }
 
-  using Apply = std::function<Value(Net&, Value)>;
+  using Apply = std::function<Value(Net&, Value x, Value mask)>;
+  struct Traits {
+    bool batch_type = false, has_bias = false, takes_mask = false;
+  };
   // For the table of variants only.
-  Norm(std::string name, std::string options, Apply apply, bool batch_type, bool has_bias);
+  Norm(std::string name, std::string options, Apply apply, const Traits& traits);
 
  private:
   std::string name_, options_;
   Apply apply_;
-  bool batch_type_ = false, has_bias_ = false;
+  Traits traits_;
 };
 
 // Every variant with its facts; `defaults` is Norm::parse(name).options().

@@ -1,14 +1,17 @@
 // Norms of a feature over the rows of the batch: running statistics, and an evaluation mode.
 #include "frontend/nn/norm_table.h"
+#include "frontend/nn/recurrent_norm.h"
 #include "src/ops/norm/batch_norm.h"
 #include "src/ops/norm/batch_renorm.h"
+#include "src/ops/norm_noise.h"
 
 namespace keel::nn {
 namespace {
 
 struct BatchNormOptions {
-  double eps = 1e-5, keep = 0.9;
+  double eps = 1e-5, keep = 0.9, gain_init = 1;
   bool gain = true, bias = true, unbiased = false, running_unbiased = false;
+  std::string padding = "exact";
 
   static constexpr bool kBatchType = true;
   static constexpr auto fields() {
@@ -16,21 +19,23 @@ struct BatchNormOptions {
     return std::tuple{
         field("eps", &T::eps),           field("keep", &T::keep),
         field("gain", &T::gain),         field("bias", &T::bias),
-        field("unbiased", &T::unbiased), field("running_unbiased", &T::running_unbiased)};
+        field("unbiased", &T::unbiased), field("running_unbiased", &T::running_unbiased),
+        field("padding", &T::padding),   field("gain_init", &T::gain_init)};
   }
   bool has_bias() const { return bias; }
-  Value apply(Net& net, Value value) const {
-    const Columns columns(net, value);
+  Value apply(Net& net, Value value, Value mask) const {
+    const Columns columns(net, value, mask);
     const Shape& channels = columns.channels;
     const ops::RunningStatistics running{make_state(net, "running_mean", channels, 0),
-                                         make_state(net, "running_var", channels, 1)};
-    const Value y =
-        ops::batch_norm(net.graph, columns.x, make_affine(net, channels, gain, bias), running,
-                        {.eps = eps,
-                         .keep = keep,
-                         .unbiased = unbiased,
-                         .running_unbiased = running_unbiased,
-                         .training = net.training()});
+                                         make_state(net, "running_var", channels, 1), columns.mask};
+    const Value y = ops::batch_norm(net.graph, columns.x,
+                                    make_affine(net, channels, gain, bias, gain_init), running,
+                                    {.eps = eps,
+                                     .keep = keep,
+                                     .unbiased = unbiased,
+                                     .running_unbiased = running_unbiased,
+                                     .training = net.training(),
+                                     .padding = padding});
     if (net.training()) {
       net.update(running.mean, y.at(3));
       net.update(running.var, y.at(4));
@@ -39,9 +44,43 @@ struct BatchNormOptions {
   }
 };
 
+// In a network that is not recurrent the only step is the first.
+struct RecurrentBatchNormOptions : RecurrentNormOptions {
+  static constexpr bool kBatchType = true;
+  bool has_bias() const { return bias; }
+  Value apply(Net& net, Value value, Value mask) const {
+    const Columns columns(net, value, mask);
+    return columns.restore(net, RecurrentNorm(net, "", *this)(columns.x, 0, columns.mask));
+  }
+};
+
+// A batch norm, and noise behind it in training.
+struct NoisyBatchNormOptions : BatchNormOptions {
+  double n_mean = 0.5, n_std = 1.25, r_mean = 0.1, r_std = 0.1;
+
+  static constexpr auto fields() {
+    using T = NoisyBatchNormOptions;
+    return std::tuple_cat(BatchNormOptions::fields(),
+                          std::tuple{field("n_mean", &T::n_mean), field("n_std", &T::n_std),
+                                     field("r_mean", &T::r_mean), field("r_std", &T::r_std)});
+  }
+  Value apply(Net& net, Value value, Value mask) const {
+    const Value y = BatchNormOptions::apply(net, value, mask);
+    if (!net.training()) return y;
+    check(net.tick.valid(), ErrorKind::kUsage, "noisybatchnorm: expected a tick to draw noise by");
+    const Columns columns(net, y, mask);
+    NormNoiseAttrs attrs{.n_mean = n_mean, .n_std = n_std, .r_mean = r_mean, .r_std = r_std};
+    attrs.seed = std::int64_t(net.seed);
+    return columns.restore(net,
+                           ops::norm_noise(net.graph, columns.x, {net.tick, columns.mask}, attrs));
+  }
+};
+
+// A negative r_max or d_max: as the schedule says, see src/ops/norm/batch_renorm.h.
 struct BatchRenormOptions {
   double eps = 1e-3, rate = 0.01, r_max = -1, d_max = -1, r_max_limit = 3, d_max_limit = 5;
   double r_start = 5000, r_end = 40000, d_start = 5000, d_end = 25000;
+  double updates = 100000;  // of the run; the steps above are those of a run of 100000
   bool gain = true, bias = true;
 
   static constexpr bool kBatchType = true;
@@ -57,24 +96,18 @@ struct BatchRenormOptions {
                       field("r_end", &T::r_end),
                       field("d_start", &T::d_start),
                       field("d_end", &T::d_end),
+                      field("updates", &T::updates),
                       field("gain", &T::gain),
                       field("bias", &T::bias)};
   }
   bool has_bias() const { return bias; }
-  Value apply(Net& net, Value value) const {
-    const Columns columns(net, value);
+  Value apply(Net& net, Value value, Value mask) const {
+    const Columns columns(net, value, mask);
     const Shape& channels = columns.channels;
     const ops::RenormState state{make_state(net, "running_mean", channels, 0),
                                  make_state(net, "running_std", channels, 1),
-                                 make_counter(net, "step"),
-                                 {}};
-    BatchRenormAttrs attrs{.eps = eps, .rate = rate, .r_max = r_max, .d_max = d_max};
-    attrs.r_max_limit = r_max_limit;
-    attrs.d_max_limit = d_max_limit;
-    attrs.r_start = r_start;
-    attrs.r_end = r_end;
-    attrs.d_start = d_start;
-    attrs.d_end = d_end;
+                                 make_counter(net, "step"), columns.mask};
+    BatchRenormAttrs attrs = scheduled();
     attrs.training = net.training();
     const Value y = ops::batch_renorm(net.graph, columns.x, make_affine(net, channels, gain, bias),
                                       state, attrs);
@@ -84,6 +117,19 @@ struct BatchRenormOptions {
       net.update(state.step, y.at(7));
     }
     return columns.restore(net, y);
+  }
+
+ private:
+  BatchRenormAttrs scheduled() const {
+    const double scale = updates / 100000;
+    BatchRenormAttrs attrs{.eps = eps, .rate = rate, .r_max = r_max, .d_max = d_max};
+    attrs.r_max_limit = r_max_limit;
+    attrs.d_max_limit = d_max_limit;
+    attrs.r_start = r_start * scale;
+    attrs.r_end = r_end * scale;
+    attrs.d_start = d_start * scale;
+    attrs.d_end = d_end * scale;
+    return attrs;
   }
 };
 
@@ -95,6 +141,23 @@ std::span<const NormRow> column_norms() {
         "running_mean, running_var", "exact",
         "Ioffe & Szegedy 2015; Shen et al. 2020, algorithm 1"},
        "",
+       make_norm<BatchNormOptions>},
+      {{"noisybatchnorm",
+        "y = S (batchnorm) + M, S and M random with means of every feature, drawn every step",
+        "gain, bias", "running_mean, running_var", "exact", "Santurkar et al. 2018, algorithm 1"},
+       "",
+       make_norm<NoisyBatchNormOptions>},
+      {{"recurrentbatchnorm",
+        "y = gain (x - mean) / sqrt(var + eps) + bias, over the batch of a time step; elsewhere "
+        "step 0 is the only one",
+        "gain, bias", "t0/mean, t0/var, t0/seen", "exact", "Cooijmans et al. 2016"},
+       "",
+       make_norm<RecurrentBatchNormOptions>},
+      {{"sequencebatchnorm",
+        "y = gain (x - mean) / sqrt(var + eps) + bias, over all time steps of the batch",
+        "gain, bias", "running_mean, running_var", "exact",
+        "Cooijmans et al. 2016, attentive reader"},
+       "eps=1e-6,keep=0.99,gain_init=0.1",
        make_norm<BatchNormOptions>},
       {{"batchrenorm", "y = gain (r (x - mean) / sqrt(var + eps) + d) + bias, over the batch",
         "gain, bias", "running_mean, running_std, step", "detached", "Ioffe 2017"},

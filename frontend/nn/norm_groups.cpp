@@ -2,6 +2,7 @@
 #include "frontend/nn/norm_table.h"
 #include "src/ops/norm/group_norm.h"
 #include "src/ops/norm/group_scaling.h"
+#include "src/ops/norm/instance_norm.h"
 
 namespace keel::nn {
 namespace {
@@ -28,7 +29,7 @@ struct GroupNormOptions {
   }
 };
 
-// Of images only: a group norm with a group a channel.
+// Of sequences (n, steps, features); of images a group norm with a group a channel.
 struct InstanceNormOptions {
   double eps = 1e-5;
   bool gain = false, bias = false;
@@ -39,12 +40,18 @@ struct InstanceNormOptions {
     return std::tuple{field("eps", &T::eps), field("gain", &T::gain), field("bias", &T::bias)};
   }
   bool has_bias() const { return bias; }
-  Value apply(Net& net, Value x) const {
+  Value apply(Net& net, Value x, Value mask) const {
     const Shape shape = net.graph.shape(x);
-    check(shape.rank() == 4, ErrorKind::kUsage,
-          "[instancenorm] x: expected images (n, c, h, w), got {}", shape.text());
-    return ops::group_norm(net.graph, x, make_affine(net, {shape[1]}, gain, bias),
-                           {.groups = shape[1], .eps = eps});
+    const bool image = shape.rank() == 4;
+    check(image || shape.rank() == 3, ErrorKind::kUsage,
+          "[instancenorm] x: expected (n, steps, features) or images (n, c, h, w), got {}",
+          shape.text());
+    check(!image || !mask.valid(), ErrorKind::kUsage,
+          "[instancenorm] mask: expected none for images");
+    const Shape features{image ? shape[1] : shape[2]};
+    const ops::NormAffine affine = make_affine(net, features, gain, bias);
+    if (!image) return ops::instance_norm(net.graph, x, affine, mask, {.eps = eps});
+    return ops::group_norm(net.graph, x, affine, {.groups = shape[1], .eps = eps});
   }
 };
 
@@ -74,8 +81,9 @@ std::span<const NormRow> group_norms() {
         "gain, bias", "-", "exact", "Wu & He 2018"},
        "",
        make_norm<GroupNormOptions>},
-      {{"instancenorm", "y = gain (x - mean) / sqrt(var + eps) + bias, over a channel of an image",
-        "gain, bias", "-", "exact", "Ulyanov et al. 2016"},
+      {{"instancenorm",
+        "y = gain (x - mean) / sqrt(var + eps) + bias, over a sample's time or area", "gain, bias",
+        "-", "exact", "Ulyanov et al. 2016"},
        "",
        make_norm<InstanceNormOptions>},
       {{"groupscaling", "y = x / sqrt(mean(x^2) + eps), over a group of a row", "-", "-", "exact",

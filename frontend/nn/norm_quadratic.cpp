@@ -19,11 +19,12 @@ struct PnVOptions {
                       field("bias", &T::bias)};
   }
   bool has_bias() const { return bias; }
-  Value apply(Net& net, Value value) const {
-    const Columns columns(net, value);
+  Value apply(Net& net, Value value, Value mask) const {
+    const Columns columns(net, value, mask);
     const Value psi2 = make_state(net, "psi2", columns.channels, 1);
-    const Value y = ops::pn_v(net.graph, columns.x, make_affine(net, columns.channels, gain, bias),
-                              {psi2, {}}, {.eps = eps, .keep = keep, .training = net.training()});
+    const Value y =
+        ops::pn_v(net.graph, columns.x, make_affine(net, columns.channels, gain, bias),
+                  {psi2, columns.mask}, {.eps = eps, .keep = keep, .training = net.training()});
     if (net.training()) net.update(psi2, y.at(2));
     return columns.restore(net, y);
   }
@@ -35,24 +36,25 @@ struct PowerNormOptions {
   std::int64_t warmup = 0;
   double alpha_f = 0.9, alpha_b = 0.9, eps = 1e-5;
   bool gain = true, bias = true;
+  bool pad_stats = false;  // the statistics of the backward are taken over padding too
 
   static constexpr bool kBatchType = true;
   static constexpr auto fields() {
     using T = PowerNormOptions;
-    return std::tuple{field("mode", &T::mode),       field("heads", &T::heads),
-                      field("warmup", &T::warmup),   field("alpha_f", &T::alpha_f),
-                      field("alpha_b", &T::alpha_b), field("eps", &T::eps),
-                      field("gain", &T::gain),       field("bias", &T::bias)};
+    return std::tuple{field("mode", &T::mode),          field("heads", &T::heads),
+                      field("warmup", &T::warmup),      field("alpha_f", &T::alpha_f),
+                      field("alpha_b", &T::alpha_b),    field("eps", &T::eps),
+                      field("gain", &T::gain),          field("bias", &T::bias),
+                      field("pad_stats", &T::pad_stats)};
   }
   bool has_bias() const { return bias; }
-  Value apply(Net& net, Value value) const {
+  Value apply(Net& net, Value value, Value mask) const {
     const bool image = net.graph.shape(value).rank() == 4;
     if (heads > 0 && !image) value = ops::group_scaling(net.graph, value, {.groups = heads});
-    const Columns columns(net, value);
+    const Columns columns(net, value, mask);
     const ops::PowerNormState state{make_state(net, "psi2", columns.channels, 1),
                                     make_state(net, "nu", columns.channels, 0),
-                                    make_counter(net, "step"),
-                                    {}};
+                                    make_counter(net, "step"), columns.mask};
     const Value y =
         ops::power_norm(net.graph, columns.x, make_affine(net, columns.channels, gain, bias), state,
                         {.mode = mode,
@@ -60,6 +62,7 @@ struct PowerNormOptions {
                          .alpha_f = alpha_f,
                          .alpha_b = alpha_b,
                          .warmup = warmup,
+                         .pad_stats = pad_stats,
                          .training = net.training(),
                          .update_state = net.mode == Mode::kTrain});
     if (net.training()) {
@@ -84,14 +87,12 @@ struct MabnOptions {
         field("gain", &T::gain), field("bias", &T::bias)};
   }
   bool has_bias() const { return bias; }
-  Value apply(Net& net, Value value) const {
-    const Columns columns(net, value);
+  Value apply(Net& net, Value value, Value mask) const {
+    const Columns columns(net, value, mask);
     const Shape ring{m, columns.channels[0]};
-    const ops::MabnState state{make_state(net, "x2", ring, 0),
-                               make_state(net, "gz", ring, 0),
-                               make_state(net, "v", columns.channels, 1),
-                               make_counter(net, "step"),
-                               {}};
+    const ops::MabnState state{make_state(net, "x2", ring, 0), make_state(net, "gz", ring, 0),
+                               make_state(net, "v", columns.channels, 1), make_counter(net, "step"),
+                               columns.mask};
     const Value y =
         ops::mabn(net.graph, columns.x, make_affine(net, columns.channels, gain, bias), state,
                   {.eps = eps,

@@ -1,7 +1,7 @@
 // The table behind Norm::parse: one row a name. Internal to the norm_*.cpp files.
 //
-// A variant is a struct of options with fields(), apply(net, x) and has_bias(); kBatchType says
-// whether its statistics are taken over the batch.
+// A variant is a struct of options with fields(), has_bias() and apply(net, x), or apply(net, x,
+// mask) when it takes a mask; kBatchType says whether its statistics are taken over the batch.
 #pragma once
 
 #include <span>
@@ -47,34 +47,50 @@ Options read_options(const std::string& norm, const OptionText& given) {
 template <class Options>
 Norm make_norm(const std::string& name, const OptionText& given) {
   const Options options = read_options<Options>(name, given);
-  return {name, fields_text(options),
-          [options](Net& net, Value x) { return options.apply(net, x); }, Options::kBatchType,
-          options.has_bias()};
+  constexpr bool kTakesMask = requires(Net & net, Value x) { options.apply(net, x, x); };
+  const auto apply = [options](Net& net, Value x, [[maybe_unused]] Value mask) {
+    if constexpr (kTakesMask) {
+      return options.apply(net, x, mask);
+    } else {
+      return options.apply(net, x);
+    }
+  };
+  return {name, fields_text(options), apply, {Options::kBatchType, options.has_bias(), kTakesMask}};
 }
 
-// gain (ones) and bias (zeros) of that shape, as asked for.
-inline ops::NormAffine make_affine(Net& net, const Shape& shape, bool gain, bool bias) {
+// gain (all gain_init) and bias (zeros) of that shape, as asked for.
+inline ops::NormAffine make_affine(Net& net, const Shape& shape, bool gain, bool bias,
+                                   double gain_init = 1) {
   const auto parameter = [&](const char* name, Initializer initializer) {
     return net.graph.parameter(net.graph.prefix() + name, {net.dtype, shape},
                                std::move(initializer));
   };
   ops::NormAffine result;
-  if (gain) result.gain = parameter("gain", ones());
+  if (gain) result.gain = parameter("gain", constant(gain_init));
   if (bias) result.bias = parameter("bias", zeros());
   return result;
 }
 
-// x as the column norms take it: images (n, c, h, w) as they are, else (rows, features).
+// x and its mask as the column norms take them: images (n, c, h, w) as they are, else (rows,
+// features) and (rows).
 struct Columns {
-  Columns(Net& net, Value value) : x(value), shape(net.graph.shape(value)) {
+  Columns(Net& net, Value value, Value row_mask = {})
+      : x(value), mask(row_mask), shape(net.graph.shape(value)) {
     const bool image = shape.rank() == 4;
     channels = Shape{image ? shape[1] : shape.back()};
-    if (!image) x = ops::reshape(net.graph, x, {shape.elements(0, shape.rank() - 1), channels[0]});
+    if (image) return;
+    const Shape rows{shape.elements(0, shape.rank() - 1)};
+    x = ops::reshape(net.graph, x, {rows[0], channels[0]});
+    if (!mask.valid()) return;
+    const Shape expected(shape.sizes().first(std::size_t(shape.rank() - 1)));
+    check(net.graph.shape(mask) == expected, ErrorKind::kUsage, "norm: mask: expected {}, got {}",
+          expected.text(), net.graph.shape(mask).text());
+    mask = ops::reshape(net.graph, mask, rows);
   }
   // y in the shape that x came in.
   Value restore(Net& net, Value y) const { return ops::reshape(net.graph, y, shape); }
 
-  Value x;
+  Value x, mask;
   Shape shape, channels;
 };
 

@@ -7,6 +7,7 @@
 #include "src/ops/layout.h"
 #include "src/ops/loss.h"
 #include "src/ops/matmul.h"
+#include "src/ops/norm_noise.h"
 #include "src/ops/optimizer_step.h"
 #include "src/ops/pool2d.h"
 #include "src/ops/reduce.h"
@@ -58,6 +59,8 @@ std::vector<const OpInfo*> make_list() {
                            &kEmbeddingBackward,
                            &kDropout,
                            &kDropoutBackward,
+                           &kNormNoise,
+                           &kNormNoiseBackward,
                            &kStopGradient,
                            &kSgdStep,
                            &kAdamStep,

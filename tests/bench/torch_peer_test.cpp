@@ -173,7 +173,8 @@ TEST_CASE("torch peer: PyTorch computes every norm as ours do") {
                                  "mabn{m=2,warmup=1,clip_after=1}",
                                  "powernorm{heads=0,alpha_f=0.5,alpha_b=0.5}"};
   for (const nn::NormFacts& facts : nn::norm_facts()) {
-    if (facts.name != "none") norms.push_back(facts.name);
+    const bool draws = facts.name == "noisybatchnorm";  // numbers that PyTorch does not know
+    if (facts.name != "none" && !draws) norms.push_back(facts.name);
   }
   for (const std::string& norm : norms) {
     for (const Shape& shape : {Shape{64, 128}, Shape{8, 16, 20, 24}}) {

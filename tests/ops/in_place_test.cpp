@@ -8,6 +8,7 @@
 #include "src/ops/dropout.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/loss.h"
+#include "src/ops/norm_noise.h"
 #include "src/ops/op_table.h"
 #include "src/ops/optimizer_step.h"
 #include "src/ops/softmax.h"
@@ -66,6 +67,11 @@ std::vector<Case> other_cases() {
   for (const OpInfo* op : {&kDropout, &kDropoutBackward}) {
     cases.push_back(case_of(*op, {s, {}}, DropoutAttrs{0.5, 1, 1}));
     cases.back().inputs[1] = i32({}, {1});
+  }
+  for (const OpInfo* op : {&kNormNoise, &kNormNoiseBackward}) {
+    cases.push_back(case_of(*op, {s, {}, {3}}, NormNoiseAttrs{}));
+    cases.back().inputs[1] = i32({}, {1});
+    cases.back().inputs[2] = Tensor::of<std::uint8_t>({3}, {1, 0, 1});
   }
   cases.push_back(case_of(kSgdStep, {s, s, {}, {}, s}, SgdAttrs{0.9, 0.1, true}));
   cases.push_back(case_of(kAdamStep, {s, s, {}, {}, {}, s, s}, AdamAttrs{.weight_decay = 0.1}));

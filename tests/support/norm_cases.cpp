@@ -10,7 +10,8 @@
 namespace keel::test {
 namespace {
 
-constexpr std::array<std::string_view, 4> kLayouts{"rows", "columns", "images", "instances"};
+constexpr std::array<std::string_view, 5> kLayouts{"rows", "columns", "images", "instances",
+                                                   "sequences"};
 
 std::int64_t least_divisor(std::int64_t n) {
   for (std::int64_t a = 2; a * a <= n; ++a) {
@@ -94,6 +95,10 @@ NormCase NormCase::parse(std::string_view text) {
 
 std::int64_t NormCase::at(std::int64_t k, std::int64_t e) const {
   if (layout == NormLayout::kColumns) return e * groups + k;
+  if (layout == NormLayout::kSequences) {
+    const std::int64_t channels = groups / least_divisor(groups);
+    return (k / channels * n + e) * channels + k % channels;
+  }
   if (layout != NormLayout::kImages) return k * n + e;
   const std::int64_t inner = n / least_divisor(n);
   return (e / inner * groups + k) * inner + e % inner;
@@ -109,17 +114,21 @@ Shape NormCase::shape() const {
       return {least_divisor(n), groups, 1, n / least_divisor(n)};
     case NormLayout::kInstances:
       return {groups / split, split, 1, n};
+    case NormLayout::kSequences:
+      return {least_divisor(groups), n, groups / least_divisor(groups)};
   }
   return {};
 }
 
 Shape NormCase::parameter_shape() const {
   if (layout == NormLayout::kRows) return {split * n};
+  if (layout == NormLayout::kSequences) return {groups / least_divisor(groups)};
   return {layout == NormLayout::kInstances ? split : groups};
 }
 
 std::int64_t NormCase::parameter(std::int64_t k, std::int64_t e) const {
   if (layout == NormLayout::kRows) return k % split * n + e;
+  if (layout == NormLayout::kSequences) return k % (groups / least_divisor(groups));
   return layout == NormLayout::kInstances ? k % split : k;
 }
 

@@ -11,6 +11,7 @@ enum class NormLayout {
   kColumns,    // x (n, groups)
   kImages,     // x (a, groups, 1, n / a), a being the least divisor of n above 1
   kInstances,  // x (groups / split, split, 1, n)
+  kSequences,  // x (a, n, groups / a), a being the least divisor of groups above 1
 };
 
 struct NormCase {

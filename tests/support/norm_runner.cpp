@@ -176,7 +176,9 @@ NormResult run_norm(Backend& backend, const NormBuild& build, const NormData& da
   GuardedRun run(backend, norm.graph);
   for (const auto& [value, tensor] : norm.feeds) run.set(value, *tensor);
   for (int i = 0; i < norm.graph.size(); ++i) {
-    if (norm.graph.node(i).kind == NodeKind::kOp) run.run(i, in_place);
+    const Node& node = norm.graph.node(i);
+    if (node.kind == NodeKind::kConstant) run.set({i, 0}, *node.constant);
+    if (node.kind == NodeKind::kOp) run.run(i, in_place);
   }
   const Node& node = norm.graph.node(norm.y);
   NormResult result{.op = node.op, .outputs = {}, .gradients = {}, .workspace = run.workspace()};

@@ -14,6 +14,23 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
+// Where a workspace holds the moments, or the sums, from `kind` on of a block's slab.
+struct SumPlace {
+  void* workspace;
+  std::size_t block, kind;
+};
+HWY_INLINE ChannelMoments moments_at(const ColumnPlan& plan, const SumPlace& at,
+                                     std::size_t channel) {
+  const auto sum = [&](std::size_t k)
+                       HWY_ATTR { return plan.sum(at.workspace, at.block, at.kind + k) + channel; };
+  return {sum(0), sum(1)};
+}
+HWY_INLINE ChannelSums sums_at(const ColumnPlan& plan, const SumPlace& at, std::size_t channel) {
+  const auto sum = [&](std::size_t k)
+                       HWY_ATTR { return plan.sum(at.workspace, at.block, at.kind + k) + channel; };
+  return {sum(0), sum(1), sum(2)};
+}
+
 // Calls body(run) for the runs of neighbouring rows of a slab that the mask keeps, or once without
 // a mask.
 template <class Body>
@@ -54,9 +71,8 @@ HWY_INLINE void kept_moments(const Slab& slab, RowMask mask, const float* x,
   });
 }
 
-// The elements a channel has in the rows of a block that are kept.
-HWY_INLINE double kept_in_block(const ColumnBlocks& blocks, RowMask mask, std::size_t block) {
-  const Slab slab = blocks.slab(static_cast<std::int64_t>(block), 0);
+// The elements a channel has in the rows of a slab that are kept.
+HWY_INLINE double kept_elements(const Slab& slab, RowMask mask) {
   std::size_t rows = 0;
   for_kept_runs(slab, mask, [&](const Slab& run) HWY_ATTR { rows += run.rows; });
   return static_cast<double>(rows * slab.inner);
@@ -66,9 +82,12 @@ HWY_INLINE double kept_in_block(const ColumnBlocks& blocks, RowMask mask, std::s
 template <class MomentsOf>
 HWY_INLINE void merge_blocks(const ColumnBlocks& blocks, RowMask mask, std::size_t channels,
                              const MomentsOf& moments_of) {
-  double seen = kept_in_block(blocks, mask, 0);
+  const auto kept_in_block = [&](std::size_t block) HWY_ATTR {
+    return kept_elements(blocks.slab(static_cast<std::int64_t>(block), 0), mask);
+  };
+  double seen = kept_in_block(0);
   for (std::size_t block = 1; block < static_cast<std::size_t>(blocks.blocks); ++block) {
-    const double more = kept_in_block(blocks, mask, block);
+    const double more = kept_in_block(block);
     if (more == 0) continue;
     merge_all(moments_of(0), moments_of(block), channels, MergeWeights(seen, more));
     seen += more;

@@ -7,8 +7,8 @@
 #define KEEL_BACKENDS_ONEDNN_SIMD_UNCENTRED_COLUMNS_INL_H_
 #endif
 
+#include "backends/onednn/column_plan.h"
 #include "backends/onednn/simd/column_norm-inl.h"
-#include "backends/onednn/uncentred_columns.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
@@ -169,7 +169,7 @@ HWY_INLINE void slab_gradient_sums(const Slab& slab, const UncentredGradient& in
 }
 
 // Sum `kind` of channels c, c + 1, ... over all blocks, in their order.
-HWY_INLINE WideDoubles sum_of_blocks(const UncentredPlan& plan, void* workspace, std::size_t kind,
+HWY_INLINE WideDoubles sum_of_blocks(const ColumnPlan& plan, void* workspace, std::size_t kind,
                                      std::size_t c) {
   WideDoubles sum = WideDoubles::load(plan.sum(workspace, 0, kind) + c);
   for (std::size_t block = 1; block < std::size_t(plan.blocks.blocks); ++block) {
@@ -185,12 +185,18 @@ struct UncentredForward {
   float* y;
 };
 
-HWY_INLINE void clear_left_out(const Slab& slab, RowMask mask, float* y) {
+// Calls body(i) for the rows of a slab that the mask leaves out, i being a row's first element.
+template <class Body>
+HWY_INLINE void for_left_out(const Slab& slab, RowMask mask, const Body& body) {
   if (mask == nullptr) return;
   for (std::size_t row = 0; row < slab.rows; ++row) {
     const std::size_t at = slab.offset + row * slab.stride;
-    if (mask[at / slab.stride] == 0) std::fill_n(y + at, slab.channels, 0.0f);
+    if (mask[at / slab.stride] == 0) body(at);
   }
+}
+
+HWY_INLINE void clear_left_out(const Slab& slab, RowMask mask, float* y) {
+  for_left_out(slab, mask, [&](std::size_t at) { std::fill_n(y + at, slab.channels, 0.0f); });
 }
 
 HWY_INLINE void write_forward(const Slab& slab, const UncentredForward& in, RowMask mask) {

@@ -1,27 +1,26 @@
 #include "src/ops/norm/batch_norm.h"
 
+#include "src/ops/norm/columns.h"
+
 namespace keel {
 namespace {
 
 using Types = std::vector<TensorType>;
 
-ColumnSizes expect_columns(const InferContext& c) {
+ColumnSizes expect_batch(const InferContext& c, int mask) {
   const auto& attrs = c.attrs.as<BatchNormAttrs>();
-  const Shape& x = c.shape(0);
-  c.expect_floating(0, "x");
-  c.expect(x.rank() == 2 || x.rank() == 4, "x", "(rows, channels) or (n, channels, h, w)",
-           x.text());
-  const ColumnSizes sizes = column_sizes(x);
-  c.expect(sizes.count() >= 1, "x", "at least one element a feature", x.text());
+  const ColumnSizes sizes = expect_columns(c, mask);
   const bool wants_unbiased = attrs.unbiased || attrs.running_unbiased;
   expect_statistic(c, {attrs.eps, attrs.training && wants_unbiased, false}, sizes.count());
-  c.expect(attrs.keep >= 0 && attrs.keep <= 1, "keep", "in [0, 1]", fmt::format("{}", attrs.keep));
+  expect_in_unit_interval(c, "keep", attrs.keep);
+  c.expect(attrs.padding == "exact" || attrs.padding == "pn_code", "padding", "exact or pn_code",
+           attrs.padding);
   return sizes;
 }
 
-// (x, gain or absent, bias or absent, running_mean, running_var)
+// (x, gain or absent, bias or absent, running_mean, running_var, mask or absent)
 Types infer(const InferContext& c) {
-  const Shape channels{expect_columns(c).channels};
+  const Shape channels{expect_batch(c, 5).channels};
   expect_affine(c, 1, channels);
   c.expect_shape(3, "running_mean", channels);
   c.expect_shape(4, "running_var", channels);
@@ -31,9 +30,9 @@ Types infer(const InferContext& c) {
   return {c.input(0), statistic, statistic, state, state};
 }
 
-// (x, gain or absent, mean, rstd, dy) -> (dx, dgain, dbias)
+// (x, gain or absent, mean, rstd, dy, mask or absent) -> (dx, dgain, dbias)
 Types infer_backward(const InferContext& c) {
-  const Shape channels{expect_columns(c).channels};
+  const Shape channels{expect_batch(c, 5).channels};
   if (c.has(1)) c.expect_shape(1, "gain", channels);
   c.expect_shape(2, "mean", channels);
   c.expect_shape(3, "rstd", channels);
@@ -46,8 +45,9 @@ Types infer_backward(const InferContext& c) {
 void backward(BackwardContext& c) {
   BatchNormAttrs attrs = c.attrs().as<BatchNormAttrs>();
   attrs.has_bias = c.input(2).valid();
-  const Value dx = c.graph.add(kBatchNormBackward,
-                               {c.input(0), c.input(1), c.output(1), c.output(2), c.grad()}, attrs);
+  const Value dx =
+      c.graph.add(kBatchNormBackward,
+                  {c.input(0), c.input(1), c.output(1), c.output(2), c.grad(), c.input(5)}, attrs);
   for (int i : {0, 1, 2}) {
     if (c.needs(i)) c.set(i, dx.at(i));
   }
@@ -66,7 +66,8 @@ namespace ops {
 
 Value batch_norm(Graph& g, Value x, const NormAffine& affine, const RunningStatistics& running,
                  const BatchNormAttrs& attrs) {
-  return g.add(kBatchNorm, {x, affine.gain, affine.bias, running.mean, running.var}, attrs);
+  return g.add(kBatchNorm, {x, affine.gain, affine.bias, running.mean, running.var, running.mask},
+               attrs);
 }
 
 }  // namespace ops

@@ -12,8 +12,7 @@ ColumnSizes expect_renorm(const InferContext& c, int mask) {
   const auto expect = [&](bool holds, std::string_view what, const char* expected, double got) {
     c.expect(holds, what, expected, fmt::format("{}", got));
   };
-  const ColumnSizes sizes = expect_columns(c, mask);
-  expect_statistic(c, {attrs.eps}, sizes.count());
+  const ColumnSizes sizes = expect_columns(c, mask, attrs.eps);
   expect_in_unit_interval(c, "rate", attrs.rate);
   expect(attrs.r_max < 0 || attrs.r_max >= 1, "r_max", ">= 1, or < 0 for the schedule",
          attrs.r_max);

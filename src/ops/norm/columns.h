@@ -22,6 +22,13 @@ inline ColumnSizes expect_columns(const InferContext& c, int mask) {
   return sizes;
 }
 
+// The same, and eps >= 0.
+inline ColumnSizes expect_columns(const InferContext& c, int mask, double eps) {
+  const ColumnSizes sizes = expect_columns(c, mask);
+  expect_statistic(c, {eps}, sizes.count());
+  return sizes;
+}
+
 // An attribute that is a share of something.
 inline void expect_in_unit_interval(const InferContext& c, std::string_view what, double value) {
   c.expect(value >= 0 && value <= 1, what, "in [0, 1]", fmt::format("{}", value));

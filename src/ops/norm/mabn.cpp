@@ -12,8 +12,7 @@ using Types = std::vector<TensorType>;
 // The type of one value a channel.
 TensorType expect_mabn(const InferContext& c, int mask) {
   const auto& attrs = c.attrs.as<MabnAttrs>();
-  const ColumnSizes sizes = expect_columns(c, mask);
-  expect_statistic(c, {attrs.eps}, sizes.count());
+  const ColumnSizes sizes = expect_columns(c, mask, attrs.eps);
   expect_in_unit_interval(c, "keep", attrs.keep);
   c.expect(attrs.clip >= 1, "clip", ">= 1", fmt::format("{}", attrs.clip));
   c.expect(attrs.m >= 1, "m", ">= 1", fmt::format("{}", attrs.m));

@@ -1,5 +1,7 @@
 #include "src/ops/norm/pn_v.h"
 
+#include "src/ops/norm/columns.h"
+
 namespace keel {
 namespace {
 
@@ -8,8 +10,8 @@ using Types = std::vector<TensorType>;
 // (x, gain or absent, bias or absent, psi2, mask or absent)
 Types infer(const InferContext& c) {
   const auto& attrs = c.attrs.as<PnVAttrs>();
-  const Shape channels{expect_masked_columns(c, attrs.eps, 4).channels};
-  expect_share(c, "keep", attrs.keep);
+  const Shape channels{expect_columns(c, 4, attrs.eps).channels};
+  expect_in_unit_interval(c, "keep", attrs.keep);
   expect_affine(c, 1, channels);
   c.expect_shape(3, "psi2", channels);
   const TensorType statistic{c.dtype(0), channels};
@@ -19,7 +21,7 @@ Types infer(const InferContext& c) {
 // (x, gain or absent, rpsi, dy, mask or absent) -> (dx, dgain, dbias)
 Types infer_backward(const InferContext& c) {
   const auto& attrs = c.attrs.as<PnVAttrs>();
-  const Shape channels{expect_masked_columns(c, attrs.eps, 4).channels};
+  const Shape channels{expect_columns(c, 4, attrs.eps).channels};
   if (c.has(1)) c.expect_shape(1, "gain", channels);
   c.expect_shape(2, "rpsi", channels);
   c.expect_shape(3, "dy", c.shape(0));
@@ -39,25 +41,6 @@ void backward(BackwardContext& c) {
 }
 
 }  // namespace
-
-ColumnSizes expect_masked_columns(const InferContext& c, double eps, int mask) {
-  const Shape& x = c.shape(0);
-  c.expect_floating(0, "x");
-  c.expect(x.rank() == 2 || x.rank() == 4, "x", "(rows, channels) or (n, channels, h, w)",
-           x.text());
-  const ColumnSizes sizes = column_sizes(x);
-  c.expect(sizes.count() >= 1, "x", "at least one element a feature", x.text());
-  c.expect(eps >= 0, "eps", ">= 0", fmt::format("{}", eps));
-  if (!c.has(mask)) return sizes;
-  c.expect(x.rank() == 2, "mask", "none for images", c.shape(mask).text());
-  c.expect_shape(mask, "mask", Shape{sizes.outer});
-  c.expect_dtype(mask, "mask", DType::kU8);
-  return sizes;
-}
-
-void expect_share(const InferContext& c, std::string_view what, double value) {
-  c.expect(value >= 0 && value <= 1, what, "in [0, 1]", fmt::format("{}", value));
-}
 
 const OpInfo kPnV{
     .name = "pn_v", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};

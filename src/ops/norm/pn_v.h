@@ -32,12 +32,6 @@ struct PnVAttrs {
   }
 };
 
-// The sizes of x (input 0) of a norm over columns; `mask` is the port of its row mask. Throws where
-// x or the mask are not as above, or eps < 0.
-ColumnSizes expect_masked_columns(const InferContext& c, double eps, int mask);
-// Throws unless `value` is in [0, 1].
-void expect_share(const InferContext& c, std::string_view what, double value);
-
 extern const OpInfo kPnV, kPnVBackward;
 
 namespace ops {

@@ -1,5 +1,7 @@
 #include "src/ops/norm/power_norm.h"
 
+#include "src/ops/norm/columns.h"
+
 namespace keel {
 namespace {
 
@@ -9,9 +11,9 @@ ColumnSizes expect_common(const InferContext& c, int mask) {
   const auto& attrs = c.attrs.as<PowerNormAttrs>();
   c.expect(attrs.mode == "release" || attrs.mode == "paper", "mode", "release or paper",
            attrs.mode);
-  expect_share(c, "alpha_f", attrs.alpha_f);
-  expect_share(c, "alpha_b", attrs.alpha_b);
-  return expect_masked_columns(c, attrs.eps, mask);
+  expect_in_unit_interval(c, "alpha_f", attrs.alpha_f);
+  expect_in_unit_interval(c, "alpha_b", attrs.alpha_b);
+  return expect_columns(c, mask, attrs.eps);
 }
 
 void expect_step(const InferContext& c, int i, std::int64_t warmup) {

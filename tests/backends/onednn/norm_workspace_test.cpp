@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "backends/onednn/backend.h"
-#include "bench/norm_graph.h"
+#include "bench/norm_programs.h"
 #include "frontend/nn/norm.h"
 #include "src/passes/memory_plan.h"
 
@@ -60,7 +60,7 @@ TEST_CASE("onednn norms: a backward takes at most 1 MB beside its outputs") {
       if (image && (norm == "layernorm" || norm == "rmsnorm")) continue;
       CAPTURE(norm);
       CAPTURE(shape.text());
-      check_memory(backend, bench::norm_graph(norm, shape));
+      check_memory(backend, bench::norm_graph(nn::Norm::parse(norm), shape));
     }
   }
 }

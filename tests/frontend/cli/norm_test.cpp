@@ -4,64 +4,10 @@
 #include <cmath>
 
 #include "backends/backends.h"
-#include "frontend/data/npz.h"
-#include "src/core/rng.h"
-#include "tests/frontend/cli/helpers.h"
+#include "tests/frontend/cli/norm_case.h"
 
 namespace keel::cli {
 namespace {
-
-using data::Arrays;
-using namespace std::string_literals;
-
-Tensor random(const Shape& shape, std::uint32_t stream) {
-  Tensor result(DType::kF64, shape);
-  const Philox philox(1, stream);
-  for (std::uint64_t i = 0; double& v : result.as<double>()) v = 1 + philox.normal(i++);
-  return result;
-}
-
-// arrays_of("x", x, "dy", dy)
-template <class... Rest>
-Arrays arrays_of(const std::string& name, Tensor value, Rest&&... rest) {
-  Arrays arrays;
-  if constexpr (sizeof...(rest) > 0) arrays = arrays_of(std::forward<Rest>(rest)...);
-  arrays[name] = std::move(value);
-  return arrays;
-}
-
-void check_close(const Tensor& got, const std::vector<double>& expected, double tolerance) {
-  REQUIRE(got.elements() == std::ssize(expected));
-  for (std::int64_t i = 0; i < got.elements(); ++i) {
-    CHECK(std::abs(got.at(i) - expected[std::size_t(i)]) <= tolerance);
-  }
-}
-
-std::vector<double> values(const Tensor& t) {
-  std::vector<double> result;
-  for (std::int64_t i = 0; i < t.elements(); ++i) result.push_back(t.at(i));
-  return result;
-}
-
-struct Case {
-  testing::TempDir folder;
-
-  ProcessResult run(const Arrays& given, std::vector<std::string> arguments) {
-    testing::write_bytes(folder / "case.npz", data::npz_bytes(given));
-    arguments.insert(arguments.begin(), "norm");
-    for (const char* side : {"in", "out"}) {
-      arguments.push_back("--"s + side);
-      arguments.push_back(folder / (side == "in"s ? "case.npz" : "result.npz"));
-    }
-    return run_keel(arguments);
-  }
-  Arrays results(const Arrays& given, const std::vector<std::string>& arguments) {
-    const ProcessResult result = run(given, arguments);
-    CAPTURE(result.err);
-    REQUIRE(result.code == 0);
-    return data::read_npz(folder / "result.npz");
-  }
-};
 
 std::vector<std::string> names(const Arrays& arrays) {
   std::vector<std::string> result;
@@ -69,7 +15,6 @@ std::vector<std::string> names(const Arrays& arrays) {
   return result;
 }
 
-using Names = std::vector<std::string>;
 const Names kPrecise{"layernorm", "--backend", "reference", "--dtype", "f64"};
 
 // y = gain (x - m) / sqrt(v + eps) + bias over rows of n, and its gradients.
@@ -185,7 +130,8 @@ TEST_CASE_FIXTURE(Case, "norm: every variant takes arrays, and says what it wrot
 }
 
 TEST_CASE_FIXTURE(Case, "norm: arrays and options that do not fit") {
-  const Tensor x = random({2, 5}, 1), short_x = random({1, 5}, 1);
+  const Tensor x = random({2, 5}, 1), short_x = random({1, 5}, 1), image = random({3, 2, 1, 1}, 1);
+  const Tensor mask = Tensor::of<std::uint8_t>({3}, {1, 0, 1});
   const struct {
     Names arguments;
     std::vector<std::pair<std::string, const Tensor*>> arrays;
@@ -198,6 +144,12 @@ TEST_CASE_FIXTURE(Case, "norm: arrays and options that do not fit") {
       {{"layernorm"}, {{"x", &x}, {"gain", &x}}, 3, "gain: expected (5), got (2, 5)"},
       {{"layernorm"}, {{"s0.x", &x}, {"s2.x", &x}}, 3, "array s2.x: expected only x, dy, gain"},
       {{"batchnorm"}, {{"x", &x}, {"state.gain", &x}}, 3, "expected only x, dy, "},
+      {{"layernorm"}, {{"x", &x}, {"mask", &mask}}, 3, "mask: expected none for layernorm, got u8"},
+      {{"batchnorm"}, {{"x", &x}, {"mask", &x}}, 3, "mask: expected u1 or bool, got f64(2, 5)"},
+      {{"batchnorm"}, {{"x", &x}, {"mask", &mask}}, 3, "mask: expected (2), got (3)"},
+      {{"batchnorm"}, {{"x", &image}, {"mask", &mask}}, 3, "mask: expected none for images"},
+      {{"batchnorm"}, {{"s0.x", &x}, {"s1.mask", &mask}}, 3, "array s1.mask: expected only x, dy"},
+      {{"batchnorm{padding=zero}"}, {{"x", &x}}, 2, "padding: expected exact or pn_code, got zero"},
       {{"lernorm"}, {{"x", &x}}, 2, "nearest: 'layernorm'"},
       {{"layernorm", "--option", "esp=1"}, {{"x", &x}}, 2, "nearest: 'eps'"},
       {{"layernorm", "--option", "eps"}, {{"x", &x}}, 2, "expected key=value, got 'eps'"},

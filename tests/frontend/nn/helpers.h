@@ -29,6 +29,7 @@ struct LayerRun {
 
   LayerRun(const Layer& layer, const Shape& shape, Mode mode = Mode::kTrain) {
     Net net{.graph = graph, .mode = mode};
+    net.tick = graph.input("tick", {DType::kI32, {}});
     const Value x = graph.input("x", {DType::kF32, shape});
     const Value y = layer(net, x);
     std::vector<Value> leaves;
@@ -47,6 +48,7 @@ struct LayerRun {
       graph.mark_output("d " + parameters[i], ops::scale(graph, gradients[i], 1));
     }
     program = std::make_unique<Program>(backend, variables, graph);
+    program->feed("tick", Tensor::of<std::int32_t>({}, {0}));
     program->feed("x", test::random_normal(shape, 5, 2, 3));
   }
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "src/ops/norm/batch_renorm.h"
 #include "tests/frontend/nn/helpers.h"
 #include "tests/support/checks.h"
 
@@ -31,7 +32,8 @@ TEST_CASE("norm: names and options parse") {
   CHECK(Norm::parse("layernorm_simple").options().find("gain=false bias=false") !=
         std::string::npos);
   CHECK(Norm::parse("batchnorm{}").options() ==
-        "eps=1e-05 keep=0.9 gain=true bias=true unbiased=false running_unbiased=false");
+        "eps=1e-05 keep=0.9 gain=true bias=true unbiased=false running_unbiased=false "
+        "padding=exact gain_init=1");
 }
 
 TEST_CASE("norm: defaults apply first, what the name says last") {
@@ -91,7 +93,7 @@ TEST_CASE("norm: gain and bias exist as the options say") {
 TEST_CASE("norm: every parameter receives a gradient, on tokens and images") {
   for (const NormFacts& facts : norm_facts()) {
     for (const Shape& shape : {Shape{6, 5}, Shape{2, 3, 5}, Shape{4, 3, 2, 2}}) {
-      if (facts.name == "instancenorm" && shape.rank() != 4) continue;  // images only
+      if (facts.name == "instancenorm" && shape.rank() == 2) continue;  // no time steps
       CAPTURE(facts.name);
       CAPTURE(shape.text());
       LayerRun run(layer_of(facts.name), shape);
@@ -183,6 +185,54 @@ TEST_CASE("norm: a probe normalizes like training") {
   train.program->run();
   probe.program->run();
   test::check_close(probe.program->fetch("y", true), train.program->fetch("y", true), 0);
+}
+
+TEST_CASE("norm: the schedule of batchrenorm is scaled to the length of the run") {
+  const LayerRun run(layer_of("batchrenorm{updates=2000}"), {6, 3});
+  const auto attrs = [&] {
+    for (int i = 0; i < run.graph.size(); ++i) {
+      const Node& node = run.graph.node(i);
+      if (node.kind == NodeKind::kOp && node.op == &kBatchRenorm)
+        return node.attrs.as<BatchRenormAttrs>();
+    }
+    return BatchRenormAttrs{};
+  }();
+  CHECK(renorm_limits(attrs, 100).r_max == 1);
+  CHECK(renorm_limits(attrs, 450).r_max == doctest::Approx(2));
+  CHECK(renorm_limits(attrs, 800).r_max == 3);
+  CHECK(renorm_limits(attrs, 300).d_max == doctest::Approx(2.5));
+  CHECK(renorm_limits(attrs, 500).d_max == 5);
+}
+
+TEST_CASE("norm: what a norm asks of its mask, its input and its net") {
+  const auto refused = [](const char* norm, const Shape& x, const Shape& mask,
+                          std::string_view message) {
+    test::check_refused(
+        [&] {
+          Graph g;
+          Net net{.graph = g};
+          const Value rows = mask.rank() > 0 ? g.input("mask", {DType::kU8, mask}) : Value{};
+          Norm::parse(norm)(net, "n", g.input("x", {DType::kF32, x}), rows);
+        },
+        message);
+  };
+  refused("batchnorm", {2, 3, 4}, {6}, "norm: mask: expected (2, 3), got (6)");
+  refused("pn_v", {2, 3, 4, 5}, {2}, "[pn_v] mask: expected none for images");
+  refused("instancenorm", {6, 4}, {}, "[instancenorm] x: expected (n, steps, features)");
+  refused("instancenorm", {2, 3, 4, 5}, {2}, "[instancenorm] mask: expected none for images");
+  refused("instancenorm", {2, 3, 4}, {6}, "[instance_norm] mask: expected (2, 3), got (6)");
+  refused("noisybatchnorm", {6, 4}, {}, "noisybatchnorm: expected a tick");
+}
+
+TEST_CASE("norm: instancenorm normalizes a feature over the steps of a sample") {
+  LayerRun run(layer_of("instancenorm"), {3, 8, 2});
+  run.program->run();
+  const Tensor y = run.program->fetch("y", true);
+  for (std::int64_t group = 0; group < 6; ++group) {
+    const Moments m = moments(y, [&](std::int64_t e) { return e / 16 * 2 + e % 2 == group; });
+    CHECK(std::abs(m.mean) < 1e-12);
+    CHECK(m.var == doctest::Approx(1).epsilon(1e-4));
+  }
 }
 
 TEST_CASE("norm: none is the value itself") {

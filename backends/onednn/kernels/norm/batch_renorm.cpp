@@ -2,8 +2,8 @@
 // shift of each channel.
 #include "src/ops/norm/batch_renorm.h"
 
+#include "backends/onednn/column_plan.h"
 #include "backends/onednn/kernels/kernels.h"
-#include "backends/onednn/uncentred_columns.h"
 
 #ifndef KEEL_BATCH_RENORM_PLAN  // this file is compiled once per instruction set
 #define KEEL_BATCH_RENORM_PLAN
@@ -13,7 +13,7 @@ namespace {
 enum Forward : std::size_t { kLow, kGain, kShift, kForwardConstants };
 enum Backward : std::size_t { kBackwardLow, kScale, kMeanDy, kSlope, kBackwardConstants };
 
-struct RenormPlan : UncentredPlan {
+struct RenormPlan : ColumnPlan {
   BatchRenormAttrs attrs;
 };
 
@@ -28,23 +28,17 @@ RowMask backward_mask(const Binding& b) { return b.inputs[7].as<std::uint8_t>();
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/batch_renorm.cpp"
 #include <hwy/foreach_target.h>
 
-#include "backends/onednn/simd/kept_rows-inl.h"
+#include "backends/onednn/simd/centred_columns-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-ChannelMoments moments_at(const Binding& b, const RenormPlan& plan, std::size_t block,
-                          std::size_t kind, std::size_t channel) {
-  return {plan.sum(b.workspace, block, kind) + channel,
-          plan.sum(b.workspace, block, kind + 1) + channel};
-}
-
 void forward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, const Slab& slab) {
   kept_moments(slab, forward_mask(b), b.inputs[0].as<float>(),
-               moments_at(b, plan, block, 0, slab.first),
-               moments_at(b, plan, block, 2, slab.first));
+               moments_at(plan, {b.workspace, block, 0}, slab.first),
+               moments_at(plan, {b.workspace, block, 2}, slab.first));
 }
 
 HWY_INLINE WideDoubles clip(const WideDoubles& v, double low, double high) {
@@ -81,9 +75,9 @@ HWY_INLINE void store_statistics(Part part, const Binding& b, const RenormPlan& 
 // From the moments of all blocks: the statistics and what follows for the running ones.
 void batch_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab) {
   merge_blocks(plan.blocks, forward_mask(b), slab.channels, [&](std::size_t block) HWY_ATTR {
-    return moments_at(b, plan, block, 0, slab.first);
+    return moments_at(plan, {b.workspace, block, 0}, slab.first);
   });
-  const ChannelMoments total = moments_at(b, plan, 0, 0, slab.first);
+  const ChannelMoments total = moments_at(plan, {b.workspace, 0, 0}, slab.first);
   const double n = double(plan.count(forward_mask(b)));
   const RenormLimits limits = renorm_limits(plan.attrs, *b.inputs[5].as<std::int32_t>());
   const WideDoubles one = WideDoubles::all(1), rate = WideDoubles::all(plan.attrs.rate);
@@ -117,31 +111,15 @@ void running_statistics(const Binding& b, const RenormPlan& plan, const Slab& sl
   });
 }
 
-struct Renormalize {
-  Standardize xhat;
-  Floats gain, shift;
-  HWY_INLINE Floats operator()(Floats x) const { return hn::MulAdd(xhat(x), gain, shift); }
-};
-
 void forward_write(const Binding& b, const RenormPlan& plan, const Slab& slab) {
-  const float *mean = b.outputs[1].as<float>(), *rstd = b.outputs[2].as<float>();
-  const float *low = plan.constant(b.workspace, kLow), *x = b.inputs[0].as<float>();
-  const float *gain = plan.constant(b.workspace, kGain),
-              *shift = plan.constant(b.workspace, kShift);
-  float* y = b.outputs[0].as<float>();
-  const auto at = [=](auto reader, std::size_t c) HWY_ATTR {
-    return Renormalize{{reader.load(mean + c), reader.load(rstd + c), reader.load(low + c)},
-                       reader.load(gain + c),
-                       reader.load(shift + c)};
-  };
-  const auto write = [=, stride = slab.stride](auto part, const Renormalize& of, auto rows,
-                                               std::size_t i) HWY_ATTR {
-    for (std::size_t k = 0; k < rows(); ++k) {
-      part.store(of(part.load(x + i + k * stride)), y + i + k * stride);
-    }
-  };
-  for_kept_runs(slab, forward_mask(b), [&](const Slab& run) HWY_ATTR { for_slab(run, at, write); });
-  clear_left_out(slab, forward_mask(b), y);
+  const auto constant = [&](std::size_t kind) { return plan.constant(b.workspace, kind); };
+  write_centred(slab, forward_mask(b),
+                {{b.outputs[1].as<float>(), b.outputs[2].as<float>(), constant(kLow)},
+                 b.inputs[0].as<float>(),
+                 constant(kGain),
+                 constant(kShift)},
+                b.outputs[0]);
+  clear_left_out(slab, forward_mask(b), b.outputs[0].as<float>());
 }
 
 void forward(const Binding& b, const RenormPlan& plan) {
@@ -156,18 +134,12 @@ void forward(const Binding& b, const RenormPlan& plan) {
       [&](const Slab& slab) HWY_ATTR { forward_write(b, plan, slab); });
 }
 
-ChannelSums sums_at(const Binding& b, const RenormPlan& plan, std::size_t block, std::size_t kind,
-                    std::size_t channel) {
-  return {plan.sum(b.workspace, block, kind) + channel,
-          plan.sum(b.workspace, block, kind + 1) + channel,
-          plan.sum(b.workspace, block, kind + 2) + channel};
-}
-
 void backward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, const Slab& slab) {
   kept_sums(slab, backward_mask(b),
             {b.inputs[0].as<float>(), b.inputs[6].as<float>(), b.inputs[2].as<float>(),
              b.inputs[3].as<float>()},
-            sums_at(b, plan, block, 0, slab.first), sums_at(b, plan, block, 3, slab.first));
+            sums_at(plan, {b.workspace, block, 0}, slab.first),
+            sums_at(plan, {b.workspace, block, 3}, slab.first));
 }
 
 // From the sums of all blocks: dgain, dbias and the constants of dx; in evaluation r = 1, and no
@@ -196,38 +168,18 @@ void backward_statistics(const Binding& b, const RenormPlan& plan, const Slab& s
   });
 }
 
-// dx = scale * (dy - mean_dy - xhat * slope), scale = r * rstd * gain
-struct ChannelGradient {
-  Standardize xhat;
-  Floats scale, mean_dy, slope;
-  HWY_INLINE Floats dx(Floats x, Floats dy) const {
-    return hn::Mul(scale, hn::NegMulAdd(xhat(x), slope, hn::Sub(dy, mean_dy)));
-  }
-};
-
+// scale = r * rstd * gain
 void backward_write(const Binding& b, const RenormPlan& plan, const Slab& slab) {
-  const float *mean = b.inputs[2].as<float>(), *rstd = b.inputs[3].as<float>();
   const auto constant = [&](std::size_t kind) { return plan.constant(b.workspace, kind); };
-  const float *low = constant(kBackwardLow), *scale = constant(kScale);
-  const float *mean_dy = constant(kMeanDy), *slope = constant(kSlope);
-  const float *x = b.inputs[0].as<float>(), *dy = b.inputs[6].as<float>();
-  float* dx = b.outputs[0].as<float>();
-  const auto at = [=](auto reader, std::size_t c) HWY_ATTR {
-    return ChannelGradient{{reader.load(mean + c), reader.load(rstd + c), reader.load(low + c)},
-                           reader.load(scale + c),
-                           reader.load(mean_dy + c),
-                           reader.load(slope + c)};
-  };
-  const auto write = [=, stride = slab.stride](auto part, const ChannelGradient& of, auto rows,
-                                               std::size_t i) HWY_ATTR {
-    for (std::size_t k = 0; k < rows(); ++k) {
-      const std::size_t e = i + k * stride;
-      part.store(of.dx(part.load(x + e), part.load(dy + e)), dx + e);
-    }
-  };
-  for_kept_runs(slab, backward_mask(b),
-                [&](const Slab& run) HWY_ATTR { for_slab(run, at, write); });
-  clear_left_out(slab, backward_mask(b), dx);
+  write_centred_gradient(
+      slab, backward_mask(b),
+      {{b.inputs[2].as<float>(), b.inputs[3].as<float>(), constant(kBackwardLow)},
+       b.inputs[0].as<float>(),
+       b.inputs[6].as<float>(),
+       constant(kScale),
+       constant(kMeanDy),
+       constant(kSlope)},
+      b.outputs[0]);
 }
 
 void backward(const Binding& b, const RenormPlan& plan) {

@@ -4,8 +4,8 @@
 
 #include <cstring>
 
+#include "backends/onednn/column_plan.h"
 #include "backends/onednn/kernels/kernels.h"
-#include "backends/onednn/uncentred_columns.h"
 
 #ifndef KEEL_MABN_PLAN  // this file is compiled once per instruction set
 #define KEEL_MABN_PLAN
@@ -14,7 +14,7 @@ namespace {
 
 enum Constants : std::size_t { kGain, kSlope };  // gain * r, and G
 
-struct MabnPlan : UncentredPlan {
+struct MabnPlan : ColumnPlan {
   MabnAttrs attrs;
 };
 

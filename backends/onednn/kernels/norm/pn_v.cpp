@@ -15,7 +15,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // From the sums of squares of all blocks: rpsi and psi2' of a panel.
-void forward_statistics(const Binding& b, const UncentredPlan& plan, const PnVAttrs& attrs,
+void forward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs,
                         const Slab& slab) {
   const auto count = double(plan.count(b.inputs[4].as<std::uint8_t>()));
   const bool uses_batch = attrs.training && count > 0;
@@ -37,7 +37,7 @@ void forward_statistics(const Binding& b, const UncentredPlan& plan, const PnVAt
   });
 }
 
-void forward(const Binding& b, const UncentredPlan& plan, const PnVAttrs& attrs) {
+void forward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
   const RowMask mask = b.inputs[4].as<std::uint8_t>();
   const UncentredForward in{b.inputs[0].as<float>(), b.outputs[1].as<float>(),
                             b.inputs[1].as<float>(), b.inputs[2].as<float>(),
@@ -53,7 +53,7 @@ void forward(const Binding& b, const UncentredPlan& plan, const PnVAttrs& attrs)
 }
 
 // From the sums of all blocks: dgain, dbias and the slope of dx, 0 in evaluation.
-void backward_statistics(const Binding& b, const UncentredPlan& plan, const PnVAttrs& attrs,
+void backward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs,
                          const Slab& slab) {
   const auto count = double(plan.count(b.inputs[4].as<std::uint8_t>()));
   const WideDoubles share = WideDoubles::all(attrs.training && count > 0 ? 1 / count : 0);
@@ -69,7 +69,7 @@ void backward_statistics(const Binding& b, const UncentredPlan& plan, const PnVA
   });
 }
 
-void backward(const Binding& b, const UncentredPlan& plan, const PnVAttrs& attrs) {
+void backward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
   const RowMask mask = b.inputs[4].as<std::uint8_t>();
   const float* rpsi = b.inputs[2].as<float>();
   const UncentredGradient in{b.inputs[0].as<float>(), b.inputs[3].as<float>(), rpsi};
@@ -99,7 +99,7 @@ HWY_EXPORT(backward);
 
 Prepared prepare_pn_v(const NodeContext& context) {
   const auto attrs = context.attrs<PnVAttrs>();
-  const UncentredPlan plan{column_blocks(column_sizes(context.input(0).shape), 1, 1), 1, 0};
+  const ColumnPlan plan{column_blocks(column_sizes(context.input(0).shape), 1, 1), 1, 0};
   return kernel_of(
       [=](const Binding& b) {
         const auto run = HWY_DYNAMIC_DISPATCH(forward);
@@ -110,7 +110,7 @@ Prepared prepare_pn_v(const NodeContext& context) {
 
 Prepared prepare_pn_v_backward(const NodeContext& context) {
   const auto attrs = context.attrs<PnVAttrs>();
-  const UncentredPlan plan{column_blocks(column_sizes(context.input(0).shape), 2, 2), 2, 1};
+  const ColumnPlan plan{column_blocks(column_sizes(context.input(0).shape), 2, 2), 2, 1};
   return kernel_of(
       [=](const Binding& b) {
         const auto run = HWY_DYNAMIC_DISPATCH(backward);

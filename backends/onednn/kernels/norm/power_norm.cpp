@@ -4,8 +4,8 @@
 
 #include <cmath>
 
+#include "backends/onednn/column_plan.h"
 #include "backends/onednn/kernels/kernels.h"
-#include "backends/onednn/uncentred_columns.h"
 
 #ifndef KEEL_POWER_NORM_PLAN  // this file is compiled once per instruction set
 #define KEEL_POWER_NORM_PLAN
@@ -14,7 +14,7 @@ namespace {
 
 // What the kernels need of the attributes, and the sums: of the kept rows, then perhaps of all.
 struct PowerNormPlan {
-  UncentredPlan columns;
+  ColumnPlan columns;
   double eps, alpha_f, alpha_b;
   std::int64_t warmup;
   bool is_release, pad_stats, training;

@@ -16,7 +16,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // w = v * rnorm * g
-void forward(const Binding& b, const UncentredPlan& plan, double eps_inside) {
+void forward(const Binding& b, const ColumnPlan& plan, double eps_inside) {
   const float* v = b.inputs[0].as<float>();
   float* rnorm = b.outputs[1].as<float>();
   const UncentredForward in{v, rnorm, b.inputs[1].as<float>(), nullptr, b.outputs[0].as<float>()};
@@ -36,7 +36,7 @@ void forward(const Binding& b, const UncentredPlan& plan, double eps_inside) {
 }
 
 // dg = sum of dw * u;   dv = g * rnorm * (dw - u * dg);   u = v * rnorm
-void backward(const Binding& b, const UncentredPlan& plan) {
+void backward(const Binding& b, const ColumnPlan& plan) {
   const float *g = b.inputs[1].as<float>(), *rnorm = b.inputs[2].as<float>();
   float *dg = b.outputs[1].as<float>(), *scale = plan.constant(b.workspace, 0);
   const UncentredGradient in{b.inputs[0].as<float>(), b.inputs[3].as<float>(), rnorm};
@@ -72,7 +72,7 @@ HWY_EXPORT(backward);
 Prepared prepare_weight_norm(const NodeContext& context) {
   const auto attrs = context.attrs<WeightNormAttrs>();
   const ColumnSizes sizes = weight_sizes(context.input(0).shape, attrs);
-  const UncentredPlan plan{column_blocks(sizes, 1, 1), 1, 0};
+  const ColumnPlan plan{column_blocks(sizes, 1, 1), 1, 0};
   return kernel_of(
       [=](const Binding& b) {
         HWY_DYNAMIC_DISPATCH(forward)
@@ -83,7 +83,7 @@ Prepared prepare_weight_norm(const NodeContext& context) {
 
 Prepared prepare_weight_norm_backward(const NodeContext& context) {
   const ColumnSizes sizes = weight_sizes(context.input(0).shape, context.attrs<WeightNormAttrs>());
-  const UncentredPlan plan{column_blocks(sizes, 2, 2), 2, 1};
+  const ColumnPlan plan{column_blocks(sizes, 2, 2), 2, 1};
   return kernel_of(
       [=](const Binding& b) {
         HWY_DYNAMIC_DISPATCH(backward)

@@ -1,102 +1,99 @@
-// Reference batch norm: one channel after the other, each seen as an (outer, inner) matrix.
+// Reference batch norm, one channel after the other.
 #include "src/ops/norm/batch_norm.h"
 
-#include "backends/reference/kernels/kernels.h"
+#include "backends/reference/kernels/norm/channels.h"
 
 namespace keel::reference {
 namespace {
 
-using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using Channel = Eigen::Map<RowMajor, Eigen::Unaligned, Eigen::OuterStride<>>;
+struct BatchPlan {
+  BatchNormAttrs attrs;
+  ColumnSizes sizes;
 
-// The elements of channel c of a tensor (outer, channels, inner).
-Channel channel(const TensorRef& t, const ColumnSizes& s, Eigen::Index c) {
-  return {t.as<double>() + c * s.inner, s.outer, s.inner,
-          Eigen::OuterStride<>(s.channels * s.inner)};
-}
-
-double element_or(const TensorRef& t, Eigen::Index c, double otherwise) {
-  return t ? t.as<double>()[c] : otherwise;
-}
-
-struct Moments {
-  double mean, sum_of_squares;  // of x, and of x - mean
+  // The elements of a channel that its variance is taken over.
+  double count(const KeptRows& rows, bool unbiased) const {
+    const auto kept = std::int64_t(rows.size()) * sizes.inner;
+    return variance_count(attrs.counts_padding() ? sizes.count() : kept, unbiased);
+  }
 };
 
-// Relative to the first element, so that a constant channel has exactly its value as the mean.
-Moments batch_moments(const Channel& x) {
-  const double first = x(0, 0);
-  const double mean = first + (x.array() - first).mean();
-  return {mean, (x.array() - mean).square().sum()};
-}
+struct Moments {
+  double mean, variance;
+};
 
-// The batch's moments and the running statistics that follow from them.
-Moments train(const Binding& b, const ColumnSizes& sizes, const BatchNormAttrs& attrs,
-              Eigen::Index c) {
-  const Moments batch = batch_moments(channel(b.inputs[0], sizes, c));
-  const double count = double(sizes.count()) - (attrs.running_unbiased ? 1 : 0);
-  const auto blend = [&](int state, double value) {
-    const double before = b.inputs[std::size_t(state)].as<double>()[c];
-    b.outputs[std::size_t(state)].as<double>()[c] = attrs.keep * before + (1 - attrs.keep) * value;
-  };
-  blend(3, batch.mean);
-  blend(4, batch.sum_of_squares / count);
+// The batch's moments; the running statistics that follow from them are written.
+Moments train(const Binding& b, const BatchPlan& plan, const KeptRows& rows, Eigen::Index c) {
+  const BatchNormAttrs& attrs = plan.attrs;
+  const Eigen::ArrayXXd x = read_channel(b.inputs[0], plan.sizes, rows, c).array();
+  Moments batch{vector(b.inputs[3])[c], vector(b.inputs[4])[c]}, next = batch;
+  if (x.size() > 0) {
+    batch.mean = x(0, 0) + (x - x(0, 0)).mean();  // exact for a constant channel
+    const double squares = (x - batch.mean).square().sum();
+    batch.variance = squares / plan.count(rows, attrs.unbiased);
+    const auto blend = [&](double& state, double value) {
+      state = attrs.keep * state + (1 - attrs.keep) * value;
+    };
+    blend(next.mean, batch.mean);
+    blend(next.variance, squares / plan.count(rows, attrs.running_unbiased));
+  }
+  vector(b.outputs[3])[c] = next.mean;
+  vector(b.outputs[4])[c] = next.variance;
   return batch;
 }
 
 // y = (x - mean) * rstd * gain + bias, with the batch's or the running statistics.
-void forward(const Binding& b, const ColumnSizes& sizes, const BatchNormAttrs& attrs) {
-  Vector means = vector(b.outputs[1]), rstds = vector(b.outputs[2]);
-  const double count = double(sizes.count()) - (attrs.unbiased ? 1 : 0);
-  for (Eigen::Index c = 0; c < sizes.channels; ++c) {
-    double mean = vector(b.inputs[3])[c], variance = vector(b.inputs[4])[c];
-    if (attrs.training) {
-      const Moments batch = train(b, sizes, attrs, c);
-      mean = batch.mean;
-      variance = batch.sum_of_squares / count;
-    }
-    const double rstd = 1 / std::sqrt(variance + attrs.eps);
-    channel(b.outputs[0], sizes, c) =
-        (channel(b.inputs[0], sizes, c).array() - mean) * rstd * element_or(b.inputs[1], c, 1) +
-        element_or(b.inputs[2], c, 0);
-    means[c] = mean;
-    rstds[c] = rstd;
+void forward(const Binding& b, const BatchPlan& plan) {
+  const KeptRows rows = kept_rows(b.inputs[5], plan.sizes);
+  for (Eigen::Index c = 0; c < plan.sizes.channels; ++c) {
+    const Moments of = plan.attrs.training
+                           ? train(b, plan, rows, c)
+                           : Moments{vector(b.inputs[3])[c], vector(b.inputs[4])[c]};
+    const double rstd = 1 / std::sqrt(of.variance + plan.attrs.eps);
+    const double bias = element_or(b.inputs[2], c, 0);
+    const RowMajor x = read_channel(b.inputs[0], plan.sizes, rows, c);
+    auto y = channel(b.outputs[0], plan.sizes, c);
+    y.setConstant(plan.attrs.counts_padding() ? bias : 0);
+    y(rows, Eigen::all) = (x.array() - of.mean) * rstd * element_or(b.inputs[1], c, 1) + bias;
+    vector(b.outputs[1])[c] = of.mean;
+    vector(b.outputs[2])[c] = rstd;
   }
 }
 
 // g = dy * gain. Training: dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N);
 // evaluation: dx = rstd * g.
-void backward(const Binding& b, const ColumnSizes& sizes, const BatchNormAttrs& attrs) {
-  const double count = double(sizes.count()) - (attrs.unbiased ? 1 : 0);
-  for (Eigen::Index c = 0; c < sizes.channels; ++c) {
-    const double rstd = vector(b.inputs[3])[c], gain = element_or(b.inputs[1], c, 1);
-    const RowMajor xhat = (channel(b.inputs[0], sizes, c).array() - vector(b.inputs[2])[c]) * rstd;
-    const RowMajor dy = channel(b.inputs[4], sizes, c);
-    const double dgain = dy.cwiseProduct(xhat).sum(), dbias = dy.sum();
-    Channel dx = channel(b.outputs[0], sizes, c);
-    if (attrs.training) {
-      const double mean_g = gain * dbias / double(sizes.count()), slope = gain * dgain / count;
-      dx = rstd * (gain * dy.array() - mean_g - xhat.array() * slope);
-    } else {
-      dx = rstd * gain * dy;
+void backward(const Binding& b, const BatchPlan& plan) {
+  const KeptRows rows = kept_rows(b.inputs[5], plan.sizes);
+  const double count = plan.count(rows, plan.attrs.unbiased);
+  for (Eigen::Index c = 0; c < plan.sizes.channels; ++c) {
+    const double mean = vector(b.inputs[2])[c], rstd = vector(b.inputs[3])[c];
+    const Eigen::ArrayXXd x = read_channel(b.inputs[0], plan.sizes, rows, c).array();
+    const Eigen::ArrayXXd dy = read_channel(b.inputs[4], plan.sizes, rows, c).array();
+    const Eigen::ArrayXXd xhat = (x - mean) * rstd, g = dy * element_or(b.inputs[1], c, 1);
+    Eigen::ArrayXXd dx = g * rstd;
+    if (plan.attrs.training && g.size() > 0) {
+      dx = rstd * (g - g.mean() - xhat * ((g * xhat).sum() / count));
     }
-    if (b.outputs[1]) vector(b.outputs[1])[c] = dgain;
-    if (b.outputs[2]) vector(b.outputs[2])[c] = dbias;
+    if (b.outputs[1]) vector(b.outputs[1])[c] = (dy * xhat).sum();
+    if (b.outputs[2]) {
+      const bool counts = plan.attrs.counts_padding();
+      vector(b.outputs[2])[c] = counts ? channel(b.inputs[4], plan.sizes, c).sum() : dy.sum();
+    }
+    write_channel(b.outputs[0], plan.sizes, rows, c, dx.matrix());  // perhaps over dy
   }
+}
+
+BatchPlan plan_of(const NodeContext& context) {
+  return {context.attrs<BatchNormAttrs>(), column_sizes(context.input(0).shape)};
 }
 
 }  // namespace
 
 Prepared prepare_batch_norm(const NodeContext& context) {
-  const auto attrs = context.attrs<BatchNormAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
-  return kernel_of([=](const Binding& b) { forward(b, sizes, attrs); });
+  return kernel_of([plan = plan_of(context)](const Binding& b) { forward(b, plan); });
 }
 
 Prepared prepare_batch_norm_backward(const NodeContext& context) {
-  const auto attrs = context.attrs<BatchNormAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
-  return kernel_of([=](const Binding& b) { backward(b, sizes, attrs); });
+  return kernel_of([plan = plan_of(context)](const Binding& b) { backward(b, plan); });
 }
 
 }  // namespace keel::reference

@@ -1,5 +1,5 @@
-// What the un-centred norms over columns (PN-V, PowerNorm) share: which rows take part, where their
-// sums lie in a workspace, and the order of their steps.
+// What the norms over columns share: which rows take part, where their sums lie in a workspace, and
+// the order of their steps.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using RowMask = const std::uint8_t*;
 
 // The workspace: kinds of sums in double for every block, then kinds of constants in float, each a
 // row of channels padded to whole registers.
-struct UncentredPlan {
+struct ColumnPlan {
   ColumnBlocks blocks;
   std::size_t sums, constants;
 

@@ -1,0 +1,196 @@
+// Instance norm of sequences from the parts of column norms: a sample is a tensor of its own. A
+// task takes whole samples, forms their sums and writes them while they are in the caches.
+#include "src/ops/norm/instance_norm.h"
+
+#include "backends/onednn/column_plan.h"
+#include "backends/onednn/kernels/kernels.h"
+
+#ifndef KEEL_INSTANCE_NORM_PLAN  // this file is compiled once per instruction set
+#define KEEL_INSTANCE_NORM_PLAN
+namespace keel::onednn {
+namespace {
+
+// What a block keeps a channel, each as wide as a double: moments or sums and their scratch, in the
+// backward the sums over its samples, then constants in float of the sample at hand.
+enum Forward : std::size_t { kMoments, kLow = kMoments + 4, kForwardKinds };
+enum Backward : std::size_t {
+  kSums,
+  kDgain = kSums + 6,
+  kDbias,
+  kBackwardLow,
+  kScale,
+  kMeanDy,
+  kSlope,
+  kBackwardKinds
+};
+
+struct SequencePlan : ColumnPlan {
+  SequenceSizes sizes;
+  double eps;
+
+  float* floats(const Binding& b, std::size_t block, std::size_t kind) const {
+    return reinterpret_cast<float*>(sum(b.workspace, block, kind));
+  }
+};
+
+// Calls body(slab, i) for the samples i of a block; a sample's channels begin at 0.
+template <class Body>
+void for_samples(const Slab& block, const SequenceSizes& sizes, const Body& body) {
+  Slab slab = block;
+  slab.rows = std::size_t(sizes.steps);
+  for (std::size_t row = 0; row < block.rows; row += slab.rows) {
+    body(slab, slab.offset / (slab.rows * slab.stride));
+    slab.offset += slab.rows * slab.stride;
+  }
+}
+
+}  // namespace
+}  // namespace keel::onednn
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/instance_norm.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/onednn/simd/centred_columns-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+namespace {
+
+void forward_block(const Binding& b, const SequencePlan& plan, std::size_t block,
+                   const Slab& samples) {
+  const RowMask mask = b.inputs[3].as<std::uint8_t>();
+  const float* x = b.inputs[0].as<float>();
+  const ChannelMoments moments = moments_at(plan, {b.workspace, block, kMoments}, 0);
+  const ChannelMoments scratch = moments_at(plan, {b.workspace, block, kMoments + 2}, 0);
+  float* const low = plan.floats(b, block, kLow);
+  const WideDoubles eps = WideDoubles::all(plan.eps);
+  for_samples(samples, plan.sizes, [&](const Slab& slab, std::size_t i) HWY_ATTR {
+    float* const mean = b.outputs[1].as<float>() + i * slab.channels;
+    float* const rstd = b.outputs[2].as<float>() + i * slab.channels;
+    kept_moments(slab, mask, x, moments, scratch);
+    const double n = kept_elements(slab, mask);
+    const WideDoubles share = WideDoubles::all(n > 0 ? 1 / n : 0);
+    for_lanes(slab.channels, [&](auto part, std::size_t c) HWY_ATTR {
+      const WideDoubles exact = WideDoubles::load(moments.mean + c);
+      const Floats high = exact.floats();
+      const Floats factor = reciprocal_sqrt(WideDoubles::load(moments.squares + c) * share + eps);
+      part.store(high, mean + c);
+      part.store(factor, rstd + c);
+      part.store(hn::Mul((exact - WideDoubles::of(high)).floats(), factor), low + c);
+    });
+    write_centred(slab, mask,
+                  {{mean, rstd, low}, x, b.inputs[1].as<float>(), b.inputs[2].as<float>()},
+                  b.outputs[0]);
+    clear_left_out(slab, mask, b.outputs[0].as<float>());
+  });
+}
+
+void forward(const Binding& b, const SequencePlan& plan) {
+  plan.blocks.run([&](std::size_t block, const Slab& samples)
+                      HWY_ATTR { forward_block(b, plan, block, samples); });
+}
+
+// The sums of a sample become the constants of its dx and are added to those of the block.
+void sample_statistics(const Binding& b, const SequencePlan& plan, std::size_t block,
+                       const float* rstd, double n) {
+  const ChannelSums sums = sums_at(plan, {b.workspace, block, kSums}, 0);
+  const auto constant = [&](std::size_t kind) { return plan.floats(b, block, kind); };
+  const WideDoubles share = WideDoubles::all(n > 0 ? 1 / n : 0);
+  const float* gain = b.inputs[1].as<float>();
+  for_lanes(std::size_t(plan.sizes.channels), [&](auto part, std::size_t c) HWY_ATTR {
+    const WideDoubles low = WideDoubles::load(sums.xhat + c) * share;
+    const WideDoubles dy = WideDoubles::load(sums.dy + c);
+    const WideDoubles dy_xhat = WideDoubles::load(sums.dy_xhat + c) - low * dy;
+    const Floats factor = part.load(rstd + c);
+    part.store(low.floats(), constant(kBackwardLow) + c);
+    part.store(gain ? hn::Mul(factor, part.load(gain + c)) : factor, constant(kScale) + c);
+    part.store((dy * share).floats(), constant(kMeanDy) + c);
+    part.store((dy_xhat * share).floats(), constant(kSlope) + c);
+    add_to(plan.sum(b.workspace, block, kDgain) + c, dy_xhat);
+    add_to(plan.sum(b.workspace, block, kDbias) + c, dy);
+  });
+}
+
+void backward_block(const Binding& b, const SequencePlan& plan, std::size_t block,
+                    const Slab& samples) {
+  const RowMask mask = b.inputs[5].as<std::uint8_t>();
+  const float *x = b.inputs[0].as<float>(), *dy = b.inputs[4].as<float>();
+  const auto constant = [&](std::size_t kind) { return plan.floats(b, block, kind); };
+  for (std::size_t kind : {kDgain, kDbias}) {
+    std::fill_n(plan.sum(b.workspace, block, kind), plan.stride(), 0.0);
+  }
+  for_samples(samples, plan.sizes, [&](const Slab& slab, std::size_t i) HWY_ATTR {
+    const float* mean = b.inputs[2].as<float>() + i * slab.channels;
+    const float* rstd = b.inputs[3].as<float>() + i * slab.channels;
+    kept_sums(slab, mask, {x, dy, mean, rstd}, sums_at(plan, {b.workspace, block, kSums}, 0),
+              sums_at(plan, {b.workspace, block, kSums + 3}, 0));
+    sample_statistics(b, plan, block, rstd, kept_elements(slab, mask));
+    write_centred_gradient(slab, mask,
+                           {{mean, rstd, constant(kBackwardLow)},
+                            x,
+                            dy,
+                            constant(kScale),
+                            constant(kMeanDy),
+                            constant(kSlope)},
+                           b.outputs[0]);
+  });
+}
+
+void backward(const Binding& b, const SequencePlan& plan) {
+  plan.blocks.run([&](std::size_t block, const Slab& samples)
+                      HWY_ATTR { backward_block(b, plan, block, samples); });
+  for_lanes(std::size_t(plan.sizes.channels), [&](auto part, std::size_t c) HWY_ATTR {
+    for (const auto& [output, kind] : {std::pair{1, kDgain}, {2, kDbias}}) {
+      const TensorRef& to = b.outputs[std::size_t(output)];
+      if (to) part.store(sum_of_blocks(plan, b.workspace, kind, c).floats(), to.as<float>() + c);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace keel::onednn {
+
+HWY_EXPORT(forward);
+HWY_EXPORT(backward);
+
+namespace {
+
+SequencePlan plan_of(const NodeContext& context, std::size_t kinds) {
+  const SequenceSizes s = sequence_sizes(context.input(0).shape);
+  return {{sample_blocks(s.samples, s.steps, s.channels, std::int64_t(kinds)), kinds, 0},
+          s,
+          context.attrs<InstanceNormAttrs>().eps};
+}
+
+}  // namespace
+
+Prepared prepare_instance_norm(const NodeContext& context) {
+  const SequencePlan plan = plan_of(context, kForwardKinds);
+  return kernel_of(
+      [=](const Binding& b) {
+        HWY_DYNAMIC_DISPATCH(forward)
+        (b, plan);
+      },
+      plan.bytes());
+}
+
+Prepared prepare_instance_norm_backward(const NodeContext& context) {
+  const SequencePlan plan = plan_of(context, kBackwardKinds);
+  return kernel_of(
+      [=](const Binding& b) {
+        HWY_DYNAMIC_DISPATCH(backward)
+        (b, plan);
+      },
+      plan.bytes());
+}
+
+}  // namespace keel::onednn
+#endif

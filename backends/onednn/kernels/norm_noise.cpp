@@ -1,0 +1,134 @@
+// The noise behind a batch norm, drawn in registers: a lane is a feature of a sample.
+#include "src/ops/norm_noise.h"
+
+#include "backends/onednn/column_plan.h"
+#include "backends/onednn/kernels/kernels.h"
+#include "backends/onednn/philox_stream.h"
+
+#ifndef KEEL_NORM_NOISE_PLAN  // this file is compiled once per instruction set
+#define KEEL_NORM_NOISE_PLAN
+namespace keel::onednn {
+namespace {
+
+struct NoisePlan {
+  NormNoiseAttrs attrs;
+  ColumnSizes sizes;
+  bool shifts;  // the backward only scales
+};
+
+// One run: the stream of its step and the means of every unit's noise (channels).
+struct Noise {
+  PhiloxStream stream;
+  const float *m, *v;
+};
+
+}  // namespace
+}  // namespace keel::onednn
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm_noise.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/onednn/simd/philox-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+namespace {
+
+// y = s * x + m.
+struct Map {
+  Floats s, m;
+};
+
+// For channels c, c + 1, ... of row i.
+template <class Part>
+HWY_INLINE Map draw(Part part, const NoisePlan& plan, const Noise& noise, std::int64_t i,
+                    std::size_t c) {
+  const PhiloxWords words = philox_words(noise.stream, std::uint64_t(i * plan.sizes.channels) + c);
+  const Floats s = hn::MulAdd(normal(words.w[2], words.w[3]), splat(float(plan.attrs.r_std)),
+                              part.load(noise.v + c));
+  if (!plan.shifts) return {s, zero()};
+  const Floats u = hn::MulAdd(uniform(words.w[0]), splat(2), splat(-1));
+  return {s, hn::MulAdd(u, splat(float(plan.attrs.r_mean)), part.load(noise.m + c))};
+}
+
+// One row of spans of `inner` elements, each mapped by a lane.
+HWY_INLINE void map_spans(std::size_t count, std::size_t inner, const Map& map, const float* x,
+                          float* y) {
+  HWY_ALIGN float s[kLanes], m[kLanes];
+  hn::Store(map.s, F(), s);
+  hn::Store(map.m, F(), m);
+  for (std::size_t k = 0; k < count; ++k) {
+    const Floats scale = splat(s[k]), shift = splat(m[k]);
+    for_lanes(inner, [&](auto part, std::size_t e) HWY_ATTR {
+      const std::size_t at = k * inner + e;
+      part.store(hn::MulAdd(part.load(x + at), scale, shift), y + at);
+    });
+  }
+}
+
+void apply(const NoisePlan& plan, const Noise& noise, std::int64_t i, const float* x, float* y) {
+  const auto channels = std::size_t(plan.sizes.channels), inner = std::size_t(plan.sizes.inner);
+  for_lanes(channels, [&](auto part, std::size_t c) HWY_ATTR {
+    const Map map = draw(part, plan, noise, i, c);
+    if (inner > 1) {
+      return map_spans(std::min(kLanes, channels - c), inner, map, x + c * inner, y + c * inner);
+    }
+    part.store(hn::MulAdd(part.load(x + c), map.s, map.m), y + c);
+  });
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace keel::onednn {
+
+HWY_EXPORT(apply);
+
+namespace {
+
+void run(const Binding& b, const NoisePlan& plan) {
+  const std::int64_t channels = plan.sizes.channels, row = channels * plan.sizes.inner;
+  const std::int32_t step = *b.inputs[1].as<std::int32_t>();
+  const Philox random = plan.attrs.random(step);
+  float *m = static_cast<float*>(b.workspace), *v = m + channels;
+  for (std::int64_t j = 0; j < channels; ++j) {
+    const UnitNoise unit = unit_noise(plan.attrs, random, j);
+    m[j] = float(unit.m);
+    v[j] = float(unit.v);
+  }
+  const Noise noise{PhiloxStream::of(plan.attrs.seed, plan.attrs.stream, step), m, v};
+  const RowMask mask = b.inputs[2].as<std::uint8_t>();
+  const float* x = b.inputs[0].as<float>();
+  float* y = b.outputs[0].as<float>();
+  const auto apply_to = HWY_DYNAMIC_DISPATCH(apply);
+  const std::int64_t rows =
+      std::max<std::int64_t>(1, kBlockElements / std::max<std::int64_t>(1, row));
+  parallel_range(plan.sizes.outer, rows, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const bool is_kept = mask == nullptr || mask[i] != 0;
+      if (is_kept) apply_to(plan, noise, i, x + i * row, y + i * row);
+      if (!is_kept && x != y) std::copy_n(x + i * row, row, y + i * row);
+    }
+  });
+}
+
+Prepared prepare(const NodeContext& context, bool shifts) {
+  const NoisePlan plan{context.attrs<NormNoiseAttrs>(), column_sizes(context.input(0).shape),
+                       shifts};
+  return kernel_of([=](const Binding& b) { run(b, plan); },
+                   2 * plan.sizes.channels * std::int64_t(sizeof(float)));
+}
+
+}  // namespace
+
+Prepared prepare_norm_noise(const NodeContext& context) { return prepare(context, true); }
+Prepared prepare_norm_noise_backward(const NodeContext& context) { return prepare(context, false); }
+
+}  // namespace keel::onednn
+#endif

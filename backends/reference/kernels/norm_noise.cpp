@@ -1,0 +1,37 @@
+// The noise behind a batch norm, drawn one channel after the other.
+#include "src/ops/norm_noise.h"
+
+#include "backends/reference/kernels/norm/channels.h"
+
+namespace keel::reference {
+namespace {
+
+// y = S * x + M, or without the shift y = S * x.
+void run(const Binding& b, const NormNoiseAttrs& attrs, const ColumnSizes& sizes, bool shifts) {
+  const Philox random = attrs.random(*b.inputs[1].as<std::int32_t>());
+  const KeptRows rows = kept_rows(b.inputs[2], sizes);
+  for (Eigen::Index j = 0; j < sizes.channels; ++j) {
+    const UnitNoise unit = unit_noise(attrs, random, j);
+    auto y = channel(b.outputs[0], sizes, j);
+    y = channel(b.inputs[0], sizes, j);
+    for (Eigen::Index i : rows) {
+      const auto block = static_cast<std::uint64_t>(i * sizes.channels + j);
+      const double s = unit.v + attrs.r_std * random.normal(2 * block + 1);
+      const double m = unit.m + attrs.r_mean * (2 * random.uniform(4 * block) - 1);
+      y.row(i) = (y.row(i).array() * s + (shifts ? m : 0)).matrix();
+    }
+  }
+}
+
+Prepared prepare(const NodeContext& context, bool shifts) {
+  const auto attrs = context.attrs<NormNoiseAttrs>();
+  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  return kernel_of([=](const Binding& b) { run(b, attrs, sizes, shifts); });
+}
+
+}  // namespace
+
+Prepared prepare_norm_noise(const NodeContext& context) { return prepare(context, true); }
+Prepared prepare_norm_noise_backward(const NodeContext& context) { return prepare(context, false); }
+
+}  // namespace keel::reference

@@ -1,0 +1,43 @@
+// Instance normalization (Ulyanov, Vedaldi, Lempitsky 2016) of sequences: a feature of one sample
+// over its time steps,     y = xhat * gain + bias,   xhat = (x - mean) * rstd
+//   x (n, steps, channels);  gain, bias (channels), each present or absent
+//   mask u8 (n, steps) or absent: steps with 0 are padding and take no part; their y and dx are 0
+// with the mean and s = sqrt(SS / N + eps), SS = sum of (x - mean)^2, over the N steps of a sample
+// that are kept; rstd = 1 / s. A sample without any has mean 0 and SS = 0.
+//   outputs: y like x;  mean, rstd (n, channels)
+// backward (Exact), instance_norm_backward (x, gain, mean, rstd, dy, mask), with g = dy * gain:
+//     dx = rstd * (g - mean(g) - xhat * mean(g * xhat)) over the kept steps of a sample
+//     dgain = sum of dy * xhat;   dbias = sum of dy, both over all samples
+//   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent
+// Images have group_norm with a group a channel.
+// errors: rank not 3; no sample or step; gain or bias not (channels); a mask not u8 (n, steps); eps
+// < 0. in place: dx over dy.
+#pragma once
+
+#include "src/ops/norm/norm.h"
+
+namespace keel {
+
+struct InstanceNormAttrs {
+  double eps = 1e-5;
+  bool has_bias = false;  // backward only: whether dbias is wanted
+  static constexpr auto fields() {
+    return std::tuple{field("eps", &InstanceNormAttrs::eps),
+                      field("has_bias", &InstanceNormAttrs::has_bias)};
+  }
+};
+
+struct SequenceSizes {
+  std::int64_t samples, steps, channels;
+};
+inline SequenceSizes sequence_sizes(const Shape& x) { return {x[0], x[1], x[2]}; }
+
+extern const OpInfo kInstanceNorm, kInstanceNormBackward;
+
+namespace ops {
+
+Value instance_norm(Graph& g, Value x, const NormAffine& affine, Value mask,
+                    const InstanceNormAttrs& attrs = {});
+
+}  // namespace ops
+}  // namespace keel

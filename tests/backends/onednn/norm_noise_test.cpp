@@ -1,0 +1,66 @@
+// The noise behind a batch norm on the onednn backend: the numbers of the contract.
+#include "src/ops/norm_noise.h"
+
+#include <limits>
+
+#include "tests/backends/onednn/simd_checks.h"
+
+namespace keel::test {
+namespace {
+
+OpCase case_of(const Shape& shape, const NormNoiseAttrs& attrs, bool masked = false) {
+  OpCase c;
+  c.inputs.push_back(random_f32(shape, 1));
+  c.inputs.push_back(Tensor::of<std::int32_t>({}, {12345}));
+  Tensor mask(DType::kU8, Shape{shape[0]});
+  for (std::int64_t row = 0; row < shape[0]; ++row)
+    mask.as<std::uint8_t>()[std::size_t(row)] = row % 3 != 1;
+  if (masked) c.inputs.push_back(std::move(mask));
+  c.build = [attrs](Graph& g, const std::vector<Value>& v) {
+    return std::vector{g.add(kNormNoise, {v[0], v[1], v.size() > 2 ? v[2] : Value{}}, attrs)};
+  };
+  return c;
+}
+
+// A normal number n is a radius below 5.8, whose logarithm, product and root are off by 3 eps of
+// it, times a cosine off by 2 eps: 29 eps (eps 2^-24). S = v + r_std n and M = m + r_mean u add two
+// roundings each, S x + M one more.
+void check_noise(const OpCase& c, const NormNoiseAttrs& a) {
+  const Results got = run_onednn(c), expected = run_reference(c);
+  const double s = 2 * (1 + a.n_std + 6 * a.r_std) + 29 * a.r_std, m = 4 * (a.n_mean + a.r_mean);
+  const Tensor weights = random_normal(c.inputs[0].shape(), 900);
+  check_within(got.at("y0"), expected.at("y0"), [&](auto i) {
+    return kEps * (s * std::abs(c.inputs[0].at(i)) + m + std::abs(expected.at("y0").at(i)));
+  });
+  check_within(got.at("d0"), expected.at("d0"), [&](auto i) {
+    return kEps * (s * std::abs(weights.at(i)) + 2 * std::abs(expected.at("d0").at(i)));
+  });
+}
+
+TEST_CASE("onednn norm_noise: every width, tokens and images") {
+  const NormNoiseAttrs rows[] = {{.seed = 42, .stream = 3}, {2, 3, 1, 1, -7, 0xFFFFFFFFll}};
+  for_each_target([&] {
+    for (const NormNoiseAttrs& attrs : rows) {
+      for (const std::int64_t n : kSizes) {
+        CAPTURE(n);
+        check_noise(case_of({n, 3}, attrs), attrs);
+        check_noise(case_of({4, n}, attrs, true), attrs);
+        if (n < 5000) check_noise(case_of({2, n, 3, 3}, attrs), attrs);
+      }
+    }
+  });
+}
+
+TEST_CASE("onednn norm_noise: results do not depend on the thread count") {
+  check_thread_counts(case_of({1003, 101}, {}));
+  check_thread_counts(case_of({1003, 101}, {}, true));
+  check_thread_counts(case_of({33, 17, 13, 11}, {}));
+}
+
+TEST_CASE("onednn norm_noise: no channels") {
+  OpCase c = case_of({3, 0}, {});
+  CHECK(run_onednn(c).at("y0").elements() == 0);
+}
+
+}  // namespace
+}  // namespace keel::test
