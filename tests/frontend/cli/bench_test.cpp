@@ -92,7 +92,8 @@ TEST_CASE("bench: accuracy, refusals") {
   refused({"layernorm{axes=2}", "--case", "rows"}, "norm/gain: expected (3, 17), got (17)");
   refused({"detachnorm{axes=2}", "--case", "rows"}, "groups: expected 3, got 1");
   refused({"groupnorm{groups=0}", "--case", "rows"}, "groups: expected 1 or more, got 0");
-  refused({"layernorm", "--case", "row,n=3"}, "expected rows, columns, images, instances, sequences first");
+  refused({"layernorm", "--case", "row,n=3"},
+          "expected rows, columns, images, instances, sequences first");
   refused({"layernorm", "--case", "rows,m=3"}, "got 'm=3'");
   refused({"layernorm", "--case", "rows,n"}, "a whole number");
   refused({"layernorm", "--case", "rows,n=0"}, "expected groups and n of at least 1");
