@@ -29,6 +29,4 @@ Prepared prepare_softmax(const NodeContext&) { return refuse("pending"); }
 Prepared prepare_softmax_backward(const NodeContext&) { return refuse("pending"); }
 Prepared prepare_sum_squares(const NodeContext&) { return refuse("pending"); }
 Prepared prepare_transpose(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_batch_norm(const NodeContext&) { return refuse("pending"); }
-Prepared prepare_batch_norm_backward(const NodeContext&) { return refuse("pending"); }
 }  // namespace keel::cuda

@@ -28,7 +28,7 @@ struct NormNoiseAttrs {
                       field("r_mean", &A::r_mean), field("r_std", &A::r_std),
                       field("seed", &A::seed),     field("stream", &A::stream)};
   }
-  Philox random(std::int32_t step) const {
+  constexpr Philox random(std::int32_t step) const {
     return {static_cast<std::uint64_t>(seed), static_cast<std::uint32_t>(stream),
             static_cast<std::uint32_t>(step)};
   }
@@ -38,7 +38,7 @@ struct NormNoiseAttrs {
 struct UnitNoise {
   double m, v;
 };
-inline UnitNoise unit_noise(const NormNoiseAttrs& attrs, const Philox& random, std::int64_t j) {
+constexpr UnitNoise unit_noise(const NormNoiseAttrs& attrs, const Philox& random, std::int64_t j) {
   const std::uint64_t first = (std::uint64_t{1} << 63) + 4 * static_cast<std::uint64_t>(j);
   return {attrs.n_mean * (2 * random.uniform(first) - 1),
           1 + (attrs.n_std - 1) * random.uniform(first + 1)};
