@@ -69,8 +69,9 @@ inline Results run_tested(const OpCase& op_case, int threads = 2) {
   return run_case(*make_backend(default_backend(), {threads}), op_case, DType::kF32);
 }
 
-inline Results run_reference(const OpCase& op_case) {
-  return run_case(*make_backend("reference"), op_case, DType::kF32);
+// On numbers that float32 holds, unlike the function of tests/support/checks.h.
+inline Results run_reference(const OpCase& op_case, DType dtype = DType::kF32) {
+  return run_case(*make_backend("reference"), op_case, dtype);
 }
 
 // CHECKs that results have the same bytes with 1, 2, 3 and 7 threads.

@@ -44,14 +44,26 @@ inline Steps stretched(const Shape& from, const Shape& to) {
   return result;
 }
 
+// Appends an axis, as one with the axis before it when they lie in the tensor like one.
+inline void append_axis(Extent& extent, Steps& steps, std::int64_t size, std::int64_t step) {
+  const int last = extent.rank - 1;
+  if (last >= 0 && steps.along[last] == size * step) {
+    extent.sizes[last] *= size;
+    steps.along[last] = step;
+  } else {
+    extent.sizes[extent.rank] = size;
+    steps.along[extent.rank++] = step;
+  }
+}
+
 // Where element e of the extent lies.
 __device__ inline std::int64_t place(const Extent& extent, const Steps& steps, std::int64_t e) {
   std::int64_t offset = 0;
-  for (int axis = extent.rank - 1; axis >= 0; --axis) {
+  for (int axis = extent.rank - 1; axis > 0; --axis) {
     offset += e % extent.sizes[axis] * steps.along[axis];
     e /= extent.sizes[axis];
   }
-  return offset;
+  return offset + e * steps.along[0];
 }
 
 }  // namespace keel::cuda

@@ -1,0 +1,67 @@
+// Binary cross entropy on logits, four elements a thread; terms are added up in double.
+#include "backends/cuda/kernels/elementwise_step.cuh"
+#include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/kernels/loss.cuh"
+#include "backends/cuda/kernels/quad.cuh"
+#include "backends/cuda/kernels/reduction.cuh"
+
+namespace keel::cuda {
+namespace {
+
+struct BceTerms {
+  using Value = double;
+  Global<const float> x, t;
+  __device__ double operator()(std::int64_t, std::int64_t q) const {
+    const Quad logits = load_quad(x, q), targets = load_quad(t, q);
+    double sum = 0;
+    for (int i = 0; i < 4 && 4 * q + i < x.size(); ++i) {
+      const float value = logits.at[i], positive = value <= 0 ? 0 : value;  // NaN stays
+      sum += (positive - value * targets.at[i]) + log1pf(expf(-fabsf(value)));
+    }
+    return sum;
+  }
+};
+
+struct StoreMeanAndSum {
+  Global<float> mean, sum;
+  double count;
+  __device__ void operator()(std::int64_t, double total) const {
+    mean[0] = float(total / count);
+    sum[0] = float(total);
+  }
+};
+
+__global__ void bce_backward(Global<const float> x, Global<const float> t, TermGradient gradient,
+                             Global<float> dx) {
+  const float factor = gradient(double(x.size()));
+  for (std::int64_t q = grid_thread(); q < quads_of(x.size()); q += grid_threads()) {
+    Quad quad = load_quad(x, q);
+    const Quad targets = load_quad(t, q);
+    for (int i = 0; i < 4; ++i) quad.at[i] = factor * (sigmoid(quad.at[i]) - targets.at[i]);
+    store_quad(dx, q, quad);
+  }
+}
+
+}  // namespace
+
+Prepared prepare_bce_with_logits(const NodeContext& context) {
+  const std::int64_t elements = context.input(0).shape.elements();
+  const Reduction r = reduction_of_all(quads_of(elements));
+  return kernel_of(
+      [=](const Binding& b) {
+        reduce<Add>(r, BceTerms{input(b.inputs[0]), input(b.inputs[1])}, b.workspace,
+                    StoreMeanAndSum{output(b.outputs[0]), output(b.outputs[1]), double(elements)});
+      },
+      partial_bytes<double>(r));
+}
+
+Prepared prepare_bce_with_logits_backward(const NodeContext&) {
+  return kernel_of([](const Binding& b) {
+    const auto x = input(b.inputs[0]);
+    const TermGradient gradient{input(b.inputs[2]), input(b.inputs[3])};
+    launch(bce_backward, one_thread_a_quad(x.size()), x, input(b.inputs[1]), gradient,
+           output(b.outputs[0]));
+  });
+}
+
+}  // namespace keel::cuda

@@ -1,0 +1,85 @@
+// Moving elements between a whole tensor and a window of another, or a stretched or transposed
+// reading of it: 16 bytes at once where all of the window's stretches allow it.
+#pragma once
+
+#include "backends/cuda/kernels/strided.cuh"
+
+namespace keel::cuda {
+
+// The elements of a whole tensor, in order, lie in the other tensor at start + place(extent,
+// steps).
+struct Window {
+  Extent extent;
+  Steps steps;
+  std::int64_t start = 0;
+};
+
+// The same window with as few axes as it takes.
+inline Window merged(const Window& w) {
+  Window result;
+  result.start = w.start;
+  for (int axis = 0; axis < w.extent.rank; ++axis) {
+    if (w.extent.sizes[axis] == 1) continue;
+    append_axis(result.extent, result.steps, w.extent.sizes[axis], w.steps.along[axis]);
+  }
+  return result;
+}
+
+// Whether groups of n neighbours lie side by side, each at a multiple of n.
+inline bool is_made_of(const Window& w, std::int64_t n) {
+  const int last = w.extent.rank - 1;
+  if (last < 0 || w.steps.along[last] != 1 || w.extent.sizes[last] % n != 0) return false;
+  bool is_aligned = w.start % n == 0;
+  for (int axis = 0; axis < last; ++axis) is_aligned = is_aligned && w.steps.along[axis] % n == 0;
+  return is_aligned;
+}
+
+// The window counted in groups of n elements.
+inline Window in_groups(Window w, std::int64_t n) {
+  const int last = w.extent.rank - 1;
+  w.start /= n;
+  w.extent.sizes[last] /= n;
+  for (int axis = 0; axis < last; ++axis) w.steps.along[axis] /= n;
+  return w;
+}
+
+// whole[e] = part of `other`, or the other way round.
+template <bool kIntoWindow, class T>
+__global__ void move_elements(Window w, Global<const T> from, Global<T> to) {
+  const std::int64_t elements = kIntoWindow ? from.size() : to.size();
+  for (std::int64_t e = grid_thread(); e < elements; e += grid_threads()) {
+    const std::int64_t at = w.start + place(w.extent, w.steps, e);
+    to[kIntoWindow ? at : e] = from[kIntoWindow ? e : at];
+  }
+}
+
+template <bool kIntoWindow, class T>
+void move_as(const Window& w, const TensorRef& from, const TensorRef& to) {
+  const auto size = std::int64_t(sizeof(T));
+  const Global<const T> source(from.as<const T>(), from.type.bytes() / size);
+  const Global<T> target(to.as<T>(), to.type.bytes() / size);
+  const Grid grid = one_thread_each(kIntoWindow ? source.size() : target.size());
+  launch(move_elements<kIntoWindow, T>, grid, w, source, target);
+}
+
+template <bool kIntoWindow>
+void move(const Window& window, const TensorRef& from, const TensorRef& to) {
+  const Window w = merged(window);
+  const bool is_byte = size_of(to.type.dtype) == 1;
+  if (const std::int64_t group = is_byte ? 16 : 4; is_made_of(w, group)) {
+    return move_as<kIntoWindow, float4>(in_groups(w, group), from, to);
+  }
+  is_byte ? move_as<kIntoWindow, std::uint8_t>(w, from, to)
+          : move_as<kIntoWindow, std::uint32_t>(w, from, to);
+}
+
+// y = the window of x.
+inline void gather(const TensorRef& y, const TensorRef& x, const Window& window) {
+  move<false>(window, x, y);
+}
+// The window of y = x.
+inline void scatter(const TensorRef& y, const TensorRef& x, const Window& window) {
+  move<true>(window, x, y);
+}
+
+}  // namespace keel::cuda
