@@ -52,7 +52,7 @@ Graph norm_graph(const nn::Norm& norm, const Shape& shape) {
   net.tick = graph.constant(Tensor::of<std::int32_t>({}, {0}));
   const Value x = graph.input("x", {DType::kF32, shape});
   const Value dy = graph.input("dy", {DType::kF32, shape});
-  const Value y = norm(net, kScope, x);
+  const Value y = norm.alone(net, kScope, x);
   std::vector<Value> wrt{x};
   for (int i = 0; i < graph.size(); ++i) {
     if (graph.node(i).kind == NodeKind::kParameter) wrt.push_back({i});

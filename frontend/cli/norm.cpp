@@ -55,7 +55,7 @@ struct Layer {
     const Value x = graph.input("x", step.x);
     const Shape rows(step.x.shape.sizes().first(std::size_t(step.x.shape.rank() - 1)));
     const Value mask = step.masked ? graph.input("mask", {DType::kU8, rows}) : Value{};
-    const Value y = norm(net, kLayer, x, mask);
+    const Value y = norm.alone(net, kLayer, x, mask);
     graph.mark_output("y", y);
     for (int i = 0; i < graph.size(); ++i) {
       if (graph.node(i).kind == NodeKind::kParameter) parameters.push_back({i, 0});

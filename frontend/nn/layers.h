@@ -1,10 +1,12 @@
-// Linear and convolution layers. Parameters are named "<name>/weight" and "<name>/bias".
+// Linear and convolution layers, with a norm or without. Parameters are named "<name>/weight" and
+// "<name>/bias", those of the norm "<name>/norm/...".
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "frontend/nn/init.h"
-#include "frontend/nn/net.h"
+#include "frontend/nn/norm.h"
 
 namespace keel::nn {
 
@@ -15,6 +17,8 @@ struct LayerOptions {
   bool bias = true;
   FanInit weight_init = lecun_normal;
   FanInit bias_init = [](std::int64_t) { return zeros(); };
+  // Of the layer's output y or, for a norm of weights, of W: that one also decides how W is drawn.
+  std::optional<Norm> norm = std::nullopt;
 };
 
 // y = x W + b.   x (..., in)   W (in, out)   b (out)   y (..., out)

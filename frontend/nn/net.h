@@ -12,6 +12,10 @@ enum class Mode {
   kTrain,     // batch statistics, dropout; running state is updated
   kProbe,     // as kTrain, but nothing that persists changes
   kEvaluate,  // running statistics, no dropout
+  // As kProbe, but layers whose first values depend on data write them. They run once, on the first
+  // batch, as a graph of their own: a step would need a second update of the same leaf, and would
+  // go on paying for the statistics.
+  kInitialize,
 };
 
 struct Net {

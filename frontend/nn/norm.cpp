@@ -23,7 +23,8 @@ OptionText split_options(std::string_view text, std::string_view norm) {
 const std::vector<NormRow>& table() {
   static const std::vector<NormRow> rows = [] {
     std::vector<NormRow> all;
-    for (const auto family : {row_norms(), group_norms(), column_norms(), quadratic_norms()}) {
+    for (const auto family :
+         {row_norms(), group_norms(), column_norms(), quadratic_norms(), weight_norms()}) {
       all.insert(all.end(), family.begin(), family.end());
     }
     return all;
@@ -63,8 +64,24 @@ Norm Norm::parse(std::string_view text, std::string_view defaults) {
 }
 
 Value Norm::operator()(Net& net, const std::string& name, Value x, Value mask) const {
+  check(weight_form().is_plain(), ErrorKind::kUsage,
+        "[{}] it acts on a layer's weight: expected a layer before {}{}", name_, net.graph.prefix(),
+        name);
+  return of_output(net, name, x, mask);
+}
+
+FormedWeight Norm::of_weight(Net& net, const std::string& name, Value v, int unit_axis) const {
+  const auto scope = net.graph.scope(name);
+  return form_weight(net, v, unit_axis, weight_form());
+}
+
+Value Norm::of_output(Net& net, const std::string& name, Value x, Value mask) const {
   const auto scope = net.graph.scope(name);
   return apply_(net, x, mask);
+}
+
+Value Norm::alone(Net& net, const std::string& name, Value x, Value mask) const {
+  return weight_form().normalize ? of_weight(net, name, x, 0).weight : (*this)(net, name, x, mask);
 }
 
 std::span<const NormFacts> norm_facts() {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "frontend/nn/net.h"
+#include "frontend/nn/weight.h"
 
 namespace keel::nn {
 
@@ -25,7 +25,16 @@ class Norm {
   // Normalizes x (..., features), or images (n, c, h, w). Parameters are "<name>/gain" and
   // "<name>/bias", states "<name>/<statistic>". `mask`, u8 (...) or absent, is 0 for rows of x that
   // are padding: norms that take one leave them out of their statistics, others do not look at it.
+  // Throws Error{kUsage} for a norm that acts on the weight of the layer before it: that layer
+  // takes it as LayerOptions::norm.
   Value operator()(Net& net, const std::string& name, Value x, Value mask = {}) const;
+  // The two halves of the norm of a layer: of its weight v (see form_weight), and of its output x,
+  // which stays as it is when the norm acts on the weight alone.
+  FormedWeight of_weight(Net& net, const std::string& name, Value v, int unit_axis) const;
+  Value of_output(Net& net, const std::string& name, Value x, Value mask = {}) const;
+  // The norm as a tool shows it: of x as an output or, when it acts on the weight alone, of x as a
+  // weight (out, ...).
+  Value alone(Net& net, const std::string& name, Value x, Value mask = {}) const;
 
   const std::string& name() const { return name_; }
   // Every option with its value: "axes=0 eps=1e-05 gain=true bias=true ...".
@@ -36,10 +45,12 @@ class Norm {
   // Whether the layer adds a learned bias, so that the layer before it needs none.
   bool has_bias() const { return traits_.has_bias; }
   bool takes_mask() const { return traits_.takes_mask; }
+  const WeightForm& weight_form() const { return traits_.weight_form; }
 
   using Apply = std::function<Value(Net&, Value x, Value mask)>;
   struct Traits {
     bool batch_type = false, has_bias = false, takes_mask = false;
+    WeightForm weight_form = {};
   };
   // For the table of variants only.
   Norm(std::string name, std::string options, Apply apply, const Traits& traits);

@@ -77,6 +77,7 @@ struct MabnOptions {
   std::int64_t m = 16, warmup = 100, clip_after = 1000;
   double keep = 0.98, clip = 5, eps = 1e-5;
   bool gain = true, bias = true;
+  bool centralize = false;  // also the weight of the layer before it
 
   static constexpr bool kBatchType = true;
   static constexpr auto fields() {
@@ -84,9 +85,10 @@ struct MabnOptions {
     return std::tuple{
         field("m", &T::m),       field("warmup", &T::warmup), field("clip_after", &T::clip_after),
         field("keep", &T::keep), field("clip", &T::clip),     field("eps", &T::eps),
-        field("gain", &T::gain), field("bias", &T::bias)};
+        field("gain", &T::gain), field("bias", &T::bias),     field("centralize", &T::centralize)};
   }
   bool has_bias() const { return bias; }
+  WeightForm weight_form() const { return {.centralize = centralize}; }
   Value apply(Net& net, Value value, Value mask) const {
     const Columns columns(net, value, mask);
     const Shape ring{m, columns.channels[0]};

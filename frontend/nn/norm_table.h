@@ -1,7 +1,8 @@
 // The table behind Norm::parse: one row a name. Internal to the norm_*.cpp files.
 //
 // A variant is a struct of options with fields(), has_bias() and apply(net, x), or apply(net, x,
-// mask) when it takes a mask; kBatchType says whether its statistics are taken over the batch.
+// mask) when it takes a mask; kBatchType says whether its statistics are taken over the batch. With
+// weight_form() it acts on the weight of the layer before it, too.
 #pragma once
 
 #include <span>
@@ -28,6 +29,7 @@ std::span<const NormRow> row_norms();        // of a row by its own statistics
 std::span<const NormRow> group_norms();      // of groups of a row's features
 std::span<const NormRow> column_norms();     // of a feature by its mean and variance over the batch
 std::span<const NormRow> quadratic_norms();  // of a feature by its quadratic mean over the batch
+std::span<const NormRow> weight_norms();     // of a layer's weight
 
 template <class Options>
 Options read_options(const std::string& norm, const OptionText& given) {
@@ -55,7 +57,10 @@ Norm make_norm(const std::string& name, const OptionText& given) {
       return options.apply(net, x);
     }
   };
-  return {name, fields_text(options), apply, {Options::kBatchType, options.has_bias(), kTakesMask}};
+  Norm::Traits traits{
+      .batch_type = Options::kBatchType, .has_bias = options.has_bias(), .takes_mask = kTakesMask};
+  if constexpr (requires { options.weight_form(); }) traits.weight_form = options.weight_form();
+  return {name, fields_text(options), apply, traits};
 }
 
 // gain (all gain_init) and bias (zeros) of that shape, as asked for.

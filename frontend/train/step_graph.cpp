@@ -25,13 +25,18 @@ struct Training {
   std::vector<Value> parameters, gradients;
 };
 
-// Forward and backward of loss / accumulate.
-Training add_training(Graph& g, const Config& config) {
+// The forward of a batch that is trained on.
+task::Outputs add_forward(Graph& g, const Config& config, nn::Mode mode) {
   nn::Net net{.graph = g,
-              .mode = nn::Mode::kTrain,
+              .mode = mode,
               .seed = static_cast<std::uint64_t>(config.train().seed),
               .tick = g.input("tick", {DType::kI32, {}})};
-  const task::Outputs outputs = add_model(net, config.model(), config.train().batch);
+  return add_model(net, config.model(), config.train().batch);
+}
+
+// Forward and backward of loss / accumulate.
+Training add_training(Graph& g, const Config& config) {
+  const task::Outputs outputs = add_forward(g, config, nn::Mode::kTrain);
   Value objective = outputs.loss;
   if (config.train().accumulate > 1) {
     objective = ops::scale(g, objective, 1.0 / double(config.train().accumulate));
@@ -56,6 +61,12 @@ std::vector<Value> add_inputs(Graph& graph, const task::Model& model, std::int64
     values.push_back(graph.input(spec.name, {spec.dtype, Shape(sizes)}));
   }
   return values;
+}
+
+Graph build_initialize(const Config& config) {
+  Graph g;
+  add_forward(g, config, nn::Mode::kInitialize);
+  return g;
 }
 
 Graph build_step(const Config& config) {

@@ -1,4 +1,4 @@
-// The graphs of a run: one whole training step, and evaluation.
+// The graphs of a run: first values, one whole training step, and evaluation.
 //
 // Inputs of every graph: the model's own. Training graphs also take "lr" () f32, "step" () i32,
 // the number of the update, and "tick" () i32, the number of the forward pass. Outputs: "loss",
@@ -12,6 +12,10 @@ namespace keel::train {
 
 // Adds the model's inputs for a batch of that size, in the order of model.inputs().
 std::vector<Value> add_inputs(Graph& graph, const task::Model& model, std::int64_t batch);
+
+// Forward only, of the first batch: updates the parameters whose first values depend on data, all
+// layers in one run. No updates: there are none. Takes "tick" as well.
+Graph build_initialize(const Config& config);
 
 // Forward, backward, clipping, optimizer and running statistics as one graph. With
 // accumulate = N > 1 it adds its gradients / N to those gathered before, and clears them after.

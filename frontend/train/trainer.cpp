@@ -33,7 +33,7 @@ Trainer::Trainer(Backend& backend, const Config& config, const RunOptions& optio
         "train.accumulate: {} micro-batches of {} rows are more than the {} training rows",
         config.train().accumulate, config.train().batch, data_.train.rows());
   compile();
-  if (options.resume) resume();
+  options.resume ? resume() : initialize();
   log_ =
       std::make_unique<RunLog>(folder_, options.resume ? std::optional(state_.step) : std::nullopt);
   if (!options.resume) write_file_atomically(folder_.config(), config.to_toml(options.facts));
@@ -45,6 +45,15 @@ void Trainer::compile() {
   if (config_.train().accumulate > 1) {
     accumulate_ = std::make_unique<Program>(backend_, variables_, build_accumulate(config_));
   }
+}
+
+void Trainer::initialize() {
+  const Graph graph = build_initialize(config_);
+  if (graph.updates().empty()) return;
+  Program program(backend_, variables_, graph);
+  program.feed("tick", tick_);
+  feeder_.feed(program, batcher_.rows(0, 0));
+  program.run();
 }
 
 void Trainer::resume() {

@@ -44,6 +44,7 @@ class Trainer {
 
  private:
   void compile();
+  void initialize();  // by data, where layers ask for it; a resumed run has these values already
   void resume();
   void run_step();
   double run_micro_batch(Program& program);

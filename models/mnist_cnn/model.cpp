@@ -16,17 +16,16 @@ const nn::LayerOptions kLayer{
 
 // conv5 -> [norm] -> ReLU -> max pool 2:  (n, c, s, s) -> (n, channels, (s - 4) / 2, likewise)
 Value conv_block(nn::Net& net, const std::string& name, Value x, std::int64_t channels,
-                 const nn::Norm& norm) {
-  Value h = nn::conv2d(net, name, x, {.channels = channels, .window = 5}, kLayer);
-  h = ops::relu(net.graph, norm(net, name + "/norm", h));
-  return ops::max_pool2d(net.graph, h, 2, 2);
+                 const nn::LayerOptions& layer) {
+  const Value h = nn::conv2d(net, name, x, {.channels = channels, .window = 5}, layer);
+  return ops::max_pool2d(net.graph, ops::relu(net.graph, h), 2, 2);
 }
 
 }  // namespace
 
 void MnistCnnOptions::validate() const {
-  check(architecture == "A" || architecture == "B" || architecture == "C", ErrorKind::kUsage,
-        "expected A, B or C, got '{}'", architecture);
+  check(architecture.size() == 1 && architecture >= "A" && architecture <= "D", ErrorKind::kUsage,
+        "expected A, B, C or D, got '{}'", architecture);
   nn::Norm::parse(norm);
 }
 
@@ -43,17 +42,19 @@ std::vector<task::InputSpec> MnistCnn::inputs() const {
 
 task::Outputs MnistCnn::build(nn::Net& net, std::span<const Value> inputs) const {
   Graph& g = net.graph;
-  const nn::Norm norm = nn::Norm::parse(options_.norm), none = nn::Norm::parse("none");
-  const nn::Norm& conv_norm = options_.architecture == "C" ? norm : none;
-  Value h = conv_block(net, "conv1", inputs[0], 20, conv_norm);
-  h = conv_block(net, "conv2", h, 50, conv_norm);
+  nn::LayerOptions normed = kLayer;
+  normed.norm = nn::Norm::parse(options_.norm);
+  const std::string& architecture = options_.architecture;
+  const nn::LayerOptions& conv = architecture == "C" || architecture == "D" ? normed : kLayer;
+  Value h = conv_block(net, "conv1", inputs[0], 20, conv);
+  h = conv_block(net, "conv2", h, 50, conv);
   const Shape shape = g.shape(h);
   h = ops::reshape(g, h, {shape[0], shape.elements(1, 4)});
   Value logits;
-  if (options_.architecture == "B") {
-    logits = norm(net, "logits/norm", nn::linear(net, "logits", h, 10, kLayer));
+  if (architecture == "B") {
+    logits = nn::linear(net, "logits", h, 10, normed);
   } else {
-    h = norm(net, "fc1/norm", nn::linear(net, "fc1", h, 500, kLayer));
+    h = nn::linear(net, "fc1", h, 500, architecture == "D" ? kLayer : normed);
     logits = nn::linear(net, "logits", ops::relu(g, h), 10, kLayer);
   }
   return {ops::cross_entropy(g, logits, inputs[1]).mean,

@@ -9,6 +9,7 @@ namespace keel::models {
 struct MnistCnnOptions {
   // A: conv conv fc fc, norm on the 500 hidden units. B: conv conv fc, norm on the 10 logits.
   // C: as A, with a norm also on both convolution outputs. The paper's text fits each.
+  // D: as A, with a norm on both convolution outputs alone, for norms of images.
   std::string architecture = "A";
   std::string norm = "layernorm";
   bool standardize = true;  // pixels (x / 255 - 0.1307) / 0.3081, else x / 255

@@ -36,14 +36,14 @@ task::Outputs MnistMlp::build(nn::Net& net, std::span<const Value> inputs) const
   Value h = inputs[0];
   for (std::int64_t layer = 1; layer <= options_.layers; ++layer) {
     const std::string name = fmt::format("fc{}", layer);
-    h = nn::linear(net, name, h, options_.hidden, {.bias = !norm.has_bias()});
-    h = ops::relu(net.graph, norm(net, name + "/norm", h));
+    h = nn::linear(net, name, h, options_.hidden, {.bias = !norm.has_bias(), .norm = norm});
+    h = ops::relu(net.graph, h);
   }
   // Ba et al. leave the logits alone under layer norm, for their scale is the confidence, and
   // normalize them too in the batch norm baseline.
-  const bool norm_logits = norm.is_batch_type();
-  Value logits = nn::linear(net, "logits", h, 10, {.bias = !(norm_logits && norm.has_bias())});
-  if (norm_logits) logits = norm(net, "logits/norm", logits);
+  nn::LayerOptions layer;
+  if (norm.is_batch_type()) layer = {.bias = !norm.has_bias(), .norm = norm};
+  const Value logits = nn::linear(net, "logits", h, 10, layer);
   return {ops::cross_entropy(net.graph, logits, inputs[1]).mean,
           ops::classification_errors(net.graph, logits, inputs[1])};
 }

@@ -65,6 +65,7 @@ TEST_CASE("mnist_cnn: where the norms are") {
   CHECK(norms("A") == Names{"fc1"});
   CHECK(norms("B") == Names{"logits"});
   CHECK(norms("C") == Names{"conv1", "conv2", "fc1"});
+  CHECK(norms("D") == Names{"conv1", "conv2"});
 }
 
 TEST_CASE("mnist_cnn: every parameter has a gradient but a bias that batch norm takes away") {
@@ -75,6 +76,8 @@ TEST_CASE("mnist_cnn: every parameter has a gradient but a bias that batch norm 
               {"A", "layernorm", {}},
               {"B", "layernorm", {}},
               {"C", "layernorm_simple", {}},
+              {"C", "weightnorm", {}},
+              {"D", "instancenorm", {"conv1/bias", "conv2/bias"}},
               {"C", "batchnorm", {"conv1/bias", "conv2/bias", "fc1/bias"}}};
   for (const auto& row : rows) {
     CAPTURE(std::string(row.architecture));
@@ -87,7 +90,8 @@ TEST_CASE("mnist_cnn: learns a few rows by heart") {
   // The reference backend needs a second for what is a blink elsewhere.
   const bool fast = default_backend() != "reference";
   const std::vector<std::string> norms =
-      fast ? std::vector<std::string>{"none", "layernorm", "layernorm_simple", "batchnorm"}
+      fast ? std::vector<std::string>{"none",      "layernorm",  "layernorm_simple",
+                                      "batchnorm", "weightnorm", "mabn{centralize=true}"}
            : std::vector<std::string>{"layernorm"};
   for (const std::string& norm : norms) {
     CAPTURE(norm);
@@ -109,8 +113,8 @@ TEST_CASE("mnist_cnn: pixels are standardized unless they are not to be") {
 }
 
 TEST_CASE("mnist_cnn: refusals") {
-  test::check_refused([] { config_of("D", "none"); },
-                      "model.architecture:", "expected A, B or C, got 'D'");
+  test::check_refused([] { config_of("E", "none"); },
+                      "model.architecture:", "expected A, B, C or D, got 'E'");
   test::check_refused([] { config_of("A", "batchnrm"); }, "model.norm:", "nearest: 'batchnorm'");
 }
 

@@ -8,7 +8,8 @@ namespace {
 
 Graph graph_of(const Settings& settings) { return train::build_step(small_config(settings)); }
 
-const std::vector<std::string> kNorms{"none", "layernorm", "layernorm_simple", "batchnorm"};
+const std::vector<std::string> kNorms{"none", "layernorm", "layernorm_simple", "batchnorm",
+                                      "weightnorm"};
 
 TEST_CASE("mnist_mlp: number of parameters") {
   const auto count = [](const std::string& norm) {
@@ -19,6 +20,7 @@ TEST_CASE("mnist_mlp: number of parameters") {
   CHECK(count("layernorm") == kWeights + 10 + 2 * 2000);
   CHECK(count("layernorm_simple") == kWeights + 10 + 2000);
   CHECK(count("none") == kWeights + 10 + 2000);
+  CHECK(count("weightnorm") == count("layernorm"));
   CHECK(count("batchnorm") == kWeights + 2 * 2000 + 20);
 }
 

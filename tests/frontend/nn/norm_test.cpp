@@ -13,7 +13,7 @@ namespace {
 using Names = std::vector<std::string>;
 
 Layer layer_of(const std::string& text) {
-  return [norm = Norm::parse(text)](Net& net, Value x) { return norm(net, "n", x); };
+  return [norm = Norm::parse(text)](Net& net, Value x) { return norm.alone(net, "n", x); };
 }
 
 void check_norm_refused(const std::string& text, std::string_view beginning,

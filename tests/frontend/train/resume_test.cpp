@@ -55,6 +55,7 @@ TEST_CASE("resume: N steps and N more are 2N steps, byte for byte") {
   } rows[] = {{{}, 8},  // at the end of an epoch
               {{"train.log_every=2"}, 11},
               {{"model.norm=batchnorm", "train.optimizer=sgd", "train.momentum=0.9"}, 5},
+              {{"model.norm=weightnorm"}, 7},
               {{"train.accumulate=2", "train.batch=16", "train.clip=global"}, 9},
               {{"train.optimizer=adamw", "train.weight_decay=0.1", "train.patience=9"}, 13}};
   for (const auto& row : rows) {

@@ -52,6 +52,19 @@ TEST_CASE("step graph: evaluation changes nothing") {
   }
 }
 
+TEST_CASE("step graph: first values from data, for the layers that ask for them") {
+  const auto updated = [](const std::string& norm) {
+    const Graph g = build_initialize(small_config({"model.norm=" + norm, "model.layers=1"}));
+    std::vector<std::string> names;
+    for (const Update& update : g.updates()) names.push_back(g.node(update.leaf).name);
+    return names;
+  };
+  CHECK(updated("weightnorm") == std::vector<std::string>{"fc1/norm/gain", "fc1/bias"});
+  for (const char* norm : {"layernorm", "batchnorm", "powernorm", "mabn{centralize=true}"}) {
+    CHECK(updated(norm).empty());
+  }
+}
+
 TEST_CASE("step graph: a step updates every parameter, moment and running statistic") {
   const Graph g = build_step(small_config({"model.norm=batchnorm"}));
   std::vector<Value> updated;

@@ -52,6 +52,24 @@ TEST_CASE("trainer: the loss falls on the built-in digits") {
   CHECK(summary.train_loss == losses[2]);
 }
 
+TEST_CASE("trainer: first values from data are there before the first step") {
+  const testing::TempDir temp;
+  // Both epochs are one step on the same rows, and the steps change nothing.
+  train_in(temp.path(), small_config({"model.norm=weightnorm", "data.train_rows=32",
+                                      "train.epochs=2", "train.lr=1e-20"}));
+  std::vector<double> losses;
+  for (const auto& line : read_metrics(temp / "metrics.jsonl")) {
+    if (line.value("split", "") == "train") losses.push_back(line["loss"]);
+  }
+  REQUIRE(losses.size() == 2);
+  CHECK(losses[0] == doctest::Approx(losses[1]).epsilon(1e-6));
+  const TensorFile file = read_safetensors(step_file(temp.path(), 2));
+  for (const char* layer : {"fc1", "fc2"}) {
+    const Tensor& gain = file.tensors.at(std::string(layer) + "/norm/gain");
+    for (std::int64_t e = 0; e < gain.elements(); ++e) CHECK(std::abs(gain.at(e) - 1) > 1e-3);
+  }
+}
+
 TEST_CASE("trainer: the last checkpoints and the best are kept") {
   const testing::TempDir temp;
   const Config config =

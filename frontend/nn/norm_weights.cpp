@@ -1,0 +1,32 @@
+// Norms of a layer's weight: its output is left as it is.
+#include "frontend/nn/norm_table.h"
+
+namespace keel::nn {
+namespace {
+
+struct WeightNormOptions {
+  double eps = 0, deviation = 0.05;
+
+  static constexpr bool kBatchType = false;
+  static constexpr auto fields() {
+    using T = WeightNormOptions;
+    return std::tuple{field("eps", &T::eps), field("deviation", &T::deviation)};
+  }
+  bool has_bias() const { return false; }
+  WeightForm weight_form() const { return {.normalize = true, .eps = eps, .deviation = deviation}; }
+  Value apply(Net&, Value x) const { return x; }
+};
+
+}  // namespace
+
+std::span<const NormRow> weight_norms() {
+  static const std::vector<NormRow> rows{
+      {{"weightnorm", "w = gain v / |v|, over the weights of a unit of the layer before", "gain",
+        "-", "exact", "Salimans & Kingma 2016"},
+       "",
+       make_norm<WeightNormOptions>},
+  };
+  return rows;
+}
+
+}  // namespace keel::nn

@@ -1,0 +1,54 @@
+#include "frontend/nn/weight.h"
+
+#include "frontend/nn/init.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/layout.h"
+#include "src/ops/norm/weight_norm.h"
+#include "src/ops/reduce.h"
+
+namespace keel::nn {
+namespace {
+
+// The mean over all axes but one, whose sizes are kept.
+Value mean_of_units(Graph& g, Value x, int unit_axis) {
+  std::vector<std::int64_t> axes;
+  for (int axis = 0; axis < g.shape(x).rank(); ++axis) {
+    if (axis != unit_axis) axes.push_back(axis);
+  }
+  return ops::mean(g, x, axes, true);
+}
+
+// The deviation of y, given y - mean(y). Where its square is below 1e-12 mean(y^2), less than f32
+// can tell from 0, it is 1.
+Value deviation_of_units(Graph& g, Value y, Value centred, int unit_axis) {
+  const Value var = mean_of_units(g, ops::square(g, centred), unit_axis);
+  const Value floor = ops::scale(g, mean_of_units(g, ops::square(g, y), unit_axis), 1e-12);
+  const Value one = g.constant(1.0, g.type(y).dtype);
+  return ops::select(g, ops::less(g, floor, var), ops::sqrt(g, var), one);
+}
+
+}  // namespace
+
+FormedWeight form_weight(Net& net, Value v, int unit_axis, const WeightForm& form) {
+  Graph& g = net.graph;
+  if (form.centralize) v = ops::sub(g, v, mean_of_units(g, v, unit_axis));
+  if (!form.normalize) return {v, {}};
+  const Shape units{g.shape(v)[unit_axis]};
+  const Value gain = g.parameter(g.prefix() + "gain", {net.dtype, units}, ones());
+  return {ops::weight_norm(g, v, gain, {.by_column = unit_axis == 1, .eps = form.eps}), gain};
+}
+
+Value start_from_batch(Net& net, Value y, int unit_axis, Value gain, Value bias) {
+  Graph& g = net.graph;
+  const Value mean = mean_of_units(g, y, unit_axis);
+  const Value centred = ops::sub(g, y, mean);
+  const Value q = deviation_of_units(g, y, centred, unit_axis);
+  const auto per_unit = [&](Value v) { return ops::reshape(g, v, g.shape(gain)); };
+  g.mark_update(gain, ops::div(g, gain, per_unit(q)));
+  if (bias) {
+    g.mark_update(bias, ops::div(g, ops::sub(g, bias, per_unit(mean)), per_unit(q)));
+  }
+  return ops::div(g, bias ? centred : y, q);
+}
+
+}  // namespace keel::nn

@@ -1,0 +1,34 @@
+// What a norm makes of a layer's weight before the layer multiplies by it.
+#pragma once
+
+#include "frontend/nn/net.h"
+
+namespace keel::nn {
+
+// For each output unit i with the weights v_i, in this order:
+struct WeightForm {
+  bool centralize = false;  // v_i - mean(v_i)  (Yan et al. 2020)
+  bool normalize = false;   // gain_i v_i / sqrt(|v_i|^2 + eps)  (Salimans & Kingma 2016)
+  double eps = 0;           // of normalize
+  double deviation = 0.05;  // of normalize: v is drawn from N(0, deviation^2)
+
+  bool is_plain() const { return !centralize && !normalize; }
+};
+
+struct FormedWeight {
+  Value weight;  // like v
+  Value gain;    // (out), the parameter "gain", ones at first; absent unless normalized
+};
+
+// v (out, ...), v_i being v[i]; or (in, out), v_i being column i, where unit_axis is 1.
+FormedWeight form_weight(Net& net, Value v, int unit_axis, const WeightForm& form);
+
+// Data-dependent initialization (Salimans & Kingma 2016, section 3), for a net in kInitialize: with
+// the mean m and the deviation q of each unit's outputs y over the batch,
+//     gain <- gain / q,   bias <- (bias - m) / q,
+// so that the layer gives (y - m) / q, which is returned: the layers behind it measure theirs on
+// what this one will give them. A unit that is constant in the batch keeps its q at 1; without a
+// bias m stays. y has the units along unit_axis; gain, bias (out).
+Value start_from_batch(Net& net, Value y, int unit_axis, Value gain, Value bias);
+
+}  // namespace keel::nn
