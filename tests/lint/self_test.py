@@ -24,6 +24,7 @@ CLEAN = {
     "tests/a_test.cpp": '// Tests.\n#include <Eigen/Dense>\n#include "tests/support/cases.h"\n'
                         'TEST_CASE("a, b") {\n  f("/tmp/x");\n}\n',
     "tools/setup": "#!/usr/bin/env bash\n# Sets up.\n",
+    "tests/mutants/a.txt": "# Some.\nfile src/core/a.h\nterm: no pragma\n- #pragma once\n+\n",
     "README.md": "keel\n",
 }
 
@@ -71,6 +72,15 @@ PLANTED = [
      "    int e, int f) {\n}\n", ":1: k has 6 parameters"),
     *(("check_text", "src/core/x.cpp", f"// A file.\n// {mark}: more\n", f":2: {mark} left")
       for mark in ("TO" "DO", "FIX" "ME", "X" "XX", "HA" "CK")),
+    *(("check_mutants", "tests/mutants/b.txt", f"file {file}\nsign: turned\n{change}\n", message)
+      for file, change, message in (
+          ("src/core/a.h", "- vectors\n+ vector", ":2: stale: occurs 0 times"),
+          ("src/core/a.h", "- e\n+ i", ":2: stale: occurs 4 times"),
+          ("src/core/b.h", "- vector\n+ list", ":2: stale: occurs 0 times"),
+          ("src/core/a.h", "- vector\n+ vector", ":2: changes nothing"),
+          ("src/core/a.h", "- vector", ":2: expected - and +"))),
+    ("check_mutants", "tests/mutants/b.txt", "file src/core/a.h\nsing: s\n", ":2: expected file"),
+    ("check_mutants", "src/ops/norm/norms.txt", "b B\n", ":1: expected at least 3 mutants"),
     ("check_text", "src/core/x.cpp", "// A file.\nint a; \n", ":2: white space"),
     ("check_text", "src/core/x.cpp", "// A file.\r\n", ":1: white space"),
     ("check_text", "src/core/x.cpp", "// A file.\n\tint a;\n", ":2: a tab"),
@@ -98,7 +108,7 @@ def complaints(script, extra):
 
 def main():
     failures = 0
-    for script in ("check_layers", "check_sizes", "check_text"):
+    for script in ("check_layers", "check_mutants", "check_sizes", "check_text"):
         code, output = complaints(script, {})
         if code != 0:
             failures += 1

@@ -176,6 +176,32 @@ TEST_CASE("optimizer steps: fresh outputs keep the old values too when the step 
   }
 }
 
+// Where inputs stay as they are, the moments before and after a step lie apart.
+TEST_CASE("optimizer steps: fresh outputs hold the step") {
+  OpCase c;
+  for (std::uint32_t i = 0; i < 3; ++i) c.inputs.push_back(random_normal({2}, i));
+  c.inputs.push_back(f64({2}, {0.25, 4}));
+  c.gradients = false;
+  const AdamAttrs attrs{.beta1 = 0.75, .beta2 = 0.5, .eps = 0.125};
+  c.build = [&](Graph& g, const std::vector<Value>& v) {
+    const Value lr = g.constant(kLr, DType::kF64), step = g.constant(i32({}, {1}));
+    const Value s = ops::sgd_step(g, {v[0], v[1], lr, {}, v[2]}, {.momentum = 0.5});
+    const Value a = ops::adam_step(g, {v[0], v[1], lr, {}, step, v[2], v[3]}, attrs);
+    return std::vector{s, s.at(1), a, a.at(1), a.at(2)};
+  };
+  const Results results = run_reference(c);
+  for (std::int64_t e = 0; e < 2; ++e) {
+    const auto in = [&](std::size_t i) { return c.inputs[i].at(e); };
+    const double p = in(0), d = in(1), u = 0.5 * in(2) + d;
+    const double m = 0.75 * in(2) + 0.25 * d, v = 0.5 * in(3) + 0.5 * d * d;
+    const double change = m / (1 - 0.75 * 0.75) / (std::sqrt(v / (1 - 0.5 * 0.5)) + 0.125);
+    const double expected[] = {p - kLr * u, u, p - kLr * change, m, v};
+    for (std::size_t j = 0; j < 5; ++j) {
+      CHECK(results.at(fmt::format("y{}", j)).at(e) == doctest::Approx(expected[j]).epsilon(1e-13));
+    }
+  }
+}
+
 TEST_CASE("sum_squares: adds up squares of every element") {
   OpCase c;
   c.inputs.push_back(f64({2, 2}, {1, -2, 3, -4}));

@@ -134,6 +134,18 @@ TEST_CASE("weight_norm: gradients against central differences") {
   }
 }
 
+TEST_CASE("weight_norm: eps is added to the sum of squares") {
+  for (const std::string& backend : backends()) {
+    const Weights weights{
+        f64({2, 2}, {3, 4, 0, 0}), f64({2}, {6, 5}), f64({2, 2}, {1, 0, 1, 1}), {.eps = 11}};
+    const Results results = weights.run(backend);  // the lengths are 6 and sqrt(11)
+    check_close(results.at("w"), f64({2, 2}, {3, 4, 0, 0}), 1e-6);
+    check_close(results.at("dg"), f64({2}, {0.5, 0}), 1e-6);
+    const double third = 5 / std::sqrt(11.);
+    check_close(results.at("dv"), f64({2, 2}, {0.75, -1. / 3, third, third}), 1e-6);
+  }
+}
+
 TEST_CASE("weight_norm: every unit has length g, and dv is orthogonal to v") {
   for (const std::string& backend : backends()) {
     const Weights weights = random_weights({5, 40}, false);

@@ -62,58 +62,64 @@ __device__ double sum(const Place& place, KeptRows kept, F f) {
   return over_warps(total, place);
 }
 
-struct Tensors {
-  Global<const float> x, dy, gain, bias;
+struct Forward {
+  SequenceSizes sizes;
+  Global<const float> x, gain, bias;
   KeptRows kept;
+  Global<float> y, mean, rstd;
+  double eps;
 };
 
-__global__ void __launch_bounds__(kColumnBlock, 4)
-    forward(SequenceSizes sizes, Tensors in, Global<float> y, Global<float> mean,
-            Global<float> rstd, double eps) {
-  const Place place(sizes);
-  const double count = sum(place, in.kept, [](std::int64_t) { return 1.0; });
+__global__ void __launch_bounds__(kColumnBlock, 4) forward(Forward a) {
+  const Place place(a.sizes);
+  const double count = sum(place, a.kept, [](std::int64_t) { return 1.0; });
   const double some = count > 0 ? count : 1;
-  const double m = sum(place, in.kept, [&](std::int64_t i) { return double(in.x[i]); }) / some;
-  const double squares = sum(place, in.kept, [&](std::int64_t i) {
-    const double residual = in.x[i] - m;
+  const double mean = sum(place, a.kept, [&](std::int64_t i) { return double(a.x[i]); }) / some;
+  const double squares = sum(place, a.kept, [&](std::int64_t i) {
+    const double residual = a.x[i] - mean;
     return residual * residual;
   });
   if (!place.exists()) return;
-  const float scale = float(1 / sqrt(squares / some + eps));
-  const float coarse = float(m), fine = float(m - coarse);
-  const float gain = in.gain.get(place.channel, 1), bias = in.bias.get(place.channel, 0);
-  place.each(in.kept,
-             [&](std::int64_t i) { y[i] = (in.x[i] - coarse - fine) * scale * gain + bias; });
-  place.clear(in.kept, y);
+  const float rstd = float(1 / sqrt(squares / some + a.eps));
+  const float coarse = float(mean), fine = float(mean - coarse);
+  const float gain = a.gain.get(place.channel, 1), bias = a.bias.get(place.channel, 0);
+  place.each(a.kept,
+             [&](std::int64_t i) { a.y[i] = (a.x[i] - coarse - fine) * rstd * gain + bias; });
+  place.clear(a.kept, a.y);
   if (place.warp > 0) return;
-  mean[place.group()] = coarse;
-  rstd[place.group()] = scale;
+  a.mean[place.group()] = coarse;
+  a.rstd[place.group()] = rstd;
 }
 
-// dx, and what each sample adds to dgain and dbias.
-__global__ void __launch_bounds__(kColumnBlock, 4)
-    backward(SequenceSizes sizes, Tensors in, Global<const float> mean, Global<const float> rstd,
-             Global<float> dx, Global<double> dgain, Global<double> dbias) {
-  const Place place(sizes);
-  const double coarse = place.exists() ? mean[place.group()] : 0;
-  const double count = sum(place, in.kept, [](std::int64_t) { return 1.0; });
+struct Backward {
+  SequenceSizes sizes;
+  Global<const float> x, dy, gain, mean, rstd;
+  KeptRows kept;
+  Global<float> dx;
+  Global<double> dgain, dbias;  // what each sample adds to them: (samples, channels)
+};
+
+__global__ void __launch_bounds__(kColumnBlock, 4) backward(Backward a) {
+  const Place place(a.sizes);
+  const double coarse = place.exists() ? a.mean[place.group()] : 0;
+  const double count = sum(place, a.kept, [](std::int64_t) { return 1.0; });
   const double some = count > 0 ? count : 1;
-  const double fine = sum(place, in.kept, [&](std::int64_t i) { return in.x[i] - coarse; }) / some;
-  const double total = sum(place, in.kept, [&](std::int64_t i) { return double(in.dy[i]); });
+  const double fine = sum(place, a.kept, [&](std::int64_t i) { return a.x[i] - coarse; }) / some;
+  const double total = sum(place, a.kept, [&](std::int64_t i) { return double(a.dy[i]); });
   const double products =
-      sum(place, in.kept, [&](std::int64_t i) { return in.dy[i] * (in.x[i] - coarse - fine); });
+      sum(place, a.kept, [&](std::int64_t i) { return a.dy[i] * (a.x[i] - coarse - fine); });
   if (!place.exists()) return;
-  const float scale = rstd[place.group()], gain = in.gain.get(place.channel, 1);
+  const float rstd = a.rstd[place.group()], gain = a.gain.get(place.channel, 1);
   if (place.warp == 0) {
-    dgain[place.group()] = products * scale;
-    dbias[place.group()] = total;
+    a.dgain[place.group()] = products * rstd;
+    a.dbias[place.group()] = total;
   }
-  const float mean_g = float(gain * total / some), slope = float(gain * products * scale / some);
-  place.each(in.kept, [&](std::int64_t i) {
-    const float xhat = float(in.x[i] - coarse - fine) * scale;
-    dx[i] = scale * (in.dy[i] * gain - mean_g - xhat * slope);
+  const float mean_g = float(gain * total / some), slope = float(gain * products * rstd / some);
+  place.each(a.kept, [&](std::int64_t i) {
+    const float xhat = float(a.x[i] - coarse - fine) * rstd;
+    a.dx[i] = rstd * (a.dy[i] * gain - mean_g - xhat * slope);
   });
-  place.clear(in.kept, dx);
+  place.clear(a.kept, a.dx);
 }
 
 // The samples' shares of dgain and dbias.
@@ -138,13 +144,13 @@ std::int64_t share_bytes(const SequenceSizes& s) {
 }
 
 void run_backward(const Binding& b, const SequenceSizes& sizes) {
-  const Tensors in{
-      input(b.inputs[0]), input(b.inputs[4]), input(b.inputs[1]), {}, kept_rows(b.inputs[5])};
   const std::int64_t count = sizes.samples * sizes.channels;
   const auto dgain = workspace<double>(b, count);
   const auto dbias = workspace<double>(b, count, share_bytes(sizes));
-  launch(backward, grid_of(sizes), sizes, in, input(b.inputs[2]), input(b.inputs[3]),
-         output(b.outputs[0]), dgain, dbias);
+  launch(backward, grid_of(sizes),
+         Backward{sizes, input(b.inputs[0]), input(b.inputs[4]), input(b.inputs[1]),
+                  input(b.inputs[2]), input(b.inputs[3]), kept_rows(b.inputs[5]),
+                  output(b.outputs[0]), dgain, dbias});
   column_sums(
       shares_of(sizes), Shares{dgain, dbias},
       workspace<double>(b, partial_sums(shares_of(sizes), Shares::kSums), 2 * share_bytes(sizes)),
@@ -157,10 +163,10 @@ Prepared prepare_instance_norm(const NodeContext& context) {
   const SequenceSizes sizes = sequence_sizes(context.input(0).shape);
   const double eps = context.attrs<InstanceNormAttrs>().eps;
   return kernel_of([=](const Binding& b) {
-    const Tensors in{
-        input(b.inputs[0]), {}, input(b.inputs[1]), input(b.inputs[2]), kept_rows(b.inputs[3])};
-    launch(forward, grid_of(sizes), sizes, in, output(b.outputs[0]), output(b.outputs[1]),
-           output(b.outputs[2]), eps);
+    launch(forward, grid_of(sizes),
+           Forward{sizes, input(b.inputs[0]), input(b.inputs[1]), input(b.inputs[2]),
+                   kept_rows(b.inputs[3]), output(b.outputs[0]), output(b.outputs[1]),
+                   output(b.outputs[2]), eps});
   });
 }
 
