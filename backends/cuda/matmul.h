@@ -28,5 +28,8 @@ std::function<void(const ProductData&)> plan_product(const Product& product);
 
 // Whether products planned from now on may round their factors to tf32.
 void set_tf32(bool allowed);
+#ifndef KEEL_CUDA_EMULATED
+bool is_tf32_allowed();
+#endif
 
 }  // namespace keel::cuda

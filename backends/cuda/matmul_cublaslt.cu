@@ -107,7 +107,7 @@ class Plan {
 
   static Owned<cublasLtMatmulDesc_t> describe() {
     cublasLtMatmulDesc_t made = nullptr;
-    const auto compute = tf32() ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    const auto compute = is_tf32_allowed() ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     KEEL_CUBLAS(cublasLtMatmulDescCreate(&made, compute, CUDA_R_32F));
     return {made, cublasLtMatmulDescDestroy};
   }
@@ -149,5 +149,6 @@ std::function<void(const ProductData&)> plan_product(const Product& product) {
 }
 
 void set_tf32(bool allowed) { tf32() = allowed; }
+bool is_tf32_allowed() { return tf32(); }
 
 }  // namespace keel::cuda

@@ -68,6 +68,11 @@ TEST_CASE("backend conv2d: geometries, with gradients") {
   for (const Convolution& row : rows) check_convolution(row);
 }
 
+// Backends that copy windows out before they multiply cut the images into parts, of 3 and of 2.
+TEST_CASE("backend conv2d: windows of tens of megabytes") {
+  check_convolution({{5, 64, 32, 32}, {1, 64, 5, 5}, 1, 2});
+}
+
 TEST_CASE("backend conv2d: no elements") {
   const Convolution rows[] = {{{0, 3, 6, 6}, {4, 3, 3, 3}},
                               {{2, 3, 6, 6}, {0, 3, 3, 3}},

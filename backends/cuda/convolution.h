@@ -1,0 +1,32 @@
+// What convolution is computed from, by a library where there is one: cuDNN.
+#pragma once
+
+#include <optional>
+
+#include "src/runtime/backend.h"
+
+namespace keel::cuda {
+
+// Images (n, c, h, w), filters (o, c, rows, cols), results (n, o, out_height, out_width); see
+// src/ops/conv2d.h.
+struct ConvSizes {
+  std::int64_t images, channels, height, width;
+  std::int64_t filters, rows, cols;
+  std::int64_t out_height, out_width;
+  std::int64_t stride, padding;
+};
+
+enum class ConvPass { kForward, kBackwardInput, kBackwardWeight };
+
+struct Convolution {
+  ConvPass pass;
+  ConvSizes sizes;
+  bool relu = false;  // forward only
+};
+
+#ifdef KEEL_CUDNN
+// The convolution by cuDNN; nothing where cuDNN does not take these sizes.
+std::optional<Prepared> plan_convolution(const Convolution& convolution);
+#endif
+
+}  // namespace keel::cuda

@@ -1,0 +1,165 @@
+// Convolution by cuDNN, by algorithms that add up products as they are written (no transforms,
+// whose rounding errors are larger) and give the same bits from run to run.
+#include <cudnn.h>
+
+#include <limits>
+#include <memory>
+
+#include "backends/cuda/convolution.h"
+#include "backends/cuda/device.h"
+#include "backends/cuda/matmul.h"
+#include "src/core/error.h"
+
+namespace keel::cuda {
+namespace {
+
+// Beyond this, products are the way: they work in less.
+constexpr std::size_t kMostWorkspace = 256 << 20;
+
+constexpr auto kForward = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
+constexpr auto kBackwardInput = CUDNN_CONVOLUTION_BWD_DATA_ALGO_1;
+constexpr auto kBackwardWeight = CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1;
+
+void expect(cudnnStatus_t status, const char* call, const char* file, int line) {
+  check(status == CUDNN_STATUS_SUCCESS, ErrorKind::kCheckFailed, "[cuda] {}: {} ({}:{})", call,
+        cudnnGetErrorString(status), file, line);
+}
+#define KEEL_CUDNN_CALL(call) expect(call, #call, __FILE__, __LINE__)
+
+cudnnHandle_t handle() {
+  static const cudnnHandle_t handle = [] {
+    cudnnHandle_t made = nullptr;
+    KEEL_CUDNN_CALL(cudnnCreate(&made));
+    KEEL_CUDNN_CALL(cudnnSetStream(made, stream()));
+    return made;
+  }();
+  return handle;
+}
+
+template <class T>
+using Owned = std::unique_ptr<std::remove_pointer_t<T>, cudnnStatus_t (*)(T)>;
+
+template <class T>
+Owned<T> make(cudnnStatus_t (*create)(T*), cudnnStatus_t (*destroy)(T)) {
+  T made = nullptr;
+  KEEL_CUDNN_CALL(create(&made));
+  return {made, destroy};
+}
+
+// y = y + bias of its channel, then ReLU if asked for; cuDNN's own turns NaN into 0.
+__global__ void finish_images(Global<float> y, Global<const float> bias, std::int64_t channels,
+                              std::int64_t places, bool relu) {
+  for (std::int64_t e = grid_thread(); e < y.size(); e += grid_threads()) {
+    const float value = y[e] + bias.get(e / places % channels, 0);
+    y[e] = relu && value <= 0 ? 0 : value;
+  }
+}
+
+// One convolution, described to cuDNN.
+class Plan {
+ public:
+  explicit Plan(const Convolution& c) : convolution_(c) {
+    const ConvSizes& s = c.sizes;
+    set_images(x_.get(), s.images, s.channels, s.height, s.width);
+    set_images(y_.get(), s.images, s.filters, s.out_height, s.out_width);
+    KEEL_CUDNN_CALL(cudnnSetFilter4dDescriptor(weight_.get(), CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW,
+                                               int(s.filters), int(s.channels), int(s.rows),
+                                               int(s.cols)));
+    const int padding = int(s.padding), stride = int(s.stride);
+    KEEL_CUDNN_CALL(cudnnSetConvolution2dDescriptor(windows_.get(), padding, padding, stride,
+                                                    stride, 1, 1, CUDNN_CROSS_CORRELATION,
+                                                    CUDNN_DATA_FLOAT));
+    const auto math = is_tf32_allowed() ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+    KEEL_CUDNN_CALL(cudnnSetConvolutionMathType(windows_.get(), math));
+    is_usable_ = find_workspace() == CUDNN_STATUS_SUCCESS && workspace_ <= kMostWorkspace;
+  }
+
+  bool is_usable() const { return is_usable_; }
+  std::int64_t workspace() const { return std::int64_t(workspace_); }
+
+  void run(const Binding& b) const {
+    const void *left = b.inputs[0].data, *right = b.inputs[1].data;
+    void* const result = b.outputs[0].data;
+    const float one = 1, zero = 0;
+    switch (convolution_.pass) {
+      case ConvPass::kForward:
+        KEEL_CUDNN_CALL(cudnnConvolutionForward(handle(), &one, x_.get(), left, weight_.get(),
+                                                right, windows_.get(), kForward, b.workspace,
+                                                workspace_, &zero, y_.get(), result));
+        return finish(b);
+      case ConvPass::kBackwardInput:
+        return KEEL_CUDNN_CALL(cudnnConvolutionBackwardData(
+            handle(), &one, weight_.get(), right, y_.get(), left, windows_.get(), kBackwardInput,
+            b.workspace, workspace_, &zero, x_.get(), result));
+      case ConvPass::kBackwardWeight:
+        return KEEL_CUDNN_CALL(cudnnConvolutionBackwardFilter(
+            handle(), &one, x_.get(), left, y_.get(), right, windows_.get(), kBackwardWeight,
+            b.workspace, workspace_, &zero, weight_.get(), result));
+    }
+  }
+
+ private:
+  static void set_images(cudnnTensorDescriptor_t images, std::int64_t n, std::int64_t c,
+                         std::int64_t h, std::int64_t w) {
+    KEEL_CUDNN_CALL(cudnnSetTensor4dDescriptor(images, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, int(n),
+                                               int(c), int(h), int(w)));
+  }
+
+  cudnnStatus_t find_workspace() {
+    switch (convolution_.pass) {
+      case ConvPass::kForward:
+        return cudnnGetConvolutionForwardWorkspaceSize(
+            handle(), x_.get(), weight_.get(), windows_.get(), y_.get(), kForward, &workspace_);
+      case ConvPass::kBackwardInput:
+        return cudnnGetConvolutionBackwardDataWorkspaceSize(handle(), weight_.get(), y_.get(),
+                                                            windows_.get(), x_.get(),
+                                                            kBackwardInput, &workspace_);
+      default:
+        return cudnnGetConvolutionBackwardFilterWorkspaceSize(handle(), x_.get(), y_.get(),
+                                                              windows_.get(), weight_.get(),
+                                                              kBackwardWeight, &workspace_);
+    }
+  }
+
+  void finish(const Binding& b) const {
+    if (!b.inputs[2] && !convolution_.relu) return;
+    const ConvSizes& s = convolution_.sizes;
+    const auto y = output(b.outputs[0]);
+    launch(finish_images, one_thread_each(y.size()), y, input(b.inputs[2]), s.filters,
+           s.out_height * s.out_width, convolution_.relu);
+  }
+
+  Convolution convolution_;
+  Owned<cudnnTensorDescriptor_t> x_ = make(cudnnCreateTensorDescriptor,
+                                           cudnnDestroyTensorDescriptor),
+                                 y_ = make(cudnnCreateTensorDescriptor,
+                                           cudnnDestroyTensorDescriptor);
+  Owned<cudnnFilterDescriptor_t> weight_ =
+      make(cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor);
+  Owned<cudnnConvolutionDescriptor_t> windows_ =
+      make(cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor);
+  std::size_t workspace_ = 0;
+  bool is_usable_ = false;
+};
+
+// cuDNN counts in int, and knows no empty tensors.
+bool is_describable(const ConvSizes& s) {
+  const auto fits = [](std::int64_t elements) {
+    return elements > 0 && elements <= std::numeric_limits<int>::max();
+  };
+  return fits(s.images * s.channels * s.height * s.width) &&
+         fits(s.filters * s.channels * s.rows * s.cols) &&
+         fits(s.images * s.filters * s.out_height * s.out_width) && fits(s.padding + 1) &&
+         fits(s.stride);
+}
+
+}  // namespace
+
+std::optional<Prepared> plan_convolution(const Convolution& convolution) {
+  if (!is_describable(convolution.sizes)) return std::nullopt;
+  const auto plan = std::make_shared<const Plan>(convolution);
+  if (!plan->is_usable()) return std::nullopt;
+  return kernel_of([plan](const Binding& b) { plan->run(b); }, plan->workspace());
+}
+
+}  // namespace keel::cuda

@@ -1,0 +1,177 @@
+// Convolution: by cuDNN where it is there and takes the sizes, else as matrix products,
+//   rows(y) = weight columns(x)   columns(dx) = weight^T rows(dy)   dweight = rows(dy) columns(x)^T
+// over chunks of images, so that columns and rows stay small.
+#include <memory>
+
+#include "backends/cuda/kernels/conv_columns.cuh"
+#include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/matmul.h"
+#include "src/ops/conv2d.h"
+
+namespace keel::cuda {
+namespace {
+
+// Of a chunk's columns and rows, unless a single image has more: with what products work in, less
+// than 64 MB.
+constexpr std::int64_t kChunkBytes = 24 << 20;
+constexpr auto kFloat = std::int64_t(sizeof(float));
+
+std::int64_t aligned_bytes(std::int64_t floats) { return ceil_div(floats * kFloat, 256) * 256; }
+
+std::int64_t terms_of(const ConvSizes& s) { return s.channels * s.rows * s.cols; }
+
+// The product of a chunk `width` columns wide.
+Product product_of(const Convolution& c, std::int64_t width) {
+  const std::int64_t terms = terms_of(c.sizes), filters = c.sizes.filters;
+  switch (c.pass) {
+    case ConvPass::kForward:
+      return {.sizes = {1, filters, terms, width, false}};
+    case ConvPass::kBackwardInput:
+      return {.sizes = {1, terms, filters, width, false}, .transpose_a = true};
+    default:
+      return {.sizes = {1, filters, width, terms, false}, .transpose_b = true};
+  }
+}
+
+// One chunk and the memory it is worked on in.
+struct Work {
+  Chunk chunk;
+  Global<float> columns, rows;
+  const std::function<void(const ProductData&)>& product;
+  void* product_memory;
+
+  void read_columns(const TensorRef& x) const {
+    const Grid grid = one_thread_each(chunk.sizes.channels * chunk.width());
+    launch(unfold, grid, chunk, input(x), columns);
+  }
+  void read_rows(const TensorRef& dy) const {
+    launch(gather_rows, one_thread_each(rows.size()), chunk, input(dy), rows);
+  }
+  void multiply(const float* a, const float* b, float* y) const {
+    product({a, b, nullptr, y, product_memory});
+  }
+};
+
+// A convolution cut into chunks of equally many images, but for the last. There is at least one
+// chunk, if of no images: products of nothing are zero.
+class Plan {
+ public:
+  explicit Plan(const Convolution& c) : sizes_(c.sizes) {
+    const Chunk image{sizes_, 0, 1};
+    const std::int64_t bytes = (terms_of(sizes_) + sizes_.filters) * image.places() * kFloat;
+    const std::int64_t most = std::max<std::int64_t>(kChunkBytes / std::max(bytes, kFloat), 1);
+    chunks_ = std::max<std::int64_t>(ceil_div(sizes_.images, most), 1);
+    length_ = ceil_div(sizes_.images, chunks_);
+    whole_ = plan_product(product_of(c, chunk(0).width()));
+    last_ = plan_product(product_of(c, chunk(chunks_ - 1).width()));
+    rows_ = kProductWorkspace + aligned_bytes(terms_of(sizes_) * chunk(0).width());
+    end_ = rows_ + aligned_bytes(sizes_.filters * chunk(0).width());
+  }
+
+  std::int64_t chunks() const { return chunks_; }
+  // Bytes of workspace; what else a pass needs may follow them.
+  std::int64_t workspace() const { return end_; }
+
+  Work work(const Binding& b, std::int64_t i) const {
+    const Chunk part = chunk(i);
+    return {part, cuda::workspace(b, terms_of(sizes_) * part.width(), kProductWorkspace),
+            cuda::workspace(b, sizes_.filters * part.width(), rows_),
+            i + 1 < chunks_ ? whole_ : last_, b.workspace};
+  }
+
+ private:
+  Chunk chunk(std::int64_t i) const {
+    const std::int64_t first = i * length_;
+    return {sizes_, first, std::min(length_, sizes_.images - first)};
+  }
+
+  ConvSizes sizes_;
+  std::int64_t chunks_, length_, rows_, end_;
+  std::function<void(const ProductData&)> whole_, last_;
+};
+
+void forward(const Binding& b, const Plan& plan, bool relu) {
+  for (std::int64_t i = 0; i < plan.chunks(); ++i) {
+    const Work work = plan.work(b, i);
+    work.read_columns(b.inputs[0]);
+    work.multiply(b.inputs[1].as<const float>(), work.columns.data(), work.rows.data());
+    launch(scatter_rows, one_thread_each(work.rows.size()), work.chunk, work.rows,
+           input(b.inputs[2]), output(b.outputs[0]), relu);
+  }
+}
+
+void backward_input(const Binding& b, const Plan& plan) {
+  for (std::int64_t i = 0; i < plan.chunks(); ++i) {
+    const Work work = plan.work(b, i);
+    work.read_rows(b.inputs[0]);
+    work.multiply(b.inputs[1].as<const float>(), work.rows.data(), work.columns.data());
+    const ConvSizes& s = work.chunk.sizes;
+    const Grid grid = one_thread_each(work.chunk.images * s.channels * s.height * s.width);
+    launch(fold, grid, work.chunk, work.columns, output(b.outputs[0]));
+  }
+}
+
+__global__ void add(Global<float> sum, Global<const float> term) {
+  for (std::int64_t e = grid_thread(); e < sum.size(); e += grid_threads()) sum[e] += term[e];
+}
+
+// The chunks' sums are added up in order.
+void backward_weight(const Binding& b, const Plan& plan) {
+  const auto dweight = output(b.outputs[0]);
+  const auto term = workspace(b, dweight.size(), plan.workspace());
+  for (std::int64_t i = 0; i < plan.chunks(); ++i) {
+    const Work work = plan.work(b, i);
+    work.read_columns(b.inputs[0]);
+    work.read_rows(b.inputs[1]);
+    const auto sum = i == 0 ? dweight : term;
+    work.multiply(work.rows.data(), work.columns.data(), sum.data());
+    if (i > 0) launch(add, one_thread_each(dweight.size()), dweight, term);
+  }
+}
+
+Prepared by_products(const Convolution& c) {
+  const auto plan = std::make_shared<const Plan>(c);
+  switch (c.pass) {
+    case ConvPass::kForward:
+      return kernel_of([plan, relu = c.relu](const Binding& b) { forward(b, *plan, relu); },
+                       plan->workspace());
+    case ConvPass::kBackwardInput:
+      return kernel_of([plan](const Binding& b) { backward_input(b, *plan); }, plan->workspace());
+    default:
+      return kernel_of([plan](const Binding& b) { backward_weight(b, *plan); },
+                       plan->workspace() + aligned_bytes(c.sizes.filters * terms_of(c.sizes)));
+  }
+}
+
+template <class Attrs>
+Prepared prepare(ConvPass pass, const Shape (&shapes)[3], const Attrs& attrs, bool relu = false) {
+  if (attrs.channels_last) return refuse("convolves images stored as (n, c, h, w) only");
+  const auto& [x, weight, y] = shapes;
+  const ConvSizes sizes{x[0],      x[1], x[2], x[3],         weight[0],    weight[2],
+                        weight[3], y[2], y[3], attrs.stride, attrs.padding};
+  const Convolution convolution{pass, sizes, relu};
+#ifdef KEEL_CUDNN
+  if (std::optional<Prepared> prepared = plan_convolution(convolution)) return *prepared;
+#endif
+  return by_products(convolution);
+}
+
+}  // namespace
+
+Prepared prepare_conv2d(const NodeContext& c) {
+  const auto& attrs = c.attrs<ConvAttrs>();
+  return prepare(ConvPass::kForward, {c.input(0).shape, c.input(1).shape, c.output().shape}, attrs,
+                 attrs.activation == "relu");
+}
+
+Prepared prepare_conv2d_backward_input(const NodeContext& c) {
+  return prepare(ConvPass::kBackwardInput, {c.output().shape, c.input(1).shape, c.input(0).shape},
+                 c.attrs<ConvBackwardAttrs>());
+}
+
+Prepared prepare_conv2d_backward_weight(const NodeContext& c) {
+  return prepare(ConvPass::kBackwardWeight, {c.input(0).shape, c.output().shape, c.input(1).shape},
+                 c.attrs<ConvBackwardAttrs>());
+}
+
+}  // namespace keel::cuda

@@ -1,0 +1,144 @@
+// Pooling: a thread for each result. Backward, an element adds up what the windows around it give,
+// in their order.
+#include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/kernels/windows.cuh"
+#include "src/ops/pool2d.h"
+
+namespace keel::cuda {
+namespace {
+
+// Images (n, c, h, w) as planes (n * c, h, w).
+struct PoolSizes {
+  std::int64_t height, width, out_height, out_width, window, stride;
+
+  // Where the window of element e of y begins in x.
+  __device__ std::int64_t corner(std::int64_t e) const {
+    const std::int64_t row = e / out_width, plane = row / out_height;
+    return (plane * height + row % out_height * stride) * width + e % out_width * stride;
+  }
+};
+
+// The first of equal ones stays; a NaN is not replaced.
+__global__ void max_pool(PoolSizes s, Global<const float> x, Global<float> y,
+                         Global<std::uint8_t> index) {
+  for (std::int64_t e = grid_thread(); e < y.size(); e += grid_threads()) {
+    std::int64_t row = s.corner(e);
+    float best = x[row];
+    int best_place = 0, place = 0;
+    for (std::int64_t u = 0; u < s.window; ++u, row += s.width) {
+      for (std::int64_t v = 0; v < s.window; ++v, ++place) {
+        const float candidate = x[row + v];
+        if (candidate <= best || isnan(best)) continue;
+        best = candidate;
+        best_place = place;
+      }
+    }
+    y[e] = best;
+    index[e] = static_cast<std::uint8_t>(best_place);
+  }
+}
+
+__global__ void avg_pool(PoolSizes s, Global<const float> x, Global<float> y) {
+  const auto places = float(s.window * s.window);
+  for (std::int64_t e = grid_thread(); e < y.size(); e += grid_threads()) {
+    std::int64_t row = s.corner(e);
+    float sum = 0;
+    for (std::int64_t u = 0; u < s.window; ++u, row += s.width) {
+      for (std::int64_t v = 0; v < s.window; ++v) sum += x[row + v];
+    }
+    y[e] = sum / places;
+  }
+}
+
+// What window e gives to the element at `place` of it.
+struct MaxGradient {
+  Global<const float> dy;
+  Global<const std::uint8_t> index;
+  __device__ float operator()(std::int64_t e, std::int64_t place) const {
+    return index[e] == place ? dy[e] : 0;
+  }
+};
+
+struct AvgGradient {
+  Global<const float> dy;
+  float places;
+  __device__ float operator()(std::int64_t e, std::int64_t) const { return dy[e] / places; }
+};
+
+template <class Gradient>
+__global__ void pool_backward(PoolSizes s, Gradient gradient, Global<float> dx) {
+  for (std::int64_t e = grid_thread(); e < dx.size(); e += grid_threads()) {
+    const std::int64_t col = e % s.width, row = e / s.width % s.height;
+    const std::int64_t windows = e / s.width / s.height * s.out_height;  // rows of them
+    const Covering down = covering(row, s.window, s.stride, s.out_height);
+    const Covering across = covering(col, s.window, s.stride, s.out_width);
+    float sum = 0;
+    for (std::int64_t i = down.first; i < down.end; ++i) {
+      for (std::int64_t j = across.first; j < across.end; ++j) {
+        const std::int64_t place = (row - i * s.stride) * s.window + col - j * s.stride;
+        sum += gradient((windows + i) * s.out_width + j, place);
+      }
+    }
+    dx[e] = sum;
+  }
+}
+
+template <class Attrs>
+PoolSizes pool_sizes(const Shape& x, const Shape& y, const Attrs& attrs) {
+  return {x[2], x[3], y[2], y[3], attrs.window, attrs.stride};
+}
+
+Prepared refuse_channels_last() { return refuse("pools images stored as (n, c, h, w) only"); }
+
+template <class Run>
+Prepared prepare_forward(const NodeContext& c, Run run) {
+  const auto& attrs = c.attrs<PoolAttrs>();
+  if (attrs.channels_last) return refuse_channels_last();
+  const PoolSizes sizes = pool_sizes(c.input(0).shape, c.output().shape, attrs);
+  return kernel_of([=](const Binding& b) { run(b, sizes); });
+}
+
+// make_gradient(binding, places of a window) gives the functor of what windows give.
+template <class MakeGradient>
+Prepared prepare_backward(const NodeContext& c, MakeGradient make_gradient) {
+  const auto& attrs = c.attrs<PoolBackwardAttrs>();
+  if (attrs.channels_last) return refuse_channels_last();
+  const PoolSizes sizes = pool_sizes(attrs.shape, c.input(0).shape, attrs);
+  return kernel_of([=](const Binding& b) {
+    const auto dx = output(b.outputs[0]);
+    const auto gradient = make_gradient(b, float(sizes.window * sizes.window));
+    launch(pool_backward<std::remove_const_t<decltype(gradient)>>, one_thread_each(dx.size()),
+           sizes, gradient, dx);
+  });
+}
+
+}  // namespace
+
+Prepared prepare_max_pool2d(const NodeContext& context) {
+  return prepare_forward(context, [](const Binding& b, const PoolSizes& sizes) {
+    const auto y = output(b.outputs[0]);
+    launch(max_pool, one_thread_each(y.size()), sizes, input(b.inputs[0]), y,
+           global<std::uint8_t>(b.outputs[1]));
+  });
+}
+
+Prepared prepare_avg_pool2d(const NodeContext& context) {
+  return prepare_forward(context, [](const Binding& b, const PoolSizes& sizes) {
+    const auto y = output(b.outputs[0]);
+    launch(avg_pool, one_thread_each(y.size()), sizes, input(b.inputs[0]), y);
+  });
+}
+
+Prepared prepare_max_pool2d_backward(const NodeContext& context) {
+  return prepare_backward(context, [](const Binding& b, float) {
+    return MaxGradient{input(b.inputs[0]), global<const std::uint8_t>(b.inputs[1])};
+  });
+}
+
+Prepared prepare_avg_pool2d_backward(const NodeContext& context) {
+  return prepare_backward(context, [](const Binding& b, float places) {
+    return AvgGradient{input(b.inputs[0]), places};
+  });
+}
+
+}  // namespace keel::cuda
