@@ -55,9 +55,10 @@ class Global {
   std::int64_t size_ = 0;
 };
 
+// A tensor's memory as Ts, of its element type or as wide as several elements.
 template <class T>
 Global<T> global(const TensorRef& t) {
-  return {t.as<std::remove_const_t<T>>(), t ? t.elements() : 0};
+  return {t.as<std::remove_const_t<T>>(), t ? t.type.bytes() / std::int64_t(sizeof(T)) : 0};
 }
 // A tensor's elements as read by a kernel.
 inline Global<const float> input(const TensorRef& t) { return global<const float>(t); }

@@ -94,3 +94,5 @@ T exchange_as(unsigned mask, T value, int source, int line) {
   ::keel::cuda::simt::exchange_as(mask, value, ::keel::cuda::simt::lane() ^ (other), __LINE__)
 #define __ballot_sync(mask, value) ::keel::cuda::simt::ballot(mask, value, __LINE__)
 #define __any_sync(mask, value) (::keel::cuda::simt::ballot(mask, value, __LINE__) != 0)
+#define __popc(bits) __builtin_popcount(bits)
+#define __ffs(bits) __builtin_ffs(bits)

@@ -55,9 +55,8 @@ __global__ void move_elements(Window w, Global<const T> from, Global<T> to) {
 
 template <bool kIntoWindow, class T>
 void move_as(const Window& w, const TensorRef& from, const TensorRef& to) {
-  const auto size = std::int64_t(sizeof(T));
-  const Global<const T> source(from.as<const T>(), from.type.bytes() / size);
-  const Global<T> target(to.as<T>(), to.type.bytes() / size);
+  const auto source = global<const T>(from);
+  const auto target = global<T>(to);
   const Grid grid = one_thread_each(kIntoWindow ? source.size() : target.size());
   launch(move_elements<kIntoWindow, T>, grid, w, source, target);
 }

@@ -12,6 +12,8 @@ namespace {
 // Sums of terms, and how many there are.
 struct Total {
   double sum, count;
+  Total() = default;
+  __device__ Total(double sum, double count = 0) : sum(sum), count(count) {}
 };
 struct AddTotals {
   static constexpr double kNeutral = 0;
