@@ -15,8 +15,6 @@ constexpr CompileOptions kAsItIs{.optimize = false, .guard = {}};
 
 bool is_of_norm(const Node& node) { return node.name.starts_with("norm/"); }
 bool is_backward(const Node& node) { return node.name.find(".backward/") != std::string::npos; }
-bool is_norm_forward(const Node& node) { return is_of_norm(node) && !is_backward(node); }
-bool is_norm_backward(const Node& node) { return is_of_norm(node) && is_backward(node); }
 
 // The graph with what the inputs "node:port" of a part of it stand for as outputs of these names.
 Graph exposing(const Graph& graph, const Graph& part) {
@@ -45,6 +43,9 @@ void feed_part(Program& program, const Program& whole, const Tensor& x, const Te
 }
 
 }  // namespace
+
+bool is_norm_forward(const Node& node) { return is_of_norm(node) && !is_backward(node); }
+bool is_norm_backward(const Node& node) { return is_of_norm(node) && is_backward(node); }
 
 Graph norm_graph(const nn::Norm& norm, const Shape& shape) {
   Graph graph;

@@ -10,6 +10,10 @@ namespace keel::bench {
 // "gradient of x", "gradient of norm/gain", .... Throws Error{kUsage} where the norm refuses x.
 Graph norm_graph(const nn::Norm& norm, const Shape& x);
 
+// Whether a node of that graph computes y, or a gradient.
+bool is_norm_forward(const Node& node);
+bool is_norm_backward(const Node& node);
+
 // Each program is fed with what it meets in the whole: statistics saved for the backward are real
 // ones.
 struct NormPrograms {

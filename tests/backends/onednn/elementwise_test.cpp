@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "backends/onednn/backend.h"
 #include "backends/onednn/kernels/elementwise_steps.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "tests/backends/kernel_checks.h"

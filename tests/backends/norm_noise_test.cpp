@@ -1,9 +1,9 @@
-// The noise behind a batch norm on the onednn backend: the numbers of the contract.
+// The noise behind a batch norm: the numbers of the contract.
 #include "src/ops/norm_noise.h"
 
 #include <limits>
 
-#include "tests/backends/onednn/simd_checks.h"
+#include "tests/backends/kernel_checks.h"
 
 namespace keel::test {
 namespace {
@@ -26,7 +26,7 @@ OpCase case_of(const Shape& shape, const NormNoiseAttrs& attrs, bool masked = fa
 // it, times a cosine off by 2 eps: 29 eps (eps 2^-24). S = v + r_std n and M = m + r_mean u add two
 // roundings each, S x + M one more.
 void check_noise(const OpCase& c, const NormNoiseAttrs& a) {
-  const Results got = run_onednn(c), expected = run_reference(c);
+  const Results got = run_tested(c), expected = run_reference(c);
   const double s = 2 * (1 + a.n_std + 6 * a.r_std) + 29 * a.r_std, m = 4 * (a.n_mean + a.r_mean);
   const Tensor weights = random_normal(c.inputs[0].shape(), 900);
   check_within(got.at("y0"), expected.at("y0"), [&](auto i) {
@@ -37,7 +37,7 @@ void check_noise(const OpCase& c, const NormNoiseAttrs& a) {
   });
 }
 
-TEST_CASE("onednn norm_noise: every width, tokens and images") {
+TEST_CASE("backend norm_noise: every width, tokens and images") {
   const NormNoiseAttrs rows[] = {{.seed = 42, .stream = 3}, {2, 3, 1, 1, -7, 0xFFFFFFFFll}};
   for_each_target([&] {
     for (const NormNoiseAttrs& attrs : rows) {
@@ -51,15 +51,15 @@ TEST_CASE("onednn norm_noise: every width, tokens and images") {
   });
 }
 
-TEST_CASE("onednn norm_noise: results do not depend on the thread count") {
+TEST_CASE("backend norm_noise: results do not depend on the thread count") {
   check_thread_counts(case_of({1003, 101}, {}));
   check_thread_counts(case_of({1003, 101}, {}, true));
   check_thread_counts(case_of({33, 17, 13, 11}, {}));
 }
 
-TEST_CASE("onednn norm_noise: no channels") {
+TEST_CASE("backend norm_noise: no channels") {
   OpCase c = case_of({3, 0}, {});
-  CHECK(run_onednn(c).at("y0").elements() == 0);
+  CHECK(run_tested(c).at("y0").elements() == 0);
 }
 
 }  // namespace
