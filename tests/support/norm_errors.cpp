@@ -121,6 +121,7 @@ NormTerms norm_terms(const OpInfo& forward) {
       {"detach_norm", {}},
       {"ada_norm", {}},
       {"group_norm", {}},
+      {"instance_norm", {}},
       {"batch_norm", {}},
       {"batch_renorm", {.r = 3}},
       {"rms_norm", {.mean = 0, .rstd = 1, .factor = 1}},

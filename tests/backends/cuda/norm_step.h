@@ -43,4 +43,13 @@ inline std::map<std::string, Tensor> norm_step(const nn::Norm& norm, const Shape
   return results;
 }
 
+// The norms that take x (rows, features); instance norm takes images and sequences.
+inline std::vector<std::string> norms_of_rows() {
+  std::vector<std::string> names;
+  for (const nn::NormFacts& facts : nn::norm_facts()) {
+    if (facts.name != "instancenorm") names.push_back(facts.name);
+  }
+  return names;
+}
+
 }  // namespace keel::cuda

@@ -29,11 +29,15 @@ void check_orders(const std::string& name, const Shape& shape) {
 }
 
 TEST_CASE("cuda: no norm depends on the order of threads, narrow rows") {
-  for (const nn::NormFacts& facts : nn::norm_facts()) check_orders(facts.name, {9, 12});
+  for (const std::string& name : norms_of_rows()) check_orders(name, {9, 12});
 }
 
 TEST_CASE("cuda: no norm depends on the order of threads, rows of several warps") {
-  for (const nn::NormFacts& facts : nn::norm_facts()) check_orders(facts.name, {3, 260});
+  for (const std::string& name : norms_of_rows()) check_orders(name, {3, 260});
+}
+
+TEST_CASE("cuda: no norm of sequences depends on the order of threads") {
+  check_orders("instancenorm", {2, 11, 35});
 }
 
 TEST_CASE("cuda: no norm of images depends on the order of threads") {
