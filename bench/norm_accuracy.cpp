@@ -137,9 +137,9 @@ NormAccuracy measure(Backend& backend, const Subject& subject, const std::vector
 }  // namespace
 
 std::vector<std::string> accuracy_norms() {
-  // Nothing to measure, or batchnorm's own kernels under another name.
+  // Nothing to measure, batchnorm's own kernels under another name, and a norm of weights.
   const std::set<std::string> left_out{"none", "noisybatchnorm", "recurrentbatchnorm",
-                                       "sequencebatchnorm"};
+                                       "sequencebatchnorm", "weightnorm"};
   std::vector<std::string> norms;
   for (const nn::NormFacts& facts : nn::norm_facts()) {
     if (left_out.contains(facts.name)) continue;

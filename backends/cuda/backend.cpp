@@ -8,19 +8,7 @@
 namespace keel::cuda {
 namespace {
 
-const KernelTable& table() {
-  static const KernelTable table = make_kernel_table(
-      {
-#define X(op, kernel) {#op, prepare_##kernel},
-#include "src/runtime/kernel_list.inc"
-#undef X
-#define X(name, Name) {#name, prepare_##name}, {#name "_backward", prepare_##name##_backward},
-#include "norm_list.inc"
-#undef X
-      },
-      prepare_elementwise);
-  return table;
-}
+#include "src/runtime/kernel_table.inc"
 
 class DeviceMemory : public Memory {
  public:
@@ -53,7 +41,7 @@ CudaBackend::CudaBackend(const Options& options) {
 std::string CudaBackend::description() const { return device_text(); }
 
 Prepared CudaBackend::prepare(const NodeContext& context) {
-  return prepare_f32_from(table(), context);
+  return prepare_f32_from(kernel_table(), context);
 }
 
 std::unique_ptr<Memory> CudaBackend::allocate(std::int64_t bytes) {

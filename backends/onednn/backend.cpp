@@ -8,19 +8,7 @@
 namespace keel::onednn {
 namespace {
 
-const KernelTable& table() {
-  static const KernelTable table = make_kernel_table(
-      {
-#define X(op, kernel) {#op, prepare_##kernel},
-#include "src/runtime/kernel_list.inc"
-#undef X
-#define X(name, Name) {#name, prepare_##name}, {#name "_backward", prepare_##name##_backward},
-#include "norm_list.inc"
-#undef X
-      },
-      prepare_elementwise);
-  return table;
-}
+#include "src/runtime/kernel_table.inc"
 
 }  // namespace
 
@@ -30,7 +18,7 @@ std::string OnednnBackend::description() const {
 }
 
 Prepared OnednnBackend::prepare(const NodeContext& context) {
-  return prepare_f32_from(table(), context);
+  return prepare_f32_from(kernel_table(), context);
 }
 
 void OnednnBackend::run(std::span<const Kernel> kernels) {

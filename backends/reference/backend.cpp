@@ -6,19 +6,7 @@
 namespace keel::reference {
 namespace {
 
-const KernelTable& table() {
-  static const KernelTable table = make_kernel_table(
-      {
-#define X(op, kernel) {#op, prepare_##kernel},
-#include "src/runtime/kernel_list.inc"
-#undef X
-#define X(name, Name) {#name, prepare_##name}, {#name "_backward", prepare_##name##_backward},
-#include "norm_list.inc"
-#undef X
-      },
-      prepare_elementwise);
-  return table;
-}
+#include "src/runtime/kernel_table.inc"
 
 }  // namespace
 
@@ -28,7 +16,7 @@ std::string ReferenceBackend::description() const {
 }
 
 Prepared ReferenceBackend::prepare(const NodeContext& context) {
-  return prepare_from(table(), context);
+  return prepare_from(kernel_table(), context);
 }
 
 }  // namespace keel::reference

@@ -156,6 +156,8 @@ void set_group(NormData& data, const NormCase& c, std::int64_t k,
   }
 }
 
+int repeats(int n) { return is_emulated() ? 1 : n; }
+
 bool is_thorough() { return std::getenv("KEEL_THOROUGH") != nullptr; }
 
 std::vector<NormCase> generated_cases(NormLayout layout, int every) {

@@ -53,6 +53,9 @@ void set_group(NormData& data, const NormCase& c, std::int64_t k,
 
 // Whether KEEL_THOROUGH=1 is in the environment of the tests.
 bool is_thorough();
+// How often to run something that a race between threads might spoil: `n` times, but once on an
+// emulator, which always takes the same order.
+int repeats(int n);
 
 // The cases that norms are compared on: of all combinations of sizes to 16385, mean / deviation to
 // 1e6, deviations from 1e-4 to 1e3, eps, gain and bias one in `every` is taken (of the longest

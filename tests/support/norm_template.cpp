@@ -301,7 +301,7 @@ void check_in_place(const NormSpec& spec) {
   const auto backend = make_backend(default_backend(), {3});
   const NormResult expected = run_norm(*backend, spec.build, data);
   int different = 0;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < repeats(200); ++i) {
     different += !same_bits(run_norm(*backend, spec.build, data, true), expected);
   }
   CHECK(different == 0);

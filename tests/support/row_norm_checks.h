@@ -78,7 +78,7 @@ inline void check_rows_repeat(const RowNorm& norm) {
       }
     };
     for (int threads : {2, 3, 7}) check(run_row_norm(norm, data, default_backend(), threads));
-    for (int i = 0; i < 10; ++i)
+    for (int i = 0; i < repeats(10); ++i)
       check(run_norm(*make_backend(default_backend()), norm.build, data, true));
   }
 }

@@ -79,7 +79,7 @@ void check_in_place(const UncentredSpec& spec) {
     const auto backend = make_backend(name, {3});
     const NormResult expected = run_norm(*backend, spec.build, data);
     int different = 0;
-    for (int i = 0; i < 50; ++i) {
+    for (int i = 0; i < repeats(50); ++i) {
       different += !same_bits(run_norm(*backend, spec.build, data, true), expected);
     }
     CHECK(different == 0);
