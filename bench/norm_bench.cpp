@@ -71,17 +71,19 @@ void measure(Backend& backend, NormBench& result, int rounds, TorchPeer* torch) 
   const Copies copies(backend, result.forward.bytes, result.backward.bytes);
   const auto peer = make_norm_peer(backend, result.norm, m.x, m.dy);
   const auto run = [&](const Kernel& kernel) { return [&] { backend.run({&kernel, 1}); }; };
-  std::vector<std::function<void()>> bodies{[&] { m.programs.forward.run(); }, run(copies.forward),
-                                            [&] { m.programs.backward.run(); },
-                                            run(copies.backward)};
+  const Kernel copy_forward = backend.record({&copies.forward, 1}),
+               copy_backward = backend.record({&copies.backward, 1});
+  std::vector<std::function<void()>> bodies{[&] { m.programs.forward.run(); }, copy_forward,
+                                            [&] { m.programs.backward.run(); }, copy_backward};
   const std::vector<std::function<void()>> both{[&] { m.programs.both.run(); }};
   if (peer) bodies.insert(bodies.end(), {run(peer->forward), run(peer->backward)});
-  const int repeats = repeats_for(tensor);
-  std::vector<Sampler> samplers{[&](int n) { return sample_in_turns(bodies, n, repeats); }};
+  const int repeats = backend.times_cold() ? 1 : repeats_for(tensor);
+  std::vector<Sampler> samplers{
+      [&](int n) { return sample_in_turns(bodies, n, repeats, &backend); }};
   if (torch != nullptr) {
     result.torch_refusal = torch->set_up(m.programs.torch_case(m.norm, m.x, m.dy));
     if (result.torch_refusal.empty()) {
-      samplers.push_back([&](int n) { return sample_in_turns(both, n, repeats); });
+      samplers.push_back([&](int n) { return sample_in_turns(both, n, repeats, &backend); });
       samplers.push_back([&](int n) { return torch->sample(2, n, repeats); });
     }
   }

@@ -37,12 +37,12 @@ void copy_on_threads(std::byte* to, const std::byte* from, std::int64_t bytes) {
 
 }  // namespace
 
-Kernel plain_copy([[maybe_unused]] const Backend& backend, std::byte* to, const std::byte* from,
-                  std::int64_t bytes) {
+Kernel plain_copy(Backend& backend, std::byte* to, std::byte* from, std::int64_t bytes) {
 #ifdef KEEL_ONEDNN
   if (backend.name() == "onednn") return [=] { copy_on_threads(to, from, bytes); };
 #endif
-  return [=] { std::memcpy(to, from, std::size_t(bytes)); };
+  const TensorType type{DType::kU8, {bytes}};
+  return backend.copy({to, type}, {from, type}, {});
 }
 
 }  // namespace keel::bench

@@ -1,10 +1,10 @@
 #include "bench/step_bench.h"
 
 #include <chrono>
-#include <cstring>
 
 #include "backends/backends.h"
 #include "bench/part.h"
+#include "bench/plain_copy.h"
 #include "bench/step_peer.h"
 #include "frontend/train/feeder.h"
 #include "frontend/train/step_graph.h"
@@ -74,16 +74,17 @@ StepBench bench_step(Backend& backend, const train::Config& config, int rounds, 
   StepBench result;
   result.optimizer_bytes = bytes_moved(step.graph());
   // A copy of n bytes moves 2n: it reads as much as it writes.
-  const std::size_t half = std::size_t(result.optimizer_bytes) / 2;
-  std::vector<char> from(half, 1), to(half, 2);
+  const std::int64_t half = result.optimizer_bytes / 2;
+  const auto from = backend.allocate(half), to = backend.allocate(half);
+  const Kernel plain = plain_copy(backend, to->address(), from->address(), half);
+  const Kernel copy = backend.record({&plain, 1});
   const std::function<void()> bodies[] = {[&] { step.run(); }, [&] { products.run(); },
-                                          [&] { updates.run(); },
-                                          [&] { std::memcpy(to.data(), from.data(), half); }};
-  std::vector<Sampler> samplers{[&](int n) { return sample_in_turns(bodies, n); }};
+                                          [&] { updates.run(); }, copy};
+  std::vector<Sampler> samplers{[&](int n) { return sample_in_turns(bodies, n, 1, &backend); }};
   if (torch != nullptr) {
     result.torch_refusal = torch->set_up(step_case(backend, config));
     if (result.torch_refusal.empty()) {
-      samplers.push_back([&](int n) { return sample_in_turns({bodies, 1}, n); });
+      samplers.push_back([&](int n) { return sample_in_turns({bodies, 1}, n, 1, &backend); });
       samplers.push_back([&](int n) { return torch->sample(1, n, 1); });
     }
   }

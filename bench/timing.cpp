@@ -6,21 +6,25 @@
 namespace keel::bench {
 namespace {
 
-double seconds_of(const std::function<void()>& body, int repeats) {
+double host_seconds(const std::function<void()>& body) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
-  for (int i = 0; i < repeats; ++i) body();
-  return std::chrono::duration<double>(Clock::now() - start).count() / repeats;
+  body();
+  return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 }  // namespace
 
-Samples sample_in_turns(std::span<const std::function<void()>> bodies, int rounds, int repeats) {
+Samples sample_in_turns(std::span<const std::function<void()>> bodies, int rounds, int repeats,
+                        Backend* backend) {
   Samples samples(bodies.size());
   for (int round = -(rounds + 9) / 10; round < rounds; ++round) {
     for (std::size_t i = 0; i < bodies.size(); ++i) {
-      const double seconds = seconds_of(bodies[i], repeats);
-      if (round >= 0) samples[i].push_back(seconds);
+      const auto calls = [&] {
+        for (int call = 0; call < repeats; ++call) bodies[i]();
+      };
+      const double seconds = backend ? backend->seconds(calls) : host_seconds(calls);
+      if (round >= 0) samples[i].push_back(seconds / repeats);
     }
   }
   return samples;

@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "src/runtime/backend.h"
+
 namespace keel::bench {
 
 struct Timing {
@@ -16,8 +18,10 @@ struct Timing {
 using Samples = std::vector<std::vector<double>>;
 
 // Runs the bodies in turns, `rounds` times after a tenth as many to warm up. A sample is the time
-// of `repeats` calls in a row, divided by their number.
-Samples sample_in_turns(std::span<const std::function<void()>> bodies, int rounds, int repeats = 1);
+// of `repeats` calls in a row, divided by their number, by the backend's clock or, without one, the
+// host's.
+Samples sample_in_turns(std::span<const std::function<void()>> bodies, int rounds, int repeats = 1,
+                        Backend* backend = nullptr);
 
 // Median and tenths of the samples of each body, at least one.
 std::vector<Timing> timings_of(const Samples& samples);

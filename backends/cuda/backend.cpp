@@ -57,6 +57,8 @@ void CudaBackend::run(std::span<const Kernel> kernels) {
   synchronize();
 }
 
+double CudaBackend::seconds(const std::function<void()>& body) { return cuda::seconds(body); }
+
 Kernel CudaBackend::record(std::span<const Kernel> kernels) { return cuda::record(kernels); }
 
 }  // namespace keel::cuda

@@ -20,6 +20,8 @@ class CudaBackend : public Backend {
   std::unique_ptr<Memory> allocate(std::int64_t bytes) override;
   Kernel copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) override;
   void run(std::span<const Kernel> kernels) override;
+  double seconds(const std::function<void()>& body) override;
+  bool times_cold() const override { return true; }
   Kernel record(std::span<const Kernel> kernels) override;
 };
 

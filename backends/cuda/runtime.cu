@@ -39,6 +39,21 @@ std::byte* stage(std::size_t bytes) {
   return place;
 }
 
+// Two events, and memory of twice the L2 cache's size to fill it with.
+struct Stopwatch {
+  Stopwatch() {
+    cudaDeviceProp properties{};
+    KEEL_CUDA(cudaGetDeviceProperties(&properties, 0));
+    bytes = 2 * std::size_t(properties.l2CacheSize);
+    KEEL_CUDA(cudaMalloc(&filler, bytes));
+    for (cudaEvent_t* event : {&start, &end}) KEEL_CUDA(cudaEventCreate(event));
+  }
+
+  void* filler = nullptr;
+  std::size_t bytes = 0;
+  cudaEvent_t start = nullptr, end = nullptr;
+};
+
 struct Graph {
   ~Graph() { cudaGraphExecDestroy(exec); }
   cudaGraphExec_t exec = nullptr;
@@ -124,6 +139,18 @@ void copy(std::byte* dst, const std::byte* src, std::int64_t bytes) {
 }
 
 void synchronize() { KEEL_CUDA(cudaStreamSynchronize(stream())); }
+
+double seconds(const std::function<void()>& body) {
+  static const Stopwatch stopwatch;
+  KEEL_CUDA(cudaMemsetAsync(stopwatch.filler, 0, stopwatch.bytes, stream()));
+  KEEL_CUDA(cudaEventRecord(stopwatch.start, stream()));
+  body();
+  KEEL_CUDA(cudaEventRecord(stopwatch.end, stream()));
+  KEEL_CUDA(cudaEventSynchronize(stopwatch.end));
+  float milliseconds = 0;
+  KEEL_CUDA(cudaEventElapsedTime(&milliseconds, stopwatch.start, stopwatch.end));
+  return double(milliseconds) * 1e-3;
+}
 
 Kernel record(std::span<const Kernel> kernels) {
   const auto recorded = std::make_shared<Graph>();

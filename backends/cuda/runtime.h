@@ -37,6 +37,10 @@ void copy(std::byte* dst, const std::byte* src, std::int64_t bytes);
 // Waits for all work.
 void synchronize();
 
+// What `body` keeps the device busy for, by the device's clock, after all work before it and with
+// its L2 cache filled with something else.
+double seconds(const std::function<void()>& body);
+
 // One launch that does what the kernels did when they were called once: a CUDA graph.
 Kernel record(std::span<const Kernel> kernels);
 

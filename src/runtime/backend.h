@@ -98,6 +98,11 @@ class Backend {
   virtual Kernel copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) = 0;
   // Runs kernels in order and returns when they have run.
   virtual void run(std::span<const Kernel> kernels) = 0;
+  // Seconds that `body`, which runs programs of this backend, takes when all work before it is
+  // done: by the host's clock, or by a device's own, which then starts with cold caches
+  // (times_cold).
+  virtual double seconds(const std::function<void()>& body);
+  virtual bool times_cold() const { return false; }
   // One kernel that runs them all, made for being run again and again; it may return before they
   // have run. They live as long as it does.
   virtual Kernel record(std::span<const Kernel> kernels) {

@@ -3,6 +3,7 @@
 #include "backends/cuda/runtime.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <map>
 
@@ -70,6 +71,13 @@ void copy(std::byte* dst, const std::byte* src, std::int64_t bytes) {
 }
 
 void synchronize() { expect_intact(); }
+
+double seconds(const std::function<void()>& body) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  body();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 Kernel record(std::span<const Kernel> kernels) {
   return [kernels] {

@@ -34,14 +34,14 @@ inline std::int64_t partial_sums(const ColumnSizes& sizes, int sums) {
 // each of the block's warps takes every eighth row of the chunk.
 // terms(element, row, column, sums) adds what an element contributes.
 template <class Terms>
-__global__ void __launch_bounds__(kColumnBlock, 4)
+__global__ void __launch_bounds__(kColumnBlock, 2)
     chunk_sums_of_tokens(ColumnSizes sizes, Chunks chunks, Terms terms, Global<double> partial) {
   constexpr int kSums = Terms::kSums;
   __shared__ Shared<double, kSums * kColumnBlock> shared;
-  const std::int64_t strips = (sizes.channels + kColumnsABlock - 1) / kColumnsABlock;
+  const unsigned strips = unsigned((sizes.channels + kColumnsABlock - 1) / kColumnsABlock);
   const std::int64_t chunk = blockIdx.x / strips;
   const int lane = int(threadIdx.x) % kColumnsABlock, warp = int(threadIdx.x) / kColumnsABlock;
-  const std::int64_t column = blockIdx.x % strips * kColumnsABlock + lane;
+  const std::int64_t column = std::int64_t{blockIdx.x % strips} * kColumnsABlock + lane;
   const std::int64_t first = chunk * chunks.length;
   const std::int64_t last =
       first + chunks.length < sizes.outer ? first + chunks.length : sizes.outer;
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kColumnBlock, 4)
 
 // Images: a block a chunk of one channel, whose elements lie in stretches of `inner`.
 template <class Terms>
-__global__ void __launch_bounds__(kColumnBlock, 4)
+__global__ void __launch_bounds__(kColumnBlock, 2)
     chunk_sums_of_images(ColumnSizes sizes, Chunks chunks, Terms terms, Global<double> partial) {
   constexpr int kSums = Terms::kSums;
   const std::int64_t channel = blockIdx.x % sizes.channels, chunk = blockIdx.x / sizes.channels;

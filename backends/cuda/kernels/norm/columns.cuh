@@ -48,10 +48,10 @@ class ColumnScratch {
 inline constexpr std::int64_t kMapRows = 64, kMapStretch = 2048;
 
 template <class F>
-__global__ void __launch_bounds__(kColumnBlock, 4) map_tokens(ColumnSizes sizes, F f) {
-  const std::int64_t strips = (sizes.channels + kColumnsABlock - 1) / kColumnsABlock;
+__global__ void __launch_bounds__(kColumnBlock, 2) map_tokens(ColumnSizes sizes, F f) {
+  const unsigned strips = unsigned((sizes.channels + kColumnsABlock - 1) / kColumnsABlock);
   const std::int64_t column =
-      blockIdx.x % strips * kColumnsABlock + int(threadIdx.x) % kColumnsABlock;
+      std::int64_t{blockIdx.x % strips} * kColumnsABlock + int(threadIdx.x) % kColumnsABlock;
   if (column >= sizes.channels) return;
   const typename F::Channel channel = f.channel(column);
   const std::int64_t first = blockIdx.x / strips * kMapRows;
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kColumnBlock, 4) map_tokens(ColumnSizes sizes,
 
 // Images: a block a stretch of one channel of one image.
 template <class F>
-__global__ void __launch_bounds__(kColumnBlock, 4) map_images(ColumnSizes sizes, F f) {
+__global__ void __launch_bounds__(kColumnBlock, 2) map_images(ColumnSizes sizes, F f) {
   const std::int64_t stretches = (sizes.inner + kMapStretch - 1) / kMapStretch;
   const std::int64_t plane = blockIdx.x / stretches;  // of image and channel
   const typename F::Channel channel = f.channel(plane % sizes.channels);

@@ -70,7 +70,7 @@ struct Forward {
   double eps;
 };
 
-__global__ void __launch_bounds__(kColumnBlock, 4) forward(Forward a) {
+__global__ void __launch_bounds__(kColumnBlock, 2) forward(Forward a) {
   const Place place(a.sizes);
   const double count = sum(place, a.kept, [](std::int64_t) { return 1.0; });
   const double some = count > 0 ? count : 1;
@@ -99,7 +99,7 @@ struct Backward {
   Global<double> dgain, dbias;  // what each sample adds to them: (samples, channels)
 };
 
-__global__ void __launch_bounds__(kColumnBlock, 4) backward(Backward a) {
+__global__ void __launch_bounds__(kColumnBlock, 2) backward(Backward a) {
   const Place place(a.sizes);
   const double coarse = place.exists() ? a.mean[place.group()] : 0;
   const double count = sum(place, a.kept, [](std::int64_t) { return 1.0; });
