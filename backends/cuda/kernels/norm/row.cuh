@@ -168,7 +168,7 @@ void with_row(std::int64_t width, Run run) {
   if (width <= 1024) return run(std::type_identity<Row<128, 8, kTensors>>());
   if (width <= 4096) return run(std::type_identity<Row<512, 8, kTensors>>());
   if (width <= 8192) return run(std::type_identity<Row<1024, 8, kTensors>>());
-  run(std::type_identity<Row<512, 0, kTensors>>());
+  run(std::type_identity<Row<256, 0, kTensors>>());
 }
 
 template <class R>
