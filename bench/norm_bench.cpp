@@ -29,16 +29,36 @@ std::int64_t tensors_read(const Graph& backward, std::int64_t elements) {
   return std::min<std::int64_t>(count, 2);
 }
 
-// Two buffers, and kernels that copy between them.
-struct Copies {
+// A kernel that copies between two buffers of its own: no other copy changes which of them are in
+// the caches.
+struct Copy {
   std::unique_ptr<Memory> from, to;
-  Kernel forward, backward;  // moving forward_bytes and backward_bytes: half is read, half written
+  Kernel run;
 
-  Copies(Backend& backend, std::int64_t forward_bytes, std::int64_t backward_bytes)
-      : from(backend.allocate(backward_bytes / 2)),
-        to(backend.allocate(backward_bytes / 2)),
-        forward(plain_copy(backend, to->address(), from->address(), forward_bytes / 2)),
-        backward(plain_copy(backend, to->address(), from->address(), backward_bytes / 2)) {}
+  // Moving so many bytes: half is read, half written.
+  template <class MakeCopy>
+  Copy(Backend& backend, std::int64_t bytes, const MakeCopy& make_copy)
+      : from(backend.allocate(bytes / 2)),
+        to(backend.allocate(bytes / 2)),
+        run(make_copy(backend, to->address(), from->address(), bytes / 2)) {}
+};
+
+struct Copies {
+  Copy plain, streamed;
+
+  Copies(Backend& backend, std::int64_t bytes)
+      : plain(backend, bytes, plain_copy), streamed(backend, bytes, streamed_copy) {}
+};
+
+// What is timed in turns, and where the times go.
+struct Turns {
+  std::vector<std::function<void()>> bodies;
+  std::vector<std::function<void(const Timing&)>> keep;
+
+  void add(std::function<void()> body, std::function<void(const Timing&)> keep_time) {
+    bodies.push_back(std::move(body));
+    keep.push_back(std::move(keep_time));
+  }
 };
 
 // What is timed of one norm, on one x.
@@ -63,23 +83,36 @@ int repeats_for(std::int64_t tensor_bytes) {
   return int(kLeastBytes / std::clamp<std::int64_t>(tensor_bytes, 1, kLeastBytes));
 }
 
+// A pass of the norm, the copies and, where it has one, oneDNN's own primitive.
+void add_pass(Turns& turns, Backend& backend, NormPass& pass, Program& program,
+              const Copies& copies, const Kernel* peer) {
+  const auto run = [&backend](const Kernel& kernel) {
+    return [&backend, &kernel] { backend.run({&kernel, 1}); };
+  };
+  turns.add([&program] { program.run(); }, [&pass](const Timing& t) { pass.norm = t; });
+  turns.add(backend.record({&copies.plain.run, 1}), [&pass](const Timing& t) { pass.copy = t; });
+  if (copies.streamed.run) {
+    turns.add(run(copies.streamed.run), [&pass](const Timing& t) { pass.streamed = t; });
+  }
+  if (peer != nullptr) turns.add(run(*peer), [&pass](const Timing& t) { pass.peer = t; });
+}
+
 void measure(Backend& backend, NormBench& result, int rounds, TorchPeer* torch) {
   Measured m(backend, result.norm, result.x);
   const std::int64_t tensor = m.x.elements() * size_of(backend.storage(DType::kF32));
   result.forward.bytes = 2 * tensor;
   result.backward.bytes = (1 + tensors_read(m.programs.backward_graph, m.x.elements())) * tensor;
-  const Copies copies(backend, result.forward.bytes, result.backward.bytes);
+  const Copies forward(backend, result.forward.bytes), backward(backend, result.backward.bytes);
   const auto peer = make_norm_peer(backend, result.norm, m.x, m.dy);
-  const auto run = [&](const Kernel& kernel) { return [&] { backend.run({&kernel, 1}); }; };
-  const Kernel copy_forward = backend.record({&copies.forward, 1}),
-               copy_backward = backend.record({&copies.backward, 1});
-  std::vector<std::function<void()>> bodies{[&] { m.programs.forward.run(); }, copy_forward,
-                                            [&] { m.programs.backward.run(); }, copy_backward};
+  Turns turns;
+  add_pass(turns, backend, result.forward, m.programs.forward, forward,
+           peer ? &peer->forward : nullptr);
+  add_pass(turns, backend, result.backward, m.programs.backward, backward,
+           peer ? &peer->backward : nullptr);
   const std::vector<std::function<void()>> both{[&] { m.programs.both.run(); }};
-  if (peer) bodies.insert(bodies.end(), {run(peer->forward), run(peer->backward)});
   const int repeats = backend.times_cold() ? 1 : repeats_for(tensor);
   std::vector<Sampler> samplers{
-      [&](int n) { return sample_in_turns(bodies, n, repeats, &backend); }};
+      [&](int n) { return sample_in_turns(turns.bodies, n, repeats, &backend); }};
   if (torch != nullptr) {
     result.torch_refusal = torch->set_up(m.programs.torch_case(m.norm, m.x, m.dy));
     if (result.torch_refusal.empty()) {
@@ -88,14 +121,10 @@ void measure(Backend& backend, NormBench& result, int rounds, TorchPeer* torch) 
     }
   }
   const std::vector<Timing> times = time_in_blocks(samplers, rounds);
-  result.forward.norm = times[0];
-  result.forward.copy = times[1];
-  result.backward.norm = times[2];
-  result.backward.copy = times[3];
-  if (peer) result.forward.peer = times[4];
-  if (peer) result.backward.peer = times[5];
+  for (std::size_t i = 0; i < turns.keep.size(); ++i) turns.keep[i](times[i]);
   if (samplers.size() == 1) return;
-  result.torch = TorchTimes{times[bodies.size()], times[bodies.size() + 1], times.back()};
+  result.torch = TorchTimes{times[turns.bodies.size()], times[turns.bodies.size() + 1],
+                            times.back()};
 }
 
 }  // namespace

@@ -13,8 +13,9 @@ namespace keel::bench {
 
 struct NormPass {
   Timing norm;
-  Timing copy;                 // a plain copy that moves as many bytes (see plain_copy.h)
-  std::optional<Timing> peer;  // oneDNN's own primitive, where it has one (see norm_peer.h)
+  Timing copy;                     // a plain copy that moves as many bytes (see plain_copy.h)
+  std::optional<Timing> streamed;  // a copy past the caches, where the norm's result goes past them
+  std::optional<Timing> peer;      // oneDNN's own primitive, where it has one (see norm_peer.h)
   // The fewest that must move: forward x in and y out; backward x (or y) and dy in and dx out, or
   // only dy in and dx out for a norm whose deviation counts as constant.
   std::int64_t bytes = 0;
@@ -22,6 +23,7 @@ struct NormPass {
   double gigabytes_per_second() const { return double(bytes) / norm.median * 1e-9; }
   // Of the plain copy's speed; 1 is as fast as a copy.
   double ratio() const { return copy.median / norm.median; }
+  double streamed_ratio() const { return streamed->median / norm.median; }
   double peer_ratio() const { return copy.median / peer->median; }
 };
 

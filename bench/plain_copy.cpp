@@ -5,6 +5,7 @@
 #ifdef KEEL_ONEDNN
 #include <emmintrin.h>
 
+#include "backends/onednn/streaming.h"
 #include "backends/onednn/threads.h"
 #endif
 
@@ -12,8 +13,6 @@ namespace keel::bench {
 namespace {
 
 #ifdef KEEL_ONEDNN
-constexpr std::int64_t kStreamedBytes = 16 << 20;  // as in backends/onednn/streaming.h
-
 // Whole cache lines; what is left over is copied plainly.
 void stream(std::byte* to, const std::byte* from, std::int64_t bytes) {
   const std::int64_t lines = bytes / std::int64_t(kAlignment) * std::int64_t(kAlignment);
@@ -25,13 +24,20 @@ void stream(std::byte* to, const std::byte* from, std::int64_t bytes) {
   std::memcpy(to + lines, from + lines, std::size_t(bytes - lines));
 }
 
-void copy_on_threads(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  constexpr std::int64_t kBlock = 64 << 10;
-  const bool is_streamed = bytes >= kStreamedBytes;
-  onednn::parallel_range(bytes, kBlock, [=](std::int64_t begin, std::int64_t end) {
-    if (is_streamed) return stream(to + begin, from + begin, end - begin);
-    std::memcpy(to + begin, from + begin, std::size_t(end - begin));
-  });
+using CopyBlock = void (*)(std::byte* to, const std::byte* from, std::int64_t bytes);
+
+void copy_plainly(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  std::memcpy(to, from, std::size_t(bytes));
+}
+
+template <CopyBlock kCopy>
+Kernel copy_on_threads(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  return [=] {
+    constexpr std::int64_t kBlock = 64 << 10;
+    onednn::parallel_range(bytes, kBlock, [=](std::int64_t begin, std::int64_t end) {
+      kCopy(to + begin, from + begin, end - begin);
+    });
+  };
 }
 #endif
 
@@ -39,10 +45,20 @@ void copy_on_threads(std::byte* to, const std::byte* from, std::int64_t bytes) {
 
 Kernel plain_copy(Backend& backend, std::byte* to, std::byte* from, std::int64_t bytes) {
 #ifdef KEEL_ONEDNN
-  if (backend.name() == "onednn") return [=] { copy_on_threads(to, from, bytes); };
+  if (backend.name() == "onednn") return copy_on_threads<copy_plainly>(to, from, bytes);
 #endif
   const TensorType type{DType::kU8, {bytes}};
   return backend.copy({to, type}, {from, type}, {});
+}
+
+Kernel streamed_copy([[maybe_unused]] Backend& backend, [[maybe_unused]] std::byte* to,
+                     [[maybe_unused]] std::byte* from, [[maybe_unused]] std::int64_t bytes) {
+#ifdef KEEL_ONEDNN
+  if (backend.name() == "onednn" && bytes >= onednn::kStreamedBytes) {
+    return copy_on_threads<stream>(to, from, bytes);
+  }
+#endif
+  return {};
 }
 
 }  // namespace keel::bench

@@ -26,13 +26,25 @@ std::int64_t least_panel(const ColumnSizes& s) { return s.inner == 1 ? 64 : 16; 
 }  // namespace
 
 Slab ColumnBlocks::slab(std::int64_t b, std::int64_t p) const {
-  const std::int64_t row = b * block, channel = p * panel, stride = sizes.channels * sizes.inner;
-  return {.rows = std::size_t(std::min(block, sizes.outer - row)),
-          .channels = std::size_t(std::min(panel, sizes.channels - channel)),
+  const std::int64_t row = b * block, channel = p * panel;
+  Slab slab = all_rows(channel, std::min(panel, sizes.channels - channel));
+  slab.rows = std::size_t(std::min(block, sizes.outer - row));
+  slab.offset += std::size_t(row) * slab.stride;
+  return slab;
+}
+
+Slab ColumnBlocks::all_rows(std::int64_t first, std::int64_t channels) const {
+  return {.rows = std::size_t(sizes.outer),
+          .channels = std::size_t(channels),
           .inner = std::size_t(sizes.inner),
-          .stride = std::size_t(stride),
-          .offset = std::size_t(row * stride + channel * sizes.inner),
-          .first = std::size_t(channel)};
+          .stride = std::size_t(sizes.channels * sizes.inner),
+          .offset = std::size_t(first * sizes.inner),
+          .first = std::size_t(first)};
+}
+
+std::int64_t ColumnBlocks::channel_range() const {
+  constexpr std::int64_t kSumsOfATask = 4 * 1024;
+  return divide_up(std::max<std::int64_t>(1, kSumsOfATask / blocks), 64) * 64;
 }
 
 ColumnBlocks column_blocks(const ColumnSizes& s, std::int64_t tensors, std::int64_t sums) {

@@ -13,6 +13,9 @@ namespace keel::onednn {
 struct Slab {
   std::size_t rows, channels, inner, stride, offset;
   std::size_t first;  // its first channel
+
+  // How many elements lie together and are gone through a register at a time: rows or spans.
+  std::size_t run() const { return inner == 1 ? stride : inner; }
 };
 
 // A grid of `panels` ranges of channels by `blocks` ranges of outer rows. A single block: one panel
@@ -31,7 +34,29 @@ struct ColumnBlocks {
     });
   }
 
+  // The same, each thread beginning with the tasks that it ended with in run.
+  template <class Body>
+  void run_backwards(const Body& body) const {
+    parallel_blocks_backwards(panels * blocks, [this, &body](std::int64_t task) {
+      body(std::size_t(task / panels), slab(task / panels, task % panels));
+    });
+  }
+
+  // Runs body(slab) for ranges of channels, each with all rows.
+  template <class Body>
+  void run_channels(const Body& body) const {
+    const std::int64_t range = channel_range();
+    parallel_blocks((sizes.channels + range - 1) / range, [this, &body, range](std::int64_t task) {
+      const std::int64_t first = task * range;
+      body(all_rows(first, std::min(range, sizes.channels - first)));
+    });
+  }
+
   Slab slab(std::int64_t b, std::int64_t p) const;
+
+ private:
+  std::int64_t channel_range() const;
+  Slab all_rows(std::int64_t first, std::int64_t channels) const;
 };
 
 // `tensors` of that size are read in both passes; `sums` doubles a channel are kept a block.

@@ -50,8 +50,8 @@ void run_columns(const ColumnBlocks& blocks, const Sums& sums, const Statistics&
     });
   }
   blocks.run(sums);
-  for (std::int64_t p = 0; p < blocks.panels; ++p) statistics(blocks.slab(0, p));
-  blocks.run([&](std::size_t, const Slab& slab) { write(slab); });
+  blocks.run_channels(statistics);
+  blocks.run_backwards([&](std::size_t, const Slab& slab) { write(slab); });
 }
 
 }  // namespace keel::onednn

@@ -7,11 +7,14 @@
 
 namespace keel::onednn {
 
-// A result far larger than the caches is gone from them before anybody reads it: written past them
-// it need not be fetched first. Its rows must begin at whole registers, of 16 floats at most.
+// A result larger than the caches of the cores is gone from them before anybody reads it. Written
+// past them it need not be fetched first, and its operands stay: that saves more than the next
+// reader loses.
+inline constexpr std::int64_t kStreamedBytes = 4 << 20;
+
+// The result's rows must begin at whole registers, of 16 floats at most.
 inline bool is_streamed(const TensorRef& result, std::size_t row) {
-  constexpr std::int64_t kBytes = 16 << 20;
-  return result.type.bytes() >= kBytes && row % 16 == 0 &&
+  return row % 16 == 0 && result.type.bytes() >= kStreamedBytes &&
          reinterpret_cast<std::uintptr_t>(result.data) % kAlignment == 0;
 }
 

@@ -52,16 +52,17 @@ void at_primitive_concurrency(const std::function<void()>& body) {
 
 namespace detail {
 
-void parallel_blocks(std::int64_t blocks, void (*call)(void*, std::int64_t), void* body) {
-  if (tbb::this_task_arena::max_concurrency() == 1) {
-    for (std::int64_t block = 0; block < blocks; ++block) call(body, block);
-    return;
-  }
+void parallel_blocks(std::int64_t blocks, void (*call)(void*, std::int64_t), void* body,
+                     bool backwards) {
+  const auto run = [=](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) {
+      call(body, backwards ? first + last - 1 - i : i);
+    }
+  };
+  if (tbb::this_task_arena::max_concurrency() == 1) return run(0, blocks);
   tbb::parallel_for(
       tbb::blocked_range<std::int64_t>(0, blocks),
-      [=](const tbb::blocked_range<std::int64_t>& range) {
-        for (std::int64_t block = range.begin(); block != range.end(); ++block) call(body, block);
-      },
+      [&](const tbb::blocked_range<std::int64_t>& range) { run(range.begin(), range.end()); },
       tbb::static_partitioner());
 }
 

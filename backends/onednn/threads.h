@@ -40,7 +40,8 @@ void at_primitive_concurrency(const std::function<void()>& body);
 int threads_entered();
 
 namespace detail {
-void parallel_blocks(std::int64_t blocks, void (*call)(void*, std::int64_t), void* body);
+void parallel_blocks(std::int64_t blocks, void (*call)(void*, std::int64_t), void* body,
+                     bool backwards = false);
 }
 
 // Runs body(block) for every block in [0, blocks) on the threads entered. What a block is must
@@ -52,6 +53,16 @@ void parallel_blocks(std::int64_t blocks, Body&& body) {
   detail::parallel_blocks(
       blocks, [](void* b, std::int64_t block) { (*static_cast<Plain*>(b))(block); },
       const_cast<std::remove_const_t<Plain>*>(&body));
+}
+
+// The same, each thread going backwards through the blocks that it has in parallel_blocks: what it
+// touched last there is still in its cache.
+template <class Body>
+void parallel_blocks_backwards(std::int64_t blocks, Body&& body) {
+  using Plain = std::remove_reference_t<Body>;
+  detail::parallel_blocks(
+      blocks, [](void* b, std::int64_t block) { (*static_cast<Plain*>(b))(block); },
+      const_cast<std::remove_const_t<Plain>*>(&body), true);
 }
 
 // The most elements a block of element-wise work may hold; below it one fork costs more than it

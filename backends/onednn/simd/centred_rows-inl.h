@@ -20,24 +20,24 @@ HWY_INLINE void write_centred_rows(const Binding& b, const NormStatistic& statis
                                    std::size_t row, std::size_t width, const Finish& finish) {
   const double count = variance_count(statistic, std::int64_t(width));
   const float* x = b.inputs[0].as<float>() + row * width;
-  float* y = b.outputs[0].as<float>() + row * width;
+  const ResultRows y(b.outputs[0], width);
   float* means = b.outputs[1].as<float>() + row;
   float* rstds = b.outputs[2].as<float>() + row;
   float centres[kRows];
   double low[kRows];
   for (std::size_t k = 0; k < kRows; ++k) centres[k] = row_centre(x + k * width, width);
   for (std::size_t k = 0; k < kRows; ++k) {
-    prefetch_row(y + k * width, width);
+    y.prefetch((row + k) * width, width);
     const RowMoments moments = row_moments(x + k * width, width, centres[k]);
     means[k] = float(moments.mean);
     low[k] = moments.mean - means[k];
     rstds[k] = float(rstd_of(statistic, moments.sum_of_squares / count));
   }
-  for (std::size_t k = 0; k < kRows; ++k, x += width, y += width) {
+  for (std::size_t k = 0; k < kRows; ++k, x += width) {
     prefetch_row(x + kRows * width, width);
     const Standardize xhat = standardize_row(means[k], low[k], rstds[k]);
-    for_lanes(width, [&](auto part, std::size_t i)
-                         HWY_ATTR { part.store(finish(xhat(part.load(x + i))), y + i); });
+    for_lanes(width, [&, at = (row + k) * width](auto part, std::size_t i)
+                         KEEL_LOOP_BODY { y.put(part, finish(xhat(part.load(x + i))), at + i); });
   }
 }
 

@@ -24,35 +24,36 @@ struct SavedChannels {
   const float *x, *dy, *mean, *rstd;
 };
 
-HWY_INLINE void add_to(double* sums, const Floats (&chains)[kChains]) {
-  (WideDoubles::load(sums) + WideDoubles::of(sum_of_chains(chains))).store(sums);
-}
-
-// Adds a register's worth of columns over a few rows.
-template <class Part>
-HWY_INLINE void add_strip(Part part, const SavedChannels& saved, const Slab& slab, std::size_t c,
+// Adds the columns of a strip; `saved` holds whole tensors and, of mean and rstd, these channels.
+HWY_INLINE void add_strip(const Strip& strip, std::size_t channels, const SavedChannels& saved,
                           const ChannelSums& sums) {
-  const Standardize standardize{part.load(saved.mean + c), part.load(saved.rstd + c), zero()};
-  Floats xhats[kChains] = {zero(), zero(), zero(), zero()};
-  Floats dys[kChains] = {zero(), zero(), zero(), zero()};
-  Floats products[kChains] = {zero(), zero(), zero(), zero()};
-  const float *x = saved.x + slab.offset + c, *dy = saved.dy + slab.offset + c;
-  for_rows_in_turn(slab.rows, [&](std::size_t row, int chain) HWY_ATTR {
-    const Floats xhat = standardize(part.load(x + row * slab.stride));
-    const Floats dy_row = part.load(dy + row * slab.stride);
-    xhats[chain] = hn::Add(xhats[chain], xhat);
-    dys[chain] = hn::Add(dys[chain], dy_row);
-    products[chain] = hn::MulAdd(dy_row, xhat, products[chain]);
+  for_column_ranges(channels, [&](std::size_t first, std::size_t n) HWY_ATTR {
+    enum { kXhat, kDy, kDyXhat };
+    ColumnRun<3> run;
+    sum_strip(strip, n, run,
+              [x = saved.x + first, dys = saved.dy + first, means = saved.mean + first,
+               rstds = saved.rstd + first](auto part, std::size_t i, std::size_t c,
+                                           Floats (&to)[3]) KEEL_LOOP_BODY {
+                const Floats deviation = hn::Sub(part.load(x + i), part.load(means + c));
+                const Floats xhat = hn::Mul(deviation, part.load(rstds + c));
+                const Floats dy = part.load(dys + i);
+                to[kXhat] = hn::Add(to[kXhat], xhat);
+                to[kDy] = hn::Add(to[kDy], dy);
+                to[kDyXhat] = hn::MulAdd(dy, xhat, to[kDyXhat]);
+              });
+    double* const totals[] = {sums.xhat + first, sums.dy + first, sums.dy_xhat + first};
+    for_lanes(n, [&](auto, std::size_t c) KEEL_LOOP_BODY {
+      for (std::size_t k : {kXhat, kDy, kDyXhat}) {
+        add_to(totals[k] + c, WideDoubles::of(Whole{}.load(run.sums[k] + c)));
+      }
+    });
   });
-  add_to(sums.xhat + c, xhats);
-  add_to(sums.dy + c, dys);
-  add_to(sums.dy_xhat + c, products);
 }
 
-// Adds channel c of one row of spans.
-HWY_INLINE void add_span(const SavedChannels& saved, const Slab& slab, std::size_t c,
-                         const ChannelSums& sums) {
-  const std::size_t first = slab.offset + c * slab.inner;
+// Adds channel c of the row of spans at `row`.
+HWY_INLINE void add_span(const SavedChannels& saved, const Slab& slab, std::size_t row,
+                         std::size_t c, const ChannelSums& sums) {
+  const std::size_t first = row + c * slab.inner;
   const RowSums span =
       row_sums({saved.x + first, saved.dy + first, saved.mean[c], saved.rstd[c], slab.inner},
                {nullptr, nullptr});
@@ -61,22 +62,20 @@ HWY_INLINE void add_span(const SavedChannels& saved, const Slab& slab, std::size
   sums.dy_xhat[c] += span.g_xhat;
 }
 
-// The sums of a slab.
-HWY_INLINE void slab_sums(const Slab& whole, const SavedChannels& saved, const ChannelSums& sums) {
-  for (double* sum : {sums.xhat, sums.dy, sums.dy_xhat}) std::fill_n(sum, whole.channels, 0.0);
-  const SavedChannels from_first{saved.x, saved.dy, saved.mean + whole.first,
-                                 saved.rstd + whole.first};
-  const std::size_t step = whole.inner == 1 ? strip_rows(whole.channels) : 1;
-  Slab slab = whole;
-  for (std::size_t row = 0; row < whole.rows; row += step, slab.offset += step * whole.stride) {
-    slab.rows = std::min(step, whole.rows - row);
-    if (slab.inner == 1) {
-      for_lanes(slab.channels, [&](auto part, std::size_t c)
-                                   HWY_ATTR { add_strip(part, from_first, slab, c, sums); });
-    } else {
-      for (std::size_t c = 0; c < slab.channels; ++c) add_span(from_first, slab, c, sums);
+// The sums of a slab over the rows that are kept.
+HWY_INLINE void slab_sums(const Slab& slab, RowMask mask, const SavedChannels& saved,
+                          const ChannelSums& sums) {
+  for (double* sum : {sums.xhat, sums.dy, sums.dy_xhat}) std::fill_n(sum, slab.channels, 0.0);
+  const SavedChannels from_first{saved.x, saved.dy, saved.mean + slab.first,
+                                 saved.rstd + slab.first};
+  for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
+    if (slab.inner == 1) return add_strip(strip, slab.channels, from_first, sums);
+    for (std::size_t row = 0; row < strip.rows; ++row) {
+      for (std::size_t c = 0; c < slab.channels; ++c) {
+        add_span(from_first, slab, strip.offsets[row], c, sums);
+      }
     }
-  }
+  });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -8,9 +8,7 @@
 #define KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_NORM_INL_H_
 #endif
 
-#include "backends/onednn/column_blocks.h"
-#include "backends/onednn/simd/row_norm-inl.h"
-#include "backends/onednn/simd/wide_doubles-inl.h"
+#include "backends/onednn/simd/column_strips-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
@@ -33,69 +31,51 @@ struct StripMoments {
   WideDoubles mean, squares;
 };
 
-// Calls body(row, chain) for rows [0, n), `chain` taking turns.
-template <class Body>
-HWY_INLINE void for_rows_in_turn(std::size_t n, const Body& body) {
-  std::size_t row = 0;
-  for (; row + kChains <= n; row += kChains) {
-    body(row, 0);
-    body(row + 1, 1);
-    body(row + 2, 2);
-    body(row + 3, 3);
-  }
-  for (; row < n; ++row) body(row, 0);
-}
-
-HWY_INLINE Floats sum_of_chains(const Floats (&v)[kChains]) {
-  return hn::Add(hn::Add(v[0], v[1]), hn::Add(v[2], v[3]));
-}
-
 // As row_moments_in_double, for a register's worth of columns.
 template <class Part>
-HWY_NOINLINE StripMoments strip_moments_in_double(Part part, const float* x, std::size_t stride,
-                                                  std::size_t rows) {
-  const WideDoubles per_row = WideDoubles::all(1 / static_cast<double>(rows));
+HWY_NOINLINE StripMoments strip_moments_in_double(Part part, const float* x, const Strip& strip) {
+  const WideDoubles per_row = WideDoubles::all(1 / static_cast<double>(strip.rows));
+  const auto value = [&](std::size_t row)
+                         KEEL_LOOP_BODY { return WideDoubles::of(part.load(x + strip.offsets[row])); };
   WideDoubles offsets = WideDoubles::zero(), squares = offsets;
-  const WideDoubles first = WideDoubles::of(part.load(x));
-  for (std::size_t row = 0; row < rows; ++row) {
-    offsets = offsets + (WideDoubles::of(part.load(x + row * stride)) - first);
-  }
+  const WideDoubles first = value(0);
+  for (std::size_t row = 0; row < strip.rows; ++row) offsets = offsets + (value(row) - first);
   const WideDoubles mean = first + offsets * per_row;
-  for (std::size_t row = 0; row < rows; ++row) {
-    const WideDoubles deviation = WideDoubles::of(part.load(x + row * stride)) - mean;
+  for (std::size_t row = 0; row < strip.rows; ++row) {
+    const WideDoubles deviation = value(row) - mean;
     squares = squares + deviation * deviation;
   }
   return {mean, squares};
 }
 
-// As row_centre and row_moments, for a register's worth of columns over a few rows.
-template <class Part>
-HWY_INLINE StripMoments strip_moments(Part part, const float* x, std::size_t stride,
-                                      std::size_t rows) {
-  const float per_row = 1 / static_cast<float>(rows);
-  const Floats first = part.load(x);
-  Floats offsets[kChains] = {zero(), zero(), zero(), zero()};
-  for_rows_in_turn(rows, [&](std::size_t row, int chain) HWY_ATTR {
-    offsets[chain] = hn::Add(offsets[chain], hn::Sub(part.load(x + row * stride), first));
-  });
-  const Floats centre = hn::MulAdd(sum_of_chains(offsets), splat(per_row), first);
-  Floats deviations[kChains] = {zero(), zero(), zero(), zero()};
-  Floats squares[kChains] = {zero(), zero(), zero(), zero()};
-  for_rows_in_turn(rows, [&](std::size_t row, int chain) HWY_ATTR {
-    const Floats deviation = hn::Sub(part.load(x + row * stride), centre);
-    deviations[chain] = hn::Add(deviations[chain], deviation);
-    squares[chain] = hn::MulAdd(deviation, deviation, squares[chain]);
-  });
-  const Floats square = sum_of_chains(squares);
-  const auto in_range = hn::And(hn::Gt(square, splat(static_cast<float>(kLeastSquares))),
-                                hn::Lt(square, splat(std::numeric_limits<float>::infinity())));
-  const Floats outside = part.only(hn::IfThenZeroElse(in_range, splat(1)));
-  if (!hn::AllTrue(F(), hn::Eq(outside, zero()))) {
-    return strip_moments_in_double(part, x, stride, rows);
-  }
-  const WideDoubles deviation = WideDoubles::of(sum_of_chains(deviations));
-  const WideDoubles low = deviation * WideDoubles::all(1 / static_cast<double>(rows));
+// In float about a value near the mean: `sum` and `square` of the n deviations from it.
+HWY_INLINE StripMoments moments_about(Floats centre, Floats sum, Floats square, std::size_t n) {
+  const WideDoubles deviation = WideDoubles::of(sum);
+  const WideDoubles low = deviation * WideDoubles::all(1 / static_cast<double>(n));
   return {WideDoubles::of(centre) + low, WideDoubles::of(square) - deviation * low};
+}
+
+// As row_centre and row_moments, for a register's worth of columns: two passes over a strip.
+template <class Part>
+HWY_NOINLINE StripMoments strip_moments(Part part, const float* x, const Strip& strip) {
+  const auto value = [&](std::size_t row)
+                         KEEL_LOOP_BODY { return part.load(x + strip.offsets[row]); };
+  const Floats first = value(0);
+  Floats offsets[2] = {zero(), zero()}, deviations[2] = {zero(), zero()},
+         squares[2] = {zero(), zero()};
+  for (std::size_t row = 0; row < strip.rows; ++row) {
+    offsets[row % 2] = hn::Add(offsets[row % 2], hn::Sub(value(row), first));
+  }
+  const Floats per_row = splat(1 / static_cast<float>(strip.rows));
+  const Floats centre = hn::MulAdd(hn::Add(offsets[0], offsets[1]), per_row, first);
+  for (std::size_t row = 0; row < strip.rows; ++row) {
+    const Floats deviation = hn::Sub(value(row), centre);
+    deviations[row % 2] = hn::Add(deviations[row % 2], deviation);
+    squares[row % 2] = hn::MulAdd(deviation, deviation, squares[row % 2]);
+  }
+  const Floats square = hn::Add(squares[0], squares[1]);
+  if (!holds_for_all(part, in_range(square))) return strip_moments_in_double(part, x, strip);
+  return moments_about(centre, hn::Add(deviations[0], deviations[1]), square, strip.rows);
 }
 
 HWY_INLINE void merge(const ChannelMoments& into, std::size_t c, const MergeWeights& weights,
@@ -113,32 +93,81 @@ HWY_INLINE void merge(const ChannelMoments& into, std::size_t c, const MergeWeig
   into.squares[c] += more.sum_of_squares + difference * difference * weights.cross;
 }
 
-// Rows of a block of columns that are taken together: they stay in L1 for both passes.
-HWY_INLINE std::size_t strip_rows(std::size_t columns) {
-  return std::clamp<std::size_t>(8 * 1024 / columns, 8, 64);
+enum : std::size_t { kDeviation, kSquare };
+
+// Of n columns of a strip: the sums of the deviations from `centres`, and of their squares.
+HWY_INLINE void sum_deviations(const Strip& strip, std::size_t n, const float* x,
+                               const float* centres, ColumnRun<2>& run) {
+  sum_strip(strip, n, run,
+            [=](auto part, std::size_t i, std::size_t c, Floats (&sums)[2]) KEEL_LOOP_BODY {
+              const Floats deviation = hn::Sub(part.load(x + i), part.load(centres + c));
+              sums[kDeviation] = hn::Add(sums[kDeviation], deviation);
+              sums[kSquare] = hn::MulAdd(deviation, deviation, sums[kSquare]);
+            });
 }
 
-// Moments of the channels of a slab; x is the whole tensor.
-HWY_INLINE void slab_moments(const Slab& slab, const float* x, const ChannelMoments& moments) {
+// About the means of n columns, by a first pass about the strip's first row.
+HWY_INLINE void find_centres(const Strip& strip, std::size_t n, const float* x, float* centres,
+                             ColumnRun<2>& run) {
+  const float* const first = x + strip.offsets[0];
+  sum_deviations(strip, n, x, first, run);
+  const Floats per_row = splat(1 / static_cast<float>(strip.rows));
+  for_lanes(n, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
+    const Floats sum = Whole{}.load(run.sums[kDeviation] + c);
+    Whole{}.store(hn::MulAdd(sum, per_row, part.load(first + c)), centres + c);
+  });
+}
+
+// Merges the moments of a strip of columns. Deviations from the mean of the rows before it need one
+// pass. Where that mean is so far off that more than two thirds of the squares would cancel, and so
+// the error of their sum grow more than threefold, a strip is gone through twice.
+HWY_INLINE void add_strip(const Strip& strip, std::size_t channels, const float* x, double seen,
+                          const ChannelMoments& moments) {
+  const MergeWeights weights(seen, static_cast<double>(strip.rows));
+  const Floats most = splat(static_cast<float>(strip.rows) * (2.0f / 3));
+  for_column_ranges(channels, [&](std::size_t first, std::size_t n) HWY_ATTR {
+    ColumnRun<2> run;
+    HWY_ALIGN float centres[ColumnRun<2>::kColumns];
+    if (seen == 0) find_centres(strip, n, x + first, centres, run);
+    else for_lanes(n, [&](auto, std::size_t c) KEEL_LOOP_BODY {
+      Whole{}.store(WideDoubles::load(moments.mean + first + c).floats(), centres + c);
+    });
+    sum_deviations(strip, n, x + first, centres, run);
+    for_lanes(n, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
+      const Floats sum = Whole{}.load(run.sums[kDeviation] + c);
+      const Floats square = Whole{}.load(run.sums[kSquare] + c);
+      const auto is_near = hn::Le(hn::Mul(sum, sum), hn::Mul(square, most));
+      const bool is_sound = holds_for_all(part, hn::And(in_range(square), is_near));
+      merge(moments, first + c, weights,
+            is_sound ? moments_about(Whole{}.load(centres + c), sum, square, strip.rows)
+                     : strip_moments(part, x + first + c, strip));
+    });
+  });
+}
+
+// Moments of the channels of a slab over the rows that are kept; x is the whole tensor.
+HWY_INLINE void slab_moments(const Slab& slab, RowMask mask, const float* x,
+                             const ChannelMoments& moments) {
   std::fill_n(moments.mean, slab.channels, 0.0);
   std::fill_n(moments.squares, slab.channels, 0.0);
-  x += slab.offset;
-  const std::size_t step = slab.inner == 1 ? strip_rows(slab.channels) : 1;
-  for (std::size_t row = 0; row < slab.rows; row += step, x += step * slab.stride) {
-    const std::size_t rows = std::min(step, slab.rows - row);
-    const MergeWeights weights(static_cast<double>(row * slab.inner),
-                               static_cast<double>(rows * slab.inner));
-    if (slab.inner == 1) {
-      for_lanes(slab.channels, [&](auto part, std::size_t c) HWY_ATTR {
-        merge(moments, c, weights, strip_moments(part, x + c, slab.stride, rows));
-      });
-      continue;
-    }
-    for (std::size_t c = 0; c < slab.channels; ++c) {
-      const float* span = x + c * slab.inner;
-      merge(moments, c, weights, row_moments(span, slab.inner, row_centre(span, slab.inner)));
-    }
+  double seen = 0;
+  if (slab.inner == 1) {
+    constexpr std::size_t kFirstRows = 8;
+    return for_strips(slab, mask, kFirstRows, [&](const Strip& strip) HWY_ATTR {
+      add_strip(strip, slab.channels, x, seen, moments);
+      seen += static_cast<double>(strip.rows);
+    });
   }
+  for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
+    for (std::size_t row = 0; row < strip.rows; ++row) {
+      const MergeWeights weights(seen, static_cast<double>(slab.inner));
+      for (std::size_t c = 0; c < slab.channels; ++c) {
+        const float* span = x + strip.offsets[row] + c * slab.inner;
+        merge(moments, c, weights, row_moments(span, slab.inner, row_centre(span, slab.inner)));
+      }
+      seen += static_cast<double>(slab.inner);
+    }
+  });
 }
 
 // Reads one value into all lanes.
@@ -146,28 +175,23 @@ struct Broadcast {
   HWY_INLINE Floats load(const float* p) const { return splat(*p); }
 };
 
-// Calls body(part, constants, rows, i) for registers at element i of a tensor and at the same place
-// of the rows() - 1 rows behind it, `constants` being at(reader, c): what reader loads of arrays
-// of channels belongs to the lanes.
+// Calls body(part, constants, i) for the registers at elements i of a tensor that cover a slab, in
+// the order of its memory; `constants` is at(reader, c): what reader loads of arrays of channels
+// belongs to the lanes.
 template <class At, class Body>
-HWY_INLINE void for_slab(const Slab& slab, const At& at, const Body& body) {
-  const auto group = [&](auto rows, std::size_t row) HWY_ATTR {
-    for_lanes(slab.channels, [&](auto part, std::size_t c) HWY_ATTR {
-      body(part, at(part, slab.first + c), rows, slab.offset + row * slab.stride + c);
-    });
-  };
-  std::size_t row = 0;
-  if (slab.inner == 1) {
-    for (; row + 4 <= slab.rows; row += 4) group(Rows<4>{}, row);
-    for (; row < slab.rows; ++row) group(Rows<1>{}, row);
-    return;
-  }
-  for (; row < slab.rows; ++row) {
+HWY_INLINE void for_slab(Slab slab, At at, Body body) {
+  for (std::size_t row = 0; row < slab.rows; ++row) {
+    const std::size_t first = slab.offset + row * slab.stride;
+    if (slab.inner == 1) {
+      for_lanes(slab.channels, [=](auto part, std::size_t c) KEEL_LOOP_BODY {
+        body(part, at(part, slab.first + c), first + c);
+      });
+      continue;
+    }
     for (std::size_t c = 0; c < slab.channels; ++c) {
       const auto constants = at(Broadcast{}, slab.first + c);
-      const std::size_t first = slab.offset + row * slab.stride + c * slab.inner;
-      for_lanes(slab.inner, [&](auto part, std::size_t i)
-                                HWY_ATTR { body(part, constants, Rows<1>{}, first + i); });
+      for_lanes(slab.inner, [=, at = first + c * slab.inner](auto part, std::size_t i)
+                                KEEL_LOOP_BODY { body(part, constants, at + i); });
     }
   }
 }

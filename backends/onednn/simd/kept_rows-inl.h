@@ -50,31 +50,19 @@ HWY_INLINE void for_kept_runs(const Slab& slab, RowMask mask, const Body& body) 
 // Merges the moments of n more elements of `channels` channels into those of `count`.
 HWY_INLINE void merge_all(const ChannelMoments& into, const ChannelMoments& more,
                           std::size_t channels, const MergeWeights& weights) {
-  for_lanes(channels, [&](auto, std::size_t c) HWY_ATTR {
+  for_lanes(channels, [&](auto, std::size_t c) KEEL_LOOP_BODY {
     merge(into, c, weights,
           StripMoments{WideDoubles::load(more.mean + c), WideDoubles::load(more.squares + c)});
   });
 }
 
-// slab_moments of the rows that are kept; `run` is scratch of the same size.
-HWY_INLINE void kept_moments(const Slab& slab, RowMask mask, const float* x,
-                             const ChannelMoments& moments, const ChannelMoments& run) {
-  if (mask == nullptr) return slab_moments(slab, x, moments);
-  std::fill_n(moments.mean, slab.channels, 0.0);
-  std::fill_n(moments.squares, slab.channels, 0.0);
-  double seen = 0;
-  for_kept_runs(slab, mask, [&](const Slab& rows) HWY_ATTR {
-    const double more = static_cast<double>(rows.rows * rows.inner);
-    slab_moments(rows, x, run);
-    merge_all(moments, run, slab.channels, MergeWeights(seen, more));
-    seen += more;
-  });
-}
-
 // The elements a channel has in the rows of a slab that are kept.
 HWY_INLINE double kept_elements(const Slab& slab, RowMask mask) {
-  std::size_t rows = 0;
-  for_kept_runs(slab, mask, [&](const Slab& run) HWY_ATTR { rows += run.rows; });
+  std::size_t rows = slab.rows;
+  if (mask != nullptr) {
+    const RowMask first = mask + slab.offset / slab.stride;
+    rows -= static_cast<std::size_t>(std::count(first, first + slab.rows, std::uint8_t{0}));
+  }
   return static_cast<double>(rows * slab.inner);
 }
 
@@ -92,23 +80,6 @@ HWY_INLINE void merge_blocks(const ColumnBlocks& blocks, RowMask mask, std::size
     merge_all(moments_of(0), moments_of(block), channels, MergeWeights(seen, more));
     seen += more;
   }
-}
-
-// slab_sums of the rows that are kept; `run` is scratch of the same size.
-HWY_INLINE void kept_sums(const Slab& slab, RowMask mask, const SavedChannels& saved,
-                          const ChannelSums& sums, const ChannelSums& run) {
-  if (mask == nullptr) return slab_sums(slab, saved, sums);
-  double* const totals[] = {sums.xhat, sums.dy, sums.dy_xhat};
-  const double* const more[] = {run.xhat, run.dy, run.dy_xhat};
-  for (double* total : totals) std::fill_n(total, slab.channels, 0.0);
-  for_kept_runs(slab, mask, [&](const Slab& rows) HWY_ATTR {
-    slab_sums(rows, saved, run);
-    for_lanes(slab.channels, [&](auto, std::size_t c) HWY_ATTR {
-      for (int k = 0; k < 3; ++k) {
-        (WideDoubles::load(totals[k] + c) + WideDoubles::load(more[k] + c)).store(totals[k] + c);
-      }
-    });
-  });
 }
 
 }  // namespace HWY_NAMESPACE

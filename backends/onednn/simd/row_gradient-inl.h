@@ -41,14 +41,14 @@ HWY_INLINE RowSums row_sums(const SavedRow& row, const RowAffine& affine) {
   const Floats mean = splat(row.mean), rstd = splat(row.rstd);
   for_runs(
       row.n,
-      [&](auto part, std::size_t i, int chain) HWY_ATTR {
+      [&](auto part, std::size_t i, int chain) KEEL_LOOP_BODY {
         const Floats xhat = hn::Mul(part.only(hn::Sub(part.load(row.x + i), mean)), rstd);
         const Floats g = affine.scale(part, part.load(row.dy + i), i);
         xhats.add(chain, xhat);
         gs.add(chain, g);
         products.add_product(chain, g, xhat);
       },
-      [&]() HWY_ATTR {
+      [&]() KEEL_LOOP_BODY {
         xhats.end_run();
         gs.end_run();
         products.end_run();
@@ -89,11 +89,11 @@ HWY_INLINE void write_gradients(const GradientRows& rows, const RowAffine& affin
   const float *x = rows.x, *dy = rows.dy;
   float* dx = rows.dx;
   for_lanes(rows.width, [=, step = rows.width + rows.skip, streamed = rows.streamed](
-                            auto part, std::size_t i) HWY_ATTR {
+                            auto part, std::size_t i) KEEL_LOOP_BODY {
     const Floats gain = affine.gain ? part.load(affine.gain + i) : splat(1);
     Floats dgain_i = zero(), dbias_i = zero();
     std::size_t at = i;
-    const auto write_one = [&](const auto& gradient) HWY_ATTR {
+    const auto write_one = [&](const auto& gradient) KEEL_LOOP_BODY {
       const Floats dy_i = part.load(dy + at), xhat = gradient.xhat(part.load(x + at));
       write(part, gradient.dx(hn::Mul(dy_i, gain), xhat), dx + at, streamed);
       dgain_i = hn::MulAdd(dy_i, xhat, dgain_i);

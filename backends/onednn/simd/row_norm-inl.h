@@ -14,6 +14,7 @@
 
 #include "backends/onednn/row_blocks.h"
 #include "backends/onednn/simd/vec.h"
+#include "backends/onednn/streaming.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
@@ -47,6 +48,23 @@ HWY_INLINE void write(Whole, Floats v, float* p, bool streamed) {
   streamed ? hn::Stream(v, F(), p) : hn::StoreU(v, F(), p);
 }
 HWY_INLINE void write(First part, Floats v, float* p, bool) { part.store(v, p); }
+
+// A result as the rows of a norm are written to it.
+struct ResultRows {
+  float* data;
+  bool streamed;
+
+  HWY_INLINE ResultRows(const TensorRef& to, std::size_t width)
+      : data(to.as<float>()), streamed(is_streamed(to, width)) {}
+  // Asks for n elements that will be written soon.
+  HWY_INLINE void prefetch(std::size_t at, std::size_t n) const {
+    if (!streamed) prefetch_row(data + at, n);
+  }
+  template <class Part>
+  HWY_INLINE void put(Part part, Floats v, std::size_t at) const {
+    write(part, v, data + at, streamed);
+  }
+};
 
 // Independent sums that a loop over a row keeps, so that additions need not wait for each other.
 inline constexpr int kChains = 4;
@@ -110,19 +128,19 @@ HWY_INLINE float row_centre(const float* x, std::size_t n) {
   for_runs(
       n,
       [&](auto part, std::size_t i, int chain)
-          HWY_ATTR { offsets.add(chain, part.only(hn::Sub(part.load(x + i), first))); },
-      [&]() HWY_ATTR { offsets.end_run(); });
-  return static_cast<float>(x[0] + offsets.total() / static_cast<double>(n));
+          KEEL_LOOP_BODY { offsets.add(chain, part.only(hn::Sub(part.load(x + i), first))); },
+      [&]() KEEL_LOOP_BODY { offsets.end_run(); });
+  return static_cast<float>(x[0] + offsets.total() * (1 / static_cast<double>(n)));
 }
 
 // In double throughout, for rows whose squares leave the range of a float.
 HWY_NOINLINE inline RowMoments row_moments_in_double(const float* x, std::size_t n) {
   DoubleSum sum, squares;
-  for_lanes(n, [&](auto part, std::size_t i) HWY_ATTR { sum.add(part.load(x + i)); });
+  for_lanes(n, [&](auto part, std::size_t i) KEEL_LOOP_BODY { sum.add(part.load(x + i)); });
   const double mean = sum.total() / static_cast<double>(n);
   const Floats high = splat(static_cast<float>(mean));
   const Floats low = splat(static_cast<float>(mean - static_cast<float>(mean)));
-  for_lanes(n, [&](auto part, std::size_t i) HWY_ATTR {
+  for_lanes(n, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const Floats deviation = part.only(hn::Sub(hn::Sub(part.load(x + i), high), low));
     squares.add_product(deviation, deviation);
   });
@@ -137,17 +155,17 @@ HWY_INLINE RowMoments row_moments(const float* x, std::size_t n, float centre) {
   ChainedSum deviations, squares;
   for_runs(
       n,
-      [&](auto part, std::size_t i, int chain) HWY_ATTR {
+      [&](auto part, std::size_t i, int chain) KEEL_LOOP_BODY {
         const Floats deviation = part.only(hn::Sub(part.load(x + i), splat(centre)));
         deviations.add(chain, deviation);
         squares.add_product(chain, deviation, deviation);
       },
-      [&]() HWY_ATTR {
+      [&]() KEEL_LOOP_BODY {
         deviations.end_run();
         squares.end_run();
       });
-  const double low = deviations.total() / static_cast<double>(n);
-  const double sum_of_squares = squares.total() - low * deviations.total();
+  const double deviation = deviations.total(), low = deviation * (1 / static_cast<double>(n));
+  const double sum_of_squares = squares.total() - low * deviation;
   const bool in_range = sum_of_squares > kLeastSquares && std::isfinite(sum_of_squares);
   return in_range ? RowMoments{centre + low, sum_of_squares} : row_moments_in_double(x, n);
 }
@@ -174,6 +192,7 @@ struct RowAffine {
   }
   template <class Part>
   HWY_INLINE Floats apply(Part part, Floats v, std::size_t i) const {
+    if (gain && bias) return hn::MulAdd(v, part.load(gain + i), part.load(bias + i));
     v = scale(part, v, i);
     return bias ? hn::Add(v, part.load(bias + i)) : v;
   }

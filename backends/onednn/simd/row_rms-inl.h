@@ -17,7 +17,7 @@ namespace HWY_NAMESPACE {
 HWY_NOINLINE inline double row_squares_in_double(const float* x, std::size_t n) {
   DoubleSum squares;
   for_lanes(n, [&](auto part, std::size_t i)
-                   HWY_ATTR { squares.add_product(part.load(x + i), part.load(x + i)); });
+                   KEEL_LOOP_BODY { squares.add_product(part.load(x + i), part.load(x + i)); });
   return squares.total();
 }
 
@@ -26,11 +26,11 @@ HWY_INLINE double row_squares(const float* x, std::size_t n) {
   ChainedSum squares;
   for_runs(
       n,
-      [&](auto part, std::size_t i, int chain) HWY_ATTR {
+      [&](auto part, std::size_t i, int chain) KEEL_LOOP_BODY {
         const Floats v = part.load(x + i);
         squares.add_product(chain, v, v);
       },
-      [&]() HWY_ATTR { squares.end_run(); });
+      [&]() KEEL_LOOP_BODY { squares.end_run(); });
   const double sum = squares.total();
   return sum > kLeastSquares && std::isfinite(sum) ? sum : row_squares_in_double(x, n);
 }
@@ -41,11 +41,11 @@ HWY_INLINE double row_products(const float* x, const float* dy, std::size_t n, f
   ChainedSum products;
   for_runs(
       n,
-      [&](auto part, std::size_t i, int chain) HWY_ATTR {
+      [&](auto part, std::size_t i, int chain) KEEL_LOOP_BODY {
         const Floats xhat = hn::Mul(part.load(x + i), splat(factor));
         products.add_product(chain, affine.scale(part, part.load(dy + i), i), xhat);
       },
-      [&]() HWY_ATTR { products.end_run(); });
+      [&]() KEEL_LOOP_BODY { products.end_run(); });
   return products.total();
 }
 

@@ -14,49 +14,9 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// Some rows of a slab that are taken together, without those left out; each is the offset of its
-// first element.
-struct Strip {
-  static constexpr std::size_t kMostRows = 64;
-  std::size_t rows = 0, offsets[kMostRows];
-};
-
-// Calls body(strip) for strips that cover a slab.
-template <class Body>
-HWY_INLINE void for_strips(const Slab& slab, RowMask mask, const Body& body) {
-  const std::size_t step = std::min(strip_rows(slab.channels), Strip::kMostRows);
-  const std::size_t first = slab.offset / slab.stride;
-  for (std::size_t row = 0; row < slab.rows; row += step) {
-    Strip strip;
-    for (std::size_t k = row; k < std::min(row + step, slab.rows); ++k) {
-      const bool is_kept = mask == nullptr || mask[first + k] != 0;
-      if (is_kept) strip.offsets[strip.rows++] = slab.offset + k * slab.stride;
-    }
-    body(strip);
-  }
-}
-
-HWY_INLINE void add_to(double* sums, const WideDoubles& more) {
-  (WideDoubles::load(sums) + more).store(sums);
-}
-
-// Whether a sum of squares has neither overflowed nor lost elements to underflow.
-HWY_INLINE hn::Mask<F> in_range(Floats squares) {
-  return hn::And(hn::Gt(squares, splat(static_cast<float>(kLeastSquares))),
-                 hn::Lt(squares, splat(std::numeric_limits<float>::infinity())));
-}
-
-// Sums of squares of a register's worth of columns.
+// Sums of squares of a register's worth of columns that leave the range of a float.
 template <class Part>
-HWY_INLINE WideDoubles strip_squares(Part part, const float* x, const Strip& strip) {
-  Floats chains[kChains] = {zero(), zero(), zero(), zero()};
-  for_rows_in_turn(strip.rows, [&](std::size_t row, int chain) HWY_ATTR {
-    const Floats v = part.load(x + strip.offsets[row]);
-    chains[chain] = hn::MulAdd(v, v, chains[chain]);
-  });
-  const Floats squares = sum_of_chains(chains);
-  const Floats outside = part.only(hn::IfThenZeroElse(in_range(squares), splat(1)));
-  if (hn::AllTrue(F(), hn::Eq(outside, zero()))) return WideDoubles::of(squares);
+HWY_NOINLINE WideDoubles strip_squares_in_double(Part part, const float* x, const Strip& strip) {
   WideDoubles sum = WideDoubles::zero();
   for (std::size_t row = 0; row < strip.rows; ++row) {
     const WideDoubles v = WideDoubles::of(part.load(x + strip.offsets[row]));
@@ -65,20 +25,40 @@ HWY_INLINE WideDoubles strip_squares(Part part, const float* x, const Strip& str
   return sum;
 }
 
+// Adds the sums of squares of a strip of columns.
+HWY_INLINE void add_squares(const Strip& strip, std::size_t channels, const float* x,
+                            double* squares) {
+  for_column_ranges(channels, [&](std::size_t first, std::size_t n) HWY_ATTR {
+    ColumnRun<1> run;
+    sum_strip(strip, n, run,
+              [from = x + first](auto part, std::size_t i, std::size_t, Floats (&sums)[1])
+                  KEEL_LOOP_BODY {
+                    const Floats v = part.load(from + i);
+                    sums[0] = hn::MulAdd(v, v, sums[0]);
+                  });
+    for_lanes(n, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
+      const Floats sum = Whole{}.load(run.sums[0] + c);
+      add_to(squares + first + c, holds_for_all(part, in_range(sum))
+                                      ? WideDoubles::of(sum)
+                                      : strip_squares_in_double(part, x + first + c, strip));
+    });
+  });
+}
+
 // The sum of squares of n neighbours.
 HWY_INLINE double span_squares(const float* x, std::size_t n) {
   ChainedSum squares;
   for_runs(
       n,
-      [&](auto part, std::size_t i, int chain) HWY_ATTR {
+      [&](auto part, std::size_t i, int chain) KEEL_LOOP_BODY {
         const Floats v = part.load(x + i);
         squares.add_product(chain, v, v);
       },
-      [&]() HWY_ATTR { squares.end_run(); });
+      [&]() KEEL_LOOP_BODY { squares.end_run(); });
   const double sum = squares.total();
   if (sum > kLeastSquares && std::isfinite(sum)) return sum;
   DoubleSum exact;
-  for_lanes(n, [&](auto part, std::size_t i) HWY_ATTR {
+  for_lanes(n, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const Floats v = part.load(x + i);
     exact.add_product(v, v);
   });
@@ -89,11 +69,8 @@ HWY_INLINE double span_squares(const float* x, std::size_t n) {
 HWY_INLINE void slab_squares(const Slab& slab, const float* x, RowMask mask, double* squares) {
   std::fill_n(squares, slab.channels, 0.0);
   if (slab.inner == 1) {
-    return for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
-      for_lanes(slab.channels, [&](auto part, std::size_t c) HWY_ATTR {
-        add_to(squares + c, strip_squares(part, x + c, strip));
-      });
-    });
+    return for_strips(slab, mask, [&](const Strip& strip)
+                                      HWY_ATTR { add_squares(strip, slab.channels, x, squares); });
   }
   for (std::size_t row = 0; row < slab.rows; ++row) {
     const float* spans = x + slab.offset + row * slab.stride;
@@ -113,19 +90,25 @@ struct GradientSums {
   double *dy, *dy_xhat;
 };
 
-template <class Part>
-HWY_INLINE void add_strip(Part part, const UncentredGradient& in, Floats rpsi, const Strip& strip,
+// Adds the columns of a strip; `in` holds whole tensors and the factors of these channels.
+HWY_INLINE void add_strip(const Strip& strip, std::size_t channels, const UncentredGradient& in,
                           const GradientSums& sums) {
-  Floats dys[kChains] = {zero(), zero(), zero(), zero()};
-  Floats products[kChains] = {zero(), zero(), zero(), zero()};
-  for_rows_in_turn(strip.rows, [&](std::size_t row, int chain) HWY_ATTR {
-    const Floats xhat = hn::Mul(part.load(in.x + strip.offsets[row]), rpsi);
-    const Floats dy = part.load(in.dy + strip.offsets[row]);
-    dys[chain] = hn::Add(dys[chain], dy);
-    products[chain] = hn::MulAdd(dy, xhat, products[chain]);
+  for_column_ranges(channels, [&](std::size_t first, std::size_t n) HWY_ATTR {
+    enum { kDy, kDyXhat };
+    ColumnRun<2> run;
+    sum_strip(strip, n, run,
+              [x = in.x + first, dys = in.dy + first, rpsis = in.rpsi + first](
+                  auto part, std::size_t i, std::size_t c, Floats (&to)[2]) KEEL_LOOP_BODY {
+                const Floats xhat = hn::Mul(part.load(x + i), part.load(rpsis + c));
+                const Floats dy = part.load(dys + i);
+                to[kDy] = hn::Add(to[kDy], dy);
+                to[kDyXhat] = hn::MulAdd(dy, xhat, to[kDyXhat]);
+              });
+    for_lanes(n, [&](auto, std::size_t c) KEEL_LOOP_BODY {
+      add_to(sums.dy + first + c, WideDoubles::of(Whole{}.load(run.sums[kDy] + c)));
+      add_to(sums.dy_xhat + first + c, WideDoubles::of(Whole{}.load(run.sums[kDyXhat] + c)));
+    });
   });
-  add_to(sums.dy, WideDoubles::of(sum_of_chains(dys)));
-  add_to(sums.dy_xhat, WideDoubles::of(sum_of_chains(products)));
 }
 
 HWY_INLINE void add_span(const UncentredGradient& in, std::size_t n, const GradientSums& sums) {
@@ -133,12 +116,12 @@ HWY_INLINE void add_span(const UncentredGradient& in, std::size_t n, const Gradi
   const Floats rpsi = splat(*in.rpsi);
   for_runs(
       n,
-      [&](auto part, std::size_t i, int chain) HWY_ATTR {
+      [&](auto part, std::size_t i, int chain) KEEL_LOOP_BODY {
         const Floats dy = part.load(in.dy + i);
         dys.add(chain, dy);
         products.add_product(chain, dy, hn::Mul(part.load(in.x + i), rpsi));
       },
-      [&]() HWY_ATTR {
+      [&]() KEEL_LOOP_BODY {
         dys.end_run();
         products.end_run();
       });
@@ -153,10 +136,7 @@ HWY_INLINE void slab_gradient_sums(const Slab& slab, const UncentredGradient& in
   const float* rpsi = in.rpsi + slab.first;
   if (slab.inner == 1) {
     return for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
-      for_lanes(slab.channels, [&](auto part, std::size_t c) HWY_ATTR {
-        add_strip(part, {in.x + c, in.dy + c, nullptr}, part.load(rpsi + c), strip,
-                  {sums.dy + c, sums.dy_xhat + c});
-      });
+      add_strip(strip, slab.channels, {in.x, in.dy, rpsi}, sums);
     });
   }
   for (std::size_t row = 0; row < slab.rows; ++row) {
@@ -182,7 +162,7 @@ HWY_INLINE WideDoubles sum_of_blocks(const ColumnPlan& plan, void* workspace, st
 // left out.
 struct UncentredForward {
   const float *x, *rpsi, *gain, *bias;
-  float* y;
+  const TensorRef& y;
 };
 
 // Calls body(i) for the rows of a slab that the mask leaves out, i being a row's first element.
@@ -205,18 +185,16 @@ HWY_INLINE void write_forward(const Slab& slab, const UncentredForward& in, RowM
   };
   for_slab(
       slab,
-      [=](auto reader, std::size_t c) HWY_ATTR {
+      [=](auto reader, std::size_t c) KEEL_LOOP_BODY {
         return Constants{reader.load(in.rpsi + c), in.gain ? reader.load(in.gain + c) : splat(1),
                          in.bias ? reader.load(in.bias + c) : zero()};
       },
-      [=, stride = slab.stride](auto part, const Constants& k, auto rows, std::size_t i) HWY_ATTR {
-        for (std::size_t row = 0; row < rows(); ++row) {
-          const std::size_t at = i + row * stride;
-          const Floats xhat = hn::Mul(part.load(in.x + at), k.rpsi);
-          part.store(hn::MulAdd(xhat, k.gain, k.bias), in.y + at);
-        }
-      });
-  clear_left_out(slab, mask, in.y);
+      [x = in.x, y = ResultRows(in.y, slab.run())](auto part, const Constants& k, std::size_t i)
+          KEEL_LOOP_BODY {
+            const Floats xhat = hn::Mul(part.load(x + i), k.rpsi);
+            y.put(part, hn::MulAdd(xhat, k.gain, k.bias), i);
+          });
+  clear_left_out(slab, mask, in.y.as<float>());
 }
 
 // dx = factor * (dy * gain - xhat * slope), xhat = x * rpsi; rpsi, factor, slope, gain (channels),
@@ -224,7 +202,7 @@ HWY_INLINE void write_forward(const Slab& slab, const UncentredForward& in, RowM
 struct UncentredBackward {
   UncentredGradient in;
   const float *factor, *slope, *gain;
-  float* dx;
+  const TensorRef& dx;
 };
 
 HWY_INLINE void write_backward(const Slab& slab, const UncentredBackward& b, RowMask mask) {
@@ -233,20 +211,18 @@ HWY_INLINE void write_backward(const Slab& slab, const UncentredBackward& b, Row
   };
   for_slab(
       slab,
-      [=](auto reader, std::size_t c) HWY_ATTR {
+      [=](auto reader, std::size_t c) KEEL_LOOP_BODY {
         return Constants{reader.load(b.in.rpsi + c), reader.load(b.factor + c),
                          b.slope ? reader.load(b.slope + c) : zero(),
                          b.gain ? reader.load(b.gain + c) : splat(1)};
       },
-      [=, stride = slab.stride](auto part, const Constants& k, auto rows, std::size_t i) HWY_ATTR {
-        for (std::size_t row = 0; row < rows(); ++row) {
-          const std::size_t at = i + row * stride;
-          const Floats xhat = hn::Mul(part.load(b.in.x + at), k.rpsi);
-          const Floats g = hn::Mul(part.load(b.in.dy + at), k.gain);
-          part.store(hn::Mul(k.factor, hn::NegMulAdd(xhat, k.slope, g)), b.dx + at);
-        }
+      [x = b.in.x, dy = b.in.dy, dx = ResultRows(b.dx, slab.run())](
+          auto part, const Constants& k, std::size_t i) KEEL_LOOP_BODY {
+        const Floats xhat = hn::Mul(part.load(x + i), k.rpsi);
+        const Floats g = hn::Mul(part.load(dy + i), k.gain);
+        dx.put(part, hn::Mul(k.factor, hn::NegMulAdd(xhat, k.slope, g)), i);
       });
-  clear_left_out(slab, mask, b.dx);
+  clear_left_out(slab, mask, b.dx.as<float>());
 }
 
 }  // namespace HWY_NAMESPACE

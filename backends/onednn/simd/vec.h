@@ -15,6 +15,12 @@
 #include <cstddef>
 #include <limits>
 
+// On a lambda that is the body of a loop: a call for each register would cost more than its work,
+// and what it captures would be read from memory again behind every store.
+#ifndef KEEL_LOOP_BODY
+#define KEEL_LOOP_BODY HWY_ATTR __attribute__((always_inline))
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {

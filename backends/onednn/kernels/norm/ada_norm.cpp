@@ -43,7 +43,7 @@ struct FactorLanes {
 
 void forward(const Binding& b, const AdaNormAttrs& attrs, const RowRange& range) {
   const FactorLanes phi({attrs.C, attrs.C * attrs.k});
-  write_centred(b, attrs.statistic(), range, [&](Floats xhat) HWY_ATTR { return phi(xhat, xhat); });
+  write_centred(b, attrs.statistic(), range, [&](Floats xhat) KEEL_LOOP_BODY { return phi(xhat, xhat); });
 }
 
 // Sums over one row of xhat = (x - mean) * rstd and of dy * xhat^p.
@@ -56,7 +56,7 @@ HWY_INLINE Moments moments_of(const SavedRow& row) {
   const Floats mean = splat(row.mean), rstd = splat(row.rstd);
   for_runs(
       row.n,
-      [&](auto part, std::size_t i, int chain) HWY_ATTR {
+      [&](auto part, std::size_t i, int chain) KEEL_LOOP_BODY {
         const Floats xhat = hn::Mul(part.only(hn::Sub(part.load(row.x + i), mean)), rstd);
         const Floats dy = part.load(row.dy + i), product = hn::Mul(dy, xhat);
         xhats.add(chain, xhat);
@@ -64,7 +64,7 @@ HWY_INLINE Moments moments_of(const SavedRow& row) {
         firsts.add(chain, product);
         seconds.add_product(chain, product, xhat);
       },
-      [&]() HWY_ATTR {
+      [&]() KEEL_LOOP_BODY {
         xhats.end_run();
         dys.end_run();
         firsts.end_run();
@@ -102,14 +102,20 @@ AdaGradient gradient_of(const SavedRow& row, const Factor& factor, double slope_
 void backward(const Binding& b, const AdaNormAttrs& attrs, const RowRange& range) {
   const std::size_t width = range.width;
   const double spread = double(width) / variance_count(attrs.statistic(), std::int64_t(width));
+  const ResultRows dx(b.outputs[0], width);
   const Factor factor{attrs.C, attrs.C * attrs.k * (attrs.detach ? 1 : 2)};
   for (std::size_t row = range.first; row < range.last; ++row) {
     const SavedRow saved{b.inputs[0].as<float>() + row * width,
                          b.inputs[3].as<float>() + row * width, b.inputs[1].as<float>()[row],
                          b.inputs[2].as<float>()[row], width};
     const double outside = slope_factor(attrs.statistic(), saved.rstd);
-    write_gradients({saved.x, saved.dy, b.outputs[0].as<float>() + row * width, width},
-                    {nullptr, nullptr}, nullptr, gradient_of(saved, factor, spread * outside));
+    const GradientRows rows{.x = saved.x,
+                            .dy = saved.dy,
+                            .dx = dx.data + row * width,
+                            .width = width,
+                            .streamed = dx.streamed};
+    write_gradients(rows, {nullptr, nullptr}, nullptr,
+                    gradient_of(saved, factor, spread * outside));
   }
 }
 

@@ -10,15 +10,19 @@
 namespace keel::onednn {
 namespace {
 
-enum Constants : std::size_t { kLow, kForwardConstants };
+enum ForwardConstants : std::size_t { kFactor, kShift, kForwardConstants };
 enum BackwardConstants : std::size_t {
-  kScale = kForwardConstants,
+  kLow,
+  kScale,
   kMeanDy,
   kSlope,
   kBackwardConstants
 };
 
-// A mask is input 5 of both nodes; under one every sum has a second place, its scratch.
+// The sum of the backward that a mask adds: dy over the rows left out.
+constexpr std::size_t kPaddingDy = 3;
+
+// A mask is input 5 of both nodes.
 struct BatchPlan : ColumnPlan {
   BatchNormAttrs attrs;
 
@@ -47,9 +51,8 @@ namespace HWY_NAMESPACE {
 namespace {
 
 void forward_sums(const Binding& b, const BatchPlan& plan, std::size_t block, const Slab& slab) {
-  kept_moments(slab, mask_of(b), b.inputs[0].as<float>(),
-               moments_at(plan, {b.workspace, block, 0}, slab.first),
-               moments_at(plan, {b.workspace, block, 2}, slab.first));
+  slab_moments(slab, mask_of(b), b.inputs[0].as<float>(),
+               moments_at(plan, {b.workspace, block, 0}, slab.first));
 }
 
 // running <- keep * running + (1 - keep) * batch, for a register's worth of channels.
@@ -59,7 +62,21 @@ void blend(Part part, const float* before, const WideDoubles& batch, double keep
   part.store((kept + batch * WideDoubles::all(1 - keep)).floats(), after);
 }
 
-// From the moments of all blocks: mean, rstd, what the float mean lacks, the running statistics.
+// mean and rstd of channels c, c + 1, ..., and the constants of y = (x - mean) * factor + shift. A
+// float lacks `low` of a mean that dwarfs the deviations.
+template <class Part>
+void store_statistics(Part part, const Binding& b, const BatchPlan& plan, std::size_t c,
+                      Floats mean, Floats rstd, Floats low) {
+  const float *gains = b.inputs[1].as<float>(), *biases = b.inputs[2].as<float>();
+  const Floats factor = gains ? hn::Mul(rstd, part.load(gains + c)) : rstd;
+  const Floats bias = biases ? part.load(biases + c) : zero();
+  part.store(mean, b.outputs[1].as<float>() + c);
+  part.store(rstd, b.outputs[2].as<float>() + c);
+  part.store(factor, plan.constant(b.workspace, kFactor) + c);
+  part.store(hn::NegMulAdd(low, factor, bias), plan.constant(b.workspace, kShift) + c);
+}
+
+// From the moments of all blocks: the statistics and what follows for the running ones.
 void batch_statistics(const Binding& b, const BatchPlan& plan, const Slab& slab) {
   merge_blocks(plan.blocks, mask_of(b), slab.channels, [&](std::size_t block) HWY_ATTR {
     return moments_at(plan, {b.workspace, block, 0}, slab.first);
@@ -71,16 +88,13 @@ void batch_statistics(const Binding& b, const BatchPlan& plan, const Slab& slab)
   };
   const WideDoubles eps = WideDoubles::all(attrs.eps), share = share_of(attrs.unbiased);
   const WideDoubles running_share = share_of(attrs.running_unbiased);
-  for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
     const WideDoubles mean = WideDoubles::load(total.mean + i);
     const WideDoubles squares = WideDoubles::load(total.squares + i);
     const Floats rstd = reciprocal_sqrt(squares * share + eps);
     const Floats high = mean.floats();
-    part.store(high, b.outputs[1].as<float>() + c);
-    part.store(rstd, b.outputs[2].as<float>() + c);
-    part.store(hn::Mul((mean - WideDoubles::of(high)).floats(), rstd),
-               plan.constant(b.workspace, kLow) + c);
+    store_statistics(part, b, plan, c, high, rstd, (mean - WideDoubles::of(high)).floats());
     blend(part, b.inputs[3].as<float>() + c, mean, attrs.keep, b.outputs[3].as<float>() + c);
     blend(part, b.inputs[4].as<float>() + c, squares * running_share, attrs.keep,
           b.outputs[4].as<float>() + c);
@@ -90,13 +104,12 @@ void batch_statistics(const Binding& b, const BatchPlan& plan, const Slab& slab)
 // Evaluation, or a batch without a row: the running statistics instead.
 void running_statistics(const Binding& b, const BatchPlan& plan, const Slab& slab) {
   const WideDoubles eps = WideDoubles::all(plan.attrs.eps);
-  for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
     const Floats mean = part.load(b.inputs[3].as<float>() + c);
     const Floats variance = part.load(b.inputs[4].as<float>() + c);
-    part.store(mean, b.outputs[1].as<float>() + c);
-    part.store(reciprocal_sqrt(WideDoubles::of(variance) + eps), b.outputs[2].as<float>() + c);
-    part.store(zero(), plan.constant(b.workspace, kLow) + c);
+    const Floats rstd = reciprocal_sqrt(WideDoubles::of(variance) + eps);
+    store_statistics(part, b, plan, c, mean, rstd, zero());
     if (!plan.attrs.training) return;
     part.store(mean, b.outputs[3].as<float>() + c);
     part.store(variance, b.outputs[4].as<float>() + c);
@@ -104,15 +117,12 @@ void running_statistics(const Binding& b, const BatchPlan& plan, const Slab& sla
 }
 
 void forward_write(const Binding& b, const BatchPlan& plan, const Slab& slab) {
-  const float *gain = b.inputs[1].as<float>(), *bias = b.inputs[2].as<float>();
+  const float* bias = b.inputs[2].as<float>();
   float* y = b.outputs[0].as<float>();
-  write_centred(
-      slab, mask_of(b),
-      {{b.outputs[1].as<float>(), b.outputs[2].as<float>(), plan.constant(b.workspace, kLow)},
-       b.inputs[0].as<float>(),
-       gain,
-       bias},
-      b.outputs[0]);
+  write_centred(slab, mask_of(b),
+                {b.inputs[0].as<float>(), b.outputs[1].as<float>(),
+                 plan.constant(b.workspace, kFactor), plan.constant(b.workspace, kShift)},
+                b.outputs[0]);
   if (bias == nullptr || !plan.attrs.counts_padding()) return clear_left_out(slab, mask_of(b), y);
   for_left_out(slab, mask_of(b),
                [&](std::size_t at) { std::copy_n(bias + slab.first, slab.channels, y + at); });
@@ -134,15 +144,14 @@ void forward(const Binding& b, const BatchPlan& plan) {
 // The sums of the kept rows; behind them, where padding counts, that of the dy of the others.
 void backward_sums(const Binding& b, const BatchPlan& plan, std::size_t block, const Slab& slab) {
   const float* dy = b.inputs[4].as<float>();
-  const ChannelSums scratch = sums_at(plan, {b.workspace, block, 3}, slab.first);
-  kept_sums(slab, mask_of(b),
+  slab_sums(slab, mask_of(b),
             {b.inputs[0].as<float>(), dy, b.inputs[2].as<float>(), b.inputs[3].as<float>()},
-            sums_at(plan, {b.workspace, block, 0}, slab.first), scratch);
+            sums_at(plan, {b.workspace, block, 0}, slab.first));
   if (!mask_of(b) || !plan.attrs.counts_padding()) return;
-  double* const padding = scratch.xhat;
+  double* const padding = plan.sum(b.workspace, block, kPaddingDy) + slab.first;
   std::fill_n(padding, slab.channels, 0.0);
   for_left_out(slab, mask_of(b), [&](std::size_t at) HWY_ATTR {
-    for_lanes(slab.channels, [&](auto part, std::size_t c) HWY_ATTR {
+    for_lanes(slab.channels, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
       add_to(padding + c, WideDoubles::of(part.load(dy + at + c)));
     });
   });
@@ -158,7 +167,7 @@ void backward_statistics(const Binding& b, const BatchPlan& plan, const Slab& sl
       WideDoubles::all(uses_batch ? 1 / plan.variance_count(mask, plan.attrs.unbiased) : 0);
   const auto total = [&](std::size_t kind, std::size_t c)
                          HWY_ATTR { return sum_of_blocks(plan, b.workspace, kind, c); };
-  for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
     const WideDoubles low = total(0, c) * mean_share, dy = total(1, c);
     const WideDoubles dgain = total(2, c) - low * dy;
@@ -172,7 +181,7 @@ void backward_statistics(const Binding& b, const BatchPlan& plan, const Slab& sl
     if (b.outputs[1]) part.store(dgain.floats(), b.outputs[1].as<float>() + c);
     if (!b.outputs[2]) return;
     const bool has_padding = mask != nullptr && plan.attrs.counts_padding();
-    const WideDoubles dbias = has_padding ? dy + total(3, c) : dy;
+    const WideDoubles dbias = has_padding ? dy + total(kPaddingDy, c) : dy;
     part.store(dbias.floats(), b.outputs[2].as<float>() + c);
   });
 }
@@ -192,17 +201,12 @@ void backward_write(const Binding& b, const BatchPlan& plan, const Slab& slab) {
 // Evaluation: dx = scale * dy.
 void backward_scale(const Binding& b, const BatchPlan& plan, const Slab& slab) {
   const float *scale = plan.constant(b.workspace, kScale), *dy = b.inputs[4].as<float>();
-  float* dx = b.outputs[0].as<float>();
+  const ResultRows dx(b.outputs[0], slab.run());
   for_slab(
-      slab, [=](auto reader, std::size_t c) HWY_ATTR { return reader.load(scale + c); },
-      [=, stride = slab.stride](auto part, Floats scale_of_channel, auto rows, std::size_t i)
-          HWY_ATTR {
-            for (std::size_t k = 0; k < rows(); ++k) {
-              const std::size_t at = i + k * stride;
-              part.store(hn::Mul(scale_of_channel, part.load(dy + at)), dx + at);
-            }
-          });
-  clear_left_out(slab, mask_of(b), dx);
+      slab, [=](auto reader, std::size_t c) KEEL_LOOP_BODY { return reader.load(scale + c); },
+      [=](auto part, Floats scale_of_channel, std::size_t i)
+          KEEL_LOOP_BODY { dx.put(part, hn::Mul(scale_of_channel, part.load(dy + i)), i); });
+  clear_left_out(slab, mask_of(b), dx.data);
 }
 
 void backward(const Binding& b, const BatchPlan& plan) {
@@ -228,13 +232,11 @@ HWY_EXPORT(backward);
 
 namespace {
 
-// `tensors` are read in both passes, `sums` are kept; the blocks are the same with and without a
-// mask.
+// `tensors` are read in both passes, `sums` are kept.
 BatchPlan plan_of(const NodeContext& context, std::int64_t tensors, std::size_t sums,
                   std::size_t constants) {
-  const bool masked = context.has(5);
-  return {{column_blocks(column_sizes(context.input(0).shape), tensors, std::int64_t(sums)),
-           masked ? 2 * sums : sums, constants},
+  return {{column_blocks(column_sizes(context.input(0).shape), tensors, std::int64_t(sums)), sums,
+           constants},
           context.attrs<BatchNormAttrs>()};
 }
 
@@ -251,7 +253,8 @@ Prepared prepare_batch_norm(const NodeContext& context) {
 }
 
 Prepared prepare_batch_norm_backward(const NodeContext& context) {
-  const BatchPlan plan = plan_of(context, 2, 3, kBackwardConstants);
+  const std::size_t sums = context.has(5) ? kPaddingDy + 1 : kPaddingDy;
+  const BatchPlan plan = plan_of(context, 2, sums, kBackwardConstants);
   return kernel_of(
       [=](const Binding& b) {
         HWY_DYNAMIC_DISPATCH(backward)

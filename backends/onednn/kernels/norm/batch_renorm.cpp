@@ -10,7 +10,7 @@
 namespace keel::onednn {
 namespace {
 
-enum Forward : std::size_t { kLow, kGain, kShift, kForwardConstants };
+enum Forward : std::size_t { kFactor, kShift, kForwardConstants };
 enum Backward : std::size_t { kBackwardLow, kScale, kMeanDy, kSlope, kBackwardConstants };
 
 struct RenormPlan : ColumnPlan {
@@ -36,9 +36,8 @@ namespace HWY_NAMESPACE {
 namespace {
 
 void forward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, const Slab& slab) {
-  kept_moments(slab, forward_mask(b), b.inputs[0].as<float>(),
-               moments_at(plan, {b.workspace, block, 0}, slab.first),
-               moments_at(plan, {b.workspace, block, 2}, slab.first));
+  slab_moments(slab, forward_mask(b), b.inputs[0].as<float>(),
+               moments_at(plan, {b.workspace, block, 0}, slab.first));
 }
 
 HWY_INLINE WideDoubles clip(const WideDoubles& v, double low, double high) {
@@ -65,10 +64,11 @@ HWY_INLINE void store_statistics(Part part, const Binding& b, const RenormPlan& 
   part.store(of.rstd.floats(), b.outputs[2].as<float>() + c);
   part.store(of.r.floats(), b.outputs[3].as<float>() + c);
   part.store(d, b.outputs[4].as<float>() + c);
-  part.store(((of.mean - WideDoubles::of(mean)) * of.rstd).floats(),
-             plan.constant(b.workspace, kLow) + c);
-  part.store((of.r * WideDoubles::of(gain)).floats(), plan.constant(b.workspace, kGain) + c);
-  part.store((of.d * WideDoubles::of(gain) + WideDoubles::of(bias)).floats(),
+  // y = (x - mean) * factor + shift, of the mean in float.
+  const WideDoubles factor = of.rstd * of.r * WideDoubles::of(gain);
+  const WideDoubles shift = of.d * WideDoubles::of(gain) + WideDoubles::of(bias);
+  part.store(factor.floats(), plan.constant(b.workspace, kFactor) + c);
+  part.store((shift - (of.mean - WideDoubles::of(mean)) * factor).floats(),
              plan.constant(b.workspace, kShift) + c);
 }
 
@@ -82,7 +82,7 @@ void batch_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab
   const RenormLimits limits = renorm_limits(plan.attrs, *b.inputs[5].as<std::int32_t>());
   const WideDoubles one = WideDoubles::all(1), rate = WideDoubles::all(plan.attrs.rate);
   const WideDoubles share = WideDoubles::all(1 / n), eps = WideDoubles::all(plan.attrs.eps);
-  for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
     const WideDoubles before = WideDoubles::of(part.load(b.inputs[3].as<float>() + c));
     const WideDoubles std_before = WideDoubles::of(part.load_or(b.inputs[4].as<float>() + c, 1));
@@ -102,7 +102,7 @@ void batch_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab
 // Evaluation: the running statistics, r = 1 and d = 0.
 void running_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab) {
   const WideDoubles one = WideDoubles::all(1);
-  for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
     const WideDoubles std = WideDoubles::of(part.load_or(b.inputs[4].as<float>() + c, 1));
     store_statistics(part, b, plan, c,
@@ -114,9 +114,7 @@ void running_statistics(const Binding& b, const RenormPlan& plan, const Slab& sl
 void forward_write(const Binding& b, const RenormPlan& plan, const Slab& slab) {
   const auto constant = [&](std::size_t kind) { return plan.constant(b.workspace, kind); };
   write_centred(slab, forward_mask(b),
-                {{b.outputs[1].as<float>(), b.outputs[2].as<float>(), constant(kLow)},
-                 b.inputs[0].as<float>(),
-                 constant(kGain),
+                {b.inputs[0].as<float>(), b.outputs[1].as<float>(), constant(kFactor),
                  constant(kShift)},
                 b.outputs[0]);
   clear_left_out(slab, forward_mask(b), b.outputs[0].as<float>());
@@ -135,11 +133,10 @@ void forward(const Binding& b, const RenormPlan& plan) {
 }
 
 void backward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, const Slab& slab) {
-  kept_sums(slab, backward_mask(b),
+  slab_sums(slab, backward_mask(b),
             {b.inputs[0].as<float>(), b.inputs[6].as<float>(), b.inputs[2].as<float>(),
              b.inputs[3].as<float>()},
-            sums_at(plan, {b.workspace, block, 0}, slab.first),
-            sums_at(plan, {b.workspace, block, 3}, slab.first));
+            sums_at(plan, {b.workspace, block, 0}, slab.first));
 }
 
 // From the sums of all blocks: dgain, dbias and the constants of dx; in evaluation r = 1, and no
@@ -149,7 +146,7 @@ void backward_statistics(const Binding& b, const RenormPlan& plan, const Slab& s
   const WideDoubles share = WideDoubles::all(plan.attrs.training && n > 0 ? 1 / n : 0);
   const auto total = [&](std::size_t kind, std::size_t c)
                          HWY_ATTR { return sum_of_blocks(plan, b.workspace, kind, c); };
-  for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
     const auto load = [&](int input) HWY_ATTR {
       return WideDoubles::of(part.load(b.inputs[std::size_t(input)].template as<float>() + c));
@@ -203,7 +200,7 @@ HWY_EXPORT(backward);
 
 Prepared prepare_batch_renorm(const NodeContext& context) {
   const ColumnSizes sizes = column_sizes(context.input(0).shape);
-  const RenormPlan plan{{column_blocks(sizes, 1, 4), 4, kForwardConstants},
+  const RenormPlan plan{{column_blocks(sizes, 1, 2), 2, kForwardConstants},
                         context.attrs<BatchRenormAttrs>()};
   return kernel_of(
       [=](const Binding& b) {
@@ -218,7 +215,7 @@ Prepared prepare_batch_renorm(const NodeContext& context) {
 
 Prepared prepare_batch_renorm_backward(const NodeContext& context) {
   const ColumnSizes sizes = column_sizes(context.input(0).shape);
-  const RenormPlan plan{{column_blocks(sizes, 2, 6), 6, kBackwardConstants},
+  const RenormPlan plan{{column_blocks(sizes, 2, 3), 3, kBackwardConstants},
                         context.attrs<BatchRenormAttrs>()};
   return kernel_of(
       [=](const Binding& b) {

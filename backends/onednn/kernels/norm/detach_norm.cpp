@@ -18,25 +18,25 @@ namespace HWY_NAMESPACE {
 namespace {
 
 void forward(const Binding& b, const NormStatistic& statistic, const RowRange& range) {
-  write_centred(b, statistic, range, [](Floats xhat) HWY_ATTR { return xhat; });
+  write_centred(b, statistic, range, [](Floats xhat) KEEL_LOOP_BODY { return xhat; });
 }
 
 HWY_INLINE double sum_of_row(const float* dy, std::size_t n) {
   ChainedSum sum;
   for_runs(
-      n, [&](auto part, std::size_t i, int chain) HWY_ATTR { sum.add(chain, part.load(dy + i)); },
-      [&]() HWY_ATTR { sum.end_run(); });
+      n, [&](auto part, std::size_t i, int chain) KEEL_LOOP_BODY { sum.add(chain, part.load(dy + i)); },
+      [&]() KEEL_LOOP_BODY { sum.end_run(); });
   return sum.total();
 }
 
 // The variance is detached: dx = rstd * (dy - mean_dy).
 void backward_of_mean(const Binding& b, bool detach_mean, std::size_t row, std::size_t width) {
   const float* dy = b.inputs[3].as<float>() + row * width;
-  float* dx = b.outputs[0].as<float>() + row * width;
+  const ResultRows dx(b.outputs[0], width);
   const Floats rstd = splat(b.inputs[2].as<float>()[row]);
   const Floats mean_dy = detach_mean ? zero() : splat(float(sum_of_row(dy, width) / double(width)));
-  for_lanes(width, [&](auto part, std::size_t i) HWY_ATTR {
-    part.store(hn::Mul(rstd, hn::Sub(part.load(dy + i), mean_dy)), dx + i);
+  for_lanes(width, [&, at = row * width](auto part, std::size_t i) KEEL_LOOP_BODY {
+    dx.put(part, hn::Mul(rstd, hn::Sub(part.load(dy + i), mean_dy)), at + i);
   });
 }
 
@@ -49,8 +49,13 @@ void backward_of_variance(const Binding& b, const NormStatistic& statistic, std:
   RowGradient gradient = row_gradient(saved, {nullptr, nullptr},
                                       double(width) / count * slope_factor(statistic, saved.rstd));
   gradient.mean_g = zero();
-  write_gradients({saved.x, saved.dy, b.outputs[0].as<float>() + row * width, width},
-                  {nullptr, nullptr}, nullptr, gradient);
+  const ResultRows dx(b.outputs[0], width);
+  const GradientRows rows{.x = saved.x,
+                          .dy = saved.dy,
+                          .dx = dx.data + row * width,
+                          .width = width,
+                          .streamed = dx.streamed};
+  write_gradients(rows, {nullptr, nullptr}, nullptr, gradient);
 }
 
 void backward(const Binding& b, const DetachNormAttrs& attrs, const RowRange& range) {

@@ -76,7 +76,7 @@ struct ForwardRow {
 // y of one group of tokens.
 void write_features(const Groups& groups, const Standardize xhat, const RowAffine& affine,
                     const ForwardRow& row) {
-  for_lanes(groups.channels, [=](auto part, std::size_t i) HWY_ATTR {
+  for_lanes(groups.channels, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
     write(part, affine.apply(part, xhat(part.load(row.x + i)), i), row.y + i, row.streamed);
   });
 }
@@ -90,7 +90,7 @@ void write_channels(const Groups& groups, const Standardize xhat, const RowAffin
   for (std::size_t c = 0; c < groups.channels; ++c, x += inner, y += inner) {
     const Floats gain = splat(affine.gain ? affine.gain[c] : 1);
     const Floats bias = splat(affine.bias ? affine.bias[c] : 0);
-    for_lanes(inner, [=, streamed = row.streamed](auto part, std::size_t i) HWY_ATTR {
+    for_lanes(inner, [=, streamed = row.streamed](auto part, std::size_t i) KEEL_LOOP_BODY {
       write(part, hn::MulAdd(xhat(part.load(x + i)), gain, bias), y + i, streamed);
     });
   }
@@ -213,7 +213,7 @@ void write_image(const Groups& groups, const GradientRows& row, const float* gai
   float* dx = row.dx;
   for (std::size_t c = 0; c < groups.channels; ++c, x += inner, dy += inner, dx += inner) {
     const Floats gain_c = splat(gain ? gain[c] : 1);
-    for_lanes(inner, [=, streamed = row.streamed](auto part, std::size_t i) HWY_ATTR {
+    for_lanes(inner, [=, streamed = row.streamed](auto part, std::size_t i) KEEL_LOOP_BODY {
       const Floats xhat = gradient.xhat(part.load(x + i));
       write(part, gradient.dx(hn::Mul(part.load(dy + i), gain_c), xhat), dx + i, streamed);
     });

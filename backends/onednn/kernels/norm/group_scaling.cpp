@@ -21,17 +21,17 @@ namespace {
 template <std::size_t kRows>
 void forward_rows(const Binding& b, double eps, std::size_t row, std::size_t width) {
   const float* x = b.inputs[0].as<float>() + row * width;
-  float* y = b.outputs[0].as<float>() + row * width;
+  const ResultRows y(b.outputs[0], width);
   float* rrms = b.outputs[1].as<float>() + row;
   for (std::size_t k = 0; k < kRows; ++k) {
-    prefetch_row(y + k * width, width);
+    y.prefetch((row + k) * width, width);
     const double mean_square = row_squares(x + k * width, width) / double(width);
     rrms[k] = float(1 / std::sqrt(mean_square + eps));
   }
-  for (std::size_t k = 0; k < kRows; ++k, x += width, y += width) {
+  for (std::size_t k = 0; k < kRows; ++k, x += width) {
     prefetch_row(x + kRows * width, width);
-    for_lanes(width, [=, factor = splat(rrms[k])](auto part, std::size_t i)
-                         HWY_ATTR { part.store(hn::Mul(part.load(x + i), factor), y + i); });
+    for_lanes(width, [=, factor = splat(rrms[k]), at = (row + k) * width](auto part, std::size_t i)
+                         KEEL_LOOP_BODY { y.put(part, hn::Mul(part.load(x + i), factor), at + i); });
   }
 }
 
@@ -46,18 +46,18 @@ void backward_rows(const Binding& b, std::size_t row, std::size_t width) {
   const float* x = b.inputs[0].as<float>() + row * width;
   const float* dy = b.inputs[2].as<float>() + row * width;
   const float* rrms = b.inputs[1].as<float>() + row;
-  float* dx = b.outputs[0].as<float>() + row * width;
+  const ResultRows dx(b.outputs[0], width);
   float slopes[kRows];
   for (std::size_t k = 0; k < kRows; ++k) {
-    prefetch_row(dx + k * width, width);
+    dx.prefetch((row + k) * width, width);
     const double products = row_products(x + k * width, dy + k * width, width, rrms[k], {});
     slopes[k] = float(products / double(width));
   }
-  for (std::size_t k = 0; k < kRows; ++k, x += width, dy += width, dx += width) {
+  for (std::size_t k = 0; k < kRows; ++k, x += width, dy += width) {
     const ScaledGradient gradient{splat(rrms[k]), splat(slopes[k]), splat(rrms[k])};
-    for_lanes(width, [=](auto part, std::size_t i) HWY_ATTR {
+    for_lanes(width, [=, at = (row + k) * width](auto part, std::size_t i) KEEL_LOOP_BODY {
       const Floats xhat = gradient.xhat(part.load(x + i));
-      part.store(gradient.dx(part.load(dy + i), xhat), dx + i);
+      dx.put(part, gradient.dx(part.load(dy + i), xhat), at + i);
     });
   }
 }

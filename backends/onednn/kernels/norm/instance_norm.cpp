@@ -10,12 +10,12 @@
 namespace keel::onednn {
 namespace {
 
-// What a block keeps a channel, each as wide as a double: moments or sums and their scratch, in the
-// backward the sums over its samples, then constants in float of the sample at hand.
-enum Forward : std::size_t { kMoments, kLow = kMoments + 4, kForwardKinds };
+// What a block keeps a channel, each as wide as a double: moments or sums, in the backward the
+// sums over its samples, then constants in float of the sample at hand.
+enum Forward : std::size_t { kMoments, kFactor = kMoments + 2, kShift, kForwardKinds };
 enum Backward : std::size_t {
   kSums,
-  kDgain = kSums + 6,
+  kDgain = kSums + 3,
   kDbias,
   kBackwardLow,
   kScale,
@@ -64,26 +64,27 @@ void forward_block(const Binding& b, const SequencePlan& plan, std::size_t block
   const RowMask mask = b.inputs[3].as<std::uint8_t>();
   const float* x = b.inputs[0].as<float>();
   const ChannelMoments moments = moments_at(plan, {b.workspace, block, kMoments}, 0);
-  const ChannelMoments scratch = moments_at(plan, {b.workspace, block, kMoments + 2}, 0);
-  float* const low = plan.floats(b, block, kLow);
+  float* const factors = plan.floats(b, block, kFactor);
+  float* const shifts = plan.floats(b, block, kShift);
+  const float *gains = b.inputs[1].as<float>(), *biases = b.inputs[2].as<float>();
   const WideDoubles eps = WideDoubles::all(plan.eps);
   for_samples(samples, plan.sizes, [&](const Slab& slab, std::size_t i) HWY_ATTR {
     float* const mean = b.outputs[1].as<float>() + i * slab.channels;
     float* const rstd = b.outputs[2].as<float>() + i * slab.channels;
-    kept_moments(slab, mask, x, moments, scratch);
+    slab_moments(slab, mask, x, moments);
     const double n = kept_elements(slab, mask);
     const WideDoubles share = WideDoubles::all(n > 0 ? 1 / n : 0);
-    for_lanes(slab.channels, [&](auto part, std::size_t c) HWY_ATTR {
+    for_lanes(slab.channels, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
       const WideDoubles exact = WideDoubles::load(moments.mean + c);
-      const Floats high = exact.floats();
-      const Floats factor = reciprocal_sqrt(WideDoubles::load(moments.squares + c) * share + eps);
+      const Floats high = exact.floats(), low = (exact - WideDoubles::of(high)).floats();
+      const Floats scale = reciprocal_sqrt(WideDoubles::load(moments.squares + c) * share + eps);
+      const Floats factor = gains ? hn::Mul(scale, part.load(gains + c)) : scale;
       part.store(high, mean + c);
-      part.store(factor, rstd + c);
-      part.store(hn::Mul((exact - WideDoubles::of(high)).floats(), factor), low + c);
+      part.store(scale, rstd + c);
+      part.store(factor, factors + c);
+      part.store(hn::NegMulAdd(low, factor, biases ? part.load(biases + c) : zero()), shifts + c);
     });
-    write_centred(slab, mask,
-                  {{mean, rstd, low}, x, b.inputs[1].as<float>(), b.inputs[2].as<float>()},
-                  b.outputs[0]);
+    write_centred(slab, mask, {x, mean, factors, shifts}, b.outputs[0]);
     clear_left_out(slab, mask, b.outputs[0].as<float>());
   });
 }
@@ -100,7 +101,7 @@ void sample_statistics(const Binding& b, const SequencePlan& plan, std::size_t b
   const auto constant = [&](std::size_t kind) { return plan.floats(b, block, kind); };
   const WideDoubles share = WideDoubles::all(n > 0 ? 1 / n : 0);
   const float* gain = b.inputs[1].as<float>();
-  for_lanes(std::size_t(plan.sizes.channels), [&](auto part, std::size_t c) HWY_ATTR {
+  for_lanes(std::size_t(plan.sizes.channels), [&](auto part, std::size_t c) KEEL_LOOP_BODY {
     const WideDoubles low = WideDoubles::load(sums.xhat + c) * share;
     const WideDoubles dy = WideDoubles::load(sums.dy + c);
     const WideDoubles dy_xhat = WideDoubles::load(sums.dy_xhat + c) - low * dy;
@@ -125,8 +126,7 @@ void backward_block(const Binding& b, const SequencePlan& plan, std::size_t bloc
   for_samples(samples, plan.sizes, [&](const Slab& slab, std::size_t i) HWY_ATTR {
     const float* mean = b.inputs[2].as<float>() + i * slab.channels;
     const float* rstd = b.inputs[3].as<float>() + i * slab.channels;
-    kept_sums(slab, mask, {x, dy, mean, rstd}, sums_at(plan, {b.workspace, block, kSums}, 0),
-              sums_at(plan, {b.workspace, block, kSums + 3}, 0));
+    slab_sums(slab, mask, {x, dy, mean, rstd}, sums_at(plan, {b.workspace, block, kSums}, 0));
     sample_statistics(b, plan, block, rstd, kept_elements(slab, mask));
     write_centred_gradient(slab, mask,
                            {{mean, rstd, constant(kBackwardLow)},
@@ -142,7 +142,7 @@ void backward_block(const Binding& b, const SequencePlan& plan, std::size_t bloc
 void backward(const Binding& b, const SequencePlan& plan) {
   plan.blocks.run([&](std::size_t block, const Slab& samples)
                       HWY_ATTR { backward_block(b, plan, block, samples); });
-  for_lanes(std::size_t(plan.sizes.channels), [&](auto part, std::size_t c) HWY_ATTR {
+  for_lanes(std::size_t(plan.sizes.channels), [&](auto part, std::size_t c) KEEL_LOOP_BODY {
     for (const auto& [output, kind] : {std::pair{1, kDgain}, {2, kDbias}}) {
       const TensorRef& to = b.outputs[std::size_t(output)];
       if (to) part.store(sum_of_blocks(plan, b.workspace, kind, c).floats(), to.as<float>() + c);

@@ -8,7 +8,6 @@
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/kernels/norm/statistic.h"
 #include "backends/onednn/row_blocks.h"
-#include "backends/onednn/streaming.h"
 
 #ifndef KEEL_LAYER_NORM_PLAN  // this file is compiled once per instruction set
 #define KEEL_LAYER_NORM_PLAN
@@ -45,25 +44,27 @@ void forward_rows(const Binding& b, const NormStatistic& statistic, std::size_t 
   const RowAffine affine{b.inputs[1].as<float>(), b.inputs[2].as<float>()};
   const double count = variance_count(statistic, std::int64_t(width));
   const float* x = b.inputs[0].as<float>() + row * width;
-  float* y = b.outputs[0].as<float>() + row * width;
+  const ResultRows y(b.outputs[0], width);
   float* means = b.outputs[1].as<float>() + row;
   float* rstds = b.outputs[2].as<float>() + row;
-  const bool streamed = is_streamed(b.outputs[0], width);
   float centres[kRows];
-  double low[kRows];
+  double low[kRows], squares[kRows];
   for (std::size_t k = 0; k < kRows; ++k) centres[k] = row_centre(x + k * width, width);
   for (std::size_t k = 0; k < kRows; ++k) {
-    if (!streamed) prefetch_row(y + k * width, width);
+    y.prefetch((row + k) * width, width);
     const RowMoments moments = row_moments(x + k * width, width, centres[k]);
     means[k] = float(moments.mean);
     low[k] = moments.mean - means[k];
-    rstds[k] = float(rstd_of(statistic, moments.sum_of_squares / count));
+    squares[k] = moments.sum_of_squares;
   }
-  for (std::size_t k = 0; k < kRows; ++k, x += width, y += width) {
+  for (std::size_t k = 0; k < kRows; ++k) {
+    rstds[k] = float(rstd_of(statistic, squares[k] / count));
+  }
+  for (std::size_t k = 0; k < kRows; ++k, x += width) {
     prefetch_row(x + kRows * width, width);
     const Standardize xhat = standardize_row(means[k], low[k], rstds[k]);
-    for_lanes(width, [&](auto part, std::size_t i) HWY_ATTR {
-      write(part, affine.apply(part, xhat(part.load(x + i)), i), y + i, streamed);
+    for_lanes(width, [=, at = (row + k) * width](auto part, std::size_t i) KEEL_LOOP_BODY {
+      y.put(part, affine.apply(part, xhat(part.load(x + i)), i), at + i);
     });
   }
 }
@@ -75,8 +76,7 @@ void forward(const Binding& b, const NormStatistic& statistic, const RowRange& r
 
 RowGradient gradient_of(const Binding& b, const NormStatistic& statistic, std::size_t row,
                         std::size_t width) {
-  if (!is_streamed(b.outputs[0], width))
-    prefetch_row(b.outputs[0].as<float>() + row * width, width);
+  ResultRows(b.outputs[0], width).prefetch(row * width, width);
   const SavedRow saved{b.inputs[0].as<float>() + row * width, b.inputs[4].as<float>() + row * width,
                        b.inputs[2].as<float>()[row], b.inputs[3].as<float>()[row], width};
   const double count = variance_count(statistic, std::int64_t(width));
@@ -90,12 +90,12 @@ void backward_rows(const Binding& b, const NormStatistic& statistic, std::size_t
                    std::size_t width, BlockSums* sums) {
   const std::size_t first = row * width;
   const float *x = b.inputs[0].as<float>(), *dy = b.inputs[4].as<float>();
-  float* dx = b.outputs[0].as<float>();
+  const ResultRows dx(b.outputs[0], width);
   const GradientRows rows{.x = x + first,
                           .dy = dy + first,
-                          .dx = dx + first,
+                          .dx = dx.data + first,
                           .width = width,
-                          .streamed = is_streamed(b.outputs[0], width)};
+                          .streamed = dx.streamed};
   [&]<std::size_t... kRow>(std::index_sequence<kRow...>) HWY_ATTR {
     // Braces keep the order of the rows, which the prefetcher of the processor relies on.
     const RowGradient of_row[] = {gradient_of(b, statistic, row + kRow, width)...};

@@ -80,7 +80,7 @@ void forward_statistics(const Binding& b, const MabnPlan& plan, const Slab& slab
   const WideDoubles one = WideDoubles::all(1), eps = WideDoubles::all(attrs.eps);
   const WideDoubles keep = WideDoubles::all(attrs.keep), rest = WideDoubles::all(1 - attrs.keep);
   const float* gain = b.inputs[1].as<float>();
-  for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
     const WideDoubles running = WideDoubles::of(part.load(b.inputs[5].as<float>() + c));
     WideDoubles v = running, r = one;
@@ -99,7 +99,7 @@ void forward_statistics(const Binding& b, const MabnPlan& plan, const Slab& slab
 void forward(const Binding& b, const MabnPlan& plan) {
   const float* x = b.inputs[0].as<float>();
   const UncentredForward in{x, b.outputs[1].as<float>(), plan.constant(b.workspace, kGain),
-                            b.inputs[2].as<float>(), b.outputs[0].as<float>()};
+                            b.inputs[2].as<float>(), b.outputs[0]};
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
@@ -115,7 +115,7 @@ void backward_statistics(const Binding& b, const MabnPlan& plan, const Slab& sla
   const bool is_step = trains(b, plan);
   const WideDoubles share = WideDoubles::all(1 / double(plan.count(mask_of(b))));
   const float* gains = b.inputs[1].as<float>();
-  for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
     const WideDoubles r = WideDoubles::of(part.load(b.inputs[3].as<float>() + c));
     const WideDoubles gain = gains ? r * WideDoubles::of(part.load(gains + c)) : r;
@@ -135,7 +135,7 @@ void backward(const Binding& b, const MabnPlan& plan) {
   const float* rstd = b.inputs[2].as<float>();
   const UncentredGradient in{b.inputs[0].as<float>(), b.inputs[6].as<float>(), rstd};
   const UncentredBackward write{in, rstd, plan.constant(b.workspace, kSlope),
-                                plan.constant(b.workspace, kGain), b.outputs[0].as<float>()};
+                                plan.constant(b.workspace, kGain), b.outputs[0]};
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {

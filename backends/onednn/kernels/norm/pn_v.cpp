@@ -22,7 +22,7 @@ void forward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttrs
   const WideDoubles one = WideDoubles::all(1), eps = WideDoubles::all(attrs.eps);
   const WideDoubles share = WideDoubles::all(1 / count);
   const WideDoubles keep = WideDoubles::all(attrs.keep), rest = WideDoubles::all(1 - attrs.keep);
-  for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
     const Floats running = part.load(b.inputs[3].as<float>() + c);
     WideDoubles psi2 = WideDoubles::of(running);
@@ -41,7 +41,7 @@ void forward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
   const RowMask mask = b.inputs[4].as<std::uint8_t>();
   const UncentredForward in{b.inputs[0].as<float>(), b.outputs[1].as<float>(),
                             b.inputs[1].as<float>(), b.inputs[2].as<float>(),
-                            b.outputs[0].as<float>()};
+                            b.outputs[0]};
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
@@ -58,7 +58,7 @@ void backward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttr
   const auto count = double(plan.count(b.inputs[4].as<std::uint8_t>()));
   const WideDoubles share = WideDoubles::all(attrs.training && count > 0 ? 1 / count : 0);
   const float* gain = b.inputs[1].as<float>();
-  for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
     const WideDoubles dbias = sum_of_blocks(plan, b.workspace, 0, c);
     const WideDoubles dgain = sum_of_blocks(plan, b.workspace, 1, c);
@@ -74,7 +74,7 @@ void backward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
   const float* rpsi = b.inputs[2].as<float>();
   const UncentredGradient in{b.inputs[0].as<float>(), b.inputs[3].as<float>(), rpsi};
   const UncentredBackward write{in, rpsi, plan.constant(b.workspace, 0), b.inputs[1].as<float>(),
-                                b.outputs[0].as<float>()};
+                                b.outputs[0]};
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {

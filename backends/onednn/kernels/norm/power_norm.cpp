@@ -51,7 +51,7 @@ WideDoubles reciprocal_root(const WideDoubles& v, double eps) {
 
 // The running quadratic mean alone: evaluation, or a batch without rows.
 void running_statistics(const Binding& b, const PowerNormPlan& plan, const Slab& slab) {
-  for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
     const Floats psi2 = part.load(b.inputs[3].as<float>() + c);
     const Floats rpsi = reciprocal_root(WideDoubles::of(psi2), plan.eps).floats();
@@ -73,7 +73,7 @@ void batch_statistics(const Binding& b, const PowerNormPlan& plan, std::int64_t 
   const WideDoubles seen = WideDoubles::all(double(t - 1) / double(t));
   const WideDoubles now = WideDoubles::all(1 / double(t));
   const bool is_cumulative = t < plan.warmup, is_averaged = plan.is_release || !is_cumulative;
-  for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
     WideDoubles psi2 = WideDoubles::of(part.load(b.inputs[3].as<float>() + c));
     const WideDoubles batch = sum_of_blocks(plan.columns, b.workspace, 0, c) * share;
@@ -97,7 +97,7 @@ void forward(const Binding& b, const PowerNormPlan& plan) {
   const std::int64_t t = step ? std::int64_t{*step} + 1 : 1;
   const UncentredForward in{b.inputs[0].as<float>(), b.outputs[1].as<float>(),
                             b.inputs[1].as<float>(), b.inputs[2].as<float>(),
-                            b.outputs[0].as<float>()};
+                            b.outputs[0]};
   run_columns(
       plan.columns.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
@@ -126,7 +126,7 @@ void backward_statistics(const Binding& b, const PowerNormPlan& plan, const Slab
   const WideDoubles share = WideDoubles::all(kept > 0 ? (1 - plan.alpha_b) / counted : 0);
   const WideDoubles one = WideDoubles::all(1), rest = WideDoubles::all(1 - plan.alpha_b);
   const float* gain = b.inputs[1].as<float>();
-  for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
     const auto sum = [&](std::size_t kind)
                          HWY_ATTR { return sum_of_blocks(plan.columns, b.workspace, kind, c); };
@@ -147,7 +147,7 @@ void backward(const Binding& b, const PowerNormPlan& plan) {
                              b.inputs[2].as<float>()};
   const float* slope = plan.training ? b.inputs[5].as<float>() : nullptr;
   const UncentredBackward write{in, b.inputs[3].as<float>(), slope, b.inputs[1].as<float>(),
-                                b.outputs[0].as<float>()};
+                                b.outputs[0]};
   const ColumnBlocks& blocks = plan.columns.blocks;
   blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
     const auto sum = [&](std::size_t kind) {
@@ -157,7 +157,7 @@ void backward(const Binding& b, const PowerNormPlan& plan) {
     if (plan.pad_stats) slab_gradient_sums(slab, in, nullptr, {sum(2), sum(3)});
     write_backward(slab, write, mask);
   });
-  for (std::int64_t p = 0; p < blocks.panels; ++p) backward_statistics(b, plan, blocks.slab(0, p));
+  blocks.run_channels([&](const Slab& slab) HWY_ATTR { backward_statistics(b, plan, slab); });
 }
 
 }  // namespace

@@ -38,17 +38,18 @@ template <std::size_t kRows>
 void forward_rows(const Binding& b, double eps, std::size_t row, std::size_t width) {
   const RowAffine affine{b.inputs[1].as<float>(), b.inputs[2].as<float>()};
   const float* x = b.inputs[0].as<float>() + row * width;
-  float* y = b.outputs[0].as<float>() + row * width;
+  const ResultRows y(b.outputs[0], width);
   float* rrms = b.outputs[1].as<float>() + row;
   for (std::size_t k = 0; k < kRows; ++k) {
-    prefetch_row(y + k * width, width);
+    y.prefetch((row + k) * width, width);
     const double mean_square = row_squares(x + k * width, width) / double(width);
     rrms[k] = float(1 / std::sqrt(mean_square + eps));
   }
-  for (std::size_t k = 0; k < kRows; ++k, x += width, y += width) {
+  for (std::size_t k = 0; k < kRows; ++k, x += width) {
     prefetch_row(x + kRows * width, width);
-    for_lanes(width, [&, factor = splat(rrms[k])](auto part, std::size_t i) HWY_ATTR {
-      part.store(affine.apply(part, hn::Mul(part.load(x + i), factor), i), y + i);
+    for_lanes(width, [&, factor = splat(rrms[k]), at = (row + k) * width](auto part,
+                                                                          std::size_t i) KEEL_LOOP_BODY {
+      y.put(part, affine.apply(part, hn::Mul(part.load(x + i), factor), i), at + i);
     });
   }
 }
@@ -59,7 +60,7 @@ void forward(const Binding& b, double eps, const RowRange& range) {
 }
 
 ScaledGradient gradient_of(const Binding& b, std::size_t row, std::size_t width) {
-  prefetch_row(b.outputs[0].as<float>() + row * width, width);
+  ResultRows(b.outputs[0], width).prefetch(row * width, width);
   const float *x = b.inputs[0].as<float>() + row * width,
               *dy = b.inputs[3].as<float>() + row * width;
   const float rrms = b.inputs[2].as<float>()[row];
@@ -72,11 +73,15 @@ template <std::size_t kRows>
 void backward_rows(const Binding& b, std::size_t row, std::size_t width, BlockSums* sums) {
   const std::size_t first = row * width;
   const float *x = b.inputs[0].as<float>(), *dy = b.inputs[3].as<float>();
-  float* dx = b.outputs[0].as<float>();
+  const ResultRows dx(b.outputs[0], width);
+  const GradientRows rows{.x = x + first,
+                          .dy = dy + first,
+                          .dx = dx.data + first,
+                          .width = width,
+                          .streamed = dx.streamed};
   [&]<std::size_t... kRow>(std::index_sequence<kRow...>) HWY_ATTR {
     const ScaledGradient of_row[] = {gradient_of(b, row + kRow, width)...};
-    write_gradients({x + first, dy + first, dx + first, width}, {b.inputs[1].as<float>(), nullptr},
-                    sums, of_row[kRow]...);
+    write_gradients(rows, {b.inputs[1].as<float>(), nullptr}, sums, of_row[kRow]...);
   }
   (std::make_index_sequence<kRows>());
 }

@@ -24,14 +24,15 @@ float gain_of(const Binding& b) { return b.inputs[1] ? *b.inputs[1].as<float>() 
 // y = x * rnorm * gain; rnorm is saved.
 void forward(const Binding& b, double eps, const RowRange& range) {
   const Floats gain = splat(gain_of(b));
+  const ResultRows y(b.outputs[0], range.width);
   for (std::size_t row = range.first; row < range.last; ++row) {
     const float* x = b.inputs[0].as<float>() + row * range.width;
-    float* y = b.outputs[0].as<float>() + row * range.width;
     float& rnorm = b.outputs[1].as<float>()[row];
     const double norm = std::sqrt(row_squares(x, range.width));
     rnorm = float(1 / (norm <= eps ? eps : norm));
-    for_lanes(range.width, [&, factor = splat(rnorm)](auto part, std::size_t i) HWY_ATTR {
-      part.store(hn::Mul(hn::Mul(part.load(x + i), factor), gain), y + i);
+    for_lanes(range.width, [&, factor = splat(rnorm), at = row * range.width](
+                               auto part, std::size_t i) KEEL_LOOP_BODY {
+      y.put(part, hn::Mul(hn::Mul(part.load(x + i), factor), gain), at + i);
     });
   }
 }
@@ -39,18 +40,18 @@ void forward(const Binding& b, double eps, const RowRange& range) {
 // dx of the rows of a block; returns their sum of dy * xhat.
 double backward(const Binding& b, double eps, const RowRange& range) {
   const float gain = gain_of(b);
+  const ResultRows dx(b.outputs[0], range.width);
   double dgain = 0;
   for (std::size_t row = range.first; row < range.last; ++row) {
     const float *x = b.inputs[0].as<float>() + row * range.width,
                 *dy = b.inputs[3].as<float>() + row * range.width;
-    float* dx = b.outputs[0].as<float>() + row * range.width;
     const float rnorm = b.inputs[2].as<float>()[row];
     const double product = row_products(x, dy, range.width, rnorm, {nullptr, nullptr});
     dgain += product;
     const float slope = rnorm == float(1 / eps) ? 0 : float(product);
     const ScaledGradient gradient{splat(rnorm), splat(slope), splat(rnorm * gain)};
-    for_lanes(range.width, [=](auto part, std::size_t i) HWY_ATTR {
-      part.store(gradient.dx(part.load(dy + i), gradient.xhat(part.load(x + i))), dx + i);
+    for_lanes(range.width, [=, at = row * range.width](auto part, std::size_t i) KEEL_LOOP_BODY {
+      dx.put(part, gradient.dx(part.load(dy + i), gradient.xhat(part.load(x + i))), at + i);
     });
   }
   return dgain;

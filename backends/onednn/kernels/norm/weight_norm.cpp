@@ -19,7 +19,7 @@ namespace {
 void forward(const Binding& b, const ColumnPlan& plan, double eps_inside) {
   const float* v = b.inputs[0].as<float>();
   float* rnorm = b.outputs[1].as<float>();
-  const UncentredForward in{v, rnorm, b.inputs[1].as<float>(), nullptr, b.outputs[0].as<float>()};
+  const UncentredForward in{v, rnorm, b.inputs[1].as<float>(), nullptr, b.outputs[0]};
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
@@ -27,7 +27,7 @@ void forward(const Binding& b, const ColumnPlan& plan, double eps_inside) {
       },
       [&](const Slab& slab) HWY_ATTR {
         const WideDoubles one = WideDoubles::all(1), eps = WideDoubles::all(eps_inside);
-        for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+        for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
           const WideDoubles squares = sum_of_blocks(plan, b.workspace, 0, slab.first + i);
           part.store((one / (squares + eps).sqrt()).floats(), rnorm + slab.first + i);
         });
@@ -40,7 +40,7 @@ void backward(const Binding& b, const ColumnPlan& plan) {
   const float *g = b.inputs[1].as<float>(), *rnorm = b.inputs[2].as<float>();
   float *dg = b.outputs[1].as<float>(), *scale = plan.constant(b.workspace, 0);
   const UncentredGradient in{b.inputs[0].as<float>(), b.inputs[3].as<float>(), rnorm};
-  const UncentredBackward write{in, scale, dg, nullptr, b.outputs[0].as<float>()};
+  const UncentredBackward write{in, scale, dg, nullptr, b.outputs[0]};
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
@@ -49,7 +49,7 @@ void backward(const Binding& b, const ColumnPlan& plan) {
                             plan.sum(b.workspace, block, 1) + slab.first});
       },
       [&](const Slab& slab) HWY_ATTR {
-        for_lanes(slab.channels, [&](auto part, std::size_t i) HWY_ATTR {
+        for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
           const std::size_t c = slab.first + i;
           part.store(sum_of_blocks(plan, b.workspace, 1, c).floats(), dg + c);
           part.store(hn::Mul(part.load(g + c), part.load(rnorm + c)), scale + c);
