@@ -123,8 +123,8 @@ void measure(Backend& backend, NormBench& result, int rounds, TorchPeer* torch) 
   const std::vector<Timing> times = time_in_blocks(samplers, rounds);
   for (std::size_t i = 0; i < turns.keep.size(); ++i) turns.keep[i](times[i]);
   if (samplers.size() == 1) return;
-  result.torch = TorchTimes{times[turns.bodies.size()], times[turns.bodies.size() + 1],
-                            times.back()};
+  result.torch =
+      TorchTimes{times[turns.bodies.size()], times[turns.bodies.size() + 1], times.back()};
 }
 
 }  // namespace

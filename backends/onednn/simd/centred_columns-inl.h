@@ -29,7 +29,7 @@ HWY_INLINE void write_centred(const Slab& slab, RowMask mask, const CentredForwa
                      reader.load(in.shift + c)};
   };
   const auto body = [x = in.x, to = ResultRows(y, slab.run())](auto part, const Constants& k,
-                                                                std::size_t i) KEEL_LOOP_BODY {
+                                                               std::size_t i) KEEL_LOOP_BODY {
     to.put(part, hn::MulAdd(hn::Sub(part.load(x + i), k.mean), k.scale, k.shift), i);
   };
   for_kept_runs(slab, mask, [&](const Slab& run) HWY_ATTR { for_slab(run, at, body); });

@@ -32,15 +32,15 @@ HWY_INLINE void add_strip(const Strip& strip, std::size_t channels, const SavedC
     ColumnRun<3> run;
     sum_strip(strip, n, run,
               [x = saved.x + first, dys = saved.dy + first, means = saved.mean + first,
-               rstds = saved.rstd + first](auto part, std::size_t i, std::size_t c,
-                                           Floats (&to)[3]) KEEL_LOOP_BODY {
-                const Floats deviation = hn::Sub(part.load(x + i), part.load(means + c));
-                const Floats xhat = hn::Mul(deviation, part.load(rstds + c));
-                const Floats dy = part.load(dys + i);
-                to[kXhat] = hn::Add(to[kXhat], xhat);
-                to[kDy] = hn::Add(to[kDy], dy);
-                to[kDyXhat] = hn::MulAdd(dy, xhat, to[kDyXhat]);
-              });
+               rstds = saved.rstd + first](auto part, std::size_t i, std::size_t c, Floats(&to)[3])
+                  KEEL_LOOP_BODY {
+                    const Floats deviation = hn::Sub(part.load(x + i), part.load(means + c));
+                    const Floats xhat = hn::Mul(deviation, part.load(rstds + c));
+                    const Floats dy = part.load(dys + i);
+                    to[kXhat] = hn::Add(to[kXhat], xhat);
+                    to[kDy] = hn::Add(to[kDy], dy);
+                    to[kDyXhat] = hn::MulAdd(dy, xhat, to[kDyXhat]);
+                  });
     double* const totals[] = {sums.xhat + first, sums.dy + first, sums.dy_xhat + first};
     for_lanes(n, [&](auto, std::size_t c) KEEL_LOOP_BODY {
       for (std::size_t k : {kXhat, kDy, kDyXhat}) {

@@ -35,8 +35,9 @@ struct StripMoments {
 template <class Part>
 HWY_NOINLINE StripMoments strip_moments_in_double(Part part, const float* x, const Strip& strip) {
   const WideDoubles per_row = WideDoubles::all(1 / static_cast<double>(strip.rows));
-  const auto value = [&](std::size_t row)
-                         KEEL_LOOP_BODY { return WideDoubles::of(part.load(x + strip.offsets[row])); };
+  const auto value = [&](std::size_t row) KEEL_LOOP_BODY {
+    return WideDoubles::of(part.load(x + strip.offsets[row]));
+  };
   WideDoubles offsets = WideDoubles::zero(), squares = offsets;
   const WideDoubles first = value(0);
   for (std::size_t row = 0; row < strip.rows; ++row) offsets = offsets + (value(row) - first);
@@ -99,7 +100,7 @@ enum : std::size_t { kDeviation, kSquare };
 HWY_INLINE void sum_deviations(const Strip& strip, std::size_t n, const float* x,
                                const float* centres, ColumnRun<2>& run) {
   sum_strip(strip, n, run,
-            [=](auto part, std::size_t i, std::size_t c, Floats (&sums)[2]) KEEL_LOOP_BODY {
+            [=](auto part, std::size_t i, std::size_t c, Floats(&sums)[2]) KEEL_LOOP_BODY {
               const Floats deviation = hn::Sub(part.load(x + i), part.load(centres + c));
               sums[kDeviation] = hn::Add(sums[kDeviation], deviation);
               sums[kSquare] = hn::MulAdd(deviation, deviation, sums[kSquare]);
@@ -128,10 +129,12 @@ HWY_INLINE void add_strip(const Strip& strip, std::size_t channels, const float*
   for_column_ranges(channels, [&](std::size_t first, std::size_t n) HWY_ATTR {
     ColumnRun<2> run;
     HWY_ALIGN float centres[ColumnRun<2>::kColumns];
-    if (seen == 0) find_centres(strip, n, x + first, centres, run);
-    else for_lanes(n, [&](auto, std::size_t c) KEEL_LOOP_BODY {
-      Whole{}.store(WideDoubles::load(moments.mean + first + c).floats(), centres + c);
-    });
+    if (seen == 0)
+      find_centres(strip, n, x + first, centres, run);
+    else
+      for_lanes(n, [&](auto, std::size_t c) KEEL_LOOP_BODY {
+        Whole{}.store(WideDoubles::load(moments.mean + first + c).floats(), centres + c);
+      });
     sum_deviations(strip, n, x + first, centres, run);
     for_lanes(n, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
       const Floats sum = Whole{}.load(run.sums[kDeviation] + c);

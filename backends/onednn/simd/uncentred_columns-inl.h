@@ -31,7 +31,7 @@ HWY_INLINE void add_squares(const Strip& strip, std::size_t channels, const floa
   for_column_ranges(channels, [&](std::size_t first, std::size_t n) HWY_ATTR {
     ColumnRun<1> run;
     sum_strip(strip, n, run,
-              [from = x + first](auto part, std::size_t i, std::size_t, Floats (&sums)[1])
+              [from = x + first](auto part, std::size_t i, std::size_t, Floats(&sums)[1])
                   KEEL_LOOP_BODY {
                     const Floats v = part.load(from + i);
                     sums[0] = hn::MulAdd(v, v, sums[0]);
@@ -69,8 +69,9 @@ HWY_INLINE double span_squares(const float* x, std::size_t n) {
 HWY_INLINE void slab_squares(const Slab& slab, const float* x, RowMask mask, double* squares) {
   std::fill_n(squares, slab.channels, 0.0);
   if (slab.inner == 1) {
-    return for_strips(slab, mask, [&](const Strip& strip)
-                                      HWY_ATTR { add_squares(strip, slab.channels, x, squares); });
+    return for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
+      add_squares(strip, slab.channels, x, squares);
+    });
   }
   for (std::size_t row = 0; row < slab.rows; ++row) {
     const float* spans = x + slab.offset + row * slab.stride;
@@ -98,7 +99,7 @@ HWY_INLINE void add_strip(const Strip& strip, std::size_t channels, const Uncent
     ColumnRun<2> run;
     sum_strip(strip, n, run,
               [x = in.x + first, dys = in.dy + first, rpsis = in.rpsi + first](
-                  auto part, std::size_t i, std::size_t c, Floats (&to)[2]) KEEL_LOOP_BODY {
+                  auto part, std::size_t i, std::size_t c, Floats(&to)[2]) KEEL_LOOP_BODY {
                 const Floats xhat = hn::Mul(part.load(x + i), part.load(rpsis + c));
                 const Floats dy = part.load(dys + i);
                 to[kDy] = hn::Add(to[kDy], dy);
@@ -216,8 +217,8 @@ HWY_INLINE void write_backward(const Slab& slab, const UncentredBackward& b, Row
                          b.slope ? reader.load(b.slope + c) : zero(),
                          b.gain ? reader.load(b.gain + c) : splat(1)};
       },
-      [x = b.in.x, dy = b.in.dy, dx = ResultRows(b.dx, slab.run())](
-          auto part, const Constants& k, std::size_t i) KEEL_LOOP_BODY {
+      [x = b.in.x, dy = b.in.dy, dx = ResultRows(b.dx, slab.run())](auto part, const Constants& k,
+                                                                    std::size_t i) KEEL_LOOP_BODY {
         const Floats xhat = hn::Mul(part.load(x + i), k.rpsi);
         const Floats g = hn::Mul(part.load(dy + i), k.gain);
         dx.put(part, hn::Mul(k.factor, hn::NegMulAdd(xhat, k.slope, g)), i);

@@ -11,13 +11,7 @@ namespace keel::onednn {
 namespace {
 
 enum ForwardConstants : std::size_t { kFactor, kShift, kForwardConstants };
-enum BackwardConstants : std::size_t {
-  kLow,
-  kScale,
-  kMeanDy,
-  kSlope,
-  kBackwardConstants
-};
+enum BackwardConstants : std::size_t { kLow, kScale, kMeanDy, kSlope, kBackwardConstants };
 
 // The sum of the backward that a mask adds: dy over the rows left out.
 constexpr std::size_t kPaddingDy = 3;

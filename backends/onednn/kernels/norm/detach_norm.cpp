@@ -24,7 +24,9 @@ void forward(const Binding& b, const NormStatistic& statistic, const RowRange& r
 HWY_INLINE double sum_of_row(const float* dy, std::size_t n) {
   ChainedSum sum;
   for_runs(
-      n, [&](auto part, std::size_t i, int chain) KEEL_LOOP_BODY { sum.add(chain, part.load(dy + i)); },
+      n,
+      [&](auto part, std::size_t i, int chain)
+          KEEL_LOOP_BODY { sum.add(chain, part.load(dy + i)); },
       [&]() KEEL_LOOP_BODY { sum.end_run(); });
   return sum.total();
 }

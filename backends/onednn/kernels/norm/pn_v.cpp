@@ -40,8 +40,7 @@ void forward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttrs
 void forward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
   const RowMask mask = b.inputs[4].as<std::uint8_t>();
   const UncentredForward in{b.inputs[0].as<float>(), b.outputs[1].as<float>(),
-                            b.inputs[1].as<float>(), b.inputs[2].as<float>(),
-                            b.outputs[0]};
+                            b.inputs[1].as<float>(), b.inputs[2].as<float>(), b.outputs[0]};
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {

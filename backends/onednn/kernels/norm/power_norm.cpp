@@ -96,8 +96,7 @@ void forward(const Binding& b, const PowerNormPlan& plan) {
   const bool uses_batch = plan.training && plan.columns.count(mask) > 0;
   const std::int64_t t = step ? std::int64_t{*step} + 1 : 1;
   const UncentredForward in{b.inputs[0].as<float>(), b.outputs[1].as<float>(),
-                            b.inputs[1].as<float>(), b.inputs[2].as<float>(),
-                            b.outputs[0]};
+                            b.inputs[1].as<float>(), b.inputs[2].as<float>(), b.outputs[0]};
   run_columns(
       plan.columns.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {

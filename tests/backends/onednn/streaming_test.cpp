@@ -1,0 +1,60 @@
+// Results that are large enough to be stored past the caches: rows and spans that are whole
+// registers, and some that are not.
+#include "backends/onednn/streaming.h"
+
+#include <doctest/doctest.h>
+
+#include "backends/backends.h"
+#include "src/ops/norm/batch_norm.h"
+#include "src/ops/norm/layer_norm.h"
+#include "src/ops/norm/pn_v.h"
+#include "src/ops/norm/rms_norm.h"
+#include "tests/support/norm_cases.h"
+#include "tests/support/norm_errors.h"
+
+namespace keel::test {
+namespace {
+
+void check_large(const NormBuild& build, const NormCase& c) {
+  CAPTURE(c.text());
+  REQUIRE(c.shape().elements() * std::int64_t(sizeof(float)) >= onednn::kStreamedBytes);
+  const NormData data = make_data(c);
+  const NormErrors errors =
+      norm_errors(c, data, run_norm(*make_backend("onednn", {2}), build, data),
+                  run_norm(*make_backend("reference"), build, data));
+  CHECK(errors.forward <= kForwardBound);
+  CHECK(errors.dx <= kBackwardBound);
+  CHECK(errors.parameters <= kBackwardBound);
+}
+
+}  // namespace
+
+TEST_CASE("onednn norms: results past the caches are those of the reference") {
+  const NormBuild layer_norm = [](Graph& g, const NormInputs& in, double eps) {
+    return ops::layer_norm(g, in.x, {in.gain, in.bias}, {.eps = eps});
+  };
+  const NormBuild rms_norm = [](Graph& g, const NormInputs& in, double eps) {
+    return ops::rms_norm(g, in.x, {in.gain, in.bias}, {.eps = eps});
+  };
+  for (const NormBuild& build : {layer_norm, rms_norm}) {
+    for (std::int64_t width : {128, 130}) check_large(build, {.groups = 8300, .n = width});
+  }
+  const NormBuild batch_norm = [](Graph& g, const NormInputs& in, double eps) {
+    return ops::batch_norm(g, in.x, {in.gain, in.bias}, {in.state[0], in.state[1]}, {.eps = eps});
+  };
+  const NormBuild pn_v = [](Graph& g, const NormInputs& in, double eps) {
+    return ops::pn_v(g, in.x, {in.gain, in.bias}, {in.state[0], {}}, {.eps = eps});
+  };
+  for (const auto& [build, states] : {std::pair{batch_norm, 2}, {pn_v, 1}}) {
+    for (std::int64_t channels : {128, 130}) {
+      check_large(
+          build, {.layout = NormLayout::kColumns, .groups = channels, .n = 8300, .states = states});
+    }
+    // Of two images: spans of 8256, and of 8300 elements, which is no whole number of registers.
+    for (std::int64_t n : {2 * 8256, 2 * 8300}) {
+      check_large(build, {.layout = NormLayout::kImages, .groups = 64, .n = n, .states = states});
+    }
+  }
+}
+
+}  // namespace keel::test
