@@ -18,6 +18,20 @@ struct Slab {
   std::size_t run() const { return inner == 1 ? stride : inner; }
 };
 
+// Calls body(part) for ranges of rows of a slab that stay in L1 or L2 while they are gone through
+// twice.
+template <class Body>
+void for_row_parts(const Slab& slab, const Body& body) {
+  constexpr std::size_t kElements = 16 * 1024;
+  const std::size_t most = std::max<std::size_t>(1, kElements / (slab.channels * slab.inner + 1));
+  Slab part = slab;
+  for (std::size_t row = 0; row < slab.rows; row += most) {
+    part.rows = std::min(most, slab.rows - row);
+    part.offset = slab.offset + row * slab.stride;
+    body(part);
+  }
+}
+
 // A grid of `panels` ranges of channels by `blocks` ranges of outer rows. A single block: one panel
 // stays in L2 between the pass over it that forms its sums and the pass that uses them.
 struct ColumnBlocks {

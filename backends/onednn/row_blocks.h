@@ -47,4 +47,16 @@ inline RowBlocks summed_row_blocks(const RowSizes& sizes, std::int64_t sums) {
   return row_blocks(sizes, std::max(least_rows, (sizes.rows + most - 1) / most));
 }
 
+// Rows whose sums for each block would take a megabyte: their columns are summed up by themselves.
+inline bool is_wide(const RowSizes& sizes) { return sizes.width > 16 * 1024; }
+
+// Runs body(first, n) for ranges of at most 1024 columns.
+template <class Body>
+void run_columns_of_rows(std::size_t width, const Body& body) {
+  constexpr std::int64_t kColumns = 1024;
+  parallel_range(std::int64_t(width), kColumns, [&body](std::int64_t begin, std::int64_t end) {
+    body(std::size_t(begin), std::size_t(end - begin));
+  });
+}
+
 }  // namespace keel::onednn

@@ -65,9 +65,8 @@ HWY_INLINE double span_squares(const float* x, std::size_t n) {
   return exact.total();
 }
 
-// squares: the sums of x^2 over a slab, a channel; padded to whole registers.
-HWY_INLINE void slab_squares(const Slab& slab, const float* x, RowMask mask, double* squares) {
-  std::fill_n(squares, slab.channels, 0.0);
+// Adds the sums of x^2 over a slab to squares, a channel; padded to whole registers.
+HWY_INLINE void add_squares(const Slab& slab, const float* x, RowMask mask, double* squares) {
   if (slab.inner == 1) {
     return for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
       add_squares(strip, slab.channels, x, squares);
@@ -79,6 +78,11 @@ HWY_INLINE void slab_squares(const Slab& slab, const float* x, RowMask mask, dou
       squares[c] += span_squares(spans + c * slab.inner, slab.inner);
     }
   }
+}
+
+HWY_INLINE void slab_squares(const Slab& slab, const float* x, RowMask mask, double* squares) {
+  std::fill_n(squares, slab.channels, 0.0);
+  add_squares(slab, x, mask, squares);
 }
 
 // Tensors x and dy, and the factor of xhat = x * rpsi (channels).
@@ -130,10 +134,9 @@ HWY_INLINE void add_span(const UncentredGradient& in, std::size_t n, const Gradi
   *sums.dy_xhat += products.total();
 }
 
-// The sums of a slab; `in` holds whole tensors, sums begins at the slab's first channel.
-HWY_INLINE void slab_gradient_sums(const Slab& slab, const UncentredGradient& in, RowMask mask,
-                                   const GradientSums& sums) {
-  for (double* sum : {sums.dy, sums.dy_xhat}) std::fill_n(sum, slab.channels, 0.0);
+// Adds the sums of a slab; `in` holds whole tensors, sums begins at the slab's first channel.
+HWY_INLINE void add_gradient_sums(const Slab& slab, const UncentredGradient& in, RowMask mask,
+                                  const GradientSums& sums) {
   const float* rpsi = in.rpsi + slab.first;
   if (slab.inner == 1) {
     return for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
@@ -147,6 +150,12 @@ HWY_INLINE void slab_gradient_sums(const Slab& slab, const UncentredGradient& in
                {sums.dy + c, sums.dy_xhat + c});
     }
   }
+}
+
+HWY_INLINE void slab_gradient_sums(const Slab& slab, const UncentredGradient& in, RowMask mask,
+                                   const GradientSums& sums) {
+  for (double* sum : {sums.dy, sums.dy_xhat}) std::fill_n(sum, slab.channels, 0.0);
+  add_gradient_sums(slab, in, mask, sums);
 }
 
 // Sum `kind` of channels c, c + 1, ... over all blocks, in their order.

@@ -19,6 +19,7 @@ enum Sums : std::size_t { kGain, kBias, kSums };  // in the order of write_gradi
 struct BackwardPlan {
   NormStatistic statistic;
   ColumnSums sums;
+  bool is_wide;  // the workspace holds what xhat lacks of a float mean, for each row, not sums
 };
 
 }  // namespace
@@ -31,6 +32,7 @@ struct BackwardPlan {
 
 #include "backends/onednn/simd/column_sums-inl.h"
 #include "backends/onednn/simd/row_gradient-inl.h"
+#include "backends/onednn/simd/wide_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
@@ -106,7 +108,7 @@ void backward_rows(const Binding& b, const NormStatistic& statistic, std::size_t
 
 void backward(const Binding& b, const BackwardPlan& plan, std::size_t block,
               const RowRange& range) {
-  const bool has_sums = b.outputs[kGain + 1] || b.outputs[kBias + 1];
+  const bool has_sums = !plan.is_wide && (b.outputs[kGain + 1] || b.outputs[kBias + 1]);
   std::optional<BlockSums> sums;
   if (has_sums) sums.emplace(plan.sums, b.workspace, block);
   for_row_groups(range, [&](auto rows, std::size_t row) HWY_ATTR {
@@ -123,6 +125,26 @@ void add_up(const Binding& b, const BackwardPlan& plan, std::size_t width) {
   }
 }
 
+// dgain and dbias of wide rows, before dx: that may be written over dy.
+void add_up_wide(const Binding& b, const RowBlocks& blocks) {
+  const auto rows = std::size_t(blocks.rows), width = std::size_t(blocks.width);
+  float* const low = static_cast<float*>(b.workspace);
+  const WideRows in{b.inputs[0].as<float>(),
+                    b.inputs[4].as<float>(),
+                    b.inputs[2].as<float>(),
+                    b.inputs[3].as<float>(),
+                    low,
+                    rows,
+                    width};
+  blocks.run([&](std::size_t, const RowRange& range) HWY_ATTR {
+    for (std::size_t row = range.first; row < range.last; ++row) low[row] = mean_xhat(in, row);
+  });
+  run_columns_of_rows(width, [&](std::size_t first, std::size_t n) HWY_ATTR {
+    write_wide_sums(in, first, n, b.outputs[kGain + 1].as<float>(),
+                    b.outputs[kBias + 1].as<float>());
+  });
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace keel::onednn
@@ -134,6 +156,7 @@ namespace keel::onednn {
 HWY_EXPORT(forward);
 HWY_EXPORT(backward);
 HWY_EXPORT(add_up);
+HWY_EXPORT(add_up_wide);
 
 Prepared prepare_layer_norm(const NodeContext& context) {
   const auto attrs = context.attrs<LayerNormAttrs>();
@@ -147,15 +170,19 @@ Prepared prepare_layer_norm(const NodeContext& context) {
 
 Prepared prepare_layer_norm_backward(const NodeContext& context) {
   const auto attrs = context.attrs<LayerNormAttrs>();
-  const RowBlocks blocks = summed_row_blocks(row_sizes(context.input(0).shape, attrs.axes), kSums);
-  const BackwardPlan plan{attrs.statistic(), ColumnSums(kSums, blocks.width, blocks.count)};
+  const RowSizes sizes = row_sizes(context.input(0).shape, attrs.axes);
+  const bool has_sums = context.output(1).bytes() + context.output(2).bytes() > 0;
+  const bool wide = has_sums && is_wide(sizes);
+  const RowBlocks blocks = wide ? independent_row_blocks(sizes) : summed_row_blocks(sizes, kSums);
+  const BackwardPlan plan{attrs.statistic(), ColumnSums(kSums, blocks.width, blocks.count), wide};
   const auto run = [=](const Binding& b) {
+    if (wide) HWY_DYNAMIC_DISPATCH(add_up_wide)(b, blocks);
     blocks.run([&](std::size_t block, const RowRange& range) {
       HWY_DYNAMIC_DISPATCH(backward)(b, plan, block, range);
     });
-    HWY_DYNAMIC_DISPATCH(add_up)(b, plan, std::size_t(blocks.width));
+    if (!wide) HWY_DYNAMIC_DISPATCH(add_up)(b, plan, std::size_t(blocks.width));
   };
-  const bool has_sums = context.output(1).bytes() + context.output(2).bytes() > 0;
+  if (wide) return kernel_of(run, blocks.rows * std::int64_t(sizeof(float)));
   return kernel_of(run, has_sums ? plan.sums.bytes() : 0);
 }
 

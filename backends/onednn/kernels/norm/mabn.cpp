@@ -89,7 +89,7 @@ void forward_statistics(const Binding& b, const MabnPlan& plan, const Slab& slab
       if (phase.clips) r = clipped_ratio(v, running, attrs);
       part.store((running * keep + v * rest).floats(), b.outputs[4].as<float>() + c);
     }
-    part.store((one / (v + eps).sqrt()).floats(), b.outputs[1].as<float>() + c);
+    part.store(reciprocal_sqrt(v + eps), b.outputs[1].as<float>() + c);
     part.store(r.floats(), b.outputs[2].as<float>() + c);
     part.store((gain ? r * WideDoubles::of(part.load(gain + c)) : r).floats(),
                plan.constant(b.workspace, kGain) + c);

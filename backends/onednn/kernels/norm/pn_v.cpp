@@ -19,7 +19,7 @@ void forward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttrs
                         const Slab& slab) {
   const auto count = double(plan.count(b.inputs[4].as<std::uint8_t>()));
   const bool uses_batch = attrs.training && count > 0;
-  const WideDoubles one = WideDoubles::all(1), eps = WideDoubles::all(attrs.eps);
+  const WideDoubles eps = WideDoubles::all(attrs.eps);
   const WideDoubles share = WideDoubles::all(1 / count);
   const WideDoubles keep = WideDoubles::all(attrs.keep), rest = WideDoubles::all(1 - attrs.keep);
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
@@ -32,7 +32,7 @@ void forward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttrs
       next = (psi2 * keep + batch * rest).floats();
       psi2 = batch;
     }
-    part.store((one / (psi2 + eps).sqrt()).floats(), b.outputs[1].as<float>() + c);
+    part.store(reciprocal_sqrt(psi2 + eps), b.outputs[1].as<float>() + c);
     if (b.outputs[2]) part.store(next, b.outputs[2].as<float>() + c);
   });
 }

@@ -1,8 +1,6 @@
-// PowerNorm: sums of squares over slabs of the tensor, then one more pass over it. The backward
-// knows all that dx needs beforehand; its sums only serve the next state and the parameters.
+// PowerNorm. Behind the warm-up the forward knows rpsi beforehand, as the backward always knows all
+// that dx needs: one pass over the tensor writes the result and forms the sums of the next state.
 #include "src/ops/norm/power_norm.h"
-
-#include <cmath>
 
 #include "backends/onednn/column_plan.h"
 #include "backends/onednn/kernels/kernels.h"
@@ -20,14 +18,18 @@ struct PowerNormPlan {
   bool is_release, pad_stats, training;
 };
 
-// NaN if one is NaN.
-float largest_magnitude(const float* p, std::int64_t n) {
-  float largest = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float magnitude = std::abs(p[i]);
-    if (magnitude > largest || std::isnan(magnitude)) largest = magnitude;
-  }
-  return largest;
+// What the forward of one step knows beforehand.
+struct Step {
+  bool uses_batch;     // and there is a row that counts
+  std::int64_t t;      // the number of this training forward
+  bool is_warming_up;  // rpsi comes from this batch, not from those before it
+};
+
+Step step_of(const Binding& b, const PowerNormPlan& plan) {
+  const std::int32_t* count = b.inputs[5].as<std::int32_t>();
+  const bool uses_batch = plan.training && plan.columns.count(b.inputs[6].as<std::uint8_t>()) > 0;
+  const std::int64_t t = count ? std::int64_t{*count} + 1 : 1;
+  return {uses_batch, t, uses_batch && t <= plan.warmup};
 }
 
 }  // namespace
@@ -45,8 +47,18 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-WideDoubles reciprocal_root(const WideDoubles& v, double eps) {
-  return WideDoubles::all(1) / (v + WideDoubles::all(eps)).sqrt();
+Floats reciprocal_root(const WideDoubles& v, double eps) {
+  return reciprocal_sqrt(v + WideDoubles::all(eps));
+}
+
+// NaN if one is NaN.
+float largest_magnitude(const float* p, std::size_t n) {
+  Floats largest = zero();
+  for_lanes(n, [&](auto part, std::size_t i)
+                   KEEL_LOOP_BODY { largest = larger(largest, hn::Abs(part.load(p + i))); });
+  HWY_ALIGN float lanes[kLanes];
+  Whole{}.store(largest, lanes);
+  return max_of(lanes, kLanes);
 }
 
 // The running quadratic mean alone: evaluation, or a batch without rows.
@@ -54,7 +66,7 @@ void running_statistics(const Binding& b, const PowerNormPlan& plan, const Slab&
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
     const Floats psi2 = part.load(b.inputs[3].as<float>() + c);
-    const Floats rpsi = reciprocal_root(WideDoubles::of(psi2), plan.eps).floats();
+    const Floats rpsi = reciprocal_root(WideDoubles::of(psi2), plan.eps);
     for (std::size_t port : {1, 2}) part.store(rpsi, b.outputs[port].as<float>() + c);
     if (!plan.training) return;
     part.store(zero(), b.outputs[3].as<float>() + c);
@@ -62,57 +74,92 @@ void running_statistics(const Binding& b, const PowerNormPlan& plan, const Slab&
   });
 }
 
-// From the sums of squares of all blocks: rpsi, rdx, Gamma and psi2' in training forward t.
-void batch_statistics(const Binding& b, const PowerNormPlan& plan, std::int64_t t,
+// From the sums of squares of all blocks: rpsi, rdx, Gamma and psi2'.
+void batch_statistics(const Binding& b, const PowerNormPlan& plan, const Step& step,
                       const Slab& slab) {
   const auto count = double(plan.columns.count(b.inputs[6].as<std::uint8_t>()));
   const auto all = double(plan.columns.blocks.sizes.count());
   const WideDoubles share = WideDoubles::all(1 / count), share_of_all = WideDoubles::all(1 / all);
   const WideDoubles keep = WideDoubles::all(plan.alpha_f);
   const WideDoubles rest = WideDoubles::all(1 - plan.alpha_f);
-  const WideDoubles seen = WideDoubles::all(double(t - 1) / double(t));
-  const WideDoubles now = WideDoubles::all(1 / double(t));
-  const bool is_cumulative = t < plan.warmup, is_averaged = plan.is_release || !is_cumulative;
+  const WideDoubles seen = WideDoubles::all(double(step.t - 1) / double(step.t));
+  const WideDoubles now = WideDoubles::all(1 / double(step.t));
+  const bool is_cumulative = step.t < plan.warmup, is_averaged = plan.is_release || !is_cumulative;
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
     WideDoubles psi2 = WideDoubles::of(part.load(b.inputs[3].as<float>() + c));
     const WideDoubles batch = sum_of_blocks(plan.columns, b.workspace, 0, c) * share;
     const WideDoubles counted =
         plan.pad_stats ? sum_of_blocks(plan.columns, b.workspace, 1, c) * share_of_all : batch;
-    const WideDoubles rpsi = reciprocal_root(t <= plan.warmup ? batch : psi2, plan.eps);
-    const WideDoubles rdx = plan.is_release ? reciprocal_root(batch, plan.eps) : rpsi;
+    const Floats rpsi = reciprocal_root(step.is_warming_up ? batch : psi2, plan.eps);
+    const Floats rdx = plan.is_release ? reciprocal_root(batch, plan.eps) : rpsi;
+    const WideDoubles factor = WideDoubles::of(rpsi);
     if (is_cumulative) psi2 = psi2 * seen + batch * now;
     if (is_averaged) psi2 = psi2 * keep + batch * rest;
-    part.store(rpsi.floats(), b.outputs[1].as<float>() + c);
-    part.store(rdx.floats(), b.outputs[2].as<float>() + c);
-    part.store((counted * rpsi * rpsi).floats(), b.outputs[3].as<float>() + c);
+    part.store(rpsi, b.outputs[1].as<float>() + c);
+    part.store(rdx, b.outputs[2].as<float>() + c);
+    part.store((counted * factor * factor).floats(), b.outputs[3].as<float>() + c);
     part.store(psi2.floats(), b.outputs[4].as<float>() + c);
   });
 }
 
-void forward(const Binding& b, const PowerNormPlan& plan) {
-  const RowMask mask = b.inputs[6].as<std::uint8_t>();
-  const std::int32_t* step = b.inputs[5].as<std::int32_t>();
-  const bool uses_batch = plan.training && plan.columns.count(mask) > 0;
-  const std::int64_t t = step ? std::int64_t{*step} + 1 : 1;
-  const UncentredForward in{b.inputs[0].as<float>(), b.outputs[1].as<float>(),
-                            b.inputs[1].as<float>(), b.inputs[2].as<float>(), b.outputs[0]};
+// The sums of squares of a block's slab: of the kept rows, then perhaps of all.
+void add_batch_squares(const Binding& b, const PowerNormPlan& plan, std::size_t block,
+                       const Slab& slab) {
+  const float* x = b.inputs[0].as<float>();
+  const auto sum = [&](std::size_t kind) {
+    return plan.columns.sum(b.workspace, block, kind) + slab.first;
+  };
+  add_squares(slab, x, b.inputs[6].as<std::uint8_t>(), sum(0));
+  if (plan.pad_stats) add_squares(slab, x, nullptr, sum(1));
+}
+
+void clear_sums(const Binding& b, const PowerNormPlan& plan, std::size_t block, const Slab& slab) {
+  for (std::size_t kind = 0; kind < plan.columns.sums; ++kind) {
+    std::fill_n(plan.columns.sum(b.workspace, block, kind) + slab.first, slab.channels, 0.0);
+  }
+}
+
+void write(const Binding& b, const Slab& slab) {
+  write_forward(slab,
+                {b.inputs[0].as<float>(), b.outputs[1].as<float>(), b.inputs[1].as<float>(),
+                 b.inputs[2].as<float>(), b.outputs[0]},
+                b.inputs[6].as<std::uint8_t>());
+}
+
+// y of a batch whose rpsi is known, and the sums of its squares on the way.
+void forward_in_one_pass(const Binding& b, const PowerNormPlan& plan, const Step& step) {
+  const ColumnBlocks& blocks = plan.columns.blocks;
+  blocks.run_channels([&](const Slab& slab) HWY_ATTR { running_statistics(b, plan, slab); });
+  blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
+    clear_sums(b, plan, block, slab);
+    for_row_parts(slab, [&](const Slab& part) HWY_ATTR {
+      if (step.uses_batch) add_batch_squares(b, plan, block, part);
+      write(b, part);
+    });
+  });
+  if (!step.uses_batch) return;
+  blocks.run_channels([&](const Slab& slab) HWY_ATTR { batch_statistics(b, plan, step, slab); });
+}
+
+void forward_in_two_passes(const Binding& b, const PowerNormPlan& plan, const Step& step) {
   run_columns(
       plan.columns.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
-        const auto sum = [&](std::size_t kind) {
-          return plan.columns.sum(b.workspace, block, kind) + slab.first;
-        };
-        if (uses_batch) slab_squares(slab, in.x, mask, sum(0));
-        if (uses_batch && plan.pad_stats) slab_squares(slab, in.x, nullptr, sum(1));
+        clear_sums(b, plan, block, slab);
+        add_batch_squares(b, plan, block, slab);
       },
-      [&](const Slab& slab) HWY_ATTR {
-        uses_batch ? batch_statistics(b, plan, t, slab) : running_statistics(b, plan, slab);
-      },
-      [&](const Slab& slab) HWY_ATTR { write_forward(slab, in, mask); });
+      [&](const Slab& slab) HWY_ATTR { batch_statistics(b, plan, step, slab); },
+      [&](const Slab& slab) HWY_ATTR { write(b, slab); });
+}
+
+void forward(const Binding& b, const PowerNormPlan& plan) {
+  const Step step = step_of(b, plan);
+  step.is_warming_up ? forward_in_two_passes(b, plan, step) : forward_in_one_pass(b, plan, step);
   if (!plan.training) return;
-  if (step) *b.outputs[5].as<std::int32_t>() = *step + (uses_batch ? 1 : 0);
-  const std::int64_t channels = plan.columns.blocks.sizes.channels;
+  const std::int32_t* count = b.inputs[5].as<std::int32_t>();
+  if (count) *b.outputs[5].as<std::int32_t>() = *count + (step.uses_batch ? 1 : 0);
+  const auto channels = std::size_t(plan.columns.blocks.sizes.channels);
   const double gamma = largest_magnitude(b.outputs[3].as<float>(), channels);
   *b.outputs[6].as<float>() = float((1 - plan.alpha_b) * gamma);
   *b.outputs[7].as<float>() = largest_magnitude(b.inputs[4].as<float>(), channels);
@@ -152,9 +199,12 @@ void backward(const Binding& b, const PowerNormPlan& plan) {
     const auto sum = [&](std::size_t kind) {
       return plan.columns.sum(b.workspace, block, kind) + slab.first;
     };
-    slab_gradient_sums(slab, in, mask, {sum(0), sum(1)});
-    if (plan.pad_stats) slab_gradient_sums(slab, in, nullptr, {sum(2), sum(3)});
-    write_backward(slab, write, mask);
+    clear_sums(b, plan, block, slab);
+    for_row_parts(slab, [&](const Slab& part) HWY_ATTR {
+      add_gradient_sums(part, in, mask, {sum(0), sum(1)});
+      if (plan.pad_stats) add_gradient_sums(part, in, nullptr, {sum(2), sum(3)});
+      write_backward(part, write, mask);
+    });
   });
   blocks.run_channels([&](const Slab& slab) HWY_ATTR { backward_statistics(b, plan, slab); });
 }

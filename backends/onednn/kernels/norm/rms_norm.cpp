@@ -16,6 +16,11 @@ namespace {
 
 enum Sums : std::size_t { kGain, kBias, kSums };  // in the order of write_gradients
 
+struct BackwardPlan {
+  ColumnSums sums;
+  bool is_wide;  // dgain and dbias are summed up by themselves
+};
+
 }  // namespace
 }  // namespace keel::onednn
 #endif
@@ -27,6 +32,7 @@ enum Sums : std::size_t { kGain, kBias, kSums };  // in the order of write_gradi
 #include "backends/onednn/simd/column_sums-inl.h"
 #include "backends/onednn/simd/row_gradient-inl.h"
 #include "backends/onednn/simd/row_rms-inl.h"
+#include "backends/onednn/simd/wide_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
@@ -86,10 +92,11 @@ void backward_rows(const Binding& b, std::size_t row, std::size_t width, BlockSu
   (std::make_index_sequence<kRows>());
 }
 
-void backward(const Binding& b, const ColumnSums& plan, std::size_t block, const RowRange& range) {
-  const bool has_sums = b.outputs[kGain + 1] || b.outputs[kBias + 1];
+void backward(const Binding& b, const BackwardPlan& plan, std::size_t block,
+              const RowRange& range) {
+  const bool has_sums = !plan.is_wide && (b.outputs[kGain + 1] || b.outputs[kBias + 1]);
   std::optional<BlockSums> sums;
-  if (has_sums) sums.emplace(plan, b.workspace, block);
+  if (has_sums) sums.emplace(plan.sums, b.workspace, block);
   for_row_groups(range, [&](auto rows, std::size_t row) HWY_ATTR {
     backward_rows<rows()>(b, row, range.width, has_sums ? &*sums : nullptr);
   });
@@ -97,11 +104,27 @@ void backward(const Binding& b, const ColumnSums& plan, std::size_t block, const
 }
 
 // dgain and dbias (width), each perhaps absent, from the sums of all blocks.
-void add_up(const Binding& b, const ColumnSums& plan, std::size_t width) {
+void add_up(const Binding& b, const BackwardPlan& plan, std::size_t width) {
   for (std::size_t k : {kGain, kBias}) {
     float* out = b.outputs[k + 1].as<float>();
-    if (out) sum_over_blocks(plan, b.workspace, k, out, width);
+    if (out) sum_over_blocks(plan.sums, b.workspace, k, out, width);
   }
+}
+
+// dgain and dbias of wide rows, before dx: that may be written over dy.
+void add_up_wide(const Binding& b, const RowBlocks& blocks) {
+  const auto rows = std::size_t(blocks.rows), width = std::size_t(blocks.width);
+  const WideRows in{b.inputs[0].as<float>(),
+                    b.inputs[3].as<float>(),
+                    nullptr,
+                    b.inputs[2].as<float>(),
+                    nullptr,
+                    rows,
+                    width};
+  run_columns_of_rows(width, [&](std::size_t first, std::size_t n) HWY_ATTR {
+    write_wide_sums(in, first, n, b.outputs[kGain + 1].as<float>(),
+                    b.outputs[kBias + 1].as<float>());
+  });
 }
 
 }  // namespace
@@ -115,6 +138,7 @@ namespace keel::onednn {
 HWY_EXPORT(forward);
 HWY_EXPORT(backward);
 HWY_EXPORT(add_up);
+HWY_EXPORT(add_up_wide);
 
 Prepared prepare_rms_norm(const NodeContext& context) {
   const auto attrs = context.attrs<RmsNormAttrs>();
@@ -128,15 +152,18 @@ Prepared prepare_rms_norm(const NodeContext& context) {
 
 Prepared prepare_rms_norm_backward(const NodeContext& context) {
   const std::int64_t axes = context.attrs<RmsNormAttrs>().axes;
-  const RowBlocks blocks = summed_row_blocks(row_sizes(context.input(0).shape, axes), kSums);
-  const ColumnSums plan(kSums, blocks.width, blocks.count);
+  const RowSizes sizes = row_sizes(context.input(0).shape, axes);
+  const bool wide = is_wide(sizes);
+  const RowBlocks blocks = wide ? independent_row_blocks(sizes) : summed_row_blocks(sizes, kSums);
+  const BackwardPlan plan{ColumnSums(kSums, blocks.width, blocks.count), wide};
   const auto run = [=](const Binding& b) {
+    if (wide) HWY_DYNAMIC_DISPATCH(add_up_wide)(b, blocks);
     blocks.run([&](std::size_t block, const RowRange& range) {
       HWY_DYNAMIC_DISPATCH(backward)(b, plan, block, range);
     });
-    HWY_DYNAMIC_DISPATCH(add_up)(b, plan, std::size_t(blocks.width));
+    if (!wide) HWY_DYNAMIC_DISPATCH(add_up)(b, plan, std::size_t(blocks.width));
   };
-  return kernel_of(run, plan.bytes());
+  return kernel_of(run, wide ? 0 : plan.sums.bytes());
 }
 
 }  // namespace keel::onednn

@@ -1,0 +1,81 @@
+// dgain and dbias of rows so wide that sums for each block of rows would take too much memory,
+// compiled once per instruction set: a range of columns at a time, over all rows.
+#if defined(KEEL_BACKENDS_ONEDNN_SIMD_WIDE_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KEEL_BACKENDS_ONEDNN_SIMD_WIDE_ROWS_INL_H_
+#undef KEEL_BACKENDS_ONEDNN_SIMD_WIDE_ROWS_INL_H_
+#else
+#define KEEL_BACKENDS_ONEDNN_SIMD_WIDE_ROWS_INL_H_
+#endif
+
+#include "backends/onednn/simd/column_strips-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+
+// x and dy (rows, width); xhat = (x - mean) * rstd - low with a value of each for every row, mean
+// and low each null, as 0, or not.
+struct WideRows {
+  const float *x, *dy, *mean, *rstd, *low;
+  std::size_t rows, width;
+
+  HWY_INLINE Standardize xhat_of(std::size_t row) const {
+    return {splat(mean ? mean[row] : 0), splat(rstd[row]), splat(low ? low[row] : 0)};
+  }
+};
+
+// What `low` must be: the mean of xhat over a row without it.
+HWY_INLINE float mean_xhat(const WideRows& in, std::size_t row) {
+  const float* const x = in.x + row * in.width;
+  const float mean = in.mean[row], rstd = in.rstd[row];
+  ChainedSum sum;
+  for_runs(
+      in.width,
+      [&](auto part, std::size_t i, int chain) KEEL_LOOP_BODY {
+        const Floats deviation = part.only(hn::Sub(part.load(x + i), splat(mean)));
+        sum.add(chain, hn::Mul(deviation, splat(rstd)));
+      },
+      [&]() KEEL_LOOP_BODY { sum.end_run(); });
+  return static_cast<float>(sum.total() / static_cast<double>(in.width));
+}
+
+// Adds columns [first, first + n) of a row to the sums of dy * xhat and of dy.
+HWY_INLINE void add_row(const WideRows& in, std::size_t row, std::size_t first, std::size_t n,
+                        ColumnRun<2>& run) {
+  const float* const x = in.x + row * in.width + first;
+  const float* const dy = in.dy + row * in.width + first;
+  for_lanes(n, [&run, x, dy, xhat = in.xhat_of(row)](auto part, std::size_t c) KEEL_LOOP_BODY {
+    const Floats dy_c = part.load(dy + c);
+    float *const dgain = run.sums[0] + c, *const dbias = run.sums[1] + c;
+    Whole{}.store(hn::MulAdd(dy_c, xhat(part.load(x + c)), Whole{}.load(dgain)), dgain);
+    Whole{}.store(hn::Add(Whole{}.load(dbias), dy_c), dbias);
+  });
+}
+
+// Columns [first, first + n) of dgain and dbias (width), each null or not; n as for_column_ranges
+// gives it.
+HWY_INLINE void write_wide_sums(const WideRows& in, std::size_t first, std::size_t n, float* dgain,
+                                float* dbias) {
+  constexpr std::size_t kColumns = ColumnRun<2>::kColumns;
+  HWY_ALIGN double totals[2][kColumns] = {};
+  for (std::size_t row = 0; row < in.rows; row += Strip::kMostRows) {
+    ColumnRun<2> run = {};
+    const std::size_t last = std::min(row + Strip::kMostRows, in.rows);
+    for (std::size_t r = row; r < last; ++r) add_row(in, r, first, n, run);
+    for_lanes(n, [&](auto, std::size_t c) KEEL_LOOP_BODY {
+      for (std::size_t k : {0, 1}) {
+        add_to(totals[k] + c, WideDoubles::of(Whole{}.load(run.sums[k] + c)));
+      }
+    });
+  }
+  for_lanes(n, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
+    if (dgain) part.store(WideDoubles::load(totals[0] + c).floats(), dgain + first + c);
+    if (dbias) part.store(WideDoubles::load(totals[1] + c).floats(), dbias + first + c);
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggled guard
