@@ -189,7 +189,8 @@ std::vector<NormCase> generated_cases(NormLayout layout, int every) {
 std::vector<NormCase> large_cases(NormLayout layout) {
   std::vector<NormCase> cases{{layout, 700, 257},    {layout, 65, 4099, 100, 0.01},
                               {layout, 300, 1000},   {layout, 130, 1030, 1e6, 1},
-                              {layout, 3, 65536, 3}, {layout, 1100, 400}};
+                              {layout, 3, 65536, 3}, {layout, 5, 20000, 1e6, 1},
+                              {layout, 1100, 400}};
   if (layout == NormLayout::kRows) cases.push_back({layout, 20000, 40});
   return bearable(std::move(cases));
 }
