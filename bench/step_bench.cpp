@@ -98,6 +98,16 @@ StepBench bench_step(Backend& backend, const train::Config& config, int rounds, 
   return result;
 }
 
+double first_step_seconds(const train::Config& config, const MakeBackend& make) {
+  const auto start = Clock::now();
+  const auto backend = make();
+  Variables variables(*backend, 1);
+  Program step(*backend, variables, train::build_step(config), {.guard = "grad_norm"});
+  step.run();
+  step.scalar("grad_norm");  // waits for it
+  return seconds_since(start);
+}
+
 OverheadBench bench_overhead(const train::Config& config, int rounds) {
   OverheadBench result;
   const auto backend = make_backend("null");

@@ -42,12 +42,19 @@ inline constexpr double kLearningRate = 1e-6;  // changes next to nothing
 // Feeds the first batch of the config's data, and this learning rate.
 void feed_batch(Program& step, const train::Config& config);
 
+using MakeBackend = std::function<std::unique_ptr<Backend>()>;
+
 // keel bench overhead: what the run loop itself costs.
 struct OverheadBench {
   int kernels = 0;
   double nanoseconds_per_kernel = 0;
   double build_seconds = 0, compile_seconds = 0;
 };
+
+// Seconds that a program takes to its first result: a backend is made, the step built and compiled
+// for it, initial values drawn, and one step run on inputs that are zero. To be called first: what
+// it takes depends on what the process has done before.
+double first_step_seconds(const train::Config& config, const MakeBackend& make);
 
 // Builds the step, compiles it for the null backend and runs it.
 OverheadBench bench_overhead(const train::Config& config, int rounds);

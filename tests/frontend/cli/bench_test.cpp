@@ -42,7 +42,10 @@ TEST_CASE("bench: overhead") {
   const Json json = json_of(run_keel(bench("overhead", {"--json"})));
   CHECK(json.at("kernels") > 10);
   CHECK(json.at("nanoseconds_per_kernel") > 0);
-  CHECK(holds(run_keel(bench("overhead")).out, "ns a kernel"));
+  CHECK(json.at("first_step_seconds") > 0);
+  const ProcessResult text = run_keel(bench("overhead"));
+  CHECK(holds(text.out, "ns a kernel"));
+  CHECK(holds(text.out, "first step on"));
 }
 
 std::vector<std::string> accuracy(std::vector<std::string> more) {
