@@ -52,12 +52,25 @@ struct Copies {
 
 // What is timed in turns, and where the times go.
 struct Turns {
-  std::vector<std::function<void()>> bodies;
-  std::vector<std::function<void(const Timing&)>> keep;
+  Backend& backend;
+  std::vector<std::function<void()>> bodies = {};
+  std::vector<std::function<void(const Timing&)>> keep = {};
 
   void add(std::function<void()> body, std::function<void(const Timing&)> keep_time) {
     bodies.push_back(std::move(body));
     keep.push_back(std::move(keep_time));
+  }
+  // A pass of the norm, the copies and, unless it is null, oneDNN's own primitive.
+  void add_pass(NormPass& pass, Program& program, const Copies& copies, const Kernel* peer) {
+    const auto run = [this](const Kernel& kernel) {
+      return [this, &kernel] { backend.run({&kernel, 1}); };
+    };
+    add([&program] { program.run(); }, [&pass](const Timing& t) { pass.norm = t; });
+    add(backend.record({&copies.plain.run, 1}), [&pass](const Timing& t) { pass.copy = t; });
+    if (copies.streamed.run) {
+      add(run(copies.streamed.run), [&pass](const Timing& t) { pass.streamed = t; });
+    }
+    if (peer != nullptr) add(run(*peer), [&pass](const Timing& t) { pass.peer = t; });
   }
 };
 
@@ -83,20 +96,6 @@ int repeats_for(std::int64_t tensor_bytes) {
   return int(kLeastBytes / std::clamp<std::int64_t>(tensor_bytes, 1, kLeastBytes));
 }
 
-// A pass of the norm, the copies and, where it has one, oneDNN's own primitive.
-void add_pass(Turns& turns, Backend& backend, NormPass& pass, Program& program,
-              const Copies& copies, const Kernel* peer) {
-  const auto run = [&backend](const Kernel& kernel) {
-    return [&backend, &kernel] { backend.run({&kernel, 1}); };
-  };
-  turns.add([&program] { program.run(); }, [&pass](const Timing& t) { pass.norm = t; });
-  turns.add(backend.record({&copies.plain.run, 1}), [&pass](const Timing& t) { pass.copy = t; });
-  if (copies.streamed.run) {
-    turns.add(run(copies.streamed.run), [&pass](const Timing& t) { pass.streamed = t; });
-  }
-  if (peer != nullptr) turns.add(run(*peer), [&pass](const Timing& t) { pass.peer = t; });
-}
-
 void measure(Backend& backend, NormBench& result, int rounds, TorchPeer* torch) {
   Measured m(backend, result.norm, result.x);
   const std::int64_t tensor = m.x.elements() * size_of(backend.storage(DType::kF32));
@@ -104,11 +103,9 @@ void measure(Backend& backend, NormBench& result, int rounds, TorchPeer* torch) 
   result.backward.bytes = (1 + tensors_read(m.programs.backward_graph, m.x.elements())) * tensor;
   const Copies forward(backend, result.forward.bytes), backward(backend, result.backward.bytes);
   const auto peer = make_norm_peer(backend, result.norm, m.x, m.dy);
-  Turns turns;
-  add_pass(turns, backend, result.forward, m.programs.forward, forward,
-           peer ? &peer->forward : nullptr);
-  add_pass(turns, backend, result.backward, m.programs.backward, backward,
-           peer ? &peer->backward : nullptr);
+  Turns turns{backend};
+  turns.add_pass(result.forward, m.programs.forward, forward, peer ? &peer->forward : nullptr);
+  turns.add_pass(result.backward, m.programs.backward, backward, peer ? &peer->backward : nullptr);
   const std::vector<std::function<void()>> both{[&] { m.programs.both.run(); }};
   const int repeats = backend.times_cold() ? 1 : repeats_for(tensor);
   std::vector<Sampler> samplers{

@@ -5,7 +5,7 @@ namespace {
 
 constexpr std::int64_t kSerialElements = 4 * 1024;      // less is not worth a fork
 constexpr std::int64_t kResidentElements = 256 * 1024;  // 1 MiB, half the L2 of a core
-constexpr std::int64_t kTaskElements = 64 * 1024;
+constexpr std::int64_t kTaskElements = 128 * 1024;
 constexpr std::int64_t kBlocks = 32, kSums = 64 * 1024;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }

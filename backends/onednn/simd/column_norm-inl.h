@@ -56,29 +56,6 @@ HWY_INLINE StripMoments moments_about(Floats centre, Floats sum, Floats square, 
   return {WideDoubles::of(centre) + low, WideDoubles::of(square) - deviation * low};
 }
 
-// As row_centre and row_moments, for a register's worth of columns: two passes over a strip.
-template <class Part>
-HWY_NOINLINE StripMoments strip_moments(Part part, const float* x, const Strip& strip) {
-  const auto value = [&](std::size_t row)
-                         KEEL_LOOP_BODY { return part.load(x + strip.offsets[row]); };
-  const Floats first = value(0);
-  Floats offsets[2] = {zero(), zero()}, deviations[2] = {zero(), zero()},
-         squares[2] = {zero(), zero()};
-  for (std::size_t row = 0; row < strip.rows; ++row) {
-    offsets[row % 2] = hn::Add(offsets[row % 2], hn::Sub(value(row), first));
-  }
-  const Floats per_row = splat(1 / static_cast<float>(strip.rows));
-  const Floats centre = hn::MulAdd(hn::Add(offsets[0], offsets[1]), per_row, first);
-  for (std::size_t row = 0; row < strip.rows; ++row) {
-    const Floats deviation = hn::Sub(value(row), centre);
-    deviations[row % 2] = hn::Add(deviations[row % 2], deviation);
-    squares[row % 2] = hn::MulAdd(deviation, deviation, squares[row % 2]);
-  }
-  const Floats square = hn::Add(squares[0], squares[1]);
-  if (!holds_for_all(part, in_range(square))) return strip_moments_in_double(part, x, strip);
-  return moments_about(centre, hn::Add(deviations[0], deviations[1]), square, strip.rows);
-}
-
 HWY_INLINE void merge(const ChannelMoments& into, std::size_t c, const MergeWeights& weights,
                       const StripMoments& more) {
   const WideDoubles mean = WideDoubles::load(into.mean + c), difference = more.mean - mean;
@@ -119,31 +96,31 @@ HWY_INLINE void find_centres(const Strip& strip, std::size_t n, const float* x, 
   });
 }
 
-// Merges the moments of a strip of columns. Deviations from the mean of the rows before it need one
-// pass. Where that mean is so far off that more than two thirds of the squares would cancel, and so
-// the error of their sum grow more than threefold, a strip is gone through twice.
+// Merges the moments of a strip of columns, from deviations from the mean of the rows before it:
+// one pass. What cancels where that mean is far off is at most (seen + n) / seen times what the
+// distance between the means leaves in the merged sum, so an error of the squares stays small
+// beside it.
 HWY_INLINE void add_strip(const Strip& strip, std::size_t channels, const float* x, double seen,
                           const ChannelMoments& moments) {
   const MergeWeights weights(seen, static_cast<double>(strip.rows));
-  const Floats most = splat(static_cast<float>(strip.rows) * (2.0f / 3));
   for_column_ranges(channels, [&](std::size_t first, std::size_t n) HWY_ATTR {
     ColumnRun<2> run;
     HWY_ALIGN float centres[ColumnRun<2>::kColumns];
-    if (seen == 0)
+    if (seen == 0) {
       find_centres(strip, n, x + first, centres, run);
-    else
+    } else {
       for_lanes(n, [&](auto, std::size_t c) KEEL_LOOP_BODY {
         Whole{}.store(WideDoubles::load(moments.mean + first + c).floats(), centres + c);
       });
+    }
     sum_deviations(strip, n, x + first, centres, run);
     for_lanes(n, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
       const Floats sum = Whole{}.load(run.sums[kDeviation] + c);
       const Floats square = Whole{}.load(run.sums[kSquare] + c);
-      const auto is_near = hn::Le(hn::Mul(sum, sum), hn::Mul(square, most));
-      const bool is_sound = holds_for_all(part, hn::And(in_range(square), is_near));
       merge(moments, first + c, weights,
-            is_sound ? moments_about(Whole{}.load(centres + c), sum, square, strip.rows)
-                     : strip_moments(part, x + first + c, strip));
+            holds_for_all(part, in_range(square))
+                ? moments_about(Whole{}.load(centres + c), sum, square, strip.rows)
+                : strip_moments_in_double(part, x + first + c, strip));
     });
   });
 }
@@ -155,7 +132,7 @@ HWY_INLINE void slab_moments(const Slab& slab, RowMask mask, const float* x,
   std::fill_n(moments.squares, slab.channels, 0.0);
   double seen = 0;
   if (slab.inner == 1) {
-    constexpr std::size_t kFirstRows = 8;
+    constexpr std::size_t kFirstRows = 16;
     return for_strips(slab, mask, kFirstRows, [&](const Strip& strip) HWY_ATTR {
       add_strip(strip, slab.channels, x, seen, moments);
       seen += static_cast<double>(strip.rows);

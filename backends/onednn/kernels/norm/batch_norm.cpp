@@ -56,18 +56,22 @@ void blend(Part part, const float* before, const WideDoubles& batch, double keep
   part.store((kept + batch * WideDoubles::all(1 - keep)).floats(), after);
 }
 
-// mean and rstd of channels c, c + 1, ..., and the constants of y = (x - mean) * factor + shift. A
-// float lacks `low` of a mean that dwarfs the deviations.
+// A register's worth of channels; a float lacks `low` of a mean that dwarfs the deviations.
+struct Statistics {
+  Floats mean, low, rstd;
+};
+
+// mean and rstd of channels c, c + 1, ..., and the constants of y = (x - mean) * factor + shift.
 template <class Part>
 void store_statistics(Part part, const Binding& b, const BatchPlan& plan, std::size_t c,
-                      Floats mean, Floats rstd, Floats low) {
+                      const Statistics& of) {
   const float *gains = b.inputs[1].as<float>(), *biases = b.inputs[2].as<float>();
-  const Floats factor = gains ? hn::Mul(rstd, part.load(gains + c)) : rstd;
+  const Floats factor = gains ? hn::Mul(of.rstd, part.load(gains + c)) : of.rstd;
   const Floats bias = biases ? part.load(biases + c) : zero();
-  part.store(mean, b.outputs[1].as<float>() + c);
-  part.store(rstd, b.outputs[2].as<float>() + c);
+  part.store(of.mean, b.outputs[1].as<float>() + c);
+  part.store(of.rstd, b.outputs[2].as<float>() + c);
   part.store(factor, plan.constant(b.workspace, kFactor) + c);
-  part.store(hn::NegMulAdd(low, factor, bias), plan.constant(b.workspace, kShift) + c);
+  part.store(hn::NegMulAdd(of.low, factor, bias), plan.constant(b.workspace, kShift) + c);
 }
 
 // From the moments of all blocks: the statistics and what follows for the running ones.
@@ -88,7 +92,7 @@ void batch_statistics(const Binding& b, const BatchPlan& plan, const Slab& slab)
     const WideDoubles squares = WideDoubles::load(total.squares + i);
     const Floats rstd = reciprocal_sqrt(squares * share + eps);
     const Floats high = mean.floats();
-    store_statistics(part, b, plan, c, high, rstd, (mean - WideDoubles::of(high)).floats());
+    store_statistics(part, b, plan, c, {high, (mean - WideDoubles::of(high)).floats(), rstd});
     blend(part, b.inputs[3].as<float>() + c, mean, attrs.keep, b.outputs[3].as<float>() + c);
     blend(part, b.inputs[4].as<float>() + c, squares * running_share, attrs.keep,
           b.outputs[4].as<float>() + c);
@@ -103,7 +107,7 @@ void running_statistics(const Binding& b, const BatchPlan& plan, const Slab& sla
     const Floats mean = part.load(b.inputs[3].as<float>() + c);
     const Floats variance = part.load(b.inputs[4].as<float>() + c);
     const Floats rstd = reciprocal_sqrt(WideDoubles::of(variance) + eps);
-    store_statistics(part, b, plan, c, mean, rstd, zero());
+    store_statistics(part, b, plan, c, {mean, zero(), rstd});
     if (!plan.attrs.training) return;
     part.store(mean, b.outputs[3].as<float>() + c);
     part.store(variance, b.outputs[4].as<float>() + c);
