@@ -80,20 +80,24 @@ void batch_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab
   const ChannelMoments total = moments_at(plan, {b.workspace, 0, 0}, slab.first);
   const double n = double(plan.count(forward_mask(b)));
   const RenormLimits limits = renorm_limits(plan.attrs, *b.inputs[5].as<std::int32_t>());
-  const WideDoubles one = WideDoubles::all(1), rate = WideDoubles::all(plan.attrs.rate);
+  const WideDoubles rate = WideDoubles::all(plan.attrs.rate);
   const WideDoubles share = WideDoubles::all(1 / n), eps = WideDoubles::all(plan.attrs.eps);
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
     const WideDoubles before = WideDoubles::of(part.load(b.inputs[3].as<float>() + c));
-    const WideDoubles std_before = WideDoubles::of(part.load_or(b.inputs[4].as<float>() + c, 1));
-    WideDoubles mean = before, s = std_before;  // of a batch without a row
+    const Floats running_std = part.load_or(b.inputs[4].as<float>() + c, 1);
+    const WideDoubles std_before = WideDoubles::of(running_std);
+    const WideDoubles rstd_before = WideDoubles::of(hn::Div(splat(1), running_std));
+    WideDoubles mean = before, s = std_before, rstd = rstd_before;  // of a batch without a row
     if (n > 0) {
+      const WideDoubles variance = WideDoubles::load(total.squares + i) * share + eps;
       mean = WideDoubles::load(total.mean + i);
-      s = (WideDoubles::load(total.squares + i) * share + eps).sqrt();
+      rstd = WideDoubles::of(reciprocal_sqrt(variance));
+      s = variance * rstd;
     }
     store_statistics(part, b, plan, c,
-                     {mean, one / s, clip(s / std_before, 1 / limits.r_max, limits.r_max),
-                      clip((mean - before) / std_before, -limits.d_max, limits.d_max)});
+                     {mean, rstd, clip(s * rstd_before, 1 / limits.r_max, limits.r_max),
+                      clip((mean - before) * rstd_before, -limits.d_max, limits.d_max)});
     part.store((before + (mean - before) * rate).floats(), b.outputs[5].as<float>() + c);
     part.store((std_before + (s - std_before) * rate).floats(), b.outputs[6].as<float>() + c);
   });
