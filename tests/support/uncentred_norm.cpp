@@ -4,27 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "backends/backends.h"
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/reduce.h"
+#include "tests/support/norm_checks.h"
 #include "tests/support/norm_errors.h"
 
 namespace keel::test {
 namespace {
-
-bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  return std::ranges::equal(a, b, [](const Tensor& s, const Tensor& t) {
-    return s.type() == t.type() && std::memcmp(s.data(), t.data(), std::size_t(s.bytes())) == 0;
-  });
-}
-
-bool same_bits(const NormResult& a, const NormResult& b) {
-  return same_bits(a.outputs, b.outputs) && same_bits(a.gradients, b.gradients);
-}
 
 std::vector<Tensor> clones(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> copies;
