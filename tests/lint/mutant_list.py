@@ -29,9 +29,9 @@ class Mutant:
     replacement: str = ""
 
     @property
-    def judges_reference(self):
-        """Whether the oracles alone must find it, without another backend to compare with."""
-        return self.file.startswith("backends/reference/")
+    def backend(self):
+        """The one under test. The reference is judged by the oracles alone."""
+        return "reference" if self.file.startswith("backends/reference/") else "onednn"
 
     def problem(self, text):
         """What keeps it from being planted into a file that holds `text`, or None."""
