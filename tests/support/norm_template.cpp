@@ -7,6 +7,7 @@
 #include "backends/backends.h"
 #include "tests/support/norm_checks.h"
 #include "tests/support/norm_golden.h"
+#include "tests/support/tested_backends.h"
 
 namespace keel::test {
 
@@ -33,7 +34,7 @@ void check_norm(const NormSpec& spec) {
 void check_golden(const NormSpec& spec, std::string_view section,
                   std::initializer_list<std::string_view> keys) {
   const auto input = [](std::string_view key) { return golden("inputs", key); };
-  for (const std::string& backend : {std::string("reference"), default_backend()}) {
+  for (const std::string& backend : tested_backends()) {
     NormData data{input("x"), input("dy"), input("gamma"), input("beta"), {}, 1e-5};
     const Shape channels{6};
     for (int i = 0; i < spec.states; ++i) {

@@ -12,6 +12,7 @@
 #include "src/ops/reduce.h"
 #include "tests/support/norm_checks.h"
 #include "tests/support/norm_errors.h"
+#include "tests/support/tested_backends.h"
 
 namespace keel::test {
 namespace {
@@ -65,7 +66,7 @@ void check_threads(const UncentredSpec& spec) {
 void check_in_place(const UncentredSpec& spec) {
   const NormCase c{spec.layout, 150, 301};
   const NormData data = make_positive_data(c, spec.states);
-  for (const std::string& name : {std::string("reference"), default_backend()}) {
+  for (const std::string& name : tested_backends()) {
     const auto backend = make_backend(name, {3});
     const NormResult expected = run_norm(*backend, spec.build, data);
     int different = 0;
@@ -197,7 +198,7 @@ void check_row_mask(const MaskedBuild& build, int states) {
     for (int row = 0; row < rows; ++row) {
       mask.as<std::uint8_t>()[std::size_t(row)] = row % 3 != 1 && row / 70 != 1;
     }
-    for (const std::string& backend : {std::string("reference"), default_backend()}) {
+    for (const std::string& backend : tested_backends()) {
       CAPTURE(c.text());
       CAPTURE(backend);
       check_masked(backend, build, make_positive_data(c, states), mask);

@@ -8,6 +8,7 @@
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "tests/support/checks.h"
+#include "tests/support/tested_backends.h"
 
 namespace keel::nn {
 namespace {
@@ -55,7 +56,7 @@ std::pair<double, double> moments(const Tensor& y, std::int64_t unit) {
 }
 
 TEST_CASE("weightnorm: the first batch gives every layer's units mean 0 and deviation 1") {
-  for (const std::string& name : {std::string("reference"), default_backend()}) {
+  for (const std::string& name : test::tested_backends()) {
     CAPTURE(name);
     TwoLayers layers{make_backend(name)};
     const test::Results handed_on = layers.run(Mode::kInitialize);

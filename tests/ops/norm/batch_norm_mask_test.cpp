@@ -14,12 +14,11 @@
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/norm_golden.h"
+#include "tests/support/tested_backends.h"
 #include "tests/support/uncentred_norm.h"
 
 namespace keel::test {
 namespace {
-
-std::vector<std::string> backends() { return {"reference", default_backend()}; }
 
 BatchNormAttrs with(const std::string& padding, BatchNormAttrs attrs = {}) {
   attrs.padding = padding;
@@ -96,7 +95,7 @@ void set_rows_left_out(Masked& of, double value) {
 }
 
 void check_example(const std::string& padding, std::string_view section) {
-  for (const std::string& backend : backends()) {
+  for (const std::string& backend : tested_backends()) {
     CAPTURE(backend);
     const auto input = [](std::string_view key) { return golden("inputs", key); };
     NormData data{input("x"), input("dy"), input("gamma"), input("beta"), {}, 1e-5};
@@ -159,7 +158,7 @@ TEST_CASE("batch_norm: pn_code overwrites padding by the mean, then knows of no 
       composed.composed = true;
       const Results expected = composed.run("reference");
       set_rows_left_out(masked, NAN);
-      for (const std::string& backend : backends()) {
+      for (const std::string& backend : tested_backends()) {
         CAPTURE(backend);
         CAPTURE(rows);
         const Results got = masked.run(backend);
@@ -173,7 +172,7 @@ TEST_CASE("batch_norm: pn_code overwrites padding by the mean, then knows of no 
 }
 
 TEST_CASE("batch_norm: in evaluation pn_code gives padding the bias") {
-  for (const std::string& backend : backends()) {
+  for (const std::string& backend : tested_backends()) {
     const Masked masked(f64({3, 1}, {1, 2, 3}), {1, 0, 1}, with("pn_code", {.training = false}));
     const Results got = masked.run(backend);
     const double rstd = masked.gain.at(0) / std::sqrt(2 + 1e-5), bias = masked.bias.at(0);
@@ -184,7 +183,7 @@ TEST_CASE("batch_norm: in evaluation pn_code gives padding the bias") {
 
 TEST_CASE("batch_norm: a batch without a kept row changes no state") {
   for (const std::string& padding : {std::string("exact"), std::string("pn_code")}) {
-    for (const std::string& backend : backends()) {
+    for (const std::string& backend : tested_backends()) {
       const Masked masked(random_normal({3, 2}, 1), {0, 0, 0}, with(padding));
       const Results got = masked.run(backend);
       check_close(got.at("y1"), f64({2}, {0.5, 0.5}), 0);
@@ -200,7 +199,7 @@ TEST_CASE("batch_norm: a batch without a kept row changes no state") {
 }
 
 TEST_CASE("batch_norm: one kept row has no variance, biased or not") {
-  for (const std::string& backend : backends()) {
+  for (const std::string& backend : tested_backends()) {
     const Masked masked(f64({3, 1}, {1, 5, 3}), {0, 1, 0},
                         {.keep = 0.5, .unbiased = true, .running_unbiased = true});
     const Results got = masked.run(backend);
@@ -213,7 +212,7 @@ TEST_CASE("batch_norm: one kept row has no variance, biased or not") {
 
 TEST_CASE("batch_norm: what padding holds changes no bit, nor does the thread count") {
   for (const std::string& padding : {std::string("exact"), std::string("pn_code")}) {
-    for (const std::string& backend : backends()) {
+    for (const std::string& backend : tested_backends()) {
       Masked masked(random_normal({4099, 65}, 1, 3, 2), long_mask(4099), with(padding));
       const Results expected = masked.run(backend, 1);
       for (int threads : {1, 2, 3, 7}) {

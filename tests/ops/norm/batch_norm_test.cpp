@@ -11,6 +11,7 @@
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/norm_template.h"
+#include "tests/support/tested_backends.h"
 
 namespace keel::test {
 namespace {
@@ -37,7 +38,7 @@ std::vector<double> run_three(const std::string& backend, const BatchNormAttrs& 
 }
 
 void check_three(const BatchNormAttrs& attrs, const std::vector<double>& expected) {
-  for (const std::string& backend : {std::string("reference"), default_backend()}) {
+  for (const std::string& backend : tested_backends()) {
     CAPTURE(backend);
     const std::vector<double> got = run_three(backend, attrs);
     REQUIRE(got.size() == expected.size());
@@ -93,7 +94,7 @@ TEST_CASE("batch_norm: what every norm promises, evaluation") {
 
 TEST_CASE("batch_norm: a step updates the state, evaluation does not") {
   for (bool training : {true, false}) {
-    for (const std::string& name : {std::string("reference"), default_backend()}) {
+    for (const std::string& name : tested_backends()) {
       const auto backend = make_backend(name);
       Graph g;
       const TensorType three{DType::kF32, {3}};

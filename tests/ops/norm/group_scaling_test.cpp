@@ -11,6 +11,7 @@
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/norm_golden.h"
+#include "tests/support/tested_backends.h"
 
 namespace keel::test {
 namespace {
@@ -92,7 +93,7 @@ TEST_CASE("group_scaling: gradients") {
 }
 
 TEST_CASE("group_scaling: worked example") {
-  for (const std::string& backend : {std::string("reference"), default_backend()}) {
+  for (const std::string& backend : tested_backends()) {
     CAPTURE(backend);
     const Scaled got = run(backend, {2}, golden("inputs", "x"), golden("inputs", "dy"));
     const auto agrees = [](const Tensor& value, std::string_view key) {
@@ -154,7 +155,7 @@ TEST_CASE("group_scaling: any thread count, and a row alone, give the same bits"
 }
 
 TEST_CASE("group_scaling: dx over dy gives the same bits") {
-  for (const std::string& name : {std::string("reference"), default_backend()}) {
+  for (const std::string& name : tested_backends()) {
     const auto backend = make_backend(name, {3});
     Graph g;
     const TensorType type{DType::kF32, {150, 301}};

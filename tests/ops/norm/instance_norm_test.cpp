@@ -12,6 +12,7 @@
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/norm_template.h"
+#include "tests/support/tested_backends.h"
 
 namespace keel::test {
 namespace {
@@ -72,8 +73,6 @@ struct Masked {
   }
 };
 
-std::vector<std::string> backends() { return {"reference", default_backend()}; }
-
 }  // namespace
 
 TEST_CASE("instance_norm: what every norm promises") {
@@ -84,7 +83,7 @@ TEST_CASE("instance_norm: a sample is normalized like a batch, padding or not") 
   for (const Shape& shape : {Shape{5, 9, 3}, Shape{37, 50, 70}, Shape{4, 2500, 33}}) {
     const Masked masked{shape};
     const Results expected = run_reference(masked.op_case(true));
-    for (const std::string& backend : backends()) {
+    for (const std::string& backend : tested_backends()) {
       CAPTURE(backend);
       CAPTURE(shape.text());
       const bool exact = backend == "reference";
@@ -103,7 +102,7 @@ TEST_CASE("instance_norm: the backward under a mask is the derivative") {
 }
 
 TEST_CASE("instance_norm: what padding holds changes no bit, nor does the thread count") {
-  for (const std::string& backend : backends()) {
+  for (const std::string& backend : tested_backends()) {
     const Masked zeros{{37, 50, 70}}, other{{37, 50, 70}, NAN};
     const Results expected = run_case(*make_backend(backend, {1}), zeros.op_case(), DType::kF32);
     for (int threads : {1, 2, 3, 7}) {

@@ -1,5 +1,5 @@
 // Moving average batch norm: the promises of un-centred norms, central differences in its first
-// phase, masks, the update of gz, refusals. Several steps are in mabn_steps_test.cpp.
+// phase, masks, the update of gz, refusals. Several steps are in mabn_step_test.cpp.
 #include "src/ops/norm/mabn.h"
 
 #include <doctest/doctest.h>
@@ -11,6 +11,7 @@
 #include "src/ops/stop_gradient.h"
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/tested_backends.h"
 #include "tests/support/uncentred_norm.h"
 
 namespace keel::test {
@@ -30,8 +31,6 @@ NormBuild first_step(MabnAttrs attrs) {
     return ops::mabn(g, in.x, {in.gain, in.bias}, state_of(g, in.state[0], attrs, 0), attrs);
   };
 }
-
-std::vector<std::string> backends() { return {"reference", default_backend()}; }
 
 }  // namespace
 
@@ -101,7 +100,7 @@ TEST_CASE("mabn: rows that a mask leaves out might as well not be there") {
       };
       return run_case(*make_backend(backend), c, DType::kF32);
     };
-    for (const std::string& backend : backends()) {
+    for (const std::string& backend : tested_backends()) {
       CAPTURE(backend);
       const Results got = run(backend, true);
       for (const auto& [name, value] : run(backend, false)) {
@@ -113,7 +112,7 @@ TEST_CASE("mabn: rows that a mask leaves out might as well not be there") {
 }
 
 TEST_CASE("mabn: a batch without a row that is kept changes nothing") {
-  for (const std::string& backend : backends()) {
+  for (const std::string& backend : tested_backends()) {
     OpCase c;
     c.inputs.push_back(random_normal({3, 1}, 1));
     c.inputs.push_back(Tensor::of<std::uint8_t>({3}, {0, 0, 0}));

@@ -10,6 +10,7 @@
 #include "src/runtime/program.h"
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/tested_backends.h"
 #include "tests/support/uncentred_norm.h"
 
 namespace keel::test {
@@ -42,7 +43,7 @@ Results run_three(const std::string& backend, const PnVAttrs& attrs, const Tenso
 
 // For the mask (1, 1, 1): y is (2, 6, 16) * rpsi + 0.5.
 void check_three(const PnVAttrs& attrs, double rpsi, double psi2) {
-  for (const std::string& backend : {std::string("reference"), default_backend()}) {
+  for (const std::string& backend : tested_backends()) {
     const Results got = run_three(backend, attrs, mask_of({1, 1, 1}));
     CHECK(got.at("y0").at(1) == doctest::Approx(6 * rpsi + 0.5));
     CHECK(got.at("y1").at(0) == doctest::Approx(rpsi));
@@ -124,7 +125,7 @@ TEST_CASE("pn_v: psi2 <- keep * psi2 + (1 - keep) * psi2_B; evaluation uses psi2
 }
 
 TEST_CASE("pn_v: a batch without rows gives zeros and leaves the state") {
-  for (const std::string& backend : {std::string("reference"), default_backend()}) {
+  for (const std::string& backend : tested_backends()) {
     const Results got = run_three(backend, {}, mask_of({0, 0, 0}));
     for (std::int64_t i : {0, 1, 2}) CHECK(got.at("y0").at(i) == 0);
     CHECK(got.at("y2").at(0) == 20);
@@ -133,7 +134,7 @@ TEST_CASE("pn_v: a batch without rows gives zeros and leaves the state") {
 
 TEST_CASE("pn_v: a step updates the state, evaluation does not") {
   for (bool training : {true, false}) {
-    for (const std::string& name : {std::string("reference"), default_backend()}) {
+    for (const std::string& name : tested_backends()) {
       const auto backend = make_backend(name);
       Graph g;
       const auto ones = [](Tensor& t, const Philox&) { std::ranges::fill(t.as<float>(), 1.0f); };

@@ -1,19 +1,13 @@
 // PowerNorm under a mask that leaves rows out.
 #include <doctest/doctest.h>
 
-#include "backends/backends.h"
 #include "src/ops/norm/power_norm.h"
 #include "tests/support/checks.h"
 #include "tests/support/power_norm_stepper.h"
+#include "tests/support/tested_backends.h"
 #include "tests/support/uncentred_norm.h"
 
 namespace keel::test {
-namespace {
-
-std::vector<std::string> backends() { return {"reference", default_backend()}; }
-
-}  // namespace
-
 TEST_CASE("power_norm: a row mask") {
   for (const char* mode : {"release", "paper"}) {
     for (bool training : {true, false}) {
@@ -31,7 +25,7 @@ TEST_CASE("power_norm: a row mask") {
 TEST_CASE("power_norm: rows left out, and with pad_stats their share of Gamma and Lambda") {
   const Tensor x = f64({3, 1}, {2, 3, 4}), dy = f64({3, 1}, {1, -5, 2});
   const Tensor mask = Tensor::of<std::uint8_t>({3}, {1, 0, 1});
-  for (const std::string& backend : backends()) {
+  for (const std::string& backend : tested_backends()) {
     for (bool pad_stats : {false, true}) {
       CAPTURE(pad_stats);
       const PowerNormAttrs attrs{.eps = 0, .alpha_f = 0.5, .alpha_b = 0.5, .pad_stats = pad_stats};
@@ -52,7 +46,7 @@ TEST_CASE("power_norm: rows left out, and with pad_stats their share of Gamma an
 
 TEST_CASE("power_norm: a batch without rows changes no state") {
   const Tensor mask = Tensor::of<std::uint8_t>({2}, {0, 0});
-  for (const std::string& backend : backends()) {
+  for (const std::string& backend : tested_backends()) {
     for (bool pad_stats : {false, true}) {
       PowerNormStepper norm(backend, {2, 1}, {.warmup = 5, .pad_stats = pad_stats}, &mask);
       norm.write("nu", f64({1}, {0.5}));

@@ -8,6 +8,7 @@
 #include "tests/support/checks.h"
 #include "tests/support/norm_runner.h"
 #include "tests/support/power_norm_stepper.h"
+#include "tests/support/tested_backends.h"
 
 namespace keel::test {
 namespace {
@@ -97,7 +98,7 @@ TEST_CASE("power_norm recursion: nu is bounded while the recursion contracts") {
 }
 
 TEST_CASE("power_norm recursion: the guard tells of a recursion that diverges") {
-  for (const std::string& backend : {std::string("reference"), default_backend()}) {
+  for (const std::string& backend : tested_backends()) {
     PowerNormStepper norm(backend, {1, 2}, {.eps = 0, .alpha_f = 1});
     norm.write("nu", f64({2}, {0.5, -1}));
     const Tensor x = f64({1, 2}, {0, std::sqrt(21.0)}), dy = f64({1, 2}, {0, 0});

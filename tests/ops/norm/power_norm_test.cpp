@@ -10,12 +10,11 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/norm_golden.h"
 #include "tests/support/power_norm_stepper.h"
+#include "tests/support/tested_backends.h"
 #include "tests/support/uncentred_norm.h"
 
 namespace keel::test {
 namespace {
-
-std::vector<std::string> backends() { return {"reference", default_backend()}; }
 
 // Rounded, as the worked examples are.
 void check_golden_values(const Tensor& got, std::string_view section, std::string_view key,
@@ -91,7 +90,7 @@ TEST_CASE("power_norm: the backend agrees with the reference, step by step") {
 }
 
 TEST_CASE("power_norm: worked example, two steps") {
-  for (const std::string& backend : backends()) {
+  for (const std::string& backend : tested_backends()) {
     for (const std::string mode : {"release", "paper"}) {
       CAPTURE(backend);
       const Tensor x = golden("inputs", "x"), dy = golden("inputs", "dy");
@@ -114,7 +113,7 @@ TEST_CASE("power_norm: worked example, two steps") {
 }
 
 TEST_CASE("power_norm: worked example, warm-up") {
-  for (const std::string& backend : backends()) {
+  for (const std::string& backend : tested_backends()) {
     PowerNormStepper norm(backend, {4, 6}, {.warmup = 2});
     for (int t : {1, 2, 3}) {
       const Tensor x = scaled(golden("inputs", "x"), std::sqrt(double(t)));
@@ -133,7 +132,7 @@ TEST_CASE("power_norm: worked example, warm-up") {
 // While t < warmup, release averages twice and paper once; until t = warmup both divide by the
 // batch's own mean.
 TEST_CASE("power_norm: warm-up in both modes") {
-  for (const std::string& backend : backends()) {
+  for (const std::string& backend : tested_backends()) {
     for (const std::string mode : {"release", "paper"}) {
       CAPTURE(mode);
       PowerNormStepper norm(backend, {3, 1},
@@ -173,7 +172,7 @@ TEST_CASE("power_norm: dgain and dbias are derivatives, in evaluation dx as well
 }
 
 TEST_CASE("power_norm: evaluation divides by psi and changes nothing") {
-  for (const std::string& backend : backends()) {
+  for (const std::string& backend : tested_backends()) {
     PowerNormStepper norm(backend, {2, 1}, {.eps = 0, .training = false});
     norm.write("psi2", f64({1}, {16}));
     norm.write("nu", f64({1}, {5}));
@@ -188,7 +187,7 @@ TEST_CASE("power_norm: evaluation divides by psi and changes nothing") {
 
 // xhat = 6 / 2, Gamma 9, Lambda 3 * 4; the release divides dx by 6.
 TEST_CASE("power_norm: a batch of one row") {
-  for (const std::string& backend : backends()) {
+  for (const std::string& backend : tested_backends()) {
     for (const std::string mode : {"release", "paper"}) {
       PowerNormStepper norm(backend, {1, 1},
                             {.mode = mode, .eps = 0, .alpha_f = 0.5, .alpha_b = 0.75});

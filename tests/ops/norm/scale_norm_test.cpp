@@ -10,6 +10,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/norm_golden.h"
 #include "tests/support/row_norm_checks.h"
+#include "tests/support/tested_backends.h"
 
 namespace keel::test {
 namespace {
@@ -77,7 +78,7 @@ TEST_CASE("scale_norm: the backend keeps the promises of a row norm") {
 
 TEST_CASE("scale_norm: worked example") {
   const NormData data{golden("inputs", "x"), golden("inputs", "dy"), f64({1}, {2}), {}, {}, 1e-5};
-  for (const std::string& backend : {std::string("reference"), default_backend()}) {
+  for (const std::string& backend : tested_backends()) {
     const NormResult got = run_row_norm(kRow, data, backend);
     const auto check = [&](const Tensor& value, std::string_view key) {
       check_close(value.to(DType::kF64), golden("ScaleNorm g=2", key), 1e-6);

@@ -14,11 +14,10 @@
 #include "src/ops/reduce.h"
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/tested_backends.h"
 
 namespace keel::test {
 namespace {
-
-std::vector<std::string> backends() { return {"reference", default_backend()}; }
 
 struct Weights {
   Tensor v, g, dw;
@@ -104,7 +103,7 @@ TEST_CASE("weight_norm: worked example, by row and by column") {
   const Tensor v = f64({2, 3}, {1, 2, 2, 0, 3, 4}), dw = f64({2, 3}, {.1, .2, .3, .4, -.5, .6});
   const Tensor w = f64({2, 3}, {0.666667, 1.333333, 1.333333, 0, 0.3, 0.4});
   const Tensor dv = f64({2, 3}, {-0.014815, -0.029630, 0.037037, 0.040000, -0.060800, 0.045600});
-  for (const std::string& backend : backends()) {
+  for (const std::string& backend : tested_backends()) {
     const Results rows = Weights{v.clone(), f64({2}, {2, 0.5}), dw.clone()}.run(backend);
     const Results columns =
         Weights{transposed(v), f64({2}, {2, 0.5}), transposed(dw), {.by_column = true}}.run(
@@ -135,7 +134,7 @@ TEST_CASE("weight_norm: gradients against central differences") {
 }
 
 TEST_CASE("weight_norm: eps is added to the sum of squares") {
-  for (const std::string& backend : backends()) {
+  for (const std::string& backend : tested_backends()) {
     const Weights weights{
         f64({2, 2}, {3, 4, 0, 0}), f64({2}, {6, 5}), f64({2, 2}, {1, 0, 1, 1}), {.eps = 11}};
     const Results results = weights.run(backend);  // the lengths are 6 and sqrt(11)
@@ -147,7 +146,7 @@ TEST_CASE("weight_norm: eps is added to the sum of squares") {
 }
 
 TEST_CASE("weight_norm: every unit has length g, and dv is orthogonal to v") {
-  for (const std::string& backend : backends()) {
+  for (const std::string& backend : tested_backends()) {
     const Weights weights = random_weights({5, 40}, false);
     const Results results = weights.run(backend);
     for (std::int64_t i = 0; i < 5; ++i) {

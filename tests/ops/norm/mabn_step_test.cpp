@@ -15,11 +15,10 @@
 #include "src/ops/reduce.h"
 #include "tests/support/checks.h"
 #include "tests/support/norm_golden.h"
+#include "tests/support/tested_backends.h"
 
 namespace keel::test {
 namespace {
-
-std::vector<std::string> backends() { return {"reference", default_backend()}; }
 
 // A program that trains the norm alone, with its states from the start: "y", "rstd", "r", "dx",
 // "dgain", "dbias".
@@ -93,7 +92,7 @@ void check_near(const Tensor& got, const Tensor& expected) {
 
 TEST_CASE("mabn: worked examples, the second and the third step") {
   const Tensor x = golden("inputs", "x"), dy = golden("inputs", "dy");
-  for (const std::string& backend : backends()) {
+  for (const std::string& backend : tested_backends()) {
     CAPTURE(backend);
     Training training(backend, {4, 6}, {.m = 2, .warmup = 0, .clip_after = 2});
     for (int t = 1; t <= 3; ++t) {
@@ -147,7 +146,7 @@ TEST_CASE("mabn: the backend agrees with the reference over several steps") {
 }
 
 TEST_CASE("mabn: averages are over the last m steps, forward and backward") {
-  for (const std::string& backend : backends()) {
+  for (const std::string& backend : tested_backends()) {
     Training training(backend, {2, 1}, {.eps = 0, .m = 2, .warmup = 0});
     const auto step = [&](double x, double dy) {
       return training.step(f64({2, 1}, {x, x}), f64({2, 1}, {dy, dy}), f64({1}, {2}),
@@ -168,7 +167,7 @@ TEST_CASE("mabn: averages are over the last m steps, forward and backward") {
 }
 
 TEST_CASE("mabn: evaluation uses the running value and changes nothing") {
-  for (const std::string& backend : backends()) {
+  for (const std::string& backend : tested_backends()) {
     Training evaluation(backend, {2, 1}, {.eps = 3, .m = 2, .training = false});
     for (int run = 0; run < 2; ++run) {
       const Results results =
