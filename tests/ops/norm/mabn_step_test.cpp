@@ -81,6 +81,17 @@ Tensor scaled(const Tensor& t, double factor) {
   return result;
 }
 
+// y is linear in gain, so its derivative z r is (y - bias) / gain.
+Tensor gain_gradient(const Tensor& y, const Tensor& dy) {
+  const Tensor gain = golden("inputs", "gamma"), bias = golden("inputs", "beta");
+  Tensor sum(DType::kF64, gain.shape());
+  for (std::int64_t i = 0; i < y.elements(); ++i) {
+    const std::int64_t c = i % gain.elements();
+    sum.as<double>()[std::size_t(c)] += dy.at(i) * (y.at(i) - bias.at(c)) / gain.at(c);
+  }
+  return sum;
+}
+
 void check_near(const Tensor& got, const Tensor& expected) {
   for (std::int64_t i = 0; i < expected.elements(); ++i) {
     CAPTURE(i);
@@ -109,6 +120,7 @@ TEST_CASE("mabn: worked examples, the second and the third step") {
       for (std::int64_t c = 0; c < 6; ++c) {
         CHECK(results.at("rstd").at(c) == doctest::Approx(1 / std::sqrt(var.at(c) + 1e-5)));
       }
+      check_near(results.at("dgain"), gain_gradient(golden(section, "y"), dy));
       check_near(training.state("v"), golden(section, "running_var_new"));
     }
     CHECK(training.state("step").at(0) == 3);
