@@ -17,8 +17,8 @@ Json to_json(const study::Study& study, const study::Result& result) {
     tables.push_back({{"title", t.title}, {"rows", t.rows}});
   }
   for (const study::Check& c : result.checks) {
-    checks.push_back(
-        {{"claim", c.claim}, {"measured", c.measured}, {"bound", c.bound}, {"holds", c.holds}});
+    checks.push_back({{"claim", c.claim}, {"measured", c.measured}, {"bound", c.bound}});
+    checks.back()["holds"] = c.judged ? Json(c.holds) : Json(nullptr);
   }
   return {{"study", study.name},
           {"source", study.source},
@@ -27,15 +27,29 @@ Json to_json(const study::Study& study, const study::Result& result) {
           {"holds", result.holds()}};
 }
 
+std::string mark_of(const study::Check& check) {
+  if (!check.judged) return "not judged";
+  return check.holds ? "ok" : "FAILED";
+}
+
+// At most kRows of the rows; --json has them all.
+std::string shortened(const study::Table& table) {
+  constexpr std::ptrdiff_t kRows = 60;
+  const std::ptrdiff_t left_out = std::ssize(table.rows) - 1 - kRows;
+  if (left_out <= 0) return table_text(table.rows);
+  const std::vector<std::vector<std::string>> first(table.rows.begin(),
+                                                    table.rows.begin() + 1 + kRows);
+  return fmt::format("{}... and {} rows more, with --json\n", table_text(first), left_out);
+}
+
 std::string text(const study::Study& study, const study::Result& result) {
   std::string out = fmt::format("{}: {} ({})\n", study.name, study.about, study.source);
   for (const study::Table& t : result.tables) {
-    out += fmt::format("\n{}\n{}", t.title, table_text(t.rows));
+    out += fmt::format("\n{}\n{}", t.title, shortened(t));
   }
   std::vector<std::vector<std::string>> rows{{"", "claim", "measured", "bound"}};
   for (const study::Check& c : result.checks) {
-    rows.push_back(
-        {c.holds ? "ok" : "FAILED", c.claim, fmt::format("{:.4g}", c.measured), c.bound});
+    rows.push_back({mark_of(c), c.claim, fmt::format("{:.4g}", c.measured), c.bound});
   }
   return out + "\n" + table_text(rows);
 }

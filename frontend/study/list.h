@@ -11,6 +11,10 @@ Result lemma2(const Options& options);
 Result theorem1(const Options& options);
 Result theorem2(const Options& options);
 Result theorem4(const Options& options);
+Result theorem1_training(const Options& options);
+Result fisher_training(const Options& options);
+Result theorem4_training(const Options& options);
+Result figure7(const Options& options);
 Result mini_layernorm(const Options& options);
 Result mini_powernorm(const Options& options);
 

@@ -121,6 +121,21 @@ task::Splits vectors(const MiniData& sizes) {
   return columns.split(sizes);
 }
 
+task::Splits mixture(const MiniData& sizes) {
+  constexpr std::int64_t kMeans = 3;
+  Columns columns(sizes);
+  const Matrix means(sizes.seed, "means", {kMeans * sizes.classes, sizes.features}, 1);
+  const Matrix noise(sizes.seed, "noise", {columns.rows, sizes.features}, 1);
+  const Philox which(sizes.seed, stream_of("component"));
+  for (std::int64_t i = 0; i < columns.rows; ++i) {
+    const std::int64_t drawn = which.below(std::uint64_t(i), std::uint32_t(kMeans * sizes.classes));
+    std::ranges::transform(means.row(drawn), noise.row(i), columns.row(i).begin(),
+                           [](float m, float n) { return 0.35f * m + n; });
+    columns.label.as<std::int32_t>()[std::size_t(i)] = std::int32_t(drawn / kMeans);
+  }
+  return columns.split(sizes);
+}
+
 task::Splits sentences(const MiniData& sizes, double spread) {
   check(sizes.train_rows % kTokens == 0 && sizes.test_rows % kTokens == 0, ErrorKind::kUsage,
         "[sentences] rows: expected multiples of {}, got {} and {}", kTokens, sizes.train_rows,

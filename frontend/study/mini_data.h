@@ -1,6 +1,7 @@
-// The data of the miniatures: drawn from a seed, labelled by a random network, the teacher.
+// The data of the miniatures: drawn from a seed, labelled by a random network, the teacher, or by
+// what they were drawn from.
 //
-// Both have columns x (rows, features) f32 and label (rows) i32, and no validation rows.
+// All have columns x (rows, features) f32 and label (rows) i32, and no validation rows.
 #pragma once
 
 #include "frontend/task/model.h"
@@ -15,6 +16,10 @@ struct MiniData {
 // x = n exp(m / 2), n ~ N(0, 1) each, m ~ N(0, 1) one a row;  label = argmax(tanh(x T1) T2),
 // T1 (features, 48) ~ N(0, 4 / features), T2 (48, classes) ~ N(0, 4 / 48).
 task::Splits vectors(const MiniData& sizes);
+
+// x = 0.35 m + n, n ~ N(0, 1) each; a class has three means m ~ N(0, 1) each, drawn like the class
+// with equal shares;  label = the class.
+task::Splits mixture(const MiniData& sizes);
 
 // Sentences of 16 tokens, one after another: 200 word vectors E and 20 topic vectors K ~ N(0, 1),
 // words by Zipf's law 1 / (rank + 2); a sentence has one topic k and one scale s = exp(spread n),

@@ -9,17 +9,6 @@
 namespace keel::study {
 namespace {
 
-constexpr std::string_view kRecipe = R"(
-[model]
-hidden_variance = 2
-logit_variance = 0.5
-[train]
-batch = 64
-max_steps = 400
-lr = 1e-3
-warmup = 50
-)";
-
 // The norms, with the results of a NumPy float64 program with random numbers of its own.
 struct Variant {
   const char *norm, *numpy_loss, *numpy_accuracy, *numpy_post_loss;
@@ -48,9 +37,9 @@ RunsByNorm train_all(const Options& options, std::span<const Variant> variants, 
   for (const Variant& variant : variants) {
     Runs& runs = all[variant.norm];
     for (int i = 0; i < seeds; ++i) {
-      const train::Config config =
-          mini_config(std::make_unique<ResidualNetwork>(), kRecipe, options.seed + std::uint64_t(i),
-                      {{"model.norm", variant.norm}, {"model.post", post}});
+      const train::Config config = mini_config(
+          std::make_unique<ResidualNetwork>(), kVectorRecipe, options.seed + std::uint64_t(i),
+          {{"model.norm", variant.norm}, {"model.post", post}}, options.steps);
       MiniTraining training(options.backend, config, RowOrder::kDrawn);
       runs.input_gradient.push_back(training.gradient_norm("stem"));
       training.run();

@@ -11,21 +11,7 @@
 namespace keel::study {
 namespace {
 
-constexpr std::string_view kRecipe = R"(
-[model]
-data = "sentences"
-train_rows = 102400
-test_rows = 4000
-blocks = 4
-classes = 16
-[train]
-batch = 128
-max_steps = 800
-lr = 1e-3
-beta2 = 0.98
-warmup = 100
-)";
-
+constexpr int kSeeds = 3;                // of the source
 constexpr std::size_t kLastSteps = 100;  // whose mean is the training loss
 
 constexpr const char* kPaper = "powernorm{heads=0,warmup=100,mode=paper}";
@@ -89,17 +75,19 @@ RunsByLabel train_all(const Options& options, std::span<const Variant> variants,
   for (const Variant& v : variants) {
     Runs& runs = all[v.label];
     for (int i = 0; i < seeds; ++i) {
-      const train::Config config =
-          mini_config(std::make_unique<ResidualNetwork>(), kRecipe, options.seed + std::uint64_t(i),
-                      {{"model.norm", v.norm},
-                       {"model.layer_scale", v.layer_scale ? "true" : "false"},
-                       {"model.spread", spread}});
+      const train::Config config = mini_config(
+          std::make_unique<ResidualNetwork>(), kSentenceRecipe, options.seed + std::uint64_t(i),
+          {{"model.norm", v.norm},
+           {"model.layer_scale", v.layer_scale ? "true" : "false"},
+           {"model.spread", spread}},
+          options.steps);
       MiniTraining training(options.backend, config, RowOrder::kStream);
       training.run();
       const train::Evaluation test = training.evaluate_test();
       runs.loss.push_back(test.loss);
       runs.accuracy.push_back(1 - test.error);
-      runs.train_loss.push_back(mean(std::span(training.traces().at("loss")).last(kLastSteps)));
+      const std::span losses = training.traces().at("loss");
+      runs.train_loss.push_back(mean(losses.last(std::min(kLastSteps, losses.size()))));
       if (i == 0) runs.distances = summarize(training);
     }
   }
@@ -134,14 +122,14 @@ double outlier_ratio(const Runs& runs, const std::string& statistic) {
 
 // The test losses of BatchNorm and PN-V hang on the last ten batches, which their running
 // statistics remember: within a run they move by more than they differ. So their order is that of
-// the means; that of their accuracies, and every other bound, holds for each seed, and the measured
-// value is the worst.
+// the means over the seeds that the source reports, no fewer; that of their accuracies, and every
+// other bound, holds for each seed, and the measured value is the worst.
 void check_batch_norms(Result& result, const RunsByLabel& heavy) {
   const Runs &batch_norm = heavy.at("batchnorm"), &pn_v = heavy.at("pn_v");
   result.above("loss(batchnorm) - loss(layernorm)",
                std::ranges::min(differences(batch_norm.loss, heavy.at("layernorm").loss)), 0.25);
-  result.above("loss(batchnorm) - loss(pn_v), mean over the seeds",
-               mean(differences(batch_norm.loss, pn_v.loss)), 0);
+  result.above_on_average("loss(batchnorm) - loss(pn_v), mean over the seeds",
+                          differences(batch_norm.loss, pn_v.loss), 0, kSeeds);
   result.above("accuracy(pn_v) - accuracy(batchnorm)",
                std::ranges::min(differences(pn_v.accuracy, batch_norm.accuracy)), 0);
 }
@@ -161,7 +149,7 @@ void check_power_norms(Result& result, const RunsByLabel& heavy) {
 }  // namespace
 
 Result mini_powernorm(const Options& options) {
-  const int seeds = options.seeds > 0 ? options.seeds : 3;
+  const int seeds = options.seeds > 0 ? options.seeds : kSeeds;
   const RunsByLabel heavy = train_all(options, kHeavy, seeds, "1");
   const RunsByLabel light = train_all(options, kLight, 1, "0");
   Result result;

@@ -1,6 +1,7 @@
 // Training a small model for a fixed number of steps in memory: no folder, no checkpoints.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -10,9 +11,9 @@
 namespace keel::study {
 
 // The model on a recipe (frontend/train/config.h), with this seed for data, weights and batches,
-// and settings {"model.norm", "layernorm"}, ... .
+// settings {"model.norm", "layernorm"}, ..., and unless it is 0 this number of steps.
 train::Config mini_config(std::unique_ptr<task::Model> model, std::string_view recipe,
-                          std::uint64_t seed, const task::OptionValues& settings);
+                          std::uint64_t seed, const task::OptionValues& settings, int steps = 0);
 
 // Which rows make a batch.
 enum class RowOrder {
@@ -20,10 +21,17 @@ enum class RowOrder {
   kStream,  // the next ones; there must be enough for all steps
 };
 
+// What a study sees of a training besides its losses: the outputs that it adds to a graph, and what
+// it does with them after every run.
+struct Watch {
+  std::function<void(Graph& graph)> mark = [](Graph&) {};
+  std::function<void(const Program& program)> look = [](const Program&) {};
+};
+
 class MiniTraining {
  public:
-  // Loads the data of config.model(). The training options that count: batch, max_steps, seed,
-  // optimizer, rate and schedule. Both arguments must outlive the object.
+  // Loads the data of config.model() and sets first values. The training options that count: batch,
+  // max_steps, seed, optimizer, rate and schedule. Both arguments must outlive the object.
   MiniTraining(Backend& backend, const train::Config& config, RowOrder order);
   MiniTraining(const MiniTraining&) = delete;
   MiniTraining& operator=(const MiniTraining&) = delete;
@@ -32,7 +40,12 @@ class MiniTraining {
   // marks in a probe. Changes nothing.
   double gradient_norm(const std::string& output);
   // All steps. Throws Error{kDiverged} at a loss or gradient that is not finite.
-  void run();
+  void run(const Watch& watch = {});
+  // The forward of every training batch in the order of the rows, in a probe: changes nothing.
+  void pass(const Watch& watch);
+
+  // Parameters and states as they are now.
+  const Variables& variables() const { return variables_; }
 
   // Every scalar output of the step graph, such as "loss": its value of each step so far.
   const std::map<std::string, std::vector<double>>& traces() const { return traces_; }
@@ -41,6 +54,10 @@ class MiniTraining {
   train::Evaluation evaluate_test() { return evaluate(data_.test); }
 
  private:
+  void initialize();
+  task::Outputs add_probe(Graph& graph) const;
+  void feed(Program& program, std::int64_t step);
+  void record(const Program& program, std::int64_t step);
   train::Evaluation evaluate(const data::Dataset& dataset);
   std::vector<std::int64_t> rows(std::int64_t step) const;
 

@@ -15,6 +15,7 @@ struct Options {
   Backend& backend;        // exact studies need one that stores float64
   std::uint64_t seed = 0;  // the first seed
   int seeds = 0;           // how many, from the first on; 0: as many as the source reports
+  int steps = 0;           // of every training; 0: as many as the study takes
 };
 
 // Numbers under headings; a cell is text already rounded for reading.
@@ -23,11 +24,13 @@ struct Table {
   std::vector<std::vector<std::string>> rows;  // the first is the heading
 };
 
-// One claim: what was measured, and the bound it had to keep.
+// One claim: what was measured, and the bound it had to keep. One that is not judged counts neither
+// way; `bound` says what judging it takes.
 struct Check {
   std::string claim, bound;
   double measured = 0;
   bool holds = false;
+  bool judged = true;
 };
 
 struct Result {
@@ -39,6 +42,12 @@ struct Result {
   void at_most(std::string claim, double measured, double bound);
   void above(std::string claim, double measured, double bound);
   void near(std::string claim, double measured, double expected, double tolerance);
+  // Adds a claim that this run is too small for: `needs` says what it takes.
+  void not_judged(std::string claim, double measured, std::string needs);
+  // A claim about a mean over seeds: adds the mean of the values, one a seed, > bound as a check
+  // that is not judged when there are fewer than `needed`.
+  void above_on_average(std::string claim, std::span<const double> values, double bound,
+                        int needed);
   bool holds() const;
 };
 

@@ -33,6 +33,17 @@ TEST_CASE("study: an exact one needs float64 and no second seed") {
   check_refusal(run_keel({"study", "lemma3"}), 2, "nearest: 'lemma2'");
 }
 
+TEST_CASE("study: text cuts long tables, and says what is not judged") {
+  const ProcessResult text = run_keel({"study", "figure7"});
+  CHECK(text.code == 0);
+  CHECK(holds(text.out, "... and 260 rows more, with --json"));
+  CHECK(holds(text.out, "not judged  pn_v + ls: share"));
+  const Json result = json_of(run_keel({"study", "figure7", "--json"}));
+  CHECK(result.at("tables").at(1).at("rows").size() == 321);
+  CHECK(result.at("checks").at(0).at("holds") == true);
+  CHECK(result.at("checks").at(1).at("holds").is_null());
+}
+
 TEST_CASE("study: all of them are listed") {
   const Json rows = json_of(run_keel({"list", "studies", "--json"}));
   REQUIRE(rows.size() == study::studies().size());

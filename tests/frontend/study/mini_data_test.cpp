@@ -93,6 +93,33 @@ TEST_CASE("mini data: a spread makes sentences of one topic differ in scale") {
   CHECK(std::ranges::equal(label(even), label(uneven)));
 }
 
+TEST_CASE("mini data: a mixture has thirty means of its own size, three a label") {
+  const task::Splits data = mixture({1, 6000, 16, 64, 10});
+  std::vector<std::vector<double>> sums(10, std::vector<double>(64, 0));
+  std::vector<double> rows(10, 0);
+  double squares = 0;
+  const auto label = data.train.column("label").as<std::int32_t>();
+  for (std::int64_t i = 0; i < 6000; ++i) {
+    const auto c = std::size_t(label[std::size_t(i)]);
+    ++rows[c];
+    const std::vector<float> x = row(data.train, i);
+    for (std::size_t f = 0; f < 64; ++f) {
+      sums[c][f] += double(x[f]);
+      squares += double(x[f]) * double(x[f]) / (6000 * 64);
+    }
+  }
+  // A mean has size 0.35: x^2 is 1 + 0.1225 on average. The mean of a label's three has a third of
+  // that variance, 0.0408, and of 600 rows errs by 1 / 600.
+  CHECK(std::abs(squares - 1.1225) < 0.02);
+  double of_labels = 0;
+  for (std::size_t c = 0; c < 10; ++c) {
+    CHECK(std::abs(rows[c] - 600) < 120);
+    for (double sum : sums[c]) of_labels += sum * sum / (rows[c] * rows[c] * 640);
+  }
+  CHECK(std::abs(of_labels - 0.0425) < 0.008);
+  CHECK(equal_bytes(data.train, mixture({1, 6000, 16, 64, 10}).train));
+}
+
 TEST_CASE("mini data: half a sentence is refused") {
   test::check_refused([] { sentences({1, 24, 16, 32, 16}, 1); }, "[sentences] rows: expected");
 }

@@ -1,0 +1,39 @@
+// A small counterpart of the permutation-invariant MNIST network of Ba, Kiros, Hinton 2016, section
+// 6.6, on the mixture of mini_data.h.
+#pragma once
+
+#include "frontend/nn/norm.h"
+#include "frontend/task/model.h"
+
+namespace keel::study {
+
+struct MlpOptions {
+  std::int64_t train_rows = 6000, test_rows = 2000;
+  std::int64_t features = 64, hidden = 128, layers = 2, classes = 10;
+  std::string norm = "layernorm";
+
+  static constexpr auto fields() {
+    using T = MlpOptions;
+    return std::tuple{field("train_rows", &T::train_rows),
+                      field("test_rows", &T::test_rows),
+                      field("features", &T::features),
+                      field("hidden", &T::hidden),
+                      field("layers", &T::layers),
+                      field("classes", &T::classes),
+                      field("norm", &T::norm)};
+  }
+  void validate() const { nn::Norm::parse(norm); }
+};
+
+// h = relu(norm(h W)) in the layers "fc1", "fc2", ...; logits = h W' + b'. A layer whose norm has
+// no bias has its own. Weights start as N(0, 1 / fan_in).
+class MlpNetwork : public task::ModelWithOptions<MlpOptions> {
+ public:
+  std::string_view name() const override { return "mlp"; }
+  std::string_view summary() const override { return "a small MLP on drawn data"; }
+  task::Splits load(const task::DataRequest& request) const override;
+  std::vector<task::InputSpec> inputs() const override;
+  task::Outputs build(nn::Net& net, std::span<const Value> inputs) const override;
+};
+
+}  // namespace keel::study
