@@ -36,10 +36,6 @@ double turn(std::span<const double> a, std::span<const double> step) {
   return std::atan2(length(across), length(a) * (1 + along));
 }
 
-double cosine(std::span<const double> a, std::span<const double> b) {
-  return std::abs(mean_product(a, b)) * double(a.size()) / (length(a) * length(b));
-}
-
 struct Step {
   double angle, gradient;  // the length of the gradient
   double row_cosine = 0;   // the largest |cos| between a row of W and its gradient
@@ -50,9 +46,9 @@ Step take_step(Backend& backend, const Glm& glm, double scale, const Tensor& tar
   const Glm at = glm.with(glm.x, scaled(glm.w, scale));
   const Tensor dw = weight_gradient(backend, at, targets), step = scaled(dw, -kRate);
   const std::span<const double> w = at.w.as<double>(), d = dw.as<double>();
-  Step result{turn(w, step.as<double>()), length(d), 0, cosine(w, d)};
+  Step result{turn(w, step.as<double>()), length(d), 0, std::abs(cosine(w, d))};
   for (std::int64_t i = 0; i < glm.outputs(); ++i) {
-    take_largest(result.row_cosine, cosine(row(at.w, i), row(dw, i)));
+    take_largest(result.row_cosine, std::abs(cosine(row(at.w, i), row(dw, i))));
   }
   return result;
 }

@@ -44,12 +44,6 @@ Units units_of(const Tensor& stored) {
   return units;
 }
 
-// 0 where one is 0: a unit that no case activates has no gradient.
-double cosine(std::span<const double> a, std::span<const double> b) {
-  const double lengths = length(a) * length(b);
-  return lengths == 0 ? 0 : mean_product(a, b) * double(a.size()) / lengths;
-}
-
 // Of the units of one layer in one epoch, the whole matrix apart.
 struct Epoch {
   double mean_length = 0, mean_angle = 0;  // at the end; from the beginning, in degrees

@@ -118,6 +118,11 @@ double length(std::span<const double> a) {
   return std::sqrt(mean_product(a, a) * double(a.size()));
 }
 
+double cosine(std::span<const double> a, std::span<const double> b) {
+  const double lengths = length(a) * length(b);
+  return lengths == 0 ? 0 : mean_product(a, b) * double(a.size()) / lengths;
+}
+
 void take_largest(double& largest, double value) {
   if (std::isnan(value) || value > largest) largest = value;
 }

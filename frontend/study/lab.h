@@ -55,6 +55,8 @@ double mean_product(std::span<const double> a, std::span<const double> b);
 double variance(std::span<const double> a);
 // Euclidean length.
 double length(std::span<const double> a);
+// Of the angle between two vectors; 0 where one of them is 0.
+double cosine(std::span<const double> a, std::span<const double> b);
 // largest <- the larger of both, smallest <- the smaller; NaN, once met, stays.
 void take_largest(double& largest, double value);
 void take_smallest(double& smallest, double value);

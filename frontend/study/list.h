@@ -15,6 +15,7 @@ Result theorem1_training(const Options& options);
 Result fisher_training(const Options& options);
 Result theorem4_training(const Options& options);
 Result figure7(const Options& options);
+Result mini_batchsize(const Options& options);
 Result mini_layernorm(const Options& options);
 Result mini_powernorm(const Options& options);
 

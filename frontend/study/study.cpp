@@ -62,6 +62,8 @@ std::span<const Study> studies() {
        "Shen et al. 2020, theorem 4", theorem4_training},
       {"figure7", "gain / psi of PN-V after training, by layer", "Shen et al. 2020, figure 7",
        figure7},
+      {"mini-batchsize", "BatchNorm and LayerNorm at batches of 128 and of 4 rows",
+       "Ba, Kiros, Hinton 2016, section 6.6", mini_batchsize},
       {"mini-layernorm", "LayerNorm and its detached kin on a small residual network",
        "Xu et al. 2019, tables 1 to 4", mini_layernorm},
       {"mini-powernorm", "PowerNorm, BatchNorm and LayerNorm on small sentences of uneven scale",
