@@ -35,22 +35,29 @@ class Global {
   __host__ __device__ explicit operator bool() const { return data_ != nullptr; }
   __host__ __device__ std::int64_t size() const { return size_; }
   __device__ T& operator[](std::int64_t i) const {
-    KEEL_CHECK_ACCESS("global memory", i, 1, size_);
+    touch(i, 1);
     return data_[i];
   }
   // Element i, or `otherwise` when the tensor is absent.
   __device__ T get(std::int64_t i, T otherwise) const { return data_ ? (*this)[i] : otherwise; }
   // Elements i to i + 3 in one access of 16 bytes; T is 4 bytes wide and i a multiple of 4.
   __device__ float4 load4(std::int64_t i) const {
-    KEEL_CHECK_ACCESS("global memory", i, 4, size_);
+    touch(i, 4);
     return *reinterpret_cast<const float4*>(data_ + i);
   }
   __device__ void store4(std::int64_t i, float4 value) const {
-    KEEL_CHECK_ACCESS("global memory", i, 4, size_);
+    touch(i, 4);
     *reinterpret_cast<float4*>(data_ + i) = value;
   }
 
  private:
+  __device__ void touch(std::int64_t i, std::int64_t count) const {
+    KEEL_CHECK_ACCESS("global memory", i, count, size_);
+#ifdef KEEL_CUDA_EMULATED
+    if constexpr (std::is_const_v<T>) simt::note_read(data_ + i, count * sizeof(T));
+#endif
+  }
+
   T* data_ = nullptr;
   std::int64_t size_ = 0;
 };
@@ -108,6 +115,15 @@ __device__ inline std::int64_t grid_thread() {
   return std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
 }
 __device__ inline std::int64_t grid_threads() { return std::int64_t{gridDim.x} * blockDim.x; }
+
+// A barrier of `threads` neighbouring threads of the block, a multiple of 32 that divides it.
+__device__ inline void sync_team(int threads) {
+#ifdef KEEL_CUDA_EMULATED
+  simt::sync_team(threads);
+#else
+  asm volatile("bar.sync %0, %1;" ::"r"(1 + int(threadIdx.x) / threads), "r"(threads) : "memory");
+#endif
+}
 
 // Starts a kernel on the backend's stream. Throws Error naming CUDA's complaint when it cannot be.
 template <class... Parameters, class... Args>

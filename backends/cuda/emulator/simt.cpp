@@ -18,7 +18,7 @@ using boost::context::fiber;
 constexpr std::size_t kStack = 64 << 10;
 constexpr int kLanes = 32;
 
-enum class State { kReady, kAtBarrier, kAtExchange, kDone };
+enum class State { kReady, kAtBarrier, kAtTeam, kAtExchange, kDone };
 
 // One of a block's threads. Its fiber lives on from block to block and kernel to kernel.
 struct Thread {
@@ -102,6 +102,8 @@ std::string whereabouts(const Thread& thread) {
   switch (thread.state) {
     case State::kDone:
       return "has returned";
+    case State::kAtTeam:
+      return fmt::format("waits at line {} for its team", thread.line);
     case State::kAtExchange:
       return fmt::format("waits at line {} for lanes that do not come", thread.line);
     default:
@@ -221,6 +223,17 @@ void run(std::int64_t blocks, int threads, const std::function<void()>& kernel) 
 }
 
 void sync_block(int line) { wait(State::kAtBarrier, line); }
+
+void sync_team(int threads, int line) {
+  const auto first = machine().pool.begin() + here.thread.x / unsigned(threads) * threads;
+  current().state = State::kAtTeam;
+  current().line = line;
+  const bool is_complete = std::all_of(first, first + threads, [line](const Thread& t) {
+    return t.state == State::kAtTeam && t.line == line;
+  });
+  if (!is_complete) return wait(State::kAtTeam, line);
+  std::for_each(first, first + threads, [](Thread& t) { t.state = State::kReady; });
+}
 
 std::uint64_t exchange(unsigned mask, std::uint64_t value, int source, int line) {
   if (source < 0 || source >= kLanes || !(mask >> source & 1)) {

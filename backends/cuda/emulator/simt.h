@@ -12,6 +12,8 @@
 #include <cstring>
 #include <functional>
 
+#include "backends/cuda/emulator/reads.h"
+
 #define __global__
 #define __device__
 #define __host__
@@ -47,6 +49,8 @@ void run(std::int64_t blocks, int threads, const std::function<void()>& kernel);
 void set_order(std::uint64_t seed);
 
 void sync_block(int line);
+// A barrier of this thread's team of `threads` neighbours.
+void sync_team(int threads, int line = __builtin_LINE());
 // What this thread's lane of `source` gave to the same call, all lanes of `mask` taking part.
 std::uint64_t exchange(unsigned mask, std::uint64_t value, int source, int line);
 // The lanes of `mask` that gave true.

@@ -27,6 +27,7 @@ struct Rows {
   std::int64_t rows, classes, ignore_index;
   double smoothing;
 
+  __device__ RowSizes sizes() const { return {rows, classes}; }
   __device__ bool counts(std::int32_t label) const { return label != ignore_index; }
   __device__ bool is_class(std::int32_t label) const { return label >= 0 && label < classes; }
 };
@@ -41,9 +42,8 @@ struct CrossEntropy {
 // (1 - s) * -log p[label] + s * mean_k(-log p[k])
 template <class R>
 __global__ void __launch_bounds__(R::kBlock) cross_entropy_rows(Rows op, CrossEntropy a) {
-  const std::int64_t r = R::index();
-  if (r >= op.rows) return;
-  const R row({a.logits}, r, op.classes);
+  if (R::is_idle(op.rows)) return;
+  const R row({a.logits}, op.sizes());
   const float max = row.over(Largest(), [](std::int64_t, float x) { return x; });
   const double sum = row.sum([=](std::int64_t, float x) { return double(expf(x - max)); });
   // A class of probability 0 has infinite surprise; it must not matter without smoothing.
@@ -51,7 +51,8 @@ __global__ void __launch_bounds__(R::kBlock) cross_entropy_rows(Rows op, CrossEn
   if (op.smoothing > 0) {
     mean = row.sum([](std::int64_t, float x) { return double(x); }) / double(op.classes);
   }
-  if (!R::is_first()) return;
+  if (!row.is_first()) return;
+  const std::int64_t r = row.index();
   const double log_sum_exp = max + log(sum), s = op.smoothing;
   const std::int32_t label = a.labels[r];
   double loss = op.counts(label) ? NAN : 0;
@@ -94,13 +95,12 @@ struct CrossEntropyBackward {
 template <class R>
 __global__ void __launch_bounds__(R::kBlock)
     cross_entropy_backward(Rows op, CrossEntropyBackward a) {
-  const std::int64_t r = R::index();
-  if (r >= op.rows) return;
-  const R row({a.logits}, r, op.classes);
-  const float gradient = a.gradient(a.count[0]), log_sum_exp = a.log_sum_exp[r];
+  if (R::is_idle(op.rows)) return;
+  const R row({a.logits}, op.sizes());
+  const float gradient = a.gradient(a.count[0]), log_sum_exp = a.log_sum_exp[row.index()];
   const float share = float(op.smoothing / double(op.classes));
   const float own = float((1 - op.smoothing) * gradient);
-  const std::int32_t label = a.labels[r];
+  const std::int32_t label = a.labels[row.index()];
   const bool counts = op.counts(label);
   row.store(a.dlogits, [=](std::int64_t column, float x) {
     const float d = gradient * (expf(x - log_sum_exp) - share);
@@ -113,14 +113,15 @@ template <class R>
 __global__ void __launch_bounds__(R::kBlock)
     wrong_rows(Rows op, Global<const float> logits, Global<const std::int32_t> labels,
                Global<double> wrong) {
-  const std::int64_t r = R::index();
-  if (r >= op.rows) return;
-  const R row({logits}, r, op.classes);
+  if (R::is_idle(op.rows)) return;
+  const R row({logits}, op.sizes());
   const float max = row.over(Largest(), [](std::int64_t, float x) { return x; });
   const std::int64_t guess = row.over(Smallest(), [=](std::int64_t column, float x) {
     return x == max ? column : Smallest::kNeutral;
   });
-  if (R::is_first()) wrong[r] = op.counts(labels[r]) && guess != labels[r] ? 1 : 0;
+  if (!row.is_first()) return;
+  const std::int32_t label = labels[row.index()];
+  wrong[row.index()] = op.counts(label) && guess != label ? 1 : 0;
 }
 
 Rows rows_of(const NodeContext& context) {

@@ -59,29 +59,28 @@ struct LogSoftmaxBackward {
 
 template <int kTensors>
 struct Rows {
-  std::int64_t count, width;
+  RowSizes sizes;
   Global<const float> in[kTensors];
   Global<float> out;
 };
 
 template <class R, class Op>
 __global__ void __launch_bounds__(R::kBlock) run_rows(Rows<Op::kTensors> rows) {
-  const std::int64_t r = R::index();
-  if (r >= rows.count) return;
-  const R row(rows.in, r, rows.width);
+  if (R::is_idle(rows.sizes.rows)) return;
+  const R row(rows.in, rows.sizes);
   Op::run(row, rows.out);
 }
 
 template <class Op>
 Prepared prepare_rows(const NodeContext& context) {
   const Shape& shape = context.input(0).shape;
-  Rows<Op::kTensors> rows{shape.elements() / shape.back(), shape.back(), {}, {}};
+  Rows<Op::kTensors> rows{{shape.elements() / shape.back(), shape.back()}, {}, {}};
   return kernel_of([rows](const Binding& b) {
     Rows<Op::kTensors> bound = rows;
     for (int i = 0; i < Op::kTensors; ++i) bound.in[i] = input(b.inputs[std::size_t(i)]);
     bound.out = output(b.outputs[0]);
-    with_row<Op::kTensors>(rows.width, [&]<class R>(std::type_identity<R> row) {
-      launch(run_rows<R, Op>, grid_of_rows(row, rows.count), bound);
+    with_row<Op::kTensors>(rows.sizes.width, [&]<class R>(std::type_identity<R> row) {
+      launch(run_rows<R, Op>, grid_of_rows(row, rows.sizes.rows), bound);
     });
   });
 }

@@ -25,12 +25,18 @@ struct Largest {
   }
 };
 
-template <class Join, class T>
-__device__ T over_warp(T value, Join join) {
-  for (int other = kWarp / 2; other > 0; other /= 2) {
+// Over kLanes neighbouring lanes, a power of 2.
+template <int kLanes, class Join, class T>
+__device__ T over_lanes(T value, Join join) {
+  for (int other = kLanes / 2; other > 0; other /= 2) {
     value = join(value, __shfl_xor_sync(kAllLanes, value, other));
   }
   return value;
+}
+
+template <class Join, class T>
+__device__ T over_warp(T value, Join join) {
+  return over_lanes<kWarp>(value, join);
 }
 
 // kThreads: the block's threads, a multiple of 32. The first warp joins what all have left in

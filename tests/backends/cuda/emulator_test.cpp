@@ -58,6 +58,29 @@ __global__ void different_masks() {
   }
 }
 
+// Every team of 32 threads reads what its neighbour wrote, as often as it has a number.
+__global__ void pass_on_in_teams(Global<float> y) {
+  __shared__ Shared<float, 96> given;
+  const int thread = int(threadIdx.x), team = thread / 32;
+  float value = float(thread);
+  for (int turn = 0; turn <= team; ++turn) {
+    given[thread] = value;
+    sync_team(32);
+    value = given[team * 32 + (thread + 1) % 32];
+    sync_team(32);
+  }
+  y[thread] = value;
+}
+__global__ void team_without_one() {
+  if (threadIdx.x != 70) sync_team(32);
+}
+
+// Elements 4 to 7 are read by everybody, the others once.
+__global__ void read_some(Global<const float> x, Global<float> y) {
+  const int thread = int(threadIdx.x);
+  y[thread] = (thread / 4 == 1 ? 0 : x[thread]) + x.load4(4).x;
+}
+
 __global__ void lanes_below(unsigned limit, Global<std::uint32_t> y) {
   y[threadIdx.x] = __ballot_sync(kAllLanes, threadIdx.x < limit);
 }
@@ -110,6 +133,24 @@ TEST_CASE("cuda emulator: barriers and shuffles, in any order of threads") {
     launch(pass_on, {1, 64}, Global<float>(y.data(), 64), true);
     for (std::size_t i = 0; i < 64; ++i) CHECK(y[i] == float((i + 1) % 64));
   });
+}
+
+TEST_CASE("cuda emulator: a team waits for its own threads alone") {
+  for_each_order([] {
+    std::vector<float> y(96);
+    launch(pass_on_in_teams, {1, 96}, Global<float>(y.data(), 96));
+    for (int i = 0; i < 96; ++i) {
+      CHECK(y[std::size_t(i)] == float(i / 32 * 32 + (i + i / 32 + 1) % 32));
+    }
+  });
+  CHECK(names(fault([] { launch(team_without_one, {1, 96}); }), "for its team"));
+}
+
+TEST_CASE("cuda emulator: reads are counted") {
+  std::vector<float> x(16, 1), y(16);
+  const simt::ReadCount count(x.data(), 16);
+  launch(read_some, {1, 16}, Global<const float>(x.data(), 16), Global<float>(y.data(), 16));
+  for (std::size_t i = 0; i < x.size(); ++i) CHECK(count.times()[i] == (i / 4 == 1 ? 16 : 1));
 }
 
 TEST_CASE("cuda emulator: a ballot names the lanes that said yes") {

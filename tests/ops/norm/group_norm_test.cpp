@@ -121,11 +121,11 @@ void check_last_alone(const GroupCase& c, NormData data, const NormResult& all) 
   CHECK(same_bits(alone.gradients[0], sample(all.gradients[0], last)));
 }
 
-const std::vector<GroupCase> kBlocks{{{700, 96}, 8},          {{300, 30}, 3},
-                                     {{5, 4096}, 64},         {{65, 12, 17, 19}, 4},
-                                     {{300, 6, 2, 3}, 3},     {{3, 64, 33, 33}, 64},
-                                     {{70, 10, 1, 1}, 5},     {{40, 8, 15, 15}, 2, 1e6, 1},
-                                     {{33, 20}, 4, -3e4, 0.5}};
+const std::vector<GroupCase> kBlocks{{{700, 96}, 8},           {{300, 30}, 3},
+                                     {{5, 4096}, 64},          {{65, 12, 17, 19}, 4},
+                                     {{300, 6, 2, 3}, 3},      {{3, 64, 33, 33}, 64},
+                                     {{70, 10, 1, 1}, 5},      {{40, 8, 15, 15}, 2, 1e6, 1},
+                                     {{33, 20}, 4, -3e4, 0.5}, {{2100, 266}, 133}};
 
 }  // namespace
 

@@ -12,18 +12,14 @@ struct Phi {
   __device__ float of(float xhat) const { return C * (1 - k * xhat); }
 };
 
-struct Forward {
+struct Forward : Bare {
   Phi phi;
-  __device__ float operator()(std::int64_t, std::int64_t, float xhat) const {
-    return phi.of(xhat) * xhat;
-  }
+  __device__ float operator()(float xhat, float, float) const { return phi.of(xhat) * xhat; }
 };
 
-struct Gradient {
+struct Gradient : Bare {
   Phi phi;
-  __device__ float operator()(std::int64_t, std::int64_t, float dy, float xhat) const {
-    return phi.of(xhat) * dy;
-  }
+  __device__ float operator()(float dy, float xhat, float) const { return phi.of(xhat) * dy; }
 };
 
 }  // namespace
@@ -34,7 +30,7 @@ Prepared prepare_ada_norm(const NodeContext& context) {
   return kernel_of([=](const Binding& b) {
     run_centred_forward({input(b.inputs[0]), output(b.outputs[0]), output(b.outputs[1]),
                          output(b.outputs[2]), sizes, device_statistic(attrs.statistic())},
-                        Forward{{float(attrs.C), float(attrs.k)}});
+                        Forward{{}, {float(attrs.C), float(attrs.k)}});
   });
 }
 
@@ -47,7 +43,7 @@ Prepared prepare_ada_norm_backward(const NodeContext& context) {
     run_centred_backward(
         {input(b.inputs[0]), input(b.inputs[3]), input(b.inputs[1]), input(b.inputs[2]),
          output(b.outputs[0]), sizes, device_statistic(attrs.statistic())},
-        Gradient{phi});
+        Gradient{{}, phi});
   });
 }
 

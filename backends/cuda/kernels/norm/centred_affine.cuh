@@ -2,42 +2,46 @@
 // norm, whose rows are groups of channels.
 #pragma once
 
-#include "backends/cuda/kernels/norm/centred_row.cuh"
-#include "backends/cuda/kernels/norm/column_sums.cuh"
-#include "src/ops/norm/group_norm.h"
+#include "backends/cuda/kernels/norm/persistent_rows.cuh"
 
 namespace keel::cuda {
 
-// Which gain and bias belong to an element of a row.
-struct OfColumn {
-  __device__ std::int64_t operator()(std::int64_t, std::int64_t column) const { return column; }
-};
-struct OfChannel {
-  GroupSizes sizes;
-  __device__ std::int64_t operator()(std::int64_t group, std::int64_t column) const {
-    return group % sizes.groups * sizes.channels + column / sizes.inner;
+// What goes along a row, a group of a sample: a value for each element of the group or, for images,
+// for each of its channels.
+template <bool kIsImage>
+struct AlongGroup {
+  AlongRow channels;
+  std::int64_t inner;
+
+  __device__ Quad quad(std::int64_t column, int count, bool is_aligned) const {
+    if constexpr (!kIsImage) return channels.quad(column, count, is_aligned);
+    Quad quad{};
+    for (int i = 0; i < count; ++i) {
+      quad.at[i] = channels.values.get(channels.first + (column + i) / inner, channels.otherwise);
+    }
+    return quad;
   }
 };
 
-template <class Index>
+template <bool kIsImage>
 struct Affine {
-  Global<const float> gain, bias;
-  Index index;
+  Global<const float> gains, biases;
+  GroupSizes sizes;
 
-  __device__ float operator()(std::int64_t row, std::int64_t column, float xhat) const {
-    const std::int64_t i = index(row, column);
-    return xhat * gain.get(i, 1) + bias.get(i, 0);
+  __device__ AlongGroup<kIsImage> gain(std::int64_t row) const {
+    return {{gains, 1, row % sizes.groups * sizes.channels}, sizes.inner};
+  }
+  __device__ AlongGroup<kIsImage> bias(std::int64_t row) const {
+    return {{biases, 0, row % sizes.groups * sizes.channels}, sizes.inner};
+  }
+  __device__ float operator()(float xhat, float gain, float bias) const {
+    return xhat * gain + bias;
   }
 };
 
-template <class Index>
-struct AffineGradient {
-  Global<const float> gain;
-  Index index;
-
-  __device__ float operator()(std::int64_t row, std::int64_t column, float dy, float) const {
-    return dy * gain.get(index(row, column), 1);
-  }
+template <bool kIsImage>
+struct AffineGradient : Affine<kIsImage> {
+  __device__ float operator()(float dy, float, float gain) const { return dy * gain; }
 };
 
 // What the saved means lack.
@@ -45,11 +49,10 @@ template <class R>
 __global__ void __launch_bounds__(R::kBlock)
     refine_means(Global<const float> x, Global<const float> mean, RowSizes sizes,
                  Global<float> fine) {
-  const std::int64_t r = R::index();
-  if (r >= sizes.rows) return;
-  const R row({x}, r, sizes.width);
-  const Mean refined = refine_mean(row, sizes.width, mean[r]);
-  if (R::is_first()) fine[r] = refined.fine;
+  if (R::is_idle(sizes.rows)) return;
+  const R row({x}, sizes);
+  const Mean refined = refine_mean(row, sizes.width, mean[row.index()]);
+  if (row.is_first()) fine[row.index()] = refined.fine;
 }
 
 // What an element adds to dgain and dbias of its channel.
@@ -74,14 +77,23 @@ inline std::int64_t fine_bytes(const GroupSizes& s) {
   return aligned_bytes(s.samples * s.groups * std::int64_t{sizeof(float)});
 }
 inline std::int64_t affine_workspace(const GroupSizes& s) {
+  if (can_sweep(s)) return sweep_sums(s) * std::int64_t{sizeof(double)};
   return fine_bytes(s) +
          partial_sums(affine_columns(s), AffineTerms::kSums) * std::int64_t{sizeof(double)};
 }
 
-// dgain and dbias, as far as they are wanted. To be run before dx, which may take the place of dy.
+// The tensors of a node (x, gain, bias) -> (y, mean, rstd).
+template <bool kIsImage>
+void run_affine_forward(const Binding& b, const GroupSizes& s, const NormStatistic& statistic) {
+  const RowSizes rows{s.samples * s.groups, s.width()};
+  run_centred_forward({input(b.inputs[0]), output(b.outputs[0]), output(b.outputs[1]),
+                       output(b.outputs[2]), rows, device_statistic(statistic)},
+                      Affine<kIsImage>{input(b.inputs[1]), input(b.inputs[2]), s});
+}
+
+// dgain and dbias of rows that cannot be swept; before dx, which may take the place of dy.
 inline void run_affine_gradients(const Binding& b, const CentredBackward& args,
                                  const GroupSizes& s) {
-  if (!b.outputs[1] && !b.outputs[2]) return;
   const auto fine = workspace(b, args.sizes.rows);
   with_row<1>(args.sizes.width, [&]<class R>(std::type_identity<R> row) {
     launch(refine_means<R>, grid_of_rows(row, args.sizes.rows), args.x, args.mean, args.sizes,
@@ -94,22 +106,21 @@ inline void run_affine_gradients(const Binding& b, const CentredBackward& args,
               StoreSums<2>{{output(b.outputs[1]), output(b.outputs[2])}});
 }
 
-// The tensors of a node (x, gain, bias) -> (y, mean, rstd), or (x, gain, mean, rstd, dy) -> (dx,
-// dgain, dbias).
-inline CentredForward affine_forward(const Binding& b, const GroupSizes& s,
-                                     const NormStatistic& statistic) {
-  return {input(b.inputs[0]),
-          output(b.outputs[0]),
-          output(b.outputs[1]),
-          output(b.outputs[2]),
-          {s.samples * s.groups, s.width()},
-          device_statistic(statistic)};
-}
-inline CentredBackward affine_backward(const Binding& b, const GroupSizes& s,
-                                       const NormStatistic& statistic) {
-  return {input(b.inputs[0]),         input(b.inputs[4]),   input(b.inputs[2]),
-          input(b.inputs[3]),         output(b.outputs[0]), {s.samples * s.groups, s.width()},
-          device_statistic(statistic)};
+// The tensors of a node (x, gain, mean, rstd, dy) -> (dx, dgain, dbias).
+template <bool kIsImage>
+void run_affine_backward(const Binding& b, const GroupSizes& s, const NormStatistic& statistic) {
+  const auto x = input(b.inputs[0]), gain = input(b.inputs[1]), mean = input(b.inputs[2]),
+             rstd = input(b.inputs[3]), dy = input(b.inputs[4]);
+  const auto dx = output(b.outputs[0]), dgain = output(b.outputs[1]), dbias = output(b.outputs[2]);
+  const bool has_parameters = dgain || dbias;
+  if (has_parameters && can_sweep(s)) {
+    return run_sweep<true>(b, {x, dy, gain, mean, rstd, dx, dgain, dbias}, s,
+                           device_statistic(statistic));
+  }
+  const RowSizes rows{s.samples * s.groups, s.width()};
+  const CentredBackward args{x, dy, mean, rstd, dx, rows, device_statistic(statistic)};
+  if (has_parameters) run_affine_gradients(b, args, s);
+  run_centred_backward(args, AffineGradient<kIsImage>{{gain, {}, s}});
 }
 
 }  // namespace keel::cuda

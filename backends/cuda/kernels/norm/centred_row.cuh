@@ -2,7 +2,6 @@
 #pragma once
 
 #include "backends/cuda/kernels/norm/row.cuh"
-#include "src/ops/norm/layer_norm.h"
 
 namespace keel::cuda {
 
@@ -41,9 +40,9 @@ template <class R>
 __device__ Mean refine_mean(const R& row, std::int64_t width, float coarse) {
   const float fine =
       row.sum([=](std::int64_t, float x, auto...) { return x - coarse; }) / float(width);
-  if (isfinite(fine)) return {coarse, fine};
+  if (!R::any(!isfinite(fine))) return {coarse, fine};
   const double rest = row.sum([=](std::int64_t, float x, auto...) { return double(x) - coarse; });
-  return {coarse, float(rest / double(width))};
+  return {coarse, isfinite(fine) ? fine : float(rest / double(width))};
 }
 
 // Taken relative to the first element, so that a constant row has exactly its value.
@@ -51,9 +50,9 @@ template <class R>
 __device__ Mean row_mean(const R& row, std::int64_t width) {
   const float first = row.first();
   float offset = row.sum([=](std::int64_t, float x, auto...) { return x - first; }) / float(width);
-  if (!isfinite(offset)) {
+  if (R::any(!isfinite(offset))) {
     const double sum = row.sum([=](std::int64_t, float x, auto...) { return double(x) - first; });
-    offset = float(sum / double(width));
+    if (!isfinite(offset)) offset = float(sum / double(width));
   }
   return refine_mean(row, width, first + offset);
 }
@@ -65,12 +64,20 @@ __device__ double row_squares(const R& row, Mean mean) {
     const float residual = mean.residual(x);
     return residual * residual;
   });
-  if (squares > 0x1p-100f && isfinite(squares)) return squares;
-  return row.sum([=](std::int64_t, float x, auto...) {
+  const bool is_in_range = squares > 0x1p-100f && isfinite(squares);
+  if (!R::any(!is_in_range)) return squares;
+  const double wide = row.sum([=](std::int64_t, float x, auto...) {
     const double residual = mean.residual(x);
     return residual * residual;
   });
+  return is_in_range ? squares : wide;
 }
+
+// Of a finish or gradient without gain and bias.
+struct Bare {
+  __device__ AlongRow gain(std::int64_t) const { return {{}, 1}; }
+  __device__ AlongRow bias(std::int64_t) const { return {}; }
+};
 
 // Rows (rows, width) to be normalized, and what a forward leaves of them.
 struct CentredForward {
@@ -80,20 +87,22 @@ struct CentredForward {
   Statistic statistic;
 };
 
-// y = finish(row, column, xhat).
+// y = finish(xhat, gain, bias), with the finish's own gain and bias along the row.
 template <class R, class Finish>
 __global__ void __launch_bounds__(R::kBlock) centred_forward(CentredForward a, Finish finish) {
-  const std::int64_t r = R::index();
-  if (r >= a.sizes.rows) return;
-  const R row({a.x}, r, a.sizes.width);
+  if (R::is_idle(a.sizes.rows)) return;
+  const R row({a.x}, a.sizes);
   const Mean mean = row_mean(row, a.sizes.width);
   const float rstd = a.statistic.rstd(row_squares(row, mean), a.sizes.width);
-  row.store(a.y, [=](std::int64_t column, float x) {
-    return finish(r, column, mean.residual(x) * rstd);
-  });
-  if (R::is_first()) {
-    a.mean[r] = mean.coarse + mean.fine;
-    a.rstd[r] = rstd;
+  row.store(
+      a.y,
+      [=](std::int64_t, float x, float gain, float bias) {
+        return finish(mean.residual(x) * rstd, gain, bias);
+      },
+      finish.gain(row.index()), finish.bias(row.index()));
+  if (row.is_first()) {
+    a.mean[row.index()] = mean.coarse + mean.fine;
+    a.rstd[row.index()] = rstd;
   }
 }
 
@@ -111,27 +120,31 @@ struct CentredBackward {
   Statistic statistic;
 };
 
-// dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N * r), g = gradient(row, column, dy, xhat).
+// dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N * r), g = gradient(dy, xhat, gain), with the
+// gradient's own gain along the row.
 template <class R, class Gradient>
 __global__ void __launch_bounds__(R::kBlock)
     centred_backward(CentredBackward a, Gradient gradient) {
-  const std::int64_t r = R::index();
-  if (r >= a.sizes.rows) return;
-  const R row({a.x, a.dy}, r, a.sizes.width);
-  const Mean mean = refine_mean(row, a.sizes.width, a.mean[r]);
-  const float rstd = a.rstd[r];
-  const auto g_of = [=](std::int64_t column, float x, float dy) {
-    return gradient(r, column, dy, mean.residual(x) * rstd);
+  if (R::is_idle(a.sizes.rows)) return;
+  const R row({a.x, a.dy}, a.sizes);
+  const auto gains = gradient.gain(row.index());
+  const Mean mean = refine_mean(row, a.sizes.width, a.mean[row.index()]);
+  const float rstd = a.rstd[row.index()];
+  const auto g_of = [=](std::int64_t, float x, float dy, float gain) {
+    return gradient(dy, mean.residual(x) * rstd, gain);
   };
-  const float mean_g = row.sum(g_of) / float(a.sizes.width);
-  const float sum = row.sum([=](std::int64_t column, float x, float dy) {
-    return (g_of(column, x, dy) - mean_g) * (mean.residual(x) * rstd);
-  });
-  const float slope =
-      float(sum / a.statistic.divisor(a.sizes.width)) * a.statistic.outside_factor(rstd);
-  row.store(a.dx, [=](std::int64_t column, float x, float dy) {
-    return rstd * (g_of(column, x, dy) - mean_g - mean.residual(x) * rstd * slope);
-  });
+  const float mean_g = row.sum(g_of, gains) / float(a.sizes.width);
+  const auto product = [=](std::int64_t column, float x, float dy, float gain) {
+    return (g_of(column, x, dy, gain) - mean_g) * (mean.residual(x) * rstd);
+  };
+  const float slope = float(row.sum(product, gains) / a.statistic.divisor(a.sizes.width)) *
+                      a.statistic.outside_factor(rstd);
+  row.store(
+      a.dx,
+      [=](std::int64_t column, float x, float dy, float gain) {
+        return rstd * (g_of(column, x, dy, gain) - mean_g - mean.residual(x) * rstd * slope);
+      },
+      gains);
 }
 
 template <class Gradient>

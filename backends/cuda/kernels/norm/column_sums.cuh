@@ -81,17 +81,35 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
   }
 }
 
-// finish(column, sums) for every column.
+// finish(column, sums) for every column, of partial sums (chunks, kSums, columns): 32 columns a
+// block, whose warps add up every kFoldWarps-th chunk.
+inline constexpr int kFoldWarps = 16;
 template <int kSums, class Finish>
-__global__ void finish_sums(std::int64_t channels, std::int64_t chunks, Global<double> partial,
-                            Finish finish) {
-  const std::int64_t column = grid_thread();
-  if (column >= channels) return;
+__global__ void __launch_bounds__(kColumnsABlock* kFoldWarps)
+    join_chunks(std::int64_t columns, std::int64_t chunks, Global<const double> partial,
+                Finish finish) {
+  constexpr int kBlock = kColumnsABlock * kFoldWarps;
+  __shared__ Shared<double, kSums * kBlock> shared;
+  const int lane = int(threadIdx.x) % kColumnsABlock, warp = int(threadIdx.x) / kColumnsABlock;
+  const std::int64_t column = std::int64_t{blockIdx.x} * kColumnsABlock + lane;
   double sums[kSums] = {};
-  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-    for (int s = 0; s < kSums; ++s) sums[s] += partial[(chunk * kSums + s) * channels + column];
+  for (std::int64_t chunk = warp; chunk < chunks && column < columns; chunk += kFoldWarps) {
+    for (int s = 0; s < kSums; ++s) sums[s] += partial[(chunk * kSums + s) * columns + column];
+  }
+  for (int s = 0; s < kSums; ++s) shared[s * kBlock + int(threadIdx.x)] = sums[s];
+  __syncthreads();
+  if (warp > 0 || column >= columns) return;
+  for (int s = 0; s < kSums; ++s) {
+    for (int w = 1; w < kFoldWarps; ++w) sums[s] += shared[s * kBlock + w * kColumnsABlock + lane];
   }
   finish(column, sums);
+}
+template <int kSums, class Finish>
+void finish_chunks(std::int64_t columns, std::int64_t chunks, Global<const double> partial,
+                   const Finish& finish) {
+  launch(join_chunks<kSums, Finish>,
+         {ceil_div(columns, kColumnsABlock), kColumnsABlock * kFoldWarps}, columns, chunks, partial,
+         finish);
 }
 
 // Calls finish(column, sums) on the device with the sums over all elements of every column of
@@ -108,8 +126,7 @@ void column_sums(const ColumnSizes& sizes, const Terms& terms, Global<double> pa
     launch(chunk_sums_of_images<Terms>, {sizes.channels * chunks.count, kColumnBlock}, sizes,
            chunks, terms, partial);
   }
-  launch(finish_sums<Terms::kSums, Finish>, one_thread_each(sizes.channels), sizes.channels,
-         chunks.count, partial, finish);
+  finish_chunks<Terms::kSums>(sizes.channels, chunks.count, partial, finish);
 }
 
 // Writes each sum to a vector, where that is wanted.

@@ -6,8 +6,8 @@
 namespace keel::cuda {
 namespace {
 
-struct Forward {
-  __device__ float operator()(std::int64_t, std::int64_t, float xhat) const { return xhat; }
+struct Forward : Bare {
+  __device__ float operator()(float xhat, float, float) const { return xhat; }
 };
 
 // dx = rstd * dy, or rstd * (dy - mean(dy)) where the mean is not detached: x is not needed.
@@ -15,25 +15,23 @@ template <class R>
 __global__ void __launch_bounds__(R::kBlock)
     detached_variance(Global<const float> dy, Global<const float> rstd, Global<float> dx,
                       RowSizes sizes, bool detach_mean) {
-  const std::int64_t r = R::index();
-  if (r >= sizes.rows) return;
-  const R row({dy}, r, sizes.width);
+  if (R::is_idle(sizes.rows)) return;
+  const R row({dy}, sizes);
   float mean = 0;
   if (!detach_mean) {
     mean = row.sum([](std::int64_t, float g) { return g; }) / float(sizes.width);
   }
-  const float scale = rstd[r];
+  const float scale = rstd[row.index()];
   row.store(dx, [=](std::int64_t, float g) { return scale * (g - mean); });
 }
 
 // dx = rstd * (dy - xhat * sum(dy * xhat) / N * r).
 template <class R>
 __global__ void __launch_bounds__(R::kBlock) detached_mean(CentredBackward a) {
-  const std::int64_t r = R::index();
-  if (r >= a.sizes.rows) return;
-  const R row({a.x, a.dy}, r, a.sizes.width);
-  const Mean mean = refine_mean(row, a.sizes.width, a.mean[r]);
-  const float rstd = a.rstd[r];
+  if (R::is_idle(a.sizes.rows)) return;
+  const R row({a.x, a.dy}, a.sizes);
+  const Mean mean = refine_mean(row, a.sizes.width, a.mean[row.index()]);
+  const float rstd = a.rstd[row.index()];
   const float sum =
       row.sum([=](std::int64_t, float x, float dy) { return dy * (mean.residual(x) * rstd); });
   const float slope =

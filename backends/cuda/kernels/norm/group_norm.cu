@@ -9,8 +9,8 @@ Prepared prepare_group_norm(const NodeContext& context) {
   const auto attrs = context.attrs<GroupNormAttrs>();
   const GroupSizes sizes = group_sizes(context.input(0).shape, attrs.groups);
   return kernel_of([=](const Binding& b) {
-    run_centred_forward(affine_forward(b, sizes, attrs.statistic()),
-                        Affine<OfChannel>{input(b.inputs[1]), input(b.inputs[2]), {sizes}});
+    const auto run = sizes.inner > 1 ? run_affine_forward<true> : run_affine_forward<false>;
+    run(b, sizes, attrs.statistic());
   });
 }
 
@@ -19,9 +19,8 @@ Prepared prepare_group_norm_backward(const NodeContext& context) {
   const GroupSizes sizes = group_sizes(context.input(0).shape, attrs.groups);
   return kernel_of(
       [=](const Binding& b) {
-        const CentredBackward args = affine_backward(b, sizes, attrs.statistic());
-        run_affine_gradients(b, args, sizes);
-        run_centred_backward(args, AffineGradient<OfChannel>{input(b.inputs[1]), {sizes}});
+        const auto run = sizes.inner > 1 ? run_affine_backward<true> : run_affine_backward<false>;
+        run(b, sizes, attrs.statistic());
       },
       affine_workspace(sizes));
 }

@@ -17,21 +17,15 @@ GroupSizes groups_of(const NodeContext& context) {
 
 Prepared prepare_layer_norm(const NodeContext& context) {
   const GroupSizes sizes = groups_of(context);
-  return kernel_of([sizes, attrs = context.attrs<LayerNormAttrs>()](const Binding& b) {
-    run_centred_forward(affine_forward(b, sizes, attrs.statistic()),
-                        Affine<OfColumn>{input(b.inputs[1]), input(b.inputs[2]), {}});
-  });
+  const NormStatistic statistic = context.attrs<LayerNormAttrs>().statistic();
+  return kernel_of([=](const Binding& b) { run_affine_forward<false>(b, sizes, statistic); });
 }
 
 Prepared prepare_layer_norm_backward(const NodeContext& context) {
   const GroupSizes sizes = groups_of(context);
-  return kernel_of(
-      [sizes, attrs = context.attrs<LayerNormAttrs>()](const Binding& b) {
-        const CentredBackward args = affine_backward(b, sizes, attrs.statistic());
-        run_affine_gradients(b, args, sizes);
-        run_centred_backward(args, AffineGradient<OfColumn>{input(b.inputs[1]), {}});
-      },
-      affine_workspace(sizes));
+  const NormStatistic statistic = context.attrs<LayerNormAttrs>().statistic();
+  return kernel_of([=](const Binding& b) { run_affine_backward<false>(b, sizes, statistic); },
+                   affine_workspace(sizes));
 }
 
 }  // namespace keel::cuda

@@ -1,6 +1,6 @@
 // Root mean square norm: a row by its quadratic mean, with gain and bias.
 #include "backends/cuda/kernels/kernels.h"
-#include "backends/cuda/kernels/norm/column_sums.cuh"
+#include "backends/cuda/kernels/norm/persistent_rows.cuh"
 #include "backends/cuda/kernels/norm/scaled_row.cuh"
 #include "src/ops/norm/rms_norm.h"
 #include "src/ops/norm/row_norm.h"
@@ -20,16 +20,28 @@ struct ParameterTerms {
   }
 };
 
-// The parameters come first, for dx may take the place of dy.
-void run_backward(const Binding& b, const RowSizes& sizes) {
-  const auto x = input(b.inputs[0]), rrms = input(b.inputs[2]), dy = input(b.inputs[3]);
-  if (b.outputs[1] || b.outputs[2]) {
-    const ColumnSizes columns{sizes.rows, sizes.width, 1};
+// The parameters of rows that cannot be swept come before dx, which may take the place of dy.
+void run_backward(const Binding& b, const GroupSizes& sizes) {
+  const auto x = input(b.inputs[0]), gain = input(b.inputs[1]), rrms = input(b.inputs[2]),
+             dy = input(b.inputs[3]);
+  const auto dx = output(b.outputs[0]), dgain = output(b.outputs[1]), dbias = output(b.outputs[2]);
+  const bool has_parameters = dgain || dbias;
+  if (has_parameters && can_sweep(sizes)) {
+    return run_sweep<false>(b, {x, dy, gain, {}, rrms, dx, dgain, dbias}, sizes, {});
+  }
+  if (has_parameters) {
+    const ColumnSizes columns{sizes.samples, sizes.width(), 1};
     column_sums(columns, ParameterTerms{x, dy, rrms},
                 workspace<double>(b, partial_sums(columns, ParameterTerms::kSums)),
-                StoreSums<2>{{output(b.outputs[1]), output(b.outputs[2])}});
+                StoreSums<2>{{dgain, dbias}});
   }
-  run_scaled_backward({x, dy, {input(b.inputs[1]), 1}, rrms, output(b.outputs[0]), sizes});
+  run_scaled_backward({x, dy, {gain, 1}, rrms, dx, {sizes.samples, sizes.width()}});
+}
+
+std::int64_t backward_workspace(const GroupSizes& s) {
+  if (can_sweep(s)) return sweep_sums(s) * std::int64_t{sizeof(double)};
+  return partial_sums({s.samples, s.width(), 1}, ParameterTerms::kSums) *
+         std::int64_t{sizeof(double)};
 }
 
 }  // namespace
@@ -49,10 +61,9 @@ Prepared prepare_rms_norm(const NodeContext& context) {
 }
 
 Prepared prepare_rms_norm_backward(const NodeContext& context) {
-  const RowSizes sizes = row_sizes(context.input(0).shape, context.attrs<RmsNormAttrs>().axes);
-  const std::int64_t partial = partial_sums({sizes.rows, sizes.width, 1}, ParameterTerms::kSums);
-  return kernel_of([=](const Binding& b) { run_backward(b, sizes); },
-                   partial * std::int64_t{sizeof(double)});
+  const RowSizes rows = row_sizes(context.input(0).shape, context.attrs<RmsNormAttrs>().axes);
+  const GroupSizes sizes{rows.rows, 1, rows.width, 1};
+  return kernel_of([=](const Binding& b) { run_backward(b, sizes); }, backward_workspace(sizes));
 }
 
 }  // namespace keel::cuda

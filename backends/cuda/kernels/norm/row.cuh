@@ -1,174 +1,236 @@
-// A row of one or more tensors, shared by the threads of a warp or a block. Narrow rows are read
-// once, in accesses of 16 bytes where the width allows it, and stay in registers; wider ones are
-// read again for every pass.
+// A row of one or more tensors, shared by neighbouring threads: a part of a warp, a warp or a
+// block. Rows that fit in registers are read once, in accesses of 16 bytes where the width allows
+// it; wider ones are read again for every pass.
 #pragma once
 
 #include <type_traits>
 #include <utility>
 
+#include "backends/cuda/kernels/quad.cuh"
 #include "backends/cuda/kernels/warp.cuh"
+#include "src/ops/norm/layer_norm.h"
 
 namespace keel::cuda {
 
-// An optional vector along the row, such as a gain: the same for every row.
+// Elements `at` to `at + count` (at most 4) of x, the others 0. `is_aligned`: `at` is a multiple
+// of 4 and count is 4.
+__device__ inline Quad load_some(Global<const float> x, std::int64_t at, int count,
+                                 bool is_aligned) {
+  if (is_aligned) {
+    const float4 four = x.load4(at);
+    return {four.x, four.y, four.z, four.w};
+  }
+  Quad quad{};
+  for (int i = 0; i < 4; ++i) {
+    if (i < count) quad.at[i] = x[at + i];
+  }
+  return quad;
+}
+
+// An optional vector along the row, such as a gain, that begins at `first`. What goes along a row
+// has a quad(column, count, is_aligned): its elements from there on.
 struct AlongRow {
   Global<const float> values;
   float otherwise = 0;  // when absent
+  std::int64_t first = 0;
 
-  __device__ float operator()(std::int64_t column) const {
-    return values ? values[column] : otherwise;
+  __device__ Quad quad(std::int64_t column, int count, bool is_aligned) const {
+    if (values) return load_some(values, first + column, count, is_aligned);
+    return {otherwise, otherwise, otherwise, otherwise};
   }
 };
 
 // kThreads work on a row, kItems floats of it each; kItems 0: the row does not fit in registers.
-// kTensors tensors of one shape are read together.
+// kTensors tensors of one shape are read together. A thread that finds no row left while others of
+// its warp have one works on an empty row.
 template <int kThreads, int kItems, int kTensors>
 class Row {
  public:
-  static constexpr int kRowsABlock = kThreads < 128 ? 128 / kThreads : 1;
+  static constexpr int kRowsABlock = kThreads <= kWarp ? 128 / kThreads : 1;
   static constexpr int kBlock = kThreads * kRowsABlock;
 
-  // The row that this thread works on; past the last row its group has nothing to do.
-  __device__ static std::int64_t index() {
-    return std::int64_t{blockIdx.x} * kRowsABlock + int(threadIdx.x) / kThreads;
+  // Whether this thread's whole warp has nothing to do.
+  __device__ static bool is_idle(std::int64_t rows) {
+    return own(int(threadIdx.x) / kWarp * kWarp) >= rows;
   }
   __device__ static int rank() { return int(threadIdx.x) % kThreads; }
-  __device__ static bool is_first() { return rank() == 0; }
+  // Whether any row of this thread's warp says so: what all of them must do together.
+  __device__ static bool any(bool says) {
+    return kThreads < kWarp ? __any_sync(kAllLanes, says) : says;
+  }
 
-  __device__ Row(const Global<const float> (&tensors)[kTensors], std::int64_t row,
-                 std::int64_t width)
-      : start_(row * width), width_(width) {
+  // This thread's row of one a group of kThreads.
+  __device__ Row(const Global<const float> (&tensors)[kTensors], const RowSizes& sizes)
+      : Row(tensors, own(int(threadIdx.x)), sizes.width, own(int(threadIdx.x)) < sizes.rows) {}
+  __device__ Row(const Global<const float> (&tensors)[kTensors], std::int64_t index,
+                 std::int64_t width, bool exists)
+      : index_(exists ? index : 0),
+        start_(index_ * width),
+        width_(exists ? width : 0),
+        is_aligned_(width % 4 == 0) {
     for (int t = 0; t < kTensors; ++t) tensors_[t] = tensors[t];
     if constexpr (kItems > 0) load();
   }
 
+  // 0 for an empty row.
+  __device__ std::int64_t index() const { return index_; }
+  // Whether this thread is the one to write what is known of the row.
+  __device__ bool is_first() const { return rank() == 0 && width_ > 0; }
   // The first tensor's first element.
   __device__ float first() const { return tensors_[0][start_]; }
 
-  // The sum over the row of f(column, value of each tensor), in the type of f.
-  template <class F>
-  __device__ auto sum(F f) const {
-    return over(Add(), f);
+  // The sum over the row of f(column, value of each tensor, of each vector along), in the type of
+  // f.
+  template <class F, class... Along>
+  __device__ auto sum(F f, const Along&... along) const {
+    return over(Add(), f, along...);
   }
   // The same for another way to join two values.
-  template <class Join, class F>
-  __device__ auto over(Join join, F f) const {
-    using T = decltype(f_result(f, std::make_integer_sequence<int, kTensors>()));
+  template <class Join, class F, class... Along>
+  __device__ auto over(Join join, F f, const Along&... along) const {
+    using T =
+        decltype(f_result(f, std::make_integer_sequence<int, kTensors>(), (void(along), 0.f)...));
     T total = Join::kNeutral;
-    each([&](int, std::int64_t column, auto... values) {
-      total = join(total, f(column, values...));
-    });
-    return over_group(total, join);
+    each([&](int, std::int64_t column,
+             auto... values) { total = join(total, f(column, values...)); },
+         along...);
+    return over_threads(total, join);
   }
 
-  // y's row = f(column, value of each tensor).
-  template <class F>
-  __device__ void store(Global<float> y, F f) const {
-    if constexpr (kItems > 0) {
-      float result[kItems];
-      each([&](int item, std::int64_t column, auto... values) {
-        result[item] = f(column, values...);
-      });
-      write(y, result);
-    } else {
-      each([&](int, std::int64_t column, auto... values) {
-        y[start_ + column] = f(column, values...);
-      });
-    }
+  // y's row = f(column, value of each tensor, of each vector along).
+  template <class F, class... Along>
+  __device__ void store(Global<float> y, F f, const Along&... along) const {
+    each_four([&](int four, std::int64_t column, int count) {
+      float result[4];
+      of_four(
+          four, column, count,
+          [&](int item, std::int64_t c, auto... values) { result[item % 4] = f(c, values...); },
+          along...);
+      if (is_aligned_) {
+        y.store4(start_ + column, make_float4(result[0], result[1], result[2], result[3]));
+      } else {
+        for (int i = 0; i < 4; ++i) {
+          if (i < count) y[start_ + column + i] = result[i];
+        }
+      }
+    });
+  }
+
+  // f(item, column, value of each tensor, of each vector along) for every element of this thread.
+  template <class F, class... Along>
+  __device__ void each(F f, const Along&... along) const {
+    each_four([&](int four, std::int64_t column, int count) {
+      of_four(four, column, count, f, along...);
+    });
   }
 
  private:
-  static constexpr int kChunks = (kItems + 3) / 4;
+  static constexpr int kFours = (kItems + 3) / 4;
 
-  // The column of this thread's item: four neighbours together, then the next thread's four.
-  __device__ static std::int64_t column(int item) {
-    return (std::int64_t{item / 4} * kThreads + rank()) * 4 + item % 4;
+  // The row of a thread of the block.
+  __device__ static std::int64_t own(int thread) {
+    return std::int64_t{blockIdx.x} * kRowsABlock + thread / kThreads;
   }
 
-  template <class F, int... kTensor>
-  __device__ static auto f_result(F f, std::integer_sequence<int, kTensor...>) {
-    return f(std::int64_t{}, float(kTensor)...);
+  template <class F, int... kTensor, class... Along>
+  __device__ static auto f_result(F f, std::integer_sequence<int, kTensor...>, Along... along) {
+    return f(std::int64_t{}, float(kTensor)..., along...);
   }
 
   template <class Join, class T>
-  __device__ static T over_group(T value, Join join) {
-    if constexpr (kThreads == kWarp) {
-      return over_warp(value, join);
+  __device__ static T over_threads(T value, Join join) {
+    if constexpr (kThreads <= kWarp) {
+      return over_lanes<kThreads>(value, join);
     } else {
       return over_block<kThreads>(value, join);
     }
   }
 
-  __device__ bool is_vectorised() const { return width_ % 4 == 0; }
-
-  __device__ void load() {
-    for (int t = 0; t < kTensors; ++t) {
-      for (int chunk = 0; chunk < kChunks; ++chunk) {
-        const std::int64_t first = column(4 * chunk);
-        float* const to = items_[t] + 4 * chunk;
-        if (is_vectorised() && first < width_) {
-          const float4 four = tensors_[t].load4(start_ + first);
-          to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
-        } else {
-          for (int i = 0; i < 4; ++i) {
-            to[i] = first + i < width_ ? tensors_[t][start_ + first + i] : 0;
-          }
-        }
-      }
-    }
-  }
-
-  __device__ void write(Global<float> y, const float* from) const {
-    for (int chunk = 0; chunk < kChunks; ++chunk) {
-      const std::int64_t first = column(4 * chunk);
-      const float* const four = from + 4 * chunk;
-      if (is_vectorised() && first < width_) {
-        y.store4(start_ + first, make_float4(four[0], four[1], four[2], four[3]));
-      } else {
-        for (int i = 0; i < 4; ++i) {
-          if (first + i < width_) y[start_ + first + i] = four[i];
-        }
-      }
-    }
-  }
-
-  // f(item, column, value of each tensor) for every element of the row that this thread has.
+  // f(number, first column, how many columns) for every four neighbours that are this thread's: one
+  // four, then those of the threads beside it, then the next.
   template <class F>
-  __device__ void each(F f) const {
+  __device__ void each_four(F f) const {
     if constexpr (kItems > 0) {
-      for (int item = 0; item < kItems; ++item) {
-        if (column(item) < width_) call(f, item, column(item));
+      const int left = int(width_) - 4 * rank();
+      for (int four = 0; four < kFours; ++four) {
+        const int before = 4 * four * kThreads;
+        if (before < left) f(four, before + 4 * rank(), left - before < 4 ? left - before : 4);
       }
     } else {
-      for (std::int64_t c = rank(); c < width_; c += kThreads) call_from_memory(f, c);
+      for (std::int64_t c = 4 * rank(); c < width_; c += 4 * kThreads) {
+        f(0, c, width_ - c < 4 ? int(width_ - c) : 4);
+      }
     }
   }
 
-  template <class F>
-  __device__ void call(F& f, int item, std::int64_t c) const {
-    if constexpr (kTensors == 1) f(item, c, items_[0][item]);
-    if constexpr (kTensors == 2) f(item, c, items_[0][item], items_[1][item]);
+  __device__ void load() {
+    for (int i = 0; i < 4 * kFours * kTensors; ++i) items_[i / (4 * kFours)][i % (4 * kFours)] = 0;
+    each_four([&](int four, std::int64_t column, int count) {
+      for (int t = 0; t < kTensors; ++t) {
+        const Quad quad = load_some(tensors_[t], start_ + column, count, is_aligned_);
+        for (int i = 0; i < 4; ++i) items_[t][4 * four + i] = quad.at[i];
+      }
+    });
   }
-  template <class F>
-  __device__ void call_from_memory(F& f, std::int64_t c) const {
-    if constexpr (kTensors == 1) f(0, c, tensors_[0][start_ + c]);
-    if constexpr (kTensors == 2) f(0, c, tensors_[0][start_ + c], tensors_[1][start_ + c]);
+
+  template <class F, class... Along>
+  __device__ void of_four(int four, std::int64_t column, int count, F f,
+                          const Along&... along) const {
+    Quad quads[kTensors];
+    for (int t = 0; t < kTensors; ++t) {
+      if constexpr (kItems > 0) {
+        for (int i = 0; i < 4; ++i) quads[t].at[i] = items_[t][4 * four + i];
+      } else {
+        quads[t] = load_some(tensors_[t], start_ + column, count, is_aligned_);
+      }
+    }
+    const auto call = [&](const auto&... of_along) {
+      for (int i = 0; i < 4; ++i) {
+        const int item = 4 * four + i;
+        if (i >= count) continue;
+        if constexpr (kTensors == 1) f(item, column + i, quads[0].at[i], of_along.at[i]...);
+        if constexpr (kTensors == 2) {
+          f(item, column + i, quads[0].at[i], quads[1].at[i], of_along.at[i]...);
+        }
+      }
+    };
+    call(along.quad(column, count, is_aligned_)...);
   }
 
   Global<const float> tensors_[kTensors];
-  std::int64_t start_, width_;
-  float items_[kTensors][kItems > 0 ? 4 * kChunks : 1];
+  std::int64_t index_, start_, width_;
+  bool is_aligned_;
+  float items_[kTensors][kItems > 0 ? 4 * kFours : 1];
 };
+
+// The widest row that two tensors' registers hold.
+inline constexpr std::int64_t kWidestInRegisters = 8192;
+
+// Calls run(integral constant) with the threads of a row of that width in registers, 16 floats
+// each.
+template <class Run>
+void with_row_threads(std::int64_t width, Run run) {
+  if (width <= 128) return run(std::integral_constant<int, 8>());
+  if (width <= 256) return run(std::integral_constant<int, 16>());
+  if (width <= 512) return run(std::integral_constant<int, 32>());
+  if (width <= 1024) return run(std::integral_constant<int, 64>());
+  if (width <= 2048) return run(std::integral_constant<int, 128>());
+  if (width <= 4096) return run(std::integral_constant<int, 256>());
+  run(std::integral_constant<int, 512>());
+}
 
 // Calls run(Row type) with the threads and items that suit rows of that width.
 template <int kTensors, class Run>
 void with_row(std::int64_t width, Run run) {
-  if (width <= 128) return run(std::type_identity<Row<32, 4, kTensors>>());
-  if (width <= 256) return run(std::type_identity<Row<32, 8, kTensors>>());
-  if (width <= 1024) return run(std::type_identity<Row<128, 8, kTensors>>());
-  if (width <= 4096) return run(std::type_identity<Row<512, 8, kTensors>>());
-  if (width <= 8192) return run(std::type_identity<Row<1024, 8, kTensors>>());
-  run(std::type_identity<Row<256, 0, kTensors>>());
+  if (width > 2 * kWidestInRegisters || (kTensors > 1 && width > kWidestInRegisters)) {
+    return run(std::type_identity<Row<512, 0, kTensors>>());
+  }
+  if constexpr (kTensors == 1) {
+    if (width > kWidestInRegisters) return run(std::type_identity<Row<1024, 16, 1>>());
+  }
+  with_row_threads(width, [&]<int kThreads>(std::integral_constant<int, kThreads>) {
+    run(std::type_identity<Row<kThreads, 16, kTensors>>());
+  });
 }
 
 template <class R>

@@ -13,13 +13,12 @@ template <class R>
 __global__ void __launch_bounds__(R::kBlock)
     forward(Global<const float> x, Global<const float> gain, Global<float> y, Global<float> rnorm,
             RowSizes sizes, double eps) {
-  const std::int64_t r = R::index();
-  if (r >= sizes.rows) return;
-  const R row({x}, r, sizes.width);
+  if (R::is_idle(sizes.rows)) return;
+  const R row({x}, sizes);
   const double norm = sqrt(row_squares(row, Mean{}));
   const float scale = float(1 / (norm < eps ? eps : norm)), factor = gain.get(0, 1);
   row.store(y, [=](std::int64_t, float value) { return factor * (value * scale); });
-  if (R::is_first()) rnorm[r] = scale;
+  if (row.is_first()) rnorm[row.index()] = scale;
 }
 
 // dx = gain * rnorm * (dy - xhat * sum(dy * xhat)), without the sum where rnorm is 1 / eps. The
@@ -27,15 +26,14 @@ __global__ void __launch_bounds__(R::kBlock)
 template <class R>
 __global__ void __launch_bounds__(R::kBlock)
     backward(ScaledBackward a, Global<const float> gain, Global<double> products, float clamped) {
-  const std::int64_t r = R::index();
-  if (r >= a.sizes.rows) return;
-  const R row({a.x, a.dy}, r, a.sizes.width);
-  const float rnorm = a.scale[r];
+  if (R::is_idle(a.sizes.rows)) return;
+  const R row({a.x, a.dy}, a.sizes);
+  const float rnorm = a.scale[row.index()];
   const float product = row.sum([=](std::int64_t, float x, float dy) { return dy * (x * rnorm); });
   const float slope = rnorm == clamped ? 0 : product, factor = gain.get(0, 1) * rnorm;
   row.store(a.dx,
             [=](std::int64_t, float x, float dy) { return factor * (dy - x * rnorm * slope); });
-  if (R::is_first()) products[r] = product;
+  if (row.is_first()) products[row.index()] = product;
 }
 
 struct RowTerms {

@@ -19,13 +19,13 @@ template <class R, class ScaleOf>
 __global__ void __launch_bounds__(R::kBlock)
     scaled_forward(Global<const float> x, AlongRow gain, AlongRow bias, Global<float> y,
                    Global<float> scale, RowSizes sizes, ScaleOf scale_of) {
-  const std::int64_t r = R::index();
-  if (r >= sizes.rows) return;
-  const R row({x}, r, sizes.width);
+  if (R::is_idle(sizes.rows)) return;
+  const R row({x}, sizes);
   const float s = scale_of(row_squares(row, Mean{}), sizes.width);
   row.store(
-      y, [=](std::int64_t column, float value) { return value * s * gain(column) + bias(column); });
-  if (R::is_first()) scale[r] = s;
+      y, [=](std::int64_t, float value, float gain, float bias) { return value * s * gain + bias; },
+      gain, bias);
+  if (row.is_first()) scale[row.index()] = s;
 }
 
 struct ScaledForward {
@@ -53,17 +53,17 @@ struct ScaledBackward {
 // dx = s * (g - xhat * mean(g * xhat)), g = dy * gain, xhat = x * s.
 template <class R>
 __global__ void __launch_bounds__(R::kBlock) scaled_backward(ScaledBackward a) {
-  const std::int64_t r = R::index();
-  if (r >= a.sizes.rows) return;
-  const R row({a.x, a.dy}, r, a.sizes.width);
-  const float s = a.scale[r];
-  const AlongRow gain = a.gain;
-  const float slope = row.sum([=](std::int64_t column, float x, float dy) {
-    return dy * gain(column) * (x * s);
-  }) / float(a.sizes.width);
-  row.store(a.dx, [=](std::int64_t column, float x, float dy) {
-    return s * (dy * gain(column) - x * s * slope);
-  });
+  if (R::is_idle(a.sizes.rows)) return;
+  const R row({a.x, a.dy}, a.sizes);
+  const float s = a.scale[row.index()];
+  const auto product = [=](std::int64_t, float x, float dy, float gain) {
+    return dy * gain * (x * s);
+  };
+  const float slope = row.sum(product, a.gain) / float(a.sizes.width);
+  row.store(
+      a.dx,
+      [=](std::int64_t, float x, float dy, float gain) { return s * (dy * gain - x * s * slope); },
+      a.gain);
 }
 
 inline void run_scaled_backward(const ScaledBackward& args) {
