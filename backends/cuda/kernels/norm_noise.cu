@@ -13,11 +13,12 @@ __device__ double normal(double first, double second) {
 
 // y = S * x + M, or without the shift y = S * x; rows left out pass as they are.
 struct Noise {
+  static constexpr int kTensors = 1;
   NormNoiseAttrs attrs;
-  Global<const float> x;
+  Global<const float> tensors[kTensors];  // x
   Global<const std::int32_t> step;
   KeptRows kept;
-  Global<float> y;
+  Global<float> out;
   std::int64_t channels;
   bool shifts;
 
@@ -28,18 +29,16 @@ struct Noise {
   __device__ Channel channel(std::int64_t c) const {
     return {c, unit_noise(attrs, attrs.random(step[0]), c)};
   }
-  __device__ void operator()(std::int64_t i, std::int64_t row, const Channel& c) const {
-    if (!kept(row)) {
-      y[i] = x[i];
-      return;
-    }
+  __device__ float operator()(const float (&of)[kTensors], std::int64_t row,
+                              const Channel& c) const {
+    if (!kept(row)) return of[0];
     const Philox random = attrs.random(step[0]);
     const auto block = static_cast<std::uint64_t>(row * channels + c.index);
     const Philox4 words = random.block(block);
     const auto uniform = [&](int word) { return (words[std::size_t(word)] >> 8) * 0x1p-24; };
     const double s = c.unit.v + attrs.r_std * normal(uniform(2), uniform(3));
     const double m = shifts ? c.unit.m + attrs.r_mean * (2 * uniform(0) - 1) : 0;
-    y[i] = float(x[i] * s + m);
+    return float(of[0] * s + m);
   }
 };
 
@@ -47,8 +46,13 @@ Prepared prepare(const NodeContext& context, bool shifts) {
   const auto attrs = context.attrs<NormNoiseAttrs>();
   const ColumnSizes sizes = column_sizes(context.input(0).shape);
   return kernel_of([=](const Binding& b) {
-    map_columns(sizes, Noise{attrs, input(b.inputs[0]), global<const std::int32_t>(b.inputs[1]),
-                             kept_rows(b.inputs[2]), output(b.outputs[0]), sizes.channels, shifts});
+    map_columns(sizes, Noise{attrs,
+                             {input(b.inputs[0])},
+                             global<const std::int32_t>(b.inputs[1]),
+                             kept_rows(b.inputs[2]),
+                             output(b.outputs[0]),
+                             sizes.channels,
+                             shifts});
   });
 }
 

@@ -72,7 +72,7 @@ std::int64_t partial_bytes(const Reduction& r) {
 // store(place, value) for every chunk of every result, value being terms(result, place in x) joined
 // over the chunk's elements in the type Terms::Value.
 template <class Join, class Terms, class Store>
-__global__ void __launch_bounds__(kReduceBlock)
+__global__ void __launch_bounds__(kReduceBlock, 2)
     reduce_chunks(Reduction r, Terms terms, Store store) {
   using Value = typename Terms::Value;
   __shared__ Shared<Value, kReduceBlock> shared;

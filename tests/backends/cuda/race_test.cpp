@@ -10,11 +10,11 @@
 namespace keel::cuda {
 namespace {
 
-void check_orders(const std::string& name, const Shape& shape) {
+void check_orders(const std::string& name, const Shape& shape, std::uint64_t seeds = 20) {
   CAPTURE(name);
   const nn::Norm norm = nn::Norm::parse(name);
   const auto expected = norm_step(norm, shape);
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
     simt::set_order(seed);
     const auto got = norm_step(norm, shape);
@@ -34,6 +34,17 @@ TEST_CASE("cuda: no norm depends on the order of threads, narrow rows") {
 
 TEST_CASE("cuda: no norm depends on the order of threads, rows of several warps") {
   for (const std::string& name : norms_of_rows()) check_orders(name, {3, 260});
+}
+
+TEST_CASE("cuda: no norm depends on the order of blocks that share a column") {
+  for (const char* name : {"layernorm", "rmsnorm", "batchnorm", "powernorm"}) {
+    check_orders(name, {150, 12});
+  }
+}
+
+// Teams of threads go through several rows, each at its own pace.
+TEST_CASE("cuda: no norm depends on the pace of those that share a block") {
+  for (const char* name : {"layernorm", "rmsnorm"}) check_orders(name, {40, 4100}, 3);
 }
 
 TEST_CASE("cuda: no norm of sequences depends on the order of threads") {

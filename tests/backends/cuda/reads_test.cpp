@@ -8,8 +8,11 @@
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/norm/ada_norm.h"
+#include "src/ops/norm/batch_norm.h"
 #include "src/ops/norm/group_norm.h"
+#include "src/ops/norm/instance_norm.h"
 #include "src/ops/norm/layer_norm.h"
+#include "src/ops/norm/pn_v.h"
 #include "src/ops/norm/rms_norm.h"
 #include "src/ops/reduce.h"
 #include "tests/support/interpreter.h"
@@ -39,7 +42,7 @@ std::pair<Reads, Reads> reads_of(const Shape& shape, const Build& build) {
   const auto leaf = [&](const char* name, const Shape& s) {
     return g.input(name, {DType::kF32, s});
   };
-  const Shape row{shape.back()};
+  const Shape row{shape.rank() == 4 ? shape[1] : shape.back()};
   const Value x = leaf("x", shape), dy = leaf("dy", shape);
   const Value y = build(g, x, leaf("gain", row), leaf("bias", row));
   const std::vector<Value> output_gradients = [&] {
@@ -88,6 +91,31 @@ TEST_CASE("cuda: a norm of rows reads x and dy once, gain and bias or not") {
       check_reads(shape, build, 2, 1);
     }
   }
+}
+
+TEST_CASE("cuda: a norm of columns reads x and dy once for its sums, once for y or dx") {
+  const Build batch = [](Graph& g, Value x, Value gain, Value bias) {
+    return ops::batch_norm(g, x, {gain, bias}, {bias, gain}, {});
+  };
+  const Build pn_v = [](Graph& g, Value x, Value gain, Value bias) {
+    return ops::pn_v(g, x, {gain, bias}, {gain, {}});
+  };
+  for (const Build& build : {batch, pn_v}) {
+    for (const Shape& shape : {Shape{200, 36}, {130, 13}, {3, 4, 8, 8}, {2, 3, 50, 23}}) {
+      check_reads(shape, build, 4, 2);
+    }
+  }
+}
+
+TEST_CASE("cuda: a norm of sequences reads x and dy once, if registers hold the steps") {
+  const Build instances = [](Graph& g, Value x, Value gain, Value bias) {
+    return ops::instance_norm(g, x, {gain, bias}, {}, {});
+  };
+  check_reads({3, 20, 35}, instances, 2, 1);
+  check_reads({1, 128, 5}, instances, 2, 1);
+  const auto [x, dy] = reads_of({1, 129, 5}, instances);
+  CHECK(x.most > 2);
+  CHECK(dy.most > 1);
 }
 
 // Bytes of workspace of the backward of a norm of rows with gain and bias.

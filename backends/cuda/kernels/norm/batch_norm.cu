@@ -59,10 +59,12 @@ struct Statistics {
 
 // y = (x - mean) * rstd * gain + bias.
 struct Apply {
-  Global<const float> x, rstd, gain, bias;
+  static constexpr int kTensors = 1;
+  Global<const float> tensors[kTensors];  // x
+  Global<const float> rstd, gain, bias;
   Global<const double> mean;
   KeptRows kept;
-  Global<float> y;
+  Global<float> out;
   bool counts_padding;
 
   struct Channel {
@@ -72,30 +74,33 @@ struct Apply {
     const float coarse = float(mean[c]);
     return {coarse, float(mean[c] - coarse), rstd[c], gain.get(c, 1), bias.get(c, 0)};
   }
-  __device__ void operator()(std::int64_t i, std::int64_t row, const Channel& c) const {
-    if (kept(row)) {
-      y[i] = (x[i] - c.coarse - c.fine) * c.rstd * c.gain + c.bias;
-    } else {
-      y[i] = counts_padding ? c.bias : 0;
-    }
+  __device__ float operator()(const float (&of)[kTensors], std::int64_t row,
+                              const Channel& c) const {
+    if (!kept(row)) return counts_padding ? c.bias : 0;
+    return (of[0] - c.coarse - c.fine) * c.rstd * c.gain + c.bias;
   }
 };
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchNormAttrs& attrs) {
-  const ColumnScratch scratch(b, sizes, kMomentSums);
+  const ColumnScratch scratch(b, sizes, MomentTerms::kSums);
   const auto x = input(b.inputs[0]);
   const KeptRows kept = kept_rows(b.inputs[5]);
   const Statistics statistics{Rules(attrs, sizes),  input(b.inputs[3]),   input(b.inputs[4]),
                               output(b.outputs[1]), output(b.outputs[2]), output(b.outputs[3]),
-                              output(b.outputs[4]), scratch.vector(2)};
+                              output(b.outputs[4]), scratch.vector(0)};
   if (attrs.training) {
     column_moments(sizes, scratch, x, kept, statistics);
   } else {
     each_channel(sizes, statistics);
   }
-  map_columns(sizes,
-              Apply{x, statistics.rstd, input(b.inputs[1]), input(b.inputs[2]),
-                    statistics.exact_mean, kept, output(b.outputs[0]), attrs.counts_padding()});
+  map_columns(sizes, Apply{{x},
+                           statistics.rstd,
+                           input(b.inputs[1]),
+                           input(b.inputs[2]),
+                           statistics.exact_mean,
+                           kept,
+                           output(b.outputs[0]),
+                           attrs.counts_padding()});
 }
 
 // dgain and dbias, and what dx needs of a channel.
@@ -103,62 +108,36 @@ struct Gradients {
   Rules rules;
   Global<const float> rstd, gain;
   Global<float> dgain, dbias;
-  Global<double> fine, mean_g, slope;
+  ChannelSlopes to;
 
   __device__ void operator()(std::int64_t c, GradientSums sums) const {
     const double dy_xhat = sums.dy_residual * rstd[c], scale = gain.get(c, 1);
     if (dgain) dgain[c] = float(dy_xhat);
     if (dbias) dbias[c] = float(sums.dy + (rules.counts_padding ? sums.padded_dy : 0));
     const bool centres = rules.training && sums.count > 0;
-    fine[c] = sums.fine;
-    mean_g[c] = centres ? scale * sums.dy / sums.count : 0;
-    slope[c] = centres ? scale * dy_xhat / rules.divisor(sums.count, rules.unbiased) : 0;
-  }
-};
-
-// dx = rstd * (g - mean(g) - xhat * slope), g = dy * gain; both terms are 0 in evaluation.
-struct ApplyGradient {
-  Global<const float> x, dy, mean, rstd, gain;
-  Global<const double> fine, mean_g, slope;
-  KeptRows kept;
-  Global<float> dx;
-  bool training;
-
-  struct Channel {
-    float mean, fine, rstd, gain, mean_g, slope;
-  };
-  __device__ Channel channel(std::int64_t c) const {
-    return {mean[c], float(fine[c]), rstd[c], gain.get(c, 1), float(mean_g[c]), float(slope[c])};
-  }
-  __device__ void operator()(std::int64_t i, std::int64_t row, const Channel& c) const {
-    if (!kept(row)) {
-      dx[i] = 0;
-    } else if (training) {
-      const float xhat = (x[i] - c.mean - c.fine) * c.rstd;
-      dx[i] = c.rstd * (dy[i] * c.gain - c.mean_g - xhat * c.slope);
-    } else {
-      dx[i] = c.rstd * (dy[i] * c.gain);
-    }
+    to.fine[c] = sums.fine;
+    to.mean_g[c] = centres ? scale * sums.dy / sums.count : 0;
+    to.slope[c] = centres ? scale * dy_xhat / rules.divisor(sums.count, rules.unbiased) : 0;
   }
 };
 
 void run_backward(const Binding& b, const ColumnSizes& sizes, const BatchNormAttrs& attrs) {
   const ColumnScratch scratch(b, sizes, GradientTerms::kSums);
-  const auto x = input(b.inputs[0]), gain = input(b.inputs[1]), mean = input(b.inputs[2]),
-             rstd = input(b.inputs[3]), dy = input(b.inputs[4]);
-  const KeptRows kept = kept_rows(b.inputs[5]);
-  const Gradients gradients{Rules(attrs, sizes),
-                            rstd,
-                            gain,
-                            output(b.outputs[1]),
-                            output(b.outputs[2]),
-                            scratch.vector(0),
-                            scratch.vector(1),
-                            scratch.vector(2)};
-  column_sums(sizes, GradientTerms{x, dy, mean, kept}, scratch.partial(),
-              FinishGradient<Gradients>{attrs.training, gradients});
-  map_columns(sizes, ApplyGradient{x, dy, mean, rstd, gain, gradients.fine, gradients.mean_g,
-                                   gradients.slope, kept, output(b.outputs[0]), attrs.training});
+  const auto gain = input(b.inputs[1]), mean = input(b.inputs[2]), rstd = input(b.inputs[3]);
+  const Gradients gradients{
+      Rules(attrs, sizes),   rstd, gain, output(b.outputs[1]), output(b.outputs[2]),
+      ChannelSlopes(scratch)};
+  run_centred_columns_backward(sizes, scratch,
+                               {input(b.inputs[0]),
+                                input(b.inputs[4]),
+                                gain,
+                                mean,
+                                rstd,
+                                {},
+                                kept_rows(b.inputs[5]),
+                                output(b.outputs[0]),
+                                attrs.training},
+                               gradients);
 }
 
 }  // namespace
@@ -167,7 +146,7 @@ Prepared prepare_batch_norm(const NodeContext& context) {
   const auto attrs = context.attrs<BatchNormAttrs>();
   const ColumnSizes sizes = column_sizes(context.input(0).shape);
   return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); },
-                   ColumnScratch::bytes(sizes, kMomentSums, 3));
+                   ColumnScratch::bytes(sizes, MomentTerms::kSums, 1));
 }
 
 Prepared prepare_batch_norm_backward(const NodeContext& context) {

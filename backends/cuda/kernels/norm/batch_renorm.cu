@@ -47,10 +47,12 @@ struct Statistics {
 
 // y = ((x - mean) * rstd * r + d) * gain + bias; 0 in rows left out.
 struct Apply {
-  Global<const float> x, rstd, r, d, gain, bias;
+  static constexpr int kTensors = 1;
+  Global<const float> tensors[kTensors];  // x
+  Global<const float> rstd, r, d, gain, bias;
   Global<const double> mean;
   KeptRows kept;
-  Global<float> y;
+  Global<float> out;
 
   struct Channel {
     float coarse, fine, scale, d, gain, bias;
@@ -59,13 +61,15 @@ struct Apply {
     const float coarse = float(mean[c]);
     return {coarse, float(mean[c] - coarse), rstd[c] * r[c], d[c], gain.get(c, 1), bias.get(c, 0)};
   }
-  __device__ void operator()(std::int64_t i, std::int64_t row, const Channel& c) const {
-    y[i] = kept(row) ? ((x[i] - c.coarse - c.fine) * c.scale + c.d) * c.gain + c.bias : 0;
+  __device__ float operator()(const float (&of)[kTensors], std::int64_t row,
+                              const Channel& c) const {
+    if (!kept(row)) return 0;
+    return ((of[0] - c.coarse - c.fine) * c.scale + c.d) * c.gain + c.bias;
   }
 };
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAttrs& attrs) {
-  const ColumnScratch scratch(b, sizes, kMomentSums);
+  const ColumnScratch scratch(b, sizes, MomentTerms::kSums);
   const auto x = input(b.inputs[0]);
   const KeptRows kept = kept_rows(b.inputs[6]);
   const Statistics statistics{attrs,
@@ -79,77 +83,54 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAt
                               output(b.outputs[5]),
                               output(b.outputs[6]),
                               global<std::int32_t>(b.outputs[7]),
-                              scratch.vector(2)};
+                              scratch.vector(0)};
   if (attrs.training) {
     column_moments(sizes, scratch, x, kept, statistics);
   } else {
     each_channel(sizes, statistics);
   }
-  map_columns(sizes, Apply{x, statistics.rstd, statistics.r, statistics.d, input(b.inputs[1]),
-                           input(b.inputs[2]), statistics.exact_mean, kept, output(b.outputs[0])});
+  map_columns(sizes, Apply{{x},
+                           statistics.rstd,
+                           statistics.r,
+                           statistics.d,
+                           input(b.inputs[1]),
+                           input(b.inputs[2]),
+                           statistics.exact_mean,
+                           kept,
+                           output(b.outputs[0])});
 }
 
 // dgain and dbias, and what dx needs of a channel.
 struct Gradients {
   Global<const float> rstd, r, d, gain;
   Global<float> dgain, dbias;
-  Global<double> fine, mean_g, slope;
+  ChannelSlopes to;
 
   __device__ void operator()(std::int64_t c, GradientSums sums) const {
     const double dy_xhat = sums.dy_residual * rstd[c], scale = gain.get(c, 1);
     if (dgain) dgain[c] = float(dy_xhat * r[c] + sums.dy * d[c]);
     if (dbias) dbias[c] = float(sums.dy);
-    fine[c] = sums.fine;
-    mean_g[c] = sums.count > 0 ? scale * sums.dy / sums.count : 0;
-    slope[c] = sums.count > 0 ? scale * dy_xhat / sums.count : 0;
-  }
-};
-
-// dx = r * rstd * (g - mean(g) - xhat * slope), g = dy * gain; in evaluation rstd * g.
-struct ApplyGradient {
-  Global<const float> x, dy, mean, rstd, r, gain;
-  Global<const double> fine, mean_g, slope;
-  KeptRows kept;
-  Global<float> dx;
-  bool training;
-
-  struct Channel {
-    float mean, fine, rstd, r, gain, mean_g, slope;
-  };
-  __device__ Channel channel(std::int64_t c) const {
-    return {mean[c],        float(fine[c]),   rstd[c],        r[c],
-            gain.get(c, 1), float(mean_g[c]), float(slope[c])};
-  }
-  __device__ void operator()(std::int64_t i, std::int64_t row, const Channel& c) const {
-    if (!kept(row)) {
-      dx[i] = 0;
-    } else if (training) {
-      const float xhat = (x[i] - c.mean - c.fine) * c.rstd;
-      dx[i] = c.r * c.rstd * (dy[i] * c.gain - c.mean_g - xhat * c.slope);
-    } else {
-      dx[i] = c.rstd * (dy[i] * c.gain);
-    }
+    to.fine[c] = sums.fine;
+    to.mean_g[c] = sums.count > 0 ? scale * sums.dy / sums.count : 0;
+    to.slope[c] = sums.count > 0 ? scale * dy_xhat / sums.count : 0;
   }
 };
 
 void run_backward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAttrs& attrs) {
   const ColumnScratch scratch(b, sizes, GradientTerms::kSums);
-  const auto x = input(b.inputs[0]), gain = input(b.inputs[1]), mean = input(b.inputs[2]),
-             rstd = input(b.inputs[3]), r = input(b.inputs[4]), dy = input(b.inputs[6]);
-  const KeptRows kept = kept_rows(b.inputs[7]);
+  const auto gain = input(b.inputs[1]), mean = input(b.inputs[2]), rstd = input(b.inputs[3]),
+             r = input(b.inputs[4]);
   const Gradients gradients{rstd,
                             r,
                             input(b.inputs[5]),
                             gain,
                             output(b.outputs[1]),
                             output(b.outputs[2]),
-                            scratch.vector(0),
-                            scratch.vector(1),
-                            scratch.vector(2)};
-  column_sums(sizes, GradientTerms{x, dy, mean, kept}, scratch.partial(),
-              FinishGradient<Gradients>{attrs.training, gradients});
-  map_columns(sizes, ApplyGradient{x, dy, mean, rstd, r, gain, gradients.fine, gradients.mean_g,
-                                   gradients.slope, kept, output(b.outputs[0]), attrs.training});
+                            ChannelSlopes(scratch)};
+  run_centred_columns_backward(sizes, scratch,
+                               {input(b.inputs[0]), input(b.inputs[6]), gain, mean, rstd, r,
+                                kept_rows(b.inputs[7]), output(b.outputs[0]), attrs.training},
+                               gradients);
 }
 
 }  // namespace
@@ -158,7 +139,7 @@ Prepared prepare_batch_renorm(const NodeContext& context) {
   const auto attrs = context.attrs<BatchRenormAttrs>();
   const ColumnSizes sizes = column_sizes(context.input(0).shape);
   return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); },
-                   ColumnScratch::bytes(sizes, kMomentSums, 3));
+                   ColumnScratch::bytes(sizes, MomentTerms::kSums, 1));
 }
 
 Prepared prepare_batch_renorm_backward(const NodeContext& context) {

@@ -56,17 +56,25 @@ __global__ void __launch_bounds__(R::kBlock)
 }
 
 // What an element adds to dgain and dbias of its channel.
-struct AffineTerms {
-  static constexpr int kSums = 2;
-  Global<const float> x, dy, mean, rstd, fine;
+struct AffineTerms : PlainSums {
+  static constexpr int kTensors = 2, kSums = 2;
+  Global<const float> tensors[kTensors];  // x, dy
+  Global<const float> mean, rstd, fine;
   std::int64_t groups, channels;  // of a sample; of a group
 
-  __device__ void operator()(std::int64_t i, std::int64_t sample, std::int64_t channel,
+  AffineTerms(const CentredBackward& a, Global<const float> fine, const GroupSizes& s)
+      : tensors{a.x, a.dy},
+        mean(a.mean),
+        rstd(a.rstd),
+        fine(fine),
+        groups(s.groups),
+        channels(s.channels) {}
+  __device__ void operator()(const float (&of)[kTensors], std::int64_t sample, std::int64_t channel,
                              double (&sums)[kSums]) const {
     const std::int64_t row = groups == 1 ? sample : sample * groups + channel / channels;
-    const float xhat = Mean{mean[row], fine[row]}.residual(x[i]) * rstd[row];
-    sums[0] += double(dy[i]) * xhat;
-    sums[1] += dy[i];
+    const float xhat = Mean{mean[row], fine[row]}.residual(of[0]) * rstd[row];
+    sums[0] += double(of[1]) * xhat;
+    sums[1] += of[1];
   }
 };
 
@@ -100,8 +108,7 @@ inline void run_affine_gradients(const Binding& b, const CentredBackward& args,
            fine);
   });
   const ColumnSizes columns = affine_columns(s);
-  const AffineTerms terms{args.x, args.dy, args.mean, args.rstd, fine, s.groups, s.channels};
-  column_sums(columns, terms,
+  column_sums(columns, AffineTerms(args, fine, s),
               workspace<double>(b, partial_sums(columns, AffineTerms::kSums), fine_bytes(s)),
               StoreSums<2>{{output(b.outputs[1]), output(b.outputs[2])}});
 }

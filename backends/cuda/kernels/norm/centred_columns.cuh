@@ -1,4 +1,4 @@
-// Column norms that subtract the batch's mean: its moments, y, and the sums of the backward.
+// Column norms that subtract the batch's mean: its moments, y, dx, and the sums of the backward.
 #pragma once
 
 #include "backends/cuda/kernels/norm/columns.cuh"
@@ -10,59 +10,57 @@ struct Moments {
   double count, mean, squares;
 };
 
-struct MeanTerms {
-  static constexpr int kSums = 2;
-  Global<const float> x;
+// Moments in one reading of x: a thread takes those of the few elements that it has in registers
+// about their own mean, and two parts join exactly (Chan, Golub, LeVeque 1983).
+struct MomentTerms {
+  static constexpr int kTensors = 1, kSums = 3;
+  Global<const float> tensors[kTensors];
   KeptRows kept;
 
-  __device__ void operator()(std::int64_t i, std::int64_t row, std::int64_t,
-                             double (&sums)[kSums]) const {
-    if (!kept(row)) return;
-    sums[0] += x[i];
-    sums[1] += 1;
+  __device__ static void join(double (&a)[kSums], const double (&b)[kSums]) {
+    const double count = a[0] + b[0];
+    if (count == 0) return;
+    const double share = b[0] / count, gap = b[1] - a[1];
+    a[1] += gap * share;
+    a[2] += b[2] + gap * gap * (a[0] * share);
+    a[0] = count;
   }
 };
 
-struct StoreMean {
-  Global<double> mean, count;
-  __device__ void operator()(std::int64_t c, const double (&sums)[2]) const {
-    mean[c] = sums[0] / (sums[1] > 0 ? sums[1] : 1);
-    count[c] = sums[1];
+template <int kCount>
+__device__ void add_batch(const MomentTerms& terms, const float (&values)[1][kCount],
+                          const Batch& batch, std::int64_t, double (&sums)[3]) {
+  double count = 0, sum = 0, squares = 0;
+  unsigned kept = 0;
+  for (int i = 0; i < kCount; ++i) {
+    if (i >= batch.count || !terms.kept(batch.row_of(i))) continue;
+    kept |= 1u << i;
+    count += 1;
+    sum += double(values[0][i]);
   }
-};
-
-struct SquareTerms {
-  static constexpr int kSums = 1;
-  Global<const float> x;
-  KeptRows kept;
-  Global<const double> mean;
-
-  __device__ void operator()(std::int64_t i, std::int64_t row, std::int64_t c,
-                             double (&sums)[kSums]) const {
-    if (!kept(row)) return;
-    const double residual = x[i] - mean[c];
-    sums[0] += residual * residual;
+  if (kept == 0) return;
+  const double mean = sum / count;
+  for (int i = 0; i < kCount; ++i) {
+    if (!(kept >> i & 1)) continue;
+    const double residual = values[0][i] - mean;
+    squares += residual * residual;
   }
-};
+  MomentTerms::join(sums, {count, mean, squares});
+}
 
 template <class Finish>
 struct FinishMoments {
-  Global<const double> mean, count;
   Finish finish;
-  __device__ void operator()(std::int64_t c, const double (&sums)[1]) const {
-    finish(c, Moments{count[c], mean[c], sums[0]});
+  __device__ void operator()(std::int64_t c, const double (&sums)[3]) const {
+    finish(c, Moments{sums[0], sums[1], sums[2]});
   }
 };
 
-// Calls finish(channel, Moments) on the device. Vectors 0 and 1 of the scratch are used.
-inline constexpr int kMomentSums = 2;
+// Calls finish(channel, Moments) on the device.
 template <class Finish>
 void column_moments(const ColumnSizes& sizes, const ColumnScratch& scratch, Global<const float> x,
                     KeptRows kept, const Finish& finish) {
-  const auto mean = scratch.vector(0), count = scratch.vector(1);
-  column_sums(sizes, MeanTerms{x, kept}, scratch.partial(), StoreMean{mean, count});
-  column_sums(sizes, SquareTerms{x, kept, mean}, scratch.partial(),
-              FinishMoments<Finish>{mean, count, finish});
+  column_sums(sizes, MomentTerms{{x}, kept}, scratch.partial(), FinishMoments<Finish>{finish});
 }
 
 // What a channel's backward needs: sums over its kept elements of dy and of dy times the residual
@@ -72,20 +70,25 @@ struct GradientSums {
   double count, dy, dy_residual, fine, padded_dy;
 };
 
-struct GradientTerms {
-  static constexpr int kSums = 5;
-  Global<const float> x, dy, mean;
+struct GradientTerms : PlainSums {
+  static constexpr int kTensors = 2, kSums = 5;
+  Global<const float> tensors[kTensors];  // x, dy
+  Global<const float> mean;
   KeptRows kept;
 
-  __device__ void operator()(std::int64_t i, std::int64_t row, std::int64_t c,
+  GradientTerms(Global<const float> x, Global<const float> dy, Global<const float> mean,
+                KeptRows kept)
+      : tensors{x, dy}, mean(mean), kept(kept) {}
+  __device__ void operator()(const float (&of)[kTensors], std::int64_t row, std::int64_t c,
                              double (&sums)[kSums]) const {
+    const double dy = of[1];
     if (!kept(row)) {
-      sums[4] += dy[i];
+      sums[4] += dy;
       return;
     }
-    const double residual = double(x[i]) - mean[c];
-    sums[0] += dy[i];
-    sums[1] += dy[i] * residual;
+    const double residual = double(of[0]) - mean[c];
+    sums[0] += dy;
+    sums[1] += dy * residual;
     sums[2] += residual;
     sums[3] += 1;
   }
@@ -101,5 +104,69 @@ struct FinishGradient {
     finish(c, GradientSums{sums[3], sums[0], sums[1] - fine * sums[0], fine, sums[4]});
   }
 };
+
+// dx = r * rstd * (g - mean(g) - xhat * slope), g = dy * gain; in evaluation, where nothing is
+// known of g, rstd * g. 0 in rows left out.
+struct CentreColumnsGradient {
+  static constexpr int kTensors = 2;
+  Global<const float> tensors[kTensors];  // x, dy
+  Global<const float> mean, rstd, r, gain;
+  Global<const double> fine, mean_g, slope;
+  KeptRows kept;
+  Global<float> out;
+  bool training;
+
+  struct Channel {
+    float mean, fine, rstd, factor, gain, mean_g, slope;
+  };
+  __device__ Channel channel(std::int64_t c) const {
+    return {
+        mean[c],        float(fine[c]),   rstd[c],        (training ? r.get(c, 1) : 1) * rstd[c],
+        gain.get(c, 1), float(mean_g[c]), float(slope[c])};
+  }
+  __device__ float operator()(const float (&of)[kTensors], std::int64_t row,
+                              const Channel& c) const {
+    if (!kept(row)) return 0;
+    const float g = of[1] * c.gain;
+    if (!training) return c.factor * g;
+    const float xhat = (of[0] - c.mean - c.fine) * c.rstd;
+    return c.factor * (g - c.mean_g - xhat * c.slope);
+  }
+};
+
+// The tensors of a backward of centred columns; r may be absent.
+struct CentredColumns {
+  Global<const float> x, dy, gain, mean, rstd, r;
+  KeptRows kept;
+  Global<float> dx;
+  bool training;
+};
+// What dx needs of a channel beside them.
+struct ChannelSlopes {
+  Global<double> fine, mean_g, slope;
+  explicit ChannelSlopes(const ColumnScratch& scratch)
+      : fine(scratch.vector(0)), mean_g(scratch.vector(1)), slope(scratch.vector(2)) {}
+};
+
+// Calls gradients(channel, GradientSums) on the device, which fills `slopes`, then writes dx.
+template <class Gradients>
+void run_centred_columns_backward(const ColumnSizes& sizes, const ColumnScratch& scratch,
+                                  const CentredColumns& t, const Gradients& gradients) {
+  column_sums(sizes, GradientTerms(t.x, t.dy, t.mean, t.kept), scratch.partial(),
+              FinishGradient<Gradients>{t.training, gradients});
+  const ChannelSlopes slopes(scratch);
+  const Global<const float> x = t.training ? t.x : Global<const float>();
+  map_columns(sizes, CentreColumnsGradient{{x, t.dy},
+                                           t.mean,
+                                           t.rstd,
+                                           t.r,
+                                           t.gain,
+                                           slopes.fine,
+                                           slopes.mean_g,
+                                           slopes.slope,
+                                           t.kept,
+                                           t.dx,
+                                           t.training});
+}
 
 }  // namespace keel::cuda

@@ -3,130 +3,204 @@
 // are the same bits from run to run.
 #pragma once
 
+#include <algorithm>
+
+#include "backends/cuda/kernels/norm/tiling.cuh"
 #include "backends/cuda/kernels/warp.cuh"
-#include "src/ops/norm/batch_norm.h"
 
 namespace keel::cuda {
 
-inline constexpr int kColumnsABlock = 32, kRowsAtOnce = 8;
-inline constexpr int kColumnBlock = kColumnsABlock * kRowsAtOnce;  // threads
-inline constexpr std::int64_t kMaxChunks = 64, kLeastChunk = 256;
+// What is summed is a class of Terms:
+//   kTensors, tensors   what an element's values are read from, once; one may be absent: 0
+//   kSums               how many doubles belong to a column
+//   join(sums, others)  what two parts of a column make together; zeros are of no part
+//   add_batch(terms, values, batch, channel, sums)  adds the terms of some elements of a column
+// Most are plain sums of terms(values of an element, outer index, channel, sums).
+struct PlainSums {
+  template <int kSums>
+  __device__ static void join(double (&sums)[kSums], const double (&others)[kSums]) {
+    for (int s = 0; s < kSums; ++s) sums[s] += others[s];
+  }
+};
 
-inline std::int64_t aligned_bytes(std::int64_t bytes) { return ceil_div(bytes, 256) * 256; }
+// The first `count` of a thread's elements exist; `row` and `step` give the outer index of each.
+struct Batch {
+  int count;
+  std::int64_t row, step;
+  __device__ std::int64_t row_of(int i) const { return row + i * step; }
+};
 
-// A column's elements, cut into `count` chunks of `length`.
+template <class Terms, int kCount>
+__device__ void add_batch(const Terms& terms, const float (&values)[Terms::kTensors][kCount],
+                          const Batch& batch, std::int64_t channel, double (&sums)[Terms::kSums]) {
+  for (int i = 0; i < kCount; ++i) {
+    if (i >= batch.count) continue;
+    float of[Terms::kTensors];
+    for (int t = 0; t < Terms::kTensors; ++t) of[t] = values[t][i];
+    terms(of, batch.row_of(i), channel, sums);
+  }
+}
+
+// A column's units (rows, or parts of images), cut into `count` chunks of `length`.
 struct Chunks {
   std::int64_t count, length;
 };
-inline Chunks chunks_of(const ColumnSizes& sizes) {
-  const std::int64_t most =
-      std::max<std::int64_t>(1, std::min(kMaxChunks, ceil_div(sizes.count(), kLeastChunk)));
-  const std::int64_t length = std::max<std::int64_t>(1, ceil_div(sizes.count(), most));
-  return {ceil_div(sizes.count(), length), length};
+// Enough for every multiprocessor of a large device, of 64 rows or 2048 elements at least; their
+// sums stay within 1 MiB, or 1 / 25 of x where that is more.
+inline Chunks chunks_of(const ColumnSizes& sizes, int sums) {
+  const Tiling tiling = tiling_of(sizes);
+  const std::int64_t wanted = ceil_div(kBlocksWanted, std::max<std::int64_t>(tiling.strips, 1));
+  const std::int64_t worthwhile = ceil_div(tiling.units, sizes.inner == 1 ? 64 : 8);
+  const std::int64_t doubles = std::max<std::int64_t>(sums * sizes.channels, 1);
+  const std::int64_t in_memory = std::max((1 << 17) / doubles, sizes.count() / 256);
+  const std::int64_t most = std::max<std::int64_t>(1, std::min({wanted, worthwhile, in_memory}));
+  const std::int64_t length = std::max<std::int64_t>(1, ceil_div(tiling.units, most));
+  return {std::max<std::int64_t>(1, ceil_div(tiling.units, length)), length};
 }
 
 // Doubles of workspace that `sums` sums of every column need.
 inline std::int64_t partial_sums(const ColumnSizes& sizes, int sums) {
-  return chunks_of(sizes).count * sums * sizes.channels;
+  return chunks_of(sizes, sums).count * sums * sizes.channels;
 }
 
-// Tokens: 32 neighbouring columns a block, one a lane, so that a warp reads them in one access;
-// each of the block's warps takes every eighth row of the chunk.
-// terms(element, row, column, sums) adds what an element contributes.
-template <class Terms>
-__global__ void __launch_bounds__(kColumnBlock, 2)
-    chunk_sums_of_tokens(ColumnSizes sizes, Chunks chunks, Terms terms, Global<double> partial) {
+// Joins what the block's threads have of kWide columns each: threads of one lane have the same
+// ones. Thread `lane` gets the result.
+template <class Terms, int kWide>
+__device__ void join_slots(double (&sums)[kWide][Terms::kSums], int lanes) {
   constexpr int kSums = Terms::kSums;
-  __shared__ Shared<double, kSums * kColumnBlock> shared;
-  const unsigned strips = unsigned((sizes.channels + kColumnsABlock - 1) / kColumnsABlock);
-  const std::int64_t chunk = blockIdx.x / strips;
-  const int lane = int(threadIdx.x) % kColumnsABlock, warp = int(threadIdx.x) / kColumnsABlock;
-  const std::int64_t column = std::int64_t{blockIdx.x % strips} * kColumnsABlock + lane;
-  const std::int64_t first = chunk * chunks.length;
-  const std::int64_t last =
-      first + chunks.length < sizes.outer ? first + chunks.length : sizes.outer;
-  double sums[kSums] = {};
-  if (column < sizes.channels) {
-    for (std::int64_t row = first + warp; row < last; row += kRowsAtOnce) {
-      terms(row * sizes.channels + column, row, column, sums);
+  __shared__ Shared<double, kWide * kSums * kColumnBlock> shared;
+  const int thread = int(threadIdx.x);
+  for (int half = kColumnBlock / 2; half >= lanes; half /= 2) {
+    for (int i = 0; i < kWide * kSums; ++i) {
+      if (thread >= half && thread < 2 * half)
+        shared[i * kColumnBlock + thread] = sums[i / kSums][i % kSums];
+    }
+    __syncthreads();
+    for (int w = 0; w < kWide && thread < half; ++w) {
+      double others[kSums];
+      for (int s = 0; s < kSums; ++s) {
+        others[s] = shared[(w * kSums + s) * kColumnBlock + thread + half];
+      }
+      Terms::join(sums[w], others);
     }
   }
-  for (int s = 0; s < kSums; ++s) shared[s * kColumnBlock + int(threadIdx.x)] = sums[s];
-  __syncthreads();
-  if (warp > 0 || column >= sizes.channels) return;
-  for (int s = 0; s < kSums; ++s) {
-    double total = 0;
-    for (int w = 0; w < kRowsAtOnce; ++w)
-      total += shared[s * kColumnBlock + w * kColumnsABlock + lane];
-    partial[(chunk * kSums + s) * sizes.channels + column] = total;
+}
+
+// Tokens: a block takes a chunk of the rows of neighbouring columns.
+template <class Terms, int kWide>
+__global__ void __launch_bounds__(kColumnBlock, 2)
+    chunk_sums_of_tokens(ColumnSizes sizes, Tiling tiling, Chunks chunks, Terms terms,
+                         Global<double> partial) {
+  constexpr int kSums = Terms::kSums, kRows = 8 / Terms::kTensors;
+  const TokenPlace place(sizes, tiling, kWide);
+  const std::int64_t first = place.strip_row * chunks.length;
+  const std::int64_t last =
+      first + chunks.length < sizes.outer ? first + chunks.length : sizes.outer;
+  double sums[kWide][kSums] = {};
+  for (std::int64_t row = first + place.slot; row < last && place.exists;
+       row += kRows * place.slots) {
+    float values[kWide][Terms::kTensors][kRows];
+    const Batch batch{place.rows_until(row, last, kRows), row, place.slots};
+    for (int i = 0; i < kRows; ++i) {
+      if (i >= batch.count) continue;
+      const std::int64_t at = batch.row_of(i) * sizes.channels + place.column;
+      for (int t = 0; t < Terms::kTensors; ++t) {
+        const Wide<kWide> wide(terms.tensors[t], at);
+        for (int w = 0; w < kWide; ++w) values[w][t][i] = wide.at[w];
+      }
+    }
+    for (int w = 0; w < kWide; ++w) {
+      add_batch(terms, values[w], batch, place.column + w, sums[w]);
+    }
+  }
+  join_slots<Terms>(sums, tiling.lanes);
+  if (place.slot > 0 || !place.exists) return;
+  for (int i = 0; i < kWide * kSums; ++i) {
+    partial[(place.strip_row * kSums + i % kSums) * sizes.channels + place.column + i / kSums] =
+        sums[i / kSums][i % kSums];
   }
 }
 
-// Images: a block a chunk of one channel, whose elements lie in stretches of `inner`.
-template <class Terms>
+// Images: a block a chunk of one channel, each of whose warps takes parts of images.
+template <class Terms, int kWide>
 __global__ void __launch_bounds__(kColumnBlock, 2)
-    chunk_sums_of_images(ColumnSizes sizes, Chunks chunks, Terms terms, Global<double> partial) {
-  constexpr int kSums = Terms::kSums;
+    chunk_sums_of_images(ColumnSizes sizes, Tiling tiling, Chunks chunks, Terms terms,
+                         Global<double> partial) {
+  constexpr int kSums = Terms::kSums, kTurns = 8 / kWide, kCount = kTurns * kWide;
   const std::int64_t channel = blockIdx.x % sizes.channels, chunk = blockIdx.x / sizes.channels;
-  const std::int64_t count = sizes.outer * sizes.inner, first = chunk * chunks.length;
-  const std::int64_t last = first + chunks.length < count ? first + chunks.length : count;
-  double sums[kSums] = {};
-  for (std::int64_t e = first + threadIdx.x; e < last; e += kColumnBlock) {
-    const std::int64_t image = e / sizes.inner;
-    terms((image * sizes.channels + channel) * sizes.inner + e % sizes.inner, image, channel, sums);
+  const std::int64_t first = chunk * chunks.length, end = first + chunks.length;
+  const std::int64_t last = end < tiling.units ? end : tiling.units;
+  const int lane = int(threadIdx.x) % kWarp, warp = int(threadIdx.x) / kWarp;
+  double sums[1][kSums] = {};
+  for (std::int64_t unit = first + warp; unit < last; unit += kColumnBlock / kWarp) {
+    const ImagePart part(sizes, tiling, unit);
+    const std::int64_t start = (part.image * sizes.channels + channel) * sizes.inner;
+    for (std::int64_t e = part.first + kWide * lane; e < part.last; e += kTurns * kWide * kWarp) {
+      float values[Terms::kTensors][kCount];
+      const std::int64_t left = (part.last - e + kWide * kWarp - 1) / (kWide * kWarp);
+      const Batch batch{left < kTurns ? int(left) * kWide : kCount, part.image, 0};
+      for (int i = 0; i < kTurns * Terms::kTensors; ++i) {
+        const int turn = i % kTurns, t = i / kTurns;
+        if (turn * kWide >= batch.count) continue;
+        const Wide<kWide> wide(terms.tensors[t], start + e + turn * kWide * kWarp);
+        for (int w = 0; w < kWide; ++w) values[t][turn * kWide + w] = wide.at[w];
+      }
+      add_batch(terms, values, batch, channel, sums[0]);
+    }
   }
+  join_slots<Terms>(sums, 1);
+  if (threadIdx.x > 0) return;
   for (int s = 0; s < kSums; ++s) {
-    const double total = over_block<kColumnBlock>(sums[s], Add());
-    if (threadIdx.x == 0) partial[(chunk * kSums + s) * sizes.channels + channel] = total;
+    partial[(chunk * kSums + s) * sizes.channels + channel] = sums[0][s];
   }
 }
 
 // finish(column, sums) for every column, of partial sums (chunks, kSums, columns): 32 columns a
-// block, whose warps add up every kFoldWarps-th chunk.
+// block, whose warps join every kFoldWarps-th chunk.
 inline constexpr int kFoldWarps = 16;
-template <int kSums, class Finish>
-__global__ void __launch_bounds__(kColumnsABlock* kFoldWarps)
+template <class Join, int kSums, class Finish>
+__global__ void __launch_bounds__(kWarp* kFoldWarps)
     join_chunks(std::int64_t columns, std::int64_t chunks, Global<const double> partial,
                 Finish finish) {
-  constexpr int kBlock = kColumnsABlock * kFoldWarps;
+  constexpr int kBlock = kWarp * kFoldWarps;
   __shared__ Shared<double, kSums * kBlock> shared;
-  const int lane = int(threadIdx.x) % kColumnsABlock, warp = int(threadIdx.x) / kColumnsABlock;
-  const std::int64_t column = std::int64_t{blockIdx.x} * kColumnsABlock + lane;
-  double sums[kSums] = {};
+  const int lane = int(threadIdx.x) % kWarp, warp = int(threadIdx.x) / kWarp;
+  const std::int64_t column = std::int64_t{blockIdx.x} * kWarp + lane;
+  double sums[kSums] = {}, others[kSums];
   for (std::int64_t chunk = warp; chunk < chunks && column < columns; chunk += kFoldWarps) {
-    for (int s = 0; s < kSums; ++s) sums[s] += partial[(chunk * kSums + s) * columns + column];
+    for (int s = 0; s < kSums; ++s) others[s] = partial[(chunk * kSums + s) * columns + column];
+    Join::join(sums, others);
   }
   for (int s = 0; s < kSums; ++s) shared[s * kBlock + int(threadIdx.x)] = sums[s];
   __syncthreads();
   if (warp > 0 || column >= columns) return;
-  for (int s = 0; s < kSums; ++s) {
-    for (int w = 1; w < kFoldWarps; ++w) sums[s] += shared[s * kBlock + w * kColumnsABlock + lane];
+  for (int w = 1; w < kFoldWarps && w < chunks; ++w) {
+    for (int s = 0; s < kSums; ++s) others[s] = shared[s * kBlock + w * kWarp + lane];
+    Join::join(sums, others);
   }
   finish(column, sums);
 }
-template <int kSums, class Finish>
+template <class Join, int kSums, class Finish>
 void finish_chunks(std::int64_t columns, std::int64_t chunks, Global<const double> partial,
                    const Finish& finish) {
-  launch(join_chunks<kSums, Finish>,
-         {ceil_div(columns, kColumnsABlock), kColumnsABlock * kFoldWarps}, columns, chunks, partial,
-         finish);
+  launch(join_chunks<Join, kSums, Finish>, {ceil_div(columns, kWarp), kWarp * kFoldWarps}, columns,
+         chunks, partial, finish);
 }
 
-// Calls finish(column, sums) on the device with the sums over all elements of every column of
-// terms(element index, outer index, column, sums).
+// Calls finish(column, sums) on the device with the sums over all elements of every column.
 template <class Terms, class Finish>
 void column_sums(const ColumnSizes& sizes, const Terms& terms, Global<double> partial,
                  const Finish& finish) {
-  const Chunks chunks = chunks_of(sizes);
-  if (sizes.inner == 1) {
-    const std::int64_t strips = ceil_div(sizes.channels, kColumnsABlock);
-    launch(chunk_sums_of_tokens<Terms>, {strips * chunks.count, kColumnBlock}, sizes, chunks, terms,
-           partial);
-  } else {
-    launch(chunk_sums_of_images<Terms>, {sizes.channels * chunks.count, kColumnBlock}, sizes,
-           chunks, terms, partial);
-  }
-  finish_chunks<Terms::kSums>(sizes.channels, chunks.count, partial, finish);
+  const Tiling tiling = tiling_of(sizes);
+  const Chunks chunks = chunks_of(sizes, Terms::kSums);
+  const Grid grid{tiling.strips * chunks.count, kColumnBlock};
+  const bool is_image = sizes.inner > 1, is_wide = tiling.wide == 4;
+  const auto run = is_image
+                       ? is_wide ? chunk_sums_of_images<Terms, 4> : chunk_sums_of_images<Terms, 1>
+                   : is_wide ? chunk_sums_of_tokens<Terms, 4>
+                             : chunk_sums_of_tokens<Terms, 1>;
+  launch(run, grid, sizes, tiling, chunks, terms, partial);
+  finish_chunks<Terms, Terms::kSums>(sizes.channels, chunks.count, partial, finish);
 }
 
 // Writes each sum to a vector, where that is wanted.

@@ -43,46 +43,74 @@ class ColumnScratch {
   int sums_;
 };
 
-// `f` has a type Channel, f.channel(c), and f(element, row, channel), called for every element;
-// rows are the outer index. Tokens: a thread keeps to one column.
-inline constexpr std::int64_t kMapRows = 64, kMapStretch = 2048;
-
-template <class F>
-__global__ void __launch_bounds__(kColumnBlock, 2) map_tokens(ColumnSizes sizes, F f) {
-  const unsigned strips = unsigned((sizes.channels + kColumnsABlock - 1) / kColumnsABlock);
-  const std::int64_t column =
-      std::int64_t{blockIdx.x % strips} * kColumnsABlock + int(threadIdx.x) % kColumnsABlock;
-  if (column >= sizes.channels) return;
-  const typename F::Channel channel = f.channel(column);
-  const std::int64_t first = blockIdx.x / strips * kMapRows;
-  const std::int64_t last = first + kMapRows < sizes.outer ? first + kMapRows : sizes.outer;
-  for (std::int64_t row = first + int(threadIdx.x) / kColumnsABlock; row < last;
-       row += kRowsAtOnce) {
-    f(row * sizes.channels + column, row, channel);
+// `f` makes an element of f.out from those of its tensors, each read once: it has kTensors and
+// tensors, a type Channel, f.channel(c), and f(values, row, channel); rows are the outer index.
+// What is absent is read as 0. Tokens: a thread keeps to its columns.
+template <class F, int kWide>
+__global__ void __launch_bounds__(kColumnBlock, 2)
+    map_tokens(ColumnSizes sizes, Tiling tiling, F f) {
+  constexpr int kRows = 4;
+  const TokenPlace place(sizes, tiling, kWide);
+  if (!place.exists) return;
+  typename F::Channel channels[kWide];
+  for (int w = 0; w < kWide; ++w) channels[w] = f.channel(place.column + w);
+  const std::int64_t length = 2 * kRows * place.slots, first = place.strip_row * length;
+  const std::int64_t last = first + length < sizes.outer ? first + length : sizes.outer;
+  for (std::int64_t row = first + place.slot; row < last; row += kRows * place.slots) {
+    float values[kRows][kWide][F::kTensors], result[kWide];
+    const int count = place.rows_until(row, last, kRows);
+    for (int i = 0; i < kRows * F::kTensors; ++i) {
+      const int r = i / F::kTensors, t = i % F::kTensors;
+      if (r >= count) continue;
+      const Wide<kWide> wide(f.tensors[t], (row + r * place.slots) * sizes.channels + place.column);
+      for (int w = 0; w < kWide; ++w) values[r][w][t] = wide.at[w];
+    }
+    for (int r = 0; r < kRows; ++r) {
+      if (r >= count) continue;
+      const std::int64_t own = row + r * place.slots;
+      for (int w = 0; w < kWide; ++w) result[w] = f(values[r][w], own, channels[w]);
+      store_wide<kWide>(f.out, own * sizes.channels + place.column, result);
+    }
   }
 }
 
-// Images: a block a stretch of one channel of one image.
-template <class F>
-__global__ void __launch_bounds__(kColumnBlock, 2) map_images(ColumnSizes sizes, F f) {
-  const std::int64_t stretches = (sizes.inner + kMapStretch - 1) / kMapStretch;
-  const std::int64_t plane = blockIdx.x / stretches;  // of image and channel
+// Images: a warp a part of one channel of one image.
+template <class F, int kWide>
+__global__ void __launch_bounds__(kColumnBlock, 2)
+    map_images(ColumnSizes sizes, Tiling tiling, F f) {
+  const std::int64_t warp =
+      std::int64_t{blockIdx.x} * (kColumnBlock / kWarp) + int(threadIdx.x) / kWarp;
+  const std::int64_t plane = warp / tiling.parts;  // of image and channel
+  const int lane = int(threadIdx.x) % kWarp;
+  if (plane >= sizes.outer * sizes.channels) return;
+  const ImagePart part(sizes, tiling, warp % tiling.parts);
   const typename F::Channel channel = f.channel(plane % sizes.channels);
-  const std::int64_t first = blockIdx.x % stretches * kMapStretch;
-  const std::int64_t last = first + kMapStretch < sizes.inner ? first + kMapStretch : sizes.inner;
-  for (std::int64_t e = first + threadIdx.x; e < last; e += kColumnBlock) {
-    f(plane * sizes.inner + e, plane / sizes.channels, channel);
+  for (std::int64_t e = part.first + kWide * lane; e < part.last; e += kWide * kWarp) {
+    const std::int64_t at = plane * sizes.inner + e;
+    float values[kWide][F::kTensors], result[kWide];
+    for (int t = 0; t < F::kTensors; ++t) {
+      const Wide<kWide> wide(f.tensors[t], at);
+      for (int w = 0; w < kWide; ++w) values[w][t] = wide.at[w];
+    }
+    for (int w = 0; w < kWide; ++w) {
+      result[w] = f(values[w], plane / sizes.channels, channel);
+    }
+    store_wide<kWide>(f.out, at, result);
   }
 }
 
 template <class F>
 void map_columns(const ColumnSizes& sizes, const F& f) {
+  const Tiling tiling = tiling_of(sizes);
+  const bool is_wide = tiling.wide == 4;
   if (sizes.inner == 1) {
-    const std::int64_t strips = ceil_div(sizes.channels, kColumnsABlock);
-    launch(map_tokens<F>, {strips * ceil_div(sizes.outer, kMapRows), kColumnBlock}, sizes, f);
+    const std::int64_t rows = 8 * (kColumnBlock / tiling.lanes);
+    launch(is_wide ? map_tokens<F, 4> : map_tokens<F, 1>,
+           {tiling.strips * ceil_div(sizes.outer, rows), kColumnBlock}, sizes, tiling, f);
   } else {
-    const std::int64_t stretches = ceil_div(sizes.inner, kMapStretch);
-    launch(map_images<F>, {sizes.outer * sizes.channels * stretches, kColumnBlock}, sizes, f);
+    const std::int64_t warps = tiling.units * sizes.channels;
+    launch(is_wide ? map_images<F, 4> : map_images<F, 1>,
+           {ceil_div(warps, kColumnBlock / kWarp), kColumnBlock}, sizes, tiling, f);
   }
 }
 

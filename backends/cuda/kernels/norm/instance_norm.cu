@@ -8,59 +8,95 @@
 namespace keel::cuda {
 namespace {
 
-// The channel, sample and first step that a thread works on.
-struct Place {
-  SequenceSizes sizes;
-  std::int64_t sample, channel;
-  int lane, warp;
-
-  __device__ explicit Place(const SequenceSizes& s) : sizes(s) {
-    const std::int64_t strips = (s.channels + kColumnsABlock - 1) / kColumnsABlock;
-    sample = blockIdx.x / strips;
-    lane = int(threadIdx.x) % kColumnsABlock;
-    warp = int(threadIdx.x) / kColumnsABlock;
-    channel = blockIdx.x % strips * kColumnsABlock + lane;
-  }
-  __device__ bool exists() const { return channel < sizes.channels; }
-  __device__ std::int64_t group() const { return sample * sizes.channels + channel; }
-
-  // f(element) for every kept step of this thread.
-  template <class F>
-  __device__ void each(KeptRows kept, F f) const {
-    if (!exists()) return;
-    for (std::int64_t t = warp; t < sizes.steps; t += kRowsAtOnce) {
-      const std::int64_t row = sample * sizes.steps + t;
-      if (kept(row)) f(row * sizes.channels + channel);
-    }
-  }
-  // Writes 0 to the steps left out.
-  __device__ void clear(KeptRows kept, Global<float> y) const {
-    if (!exists()) return;
-    for (std::int64_t t = warp; t < sizes.steps; t += kRowsAtOnce) {
-      const std::int64_t row = sample * sizes.steps + t;
-      if (!kept(row)) y[row * sizes.channels + channel] = 0;
-    }
-  }
-};
+// Neighbouring channels, and steps at once, of a block.
+constexpr int kColumnsABlock = kWarp, kRowsAtOnce = kColumnBlock / kColumnsABlock;
 
 // The sum over the block's warps of a lane's values; every warp gets it.
-__device__ double over_warps(double value, const Place& place) {
+__device__ double over_warps(double value) {
   __shared__ Shared<double, kColumnBlock> values;
   __syncthreads();  // the values of the call before have been read
   values[int(threadIdx.x)] = value;
   __syncthreads();
   double total = 0;
-  for (int w = 0; w < kRowsAtOnce; ++w) total += values[w * kColumnsABlock + place.lane];
+  for (int w = 0; w < kRowsAtOnce; ++w) {
+    total += values[w * kColumnsABlock + int(threadIdx.x) % kColumnsABlock];
+  }
   return total;
 }
 
-// The sum over a channel's kept steps of f(element).
-template <class F>
-__device__ double sum(const Place& place, KeptRows kept, F f) {
-  double total = 0;
-  place.each(kept, [&](std::int64_t i) { total += f(i); });
-  return over_warps(total, place);
-}
+// One channel of a sample: every eighth of its steps is this thread's. kItems of them stay in
+// registers and are read once; kItems 0: they are read again for every pass.
+template <int kItems, int kTensors>
+class Steps {
+ public:
+  __device__ Steps(const SequenceSizes& s, const Global<const float> (&tensors)[kTensors],
+                   KeptRows kept)
+      : sizes_(s), kept_(kept) {
+    const std::int64_t strips = (s.channels + kColumnsABlock - 1) / kColumnsABlock;
+    sample_ = blockIdx.x / strips;
+    channel_ = blockIdx.x % strips * kColumnsABlock + int(threadIdx.x) % kColumnsABlock;
+    for (int t = 0; t < kTensors; ++t) tensors_[t] = tensors[t];
+    for (int i = 0; i < kItems; ++i) {
+      const std::int64_t step = warp() + i * kRowsAtOnce;
+      if (!exists() || step >= s.steps || !kept(row(step))) continue;
+      present_ |= 1u << i;
+      for (int t = 0; t < kTensors; ++t) items_[t][i] = tensors[t][element(step)];
+    }
+  }
+
+  __device__ bool exists() const { return channel_ < sizes_.channels; }
+  __device__ std::int64_t channel() const { return channel_; }
+  __device__ std::int64_t group() const { return sample_ * sizes_.channels + channel_; }
+  __device__ int warp() const { return int(threadIdx.x) / kColumnsABlock; }
+
+  // The sum over the channel's kept steps of f(value of each tensor).
+  template <class F>
+  __device__ double sum(F f) const {
+    double total = 0;
+    each([&](std::int64_t, auto... values) { total += f(values...); });
+    return over_warps(total);
+  }
+
+  // y = f(value of each tensor) at every kept step, 0 at the others.
+  template <class F>
+  __device__ void store(Global<float> y, F f) const {
+    for (std::int64_t step = warp(); step < sizes_.steps; step += kRowsAtOnce) {
+      if (!kept_(row(step))) y[element(step)] = 0;
+    }
+    each([&](std::int64_t at, auto... values) { y[at] = f(values...); });
+  }
+
+ private:
+  __device__ std::int64_t row(std::int64_t step) const { return sample_ * sizes_.steps + step; }
+  __device__ std::int64_t element(std::int64_t step) const {
+    return row(step) * sizes_.channels + channel_;
+  }
+
+  template <class F>
+  __device__ void each(F f) const {
+    for (int i = 0; i < kItems; ++i) {
+      if (!(present_ >> i & 1)) continue;
+      const std::int64_t at = element(warp() + i * kRowsAtOnce);
+      if constexpr (kTensors == 1) f(at, items_[0][i]);
+      if constexpr (kTensors == 2) f(at, items_[0][i], items_[1][i]);
+    }
+    if constexpr (kItems == 0) {
+      for (std::int64_t step = warp(); step < sizes_.steps && exists(); step += kRowsAtOnce) {
+        const std::int64_t at = element(step);
+        if (!kept_(row(step))) continue;
+        if constexpr (kTensors == 1) f(at, tensors_[0][at]);
+        if constexpr (kTensors == 2) f(at, tensors_[0][at], tensors_[1][at]);
+      }
+    }
+  }
+
+  SequenceSizes sizes_;
+  KeptRows kept_;
+  std::int64_t sample_, channel_;
+  Global<const float> tensors_[kTensors];
+  unsigned present_ = 0;
+  float items_[kTensors][kItems > 0 ? kItems : 1];
+};
 
 struct Forward {
   SequenceSizes sizes;
@@ -70,25 +106,24 @@ struct Forward {
   double eps;
 };
 
+template <int kItems>
 __global__ void __launch_bounds__(kColumnBlock, 2) forward(Forward a) {
-  const Place place(a.sizes);
-  const double count = sum(place, a.kept, [](std::int64_t) { return 1.0; });
+  const Steps<kItems, 1> steps(a.sizes, {a.x}, a.kept);
+  const double count = steps.sum([](float) { return 1.0; });
   const double some = count > 0 ? count : 1;
-  const double mean = sum(place, a.kept, [&](std::int64_t i) { return double(a.x[i]); }) / some;
-  const double squares = sum(place, a.kept, [&](std::int64_t i) {
-    const double residual = a.x[i] - mean;
+  const double mean = steps.sum([](float x) { return double(x); }) / some;
+  const double squares = steps.sum([=](float x) {
+    const double residual = x - mean;
     return residual * residual;
   });
-  if (!place.exists()) return;
+  if (!steps.exists()) return;
   const float rstd = float(1 / sqrt(squares / some + a.eps));
   const float coarse = float(mean), fine = float(mean - coarse);
-  const float gain = a.gain.get(place.channel, 1), bias = a.bias.get(place.channel, 0);
-  place.each(a.kept,
-             [&](std::int64_t i) { a.y[i] = (a.x[i] - coarse - fine) * rstd * gain + bias; });
-  place.clear(a.kept, a.y);
-  if (place.warp > 0) return;
-  a.mean[place.group()] = coarse;
-  a.rstd[place.group()] = rstd;
+  const float gain = a.gain.get(steps.channel(), 1), bias = a.bias.get(steps.channel(), 0);
+  steps.store(a.y, [=](float x) { return (x - coarse - fine) * rstd * gain + bias; });
+  if (steps.warp() > 0) return;
+  a.mean[steps.group()] = coarse;
+  a.rstd[steps.group()] = rstd;
 }
 
 struct Backward {
@@ -96,40 +131,42 @@ struct Backward {
   Global<const float> x, dy, gain, mean, rstd;
   KeptRows kept;
   Global<float> dx;
-  Global<double> dgain, dbias;  // what each sample adds to them: (samples, channels)
+  Global<float> dgain, dbias;  // what each sample adds to them: (samples, channels)
 };
 
+template <int kItems>
 __global__ void __launch_bounds__(kColumnBlock, 2) backward(Backward a) {
-  const Place place(a.sizes);
-  const double coarse = place.exists() ? a.mean[place.group()] : 0;
-  const double count = sum(place, a.kept, [](std::int64_t) { return 1.0; });
+  const Steps<kItems, 2> steps(a.sizes, {a.x, a.dy}, a.kept);
+  const double coarse = steps.exists() ? a.mean[steps.group()] : 0;
+  const double count = steps.sum([](float, float) { return 1.0; });
   const double some = count > 0 ? count : 1;
-  const double fine = sum(place, a.kept, [&](std::int64_t i) { return a.x[i] - coarse; }) / some;
-  const double total = sum(place, a.kept, [&](std::int64_t i) { return double(a.dy[i]); });
-  const double products =
-      sum(place, a.kept, [&](std::int64_t i) { return a.dy[i] * (a.x[i] - coarse - fine); });
-  if (!place.exists()) return;
-  const float rstd = a.rstd[place.group()], gain = a.gain.get(place.channel, 1);
-  if (place.warp == 0) {
-    a.dgain[place.group()] = products * rstd;
-    a.dbias[place.group()] = total;
+  const double fine = steps.sum([=](float x, float) { return x - coarse; }) / some;
+  const double total = steps.sum([](float, float dy) { return double(dy); });
+  const double products = steps.sum([=](float x, float dy) { return dy * (x - coarse - fine); });
+  if (!steps.exists()) return;
+  const float rstd = a.rstd[steps.group()], gain = a.gain.get(steps.channel(), 1);
+  if (steps.warp() == 0) {
+    a.dgain[steps.group()] = float(products * rstd);
+    a.dbias[steps.group()] = float(total);
   }
   const float mean_g = float(gain * total / some), slope = float(gain * products * rstd / some);
-  place.each(a.kept, [&](std::int64_t i) {
-    const float xhat = float(a.x[i] - coarse - fine) * rstd;
-    a.dx[i] = rstd * (a.dy[i] * gain - mean_g - xhat * slope);
+  steps.store(a.dx, [=](float x, float dy) {
+    const float xhat = float(x - coarse - fine) * rstd;
+    return rstd * (dy * gain - mean_g - xhat * slope);
   });
-  place.clear(a.kept, a.dx);
 }
 
+// Steps that registers hold: 16 of each thread.
+bool fits(const SequenceSizes& s) { return s.steps <= 16 * kRowsAtOnce; }
+
 // The samples' shares of dgain and dbias.
-struct Shares {
-  static constexpr int kSums = 2;
-  Global<const double> dgain, dbias;
-  __device__ void operator()(std::int64_t i, std::int64_t, std::int64_t,
+struct Shares : PlainSums {
+  static constexpr int kTensors = 2, kSums = 2;
+  Global<const float> tensors[kTensors];  // of dgain, of dbias
+  __device__ void operator()(const float (&of)[kTensors], std::int64_t, std::int64_t,
                              double (&sums)[kSums]) const {
-    sums[0] += dgain[i];
-    sums[1] += dbias[i];
+    sums[0] += of[0];
+    sums[1] += of[1];
   }
 };
 
@@ -140,19 +177,18 @@ Grid grid_of(const SequenceSizes& s) {
 // The shares as a (samples, channels) matrix.
 ColumnSizes shares_of(const SequenceSizes& s) { return {s.samples, s.channels, 1}; }
 std::int64_t share_bytes(const SequenceSizes& s) {
-  return aligned_bytes(s.samples * s.channels * std::int64_t{sizeof(double)});
+  return aligned_bytes(s.samples * s.channels * std::int64_t{sizeof(float)});
 }
 
 void run_backward(const Binding& b, const SequenceSizes& sizes) {
   const std::int64_t count = sizes.samples * sizes.channels;
-  const auto dgain = workspace<double>(b, count);
-  const auto dbias = workspace<double>(b, count, share_bytes(sizes));
-  launch(backward, grid_of(sizes),
+  const auto dgain = workspace(b, count), dbias = workspace(b, count, share_bytes(sizes));
+  launch(fits(sizes) ? backward<16> : backward<0>, grid_of(sizes),
          Backward{sizes, input(b.inputs[0]), input(b.inputs[4]), input(b.inputs[1]),
                   input(b.inputs[2]), input(b.inputs[3]), kept_rows(b.inputs[5]),
                   output(b.outputs[0]), dgain, dbias});
   column_sums(
-      shares_of(sizes), Shares{dgain, dbias},
+      shares_of(sizes), Shares{{}, {dgain, dbias}},
       workspace<double>(b, partial_sums(shares_of(sizes), Shares::kSums), 2 * share_bytes(sizes)),
       StoreSums<2>{{output(b.outputs[1]), output(b.outputs[2])}});
 }
@@ -163,7 +199,7 @@ Prepared prepare_instance_norm(const NodeContext& context) {
   const SequenceSizes sizes = sequence_sizes(context.input(0).shape);
   const double eps = context.attrs<InstanceNormAttrs>().eps;
   return kernel_of([=](const Binding& b) {
-    launch(forward, grid_of(sizes),
+    launch(fits(sizes) ? forward<16> : forward<0>, grid_of(sizes),
            Forward{sizes, input(b.inputs[0]), input(b.inputs[1]), input(b.inputs[2]),
                    kept_rows(b.inputs[3]), output(b.outputs[0]), output(b.outputs[1]),
                    output(b.outputs[2]), eps});

@@ -66,8 +66,6 @@ __global__ void count_step(Global<const std::int32_t> step, KeptRows kept, std::
 }
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& attrs) {
-  const ColumnScratch scratch(b, sizes, UncentredTerms::kSums);
-  const auto x = input(b.inputs[0]);
   const KeptRows kept = kept_rows(b.inputs[7]);
   const auto step = global<const std::int32_t>(b.inputs[6]);
   const Statistics statistics{attrs,
@@ -77,15 +75,17 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& at
                               output(b.outputs[1]),
                               output(b.outputs[2]),
                               output(b.outputs[4])};
+  run_uncentred_statistics(b, sizes, kept, statistics, attrs.training);
   if (attrs.training) {
-    column_sums(sizes, UncentredTerms{x, kept}, scratch.partial(),
-                FinishSquares<Statistics>{statistics});
     launch(count_step, {1, kWarp}, step, kept, sizes.outer, global<std::int32_t>(b.outputs[5]));
-  } else {
-    each_channel(sizes, statistics);
   }
-  map_columns(sizes, ScaleColumns{x, statistics.rstd, statistics.r, input(b.inputs[1]),
-                                  input(b.inputs[2]), kept, output(b.outputs[0])});
+  map_columns(sizes, ScaleColumns{{input(b.inputs[0])},
+                                  statistics.rstd,
+                                  statistics.r,
+                                  input(b.inputs[1]),
+                                  input(b.inputs[2]),
+                                  kept,
+                                  output(b.outputs[0])});
 }
 
 // dgain, dbias, gz' and the slope of dx, all with z = x * rstd.
@@ -109,11 +109,7 @@ struct Gradients {
 };
 
 void run_backward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& attrs) {
-  const ColumnScratch scratch(b, sizes, UncentredGradientTerms::kSums);
-  const auto x = input(b.inputs[0]), gain = input(b.inputs[1]), rstd = input(b.inputs[2]),
-             r = input(b.inputs[3]), dy = input(b.inputs[6]);
-  const KeptRows kept = kept_rows(b.inputs[7]);
-  const auto slope = scratch.vector(0);
+  const auto gain = input(b.inputs[1]), rstd = input(b.inputs[2]), r = input(b.inputs[3]);
   const Gradients gradients{attrs,
                             {input(b.inputs[4]), output(b.outputs[3]), attrs.m, sizes.channels},
                             global<const std::int32_t>(b.inputs[5]),
@@ -122,12 +118,11 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& a
                             gain,
                             output(b.outputs[1]),
                             output(b.outputs[2]),
-                            slope};
-  column_sums(sizes, UncentredGradientTerms{x, dy, kept}, scratch.partial(),
-              FinishUncentredGradient<Gradients>{gradients});
-  map_columns(sizes, ScaleColumnsGradient{x, dy, rstd, rstd, r, gain,
-                                          attrs.training ? slope : Global<double>(), kept,
-                                          output(b.outputs[0])});
+                            uncentred_scratch(b, sizes, true).vector(0)};
+  run_uncentred_backward(b, sizes,
+                         {input(b.inputs[0]), input(b.inputs[6]), rstd, rstd, r, gain,
+                          kept_rows(b.inputs[7]), output(b.outputs[0]), attrs.training},
+                         gradients);
 }
 
 }  // namespace
@@ -136,14 +131,14 @@ Prepared prepare_mabn(const NodeContext& context) {
   const auto attrs = context.attrs<MabnAttrs>();
   const ColumnSizes sizes = column_sizes(context.input(0).shape);
   return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); },
-                   ColumnScratch::bytes(sizes, UncentredTerms::kSums, 0));
+                   uncentred_workspace(sizes, false));
 }
 
 Prepared prepare_mabn_backward(const NodeContext& context) {
   const auto attrs = context.attrs<MabnAttrs>();
   const ColumnSizes sizes = column_sizes(context.input(0).shape);
   return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); },
-                   ColumnScratch::bytes(sizes, UncentredGradientTerms::kSums, 1));
+                   uncentred_workspace(sizes, true));
 }
 
 }  // namespace keel::cuda

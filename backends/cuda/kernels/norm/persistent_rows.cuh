@@ -207,8 +207,8 @@ void run_sweep(const Binding& b, const SweepTensors& t, const GroupSizes& s,
   with_row_threads(args.width, [&]<int kThreads>(std::integral_constant<int, kThreads>) {
     launch(sweep_rows<kThreads, kIsCentred>, {args.chunks * args.groups, kSweepBlock}, args);
   });
-  finish_chunks<2>(args.groups * args.width, args.chunks, args.partial,
-                   StoreSums<2>{{t.dgain, t.dbias}});
+  finish_chunks<PlainSums, 2>(args.groups * args.width, args.chunks, args.partial,
+                              StoreSums<2>{{t.dgain, t.dbias}});
 }
 
 }  // namespace keel::cuda

@@ -22,18 +22,11 @@ struct Statistics {
 };
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& attrs) {
-  const ColumnScratch scratch(b, sizes, UncentredTerms::kSums);
-  const auto x = input(b.inputs[0]);
   const KeptRows kept = kept_rows(b.inputs[4]);
   const Statistics statistics{attrs.eps, attrs.keep, input(b.inputs[3]), output(b.outputs[1]),
                               output(b.outputs[2])};
-  if (attrs.training) {
-    column_sums(sizes, UncentredTerms{x, kept}, scratch.partial(),
-                FinishSquares<Statistics>{statistics});
-  } else {
-    each_channel(sizes, statistics);
-  }
-  map_columns(sizes, ScaleColumns{x,
+  run_uncentred_statistics(b, sizes, kept, statistics, attrs.training);
+  map_columns(sizes, ScaleColumns{{input(b.inputs[0])},
                                   statistics.rpsi,
                                   {},
                                   input(b.inputs[1]),
@@ -57,23 +50,20 @@ struct Gradients {
 };
 
 void run_backward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& attrs) {
-  const ColumnScratch scratch(b, sizes, UncentredGradientTerms::kSums);
-  const auto x = input(b.inputs[0]), gain = input(b.inputs[1]), rpsi = input(b.inputs[2]),
-             dy = input(b.inputs[3]);
-  const KeptRows kept = kept_rows(b.inputs[4]);
-  const auto slope = scratch.vector(0);
-  column_sums(sizes, UncentredGradientTerms{x, dy, kept}, scratch.partial(),
-              FinishUncentredGradient<Gradients>{
-                  {rpsi, gain, output(b.outputs[1]), output(b.outputs[2]), slope}});
-  map_columns(sizes, ScaleColumnsGradient{x,
-                                          dy,
-                                          rpsi,
-                                          rpsi,
-                                          {},
-                                          gain,
-                                          attrs.training ? slope : Global<double>(),
-                                          kept,
-                                          output(b.outputs[0])});
+  const auto gain = input(b.inputs[1]), rpsi = input(b.inputs[2]);
+  const Gradients gradients{rpsi, gain, output(b.outputs[1]), output(b.outputs[2]),
+                            uncentred_scratch(b, sizes, true).vector(0)};
+  run_uncentred_backward(b, sizes,
+                         {input(b.inputs[0]),
+                          input(b.inputs[3]),
+                          rpsi,
+                          rpsi,
+                          {},
+                          gain,
+                          kept_rows(b.inputs[4]),
+                          output(b.outputs[0]),
+                          attrs.training},
+                         gradients);
 }
 
 }  // namespace
@@ -82,14 +72,14 @@ Prepared prepare_pn_v(const NodeContext& context) {
   const auto attrs = context.attrs<PnVAttrs>();
   const ColumnSizes sizes = column_sizes(context.input(0).shape);
   return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); },
-                   ColumnScratch::bytes(sizes, UncentredTerms::kSums, 0));
+                   uncentred_workspace(sizes, false));
 }
 
 Prepared prepare_pn_v_backward(const NodeContext& context) {
   const auto attrs = context.attrs<PnVAttrs>();
   const ColumnSizes sizes = column_sizes(context.input(0).shape);
   return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); },
-                   ColumnScratch::bytes(sizes, UncentredGradientTerms::kSums, 1));
+                   uncentred_workspace(sizes, true));
 }
 
 }  // namespace keel::cuda

@@ -90,24 +90,19 @@ __global__ void watch(Watch a) {
 }
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& attrs) {
-  const ColumnScratch scratch(b, sizes, UncentredTerms::kSums);
-  const auto x = input(b.inputs[0]);
   const KeptRows kept = kept_rows(b.inputs[6]);
   const auto step = global<const std::int32_t>(b.inputs[5]);
   const Statistics statistics{Rules(attrs),         input(b.inputs[3]),   step,
                               output(b.outputs[1]), output(b.outputs[2]), output(b.outputs[3]),
                               output(b.outputs[4])};
+  run_uncentred_statistics(b, sizes, kept, statistics, attrs.training);
   if (attrs.training) {
-    column_sums(sizes, UncentredTerms{x, kept}, scratch.partial(),
-                FinishSquares<Statistics>{statistics});
     launch(watch, {1, kColumnBlock},
            Watch{Rules(attrs), statistics.gamma, input(b.inputs[4]), step, kept, sizes.outer,
                  sizes.channels, global<std::int32_t>(b.outputs[5]), output(b.outputs[6]),
                  output(b.outputs[7])});
-  } else {
-    each_channel(sizes, statistics);
   }
-  map_columns(sizes, ScaleColumns{x,
+  map_columns(sizes, ScaleColumns{{input(b.inputs[0])},
                                   statistics.rpsi,
                                   {},
                                   input(b.inputs[1]),
@@ -138,11 +133,7 @@ struct Gradients {
 };
 
 void run_backward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& attrs) {
-  const ColumnScratch scratch(b, sizes, UncentredGradientTerms::kSums);
-  const auto x = input(b.inputs[0]), gain = input(b.inputs[1]), rpsi = input(b.inputs[2]),
-             rdx = input(b.inputs[3]), dy = input(b.inputs[6]);
-  const KeptRows kept = kept_rows(b.inputs[7]);
-  const auto slope = scratch.vector(0);
+  const auto gain = input(b.inputs[1]), rpsi = input(b.inputs[2]), rdx = input(b.inputs[3]);
   const Gradients gradients{Rules(attrs),
                             rpsi,
                             gain,
@@ -151,18 +142,18 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const PowerNormAtt
                             output(b.outputs[1]),
                             output(b.outputs[2]),
                             attrs.training ? output(b.outputs[3]) : Global<float>(),
-                            slope};
-  column_sums(sizes, UncentredGradientTerms{x, dy, kept}, scratch.partial(),
-              FinishUncentredGradient<Gradients>{gradients});
-  map_columns(sizes, ScaleColumnsGradient{x,
-                                          dy,
-                                          rpsi,
-                                          rdx,
-                                          {},
-                                          gain,
-                                          attrs.training ? slope : Global<double>(),
-                                          kept,
-                                          output(b.outputs[0])});
+                            uncentred_scratch(b, sizes, true).vector(0)};
+  run_uncentred_backward(b, sizes,
+                         {input(b.inputs[0]),
+                          input(b.inputs[6]),
+                          rpsi,
+                          rdx,
+                          {},
+                          gain,
+                          kept_rows(b.inputs[7]),
+                          output(b.outputs[0]),
+                          attrs.training},
+                         gradients);
 }
 
 }  // namespace
@@ -171,14 +162,14 @@ Prepared prepare_power_norm(const NodeContext& context) {
   const auto attrs = context.attrs<PowerNormAttrs>();
   const ColumnSizes sizes = column_sizes(context.input(0).shape);
   return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); },
-                   ColumnScratch::bytes(sizes, UncentredTerms::kSums, 0));
+                   uncentred_workspace(sizes, false));
 }
 
 Prepared prepare_power_norm_backward(const NodeContext& context) {
   const auto attrs = context.attrs<PowerNormAttrs>();
   const ColumnSizes sizes = column_sizes(context.input(0).shape);
   return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); },
-                   ColumnScratch::bytes(sizes, UncentredGradientTerms::kSums, 1));
+                   uncentred_workspace(sizes, true));
 }
 
 }  // namespace keel::cuda

@@ -9,14 +9,17 @@ namespace keel::cuda {
 namespace {
 
 // What an element adds to dgain and dbias.
-struct ParameterTerms {
-  static constexpr int kSums = 2;
-  Global<const float> x, dy, rrms;
+struct ParameterTerms : PlainSums {
+  static constexpr int kTensors = 2, kSums = 2;
+  Global<const float> tensors[kTensors];  // x, dy
+  Global<const float> rrms;
 
-  __device__ void operator()(std::int64_t i, std::int64_t row, std::int64_t,
+  ParameterTerms(Global<const float> x, Global<const float> dy, Global<const float> rrms)
+      : tensors{x, dy}, rrms(rrms) {}
+  __device__ void operator()(const float (&of)[kTensors], std::int64_t row, std::int64_t,
                              double (&sums)[kSums]) const {
-    sums[0] += double(dy[i]) * (x[i] * rrms[row]);
-    sums[1] += dy[i];
+    sums[0] += double(of[1]) * (of[0] * rrms[row]);
+    sums[1] += of[1];
   }
 };
 
@@ -31,7 +34,7 @@ void run_backward(const Binding& b, const GroupSizes& sizes) {
   }
   if (has_parameters) {
     const ColumnSizes columns{sizes.samples, sizes.width(), 1};
-    column_sums(columns, ParameterTerms{x, dy, rrms},
+    column_sums(columns, ParameterTerms(x, dy, rrms),
                 workspace<double>(b, partial_sums(columns, ParameterTerms::kSums)),
                 StoreSums<2>{{dgain, dbias}});
   }

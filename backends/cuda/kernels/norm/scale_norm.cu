@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(R::kBlock)
 // sum, what the row adds to dgain, is left in `products`.
 template <class R>
 __global__ void __launch_bounds__(R::kBlock)
-    backward(ScaledBackward a, Global<const float> gain, Global<double> products, float clamped) {
+    backward(ScaledBackward a, Global<const float> gain, Global<float> products, float clamped) {
   if (R::is_idle(a.sizes.rows)) return;
   const R row({a.x, a.dy}, a.sizes);
   const float rnorm = a.scale[row.index()];
@@ -36,18 +36,23 @@ __global__ void __launch_bounds__(R::kBlock)
   if (row.is_first()) products[row.index()] = product;
 }
 
-struct RowTerms {
-  static constexpr int kSums = 1;
-  Global<const double> products;
-  __device__ void operator()(std::int64_t, std::int64_t row, std::int64_t,
+struct RowTerms : PlainSums {
+  static constexpr int kTensors = 1, kSums = 1;
+  Global<const float> tensors[kTensors];  // products
+  __device__ void operator()(const float (&of)[kTensors], std::int64_t, std::int64_t,
                              double (&sums)[kSums]) const {
-    sums[0] += products[row];
+    sums[0] += of[0];
   }
 };
 
+// The products lie in the workspace before their sums.
+std::int64_t product_bytes(const RowSizes& sizes) {
+  return aligned_bytes(sizes.rows * std::int64_t{sizeof(float)});
+}
+
 void run_backward(const Binding& b, const RowSizes& sizes, double eps) {
   const auto gain = input(b.inputs[1]);
-  const auto products = workspace<double>(b, sizes.rows);
+  const auto products = workspace(b, sizes.rows);
   const ScaledBackward args{input(b.inputs[0]), input(b.inputs[3]),   {{}, 1},
                             input(b.inputs[2]), output(b.outputs[0]), sizes};
   with_row<2>(sizes.width, [&]<class R>(std::type_identity<R> row) {
@@ -55,8 +60,8 @@ void run_backward(const Binding& b, const RowSizes& sizes, double eps) {
   });
   if (!b.outputs[1]) return;
   const ColumnSizes column{sizes.rows, 1, 1};
-  column_sums(column, RowTerms{products},
-              workspace<double>(b, partial_sums(column, 1), aligned_bytes(sizes.rows * 8)),
+  column_sums(column, RowTerms{{}, {products}},
+              workspace<double>(b, partial_sums(column, 1), product_bytes(sizes)),
               StoreSums<1>{{output(b.outputs[1])}});
 }
 
@@ -77,7 +82,7 @@ Prepared prepare_scale_norm_backward(const NodeContext& context) {
   const auto attrs = context.attrs<ScaleNormAttrs>();
   const RowSizes sizes = row_sizes(context.input(0).shape, attrs.axes);
   return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs.eps); },
-                   aligned_bytes(sizes.rows * 8) + partial_sums({sizes.rows, 1, 1}, 1) * 8);
+                   product_bytes(sizes) + partial_sums({sizes.rows, 1, 1}, 1) * 8);
 }
 
 }  // namespace keel::cuda

@@ -6,12 +6,12 @@
 namespace keel::cuda {
 namespace {
 
-struct SquareTerms {
-  static constexpr int kSums = 1;
-  Global<const float> v;
-  __device__ void operator()(std::int64_t i, std::int64_t, std::int64_t,
+struct SquareTerms : PlainSums {
+  static constexpr int kTensors = 1, kSums = 1;
+  Global<const float> tensors[kTensors];  // v
+  __device__ void operator()(const float (&of)[kTensors], std::int64_t, std::int64_t,
                              double (&sums)[kSums]) const {
-    sums[0] += double(v[i]) * v[i];
+    sums[0] += double(of[0]) * of[0];
   }
 };
 
@@ -25,24 +25,26 @@ struct StoreNorm {
 
 // w = g * v * rnorm.
 struct Apply {
-  Global<const float> v, g, rnorm;
-  Global<float> w;
+  static constexpr int kTensors = 1;
+  Global<const float> tensors[kTensors];  // v
+  Global<const float> g, rnorm;
+  Global<float> out;
 
   struct Channel {
     float g, rnorm;
   };
   __device__ Channel channel(std::int64_t c) const { return {g[c], rnorm[c]}; }
-  __device__ void operator()(std::int64_t i, std::int64_t, const Channel& c) const {
-    w[i] = c.g * (v[i] * c.rnorm);
+  __device__ float operator()(const float (&of)[kTensors], std::int64_t, const Channel& c) const {
+    return c.g * (of[0] * c.rnorm);
   }
 };
 
-struct ProductTerms {
-  static constexpr int kSums = 1;
-  Global<const float> v, dw;
-  __device__ void operator()(std::int64_t i, std::int64_t, std::int64_t,
+struct ProductTerms : PlainSums {
+  static constexpr int kTensors = 2, kSums = 1;
+  Global<const float> tensors[kTensors];  // v, dw
+  __device__ void operator()(const float (&of)[kTensors], std::int64_t, std::int64_t,
                              double (&sums)[kSums]) const {
-    sums[0] += double(dw[i]) * v[i];
+    sums[0] += double(of[1]) * of[0];
   }
 };
 
@@ -56,15 +58,17 @@ struct StoreGradient {
 
 // dv = g * rnorm * (dw - v * rnorm * dg).
 struct ApplyGradient {
-  Global<const float> v, g, rnorm, dw, dg;
-  Global<float> dv;
+  static constexpr int kTensors = 2;
+  Global<const float> tensors[kTensors];  // v, dw
+  Global<const float> g, rnorm, dg;
+  Global<float> out;
 
   struct Channel {
     float g, rnorm, dg;
   };
   __device__ Channel channel(std::int64_t c) const { return {g[c], rnorm[c], dg[c]}; }
-  __device__ void operator()(std::int64_t i, std::int64_t, const Channel& c) const {
-    dv[i] = c.g * c.rnorm * (dw[i] - v[i] * c.rnorm * c.dg);
+  __device__ float operator()(const float (&of)[kTensors], std::int64_t, const Channel& c) const {
+    return c.g * c.rnorm * (of[1] - of[0] * c.rnorm * c.dg);
   }
 };
 
@@ -72,8 +76,8 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, double eps) {
   const ColumnScratch scratch(b, sizes, 1);
   const auto v = input(b.inputs[0]);
   const auto rnorm = output(b.outputs[1]);
-  column_sums(sizes, SquareTerms{v}, scratch.partial(), StoreNorm{eps, rnorm});
-  map_columns(sizes, Apply{v, input(b.inputs[1]), rnorm, output(b.outputs[0])});
+  column_sums(sizes, SquareTerms{{}, {v}}, scratch.partial(), StoreNorm{eps, rnorm});
+  map_columns(sizes, Apply{{v}, input(b.inputs[1]), rnorm, output(b.outputs[0])});
 }
 
 void run_backward(const Binding& b, const ColumnSizes& sizes) {
@@ -81,8 +85,8 @@ void run_backward(const Binding& b, const ColumnSizes& sizes) {
   const auto v = input(b.inputs[0]), g = input(b.inputs[1]), rnorm = input(b.inputs[2]),
              dw = input(b.inputs[3]);
   const auto dg = output(b.outputs[1]);
-  column_sums(sizes, ProductTerms{v, dw}, scratch.partial(), StoreGradient{rnorm, dg});
-  map_columns(sizes, ApplyGradient{v, g, rnorm, dw, dg, output(b.outputs[0])});
+  column_sums(sizes, ProductTerms{{}, {v, dw}}, scratch.partial(), StoreGradient{rnorm, dg});
+  map_columns(sizes, ApplyGradient{{v, dw}, g, rnorm, dg, output(b.outputs[0])});
 }
 
 }  // namespace

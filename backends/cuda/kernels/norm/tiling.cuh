@@ -1,0 +1,97 @@
+// How the threads of a block lie over a tensor (outer, channels, inner) whose columns or channels
+// are worked on alone: neighbouring threads on neighbouring elements, four each where they can be
+// read in one access of 16 bytes.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+
+#include "backends/cuda/device.h"
+#include "src/ops/norm/batch_norm.h"
+
+namespace keel::cuda {
+
+inline constexpr int kColumnBlock = 256;            // threads
+inline constexpr std::int64_t kBlocksWanted = 528;  // four a multiprocessor of an H200
+inline constexpr std::int64_t kLongestPart = 1024;  // elements of an image that a warp takes
+
+inline std::int64_t aligned_bytes(std::int64_t bytes) { return ceil_div(bytes, 256) * 256; }
+
+// Tokens: `lanes` threads have `wide` columns each, the block's other threads other rows of them.
+// Images: a warp works on a part of one channel of one image at a time.
+struct Tiling {
+  int wide, lanes;
+  std::int64_t strips;       // of columns, or channels
+  std::int64_t units;        // rows, or parts of images
+  std::int64_t parts, part;  // an image's parts, and their elements
+};
+inline Tiling tiling_of(const ColumnSizes& s) {
+  if (s.inner > 1) {
+    const int wide = s.inner % 4 == 0 ? 4 : 1;
+    const std::int64_t part = ceil_div(ceil_div(s.inner, ceil_div(s.inner, kLongestPart)), 4) * 4;
+    const std::int64_t parts = ceil_div(s.inner, part);
+    return {wide, 1, s.channels, s.outer * parts, parts, part};
+  }
+  const int wide = s.channels % 4 == 0 ? 4 : 1;
+  const std::int64_t threads = std::clamp<std::int64_t>(s.channels / wide, 1, kWarp);
+  const int lanes = int(std::bit_ceil(std::uint64_t(threads)));
+  return {wide, lanes, ceil_div(s.channels, lanes * wide), s.outer, 1, 1};
+}
+
+// kWide neighbouring elements; 0 where x is absent.
+template <int kWide>
+struct Wide {
+  float at[kWide] = {};
+
+  __device__ Wide(Global<const float> x, std::int64_t i) {
+    if (!x) return;
+    if constexpr (kWide == 4) {
+      const float4 four = x.load4(i);
+      at[0] = four.x, at[1] = four.y, at[2] = four.z, at[3] = four.w;
+    } else {
+      at[0] = x[i];
+    }
+  }
+};
+template <int kWide>
+__device__ void store_wide(Global<float> y, std::int64_t i, const float (&values)[kWide]) {
+  if constexpr (kWide == 4) {
+    y.store4(i, make_float4(values[0], values[1], values[2], values[3]));
+  } else {
+    y[i] = values[0];
+  }
+}
+
+// A thread's place among tokens: its columns, and every slots-th row.
+struct TokenPlace {
+  int slot, slots;
+  std::int64_t column, strip_row;  // which of the pieces that a strip's rows are cut into
+  bool exists;
+
+  __device__ TokenPlace(const ColumnSizes& sizes, const Tiling& tiling, int wide) {
+    const int lane = int(threadIdx.x) % tiling.lanes;
+    slot = int(threadIdx.x) / tiling.lanes;
+    slots = kColumnBlock / tiling.lanes;
+    column = (blockIdx.x % tiling.strips * tiling.lanes + lane) * wide;
+    strip_row = blockIdx.x / tiling.strips;
+    exists = column < sizes.channels;
+  }
+  // How many of this thread's next rows, at most `most`, lie before `last`.
+  __device__ int rows_until(std::int64_t row, std::int64_t last, int most) const {
+    const std::int64_t rows = (last - row + slots - 1) / slots;
+    return rows < most ? int(rows) : most;
+  }
+};
+
+// A part of an image, of all images' parts the unit-th: its elements [first, last).
+struct ImagePart {
+  std::int64_t image, first, last;
+
+  __device__ ImagePart(const ColumnSizes& sizes, const Tiling& tiling, std::int64_t unit) {
+    image = unit / tiling.parts;
+    first = unit % tiling.parts * tiling.part;
+    last = first + tiling.part < sizes.inner ? first + tiling.part : sizes.inner;
+  }
+};
+
+}  // namespace keel::cuda
