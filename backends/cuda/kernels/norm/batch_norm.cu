@@ -57,30 +57,6 @@ struct Statistics {
   }
 };
 
-// y = (x - mean) * rstd * gain + bias.
-struct Apply {
-  static constexpr int kTensors = 1;
-  Global<const float> tensors[kTensors];  // x
-  Global<const float> rstd, gain, bias;
-  Global<const double> mean;
-  KeptRows kept;
-  Global<float> out;
-  bool counts_padding;
-
-  struct Channel {
-    float coarse, fine, rstd, gain, bias;
-  };
-  __device__ Channel channel(std::int64_t c) const {
-    const float coarse = float(mean[c]);
-    return {coarse, float(mean[c] - coarse), rstd[c], gain.get(c, 1), bias.get(c, 0)};
-  }
-  __device__ float operator()(const float (&of)[kTensors], std::int64_t row,
-                              const Channel& c) const {
-    if (!kept(row)) return counts_padding ? c.bias : 0;
-    return (of[0] - c.coarse - c.fine) * c.rstd * c.gain + c.bias;
-  }
-};
-
 void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchNormAttrs& attrs) {
   const ColumnScratch scratch(b, sizes, MomentTerms::kSums);
   const auto x = input(b.inputs[0]);
@@ -93,14 +69,16 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchNormAttr
   } else {
     each_channel(sizes, statistics);
   }
-  map_columns(sizes, Apply{{x},
-                           statistics.rstd,
-                           input(b.inputs[1]),
-                           input(b.inputs[2]),
-                           statistics.exact_mean,
-                           kept,
-                           output(b.outputs[0]),
-                           attrs.counts_padding()});
+  map_columns(sizes, CentreColumns{{x},
+                                   statistics.rstd,
+                                   {},
+                                   {},
+                                   input(b.inputs[1]),
+                                   input(b.inputs[2]),
+                                   statistics.exact_mean,
+                                   kept,
+                                   output(b.outputs[0]),
+                                   attrs.counts_padding()});
 }
 
 // dgain and dbias, and what dx needs of a channel.

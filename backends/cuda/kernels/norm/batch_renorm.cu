@@ -45,29 +45,6 @@ struct Statistics {
   }
 };
 
-// y = ((x - mean) * rstd * r + d) * gain + bias; 0 in rows left out.
-struct Apply {
-  static constexpr int kTensors = 1;
-  Global<const float> tensors[kTensors];  // x
-  Global<const float> rstd, r, d, gain, bias;
-  Global<const double> mean;
-  KeptRows kept;
-  Global<float> out;
-
-  struct Channel {
-    float coarse, fine, scale, d, gain, bias;
-  };
-  __device__ Channel channel(std::int64_t c) const {
-    const float coarse = float(mean[c]);
-    return {coarse, float(mean[c] - coarse), rstd[c] * r[c], d[c], gain.get(c, 1), bias.get(c, 0)};
-  }
-  __device__ float operator()(const float (&of)[kTensors], std::int64_t row,
-                              const Channel& c) const {
-    if (!kept(row)) return 0;
-    return ((of[0] - c.coarse - c.fine) * c.scale + c.d) * c.gain + c.bias;
-  }
-};
-
 void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAttrs& attrs) {
   const ColumnScratch scratch(b, sizes, MomentTerms::kSums);
   const auto x = input(b.inputs[0]);
@@ -89,15 +66,16 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAt
   } else {
     each_channel(sizes, statistics);
   }
-  map_columns(sizes, Apply{{x},
-                           statistics.rstd,
-                           statistics.r,
-                           statistics.d,
-                           input(b.inputs[1]),
-                           input(b.inputs[2]),
-                           statistics.exact_mean,
-                           kept,
-                           output(b.outputs[0])});
+  map_columns(sizes, CentreColumns{{x},
+                                   statistics.rstd,
+                                   statistics.r,
+                                   statistics.d,
+                                   input(b.inputs[1]),
+                                   input(b.inputs[2]),
+                                   statistics.exact_mean,
+                                   kept,
+                                   output(b.outputs[0]),
+                                   false});
 }
 
 // dgain and dbias, and what dx needs of a channel.

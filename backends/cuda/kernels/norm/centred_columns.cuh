@@ -63,6 +63,32 @@ void column_moments(const ColumnSizes& sizes, const ColumnScratch& scratch, Glob
   column_sums(sizes, MomentTerms{{x}, kept}, scratch.partial(), FinishMoments<Finish>{finish});
 }
 
+// y = ((x - mean) * rstd * r + d) * gain + bias; in rows left out the bias or 0. r, d, gain and
+// bias may be absent.
+struct CentreColumns {
+  static constexpr int kTensors = 1;
+  Global<const float> tensors[kTensors];  // x
+  Global<const float> rstd, r, d, gain, bias;
+  Global<const double> mean;
+  KeptRows kept;
+  Global<float> out;
+  bool pads_with_bias;
+
+  struct Channel {
+    float coarse, fine, scale, d, gain, bias;
+  };
+  __device__ Channel channel(std::int64_t c) const {
+    const float coarse = float(mean[c]);
+    return {coarse,      float(mean[c] - coarse), rstd[c] * r.get(c, 1),
+            d.get(c, 0), gain.get(c, 1),          bias.get(c, 0)};
+  }
+  __device__ float operator()(const float (&of)[kTensors], std::int64_t row,
+                              const Channel& c) const {
+    if (!kept(row)) return pads_with_bias ? c.bias : 0;
+    return ((of[0] - c.coarse - c.fine) * c.scale + c.d) * c.gain + c.bias;
+  }
+};
+
 // What a channel's backward needs: sums over its kept elements of dy and of dy times the residual
 // x - mean, the true mean of the residuals, which a saved float mean leaves, and the sum of the dy
 // of all rows that are left out.
