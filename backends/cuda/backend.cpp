@@ -1,5 +1,7 @@
 #include "backends/cuda/backend.h"
 
+#include <utility>
+
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/matmul.h"
 #include "backends/cuda/runtime.h"
@@ -31,6 +33,33 @@ class DeviceMemory : public Memory {
   std::int64_t bytes_;
 };
 
+// The kernels, fewer where one can do the work of several.
+std::vector<Kernel> joined(std::span<const Kernel> kernels) {
+  std::vector<Kernel> result;
+  for (const Kernel& kernel : kernels) {
+    const bool is_joined = !result.empty() && (join_updates(result.back(), kernel) ||
+                                               join_sums(result.back(), kernel));
+    if (!is_joined) result.push_back(kernel);
+  }
+  return result;
+}
+
+// A step that is run again and again: as it is, then recorded, then replayed.
+struct Step {
+  std::vector<Kernel> kernels;
+  bool has_run = false;
+  Kernel recorded = {};
+
+  void run() {
+    if (!std::exchange(has_run, true)) {
+      for (const Kernel& kernel : kernels) kernel();
+      return;
+    }
+    if (!recorded) recorded = cuda::record(kernels);
+    recorded();
+  }
+};
+
 }  // namespace
 
 CudaBackend::CudaBackend(const Options& options) {
@@ -48,6 +77,10 @@ std::unique_ptr<Memory> CudaBackend::allocate(std::int64_t bytes) {
   return std::make_unique<DeviceMemory>(bytes);
 }
 
+std::unique_ptr<Readback> CudaBackend::allocate_readback(std::int64_t bytes) {
+  return cuda::allocate_readback(bytes);
+}
+
 Kernel CudaBackend::copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) {
   return [=] { copy_guarded(dst, src, guard); };
 }
@@ -59,6 +92,8 @@ void CudaBackend::run(std::span<const Kernel> kernels) {
 
 double CudaBackend::seconds(const std::function<void()>& body) { return cuda::seconds(body); }
 
-Kernel CudaBackend::record(std::span<const Kernel> kernels) { return cuda::record(kernels); }
+Kernel CudaBackend::record(std::span<const Kernel> kernels) {
+  return [step = std::make_shared<Step>(joined(kernels))] { step->run(); };
+}
 
 }  // namespace keel::cuda

@@ -18,10 +18,12 @@ class CudaBackend : public Backend {
   std::string description() const override;
   Prepared prepare(const NodeContext& context) override;
   std::unique_ptr<Memory> allocate(std::int64_t bytes) override;
+  std::unique_ptr<Readback> allocate_readback(std::int64_t bytes) override;
   Kernel copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) override;
   void run(std::span<const Kernel> kernels) override;
   double seconds(const std::function<void()>& body) override;
   bool times_cold() const override { return true; }
+  // The first run is not yet recorded: libraries set themselves up in it.
   Kernel record(std::span<const Kernel> kernels) override;
 };
 

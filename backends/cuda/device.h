@@ -57,6 +57,7 @@ class Global {
     if constexpr (std::is_const_v<T>) simt::note_read(data_ + i, count * sizeof(T));
 #endif
   }
+  friend bool operator==(const Global&, const Global&) = default;
 
   T* data_ = nullptr;
   std::int64_t size_ = 0;
@@ -130,7 +131,7 @@ template <class... Parameters, class... Args>
 void launch(void (*kernel)(Parameters...), Grid grid, const Args&... args) {
   if (grid.blocks == 0) return;
 #ifdef KEEL_CUDA_EMULATED
-  simt::run(grid.blocks, grid.threads, [&] { kernel(args...); });
+  simt::enqueue([=] { simt::run(grid.blocks, grid.threads, [&] { kernel(args...); }); });
 #else
   kernel<<<static_cast<unsigned>(grid.blocks), grid.threads, 0, stream()>>>(args...);
   KEEL_CUDA(cudaGetLastError());

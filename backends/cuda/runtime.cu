@@ -1,4 +1,5 @@
 // The device through CUDA's runtime library.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -8,7 +9,8 @@
 namespace keel::cuda {
 namespace {
 
-// Copies of this size or less go through pinned memory, so that they overlap with the host's work.
+// Copies go through pinned memory, in parts of this size, so that they overlap with the host's
+// work.
 constexpr std::size_t kStaging = 4 << 20;
 
 // Pinned memory in two halves: one is filled while the device still reads the other.
@@ -52,6 +54,42 @@ struct Stopwatch {
   void* filler = nullptr;
   std::size_t bytes = 0;
   cudaEvent_t start = nullptr, end = nullptr;
+};
+
+// Pinned memory, and an event behind the last copy to it.
+class PinnedReadback : public Readback {
+ public:
+  explicit PinnedReadback(std::int64_t bytes) {
+    KEEL_CUDA(cudaEventCreateWithFlags(&arrival_, cudaEventDisableTiming));
+    KEEL_CUDA(cudaMallocHost(&memory_, std::size_t(bytes)));
+  }
+  ~PinnedReadback() override {
+    cudaEventSynchronize(arrival_);
+    cudaEventDestroy(arrival_);
+    cudaFreeHost(memory_);
+  }
+  PinnedReadback(const PinnedReadback&) = delete;
+  PinnedReadback& operator=(const PinnedReadback&) = delete;
+
+  void receive(std::int64_t offset, const void* src, std::int64_t bytes) override {
+    KEEL_CUDA(cudaMemcpyAsync(memory_ + offset, src, std::size_t(bytes), cudaMemcpyDeviceToHost,
+                              stream()));
+    KEEL_CUDA(cudaEventRecord(arrival_, stream()));
+  }
+  bool is_complete() const override {
+    const cudaError_t status = cudaEventQuery(arrival_);
+    if (status != cudaErrorNotReady) KEEL_CUDA(status);
+    cudaGetLastError();  // not ready counts as an error, which the next launch would report
+    return status == cudaSuccess;
+  }
+  const std::byte* wait() override {
+    KEEL_CUDA(cudaEventSynchronize(arrival_));
+    return memory_;
+  }
+
+ private:
+  std::byte* memory_ = nullptr;
+  cudaEvent_t arrival_ = nullptr;
 };
 
 struct Graph {
@@ -122,16 +160,22 @@ std::byte* allocate(std::int64_t bytes) {
 void release(std::byte* memory) noexcept { cudaFreeAsync(memory, stream()); }
 
 void upload(std::byte* dst, const void* src, std::int64_t bytes) {
+  const auto* const from = static_cast<const std::byte*>(src);
   const auto size = std::size_t(bytes);
-  const void* from = src;
-  if (size <= kStaging) from = std::memcpy(stage(size), src, size);
-  KEEL_CUDA(cudaMemcpyAsync(dst, from, size, cudaMemcpyHostToDevice, stream()));
-  if (size > kStaging) synchronize();
+  for (std::size_t done = 0; done < size; done += kStaging) {
+    const std::size_t part = std::min(size - done, kStaging);
+    const void* const staged = std::memcpy(stage(part), from + done, part);
+    KEEL_CUDA(cudaMemcpyAsync(dst + done, staged, part, cudaMemcpyHostToDevice, stream()));
+  }
 }
 
 void download(void* dst, const std::byte* src, std::int64_t bytes) {
   KEEL_CUDA(cudaMemcpyAsync(dst, src, std::size_t(bytes), cudaMemcpyDeviceToHost, stream()));
   synchronize();
+}
+
+std::unique_ptr<Readback> allocate_readback(std::int64_t bytes) {
+  return std::make_unique<PinnedReadback>(bytes);
 }
 
 void copy(std::byte* dst, const std::byte* src, std::int64_t bytes) {

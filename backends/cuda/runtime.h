@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -32,6 +33,8 @@ void release(std::byte* memory) noexcept;
 void upload(std::byte* dst, const void* src, std::int64_t bytes);
 // Returns when the copy, and all work before it, is done.
 void download(void* dst, const std::byte* src, std::int64_t bytes);
+// Memory of the host that the device copies to behind the work before it.
+std::unique_ptr<Readback> allocate_readback(std::int64_t bytes);
 // Copies within the device.
 void copy(std::byte* dst, const std::byte* src, std::int64_t bytes);
 // Waits for all work.
@@ -41,7 +44,8 @@ void synchronize();
 // its L2 cache filled with something else.
 double seconds(const std::function<void()>& body);
 
-// One launch that does what the kernels did when they were called once: a CUDA graph.
+// One launch that does what the kernels would, which are called once and do nothing yet: a CUDA
+// graph.
 Kernel record(std::span<const Kernel> kernels);
 
 #ifndef KEEL_CUDA_EMULATED

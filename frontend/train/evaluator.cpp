@@ -1,6 +1,7 @@
 #include "frontend/train/evaluator.h"
 
 #include "frontend/train/step_graph.h"
+#include "src/runtime/scalars.h"
 
 namespace keel::train {
 namespace {
@@ -23,16 +24,20 @@ Evaluation Evaluator::run(const data::Dataset& dataset) {
   data::Batcher batcher(dataset.rows(), {.batch = kBatch, .shuffle = false, .keep_partial = true});
   const auto inputs = config_.model().inputs();
   Feeder full(inputs, dataset, kBatch), last(inputs, dataset, dataset.rows() % kBatch);
-  Evaluation total;
+  Scalars results(backend_, 2 * batcher.steps());
   for (std::int64_t step = 0; step < batcher.steps(); ++step) {
     const auto rows = batcher.rows(0, step);
-    const auto count = std::int64_t(rows.size());
-    Program& p = program(count);
-    (count == kBatch ? full : last).feed(p, rows);
+    Program& p = program(std::int64_t(rows.size()));
+    (std::int64_t(rows.size()) == kBatch ? full : last).feed(p, rows);
     p.run();
-    total.loss += p.scalar("loss") * double(count);
-    total.error += p.scalar("errors");
-    total.rows += count;
+    results.send(p, "loss");
+    results.send(p, "errors");
+  }
+  Evaluation total{.rows = dataset.rows()};
+  for (std::int64_t step = 0; step < batcher.steps(); ++step) {
+    const auto rows = std::min(kBatch, dataset.rows() - step * kBatch);
+    total.loss += results.at(2 * step) * double(rows);
+    total.error += results.at(2 * step + 1);
   }
   total.loss /= double(total.rows);
   total.error /= double(total.rows);

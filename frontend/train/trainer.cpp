@@ -1,59 +1,29 @@
 #include "frontend/train/trainer.h"
 
-#include <cmath>
-
 #include "frontend/train/atomic_file.h"
 #include "frontend/train/signals.h"
-#include "frontend/train/step_graph.h"
 
 namespace keel::train {
 namespace {
-
-data::BatchOptions batch_options(const TrainOptions& options) {
-  return {.batch = options.batch, .seed = static_cast<std::uint64_t>(options.seed)};
-}
 
 std::string percent(double rate) { return fmt::format("{:.2f} %", 100 * rate); }
 
 }  // namespace
 
 Trainer::Trainer(Backend& backend, const Config& config, const RunOptions& options)
-    : backend_(backend),
-      config_(config),
+    : config_(config),
       folder_{options.folder},
       data_(config.model().load(config.data().request())),
       variables_(backend, static_cast<std::uint64_t>(config.train().seed)),
-      batcher_(data_.train.rows(), batch_options(config.train())),
-      feeder_(config.model().inputs(), data_.train, config.train().batch),
+      steps_(backend, variables_, config, data_.train),
       evaluator_(backend, variables_, config),
       progress_(options.quiet),
       store_(folder_.checkpoints(), static_cast<int>(config.train().keep_checkpoints),
              [this](const std::string& message) { progress_.warning(message); }) {
-  check(steps_per_epoch() >= 1, ErrorKind::kUsage,
-        "train.accumulate: {} micro-batches of {} rows are more than the {} training rows",
-        config.train().accumulate, config.train().batch, data_.train.rows());
-  compile();
-  options.resume ? resume() : initialize();
+  options.resume ? resume() : steps_.initialize();
   log_ =
       std::make_unique<RunLog>(folder_, options.resume ? std::optional(state_.step) : std::nullopt);
   if (!options.resume) write_file_atomically(folder_.config(), config.to_toml(options.facts));
-}
-
-void Trainer::compile() {
-  const CompileOptions guarded{.guard = "grad_norm"};
-  step_ = std::make_unique<Program>(backend_, variables_, build_step(config_), guarded);
-  if (config_.train().accumulate > 1) {
-    accumulate_ = std::make_unique<Program>(backend_, variables_, build_accumulate(config_));
-  }
-}
-
-void Trainer::initialize() {
-  const Graph graph = build_initialize(config_);
-  if (graph.updates().empty()) return;
-  Program program(backend_, variables_, graph);
-  program.feed("tick", tick_);
-  feeder_.feed(program, batcher_.rows(0, 0));
-  program.run();
 }
 
 void Trainer::resume() {
@@ -67,18 +37,12 @@ void Trainer::resume() {
   progress_.line(fmt::format("resumed at step {} from {}", state_.step, checkpoint->path.string()));
 }
 
-std::int64_t Trainer::total_steps() const {
-  const std::int64_t all = checked_multiply(config_.train().epochs, steps_per_epoch());
-  const std::int64_t limit = config_.train().max_steps;
-  return limit > 0 ? std::min(limit, all) : all;
-}
-
 bool Trainer::is_stale() const {
   const std::int64_t patience = config_.train().patience;
   return patience > 0 && state_.evaluations_since_best >= patience;
 }
 
-bool Trainer::is_done() const { return state_.step >= total_steps() || is_stale(); }
+bool Trainer::is_done() const { return state_.step >= steps_.total_steps() || is_stale(); }
 
 Summary Trainer::run() {
   const SignalGuard signals;
@@ -86,7 +50,8 @@ Summary Trainer::run() {
   first_step_ = state_.step;
   while (!is_done() && SignalGuard::received() == 0) {
     run_step();
-    if (state_.batch == steps_per_epoch() * config_.train().accumulate) finish_epoch();
+    const std::int64_t batches = steps_.steps_per_epoch() * config_.train().accumulate;
+    if (state_.batch == batches) finish_epoch();
     const std::int64_t every = config_.train().checkpoint_every;
     if (every > 0 && state_.step % every == 0 && saved_step_ != state_.step) save(false);
   }
@@ -95,59 +60,35 @@ Summary Trainer::run() {
   return summarize();
 }
 
-double Trainer::run_micro_batch(Program& program) {
-  tick_.as<std::int32_t>()[0] = static_cast<std::int32_t>(
-      state_.step * config_.train().accumulate + state_.batch % config_.train().accumulate);
-  program.feed("tick", tick_);
-  feeder_.feed(program, batcher_.rows(static_cast<std::uint32_t>(state_.epoch), state_.batch));
-  program.run();
-  ++state_.batch;
-  const double loss = program.scalar("loss");
-  state_.epoch_loss += loss;
-  return loss;
-}
-
 void Trainer::run_step() {
-  double loss = 0;
-  for (std::int64_t i = 1; i < config_.train().accumulate; ++i)
-    loss += run_micro_batch(*accumulate_);
-  const double factor =
-      optim::schedule_factor(config_.train().schedule_options(), state_.step, total_steps());
-  lr_.as<float>()[0] = static_cast<float>(config_.train().lr * factor);
-  step_number_.as<std::int32_t>()[0] = static_cast<std::int32_t>(state_.step);
-  step_->feed("lr", lr_);
-  step_->feed("step", step_number_);
-  loss = (loss + run_micro_batch(*step_)) / double(config_.train().accumulate);
-  check_finite(loss);
+  take_results(steps_.due());
+  steps_.start({state_.step, state_.epoch, state_.batch});
   ++state_.step;
-  show_progress(loss);
+  state_.batch += config_.train().accumulate;
+  take_results(0);
 }
 
-void Trainer::check_finite(double loss) {
-  const double norm = step_->scalar("grad_norm");
-  if (std::isfinite(loss) && std::isfinite(norm)) return;
-  const auto culprit = step_->find_non_finite();
-  const std::string where =
-      culprit ? fmt::format("{} ({}), element {} is {}", culprit->node, culprit->what,
-                            culprit->element, culprit->value)
-              : std::string("a value that a second run of the step does not show");
-  fail(ErrorKind::kDiverged, "step {}: loss {}, gradient norm {}; first not finite: {}",
-       state_.step, loss, norm, where);
+void Trainer::take_results(std::int64_t waits) {
+  while (const StepResult* result = steps_.next(waits-- > 0)) {
+    for (const double loss : result->losses) state_.epoch_loss += loss;
+    show_progress(*result);
+  }
 }
 
-void Trainer::show_progress(double loss) {
+void Trainer::show_progress(const StepResult& result) {
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  const auto done = double(state_.step - first_step_);
+  const std::int64_t step = result.place.step + 1, epoch = result.place.epoch;
+  const auto done = double(step - first_step_);
   const double rows = done * double(config_.train().batch * config_.train().accumulate);
-  const double left = double(total_steps() - state_.step) * seconds / done;
-  progress_.update({state_.step, total_steps(), state_.epoch + 1, loss, rows / seconds, left});
-  if (state_.step % config_.train().log_every != 0) return;
-  log_->step({state_.step, state_.epoch, loss, double(lr_.as<float>()[0]),
-              step_->scalar("grad_norm"), rows / seconds});
+  const double left = double(steps_.total_steps() - step) * seconds / done;
+  progress_.update({step, steps_.total_steps(), epoch + 1, result.loss, rows / seconds, left});
+  if (step % config_.train().log_every != 0) return;
+  log_->step({step, epoch, result.loss, result.lr, result.grad_norm, rows / seconds});
 }
 
 void Trainer::finish_epoch() {
+  take_all_results();
   summary_.train_loss = state_.epoch_loss / double(state_.batch);
   ++state_.epoch;
   state_.batch = 0;
@@ -181,6 +122,7 @@ bool Trainer::evaluate() {
 }
 
 void Trainer::save(bool is_best) {
+  take_all_results();  // a step that diverged is found before anything is kept of it
   log_->sync();
   store_.save(state_.step, to_checkpoint(state_, config_, variables_), is_best);
   saved_step_ = state_.step;

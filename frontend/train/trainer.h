@@ -10,6 +10,7 @@
 #include "frontend/train/progress.h"
 #include "frontend/train/run_log.h"
 #include "frontend/train/run_state.h"
+#include "frontend/train/step_runner.h"
 
 namespace keel::train {
 
@@ -43,37 +44,30 @@ class Trainer {
   Summary run();
 
  private:
-  void compile();
-  void initialize();  // by data, where layers ask for it; a resumed run has these values already
   void resume();
   void run_step();
-  double run_micro_batch(Program& program);
-  void check_finite(double loss);
+  // Takes in the results that are there, and waits for so many.
+  void take_results(std::int64_t waits);
+  void take_all_results() { take_results(std::numeric_limits<std::int64_t>::max()); }
   void finish_epoch();
   bool evaluate();
   void save(bool is_best);
-  void show_progress(double loss);
+  void show_progress(const StepResult& result);
   Summary summarize();
   Evaluation test_weights(const TensorFile& file, const std::string& where);
-  std::int64_t steps_per_epoch() const { return batcher_.steps() / config_.train().accumulate; }
-  std::int64_t total_steps() const;
   bool is_done() const;
   bool is_stale() const;  // no better evaluation for `patience` evaluations
 
-  Backend& backend_;
   const Config& config_;
   RunFolder folder_;
   task::Splits data_;
   Variables variables_;
-  data::Batcher batcher_;
-  Feeder feeder_;
-  std::unique_ptr<Program> step_, accumulate_;
+  StepRunner steps_;
   Evaluator evaluator_;
   Progress progress_;
   CheckpointStore store_;
   std::unique_ptr<RunLog> log_;
-  Tensor lr_{DType::kF32, {}}, step_number_{DType::kI32, {}}, tick_{DType::kI32, {}};
-  RunState state_;
+  RunState state_;  // after all steps that were started; its epoch_loss of those taken in
   std::int64_t saved_step_ = -1;
   Summary summary_;
   std::int64_t first_step_ = 0;  // of this process

@@ -23,6 +23,18 @@ class Memory {
   virtual void download(std::int64_t offset, void* dst, std::int64_t bytes) const = 0;
 };
 
+// A block of the host's memory that a backend copies to while the host goes on.
+class Readback {
+ public:
+  virtual ~Readback() = default;
+  // Copies to byte `offset` when all work before it is done; returns at once.
+  virtual void receive(std::int64_t offset, const void* src, std::int64_t bytes) = 0;
+  // Whether everything that was received so far is there.
+  virtual bool is_complete() const = 0;
+  // The block, when it is complete; waits for that.
+  virtual const std::byte* wait() = 0;
+};
+
 // A tensor as a kernel sees it. `type.dtype` is the type it is stored in, which a backend may have
 // widened. No data: the input or output is absent.
 struct TensorRef {
@@ -93,6 +105,7 @@ class Backend {
   virtual Prepared prepare(const NodeContext& context) = 0;
   // Zero-filled, aligned to kAlignment. Throws Error{kMemory} naming the bytes asked for.
   virtual std::unique_ptr<Memory> allocate(std::int64_t bytes) = 0;
+  virtual std::unique_ptr<Readback> allocate_readback(std::int64_t bytes) = 0;
   // A kernel that copies one tensor over another of equal type, unless the scalar `guard` is given
   // and not finite.
   virtual Kernel copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) = 0;

@@ -22,6 +22,20 @@ class HostMemory : public Memory {
   AlignedBytes bytes_;
 };
 
+// Nothing runs behind the host: a copy is complete when it returns.
+class HostReadback : public Readback {
+ public:
+  explicit HostReadback(std::int64_t bytes) : bytes_(bytes) {}
+  void receive(std::int64_t offset, const void* src, std::int64_t bytes) override {
+    std::memcpy(bytes_.data() + offset, src, std::size_t(bytes));
+  }
+  bool is_complete() const override { return true; }
+  const std::byte* wait() override { return bytes_.data(); }
+
+ private:
+  AlignedBytes bytes_;
+};
+
 bool is_finite(const TensorRef& scalar) {
   return scalar.type.dtype == DType::kF64 ? std::isfinite(*scalar.as<double>())
                                           : std::isfinite(*scalar.as<float>());
@@ -31,6 +45,10 @@ bool is_finite(const TensorRef& scalar) {
 
 std::unique_ptr<Memory> HostBackend::allocate(std::int64_t bytes) {
   return std::make_unique<HostMemory>(bytes);
+}
+
+std::unique_ptr<Readback> HostBackend::allocate_readback(std::int64_t bytes) {
+  return std::make_unique<HostReadback>(bytes);
 }
 
 Kernel HostBackend::copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) {

@@ -46,6 +46,8 @@ class Program {
   // leaf that the run updated it is the new value.
   Tensor fetch(const std::string& name, bool stored = false) const;
   double scalar(const std::string& name) const;
+  // Where an output of the last run lies, in the storage type.
+  TensorRef output_ref(const std::string& name) const { return ref(output(name)); }
 
   // Runs `repeats` >= 1 times, updates included, with a clock between kernels.
   std::vector<NodeTime> profile(int repeats);

@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "backends/cuda/emulator/simt.h"
+
 namespace keel::cuda {
 namespace {
 
@@ -46,7 +48,9 @@ void multiply(const Product& product, const ProductData& data) {
 }  // namespace
 
 std::function<void(const ProductData&)> plan_product(const Product& product) {
-  return [product](const ProductData& data) { multiply(product, data); };
+  return [product](const ProductData& data) {
+    simt::enqueue([product, data] { multiply(product, data); });
+  };
 }
 
 void set_tf32(bool) {}

@@ -6,7 +6,9 @@
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <vector>
 
+#include "backends/cuda/emulator/simt.h"
 #include "src/core/tensor.h"
 
 namespace keel::cuda {
@@ -26,6 +28,44 @@ std::map<std::byte*, Block>& blocks() {
   return blocks;
 }
 
+// What was queued since recording began, and whether it has.
+struct Recording {
+  std::vector<std::function<void()>> work;
+  bool is_on = false;
+};
+
+Recording& recording() {
+  static Recording recording;
+  return recording;
+}
+
+void expect_no_recording(const char* what) {
+  check(!recording().is_on, ErrorKind::kCheckFailed, "[emulator] {} while a step is recorded",
+        what);
+}
+
+// The slowest device that there could be: nothing arrives before the host waits for the device.
+class LateReadback : public Readback {
+ public:
+  explicit LateReadback(std::int64_t bytes) : bytes_(bytes) {}
+  void receive(std::int64_t offset, const void* src, std::int64_t bytes) override {
+    expect_no_recording("a copy to the host");
+    check(offset >= 0 && offset + bytes <= bytes_.size(), ErrorKind::kCheckFailed,
+          "[emulator] a copy behind the end of {} bytes", bytes_.size());
+    std::memcpy(bytes_.data() + offset, src, std::size_t(bytes));
+    sent_ = simt::counts.waits;
+  }
+  bool is_complete() const override { return simt::counts.waits > sent_; }
+  const std::byte* wait() override {
+    if (!is_complete()) synchronize();
+    return bytes_.data();
+  }
+
+ private:
+  AlignedBytes bytes_;
+  std::int64_t sent_ = -1;  // how often the host had waited; before the first copy it need not
+};
+
 bool is_intact(const std::byte* strip) {
   return std::all_of(strip, strip + kStrip, [](std::byte b) { return b == kIntact; });
 }
@@ -44,6 +84,7 @@ void require_device() {}
 std::string device_text() { return "SIMT emulator on the host"; }
 
 std::byte* allocate(std::int64_t bytes) {
+  expect_no_recording("memory is allocated");
   Block block{AlignedBytes(bytes + 3 * kStrip), nullptr, bytes};
   const auto start = reinterpret_cast<std::uintptr_t>(block.bytes.data());
   const auto aligned = (start + kStrip - 1) / kStrip * kStrip;
@@ -58,19 +99,28 @@ std::byte* allocate(std::int64_t bytes) {
 void release(std::byte* memory) noexcept { blocks().erase(memory); }
 
 void upload(std::byte* dst, const void* src, std::int64_t bytes) {
+  expect_no_recording("a copy from the host");
   std::memcpy(dst, src, std::size_t(bytes));
 }
 
 void download(void* dst, const std::byte* src, std::int64_t bytes) {
-  expect_intact();
+  synchronize();
   std::memcpy(dst, src, std::size_t(bytes));
 }
 
-void copy(std::byte* dst, const std::byte* src, std::int64_t bytes) {
-  std::memmove(dst, src, std::size_t(bytes));
+std::unique_ptr<Readback> allocate_readback(std::int64_t bytes) {
+  return std::make_unique<LateReadback>(bytes);
 }
 
-void synchronize() { expect_intact(); }
+void copy(std::byte* dst, const std::byte* src, std::int64_t bytes) {
+  simt::enqueue([=] { std::memmove(dst, src, std::size_t(bytes)); });
+}
+
+void synchronize() {
+  expect_no_recording("the host waits");
+  ++simt::counts.waits;
+  expect_intact();
+}
 
 double seconds(const std::function<void()>& body) {
   using Clock = std::chrono::steady_clock;
@@ -80,9 +130,23 @@ double seconds(const std::function<void()>& body) {
 }
 
 Kernel record(std::span<const Kernel> kernels) {
-  return [kernels] {
+  expect_no_recording("another one begins");
+  recording() = {.work = {}, .is_on = true};
+  try {
     for (const Kernel& kernel : kernels) kernel();
+  } catch (...) {
+    recording().is_on = false;
+    throw;
+  }
+  recording().is_on = false;
+  ++simt::counts.recordings;
+  return [work = std::move(recording().work)] {
+    for (const auto& item : work) item();
   };
+}
+
+void simt::enqueue(std::function<void()> work) {
+  recording().is_on ? recording().work.push_back(std::move(work)) : work();
 }
 
 }  // namespace keel::cuda

@@ -204,6 +204,7 @@ void set_order(std::uint64_t seed) { machine().seed = seed; }
 void run(std::int64_t blocks, int threads, const std::function<void()>& kernel) {
   check(blocks > 0 && blocks < (std::int64_t{1} << 31) && threads > 0 && threads <= 1024,
         ErrorKind::kCheckFailed, "[emulator] a grid of {} blocks of {} threads", blocks, threads);
+  ++counts.launches;
   Machine& m = machine();
   m.kernel = &kernel;
   m.threads = threads;

@@ -42,6 +42,17 @@ struct Here {
 };
 inline Here here;
 
+// What has been done so far, for tests to look at.
+struct Counts {
+  std::int64_t launches = 0;    // of kernels that have run
+  std::int64_t recordings = 0;  // of steps
+  std::int64_t waits = 0;       // of the host for the device
+};
+inline Counts counts;
+
+// Work of the device: done at once or, while a step is recorded, each time that it is replayed.
+void enqueue(std::function<void()> work);
+
 // Runs `kernel` for every thread of every block. Throws Error{kCheckFailed} for a fault.
 void run(std::int64_t blocks, int threads, const std::function<void()>& kernel);
 

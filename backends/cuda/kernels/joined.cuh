@@ -1,0 +1,76 @@
+// One launch for many nodes: those of one kind that stand in a row and do not touch each other's
+// results. A node's elements are cut into pieces of neighbouring quads; a block works on one piece.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "backends/cuda/kernels/quad.cuh"
+
+namespace keel::cuda {
+
+inline constexpr int kMostJoined =
+    32;  // nodes of a launch: a kernel's parameters take 4 KB at most
+inline constexpr int kPieceBlock = 256;  // threads that work on a piece
+
+// Quads `first` to `last` - 1 of a node, its piece `number`.
+struct Piece {
+  int node;
+  std::int64_t number, first, last;
+};
+
+// As many nodes as a launch takes. Tensors: what the kernel needs of one node, and its quads().
+template <class Tensors>
+struct Batch {
+  Tensors nodes[kMostJoined];
+  std::int64_t end_block[kMostJoined] = {};  // behind the node's last
+  std::int64_t length;                       // quads of a piece
+  int count = 0;
+
+  explicit Batch(std::int64_t quads_a_piece) : length(quads_a_piece) {}
+  void append(const Tensors& tensors) {
+    nodes[count] = tensors;
+    end_block[count] = blocks() + ceil_div(tensors.quads(), length);
+    ++count;
+  }
+  std::int64_t blocks() const { return count == 0 ? 0 : end_block[count - 1]; }
+
+  // The piece of this block.
+  __device__ Piece piece() const {
+    int node = 0;
+    while (blockIdx.x >= end_block[node]) ++node;
+    const std::int64_t number = blockIdx.x - (node == 0 ? 0 : end_block[node - 1]);
+    const std::int64_t first = number * length, quads = nodes[node].quads();
+    return {node, number, first, first + length < quads ? first + length : quads};
+  }
+};
+
+// Whether two nodes could not run at the same time: one writes what the other reads or writes.
+inline bool interfere(const Binding& a, const Binding& b) {
+  const auto meet = [](const TensorRef& x, const TensorRef& y) {
+    const auto *from_x = x.as<std::byte>(), *from_y = y.as<std::byte>();
+    return x && y && from_x < from_y + y.type.bytes() && from_y < from_x + x.type.bytes();
+  };
+  const auto writes_into = [&](const TensorRef& written, const Binding& other) {
+    const auto met = [&](const TensorRef& t) { return meet(written, t); };
+    return std::ranges::any_of(other.inputs, met) || std::ranges::any_of(other.outputs, met);
+  };
+  return std::ranges::any_of(a.outputs, [&](const auto& t) { return writes_into(t, b); }) ||
+         std::ranges::any_of(b.outputs, [&](const auto& t) { return writes_into(t, a); });
+}
+
+// Adds the node of kernel b to those of a when both are Kinds that go together. Kind: a kernel with
+// its `nodes`, goes_with() and append().
+template <class Kind>
+bool join(Kernel& a, const Kernel& b) {
+  Kind* const into = a.target<Kind>();
+  const Kind* const more = b.target<Kind>();
+  if (!into || !more || !into->goes_with(*more)) return false;
+  const Binding& node = more->nodes.front();
+  const auto interferes = [&](const Binding& other) { return interfere(node, other); };
+  if (std::ranges::any_of(into->nodes, interferes)) return false;
+  into->append(node);
+  return true;
+}
+
+}  // namespace keel::cuda

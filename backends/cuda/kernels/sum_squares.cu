@@ -1,0 +1,85 @@
+// Sums of squares of many tensors, in two launches: of pieces whose size is fixed, then of the
+// pieces' sums, all in double.
+#include <memory>
+
+#include "backends/cuda/kernels/joined.cuh"
+#include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/kernels/warp.cuh"
+#include "src/ops/optimizer_step.h"
+
+namespace keel::cuda {
+namespace {
+
+// Of a sum of squares: x, the sum, and the sums of its pieces.
+struct Squares {
+  Global<const float> x;
+  Global<float> y;
+  Global<double> partial;
+  __host__ __device__ std::int64_t quads() const { return quads_of(x.size()); }
+};
+
+constexpr std::int64_t kSquaresPiece = 4 * kPieceBlock;  // quads
+
+std::int64_t pieces_of(const TensorType& x) {
+  return ceil_div(quads_of(x.shape.elements()), kSquaresPiece);
+}
+
+__global__ void __launch_bounds__(kPieceBlock) square_pieces(Batch<Squares> batch) {
+  const Piece piece = batch.piece();
+  const Squares t = batch.nodes[piece.node];
+  double sum = 0;
+  for (std::int64_t q = piece.first + threadIdx.x; q < piece.last; q += kPieceBlock) {
+    const Quad quad = load_quad(t.x, q);
+    for (const float value : quad.at) sum += double(value) * value;
+  }
+  sum = over_block<kPieceBlock>(sum, Add());
+  if (threadIdx.x == 0) t.partial[piece.number] = sum;
+}
+
+// A block for each sum.
+__global__ void __launch_bounds__(kPieceBlock) add_pieces(Batch<Squares> batch) {
+  const Squares t = batch.nodes[blockIdx.x];
+  double sum = 0;
+  for (std::int64_t i = threadIdx.x; i < t.partial.size(); i += kPieceBlock) sum += t.partial[i];
+  sum = over_block<kPieceBlock>(sum, Add());
+  if (threadIdx.x == 0) t.y[0] = float(sum);
+}
+
+// The sums of one tensor or of several.
+struct SumSquares {
+  std::vector<Binding> nodes;
+  std::shared_ptr<std::byte> partial = {};  // of several: their workspaces may be the same memory
+
+  bool goes_with(const SumSquares&) const { return true; }
+  void append(const Binding& node) {
+    nodes.push_back(node);
+    std::int64_t pieces = 0;
+    for (const Binding& b : nodes) pieces += pieces_of(b.inputs[0].type);
+    partial = {allocate(pieces * std::int64_t(sizeof(double))), release};
+  }
+  void operator()() const {
+    void* const memory = partial ? partial.get() : nodes.front().workspace;
+    auto* place = static_cast<double*>(memory);
+    for (auto node = nodes.begin(); node != nodes.end();) {
+      Batch<Squares> batch(kSquaresPiece);
+      for (; node != nodes.end() && batch.count < kMostJoined; ++node) {
+        const std::int64_t pieces = pieces_of(node->inputs[0].type);
+        batch.append({input(node->inputs[0]), output(node->outputs[0]), {place, pieces}});
+        place += pieces;
+      }
+      launch(square_pieces, {batch.blocks(), kPieceBlock}, batch);
+      launch(add_pieces, {batch.count, kPieceBlock}, batch);
+    }
+  }
+};
+
+}  // namespace
+
+Prepared prepare_sum_squares(const NodeContext& context) {
+  return {[](const Binding& b) -> Kernel { return SumSquares{{b}}; },
+          pieces_of(context.input(0)) * std::int64_t(sizeof(double))};
+}
+
+bool join_sums(Kernel& a, const Kernel& b) { return join<SumSquares>(a, b); }
+
+}  // namespace keel::cuda

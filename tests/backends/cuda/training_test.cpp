@@ -1,0 +1,104 @@
+// Training on a device that is always behind, as the emulator plays it: the host waits for it now
+// and then only, misses nothing, and saves nothing of a run that has diverged.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "backends/backends.h"
+#include "backends/cuda/emulator/simt.h"
+#include "frontend/train/trainer.h"
+#include "tests/support/small_run.h"
+#include "tests/support/temp_dir.h"
+
+namespace keel::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Settings;
+
+train::Summary train_on_cuda(const fs::path& folder, const Settings& settings) {
+  const auto backend = make_backend("cuda");
+  const train::Config config = testing::small_config(settings);
+  const train::RunOptions options{.folder = folder, .resume = false, .quiet = true, .facts = {}};
+  return train::Trainer(*backend, config, options).run();
+}
+
+// How often the host waits in a run of so many steps of one epoch, its end included.
+std::int64_t waits_of(std::int64_t steps, std::int64_t log_every) {
+  const testing::TempDir temp;
+  const std::int64_t before = simt::counts.waits;
+  train_on_cuda(temp.path(), {"train.batch=2", fmt::format("train.max_steps={}", steps),
+                              fmt::format("train.log_every={}", log_every)});
+  return simt::counts.waits - before;
+}
+
+TEST_CASE("cuda training: the host waits once in N steps") {
+  for (const std::int64_t n : {1, 10, 50}) {
+    CAPTURE(n);
+    CHECK(waits_of(110, n) - waits_of(10, n) <= 100 / n);
+  }
+}
+
+TEST_CASE("cuda training: evaluation waits once") {
+  const testing::TempDir temp;
+  const auto backend = make_backend("cuda");
+  const train::Config config = testing::small_config();
+  Variables variables(*backend, 1);
+  train::Evaluator evaluator(*backend, variables, config);
+  const task::Splits data = config.model().load(config.data().request());
+  const std::int64_t before = simt::counts.waits;
+  CHECK(evaluator.run(data.train).rows == 275);  // in two batches
+  CHECK(simt::counts.waits - before == 1);
+}
+
+TEST_CASE("cuda training: every step is logged, in order, with the numbers of a CPU") {
+  const testing::TempDir temp;
+  const Settings settings{"train.epochs=2", "train.log_every=3", "train.accumulate=2",
+                          "train.batch=16"};
+  train_on_cuda(temp / "cuda", settings);
+  const auto reference = make_backend("reference");
+  train::Trainer(*reference, testing::small_config(settings),
+                 {.folder = temp / "cpu", .resume = false, .quiet = true, .facts = {}})
+      .run();
+  const auto got = train::read_metrics(temp / "cuda/metrics.jsonl"),
+             expected = train::read_metrics(temp / "cpu/metrics.jsonl");
+  REQUIRE(got.size() == expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    CAPTURE(i);
+    for (const auto& [key, value] : expected[i].items()) {
+      CAPTURE(key);
+      if (key == "rows_per_second") continue;
+      if (value.is_number_float()) {
+        CHECK(got[i].at(key).get<double>() == doctest::Approx(value.get<double>()).epsilon(1e-3));
+      } else {
+        CHECK(got[i].at(key) == value);
+      }
+    }
+  }
+}
+
+TEST_CASE("cuda training: divergence is found before anything is saved of it") {
+  const Settings diverging{"train.optimizer=sgd", "train.lr=9e5", "train.weight_decay=1e300"};
+  for (const char* last : {"train.epochs=9", "train.max_steps=3", "train.checkpoint_every=4"}) {
+    CAPTURE(std::string(last));
+    const testing::TempDir temp;
+    Settings settings = diverging;
+    settings.push_back(last);
+    try {
+      train_on_cuda(temp.path(), settings);
+      FAIL("it has not diverged");
+    } catch (const Error& error) {
+      const std::string message = error.what();
+      CAPTURE(message);
+      CHECK(error.kind() == ErrorKind::kDiverged);
+      CHECK(message.starts_with("step 1: "));
+      CHECK(message.find("first not finite: ") != std::string::npos);
+      CHECK(message.find("does not show") == std::string::npos);
+    }
+    CHECK_FALSE(fs::exists(temp / "checkpoints"));
+  }
+}
+
+}  // namespace
+}  // namespace keel::cuda
