@@ -11,6 +11,7 @@
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/norm_golden.h"
+#include "tests/support/placed.h"
 #include "tests/support/tested_backends.h"
 
 namespace keel::test {
@@ -165,15 +166,14 @@ TEST_CASE("group_scaling: dx over dy gives the same bits") {
     const auto stored = [&](std::uint32_t stream, const Shape& shape) {
       return random_normal(shape, stream).to(backend->storage(DType::kF32));
     };
-    Tensor xs = stored(1, type.shape), rs = stored(2, {150, 7}), dy = stored(3, type.shape),
-           dx(dy.type());
-    const auto ref = [](Tensor& t) { return TensorRef{t.data(), t.type()}; };
-    for (Tensor* out : {&dx, &dy}) {
+    const Placed xs(*backend, stored(1, type.shape)), rs(*backend, stored(2, {150, 7})),
+        dy(*backend, stored(3, type.shape)), dx(*backend, Tensor(dy.ref().type));
+    for (const Placed* out : {&dx, &dy}) {
       const Kernel kernel =
-          backend->prepare({g, node}).bind({{ref(xs), ref(rs), ref(dy)}, {ref(*out)}});
+          backend->prepare({g, node}).bind({{xs.ref(), rs.ref(), dy.ref()}, {out->ref()}});
       backend->run({&kernel, 1});
     }
-    CHECK(same_bits(dx, dy, 1));
+    CHECK(same_bits(dx.read(), dy.read(), 1));
   }
 }
 
