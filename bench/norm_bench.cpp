@@ -10,11 +10,16 @@
 namespace keel::bench {
 namespace {
 
+// Of more elements than this prime number they are repeated: to draw billions takes minutes.
+constexpr std::size_t kDrawn = 1'048'573;
+
 Tensor standard_normal(const Shape& shape, const std::string& name) {
   Tensor value(DType::kF32, shape);
   const Philox random(1, stream_of(name));
-  std::uint64_t element = 0;
-  for (float& v : value.as<float>()) v = float(random.normal(element++));
+  const std::span<float> all = value.as<float>();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i] = i < kDrawn ? float(random.normal(i)) : all[i - kDrawn];
+  }
   return value;
 }
 
@@ -44,10 +49,12 @@ struct Copy {
 };
 
 struct Copies {
-  Copy plain, streamed;
+  Copy plain;
+  std::optional<Copy> streamed;
 
-  Copies(Backend& backend, std::int64_t bytes)
-      : plain(backend, bytes, plain_copy), streamed(backend, bytes, streamed_copy) {}
+  Copies(Backend& backend, std::int64_t bytes) : plain(backend, bytes, plain_copy) {
+    if (is_streamed(backend, bytes / 2)) streamed.emplace(backend, bytes, streamed_copy);
+  }
 };
 
 // What is timed in turns, and where the times go.
@@ -67,8 +74,8 @@ struct Turns {
     };
     add([&program] { program.run(); }, [&pass](const Timing& t) { pass.norm = t; });
     add(backend.record({&copies.plain.run, 1}), [&pass](const Timing& t) { pass.copy = t; });
-    if (copies.streamed.run) {
-      add(run(copies.streamed.run), [&pass](const Timing& t) { pass.streamed = t; });
+    if (copies.streamed) {
+      add(run(copies.streamed->run), [&pass](const Timing& t) { pass.streamed = t; });
     }
     if (peer != nullptr) add(run(*peer), [&pass](const Timing& t) { pass.peer = t; });
   }
@@ -110,9 +117,11 @@ void measure(Backend& backend, NormBench& result, int rounds, TorchPeer* torch) 
   const int repeats = backend.times_cold() ? 1 : repeats_for(tensor);
   std::vector<Sampler> samplers{
       [&](int n) { return sample_in_turns(turns.bodies, n, repeats, &backend); }};
+  std::vector<TorchMode> modes;
   if (torch != nullptr) {
-    result.torch_refusal = torch->set_up(m.programs.torch_case(m.norm, m.x, m.dy));
-    if (result.torch_refusal.empty()) {
+    modes = torch->set_up(m.programs.torch_case(m.norm, m.x, m.dy));
+    result.torch_refusal = refusals_of(modes);
+    if (torch->has_modes()) {
       samplers.push_back([&](int n) { return sample_in_turns(both, n, repeats, &backend); });
       samplers.push_back([&](int n) { return torch->sample(2, n, repeats); });
     }
@@ -120,8 +129,8 @@ void measure(Backend& backend, NormBench& result, int rounds, TorchPeer* torch) 
   const std::vector<Timing> times = time_in_blocks(samplers, rounds);
   for (std::size_t i = 0; i < turns.keep.size(); ++i) turns.keep[i](times[i]);
   if (samplers.size() == 1) return;
-  result.torch =
-      TorchTimes{times[turns.bodies.size()], times[turns.bodies.size() + 1], times.back()};
+  result.torch = torch_times(modes, times[turns.bodies.size()],
+                             std::span(times).subspan(turns.bodies.size() + 1));
 }
 
 }  // namespace
@@ -141,7 +150,15 @@ NormBench bench_norm(Backend& backend, const std::string& norm, const Shape& x, 
   return result;
 }
 
-std::vector<Shape> norm_bench_shapes() {
+std::vector<Shape> norm_bench_shapes(bool of_gpu) {
+  if (of_gpu) {
+    std::vector<Shape> shapes;
+    for (const std::int64_t rows : {4096, 16384, 65536}) {
+      for (const std::int64_t width : {256, 1024, 4096, 16384}) shapes.push_back({rows, width});
+    }
+    shapes.push_back({32, 64, 56, 56});
+    return shapes;
+  }
   return {{8, 400},    {128, 1000},  {1024, 1024},    {4096, 128},
           {4096, 512}, {32768, 512}, {32, 64, 56, 56}};
 }

@@ -27,20 +27,14 @@ struct NormPass {
   double peer_ratio() const { return copy.median / peer->median; }
 };
 
-// A forward with its backward: ours, as one program, and PyTorch's, whose forward is also timed
-// alone. Blocks of 10 rounds of either alternate.
-struct TorchTimes {
-  Timing ours, forward, both;
-  // How many times as long PyTorch takes.
-  double ratio() const { return both.median / ours.median; }
-};
-
 struct NormBench {
   std::string norm;
   Shape x;
   NormPass forward = {}, backward = {};
+  // PyTorch's forward, and forward with backward, which ours does as one program. Blocks of 10
+  // rounds of either alternate.
   std::optional<TorchTimes> torch = {};
-  std::string torch_refusal = {};  // why PyTorch was asked and has no times
+  std::string torch_refusal = {};  // why PyTorch, or some of its modes, has no times
   std::string refusal = {};  // why this norm does not run on this shape; then there are no times
 };
 
@@ -50,7 +44,7 @@ struct NormBench {
 NormBench bench_norm(Backend& backend, const std::string& norm, const Shape& x, int rounds,
                      TorchPeer* torch = nullptr);
 
-// The shapes measured when none is asked for.
-std::vector<Shape> norm_bench_shapes();
+// The shapes measured when none is asked for: those of a GPU fill it.
+std::vector<Shape> norm_bench_shapes(bool of_gpu = false);
 
 }  // namespace keel::bench

@@ -51,14 +51,21 @@ Kernel plain_copy(Backend& backend, std::byte* to, std::byte* from, std::int64_t
   return backend.copy({to, type}, {from, type}, {});
 }
 
+bool is_streamed([[maybe_unused]] const Backend& backend, [[maybe_unused]] std::int64_t bytes) {
+#ifdef KEEL_ONEDNN
+  return backend.name() == "onednn" && bytes >= onednn::kStreamedBytes;
+#else
+  return false;
+#endif
+}
+
 Kernel streamed_copy([[maybe_unused]] Backend& backend, [[maybe_unused]] std::byte* to,
                      [[maybe_unused]] std::byte* from, [[maybe_unused]] std::int64_t bytes) {
 #ifdef KEEL_ONEDNN
-  if (backend.name() == "onednn" && bytes >= onednn::kStreamedBytes) {
-    return copy_on_threads<stream>(to, from, bytes);
-  }
-#endif
+  return copy_on_threads<stream>(to, from, bytes);
+#else
   return {};
+#endif
 }
 
 }  // namespace keel::bench

@@ -10,8 +10,10 @@ namespace keel::bench {
 // their work, each copied by memcpy. On the others: the backend's own copy.
 Kernel plain_copy(Backend& backend, std::byte* to, std::byte* from, std::int64_t bytes);
 
-// On onednn the same by stores that bypass the caches, where its kernels store results of that size
-// so (see backends/onednn/streaming.h); else none.
+// Whether the backend stores results of that size past the caches: onednn does so from a size on
+// (see backends/onednn/streaming.h).
+bool is_streamed(const Backend& backend, std::int64_t bytes);
+// Then, the same copy by such stores.
 Kernel streamed_copy(Backend& backend, std::byte* to, std::byte* from, std::int64_t bytes);
 
 }  // namespace keel::bench

@@ -81,9 +81,11 @@ StepBench bench_step(Backend& backend, const train::Config& config, int rounds, 
   const std::function<void()> bodies[] = {[&] { step.run(); }, [&] { products.run(); },
                                           [&] { updates.run(); }, copy};
   std::vector<Sampler> samplers{[&](int n) { return sample_in_turns(bodies, n, 1, &backend); }};
+  std::vector<TorchMode> modes;
   if (torch != nullptr) {
-    result.torch_refusal = torch->set_up(step_case(backend, config));
-    if (result.torch_refusal.empty()) {
+    modes = torch->set_up(step_case(backend, config));
+    result.torch_refusal = refusals_of(modes);
+    if (torch->has_modes()) {
       samplers.push_back([&](int n) { return sample_in_turns({bodies, 1}, n, 1, &backend); });
       samplers.push_back([&](int n) { return torch->sample(1, n, 1); });
     }
@@ -93,7 +95,7 @@ StepBench bench_step(Backend& backend, const train::Config& config, int rounds, 
   result.products = times[1];
   result.optimizer = times[2];
   result.copy = times[3];
-  if (samplers.size() > 1) result.torch = TorchStep{times[4], times[5]};
+  if (samplers.size() > 1) result.torch = torch_times(modes, times[4], std::span(times).subspan(5));
   result.profile = step.profile(std::max(rounds / 4, 3));
   return result;
 }

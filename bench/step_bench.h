@@ -12,13 +12,6 @@
 
 namespace keel::bench {
 
-// A step of ours and one of PyTorch. Blocks of 10 rounds of either alternate.
-struct TorchStep {
-  Timing ours, torch;
-  // How many times as long PyTorch takes.
-  double ratio() const { return torch.median / ours.median; }
-};
-
 struct StepBench {
   Timing step;       // forward, backward, clipping, optimizer
   Timing products;   // its matrix products and convolutions alone, through the same kernels
@@ -26,8 +19,8 @@ struct StepBench {
   Timing copy;       // a plain copy of as many bytes as the optimizer must move
   std::int64_t optimizer_bytes = 0;
   std::vector<NodeTime> profile;
-  std::optional<TorchStep> torch;
-  std::string torch_refusal;  // why PyTorch was asked and has no times
+  std::optional<TorchTimes> torch;  // of a step; blocks of 10 rounds of either alternate
+  std::string torch_refusal;        // why PyTorch, or some of its modes, has no times
 
   // step / (products + optimizer)
   double ratio() const { return step.median / (products.median + optimizer.median); }

@@ -17,9 +17,9 @@ struct Timing {
 // For each body the seconds of its timed calls.
 using Samples = std::vector<std::vector<double>>;
 
-// Runs the bodies in turns, `rounds` times after a tenth as many to warm up. A sample is the time
-// of `repeats` calls in a row, divided by their number, by the backend's clock or, without one, the
-// host's.
+// Runs the bodies in turns, `rounds` times after one round and a tenth as many to warm up. A sample
+// is the time of `repeats` calls in a row, divided by their number, by the backend's clock or,
+// without one, the host's.
 Samples sample_in_turns(std::span<const std::function<void()>> bodies, int rounds, int repeats = 1,
                         Backend* backend = nullptr);
 

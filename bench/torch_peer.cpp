@@ -51,6 +51,19 @@ std::string difference(const TorchCase::Expected& expected, const Values& values
   return "";
 }
 
+// Why a mode has no times, or "".
+std::string refusal(const json& reply, const std::string& mode,
+                    const std::vector<TorchCase::Expected>& expected) {
+  if (reply.contains("error")) return part<std::string>(reply, "error");
+  const json made = part<json>(part<json>(reply, "modes"), mode.c_str());
+  if (made.contains("reason")) return part<std::string>(made, "reason");
+  const auto values = part<Values>(made, "values");
+  for (const TorchCase::Expected& e : expected) {
+    if (const std::string what = difference(e, values); !what.empty()) return what;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<double> probe(const Tensor& value) {
@@ -65,12 +78,45 @@ json norm_facts(const nn::Norm& norm) {
       {"name", norm.name()}, {"options", norm.options()}, {"is_batch_type", norm.is_batch_type()}};
 }
 
-std::unique_ptr<TorchPeer> TorchPeer::start(const std::string& device, int threads,
-                                            std::string& missing) {
+const TorchMode& TorchTimes::fastest() const {
+  const TorchMode* best = nullptr;
+  for (const TorchMode& mode : modes) {
+    if (!mode.refusal.empty()) continue;
+    if (!best || mode.bodies.back().median < best->bodies.back().median) best = &mode;
+  }
+  return *best;
+}
+
+std::string refusals_of(const std::vector<TorchMode>& modes) {
+  if (modes.size() == 1) return modes[0].refusal;
+  std::vector<std::string> refusals;
+  for (const TorchMode& mode : modes) {
+    if (!mode.refusal.empty()) refusals.push_back(mode.name + ": " + mode.refusal);
+  }
+  return fmt::format("{}", fmt::join(refusals, "; "));
+}
+
+TorchTimes torch_times(std::vector<TorchMode> modes, const Timing& ours,
+                       std::span<const Timing> theirs) {
+  const auto is_usable = [](const TorchMode& mode) { return mode.refusal.empty(); };
+  const auto usable = std::ranges::count_if(modes, is_usable);
+  const std::size_t bodies = theirs.size() / std::size_t(std::max<std::ptrdiff_t>(usable, 1));
+  for (TorchMode& mode : modes) {
+    if (!is_usable(mode)) continue;
+    mode.bodies.assign(theirs.begin(), theirs.begin() + std::ptrdiff_t(bodies));
+    theirs = theirs.subspan(bodies);
+  }
+  return {ours, std::move(modes)};
+}
+
+std::unique_ptr<TorchPeer> TorchPeer::start(const TorchOptions& options, std::string& missing) {
   const std::string python = python_program();
+  std::vector<std::string> command{python, "-c", kScript, options.device,
+                                   std::to_string(options.threads)};
+  if (options.tf32) command.push_back("tf32");
   std::unique_ptr<TorchPeer> peer;
   try {
-    peer.reset(new TorchPeer({python, "-c", kScript, device, std::to_string(threads)}));
+    peer.reset(new TorchPeer(command, options.modes));
   } catch (const Error& error) {
     missing = error.what();
     return nullptr;
@@ -92,7 +138,7 @@ json TorchPeer::answer() {
   return answer;
 }
 
-std::string TorchPeer::set_up(const TorchCase& task) {
+std::vector<TorchMode> TorchPeer::set_up(const TorchCase& task) {
   json tensors = json::array();
   for (const TorchCase::Given& given : task.given) {
     tensors.push_back({{"name", given.name},
@@ -100,25 +146,26 @@ std::string TorchPeer::set_up(const TorchCase& task) {
                        {"shape", given.value.shape().sizes()},
                        {"is_parameter", given.is_parameter}});
   }
-  child_.send(json{{"case", task.what}, {"tensors", tensors}}.dump() + "\n");
+  child_.send(json{{"case", task.what}, {"modes", modes_}, {"tensors", tensors}}.dump() + "\n");
   for (const TorchCase::Given& given : task.given) {
     child_.send({reinterpret_cast<const char*>(given.value.data()),
                  std::size_t(given.value.type().bytes())});
   }
   const json reply = answer();
-  if (reply.contains("error")) return part<std::string>(reply, "error");
-  const auto values = part<Values>(reply, "values");
-  for (const TorchCase::Expected& expected : task.expected) {
-    if (const std::string what = difference(expected, values); !what.empty()) return what;
+  usable_.clear();
+  std::vector<TorchMode> modes;
+  for (const std::string& name : modes_) {
+    modes.push_back({name, refusal(reply, name, task.expected)});
+    if (modes.back().refusal.empty()) usable_.push_back(name);
   }
-  return "";
+  return modes;
 }
 
 Samples TorchPeer::sample(int bodies, int rounds, int repeats) {
-  child_.send(json{{"rounds", rounds}, {"repeats", repeats}}.dump() + "\n");
+  child_.send(json{{"rounds", rounds}, {"repeats", repeats}, {"modes", usable_}}.dump() + "\n");
   const auto samples = part<Samples>(answer(), "seconds");
-  check(std::ssize(samples) == bodies, ErrorKind::kBadInput,
-        "peer torch: expected times of {}, got {}", bodies, samples.size());
+  check(std::ssize(samples) == bodies * std::ssize(usable_), ErrorKind::kBadInput,
+        "peer torch: expected times of {}, got {}", bodies * std::ssize(usable_), samples.size());
   for (const auto& seconds : samples) {
     check(std::ssize(seconds) == rounds, ErrorKind::kBadInput,
           "peer torch: expected {} times, got {}", rounds, seconds.size());

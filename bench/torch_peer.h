@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,30 +38,67 @@ std::vector<double> probe(const Tensor& value);
 // Name, options and kind of a norm, as bench/peer takes them.
 nlohmann::json norm_facts(const nn::Norm& norm);
 
+// A way in which PyTorch takes a case: see bench/peer/serve.py.
+struct TorchMode {
+  std::string name;
+  std::string refusal = {};  // why it does not; then it has no times
+  std::vector<Timing> bodies = {};
+};
+
+// Ours beside those of PyTorch's modes that compute the same.
+struct TorchTimes {
+  Timing ours;  // of what a mode's last body does
+  std::vector<TorchMode> modes;
+
+  const TorchMode& fastest() const;
+  // How many times as long PyTorch takes, in its fastest mode.
+  double ratio() const { return fastest().bodies.back().median / ours.median; }
+};
+
+// "MODE: REASON; ..." of those that refuse; of a single mode its reason alone.
+std::string refusals_of(const std::vector<TorchMode>& modes);
+
+struct TorchOptions {
+  std::string device = "cpu";  // or "cuda"
+  int threads = 0;             // 0: all
+  bool tf32 = false;           // of products and convolutions on cuda
+  std::vector<std::string> modes = {"usual"};
+};
+
 class TorchPeer {
  public:
-  // Starts KEEL_PYTHON, or python3 from the PATH, with the script of bench/peer for device "cpu" or
-  // "cuda" and so many threads (0: all). Null, and the reason in `missing`, without Python or
-  // PyTorch. Throws Error{kIo} when it ends without a word, Error{kBadInput} for a strange one.
-  static std::unique_ptr<TorchPeer> start(const std::string& device, int threads,
-                                          std::string& missing);
+  // Starts KEEL_PYTHON, or python3 from the PATH, with the script of bench/peer. Null, and the
+  // reason in `missing`, without Python or PyTorch. Throws Error{kIo} when it ends without a word,
+  // Error{kBadInput} for a strange one.
+  static std::unique_ptr<TorchPeer> start(const TorchOptions& options, std::string& missing);
 
   const std::string& version() const { return version_; }
 
-  // Makes the case the current one and returns "", or why there is none: PyTorch refuses, or
-  // computes something else, by more than 1e-3 of a result's largest element. Throws like start().
-  std::string set_up(const TorchCase& task);
+  // Makes the case the current one, in every mode but those that get a refusal: PyTorch has not
+  // got them, or computes something else, by more than 1e-3 of a result's largest element. Throws
+  // like start().
+  std::vector<TorchMode> set_up(const TorchCase& task);
 
-  // Times the bodies of the current case: 2 of a norm, forward, and forward with backward; 1 of a
-  // model, its step. A sample is the mean over `repeats`.
+  // Whether the current case has any mode left.
+  bool has_modes() const { return !usable_.empty(); }
+
+  // Times the bodies of the current case in every mode that was not refused, one mode after the
+  // other: 2 of a norm, forward, and forward with backward; 1 of a model, its step. A sample is the
+  // mean over `repeats`.
   Samples sample(int bodies, int rounds, int repeats);
 
  private:
-  explicit TorchPeer(const std::vector<std::string>& command) : child_(command) {}
+  TorchPeer(const std::vector<std::string>& command, std::vector<std::string> modes)
+      : child_(command), modes_(std::move(modes)) {}
   nlohmann::json answer();
 
   ChildProcess child_;
   std::string version_;
+  std::vector<std::string> modes_, usable_;  // all, and those of the current case
 };
+
+// Ours, and the modes with their times in the order of sample().
+TorchTimes torch_times(std::vector<TorchMode> modes, const Timing& ours,
+                       std::span<const Timing> theirs);
 
 }  // namespace keel::bench

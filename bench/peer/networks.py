@@ -5,7 +5,7 @@ class Network:
     def __init__(self, case, parameters):
         self.parameters, self.norm_facts = parameters, case["norm"]
         self.options = case["options"]
-        self.norms = {}  # by name, made when first met: they need the shape
+        self.norms, self.shapes = {}, {}  # by name
 
     def layer(self, name):
         return self.parameters[name + "/weight"], self.parameters.get(name + "/bias")
@@ -16,11 +16,21 @@ class Network:
     def conv(self, name, x):
         return F.conv2d(x, *self.layer(name))
 
+    def make_norm(self, name):
+        make = NORMS[self.norm_facts["name"]]
+        return make(Norm(self.norm_facts, name + "/", self.parameters, self.shapes[name]))
+
     def norm(self, name, x):
         if name not in self.norms:
-            make = NORMS[self.norm_facts["name"]]
-            self.norms[name] = make(Norm(self.norm_facts, name + "/", self.parameters, x.shape))
+            self.shapes[name] = x.shape
+            self.norms[name] = self.make_norm(name)
         return self.norms[name](x)
+
+    def meet_norms(self, network, x):
+        """Makes the norms, which need the shapes that they meet in the network."""
+        with torch.no_grad():
+            network(self, x)
+        self.norms = {name: self.make_norm(name) for name in self.shapes}
 
 
 def mnist_mlp(net, x):
@@ -46,14 +56,18 @@ def mnist_cnn(net, x):
 NETWORKS = {"mnist_mlp": mnist_mlp, "mnist_cnn": mnist_cnn}
 
 
-def make_optimizer(facts, parameters):
-    common = {"lr": facts["lr"], "weight_decay": facts["weight_decay"]}
+def make_optimizer(facts, parameters, captured):
+    """`captured`: for a step that is replayed as a CUDA graph."""
+    options = {"lr": facts["lr"], "weight_decay": facts["weight_decay"]}
     if facts["name"] == "sgd":
-        return torch.optim.SGD(parameters, momentum=facts["momentum"], nesterov=facts["nesterov"],
-                               **common)
-    make = torch.optim.AdamW if facts["name"] == "adamw" else torch.optim.Adam
-    common |= {"betas": (facts["beta1"], facts["beta2"]), "eps": facts["eps"]}
+        make = torch.optim.SGD
+        options |= {"momentum": facts["momentum"], "nesterov": facts["nesterov"]}
+    else:
+        make = torch.optim.AdamW if facts["name"] == "adamw" else torch.optim.Adam
+        options |= {"betas": (facts["beta1"], facts["beta2"]), "eps": facts["eps"]}
+        if captured:
+            options["capturable"] = True
     try:  # one kernel for all parameters, where this version has it for this device
-        return make(parameters, fused=True, **common)
+        return make(parameters, fused=True, **options)
     except (TypeError, RuntimeError):
-        return make(parameters, **common)
+        return make(parameters, **options)

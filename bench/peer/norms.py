@@ -1,5 +1,5 @@
-"""Each norm as a careful user of PyTorch writes it: by its fused function where there is one, else
-as few plain operations as autograd allows."""
+"""Each norm as a careful user of PyTorch writes it: by its fused function where there is one and it
+is wanted, else as few plain operations as autograd allows."""
 import torch
 from torch.nn import functional as F
 
@@ -7,7 +7,8 @@ from torch.nn import functional as F
 class Norm:
     """What the expressions below share: sizes, options, parameters, running statistics."""
 
-    def __init__(self, facts, scope, parameters, shape):
+    def __init__(self, facts, scope, parameters, shape, fused=True):
+        self.fused = fused
         self.options = dict(option.split("=", 1) for option in facts["options"].split())
         self.gain, self.bias = parameters.get(scope + "gain"), parameters.get(scope + "bias")
         self.eps = float(self.options.get("eps", 0))
@@ -38,14 +39,27 @@ class Norm:
         return x.pow(2).mean(self.batch_axes, keepdim=True)
 
 
+def standardize(x, axes, eps):
+    var, mean = torch.var_mean(x, axes, unbiased=False, keepdim=True)
+    return (x - mean) * torch.rsqrt(var + eps)
+
+
+def scale_and_shift(xhat, gain, bias):
+    if gain is None:
+        return xhat if bias is None else xhat + bias
+    return xhat * gain if bias is None else torch.addcmul(bias, xhat, gain)
+
+
 def layer_norm(n):
-    return lambda x: F.layer_norm(x, n.row, n.gain, n.bias, n.eps)
+    if n.fused:
+        return lambda x: F.layer_norm(x, n.row, n.gain, n.bias, n.eps)
+    return lambda x: scale_and_shift(standardize(x, n.row_axes, n.eps), n.gain, n.bias)
 
 
-def rms(x, row_axes, gain, eps):
+def rms(x, row_axes, gain, eps, fused=True):
     """x over the root of the mean square of its last axes, by the fused function where there is
     one (from PyTorch 2.4)."""
-    if hasattr(F, "rms_norm"):
+    if fused and hasattr(F, "rms_norm"):
         return F.rms_norm(x, x.shape[row_axes[0]:], gain, eps)
     xhat = x * torch.rsqrt(x.pow(2).mean(row_axes, keepdim=True) + eps)
     return xhat if gain is None else xhat * gain
@@ -53,7 +67,7 @@ def rms(x, row_axes, gain, eps):
 
 def rms_norm(n):
     def forward(x):
-        y = rms(x, n.row_axes, n.gain, n.eps)
+        y = rms(x, n.row_axes, n.gain, n.eps, n.fused)
         return y if n.bias is None else y + n.bias
     return forward
 
@@ -98,7 +112,17 @@ def batch_norm(n):
     # The running variance is PyTorch's own, unbiased: as much work.
     mean, var = n.state(0.0, (n.features,)), n.state(1.0, (n.features,))
     rate = 1 - n.number("keep")
-    return lambda x: F.batch_norm(x, mean, var, n.gain, n.bias, True, rate, n.eps)
+    if n.fused:
+        return lambda x: F.batch_norm(x, mean, var, n.gain, n.bias, True, rate, n.eps)
+    gain, bias = n.affine()
+
+    def forward(x):
+        batch_var, batch_mean = torch.var_mean(x, n.batch_axes, unbiased=False, keepdim=True)
+        with torch.no_grad():
+            mean.lerp_(batch_mean.flatten(), rate)
+            var.lerp_(batch_var.flatten(), rate)
+        return torch.addcmul(bias, (x - batch_mean) * torch.rsqrt(batch_var + n.eps), gain)
+    return forward
 
 
 def batch_renorm(n):
@@ -130,11 +154,23 @@ def batch_renorm(n):
 
 
 def group_norm(n):
-    return lambda x: F.group_norm(x, int(n.options["groups"]), n.gain, n.bias, n.eps)
+    groups = int(n.options["groups"])
+    if n.fused:
+        return lambda x: F.group_norm(x, groups, n.gain, n.bias, n.eps)
+    gain, bias = n.affine()
+
+    def forward(x):
+        xhat = standardize(x.reshape(len(x), groups, -1), (-1,), n.eps)
+        return torch.addcmul(bias, xhat.view_as(x), gain)
+    return forward
 
 
 def instance_norm(n):
-    return lambda x: F.instance_norm(x, None, None, n.gain, n.bias, True, 0.0, n.eps)
+    if n.fused:
+        return lambda x: F.instance_norm(x, None, None, n.gain, n.bias, True, 0.0, n.eps)
+    gain, bias = n.affine()
+    places = tuple(range(2, len(n.columns)))
+    return lambda x: torch.addcmul(bias, standardize(x, places, n.eps), gain)
 
 
 def pn_v(n):
@@ -249,3 +285,10 @@ NORMS = {
     "batchrenorm": batch_renorm,
     "pn_v": pn_v, "powernorm": power_norm, "mabn": mabn,
 }
+
+# Those whose function leaves something to a fused one of PyTorch, which is not the only way.
+FUSED = {"layernorm", "layernorm_simple", "groupnorm", "instancenorm", "batchnorm",
+         "recurrentbatchnorm", "sequencebatchnorm"} | (
+             {"rmsnorm"} if hasattr(F, "rms_norm") else set())
+# Those with numbers that change from step to step and that only Python knows.
+KEPT_BY_PYTHON = {"batchrenorm", "powernorm", "mabn"}

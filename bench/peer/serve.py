@@ -1,18 +1,44 @@
 """The requests, each a line of JSON on standard input, and their answers, each such a line.
 
-{"case": {...}, "tensors": [{"name", "dtype", "shape", "is_parameter"}, ...]}, with the tensors'
-bytes right behind it, sets up a case; the answer {"values": {NAME: [...]}} holds elements of what
-it computes. {"rounds": R, "repeats": N} times the case: {"seconds": [[...], ...]}, for each of its
-bodies. {"error": REASON} where that fails.
+{"case": {...}, "modes": [MODE, ...], "tensors": [{"name", "dtype", "shape", "is_parameter"}, ...]},
+with the tensors' bytes right behind it, sets up a case in each of these ways:
+
+    usual           as norms.py and networks.py have it, operation by operation
+    plain           a norm without the fused function of PyTorch that it has
+    compiled        by torch.compile, of plain operations where it is a norm
+    graph           a step, recorded as a CUDA graph and replayed
+    compiled_graph  a compiled step, recorded
+
+The answer {"modes": {MODE: {"values": {NAME: [...]}}, ...}} holds elements of what it computes, or
+for a mode {"reason": TEXT} why there is none. {"rounds": R, "repeats": N, "modes": [MODE, ...]}
+times them: {"seconds": [[...], ...]}, for each body of the first mode, then of the second, ....
+{"error": TEXT} where all fails.
 """
 
 
+def compiled(function):
+    if not hasattr(torch, "compile"):
+        raise ValueError("torch.compile needs PyTorch 2")
+    return torch.compile(function, dynamic=False)
+
+
+def expect_repeatable(norm, mode):
+    if norm["name"] in KEPT_BY_PYTHON and mode not in ("usual", "plain"):
+        raise ValueError(f"{norm['name']} counts its steps in Python")
+
+
 class NormCase:
-    def __init__(self, case, inputs, parameters):
+    def __init__(self, case, mode, inputs, parameters):
         self.x, self.dy = inputs["x"].requires_grad_(), inputs["dy"]
         self.parameters = parameters
         facts = case["norm"]
-        self.norm = NORMS[facts["name"]](Norm(facts, "norm/", parameters, self.x.shape))
+        if mode == "plain" and facts["name"] not in FUSED:
+            raise ValueError(f"no fused function of {facts['name']} to do without")
+        expect_repeatable(facts, mode)
+        norm = Norm(facts, "norm/", parameters, self.x.shape, fused=mode == "usual")
+        self.norm = NORMS[facts["name"]](norm)
+        if mode == "compiled":
+            self.norm = compiled(self.norm)
         self.steps = case["steps"]
         self.bodies = [self.forward, self.both]
 
@@ -31,27 +57,60 @@ class NormCase:
 
 
 class StepCase:
-    def __init__(self, case, inputs, parameters):
-        self.image, self.label = inputs["image"], inputs["label"].long()
-        for name, value in parameters.items():
-            # F.linear takes (out, in).
-            if name.endswith("/weight") and value.dim() == 2:
-                parameters[name] = value.detach().t().contiguous().requires_grad_()
+    def __init__(self, case, mode, inputs, parameters):
+        expect_repeatable(case["norm"], mode)
+        image, label = inputs["image"], inputs["label"].long()
+        parameters = {name: self.own(name, value) for name, value in parameters.items()}
         self.parameters = list(parameters.values())
-        self.network = NETWORKS[case["model"]]
-        self.net = Network(case, parameters)
-        self.optimizer = make_optimizer(case["optimizer"], self.parameters)
-        self.bodies = [self.step]
+        network, net = NETWORKS[case["model"]], Network(case, parameters)
+        net.meet_norms(network, image)
+        self.loss = lambda: F.cross_entropy(network(net, image), label)
+        if mode.startswith("compiled"):
+            self.loss = compiled(self.loss)
+        is_captured = mode.endswith("graph")
+        self.optimizer = make_optimizer(case["optimizer"], self.parameters, is_captured)
+        self.run = self.captured() if is_captured else self.step
+        self.bodies = [self.run]
+
+    @staticmethod
+    def own(name, value):
+        """A copy, for every mode changes its own; F.linear takes (out, in)."""
+        is_matrix = name.endswith("/weight") and value.dim() == 2
+        value = value.detach().t() if is_matrix else value.detach()
+        return value.clone(memory_format=torch.contiguous_format).requires_grad_()
 
     def step(self):
         self.optimizer.zero_grad(set_to_none=True)
-        loss = F.cross_entropy(self.network(self.net, self.image), self.label)
+        loss = self.loss()
         loss.backward()
         self.optimizer.step()
         return loss
 
+    def captured(self):
+        """The whole step as one CUDA graph, from the parameters as they are now."""
+        if DEVICE != "cuda":
+            raise ValueError("CUDA graphs need a GPU")
+        start = [p.detach().clone() for p in self.parameters]
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):  # libraries and the optimizer's state come to life
+                self.step()
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            loss = self.step()
+        with torch.no_grad():
+            for p, first in zip(self.parameters, start):
+                p.copy_(first)
+
+        def replay():
+            graph.replay()
+            return loss
+        return replay
+
     def values(self):
-        loss = self.step()
+        loss = self.run()
         squares = sum(p.grad.square().sum() for p in self.parameters)
         return {"loss": loss, "grad_norm": squares.sqrt()}
 
@@ -66,12 +125,40 @@ def read_tensor(facts):
     return value.requires_grad_() if facts["is_parameter"] else value
 
 
-def set_up(request):
+def text_of(problem):
+    """The first lines of what went wrong, in one."""
+    text = f"no {problem}" if isinstance(problem, KeyError) else str(problem)
+    return " ".join(text.split())[:300] or type(problem).__name__
+
+
+def read_tensors(request):
     inputs, parameters = {}, {}
     for facts in request["tensors"]:
         (parameters if facts["is_parameter"] else inputs)[facts["name"]] = read_tensor(facts)
-    case = request["case"]
-    return (StepCase if "model" in case else NormCase)(case, inputs, parameters)
+    return inputs, parameters
+
+
+def set_up(request):
+    """The cases that can be, by mode, and the answer."""
+    given, case = read_tensors(request), request["case"]
+    make = StepCase if "model" in case else NormCase
+    cases, answers = {}, {}
+    for mode in request["modes"]:
+        try:
+            made = make(case, mode, *given)
+            values = {name: probe(v) for name, v in made.values().items()}
+            cases[mode], answers[mode] = made, {"values": values}
+        except Exception as problem:  # PyTorch's compiler fails in many ways
+            answers[mode] = {"reason": text_of(problem)}
+    return cases, {"modes": answers}
+
+
+def forget():
+    """Gives the memory of former cases back, and forgets what was compiled for them."""
+    if "torch._dynamo" in sys.modules:  # its compiler, once it was used
+        sys.modules["torch._dynamo"].reset()
+    if DEVICE == "cuda":
+        torch.cuda.empty_cache()
 
 
 def probe(value):
@@ -81,15 +168,29 @@ def probe(value):
     return [float(flat[i * len(flat) // count]) for i in range(count)]
 
 
+def make_filler():
+    """Twice as much memory as the GPU's L2 cache, which it is filled with before anything is
+    timed."""
+    size = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 128 << 20)
+    return torch.empty(2 * size, dtype=torch.uint8, device=DEVICE)
+
+
+FILLER = make_filler() if DEVICE == "cuda" else None
+
+
+def device_seconds(body):
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    FILLER.zero_()
+    begin.record()
+    body()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) * 1e-3
+
+
 def seconds_of(body, repeats):
     if DEVICE == "cuda":
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        for _ in range(repeats):
-            body()
-        end.record()
-        end.synchronize()
-        return begin.elapsed_time(end) * 1e-3 / repeats
+        return sum(device_seconds(body) for _ in range(repeats)) / repeats
     begin = time.perf_counter()
     for _ in range(repeats):
         body()
@@ -98,7 +199,7 @@ def seconds_of(body, repeats):
 
 def sample_in_turns(bodies, rounds, repeats):
     samples = [[] for _ in bodies]
-    for turn in range(-((rounds + 9) // 10), rounds):
+    for turn in range(-1 - (rounds + 9) // 10, rounds):
         for body, seconds in zip(bodies, samples):
             time_taken = seconds_of(body, repeats)
             if turn >= 0:
@@ -107,20 +208,20 @@ def sample_in_turns(bodies, rounds, repeats):
 
 
 def serve():
-    case = None
+    cases = {}
     for line in sys.stdin.buffer:
         request = json.loads(line)
         try:
             if "case" in request:
-                case = None  # gives its memory back first
-                case = set_up(request)
-                say({"values": {name: probe(v) for name, v in case.values().items()}})
+                cases = {}
+                forget()
+                cases, answer = set_up(request)
+                say(answer)
             else:
-                say({"seconds": sample_in_turns(case.bodies, request["rounds"],
-                                                request["repeats"])})
+                bodies = [body for mode in request["modes"] for body in cases[mode].bodies]
+                say({"seconds": sample_in_turns(bodies, request["rounds"], request["repeats"])})
         except (KeyError, RuntimeError, ValueError) as problem:
-            reason = f"no {problem}" if isinstance(problem, KeyError) else str(problem)
-            say({"error": " ".join(reason.split())})
+            say({"error": text_of(problem)})
 
 
 serve()

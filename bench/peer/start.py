@@ -1,6 +1,6 @@
 """PyTorch beside keel: the child process of `keel bench ... --peer torch`.
 
-    python3 -c SCRIPT DEVICE THREADS        (cpu or cuda; 0 threads: all)
+    python3 -c SCRIPT DEVICE THREADS [tf32]     (cpu or cuda; 0 threads: all)
 
 SCRIPT is start.py, norms.py, networks.py and serve.py in a row. This part loads torch and says
 {"torch": VERSION} or {"missing": REASON}; serve.py answers the requests.
@@ -31,6 +31,12 @@ def tune(threads):
     gc.disable()
 
 
+def tune_gpu(tf32):
+    """The precision of our products, and convolutions by the fastest algorithm."""
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+    torch.backends.cudnn.benchmark = True
+
+
 def say(answer):
     print(json.dumps(answer, allow_nan=False), flush=True)
 
@@ -46,6 +52,8 @@ try:
     torch.set_num_threads(THREADS)
     torch.set_flush_denormal(True)
     torch.empty(0, device=DEVICE)
+    if DEVICE == "cuda":
+        tune_gpu("tf32" in sys.argv[3:])
     say({"torch": torch.__version__})
 except Exception as problem:  # a torch that is broken is as good as none
     say({"missing": " ".join(str(problem).split())})

@@ -36,9 +36,8 @@ void print_step_json(const BenchArgs& args, const bench::StepBench& b, const std
                               {"copy", time_json(b.copy)},
                               {"ratio", b.ratio()}};
   if (b.torch) {
-    json["torch"] = {{"seconds", time_json(b.torch->torch)},
-                     {"keel_seconds", time_json(b.torch->ours)},
-                     {"ratio", b.torch->ratio()}};
+    json["torch"] = torch_json(*b.torch, {"seconds"});
+    json["torch"]["keel_seconds"] = time_json(b.torch->ours);
   }
   if (!b.torch_refusal.empty()) json["torch_refusal"] = b.torch_refusal;
   json["profile"] = profile;
@@ -51,11 +50,18 @@ std::string step_text(const bench::StepBench& b) {
                                              time_row("products alone", b.products),
                                              time_row("optimizer alone", b.optimizer),
                                              time_row("copy of its bytes", b.copy)};
-  if (b.torch) rows.push_back(time_row("steps in a row", b.torch->ours));
-  if (b.torch) rows.push_back(time_row("PyTorch's", b.torch->torch));
+  if (b.torch) {
+    rows.push_back(time_row("steps in a row", b.torch->ours));
+    for (const bench::TorchMode& mode : b.torch->modes) {
+      if (mode.refusal.empty()) rows.push_back(time_row("PyTorch's, " + mode.name, mode.bodies[0]));
+    }
+  }
   std::string text = table_text(rows);
   text += fmt::format("step / (products + optimizer) = {:.2f}\n", b.ratio());
-  if (b.torch) text += fmt::format("PyTorch's / ours = {:.2f}\n", b.torch->ratio());
+  if (b.torch) {
+    text +=
+        fmt::format("PyTorch's / ours = {:.2f} ({})\n", b.torch->ratio(), b.torch->fastest().name);
+  }
   if (!b.torch_refusal.empty()) text += fmt::format("PyTorch: {}\n", b.torch_refusal);
   return text;
 }
@@ -65,7 +71,7 @@ std::string step_text(const bench::StepBench& b) {
 int run_bench_step(const BenchArgs& args) {
   const train::Config config = make_config(args.run);
   const auto backend = make_backend(args.run);
-  const auto torch = start_peer(args.peer, *backend, args.run.threads);
+  const auto torch = start_peer(args.peer, args.run, *backend, kStepPeerModes);
   const bench::StepBench b = bench::bench_step(*backend, config, args.rounds, torch.get());
   std::string description = backend->description();
   if (torch) description += ", beside PyTorch " + torch->version();

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "backends/backends.h"
 #include "bench/norm_bench.h"
 #include "frontend/cli/bench_common.h"
 #include "frontend/cli/common.h"
@@ -15,6 +16,10 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kCopy =
     "a plain copy on the backend's threads that reads and writes as many bytes together; onednn: "
     "blocks of 64 KiB by memcpy";
+
+bool is_on_cuda(const RunArgs& run) {
+  return (run.backend.empty() ? default_backend() : run.backend) == "cuda";
+}
 
 // "4096x512", "32x64x56x56".
 Shape parse_shape(const std::string& text) {
@@ -76,10 +81,8 @@ Json row_json(const Row& row) {
   json["forward"] = pass_json(b.forward);
   json["backward"] = pass_json(b.backward);
   if (b.torch) {
-    json["torch"] = {{"forward_seconds", time_json(b.torch->forward)},
-                     {"both_seconds", time_json(b.torch->both)},
-                     {"keel_both_seconds", time_json(b.torch->ours)},
-                     {"ratio", b.torch->ratio()}};
+    json["torch"] = torch_json(*b.torch, {"forward_seconds", "both_seconds"});
+    json["torch"]["keel_both_seconds"] = time_json(b.torch->ours);
   }
   if (!b.torch_refusal.empty()) json["torch_refusal"] = b.torch_refusal;
   return json;
@@ -100,7 +103,8 @@ std::vector<std::string> table_row(const Row& row, bool has_torch) {
   }
   if (!has_torch) return cells;
   cells.push_back(b.torch ? microseconds(b.torch->ours) : "-");
-  cells.push_back(b.torch ? microseconds(b.torch->both) : "-");
+  cells.push_back(b.torch ? microseconds(b.torch->fastest().bodies[1]) : "-");
+  cells.push_back(b.torch ? b.torch->fastest().name : "-");
   cells.push_back(b.torch ? fmt::format("{:.2f}", b.torch->ratio()) : "-");
   return cells;
 }
@@ -109,7 +113,7 @@ std::string text_of(const std::vector<Row>& results, bool has_torch) {
   std::vector<std::vector<std::string>> rows{{"norm", "shape", "threads", "forward us", "GB/s",
                                               "ratio", "streamed", "oneDNN", "backward us", "GB/s",
                                               "ratio", "streamed", "oneDNN"}};
-  if (has_torch) rows[0].insert(rows[0].end(), {"both us", "PyTorch us", "PyTorch/keel"});
+  if (has_torch) rows[0].insert(rows[0].end(), {"both us", "PyTorch us", "mode", "PyTorch/keel"});
   std::string refusals;
   for (const Row& row : results) {
     const bench::NormBench& b = row.bench;
@@ -128,7 +132,10 @@ std::string text_of(const std::vector<Row>& results, bool has_torch) {
       "streamed: over that of a copy past the caches, where the norm's result goes past them\n"
       "oneDNN: the ratio of its own layer or batch normalization primitive\n",
       kCopy);
-  if (has_torch) text += "both, PyTorch: forward and backward in a row, and the ratio of times\n";
+  if (has_torch) {
+    text +=
+        "both, PyTorch: forward and backward in a row, its fastest mode, and the ratio of times\n";
+  }
   return text;
 }
 
@@ -144,7 +151,7 @@ void measure(const NormBenchArgs& args, int threads, const std::vector<Shape>& s
   RunArgs run = args.run;
   run.threads = threads;
   const auto backend = make_backend(run);
-  const auto torch = start_peer(args.peer, *backend, threads);
+  const auto torch = start_peer(args.peer, run, *backend, kNormPeerModes);
   results.backends.push_back(backend->description());
   if (torch) results.torch_versions.push_back(torch->version());
   for (const std::string& norm : args.norms) {
@@ -169,12 +176,14 @@ void print_results_json(const Results& results, int rounds) {
 int run_bench_norms(NormBenchArgs args) {
   std::vector<Shape> shapes;
   for (const std::string& text : args.shapes) shapes.push_back(parse_shape(text));
-  if (shapes.empty()) shapes = bench::norm_bench_shapes();
+  if (shapes.empty()) shapes = bench::norm_bench_shapes(is_on_cuda(args.run));
   if (args.norms.empty()) args.norms = all_norms();
   for (const std::string& norm : args.norms) {
     check(!nn::Norm::parse(norm).is_none(), ErrorKind::kUsage, "bench norms: 'none' does nothing");
   }
   Results results;
+  if (args.threads.empty())
+    args.threads = is_on_cuda(args.run) ? std::vector{0} : std::vector{1, 2};
   for (const int threads : args.threads) measure(args, threads, shapes, results);
   if (args.run.json) {
     print_results_json(results, args.rounds);

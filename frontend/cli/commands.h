@@ -48,9 +48,19 @@ struct FileArgs {
 int run_inspect_checkpoint(const FileArgs& args);
 int run_inspect_data(const FileArgs& args);
 
+// The modes of PyTorch that there are: bench/peer/serve.py.
+inline const std::vector<std::string> kNormPeerModes{"usual", "plain", "compiled"};
+inline const std::vector<std::string> kStepPeerModes{"usual", "compiled", "graph",
+                                                     "compiled_graph"};
+
+struct PeerArgs {
+  std::string name;                // torch, or empty
+  std::vector<std::string> modes;  // empty: usual, on cuda all
+};
+
 struct BenchArgs {
   RunArgs run;
-  std::string peer;  // torch, or empty; of a step only
+  PeerArgs peer;  // of a step only
   int rounds = 50;
   bool profile = false;
 };
@@ -60,8 +70,8 @@ int run_bench_overhead(const BenchArgs& args);
 struct NormBenchArgs {
   RunArgs run;                             // backend and json alone
   std::vector<std::string> norms, shapes;  // empty: all norms, a choice of shapes
-  std::vector<int> threads = {1, 2};       // each measured; 0: all
-  std::string peer;                        // torch, or empty
+  std::vector<int> threads;                // each measured; 0: all; empty: 1 and 2, on cuda 0
+  PeerArgs peer;
   int rounds = 50;
 };
 int run_bench_norms(NormBenchArgs args);

@@ -140,9 +140,15 @@ void add_rounds(CLI::App& app, int& rounds) {
       ->capture_default_str();
 }
 
-void add_peer(CLI::App& app, std::string& peer) {
-  app.add_option("--peer", peer, "measured beside it: torch, in a child process (KEEL_PYTHON)")
-      ->check(CLI::IsMember({"torch"}));
+void add_peer(CLI::App& app, PeerArgs& peer, const std::vector<std::string>& modes) {
+  CLI::Option* name = app.add_option("--peer", peer.name,
+                                     "measured beside it: torch, in a child process (KEEL_PYTHON)")
+                          ->check(CLI::IsMember({"torch"}));
+  app.add_option("--peer-modes", peer.modes,
+                 "how it runs, separated by commas; default: usual, on cuda all")
+      ->delimiter(',')
+      ->check(CLI::IsMember(modes))
+      ->needs(name);
 }
 
 void add_bench_norms(CLI::App& bench, Command command) {
@@ -151,10 +157,10 @@ void add_bench_norms(CLI::App& bench, Command command) {
   app->add_option("norms", args->norms, "name or name{option=value,...}; default: all");
   app->add_option("--shapes", args->shapes, "ROWSxWIDTH or NxCxHxW, separated by commas")
       ->delimiter(',');
-  app->add_option("--threads", args->threads, "one or more counts, separated by commas; 0: all")
-      ->delimiter(',')
-      ->capture_default_str();
-  add_peer(*app, args->peer);
+  app->add_option("--threads", args->threads,
+                  "one or more counts, separated by commas; 0: all; default: 1,2")
+      ->delimiter(',');
+  add_peer(*app, args->peer, kNormPeerModes);
   add_rounds(*app, args->rounds);
   add_backend(*app, args->run);
   app->callback([args, command] { command.code = run_bench_norms(*args); });
@@ -179,7 +185,7 @@ void add_bench(Command command) {
     auto args = std::make_shared<BenchArgs>();
     add_run_options(*sub, args->run, "paper")->required();
     add_rounds(*sub, args->rounds);
-    if (run == run_bench_step) add_peer(*sub, args->peer);
+    if (run == run_bench_step) add_peer(*sub, args->peer, kStepPeerModes);
     sub->add_flag("--profile", args->profile, "also the time of every node");
     sub->callback([args, run, command] { command.code = run(*args); });
   };

@@ -49,6 +49,11 @@ TEST_CASE("bench norms: the shapes that are measured when none is asked for") {
   const std::vector<Shape> expected{{8, 400},    {128, 1000},  {1024, 1024},    {4096, 128},
                                     {4096, 512}, {32768, 512}, {32, 64, 56, 56}};
   CHECK(norm_bench_shapes() == expected);
+  const std::vector<Shape> of_gpu = norm_bench_shapes(true);
+  CHECK(of_gpu.size() == 13);
+  CHECK(of_gpu[0] == Shape{4096, 256});
+  CHECK(of_gpu[11] == Shape{65536, 16384});
+  CHECK(of_gpu[12] == Shape{32, 64, 56, 56});
 }
 
 TEST_CASE("bench norms: images, and refusals") {
@@ -65,11 +70,14 @@ TEST_CASE("bench norms: the plain copy copies every byte and no more") {
   for (std::int64_t bytes : {0, 5, 64, 200'000, (16 << 20) + 100}) {
     CAPTURE(bytes);
     const auto from = backend->allocate(bytes + 64), to = backend->allocate(bytes + 64);
-    for (std::int64_t i = 0; i < bytes + 64; ++i) from->address()[i] = std::byte(1 + i % 251);
+    std::vector<std::byte> sent(std::size_t(bytes + 64)), got(sent.size());
+    for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = std::byte(1 + i % 251);
+    from->upload(0, sent.data(), bytes + 64);
     const Kernel copy = plain_copy(*backend, to->address(), from->address(), bytes);
     backend->run({&copy, 1});
-    CHECK(std::memcmp(to->address(), from->address(), std::size_t(bytes)) == 0);
-    for (std::int64_t i = 0; i < 64; ++i) CHECK(to->address()[bytes + i] == std::byte(0));
+    to->download(0, got.data(), bytes + 64);
+    CHECK(std::memcmp(got.data(), sent.data(), std::size_t(bytes)) == 0);
+    for (std::size_t i = 0; i < 64; ++i) CHECK(got[std::size_t(bytes) + i] == std::byte(0));
   }
 }
 

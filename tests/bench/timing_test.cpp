@@ -13,12 +13,12 @@
 namespace keel::bench {
 namespace {
 
-TEST_CASE("timing: bodies run in turns, after a tenth as many rounds to warm up") {
+TEST_CASE("timing: bodies run in turns, after one round and a tenth as many to warm up") {
   std::string order;
   const std::vector<std::function<void()>> bodies{[&] { order += 'a'; }, [&] { order += 'b'; }};
   CHECK(time_in_turns(bodies, 10).size() == 2);
   std::string expected;
-  for (int i = 0; i < 11; ++i) expected += "ab";
+  for (int i = 0; i < 12; ++i) expected += "ab";
   CHECK(order == expected);
 }
 
@@ -46,7 +46,7 @@ TEST_CASE("timing: a sample is the mean of its repeats") {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }};
   const Samples samples = sample_in_turns(bodies, 3, 4);
-  CHECK(calls == 4 * 4);  // one round to warm up
+  CHECK(calls == 5 * 4);  // two rounds to warm up
   REQUIRE(samples.size() == 1);
   REQUIRE(samples[0].size() == 3);
   const double least = std::ranges::min(samples[0]);

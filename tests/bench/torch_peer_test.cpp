@@ -18,16 +18,19 @@ namespace {
 
 using testing::FakePython;
 
-// The fake's program that says these lines, each to a request, and the first at once.
-std::string saying(const std::string& first, const std::string& second = "") {
-  std::string program = "#!/bin/sh\nprintf '%s\\n' '" + first + "'\n";
-  if (!second.empty()) program += "read -r request\nprintf '%s\\n' '" + second + "'\n";
+// The fake's program that says these lines, each to a request without tensors, the first at once.
+std::string saying(const std::vector<std::string>& lines) {
+  std::string program = "#!/bin/sh\n";
+  for (const std::string& line : lines) {
+    if (line != lines[0]) program += "read -r request\n";
+    program += "printf '%s\\n' '" + line + "'\n";
+  }
   return program + "cat > /dev/null\n";
 }
 
-std::unique_ptr<TorchPeer> start() {
+std::unique_ptr<TorchPeer> start(const std::vector<std::string>& modes = {"usual"}) {
   std::string missing;
-  auto peer = TorchPeer::start("cpu", 2, missing);
+  auto peer = TorchPeer::start({.threads = 2, .modes = modes}, missing);
   REQUIRE(missing == "");
   REQUIRE(peer != nullptr);
   return peer;
@@ -55,13 +58,13 @@ void check_error(ErrorKind kind, const std::string& part, const std::function<vo
 TEST_CASE("torch peer: without Python or PyTorch there is none, and a reason") {
   std::string missing;
   {
-    const FakePython python(saying(R"({"missing": "no torch here"})"));
-    CHECK(TorchPeer::start("cpu", 1, missing) == nullptr);
+    const FakePython python(saying({R"({"missing": "no torch here"})"}));
+    CHECK(TorchPeer::start({.threads = 1}, missing) == nullptr);
     CHECK(missing.ends_with("python: no torch here"));
   }
   {
     const FakePython python("#!/nowhere/at/all\n");
-    CHECK(TorchPeer::start("cpu", 1, missing) == nullptr);
+    CHECK(TorchPeer::start({.threads = 1}, missing) == nullptr);
     CHECK(missing.ends_with("No such file or directory"));
   }
   {
@@ -70,54 +73,66 @@ TEST_CASE("torch peer: without Python or PyTorch there is none, and a reason") {
     testing::write_bytes(folder / "torch.py", "raise ImportError('it is\\nbroken')\n");
     const FakePython python("#!/bin/sh\nPYTHONPATH='" + folder.path().string() +
                             "' exec python3 \"$@\"\n");
-    CHECK(TorchPeer::start("cpu", 1, missing) == nullptr);
+    CHECK(TorchPeer::start({.threads = 1}, missing) == nullptr);
     CHECK(missing.ends_with("python: it is broken"));
   }
 }
 
 TEST_CASE("torch peer: one that ends or says what it should not") {
   std::string missing;
-  const auto start_it = [&] { TorchPeer::start("cpu", 1, missing); };
+  const auto start_it = [&] { TorchPeer::start({.threads = 1}, missing); };
   const struct {
     std::string program;
     ErrorKind kind;
     const char* part;
   } starts[] = {{"#!/bin/sh\nexit 1\n", ErrorKind::kIo, "expected an answer, but it ended"},
-                {saying("hello"), ErrorKind::kBadInput, "expected a JSON object, got 'hello'"},
-                {saying("[1]"), ErrorKind::kBadInput, "expected a JSON object, got '[1]'"},
-                {saying("{}"), ErrorKind::kBadInput, "expected an answer with 'torch', got {}"},
-                {saying(R"({"torch": 2})"), ErrorKind::kBadInput, "'torch'"}};
+                {saying({"hello"}), ErrorKind::kBadInput, "expected a JSON object, got 'hello'"},
+                {saying({"[1]"}), ErrorKind::kBadInput, "expected a JSON object, got '[1]'"},
+                {saying({"{}"}), ErrorKind::kBadInput, "expected an answer with 'torch', got {}"},
+                {saying({R"({"torch": 2})"}), ErrorKind::kBadInput, "'torch'"}};
   for (const auto& row : starts) {
     const FakePython python(row.program);
     check_error(row.kind, row.part, start_it);
   }
   const auto answers = [](const std::string& answer, const char* part,
                           const std::function<void(TorchPeer&)>& ask) {
-    const FakePython python(saying(R"({"torch": "1"})", answer));
+    const FakePython python(saying({R"({"torch": "1"})", answer}));
     const auto peer = start();
     check_error(ErrorKind::kBadInput, part, [&] { ask(*peer); });
   };
   const auto set_up = [](TorchPeer& peer) { peer.set_up(small_case()); };
   answers("Traceback", "expected a JSON object, got 'Traceback'", set_up);
-  answers(R"({"values": {"y": "one"}})", "expected an answer with 'values'", set_up);
-  const auto sample = [](TorchPeer& peer) { peer.sample(2, 2, 1); };
-  answers(R"({"error": "no memory"})", "no memory", sample);
-  answers(R"({"seconds": [[1, 2]]})", "expected times of 2, got 1", sample);
-  answers(R"({"seconds": [[1, 2], [1]]})", "expected 2 times, got 1", sample);
+  answers(R"({"values": {"y": [1]}})", "expected an answer with 'modes'", set_up);
+  answers(R"({"modes": {"plain": {}}})", "expected an answer with 'usual'", set_up);
+  answers(R"({"modes": {"usual": {"values": {"y": "one"}}}})", "expected an answer with 'values'",
+          set_up);
+  const auto samples = [](const std::string& answer, const char* part) {
+    const std::string values = R"({"modes": {"usual": {"values": {"y": [1, 2, 3]}}}})";
+    const FakePython python(saying({R"({"torch": "1"})", values, answer}));
+    const auto peer = start();
+    CHECK(refusals_of(peer->set_up(small_case())) == "");
+    check_error(ErrorKind::kBadInput, part, [&] { peer->sample(2, 2, 1); });
+  };
+  samples(R"({"error": "no memory"})", "no memory");
+  samples(R"({"seconds": [[1, 2]]})", "expected times of 2, got 1");
+  samples(R"({"seconds": [[1, 2], [1]]})", "expected 2 times, got 1");
 }
 
 TEST_CASE("torch peer: only who computes the same is a peer") {
   const auto set_up = [](const std::string& answer) {
-    const FakePython python(saying(R"({"torch": "1"})", answer));
-    return start()->set_up(small_case());
+    const FakePython python(saying({R"({"torch": "1"})", answer}));
+    return refusals_of(start()->set_up(small_case()));
   };
-  CHECK(set_up(R"({"values": {"y": [1, 2, 3]}})") == "");
-  CHECK(set_up(R"({"values": {"y": [1.002, 1.998, 3]}})") == "");  // within 1e-3 of 3
-  CHECK(set_up(R"({"values": {"y": [1, 2, 3.01]}})") ==
-        "computes something else: y: expected 3, got 3.01");
+  const auto values = [&](const std::string& values) {
+    return set_up(R"({"modes": {"usual": {"values": {)" + values + "}}}}");
+  };
+  CHECK(values(R"("y": [1, 2, 3])") == "");
+  CHECK(values(R"("y": [1.002, 1.998, 3])") == "");  // within 1e-3 of 3
+  CHECK(values(R"("y": [1, 2, 3.01])") == "computes something else: y: expected 3, got 3.01");
   const std::string size = "computes something else: y is not of the same size";
-  CHECK(set_up(R"({"values": {"y": [1, 2]}})") == size);
-  CHECK(set_up(R"({"values": {"z": [1, 2, 3]}})") == size);
+  CHECK(values(R"("y": [1, 2])") == size);
+  CHECK(values(R"("z": [1, 2, 3])") == size);
+  CHECK(set_up(R"({"modes": {"usual": {"reason": "no such norm"}}})") == "no such norm");
   CHECK(set_up(R"({"error": "no such norm"})") == "no such norm");
 }
 
@@ -140,8 +155,9 @@ TEST_CASE("torch peer: a norm beside it has its times, or the reason why not") {
   REQUIRE(b.torch.has_value());
   // A quarter of a MiB is repeated four times a turn.
   const double repeats = backend->storage(DType::kF32) == DType::kF32 ? 4 : 2;
-  CHECK(b.torch->forward.median == doctest::Approx(repeats * 1e-6));
-  CHECK(b.torch->both.median == doctest::Approx(repeats * 3e-6));
+  REQUIRE(b.torch->modes.size() == 1);
+  CHECK(b.torch->modes[0].bodies[0].median == doctest::Approx(repeats * 1e-6));
+  CHECK(b.torch->modes[0].bodies[1].median == doctest::Approx(repeats * 3e-6));
   CHECK(b.torch->ours.median > 0);
   CHECK(b.torch->ratio() == doctest::Approx(repeats * 3e-6 / b.torch->ours.median));
   const NormBench other = bench_norm(*backend, "layernorm_simple", {4, 8}, 3, peer.get());
@@ -151,11 +167,29 @@ TEST_CASE("torch peer: a norm beside it has its times, or the reason why not") {
   CHECK_FALSE(bench_norm(*backend, "detachnorm", {4, 8}, 3).torch.has_value());
 }
 
+TEST_CASE("torch peer: the fastest of the modes that it has is the one that counts") {
+  const FakePython python(testing::kDetachNormPeer);
+  const auto peer = start({"plain", "compiled", "usual"});
+  const auto backend = make_backend(default_backend(), {.threads = 2});
+  const NormBench b = bench_norm(*backend, "detachnorm", {512, 1024}, 3, peer.get());
+  CHECK(b.torch_refusal == "compiled: no compiler");
+  REQUIRE(b.torch.has_value());
+  REQUIRE(b.torch->modes.size() == 3);
+  CHECK(b.torch->modes[0].bodies[1].median == doctest::Approx(6e-6));
+  CHECK(b.torch->modes[1].bodies.empty());
+  CHECK(b.torch->fastest().name == "usual");
+  CHECK(b.torch->ratio() == doctest::Approx(3e-6 / b.torch->ours.median));
+  const NormBench other = bench_norm(*backend, "layernorm_simple", {4, 8}, 3, peer.get());
+  CHECK(other.torch_refusal ==
+        "plain: no layernorm_simple; compiled: no layernorm_simple; usual: no layernorm_simple");
+  CHECK_FALSE(other.torch.has_value());
+}
+
 // Null, with a message, where PyTorch is not installed. One thread: on a busy machine several wait
 // for each other for long.
-std::unique_ptr<TorchPeer> real_peer() {
+std::unique_ptr<TorchPeer> real_peer(const std::vector<std::string>& modes = {"usual"}) {
   std::string missing;
-  auto peer = TorchPeer::start("cpu", 1, missing);
+  auto peer = TorchPeer::start({.threads = 1, .modes = modes}, missing);
   if (!peer) MESSAGE("skipped: no PyTorch: " << missing);
   return peer;
 }
@@ -210,6 +244,46 @@ TEST_CASE("torch peer: PyTorch takes the same training step") {
     REQUIRE(b.torch.has_value());
     CHECK(b.torch->ratio() > 0);
   }
+}
+
+// The mode's refusal; PyTorch's compiler may be there or not, and so may what it needs.
+std::string refusal_of(const std::optional<TorchTimes>& times, const std::string& name) {
+  REQUIRE(times.has_value());
+  for (const TorchMode& mode : times->modes) {
+    if (mode.name == name) return mode.refusal;
+  }
+  return "not asked for";
+}
+
+TEST_CASE("torch peer: norms without PyTorch's fused functions are the same") {
+  const auto peer = real_peer({"usual", "plain"});
+  if (!peer) return;
+  const auto backend = make_backend(default_backend(), {.threads = 2});
+  for (const char* norm : {"layernorm", "layernorm{gain=false}", "layernorm_simple", "batchnorm",
+                           "groupnorm{groups=4}", "instancenorm"}) {
+    CAPTURE(std::string(norm));
+    const NormBench b = bench_norm(*backend, norm, {8, 16, 20, 24}, 3, peer.get());
+    CHECK(refusal_of(b.torch, "usual") == "");
+    CHECK(refusal_of(b.torch, "plain") == "");
+  }
+  const NormBench b = bench_norm(*backend, "scalenorm", {8, 16}, 3, peer.get());
+  CHECK(refusal_of(b.torch, "plain") == "no fused function of scalenorm to do without");
+}
+
+TEST_CASE("torch peer: what a mode needs and has not is its reason") {
+  const auto peer = real_peer({"usual", "graph", "compiled", "compiled_graph"});
+  if (!peer) return;
+  const auto backend = make_backend(default_backend(), {.threads = 2});
+  const StepBench b = bench_step(*backend, testing::small_config(), 3, peer.get());
+  CHECK(refusal_of(b.torch, "usual") == "");
+  CHECK(refusal_of(b.torch, "graph") == "CUDA graphs need a GPU");
+  CHECK(refusal_of(b.torch, "compiled_graph") != "");
+  if (peer->version().starts_with("1.")) {
+    CHECK(refusal_of(b.torch, "compiled") == "torch.compile needs PyTorch 2");
+  }
+  const auto counting = testing::small_config({"model.norm=powernorm"});
+  const StepBench other = bench_step(*backend, counting, 3, peer.get());
+  CHECK(refusal_of(other.torch, "compiled") == "powernorm counts its steps in Python");
 }
 
 TEST_CASE("torch peer: steps that it does not take") {

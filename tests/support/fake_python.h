@@ -9,8 +9,8 @@
 
 namespace keel::testing {
 
-// A peer without PyTorch that knows detachnorm alone. Its times are 1 us and 3 us a repeat, its
-// version tells device and threads.
+// A peer without PyTorch that knows detachnorm alone. Its times are 1 us and 3 us a repeat, twice
+// as much in mode plain, and it has no mode compiled; its version tells its arguments.
 extern const char* const kDetachNormPeer;
 
 class FakePython {

@@ -159,13 +159,16 @@ TEST_CASE("bench: PyTorch beside it") {
                                             "--threads", "2", "--peer", "torch", "--json"})));
   CHECK(json.at("torch") == "fake on cpu 2");
   const Json& times = json.at("norms").at(0).at("torch");
-  const double forward = times.at("forward_seconds").at("median"),
-               both = times.at("both_seconds").at("p90"),
+  const Json& usual = times.at("modes").at("usual");
+  const double forward = usual.at("forward_seconds").at("median"),
+               both = usual.at("both_seconds").at("p90"),
                ours = times.at("keel_both_seconds").at("median");
   CHECK(forward >= 1e-6);
   CHECK(both == doctest::Approx(3 * forward));
   CHECK(ours > 0);
   CHECK(times.at("ratio") == doctest::Approx(both / ours));
+  CHECK(times.at("fastest") == "usual");
+  CHECK(times.at("modes").size() == 1);
   CHECK(json.at("norms").at(1).at("torch_refusal") == "no layernorm_simple");
   CHECK_FALSE(json.at("norms").at(1).contains("torch"));
   const ProcessResult text =
@@ -173,6 +176,14 @@ TEST_CASE("bench: PyTorch beside it") {
   CHECK(holds(text.out, "beside PyTorch fake on cpu 1"));
   CHECK(holds(text.out, "PyTorch/keel"));
   CHECK(text.err == "");
+  const Json modes = json_of(run_keel(norms({"detachnorm", "--shapes", "128x64", "--peer", "torch",
+                                             "--peer-modes", "plain,compiled", "--json"})));
+  const Json& row = modes.at("norms").at(0);
+  CHECK(row.at("torch").at("fastest") == "plain");
+  CHECK(row.at("torch").at("modes").at("compiled").at("refusal") == "no compiler");
+  CHECK(row.at("torch_refusal") == "compiled: no compiler");
+  check_refusal(run_keel(norms({"--peer-modes", "plain"})), 2, "--peer");
+  check_refusal(run_keel(norms({"--peer", "torch", "--peer-modes", "graph"})), 2, "graph");
 }
 
 TEST_CASE("bench: without PyTorch there is a warning and the rest is measured") {
