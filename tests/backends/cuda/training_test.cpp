@@ -28,8 +28,9 @@ train::Summary train_on_cuda(const fs::path& folder, const Settings& settings) {
 std::int64_t waits_of(std::int64_t steps, std::int64_t log_every) {
   const testing::TempDir temp;
   const std::int64_t before = simt::counts.waits;
-  train_on_cuda(temp.path(), {"train.batch=2", fmt::format("train.max_steps={}", steps),
-                              fmt::format("train.log_every={}", log_every)});
+  train_on_cuda(temp.path(),
+                {"train.batch=2", "model.hidden=4", fmt::format("train.max_steps={}", steps),
+                 fmt::format("train.log_every={}", log_every)});
   return simt::counts.waits - before;
 }
 
