@@ -9,8 +9,7 @@
 
 namespace keel::cuda {
 
-inline constexpr int kMostJoined =
-    32;  // nodes of a launch: a kernel's parameters take 4 KB at most
+inline constexpr int kMostJoined = 32;   // in a launch: a kernel's parameters take 4 KB at most
 inline constexpr int kPieceBlock = 256;  // threads that work on a piece
 
 // Quads `first` to `last` - 1 of a node, its piece `number`.
