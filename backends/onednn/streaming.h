@@ -8,9 +8,9 @@
 namespace keel::onednn {
 
 // A result larger than the caches of the cores is gone from them before anybody reads it. Written
-// past them it need not be fetched first, and what it is computed from stays. At this size a norm by
-// itself gains a tenth of its time; in a training step, whose next node reads the result, neither
-// shows.
+// past them it need not be fetched first, and what it is computed from stays. At this size a norm
+// by itself gains a tenth of its time; in a training step, whose next node reads the result,
+// neither shows.
 inline constexpr std::int64_t kStreamedBytes = 4 << 20;
 
 // The result's rows must begin at whole registers, of 16 floats at most.
