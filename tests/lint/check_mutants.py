@@ -1,10 +1,15 @@
-"""Holds the lists of tools/mutate to the code: every mutant can be planted, every norm has some."""
+"""Holds the lists of tools/mutate to the code: every mutant can be planted and has tests, every norm
+has mutants."""
+import fnmatch
+import re
+
 import mutant_list
 import tree
 
 NORMS = "src/ops/norm/norms.txt"
 BACKENDS = ("reference", "onednn")
 LEAST = 3  # mutants of a norm in the kernels of a backend
+TEST_CASE = re.compile(r'TEST_CASE(?:_TEMPLATE)?\("([^"]+)"')
 
 
 def check_planting(root, mutants):
@@ -13,6 +18,21 @@ def check_planting(root, mutants):
         text = file.read_text(encoding="utf-8") if file.is_file() else ""
         if problem := mutant.problem(text):
             yield f"{mutant.place}: {problem}"
+
+
+def test_cases(root):
+    for path in tree.files(root):
+        if path.startswith("tests/") and tree.suffix(path) == ".cpp":
+            yield from TEST_CASE.findall((root / path).read_text(encoding="utf-8"))
+
+
+def check_tests(root, mutants):
+    names, seen = list(test_cases(root)), set()
+    for mutant in mutants:
+        for pattern in set(mutant.tests.split(",")) - seen:
+            seen.add(pattern)
+            if not fnmatch.filter(names, pattern):
+                yield f"{mutant.place}: no test case is called {pattern}"
 
 
 def check_norms(root, mutants):
@@ -31,6 +51,7 @@ def check(root):
     mutants = [entry for entry in entries if isinstance(entry, mutant_list.Mutant)]
     yield from (entry for entry in entries if isinstance(entry, str))
     yield from check_planting(root, mutants)
+    yield from check_tests(root, mutants)
     yield from check_norms(root, mutants)
 
 

@@ -22,7 +22,7 @@ CLEAN = {
     "frontend/train/config.cpp": "// Recipes.\n#include <toml++/toml.h>\n",
     "bench/ops_bench.cpp": '// Speed.\n#include "tests/support/cases.h"\n',
     "tests/a_test.cpp": '// Tests.\n#include <Eigen/Dense>\n#include "tests/support/cases.h"\n'
-                        'TEST_CASE("a, b") {\n  f("/tmp/x");\n}\n',
+                        'TEST_CASE("a, b") {\n  f("/tmp/x");\n}\nTEST_CASE("b") {}\n',
     "tools/setup": "#!/usr/bin/env bash\n# Sets up.\n",
     "tests/mutants/a.txt": "# Some.\nfile src/core/a.h\nterm: no pragma\n- #pragma once\n+\n",
     "README.md": "keel\n",
@@ -80,6 +80,8 @@ PLANTED = [
           ("src/core/a.h", "- vector\n+ vector", ":2: changes nothing"),
           ("src/core/a.h", "- vector", ":2: expected - and +"))),
     ("check_mutants", "tests/mutants/b.txt", "file src/core/a.h\nsing: s\n", ":2: expected file"),
+    ("check_mutants", "tests/mutants/b.txt",
+     "file src/core/a.h\ntests a*,c*\nterm: no vector\n- vector\n+ list\n", ":3: no test case is"),
     ("check_mutants", "src/ops/norm/norms.txt", "b B\n", ":1: expected at least 3 mutants"),
     ("check_text", "src/core/x.cpp", "// A file.\nint a; \n", ":2: white space"),
     ("check_text", "src/core/x.cpp", "// A file.\r\n", ":1: white space"),
