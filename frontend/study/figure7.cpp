@@ -7,9 +7,8 @@
 
 #include "frontend/study/lab.h"
 #include "frontend/study/list.h"
-#include "frontend/study/mini_training.h"
+#include "frontend/study/mini_configs.h"
 #include "frontend/study/norm_sites.h"
-#include "frontend/study/residual_network.h"
 #include "frontend/study/summary.h"
 #include "src/ops/norm/pn_v.h"
 
@@ -52,11 +51,8 @@ std::vector<SiteRatios> mean_psi(MiniTraining& training) {
   return ratios;
 }
 
-std::vector<SiteRatios> train_with(const Options& options, const std::string& layer_scale) {
-  const task::OptionValues settings{
-      {"model.norm", "pn_v"}, {"model.spread", "1"}, {"model.layer_scale", layer_scale}};
-  const train::Config config = mini_config(std::make_unique<ResidualNetwork>(), kSentenceRecipe,
-                                           options.seed, settings, options.steps);
+std::vector<SiteRatios> train_with(const Options& options, bool layer_scale) {
+  const train::Config config = sentence_config(options, 0, {"pn_v", layer_scale});
   MiniTraining training(options.backend, config, RowOrder::kStream);
   training.run();
   std::vector<SiteRatios> sites = mean_psi(training);
@@ -111,17 +107,17 @@ Table histogram(std::span<const SiteRatios> sites, const std::string& norm) {
 
 Result figure7(const Options& options) {
   Result result;
-  for (const auto& [norm, layer_scale] : {std::pair{"pn_v", "false"}, {"pn_v + ls", "true"}}) {
+  for (const auto& [norm, layer_scale] : {std::pair{"pn_v", false}, {"pn_v + ls", true}}) {
     const std::vector<SiteRatios> sites = train_with(options, layer_scale);
     std::vector<double> all;
     for (const SiteRatios& s : sites) all.insert(all.end(), s.ratio.begin(), s.ratio.end());
     result.tables.push_back(histogram(sites, norm));
     add_features(sites, norm, result);
     const std::string claim = std::string(norm) + ": share of features with |gain| <= psi";
-    if (std::string(layer_scale) == "false") {
-      result.above(claim, share_at_most_one(all), kShare);
-    } else {
+    if (layer_scale) {
       result.not_judged(claim, share_at_most_one(all), "a control: the scaling sets psi near 1");
+    } else {
+      result.above(claim, share_at_most_one(all), kShare);
     }
   }
   return result;

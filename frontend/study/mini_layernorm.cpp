@@ -2,8 +2,7 @@
 #include <algorithm>
 
 #include "frontend/study/list.h"
-#include "frontend/study/mini_training.h"
-#include "frontend/study/residual_network.h"
+#include "frontend/study/mini_configs.h"
 #include "frontend/study/summary.h"
 
 namespace keel::study {
@@ -32,14 +31,12 @@ struct Runs {
 using RunsByNorm = std::map<std::string, Runs>;
 
 RunsByNorm train_all(const Options& options, std::span<const Variant> variants, int seeds,
-                     const std::string& post) {
+                     bool post) {
   RunsByNorm all;
   for (const Variant& variant : variants) {
     Runs& runs = all[variant.norm];
     for (int i = 0; i < seeds; ++i) {
-      const train::Config config = mini_config(
-          std::make_unique<ResidualNetwork>(), kVectorRecipe, options.seed + std::uint64_t(i),
-          {{"model.norm", variant.norm}, {"model.post", post}}, options.steps);
+      const train::Config config = vector_config(options, i, {variant.norm, post});
       MiniTraining training(options.backend, config, RowOrder::kDrawn);
       runs.input_gradient.push_back(training.gradient_norm("stem"));
       training.run();
@@ -105,9 +102,9 @@ void add_checks(Result& result, const RunsByNorm& all) {
 
 Result mini_layernorm(const Options& options) {
   const int seeds = options.seeds > 0 ? options.seeds : 3;
-  const RunsByNorm pre = train_all(options, kVariants, seeds, "false");
+  const RunsByNorm pre = train_all(options, kVariants, seeds, false);
   Result result;
-  result.tables = {pre_table(pre), post_table(train_all(options, normed(), 1, "true"))};
+  result.tables = {pre_table(pre), post_table(train_all(options, normed(), 1, true))};
   add_checks(result, pre);
   return result;
 }

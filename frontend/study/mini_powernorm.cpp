@@ -4,8 +4,7 @@
 #include <numeric>
 
 #include "frontend/study/list.h"
-#include "frontend/study/mini_training.h"
-#include "frontend/study/residual_network.h"
+#include "frontend/study/mini_configs.h"
 #include "frontend/study/summary.h"
 
 namespace keel::study {
@@ -70,17 +69,12 @@ double mean(std::span<const double> values) {
 }
 
 RunsByLabel train_all(const Options& options, std::span<const Variant> variants, int seeds,
-                      const std::string& spread) {
+                      double spread) {
   RunsByLabel all;
   for (const Variant& v : variants) {
     Runs& runs = all[v.label];
     for (int i = 0; i < seeds; ++i) {
-      const train::Config config = mini_config(
-          std::make_unique<ResidualNetwork>(), kSentenceRecipe, options.seed + std::uint64_t(i),
-          {{"model.norm", v.norm},
-           {"model.layer_scale", v.layer_scale ? "true" : "false"},
-           {"model.spread", spread}},
-          options.steps);
+      const train::Config config = sentence_config(options, i, {v.norm, v.layer_scale, spread});
       MiniTraining training(options.backend, config, RowOrder::kStream);
       training.run();
       const train::Evaluation test = training.evaluate_test();
@@ -150,8 +144,8 @@ void check_power_norms(Result& result, const RunsByLabel& heavy) {
 
 Result mini_powernorm(const Options& options) {
   const int seeds = options.seeds > 0 ? options.seeds : kSeeds;
-  const RunsByLabel heavy = train_all(options, kHeavy, seeds, "1");
-  const RunsByLabel light = train_all(options, kLight, 1, "0");
+  const RunsByLabel heavy = train_all(options, kHeavy, seeds, 1);
+  const RunsByLabel light = train_all(options, kLight, 1, 0);
   Result result;
   result.tables = {
       table_of(

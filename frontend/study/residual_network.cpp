@@ -9,33 +9,6 @@
 #include "src/ops/reduce.h"
 
 namespace keel::study {
-
-const std::string_view kVectorRecipe = R"(
-[model]
-hidden_variance = 2
-logit_variance = 0.5
-[train]
-batch = 64
-max_steps = 400
-lr = 1e-3
-warmup = 50
-)";
-
-const std::string_view kSentenceRecipe = R"(
-[model]
-data = "sentences"
-train_rows = 102400
-test_rows = 4000
-blocks = 4
-classes = 16
-[train]
-batch = 128
-max_steps = 800
-lr = 1e-3
-beta2 = 0.98
-warmup = 100
-)";
-
 namespace {
 
 const std::string kFirstSite = "block1/norm";

@@ -37,10 +37,6 @@ struct ResidualOptions {
   void validate() const;
 };
 
-// Recipes of the networks of the miniatures: on vectors, for Xu et al. 2019, and on sentences, for
-// Shen et al. 2020.
-extern const std::string_view kVectorRecipe, kSentenceRecipe;
-
 // h = x W;  in every block  h += relu(N(h) A) B,  or post  h = N(h + relu(h A) B);
 // logits = N(h) W', or post h W'.   x (batch, features)  h (batch, width)  relu (batch, hidden)
 // No layer has a bias.

@@ -5,9 +5,8 @@
 
 #include "frontend/study/lab.h"
 #include "frontend/study/list.h"
-#include "frontend/study/mini_training.h"
+#include "frontend/study/mini_configs.h"
 #include "frontend/study/norm_sites.h"
-#include "frontend/study/residual_network.h"
 #include "frontend/study/theorem1_rows.h"
 
 namespace keel::study {
@@ -94,10 +93,9 @@ class Recorder {
 };
 
 Recorder train_with(const Options& options, const Detaching& detaching) {
-  const int steps = options.steps > 0 ? options.steps : kSteps;
+  const std::string norm = fmt::format("{}{{eps={}}}", detaching.norm, kEps);
   const train::Config config =
-      mini_config(std::make_unique<ResidualNetwork>(), kVectorRecipe, options.seed,
-                  {{"model.norm", fmt::format("{}{{eps={}}}", detaching.norm, kEps)}}, steps);
+      vector_config(options, 0, {.norm = norm, .post = false, .steps = kSteps});
   MiniTraining training(options.backend, config, RowOrder::kDrawn);
   Recorder recorder(detaching);
   training.run(recorder.watch());

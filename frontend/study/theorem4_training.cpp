@@ -8,9 +8,8 @@
 
 #include "frontend/study/lab.h"
 #include "frontend/study/list.h"
-#include "frontend/study/mini_training.h"
+#include "frontend/study/mini_configs.h"
 #include "frontend/study/norm_sites.h"
-#include "frontend/study/residual_network.h"
 #include "src/ops/norm/power_norm.h"
 
 namespace keel::study {
@@ -95,17 +94,14 @@ class Recorder {
 };
 
 struct Variant {
-  std::string label, mode, layer_scale;
+  std::string label, mode;
+  bool layer_scale;
 };
 
 std::vector<Site> train_with(const Options& options, const Variant& variant) {
-  const task::OptionValues settings{
-      {"model.norm",
-       fmt::format("powernorm{{heads=0,warmup=100,alpha_b={},mode={}}}", kAlpha, variant.mode)},
-      {"model.spread", "1"},
-      {"model.layer_scale", variant.layer_scale}};
-  const train::Config config = mini_config(std::make_unique<ResidualNetwork>(), kSentenceRecipe,
-                                           options.seed, settings, options.steps);
+  const std::string norm =
+      fmt::format("powernorm{{heads=0,warmup=100,alpha_b={},mode={}}}", kAlpha, variant.mode);
+  const train::Config config = sentence_config(options, 0, {norm, variant.layer_scale});
   MiniTraining training(options.backend, config, RowOrder::kStream);
   Recorder recorder(training, double(config.train().batch));
   training.run(recorder.watch());
@@ -134,7 +130,7 @@ void add_variant(const Variant& variant, std::span<const Site> sites, Table& tab
   }
   result.at_most(variant.label + ": nu follows the recursion", error, kFloat);
   result.at_most(variant.label + ": |nu| / N while (1 - alpha) Gamma <= 1", used, 1 + kFloat);
-  if (variant.layer_scale == "true") {
+  if (variant.layer_scale) {
     result.at_most(variant.label + ": (1 - alpha) Gamma", contraction, 1);
   }
 }
@@ -146,10 +142,10 @@ Result theorem4_training(const Options& options) {
   Table table{"sentences of uneven scale, alpha = 0.9; ls: layerscaling in front of every norm",
               {{"norm", "site", "max (1 - alpha) Gamma", "steps above 1", "max |nu|",
                 "max |nu| / N", "error of the recursion"}}};
-  for (const Variant& variant : {Variant{"powernorm paper + ls", "paper", "true"},
-                                 Variant{"powernorm release + ls", "release", "true"},
-                                 Variant{"powernorm paper", "paper", "false"},
-                                 Variant{"powernorm release", "release", "false"}}) {
+  for (const Variant& variant : {Variant{"powernorm paper + ls", "paper", true},
+                                 Variant{"powernorm release + ls", "release", true},
+                                 Variant{"powernorm paper", "paper", false},
+                                 Variant{"powernorm release", "release", false}}) {
     add_variant(variant, train_with(options, variant), table, result);
   }
   result.tables.push_back(std::move(table));
