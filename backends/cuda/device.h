@@ -45,6 +45,12 @@ class Global {
     touch(i, 4);
     return *reinterpret_cast<const float4*>(data_ + i);
   }
+  // Has the cache line of element i, if there is one, brought into L2.
+  __device__ void prefetch([[maybe_unused]] std::int64_t i) const {
+#ifndef KEEL_CUDA_EMULATED
+    if (i < size_) asm volatile("prefetch.L2 [%0];" ::"l"(data_ + i));
+#endif
+  }
   __device__ void store4(std::int64_t i, float4 value) const {
     touch(i, 4);
     *reinterpret_cast<float4*>(data_ + i) = value;

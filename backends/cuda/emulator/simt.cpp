@@ -92,6 +92,17 @@ std::vector<int> turns(int n, std::uint64_t round) {
   return order;
 }
 
+// The warps that get every eighth turn for a while: with a seed, each has a pace of its own.
+std::vector<bool> slow_warps(std::uint64_t period) {
+  const Machine& m = machine();
+  std::vector<bool> slow(m.warps.size());
+  const Philox random(m.seed, stream_of("simt pace"), std::uint32_t(period));
+  for (std::size_t i = 0; i < slow.size() && m.seed != 0; ++i) {
+    slow[i] = random.below(here.serial * 32 + i, 2) == 0;
+  }
+  return slow;
+}
+
 bool all_in(State state) {
   const Machine& m = machine();
   return std::all_of(m.pool.begin(), m.pool.begin() + m.threads,
@@ -136,17 +147,21 @@ void run_block() {
   ++here.serial;
   m.warps.assign(std::size_t(m.threads + kLanes - 1) / kLanes, {});
   for (int i = 0; i < m.threads; ++i) m.pool[std::size_t(i)].state = State::kReady;
+  std::vector<bool> slow;
+  bool progress = true;
   for (std::uint64_t round = 0; !all_in(State::kDone); ++round) {
-    bool progress = false;
+    if (round % 64 == 0) slow = slow_warps(round / 64);
+    const bool for_all = round % 8 == 0 || !progress;
+    progress = false;
     for (int i : turns(m.threads, round)) {
       Thread& thread = m.pool[std::size_t(i)];
-      if (thread.state != State::kReady) continue;
+      if (thread.state != State::kReady || (slow[std::size_t(i / kLanes)] && !for_all)) continue;
       progress = true;
       here.thread.x = unsigned(i);
       thread.code = std::move(thread.code).resume();
       if (m.fault) std::rethrow_exception(m.fault);
     }
-    if (!progress) pass_barrier();
+    if (!progress && for_all) pass_barrier();
   }
 }
 

@@ -4,7 +4,8 @@
 // Found: an index outside of a tensor or shared array; shared memory read before it is written
 // (it starts as NaN); a barrier that not all threads of a block reach, or that they reach at
 // different places; a shuffle whose mask names lanes that do not take part. With a seed, blocks and
-// the threads between barriers run in a random order: a result that depends on it is a race.
+// the threads between barriers run in a random order and warps at paces of their own: a result that
+// depends on it is a race.
 #pragma once
 
 #include <cmath>

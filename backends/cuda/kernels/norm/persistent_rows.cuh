@@ -119,6 +119,15 @@ __device__ void sweep_row(const Sweep& a, const R& row, const Along& gains, int 
   });
 }
 
+// Has a row brought into L2 while the one before it is worked on: of a team's threads one half
+// takes a cache line of x each, the other of dy.
+template <int kThreads>
+__device__ void prefetch_row(const Sweep& a, std::int64_t row) {
+  constexpr int kLine = 32;  // floats
+  const int rank = int(threadIdx.x) % kThreads, column = rank / 2 * kLine;
+  if (column < a.width) (rank % 2 == 0 ? a.x : a.dy).prefetch(row * a.width + column);
+}
+
 // Adds the block's sums of every column of a row, of all its teams in order, to `partial` from
 // `first` on, or puts them there.
 template <int kThreads>
@@ -170,6 +179,8 @@ __global__ void __launch_bounds__(kSweepBlock, 1) sweep_rows(Sweep a) {
       if (sample - behind >= last) break;
       const Row<kThreads, kSweepItems, 2> row({a.x, a.dy}, sample * a.groups + group, a.width,
                                               sample < last);
+      const std::int64_t next = sample + kTeams;
+      if (next < last) prefetch_row<kThreads>(a, next * a.groups + group);
       sweep_row<kThreads, kIsCentred>(a, row, SharedAlong<kFours>{&gain}, parity, sums);
       parity = 1 - parity;
     }
