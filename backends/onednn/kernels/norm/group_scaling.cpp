@@ -17,22 +17,22 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-// kRows groups from `row` on: y = x * rrms; rrms is saved.
+// kRows groups from `row` on: y = x * rrms; rrms is saved. y stays in the caches even when it is
+// large: the norm that it is made for reads it at once.
 template <std::size_t kRows>
 void forward_rows(const Binding& b, double eps, std::size_t row, std::size_t width) {
   const float* x = b.inputs[0].as<float>() + row * width;
-  const ResultRows y(b.outputs[0], width);
+  float* y = b.outputs[0].as<float>() + row * width;
   float* rrms = b.outputs[1].as<float>() + row;
   for (std::size_t k = 0; k < kRows; ++k) {
-    y.prefetch((row + k) * width, width);
+    prefetch_row(y + k * width, width);
     const double mean_square = row_squares(x + k * width, width) / double(width);
     rrms[k] = float(1 / std::sqrt(mean_square + eps));
   }
-  for (std::size_t k = 0; k < kRows; ++k, x += width) {
+  for (std::size_t k = 0; k < kRows; ++k, x += width, y += width) {
     prefetch_row(x + kRows * width, width);
-    for_lanes(width,
-              [=, factor = splat(rrms[k]), at = (row + k) * width](auto part, std::size_t i)
-                  KEEL_LOOP_BODY { y.put(part, hn::Mul(part.load(x + i), factor), at + i); });
+    for_lanes(width, [=, factor = splat(rrms[k])](auto part, std::size_t i)
+                         KEEL_LOOP_BODY { part.store(hn::Mul(part.load(x + i), factor), y + i); });
   }
 }
 
