@@ -71,14 +71,28 @@ Listing list_norms() {
   return listing;
 }
 
+// The backend, or null and why this build or this machine has not got it.
+std::unique_ptr<Backend> try_backend(const BackendEntry& entry, std::string& missing) {
+  missing = entry.missing;
+  if (!missing.empty()) return nullptr;
+  try {
+    return keel::make_backend(entry.name);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kBackendMissing) throw;
+    missing = error.what();
+    return nullptr;
+  }
+}
+
 Listing list_backends() {
   Listing listing{{"backend", "state", "about", "refuses"}, {}};
   for (const BackendEntry& entry : known_backends()) {
-    if (!entry.missing.empty()) {
-      listing.rows.push_back({entry.name, "missing: " + entry.missing, entry.summary, ""});
+    std::string missing;
+    const auto backend = try_backend(entry, missing);
+    if (!backend) {
+      listing.rows.push_back({entry.name, "missing: " + missing, entry.summary, ""});
       continue;
     }
-    const auto backend = keel::make_backend(entry.name);
     listing.rows.push_back({entry.name, "ready", entry.summary + "; " + backend->description(),
                             refusal_summary(*backend)});
   }
