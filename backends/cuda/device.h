@@ -140,7 +140,7 @@ void launch(void (*kernel)(Parameters...), Grid grid, const Args&... args) {
   simt::enqueue([=] { simt::run(grid.blocks, grid.threads, [&] { kernel(args...); }); });
 #else
   kernel<<<static_cast<unsigned>(grid.blocks), grid.threads, 0, stream()>>>(args...);
-  KEEL_CUDA(cudaGetLastError());
+  KEEL_CUDA_CALL(cudaGetLastError());
 #endif
 }
 

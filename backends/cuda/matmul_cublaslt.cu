@@ -87,7 +87,8 @@ class Plan {
     if (batch * m * n == 0) return;
     const float one = 1, zero = 0;
     if (is_empty()) {
-      KEEL_CUDA(cudaMemsetAsync(data.y, 0, std::size_t(batch * m * n) * sizeof(float), stream()));
+      KEEL_CUDA_CALL(
+          cudaMemsetAsync(data.y, 0, std::size_t(batch * m * n) * sizeof(float), stream()));
     } else {
       KEEL_CUBLAS(cublasLtMatmul(handle(), description_.get(), &one, data.a, a_.get(), data.b,
                                  b_.get(), &zero, data.y, y_.get(), data.y, y_.get(), &algorithm_,

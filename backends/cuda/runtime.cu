@@ -16,9 +16,9 @@ constexpr std::size_t kStaging = 4 << 20;
 // Pinned memory in two halves: one is filled while the device still reads the other.
 struct Staging {
   Staging() {
-    KEEL_CUDA(cudaMallocHost(&memory, 2 * kStaging));
+    KEEL_CUDA_CALL(cudaMallocHost(&memory, 2 * kStaging));
     for (cudaEvent_t& event : free)
-      KEEL_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+      KEEL_CUDA_CALL(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
   }
 
   std::byte* memory = nullptr;
@@ -31,10 +31,10 @@ struct Staging {
 std::byte* stage(std::size_t bytes) {
   static Staging staging;
   if (staging.used + bytes > kStaging) {
-    KEEL_CUDA(cudaEventRecord(staging.free[staging.half], stream()));
+    KEEL_CUDA_CALL(cudaEventRecord(staging.free[staging.half], stream()));
     staging.half ^= 1;
     staging.used = 0;
-    KEEL_CUDA(cudaEventSynchronize(staging.free[staging.half]));
+    KEEL_CUDA_CALL(cudaEventSynchronize(staging.free[staging.half]));
   }
   std::byte* const place = staging.memory + std::size_t(staging.half) * kStaging + staging.used;
   staging.used += (bytes + 63) / 64 * 64;
@@ -45,10 +45,10 @@ std::byte* stage(std::size_t bytes) {
 struct Stopwatch {
   Stopwatch() {
     cudaDeviceProp properties{};
-    KEEL_CUDA(cudaGetDeviceProperties(&properties, 0));
+    KEEL_CUDA_CALL(cudaGetDeviceProperties(&properties, 0));
     bytes = 2 * std::size_t(properties.l2CacheSize);
-    KEEL_CUDA(cudaMalloc(&filler, bytes));
-    for (cudaEvent_t* event : {&start, &end}) KEEL_CUDA(cudaEventCreate(event));
+    KEEL_CUDA_CALL(cudaMalloc(&filler, bytes));
+    for (cudaEvent_t* event : {&start, &end}) KEEL_CUDA_CALL(cudaEventCreate(event));
   }
 
   void* filler = nullptr;
@@ -60,8 +60,8 @@ struct Stopwatch {
 class PinnedReadback : public Readback {
  public:
   explicit PinnedReadback(std::int64_t bytes) {
-    KEEL_CUDA(cudaEventCreateWithFlags(&arrival_, cudaEventDisableTiming));
-    KEEL_CUDA(cudaMallocHost(&memory_, std::size_t(bytes)));
+    KEEL_CUDA_CALL(cudaEventCreateWithFlags(&arrival_, cudaEventDisableTiming));
+    KEEL_CUDA_CALL(cudaMallocHost(&memory_, std::size_t(bytes)));
   }
   ~PinnedReadback() override {
     cudaEventSynchronize(arrival_);
@@ -72,18 +72,18 @@ class PinnedReadback : public Readback {
   PinnedReadback& operator=(const PinnedReadback&) = delete;
 
   void receive(std::int64_t offset, const void* src, std::int64_t bytes) override {
-    KEEL_CUDA(cudaMemcpyAsync(memory_ + offset, src, std::size_t(bytes), cudaMemcpyDeviceToHost,
-                              stream()));
-    KEEL_CUDA(cudaEventRecord(arrival_, stream()));
+    KEEL_CUDA_CALL(cudaMemcpyAsync(memory_ + offset, src, std::size_t(bytes),
+                                   cudaMemcpyDeviceToHost, stream()));
+    KEEL_CUDA_CALL(cudaEventRecord(arrival_, stream()));
   }
   bool is_complete() const override {
     const cudaError_t status = cudaEventQuery(arrival_);
-    if (status != cudaErrorNotReady) KEEL_CUDA(status);
+    if (status != cudaErrorNotReady) KEEL_CUDA_CALL(status);
     cudaGetLastError();  // not ready counts as an error, which the next launch would report
     return status == cudaSuccess;
   }
   const std::byte* wait() override {
-    KEEL_CUDA(cudaEventSynchronize(arrival_));
+    KEEL_CUDA_CALL(cudaEventSynchronize(arrival_));
     return memory_;
   }
 
@@ -99,7 +99,7 @@ struct Graph {
 
 cudaGraph_t capture(std::span<const Kernel> kernels) {
   cudaGraph_t graph = nullptr;
-  KEEL_CUDA(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeThreadLocal));
+  KEEL_CUDA_CALL(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeThreadLocal));
   try {
     for (const Kernel& kernel : kernels) kernel();
   } catch (...) {
@@ -107,7 +107,7 @@ cudaGraph_t capture(std::span<const Kernel> kernels) {
     if (graph) cudaGraphDestroy(graph);
     throw;
   }
-  KEEL_CUDA(cudaStreamEndCapture(stream(), &graph));
+  KEEL_CUDA_CALL(cudaStreamEndCapture(stream(), &graph));
   return graph;
 }
 
@@ -123,16 +123,20 @@ void expect(cudaError_t status, const char* call, const char* file, int line) {
 void require_device() {
   int devices = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);
+  std::string why = cudaGetErrorString(status);
+  if (status == cudaSuccess) why = "none is there";
+  if (status == cudaErrorInsufficientDriver) {
+    why = "there is no NVIDIA driver, or one too old for this build";
+  }
   check(status == cudaSuccess && devices > 0, ErrorKind::kBackendMissing,
-        "backend cuda: no GPU can be used: {}",
-        status == cudaSuccess ? "none is there" : cudaGetErrorString(status));
+        "backend cuda: no GPU can be used: {}", why);
 }
 
 std::string device_text() {
   cudaDeviceProp properties{};
   int runtime = 0;
-  KEEL_CUDA(cudaGetDeviceProperties(&properties, 0));
-  KEEL_CUDA(cudaRuntimeGetVersion(&runtime));
+  KEEL_CUDA_CALL(cudaGetDeviceProperties(&properties, 0));
+  KEEL_CUDA_CALL(cudaRuntimeGetVersion(&runtime));
   return fmt::format("{}, compute capability {}.{}, CUDA {}.{}", properties.name, properties.major,
                      properties.minor, runtime / 1000, runtime % 1000 / 10);
 }
@@ -140,7 +144,7 @@ std::string device_text() {
 cudaStream_t stream() {
   static cudaStream_t stream = [] {
     cudaStream_t made = nullptr;
-    KEEL_CUDA(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
+    KEEL_CUDA_CALL(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
     return made;
   }();
   return stream;
@@ -152,8 +156,8 @@ std::byte* allocate(std::int64_t bytes) {
       cudaMallocAsync(&memory, std::size_t(std::max<std::int64_t>(bytes, 1)), stream());
   check(status != cudaErrorMemoryAllocation, ErrorKind::kMemory,
         "[cuda] out of device memory: {} bytes were asked for", bytes);
-  KEEL_CUDA(status);
-  KEEL_CUDA(cudaMemsetAsync(memory, 0, std::size_t(bytes), stream()));
+  KEEL_CUDA_CALL(status);
+  KEEL_CUDA_CALL(cudaMemsetAsync(memory, 0, std::size_t(bytes), stream()));
   return static_cast<std::byte*>(memory);
 }
 
@@ -165,12 +169,12 @@ void upload(std::byte* dst, const void* src, std::int64_t bytes) {
   for (std::size_t done = 0; done < size; done += kStaging) {
     const std::size_t part = std::min(size - done, kStaging);
     const void* const staged = std::memcpy(stage(part), from + done, part);
-    KEEL_CUDA(cudaMemcpyAsync(dst + done, staged, part, cudaMemcpyHostToDevice, stream()));
+    KEEL_CUDA_CALL(cudaMemcpyAsync(dst + done, staged, part, cudaMemcpyHostToDevice, stream()));
   }
 }
 
 void download(void* dst, const std::byte* src, std::int64_t bytes) {
-  KEEL_CUDA(cudaMemcpyAsync(dst, src, std::size_t(bytes), cudaMemcpyDeviceToHost, stream()));
+  KEEL_CUDA_CALL(cudaMemcpyAsync(dst, src, std::size_t(bytes), cudaMemcpyDeviceToHost, stream()));
   synchronize();
 }
 
@@ -179,20 +183,20 @@ std::unique_ptr<Readback> allocate_readback(std::int64_t bytes) {
 }
 
 void copy(std::byte* dst, const std::byte* src, std::int64_t bytes) {
-  KEEL_CUDA(cudaMemcpyAsync(dst, src, std::size_t(bytes), cudaMemcpyDeviceToDevice, stream()));
+  KEEL_CUDA_CALL(cudaMemcpyAsync(dst, src, std::size_t(bytes), cudaMemcpyDeviceToDevice, stream()));
 }
 
-void synchronize() { KEEL_CUDA(cudaStreamSynchronize(stream())); }
+void synchronize() { KEEL_CUDA_CALL(cudaStreamSynchronize(stream())); }
 
 double seconds(const std::function<void()>& body) {
   static const Stopwatch stopwatch;
-  KEEL_CUDA(cudaMemsetAsync(stopwatch.filler, 0, stopwatch.bytes, stream()));
-  KEEL_CUDA(cudaEventRecord(stopwatch.start, stream()));
+  KEEL_CUDA_CALL(cudaMemsetAsync(stopwatch.filler, 0, stopwatch.bytes, stream()));
+  KEEL_CUDA_CALL(cudaEventRecord(stopwatch.start, stream()));
   body();
-  KEEL_CUDA(cudaEventRecord(stopwatch.end, stream()));
-  KEEL_CUDA(cudaEventSynchronize(stopwatch.end));
+  KEEL_CUDA_CALL(cudaEventRecord(stopwatch.end, stream()));
+  KEEL_CUDA_CALL(cudaEventSynchronize(stopwatch.end));
   float milliseconds = 0;
-  KEEL_CUDA(cudaEventElapsedTime(&milliseconds, stopwatch.start, stopwatch.end));
+  KEEL_CUDA_CALL(cudaEventElapsedTime(&milliseconds, stopwatch.start, stopwatch.end));
   return double(milliseconds) * 1e-3;
 }
 
@@ -201,8 +205,8 @@ Kernel record(std::span<const Kernel> kernels) {
   cudaGraph_t graph = capture(kernels);
   const cudaError_t status = cudaGraphInstantiate(&recorded->exec, graph, 0);
   cudaGraphDestroy(graph);
-  KEEL_CUDA(status);
-  return [recorded] { KEEL_CUDA(cudaGraphLaunch(recorded->exec, stream())); };
+  KEEL_CUDA_CALL(status);
+  return [recorded] { KEEL_CUDA_CALL(cudaGraphLaunch(recorded->exec, stream())); };
 }
 
 }  // namespace keel::cuda

@@ -16,7 +16,7 @@
 
 #ifndef KEEL_CUDA_EMULATED
 #include <cuda_runtime.h>
-#define KEEL_CUDA(call) ::keel::cuda::expect(call, #call, __FILE__, __LINE__)
+#define KEEL_CUDA_CALL(call) ::keel::cuda::expect(call, #call, __FILE__, __LINE__)
 #endif
 
 namespace keel::cuda {
