@@ -73,7 +73,9 @@ void print(const std::string& text) {
   check(written && std::fflush(stdout) == 0, ErrorKind::kIo, "cannot write to standard output");
 }
 
-void print_json(const nlohmann::ordered_json& value) { print(value.dump(2) + "\n"); }
+void print_json(const nlohmann::ordered_json& value) {
+  print(value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
 
 std::string table_text(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;

@@ -24,6 +24,7 @@ task::OptionValues run_facts(const Backend& backend);
 
 // Writes to stdout. Throws Error{kIo} when nobody can receive it.
 void print(const std::string& text);
+// What is not UTF-8, as paths need not be, appears as U+FFFD.
 void print_json(const nlohmann::ordered_json& value);
 
 // Rows of text in aligned columns, the first row being the heading.

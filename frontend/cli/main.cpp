@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <new>
@@ -13,8 +14,15 @@
 namespace keel::cli {
 namespace {
 
+// Names out of files and arguments may hold line ends and a terminal's commands.
+std::string one_line(std::string message) {
+  std::ranges::replace_if(
+      message, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
+  return message;
+}
+
 int report(const std::string& message, ErrorKind kind) {
-  fmt::print(stderr, "keel: error: {}\n", message);
+  fmt::print(stderr, "keel: error: {}\n", one_line(message));
   return static_cast<int>(kind);
 }
 

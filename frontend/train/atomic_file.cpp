@@ -39,6 +39,10 @@ fs::path directory_of(const fs::path& path) {
 
 // ".<target>.<pid>.keel-tmp" in the target's directory, so that rename never crosses file systems.
 fs::path vacant_temp(const fs::path& target) {
+  std::error_code error;
+  const fs::file_status status = fs::status(target, error);
+  check(!fs::exists(status) || fs::is_regular_file(status), ErrorKind::kIo,
+        "[file] {}: expected a regular file or none to write, got another kind", target.string());
   const std::string name = target.filename().string();
   remove_stale_temps(directory_of(target), name);
   return directory_of(target) / fmt::format(".{}.{}{}", name, ::getpid(), kTempSuffix);

@@ -51,7 +51,8 @@ class FileHandle {
 // of one target never mix their bytes, but one of them gets an error.
 class AtomicFile {
  public:
-  // Also removes what a killed process left of an earlier attempt at the same target.
+  // Throws Error{kIo} for a target that is no regular file: renaming would put an end to a device
+  // or pipe. Also removes what a killed process left of an earlier attempt at the same target.
   explicit AtomicFile(const std::filesystem::path& target);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;

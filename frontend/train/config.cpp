@@ -33,12 +33,11 @@ std::string toml_field(const T& value) {
   }
 }
 
-// Whether the text of an option is that of a number or truth value.
+// Whether the text of an option is that of a number or truth value, spelled as it is read back.
 bool is_bare(const std::string& text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_number =
-      error == std::errc{} && end == text.data() + text.size() && std::isfinite(number);
+  const bool is_number = error == std::errc{} && std::isfinite(number) && attr_text(number) == text;
   return is_number || text == "true" || text == "false";
 }
 
@@ -62,6 +61,11 @@ std::string scalar_text(const toml::node& node, const std::string& key) {
 }
 
 toml::table parse_toml(std::string_view text, const std::string& where) {
+  // The library recurses for every dot of a key, however many there are.
+  constexpr std::ptrdiff_t kMaxDots = 1000;
+  const std::ptrdiff_t dots = std::ranges::count(text, '.');
+  check(dots <= kMaxDots, ErrorKind::kUsage, "{}: expected at most {} dots, got {}", where,
+        kMaxDots, dots);
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& error) {
@@ -107,6 +111,10 @@ optim::ScheduleOptions TrainOptions::schedule_options() const {
 
 void DataOptions::validate() const {
   check(!source.empty(), ErrorKind::kUsage, "data.source: expected 'builtin' or a folder");
+  // TOML holds nothing else, and a resumed run would look for another folder.
+  const toml::table read_back = parse_toml(toml_table(*this), "data");
+  check(read_back["source"].value<std::string>() == source, ErrorKind::kUsage,
+        "data.source: expected UTF-8, got {:?}", source);
   check(train_rows >= 0, ErrorKind::kUsage, "data.train_rows: expected >= 0, got {}", train_rows);
 }
 

@@ -22,12 +22,18 @@ std::filesystem::path made(const std::filesystem::path& folder) {
   return folder;
 }
 
+// Whether a line, which another program may have changed, says what `key` was at which epoch.
+bool is_point(const nlohmann::ordered_json& line, const std::string& key) {
+  const auto number = [&](const std::string& k) { return line.contains(k) && line[k].is_number(); };
+  return line.contains("split") && line["split"].is_string() && number("epoch") && number(key);
+}
+
 // Values of `key` over epochs, by the "split" of a line.
 std::vector<PlotSeries> series_by_split(const std::vector<nlohmann::ordered_json>& lines,
                                         const std::string& key) {
   std::map<std::string, PlotSeries> series;
   for (const auto& line : lines) {
-    if (!line.contains("split") || !line.contains(key) || !line[key].is_number()) continue;
+    if (!is_point(line, key)) continue;
     PlotSeries& s = series[line["split"].get<std::string>()];
     s.x.push_back(line["epoch"].get<double>());
     s.y.push_back(line[key].get<double>());

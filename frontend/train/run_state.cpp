@@ -1,6 +1,10 @@
 #include "frontend/train/run_state.h"
 
 #include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "frontend/train/step_graph.h"
 
 namespace keel::train {
 namespace {
@@ -13,14 +17,60 @@ const std::string& metadata(const TensorFile& file, const std::string& key,
   return found->second;
 }
 
-template <class T>
-T number(const TensorFile& file, const std::string& key, const std::string& where) {
-  const std::string& text = metadata(file, key, where);
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  check(error == std::errc{} && end == text.data() + text.size(), ErrorKind::kBadInput,
-        "{}: metadata '{}': expected a number, got '{}'", where, key, text);
-  return value;
+class Numbers {
+ public:
+  Numbers(const TensorFile& file, const std::string& where) : file_(file), where_(where) {}
+
+  // Kernels take steps as 32 bits, which bounds every count.
+  std::int64_t count(const std::string& key, std::int64_t least = 0) const {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+    const auto value = number<std::int64_t>(key);
+    check(value >= least && value <= kMost, ErrorKind::kBadInput,
+          "{}: metadata '{}': expected {} to {}, got {}", where_, key, least, kMost, value);
+    return value;
+  }
+  double real(const std::string& key) const {
+    const auto value = number<double>(key);
+    check(!std::isnan(value), ErrorKind::kBadInput, "{}: metadata '{}': expected a number, got {}",
+          where_, key, value);
+    return value;
+  }
+
+ private:
+  template <class T>
+  T number(const std::string& key) const {
+    const std::string& text = metadata(file_, key, where_);
+    T value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    check(error == std::errc{} && end == text.data() + text.size(), ErrorKind::kBadInput,
+          "{}: metadata '{}': expected a number, got '{}'", where_, key, text);
+    return value;
+  }
+
+  const TensorFile& file_;
+  const std::string& where_;
+};
+
+void check_tensor(const TensorFile& file, const std::string& where, const std::string& name,
+                  const Shape& shape) {
+  const auto found = file.tensors.find(name);
+  check(found != file.tensors.end(), ErrorKind::kBadInput, "{}: it has no tensor {}", where, name);
+  check(found->second.shape() == shape, ErrorKind::kBadInput, "{}: tensor {}: expected {}, got {}",
+        where, name, shape.text(), found->second.shape().text());
+}
+
+Config recipe_of(const TensorFile& file, const std::string& where, const MakeModel& make) {
+  const std::string &model = metadata(file, "model", where),
+                    &recipe = metadata(file, "recipe", where);
+  try {
+    Config config(make(model));
+    config.apply_toml(recipe, where);
+    config.validate();
+    return config;
+  } catch (const Error& error) {
+    // What would be wrong usage of a recipe is a bad file here.
+    fail(ErrorKind::kBadInput, "{}: metadata: {}", where, error.what());
+  }
 }
 
 }  // namespace
@@ -52,25 +102,21 @@ RunState from_checkpoint(const TensorFile& file, const std::string& where, const
     check(variables.all().contains(name), ErrorKind::kBadInput,
           "{}: tensor {} does not belong to this run", where, name);
   }
+  const Numbers numbers(file, where);
   RunState state;
-  state.step = number<std::int64_t>(file, "step", where);
-  state.epoch = number<std::int64_t>(file, "epoch", where);
-  state.batch = number<std::int64_t>(file, "batch", where);
-  state.epoch_loss = number<double>(file, "epoch_loss", where);
-  state.best_error = number<double>(file, "best_error", where);
-  state.best_step = number<std::int64_t>(file, "best_step", where);
-  state.evaluations_since_best = number<std::int64_t>(file, "evaluations_since_best", where);
+  state.step = numbers.count("step");
+  state.epoch = numbers.count("epoch");
+  state.batch = numbers.count("batch");
+  state.epoch_loss = numbers.real("epoch_loss");
+  state.best_error = numbers.real("best_error");
+  state.best_step = numbers.count("best_step", -1);
+  state.evaluations_since_best = numbers.count("evaluations_since_best");
   return state;
 }
 
 void load_variables(const TensorFile& file, const std::string& where, Variables& variables) {
   for (const auto& [name, variable] : variables.all()) {
-    const auto found = file.tensors.find(name);
-    check(found != file.tensors.end(), ErrorKind::kBadInput, "{}: it has no tensor {}", where,
-          name);
-    check(found->second.shape() == variable.type.shape, ErrorKind::kBadInput,
-          "{}: tensor {}: expected {}, got {}", where, name, variable.type.shape.text(),
-          found->second.shape().text());
+    check_tensor(file, where, name, variable.type.shape);
   }
   for (const auto& [name, variable] : variables.all()) {
     variables.write(name, file.tensors.at(name));
@@ -79,8 +125,14 @@ void load_variables(const TensorFile& file, const std::string& where, Variables&
 
 Config config_of_checkpoint(const TensorFile& file, const std::string& where,
                             const MakeModel& make) {
-  Config config(make(metadata(file, "model", where)));
-  config.apply_toml(metadata(file, "recipe", where), where);
+  Config config = recipe_of(file, where, make);
+  // Else a recipe of a few bytes could ask for any amount of memory.
+  const Graph graph = build_evaluate(config, 1);
+  for (int i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node(i);
+    const bool is_leaf = node.kind == NodeKind::kParameter || node.kind == NodeKind::kState;
+    if (is_leaf) check_tensor(file, where, node.name, node.outputs[0].shape);
+  }
   return config;
 }
 

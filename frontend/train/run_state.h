@@ -25,8 +25,8 @@ struct RunState {
 // Variables in the backend's storage type; state and resolved recipe in the metadata.
 TensorFile to_checkpoint(const RunState& state, const Config& config, const Variables& variables);
 
-// The inverse. Throws Error{kBadInput} naming `where` for a checkpoint of another model or with
-// other tensors than the variables that were declared.
+// The inverse. Throws Error{kBadInput} naming `where` for a checkpoint of another model, with
+// other tensors than the variables that were declared, or of a state that no run can be in.
 RunState from_checkpoint(const TensorFile& file, const std::string& where, const Config& config,
                          Variables& variables);
 
@@ -37,7 +37,8 @@ void load_variables(const TensorFile& file, const std::string& where, Variables&
 // Makes a model by name; throws Error{kUsage} for an unknown one.
 using MakeModel = std::function<std::unique_ptr<task::Model>(const std::string& name)>;
 
-// The recipe stored in a checkpoint. Throws Error{kBadInput} when it is not one of keel's.
+// The recipe stored in a checkpoint. Throws Error{kBadInput} when it is not one of keel's, and when
+// its network is not that of the checkpoint's tensors.
 Config config_of_checkpoint(const TensorFile& file, const std::string& where,
                             const MakeModel& make);
 

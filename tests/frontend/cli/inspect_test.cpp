@@ -69,11 +69,22 @@ TEST_CASE("inspect: data files and folders") {
   CHECK(holds(shown("t10k-labels-idx1-ubyte"), "labels i32(60)"));
 }
 
+TEST_CASE("inspect: a path that is not UTF-8 does not break the JSON") {
+  const testing::TempDir temp;
+  std::filesystem::copy(std::filesystem::path(testing::small_digits()) / "t10k-labels-idx1-ubyte",
+                        temp / "labels\xff");
+  const Json parts = json_of(run_keel({"inspect", "data", temp / "labels\xff", "--json"}));
+  REQUIRE(parts.size() == 1);
+  CHECK(holds(parts[0], "labels\uFFFD: labels i32(60)"));
+}
+
 TEST_CASE("inspect: refusals") {
   const testing::TempDir temp;
   testing::write_bytes(temp / "text", "not a tensor file");
   check_refusal(run_keel({"inspect", "checkpoint", temp / "text"}), 3, "text");
   check_refusal(run_keel({"inspect", "checkpoint", temp / "none"}), 4, "none");
+  check_refusal(run_keel({"inspect", "checkpoint", temp / "two\nlines\x1b[2J"}), 4,
+                "two?lines?[2J");
   check_refusal(run_keel({"inspect", "data", temp / "text"}), 3, "expected magic");
   check_refusal(run_keel({"inspect", "data", temp.path()}), 4, "train-images-idx3-ubyte");
   check_refusal(run_keel({"inspect", "graph", "mnist_mpl"}), 2, "nearest: 'mnist_mlp'");

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,6 +107,21 @@ TEST_CASE("atomic_file: a real full device") {
   FileHandle full("/dev/full", O_WRONLY);
   CHECK_THROWS_WITH_AS(full.write("x"),
                        "[file] /dev/full: write: disk full: No space left on device", Error);
+}
+
+TEST_CASE("atomic_file: what is no regular file is neither replaced nor removed") {
+  TempDir dir;
+  REQUIRE(::mkfifo((dir / "pipe").c_str(), 0600) == 0);
+  std::filesystem::create_directory(dir / "folder");
+  std::filesystem::create_symlink("pipe", dir / "link");
+  for (const char* name : {"pipe", "folder", "link"}) {
+    CHECK(write_under({}, dir / name) ==
+          fmt::format("[file] {}: expected a regular file or none to write, got another kind",
+                      (dir / name).string()));
+  }
+  CHECK(std::filesystem::is_fifo(dir / "pipe"));
+  CHECK(std::filesystem::is_symlink(dir / "link"));
+  CHECK(files_in(dir.path()) == 3);
 }
 
 TEST_CASE("atomic_file: short writes are continued, interrupted calls repeated") {

@@ -80,6 +80,16 @@ TEST_CASE("config: the resolved recipe reads back equal") {
   CHECK(copy.train().clip_limit == 0.30000000000000004);
 }
 
+TEST_CASE("config: a text that looks like a number reads back letter by letter") {
+  for (const char* text : {"007", "1e5", ".5", "5.", "-1", "0.25", "1e-08", "inf", "true", "a b"}) {
+    CAPTURE(std::string(text));
+    Config config = config_of(), copy = config_of();
+    config.set("model.batchnorm_options", text);
+    copy.apply_toml(config.to_toml(), "config.toml");
+    CHECK(copy.model().options() == config.model().options());
+  }
+}
+
 TEST_CASE("config: defaults of every model read back equal") {
   for (const auto& entry : models::all_models()) {
     const Config config(entry.make());
@@ -124,6 +134,9 @@ TEST_CASE("config: text that is not TOML is refused with its line") {
   check_toml_refused("[train]\nlr = 1\nlr = 2\n", "a.toml:3: ");
   check_toml_refused("[train\n", "a.toml:1: ");
   check_toml_refused("lr = \"\xff\"\n", "a.toml:1: ");
+  std::string deep;
+  for (int i = 0; i < 200000; ++i) deep += "a.";
+  check_toml_refused(deep + "a = 1", "a.toml: expected at most 1000 dots, got 200000");
 }
 
 TEST_CASE("config: values out of range are refused by name") {
@@ -156,6 +169,7 @@ TEST_CASE("config: values out of range are refused by name") {
               {"train.clip", "globall", "nearest: 'global'"},
               {"train.clip_limit", "0", "expected > 0"},
               {"data.source", "", "expected 'builtin' or a folder"},
+              {"data.source", "caf\xe9", "expected UTF-8"},
               {"data.train_rows", "-1", "expected >= 0"}};
   for (const auto& row : rows) {
     CAPTURE(std::string(row.key));

@@ -115,6 +115,23 @@ TEST_CASE("run log: draws a curve for each split") {
   CHECK(error.find(">train<") == std::string::npos);
 }
 
+TEST_CASE("run log: lines that another program changed are no points of a curve") {
+  const testing::TempDir temp;
+  const RunFolder folder{temp.path()};
+  testing::write_bytes(folder.metrics(),
+                       R"({"step":1,"epoch":1,"split":3,"loss":1}
+{"step":1,"split":"spam","loss":1}
+{"step":1,"epoch":"one","split":"spam","loss":1}
+{"step":1,"epoch":1,"split":"spam","loss":"low"}
+)");
+  RunLog log(folder, 1);
+  write_two_epochs(log);
+  log.plot("mended");
+  const std::string loss = testing::read_bytes(folder.loss_plot());
+  CHECK(loss.find(">valid<") != std::string::npos);
+  CHECK(loss.find("spam") == std::string::npos);
+}
+
 TEST_CASE("run log: a folder that cannot be made is refused") {
   const testing::TempDir temp;
   testing::write_bytes(temp / "file", "content");

@@ -101,6 +101,26 @@ TEST_CASE("run state: damaged metadata is refused by name") {
   }
 }
 
+TEST_CASE("run state: a state that no run can be in is refused") {
+  Run run;
+  const std::string many = std::to_string(std::int64_t(1) << 31);
+  for (const char* key : {"step", "epoch", "batch", "best_step", "evaluations_since_best"}) {
+    for (const std::string& value : {std::string("-2"), many}) {
+      CAPTURE(std::string(key));
+      TensorFile file = checkpoint_of(run);
+      file.metadata[key] = value;
+      const int least = key == std::string("best_step") ? -1 : 0;
+      check_bad(run, file,
+                fmt::format("metadata '{}': expected {} to 2147483647, got {}", key, least, value));
+    }
+  }
+  for (const char* key : {"epoch_loss", "best_error"}) {
+    TensorFile file = checkpoint_of(run);
+    file.metadata[key] = "nan";
+    check_bad(run, file, fmt::format("metadata '{}': expected a number, got nan", key));
+  }
+}
+
 TEST_CASE("run state: weights alone pass over the optimizer's state") {
   Run from;
   Variables weights(from.backend, 6);
@@ -114,9 +134,23 @@ TEST_CASE("run state: a checkpoint holds its recipe") {
   const MakeModel make = [](const std::string& name) { return models::find_model(name).make(); };
   TensorFile file = checkpoint_of(run);
   CHECK(config_of_checkpoint(file, "here", make).to_toml() == run.config.to_toml());
+  const auto check_bad = [&](std::string_view part) {
+    test::check_refused([&] { config_of_checkpoint(file, "here", make); }, "here: ", part,
+                        ErrorKind::kBadInput);
+  };
+  file.metadata["recipe"] = "[model]\nhidden = 1000000\nnorm = 'batchnorm'";
+  check_bad("1000000), got (");
+  file.metadata["recipe"] = "[train]\nbatch = 0";
+  check_bad("train.batch: expected >= 1, got 0");
+  file.metadata["recipe"] = "[train]\nbach = 1";
+  check_bad("'train.bach' is unknown; nearest: 'train.batch'");
+  file.metadata["recipe"] = "[train";
+  check_bad("here:1");
   file.metadata.erase("recipe");
-  test::check_refused([&] { config_of_checkpoint(file, "here", make); }, "here: ", "no 'recipe'",
-                      ErrorKind::kBadInput);
+  check_bad("no 'recipe'");
+  file.metadata["model"] = "mnist_mpl";
+  file.metadata["recipe"] = "";
+  check_bad("'mnist_mpl' is unknown; nearest: 'mnist_mlp'");
 }
 
 }  // namespace
