@@ -1,5 +1,5 @@
-"""Holds the lists of tools/mutate to the code: every mutant can be planted and has tests, every norm
-has mutants."""
+"""Holds the lists of tools/mutate to the code: every mutant can be planted and has tests, every
+norm has mutants."""
 import fnmatch
 import re
 
