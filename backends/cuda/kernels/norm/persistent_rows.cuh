@@ -134,18 +134,19 @@ template <int kThreads>
 __device__ void add_up(const float (&sums)[kSweepItems], Global<double> partial, std::int64_t first,
                        std::int64_t width, bool puts) {
   constexpr int kTeams = kSweepBlock / kThreads, kColumns = 4 * kThreads;
-  __shared__ Shared<float, 4 * kSweepBlock> values;
+  constexpr int kStride = kSweepBlock + 8;  // so that a warp's reads lie in 32 banks
+  __shared__ Shared<float, 4 * kStride> values;
   const int thread = int(threadIdx.x);
   for (int four = 0; four < kSweepItems / 4; ++four) {
     const int before = four * kColumns;
     __syncthreads();  // the values of the call before have been read
-    for (int i = 0; i < 4; ++i) values[i * kSweepBlock + thread] = sums[4 * four + i];
+    for (int i = 0; i < 4; ++i) values[i * kStride + thread] = sums[4 * four + i];
     __syncthreads();
     for (int column = thread; column < kColumns && before + column < width; column += kSweepBlock) {
       double& to = partial[first + before + column];
       double total = puts ? 0 : to;
       for (int team = 0; team < kTeams; ++team) {
-        total += values[column % 4 * kSweepBlock + team * kThreads + column / 4];
+        total += values[column % 4 * kStride + team * kThreads + column / 4];
       }
       to = total;
     }
