@@ -93,7 +93,7 @@ Table histogram(std::span<const SiteRatios> sites, const std::string& norm) {
   table.rows[0].insert(table.rows[0].end(), {"median", "largest", "share <= 1"});
   for (const SiteRatios& s : sites) {
     std::array<int, kBins> bins{};
-    for (double r : s.ratio) ++bins[std::min(kBins - 1, std::size_t(std::ceil(r / kBinWidth) - 1))];
+    for (double r : s.ratio) ++bins[std::min(kBins - 1, std::size_t(r / kBinWidth))];
     std::vector<std::string>& cells = table.rows.emplace_back(std::vector<std::string>{s.site});
     for (int count : bins) cells.push_back(fmt::format("{}", count));
     cells.push_back(fmt::format("{:.3f}", quantile(s.ratio, 0.5)));
