@@ -56,7 +56,8 @@ class Archive {
     const std::int64_t stop = start + number<std::uint32_t>(end + 12);
     expect(number<std::uint32_t>(end + 4) == 0 && number<std::uint16_t>(end + 8) == count,
            "an archive of one part");
-    expect(stop <= end, "a directory inside of the file, below 4 GiB");
+    // Else an end record that lies could hide the directory, and all arrays with it.
+    expect(stop == end, "a directory inside of the file, below 4 GiB, up to its end record");
     std::vector<Entry> entries;
     std::int64_t at = start;
     for (int i = 0; i < count; ++i) entries.push_back(central_entry(at, stop));

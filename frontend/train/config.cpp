@@ -77,7 +77,8 @@ toml::table parse_toml(std::string_view text, const std::string& where) {
 
 void TrainOptions::validate() const {
   expect(batch >= 1, "batch", ">= 1", double(batch));
-  expect(epochs >= 1, "epochs", ">= 1", double(epochs));
+  // Kernels and checkpoints count in 32 bits.
+  expect(epochs >= 1 && epochs <= 2147483647, "epochs", ">= 1 and < 2^31", double(epochs));
   expect(max_steps >= 0, "max_steps", ">= 0", double(max_steps));
   expect(accumulate >= 1, "accumulate", ">= 1", double(accumulate));
   expect(lr > 0 && lr < 1e6, "lr", "in (0, 1e6)", lr);
@@ -90,7 +91,8 @@ void TrainOptions::validate() const {
   expect(test_every >= 0, "test_every", ">= 0", double(test_every));
   expect(patience >= 0, "patience", ">= 0", double(patience));
   expect(checkpoint_every >= 0, "checkpoint_every", ">= 0", double(checkpoint_every));
-  expect(keep_checkpoints >= 1, "keep_checkpoints", ">= 1", double(keep_checkpoints));
+  expect(keep_checkpoints >= 1 && keep_checkpoints <= 1000000, "keep_checkpoints",
+         ">= 1 and <= 1000000", double(keep_checkpoints));
   expect(average_last >= 0 && average_last <= keep_checkpoints, "average_last",
          "0 to keep_checkpoints", double(average_last));
   expect(log_every >= 1, "log_every", ">= 1", double(log_every));

@@ -147,6 +147,7 @@ TEST_CASE("npz: directories that lie") {
   CHECK(refused(with(kOne, kEnd + 4, "\1"), "an archive of one part"));
   CHECK(refused(with(kOne, kEnd + 8, "\0\0\0\0"s), "ends after its last entry"));
   CHECK(refused(with(kOne, kEnd + 8, "\2\0\2"s), "headers inside of the file"));
+  CHECK(refused(with(kOne, kEnd + 8, std::string(8, '\0')), "up to its end record"));
   CHECK(refused(with(kOne, kEnd + 12, u32(0xFFFFFFFF)), "a directory inside of the file"));
   CHECK(refused(with(kOne, kEnd + 16, u32(0xFFFFFFFF)), "a directory inside of the file"));
   CHECK(refused(with_both(kOne, 6, "\1"), "no encryption"));
