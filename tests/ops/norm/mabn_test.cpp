@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "backends/backends.h"
 #include "src/autodiff/gradient.h"
 #include "src/ops/matmul.h"
@@ -129,6 +131,30 @@ TEST_CASE("mabn: a batch without a row that is kept changes nothing") {
     check_close(results.at("y1"), f64({2, 1}, {5, 6}), 0);
     CHECK(results.at("y2").at(0) == 2);
     CHECK(results.at("y3").at(0) == 9);
+  }
+}
+
+// A constant is never written over, so gz' lies apart from it.
+TEST_CASE("mabn: the backward hands on the rows of gz that are not this step's") {
+  for (const std::string& backend : tested_backends()) {
+    CAPTURE(backend);
+    OpCase c;
+    c.inputs.push_back(f64({2, 1}, {3, 1}));
+    c.build = [](Graph& g, const std::vector<Value>& in) {
+      const auto constant = [&](const Tensor& t) { return g.constant(t.to(g.type(in[0]).dtype)); };
+      const ops::MabnState state{constant(f64({3, 1}, {1, 1, 1})),
+                                 constant(f64({3, 1}, {7, 8, 9})),
+                                 constant(f64({1}, {1})),
+                                 g.constant(i32({}, {0})),
+                                 {}};
+      const Value y = ops::mabn(g, in[0], {}, state, {.eps = 0, .m = 3});
+      return std::vector{gradient(g, ops::sum(g, y), {in.data(), 1})[0].at(3)};
+    };
+    c.gradients = false;
+    const Tensor gz = run_case(*make_backend(backend), c, DType::kF32).at("y0").clone();
+    CHECK(gz.at(0) == 7);
+    CHECK(gz.at(1) == doctest::Approx(2 / std::sqrt(5.)));
+    CHECK(gz.at(2) == 9);
   }
 }
 
