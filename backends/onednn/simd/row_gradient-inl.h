@@ -80,6 +80,16 @@ struct GradientRows {
   bool streamed = false;  // dx (see is_streamed)
 };
 
+// Whole rows from element `first` on.
+HWY_INLINE GradientRows gradient_rows(const float* x, const float* dy, const ResultRows& dx,
+                                      std::size_t first, std::size_t width) {
+  return {.x = x + first,
+          .dy = dy + first,
+          .dx = dx.data + first,
+          .width = width,
+          .streamed = dx.streamed};
+}
+
 // dx of a group of rows, and their share of dgain and dbias unless these are null. Each row brings
 // its xhat(x) and dx(g, xhat), such as RowGradient, by value: as one of several objects in memory
 // it would be loaded anew after every store.

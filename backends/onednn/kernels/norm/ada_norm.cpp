@@ -110,11 +110,8 @@ void backward(const Binding& b, const AdaNormAttrs& attrs, const RowRange& range
                          b.inputs[3].as<float>() + row * width, b.inputs[1].as<float>()[row],
                          b.inputs[2].as<float>()[row], width};
     const double outside = slope_factor(attrs.statistic(), saved.rstd);
-    const GradientRows rows{.x = saved.x,
-                            .dy = saved.dy,
-                            .dx = dx.data + row * width,
-                            .width = width,
-                            .streamed = dx.streamed};
+    const GradientRows rows =
+        gradient_rows(b.inputs[0].as<float>(), b.inputs[3].as<float>(), dx, row * width, width);
     write_gradients(rows, {nullptr, nullptr}, nullptr,
                     gradient_of(saved, factor, spread * outside));
   }

@@ -52,11 +52,8 @@ void backward_of_variance(const Binding& b, const NormStatistic& statistic, std:
                                       double(width) / count * slope_factor(statistic, saved.rstd));
   gradient.mean_g = zero();
   const ResultRows dx(b.outputs[0], width);
-  const GradientRows rows{.x = saved.x,
-                          .dy = saved.dy,
-                          .dx = dx.data + row * width,
-                          .width = width,
-                          .streamed = dx.streamed};
+  const GradientRows rows =
+      gradient_rows(b.inputs[0].as<float>(), b.inputs[3].as<float>(), dx, row * width, width);
   write_gradients(rows, {nullptr, nullptr}, nullptr, gradient);
 }
 

@@ -90,14 +90,8 @@ RowGradient gradient_of(const Binding& b, const NormStatistic& statistic, std::s
 template <std::size_t kRows>
 void backward_rows(const Binding& b, const NormStatistic& statistic, std::size_t row,
                    std::size_t width, BlockSums* sums) {
-  const std::size_t first = row * width;
-  const float *x = b.inputs[0].as<float>(), *dy = b.inputs[4].as<float>();
-  const ResultRows dx(b.outputs[0], width);
-  const GradientRows rows{.x = x + first,
-                          .dy = dy + first,
-                          .dx = dx.data + first,
-                          .width = width,
-                          .streamed = dx.streamed};
+  const GradientRows rows = gradient_rows(b.inputs[0].as<float>(), b.inputs[4].as<float>(),
+                                          ResultRows(b.outputs[0], width), row * width, width);
   [&]<std::size_t... kRow>(std::index_sequence<kRow...>) HWY_ATTR {
     // Braces keep the order of the rows, which the prefetcher of the processor relies on.
     const RowGradient of_row[] = {gradient_of(b, statistic, row + kRow, width)...};

@@ -77,14 +77,8 @@ ScaledGradient gradient_of(const Binding& b, std::size_t row, std::size_t width)
 // kRows rows from `row` on: dx, and their share of dgain and dbias.
 template <std::size_t kRows>
 void backward_rows(const Binding& b, std::size_t row, std::size_t width, BlockSums* sums) {
-  const std::size_t first = row * width;
-  const float *x = b.inputs[0].as<float>(), *dy = b.inputs[3].as<float>();
-  const ResultRows dx(b.outputs[0], width);
-  const GradientRows rows{.x = x + first,
-                          .dy = dy + first,
-                          .dx = dx.data + first,
-                          .width = width,
-                          .streamed = dx.streamed};
+  const GradientRows rows = gradient_rows(b.inputs[0].as<float>(), b.inputs[3].as<float>(),
+                                          ResultRows(b.outputs[0], width), row * width, width);
   [&]<std::size_t... kRow>(std::index_sequence<kRow...>) HWY_ATTR {
     const ScaledGradient of_row[] = {gradient_of(b, row + kRow, width)...};
     write_gradients(rows, {b.inputs[1].as<float>(), nullptr}, sums, of_row[kRow]...);
