@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "backends/backends.h"
+#include "src/autodiff/gradient.h"
+#include "src/ops/reduce.h"
 #include "tests/support/checks.h"
 #include "tests/support/norm_runner.h"
 #include "tests/support/power_norm_stepper.h"
@@ -109,6 +111,21 @@ TEST_CASE("power_norm recursion: the guard tells of a recursion that diverges") 
     }
     const Results nan = norm.step(f64({1, 2}, {NAN, 1}), dy);
     CHECK(std::isnan(nan.at("contraction").at(0)));
+  }
+}
+
+TEST_CASE("power_norm recursion: nu is updated by the backward unless it must not be") {
+  for (bool update : {true, false}) {
+    Graph g;
+    const auto nothing = [](Tensor&, const Philox&) {};
+    const TensorType row{DType::kF32, {3}};
+    const Value x = g.input("x", {DType::kF32, {4, 3}});
+    const Value psi2 = g.state("psi2", row, nothing), nu = g.state("nu", row, nothing);
+    const Value y = ops::power_norm(g, x, {}, {psi2, nu, {}, {}}, {.update_state = update});
+    CHECK(g.updates().empty());
+    gradient(g, ops::sum(g, y), {&x, 1});
+    REQUIRE(g.updates().size() == (update ? 1 : 0));
+    if (update) CHECK(g.updates()[0].leaf == nu);
   }
 }
 
