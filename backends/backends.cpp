@@ -73,6 +73,8 @@ std::string default_backend() {
 }
 
 std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOptions& options) {
+  check(options.threads >= 0, ErrorKind::kUsage, "threads: expected 0 (all) or more, got {}",
+        options.threads);
   std::vector<std::string> names;
   for (const Entry& e : entries()) {
     names.push_back(e.entry.name);

@@ -71,6 +71,14 @@ TEST_CASE("refusals: data files that cannot be read") {
   check_refusal(empty.train(), 4, "got neither");
 }
 
+TEST_CASE("refusals: a negative number of threads, whatever the backend") {
+  for (const BackendEntry& entry : known_backends()) {
+    CAPTURE(entry.name);
+    CHECK_THROWS_WITH_AS(make_backend(entry.name, {.threads = -1}),
+                         "threads: expected 0 (all) or more, got -1", Error);
+  }
+}
+
 // Whether a user without rights can run the program at all.
 bool nobody_runs() {
   const bool runs = run_keel({"--version"}, {.as_nobody = true}).code == 0;
