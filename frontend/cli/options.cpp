@@ -39,9 +39,14 @@ void add_backend(CLI::App& app, RunArgs& args) {
   app.add_flag("--json", args.json, "machine-readable output on stdout");
 }
 
+// More threads than any machine has processors; oneTBB dies of very many.
+const CLI::Range kThreads(0, 4096);
+
 void add_backend_options(CLI::App& app, RunArgs& args) {
   add_backend(app, args);
-  app.add_option("--threads", args.threads, "threads of the backend; 0: all")->default_str("0");
+  app.add_option("--threads", args.threads, "threads of the backend; 0: all")
+      ->check(kThreads)
+      ->default_str("0");
 }
 
 CLI::Option* add_run_options(CLI::App& app, RunArgs& args, const std::string& default_recipe) {
@@ -159,7 +164,8 @@ void add_bench_norms(CLI::App& bench, Command command) {
       ->delimiter(',');
   app->add_option("--threads", args->threads,
                   "one or more counts, separated by commas; 0: all; default: 1,2")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(kThreads);
   add_peer(*app, args->peer, kNormPeerModes);
   add_rounds(*app, args->rounds);
   add_backend(*app, args->run);

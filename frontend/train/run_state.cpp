@@ -64,7 +64,7 @@ Config recipe_of(const TensorFile& file, const std::string& where, const MakeMod
                     &recipe = metadata(file, "recipe", where);
   try {
     Config config(make(model));
-    config.apply_toml(recipe, where);
+    config.apply_toml(recipe, "recipe");
     config.validate();
     return config;
   } catch (const Error& error) {

@@ -145,7 +145,7 @@ TEST_CASE("run state: a checkpoint holds its recipe") {
   file.metadata["recipe"] = "[train]\nbach = 1";
   check_bad("'train.bach' is unknown; nearest: 'train.batch'");
   file.metadata["recipe"] = "[train";
-  check_bad("here:1");
+  check_bad("metadata: recipe:1: ");
   file.metadata.erase("recipe");
   check_bad("no 'recipe'");
   file.metadata["model"] = "mnist_mpl";
