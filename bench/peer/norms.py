@@ -103,7 +103,8 @@ def ada_norm(n):
     detach = n.options["detach"] == "true"
 
     def forward(x):
-        xhat = F.layer_norm(x, n.row, None, None, n.eps)
+        xhat = (F.layer_norm(x, n.row, None, None, n.eps) if n.fused
+                else standardize(x, n.row_axes, n.eps))
         return torch.rsub(xhat.detach() if detach else xhat, c, alpha=c * k) * xhat
     return forward
 
@@ -274,6 +275,17 @@ def mabn(n):
     return lambda x: Surrogate.apply(x, gain, bias, rule)
 
 
+def weight_norm(n):
+    # x is the direction of a weight, its first axis the units.
+    def forward(v):
+        length = n.gain.view(-1, *(1 for _ in v.shape[1:]))
+        if n.fused and n.eps == 0:
+            return torch._weight_norm(v, length, 0)  # what nn.utils.weight_norm calls
+        squares = v.pow(2).sum(tuple(range(1, v.dim())), keepdim=True)
+        return v * (length * torch.rsqrt(squares + n.eps))
+    return forward
+
+
 NORMS = {
     "none": lambda n: lambda x: x,
     "layernorm": layer_norm, "layernorm_simple": layer_norm,
@@ -284,11 +296,12 @@ NORMS = {
     "batchnorm": batch_norm, "recurrentbatchnorm": batch_norm, "sequencebatchnorm": batch_norm,
     "batchrenorm": batch_renorm,
     "pn_v": pn_v, "powernorm": power_norm, "mabn": mabn,
+    "weightnorm": weight_norm,
 }
 
 # Those whose function leaves something to a fused one of PyTorch, which is not the only way.
-FUSED = {"layernorm", "layernorm_simple", "groupnorm", "instancenorm", "batchnorm",
-         "recurrentbatchnorm", "sequencebatchnorm"} | (
+FUSED = {"layernorm", "layernorm_simple", "adanorm", "groupnorm", "instancenorm", "batchnorm",
+         "recurrentbatchnorm", "sequencebatchnorm", "weightnorm"} | (
              {"rmsnorm"} if hasattr(F, "rms_norm") else set())
 # Those with numbers that change from step to step and that only Python knows.
 KEPT_BY_PYTHON = {"batchrenorm", "powernorm", "mabn"}

@@ -259,8 +259,8 @@ TEST_CASE("torch peer: norms without PyTorch's fused functions are the same") {
   const auto peer = real_peer({"usual", "plain"});
   if (!peer) return;
   const auto backend = make_backend(default_backend(), {.threads = 2});
-  for (const char* norm : {"layernorm", "layernorm{gain=false}", "layernorm_simple", "batchnorm",
-                           "groupnorm{groups=4}", "instancenorm"}) {
+  for (const char* norm : {"layernorm", "layernorm{gain=false}", "layernorm_simple", "adanorm",
+                           "batchnorm", "groupnorm{groups=4}", "instancenorm", "weightnorm"}) {
     CAPTURE(std::string(norm));
     const NormBench b = bench_norm(*backend, norm, {8, 16, 20, 24}, 3, peer.get());
     CHECK(refusal_of(b.torch, "usual") == "");
