@@ -18,9 +18,8 @@ struct CentredForward {
   const float *x, *mean, *scale, *shift;
 };
 
-// Writes the rows of a slab that are kept to y, a whole tensor.
-HWY_INLINE void write_centred(const Slab& slab, RowMask mask, const CentredForward& in,
-                              const TensorRef& y) {
+// Writes a slab of y, a whole tensor.
+HWY_INLINE void write_centred(const Slab& slab, const CentredForward& in, const TensorRef& y) {
   struct Constants {
     Floats mean, scale, shift;
   };
@@ -32,7 +31,7 @@ HWY_INLINE void write_centred(const Slab& slab, RowMask mask, const CentredForwa
                                                                std::size_t i) KEEL_LOOP_BODY {
     to.put(part, hn::MulAdd(hn::Sub(part.load(x + i), k.mean), k.scale, k.shift), i);
   };
-  for_kept_runs(slab, mask, [&](const Slab& run) HWY_ATTR { for_slab(run, at, body); });
+  for_slab(slab, at, body);
 }
 
 // The arrays (channels) of xhat = (x - mean) * rstd - low.
@@ -67,7 +66,7 @@ HWY_INLINE void write_centred_gradient(const Slab& slab, RowMask mask, const Cen
     const Floats g = hn::Sub(part.load(dy + i), k.mean_dy), xhat = k.xhat(part.load(x + i));
     to.put(part, hn::Mul(k.scale, hn::NegMulAdd(xhat, k.slope, g)), i);
   };
-  for_kept_runs(slab, mask, [&](const Slab& run) HWY_ATTR { for_slab(run, at, body); });
+  for_slab(slab, at, body);
   clear_left_out(slab, mask, dx.as<float>());
 }
 

@@ -1,5 +1,5 @@
-// Parts of column norms whose rows may be left out by a mask, compiled once per instruction set:
-// the moments and the sums of the rows that are kept.
+// Where the moments and the sums of the norms over columns lie, and how those of several blocks are
+// merged, compiled once per instruction set.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_KEPT_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_KEPT_ROWS_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_KEPT_ROWS_INL_H_
@@ -29,22 +29,6 @@ HWY_INLINE ChannelSums sums_at(const ColumnPlan& plan, const SumPlace& at, std::
   const auto sum = [&](std::size_t k)
                        HWY_ATTR { return plan.sum(at.workspace, at.block, at.kind + k) + channel; };
   return {sum(0), sum(1), sum(2)};
-}
-
-// Calls body(run) for the runs of neighbouring rows of a slab that the mask keeps, or once without
-// a mask.
-template <class Body>
-HWY_INLINE void for_kept_runs(const Slab& slab, RowMask mask, const Body& body) {
-  if (mask == nullptr) return body(slab);
-  RowMask kept = mask + slab.offset / slab.stride;
-  for (std::size_t row = 0; row < slab.rows; ++row) {
-    if (kept[row] == 0) continue;
-    Slab run = slab;
-    run.offset += row * slab.stride;
-    run.rows = 1;
-    for (; row + 1 < slab.rows && kept[row + 1] != 0; ++row) ++run.rows;
-    body(run);
-  }
 }
 
 // Merges the moments of n more elements of `channels` channels into those of `count`.

@@ -117,7 +117,7 @@ void running_statistics(const Binding& b, const BatchPlan& plan, const Slab& sla
 void forward_write(const Binding& b, const BatchPlan& plan, const Slab& slab) {
   const float* bias = b.inputs[2].as<float>();
   float* y = b.outputs[0].as<float>();
-  write_centred(slab, mask_of(b),
+  write_centred(slab,
                 {b.inputs[0].as<float>(), b.outputs[1].as<float>(),
                  plan.constant(b.workspace, kFactor), plan.constant(b.workspace, kShift)},
                 b.outputs[0]);

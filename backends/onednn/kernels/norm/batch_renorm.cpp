@@ -118,7 +118,7 @@ void running_statistics(const Binding& b, const RenormPlan& plan, const Slab& sl
 void forward_write(const Binding& b, const RenormPlan& plan, const Slab& slab) {
   const auto constant = [&](std::size_t kind) { return plan.constant(b.workspace, kind); };
   write_centred(
-      slab, forward_mask(b),
+      slab,
       {b.inputs[0].as<float>(), b.outputs[1].as<float>(), constant(kFactor), constant(kShift)},
       b.outputs[0]);
   clear_left_out(slab, forward_mask(b), b.outputs[0].as<float>());
