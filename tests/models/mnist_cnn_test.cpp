@@ -2,6 +2,7 @@
 #include "models/mnist_cnn/model.h"
 #include "tests/models/helpers.h"
 #include "tests/support/checks.h"
+#include "tests/support/norm_cases.h"
 
 namespace keel::models {
 namespace {
@@ -87,8 +88,8 @@ TEST_CASE("mnist_cnn: every parameter has a gradient but a bias that batch norm 
 }
 
 TEST_CASE("mnist_cnn: learns a few rows by heart") {
-  // The reference backend needs a second for what is a blink elsewhere.
-  const bool fast = default_backend() != "reference";
+  // The reference backend and an emulator need a second for what is a blink elsewhere.
+  const bool fast = default_backend() != "reference" && !test::is_emulated();
   const std::vector<std::string> norms =
       fast ? std::vector<std::string>{"none",      "layernorm",  "layernorm_simple",
                                       "batchnorm", "weightnorm", "mabn{centralize=true}"}

@@ -47,12 +47,15 @@ void add_options(NormCase c, int every, int& number, std::vector<NormCase>& case
   }
 }
 
-// Whether kernels run on an emulator, a thousand times slower than on the device it stands for.
+}  // namespace
+
 bool is_emulated() {
   static const bool emulated =
       make_backend(default_backend())->description().find("emulator") != std::string::npos;
   return emulated;
 }
+
+namespace {
 
 // On an emulator, some of the cases of moderate size, the same every time. Images cost most: few of
 // a block's threads have work.

@@ -53,6 +53,8 @@ void set_group(NormData& data, const NormCase& c, std::int64_t k,
 
 // Whether KEEL_THOROUGH=1 is in the environment of the tests.
 bool is_thorough();
+// Whether kernels run on an emulator, a thousand times slower than on the device it stands for.
+bool is_emulated();
 // How often to run something that a race between threads might spoil: `n` times, but once on an
 // emulator, which always takes the same order.
 int repeats(int n);
