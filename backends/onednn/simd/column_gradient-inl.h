@@ -24,31 +24,35 @@ struct SavedChannels {
   const float *x, *dy, *mean, *rstd;
 };
 
-// Adds the columns of a strip; `saved` holds whole tensors and, of mean and rstd, these channels.
-HWY_INLINE void add_strip(const Strip& strip, std::size_t channels, const SavedChannels& saved,
-                          const ChannelSums& sums) {
-  for_column_ranges(channels, [&](std::size_t first, std::size_t n) HWY_ATTR {
-    enum { kXhat, kDy, kDyXhat };
-    ColumnRun<3> run;
-    sum_strip(strip, n, run,
-              [x = saved.x + first, dys = saved.dy + first, means = saved.mean + first,
-               rstds = saved.rstd + first](auto part, std::size_t i, std::size_t c, Floats(&to)[3])
-                  KEEL_LOOP_BODY {
-                    const Floats deviation = hn::Sub(part.load(x + i), part.load(means + c));
-                    const Floats xhat = hn::Mul(deviation, part.load(rstds + c));
-                    const Floats dy = part.load(dys + i);
-                    to[kXhat] = hn::Add(to[kXhat], xhat);
-                    to[kDy] = hn::Add(to[kDy], dy);
-                    to[kDyXhat] = hn::MulAdd(dy, xhat, to[kDyXhat]);
-                  });
-    double* const totals[] = {sums.xhat + first, sums.dy + first, sums.dy_xhat + first};
-    for_lanes(n, [&](auto, std::size_t c) KEEL_LOOP_BODY {
-      for (std::size_t k : {kXhat, kDy, kDyXhat}) {
-        add_to(totals[k] + c, WideDoubles::of(Whole{}.load(run.sums[k] + c)));
-      }
-    });
-  });
-}
+// The sums of a strip of columns, for sum_strip; `saved` holds whole tensors and, of mean and rstd,
+// these channels.
+struct StripGradient {
+  static constexpr std::size_t kKinds = 3;
+  enum : std::size_t { kXhat, kDy, kDyXhat };
+  const SavedChannels& saved;
+  const ChannelSums& into;
+
+  template <class Part>
+  HWY_INLINE Standardize constants(Part part, std::size_t c) const {
+    return {part.load(saved.mean + c), part.load(saved.rstd + c), zero()};
+  }
+  template <class Part>
+  HWY_INLINE void add(Part part, std::size_t i, const Standardize& k,
+                      Floats (&sums)[kKinds]) const {
+    const Floats xhat = hn::Mul(hn::Sub(part.load(saved.x + i), k.mean), k.rstd);
+    const Floats dy = part.load(saved.dy + i);
+    sums[kXhat] = hn::Add(sums[kXhat], xhat);
+    sums[kDy] = hn::Add(sums[kDy], dy);
+    sums[kDyXhat] = hn::MulAdd(dy, xhat, sums[kDyXhat]);
+  }
+  template <class Part>
+  HWY_INLINE void take(Part, std::size_t c, const Standardize&,
+                       const Floats (&sums)[kKinds]) const {
+    add_to(into.xhat + c, WideDoubles::of(sums[kXhat]));
+    add_to(into.dy + c, WideDoubles::of(sums[kDy]));
+    add_to(into.dy_xhat + c, WideDoubles::of(sums[kDyXhat]));
+  }
+};
 
 // Adds channel c of the row of spans at `row`.
 HWY_INLINE void add_span(const SavedChannels& saved, const Slab& slab, std::size_t row,
@@ -69,7 +73,9 @@ HWY_INLINE void slab_sums(const Slab& slab, RowMask mask, const SavedChannels& s
   const SavedChannels from_first{saved.x, saved.dy, saved.mean + slab.first,
                                  saved.rstd + slab.first};
   for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
-    if (slab.inner == 1) return add_strip(strip, slab.channels, from_first, sums);
+    if (slab.inner == 1) {
+      return sum_strip(strip, slab.channels, StripGradient{from_first, sums});
+    }
     for (std::size_t row = 0; row < strip.rows; ++row) {
       for (std::size_t c = 0; c < slab.channels; ++c) {
         add_span(from_first, slab, strip.offsets[row], c, sums);

@@ -50,9 +50,9 @@ HWY_NOINLINE StripMoments strip_moments_in_double(Part part, const float* x, con
 }
 
 // In float about a value near the mean: `sum` and `square` of the n deviations from it.
-HWY_INLINE StripMoments moments_about(Floats centre, Floats sum, Floats square, std::size_t n) {
+HWY_INLINE StripMoments moments_about(Floats centre, Floats sum, Floats square, double share) {
   const WideDoubles deviation = WideDoubles::of(sum);
-  const WideDoubles low = deviation * WideDoubles::all(1 / static_cast<double>(n));
+  const WideDoubles low = deviation * WideDoubles::all(share);
   return {WideDoubles::of(centre) + low, WideDoubles::of(square) - deviation * low};
 }
 
@@ -71,59 +71,52 @@ HWY_INLINE void merge(const ChannelMoments& into, std::size_t c, const MergeWeig
   into.squares[c] += more.sum_of_squares + difference * difference * weights.cross;
 }
 
-enum : std::size_t { kDeviation, kSquare };
-
-// Of n columns of a strip: the sums of the deviations from `centres`, and of their squares.
-HWY_INLINE void sum_deviations(const Strip& strip, std::size_t n, const float* x,
-                               const float* centres, ColumnRun<2>& run) {
-  sum_strip(strip, n, run,
-            [=](auto part, std::size_t i, std::size_t c, Floats(&sums)[2]) KEEL_LOOP_BODY {
-              const Floats deviation = hn::Sub(part.load(x + i), part.load(centres + c));
-              sums[kDeviation] = hn::Add(sums[kDeviation], deviation);
-              sums[kSquare] = hn::MulAdd(deviation, deviation, sums[kSquare]);
-            });
-}
-
-// About the means of n columns, by a first pass about the strip's first row.
-HWY_INLINE void find_centres(const Strip& strip, std::size_t n, const float* x, float* centres,
-                             ColumnRun<2>& run) {
-  const float* const first = x + strip.offsets[0];
-  sum_deviations(strip, n, x, first, run);
-  const Floats per_row = splat(1 / static_cast<float>(strip.rows));
-  for_lanes(n, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
-    const Floats sum = Whole{}.load(run.sums[kDeviation] + c);
-    Whole{}.store(hn::MulAdd(sum, per_row, part.load(first + c)), centres + c);
-  });
+// About the mean of a register's worth of columns of a strip.
+template <class Part>
+HWY_INLINE Floats strip_centre(Part part, const float* x, const Strip& strip) {
+  const Floats first = part.load(x + strip.offsets[0]);
+  Floats sum = zero();
+  for (std::size_t row = 1; row < strip.rows; ++row) {
+    sum = hn::Add(sum, hn::Sub(part.load(x + strip.offsets[row]), first));
+  }
+  return hn::MulAdd(sum, splat(1 / static_cast<float>(strip.rows)), first);
 }
 
 // Merges the moments of a strip of columns, from deviations from the mean of the rows before it:
 // one pass. What cancels where that mean is far off is at most (seen + n) / seen times what the
 // distance between the means leaves in the merged sum, so an error of the squares stays small
-// beside it.
-HWY_INLINE void add_strip(const Strip& strip, std::size_t channels, const float* x, double seen,
-                          const ChannelMoments& moments) {
-  const MergeWeights weights(seen, static_cast<double>(strip.rows));
-  for_column_ranges(channels, [&](std::size_t first, std::size_t n) HWY_ATTR {
-    ColumnRun<2> run;
-    HWY_ALIGN float centres[ColumnRun<2>::kColumns];
-    if (seen == 0) {
-      find_centres(strip, n, x + first, centres, run);
-    } else {
-      for_lanes(n, [&](auto, std::size_t c) KEEL_LOOP_BODY {
-        Whole{}.store(WideDoubles::load(moments.mean + first + c).floats(), centres + c);
-      });
-    }
-    sum_deviations(strip, n, x + first, centres, run);
-    for_lanes(n, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
-      const Floats sum = Whole{}.load(run.sums[kDeviation] + c);
-      const Floats square = Whole{}.load(run.sums[kSquare] + c);
-      merge(moments, first + c, weights,
-            holds_for_all(part, in_range(square))
-                ? moments_about(Whole{}.load(centres + c), sum, square, strip.rows)
-                : strip_moments_in_double(part, x + first + c, strip));
-    });
-  });
-}
+// beside it. For sum_strip.
+struct StripDeviations {
+  static constexpr std::size_t kKinds = 2;
+  enum : std::size_t { kDeviation, kSquare };
+  const Strip& strip;
+  const float* x;
+  double seen;  // rows in `moments`
+  ChannelMoments moments;
+  MergeWeights weights{seen, static_cast<double>(strip.rows)};
+  double per_row = 1 / static_cast<double>(strip.rows);
+
+  // What deviations are taken from.
+  template <class Part>
+  HWY_INLINE Floats constants(Part part, std::size_t c) const {
+    return seen == 0 ? strip_centre(part, x + c, strip)
+                     : WideDoubles::load(moments.mean + c).floats();
+  }
+  template <class Part>
+  HWY_INLINE void add(Part part, std::size_t i, Floats centre, Floats (&sums)[kKinds]) const {
+    const Floats deviation = hn::Sub(part.load(x + i), centre);
+    sums[kDeviation] = hn::Add(sums[kDeviation], deviation);
+    sums[kSquare] = hn::MulAdd(deviation, deviation, sums[kSquare]);
+  }
+  template <class Part>
+  HWY_INLINE void take(Part part, std::size_t c, Floats centre,
+                       const Floats (&sums)[kKinds]) const {
+    merge(moments, c, weights,
+          holds_for_all(part, in_range(sums[kSquare]))
+              ? moments_about(centre, sums[kDeviation], sums[kSquare], per_row)
+              : strip_moments_in_double(part, x + c, strip));
+  }
+};
 
 // Moments of the channels of a slab over the rows that are kept; x is the whole tensor.
 HWY_INLINE void slab_moments(const Slab& slab, RowMask mask, const float* x,
@@ -134,7 +127,7 @@ HWY_INLINE void slab_moments(const Slab& slab, RowMask mask, const float* x,
   if (slab.inner == 1) {
     constexpr std::size_t kFirstRows = 16;
     return for_strips(slab, mask, kFirstRows, [&](const Strip& strip) HWY_ATTR {
-      add_strip(strip, slab.channels, x, seen, moments);
+      sum_strip(strip, slab.channels, StripDeviations{strip, x, seen, moments});
       seen += static_cast<double>(strip.rows);
     });
   }

@@ -1,5 +1,4 @@
-// Sums down the columns of a tensor of tokens, compiled once per instruction set: rows are read one
-// after the other, as the prefetcher likes them, while short runs of sums wait in L1.
+// Sums down the columns of a tensor of tokens, compiled once per instruction set.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_STRIPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_STRIPS_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_STRIPS_INL_H_
@@ -7,7 +6,6 @@
 #define KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_STRIPS_INL_H_
 #endif
 
-#include <array>
 #include <utility>
 
 #include "backends/onednn/column_plan.h"
@@ -49,62 +47,65 @@ HWY_INLINE void for_strips(const Slab& slab, RowMask mask, const Body& body) {
   for_strips(slab, mask, Strip::kMostRows, body);
 }
 
-// Sums, `kKinds` a column, of the columns that are visited together.
-template <std::size_t kKinds>
-struct ColumnRun {
-  static constexpr std::size_t kColumns = 1024;
-  HWY_ALIGN float sums[kKinds][kColumns];
-};
-
-// Calls body(first, n) for ranges of columns that a ColumnRun has room for.
-template <class Body>
-HWY_INLINE void for_column_ranges(std::size_t columns, const Body& body) {
-  constexpr std::size_t kColumns = ColumnRun<1>::kColumns;
-  for (std::size_t first = 0; first < columns; first += kColumns) {
-    body(first, std::min(kColumns, columns - first));
-  }
+// Calls body(k) for k < kCount without a loop: what it indexes with k can lie in registers.
+template <std::size_t kCount, class Body>
+HWY_INLINE void unrolled(const Body& body) {
+  [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) KEEL_LOOP_BODY { (body(kIndex), ...); }
+  (std::make_index_sequence<kCount>());
 }
 
-// The sums over kRows rows of a register's worth of columns, from column c on.
-template <std::size_t kKinds, std::size_t kRows, class Part, class Add>
-HWY_INLINE void sum_rows(Part part, const std::array<std::size_t, kRows>& rows, std::size_t c,
-                         Add add, Floats (&sums)[kKinds]) {
-  for (Floats& sum : sums) sum = zero();
-  [&]<std::size_t... kRow>(std::index_sequence<kRow...>) KEEL_LOOP_BODY {
-    (add(part, rows[kRow] + c, c, sums), ...);
+// Sums of `Columns::kKinds` kinds over a strip, of kRegisters registers' worth of columns from c
+// on. They stay in registers from the first row to the last: kept in an array, its stores would
+// hold up loads from addresses that differ by whole pages.
+template <std::size_t kRegisters, class Part, class Columns>
+HWY_INLINE void sum_registers(Part part, const Strip& strip, std::size_t c,
+                              const Columns& columns) {
+  constexpr std::size_t kKinds = Columns::kKinds, kGroup = 8;
+  using Sums = Floats[kKinds];
+  decltype(columns.constants(part, c)) constants[kRegisters];
+  Sums sums[kRegisters];
+  const auto clear = [](Sums& of) KEEL_LOOP_BODY {
+    unrolled<kKinds>([&](std::size_t k) KEEL_LOOP_BODY { of[k] = zero(); });
+  };
+  const auto add_row = [&](std::size_t row, Sums* to) KEEL_LOOP_BODY {
+    unrolled<kRegisters>([&](std::size_t r) KEEL_LOOP_BODY {
+      columns.add(part, strip.offsets[row] + c + r * kLanes, constants[r], to[r]);
+    });
+  };
+  unrolled<kRegisters>([&](std::size_t r) KEEL_LOOP_BODY {
+    constants[r] = columns.constants(part, c + r * kLanes);
+    clear(sums[r]);
+  });
+  std::size_t row = 0;
+  for (; row + kGroup <= strip.rows; row += kGroup) {
+    Sums group[kRegisters];
+    unrolled<kRegisters>([&](std::size_t r) KEEL_LOOP_BODY { clear(group[r]); });
+    for (std::size_t k = 0; k < kGroup; ++k) add_row(row + k, group);
+    unrolled<kRegisters>([&](std::size_t r) KEEL_LOOP_BODY {
+      unrolled<kKinds>([&](std::size_t k)
+                           KEEL_LOOP_BODY { sums[r][k] = hn::Add(sums[r][k], group[r][k]); });
+    });
   }
-  (std::make_index_sequence<kRows>());
-}
-
-// Adds the sums over kRows rows to those of a run, or begins a run.
-template <std::size_t kKinds, std::size_t kRows, class Add>
-HWY_INLINE void add_rows(const std::size_t* offsets, std::size_t columns, bool begins,
-                         ColumnRun<kKinds>& run, Add add) {
-  std::array<std::size_t, kRows> rows;
-  std::copy_n(offsets, kRows, rows.begin());
-  for_lanes(columns, [&run, rows, begins, add](auto part, std::size_t c) KEEL_LOOP_BODY {
-    Floats sums[kKinds];
-    sum_rows(part, rows, c, add, sums);
-    for (std::size_t k = 0; k < kKinds; ++k) {
-      float* const to = run.sums[k] + c;
-      Whole{}.store(begins ? sums[k] : hn::Add(Whole{}.load(to), sums[k]), to);
-    }
+  for (; row < strip.rows; ++row) add_row(row, sums);
+  unrolled<kRegisters>([&](std::size_t r) KEEL_LOOP_BODY {
+    columns.take(part, c + r * kLanes, constants[r], sums[r]);
   });
 }
 
-// The sums of `columns` columns over a strip: add(part, i, c, sums) adds the terms of the register
-// at element i, of columns c, c + 1, ..., to sums[kKinds].
-template <std::size_t kKinds, class Add>
-HWY_INLINE void sum_strip(const Strip& strip, std::size_t columns, ColumnRun<kKinds>& run,
-                          Add add) {
-  constexpr std::size_t kGroup = 8;
-  std::size_t row = 0;
-  for (; row + kGroup <= strip.rows; row += kGroup) {
-    add_rows<kKinds, kGroup>(strip.offsets + row, columns, row == 0, run, add);
+// Sums over a strip, of n columns: columns.add(part, i, constants, sums) adds the terms of the
+// register at element i to sums[kKinds], columns.take(part, c, constants, sums) is given those of
+// columns c, c + 1, ...; constants are columns.constants(part, c).
+template <class Columns>
+HWY_INLINE void sum_strip(const Strip& strip, std::size_t n, const Columns& columns) {
+  // Twice kKinds sums each, of the strip and of a group of rows, are kept in 32 or 16 registers.
+  constexpr std::size_t kRoom = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
+  constexpr std::size_t kRegisters = Columns::kKinds > 2 ? kRoom / 2 : kRoom;
+  std::size_t c = 0;
+  for (; c + kRegisters * kLanes <= n; c += kRegisters * kLanes) {
+    sum_registers<kRegisters>(Whole{}, strip, c, columns);
   }
-  for (; row < strip.rows; ++row) {
-    add_rows<kKinds, 1>(strip.offsets + row, columns, row == 0, run, add);
-  }
+  for (; c + kLanes <= n; c += kLanes) sum_registers<1>(Whole{}, strip, c, columns);
+  if (c < n) sum_registers<1>(First(n - c), strip, c, columns);
 }
 
 HWY_INLINE void add_to(double* sums, const WideDoubles& more) {

@@ -25,25 +25,30 @@ HWY_NOINLINE WideDoubles strip_squares_in_double(Part part, const float* x, cons
   return sum;
 }
 
-// Adds the sums of squares of a strip of columns.
-HWY_INLINE void add_squares(const Strip& strip, std::size_t channels, const float* x,
-                            double* squares) {
-  for_column_ranges(channels, [&](std::size_t first, std::size_t n) HWY_ATTR {
-    ColumnRun<1> run;
-    sum_strip(strip, n, run,
-              [from = x + first](auto part, std::size_t i, std::size_t, Floats(&sums)[1])
-                  KEEL_LOOP_BODY {
-                    const Floats v = part.load(from + i);
-                    sums[0] = hn::MulAdd(v, v, sums[0]);
-                  });
-    for_lanes(n, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
-      const Floats sum = Whole{}.load(run.sums[0] + c);
-      add_to(squares + first + c, holds_for_all(part, in_range(sum))
-                                      ? WideDoubles::of(sum)
-                                      : strip_squares_in_double(part, x + first + c, strip));
-    });
-  });
-}
+// Adds the sums of squares of a strip of columns, for sum_strip.
+struct StripSquares {
+  static constexpr std::size_t kKinds = 1;
+  struct None {};
+  const Strip& strip;
+  const float* x;
+  double* squares;
+
+  template <class Part>
+  HWY_INLINE None constants(Part, std::size_t) const {
+    return {};
+  }
+  template <class Part>
+  HWY_INLINE void add(Part part, std::size_t i, None, Floats (&sums)[kKinds]) const {
+    const Floats v = part.load(x + i);
+    sums[0] = hn::MulAdd(v, v, sums[0]);
+  }
+  template <class Part>
+  HWY_INLINE void take(Part part, std::size_t c, None, const Floats (&sums)[kKinds]) const {
+    add_to(squares + c, holds_for_all(part, in_range(sums[0]))
+                            ? WideDoubles::of(sums[0])
+                            : strip_squares_in_double(part, x + c, strip));
+  }
+};
 
 // The sum of squares of n neighbours.
 HWY_INLINE double span_squares(const float* x, std::size_t n) {
@@ -69,7 +74,7 @@ HWY_INLINE double span_squares(const float* x, std::size_t n) {
 HWY_INLINE void add_squares(const Slab& slab, const float* x, RowMask mask, double* squares) {
   if (slab.inner == 1) {
     return for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
-      add_squares(strip, slab.channels, x, squares);
+      sum_strip(strip, slab.channels, StripSquares{strip, x, squares});
     });
   }
   for (std::size_t row = 0; row < slab.rows; ++row) {
@@ -95,26 +100,30 @@ struct GradientSums {
   double *dy, *dy_xhat;
 };
 
-// Adds the columns of a strip; `in` holds whole tensors and the factors of these channels.
-HWY_INLINE void add_strip(const Strip& strip, std::size_t channels, const UncentredGradient& in,
-                          const GradientSums& sums) {
-  for_column_ranges(channels, [&](std::size_t first, std::size_t n) HWY_ATTR {
-    enum { kDy, kDyXhat };
-    ColumnRun<2> run;
-    sum_strip(strip, n, run,
-              [x = in.x + first, dys = in.dy + first, rpsis = in.rpsi + first](
-                  auto part, std::size_t i, std::size_t c, Floats(&to)[2]) KEEL_LOOP_BODY {
-                const Floats xhat = hn::Mul(part.load(x + i), part.load(rpsis + c));
-                const Floats dy = part.load(dys + i);
-                to[kDy] = hn::Add(to[kDy], dy);
-                to[kDyXhat] = hn::MulAdd(dy, xhat, to[kDyXhat]);
-              });
-    for_lanes(n, [&](auto, std::size_t c) KEEL_LOOP_BODY {
-      add_to(sums.dy + first + c, WideDoubles::of(Whole{}.load(run.sums[kDy] + c)));
-      add_to(sums.dy_xhat + first + c, WideDoubles::of(Whole{}.load(run.sums[kDyXhat] + c)));
-    });
-  });
-}
+// The sums of a strip of columns, for sum_strip; `in` holds whole tensors and the factors of these
+// channels.
+struct StripUncentredGradient {
+  static constexpr std::size_t kKinds = 2;
+  enum : std::size_t { kDy, kDyXhat };
+  const UncentredGradient& in;
+  const GradientSums& into;
+
+  template <class Part>
+  HWY_INLINE Floats constants(Part part, std::size_t c) const {
+    return part.load(in.rpsi + c);
+  }
+  template <class Part>
+  HWY_INLINE void add(Part part, std::size_t i, Floats rpsi, Floats (&sums)[kKinds]) const {
+    const Floats xhat = hn::Mul(part.load(in.x + i), rpsi), dy = part.load(in.dy + i);
+    sums[kDy] = hn::Add(sums[kDy], dy);
+    sums[kDyXhat] = hn::MulAdd(dy, xhat, sums[kDyXhat]);
+  }
+  template <class Part>
+  HWY_INLINE void take(Part, std::size_t c, Floats, const Floats (&sums)[kKinds]) const {
+    add_to(into.dy + c, WideDoubles::of(sums[kDy]));
+    add_to(into.dy_xhat + c, WideDoubles::of(sums[kDyXhat]));
+  }
+};
 
 HWY_INLINE void add_span(const UncentredGradient& in, std::size_t n, const GradientSums& sums) {
   ChainedSum dys, products;
@@ -139,8 +148,9 @@ HWY_INLINE void add_gradient_sums(const Slab& slab, const UncentredGradient& in,
                                   const GradientSums& sums) {
   const float* rpsi = in.rpsi + slab.first;
   if (slab.inner == 1) {
+    const UncentredGradient from_first{in.x, in.dy, rpsi};
     return for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
-      add_strip(strip, slab.channels, {in.x, in.dy, rpsi}, sums);
+      sum_strip(strip, slab.channels, StripUncentredGradient{from_first, sums});
     });
   }
   for (std::size_t row = 0; row < slab.rows; ++row) {

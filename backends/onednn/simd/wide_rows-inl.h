@@ -39,9 +39,24 @@ HWY_INLINE float mean_xhat(const WideRows& in, std::size_t row) {
   return static_cast<float>(sum.total() / static_cast<double>(in.width));
 }
 
+// Sums of dy * xhat and of dy, of the columns that are visited together.
+struct ColumnRun {
+  static constexpr std::size_t kColumns = 1024;
+  HWY_ALIGN float sums[2][kColumns];
+};
+
+// Calls body(first, n) for ranges of columns that a ColumnRun has room for.
+template <class Body>
+HWY_INLINE void for_column_ranges(std::size_t columns, const Body& body) {
+  constexpr std::size_t kColumns = ColumnRun::kColumns;
+  for (std::size_t first = 0; first < columns; first += kColumns) {
+    body(first, std::min(kColumns, columns - first));
+  }
+}
+
 // Adds columns [first, first + n) of a row to the sums of dy * xhat and of dy.
 HWY_INLINE void add_row(const WideRows& in, std::size_t row, std::size_t first, std::size_t n,
-                        ColumnRun<2>& run) {
+                        ColumnRun& run) {
   const float* const x = in.x + row * in.width + first;
   const float* const dy = in.dy + row * in.width + first;
   for_lanes(n, [&run, x, dy, xhat = in.xhat_of(row)](auto part, std::size_t c) KEEL_LOOP_BODY {
@@ -56,10 +71,10 @@ HWY_INLINE void add_row(const WideRows& in, std::size_t row, std::size_t first, 
 // gives it.
 HWY_INLINE void write_wide_sums(const WideRows& in, std::size_t first, std::size_t n, float* dgain,
                                 float* dbias) {
-  constexpr std::size_t kColumns = ColumnRun<2>::kColumns;
+  constexpr std::size_t kColumns = ColumnRun::kColumns;
   HWY_ALIGN double totals[2][kColumns] = {};
   for (std::size_t row = 0; row < in.rows; row += Strip::kMostRows) {
-    ColumnRun<2> run = {};
+    ColumnRun run = {};
     const std::size_t last = std::min(row + Strip::kMostRows, in.rows);
     for (std::size_t r = row; r < last; ++r) add_row(in, r, first, n, run);
     for_lanes(n, [&](auto, std::size_t c) KEEL_LOOP_BODY {
