@@ -23,6 +23,20 @@ std::int64_t most_blocks(std::int64_t sums, std::int64_t channels) {
 // The fewest channels a panel may have: whole registers, and four cache lines of a row of tokens.
 std::int64_t least_panel(const ColumnSizes& s) { return s.inner == 1 ? 64 : 16; }
 
+// Rows that are taken `unit` at a time, in blocks of at least `elements`.
+struct Units {
+  ColumnSizes sizes;
+  std::int64_t unit, elements;
+};
+
+ColumnBlocks whole_blocks(const Units& of, std::int64_t sums) {
+  const ColumnSizes& s = of.sizes;
+  if (s.outer * s.channels <= kSerialElements) return grid(s, s.channels, s.outer);
+  const std::int64_t least = std::max<std::int64_t>(1, of.elements / (of.unit * s.channels));
+  const std::int64_t most = most_blocks(sums, s.channels);
+  return grid(s, s.channels, of.unit * std::max(least, divide_up(s.outer / of.unit, most)));
+}
+
 }  // namespace
 
 Slab ColumnBlocks::slab(std::int64_t b, std::int64_t p) const {
@@ -65,13 +79,14 @@ ColumnBlocks column_blocks(const ColumnSizes& s, std::int64_t tensors, std::int6
   return grid(s, panel, std::max(least_rows, divide_up(s.outer, most)));
 }
 
+ColumnBlocks whole_row_blocks(const ColumnSizes& s, std::int64_t sums) {
+  constexpr std::int64_t kElements = 32 * 1024;
+  return whole_blocks({s, 1, kElements}, sums);
+}
+
 ColumnBlocks sample_blocks(std::int64_t samples, std::int64_t steps, std::int64_t channels,
                            std::int64_t sums) {
-  const ColumnSizes sizes{samples * steps, channels, 1};
-  if (sizes.outer * channels <= kSerialElements) return grid(sizes, channels, sizes.outer);
-  const std::int64_t least = std::max<std::int64_t>(1, kTaskElements / (steps * channels));
-  const std::int64_t most = most_blocks(sums, channels);
-  return grid(sizes, channels, steps * std::max(least, divide_up(samples, most)));
+  return whole_blocks({{samples * steps, channels, 1}, steps, kTaskElements}, sums);
 }
 
 }  // namespace keel::onednn

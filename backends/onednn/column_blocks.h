@@ -19,16 +19,30 @@ struct Slab {
 };
 
 // Calls body(part) for ranges of rows of a slab that stay in L1 or L2 while they are gone through
-// twice.
+// a few times: of at most kPartElements elements, or single rows.
+inline constexpr std::size_t kPartElements = 16 * 1024;
 template <class Body>
 void for_row_parts(const Slab& slab, const Body& body) {
-  constexpr std::size_t kElements = 16 * 1024;
-  const std::size_t most = std::max<std::size_t>(1, kElements / (slab.channels * slab.inner + 1));
+  const std::size_t most =
+      std::max<std::size_t>(1, kPartElements / (slab.channels * slab.inner + 1));
   Slab part = slab;
   for (std::size_t row = 0; row < slab.rows; row += most) {
     part.rows = std::min(most, slab.rows - row);
     part.offset = slab.offset + row * slab.stride;
     body(part);
+  }
+}
+
+// Calls body(piece) for ranges of columns of a part: the whole of it unless it is a row of more
+// than kPartElements.
+template <class Body>
+void for_pieces(const Slab& part, const Body& body) {
+  Slab piece = part;
+  for (std::size_t c = 0; c < part.channels; c += piece.channels) {
+    piece.channels = std::min(kPartElements, part.channels - c);
+    piece.offset = part.offset + c;
+    piece.first = part.first + c;
+    body(piece);
   }
 }
 
@@ -75,6 +89,8 @@ struct ColumnBlocks {
 
 // `tensors` of that size are read in both passes; `sums` doubles a channel are kept a block.
 ColumnBlocks column_blocks(const ColumnSizes& sizes, std::int64_t tensors, std::int64_t sums);
+// Of a matrix whose rows must not be cut: one panel.
+ColumnBlocks whole_row_blocks(const ColumnSizes& sizes, std::int64_t sums);
 // Of a tensor (samples, steps, channels) whose samples have statistics of their own: one panel, and
 // blocks of whole samples; its sizes are those of (samples * steps, channels).
 ColumnBlocks sample_blocks(std::int64_t samples, std::int64_t steps, std::int64_t channels,

@@ -1,6 +1,5 @@
 // Norms of a feature by its quadratic mean over the batch: nothing is subtracted.
 #include "frontend/nn/norm_table.h"
-#include "src/ops/norm/group_scaling.h"
 #include "src/ops/norm/mabn.h"
 #include "src/ops/norm/pn_v.h"
 #include "src/ops/norm/power_norm.h"
@@ -50,7 +49,6 @@ struct PowerNormOptions {
   bool has_bias() const { return bias; }
   Value apply(Net& net, Value value, Value mask) const {
     const bool image = net.graph.shape(value).rank() == 4;
-    if (heads > 0 && !image) value = ops::group_scaling(net.graph, value, {.groups = heads});
     const Columns columns(net, value, mask);
     const ops::PowerNormState state{make_state(net, "psi2", columns.channels, 1),
                                     make_state(net, "nu", columns.channels, 0),
@@ -64,7 +62,8 @@ struct PowerNormOptions {
                          .warmup = warmup,
                          .pad_stats = pad_stats,
                          .training = net.training(),
-                         .update_state = net.mode == Mode::kTrain});
+                         .update_state = net.mode == Mode::kTrain,
+                         .groups = image ? 0 : heads});
     if (net.training()) {
       net.update(state.psi2, y.at(4));
       net.update(state.step, y.at(5));

@@ -82,7 +82,7 @@ PLANTED = [
     ("check_mutants", "tests/mutants/b.txt", "file src/core/a.h\nsing: s\n", ":2: expected file"),
     ("check_mutants", "tests/mutants/b.txt",
      "file src/core/a.h\ntests a*,c*\nterm: no vector\n- vector\n+ list\n", ":3: no test case is"),
-    ("check_mutants", "src/ops/norm/norms.txt", "b B\n", ":1: expected at least 3 mutants"),
+    ("check_mutants", "src/ops/norm/norms.txt", "b B\n", ":1: expected at least 3 mutants of b"),
     ("check_text", "src/core/x.cpp", "// A file.\nint a; \n", ":2: white space"),
     ("check_text", "src/core/x.cpp", "// A file.\r\n", ":1: white space"),
     ("check_text", "src/core/x.cpp", "// A file.\n\tint a;\n", ":2: a tab"),

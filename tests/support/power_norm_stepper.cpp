@@ -16,9 +16,9 @@ Initializer fill(float value) {
 
 }  // namespace
 
-PowerNormStepper::PowerNormStepper(const std::string& backend, const Shape& x,
-                                   const PowerNormAttrs& attrs, const Tensor* mask)
-    : backend_(make_backend(backend)), variables_(*backend_, 1) {
+PowerNormStepper::PowerNormStepper(const std::string& backend, const Shape& x, PowerNormAttrs attrs,
+                                   const Options& options)
+    : backend_(make_backend(backend, {.threads = options.threads})), variables_(*backend_, 1) {
   Graph& g = graph_;
   const TensorType channels{DType::kF32, {x[1]}};
   const Value gain = g.parameter("gain", channels, fill(1));
@@ -26,8 +26,13 @@ PowerNormStepper::PowerNormStepper(const std::string& backend, const Shape& x,
   const Value psi2 = g.state("psi2", channels, fill(1)), nu = g.state("nu", channels, fill(0));
   const Value step = g.state("step", {DType::kI32, {}}, [](Tensor&, const Philox&) {});
   const Value in = g.input("x", {DType::kF32, x}), dy = g.input("dy", {DType::kF32, x});
-  const Value kept = mask ? g.constant(mask->clone()) : Value{};
-  const Value y = ops::power_norm(g, in, {gain, bias}, {psi2, nu, step, kept}, attrs);
+  const Value kept = options.mask ? g.constant(options.mask->clone()) : Value{};
+  Value z = in;
+  if (options.is_apart) {
+    z = ops::group_scaling(g, in, {.groups = attrs.groups, .eps = attrs.scaling_eps});
+    attrs.groups = 0;
+  }
+  const Value y = ops::power_norm(g, z, {gain, bias}, {psi2, nu, step, kept}, attrs);
   const Value wrt[] = {in, gain, bias};
   const std::vector<Value> d = gradient(g, ops::sum(g, ops::mul(g, y, dy)), wrt);
   std::vector<NamedValue> outputs{

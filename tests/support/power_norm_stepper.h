@@ -13,8 +13,16 @@ namespace keel::test {
 // 1, bias at 0, psi2 at 1, nu and step at 0. `mask` u8 (rows) or null.
 class PowerNormStepper {
  public:
+  struct Options {
+    const Tensor* mask = nullptr;
+    int threads = 0;
+    bool is_apart = false;  // the scaling is an op of its own
+  };
   PowerNormStepper(const std::string& backend, const Shape& x, const PowerNormAttrs& attrs,
-                   const Tensor* mask = nullptr);
+                   const Tensor* mask = nullptr)
+      : PowerNormStepper(backend, x, attrs, Options{mask}) {}
+  PowerNormStepper(const std::string& backend, const Shape& x, PowerNormAttrs attrs,
+                   const Options& options);
 
   // One run. Results, as stored by the backend: "y", "rpsi", "dx", "dgain", "dbias", in training
   // "Gamma", "contraction" and "nu_max", and the state after it: "psi2", "nu", "step".

@@ -8,12 +8,8 @@ using Types = std::vector<TensorType>;
 // The shape of rrms.
 Shape expect_groups(const InferContext& c) {
   const auto& attrs = c.attrs.as<GroupScalingAttrs>();
+  expect_scaling(c, attrs);
   const Shape& x = c.shape(0);
-  c.expect_floating(0, "x");
-  c.expect(x.rank() >= 1 && x.back() >= 1, "x", "(..., features)", x.text());
-  c.expect(attrs.groups >= 1 && x.back() % attrs.groups == 0, "groups",
-           fmt::format("a divisor of {} features", x.back()), fmt::format("{}", attrs.groups));
-  expect_statistic(c, {attrs.eps}, x.back() / attrs.groups);
   return {x.elements(0, x.rank() - 1), attrs.groups};
 }
 
@@ -32,6 +28,15 @@ void backward(BackwardContext& c) {
 }
 
 }  // namespace
+
+void expect_scaling(const InferContext& c, const GroupScalingAttrs& attrs) {
+  const Shape& x = c.shape(0);
+  c.expect_floating(0, "x");
+  c.expect(x.rank() >= 1 && x.back() >= 1, "x", "(..., features)", x.text());
+  c.expect(attrs.groups >= 1 && x.back() % attrs.groups == 0, "groups",
+           fmt::format("a divisor of {} features", x.back()), fmt::format("{}", attrs.groups));
+  expect_statistic(c, {attrs.eps}, x.back() / attrs.groups);
+}
 
 RowSizes scaled_groups(const Shape& x, std::int64_t groups) {
   return {x.elements(0, x.rank() - 1) * groups, x.back() / groups};

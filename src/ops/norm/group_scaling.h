@@ -29,6 +29,9 @@ struct GroupScalingAttrs {
 // The groups of x, each as a row.
 RowSizes scaled_groups(const Shape& x, std::int64_t groups);
 
+// Refuses what the attributes and input 0, x, of an op that scales it cannot be.
+void expect_scaling(const InferContext& c, const GroupScalingAttrs& attrs);
+
 extern const OpInfo kGroupScaling, kGroupScalingBackward;
 
 namespace ops {

@@ -13,18 +13,25 @@
 //   outputs: y like x;  rpsi, rdx (channels);  in training, else (0):  Gamma (channels), psi2',
 //     step' ((0) too without step),  contraction () = max (1 - alpha_b) * Gamma,  nu_max () =
 //     max |nu|. Where contraction > 1 the recursion of nu is no contraction; above 2 it diverges.
-// backward (Surrogate), power_norm_backward (x, gain, rpsi, rdx, Gamma, nu, dy, mask), g = dy *
-//   gain:
-//     dx = rdx * (g - nu * xhat);   dgain = sum of dy * xhat;   dbias = sum of dy
+//     With groups:  rrms (rows, groups), else (0).
+// groups > 0: the release's scaling in front. x is of tokens, and above stands z for it, z = x *
+//   rrms being group_scaling (see there) of x with scaling_eps. In one op because both then take
+//   one pass over x, where a pair of ops takes three.
+// backward (Surrogate), power_norm_backward (x, gain, rpsi, rdx, Gamma, nu, dy, mask, rrms),
+//   g = dy * gain:
+//     dx = rdx * (g - nu * xhat), with groups from there on through the scaling;
+//     dgain = sum of dy * xhat;   dbias = sum of dy
 //     nu' = nu * (1 - (1 - alpha_b) * Gamma) + (1 - alpha_b) * Lambda,   Lambda = mean of g * xhat
 //     evaluation: dx = rdx * g, no nu'
 //   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent;  nu' (channels)
 //   With `update_state` the backward rule marks nu' as the update of nu when nu is a state.
 // pad_stats: Gamma and Lambda are means over all rows, those left out by the mask included.
 // errors: as for pn_v (alpha_f, alpha_b in [0, 1]); a mode of another name; warmup < 0; step not
-//     i32 (), or absent with a warm-up.      in place: dx over dy.
+//     i32 (), or absent with a warm-up; groups < 0, no divisor of the channels, or of images.
+// in place: dx over dy.
 #pragma once
 
+#include "src/ops/norm/group_scaling.h"
 #include "src/ops/norm/pn_v.h"
 
 namespace keel {
@@ -34,6 +41,8 @@ struct PowerNormAttrs {
   double eps = 1e-5, alpha_f = 0.9, alpha_b = 0.9;
   std::int64_t warmup = 0;
   bool pad_stats = false, training = true, update_state = true;
+  std::int64_t groups = 0;
+  double scaling_eps = 1e-5;
   bool has_bias = false;  // backward only: whether dbias is wanted
   static constexpr auto fields() {
     return std::tuple{field("mode", &PowerNormAttrs::mode),
@@ -44,9 +53,12 @@ struct PowerNormAttrs {
                       field("pad_stats", &PowerNormAttrs::pad_stats),
                       field("training", &PowerNormAttrs::training),
                       field("update_state", &PowerNormAttrs::update_state),
+                      field("groups", &PowerNormAttrs::groups),
+                      field("scaling_eps", &PowerNormAttrs::scaling_eps),
                       field("has_bias", &PowerNormAttrs::has_bias)};
   }
   bool is_release() const { return mode == "release"; }
+  bool is_scaled() const { return groups > 0; }
 };
 
 extern const OpInfo kPowerNorm, kPowerNormBackward;

@@ -1,5 +1,6 @@
 // PowerNorm: a feature by a running quadratic mean, with a running term in its backward.
 #include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/kernels/norm/scaled_row.cuh"
 #include "backends/cuda/kernels/norm/uncentred_columns.cuh"
 #include "src/ops/norm/power_norm.h"
 
@@ -156,20 +157,104 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const PowerNormAtt
                          gradients);
 }
 
+// z = x * rrms of a scaling in front.
+struct ScaleRows {
+  static constexpr int kTensors = 1;
+  Global<const float> tensors[kTensors];  // x
+  Global<const float> rrms;
+  std::int64_t groups, width;
+  Global<float> out;
+
+  struct Channel {
+    std::int64_t group;
+  };
+  __device__ Channel channel(std::int64_t c) const { return {c / width}; }
+  __device__ float operator()(const float (&of)[kTensors], std::int64_t row,
+                              const Channel& c) const {
+    return of[0] * rrms[row * groups + c.group];
+  }
+};
+
+// 0 in the rows left out, whatever x holds there.
+struct ClearLeftOut {
+  static constexpr int kTensors = 1;
+  Global<const float> tensors[kTensors];  // dx
+  KeptRows kept;
+  Global<float> out;
+
+  struct Channel {};
+  __device__ Channel channel(std::int64_t) const { return {}; }
+  __device__ float operator()(const float (&of)[kTensors], std::int64_t row, const Channel&) const {
+    return kept(row) ? of[0] : 0;
+  }
+};
+
+// A node and, for the part behind the scaling, the same with z for x.
+struct Scaled {
+  Binding node, on_z;
+  ColumnSizes sizes;
+  PowerNormAttrs attrs;
+  RowSizes groups;
+
+  Scaled(const Binding& b, void* z, const PowerNormAttrs& attrs)
+      : node(b),
+        on_z(b),
+        sizes(column_sizes(b.inputs[0].type.shape)),
+        attrs(attrs),
+        groups(scaled_groups(b.inputs[0].type.shape, attrs.groups)) {
+    on_z.inputs[0].data = z;
+  }
+};
+
+void run_forward(const Scaled& s) {
+  run_scaled_forward({input(s.node.inputs[0]),
+                      {{}, 1},
+                      {{}, 0},
+                      output(s.on_z.inputs[0]),
+                      output(s.node.outputs[8]),
+                      s.groups},
+                     QuadraticMean{s.attrs.scaling_eps});
+  run_forward(s.on_z, s.sizes, s.attrs);
+}
+
+// dz takes the place of dx until that is written.
+void run_backward(const Scaled& s) {
+  const auto x = input(s.node.inputs[0]), rrms = input(s.node.inputs[8]);
+  const TensorRef &z = s.on_z.inputs[0], &dx = s.node.outputs[0], &mask = s.node.inputs[7];
+  map_columns(s.sizes, ScaleRows{{x}, rrms, s.attrs.groups, s.groups.width, output(z)});
+  run_backward(s.on_z, s.sizes, s.attrs);
+  run_scaled_backward({x, input(dx), {{}, 1}, rrms, output(dx), s.groups});
+  if (mask) map_columns(s.sizes, ClearLeftOut{{input(dx)}, kept_rows(mask), output(dx)});
+}
+
 }  // namespace
 
 Prepared prepare_power_norm(const NodeContext& context) {
   const auto attrs = context.attrs<PowerNormAttrs>();
   const ColumnSizes sizes = column_sizes(context.input(0).shape);
-  return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); },
-                   uncentred_workspace(sizes, false));
+  const std::int64_t workspace = uncentred_workspace(sizes, false);
+  if (!attrs.is_scaled()) {
+    return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); }, workspace);
+  }
+  // z takes the place of y until that is written.
+  const auto bind = [=](const Binding& b) -> Kernel {
+    return [scaled = Scaled(b, b.outputs[0].data, attrs)] { run_forward(scaled); };
+  };
+  return {bind, workspace};
 }
 
 Prepared prepare_power_norm_backward(const NodeContext& context) {
   const auto attrs = context.attrs<PowerNormAttrs>();
   const ColumnSizes sizes = column_sizes(context.input(0).shape);
-  return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); },
-                   uncentred_workspace(sizes, true));
+  const std::int64_t workspace = uncentred_workspace(sizes, true);
+  if (!attrs.is_scaled()) {
+    return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); }, workspace);
+  }
+  const auto bind = [=](const Binding& b) -> Kernel {
+    void* z = static_cast<std::byte*>(b.workspace) + workspace;
+    return [scaled = Scaled(b, z, attrs)] { run_backward(scaled); };
+  };
+  return {bind, workspace + context.input(0).bytes()};
 }
 
 }  // namespace keel::cuda

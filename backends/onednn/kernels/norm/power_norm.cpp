@@ -1,22 +1,14 @@
-// PowerNorm. Behind the warm-up the forward knows rpsi beforehand, as the backward always knows all
-// that dx needs: one pass over the tensor writes the result and forms the sums of the next state.
+// PowerNorm. Behind the warm-up rpsi is known beforehand: one pass over the tensor writes y and
+// forms the sums of the next state, with a scaling in front too.
 #include "src/ops/norm/power_norm.h"
 
-#include "backends/onednn/column_plan.h"
 #include "backends/onednn/kernels/kernels.h"
+#include "backends/onednn/kernels/norm/power_norm_plan.h"
 
-#ifndef KEEL_POWER_NORM_PLAN  // this file is compiled once per instruction set
-#define KEEL_POWER_NORM_PLAN
+#ifndef KEEL_POWER_NORM_STEP  // this file is compiled once per instruction set
+#define KEEL_POWER_NORM_STEP
 namespace keel::onednn {
 namespace {
-
-// What the kernels need of the attributes, and the sums: of the kept rows, then perhaps of all.
-struct PowerNormPlan {
-  ColumnPlan columns;
-  double eps, alpha_f, alpha_b;
-  std::int64_t warmup;
-  bool is_release, pad_stats, training;
-};
 
 // What the forward of one step knows beforehand.
 struct Step {
@@ -40,7 +32,7 @@ Step step_of(const Binding& b, const PowerNormPlan& plan) {
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/power_norm.cpp"
 #include <hwy/foreach_target.h>
 
-#include "backends/onednn/simd/uncentred_columns-inl.h"
+#include "backends/onednn/simd/power_columns-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
@@ -103,59 +95,118 @@ void batch_statistics(const Binding& b, const PowerNormPlan& plan, const Step& s
   });
 }
 
-// The sums of squares of a block's slab: of the kept rows, then perhaps of all.
-void add_batch_squares(const Binding& b, const PowerNormPlan& plan, std::size_t block,
-                       const Slab& slab) {
-  const float* x = b.inputs[0].as<float>();
-  const auto sum = [&](std::size_t kind) {
-    return plan.columns.sum(b.workspace, block, kind) + slab.first;
-  };
-  add_squares(slab, x, b.inputs[6].as<std::uint8_t>(), sum(0));
-  if (plan.pad_stats) add_squares(slab, x, nullptr, sum(1));
-}
+// What is done with the rows of x: sums of squares, of the kept rows and perhaps of all, and y.
+struct PlainRows {
+  const Binding& b;
+  const PowerNormPlan& plan;
 
-void clear_sums(const Binding& b, const PowerNormPlan& plan, std::size_t block, const Slab& slab) {
-  for (std::size_t kind = 0; kind < plan.columns.sums; ++kind) {
-    std::fill_n(plan.columns.sum(b.workspace, block, kind) + slab.first, slab.channels, 0.0);
+  void sum(std::size_t block, const Slab& slab) const {
+    const float* x = b.inputs[0].as<float>();
+    add_squares(slab, x, b.inputs[6].as<std::uint8_t>(), plan.sum(b, block, 0, slab.first));
+    if (plan.pad_stats) add_squares(slab, x, nullptr, plan.sum(b, block, 1, slab.first));
   }
-}
+  void write(const Slab& slab) const {
+    write_forward(slab,
+                  {b.inputs[0].as<float>(), b.outputs[1].as<float>(), b.inputs[1].as<float>(),
+                   b.inputs[2].as<float>(), b.outputs[0]},
+                  b.inputs[6].as<std::uint8_t>());
+  }
+  void sum_and_write(std::size_t block, const Slab& part) const {
+    sum(block, part);
+    write(part);
+  }
+};
 
-void write(const Binding& b, const Slab& slab) {
-  write_forward(slab,
-                {b.inputs[0].as<float>(), b.outputs[1].as<float>(), b.inputs[1].as<float>(),
-                 b.inputs[2].as<float>(), b.outputs[0]},
-                b.inputs[6].as<std::uint8_t>());
-}
+// The same with z = x * rrms for x, part by part.
+struct ScaledRows {
+  const Binding& b;
+  const PowerNormPlan& plan;
+
+  void sum(std::size_t block, const Slab& slab) const {
+    for_row_parts(slab, [&](const Slab& part) HWY_ATTR {
+      save_scales(part);
+      visit<false>(part, mask(), plan.sum(b, block, 0, 0));
+      sum_all(block, part);
+    });
+  }
+  void write(const Slab& slab) const {
+    for_row_parts(slab, [&](const Slab& part) HWY_ATTR { visit<true>(part, mask(), nullptr); });
+    clear_left_out(slab, mask(), b.outputs[0].as<float>());
+  }
+  void sum_and_write(std::size_t block, const Slab& part) const {
+    save_scales(part);
+    visit<true>(part, mask(), plan.sum(b, block, 0, 0));
+    sum_all(block, part);
+    clear_left_out(part, mask(), b.outputs[0].as<float>());
+  }
+
+ private:
+  RowMask mask() const { return b.inputs[6].as<std::uint8_t>(); }
+  void save_scales(const Slab& slab) const {
+    const RowRange groups = plan.groups_of(slab);
+    for (std::size_t k = groups.first; k < groups.last; ++k) {
+      b.outputs[8].as<float>()[k] = scale_of_group(b.inputs[0].as<float>() + k * groups.width,
+                                                   groups.width, plan.scaling_eps);
+    }
+  }
+  void sum_all(std::size_t block, const Slab& part) const {
+    if (plan.pad_stats) visit<false>(part, nullptr, plan.sum(b, block, 1, 0));
+  }
+  // Goes through the rows that the mask keeps and adds to `squares` (channels) unless it is null.
+  template <bool kWrites>
+  void visit(const Slab& part, RowMask mask, double* squares) const {
+    const Scales scales{b.outputs[8].as<float>(), plan.groups, part.stride / plan.groups};
+    with_factors(scales, part, [&](const Slab& piece, const auto& factors) HWY_ATTR {
+      const auto of_piece = [&](auto* channels) {
+        return channels ? channels + piece.first : nullptr;
+      };
+      for_strips(piece, mask, [&](const Strip& strip) HWY_ATTR {
+        sum_strip(strip, piece.channels,
+                  StripPowerForward<std::decay_t<decltype(factors)>, kWrites>{
+                      strip, factors, b.inputs[0].as<float>(), of_piece(b.outputs[1].as<float>()),
+                      of_piece(b.inputs[1].as<float>()), of_piece(b.inputs[2].as<float>()),
+                      ResultRows(b.outputs[0], part.stride), of_piece(squares)});
+      });
+    });
+  }
+};
 
 // y of a batch whose rpsi is known, and the sums of its squares on the way.
-void forward_in_one_pass(const Binding& b, const PowerNormPlan& plan, const Step& step) {
+template <class Rows>
+void forward_in_one_pass(const Rows& rows, const Step& step) {
+  const auto& [b, plan] = rows;
   const ColumnBlocks& blocks = plan.columns.blocks;
   blocks.run_channels([&](const Slab& slab) HWY_ATTR { running_statistics(b, plan, slab); });
   blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
-    clear_sums(b, plan, block, slab);
-    for_row_parts(slab, [&](const Slab& part) HWY_ATTR {
-      if (step.uses_batch) add_batch_squares(b, plan, block, part);
-      write(b, part);
-    });
+    plan.clear_sums(b, block, slab);
+    for_row_parts(slab, [&](const Slab& part) HWY_ATTR { rows.sum_and_write(block, part); });
   });
   if (!step.uses_batch) return;
   blocks.run_channels([&](const Slab& slab) HWY_ATTR { batch_statistics(b, plan, step, slab); });
 }
 
-void forward_in_two_passes(const Binding& b, const PowerNormPlan& plan, const Step& step) {
+template <class Rows>
+void forward_in_two_passes(const Rows& rows, const Step& step) {
+  const auto& [b, plan] = rows;
   run_columns(
       plan.columns.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
-        clear_sums(b, plan, block, slab);
-        add_batch_squares(b, plan, block, slab);
+        plan.clear_sums(b, block, slab);
+        rows.sum(block, slab);
       },
       [&](const Slab& slab) HWY_ATTR { batch_statistics(b, plan, step, slab); },
-      [&](const Slab& slab) HWY_ATTR { write(b, slab); });
+      [&](const Slab& slab) HWY_ATTR { rows.write(slab); });
+}
+
+template <class Rows>
+void write_result(const Rows& rows, const Step& step) {
+  step.is_warming_up ? forward_in_two_passes(rows, step) : forward_in_one_pass(rows, step);
 }
 
 void forward(const Binding& b, const PowerNormPlan& plan) {
   const Step step = step_of(b, plan);
-  step.is_warming_up ? forward_in_two_passes(b, plan, step) : forward_in_one_pass(b, plan, step);
+  plan.is_scaled() ? write_result(ScaledRows{b, plan}, step)
+                   : write_result(PlainRows{b, plan}, step);
   if (!plan.training) return;
   const std::int32_t* count = b.inputs[5].as<std::int32_t>();
   if (count) *b.outputs[5].as<std::int32_t>() = *count + (step.uses_batch ? 1 : 0);
@@ -163,50 +214,6 @@ void forward(const Binding& b, const PowerNormPlan& plan) {
   const double gamma = largest_magnitude(b.outputs[3].as<float>(), channels);
   *b.outputs[6].as<float>() = float((1 - plan.alpha_b) * gamma);
   *b.outputs[7].as<float>() = largest_magnitude(b.inputs[4].as<float>(), channels);
-}
-
-// From the sums of all blocks: dgain, dbias and nu'.
-void backward_statistics(const Binding& b, const PowerNormPlan& plan, const Slab& slab) {
-  const auto kept = double(plan.columns.count(b.inputs[7].as<std::uint8_t>()));
-  const double counted = plan.pad_stats ? double(plan.columns.blocks.sizes.count()) : kept;
-  const WideDoubles share = WideDoubles::all(kept > 0 ? (1 - plan.alpha_b) / counted : 0);
-  const WideDoubles one = WideDoubles::all(1), rest = WideDoubles::all(1 - plan.alpha_b);
-  const float* gain = b.inputs[1].as<float>();
-  for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
-    const std::size_t c = slab.first + i;
-    const auto sum = [&](std::size_t kind)
-                         HWY_ATTR { return sum_of_blocks(plan.columns, b.workspace, kind, c); };
-    if (b.outputs[1]) part.store(sum(1).floats(), b.outputs[1].as<float>() + c);
-    if (b.outputs[2]) part.store(sum(0).floats(), b.outputs[2].as<float>() + c);
-    if (!plan.training) return;
-    const WideDoubles nu = WideDoubles::of(part.load(b.inputs[5].as<float>() + c));
-    const WideDoubles gamma = WideDoubles::of(part.load(b.inputs[4].as<float>() + c));
-    const WideDoubles scale = WideDoubles::of(gain ? part.load(gain + c) : splat(1));
-    const WideDoubles lambda = sum(plan.pad_stats ? 3 : 1) * share * scale;
-    part.store((nu * (one - rest * gamma) + lambda).floats(), b.outputs[3].as<float>() + c);
-  });
-}
-
-void backward(const Binding& b, const PowerNormPlan& plan) {
-  const RowMask mask = b.inputs[7].as<std::uint8_t>();
-  const UncentredGradient in{b.inputs[0].as<float>(), b.inputs[6].as<float>(),
-                             b.inputs[2].as<float>()};
-  const float* slope = plan.training ? b.inputs[5].as<float>() : nullptr;
-  const UncentredBackward write{in, b.inputs[3].as<float>(), slope, b.inputs[1].as<float>(),
-                                b.outputs[0]};
-  const ColumnBlocks& blocks = plan.columns.blocks;
-  blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
-    const auto sum = [&](std::size_t kind) {
-      return plan.columns.sum(b.workspace, block, kind) + slab.first;
-    };
-    clear_sums(b, plan, block, slab);
-    for_row_parts(slab, [&](const Slab& part) HWY_ATTR {
-      add_gradient_sums(part, in, mask, {sum(0), sum(1)});
-      if (plan.pad_stats) add_gradient_sums(part, in, nullptr, {sum(2), sum(3)});
-      write_backward(part, write, mask);
-    });
-  });
-  blocks.run_channels([&](const Slab& slab) HWY_ATTR { backward_statistics(b, plan, slab); });
 }
 
 }  // namespace
@@ -218,43 +225,12 @@ HWY_AFTER_NAMESPACE();
 namespace keel::onednn {
 
 HWY_EXPORT(forward);
-HWY_EXPORT(backward);
-
-namespace {
-
-// `sums` kinds of sums for the kept rows; as many again for all rows with pad_stats. `tensors` are
-// read in both passes.
-PowerNormPlan make_plan(const NodeContext& context, std::int64_t tensors, std::int64_t sums) {
-  const auto attrs = context.attrs<PowerNormAttrs>();
-  if (attrs.pad_stats) sums *= 2;
-  const ColumnBlocks blocks = column_blocks(column_sizes(context.input(0).shape), tensors, sums);
-  return {{blocks, std::size_t(sums), 0},
-          attrs.eps,
-          attrs.alpha_f,
-          attrs.alpha_b,
-          attrs.warmup,
-          attrs.is_release(),
-          attrs.pad_stats,
-          attrs.training};
-}
-
-}  // namespace
 
 Prepared prepare_power_norm(const NodeContext& context) {
-  const PowerNormPlan plan = make_plan(context, 1, 1);
+  const PowerNormPlan plan = power_norm_plan(context, 1, 1);
   return kernel_of(
       [=](const Binding& b) {
         const auto run = HWY_DYNAMIC_DISPATCH(forward);
-        run(b, plan);
-      },
-      plan.columns.bytes());
-}
-
-Prepared prepare_power_norm_backward(const NodeContext& context) {
-  const PowerNormPlan plan = make_plan(context, 2, 2);
-  return kernel_of(
-      [=](const Binding& b) {
-        const auto run = HWY_DYNAMIC_DISPATCH(backward);
         run(b, plan);
       },
       plan.columns.bytes());

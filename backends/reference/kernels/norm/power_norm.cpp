@@ -2,6 +2,7 @@
 #include "src/ops/norm/power_norm.h"
 
 #include "backends/reference/kernels/norm/channels.h"
+#include "backends/reference/kernels/norm/scaled_groups.h"
 
 namespace keel::reference {
 namespace {
@@ -90,18 +91,55 @@ void backward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& 
   }
 }
 
+// 0 in the rows left out, whatever x holds there.
+void clear_left_out(const TensorRef& dx, const ColumnSizes& sizes, const TensorRef& mask) {
+  if (!mask) return;
+  Matrix all = matrix(dx, sizes.outer, sizes.channels);
+  for (Eigen::Index row = 0; row < sizes.outer; ++row) {
+    if (mask.as<std::uint8_t>()[row] == 0) all.row(row).setZero();
+  }
+}
+
+// The same with the scaling in front: on z, which the workspace holds.
+void forward_scaled(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& attrs) {
+  Binding on_z = b;
+  on_z.inputs[0].data = b.workspace;
+  const RowSizes groups = scaled_groups(b.inputs[0].type.shape, attrs.groups);
+  scale_groups({b.inputs[0], on_z.inputs[0], b.outputs[8]}, groups, attrs.scaling_eps);
+  forward(on_z, sizes, attrs);
+}
+
+void backward_scaled(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& attrs) {
+  Binding on_z = b;
+  on_z.inputs[0].data = b.workspace;
+  const TensorRef &x = b.inputs[0], &rrms = b.inputs[8], &dx = b.outputs[0];
+  const RowSizes groups = scaled_groups(x.type.shape, attrs.groups);
+  matrix(on_z.inputs[0], groups.rows, groups.width) =
+      vector(rrms).asDiagonal() * matrix(x, groups.rows, groups.width);
+  backward(on_z, sizes, attrs);
+  scale_groups_backward({x, rrms, dx, dx}, groups);
+  clear_left_out(dx, sizes, b.inputs[7]);
+}
+
+using Run = void (*)(const Binding&, const ColumnSizes&, const PowerNormAttrs&);
+
+Prepared prepare(const NodeContext& context, Run plain, Run scaled) {
+  const auto attrs = context.attrs<PowerNormAttrs>();
+  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const Run run = attrs.is_scaled() ? scaled : plain;
+  const std::int64_t z = attrs.is_scaled() ? sizes.outer * sizes.channels : 0;
+  return kernel_of([=](const Binding& b) { run(b, sizes, attrs); },
+                   z * std::int64_t(sizeof(double)));
+}
+
 }  // namespace
 
 Prepared prepare_power_norm(const NodeContext& context) {
-  const auto attrs = context.attrs<PowerNormAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
-  return kernel_of([=](const Binding& b) { forward(b, sizes, attrs); });
+  return prepare(context, forward, forward_scaled);
 }
 
 Prepared prepare_power_norm_backward(const NodeContext& context) {
-  const auto attrs = context.attrs<PowerNormAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
-  return kernel_of([=](const Binding& b) { backward(b, sizes, attrs); });
+  return prepare(context, backward, backward_scaled);
 }
 
 }  // namespace keel::reference

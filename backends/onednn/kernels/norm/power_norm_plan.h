@@ -1,0 +1,56 @@
+// What the forward and the backward of PowerNorm share.
+#pragma once
+
+#include "backends/onednn/column_plan.h"
+#include "backends/onednn/row_blocks.h"
+#include "src/ops/norm/power_norm.h"
+
+namespace keel::onednn {
+
+// What the kernels need of the attributes, and the sums: of the kept rows, then perhaps of all.
+struct PowerNormPlan {
+  ColumnPlan columns;
+  double eps, alpha_f, alpha_b;
+  std::int64_t warmup;
+  bool is_release, pad_stats, training;
+  std::size_t groups;  // of the scaling in front, or 0
+  double scaling_eps;
+
+  bool is_scaled() const { return groups > 0; }
+  double* sum(const Binding& b, std::size_t block, std::size_t kind, std::size_t channel) const {
+    return columns.sum(b.workspace, block, kind) + channel;
+  }
+  void clear_sums(const Binding& b, std::size_t block, const Slab& slab) const {
+    for (std::size_t kind = 0; kind < columns.sums; ++kind) {
+      std::fill_n(sum(b, block, kind, slab.first), slab.channels, 0.0);
+    }
+  }
+  // The groups of a part's rows, as rows.
+  RowRange groups_of(const Slab& part) const {
+    const std::size_t row = part.offset / part.stride;
+    return {row * groups, (row + part.rows) * groups, part.stride / groups};
+  }
+};
+
+// `sums` kinds of sums for the kept rows; as many again for all rows with pad_stats. `tensors` are
+// read in both passes.
+inline PowerNormPlan power_norm_plan(const NodeContext& context, std::int64_t tensors,
+                                     std::int64_t sums) {
+  const auto attrs = context.attrs<PowerNormAttrs>();
+  if (attrs.pad_stats) sums *= 2;
+  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const ColumnBlocks blocks =
+      attrs.is_scaled() ? whole_row_blocks(sizes, sums) : column_blocks(sizes, tensors, sums);
+  return {{blocks, std::size_t(sums), 0},
+          attrs.eps,
+          attrs.alpha_f,
+          attrs.alpha_b,
+          attrs.warmup,
+          attrs.is_release(),
+          attrs.pad_stats,
+          attrs.training,
+          std::size_t(attrs.groups),
+          attrs.scaling_eps};
+}
+
+}  // namespace keel::onednn

@@ -1,0 +1,41 @@
+// A group scaling, group by group: what the op shares with the norms that have one in front.
+#pragma once
+
+#include <cmath>
+
+#include "backends/reference/kernels/kernels.h"
+#include "src/ops/norm/group_scaling.h"
+
+namespace keel::reference {
+
+// y = x * rrms, rrms = 1 / sqrt(mean(x^2) + eps). x, y (groups of all rows, width); rrms (groups of
+// all rows).
+struct ScaledGroups {
+  TensorRef x, y, rrms;
+};
+inline void scale_groups(const ScaledGroups& of, const RowSizes& sizes, double eps) {
+  const Matrix x = matrix(of.x, sizes.rows, sizes.width);
+  Matrix y = matrix(of.y, sizes.rows, sizes.width);
+  Vector rrms = vector(of.rrms);
+  for (Eigen::Index k = 0; k < x.rows(); ++k) {
+    rrms[k] = 1 / std::sqrt(x.row(k).squaredNorm() / double(sizes.width) + eps);
+    y.row(k) = x.row(k) * rrms[k];
+  }
+}
+
+// dx = rrms * (dy - xhat * mean(dy * xhat)), xhat = x * rrms. dx may be dy.
+struct ScaledGroupsGradient {
+  TensorRef x, rrms, dy, dx;
+};
+inline void scale_groups_backward(const ScaledGroupsGradient& of, const RowSizes& sizes) {
+  const Matrix x = matrix(of.x, sizes.rows, sizes.width);
+  const Matrix dy = matrix(of.dy, sizes.rows, sizes.width);
+  const Vector rrms = vector(of.rrms);
+  Matrix dx = matrix(of.dx, sizes.rows, sizes.width);
+  for (Eigen::Index k = 0; k < x.rows(); ++k) {
+    const Eigen::RowVectorXd xhat = x.row(k) * rrms[k];
+    dx.row(k) = rrms[k] * (dy.row(k) - xhat * (dy.row(k).dot(xhat) / double(sizes.width)));
+  }
+}
+
+}  // namespace keel::reference
