@@ -33,19 +33,6 @@ void for_row_parts(const Slab& slab, const Body& body) {
   }
 }
 
-// Calls body(piece) for ranges of columns of a part: the whole of it unless it is a row of more
-// than kPartElements.
-template <class Body>
-void for_pieces(const Slab& part, const Body& body) {
-  Slab piece = part;
-  for (std::size_t c = 0; c < part.channels; c += piece.channels) {
-    piece.channels = std::min(kPartElements, part.channels - c);
-    piece.offset = part.offset + c;
-    piece.first = part.first + c;
-    body(piece);
-  }
-}
-
 // A grid of `panels` ranges of channels by `blocks` ranges of outer rows. A single block: one panel
 // stays in L2 between the pass over it that forms its sums and the pass that uses them.
 struct ColumnBlocks {

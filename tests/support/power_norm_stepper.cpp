@@ -28,6 +28,7 @@ PowerNormStepper::PowerNormStepper(const std::string& backend, const Shape& x, P
   const Value in = g.input("x", {DType::kF32, x}), dy = g.input("dy", {DType::kF32, x});
   const Value kept = options.mask ? g.constant(options.mask->clone()) : Value{};
   Value z = in;
+  const bool is_scaled = attrs.is_scaled();
   if (options.is_apart) {
     z = ops::group_scaling(g, in, {.groups = attrs.groups, .eps = attrs.scaling_eps});
     attrs.groups = 0;
@@ -45,6 +46,7 @@ PowerNormStepper::PowerNormStepper(const std::string& backend, const Shape& x, P
     g.mark_update(psi2, y.at(4));
     g.mark_update(step, y.at(5));
   }
+  if (is_scaled) outputs.push_back({"rrms", options.is_apart ? z.at(1) : y.at(8)});
   for (const NamedValue& output : outputs) g.mark_output(output.name, output.value);
   program_ = std::make_unique<Program>(*backend_, variables_, g);
 }

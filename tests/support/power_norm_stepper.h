@@ -25,7 +25,8 @@ class PowerNormStepper {
                    const Options& options);
 
   // One run. Results, as stored by the backend: "y", "rpsi", "dx", "dgain", "dbias", in training
-  // "Gamma", "contraction" and "nu_max", and the state after it: "psi2", "nu", "step".
+  // "Gamma", "contraction" and "nu_max", with groups "rrms", and the state after it: "psi2", "nu",
+  // "step".
   Results step(const Tensor& x, const Tensor& dy);
   // Sets gain, bias or a state.
   void write(const std::string& name, const Tensor& value) { variables_.write(name, value); }

@@ -27,7 +27,7 @@ struct SavedChannels {
 // The sums of a strip of columns, for sum_strip; `saved` holds whole tensors and, of mean and rstd,
 // these channels.
 struct StripGradient {
-  static constexpr std::size_t kKinds = 3, kConstants = 2;
+  static constexpr std::size_t kKinds = 3;
   enum : std::size_t { kXhat, kDy, kDyXhat };
   const SavedChannels& saved;
   const ChannelSums& into;
@@ -37,10 +37,10 @@ struct StripGradient {
     return {part.load(saved.mean + c), part.load(saved.rstd + c), zero()};
   }
   template <class Part>
-  HWY_INLINE void add(Part part, Place place, const Standardize& k,
+  HWY_INLINE void add(Part part, std::size_t i, const Standardize& k,
                       Floats (&sums)[kKinds]) const {
-    const Floats xhat = hn::Mul(hn::Sub(part.load(saved.x + place.at), k.mean), k.rstd);
-    const Floats dy = part.load(saved.dy + place.at);
+    const Floats xhat = hn::Mul(hn::Sub(part.load(saved.x + i), k.mean), k.rstd);
+    const Floats dy = part.load(saved.dy + i);
     sums[kXhat] = hn::Add(sums[kXhat], xhat);
     sums[kDy] = hn::Add(sums[kDy], dy);
     sums[kDyXhat] = hn::MulAdd(dy, xhat, sums[kDyXhat]);

@@ -87,7 +87,7 @@ HWY_INLINE Floats strip_centre(Part part, const float* x, const Strip& strip) {
 // distance between the means leaves in the merged sum, so an error of the squares stays small
 // beside it. For sum_strip.
 struct StripDeviations {
-  static constexpr std::size_t kKinds = 2, kConstants = 1;
+  static constexpr std::size_t kKinds = 2;
   enum : std::size_t { kDeviation, kSquare };
   const Strip& strip;
   const float* x;
@@ -103,8 +103,8 @@ struct StripDeviations {
                      : WideDoubles::load(moments.mean + c).floats();
   }
   template <class Part>
-  HWY_INLINE void add(Part part, Place place, Floats centre, Floats (&sums)[kKinds]) const {
-    const Floats deviation = hn::Sub(part.load(x + place.at), centre);
+  HWY_INLINE void add(Part part, std::size_t i, Floats centre, Floats (&sums)[kKinds]) const {
+    const Floats deviation = hn::Sub(part.load(x + i), centre);
     sums[kDeviation] = hn::Add(sums[kDeviation], deviation);
     sums[kSquare] = hn::MulAdd(deviation, deviation, sums[kSquare]);
   }

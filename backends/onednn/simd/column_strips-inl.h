@@ -16,11 +16,11 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// Some rows of a slab that are taken together, without those left out by a mask: their numbers and
-// the offsets of their first elements. Their sums may be kept in float, so they are few.
+// Some rows of a slab that are taken together, without those left out by a mask; each is the offset
+// of its first element. Their sums may be kept in float, so they are few.
 struct Strip {
   static constexpr std::size_t kMostRows = 64;
-  std::size_t rows = 0, numbers[kMostRows], offsets[kMostRows];
+  std::size_t rows = 0, offsets[kMostRows];
 };
 
 HWY_INLINE bool is_kept(RowMask mask, std::size_t row) { return mask == nullptr || mask[row] != 0; }
@@ -33,7 +33,6 @@ HWY_INLINE void for_strips(const Slab& slab, RowMask mask, std::size_t first, co
   std::size_t most = first;
   for (std::size_t row = 0; row < slab.rows; ++row) {
     if (!is_kept(mask, before + row)) continue;
-    strip.numbers[strip.rows] = before + row;
     strip.offsets[strip.rows++] = slab.offset + row * slab.stride;
     if (strip.rows < most) continue;
     body(strip);
@@ -55,11 +54,6 @@ HWY_INLINE void unrolled(const Body& body) {
   (std::make_index_sequence<kCount>());
 }
 
-// Where a register's worth of a tensor lies: its row, and its first element.
-struct Place {
-  std::size_t row, at;
-};
-
 // Sums of `Columns::kKinds` kinds over a strip, of kRegisters registers' worth of columns from c
 // on. They stay in registers from the first row to the last: kept in an array, its stores would
 // hold up loads from addresses that differ by whole pages.
@@ -75,8 +69,7 @@ HWY_INLINE void sum_registers(Part part, const Strip& strip, std::size_t c,
   };
   const auto add_row = [&](std::size_t row, Sums* to) KEEL_LOOP_BODY {
     unrolled<kRegisters>([&](std::size_t r) KEEL_LOOP_BODY {
-      const Place place{strip.numbers[row], strip.offsets[row] + c + r * kLanes};
-      columns.add(part, place, constants[r], to[r]);
+      columns.add(part, strip.offsets[row] + c + r * kLanes, constants[r], to[r]);
     });
   };
   unrolled<kRegisters>([&](std::size_t r) KEEL_LOOP_BODY {
@@ -99,15 +92,14 @@ HWY_INLINE void sum_registers(Part part, const Strip& strip, std::size_t c,
   });
 }
 
-// Sums over a strip, of n columns: columns.add(part, place, constants, sums) adds the terms of a
-// register to sums[kKinds], columns.take(part, c, constants, sums) is given those of columns c,
-// c + 1, ...; constants are columns.constants(part, c), kConstants registers.
+// Sums over a strip, of n columns: columns.add(part, i, constants, sums) adds the terms of the
+// register at element i to sums[kKinds], columns.take(part, c, constants, sums) is given those of
+// columns c, c + 1, ...; constants are columns.constants(part, c).
 template <class Columns>
 HWY_INLINE void sum_strip(const Strip& strip, std::size_t n, const Columns& columns) {
-  // Beside the constants there are sums of the strip and of a group of rows, and temporaries.
-  constexpr std::size_t kRoom = HWY_TARGET <= HWY_AVX3 ? 24 : 10;
-  constexpr std::size_t kFit = kRoom / (2 * Columns::kKinds + Columns::kConstants);
-  constexpr std::size_t kRegisters = kFit >= 4 ? 4 : kFit >= 2 ? 2 : 1;
+  // Twice kKinds sums each, of the strip and of a group of rows, are kept in 32 or 16 registers.
+  constexpr std::size_t kRoom = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
+  constexpr std::size_t kRegisters = Columns::kKinds > 2 ? kRoom / 2 : kRoom;
   std::size_t c = 0;
   for (; c + kRegisters * kLanes <= n; c += kRegisters * kLanes) {
     sum_registers<kRegisters>(Whole{}, strip, c, columns);

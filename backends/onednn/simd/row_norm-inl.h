@@ -56,8 +56,6 @@ struct ResultRows {
 
   HWY_INLINE ResultRows(const TensorRef& to, std::size_t width)
       : data(to.as<float>()), streamed(is_streamed(to, width)) {}
-  // Of any size into the caches: it is read, or written over, at once.
-  HWY_INLINE explicit ResultRows(const TensorRef& to) : data(to.as<float>()), streamed(false) {}
   // Asks for n elements that will be written soon.
   HWY_INLINE void prefetch(std::size_t at, std::size_t n) const {
     if (!streamed) prefetch_row(data + at, n);

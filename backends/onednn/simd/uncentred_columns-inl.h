@@ -27,7 +27,7 @@ HWY_NOINLINE WideDoubles strip_squares_in_double(Part part, const float* x, cons
 
 // Adds the sums of squares of a strip of columns, for sum_strip.
 struct StripSquares {
-  static constexpr std::size_t kKinds = 1, kConstants = 0;
+  static constexpr std::size_t kKinds = 1;
   struct None {};
   const Strip& strip;
   const float* x;
@@ -38,8 +38,8 @@ struct StripSquares {
     return {};
   }
   template <class Part>
-  HWY_INLINE void add(Part part, Place place, None, Floats (&sums)[kKinds]) const {
-    const Floats v = part.load(x + place.at);
+  HWY_INLINE void add(Part part, std::size_t i, None, Floats (&sums)[kKinds]) const {
+    const Floats v = part.load(x + i);
     sums[0] = hn::MulAdd(v, v, sums[0]);
   }
   template <class Part>
@@ -103,7 +103,7 @@ struct GradientSums {
 // The sums of a strip of columns, for sum_strip; `in` holds whole tensors and the factors of these
 // channels.
 struct StripUncentredGradient {
-  static constexpr std::size_t kKinds = 2, kConstants = 1;
+  static constexpr std::size_t kKinds = 2;
   enum : std::size_t { kDy, kDyXhat };
   const UncentredGradient& in;
   const GradientSums& into;
@@ -113,9 +113,8 @@ struct StripUncentredGradient {
     return part.load(in.rpsi + c);
   }
   template <class Part>
-  HWY_INLINE void add(Part part, Place place, Floats rpsi, Floats (&sums)[kKinds]) const {
-    const Floats xhat = hn::Mul(part.load(in.x + place.at), rpsi);
-    const Floats dy = part.load(in.dy + place.at);
+  HWY_INLINE void add(Part part, std::size_t i, Floats rpsi, Floats (&sums)[kKinds]) const {
+    const Floats xhat = hn::Mul(part.load(in.x + i), rpsi), dy = part.load(in.dy + i);
     sums[kDy] = hn::Add(sums[kDy], dy);
     sums[kDyXhat] = hn::MulAdd(dy, xhat, sums[kDyXhat]);
   }

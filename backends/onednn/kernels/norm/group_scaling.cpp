@@ -1,5 +1,7 @@
-// Group scaling: a group is a row.
+// Group scaling: a group is a row, in passes over data that stays in L1.
 #include "src/ops/norm/group_scaling.h"
+
+#include <cmath>
 
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/row_blocks.h"
@@ -8,7 +10,7 @@
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/group_scaling.cpp"
 #include <hwy/foreach_target.h>
 
-#include "backends/onednn/simd/scaled_groups-inl.h"
+#include "backends/onednn/simd/row_rms-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
@@ -24,7 +26,8 @@ void forward_rows(const Binding& b, double eps, std::size_t row, std::size_t wid
   float* rrms = b.outputs[1].as<float>() + row;
   for (std::size_t k = 0; k < kRows; ++k) {
     prefetch_row(y + k * width, width);
-    rrms[k] = scale_of_group(x + k * width, width, eps);
+    const double mean_square = row_squares(x + k * width, width) / double(width);
+    rrms[k] = float(1 / std::sqrt(mean_square + eps));
   }
   for (std::size_t k = 0; k < kRows; ++k, x += width, y += width) {
     prefetch_row(x + kRows * width, width);
@@ -38,12 +41,31 @@ void forward(const Binding& b, double eps, const RowRange& range) {
                             HWY_ATTR { forward_rows<rows()>(b, eps, row, range.width); });
 }
 
+// kRows groups from `row` on: dx = rrms * (dy - xhat * mean(dy * xhat)).
+template <std::size_t kRows>
+void backward_rows(const Binding& b, std::size_t row, std::size_t width) {
+  const float* x = b.inputs[0].as<float>() + row * width;
+  const float* dy = b.inputs[2].as<float>() + row * width;
+  const float* rrms = b.inputs[1].as<float>() + row;
+  const ResultRows dx(b.outputs[0], width);
+  float slopes[kRows];
+  for (std::size_t k = 0; k < kRows; ++k) {
+    dx.prefetch((row + k) * width, width);
+    const double products = row_products(x + k * width, dy + k * width, width, rrms[k], {});
+    slopes[k] = float(products / double(width));
+  }
+  for (std::size_t k = 0; k < kRows; ++k, x += width, dy += width) {
+    const ScaledGradient gradient{splat(rrms[k]), splat(slopes[k]), splat(rrms[k])};
+    for_lanes(width, [=, at = (row + k) * width](auto part, std::size_t i) KEEL_LOOP_BODY {
+      const Floats xhat = gradient.xhat(part.load(x + i));
+      dx.put(part, gradient.dx(part.load(dy + i), xhat), at + i);
+    });
+  }
+}
+
 void backward(const Binding& b, const RowRange& range) {
-  scale_groups_backward({b.inputs[0].as<float>(),
-                         b.inputs[1].as<float>(),
-                         {b.inputs[2].as<float>()},
-                         ResultRows(b.outputs[0], range.width)},
-                        range);
+  for_row_groups(range, [&](auto rows, std::size_t row)
+                            HWY_ATTR { backward_rows<rows()>(b, row, range.width); });
 }
 
 }  // namespace

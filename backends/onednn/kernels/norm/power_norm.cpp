@@ -32,7 +32,7 @@ Step step_of(const Binding& b, const PowerNormPlan& plan) {
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/power_norm.cpp"
 #include <hwy/foreach_target.h>
 
-#include "backends/onednn/simd/power_columns-inl.h"
+#include "backends/onednn/simd/scaled_power-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
@@ -124,50 +124,63 @@ struct ScaledRows {
 
   void sum(std::size_t block, const Slab& slab) const {
     for_row_parts(slab, [&](const Slab& part) HWY_ATTR {
-      save_scales(part);
-      visit<false>(part, mask(), plan.sum(b, block, 0, 0));
+      visit<kScale>(block, part, mask(), plan.sum(b, block, 0, 0));
       sum_all(block, part);
     });
   }
   void write(const Slab& slab) const {
-    for_row_parts(slab, [&](const Slab& part) HWY_ATTR { visit<true>(part, mask(), nullptr); });
+    const ColumnBlocks& blocks = plan.columns.blocks;
+    const std::size_t block = slab.offset / slab.stride / std::size_t(blocks.block);
+    for_row_parts(slab,
+                  [&](const Slab& part) HWY_ATTR { visit<kWrite>(block, part, mask(), nullptr); });
     clear_left_out(slab, mask(), b.outputs[0].as<float>());
   }
   void sum_and_write(std::size_t block, const Slab& part) const {
-    save_scales(part);
-    visit<true>(part, mask(), plan.sum(b, block, 0, 0));
+    visit<kScale | kWrite>(block, part, mask(), plan.sum(b, block, 0, 0));
     sum_all(block, part);
     clear_left_out(part, mask(), b.outputs[0].as<float>());
   }
 
  private:
+  enum : int { kNothing = 0, kScale = 1, kWrite = 2 };  // beside sums
+
   RowMask mask() const { return b.inputs[6].as<std::uint8_t>(); }
-  void save_scales(const Slab& slab) const {
-    const RowRange groups = plan.groups_of(slab);
-    for (std::size_t k = groups.first; k < groups.last; ++k) {
-      b.outputs[8].as<float>()[k] = scale_of_group(b.inputs[0].as<float>() + k * groups.width,
-                                                   groups.width, plan.scaling_eps);
-    }
-  }
+  // With pad_stats the sums of all rows; of those left out the scales in any case.
   void sum_all(std::size_t block, const Slab& part) const {
-    if (plan.pad_stats) visit<false>(part, nullptr, plan.sum(b, block, 1, 0));
-  }
-  // Goes through the rows that the mask keeps and adds to `squares` (channels) unless it is null.
-  template <bool kWrites>
-  void visit(const Slab& part, RowMask mask, double* squares) const {
-    const Scales scales{b.outputs[8].as<float>(), plan.groups, part.stride / plan.groups};
-    with_factors(scales, part, [&](const Slab& piece, const auto& factors) HWY_ATTR {
-      const auto of_piece = [&](auto* channels) {
-        return channels ? channels + piece.first : nullptr;
-      };
-      for_strips(piece, mask, [&](const Strip& strip) HWY_ATTR {
-        sum_strip(strip, piece.channels,
-                  StripPowerForward<std::decay_t<decltype(factors)>, kWrites>{
-                      strip, factors, b.inputs[0].as<float>(), of_piece(b.outputs[1].as<float>()),
-                      of_piece(b.inputs[1].as<float>()), of_piece(b.inputs[2].as<float>()),
-                      ResultRows(b.outputs[0], part.stride), of_piece(squares)});
-      });
+    if (plan.pad_stats) return visit<kScale>(block, part, nullptr, plan.sum(b, block, 1, 0));
+    const std::size_t width = part.channels / plan.groups;
+    for_left_out(part, mask(), [&](std::size_t at) HWY_ATTR {
+      for (std::size_t k = 0; k < plan.groups; ++k, at += width) {
+        b.outputs[8].as<float>()[at / width] =
+            scale_of_group(b.inputs[0].as<float>() + at, width, plan.scaling_eps);
+      }
     });
+  }
+  // Goes through the rows that the mask keeps; adds their squares to totals (channels) unless it is
+  // null.
+  template <int kDo>
+  void visit(std::size_t block, const Slab& part, RowMask mask, double* totals) const {
+    const GroupSizes sizes{plan.groups, part.channels / plan.groups};
+    const ScaledForward in{b.inputs[0].as<float>(),      b.outputs[8].as<float>(),
+                           b.outputs[1].as<float>(),     {b.inputs[1].as<float>(), 1},
+                           {b.inputs[2].as<float>(), 0}, ResultRows(b.outputs[0], sizes.width)};
+    float* const squares = plan.run(b, block);
+    for_strips(part, mask, [&](const Strip& strip) HWY_ATTR {
+      std::fill_n(squares, part.channels, 0.0f);
+      for_groups(strip, part.stride, sizes, [&](const auto& group) HWY_ATTR {
+        if ((kDo & kScale) != 0) save_scales(group, in);
+        visit_group<(kDo & kWrite) != 0>(group, in, squares);
+      });
+      if (totals != nullptr) add_squares({strip, part.stride, sizes, in}, squares, totals);
+    });
+  }
+  template <std::size_t kRows>
+  void save_scales(const Group<kRows>& group, const ScaledForward& in) const {
+    for (std::size_t r = 0; r < kRows; ++r) {
+      in.y.prefetch(group.at[r], group.width);
+      b.outputs[8].as<float>()[group.number[r]] =
+          scale_of_group(in.x + group.at[r], group.width, plan.scaling_eps);
+    }
   }
 };
 

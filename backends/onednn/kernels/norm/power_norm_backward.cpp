@@ -7,7 +7,7 @@
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/power_norm_backward.cpp"
 #include <hwy/foreach_target.h>
 
-#include "backends/onednn/simd/power_columns-inl.h"
+#include "backends/onednn/simd/scaled_power-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
@@ -53,66 +53,66 @@ void backward_part(const Binding& b, const PowerNormPlan& plan, std::size_t bloc
       mask);
 }
 
-// The gradient of a scaled part. dz, by z, waits in L1 or L2 until its rows are complete; of a row
-// too wide for that it waits in dx.
+// A part with a scaling in front.
 struct ScaledPart {
   const Binding& b;
   const PowerNormPlan& plan;
+  std::size_t block;
   const Slab& part;
-  float* dz;
-  std::size_t first;  // element of the tensor that dz begins with
 
-  // Goes through the rows that the mask keeps; `sums` are of (channels).
+  void run() const {
+    const RowMask mask = b.inputs[7].as<std::uint8_t>();
+    if (plan.pad_stats) visit<false>(nullptr, 2);  // first: dx may be dy
+    visit<true>(mask, 0);
+    clear_left_out(part, mask, b.outputs[0].as<float>());
+  }
+
+ private:
+  // Goes through the rows that the mask keeps, for the sums `kind` and the one behind it.
   template <bool kWrites>
-  void visit(RowMask mask, const GradientSums& sums) const {
-    const Scales scales{b.inputs[8].as<float>(), plan.groups, part.stride / plan.groups};
-    with_factors(scales, part, [&](const Slab& piece, const auto& factors) HWY_ATTR {
-      const auto of_piece = [&](auto* channels) {
-        return channels ? channels + piece.first : nullptr;
-      };
-      const StripPowerBackward<std::decay_t<decltype(factors)>, kWrites> columns{
-          factors,
-          b.inputs[0].as<float>(),
-          b.inputs[6].as<float>(),
-          of_piece(b.inputs[2].as<float>()),
-          of_piece(b.inputs[3].as<float>()),
-          of_piece(slope_of(b, plan)),
-          of_piece(b.inputs[1].as<float>()),
-          dz,
-          first,
-          {of_piece(sums.dy), of_piece(sums.dy_xhat)}};
-      for_strips(piece, mask,
-                 [&](const Strip& strip) HWY_ATTR { sum_strip(strip, piece.channels, columns); });
+  void visit(RowMask mask, std::size_t kind) const {
+    const GroupSizes sizes{plan.groups, part.channels / plan.groups};
+    const ScaledBackward in{b.inputs[0].as<float>(),      b.inputs[6].as<float>(),
+                            b.inputs[8].as<float>(),      b.inputs[2].as<float>(),
+                            b.inputs[3].as<float>(),      {slope_of(b, plan), 0},
+                            {b.inputs[1].as<float>(), 1}, ResultRows(b.outputs[0], sizes.width)};
+    float* const runs[] = {plan.run(b, block), plan.run(b, block) + plan.columns.stride()};
+    for_strips(part, mask, [&](const Strip& strip) HWY_ATTR {
+      for (float* run : runs) std::fill_n(run, part.channels, 0.0f);
+      for_groups(strip, part.stride, sizes,
+                 [&](const auto& group) HWY_ATTR { visit<kWrites>(group, in, runs); });
+      for (std::size_t k : {0, 1}) {
+        double* const totals = plan.sum(b, block, kind + k, 0);
+        for_lanes(part.channels, [&](auto lanes, std::size_t c) KEEL_LOOP_BODY {
+          add_to(totals + c, WideDoubles::of(lanes.load(runs[k] + c)));
+        });
+      }
     });
   }
-  void write(const ResultRows& dx) const {
-    const RowMask mask = b.inputs[7].as<std::uint8_t>();
-    for_left_out(part, mask,
-                 [&](std::size_t at) { std::fill_n(dz + (at - first), part.channels, 0.0f); });
-    scale_groups_backward({b.inputs[0].as<float>(), b.inputs[8].as<float>(), {dz, first}, dx},
-                          plan.groups_of(part));
-    clear_left_out(part, mask, dx.data);  // whatever x holds there
+  // dz waits in L1; that of a group too wide for it waits in dx.
+  template <bool kWrites, std::size_t kRows>
+  void visit(const Group<kRows>& group, const ScaledBackward& in, float* const (&runs)[2]) const {
+    HWY_ALIGN float room[kGroupRoom];
+    float* dz[kRows];
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const bool fits = kRows * group.width <= kGroupRoom;
+      dz[r] = fits ? room + r * group.width : in.dx.data + group.at[r];
+    }
+    ChainedSum products[kRows];
+    visit_group<kWrites>(group, in, runs[0], runs[1], dz, products);
+    if (!kWrites) return;
+    for (std::size_t r = 0; r < kRows; ++r) {
+      write_group(group, r, in, dz[r], products[r].total());
+    }
   }
 };
-
-void backward_scaled_part(const Binding& b, const PowerNormPlan& plan, std::size_t block,
-                          const Slab& part) {
-  HWY_ALIGN float room[kPartElements];
-  const bool fits = part.rows * part.channels <= kPartElements;
-  const TensorRef& dx = b.outputs[0];
-  const ScaledPart scaled{b, plan, part, fits ? room : dx.as<float>(), fits ? part.offset : 0};
-  const auto sum = [&](std::size_t kind) { return plan.sum(b, block, kind, 0); };
-  if (plan.pad_stats) scaled.visit<false>(nullptr, {sum(2), sum(3)});
-  scaled.visit<true>(b.inputs[7].as<std::uint8_t>(), {sum(0), sum(1)});
-  scaled.write(fits ? ResultRows(dx, part.stride / plan.groups) : ResultRows(dx));
-}
 
 void backward(const Binding& b, const PowerNormPlan& plan) {
   const ColumnBlocks& blocks = plan.columns.blocks;
   blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
     plan.clear_sums(b, block, slab);
     for_row_parts(slab, [&](const Slab& part) HWY_ATTR {
-      plan.is_scaled() ? backward_scaled_part(b, plan, block, part)
+      plan.is_scaled() ? ScaledPart{b, plan, block, part}.run()
                        : backward_part(b, plan, block, part);
     });
   });

@@ -25,6 +25,10 @@ struct PowerNormPlan {
       std::fill_n(sum(b, block, kind, slab.first), slab.channels, 0.0);
     }
   }
+  // With a scaling, one kind of sums more is room for two floats a channel.
+  float* run(const Binding& b, std::size_t block) const {
+    return reinterpret_cast<float*>(sum(b, block, columns.sums - 1, 0));
+  }
   // The groups of a part's rows, as rows.
   RowRange groups_of(const Slab& part) const {
     const std::size_t row = part.offset / part.stride;
@@ -38,6 +42,7 @@ inline PowerNormPlan power_norm_plan(const NodeContext& context, std::int64_t te
                                      std::int64_t sums) {
   const auto attrs = context.attrs<PowerNormAttrs>();
   if (attrs.pad_stats) sums *= 2;
+  if (attrs.is_scaled()) sums += 1;
   const ColumnSizes sizes = column_sizes(context.input(0).shape);
   const ColumnBlocks blocks =
       attrs.is_scaled() ? whole_row_blocks(sizes, sums) : column_blocks(sizes, tensors, sums);

@@ -1,0 +1,197 @@
+// PowerNorm of tokens that are scaled by groups first, compiled once per instruction set. z = x *
+// rrms is never stored: rows are gone through group by group, while sums down the columns of a few
+// rows wait in L1.
+#if defined(KEEL_BACKENDS_ONEDNN_SIMD_SCALED_POWER_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KEEL_BACKENDS_ONEDNN_SIMD_SCALED_POWER_INL_H_
+#undef KEEL_BACKENDS_ONEDNN_SIMD_SCALED_POWER_INL_H_
+#else
+#define KEEL_BACKENDS_ONEDNN_SIMD_SCALED_POWER_INL_H_
+#endif
+
+#include <cmath>
+
+#include "backends/onednn/simd/row_rms-inl.h"
+#include "backends/onednn/simd/uncentred_columns-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+
+// How rows are cut: a group is `width` columns.
+struct GroupSizes {
+  std::size_t groups, width;
+};
+
+// The same group of kRows rows: where it begins in each, and its place in rrms.
+template <std::size_t kRows>
+struct Group {
+  std::size_t column, width, at[kRows], number[kRows];
+};
+
+// dz of a group waits here.
+inline constexpr std::size_t kGroupRoom = 4 * 1024;
+
+// Calls body(group) for all groups of kRows rows of a strip, from its row `first` on.
+template <std::size_t kRows, class Body>
+HWY_INLINE void for_groups_of_rows(const Strip& strip, std::size_t first, std::size_t stride,
+                                   const GroupSizes& sizes, const Body& body) {
+  for (std::size_t k = 0; k < sizes.groups; ++k) {
+    Group<kRows> group{k * sizes.width, sizes.width, {}, {}};
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const std::size_t offset = strip.offsets[first + r];
+      group.at[r] = offset + group.column;
+      group.number[r] = offset / stride * sizes.groups + k;
+    }
+    body(group);
+  }
+}
+
+// The groups of all rows of a strip, of two rows at a time unless that is too much for kGroupRoom.
+template <class Body>
+HWY_INLINE void for_groups(const Strip& strip, std::size_t stride, const GroupSizes& sizes,
+                           const Body& body) {
+  std::size_t row = 0;
+  if (2 * sizes.width <= kGroupRoom) {
+    for (; row + 2 <= strip.rows; row += 2) {
+      for_groups_of_rows<2>(strip, row, stride, sizes, body);
+    }
+  }
+  for (; row < strip.rows; ++row) for_groups_of_rows<1>(strip, row, stride, sizes, body);
+}
+
+// How far ahead x and dy are asked for: passes that compute as much as these outrun the hardware's
+// prefetcher, which stops at the end of a page.
+inline constexpr std::size_t kAhead = 2 * 1024;
+// Into L2: L1 is full of the rows at hand.
+HWY_INLINE void prefetch_ahead(const float* p) { __builtin_prefetch(p + kAhead, 0, 2); }
+
+// A vector of the columns' values that may be absent.
+struct OptionalColumns {
+  const float* values;
+  float otherwise;
+  template <class Part>
+  HWY_INLINE Floats load(Part part, std::size_t c) const {
+    return values ? part.load(values + c) : splat(otherwise);
+  }
+};
+
+// rrms = 1 / sqrt(mean(x^2) + eps) of a group.
+HWY_INLINE float scale_of_group(const float* x, std::size_t width, double eps) {
+  return static_cast<float>(1 /
+                            std::sqrt(row_squares(x, width) / static_cast<double>(width) + eps));
+}
+
+// y = z * rpsi * gain + bias; rrms (rows, groups), all others but x (channels).
+struct ScaledForward {
+  const float *x, *rrms, *rpsi;
+  OptionalColumns gain, bias;
+  ResultRows y;
+};
+
+// Adds z^2 to `squares` (channels) and, where kWrites, writes y.
+template <bool kWrites, std::size_t kRows>
+HWY_INLINE void visit_group(const Group<kRows>& of, const ScaledForward& in, float* squares) {
+  for_lanes(of.width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+    const std::size_t c = of.column + i;
+    const Floats rpsi = part.load(in.rpsi + c), gain = in.gain.load(part, c);
+    const Floats bias = in.bias.load(part, c);
+    Floats sum = part.load(squares + c);
+    unrolled<kRows>([&](std::size_t r) KEEL_LOOP_BODY {
+      if (kWrites) hwy::Prefetch(in.x + of.at[r] + i + kAhead);
+      const Floats z = hn::Mul(part.load(in.x + of.at[r] + i), splat(in.rrms[of.number[r]]));
+      sum = hn::MulAdd(z, z, sum);
+      if (kWrites) in.y.put(part, hn::MulAdd(hn::Mul(z, rpsi), gain, bias), of.at[r] + i);
+    });
+    part.store(sum, squares + c);
+  });
+}
+
+// A strip of scaled rows.
+struct ScaledStrip {
+  const Strip& strip;
+  std::size_t stride;
+  const GroupSizes& sizes;
+  const ScaledForward& in;
+};
+
+// Adds the squares of columns [first, last) in double.
+HWY_NOINLINE inline void add_squares_in_double(const ScaledStrip& of, std::size_t first,
+                                               std::size_t last, double* totals) {
+  for (std::size_t row = 0; row < of.strip.rows; ++row) {
+    const std::size_t offset = of.strip.offsets[row];
+    const float* const rrms = of.in.rrms + offset / of.stride * of.sizes.groups;
+    for (std::size_t c = first; c < last; ++c) {
+      const double z = of.in.x[offset + c] * rrms[c / of.sizes.width];
+      totals[c] += z * z;
+    }
+  }
+}
+
+// Adds the sums of a strip's squares to totals (channels): anew in double where squares leave the
+// range of a float.
+HWY_INLINE void add_squares(const ScaledStrip& of, const float* squares, double* totals) {
+  const std::size_t channels = of.sizes.groups * of.sizes.width;
+  for_lanes(channels, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
+    const Floats sum = part.load(squares + c);
+    if (holds_for_all(part, in_range(sum))) return add_to(totals + c, WideDoubles::of(sum));
+    add_squares_in_double(of, c, std::min(c + kLanes, channels), totals);
+  });
+}
+
+// dx = rrms * (dz - z * mean(dz * z)), dz = rdx * (dy * gain - xhat * slope), xhat = z * rpsi;
+// rrms (rows, groups), all others but x and dy (channels). dx may be dy.
+struct ScaledBackward {
+  const float *x, *dy, *rrms, *rpsi, *rdx;
+  OptionalColumns slope, gain;
+  ResultRows dx;
+};
+
+// Adds dy and dy * xhat to sums (channels) and, where kWrites, leaves dz and the sum of dz * z.
+template <bool kWrites, std::size_t kRows>
+HWY_INLINE void visit_group(const Group<kRows>& of, const ScaledBackward& in, float* dy_sums,
+                            float* dy_xhat_sums, float* const (&dz)[kRows],
+                            ChainedSum (&products)[kRows]) {
+  const auto body = [&](auto part, std::size_t i, int chain) KEEL_LOOP_BODY {
+    const std::size_t c = of.column + i;
+    const Floats rpsi = part.load(in.rpsi + c), rdx = part.load(in.rdx + c);
+    const Floats slope = in.slope.load(part, c), gain = in.gain.load(part, c);
+    Floats dy_sum = part.load(dy_sums + c), dy_xhat_sum = part.load(dy_xhat_sums + c);
+    unrolled<kRows>([&](std::size_t r) KEEL_LOOP_BODY {
+      const float *x = in.x + of.at[r] + i, *dys = in.dy + of.at[r] + i;
+      const Floats z = hn::Mul(part.load(x), splat(in.rrms[of.number[r]])), dy = part.load(dys);
+      const Floats xhat = hn::Mul(z, rpsi);
+      dy_sum = hn::Add(dy_sum, dy);
+      dy_xhat_sum = hn::MulAdd(dy, xhat, dy_xhat_sum);
+      if (!kWrites) return;
+      prefetch_ahead(x);
+      prefetch_ahead(dys);
+      const Floats v = hn::Mul(rdx, hn::NegMulAdd(xhat, slope, hn::Mul(dy, gain)));
+      part.store(v, dz[r] + i);
+      products[r].add_product(chain, v, z);
+    });
+    part.store(dy_sum, dy_sums + c);
+    part.store(dy_xhat_sum, dy_xhat_sums + c);
+  };
+  for_runs(of.width, body, [&]() KEEL_LOOP_BODY {
+    unrolled<kRows>([&](std::size_t r) KEEL_LOOP_BODY { products[r].end_run(); });
+  });
+}
+
+// dx of a row's group from its dz and the sum of dz * z.
+template <std::size_t kRows>
+HWY_INLINE void write_group(const Group<kRows>& of, std::size_t row, const ScaledBackward& in,
+                            const float* dz, double products) {
+  const Floats rrms = splat(in.rrms[of.number[row]]);
+  const auto slope = static_cast<float>(products / static_cast<double>(of.width));
+  const ScaledGradient gradient{rrms, splat(slope), rrms};
+  for_lanes(of.width, [=, dx = in.dx, x = in.x + of.at[row], at = of.at[row]](
+                          auto part, std::size_t i) KEEL_LOOP_BODY {
+    dx.put(part, gradient.dx(part.load(dz + i), gradient.xhat(part.load(x + i))), at + i);
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggled guard
