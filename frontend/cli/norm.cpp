@@ -1,16 +1,11 @@
 // keel norm: one normalization layer on arrays of the caller's own.
-#include "frontend/nn/norm.h"
-
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "frontend/cli/common.h"
+#include "frontend/cli/norm_layer.h"
 #include "frontend/data/npz.h"
 #include "frontend/train/atomic_file.h"
-#include "src/autodiff/gradient.h"
-#include "src/ops/elementwise.h"
-#include "src/ops/reduce.h"
 #include "src/runtime/program.h"
 #include "src/runtime/variables.h"
 
@@ -18,8 +13,6 @@ namespace keel::cli {
 namespace {
 
 using data::Arrays;
-
-const std::string kLayer = "norm";
 
 // "name{a=1}" and the options "b=2" are "name{a=1,b=2}".
 std::string norm_text(const NormArgs& args) {
@@ -36,68 +29,6 @@ nn::Mode mode_from_name(const std::string& name) {
   if (name == "eval") return nn::Mode::kEvaluate;
   return name == "probe" ? nn::Mode::kProbe : nn::Mode::kTrain;
 }
-
-// What a step is given.
-struct StepType {
-  TensorType x;
-  bool backward = false, masked = false;
-  friend bool operator==(const StepType&, const StepType&) = default;
-};
-
-// The layer and its gradients for one type of step.
-struct Layer {
-  Graph graph;
-  std::vector<Value> parameters, states;
-
-  Layer(const nn::Norm& norm, nn::Mode mode, std::uint64_t seed, const StepType& step) {
-    nn::Net net{.graph = graph, .mode = mode, .seed = seed, .dtype = step.x.dtype};
-    net.tick = graph.input("tick", {DType::kI32, {}});
-    const Value x = graph.input("x", step.x);
-    const Shape rows(step.x.shape.sizes().first(std::size_t(step.x.shape.rank() - 1)));
-    const Value mask = step.masked ? graph.input("mask", {DType::kU8, rows}) : Value{};
-    const Value y = norm.alone(net, kLayer, x, mask);
-    graph.mark_output("y", y);
-    for (int i = 0; i < graph.size(); ++i) {
-      if (graph.node(i).kind == NodeKind::kParameter) parameters.push_back({i, 0});
-      if (graph.node(i).kind == NodeKind::kState) states.push_back({i, 0});
-    }
-    if (step.backward) add_gradients(x, y);
-  }
-
-  const std::string& leaf(Value v) const { return graph.node(v).name; }
-  // Without the layer's name, and with dots, since arrays in a file have no slashes.
-  std::string short_name(Value v) const {
-    std::string name = leaf(v).substr(kLayer.size() + 1);
-    std::ranges::replace(name, '/', '.');
-    return name;
-  }
-
-  // What the leaf is called among the caller's arrays.
-  std::string array_name(Value v) const {
-    const bool is_state = graph.node(v).kind == NodeKind::kState;
-    return (is_state ? "state." : "") + short_name(v);
-  }
-
-  std::vector<Value> leaves() const {
-    std::vector<Value> all = parameters;
-    all.insert(all.end(), states.begin(), states.end());
-    return all;
-  }
-
- private:
-  // Of sum(y * dy): with dy given, the gradient of whatever comes after the layer.
-  void add_gradients(Value x, Value y) {
-    const Value dy = graph.input("dy", graph.type(y));
-    std::vector<Value> wrt{x};
-    wrt.insert(wrt.end(), parameters.begin(), parameters.end());
-    const std::vector<Value> gradients =
-        gradient(graph, ops::sum(graph, ops::mul(graph, y, dy)), wrt);
-    graph.mark_output("dx", gradients[0]);
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      graph.mark_output("d" + short_name(parameters[i]), gradients[i + 1]);
-    }
-  }
-};
 
 class NormRun {
  public:
@@ -150,7 +81,7 @@ class NormRun {
           "[norm] {}: {}x: expected at least one axis, got a number", path_, prefix);
     if (dy) expect_shape(prefix + "dy", x.shape(), *dy);
     if (mask) expect_mask(prefix + "mask", x.shape(), *mask);
-    prepare({{dtype_, x.shape()}, dy != nullptr, mask != nullptr});
+    prepare(prefix, {{dtype_, x.shape()}, dy != nullptr, mask != nullptr});
     program_->feed("tick", Tensor::of<std::int32_t>({}, {tick}));
     program_->feed("x", x);
     if (dy) program_->feed("dy", *dy);
@@ -163,15 +94,26 @@ class NormRun {
   }
 
   // Makes a program for this type of step, unless that of the step before does.
-  void prepare(const StepType& step) {
+  void prepare(const std::string& prefix, const NormStep& step) {
     if (program_ && step == step_) return;
     const bool is_first = !program_;
     step_ = step;
     program_.reset();
-    layer_.emplace(norm_, mode_, seed_, step);
+    make_layer(prefix, is_first);
     variables_.declare(layer_->graph);
     if (is_first) take_leaves();
     program_ = std::make_unique<Program>(*backend_, variables_, layer_->graph);
+  }
+
+  // The first step shows that the norm's options are good; what does not fit later is the array.
+  void make_layer(const std::string& prefix, bool is_first) {
+    try {
+      layer_.emplace(norm_, mode_, seed_, step_);
+    } catch (const Error& error) {
+      if (is_first) throw;
+      fail(ErrorKind::kBadInput, "[norm] {}: {}x: {}", path_, prefix, error.what());
+    }
+    expect_leaves_fit(prefix);
   }
 
   // Parameters and states from the caller's arrays; every array must be used.
@@ -189,6 +131,18 @@ class NormRun {
     if (unused_.empty()) return;
     fail(ErrorKind::kBadInput, "[norm] {}: array {}: expected only {}", path_, *unused_.begin(),
          fmt::join(known, ", "));
+  }
+
+  // Parameters and states are those of the first step.
+  void expect_leaves_fit(const std::string& prefix) const {
+    for (Value v : layer_->leaves()) {
+      const auto first = variables_.all().find(layer_->leaf(v));
+      if (first == variables_.all().end()) continue;
+      const Shape &expected = first->second.type.shape, &got = layer_->graph.shape(v);
+      check(got == expected, ErrorKind::kBadInput,
+            "[norm] {}: {}x {}: expected {} {} as for s0.x, got {}", path_, prefix,
+            step_.x.shape.text(), layer_->array_name(v), expected.text(), got.text());
+    }
   }
 
   void expect_shape(const std::string& name, const Shape& expected, const Tensor& got) const {
@@ -221,9 +175,9 @@ class NormRun {
   std::string path_;
   Arrays given_, results_;
   std::set<std::string> unused_;
-  std::optional<Layer> layer_;
+  std::optional<NormLayer> layer_;
   std::unique_ptr<Program> program_;
-  StepType step_;
+  NormStep step_;
 };
 
 void show(const NormRun& run, const Arrays& results, bool json) {

@@ -130,7 +130,8 @@ TEST_CASE_FIXTURE(Case, "norm: every variant takes arrays, and says what it wrot
 }
 
 TEST_CASE_FIXTURE(Case, "norm: arrays and options that do not fit") {
-  const Tensor x = random({2, 5}, 1), short_x = random({1, 5}, 1), image = random({3, 2, 1, 1}, 1);
+  const Tensor x = random({2, 5}, 1), short_x = random({1, 5}, 1), wide = random({2, 6}, 1),
+               image = random({3, 2, 1, 1}, 1);
   const Tensor mask = Tensor::of<std::uint8_t>({3}, {1, 0, 1});
   const struct {
     Names arguments;
@@ -143,6 +144,18 @@ TEST_CASE_FIXTURE(Case, "norm: arrays and options that do not fit") {
       {{"layernorm"}, {{"x", &x}, {"dy", &short_x}}, 3, "dy: expected (2, 5), got (1, 5)"},
       {{"layernorm"}, {{"x", &x}, {"gain", &x}}, 3, "gain: expected (5), got (2, 5)"},
       {{"layernorm"}, {{"s0.x", &x}, {"s2.x", &x}}, 3, "array s2.x: expected only x, dy, gain"},
+      {{"layernorm"},
+       {{"s0.x", &x}, {"s1.x", &x}, {"s2.x", &wide}},
+       3,
+       "case.npz: s2.x (2, 6): expected gain (5) as for s0.x, got (6)"},
+      {{"batchnorm{gain=false,bias=false}"},
+       {{"s0.x", &x}, {"s1.x", &image}},
+       3,
+       "case.npz: s1.x (3, 2, 1, 1): expected state.running_mean (5) as for s0.x, got (2)"},
+      {{"groupnorm{groups=5}"},
+       {{"s0.x", &x}, {"s1.x", &wide}},
+       3,
+       "case.npz: s1.x: [group_norm] groups: expected a divisor of "},
       {{"batchnorm"}, {{"x", &x}, {"state.gain", &x}}, 3, "expected only x, dy, "},
       {{"layernorm"}, {{"x", &x}, {"mask", &mask}}, 3, "mask: expected none for layernorm, got u8"},
       {{"batchnorm"}, {{"x", &x}, {"mask", &x}}, 3, "mask: expected u1 or bool, got f64(2, 5)"},

@@ -1,0 +1,37 @@
+// The graph that `keel norm` runs: one normalization layer, and its gradients when dy is given.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "frontend/nn/norm.h"
+
+namespace keel::cli {
+
+// What a step is given.
+struct NormStep {
+  TensorType x;
+  bool backward = false, masked = false;
+  friend bool operator==(const NormStep&, const NormStep&) = default;
+};
+
+// Inputs: "tick" () i32, "x", "dy" and "mask" as the step says. Outputs: "y" and, with dy, "dx" and
+// "d<parameter>".
+struct NormLayer {
+  Graph graph;
+  std::vector<Value> parameters, states;
+
+  NormLayer(const nn::Norm& norm, nn::Mode mode, std::uint64_t seed, const NormStep& step);
+
+  const std::string& leaf(Value v) const { return graph.node(v).name; }
+  // What the leaf is called among the caller's arrays.
+  std::string array_name(Value v) const;
+  // Parameters, then states.
+  std::vector<Value> leaves() const;
+
+ private:
+  std::string short_name(Value v) const;
+  void add_gradients(Value x, Value y);
+};
+
+}  // namespace keel::cli
