@@ -88,14 +88,14 @@ struct NormArgs {
   RunArgs run;  // backend, threads and json only
   std::string norm, in, out, dtype = "f32", mode = "train";
   std::vector<std::string> options;  // "key=value"
-  std::uint64_t seed = 0;            // of noise
+  std::int64_t seed = 0;             // of noise
 };
 int run_norm(const NormArgs& args);
 
 struct StudyArgs {
   RunArgs run;  // backend, threads and json only
   std::string name;
-  std::uint64_t seed = 0;
+  std::int64_t seed = 0;
   int seeds = 0;
 };
 int run_study(const StudyArgs& args);

@@ -58,6 +58,11 @@ std::unique_ptr<Backend> make_backend(const RunArgs& args) {
                             {.threads = args.threads, .tf32 = args.tf32});
 }
 
+std::uint64_t seed_of(std::int64_t given) {
+  check(given >= 0, ErrorKind::kUsage, "--seed: expected 0 or more, got {}", given);
+  return static_cast<std::uint64_t>(given);
+}
+
 task::OptionValues run_facts(const Backend& backend) {
   utsname system{};
   uname(&system);

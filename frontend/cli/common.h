@@ -18,6 +18,8 @@ std::unique_ptr<task::Model> make_model(const std::string& name);
 // "section.key=value" applied to a config. Throws Error{kUsage} without an '='.
 void apply_set(train::Config& config, const std::string& assignment);
 std::unique_ptr<Backend> make_backend(const RunArgs& args);
+// The value of --seed. Throws Error{kUsage} when it is negative.
+std::uint64_t seed_of(std::int64_t given);
 
 // What a run's config.toml says of program and hardware.
 task::OptionValues run_facts(const Backend& backend);

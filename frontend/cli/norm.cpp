@@ -35,7 +35,7 @@ class NormRun {
   explicit NormRun(const NormArgs& args)
       : norm_(nn::Norm::parse(norm_text(args))),
         mode_(mode_from_name(args.mode)),
-        seed_(args.seed),
+        seed_(seed_of(args.seed)),
         dtype_(dtype_from_name(args.dtype)),
         backend_(make_backend(args.run)),
         variables_(*backend_, 0),

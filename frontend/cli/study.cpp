@@ -69,8 +69,9 @@ std::unique_ptr<Backend> choose_backend(const study::Study& chosen, const StudyA
 int run_study(const StudyArgs& args) {
   const study::Study& chosen = study::find_study(args.name);
   check(args.seeds >= 0, ErrorKind::kUsage, "--seeds: expected 0 or more, got {}", args.seeds);
+  const std::uint64_t seed = seed_of(args.seed);
   const auto backend = choose_backend(chosen, args);
-  const study::Result result = chosen.run({*backend, args.seed, args.seeds});
+  const study::Result result = chosen.run({*backend, seed, args.seeds});
   if (args.run.json) {
     print_json(to_json(chosen, result));
   } else {

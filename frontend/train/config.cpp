@@ -81,6 +81,7 @@ void TrainOptions::validate() const {
   expect(epochs >= 1 && epochs <= 2147483647, "epochs", ">= 1 and < 2^31", double(epochs));
   expect(max_steps >= 0, "max_steps", ">= 0", double(max_steps));
   expect(accumulate >= 1, "accumulate", ">= 1", double(accumulate));
+  expect(seed >= 0, "seed", ">= 0", double(seed));
   expect(lr > 0 && lr < 1e6, "lr", "in (0, 1e6)", lr);
   expect(momentum >= 0 && momentum < 1, "momentum", "in [0, 1)", momentum);
   expect(weight_decay >= 0, "weight_decay", ">= 0", weight_decay);
@@ -118,6 +119,7 @@ void DataOptions::validate() const {
   check(read_back["source"].value<std::string>() == source, ErrorKind::kUsage,
         "data.source: expected UTF-8, got {:?}", source);
   check(train_rows >= 0, ErrorKind::kUsage, "data.train_rows: expected >= 0, got {}", train_rows);
+  check(seed >= 0, ErrorKind::kUsage, "data.seed: expected >= 0, got {}", seed);
 }
 
 std::vector<std::string> Config::keys() const {

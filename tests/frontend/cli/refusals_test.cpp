@@ -130,6 +130,9 @@ TEST_CASE("refusals: unknown names and values out of range") {
       {{"mnist_mlp", "--set", "model.hidden=0"}, 2, "model.hidden: expected 1 to 1000000, got 0"},
       {{"mnist_cnn", "--set", "model.architecture=E"}, 2, "expected A, B, C or D, got 'E'"},
       {{"mnist_mlp", "--seed", "one"}, 2, "train.seed: expected a whole number, got 'one'"},
+      {{"mnist_mlp", "--seed", "-1"}, 2, "train.seed: expected >= 0, got -1"},
+      {{"mnist_mlp", "--set", "train.seed=-1"}, 2, "train.seed: expected >= 0, got -1"},
+      {{"mnist_mlp", "--set", "data.seed=-1"}, 2, "data.seed: expected >= 0, got -1"},
       {{"mnist_mlp", "--data", "nowhere"}, 4, "nowhere"},
       {{"mnist_mlp", "--set", "train.batch=1000000"}, 2, "batch"},
   };
@@ -139,6 +142,18 @@ TEST_CASE("refusals: unknown names and values out of range") {
     check_refusal(run_keel(arguments, {.directory = temp.path()}), row.code, row.part);
     CHECK_FALSE(fs::exists(temp / "run"));
   }
+}
+
+TEST_CASE("refusals: a negative seed, whoever takes it") {
+  const testing::TempDir temp;
+  const char* said = "--seed: expected 0 or more, got -1";
+  check_refusal(run_keel({"study", "lemma2", "--seed", "-1"}), 2, said);
+  check_refusal(run_keel({"norm", "none", "--in", "a", "--out", "b", "--seed", "-1"}), 2, said);
+  const std::string recipe = temp / "mine.toml", part = "train.seed: expected >= 0, got -1";
+  write_bytes(recipe, "[train]\nseed = -1\n");
+  check_refusal(run_keel({"train", "mnist_mlp", "--recipe", recipe, "--out", temp / "run"}), 2,
+                part);
+  check_refusal(run_keel({"bench", "step", "mnist_mlp", "--set", "train.seed=-1"}), 2, part);
 }
 
 TEST_CASE("refusals: a backend trains, or this build or machine has not got it and says why") {

@@ -148,6 +148,7 @@ TEST_CASE("config: values out of range are refused by name") {
               {"train.epochs", "9223372036854775807", "expected >= 1 and < 2^31"},
               {"train.max_steps", "-1", "expected >= 0"},
               {"train.accumulate", "0", "expected >= 1"},
+              {"train.seed", "-1", "train.seed: expected >= 0, got -1"},
               {"train.lr", "-1e-3", "expected in (0, 1e6), got -0.001"},
               {"train.lr", "0", "expected in (0, 1e6)"},
               {"train.lr", "nan", "got nan"},
@@ -172,7 +173,8 @@ TEST_CASE("config: values out of range are refused by name") {
               {"train.clip_limit", "0", "expected > 0"},
               {"data.source", "", "expected 'builtin' or a folder"},
               {"data.source", "caf\xe9", "expected UTF-8"},
-              {"data.train_rows", "-1", "expected >= 0"}};
+              {"data.train_rows", "-1", "expected >= 0"},
+              {"data.seed", "-1", "data.seed: expected >= 0, got -1"}};
   for (const auto& row : rows) {
     CAPTURE(std::string(row.key));
     Config config = config_of();
