@@ -37,12 +37,30 @@ fs::path directory_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
+// What the path stands for when it is a link, be it to nothing yet.
+fs::path behind_links(const fs::path& path) {
+  constexpr int kMostLinks = 40;  // as many as Linux follows
+  fs::path end = path;
+  for (int i = 0; i <= kMostLinks; ++i) {
+    std::error_code error;
+    const fs::path next = fs::read_symlink(end, error);
+    if (error) return end;  // no link; what else is wrong shows when the file is opened
+    end = directory_of(end) / next;
+  }
+  errno = ELOOP;
+  fail_errno(path, "link");
+}
+
+fs::path writable_target(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  check(!fs::exists(status) || fs::is_regular_file(status), ErrorKind::kIo,
+        "[file] {}: expected a regular file or none to write, got another kind", path.string());
+  return behind_links(path);
+}
+
 // ".<target>.<pid>.keel-tmp" in the target's directory, so that rename never crosses file systems.
 fs::path vacant_temp(const fs::path& target) {
-  std::error_code error;
-  const fs::file_status status = fs::status(target, error);
-  check(!fs::exists(status) || fs::is_regular_file(status), ErrorKind::kIo,
-        "[file] {}: expected a regular file or none to write, got another kind", target.string());
   const std::string name = target.filename().string();
   remove_stale_temps(directory_of(target), name);
   return directory_of(target) / fmt::format(".{}.{}{}", name, ::getpid(), kTempSuffix);
@@ -110,9 +128,9 @@ void FileHandle::close() {
 }
 
 AtomicFile::AtomicFile(const fs::path& target)
-    : target_(target),
-      temp_(vacant_temp(target)),
-      file_(temp_, O_WRONLY | O_CREAT | O_EXCL, target) {}
+    : target_(writable_target(target)),
+      temp_(vacant_temp(target_)),
+      file_(temp_, O_WRONLY | O_CREAT | O_EXCL, target_) {}
 
 AtomicFile::~AtomicFile() {
   if (!renamed_) file_calls().unlink(temp_.c_str());

@@ -48,11 +48,13 @@ class FileHandle {
 
 // A file under construction. It grows beside its target under a temporary name, and commit() puts
 // it in place. Destroyed without commit() it leaves no trace, and the target as it was. Two writers
-// of one target never mix their bytes, but one of them gets an error.
+// of one target never mix their bytes, but one of them gets an error. A symbolic link stays, and
+// what it leads to is the target, be it there yet or not.
 class AtomicFile {
  public:
   // Throws Error{kIo} for a target that is no regular file: renaming would put an end to a device
-  // or pipe. Also removes what a killed process left of an earlier attempt at the same target.
+  // or pipe; and for links that lead back to themselves. Also removes what a killed process left of
+  // an earlier attempt at the same target.
   explicit AtomicFile(const std::filesystem::path& target);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;

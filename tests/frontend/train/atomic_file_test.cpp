@@ -124,6 +124,36 @@ TEST_CASE("atomic_file: what is no regular file is neither replaced nor removed"
   CHECK(files_in(dir.path()) == 3);
 }
 
+TEST_CASE("atomic_file: what a link leads to is written, there or not yet, and the link stays") {
+  namespace fs = std::filesystem;
+  TempDir dir;
+  for (const char* name : {"near", "far"}) fs::create_directory(dir / name);
+  fs::create_symlink("../far/middle", dir / "near/link");  // relative to the link's own folder
+  fs::create_symlink(dir / "far/file", dir / "far/middle");
+  for (const std::string_view content : {kOld, kNew}) {
+    write_file_atomically(dir / "near/link", content);
+    CHECK(fs::is_symlink(dir / "near/link"));
+    CHECK(fs::is_symlink(dir / "far/middle"));
+    CHECK(fs::is_regular_file(fs::symlink_status(dir / "far/file")));
+    CHECK(read_bytes(dir / "far/file") == content);
+  }
+  AtomicFile file(dir / "near/link");
+  CHECK(files_in(dir / "near") == 1);
+  CHECK(files_in(dir / "far") == 3);  // the temporary file is beside the target
+}
+
+TEST_CASE("atomic_file: links that lead nowhere") {
+  TempDir dir;
+  std::filesystem::create_symlink("b", dir / "a");
+  std::filesystem::create_symlink("a", dir / "b");
+  std::filesystem::create_symlink("no/file", dir / "c");
+  CHECK(write_under({}, dir / "a") ==
+        fmt::format("[file] {}: link: Too many levels of symbolic links", (dir / "a").string()));
+  CHECK(write_under({}, dir / "c") ==
+        fmt::format("[file] {}: open: No such file or directory", (dir / "no/file").string()));
+  CHECK(files_in(dir.path()) == 3);
+}
+
 TEST_CASE("atomic_file: short writes are continued, interrupted calls repeated") {
   TempDir dir;
   CHECK(write_under({.chunk = 1}, dir / "a") == "");
