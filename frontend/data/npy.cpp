@@ -26,9 +26,10 @@ struct Element {
   std::int64_t bytes;
   DType dtype;
 };
+constexpr std::string_view kBool = "|b1";
 constexpr Element kElements[] = {{"<f4", 4, DType::kF32}, {"<f8", 8, DType::kF64},
                                  {"<i4", 4, DType::kI32}, {"<i8", 8, DType::kI32},
-                                 {"|u1", 1, DType::kU8},  {"|b1", 1, DType::kU8}};
+                                 {"|u1", 1, DType::kU8},  {kBool, 1, DType::kU8}};
 
 class HeaderText {
  public:
@@ -178,6 +179,11 @@ void narrow(std::string_view data, std::span<std::int32_t> out, const std::strin
   }
 }
 
+// NumPy takes every byte but 0 for true.
+void make_truth(std::span<std::uint8_t> bytes) {
+  for (std::uint8_t& byte : bytes) byte = byte != 0;
+}
+
 // `source` has the first axis innermost.
 Tensor to_c_order(const Tensor& source, const Shape& shape) {
   Tensor result(source.dtype(), shape);
@@ -204,6 +210,7 @@ Tensor parse_npy(std::string_view bytes, const std::string& who) {
   Tensor array(header.element.dtype, shape);
   if (header.element.bytes == size_of(array.dtype())) {
     std::memcpy(array.data(), bytes.data(), bytes.size());
+    if (header.element.descr == kBool) make_truth(array.as<std::uint8_t>());
   } else {
     narrow(bytes, array.as<std::int32_t>(), who);
   }

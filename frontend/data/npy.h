@@ -9,7 +9,8 @@
 namespace keel::data {
 
 // The array in `bytes`: versions 1.0, 2.0 and 3.0, little-endian f4, f8, i4, i8 (whose values must
-// fit i32), u1 and b1 (as u8), up to eight axes of one or more. Fortran order is transposed.
+// fit i32), u1 and b1 (as u8; any byte but 0 is true, 1), up to eight axes of one or more. Fortran
+// order is transposed.
 // `who` begins every message. Throws Error{kBadInput}; nothing is allocated before the sizes are
 // known to be those of the data.
 Tensor parse_npy(std::string_view bytes, const std::string& who);

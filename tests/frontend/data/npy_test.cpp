@@ -43,6 +43,7 @@ TEST_CASE("npy: arrays of every kind") {
   CHECK(same(parse("<i4", u32(3) + u32(~0u), 3), Tensor::of<std::int32_t>({2}, {3, -1})));
   CHECK(same(parse("|u1", "\x00\xff"s), Tensor::of<std::uint8_t>({2}, {0, 255})));
   CHECK(same(parse("|b1", "\x00\x01"s), Tensor::of<std::uint8_t>({2}, {0, 1})));
+  CHECK(same(parse("|b1", "\x02\xff"s), Tensor::of<std::uint8_t>({2}, {1, 1})));
   const std::int64_t low = -2147483648, high = 2147483647;
   CHECK(parse("<i8", raw(low) + raw(high)).at(0) == double(low));
   for (const std::int64_t beyond : {low - 1, high + 1}) {
