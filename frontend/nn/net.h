@@ -2,7 +2,10 @@
 // a Net; they keep no state of their own.
 #pragma once
 
+#include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "src/graph/graph.h"
 
@@ -18,17 +21,33 @@ enum class Mode {
   kInitialize,
 };
 
+// A scalar that a layer wants looked at while it trains: the log takes the largest of those of one
+// name, and training warns of the first above its limit.
+struct Watch {
+  std::string name;  // of the quantity: "powernorm.nu_max"
+  Value value;       // ()
+  double limit = std::numeric_limits<double>::infinity();
+  std::string beyond = {};  // what a value above the limit means
+  std::string layer = {};   // "fc1/norm"; Net::watch fills it in
+};
+
 struct Net {
   Graph& graph;
   Mode mode = Mode::kTrain;
   std::uint64_t seed = 0;
   Value tick = {};  // () i32, counts training forwards; needed by dropout
   DType dtype = DType::kF32;
+  std::vector<Watch>* watches = nullptr;  // takes what is watched; null: nobody looks
 
   bool training() const { return mode != Mode::kEvaluate; }
   // The new value of a running statistic, kept unless this is a probe.
   void update(Value leaf, Value next) const {
     if (mode == Mode::kTrain) graph.mark_update(leaf, next);
+  }
+  void watch(Watch w) const {
+    if (!watches) return;
+    w.layer = graph.prefix().substr(0, graph.prefix().rfind('/'));
+    watches->push_back(std::move(w));
   }
 };
 

@@ -29,6 +29,9 @@ struct PnVOptions {
   }
 };
 
+constexpr const char* kNoContraction =
+    "the recursion of nu is no contraction, and diverges if this stays above 2";
+
 struct PowerNormOptions {
   std::string mode = "release";
   std::int64_t heads = 1;  // groups of the scaling in front; 0: none
@@ -67,6 +70,8 @@ struct PowerNormOptions {
     if (net.training()) {
       net.update(state.psi2, y.at(4));
       net.update(state.step, y.at(5));
+      net.watch({"powernorm.contraction", y.at(6), 1, kNoContraction});
+      net.watch({"powernorm.nu_max", y.at(7)});
     }
     return columns.restore(net, y);
   }

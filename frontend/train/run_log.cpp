@@ -1,7 +1,6 @@
 #include "frontend/train/run_log.h"
 
 #include <chrono>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "frontend/train/plot.h"
@@ -58,14 +57,17 @@ void RunLog::scalar(const std::string& tag, std::int64_t step, double value) {
 }
 
 void RunLog::step(const Step& s) {
-  metrics_.write(s.step, {{"epoch", s.epoch},
-                          {"loss", s.loss},
-                          {"lr", s.lr},
-                          {"grad_norm", s.grad_norm},
-                          {"rows_per_second", s.rows_per_second}});
+  nlohmann::ordered_json values{{"epoch", s.epoch},
+                                {"loss", s.loss},
+                                {"lr", s.lr},
+                                {"grad_norm", s.grad_norm},
+                                {"rows_per_second", s.rows_per_second}};
+  for (const auto& [name, value] : s.watched) values[name] = value;
+  metrics_.write(s.step, values);
   scalar("step/loss", s.step, s.loss);
   scalar("step/lr", s.step, s.lr);
   scalar("step/grad_norm", s.step, s.grad_norm);
+  for (const auto& [name, value] : s.watched) scalar("step/" + name, s.step, value);
 }
 
 void RunLog::evaluation(std::int64_t step, std::int64_t epoch, const std::string& split,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -32,6 +33,7 @@ class RunLog {
   struct Step {
     std::int64_t step, epoch;
     double loss, lr, grad_norm, rows_per_second;
+    std::map<std::string, double> watched = {};  // by quantity
   };
   void step(const Step& step);
   // `split` is "train", "valid" or "test".

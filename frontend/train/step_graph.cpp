@@ -26,17 +26,19 @@ struct Training {
 };
 
 // The forward of a batch that is trained on.
-task::Outputs add_forward(Graph& g, const Config& config, nn::Mode mode) {
+task::Outputs add_forward(Graph& g, const Config& config, nn::Mode mode,
+                          std::vector<nn::Watch>* watches = nullptr) {
   nn::Net net{.graph = g,
               .mode = mode,
               .seed = static_cast<std::uint64_t>(config.train().seed),
-              .tick = g.input("tick", {DType::kI32, {}})};
+              .tick = g.input("tick", {DType::kI32, {}}),
+              .watches = watches};
   return add_model(net, config.model(), config.train().batch);
 }
 
 // Forward and backward of loss / accumulate.
-Training add_training(Graph& g, const Config& config) {
-  const task::Outputs outputs = add_forward(g, config, nn::Mode::kTrain);
+Training add_training(Graph& g, const Config& config, std::vector<nn::Watch>* watches = nullptr) {
+  const task::Outputs outputs = add_forward(g, config, nn::Mode::kTrain, watches);
   Value objective = outputs.loss;
   if (config.train().accumulate > 1) {
     objective = ops::scale(g, objective, 1.0 / double(config.train().accumulate));
@@ -69,9 +71,11 @@ Graph build_initialize(const Config& config) {
   return g;
 }
 
-Graph build_step(const Config& config) {
+std::string watch_output(std::size_t i) { return fmt::format("watch{}", i); }
+
+Graph build_step(const Config& config, std::vector<nn::Watch>* watches) {
   Graph g;
-  Training training = add_training(g, config);
+  Training training = add_training(g, config, watches);
   if (config.train().accumulate > 1) {
     for (std::size_t i = 0; i < training.parameters.size(); ++i) {
       const Value sum = gathered(g, training.parameters[i]);
@@ -86,6 +90,9 @@ Graph build_step(const Config& config) {
   optim::apply_optimizer(g, training.parameters, clipped.gradients, inputs,
                          config.train().optimizer_options());
   g.mark_output("grad_norm", clipped.norm);
+  for (std::size_t i = 0; watches && i < watches->size(); ++i) {
+    g.mark_output(watch_output(i), (*watches)[i].value);
+  }
   return g;
 }
 

@@ -2,7 +2,7 @@
 //
 // Inputs of every graph: the model's own. Training graphs also take "lr" () f32, "step" () i32,
 // the number of the update, and "tick" () i32, the number of the forward pass. Outputs: "loss",
-// "errors" (both ()), and "grad_norm" () of a step.
+// "errors" (both ()), and "grad_norm" () of a step. Watched values of a step, too, are outputs.
 #pragma once
 
 #include "frontend/nn/net.h"
@@ -19,7 +19,10 @@ Graph build_initialize(const Config& config);
 
 // Forward, backward, clipping, optimizer and running statistics as one graph. With
 // accumulate = N > 1 it adds its gradients / N to those gathered before, and clears them after.
-Graph build_step(const Config& config);
+// `watches` takes what its layers watch, the i-th being the output watch_output(i); null: nobody
+// looks, and these outputs are not there.
+Graph build_step(const Config& config, std::vector<nn::Watch>* watches = nullptr);
+std::string watch_output(std::size_t i);
 
 // Forward and backward of one micro-batch; gradients / N are added to the state "<parameter>.sum".
 Graph build_accumulate(const Config& config);

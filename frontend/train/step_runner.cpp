@@ -8,7 +8,7 @@
 namespace keel::train {
 namespace {
 
-constexpr std::int64_t kMostLookBack = 64;  // steps
+constexpr std::int64_t kMostLookBack = 64, kFirstWatched = 64;  // steps
 
 data::BatchOptions batch_options(const TrainOptions& options) {
   return {.batch = options.batch, .seed = static_cast<std::uint64_t>(options.seed)};
@@ -28,13 +28,13 @@ StepRunner::StepRunner(Backend& backend, Variables& variables, const Config& con
         "train.accumulate: {} micro-batches of {} rows are more than the {} training rows",
         accumulate, config.train().batch, rows.rows());
   const CompileOptions guarded{.guard = "grad_norm"};
-  step_ = std::make_unique<Program>(backend, variables, build_step(config), guarded);
+  step_ = std::make_unique<Program>(backend, variables, build_step(config, &watches_), guarded);
   if (accumulate > 1) {
     accumulate_ = std::make_unique<Program>(backend, variables, build_accumulate(config));
   }
   const std::int64_t slots = 2 * std::min(config.train().log_every, kMostLookBack);
   for (std::int64_t i = 0; i < slots; ++i) {
-    slots_.push_back({{}, 0, Scalars(backend, accumulate + 1)});
+    slots_.push_back({{}, 0, Scalars(backend, accumulate + 1 + std::ssize(watches_))});
   }
 }
 
@@ -83,6 +83,12 @@ void StepRunner::start(const StepPlace& place) {
     slot.scalars.send(program, "loss");
   }
   slot.scalars.send(*step_, "grad_norm");
+  if (!is_watched(place.step)) return;
+  for (std::size_t i = 0; i < watches_.size(); ++i) slot.scalars.send(*step_, watch_output(i));
+}
+
+bool StepRunner::is_watched(std::int64_t step) const {
+  return step < kFirstWatched || (step + 1) % config_.train().log_every == 0;
 }
 
 const StepResult* StepRunner::next(bool wait) {
@@ -108,6 +114,10 @@ void StepRunner::read(const Slot& slot) {
   }
   result_.loss /= double(micro_batches);
   result_.grad_norm = slot.scalars.at(micro_batches);
+  result_.watched.clear();
+  for (std::int64_t i = micro_batches + 1; i < slot.scalars.size(); ++i) {
+    result_.watched.push_back(slot.scalars.at(i));
+  }
 }
 
 void StepRunner::check_finite() {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "frontend/data/batcher.h"
+#include "frontend/nn/net.h"
 #include "frontend/train/config.h"
 #include "frontend/train/feeder.h"
 #include "src/runtime/scalars.h"
@@ -22,8 +23,9 @@ struct StepPlace {
 struct StepResult {
   StepPlace place;
   double lr = 0, grad_norm = 0;
-  std::vector<double> losses;  // of its micro-batches
-  double loss = 0;             // their mean
+  std::vector<double> losses;   // of its micro-batches
+  double loss = 0;              // their mean
+  std::vector<double> watched;  // in the order of watches(); empty when the step was not looked at
 };
 
 class StepRunner {
@@ -35,6 +37,9 @@ class StepRunner {
 
   std::int64_t steps_per_epoch() const { return batcher_.steps() / config_.train().accumulate; }
   std::int64_t total_steps() const;
+  // What layers watch. It is sent in the steps that are logged and, since a warning is most likely
+  // at the start, in the first 64; of the last micro-batch.
+  const std::vector<nn::Watch>& watches() const { return watches_; }
 
   // Gives first values to the parameters that take them from data: from the first batch.
   void initialize();
@@ -55,8 +60,9 @@ class StepRunner {
   struct Slot {
     StepPlace place;
     double lr = 0;
-    Scalars scalars;  // a loss each micro-batch, the gradient norm
+    Scalars scalars;  // a loss each micro-batch, the gradient norm, perhaps what is watched
   };
+  bool is_watched(std::int64_t step) const;
   void feed(Program& program, const StepPlace& place, std::int64_t micro_batch);
   double feed_rate(const StepPlace& place);
   void read(const Slot& slot);
@@ -65,6 +71,7 @@ class StepRunner {
   Backend& backend_;
   Variables& variables_;
   const Config& config_;
+  std::vector<nn::Watch> watches_;
   data::Batcher batcher_;
   Feeder feeder_;
   std::unique_ptr<Program> step_, accumulate_;

@@ -18,6 +18,7 @@ Trainer::Trainer(Backend& backend, const Config& config, const RunOptions& optio
       steps_(backend, variables_, config, data_.train),
       evaluator_(backend, variables_, config),
       progress_(options.quiet),
+      watched_(steps_.watches(), [this](const std::string& text) { progress_.warning(text); }),
       store_(folder_.checkpoints(), static_cast<int>(config.train().keep_checkpoints),
              [this](const std::string& message) { progress_.warning(message); }) {
   options.resume ? resume() : steps_.initialize();
@@ -71,6 +72,7 @@ void Trainer::run_step() {
 void Trainer::take_results(std::int64_t waits) {
   while (const StepResult* result = steps_.next(waits-- > 0)) {
     for (const double loss : result->losses) state_.epoch_loss += loss;
+    watched_.take(result->place.step + 1, result->watched);
     show_progress(*result);
   }
 }
@@ -84,7 +86,8 @@ void Trainer::show_progress(const StepResult& result) {
   const double left = double(steps_.total_steps() - step) * seconds / done;
   progress_.update({step, steps_.total_steps(), epoch + 1, result.loss, rows / seconds, left});
   if (step % config_.train().log_every != 0) return;
-  log_->step({step, epoch, result.loss, result.lr, result.grad_norm, rows / seconds});
+  log_->step(
+      {step, epoch, result.loss, result.lr, result.grad_norm, rows / seconds, watched_.largest()});
 }
 
 void Trainer::finish_epoch() {

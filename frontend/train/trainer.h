@@ -11,6 +11,7 @@
 #include "frontend/train/run_log.h"
 #include "frontend/train/run_state.h"
 #include "frontend/train/step_runner.h"
+#include "frontend/train/watch_report.h"
 
 namespace keel::train {
 
@@ -65,6 +66,7 @@ class Trainer {
   StepRunner steps_;
   Evaluator evaluator_;
   Progress progress_;
+  WatchReport watched_;
   CheckpointStore store_;
   std::unique_ptr<RunLog> log_;
   RunState state_;  // after all steps that were started; its epoch_loss of those taken in

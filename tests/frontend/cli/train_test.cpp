@@ -42,6 +42,23 @@ TEST_CASE("train: the result for people on stdout, progress on stderr") {
   CHECK(holds(result.err, "epoch 1: train loss "));
 }
 
+TEST_CASE("train: a recursion of PowerNorm that is no contraction is warned of, once") {
+  const auto said = [](const std::string& norm) {
+    const testing::TempDir temp;
+    const ProcessResult result = run_keel(small_train(
+        temp / "run", {"train.max_steps=4", "train.log_every=9", "model.norm=" + norm}));
+    CHECK(result.code == 0);
+    return result.err;
+  };
+  // With alpha_b = 0 the contraction is the largest mean of xhat^2, with 1 it is 0.
+  const std::string warning = said("powernorm{alpha_b=0}");
+  CHECK(warning.starts_with("warning: step 1: "));
+  CHECK(holds(warning, "/norm: powernorm.contraction is "));
+  CHECK(holds(warning, ", above 1: the recursion of nu is no contraction"));
+  CHECK(std::ranges::count(warning, '\n') == 1);
+  CHECK(said("powernorm{alpha_b=1}").empty());
+}
+
 TEST_CASE("train: the folder is called after model and recipe when none is given") {
   const testing::TempDir temp;
   auto arguments = small_train("unused", {"train.max_steps=1"});

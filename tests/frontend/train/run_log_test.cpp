@@ -68,6 +68,22 @@ TEST_CASE("run log: events hold a tag for every number") {
   }
 }
 
+TEST_CASE("run log: what is watched stands with its step") {
+  const testing::TempDir temp;
+  const RunFolder folder{temp.path()};
+  RunLog log(folder, std::nullopt);
+  log.step({.step = 1,
+            .epoch = 0,
+            .loss = 1.5,
+            .lr = 0.1,
+            .grad_norm = 2,
+            .rows_per_second = 100,
+            .watched = {{"powernorm.nu_max", 0.25}}});
+  CHECK(read_metrics(folder.metrics())[0].at("powernorm.nu_max") == 0.25);
+  CHECK(testing::read_bytes(files_in(folder.events())[0]).find("step/powernorm.nu_max") !=
+        std::string::npos);
+}
+
 TEST_CASE("run log: resuming drops later lines and keeps those of its own step") {
   const testing::TempDir temp;
   const RunFolder folder{temp.path()};

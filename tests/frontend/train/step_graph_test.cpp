@@ -45,6 +45,26 @@ TEST_CASE("step graph: inputs and outputs of each graph") {
   CHECK(evaluate.type(evaluate.find_leaf("image")) == TensorType{DType::kF32, {5, 784}});
 }
 
+TEST_CASE("step graph: what layers watch is an output for who asks") {
+  using Names = std::vector<std::string>;
+  const auto watched = [](const std::string& norm) {
+    std::vector<nn::Watch> watches;
+    const Graph g = build_step(small_config({"model.norm=" + norm, "model.layers=1"}), &watches);
+    Names names;
+    for (std::size_t i = 0; i < watches.size(); ++i) {
+      CHECK(std::ranges::count(outputs_of(g), watch_output(i)) == 1);
+      names.push_back(watches[i].layer + ": " + watches[i].name);
+    }
+    CHECK(g.outputs().size() == 3 + watches.size());
+    return names;
+  };
+  CHECK(watched("powernorm") ==
+        Names{"fc1/norm: powernorm.contraction", "fc1/norm: powernorm.nu_max",
+              "logits/norm: powernorm.contraction", "logits/norm: powernorm.nu_max"});
+  CHECK(watched("layernorm").empty());
+  CHECK(build_step(small_config({"model.norm=powernorm"})).outputs().size() == 3);
+}
+
 TEST_CASE("step graph: evaluation changes nothing") {
   for (const char* norm : {"layernorm", "batchnorm"}) {
     const Config config = small_config({std::string("model.norm=") + norm});

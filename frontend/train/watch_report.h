@@ -1,0 +1,36 @@
+// What layers watch while they train (nn::Watch), for the log and as warnings.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "frontend/nn/net.h"
+
+namespace keel::train {
+
+class WatchReport {
+ public:
+  using Warn = std::function<void(const std::string&)>;
+
+  WatchReport(std::vector<nn::Watch> watches, Warn warn)
+      : watches_(std::move(watches)), warn_(std::move(warn)) {}
+
+  // Takes the values of a step in the order of the watches, or none when it was not looked at.
+  // Warns of a value above its limit, naming the layer; once a quantity, whatever comes later.
+  void take(std::int64_t step, std::span<const double> values);
+  // The largest value of each quantity in the step taken last.
+  const std::map<std::string, double>& largest() const { return largest_; }
+
+ private:
+  std::vector<nn::Watch> watches_;
+  Warn warn_;
+  std::map<std::string, double> largest_;
+  std::set<std::string> warned_;
+};
+
+}  // namespace keel::train
