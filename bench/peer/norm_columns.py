@@ -30,20 +30,31 @@ def batch_renorm(n):
         part = min(max((n.step - begin) / max(end - begin, 1), 0), 1)
         return start + (n.number(name + "_max_limit") - start) * part
 
+    def constants(batch_mean, batch_std):
+        r_max, d_max = limit("r", 1), limit("d", 0)
+        r = (batch_std / std).clamp(1 / r_max, r_max)
+        d = ((batch_mean - mean) / std).clamp(-d_max, d_max)
+        mean.lerp_(batch_mean, rate)
+        std.lerp_(batch_std, rate)
+        n.step += 1
+        return r, d
+
+    def plain(x):
+        batch_var, batch_mean = torch.var_mean(x, n.batch_axes, unbiased=False, keepdim=True)
+        batch_std = torch.sqrt(batch_var + n.eps)
+        with torch.no_grad():
+            r, d = constants(batch_mean.flatten(), batch_std.flatten())
+        xhat = (x - batch_mean) / batch_std * r.view(n.columns) + d.view(n.columns)
+        return torch.addcmul(bias.view(n.columns), xhat, gain.view(n.columns))
+
     def forward(x):
         with torch.no_grad():
             batch_var, batch_mean = torch.var_mean(x, n.batch_axes, unbiased=False)
-            batch_std = torch.sqrt(batch_var + n.eps)
-            r_max, d_max = limit("r", 1), limit("d", 0)
-            r = (batch_std / std).clamp(1 / r_max, r_max)
-            d = ((batch_mean - mean) / std).clamp(-d_max, d_max)
-            mean.lerp_(batch_mean, rate)
-            std.lerp_(batch_std, rate)
-            n.step += 1
+            r, d = constants(batch_mean, torch.sqrt(batch_var + n.eps))
         # With r and d constant, gain (r xhat + d) + bias is a batch norm with another affine part.
         scale, shift = gain * r, torch.addcmul(bias, gain, d)
         return F.batch_norm(x, None, None, scale, shift, True, 0.0, n.eps)
-    return forward
+    return forward if n.fused else plain
 
 
 def pn_v(n):
@@ -54,7 +65,10 @@ def pn_v(n):
         batch = n.mean_square(x)
         with torch.no_grad():
             psi2.lerp_(batch, 1 - n.number("keep"))
-        return torch.addcmul(bias, x, gain * torch.rsqrt(batch + n.eps))
+        rpsi = torch.rsqrt(batch + n.eps)
+        if n.fused:
+            return torch.addcmul(bias, x, gain * rpsi)
+        return torch.addcmul(bias, x * rpsi, gain)
     return forward
 
 
@@ -75,6 +89,33 @@ class Surrogate(torch.autograd.Function):
         dgain = (dy * x).sum(axes, keepdim=True) * ctx.scale
         a, b = ctx.rule.factors(gain, dgain)
         return torch.addcmul(dy * a, x, b), dgain, dy.sum(axes, keepdim=True), None
+
+
+class PlainSurrogate(torch.autograd.Function):
+    """The same as its formulas read, xhat = x * scale kept for the backward:
+    dx = rdx * (dy * g - xhat * slope)."""
+
+    @staticmethod
+    def forward(ctx, x, gain, bias, rule):
+        ctx.scale, ctx.rule = rule.scale(x), rule
+        xhat = x * ctx.scale
+        ctx.save_for_backward(xhat, gain)
+        return torch.addcmul(bias, xhat, gain)
+
+    @staticmethod
+    def backward(ctx, dy):
+        xhat, gain = ctx.saved_tensors
+        axes = ctx.rule.n.batch_axes
+        dgain = (dy * xhat).sum(axes, keepdim=True)
+        a, b = ctx.rule.factors(gain, dgain)
+        rdx = ctx.rule.rdx
+        dx = rdx * (dy * (a / rdx) - xhat * (-b / (rdx * ctx.scale)))
+        return dx, dgain, dy.sum(axes, keepdim=True), None
+
+
+def surrogate(n, rule):
+    function, (gain, bias) = Surrogate if n.fused else PlainSurrogate, n.affine()
+    return lambda x: function.apply(x, gain, bias, rule)
 
 
 class PowerNorm:
@@ -104,13 +145,12 @@ class PowerNorm:
 
 
 def power_norm(n):
-    rule, (gain, bias) = PowerNorm(n), n.affine()
-    heads = int(n.options["heads"])
+    norm, heads = surrogate(n, PowerNorm(n)), int(n.options["heads"])
 
     def forward(x):
         if heads and x.dim() == 2:
             x = rms(x.view(len(x), heads, -1), (-1,), None, n.eps).view_as(x)
-        return Surrogate.apply(x, gain, bias, rule)
+        return norm(x)
     return forward
 
 
@@ -128,20 +168,19 @@ class Mabn:
         self.averages = n.step > m and n.step >= n.number("warmup")
         self.x2[self.place] = n.mean_square(x)
         v = self.x2.mean(0) if self.averages else self.x2[self.place]
-        self.rstd, self.r = torch.rsqrt(v + n.eps), self.n.state(1.0)
+        self.rdx, self.r = torch.rsqrt(v + n.eps), self.n.state(1.0)
         if n.step > max(n.number("clip_after"), n.number("warmup")):
             clip = n.number("clip")
             self.r = torch.sqrt((v + n.eps) / (self.v + n.eps)).clamp(1 / clip, clip)
         self.v = torch.lerp(self.v, v, 1 - n.number("keep"))
         self.count = x.numel() // n.features
-        return self.rstd * self.r
+        return self.rdx * self.r
 
     def factors(self, gain, dgain):
         self.gz[self.place] = gain * dgain / self.count
         g = self.gz.mean(0) if self.averages else self.gz[self.place]
-        return self.rstd * gain * self.r, -self.rstd.square() * g
+        return self.rdx * gain * self.r, -self.rdx.square() * g
 
 
 def mabn(n):
-    rule, (gain, bias) = Mabn(n), n.affine()
-    return lambda x: Surrogate.apply(x, gain, bias, rule)
+    return surrogate(n, Mabn(n))

@@ -1,5 +1,5 @@
 """Each norm as a careful user of PyTorch writes it: by its fused function where there is one and it
-is wanted, else as few plain operations as autograd allows."""
+is wanted, else in as few operations as we found; or composed of operations as its formulas read."""
 
 NORMS = {
     "none": lambda n: lambda x: x,
@@ -14,9 +14,10 @@ NORMS = {
     "weightnorm": weight_norm,
 }
 
-# Those whose function leaves something to a fused one of PyTorch, which is not the only way.
+# Those that leave something to a fused function of PyTorch, or have factors of x and dy multiplied
+# with each other first: not as their formulas read.
 FUSED = {"layernorm", "layernorm_simple", "adanorm", "groupnorm", "instancenorm", "batchnorm",
-         "recurrentbatchnorm", "sequencebatchnorm", "weightnorm"} | (
-             {"rmsnorm"} if hasattr(F, "rms_norm") else set())
+         "recurrentbatchnorm", "sequencebatchnorm", "batchrenorm", "pn_v", "powernorm", "mabn",
+         "weightnorm"} | ({"rmsnorm"} if hasattr(F, "rms_norm") else set())
 # Those with numbers that change from step to step and that only Python knows.
 KEPT_BY_PYTHON = {"batchrenorm", "powernorm", "mabn"}

@@ -4,7 +4,7 @@
 with the tensors' bytes right behind it, sets up a case in each of these ways:
 
     usual           as norms.py and networks.py have it, operation by operation
-    plain           a norm without the fused function of PyTorch that it has
+    plain           a norm composed of operations as its formulas read
     compiled        by torch.compile, of plain operations where it is a norm
     graph           a step, recorded as a CUDA graph and replayed
     compiled_graph  a compiled step, recorded
@@ -33,7 +33,7 @@ class NormCase:
         self.parameters = parameters
         facts = case["norm"]
         if mode == "plain" and facts["name"] not in FUSED:
-            raise ValueError(f"no fused function of {facts['name']} to do without")
+            raise ValueError(f"{facts['name']} is composed as its formulas read already")
         expect_repeatable(facts, mode)
         norm = Norm(facts, "norm/", parameters, self.x.shape, fused=mode == "usual")
         self.norm = NORMS[facts["name"]](norm)

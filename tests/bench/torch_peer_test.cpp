@@ -255,19 +255,20 @@ std::string refusal_of(const std::optional<TorchTimes>& times, const std::string
   return "not asked for";
 }
 
-TEST_CASE("torch peer: norms without PyTorch's fused functions are the same") {
+TEST_CASE("torch peer: norms composed as their formulas read are the same") {
   const auto peer = real_peer({"usual", "plain"});
   if (!peer) return;
   const auto backend = make_backend(default_backend(), {.threads = 2});
   for (const char* norm : {"layernorm", "layernorm{gain=false}", "layernorm_simple", "adanorm",
-                           "batchnorm", "groupnorm{groups=4}", "instancenorm", "weightnorm"}) {
+                           "batchnorm", "groupnorm{groups=4}", "instancenorm", "weightnorm",
+                           "batchrenorm", "pn_v", "powernorm", "powernorm{mode=paper}", "mabn"}) {
     CAPTURE(std::string(norm));
     const NormBench b = bench_norm(*backend, norm, {8, 16, 20, 24}, 3, peer.get());
     CHECK(refusal_of(b.torch, "usual") == "");
     CHECK(refusal_of(b.torch, "plain") == "");
   }
   const NormBench b = bench_norm(*backend, "scalenorm", {8, 16}, 3, peer.get());
-  CHECK(refusal_of(b.torch, "plain") == "no fused function of scalenorm to do without");
+  CHECK(refusal_of(b.torch, "plain") == "scalenorm is composed as its formulas read already");
 }
 
 TEST_CASE("torch peer: what a mode needs and has not is its reason") {
