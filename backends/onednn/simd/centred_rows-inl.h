@@ -1,4 +1,4 @@
-// The forward of centred row norms without parameters, compiled once per instruction set.
+// The forward of centred row norms, compiled once per instruction set.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_CENTRED_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_CENTRED_ROWS_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_CENTRED_ROWS_INL_H_
@@ -14,39 +14,59 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// kRows rows from `row` on of a node (x, ...) -> (y, mean, rstd): y = finish(xhat).
-template <std::size_t kRows, class Finish>
-HWY_INLINE void write_centred_rows(const Binding& b, const NormStatistic& statistic,
-                                   std::size_t row, std::size_t width, const Finish& finish) {
-  const double count = variance_count(statistic, std::int64_t(width));
-  const float* x = b.inputs[0].as<float>() + row * width;
-  const ResultRows y(b.outputs[0], width);
-  float* means = b.outputs[1].as<float>() + row;
-  float* rstds = b.outputs[2].as<float>() + row;
+// The rows of a node (x, ...) -> (y, mean, rstd).
+struct CentredRows {
+  const Binding& b;
+  NormStatistic statistic;
+  std::size_t width;
+  ResultRows y;
+};
+
+// Saves mean and rstd of kRows rows from `row` on and calls write_row(row, xhat) for each.
+template <std::size_t kRows, class WriteRow>
+HWY_INLINE void standardize_rows(const CentredRows& of, std::size_t row,
+                                 const WriteRow& write_row) {
+  const std::size_t width = of.width;
+  const double count = variance_count(of.statistic, std::int64_t(width));
+  const float* x = of.b.inputs[0].as<float>() + row * width;
+  float* means = of.b.outputs[1].as<float>() + row;
+  float* rstds = of.b.outputs[2].as<float>() + row;
   float centres[kRows];
-  double low[kRows];
+  double low[kRows], squares[kRows];
   for (std::size_t k = 0; k < kRows; ++k) centres[k] = row_centre(x + k * width, width);
   for (std::size_t k = 0; k < kRows; ++k) {
-    y.prefetch((row + k) * width, width);
+    of.y.prefetch((row + k) * width, width);
     const RowMoments moments = row_moments(x + k * width, width, centres[k]);
     means[k] = float(moments.mean);
     low[k] = moments.mean - means[k];
-    rstds[k] = float(rstd_of(statistic, moments.sum_of_squares / count));
+    squares[k] = moments.sum_of_squares;
+  }
+  for (std::size_t k = 0; k < kRows; ++k) {
+    rstds[k] = float(rstd_of(of.statistic, squares[k] / count));
   }
   for (std::size_t k = 0; k < kRows; ++k, x += width) {
     prefetch_row(x + kRows * width, width);
-    const Standardize xhat = standardize_row(means[k], low[k], rstds[k]);
-    for_lanes(width, [&, at = (row + k) * width](auto part, std::size_t i)
-                         KEEL_LOOP_BODY { y.put(part, finish(xhat(part.load(x + i))), at + i); });
+    write_row(row + k, standardize_row(means[k], low[k], rstds[k]));
   }
 }
+template <class WriteRow>
+HWY_INLINE void standardize_rows(const CentredRows& of, const RowRange& range,
+                                 const WriteRow& write_row) {
+  for_row_groups(range, [&](auto rows, std::size_t row)
+                            HWY_ATTR { standardize_rows<rows()>(of, row, write_row); });
+}
 
-// The same for a range of rows.
+// A range of rows of y = finish(xhat, part, i), register i of a row.
 template <class Finish>
 HWY_INLINE void write_centred(const Binding& b, const NormStatistic& statistic,
                               const RowRange& range, const Finish& finish) {
-  for_row_groups(range, [&](auto rows, std::size_t row) HWY_ATTR {
-    write_centred_rows<rows()>(b, statistic, row, range.width, finish);
+  const CentredRows rows{b, statistic, range.width, ResultRows(b.outputs[0], range.width)};
+  const float* const x = b.inputs[0].as<float>();
+  standardize_rows(rows, range, [&](std::size_t row, const Standardize& xhat) KEEL_LOOP_BODY {
+    for_lanes(range.width, [=, &finish, y = rows.y, at = row * range.width](
+                               auto part, std::size_t i) KEEL_LOOP_BODY {
+      y.put(part, finish(xhat(part.load(x + at + i)), part, i), at + i);
+    });
   });
 }
 

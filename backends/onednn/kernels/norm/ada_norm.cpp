@@ -44,7 +44,7 @@ struct FactorLanes {
 void forward(const Binding& b, const AdaNormAttrs& attrs, const RowRange& range) {
   const FactorLanes phi({attrs.C, attrs.C * attrs.k});
   write_centred(b, attrs.statistic(), range,
-                [&](Floats xhat) KEEL_LOOP_BODY { return phi(xhat, xhat); });
+                [&](Floats xhat, auto, std::size_t) KEEL_LOOP_BODY { return phi(xhat, xhat); });
 }
 
 // Sums over one row of xhat = (x - mean) * rstd and of dy * xhat^p.

@@ -18,7 +18,8 @@ namespace HWY_NAMESPACE {
 namespace {
 
 void forward(const Binding& b, const NormStatistic& statistic, const RowRange& range) {
-  write_centred(b, statistic, range, [](Floats xhat) KEEL_LOOP_BODY { return xhat; });
+  write_centred(b, statistic, range,
+                [](Floats xhat, auto, std::size_t) KEEL_LOOP_BODY { return xhat; });
 }
 
 HWY_INLINE double sum_of_row(const float* dy, std::size_t n) {

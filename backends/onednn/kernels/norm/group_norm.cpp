@@ -54,6 +54,7 @@ struct BackwardPlan {
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/group_norm.cpp"
 #include <hwy/foreach_target.h>
 
+#include "backends/onednn/simd/centred_rows-inl.h"
 #include "backends/onednn/simd/column_sums-inl.h"
 #include "backends/onednn/simd/row_gradient-inl.h"
 
@@ -66,67 +67,33 @@ const float* offset(const TensorRef& parameter, std::size_t channel) {
   return parameter ? parameter.as<float>() + channel : nullptr;
 }
 
-// One group.
-struct ForwardRow {
-  const float* x;
-  float* y;
-  bool streamed;  // y (see is_streamed)
-};
-
-// y of one group of tokens.
-void write_features(const Groups& groups, const Standardize xhat, const RowAffine& affine,
-                    const ForwardRow& row) {
-  for_lanes(groups.channels, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
-    write(part, affine.apply(part, xhat(part.load(row.x + i)), i), row.y + i, row.streamed);
-  });
-}
-
-// y of one group of an image. x, y (channels, inner).
-void write_channels(const Groups& groups, const Standardize xhat, const RowAffine& affine,
-                    const ForwardRow& row) {
-  const std::size_t inner = groups.inner;
-  const float* x = row.x;
-  float* y = row.y;
-  for (std::size_t c = 0; c < groups.channels; ++c, x += inner, y += inner) {
+// y of one group of an image from element `at` on.
+void write_channels(const Groups& groups, const CentredRows& rows, const Standardize xhat,
+                    const RowAffine& affine, std::size_t at) {
+  const float* const x = rows.b.inputs[0].as<float>();
+  const ResultRows y = rows.y;
+  for (std::size_t c = 0; c < groups.channels; ++c, at += groups.inner) {
     const Floats gain = splat(affine.gain ? affine.gain[c] : 1);
     const Floats bias = splat(affine.bias ? affine.bias[c] : 0);
-    for_lanes(inner, [=, streamed = row.streamed](auto part, std::size_t i) KEEL_LOOP_BODY {
-      write(part, hn::MulAdd(xhat(part.load(x + i)), gain, bias), y + i, streamed);
+    for_lanes(groups.inner, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
+      y.put(part, hn::MulAdd(xhat(part.load(x + at + i)), gain, bias), at + i);
     });
   }
 }
 
-// kRows groups from `row` on: y = (x - mean) * rstd * gain + bias; mean and rstd are saved.
-template <std::size_t kRows>
-void forward_rows(const Binding& b, const Groups& groups, std::size_t row, std::size_t width) {
-  const float* x = b.inputs[0].as<float>() + row * width;
-  float* y = b.outputs[0].as<float>() + row * width;
-  float* means = b.outputs[1].as<float>() + row;
-  float* rstds = b.outputs[2].as<float>() + row;
-  const bool streamed = is_streamed(b.outputs[0], groups.run());
-  float centres[kRows];
-  double low[kRows];
-  for (std::size_t k = 0; k < kRows; ++k) centres[k] = row_centre(x + k * width, width);
-  for (std::size_t k = 0; k < kRows; ++k) {
-    if (!streamed) prefetch_row(y + k * width, width);
-    const RowMoments moments = row_moments(x + k * width, width, centres[k]);
-    const double variance = moments.sum_of_squares / groups.variance_count();
-    means[k] = float(moments.mean);
-    low[k] = moments.mean - means[k];
-    rstds[k] = float(rstd_of(groups.statistic, variance));
-  }
-  for (std::size_t k = 0; k < kRows; ++k, x += width, y += width) {
-    prefetch_row(x + kRows * width, width);
-    const Standardize xhat = standardize_row(means[k], low[k], rstds[k]);
-    const std::size_t channel = (row + k) % groups.count * groups.channels;
-    const RowAffine affine{offset(b.inputs[1], channel), offset(b.inputs[2], channel)};
-    (groups.inner > 1 ? write_channels : write_features)(groups, xhat, affine, {x, y, streamed});
-  }
-}
-
+// Groups: y = (x - mean) * rstd * gain + bias; mean and rstd are saved.
 void forward(const Binding& b, const Groups& groups, const RowRange& range) {
-  for_row_groups(range, [&](auto rows, std::size_t row)
-                            HWY_ATTR { forward_rows<rows()>(b, groups, row, range.width); });
+  const CentredRows rows{b, groups.statistic, range.width, ResultRows(b.outputs[0], groups.run())};
+  const float* const x = b.inputs[0].as<float>();
+  const auto write_row = [&](std::size_t row, const Standardize& xhat) KEEL_LOOP_BODY {
+    const std::size_t channel = row % groups.count * groups.channels, at = row * range.width;
+    const RowAffine affine{offset(b.inputs[1], channel), offset(b.inputs[2], channel)};
+    if (groups.inner > 1) return write_channels(groups, rows, xhat, affine, at);
+    for_lanes(range.width, [=, y = rows.y](auto part, std::size_t i) KEEL_LOOP_BODY {
+      y.put(part, affine.apply(part, xhat(part.load(x + at + i)), i), at + i);
+    });
+  };
+  standardize_rows(rows, range, write_row);
 }
 
 // What the backward reads of one group; what it will write is asked for.

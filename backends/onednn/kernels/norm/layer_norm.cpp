@@ -30,6 +30,7 @@ struct BackwardPlan {
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/layer_norm.cpp"
 #include <hwy/foreach_target.h>
 
+#include "backends/onednn/simd/centred_rows-inl.h"
 #include "backends/onednn/simd/column_sums-inl.h"
 #include "backends/onednn/simd/row_gradient-inl.h"
 #include "backends/onednn/simd/wide_rows-inl.h"
@@ -39,41 +40,12 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-// kRows rows from `row` on: y = (x - mean) * rstd * gain + bias; mean and rstd are saved.
-template <std::size_t kRows>
-void forward_rows(const Binding& b, const NormStatistic& statistic, std::size_t row,
-                  std::size_t width) {
-  const RowAffine affine{b.inputs[1].as<float>(), b.inputs[2].as<float>()};
-  const double count = variance_count(statistic, std::int64_t(width));
-  const float* x = b.inputs[0].as<float>() + row * width;
-  const ResultRows y(b.outputs[0], width);
-  float* means = b.outputs[1].as<float>() + row;
-  float* rstds = b.outputs[2].as<float>() + row;
-  float centres[kRows];
-  double low[kRows], squares[kRows];
-  for (std::size_t k = 0; k < kRows; ++k) centres[k] = row_centre(x + k * width, width);
-  for (std::size_t k = 0; k < kRows; ++k) {
-    y.prefetch((row + k) * width, width);
-    const RowMoments moments = row_moments(x + k * width, width, centres[k]);
-    means[k] = float(moments.mean);
-    low[k] = moments.mean - means[k];
-    squares[k] = moments.sum_of_squares;
-  }
-  for (std::size_t k = 0; k < kRows; ++k) {
-    rstds[k] = float(rstd_of(statistic, squares[k] / count));
-  }
-  for (std::size_t k = 0; k < kRows; ++k, x += width) {
-    prefetch_row(x + kRows * width, width);
-    const Standardize xhat = standardize_row(means[k], low[k], rstds[k]);
-    for_lanes(width, [=, at = (row + k) * width](auto part, std::size_t i) KEEL_LOOP_BODY {
-      y.put(part, affine.apply(part, xhat(part.load(x + i)), i), at + i);
-    });
-  }
-}
-
+// y = (x - mean) * rstd * gain + bias; mean and rstd are saved.
 void forward(const Binding& b, const NormStatistic& statistic, const RowRange& range) {
-  for_row_groups(range, [&](auto rows, std::size_t row)
-                            HWY_ATTR { forward_rows<rows()>(b, statistic, row, range.width); });
+  const RowAffine affine{b.inputs[1].as<float>(), b.inputs[2].as<float>()};
+  write_centred(b, statistic, range, [&](Floats xhat, auto part, std::size_t i) KEEL_LOOP_BODY {
+    return affine.apply(part, xhat, i);
+  });
 }
 
 RowGradient gradient_of(const Binding& b, const NormStatistic& statistic, std::size_t row,
