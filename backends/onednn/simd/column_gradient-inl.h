@@ -31,6 +31,7 @@ struct StripGradient {
   enum : std::size_t { kXhat, kDy, kDyXhat };
   const SavedChannels& saved;
   const ChannelSums& into;
+  bool is_first;  // there is nothing yet to add to
 
   template <class Part>
   HWY_INLINE Standardize constants(Part part, std::size_t c) const {
@@ -48,9 +49,9 @@ struct StripGradient {
   template <class Part>
   HWY_INLINE void take(Part, std::size_t c, const Standardize&,
                        const Floats (&sums)[kKinds]) const {
-    add_to(into.xhat + c, WideDoubles::of(sums[kXhat]));
-    add_to(into.dy + c, WideDoubles::of(sums[kDy]));
-    add_to(into.dy_xhat + c, WideDoubles::of(sums[kDyXhat]));
+    add_to(into.xhat + c, WideDoubles::of(sums[kXhat]), is_first);
+    add_to(into.dy + c, WideDoubles::of(sums[kDy]), is_first);
+    add_to(into.dy_xhat + c, WideDoubles::of(sums[kDyXhat]), is_first);
   }
 };
 
@@ -69,13 +70,18 @@ HWY_INLINE void add_span(const SavedChannels& saved, const Slab& slab, std::size
 // The sums of a slab over the rows that are kept.
 HWY_INLINE void slab_sums(const Slab& slab, RowMask mask, const SavedChannels& saved,
                           const ChannelSums& sums) {
-  for (double* sum : {sums.xhat, sums.dy, sums.dy_xhat}) std::fill_n(sum, slab.channels, 0.0);
   const SavedChannels from_first{saved.x, saved.dy, saved.mean + slab.first,
                                  saved.rstd + slab.first};
+  if (slab.inner == 1) {
+    bool is_first = true;
+    for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
+      sum_strip(strip, slab.channels, StripGradient{from_first, sums, is_first});
+      is_first = false;
+    });
+    if (!is_first) return;
+  }
+  for (double* sum : {sums.xhat, sums.dy, sums.dy_xhat}) std::fill_n(sum, slab.channels, 0.0);
   for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
-    if (slab.inner == 1) {
-      return sum_strip(strip, slab.channels, StripGradient{from_first, sums});
-    }
     for (std::size_t row = 0; row < strip.rows; ++row) {
       for (std::size_t c = 0; c < slab.channels; ++c) {
         add_span(from_first, slab, strip.offsets[row], c, sums);

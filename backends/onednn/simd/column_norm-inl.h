@@ -111,26 +111,30 @@ struct StripDeviations {
   template <class Part>
   HWY_INLINE void take(Part part, std::size_t c, Floats centre,
                        const Floats (&sums)[kKinds]) const {
-    merge(moments, c, weights,
-          holds_for_all(part, in_range(sums[kSquare]))
-              ? moments_about(centre, sums[kDeviation], sums[kSquare], per_row)
-              : strip_moments_in_double(part, x + c, strip));
+    const StripMoments of_strip =
+        holds_for_all(part, in_range(sums[kSquare]))
+            ? moments_about(centre, sums[kDeviation], sums[kSquare], per_row)
+            : strip_moments_in_double(part, x + c, strip);
+    if (seen > 0) return merge(moments, c, weights, of_strip);
+    of_strip.mean.store(moments.mean + c);
+    of_strip.squares.store(moments.squares + c);
   }
 };
 
 // Moments of the channels of a slab over the rows that are kept; x is the whole tensor.
 HWY_INLINE void slab_moments(const Slab& slab, RowMask mask, const float* x,
                              const ChannelMoments& moments) {
-  std::fill_n(moments.mean, slab.channels, 0.0);
-  std::fill_n(moments.squares, slab.channels, 0.0);
   double seen = 0;
   if (slab.inner == 1) {
     constexpr std::size_t kFirstRows = 16;
-    return for_strips(slab, mask, kFirstRows, [&](const Strip& strip) HWY_ATTR {
+    for_strips(slab, mask, kFirstRows, [&](const Strip& strip) HWY_ATTR {
       sum_strip(strip, slab.channels, StripDeviations{strip, x, seen, moments});
       seen += static_cast<double>(strip.rows);
     });
+    if (seen > 0) return;
   }
+  std::fill_n(moments.mean, slab.channels, 0.0);
+  std::fill_n(moments.squares, slab.channels, 0.0);
   for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
     for (std::size_t row = 0; row < strip.rows; ++row) {
       const MergeWeights weights(seen, static_cast<double>(slab.inner));

@@ -108,8 +108,9 @@ HWY_INLINE void sum_strip(const Strip& strip, std::size_t n, const Columns& colu
   if (c < n) sum_registers<1>(First(n - c), strip, c, columns);
 }
 
-HWY_INLINE void add_to(double* sums, const WideDoubles& more) {
-  (WideDoubles::load(sums) + more).store(sums);
+// `is_first`: to what would be zeros.
+HWY_INLINE void add_to(double* sums, const WideDoubles& more, bool is_first = false) {
+  (is_first ? more : WideDoubles::load(sums) + more).store(sums);
 }
 
 // Whether a sum of squares has neither overflowed nor lost elements to underflow.

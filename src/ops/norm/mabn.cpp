@@ -71,9 +71,13 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-const OpInfo kMabn{
-    .name = "mabn", .infer = infer, .backward = backward, .gradient = GradientKind::kSurrogate};
-const OpInfo kMabnBackward{.name = "mabn_backward", .infer = infer_backward, .in_place = {{6, 0}}};
+const OpInfo kMabn{.name = "mabn",
+                   .infer = infer,
+                   .backward = backward,
+                   .gradient = GradientKind::kSurrogate,
+                   .in_place = {{3, 3}, {5, 4}}};
+const OpInfo kMabnBackward{
+    .name = "mabn_backward", .infer = infer_backward, .in_place = {{6, 0}, {4, 3}}};
 
 namespace ops {
 

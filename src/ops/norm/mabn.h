@@ -23,7 +23,8 @@
 //   evaluation)
 // The backward rule itself makes gz' the next value of a state gz, unless update_state is off.
 // errors: rank neither 2 nor 4; B = 0; parameters or states of another shape; m < 1; eps < 0; keep
-//     outside [0, 1]; clip < 1; a mask for images.      in place: dx over dy.
+//     outside [0, 1]; clip < 1; a mask for images.
+// in place: dx over dy; x2', gz' and v' over what they follow: of a ring buffer one row is written.
 #pragma once
 
 #include "src/ops/norm/batch_norm.h"

@@ -21,10 +21,11 @@ namespace keel::test {
 namespace {
 
 // A program that trains the norm alone, with its states from the start: "y", "rstd", "r", "dx",
-// "dgain", "dbias".
+// "dgain", "dbias". `keeps_states`: they are outputs too, so that none is written over.
 class Training {
  public:
-  Training(const std::string& backend, const Shape& shape, const MabnAttrs& attrs)
+  Training(const std::string& backend, const Shape& shape, const MabnAttrs& attrs,
+           bool keeps_states = false)
       : backend_(make_backend(backend, {2})), variables_(*backend_, 1) {
     Graph g;
     const std::int64_t channels = column_sizes(shape).channels;
@@ -51,6 +52,9 @@ class Training {
       g.mark_update(state.v, y.at(4));
       g.mark_update(state.step, y.at(5));
     }
+    if (keeps_states) {
+      for (const Value v : {state.x2, state.gz, state.v}) g.mark_output(g.node(v).name, v);
+    }
     const Value outputs[] = {y, y.at(1), y.at(2), d[0], d[1], d[2]};
     for (std::size_t i = 0; i < kNames.size(); ++i) g.mark_output(kNames[i], outputs[i]);
     program_.emplace(*backend_, variables_, g);
@@ -67,6 +71,7 @@ class Training {
     return results;
   }
   Tensor state(const char* name) const { return variables_.read(name); }
+  std::size_t copies() const { return program_->plan().copies.size(); }
 
  private:
   static constexpr std::array kNames{"y", "rstd", "r", "dx", "dgain", "dbias"};
@@ -175,6 +180,61 @@ TEST_CASE("mabn: averages are over the last m steps, forward and backward") {
     CHECK(training.state("x2").at(0) == doctest::Approx(49));
     CHECK(training.state("x2").at(1) == doctest::Approx(9));
     CHECK(training.state("gz").at(0) == doctest::Approx(10 * z));
+  }
+}
+
+// The backward reads the step after the forward, which therefore does not write over it.
+TEST_CASE("mabn: states that are written over have the bits of those that are not") {
+  const MabnAttrs attrs{.keep = 0.9, .clip = 1.5, .m = 3, .warmup = 2, .clip_after = 4};
+  const Tensor gain = random_normal({37}, 3).to(DType::kF32), bias = random_normal({37}, 4);
+  for (const std::string& backend : tested_backends()) {
+    CAPTURE(backend);
+    Training over(backend, {300, 37}, attrs), apart(backend, {300, 37}, attrs, true);
+    CHECK(over.copies() == 1);
+    CHECK(apart.copies() == 4);
+    for (int t = 1; t <= 7; ++t) {
+      CAPTURE(t);
+      const Tensor x = random_normal({300, 37}, std::uint32_t(10 + t), 0.3, t).to(DType::kF32);
+      const Results results = over.step(x, x, gain, bias);
+      for (const auto& [name, value] : apart.step(x, x, gain, bias)) {
+        CAPTURE(name);
+        check_close(results.at(name), value, 0);
+      }
+      for (const char* name : {"x2", "gz", "v", "step"}) {
+        CAPTURE(name);
+        check_close(over.state(name), apart.state(name), 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("mabn: a batch without a row leaves the states that a step writes over") {
+  for (const std::string& name : tested_backends()) {
+    CAPTURE(name);
+    Graph g;
+    const auto state = [&](const char* label, const Shape& shape, float value) {
+      return g.state(label, {DType::kF32, shape},
+                     [=](Tensor& t, const Philox&) { std::ranges::fill(t.as<float>(), value); });
+    };
+    const auto nine = [](Tensor& t, const Philox&) { t.as<std::int32_t>()[0] = 9; };
+    const ops::MabnState states{state("x2", {2, 1}, 5), state("gz", {2, 1}, 7), state("v", {1}, 3),
+                                g.state("step", {DType::kI32, {}}, nine),
+                                g.constant(Tensor(DType::kU8, {4}))};
+    const Value x = g.constant(random_normal({4, 1}, 1).to(DType::kF32));
+    const Value y = ops::mabn(g, x, {}, states, {.m = 2, .warmup = 0});
+    gradient(g, ops::sum(g, y), {&x, 1});
+    g.mark_update(states.x2, y.at(3));
+    g.mark_update(states.v, y.at(4));
+    g.mark_update(states.step, y.at(5));
+    const auto backend = make_backend(name);
+    Variables variables(*backend, 1);
+    Program program(*backend, variables, g);
+    CHECK(program.plan().copies.size() == 1);
+    program.run();
+    check_close(variables.read("x2"), f64({2, 1}, {5, 5}), 0);
+    check_close(variables.read("gz"), f64({2, 1}, {7, 7}), 0);
+    CHECK(variables.read("v").at(0) == 3);
+    CHECK(variables.read("step").at(0) == 9);
   }
 }
 

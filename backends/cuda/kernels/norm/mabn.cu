@@ -7,7 +7,7 @@
 namespace keel::cuda {
 namespace {
 
-// A ring buffer (m, channels), before and after this step.
+// A ring buffer (m, channels), before and after this step; both may be the same memory.
 struct Ring {
   Global<const float> before;
   Global<float> after;
@@ -21,7 +21,7 @@ struct Ring {
     for (std::int64_t row = 0; row < m; ++row) {
       const bool is_new = row == phase.row && !is_empty;
       const float kept = is_new ? float(value) : before[row * channels + c];
-      after[row * channels + c] = kept;
+      if (is_new || before.data() != after.data()) after[row * channels + c] = kept;
       sum += is_new ? value : kept;
     }
     return phase.averages ? sum / double(m) : value;

@@ -25,8 +25,10 @@ bool trains(const Binding& b, const MabnPlan& plan) {
   return plan.attrs.training && plan.count(mask_of(b)) > 0;
 }
 
-void copy_state(const TensorRef& from, const TensorRef& to) {
-  std::memcpy(to.data, from.data, std::size_t(from.type.bytes()));
+// The rows of a ring buffer that this step leaves as they are, unless it is written over.
+void carry_on(const TensorRef& before, const TensorRef& after) {
+  if (after.data == before.data) return;
+  std::memcpy(after.data, before.data, std::size_t(before.type.bytes()));
 }
 
 }  // namespace
@@ -44,37 +46,38 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Puts `value` into a ring buffer's row of this step, at channel c, and returns what stands for the
-// buffer: its mean over the rows, or the value alone. `ring` is the next state.
-template <class Part>
-HWY_INLINE WideDoubles push(Part part, const TensorRef& ring, std::size_t c, const MabnPhase& phase,
-                            const WideDoubles& value) {
-  const auto m = static_cast<std::size_t>(ring.type.shape[0]);
-  const auto channels = static_cast<std::size_t>(ring.type.shape[1]);
-  float* first = ring.as<float>() + c;
-  part.store(value.floats(), first + static_cast<std::size_t>(phase.row) * channels);
-  if (!phase.averages) return value;
-  WideDoubles sum = WideDoubles::zero();
-  for (std::size_t row = 0; row < m; ++row) {
-    sum = sum + WideDoubles::of(part.load(first + row * channels));
-  }
-  return sum * WideDoubles::all(1 / static_cast<double>(m));
-}
+// The next state of a ring buffer (m, channels), whose other rows are there already.
+struct Ring {
+  const MabnPlan& plan;
+  float* data;
+  MabnPhase phase;
 
-// sqrt(V + eps) / sqrt(v + eps) within its window.
-HWY_INLINE WideDoubles clipped_ratio(const WideDoubles& batch, const WideDoubles& running,
-                                     const MabnAttrs& attrs) {
-  const WideDoubles eps = WideDoubles::all(attrs.eps);
-  const WideDoubles ratio = ((batch + eps) / (running + eps)).sqrt();
-  const auto clip = [&](Doubles half) HWY_ATTR {
-    return hn::Min(hn::Max(half, hn::Set(D(), 1 / attrs.clip)), hn::Set(D(), attrs.clip));
+  // Puts `value` into the row of this step, at channel c, and returns what stands for the buffer:
+  // its mean over the rows, or the value alone.
+  template <class Part>
+  HWY_INLINE WideDoubles push(Part part, std::size_t c, const WideDoubles& value) const {
+    const auto m = std::size_t(plan.attrs.m), channels = std::size_t(plan.blocks.sizes.channels);
+    part.store(value.floats(), data + std::size_t(phase.row) * channels + c);
+    if (!phase.averages) return value;
+    WideDoubles sum = WideDoubles::zero();
+    for (std::size_t row = 0; row < m; ++row) {
+      sum = sum + WideDoubles::read(part, data + row * channels + c);
+    }
+    return sum * WideDoubles::all(1 / static_cast<double>(m));
+  }
+};
+
+HWY_INLINE WideDoubles clip(const WideDoubles& v, double most) {
+  const auto clip_half = [&](Doubles half) HWY_ATTR {
+    return hn::Min(hn::Max(half, hn::Set(D(), 1 / most)), hn::Set(D(), most));
   };
-  return {clip(ratio.low), clip(ratio.high)};
+  return {clip_half(v.low), clip_half(v.high)};
 }
 
 void forward_statistics(const Binding& b, const MabnPlan& plan, const Slab& slab) {
   const MabnAttrs& attrs = plan.attrs;
   const MabnPhase phase = mabn_phase(attrs, *b.inputs[6].as<std::int32_t>());
+  const Ring x2{plan, b.outputs[3].as<float>(), phase};
   const bool is_step = trains(b, plan);
   const WideDoubles share = WideDoubles::all(1 / double(plan.count(mask_of(b))));
   const WideDoubles one = WideDoubles::all(1), eps = WideDoubles::all(attrs.eps);
@@ -83,13 +86,18 @@ void forward_statistics(const Binding& b, const MabnPlan& plan, const Slab& slab
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
     const WideDoubles running = WideDoubles::of(part.load(b.inputs[5].as<float>() + c));
-    WideDoubles v = running, r = one;
+    WideDoubles v = running, r = one, next = running;
     if (is_step) {
-      v = push(part, b.outputs[3], c, phase, sum_of_blocks(plan, b.workspace, 0, c) * share);
-      if (phase.clips) r = clipped_ratio(v, running, attrs);
-      part.store((running * keep + v * rest).floats(), b.outputs[4].as<float>() + c);
+      v = x2.push(part, c, sum_of_blocks(plan, b.workspace, 0, c) * share);
+      next = running * keep + v * rest;
     }
-    part.store(reciprocal_sqrt(v + eps), b.outputs[1].as<float>() + c);
+    const Floats rstd = reciprocal_sqrt(v + eps);
+    if (is_step && phase.clips) {
+      const Floats rstd_before = reciprocal_sqrt(running + eps);
+      r = clip((v + eps) * WideDoubles::of(rstd) * WideDoubles::of(rstd_before), attrs.clip);
+    }
+    if (b.outputs[4]) part.store(next.floats(), b.outputs[4].as<float>() + c);
+    part.store(rstd, b.outputs[1].as<float>() + c);
     part.store(r.floats(), b.outputs[2].as<float>() + c);
     part.store((gain ? r * WideDoubles::of(part.load(gain + c)) : r).floats(),
                plan.constant(b.workspace, kGain) + c);
@@ -111,7 +119,8 @@ void forward(const Binding& b, const MabnPlan& plan) {
 }
 
 void backward_statistics(const Binding& b, const MabnPlan& plan, const Slab& slab) {
-  const MabnPhase phase = mabn_phase(plan.attrs, *b.inputs[5].as<std::int32_t>());
+  const Ring gz{plan, b.outputs[3].as<float>(),
+                mabn_phase(plan.attrs, *b.inputs[5].as<std::int32_t>())};
   const bool is_step = trains(b, plan);
   const WideDoubles share = WideDoubles::all(1 / double(plan.count(mask_of(b))));
   const float* gains = b.inputs[1].as<float>();
@@ -121,7 +130,7 @@ void backward_statistics(const Binding& b, const MabnPlan& plan, const Slab& sla
     const WideDoubles gain = gains ? r * WideDoubles::of(part.load(gains + c)) : r;
     const WideDoubles products = sum_of_blocks(plan, b.workspace, 1, c);
     WideDoubles slope = WideDoubles::zero();
-    if (is_step) slope = push(part, b.outputs[3], c, phase, products * gain * share);
+    if (is_step) slope = gz.push(part, c, products * gain * share);
     part.store(gain.floats(), plan.constant(b.workspace, kGain) + c);
     part.store(slope.floats(), plan.constant(b.workspace, kSlope) + c);
     if (b.outputs[1]) part.store((products * r).floats(), b.outputs[1].as<float>() + c);
@@ -164,8 +173,7 @@ Prepared prepare_mabn(const NodeContext& context) {
   return kernel_of(
       [=](const Binding& b) {
         if (plan.attrs.training) {
-          copy_state(b.inputs[3], b.outputs[3]);
-          copy_state(b.inputs[5], b.outputs[4]);
+          carry_on(b.inputs[3], b.outputs[3]);
           *b.outputs[5].as<std::int32_t>() =
               *b.inputs[6].as<std::int32_t>() + (trains(b, plan) ? 1 : 0);
         }
@@ -180,7 +188,7 @@ Prepared prepare_mabn_backward(const NodeContext& context) {
   const MabnPlan plan{{column_blocks(sizes, 2, 2), 2, 2}, context.attrs<MabnAttrs>()};
   return kernel_of(
       [=](const Binding& b) {
-        if (plan.attrs.training) copy_state(b.inputs[4], b.outputs[3]);
+        if (plan.attrs.training) carry_on(b.inputs[4], b.outputs[3]);
         HWY_DYNAMIC_DISPATCH(backward)
         (b, plan);
       },
