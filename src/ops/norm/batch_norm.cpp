@@ -57,8 +57,11 @@ void backward(BackwardContext& c) {
 
 ColumnSizes column_sizes(const Shape& x) { return {x[0], x[1], x.elements(2, x.rank())}; }
 
-const OpInfo kBatchNorm{
-    .name = "batch_norm", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
+const OpInfo kBatchNorm{.name = "batch_norm",
+                        .infer = infer,
+                        .backward = backward,
+                        .gradient = GradientKind::kExact,
+                        .in_place = {{3, 3}, {4, 4}}};
 const OpInfo kBatchNormBackward{
     .name = "batch_norm_backward", .infer = infer_backward, .in_place = {{4, 0}}};
 

@@ -20,8 +20,8 @@
 //   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent
 // errors: rank neither 2 nor 4; B = 0; parameters not (channels); eps < 0; keep outside [0, 1];
 //     an unbiased estimate of B = 1; a mask for images; padding of another name.
-//     With a mask that keeps one row an unbiased estimate of SS = 0 is 0.      in place: dx over
-//     dy.
+//     With a mask that keeps one row an unbiased estimate of SS = 0 is 0.
+// in place: dx over dy; running_mean' and running_var' over what they follow.
 #pragma once
 
 #include <algorithm>

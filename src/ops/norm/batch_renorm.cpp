@@ -66,7 +66,8 @@ void backward(BackwardContext& c) {
 const OpInfo kBatchRenorm{.name = "batch_renorm",
                           .infer = infer,
                           .backward = backward,
-                          .gradient = GradientKind::kDetached};
+                          .gradient = GradientKind::kDetached,
+                          .in_place = {{3, 5}, {4, 6}}};
 const OpInfo kBatchRenormBackward{
     .name = "batch_renorm_backward", .infer = infer_backward, .in_place = {{6, 0}}};
 

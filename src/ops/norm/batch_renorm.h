@@ -23,7 +23,8 @@
 //     dgain = sum of dy * out;   dbias = sum of dy
 //   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent
 // errors: rank neither 2 nor 4; B = 0; parameters not (channels); eps < 0; rate outside [0, 1];
-//     limits below r = 1 or d = 0; a mask for images.      in place: dx over dy.
+//     limits below r = 1 or d = 0; a mask for images.
+// in place: dx over dy; running_mean' and running_std' over what they follow.
 #pragma once
 
 #include "src/ops/norm/batch_norm.h"

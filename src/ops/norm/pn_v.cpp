@@ -42,8 +42,11 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-const OpInfo kPnV{
-    .name = "pn_v", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
+const OpInfo kPnV{.name = "pn_v",
+                  .infer = infer,
+                  .backward = backward,
+                  .gradient = GradientKind::kExact,
+                  .in_place = {{3, 2}}};
 const OpInfo kPnVBackward{.name = "pn_v_backward", .infer = infer_backward, .in_place = {{3, 0}}};
 
 namespace ops {

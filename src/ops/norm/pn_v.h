@@ -14,7 +14,8 @@
 //     dgain = sum of dy * xhat;   dbias = sum of dy
 //   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent
 // errors: rank neither 2 nor 4; B = 0; parameters not (channels); a mask not u8 (rows) or with
-//     images; eps < 0; keep outside [0, 1].      in place: dx over dy.
+//     images; eps < 0; keep outside [0, 1].
+// in place: dx over dy; psi2' over psi2.
 #pragma once
 
 #include "src/ops/norm/batch_norm.h"

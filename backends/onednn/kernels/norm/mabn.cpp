@@ -67,40 +67,35 @@ struct Ring {
   }
 };
 
-HWY_INLINE WideDoubles clip(const WideDoubles& v, double most) {
-  const auto clip_half = [&](Doubles half) HWY_ATTR {
-    return hn::Min(hn::Max(half, hn::Set(D(), 1 / most)), hn::Set(D(), most));
-  };
-  return {clip_half(v.low), clip_half(v.high)};
-}
-
 void forward_statistics(const Binding& b, const MabnPlan& plan, const Slab& slab) {
   const MabnAttrs& attrs = plan.attrs;
   const MabnPhase phase = mabn_phase(attrs, *b.inputs[6].as<std::int32_t>());
   const Ring x2{plan, b.outputs[3].as<float>(), phase};
   const bool is_step = trains(b, plan);
   const WideDoubles share = WideDoubles::all(1 / double(plan.count(mask_of(b))));
-  const WideDoubles one = WideDoubles::all(1), eps = WideDoubles::all(attrs.eps);
+  const WideDoubles eps = WideDoubles::all(attrs.eps);
   const WideDoubles keep = WideDoubles::all(attrs.keep), rest = WideDoubles::all(1 - attrs.keep);
+  const Floats most = splat(float(attrs.clip)), least = splat(float(1 / attrs.clip));
   const float* gain = b.inputs[1].as<float>();
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
-    const WideDoubles running = WideDoubles::of(part.load(b.inputs[5].as<float>() + c));
-    WideDoubles v = running, r = one, next = running;
+    const WideDoubles running = WideDoubles::read(part, b.inputs[5].as<float>() + c);
+    WideDoubles v = running, next = running;
     if (is_step) {
       v = x2.push(part, c, sum_of_blocks(plan, b.workspace, 0, c) * share);
       next = running * keep + v * rest;
     }
     const Floats rstd = reciprocal_sqrt(v + eps);
+    Floats r = splat(1);
     if (is_step && phase.clips) {
-      const Floats rstd_before = reciprocal_sqrt(running + eps);
-      r = clip((v + eps) * WideDoubles::of(rstd) * WideDoubles::of(rstd_before), attrs.clip);
+      const Floats deviation = ((v + eps) * WideDoubles::of(rstd)).floats();
+      r = hn::Mul(deviation, reciprocal_sqrt(running + eps));
+      r = hn::Min(hn::Max(r, least), most);
     }
     if (b.outputs[4]) part.store(next.floats(), b.outputs[4].as<float>() + c);
     part.store(rstd, b.outputs[1].as<float>() + c);
-    part.store(r.floats(), b.outputs[2].as<float>() + c);
-    part.store((gain ? r * WideDoubles::of(part.load(gain + c)) : r).floats(),
-               plan.constant(b.workspace, kGain) + c);
+    part.store(r, b.outputs[2].as<float>() + c);
+    part.store(gain ? hn::Mul(r, part.load(gain + c)) : r, plan.constant(b.workspace, kGain) + c);
   });
 }
 
@@ -126,8 +121,8 @@ void backward_statistics(const Binding& b, const MabnPlan& plan, const Slab& sla
   const float* gains = b.inputs[1].as<float>();
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
-    const WideDoubles r = WideDoubles::of(part.load(b.inputs[3].as<float>() + c));
-    const WideDoubles gain = gains ? r * WideDoubles::of(part.load(gains + c)) : r;
+    const WideDoubles r = WideDoubles::read(part, b.inputs[3].as<float>() + c);
+    const WideDoubles gain = gains ? r * WideDoubles::read(part, gains + c) : r;
     const WideDoubles products = sum_of_blocks(plan, b.workspace, 1, c);
     WideDoubles slope = WideDoubles::zero();
     if (is_step) slope = gz.push(part, c, products * gain * share);
