@@ -25,13 +25,6 @@ struct WideDoubles {
     return {hn::PromoteTo(D(), hn::LowerHalf(half, v)), hn::PromoteTo(D(), hn::UpperHalf(half, v))};
 #endif
   }
-  // From memory a register is widened half by half: that saves taking it apart.
-  static HWY_INLINE WideDoubles read(Whole, const float* p) {
-    const NarrowF half;
-    return {hn::PromoteTo(D(), hn::LoadU(half, p)),
-            kLanes > 1 ? hn::PromoteTo(D(), hn::LoadU(half, p + hn::Lanes(half))) : hn::Zero(D())};
-  }
-  static HWY_INLINE WideDoubles read(First part, const float* p) { return of(part.load(p)); }
   static HWY_INLINE WideDoubles all(double v) { return {hn::Set(D(), v), hn::Set(D(), v)}; }
   static HWY_INLINE WideDoubles load(const double* p) {
     return {hn::LoadU(D(), p), kLanes > 1 ? hn::LoadU(D(), p + hn::Lanes(D())) : hn::Zero(D())};
