@@ -40,16 +40,10 @@ void forward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, c
                moments_at(plan, {b.workspace, block, 0}, slab.first));
 }
 
-HWY_INLINE WideDoubles clip(const WideDoubles& v, double low, double high) {
-  const auto clip_half = [&](Doubles half) HWY_ATTR {
-    return hn::Min(hn::Max(half, hn::Set(D(), low)), hn::Set(D(), high));
-  };
-  return {clip_half(v.low), clip_half(v.high)};
-}
-
 // A register's worth of channels as they are normalized.
 struct Statistics {
-  WideDoubles mean, rstd, r, d;
+  WideDoubles mean;
+  Floats rstd, r, d;
 };
 
 // mean, rstd, r and d for the backward, and the constants of y.
@@ -57,18 +51,17 @@ template <class Part>
 HWY_INLINE void store_statistics(Part part, const Binding& b, const RenormPlan& plan, std::size_t c,
                                  const Statistics& of) {
   const float *gains = b.inputs[1].as<float>(), *biases = b.inputs[2].as<float>();
-  const Floats mean = of.mean.floats(), d = of.d.floats();
+  const Floats mean = of.mean.floats(), low = (of.mean - WideDoubles::of(mean)).floats();
   const Floats gain = gains ? part.load(gains + c) : splat(1);
   const Floats bias = biases ? part.load(biases + c) : zero();
   part.store(mean, b.outputs[1].as<float>() + c);
-  part.store(of.rstd.floats(), b.outputs[2].as<float>() + c);
-  part.store(of.r.floats(), b.outputs[3].as<float>() + c);
-  part.store(d, b.outputs[4].as<float>() + c);
+  part.store(of.rstd, b.outputs[2].as<float>() + c);
+  part.store(of.r, b.outputs[3].as<float>() + c);
+  part.store(of.d, b.outputs[4].as<float>() + c);
   // y = (x - mean) * factor + shift, of the mean in float.
-  const WideDoubles factor = of.rstd * of.r * WideDoubles::of(gain);
-  const WideDoubles shift = of.d * WideDoubles::of(gain) + WideDoubles::of(bias);
-  part.store(factor.floats(), plan.constant(b.workspace, kFactor) + c);
-  part.store((shift - (of.mean - WideDoubles::of(mean)) * factor).floats(),
+  const Floats factor = hn::Mul(hn::Mul(of.rstd, of.r), gain);
+  part.store(factor, plan.constant(b.workspace, kFactor) + c);
+  part.store(hn::MulAdd(of.d, gain, hn::NegMulAdd(low, factor, bias)),
              plan.constant(b.workspace, kShift) + c);
 }
 
@@ -87,17 +80,23 @@ void batch_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab
     const WideDoubles before = WideDoubles::of(part.load(b.inputs[3].as<float>() + c));
     const Floats running_std = part.load_or(b.inputs[4].as<float>() + c, 1);
     const WideDoubles std_before = WideDoubles::of(running_std);
-    const WideDoubles rstd_before = WideDoubles::of(hn::Div(splat(1), running_std));
-    WideDoubles mean = before, s = std_before, rstd = rstd_before;  // of a batch without a row
+    const Floats rstd_before = hn::Div(splat(1), running_std);
+    WideDoubles mean = before, s = std_before;  // of a batch without a row
+    Floats rstd = rstd_before;
     if (n > 0) {
       const WideDoubles variance = WideDoubles::load(total.squares + i) * share + eps;
       mean = WideDoubles::load(total.mean + i);
-      rstd = WideDoubles::of(reciprocal_sqrt(variance));
-      s = variance * rstd;
+      rstd = reciprocal_sqrt(variance);
+      s = variance * WideDoubles::of(rstd);
     }
+    // In running deviations, within a window.
+    const auto in_deviations = [&](const WideDoubles& v, double low, double high) KEEL_LOOP_BODY {
+      const Floats value = hn::Mul(v.floats(), rstd_before);
+      return hn::Min(hn::Max(value, splat(float(low))), splat(float(high)));
+    };
     store_statistics(part, b, plan, c,
-                     {mean, rstd, clip(s * rstd_before, 1 / limits.r_max, limits.r_max),
-                      clip((mean - before) * rstd_before, -limits.d_max, limits.d_max)});
+                     {mean, rstd, in_deviations(s, 1 / limits.r_max, limits.r_max),
+                      in_deviations(mean - before, -limits.d_max, limits.d_max)});
     part.store((before + (mean - before) * rate).floats(), b.outputs[5].as<float>() + c);
     part.store((std_before + (s - std_before) * rate).floats(), b.outputs[6].as<float>() + c);
   });
@@ -105,13 +104,11 @@ void batch_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab
 
 // Evaluation: the running statistics, r = 1 and d = 0.
 void running_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab) {
-  const WideDoubles one = WideDoubles::all(1);
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
-    const WideDoubles std = WideDoubles::of(part.load_or(b.inputs[4].as<float>() + c, 1));
-    store_statistics(part, b, plan, c,
-                     {WideDoubles::of(part.load(b.inputs[3].as<float>() + c)), one / std, one,
-                      WideDoubles::zero()});
+    const WideDoubles mean = WideDoubles::of(part.load(b.inputs[3].as<float>() + c));
+    const Floats std = part.load_or(b.inputs[4].as<float>() + c, 1);
+    store_statistics(part, b, plan, c, {mean, hn::Div(splat(1), std), splat(1), zero()});
   });
 }
 
