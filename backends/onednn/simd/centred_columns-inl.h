@@ -27,11 +27,12 @@ HWY_INLINE void write_centred(const Slab& slab, const CentredForward& in, const 
     return Constants{reader.load(in.mean + c), reader.load(in.scale + c),
                      reader.load(in.shift + c)};
   };
-  const auto body = [x = in.x, to = ResultRows(y, slab.run())](auto part, const Constants& k,
-                                                               std::size_t i) KEEL_LOOP_BODY {
+  const ResultRows rows(y, slab.run());
+  const auto body = [x = in.x, to = rows](auto part, const Constants& k,
+                                          std::size_t i) KEEL_LOOP_BODY {
     to.put(part, hn::MulAdd(hn::Sub(part.load(x + i), k.mean), k.scale, k.shift), i);
   };
-  for_slab(slab, at, body);
+  for_slab(slab, at, body, &rows);
 }
 
 // The arrays (channels) of xhat = (x - mean) * rstd - low.
@@ -61,12 +62,13 @@ HWY_INLINE void write_centred_gradient(const Slab& slab, RowMask mask, const Cen
     return Constants{in.channels.at(reader, c), reader.load(in.scale + c),
                      reader.load(in.mean_dy + c), reader.load(in.slope + c)};
   };
-  const auto body = [x = in.x, dy = in.dy, to = ResultRows(dx, slab.run())](
-                        auto part, const Constants& k, std::size_t i) KEEL_LOOP_BODY {
+  const ResultRows rows(dx, slab.run());
+  const auto body = [x = in.x, dy = in.dy, to = rows](auto part, const Constants& k,
+                                                      std::size_t i) KEEL_LOOP_BODY {
     const Floats g = hn::Sub(part.load(dy + i), k.mean_dy), xhat = k.xhat(part.load(x + i));
     to.put(part, hn::Mul(k.scale, hn::NegMulAdd(xhat, k.slope, g)), i);
   };
-  for_slab(slab, at, body);
+  for_slab(slab, at, body, &rows);
   clear_left_out(slab, mask, dx.as<float>());
 }
 

@@ -154,12 +154,15 @@ struct Broadcast {
 
 // Calls body(part, constants, i) for the registers at elements i of a tensor that cover a slab, in
 // the order of its memory; `constants` is at(reader, c): what reader loads of arrays of channels
-// belongs to the lanes.
+// belongs to the lanes. The rows of a panel do not follow each other in memory, so the processor
+// fetches none by itself: those of `result`, if it is given, are asked for before they are written.
 template <class At, class Body>
-HWY_INLINE void for_slab(Slab slab, At at, Body body) {
+HWY_INLINE void for_slab(Slab slab, At at, Body body, const ResultRows* result = nullptr) {
+  const bool is_panel = slab.channels < slab.stride;
   for (std::size_t row = 0; row < slab.rows; ++row) {
     const std::size_t first = slab.offset + row * slab.stride;
     if (slab.inner == 1) {
+      if (result && is_panel) result->prefetch(first + 4 * slab.stride, slab.channels);
       for_lanes(slab.channels, [=](auto part, std::size_t c) KEEL_LOOP_BODY {
         body(part, at(part, slab.first + c), first + c);
       });
