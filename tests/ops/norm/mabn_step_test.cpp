@@ -134,14 +134,14 @@ TEST_CASE("mabn: worked examples, the second and the third step") {
 
 // x of growing size reaches both ends of the window of r.
 TEST_CASE("mabn: the backend agrees with the reference over several steps") {
-  const MabnAttrs attrs{.keep = 0.9, .clip = 1.5, .m = 3, .warmup = 2, .clip_after = 4};
+  const MabnAttrs attrs{.keep = 0.9, .clip = 1.5, .m = 6, .warmup = 2, .clip_after = 4};
   for (const Shape& shape : {Shape{5, 3}, Shape{300, 70}, Shape{3000, 37}, Shape{4, 33, 5, 7}}) {
     CAPTURE(shape.text());
     Training got(default_backend(), shape, attrs), expected("reference", shape, attrs);
     const Shape channels{shape[1]};
     const Tensor gain = random_normal(channels, 3, 1, 0.2).to(DType::kF32),
                  bias = random_normal(channels, 4).to(DType::kF32);
-    for (int t = 1; t <= 7; ++t) {
+    for (int t = 1; t <= 8; ++t) {
       CAPTURE(t);
       const Tensor x = random_normal(shape, std::uint32_t(10 + t), 0.3, t < 6 ? t : 0.1);
       const Tensor dy = random_normal(shape, std::uint32_t(20 + t));
@@ -185,7 +185,7 @@ TEST_CASE("mabn: averages are over the last m steps, forward and backward") {
 
 // The backward reads the step after the forward, which therefore does not write over it.
 TEST_CASE("mabn: states that are written over have the bits of those that are not") {
-  const MabnAttrs attrs{.keep = 0.9, .clip = 1.5, .m = 3, .warmup = 2, .clip_after = 4};
+  const MabnAttrs attrs{.keep = 0.9, .clip = 1.5, .m = 5, .warmup = 2, .clip_after = 4};
   const Tensor gain = random_normal({37}, 3).to(DType::kF32), bias = random_normal({37}, 4);
   for (const std::string& backend : tested_backends()) {
     CAPTURE(backend);
@@ -205,36 +205,6 @@ TEST_CASE("mabn: states that are written over have the bits of those that are no
         check_close(over.state(name), apart.state(name), 0);
       }
     }
-  }
-}
-
-TEST_CASE("mabn: a batch without a row leaves the states that a step writes over") {
-  for (const std::string& name : tested_backends()) {
-    CAPTURE(name);
-    Graph g;
-    const auto state = [&](const char* label, const Shape& shape, float value) {
-      return g.state(label, {DType::kF32, shape},
-                     [=](Tensor& t, const Philox&) { std::ranges::fill(t.as<float>(), value); });
-    };
-    const auto nine = [](Tensor& t, const Philox&) { t.as<std::int32_t>()[0] = 9; };
-    const ops::MabnState states{state("x2", {2, 1}, 5), state("gz", {2, 1}, 7), state("v", {1}, 3),
-                                g.state("step", {DType::kI32, {}}, nine),
-                                g.constant(Tensor(DType::kU8, {4}))};
-    const Value x = g.constant(random_normal({4, 1}, 1).to(DType::kF32));
-    const Value y = ops::mabn(g, x, {}, states, {.m = 2, .warmup = 0});
-    gradient(g, ops::sum(g, y), {&x, 1});
-    g.mark_update(states.x2, y.at(3));
-    g.mark_update(states.v, y.at(4));
-    g.mark_update(states.step, y.at(5));
-    const auto backend = make_backend(name);
-    Variables variables(*backend, 1);
-    Program program(*backend, variables, g);
-    CHECK(program.plan().copies.size() == 1);
-    program.run();
-    check_close(variables.read("x2"), f64({2, 1}, {5, 5}), 0);
-    check_close(variables.read("gz"), f64({2, 1}, {7, 7}), 0);
-    CHECK(variables.read("v").at(0) == 3);
-    CHECK(variables.read("step").at(0) == 9);
   }
 }
 

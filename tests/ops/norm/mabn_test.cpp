@@ -134,6 +134,36 @@ TEST_CASE("mabn: a batch without a row that is kept changes nothing") {
   }
 }
 
+TEST_CASE("mabn: a batch without a row leaves the states that a step writes over") {
+  for (const std::string& name : tested_backends()) {
+    CAPTURE(name);
+    Graph g;
+    const auto state = [&](const char* label, const Shape& shape, float value) {
+      return g.state(label, {DType::kF32, shape},
+                     [=](Tensor& t, const Philox&) { std::ranges::fill(t.as<float>(), value); });
+    };
+    const auto nine = [](Tensor& t, const Philox&) { t.as<std::int32_t>()[0] = 9; };
+    const ops::MabnState states{state("x2", {2, 1}, 5), state("gz", {2, 1}, 7), state("v", {1}, 3),
+                                g.state("step", {DType::kI32, {}}, nine),
+                                g.constant(Tensor(DType::kU8, {4}))};
+    const Value x = g.constant(random_normal({4, 1}, 1).to(DType::kF32));
+    const Value y = ops::mabn(g, x, {}, states, {.m = 2, .warmup = 0});
+    gradient(g, ops::sum(g, y), {&x, 1});
+    g.mark_update(states.x2, y.at(3));
+    g.mark_update(states.v, y.at(4));
+    g.mark_update(states.step, y.at(5));
+    const auto backend = make_backend(name);
+    Variables variables(*backend, 1);
+    Program program(*backend, variables, g);
+    CHECK(program.plan().copies.size() == 1);
+    program.run();
+    check_close(variables.read("x2"), f64({2, 1}, {5, 5}), 0);
+    check_close(variables.read("gz"), f64({2, 1}, {7, 7}), 0);
+    CHECK(variables.read("v").at(0) == 3);
+    CHECK(variables.read("step").at(0) == 9);
+  }
+}
+
 // A constant is never written over, so gz' lies apart from it.
 TEST_CASE("mabn: the backward hands on the rows of gz that are not this step's") {
   for (const std::string& backend : tested_backends()) {
