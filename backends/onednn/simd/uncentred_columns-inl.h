@@ -203,17 +203,18 @@ HWY_INLINE void write_forward(const Slab& slab, const UncentredForward& in, RowM
   struct Constants {
     Floats rpsi, gain, bias;
   };
+  const ResultRows rows(in.y, slab.run());
   for_slab(
       slab,
       [=](auto reader, std::size_t c) KEEL_LOOP_BODY {
         return Constants{reader.load(in.rpsi + c), in.gain ? reader.load(in.gain + c) : splat(1),
                          in.bias ? reader.load(in.bias + c) : zero()};
       },
-      [x = in.x, y = ResultRows(in.y, slab.run())](auto part, const Constants& k, std::size_t i)
-          KEEL_LOOP_BODY {
-            const Floats xhat = hn::Mul(part.load(x + i), k.rpsi);
-            y.put(part, hn::MulAdd(xhat, k.gain, k.bias), i);
-          });
+      [x = in.x, y = rows](auto part, const Constants& k, std::size_t i) KEEL_LOOP_BODY {
+        const Floats xhat = hn::Mul(part.load(x + i), k.rpsi);
+        y.put(part, hn::MulAdd(xhat, k.gain, k.bias), i);
+      },
+      &rows);
   clear_left_out(slab, mask, in.y.as<float>());
 }
 
@@ -229,6 +230,7 @@ HWY_INLINE void write_backward(const Slab& slab, const UncentredBackward& b, Row
   struct Constants {
     Floats rpsi, factor, slope, gain;
   };
+  const ResultRows rows(b.dx, slab.run());
   for_slab(
       slab,
       [=](auto reader, std::size_t c) KEEL_LOOP_BODY {
@@ -236,12 +238,13 @@ HWY_INLINE void write_backward(const Slab& slab, const UncentredBackward& b, Row
                          b.slope ? reader.load(b.slope + c) : zero(),
                          b.gain ? reader.load(b.gain + c) : splat(1)};
       },
-      [x = b.in.x, dy = b.in.dy, dx = ResultRows(b.dx, slab.run())](auto part, const Constants& k,
-                                                                    std::size_t i) KEEL_LOOP_BODY {
-        const Floats xhat = hn::Mul(part.load(x + i), k.rpsi);
-        const Floats g = hn::Mul(part.load(dy + i), k.gain);
-        dx.put(part, hn::Mul(k.factor, hn::NegMulAdd(xhat, k.slope, g)), i);
-      });
+      [x = b.in.x, dy = b.in.dy, dx = rows](auto part, const Constants& k, std::size_t i)
+          KEEL_LOOP_BODY {
+            const Floats xhat = hn::Mul(part.load(x + i), k.rpsi);
+            const Floats g = hn::Mul(part.load(dy + i), k.gain);
+            dx.put(part, hn::Mul(k.factor, hn::NegMulAdd(xhat, k.slope, g)), i);
+          },
+      &rows);
   clear_left_out(slab, mask, b.dx.as<float>());
 }
 
