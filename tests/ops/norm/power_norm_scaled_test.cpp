@@ -116,6 +116,41 @@ TEST_CASE("power_norm: scaled, the backend agrees with the reference, step by st
   }
 }
 
+// y in units of eps of max(1, |y|), dx of the terms that cancel: rrms * max |rdx * dy| of its
+// group.
+TEST_CASE("power_norm: scaled, errors are bounded whatever the data") {
+  struct Data {
+    double mean, deviation;
+  };
+  constexpr double kEps = 0x1p-23;
+  for (const Shape& shape : {Shape{64, 300}, Shape{7, 48}, Shape{3, 16'386}}) {
+    for (const Data& data : {Data{0, 1}, {1e6, 1}, {1e3, 1e-2}, {0, 1e-20}, {0, 1e15}, {1, 1e6}}) {
+      CAPTURE(shape.text());
+      CAPTURE(data.mean);
+      CAPTURE(data.deviation);
+      const std::int64_t groups = 3, width = shape[1] / groups;
+      // In this mode rdx is rpsi, and a warm-up takes it from the batch.
+      const PowerNormAttrs attrs{.mode = "paper", .warmup = 1, .groups = groups};
+      const Tensor x = random_normal(shape, 1, data.mean, data.deviation).to(DType::kF32);
+      const Tensor dy = random_normal(shape, 2).to(DType::kF32);
+      PowerNormStepper reference("reference", shape, attrs), fast(default_backend(), shape, attrs);
+      const Results expected = reference.step(x, dy), got = fast.step(x, dy);
+      CHECK(largest_error(got.at("y"), expected.at("y"), 1) <= 16 * kEps);
+      double error = 0;
+      for (std::int64_t k = 0; k < shape[0] * groups; ++k) {
+        double largest = 0, difference = 0;
+        for (std::int64_t i = k * width; i < (k + 1) * width; ++i) {
+          const double rdx = expected.at("rpsi").at(i % shape[1]);
+          largest = std::max(largest, std::abs(rdx * dy.at(i)));
+          difference = std::max(difference, std::abs(got.at("dx").at(i) - expected.at("dx").at(i)));
+        }
+        error = std::max(error, difference / (expected.at("rrms").at(k) * largest));
+      }
+      CHECK(error <= 64 * kEps);
+    }
+  }
+}
+
 // The first column's squares are below what a float can hold.
 TEST_CASE("power_norm: scaled, a column of a tiny share of its rows") {
   const Shape shape{40, 6};
