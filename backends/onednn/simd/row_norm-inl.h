@@ -37,6 +37,10 @@ HWY_INLINE void for_row_groups(const RowRange& range, const Body& body) {
   for (; row < range.last; ++row) body(Rows<1>{}, row);
 }
 
+// How many elements ahead rows are asked for, at least: passes that compute as much as these outrun
+// the processor's own prefetcher, which stops at the end of a page.
+inline constexpr std::size_t kAhead = 2 * 1024;
+
 // Asks for a row that will be read or written soon; it may lie behind the last one.
 HWY_INLINE void prefetch_row(const float* p, std::size_t n) {
   constexpr std::size_t kCacheLine = 16;

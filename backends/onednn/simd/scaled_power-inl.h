@@ -59,9 +59,6 @@ HWY_INLINE void for_groups(const Strip& strip, std::size_t stride, const GroupSi
   for (; row < strip.rows; ++row) for_groups_of_rows<1>(strip, row, stride, sizes, body);
 }
 
-// How far ahead x and dy are asked for: passes that compute as much as these outrun the hardware's
-// prefetcher, which stops at the end of a page.
-inline constexpr std::size_t kAhead = 2 * 1024;
 // Into L2: L1 is full of the rows at hand.
 HWY_INLINE void prefetch_ahead(const float* p) { __builtin_prefetch(p + kAhead, 0, 2); }
 
