@@ -1,5 +1,5 @@
-// Convolutions of oneDNN. Weights are kept in the plain order of the graph and brought into the
-// order that the primitive likes inside the kernel. No order could spare a training step its copies:
+// Convolutions of oneDNN. Weights are kept in the plain order of the graph and brought into the one
+// that the primitive likes inside the kernel. No order could spare a training step its copies:
 // forward, backward by input and backward by weight like three different ones, and in none are both
 // the forward and the backward by input fast. For plain weights there is only oneDNN's reference
 // code, a hundred times slower; a copy costs about a hundredth of its convolution.

@@ -145,14 +145,14 @@ struct ScaledBackward {
 
 // Adds dy and dy * xhat to sums (channels) and, where kWrites, leaves dz and the sum of dz * z.
 template <bool kWrites, std::size_t kRows>
-HWY_INLINE void visit_group(const Group<kRows>& of, const ScaledBackward& in, float* dy_sums,
-                            float* dy_xhat_sums, float* const (&dz)[kRows],
+HWY_INLINE void visit_group(const Group<kRows>& of, const ScaledBackward& in,
+                            float* const (&sums)[2], float* const (&dz)[kRows],
                             ChainedSum (&products)[kRows]) {
   const auto body = [&](auto part, std::size_t i, int chain) KEEL_LOOP_BODY {
     const std::size_t c = of.column + i;
     const Floats rpsi = part.load(in.rpsi + c), rdx = part.load(in.rdx + c);
     const Floats slope = in.slope.load(part, c), gain = in.gain.load(part, c);
-    Floats dy_sum = part.load(dy_sums + c), dy_xhat_sum = part.load(dy_xhat_sums + c);
+    Floats dy_sum = part.load(sums[0] + c), dy_xhat_sum = part.load(sums[1] + c);
     unrolled<kRows>([&](std::size_t r) KEEL_LOOP_BODY {
       const float *x = in.x + of.at[r] + i, *dys = in.dy + of.at[r] + i;
       const Floats z = hn::Mul(part.load(x), splat(in.rrms[of.number[r]])), dy = part.load(dys);
@@ -166,8 +166,8 @@ HWY_INLINE void visit_group(const Group<kRows>& of, const ScaledBackward& in, fl
       part.store(v, dz[r] + i);
       products[r].add_product(chain, v, z);
     });
-    part.store(dy_sum, dy_sums + c);
-    part.store(dy_xhat_sum, dy_xhat_sums + c);
+    part.store(dy_sum, sums[0] + c);
+    part.store(dy_xhat_sum, sums[1] + c);
   };
   for_runs(of.width, body, [&]() KEEL_LOOP_BODY {
     unrolled<kRows>([&](std::size_t r) KEEL_LOOP_BODY { products[r].end_run(); });

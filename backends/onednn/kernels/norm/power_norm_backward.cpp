@@ -99,7 +99,7 @@ struct ScaledPart {
       dz[r] = fits ? room + r * group.width : in.dx.data + group.at[r];
     }
     ChainedSum products[kRows];
-    visit_group<kWrites>(group, in, runs[0], runs[1], dz, products);
+    visit_group<kWrites>(group, in, runs, dz, products);
     if (!kWrites) return;
     for (std::size_t r = 0; r < kRows; ++r) {
       write_group(group, r, in, dz[r], products[r].total());
