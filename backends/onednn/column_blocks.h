@@ -19,12 +19,11 @@ struct Slab {
 };
 
 // Calls body(part) for ranges of rows of a slab that stay in L1 or L2 while they are gone through
-// a few times: of at most kPartElements elements, or single rows.
-inline constexpr std::size_t kPartElements = 16 * 1024;
+// twice.
 template <class Body>
 void for_row_parts(const Slab& slab, const Body& body) {
-  const std::size_t most =
-      std::max<std::size_t>(1, kPartElements / (slab.channels * slab.inner + 1));
+  constexpr std::size_t kElements = 16 * 1024;
+  const std::size_t most = std::max<std::size_t>(1, kElements / (slab.channels * slab.inner + 1));
   Slab part = slab;
   for (std::size_t row = 0; row < slab.rows; row += most) {
     part.rows = std::min(most, slab.rows - row);

@@ -18,7 +18,7 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
 // How rows are cut: a group is `width` columns.
-struct GroupSizes {
+struct RowGroups {
   std::size_t groups, width;
 };
 
@@ -34,7 +34,7 @@ inline constexpr std::size_t kGroupRoom = 4 * 1024;
 // Calls body(group) for all groups of kRows rows of a strip, from its row `first` on.
 template <std::size_t kRows, class Body>
 HWY_INLINE void for_groups_of_rows(const Strip& strip, std::size_t first, std::size_t stride,
-                                   const GroupSizes& sizes, const Body& body) {
+                                   const RowGroups& sizes, const Body& body) {
   for (std::size_t k = 0; k < sizes.groups; ++k) {
     Group<kRows> group{k * sizes.width, sizes.width, {}, {}};
     for (std::size_t r = 0; r < kRows; ++r) {
@@ -48,7 +48,7 @@ HWY_INLINE void for_groups_of_rows(const Strip& strip, std::size_t first, std::s
 
 // The groups of all rows of a strip, of two rows at a time unless that is too much for kGroupRoom.
 template <class Body>
-HWY_INLINE void for_groups(const Strip& strip, std::size_t stride, const GroupSizes& sizes,
+HWY_INLINE void for_groups(const Strip& strip, std::size_t stride, const RowGroups& sizes,
                            const Body& body) {
   std::size_t row = 0;
   if (2 * sizes.width <= kGroupRoom) {
@@ -61,6 +61,11 @@ HWY_INLINE void for_groups(const Strip& strip, std::size_t stride, const GroupSi
 
 // Into L2: L1 is full of the rows at hand.
 HWY_INLINE void prefetch_ahead(const float* p) { __builtin_prefetch(p + kAhead, 0, 2); }
+
+template <std::size_t kRows>
+HWY_INLINE void prefetch(const Group<kRows>& of, const ResultRows& y) {
+  for (std::size_t r = 0; r < kRows; ++r) y.prefetch(of.at[r], of.width);
+}
 
 // A vector of the columns' values that may be absent.
 struct OptionalColumns {
@@ -107,7 +112,7 @@ HWY_INLINE void visit_group(const Group<kRows>& of, const ScaledForward& in, flo
 struct ScaledStrip {
   const Strip& strip;
   std::size_t stride;
-  const GroupSizes& sizes;
+  const RowGroups& sizes;
   const ScaledForward& in;
 };
 

@@ -142,7 +142,7 @@ struct ScaledRows {
   }
 
  private:
-  enum : int { kNothing = 0, kScale = 1, kWrite = 2 };  // beside sums
+  enum : int { kScale = 1, kWrite = 2 };
 
   RowMask mask() const { return b.inputs[6].as<std::uint8_t>(); }
   // With pad_stats the sums of all rows; of those left out the scales in any case.
@@ -160,7 +160,7 @@ struct ScaledRows {
   // null.
   template <int kDo>
   void visit(std::size_t block, const Slab& part, RowMask mask, double* totals) const {
-    const GroupSizes sizes{plan.groups, part.channels / plan.groups};
+    const RowGroups sizes{plan.groups, part.channels / plan.groups};
     const ScaledForward in{b.inputs[0].as<float>(),      b.outputs[8].as<float>(),
                            b.outputs[1].as<float>(),     {b.inputs[1].as<float>(), 1},
                            {b.inputs[2].as<float>(), 0}, ResultRows(b.outputs[0], sizes.width)};
@@ -168,18 +168,18 @@ struct ScaledRows {
     for_strips(part, mask, [&](const Strip& strip) HWY_ATTR {
       std::fill_n(squares, part.channels, 0.0f);
       for_groups(strip, part.stride, sizes, [&](const auto& group) HWY_ATTR {
-        if ((kDo & kScale) != 0) save_scales(group, in);
+        if ((kDo & kWrite) != 0) prefetch(group, in.y);
+        if ((kDo & kScale) != 0) save_scales(group, in.x);
         visit_group<(kDo & kWrite) != 0>(group, in, squares);
       });
       if (totals != nullptr) add_squares({strip, part.stride, sizes, in}, squares, totals);
     });
   }
   template <std::size_t kRows>
-  void save_scales(const Group<kRows>& group, const ScaledForward& in) const {
+  void save_scales(const Group<kRows>& group, const float* x) const {
     for (std::size_t r = 0; r < kRows; ++r) {
-      in.y.prefetch(group.at[r], group.width);
       b.outputs[8].as<float>()[group.number[r]] =
-          scale_of_group(in.x + group.at[r], group.width, plan.scaling_eps);
+          scale_of_group(x + group.at[r], group.width, plan.scaling_eps);
     }
   }
 };

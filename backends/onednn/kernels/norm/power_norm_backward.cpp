@@ -71,7 +71,7 @@ struct ScaledPart {
   // Goes through the rows that the mask keeps, for the sums `kind` and the one behind it.
   template <bool kWrites>
   void visit(RowMask mask, std::size_t kind) const {
-    const GroupSizes sizes{plan.groups, part.channels / plan.groups};
+    const RowGroups sizes{plan.groups, part.channels / plan.groups};
     const ScaledBackward in{b.inputs[0].as<float>(),      b.inputs[6].as<float>(),
                             b.inputs[8].as<float>(),      b.inputs[2].as<float>(),
                             b.inputs[3].as<float>(),      {slope_of(b, plan), 0},

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "backends/onednn/column_plan.h"
-#include "backends/onednn/row_blocks.h"
 #include "src/ops/norm/power_norm.h"
 
 namespace keel::onednn {
@@ -28,11 +27,6 @@ struct PowerNormPlan {
   // With a scaling, one kind of sums more is room for two floats a channel.
   float* run(const Binding& b, std::size_t block) const {
     return reinterpret_cast<float*>(sum(b, block, columns.sums - 1, 0));
-  }
-  // The groups of a part's rows, as rows.
-  RowRange groups_of(const Slab& part) const {
-    const std::size_t row = part.offset / part.stride;
-    return {row * groups, (row + part.rows) * groups, part.stride / groups};
   }
 };
 
