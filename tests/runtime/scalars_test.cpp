@@ -56,7 +56,8 @@ TEST_CASE("scalars: refusals") {
   program.run();
   Scalars scalars(*backend, 1);
   check_refused([&] { scalars.send(program, "z"); }, "no output is called 'z'");
-  check_refused([&] { scalars.send(program, "y"); }, "[scalars]", "got 1 f32(2)");
+  const TensorType stored{backend->storage(DType::kF32), {2}};
+  check_refused([&] { scalars.send(program, "y"); }, "[scalars]", "got 1 " + stored.text());
   check_refused([&] { scalars.at(0); }, "[scalars] expected one of 0, got 0");
   scalars.send(program, "sum");
   check_refused([&] { scalars.send(program, "sum"); }, "[scalars]", "at most 1 scalars, got 2");
