@@ -53,8 +53,7 @@ struct MabnPhase {
 };
 constexpr MabnPhase mabn_phase(const MabnAttrs& attrs, std::int32_t step) {
   const std::int64_t t = std::int64_t{step} + 1;
-  const std::int64_t clip_after =
-      attrs.clip_after > attrs.warmup ? attrs.clip_after : attrs.warmup;
+  const std::int64_t clip_after = attrs.clip_after > attrs.warmup ? attrs.clip_after : attrs.warmup;
   return {t % attrs.m, t > attrs.m && t >= attrs.warmup, t > clip_after};
 }
 

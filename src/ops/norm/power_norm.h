@@ -14,12 +14,12 @@
 //     step' ((0) too without step),  contraction () = max (1 - alpha_b) * Gamma,  nu_max () =
 //     max |nu|. Where contraction > 1 the recursion of nu is no contraction; above 2 it diverges.
 //     With groups:  rrms (rows, groups), else (0).
-// groups > 0: the release's scaling in front. x is of tokens, and above stands z for it, z = x *
-//   rrms being group_scaling (see there) of x with scaling_eps. In one op because both then take
-//   one pass over x, where a pair of ops takes three.
+// groups > 0: the release's scaling in front, of tokens: in all formulas x stands for z = x * rrms,
+//   the group_scaling (see there) of input x with scaling_eps. One op, so that behind the warm-up
+//   both together can take one pass over x.
 // backward (Surrogate), power_norm_backward (x, gain, rpsi, rdx, Gamma, nu, dy, mask, rrms),
 //   g = dy * gain:
-//     dx = rdx * (g - nu * xhat), with groups from there on through the scaling;
+//     dx = rdx * (g - nu * xhat), with groups that of z, from there through the scaling to x's;
 //     dgain = sum of dy * xhat;   dbias = sum of dy
 //     nu' = nu * (1 - (1 - alpha_b) * Gamma) + (1 - alpha_b) * Lambda,   Lambda = mean of g * xhat
 //     evaluation: dx = rdx * g, no nu'
