@@ -15,7 +15,7 @@ struct Slab {
   std::size_t first;  // its first channel
 
   // How many elements lie together and are gone through a register at a time: rows or spans.
-  std::size_t run() const { return inner == 1 ? stride : inner; }
+  std::size_t run_length() const { return inner == 1 ? stride : inner; }
 };
 
 // Calls body(part) for ranges of rows of a slab that stay in L1 or L2 while they are gone through
@@ -39,6 +39,7 @@ struct ColumnBlocks {
   std::int64_t panel, panels, block, blocks;
 
   bool resident() const { return blocks == 1; }
+  std::size_t run_length() const { return slab(0, 0).run_length(); }
 
   // Runs body(b, slab) for every task, b being its range of rows.
   template <class Body>

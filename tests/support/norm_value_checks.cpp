@@ -83,6 +83,24 @@ void check_against_reference(const NormSpec& spec) {
   }
 }
 
+void check_jumping_means(const NormSpec& spec) {
+  for (const double jump : {1e1, 1e3, 1e6}) {
+    for (const std::int64_t first : {1, 8, 16, 20, 40, 100, 112, 200, 399}) {
+      if (is_emulated() && first % 8 != 0) continue;
+      const NormCase c = case_of(spec, {.groups = 18, .n = 400});
+      NormData data = make_data(c);
+      const Tensor x = data.x.clone();
+      for (std::int64_t k = 0; k < c.groups; ++k) {
+        set_group(data, c, k,
+                  [&](std::int64_t e) { return x.at(c.at(k, e)) + (e >= first ? jump : 0); });
+      }
+      CAPTURE(jump);
+      CAPTURE(first);
+      check_errors(spec, c, {data, run_fast(spec, data), run_reference(spec, data)});
+    }
+  }
+}
+
 // dy of one sign makes the sums of dgain and dbias grow over all rows: an error of each addition
 // would show.
 void check_long_sums(const NormSpec& spec) {

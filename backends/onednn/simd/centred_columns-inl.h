@@ -19,7 +19,7 @@ struct CentredForward {
 };
 
 // Writes a slab of y, a whole tensor.
-HWY_INLINE void write_centred(const Slab& slab, const CentredForward& in, const TensorRef& y) {
+HWY_INLINE void write_centred(const Slab& slab, const CentredForward& in, const ResultRows& y) {
   struct Constants {
     Floats mean, scale, shift;
   };
@@ -27,12 +27,11 @@ HWY_INLINE void write_centred(const Slab& slab, const CentredForward& in, const 
     return Constants{reader.load(in.mean + c), reader.load(in.scale + c),
                      reader.load(in.shift + c)};
   };
-  const ResultRows rows(y, slab.run());
-  const auto body = [x = in.x, to = rows](auto part, const Constants& k,
-                                          std::size_t i) KEEL_LOOP_BODY {
+  const auto body = [x = in.x, to = y](auto part, const Constants& k,
+                                       std::size_t i) KEEL_LOOP_BODY {
     to.put(part, hn::MulAdd(hn::Sub(part.load(x + i), k.mean), k.scale, k.shift), i);
   };
-  for_slab(slab, at, body, &rows);
+  for_slab(slab, at, body, &y);
 }
 
 // The arrays (channels) of xhat = (x - mean) * rstd - low.
@@ -53,7 +52,7 @@ struct CentredBackward {
 
 // Writes dx of a slab, 0 to the rows left out. dx may be dy.
 HWY_INLINE void write_centred_gradient(const Slab& slab, RowMask mask, const CentredBackward& in,
-                                       const TensorRef& dx) {
+                                       const ResultRows& dx) {
   struct Constants {
     Standardize xhat;
     Floats scale, mean_dy, slope;
@@ -62,14 +61,13 @@ HWY_INLINE void write_centred_gradient(const Slab& slab, RowMask mask, const Cen
     return Constants{in.channels.at(reader, c), reader.load(in.scale + c),
                      reader.load(in.mean_dy + c), reader.load(in.slope + c)};
   };
-  const ResultRows rows(dx, slab.run());
-  const auto body = [x = in.x, dy = in.dy, to = rows](auto part, const Constants& k,
-                                                      std::size_t i) KEEL_LOOP_BODY {
+  const auto body = [x = in.x, dy = in.dy, to = dx](auto part, const Constants& k,
+                                                    std::size_t i) KEEL_LOOP_BODY {
     const Floats g = hn::Sub(part.load(dy + i), k.mean_dy), xhat = k.xhat(part.load(x + i));
     to.put(part, hn::Mul(k.scale, hn::NegMulAdd(xhat, k.slope, g)), i);
   };
-  for_slab(slab, at, body, &rows);
-  clear_left_out(slab, mask, dx.as<float>());
+  for_slab(slab, at, body, &dx);
+  clear_left_out(slab, mask, dx.data);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -60,7 +60,7 @@ HWY_INLINE void standardize_rows(const CentredRows& of, const RowRange& range,
 template <class Finish>
 HWY_INLINE void write_centred(const Binding& b, const NormStatistic& statistic,
                               const RowRange& range, const Finish& finish) {
-  const CentredRows rows{b, statistic, range.width, ResultRows(b.outputs[0], range.width)};
+  const CentredRows rows{b, statistic, range.width, ResultRows(b, range.width)};
   const float* const x = b.inputs[0].as<float>();
   standardize_rows(rows, range, [&](std::size_t row, const Standardize& xhat) KEEL_LOOP_BODY {
     for_lanes(range.width, [=, &finish, y = rows.y, at = row * range.width](

@@ -182,7 +182,7 @@ HWY_INLINE WideDoubles sum_of_blocks(const ColumnPlan& plan, void* workspace, st
 // left out.
 struct UncentredForward {
   const float *x, *rpsi, *gain, *bias;
-  const TensorRef& y;
+  ResultRows y;
 };
 
 // Calls body(i) for the rows of a slab that the mask leaves out, i being a row's first element.
@@ -203,19 +203,18 @@ HWY_INLINE void write_forward(const Slab& slab, const UncentredForward& in, RowM
   struct Constants {
     Floats rpsi, gain, bias;
   };
-  const ResultRows rows(in.y, slab.run());
   for_slab(
       slab,
       [=](auto reader, std::size_t c) KEEL_LOOP_BODY {
         return Constants{reader.load(in.rpsi + c), in.gain ? reader.load(in.gain + c) : splat(1),
                          in.bias ? reader.load(in.bias + c) : zero()};
       },
-      [x = in.x, y = rows](auto part, const Constants& k, std::size_t i) KEEL_LOOP_BODY {
+      [x = in.x, y = in.y](auto part, const Constants& k, std::size_t i) KEEL_LOOP_BODY {
         const Floats xhat = hn::Mul(part.load(x + i), k.rpsi);
         y.put(part, hn::MulAdd(xhat, k.gain, k.bias), i);
       },
-      &rows);
-  clear_left_out(slab, mask, in.y.as<float>());
+      &in.y);
+  clear_left_out(slab, mask, in.y.data);
 }
 
 // dx = factor * (dy * gain - xhat * slope), xhat = x * rpsi; rpsi, factor, slope, gain (channels),
@@ -223,14 +222,13 @@ HWY_INLINE void write_forward(const Slab& slab, const UncentredForward& in, RowM
 struct UncentredBackward {
   UncentredGradient in;
   const float *factor, *slope, *gain;
-  const TensorRef& dx;
+  ResultRows dx;
 };
 
 HWY_INLINE void write_backward(const Slab& slab, const UncentredBackward& b, RowMask mask) {
   struct Constants {
     Floats rpsi, factor, slope, gain;
   };
-  const ResultRows rows(b.dx, slab.run());
   for_slab(
       slab,
       [=](auto reader, std::size_t c) KEEL_LOOP_BODY {
@@ -238,14 +236,14 @@ HWY_INLINE void write_backward(const Slab& slab, const UncentredBackward& b, Row
                          b.slope ? reader.load(b.slope + c) : zero(),
                          b.gain ? reader.load(b.gain + c) : splat(1)};
       },
-      [x = b.in.x, dy = b.in.dy, dx = rows](auto part, const Constants& k, std::size_t i)
+      [x = b.in.x, dy = b.in.dy, dx = b.dx](auto part, const Constants& k, std::size_t i)
           KEEL_LOOP_BODY {
             const Floats xhat = hn::Mul(part.load(x + i), k.rpsi);
             const Floats g = hn::Mul(part.load(dy + i), k.gain);
             dx.put(part, hn::Mul(k.factor, hn::NegMulAdd(xhat, k.slope, g)), i);
           },
-      &rows);
-  clear_left_out(slab, mask, b.dx.as<float>());
+      &b.dx);
+  clear_left_out(slab, mask, b.dx.data);
 }
 
 }  // namespace HWY_NAMESPACE

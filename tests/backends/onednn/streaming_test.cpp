@@ -29,6 +29,20 @@ void check_large(const NormBuild& build, const NormCase& c) {
 
 }  // namespace
 
+TEST_CASE(
+    "onednn norms: results are past the caches if they are large, whole registers, elsewhere") {
+  const auto bytes = std::size_t(onednn::kStreamedBytes);
+  Tensor x(DType::kF32, {std::int64_t(bytes / sizeof(float))}), y = x.clone();
+  const auto ref = [](Tensor& of, const Shape& shape) {
+    return TensorRef{of.data(), {DType::kF32, shape}};
+  };
+  const Shape large = x.shape(), small{x.elements() - 16};
+  CHECK(onednn::is_streamed({{ref(x, large), {}}, {ref(y, large)}}, 128));
+  CHECK_FALSE(onednn::is_streamed({{ref(x, large), {}}, {ref(y, large)}}, 130));
+  CHECK_FALSE(onednn::is_streamed({{ref(x, small), {}}, {ref(y, small)}}, 128));
+  CHECK_FALSE(onednn::is_streamed({{{}, ref(x, large)}, {ref(x, large)}}, 128));
+}
+
 TEST_CASE("onednn norms: results past the caches are those of the reference") {
   const NormBuild layer_norm = [](Graph& g, const NormInputs& in, double eps) {
     return ops::layer_norm(g, in.x, {in.gain, in.bias}, {.eps = eps});

@@ -103,7 +103,7 @@ AdaGradient gradient_of(const SavedRow& row, const Factor& factor, double slope_
 void backward(const Binding& b, const AdaNormAttrs& attrs, const RowRange& range) {
   const std::size_t width = range.width;
   const double spread = double(width) / variance_count(attrs.statistic(), std::int64_t(width));
-  const ResultRows dx(b.outputs[0], width);
+  const ResultRows dx(b, width);
   const Factor factor{attrs.C, attrs.C * attrs.k * (attrs.detach ? 1 : 2)};
   for (std::size_t row = range.first; row < range.last; ++row) {
     const SavedRow saved{b.inputs[0].as<float>() + row * width,

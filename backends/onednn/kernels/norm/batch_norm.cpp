@@ -120,7 +120,7 @@ void forward_write(const Binding& b, const BatchPlan& plan, const Slab& slab) {
   write_centred(slab,
                 {b.inputs[0].as<float>(), b.outputs[1].as<float>(),
                  plan.constant(b.workspace, kFactor), plan.constant(b.workspace, kShift)},
-                b.outputs[0]);
+                ResultRows(b, slab.run_length()));
   if (bias == nullptr || !plan.attrs.counts_padding()) return clear_left_out(slab, mask_of(b), y);
   for_left_out(slab, mask_of(b),
                [&](std::size_t at) { std::copy_n(bias + slab.first, slab.channels, y + at); });
@@ -193,13 +193,13 @@ void backward_write(const Binding& b, const BatchPlan& plan, const Slab& slab) {
                           constant(kScale),
                           constant(kMeanDy),
                           constant(kSlope)},
-                         b.outputs[0]);
+                         ResultRows(b, slab.run_length()));
 }
 
 // Evaluation: dx = scale * dy.
 void backward_scale(const Binding& b, const BatchPlan& plan, const Slab& slab) {
   const float *scale = plan.constant(b.workspace, kScale), *dy = b.inputs[4].as<float>();
-  const ResultRows dx(b.outputs[0], slab.run());
+  const ResultRows dx(b, slab.run_length());
   for_slab(
       slab, [=](auto reader, std::size_t c) KEEL_LOOP_BODY { return reader.load(scale + c); },
       [=](auto part, Floats scale_of_channel, std::size_t i)

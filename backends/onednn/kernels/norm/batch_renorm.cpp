@@ -117,7 +117,7 @@ void forward_write(const Binding& b, const RenormPlan& plan, const Slab& slab) {
   write_centred(
       slab,
       {b.inputs[0].as<float>(), b.outputs[1].as<float>(), constant(kFactor), constant(kShift)},
-      b.outputs[0]);
+      ResultRows(b, slab.run_length()));
   clear_left_out(slab, forward_mask(b), b.outputs[0].as<float>());
 }
 
@@ -177,7 +177,7 @@ void backward_write(const Binding& b, const RenormPlan& plan, const Slab& slab) 
        constant(kScale),
        constant(kMeanDy),
        constant(kSlope)},
-      b.outputs[0]);
+      ResultRows(b, slab.run_length()));
 }
 
 void backward(const Binding& b, const RenormPlan& plan) {

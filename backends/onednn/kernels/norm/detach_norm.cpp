@@ -35,7 +35,7 @@ HWY_INLINE double sum_of_row(const float* dy, std::size_t n) {
 // The variance is detached: dx = rstd * (dy - mean_dy).
 void backward_of_mean(const Binding& b, bool detach_mean, std::size_t row, std::size_t width) {
   const float* dy = b.inputs[3].as<float>() + row * width;
-  const ResultRows dx(b.outputs[0], width);
+  const ResultRows dx(b, width);
   const Floats rstd = splat(b.inputs[2].as<float>()[row]);
   const Floats mean_dy = detach_mean ? zero() : splat(float(sum_of_row(dy, width) / double(width)));
   for_lanes(width, [&, at = row * width](auto part, std::size_t i) KEEL_LOOP_BODY {
@@ -52,7 +52,7 @@ void backward_of_variance(const Binding& b, const NormStatistic& statistic, std:
   RowGradient gradient = row_gradient(saved, {nullptr, nullptr},
                                       double(width) / count * slope_factor(statistic, saved.rstd));
   gradient.mean_g = zero();
-  const ResultRows dx(b.outputs[0], width);
+  const ResultRows dx(b, width);
   const GradientRows rows =
       gradient_rows(b.inputs[0].as<float>(), b.inputs[3].as<float>(), dx, row * width, width);
   write_gradients(rows, {nullptr, nullptr}, nullptr, gradient);

@@ -83,7 +83,7 @@ void write_channels(const Groups& groups, const CentredRows& rows, const Standar
 
 // Groups: y = (x - mean) * rstd * gain + bias; mean and rstd are saved.
 void forward(const Binding& b, const Groups& groups, const RowRange& range) {
-  const CentredRows rows{b, groups.statistic, range.width, ResultRows(b.outputs[0], groups.run())};
+  const CentredRows rows{b, groups.statistic, range.width, ResultRows(b, groups.run())};
   const float* const x = b.inputs[0].as<float>();
   const auto write_row = [&](std::size_t row, const Standardize& xhat) KEEL_LOOP_BODY {
     const std::size_t channel = row % groups.count * groups.channels, at = row * range.width;
@@ -99,8 +99,7 @@ void forward(const Binding& b, const Groups& groups, const RowRange& range) {
 // What the backward reads of one group; what it will write is asked for.
 SavedRow saved_row(const Binding& b, const Groups& groups, std::size_t row) {
   const std::size_t width = groups.width();
-  if (!is_streamed(b.outputs[0], groups.run()))
-    prefetch_row(b.outputs[0].as<float>() + row * width, width);
+  if (!is_streamed(b, groups.run())) prefetch_row(b.outputs[0].as<float>() + row * width, width);
   return {b.inputs[0].as<float>() + row * width, b.inputs[4].as<float>() + row * width,
           b.inputs[2].as<float>()[row], b.inputs[3].as<float>()[row], width};
 }
@@ -129,7 +128,7 @@ void backward_tokens(const Binding& b, const Groups& groups, std::size_t sample,
                             .dx = dx + first,
                             .width = width,
                             .skip = (groups.count - 1) * width,
-                            .streamed = is_streamed(b.outputs[0], groups.run())};
+                            .streamed = is_streamed(b, groups.run())};
     float *dgain = sums ? sums->run(kGain) + column : nullptr,
           *dbias = sums ? sums->run(kBias) + column : nullptr;
     [&]<std::size_t... kRow>(std::index_sequence<kRow...>) HWY_ATTR {
@@ -202,7 +201,7 @@ void backward_image(const Binding& b, const BackwardPlan& plan, std::size_t samp
                             .dy = saved.dy,
                             .dx = b.outputs[0].as<float>() + row * width,
                             .width = width,
-                            .streamed = is_streamed(b.outputs[0], groups.run())};
+                            .streamed = is_streamed(b, groups.run())};
     write_image(groups, rows, gain, gradient);
   }
   if (sums) sums->end_addition();

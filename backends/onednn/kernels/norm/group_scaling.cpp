@@ -47,7 +47,7 @@ void backward_rows(const Binding& b, std::size_t row, std::size_t width) {
   const float* x = b.inputs[0].as<float>() + row * width;
   const float* dy = b.inputs[2].as<float>() + row * width;
   const float* rrms = b.inputs[1].as<float>() + row;
-  const ResultRows dx(b.outputs[0], width);
+  const ResultRows dx(b, width);
   float slopes[kRows];
   for (std::size_t k = 0; k < kRows; ++k) {
     dx.prefetch((row + k) * width, width);

@@ -84,7 +84,7 @@ void forward_block(const Binding& b, const SequencePlan& plan, std::size_t block
       part.store(factor, factors + c);
       part.store(hn::NegMulAdd(low, factor, biases ? part.load(biases + c) : zero()), shifts + c);
     });
-    write_centred(slab, {x, mean, factors, shifts}, b.outputs[0]);
+    write_centred(slab, {x, mean, factors, shifts}, ResultRows(b, slab.run_length()));
     clear_left_out(slab, mask, b.outputs[0].as<float>());
   });
 }
@@ -135,7 +135,7 @@ void backward_block(const Binding& b, const SequencePlan& plan, std::size_t bloc
                             constant(kScale),
                             constant(kMeanDy),
                             constant(kSlope)},
-                           b.outputs[0]);
+                           ResultRows(b, slab.run_length()));
   });
 }
 

@@ -50,7 +50,7 @@ void forward(const Binding& b, const NormStatistic& statistic, const RowRange& r
 
 RowGradient gradient_of(const Binding& b, const NormStatistic& statistic, std::size_t row,
                         std::size_t width) {
-  ResultRows(b.outputs[0], width).prefetch(row * width, width);
+  ResultRows(b, width).prefetch(row * width, width);
   const SavedRow saved{b.inputs[0].as<float>() + row * width, b.inputs[4].as<float>() + row * width,
                        b.inputs[2].as<float>()[row], b.inputs[3].as<float>()[row], width};
   const double count = variance_count(statistic, std::int64_t(width));
@@ -63,7 +63,7 @@ template <std::size_t kRows>
 void backward_rows(const Binding& b, const NormStatistic& statistic, std::size_t row,
                    std::size_t width, BlockSums* sums) {
   const GradientRows rows = gradient_rows(b.inputs[0].as<float>(), b.inputs[4].as<float>(),
-                                          ResultRows(b.outputs[0], width), row * width, width);
+                                          ResultRows(b, width), row * width, width);
   [&]<std::size_t... kRow>(std::index_sequence<kRow...>) HWY_ATTR {
     // Braces keep the order of the rows, which the prefetcher of the processor relies on.
     const RowGradient of_row[] = {gradient_of(b, statistic, row + kRow, width)...};

@@ -108,7 +108,7 @@ void forward_statistics(const Binding& b, const MabnPlan& plan, const Slab& slab
 void forward(const Binding& b, const MabnPlan& plan) {
   const float* x = b.inputs[0].as<float>();
   const UncentredForward in{x, b.outputs[1].as<float>(), plan.constant(b.workspace, kGain),
-                            b.inputs[2].as<float>(), b.outputs[0]};
+                            b.inputs[2].as<float>(), ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
@@ -145,7 +145,8 @@ void backward(const Binding& b, const MabnPlan& plan) {
   const float* rstd = b.inputs[2].as<float>();
   const UncentredGradient in{b.inputs[0].as<float>(), b.inputs[6].as<float>(), rstd};
   const UncentredBackward write{in, rstd, plan.constant(b.workspace, kSlope),
-                                plan.constant(b.workspace, kGain), b.outputs[0]};
+                                plan.constant(b.workspace, kGain),
+                                ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {

@@ -40,7 +40,8 @@ void forward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttrs
 void forward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
   const RowMask mask = b.inputs[4].as<std::uint8_t>();
   const UncentredForward in{b.inputs[0].as<float>(), b.outputs[1].as<float>(),
-                            b.inputs[1].as<float>(), b.inputs[2].as<float>(), b.outputs[0]};
+                            b.inputs[1].as<float>(), b.inputs[2].as<float>(),
+                            ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
@@ -73,7 +74,7 @@ void backward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
   const float* rpsi = b.inputs[2].as<float>();
   const UncentredGradient in{b.inputs[0].as<float>(), b.inputs[3].as<float>(), rpsi};
   const UncentredBackward write{in, rpsi, plan.constant(b.workspace, 0), b.inputs[1].as<float>(),
-                                b.outputs[0]};
+                                ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {

@@ -108,7 +108,7 @@ struct PlainRows {
   void write(const Slab& slab) const {
     write_forward(slab,
                   {b.inputs[0].as<float>(), b.outputs[1].as<float>(), b.inputs[1].as<float>(),
-                   b.inputs[2].as<float>(), b.outputs[0]},
+                   b.inputs[2].as<float>(), ResultRows(b, slab.run_length())},
                   b.inputs[6].as<std::uint8_t>());
   }
   void sum_and_write(std::size_t block, const Slab& part) const {
@@ -163,7 +163,7 @@ struct ScaledRows {
     const RowGroups sizes{plan.groups, part.channels / plan.groups};
     const ScaledForward in{b.inputs[0].as<float>(),      b.outputs[8].as<float>(),
                            b.outputs[1].as<float>(),     {b.inputs[1].as<float>(), 1},
-                           {b.inputs[2].as<float>(), 0}, ResultRows(b.outputs[0], sizes.width)};
+                           {b.inputs[2].as<float>(), 0}, ResultRows(b, sizes.width)};
     float* const squares = plan.run(b, block);
     for_strips(part, mask, [&](const Strip& strip) HWY_ATTR {
       std::fill_n(squares, part.channels, 0.0f);

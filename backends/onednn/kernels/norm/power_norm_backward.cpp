@@ -48,9 +48,10 @@ void backward_part(const Binding& b, const PowerNormPlan& plan, std::size_t bloc
   const auto sum = [&](std::size_t kind) { return plan.sum(b, block, kind, part.first); };
   add_gradient_sums(part, in, mask, {sum(0), sum(1)});
   if (plan.pad_stats) add_gradient_sums(part, in, nullptr, {sum(2), sum(3)});
-  write_backward(
-      part, {in, b.inputs[3].as<float>(), slope_of(b, plan), b.inputs[1].as<float>(), b.outputs[0]},
-      mask);
+  write_backward(part,
+                 {in, b.inputs[3].as<float>(), slope_of(b, plan), b.inputs[1].as<float>(),
+                  ResultRows(b, part.run_length())},
+                 mask);
 }
 
 // A part with a scaling in front.
@@ -75,7 +76,7 @@ struct ScaledPart {
     const ScaledBackward in{b.inputs[0].as<float>(),      b.inputs[6].as<float>(),
                             b.inputs[8].as<float>(),      b.inputs[2].as<float>(),
                             b.inputs[3].as<float>(),      {slope_of(b, plan), 0},
-                            {b.inputs[1].as<float>(), 1}, ResultRows(b.outputs[0], sizes.width)};
+                            {b.inputs[1].as<float>(), 1}, ResultRows(b, sizes.width)};
     float* const runs[] = {plan.run(b, block), plan.run(b, block) + plan.columns.stride()};
     for_strips(part, mask, [&](const Strip& strip) HWY_ATTR {
       for (float* run : runs) std::fill_n(run, part.channels, 0.0f);

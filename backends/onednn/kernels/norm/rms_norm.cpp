@@ -44,7 +44,7 @@ template <std::size_t kRows>
 void forward_rows(const Binding& b, double eps, std::size_t row, std::size_t width) {
   const RowAffine affine{b.inputs[1].as<float>(), b.inputs[2].as<float>()};
   const float* x = b.inputs[0].as<float>() + row * width;
-  const ResultRows y(b.outputs[0], width);
+  const ResultRows y(b, width);
   float* rrms = b.outputs[1].as<float>() + row;
   for (std::size_t k = 0; k < kRows; ++k) {
     y.prefetch((row + k) * width, width);
@@ -66,7 +66,7 @@ void forward(const Binding& b, double eps, const RowRange& range) {
 }
 
 ScaledGradient gradient_of(const Binding& b, std::size_t row, std::size_t width) {
-  ResultRows(b.outputs[0], width).prefetch(row * width, width);
+  ResultRows(b, width).prefetch(row * width, width);
   const float *x = b.inputs[0].as<float>() + row * width,
               *dy = b.inputs[3].as<float>() + row * width;
   const float rrms = b.inputs[2].as<float>()[row];
@@ -78,7 +78,7 @@ ScaledGradient gradient_of(const Binding& b, std::size_t row, std::size_t width)
 template <std::size_t kRows>
 void backward_rows(const Binding& b, std::size_t row, std::size_t width, BlockSums* sums) {
   const GradientRows rows = gradient_rows(b.inputs[0].as<float>(), b.inputs[3].as<float>(),
-                                          ResultRows(b.outputs[0], width), row * width, width);
+                                          ResultRows(b, width), row * width, width);
   [&]<std::size_t... kRow>(std::index_sequence<kRow...>) HWY_ATTR {
     const ScaledGradient of_row[] = {gradient_of(b, row + kRow, width)...};
     write_gradients(rows, {b.inputs[1].as<float>(), nullptr}, sums, of_row[kRow]...);

@@ -24,7 +24,7 @@ float gain_of(const Binding& b) { return b.inputs[1] ? *b.inputs[1].as<float>() 
 // y = x * rnorm * gain; rnorm is saved.
 void forward(const Binding& b, double eps, const RowRange& range) {
   const Floats gain = splat(gain_of(b));
-  const ResultRows y(b.outputs[0], range.width);
+  const ResultRows y(b, range.width);
   for (std::size_t row = range.first; row < range.last; ++row) {
     const float* x = b.inputs[0].as<float>() + row * range.width;
     float& rnorm = b.outputs[1].as<float>()[row];
@@ -40,7 +40,7 @@ void forward(const Binding& b, double eps, const RowRange& range) {
 // dx of the rows of a block; returns their sum of dy * xhat.
 double backward(const Binding& b, double eps, const RowRange& range) {
   const float gain = gain_of(b);
-  const ResultRows dx(b.outputs[0], range.width);
+  const ResultRows dx(b, range.width);
   double dgain = 0;
   for (std::size_t row = range.first; row < range.last; ++row) {
     const float *x = b.inputs[0].as<float>() + row * range.width,

@@ -19,7 +19,8 @@ namespace {
 void forward(const Binding& b, const ColumnPlan& plan, double eps_inside) {
   const float* v = b.inputs[0].as<float>();
   float* rnorm = b.outputs[1].as<float>();
-  const UncentredForward in{v, rnorm, b.inputs[1].as<float>(), nullptr, b.outputs[0]};
+  const UncentredForward in{v, rnorm, b.inputs[1].as<float>(), nullptr,
+                            ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
@@ -40,7 +41,7 @@ void backward(const Binding& b, const ColumnPlan& plan) {
   const float *g = b.inputs[1].as<float>(), *rnorm = b.inputs[2].as<float>();
   float *dg = b.outputs[1].as<float>(), *scale = plan.constant(b.workspace, 0);
   const UncentredGradient in{b.inputs[0].as<float>(), b.inputs[3].as<float>(), rnorm};
-  const UncentredBackward write{in, scale, dg, nullptr, b.outputs[0]};
+  const UncentredBackward write{in, scale, dg, nullptr, ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
