@@ -110,7 +110,7 @@ class ChainedSum {
   }
   HWY_INLINE void end_run() {
     total_.add(hn::Add(hn::Add(chains_[0], chains_[1]), hn::Add(chains_[2], chains_[3])));
-    for (Floats& chain : chains_) chain = zero();
+    chains_[0] = chains_[1] = chains_[2] = chains_[3] = zero();
   }
   HWY_INLINE double total() const { return total_.total(); }
 
