@@ -26,6 +26,8 @@ struct Groups {
         channels(std::size_t(s.channels)),
         inner(std::size_t(s.inner)) {}
   std::size_t width() const { return channels * inner; }
+  // The first channel of a row of the matrix of groups. A division would be felt in short rows.
+  std::size_t channel(std::size_t row) const { return count == 1 ? 0 : row % count * channels; }
   // The elements that a loop over registers writes, side by side with those of the next.
   std::size_t run() const { return inner > 1 ? inner : channels; }
   double variance_count() const { return onednn::variance_count(statistic, std::int64_t(width())); }
@@ -86,7 +88,7 @@ void forward(const Binding& b, const Groups& groups, const RowRange& range) {
   const CentredRows rows{b, groups.statistic, range.width, ResultRows(b, groups.run())};
   const float* const x = b.inputs[0].as<float>();
   const auto write_row = [&](std::size_t row, const Standardize& xhat) KEEL_LOOP_BODY {
-    const std::size_t channel = row % groups.count * groups.channels, at = row * range.width;
+    const std::size_t channel = groups.channel(row), at = row * range.width;
     const RowAffine affine{offset(b.inputs[1], channel), offset(b.inputs[2], channel)};
     if (groups.inner > 1) return write_channels(groups, rows, xhat, affine, at);
     for_lanes(range.width, [=, y = rows.y](auto part, std::size_t i) KEEL_LOOP_BODY {
