@@ -1,5 +1,6 @@
 #include "backends/onednn/threads.h"
 
+#include <emmintrin.h>
 #include <tbb/global_control.h>
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
@@ -52,12 +53,15 @@ void at_primitive_concurrency(const std::function<void()>& body) {
 
 namespace detail {
 
+void end_streams() { _mm_sfence(); }
+
 void parallel_blocks(std::int64_t blocks, void (*call)(void*, std::int64_t), void* body,
                      bool backwards) {
   const auto run = [=](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
       call(body, backwards ? first + last - 1 - i : i);
     }
+    end_streams();
   };
   if (tbb::this_task_arena::max_concurrency() == 1) return run(0, blocks);
   tbb::parallel_for(

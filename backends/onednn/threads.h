@@ -40,6 +40,8 @@ void at_primitive_concurrency(const std::function<void()>& body);
 int threads_entered();
 
 namespace detail {
+// Makes what this thread has stored past the caches visible before anything that it stores later.
+void end_streams();
 void parallel_blocks(std::int64_t blocks, void (*call)(void*, std::int64_t), void* body,
                      bool backwards = false);
 }
@@ -49,7 +51,10 @@ void parallel_blocks(std::int64_t blocks, void (*call)(void*, std::int64_t), voi
 template <class Body>
 void parallel_blocks(std::int64_t blocks, Body&& body) {
   using Plain = std::remove_reference_t<Body>;
-  if (blocks == 1) return body(std::int64_t{0});
+  if (blocks == 1) {
+    body(std::int64_t{0});
+    return detail::end_streams();
+  }
   detail::parallel_blocks(
       blocks, [](void* b, std::int64_t block) { (*static_cast<Plain*>(b))(block); },
       const_cast<std::remove_const_t<Plain>*>(&body));
