@@ -15,7 +15,7 @@ namespace keel::onednn {
 inline constexpr std::int64_t kStreamedBytes = 4 << 20;
 
 // Whether the first result of a node is; its rows must begin at whole registers, of 16 floats at
-// most. Not in place of an input, as most of a training step are: what has just been read would have
+// most. Not in place of an input, as in most of a training step: what has just been read would have
 // to leave the caches first, and a norm's backward takes 1.4 to 1.6 times as long.
 inline bool is_streamed(const Binding& b, std::size_t row) {
   const TensorRef& result = b.outputs[0];
