@@ -50,6 +50,12 @@ inline RowBlocks summed_row_blocks(const RowSizes& sizes, std::int64_t sums) {
 // Rows whose sums for each block would take a megabyte: their columns are summed up by themselves.
 inline bool is_wide(const RowSizes& sizes) { return sizes.width > 16 * 1024; }
 
+// For the dx of rows, which leave sums if any are asked for and they are not wide.
+inline RowBlocks gradient_row_blocks(const RowSizes& sizes, std::int64_t sums, bool has_sums) {
+  const bool leave_sums = has_sums && !is_wide(sizes);
+  return leave_sums ? summed_row_blocks(sizes, sums) : independent_row_blocks(sizes);
+}
+
 // Runs body(first, n) for ranges of at most 1024 columns.
 template <class Body>
 void run_columns_of_rows(std::size_t width, const Body& body) {

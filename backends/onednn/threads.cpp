@@ -1,6 +1,6 @@
 #include "backends/onednn/threads.h"
 
-#include <emmintrin.h>
+#include <hwy/cache_control.h>
 #include <tbb/global_control.h>
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
@@ -53,7 +53,7 @@ void at_primitive_concurrency(const std::function<void()>& body) {
 
 namespace detail {
 
-void end_streams() { _mm_sfence(); }
+void end_streams() { hwy::FlushStream(); }
 
 void parallel_blocks(std::int64_t blocks, void (*call)(void*, std::int64_t), void* body,
                      bool backwards) {

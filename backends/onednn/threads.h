@@ -44,7 +44,7 @@ namespace detail {
 void end_streams();
 void parallel_blocks(std::int64_t blocks, void (*call)(void*, std::int64_t), void* body,
                      bool backwards = false);
-}
+}  // namespace detail
 
 // Runs body(block) for every block in [0, blocks) on the threads entered. What a block is must
 // depend on sizes only, never on the thread count; then results have the same bits for any count.

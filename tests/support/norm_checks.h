@@ -19,6 +19,8 @@ bool has_fast_backend();
 void check_gradients(const NormSpec& spec);
 // Generated and large cases and their workspace.
 void check_against_reference(const NormSpec& spec);
+// Elements whose squares a float does not hold, without an eps that hides them.
+void check_tiny_values(const NormSpec& spec);
 // Groups whose mean jumps, after few elements or many: what sums are taken about is far off.
 void check_jumping_means(const NormSpec& spec);
 // dgain and dbias that grow over tens of thousands of terms.

@@ -62,7 +62,8 @@ class Judge {
       for (std::int64_t i = 0; i < expected_.outputs[j].elements(); ++i) {
         const double value = expected_.outputs[j].at(i);
         const double deviation = j > 0 && is_centred() ? 1 / statistic(terms_.rstd, i) : 0;
-        const double scale = std::max({1.0, std::abs(value), deviation});
+        const double scale =
+            int(j) == terms_.rstd ? std::abs(value) : std::max({1.0, std::abs(value), deviation});
         largest = std::max(largest, error(got_.outputs[j].at(i), value, scale));
       }
     }

@@ -20,7 +20,7 @@ NormTerms norm_terms(const OpInfo& forward);
 
 // The largest errors of a result against the reference's, in units of the float eps 2^-23,
 //   y            relative to max(1, |expected|), and so a statistic, which of a norm that subtracts
-//                a mean may also be relative to its group's deviation;
+//                a mean may also be relative to its group's deviation; rstd relative to itself;
 //   dx           relative to the terms that cancel in a group:
 //                factor * r * max(max |g|, max |slope * xhat|);
 //   dgain, dbias relative to the sums of |dy * xhat| and of |dy|; a mean that is subtracted makes

@@ -16,6 +16,7 @@ void check_agreement(const NormSpec& spec) {
   check_long_sums(spec);
   if (!spec.own_statistics) return;
   check_specials(spec);
+  check_tiny_values(spec);
   check_jumping_means(spec);
 }
 

@@ -83,6 +83,13 @@ void check_against_reference(const NormSpec& spec) {
   }
 }
 
+void check_tiny_values(const NormSpec& spec) {
+  const NormCase c = case_of(spec, {.groups = 18, .n = 40, .eps = 0});
+  NormData data = make_data(c);
+  for (double& x : data.x.as<double>()) x = double(float(1e-30 * x));
+  check_errors(spec, c, {data, run_fast(spec, data), run_reference(spec, data)});
+}
+
 void check_jumping_means(const NormSpec& spec) {
   for (const double jump : {1e1, 1e3, 1e6}) {
     for (const std::int64_t first : {1, 8, 16, 20, 40, 100, 112, 200, 399}) {

@@ -71,21 +71,22 @@ HWY_INLINE void merge(const ChannelMoments& into, std::size_t c, const MergeWeig
   into.squares[c] += more.sum_of_squares + difference * difference * weights.cross;
 }
 
-// About the mean of a register's worth of columns of a strip.
+// About the mean of a register's worth of columns of a strip: that of its first rows.
 template <class Part>
 HWY_INLINE Floats strip_centre(Part part, const float* x, const Strip& strip) {
+  const std::size_t rows = std::min(strip.rows, Strip::kMostRows / 2);
   const Floats first = part.load(x + strip.offsets[0]);
   Floats sum = zero();
-  for (std::size_t row = 1; row < strip.rows; ++row) {
+  for (std::size_t row = 1; row < rows; ++row) {
     sum = hn::Add(sum, hn::Sub(part.load(x + strip.offsets[row]), first));
   }
-  return hn::MulAdd(sum, splat(1 / static_cast<float>(strip.rows)), first);
+  return hn::MulAdd(sum, splat(1 / static_cast<float>(rows)), first);
 }
 
 // Merges the moments of a strip of columns, from deviations from the mean of the rows before it:
-// one pass. What cancels where that mean is far off is at most (seen + n) / seen times what the
-// distance between the means leaves in the merged sum, so an error of the squares stays small
-// beside it. For sum_strip.
+// one pass. Those are at least as many, in the first strip half as many as the strip itself has, so
+// what cancels where that mean is far off is at most as much as what the distance between the
+// means leaves in the merged sum. For sum_strip.
 struct StripDeviations {
   static constexpr std::size_t kKinds = 2;
   enum : std::size_t { kDeviation, kSquare };
@@ -126,8 +127,7 @@ HWY_INLINE void slab_moments(const Slab& slab, RowMask mask, const float* x,
                              const ChannelMoments& moments) {
   double seen = 0;
   if (slab.inner == 1) {
-    constexpr std::size_t kFirstRows = 16;
-    for_strips(slab, mask, kFirstRows, [&](const Strip& strip) HWY_ATTR {
+    for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
       sum_strip(strip, slab.channels, StripDeviations{strip, x, seen, moments});
       seen += static_cast<double>(strip.rows);
     });

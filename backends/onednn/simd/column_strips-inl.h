@@ -25,26 +25,19 @@ struct Strip {
 
 HWY_INLINE bool is_kept(RowMask mask, std::size_t row) { return mask == nullptr || mask[row] != 0; }
 
-// Calls body(strip) for strips that cover the kept rows of a slab; the first has `first` rows.
+// Calls body(strip) for strips that cover the kept rows of a slab; all but the last are full.
 template <class Body>
-HWY_INLINE void for_strips(const Slab& slab, RowMask mask, std::size_t first, const Body& body) {
+HWY_INLINE void for_strips(const Slab& slab, RowMask mask, const Body& body) {
   const std::size_t before = slab.offset / slab.stride;
   Strip strip;
-  std::size_t most = first;
   for (std::size_t row = 0; row < slab.rows; ++row) {
     if (!is_kept(mask, before + row)) continue;
     strip.offsets[strip.rows++] = slab.offset + row * slab.stride;
-    if (strip.rows < most) continue;
+    if (strip.rows < Strip::kMostRows) continue;
     body(strip);
     strip.rows = 0;
-    most = Strip::kMostRows;
   }
   if (strip.rows > 0) body(strip);
-}
-
-template <class Body>
-HWY_INLINE void for_strips(const Slab& slab, RowMask mask, const Body& body) {
-  for_strips(slab, mask, Strip::kMostRows, body);
 }
 
 // Calls body(k) for k < kCount without a loop: what it indexes with k can lie in registers.

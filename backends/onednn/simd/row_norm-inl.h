@@ -73,8 +73,9 @@ struct ResultRows {
 // Independent sums that a loop over a row keeps, so that additions need not wait for each other.
 inline constexpr int kChains = 4;
 
-// Registers of floats that a sum may take up before it goes on in double.
-inline constexpr std::size_t kFloatRun = 64;
+// Registers of floats that a sum may take up before it goes on in double: fewer in long rows, where
+// one element can stand sqrt(n) deviations out and bring an error of the sum of g * xhat into dx.
+HWY_INLINE std::size_t float_run(std::size_t n) { return n > 4096 ? 16 : 64; }
 
 // Calls body(part, i, chain) for the registers that cover [first, last); `chain` takes turns.
 template <class Body>
@@ -90,12 +91,12 @@ HWY_INLINE void for_lanes_in_turn(std::size_t first, std::size_t last, const Bod
   if (i < last) body(First(last - i), i, 1);
 }
 
-// The same over [0, n) in runs of kFloatRun registers, each followed by end_of_run().
+// The same over [0, n) in runs of float_run(n) registers, each followed by end_of_run().
 template <class Body, class EndOfRun>
 HWY_INLINE void for_runs(std::size_t n, const Body& body, const EndOfRun& end_of_run) {
-  constexpr std::size_t kRun = kFloatRun * kLanes;
-  for (std::size_t first = 0; first < n; first += kRun) {
-    for_lanes_in_turn(first, first + kRun < n ? first + kRun : n, body);
+  const std::size_t run = float_run(n) * kLanes;
+  for (std::size_t first = 0; first < n; first += run) {
+    for_lanes_in_turn(first, first + run < n ? first + run : n, body);
     end_of_run();
   }
 }
@@ -124,20 +125,20 @@ struct RowMoments {
   double mean, sum_of_squares;
 };
 
-// What the deviations of a row of n elements are taken from: the mean of its first quarter to about
+// What the deviations of a row of n elements are taken from: the mean of its first half to about
 // the precision of a float, relative to its first element, so that a constant row has exactly its
-// value. The mean of a quarter is at most sqrt(3) standard deviations from that of the row, so what
-// cancels when row_moments corrects the squares is at most three times what remains.
+// value. It is at most one standard deviation from the mean of the row, so what cancels when
+// row_moments corrects the squares is at most as much as what remains.
 HWY_INLINE float row_centre(const float* x, std::size_t n) {
-  const std::size_t quarter = std::min(n, (n / 4 + kLanes) / kLanes * kLanes);
+  const std::size_t half = std::min(n, (n / 2 + kLanes) / kLanes * kLanes);
   ChainedSum offsets;
   const Floats first = splat(x[0]);
   for_runs(
-      quarter,
+      half,
       [&](auto part, std::size_t i, int chain)
           KEEL_LOOP_BODY { offsets.add(chain, part.only(hn::Sub(part.load(x + i), first))); },
       [&]() KEEL_LOOP_BODY { offsets.end_run(); });
-  return static_cast<float>(x[0] + offsets.total() * (1 / static_cast<double>(quarter)));
+  return static_cast<float>(x[0] + offsets.total() * (1 / static_cast<double>(half)));
 }
 
 // In double throughout, for rows whose squares leave the range of a float.

@@ -10,8 +10,9 @@
 // training, the t-th step, t = step + 1:
 //     x2[t mod m] = mean(x^2) of the batch
 //     V = mean over the rows of x2 if t > m and t >= warmup, else mean(x^2)
-//     r = clip(sqrt(V + eps) / sqrt(v + eps), 1 / clip, clip) if t > max(clip_after, warmup), else
-//     1 v <- keep * v + (1 - keep) * V;   step <- t.      States are read before and written after.
+//     r = clip(sqrt(V + eps) / sqrt(v + eps), 1 / clip, clip) if t > max(clip_after, warmup), else 1
+//     v <- keep * v + (1 - keep) * V;   step <- t
+//   States are read before and written after.
 // evaluation: V = v, r = 1; no state changes.
 //   outputs: y like x;  rstd, r (channels);  x2', v', step' ((0) in evaluation)
 // backward (Surrogate), mabn_backward (x, gain, rstd, r, gz, step, dy, mask), g = dy * gain * r:
@@ -46,7 +47,7 @@ struct MabnAttrs {
   }
 };
 
-// What the training step that `step` others came before does.
+// What a training step does that follows `step` others.
 struct MabnPhase {
   std::int64_t row;  // t mod m, of the ring buffers
   bool averages, clips;

@@ -1,6 +1,8 @@
 // Norms on every instruction set that this machine has, not only on the best one.
 #include <doctest/doctest.h>
 
+#include "backends/backends.h"
+#include "bench/norm_accuracy.h"
 #include "src/ops/norm/batch_norm.h"
 #include "src/ops/norm/layer_norm.h"
 #include "tests/backends/kernel_checks.h"
@@ -19,6 +21,20 @@ TEST_CASE("onednn norms: every instruction set agrees with the reference") {
     check_agreement({layer_norm});
     check_agreement({batch_norm, NormLayout::kColumns, 2});
     check_agreement({batch_norm, NormLayout::kImages, 2});
+  });
+}
+
+TEST_CASE("onednn norms: every norm keeps the bounds on every instruction set") {
+  const auto backend = make_backend("onednn", {2});
+  for_each_target([&] {
+    for (const std::string& norm : bench::accuracy_norms()) {
+      for (const bench::WorstError& worst : bench::measure_accuracy(*backend, norm, 499).worst) {
+        CAPTURE(norm);
+        CAPTURE(worst.of);
+        CAPTURE(worst.at);
+        CHECK(worst.error <= worst.bound);
+      }
+    }
   });
 }
 

@@ -5,7 +5,9 @@
 #include <doctest/doctest.h>
 
 #include "backends/backends.h"
+#include "bench/norm_accuracy.h"
 #include "src/ops/norm/batch_norm.h"
+#include "src/ops/norm/group_norm.h"
 #include "src/ops/norm/layer_norm.h"
 #include "src/ops/norm/pn_v.h"
 #include "src/ops/norm/rms_norm.h"
@@ -67,6 +69,37 @@ TEST_CASE("onednn norms: results past the caches are those of the reference") {
     // Of two images: spans of 8256, and of 8300 elements, which is no whole number of registers.
     for (std::int64_t n : {2 * 8256, 2 * 8300}) {
       check_large(build, {.layout = NormLayout::kImages, .groups = 64, .n = n, .states = states});
+    }
+  }
+}
+
+TEST_CASE("onednn norms: groups of images past the caches are those of the reference") {
+  const NormBuild group_norm = [](Graph& g, const NormInputs& in, double eps) {
+    return ops::group_norm(g, in.x, {in.gain, in.bias}, {.groups = 4, .eps = eps});
+  };
+  for (const std::int64_t n : {2 * 4128, 2 * 4150}) {
+    check_large(group_norm, {.layout = NormLayout::kInstances, .groups = 160, .n = n, .split = 4});
+  }
+}
+
+TEST_CASE("onednn norms: results past the caches keep the bounds") {
+  const auto backend = make_backend("onednn", {2});
+  const std::pair<const char*, const char*> cases[] = {
+      {"groupnorm{groups=4}", "rows,groups=8400,n=128,split=4"},
+      {"instancenorm", "sequences,groups=128,n=8300"},
+      {"adanorm", "rows,groups=8300,n=128"},
+      {"scalenorm", "rows,groups=8300,n=128"},
+      {"detachnorm", "rows,groups=8300,n=128"},
+      {"detachmean", "rows,groups=8300,n=128"},
+      {"groupscaling{groups=4}", "rows,groups=8400,n=128,split=4"},
+      {"batchrenorm", "columns,groups=128,n=8300"},
+      {"mabn", "columns,groups=128,n=8300"},
+      {"powernorm", "columns,groups=128,n=8300"}};
+  for (const auto& [norm, at] : cases) {
+    for (const bench::WorstError& worst : bench::measure_accuracy(*backend, norm, at).worst) {
+      CAPTURE(norm);
+      CAPTURE(worst.of);
+      CHECK(worst.error <= worst.bound);
     }
   }
 }

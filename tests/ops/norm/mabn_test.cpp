@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "backends/backends.h"
@@ -53,6 +54,32 @@ TEST_CASE("mabn: in its first phase the gradient is exact") {
                                    {.eps = 1e-2, .m = 4})};
     };
     gradcheck(c);
+  }
+}
+
+TEST_CASE("mabn: averages whose sum is beyond the floats") {
+  for (const std::string& backend : tested_backends()) {
+    CAPTURE(backend);
+    OpCase c;
+    c.inputs.push_back(f64({2, 1}, {1.2e19, -1.2e19}));
+    c.build = [](Graph& g, const std::vector<Value>& in) {
+      const auto filled = [&](const Shape& shape, double value) {
+        Tensor t(DType::kF64, shape);
+        std::ranges::fill(t.as<double>(), value);
+        return g.constant(t.to(g.type(in[0]).dtype));
+      };
+      const ops::MabnState state{filled({6, 1}, 1.44e38),
+                                 filled({6, 1}, 0),
+                                 filled({1}, 1.44e38),
+                                 g.constant(i32({}, {199})),
+                                 {}};
+      const Value y = ops::mabn(g, in[0], {}, state, {.m = 6});
+      return std::vector{y, y.at(4)};
+    };
+    c.gradients = false;
+    const Results results = run_case(*make_backend(backend), c, DType::kF32);
+    CHECK(results.at("y0").at(0) == doctest::Approx(1).epsilon(1e-6));
+    CHECK(results.at("y1").at(0) == doctest::Approx(1.44e38).epsilon(1e-6));
   }
 }
 

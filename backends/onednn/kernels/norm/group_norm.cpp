@@ -144,13 +144,13 @@ void backward_tokens(const Binding& b, const Groups& groups, std::size_t sample,
 }
 
 // What the channels of one group of an image add to dgain and dbias, unless null.
-struct ChannelSums {
+struct GroupSums {
   float *dgain, *dbias;
   float* dy;  // of this group alone: room for (channels)
 };
 
 RowGradient image_gradient(const Groups& groups, const SavedRow& row, const float* gain,
-                           const ChannelSums& sums) {
+                           const GroupSums& sums) {
   RowSums total{0, 0, 0};
   for (std::size_t c = 0; c < groups.channels; ++c) {
     const std::size_t first = c * groups.inner;
@@ -196,8 +196,8 @@ void backward_image(const Binding& b, const BackwardPlan& plan, std::size_t samp
     const std::size_t row = sample * groups.count + g, channel = g * groups.channels;
     const float* gain = offset(b.inputs[1], channel);
     const SavedRow saved = saved_row(b, groups, row);
-    const ChannelSums of_group{sums ? sums->run(kGain) + channel : nullptr,
-                               sums ? sums->run(kBias) + channel : nullptr, extra};
+    const GroupSums of_group{sums ? sums->run(kGain) + channel : nullptr,
+                             sums ? sums->run(kBias) + channel : nullptr, extra};
     const RowGradient gradient = image_gradient(groups, saved, gain, of_group);
     const GradientRows rows{.x = saved.x,
                             .dy = saved.dy,
@@ -217,7 +217,7 @@ void backward(const Binding& b, const BackwardPlan& plan, std::size_t block,
   BlockSums* const added = has_sums ? &*sums : nullptr;
   if (plan.groups.inner > 1) {
     for (std::size_t sample = range.first; sample < range.last; ++sample) {
-      backward_image(b, plan, sample, added, plan.extra(b.workspace, block));
+      backward_image(b, plan, sample, added, added ? plan.extra(b.workspace, block) : nullptr);
     }
   } else {
     for_row_groups(range, [&](auto rows, std::size_t sample)
@@ -245,10 +245,12 @@ namespace keel::onednn {
 
 namespace {
 
-// Blocks of samples that leave sums: at least 128 KiB a block, at most 32 blocks and 64 Ki sums.
-RowBlocks sample_blocks(const GroupSizes& s) {
+// Blocks of samples: as independent rows, or leaving sums, at least 128 KiB a block, at most 32
+// blocks and 64 Ki sums.
+RowBlocks blocks_of_samples(const GroupSizes& s, bool has_sums) {
   constexpr std::int64_t kElements = 32 * 1024, kBlocks = 32, kMostSums = 64 * 1024;
   const std::int64_t sums = kSums * s.groups * s.channels, width = s.groups * s.width();
+  if (!has_sums) return independent_row_blocks({s.samples, width});
   const std::int64_t most = std::clamp<std::int64_t>(kMostSums / sums, 1, kBlocks);
   const std::int64_t least = std::max<std::int64_t>(1, kElements / width);
   return row_blocks({s.samples, width}, std::max(least, (s.samples + most - 1) / most));
@@ -276,7 +278,8 @@ Prepared prepare_group_norm_backward(const NodeContext& context) {
   const auto attrs = context.attrs<GroupNormAttrs>();
   const GroupSizes sizes = group_sizes(context.input(0).shape, attrs.groups);
   const std::int64_t channels = sizes.groups * sizes.channels;
-  const RowBlocks blocks = sample_blocks(sizes);
+  const bool has_sums = context.output(1).bytes() + context.output(2).bytes() > 0;
+  const RowBlocks blocks = blocks_of_samples(sizes, has_sums);
   const BackwardPlan plan{Groups(attrs.statistic(), sizes),
                           ColumnSums(kSums, channels, blocks.count)};
   const auto run = [=](const Binding& b) {
@@ -285,7 +288,7 @@ Prepared prepare_group_norm_backward(const NodeContext& context) {
     });
     HWY_DYNAMIC_DISPATCH(add_up)(b, plan);
   };
-  return kernel_of(run, plan.bytes());
+  return kernel_of(run, has_sums ? plan.bytes() : 0);
 }
 
 }  // namespace keel::onednn

@@ -139,7 +139,7 @@ Prepared prepare_layer_norm_backward(const NodeContext& context) {
   const RowSizes sizes = row_sizes(context.input(0).shape, attrs.axes);
   const bool has_sums = context.output(1).bytes() + context.output(2).bytes() > 0;
   const bool wide = has_sums && is_wide(sizes);
-  const RowBlocks blocks = wide ? independent_row_blocks(sizes) : summed_row_blocks(sizes, kSums);
+  const RowBlocks blocks = gradient_row_blocks(sizes, kSums, has_sums);
   const BackwardPlan plan{attrs.statistic(), ColumnSums(kSums, blocks.width, blocks.count), wide};
   const auto run = [=](const Binding& b) {
     if (wide) HWY_DYNAMIC_DISPATCH(add_up_wide)(b, blocks);

@@ -111,6 +111,7 @@ struct PlainRows {
                    b.inputs[2].as<float>(), ResultRows(b, slab.run_length())},
                   b.inputs[6].as<std::uint8_t>());
   }
+  void write_alone(std::size_t, const Slab& part) const { write(part); }
   void sum_and_write(std::size_t block, const Slab& part) const {
     sum(block, part);
     write(part);
@@ -135,6 +136,12 @@ struct ScaledRows {
                   [&](const Slab& part) HWY_ATTR { visit<kWrite>(block, part, mask(), nullptr); });
     clear_left_out(slab, mask(), b.outputs[0].as<float>());
   }
+  // Without sums; the backward reads the scales of evaluation, too.
+  void write_alone(std::size_t block, const Slab& part) const {
+    visit<kScale | kWrite>(block, part, mask(), nullptr);
+    scale_left_out(part);
+    clear_left_out(part, mask(), b.outputs[0].as<float>());
+  }
   void sum_and_write(std::size_t block, const Slab& part) const {
     visit<kScale | kWrite>(block, part, mask(), plan.sum(b, block, 0, 0));
     sum_all(block, part);
@@ -147,7 +154,10 @@ struct ScaledRows {
   RowMask mask() const { return b.inputs[6].as<std::uint8_t>(); }
   // With pad_stats the sums of all rows; of those left out the scales in any case.
   void sum_all(std::size_t block, const Slab& part) const {
-    if (plan.pad_stats) return visit<kScale>(block, part, nullptr, plan.sum(b, block, 1, 0));
+    plan.pad_stats ? visit<kScale>(block, part, nullptr, plan.sum(b, block, 1, 0))
+                   : scale_left_out(part);
+  }
+  void scale_left_out(const Slab& part) const {
     const std::size_t width = part.channels / plan.groups;
     for_left_out(part, mask(), [&](std::size_t at) HWY_ATTR {
       for (std::size_t k = 0; k < plan.groups; ++k, at += width) {
@@ -184,7 +194,7 @@ struct ScaledRows {
   }
 };
 
-// y of a batch whose rpsi is known, and the sums of its squares on the way.
+// y of a batch whose rpsi is known, and the sums of its squares on the way if they are needed.
 template <class Rows>
 void forward_in_one_pass(const Rows& rows, const Step& step) {
   const auto& [b, plan] = rows;
@@ -192,7 +202,9 @@ void forward_in_one_pass(const Rows& rows, const Step& step) {
   blocks.run_channels([&](const Slab& slab) HWY_ATTR { running_statistics(b, plan, slab); });
   blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
     plan.clear_sums(b, block, slab);
-    for_row_parts(slab, [&](const Slab& part) HWY_ATTR { rows.sum_and_write(block, part); });
+    for_row_parts(slab, [&](const Slab& part) HWY_ATTR {
+      step.uses_batch ? rows.sum_and_write(block, part) : rows.write_alone(block, part);
+    });
   });
   if (!step.uses_batch) return;
   blocks.run_channels([&](const Slab& slab) HWY_ATTR { batch_statistics(b, plan, step, slab); });

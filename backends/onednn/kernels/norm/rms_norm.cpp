@@ -147,8 +147,9 @@ Prepared prepare_rms_norm(const NodeContext& context) {
 Prepared prepare_rms_norm_backward(const NodeContext& context) {
   const std::int64_t axes = context.attrs<RmsNormAttrs>().axes;
   const RowSizes sizes = row_sizes(context.input(0).shape, axes);
-  const bool wide = is_wide(sizes);
-  const RowBlocks blocks = wide ? independent_row_blocks(sizes) : summed_row_blocks(sizes, kSums);
+  const bool has_sums = context.output(1).bytes() + context.output(2).bytes() > 0;
+  const bool wide = has_sums && is_wide(sizes);
+  const RowBlocks blocks = gradient_row_blocks(sizes, kSums, has_sums);
   const BackwardPlan plan{ColumnSums(kSums, blocks.width, blocks.count), wide};
   const auto run = [=](const Binding& b) {
     if (wide) HWY_DYNAMIC_DISPATCH(add_up_wide)(b, blocks);
@@ -157,7 +158,7 @@ Prepared prepare_rms_norm_backward(const NodeContext& context) {
     });
     if (!wide) HWY_DYNAMIC_DISPATCH(add_up)(b, plan, std::size_t(blocks.width));
   };
-  return kernel_of(run, wide ? 0 : plan.sums.bytes());
+  return kernel_of(run, has_sums && !wide ? plan.sums.bytes() : 0);
 }
 
 }  // namespace keel::onednn
