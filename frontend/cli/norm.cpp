@@ -125,12 +125,20 @@ class NormRun {
       const auto found = given_.find(name);
       if (found == given_.end()) continue;
       expect_shape(name, layer_->graph.shape(v), found->second);
-      variables_.write(layer_->leaf(v), found->second);
+      write_leaf(v, name, found->second);
       unused_.erase(name);
     }
     if (unused_.empty()) return;
     fail(ErrorKind::kBadInput, "[norm] {}: array {}: expected only {}", path_, *unused_.begin(),
          fmt::join(known, ", "));
+  }
+
+  void write_leaf(Value leaf, const std::string& name, const Tensor& value) {
+    try {
+      variables_.write(layer_->leaf(leaf), value);
+    } catch (const Error& error) {
+      fail(error.kind(), "[norm] {}: {}: {}", path_, name, error.what());
+    }
   }
 
   // Parameters and states are those of the first step.

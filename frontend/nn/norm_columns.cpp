@@ -27,7 +27,8 @@ struct BatchNormOptions {
     const Columns columns(net, value, mask);
     const Shape& channels = columns.channels;
     const ops::RunningStatistics running{make_state(net, "running_mean", channels, 0),
-                                         make_state(net, "running_var", channels, 1), columns.mask};
+                                         make_state(net, "running_var", channels, 1, kNotNegative),
+                                         columns.mask};
     const Value y = ops::batch_norm(net.graph, columns.x,
                                     make_affine(net, channels, gain, bias, gain_init), running,
                                     {.eps = eps,
@@ -105,7 +106,7 @@ struct BatchRenormOptions {
     const Columns columns(net, value, mask);
     const Shape& channels = columns.channels;
     const ops::RenormState state{make_state(net, "running_mean", channels, 0),
-                                 make_state(net, "running_std", channels, 1),
+                                 make_state(net, "running_std", channels, 1, kPositive),
                                  make_counter(net, "step"), columns.mask};
     BatchRenormAttrs attrs = scheduled();
     attrs.training = net.training();

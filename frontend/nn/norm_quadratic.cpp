@@ -20,7 +20,7 @@ struct PnVOptions {
   bool has_bias() const { return bias; }
   Value apply(Net& net, Value value, Value mask) const {
     const Columns columns(net, value, mask);
-    const Value psi2 = make_state(net, "psi2", columns.channels, 1);
+    const Value psi2 = make_state(net, "psi2", columns.channels, 1, kNotNegative);
     const Value y =
         ops::pn_v(net.graph, columns.x, make_affine(net, columns.channels, gain, bias),
                   {psi2, columns.mask}, {.eps = eps, .keep = keep, .training = net.training()});
@@ -53,7 +53,7 @@ struct PowerNormOptions {
   Value apply(Net& net, Value value, Value mask) const {
     const bool image = net.graph.shape(value).rank() == 4;
     const Columns columns(net, value, mask);
-    const ops::PowerNormState state{make_state(net, "psi2", columns.channels, 1),
+    const ops::PowerNormState state{make_state(net, "psi2", columns.channels, 1, kNotNegative),
                                     make_state(net, "nu", columns.channels, 0),
                                     make_counter(net, "step"), columns.mask};
     const Value y =
@@ -96,9 +96,10 @@ struct MabnOptions {
   Value apply(Net& net, Value value, Value mask) const {
     const Columns columns(net, value, mask);
     const Shape ring{m, columns.channels[0]};
-    const ops::MabnState state{make_state(net, "x2", ring, 0), make_state(net, "gz", ring, 0),
-                               make_state(net, "v", columns.channels, 1), make_counter(net, "step"),
-                               columns.mask};
+    const ops::MabnState state{make_state(net, "x2", ring, 0, kNotNegative),
+                               make_state(net, "gz", ring, 0),
+                               make_state(net, "v", columns.channels, 1, kNotNegative),
+                               make_counter(net, "step"), columns.mask};
     const Value y =
         ops::mabn(net.graph, columns.x, make_affine(net, columns.channels, gain, bias), state,
                   {.eps = eps,

@@ -100,13 +100,14 @@ struct Columns {
 };
 
 // A running statistic of the layer.
-inline Value make_state(Net& net, const std::string& name, const Shape& shape, double initial) {
-  return net.graph.state(net.graph.prefix() + name, {net.dtype, shape}, constant(initial));
+inline Value make_state(Net& net, const std::string& name, const Shape& shape, double initial,
+                        const std::optional<Bounds>& bounds = {}) {
+  return net.graph.state(net.graph.prefix() + name, {net.dtype, shape}, constant(initial), bounds);
 }
 
 // A counter of training steps; 0 at first.
 inline Value make_counter(Net& net, const std::string& name) {
-  return net.graph.state(net.graph.prefix() + name, {DType::kI32, {}}, nullptr);
+  return net.graph.state(net.graph.prefix() + name, {DType::kI32, {}}, nullptr, kStepCount);
 }
 
 }  // namespace keel::nn

@@ -27,10 +27,10 @@ void RecurrentNorm::add_parameters(Value x) {
 void RecurrentNorm::add_step() {
   Graph& g = net_.graph;
   const std::string step = fmt::format("{}t{}/", path_, running_.size());
-  const auto average = [&](const char* name, double initial) {
-    return g.state(step + name, {net_.dtype, features_}, constant(initial));
+  const auto average = [&](const char* name, double initial, const Bounds& bounds) {
+    return g.state(step + name, {net_.dtype, features_}, constant(initial), bounds);
   };
-  const Statistics own{average("mean", 0), average("var", 1)};
+  const Statistics own{average("mean", 0, {}), average("var", 1, kNotNegative)};
   const Value seen = g.state(step + "seen", {net_.dtype, {}}, constant(0));
   if (net_.training() || running_.empty()) {
     population_.push_back(own);

@@ -8,9 +8,10 @@
 namespace keel::optim {
 namespace {
 
-Value moment(Graph& g, Value parameter, const std::string& suffix) {
+Value moment(Graph& g, Value parameter, const std::string& suffix,
+             const std::optional<Bounds>& bounds = {}) {
   const TensorType type = g.type(parameter);
-  return g.state(g.node(parameter).name + suffix, type, nullptr);  // zeros
+  return g.state(g.node(parameter).name + suffix, type, nullptr, bounds);  // zeros
 }
 
 void apply_sgd(Graph& g, Value p, Value gradient, const StepInputs& in,
@@ -25,7 +26,7 @@ void apply_sgd(Graph& g, Value p, Value gradient, const StepInputs& in,
 
 void apply_adam(Graph& g, Value p, Value gradient, const StepInputs& in,
                 const OptimizerOptions& options) {
-  const Value m = moment(g, p, ".m"), v = moment(g, p, ".v");
+  const Value m = moment(g, p, ".m"), v = moment(g, p, ".v", kNotNegative);
   const AdamAttrs attrs{options.beta1, options.beta2, options.eps, options.weight_decay,
                         options.name == "adamw"};
   const Value next = ops::adam_step(g, {p, gradient, in.lr, in.scale, in.step, m, v}, attrs);

@@ -119,7 +119,11 @@ void load_variables(const TensorFile& file, const std::string& where, Variables&
     check_tensor(file, where, name, variable.type.shape);
   }
   for (const auto& [name, variable] : variables.all()) {
-    variables.write(name, file.tensors.at(name));
+    try {
+      variables.write(name, file.tensors.at(name));
+    } catch (const Error& error) {
+      fail(error.kind(), "{}: tensor {}", where, error.what());
+    }
   }
 }
 

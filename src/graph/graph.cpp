@@ -29,9 +29,11 @@ Value Graph::parameter(const std::string& name, const TensorType& type, Initiali
   return v;
 }
 
-Value Graph::state(const std::string& name, const TensorType& type, Initializer initializer) {
+Value Graph::state(const std::string& name, const TensorType& type, Initializer initializer,
+                   const std::optional<Bounds>& bounds) {
   const Value v = leaf(NodeKind::kState, name, type);
   nodes_.back().initializer = std::move(initializer);
+  nodes_.back().bounds = bounds;
   return v;
 }
 

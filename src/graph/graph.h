@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,7 +32,8 @@ class Graph {
   // Leaves. Names are full paths and must be new; Error{kUsage} otherwise.
   Value input(const std::string& name, const TensorType& type);
   Value parameter(const std::string& name, const TensorType& type, Initializer initializer);
-  Value state(const std::string& name, const TensorType& type, Initializer initializer);
+  Value state(const std::string& name, const TensorType& type, Initializer initializer,
+              const std::optional<Bounds>& bounds = {});
   Value constant(Tensor value);
   Value constant(double value, DType dtype = DType::kF32);
 

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +41,18 @@ enum class NodeKind {
 // Fills a parameter or state before the first step; `random` is keyed by (seed, leaf name).
 using Initializer = std::function<void(Tensor& value, const Philox& random)>;
 
+// What the elements of a state may be when they come from outside, from a file say: kernels rely on
+// it. NaN is never within.
+struct Bounds {
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+};
+// Of what is a variance or a mean of squares, of a deviation, and of a counter of steps.
+inline constexpr Bounds kNotNegative{.least = 0};
+inline constexpr Bounds kPositive{.least = std::numeric_limits<float>::denorm_min()};
+inline constexpr Bounds kStepCount{.least = 0,
+                                   .most = std::numeric_limits<std::int32_t>::max() - 1};
+
 struct Node {
   NodeKind kind = NodeKind::kOp;
   std::string name;                        // unique path, such as "fc1/norm"
@@ -46,6 +61,7 @@ struct Node {
   std::vector<Value> inputs;               // kOp only; absent ones are invalid Values
   std::vector<TensorType> outputs;         // an output that does not apply has the shape (0)
   Initializer initializer;                 // kParameter and kState
+  std::optional<Bounds> bounds;            // kState
   std::shared_ptr<const Tensor> constant;  // kConstant
 };
 

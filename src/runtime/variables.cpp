@@ -1,6 +1,17 @@
 #include "src/runtime/variables.h"
 
 namespace keel {
+namespace {
+
+void expect_within(const Bounds& bounds, const std::string& name, const Tensor& value) {
+  for (std::int64_t i = 0; i < value.elements(); ++i) {
+    const double element = value.at(i);
+    check(element >= bounds.least && element <= bounds.most, ErrorKind::kBadInput,
+          "{}: expected elements from {} to {}, got {}", name, bounds.least, bounds.most, element);
+  }
+}
+
+}  // namespace
 
 void Variables::declare(const Graph& graph) {
   for (int i = 0; i < graph.size(); ++i) {
@@ -13,10 +24,10 @@ void Variables::declare(const Graph& graph) {
       continue;
     }
     const TensorType stored{backend_.storage(type.dtype), type.shape};
-    variables_[node.name] = {node.kind, type, backend_.allocate(stored.bytes())};
+    variables_[node.name] = {node.kind, type, backend_.allocate(stored.bytes()), node.bounds};
     Tensor value(type);
     if (node.initializer) node.initializer(value, Philox(seed_, stream_of(node.name)));
-    write(node.name, value);
+    store(variables_[node.name], value);
   }
 }
 
@@ -38,6 +49,13 @@ void Variables::write(const std::string& name, const Tensor& value) {
   const Variable& variable = at(name);
   check(value.shape() == variable.type.shape, ErrorKind::kBadInput, "{}: expected {}, got {}", name,
         variable.type.shape.text(), value.shape().text());
+  check(is_floating(variable.type.dtype) || !is_floating(value.dtype()), ErrorKind::kBadInput,
+        "{}: expected whole numbers, got {}", name, value.type().text());
+  if (variable.bounds) expect_within(*variable.bounds, name, value);
+  store(variable, value);
+}
+
+void Variables::store(const Variable& variable, const Tensor& value) {
   const Tensor stored = value.to(backend_.storage(variable.type.dtype));
   variable.memory->upload(0, stored.data(), stored.bytes());
 }

@@ -13,6 +13,7 @@ struct Variable {
   NodeKind kind = NodeKind::kParameter;  // kParameter or kState
   TensorType type;                       // as declared; stored in the backend's storage type
   std::unique_ptr<Memory> memory;
+  std::optional<Bounds> bounds = {};
 };
 
 class Variables {
@@ -29,10 +30,13 @@ class Variables {
   const Variable& at(const std::string& name) const;
   // The value, in the declared type or, when `stored`, in the backend's storage type.
   Tensor read(const std::string& name, bool stored = false) const;
-  // Converts to the storage type. Throws Error{kBadInput} when the shape differs.
+  // Converts to the storage type. Throws Error{kBadInput} when the shape differs, an element is
+  // beyond the bounds of a state, or whole numbers are expected and the value is of others.
   void write(const std::string& name, const Tensor& value);
 
  private:
+  void store(const Variable& variable, const Tensor& value);
+
   Backend& backend_;
   std::uint64_t seed_;
   std::map<std::string, Variable> variables_;

@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "backends/reference/backend.h"
 #include "tests/support/checks.h"
 
@@ -50,6 +53,35 @@ TEST_CASE("variables: a second declaration keeps the value, another type is refu
   Graph other;
   other.parameter("p", {DType::kF32, {3, 2}}, {});
   check_refused([&] { variables.declare(other); }, "p: expected f32(2, 3), got f32(3, 2)");
+}
+
+TEST_CASE("variables: what a state may be is asked of what is written, not of its initial value") {
+  reference::ReferenceBackend backend;
+  Variables variables(backend, 1);
+  Graph g;
+  const auto negative = [](Tensor& t, const Philox&) { t.as<float>()[0] = -1; };
+  g.state("var", {DType::kF32, {2}}, negative, kNotNegative);
+  g.state("step", {DType::kI32, {}}, {}, kStepCount);
+  variables.declare(g);
+  CHECK(variables.read("var").at(0) == -1);
+  variables.write("var", f64({2}, {0, 1e30}));
+  check_refused(
+      [&] {
+        variables.write("var", f64({2}, {1, -0.5}));
+      },
+      "var: expected elements from 0 to inf, got -0.5", {}, ErrorKind::kBadInput);
+  check_refused(
+      [&] {
+        variables.write("var", f64({2}, {NAN, 1}));
+      },
+      "var: expected elements from 0 to inf, got nan", {}, ErrorKind::kBadInput);
+  CHECK(variables.read("var").at(1) == double(1e30f));
+  check_refused([&] { variables.write("step", f64({}, {3})); },
+                "step: expected whole numbers, got f64()", {}, ErrorKind::kBadInput);
+  for (const std::int32_t step : {-1, std::numeric_limits<std::int32_t>::max()}) {
+    check_refused([&] { variables.write("step", Tensor::of<std::int32_t>({}, {step})); },
+                  "step: expected elements from 0 to 2147483646", {}, ErrorKind::kBadInput);
+  }
 }
 
 TEST_CASE("variables: reading and writing convert between declared and stored types") {

@@ -10,7 +10,8 @@
 // training, the t-th step, t = step + 1:
 //     x2[t mod m] = mean(x^2) of the batch
 //     V = mean over the rows of x2 if t > m and t >= warmup, else mean(x^2)
-//     r = clip(sqrt(V + eps) / sqrt(v + eps), 1 / clip, clip) if t > max(clip_after, warmup), else 1
+//     r = clip(sqrt(V + eps) / sqrt(v + eps), 1 / clip, clip) if t > max(clip_after, warmup);
+//       else 1
 //     v <- keep * v + (1 - keep) * V;   step <- t
 //   States are read before and written after.
 // evaluation: V = v, r = 1; no state changes.
@@ -55,7 +56,8 @@ struct MabnPhase {
 constexpr MabnPhase mabn_phase(const MabnAttrs& attrs, std::int32_t step) {
   const std::int64_t t = std::int64_t{step} + 1;
   const std::int64_t clip_after = attrs.clip_after > attrs.warmup ? attrs.clip_after : attrs.warmup;
-  return {t % attrs.m, t > attrs.m && t >= attrs.warmup, t > clip_after};
+  // A row of the ring whatever the step.
+  return {(t % attrs.m + attrs.m) % attrs.m, t > attrs.m && t >= attrs.warmup, t > clip_after};
 }
 
 extern const OpInfo kMabn, kMabnBackward;

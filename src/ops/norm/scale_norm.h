@@ -5,7 +5,8 @@
 //   gain (1), or absent
 //   outputs: y like x;  rnorm (rows)
 // backward (Exact), scale_norm_backward (x, gain, rnorm, dy):
-//     dx = gain * rnorm * (dy - xhat * sum(dy * xhat)),   without the sum where |x| <= eps in float;
+//     dx = gain * rnorm * (dy - xhat * sum(dy * xhat)),   without the sum where |x| <= eps, as
+//       floats tell;
 //     dgain = sum over all of dy * xhat
 //   outputs: dx like x;  dgain (1), or (0) when absent
 // errors: rank below `axes`; width 0; gain of another shape; eps < 0.

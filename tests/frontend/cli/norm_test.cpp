@@ -133,6 +133,8 @@ TEST_CASE_FIXTURE(Case, "norm: arrays and options that do not fit") {
   const Tensor x = random({2, 5}, 1), short_x = random({1, 5}, 1), wide = random({2, 6}, 1),
                image = random({3, 2, 1, 1}, 1);
   const Tensor mask = Tensor::of<std::uint8_t>({3}, {1, 0, 1});
+  const Tensor below = Tensor::of<std::int32_t>({}, {-2}), half = Tensor::of<double>({}, {0.5}),
+               negative = Tensor::of<double>({5}, {1, 1, 1, 1, -1});
   const struct {
     Names arguments;
     std::vector<std::pair<std::string, const Tensor*>> arrays;
@@ -157,6 +159,18 @@ TEST_CASE_FIXTURE(Case, "norm: arrays and options that do not fit") {
        3,
        "case.npz: s1.x: [group_norm] groups: expected a divisor of "},
       {{"batchnorm"}, {{"x", &x}, {"state.gain", &x}}, 3, "expected only x, dy, "},
+      {{"mabn"},
+       {{"x", &x}, {"state.step", &below}},
+       3,
+       "case.npz: state.step: norm/step: expected elements from 0 to 2147483646, got -2"},
+      {{"powernorm"},
+       {{"x", &x}, {"state.step", &half}},
+       3,
+       "state.step: norm/step: expected whole numbers, got f64()"},
+      {{"batchnorm"},
+       {{"x", &x}, {"state.running_var", &negative}},
+       3,
+       "state.running_var: norm/running_var: expected elements from 0 to inf, got -1"},
       {{"layernorm"}, {{"x", &x}, {"mask", &mask}}, 3, "mask: expected none for layernorm, got u8"},
       {{"batchnorm"}, {{"x", &x}, {"mask", &x}}, 3, "mask: expected u1 or bool, got f64(2, 5)"},
       {{"batchnorm"}, {{"x", &x}, {"mask", &mask}}, 3, "mask: expected (2), got (3)"},

@@ -70,6 +70,16 @@ TensorFile checkpoint_of(const Run& run) {
   return to_checkpoint(kState, run.config, run.variables);
 }
 
+TEST_CASE("run state: counters and averages that no run can have are refused") {
+  Run run(testing::Settings{"model.norm=mabn"});
+  TensorFile file = checkpoint_of(run);
+  file.tensors.at("fc1/norm/step") = Tensor::of<std::int32_t>({}, {-3});
+  check_bad(run, file, "tensor fc1/norm/step: expected elements from 0 to 2147483646, got -3");
+  file = checkpoint_of(run);
+  file.tensors.at("fc1/weight.v").as<double>()[7] = -1e-9;
+  check_bad(run, file, "tensor fc1/weight.v: expected elements from 0 to inf, got -1e-09");
+}
+
 TEST_CASE("run state: a checkpoint of another model or network is refused") {
   Run mlp, cnn({}, "mnist_cnn"), wide({"model.hidden=17"}), deep({"model.layers=3"}),
       plain({"train.optimizer=sgd"});

@@ -93,6 +93,7 @@ TEST_CASE("mabn: phases") {
   };
   check({}, 0, {1, false, false});
   check({}, 15, {0, false, false});
+  check({}, -2, {15, false, false});
   check({}, 98, {99 % 16, false, false});
   check({}, 99, {100 % 16, true, false});
   check({}, 999, {1000 % 16, true, false});
