@@ -75,7 +75,7 @@ inline constexpr int kChains = 4;
 
 // Registers of floats that a sum may take up before it goes on in double: fewer in long rows, where
 // one element can stand sqrt(n) deviations out and bring an error of the sum of g * xhat into dx.
-HWY_INLINE std::size_t float_run(std::size_t n) { return n > 4096 ? 16 : 64; }
+HWY_INLINE std::size_t float_run(std::size_t n) { return n > 2048 ? 16 : 64; }
 
 // Calls body(part, i, chain) for the registers that cover [first, last); `chain` takes turns.
 template <class Body>

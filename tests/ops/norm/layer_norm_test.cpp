@@ -3,11 +3,15 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
+#include "backends/backends.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/reduce.h"
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/norm_errors.h"
 #include "tests/support/norm_template.h"
 
 namespace keel::test {
@@ -36,6 +40,31 @@ TEST_CASE("layer_norm: what every norm promises, unbiased with eps outside") {
 TEST_CASE("layer_norm: worked examples") {
   check_golden({layer_norm()}, "LayerNorm", {"y", "dx", "dgamma", "dbeta"});
   check_golden({layer_norm_simple}, "LN-simple", {"y", "dx"});
+}
+
+// All but two elements are +-1, their products with dy nearly cancel, and the rounding errors of
+// the sum all have one sign; the two carry them into dx times sqrt(n / 2).
+TEST_CASE("layer_norm: two elements that stand out of a long row cost dx no precision") {
+  const NormCase c{.groups = is_emulated() ? 2 : 60, .n = 16384, .gain = false, .bias = false};
+  const double far = double(float(std::sqrt(double(c.n) / 2)));
+  NormData data = make_data(c);
+  const Tensor z = random_normal(Shape{c.groups, 2}, 3);
+  for (std::int64_t k = 0; k < c.groups; ++k) {
+    const double a = double(float(1.5 + 0.25 * z.at(2 * k)));
+    const double b = double(float(a * (1 + 1e-4 * z.at(2 * k + 1))));
+    const double out = double(float((double(c.n) / 2 - 1) * (b - a) / far / 2));
+    for (std::int64_t e = 0; e < c.n; ++e) {
+      const bool is_out = e % (c.n / 2) == c.n / 2 - 1, is_first = e < c.n / 2;
+      const auto at = std::size_t(c.at(k, e));
+      data.x.as<double>()[at] = (is_first ? 1 : -1) * (is_out ? far : 1);
+      data.dy.as<double>()[at] = is_out ? (is_first ? out : -out) : is_first ? a : b;
+    }
+  }
+  const NormErrors errors =
+      norm_errors(c, data, run_norm(*make_backend(default_backend(), {2}), layer_norm_simple, data),
+                  run_norm(*make_backend("reference"), layer_norm_simple, data));
+  CHECK(errors.forward <= kForwardBound);
+  CHECK(errors.dx <= kBackwardBound);
 }
 
 TEST_CASE("layer_norm: several axes are one row") {
