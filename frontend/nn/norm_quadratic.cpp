@@ -36,7 +36,7 @@ struct PowerNormOptions {
   std::string mode = "release";
   std::int64_t heads = 1;  // groups of the scaling in front; 0: none
   std::int64_t warmup = 0;
-  double alpha_f = 0.9, alpha_b = 0.9, eps = 1e-5;
+  double alpha_f = 0.9, alpha_b = 0.9, eps = 1e-5;  // eps: see defaults
   bool gain = true, bias = true;
   bool pad_stats = false;  // the statistics of the backward are taken over padding too
 
@@ -48,6 +48,14 @@ struct PowerNormOptions {
                       field("alpha_b", &T::alpha_b),    field("eps", &T::eps),
                       field("gain", &T::gain),          field("bias", &T::bias),
                       field("pad_stats", &T::pad_stats)};
+  }
+  // The paper's roots hold no eps, the release's do.
+  static PowerNormOptions defaults(const OptionText& given) {
+    PowerNormOptions options;
+    for (const auto& [key, value] : given) {
+      if (key == "mode") options.eps = value == "paper" ? 0 : 1e-5;
+    }
+    return options;
   }
   bool has_bias() const { return bias; }
   Value apply(Net& net, Value value, Value mask) const {
@@ -127,7 +135,9 @@ std::span<const NormRow> quadratic_norms() {
         "exact", "Shen et al. 2020, eq. 4 to 6"},
        "",
        make_norm<PnVOptions>},
-      {{"powernorm", "y = gain x / psi + bias, psi^2 a running mean(x^2), after a group scaling",
+      {{"powernorm",
+        "y = gain x / sqrt(psi2 + eps) + bias, psi2 a running mean(x^2), after a group scaling; "
+        "mode=paper has eps=0",
         "gain, bias", "psi2, nu, step", "surrogate", "Shen et al. 2020, algorithm 2"},
        "",
        make_norm<PowerNormOptions>},

@@ -2,7 +2,8 @@
 //
 // A variant is a struct of options with fields(), has_bias() and apply(net, x), or apply(net, x,
 // mask) when it takes a mask; kBatchType says whether its statistics are taken over the batch. With
-// weight_form() it acts on the weight of the layer before it, too.
+// weight_form() it acts on the weight of the layer before it, too. defaults(given) is there when
+// the default of one option depends on what another is given.
 #pragma once
 
 #include <span>
@@ -34,6 +35,7 @@ std::span<const NormRow> weight_norms();     // of a layer's weight
 template <class Options>
 Options read_options(const std::string& norm, const OptionText& given) {
   Options options;
+  if constexpr (requires { Options::defaults(given); }) options = Options::defaults(given);
   std::vector<std::string> names;
   std::apply([&](const auto&... f) { (names.emplace_back(f.name), ...); }, Options::fields());
   for (const auto& [key, value] : given) {

@@ -99,8 +99,8 @@ struct Variant {
 };
 
 std::vector<Site> train_with(const Options& options, const Variant& variant) {
-  const std::string norm =
-      fmt::format("powernorm{{heads=0,warmup=100,alpha_b={},mode={}}}", kAlpha, variant.mode);
+  const std::string norm = fmt::format(
+      "powernorm{{heads=0,warmup=100,alpha_b={},mode={},eps=1e-5}}", kAlpha, variant.mode);
   const train::Config config = sentence_config(options, 0, {norm, variant.layer_scale});
   MiniTraining training(options.backend, config, RowOrder::kStream);
   Recorder recorder(training, double(config.train().batch));

@@ -2,7 +2,8 @@
 // running quadratic mean:   y = xhat * gain + bias,   xhat = x * rpsi
 //   x, gain, bias, mask as for pn_v;  psi2 (starts at 1), nu (0): (channels);  step i32 () (0): how
 //   many training forwards there were, absent without a warm-up. State is read before and written
-//   after, once a run. With no row left by the mask no state changes.
+//   after, once a run. With no row left by the mask no state changes. The paper has no eps: with
+//   eps = 0 a feature that is 0 in a whole batch of the warm-up gives NaN there.
 // training: t = step + 1, psi2_B = mean of x^2 over the batch,
 //     rpsi = 1 / sqrt(psi2 + eps), or of psi2_B while t <= warmup;
 //     while t < warmup first   psi2 <- psi2 * (t - 1) / t + psi2_B / t   (the cumulative mean),

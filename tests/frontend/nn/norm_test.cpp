@@ -1,4 +1,4 @@
-// Norms by name: options, parameters, axes, running state and gradients.
+// Norms by name: parameters, axes, running state and gradients.
 #include "frontend/nn/norm.h"
 
 #include <cmath>
@@ -16,32 +16,6 @@ Layer layer_of(const std::string& text) {
   return [norm = Norm::parse(text)](Net& net, Value x) { return norm.alone(net, "n", x); };
 }
 
-void check_norm_refused(const std::string& text, std::string_view beginning,
-                        std::string_view part) {
-  CAPTURE(text);
-  test::check_refused([&] { Norm::parse(text); }, beginning, part);
-}
-
-TEST_CASE("norm: names and options parse") {
-  CHECK(Norm::parse("none").is_none());
-  CHECK(Norm::parse("none").options().empty());
-  CHECK(Norm::parse("layernorm").options() ==
-        "axes=0 eps=1e-05 gain=true bias=true unbiased=false eps_outside=false");
-  CHECK(Norm::parse("layernorm{eps=1e-3,bias=false}").options() ==
-        "axes=0 eps=0.001 gain=true bias=false unbiased=false eps_outside=false");
-  CHECK(Norm::parse("layernorm_simple").options().find("gain=false bias=false") !=
-        std::string::npos);
-  CHECK(Norm::parse("batchnorm{}").options() ==
-        "eps=1e-05 keep=0.9 gain=true bias=true unbiased=false running_unbiased=false "
-        "padding=exact gain_init=1");
-}
-
-TEST_CASE("norm: defaults apply first, what the name says last") {
-  const Norm norm = Norm::parse("batchnorm{keep=0.5}", "keep=0.99,unbiased=true");
-  CHECK(norm.options().find("keep=0.5 ") != std::string::npos);
-  CHECK(norm.options().find(" unbiased=true") != std::string::npos);
-}
-
 TEST_CASE("norm: what a layer around it asks") {
   CHECK(Norm::parse("batchnorm").is_batch_type());
   CHECK_FALSE(Norm::parse("layernorm").is_batch_type());
@@ -49,21 +23,6 @@ TEST_CASE("norm: what a layer around it asks") {
   CHECK_FALSE(Norm::parse("layernorm{bias=false}").has_bias());
   CHECK_FALSE(Norm::parse("layernorm_simple").has_bias());
   CHECK_FALSE(Norm::parse("none").has_bias());
-}
-
-TEST_CASE("norm: refusals name the nearest known name") {
-  check_norm_refused("lernorm", "norm: 'lernorm' is unknown", "nearest: 'layernorm'");
-  check_norm_refused("", "norm: '' is unknown", "");
-  check_norm_refused("batchnorm{kep=0.9}", "norm batchnorm: option kep:", "nearest: 'keep'");
-  check_norm_refused("none{eps=1}", "norm none: option eps:", "'eps' is unknown");
-  check_norm_refused("layernorm{eps=small}",
-                     "norm layernorm: option eps:", "expected a number, got 'small'");
-  check_norm_refused("layernorm{gain=maybe}",
-                     "norm layernorm: option gain:", "expected true or false, got 'maybe'");
-  check_norm_refused("layernorm{axes=1.5}", "norm layernorm: option axes:", "a whole number");
-  check_norm_refused("layernorm{eps}", "norm layernorm:", "expected key=value, got 'eps'");
-  check_norm_refused("layernorm{=1}", "norm layernorm:", "expected key=value");
-  check_norm_refused("layernorm{eps=1", "norm 'layernorm{eps=1'", "closing brace");
 }
 
 TEST_CASE("norm: every variant parses by name and tells its facts") {

@@ -1,0 +1,80 @@
+// The options of norms: how text is read, what each name fixes, which values are refused.
+#include "frontend/nn/norm.h"
+#include "tests/frontend/nn/helpers.h"
+#include "tests/support/checks.h"
+
+namespace keel::nn {
+namespace {
+
+void check_norm_refused(const std::string& text, std::string_view beginning,
+                        std::string_view part) {
+  CAPTURE(text);
+  test::check_refused([&] { Norm::parse(text); }, beginning, part);
+}
+
+TEST_CASE("norm options: names and options parse") {
+  CHECK(Norm::parse("none").is_none());
+  CHECK(Norm::parse("none").options().empty());
+  CHECK(Norm::parse("layernorm").options() ==
+        "axes=0 eps=1e-05 gain=true bias=true unbiased=false eps_outside=false");
+  CHECK(Norm::parse("layernorm{eps=1e-3,bias=false}").options() ==
+        "axes=0 eps=0.001 gain=true bias=false unbiased=false eps_outside=false");
+  CHECK(Norm::parse("layernorm_simple").options().find("gain=false bias=false") !=
+        std::string::npos);
+  CHECK(Norm::parse("batchnorm{}").options() ==
+        "eps=1e-05 keep=0.9 gain=true bias=true unbiased=false running_unbiased=false "
+        "padding=exact gain_init=1");
+}
+
+TEST_CASE("norm options: defaults apply first, what the name says last") {
+  const Norm norm = Norm::parse("batchnorm{keep=0.5}", "keep=0.99,unbiased=true");
+  CHECK(norm.options().find("keep=0.5 ") != std::string::npos);
+  CHECK(norm.options().find(" unbiased=true") != std::string::npos);
+}
+
+// The value of one option, as Norm::options() shows it.
+std::string option_of(const Norm& norm, const std::string& name) {
+  const std::string text = " " + norm.options() + " ", key = " " + name + "=";
+  REQUIRE(text.find(key) != std::string::npos);
+  const std::size_t begin = text.find(key) + key.size();
+  return text.substr(begin, text.find(' ', begin) - begin);
+}
+
+TEST_CASE("norm options: powernorm has no eps in the paper's mode unless it is given") {
+  const auto eps = [](const char* text, const char* defaults = "") {
+    return option_of(Norm::parse(text, defaults), "eps");
+  };
+  CHECK(eps("powernorm") == "1e-05");
+  CHECK(eps("powernorm{mode=release}") == "1e-05");
+  CHECK(eps("powernorm{mode=paper}") == "0");
+  CHECK(eps("powernorm", "mode=paper") == "0");
+  CHECK(eps("powernorm{mode=release}", "mode=paper") == "1e-05");
+  CHECK(eps("powernorm{mode=paper,eps=0.5}") == "0.5");
+  CHECK(eps("powernorm{eps=0.5,mode=paper}") == "0.5");
+  CHECK(eps("powernorm{mode=paper}", "eps=0.5") == "0.5");
+  // At first psi2 is 1, and x is divided by it alone.
+  LayerRun run(
+      [](Net& net, Value x) { return Norm::parse("powernorm{mode=paper,heads=0}")(net, "n", x); },
+      {6, 5});
+  run.program->run();
+  const Tensor x = test::random_normal({6, 5}, 5, 2, 3), y = run.program->fetch("y", true);
+  for (std::int64_t e = 0; e < 30; ++e) CHECK(y.at(e) == x.at(e));
+}
+
+TEST_CASE("norm options: refusals name the nearest known name") {
+  check_norm_refused("lernorm", "norm: 'lernorm' is unknown", "nearest: 'layernorm'");
+  check_norm_refused("", "norm: '' is unknown", "");
+  check_norm_refused("batchnorm{kep=0.9}", "norm batchnorm: option kep:", "nearest: 'keep'");
+  check_norm_refused("none{eps=1}", "norm none: option eps:", "'eps' is unknown");
+  check_norm_refused("layernorm{eps=small}",
+                     "norm layernorm: option eps:", "expected a number, got 'small'");
+  check_norm_refused("layernorm{gain=maybe}",
+                     "norm layernorm: option gain:", "expected true or false, got 'maybe'");
+  check_norm_refused("layernorm{axes=1.5}", "norm layernorm: option axes:", "a whole number");
+  check_norm_refused("layernorm{eps}", "norm layernorm:", "expected key=value, got 'eps'");
+  check_norm_refused("layernorm{=1}", "norm layernorm:", "expected key=value");
+  check_norm_refused("layernorm{eps=1", "norm 'layernorm{eps=1'", "closing brace");
+}
+
+}  // namespace
+}  // namespace keel::nn
