@@ -14,17 +14,6 @@ namespace {
 
 using data::Arrays;
 
-// "name{a=1}" and the options "b=2" are "name{a=1,b=2}".
-std::string norm_text(const NormArgs& args) {
-  std::string text = args.norm;
-  for (const std::string& option : args.options) {
-    if (text.ends_with('}')) text.pop_back();
-    const bool has_brace = text.find('{') != std::string::npos;
-    text += (!has_brace ? "{" : text.ends_with('{') ? "" : ",") + option + "}";
-  }
-  return text;
-}
-
 nn::Mode mode_from_name(const std::string& name) {
   if (name == "eval") return nn::Mode::kEvaluate;
   return name == "probe" ? nn::Mode::kProbe : nn::Mode::kTrain;
@@ -33,7 +22,7 @@ nn::Mode mode_from_name(const std::string& name) {
 class NormRun {
  public:
   explicit NormRun(const NormArgs& args)
-      : norm_(nn::Norm::parse(norm_text(args))),
+      : norm_(nn::Norm::parse(args.norm, "", args.options)),
         mode_(mode_from_name(args.mode)),
         seed_(seed_of(args.seed)),
         dtype_(dtype_from_name(args.dtype)),

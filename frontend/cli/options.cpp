@@ -49,13 +49,18 @@ void add_backend_options(CLI::App& app, RunArgs& args) {
       ->default_str("0");
 }
 
+// For options whose empty value would read as not given.
+std::string is_not_empty(const std::string& value) {
+  return value.empty() ? "expected a value, got ''" : "";
+}
+
 CLI::Option* add_run_options(CLI::App& app, RunArgs& args, const std::string& default_recipe) {
   args.recipe = default_recipe;
   CLI::Option* model = app.add_option("model", args.model, "the model (see keel list models)");
   app.add_option("--recipe", args.recipe, "a recipe of the model, or the path of a .toml file")
       ->default_str(default_recipe);
   app.add_option("--data", args.data, "builtin, or a folder with the real data");
-  app.add_option("--norm", args.norm, "shorthand for --set model.norm=...");
+  app.add_option("--norm", args.norm, "shorthand for --set model.norm=...")->check(is_not_empty);
   app.add_option("--set", args.sets, "override a value of the recipe: section.key=value")
       ->type_name("KEY=VALUE");
   add_backend_options(app, args);

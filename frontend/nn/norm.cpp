@@ -1,21 +1,36 @@
 #include "frontend/nn/norm.h"
 
+#include <algorithm>
+#include <ranges>
+
 #include "frontend/nn/norm_table.h"
 
 namespace keel::nn {
 namespace {
 
-// "a=1,b=2" as pairs.
-OptionText split_options(std::string_view text, std::string_view norm) {
+using Items = std::vector<std::string_view>;
+
+// "a=1,b=2" without its commas.
+Items items_of(std::string_view text) {
+  Items items;
+  for (const auto item : std::views::split(text, ',')) items.emplace_back(item.begin(), item.end());
+  return items;
+}
+
+// The "key=value" of one source as pairs, each key once.
+OptionText read_items(std::string_view norm, const Items& items) {
   OptionText options;
-  while (!text.empty()) {
-    const std::size_t comma = text.find(',');
-    const std::string_view item = text.substr(0, comma);
+  for (const std::string_view item : items) {
     const std::size_t equals = item.find('=');
-    check(equals != std::string_view::npos && equals > 0, ErrorKind::kUsage,
-          "norm {}: expected key=value, got '{}'", norm, item);
-    options.emplace_back(item.substr(0, equals), item.substr(equals + 1));
-    text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
+    const bool is_pair =
+        equals != item.npos && equals > 0 && item.find_first_of("{},") == item.npos;
+    check(is_pair, ErrorKind::kUsage, "norm {}: expected key=value, got '{}'", norm, item);
+    const std::string key(item.substr(0, equals)), value(item.substr(equals + 1));
+    const auto before = std::ranges::find(options, key, &OptionText::value_type::first);
+    check(before == options.end(), ErrorKind::kUsage,
+          "norm {}: option {}: expected one value, got '{}' and '{}'", norm, key,
+          before == options.end() ? "" : before->second, value);
+    options.emplace_back(key, value);
   }
   return options;
 }
@@ -48,17 +63,19 @@ Norm::Norm(std::string name, std::string options, Apply apply, const Traits& tra
       apply_(std::move(apply)),
       traits_(traits) {}
 
-Norm Norm::parse(std::string_view text, std::string_view defaults) {
+Norm Norm::parse(std::string_view text, std::string_view defaults,
+                 std::span<const std::string> more) {
   const std::string name(text.substr(0, text.find('{')));
   std::vector<std::string> names;
   for (const NormRow& row : table()) {
     names.push_back(row.facts.name);
     if (row.facts.name != name) continue;
-    OptionText options;
-    for (std::string_view source : {std::string_view(row.preset), defaults, braced(text)}) {
-      for (auto& option : split_options(source, name)) options.push_back(std::move(option));
+    OptionText given;
+    for (const Items& source : {items_of(row.preset), items_of(defaults), items_of(braced(text)),
+                                Items(more.begin(), more.end())}) {
+      std::ranges::move(read_items(name, source), std::back_inserter(given));
     }
-    return row.make(name, options);
+    return row.make(name, given);
   }
   fail(ErrorKind::kUsage, "norm: {}", unknown_name(name, names));
 }

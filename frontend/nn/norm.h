@@ -17,10 +17,13 @@ struct NormFacts {
 
 class Norm {
  public:
-  // "name" or "name{key=value,...}". Options given in `defaults` ("key=value,...") apply first.
-  // Throws Error{kUsage} for an unknown name or option, with the nearest known one, and for a
-  // value that is not of the option's kind.
-  static Norm parse(std::string_view text, std::string_view defaults = "");
+  // "name" or "name{key=value,...}". Options given in `defaults` ("key=value,...") apply first,
+  // those in `more` ("key=value" each) last.
+  // Throws Error{kUsage} for an unknown name or option, with the nearest known one; for a value
+  // that is not of the option's kind; for braces, commas and equals signs that do not make pairs;
+  // and for an option that one of the three gives twice.
+  static Norm parse(std::string_view text, std::string_view defaults = "",
+                    std::span<const std::string> more = {});
 
   // Normalizes x (..., features), or images (n, c, h, w). Parameters are "<name>/gain" and
   // "<name>/bias", states "<name>/<statistic>". `mask`, u8 (...) or absent, is 0 for rows of x that

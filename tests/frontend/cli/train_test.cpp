@@ -84,6 +84,10 @@ TEST_CASE("train: config.toml says all of it, and is a recipe") {
   CHECK((read_bytes(step_file(temp / "b", 2)) == read_bytes(step_file(temp / "a", 2))));
 }
 
+TEST_CASE("train: an empty norm is a mistake") {
+  check_refusal(run_keel({"train", "mnist_mlp", "--norm", ""}), 2, "--norm: expected a value");
+}
+
 TEST_CASE("train: a folder that holds a run is refused and left alone") {
   const testing::TempDir temp;
   const auto arguments = small_train(temp / "run", {"train.epochs=1"});

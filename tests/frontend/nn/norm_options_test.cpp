@@ -7,7 +7,7 @@ namespace keel::nn {
 namespace {
 
 void check_norm_refused(const std::string& text, std::string_view beginning,
-                        std::string_view part) {
+                        std::string_view part = "") {
   CAPTURE(text);
   test::check_refused([&] { Norm::parse(text); }, beginning, part);
 }
@@ -74,6 +74,38 @@ TEST_CASE("norm options: refusals name the nearest known name") {
   check_norm_refused("layernorm{eps}", "norm layernorm:", "expected key=value, got 'eps'");
   check_norm_refused("layernorm{=1}", "norm layernorm:", "expected key=value");
   check_norm_refused("layernorm{eps=1", "norm 'layernorm{eps=1'", "closing brace");
+}
+
+TEST_CASE("norm options: text that is no list of pairs") {
+  const char* pair = "norm layernorm: expected key=value, got ";
+  check_norm_refused("layernorm{eps=1,}", pair, "got ''");
+  check_norm_refused("layernorm{,eps=1}", pair, "got ''");
+  check_norm_refused("layernorm{,}", pair, "got ''");
+  check_norm_refused("layernorm{eps=1}}", pair, "got 'eps=1}'");
+  check_norm_refused("layernorm{{eps=1}", pair, "got '{eps=1'");
+  check_norm_refused("layernorm{", "norm 'layernorm{'", "closing brace");
+  check_norm_refused("layernorm{eps=1}x", "norm 'layernorm{eps=1}x'", "closing brace");
+  check_norm_refused("layernorm}", "norm: 'layernorm}' is unknown", "nearest: 'layernorm'");
+  for (const char* item : {"", "eps", "=1", "eps=1,gain=false", "eps=1}", "{eps=1"}) {
+    CAPTURE(std::string(item));
+    const std::string more[] = {item};
+    test::check_refused([&] { Norm::parse("layernorm", "", more); },
+                        pair + fmt::format("'{}'", item));
+  }
+}
+
+TEST_CASE("norm options: one source gives an option once, a later one overrides it") {
+  const auto eps = [](const char* text, const char* defaults, std::vector<std::string> more) {
+    return option_of(Norm::parse(text, defaults, more), "eps");
+  };
+  CHECK(eps("layernorm{eps=2}", "eps=1", {"eps=3"}) == "3");
+  CHECK(eps("layernorm{eps=2}", "eps=1", {"gain=false"}) == "2");
+  CHECK(eps("sequencebatchnorm", "", {}) == "1e-06");
+  CHECK(eps("sequencebatchnorm", "eps=1", {}) == "1");
+  const char* twice = "norm layernorm: option eps: expected one value, got '1' and '2'";
+  check_norm_refused("layernorm{eps=1,gain=false,eps=2}", twice);
+  test::check_refused([&] { eps("layernorm", "eps=1,eps=2", {}); }, twice);
+  test::check_refused([&] { eps("layernorm", "", {"eps=1", "eps=2"}); }, twice);
 }
 
 }  // namespace
