@@ -65,6 +65,13 @@ struct NoisyBatchNormOptions : BatchNormOptions {
                           std::tuple{field("n_mean", &T::n_mean), field("n_std", &T::n_std),
                                      field("r_mean", &T::r_mean), field("r_std", &T::r_std)});
   }
+  void validate(const OptionRanges& ranges) const {
+    for (const auto& [option, width] :
+         {std::pair{"n_mean", n_mean}, {"r_mean", r_mean}, {"r_std", r_std}}) {
+      ranges.at_least(0.0, option, width);
+    }
+    ranges.at_least(1.0, "n_std", n_std);
+  }
   Value apply(Net& net, Value value, Value mask) const {
     const Value y = BatchNormOptions::apply(net, value, mask);
     if (!net.training()) return y;
@@ -100,6 +107,13 @@ struct BatchRenormOptions {
                       field("updates", &T::updates),
                       field("gain", &T::gain),
                       field("bias", &T::bias)};
+  }
+  void validate(const OptionRanges& ranges) const {
+    ranges.expect(updates > 0, "updates", "> 0", updates);
+    ranges.expect(0 <= r_start && r_start <= r_end, "r_start", fmt::format("0 to r_end={}", r_end),
+                  r_start);
+    ranges.expect(0 <= d_start && d_start <= d_end, "d_start", fmt::format("0 to d_end={}", d_end),
+                  d_start);
   }
   bool has_bias() const { return bias; }
   Value apply(Net& net, Value value, Value mask) const {

@@ -99,6 +99,11 @@ struct MabnOptions {
         field("keep", &T::keep), field("clip", &T::clip),     field("eps", &T::eps),
         field("gain", &T::gain), field("bias", &T::bias),     field("centralize", &T::centralize)};
   }
+  void validate(const OptionRanges& ranges) const {
+    ranges.at_least<std::int64_t>(1, "m", m);
+    ranges.at_least<std::int64_t>(0, "warmup", warmup);
+    ranges.at_least<std::int64_t>(0, "clip_after", clip_after);
+  }
   bool has_bias() const { return bias; }
   WeightForm weight_form() const { return {.centralize = centralize}; }
   Value apply(Net& net, Value value, Value mask) const {

@@ -15,13 +15,22 @@ namespace {
 std::int64_t row_axes(const Net& net, Value x, std::int64_t asked) {
   const Shape& shape = net.graph.shape(x);
   const std::int64_t axes = asked > 0 ? asked : shape.rank() == 4 ? 3 : 1;
-  check(axes <= shape.rank(), ErrorKind::kUsage, "norm: axes={} of {}", axes, shape.text());
+  check(axes <= shape.rank(), ErrorKind::kUsage, "norm: axes: expected at most those of {}, got {}",
+        shape.text(), axes);
   return axes;
 }
 
 Shape row_shape(const Net& net, Value x, std::int64_t axes) {
   return Shape(net.graph.shape(x).sizes().last(std::size_t(axes)));
 }
+
+struct RowOptions {
+  std::int64_t axes = 0;  // 0: see row_axes
+
+  void validate(const OptionRanges& ranges) const {
+    ranges.at_least<std::int64_t>(0, "axes", axes);
+  }
+};
 
 struct NoneOptions {
   static constexpr bool kBatchType = false;
@@ -30,8 +39,7 @@ struct NoneOptions {
   Value apply(Net&, Value x) const { return x; }
 };
 
-struct LayerNormOptions {
-  std::int64_t axes = 0;  // 0: see row_axes
+struct LayerNormOptions : RowOptions {
   double eps = 1e-5;
   bool gain = true, bias = true, unbiased = false, eps_outside = false;
 
@@ -51,8 +59,7 @@ struct LayerNormOptions {
   }
 };
 
-struct DetachNormOptions {
-  std::int64_t axes = 0;
+struct DetachNormOptions : RowOptions {
   double eps = 1e-5;
   bool unbiased = false, eps_outside = false, detach_mean = true, detach_variance = true;
 
@@ -78,8 +85,7 @@ struct DetachNormOptions {
   }
 };
 
-struct AdaNormOptions {
-  std::int64_t axes = 0;
+struct AdaNormOptions : RowOptions {
   double eps = 1e-5, C = 1, k = 0.1;
   bool unbiased = false, eps_outside = false, detach = true;
 
@@ -107,8 +113,7 @@ struct AdaNormOptions {
   }
 };
 
-struct RmsNormOptions {
-  std::int64_t axes = 0;
+struct RmsNormOptions : RowOptions {
   double eps = 1e-8;
   bool gain = true, bias = false;
 
@@ -126,8 +131,7 @@ struct RmsNormOptions {
   }
 };
 
-struct ScaleNormOptions {
-  std::int64_t axes = 0;
+struct ScaleNormOptions : RowOptions {
   double eps = 1e-5;
 
   static constexpr bool kBatchType = false;

@@ -3,9 +3,11 @@
 // A variant is a struct of options with fields(), has_bias() and apply(net, x), or apply(net, x,
 // mask) when it takes a mask; kBatchType says whether its statistics are taken over the batch. With
 // weight_form() it acts on the weight of the layer before it, too. defaults(given) is there when
-// the default of one option depends on what another is given.
+// the default of one option depends on what another is given, validate(ranges) when there are
+// values that the ops do not refuse.
 #pragma once
 
+#include <cmath>
 #include <span>
 #include <utility>
 #include <vector>
@@ -32,6 +34,35 @@ std::span<const NormRow> column_norms();     // of a feature by its mean and var
 std::span<const NormRow> quadratic_norms();  // of a feature by its quadratic mean over the batch
 std::span<const NormRow> weight_norms();     // of a layer's weight
 
+// Refuses values of a norm's options with Error{kUsage}.
+struct OptionRanges {
+  const std::string& norm;
+
+  template <class T>
+  void expect(bool holds, std::string_view option, std::string_view expected, const T& got) const {
+    check(holds, ErrorKind::kUsage, "norm {}: option {}: expected {}, got {}", norm, option,
+          expected, got);
+  }
+  template <class T>
+  void at_least(T least, std::string_view option, T value) const {
+    expect(value >= least, option, fmt::format(">= {}", least), value);
+  }
+  template <class T>
+  void finite(std::string_view option, const T& value) const {
+    if constexpr (std::is_same_v<T, double>) {
+      expect(std::isfinite(value), option, "a finite number", value);
+    }
+  }
+};
+
+template <class Options>
+void check_options(const std::string& norm, const Options& options) {
+  const OptionRanges ranges{norm};
+  std::apply([&](const auto&... f) { (ranges.finite(f.name, options.*f.member), ...); },
+             Options::fields());
+  if constexpr (requires { options.validate(ranges); }) options.validate(ranges);
+}
+
 template <class Options>
 Options read_options(const std::string& norm, const OptionText& given) {
   Options options;
@@ -51,6 +82,7 @@ Options read_options(const std::string& norm, const OptionText& given) {
 template <class Options>
 Norm make_norm(const std::string& name, const OptionText& given) {
   const Options options = read_options<Options>(name, given);
+  check_options(name, options);
   constexpr bool kTakesMask = requires(Net & net, Value x) { options.apply(net, x, x); };
   const auto apply = [options](Net& net, Value x, [[maybe_unused]] Value mask) {
     if constexpr (kTakesMask) {

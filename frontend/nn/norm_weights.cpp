@@ -12,6 +12,9 @@ struct WeightNormOptions {
     using T = WeightNormOptions;
     return std::tuple{field("eps", &T::eps), field("deviation", &T::deviation)};
   }
+  void validate(const OptionRanges& ranges) const {
+    ranges.expect(deviation > 0, "deviation", "> 0", deviation);
+  }
   bool has_bias() const { return false; }
   WeightForm weight_form() const { return {.normalize = true, .eps = eps, .deviation = deviation}; }
   Value apply(Net&, Value x) const { return x; }

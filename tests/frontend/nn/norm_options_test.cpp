@@ -108,5 +108,55 @@ TEST_CASE("norm options: one source gives an option once, a later one overrides 
   test::check_refused([&] { eps("layernorm", "", {"eps=1", "eps=2"}); }, twice);
 }
 
+TEST_CASE("norm options: every number is finite") {
+  for (const NormFacts& facts : norm_facts()) {
+    const std::string options = Norm::parse(facts.name).options() + " ";
+    for (const char* value : {"inf", "-inf", "nan"}) {
+      for (const char* option : {"eps", "keep", "gain_init", "C", "k", "r_max", "updates", "n_mean",
+                                 "n_std", "clip", "alpha_f", "deviation"}) {
+        if ((" " + options).find(fmt::format(" {}=", option)) == std::string::npos) continue;
+        check_norm_refused(fmt::format("{}{{{}={}}}", facts.name, option, value),
+                           fmt::format("norm {}: option {}: ", facts.name, option),
+                           fmt::format("expected a finite number, got {}", value));
+      }
+    }
+  }
+}
+
+TEST_CASE("norm options: values out of range") {
+  for (const char* name :
+       {"layernorm", "layernorm_simple", "detachnorm", "adanorm", "rmsnorm", "scalenorm"}) {
+    check_norm_refused(name + std::string("{axes=-1}"), fmt::format("norm {}: option axes: ", name),
+                       "expected >= 0, got -1");
+  }
+  for (const char* option : {"n_mean", "r_mean", "r_std"}) {
+    check_norm_refused(fmt::format("noisybatchnorm{{{}=-0.5}}", option),
+                       fmt::format("norm noisybatchnorm: option {}: ", option),
+                       "expected >= 0, got -0.5");
+  }
+  check_norm_refused("noisybatchnorm{n_std=0.5}",
+                     "norm noisybatchnorm: option n_std: ", "expected >= 1, got 0.5");
+  check_norm_refused("batchrenorm{updates=0}", "norm batchrenorm: option updates: ", "> 0, got 0");
+  check_norm_refused("batchrenorm{updates=-1}", "norm batchrenorm: option updates: ", "got -1");
+  check_norm_refused("batchrenorm{r_start=50000}",
+                     "norm batchrenorm: option r_start: ", "expected 0 to r_end=40000, got 50000");
+  check_norm_refused("batchrenorm{r_start=-1}", "norm batchrenorm: option r_start: ", "got -1");
+  check_norm_refused("batchrenorm{d_end=1000}",
+                     "norm batchrenorm: option d_start: ", "expected 0 to d_end=1000, got 5000");
+  check_norm_refused("batchrenorm{d_start=-1}", "norm batchrenorm: option d_start: ", "got -1");
+  check_norm_refused("mabn{m=0}", "norm mabn: option m: ", "expected >= 1, got 0");
+  check_norm_refused("mabn{warmup=-5}", "norm mabn: option warmup: ", "expected >= 0, got -5");
+  check_norm_refused("mabn{clip_after=-5}", "norm mabn: option clip_after: ", "got -5");
+  check_norm_refused("weightnorm{deviation=-1}", "norm weightnorm: option deviation: ", "got -1");
+  check_norm_refused("weightnorm{deviation=0}",
+                     "norm weightnorm: option deviation: ", "> 0, got 0");
+  // The ends of the ranges are good.
+  for (const char* text :
+       {"batchrenorm{r_start=40000,d_start=0}", "noisybatchnorm{n_std=1,r_std=0}",
+        "mabn{m=1,warmup=0,clip_after=0}", "layernorm{axes=0}"}) {
+    Norm::parse(text);
+  }
+}
+
 }  // namespace
 }  // namespace keel::nn
