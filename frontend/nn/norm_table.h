@@ -7,6 +7,7 @@
 // values that the ops do not refuse.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -22,10 +23,19 @@ namespace keel::nn {
 
 using OptionText = std::vector<std::pair<std::string, std::string>>;
 
+// A name, and what options were written for it, the last of a key counting.
+struct NormRequest {
+  std::string name;
+  OptionText fixed, given;
+};
+
 struct NormRow {
   NormFacts facts;
-  std::string preset;  // "key=value,..." that tells this name from others of the same struct
-  Norm (*make)(const std::string& name, const OptionText& given);
+  // "key=value,...": what tells this name from others of the same struct, so that no other value
+  // may be given.
+  std::string fixed;
+  Norm (*make)(const NormRequest& request);
+  std::string defaults = "";  // "key=value,...": where this name starts from another value
 };
 
 std::span<const NormRow> row_norms();        // of a row by its own statistics
@@ -63,26 +73,44 @@ void check_options(const std::string& norm, const Options& options) {
   if constexpr (requires { options.validate(ranges); }) options.validate(ranges);
 }
 
+// Sets one option. Throws Error{kUsage} for an unknown one and for a value of another kind.
 template <class Options>
-Options read_options(const std::string& norm, const OptionText& given) {
-  Options options;
-  if constexpr (requires { Options::defaults(given); }) options = Options::defaults(given);
+void read_option(const std::string& norm, const OptionText::value_type& option, Options& options) {
+  const auto& [key, value] = option;
   std::vector<std::string> names;
   std::apply([&](const auto&... f) { (names.emplace_back(f.name), ...); }, Options::fields());
-  for (const auto& [key, value] : given) {
-    try {
-      check(set_field(options, key, value), ErrorKind::kUsage, "{}", unknown_name(key, names));
-    } catch (const Error& error) {
-      fail(ErrorKind::kUsage, "norm {}: option {}: {}", norm, key, error.what());
-    }
+  try {
+    check(set_field(options, key, value), ErrorKind::kUsage, "{}", unknown_name(key, names));
+  } catch (const Error& error) {
+    fail(ErrorKind::kUsage, "norm {}: option {}: {}", norm, key, error.what());
   }
+}
+
+template <class Options>
+Options read_options(const NormRequest& request) {
+  const std::string& norm = request.name;
+  Options options;
+  if constexpr (requires { Options::defaults(request.given); }) {
+    options = Options::defaults(request.given);
+  }
+  for (const auto& option : request.fixed) read_option(norm, option, options);
+  for (const auto& option : request.given) {
+    const std::string before = fields_text(options);
+    read_option(norm, option, options);
+    const auto fixed =
+        std::ranges::find(request.fixed, option.first, &OptionText::value_type::first);
+    if (fixed == request.fixed.end()) continue;
+    check(fields_text(options) == before, ErrorKind::kUsage,
+          "norm {}: option {}: expected {}, for which the name stands, got {}", norm, option.first,
+          fixed->second, option.second);
+  }
+  check_options(norm, options);
   return options;
 }
 
 template <class Options>
-Norm make_norm(const std::string& name, const OptionText& given) {
-  const Options options = read_options<Options>(name, given);
-  check_options(name, options);
+Norm make_norm(const NormRequest& request) {
+  const auto options = read_options<Options>(request);
   constexpr bool kTakesMask = requires(Net & net, Value x) { options.apply(net, x, x); };
   const auto apply = [options](Net& net, Value x, [[maybe_unused]] Value mask) {
     if constexpr (kTakesMask) {
@@ -94,7 +122,7 @@ Norm make_norm(const std::string& name, const OptionText& given) {
   Norm::Traits traits{
       .batch_type = Options::kBatchType, .has_bias = options.has_bias(), .takes_mask = kTakesMask};
   if constexpr (requires { options.weight_form(); }) traits.weight_form = options.weight_form();
-  return {name, fields_text(options), apply, traits};
+  return {request.name, fields_text(options), apply, traits};
 }
 
 // gain (all gain_init) and bias (zeros) of that shape, as asked for.

@@ -158,5 +158,31 @@ TEST_CASE("norm options: values out of range") {
   }
 }
 
+TEST_CASE("norm options: a name stands for its formula") {
+  const struct {
+    const char *norm, *option, *fixed, *other;
+  } rows[] = {{"layernorm_simple", "gain", "false", "true"},
+              {"layernorm_simple", "bias", "false", "1"},
+              {"detachnorm", "detach_mean", "true", "false"},
+              {"detachnorm", "detach_variance", "true", "false"},
+              {"detachmean", "detach_mean", "true", "0"},
+              {"detachmean", "detach_variance", "false", "true"},
+              {"detachvariance", "detach_mean", "false", "true"},
+              {"detachvariance", "detach_variance", "true", "false"},
+              {"layerscaling", "groups", "1", "4"}};
+  for (const auto& row : rows) {
+    const auto with = [&](const char* value) {
+      return fmt::format("{}{{{}={}}}", row.norm, row.option, value);
+    };
+    CHECK(option_of(Norm::parse(row.norm), row.option) == row.fixed);
+    CHECK(Norm::parse(with(row.fixed)).options() == Norm::parse(row.norm).options());
+    check_norm_refused(
+        with(row.other),
+        fmt::format("norm {}: option {}: expected {}, ", row.norm, row.option, row.fixed),
+        fmt::format("got {}", row.other));
+  }
+  Norm::parse("layernorm_simple{gain=0,bias=0,eps=1}");
+}
+
 }  // namespace
 }  // namespace keel::nn
