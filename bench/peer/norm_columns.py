@@ -149,7 +149,8 @@ def power_norm(n):
 
     def forward(x):
         if heads and x.dim() == 2:
-            x = rms(x.view(len(x), heads, -1), (-1,), None, n.eps).view_as(x)
+            eps = 1e-5  # the scaling has its own, whatever the norm is given
+            x = rms(x.view(len(x), heads, -1), (-1,), None, eps).view_as(x)
         return norm(x)
     return forward
 

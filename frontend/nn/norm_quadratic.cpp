@@ -34,7 +34,7 @@ constexpr const char* kNoContraction =
 
 struct PowerNormOptions {
   std::string mode = "release";
-  std::int64_t heads = 1;  // groups of the scaling in front; 0: none
+  std::int64_t heads = 1;  // groups of the scaling in front of tokens; 0: none
   std::int64_t warmup = 0;
   double alpha_f = 0.9, alpha_b = 0.9, eps = 1e-5;  // eps: see defaults
   bool gain = true, bias = true;
@@ -57,9 +57,22 @@ struct PowerNormOptions {
     }
     return options;
   }
+  void validate(const OptionRanges& ranges) const {
+    ranges.at_least<std::int64_t>(0, "heads", heads);
+  }
   bool has_bias() const { return bias; }
+  // Of the scaling in front of x; images are not scaled.
+  std::int64_t scaling_groups(const Shape& x) const {
+    const OptionRanges ranges{"powernorm"};
+    if (x.rank() == 4) {
+      ranges.expect(heads <= 1, "heads", "0 or 1 for images, which are not scaled", heads);
+      return 0;
+    }
+    ranges.expect(heads == 0 || x.back() % heads == 0, "heads",
+                  fmt::format("0 or a divisor of {} features", x.back()), heads);
+    return heads;
+  }
   Value apply(Net& net, Value value, Value mask) const {
-    const bool image = net.graph.shape(value).rank() == 4;
     const Columns columns(net, value, mask);
     const ops::PowerNormState state{make_state(net, "psi2", columns.channels, 1, kNotNegative),
                                     make_state(net, "nu", columns.channels, 0),
@@ -74,7 +87,7 @@ struct PowerNormOptions {
                          .pad_stats = pad_stats,
                          .training = net.training(),
                          .update_state = net.mode == Mode::kTrain,
-                         .groups = image ? 0 : heads});
+                         .groups = scaling_groups(columns.shape)});
     if (net.training()) {
       net.update(state.psi2, y.at(4));
       net.update(state.step, y.at(5));
@@ -141,8 +154,8 @@ std::span<const NormRow> quadratic_norms() {
        "",
        make_norm<PnVOptions>},
       {{"powernorm",
-        "y = gain x / sqrt(psi2 + eps) + bias, psi2 a running mean(x^2), after a group scaling; "
-        "mode=paper has eps=0",
+        "y = gain x / sqrt(psi2 + eps) + bias, psi2 a running mean(x^2), after a group scaling "
+        "of tokens (images are not scaled); mode=paper has eps=0",
         "gain, bias", "psi2, nu, step", "surrogate", "Shen et al. 2020, algorithm 2"},
        "",
        make_norm<PowerNormOptions>},

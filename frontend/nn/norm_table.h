@@ -46,7 +46,7 @@ std::span<const NormRow> weight_norms();     // of a layer's weight
 
 // Refuses values of a norm's options with Error{kUsage}.
 struct OptionRanges {
-  const std::string& norm;
+  std::string_view norm;
 
   template <class T>
   void expect(bool holds, std::string_view option, std::string_view expected, const T& got) const {

@@ -212,6 +212,7 @@ TEST_CASE("torch peer: PyTorch computes every norm as ours do") {
   }
   for (const std::string& norm : norms) {
     for (const Shape& shape : {Shape{64, 128}, Shape{8, 16, 20, 24}}) {
+      if (norm.find("heads=4") != norm.npos && shape.rank() == 4) continue;  // of tokens alone
       CAPTURE(norm);
       CAPTURE(shape.text());
       const NormBench b = bench_norm(*backend, norm, shape, 3, peer.get());

@@ -184,5 +184,30 @@ TEST_CASE("norm options: a name stands for its formula") {
   Norm::parse("layernorm_simple{gain=0,bias=0,eps=1}");
 }
 
+TEST_CASE("norm options: the heads of powernorm") {
+  const auto apply = [](const char* text, const Shape& shape) {
+    Graph g;
+    Net net{.graph = g};
+    Norm::parse(text)(net, "n", g.input("x", {DType::kF32, shape}));
+  };
+  const char* option = "norm powernorm: option heads: ";
+  check_norm_refused("powernorm{heads=-1}", option, "expected >= 0, got -1");
+  test::check_refused(
+      [&] {
+        apply("powernorm{heads=2}", {4, 8, 2, 2});
+      },
+      option, "expected 0 or 1 for images, which are not scaled, got 2");
+  for (const Shape& tokens : {Shape{6, 8}, Shape{2, 3, 8}}) {
+    test::check_refused([&] { apply("powernorm{heads=3}", tokens); }, option,
+                        "expected 0 or a divisor of 8 features, got 3");
+    for (const char* text : {"powernorm", "powernorm{heads=0}", "powernorm{heads=8}"}) {
+      apply(text, tokens);
+    }
+  }
+  for (const char* text : {"powernorm", "powernorm{heads=1}", "powernorm{heads=0}"}) {
+    apply(text, {4, 8, 2, 2});
+  }
+}
+
 }  // namespace
 }  // namespace keel::nn
