@@ -35,7 +35,11 @@ Initializer fill(Draw draw) {
 }  // namespace
 
 Initializer constant(double value) {
-  return fill([v = float(value)](const Philox4&, float* four) { std::fill_n(four, 4, v); });
+  return [value](Tensor& filled, const Philox&) {
+    Tensor wide(DType::kF64, filled.shape());
+    std::ranges::fill(wide.as<double>(), value);
+    filled = filled.dtype() == DType::kF64 ? std::move(wide) : wide.to(filled.dtype());
+  };
 }
 
 Initializer normal(double deviation) {

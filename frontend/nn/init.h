@@ -1,5 +1,6 @@
-// Initial values of parameters. All are drawn from Philox keyed by (seed, parameter name), in f32,
-// so they are the same on every backend. fan_in is the number of inputs that meet in one output.
+// Initial values of parameters. Those that are drawn come from Philox keyed by (seed, parameter
+// name), in f32, so they are the same on every backend; a constant is rounded once, to the
+// parameter's element type. fan_in is the number of inputs that meet in one output.
 #pragma once
 
 #include "src/graph/node.h"

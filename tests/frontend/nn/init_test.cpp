@@ -102,11 +102,21 @@ TEST_CASE("init: a longer tensor begins like a shorter one") {
   }
 }
 
-TEST_CASE("init: other element types hold the rounded f32 values") {
+TEST_CASE("init: other element types hold the f32 values that are drawn") {
   const Tensor drawn = draw(normal(1), 11);
   Tensor wide(DType::kF64, {11});
   normal(1)(wide, Philox(3, stream_of("fc1/weight")));
   for (std::int64_t e = 0; e < 11; ++e) CHECK(wide.at(e) == drawn.at(e));
+}
+
+TEST_CASE("init: a constant has the precision of its element type") {
+  Tensor wide(DType::kF64, {5}), single(DType::kF32, {5});
+  constant(0.1)(wide, Philox(3, 1));
+  constant(0.1)(single, Philox(3, 1));
+  for (std::int64_t e = 0; e < 5; ++e) {
+    CHECK(wide.at(e) == 0.1);
+    CHECK(single.at(e) == 0.1f);
+  }
 }
 
 }  // namespace
