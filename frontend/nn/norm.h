@@ -20,8 +20,9 @@ class Norm {
   // "name" or "name{key=value,...}". Options given in `defaults` ("key=value,...") apply first,
   // those in `more` ("key=value" each) last.
   // Throws Error{kUsage} for an unknown name or option, with the nearest known one; for a value
-  // that is not of the option's kind; for braces, commas and equals signs that do not make pairs;
-  // and for an option that one of the three gives twice.
+  // that is not of the option's kind, not finite, out of range or against the formula that the
+  // name stands for; for braces, commas and equals signs that do not make pairs; and for an option
+  // that one of the three gives twice.
   static Norm parse(std::string_view text, std::string_view defaults = "",
                     std::span<const std::string> more = {});
 
