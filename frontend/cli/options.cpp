@@ -225,16 +225,31 @@ void add_norm(Command command) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   app->add_option("--in", args->in,
-                  "an .npz file with x, or s0.x, s1.x, ...; dy, mask, gain, state.*")
+                  "an .npz file with x, or s0.x, s1.x, ...; dy, mask, gain, bias, state.*")
       ->required();
   app->add_option("--out", args->out, "the .npz file to write: y, dx, dgain, state.*")->required();
-  add_choice(*app, "--dtype", args->dtype, {"f32", "f64"}, "the type of all numbers");
+  add_choice(*app, "--dtype", args->dtype, {"f32", "f64"},
+             "the type of all numbers; f64: with --backend reference");
   add_choice(*app, "--mode", args->mode, {"train", "eval", "probe"},
              "statistics of x, of the state, or of x without a new state");
   app->add_option("--seed", args->seed, "of noise, which is drawn anew every step")
       ->capture_default_str();
   add_backend_options(*app, args->run);
   app->footer(
+      "arrays, by the rank of x:\n"
+      "  x           (n, c, h, w): images, for every norm; any other rank: tokens, features last.\n"
+      "              Norms of a row normalize all c h w of an image, or the features of a token.\n"
+      "              weightnorm: a weight (units, ...)\n"
+      "  gain, bias  (features) or (c); (c, h, w) of norms of a row on images; scalenorm: gain "
+      "(1);\n"
+      "              weightnorm: gain (units)\n"
+      "  mask        u1 or bool, the shape of x but its last axis, 0 for padding; for norms over "
+      "the\n"
+      "              batch and instancenorm, not for images\n"
+      "  s<i>.*      calls of one layer, which carry its state on; recurrentbatchnorm is at time\n"
+      "              step 0 in all of them (state.t0.*)\n"
+      "  f4, f8, i4, i8 (within 32 bits), u1 or bool; results are in --dtype\n"
+      "\n"
       "examples:\n"
       "  keel norm layernorm --in case.npz --out result.npz\n"
       "  keel norm batchnorm --option keep=0.99 --mode eval --in case.npz --out result.npz\n"
