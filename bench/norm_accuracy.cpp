@@ -104,6 +104,12 @@ class Subject {
   const nn::NormFacts& facts_;
 };
 
+// As a case's text begins.
+std::string name_of(NormLayout layout) {
+  const std::string text = NormCase{.layout = layout}.text();
+  return text.substr(0, text.find(','));
+}
+
 void add(WorstError& worst, double error, const NormCase& c) {
   if (error < worst.error || (!worst.at.empty() && error == worst.error)) return;
   worst.error = error;
@@ -137,7 +143,8 @@ NormAccuracy measure(Backend& backend, const Subject& subject, const std::vector
 }  // namespace
 
 std::vector<std::string> accuracy_norms() {
-  // Nothing to measure, batchnorm's own kernels under another name, and a norm of weights.
+  // Nothing to measure, batchnorm's own kernels under another name, and a norm of weights, which
+  // tests/ops/norm/weight_norm_test.cpp judges.
   const std::set<std::string> left_out{"none", "noisybatchnorm", "recurrentbatchnorm",
                                        "sequencebatchnorm", "weightnorm"};
   std::vector<std::string> norms;
@@ -172,8 +179,11 @@ NormAccuracy measure_accuracy(Backend& backend, const std::string& norm, std::st
   const Subject subject(norm);
   const NormCase c = NormCase::parse(at);
   const std::vector<NormLayout> layouts = subject.layouts();
+  std::vector<std::string> names;
+  for (NormLayout layout : layouts) names.push_back(name_of(layout));
   check(std::ranges::count(layouts, c.layout) == 1, ErrorKind::kUsage,
-        "bench accuracy: case: expected the layout of {}, got '{}'", norm, at);
+        "bench accuracy: case: {}: expected the layout {}, got '{}'", norm,
+        fmt::join(names, " or "), at);
   NormAccuracy result = measure(backend, subject, {c});
   result.norm = norm;
   return result;

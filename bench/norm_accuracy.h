@@ -26,8 +26,9 @@ struct NormAccuracy {
   std::vector<WorstError> worst;  // parameters only of a norm that has some
 };
 
-// What is measured when no norm is asked for: every norm of `keel list norms` that computes
-// something, and its options that change the mathematics.
+// What is measured when no norm is asked for: every norm of `keel list norms` and its options that
+// change the mathematics, but none, which does nothing, weightnorm, a norm of weights, and
+// noisybatchnorm, recurrentbatchnorm and sequencebatchnorm, which run batchnorm's kernels.
 std::vector<std::string> accuracy_norms();
 
 // One training step of a norm from its initial state, forward and backward, on every case that is

@@ -15,8 +15,8 @@ constexpr int kEvery = 5;
 
 constexpr const char* kScales =
     "errors against the float64 reference in units of 2^-23: of y and the statistics relative to "
-    "the larger of 1, their size and, for statistics, the deviation; of dx and the gradients of "
-    "the parameters relative to the terms that cancel in them";
+    "the larger of 1, their size and, for statistics, the deviation, but of rstd to itself; of dx "
+    "and the gradients of the parameters relative to the terms that cancel in them";
 
 Json to_json(const bench::NormAccuracy& a) {
   Json json{{"norm", a.norm}, {"cases", a.cases}};

@@ -180,7 +180,8 @@ void add_bench_norms(CLI::App& bench, Command command) {
 void add_bench_accuracy(CLI::App& bench, Command command) {
   CLI::App* app = bench.add_subcommand("accuracy", "norms beside the float64 reference");
   auto args = std::make_shared<AccuracyArgs>();
-  app->add_option("norms", args->norms, "name or name{option=value,...}; default: all");
+  app->add_option("norms", args->norms,
+                  "name or name{option=value,...}; default: all but those below");
   app->add_option("--case", args->at, "this case alone, as the table names it");
   app->add_flag("--thorough", args->thorough, "nearly every combination; takes minutes")
       ->excludes(app->get_option("--case"));
@@ -206,6 +207,15 @@ void add_bench(Command command) {
   add_bench_norms(*app, command);
   add_bench_accuracy(*app, command);
   app->footer(
+  app->footer(
+      "left out: none; noisybatchnorm, recurrentbatchnorm and sequencebatchnorm, whose kernels "
+      "are\n"
+      "batchnorm's; weightnorm, a norm of weights. Masks and evaluation are not run.\n"
+      "\n"
+      "examples:\n"
+      "  keel bench accuracy\n"
+      "  keel bench accuracy batchnorm 'layernorm{eps_outside=true}' --thorough --json\n"
+      "  keel bench accuracy pn_v --case columns,groups=3,n=4097,mean=1e6,gain=false");
       "examples:\n"
       "  keel bench step mnist_mlp --threads 2 --profile\n"
       "  keel bench overhead mnist_mlp\n"

@@ -1,5 +1,7 @@
 // keel bench
 #include "backends/backends.h"
+#include "bench/norm_accuracy.h"
+#include "frontend/nn/norm.h"
 #include "tests/frontend/cli/helpers.h"
 #include "tests/support/fake_python.h"
 
@@ -85,6 +87,16 @@ TEST_CASE("bench: accuracy as a table, and exit code 1 over a bound") {
   CHECK(holds(bad.out, "FAILED"));
 }
 
+TEST_CASE("bench: accuracy's help names every norm that is left out") {
+  const std::string help = run_keel(accuracy({"--help"})).out;
+  const std::vector<std::string> measured = bench::accuracy_norms();
+  for (const nn::NormFacts& facts : nn::norm_facts()) {
+    CAPTURE(facts.name);
+    const bool left_out = std::ranges::count(measured, facts.name) == 0;
+    if (left_out) CHECK(holds(help.substr(help.find("left out: ")), facts.name));
+  }
+}
+
 TEST_CASE("bench: accuracy, refusals") {
   const auto refused = [](const std::vector<std::string>& arguments, std::string_view part) {
     check_refusal(run_keel(accuracy(arguments)), 2, part);
@@ -101,7 +113,8 @@ TEST_CASE("bench: accuracy, refusals") {
   refused({"layernorm", "--case", "rows,n"}, "a whole number");
   refused({"layernorm", "--case", "rows,n=0"}, "expected groups and n of at least 1");
   refused({"layernorm{unbiased=true}", "--case", "rows,n=1"}, "takes none of the cases");
-  refused({"batchnorm", "--case", "rows,n=3"}, "expected the layout of batchnorm");
+  refused({"batchnorm", "--case", "rows,n=3"}, "batchnorm: expected the layout columns or images");
+  refused({"layernorm", "--case", "columns,n=5"}, "layernorm: expected the layout rows, got 'col");
   refused({"layernorm", "--thorough", "--case", "rows"}, "--case");
 }
 
