@@ -6,6 +6,7 @@
 
 #include "backends/backends.h"
 #include "frontend/cli/commands.h"
+#include "frontend/study/study.h"
 #include "src/core/error.h"
 
 namespace keel::cli {
@@ -276,7 +277,17 @@ void add_study(Command command) {
   app->add_option("--seeds", args->seeds, "how many seeds; 0: as many as the source reports")
       ->capture_default_str();
   add_backend_options(*app, args->run);
-  app->footer("examples:\n  keel study theorem1\n  keel study mini-layernorm --seeds 1 --json");
+  app->get_option("--backend")
+      ->description("of studies that are not exact: " +
+                    app->get_option("--backend")->get_description());
+  std::string exact;
+  for (const study::Study& s : study::studies()) {
+    if (s.exact) exact += (exact.empty() ? "  " : ",\n  ") + s.name;
+  }
+  app->footer("exact, on reference in float64 whatever the default of --backend is:\n" + exact +
+              "\n\nexamples:\n"
+              "  keel study theorem1\n"
+              "  keel study mini-layernorm --seeds 1 --json");
   app->callback([args, command] { command.code = run_study(*args); });
 }
 

@@ -21,7 +21,7 @@ struct Options {
 // Numbers under headings; a cell is text already rounded for reading.
 struct Table {
   std::string title;
-  std::vector<std::vector<std::string>> rows;  // the first is the heading
+  std::vector<std::vector<std::string>> rows;  // the first is the heading, no two names alike
 };
 
 // One claim: what was measured, and the bound it had to keep. One that is not judged counts neither

@@ -47,10 +47,9 @@ Worst judge(Backend& backend, const Case& c, const Draws& draws) {
 }
 
 void add_variants(Backend& backend, const Draws& draws, Result& result) {
-  Table table{
-      fmt::format("worst of {} draws of width {}; ratio = var(dx) s^2 / var(g)", kDraws, kWidth),
-      {{"norm", "eps", "mean(dx)", "error", "var(dx) s^2", "error", "largest ratio",
-        "mean ratio"}}};
+  Table table{fmt::format("worst of {} draws of width {}; {}", kDraws, kWidth, kRowSymbols),
+              {{"norm", "eps", "mean(dx)", "mean error", "var(dx) s^2", "variance error",
+                "largest ratio", "mean ratio"}}};
   for (double eps : {0.0, 0.5}) {
     for (const Detaching& v : detachings()) {
       const Worst worst = judge(backend, {v, eps}, draws);

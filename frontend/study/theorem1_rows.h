@@ -25,6 +25,12 @@ struct Detaching {
   }
 };
 
+// The symbols of the tables.
+inline constexpr const char* kRowSymbols =
+    "xhat = (x - mean) / s, s^2 = var(x) + eps,\n"
+    "g = dy, of adanorm dy (1 - k xhat), m = mean(g xhat), q = mean(xhat^2), "
+    "ratio = var(dx) s^2 / var(g)";
+
 // detachnorm, layernorm_simple, detachmean, detachvariance and adanorm.
 std::span<const Detaching> detachings();
 

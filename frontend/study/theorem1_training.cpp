@@ -141,7 +141,7 @@ void add_depths(const std::vector<Line>& lines, const std::vector<std::vector<do
 
 Result theorem1_training(const Options& options) {
   Result result;
-  Table lines{"means over the rows of a batch, ratio = var(dx) s^2 / var(g)",
+  Table lines{fmt::format("means over the rows of a batch; {}", kRowSymbols),
               {{"norm", "step", "site", "mean(g)", "var(g)", "s", "mean(dx)", "var(dx)", "ratio"}}};
   Table depths{"the mean ratio of all steps for each depth", {{"site"}}};
   std::vector<std::vector<double>> ratios;
