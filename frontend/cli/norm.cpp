@@ -3,8 +3,8 @@
 #include <set>
 
 #include "frontend/cli/common.h"
+#include "frontend/cli/norm_arrays.h"
 #include "frontend/cli/norm_layer.h"
-#include "frontend/data/npz.h"
 #include "frontend/train/atomic_file.h"
 #include "src/runtime/program.h"
 #include "src/runtime/variables.h"
@@ -29,27 +29,19 @@ class NormRun {
         backend_(make_backend(args.run)),
         variables_(*backend_, 0),
         path_(args.in),
-        given_(data::read_npz(args.in)) {
+        given_(read_norm_arrays(args.in, dtype_)) {
     for (const auto& [name, array] : given_) unused_.insert(name);
   }
 
   const Arrays& run() {
-    const bool has_steps = given_.contains("s0.x");
-    check(has_steps != given_.contains("x"), ErrorKind::kBadInput,
-          "[norm] {}: expected an array x or arrays s0.x, s1.x, ..., got {}", path_,
-          has_steps ? "both" : "neither");
-    std::vector<std::string> prefixes;
-    if (!has_steps) prefixes.push_back("");
-    for (int i = 0; given_.contains(fmt::format("s{}.x", i)); ++i) {
-      prefixes.push_back(fmt::format("s{}.", i));
-    }
+    const std::vector<std::string> prefixes = step_prefixes(given_, path_);
     for (const std::string& prefix : prefixes) {
       for (const char* name : {"x", "dy", "mask"}) unused_.erase(prefix + name);
     }
     for (std::int32_t i = 0; i < std::int32_t(prefixes.size()); ++i) {
       run_step(prefixes[std::size_t(i)], i);
     }
-    if (has_steps) store_states("");
+    if (!prefixes[0].empty()) store_states("");
     return results_;
   }
 
@@ -88,18 +80,18 @@ class NormRun {
     const bool is_first = !program_;
     step_ = step;
     program_.reset();
-    make_layer(prefix, is_first);
+    make_layer(prefix);
     variables_.declare(layer_->graph);
     if (is_first) take_leaves();
     program_ = std::make_unique<Program>(*backend_, variables_, layer_->graph);
   }
 
-  // The first step shows that the norm's options are good; what does not fit later is the array.
-  void make_layer(const std::string& prefix, bool is_first) {
+  // Where some x fits the norm's options, it is the array that does not.
+  void make_layer(const std::string& prefix) {
     try {
       layer_.emplace(norm_, mode_, seed_, step_);
     } catch (const Error& error) {
-      if (is_first) throw;
+      if (!takes_some_x(norm_, mode_)) throw;
       fail(ErrorKind::kBadInput, "[norm] {}: {}x: {}", path_, prefix, error.what());
     }
     expect_leaves_fit(prefix);
@@ -153,7 +145,7 @@ class NormRun {
           "[norm] {}: {}: expected none for {}, got {}", path_, name,
           image ? "images" : norm_.name(), mask.type().text());
     check(mask.dtype() == DType::kU8, ErrorKind::kBadInput,
-          "[norm] {}: {}: expected u1 or bool, got {}", path_, name, mask.type().text());
+          "[norm] {}: {}: expected u1 or bool, got {}", path_, name, given_type(mask));
     expect_shape(name, Shape(x.sizes().first(std::size_t(x.rank() - 1))), mask);
   }
 

@@ -34,4 +34,7 @@ struct NormLayer {
   void add_gradients(Value x, Value y);
 };
 
+// Whether the norm's options fit a sequence of some width, one that most numbers of groups divide.
+bool takes_some_x(const nn::Norm& norm, nn::Mode mode);
+
 }  // namespace keel::cli

@@ -18,7 +18,8 @@ static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kMaxHeaderBytes = 1 << 16;
-constexpr std::size_t kMaxShown = 24;  // characters of a header in a message
+constexpr std::size_t kMaxShown = 24;   // characters of a header in a message
+constexpr std::size_t kMaxShape = 120;  // of a shape
 
 // An element type by NumPy's name, and the type that it is read as.
 struct Element {
@@ -36,8 +37,7 @@ class HeaderText {
   HeaderText(std::string_view text, const std::string& who) : text_(text), who_(who) {}
 
   bool take(char c) {
-    skip_space();
-    if (!text_.starts_with(c)) return false;
+    if (!starts_with(c)) return false;
     text_.remove_prefix(1);
     return true;
   }
@@ -54,20 +54,22 @@ class HeaderText {
     text_.remove_prefix(yes ? 4 : 5);
     return yes;
   }
-  std::int64_t size() {
+  std::int64_t size(std::string_view shape) {
     skip_space();
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), value);
-    expect(error == std::errc() && value >= 1, "a size of 1 or more");
+    expect_of(shape, error == std::errc() && value >= 1, "a size of 1 or more on every axis");
     text_.remove_prefix(std::size_t(end - text_.data()));
     return value;
   }
   std::vector<std::int64_t> tuple() {
     std::vector<std::int64_t> sizes;
+    skip_space();
+    const std::string_view shape = text_.substr(0, text_.find(')') + 1);
     expect('(');
     while (!take(')')) {
-      sizes.push_back(size());
-      expect(sizes.size() <= Shape::kMaxRank, "at most 8 axes");
+      sizes.push_back(size(shape));
+      expect_of(shape, sizes.size() <= Shape::kMaxRank, "at most 8 axes");
       if (!take(',')) {
         expect(')');
         break;
@@ -84,7 +86,16 @@ class HeaderText {
           text_.substr(0, kMaxShown));
   }
 
+  bool starts_with(char c) {
+    skip_space();
+    return text_.starts_with(c);
+  }
+
  private:
+  void expect_of(std::string_view shape, bool holds, std::string_view what) const {
+    check(holds, ErrorKind::kBadInput, "{}: shape: expected {}, got {:?}", who_, what,
+          shape.substr(0, kMaxShape));
+  }
   void skip_space() { text_.remove_prefix(std::min(text_.find_first_not_of(" \n"), text_.size())); }
   std::string_view until(std::size_t end, std::string_view what, std::size_t skip) {
     expect(end != std::string_view::npos, what);
@@ -121,7 +132,8 @@ Header parse_header(std::string_view bytes, const std::string& who) {
     text.expect(std::ranges::count(keys, key) == 1, "every key once");
     text.expect(':');
     if (key == "descr") {
-      header.element = find_element(text.quoted(), who);
+      header.element =
+          find_element(text.starts_with('[') ? "a structured type" : text.quoted(), who);
     } else if (key == "fortran_order") {
       header.fortran_order = text.boolean();
     } else {

@@ -114,6 +114,13 @@ TEST_CASE_FIXTURE(Case, "norm: evaluation uses the state and leaves it") {
   CHECK(values(result.at("state.running_var")) == values(given.at("state.running_var")));
 }
 
+TEST_CASE_FIXTURE(Case, "norm: f64 holds what f32 does not, and f32 an infinity that was given") {
+  const Arrays huge = arrays_of("x", Tensor::of<double>({1, 2}, {1, -1e200}));
+  CHECK(run(huge, {"none", "--dtype", "f64", "--backend", "reference"}).code == 0);
+  const Arrays infinite = arrays_of("x", Tensor::of<double>({1, 2}, {1, INFINITY}));
+  CHECK(run(infinite, {"none"}).code == 0);
+}
+
 TEST_CASE_FIXTURE(Case, "norm: every variant takes arrays, and says what it wrote") {
   const Arrays given = arrays_of("x", random({4, 6, 2, 2}, 1), "dy", random({4, 6, 2, 2}, 2));
   for (const nn::NormFacts& facts : nn::norm_facts()) {
@@ -132,8 +139,10 @@ TEST_CASE_FIXTURE(Case, "norm: every variant takes arrays, and says what it wrot
 TEST_CASE_FIXTURE(Case, "norm: arrays and options that do not fit") {
   const Tensor x = random({2, 5}, 1), short_x = random({1, 5}, 1), wide = random({2, 6}, 1),
                image = random({3, 2, 1, 1}, 1);
-  const Tensor mask = Tensor::of<std::uint8_t>({3}, {1, 0, 1});
-  const Tensor below = Tensor::of<std::int32_t>({}, {-2}), half = Tensor::of<double>({}, {0.5}),
+  const Tensor mask = Tensor::of<std::uint8_t>({3}, {1, 0, 1}),
+               whole = Tensor::of<std::int32_t>({2}, {1, 0}),
+               huge = Tensor::of<double>({1, 2}, {1, -1e200}),
+               below = Tensor::of<std::int32_t>({}, {-2}), half = Tensor::of<double>({}, {0.5}),
                negative = Tensor::of<double>({5}, {1, 1, 1, 1, -1});
   const struct {
     Names arguments;
@@ -145,7 +154,16 @@ TEST_CASE_FIXTURE(Case, "norm: arrays and options that do not fit") {
       {{"layernorm"}, {{"x", &x}, {"s0.x", &x}}, 3, "got both"},
       {{"layernorm"}, {{"x", &x}, {"dy", &short_x}}, 3, "dy: expected (2, 5), got (1, 5)"},
       {{"layernorm"}, {{"x", &x}, {"gain", &x}}, 3, "gain: expected (5), got (2, 5)"},
-      {{"layernorm"}, {{"s0.x", &x}, {"s2.x", &x}}, 3, "array s2.x: expected only x, dy, gain"},
+      {{"layernorm"},
+       {{"s0.x", &x}, {"s2.x", &x}},
+       3,
+       "case.npz: array s1.x: expected, as there are later"},
+      {{"layernorm"}, {{"s1.x", &x}}, 3, "case.npz: array s0.x: expected, as there are later"},
+      {{"groupnorm{groups=4}"}, {{"x", &x}}, 3, "case.npz: x: [group_norm] groups: expected a"},
+      {{"instancenorm"}, {{"x", &x}}, 3, "case.npz: x: [instancenorm] x: expected (n, steps,"},
+      {{"layernorm{eps=-1}"}, {{"x", &x}}, 2, "eps"},
+      {{"layernorm"}, {{"x", &huge}}, 3, "case.npz: array x: expected numbers in the range of --d"},
+      {{"batchnorm"}, {{"x", &x}, {"mask", &whole}}, 3, "u1 or bool, got i4 or i8(2)"},
       {{"layernorm"},
        {{"s0.x", &x}, {"s1.x", &x}, {"s2.x", &wide}},
        3,

@@ -69,16 +69,18 @@ TEST_CASE("npy: headers of arrays that do not fit") {
   for (const char* descr : {">f4", "<f2", "<c8", "|O", "", "|u1'\n"}) {
     CHECK(changed("|u1", descr, "t: "));
   }
-  CHECK(changed("'|u1'", "[('a', '|u1')]", "expected ', got \"[('a', "));
+  CHECK(changed("'|u1'", "[('a', '|u1')]", "element type: expected <f4, "));
+  CHECK(changed("'|u1'", "[('a', '|u1')]", "got \"a structured type\""));
   CHECK(changed("False", "None", "expected True or False"));
   CHECK(changed("'descr'", "'shape'", "t: "));
   CHECK(changed("'shape'", "'descr'", "every key once"));
   CHECK(changed("'shape'", "'shapes'", "expected descr, fortran_order or shape"));
   CHECK(changed(", 'shape': (2, 1), }", "}", "expected descr, fortran_order and shape"));
-  CHECK(changed("(2, 1)", "(2, 0)", "a size of 1 or more"));
-  CHECK(changed("(2, 1)", "(2, -1)", "a size of 1 or more"));
+  CHECK(changed("(2, 1)", "(2, 0)", "t: shape: expected a size of 1 or more on every axis, got "));
+  CHECK(changed("(2, 1)", "(0, 2)", "got \"(0, 2)\""));
+  CHECK(changed("(2, 1)", "(2, -1)", "a size of 1 or more on every axis, got \"(2, -1)\""));
   CHECK(changed("(2, 1)", "(99999999999999999999,)", "a size of 1 or more"));
-  CHECK(changed("(2, 1)", "(1,1,1,1,1,1,1,1,2)", "at most 8 axes"));
+  CHECK(changed("(2, 1)", "(1,1,1,1,1,1,1,1,2)", "at most 8 axes, got \"(1,1,1,1,1,1,1,1,2)\""));
   CHECK(changed("(2, 1)", "(3,)", "data of shape (3): expected 3 bytes, got 2"));
   // The product is 2^64 + 2 and would wrap to the 2 bytes that are there.
   CHECK(changed("(2, 1)", "(6, 3074457345618258603)", "expected over 2^63 bytes"));
