@@ -31,6 +31,7 @@ int run_eval(const EvalArgs& args);
 
 struct ListArgs {
   std::string what;  // models, norms, ops, backends, recipes or studies
+  std::string norm;  // this one alone; empty: all
   bool json = false;
 };
 int run_list(const ListArgs& args);

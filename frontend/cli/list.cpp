@@ -62,9 +62,11 @@ Listing list_studies() {
   return listing;
 }
 
-Listing list_norms() {
+Listing list_norms(const std::string& name) {
   Listing listing{{"norm", "formula", "parameters", "state", "gradient", "defaults", "source"}, {}};
+  const std::string only = name.empty() ? name : nn::Norm::parse(name).name();
   for (const nn::NormFacts& f : nn::norm_facts()) {
+    if (!only.empty() && f.name != only) continue;
     listing.rows.push_back({f.name, f.formula, f.parameters, f.state, f.gradient,
                             nn::Norm::parse(f.name).options(), f.source});
   }
@@ -113,7 +115,37 @@ Listing list_ops() {
   return listing;
 }
 
+// "  label  text" with the text's words in lines of at most 100 columns, one below the other.
+std::string labelled(const std::string& label, const std::string& text) {
+  constexpr std::size_t kColumns = 100, kIndent = 14;
+  std::string out, line = fmt::format("  {:<{}}", label, kIndent - 2);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string word = text.substr(at, text.find(' ', at) - at);
+    if (line.size() > kIndent && line.size() + 1 + word.size() > kColumns) {
+      out += line + "\n";
+      line.assign(kIndent, ' ');
+    }
+    line += (line.size() > kIndent ? " " : "") + word;
+    at += word.size() + 1;
+  }
+  return out + line + "\n";
+}
+
+// The first cell of every row over the others, each with its column's name.
+std::string blocks_text(const Listing& listing) {
+  std::string text;
+  for (const auto& row : listing.rows) {
+    text += (text.empty() ? "" : "\n") + row[0] + "\n";
+    for (std::size_t i = 1; i < row.size(); ++i) {
+      const bool empty = row[i].empty() || row[i] == "-";
+      if (!empty) text += labelled(listing.columns[i], row[i]);
+    }
+  }
+  return text;
+}
+
 void show(const Listing& listing, bool json) {
+  if (!json && listing.columns[0] == "norm") return print(blocks_text(listing));
   if (!json) {
     std::vector<std::vector<std::string>> rows{listing.columns};
     rows.insert(rows.end(), listing.rows.begin(), listing.rows.end());
@@ -132,8 +164,10 @@ void show(const Listing& listing, bool json) {
 
 int run_list(const ListArgs& args) {
   const std::string& what = args.what;
+  check(args.norm.empty() || what == "norms", ErrorKind::kUsage,
+        "list {}: expected no name, got '{}'", what, args.norm);
   show(what == "models"     ? list_models()
-       : what == "norms"    ? list_norms()
+       : what == "norms"    ? list_norms(args.norm)
        : what == "ops"      ? list_ops()
        : what == "backends" ? list_backends()
        : what == "studies"  ? list_studies()

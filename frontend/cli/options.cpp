@@ -114,8 +114,13 @@ void add_list(Command command) {
   app->add_option("what", args->what, "models, norms, ops, backends, recipes or studies")
       ->required()
       ->check(CLI::IsMember({"models", "norms", "ops", "backends", "recipes", "studies"}));
+  app->add_option("name", args->norm, "of norms: this one alone");
   app->add_flag("--json", args->json, "machine-readable output on stdout");
-  app->footer("examples:\n  keel list norms\n  keel list backends --json");
+  app->footer(
+      "examples:\n"
+      "  keel list norms\n"
+      "  keel list norms layernorm\n"
+      "  keel list backends --json");
   app->callback([args, command] { command.code = run_list(*args); });
 }
 

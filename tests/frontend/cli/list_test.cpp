@@ -1,4 +1,6 @@
 // keel list
+#include <sstream>
+
 #include "backends/backends.h"
 #include "frontend/nn/norm.h"
 #include "models/registry.h"
@@ -31,7 +33,7 @@ TEST_CASE("list: every listing names all there is, as JSON and as text") {
     CHECK(column(listed(what), key) == names);
     const ProcessResult text = run_keel({"list", what});
     CHECK(text.code == 0);
-    CHECK(std::ranges::count(text.out, '\n') == std::ssize(names) + 1);
+    if (what != "norms") CHECK(std::ranges::count(text.out, '\n') == std::ssize(names) + 1);
     for (const std::string& name : names) CHECK(holds(text.out, name));
   }
 }
@@ -43,6 +45,26 @@ TEST_CASE("list: norms show their defaults and gradients") {
     CHECK_FALSE(row.at("formula").get<std::string>().empty());
     CHECK_FALSE(row.at("gradient").get<std::string>().empty());
   }
+}
+
+TEST_CASE("list: a norm is a block of labelled lines of at most 100 columns, one alone if asked") {
+  std::string all, line;
+  for (const Json& row : listed("norms")) {
+    const std::string name = row.at("norm");
+    CAPTURE(name);
+    const ProcessResult one = run_keel({"list", "norms", name});
+    CHECK(one.code == 0);
+    CHECK(one.out.starts_with(name + "\n  formula     y = ") == (name != "weightnorm"));
+    CHECK(holds(one.out, "\n  defaults    ") == (name != "none"));
+    CHECK(holds(one.out, "\n  source      "));
+    all += (all.empty() ? "" : "\n") + one.out;
+    CHECK(json_of(run_keel({"list", "norms", name, "--json"})) == Json::array({row}));
+  }
+  CHECK(run_keel({"list", "norms"}).out == all);
+  std::istringstream lines(all);
+  while (std::getline(lines, line)) CHECK(line.size() <= 100);
+  check_refusal(run_keel({"list", "norms", "lernorm"}), 2, "nearest: 'layernorm'");
+  check_refusal(run_keel({"list", "ops", "add"}), 2, "list ops: expected no name, got 'add'");
 }
 
 TEST_CASE("list: backends say whether they are ready, and what they refuse") {
