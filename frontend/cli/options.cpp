@@ -133,6 +133,10 @@ void add_inspect(Command command) {
   add_choice(*graph, "--mode", args->mode, {"step", "evaluate"}, "which graph");
   add_choice(*graph, "--stage", args->stage, {"before", "after", "plan"},
              "before or after the passes, or the memory plan");
+  graph->footer(
+      "examples:\n"
+      "  keel inspect graph mnist_mlp --stage plan\n"
+      "  keel inspect graph mnist_cnn --norm batchnorm --mode evaluate --json");
   graph->callback([args, command] { command.code = run_inspect_graph(*args); });
   const auto add_file = [&](const char* name, const char* about, int (*run)(const FileArgs&)) {
     CLI::App* sub = app->add_subcommand(name, about);
@@ -140,9 +144,16 @@ void add_inspect(Command command) {
     sub->add_option("path", args->path, "the file")->required();
     sub->add_flag("--json", args->json, "machine-readable output on stdout");
     sub->callback([args, run, command] { command.code = run(*args); });
+    return sub;
   };
-  add_file("checkpoint", "names, types and metadata of a safetensors file", run_inspect_checkpoint);
-  add_file("data", "an IDX file, or a folder with MNIST", run_inspect_data);
+  add_file("checkpoint", "names, types and metadata of a safetensors file", run_inspect_checkpoint)
+      ->footer(
+          "examples:\n  keel inspect checkpoint runs/a/checkpoints/best.safetensors\n"
+          "  keel inspect checkpoint runs/a/checkpoints/best.safetensors --json");
+  add_file("data", "an IDX file, or a folder with MNIST", run_inspect_data)
+      ->footer(
+          "examples:\n  keel inspect data DIR/mnist\n"
+          "  keel inspect data DIR/mnist/train-images-idx3-ubyte.gz --json");
   app->footer(
       "examples:\n"
       "  keel inspect graph mnist_mlp --stage plan\n"
@@ -180,6 +191,10 @@ void add_bench_norms(CLI::App& bench, Command command) {
   add_peer(*app, args->peer, kNormPeerModes);
   add_rounds(*app, args->rounds);
   add_backend(*app, args->run);
+  app->footer(
+      "examples:\n"
+      "  keel bench norms layernorm 'batchnorm{keep=0.99}' --shapes 4096x512 --threads 2\n"
+      "  KEEL_PYTHON=/usr/bin/python3 keel bench norms --peer torch --json");
   app->callback([args, command] { command.code = run_bench_norms(*args); });
 }
 
@@ -192,6 +207,15 @@ void add_bench_accuracy(CLI::App& bench, Command command) {
   app->add_flag("--thorough", args->thorough, "nearly every combination; takes minutes")
       ->excludes(app->get_option("--case"));
   add_backend_options(*app, args->run);
+  app->footer(
+      "left out: none; noisybatchnorm, recurrentbatchnorm and sequencebatchnorm, whose kernels "
+      "are\n"
+      "batchnorm's; weightnorm, a norm of weights. Masks and evaluation are not run.\n"
+      "\n"
+      "examples:\n"
+      "  keel bench accuracy\n"
+      "  keel bench accuracy batchnorm 'layernorm{eps_outside=true}' --thorough --json\n"
+      "  keel bench accuracy pn_v --case columns,groups=3,n=4097,mean=1e6,gain=false");
   app->callback([args, command] { command.code = run_bench_accuracy(*args); });
 }
 
@@ -206,22 +230,19 @@ void add_bench(Command command) {
     if (run == run_bench_step) add_peer(*sub, args->peer, kStepPeerModes);
     sub->add_flag("--profile", args->profile, "also the time of every node");
     sub->callback([args, run, command] { command.code = run(*args); });
+    return sub;
   };
   add("step", "a training step beside its matrix products and one pass of its optimizer",
-      run_bench_step);
-  add("overhead", "the run loop itself, on the null backend", run_bench_overhead);
+      run_bench_step)
+      ->footer(
+          "examples:\n"
+          "  keel bench step mnist_mlp --threads 2 --profile\n"
+          "  KEEL_PYTHON=/usr/bin/python3 keel bench step mnist_cnn --peer torch --json");
+  add("overhead", "the run loop itself, on the null backend", run_bench_overhead)
+      ->footer("examples:\n  keel bench overhead mnist_mlp");
   add_bench_norms(*app, command);
   add_bench_accuracy(*app, command);
   app->footer(
-  app->footer(
-      "left out: none; noisybatchnorm, recurrentbatchnorm and sequencebatchnorm, whose kernels "
-      "are\n"
-      "batchnorm's; weightnorm, a norm of weights. Masks and evaluation are not run.\n"
-      "\n"
-      "examples:\n"
-      "  keel bench accuracy\n"
-      "  keel bench accuracy batchnorm 'layernorm{eps_outside=true}' --thorough --json\n"
-      "  keel bench accuracy pn_v --case columns,groups=3,n=4097,mean=1e6,gain=false");
       "examples:\n"
       "  keel bench step mnist_mlp --threads 2 --profile\n"
       "  keel bench overhead mnist_mlp\n"

@@ -17,6 +17,11 @@ TEST_CASE("program: help of every command is on stdout and succeeds") {
                                                        {"inspect", "graph"},
                                                        {"bench"},
                                                        {"bench", "step"},
+                                                       {"bench", "overhead"},
+                                                       {"bench", "norms"},
+                                                       {"bench", "accuracy"},
+                                                       {"norm"},
+                                                       {"study"},
                                                        {"inspect", "checkpoint"},
                                                        {"inspect", "data"}};
   for (auto command : commands) {
@@ -26,7 +31,13 @@ TEST_CASE("program: help of every command is on stdout and succeeds") {
     CHECK(result.code == 0);
     CHECK(result.err.empty());
     CHECK(holds(result.out, "--help"));
-    if (command.size() == 2) CHECK(holds(result.out, "examples:"));
+    const std::string name =
+        fmt::format("keel {}", fmt::join(command.begin(), command.end() - 1, " "));
+    const std::size_t examples = result.out.find("examples:\n");
+    REQUIRE(examples != std::string::npos);
+    // Its own, first with what is asked for by its name.
+    CHECK(
+        holds(result.out.substr(examples, result.out.find('\n', examples + 10) - examples), name));
   }
 }
 
