@@ -1,12 +1,19 @@
 #include "backends/onednn/column_blocks.h"
 
+#include <optional>
+
 namespace keel::onednn {
 namespace {
 
-constexpr std::int64_t kSerialElements = 4 * 1024;      // less is not worth a fork
+// Elements that are not worth a fork; of tokens, which take three of them unless they have few
+// rows.
+constexpr std::int64_t kSerialElements = 4 * 1024;
+constexpr std::int64_t kSerialTokens = 32 * 1024, kSerialFewTokens = 64 * 1024;
 constexpr std::int64_t kResidentElements = 256 * 1024;  // 1 MiB, half the L2 of a core
 constexpr std::int64_t kTaskElements = 128 * 1024;
-constexpr std::int64_t kBlocks = 32, kSums = 64 * 1024;
+constexpr std::int64_t kBlocks = 32, kSums = 64 * 1024, kLeastRows = 64;
+// The fewest channels of a panel: an eighth of a page, and one register.
+constexpr std::int64_t kTokenPanel = 128, kImagePanel = 16;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -20,8 +27,40 @@ std::int64_t most_blocks(std::int64_t sums, std::int64_t channels) {
   return std::clamp<std::int64_t>(kSums / (sums * channels), 1, kBlocks);
 }
 
-// The fewest channels a panel may have: whole registers, and four cache lines of a row of tokens.
-std::int64_t least_panel(const ColumnSizes& s) { return s.inner == 1 ? 64 : 16; }
+// Ranges of blocks of rows that are gone through twice by all threads: at least four blocks, of at
+// least kLeastRows.
+ColumnBlocks row_grid(const ColumnSizes& s, std::int64_t sums) {
+  const std::int64_t panel = std::min<std::int64_t>(s.channels, 1024);
+  const std::int64_t task = std::max<std::int64_t>(1, kTaskElements / (panel * s.inner));
+  const std::int64_t rows = std::min(task, std::max(divide_up(s.outer, 4), kLeastRows));
+  return grid(s, panel, std::max(rows, divide_up(s.outer, most_blocks(sums, s.channels))));
+}
+
+// Panels with all rows: at least eight, of as many channels as stay in L2 between two passes over
+// them, if those are `least`.
+std::optional<ColumnBlocks> panel_grid(const ColumnSizes& s, std::int64_t tensors,
+                                       std::int64_t least) {
+  const std::int64_t resident = kResidentElements / (tensors * s.count()) / least * least;
+  if (resident < least || s.channels <= least) return std::nullopt;
+  const std::int64_t eighth = divide_up(divide_up(s.channels, 8), least) * least;
+  return grid(s, std::min(resident, eighth), s.outer);
+}
+
+// The rows of a panel are a few lines of each page, which the processor fetches one by one before
+// they are written: whole rows take half to a third of the time, unless there are only a few.
+ColumnBlocks token_blocks(const ColumnSizes& s, std::int64_t tensors, std::int64_t sums) {
+  const bool has_few_rows = s.outer < 2 * kLeastRows;
+  const std::int64_t serial = has_few_rows ? kSerialFewTokens : kSerialTokens;
+  if (s.outer * s.channels <= serial) return grid(s, s.channels, s.outer);
+  const auto panels = has_few_rows ? panel_grid(s, tensors, kTokenPanel) : std::nullopt;
+  return panels ? *panels : row_grid(s, sums);
+}
+
+ColumnBlocks image_blocks(const ColumnSizes& s, std::int64_t tensors, std::int64_t sums) {
+  if (s.count() * s.channels <= kSerialElements) return grid(s, s.channels, s.outer);
+  const auto panels = panel_grid(s, tensors, kImagePanel);
+  return panels ? *panels : row_grid(s, sums);
+}
 
 // Rows that are taken `unit` at a time, in blocks of at least `elements`.
 struct Units {
@@ -62,21 +101,7 @@ std::int64_t ColumnBlocks::channel_range() const {
 }
 
 ColumnBlocks column_blocks(const ColumnSizes& s, std::int64_t tensors, std::int64_t sums) {
-  const std::int64_t elements = s.count() * s.channels;
-  if (elements <= kSerialElements) return grid(s, s.channels, s.outer);
-  const std::int64_t least = least_panel(s);
-  const std::int64_t resident = kResidentElements / (tensors * s.count()) / least * least;
-  // A panel of tokens uses a few lines of each page and so a few sets of the cache; only a tensor
-  // that fits as a whole is sure to stay.
-  const bool stays = s.inner > 1 || tensors * elements <= kResidentElements;
-  if (stays && resident >= least && s.channels > least) {
-    const std::int64_t eighth = divide_up(divide_up(s.channels, 8), least) * least;
-    return grid(s, std::min(resident, eighth), s.outer);
-  }
-  const std::int64_t panel = std::min<std::int64_t>(s.channels, 1024);
-  const std::int64_t most = most_blocks(sums, s.channels);
-  const std::int64_t least_rows = std::max<std::int64_t>(1, kTaskElements / (panel * s.inner));
-  return grid(s, panel, std::max(least_rows, divide_up(s.outer, most)));
+  return s.inner == 1 ? token_blocks(s, tensors, sums) : image_blocks(s, tensors, sums);
 }
 
 ColumnBlocks whole_row_blocks(const ColumnSizes& s, std::int64_t sums) {
