@@ -59,6 +59,17 @@ void check_tensor(const TensorFile& file, const std::string& where, const std::s
         where, name, shape.text(), found->second.shape().text());
 }
 
+void expect_fits(const TensorFile& file, const std::string& where, const Variables& variables) {
+  for (const auto& [name, variable] : variables.all()) {
+    check_tensor(file, where, name, variable.type.shape);
+    try {
+      variables.expect_fits(name, file.tensors.at(name));
+    } catch (const Error& error) {
+      fail(error.kind(), "{}: tensor {}", where, error.what());
+    }
+  }
+}
+
 Config recipe_of(const TensorFile& file, const std::string& where, const MakeModel& make) {
   const std::string &model = metadata(file, "model", where),
                     &recipe = metadata(file, "recipe", where);
@@ -97,11 +108,6 @@ RunState from_checkpoint(const TensorFile& file, const std::string& where, const
   const std::string& model = metadata(file, "model", where);
   check(model == config.model().name(), ErrorKind::kBadInput,
         "{}: expected a checkpoint of {}, got one of {}", where, config.model().name(), model);
-  load_variables(file, where, variables);
-  for (const auto& [name, tensor] : file.tensors) {
-    check(variables.all().contains(name), ErrorKind::kBadInput,
-          "{}: tensor {} does not belong to this run", where, name);
-  }
   const Numbers numbers(file, where);
   RunState state;
   state.step = numbers.count("step");
@@ -111,19 +117,18 @@ RunState from_checkpoint(const TensorFile& file, const std::string& where, const
   state.best_error = numbers.real("best_error");
   state.best_step = numbers.count("best_step", -1);
   state.evaluations_since_best = numbers.count("evaluations_since_best");
+  for (const auto& [name, tensor] : file.tensors) {
+    check(variables.all().contains(name), ErrorKind::kBadInput,
+          "{}: tensor {} does not belong to this run", where, name);
+  }
+  load_variables(file, where, variables);
   return state;
 }
 
 void load_variables(const TensorFile& file, const std::string& where, Variables& variables) {
+  expect_fits(file, where, variables);
   for (const auto& [name, variable] : variables.all()) {
-    check_tensor(file, where, name, variable.type.shape);
-  }
-  for (const auto& [name, variable] : variables.all()) {
-    try {
-      variables.write(name, file.tensors.at(name));
-    } catch (const Error& error) {
-      fail(error.kind(), "{}: tensor {}", where, error.what());
-    }
+    variables.write(name, file.tensors.at(name));
   }
 }
 

@@ -26,7 +26,8 @@ struct RunState {
 TensorFile to_checkpoint(const RunState& state, const Config& config, const Variables& variables);
 
 // The inverse. Throws Error{kBadInput} naming `where` for a checkpoint of another model, with
-// other tensors than the variables that were declared, or of a state that no run can be in.
+// other tensors than the variables that were declared, or of a state that no run can be in; then
+// the variables are as they were.
 RunState from_checkpoint(const TensorFile& file, const std::string& where, const Config& config,
                          Variables& variables);
 

@@ -45,14 +45,18 @@ Tensor Variables::read(const std::string& name, bool stored) const {
                                                         : value.to(variable.type.dtype);
 }
 
-void Variables::write(const std::string& name, const Tensor& value) {
+void Variables::expect_fits(const std::string& name, const Tensor& value) const {
   const Variable& variable = at(name);
   check(value.shape() == variable.type.shape, ErrorKind::kBadInput, "{}: expected {}, got {}", name,
         variable.type.shape.text(), value.shape().text());
   check(is_floating(variable.type.dtype) || !is_floating(value.dtype()), ErrorKind::kBadInput,
         "{}: expected whole numbers, got {}", name, value.type().text());
   if (variable.bounds) expect_within(*variable.bounds, name, value);
-  store(variable, value);
+}
+
+void Variables::write(const std::string& name, const Tensor& value) {
+  expect_fits(name, value);
+  store(at(name), value);
 }
 
 void Variables::store(const Variable& variable, const Tensor& value) {

@@ -30,8 +30,10 @@ class Variables {
   const Variable& at(const std::string& name) const;
   // The value, in the declared type or, when `stored`, in the backend's storage type.
   Tensor read(const std::string& name, bool stored = false) const;
-  // Converts to the storage type. Throws Error{kBadInput} when the shape differs, an element is
-  // beyond the bounds of a state, or whole numbers are expected and the value is of others.
+  // Throws Error{kBadInput} when the shape differs, an element is beyond the bounds of a state, or
+  // whole numbers are expected and the value is of others.
+  void expect_fits(const std::string& name, const Tensor& value) const;
+  // Converts to the storage type. Throws where expect_fits does.
   void write(const std::string& name, const Tensor& value);
 
  private:

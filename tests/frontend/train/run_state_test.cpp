@@ -93,8 +93,21 @@ TEST_CASE("run state: a checkpoint of another model or network is refused") {
 TEST_CASE("run state: a refused checkpoint leaves the variables as they were") {
   Run mlp, wide({"model.hidden=17"});
   const Tensor before = mlp.variables.read("fc1/weight", true);
-  check_bad(mlp, checkpoint_of(wide), "expected");
-  test::check_close(mlp.variables.read("fc1/weight", true), before, 0);
+  const auto check_untouched = [&](TensorFile file, std::string_view part) {
+    file.tensors.at("fc1/weight").as<double>()[0] += 1;
+    check_bad(mlp, file, part);
+    test::check_close(mlp.variables.read("fc1/weight", true), before, 0);
+  };
+  check_untouched(checkpoint_of(wide), "expected (16), got (17)");
+  TensorFile file = checkpoint_of(mlp);
+  file.tensors.at("logits/weight.v").as<double>()[0] = -1;
+  check_untouched(std::move(file), "tensor logits/weight.v: expected elements");
+  file = checkpoint_of(mlp);
+  file.tensors["zzz"] = Tensor(DType::kF64, {1});
+  check_untouched(std::move(file), "tensor zzz does not belong");
+  file = checkpoint_of(mlp);
+  file.metadata["best_step"] = "x";
+  check_untouched(std::move(file), "metadata 'best_step'");
 }
 
 TEST_CASE("run state: damaged metadata is refused by name") {
