@@ -40,7 +40,9 @@ class Subject {
   }
 
   std::vector<NormLayout> layouts() const {
-    if (plain_.is_batch_type()) return {NormLayout::kColumns, NormLayout::kImages};
+    if (plain_.is_batch_type()) {
+      return {NormLayout::kColumns, NormLayout::kImages, NormLayout::kThumbnails};
+    }
     if (plain_.name() == "instancenorm") return {NormLayout::kInstances, NormLayout::kSequences};
     return {NormLayout::kRows};
   }

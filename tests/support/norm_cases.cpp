@@ -10,14 +10,25 @@
 namespace keel::test {
 namespace {
 
-constexpr std::array<std::string_view, 5> kLayouts{"rows", "columns", "images", "instances",
-                                                   "sequences"};
+constexpr std::array<std::string_view, 6> kLayouts{"rows",      "columns",   "images",
+                                                   "instances", "sequences", "thumbnails"};
 
 std::int64_t least_divisor(std::int64_t n) {
   for (std::int64_t a = 2; a * a <= n; ++a) {
     if (n % a == 0) return a;
   }
   return std::max<std::int64_t>(n, 1);
+}
+
+std::int64_t greatest_divisor(std::int64_t n, std::int64_t most) {
+  std::int64_t a = std::min(n, most);
+  while (n % a != 0) --a;
+  return a;
+}
+
+// How many elements of a group of images lie together.
+std::int64_t span_length(const NormCase& c) {
+  return c.layout == NormLayout::kThumbnails ? greatest_divisor(c.n, 64) : c.n / least_divisor(c.n);
 }
 
 // Element e of a stream of standard normal numbers; drawn once and used again after 2^18.
@@ -64,7 +75,8 @@ std::vector<NormCase> bearable(std::vector<NormCase> cases) {
   std::vector<NormCase> few;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const NormCase& c = cases[i];
-    const std::size_t every = c.layout == NormLayout::kImages ? 20 : 7;
+    const bool are_images = c.layout == NormLayout::kImages || c.layout == NormLayout::kThumbnails;
+    const std::size_t every = are_images ? 20 : 7;
     if (c.groups * c.n <= 50000 && c.groups <= 1000 && i % every == 0) few.push_back(c);
   }
   return few;
@@ -104,8 +116,8 @@ std::int64_t NormCase::at(std::int64_t k, std::int64_t e) const {
     const std::int64_t channels = groups / least_divisor(groups);
     return (k / channels * n + e) * channels + k % channels;
   }
-  if (layout != NormLayout::kImages) return k * n + e;
-  const std::int64_t inner = n / least_divisor(n);
+  if (layout != NormLayout::kImages && layout != NormLayout::kThumbnails) return k * n + e;
+  const std::int64_t inner = span_length(*this);
   return (e / inner * groups + k) * inner + e % inner;
 }
 
@@ -116,7 +128,8 @@ Shape NormCase::shape() const {
     case NormLayout::kColumns:
       return {n, groups};
     case NormLayout::kImages:
-      return {least_divisor(n), groups, 1, n / least_divisor(n)};
+    case NormLayout::kThumbnails:
+      return {n / span_length(*this), groups, 1, span_length(*this)};
     case NormLayout::kInstances:
       return {groups / split, split, 1, n};
     case NormLayout::kSequences:

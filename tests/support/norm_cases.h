@@ -7,11 +7,12 @@ namespace keel::test {
 
 // Where the elements of one group lie, that is, of what is normalized by one mean and deviation.
 enum class NormLayout {
-  kRows,       // x (groups / split, split * n)
-  kColumns,    // x (n, groups)
-  kImages,     // x (a, groups, 1, n / a), a being the least divisor of n above 1
-  kInstances,  // x (groups / split, split, 1, n)
-  kSequences,  // x (a, n, groups / a), a being the least divisor of groups above 1
+  kRows,        // x (groups / split, split * n)
+  kColumns,     // x (n, groups)
+  kImages,      // x (a, groups, 1, n / a), a being the least divisor of n above 1
+  kInstances,   // x (groups / split, split, 1, n)
+  kSequences,   // x (a, n, groups / a), a being the least divisor of groups above 1
+  kThumbnails,  // x (n / a, groups, 1, a), a being the greatest divisor of n up to 64
 };
 
 struct NormCase {

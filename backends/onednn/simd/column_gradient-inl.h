@@ -67,20 +67,38 @@ HWY_INLINE void add_span(const SavedChannels& saved, const Slab& slab, std::size
   sums.dy_xhat[c] += span.g_xhat;
 }
 
+// The sums of the columns of a slab of tokens over the rows that are kept; false if there are none.
+HWY_INLINE bool column_sums(const Slab& slab, RowMask mask, const SavedChannels& saved,
+                            const ChannelSums& sums) {
+  bool is_first = true;
+  for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
+    sum_strip(strip, slab.channels, StripGradient{saved, sums, is_first});
+    is_first = false;
+  });
+  return !is_first;
+}
+
 // The sums of a slab over the rows that are kept.
 HWY_INLINE void slab_sums(const Slab& slab, RowMask mask, const SavedChannels& saved,
                           const ChannelSums& sums) {
   const SavedChannels from_first{saved.x, saved.dy, saved.mean + slab.first,
                                  saved.rstd + slab.first};
-  if (slab.inner == 1) {
-    bool is_first = true;
-    for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
-      sum_strip(strip, slab.channels, StripGradient{from_first, sums, is_first});
-      is_first = false;
-    });
-    if (!is_first) return;
-  }
+  if (slab.inner == 1 && column_sums(slab, mask, from_first, sums)) return;
   for (double* sum : {sums.xhat, sums.dy, sums.dy_xhat}) std::fill_n(sum, slab.channels, 0.0);
+  if (has_short_spans(slab)) {
+    return for_span_columns(slab, [&](const SpanColumns& columns) HWY_ATTR {
+      HWY_ALIGN float mean[kSpanStride], rstd[kSpanStride];
+      HWY_ALIGN double xhat[kSpanStride], dy[kSpanStride], dy_xhat[kSpanStride];
+      spread(columns, from_first.mean, mean);
+      spread(columns, from_first.rstd, rstd);
+      if (!column_sums(columns.slab, mask, {saved.x, saved.dy, mean, rstd}, {xhat, dy, dy_xhat})) {
+        return;
+      }
+      add_spans(columns, xhat, sums.xhat);
+      add_spans(columns, dy, sums.dy);
+      add_spans(columns, dy_xhat, sums.dy_xhat);
+    });
+  }
   for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
     for (std::size_t row = 0; row < strip.rows; ++row) {
       for (std::size_t c = 0; c < slab.channels; ++c) {

@@ -8,7 +8,7 @@
 #define KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_NORM_INL_H_
 #endif
 
-#include "backends/onednn/simd/column_strips-inl.h"
+#include "backends/onednn/simd/short_spans-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
@@ -122,19 +122,49 @@ struct StripDeviations {
   }
 };
 
+// Moments of the columns of a slab of tokens over the rows that are kept, and how many those are.
+HWY_INLINE double column_moments(const Slab& slab, RowMask mask, const float* x,
+                                 const ChannelMoments& moments) {
+  double seen = 0;
+  for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
+    sum_strip(strip, slab.channels, StripDeviations{strip, x, seen, moments});
+    seen += static_cast<double>(strip.rows);
+  });
+  return seen;
+}
+
+// The moments of channels from those of the columns of their spans, of `rows` elements each.
+HWY_INLINE void merge_columns(const SpanColumns& columns, double rows, const ChannelMoments& of,
+                              const ChannelMoments& into) {
+  const double share = 1 / static_cast<double>(columns.inner);
+  for (std::size_t c = 0; c < columns.count; ++c) {
+    const double *means = of.mean + c * columns.inner, *squares = of.squares + c * columns.inner;
+    double offsets = 0, within = 0, between = 0;
+    for (std::size_t i = 0; i < columns.inner; ++i) offsets += means[i] - means[0];
+    const double mean = means[0] + offsets * share;
+    for (std::size_t i = 0; i < columns.inner; ++i) {
+      within += squares[i];
+      between += (means[i] - mean) * (means[i] - mean);
+    }
+    into.mean[columns.first + c] = mean;
+    into.squares[columns.first + c] = within + rows * between;
+  }
+}
+
 // Moments of the channels of a slab over the rows that are kept; x is the whole tensor.
 HWY_INLINE void slab_moments(const Slab& slab, RowMask mask, const float* x,
                              const ChannelMoments& moments) {
-  double seen = 0;
-  if (slab.inner == 1) {
-    for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
-      sum_strip(strip, slab.channels, StripDeviations{strip, x, seen, moments});
-      seen += static_cast<double>(strip.rows);
-    });
-    if (seen > 0) return;
-  }
+  if (slab.inner == 1 && column_moments(slab, mask, x, moments) > 0) return;
   std::fill_n(moments.mean, slab.channels, 0.0);
   std::fill_n(moments.squares, slab.channels, 0.0);
+  if (has_short_spans(slab)) {
+    return for_span_columns(slab, [&](const SpanColumns& columns) HWY_ATTR {
+      HWY_ALIGN double mean[kSpanStride], squares[kSpanStride];
+      const double rows = column_moments(columns.slab, mask, x, {mean, squares});
+      if (rows > 0) merge_columns(columns, rows, {mean, squares}, moments);
+    });
+  }
+  double seen = 0;
   for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
     for (std::size_t row = 0; row < strip.rows; ++row) {
       const MergeWeights weights(seen, static_cast<double>(slab.inner));
@@ -152,22 +182,68 @@ struct Broadcast {
   HWY_INLINE Floats load(const float* p) const { return splat(*p); }
 };
 
-// Calls body(part, constants, i) for the registers at elements i of a tensor that cover a slab, in
-// the order of its memory; `constants` is at(reader, c): what reader loads of arrays of channels
-// belongs to the lanes. The rows of a panel do not follow each other in memory, so the processor
-// fetches none by itself: those of `result`, if it is given, are asked for before they are written.
+// Calls body(part, constants, i) for the registers of some rows of neighbours: row by row,
+// constants being at(c) for the columns from c on. Where such rows do not follow each other in
+// memory the processor fetches none by itself: those of `result`, if it is given, are asked for
+// before they are written.
 template <class At, class Body>
-HWY_INLINE void for_slab(Slab slab, At at, Body body, const ResultRows* result = nullptr) {
+HWY_INLINE void for_columns(const Slab& slab, At at, Body body, const ResultRows* result) {
   const bool is_panel = slab.channels < slab.stride;
   for (std::size_t row = 0; row < slab.rows; ++row) {
     const std::size_t first = slab.offset + row * slab.stride;
-    if (slab.inner == 1) {
-      if (result && is_panel) result->prefetch(first + 4 * slab.stride, slab.channels);
-      for_lanes(slab.channels, [=](auto part, std::size_t c) KEEL_LOOP_BODY {
-        body(part, at(part, slab.first + c), first + c);
-      });
-      continue;
+    if (result && is_panel) result->prefetch(first + 4 * slab.stride, slab.channels);
+    for_lanes(slab.channels,
+              [=](auto part, std::size_t c) KEEL_LOOP_BODY { body(part, at(part, c), first + c); });
+  }
+}
+
+// The constants of columns, one a channel.
+template <class At>
+struct ConstantsOfColumns {
+  At at;
+  std::size_t first;
+
+  template <class Part>
+  HWY_INLINE auto operator()(Part part, std::size_t c) const {
+    return at(part, first + c);
+  }
+};
+
+// The constants of columns, one an element of a short span; Spreader has filled `room`.
+template <class At>
+struct ConstantsOfSpans {
+  At at;
+  const float* room;
+
+  template <class Part>
+  HWY_INLINE auto operator()(Part, std::size_t c) const {
+    return at(SpreadReader(room, c), 0);
+  }
+};
+
+// As for_columns; what `at` loads of a channel is spread over its columns once.
+template <class At, class Body>
+HWY_INLINE void for_short_spans(const Slab& slab, At at, Body body, const ResultRows* result) {
+  for_span_columns(slab, [&](const SpanColumns& columns) HWY_ATTR {
+    HWY_ALIGN float room[kSpreadRoom];
+    for (std::size_t c = 0; c < columns.count; ++c) {
+      at(Spreader(room, c * columns.inner, columns.inner), slab.first + columns.first + c);
     }
+    for_columns(columns.slab, ConstantsOfSpans<At>{at, room}, body, result);
+  });
+}
+
+// Calls body(part, constants, i) for the registers at elements i of a tensor that cover a slab, in
+// the order of its memory; `constants` is at(reader, c): what reader loads of arrays of channels
+// belongs to the lanes, at most six arrays. `result` as above.
+template <class At, class Body>
+HWY_INLINE void for_slab(Slab slab, At at, Body body, const ResultRows* result = nullptr) {
+  if (slab.inner == 1) {
+    return for_columns(slab, ConstantsOfColumns<At>{at, slab.first}, body, result);
+  }
+  if (has_short_spans(slab)) return for_short_spans(slab, at, body, result);
+  for (std::size_t row = 0; row < slab.rows; ++row) {
+    const std::size_t first = slab.offset + row * slab.stride;
     for (std::size_t c = 0; c < slab.channels; ++c) {
       const auto constants = at(Broadcast{}, slab.first + c);
       for_lanes(slab.inner, [=, at = first + c * slab.inner](auto part, std::size_t i)

@@ -77,6 +77,13 @@ HWY_INLINE void add_squares(const Slab& slab, const float* x, RowMask mask, doub
       sum_strip(strip, slab.channels, StripSquares{strip, x, squares});
     });
   }
+  if (has_short_spans(slab)) {
+    return for_span_columns(slab, [&](const SpanColumns& columns) HWY_ATTR {
+      HWY_ALIGN double of_columns[kSpanStride] = {};
+      add_squares(columns.slab, x, mask, of_columns);
+      add_spans(columns, of_columns, squares);
+    });
+  }
   for (std::size_t row = 0; row < slab.rows; ++row) {
     const float* spans = x + slab.offset + row * slab.stride;
     for (std::size_t c = 0; c < slab.channels; ++c) {
@@ -151,6 +158,16 @@ HWY_INLINE void add_gradient_sums(const Slab& slab, const UncentredGradient& in,
     const UncentredGradient from_first{in.x, in.dy, rpsi};
     return for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
       sum_strip(strip, slab.channels, StripUncentredGradient{from_first, sums});
+    });
+  }
+  if (has_short_spans(slab)) {
+    return for_span_columns(slab, [&](const SpanColumns& columns) HWY_ATTR {
+      HWY_ALIGN float rpsis[kSpanStride];
+      HWY_ALIGN double dy[kSpanStride] = {}, dy_xhat[kSpanStride] = {};
+      spread(columns, rpsi, rpsis);
+      add_gradient_sums(columns.slab, {in.x, in.dy, rpsis}, mask, {dy, dy_xhat});
+      add_spans(columns, dy, sums.dy);
+      add_spans(columns, dy_xhat, sums.dy_xhat);
     });
   }
   for (std::size_t row = 0; row < slab.rows; ++row) {

@@ -21,6 +21,7 @@ TEST_CASE("onednn norms: every instruction set agrees with the reference") {
     check_agreement({layer_norm});
     check_agreement({batch_norm, NormLayout::kColumns, 2});
     check_agreement({batch_norm, NormLayout::kImages, 2});
+    check_agreement({batch_norm, NormLayout::kThumbnails, 2});
   });
 }
 

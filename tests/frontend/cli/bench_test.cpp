@@ -108,7 +108,7 @@ TEST_CASE("bench: accuracy, refusals") {
   refused({"detachnorm{axes=2}", "--case", "rows"}, "groups: expected 3, got 1");
   refused({"groupnorm{groups=0}", "--case", "rows"}, "groups: expected 1 or more, got 0");
   refused({"layernorm", "--case", "row,n=3"},
-          "expected rows, columns, images, instances, sequences first");
+          "expected rows, columns, images, instances, sequences, thumbnails first");
   refused({"layernorm", "--case", "rows,m=3"}, "got 'm=3'");
   refused({"layernorm", "--case", "rows,n"}, "a whole number");
   refused({"layernorm", "--case", "rows,n=0"}, "expected groups and n of at least 1");

@@ -57,6 +57,7 @@ TEST_CASE("batch_norm: what every norm promises, tokens") {
 
 TEST_CASE("batch_norm: what every norm promises, images") {
   check_norm({batch_norm(), NormLayout::kImages, 2});
+  check_norm({batch_norm(), NormLayout::kThumbnails, 2});
 }
 
 TEST_CASE("batch_norm: what every norm promises, unbiased") {
@@ -90,6 +91,7 @@ TEST_CASE("batch_norm: what every norm promises, evaluation") {
   const NormBuild evaluation = batch_norm({.training = false});
   check_norm({evaluation, NormLayout::kColumns, 2, nullptr, 1, false});
   check_norm({evaluation, NormLayout::kImages, 2, nullptr, 1, false});
+  check_norm({evaluation, NormLayout::kThumbnails, 2, nullptr, 1, false});
 }
 
 TEST_CASE("batch_norm: a step updates the state, evaluation does not") {

@@ -93,6 +93,7 @@ TEST_CASE("batch_renorm: what every norm promises, tokens") {
 
 TEST_CASE("batch_renorm: what every norm promises, images") {
   check_norm({batch_renorm(kScaled), NormLayout::kImages, 2, composed(kScaled)});
+  check_norm({batch_renorm(kScaled), NormLayout::kThumbnails, 2, composed(kScaled)});
 }
 
 TEST_CASE("batch_renorm: what every norm promises, scaled and moved") {

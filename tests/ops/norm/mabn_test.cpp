@@ -40,6 +40,9 @@ NormBuild first_step(MabnAttrs attrs) {
 TEST_CASE("mabn: tokens") { check_uncentred_norm({first_step({.m = 1})}); }
 
 TEST_CASE("mabn: images") { check_uncentred_norm({first_step({.m = 1}), NormLayout::kImages}); }
+TEST_CASE("mabn: thumbnails") {
+  check_uncentred_norm({first_step({.m = 1}), NormLayout::kThumbnails});
+}
 
 TEST_CASE("mabn: in its first phase the gradient is exact") {
   for (const Shape& shape : {Shape{7, 3}, Shape{3, 2, 2, 2}}) {

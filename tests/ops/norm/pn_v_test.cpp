@@ -57,6 +57,7 @@ void check_three(const PnVAttrs& attrs, double rpsi, double psi2) {
 TEST_CASE("pn_v: tokens") { check_uncentred_norm({pn_v()}); }
 
 TEST_CASE("pn_v: images") { check_uncentred_norm({pn_v(), NormLayout::kImages}); }
+TEST_CASE("pn_v: thumbnails") { check_uncentred_norm({pn_v(), NormLayout::kThumbnails}); }
 
 TEST_CASE("pn_v: evaluation") {
   check_uncentred_norm({.build = pn_v({.training = false}), .own_statistics = false});

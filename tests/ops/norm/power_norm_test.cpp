@@ -65,6 +65,7 @@ TEST_CASE("power_norm: release, tokens") {
 
 TEST_CASE("power_norm: release, images") {
   check_uncentred_norm(spec({.mode = "release"}, NormLayout::kImages));
+  check_uncentred_norm(spec({.mode = "release"}, NormLayout::kThumbnails));
 }
 
 TEST_CASE("power_norm: the backend agrees with the reference, step by step") {

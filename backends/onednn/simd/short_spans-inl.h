@@ -1,0 +1,108 @@
+// Channels of spans too short to fill registers, compiled once per instruction set: some channels
+// of a slab are taken as a matrix whose columns are their elements.
+#if defined(KEEL_BACKENDS_ONEDNN_SIMD_SHORT_SPANS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KEEL_BACKENDS_ONEDNN_SIMD_SHORT_SPANS_INL_H_
+#undef KEEL_BACKENDS_ONEDNN_SIMD_SHORT_SPANS_INL_H_
+#else
+#define KEEL_BACKENDS_ONEDNN_SIMD_SHORT_SPANS_INL_H_
+#endif
+
+#include "backends/onednn/simd/column_strips-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+
+// The longest span that is short, where there are rows enough: what is done once a column takes as
+// long as a quarter of a span's own sum.
+inline constexpr std::size_t kShortSpan = 64, kColumnsOfRow = 4;
+// The columns of a matrix, and the length of an array with an element for each: registers may reach
+// beyond the last.
+inline constexpr std::size_t kSpanColumns = 512, kSpanStride = kSpanColumns + 16;
+// Room for what is loaded of a channel, at most six arrays, spread over columns.
+inline constexpr std::size_t kSpreadRoom = 6 * kSpanStride;
+
+HWY_INLINE bool has_short_spans(const Slab& slab) {
+  return slab.inner > 1 && slab.inner <= std::min(kShortSpan, kColumnsOfRow * slab.rows);
+}
+
+// Channels [first, first + count) of a slab as a slab of `count` * inner channels of one element.
+struct SpanColumns {
+  Slab slab;
+  std::size_t first, count, inner;
+};
+
+// Calls body(columns) for ranges that cover the channels of a slab of short spans.
+template <class Body>
+HWY_INLINE void for_span_columns(const Slab& slab, const Body& body) {
+  const std::size_t most = kSpanColumns / slab.inner;
+  for (std::size_t c = 0; c < slab.channels; c += most) {
+    const std::size_t count = std::min(most, slab.channels - c);
+    body(SpanColumns{{.rows = slab.rows,
+                      .channels = count * slab.inner,
+                      .inner = 1,
+                      .stride = slab.stride,
+                      .offset = slab.offset + c * slab.inner,
+                      .first = 0},
+                     c,
+                     count,
+                     slab.inner});
+  }
+}
+
+// values[c * inner + i] = of_channels[c], for all columns.
+HWY_INLINE void spread(const SpanColumns& columns, const float* of_channels, float* values) {
+  for (std::size_t c = 0; c < columns.count; ++c) {
+    const Floats value = splat(of_channels[columns.first + c]);
+    float* const span = values + c * columns.inner;
+    for (std::size_t i = 0; i < columns.inner; i += kLanes) hn::StoreU(value, F(), span + i);
+  }
+}
+
+// to[c] += the sum of values[c * inner + i] over i, for all channels.
+HWY_INLINE void add_spans(const SpanColumns& columns, const double* values, double* to) {
+  for (std::size_t c = 0; c < columns.count; ++c) {
+    const double* const span = values + c * columns.inner;
+    double sum = 0;
+    for (std::size_t i = 0; i < columns.inner; ++i) sum += span[i];
+    to[columns.first + c] += sum;
+  }
+}
+
+// What is loaded of the arrays of a channel, one after the other, is spread over its columns: into
+// row k of `room` what the k-th load gives.
+class Spreader {
+ public:
+  HWY_INLINE Spreader(float* room, std::size_t column, std::size_t inner)
+      : span_(room + column), inner_(inner) {}
+  HWY_INLINE Floats load(const float* p) const {
+    const Floats value = splat(*p);
+    for (std::size_t i = 0; i < inner_; i += kLanes) hn::StoreU(value, F(), span_ + i);
+    span_ += kSpanStride;
+    return value;
+  }
+
+ private:
+  mutable float* span_;
+  std::size_t inner_;
+};
+
+// The same loads again, of a register's worth of columns.
+class SpreadReader {
+ public:
+  HWY_INLINE SpreadReader(const float* room, std::size_t column) : from_(room + column) {}
+  HWY_INLINE Floats load(const float*) const {
+    const Floats value = hn::LoadU(F(), from_);
+    from_ += kSpanStride;
+    return value;
+  }
+
+ private:
+  mutable const float* from_;
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggled guard
