@@ -19,7 +19,7 @@ namespace {
 
 void check_large(const NormBuild& build, const NormCase& c) {
   CAPTURE(c.text());
-  REQUIRE(c.shape().elements() * std::int64_t(sizeof(float)) >= onednn::kStreamedBytes);
+  REQUIRE(c.shape().elements() * std::int64_t(sizeof(float)) >= onednn::kStreamedUnreadBytes);
   const NormData data = make_data(c);
   const NormErrors errors =
       norm_errors(c, data, run_norm(*make_backend("onednn", {2}), build, data),
@@ -31,18 +31,22 @@ void check_large(const NormBuild& build, const NormCase& c) {
 
 }  // namespace
 
-TEST_CASE(
-    "onednn norms: results are past the caches if they are large, whole registers, elsewhere") {
-  const auto bytes = std::size_t(onednn::kStreamedBytes);
-  Tensor x(DType::kF32, {std::int64_t(bytes / sizeof(float))}), y = x.clone();
-  const auto ref = [](Tensor& of, const Shape& shape) {
-    return TensorRef{of.data(), {DType::kF32, shape}};
-  };
-  const Shape large = x.shape(), small{x.elements() - 16};
-  CHECK(onednn::is_streamed({{ref(x, large), {}}, {ref(y, large)}}, 128));
-  CHECK_FALSE(onednn::is_streamed({{ref(x, large), {}}, {ref(y, large)}}, 130));
-  CHECK_FALSE(onednn::is_streamed({{ref(x, small), {}}, {ref(y, small)}}, 128));
-  CHECK_FALSE(onednn::is_streamed({{{}, ref(x, large)}, {ref(x, large)}}, 128));
+TEST_CASE("onednn norms: results past the caches are large, of whole registers, elsewhere") {
+  for (const bool is_read : {false, true}) {
+    const std::int64_t bytes = is_read ? onednn::kStreamedBytes : onednn::kStreamedUnreadBytes;
+    Tensor x(DType::kF32, {bytes / std::int64_t(sizeof(float))}), y = x.clone();
+    const auto ref = [](Tensor& of, const Shape& shape) {
+      return TensorRef{of.data(), {DType::kF32, shape}};
+    };
+    const auto streams = [&](const TensorRef& in, const TensorRef& out, std::size_t row) {
+      return onednn::is_streamed({{{}, in}, {out}, nullptr, is_read}, row);
+    };
+    const Shape large = x.shape(), small{x.elements() - 16};
+    CHECK(streams(ref(x, large), ref(y, large), 128));
+    CHECK_FALSE(streams(ref(x, large), ref(y, large), 130));
+    CHECK_FALSE(streams(ref(x, small), ref(y, small), 128));
+    CHECK_FALSE(streams(ref(x, large), ref(x, large), 128));
+  }
 }
 
 TEST_CASE("onednn norms: results past the caches are those of the reference") {
