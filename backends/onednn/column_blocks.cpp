@@ -8,7 +8,7 @@ namespace {
 // Elements that are not worth a fork; of tokens, which take three of them unless they have few
 // rows.
 constexpr std::int64_t kSerialElements = 4 * 1024;
-constexpr std::int64_t kSerialTokens = 32 * 1024, kSerialFewTokens = 64 * 1024;
+constexpr std::int64_t kSerialTokens = 32 * 1024, kSerialFewTokens = 48 * 1024;
 constexpr std::int64_t kResidentElements = 256 * 1024;  // 1 MiB, half the L2 of a core
 constexpr std::int64_t kTaskElements = 128 * 1024;
 constexpr std::int64_t kBlocks = 32, kSums = 64 * 1024, kLeastRows = 64;
