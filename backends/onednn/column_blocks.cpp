@@ -27,13 +27,16 @@ std::int64_t most_blocks(std::int64_t sums, std::int64_t channels) {
   return std::clamp<std::int64_t>(kSums / (sums * channels), 1, kBlocks);
 }
 
-// Ranges of blocks of rows that are gone through twice by all threads: at least four blocks, of at
-// least kLeastRows.
+// Blocks of rows that all threads go through twice, of the same size: four, of tokens fewer where
+// kLeastRows ask for it, or a multiple of four of at most kTaskElements each.
 ColumnBlocks row_grid(const ColumnSizes& s, std::int64_t sums) {
   const std::int64_t panel = std::min<std::int64_t>(s.channels, 1024);
-  const std::int64_t task = std::max<std::int64_t>(1, kTaskElements / (panel * s.inner));
-  const std::int64_t rows = std::min(task, std::max(divide_up(s.outer, 4), kLeastRows));
-  return grid(s, panel, std::max(rows, divide_up(s.outer, most_blocks(sums, s.channels))));
+  const std::int64_t task_rows = std::max<std::int64_t>(1, kTaskElements / (panel * s.inner));
+  const std::int64_t few = s.inner == 1 ? s.outer / kLeastRows : s.outer;
+  std::int64_t blocks = std::clamp<std::int64_t>(few, 1, 4);
+  if (blocks * task_rows < s.outer) blocks = divide_up(divide_up(s.outer, task_rows), 4) * 4;
+  blocks = std::min(blocks, most_blocks(sums, s.channels));
+  return grid(s, panel, divide_up(s.outer, blocks));
 }
 
 // Panels with all rows: at least eight, of as many channels as stay in L2 between two passes over
