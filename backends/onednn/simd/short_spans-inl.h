@@ -7,6 +7,8 @@
 #define KEEL_BACKENDS_ONEDNN_SIMD_SHORT_SPANS_INL_H_
 #endif
 
+#include <cassert>
+
 #include "backends/onednn/simd/column_strips-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -50,12 +52,16 @@ HWY_INLINE void for_span_columns(const Slab& slab, const Body& body) {
   }
 }
 
+// Fills a span with a value, and some of what follows it.
+HWY_INLINE void fill_span(Floats value, std::size_t inner, float* span) {
+  for (std::size_t i = 0; i < inner; i += kLanes) hn::StoreU(value, F(), span + i);
+}
+
 // values[c * inner + i] = of_channels[c], for all columns.
 HWY_INLINE void spread(const SpanColumns& columns, const float* of_channels, float* values) {
   for (std::size_t c = 0; c < columns.count; ++c) {
-    const Floats value = splat(of_channels[columns.first + c]);
     float* const span = values + c * columns.inner;
-    for (std::size_t i = 0; i < columns.inner; i += kLanes) hn::StoreU(value, F(), span + i);
+    fill_span(splat(of_channels[columns.first + c]), columns.inner, span);
   }
 }
 
@@ -74,16 +80,18 @@ HWY_INLINE void add_spans(const SpanColumns& columns, const double* values, doub
 class Spreader {
  public:
   HWY_INLINE Spreader(float* room, std::size_t column, std::size_t inner)
-      : span_(room + column), inner_(inner) {}
+      : span_(room + column), end_(room + kSpreadRoom), inner_(inner) {}
   HWY_INLINE Floats load(const float* p) const {
+    assert(span_ < end_);
     const Floats value = splat(*p);
-    for (std::size_t i = 0; i < inner_; i += kLanes) hn::StoreU(value, F(), span_ + i);
+    fill_span(value, inner_, span_);
     span_ += kSpanStride;
     return value;
   }
 
  private:
   mutable float* span_;
+  const float* end_;
   std::size_t inner_;
 };
 
