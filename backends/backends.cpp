@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "backends/backend_config.h"
 #include "backends/null/backend.h"
 #include "backends/reference/backend.h"
 #include "src/core/nearest.h"

@@ -4,14 +4,14 @@
 #include <set>
 
 #include "backends/reference/backend.h"
+#include "frontend/compare/norm_errors.h"
 #include "frontend/nn/norm.h"
-#include "tests/support/norm_errors.h"
 
 namespace keel::bench {
 namespace {
 
-using test::NormCase;
-using test::NormLayout;
+using compare::NormCase;
+using compare::NormLayout;
 
 const nn::NormFacts& facts_of(const std::string& name) {
   const auto facts = nn::norm_facts();
@@ -76,15 +76,15 @@ class Subject {
     return c.groups > 0 && !(c.n == 1 && option(plain_, "unbiased") == "true");
   }
 
-  test::NormBuild build(const NormCase& c) const {
-    return [norm = norm(c)](Graph& g, const test::NormInputs& in, double) {
+  compare::NormBuild build(const NormCase& c) const {
+    return [norm = norm(c)](Graph& g, const compare::NormInputs& in, double) {
       nn::Net net{g};
       return norm(net, "norm", in.x);
     };
   }
 
-  test::NormData data(const NormCase& c) const {
-    test::NormData data = make_data(c);
+  compare::NormData data(const NormCase& c) const {
+    compare::NormData data = make_data(c);
     if (has_single_gain()) data.gain = Tensor::of<double>({1}, {data.gain->at(0)});
     // nu starts at 0, which would take its term out of dx.
     for (int i = 0; plain_.name() == "powernorm" && i < 2; ++i) {
@@ -120,17 +120,17 @@ void add(WorstError& worst, double error, const NormCase& c) {
 
 NormAccuracy measure(Backend& backend, const Subject& subject, const std::vector<NormCase>& cases) {
   reference::ReferenceBackend reference;
-  WorstError forward{"forward", test::kForwardBound}, dx{"dx", test::kBackwardBound},
-      parameters{"parameters", test::kBackwardBound};
+  WorstError forward{"forward", compare::kForwardBound}, dx{"dx", compare::kBackwardBound},
+      parameters{"parameters", compare::kBackwardBound};
   NormAccuracy result;
   std::set<std::string> seen;
   for (const NormCase& listed : cases) {
     const NormCase c = subject.adapted(listed);
     if (!subject.takes(c) || !seen.insert(c.text()).second) continue;
-    const test::NormData data = subject.data(c);
-    const test::NormResult got = run_norm(backend, subject.build(c), data),
-                           expected = run_norm(reference, subject.build(c), data);
-    const test::NormErrors errors = norm_errors(c, data, got, expected);
+    const compare::NormData data = subject.data(c);
+    const compare::NormResult got = run_norm(backend, subject.build(c), data),
+                              expected = run_norm(reference, subject.build(c), data);
+    const compare::NormErrors errors = norm_errors(c, data, got, expected);
     add(forward, errors.forward, c);
     add(dx, errors.dx, c);
     if (c.gain || c.bias) add(parameters, errors.parameters, c);
@@ -169,7 +169,7 @@ NormAccuracy measure_accuracy(Backend& backend, const std::string& norm, int eve
   const Subject subject(norm);
   std::vector<NormCase> cases;
   for (NormLayout layout : subject.layouts()) {
-    const std::vector<NormCase> generated = test::generated_cases(layout, every);
+    const std::vector<NormCase> generated = compare::generated_cases(layout, every);
     cases.insert(cases.end(), generated.begin(), generated.end());
   }
   NormAccuracy result = measure(backend, subject, cases);

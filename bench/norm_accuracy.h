@@ -9,8 +9,8 @@
 
 namespace keel::bench {
 
-// The largest error of one kind over all cases, on the scale of tests/support/norm_errors.h in
-// units of the float eps 2^-23, and the case (test::NormCase) where it was met.
+// The largest error of one kind over all cases, on the scale of frontend/compare/norm_errors.h in
+// units of the float eps 2^-23, and the case (compare::NormCase) where it was met.
 struct WorstError {
   std::string of;  // "forward", "dx" or "parameters"
   double bound = 0;
@@ -32,7 +32,7 @@ struct NormAccuracy {
 std::vector<std::string> accuracy_norms();
 
 // One training step of a norm from its initial state, forward and backward, on every case that is
-// generated for its layouts with `every` (see test::generated_cases), each once. `norm` is what
+// generated for its layouts with `every` (see compare::generated_cases), each once. `norm` is what
 // nn::Norm::parse takes; its options go before those of a case (eps, gain, bias). The scaling in
 // front of powernorm is left out: groupscaling is measured by itself.
 NormAccuracy measure_accuracy(Backend& backend, const std::string& norm, int every);

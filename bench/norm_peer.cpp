@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "backends/backend_config.h"
+
 #ifdef KEEL_ONEDNN
 #include "backends/onednn/primitives_norm_peer.h"
 #endif

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "backends/backend_config.h"
+
 #ifdef KEEL_ONEDNN
 #include <emmintrin.h>
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "frontend/data/idx.h"
+#include "frontend/io/idx.h"
 
 namespace keel::data {
 namespace {
@@ -30,8 +30,8 @@ fs::path find(const fs::path& folder, const std::string& file) {
 Dataset load_part(const fs::path& folder, const std::string& part, const std::string& prefix) {
   const fs::path images_path = find(folder, prefix + "-images-idx3-ubyte");
   const fs::path labels_path = find(folder, prefix + "-labels-idx1-ubyte");
-  Tensor images = read_idx_images(images_path);
-  Tensor labels = read_idx_labels(labels_path);
+  Tensor images = io::read_idx_images(images_path);
+  Tensor labels = io::read_idx_labels(labels_path);
   check(images.shape()[1] == 28 && images.shape()[2] == 28, ErrorKind::kBadInput,
         "[mnist] {}: expected images of (28, 28), got {}", images_path.string(),
         images.shape().text());

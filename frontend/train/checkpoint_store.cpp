@@ -8,14 +8,14 @@
 #include <system_error>
 #include <utility>
 
-#include "frontend/train/atomic_file.h"
+#include "frontend/io/atomic_file.h"
 
 namespace keel::train {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr SafetensorsOptions kChecked{.require_checksums = true};
+constexpr io::SafetensorsOptions kChecked{.require_checksums = true};
 constexpr std::string_view kStepPrefix = "step-";
 
 std::string step_name(std::int64_t step) {
@@ -44,7 +44,8 @@ std::vector<std::pair<std::int64_t, fs::path>> step_files(const fs::path& direct
   return found;
 }
 
-void check_same_tensors(const TensorFile& file, const TensorFile& newest, const fs::path& path) {
+void check_same_tensors(const io::TensorFile& file, const io::TensorFile& newest,
+                        const fs::path& path) {
   for (const auto& [name, tensor] : newest.tensors) {
     const auto other = file.tensors.find(name);
     const std::string got = other == file.tensors.end() ? "none" : other->second.type().text();
@@ -64,16 +65,16 @@ CheckpointStore::CheckpointStore(fs::path directory, int keep, Warn warn)
   check(keep >= 1, ErrorKind::kUsage, "[checkpoint] keep: expected at least 1, got {}", keep);
 }
 
-void CheckpointStore::save(std::int64_t step, const TensorFile& content, bool is_best) {
+void CheckpointStore::save(std::int64_t step, const io::TensorFile& content, bool is_best) {
   check(step >= 0, ErrorKind::kUsage, "[checkpoint] step: expected >= 0, got {}", step);
   std::error_code error;
   fs::create_directories(directory_, error);
   check(!error, ErrorKind::kIo, "[checkpoint] {}: {}", directory_.string(), error.message());
-  remove_stale_temps(directory_);
+  io::remove_stale_temps(directory_);
   // The best comes first: the step file may record that this was the best so far, and a crash
   // between the two must not leave that record without its file.
-  if (is_best) write_safetensors(best_path(), content);
-  write_safetensors(directory_ / step_name(step), content);
+  if (is_best) io::write_safetensors(best_path(), content);
+  io::write_safetensors(directory_ / step_name(step), content);
   prune(step);
 }
 
@@ -82,14 +83,14 @@ void CheckpointStore::save(std::int64_t step, const TensorFile& content, bool is
 void CheckpointStore::prune(std::int64_t saved) const {
   int kept = 0;
   for (const auto& [step, path] : step_files(directory_)) {
-    if (step <= saved && ++kept > keep_) file_calls().unlink(path.c_str());
+    if (step <= saved && ++kept > keep_) io::file_calls().unlink(path.c_str());
   }
 }
 
 std::optional<Checkpoint> CheckpointStore::latest() const {
   for (const auto& [step, path] : step_files(directory_)) {
     try {
-      return Checkpoint{step, path, read_safetensors(path, kChecked)};
+      return Checkpoint{step, path, io::read_safetensors(path, kChecked)};
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kMemory) throw;
       warn_(fmt::format("[checkpoint] passed over: {}", error.what()));
@@ -104,15 +105,15 @@ std::vector<fs::path> CheckpointStore::paths() const {
   return result;
 }
 
-TensorFile average_checkpoints(std::span<const fs::path> newest_first) {
+io::TensorFile average_checkpoints(std::span<const fs::path> newest_first) {
   check(!newest_first.empty(), ErrorKind::kUsage, "[checkpoint] average: expected files, got none");
-  TensorFile result = read_safetensors(newest_first[0], kChecked);
+  io::TensorFile result = io::read_safetensors(newest_first[0], kChecked);
   std::map<std::string, Tensor> sums;
   for (const auto& [name, tensor] : result.tensors) {
     if (is_floating(tensor.dtype())) sums.emplace(name, tensor.to(DType::kF64));
   }
   for (const fs::path& path : newest_first.subspan(1)) {
-    const TensorFile file = read_safetensors(path, kChecked);
+    const io::TensorFile file = io::read_safetensors(path, kChecked);
     check_same_tensors(file, result, path);
     for (auto& [name, sum] : sums) {
       const Tensor term = file.tensors.at(name).to(DType::kF64);

@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "frontend/train/safetensors.h"
+#include "frontend/io/safetensors.h"
 
 namespace keel::train {
 
 struct Checkpoint {
   std::int64_t step = 0;
   std::filesystem::path path;
-  TensorFile content;
+  io::TensorFile content;
 };
 
 // Files are named step-00001234.safetensors and best.safetensors; anything else in the directory is
@@ -32,7 +32,7 @@ class CheckpointStore {
   // Puts a checkpoint safely on the disk, also as the best when asked, and only then removes those
   // that are too old. On Error{kIo} every earlier step file is still there, and the best is
   // the earlier or the new one, whole.
-  void save(std::int64_t step, const TensorFile& content, bool is_best);
+  void save(std::int64_t step, const io::TensorFile& content, bool is_best);
 
   // The newest checkpoint that is intact, checksums and all; nothing when there is none.
   std::optional<Checkpoint> latest() const;
@@ -52,6 +52,6 @@ class CheckpointStore {
 // The arithmetic mean, taken in f64, of the floating tensors of checkpoints, the newest given
 // first; other tensors and the metadata are those of the newest. Throws Error{kUsage} without any
 // path, Error{kBadInput} naming file and tensor when names or types differ between the files.
-TensorFile average_checkpoints(std::span<const std::filesystem::path> newest_first);
+io::TensorFile average_checkpoints(std::span<const std::filesystem::path> newest_first);
 
 }  // namespace keel::train

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "frontend/train/plot.h"
+#include "frontend/io/plot.h"
 
 namespace keel::train {
 namespace {
@@ -28,16 +28,16 @@ bool is_point(const nlohmann::ordered_json& line, const std::string& key) {
 }
 
 // Values of `key` over epochs, by the "split" of a line.
-std::vector<PlotSeries> series_by_split(const std::vector<nlohmann::ordered_json>& lines,
-                                        const std::string& key) {
-  std::map<std::string, PlotSeries> series;
+std::vector<io::PlotSeries> series_by_split(const std::vector<nlohmann::ordered_json>& lines,
+                                            const std::string& key) {
+  std::map<std::string, io::PlotSeries> series;
   for (const auto& line : lines) {
     if (!is_point(line, key)) continue;
-    PlotSeries& s = series[line["split"].get<std::string>()];
+    io::PlotSeries& s = series[line["split"].get<std::string>()];
     s.x.push_back(line["epoch"].get<double>());
     s.y.push_back(line[key].get<double>());
   }
-  std::vector<PlotSeries> result;
+  std::vector<io::PlotSeries> result;
   for (auto& [split, s] : series) {
     s.name = split;
     result.push_back(std::move(s));
@@ -83,17 +83,17 @@ void RunLog::epoch(std::int64_t step, std::int64_t epoch, double loss) {
 }
 
 void RunLog::plot(const std::string& title) const {
-  const auto lines = read_metrics(folder_.metrics());
-  write_plot(folder_.loss_plot(), {.title = title,
-                                   .x_label = "epoch",
-                                   .y_label = "loss",
-                                   .log_y = true,
-                                   .series = series_by_split(lines, "loss")});
-  write_plot(folder_.error_plot(), {.title = title,
-                                    .x_label = "epoch",
-                                    .y_label = "error rate",
-                                    .log_y = false,
-                                    .series = series_by_split(lines, "error")});
+  const auto lines = io::read_metrics(folder_.metrics());
+  io::write_plot(folder_.loss_plot(), {.title = title,
+                                       .x_label = "epoch",
+                                       .y_label = "loss",
+                                       .log_y = true,
+                                       .series = series_by_split(lines, "loss")});
+  io::write_plot(folder_.error_plot(), {.title = title,
+                                        .x_label = "epoch",
+                                        .y_label = "error rate",
+                                        .log_y = false,
+                                        .series = series_by_split(lines, "error")});
 }
 
 }  // namespace keel::train

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "frontend/io/event_file.h"
+#include "frontend/io/metrics_log.h"
 #include "frontend/train/evaluator.h"
-#include "frontend/train/event_file.h"
-#include "frontend/train/metrics_log.h"
 
 namespace keel::train {
 
@@ -50,8 +50,8 @@ class RunLog {
   void scalar(const std::string& tag, std::int64_t step, double value);
 
   RunFolder folder_;
-  MetricsLog metrics_;
-  EventFile events_;
+  io::MetricsLog metrics_;
+  io::EventFile events_;
 };
 
 }  // namespace keel::train

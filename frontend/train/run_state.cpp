@@ -9,7 +9,7 @@
 namespace keel::train {
 namespace {
 
-const std::string& metadata(const TensorFile& file, const std::string& key,
+const std::string& metadata(const io::TensorFile& file, const std::string& key,
                             const std::string& where) {
   const auto found = file.metadata.find(key);
   check(found != file.metadata.end(), ErrorKind::kBadInput,
@@ -19,7 +19,7 @@ const std::string& metadata(const TensorFile& file, const std::string& key,
 
 class Numbers {
  public:
-  Numbers(const TensorFile& file, const std::string& where) : file_(file), where_(where) {}
+  Numbers(const io::TensorFile& file, const std::string& where) : file_(file), where_(where) {}
 
   // Kernels take steps as 32 bits, which bounds every count.
   std::int64_t count(const std::string& key, std::int64_t least = 0) const {
@@ -47,11 +47,11 @@ class Numbers {
     return value;
   }
 
-  const TensorFile& file_;
+  const io::TensorFile& file_;
   const std::string& where_;
 };
 
-void check_tensor(const TensorFile& file, const std::string& where, const std::string& name,
+void check_tensor(const io::TensorFile& file, const std::string& where, const std::string& name,
                   const Shape& shape) {
   const auto found = file.tensors.find(name);
   check(found != file.tensors.end(), ErrorKind::kBadInput, "{}: it has no tensor {}", where, name);
@@ -59,7 +59,7 @@ void check_tensor(const TensorFile& file, const std::string& where, const std::s
         where, name, shape.text(), found->second.shape().text());
 }
 
-void expect_fits(const TensorFile& file, const std::string& where, const Variables& variables) {
+void expect_fits(const io::TensorFile& file, const std::string& where, const Variables& variables) {
   for (const auto& [name, variable] : variables.all()) {
     check_tensor(file, where, name, variable.type.shape);
     try {
@@ -70,7 +70,7 @@ void expect_fits(const TensorFile& file, const std::string& where, const Variabl
   }
 }
 
-Config recipe_of(const TensorFile& file, const std::string& where, const MakeModel& make) {
+Config recipe_of(const io::TensorFile& file, const std::string& where, const MakeModel& make) {
   const std::string &model = metadata(file, "model", where),
                     &recipe = metadata(file, "recipe", where);
   try {
@@ -86,8 +86,9 @@ Config recipe_of(const TensorFile& file, const std::string& where, const MakeMod
 
 }  // namespace
 
-TensorFile to_checkpoint(const RunState& state, const Config& config, const Variables& variables) {
-  TensorFile file;
+io::TensorFile to_checkpoint(const RunState& state, const Config& config,
+                             const Variables& variables) {
+  io::TensorFile file;
   for (const auto& [name, variable] : variables.all()) {
     file.tensors.emplace(name, variables.read(name, true));
   }
@@ -103,7 +104,7 @@ TensorFile to_checkpoint(const RunState& state, const Config& config, const Vari
   return file;
 }
 
-RunState from_checkpoint(const TensorFile& file, const std::string& where, const Config& config,
+RunState from_checkpoint(const io::TensorFile& file, const std::string& where, const Config& config,
                          Variables& variables) {
   const std::string& model = metadata(file, "model", where);
   check(model == config.model().name(), ErrorKind::kBadInput,
@@ -125,14 +126,14 @@ RunState from_checkpoint(const TensorFile& file, const std::string& where, const
   return state;
 }
 
-void load_variables(const TensorFile& file, const std::string& where, Variables& variables) {
+void load_variables(const io::TensorFile& file, const std::string& where, Variables& variables) {
   expect_fits(file, where, variables);
   for (const auto& [name, variable] : variables.all()) {
     variables.write(name, file.tensors.at(name));
   }
 }
 
-Config config_of_checkpoint(const TensorFile& file, const std::string& where,
+Config config_of_checkpoint(const io::TensorFile& file, const std::string& where,
                             const MakeModel& make) {
   Config config = recipe_of(file, where, make);
   // Else a recipe of a few bytes could ask for any amount of memory.

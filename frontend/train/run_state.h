@@ -4,8 +4,8 @@
 #include <functional>
 #include <limits>
 
+#include "frontend/io/safetensors.h"
 #include "frontend/train/config.h"
-#include "frontend/train/safetensors.h"
 #include "src/runtime/variables.h"
 
 namespace keel::train {
@@ -23,24 +23,25 @@ struct RunState {
 };
 
 // Variables in the backend's storage type; state and resolved recipe in the metadata.
-TensorFile to_checkpoint(const RunState& state, const Config& config, const Variables& variables);
+io::TensorFile to_checkpoint(const RunState& state, const Config& config,
+                             const Variables& variables);
 
 // The inverse. Throws Error{kBadInput} naming `where` for a checkpoint of another model, with
 // other tensors than the variables that were declared, or of a state that no run can be in; then
 // the variables are as they were.
-RunState from_checkpoint(const TensorFile& file, const std::string& where, const Config& config,
+RunState from_checkpoint(const io::TensorFile& file, const std::string& where, const Config& config,
                          Variables& variables);
 
 // Parameters and running statistics alone: evaluation needs no optimizer state, so tensors that
 // were not declared are passed over.
-void load_variables(const TensorFile& file, const std::string& where, Variables& variables);
+void load_variables(const io::TensorFile& file, const std::string& where, Variables& variables);
 
 // Makes a model by name; throws Error{kUsage} for an unknown one.
 using MakeModel = std::function<std::unique_ptr<task::Model>(const std::string& name)>;
 
 // The recipe stored in a checkpoint. Throws Error{kBadInput} when it is not one of keel's, and when
 // its network is not that of the checkpoint's tensors.
-Config config_of_checkpoint(const TensorFile& file, const std::string& where,
+Config config_of_checkpoint(const io::TensorFile& file, const std::string& where,
                             const MakeModel& make);
 
 }  // namespace keel::train

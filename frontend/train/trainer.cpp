@@ -1,6 +1,6 @@
 #include "frontend/train/trainer.h"
 
-#include "frontend/train/atomic_file.h"
+#include "frontend/io/atomic_file.h"
 #include "frontend/train/signals.h"
 
 namespace keel::train {
@@ -24,7 +24,7 @@ Trainer::Trainer(Backend& backend, const Config& config, const RunOptions& optio
   options.resume ? resume() : steps_.initialize();
   log_ =
       std::make_unique<RunLog>(folder_, options.resume ? std::optional(state_.step) : std::nullopt);
-  if (!options.resume) write_file_atomically(folder_.config(), config.to_toml(options.facts));
+  if (!options.resume) io::write_file_atomically(folder_.config(), config.to_toml(options.facts));
 }
 
 void Trainer::resume() {
@@ -131,7 +131,7 @@ void Trainer::save(bool is_best) {
   saved_step_ = state_.step;
 }
 
-Evaluation Trainer::test_weights(const TensorFile& file, const std::string& where) {
+Evaluation Trainer::test_weights(const io::TensorFile& file, const std::string& where) {
   load_variables(file, where, variables_);
   return evaluator_.run(data_.test);
 }
@@ -148,16 +148,17 @@ Summary Trainer::summarize() {
   if (summary_.signal != 0) return summary_;
   summary_.valid = evaluator_.run(data_.valid);
   summary_.test = evaluator_.run(data_.test);
-  const TensorFile last = to_checkpoint(state_, config_, variables_);
+  const io::TensorFile last = to_checkpoint(state_, config_, variables_);
   if (state_.best_step >= 0) {
     const auto path = store_.best_path();
-    summary_.best_test = test_weights(read_safetensors(path, {.require_checksums = true}), path);
+    summary_.best_test =
+        test_weights(io::read_safetensors(path, {.require_checksums = true}), path);
   }
   if (config_.train().average_last > 1) {
     auto paths = store_.paths();
     paths.resize(std::min(paths.size(), std::size_t(config_.train().average_last)));
-    const TensorFile average = average_checkpoints(paths);
-    write_safetensors(folder_.average(), average);
+    const io::TensorFile average = average_checkpoints(paths);
+    io::write_safetensors(folder_.average(), average);
     summary_.average_test = test_weights(average, folder_.average());
   }
   load_variables(last, "memory", variables_);

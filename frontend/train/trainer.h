@@ -55,7 +55,7 @@ class Trainer {
   void save(bool is_best);
   void show_progress(const StepResult& result);
   Summary summarize();
-  Evaluation test_weights(const TensorFile& file, const std::string& where);
+  Evaluation test_weights(const io::TensorFile& file, const std::string& where);
   bool is_done() const;
   bool is_stale() const;  // no better evaluation for `patience` evaluations
 

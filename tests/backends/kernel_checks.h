@@ -2,8 +2,11 @@
 // and errors element by element.
 #pragma once
 
+#include "backends/backend_config.h"
 #ifdef KEEL_ONEDNN
 #include <hwy/targets.h>
+
+#include "backends/onednn/simd/target.h"
 #endif
 
 #include <array>
@@ -24,9 +27,10 @@ template <class Body>
 void for_each_target(const Body& body) {
   if (default_backend() != "onednn") return body();
 #ifdef KEEL_ONEDNN
-  for (const std::int64_t target :
-       std::array<std::int64_t, 3>{HWY_AVX3, HWY_AVX2, HWY_STATIC_TARGET}) {
-    if ((hwy::SupportedTargets() & target) == 0) continue;
+  const std::int64_t all = hwy::SupportedTargets() & onednn::simd_targets();
+  if ((all & (all - 1)) == 0) return body();  // one: it is not even chosen at run time
+  for (std::int64_t left = all; left != 0; left &= left - 1) {
+    const std::int64_t target = left & -left;
     const std::string name = hwy::TargetName(target);
     CAPTURE(name);
     hwy::SetSupportedTargetsForTest(target);

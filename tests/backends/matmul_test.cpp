@@ -1,6 +1,7 @@
 // Matrix products against the reference backend.
 #include "src/ops/matmul.h"
 
+#include "backends/backend_config.h"
 #ifdef KEEL_ONEDNN
 #include "backends/onednn/primitives.h"
 #endif

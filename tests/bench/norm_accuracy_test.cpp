@@ -7,8 +7,9 @@
 
 #include "backends/backends.h"
 #include "backends/reference/backend.h"
+#include "frontend/compare/norm_errors.h"
 #include "src/ops/norm/layer_norm.h"
-#include "tests/support/norm_errors.h"
+#include "tests/support/graph_runner.h"
 
 namespace keel::test {
 namespace {

@@ -5,13 +5,15 @@ import re
 import tree
 
 OPS = ["src/core", "src/graph", "src/ops"]
-BACKEND = [*OPS, "src/runtime"]
-TRAIN = ["src", "frontend/nn", "frontend/optim", "frontend/data", "frontend/task"]
-ALL = [*TRAIN, "frontend/train", "frontend/study", "backends", "models"]
+BACKEND = [*OPS, "src/runtime", "src/pch"]
+TASK = ["frontend/io", "frontend/text", "frontend/data", "frontend/nn", "frontend/task"]
+TRAIN = ["src", *TASK, "frontend/optim"]
 
-# What a folder may include besides itself. The longest folder that holds a file counts. Nobody is
-# given frontend/cli, bench or tests, except the program its benchmarks, and bench the oracles and
-# case tables of the tests.
+# Top-level folders, each of which may use those before it and none behind it. Whatever a row below
+# allows, includes that run against this order are complained of, and so are cycles.
+ORDER = ["src", "backends", "frontend", "models", "studies", "bench", "program", "tests"]
+
+# What a folder may include besides itself. The longest folder that holds a file counts.
 MAY_INCLUDE = {
     "src/core": [],
     "src/graph": ["src/core"],
@@ -24,23 +26,26 @@ MAY_INCLUDE = {
     "backends/onednn": BACKEND,
     "backends/cuda": BACKEND,
     "backends/null": BACKEND,
+    "frontend/io": ["src/core"],
+    "frontend/text": ["src/core", "frontend/io"],
+    "frontend/data": ["src/core", "frontend/io", "frontend/text", "frontend/task/batch.h"],
     "frontend/nn": OPS,
     "frontend/optim": OPS,
-    "frontend/data": ["src/core"],
-    "frontend/train": TRAIN,
     "frontend/task": [*OPS, "frontend/nn", "frontend/data"],
-    "frontend/study": [*TRAIN, "frontend/train"],
-    "frontend/cli": [*ALL, "bench"],
-    "models": [*OPS, "frontend/nn", "frontend/data", "frontend/task"],
-    "bench": [*ALL, "tests/support"],
-    "tests": [*ALL, "bench"],
+    "frontend/train": TRAIN,
+    "frontend/compare": ["src", "backends", "frontend/nn"],
+    "models": [*OPS, *TASK],
+    "studies": [*TRAIN, "frontend/train"],
+    "bench": ["src", "backends", "frontend", "models"],
+    "program": ["src", "backends", "frontend", "models", "studies", "bench"],
+    "tests": ["src", "backends", "frontend", "models", "studies", "bench"],
 }
 
 # Made by meson outside of the source tree; each counts as lying beside its template.
 GENERATED = {"norm_list.inc": "src/ops/norm/norm_list.inc", "recipes.inc": "models/recipes.inc",
              "peer_script.inc": "bench/peer_script.inc"}
 
-OURS = ("src/", "backends/", "frontend/", "models/", "bench/", "tests/")
+OURS = tuple(folder + "/" for folder in ORDER)
 
 # A library: how its headers are called, and the files that may include them. First match counts.
 LIBRARIES = [
@@ -51,10 +56,11 @@ LIBRARIES = [
     ("TBB", r"(oneapi/)?tbb", ["backends/onednn/threads.cpp"]),
     ("Highway", r"hwy/", ["backends/onednn/*", "tests/backends/*"]),
     ("CUDA", r"cuda|cu(blas|dnn|rand|fft)|nccl|nvtx|cub/|cooperative_groups", ["backends/cuda/*"]),
-    ("CLI11", r"CLI/", ["frontend/cli/*", "frontend/train/*"]),
-    ("toml++", r"toml\+\+/", ["frontend/cli/*", "frontend/train/*"]),
+    ("CLI11", r"CLI/", ["program/*", "frontend/train/*"]),
+    ("toml++", r"toml\+\+/", ["program/*", "frontend/train/*"]),
     ("doctest", r"doctest/", ["tests/*"]),
-    ("a library or system header", r"", ["backends/*", "frontend/*", "bench/*", "tests/*"]),
+    ("a library or system header", r"",
+     ["backends/*", "frontend/*", "studies/*", "bench/*", "program/*", "tests/*"]),
 ]
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -64,6 +70,24 @@ def within(path, folder):
     return path.startswith(folder + "/")
 
 
+def top(path):
+    return path.split("/", 1)[0]
+
+
+def against_order(path, header):
+    return ORDER.index(top(path)) < ORDER.index(top(header))
+
+
+def cycle(edges):
+    """Folders that include each other in a ring, the first one repeated at the end, or None."""
+    def search(folder, trail):
+        if folder in trail:
+            return [*trail[trail.index(folder):], folder]
+        rings = (search(target, [*trail, folder]) for target in sorted(edges.get(folder, ())))
+        return next((ring for ring in rings if ring), None)
+    return next((ring for ring in (search(folder, []) for folder in sorted(edges)) if ring), None)
+
+
 def wrong_include(path, header, quoted):
     """Why `path` may not include `header`, or None."""
     header = GENERATED.get(header, header)
@@ -71,7 +95,10 @@ def wrong_include(path, header, quoted):
         home = max((f for f in MAY_INCLUDE if within(path, f)), key=len, default=None)
         if home is None:
             return "this folder is not in the table of check_layers.py"
-        if any(within(header, folder) for folder in [home, *MAY_INCLUDE[home]]):
+        if against_order(path, header):
+            return f"{top(path)} stands before {top(header)} in ORDER and may not include {header}"
+        if any(within(header, folder) or header == folder
+               for folder in [home, *MAY_INCLUDE[home]]):
             return None
         return f"{home} may not include {header}"
     library, pattern, users = next(row for row in LIBRARIES if re.match(row[1], header))
@@ -92,6 +119,7 @@ def check_guard(path, text):
 
 
 def check(root):
+    edges = {}  # of top-level folders, as the files have them
     for path in tree.files(root):
         if tree.suffix(path) not in tree.CPP:
             continue
@@ -102,6 +130,11 @@ def check(root):
             problem = include and wrong_include(path, include[2], include[1] == '"')
             if problem:
                 yield f"{path}:{number}: {problem}"
+            header = include and GENERATED.get(include[2], include[2])
+            if header and header.startswith(OURS) and top(path) != top(header):
+                edges.setdefault(top(path), set()).add(top(header))
+    if ring := cycle(edges):
+        yield f"tests/lint/check_layers.py:1: a cycle of includes: {' -> '.join(ring)}"
 
 
 if __name__ == "__main__":

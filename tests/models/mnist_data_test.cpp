@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "frontend/data/digits.h"
-#include "frontend/data/idx.h"
 #include "frontend/data/mnist.h"
+#include "frontend/io/idx.h"
 #include "tests/support/checks.h"
 #include "tests/support/small_run.h"
 #include "tests/support/temp_dir.h"
@@ -61,10 +61,8 @@ TEST_CASE("digits: too few images to hold one out are refused") {
   const testing::TempDir temp;
   const data::Dataset few = data::make_digits(11, 1, "train");
   for (const char* prefix : {"train", "t10k"}) {
-    data::write_idx_images(temp / (std::string(prefix) + "-images-idx3-ubyte"),
-                           few.column("image"));
-    data::write_idx_labels(temp / (std::string(prefix) + "-labels-idx1-ubyte"),
-                           few.column("label"));
+    io::write_idx_images(temp / (std::string(prefix) + "-images-idx3-ubyte"), few.column("image"));
+    io::write_idx_labels(temp / (std::string(prefix) + "-labels-idx1-ubyte"), few.column("label"));
   }
   test::check_refused([&] { load_digits({.source = temp.path()}, Validation::kLast); }, "",
                       "expected at least 12 training images, got 11", ErrorKind::kBadInput);

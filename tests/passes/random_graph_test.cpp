@@ -8,8 +8,8 @@
 
 #include "backends/reference/backend.h"
 #include "src/passes/pipeline.h"
+#include "src/runtime/interpreter.h"
 #include "tests/support/checks.h"
-#include "tests/support/interpreter.h"
 
 namespace keel::test {
 namespace {

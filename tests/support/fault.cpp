@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
-#include "frontend/train/atomic_file.h"
+#include "frontend/io/atomic_file.h"
 
 namespace keel::testing {
 namespace {
 
-train::FileCalls real_calls;
+io::FileCalls real_calls;
 Fault current;
 int call_count = 0;
 
@@ -53,14 +53,14 @@ int faulty_unlink(const char* path) { return strikes(false) ? -1 : real_calls.un
 }  // namespace
 
 FaultGuard::FaultGuard(const Fault& fault) {
-  real_calls = train::file_calls();
+  real_calls = io::file_calls();
   current = fault;
   call_count = 0;
-  train::file_calls() = {faulty_open,  faulty_write,  faulty_fsync,
-                         faulty_close, faulty_rename, faulty_unlink};
+  io::file_calls() = {faulty_open,  faulty_write,  faulty_fsync,
+                      faulty_close, faulty_rename, faulty_unlink};
 }
 
-FaultGuard::~FaultGuard() { train::file_calls() = real_calls; }
+FaultGuard::~FaultGuard() { io::file_calls() = real_calls; }
 
 int FaultGuard::calls() const { return call_count; }
 

@@ -1,38 +1,10 @@
-// Running small graphs in tests: values in, values out, on any backend.
+// Running ops and graphs in tests, by the means of keel's own comparisons.
 #pragma once
 
-#include <functional>
-#include <map>
-#include <string>
-#include <vector>
-
-#include "src/runtime/program.h"
+#include "frontend/compare/op_case.h"
 
 namespace keel::test {
 
-using Feeds = std::map<std::string, Tensor>;
-using Results = std::map<std::string, Tensor>;  // in the backend's storage type
-
-// Compiles the graph (with passes when `optimize`), feeds every input and returns every output.
-Results run_graph(Backend& backend, const Graph& graph, const Feeds& feeds, bool optimize = false);
-
-// Builds the output values of interest from its inputs; called with the graph to build in.
-using Build = std::function<std::vector<Value>(Graph&, const std::vector<Value>&)>;
-
-// One op under test: `inputs` in the dtype that `dtype` names (floating ones are converted), run
-// forward, and backward from the scalar sum over outputs j of <output j, weights j>, where weights
-// are fixed random numbers. Results: "y0", "y1", ... and "d0", "d1", ... per floating input.
-// Only floating outputs take part in the scalar. `gradients` off leaves the backward out.
-struct OpCase {
-  std::vector<Tensor> inputs;
-  Build build;
-  bool gradients = true;
-  bool optimize = false;
-};
-Results run_case(Backend& backend, const OpCase& op_case, DType dtype);
-
-// A tensor of normal numbers (mean, deviation), in f64, keyed by `stream`.
-Tensor random_normal(const Shape& shape, std::uint32_t stream, double mean = 0,
-                     double deviation = 1);
+using namespace keel::compare;  // NOLINT: tests say run_case, random_normal, ...
 
 }  // namespace keel::test

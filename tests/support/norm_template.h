@@ -2,8 +2,8 @@
 // check_norm; what is special to it, it tests itself.
 #pragma once
 
+#include "frontend/compare/norm_cases.h"
 #include "tests/support/graph_runner.h"
-#include "tests/support/norm_cases.h"
 
 namespace keel::test {
 

@@ -9,9 +9,9 @@
 #include <limits>
 
 #include "backends/backends.h"
+#include "frontend/compare/norm_errors.h"
 #include "tests/support/checks.h"
 #include "tests/support/graph_runner.h"
-#include "tests/support/norm_errors.h"
 
 namespace keel::test {
 

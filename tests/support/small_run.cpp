@@ -2,7 +2,7 @@
 
 #include "backends/backends.h"
 #include "frontend/data/digits.h"
-#include "frontend/data/idx.h"
+#include "frontend/io/idx.h"
 #include "models/registry.h"
 #include "tests/support/temp_dir.h"
 
@@ -23,8 +23,8 @@ const std::filesystem::path& small_digits() {
   static const bool written = [] {
     const data::TrainTest digits = data::builtin_digits(300, 60, 1);
     const auto write = [&](const data::Dataset& part, const std::string& prefix) {
-      data::write_idx_images(folder / (prefix + "-images-idx3-ubyte"), part.column("image"));
-      data::write_idx_labels(folder / (prefix + "-labels-idx1-ubyte"), part.column("label"));
+      io::write_idx_images(folder / (prefix + "-images-idx3-ubyte"), part.column("image"));
+      io::write_idx_labels(folder / (prefix + "-labels-idx1-ubyte"), part.column("label"));
     };
     write(digits.train, "train");
     write(digits.test, "t10k");

@@ -7,11 +7,12 @@
 #include <limits>
 
 #include "backends/backends.h"
+#include "frontend/compare/norm_errors.h"
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/reduce.h"
+#include "tests/support/graph_runner.h"
 #include "tests/support/norm_checks.h"
-#include "tests/support/norm_errors.h"
 #include "tests/support/tested_backends.h"
 
 namespace keel::test {

@@ -24,6 +24,8 @@ namespace keel::onednn {
 
 HWY_EXPORT(target_name);
 
+std::int64_t simd_targets() { return HWY_TARGETS; }
+
 std::string simd_target() { return HWY_DYNAMIC_DISPATCH(target_name)(); }
 
 }  // namespace keel::onednn

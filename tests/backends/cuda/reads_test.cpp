@@ -15,7 +15,8 @@
 #include "src/ops/norm/pn_v.h"
 #include "src/ops/norm/rms_norm.h"
 #include "src/ops/reduce.h"
-#include "tests/support/interpreter.h"
+#include "src/runtime/interpreter.h"
+#include "tests/support/graph_runner.h"
 
 namespace keel::cuda {
 namespace {
@@ -54,7 +55,7 @@ std::pair<Reads, Reads> reads_of(const Shape& shape, const Build& build) {
   BackwardContext context(g, y.node, output_gradients, {needed, g.node(y.node).inputs.size()});
   g.node(y.node).op->backward(context);
   const auto backend = make_backend("cuda");
-  test::Interpreter run(*backend, g, 1);
+  Interpreter run(*backend, g, 1);
   std::uint32_t stream = 0;
   for (const char* name : {"x", "dy", "gain", "bias"}) {
     run.feed(name, test::random_normal(g.shape(g.find_leaf(name)), ++stream));

@@ -62,8 +62,8 @@ TEST_CASE("cuda training: every step is logged, in order, with the numbers of a 
   train::Trainer(*reference, testing::small_config(settings),
                  {.folder = temp / "cpu", .resume = false, .quiet = true, .facts = {}})
       .run();
-  const auto got = train::read_metrics(temp / "cuda/metrics.jsonl"),
-             expected = train::read_metrics(temp / "cpu/metrics.jsonl");
+  const auto got = io::read_metrics(temp / "cuda/metrics.jsonl"),
+             expected = io::read_metrics(temp / "cpu/metrics.jsonl");
   REQUIRE(got.size() == expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
     CAPTURE(i);

@@ -6,13 +6,14 @@
 
 #include "backends/backends.h"
 #include "bench/norm_accuracy.h"
+#include "frontend/compare/norm_cases.h"
+#include "frontend/compare/norm_errors.h"
 #include "src/ops/norm/batch_norm.h"
 #include "src/ops/norm/group_norm.h"
 #include "src/ops/norm/layer_norm.h"
 #include "src/ops/norm/pn_v.h"
 #include "src/ops/norm/rms_norm.h"
-#include "tests/support/norm_cases.h"
-#include "tests/support/norm_errors.h"
+#include "tests/support/graph_runner.h"
 
 namespace keel::test {
 namespace {

@@ -5,10 +5,12 @@
 #include <array>
 #include <numeric>
 
-#include "tests/frontend/data/helpers.h"
+#include "tests/support/input_checks.h"
 
 namespace keel::data {
 namespace {
+
+using testing::refuses;
 
 using Rows = std::vector<std::int64_t>;
 

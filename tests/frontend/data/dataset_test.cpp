@@ -1,10 +1,12 @@
 // Named columns: what may be added, found and sliced.
 #include "frontend/data/dataset.h"
 
-#include "tests/frontend/data/helpers.h"
+#include "tests/support/input_checks.h"
 
 namespace keel::data {
 namespace {
+
+using testing::refuses;
 
 Dataset sample() {
   Dataset set("made up");

@@ -5,10 +5,13 @@
 #include <array>
 #include <vector>
 
-#include "tests/frontend/data/helpers.h"
+#include "tests/support/input_checks.h"
 
 namespace keel::data {
 namespace {
+
+using testing::fnv;
+using testing::refuses;
 
 constexpr std::int64_t kPixels = 28 * 28;
 

@@ -4,11 +4,14 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "frontend/data/idx.h"
-#include "tests/frontend/data/helpers.h"
+#include "frontend/io/idx.h"
+#include "tests/support/input_checks.h"
 
 namespace keel::data {
 namespace {
+
+using testing::gzip;
+using testing::refuses;
 
 using testing::TempDir;
 
@@ -16,8 +19,8 @@ void write_part(const std::filesystem::path& folder, const std::string& prefix, 
   std::filesystem::create_directories(folder);
   Tensor labels(DType::kI32, {n});
   std::iota(labels.as<std::int32_t>().begin(), labels.as<std::int32_t>().end(), 0);
-  write_idx_images(folder / (prefix + "-images-idx3-ubyte"), Tensor(DType::kU8, {n, 28, 28}));
-  write_idx_labels(folder / (prefix + "-labels-idx1-ubyte"), labels);
+  io::write_idx_images(folder / (prefix + "-images-idx3-ubyte"), Tensor(DType::kU8, {n, 28, 28}));
+  io::write_idx_labels(folder / (prefix + "-labels-idx1-ubyte"), labels);
 }
 
 void write_set(const std::filesystem::path& folder) {
@@ -73,9 +76,9 @@ TEST_CASE("mnist: parts that do not belong together") {
   TempDir folder;
   write_set(folder.path());
   const auto load = [&] { load_mnist(folder.path()); };
-  write_idx_labels(folder / "t10k-labels-idx1-ubyte", Tensor(DType::kI32, {4}));
+  io::write_idx_labels(folder / "t10k-labels-idx1-ubyte", Tensor(DType::kI32, {4}));
   CHECK(refuses(ErrorKind::kBadInput, "expected 3 labels, as many as images, got 4", load));
-  write_idx_images(folder / "train-images-idx3-ubyte", Tensor(DType::kU8, {5, 28, 27}));
+  io::write_idx_images(folder / "train-images-idx3-ubyte", Tensor(DType::kU8, {5, 28, 27}));
   CHECK(refuses(ErrorKind::kBadInput, "expected images of (28, 28), got (5, 28, 27)", load));
 }
 

@@ -21,7 +21,7 @@ struct TwoLayers {
   std::int64_t rows = 8;
 
   // The layers' pre-activations "y1" and "y2" of a batch, after a run in that mode.
-  test::Results run(Mode mode) {
+  Results run(Mode mode) {
     Graph g;
     Net net{.graph = g, .mode = mode};
     const LayerOptions layer{.bias = bias, .norm = Norm::parse("weightnorm")};
@@ -34,7 +34,7 @@ struct TwoLayers {
     Program program(*backend, variables, g);
     program.feed("x", test::random_normal({rows, 2, 5, 5}, 5, 2, 3));
     program.run();
-    test::Results results;
+    Results results;
     for (const char* name : {"y1", "y2"}) results[name] = program.fetch(name, true);
     return results;
   }
@@ -59,8 +59,8 @@ TEST_CASE("weightnorm: the first batch gives every layer's units mean 0 and devi
   for (const std::string& name : test::tested_backends()) {
     CAPTURE(name);
     TwoLayers layers{make_backend(name)};
-    const test::Results handed_on = layers.run(Mode::kInitialize);
-    const test::Results results = layers.run(Mode::kTrain);
+    const Results handed_on = layers.run(Mode::kInitialize);
+    const Results results = layers.run(Mode::kTrain);
     // Rounding of f32: products of up to 36 terms whose sizes add up to less than 100.
     const double tolerance = name == "reference" ? 1e-13 : 2e-5;
     for (const char* y : {"y1", "y2"}) {
@@ -87,9 +87,9 @@ TEST_CASE("weightnorm: first values are the same on every backend, up to roundin
 TEST_CASE("weightnorm: without a bias the mean stays, and only kInitialize writes") {
   TwoLayers layers{make_backend("reference")};
   layers.bias = false;
-  const test::Results before = layers.run(Mode::kTrain);
+  const Results before = layers.run(Mode::kTrain);
   layers.run(Mode::kInitialize);
-  const test::Results after = layers.run(Mode::kProbe);
+  const Results after = layers.run(Mode::kProbe);
   for (std::int64_t unit = 0; unit < 4; ++unit) {
     const auto [mean, deviation] = moments(before.at("y1"), unit);
     const auto [new_mean, new_deviation] = moments(after.at("y1"), unit);
@@ -105,7 +105,7 @@ TEST_CASE("weightnorm: a unit that is constant in the batch keeps its length") {
   layers.rows = 1;
   layers.run(Mode::kInitialize);
   CHECK(layers.variables.read("conv/norm/gain").at(0) != 1);  // an image has many places
-  const test::Results results = layers.run(Mode::kTrain);
+  const Results results = layers.run(Mode::kTrain);
   for (std::int64_t unit = 0; unit < 3; ++unit) {
     CHECK(layers.variables.read("fc/norm/gain").at(unit) == 1);
     CHECK(std::abs(results.at("y2").at(unit)) <= 1e-5);

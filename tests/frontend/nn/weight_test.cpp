@@ -113,7 +113,7 @@ TEST_CASE("centralization: every unit's weights add up to 0, and so do their gra
       return std::vector{form_weight(net, in[0], unit_axis, {.centralize = true}).weight};
     };
     test::gradcheck(c);
-    const test::Results results = test::run_reference(c);
+    const Results results = test::run_reference(c);
     test::check_close(results.at("y0"), unit_axis == 0 ? rows : columns);
     const Tensor& d = results.at("d0");
     const int stride = unit_axis == 0 ? 1 : 3, count = unit_axis == 0 ? 3 : 2;
@@ -133,7 +133,7 @@ TEST_CASE("centralization: comes before normalization, and images have units alo
     return std::vector{form_weight(net, in[0], 0, {.centralize = true, .normalize = true}).weight};
   };
   test::gradcheck(c);
-  const test::Results results = test::run_reference(c);
+  const Results results = test::run_reference(c);
   const Tensor& w = results.at("y0");
   for (std::int64_t unit = 0; unit < 3; ++unit) {
     double sum = 0, squares = 0;

@@ -26,7 +26,7 @@ Clip clip(const ClipOptions& options, const Tensor& first = kFirst) {
   const Value a = g.input("a", first.type()), b = g.input("b", kSecond.type());
   const Clipped clipped = clip_gradients(g, std::vector{a, b}, options);
   reference::ReferenceBackend backend;
-  test::Feeds feeds;
+  Feeds feeds;
   feeds["a"] = first.clone();
   feeds["b"] = kSecond.clone();
   g.mark_output("scale", clipped.scale);
@@ -36,7 +36,7 @@ Clip clip(const ClipOptions& options, const Tensor& first = kFirst) {
       g.mark_output(i == 0 ? "first" : "second", clipped.gradients[i]);
     }
   }
-  const test::Results results = test::run_graph(backend, g, feeds);
+  const Results results = run_graph(backend, g, feeds);
   Clip result{{}, results.at("scale").at(0), results.at("norm").at(0)};
   for (const char* name : {"first", "second"}) {
     const Tensor& given = feeds.at(name == std::string("first") ? "a" : "b");

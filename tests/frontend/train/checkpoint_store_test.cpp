@@ -42,8 +42,8 @@ struct Fixture {
   CheckpointStore store;
 };
 
-TensorFile content(float value) {
-  TensorFile file;
+io::TensorFile content(float value) {
+  io::TensorFile file;
   file.metadata = {{"value", fmt::format("{}", value)}};
   file.tensors.emplace("w", Tensor::of<float>({3}, {value, value + 1, value + 2}));
   file.tensors.emplace("count", Tensor::of<std::int32_t>({}, {std::int32_t(value)}));
@@ -77,9 +77,9 @@ TEST_CASE("checkpoint_store: keeps the last and the best") {
                                                               f.dir / "step-00000015.safetensors"});
   CHECK(f.store.latest()->step == 123456789);
   CHECK(value_of(f.store.latest()) == 20);
-  CHECK(read_safetensors(f.store.best_path()).metadata.at("value") == "5");
+  CHECK(io::read_safetensors(f.store.best_path()).metadata.at("value") == "5");
   f.store.save(123456790, content(21), true);
-  CHECK(read_safetensors(f.store.best_path()).metadata.at("value") == "21");
+  CHECK(io::read_safetensors(f.store.best_path()).metadata.at("value") == "21");
   CHECK(f.warnings.empty());
 }
 
@@ -174,7 +174,7 @@ TEST_CASE("checkpoint_store: every system call of a save failing leaves a usable
       }
       const float newest = value_of(f.store.latest());
       CHECK((newest == 3 || (!saved && newest == 2)));
-      CHECK_NOTHROW(read_safetensors(f.store.best_path(), {.require_checksums = true}));
+      CHECK_NOTHROW(io::read_safetensors(f.store.best_path(), {.require_checksums = true}));
       CHECK(f.files().find("keel-tmp") == std::string::npos);
       CHECK(f.warnings.empty());
     }
@@ -220,7 +220,7 @@ TEST_CASE("checkpoint_store: the best is on the disk before the step that may re
     } catch (const Error&) {
     }
   }
-  CHECK(read_safetensors(f.store.best_path()).metadata.at("value") == "2");
+  CHECK(io::read_safetensors(f.store.best_path()).metadata.at("value") == "2");
 }
 
 TEST_CASE("checkpoint_store: the average is the mean of floats and the newest of the rest") {
@@ -228,7 +228,7 @@ TEST_CASE("checkpoint_store: the average is the mean of floats and the newest of
   f.store.save(1, content(1), false);
   f.store.save(2, content(2), false);
   f.store.save(4, content(6), false);
-  const TensorFile mean = average_checkpoints(f.store.paths());
+  const io::TensorFile mean = average_checkpoints(f.store.paths());
   CHECK(mean.tensors.at("w").as<float>()[0] == 3);
   CHECK(mean.tensors.at("w").as<float>()[2] == 5);
   CHECK(mean.tensors.at("count").as<std::int32_t>()[0] == 6);
@@ -240,12 +240,12 @@ TEST_CASE("checkpoint_store: the average is taken in f64") {
   Fixture f(3);
   int step = 0;
   for (float value : {1e8f, 1.0f, -1e8f}) {
-    TensorFile file;
+    io::TensorFile file;
     file.tensors.emplace("w", Tensor::scalar(value));
     file.tensors.emplace("d", Tensor::of<double>({}, {1 + 1e-12 * value}));
     f.store.save(++step, file, false);
   }
-  const TensorFile mean = average_checkpoints(f.store.paths());
+  const io::TensorFile mean = average_checkpoints(f.store.paths());
   CHECK(mean.tensors.at("w").as<float>()[0] == 1.0f / 3);
   CHECK(mean.tensors.at("d").as<double>()[0] == doctest::Approx(1 + 1e-12 / 3).epsilon(1e-15));
 }
@@ -254,7 +254,7 @@ TEST_CASE("checkpoint_store: what does not match is not averaged") {
   Fixture f(2);
   f.store.save(2, content(2), false);
   const auto message = [&](auto change) -> std::string {
-    TensorFile file = content(1);
+    io::TensorFile file = content(1);
     change(file.tensors);
     f.store.save(1, file, false);
     try {

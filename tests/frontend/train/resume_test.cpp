@@ -33,7 +33,7 @@ Settings operator+(Settings a, const Settings& b) {
 
 // Lines of metrics without what the clock decides.
 std::vector<nlohmann::ordered_json> timeless_metrics(const fs::path& folder) {
-  auto lines = read_metrics(folder / "metrics.jsonl");
+  auto lines = io::read_metrics(folder / "metrics.jsonl");
   for (auto& line : lines) line.erase("rows_per_second");
   return lines;
 }

@@ -40,7 +40,7 @@ TEST_CASE("run log: a line for a step, an epoch and an evaluation") {
   RunLog log(folder, std::nullopt);
   write_two_epochs(log);
   log.sync();
-  const auto lines = read_metrics(folder.metrics());
+  const auto lines = io::read_metrics(folder.metrics());
   REQUIRE(lines.size() == 6);
   CHECK(lines[0] == Json{{"step", 5},
                          {"epoch", 0},
@@ -79,7 +79,7 @@ TEST_CASE("run log: what is watched stands with its step") {
             .grad_norm = 2,
             .rows_per_second = 100,
             .watched = {{"powernorm.nu_max", 0.25}}});
-  CHECK(read_metrics(folder.metrics())[0].at("powernorm.nu_max") == 0.25);
+  CHECK(io::read_metrics(folder.metrics())[0].at("powernorm.nu_max") == 0.25);
   CHECK(testing::read_bytes(files_in(folder.events())[0]).find("step/powernorm.nu_max") !=
         std::string::npos);
 }
@@ -92,7 +92,7 @@ TEST_CASE("run log: resuming drops later lines and keeps those of its own step")
     write_two_epochs(log);
   }
   RunLog log(folder, 10);
-  const auto lines = read_metrics(folder.metrics());
+  const auto lines = io::read_metrics(folder.metrics());
   REQUIRE(lines.size() == 3);
   CHECK(lines.back()["split"] == "valid");
   // TensorBoard forgets what the first file says from the step after the checkpoint on.
@@ -110,7 +110,7 @@ TEST_CASE("run log: a new run forgets one that never reached a checkpoint") {
     write_two_epochs(log);
   }
   RunLog log(folder, std::nullopt);
-  CHECK(read_metrics(folder.metrics()).empty());
+  CHECK(io::read_metrics(folder.metrics()).empty());
 }
 
 TEST_CASE("run log: draws a curve for each split") {

@@ -37,7 +37,7 @@ TEST_CASE("run state: survives a checkpoint exactly") {
   Run from, to;
   from.variables.write("fc2/norm/bias.m", Tensor::of<float>({16}, std::vector<float>(16, 0.1f)));
   for (const RunState& state : {kState, RunState{}}) {
-    const TensorFile file = to_checkpoint(state, from.config, from.variables);
+    const io::TensorFile file = to_checkpoint(state, from.config, from.variables);
     const RunState back = from_checkpoint(file, "here", to.config, to.variables);
     CHECK(back.step == state.step);
     CHECK(back.epoch == state.epoch);
@@ -52,7 +52,7 @@ TEST_CASE("run state: survives a checkpoint exactly") {
 TEST_CASE("run state: every variable comes back in its storage type") {
   Run from, to;
   to.variables.write("fc1/weight", Tensor(DType::kF32, {784, 16}));
-  const TensorFile file = to_checkpoint(kState, from.config, from.variables);
+  const io::TensorFile file = to_checkpoint(kState, from.config, from.variables);
   from_checkpoint(file, "here", to.config, to.variables);
   for (const auto& [name, variable] : from.variables.all()) {
     CAPTURE(name);
@@ -61,18 +61,18 @@ TEST_CASE("run state: every variable comes back in its storage type") {
   }
 }
 
-void check_bad(Run& run, const TensorFile& file, std::string_view part) {
+void check_bad(Run& run, const io::TensorFile& file, std::string_view part) {
   test::check_refused([&] { from_checkpoint(file, "here", run.config, run.variables); },
                       "here: ", part, ErrorKind::kBadInput);
 }
 
-TensorFile checkpoint_of(const Run& run) {
+io::TensorFile checkpoint_of(const Run& run) {
   return to_checkpoint(kState, run.config, run.variables);
 }
 
 TEST_CASE("run state: counters and averages that no run can have are refused") {
   Run run(testing::Settings{"model.norm=mabn"});
-  TensorFile file = checkpoint_of(run);
+  io::TensorFile file = checkpoint_of(run);
   file.tensors.at("fc1/norm/step") = Tensor::of<std::int32_t>({}, {-3});
   check_bad(run, file, "tensor fc1/norm/step: expected elements from 0 to 2147483646, got -3");
   file = checkpoint_of(run);
@@ -93,13 +93,13 @@ TEST_CASE("run state: a checkpoint of another model or network is refused") {
 TEST_CASE("run state: a refused checkpoint leaves the variables as they were") {
   Run mlp, wide({"model.hidden=17"});
   const Tensor before = mlp.variables.read("fc1/weight", true);
-  const auto check_untouched = [&](TensorFile file, std::string_view part) {
+  const auto check_untouched = [&](io::TensorFile file, std::string_view part) {
     file.tensors.at("fc1/weight").as<double>()[0] += 1;
     check_bad(mlp, file, part);
     test::check_close(mlp.variables.read("fc1/weight", true), before, 0);
   };
   check_untouched(checkpoint_of(wide), "expected (16), got (17)");
-  TensorFile file = checkpoint_of(mlp);
+  io::TensorFile file = checkpoint_of(mlp);
   file.tensors.at("logits/weight.v").as<double>()[0] = -1;
   check_untouched(std::move(file), "tensor logits/weight.v: expected elements");
   file = checkpoint_of(mlp);
@@ -115,7 +115,7 @@ TEST_CASE("run state: damaged metadata is refused by name") {
   for (const char* key : {"model", "step", "epoch", "batch", "epoch_loss", "best_error",
                           "best_step", "evaluations_since_best"}) {
     CAPTURE(std::string(key));
-    TensorFile file = checkpoint_of(run);
+    io::TensorFile file = checkpoint_of(run);
     file.metadata.erase(key);
     check_bad(run, file, fmt::format("its metadata has no '{}'", key));
     if (key == std::string("model")) continue;
@@ -130,7 +130,7 @@ TEST_CASE("run state: a state that no run can be in is refused") {
   for (const char* key : {"step", "epoch", "batch", "best_step", "evaluations_since_best"}) {
     for (const std::string& value : {std::string("-2"), many}) {
       CAPTURE(std::string(key));
-      TensorFile file = checkpoint_of(run);
+      io::TensorFile file = checkpoint_of(run);
       file.metadata[key] = value;
       const int least = key == std::string("best_step") ? -1 : 0;
       check_bad(run, file,
@@ -138,7 +138,7 @@ TEST_CASE("run state: a state that no run can be in is refused") {
     }
   }
   for (const char* key : {"epoch_loss", "best_error"}) {
-    TensorFile file = checkpoint_of(run);
+    io::TensorFile file = checkpoint_of(run);
     file.metadata[key] = "nan";
     check_bad(run, file, fmt::format("metadata '{}': expected a number, got nan", key));
   }
@@ -155,7 +155,7 @@ TEST_CASE("run state: weights alone pass over the optimizer's state") {
 TEST_CASE("run state: a checkpoint holds its recipe") {
   const Run run({"train.lr=0.25", "model.norm=batchnorm{keep=0.5}"});
   const MakeModel make = [](const std::string& name) { return models::find_model(name).make(); };
-  TensorFile file = checkpoint_of(run);
+  io::TensorFile file = checkpoint_of(run);
   CHECK(config_of_checkpoint(file, "here", make).to_toml() == run.config.to_toml());
   const auto check_bad = [&](std::string_view part) {
     test::check_refused([&] { config_of_checkpoint(file, "here", make); }, "here: ", part,

@@ -41,7 +41,7 @@ TEST_CASE("trainer: the loss falls on the built-in digits") {
   CHECK(summary.state.step == 3 * (2000 / 32));
   CHECK(summary.test.rows == 2000);
   CHECK(summary.test.error < 0.35);
-  const auto lines = read_metrics(temp / "run/metrics.jsonl");
+  const auto lines = io::read_metrics(temp / "run/metrics.jsonl");
   std::vector<double> losses;
   for (const auto& line : lines) {
     if (line.value("split", "") == "train") losses.push_back(line["loss"]);
@@ -58,12 +58,12 @@ TEST_CASE("trainer: first values from data are there before the first step") {
   train_in(temp.path(), small_config({"model.norm=weightnorm", "data.train_rows=32",
                                       "train.epochs=2", "train.lr=1e-20"}));
   std::vector<double> losses;
-  for (const auto& line : read_metrics(temp / "metrics.jsonl")) {
+  for (const auto& line : io::read_metrics(temp / "metrics.jsonl")) {
     if (line.value("split", "") == "train") losses.push_back(line["loss"]);
   }
   REQUIRE(losses.size() == 2);
   CHECK(losses[0] == doctest::Approx(losses[1]).epsilon(1e-6));
-  const TensorFile file = read_safetensors(step_file(temp.path(), 2));
+  const io::TensorFile file = io::read_safetensors(step_file(temp.path(), 2));
   for (const char* layer : {"fc1", "fc2"}) {
     const Tensor& gain = file.tensors.at(std::string(layer) + "/norm/gain");
     for (std::int64_t e = 0; e < gain.elements(); ++e) CHECK(std::abs(gain.at(e) - 1) > 1e-3);
@@ -78,11 +78,11 @@ TEST_CASE("trainer: the last checkpoints and the best are kept") {
   using Names = std::vector<std::string>;
   CHECK(checkpoint_names(temp.path()) ==
         Names{"best.safetensors", "step-00000024.safetensors", "step-00000032.safetensors"});
-  const TensorFile best = read_safetensors(temp / "checkpoints/best.safetensors");
+  const io::TensorFile best = io::read_safetensors(temp / "checkpoints/best.safetensors");
   CHECK(best.metadata.at("step") == fmt::format("{}", summary.state.best_step));
   REQUIRE(summary.best_test.has_value());
   double best_error = 1;
-  for (const auto& line : read_metrics(temp / "metrics.jsonl")) {
+  for (const auto& line : io::read_metrics(temp / "metrics.jsonl")) {
     if (line.value("split", "") == "valid") {
       best_error = std::min(best_error, line["error"].get<double>());
     }
@@ -119,9 +119,9 @@ TEST_CASE("trainer: the average of the last checkpoints") {
   const Summary summary = train_in(
       temp.path(), small_config({"train.epochs=4", "train.average_last=2", "train.lr=1e-2"}));
   REQUIRE(summary.average_test.has_value());
-  const TensorFile average = read_safetensors(temp / "average.safetensors"),
-                   last = read_safetensors(step_file(temp.path(), 4 * kStepsPerEpoch)),
-                   former = read_safetensors(step_file(temp.path(), 3 * kStepsPerEpoch));
+  const io::TensorFile average = io::read_safetensors(temp / "average.safetensors"),
+                       last = io::read_safetensors(step_file(temp.path(), 4 * kStepsPerEpoch)),
+                       former = io::read_safetensors(step_file(temp.path(), 3 * kStepsPerEpoch));
   const std::string name = "fc2/weight";
   for (std::int64_t e = 0; e < 256; ++e) {
     const double mean = (last.tensors.at(name).at(e) + former.tensors.at(name).at(e)) / 2;
@@ -136,7 +136,7 @@ TEST_CASE("trainer: metrics hold steps, epochs and tests, in order") {
   train_in(temp.path(), config);
   std::map<std::string, std::vector<std::int64_t>> steps;
   std::int64_t former = 0;
-  for (const auto& line : read_metrics(temp / "metrics.jsonl")) {
+  for (const auto& line : io::read_metrics(temp / "metrics.jsonl")) {
     const std::int64_t step = line["step"];
     CHECK(step >= former);
     former = step;

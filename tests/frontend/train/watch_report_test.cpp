@@ -39,7 +39,7 @@ std::vector<nlohmann::ordered_json> steps_of(testing::Settings settings) {
   const testing::TempDir temp;
   settings.insert(settings.end(), {"train.max_steps=3", "train.log_every=1"});
   testing::train_in(temp.path(), small_config(settings));
-  auto lines = read_metrics(temp / "metrics.jsonl");
+  auto lines = io::read_metrics(temp / "metrics.jsonl");
   std::erase_if(lines, [](const auto& line) { return !line.contains("grad_norm"); });
   REQUIRE(lines.size() == 3);
   return lines;

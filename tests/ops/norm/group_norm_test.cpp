@@ -9,11 +9,12 @@
 #include <limits>
 
 #include "backends/backends.h"
+#include "frontend/compare/norm_errors.h"
 #include "src/ops/layout.h"
 #include "src/ops/norm/layer_norm.h"
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
-#include "tests/support/norm_errors.h"
+#include "tests/support/graph_runner.h"
 #include "tests/support/norm_template.h"
 #include "tests/support/tested_backends.h"
 

@@ -6,12 +6,13 @@
 #include <cmath>
 
 #include "backends/backends.h"
+#include "frontend/compare/norm_errors.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/reduce.h"
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
-#include "tests/support/norm_errors.h"
+#include "tests/support/graph_runner.h"
 #include "tests/support/norm_template.h"
 
 namespace keel::test {

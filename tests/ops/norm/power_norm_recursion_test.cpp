@@ -5,10 +5,11 @@
 #include <cmath>
 
 #include "backends/backends.h"
+#include "frontend/compare/norm_runner.h"
 #include "src/autodiff/gradient.h"
 #include "src/ops/reduce.h"
 #include "tests/support/checks.h"
-#include "tests/support/norm_runner.h"
+#include "tests/support/graph_runner.h"
 #include "tests/support/power_norm_stepper.h"
 #include "tests/support/tested_backends.h"
 

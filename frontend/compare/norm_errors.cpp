@@ -1,0 +1,144 @@
+#include "frontend/compare/norm_errors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+
+namespace keel::compare {
+namespace {
+
+// |got - expected| / scale in units of eps; NaN must be met by NaN.
+double error(double got, double expected, double scale) {
+  constexpr double kEps = std::numeric_limits<float>::epsilon();
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  if (std::isnan(got) || std::isnan(expected)) {
+    return std::isnan(got) == std::isnan(expected) ? 0 : INFINITY;
+  }
+  if (std::abs(expected) > kLargest) {
+    return got * std::copysign(1, expected) >= kLargest ? 0 : INFINITY;
+  }
+  return got == expected ? 0 : std::abs(got - expected) / (scale * kEps);
+}
+
+// One comparison of a result with the expected one.
+class Judge {
+ public:
+  Judge(const NormCase& c, const NormData& data, const NormResult& got, const NormResult& expected)
+      : c_(c), data_(data), got_(got), expected_(expected), terms_(norm_terms(*expected.op)) {
+    const std::int64_t groups = expected.outputs[std::size_t(terms_.rstd)].elements();
+    check(groups == c.groups, ErrorKind::kUsage, "[{}] groups: expected {}, got {}",
+          expected.op->name, c.groups, groups);
+  }
+
+  NormErrors errors() {
+    NormErrors errors;
+    errors.forward = forward();
+    gain_scale_.assign(std::size_t(c_.parameter_shape().elements()), 0);
+    bias_scale_ = gain_scale_;
+    for (std::int64_t k = 0; k < c_.groups; ++k) errors.dx = std::max(errors.dx, dx(k));
+    errors.parameters = std::max(parameter(1, gain_scale_), parameter(2, bias_scale_));
+    return errors;
+  }
+
+ private:
+  bool is_centred() const { return terms_.mean > 0; }
+  double statistic(int port, std::int64_t k) const {
+    return expected_.outputs[std::size_t(port)].at(k);
+  }
+  double xhat(std::int64_t k, std::int64_t e) const {
+    const double mean = is_centred() ? statistic(terms_.mean, k) : 0;
+    return (data_.x.at(c_.at(k, e)) - mean) * statistic(terms_.rstd, k);
+  }
+  double gain(std::int64_t k, std::int64_t e) const {
+    if (!data_.gain) return 1;
+    return data_.gain->at(data_.gain->elements() == 1 ? 0 : c_.parameter(k, e));
+  }
+
+  double forward() const {
+    double largest = 0;
+    for (std::size_t j = 0; j < expected_.outputs.size(); ++j) {
+      for (std::int64_t i = 0; i < expected_.outputs[j].elements(); ++i) {
+        const double value = expected_.outputs[j].at(i);
+        const double deviation = j > 0 && is_centred() ? 1 / statistic(terms_.rstd, i) : 0;
+        const double scale =
+            int(j) == terms_.rstd ? std::abs(value) : std::max({1.0, std::abs(value), deviation});
+        largest = std::max(largest, error(got_.outputs[j].at(i), value, scale));
+      }
+    }
+    return largest;
+  }
+
+  // Also adds group k to the scales of the parameters.
+  double dx(std::int64_t k) {
+    double largest_g = 0, largest_xhat = 0, products = 0;
+    for (std::int64_t e = 0; e < c_.n; ++e) {
+      const double dy = data_.dy.at(c_.at(k, e)), g = dy * gain(k, e), z = xhat(k, e);
+      largest_g = std::max(largest_g, std::abs(g));
+      largest_xhat = std::max(largest_xhat, std::abs(z));
+      products += g * z;
+      const auto p = std::size_t(c_.parameter(k, e));
+      gain_scale_[p] += std::abs(dy) * (is_centred() ? std::max(1.0, std::abs(z)) : std::abs(z));
+      bias_scale_[p] += std::abs(dy);
+    }
+    const double slope = terms_.slope_state < 0
+                             ? products / double(c_.n)
+                             : data_.state[std::size_t(terms_.slope_state)].at(k);
+    const double factor = statistic(terms_.factor, k) * (terms_.r > 0 ? statistic(terms_.r, k) : 1);
+    const double scale = factor * std::max(largest_g, largest_xhat * std::abs(slope));
+    double largest = 0;
+    for (std::int64_t e = 0; e < c_.n; ++e) {
+      const std::int64_t i = c_.at(k, e);
+      largest =
+          std::max(largest, error(got_.gradients[0].at(i), expected_.gradients[0].at(i), scale));
+    }
+    return largest;
+  }
+
+  double parameter(std::size_t p, const std::vector<double>& scale) const {
+    const Tensor& values = expected_.gradients[p];
+    double largest = 0;
+    const double of_all = std::accumulate(scale.begin(), scale.end(), 0.0);
+    for (std::int64_t i = 0; i < values.elements(); ++i) {
+      const double of_i = values.elements() == 1 ? of_all : scale[std::size_t(i)];
+      largest = std::max(largest, error(got_.gradients[p].at(i), values.at(i), of_i));
+    }
+    return largest;
+  }
+
+  const NormCase& c_;
+  const NormData& data_;
+  const NormResult &got_, &expected_;
+  const NormTerms terms_;
+  std::vector<double> gain_scale_, bias_scale_;
+};
+
+}  // namespace
+
+NormTerms norm_terms(const OpInfo& forward) {
+  static const std::map<std::string_view, NormTerms> terms{
+      {"layer_norm", {}},
+      {"detach_norm", {}},
+      {"ada_norm", {}},
+      {"group_norm", {}},
+      {"instance_norm", {}},
+      {"batch_norm", {}},
+      {"batch_renorm", {.r = 3}},
+      {"rms_norm", {.mean = 0, .rstd = 1, .factor = 1}},
+      {"scale_norm", {.mean = 0, .rstd = 1, .factor = 1}},
+      {"group_scaling", {.mean = 0, .rstd = 1, .factor = 1}},
+      {"pn_v", {.mean = 0, .rstd = 1, .factor = 1}},
+      {"mabn", {.mean = 0, .rstd = 1, .factor = 1}},
+      {"power_norm", {.mean = 0, .rstd = 1, .factor = 2, .slope_state = 1}}};
+  const auto found = terms.find(forward.name);
+  check(found != terms.end(), ErrorKind::kUsage, "{} is no norm of x", forward.name);
+  return found->second;
+}
+
+NormErrors norm_errors(const NormCase& c, const NormData& data, const NormResult& got,
+                       const NormResult& expected) {
+  return Judge(c, data, got, expected).errors();
+}
+
+}  // namespace keel::compare

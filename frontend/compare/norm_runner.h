@@ -1,0 +1,47 @@
+// Runs one norm, forward and backward, on buffers that are watched: what a kernel writes outside of
+// its outputs is seen, and what it reads outside of its inputs is NaN.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/runtime/backend.h"
+
+namespace keel::compare {
+
+// The inputs of a norm in its graph; gain and bias may be absent.
+struct NormInputs {
+  Value x, gain, bias;
+  std::vector<Value> state;
+};
+
+// Values for them, in float64, and the gradient dy of y. They are also those of parameters and
+// states that the build adds itself: a parameter called "gain" or "bias", and the first states; the
+// other states start as they are initialized.
+struct NormData {
+  Tensor x, dy;
+  std::optional<Tensor> gain, bias;
+  std::vector<Tensor> state;
+  double eps = 1e-5;
+};
+
+// Adds the norm to a graph and returns its y.
+using NormBuild = std::function<Value(Graph&, const NormInputs&, double eps)>;
+
+// In the backend's storage type; what is absent has the shape (0).
+struct NormResult {
+  const OpInfo* op = nullptr;     // of the forward node
+  std::vector<Tensor> outputs;    // of the forward node
+  std::vector<Tensor> gradients;  // of x, gain and bias
+  std::int64_t workspace = 0;     // bytes, of the largest node
+};
+
+// Runs forward and backward in float32 as the backend stores it. `in_place`: every in-place claim
+// of the nodes is used. Throws Error{kCheckFailed} when a kernel writes outside of its outputs and
+// its workspace, Error{kBackendMissing} when the backend refuses a node.
+NormResult run_norm(Backend& backend, const NormBuild& build, const NormData& data,
+                    bool in_place = false);
+
+}  // namespace keel::compare

@@ -1,0 +1,81 @@
+// Files that appear whole or not at all, and files that grow by whole records. Every system call
+// that writes goes through one replaceable table, so that tests can make each of them fail.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <string_view>
+
+namespace keel::io {
+
+// The system calls in use, with the meaning of their namesakes in POSIX.
+struct FileCalls {
+  int (*open)(const char* path, int flags, mode_t mode);
+  ssize_t (*write)(int fd, const void* bytes, std::size_t size);
+  int (*fsync)(int fd);
+  int (*close)(int fd);
+  int (*rename)(const char* from, const char* to);
+  int (*unlink)(const char* path);
+};
+
+// The one table, which starts out as the operating system's own calls. Only tests change it.
+FileCalls& file_calls();
+
+// An open file. Interrupted calls are repeated and short writes continued; everything else that
+// fails throws Error{kIo} naming the path and the system's reason.
+class FileHandle {
+ public:
+  // `flags` as for open(2). Messages name `shown` in place of `path` when it is given.
+  FileHandle(std::filesystem::path path, int flags, std::filesystem::path shown = {});
+  ~FileHandle();
+  FileHandle(const FileHandle&) = delete;
+  FileHandle& operator=(const FileHandle&) = delete;
+
+  void write(std::string_view bytes);
+  // Returns when the content is on the disk.
+  void sync();
+  // Closes and reports what the destructor would swallow.
+  void close();
+
+ private:
+  [[noreturn]] void fail_call(std::string_view call) const;
+
+  std::filesystem::path shown_;
+  int fd_ = -1;
+};
+
+// A file under construction. It grows beside its target under a temporary name, and commit() puts
+// it in place. Destroyed without commit() it leaves no trace, and the target as it was. Two writers
+// of one target never mix their bytes, but one of them gets an error. A symbolic link stays, and
+// what it leads to is the target, be it there yet or not.
+class AtomicFile {
+ public:
+  // Throws Error{kIo} for a target that is no regular file: renaming would put an end to a device
+  // or pipe; and for links that lead back to themselves. Also removes what a killed process left of
+  // an earlier attempt at the same target.
+  explicit AtomicFile(const std::filesystem::path& target);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::string_view bytes) { file_.write(bytes); }
+  // Content to disk, rename over the target, directory to disk. Should only the last of these
+  // fail, the target already is the new file, whole, but may not survive a loss of power.
+  void commit();
+
+ private:
+  std::filesystem::path target_, temp_;
+  FileHandle file_;
+  bool renamed_ = false;
+};
+
+// Writes a whole file through AtomicFile.
+void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
+
+// Removes temporary files that AtomicFile left in `directory`, of one target name or, when that is
+// empty, of all. Files named otherwise are never touched. What cannot be removed stays.
+void remove_stale_temps(const std::filesystem::path& directory, std::string_view target = {});
+
+}  // namespace keel::io

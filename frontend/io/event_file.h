@@ -1,0 +1,40 @@
+// Scalars for TensorBoard: an event file of TFRecords.
+//   record  length (u64 LE), masked crc32c of the length, data, masked crc32c of the data
+//   data    tensorflow.Event: wall_time (1, double), step (2, int64), file_version (3, string),
+//           summary (5) with values of tag (1, string) and simple_value (2, float),
+//           session_log (7) with status (1, enum START = 1)
+// Source: TensorFlow's record_writer.cc, event.proto and summary.proto.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "frontend/io/atomic_file.h"
+
+namespace keel::io {
+
+class EventFile {
+ public:
+  // Makes a new file in `directory`, named by the time (seconds since 1970). A resumed run gives
+  // its first step: TensorBoard then forgets what earlier files say of this step and later ones.
+  // Throws Error{kIo}, also when a file of that name is there already.
+  EventFile(const std::filesystem::path& directory, double wall_time,
+            std::optional<std::int64_t> first_step = std::nullopt);
+
+  // Appends one point with a single system call. Throws Error{kIo}.
+  void add_scalar(std::string_view tag, std::int64_t step, float value, double wall_time);
+
+ private:
+  FileHandle file_;
+};
+
+// CRC-32C (Castagnoli, reflected polynomial 0x82F63B78) of the bytes.
+std::uint32_t crc32c(std::string_view bytes);
+
+// One TFRecord holding `data`.
+std::string tf_record(std::string_view data);
+
+}  // namespace keel::io

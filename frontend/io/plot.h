@@ -1,0 +1,30 @@
+// Line plots as SVG, drawn without any library.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace keel::io {
+
+struct PlotSeries {
+  std::string name;
+  std::vector<double> x, y;  // of one length
+};
+
+struct Plot {
+  std::string title, x_label, y_label;
+  bool log_y = false;
+  std::vector<PlotSeries> series;
+};
+
+// The plot as one SVG document. Points that are not finite, beyond 1e100 or, under log_y, below
+// 1e-100 are left out and interrupt their line. Text is escaped; what XML cannot hold becomes
+// U+FFFD.
+// Throws Error{kUsage} when x and y of a series differ in length.
+std::string plot_svg(const Plot& plot);
+
+// Writes plot_svg to a file, whole or not at all. Throws Error{kIo}.
+void write_plot(const std::filesystem::path& path, const Plot& plot);
+
+}  // namespace keel::io

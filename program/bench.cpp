@@ -1,0 +1,118 @@
+// keel bench
+#include <nlohmann/json.hpp>
+
+#include "bench/step_bench.h"
+#include "program/bench_common.h"
+#include "program/common.h"
+
+namespace keel::cli {
+namespace {
+
+std::vector<std::string> time_row(const std::string& what, const bench::Timing& t) {
+  return {what, fmt::format("{:.3f}", t.median * 1e3), fmt::format("{:.3f}", t.p10 * 1e3),
+          fmt::format("{:.3f}", t.p90 * 1e3)};
+}
+
+std::string profile_text(const std::vector<NodeTime>& profile) {
+  std::vector<std::vector<std::string>> rows{{"us", "op", "node"}};
+  for (const NodeTime& node : profile) {
+    rows.push_back({fmt::format("{:.1f}", node.nanoseconds * 1e-3), node.op, node.name});
+  }
+  return table_text(rows);
+}
+
+void print_step_json(const BenchArgs& args, const bench::StepBench& b, const std::string& backend,
+                     std::int64_t batch) {
+  nlohmann::ordered_json profile = nlohmann::ordered_json::array();
+  for (const NodeTime& n : b.profile) {
+    profile.push_back({{"node", n.name}, {"op", n.op}, {"nanoseconds", n.nanoseconds}});
+  }
+  nlohmann::ordered_json json{{"model", args.run.model},
+                              {"backend", backend},
+                              {"batch", batch},
+                              {"step", time_json(b.step)},
+                              {"products", time_json(b.products)},
+                              {"optimizer", time_json(b.optimizer)},
+                              {"copy", time_json(b.copy)},
+                              {"ratio", b.ratio()}};
+  if (b.torch) {
+    json["torch"] = torch_json(*b.torch, {"seconds"});
+    json["torch"]["keel_seconds"] = time_json(b.torch->ours);
+  }
+  if (!b.torch_refusal.empty()) json["torch_refusal"] = b.torch_refusal;
+  json["profile"] = profile;
+  print_json(json);
+}
+
+std::string step_text(const bench::StepBench& b) {
+  std::vector<std::vector<std::string>> rows{{"", "median ms", "p10", "p90"},
+                                             time_row("step", b.step),
+                                             time_row("products alone", b.products),
+                                             time_row("optimizer alone", b.optimizer),
+                                             time_row("copy of its bytes", b.copy)};
+  if (b.torch) {
+    rows.push_back(time_row("steps in a row", b.torch->ours));
+    for (const bench::TorchMode& mode : b.torch->modes) {
+      if (mode.refusal.empty()) rows.push_back(time_row("PyTorch's, " + mode.name, mode.bodies[0]));
+    }
+  }
+  std::string text = table_text(rows);
+  text += fmt::format("step / (products + optimizer) = {:.2f}\n", b.ratio());
+  if (b.torch) {
+    text +=
+        fmt::format("PyTorch's / ours = {:.2f} ({})\n", b.torch->ratio(), b.torch->fastest().name);
+  }
+  if (!b.torch_refusal.empty()) text += fmt::format("PyTorch: {}\n", b.torch_refusal);
+  return text;
+}
+
+}  // namespace
+
+int run_bench_step(const BenchArgs& args) {
+  const train::Config config = make_config(args.run);
+  const auto backend = make_backend(args.run);
+  const auto torch = start_peer(args.peer, args.run, *backend, kStepPeerModes);
+  const bench::StepBench b = bench::bench_step(*backend, config, args.rounds, torch.get());
+  std::string description = backend->description();
+  if (torch) description += ", beside PyTorch " + torch->version();
+  if (args.run.json) {
+    print_step_json(args, b, description, config.train().batch);
+    return 0;
+  }
+  std::string text =
+      fmt::format("{}, batch {}, {}\n", args.run.model, config.train().batch, description);
+  text += step_text(b);
+  if (args.profile) text += "\n" + profile_text(b.profile);
+  print(text);
+  return 0;
+}
+
+int run_bench_overhead(const BenchArgs& args) {
+  const train::Config config = make_config(args.run);
+  std::string backend_name;
+  const double first_step = bench::first_step_seconds(config, [&] {
+    auto backend = make_backend(args.run);
+    backend_name = backend->name();
+    return backend;
+  });
+  const bench::OverheadBench b = bench::bench_overhead(config, args.rounds * 20);
+  if (args.run.json) {
+    print_json({{"model", args.run.model},
+                {"kernels", b.kernels},
+                {"nanoseconds_per_kernel", b.nanoseconds_per_kernel},
+                {"build_seconds", b.build_seconds},
+                {"compile_seconds", b.compile_seconds},
+                {"first_step_backend", backend_name},
+                {"first_step_seconds", first_step}});
+  } else {
+    print(
+        fmt::format("{}: {} kernels, {:.1f} ns a kernel on the null backend; graph built in "
+                    "{:.1f} ms, compiled in {:.1f} ms\n"
+                    "first step on {} done {:.1f} ms after the backend was asked for\n",
+                    args.run.model, b.kernels, b.nanoseconds_per_kernel, b.build_seconds * 1e3,
+                    b.compile_seconds * 1e3, backend_name, first_step * 1e3));
+  }
+  return 0;
+}
+
+}  // namespace keel::cli

@@ -1,0 +1,103 @@
+// The command line of `keel bench`.
+#include <memory>
+
+#include "program/subcommand.h"
+
+namespace keel::cli {
+namespace {
+
+void add_rounds(CLI::App& app, int& rounds) {
+  app.add_option("--rounds", rounds, "timed repetitions")
+      ->check(CLI::Range(3, 1000000))
+      ->capture_default_str();
+}
+
+void add_peer(CLI::App& app, PeerArgs& peer, const std::vector<std::string>& modes) {
+  CLI::Option* name = app.add_option("--peer", peer.name,
+                                     "measured beside it: torch, in a child process (KEEL_PYTHON)")
+                          ->check(CLI::IsMember({"torch"}));
+  app.add_option("--peer-modes", peer.modes,
+                 "how it runs, separated by commas; default: usual, on cuda all")
+      ->delimiter(',')
+      ->check(CLI::IsMember(modes))
+      ->needs(name);
+}
+
+void add_bench_norms(CLI::App& bench, Command command) {
+  CLI::App* app = bench.add_subcommand("norms", "norms beside a plain copy of the same bytes");
+  auto args = std::make_shared<NormBenchArgs>();
+  app->add_option("norms", args->norms, "name or name{option=value,...}; default: all");
+  app->add_option("--shapes", args->shapes, "ROWSxWIDTH or NxCxHxW, separated by commas")
+      ->delimiter(',');
+  app->add_option("--threads", args->threads,
+                  "one or more counts, separated by commas; 0: all; default: 1,2")
+      ->delimiter(',')
+      ->check(kThreads);
+  add_peer(*app, args->peer, kNormPeerModes);
+  add_rounds(*app, args->rounds);
+  add_backend(*app, args->run);
+  app->footer(
+      "examples:\n"
+      "  keel bench norms layernorm 'batchnorm{keep=0.99}' --shapes 4096x512 --threads 2\n"
+      "  KEEL_PYTHON=/usr/bin/python3 keel bench norms --peer torch --json");
+  app->callback([args, command] { command.code = run_bench_norms(*args); });
+}
+
+void add_bench_accuracy(CLI::App& bench, Command command) {
+  CLI::App* app = bench.add_subcommand("accuracy", "norms beside the float64 reference");
+  auto args = std::make_shared<AccuracyArgs>();
+  app->add_option("norms", args->norms,
+                  "name or name{option=value,...}; default: all but those below");
+  app->add_option("--case", args->at, "this case alone, as the table names it");
+  app->add_flag("--thorough", args->thorough, "nearly every combination; takes minutes")
+      ->excludes(app->get_option("--case"));
+  add_backend_options(*app, args->run);
+  app->footer(
+      "left out: none; noisybatchnorm, recurrentbatchnorm and sequencebatchnorm, whose kernels "
+      "are\n"
+      "batchnorm's; weightnorm, a norm of weights. Masks and evaluation are not run.\n"
+      "\n"
+      "examples:\n"
+      "  keel bench accuracy\n"
+      "  keel bench accuracy batchnorm 'layernorm{eps_outside=true}' --thorough --json\n"
+      "  keel bench accuracy pn_v --case columns,groups=3,n=4097,mean=1e6,gain=false");
+  app->callback([args, command] { command.code = run_bench_accuracy(*args); });
+}
+
+}  // namespace
+
+void add_bench(Command command) {
+  CLI::App* app = command.app.add_subcommand("bench", "measure speed and accuracy");
+  app->require_subcommand(1);
+  const auto add = [&](const char* name, const char* about, int (*run)(const BenchArgs&)) {
+    CLI::App* sub = app->add_subcommand(name, about);
+    auto args = std::make_shared<BenchArgs>();
+    add_run_options(*sub, args->run, "paper")->required();
+    add_rounds(*sub, args->rounds);
+    if (run == run_bench_step) add_peer(*sub, args->peer, kStepPeerModes);
+    sub->add_flag("--profile", args->profile, "also the time of every node");
+    sub->callback([args, run, command] { command.code = run(*args); });
+    return sub;
+  };
+  add("step", "a training step beside its matrix products and one pass of its optimizer",
+      run_bench_step)
+      ->footer(
+          "examples:\n"
+          "  keel bench step mnist_mlp --threads 2 --profile\n"
+          "  KEEL_PYTHON=/usr/bin/python3 keel bench step mnist_cnn --peer torch --json");
+  add("overhead", "the run loop itself, on the null backend", run_bench_overhead)
+      ->footer("examples:\n  keel bench overhead mnist_mlp");
+  add_bench_norms(*app, command);
+  add_bench_accuracy(*app, command);
+  app->footer(
+      "examples:\n"
+      "  keel bench step mnist_mlp --threads 2 --profile\n"
+      "  keel bench overhead mnist_mlp\n"
+      "  keel bench norms layernorm batchnorm --shapes 4096x512 --threads 2\n"
+      "  keel bench accuracy\n"
+      "  keel bench accuracy batchnorm 'layernorm{eps_outside=true}' --thorough --json\n"
+      "  keel bench accuracy pn_v --case columns,groups=3,n=4097,mean=1e6,gain=false\n"
+      "  KEEL_PYTHON=/usr/bin/python3 keel bench norms --peer torch --json");
+}
+
+}  // namespace keel::cli

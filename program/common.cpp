@@ -1,0 +1,102 @@
+#include "program/common.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "backends/backends.h"
+#include "frontend/io/packed_file.h"
+#include "models/registry.h"
+
+namespace keel::cli {
+namespace {
+
+constexpr std::int64_t kMaxRecipeBytes = 1 << 20;
+
+std::string cpu_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+std::unique_ptr<task::Model> make_model(const std::string& name) {
+  return models::find_model(name).make();
+}
+
+void apply_set(train::Config& config, const std::string& assignment) {
+  const std::size_t equals = assignment.find('=');
+  check(equals != std::string::npos, ErrorKind::kUsage, "--set: expected KEY=VALUE, got '{}'",
+        assignment);
+  config.set(assignment.substr(0, equals), assignment.substr(equals + 1));
+}
+
+train::Config make_config(const RunArgs& args) {
+  const models::ModelEntry& entry = models::find_model(args.model);
+  train::Config config(entry.make());
+  if (args.recipe.ends_with(".toml")) {
+    config.apply_toml(io::read_file(args.recipe, kMaxRecipeBytes), args.recipe);
+  } else {
+    config.apply_toml(models::find_recipe(entry, args.recipe), args.recipe);
+  }
+  if (!args.data.empty()) config.set("data.source", args.data);
+  if (!args.norm.empty()) config.set("model.norm", args.norm);
+  for (const std::string& assignment : args.sets) apply_set(config, assignment);
+  config.validate();
+  return config;
+}
+
+std::unique_ptr<Backend> make_backend(const RunArgs& args) {
+  return keel::make_backend(args.backend.empty() ? default_backend() : args.backend,
+                            {.threads = args.threads, .tf32 = args.tf32});
+}
+
+std::uint64_t seed_of(std::int64_t given) {
+  check(given >= 0, ErrorKind::kUsage, "--seed: expected 0 or more, got {}", given);
+  return static_cast<std::uint64_t>(given);
+}
+
+task::OptionValues run_facts(const Backend& backend) {
+  utsname system{};
+  uname(&system);
+  return {{"keel", KEEL_VERSION},
+          {"backend", std::string(backend.name())},
+          {"backend_description", backend.description()},
+          {"cpu", cpu_name()},
+          {"system", fmt::format("{} {}", system.sysname, system.release)}};
+}
+
+void print(const std::string& text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  check(written && std::fflush(stdout) == 0, ErrorKind::kIo, "cannot write to standard output");
+}
+
+void print_json(const nlohmann::ordered_json& value) {
+  print(value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+std::string table_text(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()), 0);
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += i + 1 == row.size() ? row[i] : fmt::format("{:<{}}  ", row[i], widths[i]);
+    }
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace keel::cli

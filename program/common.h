@@ -1,0 +1,35 @@
+// What the subcommands of `keel` share: making what their options name, and output.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "frontend/train/config.h"
+#include "program/commands.h"
+#include "src/runtime/backend.h"
+
+namespace keel::cli {
+
+// The model's recipe (a name, or a path that ends in .toml), then --data, --norm and --set.
+train::Config make_config(const RunArgs& args);
+std::unique_ptr<task::Model> make_model(const std::string& name);
+// "section.key=value" applied to a config. Throws Error{kUsage} without an '='.
+void apply_set(train::Config& config, const std::string& assignment);
+std::unique_ptr<Backend> make_backend(const RunArgs& args);
+// The value of --seed. Throws Error{kUsage} when it is negative.
+std::uint64_t seed_of(std::int64_t given);
+
+// What a run's config.toml says of program and hardware.
+task::OptionValues run_facts(const Backend& backend);
+
+// Writes to stdout. Throws Error{kIo} when nobody can receive it.
+void print(const std::string& text);
+// What is not UTF-8, as paths need not be, appears as U+FFFD.
+void print_json(const nlohmann::ordered_json& value);
+
+// Rows of text in aligned columns, the first row being the heading.
+std::string table_text(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace keel::cli

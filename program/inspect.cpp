@@ -1,0 +1,139 @@
+// keel inspect
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "frontend/io/idx.h"
+#include "frontend/io/packed_file.h"
+#include "frontend/io/safetensors.h"
+#include "frontend/train/step_graph.h"
+#include "program/common.h"
+#include "src/graph/print.h"
+#include "src/passes/memory_plan.h"
+#include "src/passes/pipeline.h"
+
+namespace keel::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string location_text(const Location& location) {
+  switch (location.kind) {
+    case Location::kAbsent:
+      return "absent";
+    case Location::kArena:
+      return fmt::format("arena+{}", location.offset);
+    case Location::kLeaf:
+      return fmt::format("leaf %{}", location.leaf);
+    case Location::kConstant:
+      return "constant";
+  }
+  return "?";
+}
+
+std::vector<std::string> places_of(const MemoryPlan& plan, int node) {
+  std::vector<std::string> places;
+  for (const Location& location : plan.locations[std::size_t(node)]) {
+    places.push_back(location_text(location));
+  }
+  return places;
+}
+
+std::string plan_text(const Graph& graph) {
+  const MemoryPlan plan = plan_memory(graph);
+  std::string text = fmt::format(
+      "arena {} bytes; most alive at once {}; without sharing {}; {} outputs in place; {} updates "
+      "by copy\n",
+      plan.arena_bytes, plan.live_bytes, plan.total_bytes, plan.in_place, plan.copies.size());
+  for (int i = 0; i < graph.size(); ++i) {
+    text += fmt::format("%{} {}: {}\n", i, graph.node(i).name, fmt::join(places_of(plan, i), ", "));
+  }
+  return text;
+}
+
+// Node and port; null for an input that is absent.
+Json to_json(Value v) { return v.valid() ? Json::array({v.node, v.port}) : Json(); }
+
+Json to_json(const Graph& graph) {
+  Json nodes = Json::array(), outputs = Json::object(), updates = Json::object();
+  const MemoryPlan plan = plan_memory(graph);
+  for (int i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node(i);
+    Json inputs = Json::array(), types = Json::array();
+    for (Value v : node.inputs) inputs.push_back(to_json(v));
+    for (const TensorType& type : node.outputs) types.push_back(type.text());
+    nodes.push_back({{"name", node.name},
+                     {"op", node.op ? Json(node.op->name) : Json()},
+                     {"inputs", inputs},
+                     {"types", types},
+                     {"places", places_of(plan, i)},
+                     {"text", print_node(graph, i)}});
+  }
+  for (const NamedValue& output : graph.outputs()) outputs[output.name] = to_json(output.value);
+  for (const Update& u : graph.updates()) updates[graph.node(u.leaf).name] = to_json(u.next);
+  return {{"arena_bytes", plan.arena_bytes},
+          {"live_bytes", plan.live_bytes},
+          {"total_bytes", plan.total_bytes},
+          {"nodes", nodes},
+          {"outputs", outputs},
+          {"updates", updates}};
+}
+
+}  // namespace
+
+int run_inspect_graph(const GraphArgs& args) {
+  const train::Config config = make_config(args.run);
+  Graph graph = args.mode == "step" ? train::build_step(config)
+                                    : train::build_evaluate(config, config.train().batch);
+  if (args.stage != "before") graph = run_passes(graph);
+  if (args.run.json) {
+    print_json(to_json(graph));
+  } else {
+    print(args.stage == "plan" ? plan_text(graph) : print(graph));
+  }
+  return 0;
+}
+
+int run_inspect_checkpoint(const FileArgs& args) {
+  const io::TensorFileInfo info = io::read_safetensors_info(args.path);
+  if (args.json) {
+    Json tensors = Json::array();
+    for (const auto& [name, type] : info.tensors) {
+      tensors.push_back({{"tensor", name}, {"type", type.text()}, {"bytes", type.bytes()}});
+    }
+    print_json(
+        {{"tensors", tensors}, {"checksums", info.has_checksums}, {"metadata", info.metadata}});
+    return 0;
+  }
+  std::vector<std::vector<std::string>> rows{{"tensor", "type", "bytes"}};
+  for (const auto& [name, type] : info.tensors) {
+    rows.push_back({name, type.text(), fmt::format("{}", type.bytes())});
+  }
+  std::string text = table_text(rows);
+  text += fmt::format("checksums: {}\n", info.has_checksums ? "yes" : "no");
+  for (const auto& [key, value] : info.metadata) text += fmt::format("{}: {}\n", key, value);
+  print(text);
+  return 0;
+}
+
+// What there is, part by part. An IDX file of images or labels is told apart by its magic number; a
+// folder is read as MNIST.
+std::vector<std::string> describe_data(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    const auto splits = make_model("mnist_mlp")->load({.source = path});
+    return {splits.train.description(), splits.valid.description(), splits.test.description()};
+  }
+  const std::string bytes = io::read_file(path, io::kMaxImageBytes);
+  const bool images = bytes.size() > 3 && bytes[3] == 3;
+  const Tensor tensor = images ? io::read_idx_images(path) : io::read_idx_labels(path);
+  return {fmt::format("{}: {} {}", path, images ? "images" : "labels", tensor.type().text())};
+}
+
+int run_inspect_data(const FileArgs& args) {
+  const std::vector<std::string> parts = describe_data(args.path);
+  args.json ? print_json(parts) : print(fmt::format("{}\n", fmt::join(parts, "\n")));
+  return 0;
+}
+
+}  // namespace keel::cli

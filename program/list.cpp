@@ -1,0 +1,179 @@
+// keel list
+#include <nlohmann/json.hpp>
+
+#include "backends/backends.h"
+#include "frontend/nn/norm.h"
+#include "models/registry.h"
+#include "program/common.h"
+#include "program/support_probe.h"
+#include "src/ops/op_table.h"
+#include "studies/study.h"
+
+namespace keel::cli {
+namespace {
+
+// A listing is rows of named cells; as text a table, as JSON a list of objects.
+struct Listing {
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+std::string gradient_text(GradientKind kind) {
+  switch (kind) {
+    case GradientKind::kNone:
+      return "none";
+    case GradientKind::kExact:
+      return "exact";
+    case GradientKind::kDetached:
+      return "detached";
+    case GradientKind::kSurrogate:
+      return "surrogate";
+  }
+  return "?";
+}
+
+Listing list_models() {
+  Listing listing{{"model", "summary", "recipes"}, {}};
+  for (const auto& entry : models::all_models()) {
+    std::vector<std::string> recipes;
+    for (const auto& recipe : entry.recipes) recipes.push_back(recipe.name);
+    listing.rows.push_back({entry.name, std::string(entry.make()->summary()),
+                            fmt::format("{}", fmt::join(recipes, " "))});
+  }
+  return listing;
+}
+
+Listing list_recipes() {
+  Listing listing{{"model", "recipe", "about"}, {}};
+  for (const auto& entry : models::all_models()) {
+    for (const auto& recipe : entry.recipes) {
+      listing.rows.push_back(
+          {entry.name, recipe.name, recipe.toml.substr(2, recipe.toml.find('\n') - 2)});
+    }
+  }
+  return listing;
+}
+
+Listing list_studies() {
+  Listing listing{{"study", "about", "source"}, {}};
+  for (const study::Study& s : study::studies()) {
+    listing.rows.push_back({s.name, s.about, s.source});
+  }
+  return listing;
+}
+
+Listing list_norms(const std::string& name) {
+  Listing listing{{"norm", "formula", "parameters", "state", "gradient", "defaults", "source"}, {}};
+  const std::string only = name.empty() ? name : nn::Norm::parse(name).name();
+  for (const nn::NormFacts& f : nn::norm_facts()) {
+    if (!only.empty() && f.name != only) continue;
+    listing.rows.push_back({f.name, f.formula, f.parameters, f.state, f.gradient,
+                            nn::Norm::parse(f.name).options(), f.source});
+  }
+  return listing;
+}
+
+// The backend, or null and why this build or this machine has not got it.
+std::unique_ptr<Backend> try_backend(const BackendEntry& entry, std::string& missing) {
+  missing = entry.missing;
+  if (!missing.empty()) return nullptr;
+  try {
+    return keel::make_backend(entry.name);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kBackendMissing) throw;
+    missing = error.what();
+    return nullptr;
+  }
+}
+
+Listing list_backends() {
+  Listing listing{{"backend", "state", "about", "refuses"}, {}};
+  for (const BackendEntry& entry : known_backends()) {
+    std::string missing;
+    const auto backend = try_backend(entry, missing);
+    if (!backend) {
+      listing.rows.push_back({entry.name, "missing: " + missing, entry.summary, ""});
+      continue;
+    }
+    listing.rows.push_back({entry.name, "ready", entry.summary + "; " + backend->description(),
+                            refusal_summary(*backend)});
+  }
+  return listing;
+}
+
+Listing list_ops() {
+  Listing listing{{"op", "gradient", "in place"}, {}};
+  for (const OpInfo* op : all_ops()) {
+    std::vector<std::string> claims;
+    for (const InPlace& claim : op->in_place) {
+      claims.push_back(fmt::format("{}->{}", claim.input, claim.output));
+    }
+    if (op->is_view) claims.push_back("view");
+    listing.rows.push_back({std::string(op->name), gradient_text(op->gradient),
+                            fmt::format("{}", fmt::join(claims, " "))});
+  }
+  return listing;
+}
+
+// "  label  text" with the text's words in lines of at most 100 columns, one below the other.
+std::string labelled(const std::string& label, const std::string& text) {
+  constexpr std::size_t kColumns = 100, kIndent = 14;
+  std::string out, line = fmt::format("  {:<{}}", label, kIndent - 2);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string word = text.substr(at, text.find(' ', at) - at);
+    if (line.size() > kIndent && line.size() + 1 + word.size() > kColumns) {
+      out += line + "\n";
+      line.assign(kIndent, ' ');
+    }
+    line += (line.size() > kIndent ? " " : "") + word;
+    at += word.size() + 1;
+  }
+  return out + line + "\n";
+}
+
+// The first cell of every row over the others, each with its column's name.
+std::string blocks_text(const Listing& listing) {
+  std::string text;
+  for (const auto& row : listing.rows) {
+    text += (text.empty() ? "" : "\n") + row[0] + "\n";
+    for (std::size_t i = 1; i < row.size(); ++i) {
+      const bool empty = row[i].empty() || row[i] == "-";
+      if (!empty) text += labelled(listing.columns[i], row[i]);
+    }
+  }
+  return text;
+}
+
+void show(const Listing& listing, bool json) {
+  if (!json && listing.columns[0] == "norm") return print(blocks_text(listing));
+  if (!json) {
+    std::vector<std::vector<std::string>> rows{listing.columns};
+    rows.insert(rows.end(), listing.rows.begin(), listing.rows.end());
+    return print(table_text(rows));
+  }
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& row : listing.rows) {
+    nlohmann::ordered_json object;
+    for (std::size_t i = 0; i < row.size(); ++i) object[listing.columns[i]] = row[i];
+    list.push_back(object);
+  }
+  print_json(list);
+}
+
+}  // namespace
+
+int run_list(const ListArgs& args) {
+  const std::string& what = args.what;
+  check(args.norm.empty() || what == "norms", ErrorKind::kUsage,
+        "list {}: expected no name, got '{}'", what, args.norm);
+  show(what == "models"     ? list_models()
+       : what == "norms"    ? list_norms(args.norm)
+       : what == "ops"      ? list_ops()
+       : what == "backends" ? list_backends()
+       : what == "studies"  ? list_studies()
+                            : list_recipes(),
+       args.json);
+  return 0;
+}
+
+}  // namespace keel::cli

@@ -1,0 +1,207 @@
+#include "program/options.h"
+
+#include <iostream>
+#include <memory>
+
+#include "program/commands.h"
+#include "program/subcommand.h"
+#include "src/core/error.h"
+#include "studies/study.h"
+
+namespace keel::cli {
+namespace {
+
+constexpr const char* kFooter = R"(exit codes:
+  0 ok   1 a check failed   2 usage   3 bad input   4 I/O   5 memory   6 diverged
+  7 backend missing   130/143 interrupted, after a clean save
+
+examples:
+  keel train mnist_mlp --recipe laptop                    train on built-in digits
+  keel train mnist_mlp --data DIR --norm batchnorm        real MNIST, another norm
+  keel train mnist_mlp --set train.lr=3e-4 --out runs/a   another learning rate
+  keel train --resume runs/a                              go on where it stopped
+  keel eval runs/a --data DIR
+  keel list norms
+  keel inspect graph mnist_mlp
+  keel bench step mnist_mlp
+  keel norm layernorm --in case.npz --out result.npz)";
+
+void add_train(Command command) {
+  CLI::App* app = command.app.add_subcommand("train", "train a model, or go on with a run");
+  auto args = std::make_shared<TrainArgs>();
+  add_run_options(*app, args->run, "laptop");
+  app->add_option("--out", args->out, "folder of the run (default runs/MODEL-RECIPE)");
+  CLI::Option* resume =
+      app->add_option("--resume", args->resume, "go on with the run in this folder");
+  app->add_option("--seed", args->seed, "shorthand for --set train.seed=...");
+  // What a checkpoint decides.
+  for (const char* name : {"--out", "--seed", "--recipe", "--norm"}) {
+    resume->excludes(app->get_option(name));
+  }
+  app->add_flag("--quiet", args->quiet, "no progress");
+  app->footer(
+      "examples:\n"
+      "  keel train mnist_mlp\n"
+      "  keel train mnist_mlp --recipe paper --data DIR --norm batchnorm --out runs/bn\n"
+      "  keel train mnist_cnn --set train.epochs=1 --set train.batch=64\n"
+      "  keel train --resume runs/bn");
+  app->callback([args, command] { command.code = run_train(*args); });
+}
+
+void add_eval(Command command) {
+  CLI::App* app = command.app.add_subcommand("eval", "evaluate a checkpoint");
+  auto args = std::make_shared<EvalArgs>();
+  app->add_option("checkpoint", args->path, "a checkpoint file, or a run's folder (its best)")
+      ->required();
+  app->add_option("--data", args->run.data, "builtin, or a folder; default: as in training");
+  add_choice(*app, "--split", args->split, {"train", "valid", "test"}, "which rows");
+  add_backend_options(*app, args->run);
+  app->footer(
+      "examples:\n  keel eval runs/mnist_mlp-laptop\n  keel eval runs/a --split valid --json");
+  app->callback([args, command] { command.code = run_eval(*args); });
+}
+
+void add_list(Command command) {
+  CLI::App* app = command.app.add_subcommand("list", "what there is");
+  auto args = std::make_shared<ListArgs>();
+  app->add_option("what", args->what, "models, norms, ops, backends, recipes or studies")
+      ->required()
+      ->check(CLI::IsMember({"models", "norms", "ops", "backends", "recipes", "studies"}));
+  app->add_option("name", args->norm, "of norms: this one alone");
+  app->add_flag("--json", args->json, "machine-readable output on stdout");
+  app->footer(
+      "examples:\n"
+      "  keel list norms\n"
+      "  keel list norms layernorm\n"
+      "  keel list backends --json");
+  app->callback([args, command] { command.code = run_list(*args); });
+}
+
+void add_inspect(Command command) {
+  CLI::App* app = command.app.add_subcommand("inspect", "look into a graph, checkpoint or data");
+  app->require_subcommand(1);
+  CLI::App* graph = app->add_subcommand("graph", "the graph of a model, and its memory plan");
+  auto args = std::make_shared<GraphArgs>();
+  add_run_options(*graph, args->run, "paper")->required();
+  add_choice(*graph, "--mode", args->mode, {"step", "evaluate"}, "which graph");
+  add_choice(*graph, "--stage", args->stage, {"before", "after", "plan"},
+             "before or after the passes, or the memory plan");
+  graph->footer(
+      "examples:\n"
+      "  keel inspect graph mnist_mlp --stage plan\n"
+      "  keel inspect graph mnist_cnn --norm batchnorm --mode evaluate --json");
+  graph->callback([args, command] { command.code = run_inspect_graph(*args); });
+  const auto add_file = [&](const char* name, const char* about, int (*run)(const FileArgs&)) {
+    CLI::App* sub = app->add_subcommand(name, about);
+    auto args = std::make_shared<FileArgs>();
+    sub->add_option("path", args->path, "the file")->required();
+    sub->add_flag("--json", args->json, "machine-readable output on stdout");
+    sub->callback([args, run, command] { command.code = run(*args); });
+    return sub;
+  };
+  add_file("checkpoint", "names, types and metadata of a safetensors file", run_inspect_checkpoint)
+      ->footer(
+          "examples:\n  keel inspect checkpoint runs/a/checkpoints/best.safetensors\n"
+          "  keel inspect checkpoint runs/a/checkpoints/best.safetensors --json");
+  add_file("data", "an IDX file, or a folder with MNIST", run_inspect_data)
+      ->footer(
+          "examples:\n  keel inspect data DIR/mnist\n"
+          "  keel inspect data DIR/mnist/train-images-idx3-ubyte.gz --json");
+  app->footer(
+      "examples:\n"
+      "  keel inspect graph mnist_mlp --stage plan\n"
+      "  keel inspect checkpoint runs/a/checkpoints/best.safetensors\n"
+      "  keel inspect data DIR/mnist");
+}
+
+void add_norm(Command command) {
+  CLI::App* app = command.app.add_subcommand("norm", "a normalization layer on your own arrays");
+  auto args = std::make_shared<NormArgs>();
+  app->add_option("norm", args->norm, "the variant (see keel list norms), as NAME{KEY=VALUE,...}")
+      ->required();
+  app->add_option("--option", args->options, "one more option of the variant")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  app->add_option("--in", args->in,
+                  "an .npz file with x, or s0.x, s1.x, ...; dy, mask, gain, bias, state.*")
+      ->required();
+  app->add_option("--out", args->out, "the .npz file to write: y, dx, dgain, state.*")->required();
+  add_choice(*app, "--dtype", args->dtype, {"f32", "f64"},
+             "the type of all numbers; f64: with --backend reference");
+  add_choice(*app, "--mode", args->mode, {"train", "eval", "probe"},
+             "statistics of x, of the state, or of x without a new state");
+  app->add_option("--seed", args->seed, "of noise, which is drawn anew every step")
+      ->capture_default_str();
+  add_backend_options(*app, args->run);
+  app->footer(
+      "arrays, by the rank of x:\n"
+      "  x           (n, c, h, w): images, for every norm; any other rank: tokens, features last.\n"
+      "              Norms of a row normalize all c h w of an image, or the features of a token.\n"
+      "              weightnorm: a weight (units, ...)\n"
+      "  gain, bias  (features) or (c); (c, h, w) of norms of a row on images; scalenorm: gain "
+      "(1);\n"
+      "              weightnorm: gain (units)\n"
+      "  mask        u1 or bool, the shape of x but its last axis, 0 for padding; for norms over "
+      "the\n"
+      "              batch and instancenorm, not for images\n"
+      "  s<i>.*      calls of one layer, which carry its state on; recurrentbatchnorm is at time\n"
+      "              step 0 in all of them (state.t0.*)\n"
+      "  f4, f8, i4, i8 (within 32 bits), u1 or bool; results are in --dtype\n"
+      "\n"
+      "examples:\n"
+      "  keel norm layernorm --in case.npz --out result.npz\n"
+      "  keel norm batchnorm --option keep=0.99 --mode eval --in case.npz --out result.npz\n"
+      "  keel norm batchnorm --backend reference --dtype f64 --in case.npz --out result.npz");
+  app->callback([args, command] { command.code = run_norm(*args); });
+}
+
+void add_study(Command command) {
+  CLI::App* app =
+      command.app.add_subcommand("study", "a claim of the papers, computed and checked");
+  auto args = std::make_shared<StudyArgs>();
+  app->add_option("study", args->name, "which (see keel list studies)")->required();
+  app->add_option("--seed", args->seed, "the first seed")->capture_default_str();
+  app->add_option("--seeds", args->seeds, "how many seeds; 0: as many as the source reports")
+      ->capture_default_str();
+  add_backend_options(*app, args->run);
+  app->get_option("--backend")
+      ->description("of studies that are not exact: " +
+                    app->get_option("--backend")->get_description());
+  std::string exact;
+  for (const study::Study& s : study::studies()) {
+    if (s.exact) exact += (exact.empty() ? "  " : ",\n  ") + s.name;
+  }
+  app->footer("exact, on reference in float64 whatever the default of --backend is:\n" + exact +
+              "\n\nexamples:\n"
+              "  keel study theorem1\n"
+              "  keel study mini-layernorm --seeds 1 --json");
+  app->callback([args, command] { command.code = run_study(*args); });
+}
+
+}  // namespace
+
+int parse_and_run(int argc, char** argv) {
+  CLI::App app("keel: train and compare networks with every normalization, on CPUs and GPUs");
+  app.footer(kFooter);
+  app.set_version_flag("--version", "keel " KEEL_VERSION);
+  app.require_subcommand(1);
+  int code = 0;
+  const Command command{app, code};
+  add_train(command);
+  add_eval(command);
+  add_list(command);
+  add_inspect(command);
+  add_bench(command);
+  add_norm(command);
+  add_study(command);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    check(error.get_exit_code() == 0, ErrorKind::kUsage, "{}", error.what());
+    app.exit(error);  // prints the help
+    check(bool(std::cout.flush()), ErrorKind::kIo, "cannot write to standard output");
+  }
+  return code;
+}
+
+}  // namespace keel::cli

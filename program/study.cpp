@@ -1,0 +1,113 @@
+// keel study
+#include "studies/study.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "backends/backends.h"
+#include "program/common.h"
+#include "src/core/nearest.h"
+
+namespace keel::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A number where all of the cell is one.
+Json to_json(const std::string& cell) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  const bool whole = error == std::errc() && end == cell.data() + cell.size();
+  return whole && std::isfinite(value) ? Json(value) : Json(cell);
+}
+
+Json to_json(const study::Table& table) {
+  Json rows = Json::array();
+  const std::vector<std::string>& names = table.rows.front();
+  for (std::size_t i = 1; i < table.rows.size(); ++i) {
+    Json& row = rows.emplace_back(Json::object());
+    for (std::size_t j = 0; j < names.size(); ++j) row[names[j]] = to_json(table.rows[i][j]);
+  }
+  return {{"title", table.title}, {"rows", rows}};
+}
+
+Json to_json(const study::Study& study, const study::Result& result) {
+  Json tables = Json::array(), checks = Json::array();
+  for (const study::Table& t : result.tables) tables.push_back(to_json(t));
+  for (const study::Check& c : result.checks) {
+    checks.push_back({{"claim", c.claim}, {"measured", c.measured}, {"bound", c.bound}});
+    checks.back()["holds"] = c.judged ? Json(c.holds) : Json(nullptr);
+  }
+  return {{"study", study.name},
+          {"source", study.source},
+          {"tables", tables},
+          {"checks", checks},
+          {"holds", result.holds()}};
+}
+
+std::string mark_of(const study::Check& check) {
+  if (!check.judged) return "not judged";
+  return check.holds ? "ok" : "FAILED";
+}
+
+// At most kRows of the rows; --json has them all.
+std::string shortened(const study::Table& table) {
+  constexpr std::ptrdiff_t kRows = 60;
+  const std::ptrdiff_t left_out = std::ssize(table.rows) - 1 - kRows;
+  if (left_out <= 0) return table_text(table.rows);
+  const std::vector<std::vector<std::string>> first(table.rows.begin(),
+                                                    table.rows.begin() + 1 + kRows);
+  return fmt::format("{}... and {} rows more, with --json\n", table_text(first), left_out);
+}
+
+std::string text(const study::Study& study, const study::Result& result) {
+  std::string out = fmt::format("{}: {} ({})\n", study.name, study.about, study.source);
+  for (const study::Table& t : result.tables) {
+    out += fmt::format("\n{}\n{}", t.title, shortened(t));
+  }
+  std::vector<std::vector<std::string>> rows{{"", "claim", "measured", "bound"}};
+  for (const study::Check& c : result.checks) {
+    rows.push_back({mark_of(c), c.claim, fmt::format("{:.4g}", c.measured), c.bound});
+  }
+  return out + "\n" + table_text(rows);
+}
+
+// A default that an exact study does not follow must be a backend all the same.
+void check_default_backend() {
+  std::vector<std::string> names;
+  for (const BackendEntry& entry : known_backends()) names.push_back(entry.name);
+  const std::string name = default_backend();
+  check(std::ranges::count(names, name) == 1, ErrorKind::kUsage, "backend: {}",
+        unknown_name(name, names));
+}
+
+// Exact studies are judged in float64.
+std::unique_ptr<Backend> choose_backend(const study::Study& chosen, const StudyArgs& args) {
+  if (!chosen.exact) return make_backend(args.run);
+  check(args.run.backend.empty() || args.run.backend == "reference", ErrorKind::kUsage,
+        "[{}] --backend: expected reference, got {}", chosen.name, args.run.backend);
+  check_default_backend();
+  check(args.seeds <= 1, ErrorKind::kUsage, "[{}] --seeds: expected 0 or 1, got {}", chosen.name,
+        args.seeds);
+  return keel::make_backend("reference");
+}
+
+}  // namespace
+
+int run_study(const StudyArgs& args) {
+  const study::Study& chosen = study::find_study(args.name);
+  check(args.seeds >= 0, ErrorKind::kUsage, "--seeds: expected 0 or more, got {}", args.seeds);
+  const std::uint64_t seed = seed_of(args.seed);
+  const auto backend = choose_backend(chosen, args);
+  const study::Result result = chosen.run({*backend, seed, args.seeds});
+  if (args.run.json) {
+    print_json(to_json(chosen, result));
+  } else {
+    print(text(chosen, result));
+  }
+  return result.holds() ? 0 : 1;
+}
+
+}  // namespace keel::cli

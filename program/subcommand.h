@@ -1,0 +1,33 @@
+// What the subcommands of the command line share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "program/commands.h"
+
+namespace keel::cli {
+
+// A subcommand adds itself to the program. When it is chosen it leaves its exit code in `code`.
+struct Command {
+  CLI::App& app;
+  int& code;
+};
+
+// More threads than any machine has processors; oneTBB dies of very many.
+inline const CLI::Range kThreads(0, 4096);
+
+// --backend, --tf32 and --json.
+void add_backend(CLI::App& app, RunArgs& args);
+// These and --threads.
+void add_backend_options(CLI::App& app, RunArgs& args);
+// These and what chooses a model, its recipe and its data. Returns the model's option.
+CLI::Option* add_run_options(CLI::App& app, RunArgs& args, const std::string& default_recipe);
+void add_choice(CLI::App& app, const std::string& name, std::string& value,
+                const std::vector<std::string>& choices, const std::string& about);
+
+// `keel bench` with all that it measures.
+void add_bench(Command command);
+
+}  // namespace keel::cli

@@ -1,0 +1,101 @@
+// keel train
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "frontend/io/packed_file.h"
+#include "frontend/train/trainer.h"
+#include "program/common.h"
+
+namespace keel::cli {
+namespace {
+
+nlohmann::ordered_json to_json(const train::Evaluation& e) {
+  return {{"loss", e.loss}, {"error", e.error}, {"rows", e.rows}};
+}
+
+nlohmann::ordered_json to_json(const train::Summary& s, const std::string& folder) {
+  nlohmann::ordered_json json{{"folder", folder},
+                              {"steps", s.state.step},
+                              {"epochs", s.state.epoch},
+                              {"stopped_early", s.stopped_early},
+                              {"train_loss", s.train_loss},
+                              {"best_valid_error", s.state.best_error},
+                              {"best_step", s.state.best_step},
+                              {"valid", to_json(s.valid)},
+                              {"test", to_json(s.test)}};
+  if (s.best_test) json["best_test"] = to_json(*s.best_test);
+  if (s.average_test) json["average_test"] = to_json(*s.average_test);
+  json["seconds"] = s.seconds;
+  json["rows_per_second"] = s.rows_per_second;
+  return json;
+}
+
+std::string error_line(const std::string& what, const train::Evaluation& e) {
+  return fmt::format("{}: {:.2f} % ({:.0f} of {} wrong), loss {:.4f}\n", what, 100 * e.error,
+                     e.error * double(e.rows), e.rows, e.loss);
+}
+
+std::string to_text(const train::Summary& s, const std::string& folder) {
+  std::string text = error_line("test error, last weights", s.test);
+  if (s.best_test) text += error_line("test error, best weights", *s.best_test);
+  if (s.average_test) text += error_line("test error, averaged weights", *s.average_test);
+  text += fmt::format("steps: {} in {}, {:.0f} rows/s\n", s.state.step,
+                      train::duration_text(s.seconds), s.rows_per_second);
+  text += fmt::format("plots: {}/loss.svg {}/error.svg\n", folder, folder);
+  return text;
+}
+
+std::string default_folder(const RunArgs& args) {
+  const std::string recipe = std::filesystem::path(args.recipe).stem();
+  return fmt::format("runs/{}-{}", args.model, recipe);
+}
+
+train::Config resumed_config(const TrainArgs& args) {
+  const train::RunFolder folder{args.resume};
+  const train::CheckpointStore store(folder.checkpoints(), 1, [](const std::string&) {});
+  const auto checkpoint = store.latest();
+  check(checkpoint.has_value(), ErrorKind::kBadInput, "{}: no intact checkpoint to resume from",
+        folder.checkpoints().string());
+  train::Config config =
+      train::config_of_checkpoint(checkpoint->content, checkpoint->path, make_model);
+  check(args.run.model.empty() || args.run.model == config.model().name(), ErrorKind::kBadInput,
+        "{}: expected a checkpoint of {}, got one of {}", checkpoint->path.string(), args.run.model,
+        config.model().name());
+  if (!args.run.data.empty()) config.set("data.source", args.run.data);
+  for (const std::string& assignment : args.run.sets) apply_set(config, assignment);
+  config.validate();
+  return config;
+}
+
+train::Config new_config(TrainArgs& args) {
+  check(!args.run.model.empty(), ErrorKind::kUsage,
+        "train: expected a model (see keel list models) or --resume FOLDER");
+  if (!args.seed.empty()) args.run.sets.push_back("train.seed=" + args.seed);
+  if (args.out.empty()) args.out = default_folder(args.run);
+  const train::RunFolder folder{args.out};
+  const train::CheckpointStore store(folder.checkpoints(), 1, [](const std::string&) {});
+  check(store.paths().empty(), ErrorKind::kUsage,
+        "{}: this folder holds a run already; give another --out, or --resume {}", args.out,
+        args.out);
+  return make_config(args.run);
+}
+
+}  // namespace
+
+int run_train(TrainArgs args) {
+  const bool resume = !args.resume.empty();
+  const train::Config config = resume ? resumed_config(args) : new_config(args);
+  const std::string folder = resume ? args.resume : args.out;
+  const auto backend = make_backend(args.run);
+  train::Trainer trainer(*backend, config, {folder, resume, args.quiet, run_facts(*backend)});
+  const train::Summary summary = trainer.run();
+  if (summary.signal != 0) {
+    fmt::print(stderr, "interrupted at step {}; go on with: keel train --resume {}\n",
+               summary.state.step, folder);
+    return 128 + summary.signal;
+  }
+  args.run.json ? print_json(to_json(summary, folder)) : print(to_text(summary, folder));
+  return 0;
+}
+
+}  // namespace keel::cli

@@ -1,0 +1,32 @@
+// Running a graph as it is written: every value in memory of its own, no passes, no plan. What a
+// compiled program does must agree with it.
+#pragma once
+
+#include "src/runtime/run_graph.h"
+
+namespace keel {
+
+class Interpreter {
+ public:
+  // Leaves take their initial values, keyed by `seed` as in Variables.
+  Interpreter(Backend& backend, const Graph& graph, std::uint64_t seed);
+
+  void feed(const std::string& name, const Tensor& value);
+  // Runs every node in order, then gives every updated leaf its next value.
+  void run();
+  // Outputs of the last run, and a leaf's value, in the storage type.
+  const Tensor& output(const std::string& name) const;
+  const Tensor& leaf(const std::string& name) const;
+
+ private:
+  void run_node(int index);
+  Tensor& value(Value v) { return values_[std::size_t(v.node)][std::size_t(v.port)]; }
+  TensorRef ref(Value v);
+
+  Backend& backend_;
+  const Graph& graph_;
+  std::vector<std::vector<Tensor>> values_;  // [node][port]
+  Results outputs_;
+};
+
+}  // namespace keel

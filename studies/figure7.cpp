@@ -1,0 +1,126 @@
+// Figure 7 of Shen et al. 2020 on small sentences: gain / psi of PN-V for every feature of every
+// norm of a trained network, psi being the mean of the batches' psi_B over one pass of the training
+// data. By lemma 2 a feature with gain <= psi shrinks its gradient.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "src/ops/norm/pn_v.h"
+#include "studies/lab.h"
+#include "studies/list.h"
+#include "studies/mini_configs.h"
+#include "studies/norm_sites.h"
+#include "studies/summary.h"
+
+namespace keel::study {
+namespace {
+
+constexpr std::size_t kBins = 6;
+constexpr double kBinWidth = 0.25;  // the last bin has no end
+constexpr double kShare = 0.95;
+
+struct SiteRatios {
+  std::string site;
+  std::vector<double> gain, psi, ratio;  // (features)
+};
+
+// The mean psi_B = 1 / rpsi of every norm over one pass.
+std::vector<SiteRatios> mean_psi(MiniTraining& training) {
+  std::vector<NormSite> sites;
+  std::vector<SiteRatios> ratios;
+  double batches = 0;
+  const auto mark_all = [&](Graph& g) {
+    sites = norm_sites(g, kPnV);
+    for (const NormSite& site : sites) {
+      mark(g, site, "rpsi", {site.forward, 1});
+      const std::size_t features = std::size_t(g.shape({site.forward, 1})[0]);
+      ratios.push_back({site.name, {}, std::vector<double>(features, 0), {}});
+    }
+  };
+  const auto look = [&](const Program& program) {
+    ++batches;
+    for (std::size_t s = 0; s < sites.size(); ++s) {
+      const Tensor rpsi = fetch(program, sites[s], "rpsi");
+      for (std::size_t c = 0; c < ratios[s].psi.size(); ++c) {
+        double& psi = ratios[s].psi[c];
+        psi += (1 / rpsi.at(std::int64_t(c)) - psi) / batches;
+      }
+    }
+  };
+  training.pass({mark_all, look});
+  return ratios;
+}
+
+std::vector<SiteRatios> train_with(const Options& options, bool layer_scale) {
+  const train::Config config = sentence_config(options, 0, {"pn_v", layer_scale});
+  MiniTraining training(options.backend, config, RowOrder::kStream);
+  training.run();
+  std::vector<SiteRatios> sites = mean_psi(training);
+  for (SiteRatios& s : sites) {
+    const Tensor gain = training.variables().read(s.site + "/gain", true).to(DType::kF64);
+    s.gain.assign(gain.as<double>().begin(), gain.as<double>().end());
+    for (std::size_t c = 0; c < s.gain.size(); ++c) {
+      s.ratio.push_back(std::abs(s.gain[c]) / s.psi[c]);
+    }
+  }
+  return sites;
+}
+
+void add_features(std::span<const SiteRatios> sites, const std::string& norm, Result& result) {
+  Table table{norm + ": every feature", {{"layer", "site", "feature", "gain", "psi", "ratio"}}};
+  for (std::size_t s = 0; s < sites.size(); ++s) {
+    for (std::size_t c = 0; c < sites[s].ratio.size(); ++c) {
+      table.rows.push_back({fmt::format("{}", s), sites[s].site, fmt::format("{}", c),
+                            fmt::format("{:.4f}", sites[s].gain[c]),
+                            fmt::format("{:.4f}", sites[s].psi[c]),
+                            fmt::format("{:.4f}", sites[s].ratio[c])});
+    }
+  }
+  result.tables.push_back(std::move(table));
+}
+
+double share_at_most_one(std::span<const double> ratios) {
+  return double(std::ranges::count_if(ratios, [](double r) { return r <= 1; })) /
+         double(ratios.size());
+}
+
+Table histogram(std::span<const SiteRatios> sites, const std::string& norm) {
+  Table table{norm + ": how many features have which |gain| / psi", {{"site"}}};
+  for (std::size_t b = 0; b < kBins; ++b) {
+    table.rows[0].push_back(b + 1 < kBins ? fmt::format("to {:.2f}", kBinWidth * double(b + 1))
+                                          : fmt::format("above {:.2f}", kBinWidth * double(b)));
+  }
+  table.rows[0].insert(table.rows[0].end(), {"median", "largest", "share <= 1"});
+  for (const SiteRatios& s : sites) {
+    std::array<int, kBins> bins{};
+    for (double r : s.ratio) ++bins[std::min(kBins - 1, std::size_t(r / kBinWidth))];
+    std::vector<std::string>& cells = table.rows.emplace_back(std::vector<std::string>{s.site});
+    for (int count : bins) cells.push_back(fmt::format("{}", count));
+    cells.push_back(fmt::format("{:.3f}", quantile(s.ratio, 0.5)));
+    cells.push_back(fmt::format("{:.3f}", std::ranges::max(s.ratio)));
+    cells.push_back(fmt::format("{:.3f}", share_at_most_one(s.ratio)));
+  }
+  return table;
+}
+
+}  // namespace
+
+Result figure7(const Options& options) {
+  Result result;
+  for (const auto& [norm, layer_scale] : {std::pair{"pn_v", false}, {"pn_v + ls", true}}) {
+    const std::vector<SiteRatios> sites = train_with(options, layer_scale);
+    std::vector<double> all;
+    for (const SiteRatios& s : sites) all.insert(all.end(), s.ratio.begin(), s.ratio.end());
+    result.tables.push_back(histogram(sites, norm));
+    add_features(sites, norm, result);
+    const std::string claim = std::string(norm) + ": share of features with |gain| <= psi";
+    if (layer_scale) {
+      result.not_judged(claim, share_at_most_one(all), "a control: the scaling sets psi near 1");
+    } else {
+      result.above(claim, share_at_most_one(all), kShare);
+    }
+  }
+  return result;
+}
+
+}  // namespace keel::study

@@ -1,0 +1,22 @@
+// The studies, one function each; study.cpp names them for the program.
+#pragma once
+
+#include "studies/study.h"
+
+namespace keel::study {
+
+Result fisher(const Options& options);
+Result invariance(const Options& options);
+Result lemma2(const Options& options);
+Result theorem1(const Options& options);
+Result theorem2(const Options& options);
+Result theorem4(const Options& options);
+Result theorem1_training(const Options& options);
+Result fisher_training(const Options& options);
+Result theorem4_training(const Options& options);
+Result figure7(const Options& options);
+Result mini_batchsize(const Options& options);
+Result mini_layernorm(const Options& options);
+Result mini_powernorm(const Options& options);
+
+}  // namespace keel::study

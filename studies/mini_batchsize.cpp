@@ -1,0 +1,82 @@
+// The small counterpart of Ba, Kiros, Hinton 2016, section 6.6 and figure 6: BatchNorm needs large
+// batches, LayerNorm does not.
+#include <algorithm>
+
+#include "studies/list.h"
+#include "studies/mini_training.h"
+#include "studies/mlp_network.h"
+#include "studies/summary.h"
+
+namespace keel::study {
+namespace {
+
+constexpr std::string_view kRecipe = R"(
+[train]
+lr = 1e-3
+)";
+
+// A norm at a batch size, and the results of a NumPy float64 program with random numbers of its
+// own.
+struct Variant {
+  const char *label, *norm;
+  int batch, steps;
+  const char *numpy_loss, *numpy_error;
+};
+constexpr Variant kVariants[] = {
+    {"none", "none", 128, 400, "0.872", "44.8 %"},
+    {"batchnorm", "batchnorm", 128, 400, "0.785", "44.8 %"},
+    {"layernorm", "layernorm", 128, 400, "0.783", "45.2 %"},
+    {"none", "none", 4, 3000, "0.915", "45.3 %"},
+    {"batchnorm", "batchnorm{keep=0.99,unbiased=true}", 4, 3000, "1.371", "55.2 %"},
+    {"layernorm", "layernorm", 4, 3000, "0.906", "46.0 %"}};
+
+// One entry a seed: of all training rows in evaluation mode, and of the test rows in per cent.
+struct Runs {
+  std::vector<double> loss, error;
+};
+
+Runs train_with(const Options& options, const Variant& variant, int seeds) {
+  const int steps = options.steps > 0 ? options.steps : variant.steps;
+  Runs runs;
+  for (int i = 0; i < seeds; ++i) {
+    const train::Config config = mini_config(
+        std::make_unique<MlpNetwork>(), kRecipe, options.seed + std::uint64_t(i),
+        {{"model.norm", variant.norm}, {"train.batch", std::to_string(variant.batch)}}, steps);
+    MiniTraining training(options.backend, config, RowOrder::kDrawn);
+    training.run();
+    runs.loss.push_back(training.evaluate_train().loss);
+    runs.error.push_back(100 * training.evaluate_test().error);
+  }
+  return runs;
+}
+
+double farthest(const Runs& a, const Runs& b) {
+  const auto [low, high] = std::ranges::minmax(differences(a.loss, b.loss));
+  return std::max(high, -low);
+}
+
+}  // namespace
+
+Result mini_batchsize(const Options& options) {
+  const int seeds = options.seeds > 0 ? options.seeds : 1;
+  Table table{"a 64-128-128-10 network, a number a seed",
+              {{"batch", "norm", "train loss", "test error, %", "NumPy train loss", "error"}}};
+  std::map<std::pair<int, std::string>, Runs> all;
+  for (const Variant& v : kVariants) {
+    const Runs& runs = all[{v.batch, v.label}] = train_with(options, v, seeds);
+    table.rows.push_back({fmt::format("{}", v.batch), v.label, joined(runs.loss, 3),
+                          joined(runs.error, 1), v.numpy_loss, v.numpy_error});
+  }
+  Result result;
+  result.tables.push_back(std::move(table));
+  const Runs &large = all[{128, "layernorm"}], &small = all[{4, "layernorm"}];
+  // For every seed: the measured value is the worst.
+  result.at_most("batch 128: |loss(layernorm) - loss(batchnorm)|",
+                 farthest(large, all[{128, "batchnorm"}]), 0.1);
+  result.above("batch 4: loss(batchnorm) - loss(layernorm)",
+               std::ranges::min(differences(all[{4, "batchnorm"}].loss, small.loss)), 0.2);
+  result.at_most("batch 4: |loss(layernorm) - loss(none)|", farthest(small, all[{4, "none"}]), 0.1);
+  return result;
+}
+
+}  // namespace keel::study

@@ -1,0 +1,84 @@
+#include "studies/study.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "src/core/nearest.h"
+#include "studies/list.h"
+
+namespace keel::study {
+
+void Result::at_most(std::string claim, double measured, double bound) {
+  checks.push_back({std::move(claim), fmt::format("<= {:g}", bound), measured, measured <= bound});
+}
+
+void Result::above(std::string claim, double measured, double bound) {
+  checks.push_back({std::move(claim), fmt::format("> {:g}", bound), measured, measured > bound});
+}
+
+void Result::near(std::string claim, double measured, double expected, double tolerance) {
+  checks.push_back({std::move(claim), fmt::format("{:g} +- {:g}", expected, tolerance), measured,
+                    std::abs(measured - expected) <= tolerance});
+}
+
+void Result::not_judged(std::string claim, double measured, std::string needs) {
+  checks.push_back({std::move(claim), std::move(needs), measured, false, false});
+}
+
+void Result::above_on_average(std::string claim, std::span<const double> values, double bound,
+                              int needed) {
+  const double mean = std::reduce(values.begin(), values.end()) / double(values.size());
+  if (std::ssize(values) >= needed) return above(std::move(claim), mean, bound);
+  not_judged(std::move(claim), mean, fmt::format("needs {} seeds", needed));
+}
+
+bool Result::holds() const {
+  return std::ranges::all_of(checks, [](const Check& c) { return c.holds || !c.judged; });
+}
+
+std::span<const Study> studies() {
+  constexpr bool kExact = true;
+  static const std::vector<Study> list{
+      {"fisher", "Fisher metric and implicit learning rate of normalized models",
+       "Ba, Kiros, Hinton 2016, section 5.2", fisher, kExact},
+      {"invariance", "which norms see which change of weights and data",
+       "Ba, Kiros, Hinton 2016, table 1", invariance, kExact},
+      {"lemma2", "the length of the gradient behind BatchNorm and PN-V",
+       "Shen et al. 2020, lemma 2", lemma2, kExact},
+      {"theorem1", "mean and variance of the gradient when statistics are detached",
+       "Xu et al. 2019, theorem 1", theorem1, kExact},
+      {"theorem2", "the scaling of AdaNorm is the only one of its kind",
+       "Xu et al. 2019, theorem 2", theorem2, kExact},
+      {"theorem4", "PowerNorm's gradient is bounded while its recursion contracts",
+       "Shen et al. 2020, theorem 4", theorem4, kExact},
+      {"theorem1-training", "theorem 1 at every norm of a network that trains",
+       "Xu et al. 2019, theorem 1", theorem1_training, kExact},
+      {"fisher-training", "how a network's weights grow and turn, with norms and without",
+       "Ba, Kiros, Hinton 2016, section 5.2", fisher_training, kExact},
+      {"theorem4-training", "PowerNorm's recursion while a network trains",
+       "Shen et al. 2020, theorem 4", theorem4_training},
+      {"figure7", "gain / psi of PN-V after training, by layer", "Shen et al. 2020, figure 7",
+       figure7},
+      {"mini-batchsize", "BatchNorm and LayerNorm at batches of 128 and of 4 rows",
+       "Ba, Kiros, Hinton 2016, section 6.6", mini_batchsize},
+      {"mini-layernorm", "LayerNorm and its detached kin on a small residual network",
+       "Xu et al. 2019, tables 1 to 4", mini_layernorm},
+      {"mini-powernorm", "PowerNorm, BatchNorm and LayerNorm on small sentences of uneven scale",
+       "Shen et al. 2020, tables 1 and 4, figures 2 and 4", mini_powernorm},
+  };
+  return list;
+}
+
+const Study& find_study(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Study& study : studies()) {
+    if (study.name == name) return study;
+    names.push_back(study.name);
+  }
+  fail(ErrorKind::kUsage, "study: {}", unknown_name(name, names));
+}
+
+}  // namespace keel::study

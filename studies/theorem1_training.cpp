@@ -1,0 +1,163 @@
+// Theorem 1 of Xu et al. 2019 while a network trains: at every norm, in every step, for every row,
+// what theorem1_rows.h says; and how much of the gradient's variance each depth lets through, the
+// paper's reason why the derivatives of mean and variance help deep networks.
+#include <algorithm>
+
+#include "studies/lab.h"
+#include "studies/list.h"
+#include "studies/mini_configs.h"
+#include "studies/norm_sites.h"
+#include "studies/theorem1_rows.h"
+
+namespace keel::study {
+namespace {
+
+constexpr double kEps = 1e-5;
+constexpr int kSteps = 100;
+constexpr int kListed[] = {1, 10, 100};  // the steps whose lines are printed
+
+// The mean over rows of one norm in one step.
+RowMoments average(std::span<const RowMoments> rows) {
+  RowMoments sum;
+  const double n = double(rows.size());
+  for (const RowMoments& r : rows) {
+    sum.g_mean += r.g_mean / n;
+    sum.g_variance += r.g_variance / n;
+    sum.s += r.s / n;
+    sum.dx_mean += r.dx_mean / n;
+    sum.dx_variance += r.dx_variance / n;
+    sum.ratio += r.ratio / n;
+  }
+  return sum;
+}
+
+struct Line {
+  int step;
+  std::string site;
+  RowMoments mean;
+};
+
+// One training of one variant.
+class Recorder {
+ public:
+  explicit Recorder(const Detaching& detaching) : detaching_(detaching) {}
+
+  Watch watch() {
+    return {[this](Graph& g) { mark_all(g); }, [this](const Program& p) { look(p); }};
+  }
+  const std::vector<Line>& lines() const { return lines_; }
+  // Of each norm, in the order of the network, over all steps.
+  const std::vector<double>& mean_ratios() const { return mean_ratios_; }
+  const RowMoments& worst() const { return worst_; }
+
+ private:
+  void mark_all(Graph& g) {
+    sites_ = norm_sites(g, detaching_.op);
+    mean_ratios_.assign(sites_.size(), 0);
+    for (const NormSite& site : sites_) {
+      mark(g, site, "x", g.node(site.forward).inputs[0]);
+      mark(g, site, "dy", g.node(site.backward).inputs.back());
+      mark(g, site, "dx", {site.backward, 0});
+    }
+  }
+
+  void look(const Program& program) {
+    ++step_;
+    for (std::size_t i = 0; i < sites_.size(); ++i) {
+      const RowMoments mean = average(judge(program, sites_[i]));
+      lines_.push_back({step_, sites_[i].name, mean});
+      mean_ratios_[i] += (mean.ratio - mean_ratios_[i]) / step_;
+    }
+  }
+
+  std::vector<RowMoments> judge(const Program& program, const NormSite& site) {
+    const Tensor x = fetch(program, site, "x"), dy = fetch(program, site, "dy"),
+                 dx = fetch(program, site, "dx");
+    std::vector<RowMoments> rows;
+    for (std::int64_t i = 0; i < x.shape()[0]; ++i) {
+      const RowMoments& r =
+          rows.emplace_back(row_moments(detaching_, kEps, {row(x, i), row(dy, i), row(dx, i)}));
+      take_largest(worst_.mean_error, r.mean_error);
+      take_largest(worst_.variance_error, r.variance_error);
+      take_largest(worst_.ratio, r.ratio);
+    }
+    return rows;
+  }
+
+  const Detaching& detaching_;
+  std::vector<NormSite> sites_;
+  std::vector<Line> lines_;
+  std::vector<double> mean_ratios_;
+  RowMoments worst_;
+  int step_ = 0;
+};
+
+Recorder train_with(const Options& options, const Detaching& detaching) {
+  const std::string norm = fmt::format("{}{{eps={}}}", detaching.norm, kEps);
+  const train::Config config =
+      vector_config(options, 0, {.norm = norm, .post = false, .steps = kSteps});
+  MiniTraining training(options.backend, config, RowOrder::kDrawn);
+  Recorder recorder(detaching);
+  training.run(recorder.watch());
+  return recorder;
+}
+
+void add_lines(const std::string& norm, const Recorder& recorder, Table& table) {
+  for (const Line& line : recorder.lines()) {
+    if (std::ranges::find(kListed, line.step) == std::end(kListed)) continue;
+    const RowMoments& m = line.mean;
+    std::vector<std::string>& cells = table.rows.emplace_back(
+        std::vector<std::string>{norm, fmt::format("{}", line.step), line.site});
+    for (double value : {m.g_mean, m.g_variance, m.s, m.dx_mean, m.dx_variance}) {
+      cells.push_back(fmt::format("{:.2e}", value));
+    }
+    cells.push_back(fmt::format("{:.4f}", m.ratio));
+  }
+}
+
+void add_checks(const Detaching& v, const Recorder& recorder, Result& result) {
+  const RowMoments& worst = recorder.worst();
+  const std::vector<double>& ratios = recorder.mean_ratios();
+  result.at_most(v.norm + ": mean(dx) is " + v.mean_claim(), worst.mean_error, kRounding);
+  result.at_most(v.norm + ": var(dx) s^2 is " + v.variance_claim(), worst.variance_error,
+                 kRounding);
+  result.at_most(v.norm + ": var(dx) s^2 / var(g) is at most 1", worst.ratio, 1 + kRounding);
+  if (!v.through_deviation) return;
+  result.at_most(v.norm + ": the mean ratio is below 1 at every depth",
+                 *std::ranges::max_element(ratios), 1 - 1e-3);
+}
+
+// A column a variant, a row a norm of the network.
+void add_depths(const std::vector<Line>& lines, const std::vector<std::vector<double>>& ratios,
+                Table& table) {
+  for (std::size_t i = 0; i < ratios[0].size(); ++i) {
+    std::vector<std::string>& cells =
+        table.rows.emplace_back(std::vector<std::string>{lines[i].site});
+    for (const std::vector<double>& of : ratios) cells.push_back(fmt::format("{:.4f}", of[i]));
+  }
+}
+
+}  // namespace
+
+Result theorem1_training(const Options& options) {
+  Result result;
+  Table lines{fmt::format("means over the rows of a batch; {}", kRowSymbols),
+              {{"norm", "step", "site", "mean(g)", "var(g)", "s", "mean(dx)", "var(dx)", "ratio"}}};
+  Table depths{"the mean ratio of all steps for each depth", {{"site"}}};
+  std::vector<std::vector<double>> ratios;
+  std::vector<Line> sites;
+  for (const Detaching& detaching : detachings()) {
+    const Recorder recorder = train_with(options, detaching);
+    depths.rows[0].push_back(detaching.norm);
+    ratios.push_back(recorder.mean_ratios());
+    sites = recorder.lines();
+    add_lines(detaching.norm, recorder, lines);
+    add_checks(detaching, recorder, result);
+  }
+  add_depths(sites, ratios, depths);
+  result.tables.push_back(std::move(depths));
+  result.tables.push_back(std::move(lines));
+  return result;
+}
+
+}  // namespace keel::study

@@ -1,0 +1,166 @@
+// Theorem 2 of Xu et al. 2019: phi(y) = C (1 - k y) is the only scaling z = phi(y) y of normalized
+// rows y whose mean(phi) is one constant for every y and whose |mean(z)| stays bounded for every
+// width. Held against random rows and the row that is normalized and as skew as it can be easily:
+//     (2 r, -r, -r, 0, ...), r = sqrt(width / 6):   mean 0, variance 1, mean(y^3) = r
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "studies/lab.h"
+#include "studies/list.h"
+
+namespace keel::study {
+namespace {
+
+constexpr std::int64_t kWidths[] = {16, 64, 256, 1024, 4096};
+constexpr std::int64_t kRows = 64;  // random rows; the skew one comes after them
+constexpr double kC = 2, kSlope = 0.1;
+// Sums here have up to 4096 elements of size up to sqrt(4096), times C.
+constexpr double kTight = 64 * kC * kRounding;
+
+using Phi = std::function<double(double)>;
+
+// Third powers of normal numbers, and the skew row.
+Tensor rows_of(std::int64_t width, std::uint64_t seed) {
+  const double r = std::sqrt(double(width) / 6);
+  return mapped(normal({kRows + 1, width}, seed, "x"), [=](double value, std::int64_t i) {
+    const std::int64_t h = i - kRows * width;
+    return h < 0 ? value * value * value : h == 0 ? 2 * r : h < 3 ? -r : 0;
+  });
+}
+
+// The same rows of each width, normalized by the engine; C (1 - k y) y as AdaNorm has it.
+struct Rows {
+  std::vector<Tensor> x, y, z;
+};
+
+Rows normalize(Backend& backend, std::uint64_t seed) {
+  Rows rows;
+  const Layer simple = norm_layer("layernorm_simple{eps=0}");
+  const Layer adaptive = norm_layer(fmt::format("adanorm{{eps=0,C={},k={}}}", kC, kSlope));
+  for (std::int64_t width : kWidths) {
+    rows.x.push_back(rows_of(width, seed));
+    rows.y.push_back(pass(backend, simple, rows.x.back(), rows.x.back()).y);
+    rows.z.push_back(pass(backend, adaptive, rows.x.back(), rows.x.back()).y);
+  }
+  return rows;
+}
+
+// What the theorem asks of a phi.
+struct Verdict {
+  double low = INFINITY, high = -INFINITY;  // of mean(phi), over all rows and widths
+  std::vector<double> skew;                 // mean(z) of the skew row, one a width
+  double spread() const { return high - low; }
+  double off(double c) const { return std::max(high - c, c - low); }
+  double growth() const { return std::abs(skew.back() - skew.front()); }
+};
+
+Verdict judge(const Rows& rows, const Phi& phi) {
+  Verdict verdict;
+  for (const Tensor& y : rows.y) {
+    const Tensor factor = mapped(y, [&](double value, std::int64_t) { return phi(value); });
+    for (std::int64_t i = 0; i <= kRows; ++i) {
+      take_smallest(verdict.low, mean(row(factor, i)));
+      take_largest(verdict.high, mean(row(factor, i)));
+    }
+    verdict.skew.push_back(mean_product(row(factor, kRows), row(y, kRows)));
+  }
+  return verdict;
+}
+
+void add_adanorm(const Rows& rows, Result& result) {
+  double skew = 0, formula = 0, mean_z = 0;
+  for (std::size_t w = 0; w < rows.y.size(); ++w) {
+    const Tensor &x = rows.x[w], &y = rows.y[w], &z = rows.z[w];
+    const Tensor expected =
+        mapped(y, [](double value, std::int64_t) { return kC * (1 - kSlope * value) * value; });
+    take_largest(skew, largest_difference(row(x, kRows), row(y, kRows)));
+    for (std::int64_t i = 0; i <= kRows; ++i) {
+      const double size = length(row(expected, i));
+      take_largest(formula, largest_difference(row(z, i), row(expected, i)) / size);
+      take_largest(mean_z, std::abs(mean(row(z, i)) + kC * kSlope));
+    }
+  }
+  result.at_most("the skew row is its own layernorm_simple", skew, kTight);
+  result.at_most("adanorm: z is C (1 - k y) y", formula, kRounding);
+  result.at_most("adanorm: mean(z) is -C k for every row and width", mean_z, kTight);
+}
+
+void add_examples(const Rows& rows, Result& result) {
+  const Verdict linear = judge(rows, [](double y) { return kC * (1 - kSlope * y); });
+  const Verdict square =
+      judge(rows, [](double y) { return kC * (1 - kSlope * y) + 0.3 * (y * y - 1); });
+  const Verdict sine = judge(rows, [](double y) { return 1 + 0.2 * std::sin(y); });
+  Table table{"mean(z) of the skew row for each width, and the spread of mean(phi) over all rows",
+              {{"phi", "16", "64", "256", "1024", "4096", "spread"}}};
+  const auto add = [&](const std::string& name, const Verdict& verdict) {
+    std::vector<std::string>& cells = table.rows.emplace_back();
+    cells.push_back(name);
+    for (double value : verdict.skew) cells.push_back(fmt::format("{:.2f}", value));
+    cells.push_back(fmt::format("{:.1e}", verdict.spread()));
+  };
+  add("2 (1 - 0.1 y)", linear);
+  add("2 (1 - 0.1 y) + 0.3 (y^2 - 1)", square);
+  add("1 + 0.2 sin y", sine);
+  result.tables.push_back(std::move(table));
+  result.at_most("linear phi: mean(phi) is C for every row and width", linear.off(kC), kTight);
+  result.at_most("linear phi: mean(z) does not depend on the width", linear.growth(), kTight);
+  result.at_most("quadratic phi: mean(phi) is C as well", square.off(kC), kTight);
+  constexpr double kPrinted[] = {0.29, 0.78, 1.76, 3.72, 7.64};
+  for (std::size_t w = 0; w < std::size(kWidths); ++w) {
+    result.near(fmt::format("quadratic phi, width {}: mean(z) grows", kWidths[w]), square.skew[w],
+                kPrinted[w], 0.005);
+    result.near(
+        fmt::format("quadratic phi, width {}: mean(z) / (0.3 sqrt(H / 6) - 0.2)", kWidths[w]),
+        square.skew[w] / (0.3 * std::sqrt(double(kWidths[w]) / 6) - 0.2), 1, kTight);
+  }
+  result.above("1 + 0.2 sin y: mean(phi) is not constant", sine.spread(), 1e-3);
+}
+
+// Coefficients within 1, the leading one at least 0.1 away from 0.
+Phi polynomial(int degree, std::uint64_t number, const Philox& random) {
+  std::array<double, 5> c{};
+  for (int p = 0; p <= degree; ++p) {
+    c[std::size_t(p)] = 2 * random.uniform(8 * number + std::uint64_t(p)) - 1;
+  }
+  double& leading = c[std::size_t(degree)];
+  leading = std::copysign(0.1 + 0.9 * std::abs(leading), leading);
+  return [c](double y) { return c[0] + y * (c[1] + y * (c[2] + y * (c[3] + y * c[4]))); };
+}
+
+// A leading coefficient of 0.1 makes mean(z) of degree 2 grow by 2.4 from width 16 to 4096, and the
+// spread of mean(phi) of degree 3 at least as large; rounding stays below 1e-9 of either.
+void add_polynomials(const Rows& rows, std::uint64_t seed, Result& result) {
+  constexpr std::uint64_t kEach = 20;
+  Table table{"random polynomials, 20 of each degree",
+              {{"degree", "mean(phi) constant", "mean(z) bounded", "both"}}};
+  for (int degree = 0; degree <= 4; ++degree) {
+    const Philox random(seed, stream_of("polynomials"), std::uint32_t(degree));
+    int constant = 0, bounded = 0, both = 0;
+    for (std::uint64_t n = 0; n < kEach; ++n) {
+      const Verdict verdict = judge(rows, polynomial(degree, n, random));
+      const bool is_constant = verdict.spread() < 1e-3, is_bounded = verdict.growth() < 1e-3;
+      constant += is_constant;
+      bounded += is_bounded;
+      both += is_constant && is_bounded;
+    }
+    table.rows.push_back({fmt::format("{}", degree), fmt::format("{}", constant),
+                          fmt::format("{}", bounded), fmt::format("{}", both)});
+    result.near(fmt::format("random polynomials of degree {}: how many are both", degree), both,
+                degree <= 1 ? double(kEach) : 0, 0);
+  }
+  result.tables.push_back(std::move(table));
+}
+
+}  // namespace
+
+Result theorem2(const Options& options) {
+  const Rows rows = normalize(options.backend, options.seed);
+  Result result;
+  add_adanorm(rows, result);
+  add_examples(rows, result);
+  add_polynomials(rows, options.seed, result);
+  return result;
+}
+
+}  // namespace keel::study

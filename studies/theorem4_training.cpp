@@ -1,0 +1,155 @@
+// Theorem 4 of Shen et al. 2020 while a network trains: at every PowerNorm, how near its recursion
+//     nu' = nu (1 - (1 - alpha) Gamma) + (1 - alpha) Lambda
+// comes to losing its hold, (1 - alpha) Gamma > 1, and that for each feature, up to the step where
+// that happens first,
+//     |nu| <= N = max over its steps of |Lambda / Gamma|
+#include <algorithm>
+#include <cmath>
+
+#include "src/ops/norm/power_norm.h"
+#include "studies/lab.h"
+#include "studies/list.h"
+#include "studies/mini_configs.h"
+#include "studies/norm_sites.h"
+
+namespace keel::study {
+namespace {
+
+constexpr double kAlpha = 0.9;
+// Gamma and Lambda are sums of 128 products in float32: within 128 * 2^-24 = 8e-6 of their sizes.
+constexpr double kFloat = 1e-5;
+
+struct Feature {
+  double bound = 0;         // N
+  double contraction = 0;   // the largest (1 - alpha) Gamma
+  double nu = 0, used = 0;  // the largest |nu| and |nu| / N
+};
+
+// One norm on its way.
+struct Site {
+  NormSite site;
+  std::vector<Feature> features;
+  std::vector<double> nu, gain;  // before the step
+  int steps_above = 0;           // with (1 - alpha) Gamma > 1 in any feature
+  double error = 0;              // of the recursion, relative to the largest N so far
+};
+
+std::vector<double> values(const Tensor& t) {
+  const Tensor wide = t.to(DType::kF64);
+  return {wide.as<double>().begin(), wide.as<double>().end()};
+}
+
+class Recorder {
+ public:
+  Recorder(const MiniTraining& training, double rows) : training_(training), rows_(rows) {}
+  Watch watch() {
+    return {[this](Graph& g) { mark_all(g); }, [this](const Program& p) { look(p); }};
+  }
+  const std::vector<Site>& sites() const { return sites_; }
+
+ private:
+  void mark_all(Graph& g) {
+    for (const NormSite& site : norm_sites(g, kPowerNorm)) {
+      mark(g, site, "Gamma", {site.forward, 3});
+      mark(g, site, "dgain", {site.backward, 1});
+      const auto features = std::size_t(g.shape({site.forward, 3})[0]);
+      sites_.push_back({site, std::vector<Feature>(features), std::vector<double>(features, 0),
+                        std::vector<double>(features, 1)});
+    }
+  }
+
+  void look(const Program& program) {
+    for (Site& s : sites_) {
+      const std::vector<double> gamma = values(fetch(program, s.site, "Gamma"));
+      const std::vector<double> dgain = values(fetch(program, s.site, "dgain"));
+      const std::vector<double> nu = read(s, "nu");
+      bool above = false;
+      double error = 0, size = 0;
+      for (std::size_t c = 0; c < nu.size(); ++c) {
+        Feature& f = s.features[c];
+        const double lambda = s.gain[c] * dgain[c] / rows_, part = (1 - kAlpha) * gamma[c];
+        take_largest(f.bound, std::abs(lambda / gamma[c]));
+        take_largest(f.contraction, part);
+        take_largest(f.nu, std::abs(nu[c]));
+        const bool holds = f.contraction <= 1 && f.bound > 0;
+        if (holds) take_largest(f.used, std::abs(nu[c]) / f.bound);
+        take_largest(error, std::abs(nu[c] - s.nu[c] * (1 - part) - (1 - kAlpha) * lambda));
+        take_largest(size, f.bound);
+        above = above || part > 1;
+      }
+      take_largest(s.error, error / size);
+      s.steps_above += above;
+      s.nu = nu;
+      s.gain = read(s, "gain");
+    }
+  }
+
+  std::vector<double> read(const Site& s, const std::string& variable) const {
+    return values(training_.variables().read(s.site.name + "/" + variable, true));
+  }
+
+  const MiniTraining& training_;
+  double rows_;
+  std::vector<Site> sites_;
+};
+
+struct Variant {
+  std::string label, mode;
+  bool layer_scale;
+};
+
+std::vector<Site> train_with(const Options& options, const Variant& variant) {
+  const std::string norm = fmt::format(
+      "powernorm{{heads=0,warmup=100,alpha_b={},mode={},eps=1e-5}}", kAlpha, variant.mode);
+  const train::Config config = sentence_config(options, 0, {norm, variant.layer_scale});
+  MiniTraining training(options.backend, config, RowOrder::kStream);
+  Recorder recorder(training, double(config.train().batch));
+  training.run(recorder.watch());
+  return recorder.sites();
+}
+
+double largest(const Site& s, double Feature::*of) {
+  double result = 0;
+  for (const Feature& f : s.features) take_largest(result, f.*of);
+  return result;
+}
+
+void add_variant(const Variant& variant, std::span<const Site> sites, Table& table,
+                 Result& result) {
+  double contraction = 0, used = 0, error = 0;
+  for (const Site& s : sites) {
+    const double site_contraction = largest(s, &Feature::contraction);
+    const double site_used = largest(s, &Feature::used);
+    const double nu = largest(s, &Feature::nu);
+    take_largest(contraction, site_contraction);
+    take_largest(used, site_used);
+    take_largest(error, s.error);
+    table.rows.push_back({variant.label, s.site.name, fmt::format("{:.3f}", site_contraction),
+                          fmt::format("{}", s.steps_above), fmt::format("{:.2e}", nu),
+                          fmt::format("{:.4f}", site_used), fmt::format("{:.1e}", s.error)});
+  }
+  result.at_most(variant.label + ": nu follows the recursion", error, kFloat);
+  result.at_most(variant.label + ": |nu| / N while (1 - alpha) Gamma <= 1", used, 1 + kFloat);
+  if (variant.layer_scale) {
+    result.at_most(variant.label + ": (1 - alpha) Gamma", contraction, 1);
+  }
+}
+
+}  // namespace
+
+Result theorem4_training(const Options& options) {
+  Result result;
+  Table table{"sentences of uneven scale, alpha = 0.9; ls: layerscaling in front of every norm",
+              {{"norm", "site", "max (1 - alpha) Gamma", "steps above 1", "max |nu|",
+                "max |nu| / N", "error of the recursion"}}};
+  for (const Variant& variant : {Variant{"powernorm paper + ls", "paper", true},
+                                 Variant{"powernorm release + ls", "release", true},
+                                 Variant{"powernorm paper", "paper", false},
+                                 Variant{"powernorm release", "release", false}}) {
+    add_variant(variant, train_with(options, variant), table, result);
+  }
+  result.tables.push_back(std::move(table));
+  return result;
+}
+
+}  // namespace keel::study

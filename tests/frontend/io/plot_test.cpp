@@ -1,0 +1,189 @@
+// Ticks are round and cover the range; the SVG is well-formed whatever the text and the values.
+#include "frontend/io/plot.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/io/plot_ticks.h"
+#include "src/core/error.h"
+#include "tests/support/temp_dir.h"
+
+using namespace keel::io;
+
+namespace {
+
+constexpr double kNaN = NAN;
+
+bool well_formed_text(std::string_view text) {
+  for (std::size_t at = text.find('&'); at != text.npos; at = text.find('&', at + 1)) {
+    const std::string_view name = text.substr(at + 1, text.find(';', at) - at - 1);
+    if (name != "amp" && name != "lt" && name != "gt" && name != "quot") return false;
+  }
+  return text.find('>') == text.npos;
+}
+
+// Elements open and close in order, quotes of attributes pair up, text holds no bare markup.
+bool well_formed(std::string_view xml) {
+  std::vector<std::string_view> open;
+  while (!xml.empty()) {
+    const std::size_t begin = std::min(xml.find('<'), xml.size());
+    if (!well_formed_text(xml.substr(0, begin))) return false;
+    if (begin == xml.size()) break;
+    const std::size_t end = xml.find('>', begin);
+    if (end == xml.npos) return false;
+    const std::string_view tag = xml.substr(begin + 1, end - begin - 1);
+    const std::string_view name = tag.substr(0, tag.find_first_of(" \n/", 1));
+    if (tag.find('<') != tag.npos || std::ranges::count(tag, '"') % 2 != 0) return false;
+    if (tag.front() == '/') {
+      if (open.empty() || open.back() != name.substr(1)) return false;
+      open.pop_back();
+    } else if (tag.back() != '/') {
+      open.push_back(name);
+    }
+    xml.remove_prefix(end + 1);
+  }
+  return open.empty();
+}
+
+// What stands between `before` and the next quote, wherever `before` occurs.
+std::vector<std::string> values_after(const std::string& text, std::string_view before) {
+  std::vector<std::string> found;
+  for (std::size_t at = text.find(before); at != text.npos; at = text.find(before, at + 1)) {
+    const std::size_t begin = at + before.size();
+    found.push_back(text.substr(begin, text.find('"', begin) - begin));
+  }
+  return found;
+}
+
+std::size_t count(const std::string& text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+Plot plot_of(std::vector<double> x, std::vector<double> y, bool log_y = false) {
+  return {"title", "x", "y", log_y, {{"only", std::move(x), std::move(y)}}};
+}
+
+}  // namespace
+
+TEST_CASE("plot: linear ticks are multiples of 1, 2 or 5") {
+  CHECK(linear_ticks(0, 10, 5) == std::vector<double>{0, 2, 4, 6, 8, 10});
+  CHECK(linear_ticks(-1, 1, 4) == std::vector<double>{-1, -0.5, 0, 0.5, 1});
+  CHECK(linear_ticks(3, 29990, 6).front() == 5000);
+  CHECK(tick_labels(linear_ticks(0.0, 0.3, 6)) ==
+        std::vector<std::string>{"0", "0.05", "0.1", "0.15", "0.2", "0.25", "0.3"});
+  CHECK(tick_labels(linear_ticks(1000.001, 1000.004, 3)) ==
+        std::vector<std::string>{"1000.001", "1000.002", "1000.003", "1000.004"});
+}
+
+TEST_CASE("plot: every range gets a sensible number of ticks inside it") {
+  for (double low : {-1e6, -3.7, 0.0, 1e-8, 0.9, 123456.0}) {
+    for (double width : {1e-6, 0.37, 1.0, 99.5, 1e7}) {
+      CAPTURE(low);
+      CAPTURE(width);
+      const std::vector<double> ticks = linear_ticks(low, low + width, 7);
+      CHECK(ticks.size() >= 4);
+      CHECK(ticks.size() <= 12);
+      CHECK(ticks.front() >= low - width * 1e-6);
+      CHECK(ticks.back() <= low + width * (1 + 1e-6));
+    }
+  }
+}
+
+TEST_CASE("plot: logarithmic ticks follow the number of decades") {
+  CHECK(log_ticks(0.01, 1) == std::vector<double>{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1});
+  CHECK(log_ticks(1e-4, 1e2).size() == 7);
+  const std::vector<double> many = log_ticks(1e-30, 1e30);
+  CHECK(many.size() >= 5);
+  CHECK(many.size() <= 10);
+  CHECK(log_ticks(0.93, 1.08).size() >= 4);  // no power of ten but 1: linear ticks
+}
+
+TEST_CASE("plot: tick labels are short") {
+  CHECK(tick_labels({0, 10000, 20000}) == std::vector<std::string>{"0", "10k", "20k"});
+  CHECK(tick_labels({0, 5e5, 1e6}) == std::vector<std::string>{"0", "0.5M", "1M"});
+  CHECK(tick_labels({1e-7, 1e-5, 1e-3}) == std::vector<std::string>{"1e-7", "1e-5", "0.001"});
+}
+
+TEST_CASE("plot: text is escaped and the document well-formed") {
+  Plot plot = plot_of({0, 1}, {2, 3});
+  plot.title = "a < b && \"c\" > d";
+  plot.x_label.assign("bad \xff\x01\0", 7).append("\xed\xa0\x80 \uFFFE \u00e9");
+  plot.series.push_back({"</svg>", {0, 1}, {1, 2}});
+  const std::string svg = plot_svg(plot);
+  CHECK(well_formed(svg));
+  CHECK(count(svg, "a &lt; b &amp;&amp; &quot;c&quot; &gt; d") == 1);
+  CHECK(count(svg, "&lt;/svg&gt;") == 1);
+  CHECK(count(svg, "\u00e9") == 1);
+  CHECK(count(svg, "\uFFFE") == 0);
+  CHECK(svg.find('\x01') == std::string::npos);
+  CHECK(svg.find('\xff') == std::string::npos);
+  CHECK_FALSE(well_formed("<a><b></a></b>"));
+  CHECK_FALSE(well_formed("<a>&x;</a>"));
+}
+
+TEST_CASE("plot: many series differ in colour and dash, and have a legend each") {
+  Plot plot{"many", "x", "y", false, {}};
+  for (int i = 0; i < 28; ++i)
+    plot.series.push_back({fmt::format("s{}!", i), {0, 1}, {0, 1.0 + i}});
+  const std::string svg = plot_svg(plot);
+  CHECK(well_formed(svg));
+  for (int i = 0; i < 28; ++i) CHECK(count(svg, fmt::format(">s{}!<", i)) == 1);
+  const auto colours = values_after(svg, "fill=\"none\" stroke=\"");
+  const auto dashes = values_after(svg, "stroke-dasharray=\"");
+  REQUIRE(colours.size() == dashes.size() + 1);  // the axes are drawn first, without dashes
+  std::map<std::string, int> styles;
+  for (std::size_t i = 0; i < dashes.size(); ++i) ++styles[colours[i + 1] + dashes[i]];
+  CHECK(styles.size() == 28);
+  for (const auto& [text, uses] : styles) CHECK(uses == 2);  // the line and its legend
+}
+
+TEST_CASE("plot: points that cannot be shown interrupt the line") {
+  const std::string svg = plot_svg(plot_of({0, 1, 2, 3, 4, 5}, {1, 2, kNaN, 3, INFINITY, 4}));
+  CHECK(count(svg, "stroke-dasharray") == 1);          // 0-1
+  CHECK(count(svg, "stroke-linecap=\"round\"") == 2);  // 3 and 5 stand alone
+  CHECK(count(plot_svg(plot_of({0, 1, 2}, {1, 0, 2}, true)), "stroke-linecap=\"round\"") == 2);
+}
+
+TEST_CASE("plot: extreme values give finite coordinates") {
+  const std::vector<std::vector<double>> ys = {{},
+                                               {5},
+                                               {0},
+                                               {kNaN},
+                                               {1e308, -1e308},
+                                               {1e99, -1e99},
+                                               {1e-99, 1e99},
+                                               {1e9, 1e9 + 1e-6},
+                                               {5e-324, 1e-310}};
+  for (bool log : {false, true}) {
+    for (const std::vector<double>& y : ys) {
+      const std::string svg = plot_svg(plot_of(y, y, log));
+      CAPTURE(svg);
+      CHECK(well_formed(svg));
+      CHECK(svg.size() < 20000);
+      CHECK(svg.find("nan") == std::string::npos);
+      CHECK(svg.find("inf") == std::string::npos);
+    }
+  }
+  CHECK(count(plot_svg(plot_of({}, {})), "no data") == 1);
+  CHECK(count(plot_svg(plot_of({1}, {1})), "no data") == 0);
+}
+
+TEST_CASE("plot: lengths must agree, and files are written whole") {
+  CHECK_THROWS_WITH_AS(plot_svg(plot_of({1, 2}, {1})),
+                       "[plot] series only: expected x and y of one length, got 2 and 1",
+                       keel::Error);
+  keel::testing::TempDir dir;
+  const Plot plot = plot_of({1, 2}, {3, 4});
+  write_plot(dir / "p.svg", plot);
+  CHECK(keel::testing::read_bytes(dir / "p.svg") == plot_svg(plot));
+}

@@ -1,0 +1,73 @@
+// keel eval
+#include "tests/program/helpers.h"
+
+namespace keel::cli {
+namespace {
+
+using testing::step_file;
+
+struct Trained {
+  testing::TempDir temp;
+  train::Summary summary =
+      testing::train_in(temp.path(), testing::small_config({"train.epochs=2", "train.lr=1e-2"}));
+  std::string folder = temp.path();
+};
+
+TEST_CASE("eval: gives what training gave") {
+  const Trained run;
+  const std::string last = step_file(run.folder, 16);
+  const Json test = json_of(run_keel({"eval", last, "--json"}));
+  CHECK(test.at("loss") == run.summary.test.loss);
+  CHECK(test.at("error") == run.summary.test.error);
+  CHECK(test.at("rows") == 60);
+  const Json valid = json_of(run_keel({"eval", last, "--split", "valid", "--json"}));
+  CHECK(valid.at("loss") == run.summary.valid.loss);
+  CHECK(json_of(run_keel({"eval", last, "--split", "train", "--json"})).at("rows") == 275);
+  const Json best = json_of(run_keel({"eval", run.folder, "--json"}));
+  CHECK(best.at("loss") == run.summary.best_test->loss);
+  CHECK(run_keel({"eval", run.folder}).out.starts_with("test error: "));
+}
+
+TEST_CASE("eval: other data") {
+  const Trained run;
+  check_refusal(run_keel({"eval", run.folder, "--data", run.folder}), 4, "train-images");
+  const ProcessResult builtin = run_keel({"eval", run.folder, "--data", "builtin", "--json"});
+  CHECK(json_of(builtin).at("rows") == 2000);
+}
+
+TEST_CASE("eval: damage anywhere in a checkpoint is found") {
+  const Trained run;
+  const std::string whole = testing::read_bytes(step_file(run.folder, 16)),
+                    path = run.temp / "damaged.safetensors";
+  const auto eval = [&](const std::string& bytes) {
+    testing::write_bytes(path, bytes);
+    return run_keel({"eval", path});
+  };
+  for (const double where : {0.0, 0.01, 0.3, 0.7, 0.999}) {
+    CAPTURE(where);
+    std::string bytes = whole;
+    bytes[std::size_t(where * double(bytes.size()))] ^= 1;
+    check_refusal(eval(bytes), 3, "damaged.safetensors");
+  }
+  check_refusal(eval(whole.substr(0, whole.size() - 1)), 3, "damaged.safetensors");
+  check_refusal(eval(""), 3, "damaged.safetensors");
+}
+
+TEST_CASE("eval: refusals") {
+  const Trained run;
+  check_refusal(run_keel({"eval", run.temp / "nowhere"}), 4, "nowhere");
+  check_refusal(run_keel({"eval", run.folder, "--split", "tset"}), 2, "tset");
+  std::filesystem::remove(run.temp / "checkpoints/best.safetensors");
+  check_refusal(run_keel({"eval", run.folder}), 4, "best.safetensors");
+  io::TensorFile foreign;
+  foreign.tensors.emplace("x", Tensor(DType::kF32, {2}));
+  io::write_safetensors(run.temp / "foreign.safetensors", foreign);
+  check_refusal(run_keel({"eval", run.temp / "foreign.safetensors"}), 3,
+                "expected a checkpoint of keel");
+  // An intact file of the format, but nothing says that it is.
+  testing::write_bytes(run.temp / "bare.safetensors", std::string("\x02\0\0\0\0\0\0\0{}", 10));
+  check_refusal(run_keel({"eval", run.temp / "bare.safetensors"}), 3, "checksum");
+}
+
+}  // namespace
+}  // namespace keel::cli

@@ -1,0 +1,91 @@
+// keel list
+#include <sstream>
+
+#include "backends/backends.h"
+#include "frontend/nn/norm.h"
+#include "models/registry.h"
+#include "src/ops/op_table.h"
+#include "tests/program/helpers.h"
+
+namespace keel::cli {
+namespace {
+
+Json listed(const std::string& what) { return json_of(run_keel({"list", what, "--json"})); }
+
+std::vector<std::string> column(const Json& rows, const std::string& name) {
+  std::vector<std::string> values;
+  for (const Json& row : rows) values.push_back(row.at(name));
+  return values;
+}
+
+TEST_CASE("list: every listing names all there is, as JSON and as text") {
+  std::map<std::string, std::vector<std::string>> expected;
+  for (const auto& entry : models::all_models()) {
+    expected["models"].push_back(entry.name);
+    for (const auto& recipe : entry.recipes) expected["recipes"].push_back(recipe.name);
+  }
+  for (const auto& facts : nn::norm_facts()) expected["norms"].push_back(facts.name);
+  for (const OpInfo* op : all_ops()) expected["ops"].emplace_back(op->name);
+  for (const auto& entry : known_backends()) expected["backends"].push_back(entry.name);
+  for (const auto& [what, names] : expected) {
+    CAPTURE(what);
+    const std::string key = what.substr(0, what.size() - 1);
+    CHECK(column(listed(what), key) == names);
+    const ProcessResult text = run_keel({"list", what});
+    CHECK(text.code == 0);
+    if (what != "norms") CHECK(std::ranges::count(text.out, '\n') == std::ssize(names) + 1);
+    for (const std::string& name : names) CHECK(holds(text.out, name));
+  }
+}
+
+TEST_CASE("list: norms show their defaults and gradients") {
+  for (const Json& row : listed("norms")) {
+    CAPTURE(row.at("norm").get<std::string>());
+    CHECK(row.at("defaults") == nn::Norm::parse(row.at("norm").get<std::string>()).options());
+    CHECK_FALSE(row.at("formula").get<std::string>().empty());
+    CHECK_FALSE(row.at("gradient").get<std::string>().empty());
+  }
+}
+
+TEST_CASE("list: a norm is a block of labelled lines of at most 100 columns, one alone if asked") {
+  std::string all, line;
+  for (const Json& row : listed("norms")) {
+    const std::string name = row.at("norm");
+    CAPTURE(name);
+    const ProcessResult one = run_keel({"list", "norms", name});
+    CHECK(one.code == 0);
+    CHECK(one.out.starts_with(name + "\n  formula     y = ") == (name != "weightnorm"));
+    CHECK(holds(one.out, "\n  defaults    ") == (name != "none"));
+    CHECK(holds(one.out, "\n  source      "));
+    all += (all.empty() ? "" : "\n") + one.out;
+    CHECK(json_of(run_keel({"list", "norms", name, "--json"})) == Json::array({row}));
+  }
+  CHECK(run_keel({"list", "norms"}).out == all);
+  std::istringstream lines(all);
+  while (std::getline(lines, line)) CHECK(line.size() <= 100);
+  check_refusal(run_keel({"list", "norms", "lernorm"}), 2, "nearest: 'layernorm'");
+  check_refusal(run_keel({"list", "ops", "add"}), 2, "list ops: expected no name, got 'add'");
+}
+
+TEST_CASE("list: backends say whether they are ready, and what they refuse") {
+  const Json rows = listed("backends");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string missing = known_backends()[i].missing;
+    const std::string state = rows[i].at("state");
+    // A build with CUDA on a machine without a GPU.
+    const bool has_no_gpu = state.starts_with("missing: backend cuda: no GPU can be used: ");
+    if (!has_no_gpu) CHECK(state == (missing.empty() ? "ready" : "missing: " + missing));
+    CHECK(rows[i].at("refuses").get<std::string>().empty() == (state != "ready"));
+  }
+}
+
+TEST_CASE("list: recipes are told about by their first line") {
+  for (const Json& row : listed("recipes")) {
+    const std::string about = row.at("about");
+    CHECK(about.size() > 10);
+    CHECK_FALSE(about.starts_with("#"));
+  }
+}
+
+}  // namespace
+}  // namespace keel::cli

@@ -1,0 +1,112 @@
+// The program as a whole: help, usage errors, standard streams and surroundings.
+#include <fstream>
+
+#include "tests/program/helpers.h"
+
+namespace keel::cli {
+namespace {
+
+using testing::small_train;
+
+TEST_CASE("program: help of every command is on stdout and succeeds") {
+  const std::vector<std::vector<std::string>> commands{{},
+                                                       {"train"},
+                                                       {"eval"},
+                                                       {"list"},
+                                                       {"inspect"},
+                                                       {"inspect", "graph"},
+                                                       {"bench"},
+                                                       {"bench", "step"},
+                                                       {"bench", "overhead"},
+                                                       {"bench", "norms"},
+                                                       {"bench", "accuracy"},
+                                                       {"norm"},
+                                                       {"study"},
+                                                       {"inspect", "checkpoint"},
+                                                       {"inspect", "data"}};
+  for (auto command : commands) {
+    command.push_back("--help");
+    const ProcessResult result = run_keel(command);
+    CAPTURE(command.front());
+    CHECK(result.code == 0);
+    CHECK(result.err.empty());
+    CHECK(holds(result.out, "--help"));
+    const std::string name =
+        fmt::format("keel {}", fmt::join(command.begin(), command.end() - 1, " "));
+    const std::size_t examples = result.out.find("examples:\n");
+    REQUIRE(examples != std::string::npos);
+    // Its own, first with what is asked for by its name.
+    CHECK(
+        holds(result.out.substr(examples, result.out.find('\n', examples + 10) - examples), name));
+  }
+}
+
+TEST_CASE("program: the help tells the exit codes, --version the version") {
+  CHECK(holds(run_keel({"--help"}).out, "6 diverged"));
+  const ProcessResult version = run_keel({"--version"});
+  CHECK(version.code == 0);
+  CHECK(version.out.starts_with("keel "));
+}
+
+TEST_CASE("program: a wrong command line is refused with one line") {
+  check_refusal(run_keel({}), 2, "subcommand is required");
+  check_refusal(run_keel({"tarin"}), 2);
+  check_refusal(run_keel({"train"}), 2, "expected a model");
+  check_refusal(run_keel({"train", "mnist_mlp", "--bach", "3"}), 2, "--bach");
+  check_refusal(run_keel({"train", "mnist_mlp", "--threads", "many"}), 2, "many");
+  check_refusal(run_keel({"train", "mnist_mlp", "--threads", "100000"}), 2, "--threads");
+  check_refusal(run_keel({"list"}), 2, "what");
+  check_refusal(run_keel({"list", "colours"}), 2, "colours");
+  check_refusal(run_keel({"eval"}), 2, "checkpoint");
+  check_refusal(run_keel({"bench", "step", "mnist_mlp", "--rounds", "0"}), 2, "--rounds");
+  check_refusal(run_keel({"inspect", "graph", "mnist_mlp", "--stage", "later"}), 2, "later");
+}
+
+TEST_CASE("program: a standard output that takes nothing is an error") {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"list", "norms"}, {"list", "models", "--json"}, {"--help"}}) {
+    CAPTURE(command.front());
+    check_refusal(run_keel(command, {.close_out = true}), 4, "standard output");
+    check_refusal(run_keel(command, {.out = "/dev/full"}), 4, "standard output");
+  }
+}
+
+TEST_CASE("program: with a closed standard output no file of a run is written into") {
+  const testing::TempDir temp;
+  const auto arguments = small_train(temp / "run", {"train.epochs=1"});
+  check_refusal(run_keel(arguments, {.close_out = true}), 4, "standard output");
+  CHECK(std::filesystem::exists(testing::step_file(temp / "run", 8)));
+  std::ifstream metrics(temp / "run/metrics.jsonl");
+  int lines = 0;
+  for (std::string line; std::getline(metrics, line); ++lines) CHECK(Json::accept(line));
+  CHECK(lines == 2);
+}
+
+TEST_CASE("program: no terminal, no home, a C locale and NO_COLOR change nothing") {
+  const testing::TempDir temp;
+  const ProcessResult plain = run_keel({"list", "norms"});
+  const ProcessResult bare = run_keel(
+      {"list", "norms"},
+      {.environment = {{"LANG", "C"}, {"LC_ALL", "C"}, {"HOME", std::nullopt}, {"NO_COLOR", "1"}}});
+  CHECK(bare.code == 0);
+  CHECK(bare.out == plain.out);
+  auto arguments = small_train(temp / "run", {"train.epochs=1"});
+  std::erase(arguments, "--quiet");
+  const ProcessResult run = run_keel(
+      arguments, {.environment = {{"LC_ALL", "C"}, {"HOME", std::nullopt}, {"NO_COLOR", "1"}}});
+  CHECK(run.code == 0);
+  CHECK(holds(run.err, "epoch 1: train loss "));
+  CHECK_FALSE(holds(run.out + run.err, "\x1b"));
+  CHECK_FALSE(holds(run.err, "\r"));
+}
+
+TEST_CASE("program: a locale with decimal commas changes no number") {
+  const testing::TempDir temp;
+  const testing::ProcessOptions german{.environment = {{"LC_ALL", "de_DE.UTF-8"}}};
+  CHECK(run_keel(small_train(temp / "run", {"train.max_steps=1", "train.lr=0.5"}), german).code ==
+        0);
+  CHECK(holds(testing::read_bytes(temp / "run/config.toml"), "lr = 0.5\n"));
+}
+
+}  // namespace
+}  // namespace keel::cli

@@ -1,0 +1,131 @@
+// keel train
+#include "tests/program/helpers.h"
+
+namespace keel::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::read_bytes;
+using testing::small_train;
+using testing::step_file;
+
+TEST_CASE("train: the result as JSON") {
+  const testing::TempDir temp;
+  auto arguments = small_train(temp / "run", {"train.epochs=2", "train.average_last=2"});
+  arguments.push_back("--json");
+  const ProcessResult result = run_keel(arguments);
+  const Json json = json_of(result);
+  CHECK(result.err.empty());
+  CHECK(json.at("folder") == (temp / "run").string());
+  CHECK(json.at("steps") == 16);
+  CHECK(json.at("epochs") == 2);
+  CHECK(json.at("stopped_early") == false);
+  CHECK(json.at("train_loss") > 0);
+  for (const char* part : {"valid", "test", "best_test", "average_test"}) {
+    CAPTURE(std::string(part));
+    CHECK(json.at(part).at("loss") > 0);
+    CHECK(json.at(part).at("error") <= 1);
+  }
+  CHECK(json.at("test").at("rows") == 60);
+  CHECK(json.at("rows_per_second") > 0);
+}
+
+TEST_CASE("train: the result for people on stdout, progress on stderr") {
+  const testing::TempDir temp;
+  auto arguments = small_train(temp / "run", {"train.epochs=1"});
+  std::erase(arguments, "--quiet");
+  const ProcessResult result = run_keel(arguments);
+  CHECK(result.code == 0);
+  CHECK(result.out.starts_with("test error, last weights: "));
+  CHECK(holds(result.out, "test error, best weights: "));
+  CHECK(holds(result.out, "loss.svg"));
+  CHECK(holds(result.err, "epoch 1: train loss "));
+}
+
+TEST_CASE("train: a recursion of PowerNorm that is no contraction is warned of, once") {
+  const auto said = [](const std::string& norm) {
+    const testing::TempDir temp;
+    const ProcessResult result = run_keel(small_train(
+        temp / "run", {"train.max_steps=4", "train.log_every=9", "model.norm=" + norm}));
+    CHECK(result.code == 0);
+    return result.err;
+  };
+  // With alpha_b = 0 the contraction is the largest mean of xhat^2, with 1 it is 0.
+  const std::string warning = said("powernorm{alpha_b=0}");
+  CHECK(warning.starts_with("warning: step 1: "));
+  CHECK(holds(warning, "/norm: powernorm.contraction is "));
+  CHECK(holds(warning, ", above 1: the recursion of nu is no contraction"));
+  CHECK(std::ranges::count(warning, '\n') == 1);
+  CHECK(said("powernorm{alpha_b=1}").empty());
+}
+
+TEST_CASE("train: the folder is called after model and recipe when none is given") {
+  const testing::TempDir temp;
+  auto arguments = small_train("unused", {"train.max_steps=1"});
+  arguments.erase(std::ranges::find(arguments, "--out"), std::ranges::find(arguments, "--out") + 2);
+  CHECK(run_keel(arguments, {.directory = temp.path()}).code == 0);
+  CHECK(fs::exists(step_file(temp / "runs/mnist_mlp-laptop", 1)));
+}
+
+TEST_CASE("train: config.toml says all of it, and is a recipe") {
+  const testing::TempDir temp;
+  auto arguments = small_train(temp / "a", {"train.max_steps=2"});
+  arguments.insert(arguments.end(), {"--seed", "5", "--norm", "batchnorm"});
+  REQUIRE(run_keel(arguments).code == 0);
+  const std::string config = read_bytes(temp / "a/config.toml");
+  for (const char* part : {"seed = 5", "norm = 'batchnorm'", "hidden = 16",
+                           "keel = ", "cpu = ", "backend_description = "}) {
+    CAPTURE(std::string(part));
+    CHECK(holds(config, part));
+  }
+  CHECK(run_keel({"train", "mnist_mlp", "--quiet", "--recipe", temp / "a/config.toml", "--out",
+                  temp / "b"})
+            .code == 0);
+  CHECK((read_bytes(step_file(temp / "b", 2)) == read_bytes(step_file(temp / "a", 2))));
+}
+
+TEST_CASE("train: an empty norm is a mistake") {
+  check_refusal(run_keel({"train", "mnist_mlp", "--norm", ""}), 2, "--norm: expected a value");
+}
+
+TEST_CASE("train: a folder that holds a run is refused and left alone") {
+  const testing::TempDir temp;
+  const auto arguments = small_train(temp / "run", {"train.epochs=1"});
+  REQUIRE(run_keel(arguments).code == 0);
+  const std::string checkpoint = read_bytes(step_file(temp / "run", 8)),
+                    metrics = read_bytes(temp / "run/metrics.jsonl");
+  check_refusal(run_keel(arguments), 2, "this folder holds a run already");
+  CHECK((read_bytes(step_file(temp / "run", 8)) == checkpoint));
+  CHECK(read_bytes(temp / "run/metrics.jsonl") == metrics);
+}
+
+TEST_CASE("train: a run that never reached a checkpoint can be started again") {
+  const testing::TempDir temp;
+  fs::create_directories(temp / "run/checkpoints");
+  testing::write_bytes(temp / "run/metrics.jsonl", "{\"step\":50,\"loss\":1}\n");
+  REQUIRE(run_keel(small_train(temp / "run", {"train.max_steps=1"})).code == 0);
+  CHECK(read_bytes(temp / "run/metrics.jsonl").empty());
+}
+
+TEST_CASE("train: what a checkpoint decides cannot be given with --resume") {
+  const testing::TempDir temp;
+  REQUIRE(run_keel(small_train(temp / "run", {"train.max_steps=1"})).code == 0);
+  const std::string folder = temp / "run";
+  const auto resume = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"train", "--quiet", "--resume", folder});
+    return run_keel(more);
+  };
+  check_refusal(resume({"--out", "x"}), 2, "--out");
+  check_refusal(resume({"--seed", "2"}), 2, "--seed");
+  check_refusal(resume({"--norm", "none"}), 2, "--norm");
+  check_refusal(resume({"--recipe", "paper"}), 2, "--recipe");
+  check_refusal(resume({"mnist_cnn"}), 3,
+                "expected a checkpoint of mnist_cnn, got one of mnist_mlp");
+  check_refusal(resume({"--set", "model.hidden=17"}), 3, "expected (17), got (16)");
+  check_refusal(resume({"--set", "train.lr"}), 2, "expected KEY=VALUE");
+  CHECK(resume({"mnist_mlp", "--set", "train.max_steps=3"}).code == 0);
+  CHECK(fs::exists(step_file(folder, 3)));
+}
+
+}  // namespace
+}  // namespace keel::cli

@@ -1,0 +1,76 @@
+// The small MLP: its formula, and first values that come from the first batch.
+#include "studies/mlp_network.h"
+
+#include <doctest/doctest.h>
+
+#include <Eigen/Dense>
+
+#include "backends/reference/backend.h"
+#include "studies/mini_training.h"
+
+namespace keel::study {
+namespace {
+
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+constexpr std::string_view kSmall = R"(
+[model]
+train_rows = 32
+test_rows = 16
+features = 5
+hidden = 4
+classes = 3
+[train]
+batch = 16
+max_steps = 1
+lr = 1e-30
+)";
+
+train::Config small(const std::string& norm) {
+  return mini_config(std::make_unique<MlpNetwork>(), kSmall, 7, {{"model.norm", norm}});
+}
+
+Matrix matrix(const Tensor& tensor) {
+  const Tensor wide = tensor.to(DType::kF64);
+  return Eigen::Map<const Matrix>(wide.as<double>().data(), tensor.shape()[0],
+                                  tensor.elements() / tensor.shape()[0]);
+}
+
+TEST_CASE("mlp network: a norm before each hidden relu, none at the logits") {
+  const train::Config config = small("layerscaling");
+  reference::ReferenceBackend backend;
+  MiniTraining training(backend, config, RowOrder::kStream);
+  const auto layer = [&](const std::string& name, const Matrix& h) -> Matrix {
+    const Matrix bias = matrix(training.variables().read(name + "/bias"));
+    return (h * matrix(training.variables().read(name + "/weight"))).rowwise() +
+           Eigen::RowVectorXd(bias.col(0));
+  };
+  const data::Dataset rows = config.model().load(config.data().request()).train.slice(0, 16);
+  Matrix h = matrix(rows.column("x"));
+  for (const char* name : {"fc1", "fc2"}) {
+    const Matrix a = layer(name, h);
+    const auto size = (a.array().square().rowwise().mean() + 1e-5).sqrt();
+    h = (a.array().colwise() / size).cwiseMax(0);
+  }
+  const Matrix logits = layer("logits", h);
+  const auto labels = rows.column("label").as<std::int32_t>();
+  double loss = 0;
+  for (std::int64_t i = 0; i < 16; ++i) {
+    const double total = logits.row(i).array().exp().sum();
+    loss += (std::log(total) - logits(i, labels[std::size_t(i)])) / 16;
+  }
+  training.run();
+  CHECK(training.traces().at("loss")[0] == doctest::Approx(loss).epsilon(1e-12));
+}
+
+TEST_CASE("mlp network: weight norm takes its first lengths from the first batch") {
+  const train::Config config = small("weightnorm");
+  reference::ReferenceBackend backend;
+  const MiniTraining training(backend, config, RowOrder::kStream);
+  for (const char* name : {"fc1/norm/gain", "fc2/norm/gain"}) {
+    CHECK(training.variables().read(name).at(0) != 1);
+  }
+}
+
+}  // namespace
+}  // namespace keel::study

@@ -1,0 +1,84 @@
+// The norms of a graph: all are found, by name, with what they are given and what they give back.
+#include "studies/norm_sites.h"
+
+#include <doctest/doctest.h>
+
+#include "backends/backends.h"
+#include "frontend/train/step_graph.h"
+#include "src/ops/norm/layer_norm.h"
+#include "src/ops/norm/pn_v.h"
+#include "studies/mini_training.h"
+#include "studies/residual_network.h"
+
+namespace keel::study {
+namespace {
+
+constexpr std::string_view kSmall = R"(
+[model]
+train_rows = 64
+test_rows = 16
+blocks = 2
+[train]
+batch = 16
+max_steps = 2
+lr = 1e-3
+)";
+
+train::Config small(const std::string& norm, int steps = 0) {
+  return mini_config(std::make_unique<ResidualNetwork>(), kSmall, 7, {{"model.norm", norm}}, steps);
+}
+
+TEST_CASE("norm sites: every norm of the op is found, with its backward where there is one") {
+  const Graph step = train::build_step(small("pn_v"));
+  const std::vector<NormSite> sites = norm_sites(step, kPnV);
+  REQUIRE(sites.size() == 3);
+  const char* names[] = {"block1/norm", "block2/norm", "norm"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(sites[i].name == names[i]);
+    CHECK(step.node(sites[i].forward).op == &kPnV);
+    REQUIRE(sites[i].backward > sites[i].forward);
+    CHECK(step.node(sites[i].backward).op == &kPnVBackward);
+    CHECK(step.node(sites[i].backward).inputs[0] == step.node(sites[i].forward).inputs[0]);
+  }
+  CHECK(norm_sites(step, kLayerNorm).empty());
+  const Graph forward = train::build_evaluate(small("pn_v"), 16);
+  CHECK(norm_sites(forward, kPnV).size() == 3);
+  CHECK(norm_sites(forward, kPnV)[0].backward == -1);
+}
+
+// y = x / psi + bias at first, for gain is 1 and bias 0.
+TEST_CASE(
+    "norm sites: a value that is marked is there after every run, and a pass changes nothing") {
+  const auto backend = make_backend("reference");
+  const train::Config config = small("pn_v", 3);
+  MiniTraining training(*backend, config, RowOrder::kStream);
+  NormSite first;
+  int runs = 0;
+  const auto mark_all = [&](Graph& g) {
+    first = norm_sites(g, kPnV)[0];
+    mark(g, first, "x", g.node(first.forward).inputs[0]);
+    mark(g, first, "y", {first.forward, 0});
+    mark(g, first, "rpsi", {first.forward, 1});
+  };
+  const auto look = [&](const Program& program) {
+    ++runs;
+    const Tensor x = fetch(program, first, "x"), y = fetch(program, first, "y");
+    const Tensor rpsi = fetch(program, first, "rpsi");
+    CHECK(x.shape() == Shape{16, 64});
+    for (std::int64_t i = 0; i < x.elements(); ++i) {
+      CHECK(y.at(i) == doctest::Approx(x.at(i) * rpsi.at(i % 64)));
+    }
+  };
+  training.pass({mark_all, look});
+  CHECK(runs == 4);
+  CHECK(training.variables().read("block1/norm/psi2").at(0) == 1);
+  CHECK(training.traces().empty());
+  runs = 0;
+  training.run({[](Graph&) {}, [&](const Program&) { ++runs; }});
+  CHECK(runs == 3);
+  CHECK(training.variables().read("block1/norm/psi2").at(0) != 1);
+  CHECK(training.traces().at("loss").size() == 3);
+}
+
+}  // namespace
+}  // namespace keel::study

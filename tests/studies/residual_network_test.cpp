@@ -1,0 +1,142 @@
+// The miniatures' network: its formula, and the distances of batch and running statistics.
+#include "studies/residual_network.h"
+
+#include <doctest/doctest.h>
+
+#include <Eigen/Dense>
+
+#include "backends/reference/backend.h"
+#include "frontend/train/step_graph.h"
+#include "studies/mini_training.h"
+#include "tests/support/checks.h"
+
+namespace keel::study {
+namespace {
+
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+constexpr std::string_view kSmall = R"(
+[model]
+data = "sentences"
+train_rows = 32
+test_rows = 16
+features = 3
+width = 4
+hidden = 5
+blocks = 2
+classes = 3
+[train]
+batch = 16
+max_steps = 2
+lr = 1e-30
+)";
+
+train::Config small(const task::OptionValues& settings) {
+  return mini_config(std::make_unique<ResidualNetwork>(), kSmall, 7, settings);
+}
+
+Matrix matrix(const Tensor& tensor) {
+  const Tensor wide = tensor.to(DType::kF64);
+  return Eigen::Map<const Matrix>(wide.as<double>().data(), tensor.shape()[0], tensor.shape()[1]);
+}
+
+Matrix scaled(const Matrix& x) {
+  const auto quadratic_mean = x.array().square().rowwise().mean() + 1e-5;
+  return x.array().colwise() * quadratic_mean.sqrt().inverse();
+}
+
+// The weights and the data of a network, and what it should compute.
+struct Judge {
+  explicit Judge(const train::Config& config)
+      : variables(backend, 7), data(config.model().load(config.data().request())) {
+    variables.declare(train::build_step(config));
+  }
+  Matrix weight(const std::string& name) const { return matrix(variables.read(name + "/weight")); }
+  Matrix branch(const std::string& block, const Matrix& h) const {
+    return (h * weight(block + "/a")).cwiseMax(0) * weight(block + "/b");
+  }
+  Matrix stem(std::int64_t first) const {
+    return matrix(data.train.slice(first, 16).column("x")) * weight("in");
+  }
+  double loss(const Matrix& h) const {
+    const Matrix logits = h * weight("logits");
+    const auto labels = data.train.column("label").as<std::int32_t>();
+    double sum = 0;
+    for (std::int64_t i = 0; i < 16; ++i) {
+      sum += std::log(logits.row(i).array().exp().sum()) - logits(i, labels[std::size_t(i)]);
+    }
+    return sum / 16;
+  }
+
+  reference::ReferenceBackend backend;
+  Variables variables;
+  task::Splits data;
+};
+
+double first_loss(Judge& judge, const train::Config& config) {
+  MiniTraining training(judge.backend, config, RowOrder::kStream);
+  training.run();
+  return training.traces().at("loss")[0];
+}
+
+TEST_CASE("residual network: norms in the branches") {
+  for (const bool doubled : {false, true}) {
+    const train::Config config =
+        small({{"model.norm", "layerscaling"}, {"model.layer_scale", doubled ? "true" : "false"}});
+    Judge judge(config);
+    const auto norm = [&](const Matrix& x) { return doubled ? scaled(scaled(x)) : scaled(x); };
+    Matrix h = judge.stem(0);
+    for (const char* block : {"block1", "block2"}) h += judge.branch(block, norm(h));
+    CHECK(first_loss(judge, config) == doctest::Approx(judge.loss(norm(h))).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("residual network: norms after the sums") {
+  const train::Config config = small({{"model.norm", "layerscaling"}, {"model.post", "true"}});
+  Judge judge(config);
+  Matrix h = judge.stem(0);
+  for (const char* block : {"block1", "block2"}) h = scaled(h + judge.branch(block, h));
+  CHECK(first_loss(judge, config) == doctest::Approx(judge.loss(h)).epsilon(1e-12));
+}
+
+// |batch - running| / width in two steps of a running statistic that keeps 0.9, from `start` on.
+void check_distances(const std::vector<double>& trace, double start, const Matrix& first,
+                     const Matrix& second) {
+  const Matrix before = Matrix::Constant(1, 4, start);
+  const Matrix after = 0.9 * before + 0.1 * first;
+  REQUIRE(trace.size() == 2);
+  CHECK(trace[0] == doctest::Approx((first - before).norm() / 4).epsilon(1e-12));
+  CHECK(trace[1] == doctest::Approx((second - after).norm() / 4).epsilon(1e-12));
+}
+
+Matrix mean(const Matrix& x) { return x.colwise().mean(); }
+Matrix quadratic_mean(const Matrix& x) { return mean(x.array().square()); }
+Matrix variance(const Matrix& x) { return quadratic_mean(x.rowwise() - x.colwise().mean()); }
+
+TEST_CASE("residual network: distances are taken before the state takes in the batch") {
+  const train::Config config = small({{"model.norm", "batchnorm"}});
+  Judge judge(config);
+  MiniTraining training(judge.backend, config, RowOrder::kStream);
+  training.run();
+  const auto& traces = training.traces();
+  const Matrix first = judge.stem(0), second = judge.stem(16);
+  check_distances(traces.at("distance/running_mean"), 0, mean(first), mean(second));
+  check_distances(traces.at("distance/running_var"), 1, variance(first), variance(second));
+  CHECK(traces.count("distance/psi2") == 0);
+}
+
+TEST_CASE("residual network: the layer scaling comes before the statistics") {
+  const train::Config config = small({{"model.norm", "pn_v"}, {"model.layer_scale", "true"}});
+  Judge judge(config);
+  MiniTraining training(judge.backend, config, RowOrder::kStream);
+  training.run();
+  check_distances(training.traces().at("distance/psi2"), 1, quadratic_mean(scaled(judge.stem(0))),
+                  quadratic_mean(scaled(judge.stem(16))));
+}
+
+TEST_CASE("residual network: an unknown kind of data is refused") {
+  test::check_refused([] { small({{"model.data", "images"}}); }, "model.data: data: expected");
+}
+
+}  // namespace
+}  // namespace keel::study
