@@ -52,11 +52,11 @@ void feed_random(Program& program, const Graph& graph) {
 }  // namespace
 
 void feed_batch(Program& step, const train::Config& config) {
-  const task::Splits data = config.model().load({.train_rows = config.train().batch});
-  train::Feeder feeder(config.model().inputs(), data.train, config.train().batch);
-  std::vector<std::int64_t> rows(std::size_t(config.train().batch));
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = std::int64_t(i) % data.train.rows();
-  feeder.feed(step, rows);
+  const std::int64_t batch = config.train().batch;
+  const auto rows = config.model().load({})->stream(task::Split::kTrain, {.batch = batch});
+  const task::Batch& first = rows->at(0, 0);
+  train::Feeder(config.model()).feed(step, first);
+  step.feed("weight", Tensor::scalar(float(1 / first.items)));
   step.feed("lr", Tensor::scalar(float(kLearningRate)));
 }
 

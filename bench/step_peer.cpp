@@ -45,7 +45,8 @@ TorchCase step_case(Backend& backend, const train::Config& config) {
         config.train().clip, config.train().accumulate);
   TorchCase task{.what = facts(config), .given = {}, .expected = {}};
   Graph graph = train::build_step(config);
-  for (const task::InputSpec& input : config.model().inputs()) {
+  const auto inputs = config.model().inputs(config.model().sizes(config.train().batch));
+  for (const task::Input& input : inputs) {
     graph.mark_output(input.name, graph.find_leaf(input.name));
   }
   Variables variables(backend, 1);
@@ -57,7 +58,7 @@ TorchCase step_case(Backend& backend, const train::Config& config) {
   Program step(backend, variables, graph, {.guard = "grad_norm"});
   feed_batch(step, config);
   step.run();
-  for (const task::InputSpec& input : config.model().inputs()) {
+  for (const task::Input& input : inputs) {
     task.given.push_back({input.name, step.fetch(input.name)});
   }
   for (const char* name : {"loss", "grad_norm"}) {

@@ -1,6 +1,7 @@
 #include "models/mnist_data.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "frontend/data/digits.h"
 #include "frontend/data/mnist.h"
@@ -10,21 +11,43 @@ namespace {
 
 constexpr std::int64_t kBuiltinTrain = 12000, kBuiltinTest = 2000;
 
-}  // namespace
+// Training and validation rows come from one file, which is read once.
+struct TrainingRows {
+  data::Dataset valid, train;
+};
 
-task::Splits load_digits(const task::DataRequest& request, Validation validation) {
-  const bool builtin = request.source == "builtin";
-  data::TrainTest all = builtin ? data::builtin_digits(kBuiltinTrain, kBuiltinTest, request.seed)
-                                : data::load_mnist(request.source);
-  const std::int64_t rows = all.train.rows();
+TrainingRows hold_out(const data::Dataset& all, const task::DataRequest& request,
+                      Validation validation) {
+  const std::int64_t rows = all.rows();
   const std::int64_t held_out = std::min<std::int64_t>(5000, rows / 12);
   check(held_out >= 1, ErrorKind::kBadInput, "{}: expected at least 12 training images, got {}",
-        all.train.source(), rows);
+        all.source(), rows);
   const bool first = validation == Validation::kFirst;
   std::int64_t kept = rows - held_out;
   if (request.train_rows > 0) kept = std::min(kept, request.train_rows);
-  return {all.train.slice(first ? held_out : 0, kept),
-          all.train.slice(first ? 0 : rows - held_out, held_out), std::move(all.test)};
+  return {all.slice(first ? 0 : rows - held_out, held_out), all.slice(first ? held_out : 0, kept)};
+}
+
+data::Dataset digits_of(const task::DataRequest& request, data::Part part) {
+  if (request.source != "builtin") return data::load_mnist(request.source, part);
+  return part == data::Part::kTrain ? data::make_digits(kBuiltinTrain, request.seed, "train")
+                                    : data::make_digits(kBuiltinTest, request.seed, "test");
+}
+
+}  // namespace
+
+std::unique_ptr<data::TableSplits> load_digits(const task::DataRequest& request,
+                                               Validation validation,
+                                               std::vector<data::TableColumn> columns) {
+  const auto read = std::make_shared<std::optional<TrainingRows>>();
+  const auto training = [=]() -> TrainingRows& {
+    if (!*read) *read = hold_out(digits_of(request, data::Part::kTrain), request, validation);
+    return **read;
+  };
+  return std::make_unique<data::TableSplits>(
+      std::move(columns), [=] { return std::move(training().train); },
+      [=] { return std::move(training().valid); },
+      [=] { return digits_of(request, data::Part::kTest); });
 }
 
 }  // namespace keel::models

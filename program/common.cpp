@@ -82,6 +82,13 @@ void print_json(const nlohmann::ordered_json& value) {
   print(value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
+nlohmann::ordered_json to_json(const train::Evaluation& evaluation) {
+  nlohmann::ordered_json json{{"loss", evaluation.loss}};
+  for (const train::Measured& m : evaluation.metrics) json[m.info.name] = m.value;
+  json["rows"] = evaluation.rows;
+  return json;
+}
+
 std::string table_text(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {

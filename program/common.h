@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/train/config.h"
+#include "frontend/train/evaluator.h"
 #include "program/commands.h"
 #include "src/runtime/backend.h"
 
@@ -28,6 +28,9 @@ task::OptionValues run_facts(const Backend& backend);
 void print(const std::string& text);
 // What is not UTF-8, as paths need not be, appears as U+FFFD.
 void print_json(const nlohmann::ordered_json& value);
+
+// {"loss": ..., "error": ..., "rows": ...}: metrics in their units.
+nlohmann::ordered_json to_json(const train::Evaluation& evaluation);
 
 // Rows of text in aligned columns, the first row being the heading.
 std::string table_text(const std::vector<std::vector<std::string>>& rows);

@@ -16,9 +16,9 @@ std::filesystem::path checkpoint_path(const std::string& given) {
   return train::RunFolder{given}.checkpoints() / "best.safetensors";
 }
 
-const data::Dataset& pick(const task::Splits& splits, const std::string& name) {
-  if (name == "train") return splits.train;
-  return name == "valid" ? splits.valid : splits.test;
+task::Split split_called(const std::string& name) {
+  if (name == "train") return task::Split::kTrain;
+  return name == "valid" ? task::Split::kValid : task::Split::kTest;
 }
 
 }  // namespace
@@ -33,17 +33,16 @@ int run_eval(const EvalArgs& args) {
   train::Evaluator evaluator(*backend, variables, config);
   evaluator.declare();
   train::load_variables(file, path, variables);
-  const task::Splits splits = config.model().load(config.data().request());
-  const train::Evaluation e = evaluator.run(pick(splits, args.split));
+  const auto rows = config.model()
+                        .load(config.data().request())
+                        ->stream(split_called(args.split), train::evaluation_options(config));
+  const train::Evaluation e = evaluator.run(*rows);
   if (args.run.json) {
-    print_json({{"checkpoint", path},
-                {"split", args.split},
-                {"loss", e.loss},
-                {"error", e.error},
-                {"rows", e.rows}});
+    nlohmann::ordered_json json{{"checkpoint", path}, {"split", args.split}};
+    json.update(to_json(e));
+    print_json(json);
   } else {
-    print(fmt::format("{} error: {:.2f} % ({:.0f} of {} wrong), loss {:.4f}\n", args.split,
-                      100 * e.error, e.error * double(e.rows), e.rows, e.loss));
+    print(fmt::format("{}: {}\n", args.split, train::text(e)));
   }
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "frontend/data/mnist.h"
 #include "frontend/io/idx.h"
 #include "frontend/io/packed_file.h"
 #include "frontend/io/safetensors.h"
@@ -84,8 +85,9 @@ Json to_json(const Graph& graph) {
 
 int run_inspect_graph(const GraphArgs& args) {
   const train::Config config = make_config(args.run);
-  Graph graph = args.mode == "step" ? train::build_step(config)
-                                    : train::build_evaluate(config, config.train().batch);
+  Graph graph = args.mode == "step"
+                    ? train::build_step(config)
+                    : train::build_evaluate(config, config.model().sizes(config.train().batch));
   if (args.stage != "before") graph = run_passes(graph);
   if (args.run.json) {
     print_json(to_json(graph));
@@ -121,8 +123,8 @@ int run_inspect_checkpoint(const FileArgs& args) {
 // folder is read as MNIST.
 std::vector<std::string> describe_data(const std::string& path) {
   if (std::filesystem::is_directory(path)) {
-    const auto splits = make_model("mnist_mlp")->load({.source = path});
-    return {splits.train.description(), splits.valid.description(), splits.test.description()};
+    return {data::load_mnist(path, data::Part::kTrain).description(),
+            data::load_mnist(path, data::Part::kTest).description()};
   }
   const std::string bytes = io::read_file(path, io::kMaxImageBytes);
   const bool images = bytes.size() > 3 && bytes[3] == 3;

@@ -28,8 +28,7 @@ std::string refusal_summary(Backend& backend) {
   Refusals refusals;
   for (const auto& entry : models::all_models()) {
     train::Config config(entry.make());
-    config.set("train.batch", "2");
-    ask(backend, train::build_step(config), refusals);
+    ask(backend, train::build_step(config, config.model().sizes(2)), refusals);
   }
   Graph wide;
   const Value a = wide.input("a", {DType::kF64, {2, 2}});

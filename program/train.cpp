@@ -9,39 +9,37 @@
 namespace keel::cli {
 namespace {
 
-nlohmann::ordered_json to_json(const train::Evaluation& e) {
-  return {{"loss", e.loss}, {"error", e.error}, {"rows", e.rows}};
-}
-
-nlohmann::ordered_json to_json(const train::Summary& s, const std::string& folder) {
+nlohmann::ordered_json summary_json(const train::Summary& s, const std::string& folder) {
   nlohmann::ordered_json json{{"folder", folder},
                               {"steps", s.state.step},
                               {"epochs", s.state.epoch},
                               {"stopped_early", s.stopped_early},
                               {"train_loss", s.train_loss},
-                              {"best_valid_error", s.state.best_error},
+                              {"best_valid", s.state.best},
                               {"best_step", s.state.best_step},
                               {"valid", to_json(s.valid)},
                               {"test", to_json(s.test)}};
   if (s.best_test) json["best_test"] = to_json(*s.best_test);
   if (s.average_test) json["average_test"] = to_json(*s.average_test);
   json["seconds"] = s.seconds;
-  json["rows_per_second"] = s.rows_per_second;
+  json["items_per_second"] = s.items_per_second;
   return json;
 }
 
-std::string error_line(const std::string& what, const train::Evaluation& e) {
-  return fmt::format("{}: {:.2f} % ({:.0f} of {} wrong), loss {:.4f}\n", what, 100 * e.error,
-                     e.error * double(e.rows), e.rows, e.loss);
-}
-
 std::string to_text(const train::Summary& s, const std::string& folder) {
-  std::string text = error_line("test error, last weights", s.test);
-  if (s.best_test) text += error_line("test error, best weights", *s.best_test);
-  if (s.average_test) text += error_line("test error, averaged weights", *s.average_test);
+  const auto line = [](const char* weights, const train::Evaluation& e) {
+    return fmt::format("test, {} weights: {}\n", weights, train::text(e));
+  };
+  std::string text = line("last", s.test);
+  if (s.best_test) text += line("best", *s.best_test);
+  if (s.average_test) text += line("averaged", *s.average_test);
   text += fmt::format("steps: {} in {}, {:.0f} rows/s\n", s.state.step,
-                      train::duration_text(s.seconds), s.rows_per_second);
-  text += fmt::format("plots: {}/loss.svg {}/error.svg\n", folder, folder);
+                      train::duration_text(s.seconds), s.items_per_second);
+  text += fmt::format("plots: {}/loss.svg", folder);
+  for (const train::Measured& m : s.test.metrics) {
+    text += fmt::format(" {}/{}.svg", folder, m.info.name);
+  }
+  text += '\n';
   return text;
 }
 
@@ -94,7 +92,7 @@ int run_train(TrainArgs args) {
                summary.state.step, folder);
     return 128 + summary.signal;
   }
-  args.run.json ? print_json(to_json(summary, folder)) : print(to_text(summary, folder));
+  args.run.json ? print_json(summary_json(summary, folder)) : print(to_text(summary, folder));
   return 0;
 }
 

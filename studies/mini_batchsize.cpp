@@ -45,7 +45,7 @@ Runs train_with(const Options& options, const Variant& variant, int seeds) {
     MiniTraining training(options.backend, config, RowOrder::kDrawn);
     training.run();
     runs.loss.push_back(training.evaluate_train().loss);
-    runs.error.push_back(100 * training.evaluate_test().error);
+    runs.error.push_back(training.evaluate_test().at("error"));
   }
   return runs;
 }

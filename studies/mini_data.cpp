@@ -61,12 +61,18 @@ struct Columns {
     const auto width = std::size_t(x.shape().back());
     return x.as<float>().subspan(std::size_t(i) * width, width);
   }
-  task::Splits split(const MiniData& sizes) {
+  std::unique_ptr<data::TableSplits> split(const MiniData& sizes) {
     data::Dataset all(fmt::format("drawn from seed {}", sizes.seed));
     all.add("x", std::move(x));
     all.add("label", std::move(label));
-    return {all.take(sizes.train_rows), data::Dataset("none"),
-            all.slice(sizes.train_rows, sizes.test_rows)};
+    const auto part = [&](std::int64_t first, std::int64_t count) {
+      return [rows = std::make_shared<data::Dataset>(all.slice(first, count))] {
+        return std::move(*rows);
+      };
+    };
+    return std::make_unique<data::TableSplits>(mini_columns(sizes.features),
+                                               part(0, sizes.train_rows), part(0, 0),
+                                               part(sizes.train_rows, sizes.test_rows));
   }
 
   std::int64_t rows;
@@ -105,7 +111,11 @@ std::vector<std::int32_t> label_words(const MiniData& sizes, const Matrix& words
 
 }  // namespace
 
-task::Splits vectors(const MiniData& sizes) {
+std::vector<data::TableColumn> mini_columns(std::int64_t features) {
+  return {{"x", DType::kF32, {features}}, {"label", DType::kI32}};
+}
+
+std::unique_ptr<data::TableSplits> vectors(const MiniData& sizes) {
   Columns columns(sizes);
   const Teacher teacher(sizes, std::sqrt(4.0 / double(sizes.features)));
   const Matrix directions(sizes.seed, "directions", {columns.rows, sizes.features}, 1);
@@ -121,7 +131,7 @@ task::Splits vectors(const MiniData& sizes) {
   return columns.split(sizes);
 }
 
-task::Splits mixture(const MiniData& sizes) {
+std::unique_ptr<data::TableSplits> mixture(const MiniData& sizes) {
   constexpr std::int64_t kMeans = 3;
   Columns columns(sizes);
   const Matrix means(sizes.seed, "means", {kMeans * sizes.classes, sizes.features}, 1);
@@ -136,7 +146,7 @@ task::Splits mixture(const MiniData& sizes) {
   return columns.split(sizes);
 }
 
-task::Splits sentences(const MiniData& sizes, double spread) {
+std::unique_ptr<data::TableSplits> sentences(const MiniData& sizes, double spread) {
   check(sizes.train_rows % kTokens == 0 && sizes.test_rows % kTokens == 0, ErrorKind::kUsage,
         "[sentences] rows: expected multiples of {}, got {} and {}", kTokens, sizes.train_rows,
         sizes.test_rows);

@@ -4,7 +4,7 @@
 // All have columns x (rows, features) f32 and label (rows) i32, and no validation rows.
 #pragma once
 
-#include "frontend/task/model.h"
+#include "frontend/data/table_stream.h"
 
 namespace keel::study {
 
@@ -13,19 +13,22 @@ struct MiniData {
   std::int64_t train_rows = 0, test_rows = 0, features = 32, classes = 10;
 };
 
+// How the columns become inputs of a network.
+std::vector<data::TableColumn> mini_columns(std::int64_t features);
+
 // x = n exp(m / 2), n ~ N(0, 1) each, m ~ N(0, 1) one a row;  label = argmax(tanh(x T1) T2),
 // T1 (features, 48) ~ N(0, 4 / features), T2 (48, classes) ~ N(0, 4 / 48).
-task::Splits vectors(const MiniData& sizes);
+std::unique_ptr<data::TableSplits> vectors(const MiniData& sizes);
 
 // x = 0.35 m + n, n ~ N(0, 1) each; a class has three means m ~ N(0, 1) each, drawn like the class
 // with equal shares;  label = the class.
-task::Splits mixture(const MiniData& sizes);
+std::unique_ptr<data::TableSplits> mixture(const MiniData& sizes);
 
 // Sentences of 16 tokens, one after another: 200 word vectors E and 20 topic vectors K ~ N(0, 1),
 // words by Zipf's law 1 / (rank + 2); a sentence has one topic k and one scale s = exp(spread n),
 // n ~ N(0, 1).  x = E[w] + s K[k];  label = argmax(tanh((E[w] + K[k]) T1) T2),
 // T1 ~ N(0, 1.5^2 / features), T2 ~ N(0, 4 / 48).
 // Throws Error{kUsage} unless both parts are whole sentences.
-task::Splits sentences(const MiniData& sizes, double spread);
+std::unique_ptr<data::TableSplits> sentences(const MiniData& sizes, double spread);
 
 }  // namespace keel::study

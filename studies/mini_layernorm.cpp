@@ -41,7 +41,7 @@ RunsByNorm train_all(const Options& options, std::span<const Variant> variants, 
       runs.input_gradient.push_back(training.gradient_norm("stem"));
       training.run();
       runs.loss.push_back(training.evaluate_train().loss);
-      runs.accuracy.push_back(1 - training.evaluate_test().error);
+      runs.accuracy.push_back(1 - training.evaluate_test().at("error") / 100);
     }
   }
   return all;

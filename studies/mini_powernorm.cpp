@@ -80,7 +80,7 @@ RunsByLabel train_all(const Options& options, std::span<const Variant> variants,
       training.run();
       const train::Evaluation test = training.evaluate_test();
       runs.loss.push_back(test.loss);
-      runs.accuracy.push_back(1 - test.error);
+      runs.accuracy.push_back(1 - test.at("error") / 100);
       const std::span losses = training.traces().at("loss");
       runs.train_loss.push_back(mean(losses.last(std::min(kLastSteps, losses.size()))));
       if (i == 0) runs.distances = summarize(training);

@@ -26,20 +26,21 @@ MiniTraining::MiniTraining(Backend& backend, const train::Config& config, RowOrd
     : backend_(backend),
       config_(config),
       data_(config.model().load(config.data().request())),
+      train_(data_->stream(task::Split::kTrain, {.batch = config.train().batch, .shuffle = {}})),
       order_(order),
       variables_(backend, std::uint64_t(config.train().seed)),
-      feeder_(config.model().inputs(), data_.train, config.train().batch),
+      feeder_(config.model()),
       evaluator_(backend, variables_, config) {
   initialize();
 }
 
 void MiniTraining::initialize() {
-  const Graph graph = train::build_initialize(config_);
+  const Graph graph = train::build_initialize(config_, {config_.train().batch});
   variables_.declare(graph);
   if (graph.updates().empty()) return;
   Program program(backend_, variables_, graph);
   program.feed("tick", Tensor::of<std::int32_t>({}, {0}));
-  feeder_.feed(program, rows(0));
+  feed_rows(program, rows(0));
   program.run();
 }
 
@@ -51,27 +52,35 @@ std::vector<std::int64_t> MiniTraining::rows(std::int64_t step) const {
   }
   const Philox random(std::uint64_t(config_.train().seed), stream_of("rows"), std::uint32_t(step));
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    rows[i] = random.below(i, std::uint32_t(data_.train.rows()));
+    rows[i] = random.below(i, std::uint32_t(train_->rows()));
   }
   return rows;
 }
 
-task::Outputs MiniTraining::add_probe(Graph& graph) const {
+void MiniTraining::feed_rows(Program& program, const std::vector<std::int64_t>& rows) {
+  const task::Batch& batch = train_->pick(rows);
+  feeder_.feed(program, batch);
+  program.feed("weight", Tensor::scalar(float(1 / batch.items)));
+}
+
+Value MiniTraining::add_probe(Graph& graph) const {
   nn::Net net{.graph = graph, .mode = nn::Mode::kProbe};
   const task::Model& model = config_.model();
-  return model.build(net, train::add_inputs(graph, model, config_.train().batch));
+  const task::Inputs inputs = train::add_inputs(graph, model, {config_.train().batch});
+  const Value sum = model.build(net, inputs).loss_sum;
+  return ops::mul(graph, sum, graph.input("weight", {DType::kF32, {}}));
 }
 
 double MiniTraining::gradient_norm(const std::string& output) {
   Graph g;
-  const Value loss = add_probe(g).loss;
+  const Value loss = add_probe(g);
   const auto v = std::ranges::find(g.outputs(), output, &NamedValue::name);
   check(v != g.outputs().end(), ErrorKind::kUsage, "[{}] no output is called '{}'",
         config_.model().name(), output);
   const std::vector<Value> dv = gradient(g, loss, {{v->value}});
   g.mark_output("norm", ops::sqrt(g, ops::sum(g, ops::square(g, dv[0]))));
   Program program(backend_, variables_, g);
-  feeder_.feed(program, rows(0));
+  feed_rows(program, rows(0));
   program.run();
   return program.scalar("norm");
 }
@@ -95,7 +104,7 @@ void MiniTraining::feed(Program& program, std::int64_t step) {
   for (const char* counter : {"step", "tick"}) {
     program.feed(counter, Tensor::of<std::int32_t>({}, {std::int32_t(step)}));
   }
-  feeder_.feed(program, rows(step));
+  feed_rows(program, rows(step));
 }
 
 void MiniTraining::record(const Program& program, std::int64_t step) {
@@ -113,17 +122,18 @@ void MiniTraining::pass(const Watch& watch) {
   watch.mark(graph);
   Program program(backend_, variables_, graph);
   std::vector<std::int64_t> batch(std::size_t(config_.train().batch));
-  const std::int64_t batches = data_.train.rows() / config_.train().batch;
+  const std::int64_t batches = train_->rows() / config_.train().batch;
   for (std::int64_t i = 0; i < batches; ++i) {
     std::iota(batch.begin(), batch.end(), i * config_.train().batch);
-    feeder_.feed(program, batch);
+    feed_rows(program, batch);
     program.run();
     watch.look(program);
   }
 }
 
-train::Evaluation MiniTraining::evaluate(const data::Dataset& dataset) {
-  const train::Evaluation result = evaluator_.run(dataset);
+train::Evaluation MiniTraining::evaluate(task::Split split) {
+  const auto rows = data_->stream(split, train::evaluation_options(config_));
+  const train::Evaluation result = evaluator_.run(*rows);
   check(std::isfinite(result.loss), ErrorKind::kDiverged, "[{}] evaluation: loss {}",
         config_.model().name(), result.loss);
   return result;

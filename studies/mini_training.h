@@ -50,20 +50,23 @@ class MiniTraining {
   // Every scalar output of the step graph, such as "loss": its value of each step so far.
   const std::map<std::string, std::vector<double>>& traces() const { return traces_; }
   // Throw Error{kDiverged} when the mean loss is not finite.
-  train::Evaluation evaluate_train() { return evaluate(data_.train); }
-  train::Evaluation evaluate_test() { return evaluate(data_.test); }
+  train::Evaluation evaluate_train() { return evaluate(task::Split::kTrain); }
+  train::Evaluation evaluate_test() { return evaluate(task::Split::kTest); }
 
  private:
   void initialize();
-  task::Outputs add_probe(Graph& graph) const;
+  // The network as a probe; gives the mean loss.
+  Value add_probe(Graph& graph) const;
   void feed(Program& program, std::int64_t step);
+  void feed_rows(Program& program, const std::vector<std::int64_t>& rows);
   void record(const Program& program, std::int64_t step);
-  train::Evaluation evaluate(const data::Dataset& dataset);
+  train::Evaluation evaluate(task::Split split);
   std::vector<std::int64_t> rows(std::int64_t step) const;
 
   Backend& backend_;
   const train::Config& config_;
-  task::Splits data_;
+  std::unique_ptr<task::Splits> data_;
+  std::unique_ptr<task::Stream> train_;
   RowOrder order_;
   Variables variables_;
   train::Feeder feeder_;

@@ -2,31 +2,29 @@
 
 #include "frontend/nn/layers.h"
 #include "src/ops/elementwise.h"
-#include "src/ops/loss.h"
 #include "studies/mini_data.h"
 
 namespace keel::study {
 
-task::Splits MlpNetwork::load(const task::DataRequest& request) const {
+std::unique_ptr<task::Splits> MlpNetwork::load(const task::DataRequest& request) const {
   return mixture(
       {request.seed, options_.train_rows, options_.test_rows, options_.features, options_.classes});
 }
 
-std::vector<task::InputSpec> MlpNetwork::inputs() const {
-  return {{"x", DType::kF32, {options_.features}}, {"label", DType::kI32, {}}};
+std::vector<task::Input> MlpNetwork::inputs(const task::Sizes& sizes) const {
+  return data::inputs_of(mini_columns(options_.features), sizes);
 }
 
-task::Outputs MlpNetwork::build(nn::Net& net, std::span<const Value> inputs) const {
+task::Outputs MlpNetwork::build(nn::Net& net, const task::Inputs& in) const {
   const nn::Norm norm = nn::Norm::parse(options_.norm);
-  Value h = inputs[0];
+  Value h = in["x"];
   for (std::int64_t layer = 1; layer <= options_.layers; ++layer) {
     const std::string name = fmt::format("fc{}", layer);
     h = nn::linear(net, name, h, options_.hidden, {.bias = !norm.has_bias(), .norm = norm});
     h = ops::relu(net.graph, h);
   }
   const Value logits = nn::linear(net, "logits", h, options_.classes);
-  return {ops::cross_entropy(net.graph, logits, inputs[1]).mean,
-          ops::classification_errors(net.graph, logits, inputs[1])};
+  return task::classification(net.graph, logits, in["label"]);
 }
 
 }  // namespace keel::study

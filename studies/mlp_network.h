@@ -3,7 +3,7 @@
 #pragma once
 
 #include "frontend/nn/norm.h"
-#include "frontend/task/model.h"
+#include "frontend/task/classification.h"
 
 namespace keel::study {
 
@@ -31,9 +31,11 @@ class MlpNetwork : public task::ModelWithOptions<MlpOptions> {
  public:
   std::string_view name() const override { return "mlp"; }
   std::string_view summary() const override { return "a small MLP on drawn data"; }
-  task::Splits load(const task::DataRequest& request) const override;
-  std::vector<task::InputSpec> inputs() const override;
-  task::Outputs build(nn::Net& net, std::span<const Value> inputs) const override;
+  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
+  std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
+  task::Sizes sizes(std::int64_t batch) const override { return {batch}; }
+  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
+  std::vector<task::MetricInfo> metrics() const override { return task::error_metric(); }
 };
 
 }  // namespace keel::study

@@ -4,7 +4,6 @@
 
 #include "frontend/nn/layers.h"
 #include "src/ops/elementwise.h"
-#include "src/ops/loss.h"
 #include "src/ops/reduce.h"
 #include "studies/mini_data.h"
 
@@ -43,20 +42,20 @@ void ResidualOptions::validate() const {
   nn::Norm::parse(norm);
 }
 
-task::Splits ResidualNetwork::load(const task::DataRequest& request) const {
+std::unique_ptr<task::Splits> ResidualNetwork::load(const task::DataRequest& request) const {
   const MiniData sizes{request.seed, options_.train_rows, options_.test_rows, options_.features,
                        options_.classes};
   return options_.data == "vectors" ? vectors(sizes) : sentences(sizes, options_.spread);
 }
 
-std::vector<task::InputSpec> ResidualNetwork::inputs() const {
-  return {{"x", DType::kF32, {options_.features}}, {"label", DType::kI32, {}}};
+std::vector<task::Input> ResidualNetwork::inputs(const task::Sizes& sizes) const {
+  return data::inputs_of(mini_columns(options_.features), sizes);
 }
 
-task::Outputs ResidualNetwork::build(nn::Net& net, std::span<const Value> inputs) const {
+task::Outputs ResidualNetwork::build(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
   const nn::LayerOptions hidden = weights(options_.hidden_variance);
-  Value h = nn::linear(net, "in", inputs[0], options_.width, hidden);
+  Value h = nn::linear(net, "in", in["x"], options_.width, hidden);
   if (net.mode == nn::Mode::kProbe) g.mark_output("stem", h);
   for (std::int64_t i = 1; i <= options_.blocks; ++i) {
     const std::string block = fmt::format("block{}", i);
@@ -69,8 +68,7 @@ task::Outputs ResidualNetwork::build(nn::Net& net, std::span<const Value> inputs
   if (!options_.post) h = normalize(net, "norm", h);
   const Value logits =
       nn::linear(net, "logits", h, options_.classes, weights(options_.logit_variance));
-  return {ops::cross_entropy(g, logits, inputs[1]).mean,
-          ops::classification_errors(g, logits, inputs[1])};
+  return task::classification(g, logits, in["label"]);
 }
 
 // relu(h A) B

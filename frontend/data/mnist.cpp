@@ -46,11 +46,12 @@ Dataset load_part(const fs::path& folder, const std::string& part, const std::st
 
 }  // namespace
 
-TrainTest load_mnist(const fs::path& folder) {
+Dataset load_mnist(const fs::path& folder, Part part) {
   const std::string marker = "train-images-idx3-ubyte";
   for (const fs::path& place : {folder, folder / "mnist"}) {
     if (plain_or_gz(place / marker)) {
-      return {load_part(place, "train", "train"), load_part(place, "test", "t10k")};
+      return part == Part::kTrain ? load_part(place, "train", "train")
+                                  : load_part(place, "test", "t10k");
     }
   }
   fail(ErrorKind::kIo, "[mnist] {}: expected {} or {}.gz there or in its folder mnist, got neither",

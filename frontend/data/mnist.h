@@ -7,10 +7,11 @@
 
 namespace keel::data {
 
-// Columns "image" u8 (n, 28, 28) and "label" i32 (n), 0..9, from the four files
+// One part: columns "image" u8 (n, 28, 28) and "label" i32 (n), 0..9, from the four files
 // {train,t10k}-{images-idx3,labels-idx1}-ubyte, each plain or with .gz, in `folder` or else in
 // `folder`/mnist. Throws as the IDX readers, Error{kIo} naming what was looked for, and
 // Error{kBadInput} for images of another size or another number of labels than of images.
-TrainTest load_mnist(const std::filesystem::path& folder);
+enum class Part { kTrain, kTest };
+Dataset load_mnist(const std::filesystem::path& folder, Part part);
 
 }  // namespace keel::data

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +15,12 @@ namespace keel::task {
 // What the shapes of a batch depend on, in an order that the model defines: {rows} or
 // {rows, length}. The first is always the number of rows, rows of padding included.
 using Sizes = std::vector<std::int64_t>;
+
+// An input of a model's graphs, for a batch of certain sizes.
+struct Input {
+  std::string name;
+  TensorType type;
+};
 
 struct Batch {
   Sizes sizes;
@@ -42,10 +51,30 @@ class Stream {
   virtual double items(std::uint32_t epoch, std::int64_t step) = 0;
   // Batch step < steps(epoch), valid until the next call.
   virtual const Batch& at(std::uint32_t epoch, std::int64_t step) = 0;
-  // The sizes that may come, the largest first.
+  // One batch of the given rows in that order, valid until the next call: for looking at single
+  // rows, not for training.
+  virtual const Batch& pick(std::span<const std::int64_t> rows) = 0;
+  // The sizes that may come from at(), the largest first.
   virtual std::vector<Sizes> shapes() const = 0;
   // What an epoch leaves out; nothing in evaluation.
   virtual std::vector<LeftOut> left_out() const { return {}; }
+};
+
+enum class Split { kTrain, kValid, kTest };
+
+struct StreamOptions {
+  std::int64_t batch = 256;  // rows or, of a task that counts its batches in tokens, tokens
+  // The seed of a new order every epoch, in whole batches where a task has fixed rows; without it
+  // rows are in order and all of them come.
+  std::optional<std::uint64_t> shuffle = std::nullopt;
+};
+
+// The data of a task. What a split reads from is opened when its first stream is made: nothing of
+// the test set is looked at while training goes on.
+class Splits {
+ public:
+  virtual ~Splits() = default;
+  virtual std::unique_ptr<Stream> stream(Split split, const StreamOptions& options) const = 0;
 };
 
 }  // namespace keel::task

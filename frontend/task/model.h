@@ -1,17 +1,17 @@
-// What every task of the zoo provides: its data, its network and its options. The training loop
-// knows a model only through this.
+// What every task of the zoo provides: its data, its network, its metrics and its options. Training
+// and evaluation know a task only through this.
 #pragma once
 
+#include <algorithm>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "frontend/data/batcher.h"
-#include "frontend/data/dataset.h"
 #include "frontend/nn/net.h"
+#include "frontend/task/batch.h"
+#include "frontend/task/metric.h"
 #include "src/core/nearest.h"
 
 namespace keel::task {
@@ -19,24 +19,28 @@ namespace keel::task {
 struct DataRequest {
   std::string source = "builtin";  // "builtin", or a folder with the real data
   std::int64_t train_rows = 0;     // use only the first rows; 0: all
-  std::uint64_t seed = 0;          // of generated data
+  std::uint64_t seed = 0;          // of generated data and of random splits
 };
 
-struct Splits {
-  data::Dataset train, valid, test;
-};
+// The values of a model's inputs in a graph, by name.
+class Inputs {
+ public:
+  explicit Inputs(std::vector<NamedValue> values) : values_(std::move(values)) {}
+  // Throws Error{kUsage} for a name that is not there.
+  Value operator[](std::string_view name) const {
+    const auto found = std::ranges::find(values_, name, &NamedValue::name);
+    check(found != values_.end(), ErrorKind::kUsage, "inputs: none is called '{}'", name);
+    return found->value;
+  }
 
-// How a column of the data set becomes an input of the graph: (batch, row shape) of `dtype`.
-struct InputSpec {
-  std::string name;  // of the graph input and of the column
-  DType dtype = DType::kF32;
-  Shape row;
-  data::Affine affine = {};  // applied to u8 columns that become f32
+ private:
+  std::vector<NamedValue> values_;
 };
 
 struct Outputs {
-  Value loss;    // (): mean over the batch; what is differentiated
-  Value errors;  // (): how many rows are classified wrongly
+  Value loss_sum;                            // (): the sum over the batch's items
+  std::vector<Metric> metrics = {};          // those of Model::metrics() that a graph counts
+  std::vector<NamedValue> predictions = {};  // what the scorer needs of every row
 };
 
 using OptionValues = std::vector<std::pair<std::string, std::string>>;
@@ -48,17 +52,28 @@ class Model {
   virtual std::string_view summary() const = 0;
 
   // Options by name, as text. Setting throws Error{kUsage} for an unknown name, with the nearest
-  // known one, and for a value that is not of its kind or out of range.
+  // known one, and for a value that is not of its kind. Whether all fit together is asked once
+  // they are set: validate() throws Error{kUsage} naming the option, what was expected and got.
   virtual void set_option(std::string_view key, std::string_view value) = 0;
   virtual OptionValues options() const = 0;
+  virtual void validate() const = 0;
 
-  virtual Splits load(const DataRequest& request) const = 0;
-  virtual std::vector<InputSpec> inputs() const = 0;
-  // Builds the network on the inputs, in the order of inputs(), for a batch.
-  virtual Outputs build(nn::Net& net, std::span<const Value> inputs) const = 0;
+  // What a batch of train.batch is counted in: "rows" or "tokens".
+  virtual std::string_view batch_unit() const { return "rows"; }
+  virtual std::unique_ptr<Splits> load(const DataRequest& request) const = 0;
+  // The inputs of a batch of these sizes, in the order of Batch::values.
+  virtual std::vector<Input> inputs(const Sizes& sizes) const = 0;
+  // Sizes that a batch of so many rows or tokens may have, for building a graph without data.
+  virtual Sizes sizes(std::int64_t batch) const = 0;
+  virtual Outputs build(nn::Net& net, const Inputs& in) const = 0;
+  // What evaluation says besides the loss. The first decides which weights are the best.
+  virtual std::vector<MetricInfo> metrics() const = 0;
+  // Gives the metrics that no graph counts; null: there are none.
+  virtual std::unique_ptr<Scorer> scorer() const { return nullptr; }
 };
 
-// The options half of a model: a struct with fields() and validate().
+// The options half of a model: a struct with fields() and validate(), whose errors begin with the
+// name of an option.
 template <class Options>
 class ModelWithOptions : public Model {
  public:
@@ -67,7 +82,6 @@ class ModelWithOptions : public Model {
     for (const auto& [name, unused] : options()) names.push_back(name);
     try {
       check(set_field(options_, key, value), ErrorKind::kUsage, "{}", unknown_name(key, names));
-      options_.validate();
     } catch (const Error& error) {
       fail(ErrorKind::kUsage, "model.{}: {}", key, error.what());
     }
@@ -80,6 +94,14 @@ class ModelWithOptions : public Model {
     };
     std::apply([&](const auto&... f) { (append(f), ...); }, Options::fields());
     return values;
+  }
+
+  void validate() const override {
+    try {
+      options_.validate();
+    } catch (const Error& error) {
+      fail(ErrorKind::kUsage, "model.{}", error.what());
+    }
   }
 
  protected:

@@ -28,6 +28,8 @@ std::string toml_field(const T& value) {
     std::ostringstream quoted;
     quoted << toml::value<std::string>(value);
     return quoted.str();
+  } else if constexpr (std::is_same_v<T, Period>) {
+    return '"' + attr_text(value) + '"';
   } else {
     return attr_text(value);
   }
@@ -88,8 +90,8 @@ void TrainOptions::validate() const {
   expect(beta1 >= 0 && beta1 < 1, "beta1", "in [0, 1)", beta1);
   expect(beta2 >= 0 && beta2 < 1, "beta2", "in [0, 1)", beta2);
   expect(eps > 0, "eps", "> 0", eps);
-  expect(eval_every >= 1, "eval_every", ">= 1", double(eval_every));
-  expect(test_every >= 0, "test_every", ">= 0", double(test_every));
+  expect(eval_every.n >= 1, "eval_every", ">= 1", double(eval_every.n));
+  expect(test_every.n >= 0, "test_every", ">= 0", double(test_every.n));
   expect(patience >= 0, "patience", ">= 0", double(patience));
   expect(checkpoint_every >= 0, "checkpoint_every", ">= 0", double(checkpoint_every));
   expect(keep_checkpoints >= 1 && keep_checkpoints <= 1000000, "keep_checkpoints",
@@ -165,6 +167,7 @@ void Config::apply_toml(std::string_view toml, const std::string& where) {
 void Config::validate() const {
   train_.validate();
   data_.validate();
+  model_->validate();
 }
 
 std::string Config::to_toml(const task::OptionValues& run) const {

@@ -10,14 +10,15 @@
 #include "frontend/optim/optimizer.h"
 #include "frontend/optim/schedule.h"
 #include "frontend/task/model.h"
+#include "frontend/train/period.h"
 
 namespace keel::train {
 
 struct TrainOptions {
-  std::int64_t batch = 128;
+  std::int64_t batch = 128;  // rows or tokens, as the model counts
   std::int64_t epochs = 10;
   std::int64_t max_steps = 0;   // stop after so many updates; 0: no limit
-  std::int64_t accumulate = 1;  // micro-batches of `batch` rows in one update
+  std::int64_t accumulate = 1;  // micro-batches of `batch` in one update
   std::int64_t seed = 1;
   std::string optimizer = "adam";
   double lr = 1e-3, momentum = 0, weight_decay = 0;
@@ -28,9 +29,9 @@ struct TrainOptions {
   double step_factor = 0.1, min_factor = 0;
   std::string clip = "none";
   double clip_limit = 1;
-  std::int64_t eval_every = 1;  // epochs
-  std::int64_t test_every = 0;  // epochs; 0: test at the end only
-  std::int64_t patience = 0;    // stop after so many evaluations without a better one; 0: never
+  Period eval_every{1, PeriodUnit::kEpochs};
+  Period test_every{0, PeriodUnit::kEpochs};  // 0: test at the end only
+  std::int64_t patience = 0;  // stop after so many evaluations without a better one; 0: never
   std::int64_t checkpoint_every = 0;  // updates; 0: after every epoch only
   std::int64_t keep_checkpoints = 3;
   std::int64_t average_last = 0;  // also write the average of so many last checkpoints

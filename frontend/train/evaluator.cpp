@@ -1,46 +1,163 @@
 #include "frontend/train/evaluator.h"
 
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
 #include "frontend/train/step_graph.h"
 #include "src/runtime/scalars.h"
 
 namespace keel::train {
 namespace {
 
-constexpr std::int64_t kBatch = 256;
+// Which rows of a split have come.
+class RowLedger {
+ public:
+  explicit RowLedger(std::int64_t rows) : seen_(std::size_t(rows), false) {}
+
+  void take(const std::vector<std::int64_t>& rows) {
+    for (const std::int64_t row : rows) {
+      if (row < 0) continue;  // padding
+      check(row < std::ssize(seen_) && !seen_[std::size_t(row)], ErrorKind::kUsage,
+            "evaluation: row {} of {} came twice or is not there", row, seen_.size());
+      seen_[std::size_t(row)] = true;
+    }
+  }
+  void expect_all() const {
+    const auto missing = std::ranges::find(seen_, false);
+    check(missing == seen_.end(), ErrorKind::kUsage, "evaluation: row {} of {} never came",
+          missing - seen_.begin(), seen_.size());
+  }
+
+ private:
+  std::vector<bool> seen_;
+};
+
+// The sums of all batches on their way to the host. Their names are those of the outputs of any of
+// the programs, in the same order in each.
+class Sums {
+ public:
+  Sums(Backend& backend, std::int64_t room) : scalars_(backend, room) {}
+
+  void send(const Program& program) {
+    names_.clear();
+    for (const NamedValue& output : program.graph().outputs()) {
+      if (output.name.starts_with(kPrediction)) continue;
+      names_.push_back(output.name);
+      scalars_.send(program, output.name);
+    }
+  }
+  // Of an output over all batches; nothing when there is none of that name.
+  std::optional<double> total(const std::string& name) const {
+    const auto found = std::ranges::find(names_, name);
+    if (found == names_.end()) return std::nullopt;
+    double total = 0;
+    for (std::int64_t i = found - names_.begin(); i < scalars_.size(); i += std::ssize(names_)) {
+      total += scalars_.at(i);
+    }
+    return total;
+  }
+
+ private:
+  Scalars scalars_;
+  std::vector<std::string> names_;
+};
+
+std::map<std::string, Tensor> predictions_of(const Program& program) {
+  std::map<std::string, Tensor> predictions;
+  for (const NamedValue& output : program.graph().outputs()) {
+    if (!output.name.starts_with(kPrediction)) continue;
+    predictions[output.name.substr(kPrediction.size())] = program.fetch(output.name);
+  }
+  return predictions;
+}
+
+Measured measured(const task::MetricInfo& info, const Sums& sums, double items,
+                  const std::map<std::string, double>& scores) {
+  Measured m{.info = info};
+  if (info.of == nullptr) {
+    const auto score = scores.find(info.name);
+    check(score != scores.end(), ErrorKind::kUsage, "evaluation: the scorer gives no {}",
+          info.name);
+    m.value = score->second;
+    return m;
+  }
+  const std::optional<double> sum = sums.total(sum_output(info.name));
+  check(sum.has_value(), ErrorKind::kUsage, "evaluation: the network gives no {}", info.name);
+  m.sum = *sum;
+  m.count = sums.total(count_output(info.name)).value_or(items);
+  m.value = info.of(m.sum, m.count);
+  return m;
+}
 
 }  // namespace
 
-Program& Evaluator::program(std::int64_t batch) {
-  auto& slot = programs_[batch];
-  if (!slot) {
-    slot = std::make_unique<Program>(backend_, variables_, build_evaluate(config_, batch));
-  }
-  return *slot;
+double Evaluation::at(std::string_view metric) const {
+  const auto found =
+      std::ranges::find_if(metrics, [&](const Measured& m) { return m.info.name == metric; });
+  check(found != metrics.end(), ErrorKind::kUsage, "evaluation: no metric is called '{}'", metric);
+  return found->value;
 }
 
-void Evaluator::declare() { variables_.declare(build_evaluate(config_, 1)); }
+task::StreamOptions evaluation_options(const Config& config) {
+  constexpr std::int64_t kRows = 256, kTokens = 4096;
+  return {.batch = config.model().batch_unit() == "tokens" ? kTokens : kRows, .shuffle = {}};
+}
 
-Evaluation Evaluator::run(const data::Dataset& dataset) {
-  data::Batcher batcher(dataset.rows(), {.batch = kBatch, .shuffle = false, .keep_partial = true});
-  const auto inputs = config_.model().inputs();
-  Feeder full(inputs, dataset, kBatch), last(inputs, dataset, dataset.rows() % kBatch);
-  Scalars results(backend_, 2 * batcher.steps());
-  for (std::int64_t step = 0; step < batcher.steps(); ++step) {
-    const auto rows = batcher.rows(0, step);
-    Program& p = program(std::int64_t(rows.size()));
-    (std::int64_t(rows.size()) == kBatch ? full : last).feed(p, rows);
-    p.run();
-    results.send(p, "loss");
-    results.send(p, "errors");
+std::string text(const Evaluation& evaluation) {
+  std::string text;
+  for (const Measured& m : evaluation.metrics) {
+    const std::string unit = m.info.unit.empty() ? "" : " " + m.info.unit;
+    text += fmt::format("{} {:.2f}{}", m.info.name, m.value, unit);
+    if (m.info.of == task::percent_of) {
+      const double share = m.sum / m.count;
+      text += fmt::format(" +- {:.2f} ({:.0f} of {:.0f})",
+                          100 * std::sqrt(share * (1 - share) / m.count), m.sum, m.count);
+    }
+    text += ", ";
   }
-  Evaluation total{.rows = dataset.rows()};
-  for (std::int64_t step = 0; step < batcher.steps(); ++step) {
-    const auto rows = std::min(kBatch, dataset.rows() - step * kBatch);
-    total.loss += results.at(2 * step) * double(rows);
-    total.error += results.at(2 * step + 1);
+  return text + fmt::format("loss {:.4f}", evaluation.loss);
+}
+
+Evaluator::Evaluator(Backend& backend, Variables& variables, const Config& config)
+    : backend_(backend),
+      variables_(variables),
+      config_(config),
+      feeder_(config.model()),
+      programs_(backend, variables,
+                [&config](const task::Sizes& sizes) { return build_evaluate(config, sizes); }) {}
+
+void Evaluator::declare() { variables_.declare(build_evaluate(config_, config_.model().sizes(1))); }
+
+Program& Evaluator::run_batch(const task::Batch& batch) {
+  Program& program = programs_.at(batch.sizes);
+  feeder_.feed(program, batch);
+  program.feed("weight", Tensor::scalar(1.0f));
+  program.run();
+  return program;
+}
+
+Evaluation Evaluator::run(task::Stream& stream) {
+  const std::vector<task::MetricInfo> infos = config_.model().metrics();
+  const std::unique_ptr<task::Scorer> scorer = config_.model().scorer();
+  const std::int64_t steps = stream.steps(0);
+  Sums sums(backend_, steps * (1 + 2 * std::ssize(infos)));
+  RowLedger ledger(stream.rows());
+  Evaluation total{.rows = stream.rows()};
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const task::Batch& batch = stream.at(0, step);
+    ledger.take(batch.rows);
+    total.items += batch.items;
+    const Program& program = run_batch(batch);
+    sums.send(program);
+    if (scorer) scorer->take(batch, predictions_of(program));
   }
-  total.loss /= double(total.rows);
-  total.error /= double(total.rows);
+  ledger.expect_all();
+  total.loss = *sums.total("loss") / total.items;
+  const auto scores = scorer ? scorer->scores() : std::map<std::string, double>{};
+  for (const task::MetricInfo& info : infos) {
+    total.metrics.push_back(measured(info, sums, total.items, scores));
+  }
   return total;
 }
 

@@ -1,37 +1,56 @@
-// Loss and error rate of a model on a whole data set, in evaluation mode.
+// Loss and metrics of a model on a whole split, in evaluation mode.
 #pragma once
 
-#include <map>
-#include <memory>
+#include <string>
+#include <vector>
 
 #include "frontend/train/config.h"
 #include "frontend/train/feeder.h"
+#include "src/runtime/program_cache.h"
 
 namespace keel::train {
 
-struct Evaluation {
-  double loss = 0;   // mean over the rows
-  double error = 0;  // wrongly classified rows / rows
-  std::int64_t rows = 0;
+struct Measured {
+  task::MetricInfo info;
+  double value = 0;
+  double sum = 0, count = 0;  // what it was formed of; both 0 when a scorer gave it
 };
+
+struct Evaluation {
+  double loss = 0;  // sum over the items / items
+  std::vector<Measured> metrics = {};
+  std::int64_t rows = 0;
+  double items = 0;
+
+  // Throws Error{kUsage} for a metric that is not there.
+  double at(std::string_view metric) const;
+};
+
+// "error 2.50 % +- 0.35 (50 of 2000), loss 0.0747": a share has its binomial standard error.
+std::string text(const Evaluation& evaluation);
+
+// How a split is gone through: every row, in order.
+task::StreamOptions evaluation_options(const Config& config);
 
 class Evaluator {
  public:
-  Evaluator(Backend& backend, Variables& variables, const Config& config)
-      : backend_(backend), variables_(variables), config_(config) {}
+  Evaluator(Backend& backend, Variables& variables, const Config& config);
 
   // Creates the parameters and states of evaluation, so that a checkpoint can be loaded into them.
   void declare();
-  // Batches of 256 rows and a smaller last one; one program is compiled for each size and kept.
-  Evaluation run(const data::Dataset& dataset);
+  // Every row once: throws Error{kUsage} when the stream gives one twice or leaves one out.
+  Evaluation run(task::Stream& stream);
+  // How many programs were compiled so far: one for each of the sizes met.
+  std::int64_t programs() const { return programs_.size(); }
 
  private:
-  Program& program(std::int64_t batch);
+  Program& run_batch(const task::Batch& batch);
 
   Backend& backend_;
   Variables& variables_;
   const Config& config_;
-  std::map<std::int64_t, std::unique_ptr<Program>> programs_;
+  Feeder feeder_;
+  ProgramCache programs_;
 };
 
 }  // namespace keel::train

@@ -1,7 +1,7 @@
-// Copies the rows of a batch from a data set into a program's inputs.
+// Feeds the batches of a stream to programs.
 #pragma once
 
-#include <span>
+#include <string>
 #include <vector>
 
 #include "frontend/task/model.h"
@@ -11,21 +11,14 @@ namespace keel::train {
 
 class Feeder {
  public:
-  // Throws Error{kUsage} when a column does not fit its input.
-  Feeder(const std::vector<task::InputSpec>& inputs, const data::Dataset& dataset,
-         std::int64_t batch);
+  explicit Feeder(const task::Model& model);
 
-  // Feeds every model input with these `batch` rows. Allocates nothing on a backend that stores
-  // values as they are declared.
-  void feed(Program& program, std::span<const std::int64_t> rows);
+  // Feeds the model's inputs. Allocates nothing on a backend that stores values as they are
+  // declared. Throws Error{kUsage} when the batch is not of the program's sizes.
+  void feed(Program& program, const task::Batch& batch) const;
 
  private:
-  struct Column {
-    task::InputSpec spec;
-    const Tensor* source;
-    Tensor staging;  // (batch, row)
-  };
-  std::vector<Column> columns_;
+  std::vector<std::string> names_;
 };
 
 }  // namespace keel::train

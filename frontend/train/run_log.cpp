@@ -72,9 +72,11 @@ void RunLog::step(const Step& s) {
 
 void RunLog::evaluation(std::int64_t step, std::int64_t epoch, const std::string& split,
                         const Evaluation& e) {
-  metrics_.write(step, {{"epoch", epoch}, {"split", split}, {"loss", e.loss}, {"error", e.error}});
+  nlohmann::ordered_json values{{"epoch", epoch}, {"split", split}, {"loss", e.loss}};
+  for (const Measured& m : e.metrics) values[m.info.name] = m.value;
+  metrics_.write(step, values);
   scalar(split + "/loss", step, e.loss);
-  scalar(split + "/error", step, e.error);
+  for (const Measured& m : e.metrics) scalar(split + "/" + m.info.name, step, m.value);
 }
 
 void RunLog::epoch(std::int64_t step, std::int64_t epoch, double loss) {
@@ -82,18 +84,19 @@ void RunLog::epoch(std::int64_t step, std::int64_t epoch, double loss) {
   scalar("train/loss", step, loss);
 }
 
-void RunLog::plot(const std::string& title) const {
+void RunLog::plot(const std::string& title, const std::vector<task::MetricInfo>& metrics) const {
   const auto lines = io::read_metrics(folder_.metrics());
-  io::write_plot(folder_.loss_plot(), {.title = title,
-                                       .x_label = "epoch",
-                                       .y_label = "loss",
-                                       .log_y = true,
-                                       .series = series_by_split(lines, "loss")});
-  io::write_plot(folder_.error_plot(), {.title = title,
+  const auto draw = [&](const std::string& name, const std::string& label, bool log_y) {
+    io::write_plot(folder_.plot(name), {.title = title,
                                         .x_label = "epoch",
-                                        .y_label = "error rate",
-                                        .log_y = false,
-                                        .series = series_by_split(lines, "error")});
+                                        .y_label = label,
+                                        .log_y = log_y,
+                                        .series = series_by_split(lines, name)});
+  };
+  draw("loss", "loss", true);
+  for (const task::MetricInfo& info : metrics) {
+    draw(info.name, info.unit.empty() ? info.name : info.name + ", " + info.unit, false);
+  }
 }
 
 }  // namespace keel::train

@@ -20,8 +20,8 @@ struct RunFolder {
   std::filesystem::path events() const { return path / "events"; }
   std::filesystem::path checkpoints() const { return path / "checkpoints"; }
   std::filesystem::path average() const { return path / "average.safetensors"; }
-  std::filesystem::path loss_plot() const { return path / "loss.svg"; }
-  std::filesystem::path error_plot() const { return path / "error.svg"; }
+  // Of a metric.
+  std::filesystem::path plot(const std::string& metric) const { return path / (metric + ".svg"); }
 };
 
 class RunLog {
@@ -43,8 +43,8 @@ class RunLog {
   void epoch(std::int64_t step, std::int64_t epoch, double loss);
   // Returns when everything is on the disk.
   void sync() { metrics_.sync(); }
-  // Draws loss.svg and error.svg from the metrics so far.
-  void plot(const std::string& title) const;
+  // Draws loss.svg and a plot of each metric from what was logged so far.
+  void plot(const std::string& title, const std::vector<task::MetricInfo>& metrics) const;
 
  private:
   void scalar(const std::string& tag, std::int64_t step, double value);

@@ -98,7 +98,9 @@ io::TensorFile to_checkpoint(const RunState& state, const Config& config,
                    {"epoch", fmt::format("{}", state.epoch)},
                    {"batch", fmt::format("{}", state.batch)},
                    {"epoch_loss", fmt::format("{}", state.epoch_loss)},
-                   {"best_error", fmt::format("{}", state.best_error)},
+                   {"epoch_items", fmt::format("{}", state.epoch_items)},
+                   {"best", fmt::format("{}", state.best)},
+                   {"evaluated_step", fmt::format("{}", state.evaluated_step)},
                    {"best_step", fmt::format("{}", state.best_step)},
                    {"evaluations_since_best", fmt::format("{}", state.evaluations_since_best)}};
   return file;
@@ -115,7 +117,9 @@ RunState from_checkpoint(const io::TensorFile& file, const std::string& where, c
   state.epoch = numbers.count("epoch");
   state.batch = numbers.count("batch");
   state.epoch_loss = numbers.real("epoch_loss");
-  state.best_error = numbers.real("best_error");
+  state.epoch_items = numbers.real("epoch_items");
+  state.best = numbers.real("best");
+  state.evaluated_step = numbers.count("evaluated_step", -1);
   state.best_step = numbers.count("best_step", -1);
   state.evaluations_since_best = numbers.count("evaluations_since_best");
   for (const auto& [name, tensor] : file.tensors) {
@@ -137,7 +141,7 @@ Config config_of_checkpoint(const io::TensorFile& file, const std::string& where
                             const MakeModel& make) {
   Config config = recipe_of(file, where, make);
   // Else a recipe of a few bytes could ask for any amount of memory.
-  const Graph graph = build_evaluate(config, 1);
+  const Graph graph = build_evaluate(config, config.model().sizes(1));
   for (int i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
     const bool is_leaf = node.kind == NodeKind::kParameter || node.kind == NodeKind::kState;

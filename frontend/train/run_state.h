@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <limits>
 
 #include "frontend/io/safetensors.h"
 #include "frontend/train/config.h"
@@ -16,9 +15,11 @@ struct RunState {
   std::int64_t step = 0;   // updates done
   std::int64_t epoch = 0;  // epochs completed
   std::int64_t batch = 0;  // micro-batches done of the current epoch
-  double epoch_loss = 0;   // sum of their losses
-  double best_error = std::numeric_limits<double>::infinity();
-  std::int64_t best_step = -1;
+  double epoch_loss = 0;   // sum over their items
+  double epoch_items = 0;
+  double best = 0;  // the first metric on the validation set; counts from best_step 0 on
+  std::int64_t best_step = -1;       // no evaluation yet
+  std::int64_t evaluated_step = -1;  // of the last evaluation
   std::int64_t evaluations_since_best = 0;
 };
 

@@ -6,13 +6,6 @@
 namespace keel::train {
 namespace {
 
-task::Outputs add_model(nn::Net& net, const task::Model& model, std::int64_t batch) {
-  const task::Outputs outputs = model.build(net, add_inputs(net.graph, model, batch));
-  net.graph.mark_output("loss", outputs.loss);
-  net.graph.mark_output("errors", outputs.errors);
-  return outputs;
-}
-
 std::vector<Value> parameters_of(const Graph& g) {
   std::vector<Value> parameters;
   for (int i = 0; i < g.size(); ++i) {
@@ -21,30 +14,37 @@ std::vector<Value> parameters_of(const Graph& g) {
   return parameters;
 }
 
-struct Training {
-  std::vector<Value> parameters, gradients;
-};
+// Adds the network for a batch of these sizes, and its loss as an output.
+task::Outputs add_model(nn::Net& net, const task::Model& model, const task::Sizes& sizes) {
+  Graph& g = net.graph;
+  const task::Outputs outputs = model.build(net, add_inputs(g, model, sizes));
+  const Value weight = g.input("weight", {DType::kF32, {}});
+  g.mark_output("loss", ops::mul(g, outputs.loss_sum, weight));
+  return outputs;
+}
 
 // The forward of a batch that is trained on.
-task::Outputs add_forward(Graph& g, const Config& config, nn::Mode mode,
-                          std::vector<nn::Watch>* watches = nullptr) {
+void add_forward(Graph& g, const Config& config, const task::Sizes& sizes, nn::Mode mode,
+                 std::vector<nn::Watch>* watches = nullptr) {
   nn::Net net{.graph = g,
               .mode = mode,
               .seed = static_cast<std::uint64_t>(config.train().seed),
               .tick = g.input("tick", {DType::kI32, {}}),
               .watches = watches};
-  return add_model(net, config.model(), config.train().batch);
+  add_model(net, config.model(), sizes);
 }
 
-// Forward and backward of loss / accumulate.
-Training add_training(Graph& g, const Config& config, std::vector<nn::Watch>* watches = nullptr) {
-  const task::Outputs outputs = add_forward(g, config, nn::Mode::kTrain, watches);
-  Value objective = outputs.loss;
-  if (config.train().accumulate > 1) {
-    objective = ops::scale(g, objective, 1.0 / double(config.train().accumulate));
-  }
+struct Training {
+  std::vector<Value> parameters, gradients;
+};
+
+// Forward and backward.
+Training add_training(Graph& g, const Config& config, const task::Sizes& sizes,
+                      std::vector<nn::Watch>* watches = nullptr) {
+  add_forward(g, config, sizes, nn::Mode::kTrain, watches);
+  const Value loss = g.outputs().back().value;
   Training training{parameters_of(g), {}};
-  training.gradients = gradient(g, objective, training.parameters);
+  training.gradients = gradient(g, loss, training.parameters);
   return training;
 }
 
@@ -55,27 +55,29 @@ Value gathered(Graph& g, Value parameter) {
 
 }  // namespace
 
-std::vector<Value> add_inputs(Graph& graph, const task::Model& model, std::int64_t batch) {
-  std::vector<Value> values;
-  for (const task::InputSpec& spec : model.inputs()) {
-    std::vector<std::int64_t> sizes{batch};
-    sizes.insert(sizes.end(), spec.row.sizes().begin(), spec.row.sizes().end());
-    values.push_back(graph.input(spec.name, {spec.dtype, Shape(sizes)}));
+task::Inputs add_inputs(Graph& graph, const task::Model& model, const task::Sizes& sizes) {
+  std::vector<NamedValue> values;
+  for (const task::Input& input : model.inputs(sizes)) {
+    values.push_back({input.name, graph.input(input.name, input.type)});
   }
-  return values;
+  return task::Inputs(std::move(values));
 }
 
-Graph build_initialize(const Config& config) {
+Graph build_initialize(const Config& config, const task::Sizes& sizes) {
   Graph g;
-  add_forward(g, config, nn::Mode::kInitialize);
+  add_forward(g, config, sizes, nn::Mode::kInitialize);
   return g;
 }
 
 std::string watch_output(std::size_t i) { return fmt::format("watch{}", i); }
 
 Graph build_step(const Config& config, std::vector<nn::Watch>* watches) {
+  return build_step(config, config.model().sizes(config.train().batch), watches);
+}
+
+Graph build_step(const Config& config, const task::Sizes& sizes, std::vector<nn::Watch>* watches) {
   Graph g;
-  Training training = add_training(g, config, watches);
+  Training training = add_training(g, config, sizes, watches);
   if (config.train().accumulate > 1) {
     for (std::size_t i = 0; i < training.parameters.size(); ++i) {
       const Value sum = gathered(g, training.parameters[i]);
@@ -96,9 +98,9 @@ Graph build_step(const Config& config, std::vector<nn::Watch>* watches) {
   return g;
 }
 
-Graph build_accumulate(const Config& config) {
+Graph build_accumulate(const Config& config, const task::Sizes& sizes) {
   Graph g;
-  const Training training = add_training(g, config);
+  const Training training = add_training(g, config, sizes);
   for (std::size_t i = 0; i < training.parameters.size(); ++i) {
     const Value sum = gathered(g, training.parameters[i]);
     g.mark_update(sum, ops::add(g, sum, training.gradients[i]));
@@ -106,11 +108,21 @@ Graph build_accumulate(const Config& config) {
   return g;
 }
 
-Graph build_evaluate(const Config& config, std::int64_t batch) {
+Graph build_evaluate(const Config& config, const task::Sizes& sizes) {
   Graph g;
   nn::Net net{.graph = g, .mode = nn::Mode::kEvaluate};
-  add_model(net, config.model(), batch);
+  const task::Outputs outputs = add_model(net, config.model(), sizes);
+  for (const task::Metric& metric : outputs.metrics) {
+    g.mark_output(sum_output(metric.name), metric.sum);
+    if (metric.count) g.mark_output(count_output(metric.name), metric.count);
+  }
+  for (const NamedValue& prediction : outputs.predictions) {
+    g.mark_output(std::string(kPrediction) + prediction.name, prediction.value);
+  }
   return g;
 }
+
+std::string sum_output(const std::string& metric) { return "metric/" + metric + "/sum"; }
+std::string count_output(const std::string& metric) { return "metric/" + metric + "/count"; }
 
 }  // namespace keel::train

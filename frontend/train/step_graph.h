@@ -1,33 +1,45 @@
-// The graphs of a run: first values, one whole training step, and evaluation.
+// The graphs of a run for a batch of given sizes: first values, one whole training step,
+// evaluation.
 //
-// Inputs of every graph: the model's own. Training graphs also take "lr" () f32, "step" () i32,
-// the number of the update, and "tick" () i32, the number of the forward pass. Outputs: "loss",
-// "errors" (both ()), and "grad_norm" () of a step. Watched values of a step, too, are outputs.
+// Inputs of every graph: the model's own, and "weight" () f32. The output "loss" () is the summed
+// loss times the weight: with 1 / the items of a whole update it is the update's mean loss, spread
+// over its micro-batches, and it is what a step differentiates. Training graphs also take "tick" ()
+// i32, the number of the forward pass; a step takes "lr" () f32 and "step" () i32, the number of
+// the update, and has the outputs "grad_norm" () and what its layers watch.
 #pragma once
+
+#include <string_view>
 
 #include "frontend/nn/net.h"
 #include "frontend/train/config.h"
 
 namespace keel::train {
 
-// Adds the model's inputs for a batch of that size, in the order of model.inputs().
-std::vector<Value> add_inputs(Graph& graph, const task::Model& model, std::int64_t batch);
+// Adds the model's inputs for a batch of these sizes.
+task::Inputs add_inputs(Graph& graph, const task::Model& model, const task::Sizes& sizes);
 
 // Forward only, of the first batch: updates the parameters whose first values depend on data, all
-// layers in one run. No updates: there are none. Takes "tick" as well.
-Graph build_initialize(const Config& config);
+// layers in one run. No updates: there are none.
+Graph build_initialize(const Config& config, const task::Sizes& sizes);
 
 // Forward, backward, clipping, optimizer and running statistics as one graph. With
-// accumulate = N > 1 it adds its gradients / N to those gathered before, and clears them after.
+// train.accumulate > 1 it adds its gradients to those gathered before, and clears them after.
 // `watches` takes what its layers watch, the i-th being the output watch_output(i); null: nobody
 // looks, and these outputs are not there.
+Graph build_step(const Config& config, const task::Sizes& sizes,
+                 std::vector<nn::Watch>* watches = nullptr);
+// For a batch of the sizes that the model gives for train.batch.
 Graph build_step(const Config& config, std::vector<nn::Watch>* watches = nullptr);
 std::string watch_output(std::size_t i);
 
-// Forward and backward of one micro-batch; gradients / N are added to the state "<parameter>.sum".
-Graph build_accumulate(const Config& config);
+// Forward and backward of one micro-batch; gradients are added to the state "<parameter>.sum".
+Graph build_accumulate(const Config& config, const task::Sizes& sizes);
 
-// Forward only, in evaluation mode, for a batch of that size.
-Graph build_evaluate(const Config& config, std::int64_t batch);
+// Forward only, in evaluation mode: "loss", sum_output and perhaps count_output of every metric
+// that the network counts, and its predictions under kPrediction + their names.
+Graph build_evaluate(const Config& config, const task::Sizes& sizes);
+std::string sum_output(const std::string& metric);
+std::string count_output(const std::string& metric);
+inline constexpr std::string_view kPrediction = "prediction/";
 
 }  // namespace keel::train

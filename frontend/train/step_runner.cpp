@@ -10,81 +10,113 @@ namespace {
 
 constexpr std::int64_t kMostLookBack = 64, kFirstWatched = 64;  // steps
 
-data::BatchOptions batch_options(const TrainOptions& options) {
-  return {.batch = options.batch, .seed = static_cast<std::uint64_t>(options.seed)};
-}
+const CompileOptions kGuarded{.guard = "grad_norm"};
 
 }  // namespace
 
 StepRunner::StepRunner(Backend& backend, Variables& variables, const Config& config,
-                       const data::Dataset& rows)
+                       task::Stream& stream)
     : backend_(backend),
       variables_(variables),
       config_(config),
-      batcher_(rows.rows(), batch_options(config.train())),
-      feeder_(config.model().inputs(), rows, config.train().batch) {
-  const std::int64_t accumulate = config.train().accumulate;
-  check(steps_per_epoch() >= 1, ErrorKind::kUsage,
-        "train.accumulate: {} micro-batches of {} rows are more than the {} training rows",
-        accumulate, config.train().batch, rows.rows());
-  const CompileOptions guarded{.guard = "grad_norm"};
-  step_ = std::make_unique<Program>(backend, variables, build_step(config, &watches_), guarded);
-  if (accumulate > 1) {
-    accumulate_ = std::make_unique<Program>(backend, variables, build_accumulate(config));
-  }
+      stream_(stream),
+      total_steps_(count_steps()),
+      feeder_(config.model()),
+      step_(
+          backend, variables,
+          [this](const task::Sizes& sizes) {
+            watches_.clear();
+            return build_step(config_, sizes, &watches_);
+          },
+          kGuarded),
+      accumulate_(backend, variables,
+                  [this](const task::Sizes& sizes) { return build_accumulate(config_, sizes); }) {
+  step_.at(stream.shapes().front());
   const std::int64_t slots = 2 * std::min(config.train().log_every, kMostLookBack);
   for (std::int64_t i = 0; i < slots; ++i) {
-    slots_.push_back({{}, 0, Scalars(backend, accumulate + 1 + std::ssize(watches_))});
+    slots_.push_back(
+        {{}, 0, 0, 0, Scalars(backend, config.train().accumulate + 1 + std::ssize(watches_))});
   }
 }
 
-std::int64_t StepRunner::total_steps() const {
-  const std::int64_t all = checked_multiply(config_.train().epochs, steps_per_epoch());
+std::int64_t StepRunner::steps(std::uint32_t epoch) const {
+  const std::int64_t accumulate = config_.train().accumulate;
+  return (stream_.steps(epoch) + accumulate - 1) / accumulate;
+}
+
+std::int64_t StepRunner::count_steps() const {
   const std::int64_t limit = config_.train().max_steps;
-  return limit > 0 ? std::min(limit, all) : all;
+  std::int64_t total = 0;
+  for (std::int64_t epoch = 0; epoch < config_.train().epochs; ++epoch) {
+    total += steps(static_cast<std::uint32_t>(epoch));
+    if (limit > 0 && total >= limit) return limit;
+  }
+  return total;
+}
+
+std::int64_t StepRunner::micro_batches(const StepPlace& place) const {
+  const std::int64_t left = stream_.steps(static_cast<std::uint32_t>(place.epoch)) - place.batch;
+  return std::min(config_.train().accumulate, left);
+}
+
+double StepRunner::items(const StepPlace& place) const {
+  double items = 0;
+  for (std::int64_t i = 0; i < micro_batches(place); ++i) {
+    items += stream_.items(static_cast<std::uint32_t>(place.epoch), place.batch + i);
+  }
+  return items;
 }
 
 void StepRunner::initialize() {
-  const Graph graph = build_initialize(config_);
+  const task::Batch& batch = stream_.at(0, 0);
+  const Graph graph = build_initialize(config_, batch.sizes);
   if (graph.updates().empty()) return;
-  Program program(backend_, variables_, graph);
-  feed(program, {}, 0);
-  program.run();
+  ProgramCache once(backend_, variables_,
+                    [this](const task::Sizes& sizes) { return build_initialize(config_, sizes); });
+  feed(once, {}, 0).run();
 }
 
-void StepRunner::feed(Program& program, const StepPlace& place, std::int64_t micro_batch) {
+Program& StepRunner::feed(ProgramCache& programs, const StepPlace& place, std::int64_t i) {
+  const task::Batch& batch = stream_.at(static_cast<std::uint32_t>(place.epoch), place.batch + i);
+  Program& program = programs.at(batch.sizes);
   tick_.as<std::int32_t>()[0] =
-      static_cast<std::int32_t>(place.step * config_.train().accumulate + micro_batch);
+      static_cast<std::int32_t>(place.step * config_.train().accumulate + i);
+  weight_.as<float>()[0] = static_cast<float>(1 / items(place));
   program.feed("tick", tick_);
-  feeder_.feed(program,
-               batcher_.rows(static_cast<std::uint32_t>(place.epoch), place.batch + micro_batch));
+  program.feed("weight", weight_);
+  feeder_.feed(program, batch);
+  return program;
 }
 
-double StepRunner::feed_rate(const StepPlace& place) {
+double StepRunner::feed_rate(Program& step, const StepPlace& place) {
   const double factor =
       optim::schedule_factor(config_.train().schedule_options(), place.step, total_steps());
   lr_.as<float>()[0] = static_cast<float>(config_.train().lr * factor);
   step_number_.as<std::int32_t>()[0] = static_cast<std::int32_t>(place.step);
-  step_->feed("lr", lr_);
-  step_->feed("step", step_number_);
+  step.feed("lr", lr_);
+  step.feed("step", step_number_);
   return double(lr_.as<float>()[0]);
 }
 
 void StepRunner::start(const StepPlace& place) {
   Slot& slot = slots_[std::size_t((oldest_ + started_++) % std::ssize(slots_))];
   slot.place = place;
-  slot.lr = feed_rate(place);
+  slot.micro_batches = micro_batches(place);
+  slot.items = items(place);
   slot.scalars.clear();
-  const std::int64_t last = config_.train().accumulate - 1;
-  for (std::int64_t i = 0; i <= last; ++i) {
-    Program& program = i < last ? *accumulate_ : *step_;
-    feed(program, place, i);
+  const std::int64_t last = slot.micro_batches - 1;
+  for (std::int64_t i = 0; i < last; ++i) {
+    Program& program = feed(accumulate_, place, i);
     program.run();
     slot.scalars.send(program, "loss");
   }
-  slot.scalars.send(*step_, "grad_norm");
+  Program& step = feed(step_, place, last);
+  slot.lr = feed_rate(step, place);
+  step.run();
+  slot.scalars.send(step, "loss");
+  slot.scalars.send(step, "grad_norm");
   if (!is_watched(place.step)) return;
-  for (std::size_t i = 0; i < watches_.size(); ++i) slot.scalars.send(*step_, watch_output(i));
+  for (std::size_t i = 0; i < watches_.size(); ++i) slot.scalars.send(step, watch_output(i));
 }
 
 bool StepRunner::is_watched(std::int64_t step) const {
@@ -103,19 +135,15 @@ const StepResult* StepRunner::next(bool wait) {
 }
 
 void StepRunner::read(const Slot& slot) {
-  const std::int64_t micro_batches = config_.train().accumulate;
   result_.place = slot.place;
+  result_.micro_batches = slot.micro_batches;
+  result_.items = slot.items;
   result_.lr = slot.lr;
-  result_.losses.clear();
   result_.loss = 0;
-  for (std::int64_t i = 0; i < micro_batches; ++i) {
-    result_.losses.push_back(slot.scalars.at(i));
-    result_.loss += result_.losses.back();
-  }
-  result_.loss /= double(micro_batches);
-  result_.grad_norm = slot.scalars.at(micro_batches);
+  for (std::int64_t i = 0; i < slot.micro_batches; ++i) result_.loss += slot.scalars.at(i);
+  result_.grad_norm = slot.scalars.at(slot.micro_batches);
   result_.watched.clear();
-  for (std::int64_t i = micro_batches + 1; i < slot.scalars.size(); ++i) {
+  for (std::int64_t i = slot.micro_batches + 1; i < slot.scalars.size(); ++i) {
     result_.watched.push_back(slot.scalars.at(i));
   }
 }
@@ -123,9 +151,9 @@ void StepRunner::read(const Slot& slot) {
 void StepRunner::check_finite() {
   const StepResult& r = result_;
   if (std::isfinite(r.loss) && std::isfinite(r.grad_norm)) return;
-  feed_rate(r.place);
-  feed(*step_, r.place, config_.train().accumulate - 1);
-  const auto culprit = step_->find_non_finite();
+  Program& step = feed(step_, r.place, r.micro_batches - 1);
+  feed_rate(step, r.place);
+  const auto culprit = step.find_non_finite();
   const std::string where =
       culprit ? fmt::format("{} ({}), element {} is {}", culprit->node, culprit->what,
                             culprit->element, culprit->value)

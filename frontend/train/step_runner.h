@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "frontend/data/batcher.h"
 #include "frontend/nn/net.h"
 #include "frontend/train/config.h"
 #include "frontend/train/feeder.h"
+#include "src/runtime/program_cache.h"
 #include "src/runtime/scalars.h"
 
 namespace keel::train {
@@ -22,24 +22,27 @@ struct StepPlace {
 
 struct StepResult {
   StepPlace place;
-  double lr = 0, grad_norm = 0;
-  std::vector<double> losses;   // of its micro-batches
-  double loss = 0;              // their mean
+  std::int64_t micro_batches = 0;
+  double items = 0;  // of the update: what its loss is a mean over
+  double loss = 0, lr = 0, grad_norm = 0;
   std::vector<double> watched;  // in the order of watches(); empty when the step was not looked at
 };
 
 class StepRunner {
  public:
-  // Compiles the step and creates its variables. Throws Error{kUsage} when the batches do not fit
-  // the data.
-  StepRunner(Backend& backend, Variables& variables, const Config& config,
-             const data::Dataset& rows);
+  // Compiles the step for the largest batch and creates the variables.
+  StepRunner(Backend& backend, Variables& variables, const Config& config, task::Stream& stream);
 
-  std::int64_t steps_per_epoch() const { return batcher_.steps() / config_.train().accumulate; }
-  std::int64_t total_steps() const;
+  // Updates in an epoch; the last one may have fewer micro-batches.
+  std::int64_t steps(std::uint32_t epoch) const;
+  // Micro-batches of the update that starts there.
+  std::int64_t micro_batches(const StepPlace& place) const;
+  std::int64_t total_steps() const { return total_steps_; }
   // What layers watch. It is sent in the steps that are logged and, since a warning is most likely
   // at the start, in the first 64; of the last micro-batch.
   const std::vector<nn::Watch>& watches() const { return watches_; }
+  // How many programs were compiled so far.
+  std::int64_t programs() const { return step_.size() + accumulate_.size(); }
 
   // Gives first values to the parameters that take them from data: from the first batch.
   void initialize();
@@ -59,23 +62,29 @@ class StepRunner {
  private:
   struct Slot {
     StepPlace place;
-    double lr = 0;
+    std::int64_t micro_batches = 0;
+    double items = 0, lr = 0;
     Scalars scalars;  // a loss each micro-batch, the gradient norm, perhaps what is watched
   };
   bool is_watched(std::int64_t step) const;
-  void feed(Program& program, const StepPlace& place, std::int64_t micro_batch);
-  double feed_rate(const StepPlace& place);
+  std::int64_t count_steps() const;
+  double items(const StepPlace& place) const;
+  // Feeds micro-batch i of an update to the program for its sizes, and returns that.
+  Program& feed(ProgramCache& programs, const StepPlace& place, std::int64_t i);
+  double feed_rate(Program& step, const StepPlace& place);
   void read(const Slot& slot);
   void check_finite();
 
   Backend& backend_;
   Variables& variables_;
   const Config& config_;
+  task::Stream& stream_;
+  std::int64_t total_steps_;
   std::vector<nn::Watch> watches_;
-  data::Batcher batcher_;
   Feeder feeder_;
-  std::unique_ptr<Program> step_, accumulate_;
-  Tensor lr_{DType::kF32, {}}, step_number_{DType::kI32, {}}, tick_{DType::kI32, {}};
+  ProgramCache step_, accumulate_;
+  Tensor lr_{DType::kF32, {}}, weight_{DType::kF32, {}};
+  Tensor step_number_{DType::kI32, {}}, tick_{DType::kI32, {}};
   std::vector<Slot> slots_;  // a ring
   std::int64_t oldest_ = 0, started_ = 0;
   StepResult result_;

@@ -1,12 +1,16 @@
 #include "frontend/train/trainer.h"
 
+#include <cmath>
+
 #include "frontend/io/atomic_file.h"
 #include "frontend/train/signals.h"
 
 namespace keel::train {
 namespace {
 
-std::string percent(double rate) { return fmt::format("{:.2f} %", 100 * rate); }
+task::StreamOptions training_options(const TrainOptions& options) {
+  return {.batch = options.batch, .shuffle = static_cast<std::uint64_t>(options.seed)};
+}
 
 }  // namespace
 
@@ -14,17 +18,26 @@ Trainer::Trainer(Backend& backend, const Config& config, const RunOptions& optio
     : config_(config),
       folder_{options.folder},
       data_(config.model().load(config.data().request())),
+      train_rows_(data_->stream(task::Split::kTrain, training_options(config.train()))),
+      valid_rows_(data_->stream(task::Split::kValid, evaluation_options(config))),
       variables_(backend, static_cast<std::uint64_t>(config.train().seed)),
-      steps_(backend, variables_, config, data_.train),
+      steps_(backend, variables_, config, *train_rows_),
       evaluator_(backend, variables_, config),
       progress_(options.quiet),
       watched_(steps_.watches(), [this](const std::string& text) { progress_.warning(text); }),
       store_(folder_.checkpoints(), static_cast<int>(config.train().keep_checkpoints),
              [this](const std::string& message) { progress_.warning(message); }) {
+  report_left_out();
   options.resume ? resume() : steps_.initialize();
   log_ =
       std::make_unique<RunLog>(folder_, options.resume ? std::optional(state_.step) : std::nullopt);
   if (!options.resume) io::write_file_atomically(folder_.config(), config.to_toml(options.facts));
+}
+
+void Trainer::report_left_out() {
+  for (const task::LeftOut& left : train_rows_->left_out()) {
+    progress_.line(fmt::format("left out in an epoch: {} rows, which {}", left.rows, left.why));
+  }
 }
 
 void Trainer::resume() {
@@ -51,11 +64,16 @@ Summary Trainer::run() {
   first_step_ = state_.step;
   while (!is_done() && SignalGuard::received() == 0) {
     run_step();
-    const std::int64_t batches = steps_.steps_per_epoch() * config_.train().accumulate;
-    if (state_.batch == batches) finish_epoch();
-    const std::int64_t every = config_.train().checkpoint_every;
+    const bool ends = state_.batch == train_rows_->steps(static_cast<std::uint32_t>(state_.epoch));
+    if (ends) finish_epoch();
+    const TrainOptions& options = config_.train();
+    if (options.test_every.falls_on(PeriodUnit::kUpdates, state_.step)) test(state_.epoch);
+    if (options.eval_every.falls_on(PeriodUnit::kUpdates, state_.step) && evaluate()) save(true);
+    const std::int64_t every = options.checkpoint_every;
     if (every > 0 && state_.step % every == 0 && saved_step_ != state_.step) save(false);
   }
+  const bool ran_out = SignalGuard::received() == 0 && state_.step > first_step_;
+  if (ran_out && state_.evaluated_step != state_.step && evaluate()) save(true);
   if (saved_step_ != state_.step) save(false);
   summary_.signal = SignalGuard::received();
   return summarize();
@@ -63,15 +81,18 @@ Summary Trainer::run() {
 
 void Trainer::run_step() {
   take_results(steps_.due());
-  steps_.start({state_.step, state_.epoch, state_.batch});
+  const StepPlace place{state_.step, state_.epoch, state_.batch};
+  steps_.start(place);
   ++state_.step;
-  state_.batch += config_.train().accumulate;
+  state_.batch += steps_.micro_batches(place);
   take_results(0);
 }
 
 void Trainer::take_results(std::int64_t waits) {
   while (const StepResult* result = steps_.next(waits-- > 0)) {
-    for (const double loss : result->losses) state_.epoch_loss += loss;
+    state_.epoch_loss += result->loss * result->items;
+    state_.epoch_items += result->items;
+    items_ += result->items;
     watched_.take(result->place.step + 1, result->watched);
     show_progress(*result);
   }
@@ -82,46 +103,54 @@ void Trainer::show_progress(const StepResult& result) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   const std::int64_t step = result.place.step + 1, epoch = result.place.epoch;
   const auto done = double(step - first_step_);
-  const double rows = done * double(config_.train().batch * config_.train().accumulate);
   const double left = double(steps_.total_steps() - step) * seconds / done;
-  progress_.update({step, steps_.total_steps(), epoch + 1, result.loss, rows / seconds, left});
+  progress_.update({step, steps_.total_steps(), epoch + 1, result.loss, items_ / seconds, left});
   if (step % config_.train().log_every != 0) return;
-  log_->step(
-      {step, epoch, result.loss, result.lr, result.grad_norm, rows / seconds, watched_.largest()});
+  log_->step({step, epoch, result.loss, result.lr, result.grad_norm, items_ / seconds,
+              watched_.largest()});
 }
 
 void Trainer::finish_epoch() {
   take_all_results();
-  summary_.train_loss = state_.epoch_loss / double(state_.batch);
+  summary_.train_loss = state_.epoch_loss / state_.epoch_items;
   ++state_.epoch;
   state_.batch = 0;
-  state_.epoch_loss = 0;
+  state_.epoch_loss = state_.epoch_items = 0;
   log_->epoch(state_.step, state_.epoch, summary_.train_loss);
-  const bool due = state_.epoch % config_.train().eval_every == 0;
+  const TrainOptions& options = config_.train();
+  const bool due = options.eval_every.falls_on(PeriodUnit::kEpochs, state_.epoch);
   const bool is_best = due && evaluate();
-  const std::int64_t test_every = config_.train().test_every;
-  if (test_every > 0 && state_.epoch % test_every == 0) {
-    const Evaluation test = evaluator_.run(data_.test);
-    log_->evaluation(state_.step, state_.epoch, "test", test);
-    progress_.line(fmt::format("epoch {}: test error {}", state_.epoch, percent(test.error)));
-  }
+  if (options.test_every.falls_on(PeriodUnit::kEpochs, state_.epoch)) test(state_.epoch);
   save(is_best);
 }
 
-// Whether the weights are the best so far on the validation set.
+void Trainer::test(std::int64_t epoch) {
+  const Evaluation result = evaluator_.run(*test_rows());
+  log_->evaluation(state_.step, epoch, "test", result);
+  progress_.line(fmt::format("epoch {}, test: {}", epoch, text(result)));
+}
+
+bool Trainer::is_best(const Measured& metric) const {
+  if (state_.best_step < 0) return !std::isnan(metric.value);
+  return metric.info.higher_is_better ? metric.value > state_.best : metric.value < state_.best;
+}
+
 bool Trainer::evaluate() {
-  summary_.valid = evaluator_.run(data_.valid);
+  take_all_results();
+  summary_.valid = evaluator_.run(*valid_rows_);
   log_->evaluation(state_.step, state_.epoch, "valid", summary_.valid);
-  const bool is_best = summary_.valid.error < state_.best_error;
-  if (is_best) {
-    state_.best_error = summary_.valid.error;
+  const Measured& first = summary_.valid.metrics.front();
+  const bool best = is_best(first);
+  if (best) {
+    state_.best = first.value;
     state_.best_step = state_.step;
   }
-  state_.evaluations_since_best = is_best ? 0 : state_.evaluations_since_best + 1;
-  progress_.line(fmt::format("epoch {}: train loss {:.4f}, valid loss {:.4f}, valid error {}{}",
-                             state_.epoch, summary_.train_loss, summary_.valid.loss,
-                             percent(summary_.valid.error), is_best ? " (best)" : ""));
-  return is_best;
+  state_.evaluated_step = state_.step;
+  state_.evaluations_since_best = best ? 0 : state_.evaluations_since_best + 1;
+  progress_.line(fmt::format("epoch {}, step {}: train loss {:.4f}, valid {}{}", state_.epoch,
+                             state_.step, summary_.train_loss, text(summary_.valid),
+                             best ? " (best)" : ""));
+  return best;
 }
 
 void Trainer::save(bool is_best) {
@@ -131,23 +160,26 @@ void Trainer::save(bool is_best) {
   saved_step_ = state_.step;
 }
 
+std::unique_ptr<task::Stream> Trainer::test_rows() const {
+  return data_->stream(task::Split::kTest, evaluation_options(config_));
+}
+
 Evaluation Trainer::test_weights(const io::TensorFile& file, const std::string& where) {
   load_variables(file, where, variables_);
-  return evaluator_.run(data_.test);
+  return evaluator_.run(*test_rows());
 }
 
 Summary Trainer::summarize() {
   summary_.state = state_;
   summary_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  const auto rows =
-      (state_.step - first_step_) * config_.train().batch * config_.train().accumulate;
-  summary_.rows_per_second = double(rows) / summary_.seconds;
+  summary_.items_per_second = items_ / summary_.seconds;
   summary_.stopped_early = is_stale();
-  log_->plot(fmt::format("{} on {}", config_.model().name(), data_.train.source()));
+  log_->plot(fmt::format("{} on {}", config_.model().name(), train_rows_->source()),
+             config_.model().metrics());
   if (summary_.signal != 0) return summary_;
-  summary_.valid = evaluator_.run(data_.valid);
-  summary_.test = evaluator_.run(data_.test);
+  summary_.valid = evaluator_.run(*valid_rows_);
+  summary_.test = evaluator_.run(*test_rows());
   const io::TensorFile last = to_checkpoint(state_, config_, variables_);
   if (state_.best_step >= 0) {
     const auto path = store_.best_path();

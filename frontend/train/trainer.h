@@ -20,8 +20,8 @@ struct Summary {
   Evaluation valid, test;                  // of the last weights
   std::optional<Evaluation> best_test;     // of the weights that were best on the validation set
   std::optional<Evaluation> average_test;  // of the average of the last checkpoints
-  double train_loss = 0;                   // mean over the last epoch
-  double seconds = 0, rows_per_second = 0;
+  double train_loss = 0;                   // mean over the items of the last epoch
+  double seconds = 0, items_per_second = 0;
   int signal = 0;  // the signal that ended the run early, or 0
   bool stopped_early = false;
 };
@@ -51,7 +51,12 @@ class Trainer {
   void take_results(std::int64_t waits);
   void take_all_results() { take_results(std::numeric_limits<std::int64_t>::max()); }
   void finish_epoch();
+  // Measures the validation set, and whether these weights are the best so far.
   bool evaluate();
+  bool is_best(const Measured& metric) const;
+  void test(std::int64_t epoch);
+  std::unique_ptr<task::Stream> test_rows() const;
+  void report_left_out();
   void save(bool is_best);
   void show_progress(const StepResult& result);
   Summary summarize();
@@ -61,7 +66,8 @@ class Trainer {
 
   const Config& config_;
   RunFolder folder_;
-  task::Splits data_;
+  std::unique_ptr<task::Splits> data_;
+  std::unique_ptr<task::Stream> train_rows_, valid_rows_;
   Variables variables_;
   StepRunner steps_;
   Evaluator evaluator_;
@@ -73,6 +79,7 @@ class Trainer {
   std::int64_t saved_step_ = -1;
   Summary summary_;
   std::int64_t first_step_ = 0;  // of this process
+  double items_ = 0;             // trained on by this process
   std::chrono::steady_clock::time_point start_;
 };
 

@@ -4,7 +4,6 @@
 #include "models/mnist_data.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
-#include "src/ops/loss.h"
 #include "src/ops/pool2d.h"
 
 namespace keel::models {
@@ -25,28 +24,32 @@ Value conv_block(nn::Net& net, const std::string& name, Value x, std::int64_t ch
 
 void MnistCnnOptions::validate() const {
   check(architecture.size() == 1 && architecture >= "A" && architecture <= "D", ErrorKind::kUsage,
-        "expected A, B, C or D, got '{}'", architecture);
+        "architecture: expected A, B, C or D, got '{}'", architecture);
   nn::Norm::parse(norm);
 }
 
-task::Splits MnistCnn::load(const task::DataRequest& request) const {
-  return load_digits(request, Validation::kFirst);
+std::unique_ptr<task::Splits> MnistCnn::load(const task::DataRequest& request) const {
+  return load_digits(request, Validation::kFirst, columns());
 }
 
-std::vector<task::InputSpec> MnistCnn::inputs() const {
+std::vector<task::Input> MnistCnn::inputs(const task::Sizes& sizes) const {
+  return data::inputs_of(columns(), sizes);
+}
+
+std::vector<data::TableColumn> MnistCnn::columns() const {
   const data::Affine plain{.scale = 1.0f / 255, .offset = 0};
   const data::Affine standard{.scale = 1.0f / (255 * 0.3081f), .offset = -0.1307f / 0.3081f};
   return {{"image", DType::kF32, {1, 28, 28}, options_.standardize ? standard : plain},
-          {"label", DType::kI32, {}}};
+          {"label", DType::kI32}};
 }
 
-task::Outputs MnistCnn::build(nn::Net& net, std::span<const Value> inputs) const {
+task::Outputs MnistCnn::build(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
   nn::LayerOptions normed = kLayer;
   normed.norm = nn::Norm::parse(options_.norm);
   const std::string& architecture = options_.architecture;
   const nn::LayerOptions& conv = architecture == "C" || architecture == "D" ? normed : kLayer;
-  Value h = conv_block(net, "conv1", inputs[0], 20, conv);
+  Value h = conv_block(net, "conv1", in["image"], 20, conv);
   h = conv_block(net, "conv2", h, 50, conv);
   const Shape shape = g.shape(h);
   h = ops::reshape(g, h, {shape[0], shape.elements(1, 4)});
@@ -57,8 +60,7 @@ task::Outputs MnistCnn::build(nn::Net& net, std::span<const Value> inputs) const
     h = nn::linear(net, "fc1", h, 500, architecture == "D" ? kLayer : normed);
     logits = nn::linear(net, "logits", ops::relu(g, h), 10, kLayer);
   }
-  return {ops::cross_entropy(g, logits, inputs[1]).mean,
-          ops::classification_errors(g, logits, inputs[1])};
+  return task::classification(g, logits, in["label"]);
 }
 
 }  // namespace keel::models

@@ -1,8 +1,9 @@
 // MNIST with a small convolutional network (Xu et al. 2019, tables 1 to 4).
 #pragma once
 
+#include "frontend/data/table_stream.h"
 #include "frontend/nn/norm.h"
-#include "frontend/task/model.h"
+#include "frontend/task/classification.h"
 
 namespace keel::models {
 
@@ -28,9 +29,14 @@ class MnistCnn : public task::ModelWithOptions<MnistCnnOptions> {
   std::string_view summary() const override {
     return "MNIST, convolutional network with 20 and 50 channels (Xu et al. 2019)";
   }
-  task::Splits load(const task::DataRequest& request) const override;
-  std::vector<task::InputSpec> inputs() const override;
-  task::Outputs build(nn::Net& net, std::span<const Value> inputs) const override;
+  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
+  std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
+  task::Sizes sizes(std::int64_t batch) const override { return {batch}; }
+  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
+  std::vector<task::MetricInfo> metrics() const override { return task::error_metric(); }
+
+ private:
+  std::vector<data::TableColumn> columns() const;
 };
 
 }  // namespace keel::models

@@ -3,10 +3,14 @@
 #include "frontend/nn/layers.h"
 #include "models/mnist_data.h"
 #include "src/ops/elementwise.h"
-#include "src/ops/loss.h"
 
 namespace keel::models {
 namespace {
+
+std::vector<data::TableColumn> columns() {
+  return {{"image", DType::kF32, {784}, {.scale = 1.0f / 255, .offset = 0}},
+          {"label", DType::kI32}};
+}
 
 nn::Norm norm_of(const MnistMlpOptions& options) {
   const bool is_batch_norm = options.norm.starts_with("batchnorm");
@@ -16,24 +20,24 @@ nn::Norm norm_of(const MnistMlpOptions& options) {
 }  // namespace
 
 void MnistMlpOptions::validate() const {
-  check(hidden >= 1 && hidden <= 1000000, ErrorKind::kUsage, "expected 1 to 1000000, got {}",
-        hidden);
-  check(layers >= 1 && layers <= 100, ErrorKind::kUsage, "expected 1 to 100, got {}", layers);
+  check(hidden >= 1 && hidden <= 1000000, ErrorKind::kUsage,
+        "hidden: expected 1 to 1000000, got {}", hidden);
+  check(layers >= 1 && layers <= 100, ErrorKind::kUsage, "layers: expected 1 to 100, got {}",
+        layers);
   norm_of(*this);
 }
 
-task::Splits MnistMlp::load(const task::DataRequest& request) const {
-  return load_digits(request, Validation::kLast);
+std::unique_ptr<task::Splits> MnistMlp::load(const task::DataRequest& request) const {
+  return load_digits(request, Validation::kLast, columns());
 }
 
-std::vector<task::InputSpec> MnistMlp::inputs() const {
-  return {{"image", DType::kF32, {784}, {.scale = 1.0f / 255, .offset = 0}},
-          {"label", DType::kI32, {}}};
+std::vector<task::Input> MnistMlp::inputs(const task::Sizes& sizes) const {
+  return data::inputs_of(columns(), sizes);
 }
 
-task::Outputs MnistMlp::build(nn::Net& net, std::span<const Value> inputs) const {
+task::Outputs MnistMlp::build(nn::Net& net, const task::Inputs& in) const {
   const nn::Norm norm = norm_of(options_);
-  Value h = inputs[0];
+  Value h = in["image"];
   for (std::int64_t layer = 1; layer <= options_.layers; ++layer) {
     const std::string name = fmt::format("fc{}", layer);
     h = nn::linear(net, name, h, options_.hidden, {.bias = !norm.has_bias(), .norm = norm});
@@ -44,8 +48,7 @@ task::Outputs MnistMlp::build(nn::Net& net, std::span<const Value> inputs) const
   nn::LayerOptions layer;
   if (norm.is_batch_type()) layer = {.bias = !norm.has_bias(), .norm = norm};
   const Value logits = nn::linear(net, "logits", h, 10, layer);
-  return {ops::cross_entropy(net.graph, logits, inputs[1]).mean,
-          ops::classification_errors(net.graph, logits, inputs[1])};
+  return task::classification(net.graph, logits, in["label"]);
 }
 
 }  // namespace keel::models

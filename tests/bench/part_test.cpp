@@ -40,14 +40,13 @@ struct Whole {
   train::Config config = testing::small_config({"model.norm=batchnorm", "train.batch=8"});
   Graph graph = run_passes(train::build_step(config));
   Variables variables{backend, 1};
-  task::Splits data = config.model().load(config.data().request());
   Graph all = exposed(graph);
   std::unique_ptr<Program> program;
 
   Whole() {
     const CompileOptions plain{.optimize = false, .guard = ""};
     program = std::make_unique<Program>(backend, variables, all, plain);
-    train::Feeder(config.model().inputs(), data.train, 8).feed(*program, kRows);
+    testing::Rows(config).feed(*program, kRows);
     program->feed("lr", Tensor::scalar(0.1f));
     program->run();
   }
@@ -59,10 +58,9 @@ struct Whole {
     if (input.find(':') != std::string::npos) return part.feed(input, value(input));
     if (input == "lr") return part.feed("lr", Tensor::scalar(0.1f));
     if (input != "image") return;  // the others are zero
-    Tensor images(DType::kF32, {8, 784});
-    data::gather(data.train.column("image"), kRows, config.model().inputs()[0].affine,
-                 images.as<float>());
-    part.feed("image", images);
+    const auto splits = config.model().load(config.data().request());
+    const auto rows = splits->stream(task::Split::kTrain, {});
+    part.feed("image", rows->pick(kRows).values[0]);
   }
 };
 

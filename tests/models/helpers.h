@@ -47,13 +47,10 @@ inline std::vector<std::int64_t> first_rows(std::int64_t count) {
 inline std::set<std::string> idle_parameters(const train::Config& config) {
   Graph g;
   nn::Net net{.graph = g};
-  std::vector<Value> inputs;
-  for (const task::InputSpec& spec : config.model().inputs()) {
-    std::vector<std::int64_t> sizes{config.train().batch};
-    sizes.insert(sizes.end(), spec.row.sizes().begin(), spec.row.sizes().end());
-    inputs.push_back(g.input(spec.name, {spec.dtype, Shape(sizes)}));
-  }
-  const Value loss = config.model().build(net, inputs).loss;
+  const task::Inputs inputs =
+      train::add_inputs(g, config.model(), config.model().sizes(config.train().batch));
+  const Value sum = config.model().build(net, inputs).loss_sum;
+  const Value loss = ops::mul(g, sum, g.input("weight", {DType::kF32, {}}));
   const std::vector<std::string> names = names_of(g, NodeKind::kParameter);
   std::vector<Value> leaves;
   for (const std::string& name : names) leaves.push_back(g.find_leaf(name));
@@ -64,9 +61,7 @@ inline std::set<std::string> idle_parameters(const train::Config& config) {
   const auto backend = make_backend(default_backend());
   Variables variables(*backend, 1);
   Program program(*backend, variables, g);
-  const task::Splits data = config.model().load(config.data().request());
-  train::Feeder(config.model().inputs(), data.train, config.train().batch)
-      .feed(program, first_rows(config.train().batch));
+  testing::Rows(config).feed(program, first_rows(config.train().batch));
   program.run();
   std::set<std::string> idle;
   for (const std::string& name : names) {
@@ -86,9 +81,7 @@ inline double overfit(const train::Config& config, int steps) {
   const auto backend = make_backend(default_backend());
   Variables variables(*backend, 1);
   Program step(*backend, variables, train::build_step(config), {.guard = "grad_norm"});
-  const task::Splits data = config.model().load(config.data().request());
-  train::Feeder(config.model().inputs(), data.train, config.train().batch)
-      .feed(step, first_rows(config.train().batch));
+  testing::Rows(config).feed(step, first_rows(config.train().batch));
   step.feed("lr", Tensor::scalar(float(config.train().lr)));
   for (int i = 0; i < steps; ++i) {
     step.feed("step", Tensor::of<std::int32_t>({}, {i}));

@@ -20,11 +20,34 @@ std::vector<std::int32_t> labels(const data::Dataset& part) {
   return {values.begin(), values.end()};
 }
 
+struct Parts {
+  std::unique_ptr<data::TableSplits> splits;
+  const data::Dataset &train, &valid, &test;
+
+  Parts(const task::DataRequest& request, Validation validation)
+      : splits(load_digits(request, validation, {})),
+        train(splits->table(task::Split::kTrain)),
+        valid(splits->table(task::Split::kValid)),
+        test(splits->table(task::Split::kTest)) {}
+};
+
+TEST_CASE("digits: the test files are not opened before a test stream is asked for") {
+  const testing::TempDir temp;
+  const data::Dataset digits = data::make_digits(24, 1, "train");
+  io::write_idx_images(temp / "train-images-idx3-ubyte", digits.column("image"));
+  io::write_idx_labels(temp / "train-labels-idx1-ubyte", digits.column("label"));
+  const auto splits = load_digits({.source = temp.path()}, Validation::kLast, {});
+  CHECK(splits->stream(task::Split::kTrain, {})->rows() == 22);
+  CHECK(splits->stream(task::Split::kValid, {})->rows() == 2);
+  test::check_refused([&] { splits->stream(task::Split::kTest, {}); }, "[mnist]", "t10k",
+                      ErrorKind::kIo);
+}
+
 TEST_CASE("digits: the validation rows are the first or the last, and nothing is lost") {
   const std::string source = testing::small_digits();
-  const std::vector<std::int32_t> all = labels(data::load_mnist(source).train);
-  const task::Splits first = load_digits({.source = source}, Validation::kFirst),
-                     last = load_digits({.source = source}, Validation::kLast);
+  const std::vector<std::int32_t> all = labels(data::load_mnist(source, data::Part::kTrain));
+  const Parts first({.source = source}, Validation::kFirst),
+      last({.source = source}, Validation::kLast);
   const auto joined = [](const data::Dataset& a, const data::Dataset& b) {
     std::vector<std::int32_t> values = labels(a);
     const std::vector<std::int32_t> more = labels(b);
@@ -41,9 +64,9 @@ TEST_CASE("digits: the validation rows are the first or the last, and nothing is
 TEST_CASE("digits: train_rows takes the first of those not held out") {
   const std::string source = testing::small_digits();
   for (Validation validation : {Validation::kFirst, Validation::kLast}) {
-    const task::Splits whole = load_digits({.source = source}, validation),
-                       part = load_digits({.source = source, .train_rows = 50}, validation),
-                       more = load_digits({.source = source, .train_rows = 5000}, validation);
+    const Parts whole({.source = source}, validation),
+        part({.source = source, .train_rows = 50}, validation),
+        more({.source = source, .train_rows = 5000}, validation);
     CHECK(labels(part.train) == labels(whole.train.take(50)));
     CHECK(labels(part.valid) == labels(whole.valid));
     CHECK(more.train.rows() == whole.train.rows());
@@ -51,7 +74,7 @@ TEST_CASE("digits: train_rows takes the first of those not held out") {
 }
 
 TEST_CASE("digits: the built-in ones") {
-  const task::Splits splits = load_digits({.seed = 3}, Validation::kLast);
+  const Parts splits({.seed = 3}, Validation::kLast);
   CHECK(splits.train.rows() == 11000);
   CHECK(splits.valid.rows() == 1000);
   CHECK(splits.test.rows() == 2000);
@@ -64,7 +87,7 @@ TEST_CASE("digits: too few images to hold one out are refused") {
     io::write_idx_images(temp / (std::string(prefix) + "-images-idx3-ubyte"), few.column("image"));
     io::write_idx_labels(temp / (std::string(prefix) + "-labels-idx1-ubyte"), few.column("label"));
   }
-  test::check_refused([&] { load_digits({.source = temp.path()}, Validation::kLast); }, "",
+  test::check_refused([&] { Parts({.source = temp.path()}, Validation::kLast); }, "",
                       "expected at least 12 training images, got 11", ErrorKind::kBadInput);
 }
 

@@ -80,7 +80,7 @@ TEST_CASE("mnist_mlp: refusals") {
   };
   refused("model.hidden=0", "model.hidden: expected 1 to 1000000, got 0");
   refused("model.layers=101", "model.layers: expected 1 to 100, got 101");
-  refused("model.norm=grupnorm", "model.norm: norm: 'grupnorm' is unknown");
+  refused("model.norm=grupnorm", "model.norm: 'grupnorm' is unknown");
   refused("model.norm=batchnorm{keep=a}", "expected a number");
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "backends/backends.h"
 #include "tests/support/process.h"
 #include "tests/support/small_run.h"
 #include "tests/support/temp_dir.h"
@@ -41,6 +42,17 @@ inline Json json_of(const ProcessResult& result) {
   Json value = Json::parse(result.out, nullptr, false);
   CHECK_FALSE(value.is_discarded());
   return value;
+}
+
+// The backends of the program: it has no emulator, which is for tests alone.
+inline std::vector<BackendEntry> program_backends() {
+  std::vector<BackendEntry> all = known_backends();
+#ifdef KEEL_CUDA_EMULATED
+  for (BackendEntry& entry : all) {
+    if (entry.name == "cuda") entry.missing = "built with -Dcuda=disabled";
+  }
+#endif
+  return all;
 }
 
 }  // namespace keel::cli

@@ -70,7 +70,7 @@ TEST_CASE("list: a norm is a block of labelled lines of at most 100 columns, one
 TEST_CASE("list: backends say whether they are ready, and what they refuse") {
   const Json rows = listed("backends");
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::string missing = known_backends()[i].missing;
+    const std::string missing = program_backends()[i].missing;
     const std::string state = rows[i].at("state");
     // A build with CUDA on a machine without a GPU.
     const bool has_no_gpu = state.starts_with("missing: backend cuda: no GPU can be used: ");

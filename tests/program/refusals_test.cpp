@@ -158,7 +158,7 @@ TEST_CASE("refusals: a negative seed, whoever takes it") {
 
 TEST_CASE("refusals: a backend trains, or this build or machine has not got it and says why") {
   int tried = 0;
-  for (const BackendEntry& backend : known_backends()) {
+  for (const BackendEntry& backend : program_backends()) {
     CAPTURE(backend.name);
     const testing::TempDir temp;
     auto arguments = small_train(temp / "run", {"train.max_steps=1"});

@@ -6,6 +6,7 @@
 #include <Eigen/Dense>
 
 #include "backends/reference/backend.h"
+#include "frontend/data/table_stream.h"
 #include "studies/mini_training.h"
 
 namespace keel::study {
@@ -45,7 +46,9 @@ TEST_CASE("mlp network: a norm before each hidden relu, none at the logits") {
     return (h * matrix(training.variables().read(name + "/weight"))).rowwise() +
            Eigen::RowVectorXd(bias.col(0));
   };
-  const data::Dataset rows = config.model().load(config.data().request()).train.slice(0, 16);
+  const auto splits = config.model().load(config.data().request());
+  const data::Dataset rows =
+      dynamic_cast<const data::TableSplits&>(*splits).table(task::Split::kTrain).take(16);
   Matrix h = matrix(rows.column("x"));
   for (const char* name : {"fc1", "fc2"}) {
     const Matrix a = layer(name, h);

@@ -41,7 +41,7 @@ TEST_CASE("norm sites: every norm of the op is found, with its backward where th
     CHECK(step.node(sites[i].backward).inputs[0] == step.node(sites[i].forward).inputs[0]);
   }
   CHECK(norm_sites(step, kLayerNorm).empty());
-  const Graph forward = train::build_evaluate(small("pn_v"), 16);
+  const Graph forward = train::build_evaluate(small("pn_v"), {16});
   CHECK(norm_sites(forward, kPnV).size() == 3);
   CHECK(norm_sites(forward, kPnV)[0].backward == -1);
 }

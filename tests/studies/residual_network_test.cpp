@@ -7,6 +7,7 @@
 
 #include "backends/reference/backend.h"
 #include "frontend/train/step_graph.h"
+#include "frontend/data/table_stream.h"
 #include "studies/mini_training.h"
 #include "tests/support/checks.h"
 
@@ -48,19 +49,22 @@ Matrix scaled(const Matrix& x) {
 // The weights and the data of a network, and what it should compute.
 struct Judge {
   explicit Judge(const train::Config& config)
-      : variables(backend, 7), data(config.model().load(config.data().request())) {
+      : variables(backend, 7), splits(config.model().load(config.data().request())) {
     variables.declare(train::build_step(config));
   }
   Matrix weight(const std::string& name) const { return matrix(variables.read(name + "/weight")); }
   Matrix branch(const std::string& block, const Matrix& h) const {
     return (h * weight(block + "/a")).cwiseMax(0) * weight(block + "/b");
   }
+  const data::Dataset& train() const {
+    return dynamic_cast<const data::TableSplits&>(*splits).table(task::Split::kTrain);
+  }
   Matrix stem(std::int64_t first) const {
-    return matrix(data.train.slice(first, 16).column("x")) * weight("in");
+    return matrix(train().slice(first, 16).column("x")) * weight("in");
   }
   double loss(const Matrix& h) const {
     const Matrix logits = h * weight("logits");
-    const auto labels = data.train.column("label").as<std::int32_t>();
+    const auto labels = train().column("label").as<std::int32_t>();
     double sum = 0;
     for (std::int64_t i = 0; i < 16; ++i) {
       sum += std::log(logits.row(i).array().exp().sum()) - logits(i, labels[std::size_t(i)]);
@@ -70,7 +74,7 @@ struct Judge {
 
   reference::ReferenceBackend backend;
   Variables variables;
-  task::Splits data;
+  std::unique_ptr<task::Splits> splits;
 };
 
 double first_loss(Judge& judge, const train::Config& config) {
@@ -135,7 +139,7 @@ TEST_CASE("residual network: the layer scaling comes before the statistics") {
 }
 
 TEST_CASE("residual network: an unknown kind of data is refused") {
-  test::check_refused([] { small({{"model.data", "images"}}); }, "model.data: data: expected");
+  test::check_refused([] { small({{"model.data", "images"}}); }, "model.data: expected");
 }
 
 }  // namespace

@@ -65,6 +65,16 @@ train::Summary train_in(const std::filesystem::path& folder, const train::Config
   return train::Trainer(*backend, config, options).run();
 }
 
+Rows::Rows(const train::Config& config, task::Split split)
+    : stream_(config.model().load(config.data().request())->stream(split, {})),
+      feeder_(config.model()) {}
+
+void Rows::feed(Program& program, std::span<const std::int64_t> rows) {
+  const task::Batch& batch = stream_->pick(rows);
+  feeder_.feed(program, batch);
+  program.feed("weight", Tensor::scalar(float(1 / batch.items)));
+}
+
 std::filesystem::path step_file(const std::filesystem::path& folder, std::int64_t step) {
   return folder / "checkpoints" / fmt::format("step-{:08}.safetensors", step);
 }

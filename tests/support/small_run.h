@@ -33,4 +33,18 @@ train::Summary train_in(const std::filesystem::path& folder, const train::Config
 // checkpoints/step-0000000N.safetensors of a run's folder.
 std::filesystem::path step_file(const std::filesystem::path& folder, std::int64_t step);
 
+// Rows of a split by number, for the programs of a config.
+class Rows {
+ public:
+  explicit Rows(const train::Config& config, task::Split split = task::Split::kTrain);
+
+  std::int64_t count() const { return stream_->rows(); }
+  // Feeds these rows, and the weight that makes their loss a mean.
+  void feed(Program& program, std::span<const std::int64_t> rows);
+
+ private:
+  std::unique_ptr<task::Stream> stream_;
+  train::Feeder feeder_;
+};
+
 }  // namespace keel::testing

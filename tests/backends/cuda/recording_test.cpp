@@ -7,6 +7,7 @@
 
 #include "backends/cuda/device.h"
 #include "frontend/train/feeder.h"
+#include "frontend/data/batcher.h"
 #include "frontend/train/step_graph.h"
 #include "src/ops/optimizer_step.h"
 #include "tests/backends/cuda/norm_step.h"
@@ -58,19 +59,18 @@ TEST_CASE("cuda recording: a kernel that allocates, copies from the host or wait
 // A training step of a small mnist_mlp with its data.
 struct Training {
   train::Config config;
-  task::Splits data = config.model().load(config.data().request());
+  testing::Rows rows{config};
   std::unique_ptr<Backend> backend = make_backend("cuda");
   Variables variables{*backend, 1};
   Program step{*backend, variables, train::build_step(config), {.guard = "grad_norm"}};
-  train::Feeder feeder{config.model().inputs(), data.train, 32};
-  data::Batcher batcher{data.train.rows(), {.batch = 32}};
+  data::Batcher batcher{rows.count(), {.batch = 32}};
 
   explicit Training(const testing::Settings& settings) : config(testing::small_config(settings)) {}
 
   void feed(std::int64_t number) {
     step.feed("lr", Tensor::scalar(1e-2f));
     step.feed("step", Tensor::scalar(std::int32_t(number)));
-    feeder.feed(step, batcher.rows(0, number));
+    rows.feed(step, batcher.rows(0, number));
   }
   std::map<std::string, Tensor> results() const {
     std::map<std::string, Tensor> all;

@@ -47,9 +47,10 @@ TEST_CASE("cuda training: evaluation waits once") {
   const train::Config config = testing::small_config();
   Variables variables(*backend, 1);
   train::Evaluator evaluator(*backend, variables, config);
-  const task::Splits data = config.model().load(config.data().request());
+  const auto data = config.model().load(config.data().request());
+  const auto rows = data->stream(task::Split::kTrain, {.batch = 256, .shuffle = {}});
   const std::int64_t before = simt::counts.waits;
-  CHECK(evaluator.run(data.train).rows == 275);  // in two batches
+  CHECK(evaluator.run(*rows).rows == 275);  // in two batches
   CHECK(simt::counts.waits - before == 1);
 }
 

@@ -28,6 +28,10 @@ void write_set(const std::filesystem::path& folder) {
   write_part(folder, "t10k", 3);
 }
 
+TrainTest load_both(const std::filesystem::path& folder) {
+  return {load_mnist(folder, Part::kTrain), load_mnist(folder, Part::kTest)};
+}
+
 void check_set(const TrainTest& set) {
   CHECK(set.train.rows() == 5);
   CHECK(set.test.rows() == 3);
@@ -40,9 +44,9 @@ TEST_CASE("mnist: files in the folder or in its folder mnist") {
   TempDir flat, nested;
   write_set(flat.path());
   write_set(nested / "mnist");
-  check_set(load_mnist(flat.path()));
-  check_set(load_mnist(nested.path()));
-  CHECK(load_mnist(nested.path()).test.description() ==
+  check_set(load_both(flat.path()));
+  check_set(load_both(nested.path()));
+  CHECK(load_both(nested.path()).test.description() ==
         fmt::format("MNIST test, {}/mnist: 3 rows; image u8(28, 28), label i32()",
                     nested.path().string()));
 }
@@ -55,14 +59,14 @@ TEST_CASE("mnist: packed files beside plain ones") {
                          gzip(testing::read_bytes(folder / name)));
     std::filesystem::remove(folder / name);
   }
-  check_set(load_mnist(folder.path()));
+  check_set(load_both(folder.path()));
 }
 
 TEST_CASE("mnist: a missing file is named") {
   TempDir folder;
-  const auto load = [&] { load_mnist(folder.path()); };
+  const auto load = [&] { load_both(folder.path()); };
   CHECK(refuses(ErrorKind::kIo, "train-images-idx3-ubyte.gz there or in its folder mnist", load));
-  CHECK(refuses(ErrorKind::kIo, "/absent", [&] { load_mnist(folder / "absent"); }));
+  CHECK(refuses(ErrorKind::kIo, "/absent", [&] { load_both(folder / "absent"); }));
   for (const char* name :
        {"train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}) {
     write_set(folder.path());
@@ -75,7 +79,7 @@ TEST_CASE("mnist: a missing file is named") {
 TEST_CASE("mnist: parts that do not belong together") {
   TempDir folder;
   write_set(folder.path());
-  const auto load = [&] { load_mnist(folder.path()); };
+  const auto load = [&] { load_both(folder.path()); };
   io::write_idx_labels(folder / "t10k-labels-idx1-ubyte", Tensor(DType::kI32, {4}));
   CHECK(refuses(ErrorKind::kBadInput, "expected 3 labels, as many as images, got 4", load));
   io::write_idx_images(folder / "train-images-idx3-ubyte", Tensor(DType::kU8, {5, 28, 27}));
@@ -88,7 +92,7 @@ TEST_CASE("mnist: the real files") {
     MESSAGE("skipped: KEEL_DATA names no folder with mnist/ in it");
     return;
   }
-  const TrainTest set = load_mnist(root);
+  const TrainTest set = load_both(root);
   CHECK(set.train.rows() == 60000);
   CHECK(set.test.rows() == 10000);
   const std::span<const std::int32_t> labels = set.train.column("label").as<std::int32_t>();

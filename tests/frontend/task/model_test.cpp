@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "tests/support/checks.h"
 
 namespace keel::task {
@@ -18,18 +20,21 @@ struct ToyOptions {
     return std::tuple{field("width", &ToyOptions::width), field("rate", &ToyOptions::rate),
                       field("deep", &ToyOptions::deep), field("kind", &ToyOptions::kind)};
   }
-  void validate() const { check(width >= 1, ErrorKind::kUsage, "expected >= 1, got {}", width); }
+  void validate() const {
+    check(width % 3 == 0, ErrorKind::kUsage, "width: expected a multiple of 3, got {}", width);
+    check(!deep || width >= 6, ErrorKind::kUsage, "deep: expected a width >= 6, got {}", width);
+  }
 };
 
 class Toy : public ModelWithOptions<ToyOptions> {
  public:
   std::string_view name() const override { return "toy"; }
   std::string_view summary() const override { return "a toy"; }
-  Splits load(const DataRequest&) const override {
-    return {data::Dataset("a"), data::Dataset("b"), data::Dataset("c")};
-  }
-  std::vector<InputSpec> inputs() const override { return {}; }
-  Outputs build(nn::Net&, std::span<const Value>) const override { return {}; }
+  std::unique_ptr<Splits> load(const DataRequest&) const override { return nullptr; }
+  std::vector<Input> inputs(const Sizes&) const override { return {}; }
+  Sizes sizes(std::int64_t batch) const override { return {batch}; }
+  Outputs build(nn::Net&, const Inputs&) const override { return {}; }
+  std::vector<MetricInfo> metrics() const override { return {}; }
 };
 
 TEST_CASE("model: options are listed in order, as text, and can be set from it") {
@@ -56,7 +61,29 @@ TEST_CASE("model: refusals name the option, what was expected and what was given
   refused("width", "99999999999999999999", "model.width: ", "expected a whole number");
   refused("rate", "fast", "model.rate: ", "expected a number, got 'fast'");
   refused("deep", "yes", "model.deep: ", "expected true or false, got 'yes'");
-  refused("width", "0", "model.width: ", "expected >= 1, got 0");
+}
+
+TEST_CASE("model: options are judged together, whatever their order") {
+  Toy toy;
+  toy.set_option("deep", "true");
+  test::check_refused([&] { toy.validate(); }, "model.deep: expected a width >= 6, got 3");
+  toy.set_option("width", "7");
+  test::check_refused([&] { toy.validate(); }, "model.width: expected a multiple of 3, got 7");
+  toy.set_option("width", "9");
+  CHECK_NOTHROW(toy.validate());
+}
+
+TEST_CASE("model: inputs are found by name") {
+  const Inputs in({{"label", Value{3, 0}}});
+  CHECK(in["label"] == Value{3, 0});
+  test::check_refused([&] { in["image"]; }, "inputs: none is called 'image'");
+}
+
+TEST_CASE("metric: ratios are formed of sums") {
+  CHECK(mean_of(6, 4) == 1.5);
+  CHECK(percent_of(1, 4) == 25);
+  CHECK(perplexity_of(std::log(8.0) * 5, 5) == doctest::Approx(8).epsilon(1e-14));
+  CHECK(bits_of(std::log(8.0) * 5, 5) == doctest::Approx(3).epsilon(1e-14));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "backends/reference/backend.h"
 #include "frontend/train/step_graph.h"
+#include "tests/support/checks.h"
 #include "tests/support/small_run.h"
 
 namespace keel::train {
@@ -12,43 +13,99 @@ namespace {
 
 using testing::small_config;
 
+using testing::Rows;
+
 // Loss and error by running each row alone.
-Evaluation one_by_one(Backend& backend, Variables& variables, const Config& config,
-                      const data::Dataset& dataset) {
-  Program program(backend, variables, build_evaluate(config, 1));
-  Feeder feeder(config.model().inputs(), dataset, 1);
-  Evaluation total{0, 0, dataset.rows()};
-  for (std::int64_t row = 0; row < dataset.rows(); ++row) {
-    feeder.feed(program, std::vector{row});
-    program.run();
-    total.loss += program.scalar("loss") / double(dataset.rows());
-    total.error += program.scalar("errors") / double(dataset.rows());
+struct OneByOne {
+  double loss = 0, error = 0;
+
+  OneByOne(Backend& backend, Variables& variables, const Config& config, task::Split split) {
+    Program program(backend, variables, build_evaluate(config, {1}));
+    Rows rows(config, split);
+    for (std::int64_t row = 0; row < rows.count(); ++row) {
+      rows.feed(program, {{row}});
+      program.run();
+      loss += program.scalar("loss") / double(rows.count());
+      error += 100 * program.scalar(sum_output("error")) / double(rows.count());
+    }
   }
-  return total;
-}
+};
 
 TEST_CASE("evaluator: full batches and a smaller last one count every row once") {
   reference::ReferenceBackend backend;
   for (const char* norm : {"layernorm", "batchnorm"}) {
     const Config config = small_config({std::string("model.norm=") + norm});
-    const task::Splits data = config.model().load(config.data().request());
+    const auto data = config.model().load(config.data().request());
     Variables variables(backend, 3);
     Evaluator evaluator(backend, variables, config);
     evaluator.declare();
-    // 275 rows are one batch of 256 and 19 more; 60 and 256 leave one program unused.
-    const data::Dataset even = data.train.take(256);
-    for (const data::Dataset* part : {&data.train, &data.test, &even}) {
-      const data::Dataset& dataset = *part;
-      CAPTURE(dataset.rows());
-      const Evaluation e = evaluator.run(dataset);
-      const Evaluation expected = one_by_one(backend, variables, config, dataset);
-      CHECK(e.rows == dataset.rows());
-      CHECK(e.loss == doctest::Approx(expected.loss).epsilon(1e-12));
-      CHECK(e.error == doctest::Approx(expected.error).epsilon(1e-12));
-      CHECK(e.error > 0.3);
-      CHECK(e.error <= 1);
+    for (const task::Split split : {task::Split::kTrain, task::Split::kTest}) {
+      const OneByOne expected(backend, variables, config, split);
+      // 275 and 60 rows: in one batch, in several with a smaller last one, one by one.
+      for (const std::int64_t batch : {256, 275, 32, 7, 1}) {
+        CAPTURE(batch);
+        const auto rows = data->stream(split, {.batch = batch, .shuffle = {}});
+        const Evaluation e = evaluator.run(*rows);
+        CHECK(e.rows == rows->rows());
+        CHECK(e.items == double(rows->rows()));
+        CHECK(e.loss == doctest::Approx(expected.loss).epsilon(1e-12));
+        CHECK(e.at("error") == doctest::Approx(expected.error).epsilon(1e-12));
+        CHECK(e.at("error") > 30);
+        CHECK(e.at("error") <= 100);
+      }
     }
   }
+}
+
+// A stream that leaves its last row out, or gives its first one twice.
+class BrokenStream : public task::Stream {
+ public:
+  BrokenStream(std::unique_ptr<task::Stream> whole, bool repeats)
+      : whole_(std::move(whole)), repeats_(repeats) {}
+  const std::string& source() const override { return whole_->source(); }
+  std::int64_t rows() const override { return whole_->rows(); }
+  std::int64_t steps(std::uint32_t epoch) override {
+    return whole_->steps(epoch) + (repeats_ ? 1 : -1);
+  }
+  double items(std::uint32_t epoch, std::int64_t step) override {
+    return whole_->items(epoch, step);
+  }
+  const task::Batch& at(std::uint32_t epoch, std::int64_t step) override {
+    return whole_->at(epoch, step % whole_->steps(epoch));
+  }
+  const task::Batch& pick(std::span<const std::int64_t> rows) override {
+    return whole_->pick(rows);
+  }
+  std::vector<task::Sizes> shapes() const override { return whole_->shapes(); }
+
+ private:
+  std::unique_ptr<task::Stream> whole_;
+  bool repeats_;
+};
+
+TEST_CASE("evaluator: a row that is lost or counted twice is an error") {
+  reference::ReferenceBackend backend;
+  const Config config = small_config();
+  Variables variables(backend, 3);
+  Evaluator evaluator(backend, variables, config);
+  const auto data = config.model().load(config.data().request());
+  const auto broken = [&](bool repeats) {
+    return BrokenStream(data->stream(task::Split::kTest, {.batch = 8, .shuffle = {}}), repeats);
+  };
+  BrokenStream lost = broken(false), twice = broken(true);
+  test::check_refused([&] { evaluator.run(lost); }, "evaluation: row 56 of 60 never came");
+  test::check_refused([&] { evaluator.run(twice); }, "evaluation: row 0 of 60 came twice");
+}
+
+TEST_CASE("evaluator: one program for each of the sizes met, kept") {
+  reference::ReferenceBackend backend;
+  const Config config = small_config();
+  Variables variables(backend, 3);
+  Evaluator evaluator(backend, variables, config);
+  const auto data = config.model().load(config.data().request());
+  const auto rows = data->stream(task::Split::kTrain, {.batch = 32, .shuffle = {}});
+  for (int epoch = 0; epoch < 3; ++epoch) evaluator.run(*rows);
+  CHECK(evaluator.programs() == 2);  // 8 batches of 32 rows and one of 19
 }
 
 TEST_CASE("evaluator: declares what a checkpoint for evaluation needs, and no more") {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/checks.h"
+#include "frontend/task/classification.h"
 #include "tests/support/temp_dir.h"
 
 namespace keel::train {
@@ -21,6 +22,10 @@ std::vector<fs::path> files_in(const fs::path& folder) {
   return paths;
 }
 
+const std::vector<task::MetricInfo> kMetrics = task::error_metric();
+const Evaluation kEvaluation{
+    .loss = 0.5, .metrics = {{.info = kMetrics[0], .value = 0.25}}, .rows = 8};
+
 void write_two_epochs(RunLog& log) {
   for (std::int64_t epoch = 1; epoch <= 2; ++epoch) {
     log.step({.step = 10 * epoch - 5,
@@ -30,7 +35,7 @@ void write_two_epochs(RunLog& log) {
               .grad_norm = 2,
               .rows_per_second = 100});
     log.epoch(10 * epoch, epoch, 1.25);
-    log.evaluation(10 * epoch, epoch, "valid", {.loss = 0.5, .error = 0.25, .rows = 8});
+    log.evaluation(10 * epoch, epoch, "valid", kEvaluation);
   }
 }
 
@@ -117,12 +122,12 @@ TEST_CASE("run log: draws a curve for each split") {
   const testing::TempDir temp;
   const RunFolder folder{temp.path()};
   RunLog log(folder, std::nullopt);
-  log.plot("nothing yet");
+  log.plot("nothing yet", kMetrics);
   write_two_epochs(log);
-  log.evaluation(20, 2, "test", {.loss = 0.5, .error = 0.25, .rows = 8});
-  log.plot("two epochs");
-  const std::string loss = testing::read_bytes(folder.loss_plot()),
-                    error = testing::read_bytes(folder.error_plot());
+  log.evaluation(20, 2, "test", kEvaluation);
+  log.plot("two epochs", kMetrics);
+  const std::string loss = testing::read_bytes(folder.plot("loss")),
+                    error = testing::read_bytes(folder.plot("error"));
   CHECK(loss.find("two epochs") != std::string::npos);
   CHECK(loss.find(">train<") != std::string::npos);
   CHECK(loss.find(">valid<") != std::string::npos);
@@ -142,8 +147,8 @@ TEST_CASE("run log: lines that another program changed are no points of a curve"
 )");
   RunLog log(folder, 1);
   write_two_epochs(log);
-  log.plot("mended");
-  const std::string loss = testing::read_bytes(folder.loss_plot());
+  log.plot("mended", kMetrics);
+  const std::string loss = testing::read_bytes(folder.plot("loss"));
   CHECK(loss.find(">valid<") != std::string::npos);
   CHECK(loss.find("spam") == std::string::npos);
 }

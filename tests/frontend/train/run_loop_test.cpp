@@ -137,19 +137,20 @@ TEST_CASE("run loop: twenty training steps allocate nothing") {
       CAPTURE(name);
       CAPTURE(std::string(norm));
       const Config config = testing::small_config({std::string("model.norm=") + norm});
-      const task::Splits data = config.model().load(config.data().request());
+      const auto data = config.model().load(config.data().request());
+      const auto rows = data->stream(task::Split::kTrain, {.batch = 32, .shuffle = 1});
       const auto backend = make_backend(name);
       Variables variables(*backend, 1);
       Program step(*backend, variables, build_step(config), {.guard = "grad_norm"});
-      Feeder feeder(config.model().inputs(), data.train, 32);
-      data::Batcher batcher(data.train.rows(), {.batch = 32});
-      const Tensor lr = Tensor::scalar(1e-3f);
+      const Feeder feeder(config.model());
+      const Tensor lr = Tensor::scalar(1e-3f), weight = Tensor::scalar(1.0f / 32);
       Scalars scalars(*backend, 1);
       double loss = 0;
       const auto run = [&](int steps) {
         for (int i = 0; i < steps; ++i) {
           step.feed("lr", lr);
-          feeder.feed(step, batcher.rows(std::uint32_t(i / 8), i % 8));
+          step.feed("weight", weight);
+          feeder.feed(step, rows->at(std::uint32_t(i / 8), i % 8));
           step.run();
           scalars.clear();
           scalars.send(step, "loss");

@@ -29,7 +29,7 @@ const RunState kState{.step = 12,
                       .epoch = 3,
                       .batch = 5,
                       .epoch_loss = 0.1 + 0.2,
-                      .best_error = 1.0 / 3,
+                      .best = 1.0 / 3,
                       .best_step = 9,
                       .evaluations_since_best = 2};
 
@@ -43,7 +43,7 @@ TEST_CASE("run state: survives a checkpoint exactly") {
     CHECK(back.epoch == state.epoch);
     CHECK(back.batch == state.batch);
     CHECK(back.epoch_loss == state.epoch_loss);
-    CHECK(back.best_error == state.best_error);
+    CHECK(back.best == state.best);
     CHECK(back.best_step == state.best_step);
     CHECK(back.evaluations_since_best == state.evaluations_since_best);
   }
@@ -112,8 +112,8 @@ TEST_CASE("run state: a refused checkpoint leaves the variables as they were") {
 
 TEST_CASE("run state: damaged metadata is refused by name") {
   Run run;
-  for (const char* key : {"model", "step", "epoch", "batch", "epoch_loss", "best_error",
-                          "best_step", "evaluations_since_best"}) {
+  for (const char* key : {"model", "step", "epoch", "batch", "epoch_loss", "best", "best_step",
+                          "evaluations_since_best"}) {
     CAPTURE(std::string(key));
     io::TensorFile file = checkpoint_of(run);
     file.metadata.erase(key);
@@ -137,7 +137,7 @@ TEST_CASE("run state: a state that no run can be in is refused") {
                 fmt::format("metadata '{}': expected {} to 2147483647, got {}", key, least, value));
     }
   }
-  for (const char* key : {"epoch_loss", "best_error"}) {
+  for (const char* key : {"epoch_loss", "best"}) {
     io::TensorFile file = checkpoint_of(run);
     file.metadata[key] = "nan";
     check_bad(run, file, fmt::format("metadata '{}': expected a number, got nan", key));
@@ -147,7 +147,7 @@ TEST_CASE("run state: a state that no run can be in is refused") {
 TEST_CASE("run state: weights alone pass over the optimizer's state") {
   Run from;
   Variables weights(from.backend, 6);
-  weights.declare(build_evaluate(from.config, 1));
+  weights.declare(build_evaluate(from.config, {1}));
   load_variables(checkpoint_of(from), "here", weights);
   test::check_close(weights.read("fc2/weight", true), from.variables.read("fc2/weight", true), 0);
 }

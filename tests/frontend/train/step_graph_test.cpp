@@ -35,13 +35,13 @@ std::vector<std::string> outputs_of(const Graph& g) {
 TEST_CASE("step graph: inputs and outputs of each graph") {
   using Names = std::vector<std::string>;
   const Config config = small_config({"train.accumulate=2"});
-  CHECK(inputs_of(build_step(config)) == Names{"image", "label", "lr", "step", "tick"});
-  CHECK(outputs_of(build_step(config)) == Names{"errors", "grad_norm", "loss"});
-  CHECK(inputs_of(build_accumulate(config)) == Names{"image", "label", "tick"});
-  CHECK(outputs_of(build_accumulate(config)) == Names{"errors", "loss"});
-  const Graph evaluate = build_evaluate(config, 5);
-  CHECK(inputs_of(evaluate) == Names{"image", "label"});
-  CHECK(outputs_of(evaluate) == Names{"errors", "loss"});
+  CHECK(inputs_of(build_step(config)) == Names{"image", "label", "lr", "step", "tick", "weight"});
+  CHECK(outputs_of(build_step(config)) == Names{"grad_norm", "loss"});
+  CHECK(inputs_of(build_accumulate(config, {32})) == Names{"image", "label", "tick", "weight"});
+  CHECK(outputs_of(build_accumulate(config, {32})) == Names{"loss"});
+  const Graph evaluate = build_evaluate(config, {5});
+  CHECK(inputs_of(evaluate) == Names{"image", "label", "weight"});
+  CHECK(outputs_of(evaluate) == Names{"loss", "metric/error/sum"});
   CHECK(evaluate.type(evaluate.find_leaf("image")) == TensorType{DType::kF32, {5, 784}});
 }
 
@@ -55,26 +55,27 @@ TEST_CASE("step graph: what layers watch is an output for who asks") {
       CHECK(std::ranges::count(outputs_of(g), watch_output(i)) == 1);
       names.push_back(watches[i].layer + ": " + watches[i].name);
     }
-    CHECK(g.outputs().size() == 3 + watches.size());
+    CHECK(g.outputs().size() == 2 + watches.size());
     return names;
   };
   CHECK(watched("powernorm") ==
         Names{"fc1/norm: powernorm.contraction", "fc1/norm: powernorm.nu_max",
               "logits/norm: powernorm.contraction", "logits/norm: powernorm.nu_max"});
   CHECK(watched("layernorm").empty());
-  CHECK(build_step(small_config({"model.norm=powernorm"})).outputs().size() == 3);
+  CHECK(build_step(small_config({"model.norm=powernorm"})).outputs().size() == 2);
 }
 
 TEST_CASE("step graph: evaluation changes nothing") {
   for (const char* norm : {"layernorm", "batchnorm"}) {
     const Config config = small_config({std::string("model.norm=") + norm});
-    CHECK(build_evaluate(config, 4).updates().empty());
+    CHECK(build_evaluate(config, {4}).updates().empty());
   }
 }
 
 TEST_CASE("step graph: first values from data, for the layers that ask for them") {
   const auto updated = [](const std::string& norm) {
-    const Graph g = build_initialize(small_config({"model.norm=" + norm, "model.layers=1"}));
+    const Config config = small_config({"model.norm=" + norm, "model.layers=1"});
+    const Graph g = build_initialize(config, {32});
     std::vector<std::string> names;
     for (const Update& update : g.updates()) names.push_back(g.node(update.leaf).name);
     return names;
@@ -105,10 +106,9 @@ struct Trained {
   double loss = 0;
 
   Trained(const Config& config, int updates) {
-    const task::Splits data = config.model().load(config.data().request());
-    Feeder feeder(config.model().inputs(), data.train, config.train().batch);
+    testing::Rows data(config);
     Program step(backend, variables, build_step(config), {.guard = "grad_norm"});
-    Program gather(backend, variables, build_accumulate(config));
+    Program gather(backend, variables, build_accumulate(config, {config.train().batch}));
     step.feed("lr", Tensor::scalar(0.01f));
     std::vector<std::int64_t> rows(std::size_t(config.train().batch));
     std::int64_t next = 0;
@@ -117,9 +117,11 @@ struct Trained {
       for (std::int64_t i = 1; i <= config.train().accumulate; ++i) {
         Program& program = i == config.train().accumulate ? step : gather;
         for (std::int64_t& row : rows) row = next++;
-        feeder.feed(program, rows);
+        data.feed(program, rows);
+        const double items = double(config.train().accumulate * config.train().batch);
+        program.feed("weight", Tensor::scalar(float(1 / items)));
         program.run();
-        loss += program.scalar("loss") / double(config.train().accumulate * updates);
+        loss += program.scalar("loss") / updates;
       }
     }
   }

@@ -67,13 +67,14 @@ TEST_CASE("watch report: PowerNorm's contraction and nu in the log, and nothing 
 TEST_CASE("watch report: values are there in the first 64 steps and in those that are logged") {
   const Config config =
       small_config({"model.norm=powernorm", "model.layers=1", "train.log_every=10"});
-  const task::Splits data = config.model().load(config.data().request());
+  const auto data = config.model().load(config.data().request());
+  const auto rows = data->stream(task::Split::kTrain, {.batch = 32, .shuffle = 1});
   const auto backend = make_backend(default_backend());
   Variables variables(*backend, 1);
-  StepRunner steps(*backend, variables, config, data.train);
+  StepRunner steps(*backend, variables, config, *rows);
   for (std::int64_t step = 0; step < 75; ++step) {
     CAPTURE(step);
-    steps.start({step, 0, step % steps.steps_per_epoch()});
+    steps.start({step, 0, step % steps.steps(0)});
     const StepResult* result = steps.next(true);
     REQUIRE(result != nullptr);
     CHECK(result->watched.size() == (step < 64 || step == 69 ? 4 : 0));

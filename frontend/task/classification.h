@@ -1,0 +1,15 @@
+// What tasks share that put each row into one of several classes.
+#pragma once
+
+#include "frontend/task/model.h"
+
+namespace keel::task {
+
+// The share of wrong rows.
+std::vector<MetricInfo> error_metric();
+
+// Cross entropy of logits (rows, classes) and labels i32 (rows), and the count of rows whose first
+// largest logit is not at the label. Rows of padding have the label -1 and do not count.
+Outputs classification(Graph& graph, Value logits, Value labels);
+
+}  // namespace keel::task

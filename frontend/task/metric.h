@@ -1,0 +1,44 @@
+// Measures of how good a model is on a split, as sums over its batches.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "frontend/task/batch.h"
+#include "src/graph/graph.h"
+
+namespace keel::task {
+
+// What a metric is called, its unit, and which way is better. Its value on a split is
+// of(sum of sums, sum of counts), formed once, at the end.
+struct MetricInfo {
+  std::string name, unit;  // "error", "%"; a unit may be ""
+  bool higher_is_better = false;
+  double (*of)(double sum, double count) = nullptr;  // null: a scorer gives it
+};
+
+// Ways to form a value.
+double mean_of(double sum, double count);        // sum / count
+double percent_of(double sum, double count);     // 100 sum / count
+double perplexity_of(double sum, double count);  // exp(sum / count), sums being in nats
+double bits_of(double sum, double count);        // sum / count / ln 2
+
+// One batch's share of a metric: scalars () of a graph.
+struct Metric {
+  std::string name;
+  Value sum;
+  Value count = {};  // absent: Batch::items
+};
+
+// Counts on the host what a graph cannot, from predictions of every batch of a split. Its scores
+// have names that Model::metrics() lists.
+class Scorer {
+ public:
+  virtual ~Scorer() = default;
+  // `predictions` by the names that the model gave them, one row each of the batch.
+  virtual void take(const Batch& batch, const std::map<std::string, Tensor>& predictions) = 0;
+  virtual std::map<std::string, double> scores() = 0;
+};
+
+}  // namespace keel::task

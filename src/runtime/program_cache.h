@@ -1,0 +1,38 @@
+// Programs of one network for batches of several shapes. They share its variables; each is compiled
+// when it is first asked for, and kept.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "src/runtime/program.h"
+
+namespace keel {
+
+class ProgramCache {
+ public:
+  using Sizes = std::vector<std::int64_t>;  // what the shapes depend on
+  using Build = std::function<Graph(const Sizes&)>;
+
+  ProgramCache(Backend& backend, Variables& variables, Build build, CompileOptions options = {})
+      : backend_(backend),
+        variables_(variables),
+        build_(std::move(build)),
+        options_(std::move(options)) {}
+
+  // Throws as `build` and the constructor of Program do.
+  Program& at(const Sizes& sizes);
+  // How many programs were compiled so far.
+  std::int64_t size() const { return std::ssize(programs_); }
+
+ private:
+  Backend& backend_;
+  Variables& variables_;
+  Build build_;
+  CompileOptions options_;
+  std::map<Sizes, std::unique_ptr<Program>> programs_;
+};
+
+}  // namespace keel
