@@ -3,9 +3,8 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
-#include "src/core/rng.h"
+#include "frontend/data/permutation.h"
 
 namespace keel::data {
 namespace {
@@ -52,13 +51,10 @@ std::span<const std::int64_t> Batcher::rows(std::uint32_t epoch, std::int64_t st
                        std::min(static_cast<std::size_t>(options_.batch), order.size() - first));
 }
 
-// Fisher and Yates, from the identity, so that no epoch depends on the one before.
+// From the identity, so that no epoch depends on the one before.
 void Batcher::permute(std::uint32_t epoch) {
-  const Philox philox(options_.seed, kOrderStream, epoch);
   std::iota(order_.begin(), order_.end(), 0);
-  for (std::size_t i = order_.size() - 1; i > 0; --i) {
-    std::swap(order_[i], order_[philox.below(i, static_cast<std::uint32_t>(i + 1))]);
-  }
+  shuffle(order_, Philox(options_.seed, kOrderStream, epoch));
   epoch_ = epoch;
 }
 

@@ -1,4 +1,3 @@
-// Reading through zlib, which passes plain files on as they are.
 #include "frontend/io/packed_file.h"
 
 #include <zlib.h>
@@ -24,28 +23,44 @@ PackedFile::PackedFile(const std::filesystem::path& path, std::int64_t max_bytes
   const auto disk_bytes = static_cast<std::int64_t>(std::filesystem::file_size(path, error));
   check(!error, ErrorKind::kIo, "[file] {}: expected a regular file, got: {}", name_,
         error.message());
-  file_.reset(gzopen(path.c_str(), "rbe"));
-  check(file_ != nullptr, ErrorKind::kIo, "[file] {}: expected a readable file, got: {}", name_,
-        std::strerror(errno));
-  gzbuffer(file_.get(), kBufferBytes);
-  const bool plain = gzdirect(file_.get()) == 1;
-  check_stream();
+  if (is_xz(path)) xz_ = std::make_unique<XzReader>(path);
+  const bool plain = !xz_ && open_with_zlib(path);
   size_ = plain ? disk_bytes : expanded_size(max_bytes);
   check(size_ > 0, ErrorKind::kBadInput, "[file] {}: expected content, got an empty file", name_);
   check(size_ <= max_bytes, ErrorKind::kBadInput, "[file] {}: expected at most {} bytes, got {}",
         name_, max_bytes, plain ? fmt::format("{}", size_) : "more after expansion");
 }
 
+// zlib passes plain files on as they are; true for one of those.
+bool PackedFile::open_with_zlib(const std::filesystem::path& path) {
+  file_.reset(gzopen(path.c_str(), "rbe"));
+  check(file_ != nullptr, ErrorKind::kIo, "[file] {}: expected a readable file, got: {}", name_,
+        std::strerror(errno));
+  gzbuffer(file_.get(), kBufferBytes);
+  const bool plain = gzdirect(file_.get()) == 1;
+  check_stream();
+  return plain;
+}
+
 // Stops a little beyond max_bytes.
 std::int64_t PackedFile::expanded_size(std::int64_t max_bytes) {
   std::array<std::byte, kBufferBytes> scratch;
   std::int64_t total = 0;
-  for (int got = 1; got > 0 && total <= max_bytes; total += got) {
-    got = gzread(file_.get(), scratch.data(), kBufferBytes);
-    check_stream();
+  for (std::size_t got = 1; got > 0 && total <= max_bytes;) {
+    got = read_some(scratch);
+    total += static_cast<std::int64_t>(got);
   }
-  gzrewind(file_.get());
+  if (xz_) xz_->rewind();
+  if (file_) gzrewind(file_.get());
   return total;
+}
+
+// As many bytes as there are, at most out.size().
+std::size_t PackedFile::read_some(std::span<std::byte> out) {
+  if (xz_) return xz_->read(out);
+  const std::size_t got = gzfread(out.data(), 1, out.size(), file_.get());
+  check_stream();
+  return got;
 }
 
 void PackedFile::check_stream() const {
@@ -60,11 +75,20 @@ void PackedFile::check_stream() const {
 }
 
 void PackedFile::read(std::span<std::byte> out) {
-  const std::size_t got = gzfread(out.data(), 1, out.size(), file_.get());
-  check_stream();
+  const std::size_t got = read_some(out);
+  read_ += static_cast<std::int64_t>(got);
   check(got == out.size(), ErrorKind::kBadInput,
         "[file] {}: expected {} more bytes, got {} before its end at {}", name_, out.size(), got,
-        gztell(file_.get()));
+        read_);
+}
+
+std::optional<std::filesystem::path> find_packed(const std::filesystem::path& file) {
+  for (const char* packing : {"", ".gz", ".xz"}) {
+    const std::filesystem::path path = file.string() + packing;
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored)) return path;
+  }
+  return std::nullopt;
 }
 
 std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes) {

@@ -1,25 +1,31 @@
-// Files from outside, plain or gzip, read without trusting them.
+// Files from outside, plain or packed by gzip or xz, read without trusting them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+
+#include "frontend/io/xz_reader.h"
 
 struct gzFile_s;  // of zlib
 
 namespace keel::io {
 
-// The content of a regular file, expanded when its first two bytes are those of gzip (1f 8b).
+// The content of a regular file, expanded when its first bytes are those of gzip (1f 8b) or of xz
+// (fd 37 7a 58 5a 00); its name does not count.
 // Every error is one line that names the file.
 class PackedFile {
  public:
-  // Opens and measures the file. A gzip file is expanded once and thrown away, so that damage and
-  // bombs are found before a reader allocates anything: this class holds about 250 KiB.
+  // Opens and measures the file. A packed file is expanded once and thrown away, so that damage and
+  // bombs are found before a reader allocates anything: this class holds about 250 KiB, and for xz
+  // the dictionary that the file asks for.
   // Throws Error{kIo} when the file is missing, not a regular file or not readable, and
-  // Error{kBadInput} when it is empty, cut or damaged gzip, or holds more than max_bytes.
+  // Error{kBadInput} when it is empty, cut or damaged, or holds more than max_bytes; for xz also as
+  // XzReader.
   PackedFile(const std::filesystem::path& path, std::int64_t max_bytes);
 
   const std::string& name() const { return name_; }
@@ -34,13 +40,19 @@ class PackedFile {
   struct Close {
     void operator()(gzFile_s* file) const;
   };
+  bool open_with_zlib(const std::filesystem::path& path);
   std::int64_t expanded_size(std::int64_t max_bytes);
+  std::size_t read_some(std::span<std::byte> out);
   void check_stream() const;
 
   std::string name_;
-  std::unique_ptr<gzFile_s, Close> file_;
-  std::int64_t size_ = 0;
+  std::unique_ptr<XzReader> xz_;           // of a file in the xz format
+  std::unique_ptr<gzFile_s, Close> file_;  // of every other
+  std::int64_t size_ = 0, read_ = 0;
 };
+
+// `file`, or else the first there is of FILE.gz and FILE.xz.
+std::optional<std::filesystem::path> find_packed(const std::filesystem::path& file);
 
 // The whole content. Throws as PackedFile.
 std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes);

@@ -1,0 +1,66 @@
+// A stream whose next batch is made while the present one is used.
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "frontend/task/batch.h"
+
+namespace keel::data {
+
+// Gives what the inner stream gives, in any order of asking. After each batch a thread of its own
+// makes the one behind it (the next step, or the first step of the next epoch), which costs time
+// only when another is asked for: then it is thrown away.
+// The inner stream's steps(), items() and at() are called by one thread at a time; the others are
+// const, and are called at any time. What it throws is thrown by at() when, and only when, the
+// batch that failed is asked for; that batch is tried anew when it is asked for again.
+// To be used by one thread, as every stream.
+class ReadAhead final : public task::Stream {
+ public:
+  explicit ReadAhead(std::unique_ptr<task::Stream> inner);
+  // Waits for a batch that is being made.
+  ~ReadAhead() override;
+
+  const std::string& source() const override { return inner_->source(); }
+  std::int64_t rows() const override { return inner_->rows(); }
+  // Both wait for a batch that is being made.
+  std::int64_t steps(std::uint32_t epoch) override;
+  double items(std::uint32_t epoch, std::int64_t step) override;
+  const task::Batch& at(std::uint32_t epoch, std::int64_t step) override;
+  std::vector<task::Sizes> shapes() const override { return inner_->shapes(); }
+  std::vector<task::LeftOut> left_out() const override { return inner_->left_out(); }
+
+ private:
+  struct Place {
+    std::uint32_t epoch = 0;
+    std::int64_t step = 0;
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+  struct Made {
+    task::Batch batch;
+    std::exception_ptr error;
+  };
+
+  std::unique_lock<std::mutex> when_idle();
+  void work();
+  Place behind(Place place);
+  Made make(Place place);
+
+  const std::unique_ptr<task::Stream> inner_;
+  task::Batch current_;  // of the caller
+
+  std::mutex mutex_;  // guards all that follows; who sets working_ hands them to the thread
+  std::condition_variable changed_;
+  bool working_ = false, ends_ = false;
+  bool has_made_ = false;
+  Place place_;  // of made_; while working_, the place behind which it will be
+  Made made_;
+  std::thread thread_;  // the last member: it must not run before the others are there
+};
+
+}  // namespace keel::data

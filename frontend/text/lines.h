@@ -1,0 +1,38 @@
+// Text in lines, and lines in words.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace keel::text {
+
+struct Line {
+  std::string_view text;    // without its end
+  std::int64_t number = 0;  // from 1
+};
+
+// Goes through the lines of a text. A line ends in LF or CR LF; the last one may have no end, and
+// behind the last end there is no line more. An empty line is a line. No other character ends one,
+// so that two files that go together keep going together. Holds a view of `content`.
+class Lines {
+ public:
+  explicit Lines(std::string_view content) : rest_(content) {}
+  // The next line, or nothing.
+  std::optional<Line> next();
+
+ private:
+  std::string_view rest_;
+  std::int64_t number_ = 0;
+};
+
+// Whether a character stands between words: the ASCII space and the tab, and no other, for a
+// no-break space is part of a word in the data sets that have it.
+constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+// The words of a line. None is empty, and an empty line has none.
+std::vector<std::string_view> words_of(std::string_view line);
+
+}  // namespace keel::text

@@ -1,0 +1,49 @@
+#include "frontend/text/text_file.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "frontend/io/packed_file.h"
+#include "frontend/text/utf8.h"
+#include "src/core/error.h"
+
+namespace keel::text {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+// `at` is the offset of the wrong byte, if there is one.
+void check_bytes(std::string_view content, std::optional<std::size_t> at, std::string_view expected,
+                 const std::string& file) {
+  if (!at) return;
+  const std::string_view before = content.substr(0, *at);
+  const std::size_t line_start = before.rfind('\n') + 1;  // 0 in the first line
+  fail(ErrorKind::kBadInput, "[text] {}: expected {}, got {:02x} at byte {}",
+       place(file, std::ranges::count(before, '\n') + 1), expected,
+       static_cast<unsigned char>(content[*at]), *at - line_start + 1);
+}
+
+}  // namespace
+
+std::string place(std::string_view file, std::int64_t line) {
+  return fmt::format("{}: line {}", file, line);
+}
+
+std::string read_text(const std::filesystem::path& path, std::int64_t max_bytes) {
+  std::string content = io::read_file(path, max_bytes);
+  check_bytes(content, first_invalid_utf8(content), "UTF-8", path.string());
+  if (content.starts_with(kByteOrderMark)) content.erase(0, kByteOrderMark.size());
+  return content;
+}
+
+WesternText read_western_text(const std::filesystem::path& path, std::int64_t max_bytes) {
+  std::string content = io::read_file(path, max_bytes);
+  if (!first_invalid_utf8(content)) {
+    if (content.starts_with(kByteOrderMark)) content.erase(0, kByteOrderMark.size());
+    return {std::move(content), false};
+  }
+  check_bytes(content, first_invalid_windows_1252(content), "UTF-8 or Windows-1252", path.string());
+  return {utf8_of_windows_1252(content), true};
+}
+
+}  // namespace keel::text

@@ -1,0 +1,79 @@
+#include "models/text_classifier/data.h"
+
+#include <utility>
+#include <vector>
+
+#include "models/text_classifier/builtin.h"
+#include "models/text_classifier/files.h"
+#include "src/core/error.h"
+
+namespace keel::models {
+namespace {
+
+Corpus load_corpus(const TextOptions& options) {
+  check(options.task == "rt" || options.task == "sst5", ErrorKind::kUsage,
+        "[text_classifier] task: expected rt or sst5, got '{}'", options.task);
+  check(options.train_rows >= 0, ErrorKind::kUsage,
+        "[text_classifier] train_rows: expected 0 or more, got {}", options.train_rows);
+  const bool rt = options.task == "rt";
+  if (options.source == "builtin") return make_polar(rt ? 2 : 5);
+  return rt ? read_rt(options.source, options.seed, options.lower_case)
+            : read_sst5(options.source, options.lower_case);
+}
+
+text::WordCounts count_words(const Sentences& sentences) {
+  text::WordCounts counts;
+  for (const text::LabelledSentence& sentence : sentences) {
+    for (const std::string& word : sentence.words) ++counts[word];
+  }
+  return counts;
+}
+
+data::LabelledRows number(const Sentences& sentences, const text::Vocabulary& vocabulary) {
+  data::LabelledRows rows;
+  std::vector<std::int32_t> tokens;
+  for (const text::LabelledSentence& sentence : sentences) {
+    tokens.clear();
+    for (const std::string& word : sentence.words) tokens.push_back(vocabulary.id(word));
+    rows.add(tokens, sentence.label);
+  }
+  return rows;
+}
+
+void keep_first(Corpus& corpus, std::int64_t rows) {
+  const std::int64_t beyond = std::ssize(corpus.train) - rows;
+  if (rows == 0 || beyond <= 0) return;
+  corpus.train.resize(static_cast<std::size_t>(rows));
+  corpus.left_out.push_back({beyond, fmt::format("train_rows is {}", rows)});
+}
+
+}  // namespace
+
+TextData TextData::load(const TextOptions& options) {
+  Corpus corpus = load_corpus(options);
+  keep_first(corpus, options.train_rows);
+  return {std::move(corpus), options};
+}
+
+TextData::TextData(Corpus corpus, const TextOptions& options)
+    : corpus_(std::move(corpus)),
+      vocabulary_(count_words(corpus_.train), {.min_count = options.min_count}) {}
+
+std::unique_ptr<data::TextStream> TextData::stream(TextSplit split,
+                                                   data::TokenBatchOptions options) const {
+  const bool train = split == TextSplit::kTrain, valid = split == TextSplit::kValid;
+  options.sorted = !train;
+  data::StreamNotes notes;
+  notes.source = fmt::format("{} {}, {}", corpus_.name,
+                             train   ? "train"
+                             : valid ? "valid"
+                                     : "test",
+                             corpus_.origin);
+  if (train) notes.left_out = corpus_.left_out;
+  data::LabelledRows rows = train   ? number(corpus_.train, vocabulary_)
+                            : valid ? number(corpus_.valid, vocabulary_)
+                                    : number(corpus_.test(), vocabulary_);
+  return std::make_unique<data::TextStream>(std::move(notes), std::move(rows), options);
+}
+
+}  // namespace keel::models

@@ -1,0 +1,189 @@
+#include "models/text_classifier/files.h"
+
+#include <array>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "frontend/data/permutation.h"
+#include "frontend/io/packed_file.h"
+#include "frontend/text/lines.h"
+#include "frontend/text/text_file.h"
+#include "frontend/text/utf8.h"
+#include "src/core/error.h"
+
+namespace keel::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMaxBytes = 16 << 20;  // seven times the largest of the files
+constexpr std::int32_t kRtClasses = 2, kSstClasses = 5;
+// Sentences of RT in the splits of Xu et al. (2019).
+constexpr std::int64_t kRtTrain = 8608, kRtValid = 964, kRtTest = 1089;
+constexpr std::int64_t kRtAll = kRtTrain + kRtValid + kRtTest;
+constexpr std::uint32_t kSplitStream = stream_of("text_classifier.rt");
+
+// ".xz", ".gz" or "plain", for people.
+std::string_view packing(const fs::path& path) {
+  return path.extension() == ".xz" ? ".xz" : path.extension() == ".gz" ? ".gz" : "plain";
+}
+
+fs::path find_beside(const fs::path& folder, const std::string& name) {
+  const std::optional<fs::path> found = io::find_packed(folder / name);
+  check(found.has_value(), ErrorKind::kIo,
+        "[text_classifier] {}: expected {}, {}.gz or {}.xz, got none of them", folder.string(),
+        name, name, name);
+  return *found;
+}
+
+// RT -----------------------------------------------------------------------------------------
+
+std::vector<std::string> strings(const std::vector<std::string_view>& views) {
+  return {views.begin(), views.end()};
+}
+
+fs::path rt_folder(const fs::path& folder) {
+  for (const fs::path& place : {folder, folder / "sentences"}) {
+    if (io::find_packed(place / "rt-polarity.pos")) return place;
+  }
+  fail(ErrorKind::kIo,
+       "[text_classifier] {}: expected rt-polarity.pos and rt-polarity.neg, plain, "
+       ".gz or .xz, there or in its folder sentences, got neither",
+       folder.string());
+}
+
+void append_lines(Sentences& sentences, std::string_view text, std::int32_t label) {
+  text::Lines lines(text);
+  while (const std::optional<text::Line> line = lines.next()) {
+    sentences.push_back({label, strings(text::words_of(line->text))});
+  }
+}
+
+// Sentences order[first] to order[first + count - 1].
+Sentences take(const Sentences& all, std::span<const std::int64_t> order, std::int64_t first,
+               std::int64_t count) {
+  Sentences taken;
+  for (std::int64_t i = first; i < first + count; ++i) {
+    taken.push_back(all[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])]);
+  }
+  return taken;
+}
+
+void split(Corpus& corpus, const Sentences& all, std::uint64_t seed) {
+  const std::int64_t n = std::ssize(all);
+  const std::int64_t train = n * kRtTrain / kRtAll, valid = n * kRtValid / kRtAll,
+                     test = n * kRtTest / kRtAll, rest = n - train - valid - test;
+  check(valid >= 1, ErrorKind::kBadInput,
+        "[text_classifier] {}: expected at least 12 sentences, got {}", corpus.origin, n);
+  const std::vector<std::int64_t> order = data::permutation(n, Philox(seed, kSplitStream));
+  corpus.train = take(all, order, 0, train);
+  corpus.valid = take(all, order, train, valid);
+  corpus.test = [sentences = take(all, order, train + valid, test)] { return sentences; };
+  if (rest > 0) {
+    corpus.left_out.push_back(
+        {rest, fmt::format("the split of RT has places for {} of {} sentences", n - rest, n)});
+  }
+}
+
+// SST5 ---------------------------------------------------------------------------------------
+
+enum class Form { kTrees, kLines };
+
+struct Layout {
+  std::string_view folder, prefix, suffix;
+  Form form;
+  std::string file(std::string_view part) const {
+    return fmt::format("{}{}{}", prefix, part, suffix);
+  }
+};
+
+constexpr std::array<Layout, 6> kLayouts = {{{"", "", ".txt", Form::kTrees},
+                                             {"sst-trees", "", ".txt", Form::kTrees},
+                                             {"trees", "", ".txt", Form::kTrees},
+                                             {"sentences/sst-trees", "", ".txt", Form::kTrees},
+                                             {"", "stsa.fine.", "", Form::kLines},
+                                             {"sentences", "stsa.fine.", "", Form::kLines}}};
+
+const Layout& find_layout(const fs::path& folder) {
+  for (const Layout& layout : kLayouts) {
+    if (io::find_packed(folder / layout.folder / layout.file("train"))) return layout;
+  }
+  fail(ErrorKind::kIo,
+       "[text_classifier] {}: expected the trees of SST in train.txt (there or in "
+       "sst-trees, trees or sentences/sst-trees), or stsa.fine.train (there or in sentences), "
+       "plain, .gz or .xz, got none of them",
+       folder.string());
+}
+
+// "LABEL word word ..."
+text::LabelledSentence read_flat(std::string_view line, const std::string& where) {
+  std::vector<std::string_view> words = text::words_of(line);
+  std::int32_t label = -1;
+  const std::string_view first = words.empty() ? std::string_view() : words.front();
+  const auto [end, error] = std::from_chars(first.data(), first.data() + first.size(), label);
+  check(error == std::errc() && end == first.data() + first.size() && label >= 0 &&
+            label < kSstClasses,
+        ErrorKind::kBadInput, "[text_classifier] {}: expected a label of 0 to {}, got '{}'", where,
+        kSstClasses - 1, text::clipped(first, 40));
+  words.erase(words.begin());
+  for (std::string_view& word : words) word = text::word_of_leaf(word);
+  return {label, strings(words)};
+}
+
+Sentences read_part(const fs::path& path, Form form, bool lower_case) {
+  std::string content = text::read_text(path, kMaxBytes);
+  if (lower_case) content = text::lower_case(content);
+  Sentences sentences;
+  text::Lines lines(content);
+  while (const std::optional<text::Line> line = lines.next()) {
+    const std::string where = text::place(path.string(), line->number);
+    sentences.push_back(form == Form::kTrees ? text::read_tree(line->text, kSstClasses, where)
+                                             : read_flat(line->text, where));
+  }
+  return sentences;
+}
+
+}  // namespace
+
+Corpus read_rt(const fs::path& folder, std::uint64_t seed, bool lower_case) {
+  const fs::path place = rt_folder(folder);
+  Sentences all;
+  bool was_windows_1252 = false;
+  fs::path path;
+  for (std::int32_t label = 0; label < kRtClasses; ++label) {
+    path = find_beside(place, label == 1 ? "rt-polarity.pos" : "rt-polarity.neg");
+    text::WesternText read = text::read_western_text(path, kMaxBytes);
+    was_windows_1252 |= read.was_windows_1252;
+    append_lines(all, lower_case ? text::lower_case(read.utf8) : read.utf8, label);
+  }
+  Corpus corpus;
+  corpus.name = "RT";
+  corpus.classes = kRtClasses;
+  corpus.origin = fmt::format("{} (two files, {}, {}; split {})", place.string(),
+                              was_windows_1252 ? "Windows-1252" : "UTF-8", packing(path), seed);
+  split(corpus, all, seed);
+  return corpus;
+}
+
+Corpus read_sst5(const fs::path& folder, bool lower_case) {
+  const Layout& layout = find_layout(folder);
+  const fs::path place = layout.folder.empty() ? folder : folder / layout.folder;
+  const fs::path train = find_beside(place, layout.file("train")),
+                 valid = find_beside(place, layout.file("dev")),
+                 test = find_beside(place, layout.file("test"));
+  Corpus corpus;
+  corpus.name = "SST5";
+  corpus.classes = kSstClasses;
+  corpus.origin =
+      fmt::format("{} ({}, {})", place.string(),
+                  layout.form == Form::kTrees ? "trees" : "labelled lines", packing(train));
+  corpus.train = read_part(train, layout.form, lower_case);
+  corpus.valid = read_part(valid, layout.form, lower_case);
+  corpus.test = [=, form = layout.form] { return read_part(test, form, lower_case); };
+  return corpus;
+}
+
+}  // namespace keel::models
