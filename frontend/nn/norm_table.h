@@ -154,6 +154,10 @@ struct Columns {
           expected.text(), net.graph.shape(mask).text());
     mask = ops::reshape(net.graph, mask, rows);
   }
+  // How many consecutive rows of x belong to one row of the batch.
+  std::int64_t positions() const {
+    return shape.rank() == 4 ? 1 : shape.elements(1, shape.rank() - 1);
+  }
   // y in the shape that x came in.
   Value restore(Net& net, Value y) const { return ops::reshape(net.graph, y, shape); }
 

@@ -32,6 +32,7 @@ task::Outputs add_forward(Graph& g, const Config& config, nn::Mode mode,
               .mode = mode,
               .seed = static_cast<std::uint64_t>(config.train().seed),
               .tick = g.input("tick", {DType::kI32, {}}),
+              .first_row = g.input("first_row", {DType::kI32, {}}),
               .watches = watches};
   return add_model(net, config.model(), config.train().batch);
 }

@@ -1,8 +1,10 @@
 // The graphs of a run: first values, one whole training step, and evaluation.
 //
 // Inputs of every graph: the model's own. Training graphs also take "lr" () f32, "step" () i32,
-// the number of the update, and "tick" () i32, the number of the forward pass. Outputs: "loss",
-// "errors" (both ()), and "grad_norm" () of a step. Watched values of a step, too, are outputs.
+// the number of the update, and what random numbers are keyed by: "tick" () i32, the number of the
+// update as well, and "first_row" () i32, that of the micro-batch's first row in its update.
+// Outputs: "loss", "errors" (both ()), and "grad_norm" () of a step. Watched values of a step, too,
+// are outputs.
 #pragma once
 
 #include "frontend/nn/net.h"
@@ -14,7 +16,7 @@ namespace keel::train {
 std::vector<Value> add_inputs(Graph& graph, const task::Model& model, std::int64_t batch);
 
 // Forward only, of the first batch: updates the parameters whose first values depend on data, all
-// layers in one run. No updates: there are none. Takes "tick" as well.
+// layers in one run. No updates: there are none. Takes "tick" and "first_row" as well.
 Graph build_initialize(const Config& config);
 
 // Forward, backward, clipping, optimizer and running statistics as one graph. With

@@ -53,9 +53,10 @@ void StepRunner::initialize() {
 }
 
 void StepRunner::feed(Program& program, const StepPlace& place, std::int64_t micro_batch) {
-  tick_.as<std::int32_t>()[0] =
-      static_cast<std::int32_t>(place.step * config_.train().accumulate + micro_batch);
+  tick_.as<std::int32_t>()[0] = static_cast<std::int32_t>(place.step);
+  first_row_.as<std::int32_t>()[0] = static_cast<std::int32_t>(micro_batch * config_.train().batch);
   program.feed("tick", tick_);
+  program.feed("first_row", first_row_);
   feeder_.feed(program,
                batcher_.rows(static_cast<std::uint32_t>(place.epoch), place.batch + micro_batch));
 }

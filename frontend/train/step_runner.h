@@ -75,7 +75,8 @@ class StepRunner {
   data::Batcher batcher_;
   Feeder feeder_;
   std::unique_ptr<Program> step_, accumulate_;
-  Tensor lr_{DType::kF32, {}}, step_number_{DType::kI32, {}}, tick_{DType::kI32, {}};
+  Tensor lr_{DType::kF32, {}}, step_number_{DType::kI32, {}}, tick_{DType::kI32, {}},
+      first_row_{DType::kI32, {}};
   std::vector<Slot> slots_;  // a ring
   std::int64_t oldest_ = 0, started_ = 0;
   StepResult result_;

@@ -11,6 +11,7 @@
 #include "src/ops/matmul.h"
 #include "src/ops/optimizer_step.h"
 #include "src/ops/pool2d.h"
+#include "src/ops/random_normal.h"
 #include "src/ops/softmax.h"
 #include "src/ops/stop_gradient.h"
 #include "tests/backends/cuda/norm_step.h"
@@ -24,8 +25,10 @@ Value rows_loss(Graph& g, Value x, Value w) {
   const Value wide = ops::concat(g, {x, ops::slice(g, x, {0, 2}, {7, 5})}, 1);
   const Value padded = ops::pad(g, ops::transpose(g, wide, {1, 0}), {1, 0}, {0, 2});
   const Value product = ops::gelu(g, ops::matmul(g, padded, w));
-  const Value step = g.constant(Tensor::of<std::int32_t>({}, {1}));
-  const Value dropped = ops::dropout(g, product, step, 0.3, 5);
+  const Value one = g.constant(Tensor::of<std::int32_t>({}, {1}));
+  const RandomKey key{one, one};
+  const Value noise = ops::random_normal(g, g.type(product), key, 6);
+  const Value dropped = ops::dropout(g, ops::add(g, product, noise), key, 0.3, 5);
   const Value soft = ops::mul(g, ops::softmax(g, dropped), ops::log_softmax(g, dropped));
   const Value looked_up = ops::embedding(g, soft, ids);
   const Value labels = g.constant(Tensor::of<std::int32_t>({6}, {0, 1, 2, 3, 4, 0}));

@@ -35,9 +35,10 @@ std::vector<std::string> outputs_of(const Graph& g) {
 TEST_CASE("step graph: inputs and outputs of each graph") {
   using Names = std::vector<std::string>;
   const Config config = small_config({"train.accumulate=2"});
-  CHECK(inputs_of(build_step(config)) == Names{"image", "label", "lr", "step", "tick"});
+  CHECK(inputs_of(build_step(config)) ==
+        Names{"first_row", "image", "label", "lr", "step", "tick"});
   CHECK(outputs_of(build_step(config)) == Names{"errors", "grad_norm", "loss"});
-  CHECK(inputs_of(build_accumulate(config)) == Names{"image", "label", "tick"});
+  CHECK(inputs_of(build_accumulate(config)) == Names{"first_row", "image", "label", "tick"});
   CHECK(outputs_of(build_accumulate(config)) == Names{"errors", "loss"});
   const Graph evaluate = build_evaluate(config, 5);
   CHECK(inputs_of(evaluate) == Names{"image", "label"});
