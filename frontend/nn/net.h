@@ -48,6 +48,15 @@ struct Net {
           "{}: expected a tick and a first_row to draw random numbers by", layer);
     return {tick, first_row};
   }
+  // A parameter of the layer being built, "<scope>/<name>". What has one axis or none is a gain or
+  // a bias, and does not decay.
+  Value parameter(const std::string& name, const Shape& shape, Initializer initializer) const {
+    return parameter(name, shape, std::move(initializer), {.decays = shape.rank() > 1});
+  }
+  Value parameter(const std::string& name, const Shape& shape, Initializer initializer,
+                  const ParameterFacts& facts) const {
+    return graph.parameter(graph.prefix() + name, {dtype, shape}, std::move(initializer), facts);
+  }
   bool training() const { return mode != Mode::kEvaluate; }
   // The new value of a running statistic, kept unless this is a probe.
   void update(Value leaf, Value next) const {

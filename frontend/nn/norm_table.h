@@ -125,12 +125,11 @@ Norm make_norm(const NormRequest& request) {
   return {request.name, fields_text(options), apply, traits};
 }
 
-// gain (all gain_init) and bias (zeros) of that shape, as asked for.
+// gain (all gain_init) and bias (zeros) of that shape, as asked for; neither decays.
 inline ops::NormAffine make_affine(Net& net, const Shape& shape, bool gain, bool bias,
                                    double gain_init = 1) {
   const auto parameter = [&](const char* name, Initializer initializer) {
-    return net.graph.parameter(net.graph.prefix() + name, {net.dtype, shape},
-                               std::move(initializer));
+    return net.parameter(name, shape, std::move(initializer), {.decays = false});
   };
   ops::NormAffine result;
   if (gain) result.gain = parameter("gain", constant(gain_init));

@@ -16,7 +16,8 @@ task::Outputs add_model(nn::Net& net, const task::Model& model, std::int64_t bat
 std::vector<Value> parameters_of(const Graph& g) {
   std::vector<Value> parameters;
   for (int i = 0; i < g.size(); ++i) {
-    if (g.node(i).kind == NodeKind::kParameter) parameters.push_back({i, 0});
+    const Node& node = g.node(i);
+    if (node.kind == NodeKind::kParameter && node.facts.trains) parameters.push_back({i, 0});
   }
   return parameters;
 }

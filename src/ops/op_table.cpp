@@ -66,6 +66,8 @@ std::vector<const OpInfo*> make_list() {
                            &kStopGradient,
                            &kSgdStep,
                            &kAdamStep,
+                           &kAdagradStep,
+                           &kGravesStep,
                            &kSumSquares});
 #define X(name, Name) list.insert(list.end(), {&k##Name, &k##Name##Backward});
 #include "norm_list.inc"

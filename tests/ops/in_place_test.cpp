@@ -77,6 +77,10 @@ std::vector<Case> other_cases() {
   cases.push_back(case_of(kAdamStep, {s, s, {}, {}, {}, s, s}, AdamAttrs{.weight_decay = 0.1}));
   cases.back().inputs[4] = i32({}, {3});
   for (double& v : cases.back().inputs[6].as<double>()) v *= v;
+  cases.push_back(case_of(kAdagradStep, {s, s, {}, {}, s}, AdagradAttrs{}));
+  for (double& h : cases.back().inputs[4].as<double>()) h *= h;
+  cases.push_back(case_of(kGravesStep, {s, s, {}, {}, s, s, s}, GravesAttrs{}));
+  for (double& n : cases.back().inputs[4].as<double>()) n = 4 + n * n;
   return cases;
 }
 

@@ -5,6 +5,7 @@
 
 #include "src/ops/conv2d.h"
 #include "src/ops/dropout.h"
+#include "src/ops/elementwise.h"
 #include "src/ops/embedding.h"
 #include "src/ops/layout.h"
 #include "src/ops/loss.h"
@@ -51,7 +52,22 @@ Value parameter(Graph& g, const std::string& name, const Shape& shape) {
   });
 }
 
-// One step of a network of all ops: Adam for the first parameter, momentum for the others.
+// The update of the i-th parameter, each by another optimizer.
+Value update(Graph& g, std::size_t i, const ops::SgdInputs& in, Value count) {
+  switch (i) {
+    case 0:
+      return ops::adam_step(g, {in.p, in.g, in.lr, in.scale, count, in.u, in.u}, {});
+    case 1:
+      return ops::adagrad_step(g, {in.p, in.g, in.lr, in.scale, ops::square(g, in.u)}, {});
+    case 2:
+      return ops::graves_step(g, {in.p, in.g, in.lr, in.scale, ops::square(g, in.u), in.u, in.u},
+                              {});
+    default:
+      return ops::sgd_step(g, in, {.momentum = 0.9});
+  }
+}
+
+// One step of a network of all ops.
 void ops_step() {
   const auto backend = make_backend("cuda");
   Variables variables(*backend, 1);
@@ -67,10 +83,8 @@ void ops_step() {
   const Value scale = ops::sqrt(g, ops::sum_squares(g, gradients[0]));
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const Value m = parameter(g, fmt::format("m{}", i), g.shape(leaves[i]));
-    const Value p =
-        i == 0 ? ops::adam_step(g, {leaves[i], gradients[i], lr, scale, count, m, m}, {})
-               : ops::sgd_step(g, {leaves[i], gradients[i], lr, scale, m}, {.momentum = 0.9});
-    g.mark_output(fmt::format("p{}", i), p);
+    g.mark_output(fmt::format("p{}", i),
+                  update(g, i, {leaves[i], gradients[i], lr, scale, m}, count));
   }
   Program program(*backend, variables, g);
   program.run();
