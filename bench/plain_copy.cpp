@@ -55,7 +55,7 @@ Kernel plain_copy(Backend& backend, std::byte* to, std::byte* from, std::int64_t
 
 bool is_streamed([[maybe_unused]] const Backend& backend, [[maybe_unused]] std::int64_t bytes) {
 #ifdef KEEL_ONEDNN
-  return backend.name() == "onednn" && bytes >= onednn::kStreamedUnreadBytes;
+  return backend.name() == "onednn" && bytes >= onednn::kStreamedBytes;
 #else
   return false;
 #endif

@@ -10,8 +10,8 @@ namespace keel::bench {
 // their work, each copied by memcpy. On the others: the backend's own copy.
 Kernel plain_copy(Backend& backend, std::byte* to, std::byte* from, std::int64_t bytes);
 
-// Whether the backend stores results of that size past the caches if no node reads them: onednn
-// does so from a size on (see backends/onednn/streaming.h).
+// Whether the backend stores results of that size past the caches: onednn does so from a size on
+// (see backends/onednn/streaming.h).
 bool is_streamed(const Backend& backend, std::int64_t bytes);
 // Then, the same copy by such stores.
 Kernel streamed_copy(Backend& backend, std::byte* to, std::byte* from, std::int64_t bytes);

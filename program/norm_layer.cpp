@@ -17,6 +17,7 @@ NormLayer::NormLayer(const nn::Norm& norm, nn::Mode mode, std::uint64_t seed,
                      const NormStep& step) {
   nn::Net net{.graph = graph, .mode = mode, .seed = seed, .dtype = step.x.dtype};
   net.tick = graph.input("tick", {DType::kI32, {}});
+  net.first_row = graph.constant(Tensor(DType::kI32, {}));  // x is the whole update
   const Value x = graph.input("x", step.x);
   const Shape rows(step.x.shape.sizes().first(std::size_t(step.x.shape.rank() - 1)));
   const Value mask = step.masked ? graph.input("mask", {DType::kU8, rows}) : Value{};

@@ -39,7 +39,9 @@ void MiniTraining::initialize() {
   variables_.declare(graph);
   if (graph.updates().empty()) return;
   Program program(backend_, variables_, graph);
-  program.feed("tick", Tensor::of<std::int32_t>({}, {0}));
+  for (const char* key : {"tick", "first_row"}) {
+    program.feed(key, Tensor::of<std::int32_t>({}, {0}));
+  }
   feed_rows(program, rows(0));
   program.run();
 }

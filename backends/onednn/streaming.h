@@ -11,9 +11,8 @@ namespace keel::onednn {
 // Written past the caches a result need not be fetched first, and what it is computed from stays.
 // What reads it next finds it there no more, though, and what of it is in the caches already has to
 // leave them: in a training step a norm and the node behind it take 1.5 times as long for it at 4
-// MiB and 1.3 times at 8; from 16 MiB on they take less. A result that no node reads costs nobody
-// anything.
-inline constexpr std::int64_t kStreamedBytes = 16 << 20, kStreamedUnreadBytes = 4 << 20;
+// MiB and 1.3 times at 8; from 16 MiB on they take less.
+inline constexpr std::int64_t kStreamedBytes = 16 << 20;
 
 // Whether the first result of a node is; its rows must begin at whole registers, of 16 floats at
 // most. Not in place of an input, as in most of a training step: what has just been read would have
@@ -21,8 +20,7 @@ inline constexpr std::int64_t kStreamedBytes = 16 << 20, kStreamedUnreadBytes = 
 inline bool is_streamed(const Binding& b, std::size_t row) {
   const TensorRef& result = b.outputs[0];
   const auto is_result = [&](const TensorRef& input) { return input.data == result.data; };
-  return row % 16 == 0 &&
-         result.type.bytes() >= (b.is_read ? kStreamedBytes : kStreamedUnreadBytes) &&
+  return row % 16 == 0 && result.type.bytes() >= kStreamedBytes &&
          reinterpret_cast<std::uintptr_t>(result.data) % kAlignment == 0 &&
          std::ranges::none_of(b.inputs, is_result);
 }

@@ -65,7 +65,6 @@ class GuardedRun {
     for (int port = 0; port < int(node.outputs.size()); ++port) {
       binding.outputs.push_back(ref({index, port}));
     }
-    binding.is_read = false;  // as results are that are stored past the caches soonest
     binding.workspace = buffers_.emplace_back(backend_, prepared.workspace).address();
     const Kernel kernel = prepared.bind(binding);
     backend_.run({&kernel, 1});

@@ -57,6 +57,12 @@ const task::Batch& ReadAhead::at(std::uint32_t epoch, std::int64_t step) {
   return current_;
 }
 
+const task::Batch& ReadAhead::pick(std::span<const std::int64_t> rows) {
+  const auto lock = when_idle();
+  current_ = copy_of(inner_->pick(rows));
+  return current_;
+}
+
 void ReadAhead::work() {
   std::unique_lock lock(mutex_);
   for (;;) {

@@ -32,6 +32,8 @@ class ReadAhead final : public task::Stream {
   std::int64_t steps(std::uint32_t epoch) override;
   double items(std::uint32_t epoch, std::int64_t step) override;
   const task::Batch& at(std::uint32_t epoch, std::int64_t step) override;
+  // Waits likewise, and reads nothing ahead.
+  const task::Batch& pick(std::span<const std::int64_t> rows) override;
   std::vector<task::Sizes> shapes() const override { return inner_->shapes(); }
   std::vector<task::LeftOut> left_out() const override { return inner_->left_out(); }
 

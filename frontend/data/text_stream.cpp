@@ -41,7 +41,10 @@ std::vector<std::int64_t> LabelledRows::lengths() const {
 }
 
 TextStream::TextStream(StreamNotes notes, LabelledRows rows, const TokenBatchOptions& options)
-    : notes_(std::move(notes)), rows_(std::move(rows)), batches_(rows_.lengths(), options) {}
+    : notes_(std::move(notes)),
+      rows_(std::move(rows)),
+      batches_(rows_.lengths(), options),
+      options_(options) {}
 
 double TextStream::items(std::uint32_t epoch, std::int64_t step) {
   return static_cast<double>(batches_.at(epoch, step).rows.size());
@@ -56,7 +59,22 @@ std::vector<task::Sizes> TextStream::shapes() const {
 }
 
 const task::Batch& TextStream::at(std::uint32_t epoch, std::int64_t step) {
-  const TokenBatch planned = batches_.at(epoch, step);
+  return make(batches_.at(epoch, step));
+}
+
+const task::Batch& TextStream::pick(std::span<const std::int64_t> rows) {
+  std::int64_t longest = 1;
+  for (const std::int64_t row : rows) {
+    check(row >= 0 && row < rows_.size(), ErrorKind::kUsage,
+          "[text_stream] row: expected 0 to {}, got {}", rows_.size() - 1, row);
+    longest = std::max(longest, std::int64_t(std::ssize(rows_.tokens(row))));
+  }
+  return make({.capacity = std::ssize(rows),
+               .length = bucket_of(longest, options_.multiple),
+               .rows = rows});
+}
+
+const task::Batch& TextStream::make(const TokenBatch& planned) {
   resize(planned);
   std::ranges::fill(batch_.values[kTokens].as<std::int32_t>(), Vocabulary::kPad);
   std::ranges::fill(batch_.values[kMask].as<std::uint8_t>(), std::uint8_t{0});

@@ -51,6 +51,7 @@ class TextStream final : public task::Stream {
   std::int64_t steps(std::uint32_t epoch) override { return batches_.steps(epoch); }
   double items(std::uint32_t epoch, std::int64_t step) override;
   const task::Batch& at(std::uint32_t epoch, std::int64_t step) override;
+  const task::Batch& pick(std::span<const std::int64_t> rows) override;
   std::vector<task::Sizes> shapes() const override;
   std::vector<task::LeftOut> left_out() const override { return notes_.left_out; }
 
@@ -60,10 +61,12 @@ class TextStream final : public task::Stream {
  private:
   void resize(const TokenBatch& planned);
   void fill(std::size_t place, std::int64_t row);
+  const task::Batch& make(const TokenBatch& planned);
 
   StreamNotes notes_;
   LabelledRows rows_;
   TokenBatches batches_;
+  TokenBatchOptions options_;
   task::Batch batch_;
 };
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "frontend/nn/orthogonal.h"
+
 namespace keel::nn {
 namespace {
 
@@ -30,6 +32,28 @@ Initializer fill(Draw draw) {
     }
     value = value.dtype() == DType::kF32 ? std::move(drawn) : drawn.to(value.dtype());
   };
+}
+
+// Columns [first, first + width) of a (rows, cols) matrix.
+struct Block {
+  std::size_t rows, first, width, cols;
+
+  // Element (row, column), of the block, in the whole matrix.
+  std::size_t at(std::size_t row, std::size_t column) const { return row * cols + first + column; }
+};
+
+// Makes the rows of the block orthonormal, or its columns where these are fewer.
+void orthonormalize_block(std::span<float> values, const Block& block, double gain) {
+  const bool is_wide = block.rows <= block.width;
+  RowMatrix m{std::min(block.rows, block.width), std::max(block.rows, block.width), {}};
+  const auto place = [&](std::size_t i) {
+    const std::size_t row = i / m.cols, column = i % m.cols;
+    return is_wide ? block.at(row, column) : block.at(column, row);
+  };
+  m.values.resize(m.rows * m.cols);
+  for (std::size_t i = 0; i < m.values.size(); ++i) m.values[i] = values[place(i)];
+  orthonormalize(m);
+  for (std::size_t i = 0; i < m.values.size(); ++i) values[place(i)] = float(gain * m.values[i]);
 }
 
 }  // namespace
@@ -62,6 +86,23 @@ Initializer fan_in_uniform(std::int64_t fan_in) { return uniform(1 / std::sqrt(d
 
 Initializer xavier_uniform(std::int64_t fan_in, std::int64_t fan_out, double gain) {
   return uniform(gain * std::sqrt(6.0 / double(fan_in + fan_out)));
+}
+
+Initializer orthogonal(double gain, std::int64_t blocks) {
+  return [=](Tensor& value, const Philox& random) {
+    const Shape& shape = value.shape();
+    check(shape.rank() == 2 && blocks > 0 && shape[1] % blocks == 0, ErrorKind::kUsage,
+          "orthogonal: expected (rows, columns) with columns a multiple of {}, got {}", blocks,
+          shape.text());
+    Tensor drawn(DType::kF32, shape);
+    normal(1)(drawn, random);
+    const auto rows = std::size_t(shape[0]), cols = std::size_t(shape[1]);
+    const std::size_t width = cols / std::size_t(blocks);
+    for (std::size_t first = 0; first < cols; first += width) {
+      orthonormalize_block(drawn.as<float>(), {rows, first, width, cols}, gain);
+    }
+    value = value.dtype() == DType::kF32 ? std::move(drawn) : drawn.to(value.dtype());
+  };
 }
 
 }  // namespace keel::nn

@@ -6,10 +6,6 @@
 namespace keel::nn {
 namespace {
 
-Value parameter(Net& net, const std::string& name, const Shape& shape, Initializer initializer) {
-  return net.graph.parameter(net.graph.prefix() + name, {net.dtype, shape}, std::move(initializer));
-}
-
 // What a layer has learned; gain and bias may be absent.
 struct Learned {
   Value weight, gain, bias;
@@ -18,12 +14,12 @@ struct Learned {
 Learned add_parameters(Net& net, const Shape& shape, int unit_axis, const LayerOptions& options) {
   const std::int64_t fan_in = unit_axis == 1 ? shape[0] : shape.elements(1, shape.rank());
   const WeightForm form = options.norm ? options.norm->weight_form() : WeightForm{};
-  const Value v = parameter(net, "weight", shape,
-                            form.normalize ? normal(form.deviation) : options.weight_init(fan_in));
+  const Value v = net.parameter(
+      "weight", shape, form.normalize ? normal(form.deviation) : options.weight_init(fan_in));
   FormedWeight formed{v, {}};
   if (options.norm) formed = options.norm->of_weight(net, "norm", v, unit_axis);
   Value bias;
-  if (options.bias) bias = parameter(net, "bias", {shape[unit_axis]}, options.bias_init(fan_in));
+  if (options.bias) bias = net.parameter("bias", {shape[unit_axis]}, options.bias_init(fan_in));
   return {formed.weight, formed.gain, bias};
 }
 

@@ -4,10 +4,11 @@
 
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "src/graph/graph.h"
+#include "src/ops/random_key.h"
 
 namespace keel::nn {
 
@@ -35,10 +36,27 @@ struct Net {
   Graph& graph;
   Mode mode = Mode::kTrain;
   std::uint64_t seed = 0;
-  Value tick = {};  // () i32, counts training forwards; needed by dropout
+  // What random numbers depend on beside the seed, both () i32: the number of the update, and the
+  // number of the batch's first row among the rows of the whole update.
+  Value tick = {}, first_row = {};
   DType dtype = DType::kF32;
   std::vector<Watch>* watches = nullptr;  // takes what is watched; null: nobody looks
 
+  // Throws Error{kUsage} unless both are there for `layer` to draw by.
+  RandomKey random_key(std::string_view layer) const {
+    check(tick.valid() && first_row.valid(), ErrorKind::kUsage,
+          "{}: expected a tick and a first_row to draw random numbers by", layer);
+    return {tick, first_row};
+  }
+  // A parameter of the layer being built, "<scope>/<name>". What has one axis or none is a gain or
+  // a bias, and does not decay.
+  Value parameter(const std::string& name, const Shape& shape, Initializer initializer) const {
+    return parameter(name, shape, std::move(initializer), {.decays = shape.rank() > 1});
+  }
+  Value parameter(const std::string& name, const Shape& shape, Initializer initializer,
+                  const ParameterFacts& facts) const {
+    return graph.parameter(graph.prefix() + name, {dtype, shape}, std::move(initializer), facts);
+  }
   bool training() const { return mode != Mode::kEvaluate; }
   // The new value of a running statistic, kept unless this is a probe.
   void update(Value leaf, Value next) const {

@@ -75,12 +75,12 @@ struct NoisyBatchNormOptions : BatchNormOptions {
   Value apply(Net& net, Value value, Value mask) const {
     const Value y = BatchNormOptions::apply(net, value, mask);
     if (!net.training()) return y;
-    check(net.tick.valid(), ErrorKind::kUsage, "noisybatchnorm: expected a tick to draw noise by");
+    const RandomKey key = net.random_key("noisybatchnorm");
     const Columns columns(net, y, mask);
     NormNoiseAttrs attrs{.n_mean = n_mean, .n_std = n_std, .r_mean = r_mean, .r_std = r_std};
     attrs.seed = std::int64_t(net.seed);
-    return columns.restore(net,
-                           ops::norm_noise(net.graph, columns.x, {net.tick, columns.mask}, attrs));
+    attrs.positions = columns.positions();
+    return columns.restore(net, ops::norm_noise(net.graph, columns.x, {key, columns.mask}, attrs));
   }
 };
 

@@ -143,8 +143,7 @@ struct ScaleNormOptions : RowOptions {
   Value apply(Net& net, Value x) const {
     const std::int64_t n = row_axes(net, x, axes);
     const double start = std::sqrt(double(row_shape(net, x, n).elements()));
-    const Value gain =
-        net.graph.parameter(net.graph.prefix() + "gain", {net.dtype, {1}}, constant(start));
+    const Value gain = net.parameter("gain", {1}, constant(start));
     return ops::scale_norm(net.graph, x, gain, {.axes = n, .eps = eps});
   }
 };

@@ -125,12 +125,11 @@ Norm make_norm(const NormRequest& request) {
   return {request.name, fields_text(options), apply, traits};
 }
 
-// gain (all gain_init) and bias (zeros) of that shape, as asked for.
+// gain (all gain_init) and bias (zeros) of that shape, as asked for; neither decays.
 inline ops::NormAffine make_affine(Net& net, const Shape& shape, bool gain, bool bias,
                                    double gain_init = 1) {
   const auto parameter = [&](const char* name, Initializer initializer) {
-    return net.graph.parameter(net.graph.prefix() + name, {net.dtype, shape},
-                               std::move(initializer));
+    return net.parameter(name, shape, std::move(initializer), {.decays = false});
   };
   ops::NormAffine result;
   if (gain) result.gain = parameter("gain", constant(gain_init));
@@ -153,6 +152,10 @@ struct Columns {
     check(net.graph.shape(mask) == expected, ErrorKind::kUsage, "norm: mask: expected {}, got {}",
           expected.text(), net.graph.shape(mask).text());
     mask = ops::reshape(net.graph, mask, rows);
+  }
+  // How many consecutive rows of x belong to one row of the batch.
+  std::int64_t positions() const {
+    return shape.rank() == 4 ? 1 : shape.elements(1, shape.rank() - 1);
   }
   // y in the shape that x came in.
   Value restore(Net& net, Value y) const { return ops::reshape(net.graph, y, shape); }

@@ -18,7 +18,8 @@ RecurrentNorm::RecurrentNorm(Net& net, const std::string& name, const RecurrentN
 void RecurrentNorm::add_parameters(Value x) {
   features_ = Shape{net_.graph.shape(x)[1]};
   const auto parameter = [&](const char* name, double initial) {
-    return net_.graph.parameter(path_ + name, {net_.dtype, features_}, constant(initial));
+    return net_.graph.parameter(path_ + name, {net_.dtype, features_}, constant(initial),
+                                {.decays = false});
   };
   if (options_.gain) affine_.gain = parameter("gain", options_.gain_init);
   if (options_.bias) affine_.bias = parameter("bias", 0);

@@ -34,7 +34,7 @@ FormedWeight form_weight(Net& net, Value v, int unit_axis, const WeightForm& for
   if (form.centralize) v = ops::sub(g, v, mean_of_units(g, v, unit_axis));
   if (!form.normalize) return {v, {}};
   const Shape units{g.shape(v)[unit_axis]};
-  const Value gain = g.parameter(g.prefix() + "gain", {net.dtype, units}, ones());
+  const Value gain = net.parameter("gain", units, ones());
   return {ops::weight_norm(g, v, gain, {.by_column = unit_axis == 1, .eps = form.eps}), gain};
 }
 

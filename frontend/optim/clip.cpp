@@ -37,6 +37,10 @@ Clipped clip_gradients(Graph& graph, std::span<const Value> gradients, const Cli
   Clipped result;
   Value total;
   for (Value g : gradients) {
+    if (!g.valid()) {
+      result.gradients.push_back(g);
+      continue;
+    }
     const Value squares = ops::sum_squares(graph, g);
     total = total.valid() ? ops::add(graph, total, squares) : squares;
     if (is("per_tensor")) {
@@ -44,7 +48,7 @@ Clipped clip_gradients(Graph& graph, std::span<const Value> gradients, const Cli
     }
     result.gradients.push_back(is("element") ? clamp(graph, g, options.limit) : g);
   }
-  result.norm = ops::sqrt(graph, total);
+  result.norm = total.valid() ? ops::sqrt(graph, total) : graph.constant(0.0);
   // 0 * norm + 1 is 1, or NaN when a gradient is not finite: the update nodes then do nothing.
   result.scale = ops::scale(graph, result.norm, 0, 1);
   if (is("global")) {

@@ -20,11 +20,12 @@ struct ClipOptions {
 void validate(const ClipOptions& options);
 
 struct Clipped {
-  std::vector<Value> gradients;  // after per-tensor or element clipping
+  std::vector<Value> gradients;  // after per-tensor or element clipping; absent where given so
   Value scale;                   // (): what multiplies all of them; NaN if any is not finite
   Value norm;                    // (): |all g| before clipping, not finite if any g is not
 };
 
+// Gradients may be absent: of parameters that the loss does not depend on.
 Clipped clip_gradients(Graph& graph, std::span<const Value> gradients, const ClipOptions& options);
 
 }  // namespace keel::optim

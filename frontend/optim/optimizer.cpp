@@ -1,6 +1,6 @@
 #include "frontend/optim/optimizer.h"
 
-#include <vector>
+#include <algorithm>
 
 #include "src/core/nearest.h"
 #include "src/ops/optimizer_step.h"
@@ -8,46 +8,122 @@
 namespace keel::optim {
 namespace {
 
+// One parameter about to be updated.
+struct Parameter {
+  Value p, gradient;
+  ParameterFacts facts;
+};
+
+struct Settings {
+  const StepInputs& in;
+  const OptimizerOptions& options;
+
+  double decay(const Parameter& of) const {
+    return of.facts.decays || options.decays_all ? options.weight_decay : 0;
+  }
+};
+
 Value moment(Graph& g, Value parameter, const std::string& suffix,
              const std::optional<Bounds>& bounds = {}) {
   const TensorType type = g.type(parameter);
   return g.state(g.node(parameter).name + suffix, type, nullptr, bounds);  // zeros
 }
 
-void apply_sgd(Graph& g, Value p, Value gradient, const StepInputs& in,
-               const OptimizerOptions& options) {
-  const bool has_momentum = options.momentum > 0;
-  const Value u = has_momentum ? moment(g, p, ".momentum") : Value{};
-  const Value next = ops::sgd_step(g, {p, gradient, in.lr, in.scale, u},
-                                   {options.momentum, options.weight_decay, options.nesterov});
-  g.mark_update(p, next);
-  if (has_momentum) g.mark_update(u, next.at(1));
+// The outputs of an update are the new values of the parameter and of its states.
+void mark(Graph& g, Value next, std::initializer_list<Value> leaves) {
+  int port = 0;
+  for (Value leaf : leaves) g.mark_update(leaf, next.at(port++));
 }
 
-void apply_adam(Graph& g, Value p, Value gradient, const StepInputs& in,
-                const OptimizerOptions& options) {
-  const Value m = moment(g, p, ".m"), v = moment(g, p, ".v", kNotNegative);
-  const AdamAttrs attrs{options.beta1, options.beta2, options.eps, options.weight_decay,
-                        options.name == "adamw"};
-  const Value next = ops::adam_step(g, {p, gradient, in.lr, in.scale, in.step, m, v}, attrs);
-  g.mark_update(p, next);
-  g.mark_update(m, next.at(1));
-  g.mark_update(v, next.at(2));
+void apply_sgd(Graph& g, const Parameter& of, const Settings& s) {
+  const SgdAttrs attrs{.momentum = s.options.momentum,
+                       .weight_decay = s.decay(of),
+                       .nesterov = s.options.nesterov,
+                       .lr_scale = of.facts.lr_scale};
+  const Value u = attrs.momentum > 0 ? moment(g, of.p, ".momentum") : Value{};
+  const Value next = ops::sgd_step(g, {of.p, of.gradient, s.in.lr, s.in.scale, u}, attrs);
+  u.valid() ? mark(g, next, {of.p, u}) : mark(g, next, {of.p});
+}
+
+void apply_adam(Graph& g, const Parameter& of, const Settings& s) {
+  const OptimizerOptions& o = s.options;
+  const bool is_fairseq = o.name == "adam_fairseq", is_release = o.name == "adam_release";
+  const AdamAttrs attrs{.beta1 = o.beta1,
+                        .beta2 = o.beta2,
+                        .eps = o.eps,
+                        .weight_decay = s.decay(of),
+                        .decoupled = o.name == "adamw" || is_fairseq,
+                        .raw_eps = is_fairseq || is_release,
+                        .release_bias = is_release,
+                        .lr_scale = of.facts.lr_scale};
+  const Value m = moment(g, of.p, ".m"), v = moment(g, of.p, ".v", kNotNegative);
+  const Value next =
+      ops::adam_step(g, {of.p, of.gradient, s.in.lr, s.in.scale, s.in.step, m, v}, attrs);
+  mark(g, next, {of.p, m, v});
+}
+
+void apply_adagrad(Graph& g, const Parameter& of, const Settings& s) {
+  const Value h = moment(g, of.p, ".h", kNotNegative);
+  const Value next =
+      ops::adagrad_step(g, {of.p, of.gradient, s.in.lr, s.in.scale, h},
+                        {.weight_decay = s.decay(of), .lr_scale = of.facts.lr_scale});
+  mark(g, next, {of.p, h});
+}
+
+void apply_graves(Graph& g, const Parameter& of, const Settings& s) {
+  const Value n = moment(g, of.p, ".n", kNotNegative), q = moment(g, of.p, ".q"),
+              d = moment(g, of.p, ".d");
+  const Value next = ops::graves_step(g, {of.p, of.gradient, s.in.lr, s.in.scale, n, q, d},
+                                      {.weight_decay = s.decay(of), .lr_scale = of.facts.lr_scale});
+  mark(g, next, {of.p, n, q, d});
+}
+
+struct Optimizer {
+  std::string name;
+  void (*apply)(Graph& g, const Parameter& of, const Settings& settings);
+};
+
+const Optimizer& optimizer(const std::string& name) {
+  static const std::vector<Optimizer> all{{"sgd", apply_sgd},
+                                          {"adam", apply_adam},
+                                          {"adamw", apply_adam},
+                                          {"adam_fairseq", apply_adam},
+                                          {"adam_release", apply_adam},
+                                          {"adagrad", apply_adagrad},
+                                          {"rmsprop_graves", apply_graves}};
+  const auto found = std::ranges::find(all, name, &Optimizer::name);
+  if (found != all.end()) return *found;
+  std::vector<std::string> names;
+  for (const Optimizer& each : all) names.push_back(each.name);
+  fail(ErrorKind::kUsage, "train.optimizer: {}", unknown_name(name, names));
 }
 
 }  // namespace
 
+void validate(const OptimizerOptions& options) {
+  optimizer(options.name);
+  check(options.name != "adam_release" || options.weight_decay == 0, ErrorKind::kUsage,
+        "train.weight_decay: expected 0 for adam_release, got {}", options.weight_decay);
+}
+
 void apply_optimizer(Graph& graph, std::span<const Value> parameters,
                      std::span<const Value> gradients, const StepInputs& inputs,
                      const OptimizerOptions& options) {
-  const std::vector<std::string> names{"sgd", "adam", "adamw"};
-  const bool is_sgd = options.name == "sgd";
-  const bool is_known = is_sgd || options.name == "adam" || options.name == "adamw";
-  check(is_known, ErrorKind::kUsage, "train.optimizer: {}", unknown_name(options.name, names));
+  validate(options);
+  std::vector<Parameter> updated;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const auto scope = graph.scope("update/" + graph.node(parameters[i]).name);
-    is_sgd ? apply_sgd(graph, parameters[i], gradients[i], inputs, options)
-           : apply_adam(graph, parameters[i], gradients[i], inputs, options);
+    const ParameterFacts& facts = graph.node(parameters[i]).facts;
+    if (facts.trains && gradients[i].valid())
+      updated.push_back({parameters[i], gradients[i], facts});
+  }
+  // A device joins updates of equal attributes that stand in a row.
+  const Settings settings{inputs, options};
+  std::ranges::stable_sort(updated, {}, [&](const Parameter& of) {
+    return std::pair{of.facts.lr_scale, settings.decay(of)};
+  });
+  for (const Parameter& of : updated) {
+    const auto scope = graph.scope("update/" + graph.node(of.p).name);
+    optimizer(options.name).apply(graph, of, settings);
   }
 }
 

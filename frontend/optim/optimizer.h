@@ -3,17 +3,27 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "src/graph/graph.h"
 
 namespace keel::optim {
 
+// Formulas: src/ops/optimizer_step.h.
 struct OptimizerOptions {
-  std::string name = "adam";  // sgd, adam or adamw (formulas: src/ops/optimizer_step.h)
+  // sgd; adam; adamw: decoupled weight decay; adam_fairseq: adamw with raw_eps; adam_release: adam
+  // with raw_eps and release_bias; adagrad with eps 1e-6; rmsprop_graves with keep 0.95, momentum
+  // 0.9 and eps 1e-4.
+  std::string name = "adam";
   double momentum = 0, weight_decay = 0;
-  bool nesterov = false;
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  bool nesterov = false;                          // sgd alone, as momentum is
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  // the adams alone
+  bool decays_all =
+      false;  // whether weight decay takes hold of all parameters, whatever their facts
 };
+
+// Throws Error{kUsage} for an unknown name, and for weight decay under adam_release.
+void validate(const OptimizerOptions& options);
 
 // Scalars that every update reads.
 struct StepInputs {
@@ -22,9 +32,10 @@ struct StepInputs {
   Value step;   // () i32, counts updates from 0
 };
 
-// Appends the update of each parameter by its gradient and marks it, and its moments
-// "<parameter>.momentum", "<parameter>.m", "<parameter>.v". Throws Error{kUsage} for an unknown
-// name.
+// Appends the update of each parameter by its gradient, as its ParameterFacts say, and marks it and
+// its states: "<parameter>.momentum"; ".m", ".v"; ".h"; or ".n", ".q" and ".d". A parameter whose
+// gradient is absent, since the loss does not depend on it, and one that does not train stay as
+// they are: neither updated nor decayed. Throws as validate does.
 void apply_optimizer(Graph& graph, std::span<const Value> parameters,
                      std::span<const Value> gradients, const StepInputs& inputs,
                      const OptimizerOptions& options);

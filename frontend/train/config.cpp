@@ -99,15 +99,16 @@ void TrainOptions::validate() const {
   expect(average_last >= 0 && average_last <= keep_checkpoints, "average_last",
          "0 to keep_checkpoints", double(average_last));
   expect(log_every >= 1, "log_every", ">= 1", double(log_every));
-  const std::vector<std::string> optimizers{"sgd", "adam", "adamw"};
-  check(std::ranges::find(optimizers, optimizer) != optimizers.end(), ErrorKind::kUsage,
-        "train.optimizer: {}", unknown_name(optimizer, optimizers));
+  const std::vector<std::string> decays{"all", "weights"};
+  check(std::ranges::find(decays, decay) != decays.end(), ErrorKind::kUsage, "train.decay: {}",
+        unknown_name(decay, decays));
+  optim::validate(optimizer_options());
   optim::validate(schedule_options());
   optim::validate(clip_options());
 }
 
 optim::OptimizerOptions TrainOptions::optimizer_options() const {
-  return {optimizer, momentum, weight_decay, nesterov, beta1, beta2, eps};
+  return {optimizer, momentum, weight_decay, nesterov, beta1, beta2, eps, decay == "all"};
 }
 
 optim::ScheduleOptions TrainOptions::schedule_options() const {

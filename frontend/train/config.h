@@ -22,6 +22,7 @@ struct TrainOptions {
   std::int64_t seed = 1;
   std::string optimizer = "adam";
   double lr = 1e-3, momentum = 0, weight_decay = 0;
+  std::string decay = "weights";  // what weight_decay takes hold of: weights, or all parameters
   bool nesterov = false;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   std::string schedule = "constant";
@@ -48,6 +49,7 @@ struct TrainOptions {
                       field("lr", &T::lr),
                       field("momentum", &T::momentum),
                       field("weight_decay", &T::weight_decay),
+                      field("decay", &T::decay),
                       field("nesterov", &T::nesterov),
                       field("beta1", &T::beta1),
                       field("beta2", &T::beta2),

@@ -9,7 +9,8 @@ namespace {
 std::vector<Value> parameters_of(const Graph& g) {
   std::vector<Value> parameters;
   for (int i = 0; i < g.size(); ++i) {
-    if (g.node(i).kind == NodeKind::kParameter) parameters.push_back({i, 0});
+    const Node& node = g.node(i);
+    if (node.kind == NodeKind::kParameter && node.facts.trains) parameters.push_back({i, 0});
   }
   return parameters;
 }
@@ -30,6 +31,7 @@ void add_forward(Graph& g, const Config& config, const task::Sizes& sizes, nn::M
               .mode = mode,
               .seed = static_cast<std::uint64_t>(config.train().seed),
               .tick = g.input("tick", {DType::kI32, {}}),
+              .first_row = g.input("first_row", {DType::kI32, {}}),
               .watches = watches};
   add_model(net, config.model(), sizes);
 }

@@ -73,18 +73,21 @@ void StepRunner::initialize() {
   if (graph.updates().empty()) return;
   ProgramCache once(backend_, variables_,
                     [this](const task::Sizes& sizes) { return build_initialize(config_, sizes); });
-  feed(once, {}, 0).run();
+  feed(once, {.place = {}, .items = batch.items}).run();
 }
 
-Program& StepRunner::feed(ProgramCache& programs, const StepPlace& place, std::int64_t i) {
-  const task::Batch& batch = stream_.at(static_cast<std::uint32_t>(place.epoch), place.batch + i);
+Program& StepRunner::feed(ProgramCache& programs, const Part& part) {
+  const task::Batch& batch =
+      stream_.at(static_cast<std::uint32_t>(part.place.epoch), part.place.batch + part.micro_batch);
   Program& program = programs.at(batch.sizes);
-  tick_.as<std::int32_t>()[0] =
-      static_cast<std::int32_t>(place.step * config_.train().accumulate + i);
-  weight_.as<float>()[0] = static_cast<float>(1 / items(place));
+  tick_.as<std::int32_t>()[0] = static_cast<std::int32_t>(part.place.step);
+  first_row_.as<std::int32_t>()[0] = static_cast<std::int32_t>(part.first_row);
+  weight_.as<float>()[0] = static_cast<float>(1 / part.items);
   program.feed("tick", tick_);
+  program.feed("first_row", first_row_);
   program.feed("weight", weight_);
   feeder_.feed(program, batch);
+  rows_fed_ = batch.sizes[0];
   return program;
 }
 
@@ -104,13 +107,14 @@ void StepRunner::start(const StepPlace& place) {
   slot.micro_batches = micro_batches(place);
   slot.items = items(place);
   slot.scalars.clear();
-  const std::int64_t last = slot.micro_batches - 1;
-  for (std::int64_t i = 0; i < last; ++i) {
-    Program& program = feed(accumulate_, place, i);
+  Part part{.place = place, .items = slot.items};
+  for (; part.micro_batch < slot.micro_batches - 1; ++part.micro_batch) {
+    Program& program = feed(accumulate_, part);
     program.run();
     slot.scalars.send(program, "loss");
+    part.first_row += rows_fed_;
   }
-  Program& step = feed(step_, place, last);
+  Program& step = feed(step_, part);
   slot.lr = feed_rate(step, place);
   step.run();
   slot.scalars.send(step, "loss");
@@ -151,7 +155,13 @@ void StepRunner::read(const Slot& slot) {
 void StepRunner::check_finite() {
   const StepResult& r = result_;
   if (std::isfinite(r.loss) && std::isfinite(r.grad_norm)) return;
-  Program& step = feed(step_, r.place, r.micro_batches - 1);
+  Part part{.place = r.place, .items = r.items};
+  for (; part.micro_batch < r.micro_batches - 1; ++part.micro_batch) {
+    part.first_row +=
+        stream_.at(static_cast<std::uint32_t>(r.place.epoch), r.place.batch + part.micro_batch)
+            .sizes[0];
+  }
+  Program& step = feed(step_, part);
   feed_rate(step, r.place);
   const auto culprit = step.find_non_finite();
   const std::string where =

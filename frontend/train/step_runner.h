@@ -69,8 +69,15 @@ class StepRunner {
   bool is_watched(std::int64_t step) const;
   std::int64_t count_steps() const;
   double items(const StepPlace& place) const;
-  // Feeds micro-batch i of an update to the program for its sizes, and returns that.
-  Program& feed(ProgramCache& programs, const StepPlace& place, std::int64_t i);
+  // A micro-batch of an update.
+  struct Part {
+    StepPlace place;
+    double items = 0;  // of the whole update
+    std::int64_t micro_batch = 0;
+    std::int64_t first_row = 0;  // rows of the update before it
+  };
+  // Feeds it to the program for its sizes, and returns that.
+  Program& feed(ProgramCache& programs, const Part& part);
   double feed_rate(Program& step, const StepPlace& place);
   void read(const Slot& slot);
   void check_finite();
@@ -84,8 +91,9 @@ class StepRunner {
   Feeder feeder_;
   ProgramCache step_, accumulate_;
   Tensor lr_{DType::kF32, {}}, weight_{DType::kF32, {}};
-  Tensor step_number_{DType::kI32, {}}, tick_{DType::kI32, {}};
-  std::vector<Slot> slots_;  // a ring
+  Tensor step_number_{DType::kI32, {}}, tick_{DType::kI32, {}}, first_row_{DType::kI32, {}};
+  std::int64_t rows_fed_ = 0;  // of the last batch
+  std::vector<Slot> slots_;    // a ring
   std::int64_t oldest_ = 0, started_ = 0;
   StepResult result_;
 };

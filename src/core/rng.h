@@ -1,6 +1,7 @@
 // Philox4x32-10, a counter-based random generator (Salmon et al. 2011, "Parallel random numbers:
 // as easy as 1, 2, 3"). Every number is a pure function of (seed, step, stream, element), so it is
-// the same on every backend, for every thread count and for every way to split a batch.
+// the same on every backend and for every thread count. Numbers of a batch count their elements by
+// row (row_block), so that they are the same for every way to split it, too.
 #pragma once
 
 #include <array>
@@ -25,6 +26,15 @@ constexpr Philox4 philox4x32(Philox4 counter, std::array<std::uint32_t, 2> key) 
   return counter;
 }
 
+// How a batch counts its random numbers. Number `element` of row `row` is word element % 4 of this
+// block, where rows count through the whole update, whatever micro-batches it comes in. Other rows
+// do not matter, nor what lies behind the element in its own: padding at a row's end changes
+// nothing before it. row < 2^32, element < kRowNumbers.
+inline constexpr std::int64_t kRowNumbers = std::int64_t{1} << 34;
+constexpr std::uint64_t row_block(std::uint64_t row, std::uint64_t element) {
+  return row << 32 | element / 4;
+}
+
 // One random stream. `stream` names the consumer (a node, a parameter, a data set), `step` the
 // training step; element e takes word e % 4 of block e / 4.
 class Philox {
@@ -46,12 +56,19 @@ class Philox {
   }
 
   // Uniform in [0, 1), a multiple of 2^-24, hence exact in f32.
-  constexpr double uniform(std::uint64_t element) const { return (bits(element) >> 8) * 0x1p-24; }
+  constexpr double uniform(std::uint64_t element) const { return uniform_of(bits(element)); }
 
   // Standard normal by Box-Muller from words 2e and 2e + 1, computed in double.
   double normal(std::uint64_t element) const {
-    const double radius = std::sqrt(-2.0 * std::log1p(-uniform(2 * element)));
-    return radius * std::cos(6.283185307179586 * uniform(2 * element + 1));
+    return normal_of(uniform(2 * element), uniform(2 * element + 1));
+  }
+
+  // The same of a row of a batch, see row_block; a normal number takes two.
+  constexpr double row_uniform(std::uint64_t row, std::uint64_t element) const {
+    return uniform_of(block(row_block(row, element))[element % 4]);
+  }
+  double row_normal(std::uint64_t row, std::uint64_t element) const {
+    return normal_of(row_uniform(row, 2 * element), row_uniform(row, 2 * element + 1));
   }
 
   // Uniform integer in [0, n); the bias is below n / 2^32.
@@ -60,6 +77,11 @@ class Philox {
   }
 
  private:
+  static constexpr double uniform_of(std::uint32_t bits) { return (bits >> 8) * 0x1p-24; }
+  static double normal_of(double u, double v) {
+    return std::sqrt(-2.0 * std::log1p(-u)) * std::cos(6.283185307179586 * v);
+  }
+
   std::array<std::uint32_t, 2> key_;
   std::uint32_t stream_, step_;
 };

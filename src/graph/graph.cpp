@@ -23,9 +23,11 @@ Value Graph::input(const std::string& name, const TensorType& type) {
   return leaf(NodeKind::kInput, name, type);
 }
 
-Value Graph::parameter(const std::string& name, const TensorType& type, Initializer initializer) {
+Value Graph::parameter(const std::string& name, const TensorType& type, Initializer initializer,
+                       const ParameterFacts& facts) {
   const Value v = leaf(NodeKind::kParameter, name, type);
   nodes_.back().initializer = std::move(initializer);
+  nodes_.back().facts = facts;
   return v;
 }
 

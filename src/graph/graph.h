@@ -31,7 +31,8 @@ class Graph {
  public:
   // Leaves. Names are full paths and must be new; Error{kUsage} otherwise.
   Value input(const std::string& name, const TensorType& type);
-  Value parameter(const std::string& name, const TensorType& type, Initializer initializer);
+  Value parameter(const std::string& name, const TensorType& type, Initializer initializer,
+                  const ParameterFacts& facts = {});
   Value state(const std::string& name, const TensorType& type, Initializer initializer,
               const std::optional<Bounds>& bounds = {});
   Value constant(Tensor value);

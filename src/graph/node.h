@@ -53,6 +53,13 @@ inline constexpr Bounds kPositive{.least = std::numeric_limits<float>::denorm_mi
 inline constexpr Bounds kStepCount{.least = 0,
                                    .most = std::numeric_limits<std::int32_t>::max() - 1};
 
+// What an optimizer should know of a parameter.
+struct ParameterFacts {
+  bool decays = true;   // weight decay takes hold of it; not of gains and biases, as a rule
+  bool trains = true;   // it has a gradient and is updated
+  double lr_scale = 1;  // multiplies the learning rate
+};
+
 struct Node {
   NodeKind kind = NodeKind::kOp;
   std::string name;                        // unique path, such as "fc1/norm"
@@ -61,6 +68,7 @@ struct Node {
   std::vector<Value> inputs;               // kOp only; absent ones are invalid Values
   std::vector<TensorType> outputs;         // an output that does not apply has the shape (0)
   Initializer initializer;                 // kParameter and kState
+  ParameterFacts facts;                    // kParameter
   std::optional<Bounds> bounds;            // kState
   std::shared_ptr<const Tensor> constant;  // kConstant
 };

@@ -3,17 +3,20 @@
 namespace keel {
 namespace {
 
+using P = DropoutPorts;
+
 std::vector<TensorType> infer(const InferContext& c) {
   const double p = c.attrs.as<DropoutAttrs>().p;
-  c.expect_floating(0, "x");
-  c.expect_dtype(1, "step", DType::kI32);
-  c.expect_shape(1, "step", {});
+  c.expect_floating(P::kX, "x");
+  expect_random_key(c, P::kTick, P::kFirstRow);
   c.expect(p >= 0 && p < 1, "p", "in [0, 1)", fmt::format("{}", p));
-  return {c.input(0)};
+  expect_row_numbers(c, drawn_rows(c.shape(P::kX)).width, 1);
+  return {c.input(P::kX)};
 }
 
 void backward(BackwardContext& c) {
-  c.set(0, c.graph.add(kDropoutBackward, {c.grad(), c.input(1)}, c.attrs()));
+  c.set(P::kX, c.graph.add(kDropoutBackward,
+                           {c.grad(P::kY), c.input(P::kTick), c.input(P::kFirstRow)}, c.attrs()));
 }
 
 }  // namespace
@@ -22,15 +25,17 @@ const OpInfo kDropout{.name = "dropout",
                       .infer = infer,
                       .backward = backward,
                       .gradient = GradientKind::kExact,
-                      .in_place = {{0, 0}}};
-const OpInfo kDropoutBackward{.name = "dropout_backward", .infer = infer, .in_place = {{0, 0}}};
+                      .in_place = {{P::kX, P::kY}}};
+const OpInfo kDropoutBackward{
+    .name = "dropout_backward", .infer = infer, .in_place = {{P::kX, P::kY}}};
 
 namespace ops {
 
-Value dropout(Graph& g, Value x, Value step, double p, std::int64_t seed) {
+Value dropout(Graph& g, Value x, const RandomKey& key, double p, std::int64_t seed) {
   if (p == 0) return x;
   const std::string name = g.unique_name("dropout");
-  return g.add(kDropout, {x, step}, DropoutAttrs{p, seed, std::int64_t{stream_of(name)}});
+  return g.add(kDropout, {x, key.tick, key.first_row},
+               DropoutAttrs{p, seed, std::int64_t{stream_of(name)}});
 }
 
 }  // namespace ops

@@ -1,13 +1,15 @@
 // Dropout (Srivastava et al. 2014, inverted form):  y = keep ? x / (1 - p) : 0.
 //
-//   x (...) floating   step () i32, the training step   y like x
-// Element e is kept when Philox(seed, stream, step).uniform(e) >= p, so the mask is the same on
-// every backend and for every thread count, and the backward draws it again instead of saving it.
+//   x (rows, ...) floating, axis 0 being the rows of the batch; a scalar is one row
+//   tick, first_row () i32, see RandomKey   y like x
+// Element e of row r is kept when Philox(seed, stream, tick).row_uniform(first_row + r, e) >= p, so
+// the mask is the same on every backend, for every thread count and every way to split the update's
+// rows, and the backward draws it again instead of saving it.
 // backward (Exact for the drawn mask): dx = keep ? dy / (1 - p) : 0.
-// errors: p outside [0, 1).      in place: y over x, dx over dy.
+// errors: p outside [0, 1); rows of 2^34 elements or more.      in place: y over x, dx over dy.
 #pragma once
 
-#include "src/graph/graph.h"
+#include "src/ops/random_key.h"
 
 namespace keel {
 
@@ -20,13 +22,19 @@ struct DropoutAttrs {
   }
 };
 
+// The ports of both ops; the backward has dy for x and gives dx.
+struct DropoutPorts {
+  enum Input : int { kX, kTick, kFirstRow };
+  enum Output : int { kY };
+};
+
 extern const OpInfo kDropout;
-extern const OpInfo kDropoutBackward;  // (dy, step) -> dx
+extern const OpInfo kDropoutBackward;  // (dy, tick, first_row) -> dx
 
 namespace ops {
 
 // The stream is the hash of the node's name, so every dropout of a model draws its own mask.
-Value dropout(Graph& g, Value x, Value step, double p, std::int64_t seed);
+Value dropout(Graph& g, Value x, const RandomKey& key, double p, std::int64_t seed);
 
 }  // namespace ops
 }  // namespace keel

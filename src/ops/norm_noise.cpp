@@ -5,23 +5,36 @@
 namespace keel {
 namespace {
 
-// (x, step, mask or absent); the backward's dy is like x
+using P = NormNoisePorts;
+
+// A sample takes four numbers of its row for every channel.
+void expect_positions(const InferContext& c, const ColumnSizes& sizes, std::int64_t positions) {
+  const bool is_image = c.shape(P::kX).rank() == 4;
+  c.expect(positions == 1 || (!is_image && positions > 0 && sizes.outer % positions == 0),
+           "positions", is_image ? "1 for images" : fmt::format("a divisor of {}", sizes.outer),
+           fmt::format("{}", positions));
+  expect_row_numbers(c, checked_multiply(positions, sizes.channels), 4);
+}
+
 std::vector<TensorType> infer(const InferContext& c) {
   const auto& attrs = c.attrs.as<NormNoiseAttrs>();
-  expect_columns(c, 2);
-  c.expect_dtype(1, "step", DType::kI32);
-  c.expect_shape(1, "step", {});
+  const ColumnSizes sizes = expect_columns(c, P::kMask);
+  expect_random_key(c, P::kTick, P::kFirstRow);
+  expect_positions(c, sizes, attrs.positions);
   for (const auto& [name, width] : {std::pair{"n_mean", attrs.n_mean},
                                     {"n_std", attrs.n_std},
                                     {"r_mean", attrs.r_mean},
                                     {"r_std", attrs.r_std}}) {
     c.expect(width >= 0, name, ">= 0", fmt::format("{}", width));
   }
-  return {c.input(0)};
+  return {c.input(P::kX)};
 }
 
 void backward(BackwardContext& c) {
-  c.set(0, c.graph.add(kNormNoiseBackward, {c.grad(), c.input(1), c.input(2)}, c.attrs()));
+  c.set(P::kX,
+        c.graph.add(kNormNoiseBackward,
+                    {c.grad(P::kY), c.input(P::kTick), c.input(P::kFirstRow), c.input(P::kMask)},
+                    c.attrs()));
 }
 
 }  // namespace
@@ -30,15 +43,15 @@ const OpInfo kNormNoise{.name = "norm_noise",
                         .infer = infer,
                         .backward = backward,
                         .gradient = GradientKind::kExact,
-                        .in_place = {{0, 0}}};
+                        .in_place = {{P::kX, P::kY}}};
 const OpInfo kNormNoiseBackward{
-    .name = "norm_noise_backward", .infer = infer, .in_place = {{0, 0}}};
+    .name = "norm_noise_backward", .infer = infer, .in_place = {{P::kX, P::kY}}};
 
 namespace ops {
 
 Value norm_noise(Graph& g, Value x, const NoiseInputs& inputs, NormNoiseAttrs attrs) {
   attrs.stream = std::int64_t{stream_of(g.unique_name("norm_noise"))};
-  return g.add(kNormNoise, {x, inputs.step, inputs.mask}, attrs);
+  return g.add(kNormNoise, {x, inputs.key.tick, inputs.key.first_row, inputs.mask}, attrs);
 }
 
 }  // namespace ops

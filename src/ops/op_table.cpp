@@ -10,6 +10,7 @@
 #include "src/ops/norm_noise.h"
 #include "src/ops/optimizer_step.h"
 #include "src/ops/pool2d.h"
+#include "src/ops/random_normal.h"
 #include "src/ops/reduce.h"
 #include "src/ops/softmax.h"
 #include "src/ops/stop_gradient.h"
@@ -61,9 +62,12 @@ std::vector<const OpInfo*> make_list() {
                            &kDropoutBackward,
                            &kNormNoise,
                            &kNormNoiseBackward,
+                           &kRandomNormal,
                            &kStopGradient,
                            &kSgdStep,
                            &kAdamStep,
+                           &kAdagradStep,
+                           &kGravesStep,
                            &kSumSquares});
 #define X(name, Name) list.insert(list.end(), {&k##Name, &k##Name##Backward});
 #include "norm_list.inc"

@@ -1,15 +1,26 @@
-// Optimizer updates of one parameter, and the sums that gradient clipping needs.
+// Optimizer updates of one parameter, and the sums that gradient clipping needs. Every update has
+// the inputs p, g like p, lr () and scale () or absent, then its own; r = lr * lr_scale, and
+// g' = scale * g (absent = 1; the scale is that of clipping). Its outputs are the new p and the new
+// values of its own states, each like p.
 //
-// With g' = scale * g (scale () or absent = 1; from clipping and accumulation):
-//   sgd_step   g' += wd p;  u <- momentum u + g';  p <- p - lr u   (nesterov: p - lr (g' + momentum
-//   u))
-//              inputs p, g, lr (), scale or absent, u or absent;      outputs p, u (absent: (0))
-//   adam_step  m <- b1 m + (1-b1) g';  v <- b2 v + (1-b2) g'^2
-//              p <- p - lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
-//              with t = step + 1. Weight decay wd: added to g' (Adam, Kingma & Ba 2015) or, when
-//              `decoupled`, p <- (1 - lr wd) p first (AdamW, Loshchilov & Hutter 2019).
-//              inputs p, g, lr (), scale or absent, step () i32, m, v;      outputs p, m, v
-// A scale that is not finite leaves p and the moments unchanged: a diverged step destroys nothing.
+//   sgd_step      u or absent.  g' += wd p;  u <- momentum u + g';  p <- p - r u   (nesterov: p - r
+//                 (g' + momentum u)). Without u output 1 is (0).
+//   adam_step     step () i32, m, v.  m <- b1 m + (1-b1) g';  v <- b2 v + (1-b2) g'^2;
+//                 p <- p - r (m / c1) / (sqrt(v / c2) + eps),  c1 = 1 - b1^t, c2 = 1 - b2^t,
+//                 t = step + 1 (Kingma & Ba 2015).
+//                 raw_eps: p <- p - r (sqrt(c2) / c1) m / (sqrt(v) + eps), as fairseq has it.
+//                 release_bias: c1 = 1 - (1-b1)^t and c2 = 1 - (1-b2)^t, a slip of the releases of
+//                 skip-thoughts and order embeddings that leaves nearly all of the bias.
+//                 Weight decay wd is added to g' as wd p or, when `decoupled`, p <- (1 - r wd) p
+//                 comes first (Loshchilov & Hutter 2019).
+//   adagrad_step  h.  g' += wd p;  h <- h + g'^2;  p <- p - r g' / sqrt(h + eps)
+//                 (Duchi et al. 2011, as Chen & Manning 2014 have it).
+//   graves_step   n, q, d.  g' += wd p;  n <- keep n + (1-keep) g'^2;  q <- keep q + (1-keep) g';
+//                 d <- momentum d - r g' / sqrt(max(n - q^2, 0) + eps);  p <- p + d
+//                 (RMSProp of Graves 2013, eq. 38 to 41; n - q^2, a variance, is below 0 by
+//                 rounding alone).
+// A scale that is not finite leaves p and the states unchanged: a diverged step destroys nothing.
+// errors: an attribute out of its range; an input like p of another type.
 // in place: every output over its own input.
 //
 //   sum_squares  y () = sum of x^2 over all elements, added up in double over fixed blocks.
@@ -22,25 +33,74 @@ namespace keel {
 struct SgdAttrs {
   double momentum = 0, weight_decay = 0;
   bool nesterov = false;
+  double lr_scale = 1;
   static constexpr auto fields() {
-    return std::tuple{field("momentum", &SgdAttrs::momentum),
-                      field("weight_decay", &SgdAttrs::weight_decay),
-                      field("nesterov", &SgdAttrs::nesterov)};
+    return std::tuple{
+        field("momentum", &SgdAttrs::momentum), field("weight_decay", &SgdAttrs::weight_decay),
+        field("nesterov", &SgdAttrs::nesterov), field("lr_scale", &SgdAttrs::lr_scale)};
   }
 };
 
 struct AdamAttrs {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
-  bool decoupled = false;
+  bool decoupled = false, raw_eps = false, release_bias = false;
+  double lr_scale = 1;
   static constexpr auto fields() {
-    return std::tuple{field("beta1", &AdamAttrs::beta1), field("beta2", &AdamAttrs::beta2),
-                      field("eps", &AdamAttrs::eps),
-                      field("weight_decay", &AdamAttrs::weight_decay),
-                      field("decoupled", &AdamAttrs::decoupled)};
+    using A = AdamAttrs;
+    return std::tuple{field("beta1", &A::beta1),
+                      field("beta2", &A::beta2),
+                      field("eps", &A::eps),
+                      field("weight_decay", &A::weight_decay),
+                      field("decoupled", &A::decoupled),
+                      field("raw_eps", &A::raw_eps),
+                      field("release_bias", &A::release_bias),
+                      field("lr_scale", &A::lr_scale)};
   }
 };
 
-extern const OpInfo kSgdStep, kAdamStep, kSumSquares;
+struct AdagradAttrs {
+  double eps = 1e-6, weight_decay = 0, lr_scale = 1;
+  static constexpr auto fields() {
+    return std::tuple{field("eps", &AdagradAttrs::eps),
+                      field("weight_decay", &AdagradAttrs::weight_decay),
+                      field("lr_scale", &AdagradAttrs::lr_scale)};
+  }
+};
+
+struct GravesAttrs {
+  double keep = 0.95, momentum = 0.9, eps = 1e-4, weight_decay = 0, lr_scale = 1;
+  static constexpr auto fields() {
+    using A = GravesAttrs;
+    return std::tuple{field("keep", &A::keep), field("momentum", &A::momentum),
+                      field("eps", &A::eps), field("weight_decay", &A::weight_decay),
+                      field("lr_scale", &A::lr_scale)};
+  }
+};
+
+// The first ports of every update; its own inputs begin at kOwn, and output j + 1 is the new value
+// of its j-th state.
+struct UpdatePorts {
+  enum Input : int { kP, kG, kLr, kScale, kOwn };
+  enum Output : int { kNextP };
+};
+struct SgdPorts : UpdatePorts {
+  enum Input : int { kU = kOwn };
+  enum Output : int { kNextU = 1 };
+};
+struct AdamPorts : UpdatePorts {
+  enum Input : int { kStep = kOwn, kM, kV };
+  enum Output : int { kNextM = 1, kNextV };
+};
+struct AdagradPorts : UpdatePorts {
+  enum Input : int { kH = kOwn };
+  enum Output : int { kNextH = 1 };
+};
+struct GravesPorts : UpdatePorts {
+  enum Input : int { kN = kOwn, kQ, kD };
+  enum Output : int { kNextN = 1, kNextQ, kNextD };
+};
+
+extern const OpInfo kSgdStep, kAdamStep, kAdagradStep, kGravesStep, kSumSquares;
 
 namespace ops {
 
@@ -55,6 +115,18 @@ struct AdamInputs {
 };
 // Returns p'; m' and v' are outputs 1 and 2.
 Value adam_step(Graph& g, const AdamInputs& in, const AdamAttrs& attrs);
+
+struct AdagradInputs {
+  Value p, g, lr, scale, h;
+};
+// Returns p'; h' is output 1.
+Value adagrad_step(Graph& g, const AdagradInputs& in, const AdagradAttrs& attrs);
+
+struct GravesInputs {
+  Value p, g, lr, scale, n, q, d;
+};
+// Returns p'; n', q' and d' are outputs 1, 2 and 3.
+Value graves_step(Graph& g, const GravesInputs& in, const GravesAttrs& attrs);
 
 Value sum_squares(Graph& g, Value x);
 

@@ -53,7 +53,6 @@ struct TensorRef {
 struct Binding {
   std::vector<TensorRef> inputs, outputs;
   void* workspace = nullptr;
-  bool is_read = true;  // whether a later node of the program reads the first output
 };
 
 // A kernel with everything it needs bound in; calling it must not allocate, throw or lock.

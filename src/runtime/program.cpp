@@ -21,17 +21,6 @@ Graph optimized(const Backend& backend, const Graph& graph) {
   return result;
 }
 
-// Whether a node reads the first output of each.
-std::vector<bool> nodes_read(const Graph& graph) {
-  std::vector<bool> is_read(std::size_t(graph.size()), false);
-  for (int i = 0; i < graph.size(); ++i) {
-    for (Value v : graph.node(i).inputs) {
-      if (v.valid() && v.port == 0) is_read[std::size_t(v.node)] = true;
-    }
-  }
-  return is_read;
-}
-
 bool runs_no_kernel(const Node& node) { return node.kind != NodeKind::kOp || node.op->is_view; }
 
 }  // namespace
@@ -79,7 +68,6 @@ void Program::place(Variables& variables) {
 }
 
 void Program::bind(const std::vector<Prepared>& prepared, const CompileOptions& options) {
-  const std::vector<bool> is_read = nodes_read(graph_);
   for (int i = 0; i < graph_.size(); ++i) {
     const Node& node = graph_.node(i);
     if (runs_no_kernel(node)) continue;
@@ -90,7 +78,6 @@ void Program::bind(const std::vector<Prepared>& prepared, const CompileOptions& 
     }
     const std::int64_t offset = plan_.workspace_offsets[std::size_t(i)];
     if (offset >= 0) binding.workspace = arena_->address() + offset;
-    binding.is_read = is_read[std::size_t(i)];
     kernels_.push_back(prepared[std::size_t(i)].bind(binding));
     kernel_nodes_.push_back(i);
   }

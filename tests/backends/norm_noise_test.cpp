@@ -11,13 +11,13 @@ namespace {
 OpCase case_of(const Shape& shape, const NormNoiseAttrs& attrs, bool masked = false) {
   OpCase c;
   c.inputs.push_back(random_f32(shape, 1));
-  c.inputs.push_back(Tensor::of<std::int32_t>({}, {12345}));
+  for (std::int32_t key : {12345, 48}) c.inputs.push_back(Tensor::of<std::int32_t>({}, {key}));
   Tensor mask(DType::kU8, Shape{shape[0]});
   for (std::int64_t row = 0; row < shape[0]; ++row)
     mask.as<std::uint8_t>()[std::size_t(row)] = row % 3 != 1;
   if (masked) c.inputs.push_back(std::move(mask));
   c.build = [attrs](Graph& g, const std::vector<Value>& v) {
-    return std::vector{g.add(kNormNoise, {v[0], v[1], v.size() > 2 ? v[2] : Value{}}, attrs)};
+    return std::vector{g.add(kNormNoise, {v[0], v[1], v[2], v.size() > 3 ? v[3] : Value{}}, attrs)};
   };
   return c;
 }
@@ -44,6 +44,9 @@ TEST_CASE("backend norm_noise: every width, tokens and images") {
       for (const std::int64_t n : kSizes) {
         CAPTURE(n);
         check_noise(case_of({n, 3}, attrs), attrs);
+        NormNoiseAttrs sequences = attrs;
+        sequences.positions = n;
+        if (n < 5000) check_noise(case_of({2 * n, 3}, sequences), sequences);
         check_noise(case_of({4, n}, attrs, true), attrs);
         if (n < 5000) check_noise(case_of({2, n, 3, 3}, attrs), attrs);
       }

@@ -60,8 +60,10 @@ void check_adam(std::int64_t n, const AdamAttrs& attrs) {
   const OpCase c = adam_case(n, 0.37, attrs);
   const Results got = run_tested(c), expected = run_reference(c);
   const double decay = attrs.decoupled ? 0 : attrs.weight_decay;
-  const double unbias_m = 1 - std::pow(attrs.beta1, kStep + 1);
-  const double unbias_v = 1 - std::pow(attrs.beta2, kStep + 1);
+  const auto unbias = [&](double beta) {
+    return 1 - std::pow(attrs.release_bias ? 1 - beta : beta, kStep + 1);
+  };
+  const double unbias_m = unbias(attrs.beta1), unbias_v = unbias(attrs.beta2);
   // Two products of rounded factors, and a sum.
   const auto of_m = [&](std::int64_t i) {
     const Gradient g = gradient_of(c, i, decay);
@@ -77,8 +79,9 @@ void check_adam(std::int64_t n, const AdamAttrs& attrs) {
   check_within(got.at("y2"), expected.at("y2"), of_v);
   check_within(got.at("y0"), expected.at("y0"), [&](auto i) {
     const double m = expected.at("y1").at(i), v = expected.at("y2").at(i);
-    const double deviation = std::sqrt(v / unbias_v) + attrs.eps;
-    const double change = kLr / unbias_m / deviation;  // a unit of m
+    const double root = std::sqrt(v / unbias_v);
+    const double deviation = root + attrs.eps / (attrs.raw_eps ? std::sqrt(unbias_v) : 1);
+    const double change = attrs.lr_scale * kLr / unbias_m / deviation;  // a unit of m
     // The root halves the relative error of v; seven more roundings on the way.
     const double relative = of_v(i) / (2 * v + 1e-30) + 7 * kEps;
     return change * (of_m(i) + std::abs(m) * relative) + 3 * kEps * std::abs(c.inputs[0].at(i));
@@ -92,6 +95,8 @@ TEST_CASE("backend optimizer: adam at every size") {
       check_adam(n, {});
       check_adam(n, {.beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.1});
       check_adam(n, {.weight_decay = 0.1, .decoupled = true});
+      check_adam(n, {.eps = 1e-3, .weight_decay = 0.1, .decoupled = true, .raw_eps = true});
+      check_adam(n, {.raw_eps = true, .release_bias = true, .lr_scale = 0.3});
     }
   });
 }
@@ -106,7 +111,8 @@ void check_sgd(std::int64_t n, const SgdAttrs& attrs) {
   check_within(got.at("y1"), expected.at("y1"), of_u);
   const auto of_p = [&](std::int64_t i) {
     const double size = std::abs(c.inputs[2].at(i)) + 2 * gradient_of(c, i, 0.1).size;
-    return kEps * std::abs(c.inputs[0].at(i)) + kLr * (3 * of_u(i) + 6 * kEps * size);
+    return kEps * std::abs(c.inputs[0].at(i)) +
+           attrs.lr_scale * kLr * (3 * of_u(i) + 6 * kEps * size);
   };
   check_within(got.at("y0"), expected.at("y0"), of_p);
   check_within(got.at("y2"), expected.at("y2"), of_p);
@@ -119,12 +125,132 @@ TEST_CASE("backend optimizer: sgd at every size") {
       check_sgd(n, {});
       check_sgd(n, {.momentum = 0.9, .weight_decay = 0.01});
       check_sgd(n, {.momentum = 0.9, .weight_decay = 0.01, .nesterov = true});
+      check_sgd(n, {.momentum = 0.9, .lr_scale = 3});
     }
   });
 }
 
+// h = v.
+OpCase adagrad_case(std::int64_t n, double scale, const AdagradAttrs& attrs) {
+  OpCase c;
+  c.inputs = adam_inputs(n, scale);
+  c.gradients = false;
+  c.build = [attrs](Graph& g, const std::vector<Value>& v) {
+    const Value p = ops::adagrad_step(g, {v[0], v[1], v[4], v[6], v[3]}, attrs);
+    return std::vector{p, p.at(1)};
+  };
+  return c;
+}
+
+// n = v + q^2 with q = m, so that the variance is no less than v; d = g.
+OpCase graves_case(std::int64_t n, double scale, const GravesAttrs& attrs) {
+  OpCase c;
+  c.inputs = adam_inputs(n, scale);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double q = c.inputs[2].at(i);
+    c.inputs[3].as<double>()[std::size_t(i)] = float(c.inputs[3].at(i) + q * q);
+  }
+  c.gradients = false;
+  c.build = [attrs](Graph& g, const std::vector<Value>& v) {
+    const Value p = ops::graves_step(g, {v[0], v[1], v[4], v[6], v[3], v[2], v[1]}, attrs);
+    return std::vector{p, p.at(1), p.at(2), p.at(3)};
+  };
+  return c;
+}
+
+// How far r g' / sqrt(x + eps) is off when x is by `error`: the root halves its relative error; the
+// rate, eps, the sum, the root, a product and the quotient are rounded.
+double quotient_error(double rate, const Gradient& g, double x, double error) {
+  const double relative = error / (2 * x) + 7 * kEps;
+  return rate / std::sqrt(x) * (g.error + std::abs(g.value) * relative);
+}
+
+void check_adagrad(std::int64_t n, const AdagradAttrs& attrs) {
+  const OpCase c = adagrad_case(n, -1.7f, attrs);
+  const Results got = run_tested(c), expected = run_reference(c);
+  const double rate = kLr * attrs.lr_scale;
+  const auto of_h = [&](std::int64_t i) {
+    const Gradient g = gradient_of(c, i, attrs.weight_decay);
+    return 2.1 * g.size * g.error + kEps * (g.size * g.size + expected.at("y1").at(i));
+  };
+  check_within(got.at("y1"), expected.at("y1"), of_h);
+  check_within(got.at("y0"), expected.at("y0"), [&](auto i) {
+    const Gradient g = gradient_of(c, i, attrs.weight_decay);
+    const double x = expected.at("y1").at(i) + attrs.eps;
+    return quotient_error(rate, g, x, of_h(i)) + kEps * std::abs(expected.at("y0").at(i));
+  });
+}
+
+TEST_CASE("backend optimizer: adagrad at every size") {
+  for_each_target([] {
+    for (const std::int64_t n : kSizes) {
+      CAPTURE(n);
+      check_adagrad(n, {});
+      check_adagrad(n, {.eps = 0.1, .weight_decay = 0.1, .lr_scale = 0.3});
+    }
+  });
+}
+
+void check_graves(std::int64_t size, const GravesAttrs& attrs) {
+  const OpCase c = graves_case(size, 0.37, attrs);
+  const Results got = run_tested(c), expected = run_reference(c);
+  const double share = 1 - attrs.keep, rate = kLr * attrs.lr_scale;
+  // As v and m of adam.
+  const auto of_n = [&](std::int64_t i) {
+    const Gradient g = gradient_of(c, i, attrs.weight_decay);
+    return share * g.error * 2.1 * g.size +
+           kEps * (3 * c.inputs[3].at(i) + 5 * share * g.size * g.size);
+  };
+  const auto of_q = [&](std::int64_t i) {
+    const Gradient g = gradient_of(c, i, attrs.weight_decay);
+    return share * g.error + 3 * kEps * (std::abs(c.inputs[2].at(i)) + share * g.size);
+  };
+  const auto of_d = [&](std::int64_t i) {
+    const double n = expected.at("y1").at(i), q = expected.at("y2").at(i);
+    const double of_var = of_n(i) + 2.1 * std::abs(q) * of_q(i) + kEps * (q * q + std::abs(n));
+    return quotient_error(rate, gradient_of(c, i, attrs.weight_decay), n - q * q + attrs.eps,
+                          of_var) +
+           kEps * (2 * attrs.momentum * std::abs(c.inputs[1].at(i)) +
+                   std::abs(expected.at("y3").at(i)));
+  };
+  check_within(got.at("y1"), expected.at("y1"), of_n);
+  check_within(got.at("y2"), expected.at("y2"), of_q);
+  check_within(got.at("y3"), expected.at("y3"), of_d);
+  check_within(got.at("y0"), expected.at("y0"),
+               [&](auto i) { return of_d(i) + kEps * std::abs(expected.at("y0").at(i)); });
+}
+
+TEST_CASE("backend optimizer: rmsprop of Graves at every size") {
+  for_each_target([] {
+    for (const std::int64_t n : kSizes) {
+      CAPTURE(n);
+      check_graves(n, {.eps = 0.05});
+      check_graves(
+          n, {.keep = 0.5, .momentum = 0.5, .eps = 0.1, .weight_decay = 0.1, .lr_scale = 0.3});
+    }
+  });
+}
+
+TEST_CASE("backend optimizer: a variance that rounding has put below 0 counts as 0") {
+  OpCase c = graves_case(100, 0, {});
+  for (double& n : c.inputs[3].as<double>()) n = 1;
+  for (double& q : c.inputs[2].as<double>()) q = 1.1;
+  for (const Results& results : {run_tested(c), run_reference(c)}) {
+    CHECK(results.at("y0").at(7) == doctest::Approx(c.inputs[0].at(7) + 0.9 * c.inputs[1].at(7)));
+  }
+}
+
 TEST_CASE("backend optimizer: a scale that is not finite changes nothing") {
   for (const double scale : {double(NAN), std::numeric_limits<double>::infinity()}) {
+    const OpCase adagrad = adagrad_case(1000, scale, {}), graves = graves_case(1000, scale, {});
+    const Results by_adagrad = run_tested(adagrad), by_graves = run_tested(graves);
+    const auto no_error = [](auto) { return 0.0; };
+    check_within(by_adagrad.at("y0"), adagrad.inputs[0], no_error);
+    check_within(by_adagrad.at("y1"), adagrad.inputs[3], no_error);
+    for (std::size_t j : {0, 3, 2, 1}) {
+      const std::size_t port = j == 0 ? 0 : 4 - j;
+      check_within(by_graves.at(fmt::format("y{}", port)), graves.inputs[j], no_error);
+    }
     const OpCase adam = adam_case(1000, scale, {}), sgd = sgd_case(1000, scale, {.momentum = 0.9});
     const Results by_adam = run_tested(adam), by_sgd = run_tested(sgd);
     const auto exactly = [](auto) { return 0.0; };
@@ -186,6 +312,8 @@ TEST_CASE("backend optimizer: a sum of squares is rounded once") {
 TEST_CASE("backend optimizer: results do not depend on the thread count") {
   check_thread_counts(adam_case(100003, 0.5, {.weight_decay = 0.1}));
   check_thread_counts(sgd_case(100003, 0.5, {.momentum = 0.9}));
+  check_thread_counts(adagrad_case(100003, 0.5, {.weight_decay = 0.1}));
+  check_thread_counts(graves_case(100003, 0.5, {.weight_decay = 0.1}));
   OpCase c;
   c.inputs.push_back(random_f32({1000003}, 1));
   c.gradients = false;

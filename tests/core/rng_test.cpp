@@ -37,6 +37,21 @@ TEST_CASE("philox: element e is word e % 4 of block e / 4, keyed by seed, stream
   CHECK(zero.uniform(1) == (0xe169c58d >> 8) * 0x1p-24);
 }
 
+TEST_CASE("philox: number e of row r is word e % 4 of block (r << 32) | (e / 4)") {
+  static_assert(row_block(0, 0) == 0 && row_block(0, 7) == 1);
+  static_assert(row_block(5, 0) == 0x500000000ull && row_block(5, 9) == 0x500000002ull);
+  static_assert(row_block(0xFFFFFFFF, kRowNumbers - 1) == ~0ull);
+  const Philox random(7, 3, 1);
+  for (const std::uint64_t row : {0ull, 5ull, 0xFFFFFFFFull}) {
+    for (std::uint64_t e = 0; e < 9; ++e) {
+      const Philox4 words = random.block(row << 32 | e / 4);
+      CHECK(random.row_uniform(row, e) == (words[e % 4] >> 8) * 0x1p-24);
+    }
+  }
+  // Of rows below 2^30, whose numbers can be counted as elements.
+  CHECK(random.row_normal(5, 3) == random.normal((5ull << 33) + 3));
+}
+
 TEST_CASE("philox: uniform, normal and below have the moments they should") {
   constexpr int kCount = 40000;
   const Philox random(7, 3, 1);

@@ -18,33 +18,46 @@ Tensor ones(std::int64_t n) {
   return t;
 }
 
-OpCase case_of(Tensor x, std::int32_t step, const DropoutAttrs& attrs) {
+OpCase case_of(Tensor x, std::int32_t tick, const DropoutAttrs& attrs, std::int32_t first_row = 0) {
   OpCase c;
   c.inputs.push_back(std::move(x));
-  c.inputs.push_back(i32({}, {step}));
+  c.inputs.push_back(i32({}, {tick}));
+  c.inputs.push_back(i32({}, {first_row}));
   c.build = [attrs](Graph& g, const std::vector<Value>& v) {
     return std::vector{g.add(kDropout, v, attrs)};
   };
   return c;
 }
 
-TEST_CASE("dropout: element e is kept when Philox(seed, stream, step).uniform(e) >= p") {
+// Every element by the words of the contract; a row holds x.elements() / rows.
+void check_contract(const OpCase& c, const DropoutAttrs& attrs, std::int64_t rows) {
+  const Tensor& x = c.inputs[0];
+  const Results results = run_reference(c);
+  const Philox random(std::uint64_t(attrs.seed), std::uint32_t(attrs.stream),
+                      std::uint32_t(c.inputs[1].at(0)));
+  const Tensor weights = random_normal(x.shape(), 900);  // what run_case differentiates
+  for (std::int64_t i = 0; i < x.elements(); ++i) {
+    CAPTURE(i);
+    const std::int64_t width = x.elements() / rows, e = i % width;
+    const std::uint64_t row = std::uint64_t(c.inputs[2].at(0)) + std::uint64_t(i / width);
+    const Philox4 words = random.block(row << 32 | std::uint64_t(e / 4));
+    const bool is_kept = (words[std::size_t(e % 4)] >> 8) * 0x1p-24 >= attrs.p;
+    const double factor = is_kept ? 1 / (1 - attrs.p) : 0;
+    CHECK(results.at("y0").at(i) == doctest::Approx(factor * x.at(i)).epsilon(1e-14));
+    CHECK(results.at("d0").at(i) == doctest::Approx(factor * weights.at(i)).epsilon(1e-14));
+  }
+}
+
+TEST_CASE("dropout: element e of a row is kept when word e % 4 of its block e / 4 is >= p") {
   const DropoutAttrs rows[] = {{0.5, 1, 2}, {0.1, -1, 0xFFFFFFFFll}, {0.9, 0x123456789ll, 7}};
   for (const DropoutAttrs& attrs : rows) {
-    for (std::int32_t step : {0, 1, 1000000}) {
-      CAPTURE(Attrs(attrs).text());
-      CAPTURE(step);
-      OpCase c = case_of(random_normal({5, 7}, 1), step, attrs);
-      const Results results = run_reference(c);
-      const Philox random(std::uint64_t(attrs.seed), std::uint32_t(attrs.stream),
-                          std::uint32_t(step));
-      const Tensor weights = random_normal({5, 7}, 900);  // what run_case differentiates
-      for (std::int64_t e = 0; e < 35; ++e) {
-        const double keep = random.uniform(std::uint64_t(e)) >= attrs.p ? 1 / (1 - attrs.p) : 0;
-        CHECK(results.at("y0").at(e) == doctest::Approx(keep * c.inputs[0].at(e)).epsilon(1e-14));
-        CHECK(results.at("d0").at(e) == doctest::Approx(keep * weights.at(e)).epsilon(1e-14));
-      }
+    CAPTURE(Attrs(attrs).text());
+    for (std::int32_t tick : {0, 1, 1000000}) {
+      check_contract(case_of(random_normal({5, 7}, 1), tick, attrs), attrs, 5);
+      check_contract(case_of(random_normal({2, 3, 4}, 1), tick, attrs, 48), attrs, 2);
     }
+    check_contract(case_of(random_normal({6}, 1), 3, attrs, 0x7FFFFFFF), attrs, 6);
+    check_contract(case_of(random_normal({}, 1), 3, attrs, 5), attrs, 1);
   }
 }
 
@@ -68,9 +81,9 @@ double agreement(const Tensor& a, const Tensor& b) {
   return same / double(a.elements());
 }
 
-TEST_CASE("dropout: another step, seed or stream draws an independent mask") {
-  const auto mask = [](std::int32_t step, const DropoutAttrs& attrs) {
-    OpCase c = case_of(ones(10000), step, attrs);
+TEST_CASE("dropout: another update, seed or stream draws an independent mask") {
+  const auto mask = [](std::int32_t tick, const DropoutAttrs& attrs) {
+    OpCase c = case_of(ones(10000), tick, attrs);
     c.gradients = false;
     return run_reference(c).at("y0").clone();
   };
@@ -84,14 +97,15 @@ TEST_CASE("dropout: another step, seed or stream draws an independent mask") {
 
 TEST_CASE("dropout: two dropouts of one graph take the streams of their names") {
   Graph g;
-  const Value x = g.input("x", {DType::kF32, {4}}), step = g.input("step", {DType::kI32, {}});
-  const Value a = ops::dropout(g, x, step, 0.5, 1);
+  const Value x = g.input("x", {DType::kF32, {4}});
+  const RandomKey key{g.input("tick", {DType::kI32, {}}), g.input("first_row", {DType::kI32, {}})};
+  const Value a = ops::dropout(g, x, key, 0.5, 1);
   const auto scope = g.scope("block");
-  const Value b = ops::dropout(g, a, step, 0.5, 1);
+  const Value b = ops::dropout(g, a, key, 0.5, 1);
   CHECK(g.node(a).attrs.as<DropoutAttrs>().stream == stream_of("dropout"));
   CHECK(g.node(b).attrs.as<DropoutAttrs>().stream == stream_of("block/dropout"));
   CHECK(g.node(b).name == "block/dropout");
-  CHECK(ops::dropout(g, x, step, 0, 1) == x);
+  CHECK(ops::dropout(g, x, key, 0, 1) == x);
 }
 
 TEST_CASE("dropout: gradients") { gradcheck(case_of(random_normal({3, 4}, 1), 2, {0.4, 9, 9})); }
@@ -99,15 +113,22 @@ TEST_CASE("dropout: gradients") { gradcheck(case_of(random_normal({3, 4}, 1), 2,
 TEST_CASE("dropout: refusals") {
   const auto dropout = [](double p) -> Build {
     return [p](Graph& g, const std::vector<Value>& v) {
-      return std::vector{ops::dropout(g, v[0], v[1], p, 1)};
+      return std::vector{ops::dropout(g, v[0], {v[1], v[2]}, p, 1)};
     };
   };
-  const TensorType x{DType::kF32, {4}}, step{DType::kI32, {}};
-  check_op_refused({x, step}, dropout(1), "dropout", "p: expected in [0, 1), got 1");
-  check_op_refused({x, step}, dropout(-0.1), "dropout", "p: expected in [0, 1), got -0.1");
-  check_op_refused({x, x}, dropout(0.5), "dropout", "step: expected i32, got f32");
-  check_op_refused({x, {DType::kI32, {1}}}, dropout(0.5), "dropout", "step: expected (), got (1)");
-  check_op_refused({step, step}, dropout(0.5), "dropout", "x: expected a floating type, got i32");
+  const TensorType x{DType::kF32, {4}}, i{DType::kI32, {}}, list{DType::kI32, {1}};
+  const auto refused = [&](const std::vector<TensorType>& inputs, double p, std::string_view part) {
+    check_op_refused(inputs, dropout(p), "dropout", part);
+  };
+  refused({x, i, i}, 1, "p: expected in [0, 1), got 1");
+  refused({x, i, i}, -0.1, "p: expected in [0, 1), got -0.1");
+  refused({x, x, i}, 0.5, "tick: expected i32, got f32");
+  refused({x, i, x}, 0.5, "first_row: expected i32, got f32");
+  refused({x, list, i}, 0.5, "tick: expected (), got (1)");
+  refused({x, i, list}, 0.5, "first_row: expected (), got (1)");
+  refused({i, i, i}, 0.5, "x: expected a floating type, got i32");
+  refused({{DType::kF32, {1, 1ll << 34}}, i, i}, 0.5,
+          "x: expected fewer than 17179869184 elements a row, got 17179869184");
 }
 
 }  // namespace

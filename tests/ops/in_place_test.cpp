@@ -65,18 +65,22 @@ std::vector<Case> other_cases() {
   cases.push_back(case_of(kCrossEntropyBackward, {s, {3}, {3}, {}, {}, {}}, CrossEntropyAttrs{}));
   cases.back().inputs[1] = i32({3}, {4, -1, 0});
   for (const OpInfo* op : {&kDropout, &kDropoutBackward}) {
-    cases.push_back(case_of(*op, {s, {}}, DropoutAttrs{0.5, 1, 1}));
-    cases.back().inputs[1] = i32({}, {1});
+    cases.push_back(case_of(*op, {s, {}, {}}, DropoutAttrs{0.5, 1, 1}));
+    for (std::size_t i : {1, 2}) cases.back().inputs[i] = i32({}, {1});
   }
   for (const OpInfo* op : {&kNormNoise, &kNormNoiseBackward}) {
-    cases.push_back(case_of(*op, {s, {}, {3}}, NormNoiseAttrs{}));
-    cases.back().inputs[1] = i32({}, {1});
-    cases.back().inputs[2] = Tensor::of<std::uint8_t>({3}, {1, 0, 1});
+    cases.push_back(case_of(*op, {s, {}, {}, {3}}, NormNoiseAttrs{}));
+    for (std::size_t i : {1, 2}) cases.back().inputs[i] = i32({}, {1});
+    cases.back().inputs[3] = Tensor::of<std::uint8_t>({3}, {1, 0, 1});
   }
   cases.push_back(case_of(kSgdStep, {s, s, {}, {}, s}, SgdAttrs{0.9, 0.1, true}));
   cases.push_back(case_of(kAdamStep, {s, s, {}, {}, {}, s, s}, AdamAttrs{.weight_decay = 0.1}));
   cases.back().inputs[4] = i32({}, {3});
   for (double& v : cases.back().inputs[6].as<double>()) v *= v;
+  cases.push_back(case_of(kAdagradStep, {s, s, {}, {}, s}, AdagradAttrs{}));
+  for (double& h : cases.back().inputs[4].as<double>()) h *= h;
+  cases.push_back(case_of(kGravesStep, {s, s, {}, {}, s, s, s}, GravesAttrs{}));
+  for (double& n : cases.back().inputs[4].as<double>()) n = 4 + n * n;
   return cases;
 }
 

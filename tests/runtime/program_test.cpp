@@ -100,32 +100,6 @@ TEST_CASE("program: a backend that refuses a node says which and why") {
                 ErrorKind::kBackendMissing);
 }
 
-class Listening : public reference::ReferenceBackend {
- public:
-  std::map<std::string, bool> is_read;  // by name of the node
-
-  Prepared prepare(const NodeContext& context) override {
-    Prepared prepared = ReferenceBackend::prepare(context);
-    prepared.bind = [this, name = context.node.name, bind = prepared.bind](const Binding& b) {
-      is_read[name] = b.is_read;
-      return bind(b);
-    };
-    return prepared;
-  }
-};
-
-TEST_CASE("program: kernels are told whether their result is read in the program") {
-  Listening backend;
-  Variables variables(backend, 1);
-  Graph g;
-  const Value x = g.input("x", kType);
-  g.mark_output("y", ops::relu(g, ops::scale(g, x, 2)));
-  CompileOptions options;
-  options.optimize = false;
-  Program(backend, variables, g, options);
-  CHECK(backend.is_read == std::map<std::string, bool>{{"scale", true}, {"relu", false}});
-}
-
 TEST_CASE("program: updates are visible after the run, to every program of the same variables") {
   Machine m;
   Graph counting, reading;

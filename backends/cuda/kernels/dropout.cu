@@ -1,33 +1,52 @@
-// Dropout. Four neighbours share a block of random words, so a thread draws the mask of four. The
-// backward is the same map, applied to dy.
+// Dropout. Four neighbours of a row share a block of random words, so a thread draws the mask of
+// four. The backward is the same map, applied to dy.
 #include <cmath>
 
 #include "backends/cuda/kernels/kernels.h"
-#include "backends/cuda/kernels/quad.cuh"
-#include "src/core/rng.h"
+#include "backends/cuda/kernels/random_rows.cuh"
 #include "src/ops/dropout.h"
 
 namespace keel::cuda {
 namespace {
 
-// Element e is kept when its 24 random bits are `threshold` or more.
+using P = DropoutPorts;
+
+// An element is kept when its 24 random bits are `threshold` or more.
 struct Dropout {
-  std::uint64_t seed;
-  std::uint32_t stream, threshold;
+  DropoutAttrs attrs;
+  DrawnBlocks blocks;
+  std::uint32_t threshold;
   float factor;
+
+  __device__ float operator()(std::uint32_t word, float x) const {
+    return word >> 8 >= threshold ? x * factor : 0;
+  }
 };
 
-__global__ void drop_out(Dropout op, Global<const float> x, Global<const std::int32_t> step,
-                         Global<float> y) {
-  const Philox random(op.seed, op.stream, static_cast<std::uint32_t>(step[0]));
-  for (std::int64_t q = grid_thread(); q < quads_of(x.size()); q += grid_threads()) {
-    const Philox4 words = random.block(static_cast<std::uint64_t>(q));
-    Quad quad = load_quad(x, q);
-    for (int i = 0; i < 4; ++i) {
-      const bool is_kept = words[std::size_t(i)] >> 8 >= op.threshold;
-      quad.at[i] = is_kept ? quad.at[i] * op.factor : 0;
+struct DropoutKey {
+  Global<const std::int32_t> tick, first_row;
+};
+
+// Rows of whole blocks: all of them lie at multiples of four elements.
+__global__ void drop_quads(Dropout op, DropoutKey key, Global<const float> x, Global<float> y) {
+  const Philox random = random_stream(op.attrs, key.tick[0]);
+  for (std::int64_t i = grid_thread(); i < op.blocks.total; i += grid_threads()) {
+    const DrawnBlock block = op.blocks[i];
+    const Philox4 words = draw(random, key.first_row[0], block.row, block.index);
+    const float4 four = x.load4(block.first);
+    y.store4(block.first, make_float4(op(words[0], four.x), op(words[1], four.y),
+                                      op(words[2], four.z), op(words[3], four.w)));
+  }
+}
+
+__global__ void drop_elements(Dropout op, DropoutKey key, Global<const float> x, Global<float> y) {
+  const Philox random = random_stream(op.attrs, key.tick[0]);
+  for (std::int64_t i = grid_thread(); i < op.blocks.total; i += grid_threads()) {
+    const DrawnBlock block = op.blocks[i];
+    const Philox4 words = draw(random, key.first_row[0], block.row, block.index);
+    for (int e = 0; e < block.count; ++e) {
+      y[block.first + e] = op(words[std::size_t(e)], x[block.first + e]);
     }
-    store_quad(y, q, quad);
   }
 }
 
@@ -35,14 +54,16 @@ __global__ void drop_out(Dropout op, Global<const float> x, Global<const std::in
 
 Prepared prepare_dropout(const NodeContext& context) {
   const auto attrs = context.attrs<DropoutAttrs>();
-  const Dropout op{static_cast<std::uint64_t>(attrs.seed), static_cast<std::uint32_t>(attrs.stream),
-                   // uniform(e) >= p, where uniform is the 24 bits times 2^-24.
+  const Dropout op{attrs, DrawnBlocks::of(context.input(P::kX).shape, 4),
+                   // uniform >= p, where uniform is the 24 bits times 2^-24.
                    static_cast<std::uint32_t>(std::ceil(attrs.p * 0x1p24)),
                    float(1 / (1 - attrs.p))};
   return kernel_of([op](const Binding& b) {
-    const auto x = input(b.inputs[0]);
-    launch(drop_out, one_thread_a_quad(x.size()), op, x, global<const std::int32_t>(b.inputs[1]),
-           output(b.outputs[0]));
+    const DropoutKey key{global<const std::int32_t>(b.inputs[P::kTick]),
+                         global<const std::int32_t>(b.inputs[P::kFirstRow])};
+    launch(op.blocks.rows.width % 4 == 0 ? drop_quads : drop_elements,
+           one_thread_each(op.blocks.total), op, key, input(b.inputs[P::kX]),
+           output(b.outputs[P::kY]));
   });
 }
 

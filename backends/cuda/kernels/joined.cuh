@@ -9,7 +9,6 @@
 
 namespace keel::cuda {
 
-inline constexpr int kMostJoined = 32;   // in a launch: a kernel's parameters take 4 KB at most
 inline constexpr int kPieceBlock = 256;  // threads that work on a piece
 
 // Quads `first` to `last` - 1 of a node, its piece `number`.
@@ -18,12 +17,14 @@ struct Piece {
   std::int64_t number, first, last;
 };
 
-// As many nodes as a launch takes. Tensors: what the kernel needs of one node, and its quads().
+// As many nodes as a launch takes, at most 32: a kernel's parameters, which hold them and some
+// factors, take 4 KB. Tensors: what the kernel needs of one node, and its quads().
 template <class Tensors>
 struct Batch {
-  Tensors nodes[kMostJoined];
-  std::int64_t end_block[kMostJoined] = {};  // behind the node's last
-  std::int64_t length;                       // quads of a piece
+  static constexpr int kMost = std::min(32, int(3840 / (sizeof(Tensors) + sizeof(std::int64_t))));
+  Tensors nodes[kMost];
+  std::int64_t end_block[kMost] = {};  // behind the node's last
+  std::int64_t length;                 // quads of a piece
   int count = 0;
 
   explicit Batch(std::int64_t quads_a_piece) : length(quads_a_piece) {}

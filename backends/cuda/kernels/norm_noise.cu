@@ -1,22 +1,20 @@
 // The noise behind a batch norm: every element draws its channel's and its own numbers again.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/columns.cuh"
+#include "backends/cuda/kernels/random_rows.cuh"
 #include "src/ops/norm_noise.h"
 
 namespace keel::cuda {
 namespace {
 
-// A normal number as Philox::normal gives it, from two uniform ones.
-__device__ double normal(double first, double second) {
-  return sqrt(-2.0 * log1p(-first)) * cos(6.283185307179586 * second);
-}
+using P = NormNoisePorts;
 
 // y = S * x + M, or without the shift y = S * x; rows left out pass as they are.
 struct Noise {
   static constexpr int kTensors = 1;
   NormNoiseAttrs attrs;
   Global<const float> tensors[kTensors];  // x
-  Global<const std::int32_t> step;
+  Global<const std::int32_t> tick, first_row;
   KeptRows kept;
   Global<float> out;
   std::int64_t channels;
@@ -27,30 +25,31 @@ struct Noise {
     UnitNoise unit;
   };
   __device__ Channel channel(std::int64_t c) const {
-    return {c, unit_noise(attrs, attrs.random(step[0]), c)};
+    return {c, unit_noise(attrs, random_stream(attrs, tick[0]), c)};
   }
   __device__ float operator()(const float (&of)[kTensors], std::int64_t row,
                               const Channel& c) const {
     if (!kept(row)) return of[0];
-    const Philox random = attrs.random(step[0]);
-    const auto block = static_cast<std::uint64_t>(row * channels + c.index);
-    const Philox4 words = random.block(block);
-    const auto uniform = [&](int word) { return (words[std::size_t(word)] >> 8) * 0x1p-24; };
-    const double s = c.unit.v + attrs.r_std * normal(uniform(2), uniform(3));
-    const double m = shifts ? c.unit.m + attrs.r_mean * (2 * uniform(0) - 1) : 0;
+    const Philox random = random_stream(attrs, tick[0]);
+    const SamplePlace place = sample_place(row, attrs.positions, channels, first_row[0]);
+    const std::uint64_t k = place.first + 4 * std::uint64_t(c.index);
+    const Philox4 words = random.block(row_block(place.row, k));
+    const double s = c.unit.v + attrs.r_std * normal(words[2], words[3]);
+    const double m = shifts ? c.unit.m + attrs.r_mean * ((words[0] >> 8) * 0x1p-23 - 1) : 0;
     return float(of[0] * s + m);
   }
 };
 
 Prepared prepare(const NodeContext& context, bool shifts) {
   const auto attrs = context.attrs<NormNoiseAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const ColumnSizes sizes = column_sizes(context.input(P::kX).shape);
   return kernel_of([=](const Binding& b) {
     map_columns(sizes, Noise{attrs,
-                             {input(b.inputs[0])},
-                             global<const std::int32_t>(b.inputs[1]),
-                             kept_rows(b.inputs[2]),
-                             output(b.outputs[0]),
+                             {input(b.inputs[P::kX])},
+                             global<const std::int32_t>(b.inputs[P::kTick]),
+                             global<const std::int32_t>(b.inputs[P::kFirstRow]),
+                             kept_rows(b.inputs[P::kMask]),
+                             output(b.outputs[P::kY]),
                              sizes.channels,
                              shifts});
   });

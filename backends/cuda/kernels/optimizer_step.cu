@@ -9,49 +9,65 @@ namespace {
 
 constexpr std::int64_t kUpdateBlocks = 2048;  // at most, about: more than run at once
 
+using P = UpdatePorts;
+
+// What every update begins with: the scalars that it reads, and what they are multiplied by.
+struct Common {
+  Global<const float> lr, scale;
+  double lr_scale;
+  float decay;  // the share of p that is added to g'
+
+  template <class Attrs>
+  Common(const Attrs& attrs, const Binding& b)
+      : lr(input(b.inputs[P::kLr])),
+        scale(input(b.inputs[P::kScale])),
+        lr_scale(attrs.lr_scale),
+        decay(float(attrs.weight_decay)) {}
+  bool operator==(const Common&) const = default;
+
+  __device__ double rate() const { return lr[0] * lr_scale; }
+  __device__ float factor() const { return scale.get(0, 1); }
+  __device__ float gradient(float factor, float g, float p) const { return factor * g + decay * p; }
+};
+
 // What is the same for all parameters of an optimizer, and what an update takes from it.
-struct Sgd {
+struct Sgd : Common {
   struct Tensors {
     Global<const float> p, g, u;
     Global<float> next_p, next_u;
     __host__ __device__ std::int64_t quads() const { return quads_of(p.size()); }
   };
   struct Factors {
-    float lr, scale;
+    float scale, rate;
   };
 
-  Global<const float> lr, scale;
-  float momentum, decay;
+  float momentum;
   bool nesterov;
 
   Sgd(const SgdAttrs& attrs, const Binding& b)
-      : lr(input(b.inputs[2])),
-        scale(input(b.inputs[3])),
-        momentum(float(attrs.momentum)),
-        decay(float(attrs.weight_decay)),
-        nesterov(attrs.nesterov) {}
+      : Common(attrs, b), momentum(float(attrs.momentum)), nesterov(attrs.nesterov) {}
   bool operator==(const Sgd&) const = default;
 
   static Tensors tensors(const Binding& b) {
-    return {input(b.inputs[0]), input(b.inputs[1]), input(b.inputs[4]), output(b.outputs[0]),
-            output(b.outputs[1])};
+    return {input(b.inputs[P::kP]), input(b.inputs[P::kG]), input(b.inputs[SgdPorts::kU]),
+            output(b.outputs[P::kNextP]), output(b.outputs[SgdPorts::kNextU])};
   }
 
-  __device__ Factors factors() const { return {lr[0], scale.get(0, 1)}; }
+  __device__ Factors factors() const { return {factor(), float(rate())}; }
   __device__ void update(const Tensors& t, const Factors& f, std::int64_t q) const {
     Quad p = load_quad(t.p, q), u = load_quad(t.u, q);
     const Quad g = load_quad(t.g, q);
     for (int i = 0; isfinite(f.scale) && i < 4; ++i) {
-      const float gradient = f.scale * g.at[i] + decay * p.at[i];
-      u.at[i] = momentum * u.at[i] + gradient;
-      p.at[i] -= f.lr * (nesterov ? gradient + momentum * u.at[i] : u.at[i]);
+      const float own = gradient(f.scale, g.at[i], p.at[i]);
+      u.at[i] = momentum * u.at[i] + own;
+      p.at[i] -= f.rate * (nesterov ? own + momentum * u.at[i] : u.at[i]);
     }
     store_quad(t.next_p, q, p);
     if (t.u) store_quad(t.next_u, q, u);
   }
 };
 
-struct Adam {
+struct Adam : Common {
   struct Tensors {
     Global<const float> p, g, m, v;
     Global<float> next_p, next_m, next_v;
@@ -61,46 +77,135 @@ struct Adam {
     float scale, shrink, rate, unbias;
   };
 
-  Global<const float> lr, scale;
   Global<const std::int32_t> step;
-  double lr_decay, beta1, beta2;  // p is multiplied by 1 - lr lr_decay
-  float decay, gain1, gain2, eps;
+  double lr_decay;      // p is multiplied by 1 - r lr_decay
+  double base1, base2;  // what is left of the bias of m and v after t steps is a power of these
+  float beta1, beta2, gain1, gain2, eps;
+  bool raw_eps;
 
   Adam(const AdamAttrs& attrs, const Binding& b)
-      : lr(input(b.inputs[2])),
-        scale(input(b.inputs[3])),
-        step(global<const std::int32_t>(b.inputs[4])),
+      : Common(attrs, b),
+        step(global<const std::int32_t>(b.inputs[AdamPorts::kStep])),
         lr_decay(attrs.decoupled ? attrs.weight_decay : 0),
-        beta1(attrs.beta1),
-        beta2(attrs.beta2),
-        decay(float(attrs.decoupled ? 0 : attrs.weight_decay)),
+        base1(attrs.release_bias ? 1 - attrs.beta1 : attrs.beta1),
+        base2(attrs.release_bias ? 1 - attrs.beta2 : attrs.beta2),
+        beta1(float(attrs.beta1)),
+        beta2(float(attrs.beta2)),
         gain1(float(1 - attrs.beta1)),
         gain2(float(1 - attrs.beta2)),
-        eps(float(attrs.eps)) {}
+        eps(float(attrs.eps)),
+        raw_eps(attrs.raw_eps) {
+    if (attrs.decoupled) decay = 0;
+  }
   bool operator==(const Adam&) const = default;
 
   static Tensors tensors(const Binding& b) {
-    return {input(b.inputs[0]),   input(b.inputs[1]),   input(b.inputs[5]),  input(b.inputs[6]),
-            output(b.outputs[0]), output(b.outputs[1]), output(b.outputs[2])};
+    using A = AdamPorts;
+    return {input(b.inputs[P::kP]),      input(b.inputs[P::kG]),       input(b.inputs[A::kM]),
+            input(b.inputs[A::kV]),      output(b.outputs[P::kNextP]), output(b.outputs[A::kNextM]),
+            output(b.outputs[A::kNextV])};
   }
 
   __device__ Factors factors() const {
-    const double t = double(step[0]) + 1, rate = lr[0];
-    return {scale.get(0, 1), float(1 - rate * lr_decay), float(rate / (1 - pow(beta1, t))),
-            float(1 / (1 - pow(beta2, t)))};
+    const double t = double(step[0]) + 1, r = rate();
+    const double c1 = 1 - pow(base1, t), c2 = 1 - pow(base2, t);
+    return {factor(), float(1 - r * lr_decay), float(raw_eps ? r * sqrt(c2) / c1 : r / c1),
+            float(raw_eps ? 1 : 1 / c2)};
   }
   __device__ void update(const Tensors& t, const Factors& f, std::int64_t q) const {
     Quad p = load_quad(t.p, q), m = load_quad(t.m, q), v = load_quad(t.v, q);
     const Quad g = load_quad(t.g, q);
     for (int i = 0; isfinite(f.scale) && i < 4; ++i) {
-      const float gradient = f.scale * g.at[i] + decay * p.at[i];
-      m.at[i] = float(beta1) * m.at[i] + gain1 * gradient;
-      v.at[i] = float(beta2) * v.at[i] + gain2 * gradient * gradient;
+      const float own = gradient(f.scale, g.at[i], p.at[i]);
+      m.at[i] = beta1 * m.at[i] + gain1 * own;
+      v.at[i] = beta2 * v.at[i] + gain2 * own * own;
       p.at[i] = f.shrink * p.at[i] - f.rate * m.at[i] / (sqrtf(v.at[i] * f.unbias) + eps);
     }
     store_quad(t.next_p, q, p);
     store_quad(t.next_m, q, m);
     store_quad(t.next_v, q, v);
+  }
+};
+
+struct Adagrad : Common {
+  struct Tensors {
+    Global<const float> p, g, h;
+    Global<float> next_p, next_h;
+    __host__ __device__ std::int64_t quads() const { return quads_of(p.size()); }
+  };
+  struct Factors {
+    float scale, rate;
+  };
+
+  float eps;
+
+  Adagrad(const AdagradAttrs& attrs, const Binding& b) : Common(attrs, b), eps(float(attrs.eps)) {}
+  bool operator==(const Adagrad&) const = default;
+
+  static Tensors tensors(const Binding& b) {
+    return {input(b.inputs[P::kP]), input(b.inputs[P::kG]), input(b.inputs[AdagradPorts::kH]),
+            output(b.outputs[P::kNextP]), output(b.outputs[AdagradPorts::kNextH])};
+  }
+
+  __device__ Factors factors() const { return {factor(), float(rate())}; }
+  __device__ void update(const Tensors& t, const Factors& f, std::int64_t q) const {
+    Quad p = load_quad(t.p, q), h = load_quad(t.h, q);
+    const Quad g = load_quad(t.g, q);
+    for (int i = 0; isfinite(f.scale) && i < 4; ++i) {
+      const float own = gradient(f.scale, g.at[i], p.at[i]);
+      h.at[i] += own * own;
+      p.at[i] -= f.rate * own / sqrtf(h.at[i] + eps);
+    }
+    store_quad(t.next_p, q, p);
+    store_quad(t.next_h, q, h);
+  }
+};
+
+struct Graves : Common {
+  struct Tensors {
+    Global<const float> p, g, n, q, d;
+    Global<float> next_p, next_n, next_q, next_d;
+    __host__ __device__ std::int64_t quads() const { return quads_of(p.size()); }
+  };
+  struct Factors {
+    float scale, rate;
+  };
+
+  float keep, gain, momentum, eps;
+
+  Graves(const GravesAttrs& attrs, const Binding& b)
+      : Common(attrs, b),
+        keep(float(attrs.keep)),
+        gain(float(1 - attrs.keep)),
+        momentum(float(attrs.momentum)),
+        eps(float(attrs.eps)) {}
+  bool operator==(const Graves&) const = default;
+
+  static Tensors tensors(const Binding& b) {
+    using G = GravesPorts;
+    return {
+        input(b.inputs[P::kP]),       input(b.inputs[P::kG]),       input(b.inputs[G::kN]),
+        input(b.inputs[G::kQ]),       input(b.inputs[G::kD]),       output(b.outputs[P::kNextP]),
+        output(b.outputs[G::kNextN]), output(b.outputs[G::kNextQ]), output(b.outputs[G::kNextD])};
+  }
+
+  __device__ Factors factors() const { return {factor(), float(rate())}; }
+  __device__ void update(const Tensors& t, const Factors& f, std::int64_t quad) const {
+    Quad p = load_quad(t.p, quad), n = load_quad(t.n, quad), q = load_quad(t.q, quad);
+    Quad d = load_quad(t.d, quad);
+    const Quad g = load_quad(t.g, quad);
+    for (int i = 0; isfinite(f.scale) && i < 4; ++i) {
+      const float own = gradient(f.scale, g.at[i], p.at[i]);
+      n.at[i] = keep * n.at[i] + gain * own * own;
+      q.at[i] = keep * q.at[i] + gain * own;
+      const float var = fmaxf(n.at[i] - q.at[i] * q.at[i], 0);
+      d.at[i] = momentum * d.at[i] - f.rate * own / sqrtf(var + eps);
+      p.at[i] += d.at[i];
+    }
+    store_quad(t.next_p, quad, p);
+    store_quad(t.next_n, quad, n);
+    store_quad(t.next_q, quad, q);
+    store_quad(t.next_d, quad, d);
   }
 };
 
@@ -133,7 +238,8 @@ struct Update {
   void append(const Binding& node) { nodes.push_back(node); }
   void operator()() const {
     for (auto first = nodes.begin(); first != nodes.end();) {
-      const auto last = first + std::min<std::ptrdiff_t>(nodes.end() - first, kMostJoined);
+      const auto last =
+          first + std::min<std::ptrdiff_t>(nodes.end() - first, Batch<Tensors>::kMost);
       std::int64_t quads = 0;
       for (auto node = first; node != last; ++node) quads += Rule::tensors(*node).quads();
       const std::int64_t turns = ceil_div(quads, kPieceBlock * kUpdateBlocks);
@@ -161,8 +267,17 @@ Prepared prepare_adam_step(const NodeContext& context) {
   return prepare_update<Adam, AdamAttrs>(context);
 }
 
+Prepared prepare_adagrad_step(const NodeContext& context) {
+  return prepare_update<Adagrad, AdagradAttrs>(context);
+}
+
+Prepared prepare_graves_step(const NodeContext& context) {
+  return prepare_update<Graves, GravesAttrs>(context);
+}
+
 bool join_updates(Kernel& a, const Kernel& b) {
-  return join<Update<Adam>>(a, b) || join<Update<Sgd>>(a, b);
+  return join<Update<Adam>>(a, b) || join<Update<Sgd>>(a, b) || join<Update<Adagrad>>(a, b) ||
+         join<Update<Graves>>(a, b);
 }
 
 }  // namespace keel::cuda

@@ -62,7 +62,7 @@ struct SumSquares {
     auto* place = static_cast<double*>(memory);
     for (auto node = nodes.begin(); node != nodes.end();) {
       Batch<Squares> batch(kSquaresPiece);
-      for (; node != nodes.end() && batch.count < kMostJoined; ++node) {
+      for (; node != nodes.end() && batch.count < Batch<Squares>::kMost; ++node) {
         const std::int64_t pieces = pieces_of(node->inputs[0].type);
         batch.append({input(node->inputs[0]), output(node->outputs[0]), {place, pieces}});
         place += pieces;

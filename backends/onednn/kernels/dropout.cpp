@@ -12,11 +12,13 @@
 
 namespace keel::onednn {
 
-// Element e is kept when its 24 random bits are `threshold` or more.
-struct Mask {
-  PhiloxStream stream;
+// An element is kept when its 24 random bits are `threshold` or more.
+struct Dropout {
+  RandomRows drawn;
   std::int32_t threshold;
   float factor;
+  const float* x;
+  float* y;
 };
 
 }  // namespace keel::onednn
@@ -27,34 +29,32 @@ struct Mask {
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/dropout.cpp"
 #include <hwy/foreach_target.h>
 
-#include "backends/onednn/simd/philox-inl.h"
+#include "backends/onednn/simd/random_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr std::size_t kDrawn = 4 * kLanes;  // numbers a call of draw gives
-
-// The words of the kLanes blocks from `block` on, in the order of the elements.
-HWY_INLINE void draw(const PhiloxStream& stream, std::uint64_t block, std::uint32_t* bits) {
-  const auto [w] = philox_words(stream, block);
-  hn::StoreInterleaved4(w[0], w[1], w[2], w[3], U(), bits);
-}
-
-// y = keep ? x * factor : 0 for the n elements from `first`, a multiple of kDrawn.
-void apply(const Mask& mask, std::uint64_t first, const float* x, float* y, std::size_t n) {
-  const Ints threshold = hn::Set(Bits(), mask.threshold);
-  const Floats factor = splat(mask.factor);
-  for (std::size_t i = 0; i < n; i += kDrawn) {
-    HWY_ALIGN std::uint32_t bits[kDrawn];
-    draw(mask.stream, (first + i) / 4, bits);
-    for_lanes(n - i < kDrawn ? n - i : kDrawn, [&](auto part, std::size_t k) HWY_ATTR {
-      const auto drawn = hn::ShiftRight<8>(hn::Load(U(), bits + k));
+// y = keep ? x * factor : 0 for the elements of blocks [begin, end).
+void apply(const Dropout& op, std::int64_t begin, std::int64_t end) {
+  const Ints threshold = hn::Set(Bits(), op.threshold);
+  const Floats factor = splat(op.factor);
+  const float* const x = op.x;
+  float* const y = op.y;
+  const auto interleave = [](const PhiloxWords& words, std::uint32_t* bits) KEEL_LOOP_BODY {
+    hn::StoreInterleaved4(words.w[0], words.w[1], words.w[2], words.w[3], U(), bits);
+  };
+  const auto keep = [&](std::int64_t first, const std::uint32_t* bits,
+                        std::size_t n) KEEL_LOOP_BODY {
+    for_lanes(n, [&](auto part, std::size_t k) KEEL_LOOP_BODY {
+      const auto drawn = hn::ShiftRight<8>(hn::LoadU(U(), bits + k));
       const auto is_dropped = hn::RebindMask(F(), hn::Lt(hn::BitCast(Bits(), drawn), threshold));
-      part.store(hn::IfThenZeroElse(is_dropped, hn::Mul(part.load(x + i + k), factor)), y + i + k);
+      const std::size_t at = std::size_t(first) + k;
+      part.store(hn::IfThenZeroElse(is_dropped, hn::Mul(part.load(x + at), factor)), y + at);
     });
-  }
+  };
+  each_drawn<4, std::uint32_t>(op.drawn, begin, end, interleave, keep);
 }
 
 }  // namespace
@@ -67,20 +67,22 @@ namespace keel::onednn {
 
 HWY_EXPORT(apply);
 
+using P = DropoutPorts;
+
 Prepared prepare_dropout(const NodeContext& context) {
   const auto attrs = context.attrs<DropoutAttrs>();
-  Mask mask{PhiloxStream::of(attrs.seed, attrs.stream, 0), 0, float(1 / (1 - attrs.p))};
-  // uniform(e) >= p, where uniform is the 24 bits times 2^-24.
-  mask.threshold = std::int32_t(std::ceil(attrs.p * 0x1p24));
-  return kernel_of([mask](const Binding& b) {
-    Mask drawn = mask;
-    drawn.stream.step = std::uint32_t(*b.inputs[1].as<std::int32_t>());
-    const float* x = b.inputs[0].as<float>();
-    float* y = b.outputs[0].as<float>();
-    parallel_range(b.inputs[0].elements(), kBlockElements,
+  const DrawnRows rows = drawn_rows(context.input(P::kX).shape);
+  return kernel_of([=](const Binding& b) {
+    const Dropout op{{PhiloxStream::of(attrs, *b.inputs[P::kTick].as<std::int32_t>()), rows,
+                      *b.inputs[P::kFirstRow].as<std::int32_t>()},
+                     // uniform >= p, where uniform is the 24 bits times 2^-24.
+                     std::int32_t(std::ceil(attrs.p * 0x1p24)),
+                     float(1 / (1 - attrs.p)),
+                     b.inputs[P::kX].as<float>(),
+                     b.outputs[P::kY].as<float>()};
+    parallel_range(op.drawn.blocks(4), kBlockElements / 4,
                    [&](std::int64_t begin, std::int64_t end) {
-                     HWY_DYNAMIC_DISPATCH(apply)
-                     (drawn, std::uint64_t(begin), x + begin, y + begin, std::size_t(end - begin));
+                     HWY_DYNAMIC_DISPATCH(apply)(op, begin, end);
                    });
   });
 }

@@ -16,9 +16,10 @@ struct NoisePlan {
   bool shifts;  // the backward only scales
 };
 
-// One run: the stream of its step and the means of every unit's noise (channels).
+// One run: the stream of its update and the means of every unit's noise (channels).
 struct Noise {
   PhiloxStream stream;
+  std::int32_t first_row;
   const float *m, *v;
 };
 
@@ -42,11 +43,12 @@ struct Map {
   Floats s, m;
 };
 
-// For channels c, c + 1, ... of row i.
+// For channels c, c + 1, ... of the sample at `place`.
 template <class Part>
-HWY_INLINE Map draw(Part part, const NoisePlan& plan, const Noise& noise, std::int64_t i,
+HWY_INLINE Map draw(Part part, const NoisePlan& plan, const Noise& noise, const SamplePlace& place,
                     std::size_t c) {
-  const PhiloxWords words = philox_words(noise.stream, std::uint64_t(i * plan.sizes.channels) + c);
+  const PhiloxWords words =
+      philox_words(noise.stream, std::int64_t(place.row), std::int64_t(place.first / 4 + c));
   const Floats s = hn::MulAdd(normal(words.w[2], words.w[3]), splat(float(plan.attrs.r_std)),
                               part.load(noise.v + c));
   if (!plan.shifts) return {s, zero()};
@@ -71,8 +73,10 @@ HWY_INLINE void map_spans(std::size_t count, std::size_t inner, const Map& map, 
 
 void apply(const NoisePlan& plan, const Noise& noise, std::int64_t i, const float* x, float* y) {
   const auto channels = std::size_t(plan.sizes.channels), inner = std::size_t(plan.sizes.inner);
+  const SamplePlace place =
+      sample_place(i, plan.attrs.positions, plan.sizes.channels, noise.first_row);
   for_lanes(channels, [&](auto part, std::size_t c) HWY_ATTR {
-    const Map map = draw(part, plan, noise, i, c);
+    const Map map = draw(part, plan, noise, place, c);
     if (inner > 1) {
       return map_spans(std::min(kLanes, channels - c), inner, map, x + c * inner, y + c * inner);
     }
@@ -92,20 +96,23 @@ HWY_EXPORT(apply);
 
 namespace {
 
+using P = NormNoisePorts;
+
 void run(const Binding& b, const NoisePlan& plan) {
   const std::int64_t channels = plan.sizes.channels, row = channels * plan.sizes.inner;
-  const std::int32_t step = *b.inputs[1].as<std::int32_t>();
-  const Philox random = plan.attrs.random(step);
+  const std::int32_t tick = *b.inputs[P::kTick].as<std::int32_t>();
+  const Philox random = random_stream(plan.attrs, tick);
   float *m = static_cast<float*>(b.workspace), *v = m + channels;
   for (std::int64_t j = 0; j < channels; ++j) {
     const UnitNoise unit = unit_noise(plan.attrs, random, j);
     m[j] = float(unit.m);
     v[j] = float(unit.v);
   }
-  const Noise noise{PhiloxStream::of(plan.attrs.seed, plan.attrs.stream, step), m, v};
-  const RowMask mask = b.inputs[2].as<std::uint8_t>();
-  const float* x = b.inputs[0].as<float>();
-  float* y = b.outputs[0].as<float>();
+  const Noise noise{PhiloxStream::of(plan.attrs, tick), *b.inputs[P::kFirstRow].as<std::int32_t>(),
+                    m, v};
+  const RowMask mask = b.inputs[P::kMask].as<std::uint8_t>();
+  const float* x = b.inputs[P::kX].as<float>();
+  float* y = b.outputs[P::kY].as<float>();
   const auto apply_to = HWY_DYNAMIC_DISPATCH(apply);
   const std::int64_t rows =
       std::max<std::int64_t>(1, kBlockElements / std::max<std::int64_t>(1, row));
@@ -119,7 +126,7 @@ void run(const Binding& b, const NoisePlan& plan) {
 }
 
 Prepared prepare(const NodeContext& context, bool shifts) {
-  const NoisePlan plan{context.attrs<NormNoiseAttrs>(), column_sizes(context.input(0).shape),
+  const NoisePlan plan{context.attrs<NormNoiseAttrs>(), column_sizes(context.input(P::kX).shape),
                        shifts};
   return kernel_of([=](const Binding& b) { run(b, plan); },
                    2 * plan.sizes.channels * std::int64_t(sizeof(float)));

@@ -48,6 +48,38 @@ void sgd(const SgdTerms& t, const SgdSpan& span) {
   span.u ? sgd_with<true>(t, span) : sgd_with<false>(t, span);
 }
 
+void adagrad(const AdagradTerms& t, const AdagradSpan& span) {
+  const Floats scale = splat(t.scale), decay = splat(t.decay), rate = splat(t.rate);
+  const Floats eps = splat(t.eps);
+  for_lanes(span.n, [&](auto part, std::size_t i) HWY_ATTR {
+    const Floats p = part.load(span.p + i);
+    const Floats g = hn::MulAdd(scale, part.load(span.g + i), hn::Mul(decay, p));
+    const Floats h = hn::MulAdd(g, g, part.load(span.h + i));
+    const Floats change = hn::Div(hn::Mul(rate, g), hn::Sqrt(hn::Add(h, eps)));
+    part.store(hn::Sub(p, change), span.next_p + i);
+    part.store(h, span.next_h + i);
+  });
+}
+
+void graves(const GravesTerms& t, const GravesSpan& span) {
+  const Floats scale = splat(t.scale), decay = splat(t.decay), rate = splat(t.rate);
+  const Floats keep = splat(t.keep), gain = splat(t.gain), momentum = splat(t.momentum);
+  const Floats eps = splat(t.eps);
+  for_lanes(span.size, [&](auto part, std::size_t i) HWY_ATTR {
+    const Floats p = part.load(span.p + i);
+    const Floats g = hn::MulAdd(scale, part.load(span.g + i), hn::Mul(decay, p));
+    const Floats n = hn::MulAdd(keep, part.load(span.n + i), hn::Mul(hn::Mul(gain, g), g));
+    const Floats q = hn::MulAdd(keep, part.load(span.q + i), hn::Mul(gain, g));
+    const Floats var = hn::Max(hn::NegMulAdd(q, q, n), zero());
+    const Floats change = hn::Div(hn::Mul(rate, g), hn::Sqrt(hn::Add(var, eps)));
+    const Floats d = hn::MulSub(momentum, part.load(span.d + i), change);
+    part.store(hn::Add(p, d), span.next_p + i);
+    part.store(n, span.next_n + i);
+    part.store(q, span.next_q + i);
+    part.store(d, span.next_d + i);
+  });
+}
+
 double squares(const float* x, std::size_t n) {
   DoubleSum even, odd;
   std::size_t i = 0;
@@ -73,11 +105,19 @@ HWY_AFTER_NAMESPACE();
 namespace keel::onednn {
 
 HWY_EXPORT(adam);
+HWY_EXPORT(adagrad);
+HWY_EXPORT(graves);
 HWY_EXPORT(sgd);
 HWY_EXPORT(squares);
 
 void adam_span(const AdamTerms& terms, const AdamSpan& span) {
   HWY_DYNAMIC_DISPATCH(adam)(terms, span);
+}
+void adagrad_span(const AdagradTerms& terms, const AdagradSpan& span) {
+  HWY_DYNAMIC_DISPATCH(adagrad)(terms, span);
+}
+void graves_span(const GravesTerms& terms, const GravesSpan& span) {
+  HWY_DYNAMIC_DISPATCH(graves)(terms, span);
 }
 void sgd_span(const SgdTerms& terms, const SgdSpan& span) {
   HWY_DYNAMIC_DISPATCH(sgd)(terms, span);

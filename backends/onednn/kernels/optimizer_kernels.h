@@ -17,6 +17,29 @@ struct AdamSpan {
 };
 void adam_span(const AdamTerms& terms, const AdamSpan& span);
 
+// g' = scale g + decay p;  h' = h + g'^2;  p' = p - rate g' / sqrt(h' + eps)
+struct AdagradTerms {
+  float scale, decay, rate, eps;
+};
+struct AdagradSpan {
+  const float *p, *g, *h;
+  float *next_p, *next_h;  // may be p, h
+  std::size_t n;
+};
+void adagrad_span(const AdagradTerms& terms, const AdagradSpan& span);
+
+// g' = scale g + decay p;  n' = keep n + gain g'^2;  q' = keep q + gain g';
+// d' = momentum d - rate g' / sqrt(max(n' - q'^2, 0) + eps);  p' = p + d'
+struct GravesTerms {
+  float scale, decay, keep, gain, momentum, rate, eps;
+};
+struct GravesSpan {
+  const float *p, *g, *n, *q, *d;
+  float *next_p, *next_n, *next_q, *next_d;  // may be p, n, q, d
+  std::size_t size;
+};
+void graves_span(const GravesTerms& terms, const GravesSpan& span);
+
 // g' = scale g + decay p;  u' = momentum u + g';  p' = p - lr (nesterov ? g' + momentum u' : u')
 struct SgdTerms {
   float scale, decay, momentum, lr;

@@ -11,7 +11,22 @@
 namespace keel::onednn {
 namespace {
 
-double scalar_or(const TensorRef& t, double otherwise) { return t ? *t.as<float>() : otherwise; }
+using P = UpdatePorts;
+
+// What every update begins with.
+struct Step {
+  double rate, scale;
+  std::int64_t n;
+
+  template <class Attrs>
+  Step(const Binding& b, const Attrs& attrs)
+      : rate(double(*b.inputs[P::kLr].as<float>()) * attrs.lr_scale),
+        scale(b.inputs[P::kScale] ? *b.inputs[P::kScale].as<float>() : 1),
+        n(b.inputs[P::kP].elements()) {}
+};
+
+const float* in(const Binding& b, int port) { return b.inputs[std::size_t(port)].as<float>(); }
+float* out(const Binding& b, int port) { return b.outputs[std::size_t(port)].as<float>(); }
 
 // A diverged step leaves everything as it is: output j becomes its own input inputs[j].
 void keep(const Binding& b, std::initializer_list<std::size_t> inputs) {
@@ -25,14 +40,14 @@ void keep(const Binding& b, std::initializer_list<std::size_t> inputs) {
 }
 
 void sgd(const Binding& b, const SgdAttrs& attrs) {
-  const double lr = scalar_or(b.inputs[2], 0), scale = scalar_or(b.inputs[3], 1);
-  if (!std::isfinite(scale)) return keep(b, {0, 4});
-  const SgdTerms terms{float(scale), float(attrs.weight_decay), float(attrs.momentum), float(lr),
-                       attrs.nesterov};
-  const float *p = b.inputs[0].as<float>(), *g = b.inputs[1].as<float>();
-  const float* u = b.inputs[4].as<float>();
-  float *next_p = b.outputs[0].as<float>(), *next_u = b.outputs[1].as<float>();
-  parallel_range(b.inputs[0].elements(), kBlockElements, [&](std::int64_t i, std::int64_t end) {
+  using S = SgdPorts;
+  const Step s(b, attrs);
+  if (!std::isfinite(s.scale)) return keep(b, {P::kP, S::kU});
+  const SgdTerms terms{float(s.scale), float(attrs.weight_decay), float(attrs.momentum),
+                       float(s.rate), attrs.nesterov};
+  const float *p = in(b, P::kP), *g = in(b, P::kG), *u = in(b, S::kU);
+  float *next_p = out(b, P::kNextP), *next_u = out(b, S::kNextU);
+  parallel_range(s.n, kBlockElements, [&](std::int64_t i, std::int64_t end) {
     const SgdSpan span{p + i,
                        g + i,
                        u ? u + i : nullptr,
@@ -43,31 +58,65 @@ void sgd(const Binding& b, const SgdAttrs& attrs) {
   });
 }
 
-void adam(const Binding& b, const AdamAttrs& attrs) {
-  const double lr = scalar_or(b.inputs[2], 0), scale = scalar_or(b.inputs[3], 1);
-  if (!std::isfinite(scale)) return keep(b, {0, 5, 6});
-  const double t = double(*b.inputs[4].as<std::int32_t>()) + 1;
-  const double decay = attrs.decoupled ? 0 : attrs.weight_decay;
-  const double shrink = attrs.decoupled ? 1 - lr * attrs.weight_decay : 1;
-  const AdamTerms terms{
-      .scale = float(scale),
-      .decay = float(decay),
+AdamTerms adam_terms(const AdamAttrs& attrs, const Step& s, double t) {
+  const auto unbias = [&](double beta) {
+    return 1 - std::pow(attrs.release_bias ? 1 - beta : beta, t);
+  };
+  const double c1 = unbias(attrs.beta1), c2 = unbias(attrs.beta2);
+  return {
+      .scale = float(s.scale),
+      .decay = float(attrs.decoupled ? 0 : attrs.weight_decay),
       .beta1 = float(attrs.beta1),
       .gain1 = float(1 - attrs.beta1),
       .beta2 = float(attrs.beta2),
       .gain2 = float(1 - attrs.beta2),
-      .shrink = float(shrink),
-      .rate = float(lr / (1 - std::pow(attrs.beta1, t))),
-      .unbias = float(1 / (1 - std::pow(attrs.beta2, t))),
+      .shrink = float(attrs.decoupled ? 1 - s.rate * attrs.weight_decay : 1),
+      .rate = float(attrs.raw_eps ? s.rate * std::sqrt(c2) / c1 : s.rate / c1),
+      .unbias = float(attrs.raw_eps ? 1 : 1 / c2),
       .eps = float(attrs.eps),
   };
-  const float *p = b.inputs[0].as<float>(), *g = b.inputs[1].as<float>();
-  const float *m = b.inputs[5].as<float>(), *v = b.inputs[6].as<float>();
-  float *next_p = b.outputs[0].as<float>(), *next_m = b.outputs[1].as<float>(),
-        *next_v = b.outputs[2].as<float>();
-  parallel_range(b.inputs[0].elements(), kBlockElements, [&](std::int64_t i, std::int64_t end) {
+}
+
+void adam(const Binding& b, const AdamAttrs& attrs) {
+  using A = AdamPorts;
+  const Step s(b, attrs);
+  if (!std::isfinite(s.scale)) return keep(b, {P::kP, A::kM, A::kV});
+  const AdamTerms terms = adam_terms(attrs, s, double(*b.inputs[A::kStep].as<std::int32_t>()) + 1);
+  const float *p = in(b, P::kP), *g = in(b, P::kG), *m = in(b, A::kM), *v = in(b, A::kV);
+  float *next_p = out(b, P::kNextP), *next_m = out(b, A::kNextM), *next_v = out(b, A::kNextV);
+  parallel_range(s.n, kBlockElements, [&](std::int64_t i, std::int64_t end) {
     adam_span(terms, {p + i, g + i, m + i, v + i, next_p + i, next_m + i, next_v + i,
                       std::size_t(end - i)});
+  });
+}
+
+void adagrad(const Binding& b, const AdagradAttrs& attrs) {
+  using A = AdagradPorts;
+  const Step s(b, attrs);
+  if (!std::isfinite(s.scale)) return keep(b, {P::kP, A::kH});
+  const AdagradTerms terms{float(s.scale), float(attrs.weight_decay), float(s.rate),
+                           float(attrs.eps)};
+  const float *p = in(b, P::kP), *g = in(b, P::kG), *h = in(b, A::kH);
+  float *next_p = out(b, P::kNextP), *next_h = out(b, A::kNextH);
+  parallel_range(s.n, kBlockElements, [&](std::int64_t i, std::int64_t end) {
+    adagrad_span(terms, {p + i, g + i, h + i, next_p + i, next_h + i, std::size_t(end - i)});
+  });
+}
+
+void graves(const Binding& b, const GravesAttrs& attrs) {
+  using G = GravesPorts;
+  const Step s(b, attrs);
+  if (!std::isfinite(s.scale)) return keep(b, {P::kP, G::kN, G::kQ, G::kD});
+  const GravesTerms terms{float(s.scale),        float(attrs.weight_decay), float(attrs.keep),
+                          float(1 - attrs.keep), float(attrs.momentum),     float(s.rate),
+                          float(attrs.eps)};
+  const float *p = in(b, P::kP), *g = in(b, P::kG), *n = in(b, G::kN), *q = in(b, G::kQ),
+              *d = in(b, G::kD);
+  float *next_p = out(b, P::kNextP), *next_n = out(b, G::kNextN), *next_q = out(b, G::kNextQ),
+        *next_d = out(b, G::kNextD);
+  parallel_range(s.n, kBlockElements, [&](std::int64_t i, std::int64_t end) {
+    graves_span(terms, {p + i, g + i, n + i, q + i, d + i, next_p + i, next_n + i, next_q + i,
+                        next_d + i, std::size_t(end - i)});
   });
 }
 
@@ -84,17 +133,17 @@ void sum_squares(const Binding& b) {
   *b.outputs[0].as<float>() = float(total);
 }
 
+template <class Attrs>
+Prepared prepare(const NodeContext& context, void (*update)(const Binding&, const Attrs&)) {
+  return kernel_of([=, attrs = context.attrs<Attrs>()](const Binding& b) { update(b, attrs); });
+}
+
 }  // namespace
 
-Prepared prepare_sgd_step(const NodeContext& context) {
-  const auto attrs = context.attrs<SgdAttrs>();
-  return kernel_of([attrs](const Binding& b) { sgd(b, attrs); });
-}
-
-Prepared prepare_adam_step(const NodeContext& context) {
-  const auto attrs = context.attrs<AdamAttrs>();
-  return kernel_of([attrs](const Binding& b) { adam(b, attrs); });
-}
+Prepared prepare_sgd_step(const NodeContext& context) { return prepare(context, sgd); }
+Prepared prepare_adam_step(const NodeContext& context) { return prepare(context, adam); }
+Prepared prepare_adagrad_step(const NodeContext& context) { return prepare(context, adagrad); }
+Prepared prepare_graves_step(const NodeContext& context) { return prepare(context, graves); }
 
 Prepared prepare_sum_squares(const NodeContext& context) {
   const std::int64_t blocks = context.input(0).shape.elements() / kBlockElements + 1;

@@ -45,14 +45,10 @@ struct PhiloxWords {
   Words w[4];
 };
 
-// Of the blocks from `block` on.
-HWY_INLINE PhiloxWords philox_words(const PhiloxStream& of, std::uint64_t block) {
-  const Words first = hn::Set(U(), std::uint32_t(block));
-  Words c0 = hn::Add(first, hn::Iota(U(), 0));
-  // A carry where the low word has come round.
-  Words c1 =
-      hn::Sub(hn::Set(U(), std::uint32_t(block >> 32)), hn::VecFromMask(U(), hn::Lt(c0, first)));
-  Words c2 = hn::Set(U(), of.stream), c3 = hn::Set(U(), of.step);
+// Of block `index` of row `row` of the update: row_block(row, 4 * index).
+HWY_INLINE PhiloxWords philox_words(const PhiloxStream& of, Words row, Words index) {
+  Words c0 = index, c1 = row;
+  Words c2 = hn::Set(U(), of.stream), c3 = hn::Set(U(), of.tick);
   std::uint32_t k0 = of.key[0], k1 = of.key[1];
   for (int round = 0; round < 10; ++round) {
     Words high0, low0, high1, low1;
@@ -66,6 +62,12 @@ HWY_INLINE PhiloxWords philox_words(const PhiloxStream& of, std::uint64_t block)
     k1 += 0xBB67AE85u;
   }
   return {{c0, c1, c2, c3}};
+}
+
+// Of the blocks of one row from `index` on.
+HWY_INLINE PhiloxWords philox_words(const PhiloxStream& of, std::int64_t row, std::int64_t index) {
+  return philox_words(of, hn::Set(U(), std::uint32_t(row)),
+                      hn::Add(hn::Set(U(), std::uint32_t(index)), hn::Iota(U(), 0)));
 }
 
 // Philox::uniform: the upper 24 bits times 2^-24, exact.

@@ -6,16 +6,20 @@
 namespace keel::reference {
 namespace {
 
+using P = DropoutPorts;
+
 // y = keep ? x / (1 - p) : 0.
 void run(const Binding& b, const DropoutAttrs& attrs) {
-  const Vector x = vector(b.inputs[0]);
-  const auto step = static_cast<std::uint32_t>(*b.inputs[1].as<std::int32_t>());
-  const Philox random(static_cast<std::uint64_t>(attrs.seed),
-                      static_cast<std::uint32_t>(attrs.stream), step);
-  Vector y = vector(b.outputs[0]);
-  for (Eigen::Index e = 0; e < x.size(); ++e) {
-    const bool keep = random.uniform(static_cast<std::uint64_t>(e)) >= attrs.p;
-    y[e] = keep ? x[e] / (1 - attrs.p) : 0;
+  const auto [rows, width] = drawn_rows(b.inputs[P::kX].type.shape);
+  const Philox random = random_stream(attrs, *b.inputs[P::kTick].as<std::int32_t>());
+  const std::int64_t first_row = *b.inputs[P::kFirstRow].as<std::int32_t>();
+  const Matrix x = matrix(b.inputs[P::kX], rows, width);
+  Matrix y = matrix(b.outputs[P::kY], rows, width);
+  for (Eigen::Index r = 0; r < rows; ++r) {
+    for (Eigen::Index e = 0; e < width; ++e) {
+      const double drawn = random.row_uniform(std::uint64_t(first_row + r), std::uint64_t(e));
+      y(r, e) = drawn >= attrs.p ? x(r, e) / (1 - attrs.p) : 0;
+    }
   }
 }
 

@@ -6,18 +6,22 @@
 namespace keel::reference {
 namespace {
 
+using P = NormNoisePorts;
+
 // y = S * x + M, or without the shift y = S * x.
 void run(const Binding& b, const NormNoiseAttrs& attrs, const ColumnSizes& sizes, bool shifts) {
-  const Philox random = attrs.random(*b.inputs[1].as<std::int32_t>());
-  const KeptRows rows = kept_rows(b.inputs[2], sizes);
+  const Philox random = random_stream(attrs, *b.inputs[P::kTick].as<std::int32_t>());
+  const std::int32_t first_row = *b.inputs[P::kFirstRow].as<std::int32_t>();
+  const KeptRows rows = kept_rows(b.inputs[P::kMask], sizes);
   for (Eigen::Index j = 0; j < sizes.channels; ++j) {
     const UnitNoise unit = unit_noise(attrs, random, j);
-    auto y = channel(b.outputs[0], sizes, j);
-    y = channel(b.inputs[0], sizes, j);
+    auto y = channel(b.outputs[P::kY], sizes, j);
+    y = channel(b.inputs[P::kX], sizes, j);
     for (Eigen::Index i : rows) {
-      const auto block = static_cast<std::uint64_t>(i * sizes.channels + j);
-      const double s = unit.v + attrs.r_std * random.normal(2 * block + 1);
-      const double m = unit.m + attrs.r_mean * (2 * random.uniform(4 * block) - 1);
+      const auto [row, first] = sample_place(i, attrs.positions, sizes.channels, first_row);
+      const std::uint64_t k = first + 4 * static_cast<std::uint64_t>(j);
+      const double s = unit.v + attrs.r_std * random.row_normal(row, k / 2 + 1);
+      const double m = unit.m + attrs.r_mean * (2 * random.row_uniform(row, k) - 1);
       y.row(i) = (y.row(i).array() * s + (shifts ? m : 0)).matrix();
     }
   }

@@ -1,6 +1,7 @@
 // Optimizer updates, element by element, and sums of squares.
 #include "src/ops/optimizer_step.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "backends/reference/kernels/kernels.h"
@@ -8,7 +9,24 @@
 namespace keel::reference {
 namespace {
 
-double scalar_or(const TensorRef& t, double otherwise) { return t ? *t.as<double>() : otherwise; }
+using P = UpdatePorts;
+
+// What every update begins with.
+struct Step {
+  double rate, scale, decay;  // decay: the share of p that is added to g'
+  Vector p, g, next_p;
+
+  template <class Attrs>
+  Step(const Binding& b, const Attrs& attrs)
+      : rate(*b.inputs[P::kLr].as<double>() * attrs.lr_scale),
+        scale(b.inputs[P::kScale] ? *b.inputs[P::kScale].as<double>() : 1),
+        decay(attrs.weight_decay),
+        p(vector(b.inputs[P::kP])),
+        g(vector(b.inputs[P::kG])),
+        next_p(vector(b.outputs[P::kNextP])) {}
+
+  double gradient(Eigen::Index e) const { return scale * g[e] + decay * p[e]; }
+};
 
 // A diverged step leaves everything as it is: output j becomes its own input inputs[j].
 void keep(const Binding& b, std::initializer_list<std::size_t> inputs) {
@@ -19,40 +37,77 @@ void keep(const Binding& b, std::initializer_list<std::size_t> inputs) {
   }
 }
 
-// p <- p - lr u with u <- momentum u + g', or with Nesterov's look-ahead g' + momentum u.
+// p <- p - r u with u <- momentum u + g', or with Nesterov's look-ahead g' + momentum u.
 void sgd(const Binding& b, const SgdAttrs& attrs) {
-  const double lr = scalar_or(b.inputs[2], 0), scale = scalar_or(b.inputs[3], 1);
-  if (!std::isfinite(scale)) return keep(b, {0, 4});
-  const Vector p = vector(b.inputs[0]), g = vector(b.inputs[1]);
-  Vector next_p = vector(b.outputs[0]);
-  for (Eigen::Index e = 0; e < p.size(); ++e) {
-    const double gradient = scale * g[e] + attrs.weight_decay * p[e];
-    const double u = b.inputs[4] ? b.inputs[4].as<double>()[e] : 0;
+  using S = SgdPorts;
+  Step s(b, attrs);
+  if (!std::isfinite(s.scale)) return keep(b, {P::kP, S::kU});
+  for (Eigen::Index e = 0; e < s.p.size(); ++e) {
+    const double gradient = s.gradient(e);
+    const double u = b.inputs[S::kU] ? b.inputs[S::kU].as<double>()[e] : 0;
     const double next_u = attrs.momentum * u + gradient;
     const double direction = attrs.nesterov ? gradient + attrs.momentum * next_u : next_u;
-    next_p[e] = p[e] - lr * direction;
-    if (b.outputs[1]) b.outputs[1].as<double>()[e] = next_u;
+    s.next_p[e] = s.p[e] - s.rate * direction;
+    if (b.outputs[S::kNextU]) b.outputs[S::kNextU].as<double>()[e] = next_u;
   }
 }
 
-// p <- p - lr mhat / (sqrt(vhat) + eps), where mhat and vhat are m and v without their bias to 0.
+// p <- p - r mhat / (sqrt(vhat) + eps), where mhat and vhat are m and v without their bias to 0; or
+// with eps beside the root of v as it is.
 void adam(const Binding& b, const AdamAttrs& attrs) {
-  const double lr = scalar_or(b.inputs[2], 0), scale = scalar_or(b.inputs[3], 1);
-  if (!std::isfinite(scale)) return keep(b, {0, 5, 6});
-  const double t = double(*b.inputs[4].as<std::int32_t>()) + 1;
-  const double unbias_m = 1 - std::pow(attrs.beta1, t), unbias_v = 1 - std::pow(attrs.beta2, t);
-  const double decay = attrs.decoupled ? 0 : attrs.weight_decay;
-  const double shrink = attrs.decoupled ? 1 - lr * attrs.weight_decay : 1;
-  const Vector p = vector(b.inputs[0]), g = vector(b.inputs[1]);
-  const Vector m = vector(b.inputs[5]), v = vector(b.inputs[6]);
-  Vector next_p = vector(b.outputs[0]), next_m = vector(b.outputs[1]),
-         next_v = vector(b.outputs[2]);
-  for (Eigen::Index e = 0; e < p.size(); ++e) {
-    const double gradient = scale * g[e] + decay * p[e];
+  using A = AdamPorts;
+  Step s(b, attrs);
+  if (!std::isfinite(s.scale)) return keep(b, {P::kP, A::kM, A::kV});
+  const double t = double(*b.inputs[A::kStep].as<std::int32_t>()) + 1;
+  const double base1 = attrs.release_bias ? 1 - attrs.beta1 : attrs.beta1;
+  const double base2 = attrs.release_bias ? 1 - attrs.beta2 : attrs.beta2;
+  const double c1 = 1 - std::pow(base1, t), c2 = 1 - std::pow(base2, t);
+  if (attrs.decoupled) s.decay = 0;
+  const double shrink = attrs.decoupled ? 1 - s.rate * attrs.weight_decay : 1;
+  const Vector m = vector(b.inputs[A::kM]), v = vector(b.inputs[A::kV]);
+  Vector next_m = vector(b.outputs[A::kNextM]), next_v = vector(b.outputs[A::kNextV]);
+  for (Eigen::Index e = 0; e < s.p.size(); ++e) {
+    const double gradient = s.gradient(e);
     next_m[e] = attrs.beta1 * m[e] + (1 - attrs.beta1) * gradient;
     next_v[e] = attrs.beta2 * v[e] + (1 - attrs.beta2) * gradient * gradient;
-    const double mhat = next_m[e] / unbias_m, vhat = next_v[e] / unbias_v;
-    next_p[e] = shrink * p[e] - lr * mhat / (std::sqrt(vhat) + attrs.eps);
+    const double mhat = next_m[e] / c1, vhat = next_v[e] / c2;
+    const double change = attrs.raw_eps
+                              ? std::sqrt(c2) / c1 * next_m[e] / (std::sqrt(next_v[e]) + attrs.eps)
+                              : mhat / (std::sqrt(vhat) + attrs.eps);
+    s.next_p[e] = shrink * s.p[e] - s.rate * change;
+  }
+}
+
+// p <- p - r g' / sqrt(h + eps), h being the sum of all squares so far.
+void adagrad(const Binding& b, const AdagradAttrs& attrs) {
+  using A = AdagradPorts;
+  Step s(b, attrs);
+  if (!std::isfinite(s.scale)) return keep(b, {P::kP, A::kH});
+  const Vector h = vector(b.inputs[A::kH]);
+  Vector next_h = vector(b.outputs[A::kNextH]);
+  for (Eigen::Index e = 0; e < s.p.size(); ++e) {
+    const double gradient = s.gradient(e);
+    next_h[e] = h[e] + gradient * gradient;
+    s.next_p[e] = s.p[e] - s.rate * gradient / std::sqrt(next_h[e] + attrs.eps);
+  }
+}
+
+// p <- p + d, d <- momentum d - r g' / sqrt(var + eps), var being the running variance of g'.
+void graves(const Binding& b, const GravesAttrs& attrs) {
+  using G = GravesPorts;
+  Step s(b, attrs);
+  if (!std::isfinite(s.scale)) return keep(b, {P::kP, G::kN, G::kQ, G::kD});
+  const Vector n = vector(b.inputs[G::kN]), q = vector(b.inputs[G::kQ]),
+               d = vector(b.inputs[G::kD]);
+  Vector next_n = vector(b.outputs[G::kNextN]), next_q = vector(b.outputs[G::kNextQ]),
+         next_d = vector(b.outputs[G::kNextD]);
+  for (Eigen::Index e = 0; e < s.p.size(); ++e) {
+    const double gradient = s.gradient(e);
+    next_n[e] = attrs.keep * n[e] + (1 - attrs.keep) * gradient * gradient;
+    next_q[e] = attrs.keep * q[e] + (1 - attrs.keep) * gradient;
+    const double var = std::max(next_n[e] - next_q[e] * next_q[e], 0.0);
+    next_d[e] = attrs.momentum * d[e] - s.rate * gradient / std::sqrt(var + attrs.eps);
+    s.next_p[e] = s.p[e] + next_d[e];
   }
 }
 
@@ -60,18 +115,17 @@ void sum_squares(const Binding& b) {
   *b.outputs[0].as<double>() = vector(b.inputs[0]).squaredNorm();
 }
 
+template <class Attrs>
+Prepared prepare(const NodeContext& context, void (*update)(const Binding&, const Attrs&)) {
+  return kernel_of([=, attrs = context.attrs<Attrs>()](const Binding& b) { update(b, attrs); });
+}
+
 }  // namespace
 
-Prepared prepare_sgd_step(const NodeContext& context) {
-  const auto attrs = context.attrs<SgdAttrs>();
-  return kernel_of([=](const Binding& b) { sgd(b, attrs); });
-}
-
-Prepared prepare_adam_step(const NodeContext& context) {
-  const auto attrs = context.attrs<AdamAttrs>();
-  return kernel_of([=](const Binding& b) { adam(b, attrs); });
-}
-
+Prepared prepare_sgd_step(const NodeContext& context) { return prepare(context, sgd); }
+Prepared prepare_adam_step(const NodeContext& context) { return prepare(context, adam); }
+Prepared prepare_adagrad_step(const NodeContext& context) { return prepare(context, adagrad); }
+Prepared prepare_graves_step(const NodeContext& context) { return prepare(context, graves); }
 Prepared prepare_sum_squares(const NodeContext&) { return kernel_of(sum_squares); }
 
 }  // namespace keel::reference

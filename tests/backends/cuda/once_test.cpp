@@ -5,12 +5,14 @@
 
 #include "src/ops/conv2d.h"
 #include "src/ops/dropout.h"
+#include "src/ops/elementwise.h"
 #include "src/ops/embedding.h"
 #include "src/ops/layout.h"
 #include "src/ops/loss.h"
 #include "src/ops/matmul.h"
 #include "src/ops/optimizer_step.h"
 #include "src/ops/pool2d.h"
+#include "src/ops/random_normal.h"
 #include "src/ops/softmax.h"
 #include "src/ops/stop_gradient.h"
 #include "tests/backends/cuda/norm_step.h"
@@ -24,8 +26,10 @@ Value rows_loss(Graph& g, Value x, Value w) {
   const Value wide = ops::concat(g, {x, ops::slice(g, x, {0, 2}, {7, 5})}, 1);
   const Value padded = ops::pad(g, ops::transpose(g, wide, {1, 0}), {1, 0}, {0, 2});
   const Value product = ops::gelu(g, ops::matmul(g, padded, w));
-  const Value step = g.constant(Tensor::of<std::int32_t>({}, {1}));
-  const Value dropped = ops::dropout(g, product, step, 0.3, 5);
+  const Value one = g.constant(Tensor::of<std::int32_t>({}, {1}));
+  const RandomKey key{one, one};
+  const Value noise = ops::random_normal(g, g.type(product), key, 6);
+  const Value dropped = ops::dropout(g, ops::add(g, product, noise), key, 0.3, 5);
   const Value soft = ops::mul(g, ops::softmax(g, dropped), ops::log_softmax(g, dropped));
   const Value looked_up = ops::embedding(g, soft, ids);
   const Value labels = g.constant(Tensor::of<std::int32_t>({6}, {0, 1, 2, 3, 4, 0}));
@@ -48,7 +52,22 @@ Value parameter(Graph& g, const std::string& name, const Shape& shape) {
   });
 }
 
-// One step of a network of all ops: Adam for the first parameter, momentum for the others.
+// The update of the i-th parameter, each by another optimizer.
+Value update(Graph& g, std::size_t i, const ops::SgdInputs& in, Value count) {
+  switch (i) {
+    case 0:
+      return ops::adam_step(g, {in.p, in.g, in.lr, in.scale, count, in.u, in.u}, {});
+    case 1:
+      return ops::adagrad_step(g, {in.p, in.g, in.lr, in.scale, ops::square(g, in.u)}, {});
+    case 2:
+      return ops::graves_step(g, {in.p, in.g, in.lr, in.scale, ops::square(g, in.u), in.u, in.u},
+                              {});
+    default:
+      return ops::sgd_step(g, in, {.momentum = 0.9});
+  }
+}
+
+// One step of a network of all ops.
 void ops_step() {
   const auto backend = make_backend("cuda");
   Variables variables(*backend, 1);
@@ -64,10 +83,8 @@ void ops_step() {
   const Value scale = ops::sqrt(g, ops::sum_squares(g, gradients[0]));
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const Value m = parameter(g, fmt::format("m{}", i), g.shape(leaves[i]));
-    const Value p =
-        i == 0 ? ops::adam_step(g, {leaves[i], gradients[i], lr, scale, count, m, m}, {})
-               : ops::sgd_step(g, {leaves[i], gradients[i], lr, scale, m}, {.momentum = 0.9});
-    g.mark_output(fmt::format("p{}", i), p);
+    g.mark_output(fmt::format("p{}", i),
+                  update(g, i, {leaves[i], gradients[i], lr, scale, m}, count));
   }
   Program program(*backend, variables, g);
   program.run();

@@ -162,6 +162,22 @@ TEST_CASE("cuda recording: updates of many parameters, in as few launches as par
                                          }});
   CHECK(launches.single == 70);
   CHECK(launches.joined == 3);  // 32, 32 and 6
+  const Launches wide =
+      launches_of({70, true, [](Graph& g, Value p, Value lr, int i) {
+                     std::array<Value, 3> states;
+                     for (std::size_t j = 0; j < 3; ++j) {
+                       const std::string name = fmt::format("state{}.{}", i, j);
+                       states[j] = g.state(name, g.type(p), nullptr);
+                     }
+                     const auto& [n, q, d] = states;
+                     const Value next = ops::graves_step(g, {p, p, lr, {}, n, q, d}, {});
+                     for (int j = 0; j < 3; ++j) {
+                       g.mark_update(states[std::size_t(j)], next.at(j + 1));
+                     }
+                     return next;
+                   }});
+  CHECK(wide.single == 70);
+  CHECK(wide.joined == 3);  // 25, 25 and 20: fewer nodes of nine tensors fit the parameters
 }
 
 TEST_CASE("cuda recording: updates that differ, or that wait for each other, stay apart") {

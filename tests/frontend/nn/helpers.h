@@ -30,6 +30,7 @@ struct LayerRun {
   LayerRun(const Layer& layer, const Shape& shape, Mode mode = Mode::kTrain) {
     Net net{.graph = graph, .mode = mode};
     net.tick = graph.input("tick", {DType::kI32, {}});
+    net.first_row = graph.input("first_row", {DType::kI32, {}});
     const Value x = graph.input("x", {DType::kF32, shape});
     const Value y = layer(net, x);
     std::vector<Value> leaves;
@@ -49,6 +50,7 @@ struct LayerRun {
     }
     program = std::make_unique<Program>(backend, variables, graph);
     program->feed("tick", Tensor::of<std::int32_t>({}, {0}));
+    program->feed("first_row", Tensor::of<std::int32_t>({}, {0}));
     program->feed("x", test::random_normal(shape, 5, 2, 3));
   }
 

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "frontend/nn/orthogonal.h"
+#include "tests/support/checks.h"
+
 namespace keel::nn {
 namespace {
 
@@ -72,6 +75,88 @@ TEST_CASE("init: uniform values fill their interval") {
     CHECK(m.largest <= float(row.bound));
     CHECK(m.largest > 0.999 * row.bound);
   }
+}
+
+Tensor draw_matrix(const Initializer& initializer, const Shape& shape, DType dtype = DType::kF32) {
+  Tensor value(dtype, shape);
+  initializer(value, Philox(3, stream_of("u")));
+  return value;
+}
+
+// Orthonormal up to the rounding to float of each element x: two vectors of length `gain` whose
+// elements are off by 2^-24 |x| have a product off by 2 * 2^-24 gain^2 at most.
+void check_orthonormal(const Tensor& value, double gain, std::int64_t blocks) {
+  const std::int64_t rows = value.shape()[0], cols = value.shape()[1], width = cols / blocks;
+  const bool is_wide = rows <= width;
+  const std::int64_t count = is_wide ? rows : width, length = is_wide ? width : rows;
+  for (std::int64_t first = 0; first < cols; first += width) {
+    const auto at = [&](std::int64_t vector, std::int64_t e) {
+      return is_wide ? value.at(vector * cols + first + e) : value.at(e * cols + first + vector);
+    };
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (std::int64_t j = 0; j <= i; ++j) {
+        double product = 0;
+        for (std::int64_t e = 0; e < length; ++e) product += at(i, e) * at(j, e);
+        CHECK(std::abs(product - (i == j ? gain * gain : 0)) <= 2.01 * 0x1p-24 * gain * gain);
+      }
+    }
+  }
+}
+
+TEST_CASE("init: orthogonal matrices, wide, tall and of blocks") {
+  for (const Shape& shape : {Shape{1, 1}, Shape{5, 5}, Shape{3, 8}, Shape{9, 4}, Shape{70, 70},
+                             Shape{40, 101}, Shape{101, 40}}) {
+    CAPTURE(shape.text());
+    check_orthonormal(draw_matrix(orthogonal(), shape), 1, 1);
+    check_orthonormal(draw_matrix(orthogonal(0.05), shape), 0.05, 1);
+  }
+  for (const Shape& shape : {Shape{6, 24}, Shape{9, 24}, Shape{3, 24}}) {
+    CAPTURE(shape.text());
+    check_orthonormal(draw_matrix(orthogonal(2, 4), shape), 2, 4);
+  }
+}
+
+TEST_CASE("init: orthogonal matrices follow the normal numbers that they come from") {
+  // The first row keeps its direction, so that any direction is as likely as another.
+  const Tensor drawn = draw_matrix(normal(1), {4, 6}), q = draw_matrix(orthogonal(), {4, 6});
+  double norm = 0;
+  for (std::int64_t e = 0; e < 6; ++e) norm += drawn.at(e) * drawn.at(e);
+  for (std::int64_t e = 0; e < 6; ++e) {
+    CHECK(q.at(e) == doctest::Approx(drawn.at(e) / std::sqrt(norm)).epsilon(1e-6));
+  }
+  // Every row has a positive part of its own.
+  for (std::int64_t i = 0; i < 4; ++i) {
+    double own = 0;
+    for (std::int64_t e = 0; e < 6; ++e) own += q.at(6 * i + e) * drawn.at(6 * i + e);
+    CHECK(own > 0);
+  }
+  const Tensor blocks = draw_matrix(orthogonal(1, 2), {3, 6});
+  CHECK(blocks.at(0) != blocks.at(3));
+  const Tensor wide = draw_matrix(orthogonal(), {4, 6}, DType::kF64);
+  for (std::int64_t e = 0; e < 24; ++e) CHECK(wide.at(e) == q.at(e));
+}
+
+// Rows that are nearly one: a single run would leave the second far from the first's right angle.
+TEST_CASE("init: rows that hardly differ become orthonormal") {
+  RowMatrix m{2, 3, {1, 1, 1, 1, 1, 1 + 1e-9}};
+  orthonormalize(m);
+  double product = 0, norm = 0;
+  for (std::size_t e = 0; e < 3; ++e) {
+    product += m.row(0)[e] * m.row(1)[e];
+    norm += m.row(1)[e] * m.row(1)[e];
+  }
+  CHECK(std::abs(product) <= 4 * 0x1p-52);
+  CHECK(std::abs(norm - 1) <= 4 * 0x1p-52);
+}
+
+TEST_CASE("init: orthogonal refuses other ranks, and columns that cannot be cut") {
+  test::check_refused([] { draw(orthogonal(), 4); },
+                      "orthogonal: expected (rows, columns) with columns a multiple of 1, got (4)");
+  test::check_refused(
+      [] {
+        draw_matrix(orthogonal(1, 4), {3, 6});
+      },
+      "orthogonal: expected (rows, columns) with columns a multiple of 4");
 }
 
 TEST_CASE("init: constants") {

@@ -112,5 +112,34 @@ TEST_CASE("clip: refusals") {
   refused({"none", std::nan("")}, "train.clip_limit:", "expected > 0");
 }
 
+TEST_CASE("clip: absent gradients stay absent and count for nothing") {
+  for (const char* kind : {"none", "global", "per_tensor", "element"}) {
+    CAPTURE(kind);
+    Graph g;
+    const Value a = g.input("a", kFirst.type());
+    const Clipped clipped = clip_gradients(g, std::vector{Value{}, a, Value{}}, {kind, 2.5});
+    REQUIRE(clipped.gradients.size() == 3);
+    CHECK_FALSE(clipped.gradients[0].valid());
+    CHECK(clipped.gradients[1].valid());
+    CHECK_FALSE(clipped.gradients[2].valid());
+    g.mark_output("norm", clipped.norm);
+    reference::ReferenceBackend backend;
+    Feeds feeds;
+    feeds["a"] = kFirst.clone();
+    CHECK(run_graph(backend, g, feeds).at("norm").at(0) == 5);
+  }
+}
+
+TEST_CASE("clip: no gradient at all has norm 0 and scale 1") {
+  Graph g;
+  const Clipped clipped = clip_gradients(g, std::vector<Value>(2), {"global", 2.5});
+  g.mark_output("norm", clipped.norm);
+  g.mark_output("scale", clipped.scale);
+  reference::ReferenceBackend backend;
+  const Results results = run_graph(backend, g, {});
+  CHECK(results.at("norm").at(0) == 0);
+  CHECK(results.at("scale").at(0) == 1);
+}
+
 }  // namespace
 }  // namespace keel::optim

@@ -26,14 +26,16 @@ struct Training {
   Variables variables{backend, 1};
   std::unique_ptr<Program> program;
 
-  explicit Training(const OptimizerOptions& options) {
+  explicit Training(const OptimizerOptions& options, const ParameterFacts& facts = {},
+                    bool is_reached = true) {
     Graph g;
     const TensorType type{DType::kF32, {kSize}};
     const auto one = [](Tensor& t, const Philox&) {
       for (float& x : t.as<float>()) x = 1;
     };
-    const std::vector parameters{g.parameter("a", type, one), g.parameter("b/w", type, one)};
-    const std::vector gradients{g.input("g0", type), g.input("g1", type)};
+    const std::vector parameters{g.parameter("a", type, one), g.parameter("b/w", type, one, facts)};
+    std::vector gradients{g.input("g0", type), g.input("g1", type)};
+    if (!is_reached) gradients[1] = {};
     const StepInputs inputs{g.input("lr", {DType::kF32, {}}), g.input("scale", {DType::kF32, {}}),
                             g.input("step", {DType::kI32, {}})};
     apply_optimizer(g, parameters, gradients, inputs, options);
@@ -54,24 +56,56 @@ struct Training {
 // Hutter 2019, algorithm 2; Sutskever et al. 2013, rewritten for u.
 struct Textbook {
   OptimizerOptions o;
+  double lr_scale = 1;
   double p = 1, m = 0, v = 0, u = 0;
 
   void step(int t, double g) {
-    const double lr = rate(t);
-    if (o.name == "adamw") p -= lr * o.weight_decay * p;
-    if (o.name != "adamw") g += o.weight_decay * p;
+    const double lr = rate(t) * lr_scale;
+    const bool is_decoupled = o.name == "adamw" || o.name == "adam_fairseq";
+    is_decoupled ? p -= lr* o.weight_decay* p : g += o.weight_decay * p;
     if (o.name == "sgd") {
       u = o.momentum * u + g;
       p -= lr * (o.nesterov ? g + o.momentum * u : u);
-      return;
+    } else if (o.name == "adagrad") {
+      v += g * g;
+      p -= lr * g / std::sqrt(v + 1e-6);
+    } else if (o.name == "rmsprop_graves") {
+      v = 0.95 * v + 0.05 * g * g;
+      m = 0.95 * m + 0.05 * g;
+      u = 0.9 * u - lr * g / std::sqrt(v - m * m + 1e-4);
+      p += u;
+    } else {
+      adam(t, g, lr);
     }
+  }
+  void adam(int t, double g, double lr) {
     m = o.beta1 * m + (1 - o.beta1) * g;
     v = o.beta2 * v + (1 - o.beta2) * g * g;
-    const double mhat = m / (1 - std::pow(o.beta1, t + 1)),
-                 vhat = v / (1 - std::pow(o.beta2, t + 1));
-    p -= lr * mhat / (std::sqrt(vhat) + o.eps);
+    const bool is_release = o.name == "adam_release";
+    const double c1 = 1 - std::pow(is_release ? 0.1 : o.beta1, t + 1),
+                 c2 = 1 - std::pow(is_release ? 0.001 : o.beta2, t + 1);
+    p -= is_release || o.name == "adam_fairseq"
+             ? lr * (std::sqrt(c2) / c1) * m / (std::sqrt(v) + o.eps)
+             : lr * (m / c1) / (std::sqrt(v / c2) + o.eps);
   }
 };
+
+void check_by_the_book(Training& training, Textbook a, Textbook b) {
+  std::vector<Textbook> book(kSize, a);
+  book.insert(book.end(), kSize, b);
+  for (int t = 0; t < kSteps; ++t) {
+    training.step(t);
+    for (std::uint32_t which : {0u, 1u}) {
+      const Tensor p = training.variables.read(which == 0 ? "a" : "b/w", true),
+                   g = gradient_at(t, which);
+      for (std::int64_t e = 0; e < kSize; ++e) {
+        Textbook& element = book[which * kSize + std::size_t(e)];
+        element.step(t, kScale * g.at(e));
+        CHECK(p.at(e) == doctest::Approx(element.p).epsilon(1e-12));
+      }
+    }
+  }
+}
 
 TEST_CASE("optimizer: five steps by the book") {
   const OptimizerOptions rows[] = {
@@ -81,25 +115,64 @@ TEST_CASE("optimizer: five steps by the book") {
       {.name = "sgd", .momentum = 0.9, .weight_decay = 0.25, .nesterov = true},
       {.name = "adam"},
       {.name = "adam", .weight_decay = 0.25, .beta1 = 0.8, .beta2 = 0.9, .eps = 1e-3},
-      {.name = "adamw", .weight_decay = 0.25}};
+      {.name = "adamw", .weight_decay = 0.25},
+      {.name = "adam_fairseq", .weight_decay = 0.25, .eps = 1e-3},
+      {.name = "adam_release", .eps = 1e-3},
+      {.name = "adagrad"},
+      {.name = "adagrad", .weight_decay = 0.25},
+      {.name = "rmsprop_graves"},
+      {.name = "rmsprop_graves", .weight_decay = 0.25}};
   for (const OptimizerOptions& options : rows) {
     CAPTURE(options.name);
     CAPTURE(options.momentum);
     CAPTURE(options.weight_decay);
     Training training(options);
-    std::vector<Textbook> book(2 * kSize, Textbook{options});
-    for (int t = 0; t < kSteps; ++t) {
-      training.step(t);
-      for (std::uint32_t which : {0u, 1u}) {
-        const Tensor p = training.variables.read(which == 0 ? "a" : "b/w", true),
-                     g = gradient_at(t, which);
-        for (std::int64_t e = 0; e < kSize; ++e) {
-          Textbook& element = book[which * kSize + std::size_t(e)];
-          element.step(t, kScale * g.at(e));
-          CHECK(p.at(e) == doctest::Approx(element.p).epsilon(1e-13));
-        }
-      }
-    }
+    check_by_the_book(training, {options}, {options});
+  }
+}
+
+const char* const kNames[] = {"sgd",          "adam",    "adamw",         "adam_fairseq",
+                              "adam_release", "adagrad", "rmsprop_graves"};
+
+TEST_CASE("optimizer: weight decay leaves alone what does not decay, unless all are to") {
+  for (const std::string name : kNames) {
+    if (name == "adam_release") continue;
+    CAPTURE(name);
+    OptimizerOptions options{.name = name, .weight_decay = 0.25}, none{.name = name};
+    Training weights(options, {.decays = false});
+    check_by_the_book(weights, {options}, {none});
+    options.decays_all = true;
+    Training all(options, {.decays = false});
+    check_by_the_book(all, {options}, {options});
+  }
+}
+
+TEST_CASE("optimizer: a parameter's own scale of the learning rate") {
+  for (const std::string name : kNames) {
+    CAPTURE(name);
+    const OptimizerOptions options{.name = name, .weight_decay = name == "adam_release" ? 0 : 0.25};
+    Training training(options, {.lr_scale = 0.125});
+    check_by_the_book(training, {options}, {options, 0.125});
+  }
+}
+
+// Neither updated nor decayed, and without states.
+void check_left_alone(Training& training) {
+  training.step(0);
+  CHECK(training.variables.read("a").at(0) != 1);
+  for (std::int64_t e = 0; e < kSize; ++e) CHECK(training.variables.read("b/w").at(e) == 1);
+  for (const auto& [name, variable] : training.variables.all()) {
+    CHECK((variable.kind != NodeKind::kState || name.starts_with("a.")));
+  }
+}
+
+TEST_CASE("optimizer: what does not train, and what the loss does not reach, stays as it is") {
+  for (const std::string name : kNames) {
+    CAPTURE(name);
+    const OptimizerOptions options{.name = name, .weight_decay = name == "adam_release" ? 0 : 0.25};
+    Training fixed(options, {.trains = false}), unreached(options, {}, false);
+    check_left_alone(fixed);
+    check_left_alone(unreached);
   }
 }
 
@@ -118,11 +191,17 @@ TEST_CASE("optimizer: moments are states named after their parameter") {
   CHECK(states({.name = "sgd", .momentum = 0.5}) == Names{"a.momentum", "b/w.momentum"});
   CHECK(states({.name = "adam"}) == Names{"a.m", "a.v", "b/w.m", "b/w.v"});
   CHECK(states({.name = "adamw"}) == Names{"a.m", "a.v", "b/w.m", "b/w.v"});
+  CHECK(states({.name = "adam_fairseq"}) == Names{"a.m", "a.v", "b/w.m", "b/w.v"});
+  CHECK(states({.name = "adagrad"}) == Names{"a.h", "b/w.h"});
+  CHECK(states({.name = "rmsprop_graves"}) ==
+        Names{"a.d", "a.n", "a.q", "b/w.d", "b/w.n", "b/w.q"});
 }
 
 TEST_CASE("optimizer: an unknown name is refused with the nearest") {
   test::check_refused([] { Training({.name = "adamv"}); }, "train.optimizer: 'adamv' is unknown",
                       "nearest: 'adam'");
+  test::check_refused([] { Training({.name = "adam_release", .weight_decay = 0.1}); },
+                      "train.weight_decay: expected 0 for adam_release, got 0.1");
 }
 
 }  // namespace

@@ -35,9 +35,11 @@ std::vector<std::string> outputs_of(const Graph& g) {
 TEST_CASE("step graph: inputs and outputs of each graph") {
   using Names = std::vector<std::string>;
   const Config config = small_config({"train.accumulate=2"});
-  CHECK(inputs_of(build_step(config)) == Names{"image", "label", "lr", "step", "tick", "weight"});
+  CHECK(inputs_of(build_step(config)) ==
+        Names{"first_row", "image", "label", "lr", "step", "tick", "weight"});
   CHECK(outputs_of(build_step(config)) == Names{"grad_norm", "loss"});
-  CHECK(inputs_of(build_accumulate(config, {32})) == Names{"image", "label", "tick", "weight"});
+  CHECK(inputs_of(build_accumulate(config, {32})) ==
+        Names{"first_row", "image", "label", "tick", "weight"});
   CHECK(outputs_of(build_accumulate(config, {32})) == Names{"loss"});
   const Graph evaluate = build_evaluate(config, {5});
   CHECK(inputs_of(evaluate) == Names{"image", "label", "weight"});

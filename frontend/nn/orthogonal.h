@@ -1,0 +1,23 @@
+// Orthonormal rows out of any rows: for initial values.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace keel::nn {
+
+// A matrix with its rows behind one another.
+struct RowMatrix {
+  std::size_t rows, cols;  // rows <= cols
+  std::vector<double> values;
+
+  double* row(std::size_t i) { return values.data() + i * cols; }
+};
+
+// Replaces the rows by orthonormal ones that span the same spaces: row i becomes a combination of
+// rows 0 to i, with a positive factor of row i. Modified Gram-Schmidt, run twice, since rounding
+// leaves as much of a row's neighbours behind in the first run as the rows were near each other
+// (Giraud et al. 2005).
+void orthonormalize(RowMatrix& m);
+
+}  // namespace keel::nn

@@ -1,0 +1,36 @@
+// What the ops that draw random numbers share. A number depends on (seed, stream, update, row of
+// the whole update, element within the row), so that four micro-batches of 16 rows draw what one of
+// 64 does, and the padded length of a row does not change what its real part gets.
+#pragma once
+
+#include "src/core/rng.h"
+#include "src/graph/graph.h"
+
+namespace keel {
+
+// Two inputs of such an op, both () i32.
+struct RandomKey {
+  Value tick;       // the number of the update
+  Value first_row;  // the number, within the batch of the whole update, of this batch's first row
+};
+
+// The stream that an op with attributes `seed` and `stream` draws from in an update.
+template <class Attrs>
+constexpr Philox random_stream(const Attrs& attrs, std::int32_t tick) {
+  return {static_cast<std::uint64_t>(attrs.seed), static_cast<std::uint32_t>(attrs.stream),
+          static_cast<std::uint32_t>(tick)};
+}
+
+// A tensor as its random numbers see it: axis 0 counts the rows of the batch, and the other axes
+// are one row's elements. A scalar is a row of one element.
+struct DrawnRows {
+  std::int64_t rows, width;
+};
+DrawnRows drawn_rows(const Shape& x);
+
+// Throws Error{kUsage} unless inputs `tick` and `first_row` are () i32.
+void expect_random_key(const InferContext& c, int tick, int first_row);
+// Throws Error{kUsage} unless `elements` elements that draw `each` numbers fit a row.
+void expect_row_numbers(const InferContext& c, std::int64_t elements, std::int64_t each);
+
+}  // namespace keel

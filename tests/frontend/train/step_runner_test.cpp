@@ -1,0 +1,69 @@
+// Steps of a run: how an update is split into micro-batches does not change what it draws.
+#include "frontend/train/step_runner.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "backends/reference/backend.h"
+#include "models/mnist_mlp/model.h"
+#include "src/ops/dropout.h"
+#include "tests/support/small_run.h"
+
+namespace keel::train {
+namespace {
+
+// The MLP behind dropout, kept by the input.
+class Dropped : public models::MnistMlp {
+ public:
+  task::Outputs build(nn::Net& net, std::span<const Value> inputs) const override {
+    std::vector<Value> kept(inputs.begin(), inputs.end());
+    kept[0] = ops::dropout(net.graph, kept[0], net.random_key("dropout"), 0.5, 7);
+    return MnistMlp::build(net, kept);
+  }
+};
+
+// Two updates of 64 rows each, of `batch` rows at a time.
+struct Trained {
+  reference::ReferenceBackend backend;
+  Variables variables{backend, 1};
+  std::vector<double> losses;
+
+  explicit Trained(std::int64_t batch) {
+    Config config(std::make_unique<Dropped>());
+    config.set("data.source", testing::small_digits().string());
+    config.set("model.hidden", "16");
+    config.set("train.batch", fmt::format("{}", batch));
+    config.set("train.accumulate", fmt::format("{}", 64 / batch));
+    config.validate();
+    const task::Splits data = config.model().load(config.data().request());
+    StepRunner runner(backend, variables, config, data.train);
+    for (std::int64_t step = 0; step < 2; ++step) {
+      runner.start({.step = step, .epoch = 0, .batch = step * 64 / batch});
+      losses.push_back(runner.next(true)->loss);
+    }
+  }
+};
+
+// In float64 and up to its rounding: the sums of a batch are added up in another order.
+TEST_CASE("step runner: four micro-batches of 16 rows draw the masks of one batch of 64") {
+  const Trained whole(64), parts(16);
+  for (std::size_t step : {0, 1}) {
+    CHECK(parts.losses[step] == doctest::Approx(whole.losses[step]).epsilon(1e-12));
+  }
+  CHECK(whole.losses[0] != doctest::Approx(whole.losses[1]).epsilon(1e-3));
+  for (const auto& [name, variable] : whole.variables.all()) {
+    CAPTURE(name);
+    const Tensor a = whole.variables.read(name, true), b = parts.variables.read(name, true);
+    double difference = 0, size = 0;
+    for (std::int64_t e = 0; e < a.elements(); ++e) {
+      difference = std::max(difference, std::abs(a.at(e) - b.at(e)));
+      size = std::max(size, std::abs(a.at(e)));
+    }
+    CHECK(difference <= 1e-9 * size);
+  }
+}
+
+}  // namespace
+}  // namespace keel::train
