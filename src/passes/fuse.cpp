@@ -19,16 +19,16 @@ bool is_code(const Node& node, EwCode code) { return node.op == &elementwise_op(
 // Each old node that a later one absorbed is not copied; its value is never asked for again.
 class EpilogueFusion {
  public:
-  explicit EpilogueFusion(const Graph& source) : rewriter_(source), uses_(source) {}
+  explicit EpilogueFusion(const Graph& source) : rewriter_(source), uses_(count_uses(source)) {}
 
   Graph run() {
     const Graph& g = rewriter_.source();
-    std::vector<bool> absorbed(std::size_t(g.size()), false);
+    PerNode<bool> absorbed(g);
     for (int i = 0; i < g.size(); ++i) {
-      if (const int producer = absorbable(i); producer >= 0) absorbed[std::size_t(producer)] = true;
+      if (const int producer = absorbable(i); producer >= 0) absorbed[producer] = true;
     }
     for (int i = 0; i < g.size(); ++i) {
-      if (absorbed[std::size_t(i)]) continue;
+      if (absorbed[i]) continue;
       const int producer = absorbable(i);
       producer < 0 ? rewriter_.copy(i) : emit(i, producer);
     }
@@ -44,7 +44,7 @@ class EpilogueFusion {
     const bool relu = is_code(node, EwCode::kRelu), add = is_code(node, EwCode::kAdd);
     if (!relu && !add) return -1;
     const Value x = node.inputs[0];
-    if (uses_.of(x) != 1) return -1;
+    if (uses_[x] != 1) return -1;
     const Node& producer = g.node(x);
     if (relu && takes_relu(producer)) return x.node;
     if (relu && is_code(producer, EwCode::kAdd) && absorbable(x.node) >= 0) return x.node;
@@ -89,7 +89,7 @@ class EpilogueFusion {
   }
 
   Rewriter rewriter_;
-  UseCounts uses_;
+  PerValue<int> uses_;
 };
 
 bool is_fusable(const Node& node) {
@@ -142,7 +142,7 @@ Chain join(const Chain& outer, std::size_t slot, const Chain& inner) {
 // Joins every element-wise node into its only reader, when that is element-wise of equal shape.
 class ChainFusion {
  public:
-  explicit ChainFusion(const Graph& source) : rewriter_(source), uses_(source) {}
+  explicit ChainFusion(const Graph& source) : rewriter_(source), uses_(count_uses(source)) {}
 
   Graph run() {
     const Graph& g = rewriter_.source();
@@ -160,7 +160,7 @@ class ChainFusion {
     Chain chain{rewriter_.inputs_of(node), own};
     for (Value old : node.inputs) {
       const bool joins =
-          uses_.of(old) == 1 && is_fusable(g.node(old)) && g.type(old) == node.outputs[0];
+          uses_[old] == 1 && is_fusable(g.node(old)) && g.type(old) == node.outputs[0];
       if (joins) try_join(chain, rewriter_(old));
     }
     const bool is_single = chain.program.steps.size() == own.steps.size();
@@ -178,7 +178,7 @@ class ChainFusion {
   }
 
   Rewriter rewriter_;
-  UseCounts uses_;
+  PerValue<int> uses_;
 };
 
 }  // namespace

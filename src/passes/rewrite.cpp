@@ -4,10 +4,10 @@
 
 namespace keel {
 
-UseCounts::UseCounts(const Graph& graph) {
-  for (int i = 0; i < graph.size(); ++i) counts_.emplace_back(graph.node(i).outputs.size(), 0);
+PerValue<int> count_uses(const Graph& graph) {
+  PerValue<int> uses(graph);
   const auto use = [&](Value v) {
-    if (v.valid()) ++counts_[std::size_t(v.node)][std::size_t(v.port)];
+    if (v.valid()) ++uses[v];
   };
   for (int i = 0; i < graph.size(); ++i) {
     for (Value v : graph.node(i).inputs) use(v);
@@ -17,11 +17,12 @@ UseCounts::UseCounts(const Graph& graph) {
     use(update.leaf);
     use(update.next);
   }
+  return uses;
 }
 
 Value Rewriter::operator()(Value old) const {
   if (!old.valid()) return {};
-  const Value first = map_[std::size_t(old.node)];
+  const Value first = map_[old.node];
   return first.at(first.port + old.port);
 }
 
@@ -33,15 +34,15 @@ std::vector<Value> Rewriter::inputs_of(const Node& node) const {
 
 void Rewriter::copy(int index) {
   const Node& node = source_.node(index);
-  map_[std::size_t(index)] = target_.append(node, inputs_of(node));
+  map_[index] = target_.append(node, inputs_of(node));
 }
 
 void Rewriter::replace(int index, const OpInfo& op, std::vector<Value> new_inputs, Attrs attrs) {
   target_.name_next(source_.node(index).name);
-  map_[std::size_t(index)] = target_.add(op, std::move(new_inputs), std::move(attrs));
+  map_[index] = target_.add(op, std::move(new_inputs), std::move(attrs));
 }
 
-void Rewriter::forward(int index, Value existing) { map_[std::size_t(index)] = existing; }
+void Rewriter::forward(int index, Value existing) { map_[index] = existing; }
 
 // Updates run one after the other, so what a leaf takes must not be another leaf, or a view of one.
 Value Rewriter::computed(Value next) {

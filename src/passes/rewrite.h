@@ -3,23 +3,16 @@
 
 #include <vector>
 
-#include "src/graph/graph.h"
+#include "src/graph/tables.h"
 
 namespace keel {
 
-// How often each node output is read, by nodes, outputs and updates.
-class UseCounts {
- public:
-  explicit UseCounts(const Graph& graph);
-  int of(Value v) const { return counts_[std::size_t(v.node)][std::size_t(v.port)]; }
-
- private:
-  std::vector<std::vector<int>> counts_;
-};
+// How often each value is read, by nodes, outputs and updates.
+PerValue<int> count_uses(const Graph& graph);
 
 class Rewriter {
  public:
-  explicit Rewriter(const Graph& source) : source_(source), map_(std::size_t(source.size())) {}
+  explicit Rewriter(const Graph& source) : source_(source), map_(source) {}
 
   const Graph& source() const { return source_; }
   Graph& target() { return target_; }
@@ -41,7 +34,7 @@ class Rewriter {
 
   const Graph& source_;
   Graph target_;
-  std::vector<Value> map_;  // per old node: the new value of its output 0
+  PerNode<Value> map_;  // of an old node: the new value of its output 0
 };
 
 }  // namespace keel

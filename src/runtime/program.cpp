@@ -88,7 +88,7 @@ void Program::bind(const std::vector<Prepared>& prepared, const CompileOptions& 
     for (int port = 0; port < int(node.outputs.size()); ++port) {
       binding.outputs.push_back(ref({i, port}));
     }
-    const std::int64_t offset = plan_.workspace_offsets[std::size_t(i)];
+    const std::int64_t offset = plan_.workspace_offsets[i];
     if (offset >= 0) binding.workspace = arena_->address() + offset;
     binding.is_read = is_read[std::size_t(i)];
     kernels_.push_back(prepared[std::size_t(i)].bind(binding));
