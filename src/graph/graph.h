@@ -74,7 +74,8 @@ class Graph {
   void name_next(std::string name) { next_name_ = std::move(name); }
 
  private:
-  // A name that is in use: by which node, and the next number to try for another node that wants it.
+  // A name that is in use: by which node, and the next number to try for another node that wants
+  // it.
   struct Name {
     int node = 0;
     int next_number = 2;

@@ -9,8 +9,7 @@ constexpr int kNone = -1;  // no buffer
 
 class Assigner {
  public:
-  Assigner(const Graph& graph, bool guarded)
-      : graph_(graph), guarded_(guarded), last_use_(graph) {
+  Assigner(const Graph& graph, bool guarded) : graph_(graph), guarded_(guarded), last_use_(graph) {
     result_.of = PerValue<int>(graph, kNone);
     find_last_uses();
   }

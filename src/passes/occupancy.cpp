@@ -7,7 +7,8 @@ namespace keel {
 
 void ByteSet::add(ByteRange range) {
   const auto first = std::ranges::lower_bound(ranges_, range.begin, {}, &ByteRange::end);
-  const auto last = std::ranges::upper_bound(first, ranges_.end(), range.end, {}, &ByteRange::begin);
+  const auto last =
+      std::ranges::upper_bound(first, ranges_.end(), range.end, {}, &ByteRange::begin);
   if (first == last) {
     ranges_.insert(first, range);
     return;

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 
-#include "src/graph/verify.h"
 #include "src/passes/pipeline.h"
 
 namespace keel {
@@ -13,12 +12,9 @@ namespace {
 // Element sizes as the backend stores them, for a planner that knows no backend.
 std::int64_t widened_bytes(DType dtype) { return is_floating(dtype) ? 8 : size_of(dtype); }
 
-Graph optimized(const Backend& backend, const Graph& graph) {
-  Graph result = run_passes(graph);
-  if (!backend.prefers_channels_last()) return result;
-  result = to_channels_last(result);
-  verify(result, "to_channels_last");
-  return result;
+Graph optimized(const Backend& backend, const Graph& graph, bool verify_passes) {
+  return run_passes(
+      graph, {.channels_last = backend.prefers_channels_last(), .verify_each = verify_passes});
 }
 
 // Whether a node reads the first output of each.
@@ -38,7 +34,8 @@ bool runs_no_kernel(const Node& node) { return node.kind != NodeKind::kOp || nod
 
 Program::Program(Backend& backend, Variables& variables, const Graph& graph,
                  const CompileOptions& options)
-    : backend_(backend), graph_(options.optimize ? optimized(backend, graph) : graph) {
+    : backend_(backend),
+      graph_(options.optimize ? optimized(backend, graph, options.verify_passes) : graph) {
   variables.declare(graph_);
   std::vector<Prepared> prepared(std::size_t(graph_.size()));
   std::vector<std::int64_t> workspaces(prepared.size(), 0);

@@ -13,10 +13,11 @@
 namespace keel {
 
 struct CompileOptions {
-  bool optimize = true;  // run the passes; off shows the graph as it was built
+  bool optimize = true;        // run the passes; off shows the graph as it was built
+  bool verify_passes = false;  // verify the graph after every pass, and not only after the last
   // Name of a scalar output: when it is not finite after a run, no leaf is updated. Optimizer steps
   // keep theirs by themselves, given a scale that is not finite.
-  std::string guard;
+  std::string guard = {};
 };
 
 struct NodeTime {
