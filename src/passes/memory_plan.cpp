@@ -15,11 +15,6 @@ struct Block {
   std::int64_t offset = 0;
 };
 
-std::int64_t round_up(std::int64_t bytes) {
-  constexpr auto kUnit = static_cast<std::int64_t>(kAlignment);
-  return (bytes + kUnit - 1) / kUnit * kUnit;
-}
-
 // Largest block first, each at the lowest offset that is free while it lives.
 std::int64_t place_blocks(std::vector<Block>& blocks, int times) {
   std::vector<Block*> order;
@@ -56,11 +51,11 @@ std::vector<Block> make_blocks(const Graph& graph, const BufferAssignment& assig
     const std::int64_t size =
         options.element_bytes ? options.element_bytes(buffer.dtype) : size_of(buffer.dtype);
     const bool in_arena = buffer.kind == Buffer::kTemporary;
-    const std::int64_t bytes = in_arena ? round_up(checked_multiply(buffer.elements, size)) : 0;
+    const std::int64_t bytes = in_arena ? aligned_size(checked_multiply(buffer.elements, size)) : 0;
     blocks.push_back({bytes, {buffer.first, std::min(buffer.last, graph.size())}});
   }
   for (std::size_t i = 0; i < options.workspaces.size(); ++i) {
-    blocks.push_back({round_up(options.workspaces[i]), {int(i), int(i)}});
+    blocks.push_back({aligned_size(options.workspaces[i]), {int(i), int(i)}});
   }
   return blocks;
 }
