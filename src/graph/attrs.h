@@ -13,7 +13,6 @@
 #include <string>
 #include <string_view>
 #include <tuple>
-#include <typeinfo>
 #include <vector>
 
 #include "src/core/dtype.h"
@@ -82,11 +81,14 @@ class Attrs {
   requires requires { T::fields(); }
   Attrs(T value) : holder_(std::make_shared<Holder<T>>(std::move(value))) {}  // NOLINT: implicit
 
-  // The struct itself. Throws Error{kUsage} when the node carries another one.
+  // The struct itself. Throws Error{kUsage} that shows the fields of both when the node carries
+  // another one.
   template <class T>
   const T& as() const {
     const auto* holder = dynamic_cast<const Holder<T>*>(holder_.get());
-    check(holder != nullptr, ErrorKind::kUsage, "attributes: expected {}", typeid(T).name());
+    if (holder == nullptr) {
+      fail(ErrorKind::kUsage, "attributes: expected '{}', got '{}'", fields_text(T{}), text());
+    }
     return holder->value;
   }
   std::string text() const { return holder_->text(); }

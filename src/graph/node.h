@@ -47,8 +47,8 @@ struct Bounds {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
 };
-// A running variance or mean of squares is kNotNegative, a running standard deviation, which kernels
-// divide by, is kPositive, and a counter of training steps, which they add 1 to, is a kStepCount.
+// A running variance or mean of squares is kNotNegative; a running standard deviation, by which
+// kernels divide, is kPositive; a counter of training steps, to which they add 1, is a kStepCount.
 inline constexpr Bounds kNotNegative{.least = 0};
 inline constexpr Bounds kPositive{.least = std::numeric_limits<float>::denorm_min()};
 inline constexpr Bounds kStepCount{.least = 0,
