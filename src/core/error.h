@@ -30,10 +30,13 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
+// Formats out of line, so that the many places that can fail stay short.
+[[noreturn]] void fail_with(ErrorKind kind, fmt::string_view text, fmt::format_args args);
+
 // Throws Error{kind} with a formatted one-line message.
 template <class... Args>
 [[noreturn]] void fail(ErrorKind kind, fmt::format_string<Args...> text, Args&&... args) {
-  throw Error(kind, fmt::format(text, std::forward<Args>(args)...));
+  fail_with(kind, text, fmt::make_format_args(args...));
 }
 
 // Throws Error{kind} unless `holds`. The message is formatted only on failure.
