@@ -18,6 +18,7 @@ enum class ErrorKind : int {
   kMemory = 5,          // an allocation failed or a size overflowed
   kDiverged = 6,        // a loss or gradient is not finite
   kBackendMissing = 7,  // the backend is not built in, or cannot run here
+  kInternal = 70,       // a bug of ours: a graph that breaks the engine's own rules
 };
 
 class Error : public std::runtime_error {

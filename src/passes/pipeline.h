@@ -38,8 +38,8 @@ struct PassOptions {
   bool channels_last = false;  // ends with to_channels_last
   bool verify_each = true;     // off: verifies before the first pass and after the last one only
 };
-// Runs all passes. Throws Error{kUsage} when the graph, or what a pass makes of it, breaks a rule
-// of verify().
+// Runs all passes. Throws Error{kInternal} when the graph, or what a pass makes of it, breaks a
+// rule of verify().
 Graph run_passes(const Graph& graph, const PassOptions& options = {});
 
 }  // namespace keel
