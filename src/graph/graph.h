@@ -68,6 +68,8 @@ class Graph {
   // Every leaf of a kind, in the order in which they were added.
   std::vector<Value> leaves(NodeKind kind) const;
 
+  // Makes room for so many nodes at once.
+  void reserve(int nodes) { names_.reserve(static_cast<std::size_t>(nodes)); }
   // Appends a copy of a node of another graph, with its inputs already translated (for passes).
   Value append(const Node& node, std::vector<Value> inputs);
   // The name given to nodes that the next add() calls create, instead of the op's own.

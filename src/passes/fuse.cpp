@@ -19,20 +19,24 @@ bool is_code(const Node& node, EwCode code) { return node.op == &elementwise_op(
 // Each old node that a later one absorbed is not copied; its value is never asked for again.
 class EpilogueFusion {
  public:
-  explicit EpilogueFusion(const Graph& source) : rewriter_(source), uses_(count_uses(source)) {}
-
-  Graph run() {
-    const Graph& g = rewriter_.source();
-    PerNode<bool> absorbed(g);
-    for (int i = 0; i < g.size(); ++i) {
-      if (const int producer = absorbable(i); producer >= 0) absorbed[producer] = true;
+  explicit EpilogueFusion(const Graph& source)
+      : rewriter_(source), uses_(count_uses(source)), absorbed_(source) {
+    const PerNode<bool> live = find_live(source);
+    for (int i = 0; i < source.size(); ++i) {
+      const int producer = live[i] ? absorbable(i) : -1;
+      if (producer < 0) continue;
+      absorbed_[producer] = true;
+      has_work_ = true;
     }
-    for (int i = 0; i < g.size(); ++i) {
-      if (absorbed[i]) continue;
+  }
+
+  bool has_work() const { return has_work_; }
+  Graph run() {
+    return rewriter_.run([&](int i) {
+      if (absorbed_[i]) return;
       const int producer = absorbable(i);
       producer < 0 ? rewriter_.copy(i) : emit(i, producer);
-    }
-    return rewriter_.finish();
+    });
   }
 
  private:
@@ -90,6 +94,8 @@ class EpilogueFusion {
 
   Rewriter rewriter_;
   PerValue<int> uses_;
+  PerNode<bool> absorbed_;
+  bool has_work_ = false;
 };
 
 bool is_fusable(const Node& node) {
@@ -146,25 +152,24 @@ class ChainFusion {
 
   Graph run() {
     const Graph& g = rewriter_.source();
-    for (int i = 0; i < g.size(); ++i) {
-      is_fusable(g.node(i)) ? visit(i) : rewriter_.copy(i);
-    }
-    return remove_dead_code(rewriter_.finish());
+    return remove_dead_code(
+        rewriter_.run([&](int i) { is_fusable(g.node(i)) ? visit(i) : rewriter_.copy(i); }));
   }
 
  private:
   void visit(int index) {
     const Graph& g = rewriter_.source();
     const Node& node = g.node(index);
-    const EwProgram own = program_of(node);
-    Chain chain{rewriter_.inputs_of(node), own};
+    const auto may_join = [&](Value old) {
+      return uses_[old] == 1 && is_fusable(g.node(old)) && g.type(old) == node.outputs[0];
+    };
+    if (std::ranges::none_of(node.inputs, may_join)) return rewriter_.copy(index);
+    Chain chain{rewriter_.inputs_of(node), program_of(node)};
+    const std::size_t own_steps = chain.program.steps.size();
     for (Value old : node.inputs) {
-      const bool joins =
-          uses_[old] == 1 && is_fusable(g.node(old)) && g.type(old) == node.outputs[0];
-      if (joins) try_join(chain, rewriter_(old));
+      if (may_join(old)) try_join(chain, rewriter_(old));
     }
-    const bool is_single = chain.program.steps.size() == own.steps.size();
-    if (is_single) return rewriter_.copy(index);
+    if (chain.program.steps.size() == own_steps) return rewriter_.copy(index);
     rewriter_.replace(index, kFusedElementwise, chain.operands, FusedAttrs{chain.program});
   }
 
@@ -183,6 +188,9 @@ class ChainFusion {
 
 }  // namespace
 
-Graph fuse(const Graph& graph) { return ChainFusion(EpilogueFusion(graph).run()).run(); }
+Graph fuse(const Graph& graph) {
+  EpilogueFusion epilogues(graph);
+  return epilogues.has_work() ? ChainFusion(epilogues.run()).run() : ChainFusion(graph).run();
+}
 
 }  // namespace keel

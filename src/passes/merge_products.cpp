@@ -27,32 +27,33 @@ struct Sum {
 class ProductMerger {
  public:
   explicit ProductMerger(const Graph& source)
-      : rewriter_(source), uses_(count_uses(source)), is_absorbed_(source) {}
+      : rewriter_(source), uses_(count_uses(source)), live_(find_live(source)), absorbed_(source) {}
 
   Graph run() {
+    find_sums();
+    return rewriter_.run([&](int i) {
+      if (const auto sum = sums_.find(i); sum != sums_.end()) return emit(i, sum->second);
+      if (!absorbed_[i]) rewriter_.copy(i);
+    });
+  }
+
+ private:
+  // From the back, so that a sum is met before the sums that it is made of.
+  void find_sums() {
     const Graph& g = rewriter_.source();
     PerNode<bool> is_inner(g);
     for (int i = g.size() - 1; i >= 0; --i) {
-      if (is_inner[i] || !is_sum(i)) continue;
+      if (!live_[i] || is_inner[i] || !is_sum(i)) continue;
       std::vector<int> inner;
       const Sum sum = sum_of(i, inner);
       for (int node : inner) is_inner[node] = true;
       if (!is_worth_it(sum)) continue;
-      for (int node : inner) is_absorbed_[node] = true;
-      for (Value product : sum.products) is_absorbed_[product.node] = true;
+      for (int node : inner) absorbed_[node] = true;
+      for (Value product : sum.products) absorbed_[product.node] = true;
       sums_[i] = sum;
     }
-    for (int i = 0; i < g.size(); ++i) {
-      if (const auto found = sums_.find(i); found != sums_.end()) {
-        emit(i, found->second);
-      } else if (!is_absorbed_[i]) {
-        rewriter_.copy(i);
-      }
-    }
-    return rewriter_.finish();
   }
 
- private:
   // An addition that stretches neither operand.
   bool is_sum(int index) const {
     const Graph& g = rewriter_.source();
@@ -135,7 +136,7 @@ class ProductMerger {
 
   Rewriter rewriter_;
   PerValue<int> uses_;
-  PerNode<bool> is_absorbed_;
+  PerNode<bool> live_, absorbed_;
   std::map<int, Sum> sums_;  // by node of the last addition
   std::map<std::vector<Value>, Value> joined_;
 };

@@ -5,12 +5,8 @@
 namespace keel {
 namespace {
 
-// A pass counts readers, so what nobody needs goes first.
-constexpr Pass kPasses[] = {{"remove_dead_code", remove_dead_code},
-                            {"fold_constants", fold_constants},
-                            {"remove_dead_code again", remove_dead_code},
-                            {"merge_products", merge_products},
-                            {"fuse", fuse}};
+constexpr Pass kPasses[] = {
+    {"fold_constants", fold_constants}, {"merge_products", merge_products}, {"fuse", fuse}};
 
 }  // namespace
 

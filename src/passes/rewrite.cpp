@@ -4,12 +4,29 @@
 
 namespace keel {
 
+PerNode<bool> find_live(const Graph& graph) {
+  PerNode<bool> live(graph);
+  for (const NamedValue& output : graph.outputs()) live[output.value.node] = true;
+  for (const Update& update : graph.updates()) live[update.next.node] = true;
+  for (int i = graph.size() - 1; i >= 0; --i) {
+    const Node& node = graph.node(i);
+    if (node.kind != NodeKind::kOp && node.kind != NodeKind::kConstant) live[i] = true;
+    if (!live[i]) continue;
+    for (Value v : node.inputs) {
+      if (v.valid()) live[v.node] = true;
+    }
+  }
+  return live;
+}
+
 PerValue<int> count_uses(const Graph& graph) {
+  const PerNode<bool> live = find_live(graph);
   PerValue<int> uses(graph);
   const auto use = [&](Value v) {
     if (v.valid()) ++uses[v];
   };
   for (int i = 0; i < graph.size(); ++i) {
+    if (!live[i]) continue;
     for (Value v : graph.node(i).inputs) use(v);
   }
   for (const NamedValue& output : graph.outputs()) use(output.value);

@@ -7,12 +7,17 @@
 
 namespace keel {
 
-// How often each value is read, by nodes, outputs and updates.
+// The nodes that an output or an update depends on, and the leaves that persist or are fed.
+PerNode<bool> find_live(const Graph& graph);
+
+// How often each value is read, by live nodes, outputs and updates.
 PerValue<int> count_uses(const Graph& graph);
 
 class Rewriter {
  public:
-  explicit Rewriter(const Graph& source) : source_(source), map_(source) {}
+  explicit Rewriter(const Graph& source) : source_(source), map_(source) {
+    target_.reserve(source.size());
+  }
 
   const Graph& source() const { return source_; }
   Graph& target() { return target_; }
@@ -26,11 +31,20 @@ class Rewriter {
   void replace(int index, const OpInfo& op, std::vector<Value> new_inputs, Attrs attrs);
   // Lets output 0 of the old node be a value that exists already.
   void forward(int index, Value existing);
-  // Copies outputs and updates, and gives the new graph away.
-  Graph finish();
+  // Calls `visit` for every live node, in order, which copies, replaces or forwards it or knows
+  // that nobody will ask for it. Then copies outputs and updates, and gives the new graph away.
+  template <class Visit>
+  Graph run(Visit visit) {
+    const PerNode<bool> live = find_live(source_);
+    for (int i = 0; i < source_.size(); ++i) {
+      if (live[i]) visit(i);
+    }
+    return finish();
+  }
 
  private:
   Value computed(Value next);
+  Graph finish();
 
   const Graph& source_;
   Graph target_;

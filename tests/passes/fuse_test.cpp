@@ -234,7 +234,7 @@ TEST_CASE("run_passes: what folding leaves unread does not keep others from bein
   const Value x = g.input("x", {DType::kF32, kShape});
   const Value inner = ops::scale(g, ops::exp(g, x), 2);
   g.mark_output("y", ops::scale(g, inner, 3));
-  CHECK(text_of(run_passes(g)) == "fused[r1=exp(r0) r2=scale(r1,factor=6,offset=0)]");
+  CHECK(text_of(run_passes(g)) == "fused[r1=exp(r0) r2=scale(r1,factor=6 offset=0)]");
 }
 
 }  // namespace
