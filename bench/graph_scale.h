@@ -5,7 +5,7 @@
 
 namespace keel::bench {
 
-// Medians over rounds, in seconds of one thread, for one training graph.
+// Medians over rounds, in seconds of processor time, for one training graph.
 struct GraphScale {
   int nodes = 0;        // of the graph as it is built: forward, backward and optimizer
   int kernels = 0;      // of the program
