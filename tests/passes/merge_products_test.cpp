@@ -179,6 +179,20 @@ TEST_CASE("merge_products: what stays out") {
   CHECK(count(merged(before), kMatmul) == 1);
 }
 
+TEST_CASE("merge_products: a sum that nobody needs takes nothing from what is needed") {
+  Factors f;
+  Value sum;
+  for (int i = 0; i < 4; ++i) {
+    const Value v = f.product(2);
+    f.g.mark_output(fmt::format("y{}", i), ops::exp(f.g, v));
+    sum = sum.valid() ? ops::add(f.g, sum, v) : v;
+  }
+  const Graph after = merged(f.g);
+  CHECK(count(after, kMatmul) == 4);
+  CHECK(additions(after) == 0);
+  check_same_values(f.g, after, f.feeds, 2);
+}
+
 TEST_CASE("merge_products: a product of batches stays out") {
   Factors f;
   Value sum;
