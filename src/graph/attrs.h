@@ -76,7 +76,7 @@ bool set_field(T& attrs, std::string_view name, std::string_view text) {
 // Any attribute struct. Copies share one immutable value.
 class Attrs {
  public:
-  Attrs() : Attrs(NoAttrs{}) {}
+  Attrs() : Attrs(none()) {}
   template <class T>
   requires requires { T::fields(); }
   Attrs(T value) : holder_(std::make_shared<Holder<T>>(std::move(value))) {}  // NOLINT: implicit
@@ -107,6 +107,11 @@ class Attrs {
     std::string text() const override { return fields_text(value); }
     T value;
   };
+  // Of the many nodes without attributes, all share one.
+  static const Attrs& none() {
+    static const Attrs kNone{NoAttrs{}};
+    return kNone;
+  }
   std::shared_ptr<const Base> holder_;
 };
 
