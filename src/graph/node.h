@@ -24,7 +24,6 @@ struct Value {
   int port = 0;
 
   bool valid() const { return node >= 0; }
-  explicit operator bool() const { return valid(); }
   // Another output of the same node.
   Value at(int other_port) const { return {node, other_port}; }
   friend auto operator<=>(const Value&, const Value&) = default;
