@@ -55,9 +55,7 @@ Graph norm_graph(const nn::Norm& norm, const Shape& shape) {
   const Value dy = graph.input("dy", {DType::kF32, shape});
   const Value y = norm.alone(net, kScope, x);
   std::vector<Value> wrt{x};
-  for (int i = 0; i < graph.size(); ++i) {
-    if (graph.node(i).kind == NodeKind::kParameter) wrt.push_back({i});
-  }
+  for (Value parameter : graph.leaves(NodeKind::kParameter)) wrt.push_back(parameter);
   graph.mark_output("y", y);
   const std::vector<Value> gradients =
       gradient(graph, ops::sum(graph, ops::mul(graph, y, dy)), wrt);

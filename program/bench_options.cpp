@@ -23,6 +23,19 @@ void add_peer(CLI::App& app, PeerArgs& peer, const std::vector<std::string>& mod
       ->needs(name);
 }
 
+void add_bench_graph(CLI::App& bench, Command command) {
+  CLI::App* app = bench.add_subcommand("graph", "building and compiling graphs of many nodes");
+  auto args = std::make_shared<GraphBenchArgs>();
+  app->add_option("--nodes", args->nodes, "sizes of the graphs, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::Range(100, 1000000))
+      ->capture_default_str();
+  add_rounds(*app, args->rounds);
+  app->add_flag("--json", args->json, "machine-readable output");
+  app->footer("examples:\n  keel bench graph\n  keel bench graph --nodes 30000 --rounds 5 --json");
+  app->callback([args, command] { command.code = run_bench_graph(*args); });
+}
+
 void add_bench_norms(CLI::App& bench, Command command) {
   CLI::App* app = bench.add_subcommand("norms", "norms beside a plain copy of the same bytes");
   auto args = std::make_shared<NormBenchArgs>();
@@ -87,12 +100,14 @@ void add_bench(Command command) {
           "  KEEL_PYTHON=/usr/bin/python3 keel bench step mnist_cnn --peer torch --json");
   add("overhead", "the run loop itself, on the null backend", run_bench_overhead)
       ->footer("examples:\n  keel bench overhead mnist_mlp");
+  add_bench_graph(*app, command);
   add_bench_norms(*app, command);
   add_bench_accuracy(*app, command);
   app->footer(
       "examples:\n"
       "  keel bench step mnist_mlp --threads 2 --profile\n"
       "  keel bench overhead mnist_mlp\n"
+      "  keel bench graph\n"
       "  keel bench norms layernorm batchnorm --shapes 4096x512 --threads 2\n"
       "  keel bench accuracy\n"
       "  keel bench accuracy batchnorm 'layernorm{eps_outside=true}' --thorough --json\n"

@@ -68,6 +68,13 @@ struct BenchArgs {
 int run_bench_step(const BenchArgs& args);
 int run_bench_overhead(const BenchArgs& args);
 
+struct GraphBenchArgs {
+  std::vector<int> nodes{1000, 4000, 16000, 90000};
+  int rounds = 3;
+  bool json = false;
+};
+int run_bench_graph(const GraphBenchArgs& args);
+
 struct NormBenchArgs {
   RunArgs run;                             // backend and json alone
   std::vector<std::string> norms, shapes;  // empty: all norms, a choice of shapes

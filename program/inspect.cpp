@@ -35,7 +35,7 @@ std::string location_text(const Location& location) {
 
 std::vector<std::string> places_of(const MemoryPlan& plan, int node) {
   std::vector<std::string> places;
-  for (const Location& location : plan.locations[std::size_t(node)]) {
+  for (const Location& location : plan.locations.of(node)) {
     places.push_back(location_text(location));
   }
   return places;

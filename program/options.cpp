@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kFooter = R"(exit codes:
   0 ok   1 a check failed   2 usage   3 bad input   4 I/O   5 memory   6 diverged
-  7 backend missing   130/143 interrupted, after a clean save
+  7 backend missing   70 a bug of keel   130/143 interrupted, after a clean save
 
 examples:
   keel train mnist_mlp --recipe laptop                    train on built-in digits

@@ -1,8 +1,8 @@
 #include "src/autodiff/gradient.h"
 
 #include <algorithm>
-#include <map>
 
+#include "src/graph/tables.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/reduce.h"
 
@@ -12,11 +12,11 @@ namespace {
 class ReverseWalk {
  public:
   ReverseWalk(Graph& graph, Value loss, std::span<const Value> wrt)
-      : graph_(graph), depends_(std::size_t(graph.size()), false) {
-    for (Value v : wrt) depends_[std::size_t(v.node)] = true;
+      : graph_(graph), depends_(graph), gradients_(graph) {
+    for (Value v : wrt) depends_[v.node] = true;
     for (int i = 0; i < graph.size(); ++i) {
       for (Value input : graph.node(i).inputs) {
-        if (input.valid() && depends_[std::size_t(input.node)]) depends_[std::size_t(i)] = true;
+        if (input.valid() && depends_[input.node]) depends_[i] = true;
       }
     }
     gradients_[loss] = graph.constant(1.0, graph.type(loss).dtype);
@@ -26,22 +26,19 @@ class ReverseWalk {
     for (int i = last; i >= 0; --i) visit(i);
   }
 
-  Value gradient_of(Value v) const {
-    const auto found = gradients_.find(v);
-    return found == gradients_.end() ? Value{} : found->second;
-  }
+  Value gradient_of(Value v) const { return gradients_[v]; }
 
  private:
   void visit(int index) {
     const Node& node = graph_.node(index);
-    if (node.kind != NodeKind::kOp || !depends_[std::size_t(index)]) return;
+    if (node.kind != NodeKind::kOp || !depends_[index]) return;
     std::vector<Value> dy;
     for (int port = 0; port < int(node.outputs.size()); ++port) {
       dy.push_back(gradient_of({index, port}));
     }
     const bool reached = std::ranges::any_of(dy, [](Value v) { return v.valid(); });
-    const bool goes_on = std::ranges::any_of(
-        node.inputs, [&](Value v) { return v.valid() && depends_[std::size_t(v.node)]; });
+    const bool goes_on =
+        std::ranges::any_of(node.inputs, [&](Value v) { return v.valid() && depends_[v.node]; });
     if (!reached || !goes_on) return;
     check(node.op->backward != nullptr, ErrorKind::kUsage,
           "[{}] has no backward (node {}); stop the gradient before it", node.op->name, node.name);
@@ -53,7 +50,7 @@ class ReverseWalk {
     const std::size_t count = node.inputs.size();
     auto needed = std::make_unique<bool[]>(count);
     for (std::size_t i = 0; i < count; ++i) {
-      needed[i] = node.inputs[i].valid() && depends_[std::size_t(node.inputs[i].node)];
+      needed[i] = node.inputs[i].valid() && depends_[node.inputs[i].node];
     }
     BackwardContext context(graph_, index, dy, {needed.get(), count});
     const auto names = graph_.scope(node.name + ".backward");
@@ -64,13 +61,13 @@ class ReverseWalk {
   }
 
   void add(Value v, Value gradient) {
-    const auto [place, is_first] = gradients_.try_emplace(v, gradient);
-    if (!is_first) place->second = ops::add(graph_, place->second, gradient);
+    Value& sum = gradients_[v];
+    sum = sum.valid() ? ops::add(graph_, sum, gradient) : gradient;
   }
 
   Graph& graph_;
-  std::vector<bool> depends_;
-  std::map<Value, Value> gradients_;
+  PerNode<bool> depends_;      // on one of the values that gradients are wanted of
+  PerValue<Value> gradients_;  // so far; absent where there is none yet
 };
 
 }  // namespace

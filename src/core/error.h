@@ -18,6 +18,7 @@ enum class ErrorKind : int {
   kMemory = 5,          // an allocation failed or a size overflowed
   kDiverged = 6,        // a loss or gradient is not finite
   kBackendMissing = 7,  // the backend is not built in, or cannot run here
+  kInternal = 70,       // a bug of ours: a graph that breaks the engine's own rules
 };
 
 class Error : public std::runtime_error {
@@ -30,10 +31,13 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
+// Formats out of line, so that the many places that can fail stay short.
+[[noreturn]] void fail_with(ErrorKind kind, fmt::string_view text, fmt::format_args args);
+
 // Throws Error{kind} with a formatted one-line message.
 template <class... Args>
 [[noreturn]] void fail(ErrorKind kind, fmt::format_string<Args...> text, Args&&... args) {
-  throw Error(kind, fmt::format(text, std::forward<Args>(args)...));
+  fail_with(kind, text, fmt::make_format_args(args...));
 }
 
 // Throws Error{kind} unless `holds`. The message is formatted only on failure.

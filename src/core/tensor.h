@@ -15,6 +15,12 @@ namespace keel {
 
 inline constexpr std::size_t kAlignment = 64;  // bytes: a cache line and an AVX-512 register
 
+// The least multiple of kAlignment that is not below `bytes`.
+constexpr std::int64_t aligned_size(std::int64_t bytes) {
+  constexpr auto kUnit = static_cast<std::int64_t>(kAlignment);
+  return (bytes + kUnit - 1) / kUnit * kUnit;
+}
+
 struct TensorType {
   DType dtype = DType::kF32;
   Shape shape;

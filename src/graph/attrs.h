@@ -13,7 +13,6 @@
 #include <string>
 #include <string_view>
 #include <tuple>
-#include <typeinfo>
 #include <vector>
 
 #include "src/core/dtype.h"
@@ -77,16 +76,19 @@ bool set_field(T& attrs, std::string_view name, std::string_view text) {
 // Any attribute struct. Copies share one immutable value.
 class Attrs {
  public:
-  Attrs() : Attrs(NoAttrs{}) {}
+  Attrs() : Attrs(none()) {}
   template <class T>
   requires requires { T::fields(); }
   Attrs(T value) : holder_(std::make_shared<Holder<T>>(std::move(value))) {}  // NOLINT: implicit
 
-  // The struct itself. Throws Error{kUsage} when the node carries another one.
+  // The struct itself. Throws Error{kUsage} that shows the fields of both when the node carries
+  // another one.
   template <class T>
   const T& as() const {
     const auto* holder = dynamic_cast<const Holder<T>*>(holder_.get());
-    check(holder != nullptr, ErrorKind::kUsage, "attributes: expected {}", typeid(T).name());
+    if (holder == nullptr) {
+      fail(ErrorKind::kUsage, "attributes: expected '{}', got '{}'", fields_text(T{}), text());
+    }
     return holder->value;
   }
   std::string text() const { return holder_->text(); }
@@ -105,6 +107,11 @@ class Attrs {
     std::string text() const override { return fields_text(value); }
     T value;
   };
+  // Of the many nodes without attributes, all share one.
+  static const Attrs& none() {
+    static const Attrs kNone{NoAttrs{}};
+    return kNone;
+  }
   std::shared_ptr<const Base> holder_;
 };
 

@@ -1,11 +1,9 @@
 #include "src/graph/graph.h"
 
-#include <algorithm>
-
 namespace keel {
 
 Value Graph::push(Node node) {
-  names_.insert(node.name);
+  names_.try_emplace(node.name, Name{.node = size()});
   nodes_.push_back(std::move(node));
   return {size() - 1, 0};
 }
@@ -89,25 +87,39 @@ void Graph::mark_update(Value leaf, Value next) {
         "update of {}: expected a parameter or state", target.name);
   check(type(leaf) == type(next), ErrorKind::kUsage, "update of {}: expected {}, got {}",
         target.name, type(leaf).text(), type(next).text());
-  const bool twice = std::ranges::any_of(updates_, [&](auto& u) { return u.leaf == leaf; });
-  check(!twice, ErrorKind::kUsage, "update of {}: it is updated twice", target.name);
+  const bool is_first = next_.try_emplace(leaf.node, next).second;
+  check(is_first, ErrorKind::kUsage, "update of {}: it is updated twice", target.name);
   updates_.push_back({leaf, next});
 }
 
 std::string Graph::unique_name(std::string_view base) {
   const std::string wanted = prefix_ + std::string(base);
-  if (!names_.contains(wanted)) return wanted;
-  for (int i = 2;; ++i) {
-    std::string numbered = fmt::format("{}.{}", wanted, i);
+  const auto taken = names_.find(wanted);
+  if (taken == names_.end()) return wanted;
+  // Names are never given back, so the numbers below next_number stay taken.
+  for (int& number = taken->second.next_number;; ++number) {
+    std::string numbered = fmt::format("{}.{}", wanted, number);
     if (!names_.contains(numbered)) return numbered;
   }
 }
 
-Value Graph::find_leaf(std::string_view name) const {
+Value Graph::next_of(Value leaf) const {
+  const auto found = next_.find(leaf.node);
+  return found == next_.end() ? Value{} : found->second;
+}
+
+Value Graph::find_leaf(const std::string& name) const {
+  const auto found = names_.find(name);
+  const bool is_leaf = found != names_.end() && node(found->second.node).kind != NodeKind::kOp;
+  return is_leaf ? Value{found->second.node} : Value{};
+}
+
+std::vector<Value> Graph::leaves(NodeKind kind) const {
+  std::vector<Value> result;
   for (int i = 0; i < size(); ++i) {
-    if (node(i).kind != NodeKind::kOp && node(i).name == name) return {i, 0};
+    if (node(i).kind == kind) result.push_back({i});
   }
-  return {};
+  return result;
 }
 
 }  // namespace keel

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "src/graph/node.h"
@@ -62,22 +62,36 @@ class Graph {
   const Shape& shape(Value v) const { return type(v).shape; }
   std::span<const NamedValue> outputs() const { return outputs_; }
   std::span<const Update> updates() const { return updates_; }
+  // The value that a leaf takes after the run; absent when it keeps its own.
+  Value next_of(Value leaf) const;
   // The leaf of that name, or an absent Value.
-  Value find_leaf(std::string_view name) const;
+  Value find_leaf(const std::string& name) const;
+  // Every leaf of a kind, in the order in which they were added.
+  std::vector<Value> leaves(NodeKind kind) const;
 
+  // Makes room for so many nodes at once.
+  void reserve(int nodes) { names_.reserve(static_cast<std::size_t>(nodes)); }
   // Appends a copy of a node of another graph, with its inputs already translated (for passes).
   Value append(const Node& node, std::vector<Value> inputs);
   // The name given to nodes that the next add() calls create, instead of the op's own.
   void name_next(std::string name) { next_name_ = std::move(name); }
 
  private:
+  // A name that is in use: by which node, and the next number to try for another node that wants
+  // it.
+  struct Name {
+    int node = 0;
+    int next_number = 2;
+  };
+
   Value leaf(NodeKind kind, const std::string& name, const TensorType& type);
   Value push(Node node);
 
   std::deque<Node> nodes_;  // references to nodes stay valid while ops are added
   std::vector<NamedValue> outputs_;
   std::vector<Update> updates_;
-  std::unordered_set<std::string> names_;
+  std::unordered_map<int, Value> next_;  // by node of the leaf
+  std::unordered_map<std::string, Name> names_;
   std::string prefix_, next_name_;
 };
 

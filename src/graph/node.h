@@ -24,7 +24,6 @@ struct Value {
   int port = 0;
 
   bool valid() const { return node >= 0; }
-  explicit operator bool() const { return valid(); }
   // Another output of the same node.
   Value at(int other_port) const { return {node, other_port}; }
   friend auto operator<=>(const Value&, const Value&) = default;
@@ -41,13 +40,14 @@ enum class NodeKind {
 // Fills a parameter or state before the first step; `random` is keyed by (seed, leaf name).
 using Initializer = std::function<void(Tensor& value, const Philox& random)>;
 
-// What the elements of a state may be when they come from outside, from a file say: kernels rely on
-// it. NaN is never within.
+// The least and the largest value that an element of a state may have when it comes from outside,
+// from a checkpoint for example: kernels rely on it. NaN is never within.
 struct Bounds {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
 };
-// Of what is a variance or a mean of squares, of a deviation, and of a counter of steps.
+// A running variance or mean of squares is kNotNegative; a running standard deviation, by which
+// kernels divide, is kPositive; a counter of training steps, to which they add 1, is a kStepCount.
 inline constexpr Bounds kNotNegative{.least = 0};
 inline constexpr Bounds kPositive{.least = std::numeric_limits<float>::denorm_min()};
 inline constexpr Bounds kStepCount{.least = 0,

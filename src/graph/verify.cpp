@@ -6,23 +6,24 @@ namespace keel {
 namespace {
 
 void verify_value(const Graph& graph, Value v, int before, const std::string& where) {
-  check(v.node < before, ErrorKind::kUsage, "{}: reads node {} which comes later", where, v.node);
+  check(v.node < before, ErrorKind::kInternal, "{}: reads node {} which comes later", where,
+        v.node);
   const int ports = static_cast<int>(graph.node(v).outputs.size());
-  check(v.port >= 0 && v.port < ports, ErrorKind::kUsage, "{}: expected a port below {}, got {}",
+  check(v.port >= 0 && v.port < ports, ErrorKind::kInternal, "{}: expected a port below {}, got {}",
         where, ports, v.port);
 }
 
 void verify_op(const Graph& graph, int index) {
   const Node& node = graph.node(index);
-  check(node.op != nullptr, ErrorKind::kUsage, "{}: a node without an op", node.name);
+  check(node.op != nullptr, ErrorKind::kInternal, "{}: a node without an op", node.name);
   std::vector<const TensorType*> types;
   for (Value v : node.inputs) {
     if (v.valid()) verify_value(graph, v, index, node.name);
     types.push_back(v.valid() ? &graph.type(v) : nullptr);
   }
   const auto inferred = node.op->infer({*node.op, types, node.attrs});
-  check(inferred == node.outputs, ErrorKind::kUsage, "{}: recorded types differ from inferred ones",
-        node.name);
+  check(inferred == node.outputs, ErrorKind::kInternal,
+        "{}: recorded types differ from inferred ones", node.name);
 }
 
 }  // namespace
@@ -32,7 +33,7 @@ void verify(const Graph& graph, std::string_view after) {
   try {
     for (int i = 0; i < graph.size(); ++i) {
       const Node& node = graph.node(i);
-      check(names.insert(node.name).second, ErrorKind::kUsage, "{}: the name is used twice",
+      check(names.insert(node.name).second, ErrorKind::kInternal, "{}: the name is used twice",
             node.name);
       if (node.kind == NodeKind::kOp) verify_op(graph, i);
     }
@@ -42,13 +43,13 @@ void verify(const Graph& graph, std::string_view after) {
     for (const Update& update : graph.updates()) {
       const std::string where = "update of " + graph.node(update.leaf).name;
       verify_value(graph, update.next, graph.size(), where);
-      check(graph.type(update.leaf) == graph.type(update.next), ErrorKind::kUsage,
+      check(graph.type(update.leaf) == graph.type(update.next), ErrorKind::kInternal,
             "{}: types differ", where);
-      check(graph.node(update.next).kind == NodeKind::kOp, ErrorKind::kUsage,
+      check(graph.node(update.next).kind == NodeKind::kOp, ErrorKind::kInternal,
             "{}: expected the result of an op", where);
     }
   } catch (const Error& error) {
-    fail(ErrorKind::kUsage, "graph after {}: {}", after, error.what());
+    fail(ErrorKind::kInternal, "graph after {}: {}", after, error.what());
   }
 }
 

@@ -4,8 +4,8 @@
 // last. Each form is made when it is first asked for, by a transpose of the other; ops that do not
 // care about the order of axes stay with channels last where their operands are.
 #include <algorithm>
-#include <map>
 
+#include "src/graph/tables.h"
 #include "src/ops/conv2d.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/image_order.h"
@@ -29,7 +29,7 @@ bool is_same_order(const Shape& planar) { return planar[1] == 1 || planar[2] * p
 
 class Converter {
  public:
-  explicit Converter(const Graph& source) : source_(source) {}
+  explicit Converter(const Graph& source) : source_(source), planar_(source), last_(source) {}
 
   Graph run() {
     for (int i = 0; i < source_.size(); ++i) visit(i);
@@ -43,7 +43,7 @@ class Converter {
   }
 
  private:
-  using Forms = std::map<Value, Value>;  // old value -> new value
+  using Forms = PerValue<Value>;  // of an old value: the new one, absent while nobody asked for it
 
   void visit(int index) {
     const Node& node = source_.node(index);
@@ -102,8 +102,8 @@ class Converter {
     for (Value v : node.inputs) {
       const Shape& operand = source_.shape(v);
       const bool is_free = operand.elements() == 1 || (is_image(operand) && is_same_order(operand));
-      if (!is_free && !last_.contains(v)) return false;
-      saves_transpose |= last_.contains(v) && !planar_.contains(v);
+      if (!is_free && !last_[v].valid()) return false;
+      saves_transpose |= last_[v].valid() && !planar_[v].valid();
     }
     if (!saves_transpose) return false;
     std::vector<Value> inputs;
@@ -119,7 +119,7 @@ class Converter {
   bool convert_reduction(int index) {
     const Node& node = source_.node(index);
     const Value x = node.inputs[0];
-    if (!last_.contains(x) || planar_.contains(x)) return false;
+    if (!last_[x].valid() || planar_[x].valid()) return false;
     ReduceAttrs attrs = node.attrs.as<ReduceAttrs>();
     const auto is_reduced = [&](int axis) {
       return std::ranges::find(attrs.axes, axis) != attrs.axes.end();
@@ -130,7 +130,7 @@ class Converter {
       axis = std::ranges::find(kToLast, axis) - kToLast.begin();
     }
     std::ranges::sort(attrs.axes);
-    register_outputs(index, add(node, {last_.at(x)}, attrs), attrs.keep_dims ? last_ : planar_);
+    register_outputs(index, add(node, {last_[x]}, attrs), attrs.keep_dims ? last_ : planar_);
     return true;
   }
 
@@ -139,12 +139,12 @@ class Converter {
     const Node& node = source_.node(index);
     const Axes& axes = node.attrs.as<TransposeAttrs>().axes;
     const Value x = node.inputs[0];
-    if (axes == kToLast && last_.contains(x)) {
-      planar_[{index, 0}] = last_.at(x);
+    if (axes == kToLast && last_[x].valid()) {
+      planar_[{index, 0}] = last_[x];
       return true;
     }
-    if (axes == kToPlanar && planar_.contains(x)) {
-      last_[{index, 0}] = planar_.at(x);
+    if (axes == kToPlanar && planar_[x].valid()) {
+      last_[{index, 0}] = planar_[x];
       return true;
     }
     return false;
@@ -163,19 +163,19 @@ class Converter {
 
   Value planar(Value old) {
     if (!old.valid()) return {};
-    if (!planar_.contains(old)) {
-      planar_[old] = turn(old, last_.at(old), kToPlanar, "planar", source_.shape(old));
+    if (!planar_[old].valid()) {
+      planar_[old] = turn(old, last_[old], kToPlanar, "planar", source_.shape(old));
     }
-    return planar_.at(old);
+    return planar_[old];
   }
 
   Value last(Value old) {
     if (!old.valid()) return {};
-    if (!last_.contains(old)) {
-      last_[old] = turn(old, planar_.at(old), kToLast, "channels_last",
-                        stored_shape(source_.shape(old), true));
+    if (!last_[old].valid()) {
+      last_[old] =
+          turn(old, planar_[old], kToLast, "channels_last", stored_shape(source_.shape(old), true));
     }
-    return last_.at(old);
+    return last_[old];
   }
 
   Value turn(Value old, Value from, const Axes& axes, std::string_view name, const Shape& shape) {

@@ -3,32 +3,10 @@
 #include "src/passes/rewrite.h"
 
 namespace keel {
-namespace {
-
-std::vector<bool> find_live(const Graph& graph) {
-  std::vector<bool> live(std::size_t(graph.size()), false);
-  for (const NamedValue& output : graph.outputs()) live[std::size_t(output.value.node)] = true;
-  for (const Update& update : graph.updates()) live[std::size_t(update.next.node)] = true;
-  for (int i = graph.size() - 1; i >= 0; --i) {
-    if (!live[std::size_t(i)]) continue;
-    for (Value v : graph.node(i).inputs) {
-      if (v.valid()) live[std::size_t(v.node)] = true;
-    }
-  }
-  return live;
-}
-
-}  // namespace
 
 Graph remove_dead_code(const Graph& graph) {
-  const std::vector<bool> live = find_live(graph);
   Rewriter rewriter(graph);
-  for (int i = 0; i < graph.size(); ++i) {
-    const NodeKind kind = graph.node(i).kind;
-    const bool removable = kind == NodeKind::kOp || kind == NodeKind::kConstant;
-    if (live[std::size_t(i)] || !removable) rewriter.copy(i);
-  }
-  return rewriter.finish();
+  return rewriter.run([&](int i) { rewriter.copy(i); });
 }
 
 }  // namespace keel

@@ -48,8 +48,7 @@ class Folder {
   explicit Folder(const Graph& source) : rewriter_(source) {}
 
   Graph run() {
-    for (int i = 0; i < rewriter_.source().size(); ++i) visit(i);
-    return rewriter_.finish();
+    return rewriter_.run([&](int i) { visit(i); });
   }
 
  private:

@@ -19,20 +19,24 @@ bool is_code(const Node& node, EwCode code) { return node.op == &elementwise_op(
 // Each old node that a later one absorbed is not copied; its value is never asked for again.
 class EpilogueFusion {
  public:
-  explicit EpilogueFusion(const Graph& source) : rewriter_(source), uses_(source) {}
-
-  Graph run() {
-    const Graph& g = rewriter_.source();
-    std::vector<bool> absorbed(std::size_t(g.size()), false);
-    for (int i = 0; i < g.size(); ++i) {
-      if (const int producer = absorbable(i); producer >= 0) absorbed[std::size_t(producer)] = true;
+  explicit EpilogueFusion(const Graph& source)
+      : rewriter_(source), uses_(count_uses(source)), absorbed_(source) {
+    const PerNode<bool> live = find_live(source);
+    for (int i = 0; i < source.size(); ++i) {
+      const int producer = live[i] ? absorbable(i) : -1;
+      if (producer < 0) continue;
+      absorbed_[producer] = true;
+      has_work_ = true;
     }
-    for (int i = 0; i < g.size(); ++i) {
-      if (absorbed[std::size_t(i)]) continue;
+  }
+
+  bool has_work() const { return has_work_; }
+  Graph run() {
+    return rewriter_.run([&](int i) {
+      if (absorbed_[i]) return;
       const int producer = absorbable(i);
       producer < 0 ? rewriter_.copy(i) : emit(i, producer);
-    }
-    return rewriter_.finish();
+    });
   }
 
  private:
@@ -44,7 +48,7 @@ class EpilogueFusion {
     const bool relu = is_code(node, EwCode::kRelu), add = is_code(node, EwCode::kAdd);
     if (!relu && !add) return -1;
     const Value x = node.inputs[0];
-    if (uses_.of(x) != 1) return -1;
+    if (uses_[x] != 1) return -1;
     const Node& producer = g.node(x);
     if (relu && takes_relu(producer)) return x.node;
     if (relu && is_code(producer, EwCode::kAdd) && absorbable(x.node) >= 0) return x.node;
@@ -89,7 +93,9 @@ class EpilogueFusion {
   }
 
   Rewriter rewriter_;
-  UseCounts uses_;
+  PerValue<int> uses_;
+  PerNode<bool> absorbed_;
+  bool has_work_ = false;
 };
 
 bool is_fusable(const Node& node) {
@@ -142,29 +148,28 @@ Chain join(const Chain& outer, std::size_t slot, const Chain& inner) {
 // Joins every element-wise node into its only reader, when that is element-wise of equal shape.
 class ChainFusion {
  public:
-  explicit ChainFusion(const Graph& source) : rewriter_(source), uses_(source) {}
+  explicit ChainFusion(const Graph& source) : rewriter_(source), uses_(count_uses(source)) {}
 
   Graph run() {
     const Graph& g = rewriter_.source();
-    for (int i = 0; i < g.size(); ++i) {
-      is_fusable(g.node(i)) ? visit(i) : rewriter_.copy(i);
-    }
-    return remove_dead_code(rewriter_.finish());
+    return remove_dead_code(
+        rewriter_.run([&](int i) { is_fusable(g.node(i)) ? visit(i) : rewriter_.copy(i); }));
   }
 
  private:
   void visit(int index) {
     const Graph& g = rewriter_.source();
     const Node& node = g.node(index);
-    const EwProgram own = program_of(node);
-    Chain chain{rewriter_.inputs_of(node), own};
+    const auto may_join = [&](Value old) {
+      return uses_[old] == 1 && is_fusable(g.node(old)) && g.type(old) == node.outputs[0];
+    };
+    if (std::ranges::none_of(node.inputs, may_join)) return rewriter_.copy(index);
+    Chain chain{rewriter_.inputs_of(node), program_of(node)};
+    const std::size_t own_steps = chain.program.steps.size();
     for (Value old : node.inputs) {
-      const bool joins =
-          uses_.of(old) == 1 && is_fusable(g.node(old)) && g.type(old) == node.outputs[0];
-      if (joins) try_join(chain, rewriter_(old));
+      if (may_join(old)) try_join(chain, rewriter_(old));
     }
-    const bool is_single = chain.program.steps.size() == own.steps.size();
-    if (is_single) return rewriter_.copy(index);
+    if (chain.program.steps.size() == own_steps) return rewriter_.copy(index);
     rewriter_.replace(index, kFusedElementwise, chain.operands, FusedAttrs{chain.program});
   }
 
@@ -178,11 +183,14 @@ class ChainFusion {
   }
 
   Rewriter rewriter_;
-  UseCounts uses_;
+  PerValue<int> uses_;
 };
 
 }  // namespace
 
-Graph fuse(const Graph& graph) { return ChainFusion(EpilogueFusion(graph).run()).run(); }
+Graph fuse(const Graph& graph) {
+  EpilogueFusion epilogues(graph);
+  return epilogues.has_work() ? ChainFusion(epilogues.run()).run() : ChainFusion(graph).run();
+}
 
 }  // namespace keel

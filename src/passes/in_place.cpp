@@ -5,11 +5,12 @@
 namespace keel {
 namespace {
 
+constexpr int kNone = -1;  // no buffer
+
 class Assigner {
  public:
-  Assigner(const Graph& graph, bool guarded)
-      : graph_(graph), guarded_(guarded), result_{}, last_use_(std::size_t(graph.size())) {
-    result_.of.resize(std::size_t(graph.size()));
+  Assigner(const Graph& graph, bool guarded) : graph_(graph), guarded_(guarded), last_use_(graph) {
+    result_.of = PerValue<int>(graph, kNone);
     find_last_uses();
   }
 
@@ -18,36 +19,31 @@ class Assigner {
       graph_.node(i).kind == NodeKind::kOp ? place_op(i) : place_leaf(i);
     }
     for (const Update& update : graph_.updates()) {
-      const bool done = result_.at(update.next) == result_.at(update.leaf);
+      const bool done = result_.of[update.next] == result_.of[update.leaf];
       if (!done) result_.copies.push_back(update);
     }
     return std::move(result_);
   }
 
  private:
-  // A view passes its readers on to what it looks at, so uses are collected from the back.
+  // A view passes its readers on to what it looks at, so uses are collected from the back. Inputs,
+  // outputs and values that are copied into a leaf stay to the end of the run.
   void find_last_uses() {
     const int end = graph_.size();
-    for (int i = 0; i < end; ++i) {
-      last_use_[std::size_t(i)].assign(graph_.node(i).outputs.size(), i);
-    }
-    for (const NamedValue& output : graph_.outputs()) extend(output.value, end);
+    for (const NamedValue& output : graph_.outputs()) last_use_[output.value] = end;
+    for (const Update& update : graph_.updates()) last_use_[update.next] = end;
     for (int i = end - 1; i >= 0; --i) {
       const Node& node = graph_.node(i);
-      if (node.kind == NodeKind::kInput) last_use_[std::size_t(i)][0] = end;
+      if (node.kind == NodeKind::kInput) last_use_[{i}] = end;
+      for (int port = 0; port < int(node.outputs.size()); ++port) extend({i, port}, i);
       for (Value v : node.inputs) {
         if (v.valid()) extend(v, i);
       }
-      if (node.op && node.op->is_view) extend(node.inputs[0], last_use_[std::size_t(i)][0]);
+      if (node.op && node.op->is_view) extend(node.inputs[0], last_use_[{i}]);
     }
   }
 
-  void extend(Value v, int reader) {
-    int& last = last_use_[std::size_t(v.node)][std::size_t(v.port)];
-    last = std::max(last, reader);
-  }
-
-  int last_use(Value v) const { return last_use_[std::size_t(v.node)][std::size_t(v.port)]; }
+  void extend(Value v, int reader) { last_use_[v] = std::max(last_use_[v], reader); }
 
   int new_buffer(Buffer buffer) {
     result_.buffers.push_back(buffer);
@@ -58,7 +54,7 @@ class Assigner {
     const Node& node = graph_.node(index);
     const TensorType& type = node.outputs[0];
     Buffer buffer{.leaf = index, .elements = type.shape.elements(), .dtype = type.dtype};
-    buffer.last = last_use({index, 0});
+    buffer.last = last_use_[{index}];
     switch (node.kind) {
       case NodeKind::kConstant:
         buffer.kind = Buffer::kConstant;
@@ -70,29 +66,19 @@ class Assigner {
         buffer.kind = Buffer::kLeaf;
         break;
     }
-    result_.of[std::size_t(index)] = {new_buffer(buffer)};
+    result_.of[{index}] = new_buffer(buffer);
   }
 
   void place_op(int index) {
     const Node& node = graph_.node(index);
-    std::vector<int>& place = result_.of[std::size_t(index)];
     for (int port = 0; port < int(node.outputs.size()); ++port) {
       const Value output{index, port};
-      int buffer = -1;
-      if (node.op->is_view && port == 0) buffer = result_.at(node.inputs[0]);
-      if (buffer < 0) buffer = claimed(output);
-      if (buffer < 0) buffer = fresh(output);
+      int buffer = node.op->is_view && port == 0 ? result_.of[node.inputs[0]] : claimed(output);
+      if (buffer == kNone) buffer = fresh(output);
       Buffer& b = result_.buffers[std::size_t(buffer)];
-      b.last = std::max({b.last, last_use(output), extended_by_update(output)});
-      place.push_back(buffer);
+      b.last = std::max(b.last, last_use_[output]);
+      result_.of[output] = buffer;
     }
-  }
-
-  // A value that must be copied into a leaf stays alive to the end of the run.
-  int extended_by_update(Value v) const {
-    const bool is_next =
-        std::ranges::any_of(graph_.updates(), [&](const Update& u) { return u.next == v; });
-    return is_next ? graph_.size() : 0;
   }
 
   int fresh(Value output) {
@@ -105,42 +91,38 @@ class Assigner {
                        .dtype = type.dtype});
   }
 
-  // The buffer of an input that `output` may be written over, or -1.
+  // The buffer of an input that `output` may be written over, or kNone.
   int claimed(Value output) {
     const Node& node = graph_.node(output);
     for (const InPlace& claim : node.op->in_place) {
       if (claim.output != output.port || claim.input >= int(node.inputs.size())) continue;
       const Value v = node.inputs[std::size_t(claim.input)];
       if (!v.valid() || graph_.type(v) != graph_.type(output)) continue;
-      const int buffer = result_.at(v);
+      const int buffer = result_.of[v];
       if (!may_overwrite(node, output, buffer)) continue;
       ++result_.in_place;
       return buffer;
     }
-    return -1;
+    return kNone;
   }
 
   bool may_overwrite(const Node& node, Value output, int buffer) const {
     const Buffer& b = result_.buffers[std::size_t(buffer)];
-    const bool reads_it_once = std::ranges::count_if(node.inputs, [&](Value v) {
-                                 return v.valid() && result_.at(v) == buffer;
-                               }) == 1;
-    const auto& taken = result_.of[std::size_t(output.node)];
-    if (!reads_it_once || std::ranges::find(taken, buffer) != taken.end()) return false;
+    const auto reads = std::ranges::count_if(
+        node.inputs, [&](Value v) { return v.valid() && result_.of[v] == buffer; });
+    const auto taken = result_.of.of(output.node);
+    if (reads != 1 || std::ranges::find(taken, buffer) != taken.end()) return false;
     if (b.last > output.node) return false;
     if (b.kind == Buffer::kTemporary) return true;
     // A leaf is overwritten only by its own next value.
     const bool allowed = node.op->keeps_on_guard || !guarded_;
-    return allowed && b.kind == Buffer::kLeaf &&
-           std::ranges::any_of(graph_.updates(), [&](const Update& u) {
-             return u.next == output && u.leaf.node == b.leaf;
-           });
+    return allowed && b.kind == Buffer::kLeaf && graph_.next_of({b.leaf}) == output;
   }
 
   const Graph& graph_;
   bool guarded_;
   BufferAssignment result_;
-  std::vector<std::vector<int>> last_use_;
+  PerValue<int> last_use_;
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "src/graph/graph.h"
+#include "src/graph/tables.h"
 
 namespace keel {
 
@@ -19,11 +19,9 @@ struct Buffer {
 
 struct BufferAssignment {
   std::vector<Buffer> buffers;
-  std::vector<std::vector<int>> of;  // [node][port] -> buffer
-  std::vector<Update> copies;        // updates whose next value is not in the leaf's own buffer
+  PerValue<int> of;            // index of the buffer
+  std::vector<Update> copies;  // updates whose next value is not in the leaf's own buffer
   int in_place = 0;
-
-  int at(Value v) const { return of[std::size_t(v.node)][std::size_t(v.port)]; }
 };
 
 // `guarded`: only ops that keep their outputs in a diverged step may overwrite a leaf.

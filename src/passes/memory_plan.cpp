@@ -1,55 +1,43 @@
 #include "src/passes/memory_plan.h"
 
 #include <algorithm>
-#include <numeric>
+#include <functional>
 
 #include "src/passes/in_place.h"
+#include "src/passes/occupancy.h"
 
 namespace keel {
 namespace {
 
 struct Block {
   std::int64_t bytes = 0;
-  int first = 0, last = 0;
+  Lifetime life;
   std::int64_t offset = 0;
 };
 
-std::int64_t round_up(std::int64_t bytes) {
-  constexpr auto kUnit = static_cast<std::int64_t>(kAlignment);
-  return (bytes + kUnit - 1) / kUnit * kUnit;
-}
-
-bool overlaps(const Block& a, const Block& b) { return a.first <= b.last && b.first <= a.last; }
-
-// Largest block first, each at the lowest offset that no living block covers.
-std::int64_t place_blocks(std::vector<Block>& blocks) {
-  std::vector<std::size_t> order(blocks.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order,
-                           [&](auto a, auto b) { return blocks[a].bytes > blocks[b].bytes; });
-  std::vector<Block> placed;  // by offset
+// Largest block first, each at the lowest offset that is free while it lives.
+std::int64_t place_blocks(std::vector<Block>& blocks, int times) {
+  std::vector<Block*> order;
+  for (Block& block : blocks) {
+    if (block.bytes > 0) order.push_back(&block);
+  }
+  std::ranges::stable_sort(order, std::greater{}, &Block::bytes);
+  Occupancy occupancy(times);
   std::int64_t top = 0;
-  for (std::size_t index : order) {
-    Block& block = blocks[index];
-    std::int64_t offset = 0;
-    for (const Block& other : placed) {
-      if (!overlaps(block, other)) continue;
-      if (offset + block.bytes <= other.offset) break;
-      offset = std::max(offset, other.offset + other.bytes);
-    }
-    block.offset = offset;
-    top = std::max(top, offset + block.bytes);
-    const auto where = std::ranges::upper_bound(placed, offset, {}, &Block::offset);
-    placed.insert(where, block);
+  for (Block* block : order) {
+    block->offset = occupancy.lowest_free(block->life, block->bytes);
+    const std::int64_t end = block->offset + block->bytes;
+    occupancy.take(block->life, {block->offset, end});
+    top = std::max(top, end);
   }
   return top;
 }
 
-std::int64_t most_alive(const std::vector<Block>& blocks, int nodes) {
-  std::vector<std::int64_t> change(std::size_t(nodes) + 2, 0);
+std::int64_t most_alive(const std::vector<Block>& blocks, int times) {
+  std::vector<std::int64_t> change(std::size_t(times) + 1, 0);
   for (const Block& block : blocks) {
-    change[std::size_t(block.first)] += block.bytes;
-    change[std::size_t(block.last) + 1] -= block.bytes;
+    change[std::size_t(block.life.first)] += block.bytes;
+    change[std::size_t(block.life.last) + 1] -= block.bytes;
   }
   std::int64_t alive = 0, most = 0;
   for (std::int64_t c : change) most = std::max(most, alive += c);
@@ -63,11 +51,11 @@ std::vector<Block> make_blocks(const Graph& graph, const BufferAssignment& assig
     const std::int64_t size =
         options.element_bytes ? options.element_bytes(buffer.dtype) : size_of(buffer.dtype);
     const bool in_arena = buffer.kind == Buffer::kTemporary;
-    const std::int64_t bytes = in_arena ? round_up(checked_multiply(buffer.elements, size)) : 0;
-    blocks.push_back({bytes, buffer.first, std::min(buffer.last, graph.size())});
+    const std::int64_t bytes = in_arena ? aligned_size(checked_multiply(buffer.elements, size)) : 0;
+    blocks.push_back({bytes, {buffer.first, std::min(buffer.last, graph.size())}});
   }
   for (std::size_t i = 0; i < options.workspaces.size(); ++i) {
-    blocks.push_back({round_up(options.workspaces[i]), int(i), int(i)});
+    blocks.push_back({aligned_size(options.workspaces[i]), {int(i), int(i)}});
   }
   return blocks;
 }
@@ -91,23 +79,24 @@ Location location_of(const Buffer& buffer, std::int64_t offset) {
 MemoryPlan plan_memory(const Graph& graph, const PlanOptions& options) {
   const BufferAssignment assignment = assign_buffers(graph, options.guarded);
   std::vector<Block> blocks = make_blocks(graph, assignment, options);
+  const int times = graph.size() + 1;  // one for each node, and the end of the run
   MemoryPlan plan;
   plan.copies = assignment.copies;
   plan.in_place = assignment.in_place;
-  plan.live_bytes = most_alive(blocks, graph.size());
+  plan.live_bytes = most_alive(blocks, times);
   for (const Block& block : blocks) plan.total_bytes += block.bytes;
-  plan.arena_bytes = place_blocks(blocks);
-  for (const auto& ports : assignment.of) {
-    plan.locations.emplace_back();
-    for (int buffer : ports) {
-      const auto index = std::size_t(buffer);
-      plan.locations.back().push_back(location_of(assignment.buffers[index], blocks[index].offset));
+  plan.arena_bytes = place_blocks(blocks, times);
+  plan.locations = PerValue<Location>(graph);
+  for (int i = 0; i < graph.size(); ++i) {
+    for (int port = 0; port < int(graph.node(i).outputs.size()); ++port) {
+      const auto index = std::size_t(assignment.of[{i, port}]);
+      plan.locations[{i, port}] = location_of(assignment.buffers[index], blocks[index].offset);
     }
   }
-  plan.workspace_offsets.assign(std::size_t(graph.size()), -1);
+  plan.workspace_offsets = PerNode<std::int64_t>(graph, -1);
   for (std::size_t i = 0; i < options.workspaces.size(); ++i) {
     if (options.workspaces[i] == 0) continue;
-    plan.workspace_offsets[i] = blocks[assignment.buffers.size() + i].offset;
+    plan.workspace_offsets[int(i)] = blocks[assignment.buffers.size() + i].offset;
   }
   return plan;
 }

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "src/graph/graph.h"
+#include "src/graph/tables.h"
 
 namespace keel {
 
@@ -22,25 +22,27 @@ struct Location {
 };
 
 struct MemoryPlan {
-  std::vector<std::vector<Location>> locations;  // [node][port]
-  std::vector<std::int64_t> workspace_offsets;   // [node], -1 without a workspace
-  std::vector<Update> copies;                    // updates that are not already in place
+  PerValue<Location> locations;
+  PerNode<std::int64_t> workspace_offsets;  // -1 without a workspace
+  std::vector<Update> copies;               // updates that are not already in place
   std::int64_t arena_bytes = 0;
   std::int64_t live_bytes = 0;   // the most bytes alive at once: no plan can need less
   std::int64_t total_bytes = 0;  // what it would take if nothing were shared
   int in_place = 0;              // outputs written over an input, by claim of their op
 
-  const Location& at(Value v) const { return locations[std::size_t(v.node)][std::size_t(v.port)]; }
+  const Location& at(Value v) const { return locations[v]; }
 };
 
 struct PlanOptions {
   // Bytes a backend stores one element of a type in; the default is the type's own size.
   std::int64_t (*element_bytes)(DType) = nullptr;
-  std::span<const std::int64_t> workspaces = {};  // bytes per node; empty: none
+  std::span<const std::int64_t> workspaces = {};  // bytes of each node; empty: none
   bool guarded = false;  // updates must be left out when a guard is not finite
 };
 
 // Lifetimes follow the node order. Inputs and outputs of the graph live through the whole run.
+// Largest first, each value takes the lowest offset that is free while it lives. Takes O(n log n)
+// steps for n nodes unless memory is left in very many small pieces.
 MemoryPlan plan_memory(const Graph& graph, const PlanOptions& options = {});
 
 }  // namespace keel

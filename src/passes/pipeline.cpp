@@ -1,32 +1,26 @@
 #include "src/passes/pipeline.h"
 
 #include "src/graph/verify.h"
-#include "src/passes/rewrite.h"
 
 namespace keel {
 namespace {
 
-Graph copy_of(const Graph& graph) {
-  Rewriter rewriter(graph);
-  for (int i = 0; i < graph.size(); ++i) rewriter.copy(i);
-  return rewriter.finish();
-}
-
-constexpr Pass kPasses[] = {{"remove_dead_code", remove_dead_code},
-                            {"fold_constants", fold_constants},
-                            {"fuse", fuse},
-                            {"remove_dead_code again", remove_dead_code}};
+constexpr Pass kPasses[] = {
+    {"fold_constants", fold_constants}, {"merge_products", merge_products}, {"fuse", fuse}};
 
 }  // namespace
 
 std::span<const Pass> default_passes() { return kPasses; }
 
-Graph run_passes(const Graph& graph) {
+Graph run_passes(const Graph& graph, const PassOptions& options) {
   verify(graph, "building");
-  Graph current = copy_of(graph);
-  for (const Pass& pass : kPasses) {
-    current = pass.run(current);
-    verify(current, pass.name);
+  std::vector<Pass> passes(std::begin(kPasses), std::end(kPasses));
+  if (options.channels_last) passes.push_back({"to_channels_last", to_channels_last});
+  Graph current;
+  for (const Pass& pass : passes) {
+    const bool is_first = &pass == &passes.front(), is_last = &pass == &passes.back();
+    current = pass.run(is_first ? graph : current);
+    if (options.verify_each || is_last) verify(current, pass.name);
   }
   return current;
 }

@@ -16,6 +16,10 @@ Graph remove_dead_code(const Graph& graph);
 // (scale by 1, reshape of a reshape, a broadcast that element-wise readers do by themselves).
 Graph fold_constants(const Graph& graph);
 
+// Makes one product of a sum of at least four, a_1^T d_1 + a_2^T d_2 + ..., where that moves fewer
+// bytes: the gradient of a weight that is used at many time steps, with few rows at each.
+Graph merge_products(const Graph& graph);
+
 // Adds a row bias and a ReLU into the matrix product or convolution before it, then joins chains
 // of element-wise ops into one node.
 Graph fuse(const Graph& graph);
@@ -30,7 +34,12 @@ struct Pass {
 };
 std::span<const Pass> default_passes();
 
-// Runs all passes; the graph is verified before the first and after each.
-Graph run_passes(const Graph& graph);
+struct PassOptions {
+  bool channels_last = false;  // ends with to_channels_last
+  bool verify_each = true;     // off: verifies before the first pass and after the last one only
+};
+// Runs all passes. Throws Error{kInternal} when the graph, or what a pass makes of it, breaks a
+// rule of verify().
+Graph run_passes(const Graph& graph, const PassOptions& options = {});
 
 }  // namespace keel

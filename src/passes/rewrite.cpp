@@ -4,12 +4,29 @@
 
 namespace keel {
 
-UseCounts::UseCounts(const Graph& graph) {
-  for (int i = 0; i < graph.size(); ++i) counts_.emplace_back(graph.node(i).outputs.size(), 0);
+PerNode<bool> find_live(const Graph& graph) {
+  PerNode<bool> live(graph);
+  for (const NamedValue& output : graph.outputs()) live[output.value.node] = true;
+  for (const Update& update : graph.updates()) live[update.next.node] = true;
+  for (int i = graph.size() - 1; i >= 0; --i) {
+    const Node& node = graph.node(i);
+    if (node.kind != NodeKind::kOp && node.kind != NodeKind::kConstant) live[i] = true;
+    if (!live[i]) continue;
+    for (Value v : node.inputs) {
+      if (v.valid()) live[v.node] = true;
+    }
+  }
+  return live;
+}
+
+PerValue<int> count_uses(const Graph& graph) {
+  const PerNode<bool> live = find_live(graph);
+  PerValue<int> uses(graph);
   const auto use = [&](Value v) {
-    if (v.valid()) ++counts_[std::size_t(v.node)][std::size_t(v.port)];
+    if (v.valid()) ++uses[v];
   };
   for (int i = 0; i < graph.size(); ++i) {
+    if (!live[i]) continue;
     for (Value v : graph.node(i).inputs) use(v);
   }
   for (const NamedValue& output : graph.outputs()) use(output.value);
@@ -17,11 +34,12 @@ UseCounts::UseCounts(const Graph& graph) {
     use(update.leaf);
     use(update.next);
   }
+  return uses;
 }
 
 Value Rewriter::operator()(Value old) const {
   if (!old.valid()) return {};
-  const Value first = map_[std::size_t(old.node)];
+  const Value first = map_[old.node];
   return first.at(first.port + old.port);
 }
 
@@ -33,15 +51,15 @@ std::vector<Value> Rewriter::inputs_of(const Node& node) const {
 
 void Rewriter::copy(int index) {
   const Node& node = source_.node(index);
-  map_[std::size_t(index)] = target_.append(node, inputs_of(node));
+  map_[index] = target_.append(node, inputs_of(node));
 }
 
 void Rewriter::replace(int index, const OpInfo& op, std::vector<Value> new_inputs, Attrs attrs) {
   target_.name_next(source_.node(index).name);
-  map_[std::size_t(index)] = target_.add(op, std::move(new_inputs), std::move(attrs));
+  map_[index] = target_.add(op, std::move(new_inputs), std::move(attrs));
 }
 
-void Rewriter::forward(int index, Value existing) { map_[std::size_t(index)] = existing; }
+void Rewriter::forward(int index, Value existing) { map_[index] = existing; }
 
 // Updates run one after the other, so what a leaf takes must not be another leaf, or a view of one.
 Value Rewriter::computed(Value next) {

@@ -3,23 +3,21 @@
 
 #include <vector>
 
-#include "src/graph/graph.h"
+#include "src/graph/tables.h"
 
 namespace keel {
 
-// How often each node output is read, by nodes, outputs and updates.
-class UseCounts {
- public:
-  explicit UseCounts(const Graph& graph);
-  int of(Value v) const { return counts_[std::size_t(v.node)][std::size_t(v.port)]; }
+// The nodes that an output or an update depends on, and the leaves that persist or are fed.
+PerNode<bool> find_live(const Graph& graph);
 
- private:
-  std::vector<std::vector<int>> counts_;
-};
+// How often each value is read, by live nodes, outputs and updates.
+PerValue<int> count_uses(const Graph& graph);
 
 class Rewriter {
  public:
-  explicit Rewriter(const Graph& source) : source_(source), map_(std::size_t(source.size())) {}
+  explicit Rewriter(const Graph& source) : source_(source), map_(source) {
+    target_.reserve(source.size());
+  }
 
   const Graph& source() const { return source_; }
   Graph& target() { return target_; }
@@ -33,15 +31,24 @@ class Rewriter {
   void replace(int index, const OpInfo& op, std::vector<Value> new_inputs, Attrs attrs);
   // Lets output 0 of the old node be a value that exists already.
   void forward(int index, Value existing);
-  // Copies outputs and updates, and gives the new graph away.
-  Graph finish();
+  // Calls `visit` for every live node, in order, which copies, replaces or forwards it or knows
+  // that nobody will ask for it. Then copies outputs and updates, and gives the new graph away.
+  template <class Visit>
+  Graph run(Visit visit) {
+    const PerNode<bool> live = find_live(source_);
+    for (int i = 0; i < source_.size(); ++i) {
+      if (live[i]) visit(i);
+    }
+    return finish();
+  }
 
  private:
   Value computed(Value next);
+  Graph finish();
 
   const Graph& source_;
   Graph target_;
-  std::vector<Value> map_;  // per old node: the new value of its output 0
+  PerNode<Value> map_;  // of an old node: the new value of its output 0
 };
 
 }  // namespace keel

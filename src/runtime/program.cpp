@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 
-#include "src/graph/verify.h"
 #include "src/passes/pipeline.h"
 
 namespace keel {
@@ -13,12 +12,9 @@ namespace {
 // Element sizes as the backend stores them, for a planner that knows no backend.
 std::int64_t widened_bytes(DType dtype) { return is_floating(dtype) ? 8 : size_of(dtype); }
 
-Graph optimized(const Backend& backend, const Graph& graph) {
-  Graph result = run_passes(graph);
-  if (!backend.prefers_channels_last()) return result;
-  result = to_channels_last(result);
-  verify(result, "to_channels_last");
-  return result;
+Graph optimized(const Backend& backend, const Graph& graph, bool verify_passes) {
+  return run_passes(
+      graph, {.channels_last = backend.prefers_channels_last(), .verify_each = verify_passes});
 }
 
 bool runs_no_kernel(const Node& node) { return node.kind != NodeKind::kOp || node.op->is_view; }
@@ -27,7 +23,9 @@ bool runs_no_kernel(const Node& node) { return node.kind != NodeKind::kOp || nod
 
 Program::Program(Backend& backend, Variables& variables, const Graph& graph,
                  const CompileOptions& options)
-    : backend_(backend), graph_(options.optimize ? optimized(backend, graph) : graph) {
+    : backend_(backend),
+      graph_(options.optimize ? optimized(backend, graph, options.verify_passes) : graph),
+      constants_(backend, graph_) {
   variables.declare(graph_);
   std::vector<Prepared> prepared(std::size_t(graph_.size()));
   std::vector<std::int64_t> workspaces(prepared.size(), 0);
@@ -35,7 +33,7 @@ Program::Program(Backend& backend, Variables& variables, const Graph& graph,
   const bool widens = backend_.storage(DType::kF32) == DType::kF64;
   plan_ =
       plan_memory(graph_, {widens ? widened_bytes : nullptr, workspaces, !options.guard.empty()});
-  place(variables);
+  place(variables, options.arena);
   bind(prepared, options);
 }
 
@@ -50,18 +48,14 @@ void Program::prepare(std::vector<Prepared>& prepared, std::vector<std::int64_t>
   }
 }
 
-void Program::place(Variables& variables) {
-  arena_ = backend_.allocate(plan_.arena_bytes);
+void Program::place(Variables& variables, Arena* arena) {
+  arena_ =
+      arena != nullptr ? arena->at_least(plan_.arena_bytes) : backend_.allocate(plan_.arena_bytes);
   for (int i = 0; i < graph_.size(); ++i) {
     const Node& node = graph_.node(i);
-    if (node.kind == NodeKind::kInput) inputs_[node.name] = {i, 0};
+    if (node.kind == NodeKind::kInput) inputs_[node.name] = {i};
     if (node.kind == NodeKind::kParameter || node.kind == NodeKind::kState) {
       leaves_[i] = variables.at(node.name).memory.get();
-    }
-    if (node.kind == NodeKind::kConstant) {
-      const Tensor value = node.constant->to(backend_.storage(node.constant->dtype()));
-      constants_[i] = backend_.allocate(value.bytes());
-      constants_[i]->upload(0, value.data(), value.bytes());
     }
   }
   for (const NamedValue& named : graph_.outputs()) outputs_[named.name] = named.value;
@@ -76,7 +70,7 @@ void Program::bind(const std::vector<Prepared>& prepared, const CompileOptions& 
     for (int port = 0; port < int(node.outputs.size()); ++port) {
       binding.outputs.push_back(ref({i, port}));
     }
-    const std::int64_t offset = plan_.workspace_offsets[std::size_t(i)];
+    const std::int64_t offset = plan_.workspace_offsets[i];
     if (offset >= 0) binding.workspace = arena_->address() + offset;
     kernels_.push_back(prepared[std::size_t(i)].bind(binding));
     kernel_nodes_.push_back(i);
@@ -92,20 +86,24 @@ TensorType Program::stored_type(Value v) const {
   return {backend_.storage(graph_.type(v).dtype), graph_.shape(v)};
 }
 
-TensorRef Program::ref(Value v) const {
+Program::Place Program::place_of(Value v) const {
   const Location& location = plan_.at(v);
-  const TensorType type = stored_type(v);
   switch (location.kind) {
     case Location::kAbsent:
-      return {nullptr, type};
+      return {};
     case Location::kArena:
-      return {arena_->address() + location.offset, type};
+      return {arena_.get(), location.offset};
     case Location::kLeaf:
-      return {leaves_.at(location.leaf)->address(), type};
+      return {leaves_.at(location.leaf), 0};
     case Location::kConstant:
-      return {constants_.at(location.leaf)->address(), type};
+      return {constants_.memory(), constants_.offset(location.leaf)};
   }
   return {};
+}
+
+TensorRef Program::ref(Value v) const {
+  const Place place = place_of(v);
+  return {place.memory ? place.memory->address() + place.offset : nullptr, stored_type(v)};
 }
 
 void Program::feed(const std::string& name, const Tensor& value) {
@@ -133,12 +131,8 @@ Value Program::output(const std::string& name) const {
 
 Tensor Program::download(Value v) const {
   Tensor value(stored_type(v));
-  const Location& location = plan_.at(v);
-  if (location.kind == Location::kAbsent) return value;  // it has no elements
-  const Memory* memory = location.kind == Location::kArena  ? arena_.get()
-                         : location.kind == Location::kLeaf ? leaves_.at(location.leaf)
-                                                            : constants_.at(location.leaf).get();
-  memory->download(location.offset, value.data(), value.bytes());
+  const Place place = place_of(v);
+  if (place.memory) place.memory->download(place.offset, value.data(), value.bytes());
   return value;
 }
 
@@ -151,12 +145,13 @@ Tensor Program::fetch(const std::string& name, bool stored) const {
 
 double Program::scalar(const std::string& name) const {
   const Value v = output(name);
-  const Location& location = plan_.at(v);
+  const Place place = place_of(v);
+  check(place.memory != nullptr, ErrorKind::kUsage, "output {}: expected a scalar, got {}", name,
+        graph_.type(v).text());
   const DType dtype = stored_type(v).dtype;
-  if (location.kind != Location::kArena) return download(v).at(0);
   double result = 0;
   std::byte raw[8];
-  arena_->download(location.offset, raw, size_of(dtype));
+  place.memory->download(place.offset, raw, size_of(dtype));
   convert(raw, dtype, &result, DType::kF64, 1);
   return result;
 }

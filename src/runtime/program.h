@@ -8,15 +8,22 @@
 #include <vector>
 
 #include "src/passes/memory_plan.h"
+#include "src/runtime/arena.h"
+#include "src/runtime/constants.h"
 #include "src/runtime/variables.h"
 
 namespace keel {
 
 struct CompileOptions {
-  bool optimize = true;  // run the passes; off shows the graph as it was built
+  bool optimize = true;        // run the passes; off shows the graph as it was built
+  bool verify_passes = false;  // verify the graph after every pass, and not only after the last
   // Name of a scalar output: when it is not finite after a run, no leaf is updated. Optimizer steps
   // keep theirs by themselves, given a scale that is not finite.
-  std::string guard;
+  std::string guard = {};
+  // Memory shared with other programs of the same backend; null: the program has its own. In a
+  // shared arena an input that was fed and an output stay only until another of its programs is fed
+  // or run, and an input that was never fed may be anything.
+  Arena* arena = nullptr;
 };
 
 struct NodeTime {
@@ -39,7 +46,7 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   // Sets an input; converts to the storage type. Throws Error{kUsage} for an unknown name or
-  // another shape. The value stays until it is fed again.
+  // another shape. The value stays until it is fed again, unless the arena is shared.
   void feed(const std::string& name, const Tensor& value);
   void run();
   // An output of the last run, in its declared type or, when `stored`, in the storage type. Of a
@@ -60,9 +67,16 @@ class Program {
   int kernels() const { return static_cast<int>(kernels_.size()); }
 
  private:
+  // `offset` bytes into a block of memory; no block for a value that is absent.
+  struct Place {
+    Memory* memory = nullptr;
+    std::int64_t offset = 0;
+  };
+
   void prepare(std::vector<Prepared>& prepared, std::vector<std::int64_t>& workspaces);
-  void place(Variables& variables);
+  void place(Variables& variables, Arena* arena);
   void bind(const std::vector<Prepared>& prepared, const CompileOptions& options);
+  Place place_of(Value v) const;
   TensorRef ref(Value v) const;
   TensorType stored_type(Value v) const;
   Tensor download(Value v) const;
@@ -72,9 +86,9 @@ class Program {
   Backend& backend_;
   Graph graph_;
   MemoryPlan plan_;
-  std::unique_ptr<Memory> arena_;
-  std::unordered_map<int, std::unique_ptr<Memory>> constants_;  // by node
-  std::unordered_map<int, Memory*> leaves_;                     // by node; owned by Variables
+  std::shared_ptr<Memory> arena_;
+  Constants constants_;
+  std::unordered_map<int, Memory*> leaves_;  // by node; owned by Variables
   std::vector<Kernel> kernels_;
   Kernel step_;                    // all of them
   std::vector<int> kernel_nodes_;  // the node of each kernel, -1 for an update by copy

@@ -34,6 +34,26 @@ TEST_CASE("graph: nodes are named after their op, numbered when taken, and prefi
   CHECK(g.node(g.constant(1.0)).name == "constant.2");
 }
 
+TEST_CASE("graph: numbered names stay unique beside names that look like them") {
+  Graph g;
+  const Value x = g.input("relu.2", kType);
+  const auto name = [&] { return g.node(ops::relu(g, x)).name; };
+  CHECK(name() == "relu");
+  CHECK(name() == "relu.3");  // relu.2 is a leaf
+  g.name_next("relu.5");
+  CHECK(name() == "relu.5");
+  CHECK(name() == "relu.4");
+  CHECK(name() == "relu.6");
+  g.name_next("relu.4");
+  CHECK(name() == "relu.4.2");
+  // A name that is only asked for is not taken.
+  CHECK(g.unique_name("relu") == "relu.7");
+  CHECK(g.unique_name("relu") == "relu.7");
+  const Graph copy = g;
+  ops::relu(g, x);
+  CHECK(Graph(copy).unique_name("relu") == "relu.7");
+}
+
 TEST_CASE("graph: leaves keep their names, kinds and values") {
   Graph g;
   const Value x = g.input("x", kType), p = g.parameter("p", kType, {}),
@@ -48,6 +68,10 @@ TEST_CASE("graph: leaves keep their names, kinds and values") {
   ops::relu(g, x);
   CHECK_FALSE(g.find_leaf("relu").valid());
   check_refused([&] { g.input("p", kType); }, "graph: the name 'p' is taken");
+  const Value q = g.parameter("a", kType, {});
+  CHECK(g.leaves(NodeKind::kParameter) == std::vector{p, q});  // in order, not by name
+  CHECK(g.leaves(NodeKind::kInput) == std::vector{x});
+  CHECK(Graph().leaves(NodeKind::kState).empty());
 }
 
 TEST_CASE("graph: an op that does not fit is refused with op and node, and leaves no node") {
@@ -68,7 +92,6 @@ TEST_CASE("graph: several outputs and absent inputs") {
   const Value y = ops::max_pool2d(g, x, 2, 2);
   CHECK(g.type(y.at(1)) == TensorType{DType::kU8, {1, 1, 2, 2}});
   CHECK_FALSE(Value{}.valid());
-  CHECK_FALSE(static_cast<bool>(Value{}));
   CHECK(y.at(1).node == y.node);
 }
 
@@ -78,7 +101,9 @@ TEST_CASE("graph: updates join a parameter or state to a value of its type, once
   const Value next = ops::add(g, p, x), other = ops::cast(g, p, DType::kF64);
   check_refused([&] { g.mark_update(x, next); }, "update of x: expected a parameter or state");
   check_refused([&] { g.mark_update(p, other); }, "update of p: expected f32(2, 3), got f64(2, 3)");
+  CHECK_FALSE(g.next_of(p).valid());
   g.mark_update(p, next);
+  CHECK(g.next_of(p) == next);
   check_refused([&] { g.mark_update(p, next); }, "update of p: it is updated twice");
   CHECK(g.updates().size() == 1);
 }

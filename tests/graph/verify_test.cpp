@@ -24,7 +24,7 @@ struct Sound {
     return node;
   }
   void check_caught(std::string_view text) {
-    check_refused([&] { verify(g, "a test"); }, "graph after a test: ", text);
+    check_refused([&] { verify(g, "a test"); }, "graph after a test: ", text, ErrorKind::kInternal);
   }
 };
 

@@ -22,17 +22,13 @@ using testing::small_config;
 
 inline std::vector<std::string> names_of(const Graph& graph, NodeKind kind) {
   std::vector<std::string> names;
-  for (int i = 0; i < graph.size(); ++i) {
-    if (graph.node(i).kind == kind) names.push_back(graph.node(i).name);
-  }
+  for (Value leaf : graph.leaves(kind)) names.push_back(graph.node(leaf).name);
   return names;
 }
 
 inline std::int64_t count_parameters(const Graph& graph) {
   std::int64_t count = 0;
-  for (const std::string& name : names_of(graph, NodeKind::kParameter)) {
-    count += graph.shape(graph.find_leaf(name)).elements();
-  }
+  for (Value p : graph.leaves(NodeKind::kParameter)) count += graph.shape(p).elements();
   return count;
 }
 
@@ -52,9 +48,7 @@ inline std::set<std::string> idle_parameters(const train::Config& config) {
   const Value sum = config.model().build(net, inputs).loss_sum;
   const Value loss = ops::mul(g, sum, g.input("weight", {DType::kF32, {}}));
   const std::vector<std::string> names = names_of(g, NodeKind::kParameter);
-  std::vector<Value> leaves;
-  for (const std::string& name : names) leaves.push_back(g.find_leaf(name));
-  const std::vector<Value> gradients = gradient(g, loss, leaves);
+  const std::vector<Value> gradients = gradient(g, loss, g.leaves(NodeKind::kParameter));
   for (std::size_t i = 0; i < names.size(); ++i) {
     g.mark_output("d " + names[i], ops::scale(g, gradients[i], 1));
   }

@@ -26,11 +26,7 @@ int count(const Graph& g, const OpInfo& op) {
   return n;
 }
 
-Graph converted(const Graph& g) {
-  Graph result = to_channels_last(run_passes(g));
-  verify(result, "to_channels_last");
-  return result;
-}
+Graph converted(const Graph& g) { return run_passes(g, {.channels_last = true}); }
 
 const TensorType kImages{DType::kF32, {3, 2, 8, 6}};
 
@@ -57,10 +53,7 @@ Graph convolutional_network(std::int64_t n) {
   v = ops::matmul(g, ops::reshape(g, v, {n, 800}), parameter(g, "fc/w", {800, 10}));
   const Value loss = ops::sum(g, ops::square(g, v));
   g.mark_output("loss", loss);
-  std::vector<Value> leaves;
-  for (int i = 0; i < g.size(); ++i) {
-    if (g.node(i).kind == NodeKind::kParameter) leaves.push_back({i, 0});
-  }
+  const std::vector<Value> leaves = g.leaves(NodeKind::kParameter);
   const std::vector<Value> gradients = gradient(g, loss, leaves);
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     g.mark_output("d_" + g.node(leaves[i]).name, gradients[i]);

@@ -192,8 +192,8 @@ TEST_CASE("memory plan: workspaces lie beside what is alive, and sizes follow th
   std::vector<std::int64_t> workspaces(std::size_t(g.size()), 0);
   workspaces[std::size_t(a.node)] = 100;
   const MemoryPlan plan = plan_memory(g, {nullptr, workspaces});
-  CHECK(plan.workspace_offsets[std::size_t(x.node)] == -1);
-  const std::int64_t workspace = plan.workspace_offsets[std::size_t(a.node)];
+  CHECK(plan.workspace_offsets[x.node] == -1);
+  const std::int64_t workspace = plan.workspace_offsets[a.node];
   for (Value v : {x, a}) {
     const std::int64_t begin = plan.at(v).offset;
     CHECK((workspace + 100 <= begin || begin + kType.bytes() <= workspace));

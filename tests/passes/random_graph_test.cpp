@@ -22,7 +22,7 @@ void check_program(std::uint64_t seed, bool optimize) {
   const RandomGraph random = random_graph(seed);
   reference::ReferenceBackend backend;
   Variables variables(backend, kVariableSeed);
-  Program program(backend, variables, random.graph, {.optimize = optimize, .guard = ""});
+  Program program(backend, variables, random.graph, {.optimize = optimize, .verify_passes = true});
   Interpreter expected(backend, random.graph, kVariableSeed);
   for (const auto& [name, value] : random.feeds) {
     program.feed(name, value);

@@ -50,6 +50,16 @@ TEST_CASE("bench: overhead") {
   CHECK(holds(text.out, "first step on"));
 }
 
+TEST_CASE("bench: graphs of several sizes") {
+  const Json json =
+      json_of(run_keel({"bench", "graph", "--nodes", "500,1000", "--rounds", "3", "--json"}));
+  REQUIRE(json.at("graphs").size() == 2);
+  CHECK(json.at("graphs")[1].at("nodes") > 900);
+  CHECK(json.at("graphs")[1].at("total") > json.at("graphs")[1].at("passes"));
+  const ProcessResult text = run_keel({"bench", "graph", "--nodes", "500"});
+  CHECK(holds(text.out, "us a node"));
+}
+
 std::vector<std::string> accuracy(std::vector<std::string> more) {
   more.insert(more.begin(), {"bench", "accuracy"});
   return more;

@@ -25,10 +25,7 @@ inline std::map<std::string, Tensor> norm_step(const nn::Norm& norm, const Shape
   });
   const Value y = norm.alone(net, "n", x);
   const Value weights = g.constant(test::random_normal(shape, 5).to(DType::kF32));
-  std::vector<Value> leaves;
-  for (int i = 0; i < g.size(); ++i) {
-    if (g.node(i).kind == NodeKind::kParameter) leaves.push_back({i, 0});
-  }
+  const std::vector<Value> leaves = g.leaves(NodeKind::kParameter);
   g.mark_output("y", y);
   const Value loss = ops::sum(g, ops::mul(g, y, weights));
   const std::vector<Value> gradients = gradient(g, loss, leaves);

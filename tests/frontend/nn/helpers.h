@@ -33,14 +33,9 @@ struct LayerRun {
     net.first_row = graph.input("first_row", {DType::kI32, {}});
     const Value x = graph.input("x", {DType::kF32, shape});
     const Value y = layer(net, x);
-    std::vector<Value> leaves;
-    for (int i = 0; i < graph.size(); ++i) {
-      const Node& node = graph.node(i);
-      if (node.kind == NodeKind::kState) states.push_back(node.name);
-      if (node.kind != NodeKind::kParameter) continue;
-      parameters.push_back(node.name);
-      leaves.push_back({i, 0});
-    }
+    const std::vector<Value> leaves = graph.leaves(NodeKind::kParameter);
+    for (Value parameter : leaves) parameters.push_back(graph.node(parameter).name);
+    for (Value state : graph.leaves(NodeKind::kState)) states.push_back(graph.node(state).name);
     graph.mark_output("y", ops::scale(graph, y, 1));
     const Value weights = graph.constant(test::random_normal(graph.shape(y), 9).to(DType::kF32));
     const Value loss = ops::sum(graph, ops::mul(graph, y, weights));

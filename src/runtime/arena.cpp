@@ -1,0 +1,10 @@
+#include "src/runtime/arena.h"
+
+namespace keel {
+
+std::shared_ptr<Memory> Arena::at_least(std::int64_t bytes) {
+  if (!current_ || current_->bytes() < bytes) current_ = backend_.allocate(bytes);
+  return current_;
+}
+
+}  // namespace keel

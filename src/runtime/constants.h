@@ -1,0 +1,27 @@
+// The constants of a program, in one block of a backend's memory.
+#pragma once
+
+#include <memory>
+
+#include "src/graph/tables.h"
+#include "src/runtime/backend.h"
+
+namespace keel {
+
+// Constants are stored in the backend's storage types. Those whose bytes are equal share them: a
+// long graph repeats the same few scalars thousands of times.
+class Constants {
+ public:
+  Constants(Backend& backend, const Graph& graph);
+
+  // Of the block, null when the graph has no constants.
+  Memory* memory() const { return memory_.get(); }
+  // Where the value of a constant node begins in it, in bytes.
+  std::int64_t offset(int node) const { return offsets_[node]; }
+
+ private:
+  std::unique_ptr<Memory> memory_;
+  PerNode<std::int64_t> offsets_;
+};
+
+}  // namespace keel
