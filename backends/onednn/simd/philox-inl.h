@@ -45,13 +45,8 @@ struct PhiloxWords {
   Words w[4];
 };
 
-// Of the blocks from `block` on.
-HWY_INLINE PhiloxWords philox_words(const PhiloxStream& of, std::uint64_t block) {
-  const Words first = hn::Set(U(), std::uint32_t(block));
-  Words c0 = hn::Add(first, hn::Iota(U(), 0));
-  // A carry where the low word has come round.
-  Words c1 =
-      hn::Sub(hn::Set(U(), std::uint32_t(block >> 32)), hn::VecFromMask(U(), hn::Lt(c0, first)));
+// Of the blocks whose numbers have the lower halves c0 and the upper halves c1.
+HWY_INLINE PhiloxWords philox_words(const PhiloxStream& of, Words c0, Words c1) {
   Words c2 = hn::Set(U(), of.stream), c3 = hn::Set(U(), of.step);
   std::uint32_t k0 = of.key[0], k1 = of.key[1];
   for (int round = 0; round < 10; ++round) {
@@ -66,6 +61,16 @@ HWY_INLINE PhiloxWords philox_words(const PhiloxStream& of, std::uint64_t block)
     k1 += 0xBB67AE85u;
   }
   return {{c0, c1, c2, c3}};
+}
+
+// Of the blocks from `block` on.
+HWY_INLINE PhiloxWords philox_words(const PhiloxStream& of, std::uint64_t block) {
+  const Words first = hn::Set(U(), std::uint32_t(block));
+  const Words low = hn::Add(first, hn::Iota(U(), 0));
+  // A carry where the low word has come round.
+  const Words high =
+      hn::Sub(hn::Set(U(), std::uint32_t(block >> 32)), hn::VecFromMask(U(), hn::Lt(low, first)));
+  return philox_words(of, low, high);
 }
 
 // Philox::uniform: the upper 24 bits times 2^-24, exact.
