@@ -15,6 +15,13 @@
 #define KEEL_CHECK_ACCESS(what, first, count, size) ((void)0)
 #endif
 
+// In front of a loop whose body indexes an array that is to lie in registers.
+#ifdef KEEL_CUDA_EMULATED
+#define KEEL_UNROLL
+#else
+#define KEEL_UNROLL _Pragma("unroll")
+#endif
+
 namespace keel::cuda {
 
 inline constexpr unsigned kAllLanes = 0xffffffffu;

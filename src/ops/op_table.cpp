@@ -1,5 +1,6 @@
 #include "src/ops/op_table.h"
 
+#include "src/ops/attention.h"
 #include "src/ops/conv2d.h"
 #include "src/ops/dropout.h"
 #include "src/ops/elementwise.h"
@@ -60,6 +61,8 @@ std::vector<const OpInfo*> make_list() {
                            &kEmbeddingBackward,
                            &kDropout,
                            &kDropoutBackward,
+                           &kAttention,
+                           &kAttentionBackward,
                            &kNormNoise,
                            &kNormNoiseBackward,
                            &kRandomNormal,

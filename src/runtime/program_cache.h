@@ -16,6 +16,8 @@ class ProgramCache {
   using Sizes = std::vector<std::int64_t>;  // what the shapes depend on
   using Build = std::function<Graph(const Sizes&)>;
 
+  // With CompileOptions::arena, which others may share, all programs take turns in one block of
+  // memory: a fed value or an output is then valid until another program runs.
   ProgramCache(Backend& backend, Variables& variables, Build build, CompileOptions options = {})
       : backend_(backend),
         variables_(variables),

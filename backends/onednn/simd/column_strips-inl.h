@@ -6,8 +6,6 @@
 #define KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_STRIPS_INL_H_
 #endif
 
-#include <utility>
-
 #include "backends/onednn/column_plan.h"
 #include "backends/onednn/simd/row_norm-inl.h"
 #include "backends/onednn/simd/wide_doubles-inl.h"
@@ -38,13 +36,6 @@ HWY_INLINE void for_strips(const Slab& slab, RowMask mask, const Body& body) {
     strip.rows = 0;
   }
   if (strip.rows > 0) body(strip);
-}
-
-// Calls body(k) for k < kCount without a loop: what it indexes with k can lie in registers.
-template <std::size_t kCount, class Body>
-HWY_INLINE void unrolled(const Body& body) {
-  [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) KEEL_LOOP_BODY { (body(kIndex), ...); }
-  (std::make_index_sequence<kCount>());
 }
 
 // Sums of `Columns::kKinds` kinds over a strip, of kRegisters registers' worth of columns from c

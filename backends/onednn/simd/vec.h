@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <utility>
 
 // On a lambda that is the body of a loop: a call for each register would cost more than its work,
 // and what it captures would be read from memory again behind every store.
@@ -71,6 +72,13 @@ HWY_INLINE void for_lanes(std::size_t n, const Body& body) {
   std::size_t i = 0;
   for (; i + kLanes <= n; i += kLanes) body(Whole{}, i);
   if (i < n) body(First(n - i), i);
+}
+
+// Calls body(k) for k < kCount without a loop: what it indexes with k can lie in registers.
+template <std::size_t kCount, class Body>
+HWY_INLINE void unrolled(const Body& body) {
+  [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) KEEL_LOOP_BODY { (body(kIndex), ...); }
+  (std::make_index_sequence<kCount>());
 }
 
 // A sum of floats kept in double, so that only the final rounding to float is felt.

@@ -1,0 +1,104 @@
+// Attention: a block has a tile of queries and goes through the keys, tile by tile; what it holds
+// is scaled down by how much the largest score grows.
+#include "backends/cuda/kernels/attention.cuh"
+#include "backends/cuda/kernels/kernels.h"
+
+namespace keel::cuda {
+namespace {
+
+// Makes probabilities, but for the division by their sum, of a tile's scores and passes those that
+// dropout keeps on. The maximum and the sum so far are of all threads of the row.
+template <class T>
+struct Softmax {
+  float max[T::kRowsAThread], sum[T::kRowsAThread];
+
+  __device__ Softmax() {
+    for (float& m : max) m = -INFINITY;
+    for (float& s : sum) s = 0;
+  }
+  // Row r, which is query i, and the keys from `first` on that are present. Returns the factor of
+  // what the row holds so far. The maximum over no key, -infinity, is not subtracted.
+  __device__ float take(int r, float (&scores)[T::kColsAThread], std::uint32_t kept,
+                        typename T::Exchange& exchange) {
+    float largest = max[r];
+    for (float score : scores) largest = Largest()(largest, score);
+    largest = over_lanes<T::kLanesARow>(largest, Largest());
+    const float shift = largest == -INFINITY ? 0 : largest, factor = expf(max[r] - shift);
+    float own = 0;
+    for (int c = 0; c < T::kColsAThread; ++c) {
+      const float e = expf(scores[c] - shift);
+      own += e;
+      exchange.at(T::row(r), T::col(c)) = (kept >> T::col(c) & 1) != 0 ? e : 0;
+    }
+    sum[r] = fmaf(sum[r], factor, over_lanes<T::kLanesARow>(own, Add()));
+    max[r] = largest;
+    return factor;
+  }
+};
+
+template <class T>
+__global__ void __launch_bounds__(T::kBlock)
+    attend(Attention of, Global<float> y, Global<float> lse) {
+  __shared__ typename T::OwnPanel q;
+  __shared__ typename T::OtherPanel k, v;
+  __shared__ typename T::Exchange exchange;
+  const AttentionPlace place(of.sizes, of.sizes.queries, T::kOwn);
+  const AttentionDropout dropout(of, place);
+  const std::int64_t start = place.feature(of.sizes, of.sizes.queries, place.first);
+  load_panel<T>(q, present_queries(of.sizes, place.first), of.q, start, of.sizes);
+  Softmax<T> softmax;
+  typename T::Results results;
+  clear<T>(results);
+  const std::int64_t end = keys_seen(of, place.first, T::kOwn);
+  for (std::int64_t first = 0; first < end; first += T::kOther) {
+    const std::uint32_t present = present_keys(of, place.row, first, T::kOther);
+    if (present == 0) continue;
+    const std::int64_t from = place.feature(of.sizes, of.sizes.keys, first);
+    __syncthreads();
+    load_panel<T>(k, present, of.k, from, of.sizes);
+    load_panel<T>(v, present, of.v, from, of.sizes);
+    __syncthreads();
+    typename T::Scores scores;
+    multiply_features<T>(q, k, scores);
+    KEEL_UNROLL
+    for (int r = 0; r < T::kRowsAThread; ++r) {
+      const std::int64_t i = place.first + T::row(r);
+      for (int c = 0; c < T::kColsAThread; ++c) {
+        const bool is_seen = sees(of, i, first, T::col(c), present);
+        scores[r][c] = is_seen ? of.scale * scores[r][c] : -INFINITY;
+      }
+      const std::uint32_t kept = kept_keys<T>(of, dropout, i, first);
+      const float factor = softmax.take(r, scores[r], kept, exchange);
+      for (float4& x : results[r]) {
+        x = make_float4(x.x * factor, x.y * factor, x.z * factor, x.w * factor);
+      }
+    }
+    __syncwarp();
+    add_products<T>(exchange, v, results);
+    __syncwarp();
+  }
+  const std::int64_t rows = of.sizes.queries - place.first;
+  store_results<T>(y, {start, rows}, of.sizes, results,
+                   [&](int r) { return softmax.sum[r] == 0 ? 0 : of.factor / softmax.sum[r]; });
+  for (int r = 0; r < T::kRowsAThread; ++r) {
+    if (T::lane() != 0 || T::row(r) >= rows) continue;
+    const float sum = softmax.sum[r];
+    lse[place.per_query(of.sizes, place.first + T::row(r))] =
+        sum == 0 ? 0 : softmax.max[r] + logf(sum);
+  }
+}
+
+}  // namespace
+
+Prepared prepare_attention(const NodeContext& context) {
+  return kernel_of([of = attention_of(context)](const Binding& b) {
+    Attention bound = of;
+    bound.bind(b);
+    with_tile(of.sizes.width, [&]<class T>(std::type_identity<T>) {
+      launch(attend<T>, of.grid(of.sizes.queries, T::kOwn, T::kBlock), bound,
+             output(b.outputs[AttentionOutput::kY]), output(b.outputs[AttentionOutput::kLse]));
+    });
+  });
+}
+
+}  // namespace keel::cuda

@@ -1,0 +1,137 @@
+// What the kernels of attention know of all heads and of a block's own, which keys a query sees,
+// and which probabilities dropout keeps.
+#pragma once
+
+#include <cmath>
+
+#include "backends/cuda/kernels/attention_tile.cuh"
+#include "src/core/rng.h"
+
+namespace keel::cuda {
+
+// What is the same for all heads.
+struct Attention {
+  AttentionSizes sizes;
+  bool causal, has_dropout;
+  float scale, factor;              // factor: 1 / (1 - p)
+  std::uint32_t stream, threshold;  // kept when the 24 random bits are `threshold` or more
+  std::uint64_t seed;
+  Global<const std::uint8_t> key_mask;
+  Global<const std::int32_t> tick, first_row;
+  Global<const float> q, k, v;
+
+  Attention(const AttentionSizes& of, const AttentionAttrs& attrs)
+      : sizes(of),
+        causal(attrs.causal),
+        has_dropout(attrs.p > 0),
+        scale(float(attention_scale(attrs, of))),
+        factor(float(1 / (1 - attrs.p))),
+        stream(static_cast<std::uint32_t>(attrs.stream)),
+        threshold(static_cast<std::uint32_t>(std::ceil(attrs.p * 0x1p24))),
+        seed(static_cast<std::uint64_t>(attrs.seed)) {}
+
+  void bind(const Binding& b) {
+    using In = AttentionInput;
+    key_mask = global<const std::uint8_t>(b.inputs[In::kKeyMask]);
+    tick = global<const std::int32_t>(b.inputs[In::kTick]);
+    first_row = global<const std::int32_t>(b.inputs[In::kFirstRow]);
+    q = input(b.inputs[In::kQ]), k = input(b.inputs[In::kK]), v = input(b.inputs[In::kV]);
+  }
+  // A block for each tile of `own` of `length` queries or keys, in each head of each row.
+  Grid grid(std::int64_t length, int own, int threads) const {
+    return {sizes.batch * sizes.heads * ceil_div(length, own), threads};
+  }
+};
+
+inline Attention attention_of(const NodeContext& context) {
+  using In = AttentionInput;
+  const auto attrs = context.attrs<AttentionAttrs>();
+  return {attention_sizes(context.input(In::kQ).shape, context.input(In::kK).shape, attrs.heads),
+          attrs};
+}
+
+// The head, and the first own query or key, of this block.
+struct AttentionPlace {
+  std::int64_t row, head, first;
+
+  __device__ AttentionPlace(const AttentionSizes& sizes, std::int64_t length, int own) {
+    const std::int64_t tiles = (length + own - 1) / own;
+    const std::int64_t number = blockIdx.x / tiles;
+    row = number / sizes.heads, head = number % sizes.heads;
+    first = blockIdx.x % tiles * own;
+  }
+  // Of query i in a tensor (b, heads, queries).
+  __device__ std::int64_t per_query(const AttentionSizes& sizes, std::int64_t i) const {
+    return (row * sizes.heads + head) * sizes.queries + i;
+  }
+  // Of the first feature of query or key i in a tensor (b, length, d).
+  __device__ std::int64_t feature(const AttentionSizes& sizes, std::int64_t length,
+                                  std::int64_t i) const {
+    return (row * length + i) * sizes.features() + head * sizes.width;
+  }
+};
+
+// The bits of queries from `first` on that exist, as many as the bits of a word.
+__device__ inline std::uint32_t present_queries(const AttentionSizes& sizes, std::int64_t first) {
+  const std::int64_t left = sizes.queries - first;
+  return left >= kWarp ? kAllLanes : (1u << int(left)) - 1;
+}
+// The bits of the `count` keys from `first` on that exist and are not masked.
+__device__ inline std::uint32_t present_keys(const Attention& of, std::int64_t row,
+                                             std::int64_t first, int count) {
+  const int n = int(threadIdx.x) % kWarp;
+  const bool is_present = n < count && first + n < of.sizes.keys &&
+                          of.key_mask.get(row * of.sizes.keys + first + n, 1) != 0;
+  return __ballot_sync(kAllLanes, is_present);
+}
+
+// The random numbers of one head of one row.
+struct AttentionDropout {
+  Philox random;
+  std::uint32_t row, threshold;
+  std::uint64_t head;
+
+  __device__ AttentionDropout(const Attention& of, const AttentionPlace& place)
+      : random(of.seed, of.stream, static_cast<std::uint32_t>(of.tick.get(0, 0))),
+        row(static_cast<std::uint32_t>(of.first_row.get(0, 0)) +
+            static_cast<std::uint32_t>(place.row)),
+        threshold(of.threshold),
+        head(static_cast<std::uint64_t>(place.head)) {}
+
+  // Bit n: whether the probability of key j + n, j a multiple of 4 and n below 4, is kept.
+  __device__ std::uint32_t four_keys(std::int64_t i, std::int64_t j) const {
+    const Philox4 words = random.block(
+        attention_block(row, head, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)));
+    std::uint32_t bits = 0;
+    for (unsigned n = 0; n < 4; ++n) bits |= std::uint32_t{words[n] >> 8 >= threshold} << n;
+    return bits;
+  }
+};
+
+struct Unite {
+  __device__ std::uint32_t operator()(std::uint32_t a, std::uint32_t b) const { return a | b; }
+};
+
+// The bits of the keys from `first` on whose probabilities a row's dropout keeps, for the threads
+// of query i together.
+template <class T>
+__device__ std::uint32_t kept_keys(const Attention& of, const AttentionDropout& dropout,
+                                   std::int64_t i, std::int64_t first) {
+  if (!of.has_dropout) return kAllLanes;
+  const int four = 4 * T::lane();
+  const std::uint32_t own = four < T::kOther ? dropout.four_keys(i, first + four) << four : 0;
+  return over_lanes<T::kLanesARow>(own, Unite());
+}
+
+// Whether query i sees the key `first + n` of those whose bits are given.
+__device__ inline bool sees(const Attention& of, std::int64_t i, std::int64_t first, int n,
+                            std::uint32_t bits) {
+  return (bits >> n & 1) != 0 && (!of.causal || first + n <= i + of.sizes.diagonal());
+}
+// Behind the last key that any of `count` queries from i on may see.
+__device__ inline std::int64_t keys_seen(const Attention& of, std::int64_t i, int count) {
+  const std::int64_t seen = i + count + of.sizes.diagonal();
+  return of.causal && seen < of.sizes.keys ? seen : of.sizes.keys;
+}
+
+}  // namespace keel::cuda

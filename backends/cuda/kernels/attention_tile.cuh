@@ -1,0 +1,170 @@
+// A tile of the probabilities of one head, which a block of threads works on: its own rows, queries
+// or keys, against others, the keys or queries that it goes through tile by tile. Each row is that
+// of kLanes neighbouring threads, which have its scores and its results in registers.
+#pragma once
+
+#include <type_traits>
+
+#include "backends/cuda/kernels/norm/row.cuh"
+#include "src/ops/attention.h"
+
+namespace keel::cuda {
+
+// For heads of up to kWidth features. A thread has kRows rows and, of the scores of each, kCols.
+template <int kWidth, int kThreads, int kLanes, int kRows, int kCols>
+struct AttentionTile {
+  static constexpr int kBlock = kThreads, kLanesARow = kLanes;
+  static constexpr int kRowsAThread = kRows, kColsAThread = kCols;
+  static constexpr int kOwn = kThreads / kLanes * kRows, kOther = kLanes * kCols;
+  static constexpr int kFours = kWidth / 4, kFoursAThread = kFours / kLanes;
+  static_assert(kOwn <= kWarp && kOther <= kWarp && kOther / 4 <= kLanes);
+
+  using Scores = float[kRows][kCols];
+  using Results = float4[kRows][kFoursAThread];
+
+  // A thread's rows are neighbours, its columns are kLanes apart.
+  __device__ static int lane() { return int(threadIdx.x) % kLanes; }
+  __device__ static int row(int r) { return int(threadIdx.x) / kLanes * kRows + r; }
+  __device__ static int col(int c) { return lane() + kLanes * c; }
+
+  // Features of kCount queries or keys. A four behind each row keeps lanes off the same bank.
+  template <int kSize>
+  struct Panel {
+    static constexpr int kCount = kSize;
+    Shared<float4, kCount*(kFours + 1)> fours;
+    __device__ float4& at(int index, int four) { return fours[index * (kFours + 1) + four]; }
+  };
+  using OwnPanel = Panel<kOwn>;
+  using OtherPanel = Panel<kOther>;
+
+  // Probabilities or their gradients on their way from the threads of a row to each other.
+  struct Exchange {
+    Shared<float, kOwn*(kOther + 1)> values;
+    __device__ float& at(int own, int other) { return values[own * (kOther + 1) + other]; }
+  };
+};
+
+// A register holds 4 kFoursAThread results of a row; shared memory ends at 48 KiB a block.
+template <int kWidth>
+struct TileOfWidth;
+template <>
+struct TileOfWidth<32> : AttentionTile<32, 128, 8, 2, 4> {};
+template <>
+struct TileOfWidth<64> : AttentionTile<64, 128, 16, 4, 2> {};
+template <>
+struct TileOfWidth<128> : AttentionTile<128, 128, 16, 2, 1> {};
+template <>
+struct TileOfWidth<256> : AttentionTile<256, 64, 8, 1, 1> {};
+static_assert(kWidestHead == 256);
+
+// Calls f with the tile for heads of `width` features.
+template <class F>
+void with_tile(std::int64_t width, const F& f) {
+  if (width <= 32) return f(std::type_identity<TileOfWidth<32>>());
+  if (width <= 64) return f(std::type_identity<TileOfWidth<64>>());
+  if (width <= 128) return f(std::type_identity<TileOfWidth<128>>());
+  f(std::type_identity<TileOfWidth<256>>());
+}
+
+// How many of four features from `four` on a head has; 0 behind its end.
+__device__ inline int features_of_four(std::int64_t width, int four) {
+  const std::int64_t left = width - 4 * four;
+  return left < 0 ? 0 : left < 4 ? int(left) : 4;
+}
+
+// The block's threads fill a panel with the features of queries or keys from `first` on whose bit
+// is set, and 0 for the others.
+template <class T, class Panel>
+__device__ void load_panel(Panel& panel, std::uint32_t bits, Global<const float> x,
+                           std::int64_t start, const AttentionSizes& sizes) {
+  for (int item = int(threadIdx.x); item < Panel::kCount * T::kFours; item += T::kBlock) {
+    const int index = item / T::kFours, four = item % T::kFours;
+    Quad quad{};
+    if (bits >> index & 1) {
+      quad = load_some(x, start + index * sizes.features() + 4 * four,
+                       features_of_four(sizes.width, four),
+                       sizes.width % 4 == 0 && 4 * four < sizes.width);
+    }
+    panel.at(index, four) = make_float4(quad.at[0], quad.at[1], quad.at[2], quad.at[3]);
+  }
+}
+
+// Products of the features of own rows with those of others.
+template <class T>
+__device__ void multiply_features(typename T::OwnPanel& own, typename T::OtherPanel& other,
+                                  typename T::Scores& scores) {
+  for (auto& row : scores) {
+    for (float& score : row) score = 0;
+  }
+  for (int four = 0; four < T::kFours; ++four) {
+    float4 a[T::kRowsAThread], b[T::kColsAThread];
+    for (int r = 0; r < T::kRowsAThread; ++r) a[r] = own.at(T::row(r), four);
+    for (int c = 0; c < T::kColsAThread; ++c) b[c] = other.at(T::col(c), four);
+    for (int r = 0; r < T::kRowsAThread; ++r) {
+      for (int c = 0; c < T::kColsAThread; ++c) {
+        float sum = fmaf(a[r].x, b[c].x, scores[r][c]);
+        sum = fmaf(a[r].y, b[c].y, sum);
+        sum = fmaf(a[r].z, b[c].z, sum);
+        scores[r][c] = fmaf(a[r].w, b[c].w, sum);
+      }
+    }
+  }
+}
+
+// results += exchange times the others' features. What is in the exchange was put there by the
+// threads of the same row.
+template <class T>
+__device__ void add_products(typename T::Exchange& exchange, typename T::OtherPanel& other,
+                             typename T::Results& results) {
+  for (int j = 0; j < T::kOther; ++j) {
+    float factors[T::kRowsAThread];
+    for (int r = 0; r < T::kRowsAThread; ++r) factors[r] = exchange.at(T::row(r), j);
+    for (int f = 0; f < T::kFoursAThread; ++f) {
+      const float4 x = other.at(j, T::col(0) + f * T::kLanesARow);
+      for (int r = 0; r < T::kRowsAThread; ++r) {
+        float4& sum = results[r][f];
+        sum.x = fmaf(factors[r], x.x, sum.x);
+        sum.y = fmaf(factors[r], x.y, sum.y);
+        sum.z = fmaf(factors[r], x.z, sum.z);
+        sum.w = fmaf(factors[r], x.w, sum.w);
+      }
+    }
+  }
+}
+
+template <class T>
+__device__ void clear(typename T::Results& results) {
+  for (auto& row : results) {
+    for (float4& four : row) four = make_float4(0, 0, 0, 0);
+  }
+}
+
+// Where a block's own rows lie in a tensor: the first one's first feature, and how many there are.
+struct OwnRows {
+  std::int64_t start, count;
+};
+
+// y's own rows = factor(r) * results.
+template <class T, class Factor>
+__device__ void store_results(Global<float> y, const OwnRows& rows, const AttentionSizes& sizes,
+                              typename T::Results& results, Factor factor) {
+  for (int r = 0; r < T::kRowsAThread; ++r) {
+    if (T::row(r) >= rows.count) continue;
+    for (int f = 0; f < T::kFoursAThread; ++f) {
+      const int four = T::col(0) + f * T::kLanesARow;
+      const int count = features_of_four(sizes.width, four);
+      const std::int64_t at = rows.start + T::row(r) * sizes.features() + 4 * four;
+      const float4 x = results[r][f];
+      const float scaled[] = {factor(r) * x.x, factor(r) * x.y, factor(r) * x.z, factor(r) * x.w};
+      if (sizes.width % 4 == 0 && count == 4) {
+        y.store4(at, make_float4(scaled[0], scaled[1], scaled[2], scaled[3]));
+      } else {
+        for (int i = 0; i < 4; ++i) {
+          if (i < count) y[at + i] = scaled[i];
+        }
+      }
+    }
+  }
+}
+
+}  // namespace keel::cuda

@@ -1,0 +1,109 @@
+// What the kernels of attention know: of all heads, of one head of one row of the batch, and of a
+// tile of its queries.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "backends/onednn/philox_stream.h"
+#include "backends/onednn/threads.h"
+#include "src/ops/attention.h"
+#include "src/runtime/backend.h"
+
+namespace keel::onednn {
+
+// A tile of probabilities has kKeyTile rows of kQueryTile: a row is what all its queries say of one
+// key. In this order the queries fill registers, maxima and sums need none of their lanes joined,
+// and of all operands only q and dy are transposed. Two such tiles take up 32 KiB.
+inline constexpr std::size_t kQueryTile = 32, kKeyTile = 128;
+
+struct AttentionPlan {
+  std::size_t batch, heads, queries, keys, width;
+  std::ptrdiff_t diagonal;  // query i sees keys up to i + diagonal when causal
+  bool causal, has_dropout;
+  float scale, factor;     // factor: 1 / (1 - p)
+  std::int32_t threshold;  // a probability is kept when its 24 random bits are this or more
+  PhiloxStream stream;     // its tick is set when the kernel runs
+
+  explicit AttentionPlan(const NodeContext& context) {
+    using In = AttentionInput;
+    const auto attrs = context.attrs<AttentionAttrs>();
+    const AttentionSizes sizes =
+        attention_sizes(context.input(In::kQ).shape, context.input(In::kK).shape, attrs.heads);
+    batch = std::size_t(sizes.batch), heads = std::size_t(sizes.heads);
+    queries = std::size_t(sizes.queries), keys = std::size_t(sizes.keys);
+    width = std::size_t(sizes.width);
+    diagonal = std::ptrdiff_t(sizes.diagonal());
+    causal = attrs.causal, has_dropout = attrs.p > 0;
+    scale = float(attention_scale(attrs, sizes)), factor = float(1 / (1 - attrs.p));
+    threshold = std::int32_t(std::ceil(attrs.p * 0x1p24));
+    stream = PhiloxStream::of(attrs, 0);
+  }
+
+  std::size_t features() const { return heads * width; }
+};
+
+// One head of one row of the batch.
+struct AttentionHead {
+  AttentionPlan plan;
+  std::size_t row, head;
+  const std::uint8_t* key_mask = nullptr;  // of this row
+  std::size_t keys;                        // up to the last that is not masked
+  bool has_holes = false;                  // whether a key before that is masked
+  std::uint32_t data_row = 0;              // the row's number for dropout
+
+  AttentionHead(const AttentionPlan& of, const Binding& b, std::size_t number)
+      : plan(of), row(number / of.heads), head(number % of.heads), keys(of.keys) {
+    using In = AttentionInput;
+    if (const TensorRef& mask = b.inputs[In::kKeyMask]) {
+      key_mask = mask.as<std::uint8_t>() + row * plan.keys;
+      while (keys > 0 && key_mask[keys - 1] == 0) --keys;
+      has_holes = keys > 0 && std::memchr(key_mask, 0, keys) != nullptr;
+    }
+    if (!plan.has_dropout) return;
+    plan.stream.tick = std::uint32_t(*b.inputs[In::kTick].as<std::int32_t>());
+    data_row = std::uint32_t(*b.inputs[In::kFirstRow].as<std::int32_t>()) + std::uint32_t(row);
+  }
+
+  // The head's features of this row of a tensor (b, length, d).
+  template <class T = float>
+  T* slice(const TensorRef& t, std::size_t length) const {
+    return t.as<T>() + row * length * plan.features() + head * plan.width;
+  }
+  float* lse(const TensorRef& t) const {
+    return t.as<float>() + (row * plan.heads + head) * plan.queries;
+  }
+};
+
+// Runs body(head) for every head of every row of the batch.
+template <class Body>
+void for_heads(const AttentionPlan& plan, const Binding& b, const Body& body) {
+  const std::size_t heads = plan.batch * plan.heads;
+  if (heads == 0) return;
+  parallel_blocks(std::int64_t(heads),
+                  [&](std::int64_t number) { body(AttentionHead(plan, b, std::size_t(number))); });
+}
+
+// Up to kQueryTile queries, the first of them a multiple of that.
+struct QueryTile {
+  std::size_t first, count;
+  std::size_t keys;  // how many any of them may see
+
+  QueryTile(const AttentionHead& h, std::size_t from)
+      : first(from), count(std::min(kQueryTile, h.plan.queries - from)), keys(h.keys) {
+    if (!h.plan.causal) return;
+    const std::ptrdiff_t seen = std::ptrdiff_t(first + count) + h.plan.diagonal;
+    keys = std::size_t(std::clamp<std::ptrdiff_t>(seen, 0, std::ptrdiff_t(keys)));
+  }
+};
+
+// Keys [first, first + count); the first is a multiple of kKeyTile.
+struct KeyTile {
+  std::size_t first, count;
+
+  KeyTile(const QueryTile& queries, std::size_t from)
+      : first(from), count(std::min(kKeyTile, queries.keys - from)) {}
+};
+
+}  // namespace keel::onednn

@@ -1,0 +1,154 @@
+// The backward of attention, a tile of probabilities at a time, computed anew from q, k and lse.
+#include "backends/onednn/attention_plan.h"
+#include "backends/onednn/kernels/kernels.h"
+#include "src/ops/attention.h"
+
+#ifndef KEEL_BACKENDS_ONEDNN_KERNELS_ATTENTION_BACKWARD_ONCE_
+#define KEEL_BACKENDS_ONEDNN_KERNELS_ATTENTION_BACKWARD_ONCE_
+
+namespace keel::onednn {
+
+// One head's slices of the tensors.
+struct AttentionGradientSlices {
+  const float *q, *k, *v, *y, *lse, *dy;
+  float *dq, *dk, *dv;
+};
+
+}  // namespace keel::onednn
+
+#endif  // KEEL_BACKENDS_ONEDNN_KERNELS_ATTENTION_BACKWARD_ONCE_
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/onednn/kernels/attention_backward.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/onednn/simd/attention_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+namespace {
+
+// What the backward needs of a tile of queries.
+struct QueryState {
+  Transposed q, dy;
+  HWY_ALIGN float lse[kQueryTile] = {};
+  HWY_ALIGN float delta[kQueryTile] = {};  // the sum of dy y
+
+  QueryState(const AttentionHead& h, const QueryTile& queries, const AttentionGradientSlices& of) {
+    q.fill(h, queries, of.q);
+    dy.fill(h, queries, of.dy);
+    std::copy_n(of.lse + queries.first, queries.count, lse);
+    for (std::size_t i = 0; i < queries.count; ++i) {
+      const std::size_t start = (queries.first + i) * h.plan.features();
+      delta[i] = float(sum_of(h.plan.width, [&](auto part, std::size_t c) HWY_ATTR {
+        return hn::Mul(part.load(of.dy + start + c), part.load(of.y + start + c));
+      }));
+    }
+  }
+};
+
+// scores -> the probabilities that are kept; products of dy and v -> dS.
+void differentiate(const TilePlace& place, const QueryState& state, float* scores,
+                   float* products) {
+  for (std::size_t c = 0; c < columns_of(place.queries); c += kLanes) {
+    const Floats lse = hn::Load(F(), state.lse + c), delta = hn::Load(F(), state.delta + c);
+    for_keys(place, c, [&](auto kept, std::size_t at) KEEL_LOOP_BODY {
+      const Floats p = exp(hn::Sub(hn::Load(F(), scores + at), lse));
+      const Floats dp = kept.only(hn::Load(F(), products + at));
+      hn::Store(hn::Mul(p, hn::Sub(dp, delta)), F(), products + at);
+      hn::Store(kept.only(p), F(), scores + at);
+    });
+  }
+  hide(place, 0, products);  // where v may be so large that dp is not finite
+}
+
+// Adds what a tile gives to dq, dk and dv; it is the first to give anything to dq for key 0.
+void add_gradients(const TilePlace& place, const float* kept, const float* ds,
+                   const AttentionGradientSlices& of) {
+  const auto& [head, queries, keys] = place;
+  const AttentionPlan& plan = head.plan;
+  const std::size_t d = plan.features(), i = queries.first * d, j = keys.first * d;
+  const RowFactors scale{&plan.scale, 0}, factor{&plan.factor, 0};
+  multiply({keys.count,
+            queries.count,
+            plan.width,
+            {kept, kQueryTile, 1},
+            {of.dy + i, d},
+            {of.dv + j, d},
+            factor,
+            true});
+  multiply({keys.count,
+            queries.count,
+            plan.width,
+            {ds, kQueryTile, 1},
+            {of.q + i, d},
+            {of.dk + j, d},
+            scale,
+            true});
+  multiply({queries.count,
+            keys.count,
+            plan.width,
+            {ds, 1, kQueryTile},
+            {of.k + j, d},
+            {of.dq + i, d},
+            scale,
+            keys.first > 0});
+}
+
+void clear_rows(const AttentionHead& h, std::size_t rows, float* x) {
+  for (std::size_t i = 0; i < rows; ++i) std::fill_n(x + i * h.plan.features(), h.plan.width, 0.0f);
+}
+
+void attend_backward(const AttentionHead& h, const AttentionGradientSlices& of) {
+  clear_rows(h, h.plan.keys, of.dk);
+  clear_rows(h, h.plan.keys, of.dv);
+  ScoreTile scores, products;
+  for (std::size_t i = 0; i < h.plan.queries; i += kQueryTile) {
+    const QueryTile queries(h, i);
+    if (queries.keys == 0) {
+      clear_rows(h, queries.count, of.dq + i * h.plan.features());
+      continue;
+    }
+    const QueryState state(h, queries, of);
+    for (std::size_t j = 0; j < queries.keys; j += kKeyTile) {
+      const TilePlace place{h, queries, KeyTile(queries, j)};
+      multiply_keys(place, of.k, state.q, &h.plan.scale, scores.at);
+      hide(place, kMinusInfinity, scores.at);
+      multiply_keys(place, of.v, state.dy, &h.plan.factor, products.at);
+      differentiate(place, state, scores.at, products.at);
+      add_gradients(place, scores.at, products.at, of);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace keel::onednn {
+
+HWY_EXPORT(attend_backward);
+
+Prepared prepare_attention_backward(const NodeContext& context) {
+  using In = AttentionInput;
+  using Out = AttentionGradient;
+  return kernel_of([plan = AttentionPlan(context)](const Binding& b) {
+    for_heads(plan, b, [&](const AttentionHead& h) {
+      const auto of_queries = [&](const TensorRef& t) { return h.slice(t, plan.queries); };
+      const auto of_keys = [&](const TensorRef& t) { return h.slice(t, plan.keys); };
+      const AttentionGradientSlices of{
+          of_queries(b.inputs[In::kQ]),    of_keys(b.inputs[In::kK]),
+          of_keys(b.inputs[In::kV]),       of_queries(b.inputs[In::kY]),
+          h.lse(b.inputs[In::kLse]),       of_queries(b.inputs[In::kDy]),
+          of_queries(b.outputs[Out::kDq]), of_keys(b.outputs[Out::kDk]),
+          of_keys(b.outputs[Out::kDv])};
+      HWY_DYNAMIC_DISPATCH(attend_backward)(h, of);
+    });
+  });
+}
+
+}  // namespace keel::onednn
+#endif

@@ -1,0 +1,126 @@
+// Tiles of the scores and probabilities of one head (attention_plan.h says how they lie), compiled
+// once per instruction set.
+#if defined(KEEL_BACKENDS_ONEDNN_SIMD_ATTENTION_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KEEL_BACKENDS_ONEDNN_SIMD_ATTENTION_TILE_INL_H_
+#undef KEEL_BACKENDS_ONEDNN_SIMD_ATTENTION_TILE_INL_H_
+#else
+#define KEEL_BACKENDS_ONEDNN_SIMD_ATTENTION_TILE_INL_H_
+#endif
+
+#include "backends/onednn/attention_plan.h"
+#include "backends/onednn/kernels/transpose_tile.h"
+#include "backends/onednn/simd/philox-inl.h"
+#include "backends/onednn/simd/small_product-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+
+inline constexpr float kOne = 1;
+inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+// Columns of a tile that are computed: whole registers.
+HWY_INLINE std::size_t columns_of(const QueryTile& queries) {
+  return (queries.count + kLanes - 1) / kLanes * kLanes;
+}
+
+// A head's features of a tile of queries, transposed: (width, kQueryTile), 0 behind the last query.
+struct Transposed {
+  HWY_ALIGN float at[kWidestHead * kQueryTile];
+
+  void fill(const AttentionHead& h, const QueryTile& queries, const float* x) {
+    const std::size_t d = h.plan.features(), columns = columns_of(queries);
+    transpose_tile({x + queries.first * d, at, std::int64_t(d), std::int64_t(kQueryTile),
+                    std::int64_t(queries.count), std::int64_t(h.plan.width)});
+    if (columns == queries.count) return;
+    for (std::size_t c = 0; c < h.plan.width; ++c) {
+      std::fill(at + c * kQueryTile + queries.count, at + c * kQueryTile + columns, 0.0f);
+    }
+  }
+};
+
+struct ScoreTile {
+  HWY_ALIGN float at[kKeyTile * kQueryTile];
+};
+
+// The tile of a head that is worked on.
+struct TilePlace {
+  const AttentionHead& head;
+  QueryTile queries;
+  KeyTile keys;
+};
+
+// tile = factor x_j y_i for keys j of x, which is a tensor's slice, and queries i of y.
+HWY_INLINE void multiply_keys(const TilePlace& place, const float* x, const Transposed& y,
+                              const float* factor, float* tile) {
+  const AttentionPlan& plan = place.head.plan;
+  const std::size_t d = plan.features();
+  multiply({place.keys.count,
+            plan.width,
+            columns_of(place.queries),
+            {x + place.keys.first * d, d, 1},
+            {y.at, kQueryTile},
+            {tile, kQueryTile},
+            {factor, 0},
+            false});
+}
+
+// Puts `value` where a query does not see a key.
+inline void hide(const TilePlace& place, float value, float* tile) {
+  const auto& [head, queries, keys] = place;
+  const std::size_t columns = columns_of(queries);
+  for (std::size_t j = 0; head.has_holes && j < keys.count; ++j) {
+    if (head.key_mask[keys.first + j] != 0) continue;
+    std::fill_n(tile + j * kQueryTile, columns, value);
+  }
+  if (!head.plan.causal) return;
+  const std::ptrdiff_t all_see = std::ptrdiff_t(queries.first) + head.plan.diagonal;
+  const std::ptrdiff_t first =
+      std::max<std::ptrdiff_t>(all_see + 1 - std::ptrdiff_t(keys.first), 0);
+  for (std::size_t j = std::size_t(first); j < keys.count; ++j) {
+    const auto blind = std::size_t(std::ptrdiff_t(keys.first + j) - all_see);
+    std::fill_n(tile + j * kQueryTile, std::min(blind, columns), value);
+  }
+}
+
+// Of probabilities all are kept, or those that dropout leaves.
+struct AllKept {
+  HWY_INLINE Floats only(Floats p) const { return p; }
+};
+struct Kept {
+  hn::Mask<F> dropped;
+  HWY_INLINE Floats only(Floats p) const { return hn::IfThenZeroElse(dropped, p); }
+};
+
+// Calls body(kept, at) for every key of the tile, `at` being the offset of the register of queries
+// from `column` on.
+template <class Body>
+HWY_INLINE void for_keys(const TilePlace& place, std::size_t column, const Body& body) {
+  const auto& [head, queries, keys] = place;
+  if (!head.plan.has_dropout) {
+    for (std::size_t j = 0; j < keys.count; ++j) body(AllKept{}, j * kQueryTile + column);
+    return;
+  }
+  const Ints threshold = hn::Set(Bits(), head.plan.threshold);
+  const Words row = hn::Set(U(), head.data_row);
+  // From one query to the next the number of the block grows by 2^12.
+  const Words to_lane = hn::ShiftLeft<12>(hn::Iota(U(), 0));
+  for (std::size_t j = 0; j < keys.count; j += 4) {
+    const std::uint64_t block =
+        attention_block(0, head.head, queries.first + column, keys.first + j);
+    const PhiloxWords words =
+        philox_words(head.plan.stream, row, hn::Add(hn::Set(U(), std::uint32_t(block)), to_lane));
+    unrolled<4>([&](std::size_t n) KEEL_LOOP_BODY {
+      if (j + n >= keys.count) return;
+      const Ints drawn = hn::BitCast(Bits(), hn::ShiftRight<8>(words.w[n]));
+      const Kept kept{hn::RebindMask(F(), hn::Lt(drawn, threshold))};
+      body(kept, (j + n) * kQueryTile + column);
+    });
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggled guard

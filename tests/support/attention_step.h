@@ -1,0 +1,32 @@
+// One attention, forward and backward, on any backend.
+#pragma once
+
+#include "src/ops/attention.h"
+#include "tests/support/graph_runner.h"
+
+namespace keel::test {
+
+// What one attention is computed from.
+struct AttentionStep {
+  Tensor q, k, v, dy;  // dy like q: the gradient of y
+  AttentionAttrs attrs = {};
+  Tensor key_mask = {};  // of rank 0: absent
+  std::int32_t tick = 3, first_row = 0;
+};
+
+// A step on normal numbers that float32 holds exactly, for a batch whose first row is the 77th.
+struct AttentionCase {
+  std::int64_t b, queries, keys, heads, width;
+  bool masks = false, causal = false;
+  double p = 0;
+
+  AttentionStep step() const;
+};
+
+// A mask (b, tk): each key is left out with a probability of a third, and in row r the last r.
+Tensor random_key_mask(std::int64_t b, std::int64_t keys);
+
+// "y", "lse", "dq", "dk" and "dv", for floating inputs of type `dtype`.
+Results run_attention(Backend& backend, const AttentionStep& step, DType dtype = DType::kF32);
+
+}  // namespace keel::test
