@@ -220,7 +220,7 @@ TEST_CASE("fuse: a product that is read elsewhere keeps its own value") {
       "matmul+bias relu");
 }
 
-TEST_CASE("fuse: what nobody needs takes nothing from what is needed") {
+TEST_CASE("fuse: what nobody needs neither takes from what is needed nor keeps it apart") {
   check_fusion(
       {{2, 4}, {4, 3}},
       [](Graph& g, std::vector<Value> v) {
@@ -230,6 +230,14 @@ TEST_CASE("fuse: what nobody needs takes nothing from what is needed") {
         g.mark_output("y", exp);
       },
       "matmul exp");
+  check_fusion(
+      {{2, 4}},
+      [](Graph& g, std::vector<Value> v) {
+        const Value exp = ops::exp(g, v[0]);
+        ops::relu(g, exp);
+        g.mark_output("y", ops::neg(g, exp));
+      },
+      "fused[r1=exp(r0) r2=neg(r1)]");
 }
 
 }  // namespace
