@@ -4,9 +4,9 @@
 // Inputs of every graph: the model's own, and "weight" () f32. The output "loss" () is the summed
 // loss times the weight: with 1 / the items of a whole update it is the update's mean loss, spread
 // over its micro-batches, and it is what a step differentiates. Training graphs also take what
-// random numbers are keyed by: "tick" () i32, the number of the update, and "first_row" () i32, that
-// of the micro-batch's first row in its update. A step takes "lr" () f32 and "step" () i32, the
-// number of the update, and has the outputs "grad_norm" () and what its layers watch.
+// random numbers are keyed by: "tick" () i32, the number of the update, and "first_row" () i32,
+// that of the micro-batch's first row in its update. A step takes "lr" () f32 and "step" () i32,
+// the number of the update, and has the outputs "grad_norm" () and what its layers watch.
 #pragma once
 
 #include <string_view>

@@ -74,6 +74,18 @@ TEST_CASE("graph: leaves keep their names, kinds and values") {
   CHECK(Graph().leaves(NodeKind::kState).empty());
 }
 
+TEST_CASE("graph: a parameter keeps its facts, in copies of its node too") {
+  Graph g, copy;
+  const Value plain = g.parameter("plain", kType, {});
+  const Value own =
+      g.parameter("own", kType, {}, {.decays = false, .trains = false, .lr_scale = 3});
+  CHECK((g.node(plain).facts.decays && g.node(plain).facts.trains));
+  CHECK(g.node(plain).facts.lr_scale == 1);
+  const ParameterFacts facts = copy.node(copy.append(g.node(own), {})).facts;
+  CHECK_FALSE((facts.decays || facts.trains));
+  CHECK(facts.lr_scale == 3);
+}
+
 TEST_CASE("graph: an op that does not fit is refused with op and node, and leaves no node") {
   Graph g;
   const Value x = g.input("x", kType);

@@ -52,6 +52,36 @@ TEST_CASE("layers: no bias where none is wanted") {
   CHECK(LayerRun(convolve, {1, 1, 5, 5}).parameters == Names{"conv/weight"});
 }
 
+// The norm's own parameters are behind the last slash of their names.
+void check_what_decays(const LayerRun& run) {
+  for (const std::string& name : run.parameters) {
+    CAPTURE(name);
+    const std::string own = name.substr(name.rfind('/') + 1);
+    CHECK((own == "weight" || own == "gain" || own == "bias"));
+    const ParameterFacts& facts = run.graph.node(run.graph.find_leaf(name)).facts;
+    CHECK(facts.decays == (own == "weight"));
+    CHECK(facts.trains);
+    CHECK(facts.lr_scale == 1);
+  }
+}
+
+TEST_CASE("layers: gains and biases of layers and of all norms do not decay, weights do") {
+  for (const NormFacts& facts : norm_facts()) {
+    CAPTURE(facts.name);
+    const LayerOptions options{.norm = Norm::parse(facts.name)};
+    const std::string_view name = facts.name;
+    const Shape shape = name.starts_with("instancenorm") ? Shape{2, 3, 4} : Shape{6, 4};
+    check_what_decays(
+        LayerRun([&](Net& net, Value x) { return linear(net, "fc", x, 4, options); }, shape));
+  }
+  const LayerOptions images{.norm = Norm::parse("layernorm{axes=3}")};
+  check_what_decays(LayerRun(
+      [&](Net& net, Value x) {
+        return conv2d(net, "conv", x, {.channels = 2, .window = 3}, images);
+      },
+      {1, 1, 5, 5}));
+}
+
 TEST_CASE("layers: initial values know their fan-in") {
   std::vector<std::int64_t> fans;
   const FanInit record = [&](std::int64_t fan_in) {

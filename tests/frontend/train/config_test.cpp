@@ -56,6 +56,13 @@ TEST_CASE("config: a recipe sets values of every section and kind") {
   CHECK(config.train().epochs == TrainOptions{}.epochs);
 }
 
+TEST_CASE("config: weight decay is for weights, unless it is for all") {
+  Config config = config_of();
+  CHECK_FALSE(config.train().optimizer_options().decays_all);
+  config.set("train.decay", "all");
+  CHECK(config.train().optimizer_options().decays_all);
+}
+
 TEST_CASE("config: later values win") {
   Config config = config_of();
   config.apply_toml("[train]\nlr = 1\nbatch = 7\n", "a.toml");
@@ -167,6 +174,7 @@ TEST_CASE("config: values out of range are refused by name") {
               {"train.average_last", "4", "expected 0 to keep_checkpoints"},
               {"train.log_every", "0", "expected >= 1"},
               {"train.optimizer", "adan", "nearest: 'adam'"},
+              {"train.decay", "weight", "nearest: 'weights'"},
               {"train.schedule", "cosin", "nearest: 'cosine'"},
               {"train.schedule", "step", "train.step_every"},
               {"train.clip", "globall", "nearest: 'global'"},

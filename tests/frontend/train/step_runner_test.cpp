@@ -17,10 +17,9 @@ namespace {
 // The MLP behind dropout, kept by the input.
 class Dropped : public models::MnistMlp {
  public:
-  task::Outputs build(nn::Net& net, std::span<const Value> inputs) const override {
-    std::vector<Value> kept(inputs.begin(), inputs.end());
-    kept[0] = ops::dropout(net.graph, kept[0], net.random_key("dropout"), 0.5, 7);
-    return MnistMlp::build(net, kept);
+  task::Outputs build(nn::Net& net, const task::Inputs& in) const override {
+    const Value kept = ops::dropout(net.graph, in["image"], net.random_key("dropout"), 0.5, 7);
+    return MnistMlp::build(net, task::Inputs({{"image", kept}, {"label", in["label"]}}));
   }
 };
 
@@ -37,8 +36,9 @@ struct Trained {
     config.set("train.batch", fmt::format("{}", batch));
     config.set("train.accumulate", fmt::format("{}", 64 / batch));
     config.validate();
-    const task::Splits data = config.model().load(config.data().request());
-    StepRunner runner(backend, variables, config, data.train);
+    const auto data = config.model().load(config.data().request());
+    const auto rows = data->stream(task::Split::kTrain, {.batch = batch, .shuffle = 1});
+    StepRunner runner(backend, variables, config, *rows);
     for (std::int64_t step = 0; step < 2; ++step) {
       runner.start({.step = step, .epoch = 0, .batch = step * 64 / batch});
       losses.push_back(runner.next(true)->loss);
