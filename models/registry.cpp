@@ -1,7 +1,6 @@
 #include "models/registry.h"
 
-#include "models/mnist_cnn/model.h"
-#include "models/mnist_mlp/model.h"
+#include "task_includes.inc"
 
 namespace keel::models {
 namespace {
@@ -29,8 +28,9 @@ std::vector<Recipe> recipes_of(std::string_view model) {
 
 std::span<const ModelEntry> all_models() {
   static const std::vector<ModelEntry> list{
-      {"mnist_mlp", make<MnistMlp>, recipes_of("mnist_mlp")},
-      {"mnist_cnn", make<MnistCnn>, recipes_of("mnist_cnn")},
+#define X(folder, Class) {#folder, make<Class>, recipes_of(#folder)},
+#include "task_list.inc"
+#undef X
   };
   return list;
 }

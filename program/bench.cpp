@@ -69,7 +69,7 @@ std::string step_text(const bench::StepBench& b) {
 }  // namespace
 
 int run_bench_step(const BenchArgs& args) {
-  const train::Config config = make_config(args.run);
+  const train::Config config = prepared_config(args.run);
   const auto backend = make_backend(args.run);
   const auto torch = start_peer(args.peer, args.run, *backend, kStepPeerModes);
   const bench::StepBench b = bench::bench_step(*backend, config, args.rounds, torch.get());
@@ -88,7 +88,7 @@ int run_bench_step(const BenchArgs& args) {
 }
 
 int run_bench_overhead(const BenchArgs& args) {
-  const train::Config config = make_config(args.run);
+  const train::Config config = prepared_config(args.run);
   std::string backend_name;
   const double first_step = bench::first_step_seconds(config, [&] {
     auto backend = make_backend(args.run);

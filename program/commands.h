@@ -29,6 +29,12 @@ struct EvalArgs {
 };
 int run_eval(const EvalArgs& args);
 
+struct PredictArgs {
+  RunArgs run;  // backend, threads and json only
+  std::string path;
+};
+int run_predict(const PredictArgs& args);
+
 struct ListArgs {
   std::string what;  // models, norms, ops, backends, recipes or studies
   std::string norm;  // this one alone; empty: all

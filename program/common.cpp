@@ -10,6 +10,7 @@
 
 #include "backends/backends.h"
 #include "frontend/io/packed_file.h"
+#include "frontend/train/run_log.h"
 #include "models/registry.h"
 
 namespace keel::cli {
@@ -53,9 +54,20 @@ train::Config make_config(const RunArgs& args) {
   return config;
 }
 
+train::Config prepared_config(const RunArgs& args) {
+  train::Config config = make_config(args);
+  config.prepare();
+  return config;
+}
+
 std::unique_ptr<Backend> make_backend(const RunArgs& args) {
   return keel::make_backend(args.backend.empty() ? default_backend() : args.backend,
                             {.threads = args.threads, .tf32 = args.tf32});
+}
+
+std::filesystem::path checkpoint_path(const std::string& given) {
+  if (!std::filesystem::is_directory(given)) return given;
+  return train::RunFolder{given}.checkpoints() / "best.safetensors";
 }
 
 std::uint64_t seed_of(std::int64_t given) {

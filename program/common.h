@@ -1,6 +1,7 @@
 // What the subcommands of `keel` share: making what their options name, and output.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -14,10 +15,14 @@ namespace keel::cli {
 
 // The model's recipe (a name, or a path that ends in .toml), then --data, --norm and --set.
 train::Config make_config(const RunArgs& args);
+// And what its network takes from the data.
+train::Config prepared_config(const RunArgs& args);
 std::unique_ptr<task::Model> make_model(const std::string& name);
 // "section.key=value" applied to a config. Throws Error{kUsage} without an '='.
 void apply_set(train::Config& config, const std::string& assignment);
 std::unique_ptr<Backend> make_backend(const RunArgs& args);
+// A checkpoint file, or of a run's folder the best checkpoint.
+std::filesystem::path checkpoint_path(const std::string& given);
 // The value of --seed. Throws Error{kUsage} when it is negative.
 std::uint64_t seed_of(std::int64_t given);
 

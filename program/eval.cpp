@@ -1,20 +1,12 @@
 // keel eval
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "frontend/train/evaluator.h"
-#include "frontend/train/run_log.h"
 #include "frontend/train/run_state.h"
 #include "program/common.h"
 
 namespace keel::cli {
 namespace {
-
-// A checkpoint file, or of a run's folder the best checkpoint.
-std::filesystem::path checkpoint_path(const std::string& given) {
-  if (!std::filesystem::is_directory(given)) return given;
-  return train::RunFolder{given}.checkpoints() / "best.safetensors";
-}
 
 task::Split split_called(const std::string& name) {
   if (name == "train") return task::Split::kTrain;

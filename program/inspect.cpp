@@ -84,7 +84,7 @@ Json to_json(const Graph& graph) {
 }  // namespace
 
 int run_inspect_graph(const GraphArgs& args) {
-  const train::Config config = make_config(args.run);
+  const train::Config config = prepared_config(args.run);
   Graph graph = args.mode == "step"
                     ? train::build_step(config)
                     : train::build_evaluate(config, config.model().sizes(config.train().batch));

@@ -20,7 +20,9 @@ examples:
   keel train mnist_mlp --data DIR --norm batchnorm        real MNIST, another norm
   keel train mnist_mlp --set train.lr=3e-4 --out runs/a   another learning rate
   keel train --resume runs/a                              go on where it stopped
+  keel train text_classifier --recipe paper --data DIR    sentences, with a Transformer
   keel eval runs/a --data DIR
+  keel predict runs/a < sentences.txt
   keel list norms
   keel inspect graph mnist_mlp
   keel bench step mnist_mlp
@@ -59,6 +61,21 @@ void add_eval(Command command) {
   app->footer(
       "examples:\n  keel eval runs/mnist_mlp-laptop\n  keel eval runs/a --split valid --json");
   app->callback([args, command] { command.code = run_eval(*args); });
+}
+
+void add_predict(Command command) {
+  CLI::App* app = command.app.add_subcommand("predict", "what a trained model says of your lines");
+  auto args = std::make_shared<PredictArgs>();
+  app->add_option("checkpoint", args->path, "a checkpoint file, or a run's folder (its best)")
+      ->required();
+  add_backend_options(*app, args->run);
+  app->footer(
+      "reads lines from standard input, writes an answer a line in their order;\n"
+      "text_classifier: the number of the class\n\n"
+      "examples:\n"
+      "  echo 'a moving , funny film' | keel predict runs/text_classifier-paper\n"
+      "  keel predict runs/a --json < sentences.txt");
+  app->callback([args, command] { command.code = run_predict(*args); });
 }
 
 void add_list(Command command) {
@@ -189,6 +206,7 @@ int parse_and_run(int argc, char** argv) {
   const Command command{app, code};
   add_train(command);
   add_eval(command);
+  add_predict(command);
   add_list(command);
   add_inspect(command);
   add_bench(command);

@@ -75,7 +75,7 @@ train::Config new_config(TrainArgs& args) {
   check(store.paths().empty(), ErrorKind::kUsage,
         "{}: this folder holds a run already; give another --out, or --resume {}", args.out,
         args.out);
-  return make_config(args.run);
+  return prepared_config(args.run);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ void mark_distances(nn::Net& net, const std::string& site, Value x) {
       {"psi2", ops::mean(g, ops::square(g, x), {0})}};
   for (const auto& [name, batch] : statistics) {
     const Value running = g.find_leaf(site + "/" + name);
-    if (!running) continue;
+    if (!running.valid()) continue;
     const Value square = ops::sum(g, ops::square(g, ops::sub(g, batch, running)));
     g.mark_output("distance/" + name,
                   ops::scale(g, ops::sqrt(g, square), 1.0 / double(g.shape(x).back())));

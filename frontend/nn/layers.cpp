@@ -26,7 +26,7 @@ Learned add_parameters(Net& net, const Shape& shape, int unit_axis, const LayerO
 // What comes after the product y, whose units lie along unit_axis.
 Value finish(Net& net, Value y, int unit_axis, const Learned& learned,
              const LayerOptions& options) {
-  if (net.mode == Mode::kInitialize && learned.gain) {
+  if (net.mode == Mode::kInitialize && learned.gain.valid()) {
     y = start_from_batch(net, y, unit_axis, learned.gain, learned.bias);
   }
   return options.norm ? options.norm->of_output(net, "norm", y) : y;

@@ -45,10 +45,10 @@ Value start_from_batch(Net& net, Value y, int unit_axis, Value gain, Value bias)
   const Value q = deviation_of_units(g, y, centred, unit_axis);
   const auto per_unit = [&](Value v) { return ops::reshape(g, v, g.shape(gain)); };
   g.mark_update(gain, ops::div(g, gain, per_unit(q)));
-  if (bias) {
+  if (bias.valid()) {
     g.mark_update(bias, ops::div(g, ops::sub(g, bias, per_unit(mean)), per_unit(q)));
   }
-  return ops::div(g, bias ? centred : y, q);
+  return ops::div(g, bias.valid() ? centred : y, q);
 }
 
 }  // namespace keel::nn

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,6 +47,21 @@ struct Outputs {
 
 using OptionValues = std::vector<std::pair<std::string, std::string>>;
 
+// What a model takes from its training data besides weights, such as a vocabulary: texts by name.
+// Checkpoints keep them.
+using Assets = std::map<std::string, std::string>;
+
+// Makes batches of lines that a user gives, and says in words what the model makes of each.
+class Predictor {
+ public:
+  virtual ~Predictor() = default;
+  // One row a line, in order.
+  virtual std::unique_ptr<Stream> stream(std::span<const std::string> lines) const = 0;
+  // The answer for the row at a place of a batch, of the predictions of that batch.
+  virtual std::string answer(const std::map<std::string, Tensor>& predictions,
+                             std::int64_t place) const = 0;
+};
+
 class Model {
  public:
   virtual ~Model() = default;
@@ -58,6 +75,13 @@ class Model {
   virtual OptionValues options() const = 0;
   virtual void validate() const = 0;
 
+  // Reads the training data and takes from it what the network depends on. Called before a graph is
+  // built, unless the assets are known from a checkpoint.
+  virtual void prepare(const DataRequest&) {}
+  virtual Assets assets() const { return {}; }
+  // Throws Error{kBadInput} naming the asset when it is missing or damaged.
+  virtual void set_assets(const Assets&) {}
+
   // What a batch of train.batch is counted in: "rows" or "tokens".
   virtual std::string_view batch_unit() const { return "rows"; }
   virtual std::unique_ptr<Splits> load(const DataRequest& request) const = 0;
@@ -70,6 +94,8 @@ class Model {
   virtual std::vector<MetricInfo> metrics() const = 0;
   // Gives the metrics that no graph counts; null: there are none.
   virtual std::unique_ptr<Scorer> scorer() const { return nullptr; }
+  // Null: this model has nothing to say of a line.
+  virtual std::unique_ptr<Predictor> predictor() const { return nullptr; }
 };
 
 // The options half of a model: a struct with fields() and validate(), whose errors begin with the

@@ -33,7 +33,7 @@ bool before(const WordCount& a, const WordCount& b) {
 }
 
 // `word count`, with one blank between them.
-WordCount parse(const Line& line, const std::string& file) {
+WordCount parse_line(const Line& line, const std::string& file) {
   const std::size_t blank = std::min(line.text.find(' '), line.text.size());
   const std::string_view word = line.text.substr(0, blank);
   const std::string_view digits = line.text.substr(std::min(blank + 1, line.text.size()));
@@ -115,12 +115,15 @@ void Vocabulary::save(const std::filesystem::path& path) const {
 }
 
 Vocabulary Vocabulary::load(const std::filesystem::path& path) {
-  const std::string content = read_text(path, kMaxFileBytes), file = path.string();
+  return parse(read_text(path, kMaxFileBytes), path.string());
+}
+
+Vocabulary Vocabulary::parse(std::string_view content, const std::string& file) {
   Vocabulary result;
   Lines lines(content);
   WordCount last;
   while (const std::optional<Line> line = lines.next()) {
-    WordCount next = parse(*line, file);
+    WordCount next = parse_line(*line, file);
     const auto expect = [&](bool holds, std::string_view expected) {
       check(holds, ErrorKind::kBadInput, "[vocabulary] {}: expected {}, got '{}'",
             place(file, line->number), expected, clipped(line->text, 60));

@@ -43,6 +43,9 @@ class Vocabulary {
   // Error{kBadInput} with file and line for anything else, a wrong order included.
   static Vocabulary load(const std::filesystem::path& path);
   void save(const std::filesystem::path& path) const;
+  // The same, as text; `where` names it in errors.
+  static Vocabulary parse(std::string_view text, const std::string& where);
+  std::string text() const;
 
   // How many numbers there are, pad and unk included.
   std::int32_t size() const { return static_cast<std::int32_t>(words_.size()); }
@@ -59,7 +62,6 @@ class Vocabulary {
  private:
   Vocabulary() = default;
   void add(std::string word, std::int64_t count);
-  std::string text() const;
 
   std::vector<std::string> words_;
   std::vector<std::int64_t> counts_;

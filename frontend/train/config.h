@@ -108,6 +108,10 @@ class Config {
   // The fully resolved recipe; `run` becomes the table [run] (versions, hardware).
   std::string to_toml(const task::OptionValues& run = {}) const;
 
+  // Reads what the network depends on from the data (task::Model::prepare).
+  void prepare() { model_->prepare(data_.request()); }
+  void set_assets(const task::Assets& assets) { model_->set_assets(assets); }
+
   const task::Model& model() const { return *model_; }
   const TrainOptions& train() const { return train_; }
   const DataOptions& data() const { return data_; }

@@ -109,14 +109,13 @@ std::string text(const Evaluation& evaluation) {
   for (const Measured& m : evaluation.metrics) {
     const std::string unit = m.info.unit.empty() ? "" : " " + m.info.unit;
     text += fmt::format("{} {:.2f}{}", m.info.name, m.value, unit);
-    if (m.info.of == task::percent_of) {
-      const double share = m.sum / m.count;
-      text += fmt::format(" +- {:.2f} ({:.0f} of {:.0f})",
-                          100 * std::sqrt(share * (1 - share) / m.count), m.sum, m.count);
+    if (m.info.unit == "%" && m.count > 0) {
+      const double share = m.value / 100;
+      text += fmt::format(" +- {:.2f}", 100 * std::sqrt(share * (1 - share) / m.count));
     }
     text += ", ";
   }
-  return text + fmt::format("loss {:.4f}", evaluation.loss);
+  return text + fmt::format("loss {:.4f}, {} rows", evaluation.loss, evaluation.rows);
 }
 
 Evaluator::Evaluator(Backend& backend, Variables& variables, const Config& config)
@@ -124,8 +123,10 @@ Evaluator::Evaluator(Backend& backend, Variables& variables, const Config& confi
       variables_(variables),
       config_(config),
       feeder_(config.model()),
+      arena_(backend),
       programs_(backend, variables,
-                [&config](const task::Sizes& sizes) { return build_evaluate(config, sizes); }) {}
+                [&config](const task::Sizes& sizes) { return build_evaluate(config, sizes); },
+                {.arena = &arena_}) {}
 
 void Evaluator::declare() { variables_.declare(build_evaluate(config_, config_.model().sizes(1))); }
 
@@ -135,6 +136,13 @@ Program& Evaluator::run_batch(const task::Batch& batch) {
   program.feed("weight", Tensor::scalar(1.0f));
   program.run();
   return program;
+}
+
+void Evaluator::predict(task::Stream& stream, const Take& take) {
+  for (std::int64_t step = 0; step < stream.steps(0); ++step) {
+    const task::Batch& batch = stream.at(0, step);
+    take(batch, predictions_of(run_batch(batch)));
+  }
 }
 
 Evaluation Evaluator::run(task::Stream& stream) {

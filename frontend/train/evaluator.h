@@ -1,6 +1,8 @@
 // Loss and metrics of a model on a whole split, in evaluation mode.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,7 +28,7 @@ struct Evaluation {
   double at(std::string_view metric) const;
 };
 
-// "error 2.50 % +- 0.35 (50 of 2000), loss 0.0747": a share has its binomial standard error.
+// "error 2.50 % +- 0.35, loss 0.0747, 2000 rows": a share has its binomial standard error.
 std::string text(const Evaluation& evaluation);
 
 // How a split is gone through: every row, in order.
@@ -40,6 +42,9 @@ class Evaluator {
   void declare();
   // Every row once: throws Error{kUsage} when the stream gives one twice or leaves one out.
   Evaluation run(task::Stream& stream);
+  // Runs the batches of a stream and hands each over with the predictions of its rows.
+  using Take = std::function<void(const task::Batch&, const std::map<std::string, Tensor>&)>;
+  void predict(task::Stream& stream, const Take& take);
   // How many programs were compiled so far: one for each of the sizes met.
   std::int64_t programs() const { return programs_.size(); }
 
@@ -50,6 +55,7 @@ class Evaluator {
   Variables& variables_;
   const Config& config_;
   Feeder feeder_;
+  Arena arena_;
   ProgramCache programs_;
 };
 

@@ -9,6 +9,8 @@
 namespace keel::train {
 namespace {
 
+const std::string kAsset = "asset.";  // before the names of a model's assets in the metadata
+
 const std::string& metadata(const io::TensorFile& file, const std::string& key,
                             const std::string& where) {
   const auto found = file.metadata.find(key);
@@ -76,6 +78,11 @@ Config recipe_of(const io::TensorFile& file, const std::string& where, const Mak
   try {
     Config config(make(model));
     config.apply_toml(recipe, "recipe");
+    task::Assets assets;
+    for (const auto& [key, text] : file.metadata) {
+      if (key.starts_with(kAsset)) assets[key.substr(kAsset.size())] = text;
+    }
+    config.set_assets(assets);
     config.validate();
     return config;
   } catch (const Error& error) {
@@ -103,6 +110,7 @@ io::TensorFile to_checkpoint(const RunState& state, const Config& config,
                    {"evaluated_step", fmt::format("{}", state.evaluated_step)},
                    {"best_step", fmt::format("{}", state.best_step)},
                    {"evaluations_since_best", fmt::format("{}", state.evaluations_since_best)}};
+  for (const auto& [name, text] : config.model().assets()) file.metadata[kAsset + name] = text;
   return file;
 }
 

@@ -116,7 +116,7 @@ Graph build_evaluate(const Config& config, const task::Sizes& sizes) {
   const task::Outputs outputs = add_model(net, config.model(), sizes);
   for (const task::Metric& metric : outputs.metrics) {
     g.mark_output(sum_output(metric.name), metric.sum);
-    if (metric.count) g.mark_output(count_output(metric.name), metric.count);
+    if (metric.count.valid()) g.mark_output(count_output(metric.name), metric.count);
   }
   for (const NamedValue& prediction : outputs.predictions) {
     g.mark_output(std::string(kPrediction) + prediction.name, prediction.value);

@@ -10,8 +10,6 @@ namespace {
 
 constexpr std::int64_t kMostLookBack = 64, kFirstWatched = 64;  // steps
 
-const CompileOptions kGuarded{.guard = "grad_norm"};
-
 }  // namespace
 
 StepRunner::StepRunner(Backend& backend, Variables& variables, const Config& config,
@@ -22,15 +20,16 @@ StepRunner::StepRunner(Backend& backend, Variables& variables, const Config& con
       stream_(stream),
       total_steps_(count_steps()),
       feeder_(config.model()),
-      step_(
-          backend, variables,
-          [this](const task::Sizes& sizes) {
-            watches_.clear();
-            return build_step(config_, sizes, &watches_);
-          },
-          kGuarded),
+      arena_(backend),
+      step_(backend, variables,
+            [this](const task::Sizes& sizes) {
+              watches_.clear();
+              return build_step(config_, sizes, &watches_);
+            },
+            {.guard = "grad_norm", .arena = &arena_}),
       accumulate_(backend, variables,
-                  [this](const task::Sizes& sizes) { return build_accumulate(config_, sizes); }) {
+                  [this](const task::Sizes& sizes) { return build_accumulate(config_, sizes); },
+                  {.arena = &arena_}) {
   step_.at(stream.shapes().front());
   const std::int64_t slots = 2 * std::min(config.train().log_every, kMostLookBack);
   for (std::int64_t i = 0; i < slots; ++i) {

@@ -89,6 +89,7 @@ class StepRunner {
   std::int64_t total_steps_;
   std::vector<nn::Watch> watches_;
   Feeder feeder_;
+  Arena arena_;  // of all programs: one runs at a time
   ProgramCache step_, accumulate_;
   Tensor lr_{DType::kF32, {}}, weight_{DType::kF32, {}};
   Tensor step_number_{DType::kI32, {}}, tick_{DType::kI32, {}}, first_row_{DType::kI32, {}};

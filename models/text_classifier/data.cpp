@@ -57,12 +57,15 @@ TextData TextData::load(const TextOptions& options) {
 
 TextData::TextData(Corpus corpus, const TextOptions& options)
     : corpus_(std::move(corpus)),
-      vocabulary_(count_words(corpus_.train), {.min_count = options.min_count}) {}
+      vocabulary_(options.vocabulary
+                      ? options.vocabulary
+                      : std::make_shared<const text::Vocabulary>(
+                            count_words(corpus_.train),
+                            text::VocabularyOptions{.min_count = options.min_count})) {}
 
-std::unique_ptr<data::TextStream> TextData::stream(TextSplit split,
-                                                   data::TokenBatchOptions options) const {
-  const bool train = split == TextSplit::kTrain, valid = split == TextSplit::kValid;
-  options.sorted = !train;
+std::unique_ptr<data::TextStream> TextData::stream(task::Split split,
+                                                   const data::TokenBatchOptions& options) const {
+  const bool train = split == task::Split::kTrain, valid = split == task::Split::kValid;
   data::StreamNotes notes;
   notes.source = fmt::format("{} {}, {}", corpus_.name,
                              train   ? "train"
@@ -70,9 +73,9 @@ std::unique_ptr<data::TextStream> TextData::stream(TextSplit split,
                                      : "test",
                              corpus_.origin);
   if (train) notes.left_out = corpus_.left_out;
-  data::LabelledRows rows = train   ? number(corpus_.train, vocabulary_)
-                            : valid ? number(corpus_.valid, vocabulary_)
-                                    : number(corpus_.test(), vocabulary_);
+  data::LabelledRows rows = train   ? number(corpus_.train, *vocabulary_)
+                            : valid ? number(corpus_.valid, *vocabulary_)
+                                    : number(corpus_.test(), *vocabulary_);
   return std::make_unique<data::TextStream>(std::move(notes), std::move(rows), options);
 }
 

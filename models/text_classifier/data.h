@@ -18,9 +18,9 @@ struct TextOptions {
   std::int64_t min_count = 2;      // training words that occur less often have no number
   std::int64_t train_rows = 0;     // train on the first so many; 0: all
   bool lower_case = true;
+  // Numbers the words; null: one is made of the training sentences.
+  std::shared_ptr<const text::Vocabulary> vocabulary = nullptr;
 };
-
-enum class TextSplit { kTrain, kValid, kTest };
 
 class TextData {
  public:
@@ -29,19 +29,19 @@ class TextData {
   static TextData load(const TextOptions& options);
 
   std::int32_t classes() const { return corpus_.classes; }
-  // Of the training sentences.
-  const text::Vocabulary& vocabulary() const { return vocabulary_; }
+  const text::Vocabulary& vocabulary() const { return *vocabulary_; }
+  std::shared_ptr<const text::Vocabulary> shared_vocabulary() const { return vocabulary_; }
 
   // The batches of a split: sizes {rows, length}, values tokens, mask and label (text_stream.h).
-  // options.sorted is overruled: the training split is shuffled and the others are sorted. The test
-  // split is read here.
-  std::unique_ptr<data::TextStream> stream(TextSplit split, data::TokenBatchOptions options) const;
+  // The test split is read here.
+  std::unique_ptr<data::TextStream> stream(task::Split split,
+                                           const data::TokenBatchOptions& options) const;
 
  private:
   TextData(Corpus corpus, const TextOptions& options);
 
   Corpus corpus_;
-  text::Vocabulary vocabulary_;
+  std::shared_ptr<const text::Vocabulary> vocabulary_;
 };
 
 }  // namespace keel::models

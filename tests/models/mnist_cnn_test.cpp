@@ -106,8 +106,7 @@ TEST_CASE("mnist_cnn: pixels are standardized unless they are not to be") {
   // The least and the largest pixel of an image: background is 0, and ink reaches 255.
   const auto range = [](const std::string& value) {
     const auto config = small_config({"model.standardize=" + value}, "mnist_cnn");
-    const auto rows =
-        config.model().load(config.data().request())->stream(task::Split::kTrain, {});
+    const auto rows = config.model().load(config.data().request())->stream(task::Split::kTrain, {});
     const auto pixels = rows->at(0, 0).values[0].as<float>();
     return std::pair(std::ranges::min(pixels), std::ranges::max(pixels));
   };

@@ -10,6 +10,10 @@ namespace keel::testing {
 namespace {
 
 Settings common_settings(std::string_view model) {
+  if (model == "text_classifier") {
+    return {"train.batch=256", "data.train_rows=200", "model.layers=1",
+            "model.width=16",  "model.heads=2",       "model.feed_forward=16"};
+  }
   Settings settings{"train.batch=32", "data.train_rows=0",
                     "data.source=" + small_digits().string()};
   if (model == "mnist_mlp") settings.push_back("model.hidden=16");
@@ -43,6 +47,7 @@ train::Config small_config(const Settings& settings, std::string_view model) {
     config.set(setting.substr(0, equals), setting.substr(equals + 1));
   }
   config.validate();
+  config.prepare();
   return config;
 }
 

@@ -1,0 +1,87 @@
+#include "frontend/nn/transformer.h"
+
+#include "frontend/nn/layers.h"
+#include "src/ops/attention.h"
+#include "src/ops/dropout.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/layout.h"
+#include "src/ops/reduce.h"
+
+namespace keel::nn {
+namespace {
+
+// x and what sublayer makes of it, joined as options.place says.
+Value residual(Net& net, const std::string& name, Value x, Value mask,
+               const TransformerOptions& options, const std::function<Value(Value)>& sublayer) {
+  const bool pre = options.place == NormPlace::kPre;
+  const auto normalized = [&](Value v) { return options.norm(net, name + "/norm", v, mask); };
+  const Value branch = dropout(net, sublayer(pre ? normalized(x) : x), options.dropout);
+  const Value sum = ops::add(net.graph, x, branch);
+  return pre ? sum : normalized(sum);
+}
+
+}  // namespace
+
+Value projection(Net& net, const std::string& name, Value x, std::int64_t out,
+                 const ProjectionInit& init) {
+  return linear(net, name, x, out,
+                {.weight_init = [&init, out](std::int64_t fan_in) { return init(fan_in, out); }});
+}
+
+Value dropout(Net& net, Value x, double p) {
+  if (net.mode != Mode::kTrain || p == 0) return x;
+  return ops::dropout(net.graph, x, net.random_key("dropout"), p, std::int64_t(net.seed));
+}
+
+Value multi_head_attention(Net& net, const std::string& name, const AttentionInputs& in,
+                           const TransformerOptions& options) {
+  const std::int64_t width = net.graph.shape(in.query).back();
+  check(width % options.heads == 0, ErrorKind::kUsage,
+        "{}: expected heads that divide the width {}, got {}", name, width, options.heads);
+  const auto scope = net.graph.scope(name);
+  const Value memory = in.memory.valid() ? in.memory : in.query;
+  ops::AttentionOperands operands{.q = projection(net, "q", in.query, width, options.init),
+                                  .k = projection(net, "k", memory, width, options.init),
+                                  .v = projection(net, "v", memory, width, options.init),
+                                  .key_mask = in.memory_mask};
+  const bool drops = net.mode == Mode::kTrain && options.attention_dropout > 0;
+  if (drops) {
+    const RandomKey key = net.random_key("attention");
+    operands.tick = key.tick;
+    operands.first_row = key.first_row;
+  }
+  const Value y = ops::attention(net.graph, operands,
+                                 {.heads = options.heads,
+                                  .causal = in.causal,
+                                  .p = drops ? options.attention_dropout : 0,
+                                  .seed = std::int64_t(net.seed)});
+  return projection(net, "out", y, width, options.init);
+}
+
+Value feed_forward(Net& net, const std::string& name, Value x, const TransformerOptions& options) {
+  const auto scope = net.graph.scope(name);
+  const std::int64_t width = net.graph.shape(x).back();
+  Value h = projection(net, "1", x, options.feed_forward, options.init);
+  h = dropout(net, ops::relu(net.graph, h), options.relu_dropout);
+  return projection(net, "2", h, width, options.init);
+}
+
+Value encoder_layer(Net& net, const std::string& name, Value x, Value mask,
+                    const TransformerOptions& options) {
+  const auto scope = net.graph.scope(name);
+  const Value h = residual(net, "attention", x, mask, options, [&](Value v) {
+    return multi_head_attention(net, "attention", {.query = v, .memory_mask = mask}, options);
+  });
+  return residual(net, "feed_forward", h, mask, options,
+                  [&](Value v) { return feed_forward(net, "feed_forward", v, options); });
+}
+
+Value masked_mean(Net& net, Value x, Value mask) {
+  Graph& g = net.graph;
+  const Shape shape = g.shape(x);
+  const Value kept = ops::cast(g, ops::reshape(g, mask, {shape[0], shape[1], 1}), g.type(x).dtype);
+  const Value count = ops::maximum(g, ops::sum(g, kept, {1}), g.constant(1, g.type(x).dtype));
+  return ops::div(g, ops::sum(g, ops::mul(g, x, kept), {1}), count);
+}
+
+}  // namespace keel::nn

@@ -1,0 +1,76 @@
+// Sentence classification with a Transformer encoder: RT (two classes) and SST5 (five), as in Xu et
+// al. 2019, section 4.1. What that leaves open is said beside each option.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "frontend/nn/transformer.h"
+#include "frontend/task/model.h"
+#include "frontend/text/vocabulary.h"
+#include "models/text_classifier/data.h"
+
+namespace keel::models {
+
+struct TextClassifierOptions {
+  std::string task = "rt";  // or "sst5"
+  std::string norm = "layernorm";
+  std::string place = "pre";    // of norms: before a sublayer, or "post", behind the sum
+  std::string init = "xavier";  // of projections: Xavier-uniform, or "kaiming", U(+-1/sqrt(fan_in))
+  std::string positions = "sinusoidal";  // or "learned"
+  std::int64_t layers = 4, width = 128;
+  std::int64_t heads = 4, feed_forward = 512;  // the paper says neither
+  double dropout = 0.2;
+  std::int64_t min_count = 2;  // training words that occur less often are unknown
+  bool lower_case = true;
+
+  static constexpr auto fields() {
+    using T = TextClassifierOptions;
+    return std::tuple{field("task", &T::task),
+                      field("norm", &T::norm),
+                      field("place", &T::place),
+                      field("init", &T::init),
+                      field("positions", &T::positions),
+                      field("layers", &T::layers),
+                      field("width", &T::width),
+                      field("heads", &T::heads),
+                      field("feed_forward", &T::feed_forward),
+                      field("dropout", &T::dropout),
+                      field("min_count", &T::min_count),
+                      field("lower_case", &T::lower_case)};
+  }
+  void validate() const;
+};
+
+//     x = dropout(sqrt(width) E[w] + positions)                      (rows, length, width)
+//     `layers` encoder layers;  h = the mean over the words of norm(x);  logits = h W + b
+// With norms behind the sums there is none before the mean.
+class TextClassifier : public task::ModelWithOptions<TextClassifierOptions> {
+ public:
+  std::string_view name() const override { return "text_classifier"; }
+  std::string_view summary() const override {
+    return "sentence classification on RT and SST5, Transformer encoder (Xu et al. 2019)";
+  }
+  void prepare(const task::DataRequest& request) override;
+  task::Assets assets() const override;
+  void set_assets(const task::Assets& assets) override;
+
+  std::string_view batch_unit() const override { return "tokens"; }
+  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
+  std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
+  task::Sizes sizes(std::int64_t batch) const override;
+  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
+  std::vector<task::MetricInfo> metrics() const override;
+  std::unique_ptr<task::Predictor> predictor() const override;
+
+ private:
+  TextOptions text_options(const task::DataRequest& request) const;
+  std::int64_t classes() const { return options_.task == "rt" ? 2 : 5; }
+  nn::TransformerOptions transformer() const;
+  Value embed(nn::Net& net, Value tokens) const;
+
+  // What numbers the words; known once the data or a checkpoint was read.
+  std::shared_ptr<const text::Vocabulary> vocabulary_;
+};
+
+}  // namespace keel::models

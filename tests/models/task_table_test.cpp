@@ -1,0 +1,219 @@
+// What every task keeps, whatever its data: rows are neither lost nor counted twice, results do not
+// depend on batches, a run goes on where it stopped, and each backend trains it.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <set>
+
+#include "backends/backends.h"
+#include "frontend/train/evaluator.h"
+#include "frontend/train/step_graph.h"
+#include "frontend/train/step_runner.h"
+#include "models/registry.h"
+#include "tests/models/helpers.h"
+#include "tests/support/checks.h"
+#include "tests/support/temp_dir.h"
+
+namespace keel::models {
+namespace {
+
+// Every task of the zoo, small.
+template <class Body>
+void for_each_task(const Body& body, const Settings& settings = {}) {
+  for (const ModelEntry& entry : all_models()) {
+    CAPTURE(entry.name);
+    body(small_config(settings, entry.name));
+  }
+}
+
+std::unique_ptr<task::Stream> stream_of(const train::Config& config, task::Split split,
+                                        const task::StreamOptions& options) {
+  return config.model().load(config.data().request())->stream(split, options);
+}
+
+task::StreamOptions training(const train::Config& config, std::uint64_t seed) {
+  return {.batch = config.train().batch, .shuffle = seed};
+}
+
+// The rows of an epoch in the order in which they come, without padding.
+std::vector<std::int64_t> rows_of(task::Stream& stream, std::uint32_t epoch) {
+  std::vector<std::int64_t> rows;
+  for (std::int64_t step = 0; step < stream.steps(epoch); ++step) {
+    const double items = stream.items(epoch, step);
+    const task::Batch& batch = stream.at(epoch, step);
+    CHECK(batch.items == items);
+    for (const std::int64_t row : batch.rows) {
+      if (row >= 0) rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+TEST_CASE("tasks: an epoch has every row once but for those that are named") {
+  for_each_task([](const train::Config& config) {
+    const auto stream = stream_of(config, task::Split::kTrain, training(config, 1));
+    for (const std::uint32_t epoch : {0u, 3u}) {
+      const std::vector<std::int64_t> rows = rows_of(*stream, epoch);
+      const std::set<std::int64_t> once(rows.begin(), rows.end());
+      CHECK(once.size() == rows.size());
+      std::int64_t left_out = stream->rows() - std::ssize(rows), named = 0;
+      for (const task::LeftOut& left : stream->left_out()) named += left.rows;
+      CHECK(left_out <= named);
+    }
+  });
+}
+
+TEST_CASE("tasks: orders are drawn by seed and epoch, each in its own right") {
+  for_each_task([](const train::Config& config) {
+    const auto one = stream_of(config, task::Split::kTrain, training(config, 1)),
+               two = stream_of(config, task::Split::kTrain, training(config, 2));
+    const std::vector<std::int64_t> late = rows_of(*one, 2);
+    CHECK(late != rows_of(*two, 1));
+    CHECK(late != rows_of(*one, 1));
+    CHECK(late == rows_of(*one, 2));
+  });
+}
+
+TEST_CASE("tasks: batches have the types that the model asks for, and one of the stream's shapes") {
+  for_each_task([](const train::Config& config) {
+    const auto stream = stream_of(config, task::Split::kTrain, training(config, 1));
+    const std::vector<task::Sizes> shapes = stream->shapes();
+    for (std::int64_t step = 0; step < stream->steps(0); ++step) {
+      const task::Batch& batch = stream->at(0, step);
+      CHECK(std::ranges::count(shapes, batch.sizes) == 1);
+      CHECK(std::ssize(batch.rows) == batch.sizes[0]);
+      const auto inputs = config.model().inputs(batch.sizes);
+      REQUIRE(inputs.size() == batch.values.size());
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        CHECK(batch.values[i].type() == inputs[i].type);
+      }
+    }
+  });
+}
+
+TEST_CASE("tasks: a split's loss and metrics are the same for every size of batches") {
+  const auto backend = make_backend("reference");
+  for_each_task([&](const train::Config& config) {
+    Variables variables(*backend, 3);
+    train::Evaluator evaluator(*backend, variables, config);
+    const auto measured = [&](std::int64_t batch) {
+      return evaluator.run(*stream_of(config, task::Split::kTest, {.batch = batch, .shuffle = {}}));
+    };
+    const train::Evaluation whole = measured(4096);
+    for (const std::int64_t batch : {1, 7, 32, 200}) {
+      CAPTURE(batch);
+      const train::Evaluation parts = measured(batch);
+      CHECK(parts.rows == whole.rows);
+      CHECK(parts.items == whole.items);
+      CHECK(parts.loss == doctest::Approx(whole.loss).epsilon(1e-12));
+      for (const train::Measured& m : whole.metrics) {
+        CHECK(parts.at(m.info.name) == doctest::Approx(m.value).epsilon(1e-12));
+      }
+    }
+  });
+}
+
+TEST_CASE("tasks: an epoch compiles one program for each shape that comes, and no more") {
+  const auto backend = make_backend("null");
+  for_each_task([&](const train::Config& config) {
+    const auto stream = stream_of(config, task::Split::kTrain, training(config, 1));
+    Variables variables(*backend, 1);
+    train::StepRunner steps(*backend, variables, config, *stream);
+    std::set<task::Sizes> met{stream->shapes().front()};
+    train::StepPlace place;
+    for (place.epoch = 0; place.epoch < 2; ++place.epoch) {
+      const auto epoch = std::uint32_t(place.epoch);
+      for (place.batch = 0; place.batch < stream->steps(epoch); ++place.batch) {
+        met.insert(stream->at(epoch, place.batch).sizes);
+        steps.start(place);
+        while (steps.next(true) != nullptr) {
+        }
+        ++place.step;
+      }
+    }
+    CHECK(steps.programs() == std::ssize(met));
+  });
+}
+
+TEST_CASE("tasks: a run that goes on ends in the bytes of one that never stopped") {
+  for_each_task([](const train::Config& config) {
+    const std::string model(config.model().name());
+    const testing::TempDir temp;
+    const auto small = [&](const char* steps) {
+      return small_config({std::string("train.max_steps=") + steps, "train.eval_every=2u"}, model);
+    };
+    testing::train_in(temp / "straight", small("5"));
+    testing::train_in(temp / "parts", small("3"));
+    testing::train_in(temp / "parts", small("5"), true);
+    const auto parameters = [&](const char* run) {
+      return io::read_safetensors(testing::step_file(temp / run, 5));
+    };
+    const io::TensorFile straight = parameters("straight"), parts = parameters("parts");
+    REQUIRE(straight.tensors.size() == parts.tensors.size());
+    for (const auto& [name, tensor] : straight.tensors) {
+      CAPTURE(name);
+      CHECK(std::memcmp(tensor.data(), parts.tensors.at(name).data(),
+                        std::size_t(tensor.bytes())) == 0);
+    }
+  });
+}
+
+TEST_CASE("tasks: a checkpoint alone says what network it is of") {
+  for_each_task([](const train::Config& config) {
+    const std::string model(config.model().name());
+    const testing::TempDir temp;
+    testing::train_in(temp.path(), small_config({"train.max_steps=1"}, model));
+    const auto path = testing::step_file(temp.path(), 1);
+    const io::TensorFile file = io::read_safetensors(path);
+    const train::Config again = train::config_of_checkpoint(
+        file, path, [](const std::string& name) { return find_model(name).make(); });
+    CHECK(again.to_toml() == small_config({"train.max_steps=1"}, model).to_toml());
+    CHECK(again.model().assets() == config.model().assets());
+  });
+}
+
+TEST_CASE("tasks: eight rows are learned by heart") {
+  for_each_task([](const train::Config& config) {
+    const auto backend = make_backend(default_backend());
+    const auto stream = stream_of(config, task::Split::kTrain, {.batch = 4096, .shuffle = {}});
+    const task::Batch& batch = stream->pick(first_rows(8));
+    Variables variables(*backend, 1);
+    Program step(*backend, variables, train::build_step(config, batch.sizes),
+                 {.guard = "grad_norm"});
+    train::Feeder(config.model()).feed(step, batch);
+    step.feed("weight", Tensor::scalar(float(1 / batch.items)));
+    step.feed("lr", Tensor::scalar(1e-2f));
+    for (std::int32_t i = 0; i < 60; ++i) {
+      step.feed("step", Tensor::scalar(i));
+      step.feed("tick", Tensor::scalar(i));
+      step.run();
+    }
+    CHECK(step.scalar("loss") < 0.3);
+  });
+}
+
+TEST_CASE("tasks: the first step's loss and gradient are the same on every backend") {
+  for_each_task([](const train::Config& config) {
+    const auto results = [&](const std::string& name) {
+      const auto backend = make_backend(name);
+      const auto stream = stream_of(config, task::Split::kTrain, training(config, 1));
+      Variables variables(*backend, 1);
+      train::StepRunner steps(*backend, variables, config, *stream);
+      steps.start({});
+      const train::StepResult* result = steps.next(true);
+      return std::pair(result->loss, result->grad_norm);
+    };
+    const auto [loss, norm] = results("reference");
+    for (const BackendEntry& backend : known_backends()) {
+      if (!backend.missing.empty() || backend.name == "null") continue;
+      CAPTURE(backend.name);
+      const auto [own_loss, own_norm] = results(backend.name);
+      // Means of many float32 numbers, each off by a few eps of numbers of size 1.
+      CHECK(own_loss == doctest::Approx(loss).epsilon(1e-5));
+      CHECK(own_norm == doctest::Approx(norm).epsilon(1e-4));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace keel::models

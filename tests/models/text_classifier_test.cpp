@@ -1,0 +1,151 @@
+// The Transformer that classifies sentences: padding, gradients, norms and refusals.
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "backends/backends.h"
+#include "models/text_classifier/model.h"
+#include "tests/models/helpers.h"
+#include "tests/support/checks.h"
+
+namespace keel::models {
+namespace {
+
+constexpr const char* kModel = "text_classifier";
+
+train::Config config_of(Settings settings) {
+  settings.push_back("model.dropout=0");
+  return small_config(settings, kModel);
+}
+
+// Logits of the first rows, and the gradient of the loss by the embedding of their words, when rows
+// of words are padded to `length` and rows of padding fill up `rows`.
+struct Padded {
+  Tensor logits, table;
+
+  Padded(const std::string& backend_name, const train::Config& config, std::int64_t rows,
+         std::int64_t length) {
+    constexpr std::int64_t kRows = 3;
+    const std::int64_t words[kRows] = {5, 2, 7};
+    const auto backend = make_backend(backend_name);
+    Graph g;
+    nn::Net net{.graph = g};
+    const task::Inputs in = train::add_inputs(g, config.model(), {rows, length});
+    const task::Outputs outputs = config.model().build(net, in);
+    const Value table = g.find_leaf("embedding");
+    g.mark_output("logits", outputs.predictions[0].value);
+    g.mark_output("table", gradient(g, outputs.loss_sum, {{table}})[0]);
+    Variables variables(*backend, 5);
+    Program program(*backend, variables, g);
+    Tensor tokens(DType::kI32, {rows, length}), mask(DType::kU8, {rows, length}),
+        label(DType::kI32, {rows});
+    for (std::int64_t r = 0; r < rows; ++r) {
+      label.as<std::int32_t>()[std::size_t(r)] = r < kRows ? std::int32_t(r % 2) : -1;
+      for (std::int64_t i = 0; r < kRows && i < words[r]; ++i) {
+        tokens.as<std::int32_t>()[std::size_t(r * length + i)] = std::int32_t(2 + (3 * r + i) % 9);
+        mask.as<std::uint8_t>()[std::size_t(r * length + i)] = 1;
+      }
+    }
+    program.feed("tokens", tokens);
+    program.feed("mask", mask);
+    program.feed("label", label);
+    program.run();
+    logits = Tensor(DType::kF64, {kRows, 2});
+    const Tensor all = program.fetch("logits");
+    for (std::int64_t e = 0; e < 2 * kRows; ++e) logits.as<double>()[std::size_t(e)] = all.at(e);
+    this->table = program.fetch("table");
+  }
+};
+
+double largest(const Tensor& a, const Tensor& b) {
+  double most = 0;
+  for (std::int64_t e = 0; e < a.elements(); ++e)
+    most = std::max(most, std::abs(a.at(e) - b.at(e)));
+  return most;
+}
+
+TEST_CASE("text_classifier: padding changes no bit of a sentence's logits with norms of a row") {
+  for (const char* norm : {"none", "layernorm", "adanorm", "detachnorm", "rmsnorm"}) {
+    CAPTURE(std::string(norm));
+    const train::Config config = config_of({std::string("model.norm=") + norm, "model.layers=2"});
+    const Padded tight(default_backend(), config, 3, 8), wide(default_backend(), config, 3, 24),
+        tall(default_backend(), config, 7, 16);
+    for (const Padded* other : {&wide, &tall}) {
+      CHECK(std::memcmp(tight.logits.data(), other->logits.data(),
+                        std::size_t(tight.logits.bytes())) == 0);
+      CHECK(largest(tight.table, other->table) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("text_classifier: padding does not matter to norms over the batch, to rounding") {
+  for (const char* norm : {"batchnorm", "powernorm", "pn_v", "mabn"}) {
+    CAPTURE(std::string(norm));
+    const train::Config config = config_of({std::string("model.norm=") + norm});
+    const Padded tight("reference", config, 3, 8), padded("reference", config, 7, 24);
+    CHECK(largest(tight.logits, padded.logits) < 1e-12);
+    CHECK(largest(tight.table, padded.table) < 1e-11);
+  }
+}
+
+TEST_CASE("text_classifier: the gradient of the whole network by central differences") {
+  const train::Config config = config_of({"model.norm=layernorm"});
+  const auto backend = make_backend("reference");
+  Graph g;
+  nn::Net net{.graph = g, .dtype = DType::kF64};
+  const auto stream = config.model()
+                          .load(config.data().request())
+                          ->stream(task::Split::kTrain, {.batch = 4096, .shuffle = {}});
+  const task::Batch& batch = stream->pick(first_rows(4));
+  const task::Outputs outputs =
+      config.model().build(net, train::add_inputs(g, config.model(), batch.sizes));
+  g.mark_output("loss", outputs.loss_sum);
+  const std::vector<std::string> names = names_of(g, NodeKind::kParameter);
+  std::vector<Value> leaves;
+  for (const std::string& name : names) leaves.push_back(g.find_leaf(name));
+  const std::vector<Value> gradients = gradient(g, outputs.loss_sum, leaves);
+  for (std::size_t i = 0; i < names.size(); ++i) g.mark_output("d " + names[i], gradients[i]);
+  Variables variables(*backend, 1);
+  Program program(*backend, variables, g);
+  train::Feeder(config.model()).feed(program, batch);
+  program.run();
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const Tensor d = program.fetch("d " + name);
+    const Tensor value = variables.read(name, true);
+    // The element with the largest slope; a step of 1e-5 leaves 1e-10 of curvature and rounding.
+    std::int64_t at = 0;
+    for (std::int64_t e = 0; e < d.elements(); ++e) {
+      if (std::abs(d.at(e)) > std::abs(d.at(at))) at = e;
+    }
+    const auto loss_at = [&](double step) {
+      Tensor moved = value.clone();
+      moved.as<double>()[std::size_t(at)] += step;
+      variables.write(name, moved);
+      program.run();
+      return program.scalar("loss");
+    };
+    const double slope = (loss_at(1e-5) - loss_at(-1e-5)) / 2e-5;
+    variables.write(name, value);
+    CHECK(d.at(at) == doctest::Approx(slope).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("text_classifier: refusals") {
+  const auto refused = [](const char* setting, std::string_view part) {
+    test::check_refused([&] { small_config({setting}, kModel); }, "model.", part);
+  };
+  refused("model.task=mr", "task: 'mr' is unknown");
+  refused("model.heads=3", "heads: expected a divisor of the width, got 3");
+  refused("model.norm=layernrm", "nearest: 'layernorm'");
+  refused("model.dropout=1", "dropout: expected in [0, 1), got 1");
+  refused("model.place=middle", "place: 'middle' is unknown");
+}
+
+TEST_CASE("text_classifier: width and heads are judged together, in either order") {
+  CHECK_NOTHROW(small_config({"model.width=24", "model.heads=6"}, kModel));
+  CHECK_NOTHROW(small_config({"model.heads=6", "model.width=24"}, kModel));
+}
+
+}  // namespace
+}  // namespace keel::models
