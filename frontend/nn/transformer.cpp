@@ -10,13 +10,21 @@
 namespace keel::nn {
 namespace {
 
-// x and what sublayer makes of it, joined as options.place says.
-Value residual(Net& net, const std::string& name, Value x, Value mask,
-               const TransformerOptions& options, const std::function<Value(Value)>& sublayer) {
+// A residual branch of a layer: what its norm is called and leaves out, and what it does.
+struct Branch {
+  std::string name;
+  Value mask;
+  std::function<Value(Value)> sublayer;
+};
+
+// x and what the branch makes of it, joined as options.place says.
+Value residual(Net& net, Value x, const TransformerOptions& options, const Branch& branch) {
   const bool pre = options.place == NormPlace::kPre;
-  const auto normalized = [&](Value v) { return options.norm(net, name + "/norm", v, mask); };
-  const Value branch = dropout(net, sublayer(pre ? normalized(x) : x), options.dropout);
-  const Value sum = ops::add(net.graph, x, branch);
+  const auto normalized = [&](Value v) {
+    return options.norm(net, branch.name + "/norm", v, branch.mask);
+  };
+  const Value y = dropout(net, branch.sublayer(pre ? normalized(x) : x), options.dropout);
+  const Value sum = ops::add(net.graph, x, y);
   return pre ? sum : normalized(sum);
 }
 
@@ -69,11 +77,12 @@ Value feed_forward(Net& net, const std::string& name, Value x, const Transformer
 Value encoder_layer(Net& net, const std::string& name, Value x, Value mask,
                     const TransformerOptions& options) {
   const auto scope = net.graph.scope(name);
-  const Value h = residual(net, "attention", x, mask, options, [&](Value v) {
+  const auto attend = [&](Value v) {
     return multi_head_attention(net, "attention", {.query = v, .memory_mask = mask}, options);
-  });
-  return residual(net, "feed_forward", h, mask, options,
-                  [&](Value v) { return feed_forward(net, "feed_forward", v, options); });
+  };
+  const auto feed = [&](Value v) { return feed_forward(net, "feed_forward", v, options); };
+  const Value h = residual(net, x, options, {"attention", mask, attend});
+  return residual(net, h, options, {"feed_forward", mask, feed});
 }
 
 Value masked_mean(Net& net, Value x, Value mask) {

@@ -62,6 +62,11 @@ class Numbers final : public task::Stream {
     ++journal_->made;
     return batch_;
   }
+  const task::Batch& pick(std::span<const std::int64_t> rows) override {
+    const Inside inside(*journal_);
+    batch_.rows.assign(rows.begin(), rows.end());
+    return batch_;
+  }
 
  private:
   // Counts calls that begin while another is under way.
@@ -192,6 +197,15 @@ TEST_CASE("read ahead: ends in the middle of a batch, and without one") {
     if (i % 2 == 0) check_batch(stream, 0, 0);
     if (i % 4 == 0) std::this_thread::sleep_for(1ms);
   }
+}
+
+TEST_CASE("read ahead: rows that are picked come between batches, and disturb none") {
+  const auto journal = std::make_shared<Journal>();
+  ReadAhead ahead(std::make_unique<Numbers>(journal));
+  CHECK(ahead.at(0, 0).rows == std::vector<std::int64_t>{0});
+  const std::int64_t some[] = {4, 2};
+  CHECK(ahead.pick(some).rows == std::vector<std::int64_t>{4, 2});
+  CHECK(ahead.at(0, 1).rows == std::vector<std::int64_t>{1});
 }
 
 }  // namespace

@@ -52,8 +52,8 @@ NormBuild composed(const BatchRenormAttrs& attrs) {
       y = ops::add(g, ops::mul(g, ops::div(g, centred, s), r),
                    clip(moved, -attrs.d_max, attrs.d_max));
     }
-    if (in.gain) y = ops::mul(g, y, of_channel(in.gain));
-    if (in.bias) y = ops::add(g, y, of_channel(in.bias));
+    if (in.gain.valid()) y = ops::mul(g, y, of_channel(in.gain));
+    if (in.bias.valid()) y = ops::add(g, y, of_channel(in.bias));
     return ops::reshape(g, y, g.shape(in.x));
   };
 }

@@ -1,0 +1,116 @@
+// The parts of Transformers against their formulas, written out for small sizes.
+#include "frontend/nn/transformer.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "backends/backends.h"
+#include "frontend/nn/positions.h"
+#include "tests/frontend/nn/helpers.h"
+#include "tests/support/checks.h"
+#include "tests/support/graph_runner.h"
+
+namespace keel::nn {
+namespace {
+
+TEST_CASE("positions: sines, then cosines, of falling rates, counted from two") {
+  Graph g;
+  Net net{.graph = g, .dtype = DType::kF64};
+  const Tensor& table = *g.node(sinusoidal_positions(net, 3, 6)).constant;
+  CHECK(table.shape() == Shape{3, 6});
+  for (std::int64_t p = 0; p < 3; ++p) {
+    for (std::int64_t i = 0; i < 3; ++i) {
+      const double rate = std::pow(10000.0, -double(i) / 2);  // 1, 1/100, 1/10000
+      CHECK(table.at(6 * p + i) == doctest::Approx(std::sin(double(p + 2) * rate)).epsilon(1e-12));
+      CHECK(table.at(6 * p + 3 + i) ==
+            doctest::Approx(std::cos(double(p + 2) * rate)).epsilon(1e-12));
+    }
+  }
+  test::check_refused([&] { sinusoidal_positions(net, 3, 5); }, "sinusoidal positions: expected");
+  test::check_refused([&] { learned_positions(net, "p", 9, 4, {.longest = 8}); },
+                      "p: expected at most 8 positions, got 9");
+}
+
+TEST_CASE("transformer: the masked mean leaves padding out, and is 0 where all is padding") {
+  Graph g;
+  Net net{.graph = g, .dtype = DType::kF64};
+  const Value x = g.input("x", {DType::kF64, {3, 2, 2}}),
+              mask = g.input("mask", {DType::kU8, {3, 2}});
+  g.mark_output("y", masked_mean(net, x, mask));
+  Feeds feeds;
+  feeds["x"] = test::f64({3, 2, 2}, {1, 2, 3, 5, 7, 8, 99, 99, 4, 4, 4, 4});
+  feeds["mask"] = Tensor::of<std::uint8_t>({3, 2}, {1, 1, 1, 0, 0, 0});
+  const auto backend = make_backend("reference");
+  test::check_close(run_graph(*backend, g, feeds).at("y"), test::f64({3, 2}, {2, 3.5, 7, 8, 0, 0}),
+                    1e-15);
+}
+
+// Names of the parameters that a layer makes, and of its norms' inputs.
+std::vector<std::string> parameters_of(const Graph& g) {
+  std::vector<std::string> names;
+  for (const Value leaf : g.leaves(NodeKind::kParameter)) names.push_back(g.node(leaf).name);
+  return names;
+}
+
+TEST_CASE("transformer: an encoder layer has two norms, four projections and two layers") {
+  Graph g;
+  Net net{.graph = g};
+  const Value x = g.input("x", {DType::kF32, {2, 5, 8}}),
+              mask = g.input("mask", {DType::kU8, {2, 5}});
+  const Value y = encoder_layer(net, "layer", x, mask, {.heads = 2, .feed_forward = 16});
+  CHECK(g.shape(y) == Shape{2, 5, 8});
+  std::vector<std::string> expected;
+  for (const char* norm : {"layer/attention/norm", "layer/feed_forward/norm"}) {
+    for (const char* name : {"/gain", "/bias"}) expected.push_back(std::string(norm) + name);
+  }
+  for (const char* layer : {"attention/q", "attention/k", "attention/v", "attention/out",
+                            "feed_forward/1", "feed_forward/2"}) {
+    for (const char* name : {"/weight", "/bias"}) {
+      expected.push_back("layer/" + std::string(layer) + name);
+    }
+  }
+  std::vector<std::string> got = parameters_of(g);
+  std::ranges::sort(got);
+  std::ranges::sort(expected);
+  CHECK(got == expected);
+  test::check_refused([&] { encoder_layer(net, "other", x, mask, {.heads = 3}); },
+                      "attention:", "expected heads that divide the width 8, got 3");
+}
+
+// y of an encoder layer whose projections are all zero but for their bias: every branch is 0.
+TEST_CASE(
+    "transformer: with silent branches pre-norm gives x itself, and post-norm its norm twice") {
+  const auto run = [](NormPlace place) {
+    Graph g;
+    Net net{.graph = g, .dtype = DType::kF64};
+    const Value x = g.input("x", {DType::kF64, {1, 2, 4}});
+    const Value mask = g.constant(Tensor::of<std::uint8_t>({1, 2}, {1, 1}));
+    TransformerOptions options{.heads = 2, .feed_forward = 4, .place = place};
+    options.init = [](std::int64_t, std::int64_t) { return zeros(); };
+    g.mark_output("y", encoder_layer(net, "layer", x, mask, options));
+    Feeds feeds;
+    feeds["x"] = test::f64({1, 2, 4}, {1, 2, 3, 4, 0, 0, 2, 2});
+    return std::move(run_graph(*make_backend("reference"), g, feeds).at("y"));
+  };
+  test::check_close(run(NormPlace::kPre), test::f64({1, 2, 4}, {1, 2, 3, 4, 0, 0, 2, 2}), 0);
+  const double a = 1.5 / std::sqrt(1.25), b = 0.5 / std::sqrt(1.25);
+  // The eps of 1e-5 beside variances of 1.25 and 1, twice.
+  test::check_close(run(NormPlace::kPost), test::f64({1, 2, 4}, {-a, -b, b, a, -1, -1, 1, 1}),
+                    2e-5);
+}
+
+TEST_CASE("transformer: dropout is drawn in training alone") {
+  Graph g;
+  Net net{.graph = g, .mode = Mode::kEvaluate};
+  const Value x = g.input("x", {DType::kF32, {2, 3}});
+  CHECK(dropout(net, x, 0.5) == x);
+  net.mode = Mode::kTrain;
+  CHECK(dropout(net, x, 0) == x);
+  net.tick = g.input("tick", {DType::kI32, {}});
+  net.first_row = g.input("first_row", {DType::kI32, {}});
+  CHECK(dropout(net, x, 0.5) != x);
+}
+
+}  // namespace
+}  // namespace keel::nn
