@@ -107,7 +107,6 @@ io::TensorFile to_checkpoint(const RunState& state, const Config& config,
                    {"epoch_loss", fmt::format("{}", state.epoch_loss)},
                    {"epoch_items", fmt::format("{}", state.epoch_items)},
                    {"best", fmt::format("{}", state.best)},
-                   {"evaluated_step", fmt::format("{}", state.evaluated_step)},
                    {"best_step", fmt::format("{}", state.best_step)},
                    {"evaluations_since_best", fmt::format("{}", state.evaluations_since_best)}};
   for (const auto& [name, text] : config.model().assets()) file.metadata[kAsset + name] = text;
@@ -127,7 +126,6 @@ RunState from_checkpoint(const io::TensorFile& file, const std::string& where, c
   state.epoch_loss = numbers.real("epoch_loss");
   state.epoch_items = numbers.real("epoch_items");
   state.best = numbers.real("best");
-  state.evaluated_step = numbers.count("evaluated_step", -1);
   state.best_step = numbers.count("best_step", -1);
   state.evaluations_since_best = numbers.count("evaluations_since_best");
   for (const auto& [name, tensor] : file.tensors) {

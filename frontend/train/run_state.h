@@ -19,7 +19,6 @@ struct RunState {
   double epoch_items = 0;
   double best = 0;  // the first metric on the validation set; counts from best_step 0 on
   std::int64_t best_step = -1;       // no evaluation yet
-  std::int64_t evaluated_step = -1;  // of the last evaluation
   std::int64_t evaluations_since_best = 0;
 };
 

@@ -72,8 +72,6 @@ Summary Trainer::run() {
     const std::int64_t every = options.checkpoint_every;
     if (every > 0 && state_.step % every == 0 && saved_step_ != state_.step) save(false);
   }
-  const bool ran_out = SignalGuard::received() == 0 && state_.step > first_step_;
-  if (ran_out && state_.evaluated_step != state_.step && evaluate()) save(true);
   if (saved_step_ != state_.step) save(false);
   summary_.signal = SignalGuard::received();
   return summarize();
@@ -145,7 +143,6 @@ bool Trainer::evaluate() {
     state_.best = first.value;
     state_.best_step = state_.step;
   }
-  state_.evaluated_step = state_.step;
   state_.evaluations_since_best = best ? 0 : state_.evaluations_since_best + 1;
   progress_.line(fmt::format("epoch {}, step {}: train loss {:.4f}, valid {}{}", state_.epoch,
                              state_.step, summary_.train_loss, text(summary_.valid),
@@ -178,8 +175,15 @@ Summary Trainer::summarize() {
   log_->plot(fmt::format("{} on {}", config_.model().name(), train_rows_->source()),
              config_.model().metrics());
   if (summary_.signal != 0) return summary_;
+  // The last weights are measured though no period falls on them. That leaves the run's state as it
+  // is, for a run that goes on from here is to be as one that never stopped; where no weights were
+  // ever measured before, these are the best there are.
   summary_.valid = evaluator_.run(*valid_rows_);
   summary_.test = evaluator_.run(*test_rows());
+  if (state_.best_step < 0) {
+    store_.save(state_.step, to_checkpoint(state_, config_, variables_), true);
+    summary_.best_test = summary_.test;
+  }
   const io::TensorFile last = to_checkpoint(state_, config_, variables_);
   if (state_.best_step >= 0) {
     const auto path = store_.best_path();

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/support/checks.h"
 #include "frontend/task/classification.h"
+#include "tests/support/checks.h"
 #include "tests/support/temp_dir.h"
 
 namespace keel::train {

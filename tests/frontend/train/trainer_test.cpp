@@ -97,7 +97,7 @@ TEST_CASE("trainer: checkpoints between epochs when asked for") {
   for (std::int64_t step : {3, 6, 7}) CHECK(fs::exists(step_file(temp.path(), step)));
 }
 
-TEST_CASE("trainer: validates every N updates, and at the end though no period falls on it") {
+TEST_CASE("trainer: validates every N updates, and measures the last weights in any case") {
   const testing::TempDir temp;
   const Summary summary =
       train_in(temp.path(), small_config({"train.max_steps=14", "train.eval_every=5u"}));
@@ -105,9 +105,14 @@ TEST_CASE("trainer: validates every N updates, and at the end though no period f
   for (const auto& line : io::read_metrics(temp / "metrics.jsonl")) {
     if (line.value("split", "") == "valid") steps.push_back(line["step"]);
   }
-  CHECK(steps == std::vector<std::int64_t>{5, 10, 14});
-  CHECK(summary.state.evaluated_step == 14);
-  CHECK(summary.best_test.has_value());
+  CHECK(steps == std::vector<std::int64_t>{5, 10});
+  CHECK(summary.state.best_step > 0);
+  CHECK(summary.valid.rows == 25);
+  const Summary never =
+      train_in(temp / "never", small_config({"train.max_steps=3", "train.eval_every=5u"}));
+  CHECK(never.state.best_step == -1);
+  CHECK(never.best_test->loss == never.test.loss);
+  CHECK(fs::exists(temp / "never/checkpoints/best.safetensors"));
 }
 
 TEST_CASE("trainer: stops early when nothing gets better") {
