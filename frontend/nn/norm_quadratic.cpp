@@ -86,7 +86,6 @@ struct PowerNormOptions {
                          .warmup = warmup,
                          .pad_stats = pad_stats,
                          .training = net.training(),
-                         .update_state = net.mode == Mode::kTrain,
                          .groups = scaling_groups(columns.shape)});
     if (net.training()) {
       net.update(state.psi2, y.at(4));
@@ -134,8 +133,7 @@ struct MabnOptions {
                    .m = m,
                    .warmup = warmup,
                    .clip_after = clip_after,
-                   .training = net.training(),
-                   .update_state = net.mode == Mode::kTrain});
+                   .training = net.training()});
     if (net.training()) {
       net.update(state.x2, y.at(3));
       net.update(state.v, y.at(4));

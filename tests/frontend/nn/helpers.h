@@ -39,7 +39,8 @@ struct LayerRun {
     graph.mark_output("y", ops::scale(graph, y, 1));
     const Value weights = graph.constant(test::random_normal(graph.shape(y), 9).to(DType::kF32));
     const Value loss = ops::sum(graph, ops::mul(graph, y, weights));
-    const std::vector<Value> gradients = gradient(graph, loss, leaves);
+    const auto [gradients, changed] = differentiate(graph, loss, leaves, Unreached::kZero);
+    net.update(changed);
     for (std::size_t i = 0; i < leaves.size(); ++i) {
       graph.mark_output("d " + parameters[i], ops::scale(graph, gradients[i], 1));
     }
