@@ -1,5 +1,5 @@
-// What a model is being built into: a graph, a mode and the random keys. Layers are functions over
-// a Net; they keep no state of their own.
+// What a model is being built into: a graph, a mode and the random keys. Layers refer to a Net,
+// which has to outlive them; what they learn and remember are leaves of its graph.
 #pragma once
 
 #include <limits>
