@@ -57,10 +57,11 @@ Graph norm_graph(const nn::Norm& norm, const Shape& shape) {
   std::vector<Value> wrt{x};
   for (Value parameter : graph.leaves(NodeKind::kParameter)) wrt.push_back(parameter);
   graph.mark_output("y", y);
-  const std::vector<Value> gradients =
-      gradient(graph, ops::sum(graph, ops::mul(graph, y, dy)), wrt);
+  const Value loss = ops::sum(graph, ops::mul(graph, y, dy));
+  const Gradients gradients = differentiate(graph, loss, wrt, Unreached::kZero);
+  net.update(gradients.states);
   for (std::size_t i = 0; i < wrt.size(); ++i) {
-    graph.mark_output("gradient of " + graph.node(wrt[i]).name, gradients[i]);
+    graph.mark_output("gradient of " + graph.node(wrt[i]).name, gradients.of[i]);
   }
   return run_passes(graph);
 }

@@ -27,7 +27,7 @@ NormLayer::NormLayer(const nn::Norm& norm, nn::Mode mode, std::uint64_t seed,
     if (graph.node(i).kind == NodeKind::kParameter) parameters.push_back({i, 0});
     if (graph.node(i).kind == NodeKind::kState) states.push_back({i, 0});
   }
-  if (step.backward) add_gradients(x, y);
+  if (step.backward) add_gradients(net, x, y);
 }
 
 std::string NormLayer::array_name(Value v) const {
@@ -49,15 +49,16 @@ std::string NormLayer::short_name(Value v) const {
 }
 
 // Of sum(y * dy): with dy given, the gradient of whatever comes after the layer.
-void NormLayer::add_gradients(Value x, Value y) {
+void NormLayer::add_gradients(const nn::Net& net, Value x, Value y) {
   const Value dy = graph.input("dy", graph.type(y));
   std::vector<Value> wrt{x};
   wrt.insert(wrt.end(), parameters.begin(), parameters.end());
-  const std::vector<Value> gradients =
-      gradient(graph, ops::sum(graph, ops::mul(graph, y, dy)), wrt);
-  graph.mark_output("dx", gradients[0]);
+  const Value loss = ops::sum(graph, ops::mul(graph, y, dy));
+  const Gradients gradients = differentiate(graph, loss, wrt, Unreached::kZero);
+  net.update(gradients.states);
+  graph.mark_output("dx", gradients.of[0]);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    graph.mark_output("d" + short_name(parameters[i]), gradients[i + 1]);
+    graph.mark_output("d" + short_name(parameters[i]), gradients.of[i + 1]);
   }
 }
 

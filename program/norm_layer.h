@@ -31,7 +31,7 @@ struct NormLayer {
 
  private:
   std::string short_name(Value v) const;
-  void add_gradients(Value x, Value y);
+  void add_gradients(const nn::Net& net, Value x, Value y);
 };
 
 // Whether the norm's options fit a sequence of some width, one that most numbers of groups divide.

@@ -34,7 +34,9 @@ class PowerNormLayer {
                                     {}};
     const Value in = input(graph_, "x", x), dy = input(graph_, "dy", x);
     const Value y = ops::power_norm(graph_, in, {}, state, attrs), wrt[] = {in};
-    graph_.mark_output("dx", gradient(graph_, dot(graph_, y, dy), wrt)[0]);
+    const Gradients gradients = differentiate(graph_, dot(graph_, y, dy), wrt);
+    graph_.mark_output("dx", gradients.of[0]);
+    for (const Update& update : gradients.states) graph_.mark_update(update.leaf, update.next);
     graph_.mark_output("contraction", y.at(6));
     graph_.mark_update(state.psi2, y.at(4));
     program_.emplace(backend, variables_, graph_);

@@ -151,7 +151,8 @@ struct NormGraph {
     std::vector<Value> output_gradients(node.outputs.size());
     output_gradients[0] = dy;
     const bool needed[] = {true, true, true, false, false, false, false, false};
-    BackwardContext context(graph, y.node, output_gradients, {needed, node.inputs.size()});
+    StateValues states;
+    BackwardContext context(graph, y.node, output_gradients, {needed, node.inputs.size()}, states);
     node.op->backward(context);
     gradients.assign(context.result().begin(), context.result().end());
     gradients.resize(3);

@@ -6,52 +6,112 @@
 namespace keel::nn {
 namespace {
 
-// What a layer has learned; gain and bias may be absent.
-struct Learned {
-  Value weight, gain, bias;
+struct Fans {
+  std::int64_t in, out;
 };
 
-Learned add_parameters(Net& net, const Shape& shape, int unit_axis, const LayerOptions& options) {
-  const std::int64_t fan_in = unit_axis == 1 ? shape[0] : shape.elements(1, shape.rank());
+// Of a weight (in, out), or (out, in, window, window) where unit_axis is 0.
+Fans fans_of(const Shape& weight, int unit_axis) {
+  if (unit_axis == 1) return {weight[0], weight[1]};
+  const std::int64_t window = weight.elements(2, weight.rank());
+  return {weight[1] * window, weight[0] * window};
+}
+
+void add_bias(Net& net, LayerParts& parts, std::int64_t units, const Fans& fans,
+              const LayerOptions& options) {
+  if (!options.bias) return;
+  parts.bias = net.parameter("bias", {units}, options.bias_init(fans.in, fans.out));
+}
+
+// For the scope of the layer.
+std::shared_ptr<LayerParts> make_parts(Net& net, const Shape& shape, int unit_axis,
+                                       const LayerOptions& options) {
+  const Fans fans = fans_of(shape, unit_axis);
   const WeightForm form = options.norm ? options.norm->weight_form() : WeightForm{};
-  const Value v = net.parameter(
-      "weight", shape, form.normalize ? normal(form.deviation) : options.weight_init(fan_in));
-  FormedWeight formed{v, {}};
-  if (options.norm) formed = options.norm->of_weight(net, "norm", v, unit_axis);
-  Value bias;
-  if (options.bias) bias = net.parameter("bias", {shape[unit_axis]}, options.bias_init(fan_in));
-  return {formed.weight, formed.gain, bias};
+  auto parts = std::make_shared<LayerParts>();
+  parts->weight = net.parameter(
+      "weight", shape,
+      form.normalize ? normal(form.deviation) : options.weight_init(fans.in, fans.out));
+  if (options.norm) {
+    const FormedWeight formed = options.norm->of_weight(net, "norm", parts->weight, unit_axis);
+    parts->weight = formed.weight;
+    parts->gain = formed.gain;
+    parts->norm = NormSite::behind_weight(net, "norm", *options.norm);
+  }
+  add_bias(net, *parts, shape[unit_axis], fans, options);
+  return parts;
 }
 
 // What comes after the product y, whose units lie along unit_axis.
-Value finish(Net& net, Value y, int unit_axis, const Learned& learned,
-             const LayerOptions& options) {
-  if (net.mode == Mode::kInitialize && learned.gain.valid()) {
-    y = start_from_batch(net, y, unit_axis, learned.gain, learned.bias);
+Value finish(Net& net, Value y, int unit_axis, LayerParts& parts, const Site& site) {
+  if (net.mode == Mode::kInitialize && parts.gain.valid()) {
+    if (!parts.start) {
+      parts.start = measure_batch(net, y, unit_axis);
+      start_parameters(net, *parts.start, parts.gain, parts.bias);
+    }
+    y = started(net, y, *parts.start, parts.bias.valid());
   }
-  return options.norm ? options.norm->of_output(net, "norm", y) : y;
+  return parts.norm ? (*parts.norm)(y, site) : y;
 }
 
 }  // namespace
 
+Linear::Linear(Net& net, const std::string& name, std::int64_t in, std::int64_t out,
+               const LayerOptions& options)
+    : Linear(net, name, false) {
+  const auto scope = net.graph.scope(name);
+  parts_ = make_parts(net, {in, out}, 1, options);
+}
+
+Linear Linear::sharing(Net& net, const std::string& name, Value table,
+                       const LayerOptions& options) {
+  const Shape shape = net.graph.shape(table);
+  check(shape.rank() == 2, ErrorKind::kUsage, "[linear] {}: expected a table (out, in), got {}",
+        name, shape.text());
+  check(!options.norm || options.norm->weight_form().is_plain(), ErrorKind::kUsage,
+        "[linear] {}: expected no norm of the weight, which is shared, got {}", name,
+        options.norm ? options.norm->name() : "");
+  const auto scope = net.graph.scope(name);
+  Linear layer(net, name, true);
+  layer.parts_ = std::make_shared<LayerParts>();
+  layer.parts_->weight = table;
+  add_bias(net, *layer.parts_, shape[0], {shape[1], shape[0]}, options);
+  if (options.norm) layer.parts_->norm = NormSite(net, "norm", *options.norm);
+  return layer;
+}
+
+Value Linear::operator()(Value x, const Site& site) const {
+  Graph& g = net_->graph;
+  const auto scope = g.scope(name_);
+  const Value y =
+      ops::matmul(g, x, parts_->weight, {.bias = parts_->bias, .transpose_b = transposes_});
+  return finish(*net_, y, g.shape(y).rank() - 1, *parts_, site);
+}
+
+Conv2d::Conv2d(Net& net, const std::string& name, std::int64_t in_channels, const ConvLayer& layer,
+               const LayerOptions& options)
+    : net_(&net), name_(name), layer_(layer) {
+  const auto scope = net.graph.scope(name);
+  const Shape shape{layer.channels, in_channels, layer.window, layer.window};
+  parts_ = make_parts(net, shape, 0, options);
+}
+
+Value Conv2d::operator()(Value x, const Site& site) const {
+  const auto scope = net_->graph.scope(name_);
+  const Value y =
+      ops::conv2d(net_->graph, x, parts_->weight,
+                  {.bias = parts_->bias, .stride = layer_.stride, .padding = layer_.padding});
+  return finish(*net_, y, 1, *parts_, site);
+}
+
 Value linear(Net& net, const std::string& name, Value x, std::int64_t out,
              const LayerOptions& options) {
-  const auto scope = net.graph.scope(name);
-  const int last = net.graph.shape(x).rank() - 1;
-  const Learned learned = add_parameters(net, {net.graph.shape(x)[last], out}, 1, options);
-  const Value y = ops::matmul(net.graph, x, learned.weight, {.bias = learned.bias});
-  return finish(net, y, last, learned, options);
+  return Linear(net, name, net.graph.shape(x).back(), out, options)(x);
 }
 
 Value conv2d(Net& net, const std::string& name, Value x, const ConvLayer& layer,
              const LayerOptions& options) {
-  const auto scope = net.graph.scope(name);
-  const Shape shape{layer.channels, net.graph.shape(x)[1], layer.window, layer.window};
-  const Learned learned = add_parameters(net, shape, 0, options);
-  const Value y =
-      ops::conv2d(net.graph, x, learned.weight,
-                  {.bias = learned.bias, .stride = layer.stride, .padding = layer.padding});
-  return finish(net, y, 1, learned, options);
+  return Conv2d(net, name, net.graph.shape(x)[1], layer, options)(x);
 }
 
 }  // namespace keel::nn

@@ -1,17 +1,18 @@
 // Linear and convolution layers, with a norm or without. Parameters are named "<name>/weight" and
 // "<name>/bias", those of the norm "<name>/norm/...".
+//
+// A layer is an object that makes its parameters once, and what a norm makes of its weight; each
+// application reads them. A copy is the same layer, not another one. The net must outlive it.
 #pragma once
 
-#include <functional>
+#include <memory>
 #include <optional>
+#include <string>
 
-#include "frontend/nn/init.h"
-#include "frontend/nn/norm.h"
+#include "frontend/nn/fan_init.h"
+#include "frontend/nn/norm_site.h"
 
 namespace keel::nn {
-
-// How a layer draws its parameters, given its fan-in.
-using FanInit = std::function<Initializer(std::int64_t fan_in)>;
 
 struct LayerOptions {
   bool bias = true;
@@ -21,15 +22,61 @@ struct LayerOptions {
   std::optional<Norm> norm = std::nullopt;
 };
 
+// What a layer multiplies by and adds, and what comes behind the product.
+struct LayerParts {
+  Value weight = {}, gain = {}, bias = {};  // gain, of a norm of weights, and bias may be absent
+  std::optional<NormSite> norm = {};        // of the output
+  std::optional<BatchStart> start = {};     // in Mode::kInitialize, of the first application
+};
+
 // y = x W + b.   x (..., in)   W (in, out)   b (out)   y (..., out)
-Value linear(Net& net, const std::string& name, Value x, std::int64_t out,
-             const LayerOptions& options = {});
+class Linear {
+ public:
+  Linear(Net& net, const std::string& name, std::int64_t in, std::int64_t out,
+         const LayerOptions& options = {});
+  // y = x T^T + b with the rows of a table T (out, in), which is somebody else's parameter, such as
+  // an embedding's; its gradient is the sum of all uses. Throws Error{kUsage} for a table of
+  // another rank, and for a norm that acts on the weight.
+  static Linear sharing(Net& net, const std::string& name, Value table,
+                        const LayerOptions& options = {});
+
+  // The site is the norm's.
+  Value operator()(Value x, const Site& site = {}) const;
+  // W as the product takes it, behind a norm of weights.
+  Value weight() const { return parts_->weight; }
+
+ private:
+  Linear(Net& net, const std::string& name, bool transposes)
+      : net_(&net), name_(name), transposes_(transposes) {}
+
+  Net* net_;
+  std::string name_;
+  bool transposes_;
+  std::shared_ptr<LayerParts> parts_;
+};
 
 struct ConvLayer {
   std::int64_t channels, window;
   std::int64_t stride = 1, padding = 0;
 };
 // x (n, c, h, w)   weight (channels, c, window, window)   bias (channels)
+class Conv2d {
+ public:
+  Conv2d(Net& net, const std::string& name, std::int64_t in_channels, const ConvLayer& layer,
+         const LayerOptions& options = {});
+  // The site is the norm's.
+  Value operator()(Value x, const Site& site = {}) const;
+
+ private:
+  Net* net_;
+  std::string name_;
+  ConvLayer layer_;
+  std::shared_ptr<LayerParts> parts_;
+};
+
+// Layers that are applied once: Linear and Conv2d for the features that x has, applied to x.
+Value linear(Net& net, const std::string& name, Value x, std::int64_t out,
+             const LayerOptions& options = {});
 Value conv2d(Net& net, const std::string& name, Value x, const ConvLayer& layer,
              const LayerOptions& options = {});
 

@@ -1,8 +1,9 @@
-// What a model is being built into: a graph, a mode and the random keys. Layers are functions over
-// a Net; they keep no state of their own.
+// What a model is being built into: a graph, a mode and the random keys. Layers refer to a Net,
+// which has to outlive them; what they learn and remember are leaves of its graph.
 #pragma once
 
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -61,6 +62,10 @@ struct Net {
   // The new value of a running statistic, kept unless this is a probe.
   void update(Value leaf, Value next) const {
     if (mode == Mode::kTrain) graph.mark_update(leaf, next);
+  }
+  // The same of every state that a backward changes: of Gradients::states.
+  void update(std::span<const Update> states) const {
+    for (const Update& state : states) update(state.leaf, state.next);
   }
   void watch(Watch w) const {
     if (!watches) return;

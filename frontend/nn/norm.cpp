@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "frontend/nn/norm_site.h"
 #include "frontend/nn/norm_table.h"
 
 namespace keel::nn {
@@ -81,20 +82,12 @@ Norm Norm::parse(std::string_view text, std::string_view defaults,
 }
 
 Value Norm::operator()(Net& net, const std::string& name, Value x, Value mask) const {
-  check(weight_form().is_plain(), ErrorKind::kUsage,
-        "[{}] it acts on a layer's weight: expected a layer before {}{}", name_, net.graph.prefix(),
-        name);
-  return of_output(net, name, x, mask);
+  return NormSite(net, name, *this)(x, {.mask = mask});
 }
 
 FormedWeight Norm::of_weight(Net& net, const std::string& name, Value v, int unit_axis) const {
   const auto scope = net.graph.scope(name);
   return form_weight(net, v, unit_axis, weight_form());
-}
-
-Value Norm::of_output(Net& net, const std::string& name, Value x, Value mask) const {
-  const auto scope = net.graph.scope(name);
-  return apply_(net, x, mask);
 }
 
 Value Norm::alone(Net& net, const std::string& name, Value x, Value mask) const {

@@ -10,6 +10,8 @@
 
 namespace keel::nn {
 
+class NormMemory;
+
 // What `keel list norms` says of a variant.
 struct NormFacts {
   std::string name, formula, parameters, state, gradient, source;
@@ -30,12 +32,10 @@ class Norm {
   // "<name>/bias", states "<name>/<statistic>". `mask`, u8 (...) or absent, is 0 for rows of x that
   // are padding: norms that take one leave them out of their statistics, others do not look at it.
   // Throws Error{kUsage} for a norm that acts on the weight of the layer before it: that layer
-  // takes it as LayerOptions::norm.
+  // takes it as LayerOptions::norm. This is a NormSite that is applied once.
   Value operator()(Net& net, const std::string& name, Value x, Value mask = {}) const;
-  // The two halves of the norm of a layer: of its weight v (see form_weight), and of its output x,
-  // which stays as it is when the norm acts on the weight alone.
+  // The half of a layer's norm that acts on its weight v, see form_weight.
   FormedWeight of_weight(Net& net, const std::string& name, Value v, int unit_axis) const;
-  Value of_output(Net& net, const std::string& name, Value x, Value mask = {}) const;
   // The norm as a tool shows it: of x as an output or, when it acts on the weight alone, of x as a
   // weight (out, ...).
   Value alone(Net& net, const std::string& name, Value x, Value mask = {}) const;
@@ -50,10 +50,17 @@ class Norm {
   bool has_bias() const { return traits_.has_bias; }
   bool takes_mask() const { return traits_.takes_mask; }
   const WeightForm& weight_form() const { return traits_.weight_form; }
+  // How many time steps of a recurrent network have statistics of their own, and whether the states
+  // of the first one are named after it.
+  std::int64_t steps() const { return traits_.steps; }
+  bool names_first_step() const { return traits_.names_first_step; }
+  // One application, for NormSite only.
+  Value apply(NormMemory& memory, Value x, Value mask) const { return apply_(memory, x, mask); }
 
-  using Apply = std::function<Value(Net&, Value x, Value mask)>;
+  using Apply = std::function<Value(NormMemory&, Value x, Value mask)>;
   struct Traits {
-    bool batch_type = false, has_bias = false, takes_mask = false;
+    bool batch_type = false, has_bias = false, takes_mask = false, names_first_step = false;
+    std::int64_t steps = 100;
     WeightForm weight_form = {};
   };
   // For the table of variants only.

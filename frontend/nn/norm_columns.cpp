@@ -1,12 +1,22 @@
 // Norms of a feature over the rows of the batch: running statistics, and an evaluation mode.
 #include "frontend/nn/norm_table.h"
-#include "frontend/nn/recurrent_norm.h"
 #include "src/ops/norm/batch_norm.h"
 #include "src/ops/norm/batch_renorm.h"
 #include "src/ops/norm_noise.h"
 
 namespace keel::nn {
 namespace {
+
+// The batch norm of columns; training moves its averages.
+Value batch_norm_of(NormMemory& memory, const Columns& columns, const ops::NormAffine& affine,
+                    const ops::RunningStatistics& running, const BatchNormAttrs& attrs) {
+  const Value y = ops::batch_norm(memory.graph, columns.x, affine, running, attrs);
+  if (attrs.training) {
+    memory.update(running.mean, y.at(3));
+    memory.update(running.var, y.at(4));
+  }
+  return columns.restore(memory.net, y);
+}
 
 struct BatchNormOptions {
   double eps = 1e-5, keep = 0.9, gain_init = 1;
@@ -23,35 +33,49 @@ struct BatchNormOptions {
         field("padding", &T::padding),   field("gain_init", &T::gain_init)};
   }
   bool has_bias() const { return bias; }
-  Value apply(Net& net, Value value, Value mask) const {
-    const Columns columns(net, value, mask);
+  Value apply(NormMemory& memory, Value value, Value mask) const {
+    const Columns columns(memory.net, value, mask);
     const Shape& channels = columns.channels;
-    const ops::RunningStatistics running{make_state(net, "running_mean", channels, 0),
-                                         make_state(net, "running_var", channels, 1, kNotNegative),
+    const ops::RunningStatistics running{memory.state("running_mean", channels, 0),
+                                         memory.state("running_var", channels, 1, kNotNegative),
                                          columns.mask};
-    const Value y = ops::batch_norm(net.graph, columns.x,
-                                    make_affine(net, channels, gain, bias, gain_init), running,
-                                    {.eps = eps,
-                                     .keep = keep,
-                                     .unbiased = unbiased,
-                                     .running_unbiased = running_unbiased,
-                                     .training = net.training(),
-                                     .padding = padding});
-    if (net.training()) {
-      net.update(running.mean, y.at(3));
-      net.update(running.var, y.at(4));
-    }
-    return columns.restore(net, y);
+    return batch_norm_of(memory, columns, memory.affine(channels, gain, bias, gain_init), running,
+                         {.eps = eps,
+                          .keep = keep,
+                          .unbiased = unbiased,
+                          .running_unbiased = running_unbiased,
+                          .training = memory.net.training(),
+                          .padding = padding});
   }
 };
 
-// In a network that is not recurrent the only step is the first.
-struct RecurrentBatchNormOptions : RecurrentNormOptions {
-  static constexpr bool kBatchType = true;
+// Batch normalization inside a recurrent network (Cooijmans et al. 2016): as every norm over the
+// batch it has statistics of its own for every time step; gain and bias are those of all steps. In
+// a network that is not recurrent the only step is the first.
+struct RecurrentBatchNormOptions {
+  double eps = 1e-5, keep = 0.99, gain_init = 0.1;
+  bool gain = true, bias = true;  // no bias where the one of the cell serves
+  std::int64_t steps = 100;
+
+  static constexpr bool kBatchType = true, kNamesFirstStep = true;
+  static constexpr auto fields() {
+    using T = RecurrentBatchNormOptions;
+    return std::tuple{field("eps", &T::eps),     field("keep", &T::keep),
+                      field("gain", &T::gain),   field("bias", &T::bias),
+                      field("steps", &T::steps), field("gain_init", &T::gain_init)};
+  }
+  void validate(const OptionRanges& ranges) const {
+    ranges.at_least<std::int64_t>(1, "steps", steps);
+  }
   bool has_bias() const { return bias; }
-  Value apply(Net& net, Value value, Value mask) const {
-    const Columns columns(net, value, mask);
-    return columns.restore(net, RecurrentNorm(net, "", *this)(columns.x, 0, columns.mask));
+  Value apply(NormMemory& memory, Value value, Value mask) const {
+    const Columns columns(memory.net, value, mask);
+    const Shape& channels = columns.channels;
+    const ops::RunningStatistics running{memory.state("mean", channels, 0),
+                                         memory.state("var", channels, 1, kNotNegative),
+                                         columns.mask};
+    return batch_norm_of(memory, columns, memory.affine(channels, gain, bias, gain_init), running,
+                         {.eps = eps, .keep = keep, .training = memory.net.training()});
   }
 };
 
@@ -72,15 +96,16 @@ struct NoisyBatchNormOptions : BatchNormOptions {
     }
     ranges.at_least(1.0, "n_std", n_std);
   }
-  Value apply(Net& net, Value value, Value mask) const {
-    const Value y = BatchNormOptions::apply(net, value, mask);
-    if (!net.training()) return y;
-    const RandomKey key = net.random_key("noisybatchnorm");
-    const Columns columns(net, y, mask);
+  Value apply(NormMemory& memory, Value value, Value mask) const {
+    const Value y = BatchNormOptions::apply(memory, value, mask);
+    if (!memory.net.training()) return y;
+    const RandomKey key = memory.net.random_key("noisybatchnorm");
+    const Columns columns(memory.net, y, mask);
     NormNoiseAttrs attrs{.n_mean = n_mean, .n_std = n_std, .r_mean = r_mean, .r_std = r_std};
-    attrs.seed = std::int64_t(net.seed);
+    attrs.seed = std::int64_t(memory.net.seed);
     attrs.positions = columns.positions();
-    return columns.restore(net, ops::norm_noise(net.graph, columns.x, {key, columns.mask}, attrs));
+    return columns.restore(memory.net,
+                           ops::norm_noise(memory.graph, columns.x, {key, columns.mask}, attrs));
   }
 };
 
@@ -116,22 +141,22 @@ struct BatchRenormOptions {
                   d_start);
   }
   bool has_bias() const { return bias; }
-  Value apply(Net& net, Value value, Value mask) const {
-    const Columns columns(net, value, mask);
+  Value apply(NormMemory& memory, Value value, Value mask) const {
+    const Columns columns(memory.net, value, mask);
     const Shape& channels = columns.channels;
-    const ops::RenormState state{make_state(net, "running_mean", channels, 0),
-                                 make_state(net, "running_std", channels, 1, kPositive),
-                                 make_counter(net, "step"), columns.mask};
+    const ops::RenormState state{memory.state("running_mean", channels, 0),
+                                 memory.state("running_std", channels, 1, kPositive),
+                                 memory.counter("step"), columns.mask};
     BatchRenormAttrs attrs = scheduled();
-    attrs.training = net.training();
-    const Value y = ops::batch_renorm(net.graph, columns.x, make_affine(net, channels, gain, bias),
+    attrs.training = memory.net.training();
+    const Value y = ops::batch_renorm(memory.graph, columns.x, memory.affine(channels, gain, bias),
                                       state, attrs);
-    if (net.training()) {
-      net.update(state.mean, y.at(5));
-      net.update(state.std, y.at(6));
-      net.update(state.step, y.at(7));
+    if (memory.net.training()) {
+      memory.update(state.mean, y.at(5));
+      memory.update(state.std, y.at(6));
+      memory.update(state.step, y.at(7));
     }
-    return columns.restore(net, y);
+    return columns.restore(memory.net, y);
   }
 
  private:

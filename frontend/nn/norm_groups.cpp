@@ -20,12 +20,12 @@ struct GroupNormOptions {
                       field("unbiased", &T::unbiased), field("eps_outside", &T::eps_outside)};
   }
   bool has_bias() const { return bias; }
-  Value apply(Net& net, Value value) const {
-    const Columns columns(net, value);
+  Value apply(NormMemory& memory, Value value) const {
+    const Columns columns(memory.net, value);
     const Value y = ops::group_norm(
-        net.graph, columns.x, make_affine(net, columns.channels, gain, bias),
+        memory.graph, columns.x, memory.affine(columns.channels, gain, bias),
         {.groups = groups, .eps = eps, .unbiased = unbiased, .eps_outside = eps_outside});
-    return columns.restore(net, y);
+    return columns.restore(memory.net, y);
   }
 };
 
@@ -40,8 +40,8 @@ struct InstanceNormOptions {
     return std::tuple{field("eps", &T::eps), field("gain", &T::gain), field("bias", &T::bias)};
   }
   bool has_bias() const { return bias; }
-  Value apply(Net& net, Value x, Value mask) const {
-    const Shape shape = net.graph.shape(x);
+  Value apply(NormMemory& memory, Value x, Value mask) const {
+    const Shape shape = memory.graph.shape(x);
     const bool image = shape.rank() == 4;
     check(image || shape.rank() == 3, ErrorKind::kUsage,
           "[instancenorm] x: expected (n, steps, features) or images (n, c, h, w), got {}",
@@ -49,9 +49,9 @@ struct InstanceNormOptions {
     check(!image || !mask.valid(), ErrorKind::kUsage,
           "[instancenorm] mask: expected none for images");
     const Shape features{image ? shape[1] : shape[2]};
-    const ops::NormAffine affine = make_affine(net, features, gain, bias);
-    if (!image) return ops::instance_norm(net.graph, x, affine, mask, {.eps = eps});
-    return ops::group_norm(net.graph, x, affine, {.groups = shape[1], .eps = eps});
+    const ops::NormAffine affine = memory.affine(features, gain, bias);
+    if (!image) return ops::instance_norm(memory.graph, x, affine, mask, {.eps = eps});
+    return ops::group_norm(memory.graph, x, affine, {.groups = shape[1], .eps = eps});
   }
 };
 
@@ -65,11 +65,11 @@ struct GroupScalingOptions {
     return std::tuple{field("groups", &T::groups), field("eps", &T::eps)};
   }
   bool has_bias() const { return false; }
-  Value apply(Net& net, Value x) const {
-    const Shape shape = net.graph.shape(x);  // a row of an image is all of it
-    if (shape.rank() == 4) x = ops::reshape(net.graph, x, {shape[0], shape.elements(1, 4)});
-    const Value y = ops::group_scaling(net.graph, x, {.groups = groups, .eps = eps});
-    return ops::reshape(net.graph, y, shape);
+  Value apply(NormMemory& memory, Value x) const {
+    const Shape shape = memory.graph.shape(x);  // a row of an image is all of it
+    if (shape.rank() == 4) x = ops::reshape(memory.graph, x, {shape[0], shape.elements(1, 4)});
+    const Value y = ops::group_scaling(memory.graph, x, {.groups = groups, .eps = eps});
+    return ops::reshape(memory.graph, y, shape);
   }
 };
 

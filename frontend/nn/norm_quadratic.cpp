@@ -18,14 +18,14 @@ struct PnVOptions {
                       field("bias", &T::bias)};
   }
   bool has_bias() const { return bias; }
-  Value apply(Net& net, Value value, Value mask) const {
-    const Columns columns(net, value, mask);
-    const Value psi2 = make_state(net, "psi2", columns.channels, 1, kNotNegative);
-    const Value y =
-        ops::pn_v(net.graph, columns.x, make_affine(net, columns.channels, gain, bias),
-                  {psi2, columns.mask}, {.eps = eps, .keep = keep, .training = net.training()});
-    if (net.training()) net.update(psi2, y.at(2));
-    return columns.restore(net, y);
+  Value apply(NormMemory& memory, Value value, Value mask) const {
+    const Columns columns(memory.net, value, mask);
+    const Value psi2 = memory.state("psi2", columns.channels, 1, kNotNegative);
+    const Value y = ops::pn_v(memory.graph, columns.x, memory.affine(columns.channels, gain, bias),
+                              {psi2, columns.mask},
+                              {.eps = eps, .keep = keep, .training = memory.net.training()});
+    if (memory.net.training()) memory.update(psi2, y.at(2));
+    return columns.restore(memory.net, y);
   }
 };
 
@@ -72,29 +72,28 @@ struct PowerNormOptions {
                   fmt::format("0 or a divisor of {} features", x.back()), heads);
     return heads;
   }
-  Value apply(Net& net, Value value, Value mask) const {
-    const Columns columns(net, value, mask);
-    const ops::PowerNormState state{make_state(net, "psi2", columns.channels, 1, kNotNegative),
-                                    make_state(net, "nu", columns.channels, 0),
-                                    make_counter(net, "step"), columns.mask};
+  Value apply(NormMemory& memory, Value value, Value mask) const {
+    const Columns columns(memory.net, value, mask);
+    const ops::PowerNormState state{memory.state("psi2", columns.channels, 1, kNotNegative),
+                                    memory.state("nu", columns.channels, 0), memory.counter("step"),
+                                    columns.mask};
     const Value y =
-        ops::power_norm(net.graph, columns.x, make_affine(net, columns.channels, gain, bias), state,
+        ops::power_norm(memory.graph, columns.x, memory.affine(columns.channels, gain, bias), state,
                         {.mode = mode,
                          .eps = eps,
                          .alpha_f = alpha_f,
                          .alpha_b = alpha_b,
                          .warmup = warmup,
                          .pad_stats = pad_stats,
-                         .training = net.training(),
-                         .update_state = net.mode == Mode::kTrain,
+                         .training = memory.net.training(),
                          .groups = scaling_groups(columns.shape)});
-    if (net.training()) {
-      net.update(state.psi2, y.at(4));
-      net.update(state.step, y.at(5));
-      net.watch({"powernorm.contraction", y.at(6), 1, kNoContraction});
-      net.watch({"powernorm.nu_max", y.at(7)});
+    if (memory.net.training()) {
+      memory.update(state.psi2, y.at(4));
+      memory.update(state.step, y.at(5));
+      memory.net.watch({"powernorm.contraction", y.at(6), 1, kNoContraction});
+      memory.net.watch({"powernorm.nu_max", y.at(7)});
     }
-    return columns.restore(net, y);
+    return columns.restore(memory.net, y);
   }
 };
 
@@ -119,29 +118,27 @@ struct MabnOptions {
   }
   bool has_bias() const { return bias; }
   WeightForm weight_form() const { return {.centralize = centralize}; }
-  Value apply(Net& net, Value value, Value mask) const {
-    const Columns columns(net, value, mask);
+  Value apply(NormMemory& memory, Value value, Value mask) const {
+    const Columns columns(memory.net, value, mask);
     const Shape ring{m, columns.channels[0]};
-    const ops::MabnState state{make_state(net, "x2", ring, 0, kNotNegative),
-                               make_state(net, "gz", ring, 0),
-                               make_state(net, "v", columns.channels, 1, kNotNegative),
-                               make_counter(net, "step"), columns.mask};
+    const ops::MabnState state{
+        memory.state("x2", ring, 0, kNotNegative), memory.state("gz", ring, 0),
+        memory.state("v", columns.channels, 1, kNotNegative), memory.counter("step"), columns.mask};
     const Value y =
-        ops::mabn(net.graph, columns.x, make_affine(net, columns.channels, gain, bias), state,
+        ops::mabn(memory.graph, columns.x, memory.affine(columns.channels, gain, bias), state,
                   {.eps = eps,
                    .keep = keep,
                    .clip = clip,
                    .m = m,
                    .warmup = warmup,
                    .clip_after = clip_after,
-                   .training = net.training(),
-                   .update_state = net.mode == Mode::kTrain});
-    if (net.training()) {
-      net.update(state.x2, y.at(3));
-      net.update(state.v, y.at(4));
-      net.update(state.step, y.at(5));
+                   .training = memory.net.training()});
+    if (memory.net.training()) {
+      memory.update(state.x2, y.at(3));
+      memory.update(state.v, y.at(4));
+      memory.update(state.step, y.at(5));
     }
-    return columns.restore(net, y);
+    return columns.restore(memory.net, y);
   }
 };
 

@@ -12,16 +12,16 @@ namespace keel::nn {
 namespace {
 
 // Trailing axes that make a row: all but the first of images (n, c, h, w), else the last.
-std::int64_t row_axes(const Net& net, Value x, std::int64_t asked) {
-  const Shape& shape = net.graph.shape(x);
+std::int64_t row_axes(const Graph& g, Value x, std::int64_t asked) {
+  const Shape& shape = g.shape(x);
   const std::int64_t axes = asked > 0 ? asked : shape.rank() == 4 ? 3 : 1;
   check(axes <= shape.rank(), ErrorKind::kUsage, "norm: axes: expected at most those of {}, got {}",
         shape.text(), axes);
   return axes;
 }
 
-Shape row_shape(const Net& net, Value x, std::int64_t axes) {
-  return Shape(net.graph.shape(x).sizes().last(std::size_t(axes)));
+Shape row_shape(const Graph& g, Value x, std::int64_t axes) {
+  return Shape(g.shape(x).sizes().last(std::size_t(axes)));
 }
 
 struct RowOptions {
@@ -36,7 +36,7 @@ struct NoneOptions {
   static constexpr bool kBatchType = false;
   static constexpr auto fields() { return std::tuple{}; }
   bool has_bias() const { return false; }
-  Value apply(Net&, Value x) const { return x; }
+  Value apply(NormMemory&, Value x) const { return x; }
 };
 
 struct LayerNormOptions : RowOptions {
@@ -51,10 +51,10 @@ struct LayerNormOptions : RowOptions {
                       field("unbiased", &T::unbiased), field("eps_outside", &T::eps_outside)};
   }
   bool has_bias() const { return bias; }
-  Value apply(Net& net, Value x) const {
-    const std::int64_t n = row_axes(net, x, axes);
+  Value apply(NormMemory& memory, Value x) const {
+    const std::int64_t n = row_axes(memory.graph, x, axes);
     return ops::layer_norm(
-        net.graph, x, make_affine(net, row_shape(net, x, n), gain, bias),
+        memory.graph, x, memory.affine(row_shape(memory.graph, x, n), gain, bias),
         {.axes = n, .eps = eps, .unbiased = unbiased, .eps_outside = eps_outside});
   }
 };
@@ -74,9 +74,9 @@ struct DetachNormOptions : RowOptions {
                       field("detach_variance", &T::detach_variance)};
   }
   bool has_bias() const { return false; }
-  Value apply(Net& net, Value x) const {
-    return ops::detach_norm(net.graph, x,
-                            {.axes = row_axes(net, x, axes),
+  Value apply(NormMemory& memory, Value x) const {
+    return ops::detach_norm(memory.graph, x,
+                            {.axes = row_axes(memory.graph, x, axes),
                              .eps = eps,
                              .unbiased = unbiased,
                              .eps_outside = eps_outside,
@@ -101,9 +101,9 @@ struct AdaNormOptions : RowOptions {
                       field("detach", &T::detach)};
   }
   bool has_bias() const { return false; }
-  Value apply(Net& net, Value x) const {
-    return ops::ada_norm(net.graph, x,
-                         {.axes = row_axes(net, x, axes),
+  Value apply(NormMemory& memory, Value x) const {
+    return ops::ada_norm(memory.graph, x,
+                         {.axes = row_axes(memory.graph, x, axes),
                           .eps = eps,
                           .unbiased = unbiased,
                           .eps_outside = eps_outside,
@@ -124,9 +124,9 @@ struct RmsNormOptions : RowOptions {
                       field("bias", &T::bias)};
   }
   bool has_bias() const { return bias; }
-  Value apply(Net& net, Value x) const {
-    const std::int64_t n = row_axes(net, x, axes);
-    return ops::rms_norm(net.graph, x, make_affine(net, row_shape(net, x, n), gain, bias),
+  Value apply(NormMemory& memory, Value x) const {
+    const std::int64_t n = row_axes(memory.graph, x, axes);
+    return ops::rms_norm(memory.graph, x, memory.affine(row_shape(memory.graph, x, n), gain, bias),
                          {.axes = n, .eps = eps});
   }
 };
@@ -140,11 +140,11 @@ struct ScaleNormOptions : RowOptions {
     return std::tuple{field("axes", &T::axes), field("eps", &T::eps)};
   }
   bool has_bias() const { return false; }
-  Value apply(Net& net, Value x) const {
-    const std::int64_t n = row_axes(net, x, axes);
-    const double start = std::sqrt(double(row_shape(net, x, n).elements()));
-    const Value gain = net.parameter("gain", {1}, constant(start));
-    return ops::scale_norm(net.graph, x, gain, {.axes = n, .eps = eps});
+  Value apply(NormMemory& memory, Value x) const {
+    const std::int64_t n = row_axes(memory.graph, x, axes);
+    const double start = std::sqrt(double(row_shape(memory.graph, x, n).elements()));
+    const Value gain = memory.parameter("gain", {1}, constant(start));
+    return ops::scale_norm(memory.graph, x, gain, {.axes = n, .eps = eps});
   }
 };
 

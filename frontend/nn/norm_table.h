@@ -1,10 +1,11 @@
 // The table behind Norm::parse: one row a name. Internal to the norm_*.cpp files.
 //
-// A variant is a struct of options with fields(), has_bias() and apply(net, x), or apply(net, x,
-// mask) when it takes a mask; kBatchType says whether its statistics are taken over the batch. With
-// weight_form() it acts on the weight of the layer before it, too. defaults(given) is there when
-// the default of one option depends on what another is given, validate(ranges) when there are
-// values that the ops do not refuse.
+// A variant is a struct of options with fields(), has_bias() and apply(memory, x), or apply(memory,
+// x, mask) when it takes a mask; kBatchType says whether its statistics are taken over the batch.
+// With weight_form() it acts on the weight of the layer before it, too. defaults(given) is there
+// when the default of one option depends on what another is given, validate(ranges) when there are
+// values that the ops do not refuse. An option `steps` is that of Norm::steps(), and
+// kNamesFirstStep says that the states of the first step are named after it.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 
 #include "frontend/nn/init.h"
 #include "frontend/nn/norm.h"
+#include "frontend/nn/norm_memory.h"
 #include "src/core/nearest.h"
 #include "src/ops/layout.h"
 #include "src/ops/norm/norm.h"
@@ -111,30 +113,22 @@ Options read_options(const NormRequest& request) {
 template <class Options>
 Norm make_norm(const NormRequest& request) {
   const auto options = read_options<Options>(request);
-  constexpr bool kTakesMask = requires(Net & net, Value x) { options.apply(net, x, x); };
-  const auto apply = [options](Net& net, Value x, [[maybe_unused]] Value mask) {
+  constexpr bool kTakesMask = requires(NormMemory & memory, Value x) {
+    options.apply(memory, x, x);
+  };
+  const auto apply = [options](NormMemory& memory, Value x, [[maybe_unused]] Value mask) {
     if constexpr (kTakesMask) {
-      return options.apply(net, x, mask);
+      return options.apply(memory, x, mask);
     } else {
-      return options.apply(net, x);
+      return options.apply(memory, x);
     }
   };
   Norm::Traits traits{
       .batch_type = Options::kBatchType, .has_bias = options.has_bias(), .takes_mask = kTakesMask};
   if constexpr (requires { options.weight_form(); }) traits.weight_form = options.weight_form();
+  if constexpr (requires { options.steps; }) traits.steps = options.steps;
+  if constexpr (requires { Options::kNamesFirstStep; }) traits.names_first_step = true;
   return {request.name, fields_text(options), apply, traits};
-}
-
-// gain (all gain_init) and bias (zeros) of that shape, as asked for; neither decays.
-inline ops::NormAffine make_affine(Net& net, const Shape& shape, bool gain, bool bias,
-                                   double gain_init = 1) {
-  const auto parameter = [&](const char* name, Initializer initializer) {
-    return net.parameter(name, shape, std::move(initializer), {.decays = false});
-  };
-  ops::NormAffine result;
-  if (gain) result.gain = parameter("gain", constant(gain_init));
-  if (bias) result.bias = parameter("bias", zeros());
-  return result;
 }
 
 // x and its mask as the column norms take them: images (n, c, h, w) as they are, else (rows,
@@ -163,16 +157,5 @@ struct Columns {
   Value x, mask;
   Shape shape, channels;
 };
-
-// A running statistic of the layer.
-inline Value make_state(Net& net, const std::string& name, const Shape& shape, double initial,
-                        const std::optional<Bounds>& bounds = {}) {
-  return net.graph.state(net.graph.prefix() + name, {net.dtype, shape}, constant(initial), bounds);
-}
-
-// A counter of training steps; 0 at first.
-inline Value make_counter(Net& net, const std::string& name) {
-  return net.graph.state(net.graph.prefix() + name, {DType::kI32, {}}, nullptr, kStepCount);
-}
 
 }  // namespace keel::nn

@@ -17,7 +17,7 @@ struct WeightNormOptions {
   }
   bool has_bias() const { return false; }
   WeightForm weight_form() const { return {.normalize = true, .eps = eps, .deviation = deviation}; }
-  Value apply(Net&, Value x) const { return x; }
+  Value apply(NormMemory&, Value x) const { return x; }
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "frontend/nn/transformer.h"
 
+#include <functional>
+
 #include "frontend/nn/layers.h"
 #include "src/ops/attention.h"
 #include "src/ops/dropout.h"
@@ -30,12 +32,6 @@ Value residual(Net& net, Value x, const TransformerOptions& options, const Branc
 
 }  // namespace
 
-Value projection(Net& net, const std::string& name, Value x, std::int64_t out,
-                 const ProjectionInit& init) {
-  return linear(net, name, x, out,
-                {.weight_init = [&init, out](std::int64_t fan_in) { return init(fan_in, out); }});
-}
-
 Value dropout(Net& net, Value x, double p) {
   if (net.mode != Mode::kTrain || p == 0) return x;
   return ops::dropout(net.graph, x, net.random_key("dropout"), p, std::int64_t(net.seed));
@@ -47,10 +43,11 @@ Value multi_head_attention(Net& net, const std::string& name, const AttentionInp
   check(width % options.heads == 0, ErrorKind::kUsage,
         "{}: expected heads that divide the width {}, got {}", name, width, options.heads);
   const auto scope = net.graph.scope(name);
+  const LayerOptions layer{.weight_init = options.init};
   const Value memory = in.memory.valid() ? in.memory : in.query;
-  ops::AttentionOperands operands{.q = projection(net, "q", in.query, width, options.init),
-                                  .k = projection(net, "k", memory, width, options.init),
-                                  .v = projection(net, "v", memory, width, options.init),
+  ops::AttentionOperands operands{.q = linear(net, "q", in.query, width, layer),
+                                  .k = linear(net, "k", memory, width, layer),
+                                  .v = linear(net, "v", memory, width, layer),
                                   .key_mask = in.memory_mask};
   const bool drops = net.mode == Mode::kTrain && options.attention_dropout > 0;
   if (drops) {
@@ -63,15 +60,16 @@ Value multi_head_attention(Net& net, const std::string& name, const AttentionInp
                                   .causal = in.causal,
                                   .p = drops ? options.attention_dropout : 0,
                                   .seed = std::int64_t(net.seed)});
-  return projection(net, "out", y, width, options.init);
+  return linear(net, "out", y, width, layer);
 }
 
 Value feed_forward(Net& net, const std::string& name, Value x, const TransformerOptions& options) {
   const auto scope = net.graph.scope(name);
   const std::int64_t width = net.graph.shape(x).back();
-  Value h = projection(net, "1", x, options.feed_forward, options.init);
+  const LayerOptions layer{.weight_init = options.init};
+  Value h = linear(net, "1", x, options.feed_forward, layer);
   h = dropout(net, ops::relu(net.graph, h), options.relu_dropout);
-  return projection(net, "2", h, width, options.init);
+  return linear(net, "2", h, width, layer);
 }
 
 Value encoder_layer(Net& net, const std::string& name, Value x, Value mask,

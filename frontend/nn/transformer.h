@@ -5,10 +5,9 @@
 // gives its keys the probability 0, and norms over the batch leave its rows out.
 #pragma once
 
-#include <functional>
 #include <string>
 
-#include "frontend/nn/init.h"
+#include "frontend/nn/fan_init.h"
 #include "frontend/nn/norm.h"
 
 namespace keel::nn {
@@ -18,27 +17,13 @@ enum class NormPlace {
   kPost,  // norm(x + sublayer(x))
 };
 
-// How the weight (fan_in, fan_out) of a projection is drawn.
-using ProjectionInit = std::function<Initializer(std::int64_t fan_in, std::int64_t fan_out)>;
-inline Initializer xavier_projection(std::int64_t fan_in, std::int64_t fan_out) {
-  return xavier_uniform(fan_in, fan_out);
-}
-inline Initializer kaiming_projection(std::int64_t fan_in, std::int64_t) {
-  return fan_in_uniform(
-      fan_in);  // U(+-1 / sqrt(fan_in)), as "Kaiming uniform" is used with a = sqrt 5
-}
-
 struct TransformerOptions {
   std::int64_t heads = 4, feed_forward = 512;
   double dropout = 0, attention_dropout = 0, relu_dropout = 0;
   NormPlace place = NormPlace::kPre;
   Norm norm = Norm::parse("layernorm");
-  ProjectionInit init = xavier_projection;
+  FanInit init = xavier();  // of the weights of all projections; biases start at zero
 };
-
-// x W + b with zeros as the first b.
-Value projection(Net& net, const std::string& name, Value x, std::int64_t out,
-                 const ProjectionInit& init);
 
 // y = dropout(x) in training.
 Value dropout(Net& net, Value x, double p);

@@ -38,17 +38,29 @@ FormedWeight form_weight(Net& net, Value v, int unit_axis, const WeightForm& for
   return {ops::weight_norm(g, v, gain, {.by_column = unit_axis == 1, .eps = form.eps}), gain};
 }
 
-Value start_from_batch(Net& net, Value y, int unit_axis, Value gain, Value bias) {
+BatchStart measure_batch(Net& net, Value y, int unit_axis) {
   Graph& g = net.graph;
   const Value mean = mean_of_units(g, y, unit_axis);
-  const Value centred = ops::sub(g, y, mean);
-  const Value q = deviation_of_units(g, y, centred, unit_axis);
+  const Value q = deviation_of_units(g, y, ops::sub(g, y, mean), unit_axis);
+  const int last = g.shape(y).rank() - 1;
+  if (unit_axis != last) return {mean, q};
+  const Shape units{g.shape(y)[last]};
+  return {ops::reshape(g, mean, units), ops::reshape(g, q, units)};
+}
+
+void start_parameters(Net& net, const BatchStart& start, Value gain, Value bias) {
+  Graph& g = net.graph;
   const auto per_unit = [&](Value v) { return ops::reshape(g, v, g.shape(gain)); };
-  g.mark_update(gain, ops::div(g, gain, per_unit(q)));
+  const Value q = per_unit(start.deviation);
+  g.mark_update(gain, ops::div(g, gain, q));
   if (bias.valid()) {
-    g.mark_update(bias, ops::div(g, ops::sub(g, bias, per_unit(mean)), per_unit(q)));
+    g.mark_update(bias, ops::div(g, ops::sub(g, bias, per_unit(start.mean)), q));
   }
-  return ops::div(g, bias.valid() ? centred : y, q);
+}
+
+Value started(Net& net, Value y, const BatchStart& start, bool has_bias) {
+  Graph& g = net.graph;
+  return ops::div(g, has_bias ? ops::sub(g, y, start.mean) : y, start.deviation);
 }
 
 }  // namespace keel::nn

@@ -26,9 +26,16 @@ FormedWeight form_weight(Net& net, Value v, int unit_axis, const WeightForm& for
 // Data-dependent initialization (Salimans & Kingma 2016, section 3), for a net in kInitialize: with
 // the mean m and the deviation q of each unit's outputs y over the batch,
 //     gain <- gain / q,   bias <- (bias - m) / q,
-// so that the layer gives (y - m) / q, which is returned: the layers behind it measure theirs on
-// what this one will give them. A unit that is constant in the batch keeps its q at 1; without a
-// bias m stays. y has the units along unit_axis; gain, bias (out).
-Value start_from_batch(Net& net, Value y, int unit_axis, Value gain, Value bias);
+// so that the layer gives (y - m) / q: the layers behind it measure theirs on what this one will
+// give them. A unit that is constant in the batch keeps its q at 1; without a bias m stays.
+struct BatchStart {
+  Value mean, deviation;  // m and q, (out) where the units lie along the last axis of y, else (1,
+                          // out, 1, 1)
+};
+BatchStart measure_batch(Net& net, Value y, int unit_axis);
+// Marks the updates of gain (out), and of bias (out) unless it is absent.
+void start_parameters(Net& net, const BatchStart& start, Value gain, Value bias);
+// What the layer will give for the y that it gives now.
+Value started(Net& net, Value y, const BatchStart& start, bool has_bias);
 
 }  // namespace keel::nn

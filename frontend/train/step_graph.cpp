@@ -25,8 +25,8 @@ task::Outputs add_model(nn::Net& net, const task::Model& model, const task::Size
 }
 
 // The forward of a batch that is trained on.
-void add_forward(Graph& g, const Config& config, const task::Sizes& sizes, nn::Mode mode,
-                 std::vector<nn::Watch>* watches = nullptr) {
+nn::Net add_forward(Graph& g, const Config& config, const task::Sizes& sizes, nn::Mode mode,
+                    std::vector<nn::Watch>* watches = nullptr) {
   nn::Net net{.graph = g,
               .mode = mode,
               .seed = static_cast<std::uint64_t>(config.train().seed),
@@ -34,20 +34,23 @@ void add_forward(Graph& g, const Config& config, const task::Sizes& sizes, nn::M
               .first_row = g.input("first_row", {DType::kI32, {}}),
               .watches = watches};
   add_model(net, config.model(), sizes);
+  return net;
 }
 
+// A gradient is absent where the loss does not depend on the parameter.
 struct Training {
   std::vector<Value> parameters, gradients;
 };
 
-// Forward and backward.
+// Forward and backward, with the states that they change.
 Training add_training(Graph& g, const Config& config, const task::Sizes& sizes,
                       std::vector<nn::Watch>* watches = nullptr) {
-  add_forward(g, config, sizes, nn::Mode::kTrain, watches);
+  const nn::Net net = add_forward(g, config, sizes, nn::Mode::kTrain, watches);
   const Value loss = g.outputs().back().value;
-  Training training{parameters_of(g), {}};
-  training.gradients = gradient(g, loss, training.parameters);
-  return training;
+  const std::vector<Value> parameters = parameters_of(g);
+  const Gradients gradients = differentiate(g, loss, parameters);
+  net.update(gradients.states);
+  return {parameters, gradients.of};
 }
 
 Value gathered(Graph& g, Value parameter) {
@@ -82,6 +85,7 @@ Graph build_step(const Config& config, const task::Sizes& sizes, std::vector<nn:
   Training training = add_training(g, config, sizes, watches);
   if (config.train().accumulate > 1) {
     for (std::size_t i = 0; i < training.parameters.size(); ++i) {
+      if (!training.gradients[i].valid()) continue;
       const Value sum = gathered(g, training.parameters[i]);
       training.gradients[i] = ops::add(g, training.gradients[i], sum);
       g.mark_update(sum, ops::scale(g, sum, 0));
@@ -104,6 +108,7 @@ Graph build_accumulate(const Config& config, const task::Sizes& sizes) {
   Graph g;
   const Training training = add_training(g, config, sizes);
   for (std::size_t i = 0; i < training.parameters.size(); ++i) {
+    if (!training.gradients[i].valid()) continue;
     const Value sum = gathered(g, training.parameters[i]);
     g.mark_update(sum, ops::add(g, sum, training.gradients[i]));
   }

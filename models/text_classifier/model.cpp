@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "frontend/data/read_ahead.h"
+#include "frontend/nn/layers.h"
 #include "frontend/nn/positions.h"
 #include "frontend/task/classification.h"
 #include "frontend/text/utf8.h"
@@ -145,7 +146,7 @@ nn::TransformerOptions TextClassifier::transformer() const {
       .heads = options_.heads, .feed_forward = options_.feed_forward, .dropout = options_.dropout};
   options.place = options_.place == "pre" ? nn::NormPlace::kPre : nn::NormPlace::kPost;
   options.norm = nn::Norm::parse(options_.norm);
-  if (options_.init == "kaiming") options.init = nn::kaiming_projection;
+  if (options_.init == "kaiming") options.init = nn::fan_in_uniform;
   return options;
 }
 
@@ -171,8 +172,8 @@ task::Outputs TextClassifier::build(nn::Net& net, const task::Inputs& in) const 
     x = nn::encoder_layer(net, fmt::format("encoder{}", i), x, mask, options);
   }
   if (options.place == nn::NormPlace::kPre) x = options.norm(net, "norm", x, mask);
-  const Value logits =
-      nn::projection(net, "logits", nn::masked_mean(net, x, mask), classes(), options.init);
+  const Value logits = nn::linear(net, "logits", nn::masked_mean(net, x, mask), classes(),
+                                  {.weight_init = options.init});
   task::Outputs outputs = task::classification(net.graph, logits, in["label"]);
   outputs.metrics[0].name = "accuracy";
   outputs.predictions = {{"logits", logits}};

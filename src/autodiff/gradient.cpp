@@ -27,6 +27,7 @@ class ReverseWalk {
   }
 
   Value gradient_of(Value v) const { return gradients_[v]; }
+  const StateValues& states() const { return states_; }
 
  private:
   void visit(int index) {
@@ -52,7 +53,7 @@ class ReverseWalk {
     for (std::size_t i = 0; i < count; ++i) {
       needed[i] = node.inputs[i].valid() && depends_[node.inputs[i].node];
     }
-    BackwardContext context(graph_, index, dy, {needed.get(), count});
+    BackwardContext context(graph_, index, dy, {needed.get(), count}, states_);
     const auto names = graph_.scope(node.name + ".backward");
     node.op->backward(context);
     for (std::size_t i = 0; i < count; ++i) {
@@ -68,23 +69,29 @@ class ReverseWalk {
   Graph& graph_;
   PerNode<bool> depends_;      // on one of the values that gradients are wanted of
   PerValue<Value> gradients_;  // so far; absent where there is none yet
+  StateValues states_;
 };
 
 }  // namespace
 
-std::vector<Value> gradient(Graph& graph, Value loss, std::span<const Value> wrt) {
+Gradients differentiate(Graph& graph, Value loss, std::span<const Value> wrt, Unreached unreached) {
   check(graph.shape(loss).elements() == 1 && graph.shape(loss).rank() == 0, ErrorKind::kUsage,
         "[gradient] loss: expected a scalar, got {}", graph.shape(loss).text());
   const int last = loss.node;
   ReverseWalk walk(graph, loss, wrt);
   walk.run(last);
-  std::vector<Value> result;
+  Gradients result;
   for (Value v : wrt) {
-    Value dv = walk.gradient_of(v);
-    if (!dv.valid()) dv = graph.constant(Tensor(graph.type(v)));
-    result.push_back(dv);
+    const Value dv = walk.gradient_of(v);
+    const bool is_zero = !dv.valid() && unreached == Unreached::kZero;
+    result.of.push_back(is_zero ? graph.constant(Tensor(graph.type(v))) : dv);
   }
+  for (const auto& [state, next] : walk.states()) result.states.push_back({state, next});
   return result;
+}
+
+std::vector<Value> gradient(Graph& graph, Value loss, std::span<const Value> wrt) {
+  return differentiate(graph, loss, wrt, Unreached::kZero).of;
 }
 
 }  // namespace keel

@@ -1,5 +1,7 @@
 #include "src/graph/graph.h"
 
+#include <algorithm>
+
 namespace keel {
 
 Value Graph::push(Node node) {
@@ -90,6 +92,15 @@ void Graph::mark_update(Value leaf, Value next) {
   const bool is_first = next_.try_emplace(leaf.node, next).second;
   check(is_first, ErrorKind::kUsage, "update of {}: it is updated twice", target.name);
   updates_.push_back({leaf, next});
+}
+
+void Graph::replace_update(Value leaf, Value next) {
+  const auto marked = std::ranges::find(updates_, leaf, &Update::leaf);
+  check(marked != updates_.end(), ErrorKind::kUsage, "update of {}: expected one to replace",
+        node(leaf).name);
+  check(type(leaf) == type(next), ErrorKind::kUsage, "update of {}: expected {}, got {}",
+        node(leaf).name, type(leaf).text(), type(next).text());
+  marked->next = next_[leaf.node] = next;
 }
 
 std::string Graph::unique_name(std::string_view base) {

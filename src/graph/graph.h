@@ -45,6 +45,9 @@ class Graph {
   void mark_output(const std::string& name, Value value);
   // Error{kUsage} unless `leaf` is a parameter or state, not yet updated, and the types agree.
   void mark_update(Value leaf, Value next);
+  // Gives another value to a leaf whose update is marked. Error{kUsage} unless it is, and unless
+  // the types agree.
+  void replace_update(Value leaf, Value next);
 
   // Names of nodes added while a Scope lives are prefixed by it: "fc1/" + ....
   class Scope;

@@ -28,16 +28,22 @@ void InferContext::expect_floating(int i, std::string_view what) const {
 }
 
 BackwardContext::BackwardContext(Graph& g, int node, std::span<const Value> output_gradients,
-                                 std::span<const bool> needed)
+                                 std::span<const bool> needed, StateValues& states)
     : graph(g),
       node_(node),
       output_gradients_(output_gradients),
       needed_(needed),
+      states_(states),
       input_gradients_(g.node(node).inputs.size()) {}
 
 Value BackwardContext::input(int i) const {
   const auto& inputs = graph.node(node_).inputs;
   return i < int(inputs.size()) ? inputs[i] : Value{};
+}
+
+Value BackwardContext::state(int i) const {
+  const auto changed = states_.find(input(i));
+  return changed == states_.end() ? input(i) : changed->second;
 }
 
 const TensorType& BackwardContext::type(Value v) const { return graph.type(v); }

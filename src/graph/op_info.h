@@ -1,6 +1,7 @@
 // What the graph knows of an op: a plain struct of facts and two functions, no virtuals.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,12 +40,16 @@ struct InferContext {
   void expect_floating(int i, std::string_view what) const;
 };
 
+// What backward rules have made of the states that they change, by the value that a forward node
+// reads as the state.
+using StateValues = std::map<Value, Value>;
+
 // One node whose gradient is being built. `backward` reads gradients of its outputs and sets
 // those of its inputs, appending explicit nodes to the graph.
 class BackwardContext {
  public:
   BackwardContext(Graph& graph, int node, std::span<const Value> output_gradients,
-                  std::span<const bool> needed);
+                  std::span<const bool> needed, StateValues& states);
 
   Graph& graph;
   Value input(int i) const;
@@ -56,12 +61,19 @@ class BackwardContext {
   // Whether the gradient of input i is wanted at all.
   bool needs(int i) const;
   void set(int i, Value gradient) { input_gradients_[i] = gradient; }
+  // Input i as a state that the backward changes: what the backward of another node that reads the
+  // same state has left of it, or else the input itself.
+  Value state(int i) const;
+  // Says which value the backward gives to the state that input i reads. The rule marks no update:
+  // whoever builds the gradient may, or may not.
+  void set_state(int i, Value next) { states_[input(i)] = next; }
   std::span<const Value> result() const { return input_gradients_; }
 
  private:
   int node_;
   std::span<const Value> output_gradients_;
   std::span<const bool> needed_;
+  StateValues& states_;
   std::vector<Value> input_gradients_;
 };
 

@@ -58,6 +58,21 @@ TEST_CASE("gradient: of the types of wrt, 1 for the loss itself and 0 where it d
   check_close(results.at("y2"), f64({2, 2}, {1, 1, 1, 1}));
 }
 
+TEST_CASE("gradient: what the loss does not depend on is absent unless zeros are asked for") {
+  Graph g;
+  const Value x = g.input("x", kType), unused = g.input("unused", kType);
+  const Value loss = ops::sum(g, ops::square(g, x));
+  const std::vector<Value> wrt{x, unused, ops::square(g, x)};
+  const Gradients absent = differentiate(g, loss, wrt);
+  CHECK(absent.of[0].valid());
+  CHECK_FALSE(absent.of[1].valid());
+  CHECK_FALSE(absent.of[2].valid());  // it depends on x as the loss does, not the loss on it
+  CHECK(absent.states.empty());
+  const Gradients zeros = differentiate(g, loss, wrt, Unreached::kZero);
+  CHECK(g.node(zeros.of[1]).kind == NodeKind::kConstant);
+  CHECK(g.type(zeros.of[2]) == kType);
+}
+
 TEST_CASE("gradient: nodes are named after their forward node") {
   Graph g;
   const Value x = g.input("x", kType), w = g.parameter("w", kType, {});

@@ -120,6 +120,21 @@ TEST_CASE("graph: updates join a parameter or state to a value of its type, once
   CHECK(g.updates().size() == 1);
 }
 
+TEST_CASE("graph: an update that is marked can be replaced") {
+  Graph g;
+  const Value p = g.parameter("p", kType, {}), q = g.parameter("q", kType, {});
+  const Value next = ops::neg(g, p), other = ops::cast(g, p, DType::kF64);
+  check_refused([&] { g.replace_update(p, next); }, "update of p: expected one to replace");
+  g.mark_update(p, q);
+  g.mark_update(q, p);
+  g.replace_update(p, next);
+  CHECK(g.next_of(p) == next);
+  CHECK(g.updates().size() == 2);
+  CHECK(g.updates()[0].next == next);
+  CHECK(g.next_of(q) == p);
+  check_refused([&] { g.replace_update(p, other); }, "update of p: expected f32(2, 3), got f64");
+}
+
 TEST_CASE("graph: printing shows every node, attribute, output and update") {
   Graph g;
   const Value x = g.input("x", kType), w = g.parameter("w", {DType::kF32, {3, 3}}, {});

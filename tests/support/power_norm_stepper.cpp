@@ -35,7 +35,8 @@ PowerNormStepper::PowerNormStepper(const std::string& backend, const Shape& x, P
   }
   const Value y = ops::power_norm(g, z, {gain, bias}, {psi2, nu, step, kept}, attrs);
   const Value wrt[] = {in, gain, bias};
-  const std::vector<Value> d = gradient(g, ops::sum(g, ops::mul(g, y, dy)), wrt);
+  const auto [d, changed] = differentiate(g, ops::sum(g, ops::mul(g, y, dy)), wrt);
+  for (const Update& update : changed) g.mark_update(update.leaf, update.next);
   std::vector<NamedValue> outputs{
       {"y", y}, {"rpsi", y.at(1)}, {"dx", d[0]}, {"dgain", d[1]}, {"dbias", d[2]}};
   if (attrs.training) {

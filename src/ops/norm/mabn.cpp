@@ -57,16 +57,14 @@ Types infer_backward(const InferContext& c) {
 void backward(BackwardContext& c) {
   MabnAttrs attrs = c.attrs().as<MabnAttrs>();
   attrs.has_bias = c.input(2).valid();
-  const Value gz = c.input(4);
-  const Value dx = c.graph.add(
-      kMabnBackward,
-      {c.input(0), c.input(1), c.output(1), c.output(2), gz, c.input(6), c.grad(), c.input(7)},
-      attrs);
+  const Value dx = c.graph.add(kMabnBackward,
+                               {c.input(0), c.input(1), c.output(1), c.output(2), c.state(4),
+                                c.input(6), c.grad(), c.input(7)},
+                               attrs);
   for (int i : {0, 1, 2}) {
     if (c.needs(i)) c.set(i, dx.at(i));
   }
-  const bool is_state = c.graph.node(gz).kind == NodeKind::kState;
-  if (attrs.training && attrs.update_state && is_state) c.graph.mark_update(gz, dx.at(3));
+  if (attrs.training) c.set_state(4, dx.at(3));
 }
 
 }  // namespace

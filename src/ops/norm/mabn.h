@@ -23,7 +23,8 @@
 //     dgain = sum of dy * z * r;   dbias = sum of dy
 //   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent;  gz' ((0) in
 //   evaluation)
-// The backward rule itself makes gz' the next value of a state gz, unless update_state is off.
+// The backward rule reports gz' as the state's next value (src/autodiff/gradient.h). Where several
+//   nodes read one gz, their backwards carry it on from the last node to the first.
 // errors: rank neither 2 nor 4; B = 0; parameters or states of another shape; m < 1; eps < 0; keep
 //     outside [0, 1]; clip < 1; a mask for images.
 // in place: dx over dy; x2', gz' and v' over what they follow: of a ring buffer one row is written.
@@ -36,15 +37,14 @@ namespace keel {
 struct MabnAttrs {
   double eps = 1e-5, keep = 0.98, clip = 5;
   std::int64_t m = 16, warmup = 100, clip_after = 1000;
-  bool training = true, update_state = true;
+  bool training = true;
   bool has_bias = false;  // backward only: whether dbias is wanted
   static constexpr auto fields() {
     using A = MabnAttrs;
     return std::tuple{field("eps", &A::eps),           field("keep", &A::keep),
                       field("clip", &A::clip),         field("m", &A::m),
                       field("warmup", &A::warmup),     field("clip_after", &A::clip_after),
-                      field("training", &A::training), field("update_state", &A::update_state),
-                      field("has_bias", &A::has_bias)};
+                      field("training", &A::training), field("has_bias", &A::has_bias)};
   }
 };
 

@@ -74,7 +74,7 @@ Types infer_backward(const InferContext& c) {
 void backward(BackwardContext& c) {
   PowerNormAttrs attrs = c.attrs().as<PowerNormAttrs>();
   attrs.has_bias = c.input(2).valid();
-  const Value gamma = attrs.training ? c.output(3) : Value{}, nu = c.input(4);
+  const Value gamma = attrs.training ? c.output(3) : Value{}, nu = c.state(4);
   const Value rrms = attrs.is_scaled() ? c.output(8) : Value{};
   const Value dx = c.graph.add(
       kPowerNormBackward,
@@ -83,8 +83,7 @@ void backward(BackwardContext& c) {
   for (int i : {0, 1, 2}) {
     if (c.needs(i)) c.set(i, dx.at(i));
   }
-  const bool is_state = c.graph.node(nu).kind == NodeKind::kState;
-  if (attrs.training && attrs.update_state && is_state) c.graph.mark_update(nu, dx.at(3));
+  if (attrs.training) c.set_state(4, dx.at(3));
 }
 
 }  // namespace

@@ -25,7 +25,8 @@
 //     nu' = nu * (1 - (1 - alpha_b) * Gamma) + (1 - alpha_b) * Lambda,   Lambda = mean of g * xhat
 //     evaluation: dx = rdx * g, no nu'
 //   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent;  nu' (channels)
-//   With `update_state` the backward rule marks nu' as the update of nu when nu is a state.
+//   The backward rule reports nu' as the state's next value (src/autodiff/gradient.h). Where
+//   several nodes read one nu, their backwards carry it on from the last node to the first.
 // pad_stats: Gamma and Lambda are means over all rows, those left out by the mask included.
 // errors: as for pn_v (alpha_f, alpha_b in [0, 1]); a mode of another name; warmup < 0; step not
 //     i32 (), or absent with a warm-up; groups < 0, no divisor of the channels, or of images.
@@ -41,7 +42,7 @@ struct PowerNormAttrs {
   std::string mode = "release";
   double eps = 1e-5, alpha_f = 0.9, alpha_b = 0.9;
   std::int64_t warmup = 0;
-  bool pad_stats = false, training = true, update_state = true;
+  bool pad_stats = false, training = true;
   std::int64_t groups = 0;
   double scaling_eps = 1e-5;
   bool has_bias = false;  // backward only: whether dbias is wanted
@@ -53,7 +54,6 @@ struct PowerNormAttrs {
                       field("warmup", &PowerNormAttrs::warmup),
                       field("pad_stats", &PowerNormAttrs::pad_stats),
                       field("training", &PowerNormAttrs::training),
-                      field("update_state", &PowerNormAttrs::update_state),
                       field("groups", &PowerNormAttrs::groups),
                       field("scaling_eps", &PowerNormAttrs::scaling_eps),
                       field("has_bias", &PowerNormAttrs::has_bias)};

@@ -28,7 +28,8 @@ inline std::map<std::string, Tensor> norm_step(const nn::Norm& norm, const Shape
   const std::vector<Value> leaves = g.leaves(NodeKind::kParameter);
   g.mark_output("y", y);
   const Value loss = ops::sum(g, ops::mul(g, y, weights));
-  const std::vector<Value> gradients = gradient(g, loss, leaves);
+  const auto [gradients, changed] = differentiate(g, loss, leaves, Unreached::kZero);
+  net.update(changed);
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     g.mark_output("d " + g.node(leaves[i].node).name, gradients[i]);
   }

@@ -52,7 +52,9 @@ std::pair<Reads, Reads> reads_of(const Shape& shape, const Build& build) {
     return all;
   }();
   const bool needed[] = {true, true, true, false, false, false};
-  BackwardContext context(g, y.node, output_gradients, {needed, g.node(y.node).inputs.size()});
+  StateValues states;
+  BackwardContext context(g, y.node, output_gradients, {needed, g.node(y.node).inputs.size()},
+                          states);
   g.node(y.node).op->backward(context);
   const auto backend = make_backend("cuda");
   Interpreter run(*backend, g, 1);

@@ -82,10 +82,11 @@ TEST_CASE("layers: gains and biases of layers and of all norms do not decay, wei
       {1, 1, 5, 5}));
 }
 
-TEST_CASE("layers: initial values know their fan-in") {
-  std::vector<std::int64_t> fans;
-  const FanInit record = [&](std::int64_t fan_in) {
-    fans.push_back(fan_in);
+TEST_CASE("layers: initial values know their fans") {
+  using Fans = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  Fans fans;
+  const FanInit record = [&](std::int64_t fan_in, std::int64_t fan_out) {
+    fans.emplace_back(fan_in, fan_out);
     return zeros();
   };
   const LayerOptions options{.bias = true, .weight_init = record, .bias_init = record};
@@ -94,7 +95,20 @@ TEST_CASE("layers: initial values know their fan-in") {
     return conv2d(net, "conv", x, {.channels = 2, .window = 3}, options);
   };
   LayerRun conv(convolve, {1, 4, 5, 5});
-  CHECK(fans == std::vector<std::int64_t>{5, 5, 36, 36});
+  CHECK(fans == Fans{{5, 3}, {5, 3}, {36, 18}, {36, 18}});
+}
+
+TEST_CASE("layers: a function of the fan-in alone, and Xavier's of both") {
+  const auto largest_weight = [](const FanInit& init) {
+    LayerRun run(
+        [&](Net& net, Value x) { return linear(net, "fc", x, 500, {.weight_init = init}); },
+        {1, 100});
+    return largest(run.read("fc/weight"));
+  };
+  // The largest of 50000 numbers below a bound is within 1e-3 of it, but for one seed in 1e21.
+  CHECK(largest_weight(fan_in_uniform) == doctest::Approx(0.1).epsilon(1e-3));
+  CHECK(largest_weight(xavier()) == doctest::Approx(0.1).epsilon(1e-3));  // sqrt(6 / 600)
+  CHECK(largest_weight(xavier(3)) == doctest::Approx(0.3).epsilon(1e-3));
 }
 
 TEST_CASE("layers: default weights have variance 1 / fan-in, biases are zero") {

@@ -87,7 +87,7 @@ TEST_CASE(
     const Value x = g.input("x", {DType::kF64, {1, 2, 4}});
     const Value mask = g.constant(Tensor::of<std::uint8_t>({1, 2}, {1, 1}));
     TransformerOptions options{.heads = 2, .feed_forward = 4, .place = place};
-    options.init = [](std::int64_t, std::int64_t) { return zeros(); };
+    options.init = [](std::int64_t) { return zeros(); };
     g.mark_output("y", encoder_layer(net, "layer", x, mask, options));
     Feeds feeds;
     feeds["x"] = test::f64({1, 2, 4}, {1, 2, 3, 4, 0, 0, 2, 2});

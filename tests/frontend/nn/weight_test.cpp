@@ -70,34 +70,7 @@ TEST_CASE("weight norms: gradients of the layer against central differences") {
       {conv2d_with("mabn{centralize=true,eps=0}"), {2, 3, 4, 4}}};
   for (const auto& [layer, shape] : rows) {
     LayerRun run(layer, shape, Mode::kProbe);
-    const auto loss = [&] {
-      run.program->run();
-      const Tensor y = run.program->fetch("y", true),
-                   weights = test::random_normal(y.shape(), 9).to(DType::kF32);
-      double sum = 0;
-      for (std::int64_t e = 0; e < y.elements(); ++e) sum += y.at(e) * weights.at(e);
-      return sum;
-    };
-    for (const std::string& name : run.parameters) {
-      CAPTURE(name);
-      const Tensor start = run.read(name);
-      run.program->run();
-      const Tensor d = run.program->fetch("d " + name, true);
-      const double scale = largest(d);
-      CHECK(scale > 0);
-      for (std::int64_t e = 0; e < start.elements(); ++e) {
-        const auto moved = [&](double step) {
-          Tensor value = start.clone();
-          value.as<double>()[std::size_t(e)] += step;
-          run.variables.write(name, value);
-          return loss();
-        };
-        // h^2 is about 1e-9 of the weights' own scale of 0.05 and more.
-        const double h = 1e-6, numeric = (moved(h) - moved(-h)) / (2 * h);
-        CHECK(std::abs(numeric - d.at(e)) <= 1e-6 * scale);
-      }
-      run.variables.write(name, start);
-    }
+    check_central_differences(run);
   }
 }
 

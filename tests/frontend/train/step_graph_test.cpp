@@ -7,8 +7,11 @@
 #include <cmath>
 
 #include "backends/reference/backend.h"
+#include "frontend/nn/init.h"
 #include "frontend/train/feeder.h"
+#include "models/mnist_mlp/model.h"
 #include "src/runtime/program.h"
+#include "tests/support/checks.h"
 #include "tests/support/small_run.h"
 
 namespace keel::train {
@@ -163,6 +166,33 @@ TEST_CASE("step graph: gathered gradients are cleared by the update") {
     for (std::int64_t e = 0; e < sum.elements(); ++e) REQUIRE(sum.at(e) == 0);
   }
   CHECK(sums == 8);  // three layers and two norms
+}
+
+// A network with a parameter that its loss does not depend on.
+struct WithSpare : models::MnistMlp {
+  task::Outputs build(nn::Net& net, const task::Inputs& in) const override {
+    net.parameter("spare", {3, 2}, nn::ones());
+    return MnistMlp::build(net, in);
+  }
+};
+
+TEST_CASE("step graph: a parameter without a gradient is neither decayed nor gathered") {
+  for (const char* accumulate : {"1", "2"}) {
+    CAPTURE(std::string(accumulate));
+    Config config(std::make_unique<WithSpare>());
+    for (const auto& [key, value] :
+         {std::pair{"train.batch", "16"}, {"train.weight_decay", "0.1"}, {"model.hidden", "16"}}) {
+      config.set(key, value);
+    }
+    config.set("data.source", testing::small_digits().string());
+    config.set("train.accumulate", accumulate);
+    config.set("train.optimizer", "adamw");
+    const Trained run(config, 2);
+    test::check_close(run.variables.read("spare", true), test::f64({3, 2}, {1, 1, 1, 1, 1, 1}), 0);
+    CHECK_FALSE(run.variables.all().contains("spare.sum"));
+    CHECK_FALSE(run.variables.all().contains("spare.m"));
+    CHECK(run.variables.all().contains("fc1/weight.m"));
+  }
 }
 
 }  // namespace

@@ -103,7 +103,8 @@ TEST_CASE("detach_norm: x is not kept for the backward when the variance is deta
     const Value y = ops::detach_norm(g, x, attrs);
     const Value dy[] = {y, {}, {}};
     const bool needed[] = {true};
-    BackwardContext context(g, y.node, dy, needed);
+    StateValues states;
+    BackwardContext context(g, y.node, dy, needed, states);
     kDetachNorm.backward(context);
     const Node& backward = g.node(context.result()[0]);
     CHECK(backward.inputs[0].valid() == !attrs.detach_variance);

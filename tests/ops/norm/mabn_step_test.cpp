@@ -46,7 +46,8 @@ class Training {
     const Value gain = input("gain", row.shape), bias = input("bias", row.shape);
     const Value y = ops::mabn(g, x, {gain, bias}, state, attrs);
     const Value wrt[] = {x, gain, bias};
-    const std::vector<Value> d = gradient(g, ops::sum(g, ops::mul(g, y, dy)), wrt);
+    const auto [d, changed] = differentiate(g, ops::sum(g, ops::mul(g, y, dy)), wrt);
+    for (const Update& update : changed) g.mark_update(update.leaf, update.next);
     if (attrs.training) {
       g.mark_update(state.x2, y.at(3));
       g.mark_update(state.v, y.at(4));

@@ -9,6 +9,7 @@
 
 #include "backends/backends.h"
 #include "src/autodiff/gradient.h"
+#include "src/ops/elementwise.h"
 #include "src/ops/matmul.h"
 #include "src/ops/reduce.h"
 #include "src/ops/stop_gradient.h"
@@ -179,7 +180,8 @@ TEST_CASE("mabn: a batch without a row leaves the states that a step writes over
                                 g.constant(Tensor(DType::kU8, {4}))};
     const Value x = g.constant(random_normal({4, 1}, 1).to(DType::kF32));
     const Value y = ops::mabn(g, x, {}, states, {.m = 2, .warmup = 0});
-    gradient(g, ops::sum(g, y), {&x, 1});
+    const Gradients gradients = differentiate(g, ops::sum(g, y), {&x, 1});
+    g.mark_update(states.gz, gradients.states.at(0).next);
     g.mark_update(states.x2, y.at(3));
     g.mark_update(states.v, y.at(4));
     g.mark_update(states.step, y.at(5));
@@ -219,23 +221,40 @@ TEST_CASE("mabn: the backward hands on the rows of gz that are not this step's")
   }
 }
 
-TEST_CASE("mabn: gz is updated by the backward unless it must not be") {
-  for (bool update : {true, false}) {
-    Graph g;
-    const auto nothing = [](Tensor&, const Philox&) {};
-    const TensorType ring{DType::kF32, {2, 3}}, row{DType::kF32, {3}};
-    const Value x = g.input("x", {DType::kF32, {4, 3}}), gz = g.state("gz", ring, nothing);
-    const ops::MabnState state{g.state("x2", ring, nothing),
-                               gz,
-                               g.state("v", row, nothing),
-                               g.state("step", {DType::kI32, {}}, nothing),
-                               {}};
-    const Value y = ops::mabn(g, x, {}, state, {.m = 2, .update_state = update});
-    CHECK(g.updates().empty());
-    gradient(g, ops::sum(g, y), {&x, 1});
-    REQUIRE(g.updates().size() == (update ? 1 : 0));
-    if (update) CHECK(g.updates()[0].leaf == gz);
+struct States {
+  Graph g;
+  Value x = g.input("x", {DType::kF32, {4, 3}});
+  ops::MabnState all{state("x2", {2, 3}), state("gz", {2, 3}), state("v", {3}),
+                     g.state("step", {DType::kI32, {}}, nullptr), Value{}};
+
+  Value state(const char* name, const Shape& shape) {
+    return g.state(name, {DType::kF32, shape}, nullptr);
   }
+};
+
+TEST_CASE("mabn: the backward reports gz, marks nothing and can be built twice") {
+  States s;
+  const Value loss = ops::sum(s.g, ops::mabn(s.g, s.x, {}, s.all, {.m = 2}));
+  for (int time = 0; time < 2; ++time) {
+    const Gradients gradients = differentiate(s.g, loss, {&s.x, 1});
+    REQUIRE(gradients.states.size() == 1);
+    CHECK(gradients.states[0].leaf == s.all.gz);
+    CHECK(gradients.states[0].next == gradients.of[0].at(3));
+  }
+  CHECK(s.g.updates().empty());
+}
+
+TEST_CASE("mabn: nodes that read one gz hand it on, from the last to the first") {
+  States s;
+  const Value other = s.g.input("other", s.g.type(s.x));
+  const Value first = ops::mabn(s.g, s.x, {}, s.all, {.m = 2});
+  const Value last = ops::mabn(s.g, other, {}, s.all, {.m = 2});
+  const Value wrt[] = {s.x, other};
+  const Gradients d = differentiate(s.g, ops::sum(s.g, ops::add(s.g, first, last)), wrt);
+  CHECK(s.g.node(d.of[1]).inputs[4] == s.all.gz);
+  CHECK(s.g.node(d.of[0]).inputs[4] == d.of[1].at(3));
+  REQUIRE(d.states.size() == 1);
+  CHECK(d.states[0].next == d.of[0].at(3));
 }
 
 TEST_CASE("mabn: refusals") {

@@ -2,11 +2,13 @@
 // bounded and when it diverges.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "backends/backends.h"
 #include "frontend/compare/norm_runner.h"
 #include "src/autodiff/gradient.h"
+#include "src/ops/elementwise.h"
 #include "src/ops/reduce.h"
 #include "tests/support/checks.h"
 #include "tests/support/graph_runner.h"
@@ -15,6 +17,12 @@
 
 namespace keel::test {
 namespace {
+
+// A state of three channels.
+Value state(Graph& g, const std::string& name, float value) {
+  return g.state(name, {DType::kF32, {3}},
+                 [=](Tensor& t, const Philox&) { std::ranges::fill(t.as<float>(), value); });
+}
 
 // mean over rows of a * b in column c
 double column_mean(const Tensor& a, const Tensor& b, std::int64_t c) {
@@ -115,18 +123,51 @@ TEST_CASE("power_norm recursion: the guard tells of a recursion that diverges") 
   }
 }
 
-TEST_CASE("power_norm recursion: nu is updated by the backward unless it must not be") {
-  for (bool update : {true, false}) {
-    Graph g;
-    const auto nothing = [](Tensor&, const Philox&) {};
-    const TensorType row{DType::kF32, {3}};
-    const Value x = g.input("x", {DType::kF32, {4, 3}});
-    const Value psi2 = g.state("psi2", row, nothing), nu = g.state("nu", row, nothing);
-    const Value y = ops::power_norm(g, x, {}, {psi2, nu, {}, {}}, {.update_state = update});
-    CHECK(g.updates().empty());
-    gradient(g, ops::sum(g, y), {&x, 1});
-    REQUIRE(g.updates().size() == (update ? 1 : 0));
-    if (update) CHECK(g.updates()[0].leaf == nu);
+TEST_CASE("power_norm recursion: the backward reports nu, marks nothing and can be built twice") {
+  Graph g;
+  const Value x = g.input("x", {DType::kF32, {4, 3}});
+  const Value psi2 = state(g, "psi2", 1), nu = state(g, "nu", 0);
+  const Value loss = ops::sum(g, ops::power_norm(g, x, {}, {psi2, nu, {}, {}}));
+  for (int time = 0; time < 2; ++time) {
+    const Gradients gradients = differentiate(g, loss, {&x, 1});
+    REQUIRE(gradients.states.size() == 1);
+    CHECK(gradients.states[0].leaf == nu);
+    CHECK(gradients.states[0].next == gradients.of[0].at(3));
+  }
+  CHECK(g.updates().empty());
+}
+
+// The node that comes last has its backward first, and hands nu to the one before.
+TEST_CASE("power_norm recursion: nodes that read one nu hand it on backwards") {
+  Graph g;
+  const Value psi2 = state(g, "psi2", 1), nu = state(g, "nu", 0.5f);
+  const PowerNormAttrs attrs{.mode = "paper", .eps = 0, .alpha_b = 0.75};
+  Value x[2], y[2];
+  for (int i : {0, 1}) {
+    x[i] = g.input(fmt::format("x{}", i), {DType::kF32, {4, 3}});
+    y[i] = ops::power_norm(g, x[i], {}, {psi2, nu, {}, {}}, attrs);
+    g.mark_output(fmt::format("Gamma{}", i), y[i].at(3));
+  }
+  const Value loss = ops::add(g, ops::sum(g, y[0]), ops::sum(g, ops::scale(g, y[1], 3)));
+  const Gradients gradients = differentiate(g, loss, x);
+  REQUIRE(gradients.states.size() == 1);
+  g.mark_output("nu", gradients.states[0].next);
+  g.mark_output("dx0", gradients.of[0]);
+  const Tensor values[2] = {random_normal({4, 3}, 1, 1), random_normal({4, 3}, 2, 1)};
+  Feeds feeds;
+  for (int i : {0, 1}) feeds[fmt::format("x{}", i)] = values[i].clone();
+  const Results got = run_graph(*make_backend("reference"), g, feeds);
+  Tensor one(DType::kF64, {4, 3});
+  std::ranges::fill(one.as<double>(), 1.0);
+  for (std::int64_t c = 0; c < 3; ++c) {
+    const auto next = [&](double from, int i, double dy) {
+      const double gamma = got.at(fmt::format("Gamma{}", i)).at(c);
+      return from * (1 - 0.25 * gamma) + 0.25 * dy * column_mean(values[i], one, c);
+    };
+    const double between = next(0.5, 1, 3);
+    CHECK(got.at("nu").at(c) == doctest::Approx(next(between, 0, 1)).epsilon(1e-12));
+    // dx = g - nu x where psi = 1.
+    CHECK(got.at("dx0").at(c) == doctest::Approx(1 - between * values[0].at(c)).epsilon(1e-12));
   }
 }
 

@@ -1,11 +1,9 @@
-// Batch norm inside a recurrent network: statistics of every step, gain and bias of all.
-#include "frontend/nn/recurrent_norm.h"
-
+// Norms inside a recurrent network: statistics of every step, gain and bias of all.
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "frontend/nn/norm.h"
+#include "frontend/nn/norm_site.h"
 #include "src/ops/layout.h"
 #include "tests/frontend/nn/helpers.h"
 #include "tests/support/checks.h"
@@ -18,15 +16,16 @@ constexpr std::int64_t kRows = 6, kFeatures = 2;
 
 // A network of `length` steps; its input x (length * rows, features) holds one step after the
 // other.
-Layer network(std::int64_t length, RecurrentNormOptions options, bool masked = false) {
-  return [=](Net& net, Value x) {
-    RecurrentNorm norm(net, "n", options);
+Layer network(std::int64_t length, const std::string& norm = "recurrentbatchnorm",
+              bool masked = false) {
+  return [=, norm = Norm::parse(norm)](Net& net, Value x) {
+    const NormSite site(net, "n", norm);
     const Value mask =
         masked ? net.graph.constant(Tensor::of<std::uint8_t>({kRows}, {1, 1, 0, 1, 0, 1}))
                : Value{};
     std::vector<Value> y;
     for (std::int64_t t = 0; t < length; ++t) {
-      y.push_back(norm(ops::slice_axis(net.graph, x, 0, t * kRows, kRows), t, mask));
+      y.push_back(site(ops::slice_axis(net.graph, x, 0, t * kRows, kRows), {t, mask}));
     }
     return ops::concat(net.graph, y, 0);
   };
@@ -55,8 +54,8 @@ Tensor input(std::int64_t length) {
   return test::random_normal({length * kRows, kFeatures}, 5, 2, 3);
 }
 
-TEST_CASE("recurrent_norm: a step is normalized by its own batch and keeps its own averages") {
-  LayerRun run(network(3, {.keep = 0.75}), {3 * kRows, kFeatures});
+TEST_CASE("norm steps: a step is normalized by its own batch and keeps its own averages") {
+  LayerRun run(network(3, "recurrentbatchnorm{keep=0.75}"), {3 * kRows, kFeatures});
   CHECK(run.parameters == Names{"n/gain", "n/bias"});
   CHECK(run.states == Names{"n/t0/mean", "n/t0/var", "n/t0/seen", "n/t1/mean", "n/t1/var",
                             "n/t1/seen", "n/t2/mean", "n/t2/var", "n/t2/seen"});
@@ -76,9 +75,9 @@ TEST_CASE("recurrent_norm: a step is normalized by its own batch and keeps its o
   check_every_parameter_learns(run);
 }
 
-TEST_CASE("recurrent_norm: a probe normalizes like training and keeps nothing") {
-  LayerRun train(network(2, {}), {2 * kRows, kFeatures});
-  LayerRun probe(network(2, {}), {2 * kRows, kFeatures}, Mode::kProbe);
+TEST_CASE("norm steps: a probe normalizes like training and keeps nothing") {
+  LayerRun train(network(2), {2 * kRows, kFeatures});
+  LayerRun probe(network(2), {2 * kRows, kFeatures}, Mode::kProbe);
   train.program->run();
   probe.program->run();
   test::check_close(probe.program->fetch("y", true), train.program->fetch("y", true), 0);
@@ -87,8 +86,8 @@ TEST_CASE("recurrent_norm: a probe normalizes like training and keeps nothing") 
 }
 
 // Steps 0 and 2 were trained, 1 and 3 not; four steps have statistics.
-TEST_CASE("recurrent_norm: evaluation takes the last step before it that was trained") {
-  LayerRun run(network(6, {.eps = 0, .gain_init = 1, .steps = 4}), {6 * kRows, kFeatures},
+TEST_CASE("norm steps: evaluation takes the last step before it that was trained") {
+  LayerRun run(network(6, "recurrentbatchnorm{eps=0,gain_init=1,steps=4}"), {6 * kRows, kFeatures},
                Mode::kEvaluate);
   for (int t : {0, 2}) {
     const std::string step = fmt::format("n/t{}/", t);
@@ -110,8 +109,8 @@ TEST_CASE("recurrent_norm: evaluation takes the last step before it that was tra
   }
 }
 
-TEST_CASE("recurrent_norm: steps behind the last leave no statistics") {
-  LayerRun run(network(3, {.gain_init = 1, .steps = 1}), {3 * kRows, kFeatures});
+TEST_CASE("norm steps: steps behind the last leave no statistics") {
+  LayerRun run(network(3, "recurrentbatchnorm{gain_init=1,steps=1}"), {3 * kRows, kFeatures});
   CHECK(run.states == Names{"n/t0/mean", "n/t0/var", "n/t0/seen"});
   run.program->run();
   const Tensor y = run.program->fetch("y", true);
@@ -120,8 +119,8 @@ TEST_CASE("recurrent_norm: steps behind the last leave no statistics") {
         doctest::Approx(0.01 * moments(column(input(3), 0, 0)).mean));
 }
 
-TEST_CASE("recurrent_norm: rows that a mask leaves out take no part") {
-  LayerRun run(network(2, {}, true), {2 * kRows, kFeatures});
+TEST_CASE("norm steps: rows that a mask leaves out take no part") {
+  LayerRun run(network(2, "recurrentbatchnorm", true), {2 * kRows, kFeatures});
   run.program->run();
   const Tensor y = run.program->fetch("y", true);
   for (std::int64_t t : {0, 1}) {
@@ -133,10 +132,10 @@ TEST_CASE("recurrent_norm: rows that a mask leaves out take no part") {
   }
 }
 
-TEST_CASE("recurrent_norm: a step of padding alone was not trained") {
+TEST_CASE("norm steps: a step of padding alone was not trained") {
   const auto padded = [](Net& net, Value x) {
     const Value none = net.graph.constant(Tensor(DType::kU8, Shape{kRows}));
-    return RecurrentNorm(net, "n", {})(x, 0, none);
+    return Norm::parse("recurrentbatchnorm")(net, "n", x, none);
   };
   LayerRun run(padded, {kRows, kFeatures});
   run.program->run();
@@ -145,25 +144,55 @@ TEST_CASE("recurrent_norm: a step of padding alone was not trained") {
   CHECK(run.read("n/t0/var").at(1) == 1);
 }
 
-TEST_CASE("recurrent_norm: options and refusals") {
-  CHECK(
-      LayerRun(network(1, {.gain = false, .bias = false}), {kRows, kFeatures}).parameters.empty());
-  test::check_refused(
-      [] {
-        LayerRun(network(1, {.steps = 0}), {kRows, kFeatures});
-      },
-      "[recurrentbatchnorm] steps: expected >= 1, got 0");
+TEST_CASE("norm steps: options and refusals") {
+  const Layer plain = network(1, "recurrentbatchnorm{gain=false,bias=false}");
+  CHECK(LayerRun(plain, {kRows, kFeatures}).parameters.empty());
+  test::check_refused([] { Norm::parse("recurrentbatchnorm{steps=0}"); },
+                      "norm recurrentbatchnorm: option steps: expected >= 1, got 0");
   test::check_refused(
       [] {
         Graph g;
         Net net{.graph = g};
-        RecurrentNorm(net, "n", {})(g.input("x", {DType::kF32, {4, 2}}), -1);
+        const Value x = g.input("x", {DType::kF32, {4, 2}});
+        NormSite(net, "n", Norm::parse("layernorm"))(x, {.t = -1});
       },
-      "[recurrentbatchnorm] t: expected >= 0, got -1");
+      "[layernorm] t: expected >= 0, got -1");
+}
+
+TEST_CASE("norm steps: every norm over the batch has statistics of its own for every step") {
+  LayerRun run(network(2, "batchnorm{keep=0.5}"), {2 * kRows, kFeatures});
+  CHECK(run.parameters == Names{"n/gain", "n/bias"});
+  CHECK(run.states == Names{"n/running_mean", "n/running_var", "n/t1/running_mean",
+                            "n/t1/running_var", "n/t1/seen"});
+  run.program->run();
+  const Tensor x = input(2);
+  for (std::int64_t c = 0; c < kFeatures; ++c) {
+    const std::string names[] = {"n/running_mean", "n/t1/running_mean"};
+    for (std::int64_t t : {0, 1}) {
+      CHECK(run.read(names[t]).at(c) ==
+            doctest::Approx(0.5 * moments(column(x, t, c)).mean).epsilon(1e-6));
+    }
+  }
+  CHECK(run.read("n/t1/seen").at(0) == 1);
+  CHECK(LayerRun(network(2, "layernorm"), {2 * kRows, kFeatures}).states.empty());
+}
+
+TEST_CASE("norm steps: evaluation takes the first step's statistics where no other was trained") {
+  LayerRun run(network(3, "pn_v{eps=0}"), {3 * kRows, kFeatures}, Mode::kEvaluate);
+  run.variables.write("n/psi2", test::f64({2}, {4, 4}));
+  run.variables.write("n/t2/psi2", test::f64({2}, {16, 16}));
+  run.variables.write("n/t2/seen", test::f64({}, {1}));
+  run.program->run();
+  const Tensor y = run.program->fetch("y", true), x = input(3);
+  const double used[] = {2, 2, 4};
+  for (std::int64_t i = 0; i < y.elements(); ++i) {
+    const auto t = std::size_t(i / (kRows * kFeatures));
+    CHECK(y.at(i) == doctest::Approx(x.at(i) / used[t]).epsilon(1e-6));
+  }
 }
 
 // The same numbers by name in a network that is not recurrent, and over a whole sequence.
-TEST_CASE("recurrent_norm: by name it is step 0, and a sequence norm that of all steps") {
+TEST_CASE("norm steps: by name it is step 0, and a sequence norm that of all steps") {
   const auto layer = [](const std::string& text) {
     return [norm = Norm::parse(text)](Net& net, Value x) { return norm(net, "n", x); };
   };

@@ -1,0 +1,44 @@
+// A norm at one place of a network, which may be applied there many times.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "frontend/nn/norm.h"
+#include "frontend/nn/site.h"
+
+namespace keel::nn {
+
+// Its parameters, "<name>/gain" and "<name>/bias", are made at the first application and are those
+// of all. What it knows of batches is kept for every time step t: in states "<name>/<statistic>"
+// for t = 0 and "<name>/t<t>/<statistic>" for the others, with "<name>/t<t>/seen" (), how often the
+// step was trained. Steps from Norm::steps() on are trained with the statistics of the last one
+// that has some, and leave none. An evaluation takes the statistics of step t or, where that was
+// never trained, of the last step before it that was. Applications at one time step carry the
+// states on: each reads what the one before left, and the last one's values are kept. What a
+// backward changes, such as the nu of PowerNorm, is carried on in the order in which backwards run,
+// from the last application to the first. A copy is the same norm, not another one. The net must
+// outlive it.
+class NormSite {
+ public:
+  // Throws Error{kUsage} for a norm that acts on the weight of the layer before it: that layer
+  // takes it as LayerOptions::norm.
+  NormSite(Net& net, const std::string& name, const Norm& norm);
+  // The other half of a layer's norm: of the output of a layer whose weight has been through
+  // Norm::of_weight.
+  static NormSite behind_weight(Net& net, const std::string& name, const Norm& norm);
+
+  // x (..., features), or images (n, c, h, w); y like x. Throws Error{kUsage} for t < 0, and for a
+  // mask of another shape where the norm looks at it.
+  Value operator()(Value x, const Site& site = {}) const;
+
+ private:
+  struct Unchecked {};
+  NormSite(Unchecked, Net& net, const std::string& name, const Norm& norm);
+
+  std::string name_;
+  Norm norm_;
+  std::shared_ptr<NormMemory> memory_;
+};
+
+}  // namespace keel::nn
