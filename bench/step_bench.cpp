@@ -51,17 +51,21 @@ void feed_random(Program& program, const Graph& graph) {
 
 }  // namespace
 
+TypicalBatch::TypicalBatch(const train::Config& config)
+    : stream(config.model()
+                 .load(config.data().request())
+                 ->stream(task::Split::kTrain, {.batch = config.train().batch, .shuffle = {}})),
+      batch(stream->at(0, stream->steps(0) / 2)) {}
+
 void feed_batch(Program& step, const train::Config& config) {
-  const std::int64_t batch = config.train().batch;
-  const auto rows = config.model().load({})->stream(task::Split::kTrain, {.batch = batch});
-  const task::Batch& first = rows->at(0, 0);
-  train::Feeder(config.model()).feed(step, first);
-  step.feed("weight", Tensor::scalar(float(1 / first.items)));
+  const TypicalBatch typical(config);
+  train::Feeder(config.model()).feed(step, typical.batch);
+  step.feed("weight", Tensor::scalar(float(1 / typical.batch.items)));
   step.feed("lr", Tensor::scalar(float(kLearningRate)));
 }
 
 StepBench bench_step(Backend& backend, const train::Config& config, int rounds, TorchPeer* torch) {
-  const Graph graph = train::build_step(config);
+  const Graph graph = train::build_step(config, TypicalBatch(config).batch.sizes);
   Variables variables(backend, 1), products_variables(backend, 1), update_variables(backend, 1);
   Program step(backend, variables, graph, {.guard = "grad_norm"});
   feed_batch(step, config);

@@ -32,7 +32,15 @@ StepBench bench_step(Backend& backend, const train::Config& config, int rounds,
 
 inline constexpr double kLearningRate = 1e-6;  // changes next to nothing
 
-// Feeds the first batch of the config's data, and this learning rate.
+// The batch in the middle of the config's training data, in order, which of sentences is one of
+// middling length; `stream` owns it.
+struct TypicalBatch {
+  explicit TypicalBatch(const train::Config& config);
+
+  std::unique_ptr<task::Stream> stream;
+  const task::Batch& batch;
+};
+// Feeds that batch, and this learning rate, to a step for its sizes.
 void feed_batch(Program& step, const train::Config& config);
 
 using MakeBackend = std::function<std::unique_ptr<Backend>()>;

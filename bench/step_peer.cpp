@@ -44,8 +44,9 @@ TorchCase step_case(Backend& backend, const train::Config& config) {
         "peer torch: expected train.clip=none and train.accumulate=1, got {} and {}",
         config.train().clip, config.train().accumulate);
   TorchCase task{.what = facts(config), .given = {}, .expected = {}};
-  Graph graph = train::build_step(config);
-  const auto inputs = config.model().inputs(config.model().sizes(config.train().batch));
+  const task::Sizes sizes = TypicalBatch(config).batch.sizes;
+  Graph graph = train::build_step(config, sizes);
+  const auto inputs = config.model().inputs(sizes);
   for (const task::Input& input : inputs) {
     graph.mark_output(input.name, graph.find_leaf(input.name));
   }
