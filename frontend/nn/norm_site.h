@@ -12,13 +12,16 @@ namespace keel::nn {
 // Its parameters, "<name>/gain" and "<name>/bias", are made at the first application and are those
 // of all. What it knows of batches is kept for every time step t: in states "<name>/<statistic>"
 // for t = 0 and "<name>/t<t>/<statistic>" for the others, with "<name>/t<t>/seen" (), how often the
-// step was trained. Steps from Norm::steps() on are trained with the statistics of the last one
-// that has some, and leave none. An evaluation takes the statistics of step t or, where that was
-// never trained, of the last step before it that was. Applications at one time step carry the
-// states on: each reads what the one before left, and the last one's values are kept. What a
-// backward changes, such as the nu of PowerNorm, is carried on in the order in which backwards run,
-// from the last application to the first. A copy is the same norm, not another one. The net must
-// outlive it.
+// step was trained. A norm that names its first step calls the states of t = 0 "<name>/t0/..." too.
+// An evaluation takes the statistics of step t or, where that was never trained, of the last step
+// before it that was. Steps from Norm::steps() on read the statistics of the last one that has
+// some, and their forwards leave none.
+//
+// Applications at one time step carry the states on: each reads what the one before left, and the
+// last one's values are kept. What a backward changes, such as the nu of PowerNorm, is carried on
+// in the order in which backwards run, from the last application to the first.
+//
+// A copy is the same norm, not another one. The net must outlive it.
 class NormSite {
  public:
   // Throws Error{kUsage} for a norm that acts on the weight of the layer before it: that layer
