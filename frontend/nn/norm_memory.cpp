@@ -20,7 +20,7 @@ void NormMemory::begin(std::int64_t t) {
 void NormMemory::finish(Value mask) {
   if (!has_states_ || !is_counted(k_)) return;
   const Value before = seen(k_);
-  if (!net.training() || t_ >= steps_.count) return;
+  if (!net.training()) return;
   // 1, or 0 when the mask leaves every row out.
   const Value trained = mask.valid() ? ops::max(graph, ops::cast(graph, mask, net.dtype))
                                      : graph.constant(1, net.dtype);
