@@ -19,7 +19,7 @@ nn::Norm norm_of(const task::OptionValues& options) {
 }
 
 json optimizer_facts(const train::TrainOptions& t) {
-  return {{"name", t.optimizer},
+  return {{"name", choice_text(t.optimizer)},
           {"lr", kLearningRate},
           {"momentum", t.momentum},
           {"nesterov", t.nesterov},
@@ -40,9 +40,10 @@ json facts(const train::Config& config) {
 }  // namespace
 
 TorchCase step_case(Backend& backend, const train::Config& config) {
-  check(config.train().clip == "none" && config.train().accumulate == 1, ErrorKind::kUsage,
+  check(config.train().clip == optim::Clipping::kNone && config.train().accumulate == 1,
+        ErrorKind::kUsage,
         "peer torch: expected train.clip=none and train.accumulate=1, got {} and {}",
-        config.train().clip, config.train().accumulate);
+        choice_text(config.train().clip), config.train().accumulate);
   TorchCase task{.what = facts(config), .given = {}, .expected = {}};
   const task::Sizes sizes = TypicalBatch(config).batch.sizes;
   Graph graph = train::build_step(config, sizes);

@@ -79,7 +79,7 @@ class Walk {
       : alpha(alpha_),
         nu(nu_),
         layer_(backend, {kRows, kFeatures},
-               {.mode = "paper", .eps = 0, .alpha_f = alpha, .alpha_b = alpha}, nu),
+               {.mode = PowerNormMode::kPaper, .eps = 0, .alpha_f = alpha, .alpha_b = alpha}, nu),
         features_(std::size_t(kFeatures), Feature{1, nu, std::abs(nu)}) {}
 
   void step(const Tensor& x, const Tensor& g) {
@@ -160,8 +160,8 @@ double nu_after_200(Backend& backend, double gamma) {
   const Tensor x = mapped(Tensor(DType::kF64, {1, 1}),
                           [gamma](double, std::int64_t) { return std::sqrt(gamma); });
   const Tensor dy(DType::kF64, {1, 1});
-  PowerNormLayer layer(backend, {1, 1}, {.mode = "paper", .eps = 0, .alpha_f = 1, .alpha_b = 0.9},
-                       1);
+  PowerNormLayer layer(backend, {1, 1},
+                       {.mode = PowerNormMode::kPaper, .eps = 0, .alpha_f = 1, .alpha_b = 0.9}, 1);
   for (int t = 0; t < 200; ++t) layer.step(x, dy);
   return std::abs(layer.state("nu").at(0));
 }

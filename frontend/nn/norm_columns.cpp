@@ -21,7 +21,7 @@ Value batch_norm_of(NormMemory& memory, const Columns& columns, const ops::NormA
 struct BatchNormOptions {
   double eps = 1e-5, keep = 0.9, gain_init = 1;
   bool gain = true, bias = true, unbiased = false, running_unbiased = false;
-  std::string padding = "exact";
+  ColumnPadding padding = ColumnPadding::kExact;
 
   static constexpr bool kBatchType = true;
   static constexpr auto fields() {

@@ -33,7 +33,7 @@ constexpr const char* kNoContraction =
     "the recursion of nu is no contraction, and diverges if this stays above 2";
 
 struct PowerNormOptions {
-  std::string mode = "release";
+  PowerNormMode mode = PowerNormMode::kRelease;
   std::int64_t heads = 1;  // groups of the scaling in front of tokens; 0: none
   std::int64_t warmup = 0;
   double alpha_f = 0.9, alpha_b = 0.9, eps = 1e-5;  // eps: see defaults

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/core/nearest.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/optimizer_step.h"
 
@@ -24,15 +23,11 @@ Value clamp(Graph& g, Value x, double limit) {
 }  // namespace
 
 void validate(const ClipOptions& options) {
-  const std::vector<std::string> kinds{"none", "global", "per_tensor", "element"};
-  check(std::ranges::find(kinds, options.kind) != kinds.end(), ErrorKind::kUsage, "train.clip: {}",
-        unknown_name(options.kind, kinds));
   check(options.limit > 0 && std::isfinite(options.limit), ErrorKind::kUsage,
-        "train.clip_limit: expected > 0, got {}", options.limit);
+        "clip_limit: expected > 0, got {}", options.limit);
 }
 
 Clipped clip_gradients(Graph& graph, std::span<const Value> gradients, const ClipOptions& options) {
-  const auto is = [&](std::string_view kind) { return options.kind == kind; };
   const auto scope = graph.scope("clip");
   Clipped result;
   Value total;
@@ -43,15 +38,16 @@ Clipped clip_gradients(Graph& graph, std::span<const Value> gradients, const Cli
     }
     const Value squares = ops::sum_squares(graph, g);
     total = total.valid() ? ops::add(graph, total, squares) : squares;
-    if (is("per_tensor")) {
+    if (options.kind == Clipping::kPerTensor) {
       g = ops::mul(graph, g, shrink_factor(graph, ops::sqrt(graph, squares), options.limit));
     }
-    result.gradients.push_back(is("element") ? clamp(graph, g, options.limit) : g);
+    result.gradients.push_back(options.kind == Clipping::kElement ? clamp(graph, g, options.limit)
+                                                                  : g);
   }
   result.norm = total.valid() ? ops::sqrt(graph, total) : graph.constant(0.0);
   // 0 * norm + 1 is 1, or NaN when a gradient is not finite: the update nodes then do nothing.
   result.scale = ops::scale(graph, result.norm, 0, 1);
-  if (is("global")) {
+  if (options.kind == Clipping::kGlobal) {
     result.scale = ops::mul(graph, result.scale, shrink_factor(graph, result.norm, options.limit));
   }
   return result;

@@ -2,21 +2,26 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <vector>
 
+#include "src/core/choice.h"
 #include "src/graph/graph.h"
 
 namespace keel::optim {
 
+// none; global: g * min(1, c / |all g|); per_tensor: each g * min(1, c / |g|);
+// element: each element into [-c, c].
+enum class Clipping { kNone, kGlobal, kPerTensor, kElement };
+constexpr auto choice_words(Clipping) {
+  return std::to_array<std::string_view>({"none", "global", "per_tensor", "element"});
+}
+
 struct ClipOptions {
-  // none; global: g * min(1, c / |all g|); per_tensor: each g * min(1, c / |g|);
-  // element: each element into [-c, c].
-  std::string kind = "none";
+  Clipping kind = Clipping::kNone;
   double limit = 1;  // c > 0
 };
 
-// Throws Error{kUsage} for an unknown kind or a limit <= 0.
+// Throws Error{kUsage} naming the option whose value is out of range.
 void validate(const ClipOptions& options);
 
 struct Clipped {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "src/core/nearest.h"
 #include "src/ops/optimizer_step.h"
 
 namespace keel::optim {
@@ -47,12 +46,13 @@ void apply_sgd(Graph& g, const Parameter& of, const Settings& s) {
 
 void apply_adam(Graph& g, const Parameter& of, const Settings& s) {
   const OptimizerOptions& o = s.options;
-  const bool is_fairseq = o.name == "adam_fairseq", is_release = o.name == "adam_release";
+  const bool is_fairseq = o.kind == Optimizer::kAdamFairseq;
+  const bool is_release = o.kind == Optimizer::kAdamRelease;
   const AdamAttrs attrs{.beta1 = o.beta1,
                         .beta2 = o.beta2,
                         .eps = o.eps,
                         .weight_decay = s.decay(of),
-                        .decoupled = o.name == "adamw" || is_fairseq,
+                        .decoupled = o.kind == Optimizer::kAdamw || is_fairseq,
                         .raw_eps = is_fairseq || is_release,
                         .release_bias = is_release,
                         .lr_scale = of.facts.lr_scale};
@@ -78,32 +78,28 @@ void apply_graves(Graph& g, const Parameter& of, const Settings& s) {
   mark(g, next, {of.p, n, q, d});
 }
 
-struct Optimizer {
-  std::string name;
-  void (*apply)(Graph& g, const Parameter& of, const Settings& settings);
-};
-
-const Optimizer& optimizer(const std::string& name) {
-  static const std::vector<Optimizer> all{{"sgd", apply_sgd},
-                                          {"adam", apply_adam},
-                                          {"adamw", apply_adam},
-                                          {"adam_fairseq", apply_adam},
-                                          {"adam_release", apply_adam},
-                                          {"adagrad", apply_adagrad},
-                                          {"rmsprop_graves", apply_graves}};
-  const auto found = std::ranges::find(all, name, &Optimizer::name);
-  if (found != all.end()) return *found;
-  std::vector<std::string> names;
-  for (const Optimizer& each : all) names.push_back(each.name);
-  fail(ErrorKind::kUsage, "train.optimizer: {}", unknown_name(name, names));
+void apply(Graph& g, const Parameter& of, const Settings& s) {
+  switch (s.options.kind) {
+    case Optimizer::kSgd:
+      return apply_sgd(g, of, s);
+    case Optimizer::kAdam:
+    case Optimizer::kAdamw:
+    case Optimizer::kAdamFairseq:
+    case Optimizer::kAdamRelease:
+      return apply_adam(g, of, s);
+    case Optimizer::kAdagrad:
+      return apply_adagrad(g, of, s);
+    case Optimizer::kRmspropGraves:
+      return apply_graves(g, of, s);
+  }
 }
 
 }  // namespace
 
 void validate(const OptimizerOptions& options) {
-  optimizer(options.name);
-  check(options.name != "adam_release" || options.weight_decay == 0, ErrorKind::kUsage,
-        "train.weight_decay: expected 0 for adam_release, got {}", options.weight_decay);
+  const bool refuses_decay = options.kind == Optimizer::kAdamRelease;
+  check(!refuses_decay || options.weight_decay == 0, ErrorKind::kUsage,
+        "weight_decay: expected 0 for adam_release, got {}", options.weight_decay);
 }
 
 void apply_optimizer(Graph& graph, std::span<const Value> parameters,
@@ -123,7 +119,7 @@ void apply_optimizer(Graph& graph, std::span<const Value> parameters,
   });
   for (const Parameter& of : updated) {
     const auto scope = graph.scope("update/" + graph.node(of.p).name);
-    optimizer(options.name).apply(graph, of, settings);
+    apply(graph, of, settings);
   }
 }
 

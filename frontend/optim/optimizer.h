@@ -2,27 +2,38 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <vector>
 
+#include "src/core/choice.h"
 #include "src/graph/graph.h"
 
 namespace keel::optim {
 
 // Formulas: src/ops/optimizer_step.h.
+enum class Optimizer {
+  kSgd,
+  kAdam,
+  kAdamw,          // decoupled weight decay
+  kAdamFairseq,    // adamw with raw_eps
+  kAdamRelease,    // adam with raw_eps and release_bias
+  kAdagrad,        // with eps 1e-6
+  kRmspropGraves,  // with keep 0.95, momentum 0.9 and eps 1e-4
+};
+constexpr auto choice_words(Optimizer) {
+  return std::to_array<std::string_view>(
+      {"sgd", "adam", "adamw", "adam_fairseq", "adam_release", "adagrad", "rmsprop_graves"});
+}
+
 struct OptimizerOptions {
-  // sgd; adam; adamw: decoupled weight decay; adam_fairseq: adamw with raw_eps; adam_release: adam
-  // with raw_eps and release_bias; adagrad with eps 1e-6; rmsprop_graves with keep 0.95, momentum
-  // 0.9 and eps 1e-4.
-  std::string name = "adam";
+  Optimizer kind = Optimizer::kAdam;
   double momentum = 0, weight_decay = 0;
   bool nesterov = false;                          // sgd alone, as momentum is
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  // the adams alone
-  bool decays_all =
-      false;  // whether weight decay takes hold of all parameters, whatever their facts
+  // Whether weight decay takes hold of all parameters, whatever their facts.
+  bool decays_all = false;
 };
 
-// Throws Error{kUsage} for an unknown name, and for weight decay under adam_release.
+// Throws Error{kUsage} for weight decay under adam_release.
 void validate(const OptimizerOptions& options);
 
 // Scalars that every update reads.

@@ -8,19 +8,25 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+
+#include "src/core/choice.h"
 
 namespace keel::optim {
 
+enum class Schedule { kConstant, kInverseSqrt, kCosine, kStep };
+constexpr auto choice_words(Schedule) {
+  return std::to_array<std::string_view>({"constant", "inverse_sqrt", "cosine", "step"});
+}
+
 struct ScheduleOptions {
-  std::string name = "constant";
+  Schedule kind = Schedule::kConstant;
   std::int64_t warmup = 0;      // updates
   std::int64_t step_every = 0;  // updates
   double step_factor = 0.1;
   double min_factor = 0;
 };
 
-// Throws Error{kUsage} for an unknown name or values out of range.
+// Throws Error{kUsage} naming the option whose value is out of range.
 void validate(const ScheduleOptions& options);
 
 // The factor at update t of `total`.

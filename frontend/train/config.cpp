@@ -28,7 +28,7 @@ std::string toml_field(const T& value) {
     std::ostringstream quoted;
     quoted << toml::value<std::string>(value);
     return quoted.str();
-  } else if constexpr (std::is_same_v<T, Period>) {
+  } else if constexpr (std::is_same_v<T, Period> || Choice<T>) {
     return '"' + attr_text(value) + '"';
   } else {
     return attr_text(value);
@@ -99,16 +99,18 @@ void TrainOptions::validate() const {
   expect(average_last >= 0 && average_last <= keep_checkpoints, "average_last",
          "0 to keep_checkpoints", double(average_last));
   expect(log_every >= 1, "log_every", ">= 1", double(log_every));
-  const std::vector<std::string> decays{"all", "weights"};
-  check(std::ranges::find(decays, decay) != decays.end(), ErrorKind::kUsage, "train.decay: {}",
-        unknown_name(decay, decays));
-  optim::validate(optimizer_options());
-  optim::validate(schedule_options());
-  optim::validate(clip_options());
+  try {
+    optim::validate(optimizer_options());
+    optim::validate(schedule_options());
+    optim::validate(clip_options());
+  } catch (const Error& error) {
+    fail(ErrorKind::kUsage, "train.{}", error.what());
+  }
 }
 
 optim::OptimizerOptions TrainOptions::optimizer_options() const {
-  return {optimizer, momentum, weight_decay, nesterov, beta1, beta2, eps, decay == "all"};
+  return {optimizer, momentum, weight_decay, nesterov,
+          beta1,     beta2,    eps,          decay == DecayedParameters::kAll};
 }
 
 optim::ScheduleOptions TrainOptions::schedule_options() const {

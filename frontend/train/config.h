@@ -14,21 +14,27 @@
 
 namespace keel::train {
 
+// What weight decay takes hold of: those parameters whose facts say so, or all of them.
+enum class DecayedParameters { kWeights, kAll };
+constexpr auto choice_words(DecayedParameters) {
+  return std::to_array<std::string_view>({"weights", "all"});
+}
+
 struct TrainOptions {
   std::int64_t batch = 128;  // rows or tokens, as the model counts
   std::int64_t epochs = 10;
   std::int64_t max_steps = 0;   // stop after so many updates; 0: no limit
   std::int64_t accumulate = 1;  // micro-batches of `batch` in one update
   std::int64_t seed = 1;
-  std::string optimizer = "adam";
+  optim::Optimizer optimizer = optim::Optimizer::kAdam;
   double lr = 1e-3, momentum = 0, weight_decay = 0;
-  std::string decay = "weights";  // what weight_decay takes hold of: weights, or all parameters
+  DecayedParameters decay = DecayedParameters::kWeights;
   bool nesterov = false;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
-  std::string schedule = "constant";
+  optim::Schedule schedule = optim::Schedule::kConstant;
   std::int64_t warmup = 0, step_every = 0;
   double step_factor = 0.1, min_factor = 0;
-  std::string clip = "none";
+  optim::Clipping clip = optim::Clipping::kNone;
   double clip_limit = 1;
   Period eval_every{1, PeriodUnit::kEpochs};
   Period test_every{0, PeriodUnit::kEpochs};  // 0: test at the end only

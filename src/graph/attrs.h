@@ -15,6 +15,7 @@
 #include <tuple>
 #include <vector>
 
+#include "src/core/choice.h"
 #include "src/core/dtype.h"
 #include "src/core/error.h"
 #include "src/core/shape.h"
@@ -43,12 +44,17 @@ std::string attr_text(DType value);
 std::string attr_text(const std::string& value);
 std::string attr_text(const Shape& value);
 std::string attr_text(const std::vector<std::int64_t>& value);
+std::string attr_text(Choice auto value) { return std::string(choice_text(value)); }
 
 // Parse a value from text; Error{kUsage} says what was expected.
 void attr_parse(std::string_view text, bool& value);
 void attr_parse(std::string_view text, double& value);
 void attr_parse(std::string_view text, std::int64_t& value);
 void attr_parse(std::string_view text, std::string& value);
+template <Choice E>
+void attr_parse(std::string_view text, E& value) {
+  value = parse_choice<E>(text);
+}
 
 // "factor=2 offset=1": every field of an attribute struct.
 template <class T>

@@ -52,7 +52,7 @@ Types infer_backward_weight(const InferContext& c) {
 
 void backward(BackwardContext& c) {
   const auto& attrs = c.attrs().as<ConvAttrs>();
-  check(attrs.activation == "none" && !attrs.channels_last, ErrorKind::kUsage,
+  check(attrs.activation == Activation::kNone && !attrs.channels_last, ErrorKind::kUsage,
         "[conv2d] gradients are built before passes set activation and channels_last");
   const auto attrs_for = [&](int input) {
     return ConvBackwardAttrs{attrs.stride, attrs.padding, c.graph.shape(c.input(input))};

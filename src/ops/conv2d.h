@@ -12,12 +12,13 @@
 #pragma once
 
 #include "src/graph/graph.h"
+#include "src/ops/activation.h"
 
 namespace keel {
 
 struct ConvAttrs {
   std::int64_t stride = 1, padding = 0;
-  std::string activation = "none";  // none or relu
+  Activation activation = Activation::kNone;
   bool channels_last = false;
   static constexpr auto fields() {
     return std::tuple{field("stride", &ConvAttrs::stride), field("padding", &ConvAttrs::padding),

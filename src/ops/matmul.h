@@ -10,12 +10,13 @@
 #pragma once
 
 #include "src/graph/graph.h"
+#include "src/ops/activation.h"
 
 namespace keel {
 
 struct MatmulAttrs {
   bool transpose_a = false, transpose_b = false;
-  std::string activation = "none";  // none or relu
+  Activation activation = Activation::kNone;
   static constexpr auto fields() {
     return std::tuple{field("transpose_a", &MatmulAttrs::transpose_a),
                       field("transpose_b", &MatmulAttrs::transpose_b),

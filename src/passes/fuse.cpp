@@ -61,7 +61,7 @@ class EpilogueFusion {
   static bool takes_relu(const Node& node) { return node.op == &kMatmul || node.op == &kConv2d; }
   static bool takes_bias(const Node& node) {
     return node.op == &kMatmul && !node.inputs[2].valid() &&
-           node.attrs.as<MatmulAttrs>().activation == "none";
+           node.attrs.as<MatmulAttrs>().activation == Activation::kNone;
   }
 
   void emit(int index, int producer) {
@@ -84,11 +84,11 @@ class EpilogueFusion {
     if (!relu) return product.attrs;
     if (product.op == &kMatmul) {
       MatmulAttrs attrs = product.attrs.as<MatmulAttrs>();
-      attrs.activation = "relu";
+      attrs.activation = Activation::kRelu;
       return attrs;
     }
     ConvAttrs attrs = product.attrs.as<ConvAttrs>();
-    attrs.activation = "relu";
+    attrs.activation = Activation::kRelu;
     return attrs;
   }
 

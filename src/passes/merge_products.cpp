@@ -68,7 +68,8 @@ class ProductMerger {
     if (node.op != &kMatmul || uses_[v] != 1 || node.inputs[2].valid()) return false;
     const auto& attrs = node.attrs.as<MatmulAttrs>();
     const bool is_flat = rewriter_.source().shape(node.inputs[0]).rank() == 2;
-    return is_flat && attrs.transpose_a && !attrs.transpose_b && attrs.activation == "none";
+    return is_flat && attrs.transpose_a && !attrs.transpose_b &&
+           attrs.activation == Activation::kNone;
   }
 
   // Lists additions below the one at `root` that nobody else reads as `inner`.

@@ -88,7 +88,7 @@ TEST_CASE("backend conv2d: relu after the bias, and a NaN that it keeps") {
     c.gradients = false;
     c.inputs[0].as<double>()[100] = NAN;
     c.build = [](Graph& g, const std::vector<Value>& v) {
-      return std::vector{g.add(kConv2d, v, ConvAttrs{.activation = "relu"})};
+      return std::vector{g.add(kConv2d, v, ConvAttrs{.activation = Activation::kRelu})};
     };
     for (bool optimize : {false, true}) {
       c.optimize = optimize;

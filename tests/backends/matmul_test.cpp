@@ -91,7 +91,8 @@ OpCase relu_case(Tensors... inputs) {
   c.gradients = false;
   c.build = [](Graph& g, const std::vector<Value>& v) {
     const Value bias = v.size() > 2 ? v[2] : Value{};
-    return std::vector{g.add(kMatmul, {v[0], v[1], bias}, MatmulAttrs{.activation = "relu"})};
+    return std::vector{
+        g.add(kMatmul, {v[0], v[1], bias}, MatmulAttrs{.activation = Activation::kRelu})};
   };
   return c;
 }

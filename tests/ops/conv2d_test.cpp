@@ -94,7 +94,7 @@ TEST_CASE("conv2d: a relu that was fused into it") {
   c.inputs.push_back(f64({2}, {-1, 1}));
   c.gradients = false;
   c.build = [](Graph& g, const std::vector<Value>& v) {
-    return std::vector{g.add(kConv2d, v, ConvAttrs{.activation = "relu"})};
+    return std::vector{g.add(kConv2d, v, ConvAttrs{.activation = Activation::kRelu})};
   };
   check_close(run_reference(c).at("y0"), f64({1, 2, 1, 3}, {0, 0, 2, 0, 3, 0}));
 }

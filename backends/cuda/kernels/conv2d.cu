@@ -161,7 +161,7 @@ Prepared prepare(ConvPass pass, const Shape (&shapes)[3], const Attrs& attrs, bo
 Prepared prepare_conv2d(const NodeContext& c) {
   const auto& attrs = c.attrs<ConvAttrs>();
   return prepare(ConvPass::kForward, {c.input(0).shape, c.input(1).shape, c.output().shape}, attrs,
-                 attrs.activation == "relu");
+                 attrs.activation == Activation::kRelu);
 }
 
 Prepared prepare_conv2d_backward_input(const NodeContext& c) {

@@ -22,7 +22,7 @@ Prepared prepare_conv2d(const NodeContext& context) {
                       .padding = attrs.padding,
                       .channels_last = attrs.channels_last,
                       .bias = context.has(2),
-                      .relu = attrs.activation == "relu"};
+                      .relu = attrs.activation == Activation::kRelu};
   if (is_empty(spec.y)) return do_nothing();
   if (is_empty(spec.x)) {
     return fill_bias(spec.channels_last ? 1 : spec.y[2] * spec.y[3], spec.relu);

@@ -18,7 +18,7 @@ Prepared prepare_matmul(const NodeContext& context) {
                   .transpose_b = attrs.transpose_b,
                   .shared_b = sizes.shared_b,
                   .bias = context.has(2),
-                  .relu = attrs.activation == "relu"};
+                  .relu = attrs.activation == Activation::kRelu};
   if (context.output().shape.elements() == 0) return do_nothing();
   if (spec.k == 0) return fill_bias(1, spec.relu);
   // Rows that lie one after another and meet the same matrix are one product.

@@ -98,7 +98,7 @@ Prepared prepare_conv2d(const NodeContext& context) {
   const auto& attrs = context.attrs<ConvAttrs>();
   const ConvSizes sizes =
       conv_sizes(context.input(0).shape, context.input(1).shape, context.output().shape, attrs);
-  const bool relu = attrs.activation == "relu";
+  const bool relu = attrs.activation == Activation::kRelu;
   return kernel_of([=](const Binding& b) { forward(b, sizes, relu); });
 }
 

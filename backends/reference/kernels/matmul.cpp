@@ -22,7 +22,7 @@ void forward(const Binding& b, const MatmulSizes& sizes, const MatmulAttrs& attr
     Matrix y(b.outputs[0].as<double>() + i * m * n, m, n);
     y = stored_at(left, m, k, attrs.transpose_a) * stored_at(right, k, n, attrs.transpose_b);
     if (b.inputs[2]) y.rowwise() += vector(b.inputs[2]).transpose();
-    if (attrs.activation == "relu") {
+    if (attrs.activation == Activation::kRelu) {
       y = y.unaryExpr([](double value) { return evaluate(EwCode::kRelu, {value}, {}); });
     }
   }

@@ -13,8 +13,6 @@ ColumnSizes expect_batch(const InferContext& c, int mask) {
   const bool wants_unbiased = attrs.unbiased || attrs.running_unbiased;
   expect_statistic(c, {attrs.eps, attrs.training && wants_unbiased, false}, sizes.count());
   expect_in_unit_interval(c, "keep", attrs.keep);
-  c.expect(attrs.padding == "exact" || attrs.padding == "pn_code", "padding", "exact or pn_code",
-           attrs.padding);
   return sizes;
 }
 

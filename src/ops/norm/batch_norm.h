@@ -9,7 +9,7 @@
 //     after, once a run. A batch without a kept row leaves it as it is.
 // evaluation: mean = running_mean, s = sqrt(running_var + eps); the state does not change.
 //   outputs: y like x;  mean, rstd (channels);  running_mean', running_var' ((0) in evaluation)
-// padding (norms.md 3.1): under "exact" padded rows might as well not be there: y = 0 and dx = 0.
+// padding: under "exact" padded rows might as well not be there: y = 0 and dx = 0.
 //   Under "pn_code" they count as rows that hold the mean of the kept ones, as in the release of
 //   Shen et al.: SS is divided by B or B - 1 in place of K or K - 1, y = bias and dx = 0, and dbias
 //   has their dy. Nothing else comes of it: the row they hold is centred with the rest.
@@ -19,7 +19,7 @@
 //     dgain = sum of dy * xhat;   dbias = sum of dy
 //   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent
 // errors: rank neither 2 nor 4; B = 0; parameters not (channels); eps < 0; keep outside [0, 1];
-//     an unbiased estimate of B = 1; a mask for images; padding of another name.
+//     an unbiased estimate of B = 1; a mask for images.
 //     With a mask that keeps one row an unbiased estimate of SS = 0 is 0.
 // in place: dx over dy; running_mean' and running_var' over what they follow.
 #pragma once
@@ -30,10 +30,15 @@
 
 namespace keel {
 
+enum class ColumnPadding { kExact, kPnCode };
+constexpr auto choice_words(ColumnPadding) {
+  return std::to_array<std::string_view>({"exact", "pn_code"});
+}
+
 struct BatchNormAttrs {
   double eps = 1e-5, keep = 0.9;
   bool unbiased = false, running_unbiased = false, training = true;
-  std::string padding = "exact";
+  ColumnPadding padding = ColumnPadding::kExact;
   bool has_bias = false;  // backward only: whether dbias is wanted
   static constexpr auto fields() {
     return std::tuple{field("eps", &BatchNormAttrs::eps),
@@ -44,7 +49,7 @@ struct BatchNormAttrs {
                       field("padding", &BatchNormAttrs::padding),
                       field("has_bias", &BatchNormAttrs::has_bias)};
   }
-  bool counts_padding() const { return padding == "pn_code"; }
+  bool counts_padding() const { return padding == ColumnPadding::kPnCode; }
 };
 
 // What a channel's sum of squares is divided by: n elements less one when unbiased, but never 0.

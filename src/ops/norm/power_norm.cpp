@@ -9,8 +9,6 @@ using Types = std::vector<TensorType>;
 
 ColumnSizes expect_common(const InferContext& c, int mask) {
   const auto& attrs = c.attrs.as<PowerNormAttrs>();
-  c.expect(attrs.mode == "release" || attrs.mode == "paper", "mode", "release or paper",
-           attrs.mode);
   expect_in_unit_interval(c, "alpha_f", attrs.alpha_f);
   expect_in_unit_interval(c, "alpha_b", attrs.alpha_b);
   const ColumnSizes sizes = expect_columns(c, mask, attrs.eps);

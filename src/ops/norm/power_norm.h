@@ -28,7 +28,7 @@
 //   The backward rule reports nu' as the state's next value (src/autodiff/gradient.h). Where
 //   several nodes read one nu, their backwards carry it on from the last node to the first.
 // pad_stats: Gamma and Lambda are means over all rows, those left out by the mask included.
-// errors: as for pn_v (alpha_f, alpha_b in [0, 1]); a mode of another name; warmup < 0; step not
+// errors: as for pn_v (alpha_f, alpha_b in [0, 1]); warmup < 0; step not
 //     i32 (), or absent with a warm-up; groups < 0, no divisor of the channels, or of images.
 // in place: dx over dy.
 #pragma once
@@ -38,8 +38,13 @@
 
 namespace keel {
 
+enum class PowerNormMode { kRelease, kPaper };
+constexpr auto choice_words(PowerNormMode) {
+  return std::to_array<std::string_view>({"release", "paper"});
+}
+
 struct PowerNormAttrs {
-  std::string mode = "release";
+  PowerNormMode mode = PowerNormMode::kRelease;
   double eps = 1e-5, alpha_f = 0.9, alpha_b = 0.9;
   std::int64_t warmup = 0;
   bool pad_stats = false, training = true;
@@ -58,7 +63,7 @@ struct PowerNormAttrs {
                       field("scaling_eps", &PowerNormAttrs::scaling_eps),
                       field("has_bias", &PowerNormAttrs::has_bias)};
   }
-  bool is_release() const { return mode == "release"; }
+  bool is_release() const { return mode == PowerNormMode::kRelease; }
   bool is_scaled() const { return groups > 0; }
 };
 

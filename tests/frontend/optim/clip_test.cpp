@@ -66,29 +66,31 @@ TEST_CASE("clip: none") {
 }
 
 TEST_CASE("clip: global shrinks all gradients by one factor") {
-  check_seen(clip({"global", 6.5}), {1.5, -2, 0, 6});
-  check_seen(clip({"global", 13}), {3, -4, 0, 12});
-  check_seen(clip({"global", 100}), {3, -4, 0, 12});
+  check_seen(clip({Clipping::kGlobal, 6.5}), {1.5, -2, 0, 6});
+  check_seen(clip({Clipping::kGlobal, 13}), {3, -4, 0, 12});
+  check_seen(clip({Clipping::kGlobal, 100}), {3, -4, 0, 12});
 }
 
 TEST_CASE("clip: per_tensor shrinks each gradient by its own norm") {
-  check_seen(clip({"per_tensor", 6}), {3, -4, 0, 6});
-  check_seen(clip({"per_tensor", 1}), {0.6, -0.8, 0, 1});
+  check_seen(clip({Clipping::kPerTensor, 6}), {3, -4, 0, 6});
+  check_seen(clip({Clipping::kPerTensor, 1}), {0.6, -0.8, 0, 1});
 }
 
-TEST_CASE("clip: element") { check_seen(clip({"element", 3.5}), {3, -3.5, 0, 3.5}); }
+TEST_CASE("clip: element") { check_seen(clip({Clipping::kElement, 3.5}), {3, -3.5, 0, 3.5}); }
 
 TEST_CASE("clip: the norm is that of all gradients before clipping") {
-  for (const char* kind : {"none", "global", "per_tensor", "element"}) {
-    CAPTURE(std::string(kind));
+  for (const Clipping kind :
+       {Clipping::kNone, Clipping::kGlobal, Clipping::kPerTensor, Clipping::kElement}) {
+    CAPTURE(choice_text(kind));
     CHECK(clip({kind, 1}).norm == doctest::Approx(13).epsilon(1e-14));
   }
 }
 
 TEST_CASE("clip: a gradient that is not finite makes scale and norm so too") {
   for (double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
-    for (const char* kind : {"none", "global", "per_tensor", "element"}) {
-      CAPTURE(std::string(kind));
+    for (const Clipping kind :
+         {Clipping::kNone, Clipping::kGlobal, Clipping::kPerTensor, Clipping::kElement}) {
+      CAPTURE(choice_text(kind));
       CAPTURE(bad);
       const Clip clipped = clip({kind, 1}, test::f64({2}, {1, bad}));
       CHECK_FALSE(std::isfinite(clipped.norm));
@@ -98,7 +100,7 @@ TEST_CASE("clip: a gradient that is not finite makes scale and norm so too") {
 }
 
 TEST_CASE("clip: zero gradients stay zero") {
-  const Clip clipped = clip({"per_tensor", 1}, test::f64({2}, {0, 0}));
+  const Clip clipped = clip({Clipping::kPerTensor, 1}, test::f64({2}, {0, 0}));
   CHECK(clipped.gradients[0].at(0) == 0);
   CHECK(clipped.scale == 1);
 }
@@ -107,14 +109,14 @@ TEST_CASE("clip: refusals") {
   const auto refused = [](const ClipOptions& options, std::string_view key, std::string_view part) {
     test::check_refused([&] { validate(options); }, key, part);
   };
-  refused({"globl", 1}, "train.clip:", "nearest: 'global'");
-  refused({"global", 0}, "train.clip_limit:", "expected > 0, got 0");
-  refused({"none", std::nan("")}, "train.clip_limit:", "expected > 0");
+  refused({Clipping::kGlobal, 0}, "clip_limit:", "expected > 0, got 0");
+  refused({Clipping::kNone, std::nan("")}, "clip_limit:", "expected > 0");
 }
 
 TEST_CASE("clip: absent gradients stay absent and count for nothing") {
-  for (const char* kind : {"none", "global", "per_tensor", "element"}) {
-    CAPTURE(kind);
+  for (const Clipping kind :
+       {Clipping::kNone, Clipping::kGlobal, Clipping::kPerTensor, Clipping::kElement}) {
+    CAPTURE(choice_text(kind));
     Graph g;
     const Value a = g.input("a", kFirst.type());
     const Clipped clipped = clip_gradients(g, std::vector{Value{}, a, Value{}}, {kind, 2.5});
@@ -132,7 +134,7 @@ TEST_CASE("clip: absent gradients stay absent and count for nothing") {
 
 TEST_CASE("clip: no gradient at all has norm 0 and scale 1") {
   Graph g;
-  const Clipped clipped = clip_gradients(g, std::vector<Value>(2), {"global", 2.5});
+  const Clipped clipped = clip_gradients(g, std::vector<Value>(2), {Clipping::kGlobal, 2.5});
   g.mark_output("norm", clipped.norm);
   g.mark_output("scale", clipped.scale);
   reference::ReferenceBackend backend;

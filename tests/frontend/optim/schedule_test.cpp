@@ -17,9 +17,10 @@ TEST_CASE("schedule: constant is 1") {
 }
 
 TEST_CASE("schedule: every kind warms up in equal steps") {
-  for (const char* name : {"constant", "inverse_sqrt", "cosine", "step"}) {
-    CAPTURE(std::string(name));
-    const ScheduleOptions options{.name = name, .warmup = 4, .step_every = 1000};
+  for (const Schedule kind :
+       {Schedule::kConstant, Schedule::kInverseSqrt, Schedule::kCosine, Schedule::kStep}) {
+    CAPTURE(choice_text(kind));
+    const ScheduleOptions options{.kind = kind, .warmup = 4, .step_every = 1000};
     CHECK(schedule_factor(options, 0, 100) == 0.25);
     CHECK(schedule_factor(options, 2, 100) == 0.75);
     CHECK(schedule_factor(options, 3, 100) == 1);
@@ -30,7 +31,8 @@ TEST_CASE("schedule: every kind warms up in equal steps") {
 }
 
 TEST_CASE("schedule: inverse_sqrt") {
-  const ScheduleOptions plain{.name = "inverse_sqrt"}, warm{.name = "inverse_sqrt", .warmup = 100};
+  const ScheduleOptions plain{.kind = Schedule::kInverseSqrt},
+      warm{.kind = Schedule::kInverseSqrt, .warmup = 100};
   CHECK(schedule_factor(plain, 0, 0) == 1);
   CHECK(schedule_factor(plain, 3, 0) == near(0.5));
   CHECK(schedule_factor(warm, 100, 0) == near(std::sqrt(100.0 / 101)));
@@ -38,7 +40,7 @@ TEST_CASE("schedule: inverse_sqrt") {
 }
 
 TEST_CASE("schedule: cosine falls from 1 to its minimum and stays") {
-  const ScheduleOptions options{.name = "cosine", .warmup = 10, .min_factor = 0.2};
+  const ScheduleOptions options{.kind = Schedule::kCosine, .warmup = 10, .min_factor = 0.2};
   CHECK(schedule_factor(options, 9, 110) == 1);
   CHECK(schedule_factor(options, 10, 110) == 1);
   CHECK(schedule_factor(options, 35, 110) == near(0.2 + 0.8 * (1 + std::sqrt(0.5)) / 2));
@@ -47,11 +49,11 @@ TEST_CASE("schedule: cosine falls from 1 to its minimum and stays") {
   CHECK(schedule_factor(options, 110, 110) == near(0.2));
   CHECK(schedule_factor(options, 500, 110) == near(0.2));
   // A run that is all warm-up divides by nothing.
-  CHECK(schedule_factor({.name = "cosine", .warmup = 5}, 5, 5) == 1);
+  CHECK(schedule_factor({.kind = Schedule::kCosine, .warmup = 5}, 5, 5) == 1);
 }
 
 TEST_CASE("schedule: step falls by its factor again and again") {
-  const ScheduleOptions options{.name = "step", .step_every = 10, .step_factor = 0.5};
+  const ScheduleOptions options{.kind = Schedule::kStep, .step_every = 10, .step_factor = 0.5};
   CHECK(schedule_factor(options, 0, 0) == 1);
   CHECK(schedule_factor(options, 9, 0) == 1);
   CHECK(schedule_factor(options, 10, 0) == 0.5);
@@ -64,14 +66,14 @@ TEST_CASE("schedule: refusals") {
                           std::string_view part) {
     test::check_refused([&] { validate(options); }, key, part);
   };
-  refused({.name = "cosin"}, "train.schedule:", "nearest: 'cosine'");
-  refused({.warmup = -1}, "train.warmup:", "expected >= 0, got -1");
-  refused({.name = "step"}, "train.step_every:", "expected >= 1");
-  refused({.step_factor = 0}, "train.step_factor:", "expected > 0, got 0");
-  refused({.step_factor = std::nan("")}, "train.step_factor:", "nan");
-  refused({.min_factor = 1.5}, "train.min_factor:", "expected in [0, 1], got 1.5");
-  for (const char* name : {"constant", "inverse_sqrt", "cosine"}) validate({.name = name});
-  validate({.name = "step", .step_every = 1});
+  refused({.warmup = -1}, "warmup:", "expected >= 0, got -1");
+  refused({.kind = Schedule::kStep}, "step_every:", "expected >= 1");
+  refused({.step_factor = 0}, "step_factor:", "expected > 0, got 0");
+  refused({.step_factor = std::nan("")}, "step_factor:", "nan");
+  refused({.min_factor = 1.5}, "min_factor:", "expected in [0, 1], got 1.5");
+  for (const Schedule kind : {Schedule::kConstant, Schedule::kInverseSqrt, Schedule::kCosine})
+    validate({.kind = kind});
+  validate({.kind = Schedule::kStep, .step_every = 1});
 }
 
 }  // namespace

@@ -20,7 +20,9 @@
 namespace keel::test {
 namespace {
 
-BatchNormAttrs with(const std::string& padding, BatchNormAttrs attrs = {}) {
+constexpr ColumnPadding kPaddings[]{ColumnPadding::kExact, ColumnPadding::kPnCode};
+
+BatchNormAttrs with(ColumnPadding padding, BatchNormAttrs attrs = {}) {
   attrs.padding = padding;
   return attrs;
 }
@@ -94,7 +96,7 @@ void set_rows_left_out(Masked& of, double value) {
   }
 }
 
-void check_example(const std::string& padding, std::string_view section) {
+void check_example(ColumnPadding padding, std::string_view section) {
   for (const std::string& backend : tested_backends()) {
     CAPTURE(backend);
     const auto input = [](std::string_view key) { return golden("inputs", key); };
@@ -121,8 +123,8 @@ void check_example(const std::string& padding, std::string_view section) {
 }  // namespace
 
 TEST_CASE("batch_norm: worked examples with a row of padding") {
-  check_example("exact", "BatchNorm row 1 masked (exact)");
-  check_example("pn_code", "BatchNorm row 1 masked (PN-code)");
+  check_example(ColumnPadding::kExact, "BatchNorm row 1 masked (exact)");
+  check_example(ColumnPadding::kPnCode, "BatchNorm row 1 masked (PN-code)");
 }
 
 TEST_CASE("batch_norm: padding that is left out might as well not be there") {
@@ -136,7 +138,7 @@ TEST_CASE("batch_norm: padding that is left out might as well not be there") {
 }
 
 TEST_CASE("batch_norm: the backward under a mask is the derivative") {
-  for (const char* padding : {"exact", "pn_code"}) {
+  for (const ColumnPadding padding : kPaddings) {
     for (bool unbiased : {false, true}) {
       for (bool training : {true, false}) {
         const BatchNormAttrs attrs{.eps = 1e-2, .unbiased = unbiased, .training = training};
@@ -153,7 +155,7 @@ TEST_CASE("batch_norm: pn_code overwrites padding by the mean, then knows of no 
     for (bool unbiased : {false, true}) {
       const BatchNormAttrs attrs{.unbiased = unbiased, .running_unbiased = unbiased};
       Masked masked(random_normal({rows, channels}, 1, 3, 2), long_mask(rows),
-                    with("pn_code", attrs));
+                    with(ColumnPadding::kPnCode, attrs));
       Masked composed = Masked(masked.x.clone(), masked.mask, attrs);
       composed.composed = true;
       const Results expected = composed.run("reference");
@@ -173,7 +175,8 @@ TEST_CASE("batch_norm: pn_code overwrites padding by the mean, then knows of no 
 
 TEST_CASE("batch_norm: in evaluation pn_code gives padding the bias") {
   for (const std::string& backend : tested_backends()) {
-    const Masked masked(f64({3, 1}, {1, 2, 3}), {1, 0, 1}, with("pn_code", {.training = false}));
+    const Masked masked(f64({3, 1}, {1, 2, 3}), {1, 0, 1},
+                        with(ColumnPadding::kPnCode, {.training = false}));
     const Results got = masked.run(backend);
     const double rstd = masked.gain.at(0) / std::sqrt(2 + 1e-5), bias = masked.bias.at(0);
     check_close(got.at("y0"), f64({3, 1}, {0.5 * rstd + bias, bias, 2.5 * rstd + bias}), 1e-6);
@@ -182,7 +185,7 @@ TEST_CASE("batch_norm: in evaluation pn_code gives padding the bias") {
 }
 
 TEST_CASE("batch_norm: a batch without a kept row changes no state") {
-  for (const std::string& padding : {std::string("exact"), std::string("pn_code")}) {
+  for (const ColumnPadding padding : kPaddings) {
     for (const std::string& backend : tested_backends()) {
       const Masked masked(random_normal({3, 2}, 1), {0, 0, 0}, with(padding));
       const Results got = masked.run(backend);
@@ -191,7 +194,8 @@ TEST_CASE("batch_norm: a batch without a kept row changes no state") {
       check_close(got.at("d1"), f64({2}, {0, 0}), 0);
       for (std::int64_t i = 0; i < 6; ++i) {
         CHECK(got.at("y0").at(i) ==
-              doctest::Approx(padding == "exact" ? 0 : masked.bias.at(i % 2)).epsilon(1e-6));
+              doctest::Approx(padding == ColumnPadding::kExact ? 0 : masked.bias.at(i % 2))
+                  .epsilon(1e-6));
         CHECK(got.at("d0").at(i) == 0);
       }
     }
@@ -211,7 +215,7 @@ TEST_CASE("batch_norm: one kept row has no variance, biased or not") {
 }
 
 TEST_CASE("batch_norm: what padding holds changes no bit, nor does the thread count") {
-  for (const std::string& padding : {std::string("exact"), std::string("pn_code")}) {
+  for (const ColumnPadding padding : kPaddings) {
     for (const std::string& backend : tested_backends()) {
       Masked masked(random_normal({4099, 65}, 1, 3, 2), long_mask(4099), with(padding));
       const Results expected = masked.run(backend, 1);
@@ -230,21 +234,19 @@ TEST_CASE("batch_norm: what padding holds changes no bit, nor does the thread co
 }
 
 TEST_CASE("batch_norm: refusals of masks") {
-  const auto refused = [](const TensorType& x, const TensorType& mask, const std::string& padding,
-                          std::string_view message) {
+  const auto refused = [](const TensorType& x, const TensorType& mask, std::string_view message) {
     const TensorType channels{DType::kF32, {3}};
     check_op_refused(
         {x, channels, channels, mask},
         [&](Graph& g, const std::vector<Value>& in) {
-          return std::vector{ops::batch_norm(g, in[0], {}, {in[1], in[2], in[3]}, with(padding))};
+          return std::vector{ops::batch_norm(g, in[0], {}, {in[1], in[2], in[3]}, {})};
         },
         "batch_norm", message);
   };
   const TensorType x{DType::kF32, {4, 3}}, mask{DType::kU8, {4}};
-  refused(x, {DType::kU8, {3}}, "exact", "mask: expected (4), got (3)");
-  refused(x, {DType::kI32, {4}}, "exact", "mask: expected u8, got i32");
-  refused({DType::kF32, {4, 3, 1, 1}}, mask, "exact", "mask: expected none for images, got (4)");
-  refused(x, mask, "zeros", "padding: expected exact or pn_code, got zeros");
+  refused(x, {DType::kU8, {3}}, "mask: expected (4), got (3)");
+  refused(x, {DType::kI32, {4}}, "mask: expected u8, got i32");
+  refused({DType::kF32, {4, 3, 1, 1}}, mask, "mask: expected none for images, got (4)");
 }
 
 }  // namespace keel::test

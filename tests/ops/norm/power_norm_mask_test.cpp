@@ -8,8 +8,14 @@
 #include "tests/support/uncentred_norm.h"
 
 namespace keel::test {
+
+namespace {
+
+constexpr PowerNormMode kModes[]{PowerNormMode::kRelease, PowerNormMode::kPaper};
+
+}  // namespace
 TEST_CASE("power_norm: a row mask") {
-  for (const char* mode : {"release", "paper"}) {
+  for (const PowerNormMode mode : kModes) {
     for (bool training : {true, false}) {
       const PowerNormAttrs attrs{.mode = mode, .training = training};
       const auto build = [attrs](Graph& g, const NormInputs& in, Value mask) {

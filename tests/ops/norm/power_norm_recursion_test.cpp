@@ -18,6 +18,8 @@
 namespace keel::test {
 namespace {
 
+constexpr PowerNormMode kModes[]{PowerNormMode::kRelease, PowerNormMode::kPaper};
+
 // A state of three channels.
 Value state(Graph& g, const std::string& name, float value) {
   return g.state(name, {DType::kF32, {3}},
@@ -33,7 +35,7 @@ double column_mean(const Tensor& a, const Tensor& b, std::int64_t c) {
   return sum / double(rows);
 }
 
-NormBuild power_norm(const std::string& mode) {
+NormBuild power_norm(PowerNormMode mode) {
   return [mode](Graph& g, const NormInputs& in, double eps) {
     return ops::power_norm(g, in.x, {}, {in.state[0], in.state[1], {}, {}},
                            {.mode = mode, .eps = eps});
@@ -79,7 +81,7 @@ TEST_CASE("power_norm recursion: the consistent point is PN-V") {
   };
   const auto reference = make_backend("reference");
   const NormResult expected = run_norm(*reference, pn_v, data);
-  for (const char* mode : {"release", "paper"}) {
+  for (const PowerNormMode mode : kModes) {
     const NormResult got = run_norm(*reference, power_norm(mode), data);
     check_close(got.outputs[0], expected.outputs[0]);
     check_close(got.gradients[0], expected.gradients[0]);
@@ -141,7 +143,7 @@ TEST_CASE("power_norm recursion: the backward reports nu, marks nothing and can 
 TEST_CASE("power_norm recursion: nodes that read one nu hand it on backwards") {
   Graph g;
   const Value psi2 = state(g, "psi2", 1), nu = state(g, "nu", 0.5f);
-  const PowerNormAttrs attrs{.mode = "paper", .eps = 0, .alpha_b = 0.75};
+  const PowerNormAttrs attrs{.mode = PowerNormMode::kPaper, .eps = 0, .alpha_b = 0.75};
   Value x[2], y[2];
   for (int i : {0, 1}) {
     x[i] = g.input(fmt::format("x{}", i), {DType::kF32, {4, 3}});

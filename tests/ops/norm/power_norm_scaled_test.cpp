@@ -15,6 +15,8 @@
 namespace keel::test {
 namespace {
 
+constexpr PowerNormMode kModes[]{PowerNormMode::kRelease, PowerNormMode::kPaper};
+
 using Options = PowerNormStepper::Options;
 
 // Every third row is left out, and two blocks of rows.
@@ -65,7 +67,7 @@ void check_same_steps(PowerNormStepper& got, PowerNormStepper& expected, const S
 void for_ways(std::int64_t groups, std::int64_t rows,
               const std::function<void(const PowerNormAttrs&, const Options&)>& body) {
   const Tensor mask = row_mask(rows);
-  for (const std::string mode : {"release", "paper"}) {
+  for (const PowerNormMode mode : kModes) {
     for (int way : {0, 1, 2}) {
       CAPTURE(mode);
       CAPTURE(way);
@@ -130,7 +132,7 @@ TEST_CASE("power_norm: scaled, errors are bounded whatever the data") {
       CAPTURE(data.deviation);
       const std::int64_t groups = 3, width = shape[1] / groups;
       // In this mode rdx is rpsi, and a warm-up takes it from the batch.
-      const PowerNormAttrs attrs{.mode = "paper", .warmup = 1, .groups = groups};
+      const PowerNormAttrs attrs{.mode = PowerNormMode::kPaper, .warmup = 1, .groups = groups};
       const Tensor x = random_normal(shape, 1, data.mean, data.deviation).to(DType::kF32);
       const Tensor dy = random_normal(shape, 2).to(DType::kF32);
       PowerNormStepper reference("reference", shape, attrs), fast(default_backend(), shape, attrs);
