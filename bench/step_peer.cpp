@@ -29,21 +29,28 @@ json optimizer_facts(const train::TrainOptions& t) {
           {"eps", t.eps}};
 }
 
+// Null without clipping.
+json clip_limit(const optim::ClipOptions& clip) {
+  return clip.kind == optim::Clipping::kGlobal ? json(clip.limit) : json();
+}
+
 json facts(const train::Config& config) {
   const task::OptionValues options = config.model().options();
   return {{"model", config.model().name()},
           {"options", std::map<std::string, std::string>(options.begin(), options.end())},
           {"norm", norm_facts(norm_of(options))},
-          {"optimizer", optimizer_facts(config.train())}};
+          {"optimizer", optimizer_facts(config.train())},
+          {"clip_limit", clip_limit(config.train().clip_options())}};
 }
 
 }  // namespace
 
 TorchCase step_case(Backend& backend, const train::Config& config) {
-  check(config.train().clip == optim::Clipping::kNone && config.train().accumulate == 1,
-        ErrorKind::kUsage,
-        "peer torch: expected train.clip=none and train.accumulate=1, got {} and {}",
-        choice_text(config.train().clip), config.train().accumulate);
+  const optim::Clipping clip = config.train().clip;
+  const bool knows_clip = clip == optim::Clipping::kNone || clip == optim::Clipping::kGlobal;
+  check(knows_clip && config.train().accumulate == 1, ErrorKind::kUsage,
+        "peer torch: expected train.clip=none or global and train.accumulate=1, got {} and {}",
+        choice_text(clip), config.train().accumulate);
   TorchCase task{.what = facts(config), .given = {}, .expected = {}};
   const task::Sizes sizes = TypicalBatch(config).batch.sizes;
   Graph graph = train::build_step(config, sizes);

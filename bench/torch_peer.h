@@ -18,7 +18,7 @@ namespace keel::bench {
 struct TorchCase {
   struct Given {
     std::string name;
-    Tensor value;  // f32 or i32
+    Tensor value;  // f32, i32 or u8
     bool is_parameter = false;
   };
   // Elements of a result of ours (see probe).

@@ -5,7 +5,13 @@ class Network:
     def __init__(self, case, parameters):
         self.parameters, self.norm_facts = parameters, case["norm"]
         self.options = case["options"]
-        self.norms, self.shapes = {}, {}  # by name
+        self.norms, self.shapes, self.made = {}, {}, {}  # by name
+
+    def once(self, name, make):
+        """What make() returned when it was first asked for."""
+        if name not in self.made:
+            self.made[name] = make()
+        return self.made[name]
 
     def layer(self, name):
         return self.parameters[name + "/weight"], self.parameters.get(name + "/bias")
@@ -26,22 +32,23 @@ class Network:
             self.norms[name] = self.make_norm(name)
         return self.norms[name](x)
 
-    def meet_norms(self, network, x):
+    def meet_norms(self, network, inputs):
         """Makes the norms, which need the shapes that they meet in the network."""
         with torch.no_grad():
-            network(self, x)
+            network(self, inputs)
         self.norms = {name: self.make_norm(name) for name in self.shapes}
 
 
-def mnist_mlp(net, x):
+def mnist_mlp(net, inputs):
+    x = inputs["image"]
     for layer in range(1, int(net.options["layers"]) + 1):
         x = F.relu(net.norm(f"fc{layer}/norm", net.linear(f"fc{layer}", x)))
     logits = net.linear("logits", x)
     return net.norm("logits/norm", logits) if net.norm_facts["is_batch_type"] else logits
 
 
-def mnist_cnn(net, x):
-    architecture = net.options["architecture"]
+def mnist_cnn(net, inputs):
+    x, architecture = inputs["image"], net.options["architecture"]
     for layer in ("conv1", "conv2"):
         x = net.conv(layer, x)
         if architecture == "C":
@@ -53,7 +60,66 @@ def mnist_cnn(net, x):
     return net.linear("logits", F.relu(net.norm("fc1/norm", net.linear("fc1", x))))
 
 
-NETWORKS = {"mnist_mlp": mnist_mlp, "mnist_cnn": mnist_cnn}
+def sinusoidal_positions(length, width, first=2):
+    """Rows [sin(p f_0) ... sin(p f_{h-1}), cos(p f_0) ...] of p = first, first + 1, ..., with
+    h = width / 2 and f_i = 10000^(-i / (h - 1))."""
+    half = width // 2
+    rates = torch.arange(half, dtype=torch.float64) * (-math.log(10000) / (half - 1))
+    angles = torch.outer(torch.arange(first, first + length, dtype=torch.float64), rates.exp())
+    return torch.cat([angles.sin(), angles.cos()], 1).float().to(DEVICE)
+
+
+class Encoder:
+    """A Transformer encoder on padded rows of words; what does not change is made once."""
+
+    def __init__(self, net, inputs):
+        options = net.options
+        self.net, self.heads = net, int(options["heads"])
+        self.layers, self.pre = int(options["layers"]), options["place"] == "pre"
+        self.tokens, mask = inputs["tokens"].long(), inputs["mask"].bool()
+        self.seen_keys = mask[:, None, None, :]
+        self.mask = mask[:, :, None].float()
+        self.count = self.mask.sum(1).clamp(min=1)
+        self.length, width = mask.shape[1], int(options["width"])
+        self.scale = math.sqrt(width)
+        self.sinusoids = sinusoidal_positions(self.length, width)
+
+    def positions(self):
+        if self.net.options["positions"] == "sinusoidal":
+            return self.sinusoids
+        return self.net.parameters["positions"][:self.length]
+
+    def attention(self, name, x):
+        def heads(layer):
+            return self.net.linear(name + layer, x).unflatten(2, (self.heads, -1)).transpose(1, 2)
+        y = F.scaled_dot_product_attention(heads("/q"), heads("/k"), heads("/v"), self.seen_keys)
+        return self.net.linear(name + "/out", y.transpose(1, 2).flatten(2))
+
+    def feed_forward(self, name, x):
+        return self.net.linear(name + "/2", F.relu(self.net.linear(name + "/1", x)))
+
+    def branch(self, name, sublayer, x):
+        norm = name + "/norm"
+        if self.pre:
+            return x + sublayer(name, self.net.norm(norm, x))
+        return self.net.norm(norm, x + sublayer(name, x))
+
+    def __call__(self):
+        words = F.embedding(self.tokens, self.net.parameters["embedding"], padding_idx=0)
+        x = words * self.scale + self.positions()
+        for layer in range(1, self.layers + 1):
+            x = self.branch(f"encoder{layer}/attention", self.attention, x)
+            x = self.branch(f"encoder{layer}/feed_forward", self.feed_forward, x)
+        return self.net.norm("norm", x) if self.pre else x
+
+
+def text_classifier(net, inputs):
+    encoder = net.once("encoder", lambda: Encoder(net, inputs))
+    mean = (encoder() * encoder.mask).sum(1) / encoder.count
+    return net.linear("logits", mean)
+
+
+NETWORKS = {"mnist_mlp": mnist_mlp, "mnist_cnn": mnist_cnn, "text_classifier": text_classifier}
 
 
 def make_optimizer(facts, parameters, captured):
@@ -62,6 +128,8 @@ def make_optimizer(facts, parameters, captured):
     if facts["name"] == "sgd":
         make = torch.optim.SGD
         options |= {"momentum": facts["momentum"], "nesterov": facts["nesterov"]}
+    elif facts["name"] not in ("adam", "adamw"):
+        raise ValueError(f"expected sgd, adam or adamw, got {facts['name']}")
     else:
         make = torch.optim.AdamW if facts["name"] == "adamw" else torch.optim.Adam
         options |= {"betas": (facts["beta1"], facts["beta2"]), "eps": facts["eps"]}

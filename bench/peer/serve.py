@@ -59,15 +59,16 @@ class NormCase:
 class StepCase:
     def __init__(self, case, mode, inputs, parameters):
         expect_repeatable(case["norm"], mode)
-        image, label = inputs["image"], inputs["label"].long()
+        label = inputs["label"].long()
         parameters = {name: self.own(name, value) for name, value in parameters.items()}
         self.parameters = list(parameters.values())
         network, net = NETWORKS[case["model"]], Network(case, parameters)
-        net.meet_norms(network, image)
-        self.loss = lambda: F.cross_entropy(network(net, image), label)
+        net.meet_norms(network, inputs)
+        self.loss = lambda: F.cross_entropy(network(net, inputs), label)
         if mode.startswith("compiled"):
             self.loss = compiled(self.loss)
         is_captured = mode.endswith("graph")
+        self.clip_limit = case["clip_limit"]
         self.optimizer = make_optimizer(case["optimizer"], self.parameters, is_captured)
         self.run = self.captured() if is_captured else self.step
         self.bodies = [self.run]
@@ -83,8 +84,15 @@ class StepCase:
         self.optimizer.zero_grad(set_to_none=True)
         loss = self.loss()
         loss.backward()
+        self.clip()
         self.optimizer.step()
         return loss
+
+    def clip(self):
+        """By the norm of all gradients, where that is wanted."""
+        if self.clip_limit is None:
+            return
+        self.grad_norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.clip_limit)
 
     def captured(self):
         """The whole step as one CUDA graph, from the parameters as they are now."""
@@ -111,16 +119,18 @@ class StepCase:
 
     def values(self):
         loss = self.run()
-        squares = sum(p.grad.square().sum() for p in self.parameters)
-        return {"loss": loss, "grad_norm": squares.sqrt()}
+        if self.clip_limit is None:
+            self.grad_norm = sum(p.grad.square().sum() for p in self.parameters).sqrt()
+        return {"loss": loss, "grad_norm": self.grad_norm}
 
 
 def read_tensor(facts):
-    dtype = {"f32": torch.float32, "i32": torch.int32}[facts["dtype"]]
+    dtypes = {"f32": torch.float32, "i32": torch.int32, "u8": torch.uint8}
+    dtype = dtypes[facts["dtype"]]
     count = 1
     for size in facts["shape"]:
         count *= size
-    content = bytearray(sys.stdin.buffer.read(count * 4))
+    content = bytearray(sys.stdin.buffer.read(count * torch.empty(0, dtype=dtype).element_size()))
     value = torch.frombuffer(content, dtype=dtype).reshape(facts["shape"]).clone().to(DEVICE)
     return value.requires_grad_() if facts["is_parameter"] else value
 

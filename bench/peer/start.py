@@ -8,6 +8,7 @@ part loads torch and says {"torch": VERSION} or {"missing": REASON}; serve.py an
 import ctypes
 import gc
 import json
+import math
 import os
 import sys
 import time
