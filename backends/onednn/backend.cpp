@@ -1,5 +1,6 @@
 #include "backends/onednn/backend.h"
 
+#include "backends/onednn/instruction_set.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/primitives.h"
 #include "backends/onednn/simd/target.h"
@@ -11,6 +12,8 @@ namespace {
 #include "src/runtime/kernel_table.inc"
 
 }  // namespace
+
+OnednnBackend::OnednnBackend(int threads) : threads_(threads) { limit_instruction_set(); }
 
 std::string OnednnBackend::description() const {
   return fmt::format("oneDNN {}, {} kernels, {} threads", library_version(), simd_target(),

@@ -9,8 +9,8 @@ namespace keel::onednn {
 
 class OnednnBackend : public HostBackend {
  public:
-  // threads: 0 for as many as the machine has.
-  explicit OnednnBackend(int threads) : threads_(threads) {}
+  // threads: 0 for as many as the machine has. Throws as limit_instruction_set() does.
+  explicit OnednnBackend(int threads);
   std::string_view name() const override { return "onednn"; }
   std::string description() const override;
   bool prefers_channels_last() const override { return true; }

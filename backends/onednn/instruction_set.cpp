@@ -1,0 +1,63 @@
+#include "backends/onednn/instruction_set.h"
+
+#include <hwy/targets.h>
+
+#include <cstdlib>
+#include <dnnl.hpp>
+
+#include "backends/onednn/simd/target.h"
+#include "src/core/error.h"
+
+namespace keel::onednn {
+namespace {
+
+// Of Highway's targets, which have lower bits the better they are.
+struct Limit {
+  std::int64_t target, better;
+  dnnl::cpu_isa isa;
+};
+
+Limit limit_of(InstructionSet set) {
+  constexpr std::int64_t kBelowAvx2 = ~(2 * HWY_AVX2 - 1);
+  switch (set) {
+    case InstructionSet::kBest:
+      break;
+    case InstructionSet::kAvx512:
+      return {HWY_AVX3, HWY_AVX3 - 1, dnnl::cpu_isa::avx512_core};
+    case InstructionSet::kAvx2:
+      return {HWY_AVX2, HWY_AVX2 - 1, dnnl::cpu_isa::avx2};
+    case InstructionSet::kScalar:
+      return {kBelowAvx2, ~kBelowAvx2, dnnl::cpu_isa::sse41};
+  }
+  return {-1, 0, dnnl::cpu_isa::isa_default};
+}
+
+InstructionSet wanted_set() {
+  const char* word = std::getenv("KEEL_ISA");
+  if (word == nullptr || *word == '\0') return InstructionSet::kBest;
+  try {
+    return parse_choice<InstructionSet>(word);
+  } catch (const Error& error) {
+    fail(ErrorKind::kUsage, "KEEL_ISA: {}", error.what());
+  }
+}
+
+}  // namespace
+
+void limit_instruction_set() {
+  static const bool is_limited = [] {
+    const InstructionSet set = wanted_set();
+    const Limit limit = limit_of(set);
+    const std::int64_t available = hwy::SupportedTargets() & simd_targets();
+    check((available & limit.target) != 0, ErrorKind::kBackendMissing,
+          "KEEL_ISA: expected an instruction set that this build and processor have, got '{}'; "
+          "the best is {}",
+          choice_text(set), simd_target());
+    hwy::DisableTargets(limit.better);
+    dnnl::set_max_cpu_isa(limit.isa);
+    return true;
+  }();
+  static_cast<void>(is_limited);
+}
+
+}  // namespace keel::onednn
