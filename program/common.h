@@ -35,7 +35,7 @@ void print(const std::string& text);
 void print_json(const nlohmann::ordered_json& value);
 
 // {"loss": ..., "error": ..., "rows": ...}: metrics in their units.
-nlohmann::ordered_json to_json(const train::Evaluation& evaluation);
+nlohmann::ordered_json evaluation_json(const train::Evaluation& evaluation);
 
 // Rows of text in aligned columns, the first row being the heading.
 std::string table_text(const std::vector<std::vector<std::string>>& rows);

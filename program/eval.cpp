@@ -31,7 +31,7 @@ int run_eval(const EvalArgs& args) {
   const train::Evaluation e = evaluator.run(*rows);
   if (args.run.json) {
     nlohmann::ordered_json json{{"checkpoint", path}, {"split", args.split}};
-    json.update(to_json(e));
+    json.update(evaluation_json(e));
     print_json(json);
   } else {
     print(fmt::format("{}: {}\n", args.split, train::text(e)));

@@ -54,15 +54,15 @@ std::string plan_text(const Graph& graph) {
 }
 
 // Node and port; null for an input that is absent.
-Json to_json(Value v) { return v.valid() ? Json::array({v.node, v.port}) : Json(); }
+Json graph_json(Value v) { return v.valid() ? Json::array({v.node, v.port}) : Json(); }
 
-Json to_json(const Graph& graph) {
+Json graph_json(const Graph& graph) {
   Json nodes = Json::array(), outputs = Json::object(), updates = Json::object();
   const MemoryPlan plan = plan_memory(graph);
   for (int i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
     Json inputs = Json::array(), types = Json::array();
-    for (Value v : node.inputs) inputs.push_back(to_json(v));
+    for (Value v : node.inputs) inputs.push_back(graph_json(v));
     for (const TensorType& type : node.outputs) types.push_back(type.text());
     nodes.push_back({{"name", node.name},
                      {"op", node.op ? Json(node.op->name) : Json()},
@@ -71,8 +71,8 @@ Json to_json(const Graph& graph) {
                      {"places", places_of(plan, i)},
                      {"text", print_node(graph, i)}});
   }
-  for (const NamedValue& output : graph.outputs()) outputs[output.name] = to_json(output.value);
-  for (const Update& u : graph.updates()) updates[graph.node(u.leaf).name] = to_json(u.next);
+  for (const NamedValue& output : graph.outputs()) outputs[output.name] = graph_json(output.value);
+  for (const Update& u : graph.updates()) updates[graph.node(u.leaf).name] = graph_json(u.next);
   return {{"arena_bytes", plan.arena_bytes},
           {"live_bytes", plan.live_bytes},
           {"total_bytes", plan.total_bytes},
@@ -90,7 +90,7 @@ int run_inspect_graph(const GraphArgs& args) {
                     : train::build_evaluate(config, config.model().sizes(config.train().batch));
   if (args.stage != "before") graph = run_passes(graph);
   if (args.run.json) {
-    print_json(to_json(graph));
+    print_json(graph_json(graph));
   } else {
     print(args.stage == "plan" ? plan_text(graph) : print(graph));
   }

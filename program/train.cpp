@@ -17,10 +17,10 @@ nlohmann::ordered_json summary_json(const train::Summary& s, const std::string& 
                               {"train_loss", s.train_loss},
                               {"best_valid", s.state.best},
                               {"best_step", s.state.best_step},
-                              {"valid", to_json(s.valid)},
-                              {"test", to_json(s.test)}};
-  if (s.best_test) json["best_test"] = to_json(*s.best_test);
-  if (s.average_test) json["average_test"] = to_json(*s.average_test);
+                              {"valid", evaluation_json(s.valid)},
+                              {"test", evaluation_json(s.test)}};
+  if (s.best_test) json["best_test"] = evaluation_json(*s.best_test);
+  if (s.average_test) json["average_test"] = evaluation_json(*s.average_test);
   json["seconds"] = s.seconds;
   json["items_per_second"] = s.items_per_second;
   return json;

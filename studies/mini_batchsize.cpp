@@ -10,19 +10,19 @@
 namespace keel::study {
 namespace {
 
-constexpr std::string_view kRecipe = R"(
+constexpr std::string_view kBatchRecipe = R"(
 [train]
 lr = 1e-3
 )";
 
 // A norm at a batch size, and the results of a NumPy float64 program with random numbers of its
 // own.
-struct Variant {
+struct BatchVariant {
   const char *label, *norm;
   int batch, steps;
   const char *numpy_loss, *numpy_error;
 };
-constexpr Variant kVariants[] = {
+constexpr BatchVariant kBatchVariants[] = {
     {"none", "none", 128, 400, "0.872", "44.8 %"},
     {"batchnorm", "batchnorm", 128, 400, "0.785", "44.8 %"},
     {"layernorm", "layernorm", 128, 400, "0.783", "45.2 %"},
@@ -31,16 +31,16 @@ constexpr Variant kVariants[] = {
     {"layernorm", "layernorm", 4, 3000, "0.906", "46.0 %"}};
 
 // One entry a seed: of all training rows in evaluation mode, and of the test rows in per cent.
-struct Runs {
+struct BatchRuns {
   std::vector<double> loss, error;
 };
 
-Runs train_with(const Options& options, const Variant& variant, int seeds) {
+BatchRuns train_with(const Options& options, const BatchVariant& variant, int seeds) {
   const int steps = options.steps > 0 ? options.steps : variant.steps;
-  Runs runs;
+  BatchRuns runs;
   for (int i = 0; i < seeds; ++i) {
     const train::Config config = mini_config(
-        std::make_unique<MlpNetwork>(), kRecipe, options.seed + std::uint64_t(i),
+        std::make_unique<MlpNetwork>(), kBatchRecipe, options.seed + std::uint64_t(i),
         {{"model.norm", variant.norm}, {"train.batch", std::to_string(variant.batch)}}, steps);
     MiniTraining training(options.backend, config, RowOrder::kDrawn);
     training.run();
@@ -50,7 +50,7 @@ Runs train_with(const Options& options, const Variant& variant, int seeds) {
   return runs;
 }
 
-double farthest(const Runs& a, const Runs& b) {
+double farthest(const BatchRuns& a, const BatchRuns& b) {
   const auto [low, high] = std::ranges::minmax(differences(a.loss, b.loss));
   return std::max(high, -low);
 }
@@ -61,15 +61,15 @@ Result mini_batchsize(const Options& options) {
   const int seeds = options.seeds > 0 ? options.seeds : 1;
   Table table{"a 64-128-128-10 network, a number a seed",
               {{"batch", "norm", "train loss", "test error, %", "NumPy train loss", "error"}}};
-  std::map<std::pair<int, std::string>, Runs> all;
-  for (const Variant& v : kVariants) {
-    const Runs& runs = all[{v.batch, v.label}] = train_with(options, v, seeds);
+  std::map<std::pair<int, std::string>, BatchRuns> all;
+  for (const BatchVariant& v : kBatchVariants) {
+    const BatchRuns& runs = all[{v.batch, v.label}] = train_with(options, v, seeds);
     table.rows.push_back({fmt::format("{}", v.batch), v.label, joined(runs.loss, 3),
                           joined(runs.error, 1), v.numpy_loss, v.numpy_error});
   }
   Result result;
   result.tables.push_back(std::move(table));
-  const Runs &large = all[{128, "layernorm"}], &small = all[{4, "layernorm"}];
+  const BatchRuns &large = all[{128, "layernorm"}], &small = all[{4, "layernorm"}];
   // For every seed: the measured value is the worst.
   result.at_most("batch 128: |loss(layernorm) - loss(batchnorm)|",
                  farthest(large, all[{128, "batchnorm"}]), 0.1);

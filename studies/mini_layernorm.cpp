@@ -9,10 +9,10 @@ namespace keel::study {
 namespace {
 
 // The norms, with the results of a NumPy float64 program with random numbers of its own.
-struct Variant {
+struct LayerNormVariant {
   const char *norm, *numpy_loss, *numpy_accuracy, *numpy_post_loss;
 };
-constexpr Variant kVariants[] = {
+constexpr LayerNormVariant kLayerNormVariants[] = {
     {"none", "5.70/6.97/5.09", "0.26/0.19/0.23", "-"},
     {"layernorm", "0.505/0.496/0.468", "0.58/0.60/0.60", "0.80"},
     {"layernorm_simple", "0.506/0.502/0.490", "0.58/0.60/0.60", "0.83"},
@@ -22,19 +22,19 @@ constexpr Variant kVariants[] = {
     {"adanorm{C=1,k=0.1}", "0.514/0.490/0.475", "0.58/0.59/0.60", "0.89"}};
 
 // All but "none".
-std::span<const Variant> normed() { return std::span(kVariants).subspan(1); }
+std::span<const LayerNormVariant> normed() { return std::span(kLayerNormVariants).subspan(1); }
 
 // Of one norm, one entry a seed.
-struct Runs {
+struct LayerNormRuns {
   std::vector<double> loss, accuracy, input_gradient;
 };
-using RunsByNorm = std::map<std::string, Runs>;
+using RunsByNorm = std::map<std::string, LayerNormRuns>;
 
-RunsByNorm train_all(const Options& options, std::span<const Variant> variants, int seeds,
+RunsByNorm train_all(const Options& options, std::span<const LayerNormVariant> variants, int seeds,
                      bool post) {
   RunsByNorm all;
-  for (const Variant& variant : variants) {
-    Runs& runs = all[variant.norm];
+  for (const LayerNormVariant& variant : variants) {
+    LayerNormRuns& runs = all[variant.norm];
     for (int i = 0; i < seeds; ++i) {
       const train::Config config = vector_config(options, i, {variant.norm, post});
       MiniTraining training(options.backend, config, RowOrder::kDrawn);
@@ -53,8 +53,8 @@ Table pre_table(const RunsByNorm& all) {
       "none 94 to 113, the others 0.06 to 0.09)",
       {{"norm", "train loss", "test accuracy", "input gradient", "NumPy train loss",
         "NumPy test accuracy"}}};
-  for (const Variant& v : kVariants) {
-    const Runs& runs = all.at(v.norm);
+  for (const LayerNormVariant& v : kLayerNormVariants) {
+    const LayerNormRuns& runs = all.at(v.norm);
     table.rows.push_back({v.norm, joined(runs.loss, 3), joined(runs.accuracy, 2),
                           joined(runs.input_gradient, 3), v.numpy_loss, v.numpy_accuracy});
   }
@@ -64,8 +64,8 @@ Table pre_table(const RunsByNorm& all) {
 Table post_table(const RunsByNorm& all) {
   Table table{"Norm after each sum, the first seed",
               {{"norm", "train loss", "test accuracy", "input gradient", "NumPy train loss"}}};
-  for (const Variant& v : normed()) {
-    const Runs& runs = all.at(v.norm);
+  for (const LayerNormVariant& v : normed()) {
+    const LayerNormRuns& runs = all.at(v.norm);
     table.rows.push_back({v.norm, joined(runs.loss, 3), joined(runs.accuracy, 2),
                           joined(runs.input_gradient, 3), v.numpy_post_loss});
   }
@@ -102,7 +102,7 @@ void add_checks(Result& result, const RunsByNorm& all) {
 
 Result mini_layernorm(const Options& options) {
   const int seeds = options.seeds > 0 ? options.seeds : 3;
-  const RunsByNorm pre = train_all(options, kVariants, seeds, false);
+  const RunsByNorm pre = train_all(options, kLayerNormVariants, seeds, false);
   Result result;
   result.tables = {pre_table(pre), post_table(train_all(options, normed(), 1, true))};
   add_checks(result, pre);

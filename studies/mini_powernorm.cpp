@@ -19,12 +19,12 @@ constexpr const char* kRelease = "powernorm{heads=0,warmup=100,mode=release}";
 
 // A norm, with or without the layer scaling in front of it, and the results of a NumPy float64
 // program with random numbers of its own.
-struct Variant {
+struct PowerNormVariant {
   const char *label, *norm;
   bool layer_scale;
   const char *numpy_loss, *numpy_accuracy, *numpy_train_loss, *numpy_distances;
 };
-constexpr Variant kHeavy[] = {
+constexpr PowerNormVariant kHeavy[] = {
     {"layernorm", "layernorm", false, "0.581/0.631/0.617", "0.82/0.81", "0.61", "-"},
     {"batchnorm", "batchnorm", false, "1.353/1.010/1.031", "0.57/0.68", "1.04",
      "mean 0.081 to 0.30, var 0.63 to 8.1"},
@@ -38,22 +38,23 @@ constexpr Variant kHeavy[] = {
     {"powernorm paper", kPaper, false, "1.256", "0.65", "1.10", "psi2 0.74 to 9.8"},
     {"powernorm release", kRelease, false, "1.533", "0.57", "1.26", "psi2 0.92 to 12.7"},
     {"none", "none", false, "1.056", "0.70", "1.14", "-"}};
-constexpr Variant kLight[] = {{"layernorm", "layernorm", false, "0.148", "-", "-", "-"},
-                              {"batchnorm", "batchnorm", false, "0.220", "-", "-", "-"},
-                              {"pn_v", "pn_v", false, "0.160", "-", "-", "-"},
-                              {"powernorm paper + ls", kPaper, true, "0.137", "-", "-", "-"},
-                              {"none", "none", false, "0.139", "-", "-", "-"}};
+constexpr PowerNormVariant kLight[] = {
+    {"layernorm", "layernorm", false, "0.148", "-", "-", "-"},
+    {"batchnorm", "batchnorm", false, "0.220", "-", "-", "-"},
+    {"pn_v", "pn_v", false, "0.160", "-", "-", "-"},
+    {"powernorm paper + ls", kPaper, true, "0.137", "-", "-", "-"},
+    {"none", "none", false, "0.139", "-", "-", "-"}};
 
 struct Distances {
   double median = 0, p99 = 0;
 };
 
 // Of one variant: one entry a seed; the distances of the first seed, by running statistic.
-struct Runs {
+struct PowerNormRuns {
   std::vector<double> loss, accuracy, train_loss;
   std::map<std::string, Distances> distances;
 };
-using RunsByLabel = std::map<std::string, Runs>;
+using RunsByLabel = std::map<std::string, PowerNormRuns>;
 
 std::map<std::string, Distances> summarize(const MiniTraining& training) {
   std::map<std::string, Distances> summary;
@@ -69,11 +70,11 @@ double mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
 }
 
-RunsByLabel train_all(const Options& options, std::span<const Variant> variants, int seeds,
+RunsByLabel train_all(const Options& options, std::span<const PowerNormVariant> variants, int seeds,
                       double spread) {
   RunsByLabel all;
-  for (const Variant& v : variants) {
-    Runs& runs = all[v.label];
+  for (const PowerNormVariant& v : variants) {
+    PowerNormRuns& runs = all[v.label];
     for (int i = 0; i < seeds; ++i) {
       const train::Config config = sentence_config(options, i, {v.norm, v.layer_scale, spread});
       MiniTraining training(options.backend, config, RowOrder::kStream);
@@ -97,12 +98,13 @@ std::string text(const std::map<std::string, Distances>& distances) {
   return text.empty() ? "-" : text;
 }
 
-Table table_of(std::string title, std::span<const Variant> variants, const RunsByLabel& all) {
+Table table_of(std::string title, std::span<const PowerNormVariant> variants,
+               const RunsByLabel& all) {
   Table table{std::move(title),
               {{"norm", "test loss", "accuracy", "train loss", "distances, median to p99",
                 "NumPy test loss", "accuracy", "train loss", "distances"}}};
-  for (const Variant& v : variants) {
-    const Runs& runs = all.at(v.label);
+  for (const PowerNormVariant& v : variants) {
+    const PowerNormRuns& runs = all.at(v.label);
     table.rows.push_back({v.label, joined(runs.loss, 3), joined(runs.accuracy, 2),
                           joined(runs.train_loss, 2), text(runs.distances), v.numpy_loss,
                           v.numpy_accuracy, v.numpy_train_loss, v.numpy_distances});
@@ -110,7 +112,7 @@ Table table_of(std::string title, std::span<const Variant> variants, const RunsB
   return table;
 }
 
-double outlier_ratio(const Runs& runs, const std::string& statistic) {
+double outlier_ratio(const PowerNormRuns& runs, const std::string& statistic) {
   const Distances& distances = runs.distances.at(statistic);
   return distances.p99 / distances.median;
 }
@@ -120,7 +122,7 @@ double outlier_ratio(const Runs& runs, const std::string& statistic) {
 // the means over the seeds that the source reports, no fewer; that of their accuracies, and every
 // other bound, holds for each seed, and the measured value is the worst.
 void check_batch_norms(Result& result, const RunsByLabel& heavy) {
-  const Runs &batch_norm = heavy.at("batchnorm"), &pn_v = heavy.at("pn_v");
+  const PowerNormRuns &batch_norm = heavy.at("batchnorm"), &pn_v = heavy.at("pn_v");
   result.above("loss(batchnorm) - loss(layernorm)",
                std::ranges::min(differences(batch_norm.loss, heavy.at("layernorm").loss)), 0.25);
   result.above_on_average("loss(batchnorm) - loss(pn_v), mean over the seeds",

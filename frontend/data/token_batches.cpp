@@ -11,7 +11,7 @@
 namespace keel::data {
 namespace {
 
-constexpr std::uint32_t kOrderStream = stream_of("data.order");
+constexpr std::uint32_t kPoolOrder = stream_of("data.order");
 constexpr std::uint32_t kBatchStream = stream_of("data.batches");
 constexpr std::int64_t kFineLength = 64;  // up to here the grid has every multiple
 constexpr std::int64_t kMaxLength = std::int64_t{1} << 31;
@@ -89,7 +89,7 @@ TokenBatches::Plan TokenBatches::make_plan(std::uint32_t epoch) const {
     cut_pool(plan, 0, plan.order.size());
     return plan;
   }
-  plan.order = permutation(rows(), Philox(options_.seed, kOrderStream, epoch));
+  plan.order = permutation(rows(), Philox(options_.seed, kPoolOrder, epoch));
   for (std::size_t first = 0; first < plan.order.size();) {
     const std::size_t end = pool_end(plan, first);
     cut_pool(plan, first, end);

@@ -16,9 +16,9 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr std::size_t kMaxHeaderBytes = 1 << 16;
-constexpr std::size_t kMaxShown = 24;   // characters of a header in a message
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
+constexpr std::size_t kMaxNpyHeaderBytes = 1 << 16;
+constexpr std::size_t kMaxShownHeader = 24;   // characters of a header in a message
 constexpr std::size_t kMaxShape = 120;  // of a shape
 
 // An element type by NumPy's name, and the type that it is read as.
@@ -83,7 +83,7 @@ class HeaderText {
   }
   void expect(bool holds, std::string_view what) const {
     check(holds, ErrorKind::kBadInput, "{}: npy header: expected {}, got {:?}", who_, what,
-          text_.substr(0, kMaxShown));
+          text_.substr(0, kMaxShownHeader));
   }
 
   bool starts_with(char c) {
@@ -119,10 +119,10 @@ Element find_element(std::string_view descr, const std::string& who) {
     if (element.descr == descr) return element;
   }
   fail(ErrorKind::kBadInput, "{}: element type: expected <f4, <f8, <i4, <i8, |u1 or |b1, got {:?}",
-       who, descr.substr(0, kMaxShown));
+       who, descr.substr(0, kMaxShownHeader));
 }
 
-Header parse_header(std::string_view bytes, const std::string& who) {
+Header parse_npy_header(std::string_view bytes, const std::string& who) {
   HeaderText text(bytes, who);
   Header header;
   std::vector<std::string_view> keys;
@@ -152,7 +152,7 @@ Header parse_header(std::string_view bytes, const std::string& who) {
 
 // The header's text, removed from the front of `bytes` with all before it.
 std::string_view take_header(std::string_view& bytes, const std::string& who) {
-  check(bytes.starts_with(kMagic) && bytes.size() >= 12, ErrorKind::kBadInput,
+  check(bytes.starts_with(kNpyMagic) && bytes.size() >= 12, ErrorKind::kBadInput,
         "{}: expected an array in npy format, got other content", who);
   const int major = static_cast<unsigned char>(bytes[6]), minor = bytes[7];
   check(major >= 1 && major <= 3 && minor == 0, ErrorKind::kBadInput,
@@ -161,9 +161,9 @@ std::string_view take_header(std::string_view& bytes, const std::string& who) {
   std::uint32_t length = 0;
   std::memcpy(&length, bytes.data() + 8, length_bytes);
   bytes.remove_prefix(8 + length_bytes);
-  check(length <= std::min(bytes.size(), kMaxHeaderBytes), ErrorKind::kBadInput,
+  check(length <= std::min(bytes.size(), kMaxNpyHeaderBytes), ErrorKind::kBadInput,
         "{}: npy header: expected at most {} bytes, got {}", who,
-        std::min(bytes.size(), kMaxHeaderBytes), length);
+        std::min(bytes.size(), kMaxNpyHeaderBytes), length);
   const std::string_view header = bytes.substr(0, length);
   bytes.remove_prefix(length);
   return header;
@@ -216,7 +216,7 @@ Tensor to_c_order(const Tensor& source, const Shape& shape) {
 }  // namespace
 
 Tensor parse_npy(std::string_view bytes, const std::string& who) {
-  const Header header = parse_header(take_header(bytes, who), who);
+  const Header header = parse_npy_header(take_header(bytes, who), who);
   check_data_bytes(header, bytes.size(), who);
   const Shape shape{std::span<const std::int64_t>(header.sizes)};
   Tensor array(header.element.dtype, shape);
@@ -239,7 +239,7 @@ std::string npy_bytes(const Tensor& array) {
   // The data begin at a multiple of 64 bytes.
   header.resize((header.size() + 11 + 63) / 64 * 64 - 11, ' ');
   header += '\n';
-  std::string bytes(kMagic);
+  std::string bytes(kNpyMagic);
   bytes += {1, 0, static_cast<char>(header.size()), static_cast<char>(header.size() >> 8)};
   bytes += header;
   bytes.append(reinterpret_cast<const char*>(array.data()), std::size_t(array.bytes()));

@@ -23,7 +23,7 @@ constexpr std::uint16_t kZip64 = 1, kEncrypted = 0x2041, kSizesFollow = 8, kStor
                         kDeflated = 8;
 constexpr std::uint32_t kDate = 0x00210000;  // 1980-01-01 00:00, the first there is
 constexpr std::int64_t kMaxDeflateRatio = 1032;
-constexpr std::size_t kMaxShown = 80;  // characters of a name in a message
+constexpr std::size_t kMaxShownName = 80;  // characters of a name in a message
 
 // What directory and local header both say of an entry.
 struct Entry {
@@ -82,7 +82,7 @@ class Archive {
   }
   void expect_of(const Entry& entry, bool holds, std::string_view what) const {
     check(holds, ErrorKind::kBadInput, "[npz] {}: entry {:?}: expected {}", path_,
-          std::string_view(entry.name).substr(0, kMaxShown), what);
+          std::string_view(entry.name).substr(0, kMaxShownName), what);
   }
   void expect_inside(std::int64_t at, std::int64_t length, std::int64_t stop) const {
     expect(at >= 0 && length >= 0 && at <= stop && length <= stop - at,

@@ -12,8 +12,8 @@
 namespace keel::io {
 namespace {
 
-constexpr std::array<std::uint8_t, 6> kMagic = {0xFD, '7', 'z', 'X', 'Z', 0};
-constexpr std::size_t kBufferBytes = 1 << 16;
+constexpr std::array<std::uint8_t, 6> kXzMagic = {0xFD, '7', 'z', 'X', 'Z', 0};
+constexpr std::size_t kXzBufferBytes = 1 << 16;
 constexpr std::uint64_t kMaxMemory = 256 << 20;
 // Without these flags a stream whose checksum is absent or unknown would pass unchecked.
 constexpr std::uint32_t kFlags =
@@ -26,9 +26,9 @@ bool is_xz(const std::filesystem::path& path) {
   if (!std::filesystem::is_regular_file(path, error)) return false;
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"),
                                                              std::fclose);
-  std::array<std::uint8_t, kMagic.size()> first{};
+  std::array<std::uint8_t, kXzMagic.size()> first{};
   return file && std::fread(first.data(), 1, first.size(), file.get()) == first.size() &&
-         first == kMagic;
+         first == kXzMagic;
 }
 
 struct XzReader::Decoder {
@@ -40,7 +40,7 @@ struct XzReader::Decoder {
 };
 
 XzReader::XzReader(const std::filesystem::path& path)
-    : name_(path.string()), file_(std::fopen(path.c_str(), "rbe")), buffer_(kBufferBytes) {
+    : name_(path.string()), file_(std::fopen(path.c_str(), "rbe")), buffer_(kXzBufferBytes) {
   check(file_ != nullptr, ErrorKind::kIo, "[file] {}: expected a readable file, got: {}", name_,
         std::strerror(errno));
   rewind();

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstring>
+#include <map>
 #include <set>
 
 #include "backends/backends.h"
@@ -135,6 +137,10 @@ TEST_CASE("tasks: an epoch compiles one program for each shape that comes, and n
   });
 }
 
+bool same_bytes(const Tensor& a, const Tensor& b) {
+  return a.bytes() == b.bytes() && std::memcmp(a.data(), b.data(), std::size_t(a.bytes())) == 0;
+}
+
 TEST_CASE("tasks: a run that goes on ends in the bytes of one that never stopped") {
   for_each_task([](const train::Config& config) {
     const std::string model(config.model().name());
@@ -152,10 +158,83 @@ TEST_CASE("tasks: a run that goes on ends in the bytes of one that never stopped
     REQUIRE(straight.tensors.size() == parts.tensors.size());
     for (const auto& [name, tensor] : straight.tensors) {
       CAPTURE(name);
-      CHECK(std::memcmp(tensor.data(), parts.tensors.at(name).data(),
-                        std::size_t(tensor.bytes())) == 0);
+      CHECK(same_bytes(tensor, parts.tensors.at(name)));
     }
   });
+}
+
+// The parameters after a few steps on so many threads.
+std::map<std::string, Tensor> trained_on(const train::Config& config, int threads) {
+  const auto backend = make_backend("onednn", {.threads = threads});
+  const auto stream = stream_of(config, task::Split::kTrain, training(config, 1));
+  Variables variables(*backend, 1);
+  train::StepRunner steps(*backend, variables, config, *stream);
+  for (train::StepPlace place; place.step < 4; ++place.step, ++place.batch) {
+    steps.start(place);
+    steps.next(true);
+  }
+  std::map<std::string, Tensor> values;
+  for (const auto& [name, variable] : variables.all()) values[name] = variables.read(name);
+  return values;
+}
+
+TEST_CASE("tasks: any number of threads gives the same bytes") {
+  if (default_backend() != "onednn") {
+    MESSAGE("skipped: the onednn backend is not built in");
+    return;
+  }
+  for_each_task([](const train::Config& config) {
+    const auto one = trained_on(config, 1);
+    for (const int threads : {2, 3}) {
+      CAPTURE(threads);
+      const auto more = trained_on(config, threads);
+      for (const auto& [name, value] : one) {
+        CAPTURE(name);
+        CHECK(same_bytes(value, more.at(name)));
+      }
+    }
+  });
+}
+
+// The gathered gradients of micro-batches with these numbers of rows, one behind the other.
+std::map<std::string, Tensor> gathered(const train::Config& config,
+                                       const std::vector<std::int64_t>& parts) {
+  const auto backend = make_backend("reference");
+  const auto stream = stream_of(config, task::Split::kTrain, {.batch = 4096, .shuffle = {}});
+  const double items = stream->pick(first_rows(8)).items;
+  Variables variables(*backend, 1);
+  train::Feeder feeder(config.model());
+  std::int64_t first = 0;
+  for (const std::int64_t count : parts) {
+    std::vector<std::int64_t> rows;
+    for (std::int64_t i = 0; i < count; ++i) rows.push_back(first + i);
+    const task::Batch& batch = stream->pick(rows);
+    Program program(*backend, variables, train::build_accumulate(config, batch.sizes));
+    feeder.feed(program, batch);
+    program.feed("weight", Tensor::scalar(float(1 / items)));
+    program.feed("tick", Tensor::scalar(std::int32_t{5}));
+    program.feed("first_row", Tensor::scalar(std::int32_t(first)));
+    program.run();
+    first += count;
+  }
+  std::map<std::string, Tensor> sums;
+  for (const auto& [name, variable] : variables.all()) {
+    if (name.ends_with(".sum")) sums[name] = variables.read(name, true);
+  }
+  return sums;
+}
+
+TEST_CASE("tasks: micro-batches gather the gradient of one batch, random numbers and all") {
+  for_each_task(
+      [](const train::Config& config) {
+        const auto whole = gathered(config, {8}), parts = gathered(config, {3, 1, 4});
+        CHECK(whole.size() >= 4);
+        for (const auto& [name, sum] : whole) {
+          CAPTURE(name);
+          test::check_close(parts.at(name), sum, 1e-12);
+        }
+      },
+      {"train.accumulate=2"});
 }
 
 TEST_CASE("tasks: a checkpoint alone says what network it is of") {

@@ -51,10 +51,11 @@ train::Config small_config(const Settings& settings, std::string_view model) {
   return config;
 }
 
-std::vector<std::string> small_train(const std::filesystem::path& folder,
-                                     const Settings& settings) {
-  std::vector<std::string> arguments{"train", "mnist_mlp", "--quiet", "--out", folder.string()};
-  Settings all = common_settings("mnist_mlp");
+std::vector<std::string> small_train(const std::filesystem::path& folder, const Settings& settings,
+                                     std::string_view model) {
+  std::vector<std::string> arguments{"train", std::string(model), "--quiet", "--out",
+                                     folder.string()};
+  Settings all = common_settings(model);
   all.insert(all.end(), settings.begin(), settings.end());
   for (const std::string& setting : all) {
     arguments.push_back("--set");

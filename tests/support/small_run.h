@@ -22,9 +22,10 @@ using Settings = std::vector<std::string>;
 // for mnist_mlp, hidden 16; text_classifier on 200 built-in sentences, one narrow layer.
 train::Config small_config(const Settings& settings = {}, std::string_view model = "mnist_mlp");
 
-// The same as arguments of the program, for mnist_mlp: "train mnist_mlp --quiet --out folder ...".
+// The same as arguments of the program: "train mnist_mlp --quiet --out folder ...".
 std::vector<std::string> small_train(const std::filesystem::path& folder,
-                                     const Settings& settings = {});
+                                     const Settings& settings = {},
+                                     std::string_view model = "mnist_mlp");
 
 // Trains in `folder`, quietly, on the default backend.
 train::Summary train_in(const std::filesystem::path& folder, const train::Config& config,

@@ -17,9 +17,10 @@ namespace {
 namespace fs = std::filesystem;
 using testing::Settings;
 
-train::Summary train_on_cuda(const fs::path& folder, const Settings& settings) {
+train::Summary train_on_cuda(const fs::path& folder, const Settings& settings,
+                             std::string_view model = "mnist_mlp") {
   const auto backend = make_backend("cuda");
-  const train::Config config = testing::small_config(settings);
+  const train::Config config = testing::small_config(settings, model);
   const train::RunOptions options{.folder = folder, .resume = false, .quiet = true, .facts = {}};
   return train::Trainer(*backend, config, options).run();
 }
@@ -54,13 +55,13 @@ TEST_CASE("cuda training: evaluation waits once") {
   CHECK(simt::counts.waits - before == 1);
 }
 
-TEST_CASE("cuda training: every step is logged, in order, with the numbers of a CPU") {
+// What both log is the same, but for rounding.
+void check_as_on_cpu(const char* model, const Settings& settings) {
+  CAPTURE(std::string(model));
   const testing::TempDir temp;
-  const Settings settings{"train.epochs=2", "train.log_every=3", "train.accumulate=2",
-                          "train.batch=16"};
-  train_on_cuda(temp / "cuda", settings);
+  train_on_cuda(temp / "cuda", settings, model);
   const auto reference = make_backend("reference");
-  train::Trainer(*reference, testing::small_config(settings),
+  train::Trainer(*reference, testing::small_config(settings, model),
                  {.folder = temp / "cpu", .resume = false, .quiet = true, .facts = {}})
       .run();
   const auto got = io::read_metrics(temp / "cuda/metrics.jsonl"),
@@ -78,6 +79,13 @@ TEST_CASE("cuda training: every step is logged, in order, with the numbers of a 
       }
     }
   }
+}
+
+TEST_CASE("cuda training: every step is logged, in order, with the numbers of a CPU") {
+  check_as_on_cpu("mnist_mlp",
+                  {"train.epochs=2", "train.log_every=3", "train.accumulate=2", "train.batch=16"});
+  check_as_on_cpu("text_classifier", {"train.max_steps=6", "train.log_every=1", "train.batch=128",
+                                      "data.train_rows=60", "model.norm=batchnorm"});
 }
 
 TEST_CASE("cuda training: divergence is found before anything is saved of it") {

@@ -168,19 +168,19 @@ TEST_CASE("resume: SIGTERM and SIGINT save, say how to go on, and exit 128 and t
   }
 }
 
-TEST_CASE("resume: kill -9 at random moments loses nothing") {
+// Starts it anew or goes on, and kills it, again and again, until it has been left to its end.
+void check_kills(const char* model, const Settings& settings, std::int64_t last_step) {
+  CAPTURE(std::string(model));
   const testing::TempDir temp;
-  const Settings settings{"train.epochs=4", "train.checkpoint_every=1", "train.log_every=1",
-                          "model.norm=batchnorm"};
   const auto start = std::chrono::steady_clock::now();
-  REQUIRE(run_keel(small_train(temp / "straight", settings)).code == 0);
+  REQUIRE(run_keel(small_train(temp / "straight", settings, model)).code == 0);
   const auto length = std::chrono::steady_clock::now() - start;
   const std::string folder = (temp / "killed").string();
   const auto command = [&] {
     const bool begun = fs::exists(temp / "killed/checkpoints") &&
                        !CheckpointStore(temp / "killed/checkpoints", 1, {}).paths().empty();
     return begun ? std::vector<std::string>{"train", "--quiet", "--resume", folder}
-                 : small_train(folder, settings);
+                 : small_train(folder, settings, model);
   };
   const Philox random(1, stream_of("kill"));
   int kills = 0;
@@ -195,7 +195,13 @@ TEST_CASE("resume: kill -9 at random moments loses nothing") {
   }
   CHECK(kills > 0);
   REQUIRE(run_keel(command()).code == 0);
-  check_same_end(folder, temp / "straight", 32);
+  check_same_end(folder, temp / "straight", last_step);
+}
+
+TEST_CASE("resume: kill -9 at random moments loses nothing") {
+  const Settings often{"train.checkpoint_every=1", "train.log_every=1"};
+  check_kills("mnist_mlp", often + Settings{"train.epochs=4", "model.norm=batchnorm"}, 32);
+  check_kills("text_classifier", often + Settings{"train.max_steps=24"}, 24);
 }
 
 TEST_CASE("resume: any number of threads gives the same bytes") {

@@ -24,12 +24,12 @@ class Dropped : public models::MnistMlp {
 };
 
 // Two updates of 64 rows each, of `batch` rows at a time.
-struct Trained {
+struct RunnerTrained {
   reference::ReferenceBackend backend;
   Variables variables{backend, 1};
   std::vector<double> losses;
 
-  explicit Trained(std::int64_t batch) {
+  explicit RunnerTrained(std::int64_t batch) {
     Config config(std::make_unique<Dropped>());
     config.set("data.source", testing::small_digits().string());
     config.set("model.hidden", "16");
@@ -48,7 +48,7 @@ struct Trained {
 
 // In float64 and up to its rounding: the sums of a batch are added up in another order.
 TEST_CASE("step runner: four micro-batches of 16 rows draw the masks of one batch of 64") {
-  const Trained whole(64), parts(16);
+  const RunnerTrained whole(64), parts(16);
   for (std::size_t step : {0, 1}) {
     CHECK(parts.losses[step] == doctest::Approx(whole.losses[step]).epsilon(1e-12));
   }
