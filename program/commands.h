@@ -37,7 +37,7 @@ int run_predict(const PredictArgs& args);
 
 struct ListArgs {
   std::string what;  // models, norms, ops, backends, recipes or studies
-  std::string norm;  // this one alone; empty: all
+  std::string name;  // of norms, this one alone; empty: all
   bool json = false;
 };
 int run_list(const ListArgs& args);

@@ -164,10 +164,10 @@ void show(const Listing& listing, bool json) {
 
 int run_list(const ListArgs& args) {
   const std::string& what = args.what;
-  check(args.norm.empty() || what == "norms", ErrorKind::kUsage,
-        "list {}: expected no name, got '{}'", what, args.norm);
+  check(args.name.empty() || what == "norms", ErrorKind::kUsage,
+        "list {}: expected no name, got '{}'", what, args.name);
   show(what == "models"     ? list_models()
-       : what == "norms"    ? list_norms(args.norm)
+       : what == "norms"    ? list_norms(args.name)
        : what == "ops"      ? list_ops()
        : what == "backends" ? list_backends()
        : what == "studies"  ? list_studies()

@@ -84,7 +84,7 @@ void add_list(Command command) {
   app->add_option("what", args->what, "models, norms, ops, backends, recipes or studies")
       ->required()
       ->check(CLI::IsMember({"models", "norms", "ops", "backends", "recipes", "studies"}));
-  app->add_option("name", args->norm, "of norms: this one alone");
+  app->add_option("name", args->name, "of norms: this one alone");
   app->add_flag("--json", args->json, "machine-readable output on stdout");
   app->footer(
       "examples:\n"
@@ -120,7 +120,7 @@ void add_inspect(Command command) {
       ->footer(
           "examples:\n  keel inspect checkpoint runs/a/checkpoints/best.safetensors\n"
           "  keel inspect checkpoint runs/a/checkpoints/best.safetensors --json");
-  add_file("data", "an IDX file, or a folder with MNIST", run_inspect_data)
+  add_file("data", "an IDX file, or what the tasks find in a folder", run_inspect_data)
       ->footer(
           "examples:\n  keel inspect data DIR/mnist\n"
           "  keel inspect data DIR/mnist/train-images-idx3-ubyte.gz --json");

@@ -10,32 +10,58 @@
 namespace keel::cli {
 namespace {
 
-// reason -> ops refused for it
-using Refusals = std::map<std::string, std::set<std::string>>;
+class Probe {
+ public:
+  explicit Probe(Backend& backend) : backend_(backend) {}
 
-void ask(Backend& backend, const Graph& graph, Refusals& refusals) {
-  for (int i = 0; i < graph.size(); ++i) {
-    const Node& node = graph.node(i);
-    if (node.kind != NodeKind::kOp || node.op->is_view) continue;
-    const std::string reason = backend.prepare({graph, node}).refusal;
-    if (!reason.empty()) refusals[reason].insert(std::string(node.op->name));
+  // Asks for every node of a graph, but once only for those of one op, with equal attributes and
+  // types of equal rank: preparing a large model's kernels takes a while.
+  void ask(const Graph& graph) {
+    for (int i = 0; i < graph.size(); ++i) {
+      const Node& node = graph.node(i);
+      if (node.kind != NodeKind::kOp || node.op->is_view) continue;
+      if (!asked_.insert(kind_of(graph, node)).second) continue;
+      const std::string reason = backend_.prepare({graph, node}).refusal;
+      if (!reason.empty()) refusals_[reason].insert(std::string(node.op->name));
+    }
   }
-}
+
+  // reason -> ops refused for it
+  const std::map<std::string, std::set<std::string>>& refusals() const { return refusals_; }
+
+ private:
+  static std::string kind_of(const Graph& graph, const Node& node) {
+    std::string kind = fmt::format("{} {}", node.op->name, node.attrs.text());
+    for (Value v : node.inputs) {
+      if (!v.valid()) {
+        kind += " -";
+        continue;
+      }
+      const TensorType& type = graph.type(v);
+      kind += fmt::format(" {}{}", name_of(type.dtype), type.shape.rank());
+    }
+    return kind;
+  }
+
+  Backend& backend_;
+  std::set<std::string> asked_;
+  std::map<std::string, std::set<std::string>> refusals_;
+};
 
 }  // namespace
 
 std::string refusal_summary(Backend& backend) {
-  Refusals refusals;
+  Probe probe(backend);
   for (const auto& entry : models::all_models()) {
     train::Config config(entry.make());
-    ask(backend, train::build_step(config, config.model().sizes(2)), refusals);
+    probe.ask(train::build_step(config, config.model().sizes(2)));
   }
   Graph wide;
   const Value a = wide.input("a", {DType::kF64, {2, 2}});
   ops::matmul(wide, a, a);
-  ask(backend, wide, refusals);
+  probe.ask(wide);
   std::string text;
-  for (const auto& [reason, names] : refusals) {
+  for (const auto& [reason, names] : probe.refusals()) {
     if (!text.empty()) text += "; ";
     text += fmt::format("{}: {}", fmt::join(names, ", "), reason);
   }

@@ -60,8 +60,66 @@ TEST_CASE("inspect: a checkpoint") {
 TEST_CASE("inspect: data files and folders") {
   const std::string folder = testing::small_digits();
   const Json parts = json_of(run_keel({"inspect", "data", folder, "--json"}));
-  REQUIRE(parts.size() == 2);
-  CHECK(holds(parts[0], "300 rows; image u8(28, 28), label i32()"));
+  const std::string all = parts.dump();
+  CHECK(holds(all, "mnist_mlp: 275 rows, MNIST train"));
+  CHECK(holds(all, "mnist_cnn: 60 rows, MNIST test"));
+  CHECK_FALSE(holds(all, "text_classifier"));
+  const auto shown = [&](const char* stage) {
+        const ProcessResult result =
+            run_keel({"inspect", "graph", model, "--mode", mode, "--stage", stage});
+        CHECK(result.code == 0);
+        CHECK(result.err.empty());
+        return result.out;
+      };
+      const std::string before = shown("before"), after = shown("after"), plan = shown("plan");
+      CHECK(std::ranges::count(before, '\n') >= std::ranges::count(after, '\n'));
+      if (mode == std::string("step")) CHECK((before != after));
+      CHECK(holds(after, "output loss = %"));
+      CHECK(holds(after, "update ") == (mode == std::string("step")));
+      CHECK(plan.starts_with("arena "));
+    }
+  }
+}
+
+TEST_CASE("inspect: a graph as JSON refers to nodes that are there") {
+  const Json graph = json_of(run_keel({"inspect", "graph", "mnist_mlp", "--json"}));
+  const Json& nodes = graph.at("nodes");
+  REQUIRE(nodes.size() > 20);
+  CHECK(graph.at("arena_bytes") >= graph.at("live_bytes"));
+  CHECK(graph.at("outputs").contains("grad_norm"));
+  CHECK(graph.at("updates").contains("fc1/weight.m"));
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    CHECK(nodes[i].at("places").size() == nodes[i].at("types").size());
+    for (const Json& input : nodes[i].at("inputs")) {
+      if (!input.is_null()) CHECK(input[0] < i);
+    }
+  }
+  const Json before =
+      json_of(run_keel({"inspect", "graph", "mnist_mlp", "--stage", "before", "--json"}));
+  CHECK(before.at("nodes").size() > nodes.size());
+}
+
+TEST_CASE("inspect: a checkpoint") {
+  const testing::TempDir temp;
+  testing::train_in(temp.path(), testing::small_config({"train.max_steps=1"}));
+  const std::string path = testing::step_file(temp.path(), 1);
+  const Json json = json_of(run_keel({"inspect", "checkpoint", path, "--json"}));
+  CHECK(json.at("checksums") == true);
+  CHECK(json.at("metadata").at("model") == "mnist_mlp");
+  CHECK(json.at("metadata").at("step") == "1");
+  CHECK(json.at("tensors").size() == 24);  // 8 parameters with 2 moments each
+  const ProcessResult text = run_keel({"inspect", "checkpoint", path});
+  CHECK(text.code == 0);
+  CHECK(holds(text.out, "fc1/weight.m"));
+  CHECK(holds(text.out, "checksums: yes"));
+}
+
+TEST_CASE("inspect: data files and folders") {
+  const std::string folder = testing::small_digits();
+  const Json parts = json_of(run_keel({"inspect", "data", folder, "--json"}));
+  REQUIRE(parts.size() == 6);
+  CHECK(holds(parts[0], "mnist_mlp: 275 rows, MNIST train"));
+  CHECK(holds(parts[5], "mnist_cnn: 60 rows, MNIST test"));
   const auto shown = [&](const char* file) {
     return run_keel({"inspect", "data", folder + "/" + file}).out;
   };
@@ -86,7 +144,10 @@ TEST_CASE("inspect: refusals") {
   check_refusal(run_keel({"inspect", "checkpoint", temp / "two\nlines\x1b[2J"}), 4,
                 "two?lines?[2J");
   check_refusal(run_keel({"inspect", "data", temp / "text"}), 3, "expected magic");
-  check_refusal(run_keel({"inspect", "data", temp.path()}), 4, "train-images-idx3-ubyte");
+  const auto nothing = run_keel({"inspect", "data", temp.path()});
+  check_refusal(nothing, 3, "expected data of a task, got none (mnist_mlp: ");
+  CHECK(holds(nothing.err, "train-images-idx3-ubyte"));
+  CHECK(holds(nothing.err, "rt-polarity"));
   check_refusal(run_keel({"inspect", "graph", "mnist_mpl"}), 2, "nearest: 'mnist_mlp'");
 }
 
