@@ -85,7 +85,7 @@ TEST_CASE("attrs: type-erased structs come back as themselves only, and compare 
   const Attrs a = Settable{.whole = 5}, b = Settable{.whole = 5}, c = Settable{.whole = 6};
   CHECK(a.as<Settable>().whole == 5);
   check_refused([&] { a.as<Everything>(); }, "attributes: expected 'flag=false number=",
-                "dtype=i32', got 'flag=false number=0 whole=5 word='");
+                "dtype=i32', got 'flag=false number=0 whole=5 word= colour=red'");
   CHECK(a == b);
   CHECK(a != c);
 }

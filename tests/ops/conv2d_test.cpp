@@ -112,12 +112,12 @@ std::vector<Value> all_planar(Graph& g, const std::vector<Value>& v, const Row& 
 }
 std::vector<Value> all_last(Graph& g, const std::vector<Value>& v, const Row& r) {
   const Value x = to_last(g, v[0]), dy = to_last(g, v[2]);
+  const ConvAttrs y{r.stride, r.padding, Activation::kNone, true};
   const ConvBackwardAttrs dx{r.stride, r.padding, g.shape(x), true};
   const ConvBackwardAttrs dw{r.stride, r.padding, g.shape(v[1]), true};
-  return {
-      to_planes(g, g.add(kConv2d, {x, v[1], v[3]}, ConvAttrs{r.stride, r.padding, "none", true})),
-      to_planes(g, g.add(kConv2dBackwardInput, {dy, v[1]}, dx)),
-      g.add(kConv2dBackwardWeight, {x, dy}, dw)};
+  return {to_planes(g, g.add(kConv2d, {x, v[1], v[3]}, y)),
+          to_planes(g, g.add(kConv2dBackwardInput, {dy, v[1]}, dx)),
+          g.add(kConv2dBackwardWeight, {x, dy}, dw)};
 }
 
 TEST_CASE("conv2d: images stored channels last give the same bits, forward and backward") {

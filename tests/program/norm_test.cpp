@@ -194,7 +194,7 @@ TEST_CASE_FIXTURE(Case, "norm: arrays and options that do not fit") {
       {{"batchnorm"}, {{"x", &x}, {"mask", &mask}}, 3, "mask: expected (2), got (3)"},
       {{"batchnorm"}, {{"x", &image}, {"mask", &mask}}, 3, "mask: expected none for images"},
       {{"batchnorm"}, {{"s0.x", &x}, {"s1.mask", &mask}}, 3, "array s1.mask: expected only x, dy"},
-      {{"batchnorm{padding=zero}"}, {{"x", &x}}, 2, "padding: expected exact or pn_code, got zero"},
+      {{"batchnorm{padding=zero}"}, {{"x", &x}}, 2, "expected exact or pn_code, got 'zero'"},
       {{"lernorm"}, {{"x", &x}}, 2, "nearest: 'layernorm'"},
       {{"layernorm", "--option", "esp=1"}, {{"x", &x}}, 2, "nearest: 'eps'"},
       {{"layernorm", "--option", "eps"}, {{"x", &x}}, 2, "expected key=value, got 'eps'"},

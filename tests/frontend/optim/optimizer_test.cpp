@@ -131,14 +131,20 @@ TEST_CASE("optimizer: five steps by the book") {
   }
 }
 
-const char* const kNames[] = {"sgd",          "adam",    "adamw",         "adam_fairseq",
-                              "adam_release", "adagrad", "rmsprop_graves"};
+constexpr Optimizer kKinds[] = {
+    Optimizer::kSgd,         Optimizer::kAdam,    Optimizer::kAdamw,        Optimizer::kAdamFairseq,
+    Optimizer::kAdamRelease, Optimizer::kAdagrad, Optimizer::kRmspropGraves};
+
+// Adam of the releases refuses weight decay.
+OptimizerOptions decaying(Optimizer kind) {
+  return {.kind = kind, .weight_decay = kind == Optimizer::kAdamRelease ? 0 : 0.25};
+}
 
 TEST_CASE("optimizer: weight decay leaves alone what does not decay, unless all are to") {
-  for (const std::string name : kNames) {
-    if (name == "adam_release") continue;
-    CAPTURE(name);
-    OptimizerOptions options{.name = name, .weight_decay = 0.25}, none{.name = name};
+  for (const Optimizer kind : kKinds) {
+    if (kind == Optimizer::kAdamRelease) continue;
+    CAPTURE(choice_text(kind));
+    OptimizerOptions options = decaying(kind), none{.kind = kind};
     Training weights(options, {.decays = false});
     check_by_the_book(weights, {options}, {none});
     options.decays_all = true;
@@ -148,9 +154,9 @@ TEST_CASE("optimizer: weight decay leaves alone what does not decay, unless all 
 }
 
 TEST_CASE("optimizer: a parameter's own scale of the learning rate") {
-  for (const std::string name : kNames) {
-    CAPTURE(name);
-    const OptimizerOptions options{.name = name, .weight_decay = name == "adam_release" ? 0 : 0.25};
+  for (const Optimizer kind : kKinds) {
+    CAPTURE(choice_text(kind));
+    const OptimizerOptions options = decaying(kind);
     Training training(options, {.lr_scale = 0.125});
     check_by_the_book(training, {options}, {options, 0.125});
   }
@@ -167,9 +173,9 @@ void check_left_alone(Training& training) {
 }
 
 TEST_CASE("optimizer: what does not train, and what the loss does not reach, stays as it is") {
-  for (const std::string name : kNames) {
-    CAPTURE(name);
-    const OptimizerOptions options{.name = name, .weight_decay = name == "adam_release" ? 0 : 0.25};
+  for (const Optimizer kind : kKinds) {
+    CAPTURE(choice_text(kind));
+    const OptimizerOptions options = decaying(kind);
     Training fixed(options, {.trains = false}), unreached(options, {}, false);
     check_left_alone(fixed);
     check_left_alone(unreached);
