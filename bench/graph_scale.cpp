@@ -82,8 +82,8 @@ void add_updates(Graph& g, Value loss) {
     const Value v = g.state(name + ".v", g.type(p), nullptr);
     const Value next = ops::adam_step(g, {p, gradients[i], lr, {}, step, m, v}, {});
     g.mark_update(p, next);
-    g.mark_update(m, next.at(1));
-    g.mark_update(v, next.at(2));
+    g.mark_update(m, next.at(AdamOutput::kM));
+    g.mark_update(v, next.at(AdamOutput::kV));
   }
 }
 

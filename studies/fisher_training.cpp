@@ -44,7 +44,7 @@ Units units_of(const Tensor& stored) {
   return units;
 }
 
-// Of the units of one layer in one epoch, the whole matrix apart.
+// What the units of one layer did in one epoch, and the whole matrix.
 struct Epoch {
   double mean_length = 0, mean_angle = 0;  // at the end; from the beginning, in degrees
   double unit_cosine = 0, cosine = 0;      // the largest |cos| of w and its gradient
@@ -61,8 +61,8 @@ class Tracked {
   void mark(Graph& g) const {
     for (int i = 0; i < g.size(); ++i) {
       const Node& node = g.node(i);
-      if (node.op != &kSgdStep || g.node(node.inputs[0]).name != name_) continue;
-      g.mark_output("gradient/" + name_, node.inputs[1]);
+      if (node.op != &kSgdStep || g.node(node.inputs[SgdInput::kP]).name != name_) continue;
+      g.mark_output("gradient/" + name_, node.inputs[SgdInput::kG]);
     }
   }
   void start(const Variables& variables) { last_ = first_ = units_of(variables.read(name_, true)); }

@@ -87,15 +87,15 @@ double MiniTraining::gradient_norm(const std::string& output) {
   return program.scalar("norm");
 }
 
-void MiniTraining::run(const Watch& watch) {
+void MiniTraining::run(const Observer& observer) {
   Graph graph = train::build_step(config_);
-  watch.mark(graph);
+  observer.mark(graph);
   Program program(backend_, variables_, graph, {.guard = "grad_norm"});
   for (std::int64_t step = 0; step < config_.train().max_steps; ++step) {
     feed(program, step);
     program.run();
     record(program, step);
-    watch.look(program);
+    observer.look(program);
   }
 }
 
@@ -118,10 +118,10 @@ void MiniTraining::record(const Program& program, std::int64_t step) {
   }
 }
 
-void MiniTraining::pass(const Watch& watch) {
+void MiniTraining::pass(const Observer& observer) {
   Graph graph;
   add_probe(graph);
-  watch.mark(graph);
+  observer.mark(graph);
   Program program(backend_, variables_, graph);
   std::vector<std::int64_t> batch(std::size_t(config_.train().batch));
   const std::int64_t batches = train_->rows() / config_.train().batch;
@@ -129,7 +129,7 @@ void MiniTraining::pass(const Watch& watch) {
     std::iota(batch.begin(), batch.end(), i * config_.train().batch);
     feed_rows(program, batch);
     program.run();
-    watch.look(program);
+    observer.look(program);
   }
 }
 

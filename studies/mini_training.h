@@ -23,7 +23,7 @@ enum class RowOrder {
 
 // What a study sees of a training besides its losses: the outputs that it adds to a graph, and what
 // it does with them after every run.
-struct Watch {
+struct Observer {
   std::function<void(Graph& graph)> mark = [](Graph&) {};
   std::function<void(const Program& program)> look = [](const Program&) {};
 };
@@ -40,9 +40,9 @@ class MiniTraining {
   // marks in a probe. Changes nothing.
   double gradient_norm(const std::string& output);
   // All steps. Throws Error{kDiverged} at a loss or gradient that is not finite.
-  void run(const Watch& watch = {});
+  void run(const Observer& observer = {});
   // The forward of every training batch in the order of the rows, in a probe: changes nothing.
-  void pass(const Watch& watch);
+  void pass(const Observer& observer);
 
   // Parameters and states as they are now.
   const Variables& variables() const { return variables_; }

@@ -42,11 +42,11 @@ class Recorder {
  public:
   explicit Recorder(const Detaching& detaching) : detaching_(detaching) {}
 
-  Watch watch() {
+  Observer observer() {
     return {[this](Graph& g) { mark_all(g); }, [this](const Program& p) { look(p); }};
   }
   const std::vector<Line>& lines() const { return lines_; }
-  // Of each norm, in the order of the network, over all steps.
+  // The ratio of each norm, in the order of the network, over all steps.
   const std::vector<double>& mean_ratios() const { return mean_ratios_; }
   const RowMoments& worst() const { return worst_; }
 
@@ -98,7 +98,7 @@ Recorder train_with(const Options& options, const Detaching& detaching) {
       vector_config(options, 0, {.norm = norm, .post = false, .steps = kSteps});
   MiniTraining training(options.backend, config, RowOrder::kDrawn);
   Recorder recorder(detaching);
-  training.run(recorder.watch());
+  training.run(recorder.observer());
   return recorder;
 }
 

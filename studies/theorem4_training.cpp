@@ -42,7 +42,7 @@ std::vector<double> values(const Tensor& t) {
 class Recorder {
  public:
   Recorder(const MiniTraining& training, double rows) : training_(training), rows_(rows) {}
-  Watch watch() {
+  Observer observer() {
     return {[this](Graph& g) { mark_all(g); }, [this](const Program& p) { look(p); }};
   }
   const std::vector<Site>& sites() const { return sites_; }
@@ -104,7 +104,7 @@ std::vector<Site> train_with(const Options& options, const Variant& variant) {
   const train::Config config = sentence_config(options, 0, {norm, variant.layer_scale});
   MiniTraining training(options.backend, config, RowOrder::kStream);
   Recorder recorder(training, double(config.train().batch));
-  training.run(recorder.watch());
+  training.run(recorder.observer());
   return recorder.sites();
 }
 

@@ -9,11 +9,12 @@
 #include "backends/cuda/device.h"
 #include "backends/cuda/matmul.h"
 #include "src/core/error.h"
+#include "src/ops/conv2d.h"
 
 namespace keel::cuda {
 namespace {
 
-// Beyond this, products are the way: they work in less.
+// A convolution that would work in more than this is left to products, which work in less.
 constexpr std::size_t kMostWorkspace = 256 << 20;
 
 constexpr auto kForward = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
@@ -46,7 +47,7 @@ Owned<T> make(cudnnStatus_t (*create)(T*), cudnnStatus_t (*destroy)(T)) {
   return {made, destroy};
 }
 
-// y = y + bias of its channel, then ReLU if asked for; cuDNN's own turns NaN into 0.
+// y = y + bias of its channel, then ReLU if asked for: cuDNN's own ReLU turns NaN into 0.
 __global__ void finish_images(Global<float> y, Global<const float> bias, std::int64_t channels,
                               std::int64_t places, bool relu) {
   for (std::int64_t e = grid_thread(); e < y.size(); e += grid_threads()) {
@@ -78,23 +79,24 @@ class Plan {
   std::int64_t workspace() const { return std::int64_t(workspace_); }
 
   void run(const Binding& b) const {
-    const void *left = b.inputs[0].data, *right = b.inputs[1].data;
+    const auto in = [&](int place) -> const void* { return b.inputs[std::size_t(place)].data; };
     void* const result = b.outputs[0].data;
     const float one = 1, zero = 0;
     switch (convolution_.pass) {
       case ConvPass::kForward:
-        KEEL_CUDNN_CALL(cudnnConvolutionForward(handle(), &one, x_.get(), left, weight_.get(),
-                                                right, windows_.get(), kForward, b.workspace,
-                                                workspace_, &zero, y_.get(), result));
+        KEEL_CUDNN_CALL(cudnnConvolutionForward(
+            handle(), &one, x_.get(), in(ConvInput::kX), weight_.get(), in(ConvInput::kWeight),
+            windows_.get(), kForward, b.workspace, workspace_, &zero, y_.get(), result));
         return finish(b);
       case ConvPass::kBackwardInput:
         return KEEL_CUDNN_CALL(cudnnConvolutionBackwardData(
-            handle(), &one, weight_.get(), right, y_.get(), left, windows_.get(), kBackwardInput,
-            b.workspace, workspace_, &zero, x_.get(), result));
+            handle(), &one, weight_.get(), in(ConvDxInput::kWeight), y_.get(), in(ConvDxInput::kDy),
+            windows_.get(), kBackwardInput, b.workspace, workspace_, &zero, x_.get(), result));
       case ConvPass::kBackwardWeight:
         return KEEL_CUDNN_CALL(cudnnConvolutionBackwardFilter(
-            handle(), &one, x_.get(), left, y_.get(), right, windows_.get(), kBackwardWeight,
-            b.workspace, workspace_, &zero, weight_.get(), result));
+            handle(), &one, x_.get(), in(ConvDweightInput::kX), y_.get(), in(ConvDweightInput::kDy),
+            windows_.get(), kBackwardWeight, b.workspace, workspace_, &zero, weight_.get(),
+            result));
     }
   }
 
@@ -122,10 +124,11 @@ class Plan {
   }
 
   void finish(const Binding& b) const {
-    if (!b.inputs[2] && !convolution_.relu) return;
+    const TensorRef& bias = b.inputs[ConvInput::kBias];
+    if (!bias && !convolution_.relu) return;
     const ConvSizes& s = convolution_.sizes;
     const auto y = output(b.outputs[0]);
-    launch(finish_images, one_thread_each(y.size()), y, input(b.inputs[2]), s.filters,
+    launch(finish_images, one_thread_each(y.size()), y, input(bias), s.filters,
            s.out_height * s.out_width, convolution_.relu);
   }
 

@@ -66,23 +66,29 @@ struct AttentionHead {
     data_row = std::uint32_t(*b.inputs[In::kFirstRow].as<std::int32_t>()) + std::uint32_t(row);
   }
 
-  // The head's features of this row of a tensor (b, length, d).
-  template <class T = float>
-  T* slice(const TensorRef& t, std::size_t length) const {
-    return t.as<T>() + row * length * plan.features() + head * plan.width;
-  }
+  // The head's features of this row of a tensor that has the shape of q, or of k.
+  float* of_queries(const TensorRef& t) const { return slice(t, plan.queries); }
+  float* of_keys(const TensorRef& t) const { return slice(t, plan.keys); }
   float* lse(const TensorRef& t) const {
     return t.as<float>() + (row * plan.heads + head) * plan.queries;
   }
+
+ private:
+  float* slice(const TensorRef& t, std::size_t length) const {
+    return t.as<float>() + row * length * plan.features() + head * plan.width;
+  }
 };
 
-// Runs body(head) for every head of every row of the batch.
-template <class Body>
-void for_heads(const AttentionPlan& plan, const Binding& b, const Body& body) {
-  const std::size_t heads = plan.batch * plan.heads;
-  if (heads == 0) return;
-  parallel_blocks(std::int64_t(heads),
-                  [&](std::int64_t number) { body(AttentionHead(plan, b, std::size_t(number))); });
+// A kernel that calls run(head, binding) for every head of every row of the batch.
+template <class Run>
+Prepared by_heads(const NodeContext& context, Run run) {
+  return kernel_of([plan = AttentionPlan(context), run](const Binding& b) {
+    const std::size_t heads = plan.batch * plan.heads;
+    if (heads == 0) return;
+    parallel_blocks(std::int64_t(heads), [&](std::int64_t number) {
+      run(AttentionHead(plan, b, std::size_t(number)), b);
+    });
+  });
 }
 
 // Up to kQueryTile queries, the first of them a multiple of that.

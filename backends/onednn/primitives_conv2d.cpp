@@ -4,6 +4,7 @@
 // the forward and the backward by input fast. For plain weights there is only oneDNN's reference
 // code, a hundred times slower; a copy costs about a hundredth of its convolution.
 #include "backends/onednn/primitives_plan.h"
+#include "src/ops/conv2d.h"
 
 namespace keel::onednn {
 namespace {
@@ -38,11 +39,11 @@ struct Geometry {
   Dims strides, before, after;
 };
 
-// The weights in `order`, copied there by the plan if it is not theirs.
-Place ordered_weight(Plan& plan, const Geometry& g, const Desc& order) {
-  if (order == g.weight) return input(1);
+// `weight` in `order`, copied there by the plan if it is not the graph's.
+Place ordered(Plan& plan, const Geometry& g, const Place& weight, const Desc& order) {
+  if (order == g.weight) return weight;
   const Place place = plan.reserve(order);
-  plan.reorder(g.weight, input(1), order, place);
+  plan.reorder(g.weight, weight, order, place);
   return place;
 }
 
@@ -56,11 +57,13 @@ Prepared make_conv(const ConvSpec& spec) {
       return g.forward(bias, attributes);
     };
     plan.add(describe, spec.relu, [&](const auto& description) {
+      using In = ConvInput;
       const Desc order = description.weights_desc();
-      std::vector<Argument> arguments{{DNNL_ARG_SRC, g.x, input(0)},
-                                      {DNNL_ARG_WEIGHTS, order, ordered_weight(plan, g, order)},
+      const Place weight = ordered(plan, g, input(In::kWeight), order);
+      std::vector<Argument> arguments{{DNNL_ARG_SRC, g.x, input(In::kX)},
+                                      {DNNL_ARG_WEIGHTS, order, weight},
                                       {DNNL_ARG_DST, g.y, output(0)}};
-      if (spec.bias) arguments.push_back({DNNL_ARG_BIAS, bias, input(2)});
+      if (spec.bias) arguments.push_back({DNNL_ARG_BIAS, bias, input(In::kBias)});
       return arguments;
     });
   });
@@ -75,9 +78,11 @@ Prepared make_conv_backward_input(const ConvSpec& spec) {
                                                              g.after, g.hint(), attributes);
     };
     plan.add(describe, false, [&](const auto& description) {
+      using In = ConvDxInput;
       const Desc order = description.weights_desc();
-      return std::vector<Argument>{{DNNL_ARG_DIFF_DST, g.y, input(0)},
-                                   {DNNL_ARG_WEIGHTS, order, ordered_weight(plan, g, order)},
+      const Place weight = ordered(plan, g, input(In::kWeight), order);
+      return std::vector<Argument>{{DNNL_ARG_DIFF_DST, g.y, input(In::kDy)},
+                                   {DNNL_ARG_WEIGHTS, order, weight},
                                    {DNNL_ARG_DIFF_SRC, g.x, output(0)}};
     });
   });
@@ -96,8 +101,9 @@ Prepared make_conv_backward_weight(const ConvSpec& spec) {
     plan.add(describe, false, [&](const auto& description) {
       order = description.diff_weights_desc();
       if (order != g.weight) place = plan.reserve(order);
-      return std::vector<Argument>{{DNNL_ARG_SRC, g.x, input(0)},
-                                   {DNNL_ARG_DIFF_DST, g.y, input(1)},
+      using In = ConvDweightInput;
+      return std::vector<Argument>{{DNNL_ARG_SRC, g.x, input(In::kX)},
+                                   {DNNL_ARG_DIFF_DST, g.y, input(In::kDy)},
                                    {DNNL_ARG_DIFF_WEIGHTS, order, place}};
     });
     if (order != g.weight) plan.reorder(order, place, g.weight, output(0));

@@ -1,10 +1,12 @@
 // Matrix products of oneDNN.
 #include "backends/onednn/primitives_plan.h"
+#include "src/ops/matmul.h"
 
 namespace keel::onednn {
 namespace {
 
-// (batch, rows, cols), or (rows, cols) for one matrix; `transposed`: stored as (cols, rows).
+// Describes (batch, rows, cols), or (rows, cols) for one matrix, stored as (cols, rows) when
+// `transposed`.
 Desc matrix(const Dims& sizes, bool transposed) {
   const std::int64_t rows = sizes[sizes.size() - 2], cols = sizes.back();
   Dims strides = transposed ? Dims{1, rows} : Dims{cols, 1};
@@ -24,9 +26,11 @@ void add_product(Plan& plan, const MatmulSpec& spec) {
     return dnnl::matmul::primitive_desc(cpu_engine(), a, b, bias, y, attributes);
   };
   plan.add(describe, spec.relu, [&](const auto&) {
-    std::vector<Argument> arguments{
-        {DNNL_ARG_SRC, a, input(0)}, {DNNL_ARG_WEIGHTS, b, input(1)}, {DNNL_ARG_DST, y, output(0)}};
-    if (spec.bias) arguments.push_back({DNNL_ARG_BIAS, bias, input(2)});
+    using In = MatmulInput;
+    std::vector<Argument> arguments{{DNNL_ARG_SRC, a, input(In::kA)},
+                                    {DNNL_ARG_WEIGHTS, b, input(In::kB)},
+                                    {DNNL_ARG_DST, y, output(0)}};
+    if (spec.bias) arguments.push_back({DNNL_ARG_BIAS, bias, input(In::kBias)});
     return arguments;
   });
 }

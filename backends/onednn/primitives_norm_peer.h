@@ -18,10 +18,23 @@ struct NormPeerSpec {
   std::int64_t statistics() const;  // of mean and of variance
 };
 
+// Inputs and outputs have these places.
+struct NormPeerInput {
+  enum Place : int { kX, kGain, kBias };
+};
+struct NormPeerOutput {
+  enum Place : int { kY, kMean, kVariance };
+};
+struct NormPeerBackwardInput {
+  enum Place : int { kX, kDy, kMean, kVariance, kGain, kBias };
+};
+struct NormPeerGradient {
+  enum Place : int { kDx, kDgain, kDbias };
+};
+
 // Unlike other primitives these are created for the threads entered, whatever their number, which
 // is how oneDNN serves others; sums may depend on it. Refused where oneDNN has no implementation.
-Prepared make_norm_peer(const NormPeerSpec& spec);  // (x, gain, bias) -> y, mean, variance
-// (x, dy, mean, variance, gain, bias) -> dx, dgain, dbias
+Prepared make_norm_peer(const NormPeerSpec& spec);
 Prepared make_norm_peer_backward(const NormPeerSpec& spec);
 
 }  // namespace keel::onednn

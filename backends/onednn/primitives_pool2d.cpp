@@ -1,5 +1,6 @@
 // Pooling of oneDNN.
 #include "backends/onednn/primitives_plan.h"
+#include "src/ops/pool2d.h"
 
 namespace keel::onednn {
 namespace {
@@ -57,9 +58,10 @@ Prepared make_pool_backward(const PoolSpec& spec) {
       if (spec.is_max && description.workspace_desc() != g.index) {
         throw dnnl::error(dnnl_unimplemented, "the index of max pooling has another form");
       }
-      std::vector<Argument> arguments{{DNNL_ARG_DIFF_DST, g.y, input(0)},
+      using In = PoolBackwardInput;
+      std::vector<Argument> arguments{{DNNL_ARG_DIFF_DST, g.y, input(In::kDy)},
                                       {DNNL_ARG_DIFF_SRC, g.x, output(0)}};
-      if (spec.is_max) arguments.push_back({DNNL_ARG_WORKSPACE, g.index, input(1)});
+      if (spec.is_max) arguments.push_back({DNNL_ARG_WORKSPACE, g.index, input(In::kIndex)});
       return arguments;
     });
   });

@@ -30,8 +30,8 @@ Value moment(Graph& g, Value parameter, const std::string& suffix,
 
 // The outputs of an update are the new values of the parameter and of its states.
 void mark(Graph& g, Value next, std::initializer_list<Value> leaves) {
-  int port = 0;
-  for (Value leaf : leaves) g.mark_update(leaf, next.at(port++));
+  int place = UpdateOutput::kP;
+  for (Value leaf : leaves) g.mark_update(leaf, next.at(place++));
 }
 
 void apply_sgd(Graph& g, const Parameter& of, const Settings& s) {

@@ -29,7 +29,7 @@
 
 namespace keel {
 
-// Inputs and outputs by place. The backward has the inputs of the forward and three more.
+// Inputs and outputs have these places. The backward has the inputs of the forward and three more.
 struct AttentionInput {
   enum Place : int { kQ, kK, kV, kKeyMask, kTick, kFirstRow, kY, kLse, kDy };
 };
@@ -55,7 +55,7 @@ struct AttentionAttrs {
 };
 
 inline constexpr std::int64_t kWidestHead = 256;
-// With dropout, so that the number of a probability has 34 bits.
+// The limits of dropout, by which the number of a probability has 34 bits.
 inline constexpr std::int64_t kMostDropoutHeads = 64, kLongestDropout = 1 << 14;
 
 struct AttentionSizes {

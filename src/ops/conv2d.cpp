@@ -7,6 +7,7 @@ namespace keel {
 namespace {
 
 using Types = std::vector<TensorType>;
+using In = ConvInput;
 
 // Shape of y for images stored as `stored` and filters w; every geometric precondition is checked
 // here. `attrs` is of the forward or of a backward.
@@ -31,23 +32,25 @@ Shape output_shape(const InferContext& c, const Shape& stored, const Shape& w, c
 
 Types infer(const InferContext& c) {
   const auto& attrs = c.attrs.as<ConvAttrs>();
-  c.expect_floating(0, "x");
-  c.expect_dtype(1, "type of weight", c.dtype(0));
-  const Shape y = output_shape(c, c.shape(0), c.shape(1), attrs);
-  if (c.has(2)) c.expect_shape(2, "bias", Shape{c.shape(1)[0]});
-  return {{c.dtype(0), y}};
+  c.expect_floating(In::kX, "x");
+  c.expect_dtype(In::kWeight, "type of weight", c.dtype(In::kX));
+  const Shape y = output_shape(c, c.shape(In::kX), c.shape(In::kWeight), attrs);
+  if (c.has(In::kBias)) c.expect_shape(In::kBias, "bias", Shape{c.shape(In::kWeight)[0]});
+  return {{c.dtype(In::kX), y}};
 }
 
 Types infer_backward_input(const InferContext& c) {
   const auto& attrs = c.attrs.as<ConvBackwardAttrs>();
-  c.expect_shape(0, "dy", output_shape(c, attrs.shape, c.shape(1), attrs));
-  return {{c.dtype(0), attrs.shape}};
+  using Dx = ConvDxInput;
+  c.expect_shape(Dx::kDy, "dy", output_shape(c, attrs.shape, c.shape(Dx::kWeight), attrs));
+  return {{c.dtype(Dx::kDy), attrs.shape}};
 }
 
 Types infer_backward_weight(const InferContext& c) {
   const auto& attrs = c.attrs.as<ConvBackwardAttrs>();
-  c.expect_shape(1, "dy", output_shape(c, c.shape(0), attrs.shape, attrs));
-  return {{c.dtype(0), attrs.shape}};
+  using Dweight = ConvDweightInput;
+  c.expect_shape(Dweight::kDy, "dy", output_shape(c, c.shape(Dweight::kX), attrs.shape, attrs));
+  return {{c.dtype(Dweight::kX), attrs.shape}};
 }
 
 void backward(BackwardContext& c) {
@@ -57,13 +60,15 @@ void backward(BackwardContext& c) {
   const auto attrs_for = [&](int input) {
     return ConvBackwardAttrs{attrs.stride, attrs.padding, c.graph.shape(c.input(input))};
   };
-  if (c.needs(0)) {
-    c.set(0, c.graph.add(kConv2dBackwardInput, {c.grad(), c.input(1)}, attrs_for(0)));
+  if (c.needs(In::kX)) {
+    c.set(In::kX,
+          c.graph.add(kConv2dBackwardInput, {c.grad(), c.input(In::kWeight)}, attrs_for(In::kX)));
   }
-  if (c.needs(1)) {
-    c.set(1, c.graph.add(kConv2dBackwardWeight, {c.input(0), c.grad()}, attrs_for(1)));
+  if (c.needs(In::kWeight)) {
+    c.set(In::kWeight,
+          c.graph.add(kConv2dBackwardWeight, {c.input(In::kX), c.grad()}, attrs_for(In::kWeight)));
   }
-  if (c.needs(2)) c.set(2, ops::sum(c.graph, c.grad(), {0, 2, 3}));
+  if (c.needs(In::kBias)) c.set(In::kBias, ops::sum(c.graph, c.grad(), {0, 2, 3}));
 }
 
 }  // namespace

@@ -16,6 +16,17 @@
 
 namespace keel {
 
+// Inputs have these places. Each backward has dy for what it gives the gradient of.
+struct ConvInput {
+  enum Place : int { kX, kWeight, kBias };
+};
+struct ConvDxInput {
+  enum Place : int { kDy, kWeight };
+};
+struct ConvDweightInput {
+  enum Place : int { kX, kDy };
+};
+
 struct ConvAttrs {
   std::int64_t stride = 1, padding = 0;
   Activation activation = Activation::kNone;

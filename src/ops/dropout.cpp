@@ -3,20 +3,20 @@
 namespace keel {
 namespace {
 
-using P = DropoutPorts;
+using In = DropoutInput;
 
 std::vector<TensorType> infer(const InferContext& c) {
   const double p = c.attrs.as<DropoutAttrs>().p;
-  c.expect_floating(P::kX, "x");
-  expect_random_key(c, P::kTick, P::kFirstRow);
+  c.expect_floating(In::kX, "x");
+  expect_random_key(c, In::kTick, In::kFirstRow);
   c.expect(p >= 0 && p < 1, "p", "in [0, 1)", fmt::format("{}", p));
-  expect_row_numbers(c, drawn_rows(c.shape(P::kX)).width, 1);
-  return {c.input(P::kX)};
+  expect_row_numbers(c, drawn_rows(c.shape(In::kX)).width, 1);
+  return {c.input(In::kX)};
 }
 
 void backward(BackwardContext& c) {
-  c.set(P::kX, c.graph.add(kDropoutBackward,
-                           {c.grad(P::kY), c.input(P::kTick), c.input(P::kFirstRow)}, c.attrs()));
+  c.set(In::kX, c.graph.add(kDropoutBackward,
+                            {c.grad(), c.input(In::kTick), c.input(In::kFirstRow)}, c.attrs()));
 }
 
 }  // namespace
@@ -25,9 +25,9 @@ const OpInfo kDropout{.name = "dropout",
                       .infer = infer,
                       .backward = backward,
                       .gradient = GradientKind::kExact,
-                      .in_place = {{P::kX, P::kY}}};
+                      .in_place = {{In::kX, 0}}};
 const OpInfo kDropoutBackward{
-    .name = "dropout_backward", .infer = infer, .in_place = {{P::kX, P::kY}}};
+    .name = "dropout_backward", .infer = infer, .in_place = {{In::kX, 0}}};
 
 namespace ops {
 

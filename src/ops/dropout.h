@@ -22,10 +22,9 @@ struct DropoutAttrs {
   }
 };
 
-// The ports of both ops; the backward has dy for x and gives dx.
-struct DropoutPorts {
-  enum Input : int { kX, kTick, kFirstRow };
-  enum Output : int { kY };
+// The inputs of both ops have these places; the backward has dy for x.
+struct DropoutInput {
+  enum Place : int { kX, kTick, kFirstRow };
 };
 
 extern const OpInfo kDropout;

@@ -8,6 +8,7 @@ namespace keel {
 namespace {
 
 using Types = std::vector<TensorType>;
+using In = BinaryInput;
 
 Shape broadcast_inputs(const InferContext& c) {
   Shape shape = c.shape(0);
@@ -36,11 +37,12 @@ Types infer_arithmetic(const InferContext& c) {
 }
 
 Types infer_select(const InferContext& c) {
+  using Select = SelectInput;
   expect_arity(c, 3);
-  c.expect_dtype(0, "condition", DType::kU8);
-  c.expect_floating(1, "operand 1");
-  c.expect_dtype(2, "operand type", c.dtype(1));
-  return {{c.dtype(1), broadcast_inputs(c)}};
+  c.expect_dtype(Select::kCondition, "condition", DType::kU8);
+  c.expect_floating(Select::kA, "operand 1");
+  c.expect_dtype(Select::kB, "operand type", c.dtype(Select::kA));
+  return {{c.dtype(Select::kA), broadcast_inputs(c)}};
 }
 
 Types infer_cast(const InferContext& c) {
@@ -60,42 +62,45 @@ void set_reduced(BackwardContext& c, int i, Value gradient) {
 }
 
 void backward_add(BackwardContext& c) {
-  for (int i : {0, 1}) {
+  for (int i : {In::kA, In::kB}) {
     if (c.needs(i)) set_reduced(c, i, c.grad());
   }
 }
 
 void backward_sub(BackwardContext& c) {
-  if (c.needs(0)) set_reduced(c, 0, c.grad());
-  if (c.needs(1)) set_reduced(c, 1, ops::neg(c.graph, c.grad()));
+  if (c.needs(In::kA)) set_reduced(c, In::kA, c.grad());
+  if (c.needs(In::kB)) set_reduced(c, In::kB, ops::neg(c.graph, c.grad()));
 }
 
 void backward_mul(BackwardContext& c) {
-  if (c.needs(0)) set_reduced(c, 0, ops::mul(c.graph, c.grad(), c.input(1)));
-  if (c.needs(1)) set_reduced(c, 1, ops::mul(c.graph, c.grad(), c.input(0)));
+  if (c.needs(In::kA)) set_reduced(c, In::kA, ops::mul(c.graph, c.grad(), c.input(In::kB)));
+  if (c.needs(In::kB)) set_reduced(c, In::kB, ops::mul(c.graph, c.grad(), c.input(In::kA)));
 }
 
 // y = a / b:  da = dy / b,  db = -dy * y / b.
 void backward_div(BackwardContext& c) {
-  const Value da = ops::div(c.graph, c.grad(), c.input(1));
-  if (c.needs(0)) set_reduced(c, 0, da);
-  if (c.needs(1)) set_reduced(c, 1, ops::neg(c.graph, ops::mul(c.graph, da, c.output(0))));
+  const Value da = ops::div(c.graph, c.grad(), c.input(In::kB));
+  if (c.needs(In::kA)) set_reduced(c, In::kA, da);
+  if (!c.needs(In::kB)) return;
+  set_reduced(c, In::kB, ops::neg(c.graph, ops::mul(c.graph, da, c.output(0))));
 }
 
 // Ties give the whole gradient to the first operand.
 void backward_extremum(BackwardContext& c) {
   const bool is_max = static_cast<EwCode>(c.graph.node(c.output(0)).op->code) == EwCode::kMaximum;
   // minimum(a, b): a wins where b >= a, b where b < a; maximum with the operands exchanged.
-  const Value a = c.input(is_max ? 0 : 1), b = c.input(is_max ? 1 : 0);
+  const Value a = c.input(is_max ? In::kA : In::kB), b = c.input(is_max ? In::kB : In::kA);
   const auto share = [&](EwCode code) { return ops::elementwise(c.graph, code, {c.grad(), a, b}); };
-  if (c.needs(0)) set_reduced(c, 0, share(EwCode::kGreaterEqualBackward));
-  if (c.needs(1)) set_reduced(c, 1, share(EwCode::kLessBackward));
+  if (c.needs(In::kA)) set_reduced(c, In::kA, share(EwCode::kGreaterEqualBackward));
+  if (c.needs(In::kB)) set_reduced(c, In::kB, share(EwCode::kLessBackward));
 }
 
 void backward_select(BackwardContext& c) {
+  using Select = SelectInput;
   const Value zero = c.graph.constant(0.0, c.type(c.output(0)).dtype);
-  if (c.needs(1)) set_reduced(c, 1, ops::select(c.graph, c.input(0), c.grad(), zero));
-  if (c.needs(2)) set_reduced(c, 2, ops::select(c.graph, c.input(0), zero, c.grad()));
+  const Value condition = c.input(Select::kCondition), dy = c.grad();
+  if (c.needs(Select::kA)) set_reduced(c, Select::kA, ops::select(c.graph, condition, dy, zero));
+  if (c.needs(Select::kB)) set_reduced(c, Select::kB, ops::select(c.graph, condition, zero, dy));
 }
 
 void backward_scale(BackwardContext& c) {

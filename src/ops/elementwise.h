@@ -36,21 +36,30 @@ enum class EwCode : std::uint8_t {
   kGelu,      // x * Phi(x) = x * (1 + erf(x / sqrt 2)) / 2
   kSoftplus,  // log(1 + exp(x))
   kCast,
-  // Backward: (dy, y) for those written with the result, (dy, x) for those with the operand.
+  // The backward codes: four take (dy, y), y being the result, the next four (dy, x), x being the
+  // operand.
   kSqrtBackward,
   kReluBackward,
   kTanhBackward,
-  kSigmoidBackward,  // dy, y
+  kSigmoidBackward,
   kSquareBackward,
   kAbsBackward,
   kGeluBackward,
-  kSoftplusBackward,      // dy, x
+  kSoftplusBackward,
   kGreaterEqualBackward,  // (dy, a, b): a >= b ? dy : 0, the share of maximum's first operand
   kLessBackward,          // (dy, a, b): a < b ? dy : 0, the share of its second
   kCount
 };
 
 inline constexpr int kEwCount = static_cast<int>(EwCode::kCount);
+
+// The operands of a code of two, and of select, have these places; a single operand has place 0.
+struct BinaryInput {
+  enum Place : int { kA, kB };
+};
+struct SelectInput {
+  enum Place : int { kCondition, kA, kB };
+};
 
 struct ScaleAttrs {
   double factor = 1, offset = 0;
@@ -67,7 +76,7 @@ struct CastAttrs {
 const OpInfo& elementwise_op(EwCode code);
 // The code of an element-wise op, or nothing for any other op.
 std::optional<EwCode> elementwise_code(const OpInfo& op);
-// Operands of a code: 1 to 3.
+// How many operands a code takes: 1 to 3.
 int arity(EwCode code);
 // The definition of every code on one element, in double; `scale` is read by kScale only.
 double evaluate(EwCode code, const std::array<double, 3>& operands, const ScaleAttrs& scale);
@@ -84,6 +93,13 @@ struct EwProgram {
   int inputs = 0;
   std::vector<EwStep> steps;
 };
+
+// The longest program that fusion makes and that kernels, which hold it in arrays, take.
+inline constexpr int kMostEwOperands = 8, kMostEwSteps = 16;
+inline constexpr int kMostEwRegisters = kMostEwOperands + kMostEwSteps;
+inline bool fits_kernels(const EwProgram& program) {
+  return program.inputs <= kMostEwOperands && int(program.steps.size()) <= kMostEwSteps;
+}
 
 // "r2=add(r0,r1) r3=relu(r2)"
 std::string attr_text(const EwProgram& program);

@@ -12,24 +12,29 @@ Shape with_width(const Shape& ids, std::int64_t width) {
 }
 
 Types infer(const InferContext& c) {
-  c.expect_floating(0, "table");
-  c.expect(c.shape(0).rank() == 2, "table", "(vocabulary, width)", c.shape(0).text());
-  c.expect_dtype(1, "ids", DType::kI32);
-  return {{c.dtype(0), with_width(c.shape(1), c.shape(0)[1])}};
+  using In = EmbeddingInput;
+  const Shape& table = c.shape(In::kTable);
+  c.expect_floating(In::kTable, "table");
+  c.expect(table.rank() == 2, "table", "(vocabulary, width)", table.text());
+  c.expect_dtype(In::kIds, "ids", DType::kI32);
+  return {{c.dtype(In::kTable), with_width(c.shape(In::kIds), table[1])}};
 }
 
 Types infer_backward(const InferContext& c) {
-  c.expect_dtype(0, "ids", DType::kI32);
-  c.expect(c.shape(1).rank() >= 1, "dy", "(..., width)", c.shape(1).text());
-  c.expect_shape(1, "dy", with_width(c.shape(0), c.shape(1).back()));
-  return {{c.dtype(1), {c.attrs.as<EmbeddingBackwardAttrs>().vocabulary, c.shape(1).back()}}};
+  using In = EmbeddingBackwardInput;
+  const Shape& dy = c.shape(In::kDy);
+  c.expect_dtype(In::kIds, "ids", DType::kI32);
+  c.expect(dy.rank() >= 1, "dy", "(..., width)", dy.text());
+  c.expect_shape(In::kDy, "dy", with_width(c.shape(In::kIds), dy.back()));
+  return {{c.dtype(In::kDy), {c.attrs.as<EmbeddingBackwardAttrs>().vocabulary, dy.back()}}};
 }
 
 void backward(BackwardContext& c) {
-  if (!c.needs(0)) return;
+  using In = EmbeddingInput;
+  if (!c.needs(In::kTable)) return;
   const EmbeddingBackwardAttrs attrs{c.attrs().as<EmbeddingAttrs>().padding_id,
-                                     c.graph.shape(c.input(0))[0]};
-  c.set(0, c.graph.add(kEmbeddingBackward, {c.input(1), c.grad()}, attrs));
+                                     c.graph.shape(c.input(In::kTable))[0]};
+  c.set(In::kTable, c.graph.add(kEmbeddingBackward, {c.input(In::kIds), c.grad()}, attrs));
 }
 
 }  // namespace

@@ -10,6 +10,14 @@
 
 namespace keel {
 
+// Inputs have these places.
+struct EmbeddingInput {
+  enum Place : int { kTable, kIds };
+};
+struct EmbeddingBackwardInput {
+  enum Place : int { kIds, kDy };
+};
+
 struct EmbeddingAttrs {
   std::int64_t padding_id = -1;
   static constexpr auto fields() {

@@ -4,60 +4,69 @@ namespace keel {
 namespace {
 
 using Types = std::vector<TensorType>;
+using In = CrossEntropyInput;
+using Out = CrossEntropyOutput;
 
 void expect_logits_and_labels(const InferContext& c) {
   const auto& attrs = c.attrs.as<CrossEntropyAttrs>();
-  c.expect_floating(0, "logits");
-  c.expect(c.shape(0).rank() == 2 && c.shape(0)[1] >= 1, "logits", "(rows, classes >= 1)",
-           c.shape(0).text());
-  c.expect_dtype(1, "labels", DType::kI32);
-  c.expect_shape(1, "labels", Shape{c.shape(0)[0]});
+  const Shape& logits = c.shape(In::kLogits);
+  c.expect_floating(In::kLogits, "logits");
+  c.expect(logits.rank() == 2 && logits[1] >= 1, "logits", "(rows, classes >= 1)", logits.text());
+  c.expect_dtype(In::kLabels, "labels", DType::kI32);
+  c.expect_shape(In::kLabels, "labels", Shape{logits[0]});
   const double s = attrs.label_smoothing;
   c.expect(s >= 0 && s <= 1, "label_smoothing", "in [0, 1]", fmt::format("{}", s));
 }
 
 Types infer_cross_entropy(const InferContext& c) {
   expect_logits_and_labels(c);
-  const TensorType scalar{c.dtype(0), {}};
-  return {scalar, scalar, {c.dtype(0), Shape{c.shape(0)[0]}}, scalar};
+  const TensorType scalar{c.dtype(In::kLogits), {}};
+  return {scalar, scalar, {scalar.dtype, c.shape(In::kLabels)}, scalar};
 }
 
 Types infer_cross_entropy_backward(const InferContext& c) {
   expect_logits_and_labels(c);
-  c.expect_shape(2, "log_sum_exp", c.shape(1));
-  for (int i = 3; i < 6; ++i) {
-    if (c.has(i)) c.expect_shape(i, "scalar", {});
+  c.expect_shape(In::kLogSumExp, "log_sum_exp", c.shape(In::kLabels));
+  for (int place : {In::kCount, In::kDmean, In::kDsum}) {
+    if (c.has(place)) c.expect_shape(place, "scalar", {});
   }
-  return {c.input(0)};
+  return {c.input(In::kLogits)};
 }
 
 Types infer_bce(const InferContext& c) {
-  c.expect_floating(0, "logits");
-  c.expect_dtype(1, "targets", c.dtype(0));
-  c.expect_shape(1, "targets", c.shape(0));
-  return {{c.dtype(0), {}}, {c.dtype(0), {}}};
+  using Bce = BceInput;
+  const TensorType scalar{c.dtype(Bce::kLogits), {}};
+  c.expect_floating(Bce::kLogits, "logits");
+  c.expect_dtype(Bce::kTargets, "targets", scalar.dtype);
+  c.expect_shape(Bce::kTargets, "targets", c.shape(Bce::kLogits));
+  return {scalar, scalar};
 }
 
 Types infer_bce_backward(const InferContext& c) {
-  c.expect_shape(1, "targets", c.shape(0));
-  return {c.input(0)};
+  c.expect_shape(BceInput::kTargets, "targets", c.shape(BceInput::kLogits));
+  return {c.input(BceInput::kLogits)};
 }
 
 Types infer_errors(const InferContext& c) {
   expect_logits_and_labels(c);
-  return {{c.dtype(0), {}}};
+  return {{c.dtype(In::kLogits), {}}};
 }
 
 void backward_cross_entropy(BackwardContext& c) {
-  if (!c.needs(0)) return;
-  c.set(0, c.graph.add(kCrossEntropyBackward,
-                       {c.input(0), c.input(1), c.output(2), c.output(3), c.grad(0), c.grad(1)},
-                       c.attrs()));
+  if (!c.needs(In::kLogits)) return;
+  c.set(In::kLogits,
+        c.graph.add(kCrossEntropyBackward,
+                    {c.input(In::kLogits), c.input(In::kLabels), c.output(Out::kLogSumExp),
+                     c.output(Out::kCount), c.grad(Out::kMean), c.grad(Out::kSum)},
+                    c.attrs()));
 }
 
 void backward_bce(BackwardContext& c) {
-  if (!c.needs(0)) return;
-  c.set(0, c.graph.add(kBceWithLogitsBackward, {c.input(0), c.input(1), c.grad(0), c.grad(1)}));
+  using Bce = BceInput;
+  if (!c.needs(Bce::kLogits)) return;
+  c.set(Bce::kLogits,
+        c.graph.add(kBceWithLogitsBackward, {c.input(Bce::kLogits), c.input(Bce::kTargets),
+                                             c.grad(BceOutput::kMean), c.grad(BceOutput::kSum)}));
 }
 
 }  // namespace
@@ -66,26 +75,28 @@ const OpInfo kCrossEntropy{.name = "cross_entropy",
                            .infer = infer_cross_entropy,
                            .backward = backward_cross_entropy,
                            .gradient = GradientKind::kExact};
-const OpInfo kCrossEntropyBackward{
-    .name = "cross_entropy_backward", .infer = infer_cross_entropy_backward, .in_place = {{0, 0}}};
+const OpInfo kCrossEntropyBackward{.name = "cross_entropy_backward",
+                                   .infer = infer_cross_entropy_backward,
+                                   .in_place = {{In::kLogits, 0}}};
 const OpInfo kBceWithLogits{.name = "bce_with_logits",
                             .infer = infer_bce,
                             .backward = backward_bce,
                             .gradient = GradientKind::kExact};
-const OpInfo kBceWithLogitsBackward{
-    .name = "bce_with_logits_backward", .infer = infer_bce_backward, .in_place = {{0, 0}}};
+const OpInfo kBceWithLogitsBackward{.name = "bce_with_logits_backward",
+                                    .infer = infer_bce_backward,
+                                    .in_place = {{BceInput::kLogits, 0}}};
 const OpInfo kClassificationErrors{.name = "classification_errors", .infer = infer_errors};
 
 namespace ops {
 
 Loss cross_entropy(Graph& g, Value logits, Value labels, const CrossEntropyAttrs& attrs) {
   const Value mean = g.add(kCrossEntropy, {logits, labels}, attrs);
-  return {mean, mean.at(1)};
+  return {mean, mean.at(Out::kSum)};
 }
 
 Loss bce_with_logits(Graph& g, Value logits, Value targets) {
   const Value mean = g.add(kBceWithLogits, {logits, targets});
-  return {mean, mean.at(1)};
+  return {mean, mean.at(BceOutput::kSum)};
 }
 
 Value classification_errors(Graph& g, Value logits, Value labels, std::int64_t ignore_index) {

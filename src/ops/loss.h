@@ -20,6 +20,21 @@
 
 namespace keel {
 
+// Inputs and outputs have these places. A backward has the inputs of the forward and more;
+// classification_errors has the first two of cross_entropy.
+struct CrossEntropyInput {
+  enum Place : int { kLogits, kLabels, kLogSumExp, kCount, kDmean, kDsum };
+};
+struct CrossEntropyOutput {
+  enum Place : int { kMean, kSum, kLogSumExp, kCount };
+};
+struct BceInput {
+  enum Place : int { kLogits, kTargets, kDmean, kDsum };
+};
+struct BceOutput {
+  enum Place : int { kMean, kSum };
+};
+
 struct CrossEntropyAttrs {
   double label_smoothing = 0;      // in [0, 1]
   std::int64_t ignore_index = -1;  // rows with this label do not count

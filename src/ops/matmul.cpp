@@ -6,15 +6,17 @@
 namespace keel {
 namespace {
 
+using In = MatmulInput;
+
 std::vector<std::int64_t> leading(const Shape& s) {
   return {s.sizes().begin(), s.sizes().end() - 2};
 }
 
 std::vector<TensorType> infer(const InferContext& c) {
   const auto& attrs = c.attrs.as<MatmulAttrs>();
-  const Shape &a = c.shape(0), &b = c.shape(1);
-  c.expect_floating(0, "a");
-  c.expect_dtype(1, "type of b", c.dtype(0));
+  const Shape &a = c.shape(In::kA), &b = c.shape(In::kB);
+  c.expect_floating(In::kA, "a");
+  c.expect_dtype(In::kB, "type of b", c.dtype(In::kA));
   c.expect(a.rank() >= 2, "a", "rank >= 2", a.text());
   c.expect(b.rank() >= 2, "b", "rank >= 2", b.text());
   c.expect(b.rank() == 2 || leading(a) == leading(b), "b",
@@ -23,8 +25,8 @@ std::vector<TensorType> infer(const InferContext& c) {
   const std::int64_t inner_b = b[attrs.transpose_b ? -1 : -2];
   c.expect(inner_a == inner_b, "inner size of b", fmt::format("{}", inner_a), b.text());
   const MatmulSizes sizes = matmul_sizes(a, b, attrs);
-  if (c.has(2)) c.expect_shape(2, "bias", Shape{sizes.n});
-  return {{c.dtype(0), a.with(-2, sizes.m).with(-1, sizes.n)}};
+  if (c.has(In::kBias)) c.expect_shape(In::kBias, "bias", Shape{sizes.n});
+  return {{c.dtype(In::kA), a.with(-2, sizes.m).with(-1, sizes.n)}};
 }
 
 Value product(BackwardContext& c, Value a, Value b, bool transpose_a, bool transpose_b) {
@@ -37,42 +39,42 @@ Value flat(BackwardContext& c, Value v) {
   return ops::reshape(c.graph, v, Shape{s.elements(0, s.rank() - 1), s.back()});
 }
 
-// With y = op(a) op(b):  d op(a) = dy op(b)^T, transposed back when a was.
+// As y = op(a) op(b), the gradient is d op(a) = dy op(b)^T, transposed back when a was.
 void set_da(BackwardContext& c, const MatmulAttrs& attrs) {
-  const Value dy = c.grad(), b = c.input(1);
+  const Value dy = c.grad(), b = c.input(In::kB);
   if (!attrs.transpose_a) {
-    c.set(0, product(c, dy, b, false, !attrs.transpose_b));
+    c.set(In::kA, product(c, dy, b, false, !attrs.transpose_b));
   } else if (c.graph.shape(b).rank() == c.graph.shape(dy).rank()) {
-    c.set(0, product(c, b, dy, attrs.transpose_b, true));
+    c.set(In::kA, product(c, b, dy, attrs.transpose_b, true));
   } else {
     const Value da = product(c, dy, b, false, !attrs.transpose_b);
     std::vector<std::int64_t> axes;
     for (int i = 0; i < c.graph.shape(da).rank(); ++i) axes.push_back(i);
     std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
-    c.set(0, ops::transpose(c.graph, da, axes));
+    c.set(In::kA, ops::transpose(c.graph, da, axes));
   }
 }
 
 // d op(b) = op(a)^T dy.
 void set_db(BackwardContext& c, const MatmulAttrs& attrs) {
-  Value a = c.input(0), dy = c.grad();
-  const bool shared = c.graph.shape(c.input(1)).rank() < c.graph.shape(dy).rank();
+  Value a = c.input(In::kA), dy = c.grad();
+  const bool shared = c.graph.shape(c.input(In::kB)).rank() < c.graph.shape(dy).rank();
   if (shared && !attrs.transpose_a) {
     a = flat(c, a);
     dy = flat(c, dy);
   }
   Value db = attrs.transpose_b ? product(c, dy, a, true, attrs.transpose_a)
                                : product(c, a, dy, !attrs.transpose_a, false);
-  c.set(1, ops::sum_to(c.graph, db, c.graph.shape(c.input(1))));
+  c.set(In::kB, ops::sum_to(c.graph, db, c.graph.shape(c.input(In::kB))));
 }
 
 void backward(BackwardContext& c) {
   const auto& attrs = c.attrs().as<MatmulAttrs>();
   check(attrs.activation == Activation::kNone, ErrorKind::kUsage,
         "[matmul] gradients are built before activations are fused");
-  if (c.needs(0)) set_da(c, attrs);
-  if (c.needs(1)) set_db(c, attrs);
-  if (c.needs(2)) c.set(2, ops::sum(c.graph, flat(c, c.grad()), {0}));
+  if (c.needs(In::kA)) set_da(c, attrs);
+  if (c.needs(In::kB)) set_db(c, attrs);
+  if (c.needs(In::kBias)) c.set(In::kBias, ops::sum(c.graph, flat(c, c.grad()), {0}));
 }
 
 }  // namespace

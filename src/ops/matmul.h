@@ -14,6 +14,11 @@
 
 namespace keel {
 
+// Inputs have these places.
+struct MatmulInput {
+  enum Place : int { kA, kB, kBias };
+};
+
 struct MatmulAttrs {
   bool transpose_a = false, transpose_b = false;
   Activation activation = Activation::kNone;

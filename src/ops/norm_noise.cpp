@@ -5,11 +5,11 @@
 namespace keel {
 namespace {
 
-using P = NormNoisePorts;
+using In = NormNoiseInput;
 
 // A sample takes four numbers of its row for every channel.
 void expect_positions(const InferContext& c, const ColumnSizes& sizes, std::int64_t positions) {
-  const bool is_image = c.shape(P::kX).rank() == 4;
+  const bool is_image = c.shape(In::kX).rank() == 4;
   c.expect(positions == 1 || (!is_image && positions > 0 && sizes.outer % positions == 0),
            "positions", is_image ? "1 for images" : fmt::format("a divisor of {}", sizes.outer),
            fmt::format("{}", positions));
@@ -18,8 +18,8 @@ void expect_positions(const InferContext& c, const ColumnSizes& sizes, std::int6
 
 std::vector<TensorType> infer(const InferContext& c) {
   const auto& attrs = c.attrs.as<NormNoiseAttrs>();
-  const ColumnSizes sizes = expect_columns(c, P::kMask);
-  expect_random_key(c, P::kTick, P::kFirstRow);
+  const ColumnSizes sizes = expect_columns(c, In::kMask);
+  expect_random_key(c, In::kTick, In::kFirstRow);
   expect_positions(c, sizes, attrs.positions);
   for (const auto& [name, width] : {std::pair{"n_mean", attrs.n_mean},
                                     {"n_std", attrs.n_std},
@@ -27,13 +27,13 @@ std::vector<TensorType> infer(const InferContext& c) {
                                     {"r_std", attrs.r_std}}) {
     c.expect(width >= 0, name, ">= 0", fmt::format("{}", width));
   }
-  return {c.input(P::kX)};
+  return {c.input(In::kX)};
 }
 
 void backward(BackwardContext& c) {
-  c.set(P::kX,
+  c.set(In::kX,
         c.graph.add(kNormNoiseBackward,
-                    {c.grad(P::kY), c.input(P::kTick), c.input(P::kFirstRow), c.input(P::kMask)},
+                    {c.grad(), c.input(In::kTick), c.input(In::kFirstRow), c.input(In::kMask)},
                     c.attrs()));
 }
 
@@ -43,15 +43,15 @@ const OpInfo kNormNoise{.name = "norm_noise",
                         .infer = infer,
                         .backward = backward,
                         .gradient = GradientKind::kExact,
-                        .in_place = {{P::kX, P::kY}}};
+                        .in_place = {{In::kX, 0}}};
 const OpInfo kNormNoiseBackward{
-    .name = "norm_noise_backward", .infer = infer, .in_place = {{P::kX, P::kY}}};
+    .name = "norm_noise_backward", .infer = infer, .in_place = {{In::kX, 0}}};
 
 namespace ops {
 
-Value norm_noise(Graph& g, Value x, const NoiseInputs& inputs, NormNoiseAttrs attrs) {
+Value norm_noise(Graph& g, Value x, const NoiseOperands& operands, NormNoiseAttrs attrs) {
   attrs.stream = std::int64_t{stream_of(g.unique_name("norm_noise"))};
-  return g.add(kNormNoise, {x, inputs.key.tick, inputs.key.first_row, inputs.mask}, attrs);
+  return g.add(kNormNoise, {x, operands.key.tick, operands.key.first_row, operands.mask}, attrs);
 }
 
 }  // namespace ops

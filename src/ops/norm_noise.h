@@ -35,10 +35,9 @@ struct NormNoiseAttrs {
   }
 };
 
-// The ports of both ops; the backward has dy for x and gives dx.
-struct NormNoisePorts {
-  enum Input : int { kX, kTick, kFirstRow, kMask };
-  enum Output : int { kY };
+// The inputs of both ops have these places; the backward has dy for x.
+struct NormNoiseInput {
+  enum Place : int { kX, kTick, kFirstRow, kMask };
 };
 
 // Where the numbers of channel 0 of sample i lie: the row of the update, and the first number.
@@ -68,12 +67,12 @@ extern const OpInfo kNormNoiseBackward;  // (dy, tick, first_row, mask or absent
 
 namespace ops {
 
-struct NoiseInputs {
+struct NoiseOperands {
   RandomKey key;
   Value mask = {};  // may be absent
 };
 // The stream is the hash of the node's name; attrs.stream is not looked at.
-Value norm_noise(Graph& g, Value x, const NoiseInputs& inputs, NormNoiseAttrs attrs);
+Value norm_noise(Graph& g, Value x, const NoiseOperands& operands, NormNoiseAttrs attrs);
 
 }  // namespace ops
 }  // namespace keel

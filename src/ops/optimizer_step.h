@@ -4,7 +4,7 @@
 // values of its own states, each like p.
 //
 //   sgd_step      u or absent.  g' += wd p;  u <- momentum u + g';  p <- p - r u   (nesterov: p - r
-//                 (g' + momentum u)). Without u output 1 is (0).
+//                 (g' + momentum u)). Without u there is no u': its shape is (0).
 //   adam_step     step () i32, m, v.  m <- b1 m + (1-b1) g';  v <- b2 v + (1-b2) g'^2;
 //                 p <- p - r (m / c1) / (sqrt(v / c2) + eps),  c1 = 1 - b1^t, c2 = 1 - b2^t,
 //                 t = step + 1 (Kingma & Ba 2015).
@@ -77,56 +77,62 @@ struct GravesAttrs {
   }
 };
 
-// The first ports of every update; its own inputs begin at kOwn, and output j + 1 is the new value
-// of its j-th state.
-struct UpdatePorts {
-  enum Input : int { kP, kG, kLr, kScale, kOwn };
-  enum Output : int { kNextP };
+// Inputs and outputs have these places: first those of every update, then an update's own.
+struct UpdateInput {
+  enum Place : int { kP, kG, kLr, kScale, kOwn };
 };
-struct SgdPorts : UpdatePorts {
-  enum Input : int { kU = kOwn };
-  enum Output : int { kNextU = 1 };
+struct UpdateOutput {
+  enum Place : int { kP, kOwn };
 };
-struct AdamPorts : UpdatePorts {
-  enum Input : int { kStep = kOwn, kM, kV };
-  enum Output : int { kNextM = 1, kNextV };
+struct SgdInput : UpdateInput {
+  enum Place : int { kU = kOwn };
 };
-struct AdagradPorts : UpdatePorts {
-  enum Input : int { kH = kOwn };
-  enum Output : int { kNextH = 1 };
+struct SgdOutput : UpdateOutput {
+  enum Place : int { kU = kOwn };
 };
-struct GravesPorts : UpdatePorts {
-  enum Input : int { kN = kOwn, kQ, kD };
-  enum Output : int { kNextN = 1, kNextQ, kNextD };
+struct AdamInput : UpdateInput {
+  enum Place : int { kStep = kOwn, kM, kV };
+};
+struct AdamOutput : UpdateOutput {
+  enum Place : int { kM = kOwn, kV };
+};
+struct AdagradInput : UpdateInput {
+  enum Place : int { kH = kOwn };
+};
+struct AdagradOutput : UpdateOutput {
+  enum Place : int { kH = kOwn };
+};
+struct GravesInput : UpdateInput {
+  enum Place : int { kN = kOwn, kQ, kD };
+};
+struct GravesOutput : UpdateOutput {
+  enum Place : int { kN = kOwn, kQ, kD };
 };
 
 extern const OpInfo kSgdStep, kAdamStep, kAdagradStep, kGravesStep, kSumSquares;
 
 namespace ops {
 
-struct SgdInputs {
+// Every update returns p'; its new states are other outputs of the node.
+struct SgdOperands {
   Value p, g, lr, scale, u;
 };
-// Returns p'; the velocity is output 1.
-Value sgd_step(Graph& g, const SgdInputs& in, const SgdAttrs& attrs);
+Value sgd_step(Graph& g, const SgdOperands& in, const SgdAttrs& attrs);
 
-struct AdamInputs {
+struct AdamOperands {
   Value p, g, lr, scale, step, m, v;
 };
-// Returns p'; m' and v' are outputs 1 and 2.
-Value adam_step(Graph& g, const AdamInputs& in, const AdamAttrs& attrs);
+Value adam_step(Graph& g, const AdamOperands& in, const AdamAttrs& attrs);
 
-struct AdagradInputs {
+struct AdagradOperands {
   Value p, g, lr, scale, h;
 };
-// Returns p'; h' is output 1.
-Value adagrad_step(Graph& g, const AdagradInputs& in, const AdagradAttrs& attrs);
+Value adagrad_step(Graph& g, const AdagradOperands& in, const AdagradAttrs& attrs);
 
-struct GravesInputs {
+struct GravesOperands {
   Value p, g, lr, scale, n, q, d;
 };
-// Returns p'; n', q' and d' are outputs 1, 2 and 3.
-Value graves_step(Graph& g, const GravesInputs& in, const GravesAttrs& attrs);
+Value graves_step(Graph& g, const GravesOperands& in, const GravesAttrs& attrs);
 
 Value sum_squares(Graph& g, Value x);
 

@@ -35,9 +35,10 @@ Types infer_max(const InferContext& c) {
 
 Types infer_backward(const InferContext& c) {
   const auto& attrs = c.attrs.as<PoolBackwardAttrs>();
-  c.expect_shape(0, "dy", output_shape(c, attrs.shape, attrs));
-  if (c.has(1)) c.expect_shape(1, "index", c.shape(0));
-  return {{c.dtype(0), attrs.shape}};
+  using In = PoolBackwardInput;
+  c.expect_shape(In::kDy, "dy", output_shape(c, attrs.shape, attrs));
+  if (c.has(In::kIndex)) c.expect_shape(In::kIndex, "index", c.shape(In::kDy));
+  return {{c.dtype(In::kDy), attrs.shape}};
 }
 
 PoolBackwardAttrs backward_attrs(BackwardContext& c) {
@@ -48,7 +49,8 @@ PoolBackwardAttrs backward_attrs(BackwardContext& c) {
 }
 
 void backward_max(BackwardContext& c) {
-  c.set(0, c.graph.add(kMaxPool2dBackward, {c.grad(), c.output(1)}, backward_attrs(c)));
+  c.set(0, c.graph.add(kMaxPool2dBackward, {c.grad(), c.output(MaxPoolOutput::kIndex)},
+                       backward_attrs(c)));
 }
 
 void backward_avg(BackwardContext& c) {

@@ -13,6 +13,15 @@
 
 namespace keel {
 
+// The outputs of max_pool2d and the inputs of both backwards have these places; only max_pool2d has
+// an index.
+struct MaxPoolOutput {
+  enum Place : int { kY, kIndex };
+};
+struct PoolBackwardInput {
+  enum Place : int { kDy, kIndex };
+};
+
 struct PoolAttrs {
   std::int64_t window = 2, stride = 2;
   bool channels_last = false;

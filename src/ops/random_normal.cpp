@@ -3,11 +3,11 @@
 namespace keel {
 namespace {
 
-using P = RandomNormalPorts;
+using In = RandomNormalInput;
 
 std::vector<TensorType> infer(const InferContext& c) {
   const auto& attrs = c.attrs.as<RandomNormalAttrs>();
-  expect_random_key(c, P::kTick, P::kFirstRow);
+  expect_random_key(c, In::kTick, In::kFirstRow);
   c.expect(attrs.dtype == DType::kF32 || attrs.dtype == DType::kF64, "y", "f32 or f64",
            std::string(name_of(attrs.dtype)));
   expect_row_numbers(c, drawn_rows(attrs.shape).width, 2);

@@ -25,9 +25,9 @@ struct RandomNormalAttrs {
   }
 };
 
-struct RandomNormalPorts {
-  enum Input : int { kTick, kFirstRow };
-  enum Output : int { kY };
+// Inputs have these places.
+struct RandomNormalInput {
+  enum Place : int { kTick, kFirstRow };
 };
 
 extern const OpInfo kRandomNormal;

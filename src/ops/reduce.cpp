@@ -34,9 +34,10 @@ Types infer_reduce(const InferContext& c) {
 }
 
 Types infer_max_backward(const InferContext& c) {
-  c.expect_shape(2, "y", c.shape(0));
-  broadcast(c.shape(0), c.shape(1));
-  return {c.input(1)};
+  using In = MaxBackwardInput;
+  c.expect_shape(In::kY, "y", c.shape(In::kDy));
+  broadcast(c.shape(In::kDy), c.shape(In::kX));
+  return {c.input(In::kX)};
 }
 
 Types infer_broadcast(const InferContext& c) {

@@ -12,6 +12,11 @@
 
 namespace keel {
 
+// The inputs of max_backward have these places.
+struct MaxBackwardInput {
+  enum Place : int { kDy, kX, kY };
+};
+
 struct ReduceAttrs {
   std::vector<std::int64_t> axes;  // resolved and ascending
   bool keep_dims = false;

@@ -11,8 +11,9 @@ std::vector<TensorType> infer(const InferContext& c) {
 }
 
 std::vector<TensorType> infer_backward(const InferContext& c) {
-  c.expect_shape(1, "y", c.shape(0));
-  return {c.input(0)};
+  using In = SoftmaxBackwardInput;
+  c.expect_shape(In::kY, "y", c.shape(In::kDy));
+  return {c.input(In::kDy)};
 }
 
 void backward_softmax(BackwardContext& c) {
@@ -35,10 +36,12 @@ const OpInfo kLogSoftmax{.name = "log_softmax",
                          .backward = backward_log_softmax,
                          .gradient = GradientKind::kExact,
                          .in_place = {{0, 0}}};
-const OpInfo kSoftmaxBackward{
-    .name = "softmax_backward", .infer = infer_backward, .in_place = {{0, 0}}};
-const OpInfo kLogSoftmaxBackward{
-    .name = "log_softmax_backward", .infer = infer_backward, .in_place = {{0, 0}}};
+const OpInfo kSoftmaxBackward{.name = "softmax_backward",
+                              .infer = infer_backward,
+                              .in_place = {{SoftmaxBackwardInput::kDy, 0}}};
+const OpInfo kLogSoftmaxBackward{.name = "log_softmax_backward",
+                                 .infer = infer_backward,
+                                 .in_place = {{SoftmaxBackwardInput::kDy, 0}}};
 
 namespace ops {
 

@@ -10,6 +10,11 @@
 
 namespace keel {
 
+// The inputs of both backwards have these places.
+struct SoftmaxBackwardInput {
+  enum Place : int { kDy, kY };
+};
+
 extern const OpInfo kSoftmax, kLogSoftmax;
 extern const OpInfo kSoftmaxBackward, kLogSoftmaxBackward;  // (dy, y) -> dx
 

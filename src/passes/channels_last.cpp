@@ -56,14 +56,20 @@ class Converter {
   // Adds the node in channels-last form if it has one.
   bool converts(int index) {
     const Node& node = source_.node(index);
-    if (node.op == &kConv2d) return convert_spatial<ConvAttrs>(index, {0});
-    if (node.op == &kConv2dBackwardInput) return convert_spatial<ConvBackwardAttrs>(index, {0});
-    if (node.op == &kConv2dBackwardWeight) return convert_spatial<ConvBackwardAttrs>(index, {0, 1});
+    if (node.op == &kConv2d) return convert_spatial<ConvAttrs>(index, {ConvInput::kX});
+    if (node.op == &kConv2dBackwardInput) {
+      return convert_spatial<ConvBackwardAttrs>(index, {ConvDxInput::kDy});
+    }
+    if (node.op == &kConv2dBackwardWeight) {
+      return convert_spatial<ConvBackwardAttrs>(index,
+                                                {ConvDweightInput::kX, ConvDweightInput::kDy});
+    }
     if (node.op == &kMaxPool2d || node.op == &kAvgPool2d) {
       return convert_spatial<PoolAttrs>(index, {0});
     }
     if (node.op == &kMaxPool2dBackward || node.op == &kAvgPool2dBackward) {
-      return convert_spatial<PoolBackwardAttrs>(index, {0, 1});
+      return convert_spatial<PoolBackwardAttrs>(
+          index, {PoolBackwardInput::kDy, PoolBackwardInput::kIndex});
     }
     if (node.op == &kFusedElementwise || elementwise_code(*node.op))
       return convert_elementwise(index);

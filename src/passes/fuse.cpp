@@ -1,4 +1,4 @@
-// Fusion: bias and ReLU into products and convolutions, then chains of element-wise ops.
+// Fusion puts bias and ReLU into products and convolutions, then joins chains of element-wise ops.
 #include <algorithm>
 
 #include "src/ops/conv2d.h"
@@ -9,10 +9,6 @@
 
 namespace keel {
 namespace {
-
-// Kernels hold a program's operands and steps in arrays of these sizes.
-constexpr int kMaxOperands = 8;
-constexpr std::size_t kMaxSteps = 16;
 
 bool is_code(const Node& node, EwCode code) { return node.op == &elementwise_op(code); }
 
@@ -47,20 +43,19 @@ class EpilogueFusion {
     if (node.kind != NodeKind::kOp) return -1;
     const bool relu = is_code(node, EwCode::kRelu), add = is_code(node, EwCode::kAdd);
     if (!relu && !add) return -1;
-    const Value x = node.inputs[0];
+    const Value x = node.inputs[BinaryInput::kA];  // ReLU's one operand has this place too
     if (uses_[x] != 1) return -1;
     const Node& producer = g.node(x);
     if (relu && takes_relu(producer)) return x.node;
     if (relu && is_code(producer, EwCode::kAdd) && absorbable(x.node) >= 0) return x.node;
-    if (add && takes_bias(producer) && g.shape(node.inputs[1]) == Shape{g.shape(x).back()}) {
-      return x.node;
-    }
-    return -1;
+    if (!add || !takes_bias(producer)) return -1;
+    const Shape& bias = g.shape(node.inputs[BinaryInput::kB]);
+    return bias == Shape{g.shape(x).back()} ? x.node : -1;
   }
 
   static bool takes_relu(const Node& node) { return node.op == &kMatmul || node.op == &kConv2d; }
   static bool takes_bias(const Node& node) {
-    return node.op == &kMatmul && !node.inputs[2].valid() &&
+    return node.op == &kMatmul && !node.inputs[MatmulInput::kBias].valid() &&
            node.attrs.as<MatmulAttrs>().activation == Activation::kNone;
   }
 
@@ -69,14 +64,14 @@ class EpilogueFusion {
     bool relu = is_code(g.node(index), EwCode::kRelu);
     Value bias;
     if (is_code(g.node(producer), EwCode::kAdd)) {
-      bias = g.node(producer).inputs[1];
-      producer = g.node(producer).inputs[0].node;
+      bias = g.node(producer).inputs[BinaryInput::kB];
+      producer = g.node(producer).inputs[BinaryInput::kA].node;
     } else if (!relu) {
-      bias = g.node(index).inputs[1];
+      bias = g.node(index).inputs[BinaryInput::kB];
     }
     const Node& product = g.node(producer);
     std::vector<Value> inputs = rewriter_.inputs_of(product);
-    if (bias.valid()) inputs[2] = rewriter_(bias);
+    if (bias.valid()) inputs[MatmulInput::kBias] = rewriter_(bias);
     rewriter_.replace(index, *product.op, inputs, with_activation(product, relu));
   }
 
@@ -178,8 +173,7 @@ class ChainFusion {
     const Node& inner = rewriter_.target().node(operand);
     const Chain joined =
         join(chain, std::size_t(slot - chain.operands.begin()), {inner.inputs, program_of(inner)});
-    if (joined.program.inputs > kMaxOperands || joined.program.steps.size() > kMaxSteps) return;
-    chain = joined;
+    if (fits_kernels(joined.program)) chain = joined;
   }
 
   Rewriter rewriter_;

@@ -13,6 +13,8 @@
 namespace keel {
 namespace {
 
+using In = MatmulInput;
+
 // Two or three products and their sums are 3 or 5 kernels, and one product with the joining of its
 // two factors is 3 as well. From four on there are fewer than half as many, which is why siamese
 // and tied weights, which are used two or three times, stay as they are.
@@ -38,7 +40,7 @@ class ProductMerger {
   }
 
  private:
-  // From the back, so that a sum is met before the sums that it is made of.
+  // Goes from the back, so that a sum is met before the sums that it is made of.
   void find_sums() {
     const Graph& g = rewriter_.source();
     PerNode<bool> is_inner(g);
@@ -58,16 +60,17 @@ class ProductMerger {
   bool is_sum(int index) const {
     const Graph& g = rewriter_.source();
     const Node& node = g.node(index);
-    return node.op == &elementwise_op(EwCode::kAdd) && g.type(node.inputs[0]) == node.outputs[0] &&
-           g.type(node.inputs[1]) == node.outputs[0];
+    return node.op == &elementwise_op(EwCode::kAdd) &&
+           g.type(node.inputs[BinaryInput::kA]) == node.outputs[0] &&
+           g.type(node.inputs[BinaryInput::kB]) == node.outputs[0];
   }
 
   // a^T d that only the sum reads.
   bool is_product(Value v) const {
     const Node& node = rewriter_.source().node(v);
-    if (node.op != &kMatmul || uses_[v] != 1 || node.inputs[2].valid()) return false;
+    if (node.op != &kMatmul || uses_[v] != 1 || node.inputs[In::kBias].valid()) return false;
     const auto& attrs = node.attrs.as<MatmulAttrs>();
-    const bool is_flat = rewriter_.source().shape(node.inputs[0]).rank() == 2;
+    const bool is_flat = rewriter_.source().shape(node.inputs[In::kA]).rank() == 2;
     return is_flat && attrs.transpose_a && !attrs.transpose_b &&
            attrs.activation == Activation::kNone;
   }
@@ -76,14 +79,18 @@ class ProductMerger {
   Sum sum_of(int root, std::vector<int>& inner) const {
     const Graph& g = rewriter_.source();
     Sum sum;
-    std::vector<Value> left{g.node(root).inputs[1], g.node(root).inputs[0]};  // the next one last
+    std::vector<Value> left;  // the next one last
+    const auto push_operands = [&](int index) {
+      left.push_back(g.node(index).inputs[BinaryInput::kB]);
+      left.push_back(g.node(index).inputs[BinaryInput::kA]);
+    };
+    push_operands(root);
     while (!left.empty()) {
       const Value v = left.back();
       left.pop_back();
       if (uses_[v] == 1 && is_sum(v.node)) {
         inner.push_back(v.node);
-        left.push_back(g.node(v).inputs[1]);
-        left.push_back(g.node(v).inputs[0]);
+        push_operands(v.node);
       } else {
         (is_product(v) ? sum.products : sum.others).push_back(v);
       }
@@ -99,7 +106,7 @@ class ProductMerger {
     const Graph& g = rewriter_.source();
     const Shape& result = g.shape(sum.products[0]);
     std::int64_t rows = 0;
-    for (Value v : sum.products) rows += g.shape(g.node(v).inputs[0])[0];
+    for (Value v : sum.products) rows += g.shape(g.node(v).inputs[In::kA])[0];
     const std::int64_t joined = rows * (result[0] + result[1]);
     return 2 * joined <= 4 * std::int64_t(count - 1) * result.elements();
   }
@@ -107,7 +114,7 @@ class ProductMerger {
   void emit(int index, const Sum& sum) {
     Graph& g = rewriter_.target();
     const std::string name = rewriter_.source().node(index).name;
-    const Value a = joined(name, sum.products, 0), d = joined(name, sum.products, 1);
+    const Value a = joined(name, sum.products, In::kA), d = joined(name, sum.products, In::kB);
     const MatmulAttrs attrs{.transpose_a = true};
     if (sum.others.empty()) return rewriter_.replace(index, kMatmul, {a, d, {}}, attrs);
     Value total;
@@ -122,9 +129,9 @@ class ProductMerger {
     rewriter_.replace(index, elementwise_op(EwCode::kAdd), {total, last}, {});
   }
 
-  // The first or second factors of the products, one below the other. Two weights that are read at
-  // the same steps, such as those of a cell's input and of its state, share their second factor.
-  Value joined(const std::string& name, const std::vector<Value>& products, std::size_t factor) {
+  // The factors a or b of the products, one below the other. Two weights that are read at the same
+  // steps, such as those of a cell's input and of its state, share their second factor.
+  Value joined(const std::string& name, const std::vector<Value>& products, In::Place factor) {
     std::vector<Value> parts;
     for (Value v : products) {
       parts.push_back(rewriter_(rewriter_.source().node(v).inputs[factor]));

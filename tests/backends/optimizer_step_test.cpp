@@ -1,31 +1,17 @@
-// Optimizer updates against the reference backend.
+// SGD and Adam against the reference backend, and sums of squares.
 #include "src/ops/optimizer_step.h"
 
 #include <limits>
 
-#include "tests/backends/kernel_checks.h"
+#include "tests/backends/optimizer_cases.h"
 #include "tests/support/placed.h"
 
 namespace keel::test {
 namespace {
 
-constexpr std::int32_t kStep = 6;  // of the adam cases
-constexpr double kLr = 0.01;
-
-// p, g, m and v (v >= 0), lr, step, scale.
-std::vector<Tensor> adam_inputs(std::int64_t n, double scale) {
-  std::vector<Tensor> inputs;
-  for (std::uint32_t i = 0; i < 4; ++i) inputs.push_back(random_f32({n}, i));
-  for (double& v : inputs[3].as<double>()) v = std::abs(v);
-  inputs.push_back(Tensor::of<double>({}, {float(kLr)}));
-  inputs.push_back(Tensor::of<std::int32_t>({}, {kStep}));
-  inputs.push_back(Tensor::of<double>({}, {scale}));
-  return inputs;
-}
-
 OpCase adam_case(std::int64_t n, double scale, const AdamAttrs& attrs) {
   OpCase c;
-  c.inputs = adam_inputs(n, scale);
+  c.inputs = update_inputs(n, scale);
   c.gradients = false;
   c.build = [attrs](Graph& g, const std::vector<Value>& v) {
     const Value p = ops::adam_step(g, {v[0], v[1], v[4], v[6], v[5], v[2], v[3]}, attrs);
@@ -36,7 +22,7 @@ OpCase adam_case(std::int64_t n, double scale, const AdamAttrs& attrs) {
 
 OpCase sgd_case(std::int64_t n, double scale, const SgdAttrs& attrs) {
   OpCase c;
-  c.inputs = adam_inputs(n, scale);
+  c.inputs = update_inputs(n, scale);
   c.gradients = false;
   c.build = [attrs](Graph& g, const std::vector<Value>& v) {
     const Value p = ops::sgd_step(g, {v[0], v[1], v[4], v[6], v[2]}, attrs);
@@ -44,16 +30,6 @@ OpCase sgd_case(std::int64_t n, double scale, const SgdAttrs& attrs) {
                        ops::sgd_step(g, {v[0], v[1], v[4], {}, {}}, {.weight_decay = 0.1})};
   };
   return c;
-}
-
-// g' = scale g + decay p, and how far off it is: both factors and products, and the sum.
-struct Gradient {
-  double value, size, error;
-};
-Gradient gradient_of(const OpCase& c, std::int64_t i, double decay) {
-  const double scaled = c.inputs[6].at(0) * c.inputs[1].at(i), decayed = decay * c.inputs[0].at(i);
-  const double size = std::abs(scaled) + std::abs(decayed);
-  return {scaled + decayed, size, kEps * 3 * size};
 }
 
 void check_adam(std::int64_t n, const AdamAttrs& attrs) {
@@ -64,7 +40,7 @@ void check_adam(std::int64_t n, const AdamAttrs& attrs) {
     return 1 - std::pow(attrs.release_bias ? 1 - beta : beta, kStep + 1);
   };
   const double unbias_m = unbias(attrs.beta1), unbias_v = unbias(attrs.beta2);
-  // Two products of rounded factors, and a sum.
+  // There are two products of rounded factors, and a sum.
   const auto of_m = [&](std::int64_t i) {
     const Gradient g = gradient_of(c, i, decay);
     return g.error + 3 * kEps * (std::abs(c.inputs[2].at(i)) + g.size);
@@ -130,127 +106,8 @@ TEST_CASE("backend optimizer: sgd at every size") {
   });
 }
 
-// h = v.
-OpCase adagrad_case(std::int64_t n, double scale, const AdagradAttrs& attrs) {
-  OpCase c;
-  c.inputs = adam_inputs(n, scale);
-  c.gradients = false;
-  c.build = [attrs](Graph& g, const std::vector<Value>& v) {
-    const Value p = ops::adagrad_step(g, {v[0], v[1], v[4], v[6], v[3]}, attrs);
-    return std::vector{p, p.at(1)};
-  };
-  return c;
-}
-
-// n = v + q^2 with q = m, so that the variance is no less than v; d = g.
-OpCase graves_case(std::int64_t n, double scale, const GravesAttrs& attrs) {
-  OpCase c;
-  c.inputs = adam_inputs(n, scale);
-  for (std::int64_t i = 0; i < n; ++i) {
-    const double q = c.inputs[2].at(i);
-    c.inputs[3].as<double>()[std::size_t(i)] = float(c.inputs[3].at(i) + q * q);
-  }
-  c.gradients = false;
-  c.build = [attrs](Graph& g, const std::vector<Value>& v) {
-    const Value p = ops::graves_step(g, {v[0], v[1], v[4], v[6], v[3], v[2], v[1]}, attrs);
-    return std::vector{p, p.at(1), p.at(2), p.at(3)};
-  };
-  return c;
-}
-
-// How far r g' / sqrt(x + eps) is off when x is by `error`: the root halves its relative error; the
-// rate, eps, the sum, the root, a product and the quotient are rounded.
-double quotient_error(double rate, const Gradient& g, double x, double error) {
-  const double relative = error / (2 * x) + 7 * kEps;
-  return rate / std::sqrt(x) * (g.error + std::abs(g.value) * relative);
-}
-
-void check_adagrad(std::int64_t n, const AdagradAttrs& attrs) {
-  const OpCase c = adagrad_case(n, -1.7f, attrs);
-  const Results got = run_tested(c), expected = run_reference(c);
-  const double rate = kLr * attrs.lr_scale;
-  const auto of_h = [&](std::int64_t i) {
-    const Gradient g = gradient_of(c, i, attrs.weight_decay);
-    return 2.1 * g.size * g.error + kEps * (g.size * g.size + expected.at("y1").at(i));
-  };
-  check_within(got.at("y1"), expected.at("y1"), of_h);
-  check_within(got.at("y0"), expected.at("y0"), [&](auto i) {
-    const Gradient g = gradient_of(c, i, attrs.weight_decay);
-    const double x = expected.at("y1").at(i) + attrs.eps;
-    return quotient_error(rate, g, x, of_h(i)) + kEps * std::abs(expected.at("y0").at(i));
-  });
-}
-
-TEST_CASE("backend optimizer: adagrad at every size") {
-  for_each_target([] {
-    for (const std::int64_t n : kSizes) {
-      CAPTURE(n);
-      check_adagrad(n, {});
-      check_adagrad(n, {.eps = 0.1, .weight_decay = 0.1, .lr_scale = 0.3});
-    }
-  });
-}
-
-void check_graves(std::int64_t size, const GravesAttrs& attrs) {
-  const OpCase c = graves_case(size, 0.37, attrs);
-  const Results got = run_tested(c), expected = run_reference(c);
-  const double share = 1 - attrs.keep, rate = kLr * attrs.lr_scale;
-  // As v and m of adam.
-  const auto of_n = [&](std::int64_t i) {
-    const Gradient g = gradient_of(c, i, attrs.weight_decay);
-    return share * g.error * 2.1 * g.size +
-           kEps * (3 * c.inputs[3].at(i) + 5 * share * g.size * g.size);
-  };
-  const auto of_q = [&](std::int64_t i) {
-    const Gradient g = gradient_of(c, i, attrs.weight_decay);
-    return share * g.error + 3 * kEps * (std::abs(c.inputs[2].at(i)) + share * g.size);
-  };
-  const auto of_d = [&](std::int64_t i) {
-    const double n = expected.at("y1").at(i), q = expected.at("y2").at(i);
-    const double of_var = of_n(i) + 2.1 * std::abs(q) * of_q(i) + kEps * (q * q + std::abs(n));
-    return quotient_error(rate, gradient_of(c, i, attrs.weight_decay), n - q * q + attrs.eps,
-                          of_var) +
-           kEps * (2 * attrs.momentum * std::abs(c.inputs[1].at(i)) +
-                   std::abs(expected.at("y3").at(i)));
-  };
-  check_within(got.at("y1"), expected.at("y1"), of_n);
-  check_within(got.at("y2"), expected.at("y2"), of_q);
-  check_within(got.at("y3"), expected.at("y3"), of_d);
-  check_within(got.at("y0"), expected.at("y0"),
-               [&](auto i) { return of_d(i) + kEps * std::abs(expected.at("y0").at(i)); });
-}
-
-TEST_CASE("backend optimizer: rmsprop of Graves at every size") {
-  for_each_target([] {
-    for (const std::int64_t n : kSizes) {
-      CAPTURE(n);
-      check_graves(n, {.eps = 0.05});
-      check_graves(
-          n, {.keep = 0.5, .momentum = 0.5, .eps = 0.1, .weight_decay = 0.1, .lr_scale = 0.3});
-    }
-  });
-}
-
-TEST_CASE("backend optimizer: a variance that rounding has put below 0 counts as 0") {
-  OpCase c = graves_case(100, 0, {});
-  for (double& n : c.inputs[3].as<double>()) n = 1;
-  for (double& q : c.inputs[2].as<double>()) q = 1.1;
-  for (const Results& results : {run_tested(c), run_reference(c)}) {
-    CHECK(results.at("y0").at(7) == doctest::Approx(c.inputs[0].at(7) + 0.9 * c.inputs[1].at(7)));
-  }
-}
-
 TEST_CASE("backend optimizer: a scale that is not finite changes nothing") {
   for (const double scale : {double(NAN), std::numeric_limits<double>::infinity()}) {
-    const OpCase adagrad = adagrad_case(1000, scale, {}), graves = graves_case(1000, scale, {});
-    const Results by_adagrad = run_tested(adagrad), by_graves = run_tested(graves);
-    const auto no_error = [](auto) { return 0.0; };
-    check_within(by_adagrad.at("y0"), adagrad.inputs[0], no_error);
-    check_within(by_adagrad.at("y1"), adagrad.inputs[3], no_error);
-    for (std::size_t j : {0, 3, 2, 1}) {
-      const std::size_t port = j == 0 ? 0 : 4 - j;
-      check_within(by_graves.at(fmt::format("y{}", port)), graves.inputs[j], no_error);
-    }
     const OpCase adam = adam_case(1000, scale, {}), sgd = sgd_case(1000, scale, {.momentum = 0.9});
     const Results by_adam = run_tested(adam), by_sgd = run_tested(sgd);
     const auto exactly = [](auto) { return 0.0; };
@@ -264,7 +121,7 @@ TEST_CASE("backend optimizer: a scale that is not finite changes nothing") {
 
 TEST_CASE("backend optimizer: adam writes over its own inputs") {
   Graph g;
-  std::vector<Tensor> x = adam_inputs(40000, 0.5);
+  std::vector<Tensor> x = update_inputs(40000, 0.5);
   std::vector<Value> v;
   std::vector<Placed> inputs, apart;
   const auto backend = make_backend(default_backend(), {2});
@@ -312,8 +169,6 @@ TEST_CASE("backend optimizer: a sum of squares is rounded once") {
 TEST_CASE("backend optimizer: results do not depend on the thread count") {
   check_thread_counts(adam_case(100003, 0.5, {.weight_decay = 0.1}));
   check_thread_counts(sgd_case(100003, 0.5, {.momentum = 0.9}));
-  check_thread_counts(adagrad_case(100003, 0.5, {.weight_decay = 0.1}));
-  check_thread_counts(graves_case(100003, 0.5, {.weight_decay = 0.1}));
   OpCase c;
   c.inputs.push_back(random_f32({1000003}, 1));
   c.gradients = false;

@@ -37,7 +37,7 @@ Graph exposed(const Graph& graph) {
 
 struct Whole {
   reference::ReferenceBackend backend;
-  train::Config config = testing::small_config({"model.norm=batchnorm", "train.batch=8"});
+  train::Config config = test::small_config({"model.norm=batchnorm", "train.batch=8"});
   Graph graph = run_passes(train::build_step(config));
   Variables variables{backend, 1};
   Graph all = exposed(graph);
@@ -46,7 +46,7 @@ struct Whole {
   Whole() {
     const CompileOptions plain{.optimize = false, .guard = ""};
     program = std::make_unique<Program>(backend, variables, all, plain);
-    testing::Rows(config).feed(*program, kRows);
+    test::Rows(config).feed(*program, kRows);
     program->feed("lr", Tensor::scalar(0.1f));
     program->run();
   }

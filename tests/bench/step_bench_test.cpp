@@ -10,7 +10,7 @@ namespace keel::bench {
 namespace {
 
 TEST_CASE("bench: a step costs more than its parts, and the optimizer's bytes are counted") {
-  const train::Config config = testing::small_config();
+  const train::Config config = test::small_config();
   const auto backend = make_backend(default_backend());
   const StepBench b = bench_step(*backend, config, 5);
   CHECK(b.step.median > 0);
@@ -27,7 +27,7 @@ TEST_CASE("bench: a step costs more than its parts, and the optimizer's bytes ar
 
 TEST_CASE("bench: the run loop costs at most 100 ns a node") {
   for (const char* model : {"mnist_mlp", "mnist_cnn"}) {
-    const OverheadBench b = bench_overhead(testing::small_config({}, model), 200);
+    const OverheadBench b = bench_overhead(test::small_config({}, model), 200);
     CAPTURE(b.nanoseconds_per_kernel);
     CHECK(b.kernels > 20);
     CHECK(b.nanoseconds_per_kernel > 0);

@@ -16,7 +16,7 @@
 namespace keel::bench {
 namespace {
 
-using testing::FakePython;
+using test::FakePython;
 
 // The fake's program that says these lines, each to a request without tensors, the first at once.
 std::string saying(const std::vector<std::string>& lines) {
@@ -69,8 +69,8 @@ TEST_CASE("torch peer: without Python or PyTorch there is none, and a reason") {
   }
   {
     // Our own script, and a torch that cannot be loaded.
-    const testing::TempDir folder;
-    testing::write_bytes(folder / "torch.py", "raise ImportError('it is\\nbroken')\n");
+    const test::TempDir folder;
+    test::write_bytes(folder / "torch.py", "raise ImportError('it is\\nbroken')\n");
     const FakePython python("#!/bin/sh\nPYTHONPATH='" + folder.path().string() +
                             "' exec python3 \"$@\"\n");
     CHECK(TorchPeer::start({.threads = 1}, missing) == nullptr);
@@ -146,7 +146,7 @@ TEST_CASE("torch peer: a probe is at most 16 elements, evenly spaced") {
 }
 
 TEST_CASE("torch peer: a norm beside it has its times, or the reason why not") {
-  const FakePython python(testing::kDetachNormPeer);
+  const FakePython python(test::kDetachNormPeer);
   const auto peer = start();
   CHECK(peer->version() == "fake on cpu 2");
   const auto backend = make_backend(default_backend(), {.threads = 2});
@@ -168,7 +168,7 @@ TEST_CASE("torch peer: a norm beside it has its times, or the reason why not") {
 }
 
 TEST_CASE("torch peer: the fastest of the modes that it has is the one that counts") {
-  const FakePython python(testing::kDetachNormPeer);
+  const FakePython python(test::kDetachNormPeer);
   const auto peer = start({"plain", "compiled", "usual"});
   const auto backend = make_backend(default_backend(), {.threads = 2});
   const NormBench b = bench_norm(*backend, "detachnorm", {512, 1024}, 3, peer.get());
@@ -231,7 +231,7 @@ TEST_CASE("torch peer: PyTorch takes the same training step") {
   const auto backend = make_backend(default_backend(), {.threads = 2});
   const struct {
     const char* model;
-    testing::Settings settings;
+    test::Settings settings;
   } rows[] = {{"mnist_mlp", {}},
               {"mnist_mlp", {"model.norm=batchnorm", "train.optimizer=sgd"}},
               {"mnist_mlp", {"model.norm=powernorm", "train.optimizer=adamw"}},
@@ -246,7 +246,7 @@ TEST_CASE("torch peer: PyTorch takes the same training step") {
     const bool has_attention = !peer->version().starts_with("1.");
     if (row.model == std::string("text_classifier") && !has_attention) continue;
     const StepBench b =
-        bench_step(*backend, testing::small_config(row.settings, row.model), 3, peer.get());
+        bench_step(*backend, test::small_config(row.settings, row.model), 3, peer.get());
     CHECK(b.torch_refusal == "");
     REQUIRE(b.torch.has_value());
     CHECK(b.torch->ratio() > 0);
@@ -282,14 +282,14 @@ TEST_CASE("torch peer: what a mode needs and has not is its reason") {
   const auto peer = real_peer({"usual", "graph", "compiled", "compiled_graph"});
   if (!peer) return;
   const auto backend = make_backend(default_backend(), {.threads = 2});
-  const StepBench b = bench_step(*backend, testing::small_config(), 3, peer.get());
+  const StepBench b = bench_step(*backend, test::small_config(), 3, peer.get());
   CHECK(refusal_of(b.torch, "usual") == "");
   CHECK(refusal_of(b.torch, "graph") == "CUDA graphs need a GPU");
   CHECK(refusal_of(b.torch, "compiled_graph") != "");
   if (peer->version().starts_with("1.")) {
     CHECK(refusal_of(b.torch, "compiled") == "torch.compile needs PyTorch 2");
   }
-  const auto counting = testing::small_config({"model.norm=powernorm"});
+  const auto counting = test::small_config({"model.norm=powernorm"});
   const StepBench other = bench_step(*backend, counting, 3, peer.get());
   CHECK(refusal_of(other.torch, "compiled") == "powernorm counts its steps in Python");
 }
@@ -298,7 +298,7 @@ TEST_CASE("torch peer: steps that it does not take") {
   const auto backend = make_backend(default_backend(), {.threads = 2});
   for (const char* setting : {"train.clip=element", "train.accumulate=2"}) {
     check_error(ErrorKind::kUsage, "peer torch: expected train.clip=none or global",
-                [&] { step_case(*backend, testing::small_config({setting})); });
+                [&] { step_case(*backend, test::small_config({setting})); });
   }
 }
 

@@ -42,8 +42,9 @@ MAY_INCLUDE = {
 }
 
 # Made by meson outside of the source tree; each counts as lying beside its template.
-GENERATED = {"norm_list.inc": "src/ops/norm/norm_list.inc", "recipes.inc": "models/recipes.inc",
-             "peer_script.inc": "bench/peer_script.inc", "task_list.inc": "models/task_list.inc",
+GENERATED = {"norm_list.inc": "src/ops/norm/norm_list.inc", "op_list.inc": "src/ops/op_list.inc",
+             "recipes.inc": "models/recipes.inc", "peer_script.inc": "bench/peer_script.inc",
+             "task_list.inc": "models/task_list.inc",
              "task_includes.inc": "models/task_includes.inc"}
 
 OURS = tuple(folder + "/" for folder in ORDER)

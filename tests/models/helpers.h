@@ -17,8 +17,8 @@
 
 namespace keel::models {
 
-using testing::Settings;
-using testing::small_config;
+using test::Settings;
+using test::small_config;
 
 inline std::vector<std::string> names_of(const Graph& graph, NodeKind kind) {
   std::vector<std::string> names;
@@ -55,7 +55,7 @@ inline std::set<std::string> idle_parameters(const train::Config& config) {
   const auto backend = make_backend(default_backend());
   Variables variables(*backend, 1);
   Program program(*backend, variables, g);
-  testing::Rows(config).feed(program, first_rows(config.train().batch));
+  test::Rows(config).feed(program, first_rows(config.train().batch));
   program.run();
   std::set<std::string> idle;
   for (const std::string& name : names) {
@@ -75,7 +75,7 @@ inline double overfit(const train::Config& config, int steps) {
   const auto backend = make_backend(default_backend());
   Variables variables(*backend, 1);
   Program step(*backend, variables, train::build_step(config), {.guard = "grad_norm"});
-  testing::Rows(config).feed(step, first_rows(config.train().batch));
+  test::Rows(config).feed(step, first_rows(config.train().batch));
   step.feed("lr", Tensor::scalar(float(config.train().lr)));
   for (int i = 0; i < steps; ++i) {
     step.feed("step", Tensor::of<std::int32_t>({}, {i}));

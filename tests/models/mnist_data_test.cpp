@@ -32,7 +32,7 @@ struct Parts {
 };
 
 TEST_CASE("digits: the test files are not opened before a test stream is asked for") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const data::Dataset digits = data::make_digits(24, 1, "train");
   io::write_idx_images(temp / "train-images-idx3-ubyte", digits.column("image"));
   io::write_idx_labels(temp / "train-labels-idx1-ubyte", digits.column("label"));
@@ -44,7 +44,7 @@ TEST_CASE("digits: the test files are not opened before a test stream is asked f
 }
 
 TEST_CASE("digits: the validation rows are the first or the last, and nothing is lost") {
-  const std::string source = testing::small_digits();
+  const std::string source = test::small_digits();
   const std::vector<std::int32_t> all = labels(data::load_mnist(source, data::Part::kTrain));
   const Parts first({.source = source}, Validation::kFirst),
       last({.source = source}, Validation::kLast);
@@ -62,7 +62,7 @@ TEST_CASE("digits: the validation rows are the first or the last, and nothing is
 }
 
 TEST_CASE("digits: train_rows takes the first of those not held out") {
-  const std::string source = testing::small_digits();
+  const std::string source = test::small_digits();
   for (Validation validation : {Validation::kFirst, Validation::kLast}) {
     const Parts whole({.source = source}, validation),
         part({.source = source, .train_rows = 50}, validation),
@@ -81,7 +81,7 @@ TEST_CASE("digits: the built-in ones") {
 }
 
 TEST_CASE("digits: too few images to hold one out are refused") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const data::Dataset few = data::make_digits(11, 1, "train");
   for (const char* prefix : {"train", "t10k"}) {
     io::write_idx_images(temp / (std::string(prefix) + "-images-idx3-ubyte"), few.column("image"));

@@ -144,15 +144,15 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
 TEST_CASE("tasks: a run that goes on ends in the bytes of one that never stopped") {
   for_each_task([](const train::Config& config) {
     const std::string model(config.model().name());
-    const testing::TempDir temp;
+    const test::TempDir temp;
     const auto small = [&](const char* steps) {
       return small_config({std::string("train.max_steps=") + steps, "train.eval_every=2u"}, model);
     };
-    testing::train_in(temp / "straight", small("5"));
-    testing::train_in(temp / "parts", small("3"));
-    testing::train_in(temp / "parts", small("5"), true);
+    test::train_in(temp / "straight", small("5"));
+    test::train_in(temp / "parts", small("3"));
+    test::train_in(temp / "parts", small("5"), true);
     const auto parameters = [&](const char* run) {
-      return io::read_safetensors(testing::step_file(temp / run, 5));
+      return io::read_safetensors(test::step_file(temp / run, 5));
     };
     const io::TensorFile straight = parameters("straight"), parts = parameters("parts");
     REQUIRE(straight.tensors.size() == parts.tensors.size());
@@ -240,9 +240,9 @@ TEST_CASE("tasks: micro-batches gather the gradient of one batch, random numbers
 TEST_CASE("tasks: a checkpoint alone says what network it is of") {
   for_each_task([](const train::Config& config) {
     const std::string model(config.model().name());
-    const testing::TempDir temp;
-    testing::train_in(temp.path(), small_config({"train.max_steps=1"}, model));
-    const auto path = testing::step_file(temp.path(), 1);
+    const test::TempDir temp;
+    test::train_in(temp.path(), small_config({"train.max_steps=1"}, model));
+    const auto path = test::step_file(temp.path(), 1);
     const io::TensorFile file = io::read_safetensors(path);
     const train::Config again = train::config_of_checkpoint(
         file, path, [](const std::string& name) { return find_model(name).make(); });

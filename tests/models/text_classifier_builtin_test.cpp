@@ -10,7 +10,7 @@
 namespace keel::models {
 namespace {
 
-using testing::refuses;
+using test::refuses;
 
 // The sum of the signs, worked out from the words alone.
 int sum_of(const text::LabelledSentence& sentence) {
@@ -38,9 +38,9 @@ std::string text_of(const Sentences& sentences) {
 
 TEST_CASE("polar: the sentences never change between versions") {
   const Corpus two = make_polar(2), five = make_polar(5);
-  CHECK(testing::fnv(text_of(two.train)) == 5600561778764296835u);
-  CHECK(testing::fnv(text_of(two.test())) == 6994824379833629500u);
-  CHECK(testing::fnv(text_of(five.train)) == 2513946307390159133u);
+  CHECK(test::fnv(text_of(two.train)) == 5600561778764296835u);
+  CHECK(test::fnv(text_of(two.test())) == 6994824379833629500u);
+  CHECK(test::fnv(text_of(five.train)) == 2513946307390159133u);
   CHECK(fmt::format("{}", fmt::join(two.train[2].words, " ")) ==
         "word73 not8 word47 word287 word2 word9 word110 word155 word10 word2 word44 word1 bad6 "
         "word42");

@@ -9,9 +9,9 @@
 namespace keel::models {
 namespace {
 
-using testing::refuses;
-using testing::TempDir;
-using testing::write_bytes;
+using test::refuses;
+using test::TempDir;
+using test::write_bytes;
 
 TextOptions options_of(const std::string& source, const std::string& task = "sst5") {
   TextOptions options;

@@ -12,11 +12,11 @@ namespace keel::models {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::gzip;
-using testing::refuses;
-using testing::TempDir;
-using testing::write_bytes;
-using testing::xz;
+using test::gzip;
+using test::refuses;
+using test::TempDir;
+using test::write_bytes;
+using test::xz;
 using Words = std::vector<std::string>;
 
 // "bad 0 ." to "bad N-1 .", or the same of "Good", one a line.

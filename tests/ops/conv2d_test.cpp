@@ -112,10 +112,10 @@ std::vector<Value> all_planar(Graph& g, const std::vector<Value>& v, const Row& 
 }
 std::vector<Value> all_last(Graph& g, const std::vector<Value>& v, const Row& r) {
   const Value x = to_last(g, v[0]), dy = to_last(g, v[2]);
+  const ConvAttrs y{r.stride, r.padding, Activation::kNone, true};
   const ConvBackwardAttrs dx{r.stride, r.padding, g.shape(x), true};
   const ConvBackwardAttrs dw{r.stride, r.padding, g.shape(v[1]), true};
-  return {to_planes(g, g.add(kConv2d, {x, v[1], v[3]},
-                             ConvAttrs{r.stride, r.padding, Activation::kNone, true})),
+  return {to_planes(g, g.add(kConv2d, {x, v[1], v[3]}, y)),
           to_planes(g, g.add(kConv2dBackwardInput, {dy, v[1]}, dx)),
           g.add(kConv2dBackwardWeight, {x, dy}, dw)};
 }

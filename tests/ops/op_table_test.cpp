@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "src/ops/elementwise.h"
 #include "src/ops/matmul.h"
 #include "tests/support/checks.h"
 
@@ -21,6 +22,22 @@ TEST_CASE("op_table: names are unique and lead back to their op") {
   }
   CHECK(find_op("matmul") == &kMatmul);
   CHECK(find_op("no_such_op") == nullptr);
+}
+
+TEST_CASE("op_table: the lists call every op by its name") {
+  const std::vector<std::string_view> listed{
+#define X(name, Name, kernel) #name,
+#define VIEW(name, Name) #name,
+#include "op_list.inc"
+#undef VIEW
+#undef X
+#define X(name, Name) #name, #name "_backward",
+#include "norm_list.inc"
+#undef X
+  };
+  const auto ops = all_ops().subspan(kEwCount);
+  REQUIRE(ops.size() == listed.size());
+  for (std::size_t i = 0; i < ops.size(); ++i) CHECK(ops[i]->name == listed[i]);
 }
 
 TEST_CASE("op_table: an op says what its gradient is exactly when it has a backward") {

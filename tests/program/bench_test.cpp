@@ -9,15 +9,9 @@ namespace keel::cli {
 namespace {
 
 std::vector<std::string> bench(const std::string& what, std::vector<std::string> more = {}) {
-  std::vector<std::string> arguments{"bench",
-                                     what,
-                                     "mnist_mlp",
-                                     "--set",
-                                     "model.hidden=16",
-                                     "--rounds",
-                                     "5",
-                                     "--data",
-                                     testing::small_digits()};
+  std::vector<std::string> arguments{
+      "bench", what,     "mnist_mlp",         "--set", "model.hidden=16", "--rounds",
+      "5",     "--data", test::small_digits()};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
@@ -178,7 +172,7 @@ TEST_CASE("bench norms: one and two threads are the default, as a table") {
 }
 
 TEST_CASE("bench: PyTorch beside it") {
-  const testing::FakePython python(testing::kDetachNormPeer);
+  const test::FakePython python(test::kDetachNormPeer);
   const Json json = json_of(run_keel(norms({"detachnorm", "layernorm_simple", "--shapes", "128x64",
                                             "--threads", "2", "--peer", "torch", "--json"})));
   CHECK(json.at("torch") == "fake on cpu 2");
@@ -211,7 +205,7 @@ TEST_CASE("bench: PyTorch beside it") {
 }
 
 TEST_CASE("bench: without PyTorch there is a warning and the rest is measured") {
-  const testing::ProcessOptions options{.environment = {{"KEEL_PYTHON", "no-such-python"}}};
+  const test::ProcessOptions options{.environment = {{"KEEL_PYTHON", "no-such-python"}}};
   const ProcessResult result = run_keel(bench("step", {"--peer", "torch", "--json"}), options);
   const Json json = json_of(result);
   CHECK(json.at("step").at("median") > 0);
@@ -223,7 +217,7 @@ TEST_CASE("bench: without PyTorch there is a warning and the rest is measured") 
 
 TEST_CASE("bench: a peer that dies or talks nonsense is one error") {
   const auto steps = [](const std::string& program) {
-    const testing::FakePython python(program);
+    const test::FakePython python(program);
     return run_keel(bench("step", {"--peer", "torch"}));
   };
   check_refusal(steps("#!/bin/sh\nexit 1\n"), 4, "expected an answer, but it ended");

@@ -4,12 +4,12 @@
 namespace keel::cli {
 namespace {
 
-using testing::step_file;
+using test::step_file;
 
 struct Trained {
-  testing::TempDir temp;
+  test::TempDir temp;
   train::Summary summary =
-      testing::train_in(temp.path(), testing::small_config({"train.epochs=2", "train.lr=1e-2"}));
+      test::train_in(temp.path(), test::small_config({"train.epochs=2", "train.lr=1e-2"}));
   std::string folder = temp.path();
 };
 
@@ -37,10 +37,10 @@ TEST_CASE("eval: other data") {
 
 TEST_CASE("eval: damage anywhere in a checkpoint is found") {
   const Trained run;
-  const std::string whole = testing::read_bytes(step_file(run.folder, 16)),
+  const std::string whole = test::read_bytes(step_file(run.folder, 16)),
                     path = run.temp / "damaged.safetensors";
   const auto eval = [&](const std::string& bytes) {
-    testing::write_bytes(path, bytes);
+    test::write_bytes(path, bytes);
     return run_keel({"eval", path});
   };
   for (const double where : {0.0, 0.01, 0.3, 0.7, 0.999}) {
@@ -65,7 +65,7 @@ TEST_CASE("eval: refusals") {
   check_refusal(run_keel({"eval", run.temp / "foreign.safetensors"}), 3,
                 "expected a checkpoint of keel");
   // An intact file of the format, but nothing says that it is.
-  testing::write_bytes(run.temp / "bare.safetensors", std::string("\x02\0\0\0\0\0\0\0{}", 10));
+  test::write_bytes(run.temp / "bare.safetensors", std::string("\x02\0\0\0\0\0\0\0{}", 10));
   check_refusal(run_keel({"eval", run.temp / "bare.safetensors"}), 3, "checksum");
 }
 

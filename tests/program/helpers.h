@@ -16,8 +16,8 @@
 namespace keel::cli {
 
 using Json = nlohmann::ordered_json;
-using testing::ProcessResult;
-using testing::run_keel;
+using test::ProcessResult;
+using test::run_keel;
 
 // Exit code `code`, nothing on stdout, and one line on stderr that holds `part`.
 inline void check_refusal(const ProcessResult& result, int code, std::string_view part = "") {

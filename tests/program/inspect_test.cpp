@@ -43,9 +43,9 @@ TEST_CASE("inspect: a graph as JSON refers to nodes that are there") {
 }
 
 TEST_CASE("inspect: a checkpoint") {
-  const testing::TempDir temp;
-  testing::train_in(temp.path(), testing::small_config({"train.max_steps=1"}));
-  const std::string path = testing::step_file(temp.path(), 1);
+  const test::TempDir temp;
+  test::train_in(temp.path(), test::small_config({"train.max_steps=1"}));
+  const std::string path = test::step_file(temp.path(), 1);
   const Json json = json_of(run_keel({"inspect", "checkpoint", path, "--json"}));
   CHECK(json.at("checksums") == true);
   CHECK(json.at("metadata").at("model") == "mnist_mlp");
@@ -58,7 +58,7 @@ TEST_CASE("inspect: a checkpoint") {
 }
 
 TEST_CASE("inspect: data files and folders") {
-  const std::string folder = testing::small_digits();
+  const std::string folder = test::small_digits();
   const Json parts = json_of(run_keel({"inspect", "data", folder, "--json"}));
   const std::string all = parts.dump();
   CHECK(holds(all, "mnist_mlp: 275 rows, MNIST train"));
@@ -100,9 +100,9 @@ TEST_CASE("inspect: a graph as JSON refers to nodes that are there") {
 }
 
 TEST_CASE("inspect: a checkpoint") {
-  const testing::TempDir temp;
-  testing::train_in(temp.path(), testing::small_config({"train.max_steps=1"}));
-  const std::string path = testing::step_file(temp.path(), 1);
+  const test::TempDir temp;
+  test::train_in(temp.path(), test::small_config({"train.max_steps=1"}));
+  const std::string path = test::step_file(temp.path(), 1);
   const Json json = json_of(run_keel({"inspect", "checkpoint", path, "--json"}));
   CHECK(json.at("checksums") == true);
   CHECK(json.at("metadata").at("model") == "mnist_mlp");
@@ -115,7 +115,7 @@ TEST_CASE("inspect: a checkpoint") {
 }
 
 TEST_CASE("inspect: data files and folders") {
-  const std::string folder = testing::small_digits();
+  const std::string folder = test::small_digits();
   const Json parts = json_of(run_keel({"inspect", "data", folder, "--json"}));
   REQUIRE(parts.size() == 6);
   CHECK(holds(parts[0], "mnist_mlp: 275 rows, MNIST train"));
@@ -128,8 +128,8 @@ TEST_CASE("inspect: data files and folders") {
 }
 
 TEST_CASE("inspect: a path that is not UTF-8 does not break the JSON") {
-  const testing::TempDir temp;
-  std::filesystem::copy(std::filesystem::path(testing::small_digits()) / "t10k-labels-idx1-ubyte",
+  const test::TempDir temp;
+  std::filesystem::copy(std::filesystem::path(test::small_digits()) / "t10k-labels-idx1-ubyte",
                         temp / "labels\xff");
   const Json parts = json_of(run_keel({"inspect", "data", temp / "labels\xff", "--json"}));
   REQUIRE(parts.size() == 1);
@@ -137,8 +137,8 @@ TEST_CASE("inspect: a path that is not UTF-8 does not break the JSON") {
 }
 
 TEST_CASE("inspect: refusals") {
-  const testing::TempDir temp;
-  testing::write_bytes(temp / "text", "not a tensor file");
+  const test::TempDir temp;
+  test::write_bytes(temp / "text", "not a tensor file");
   check_refusal(run_keel({"inspect", "checkpoint", temp / "text"}), 3, "text");
   check_refusal(run_keel({"inspect", "checkpoint", temp / "none"}), 4, "none");
   check_refusal(run_keel({"inspect", "checkpoint", temp / "two\nlines\x1b[2J"}), 4,

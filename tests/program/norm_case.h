@@ -43,10 +43,10 @@ inline std::vector<double> values(const Tensor& t) {
 }
 
 struct Case {
-  testing::TempDir folder;
+  test::TempDir folder;
 
   ProcessResult run(const Arrays& given, std::vector<std::string> arguments) {
-    testing::write_bytes(folder / "case.npz", io::npz_bytes(given));
+    test::write_bytes(folder / "case.npz", io::npz_bytes(given));
     arguments.insert(arguments.begin(), "norm");
     for (const char* side : {"in", "out"}) {
       arguments.push_back("--"s + side);

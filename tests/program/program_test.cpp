@@ -6,7 +6,7 @@
 namespace keel::cli {
 namespace {
 
-using testing::small_train;
+using test::small_train;
 
 TEST_CASE("program: help of every command is on stdout and succeeds") {
   const std::vector<std::vector<std::string>> commands{{},
@@ -72,10 +72,10 @@ TEST_CASE("program: a standard output that takes nothing is an error") {
 }
 
 TEST_CASE("program: with a closed standard output no file of a run is written into") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const auto arguments = small_train(temp / "run", {"train.epochs=1"});
   check_refusal(run_keel(arguments, {.close_out = true}), 4, "standard output");
-  CHECK(std::filesystem::exists(testing::step_file(temp / "run", 8)));
+  CHECK(std::filesystem::exists(test::step_file(temp / "run", 8)));
   std::ifstream metrics(temp / "run/metrics.jsonl");
   int lines = 0;
   for (std::string line; std::getline(metrics, line); ++lines) CHECK(Json::accept(line));
@@ -83,7 +83,7 @@ TEST_CASE("program: with a closed standard output no file of a run is written in
 }
 
 TEST_CASE("program: no terminal, no home, a C locale and NO_COLOR change nothing") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const ProcessResult plain = run_keel({"list", "norms"});
   const ProcessResult bare = run_keel(
       {"list", "norms"},
@@ -101,11 +101,11 @@ TEST_CASE("program: no terminal, no home, a C locale and NO_COLOR change nothing
 }
 
 TEST_CASE("program: a locale with decimal commas changes no number") {
-  const testing::TempDir temp;
-  const testing::ProcessOptions german{.environment = {{"LC_ALL", "de_DE.UTF-8"}}};
+  const test::TempDir temp;
+  const test::ProcessOptions german{.environment = {{"LC_ALL", "de_DE.UTF-8"}}};
   CHECK(run_keel(small_train(temp / "run", {"train.max_steps=1", "train.lr=0.5"}), german).code ==
         0);
-  CHECK(holds(testing::read_bytes(temp / "run/config.toml"), "lr = 0.5\n"));
+  CHECK(holds(test::read_bytes(temp / "run/config.toml"), "lr = 0.5\n"));
 }
 
 }  // namespace

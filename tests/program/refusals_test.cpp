@@ -9,21 +9,21 @@ namespace keel::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::read_bytes;
-using testing::small_train;
-using testing::step_file;
-using testing::write_bytes;
+using test::read_bytes;
+using test::small_train;
+using test::step_file;
+using test::write_bytes;
 
 const std::string kImages = "train-images-idx3-ubyte", kLabels = "train-labels-idx1-ubyte";
 
 // A copy of the small digits to spoil.
 struct Data {
-  testing::TempDir temp;
+  test::TempDir temp;
   fs::path folder = temp / "data";
 
-  Data() { fs::copy(testing::small_digits(), folder); }
+  Data() { fs::copy(test::small_digits(), folder); }
 
-  ProcessResult train(const testing::ProcessOptions& options = {}) const {
+  ProcessResult train(const test::ProcessOptions& options = {}) const {
     const auto arguments =
         small_train(temp / "run", {"train.max_steps=1", "data.source=" + folder.string()});
     return run_keel(arguments, options);
@@ -31,8 +31,8 @@ struct Data {
 };
 
 TEST_CASE("refusals: damaged data files") {
-  const std::string images = read_bytes(testing::small_digits() / kImages),
-                    labels = read_bytes(testing::small_digits() / kLabels);
+  const std::string images = read_bytes(test::small_digits() / kImages),
+                    labels = read_bytes(test::small_digits() / kLabels);
   std::string magic = images, ten = labels, fewer = labels.substr(0, labels.size() - 1);
   magic[3] = 4;
   ten[100] = 10;
@@ -100,7 +100,7 @@ TEST_CASE("refusals: permission") {
 }
 
 TEST_CASE("refusals: a run's folder that cannot be") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   write_bytes(temp / "file", "content");
   check_refusal(run_keel(small_train(temp / "file/run", {"train.max_steps=1"})), 4, "file/run");
   check_refusal(run_keel(small_train(temp / "file", {"train.max_steps=1"})), 4, "file");
@@ -109,7 +109,7 @@ TEST_CASE("refusals: a run's folder that cannot be") {
 }
 
 TEST_CASE("refusals: unknown names and values out of range") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const struct {
     std::vector<std::string> arguments;
     int code;
@@ -145,7 +145,7 @@ TEST_CASE("refusals: unknown names and values out of range") {
 }
 
 TEST_CASE("refusals: a negative seed, whoever takes it") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const char* said = "--seed: expected 0 or more, got -1";
   check_refusal(run_keel({"study", "lemma2", "--seed", "-1"}), 2, said);
   check_refusal(run_keel({"norm", "none", "--in", "a", "--out", "b", "--seed", "-1"}), 2, said);
@@ -160,7 +160,7 @@ TEST_CASE("refusals: a backend trains, or this build or machine has not got it a
   int tried = 0;
   for (const BackendEntry& backend : program_backends()) {
     CAPTURE(backend.name);
-    const testing::TempDir temp;
+    const test::TempDir temp;
     auto arguments = small_train(temp / "run", {"train.max_steps=1"});
     arguments.insert(arguments.end(), {"--backend", backend.name});
     const ProcessResult result = run_keel(arguments);
@@ -179,7 +179,7 @@ TEST_CASE("refusals: a backend trains, or this build or machine has not got it a
 }
 
 TEST_CASE("refusals: a recipe with a mistake names its file and line") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const auto train = [&](const std::string& toml) {
     write_bytes(temp / "mine.toml", toml);
     return run_keel({"train", "mnist_mlp", "--recipe", temp / "mine.toml", "--out", temp / "run"});
@@ -191,7 +191,7 @@ TEST_CASE("refusals: a recipe with a mistake names its file and line") {
 }
 
 TEST_CASE("refusals: divergence exits 6, names a node and keeps the checkpoints") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   REQUIRE(run_keel(small_train(temp / "run", {"train.epochs=1", "train.optimizer=sgd"})).code == 0);
   const std::string before = read_bytes(step_file(temp / "run", 8));
   const ProcessResult result =
@@ -203,11 +203,11 @@ TEST_CASE("refusals: divergence exits 6, names a node and keeps the checkpoints"
 }
 
 TEST_CASE("refusals: a full disk exits 4, and the run goes on later as if nothing had been") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   REQUIRE(run_keel(small_train(temp / "straight", {"train.epochs=2"})).code == 0);
   REQUIRE(run_keel(small_train(temp / "run", {"train.epochs=1"})).code == 0);
   const std::string before = read_bytes(step_file(temp / "run", 8));
-  const auto resume = [&](const testing::ProcessOptions& options) {
+  const auto resume = [&](const test::ProcessOptions& options) {
     return run_keel({"train", "--quiet", "--resume", temp / "run", "--set", "train.epochs=2"},
                     options);
   };

@@ -5,12 +5,12 @@ namespace keel::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::read_bytes;
-using testing::small_train;
-using testing::step_file;
+using test::read_bytes;
+using test::small_train;
+using test::step_file;
 
 TEST_CASE("train: the result as JSON") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   auto arguments = small_train(temp / "run", {"train.epochs=2", "train.average_last=2"});
   arguments.push_back("--json");
   const ProcessResult result = run_keel(arguments);
@@ -31,7 +31,7 @@ TEST_CASE("train: the result as JSON") {
 }
 
 TEST_CASE("train: the result for people on stdout, progress on stderr") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   auto arguments = small_train(temp / "run", {"train.epochs=1"});
   std::erase(arguments, "--quiet");
   const ProcessResult result = run_keel(arguments);
@@ -44,7 +44,7 @@ TEST_CASE("train: the result for people on stdout, progress on stderr") {
 
 TEST_CASE("train: a recursion of PowerNorm that is no contraction is warned of, once") {
   const auto said = [](const std::string& norm) {
-    const testing::TempDir temp;
+    const test::TempDir temp;
     const ProcessResult result = run_keel(small_train(
         temp / "run", {"train.max_steps=4", "train.log_every=9", "model.norm=" + norm}));
     CHECK(result.code == 0);
@@ -60,7 +60,7 @@ TEST_CASE("train: a recursion of PowerNorm that is no contraction is warned of, 
 }
 
 TEST_CASE("train: the folder is called after model and recipe when none is given") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   auto arguments = small_train("unused", {"train.max_steps=1"});
   arguments.erase(std::ranges::find(arguments, "--out"), std::ranges::find(arguments, "--out") + 2);
   CHECK(run_keel(arguments, {.directory = temp.path()}).code == 0);
@@ -68,7 +68,7 @@ TEST_CASE("train: the folder is called after model and recipe when none is given
 }
 
 TEST_CASE("train: config.toml says all of it, and is a recipe") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   auto arguments = small_train(temp / "a", {"train.max_steps=2"});
   arguments.insert(arguments.end(), {"--seed", "5", "--norm", "batchnorm"});
   REQUIRE(run_keel(arguments).code == 0);
@@ -89,7 +89,7 @@ TEST_CASE("train: an empty norm is a mistake") {
 }
 
 TEST_CASE("train: a folder that holds a run is refused and left alone") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const auto arguments = small_train(temp / "run", {"train.epochs=1"});
   REQUIRE(run_keel(arguments).code == 0);
   const std::string checkpoint = read_bytes(step_file(temp / "run", 8)),
@@ -100,15 +100,15 @@ TEST_CASE("train: a folder that holds a run is refused and left alone") {
 }
 
 TEST_CASE("train: a run that never reached a checkpoint can be started again") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   fs::create_directories(temp / "run/checkpoints");
-  testing::write_bytes(temp / "run/metrics.jsonl", "{\"step\":50,\"loss\":1}\n");
+  test::write_bytes(temp / "run/metrics.jsonl", "{\"step\":50,\"loss\":1}\n");
   REQUIRE(run_keel(small_train(temp / "run", {"train.max_steps=1"})).code == 0);
   CHECK_FALSE(holds(read_bytes(temp / "run/metrics.jsonl"), "\"step\":50"));
 }
 
 TEST_CASE("train: what a checkpoint decides cannot be given with --resume") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   REQUIRE(run_keel(small_train(temp / "run", {"train.max_steps=1"})).code == 0);
   const std::string folder = temp / "run";
   const auto resume = [&](std::vector<std::string> more) {

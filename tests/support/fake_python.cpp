@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-namespace keel::testing {
+namespace keel::test {
 
 const char* const kDetachNormPeer = R"(#!/usr/bin/env python3
 import json, struct, sys
@@ -59,4 +59,4 @@ FakePython::~FakePython() {
   }
 }
 
-}  // namespace keel::testing
+}  // namespace keel::test

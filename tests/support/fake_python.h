@@ -7,7 +7,7 @@
 
 #include "tests/support/temp_dir.h"
 
-namespace keel::testing {
+namespace keel::test {
 
 // A peer without PyTorch that knows detachnorm alone. Its times are 1 us and 3 us a repeat, twice
 // as much in mode plain, and it has no mode compiled; its version tells its arguments.
@@ -26,4 +26,4 @@ class FakePython {
   std::optional<std::string> before_;
 };
 
-}  // namespace keel::testing
+}  // namespace keel::test

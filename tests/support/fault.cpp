@@ -7,7 +7,7 @@
 
 #include "frontend/io/atomic_file.h"
 
-namespace keel::testing {
+namespace keel::test {
 namespace {
 
 io::FileCalls real_calls;
@@ -64,4 +64,4 @@ FaultGuard::~FaultGuard() { io::file_calls() = real_calls; }
 
 int FaultGuard::calls() const { return call_count; }
 
-}  // namespace keel::testing
+}  // namespace keel::test

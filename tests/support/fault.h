@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace keel::testing {
+namespace keel::test {
 
 struct Fault {
   int at = -1;                   // the call it strikes, counted from 0; -1 strikes none
@@ -26,4 +26,4 @@ class FaultGuard {
   int calls() const;  // made so far
 };
 
-}  // namespace keel::testing
+}  // namespace keel::test

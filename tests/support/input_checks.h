@@ -12,7 +12,7 @@
 #include "src/core/error.h"
 #include "tests/support/temp_dir.h"
 
-namespace keel::testing {
+namespace keel::test {
 
 inline std::string gzip(std::string_view bytes) {
   TempDir folder;
@@ -46,4 +46,4 @@ inline std::uint64_t fnv(std::string_view bytes) {
   return hash;
 }
 
-}  // namespace keel::testing
+}  // namespace keel::test

@@ -13,7 +13,7 @@
 
 #include "src/core/error.h"
 
-namespace keel::testing {
+namespace keel::test {
 namespace {
 
 constexpr uid_t kNobody = 65534;
@@ -124,4 +124,4 @@ ProcessResult run_keel(const std::vector<std::string>& arguments, const ProcessO
   return Process(arguments, options).wait();
 }
 
-}  // namespace keel::testing
+}  // namespace keel::test

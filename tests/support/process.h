@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace keel::testing {
+namespace keel::test {
 
 struct ProcessOptions {
   // Variables to set or, without a value, to unset.
@@ -55,4 +55,4 @@ class Process {
 ProcessResult run_keel(const std::vector<std::string>& arguments,
                        const ProcessOptions& options = {});
 
-}  // namespace keel::testing
+}  // namespace keel::test

@@ -6,7 +6,7 @@
 #include "models/registry.h"
 #include "tests/support/temp_dir.h"
 
-namespace keel::testing {
+namespace keel::test {
 namespace {
 
 Settings common_settings(std::string_view model) {
@@ -85,4 +85,4 @@ std::filesystem::path step_file(const std::filesystem::path& folder, std::int64_
   return folder / "checkpoints" / fmt::format("step-{:08}.safetensors", step);
 }
 
-}  // namespace keel::testing
+}  // namespace keel::test

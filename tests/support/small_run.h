@@ -9,7 +9,7 @@
 
 #include "frontend/train/trainer.h"
 
-namespace keel::testing {
+namespace keel::test {
 
 // A folder of MNIST's four files with 300 training and 60 test digits, made once; 275 are left to
 // train on.
@@ -48,4 +48,4 @@ class Rows {
   train::Feeder feeder_;
 };
 
-}  // namespace keel::testing
+}  // namespace keel::test

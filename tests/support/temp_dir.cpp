@@ -9,7 +9,7 @@
 
 #include "src/core/error.h"
 
-namespace keel::testing {
+namespace keel::test {
 
 TempDir::TempDir() {
   std::string name = (std::filesystem::temp_directory_path() / "keel-test-XXXXXX").string();
@@ -36,4 +36,4 @@ void write_bytes(const std::filesystem::path& path, std::string_view bytes) {
   check(bool(out), ErrorKind::kIo, "[temp_dir] cannot write {}", path.string());
 }
 
-}  // namespace keel::testing
+}  // namespace keel::test

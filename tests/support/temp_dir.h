@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace keel::testing {
+namespace keel::test {
 
 class TempDir {
  public:
@@ -28,4 +28,4 @@ std::string read_bytes(const std::filesystem::path& path);
 // Replaces a file by the given bytes, in the plainest way; throws Error{kIo}.
 void write_bytes(const std::filesystem::path& path, std::string_view bytes);
 
-}  // namespace keel::testing
+}  // namespace keel::test

@@ -9,7 +9,7 @@
 
 #include "src/core/error.h"
 
-namespace keel::testing {
+namespace keel::test {
 
 inline std::string xz(std::string_view bytes, lzma_check check = LZMA_CHECK_CRC64,
                       std::uint32_t preset = 6) {
@@ -24,4 +24,4 @@ inline std::string xz(std::string_view bytes, lzma_check check = LZMA_CHECK_CRC6
   return packed;
 }
 
-}  // namespace keel::testing
+}  // namespace keel::test

@@ -49,15 +49,7 @@ __global__ void __launch_bounds__(T::kBlock)
   Softmax<T> softmax;
   typename T::Results results;
   clear<T>(results);
-  const std::int64_t end = keys_seen(of, place.first, T::kOwn);
-  for (std::int64_t first = 0; first < end; first += T::kOther) {
-    const std::uint32_t present = present_keys(of, place.row, first, T::kOther);
-    if (present == 0) continue;
-    const std::int64_t from = place.feature(of.sizes, of.sizes.keys, first);
-    __syncthreads();
-    load_panel<T>(k, present, of.k, from, of.sizes);
-    load_panel<T>(v, present, of.v, from, of.sizes);
-    __syncthreads();
+  each_key_tile<T>(of, place, k, v, [&](std::int64_t first, std::uint32_t present) {
     typename T::Scores scores;
     multiply_features<T>(q, k, scores);
     KEEL_UNROLL
@@ -76,7 +68,7 @@ __global__ void __launch_bounds__(T::kBlock)
     __syncwarp();
     add_products<T>(exchange, v, results);
     __syncwarp();
-  }
+  });
   const std::int64_t rows = of.sizes.queries - place.first;
   store_results<T>(y, {start, rows}, of.sizes, results,
                    [&](int r) { return softmax.sum[r] == 0 ? 0 : of.factor / softmax.sum[r]; });
@@ -92,10 +84,8 @@ __global__ void __launch_bounds__(T::kBlock)
 
 Prepared prepare_attention(const NodeContext& context) {
   return kernel_of([of = attention_of(context)](const Binding& b) {
-    Attention bound = of;
-    bound.bind(b);
     with_tile(of.sizes.width, [&]<class T>(std::type_identity<T>) {
-      launch(attend<T>, of.grid(of.sizes.queries, T::kOwn, T::kBlock), bound,
+      launch(attend<T>, of.grid<T>(of.sizes.queries), of.bound(b),
              output(b.outputs[AttentionOutput::kY]), output(b.outputs[AttentionOutput::kLse]));
     });
   });

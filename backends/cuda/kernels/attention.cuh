@@ -30,16 +30,22 @@ struct Attention {
         threshold(static_cast<std::uint32_t>(std::ceil(attrs.p * 0x1p24))),
         seed(static_cast<std::uint64_t>(attrs.seed)) {}
 
-  void bind(const Binding& b) {
+  // The same with the tensors of a node filled in.
+  Attention bound(const Binding& b) const {
     using In = AttentionInput;
-    key_mask = global<const std::uint8_t>(b.inputs[In::kKeyMask]);
-    tick = global<const std::int32_t>(b.inputs[In::kTick]);
-    first_row = global<const std::int32_t>(b.inputs[In::kFirstRow]);
-    q = input(b.inputs[In::kQ]), k = input(b.inputs[In::kK]), v = input(b.inputs[In::kV]);
+    Attention bound = *this;
+    bound.key_mask = global<const std::uint8_t>(b.inputs[In::kKeyMask]);
+    bound.tick = global<const std::int32_t>(b.inputs[In::kTick]);
+    bound.first_row = global<const std::int32_t>(b.inputs[In::kFirstRow]);
+    bound.q = input(b.inputs[In::kQ]);
+    bound.k = input(b.inputs[In::kK]);
+    bound.v = input(b.inputs[In::kV]);
+    return bound;
   }
-  // A block for each tile of `own` of `length` queries or keys, in each head of each row.
-  Grid grid(std::int64_t length, int own, int threads) const {
-    return {sizes.batch * sizes.heads * ceil_div(length, own), threads};
+  // There is a block for each tile of `length` queries or keys, in each head of each row.
+  template <class T>
+  Grid grid(std::int64_t length) const {
+    return {sizes.batch * sizes.heads * ceil_div(length, T::kOwn), T::kBlock};
   }
 };
 
@@ -60,11 +66,11 @@ struct AttentionPlace {
     row = number / sizes.heads, head = number % sizes.heads;
     first = blockIdx.x % tiles * own;
   }
-  // Of query i in a tensor (b, heads, queries).
+  // Where query i lies in a tensor (b, heads, queries).
   __device__ std::int64_t per_query(const AttentionSizes& sizes, std::int64_t i) const {
     return (row * sizes.heads + head) * sizes.queries + i;
   }
-  // Of the first feature of query or key i in a tensor (b, length, d).
+  // Where the first feature of query or key i lies in a tensor (b, length, d).
   __device__ std::int64_t feature(const AttentionSizes& sizes, std::int64_t length,
                                   std::int64_t i) const {
     return (row * length + i) * sizes.features() + head * sizes.width;
@@ -128,10 +134,29 @@ __device__ inline bool sees(const Attention& of, std::int64_t i, std::int64_t fi
                             std::uint32_t bits) {
   return (bits >> n & 1) != 0 && (!of.causal || first + n <= i + of.sizes.diagonal());
 }
-// Behind the last key that any of `count` queries from i on may see.
+// The end of the keys that any of `count` queries from i on may see.
 __device__ inline std::int64_t keys_seen(const Attention& of, std::int64_t i, int count) {
   const std::int64_t seen = i + count + of.sizes.diagonal();
   return of.causal && seen < of.sizes.keys ? seen : of.sizes.keys;
+}
+
+// Calls take(first, present) for every tile of keys that a query of this block may see, keys from
+// `first` on whose bits are given; the panels hold their k and v. For all threads of the block.
+template <class T, class Take>
+__device__ void each_key_tile(const Attention& of, const AttentionPlace& place,
+                              typename T::OtherPanel& k, typename T::OtherPanel& v,
+                              const Take& take) {
+  const std::int64_t end = keys_seen(of, place.first, T::kOwn);
+  for (std::int64_t first = 0; first < end; first += T::kOther) {
+    const std::uint32_t present = present_keys(of, place.row, first, T::kOther);
+    if (present == 0) continue;
+    const std::int64_t from = place.feature(of.sizes, of.sizes.keys, first);
+    __syncthreads();
+    load_panel<T>(k, present, of.k, from, of.sizes);
+    load_panel<T>(v, present, of.v, from, of.sizes);
+    __syncthreads();
+    take(first, present);
+  }
 }
 
 }  // namespace keel::cuda

@@ -53,15 +53,7 @@ __global__ void __launch_bounds__(T::kBlock)
   }
   typename T::Results results;
   clear<T>(results);
-  const std::int64_t end = keys_seen(of, place.first, T::kOwn);
-  for (std::int64_t first = 0; first < end; first += T::kOther) {
-    const std::uint32_t present = present_keys(of, place.row, first, T::kOther);
-    if (present == 0) continue;
-    const std::int64_t from = place.feature(of.sizes, of.sizes.keys, first);
-    __syncthreads();
-    load_panel<T>(k, present, of.k, from, of.sizes);
-    load_panel<T>(v, present, of.v, from, of.sizes);
-    __syncthreads();
+  each_key_tile<T>(of, place, k, v, [&](std::int64_t first, std::uint32_t present) {
     typename T::Scores scores, products;
     multiply_features<T>(q, k, scores);
     multiply_features<T>(dy, v, products);
@@ -79,7 +71,7 @@ __global__ void __launch_bounds__(T::kBlock)
     __syncwarp();
     add_products<T>(exchange, k, results);
     __syncwarp();
-  }
+  });
   store_results<T>(dq, {start, of.sizes.queries - place.first}, of.sizes, results,
                    [&](int) { return of.scale; });
 }
@@ -92,10 +84,10 @@ struct KeyGradients {
   const Saved& saved;
   const AttentionPlace& place;
   const AttentionDropout& dropout;
-  std::uint32_t present;  // of the own keys
+  std::uint32_t present;  // the bits of the own keys
   typename T::Exchange &p_kept, &ds;
 
-  // The queries from `first` on, in column c.
+  // Takes those queries of the tile from `first` on that lie in column c of the scores.
   __device__ void take(int c, std::int64_t first, const typename T::Scores& scores,
                        const typename T::Scores& products) const {
     const std::int64_t i = first + T::col(c);
@@ -166,14 +158,13 @@ Prepared prepare_attention_backward(const NodeContext& context) {
   const Attention of = attention_of(context);
   const std::int64_t deltas = of.sizes.batch * of.sizes.heads * of.sizes.queries;
   const auto run = [of, deltas](const Binding& b) {
-    Attention bound = of;
-    bound.bind(b);
+    const Attention bound = of.bound(b);
     const Saved saved{input(b.inputs[In::kY]), input(b.inputs[In::kLse]), input(b.inputs[In::kDy]),
                       workspace(b, deltas)};
     with_tile(of.sizes.width, [&]<class T>(std::type_identity<T>) {
-      launch(differentiate_queries<T>, of.grid(of.sizes.queries, T::kOwn, T::kBlock), bound, saved,
+      launch(differentiate_queries<T>, of.grid<T>(of.sizes.queries), bound, saved,
              output(b.outputs[Out::kDq]));
-      launch(differentiate_keys<T>, of.grid(of.sizes.keys, T::kOwn, T::kBlock), bound, saved,
+      launch(differentiate_keys<T>, of.grid<T>(of.sizes.keys), bound, saved,
              output(b.outputs[Out::kDk]), output(b.outputs[Out::kDv]));
     });
   };

@@ -10,7 +10,8 @@
 
 namespace keel::cuda {
 
-// For heads of up to kWidth features. A thread has kRows rows and, of the scores of each, kCols.
+// A block's tile for heads of up to kWidth features. A thread has kRows rows and, of the scores of
+// each, kCols.
 template <int kWidth, int kThreads, int kLanes, int kRows, int kCols>
 struct AttentionTile {
   static constexpr int kBlock = kThreads, kLanesARow = kLanes;

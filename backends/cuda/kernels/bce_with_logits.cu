@@ -4,9 +4,13 @@
 #include "backends/cuda/kernels/loss.cuh"
 #include "backends/cuda/kernels/quad.cuh"
 #include "backends/cuda/kernels/reduction.cuh"
+#include "src/ops/loss.h"
 
 namespace keel::cuda {
 namespace {
+
+using In = BceInput;
+using Out = BceOutput;
 
 struct BceTerms {
   using Value = double;
@@ -45,21 +49,23 @@ __global__ void bce_backward(Global<const float> x, Global<const float> t, TermG
 }  // namespace
 
 Prepared prepare_bce_with_logits(const NodeContext& context) {
-  const std::int64_t elements = context.input(0).shape.elements();
+  const std::int64_t elements = context.input(In::kLogits).shape.elements();
   const Reduction r = reduction_of_all(quads_of(elements));
   return kernel_of(
       [=](const Binding& b) {
-        reduce<Add>(r, BceTerms{input(b.inputs[0]), input(b.inputs[1])}, b.workspace,
-                    StoreMeanAndSum{output(b.outputs[0]), output(b.outputs[1]), double(elements)});
+        reduce<Add>(r, BceTerms{input(b.inputs[In::kLogits]), input(b.inputs[In::kTargets])},
+                    b.workspace,
+                    StoreMeanAndSum{output(b.outputs[Out::kMean]), output(b.outputs[Out::kSum]),
+                                    double(elements)});
       },
       partial_bytes<double>(r));
 }
 
 Prepared prepare_bce_with_logits_backward(const NodeContext&) {
   return kernel_of([](const Binding& b) {
-    const auto x = input(b.inputs[0]);
-    const TermGradient gradient{input(b.inputs[2]), input(b.inputs[3])};
-    launch(bce_backward, one_thread_a_quad(x.size()), x, input(b.inputs[1]), gradient,
+    const auto x = input(b.inputs[In::kLogits]);
+    const TermGradient gradient{input(b.inputs[In::kDmean]), input(b.inputs[In::kDsum])};
+    launch(bce_backward, one_thread_a_quad(x.size()), x, input(b.inputs[In::kTargets]), gradient,
            output(b.outputs[0]));
   });
 }

@@ -11,8 +11,8 @@
 namespace keel::cuda {
 namespace {
 
-// Of a chunk's columns and rows, unless a single image has more: with what products work in, less
-// than 64 MB.
+// A chunk's columns and rows take no more than this, unless a single image has more. With what
+// products work in, it is less than 64 MB.
 constexpr std::int64_t kChunkBytes = 24 << 20;
 constexpr auto kFloat = std::int64_t(sizeof(float));
 
@@ -91,20 +91,22 @@ class Plan {
 };
 
 void forward(const Binding& b, const Plan& plan, bool relu) {
+  using In = ConvInput;
   for (std::int64_t i = 0; i < plan.chunks(); ++i) {
     const Work work = plan.work(b, i);
-    work.read_columns(b.inputs[0]);
-    work.multiply(b.inputs[1].as<const float>(), work.columns.data(), work.rows.data());
+    work.read_columns(b.inputs[In::kX]);
+    work.multiply(b.inputs[In::kWeight].as<const float>(), work.columns.data(), work.rows.data());
     launch(scatter_rows, one_thread_each(work.rows.size()), work.chunk, work.rows,
-           input(b.inputs[2]), output(b.outputs[0]), relu);
+           input(b.inputs[In::kBias]), output(b.outputs[0]), relu);
   }
 }
 
 void backward_input(const Binding& b, const Plan& plan) {
+  using In = ConvDxInput;
   for (std::int64_t i = 0; i < plan.chunks(); ++i) {
     const Work work = plan.work(b, i);
-    work.read_rows(b.inputs[0]);
-    work.multiply(b.inputs[1].as<const float>(), work.rows.data(), work.columns.data());
+    work.read_rows(b.inputs[In::kDy]);
+    work.multiply(b.inputs[In::kWeight].as<const float>(), work.rows.data(), work.columns.data());
     const ConvSizes& s = work.chunk.sizes;
     const Grid grid = one_thread_each(work.chunk.images * s.channels * s.height * s.width);
     launch(fold, grid, work.chunk, work.columns, output(b.outputs[0]));
@@ -121,8 +123,8 @@ void backward_weight(const Binding& b, const Plan& plan) {
   const auto term = workspace(b, dweight.size(), plan.workspace());
   for (std::int64_t i = 0; i < plan.chunks(); ++i) {
     const Work work = plan.work(b, i);
-    work.read_columns(b.inputs[0]);
-    work.read_rows(b.inputs[1]);
+    work.read_columns(b.inputs[ConvDweightInput::kX]);
+    work.read_rows(b.inputs[ConvDweightInput::kDy]);
     const auto sum = i == 0 ? dweight : term;
     work.multiply(work.rows.data(), work.columns.data(), sum.data());
     if (i > 0) launch(add, one_thread_each(dweight.size()), dweight, term);
@@ -159,18 +161,24 @@ Prepared prepare(ConvPass pass, const Shape (&shapes)[3], const Attrs& attrs, bo
 }  // namespace
 
 Prepared prepare_conv2d(const NodeContext& c) {
+  using In = ConvInput;
   const auto& attrs = c.attrs<ConvAttrs>();
-  return prepare(ConvPass::kForward, {c.input(0).shape, c.input(1).shape, c.output().shape}, attrs,
+  return prepare(ConvPass::kForward,
+                 {c.input(In::kX).shape, c.input(In::kWeight).shape, c.output().shape}, attrs,
                  attrs.activation == Activation::kRelu);
 }
 
 Prepared prepare_conv2d_backward_input(const NodeContext& c) {
-  return prepare(ConvPass::kBackwardInput, {c.output().shape, c.input(1).shape, c.input(0).shape},
+  using In = ConvDxInput;
+  return prepare(ConvPass::kBackwardInput,
+                 {c.output().shape, c.input(In::kWeight).shape, c.input(In::kDy).shape},
                  c.attrs<ConvBackwardAttrs>());
 }
 
 Prepared prepare_conv2d_backward_weight(const NodeContext& c) {
-  return prepare(ConvPass::kBackwardWeight, {c.input(0).shape, c.output().shape, c.input(1).shape},
+  using In = ConvDweightInput;
+  return prepare(ConvPass::kBackwardWeight,
+                 {c.input(In::kX).shape, c.output().shape, c.input(In::kDy).shape},
                  c.attrs<ConvBackwardAttrs>());
 }
 

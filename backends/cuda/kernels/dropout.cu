@@ -9,7 +9,7 @@
 namespace keel::cuda {
 namespace {
 
-using P = DropoutPorts;
+using In = DropoutInput;
 
 // An element is kept when its 24 random bits are `threshold` or more.
 struct Dropout {
@@ -54,16 +54,16 @@ __global__ void drop_elements(Dropout op, DropoutKey key, Global<const float> x,
 
 Prepared prepare_dropout(const NodeContext& context) {
   const auto attrs = context.attrs<DropoutAttrs>();
-  const Dropout op{attrs, DrawnBlocks::of(context.input(P::kX).shape, 4),
+  const Dropout op{attrs, DrawnBlocks::of(context.input(In::kX).shape, 4),
                    // uniform >= p, where uniform is the 24 bits times 2^-24.
                    static_cast<std::uint32_t>(std::ceil(attrs.p * 0x1p24)),
                    float(1 / (1 - attrs.p))};
   return kernel_of([op](const Binding& b) {
-    const DropoutKey key{global<const std::int32_t>(b.inputs[P::kTick]),
-                         global<const std::int32_t>(b.inputs[P::kFirstRow])};
+    const DropoutKey key{global<const std::int32_t>(b.inputs[In::kTick]),
+                         global<const std::int32_t>(b.inputs[In::kFirstRow])};
     launch(op.blocks.rows.width % 4 == 0 ? drop_quads : drop_elements,
-           one_thread_each(op.blocks.total), op, key, input(b.inputs[P::kX]),
-           output(b.outputs[P::kY]));
+           one_thread_each(op.blocks.total), op, key, input(b.inputs[In::kX]),
+           output(b.outputs[0]));
   });
 }
 

@@ -8,8 +8,6 @@
 namespace keel::cuda {
 namespace {
 
-constexpr int kMaxOperands = 8, kMaxSteps = 24;
-
 struct DeviceStep {
   EwCode code;
   bool is_unary, is_backward;
@@ -19,17 +17,17 @@ struct DeviceStep {
 
 struct DeviceProgram {
   int operands = 0, steps = 0;
-  DeviceStep step[kMaxSteps];
+  DeviceStep step[kMostEwSteps];
   Extent extent;
-  Steps from[kMaxOperands];
-  bool is_whole[kMaxOperands];  // laid out like the output
-  bool is_byte[kMaxOperands];
+  Steps from[kMostEwOperands];
+  bool is_whole[kMostEwOperands];  // laid out like the output
+  bool is_byte[kMostEwOperands];
   bool writes_bytes = false;
 };
 
 struct Operands {
-  Global<const float> floats[kMaxOperands];
-  Global<const std::uint8_t> bytes[kMaxOperands];
+  Global<const float> floats[kMostEwOperands];
+  Global<const std::uint8_t> bytes[kMostEwOperands];
 };
 
 __device__ float run_step(const DeviceStep& step, const float* registers) {
@@ -42,7 +40,7 @@ __device__ float run_step(const DeviceStep& step, const float* registers) {
 
 __global__ void run_program(DeviceProgram program, Operands in, Global<float> y,
                             Global<std::uint8_t> y_bytes, std::int64_t elements) {
-  float registers[kMaxOperands + kMaxSteps];
+  float registers[kMostEwRegisters];
   for (std::int64_t e = grid_thread(); e < elements; e += grid_threads()) {
     for (int i = 0; i < program.operands; ++i) {
       const std::int64_t at = program.is_whole[i] ? e : place(program.extent, program.from[i], e);
@@ -144,9 +142,7 @@ Prepared prepare_elementwise(const NodeContext& context) {
     return kernel_of([](const Binding& b) { cast(b.inputs[0], b.outputs[0]); });
   }
   const EwProgram program = program_of(context.node);
-  if (program.inputs > kMaxOperands || program.steps.size() > std::size_t(kMaxSteps)) {
-    return refuse("a fused program of too many operands or steps");
-  }
+  if (!fits_kernels(program)) return refuse("a fused program of too many operands or steps");
   return kernel_of([made = make_program(context, program)](const Binding& b) { run(b, made); });
 }
 

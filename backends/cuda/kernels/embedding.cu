@@ -94,15 +94,17 @@ __global__ void __launch_bounds__(kBlock)
 
 template <class T>
 void forward(const Binding& b, const Lookup& op) {
-  launch(look_up<T>, one_thread_each(op.ids * op.units), op, global<const T>(b.inputs[0]),
-         global<const std::int32_t>(b.inputs[1]), global<T>(b.outputs[0]));
+  using In = EmbeddingInput;
+  launch(look_up<T>, one_thread_each(op.ids * op.units), op, global<const T>(b.inputs[In::kTable]),
+         global<const std::int32_t>(b.inputs[In::kIds]), global<T>(b.outputs[0]));
 }
 
 template <class T>
 void backward(const Binding& b, const Lookup& op) {
+  using In = EmbeddingBackwardInput;
   const Grid grid{op.vocabulary * ceil_div(op.units, kBlock), kBlock};
-  launch(add_rows<T>, grid, op, global<const std::int32_t>(b.inputs[0]),
-         global<const T>(b.inputs[1]), global<T>(b.outputs[0]));
+  launch(add_rows<T>, grid, op, global<const std::int32_t>(b.inputs[In::kIds]),
+         global<const T>(b.inputs[In::kDy]), global<T>(b.outputs[0]));
 }
 
 Lookup make_lookup(const TensorType& ids, const Shape& table, std::int64_t padding_id) {
@@ -113,17 +115,18 @@ Lookup make_lookup(const TensorType& ids, const Shape& table, std::int64_t paddi
 }  // namespace
 
 Prepared prepare_embedding(const NodeContext& context) {
-  const Shape& table = context.input(0).shape;
+  using In = EmbeddingInput;
+  const Shape& table = context.input(In::kTable).shape;
   const Lookup op =
-      make_lookup(context.input(1), table, context.attrs<EmbeddingAttrs>().padding_id);
+      make_lookup(context.input(In::kIds), table, context.attrs<EmbeddingAttrs>().padding_id);
   return kernel_of([op, run = table[1] % 4 == 0 ? forward<float4> : forward<float>](
                        const Binding& b) { run(b, op); });
 }
 
 Prepared prepare_embedding_backward(const NodeContext& context) {
   const Shape& table = context.output().shape;
-  const Lookup op =
-      make_lookup(context.input(0), table, context.attrs<EmbeddingBackwardAttrs>().padding_id);
+  const Lookup op = make_lookup(context.input(EmbeddingBackwardInput::kIds), table,
+                                context.attrs<EmbeddingBackwardAttrs>().padding_id);
   return kernel_of([op, run = table[1] % 4 == 0 ? backward<float4> : backward<float>](
                        const Binding& b) { run(b, op); });
 }

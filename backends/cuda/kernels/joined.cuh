@@ -17,8 +17,8 @@ struct Piece {
   std::int64_t number, first, last;
 };
 
-// As many nodes as a launch takes, at most 32: a kernel's parameters, which hold them and some
-// factors, take 4 KB. Tensors: what the kernel needs of one node, and its quads().
+// The nodes of one launch. It takes 32 at most, and no more than fit a kernel's parameters, which
+// hold them and some factors in 4 KB. Tensors: what the kernel needs of one node, and its quads().
 template <class Tensors>
 struct Batch {
   static constexpr int kMost = std::min(32, int(3840 / (sizeof(Tensors) + sizeof(std::int64_t))));

@@ -9,6 +9,9 @@
 namespace keel::cuda {
 namespace {
 
+using In = CrossEntropyInput;
+using Out = CrossEntropyOutput;
+
 // Sums of terms, and how many there are.
 struct Total {
   double sum, count;
@@ -125,36 +128,42 @@ __global__ void __launch_bounds__(R::kBlock)
 }
 
 Rows rows_of(const NodeContext& context) {
-  const Shape& logits = context.input(0).shape;
+  const Shape& logits = context.input(In::kLogits).shape;
   const auto& attrs = context.attrs<CrossEntropyAttrs>();
   return {logits[0], logits[1], attrs.ignore_index, attrs.label_smoothing};
 }
 
 void run_cross_entropy(const Binding& b, const Rows& op, const Reduction& r) {
-  const auto labels = global<const std::int32_t>(b.inputs[1]);
+  const auto labels = global<const std::int32_t>(b.inputs[In::kLabels]);
   const auto losses = workspace<double>(b, op.rows);
-  const CrossEntropy args{input(b.inputs[0]), labels, output(b.outputs[2]), losses};
+  const CrossEntropy args{input(b.inputs[In::kLogits]), labels, output(b.outputs[Out::kLogSumExp]),
+                          losses};
   with_row<1>(op.classes, [&]<class R>(std::type_identity<R> row) {
     launch(cross_entropy_rows<R>, grid_of_rows(row, op.rows), op, args);
   });
   reduce<AddTotals>(r, RowTerms{op, labels, losses}, losses.data() + op.rows,
-                    StoreLoss{output(b.outputs[0]), output(b.outputs[1]), output(b.outputs[3])});
+                    StoreLoss{output(b.outputs[Out::kMean]), output(b.outputs[Out::kSum]),
+                              output(b.outputs[Out::kCount])});
 }
 
 void run_cross_entropy_backward(const Binding& b, const Rows& op) {
-  const CrossEntropyBackward args{
-      input(b.inputs[0]), global<const std::int32_t>(b.inputs[1]),  input(b.inputs[2]),
-      input(b.inputs[3]), {input(b.inputs[4]), input(b.inputs[5])}, output(b.outputs[0])};
+  const CrossEntropyBackward args{input(b.inputs[In::kLogits]),
+                                  global<const std::int32_t>(b.inputs[In::kLabels]),
+                                  input(b.inputs[In::kLogSumExp]),
+                                  input(b.inputs[In::kCount]),
+                                  {input(b.inputs[In::kDmean]), input(b.inputs[In::kDsum])},
+                                  output(b.outputs[0])};
   with_row<1>(op.classes, [&]<class R>(std::type_identity<R> row) {
     launch(cross_entropy_backward<R>, grid_of_rows(row, op.rows), op, args);
   });
 }
 
 void run_errors(const Binding& b, const Rows& op, const Reduction& r) {
-  const auto labels = global<const std::int32_t>(b.inputs[1]);
+  const auto labels = global<const std::int32_t>(b.inputs[In::kLabels]);
   const auto wrong = workspace<double>(b, op.rows);
   with_row<1>(op.classes, [&]<class R>(std::type_identity<R> row) {
-    launch(wrong_rows<R>, grid_of_rows(row, op.rows), op, input(b.inputs[0]), labels, wrong);
+    launch(wrong_rows<R>, grid_of_rows(row, op.rows), op, input(b.inputs[In::kLogits]), labels,
+           wrong);
   });
   reduce<Add>(r, Elements<double>{wrong}, wrong.data() + op.rows,
               StoreQuotient{output(b.outputs[0])});

@@ -5,14 +5,15 @@
 namespace keel::cuda {
 
 Prepared prepare_matmul(const NodeContext& context) {
+  using In = MatmulInput;
   const auto attrs = context.attrs<MatmulAttrs>();
-  Product product{matmul_sizes(context.input(0).shape, context.input(1).shape, attrs),
-                  attrs.transpose_a, attrs.transpose_b, context.has(2),
+  Product product{matmul_sizes(context.input(In::kA).shape, context.input(In::kB).shape, attrs),
+                  attrs.transpose_a, attrs.transpose_b, context.has(In::kBias),
                   attrs.activation == Activation::kRelu};
   return kernel_of(
       [run = plan_product(product)](const Binding& b) {
-        run({b.inputs[0].as<const float>(), b.inputs[1].as<const float>(),
-             b.inputs[2].as<const float>(), b.outputs[0].as<float>(), b.workspace});
+        run({b.inputs[In::kA].as<const float>(), b.inputs[In::kB].as<const float>(),
+             b.inputs[In::kBias].as<const float>(), b.outputs[0].as<float>(), b.workspace});
       },
       kProductWorkspace);
 }

@@ -7,7 +7,7 @@
 namespace keel::cuda {
 namespace {
 
-using P = NormNoisePorts;
+using In = NormNoiseInput;
 
 // y = S * x + M, or without the shift y = S * x; rows left out pass as they are.
 struct Noise {
@@ -42,14 +42,14 @@ struct Noise {
 
 Prepared prepare(const NodeContext& context, bool shifts) {
   const auto attrs = context.attrs<NormNoiseAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(P::kX).shape);
+  const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
   return kernel_of([=](const Binding& b) {
     map_columns(sizes, Noise{attrs,
-                             {input(b.inputs[P::kX])},
-                             global<const std::int32_t>(b.inputs[P::kTick]),
-                             global<const std::int32_t>(b.inputs[P::kFirstRow]),
-                             kept_rows(b.inputs[P::kMask]),
-                             output(b.outputs[P::kY]),
+                             {input(b.inputs[In::kX])},
+                             global<const std::int32_t>(b.inputs[In::kTick]),
+                             global<const std::int32_t>(b.inputs[In::kFirstRow]),
+                             kept_rows(b.inputs[In::kMask]),
+                             output(b.outputs[0]),
                              sizes.channels,
                              shifts});
   });

@@ -9,8 +9,6 @@ namespace {
 
 constexpr std::int64_t kUpdateBlocks = 2048;  // at most, about: more than run at once
 
-using P = UpdatePorts;
-
 // What every update begins with: the scalars that it reads, and what they are multiplied by.
 struct Common {
   Global<const float> lr, scale;
@@ -19,8 +17,8 @@ struct Common {
 
   template <class Attrs>
   Common(const Attrs& attrs, const Binding& b)
-      : lr(input(b.inputs[P::kLr])),
-        scale(input(b.inputs[P::kScale])),
+      : lr(input(b.inputs[UpdateInput::kLr])),
+        scale(input(b.inputs[UpdateInput::kScale])),
         lr_scale(attrs.lr_scale),
         decay(float(attrs.weight_decay)) {}
   bool operator==(const Common&) const = default;
@@ -32,6 +30,8 @@ struct Common {
 
 // What is the same for all parameters of an optimizer, and what an update takes from it.
 struct Sgd : Common {
+  using In = SgdInput;
+  using Out = SgdOutput;
   struct Tensors {
     Global<const float> p, g, u;
     Global<float> next_p, next_u;
@@ -49,8 +49,8 @@ struct Sgd : Common {
   bool operator==(const Sgd&) const = default;
 
   static Tensors tensors(const Binding& b) {
-    return {input(b.inputs[P::kP]), input(b.inputs[P::kG]), input(b.inputs[SgdPorts::kU]),
-            output(b.outputs[P::kNextP]), output(b.outputs[SgdPorts::kNextU])};
+    return {input(b.inputs[In::kP]), input(b.inputs[In::kG]), input(b.inputs[In::kU]),
+            output(b.outputs[Out::kP]), output(b.outputs[Out::kU])};
   }
 
   __device__ Factors factors() const { return {factor(), float(rate())}; }
@@ -68,6 +68,8 @@ struct Sgd : Common {
 };
 
 struct Adam : Common {
+  using In = AdamInput;
+  using Out = AdamOutput;
   struct Tensors {
     Global<const float> p, g, m, v;
     Global<float> next_p, next_m, next_v;
@@ -85,7 +87,7 @@ struct Adam : Common {
 
   Adam(const AdamAttrs& attrs, const Binding& b)
       : Common(attrs, b),
-        step(global<const std::int32_t>(b.inputs[AdamPorts::kStep])),
+        step(global<const std::int32_t>(b.inputs[In::kStep])),
         lr_decay(attrs.decoupled ? attrs.weight_decay : 0),
         base1(attrs.release_bias ? 1 - attrs.beta1 : attrs.beta1),
         base2(attrs.release_bias ? 1 - attrs.beta2 : attrs.beta2),
@@ -100,10 +102,9 @@ struct Adam : Common {
   bool operator==(const Adam&) const = default;
 
   static Tensors tensors(const Binding& b) {
-    using A = AdamPorts;
-    return {input(b.inputs[P::kP]),      input(b.inputs[P::kG]),       input(b.inputs[A::kM]),
-            input(b.inputs[A::kV]),      output(b.outputs[P::kNextP]), output(b.outputs[A::kNextM]),
-            output(b.outputs[A::kNextV])};
+    return {input(b.inputs[In::kP]),   input(b.inputs[In::kG]),    input(b.inputs[In::kM]),
+            input(b.inputs[In::kV]),   output(b.outputs[Out::kP]), output(b.outputs[Out::kM]),
+            output(b.outputs[Out::kV])};
   }
 
   __device__ Factors factors() const {
@@ -128,6 +129,8 @@ struct Adam : Common {
 };
 
 struct Adagrad : Common {
+  using In = AdagradInput;
+  using Out = AdagradOutput;
   struct Tensors {
     Global<const float> p, g, h;
     Global<float> next_p, next_h;
@@ -143,8 +146,8 @@ struct Adagrad : Common {
   bool operator==(const Adagrad&) const = default;
 
   static Tensors tensors(const Binding& b) {
-    return {input(b.inputs[P::kP]), input(b.inputs[P::kG]), input(b.inputs[AdagradPorts::kH]),
-            output(b.outputs[P::kNextP]), output(b.outputs[AdagradPorts::kNextH])};
+    return {input(b.inputs[In::kP]), input(b.inputs[In::kG]), input(b.inputs[In::kH]),
+            output(b.outputs[Out::kP]), output(b.outputs[Out::kH])};
   }
 
   __device__ Factors factors() const { return {factor(), float(rate())}; }
@@ -162,6 +165,8 @@ struct Adagrad : Common {
 };
 
 struct Graves : Common {
+  using In = GravesInput;
+  using Out = GravesOutput;
   struct Tensors {
     Global<const float> p, g, n, q, d;
     Global<float> next_p, next_n, next_q, next_d;
@@ -182,11 +187,9 @@ struct Graves : Common {
   bool operator==(const Graves&) const = default;
 
   static Tensors tensors(const Binding& b) {
-    using G = GravesPorts;
-    return {
-        input(b.inputs[P::kP]),       input(b.inputs[P::kG]),       input(b.inputs[G::kN]),
-        input(b.inputs[G::kQ]),       input(b.inputs[G::kD]),       output(b.outputs[P::kNextP]),
-        output(b.outputs[G::kNextN]), output(b.outputs[G::kNextQ]), output(b.outputs[G::kNextD])};
+    return {input(b.inputs[In::kP]),    input(b.inputs[In::kG]),    input(b.inputs[In::kN]),
+            input(b.inputs[In::kQ]),    input(b.inputs[In::kD]),    output(b.outputs[Out::kP]),
+            output(b.outputs[Out::kN]), output(b.outputs[Out::kQ]), output(b.outputs[Out::kD])};
   }
 
   __device__ Factors factors() const { return {factor(), float(rate())}; }

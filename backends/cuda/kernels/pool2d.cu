@@ -7,7 +7,7 @@
 namespace keel::cuda {
 namespace {
 
-// Images (n, c, h, w) as planes (n * c, h, w).
+// Images (n, c, h, w) count as planes (n * c, h, w).
 struct PoolSizes {
   std::int64_t height, width, out_height, out_width, window, stride;
 
@@ -103,7 +103,7 @@ template <class MakeGradient>
 Prepared prepare_backward(const NodeContext& c, MakeGradient make_gradient) {
   const auto& attrs = c.attrs<PoolBackwardAttrs>();
   if (attrs.channels_last) return refuse_channels_last();
-  const PoolSizes sizes = pool_sizes(attrs.shape, c.input(0).shape, attrs);
+  const PoolSizes sizes = pool_sizes(attrs.shape, c.input(PoolBackwardInput::kDy).shape, attrs);
   return kernel_of([=](const Binding& b) {
     const auto dx = output(b.outputs[0]);
     const auto gradient = make_gradient(b, float(sizes.window * sizes.window));
@@ -116,9 +116,9 @@ Prepared prepare_backward(const NodeContext& c, MakeGradient make_gradient) {
 
 Prepared prepare_max_pool2d(const NodeContext& context) {
   return prepare_forward(context, [](const Binding& b, const PoolSizes& sizes) {
-    const auto y = output(b.outputs[0]);
+    const auto y = output(b.outputs[MaxPoolOutput::kY]);
     launch(max_pool, one_thread_each(y.size()), sizes, input(b.inputs[0]), y,
-           global<std::uint8_t>(b.outputs[1]));
+           global<std::uint8_t>(b.outputs[MaxPoolOutput::kIndex]));
   });
 }
 
@@ -131,13 +131,14 @@ Prepared prepare_avg_pool2d(const NodeContext& context) {
 
 Prepared prepare_max_pool2d_backward(const NodeContext& context) {
   return prepare_backward(context, [](const Binding& b, float) {
-    return MaxGradient{input(b.inputs[0]), global<const std::uint8_t>(b.inputs[1])};
+    return MaxGradient{input(b.inputs[PoolBackwardInput::kDy]),
+                       global<const std::uint8_t>(b.inputs[PoolBackwardInput::kIndex])};
   });
 }
 
 Prepared prepare_avg_pool2d_backward(const NodeContext& context) {
   return prepare_backward(context, [](const Binding& b, float places) {
-    return AvgGradient{input(b.inputs[0]), places};
+    return AvgGradient{input(b.inputs[PoolBackwardInput::kDy]), places};
   });
 }
 

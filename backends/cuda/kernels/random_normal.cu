@@ -6,7 +6,7 @@
 namespace keel::cuda {
 namespace {
 
-using P = RandomNormalPorts;
+using In = RandomNormalInput;
 
 struct RandomNormal {
   RandomNormalAttrs attrs;
@@ -31,8 +31,8 @@ Prepared prepare_random_normal(const NodeContext& context) {
                         DrawnBlocks::of(context.output().shape, 2)};
   return kernel_of([op](const Binding& b) {
     launch(draw_normal, one_thread_each(op.blocks.total), op,
-           global<const std::int32_t>(b.inputs[P::kTick]),
-           global<const std::int32_t>(b.inputs[P::kFirstRow]), output(b.outputs[P::kY]));
+           global<const std::int32_t>(b.inputs[In::kTick]),
+           global<const std::int32_t>(b.inputs[In::kFirstRow]), output(b.outputs[0]));
   });
 }
 

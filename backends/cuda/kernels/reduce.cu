@@ -29,7 +29,9 @@ __global__ void set_to_zero(Global<float> x) {
 }
 
 void run_max_backward(const Binding& b, const Reduction& r) {
-  const auto dy = input(b.inputs[0]), x = input(b.inputs[1]), y = input(b.inputs[2]);
+  using In = MaxBackwardInput;
+  const auto dy = input(b.inputs[In::kDy]), x = input(b.inputs[In::kX]),
+             y = input(b.inputs[In::kY]);
   const auto dx = output(b.outputs[0]);
   launch(set_to_zero, one_thread_each(dx.size()), dx);
   reduce<Smallest>(r, LargestPlaces{x, y}, b.workspace, StoreGradient{dy, dx});
@@ -67,7 +69,8 @@ Prepared prepare_reduce(const NodeContext& context) {
 }
 
 Prepared prepare_max_backward(const NodeContext& context) {
-  const Shape &x = context.input(1).shape, &y = context.input(2).shape;
+  using In = MaxBackwardInput;
+  const Shape &x = context.input(In::kX).shape, &y = context.input(In::kY).shape;
   const Reduction r = make_reduction(x, stretched_axes(y, x));
   return kernel_of([r](const Binding& b) { run_max_backward(b, r); },
                    partial_bytes<std::int64_t>(r));

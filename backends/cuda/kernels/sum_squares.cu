@@ -10,7 +10,7 @@
 namespace keel::cuda {
 namespace {
 
-// Of a sum of squares: x, the sum, and the sums of its pieces.
+// What a sum of squares reads and writes: x, the sum y, and the sums of the pieces.
 struct Squares {
   Global<const float> x;
   Global<float> y;

@@ -82,7 +82,7 @@ void finish_softmax(const AttentionHead& h, const QueryTile& queries, SoftmaxSta
   });
 }
 
-// y's rows times the state's factors.
+// Multiplies y's rows by the state's factors.
 void scale_rows(const AttentionHead& h, const QueryTile& queries, const SoftmaxState& state,
                 float* y) {
   for (std::size_t i = 0; i < queries.count; ++i, y += h.plan.features()) {
@@ -99,7 +99,7 @@ void attend_to_nothing(const AttentionHead& h, const QueryTile& queries, float* 
   }
 }
 
-// y of a tile of queries.
+// Computes y and lse of a tile of queries.
 void attend(const AttentionHead& h, const QueryTile& queries, const AttentionSlices& of) {
   const std::size_t d = h.plan.features();
   float* const y = of.y + queries.first * d;
@@ -148,14 +148,11 @@ HWY_EXPORT(attend_all);
 Prepared prepare_attention(const NodeContext& context) {
   using In = AttentionInput;
   using Out = AttentionOutput;
-  return kernel_of([plan = AttentionPlan(context)](const Binding& b) {
-    for_heads(plan, b, [&](const AttentionHead& h) {
-      const AttentionSlices of{
-          h.slice(b.inputs[In::kQ], plan.queries), h.slice(b.inputs[In::kK], plan.keys),
-          h.slice(b.inputs[In::kV], plan.keys), h.slice(b.outputs[Out::kY], plan.queries),
-          h.lse(b.outputs[Out::kLse])};
-      HWY_DYNAMIC_DISPATCH(attend_all)(h, of);
-    });
+  return by_heads(context, [](const AttentionHead& h, const Binding& b) {
+    const AttentionSlices of{h.of_queries(b.inputs[In::kQ]), h.of_keys(b.inputs[In::kK]),
+                             h.of_keys(b.inputs[In::kV]), h.of_queries(b.outputs[Out::kY]),
+                             h.lse(b.outputs[Out::kLse])};
+    HWY_DYNAMIC_DISPATCH(attend_all)(h, of);
   });
 }
 

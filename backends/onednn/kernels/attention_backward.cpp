@@ -135,18 +135,14 @@ HWY_EXPORT(attend_backward);
 Prepared prepare_attention_backward(const NodeContext& context) {
   using In = AttentionInput;
   using Out = AttentionGradient;
-  return kernel_of([plan = AttentionPlan(context)](const Binding& b) {
-    for_heads(plan, b, [&](const AttentionHead& h) {
-      const auto of_queries = [&](const TensorRef& t) { return h.slice(t, plan.queries); };
-      const auto of_keys = [&](const TensorRef& t) { return h.slice(t, plan.keys); };
-      const AttentionGradientSlices of{
-          of_queries(b.inputs[In::kQ]),    of_keys(b.inputs[In::kK]),
-          of_keys(b.inputs[In::kV]),       of_queries(b.inputs[In::kY]),
-          h.lse(b.inputs[In::kLse]),       of_queries(b.inputs[In::kDy]),
-          of_queries(b.outputs[Out::kDq]), of_keys(b.outputs[Out::kDk]),
-          of_keys(b.outputs[Out::kDv])};
-      HWY_DYNAMIC_DISPATCH(attend_backward)(h, of);
-    });
+  return by_heads(context, [](const AttentionHead& h, const Binding& b) {
+    const AttentionGradientSlices of{
+        h.of_queries(b.inputs[In::kQ]),    h.of_keys(b.inputs[In::kK]),
+        h.of_keys(b.inputs[In::kV]),       h.of_queries(b.inputs[In::kY]),
+        h.lse(b.inputs[In::kLse]),         h.of_queries(b.inputs[In::kDy]),
+        h.of_queries(b.outputs[Out::kDq]), h.of_keys(b.outputs[Out::kDk]),
+        h.of_keys(b.outputs[Out::kDv])};
+    HWY_DYNAMIC_DISPATCH(attend_backward)(h, of);
   });
 }
 

@@ -14,27 +14,29 @@ bool is_empty(const Shape& shape) { return shape.elements() == 0; }
 }  // namespace
 
 Prepared prepare_conv2d(const NodeContext& context) {
+  using In = ConvInput;
   const auto& attrs = context.attrs<ConvAttrs>();
-  const ConvSpec spec{.x = image_sizes(context.input(0).shape, attrs.channels_last),
-                      .weight = context.input(1).shape,
+  const ConvSpec spec{.x = image_sizes(context.input(In::kX).shape, attrs.channels_last),
+                      .weight = context.input(In::kWeight).shape,
                       .y = image_sizes(context.output().shape, attrs.channels_last),
                       .stride = attrs.stride,
                       .padding = attrs.padding,
                       .channels_last = attrs.channels_last,
-                      .bias = context.has(2),
+                      .bias = context.has(In::kBias),
                       .relu = attrs.activation == Activation::kRelu};
   if (is_empty(spec.y)) return do_nothing();
   if (is_empty(spec.x)) {
-    return fill_bias(spec.channels_last ? 1 : spec.y[2] * spec.y[3], spec.relu);
+    return fill_bias(In::kBias, spec.channels_last ? 1 : spec.y[2] * spec.y[3], spec.relu);
   }
   return make_conv(spec);
 }
 
 Prepared prepare_conv2d_backward_input(const NodeContext& context) {
+  using In = ConvDxInput;
   const auto& attrs = context.attrs<ConvBackwardAttrs>();
   const ConvSpec spec{.x = image_sizes(attrs.shape, attrs.channels_last),
-                      .weight = context.input(1).shape,
-                      .y = image_sizes(context.input(0).shape, attrs.channels_last),
+                      .weight = context.input(In::kWeight).shape,
+                      .y = image_sizes(context.input(In::kDy).shape, attrs.channels_last),
                       .stride = attrs.stride,
                       .padding = attrs.padding,
                       .channels_last = attrs.channels_last};
@@ -43,10 +45,11 @@ Prepared prepare_conv2d_backward_input(const NodeContext& context) {
 }
 
 Prepared prepare_conv2d_backward_weight(const NodeContext& context) {
+  using In = ConvDweightInput;
   const auto& attrs = context.attrs<ConvBackwardAttrs>();
-  const ConvSpec spec{.x = image_sizes(context.input(0).shape, attrs.channels_last),
+  const ConvSpec spec{.x = image_sizes(context.input(In::kX).shape, attrs.channels_last),
                       .weight = attrs.shape,
-                      .y = image_sizes(context.input(1).shape, attrs.channels_last),
+                      .y = image_sizes(context.input(In::kDy).shape, attrs.channels_last),
                       .stride = attrs.stride,
                       .padding = attrs.padding,
                       .channels_last = attrs.channels_last};

@@ -4,8 +4,7 @@
 #include <cmath>
 
 #include "backends/onednn/kernels/kernels.h"
-#include "backends/onednn/philox_stream.h"
-#include "backends/onednn/threads.h"
+#include "backends/onednn/random_rows.h"
 
 #ifndef KEEL_BACKENDS_ONEDNN_KERNELS_DROPOUT_ONCE_
 #define KEEL_BACKENDS_ONEDNN_KERNELS_DROPOUT_ONCE_
@@ -14,11 +13,8 @@ namespace keel::onednn {
 
 // An element is kept when its 24 random bits are `threshold` or more.
 struct Dropout {
-  RandomRows drawn;
   std::int32_t threshold;
   float factor;
-  const float* x;
-  float* y;
 };
 
 }  // namespace keel::onednn
@@ -37,11 +33,12 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // y = keep ? x * factor : 0 for the elements of blocks [begin, end).
-void apply(const Dropout& op, std::int64_t begin, std::int64_t end) {
+void apply(const Binding& b, const Dropout& op, const RandomRows& drawn, std::int64_t begin,
+           std::int64_t end) {
   const Ints threshold = hn::Set(Bits(), op.threshold);
   const Floats factor = splat(op.factor);
-  const float* const x = op.x;
-  float* const y = op.y;
+  const float* const x = b.inputs[DropoutInput::kX].as<float>();
+  float* const y = b.outputs[0].as<float>();
   const auto interleave = [](const PhiloxWords& words, std::uint32_t* bits) KEEL_LOOP_BODY {
     hn::StoreInterleaved4(words.w[0], words.w[1], words.w[2], words.w[3], U(), bits);
   };
@@ -54,7 +51,7 @@ void apply(const Dropout& op, std::int64_t begin, std::int64_t end) {
       part.store(hn::IfThenZeroElse(is_dropped, hn::Mul(part.load(x + at), factor)), y + at);
     });
   };
-  each_drawn<4, std::uint32_t>(op.drawn, begin, end, interleave, keep);
+  each_drawn<4, std::uint32_t>(drawn, begin, end, interleave, keep);
 }
 
 }  // namespace
@@ -67,24 +64,16 @@ namespace keel::onednn {
 
 HWY_EXPORT(apply);
 
-using P = DropoutPorts;
-
 Prepared prepare_dropout(const NodeContext& context) {
+  using In = DropoutInput;
   const auto attrs = context.attrs<DropoutAttrs>();
-  const DrawnRows rows = drawn_rows(context.input(P::kX).shape);
-  return kernel_of([=](const Binding& b) {
-    const Dropout op{{PhiloxStream::of(attrs, *b.inputs[P::kTick].as<std::int32_t>()), rows,
-                      *b.inputs[P::kFirstRow].as<std::int32_t>()},
-                     // uniform >= p, where uniform is the 24 bits times 2^-24.
-                     std::int32_t(std::ceil(attrs.p * 0x1p24)),
-                     float(1 / (1 - attrs.p)),
-                     b.inputs[P::kX].as<float>(),
-                     b.outputs[P::kY].as<float>()};
-    parallel_range(op.drawn.blocks(4), kBlockElements / 4,
-                   [&](std::int64_t begin, std::int64_t end) {
-                     HWY_DYNAMIC_DISPATCH(apply)(op, begin, end);
-                   });
-  });
+  // An element is kept when uniform >= p, where uniform is the 24 bits times 2^-24.
+  const Dropout op{std::int32_t(std::ceil(attrs.p * 0x1p24)), float(1 / (1 - attrs.p))};
+  const auto run = [op](const Binding& b, const RandomRows& drawn, std::int64_t begin,
+                        std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(apply)(b, op, drawn, begin, end);
+  };
+  return by_drawn_rows<In>(attrs, drawn_rows(context.input(In::kX).shape), 4, run);
 }
 
 }  // namespace keel::onednn

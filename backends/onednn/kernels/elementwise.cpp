@@ -16,7 +16,7 @@ namespace {
 using Form = Stretched::Form;
 
 constexpr std::size_t kTile = 1024;  // floats
-constexpr std::size_t kMaxOperands = 8, kMaxRegisters = 32, kMaxTiles = 16;
+constexpr std::size_t kMaxTiles = 16;
 // Rows at least this long are read where they lie; shorter ones are gathered into a tile first.
 constexpr std::int64_t kLongRow = 128;
 
@@ -196,8 +196,8 @@ class Worker {
 
   const Plan& plan_;
   const Binding& binding_;
-  Stream registers_[kMaxRegisters];
-  alignas(kAlignment) float repeated_[kMaxOperands][kMaxLanes];
+  Stream registers_[kMostEwRegisters];
+  alignas(kAlignment) float repeated_[kMostEwOperands][kMaxLanes];
   alignas(kAlignment) float tiles_[kMaxTiles][kTile];
 };
 
@@ -217,10 +217,7 @@ Prepared prepare_cast(const NodeContext&) {
 Prepared prepare_elementwise(const NodeContext& context) {
   if (context.node.op == &elementwise_op(EwCode::kCast)) return prepare_cast(context);
   const EwProgram program = program_of(context.node);
-  const std::size_t registers = std::size_t(program.inputs) + program.steps.size();
-  if (std::size_t(program.inputs) > kMaxOperands || registers > kMaxRegisters) {
-    return refuse("a fused program of too many operands or steps");
-  }
+  if (!fits_kernels(program)) return refuse("a fused program of too many operands or steps");
   const Plan plan = make_plan(context, program);
   if (plan.tiles > int(kMaxTiles)) return refuse("a fused program of too many results at once");
   return kernel_of([plan](const Binding& b) {

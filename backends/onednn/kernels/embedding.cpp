@@ -23,8 +23,8 @@ struct Lookup {
 };
 
 void forward(const Binding& b, const Lookup& op) {
-  const float* table = b.inputs[0].as<float>();
-  const std::int32_t* ids = b.inputs[1].as<std::int32_t>();
+  const float* table = b.inputs[EmbeddingInput::kTable].as<float>();
+  const std::int32_t* ids = b.inputs[EmbeddingInput::kIds].as<std::int32_t>();
   float* y = b.outputs[0].as<float>();
   const std::int64_t block = kBlockElements / std::max<std::int64_t>(op.width, 1) + 1;
   parallel_range(op.ids, block, [&](std::int64_t begin, std::int64_t end) {
@@ -43,8 +43,8 @@ void forward(const Binding& b, const Lookup& op) {
 
 // Blocks are made of columns: each visits all ids in their order and no two touch one element.
 void backward(const Binding& b, const Lookup& op) {
-  const std::int32_t* ids = b.inputs[0].as<std::int32_t>();
-  const float* dy = b.inputs[1].as<float>();
+  const std::int32_t* ids = b.inputs[EmbeddingBackwardInput::kIds].as<std::int32_t>();
+  const float* dy = b.inputs[EmbeddingBackwardInput::kDy].as<float>();
   float* dtable = b.outputs[0].as<float>();
   parallel_range(
       op.vocabulary * op.width, 4 * kBlockElements,
@@ -63,15 +63,15 @@ void backward(const Binding& b, const Lookup& op) {
 }  // namespace
 
 Prepared prepare_embedding(const NodeContext& context) {
-  const Shape& table = context.input(0).shape;
-  const Lookup op{context.input(1).shape.elements(), table[0], table[1],
+  const Shape& table = context.input(EmbeddingInput::kTable).shape;
+  const Lookup op{context.input(EmbeddingInput::kIds).shape.elements(), table[0], table[1],
                   context.attrs<EmbeddingAttrs>().padding_id};
   return kernel_of([op](const Binding& b) { forward(b, op); });
 }
 
 Prepared prepare_embedding_backward(const NodeContext& context) {
   const Shape& table = context.output().shape;
-  const Lookup op{context.input(0).shape.elements(), table[0], table[1],
+  const Lookup op{context.input(EmbeddingBackwardInput::kIds).shape.elements(), table[0], table[1],
                   context.attrs<EmbeddingBackwardAttrs>().padding_id};
   return kernel_of([op](const Binding& b) { backward(b, op); });
 }

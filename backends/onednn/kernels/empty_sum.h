@@ -15,10 +15,11 @@ inline Prepared fill_zero() {
   });
 }
 
-// y[.., c, i] = act(bias[c]) for `inner` elements i a channel; input 2 is the bias, or absent.
-inline Prepared fill_bias(std::int64_t inner, bool relu) {
-  return kernel_of([inner, relu](const Binding& b) {
-    const TensorRef &y = b.outputs[0], &bias = b.inputs[2];
+// y[.., c, i] = act(bias[c]) for `inner` elements i a channel; input `place` is the bias, or
+// absent.
+inline Prepared fill_bias(int place, std::int64_t inner, bool relu) {
+  return kernel_of([=](const Binding& b) {
+    const TensorRef &y = b.outputs[0], &bias = b.inputs[std::size_t(place)];
     for (std::int64_t i = 0; i < y.elements(); ++i) {
       const float value = bias ? bias.as<float>()[i / inner % bias.elements()] : 0;
       y.as<float>()[i] = relu && value <= 0 ? 0 : value;

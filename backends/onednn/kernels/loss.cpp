@@ -13,6 +13,9 @@
 namespace keel::onednn {
 namespace {
 
+using In = CrossEntropyInput;
+using Bce = BceInput;
+
 // Blocks of rows, each with a total and a count in the workspace.
 struct Blocks {
   std::int64_t rows, block;
@@ -74,9 +77,10 @@ struct CrossEntropy {
 };
 
 void cross_entropy(const Binding& b, const CrossEntropy& op) {
-  const float* logits = b.inputs[0].as<float>();
-  const std::int32_t* labels = b.inputs[1].as<std::int32_t>();
-  float* saved = b.outputs[2].as<float>();
+  using Out = CrossEntropyOutput;
+  const float* logits = b.inputs[In::kLogits].as<float>();
+  const std::int32_t* labels = b.inputs[In::kLabels].as<std::int32_t>();
+  float* saved = b.outputs[Out::kLogSumExp].as<float>();
   const Total total = total_of(op.blocks, b.workspace, [&](std::int64_t begin, std::int64_t end) {
     Total part;
     for (std::int64_t i = begin; i < end; ++i) {
@@ -89,18 +93,19 @@ void cross_entropy(const Binding& b, const CrossEntropy& op) {
     }
     return part;
   });
-  scalar(b.outputs[0]) = total.count > 0 ? float(total.sum / total.count) : 0;
-  scalar(b.outputs[1]) = float(total.sum);
-  scalar(b.outputs[3]) = float(total.count);
+  scalar(b.outputs[Out::kMean]) = total.count > 0 ? float(total.sum / total.count) : 0;
+  scalar(b.outputs[Out::kSum]) = float(total.sum);
+  scalar(b.outputs[Out::kCount]) = float(total.count);
 }
 
 void cross_entropy_backward(const Binding& b, const CrossEntropy& op) {
-  const float* logits = b.inputs[0].as<float>();
-  const std::int32_t* labels = b.inputs[1].as<std::int32_t>();
-  const float* saved = b.inputs[2].as<float>();
+  const float* logits = b.inputs[In::kLogits].as<float>();
+  const std::int32_t* labels = b.inputs[In::kLabels].as<std::int32_t>();
+  const float* saved = b.inputs[In::kLogSumExp].as<float>();
   float* dlogits = b.outputs[0].as<float>();
   const double s = op.attrs.label_smoothing;
-  const float gradient = float(term_gradient(b.inputs[4], b.inputs[5], scalar(b.inputs[3])));
+  const float gradient =
+      float(term_gradient(b.inputs[In::kDmean], b.inputs[In::kDsum], scalar(b.inputs[In::kCount])));
   const float share = float(s / double(op.classes)), own = float((1 - s) * gradient);
   parallel_range(op.blocks.rows, op.blocks.block, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
@@ -116,8 +121,8 @@ void cross_entropy_backward(const Binding& b, const CrossEntropy& op) {
 }
 
 void classification_errors(const Binding& b, const CrossEntropy& op) {
-  const float* logits = b.inputs[0].as<float>();
-  const std::int32_t* labels = b.inputs[1].as<std::int32_t>();
+  const float* logits = b.inputs[In::kLogits].as<float>();
+  const std::int32_t* labels = b.inputs[In::kLabels].as<std::int32_t>();
   const Total total = total_of(op.blocks, b.workspace, [&](std::int64_t begin, std::int64_t end) {
     Total part;
     for (std::int64_t i = begin; i < end; ++i) {
@@ -132,26 +137,27 @@ void classification_errors(const Binding& b, const CrossEntropy& op) {
 }
 
 void bce_with_logits(const Binding& b, const Blocks& blocks) {
-  const float *x = b.inputs[0].as<float>(), *t = b.inputs[1].as<float>();
+  const float *x = b.inputs[Bce::kLogits].as<float>(), *t = b.inputs[Bce::kTargets].as<float>();
   const Total total = total_of(blocks, b.workspace, [&](std::int64_t begin, std::int64_t end) {
     return Total{bce_sum(x + begin, t + begin, end - begin), 0};
   });
-  scalar(b.outputs[0]) = float(total.sum / double(blocks.rows));
-  scalar(b.outputs[1]) = float(total.sum);
+  scalar(b.outputs[BceOutput::kMean]) = float(total.sum / double(blocks.rows));
+  scalar(b.outputs[BceOutput::kSum]) = float(total.sum);
 }
 
 void bce_with_logits_backward(const Binding& b) {
-  const float *x = b.inputs[0].as<float>(), *t = b.inputs[1].as<float>();
+  const float *x = b.inputs[Bce::kLogits].as<float>(), *t = b.inputs[Bce::kTargets].as<float>();
   float* dx = b.outputs[0].as<float>();
-  const std::int64_t n = b.inputs[0].elements();
-  const float gradient = float(term_gradient(b.inputs[2], b.inputs[3], double(n)));
+  const std::int64_t n = b.inputs[Bce::kLogits].elements();
+  const float gradient =
+      float(term_gradient(b.inputs[Bce::kDmean], b.inputs[Bce::kDsum], double(n)));
   parallel_range(n, kBlockElements, [&](std::int64_t begin, std::int64_t end) {
     bce_gradient(x + begin, t + begin, dx + begin, end - begin, gradient);
   });
 }
 
 CrossEntropy cross_entropy_of(const NodeContext& context) {
-  const Shape& logits = context.input(0).shape;
+  const Shape& logits = context.input(In::kLogits).shape;
   return {context.attrs<CrossEntropyAttrs>(), logits[1], Blocks::of(logits[0], logits[1])};
 }
 
@@ -174,7 +180,7 @@ Prepared prepare_classification_errors(const NodeContext& context) {
 }
 
 Prepared prepare_bce_with_logits(const NodeContext& context) {
-  const Blocks blocks = Blocks::of(context.input(0).shape.elements(), 1);
+  const Blocks blocks = Blocks::of(context.input(Bce::kLogits).shape.elements(), 1);
   return kernel_of([blocks](const Binding& b) { bce_with_logits(b, blocks); },
                    workspace_of(blocks));
 }

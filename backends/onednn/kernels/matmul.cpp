@@ -8,8 +8,10 @@
 namespace keel::onednn {
 
 Prepared prepare_matmul(const NodeContext& context) {
+  using In = MatmulInput;
   const auto& attrs = context.attrs<MatmulAttrs>();
-  const MatmulSizes sizes = matmul_sizes(context.input(0).shape, context.input(1).shape, attrs);
+  const MatmulSizes sizes =
+      matmul_sizes(context.input(In::kA).shape, context.input(In::kB).shape, attrs);
   MatmulSpec spec{.batch = sizes.batch,
                   .m = sizes.m,
                   .k = sizes.k,
@@ -17,10 +19,10 @@ Prepared prepare_matmul(const NodeContext& context) {
                   .transpose_a = attrs.transpose_a,
                   .transpose_b = attrs.transpose_b,
                   .shared_b = sizes.shared_b,
-                  .bias = context.has(2),
+                  .bias = context.has(In::kBias),
                   .relu = attrs.activation == Activation::kRelu};
   if (context.output().shape.elements() == 0) return do_nothing();
-  if (spec.k == 0) return fill_bias(1, spec.relu);
+  if (spec.k == 0) return fill_bias(In::kBias, 1, spec.relu);
   // Rows that lie one after another and meet the same matrix are one product.
   if (spec.shared_b && !spec.transpose_a) {
     spec.m *= spec.batch;

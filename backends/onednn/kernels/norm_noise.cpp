@@ -43,7 +43,7 @@ struct Map {
   Floats s, m;
 };
 
-// For channels c, c + 1, ... of the sample at `place`.
+// Draws the maps of channels c, c + 1, ... of the sample at `place`.
 template <class Part>
 HWY_INLINE Map draw(Part part, const NoisePlan& plan, const Noise& noise, const SamplePlace& place,
                     std::size_t c) {
@@ -56,7 +56,7 @@ HWY_INLINE Map draw(Part part, const NoisePlan& plan, const Noise& noise, const 
   return {s, hn::MulAdd(u, splat(float(plan.attrs.r_mean)), part.load(noise.m + c))};
 }
 
-// One row of spans of `inner` elements, each mapped by a lane.
+// Maps `count` spans of `inner` elements: span k takes lane k of the map.
 HWY_INLINE void map_spans(std::size_t count, std::size_t inner, const Map& map, const float* x,
                           float* y) {
   HWY_ALIGN float s[kLanes], m[kLanes];
@@ -96,11 +96,11 @@ HWY_EXPORT(apply);
 
 namespace {
 
-using P = NormNoisePorts;
+using In = NormNoiseInput;
 
 void run(const Binding& b, const NoisePlan& plan) {
   const std::int64_t channels = plan.sizes.channels, row = channels * plan.sizes.inner;
-  const std::int32_t tick = *b.inputs[P::kTick].as<std::int32_t>();
+  const std::int32_t tick = *b.inputs[In::kTick].as<std::int32_t>();
   const Philox random = random_stream(plan.attrs, tick);
   float *m = static_cast<float*>(b.workspace), *v = m + channels;
   for (std::int64_t j = 0; j < channels; ++j) {
@@ -108,11 +108,11 @@ void run(const Binding& b, const NoisePlan& plan) {
     m[j] = float(unit.m);
     v[j] = float(unit.v);
   }
-  const Noise noise{PhiloxStream::of(plan.attrs, tick), *b.inputs[P::kFirstRow].as<std::int32_t>(),
+  const Noise noise{PhiloxStream::of(plan.attrs, tick), *b.inputs[In::kFirstRow].as<std::int32_t>(),
                     m, v};
-  const RowMask mask = b.inputs[P::kMask].as<std::uint8_t>();
-  const float* x = b.inputs[P::kX].as<float>();
-  float* y = b.outputs[P::kY].as<float>();
+  const RowMask mask = b.inputs[In::kMask].as<std::uint8_t>();
+  const float* x = b.inputs[In::kX].as<float>();
+  float* y = b.outputs[0].as<float>();
   const auto apply_to = HWY_DYNAMIC_DISPATCH(apply);
   const std::int64_t rows =
       std::max<std::int64_t>(1, kBlockElements / std::max<std::int64_t>(1, row));
@@ -126,7 +126,7 @@ void run(const Binding& b, const NoisePlan& plan) {
 }
 
 Prepared prepare(const NodeContext& context, bool shifts) {
-  const NoisePlan plan{context.attrs<NormNoiseAttrs>(), column_sizes(context.input(P::kX).shape),
+  const NoisePlan plan{context.attrs<NormNoiseAttrs>(), column_sizes(context.input(In::kX).shape),
                        shifts};
   return kernel_of([=](const Binding& b) { run(b, plan); },
                    2 * plan.sizes.channels * std::int64_t(sizeof(float)));

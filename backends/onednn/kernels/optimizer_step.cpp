@@ -11,8 +11,6 @@
 namespace keel::onednn {
 namespace {
 
-using P = UpdatePorts;
-
 // What every update begins with.
 struct Step {
   double rate, scale;
@@ -20,13 +18,13 @@ struct Step {
 
   template <class Attrs>
   Step(const Binding& b, const Attrs& attrs)
-      : rate(double(*b.inputs[P::kLr].as<float>()) * attrs.lr_scale),
-        scale(b.inputs[P::kScale] ? *b.inputs[P::kScale].as<float>() : 1),
-        n(b.inputs[P::kP].elements()) {}
+      : rate(double(*b.inputs[UpdateInput::kLr].as<float>()) * attrs.lr_scale),
+        scale(b.inputs[UpdateInput::kScale] ? *b.inputs[UpdateInput::kScale].as<float>() : 1),
+        n(b.inputs[UpdateInput::kP].elements()) {}
 };
 
-const float* in(const Binding& b, int port) { return b.inputs[std::size_t(port)].as<float>(); }
-float* out(const Binding& b, int port) { return b.outputs[std::size_t(port)].as<float>(); }
+const float* in(const Binding& b, int place) { return b.inputs[std::size_t(place)].as<float>(); }
+float* out(const Binding& b, int place) { return b.outputs[std::size_t(place)].as<float>(); }
 
 // A diverged step leaves everything as it is: output j becomes its own input inputs[j].
 void keep(const Binding& b, std::initializer_list<std::size_t> inputs) {
@@ -40,13 +38,14 @@ void keep(const Binding& b, std::initializer_list<std::size_t> inputs) {
 }
 
 void sgd(const Binding& b, const SgdAttrs& attrs) {
-  using S = SgdPorts;
+  using In = SgdInput;
+  using Out = SgdOutput;
   const Step s(b, attrs);
-  if (!std::isfinite(s.scale)) return keep(b, {P::kP, S::kU});
+  if (!std::isfinite(s.scale)) return keep(b, {In::kP, In::kU});
   const SgdTerms terms{float(s.scale), float(attrs.weight_decay), float(attrs.momentum),
                        float(s.rate), attrs.nesterov};
-  const float *p = in(b, P::kP), *g = in(b, P::kG), *u = in(b, S::kU);
-  float *next_p = out(b, P::kNextP), *next_u = out(b, S::kNextU);
+  const float *p = in(b, In::kP), *g = in(b, In::kG), *u = in(b, In::kU);
+  float *next_p = out(b, Out::kP), *next_u = out(b, Out::kU);
   parallel_range(s.n, kBlockElements, [&](std::int64_t i, std::int64_t end) {
     const SgdSpan span{p + i,
                        g + i,
@@ -78,12 +77,13 @@ AdamTerms adam_terms(const AdamAttrs& attrs, const Step& s, double t) {
 }
 
 void adam(const Binding& b, const AdamAttrs& attrs) {
-  using A = AdamPorts;
+  using In = AdamInput;
+  using Out = AdamOutput;
   const Step s(b, attrs);
-  if (!std::isfinite(s.scale)) return keep(b, {P::kP, A::kM, A::kV});
-  const AdamTerms terms = adam_terms(attrs, s, double(*b.inputs[A::kStep].as<std::int32_t>()) + 1);
-  const float *p = in(b, P::kP), *g = in(b, P::kG), *m = in(b, A::kM), *v = in(b, A::kV);
-  float *next_p = out(b, P::kNextP), *next_m = out(b, A::kNextM), *next_v = out(b, A::kNextV);
+  if (!std::isfinite(s.scale)) return keep(b, {In::kP, In::kM, In::kV});
+  const AdamTerms terms = adam_terms(attrs, s, double(*b.inputs[In::kStep].as<std::int32_t>()) + 1);
+  const float *p = in(b, In::kP), *g = in(b, In::kG), *m = in(b, In::kM), *v = in(b, In::kV);
+  float *next_p = out(b, Out::kP), *next_m = out(b, Out::kM), *next_v = out(b, Out::kV);
   parallel_range(s.n, kBlockElements, [&](std::int64_t i, std::int64_t end) {
     adam_span(terms, {p + i, g + i, m + i, v + i, next_p + i, next_m + i, next_v + i,
                       std::size_t(end - i)});
@@ -91,36 +91,38 @@ void adam(const Binding& b, const AdamAttrs& attrs) {
 }
 
 void adagrad(const Binding& b, const AdagradAttrs& attrs) {
-  using A = AdagradPorts;
+  using In = AdagradInput;
+  using Out = AdagradOutput;
   const Step s(b, attrs);
-  if (!std::isfinite(s.scale)) return keep(b, {P::kP, A::kH});
+  if (!std::isfinite(s.scale)) return keep(b, {In::kP, In::kH});
   const AdagradTerms terms{float(s.scale), float(attrs.weight_decay), float(s.rate),
                            float(attrs.eps)};
-  const float *p = in(b, P::kP), *g = in(b, P::kG), *h = in(b, A::kH);
-  float *next_p = out(b, P::kNextP), *next_h = out(b, A::kNextH);
+  const float *p = in(b, In::kP), *g = in(b, In::kG), *h = in(b, In::kH);
+  float *next_p = out(b, Out::kP), *next_h = out(b, Out::kH);
   parallel_range(s.n, kBlockElements, [&](std::int64_t i, std::int64_t end) {
     adagrad_span(terms, {p + i, g + i, h + i, next_p + i, next_h + i, std::size_t(end - i)});
   });
 }
 
 void graves(const Binding& b, const GravesAttrs& attrs) {
-  using G = GravesPorts;
+  using In = GravesInput;
+  using Out = GravesOutput;
   const Step s(b, attrs);
-  if (!std::isfinite(s.scale)) return keep(b, {P::kP, G::kN, G::kQ, G::kD});
+  if (!std::isfinite(s.scale)) return keep(b, {In::kP, In::kN, In::kQ, In::kD});
   const GravesTerms terms{float(s.scale),        float(attrs.weight_decay), float(attrs.keep),
                           float(1 - attrs.keep), float(attrs.momentum),     float(s.rate),
                           float(attrs.eps)};
-  const float *p = in(b, P::kP), *g = in(b, P::kG), *n = in(b, G::kN), *q = in(b, G::kQ),
-              *d = in(b, G::kD);
-  float *next_p = out(b, P::kNextP), *next_n = out(b, G::kNextN), *next_q = out(b, G::kNextQ),
-        *next_d = out(b, G::kNextD);
+  const float *p = in(b, In::kP), *g = in(b, In::kG), *n = in(b, In::kN), *q = in(b, In::kQ),
+              *d = in(b, In::kD);
+  float *next_p = out(b, Out::kP), *next_n = out(b, Out::kN), *next_q = out(b, Out::kQ),
+        *next_d = out(b, Out::kD);
   parallel_range(s.n, kBlockElements, [&](std::int64_t i, std::int64_t end) {
     graves_span(terms, {p + i, g + i, n + i, q + i, d + i, next_p + i, next_n + i, next_q + i,
                         next_d + i, std::size_t(end - i)});
   });
 }
 
-// One partial sum for each block, added up in the order of the blocks.
+// Each block has a partial sum, and those are added up in the order of the blocks.
 void sum_squares(const Binding& b) {
   const float* x = b.inputs[0].as<float>();
   const std::int64_t n = b.inputs[0].elements();

@@ -105,13 +105,14 @@ namespace {
 HWY_EXPORT(max_pool_row);
 
 void max_pool(const Binding& b, const Windows& s) {
-  const std::int64_t row = s.out_row(), rows = b.outputs[0].elements() / row;
+  using Out = MaxPoolOutput;
+  const std::int64_t row = s.out_row(), rows = b.outputs[Out::kY].elements() / row;
   const std::int64_t at_once = std::max<std::int64_t>(1, kBlockElements / (row * s.window));
   parallel_range(rows, at_once, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       HWY_DYNAMIC_DISPATCH(max_pool_row)
-      (s, b.inputs[0].as<float>() + s.corner(i), b.outputs[0].as<float>() + i * row,
-       b.outputs[1].as<std::uint8_t>() + i * row);
+      (s, b.inputs[0].as<float>() + s.corner(i), b.outputs[Out::kY].as<float>() + i * row,
+       b.outputs[Out::kIndex].as<std::uint8_t>() + i * row);
     }
   });
 }
@@ -119,7 +120,7 @@ void max_pool(const Binding& b, const Windows& s) {
 PoolSpec backward_spec(const NodeContext& context, bool is_max) {
   const auto& attrs = context.attrs<PoolBackwardAttrs>();
   return {.x = image_sizes(attrs.shape, attrs.channels_last),
-          .y = image_sizes(context.input(0).shape, attrs.channels_last),
+          .y = image_sizes(context.input(PoolBackwardInput::kDy).shape, attrs.channels_last),
           .window = attrs.window,
           .stride = attrs.stride,
           .is_max = is_max,

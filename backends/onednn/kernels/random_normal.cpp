@@ -2,8 +2,7 @@
 #include "src/ops/random_normal.h"
 
 #include "backends/onednn/kernels/kernels.h"
-#include "backends/onednn/philox_stream.h"
-#include "backends/onednn/threads.h"
+#include "backends/onednn/random_rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/random_normal.cpp"
@@ -17,7 +16,8 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // The elements of y (rows, width) in blocks [begin, end).
-void draw(const RandomRows& rows, std::int64_t begin, std::int64_t end, float* y) {
+void draw(const Binding& b, const RandomRows& rows, std::int64_t begin, std::int64_t end) {
+  float* const y = b.outputs[0].as<float>();
   const auto interleave = [](const PhiloxWords& words, float* drawn) KEEL_LOOP_BODY {
     hn::StoreInterleaved2(normal(words.w[0], words.w[1]), normal(words.w[2], words.w[3]), F(),
                           drawn);
@@ -40,18 +40,12 @@ namespace keel::onednn {
 
 HWY_EXPORT(draw);
 
-using P = RandomNormalPorts;
-
 Prepared prepare_random_normal(const NodeContext& context) {
   const auto attrs = context.attrs<RandomNormalAttrs>();
-  return kernel_of([=](const Binding& b) {
-    const RandomRows rows{PhiloxStream::of(attrs, *b.inputs[P::kTick].as<std::int32_t>()),
-                          drawn_rows(attrs.shape), *b.inputs[P::kFirstRow].as<std::int32_t>()};
-    float* y = b.outputs[P::kY].as<float>();
-    parallel_range(rows.blocks(2), kBlockElements / 2, [&](std::int64_t begin, std::int64_t end) {
-      HWY_DYNAMIC_DISPATCH(draw)(rows, begin, end, y);
-    });
-  });
+  return by_drawn_rows<RandomNormalInput>(attrs, drawn_rows(attrs.shape), 2,
+                                          [](const auto&... args) {
+                                            HWY_DYNAMIC_DISPATCH(draw)(args...);
+                                          });
 }
 
 }  // namespace keel::onednn

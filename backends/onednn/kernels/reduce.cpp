@@ -146,7 +146,8 @@ struct MaxBackward {
 
 // Blocks along the outermost axis are independent when y has that axis too.
 void max_backward(const Binding& b, const Broadcast& shapes) {
-  const TensorRef &dy = b.inputs[0], &x = b.inputs[1], &y = b.inputs[2];
+  using In = MaxBackwardInput;
+  const TensorRef &dy = b.inputs[In::kDy], &x = b.inputs[In::kX], &y = b.inputs[In::kY];
   const Stretched& operand = shapes.operand(0);
   const std::int64_t inner = shapes.inner();
   const bool is_divisible = shapes.leading() > 1 && operand.outer[0] > 0;
@@ -189,9 +190,9 @@ Prepared prepare_reduce(const NodeContext& context) {
 }
 
 Prepared prepare_max_backward(const NodeContext& context) {
-  const Broadcast shapes(context.input(1).shape, {context.input(2).shape});
-  return kernel_of([shapes](const Binding& b) { max_backward(b, shapes); },
-                   context.input(2).shape.elements());
+  const Shape& y = context.input(MaxBackwardInput::kY).shape;
+  const Broadcast shapes(context.input(MaxBackwardInput::kX).shape, {y});
+  return kernel_of([shapes](const Binding& b) { max_backward(b, shapes); }, y.elements());
 }
 
 Prepared prepare_broadcast_to(const NodeContext& context) {

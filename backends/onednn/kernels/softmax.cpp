@@ -76,7 +76,8 @@ HWY_EXPORT(log_softmax_backward_row);
 
 namespace {
 
-// Runs `row` on every row of the first input, the second (if any) and the output.
+// Runs `row` on every row of the first input, of the last, which in a backward is another, and of
+// the output.
 template <class Row>
 Prepared by_rows(const NodeContext& context, Row row) {
   const std::int64_t width = context.output().shape.back();
@@ -84,7 +85,7 @@ Prepared by_rows(const NodeContext& context, Row row) {
   const std::int64_t block = std::max<std::int64_t>(1, kBlockElements / width);
   return kernel_of([=](const Binding& b) {
     const float* x = b.inputs[0].as<float>();
-    const float* other = b.inputs.size() > 1 ? b.inputs[1].as<float>() : x;
+    const float* other = b.inputs.back().as<float>();
     float* y = b.outputs[0].as<float>();
     parallel_range(rows, block, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin * width; i < end * width; i += width) {

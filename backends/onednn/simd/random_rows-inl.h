@@ -1,5 +1,5 @@
-// Walking through the elements of rows with the random words of each, compiled once per
-// instruction set.
+// Walks through the elements of rows with the random words of each; compiled once per instruction
+// set.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_RANDOM_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_RANDOM_ROWS_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_RANDOM_ROWS_INL_H_
@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "backends/onednn/random_rows.h"
 #include "backends/onednn/simd/philox-inl.h"
 
 HWY_BEFORE_NAMESPACE();

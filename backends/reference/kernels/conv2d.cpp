@@ -68,9 +68,10 @@ void set_bias(const TensorRef& y, const TensorRef& bias, const Images& s) {
 }
 
 void forward(const Binding& b, const ConvSizes& s, bool relu) {
-  const double *x = b.inputs[0].as<double>(), *weight = b.inputs[1].as<double>();
+  using In = ConvInput;
+  const double *x = b.inputs[In::kX].as<double>(), *weight = b.inputs[In::kWeight].as<double>();
   double* y = b.outputs[0].as<double>();
-  set_bias(b.outputs[0], b.inputs[2], s.y);
+  set_bias(b.outputs[0], b.inputs[In::kBias], s.y);
   visit_triples(s, [=](auto xi, auto wi, auto yi) { y[yi] += x[xi] * weight[wi]; });
   if (!relu) return;
   for (double& value : std::span(y, std::size_t(b.outputs[0].elements()))) {
@@ -79,14 +80,16 @@ void forward(const Binding& b, const ConvSizes& s, bool relu) {
 }
 
 void backward_input(const Binding& b, const ConvSizes& s) {
-  const double *dy = b.inputs[0].as<double>(), *weight = b.inputs[1].as<double>();
+  using In = ConvDxInput;
+  const double *dy = b.inputs[In::kDy].as<double>(), *weight = b.inputs[In::kWeight].as<double>();
   double* dx = b.outputs[0].as<double>();
   vector(b.outputs[0]).setZero();
   visit_triples(s, [=](auto xi, auto wi, auto yi) { dx[xi] += dy[yi] * weight[wi]; });
 }
 
 void backward_weight(const Binding& b, const ConvSizes& s) {
-  const double *x = b.inputs[0].as<double>(), *dy = b.inputs[1].as<double>();
+  using In = ConvDweightInput;
+  const double *x = b.inputs[In::kX].as<double>(), *dy = b.inputs[In::kDy].as<double>();
   double* dweight = b.outputs[0].as<double>();
   vector(b.outputs[0]).setZero();
   visit_triples(s, [=](auto xi, auto wi, auto yi) { dweight[wi] += x[xi] * dy[yi]; });
@@ -95,22 +98,27 @@ void backward_weight(const Binding& b, const ConvSizes& s) {
 }  // namespace
 
 Prepared prepare_conv2d(const NodeContext& context) {
+  using In = ConvInput;
   const auto& attrs = context.attrs<ConvAttrs>();
-  const ConvSizes sizes =
-      conv_sizes(context.input(0).shape, context.input(1).shape, context.output().shape, attrs);
+  const ConvSizes sizes = conv_sizes(context.input(In::kX).shape, context.input(In::kWeight).shape,
+                                     context.output().shape, attrs);
   const bool relu = attrs.activation == Activation::kRelu;
   return kernel_of([=](const Binding& b) { forward(b, sizes, relu); });
 }
 
 Prepared prepare_conv2d_backward_input(const NodeContext& context) {
-  const ConvSizes sizes = conv_sizes(context.output().shape, context.input(1).shape,
-                                     context.input(0).shape, context.attrs<ConvBackwardAttrs>());
+  using In = ConvDxInput;
+  const ConvSizes sizes =
+      conv_sizes(context.output().shape, context.input(In::kWeight).shape,
+                 context.input(In::kDy).shape, context.attrs<ConvBackwardAttrs>());
   return kernel_of([=](const Binding& b) { backward_input(b, sizes); });
 }
 
 Prepared prepare_conv2d_backward_weight(const NodeContext& context) {
-  const ConvSizes sizes = conv_sizes(context.input(0).shape, context.output().shape,
-                                     context.input(1).shape, context.attrs<ConvBackwardAttrs>());
+  using In = ConvDweightInput;
+  const ConvSizes sizes =
+      conv_sizes(context.input(In::kX).shape, context.output().shape, context.input(In::kDy).shape,
+                 context.attrs<ConvBackwardAttrs>());
   return kernel_of([=](const Binding& b) { backward_weight(b, sizes); });
 }
 

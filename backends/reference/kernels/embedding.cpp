@@ -14,10 +14,11 @@ bool is_padding(std::int32_t id, std::int64_t padding_id) {
 
 // y[i] = table[ids[i]]. table (vocabulary, width), y (ids, width).
 void forward(const Binding& b, std::int64_t padding_id) {
-  const Shape& shape = b.inputs[0].type.shape;
-  const Matrix table = matrix(b.inputs[0], shape[0], shape[1]);
-  const std::int32_t* ids = b.inputs[1].as<std::int32_t>();
-  Matrix y = matrix(b.outputs[0], b.inputs[1].elements(), shape[1]);
+  using In = EmbeddingInput;
+  const Shape& shape = b.inputs[In::kTable].type.shape;
+  const Matrix table = matrix(b.inputs[In::kTable], shape[0], shape[1]);
+  const std::int32_t* ids = b.inputs[In::kIds].as<std::int32_t>();
+  Matrix y = matrix(b.outputs[0], b.inputs[In::kIds].elements(), shape[1]);
   for (Eigen::Index i = 0; i < y.rows(); ++i) {
     if (is_padding(ids[i], padding_id)) {
       y.row(i).setZero();
@@ -31,9 +32,10 @@ void forward(const Binding& b, std::int64_t padding_id) {
 
 // dtable[v] = sum over i with ids[i] = v of dy[i].
 void backward(const Binding& b, std::int64_t padding_id) {
-  const std::int32_t* ids = b.inputs[0].as<std::int32_t>();
+  using In = EmbeddingBackwardInput;
+  const std::int32_t* ids = b.inputs[In::kIds].as<std::int32_t>();
   const Shape& shape = b.outputs[0].type.shape;
-  const Matrix dy = matrix(b.inputs[1], b.inputs[0].elements(), shape[1]);
+  const Matrix dy = matrix(b.inputs[In::kDy], b.inputs[In::kIds].elements(), shape[1]);
   Matrix dtable = matrix(b.outputs[0], shape[0], shape[1]);
   dtable.setZero();
   for (Eigen::Index i = 0; i < dy.rows(); ++i) {

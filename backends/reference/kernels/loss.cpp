@@ -10,6 +10,8 @@
 namespace keel::reference {
 namespace {
 
+using In = CrossEntropyInput;
+
 Matrix logits_of(const TensorRef& t) { return matrix(t, t.type.shape[0], t.type.shape[1]); }
 
 double& scalar(const TensorRef& t) { return *t.as<double>(); }
@@ -34,9 +36,10 @@ double row_loss(const Eigen::RowVectorXd& surprise, std::int32_t label, double s
 }
 
 void cross_entropy(const Binding& b, const CrossEntropyAttrs& attrs) {
-  const Matrix logits = logits_of(b.inputs[0]);
-  const std::int32_t* labels = b.inputs[1].as<std::int32_t>();
-  Vector saved = vector(b.outputs[2]);
+  using Out = CrossEntropyOutput;
+  const Matrix logits = logits_of(b.inputs[In::kLogits]);
+  const std::int32_t* labels = b.inputs[In::kLabels].as<std::int32_t>();
+  Vector saved = vector(b.outputs[Out::kLogSumExp]);
   double total = 0, count = 0;
   for (Eigen::Index row = 0; row < logits.rows(); ++row) {
     saved[row] = log_sum_exp(logits.row(row));
@@ -44,17 +47,18 @@ void cross_entropy(const Binding& b, const CrossEntropyAttrs& attrs) {
     total += row_loss(saved[row] - logits.row(row).array(), labels[row], attrs.label_smoothing);
     ++count;
   }
-  scalar(b.outputs[0]) = count > 0 ? total / count : 0;
-  scalar(b.outputs[1]) = total;
-  scalar(b.outputs[3]) = count;
+  scalar(b.outputs[Out::kMean]) = count > 0 ? total / count : 0;
+  scalar(b.outputs[Out::kSum]) = total;
+  scalar(b.outputs[Out::kCount]) = count;
 }
 
 // dlogits = (dmean / count + dsum) * (softmax - (1 - s) onehot - s / K), 0 where ignored.
 void cross_entropy_backward(const Binding& b, const CrossEntropyAttrs& attrs) {
-  const Matrix logits = logits_of(b.inputs[0]);
-  const std::int32_t* labels = b.inputs[1].as<std::int32_t>();
-  const Vector saved = vector(b.inputs[2]);
-  const double dterm = term_gradient(b.inputs[4], b.inputs[5], scalar(b.inputs[3]));
+  const Matrix logits = logits_of(b.inputs[In::kLogits]);
+  const std::int32_t* labels = b.inputs[In::kLabels].as<std::int32_t>();
+  const Vector saved = vector(b.inputs[In::kLogSumExp]);
+  const double dterm =
+      term_gradient(b.inputs[In::kDmean], b.inputs[In::kDsum], scalar(b.inputs[In::kCount]));
   const double s = attrs.label_smoothing, classes = double(logits.cols());
   Matrix dlogits = logits_of(b.outputs[0]);
   for (Eigen::Index row = 0; row < logits.rows(); ++row) {
@@ -71,28 +75,30 @@ void cross_entropy_backward(const Binding& b, const CrossEntropyAttrs& attrs) {
 
 // softplus(x) - x t, which is max(x, 0) - x t + log(1 + exp(-|x|)).
 void bce_with_logits(const Binding& b) {
-  const Vector x = vector(b.inputs[0]), t = vector(b.inputs[1]);
+  using Bce = BceInput;
+  const Vector x = vector(b.inputs[Bce::kLogits]), t = vector(b.inputs[Bce::kTargets]);
   double total = 0;
   for (Eigen::Index e = 0; e < x.size(); ++e) {
     total += evaluate(EwCode::kSoftplus, {x[e]}, {}) - x[e] * t[e];
   }
-  scalar(b.outputs[0]) = total / double(x.size());
-  scalar(b.outputs[1]) = total;
+  scalar(b.outputs[BceOutput::kMean]) = total / double(x.size());
+  scalar(b.outputs[BceOutput::kSum]) = total;
 }
 
 // dx = (dmean / elements + dsum) * (sigmoid(x) - t)
 void bce_with_logits_backward(const Binding& b) {
-  const Vector x = vector(b.inputs[0]), t = vector(b.inputs[1]);
+  using Bce = BceInput;
+  const Vector x = vector(b.inputs[Bce::kLogits]), t = vector(b.inputs[Bce::kTargets]);
   Vector dx = vector(b.outputs[0]);
-  const double dterm = term_gradient(b.inputs[2], b.inputs[3], double(x.size()));
+  const double dterm = term_gradient(b.inputs[Bce::kDmean], b.inputs[Bce::kDsum], double(x.size()));
   for (Eigen::Index e = 0; e < x.size(); ++e) {
     dx[e] = dterm * (evaluate(EwCode::kSigmoid, {x[e]}, {}) - t[e]);
   }
 }
 
 void classification_errors(const Binding& b, std::int64_t ignore_index) {
-  const Matrix logits = logits_of(b.inputs[0]);
-  const std::int32_t* labels = b.inputs[1].as<std::int32_t>();
+  const Matrix logits = logits_of(b.inputs[In::kLogits]);
+  const std::int32_t* labels = b.inputs[In::kLabels].as<std::int32_t>();
   double errors = 0;
   for (Eigen::Index row = 0; row < logits.rows(); ++row) {
     const double* first = &logits(row, 0);

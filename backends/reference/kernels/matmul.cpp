@@ -7,6 +7,8 @@
 namespace keel::reference {
 namespace {
 
+using In = MatmulInput;
+
 // The (rows, cols) matrix that is stored at `data`, there transposed if so told.
 Eigen::MatrixXd stored_at(double* data, std::int64_t rows, std::int64_t cols, bool transposed) {
   if (transposed) return Matrix(data, cols, rows).transpose();
@@ -17,11 +19,11 @@ Eigen::MatrixXd stored_at(double* data, std::int64_t rows, std::int64_t cols, bo
 void forward(const Binding& b, const MatmulSizes& sizes, const MatmulAttrs& attrs) {
   const auto [batch, m, k, n, shared_b] = sizes;
   for (std::int64_t i = 0; i < batch; ++i) {
-    double* left = b.inputs[0].as<double>() + i * m * k;
-    double* right = b.inputs[1].as<double>() + (shared_b ? 0 : i * k * n);
+    double* left = b.inputs[In::kA].as<double>() + i * m * k;
+    double* right = b.inputs[In::kB].as<double>() + (shared_b ? 0 : i * k * n);
     Matrix y(b.outputs[0].as<double>() + i * m * n, m, n);
     y = stored_at(left, m, k, attrs.transpose_a) * stored_at(right, k, n, attrs.transpose_b);
-    if (b.inputs[2]) y.rowwise() += vector(b.inputs[2]).transpose();
+    if (b.inputs[In::kBias]) y.rowwise() += vector(b.inputs[In::kBias]).transpose();
     if (attrs.activation == Activation::kRelu) {
       y = y.unaryExpr([](double value) { return evaluate(EwCode::kRelu, {value}, {}); });
     }
@@ -32,7 +34,8 @@ void forward(const Binding& b, const MatmulSizes& sizes, const MatmulAttrs& attr
 
 Prepared prepare_matmul(const NodeContext& context) {
   const auto attrs = context.attrs<MatmulAttrs>();
-  const MatmulSizes sizes = matmul_sizes(context.input(0).shape, context.input(1).shape, attrs);
+  const MatmulSizes sizes =
+      matmul_sizes(context.input(In::kA).shape, context.input(In::kB).shape, attrs);
   return kernel_of([=](const Binding& b) { forward(b, sizes, attrs); });
 }
 

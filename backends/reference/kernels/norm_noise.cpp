@@ -6,17 +6,17 @@
 namespace keel::reference {
 namespace {
 
-using P = NormNoisePorts;
+using In = NormNoiseInput;
 
 // y = S * x + M, or without the shift y = S * x.
 void run(const Binding& b, const NormNoiseAttrs& attrs, const ColumnSizes& sizes, bool shifts) {
-  const Philox random = random_stream(attrs, *b.inputs[P::kTick].as<std::int32_t>());
-  const std::int32_t first_row = *b.inputs[P::kFirstRow].as<std::int32_t>();
-  const KeptRows rows = kept_rows(b.inputs[P::kMask], sizes);
+  const Philox random = random_stream(attrs, *b.inputs[In::kTick].as<std::int32_t>());
+  const std::int32_t first_row = *b.inputs[In::kFirstRow].as<std::int32_t>();
+  const KeptRows rows = kept_rows(b.inputs[In::kMask], sizes);
   for (Eigen::Index j = 0; j < sizes.channels; ++j) {
     const UnitNoise unit = unit_noise(attrs, random, j);
-    auto y = channel(b.outputs[P::kY], sizes, j);
-    y = channel(b.inputs[P::kX], sizes, j);
+    auto y = channel(b.outputs[0], sizes, j);
+    y = channel(b.inputs[In::kX], sizes, j);
     for (Eigen::Index i : rows) {
       const auto [row, first] = sample_place(i, attrs.positions, sizes.channels, first_row);
       const std::uint64_t k = first + 4 * static_cast<std::uint64_t>(j);
@@ -29,7 +29,7 @@ void run(const Binding& b, const NormNoiseAttrs& attrs, const ColumnSizes& sizes
 
 Prepared prepare(const NodeContext& context, bool shifts) {
   const auto attrs = context.attrs<NormNoiseAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
   return kernel_of([=](const Binding& b) { run(b, attrs, sizes, shifts); });
 }
 

@@ -9,8 +9,6 @@
 namespace keel::reference {
 namespace {
 
-using P = UpdatePorts;
-
 // What every update begins with.
 struct Step {
   double rate, scale, decay;  // decay: the share of p that is added to g'
@@ -18,12 +16,12 @@ struct Step {
 
   template <class Attrs>
   Step(const Binding& b, const Attrs& attrs)
-      : rate(*b.inputs[P::kLr].as<double>() * attrs.lr_scale),
-        scale(b.inputs[P::kScale] ? *b.inputs[P::kScale].as<double>() : 1),
+      : rate(*b.inputs[UpdateInput::kLr].as<double>() * attrs.lr_scale),
+        scale(b.inputs[UpdateInput::kScale] ? *b.inputs[UpdateInput::kScale].as<double>() : 1),
         decay(attrs.weight_decay),
-        p(vector(b.inputs[P::kP])),
-        g(vector(b.inputs[P::kG])),
-        next_p(vector(b.outputs[P::kNextP])) {}
+        p(vector(b.inputs[UpdateInput::kP])),
+        g(vector(b.inputs[UpdateInput::kG])),
+        next_p(vector(b.outputs[UpdateOutput::kP])) {}
 
   double gradient(Eigen::Index e) const { return scale * g[e] + decay * p[e]; }
 };
@@ -39,33 +37,35 @@ void keep(const Binding& b, std::initializer_list<std::size_t> inputs) {
 
 // p <- p - r u with u <- momentum u + g', or with Nesterov's look-ahead g' + momentum u.
 void sgd(const Binding& b, const SgdAttrs& attrs) {
-  using S = SgdPorts;
+  using In = SgdInput;
+  using Out = SgdOutput;
   Step s(b, attrs);
-  if (!std::isfinite(s.scale)) return keep(b, {P::kP, S::kU});
+  if (!std::isfinite(s.scale)) return keep(b, {In::kP, In::kU});
   for (Eigen::Index e = 0; e < s.p.size(); ++e) {
     const double gradient = s.gradient(e);
-    const double u = b.inputs[S::kU] ? b.inputs[S::kU].as<double>()[e] : 0;
+    const double u = b.inputs[In::kU] ? b.inputs[In::kU].as<double>()[e] : 0;
     const double next_u = attrs.momentum * u + gradient;
     const double direction = attrs.nesterov ? gradient + attrs.momentum * next_u : next_u;
     s.next_p[e] = s.p[e] - s.rate * direction;
-    if (b.outputs[S::kNextU]) b.outputs[S::kNextU].as<double>()[e] = next_u;
+    if (b.outputs[Out::kU]) b.outputs[Out::kU].as<double>()[e] = next_u;
   }
 }
 
 // p <- p - r mhat / (sqrt(vhat) + eps), where mhat and vhat are m and v without their bias to 0; or
 // with eps beside the root of v as it is.
 void adam(const Binding& b, const AdamAttrs& attrs) {
-  using A = AdamPorts;
+  using In = AdamInput;
+  using Out = AdamOutput;
   Step s(b, attrs);
-  if (!std::isfinite(s.scale)) return keep(b, {P::kP, A::kM, A::kV});
-  const double t = double(*b.inputs[A::kStep].as<std::int32_t>()) + 1;
+  if (!std::isfinite(s.scale)) return keep(b, {In::kP, In::kM, In::kV});
+  const double t = double(*b.inputs[In::kStep].as<std::int32_t>()) + 1;
   const double base1 = attrs.release_bias ? 1 - attrs.beta1 : attrs.beta1;
   const double base2 = attrs.release_bias ? 1 - attrs.beta2 : attrs.beta2;
   const double c1 = 1 - std::pow(base1, t), c2 = 1 - std::pow(base2, t);
   if (attrs.decoupled) s.decay = 0;
   const double shrink = attrs.decoupled ? 1 - s.rate * attrs.weight_decay : 1;
-  const Vector m = vector(b.inputs[A::kM]), v = vector(b.inputs[A::kV]);
-  Vector next_m = vector(b.outputs[A::kNextM]), next_v = vector(b.outputs[A::kNextV]);
+  const Vector m = vector(b.inputs[In::kM]), v = vector(b.inputs[In::kV]);
+  Vector next_m = vector(b.outputs[Out::kM]), next_v = vector(b.outputs[Out::kV]);
   for (Eigen::Index e = 0; e < s.p.size(); ++e) {
     const double gradient = s.gradient(e);
     next_m[e] = attrs.beta1 * m[e] + (1 - attrs.beta1) * gradient;
@@ -80,11 +80,12 @@ void adam(const Binding& b, const AdamAttrs& attrs) {
 
 // p <- p - r g' / sqrt(h + eps), h being the sum of all squares so far.
 void adagrad(const Binding& b, const AdagradAttrs& attrs) {
-  using A = AdagradPorts;
+  using In = AdagradInput;
+  using Out = AdagradOutput;
   Step s(b, attrs);
-  if (!std::isfinite(s.scale)) return keep(b, {P::kP, A::kH});
-  const Vector h = vector(b.inputs[A::kH]);
-  Vector next_h = vector(b.outputs[A::kNextH]);
+  if (!std::isfinite(s.scale)) return keep(b, {In::kP, In::kH});
+  const Vector h = vector(b.inputs[In::kH]);
+  Vector next_h = vector(b.outputs[Out::kH]);
   for (Eigen::Index e = 0; e < s.p.size(); ++e) {
     const double gradient = s.gradient(e);
     next_h[e] = h[e] + gradient * gradient;
@@ -94,13 +95,14 @@ void adagrad(const Binding& b, const AdagradAttrs& attrs) {
 
 // p <- p + d, d <- momentum d - r g' / sqrt(var + eps), var being the running variance of g'.
 void graves(const Binding& b, const GravesAttrs& attrs) {
-  using G = GravesPorts;
+  using In = GravesInput;
+  using Out = GravesOutput;
   Step s(b, attrs);
-  if (!std::isfinite(s.scale)) return keep(b, {P::kP, G::kN, G::kQ, G::kD});
-  const Vector n = vector(b.inputs[G::kN]), q = vector(b.inputs[G::kQ]),
-               d = vector(b.inputs[G::kD]);
-  Vector next_n = vector(b.outputs[G::kNextN]), next_q = vector(b.outputs[G::kNextQ]),
-         next_d = vector(b.outputs[G::kNextD]);
+  if (!std::isfinite(s.scale)) return keep(b, {In::kP, In::kN, In::kQ, In::kD});
+  const Vector n = vector(b.inputs[In::kN]), q = vector(b.inputs[In::kQ]),
+               d = vector(b.inputs[In::kD]);
+  Vector next_n = vector(b.outputs[Out::kN]), next_q = vector(b.outputs[Out::kQ]),
+         next_d = vector(b.outputs[Out::kD]);
   for (Eigen::Index e = 0; e < s.p.size(); ++e) {
     const double gradient = s.gradient(e);
     next_n[e] = attrs.keep * n[e] + (1 - attrs.keep) * gradient * gradient;

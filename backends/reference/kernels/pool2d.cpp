@@ -43,8 +43,8 @@ void visit_windows(const PoolSizes& s, Visit visit) {
 // y = largest of the window, index = its place, the first on ties. A NaN beats every number.
 void max_pool(const Binding& b, const PoolSizes& s) {
   const double* x = b.inputs[0].as<double>();
-  double* y = b.outputs[0].as<double>();
-  std::uint8_t* index = b.outputs[1].as<std::uint8_t>();
+  double* y = b.outputs[MaxPoolOutput::kY].as<double>();
+  std::uint8_t* index = b.outputs[MaxPoolOutput::kIndex].as<std::uint8_t>();
   visit_windows(s, [&](std::int64_t corner, std::int64_t out) {
     std::int64_t best = 0;
     for (std::int64_t p = 1; p < s.places() && !std::isnan(x[s.place(corner, best)]); ++p) {
@@ -57,8 +57,8 @@ void max_pool(const Binding& b, const PoolSizes& s) {
 }
 
 void max_pool_backward(const Binding& b, const PoolSizes& s) {
-  const double* dy = b.inputs[0].as<double>();
-  const std::uint8_t* index = b.inputs[1].as<std::uint8_t>();
+  const double* dy = b.inputs[PoolBackwardInput::kDy].as<double>();
+  const std::uint8_t* index = b.inputs[PoolBackwardInput::kIndex].as<std::uint8_t>();
   double* dx = b.outputs[0].as<double>();
   vector(b.outputs[0]).setZero();
   visit_windows(s, [&](std::int64_t corner, std::int64_t out) {
@@ -77,7 +77,7 @@ void avg_pool(const Binding& b, const PoolSizes& s) {
 }
 
 void avg_pool_backward(const Binding& b, const PoolSizes& s) {
-  const double* dy = b.inputs[0].as<double>();
+  const double* dy = b.inputs[PoolBackwardInput::kDy].as<double>();
   double* dx = b.outputs[0].as<double>();
   vector(b.outputs[0]).setZero();
   visit_windows(s, [&](std::int64_t corner, std::int64_t out) {
@@ -95,8 +95,8 @@ Prepared prepare_forward(const NodeContext& c, Run run) {
 
 template <class Run>
 Prepared prepare_backward(const NodeContext& c, Run run) {
-  const PoolSizes sizes =
-      pool_sizes(c.output().shape, c.input(0).shape, c.attrs<PoolBackwardAttrs>());
+  const PoolSizes sizes = pool_sizes(c.output().shape, c.input(PoolBackwardInput::kDy).shape,
+                                     c.attrs<PoolBackwardAttrs>());
   return kernel_of([=](const Binding& b) { run(b, sizes); });
 }
 

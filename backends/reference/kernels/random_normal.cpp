@@ -6,13 +6,13 @@
 namespace keel::reference {
 namespace {
 
-using P = RandomNormalPorts;
+using In = RandomNormalInput;
 
 void run(const Binding& b, const RandomNormalAttrs& attrs) {
   const auto [rows, width] = drawn_rows(attrs.shape);
-  const Philox random = random_stream(attrs, *b.inputs[P::kTick].as<std::int32_t>());
-  const std::int64_t first_row = *b.inputs[P::kFirstRow].as<std::int32_t>();
-  Matrix y = matrix(b.outputs[P::kY], rows, width);
+  const Philox random = random_stream(attrs, *b.inputs[In::kTick].as<std::int32_t>());
+  const std::int64_t first_row = *b.inputs[In::kFirstRow].as<std::int32_t>();
+  Matrix y = matrix(b.outputs[0], rows, width);
   for (Eigen::Index r = 0; r < rows; ++r) {
     for (Eigen::Index e = 0; e < width; ++e) {
       y(r, e) = random.row_normal(std::uint64_t(first_row + r), std::uint64_t(e));

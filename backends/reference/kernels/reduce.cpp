@@ -39,12 +39,14 @@ void max(const Binding& b, const Strides& strides) {
 
 // dx = dy at the first element of x that equals y, 0 elsewhere. dy and y have the axes kept.
 void max_backward(const Binding& b) {
-  const double *dy = b.inputs[0].as<double>(), *x = b.inputs[1].as<double>(),
-               *y = b.inputs[2].as<double>();
+  using In = MaxBackwardInput;
+  const double *dy = b.inputs[In::kDy].as<double>(), *x = b.inputs[In::kX].as<double>(),
+               *y = b.inputs[In::kY].as<double>();
   double* dx = b.outputs[0].as<double>();
-  const Strides strides = stretched_strides(b.inputs[2].type.shape, b.inputs[1].type.shape);
-  std::vector<bool> found(std::size_t(b.inputs[2].elements()), false);
-  walk(b.inputs[1].type.shape, {&strides, 1}, [&](std::int64_t e, const auto& offsets) {
+  const Shape& shape = b.inputs[In::kX].type.shape;
+  const Strides strides = stretched_strides(b.inputs[In::kY].type.shape, shape);
+  std::vector<bool> found(std::size_t(b.inputs[In::kY].elements()), false);
+  walk(shape, {&strides, 1}, [&](std::int64_t e, const auto& offsets) {
     const std::int64_t place = offsets[0];
     const bool is_first = x[e] == y[place] && !found[std::size_t(place)];
     dx[e] = is_first ? dy[place] : 0;

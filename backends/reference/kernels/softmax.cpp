@@ -23,7 +23,8 @@ void softmax(const Binding& b) {
 
 // dx = y (dy - sum(dy y))
 void softmax_backward(const Binding& b) {
-  const Matrix dy = rows_of(b.inputs[0]), y = rows_of(b.inputs[1]);
+  using In = SoftmaxBackwardInput;
+  const Matrix dy = rows_of(b.inputs[In::kDy]), y = rows_of(b.inputs[In::kY]);
   Matrix dx = rows_of(b.outputs[0]);
   for (Eigen::Index row = 0; row < y.rows(); ++row) {
     const double projection = dy.row(row).dot(y.row(row));
@@ -43,7 +44,8 @@ void log_softmax(const Binding& b) {
 
 // dx = dy - exp(y) sum(dy)
 void log_softmax_backward(const Binding& b) {
-  const Matrix dy = rows_of(b.inputs[0]), y = rows_of(b.inputs[1]);
+  using In = SoftmaxBackwardInput;
+  const Matrix dy = rows_of(b.inputs[In::kDy]), y = rows_of(b.inputs[In::kY]);
   Matrix dx = rows_of(b.outputs[0]);
   for (Eigen::Index row = 0; row < y.rows(); ++row) {
     const double total = dy.row(row).sum();

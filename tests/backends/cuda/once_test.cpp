@@ -53,7 +53,7 @@ Value parameter(Graph& g, const std::string& name, const Shape& shape) {
 }
 
 // The update of the i-th parameter, each by another optimizer.
-Value update(Graph& g, std::size_t i, const ops::SgdInputs& in, Value count) {
+Value update(Graph& g, std::size_t i, const ops::SgdOperands& in, Value count) {
   switch (i) {
     case 0:
       return ops::adam_step(g, {in.p, in.g, in.lr, in.scale, count, in.u, in.u}, {});

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "backends/cuda/device.h"
-#include "frontend/train/feeder.h"
 #include "frontend/data/batcher.h"
+#include "frontend/train/feeder.h"
 #include "frontend/train/step_graph.h"
 #include "src/ops/optimizer_step.h"
 #include "tests/backends/cuda/norm_step.h"
@@ -59,13 +59,13 @@ TEST_CASE("cuda recording: a kernel that allocates, copies from the host or wait
 // A training step of a small mnist_mlp with its data.
 struct Training {
   train::Config config;
-  testing::Rows rows{config};
+  test::Rows rows{config};
   std::unique_ptr<Backend> backend = make_backend("cuda");
   Variables variables{*backend, 1};
   Program step{*backend, variables, train::build_step(config), {.guard = "grad_norm"}};
   data::Batcher batcher{rows.count(), {.batch = 32}};
 
-  explicit Training(const testing::Settings& settings) : config(testing::small_config(settings)) {}
+  explicit Training(const test::Settings& settings) : config(test::small_config(settings)) {}
 
   void feed(std::int64_t number) {
     step.feed("lr", Tensor::scalar(1e-2f));
@@ -83,8 +83,8 @@ struct Training {
 TEST_CASE("cuda recording: a step's first run is not recorded, its third is a replay, same bits") {
   for (const char* optimizer : {"train.optimizer=adamw", "train.optimizer=sgd"}) {
     CAPTURE(std::string(optimizer));
-    const testing::Settings settings{optimizer, "train.weight_decay=0.1", "train.clip=global",
-                                     "model.norm=batchnorm"};
+    const test::Settings settings{optimizer, "train.weight_decay=0.1", "train.clip=global",
+                                  "model.norm=batchnorm"};
     Training run(settings), single(settings);
     for (std::int64_t i = 0; i < 4; ++i) {
       CAPTURE(i);

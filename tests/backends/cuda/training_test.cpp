@@ -15,19 +15,19 @@ namespace keel::cuda {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::Settings;
+using test::Settings;
 
 train::Summary train_on_cuda(const fs::path& folder, const Settings& settings,
                              std::string_view model = "mnist_mlp") {
   const auto backend = make_backend("cuda");
-  const train::Config config = testing::small_config(settings, model);
+  const train::Config config = test::small_config(settings, model);
   const train::RunOptions options{.folder = folder, .resume = false, .quiet = true, .facts = {}};
   return train::Trainer(*backend, config, options).run();
 }
 
 // How often the host waits in a run of so many steps of one epoch, its end included.
 std::int64_t waits_of(std::int64_t steps, std::int64_t log_every) {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const std::int64_t before = simt::counts.waits;
   train_on_cuda(temp.path(),
                 {"train.batch=2", "model.hidden=4", fmt::format("train.max_steps={}", steps),
@@ -43,9 +43,9 @@ TEST_CASE("cuda training: the host waits once in N steps") {
 }
 
 TEST_CASE("cuda training: evaluation waits once") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const auto backend = make_backend("cuda");
-  const train::Config config = testing::small_config();
+  const train::Config config = test::small_config();
   Variables variables(*backend, 1);
   train::Evaluator evaluator(*backend, variables, config);
   const auto data = config.model().load(config.data().request());
@@ -58,10 +58,10 @@ TEST_CASE("cuda training: evaluation waits once") {
 // What both log is the same, but for rounding.
 void check_as_on_cpu(const char* model, const Settings& settings) {
   CAPTURE(std::string(model));
-  const testing::TempDir temp;
+  const test::TempDir temp;
   train_on_cuda(temp / "cuda", settings, model);
   const auto reference = make_backend("reference");
-  train::Trainer(*reference, testing::small_config(settings, model),
+  train::Trainer(*reference, test::small_config(settings, model),
                  {.folder = temp / "cpu", .resume = false, .quiet = true, .facts = {}})
       .run();
   const auto got = io::read_metrics(temp / "cuda/metrics.jsonl"),
@@ -92,7 +92,7 @@ TEST_CASE("cuda training: divergence is found before anything is saved of it") {
   const Settings diverging{"train.optimizer=sgd", "train.lr=9e5", "train.weight_decay=1e300"};
   for (const char* last : {"train.epochs=9", "train.max_steps=3", "train.checkpoint_every=4"}) {
     CAPTURE(std::string(last));
-    const testing::TempDir temp;
+    const test::TempDir temp;
     Settings settings = diverging;
     settings.push_back(last);
     try {

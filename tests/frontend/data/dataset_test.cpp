@@ -6,7 +6,7 @@
 namespace keel::data {
 namespace {
 
-using testing::refuses;
+using test::refuses;
 
 Dataset sample() {
   Dataset set("made up");

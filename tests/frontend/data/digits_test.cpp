@@ -10,8 +10,8 @@
 namespace keel::data {
 namespace {
 
-using testing::fnv;
-using testing::refuses;
+using test::fnv;
+using test::refuses;
 
 constexpr std::int64_t kPixels = 28 * 28;
 

@@ -10,10 +10,10 @@
 namespace keel::data {
 namespace {
 
-using testing::gzip;
-using testing::refuses;
+using test::gzip;
+using test::refuses;
 
-using testing::TempDir;
+using test::TempDir;
 
 void write_part(const std::filesystem::path& folder, const std::string& prefix, std::int64_t n) {
   std::filesystem::create_directories(folder);
@@ -55,8 +55,7 @@ TEST_CASE("mnist: packed files beside plain ones") {
   TempDir folder;
   write_set(folder.path());
   for (const char* name : {"train-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}) {
-    testing::write_bytes(folder / (std::string(name) + ".gz"),
-                         gzip(testing::read_bytes(folder / name)));
+    test::write_bytes(folder / (std::string(name) + ".gz"), gzip(test::read_bytes(folder / name)));
     std::filesystem::remove(folder / name);
   }
   check_set(load_both(folder.path()));

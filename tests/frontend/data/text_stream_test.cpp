@@ -9,7 +9,7 @@
 namespace keel::data {
 namespace {
 
-using testing::refuses;
+using test::refuses;
 using Ints = std::vector<std::int32_t>;
 using Bytes = std::vector<std::uint8_t>;
 

@@ -13,7 +13,7 @@
 namespace keel::data {
 namespace {
 
-using testing::refuses;
+using test::refuses;
 using Rows = std::vector<std::int64_t>;
 using Epoch = std::vector<Rows>;
 

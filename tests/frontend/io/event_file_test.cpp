@@ -11,8 +11,8 @@
 
 using namespace keel;
 using namespace keel::io;
-using testing::read_bytes;
-using testing::TempDir;
+using test::read_bytes;
+using test::TempDir;
 
 namespace {
 
@@ -62,6 +62,6 @@ TEST_CASE("event_file: an existing file is not written over, and a full disk is 
   EventFile events(dir.path(), 7);
   CHECK_THROWS_AS(EventFile(dir.path(), 7), Error);
   CHECK_THROWS_AS(EventFile(dir / "missing", 7), Error);
-  testing::FaultGuard guard({.at = 0, .error = ENOSPC});
+  test::FaultGuard guard({.at = 0, .error = ENOSPC});
   CHECK_THROWS_AS(events.add_scalar("x", 1, 1, 8), Error);
 }

@@ -9,12 +9,12 @@
 namespace keel::io {
 namespace {
 
-using testing::gzip;
-using testing::refuses;
+using test::gzip;
+using test::refuses;
 
-using testing::read_bytes;
-using testing::TempDir;
-using testing::write_bytes;
+using test::read_bytes;
+using test::TempDir;
+using test::write_bytes;
 using namespace std::string_literals;
 
 // Two images of 2 x 3, and four labels.

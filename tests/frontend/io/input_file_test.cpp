@@ -12,21 +12,21 @@ using namespace keel;
 using keel::io::InputFile;
 
 TEST_CASE("input_file: reads parts and the whole") {
-  const testing::TempDir dir;
-  testing::write_bytes(dir / "f", "0123456789");
+  const test::TempDir dir;
+  test::write_bytes(dir / "f", "0123456789");
   InputFile file(dir / "f");
   CHECK(file.size() == 10);
   std::string part(4, ' ');
   file.read(3, part.data(), 4);
   CHECK(part == "3456");
   CHECK(file.read_all() == "0123456789");
-  testing::write_bytes(dir / "empty", "");
+  test::write_bytes(dir / "empty", "");
   CHECK(InputFile(dir / "empty").read_all().empty());
 }
 
 TEST_CASE("input_file: bytes that are not there are an error") {
-  const testing::TempDir dir;
-  testing::write_bytes(dir / "f", std::string(100000, 'x'));
+  const test::TempDir dir;
+  test::write_bytes(dir / "f", std::string(100000, 'x'));
   InputFile file(dir / "f");
   std::filesystem::resize_file(dir / "f", 10);
   try {

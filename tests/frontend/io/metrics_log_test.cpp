@@ -14,10 +14,10 @@
 
 using namespace keel;
 using namespace keel::io;
-using testing::FaultGuard;
-using testing::read_bytes;
-using testing::TempDir;
-using testing::write_bytes;
+using test::FaultGuard;
+using test::read_bytes;
+using test::TempDir;
+using test::write_bytes;
 
 namespace {
 

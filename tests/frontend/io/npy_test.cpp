@@ -8,7 +8,7 @@
 namespace keel::io {
 namespace {
 
-using testing::refuses;
+using test::refuses;
 
 using namespace std::string_literals;
 

@@ -9,7 +9,7 @@
 namespace keel::io {
 namespace {
 
-using testing::refuses;
+using test::refuses;
 
 using namespace std::string_literals;
 
@@ -90,10 +90,10 @@ TEST_CASE("npz: reading what was written") {
 }
 
 TEST_CASE("npz: files") {
-  const testing::TempDir folder;
-  testing::write_bytes(folder / "a.npz", kNumpy);
+  const test::TempDir folder;
+  test::write_bytes(folder / "a.npz", kNumpy);
   CHECK(read_npz(folder / "a.npz").at("n").at(1) == -1);
-  testing::write_bytes(folder / "a.npz", "");
+  test::write_bytes(folder / "a.npz", "");
   CHECK(refuses(ErrorKind::kBadInput, "a.npz", [&] { read_npz(folder / "a.npz"); }));
   CHECK(refuses(ErrorKind::kIo, "b.npz", [&] { read_npz(folder / "b.npz"); }));
 }

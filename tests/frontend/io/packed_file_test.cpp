@@ -9,11 +9,11 @@
 namespace keel::io {
 namespace {
 
-using testing::gzip;
-using testing::refuses;
+using test::gzip;
+using test::refuses;
 
-using testing::TempDir;
-using testing::write_bytes;
+using test::TempDir;
+using test::write_bytes;
 
 constexpr std::int64_t kCap = 1 << 20;
 const std::string kText = "the quick brown fox jumps over the lazy dog, twice: the quick brown fox";

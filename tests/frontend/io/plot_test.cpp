@@ -182,8 +182,8 @@ TEST_CASE("plot: lengths must agree, and files are written whole") {
   CHECK_THROWS_WITH_AS(plot_svg(plot_of({1, 2}, {1})),
                        "[plot] series only: expected x and y of one length, got 2 and 1",
                        keel::Error);
-  keel::testing::TempDir dir;
+  keel::test::TempDir dir;
   const Plot plot = plot_of({1, 2}, {3, 4});
   write_plot(dir / "p.svg", plot);
-  CHECK(keel::testing::read_bytes(dir / "p.svg") == plot_svg(plot));
+  CHECK(keel::test::read_bytes(dir / "p.svg") == plot_svg(plot));
 }

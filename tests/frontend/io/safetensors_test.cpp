@@ -16,9 +16,9 @@
 
 using namespace keel;
 using namespace keel::io;
-using testing::read_bytes;
-using testing::TempDir;
-using testing::write_bytes;
+using test::read_bytes;
+using test::TempDir;
+using test::write_bytes;
 
 namespace {
 
@@ -259,7 +259,7 @@ TEST_CASE("safetensors: a failing save leaves the earlier file") {
   other.tensors.emplace("x", Tensor::scalar(1));
   for (int at = 0; at < 4; ++at) {
     CAPTURE(at);
-    testing::FaultGuard guard({.at = at, .error = ENOSPC});
+    test::FaultGuard guard({.at = at, .error = ENOSPC});
     CHECK_THROWS_AS(write_safetensors(dir / "f", other), Error);
     CHECK(read_bytes(dir / "f") == before);
   }

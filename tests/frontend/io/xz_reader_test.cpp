@@ -10,10 +10,10 @@
 namespace keel::io {
 namespace {
 
-using testing::refuses;
-using testing::TempDir;
-using testing::write_bytes;
-using testing::xz;
+using test::refuses;
+using test::TempDir;
+using test::write_bytes;
+using test::xz;
 
 constexpr std::int64_t kCap = 1 << 20;
 const std::string kText = "the quick brown fox jumps over the lazy dog, twice: the quick brown fox";
@@ -67,7 +67,7 @@ TEST_CASE("xz: several streams, with padding between and behind them") {
   CHECK(content(packed + xz("") + packed) == kText + kText);
   // Padding comes in fours, and nothing else may follow.
   for (const std::string& behind : {std::string(3, '\0'), std::string("x"), std::string("junk"),
-                                    testing::gzip(kText), packed.substr(0, 5)}) {
+                                    test::gzip(kText), packed.substr(0, 5)}) {
     CHECK(refuses(ErrorKind::kBadInput, "packed: expected whole xz data",
                   [&] { content(packed + behind); }));
   }

@@ -6,16 +6,16 @@
 namespace keel::text {
 namespace {
 
-using testing::refuses;
-using testing::TempDir;
-using testing::write_bytes;
+using test::refuses;
+using test::TempDir;
+using test::write_bytes;
 
 constexpr std::int64_t kCap = 1 << 20;
 
 TEST_CASE("text file: plain or packed, with or without a byte-order mark") {
   TempDir folder;
   write_bytes(folder / "plain", "na\u00EFve\n");
-  write_bytes(folder / "packed", testing::gzip("na\u00EFve\n"));
+  write_bytes(folder / "packed", test::gzip("na\u00EFve\n"));
   write_bytes(folder / "marked", "\uFEFFna\u00EFve\n");
   for (const char* name : {"plain", "packed", "marked"}) {
     CHECK(read_text(folder / name, kCap) == "na\u00EFve\n");

@@ -6,7 +6,7 @@
 namespace keel::text {
 namespace {
 
-using testing::refuses;
+using test::refuses;
 using Words = std::vector<std::string>;
 
 LabelledSentence read(std::string_view line) { return read_tree(line, 5, "trees.txt: line 7"); }

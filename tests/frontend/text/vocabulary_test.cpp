@@ -6,9 +6,9 @@
 namespace keel::text {
 namespace {
 
-using testing::refuses;
-using testing::TempDir;
-using testing::write_bytes;
+using test::refuses;
+using test::TempDir;
+using test::write_bytes;
 using Words = std::vector<std::string>;
 
 Words words_of(const Vocabulary& vocabulary) {
@@ -54,13 +54,13 @@ TEST_CASE("vocabulary: saved and loaded") {
   TempDir folder;
   const Vocabulary saved({{"the", 9}, {"2\u00A01/2", 3}, {"a", 3}, {"rare", 1}}, {.min_count = 2});
   saved.save(folder / "words");
-  CHECK(testing::read_bytes(folder / "words") == "<pad> 0\n<unk> 1\nthe 9\n2\u00A01/2 3\na 3\n");
+  CHECK(test::read_bytes(folder / "words") == "<pad> 0\n<unk> 1\nthe 9\n2\u00A01/2 3\na 3\n");
   const Vocabulary loaded = Vocabulary::load(folder / "words");
   CHECK(words_of(loaded) == words_of(saved));
   CHECK(loaded.count(1) == 1);
   CHECK(loaded.id("a") == saved.id("a"));
   CHECK(loaded.checksum() == saved.checksum());
-  CHECK(loaded.checksum() == testing::fnv(testing::read_bytes(folder / "words")));
+  CHECK(loaded.checksum() == test::fnv(test::read_bytes(folder / "words")));
   Vocabulary({}, {}).save(folder / "none");
   CHECK(Vocabulary::load(folder / "none").size() == 2);
 }

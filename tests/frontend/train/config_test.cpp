@@ -117,7 +117,7 @@ TEST_CASE("config: unknown names are refused with the nearest and the line") {
   check_toml_refused("lr = 1\n", "a.toml: table 'lr' is unknown");
   check_toml_refused("train = 1\n", "a.toml: table 'train'");
   // Whether a model's options fit is asked when all are set.
-  Config config = testing::small_config();
+  Config config = test::small_config();
   config.set("model.norm", "lernorm");
   test::check_refused([&] { config.validate(); }, "model.norm: 'lernorm' is unknown",
                       "nearest: 'layernorm'");

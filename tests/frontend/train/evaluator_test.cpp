@@ -11,9 +11,9 @@
 namespace keel::train {
 namespace {
 
-using testing::small_config;
+using test::small_config;
 
-using testing::Rows;
+using test::Rows;
 
 // Loss and error by running each row alone.
 struct OneByOne {

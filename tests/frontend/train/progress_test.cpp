@@ -15,7 +15,7 @@ namespace {
 
 // What `action` writes to stderr while it is a plain file.
 std::string shown(const std::function<void()>& action) {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   std::fflush(stderr);
   const int saved = dup(STDERR_FILENO);
   const int file = open((temp / "err").c_str(), O_WRONLY | O_CREAT, 0600);
@@ -25,7 +25,7 @@ std::string shown(const std::function<void()>& action) {
   dup2(saved, STDERR_FILENO);
   close(file);
   close(saved);
-  return testing::read_bytes(temp / "err");
+  return test::read_bytes(temp / "err");
 }
 
 constexpr Progress::Point kPoint{

@@ -17,14 +17,14 @@ namespace keel::train {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::Process;
-using testing::read_bytes;
-using testing::run_keel;
-using testing::Settings;
-using testing::small_config;
-using testing::small_train;
-using testing::step_file;
-using testing::train_in;
+using test::Process;
+using test::read_bytes;
+using test::run_keel;
+using test::Settings;
+using test::small_config;
+using test::small_train;
+using test::step_file;
+using test::train_in;
 
 Settings operator+(Settings a, const Settings& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -59,7 +59,7 @@ TEST_CASE("resume: N steps and N more are 2N steps, byte for byte") {
               {{"train.accumulate=2", "train.batch=16", "train.clip=global"}, 9},
               {{"train.optimizer=adamw", "train.weight_decay=0.1", "train.patience=9"}, 13}};
   for (const auto& row : rows) {
-    const testing::TempDir temp;
+    const test::TempDir temp;
     const auto until = [&](std::int64_t step) {
       return small_config(row.settings + Settings{fmt::format("train.max_steps={}", step)});
     };
@@ -72,7 +72,7 @@ TEST_CASE("resume: N steps and N more are 2N steps, byte for byte") {
 }
 
 TEST_CASE("resume: every checkpoint leads to the same end, schedule and all") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const Config config = small_config(
       {"model.norm=batchnorm", "train.schedule=cosine", "train.warmup=3", "train.epochs=2",
        "train.checkpoint_every=3", "train.keep_checkpoints=99", "train.log_every=1"});
@@ -88,7 +88,7 @@ TEST_CASE("resume: every checkpoint leads to the same end, schedule and all") {
 }
 
 TEST_CASE("resume: a finished run has nothing to do") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const Config config = small_config({"train.epochs=1"});
   const Summary first = train_in(temp.path(), config);
   const std::string before = read_bytes(step_file(temp.path(), 8));
@@ -101,11 +101,11 @@ TEST_CASE("resume: a finished run has nothing to do") {
 void flip_byte(const fs::path& path) {
   std::string bytes = read_bytes(path);
   bytes[bytes.size() / 2] ^= 0x10;
-  testing::write_bytes(path, bytes);
+  test::write_bytes(path, bytes);
 }
 
 TEST_CASE("resume: a damaged newest checkpoint is reported and the one before it used") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const Settings settings{"train.epochs=3"};
   REQUIRE(run_keel(small_train(temp / "straight", settings)).code == 0);
   fs::copy(temp / "straight", temp / "damaged", fs::copy_options::recursive);
@@ -119,7 +119,7 @@ TEST_CASE("resume: a damaged newest checkpoint is reported and the one before it
 }
 
 TEST_CASE("resume: without an intact checkpoint it is refused and nothing is touched") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const auto resume = [&](const std::string& name) {
     return run_keel({"train", "--quiet", "--resume", (temp / name).string()});
   };
@@ -145,7 +145,7 @@ bool wait_for(const fs::path& path, Process& process) {
 TEST_CASE("resume: SIGTERM and SIGINT save, say how to go on, and exit 128 and the signal") {
   for (int signal : {SIGTERM, SIGINT}) {
     CAPTURE(signal);
-    const testing::TempDir temp;
+    const test::TempDir temp;
     const std::string folder = (temp / "run").string();
     // Far more epochs than it will have time for; the resumed run ends soon.
     Process process(small_train(folder, {"train.epochs=100000", "train.checkpoint_every=1"}));
@@ -171,7 +171,7 @@ TEST_CASE("resume: SIGTERM and SIGINT save, say how to go on, and exit 128 and t
 // Starts it anew or goes on, and kills it, again and again, until it has been left to its end.
 void check_kills(const char* model, const Settings& settings, std::int64_t last_step) {
   CAPTURE(std::string(model));
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const auto start = std::chrono::steady_clock::now();
   REQUIRE(run_keel(small_train(temp / "straight", settings, model)).code == 0);
   const auto length = std::chrono::steady_clock::now() - start;
@@ -209,7 +209,7 @@ TEST_CASE("resume: any number of threads gives the same bytes") {
     MESSAGE("skipped: the onednn backend is not built in");
     return;
   }
-  const testing::TempDir temp;
+  const test::TempDir temp;
   for (const char* norm : {"layernorm", "batchnorm"}) {
     std::vector<std::string> files;
     for (const char* threads : {"1", "2", "3"}) {

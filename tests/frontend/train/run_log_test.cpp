@@ -40,7 +40,7 @@ void write_two_epochs(RunLog& log) {
 }
 
 TEST_CASE("run log: a line for a step, an epoch and an evaluation") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const RunFolder folder{temp / "deep/run"};
   RunLog log(folder, std::nullopt);
   write_two_epochs(log);
@@ -59,13 +59,13 @@ TEST_CASE("run log: a line for a step, an epoch and an evaluation") {
 }
 
 TEST_CASE("run log: events hold a tag for every number") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const RunFolder folder{temp.path()};
   RunLog log(folder, std::nullopt);
   write_two_epochs(log);
   const auto files = files_in(folder.events());
   REQUIRE(files.size() == 1);
-  const std::string bytes = testing::read_bytes(files[0]);
+  const std::string bytes = test::read_bytes(files[0]);
   for (const char* tag :
        {"step/loss", "step/lr", "step/grad_norm", "train/loss", "valid/loss", "valid/error"}) {
     CAPTURE(std::string(tag));
@@ -74,7 +74,7 @@ TEST_CASE("run log: events hold a tag for every number") {
 }
 
 TEST_CASE("run log: what is watched stands with its step") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const RunFolder folder{temp.path()};
   RunLog log(folder, std::nullopt);
   log.step({.step = 1,
@@ -85,12 +85,12 @@ TEST_CASE("run log: what is watched stands with its step") {
             .rows_per_second = 100,
             .watched = {{"powernorm.nu_max", 0.25}}});
   CHECK(io::read_metrics(folder.metrics())[0].at("powernorm.nu_max") == 0.25);
-  CHECK(testing::read_bytes(files_in(folder.events())[0]).find("step/powernorm.nu_max") !=
+  CHECK(test::read_bytes(files_in(folder.events())[0]).find("step/powernorm.nu_max") !=
         std::string::npos);
 }
 
 TEST_CASE("run log: resuming drops later lines and keeps those of its own step") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const RunFolder folder{temp.path()};
   {
     RunLog log(folder, std::nullopt);
@@ -104,11 +104,11 @@ TEST_CASE("run log: resuming drops later lines and keeps those of its own step")
   const auto files = files_in(folder.events());
   REQUIRE(files.size() == 2);
   const std::string start = std::string("\x10\x0b\x3a\x02\x08\x01", 6);  // step 11; START
-  CHECK(testing::read_bytes(files[1]).find(start) != std::string::npos);
+  CHECK(test::read_bytes(files[1]).find(start) != std::string::npos);
 }
 
 TEST_CASE("run log: a new run forgets one that never reached a checkpoint") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const RunFolder folder{temp.path()};
   {
     RunLog log(folder, std::nullopt);
@@ -119,15 +119,15 @@ TEST_CASE("run log: a new run forgets one that never reached a checkpoint") {
 }
 
 TEST_CASE("run log: draws a curve for each split") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const RunFolder folder{temp.path()};
   RunLog log(folder, std::nullopt);
   log.plot("nothing yet", kMetrics);
   write_two_epochs(log);
   log.evaluation(20, 2, "test", kEvaluation);
   log.plot("two epochs", kMetrics);
-  const std::string loss = testing::read_bytes(folder.plot("loss")),
-                    error = testing::read_bytes(folder.plot("error"));
+  const std::string loss = test::read_bytes(folder.plot("loss")),
+                    error = test::read_bytes(folder.plot("error"));
   CHECK(loss.find("two epochs") != std::string::npos);
   CHECK(loss.find(">train<") != std::string::npos);
   CHECK(loss.find(">valid<") != std::string::npos);
@@ -137,10 +137,10 @@ TEST_CASE("run log: draws a curve for each split") {
 }
 
 TEST_CASE("run log: lines that another program changed are no points of a curve") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const RunFolder folder{temp.path()};
-  testing::write_bytes(folder.metrics(),
-                       R"({"step":1,"epoch":1,"split":3,"loss":1}
+  test::write_bytes(folder.metrics(),
+                    R"({"step":1,"epoch":1,"split":3,"loss":1}
 {"step":1,"split":"spam","loss":1}
 {"step":1,"epoch":"one","split":"spam","loss":1}
 {"step":1,"epoch":1,"split":"spam","loss":"low"}
@@ -148,14 +148,14 @@ TEST_CASE("run log: lines that another program changed are no points of a curve"
   RunLog log(folder, 1);
   write_two_epochs(log);
   log.plot("mended", kMetrics);
-  const std::string loss = testing::read_bytes(folder.plot("loss"));
+  const std::string loss = test::read_bytes(folder.plot("loss"));
   CHECK(loss.find(">valid<") != std::string::npos);
   CHECK(loss.find("spam") == std::string::npos);
 }
 
 TEST_CASE("run log: a folder that cannot be made is refused") {
-  const testing::TempDir temp;
-  testing::write_bytes(temp / "file", "content");
+  const test::TempDir temp;
+  test::write_bytes(temp / "file", "content");
   test::check_refused([&] { RunLog({temp / "file/run"}, std::nullopt); },
                       (temp / "file/run").string(), "cannot make this folder", ErrorKind::kIo);
 }

@@ -136,7 +136,7 @@ TEST_CASE("run loop: twenty training steps allocate nothing") {
     for (const char* norm : {"layernorm", "batchnorm"}) {
       CAPTURE(name);
       CAPTURE(std::string(norm));
-      const Config config = testing::small_config({std::string("model.norm=") + norm});
+      const Config config = test::small_config({std::string("model.norm=") + norm});
       const auto data = config.model().load(config.data().request());
       const auto rows = data->stream(task::Split::kTrain, {.batch = 32, .shuffle = 1});
       const auto backend = make_backend(name);

@@ -12,14 +12,14 @@
 namespace keel::train {
 namespace {
 
-using testing::small_config;
+using test::small_config;
 
 struct Run {
   Config config;
   reference::ReferenceBackend backend;
   Variables variables{backend, 5};
 
-  explicit Run(const testing::Settings& settings = {}, std::string_view model = "mnist_mlp")
+  explicit Run(const test::Settings& settings = {}, std::string_view model = "mnist_mlp")
       : config(small_config(settings, model)) {
     variables.declare(build_step(config));
   }
@@ -71,7 +71,7 @@ io::TensorFile checkpoint_of(const Run& run) {
 }
 
 TEST_CASE("run state: counters and averages that no run can have are refused") {
-  Run run(testing::Settings{"model.norm=mabn"});
+  Run run(test::Settings{"model.norm=mabn"});
   io::TensorFile file = checkpoint_of(run);
   file.tensors.at("fc1/norm/step") = Tensor::of<std::int32_t>({}, {-3});
   check_bad(run, file, "tensor fc1/norm/step: expected elements from 0 to 2147483646, got -3");

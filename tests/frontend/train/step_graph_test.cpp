@@ -17,7 +17,7 @@
 namespace keel::train {
 namespace {
 
-using testing::small_config;
+using test::small_config;
 
 std::vector<std::string> inputs_of(const Graph& g) {
   std::vector<std::string> names;
@@ -111,7 +111,7 @@ struct Trained {
   double loss = 0;
 
   Trained(const Config& config, int updates) {
-    testing::Rows data(config);
+    test::Rows data(config);
     Program step(backend, variables, build_step(config), {.guard = "grad_norm"});
     Program gather(backend, variables, build_accumulate(config, {config.train().batch}));
     step.feed("lr", Tensor::scalar(0.01f));
@@ -135,9 +135,9 @@ struct Trained {
 TEST_CASE("step graph: four gathered batches of 16 equal one of 64") {
   for (const char* clip : {"none", "global", "per_tensor", "element"}) {
     CAPTURE(std::string(clip));
-    const testing::Settings common{std::string("train.clip=") + clip, "train.clip_limit=0.05",
-                                   "train.weight_decay=0.01"};
-    testing::Settings one = common, four = common;
+    const test::Settings common{std::string("train.clip=") + clip, "train.clip_limit=0.05",
+                                "train.weight_decay=0.01"};
+    test::Settings one = common, four = common;
     one.push_back("train.batch=64");
     four.insert(four.end(), {"train.batch=16", "train.accumulate=4"});
     const Trained whole(small_config(one), 3), parts(small_config(four), 3);
@@ -184,7 +184,7 @@ TEST_CASE("step graph: a parameter without a gradient is neither decayed nor gat
          {std::pair{"train.batch", "16"}, {"train.weight_decay", "0.1"}, {"model.hidden", "16"}}) {
       config.set(key, value);
     }
-    config.set("data.source", testing::small_digits().string());
+    config.set("data.source", test::small_digits().string());
     config.set("train.accumulate", accumulate);
     config.set("train.optimizer", "adamw");
     const Trained run(config, 2);

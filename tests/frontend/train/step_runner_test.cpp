@@ -31,7 +31,7 @@ struct RunnerTrained {
 
   explicit RunnerTrained(std::int64_t batch) {
     Config config(std::make_unique<Dropped>());
-    config.set("data.source", testing::small_digits().string());
+    config.set("data.source", test::small_digits().string());
     config.set("model.hidden", "16");
     config.set("train.batch", fmt::format("{}", batch));
     config.set("train.accumulate", fmt::format("{}", 64 / batch));

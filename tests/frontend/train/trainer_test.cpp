@@ -16,9 +16,9 @@ namespace keel::train {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::small_config;
-using testing::step_file;
-using testing::train_in;
+using test::small_config;
+using test::step_file;
+using test::train_in;
 
 // 275 rows in batches of 32.
 constexpr std::int64_t kStepsPerEpoch = 8;
@@ -33,7 +33,7 @@ std::vector<std::string> checkpoint_names(const fs::path& folder) {
 }
 
 TEST_CASE("trainer: the loss falls on the built-in digits") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const Config config = small_config(
       {"data.source=builtin", "data.train_rows=2000", "train.epochs=3", "train.lr=1e-2"});
   const Summary summary = train_in(temp / "run", config);
@@ -53,7 +53,7 @@ TEST_CASE("trainer: the loss falls on the built-in digits") {
 }
 
 TEST_CASE("trainer: first values from data are there before the first step") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   // Both epochs are one step on the same rows, and the steps change nothing.
   train_in(temp.path(), small_config({"model.norm=weightnorm", "data.train_rows=32",
                                       "train.epochs=2", "train.lr=1e-20"}));
@@ -71,7 +71,7 @@ TEST_CASE("trainer: first values from data are there before the first step") {
 }
 
 TEST_CASE("trainer: the last checkpoints and the best are kept") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const Config config =
       small_config({"train.epochs=4", "train.keep_checkpoints=2", "train.lr=1e-2"});
   const Summary summary = train_in(temp.path(), config);
@@ -91,14 +91,14 @@ TEST_CASE("trainer: the last checkpoints and the best are kept") {
 }
 
 TEST_CASE("trainer: checkpoints between epochs when asked for") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   train_in(temp.path(), small_config({"train.max_steps=7", "train.checkpoint_every=3"}));
   CHECK(checkpoint_names(temp.path()).size() == 4);  // and the best
   for (std::int64_t step : {3, 6, 7}) CHECK(fs::exists(step_file(temp.path(), step)));
 }
 
 TEST_CASE("trainer: validates every N updates, and measures the last weights in any case") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const Summary summary =
       train_in(temp.path(), small_config({"train.max_steps=14", "train.eval_every=5u"}));
   std::vector<std::int64_t> steps;
@@ -116,7 +116,7 @@ TEST_CASE("trainer: validates every N updates, and measures the last weights in 
 }
 
 TEST_CASE("trainer: stops early when nothing gets better") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const Summary summary = train_in(
       temp.path(), small_config({"train.epochs=50", "train.lr=1e-20", "train.patience=2"}));
   CHECK(summary.stopped_early);
@@ -125,7 +125,7 @@ TEST_CASE("trainer: stops early when nothing gets better") {
 }
 
 TEST_CASE("trainer: patience counts evaluations, not epochs") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const Summary summary =
       train_in(temp.path(), small_config({"train.epochs=50", "train.lr=1e-20", "train.patience=1",
                                           "train.eval_every=2"}));
@@ -133,7 +133,7 @@ TEST_CASE("trainer: patience counts evaluations, not epochs") {
 }
 
 TEST_CASE("trainer: the average of the last checkpoints") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const Summary summary = train_in(
       temp.path(), small_config({"train.epochs=4", "train.average_last=2", "train.lr=1e-2"}));
   REQUIRE(summary.average_test.has_value());
@@ -148,7 +148,7 @@ TEST_CASE("trainer: the average of the last checkpoints") {
 }
 
 TEST_CASE("trainer: metrics hold steps, epochs and tests, in order") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const Config config = small_config(
       {"train.epochs=4", "train.log_every=5", "train.test_every=2", "train.schedule=inverse_sqrt"});
   train_in(temp.path(), config);
@@ -175,18 +175,18 @@ TEST_CASE("trainer: metrics hold steps, epochs and tests, in order") {
 }
 
 TEST_CASE("trainer: the folder tells the whole recipe") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const Config config = small_config({"train.max_steps=1", "model.norm=layernorm_simple"});
   train_in(temp.path(), config);
   Config again = small_config();
-  again.apply_toml(testing::read_bytes(temp / "config.toml"), "config.toml");
+  again.apply_toml(test::read_bytes(temp / "config.toml"), "config.toml");
   CHECK(again.to_toml() == config.to_toml());
   CHECK(fs::exists(temp / "loss.svg"));
   CHECK(fs::exists(temp / "error.svg"));
 }
 
 TEST_CASE("trainer: gathered micro-batches make one update") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const Summary summary = train_in(
       temp.path(), small_config({"train.epochs=2", "train.batch=16", "train.accumulate=4"}));
   // 17 micro-batches an epoch: four updates of four, and one of the one that is left.
@@ -194,13 +194,13 @@ TEST_CASE("trainer: gathered micro-batches make one update") {
 }
 
 // A weight decay that multiplies every weight by a huge number.
-const testing::Settings kDiverging{"train.optimizer=sgd", "train.lr=9e5",
-                                   "train.weight_decay=1e300", "train.epochs=9"};
+const test::Settings kDiverging{"train.optimizer=sgd", "train.lr=9e5", "train.weight_decay=1e300",
+                                "train.epochs=9"};
 
 TEST_CASE("trainer: divergence names a node and keeps the checkpoints") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   train_in(temp.path(), small_config({"train.optimizer=sgd", "train.max_steps=3"}));
-  const std::string before = testing::read_bytes(step_file(temp.path(), 3));
+  const std::string before = test::read_bytes(step_file(temp.path(), 3));
   std::string message;
   try {
     train_in(temp.path(), small_config(kDiverging), true);
@@ -214,13 +214,13 @@ TEST_CASE("trainer: divergence names a node and keeps the checkpoints") {
   REQUIRE(at != std::string::npos);
   CHECK(message.find('/', at) != std::string::npos);
   CHECK(message.find("element ", at) != std::string::npos);
-  CHECK((testing::read_bytes(step_file(temp.path(), 3)) == before));
+  CHECK((test::read_bytes(step_file(temp.path(), 3)) == before));
   CHECK(checkpoint_names(temp.path()).size() == 2);  // and the best
 }
 
 TEST_CASE("trainer: data that do not fit are refused before anything is written") {
-  const testing::TempDir temp;
-  const auto refused = [&](const testing::Settings& settings, std::string_view part) {
+  const test::TempDir temp;
+  const auto refused = [&](const test::Settings& settings, std::string_view part) {
     test::check_refused([&] { train_in(temp / "run", small_config(settings)); }, "", part);
     CHECK_FALSE(fs::exists(temp / "run"));
   };
@@ -228,23 +228,23 @@ TEST_CASE("trainer: data that do not fit are refused before anything is written"
 }
 
 TEST_CASE("trainer: a full disk at any call of a save loses nothing") {
-  const testing::TempDir temp;
+  const test::TempDir temp;
   const Config half = small_config({"train.max_steps=2"}),
                whole = small_config({"train.max_steps=4"});
   train_in(temp / "straight", whole);
-  const std::string expected = testing::read_bytes(step_file(temp / "straight", 4));
+  const std::string expected = test::read_bytes(step_file(temp / "straight", 4));
   for (int at : {0, 1, 4, 8, 10, 12, 14, 16}) {
     CAPTURE(at);
     const fs::path folder = temp / fmt::format("run{}", at);
     train_in(folder, half);
-    const std::string before = testing::read_bytes(step_file(folder, 2));
+    const std::string before = test::read_bytes(step_file(folder, 2));
     {
-      const testing::FaultGuard full({.at = at, .error = ENOSPC, .lasting = true});
+      const test::FaultGuard full({.at = at, .error = ENOSPC, .lasting = true});
       test::check_refused([&] { train_in(folder, whole, true); }, "[file]", "", ErrorKind::kIo);
     }
-    CHECK((testing::read_bytes(step_file(folder, 2)) == before));
+    CHECK((test::read_bytes(step_file(folder, 2)) == before));
     train_in(folder, whole, true);
-    CHECK((testing::read_bytes(step_file(folder, 4)) == expected));
+    CHECK((test::read_bytes(step_file(folder, 4)) == expected));
   }
 }
 

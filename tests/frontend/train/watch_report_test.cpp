@@ -14,7 +14,7 @@
 namespace keel::train {
 namespace {
 
-using testing::small_config;
+using test::small_config;
 
 TEST_CASE("watch report: the largest of each quantity, and one warning naming its layer") {
   std::vector<std::string> warnings;
@@ -35,10 +35,10 @@ TEST_CASE("watch report: the largest of each quantity, and one warning naming it
 }
 
 // The lines of a run's steps.
-std::vector<nlohmann::ordered_json> steps_of(testing::Settings settings) {
-  const testing::TempDir temp;
+std::vector<nlohmann::ordered_json> steps_of(test::Settings settings) {
+  const test::TempDir temp;
   settings.insert(settings.end(), {"train.max_steps=3", "train.log_every=1"});
-  testing::train_in(temp.path(), small_config(settings));
+  test::train_in(temp.path(), small_config(settings));
   auto lines = io::read_metrics(temp / "metrics.jsonl");
   std::erase_if(lines, [](const auto& line) { return !line.contains("grad_norm"); });
   REQUIRE(lines.size() == 3);

@@ -1,5 +1,6 @@
-// Broadcasting and fused programs against the reference backend.
+// Element-wise ops against the reference backend: stretched operands and fused programs.
 #include "src/ops/elementwise.h"
+
 #include "src/ops/reduce.h"
 #include "tests/backends/kernel_checks.h"
 

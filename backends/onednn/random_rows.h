@@ -1,0 +1,36 @@
+// The rows of a batch whose elements draw random numbers, and the kernels that draw them.
+#pragma once
+
+#include "backends/onednn/philox_stream.h"
+#include "backends/onednn/threads.h"
+#include "src/runtime/backend.h"
+
+namespace keel::onednn {
+
+// Rows of which the first is row `first_row` of the update.
+struct RandomRows {
+  PhiloxStream stream;
+  DrawnRows rows;
+  std::int64_t first_row;
+
+  // Blocks of all rows, when a block has words for `each` elements and a row's last is filled in
+  // part.
+  std::int64_t blocks(std::int64_t each) const {
+    return rows.rows * ((rows.width + each - 1) / each);
+  }
+};
+
+// The kernel of an op that draws a number for each element of `rows` from the stream of its inputs
+// In::kTick and In::kFirstRow: it calls run(binding, drawn, begin, end) for ranges [begin, end) of
+// blocks of `each` elements.
+template <class In, class Attrs, class Run>
+Prepared by_drawn_rows(const Attrs& attrs, const DrawnRows& rows, std::int64_t each, Run run) {
+  return kernel_of([=](const Binding& b) {
+    const auto scalar = [&](int place) { return *b.inputs[std::size_t(place)].as<std::int32_t>(); };
+    const RandomRows drawn{PhiloxStream::of(attrs, scalar(In::kTick)), rows, scalar(In::kFirstRow)};
+    parallel_range(drawn.blocks(each), kBlockElements / each,
+                   [&](std::int64_t begin, std::int64_t end) { run(b, drawn, begin, end); });
+  });
+}
+
+}  // namespace keel::onednn
