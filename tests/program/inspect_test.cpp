@@ -64,62 +64,6 @@ TEST_CASE("inspect: data files and folders") {
   CHECK(holds(all, "mnist_mlp: 275 rows, MNIST train"));
   CHECK(holds(all, "mnist_cnn: 60 rows, MNIST test"));
   CHECK_FALSE(holds(all, "text_classifier"));
-  const auto shown = [&](const char* stage) {
-        const ProcessResult result =
-            run_keel({"inspect", "graph", model, "--mode", mode, "--stage", stage});
-        CHECK(result.code == 0);
-        CHECK(result.err.empty());
-        return result.out;
-      };
-      const std::string before = shown("before"), after = shown("after"), plan = shown("plan");
-      CHECK(std::ranges::count(before, '\n') >= std::ranges::count(after, '\n'));
-      if (mode == std::string("step")) CHECK((before != after));
-      CHECK(holds(after, "output loss = %"));
-      CHECK(holds(after, "update ") == (mode == std::string("step")));
-      CHECK(plan.starts_with("arena "));
-    }
-  }
-}
-
-TEST_CASE("inspect: a graph as JSON refers to nodes that are there") {
-  const Json graph = json_of(run_keel({"inspect", "graph", "mnist_mlp", "--json"}));
-  const Json& nodes = graph.at("nodes");
-  REQUIRE(nodes.size() > 20);
-  CHECK(graph.at("arena_bytes") >= graph.at("live_bytes"));
-  CHECK(graph.at("outputs").contains("grad_norm"));
-  CHECK(graph.at("updates").contains("fc1/weight.m"));
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    CHECK(nodes[i].at("places").size() == nodes[i].at("types").size());
-    for (const Json& input : nodes[i].at("inputs")) {
-      if (!input.is_null()) CHECK(input[0] < i);
-    }
-  }
-  const Json before =
-      json_of(run_keel({"inspect", "graph", "mnist_mlp", "--stage", "before", "--json"}));
-  CHECK(before.at("nodes").size() > nodes.size());
-}
-
-TEST_CASE("inspect: a checkpoint") {
-  const test::TempDir temp;
-  test::train_in(temp.path(), test::small_config({"train.max_steps=1"}));
-  const std::string path = test::step_file(temp.path(), 1);
-  const Json json = json_of(run_keel({"inspect", "checkpoint", path, "--json"}));
-  CHECK(json.at("checksums") == true);
-  CHECK(json.at("metadata").at("model") == "mnist_mlp");
-  CHECK(json.at("metadata").at("step") == "1");
-  CHECK(json.at("tensors").size() == 24);  // 8 parameters with 2 moments each
-  const ProcessResult text = run_keel({"inspect", "checkpoint", path});
-  CHECK(text.code == 0);
-  CHECK(holds(text.out, "fc1/weight.m"));
-  CHECK(holds(text.out, "checksums: yes"));
-}
-
-TEST_CASE("inspect: data files and folders") {
-  const std::string folder = test::small_digits();
-  const Json parts = json_of(run_keel({"inspect", "data", folder, "--json"}));
-  REQUIRE(parts.size() == 6);
-  CHECK(holds(parts[0], "mnist_mlp: 275 rows, MNIST train"));
-  CHECK(holds(parts[5], "mnist_cnn: 60 rows, MNIST test"));
   const auto shown = [&](const char* file) {
     return run_keel({"inspect", "data", folder + "/" + file}).out;
   };
