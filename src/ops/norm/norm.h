@@ -9,9 +9,12 @@ namespace keel {
 // Places of inputs and outputs that several norms have in common, for the code that they share. A
 // norm that has more of them lists all of its places itself.
 
-// The first input of every norm, and the first output of its backward.
+// The first input and the first output of a norm, and the first output of its backward.
 struct NormInput {
   enum Place : int { kX };
+};
+struct NormOutput {
+  enum Place : int { kY };
 };
 struct NormGradient {
   enum Place : int { kDx };

@@ -187,8 +187,9 @@ void backward_statistics(const Binding& b, const BatchPlan& plan, const Slab& sl
                plan.constant(b.workspace, kScale) + c);
     part.store((dy * mean_share).floats(), plan.constant(b.workspace, kMeanDy) + c);
     part.store((dgain * slope_share).floats(), plan.constant(b.workspace, kSlope) + c);
-    if (b.outputs[BackOut::kDgain])
+    if (b.outputs[BackOut::kDgain]) {
       part.store(dgain.floats(), b.outputs[BackOut::kDgain].as<float>() + c);
+    }
     if (!b.outputs[BackOut::kDbias]) return;
     const bool has_padding = mask != nullptr && plan.attrs.counts_padding();
     const WideDoubles dbias = has_padding ? dy + total(kPaddingDy, c) : dy;

@@ -172,8 +172,9 @@ void backward_statistics(const Binding& b, const RenormPlan& plan, const Slab& s
       part.store((dy_xhat * r + dbias * load(BackIn::kD)).floats(),
                  b.outputs[BackOut::kDgain].as<float>() + c);
     }
-    if (b.outputs[BackOut::kDbias])
+    if (b.outputs[BackOut::kDbias]) {
       part.store(dbias.floats(), b.outputs[BackOut::kDbias].as<float>() + c);
+    }
   });
 }
 

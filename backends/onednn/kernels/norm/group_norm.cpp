@@ -109,8 +109,9 @@ void forward(const Binding& b, const Groups& groups, const RowRange& range) {
 // Returns what the backward reads of one group, and prefetches what it will write.
 SavedRow saved_row(const Binding& b, const Groups& groups, std::size_t row) {
   const std::size_t width = groups.width();
-  if (!is_streamed(b, groups.run()))
+  if (!is_streamed(b, groups.run())) {
     prefetch_row(b.outputs[BackOut::kDx].as<float>() + row * width, width);
+  }
   return {b.inputs[BackIn::kX].as<float>() + row * width,
           b.inputs[BackIn::kDy].as<float>() + row * width, b.inputs[BackIn::kMean].as<float>()[row],
           b.inputs[BackIn::kRstd].as<float>()[row], width};

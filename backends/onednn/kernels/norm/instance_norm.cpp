@@ -14,6 +14,7 @@ namespace {
 using In = InstanceNormInput;
 using Out = InstanceNormOutput;
 using BackIn = InstanceNormBackwardInput;
+using BackOut = InstanceNormGradient;
 
 // What a block keeps of a channel, each as wide as a double: the moments or sums of the sample at
 // hand, in the backward the sums over all of the block's samples, then the constants, in float, of

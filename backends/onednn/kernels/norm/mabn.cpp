@@ -147,8 +147,9 @@ void backward_statistics(const Binding& b, const MabnPlan& plan, const Slab& sla
     if (is_step) slope = gz.push(part, c, products * gain * share);
     part.store(gain.floats(), plan.constant(b.workspace, kGain) + c);
     part.store(slope.floats(), plan.constant(b.workspace, kSlope) + c);
-    if (b.outputs[BackOut::kDgain])
+    if (b.outputs[BackOut::kDgain]) {
       part.store((products * r).floats(), b.outputs[BackOut::kDgain].as<float>() + c);
+    }
     if (b.outputs[BackOut::kDbias]) {
       part.store(sum_of_blocks(plan, b.workspace, 0, c).floats(),
                  b.outputs[BackOut::kDbias].as<float>() + c);

@@ -75,10 +75,12 @@ void backward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttr
     const WideDoubles dgain = sum_of_blocks(plan, b.workspace, 1, c);
     const Floats mean = (dgain * share).floats();
     part.store(gain ? hn::Mul(mean, part.load(gain + c)) : mean, plan.constant(b.workspace, 0) + c);
-    if (b.outputs[BackOut::kDgain])
+    if (b.outputs[BackOut::kDgain]) {
       part.store(dgain.floats(), b.outputs[BackOut::kDgain].as<float>() + c);
-    if (b.outputs[BackOut::kDbias])
+    }
+    if (b.outputs[BackOut::kDbias]) {
       part.store(dbias.floats(), b.outputs[BackOut::kDbias].as<float>() + c);
+    }
   });
 }
 

@@ -63,7 +63,9 @@ void running_statistics(const Binding& b, const PowerNormPlan& plan, const Slab&
     const std::size_t c = slab.first + i;
     const Floats psi2 = part.load(b.inputs[In::kPsi2].as<float>() + c);
     const Floats rpsi = reciprocal_root(WideDoubles::of(psi2), plan.eps);
-    for (auto place : {Out::kRpsi, Out::kRdx}) part.store(rpsi, b.outputs[place].as<float>() + c);
+    for (Out::Place place : {Out::kRpsi, Out::kRdx}) {
+      part.store(rpsi, b.outputs[place].as<float>() + c);
+    }
     if (!plan.training) return;
     part.store(zero(), b.outputs[Out::kGamma].as<float>() + c);
     part.store(psi2, b.outputs[Out::kNextPsi2].as<float>() + c);

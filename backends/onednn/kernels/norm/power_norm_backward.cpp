@@ -34,10 +34,12 @@ void backward_statistics(const Binding& b, const PowerNormPlan& plan, const Slab
     const std::size_t c = slab.first + i;
     const auto sum = [&](std::size_t kind)
                          HWY_ATTR { return sum_of_blocks(plan.columns, b.workspace, kind, c); };
-    if (b.outputs[BackOut::kDgain])
+    if (b.outputs[BackOut::kDgain]) {
       part.store(sum(1).floats(), b.outputs[BackOut::kDgain].as<float>() + c);
-    if (b.outputs[BackOut::kDbias])
+    }
+    if (b.outputs[BackOut::kDbias]) {
       part.store(sum(0).floats(), b.outputs[BackOut::kDbias].as<float>() + c);
+    }
     if (!plan.training) return;
     const WideDoubles nu = WideDoubles::of(part.load(b.inputs[BackIn::kNu].as<float>() + c));
     const WideDoubles gamma = WideDoubles::of(part.load(b.inputs[BackIn::kGamma].as<float>() + c));

@@ -75,8 +75,9 @@ void backward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAttrs
       dx = r * rstd * (g - g.mean() - xhat * (g * xhat).mean());
     }
     write_channel(b.outputs[BackOut::kDx], sizes, rows, c, dx.matrix());
-    if (b.outputs[BackOut::kDgain])
+    if (b.outputs[BackOut::kDgain]) {
       vector(b.outputs[BackOut::kDgain])[c] = (dy * (xhat * r + d)).sum();
+    }
     if (b.outputs[BackOut::kDbias]) vector(b.outputs[BackOut::kDbias])[c] = dy.sum();
   }
 }

@@ -47,11 +47,13 @@ void backward(const Binding& b, const GroupSizes& s, const NormStatistic& statis
   for (Eigen::Index k = 0; k < s.samples * s.groups; ++k) {
     const Eigen::MatrixXd xhat = (group(b.inputs[BackIn::kX], s, k).array() - mean[k]) * rstd[k];
     Eigen::MatrixXd g = group(b.inputs[BackIn::kDy], s, k);
-    if (b.outputs[BackOut::kDgain])
+    if (b.outputs[BackOut::kDgain]) {
       channels(b.outputs[BackOut::kDgain], s, k) += g.cwiseProduct(xhat).rowwise().sum();
+    }
     if (b.outputs[BackOut::kDbias]) channels(b.outputs[BackOut::kDbias], s, k) += g.rowwise().sum();
-    if (b.inputs[BackIn::kGain])
+    if (b.inputs[BackIn::kGain]) {
       g.array().colwise() *= channels(b.inputs[BackIn::kGain], s, k).array();
+    }
     const double slope = g.cwiseProduct(xhat).sum() / n * outside_factor(rstd[k], statistic);
     group(b.outputs[BackOut::kDx], s, k) = rstd[k] * (g.array() - g.mean() - xhat.array() * slope);
   }

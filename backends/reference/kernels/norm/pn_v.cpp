@@ -43,8 +43,9 @@ void backward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& attrs)
     const bool has_slope = attrs.training && xhat.size() > 0;
     const double slope = has_slope ? g.cwiseProduct(xhat).mean() : 0;
     write_channel(b.outputs[BackOut::kDx], sizes, rows, c, rpsi * (g - xhat * slope));
-    if (b.outputs[BackOut::kDgain])
+    if (b.outputs[BackOut::kDgain]) {
       vector(b.outputs[BackOut::kDgain])[c] = dy.cwiseProduct(xhat).sum();
+    }
     if (b.outputs[BackOut::kDbias]) vector(b.outputs[BackOut::kDbias])[c] = dy.sum();
   }
 }
