@@ -91,8 +91,8 @@ struct CentreColumns {
 };
 
 // What the backward of a channel needs: how many elements are kept, the sums over them of dy and of
-// dy * (x - mean), their mean of x - mean, which is not 0 because the saved mean is a float, and
-// the sum of dy over the rows left out.
+// dy * (x - mean), the mean over them of x - mean, which is not 0 because the saved mean is a
+// float, and the sum of dy over the rows left out.
 struct GradientSums {
   double count, dy, dy_residual, fine, padded_dy;
 };
