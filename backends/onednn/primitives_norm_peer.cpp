@@ -53,28 +53,18 @@ std::vector<Argument> arguments(const NormPeerSpec& spec, bool backward) {
   const Desc data = data_desc(spec), affine = vector_desc(spec.parameters()),
              statistic = vector_desc(spec.statistics());
   if (!backward) {
-    using In = NormPeerInput;
-    using Out = NormPeerOutput;
-    return {{DNNL_ARG_SRC, data, input(In::kX)},
-            {DNNL_ARG_SCALE, affine, input(In::kGain)},
-            {DNNL_ARG_SHIFT, affine, input(In::kBias)},
-            {DNNL_ARG_DST, data, output(Out::kY)},
-            {DNNL_ARG_MEAN, statistic, output(Out::kMean)},
-            {DNNL_ARG_VARIANCE, statistic, output(Out::kVariance)}};
+    return {{DNNL_ARG_SRC, data, input(0)},        {DNNL_ARG_SCALE, affine, input(1)},
+            {DNNL_ARG_SHIFT, affine, input(2)},    {DNNL_ARG_DST, data, output(0)},
+            {DNNL_ARG_MEAN, statistic, output(1)}, {DNNL_ARG_VARIANCE, statistic, output(2)}};
   }
-  using BackIn = NormPeerBackwardInput;
-  using BackOut = NormPeerGradient;
-  std::vector<Argument> result{{DNNL_ARG_SRC, data, input(BackIn::kX)},
-                               {DNNL_ARG_DIFF_DST, data, input(BackIn::kDy)},
-                               {DNNL_ARG_MEAN, statistic, input(BackIn::kMean)},
-                               {DNNL_ARG_VARIANCE, statistic, input(BackIn::kVariance)},
-                               {DNNL_ARG_SCALE, affine, input(BackIn::kGain)},
-                               {DNNL_ARG_DIFF_SRC, data, output(BackOut::kDx)},
-                               {DNNL_ARG_DIFF_SCALE, affine, output(BackOut::kDgain)},
-                               {DNNL_ARG_DIFF_SHIFT, affine, output(BackOut::kDbias)}};
+  std::vector<Argument> result{
+      {DNNL_ARG_SRC, data, input(0)},           {DNNL_ARG_DIFF_DST, data, input(1)},
+      {DNNL_ARG_MEAN, statistic, input(2)},     {DNNL_ARG_VARIANCE, statistic, input(3)},
+      {DNNL_ARG_SCALE, affine, input(4)},       {DNNL_ARG_DIFF_SRC, data, output(0)},
+      {DNNL_ARG_DIFF_SCALE, affine, output(1)}, {DNNL_ARG_DIFF_SHIFT, affine, output(2)}};
   // Layer normalization wants the bias too, batch normalization refuses it.
   if (spec.kind == NormPeerSpec::kLayer) {
-    result.push_back({DNNL_ARG_SHIFT, affine, input(BackIn::kBias)});
+    result.push_back({DNNL_ARG_SHIFT, affine, input(5)});
   }
   return result;
 }

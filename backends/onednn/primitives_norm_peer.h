@@ -1,5 +1,5 @@
-// oneDNN's own layer and batch normalization. No kernel of the backend is made of them: `keel bench
-// norms` measures them beside ours.
+// oneDNN's own layer and batch normalization. No kernel of the backend is made of them: they are
+// what `keel bench norms` sets beside ours.
 #pragma once
 
 #include "backends/onednn/primitives.h"
@@ -18,23 +18,10 @@ struct NormPeerSpec {
   std::int64_t statistics() const;  // of mean and of variance
 };
 
-struct NormPeerInput {
-  enum Place : int { kX, kGain, kBias };
-};
-struct NormPeerOutput {
-  enum Place : int { kY, kMean, kVariance };
-};
-struct NormPeerBackwardInput {
-  enum Place : int { kX, kDy, kMean, kVariance, kGain, kBias };
-};
-struct NormPeerGradient {
-  enum Place : int { kDx, kDgain, kDbias };
-};
-
-// Unlike other primitives these are created for the threads entered, whatever their number, as
-// other users of oneDNN have them, and their sums may depend on that number. They are refused where
-// oneDNN has no implementation.
-Prepared make_norm_peer(const NormPeerSpec& spec);
+// Unlike other primitives these are created for the threads entered, whatever their number, which
+// is how oneDNN serves others; sums may depend on it. Refused where oneDNN has no implementation.
+Prepared make_norm_peer(const NormPeerSpec& spec);  // (x, gain, bias) -> y, mean, variance
+// (x, dy, mean, variance, gain, bias) -> dx, dgain, dbias
 Prepared make_norm_peer_backward(const NormPeerSpec& spec);
 
 }  // namespace keel::onednn

@@ -1,5 +1,7 @@
 #include "src/ops/norm/group_norm.h"
 
+#include "src/ops/norm/sizes.h"
+
 namespace keel {
 namespace {
 

@@ -34,7 +34,6 @@
 #pragma once
 
 #include "src/ops/norm/norm.h"
-#include "src/ops/norm/sizes.h"
 
 namespace keel {
 

@@ -39,7 +39,6 @@
 
 #include "src/ops/norm/group_scaling.h"
 #include "src/ops/norm/norm.h"
-#include "src/ops/norm/sizes.h"
 
 namespace keel {
 

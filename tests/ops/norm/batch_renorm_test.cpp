@@ -9,6 +9,7 @@
 #include "backends/backends.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
+#include "src/ops/norm/sizes.h"
 #include "src/ops/reduce.h"
 #include "src/ops/stop_gradient.h"
 #include "tests/support/checks.h"

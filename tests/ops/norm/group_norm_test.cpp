@@ -12,6 +12,7 @@
 #include "frontend/compare/norm_errors.h"
 #include "src/ops/layout.h"
 #include "src/ops/norm/layer_norm.h"
+#include "src/ops/norm/sizes.h"
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/graph_runner.h"

@@ -12,6 +12,7 @@
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/norm/mabn.h"
+#include "src/ops/norm/sizes.h"
 #include "src/ops/reduce.h"
 #include "tests/support/checks.h"
 #include "tests/support/norm_golden.h"

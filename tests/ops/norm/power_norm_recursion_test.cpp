@@ -9,6 +9,7 @@
 #include "frontend/compare/norm_runner.h"
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
+#include "src/ops/norm/pn_v.h"
 #include "src/ops/reduce.h"
 #include "tests/support/checks.h"
 #include "tests/support/graph_runner.h"

@@ -39,8 +39,9 @@ struct Affine {
   }
 };
 
+// g = dy * gain.
 template <bool kIsImage>
-struct AffineGradient : Affine<kIsImage> {
+struct TimesGain : Affine<kIsImage> {
   __device__ float operator()(float dy, float, float gain) const { return dy * gain; }
 };
 
@@ -136,7 +137,7 @@ void run_affine_backward(const Binding& b, const GroupSizes& s, const NormStatis
   const RowSizes rows{s.samples * s.groups, s.width()};
   const CentredBackward args{x, dy, mean, rstd, dx, rows, device_statistic(statistic)};
   if (has_parameters) run_affine_gradients(b, args, s);
-  run_centred_backward(args, AffineGradient<kIsImage>{{gain, {}, s}});
+  run_centred_backward(args, TimesGain<kIsImage>{{gain, {}, s}});
 }
 
 }  // namespace keel::cuda

@@ -2,6 +2,7 @@
 #include "src/ops/norm/group_norm.h"
 
 #include "backends/reference/kernels/norm/centred_row.h"
+#include "src/ops/norm/sizes.h"
 
 namespace keel::reference {
 namespace {
