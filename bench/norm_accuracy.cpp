@@ -18,22 +18,13 @@ const nn::NormFacts& facts_of(const std::string& name) {
   return *std::ranges::find(facts, name, &nn::NormFacts::name);
 }
 
-// The value of an option, or "" when the norm has none of that name.
-std::string option(const nn::Norm& norm, std::string_view name) {
-  const std::string text = " " + norm.options() + " ", key = fmt::format(" {}=", name);
-  const std::size_t found = text.find(key);
-  if (found == text.npos) return "";
-  const std::size_t begin = found + key.size();
-  return text.substr(begin, text.find(' ', begin) - begin);
-}
-
 // One norm, as the command line names it, on the cases it can take.
 class Subject {
  public:
   explicit Subject(std::string text)
       : text_(std::move(text)), plain_(nn::Norm::parse(text_)), facts_(facts_of(plain_.name())) {
     check(!plain_.is_none(), ErrorKind::kUsage, "bench accuracy: 'none' does nothing");
-    const std::string heads = option(norm({}), "heads");
+    const std::string heads = norm({}).option("heads");
     check(heads.empty() || heads == "0", ErrorKind::kUsage,
           "bench accuracy: {}: expected heads=0, got {}; groupscaling is measured by itself", text_,
           heads);
@@ -53,27 +44,27 @@ class Subject {
     for (const auto& [name, value] : {std::pair{"gain", c.gain}, {"bias", c.bias}}) {
       if (may_have(name)) defaults += fmt::format(",{}={}", name, value);
     }
-    if (!option(plain_, "heads").empty()) defaults += ",heads=0";
+    if (!plain_.option("heads").empty()) defaults += ",heads=0";
     return nn::Norm::parse(text_, defaults);
   }
 
   // The case as this norm takes it: with whole rows of groups, and the gain and bias it has.
   NormCase adapted(NormCase c) const {
-    const std::string groups = option(plain_, "groups");
+    const std::string groups = plain_.option("groups");
     if (!groups.empty()) attr_parse(groups, c.split);
     check(c.split >= 1, ErrorKind::kUsage, "norm {}: groups: expected 1 or more, got {}", text_,
           c.split);
     if (c.layout == NormLayout::kInstances) c.split = 3;
     c.groups += (c.split - c.groups % c.split) % c.split;
     const nn::Norm norm = this->norm(c);
-    attr_parse(option(norm, "eps"), c.eps);
-    c.gain = has_single_gain() || option(norm, "gain") == "true";
-    c.bias = option(norm, "bias") == "true";
+    attr_parse(norm.option("eps"), c.eps);
+    c.gain = has_single_gain() || norm.option("gain") == "true";
+    c.bias = norm.option("bias") == "true";
     return c;
   }
 
   bool takes(const NormCase& c) const {
-    return c.groups > 0 && !(c.n == 1 && option(plain_, "unbiased") == "true");
+    return c.groups > 0 && !(c.n == 1 && plain_.option("unbiased") == "true");
   }
 
   compare::NormBuild build(const NormCase& c) const {
@@ -96,7 +87,7 @@ class Subject {
 
  private:
   bool may_have(std::string_view parameter) const {
-    return !option(plain_, parameter).empty() &&
+    return !plain_.option(parameter).empty() &&
            facts_.parameters.find(parameter) != std::string::npos;
   }
   bool has_single_gain() const { return facts_.parameters == "gain"; }
@@ -153,8 +144,7 @@ std::vector<std::string> accuracy_norms() {
   for (const nn::NormFacts& facts : nn::norm_facts()) {
     if (left_out.contains(facts.name)) continue;
     norms.push_back(facts.name);
-    const std::string options = nn::Norm::parse(facts.name).options();
-    if (options.find("eps_outside=") != options.npos) {
+    if (!nn::Norm::parse(facts.name).option("eps_outside").empty()) {
       norms.push_back(facts.name + "{eps_outside=true}");
     }
   }

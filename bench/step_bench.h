@@ -1,4 +1,5 @@
-// keel bench step: a whole training step beside its floor, measured in the same run.
+// `keel bench step` measures a whole training step and, in the same run, its floor: the products
+// and the optimizer alone.
 #pragma once
 
 #include <optional>
@@ -20,20 +21,20 @@ struct StepBench {
   std::int64_t optimizer_bytes = 0;
   std::vector<NodeTime> profile;
   std::optional<TorchTimes> torch;  // of a step; blocks of 10 rounds of either alternate
-  std::string torch_refusal;        // why PyTorch, or some of its modes, has no times
+  std::string torch_refusal;        // why PyTorch, or some of its modes, has no times, or ""
 
   // step / (products + optimizer)
   double ratio() const { return step.median / (products.median + optimizer.median); }
 };
 
-// PyTorch is measured unless `torch` is null.
+// Measures a step of the config; PyTorch is measured beside it unless `torch` is null.
 StepBench bench_step(Backend& backend, const train::Config& config, int rounds,
                      TorchPeer* torch = nullptr);
 
-inline constexpr double kLearningRate = 1e-6;  // changes next to nothing
+inline constexpr double kLearningRate = 1e-6;  // so low that parameters hardly change
 
-// The batch in the middle of the config's training data, in order, which of sentences is one of
-// middling length; `stream` owns it.
+// The batch in the middle of the config's training data, which are not shuffled: of sentences it is
+// one of middling length. `stream` owns the batch.
 struct TypicalBatch {
   explicit TypicalBatch(const train::Config& config);
 
@@ -45,16 +46,16 @@ void feed_batch(Program& step, const train::Config& config);
 
 using MakeBackend = std::function<std::unique_ptr<Backend>()>;
 
-// keel bench overhead: what the run loop itself costs.
+// What `keel bench overhead` measures: the time that the run loop itself takes.
 struct OverheadBench {
   int kernels = 0;
   double nanoseconds_per_kernel = 0;
   double build_seconds = 0, compile_seconds = 0;
 };
 
-// Seconds that a program takes to its first result: a backend is made, the step built and compiled
-// for it, initial values drawn, and one step run on inputs that are zero. To be called first: what
-// it takes depends on what the process has done before.
+// Measures the seconds that a program takes to its first result: it makes a backend, builds the
+// step and compiles it for the backend, draws initial values and runs one step on inputs that are
+// zero. Call it before everything else in a process, because what ran before makes it faster.
 double first_step_seconds(const train::Config& config, const MakeBackend& make);
 
 // Builds the step, compiles it for the null backend and runs it.

@@ -7,7 +7,9 @@
 
 #include "src/ops/elementwise.h"
 #include "src/ops/matmul.h"
+#include "src/ops/norm/batch_norm.h"
 #include "src/ops/norm/layer_norm.h"
+#include "src/ops/norm/pn_v.h"
 #include "src/ops/norm/power_norm.h"
 #include "src/ops/norm/rms_norm.h"
 #include "src/ops/norm/weight_norm.h"

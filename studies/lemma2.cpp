@@ -6,6 +6,7 @@
 // q = 1 for eps = 0. So a norm shrinks the gradient wherever gain <= s.
 #include <cmath>
 
+#include "src/ops/norm/batch_norm.h"
 #include "src/ops/norm/pn_v.h"
 #include "studies/lab.h"
 #include "studies/list.h"

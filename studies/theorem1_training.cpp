@@ -1,8 +1,10 @@
-// Theorem 1 of Xu et al. 2019 while a network trains: at every norm, in every step, for every row,
-// what theorem1_rows.h says; and how much of the gradient's variance each depth lets through, the
-// paper's reason why the derivatives of mean and variance help deep networks.
+// Theorem 1 of Xu et al. 2019 while a network trains. At every norm, in every step and for every
+// row it is checked as theorem1_rows.h states it. It is also shown how much of the gradient's
+// variance each depth lets through, which is the paper's reason why the derivatives of mean and
+// variance help deep networks.
 #include <algorithm>
 
+#include "src/ops/norm/norm.h"
 #include "studies/lab.h"
 #include "studies/list.h"
 #include "studies/mini_configs.h"
@@ -55,9 +57,9 @@ class Recorder {
     sites_ = norm_sites(g, detaching_.op);
     mean_ratios_.assign(sites_.size(), 0);
     for (const NormSite& site : sites_) {
-      mark(g, site, "x", g.node(site.forward).inputs[0]);
+      mark(g, site, "x", g.node(site.forward).inputs[NormInput::kX]);
       mark(g, site, "dy", g.node(site.backward).inputs.back());
-      mark(g, site, "dx", {site.backward, 0});
+      mark(g, site, "dx", {site.backward, NormGradient::kDx});
     }
   }
 

@@ -37,8 +37,8 @@ class PowerNormLayer {
     const Gradients gradients = differentiate(graph_, dot(graph_, y, dy), wrt);
     graph_.mark_output("dx", gradients.of[0]);
     for (const Update& update : gradients.states) graph_.mark_update(update.leaf, update.next);
-    graph_.mark_output("contraction", y.at(6));
-    graph_.mark_update(state.psi2, y.at(4));
+    graph_.mark_output("contraction", y.at(PowerNormOutput::kContraction));
+    graph_.mark_update(state.psi2, y.at(PowerNormOutput::kNextPsi2));
     program_.emplace(backend, variables_, graph_);
   }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "backends/onednn/threads.h"
-#include "src/ops/norm/batch_norm.h"
+#include "src/ops/norm/sizes.h"
 
 namespace keel::onednn {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "backends/onednn/threads.h"
-#include "src/ops/norm/layer_norm.h"
+#include "src/ops/norm/sizes.h"
 
 namespace keel::onednn {
 

@@ -18,7 +18,7 @@ inline constexpr std::int64_t kStreamedBytes = 16 << 20;
 // most. Not in place of an input, as in most of a training step: what has just been read would have
 // to leave the caches first, and a norm's backward takes 1.4 to 1.6 times as long.
 inline bool is_streamed(const Binding& b, std::size_t row) {
-  const TensorRef& result = b.outputs[0];
+  const TensorRef& result = b.outputs.front();
   const auto is_result = [&](const TensorRef& input) { return input.data == result.data; };
   return row % 16 == 0 && result.type.bytes() >= kStreamedBytes &&
          reinterpret_cast<std::uintptr_t>(result.data) % kAlignment == 0 &&

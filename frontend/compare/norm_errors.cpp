@@ -6,6 +6,14 @@
 #include <map>
 #include <numeric>
 
+#include "src/ops/norm/batch_renorm.h"
+#include "src/ops/norm/group_scaling.h"
+#include "src/ops/norm/mabn.h"
+#include "src/ops/norm/pn_v.h"
+#include "src/ops/norm/power_norm.h"
+#include "src/ops/norm/rms_norm.h"
+#include "src/ops/norm/scale_norm.h"
+
 namespace keel::compare {
 namespace {
 
@@ -38,17 +46,18 @@ class Judge {
     gain_scale_.assign(std::size_t(c_.parameter_shape().elements()), 0);
     bias_scale_ = gain_scale_;
     for (std::int64_t k = 0; k < c_.groups; ++k) errors.dx = std::max(errors.dx, dx(k));
-    errors.parameters = std::max(parameter(1, gain_scale_), parameter(2, bias_scale_));
+    errors.parameters = std::max(parameter(AffineGradient::kDgain, gain_scale_),
+                                 parameter(AffineGradient::kDbias, bias_scale_));
     return errors;
   }
 
  private:
-  bool is_centred() const { return terms_.mean > 0; }
-  double statistic(int port, std::int64_t k) const {
-    return expected_.outputs[std::size_t(port)].at(k);
+  bool is_centred() const { return terms_.mean.has_value(); }
+  double statistic(int place, std::int64_t k) const {
+    return expected_.outputs[std::size_t(place)].at(k);
   }
   double xhat(std::int64_t k, std::int64_t e) const {
-    const double mean = is_centred() ? statistic(terms_.mean, k) : 0;
+    const double mean = is_centred() ? statistic(*terms_.mean, k) : 0;
     return (data_.x.at(c_.at(k, e)) - mean) * statistic(terms_.rstd, k);
   }
   double gain(std::int64_t k, std::int64_t e) const {
@@ -82,21 +91,20 @@ class Judge {
       gain_scale_[p] += std::abs(dy) * (is_centred() ? std::max(1.0, std::abs(z)) : std::abs(z));
       bias_scale_[p] += std::abs(dy);
     }
-    const double slope = terms_.slope_state < 0
-                             ? products / double(c_.n)
-                             : data_.state[std::size_t(terms_.slope_state)].at(k);
-    const double factor = statistic(terms_.factor, k) * (terms_.r > 0 ? statistic(terms_.r, k) : 1);
+    const double slope =
+        terms_.slope_state ? data_.state[*terms_.slope_state].at(k) : products / double(c_.n);
+    const double factor = statistic(terms_.factor, k) * (terms_.r ? statistic(*terms_.r, k) : 1);
     const double scale = factor * std::max(largest_g, largest_xhat * std::abs(slope));
     double largest = 0;
     for (std::int64_t e = 0; e < c_.n; ++e) {
       const std::int64_t i = c_.at(k, e);
-      largest =
-          std::max(largest, error(got_.gradients[0].at(i), expected_.gradients[0].at(i), scale));
+      largest = std::max(largest, error(got_.gradients[AffineGradient::kDx].at(i),
+                                        expected_.gradients[AffineGradient::kDx].at(i), scale));
     }
     return largest;
   }
 
-  double parameter(std::size_t p, const std::vector<double>& scale) const {
+  double parameter(AffineGradient::Place p, const std::vector<double>& scale) const {
     const Tensor& values = expected_.gradients[p];
     double largest = 0;
     const double of_all = std::accumulate(scale.begin(), scale.end(), 0.0);
@@ -117,6 +125,9 @@ class Judge {
 }  // namespace
 
 NormTerms norm_terms(const OpInfo& forward) {
+  const auto uncentred = [](int rstd) {
+    return NormTerms{.mean = std::nullopt, .rstd = rstd, .factor = rstd};
+  };
   static const std::map<std::string_view, NormTerms> terms{
       {"layer_norm", {}},
       {"detach_norm", {}},
@@ -124,13 +135,17 @@ NormTerms norm_terms(const OpInfo& forward) {
       {"group_norm", {}},
       {"instance_norm", {}},
       {"batch_norm", {}},
-      {"batch_renorm", {.r = 3}},
-      {"rms_norm", {.mean = 0, .rstd = 1, .factor = 1}},
-      {"scale_norm", {.mean = 0, .rstd = 1, .factor = 1}},
-      {"group_scaling", {.mean = 0, .rstd = 1, .factor = 1}},
-      {"pn_v", {.mean = 0, .rstd = 1, .factor = 1}},
-      {"mabn", {.mean = 0, .rstd = 1, .factor = 1}},
-      {"power_norm", {.mean = 0, .rstd = 1, .factor = 2, .slope_state = 1}}};
+      {"batch_renorm", {.r = BatchRenormOutput::kR}},
+      {"rms_norm", uncentred(RmsNormOutput::kRrms)},
+      {"scale_norm", uncentred(ScaleNormOutput::kRnorm)},
+      {"group_scaling", uncentred(GroupScalingOutput::kRrms)},
+      {"pn_v", uncentred(PnVOutput::kRpsi)},
+      {"mabn", uncentred(MabnOutput::kRstd)},
+      {"power_norm",
+       {.mean = std::nullopt,
+        .rstd = PowerNormOutput::kRpsi,
+        .factor = PowerNormOutput::kRdx,
+        .slope_state = 1}}};
   const auto found = terms.find(forward.name);
   check(found != terms.end(), ErrorKind::kUsage, "{} is no norm of x", forward.name);
   return found->second;

@@ -4,6 +4,8 @@
 #include <deque>
 #include <map>
 
+#include "src/ops/norm/norm.h"
+
 namespace keel::compare {
 namespace {
 
@@ -100,7 +102,7 @@ struct NormGraph {
   Graph graph;
   std::vector<std::pair<Value, const Tensor*>> feeds;
   Value y;
-  std::vector<Value> gradients;  // of x, gain and bias
+  std::vector<Value> gradients;  // in the places of AffineGradient
 
   NormGraph(const NormBuild& build, const NormData& data) {
     NormInputs inputs;
@@ -149,13 +151,16 @@ struct NormGraph {
   void add_backward(Value dy) {
     const Node& node = graph.node(y.node);
     std::vector<Value> output_gradients(node.outputs.size());
-    output_gradients[0] = dy;
-    const bool needed[] = {true, true, true, false, false, false, false, false};
+    output_gradients.front() = dy;
+    bool needed[8] = {};  // of all inputs that a norm has at most
+    for (auto place : {AffineInput::kX, AffineInput::kGain, AffineInput::kBias}) {
+      needed[place] = true;
+    }
     StateValues states;
     BackwardContext context(graph, y.node, output_gradients, {needed, node.inputs.size()}, states);
     node.op->backward(context);
     gradients.assign(context.result().begin(), context.result().end());
-    gradients.resize(3);
+    gradients.resize(AffineGradient::kDbias + 1);
   }
 
   std::deque<Tensor> owned_;

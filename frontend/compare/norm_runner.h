@@ -34,7 +34,7 @@ using NormBuild = std::function<Value(Graph&, const NormInputs&, double eps)>;
 struct NormResult {
   const OpInfo* op = nullptr;     // of the forward node
   std::vector<Tensor> outputs;    // of the forward node
-  std::vector<Tensor> gradients;  // of x, gain and bias
+  std::vector<Tensor> gradients;  // of x, gain and bias, in the places of AffineGradient
   std::int64_t workspace = 0;     // bytes, of the largest node
 };
 

@@ -1,5 +1,5 @@
-// What a model is being built into: a graph, a mode and the random keys. Layers refer to a Net,
-// which has to outlive them; what they learn and remember are leaves of its graph.
+// What a model is built into: a graph, a mode and what random numbers depend on. Layers refer to a
+// Net, which has to outlive them. What they learn and remember are leaves of its graph.
 #pragma once
 
 #include <limits>
@@ -14,43 +14,48 @@
 namespace keel::nn {
 
 enum class Mode {
-  kTrain,     // batch statistics, dropout; running state is updated
-  kProbe,     // as kTrain, but nothing that persists changes
-  kEvaluate,  // running statistics, no dropout
-  // As kProbe, but layers whose first values depend on data write them. They run once, on the first
-  // batch, as a graph of their own: a step would need a second update of the same leaf, and would
-  // go on paying for the statistics.
+  // Norms take the statistics of the batch and update their running ones; there is dropout.
+  kTrain,
+  // Everything is computed as in kTrain, but nothing that persists changes.
+  kProbe,
+  // Norms take their running statistics; there is no dropout.
+  kEvaluate,
+  // Everything is as in kProbe, but layers whose first values depend on data write these. Such a
+  // graph runs once, on the first batch, before the first step. It is apart from the graph of a
+  // step
+  // because that would have to update a parameter twice, and would compute the statistics that the
+  // first values need in every step.
   kInitialize,
 };
 
-// A scalar that a layer wants looked at while it trains: the log takes the largest of those of one
-// name, and training warns of the first above its limit.
+// A scalar that a layer has watched while it trains. The log shows the largest one of those that
+// have the same name, and training warns of the first that is above its limit.
 struct Watch {
-  std::string name;  // of the quantity: "powernorm.nu_max"
+  std::string name;  // of the quantity, such as "powernorm.nu_max"
   Value value;       // ()
   double limit = std::numeric_limits<double>::infinity();
   std::string beyond = {};  // what a value above the limit means
-  std::string layer = {};   // "fc1/norm"; Net::watch fills it in
+  std::string layer = {};   // such as "fc1/norm"; Net::watch fills it in
 };
 
 struct Net {
   Graph& graph;
   Mode mode = Mode::kTrain;
   std::uint64_t seed = 0;
-  // What random numbers depend on beside the seed, both () i32: the number of the update, and the
-  // number of the batch's first row among the rows of the whole update.
+  // Random numbers depend on the seed, on the number of the update and on the number of the batch's
+  // first row among the rows of the whole update. The last two are () i32.
   Value tick = {}, first_row = {};
   DType dtype = DType::kF32;
-  std::vector<Watch>* watches = nullptr;  // takes what is watched; null: nobody looks
+  std::vector<Watch>* watches = nullptr;  // takes what is watched, unless it is null
 
-  // Throws Error{kUsage} unless both are there for `layer` to draw by.
+  // Returns both for `layer`, which draws random numbers. Throws Error{kUsage} if one is absent.
   RandomKey random_key(std::string_view layer) const {
     check(tick.valid() && first_row.valid(), ErrorKind::kUsage,
           "{}: expected a tick and a first_row to draw random numbers by", layer);
     return {tick, first_row};
   }
-  // A parameter of the layer being built, "<scope>/<name>". What has one axis or none is a gain or
-  // a bias, and does not decay.
+  // Makes the parameter "<scope>/<name>" of the layer being built. One with at most one axis is a
+  // gain or a bias and does not decay.
   Value parameter(const std::string& name, const Shape& shape, Initializer initializer) const {
     return parameter(name, shape, std::move(initializer), {.decays = shape.rank() > 1});
   }
@@ -59,11 +64,11 @@ struct Net {
     return graph.parameter(graph.prefix() + name, {dtype, shape}, std::move(initializer), facts);
   }
   bool training() const { return mode != Mode::kEvaluate; }
-  // The new value of a running statistic, kept unless this is a probe.
+  // Updates a running statistic, unless this is a probe.
   void update(Value leaf, Value next) const {
     if (mode == Mode::kTrain) graph.mark_update(leaf, next);
   }
-  // The same of every state that a backward changes: of Gradients::states.
+  // Updates every state that a backward changes, as Gradients::states has them.
   void update(std::span<const Update> states) const {
     for (const Update& state : states) update(state.leaf, state.next);
   }

@@ -11,14 +11,14 @@ namespace {
 
 using Items = std::vector<std::string_view>;
 
-// "a=1,b=2" without its commas.
+// The items of "a=1,b=2", which stand between its commas.
 Items items_of(std::string_view text) {
   Items items;
   for (const auto item : std::views::split(text, ',')) items.emplace_back(item.begin(), item.end());
   return items;
 }
 
-// The "key=value" of one source as pairs, each key once.
+// Reads the "key=value" of one source as pairs. Each key may be there once.
 OptionText read_items(std::string_view norm, const Items& items) {
   OptionText options;
   for (const std::string_view item : items) {
@@ -79,6 +79,15 @@ Norm Norm::parse(std::string_view text, std::string_view defaults,
     return row.make(request);
   }
   fail(ErrorKind::kUsage, "norm: {}", unknown_name(name, names));
+}
+
+std::string Norm::option(std::string_view name) const {
+  const std::string key = fmt::format("{}=", name);
+  for (const auto part : std::views::split(options_, ' ')) {
+    const std::string_view item(part.begin(), part.end());
+    if (item.starts_with(key)) return std::string(item.substr(key.size()));
+  }
+  return "";
 }
 
 Value Norm::operator()(Net& net, const std::string& name, Value x, Value mask) const {

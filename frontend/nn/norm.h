@@ -1,4 +1,5 @@
-// Any normalization layer from a name and options: "layernorm", "batchnorm{keep=0.99}", "none".
+// Makes any normalization layer from a name and options: "layernorm", "batchnorm{keep=0.99}",
+// "none".
 #pragma once
 
 #include <functional>
@@ -12,37 +13,40 @@ namespace keel::nn {
 
 class NormMemory;
 
-// What `keel list norms` says of a variant.
+// What `keel list norms` prints of a variant.
 struct NormFacts {
   std::string name, formula, parameters, state, gradient, source;
 };
 
 class Norm {
  public:
-  // "name" or "name{key=value,...}". Options given in `defaults` ("key=value,...") apply first,
-  // those in `more` ("key=value" each) last.
-  // Throws Error{kUsage} for an unknown name or option, with the nearest known one; for a value
-  // that is not of the option's kind, not finite, out of range or against the formula that the
-  // name stands for; for braces, commas and equals signs that do not make pairs; and for an option
-  // that one of the three gives twice.
+  // Reads "name" or "name{key=value,...}". Options in `defaults` ("key=value,...") apply before
+  // those in the text, and options in `more` ("key=value" each) apply behind them. Throws
+  // Error{kUsage} for an unknown name or option, with the nearest known one; for a value that is
+  // not of the option's kind, not finite, out of range or against the formula that the name stands
+  // for; for braces, commas and equals signs that do not make pairs; and for an option that one of
+  // the three gives twice.
   static Norm parse(std::string_view text, std::string_view defaults = "",
                     std::span<const std::string> more = {});
 
-  // Normalizes x (..., features), or images (n, c, h, w). Parameters are "<name>/gain" and
-  // "<name>/bias", states "<name>/<statistic>". `mask`, u8 (...) or absent, is 0 for rows of x that
-  // are padding: norms that take one leave them out of their statistics, others do not look at it.
+  // Normalizes x (..., features), or images (n, c, h, w), as a NormSite that is applied once.
+  // Parameters are called "<name>/gain" and "<name>/bias", states "<name>/<statistic>". `mask`, u8
+  // (...) or absent, is 0 for rows of x that are padding: a norm over the batch or over time leaves
+  // these out of its statistics, and other norms ignore the mask.
   // Throws Error{kUsage} for a norm that acts on the weight of the layer before it: that layer
-  // takes it as LayerOptions::norm. This is a NormSite that is applied once.
+  // takes it as LayerOptions::norm.
   Value operator()(Net& net, const std::string& name, Value x, Value mask = {}) const;
-  // The half of a layer's norm that acts on its weight v, see form_weight.
+  // Applies the part of a layer's norm that acts on the layer's weight v, see form_weight.
   FormedWeight of_weight(Net& net, const std::string& name, Value v, int unit_axis) const;
-  // The norm as a tool shows it: of x as an output or, when it acts on the weight alone, of x as a
-  // weight (out, ...).
+  // Applies the norm without a layer, for tools: to x, or to x as a weight (out, ...) if the norm
+  // acts on weights alone.
   Value alone(Net& net, const std::string& name, Value x, Value mask = {}) const;
 
   const std::string& name() const { return name_; }
   // Every option with its value: "axes=0 eps=1e-05 gain=true bias=true ...".
   const std::string& options() const { return options_; }
+  // The value of one option as that text has it, or "" when the norm has no option of that name.
+  std::string option(std::string_view name) const;
   bool is_none() const { return name_ == "none"; }
   // Whether statistics are taken over the batch, so that training and evaluation differ.
   bool is_batch_type() const { return traits_.batch_type; }
@@ -50,11 +54,11 @@ class Norm {
   bool has_bias() const { return traits_.has_bias; }
   bool takes_mask() const { return traits_.takes_mask; }
   const WeightForm& weight_form() const { return traits_.weight_form; }
-  // How many time steps of a recurrent network have statistics of their own, and whether the states
-  // of the first one are named after it.
+  // How many time steps of a recurrent network have statistics of their own, and whether the names
+  // of the first step's states say so ("t0/mean").
   std::int64_t steps() const { return traits_.steps; }
   bool names_first_step() const { return traits_.names_first_step; }
-  // One application, for NormSite only.
+  // Applies the norm once. Only NormSite calls it.
   Value apply(NormMemory& memory, Value x, Value mask) const { return apply_(memory, x, mask); }
 
   using Apply = std::function<Value(NormMemory&, Value x, Value mask)>;
@@ -63,7 +67,7 @@ class Norm {
     std::int64_t steps = 100;
     WeightForm weight_form = {};
   };
-  // For the table of variants only.
+  // Only the table of variants makes norms in this way.
   Norm(std::string name, std::string options, Apply apply, const Traits& traits);
 
  private:
@@ -72,7 +76,7 @@ class Norm {
   Traits traits_;
 };
 
-// Every variant with its facts; `defaults` is Norm::parse(name).options().
+// The facts of every variant. Norm::parse(name).options() has its defaults.
 std::span<const NormFacts> norm_facts();
 
 }  // namespace keel::nn

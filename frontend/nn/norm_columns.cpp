@@ -7,13 +7,13 @@
 namespace keel::nn {
 namespace {
 
-// The batch norm of columns; training moves its averages.
+// Adds the batch norm of columns; in training it moves the averages.
 Value batch_norm_of(NormMemory& memory, const Columns& columns, const ops::NormAffine& affine,
                     const ops::RunningStatistics& running, const BatchNormAttrs& attrs) {
   const Value y = ops::batch_norm(memory.graph, columns.x, affine, running, attrs);
   if (attrs.training) {
-    memory.update(running.mean, y.at(3));
-    memory.update(running.var, y.at(4));
+    memory.update(running.mean, y.at(BatchNormOutput::kNextRunningMean));
+    memory.update(running.var, y.at(BatchNormOutput::kNextRunningVar));
   }
   return columns.restore(memory.net, y);
 }
@@ -109,11 +109,11 @@ struct NoisyBatchNormOptions : BatchNormOptions {
   }
 };
 
-// A negative r_max or d_max: as the schedule says, see src/ops/norm/batch_renorm.h.
+// A negative r_max or d_max follows the schedule of src/ops/norm/batch_renorm.h.
 struct BatchRenormOptions {
   double eps = 1e-3, rate = 0.01, r_max = -1, d_max = -1, r_max_limit = 3, d_max_limit = 5;
   double r_start = 5000, r_end = 40000, d_start = 5000, d_end = 25000;
-  double updates = 100000;  // of the run; the steps above are those of a run of 100000
+  double updates = 100000;  // of the run; the steps above are meant for a run of 100000
   bool gain = true, bias = true;
 
   static constexpr bool kBatchType = true;
@@ -152,9 +152,9 @@ struct BatchRenormOptions {
     const Value y = ops::batch_renorm(memory.graph, columns.x, memory.affine(channels, gain, bias),
                                       state, attrs);
     if (memory.net.training()) {
-      memory.update(state.mean, y.at(5));
-      memory.update(state.std, y.at(6));
-      memory.update(state.step, y.at(7));
+      memory.update(state.mean, y.at(BatchRenormOutput::kNextRunningMean));
+      memory.update(state.std, y.at(BatchRenormOutput::kNextRunningStd));
+      memory.update(state.step, y.at(BatchRenormOutput::kNextStep));
     }
     return columns.restore(memory.net, y);
   }

@@ -29,7 +29,8 @@ struct GroupNormOptions {
   }
 };
 
-// Of sequences (n, steps, features); of images a group norm with a group a channel.
+// Sequences (n, steps, features) have an op of their own; for images this is a group norm with each
+// channel as a group.
 struct InstanceNormOptions {
   double eps = 1e-5;
   bool gain = false, bias = false;
@@ -66,7 +67,7 @@ struct GroupScalingOptions {
   }
   bool has_bias() const { return false; }
   Value apply(NormMemory& memory, Value x) const {
-    const Shape shape = memory.graph.shape(x);  // a row of an image is all of it
+    const Shape shape = memory.graph.shape(x);  // an image as a whole counts as a row
     if (shape.rank() == 4) x = ops::reshape(memory.graph, x, {shape[0], shape.elements(1, 4)});
     const Value y = ops::group_scaling(memory.graph, x, {.groups = groups, .eps = eps});
     return ops::reshape(memory.graph, y, shape);

@@ -95,7 +95,7 @@ Value NormMemory::seen(std::int64_t k) {
   return read({"seen", k}, {net.dtype, {}}, constant(0), {});
 }
 
-// Step k's own value where it was ever trained, else that of the steps before.
+// The value of step k itself if it was ever trained, else that of the steps before.
 Value NormMemory::population(const Key& key, Value before) {
   State& state = states_[key];
   if (!state.population.valid()) {

@@ -1,5 +1,5 @@
-// What a norm of a network has from one application to the next while the graph is built. Internal
-// to NormSite and the norm_*.cpp files.
+// What a norm of a network remembers from one application to the next while the graph is built. It
+// is internal to NormSite and the norm_*.cpp files.
 #pragma once
 
 #include <map>
@@ -11,10 +11,11 @@
 
 namespace keel::nn {
 
-// How the states of time steps are kept.
+// Which time steps have states of their own.
 struct StepStates {
-  std::int64_t count = 100;  // how many steps have states
-  bool names_first = false;  // whether step 0 is called "t0/" and counted like the others
+  std::int64_t count = 100;  // how many steps have some
+  bool names_first =
+      false;  // whether step 0 too has "t0/" in its names and a count of its trainings
 };
 
 class NormMemory {
@@ -22,31 +23,32 @@ class NormMemory {
   Net& net;
   Graph& graph;
 
-  // `path`: what the names of parameters and states begin with, "fc1/norm/".
+  // The names of parameters and states begin with `path`, such as "fc1/norm/".
   NormMemory(Net& net, std::string path, const StepStates& steps);
 
-  // An application at time step t: begin, what the norm does, finish.
+  // Every application, at time step t, calls begin() before and finish() behind what the norm does.
   void begin(std::int64_t t);
   void finish(Value mask);
 
-  // A parameter that does not decay.
+  // Makes a parameter that does not decay, or returns it if an application before has made it.
   Value parameter(const std::string& name, const Shape& shape, Initializer initializer);
-  // gain (all gain_init) and bias (zeros) of that shape, as asked for.
+  // The gain (all gain_init) and the bias (zeros) of that shape, each if it is asked for.
   ops::NormAffine affine(const Shape& shape, bool gain, bool bias, double gain_init = 1);
   // A running statistic of the time step as this application finds it.
   Value state(const std::string& name, const Shape& shape, double initial,
               const std::optional<Bounds>& bounds = {});
-  // A counter of training steps; 0 at first. An evaluation has no use for it.
+  // A counter of training steps, which starts at 0. An evaluation has no use for it.
   Value counter(const std::string& name);
-  // What the application makes of a state that it has read. It persists unless this is a probe.
+  // Says which value the application gives to a state that it has read. The value persists unless
+  // the net is a probe.
   void update(Value read, Value next);
 
  private:
   using Key = std::pair<std::string, std::int64_t>;  // a name, and a time step
   struct State {
     Value leaf;
-    Value now;         // in training, behind the applications so far
-    Value population;  // in an evaluation, if it is known yet
+    Value now;         // the value in training behind the applications so far
+    Value population;  // the value in an evaluation, once it is known
   };
 
   bool is_counted(std::int64_t k) const { return k > 0 || steps_.names_first; }
@@ -58,8 +60,9 @@ class NormMemory {
 
   std::string path_;
   StepStates steps_;
-  std::int64_t t_ = 0, k_ = 0;  // of the application; k is the step whose states it reads
-  bool has_states_ = false;     // whether the application has read some
+  std::int64_t t_ = 0,
+               k_ = 0;       // the time step of the application, and the one whose states it reads
+  bool has_states_ = false;  // whether the application has read a state
   std::map<std::string, Value> parameters_;
   std::map<Key, State> states_;
 };

@@ -24,7 +24,7 @@ struct PnVOptions {
     const Value y = ops::pn_v(memory.graph, columns.x, memory.affine(columns.channels, gain, bias),
                               {psi2, columns.mask},
                               {.eps = eps, .keep = keep, .training = memory.net.training()});
-    if (memory.net.training()) memory.update(psi2, y.at(2));
+    if (memory.net.training()) memory.update(psi2, y.at(PnVOutput::kNextPsi2));
     return columns.restore(memory.net, y);
   }
 };
@@ -34,7 +34,7 @@ constexpr const char* kNoContraction =
 
 struct PowerNormOptions {
   PowerNormMode mode = PowerNormMode::kRelease;
-  std::int64_t heads = 1;  // groups of the scaling in front of tokens; 0: none
+  std::int64_t heads = 1;  // groups of the scaling in front of tokens; 0 for none
   std::int64_t warmup = 0;
   double alpha_f = 0.9, alpha_b = 0.9, eps = 1e-5;  // eps: see defaults
   bool gain = true, bias = true;
@@ -61,7 +61,7 @@ struct PowerNormOptions {
     ranges.at_least<std::int64_t>(0, "heads", heads);
   }
   bool has_bias() const { return bias; }
-  // Of the scaling in front of x; images are not scaled.
+  // The groups of the scaling in front of x; images are not scaled.
   std::int64_t scaling_groups(const Shape& x) const {
     const OptionRanges ranges{"powernorm"};
     if (x.rank() == 4) {
@@ -88,10 +88,11 @@ struct PowerNormOptions {
                          .training = memory.net.training(),
                          .groups = scaling_groups(columns.shape)});
     if (memory.net.training()) {
-      memory.update(state.psi2, y.at(4));
-      memory.update(state.step, y.at(5));
-      memory.net.watch({"powernorm.contraction", y.at(6), 1, kNoContraction});
-      memory.net.watch({"powernorm.nu_max", y.at(7)});
+      using Out = PowerNormOutput;
+      memory.update(state.psi2, y.at(Out::kNextPsi2));
+      memory.update(state.step, y.at(Out::kNextStep));
+      memory.net.watch({"powernorm.contraction", y.at(Out::kContraction), 1, kNoContraction});
+      memory.net.watch({"powernorm.nu_max", y.at(Out::kNuMax)});
     }
     return columns.restore(memory.net, y);
   }
@@ -101,7 +102,7 @@ struct MabnOptions {
   std::int64_t m = 16, warmup = 100, clip_after = 1000;
   double keep = 0.98, clip = 5, eps = 1e-5;
   bool gain = true, bias = true;
-  bool centralize = false;  // also the weight of the layer before it
+  bool centralize = false;  // whether the weight of the layer before is centralized as well
 
   static constexpr bool kBatchType = true;
   static constexpr auto fields() {
@@ -134,9 +135,9 @@ struct MabnOptions {
                    .clip_after = clip_after,
                    .training = memory.net.training()});
     if (memory.net.training()) {
-      memory.update(state.x2, y.at(3));
-      memory.update(state.v, y.at(4));
-      memory.update(state.step, y.at(5));
+      memory.update(state.x2, y.at(MabnOutput::kNextX2));
+      memory.update(state.v, y.at(MabnOutput::kNextV));
+      memory.update(state.step, y.at(MabnOutput::kNextStep));
     }
     return columns.restore(memory.net, y);
   }

@@ -7,11 +7,13 @@
 #include "src/ops/norm/layer_norm.h"
 #include "src/ops/norm/rms_norm.h"
 #include "src/ops/norm/scale_norm.h"
+#include "src/ops/norm/sizes.h"
 
 namespace keel::nn {
 namespace {
 
-// Trailing axes that make a row: all but the first of images (n, c, h, w), else the last.
+// How many trailing axes make a row: as many as `asked`, or for 0 all but the first of images (n,
+// c, h, w) and else the last one.
 std::int64_t row_axes(const Graph& g, Value x, std::int64_t asked) {
   const Shape& shape = g.shape(x);
   const std::int64_t axes = asked > 0 ? asked : shape.rank() == 4 ? 3 : 1;
@@ -20,12 +22,8 @@ std::int64_t row_axes(const Graph& g, Value x, std::int64_t asked) {
   return axes;
 }
 
-Shape row_shape(const Graph& g, Value x, std::int64_t axes) {
-  return Shape(g.shape(x).sizes().last(std::size_t(axes)));
-}
-
 struct RowOptions {
-  std::int64_t axes = 0;  // 0: see row_axes
+  std::int64_t axes = 0;  // as row_axes takes it
 
   void validate(const OptionRanges& ranges) const {
     ranges.at_least<std::int64_t>(0, "axes", axes);
@@ -54,7 +52,7 @@ struct LayerNormOptions : RowOptions {
   Value apply(NormMemory& memory, Value x) const {
     const std::int64_t n = row_axes(memory.graph, x, axes);
     return ops::layer_norm(
-        memory.graph, x, memory.affine(row_shape(memory.graph, x, n), gain, bias),
+        memory.graph, x, memory.affine(row_shape(memory.graph.shape(x), n), gain, bias),
         {.axes = n, .eps = eps, .unbiased = unbiased, .eps_outside = eps_outside});
   }
 };
@@ -126,7 +124,8 @@ struct RmsNormOptions : RowOptions {
   bool has_bias() const { return bias; }
   Value apply(NormMemory& memory, Value x) const {
     const std::int64_t n = row_axes(memory.graph, x, axes);
-    return ops::rms_norm(memory.graph, x, memory.affine(row_shape(memory.graph, x, n), gain, bias),
+    return ops::rms_norm(memory.graph, x,
+                         memory.affine(row_shape(memory.graph.shape(x), n), gain, bias),
                          {.axes = n, .eps = eps});
   }
 };
@@ -142,7 +141,7 @@ struct ScaleNormOptions : RowOptions {
   bool has_bias() const { return false; }
   Value apply(NormMemory& memory, Value x) const {
     const std::int64_t n = row_axes(memory.graph, x, axes);
-    const double start = std::sqrt(double(row_shape(memory.graph, x, n).elements()));
+    const double start = std::sqrt(double(row_shape(memory.graph.shape(x), n).elements()));
     const Value gain = memory.parameter("gain", {1}, constant(start));
     return ops::scale_norm(memory.graph, x, gain, {.axes = n, .eps = eps});
   }

@@ -9,30 +9,30 @@
 
 namespace keel::nn {
 
-// Its parameters, "<name>/gain" and "<name>/bias", are made at the first application and are those
-// of all. What it knows of batches is kept for every time step t: in states "<name>/<statistic>"
-// for t = 0 and "<name>/t<t>/<statistic>" for the others, with "<name>/t<t>/seen" (), how often the
-// step was trained. A norm that names its first step calls the states of t = 0 "<name>/t0/..." too.
-// An evaluation takes the statistics of step t or, where that was never trained, of the last step
-// before it that was. Steps from Norm::steps() on read the statistics of the last one that has
-// some, and their forwards leave none.
+// Its parameters, "<name>/gain" and "<name>/bias", are made at the first application, and all
+// applications share them. What it knows of batches is kept for every time step t: in states
+// "<name>/<statistic>" for t = 0 and "<name>/t<t>/<statistic>" for the others, which also have
+// "<name>/t<t>/seen" (), the number of times that the step was trained. A norm that names its first
+// step calls the states of t = 0 "<name>/t0/..." too. An evaluation takes the statistics of step t
+// or, where that was never trained, of the last step before it that was. Steps from Norm::steps()
+// on read the statistics of the last step that has some, and their forwards write none.
 //
 // Applications at one time step carry the states on: each reads what the one before left, and the
 // last one's values are kept. What a backward changes, such as the nu of PowerNorm, is carried on
 // in the order in which backwards run, from the last application to the first.
 //
-// A copy is the same norm, not another one. The net must outlive it.
+// A copy is the same norm, not another one. The net must outlive the norm.
 class NormSite {
  public:
   // Throws Error{kUsage} for a norm that acts on the weight of the layer before it: that layer
   // takes it as LayerOptions::norm.
   NormSite(Net& net, const std::string& name, const Norm& norm);
-  // The other half of a layer's norm: of the output of a layer whose weight has been through
-  // Norm::of_weight.
+  // Makes the part of a layer's norm that acts on the layer's output. The weight has been through
+  // Norm::of_weight, the other part.
   static NormSite behind_weight(Net& net, const std::string& name, const Norm& norm);
 
-  // x (..., features), or images (n, c, h, w); y like x. Throws Error{kUsage} for t < 0, and for a
-  // mask of another shape where the norm looks at it.
+  // Normalizes x (..., features), or images (n, c, h, w); y is like x. Throws Error{kUsage} for t <
+  // 0, and for a mask of another shape if the norm takes one.
   Value operator()(Value x, const Site& site = {}) const;
 
  private:

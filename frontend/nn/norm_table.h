@@ -1,11 +1,11 @@
-// The table behind Norm::parse: one row a name. Internal to the norm_*.cpp files.
+// The table behind Norm::parse, which has one row a name. It is internal to the norm_*.cpp files.
 //
 // A variant is a struct of options with fields(), has_bias() and apply(memory, x), or apply(memory,
 // x, mask) when it takes a mask; kBatchType says whether its statistics are taken over the batch.
-// With weight_form() it acts on the weight of the layer before it, too. defaults(given) is there
-// when the default of one option depends on what another is given, validate(ranges) when there are
-// values that the ops do not refuse. An option `steps` is that of Norm::steps(), and
-// kNamesFirstStep says that the states of the first step are named after it.
+// A struct may have more: weight_form() if it also acts on the weight of the layer before it;
+// defaults(given) if the default of one option depends on what another is given; validate(ranges)
+// if there are wrong values that the ops do not refuse; an option `steps`, which Norm::steps()
+// returns; and kNamesFirstStep if the names of the first step's states have "t0/" in them.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace keel::nn {
 
 using OptionText = std::vector<std::pair<std::string, std::string>>;
 
-// A name, and what options were written for it, the last of a key counting.
+// A name and the options that were written for it. Of several values of a key the last one counts.
 struct NormRequest {
   std::string name;
   OptionText fixed, given;
@@ -33,11 +33,12 @@ struct NormRequest {
 
 struct NormRow {
   NormFacts facts;
-  // "key=value,...": what tells this name from others of the same struct, so that no other value
-  // may be given.
+  // The options, "key=value,...", that tell this name from others of the same struct. They cannot
+  // be given another value.
   std::string fixed;
   Norm (*make)(const NormRequest& request);
-  std::string defaults = "";  // "key=value,...": where this name starts from another value
+  // The options, "key=value,...", whose default differs from that of the struct.
+  std::string defaults = "";
 };
 
 std::span<const NormRow> row_norms();        // of a row by its own statistics
@@ -131,8 +132,8 @@ Norm make_norm(const NormRequest& request) {
   return {request.name, fields_text(options), apply, traits};
 }
 
-// x and its mask as the column norms take them: images (n, c, h, w) as they are, else (rows,
-// features) and (rows).
+// x and its mask in the shapes that the norms of columns take: images (n, c, h, w) stay as they
+// are, all else becomes (rows, features) with a mask (rows).
 struct Columns {
   Columns(Net& net, Value value, Value row_mask = {})
       : x(value), mask(row_mask), shape(net.graph.shape(value)) {
@@ -151,7 +152,7 @@ struct Columns {
   std::int64_t positions() const {
     return shape.rank() == 4 ? 1 : shape.elements(1, shape.rank() - 1);
   }
-  // y in the shape that x came in.
+  // Gives y the shape that x came in.
   Value restore(Net& net, Value y) const { return ops::reshape(net.graph, y, shape); }
 
   Value x, mask;

@@ -27,8 +27,9 @@ class Careless : public reference::ReferenceBackend {
   Prepared prepare(const NodeContext& context) override {
     Prepared prepared = ReferenceBackend::prepare(context);
     prepared.bind = [this, bind = prepared.bind](const Binding& b) -> Kernel {
-      const TensorRef& x = b.inputs[0];
-      double* wrong = over_input_ ? x.as<double>() : b.outputs[0].as<double>() + x.elements();
+      const TensorRef& x = b.inputs[NormInput::kX];
+      double* wrong =
+          over_input_ ? x.as<double>() : b.outputs[NormOutput::kY].as<double>() + x.elements();
       return [kernel = bind(b), wrong] {
         kernel();
         *wrong = 1;
@@ -77,21 +78,23 @@ TEST_CASE("norm_errors: an error of one element in its own unit") {
   NormResult got = run_norm(*reference, layer_norm, data);
   NormErrors errors = norm_errors(c, data, got, expected);
   CHECK(errors.forward + errors.dx + errors.parameters == 0);
-  for (Tensor* t : {&got.outputs[0], &got.gradients[0], &got.gradients[2]}) {
+  for (Tensor* t : {&got.outputs[NormOutput::kY], &got.gradients[AffineGradient::kDx],
+                    &got.gradients[AffineGradient::kDbias]}) {
     t->as<double>()[7] += 100 * kEps;
   }
   errors = norm_errors(c, data, got, expected);
   // y is of size 1 or 2 here; dx about g / 2; dbias a sum of three |dy|.
   CHECK(errors.forward ==
-        doctest::Approx(100 / std::max(1.0, std::abs(expected.outputs[0].at(7)))));
+        doctest::Approx(100 / std::max(1.0, std::abs(expected.outputs[NormOutput::kY].at(7)))));
   double sum = 0, largest = 0;
   for (std::int64_t k = 0; k < 3; ++k) sum += std::abs(data.dy.at(c.at(k, 7)));
   for (std::int64_t e = 0; e < c.n; ++e) {
     largest = std::max(largest, std::abs(data.dy.at(e) * data.gain->at(e)));
   }
   CHECK(errors.parameters == doctest::Approx(100 / sum));
-  CHECK(errors.dx == doctest::Approx(100 / (largest * expected.outputs[2].at(0))));
-  got.outputs[0].as<double>()[0] = NAN;
+  CHECK(errors.dx ==
+        doctest::Approx(100 / (largest * expected.outputs[LayerNormOutput::kRstd].at(0))));
+  got.outputs[NormOutput::kY].as<double>()[0] = NAN;
   CHECK(std::isinf(norm_errors(c, data, got, expected).forward));
 }
 
@@ -102,8 +105,8 @@ TEST_CASE("norm_errors: values beyond the floats") {
   NormResult expected = run_norm(*reference, layer_norm, data);
   NormResult got = run_norm(*reference, layer_norm, data);
   const auto error = [&](double value, double of) {
-    got.outputs[0].as<double>()[0] = value;
-    expected.outputs[0].as<double>()[0] = of;
+    got.outputs[NormOutput::kY].as<double>()[0] = value;
+    expected.outputs[NormOutput::kY].as<double>()[0] = of;
     return norm_errors(c, data, got, expected).forward;
   };
   const double largest = std::numeric_limits<float>::max();

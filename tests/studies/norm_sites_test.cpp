@@ -38,7 +38,8 @@ TEST_CASE("norm sites: every norm of the op is found, with its backward where th
     CHECK(step.node(sites[i].forward).op == &kPnV);
     REQUIRE(sites[i].backward > sites[i].forward);
     CHECK(step.node(sites[i].backward).op == &kPnVBackward);
-    CHECK(step.node(sites[i].backward).inputs[0] == step.node(sites[i].forward).inputs[0]);
+    CHECK(step.node(sites[i].backward).inputs[PnVBackwardInput::kX] ==
+          step.node(sites[i].forward).inputs[PnVInput::kX]);
   }
   CHECK(norm_sites(step, kLayerNorm).empty());
   const Graph forward = train::build_evaluate(small("pn_v"), {16});
@@ -56,9 +57,9 @@ TEST_CASE(
   int runs = 0;
   const auto mark_all = [&](Graph& g) {
     first = norm_sites(g, kPnV)[0];
-    mark(g, first, "x", g.node(first.forward).inputs[0]);
-    mark(g, first, "y", {first.forward, 0});
-    mark(g, first, "rpsi", {first.forward, 1});
+    mark(g, first, "x", g.node(first.forward).inputs[PnVInput::kX]);
+    mark(g, first, "y", {first.forward, PnVOutput::kY});
+    mark(g, first, "rpsi", {first.forward, PnVOutput::kRpsi});
   };
   const auto look = [&](const Program& program) {
     ++runs;

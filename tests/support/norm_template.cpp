@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "backends/backends.h"
+#include "src/ops/norm/norm.h"
 #include "tests/support/norm_checks.h"
 #include "tests/support/norm_golden.h"
 #include "tests/support/tested_backends.h"
@@ -46,10 +47,10 @@ void check_golden(const NormSpec& spec, std::string_view section,
     const NormResult result = run_norm(*make_backend(backend, {2}), spec.build, data);
     for (std::string_view key : keys) {
       const Tensor expected = golden(section, key);
-      const Tensor& got = key == "y"        ? result.outputs[0]
-                          : key == "dx"     ? result.gradients[0]
-                          : key == "dgamma" ? result.gradients[1]
-                                            : result.gradients[2];
+      const Tensor& got = key == "y"        ? result.outputs[NormOutput::kY]
+                          : key == "dx"     ? result.gradients[AffineGradient::kDx]
+                          : key == "dgamma" ? result.gradients[AffineGradient::kDgain]
+                                            : result.gradients[AffineGradient::kDbias];
       for (std::int64_t i = 0; i < expected.elements(); ++i) {
         CAPTURE(backend);
         CAPTURE(key);

@@ -8,6 +8,7 @@
 
 #include "backends/backends.h"
 #include "frontend/compare/norm_errors.h"
+#include "src/ops/norm/norm.h"
 #include "tests/support/graph_runner.h"
 #include "tests/support/norm_checks.h"
 
@@ -135,7 +136,8 @@ void check_constant_groups(const NormSpec& spec) {
       if (has_fast_backend()) results.push_back(run_fast(spec, data));
       for (const NormResult& result : results) {
         CHECK(count(c, [&](std::int64_t k, std::int64_t e) {
-                return result.outputs[0].at(c.at(k, e)) != data.bias->at(c.parameter(k, e));
+                return result.outputs[NormOutput::kY].at(c.at(k, e)) !=
+                       data.bias->at(c.parameter(k, e));
               }) == 0);
       }
     }
@@ -159,10 +161,12 @@ void check_specials(const NormSpec& spec) {
       CHECK(count(c, [&](std::int64_t k, std::int64_t e) {
               const std::int64_t i = c.at(k, e);
               const bool spoilt = k == kNan || k == kInfinite;
-              return spoilt
-                         ? !std::isnan(got.outputs[0].at(i)) || !std::isnan(got.gradients[0].at(i))
-                         : has_changed(finite.outputs[0], got.outputs[0], i) ||
-                               has_changed(finite.gradients[0], got.gradients[0], i);
+              return spoilt ? !std::isnan(got.outputs[NormOutput::kY].at(i)) ||
+                                  !std::isnan(got.gradients[AffineGradient::kDx].at(i))
+                            : has_changed(finite.outputs[NormOutput::kY],
+                                          got.outputs[NormOutput::kY], i) ||
+                                  has_changed(finite.gradients[AffineGradient::kDx],
+                                              got.gradients[AffineGradient::kDx], i);
             }) == 0);
     }
   }

@@ -37,17 +37,22 @@ PowerNormStepper::PowerNormStepper(const std::string& backend, const Shape& x, P
   const Value wrt[] = {in, gain, bias};
   const auto [d, changed] = differentiate(g, ops::sum(g, ops::mul(g, y, dy)), wrt);
   for (const Update& update : changed) g.mark_update(update.leaf, update.next);
+  using Out = PowerNormOutput;
   std::vector<NamedValue> outputs{
-      {"y", y}, {"rpsi", y.at(1)}, {"dx", d[0]}, {"dgain", d[1]}, {"dbias", d[2]}};
+      {"y", y}, {"rpsi", y.at(Out::kRpsi)}, {"dx", d[0]}, {"dgain", d[1]}, {"dbias", d[2]}};
   if (attrs.training) {
-    for (const NamedValue& more : {NamedValue{"Gamma", y.at(3)}, NamedValue{"contraction", y.at(6)},
-                                   NamedValue{"nu_max", y.at(7)}}) {
+    for (const NamedValue& more : {NamedValue{"Gamma", y.at(Out::kGamma)},
+                                   NamedValue{"contraction", y.at(Out::kContraction)},
+                                   NamedValue{"nu_max", y.at(Out::kNuMax)}}) {
       outputs.push_back(more);
     }
-    g.mark_update(psi2, y.at(4));
-    g.mark_update(step, y.at(5));
+    g.mark_update(psi2, y.at(Out::kNextPsi2));
+    g.mark_update(step, y.at(Out::kNextStep));
   }
-  if (is_scaled) outputs.push_back({"rrms", options.is_apart ? z.at(1) : y.at(8)});
+  if (is_scaled) {
+    outputs.push_back(
+        {"rrms", options.is_apart ? z.at(GroupScalingOutput::kRrms) : y.at(Out::kRrms)});
+  }
   for (const NamedValue& output : outputs) g.mark_output(output.name, output.value);
   program_ = std::make_unique<Program>(*backend_, variables_, g);
 }

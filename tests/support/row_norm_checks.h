@@ -10,6 +10,7 @@
 
 #include "backends/backends.h"
 #include "frontend/compare/norm_errors.h"
+#include "src/ops/norm/norm.h"
 #include "tests/support/checks.h"
 #include "tests/support/graph_runner.h"
 
@@ -83,7 +84,7 @@ inline void check_rows_repeat(const RowNorm& norm) {
   }
 }
 
-// A row has the same y, factor and dx whichever rows it is among.
+// A row has the same y, statistics and dx whichever rows it is among.
 inline void check_rows_alone(const RowNorm& norm) {
   for (std::int64_t n : {2, 17, 128, 600, 1000, 2500}) {
     const NormCase c{.groups = 43, .n = n, .mean = 10};
@@ -103,9 +104,13 @@ inline void check_rows_alone(const RowNorm& norm) {
       const NormResult got = run_row_norm(norm, taken);
       for (std::int64_t k = 0; k < some.groups; ++k) {
         const std::int64_t from = first + some.groups - 1 - k;
-        CHECK(same_bits(got.outputs[0], k * n, all.outputs[0], from * n, n));
-        CHECK(same_bits(got.outputs[1], k, all.outputs[1], from, 1));
-        CHECK(same_bits(got.gradients[0], k * n, all.gradients[0], from * n, n));
+        CHECK(same_bits(got.outputs[NormOutput::kY], k * n, all.outputs[NormOutput::kY], from * n,
+                        n));
+        for (std::size_t j = NormOutput::kY + 1; j < all.outputs.size(); ++j) {
+          CHECK(same_bits(got.outputs[j], k, all.outputs[j], from, 1));
+        }
+        CHECK(same_bits(got.gradients[AffineGradient::kDx], k * n,
+                        all.gradients[AffineGradient::kDx], from * n, n));
       }
     }
   }
@@ -128,7 +133,7 @@ inline void check_special_rows(const RowNorm& norm) {
       set_group(data, c, kLargest, [&](auto e) { return e % 2 ? largest : -largest; });
       set_group(data, c, kAway, [&](auto e) { return 1e6 + z.at(e); });
       const NormResult finite = run_row_norm(norm, data);
-      if (norm.centred) CHECK(finite.outputs[0].at(c.at(kConstant, n / 2)) == 0);
+      if (norm.centred) CHECK(finite.outputs[NormOutput::kY].at(c.at(kConstant, n / 2)) == 0);
       compare_row_norm(norm, c, data);
       data.x.as<double>()[std::size_t(c.at(kNan, n / 2))] = NAN;
       data.x.as<double>()[std::size_t(c.at(kInfinite, n - 1))] = INFINITY;
@@ -137,14 +142,15 @@ inline void check_special_rows(const RowNorm& norm) {
       for (std::int64_t k = 0; k < c.groups; ++k) {
         CAPTURE(k);
         for (std::int64_t i = c.at(k, 0); i <= c.at(k, n - 1); ++i) {
-          const double y = got.outputs[0].at(i), dx = got.gradients[0].at(i);
+          const double y = got.outputs[NormOutput::kY].at(i),
+                       dx = got.gradients[AffineGradient::kDx].at(i);
           if (k == kNan) CHECK((std::isnan(y) && std::isnan(dx)));
           if (k == kNan || k == kInfinite) continue;
-          CHECK(y == finite.outputs[0].at(i));
-          CHECK(dx == finite.gradients[0].at(i));
+          CHECK(y == finite.outputs[NormOutput::kY].at(i));
+          CHECK(dx == finite.gradients[AffineGradient::kDx].at(i));
         }
       }
-      CHECK(std::isnan(got.outputs[0].at(c.at(kInfinite, n - 1))));
+      CHECK(std::isnan(got.outputs[NormOutput::kY].at(c.at(kInfinite, n - 1))));
     }
   }
 }

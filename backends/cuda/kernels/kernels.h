@@ -1,4 +1,4 @@
-// The kernels of the cuda backend: each takes a node and says how to bind its kernel.
+// The kernels of the cuda backend. Each takes a node and says how its kernel is bound.
 #pragma once
 
 #include "src/runtime/backend.h"
@@ -7,12 +7,13 @@ namespace keel::cuda {
 
 #include "src/runtime/declare_kernels.inc"
 
-// Lets kernel a do the work of b as well, in one launch: false, and nothing, unless both are
-// optimizer updates (sums of squares) that go together. b comes right behind a.
+// Joins kernel b, which runs right behind a, to a, so that one launch does the work of both.
+// Returns false and changes nothing unless both are optimizer updates that can share a launch.
 bool join_updates(Kernel& a, const Kernel& b);
+// Does the same for two kernels that sum squares.
 bool join_sums(Kernel& a, const Kernel& b);
 
-// dst = src, unless the scalar `guard` is given and not finite.
+// Copies src to dst, unless the scalar `guard` is given and not finite.
 void copy_guarded(const TensorRef& dst, const TensorRef& src, const TensorRef& guard);
 
 }  // namespace keel::cuda

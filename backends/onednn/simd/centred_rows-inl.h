@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// The rows of a node (x, ...) -> (y, mean, rstd).
+// The rows of a node whose outputs are those of CentredOutput.
 struct CentredRows {
   const Binding& b;
   NormStatistic statistic;
@@ -27,10 +27,10 @@ template <std::size_t kRows, class WriteRow>
 HWY_INLINE void standardize_rows(const CentredRows& of, std::size_t row,
                                  const WriteRow& write_row) {
   const std::size_t width = of.width;
-  const double count = variance_count(of.statistic, std::int64_t(width));
-  const float* x = of.b.inputs[0].as<float>() + row * width;
-  float* means = of.b.outputs[1].as<float>() + row;
-  float* rstds = of.b.outputs[2].as<float>() + row;
+  const double count = variance_count(std::int64_t(width), of.statistic.unbiased);
+  const float* x = of.b.inputs[NormInput::kX].as<float>() + row * width;
+  float* means = of.b.outputs[CentredOutput::kMean].as<float>() + row;
+  float* rstds = of.b.outputs[CentredOutput::kRstd].as<float>() + row;
   float centres[kRows];
   double low[kRows], squares[kRows];
   for (std::size_t k = 0; k < kRows; ++k) centres[k] = row_centre(x + k * width, width);
@@ -56,12 +56,12 @@ HWY_INLINE void standardize_rows(const CentredRows& of, const RowRange& range,
                             HWY_ATTR { standardize_rows<rows()>(of, row, write_row); });
 }
 
-// A range of rows of y = finish(xhat, part, i), register i of a row.
+// Writes a range of rows of y = finish(xhat, part, i), i being the place of a register in its row.
 template <class Finish>
 HWY_INLINE void write_centred(const Binding& b, const NormStatistic& statistic,
                               const RowRange& range, const Finish& finish) {
   const CentredRows rows{b, statistic, range.width, ResultRows(b, range.width)};
-  const float* const x = b.inputs[0].as<float>();
+  const float* const x = b.inputs[NormInput::kX].as<float>();
   standardize_rows(rows, range, [&](std::size_t row, const Standardize& xhat) KEEL_LOOP_BODY {
     for_lanes(range.width, [=, &finish, y = rows.y, at = row * range.width](
                                auto part, std::size_t i) KEEL_LOOP_BODY {

@@ -59,7 +59,7 @@ struct ResultRows {
   bool streamed;
 
   HWY_INLINE ResultRows(const Binding& b, std::size_t width)
-      : data(b.outputs[0].as<float>()), streamed(is_streamed(b, width)) {}
+      : data(b.outputs.front().as<float>()), streamed(is_streamed(b, width)) {}
   // Asks for n elements that will be written soon.
   HWY_INLINE void prefetch(std::size_t at, std::size_t n) const {
     if (!streamed) prefetch_row(data + at, n);

@@ -5,6 +5,10 @@
 namespace keel {
 namespace {
 
+using In = AdaNormInput;
+using Out = AdaNormOutput;
+using BackIn = AdaNormBackwardInput;
+using BackOut = AdaNormGradient;
 using Types = std::vector<TensorType>;
 
 RowSizes expect_sizes(const InferContext& c) {
@@ -15,30 +19,31 @@ RowSizes expect_sizes(const InferContext& c) {
 }
 
 Types infer(const InferContext& c) {
-  const TensorType per_row{c.dtype(0), Shape{expect_sizes(c).rows}};
-  return {c.input(0), per_row, per_row};
+  const TensorType per_row{c.dtype(In::kX), Shape{expect_sizes(c).rows}};
+  return {c.input(In::kX), per_row, per_row};
 }
 
-// (x, mean, rstd, dy) -> dx
 Types infer_backward(const InferContext& c) {
   const Shape rows{expect_sizes(c).rows};
-  c.expect_shape(1, "mean", rows);
-  c.expect_shape(2, "rstd", rows);
-  c.expect_shape(3, "dy", c.shape(0));
-  return {c.input(0)};
+  c.expect_shape(BackIn::kMean, "mean", rows);
+  c.expect_shape(BackIn::kRstd, "rstd", rows);
+  c.expect_shape(BackIn::kDy, "dy", c.shape(BackIn::kX));
+  return {c.input(BackIn::kX)};
 }
 
 void backward(BackwardContext& c) {
-  c.set(0,
-        c.graph.add(kAdaNormBackward, {c.input(0), c.output(1), c.output(2), c.grad()}, c.attrs()));
+  c.set(In::kX, c.graph.add(kAdaNormBackward,
+                            {c.input(In::kX), c.output(Out::kMean), c.output(Out::kRstd), c.grad()},
+                            c.attrs()));
 }
 
 }  // namespace
 
 const OpInfo kAdaNorm{
     .name = "ada_norm", .infer = infer, .backward = backward, .gradient = GradientKind::kDetached};
-const OpInfo kAdaNormBackward{
-    .name = "ada_norm_backward", .infer = infer_backward, .in_place = {{3, 0}}};
+const OpInfo kAdaNormBackward{.name = "ada_norm_backward",
+                              .infer = infer_backward,
+                              .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {
 

@@ -5,10 +5,13 @@
 namespace keel {
 namespace {
 
+using In = BatchNormInput;
+using Out = BatchNormOutput;
+using BackIn = BatchNormBackwardInput;
+using BackOut = BatchNormGradient;
 using Types = std::vector<TensorType>;
 
-ColumnSizes expect_batch(const InferContext& c, int mask) {
-  const auto& attrs = c.attrs.as<BatchNormAttrs>();
+ColumnSizes expect_batch(const InferContext& c, const BatchNormAttrs& attrs, int mask) {
   const ColumnSizes sizes = expect_columns(c, mask);
   const bool wants_unbiased = attrs.unbiased || attrs.running_unbiased;
   expect_statistic(c, {attrs.eps, attrs.training && wants_unbiased, false}, sizes.count());
@@ -16,52 +19,48 @@ ColumnSizes expect_batch(const InferContext& c, int mask) {
   return sizes;
 }
 
-// (x, gain or absent, bias or absent, running_mean, running_var, mask or absent)
 Types infer(const InferContext& c) {
-  const Shape channels{expect_batch(c, 5).channels};
-  expect_affine(c, 1, channels);
-  c.expect_shape(3, "running_mean", channels);
-  c.expect_shape(4, "running_var", channels);
-  const TensorType statistic{c.dtype(0), channels};
-  const bool training = c.attrs.as<BatchNormAttrs>().training;
-  const TensorType state = training ? statistic : absent_type(c.dtype(0));
-  return {c.input(0), statistic, statistic, state, state};
+  const auto& attrs = c.attrs.as<BatchNormAttrs>();
+  const Shape channels{expect_batch(c, attrs, In::kMask).channels};
+  expect_affine(c, In::kGain, In::kBias, channels);
+  c.expect_shape(In::kRunningMean, "running_mean", channels);
+  c.expect_shape(In::kRunningVar, "running_var", channels);
+  const TensorType statistic{c.dtype(In::kX), channels};
+  const TensorType state = type_if(attrs.training, statistic);
+  return {c.input(In::kX), statistic, statistic, state, state};
 }
 
-// (x, gain or absent, mean, rstd, dy, mask or absent) -> (dx, dgain, dbias)
 Types infer_backward(const InferContext& c) {
-  const Shape channels{expect_batch(c, 5).channels};
-  if (c.has(1)) c.expect_shape(1, "gain", channels);
-  c.expect_shape(2, "mean", channels);
-  c.expect_shape(3, "rstd", channels);
-  c.expect_shape(4, "dy", c.shape(0));
-  const bool has_bias = c.attrs.as<BatchNormAttrs>().has_bias;
-  const TensorType dbias = has_bias ? TensorType{c.dtype(0), channels} : absent_type(c.dtype(0));
-  return {c.input(0), gradient_type(c, 1), dbias};
+  const auto& attrs = c.attrs.as<BatchNormBackwardAttrs>();
+  const Shape channels{expect_batch(c, attrs, BackIn::kMask).channels};
+  const TensorType x = c.input(BackIn::kX);
+  if (c.has(BackIn::kGain)) c.expect_shape(BackIn::kGain, "gain", channels);
+  c.expect_shape(BackIn::kMean, "mean", channels);
+  c.expect_shape(BackIn::kRstd, "rstd", channels);
+  c.expect_shape(BackIn::kDy, "dy", x.shape);
+  return {x, gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, {x.dtype, channels})};
 }
 
 void backward(BackwardContext& c) {
-  BatchNormAttrs attrs = c.attrs().as<BatchNormAttrs>();
-  attrs.has_bias = c.input(2).valid();
-  const Value dx =
-      c.graph.add(kBatchNormBackward,
-                  {c.input(0), c.input(1), c.output(1), c.output(2), c.grad(), c.input(5)}, attrs);
-  for (int i : {0, 1, 2}) {
-    if (c.needs(i)) c.set(i, dx.at(i));
-  }
+  const BatchNormBackwardAttrs attrs{c.attrs().as<BatchNormAttrs>(), c.input(In::kBias).valid()};
+  const Value d = c.graph.add(kBatchNormBackward,
+                              {c.input(In::kX), c.input(In::kGain), c.output(Out::kMean),
+                               c.output(Out::kRstd), c.grad(), c.input(In::kMask)},
+                              attrs);
+  set_affine_gradients<In, BackOut>(c, d);
 }
 
 }  // namespace
-
-ColumnSizes column_sizes(const Shape& x) { return {x[0], x[1], x.elements(2, x.rank())}; }
 
 const OpInfo kBatchNorm{.name = "batch_norm",
                         .infer = infer,
                         .backward = backward,
                         .gradient = GradientKind::kExact,
-                        .in_place = {{3, 3}, {4, 4}}};
-const OpInfo kBatchNormBackward{
-    .name = "batch_norm_backward", .infer = infer_backward, .in_place = {{4, 0}}};
+                        .in_place = {{In::kRunningMean, Out::kNextRunningMean},
+                                     {In::kRunningVar, Out::kNextRunningVar}}};
+const OpInfo kBatchNormBackward{.name = "batch_norm_backward",
+                                .infer = infer_backward,
+                                .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {
 

@@ -1,34 +1,47 @@
 // Batch normalization (Ioffe & Szegedy 2015; Shen et al. 2020, algorithm 1) of each feature over
-// the rows of a batch:   y = xhat * gain + bias,   xhat = (x - mean) * rstd
-//   x (rows, channels) tokens, or (n, channels, h, w) images; B = rows or n*h*w elements a feature
+// the rows of a batch:   y = xhat * gain + bias,   xhat = (x - mean) * rstd,   rstd = 1 / s
+//   x (rows, channels) tokens, or (n, channels, h, w) images; B elements a feature, B being rows or
+//     n * h * w
 //   gain, bias, running_mean, running_var (channels); gain and bias each present or absent
-//   mask u8 (rows) or absent, tokens only: rows with 0 are padding. K: rows it keeps, or B.
-// training: mean and SS = sum of (x - mean)^2 over the kept rows, s = sqrt(SS / N + eps), N = K or
-//     K - 1 (`unbiased`), and running <- keep * running + (1 - keep) * batch, with the biased
-//     variance, or SS / (K - 1) under `running_unbiased`. The state is read before and written
-//     after, once a run. A batch without a kept row leaves it as it is.
+//   mask u8 (rows) or absent, tokens only: rows with 0 are padding. It keeps K rows; K = B without
+//     one.
+// training: the mean and SS = sum of (x - mean)^2 are those of the kept rows, and
+//     s = sqrt(SS / N + eps) with N = K, or K - 1 when `unbiased`;
+//     running <- keep * running + (1 - keep) * batch, where the batch's variance is SS / K, or
+//     SS / (K - 1) when `running_unbiased`.
+//   The state is read before the run and written behind it. A batch without a kept row leaves it as
+//   it is.
 // evaluation: mean = running_mean, s = sqrt(running_var + eps); the state does not change.
 //   outputs: y like x;  mean, rstd (channels);  running_mean', running_var' ((0) in evaluation)
-// padding: under "exact" padded rows might as well not be there: y = 0 and dx = 0.
+// padding: under "exact" padded rows change nothing, and their y and dx are 0.
 //   Under "pn_code" they count as rows that hold the mean of the kept ones, as in the release of
-//   Shen et al.: SS is divided by B or B - 1 in place of K or K - 1, y = bias and dx = 0, and dbias
-//   has their dy. Nothing else comes of it: the row they hold is centred with the rest.
+//   Shen et al.: SS is divided by B or B - 1 in place of K or K - 1, their y is the bias, their dx
+//   is 0, and dbias has their dy.
 // backward (Exact), batch_norm_backward (x, gain, mean, rstd, dy, mask), with g = dy * gain:
 //     training    dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N), both over the kept rows
 //     evaluation  dx = rstd * g
 //     dgain = sum of dy * xhat;   dbias = sum of dy
 //   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent
 // errors: rank neither 2 nor 4; B = 0; parameters not (channels); eps < 0; keep outside [0, 1];
-//     an unbiased estimate of B = 1; a mask for images.
-//     With a mask that keeps one row an unbiased estimate of SS = 0 is 0.
+//     an unbiased estimate of B = 1; a mask for images. A mask that keeps one row is no error: the
+//     unbiased variance of that row is 0 (see variance_count).
 // in place: dx over dy; running_mean' and running_var' over what they follow.
 #pragma once
-
-#include <algorithm>
 
 #include "src/ops/norm/norm.h"
 
 namespace keel {
+
+struct BatchNormInput {
+  enum Place : int { kX, kGain, kBias, kRunningMean, kRunningVar, kMask };
+};
+struct BatchNormOutput {
+  enum Place : int { kY, kMean, kRstd, kNextRunningMean, kNextRunningVar };
+};
+struct BatchNormBackwardInput {
+  enum Place : int { kX, kGain, kMean, kRstd, kDy, kMask };
+};
+using BatchNormGradient = AffineGradient;
 
 enum class ColumnPadding { kExact, kPnCode };
 constexpr auto choice_words(ColumnPadding) {
@@ -39,30 +52,17 @@ struct BatchNormAttrs {
   double eps = 1e-5, keep = 0.9;
   bool unbiased = false, running_unbiased = false, training = true;
   ColumnPadding padding = ColumnPadding::kExact;
-  bool has_bias = false;  // backward only: whether dbias is wanted
   static constexpr auto fields() {
     return std::tuple{field("eps", &BatchNormAttrs::eps),
                       field("keep", &BatchNormAttrs::keep),
                       field("unbiased", &BatchNormAttrs::unbiased),
                       field("running_unbiased", &BatchNormAttrs::running_unbiased),
                       field("training", &BatchNormAttrs::training),
-                      field("padding", &BatchNormAttrs::padding),
-                      field("has_bias", &BatchNormAttrs::has_bias)};
+                      field("padding", &BatchNormAttrs::padding)};
   }
   bool counts_padding() const { return padding == ColumnPadding::kPnCode; }
 };
-
-// What a channel's sum of squares is divided by: n elements less one when unbiased, but never 0.
-inline double variance_count(std::int64_t n, bool unbiased) {
-  return double(std::max<std::int64_t>(n - (unbiased ? 1 : 0), 1));
-}
-
-// x seen as (outer, channels, inner): inner = 1 for tokens, h * w for images.
-struct ColumnSizes {
-  std::int64_t outer, channels, inner;
-  std::int64_t count() const { return outer * inner; }
-};
-ColumnSizes column_sizes(const Shape& x);
+using BatchNormBackwardAttrs = WithDbias<BatchNormAttrs>;
 
 extern const OpInfo kBatchNorm, kBatchNormBackward;
 
@@ -72,7 +72,7 @@ namespace ops {
 struct RunningStatistics {
   Value mean, var, mask = {};
 };
-// Returns y; in training running_mean' and running_var' are outputs 3 and 4, for mark_update.
+// Returns y. In training running_mean' and running_var' are for mark_update.
 Value batch_norm(Graph& g, Value x, const NormAffine& affine, const RunningStatistics& running,
                  const BatchNormAttrs& attrs);
 

@@ -5,10 +5,13 @@
 namespace keel {
 namespace {
 
+using In = BatchRenormInput;
+using Out = BatchRenormOutput;
+using BackIn = BatchRenormBackwardInput;
+using BackOut = BatchRenormGradient;
 using Types = std::vector<TensorType>;
 
-ColumnSizes expect_renorm(const InferContext& c, int mask) {
-  const auto& attrs = c.attrs.as<BatchRenormAttrs>();
+ColumnSizes expect_renorm(const InferContext& c, const BatchRenormAttrs& attrs, int mask) {
   const auto expect = [&](bool holds, std::string_view what, const char* expected, double got) {
     c.expect(holds, what, expected, fmt::format("{}", got));
   };
@@ -21,44 +24,43 @@ ColumnSizes expect_renorm(const InferContext& c, int mask) {
   return sizes;
 }
 
-// (x, gain or absent, bias or absent, running_mean, running_std, step, mask or absent)
 Types infer(const InferContext& c) {
-  const Shape channels{expect_renorm(c, 6).channels};
-  expect_affine(c, 1, channels);
-  c.expect_shape(3, "running_mean", channels);
-  c.expect_shape(4, "running_std", channels);
-  c.expect_shape(5, "step", {});
-  c.expect_dtype(5, "step", DType::kI32);
-  const TensorType saved{c.dtype(0), channels};
-  Types types{c.input(0), saved, saved, saved, saved, saved, saved, c.input(5)};
-  if (!c.attrs.as<BatchRenormAttrs>().training) {
-    for (int j : {5, 6, 7}) types[std::size_t(j)] = absent_type(types[std::size_t(j)].dtype);
-  }
-  return types;
+  const auto& attrs = c.attrs.as<BatchRenormAttrs>();
+  const Shape channels{expect_renorm(c, attrs, In::kMask).channels};
+  expect_affine(c, In::kGain, In::kBias, channels);
+  c.expect_shape(In::kRunningMean, "running_mean", channels);
+  c.expect_shape(In::kRunningStd, "running_std", channels);
+  c.expect_shape(In::kStep, "step", {});
+  c.expect_dtype(In::kStep, "step", DType::kI32);
+  const TensorType saved{c.dtype(In::kX), channels}, state = type_if(attrs.training, saved);
+  return {c.input(In::kX), saved, saved, saved,
+          saved,           state, state, type_if(attrs.training, c.input(In::kStep))};
 }
 
-// (x, gain or absent, mean, rstd, r, d, dy, mask or absent) -> (dx, dgain, dbias)
 Types infer_backward(const InferContext& c) {
-  const Shape channels{expect_renorm(c, 7).channels};
-  if (c.has(1)) c.expect_shape(1, "gain", channels);
-  constexpr std::string_view kSaved[] = {"mean", "rstd", "r", "d"};
-  for (int i = 0; i < 4; ++i) c.expect_shape(2 + i, kSaved[i], channels);
-  c.expect_shape(6, "dy", c.shape(0));
-  const bool has_bias = c.attrs.as<BatchRenormAttrs>().has_bias;
-  const TensorType dbias = has_bias ? TensorType{c.dtype(0), channels} : absent_type(c.dtype(0));
-  return {c.input(0), gradient_type(c, 1), dbias};
+  const auto& attrs = c.attrs.as<BatchRenormBackwardAttrs>();
+  const Shape channels{expect_renorm(c, attrs, BackIn::kMask).channels};
+  const TensorType x = c.input(BackIn::kX);
+  if (c.has(BackIn::kGain)) c.expect_shape(BackIn::kGain, "gain", channels);
+  for (const auto& [place, name] : {std::pair{BackIn::kMean, "mean"},
+                                    {BackIn::kRstd, "rstd"},
+                                    {BackIn::kR, "r"},
+                                    {BackIn::kD, "d"}}) {
+    c.expect_shape(place, name, channels);
+  }
+  c.expect_shape(BackIn::kDy, "dy", x.shape);
+  return {x, gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, {x.dtype, channels})};
 }
 
 void backward(BackwardContext& c) {
-  BatchRenormAttrs attrs = c.attrs().as<BatchRenormAttrs>();
-  attrs.has_bias = c.input(2).valid();
-  const Value dx = c.graph.add(kBatchRenormBackward,
-                               {c.input(0), c.input(1), c.output(1), c.output(2), c.output(3),
-                                c.output(4), c.grad(), c.input(6)},
-                               attrs);
-  for (int i : {0, 1, 2}) {
-    if (c.needs(i)) c.set(i, dx.at(i));
-  }
+  const BatchRenormBackwardAttrs attrs{c.attrs().as<BatchRenormAttrs>(),
+                                       c.input(In::kBias).valid()};
+  const Value d =
+      c.graph.add(kBatchRenormBackward,
+                  {c.input(In::kX), c.input(In::kGain), c.output(Out::kMean), c.output(Out::kRstd),
+                   c.output(Out::kR), c.output(Out::kD), c.grad(), c.input(In::kMask)},
+                  attrs);
+  set_affine_gradients<In, BackOut>(c, d);
 }
 
 }  // namespace
@@ -67,9 +69,11 @@ const OpInfo kBatchRenorm{.name = "batch_renorm",
                           .infer = infer,
                           .backward = backward,
                           .gradient = GradientKind::kDetached,
-                          .in_place = {{3, 5}, {4, 6}}};
-const OpInfo kBatchRenormBackward{
-    .name = "batch_renorm_backward", .infer = infer_backward, .in_place = {{6, 0}}};
+                          .in_place = {{In::kRunningMean, Out::kNextRunningMean},
+                                       {In::kRunningStd, Out::kNextRunningStd}}};
+const OpInfo kBatchRenormBackward{.name = "batch_renorm_backward",
+                                  .infer = infer_backward,
+                                  .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {
 

@@ -1,13 +1,14 @@
 // Batch renormalization (Ioffe 2017): batch normalization whose output is moved to where the
 // running statistics would have put it,
-//     y = out * gain + bias,   out = xhat * r + d,   xhat = (x - mean) * rstd
-//   x (rows, channels) tokens, or (n, channels, h, w) images; B = rows or n*h*w elements a feature
-//   gain, bias (channels), each present or absent;  running_mean, running_std (channels), start 0,
-//   1 step () i32, the training steps so far;  mask u8 (rows) or absent, tokens only: rows with 0
-//   take
-//     no part, their y and dx are 0. A batch without a row that is kept leaves every state as it
-//     is.
-// training: mean and s = sqrt(SS / B + eps) of the batch, rstd = 1 / s, and with the running values
+//     y = out * gain + bias,   out = xhat * r + d,   xhat = (x - mean) * rstd,   rstd = 1 / s
+//   x (rows, channels) tokens, or (n, channels, h, w) images; B elements a feature, B being rows or
+//     n * h * w
+//   gain, bias (channels), each present or absent
+//   running_mean, running_std (channels), which start at 0 and 1
+//   step () i32, the number of training steps so far
+//   mask u8 (rows) or absent, tokens only: rows with 0 take no part; their y and dx are 0. A batch
+//     without a kept row leaves every state as it is.
+// training: the mean and s = sqrt(SS / B + eps) are those of the batch, and with the running values
 //     from before this step
 //     r = clip(s / running_std, 1 / r_max, r_max)
 //     d = clip((mean - running_mean) / running_std, -d_max, d_max)
@@ -23,23 +24,34 @@
 //     dgain = sum of dy * out;   dbias = sum of dy
 //   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent
 // errors: rank neither 2 nor 4; B = 0; parameters not (channels); eps < 0; rate outside [0, 1];
-//     limits below r = 1 or d = 0; a mask for images.
+//     limits that exclude r = 1 or d = 0; a mask for images.
 // in place: dx over dy; running_mean' and running_std' over what they follow.
 #pragma once
 
-#include "src/ops/norm/batch_norm.h"
+#include "src/ops/norm/norm.h"
 
 namespace keel {
 
+struct BatchRenormInput {
+  enum Place : int { kX, kGain, kBias, kRunningMean, kRunningStd, kStep, kMask };
+};
+struct BatchRenormOutput {
+  enum Place : int { kY, kMean, kRstd, kR, kD, kNextRunningMean, kNextRunningStd, kNextStep };
+};
+struct BatchRenormBackwardInput {
+  enum Place : int { kX, kGain, kMean, kRstd, kR, kD, kDy, kMask };
+};
+using BatchRenormGradient = AffineGradient;
+
 struct BatchRenormAttrs {
   double eps = 1e-3, rate = 0.01;
-  // The limits of r and d; negative: as the schedule says. It starts with r_max = 1, d_max = 0
-  // (plain batch normalization) and goes linearly from step `start` to `end` to its limits.
+  // The limits of r and d. A negative one follows a schedule, which holds r_max = 1 and d_max = 0
+  // (plain batch normalization) until step `start` and moves them linearly to their last values,
+  // r_max_limit and d_max_limit, by step `end`.
   double r_max = -1, d_max = -1;
   double r_max_limit = 3, d_max_limit = 5;
   double r_start = 5000, r_end = 40000, d_start = 5000, d_end = 25000;
   bool training = true;
-  bool has_bias = false;  // backward only: whether dbias is wanted
   static constexpr auto fields() {
     using A = BatchRenormAttrs;
     return std::tuple{field("eps", &A::eps),
@@ -52,17 +64,17 @@ struct BatchRenormAttrs {
                       field("r_end", &A::r_end),
                       field("d_start", &A::d_start),
                       field("d_end", &A::d_end),
-                      field("training", &A::training),
-                      field("has_bias", &A::has_bias)};
+                      field("training", &A::training)};
   }
 };
+using BatchRenormBackwardAttrs = WithDbias<BatchRenormAttrs>;
 
 struct RenormLimits {
   double r_max, d_max;
 };
-// The limits of the training step that `step` others came before.
+// The limits in the training step that follows `step` others.
 constexpr RenormLimits renorm_limits(const BatchRenormAttrs& a, std::int32_t step) {
-  // 0 before `start`, 1 from `end` on, a line between them.
+  // It is 0 before `start`, 1 from `end` on and a line between them.
   const auto ramp = [step](double start, double end) {
     if (step >= end) return 1.0;
     return step <= start ? 0.0 : (step - start) / (end - start);
@@ -80,8 +92,7 @@ namespace ops {
 struct RenormState {
   Value mean, std, step, mask;
 };
-// Returns y; in training running_mean', running_std' and step' are outputs 5, 6 and 7, for
-// mark_update.
+// Returns y. In training running_mean', running_std' and step' are for mark_update.
 Value batch_renorm(Graph& g, Value x, const NormAffine& affine, const RenormState& state,
                    const BatchRenormAttrs& attrs);
 

@@ -1,16 +1,17 @@
-// What norms over columns with an optional row mask ask of their inputs.
+// What the norms of columns, with a row mask or without, expect of their inputs.
 #pragma once
 
-#include "src/ops/norm/batch_norm.h"
+#include "src/ops/norm/norm.h"
+#include "src/ops/norm/sizes.h"
 
 namespace keel {
 
-// The sizes of x (input 0); `mask` is the port of its row mask. Throws unless x is floating and
-// (rows, channels) or (n, channels, h, w) with at least one element a feature, and the mask is
-// absent or, for tokens, u8 (rows).
+// The sizes of x; `mask` is the place of its row mask. Throws unless x is floating and (rows,
+// channels) or (n, channels, h, w) with at least one element a feature, and the mask is absent or,
+// for tokens, u8 (rows).
 inline ColumnSizes expect_columns(const InferContext& c, int mask) {
-  const Shape& x = c.shape(0);
-  c.expect_floating(0, "x");
+  const Shape& x = c.shape(NormInput::kX);
+  c.expect_floating(NormInput::kX, "x");
   c.expect(x.rank() == 2 || x.rank() == 4, "x", "(rows, channels) or (n, channels, h, w)",
            x.text());
   const ColumnSizes sizes = column_sizes(x);
@@ -22,14 +23,14 @@ inline ColumnSizes expect_columns(const InferContext& c, int mask) {
   return sizes;
 }
 
-// The same, and eps >= 0.
+// Throws in the same cases, and for eps < 0.
 inline ColumnSizes expect_columns(const InferContext& c, int mask, double eps) {
   const ColumnSizes sizes = expect_columns(c, mask);
   expect_statistic(c, {eps}, sizes.count());
   return sizes;
 }
 
-// An attribute that is a share of something.
+// Throws unless an attribute that is a share of something is one.
 inline void expect_in_unit_interval(const InferContext& c, std::string_view what, double value) {
   c.expect(value >= 0 && value <= 1, what, "in [0, 1]", fmt::format("{}", value));
 }

@@ -1,14 +1,19 @@
 #include "src/ops/norm/group_norm.h"
 
+#include "src/ops/norm/sizes.h"
+
 namespace keel {
 namespace {
 
+using In = GroupNormInput;
+using Out = GroupNormOutput;
+using BackIn = GroupNormBackwardInput;
+using BackOut = GroupNormGradient;
 using Types = std::vector<TensorType>;
 
-GroupSizes expect_groups(const InferContext& c) {
-  const auto& attrs = c.attrs.as<GroupNormAttrs>();
-  const Shape& x = c.shape(0);
-  c.expect_floating(0, "x");
+GroupSizes expect_groups(const InferContext& c, const GroupNormAttrs& attrs) {
+  const Shape& x = c.shape(In::kX);
+  c.expect_floating(In::kX, "x");
   c.expect(x.rank() == 2 || x.rank() == 4, "x", "(rows, channels) or (n, channels, h, w)",
            x.text());
   c.expect(attrs.groups >= 1 && x[1] % attrs.groups == 0, "groups",
@@ -19,46 +24,42 @@ GroupSizes expect_groups(const InferContext& c) {
   return sizes;
 }
 
-// (x, gain or absent, bias or absent)
 Types infer(const InferContext& c) {
-  const GroupSizes sizes = expect_groups(c);
-  expect_affine(c, 1, {sizes.groups * sizes.channels});
-  const TensorType statistic{c.dtype(0), {sizes.samples, sizes.groups}};
-  return {c.input(0), statistic, statistic};
+  const GroupSizes sizes = expect_groups(c, c.attrs.as<GroupNormAttrs>());
+  expect_affine(c, In::kGain, In::kBias, {sizes.groups * sizes.channels});
+  const TensorType statistic{c.dtype(In::kX), {sizes.samples, sizes.groups}};
+  return {c.input(In::kX), statistic, statistic};
 }
 
-// (x, gain or absent, mean, rstd, dy) -> (dx, dgain, dbias)
 Types infer_backward(const InferContext& c) {
-  const GroupSizes sizes = expect_groups(c);
+  const auto& attrs = c.attrs.as<GroupNormBackwardAttrs>();
+  const GroupSizes sizes = expect_groups(c, attrs);
+  const TensorType x = c.input(BackIn::kX);
   const Shape parameter{sizes.groups * sizes.channels};
-  if (c.has(1)) c.expect_shape(1, "gain", parameter);
-  for (int i : {2, 3}) c.expect_shape(i, "statistic", {sizes.samples, sizes.groups});
-  c.expect_shape(4, "dy", c.shape(0));
-  const bool has_bias = c.attrs.as<GroupNormAttrs>().has_bias;
-  const TensorType dbias = has_bias ? TensorType{c.dtype(0), parameter} : absent_type(c.dtype(0));
-  return {c.input(0), gradient_type(c, 1), dbias};
+  if (c.has(BackIn::kGain)) c.expect_shape(BackIn::kGain, "gain", parameter);
+  for (int place : {BackIn::kMean, BackIn::kRstd}) {
+    c.expect_shape(place, "statistic", {sizes.samples, sizes.groups});
+  }
+  c.expect_shape(BackIn::kDy, "dy", x.shape);
+  return {x, gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, {x.dtype, parameter})};
 }
 
 void backward(BackwardContext& c) {
-  GroupNormAttrs attrs = c.attrs().as<GroupNormAttrs>();
-  attrs.has_bias = c.input(2).valid();
-  const Value dx = c.graph.add(kGroupNormBackward,
-                               {c.input(0), c.input(1), c.output(1), c.output(2), c.grad()}, attrs);
-  for (int i : {0, 1, 2}) {
-    if (c.needs(i)) c.set(i, dx.at(i));
-  }
+  const GroupNormBackwardAttrs attrs{c.attrs().as<GroupNormAttrs>(), c.input(In::kBias).valid()};
+  const Value d = c.graph.add(
+      kGroupNormBackward,
+      {c.input(In::kX), c.input(In::kGain), c.output(Out::kMean), c.output(Out::kRstd), c.grad()},
+      attrs);
+  set_affine_gradients<In, BackOut>(c, d);
 }
 
 }  // namespace
 
-GroupSizes group_sizes(const Shape& x, std::int64_t groups) {
-  return {x[0], groups, x[1] / groups, x.elements(2, x.rank())};
-}
-
 const OpInfo kGroupNorm{
     .name = "group_norm", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
-const OpInfo kGroupNormBackward{
-    .name = "group_norm_backward", .infer = infer_backward, .in_place = {{4, 0}}};
+const OpInfo kGroupNormBackward{.name = "group_norm_backward",
+                                .infer = infer_backward,
+                                .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {
 

@@ -3,35 +3,41 @@
 namespace keel {
 namespace {
 
+using In = GroupScalingInput;
+using Out = GroupScalingOutput;
+using BackIn = GroupScalingBackwardInput;
+using BackOut = GroupScalingGradient;
 using Types = std::vector<TensorType>;
 
-// The shape of rrms.
+// Returns the shape of rrms.
 Shape expect_groups(const InferContext& c) {
   const auto& attrs = c.attrs.as<GroupScalingAttrs>();
   expect_scaling(c, attrs);
-  const Shape& x = c.shape(0);
+  const Shape& x = c.shape(In::kX);
   return {x.elements(0, x.rank() - 1), attrs.groups};
 }
 
-Types infer(const InferContext& c) { return {c.input(0), {c.dtype(0), expect_groups(c)}}; }
+Types infer(const InferContext& c) {
+  return {c.input(In::kX), {c.dtype(In::kX), expect_groups(c)}};
+}
 
-// (x, rrms, dy) -> dx
 Types infer_backward(const InferContext& c) {
-  c.expect_shape(1, "rrms", expect_groups(c));
-  c.expect_shape(2, "dy", c.shape(0));
-  return {c.input(0)};
+  c.expect_shape(BackIn::kRrms, "rrms", expect_groups(c));
+  c.expect_shape(BackIn::kDy, "dy", c.shape(BackIn::kX));
+  return {c.input(BackIn::kX)};
 }
 
 void backward(BackwardContext& c) {
-  if (!c.needs(0)) return;
-  c.set(0, c.graph.add(kGroupScalingBackward, {c.input(0), c.output(1), c.grad()}, c.attrs()));
+  if (!c.needs(In::kX)) return;
+  c.set(In::kX, c.graph.add(kGroupScalingBackward,
+                            {c.input(In::kX), c.output(Out::kRrms), c.grad()}, c.attrs()));
 }
 
 }  // namespace
 
 void expect_scaling(const InferContext& c, const GroupScalingAttrs& attrs) {
-  const Shape& x = c.shape(0);
-  c.expect_floating(0, "x");
+  const Shape& x = c.shape(NormInput::kX);
+  c.expect_floating(NormInput::kX, "x");
   c.expect(x.rank() >= 1 && x.back() >= 1, "x", "(..., features)", x.text());
   c.expect(attrs.groups >= 1 && x.back() % attrs.groups == 0, "groups",
            fmt::format("a divisor of {} features", x.back()), fmt::format("{}", attrs.groups));
@@ -46,8 +52,9 @@ const OpInfo kGroupScaling{.name = "group_scaling",
                            .infer = infer,
                            .backward = backward,
                            .gradient = GradientKind::kExact};
-const OpInfo kGroupScalingBackward{
-    .name = "group_scaling_backward", .infer = infer_backward, .in_place = {{2, 0}}};
+const OpInfo kGroupScalingBackward{.name = "group_scaling_backward",
+                                   .infer = infer_backward,
+                                   .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {
 

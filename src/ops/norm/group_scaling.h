@@ -1,21 +1,30 @@
 // Group scaling (Shen et al. 2020, appendix A.1, "layer-scale"; their release puts it in front of
 // a norm): every group of consecutive features of a row is divided by its quadratic mean,
 //     y = x * rrms,   rrms = 1 / sqrt(mean(x^2) + eps)
-// with the mean over one group; groups = 1 is layer scaling. There are no parameters.
-//   x (..., features) floating; a group is the next features / groups of a row; rows = the product
-//     of the other axes
+// The mean is that of one group; with groups = 1 this is layer scaling. There are no parameters.
+//   x (..., features) floating; a group is the next features / groups of a row, and rows is the
+//     product of the sizes of the other axes
 //   outputs: y like x;  rrms (rows, groups)
 // backward (Exact), group_scaling_backward (x, rrms, dy), with xhat = x * rrms:
 //     dx = rrms * (dy - xhat * mean(dy * xhat))
 //   outputs: dx like x
 // errors: a scalar x; groups no divisor of features; an empty group; eps < 0.
-// in place: none forward (x is saved); dx over dy.
+// in place: dx over dy. y is not written over x, which the backward reads.
 #pragma once
 
-#include "src/graph/graph.h"
-#include "src/ops/norm/layer_norm.h"
+#include "src/ops/norm/norm.h"
+#include "src/ops/norm/sizes.h"
 
 namespace keel {
+
+using GroupScalingInput = NormInput;
+struct GroupScalingOutput {
+  enum Place : int { kY, kRrms };
+};
+struct GroupScalingBackwardInput {
+  enum Place : int { kX, kRrms, kDy };
+};
+using GroupScalingGradient = NormGradient;
 
 struct GroupScalingAttrs {
   std::int64_t groups = 1;
@@ -26,17 +35,17 @@ struct GroupScalingAttrs {
   }
 };
 
-// The groups of x, each as a row.
+// x as a matrix that has each group of x as a row.
 RowSizes scaled_groups(const Shape& x, std::int64_t groups);
 
-// Refuses what the attributes and input 0, x, of an op that scales it cannot be.
+// Throws unless x and the attributes of an op that scales it go together, as said above.
 void expect_scaling(const InferContext& c, const GroupScalingAttrs& attrs);
 
 extern const OpInfo kGroupScaling, kGroupScalingBackward;
 
 namespace ops {
 
-// Returns y; rrms is output 1.
+// Returns y.
 Value group_scaling(Graph& g, Value x, const GroupScalingAttrs& attrs = {});
 
 }  // namespace ops

@@ -3,52 +3,53 @@
 namespace keel {
 namespace {
 
+using In = InstanceNormInput;
+using Out = InstanceNormOutput;
+using BackIn = InstanceNormBackwardInput;
+using BackOut = InstanceNormGradient;
 using Types = std::vector<TensorType>;
 
-// The type of a statistic.
-TensorType expect_sequences(const InferContext& c, int mask) {
-  const Shape& x = c.shape(0);
-  c.expect_floating(0, "x");
+// `mask` is the place of the mask. Returns the type of a statistic.
+TensorType expect_sequences(const InferContext& c, const InstanceNormAttrs& attrs, int mask) {
+  const Shape& x = c.shape(In::kX);
+  c.expect_floating(In::kX, "x");
   c.expect(x.rank() == 3, "x", "(n, steps, channels)", x.text());
   const SequenceSizes sizes = sequence_sizes(x);
   c.expect(sizes.samples >= 1 && sizes.steps >= 1, "x", "at least one sample and step", x.text());
-  expect_statistic(c, {c.attrs.as<InstanceNormAttrs>().eps}, sizes.steps);
+  expect_statistic(c, {attrs.eps}, sizes.steps);
   if (c.has(mask)) {
     c.expect_shape(mask, "mask", {sizes.samples, sizes.steps});
     c.expect_dtype(mask, "mask", DType::kU8);
   }
-  return {c.dtype(0), {sizes.samples, sizes.channels}};
+  return {c.dtype(In::kX), {sizes.samples, sizes.channels}};
 }
 
-// (x, gain or absent, bias or absent, mask or absent)
 Types infer(const InferContext& c) {
-  const TensorType statistic = expect_sequences(c, 3);
-  expect_affine(c, 1, {statistic.shape[1]});
-  return {c.input(0), statistic, statistic};
+  const TensorType statistic = expect_sequences(c, c.attrs.as<InstanceNormAttrs>(), In::kMask);
+  expect_affine(c, In::kGain, In::kBias, {statistic.shape[1]});
+  return {c.input(In::kX), statistic, statistic};
 }
 
-// (x, gain or absent, mean, rstd, dy, mask or absent) -> (dx, dgain, dbias)
 Types infer_backward(const InferContext& c) {
-  const TensorType statistic = expect_sequences(c, 5);
+  const auto& attrs = c.attrs.as<InstanceNormBackwardAttrs>();
+  const TensorType statistic = expect_sequences(c, attrs, BackIn::kMask);
+  const TensorType x = c.input(BackIn::kX);
   const Shape channels{statistic.shape[1]};
-  if (c.has(1)) c.expect_shape(1, "gain", channels);
-  c.expect_shape(2, "mean", statistic.shape);
-  c.expect_shape(3, "rstd", statistic.shape);
-  c.expect_shape(4, "dy", c.shape(0));
-  const bool has_bias = c.attrs.as<InstanceNormAttrs>().has_bias;
-  const TensorType dbias = has_bias ? TensorType{c.dtype(0), channels} : absent_type(c.dtype(0));
-  return {c.input(0), gradient_type(c, 1), dbias};
+  if (c.has(BackIn::kGain)) c.expect_shape(BackIn::kGain, "gain", channels);
+  c.expect_shape(BackIn::kMean, "mean", statistic.shape);
+  c.expect_shape(BackIn::kRstd, "rstd", statistic.shape);
+  c.expect_shape(BackIn::kDy, "dy", x.shape);
+  return {x, gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, {x.dtype, channels})};
 }
 
 void backward(BackwardContext& c) {
-  InstanceNormAttrs attrs = c.attrs().as<InstanceNormAttrs>();
-  attrs.has_bias = c.input(2).valid();
-  const Value dx =
-      c.graph.add(kInstanceNormBackward,
-                  {c.input(0), c.input(1), c.output(1), c.output(2), c.grad(), c.input(3)}, attrs);
-  for (int i : {0, 1, 2}) {
-    if (c.needs(i)) c.set(i, dx.at(i));
-  }
+  const InstanceNormBackwardAttrs attrs{c.attrs().as<InstanceNormAttrs>(),
+                                        c.input(In::kBias).valid()};
+  const Value d = c.graph.add(kInstanceNormBackward,
+                              {c.input(In::kX), c.input(In::kGain), c.output(Out::kMean),
+                               c.output(Out::kRstd), c.grad(), c.input(In::kMask)},
+                              attrs);
+  set_affine_gradients<In, BackOut>(c, d);
 }
 
 }  // namespace
@@ -57,8 +58,9 @@ const OpInfo kInstanceNorm{.name = "instance_norm",
                            .infer = infer,
                            .backward = backward,
                            .gradient = GradientKind::kExact};
-const OpInfo kInstanceNormBackward{
-    .name = "instance_norm_backward", .infer = infer_backward, .in_place = {{4, 0}}};
+const OpInfo kInstanceNormBackward{.name = "instance_norm_backward",
+                                   .infer = infer_backward,
+                                   .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {
 

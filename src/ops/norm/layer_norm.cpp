@@ -1,69 +1,57 @@
 #include "src/ops/norm/layer_norm.h"
 
+#include "src/ops/norm/row_norm.h"
+
 namespace keel {
 namespace {
 
+using In = LayerNormInput;
+using Out = LayerNormOutput;
+using BackIn = LayerNormBackwardInput;
+using BackOut = LayerNormGradient;
 using Types = std::vector<TensorType>;
 
-Shape trailing(const Shape& x, std::int64_t axes) {
-  return Shape(x.sizes().last(std::size_t(axes)));
-}
-
-void expect_rows(const InferContext& c) {
-  const auto& attrs = c.attrs.as<LayerNormAttrs>();
-  const Shape& x = c.shape(0);
-  c.expect_floating(0, "x");
-  c.expect(attrs.axes >= 1 && attrs.axes <= x.rank(), "axes", "1 to the rank of " + x.text(),
-           fmt::format("{}", attrs.axes));
-  const std::int64_t width = row_sizes(x, attrs.axes).width;
-  c.expect(width >= 1, "x", "at least one element a row", x.text());
-  expect_statistic(c, attrs.statistic(), width);
+RowSizes expect_sizes(const InferContext& c, const LayerNormAttrs& attrs) {
+  const RowSizes sizes = expect_rows(c, attrs.axes);
+  expect_statistic(c, attrs.statistic(), sizes.width);
+  return sizes;
 }
 
 Types infer(const InferContext& c) {
-  expect_rows(c);
   const auto& attrs = c.attrs.as<LayerNormAttrs>();
-  expect_affine(c, 1, trailing(c.shape(0), attrs.axes));
-  const TensorType per_row{c.dtype(0), Shape{row_sizes(c.shape(0), attrs.axes).rows}};
-  return {c.input(0), per_row, per_row};
+  const RowSizes sizes = expect_sizes(c, attrs);
+  expect_affine(c, In::kGain, In::kBias, row_shape(c.shape(In::kX), attrs.axes));
+  const TensorType per_row{c.dtype(In::kX), Shape{sizes.rows}};
+  return {c.input(In::kX), per_row, per_row};
 }
 
-// (x, gain or absent, mean, rstd, dy) -> (dx, dgain, dbias)
 Types infer_backward(const InferContext& c) {
-  expect_rows(c);
-  const auto& attrs = c.attrs.as<LayerNormAttrs>();
-  const Shape parameter = trailing(c.shape(0), attrs.axes);
-  if (c.has(1)) c.expect_shape(1, "gain", parameter);
-  for (int i : {2, 3}) {
-    c.expect_shape(i, "statistic", Shape{row_sizes(c.shape(0), attrs.axes).rows});
-  }
-  c.expect_shape(4, "dy", c.shape(0));
-  const TensorType dbias =
-      attrs.has_bias ? TensorType{c.dtype(0), parameter} : absent_type(c.dtype(0));
-  return {c.input(0), gradient_type(c, 1), dbias};
+  const auto& attrs = c.attrs.as<LayerNormBackwardAttrs>();
+  const Shape rows{expect_sizes(c, attrs).rows};
+  const TensorType x = c.input(BackIn::kX);
+  const Shape parameter = row_shape(x.shape, attrs.axes);
+  if (c.has(BackIn::kGain)) c.expect_shape(BackIn::kGain, "gain", parameter);
+  for (int place : {BackIn::kMean, BackIn::kRstd}) c.expect_shape(place, "statistic", rows);
+  c.expect_shape(BackIn::kDy, "dy", x.shape);
+  return {x, gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, {x.dtype, parameter})};
 }
 
 void backward(BackwardContext& c) {
-  LayerNormAttrs attrs = c.attrs().as<LayerNormAttrs>();
-  attrs.has_bias = c.input(2).valid();
-  const Value dx = c.graph.add(kLayerNormBackward,
-                               {c.input(0), c.input(1), c.output(1), c.output(2), c.grad()}, attrs);
-  for (int i : {0, 1, 2}) {
-    if (c.needs(i)) c.set(i, dx.at(i));
-  }
+  const LayerNormBackwardAttrs attrs{c.attrs().as<LayerNormAttrs>(), c.input(In::kBias).valid()};
+  const Value d = c.graph.add(
+      kLayerNormBackward,
+      {c.input(In::kX), c.input(In::kGain), c.output(Out::kMean), c.output(Out::kRstd), c.grad()},
+      attrs);
+  set_affine_gradients<In, BackOut>(c, d);
 }
 
 }  // namespace
 
-RowSizes row_sizes(const Shape& x, std::int64_t axes) {
-  const int split = x.rank() - static_cast<int>(axes);
-  return {x.elements(0, split), x.elements(split, x.rank())};
-}
-
 const OpInfo kLayerNorm{
     .name = "layer_norm", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
-const OpInfo kLayerNormBackward{
-    .name = "layer_norm_backward", .infer = infer_backward, .in_place = {{4, 0}}};
+const OpInfo kLayerNormBackward{.name = "layer_norm_backward",
+                                .infer = infer_backward,
+                                .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {
 

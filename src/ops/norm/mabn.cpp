@@ -7,64 +7,65 @@
 namespace keel {
 namespace {
 
+using In = MabnInput;
+using Out = MabnOutput;
+using BackIn = MabnBackwardInput;
+using BackOut = MabnGradient;
 using Types = std::vector<TensorType>;
 
-// The type of one value a channel.
-TensorType expect_mabn(const InferContext& c, int mask) {
-  const auto& attrs = c.attrs.as<MabnAttrs>();
+// `mask` is the place of the mask. Returns the type of one value a channel.
+TensorType expect_mabn(const InferContext& c, const MabnAttrs& attrs, int mask) {
   const ColumnSizes sizes = expect_columns(c, mask, attrs.eps);
   expect_in_unit_interval(c, "keep", attrs.keep);
   c.expect(attrs.clip >= 1, "clip", ">= 1", fmt::format("{}", attrs.clip));
   c.expect(attrs.m >= 1, "m", ">= 1", fmt::format("{}", attrs.m));
-  return {c.dtype(0), {sizes.channels}};
+  return {c.dtype(In::kX), {sizes.channels}};
 }
 
-void expect_step(const InferContext& c, int i) {
-  c.expect_shape(i, "step", {});
-  c.expect_dtype(i, "step", DType::kI32);
+void expect_step(const InferContext& c, int step) {
+  c.expect_shape(step, "step", {});
+  c.expect_dtype(step, "step", DType::kI32);
 }
 
-// (x, gain or absent, bias or absent, x2, gz, v, step, mask or absent)
 Types infer(const InferContext& c) {
   const auto& attrs = c.attrs.as<MabnAttrs>();
-  const TensorType statistic = expect_mabn(c, 7);
+  const TensorType statistic = expect_mabn(c, attrs, In::kMask);
   const Shape ring{attrs.m, statistic.shape[0]};
-  expect_affine(c, 1, statistic.shape);
-  c.expect_shape(3, "x2", ring);
-  c.expect_shape(4, "gz", ring);
-  c.expect_shape(5, "v", statistic.shape);
-  expect_step(c, 6);
-  if (attrs.training) return {c.input(0), statistic, statistic, c.input(3), statistic, c.input(6)};
-  const TensorType absent = absent_type(c.dtype(0));
-  return {c.input(0), statistic, statistic, absent, absent, absent_type(DType::kI32)};
+  expect_affine(c, In::kGain, In::kBias, statistic.shape);
+  c.expect_shape(In::kX2, "x2", ring);
+  c.expect_shape(In::kGz, "gz", ring);
+  c.expect_shape(In::kV, "v", statistic.shape);
+  expect_step(c, In::kStep);
+  return {c.input(In::kX),
+          statistic,
+          statistic,
+          type_if(attrs.training, c.input(In::kX2)),
+          type_if(attrs.training, statistic),
+          type_if(attrs.training, c.input(In::kStep))};
 }
 
-// (x, gain or absent, rstd, r, gz, step, dy, mask or absent) -> (dx, dgain, dbias, gz')
 Types infer_backward(const InferContext& c) {
-  const auto& attrs = c.attrs.as<MabnAttrs>();
-  const TensorType statistic = expect_mabn(c, 7);
-  if (c.has(1)) c.expect_shape(1, "gain", statistic.shape);
-  c.expect_shape(2, "rstd", statistic.shape);
-  c.expect_shape(3, "r", statistic.shape);
-  c.expect_shape(4, "gz", {attrs.m, statistic.shape[0]});
-  expect_step(c, 5);
-  c.expect_shape(6, "dy", c.shape(0));
-  const TensorType absent = absent_type(c.dtype(0));
-  return {c.input(0), gradient_type(c, 1), attrs.has_bias ? statistic : absent,
-          attrs.training ? c.input(4) : absent};
+  const auto& attrs = c.attrs.as<MabnBackwardAttrs>();
+  const TensorType statistic = expect_mabn(c, attrs, BackIn::kMask);
+  if (c.has(BackIn::kGain)) c.expect_shape(BackIn::kGain, "gain", statistic.shape);
+  c.expect_shape(BackIn::kRstd, "rstd", statistic.shape);
+  c.expect_shape(BackIn::kR, "r", statistic.shape);
+  c.expect_shape(BackIn::kGz, "gz", {attrs.m, statistic.shape[0]});
+  expect_step(c, BackIn::kStep);
+  c.expect_shape(BackIn::kDy, "dy", c.shape(BackIn::kX));
+  return {c.input(BackIn::kX), gradient_type(c, BackIn::kGain),
+          type_if(attrs.wants_dbias, statistic), type_if(attrs.training, c.input(BackIn::kGz))};
 }
 
 void backward(BackwardContext& c) {
-  MabnAttrs attrs = c.attrs().as<MabnAttrs>();
-  attrs.has_bias = c.input(2).valid();
-  const Value dx = c.graph.add(kMabnBackward,
-                               {c.input(0), c.input(1), c.output(1), c.output(2), c.state(4),
-                                c.input(6), c.grad(), c.input(7)},
-                               attrs);
-  for (int i : {0, 1, 2}) {
-    if (c.needs(i)) c.set(i, dx.at(i));
-  }
-  if (attrs.training) c.set_state(4, dx.at(3));
+  const MabnBackwardAttrs attrs{c.attrs().as<MabnAttrs>(), c.input(In::kBias).valid()};
+  const Value d =
+      c.graph.add(kMabnBackward,
+                  {c.input(In::kX), c.input(In::kGain), c.output(Out::kRstd), c.output(Out::kR),
+                   c.state(In::kGz), c.input(In::kStep), c.grad(), c.input(In::kMask)},
+                  attrs);
+  set_affine_gradients<In, BackOut>(c, d);
+  if (attrs.training) c.set_state(In::kGz, d.at(BackOut::kNextGz));
 }
 
 }  // namespace
@@ -73,9 +74,11 @@ const OpInfo kMabn{.name = "mabn",
                    .infer = infer,
                    .backward = backward,
                    .gradient = GradientKind::kSurrogate,
-                   .in_place = {{3, 3}, {5, 4}}};
+                   .in_place = {{In::kX2, Out::kNextX2}, {In::kV, Out::kNextV}}};
 const OpInfo kMabnBackward{
-    .name = "mabn_backward", .infer = infer_backward, .in_place = {{6, 0}, {4, 3}}};
+    .name = "mabn_backward",
+    .infer = infer_backward,
+    .in_place = {{BackIn::kDy, BackOut::kDx}, {BackIn::kGz, BackOut::kNextGz}}};
 
 namespace ops {
 

@@ -8,17 +8,20 @@ void expect_statistic(const InferContext& c, const NormStatistic& statistic, std
            "at least 2 elements a statistic for an unbiased variance", fmt::format("{}", count));
 }
 
-void expect_affine(const InferContext& c, int i, const Shape& expected) {
-  constexpr std::string_view kNames[] = {"gain", "bias"};
-  for (int k = 0; k < 2; ++k) {
-    if (!c.has(i + k)) continue;
-    c.expect_shape(i + k, kNames[k], expected);
-    c.expect_dtype(i + k, kNames[k], c.dtype(0));
+void expect_affine(const InferContext& c, int gain, int bias, const Shape& expected) {
+  for (const auto& [place, name] : {std::pair{gain, "gain"}, {bias, "bias"}}) {
+    if (!c.has(place)) continue;
+    c.expect_shape(place, name, expected);
+    c.expect_dtype(place, name, c.dtype(NormInput::kX));
   }
 }
 
-TensorType gradient_type(const InferContext& c, int i) {
-  return c.has(i) ? c.input(i) : absent_type(c.dtype(0));
+TensorType type_if(bool applies, const TensorType& type) {
+  return applies ? type : absent_type(type.dtype);
+}
+
+TensorType gradient_type(const InferContext& c, int input) {
+  return c.has(input) ? c.input(input) : absent_type(c.dtype(NormInput::kX));
 }
 
 }  // namespace keel

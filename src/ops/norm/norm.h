@@ -1,27 +1,92 @@
-// What every norm op shares: how a statistic is formed, and the shapes of gain and bias.
+// What norm ops share: where their inputs and outputs lie, how a statistic is formed, and what gain
+// and bias must be.
 #pragma once
 
 #include "src/graph/graph.h"
 
 namespace keel {
 
+// Places of inputs and outputs that several norms have in common, for the code that they share. A
+// norm that has more of them lists all of its places itself.
+
+// The first input and the first output of a norm, and the first output of its backward.
+struct NormInput {
+  enum Place : int { kX };
+};
+struct NormOutput {
+  enum Place : int { kY };
+};
+struct NormGradient {
+  enum Place : int { kDx };
+};
+// The inputs of a norm with gain and bias, and what its backward gives for them.
+struct AffineInput {
+  enum Place : int { kX, kGain, kBias };
+};
+struct AffineGradient {
+  enum Place : int { kDx, kDgain, kDbias };
+};
+// The outputs of a norm that subtracts a mean, and what its backward reads without a gain and with
+// one.
+struct CentredOutput {
+  enum Place : int { kY, kMean, kRstd };
+};
+struct CentredBackwardInput {
+  enum Place : int { kX, kMean, kRstd, kDy };
+};
+struct CentredAffineBackwardInput {
+  enum Place : int { kX, kGain, kMean, kRstd, kDy };
+};
+
 // The scale s that a centred norm divides by, from SS = sum (x - mean)^2 over n elements:
 //     s = sqrt(SS / N + eps),  or with eps_outside  s = sqrt(SS / N) + eps,
-// where N = n, or n - 1 when `unbiased`.
+// where N = variance_count(n, unbiased).
 struct NormStatistic {
   double eps = 1e-5;
   bool unbiased = false, eps_outside = false;
 };
 
+// N: n, or n - 1 when `unbiased`, but at least 1. Where a mask leaves n = 1 or 0 elements, SS is 0
+// and so is SS / N.
+constexpr double variance_count(std::int64_t n, bool unbiased) {
+  const std::int64_t count = unbiased ? n - 1 : n;
+  return static_cast<double>(count > 1 ? count : 1);
+}
+
+// The attributes of the backward of a norm with gain and bias: those of the forward, and whether
+// the forward has a bias whose gradient is an output. The bias itself is no input of the backward.
+template <class ForwardAttrs>
+struct WithDbias : ForwardAttrs {
+  bool wants_dbias = false;
+  static constexpr auto fields() {
+    return std::tuple_cat(ForwardAttrs::fields(),
+                          std::tuple{field("wants_dbias", &WithDbias::wants_dbias)});
+  }
+};
+
 // Throws unless eps >= 0 and, for an unbiased statistic, `count` >= 2.
 void expect_statistic(const InferContext& c, const NormStatistic& statistic, std::int64_t count);
 
-// Inputs `gain` and `bias` at ports i and i + 1, each present or absent: shape `expected` and the
-// element type of x (input 0).
-void expect_affine(const InferContext& c, int i, const Shape& expected);
+// Throws unless the inputs at the places `gain` and `bias` are absent or have the shape `expected`
+// and the element type of x.
+void expect_affine(const InferContext& c, int gain, int bias, const Shape& expected);
+
+// `type` if the output applies, else the type of an absent one.
+TensorType type_if(bool applies, const TensorType& type);
 
 // The type of the gradient of an optional input: its own type, or absent.
-TensorType gradient_type(const InferContext& c, int i);
+TensorType gradient_type(const InferContext& c, int input);
+
+// Hands the outputs of a backward node on as the gradients of x, gain and bias, where they are
+// wanted. In and Gradient are the places of the forward's inputs and of the backward's outputs.
+template <class In, class Gradient>
+void set_affine_gradients(BackwardContext& c, Value backward) {
+  constexpr std::pair<int, int> kGradients[] = {
+      {In::kX, Gradient::kDx}, {In::kGain, Gradient::kDgain}, {In::kBias, Gradient::kDbias}};
+  for (const auto& [input, gradient] : kGradients) {
+    if (c.needs(input)) c.set(input, backward.at(gradient));
+  }
+}
 
 namespace ops {
 

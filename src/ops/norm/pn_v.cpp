@@ -5,39 +5,39 @@
 namespace keel {
 namespace {
 
+using In = PnVInput;
+using Out = PnVOutput;
+using BackIn = PnVBackwardInput;
+using BackOut = PnVGradient;
 using Types = std::vector<TensorType>;
 
-// (x, gain or absent, bias or absent, psi2, mask or absent)
 Types infer(const InferContext& c) {
   const auto& attrs = c.attrs.as<PnVAttrs>();
-  const Shape channels{expect_columns(c, 4, attrs.eps).channels};
+  const Shape channels{expect_columns(c, In::kMask, attrs.eps).channels};
   expect_in_unit_interval(c, "keep", attrs.keep);
-  expect_affine(c, 1, channels);
-  c.expect_shape(3, "psi2", channels);
-  const TensorType statistic{c.dtype(0), channels};
-  return {c.input(0), statistic, attrs.training ? statistic : absent_type(c.dtype(0))};
+  expect_affine(c, In::kGain, In::kBias, channels);
+  c.expect_shape(In::kPsi2, "psi2", channels);
+  const TensorType statistic{c.dtype(In::kX), channels};
+  return {c.input(In::kX), statistic, type_if(attrs.training, statistic)};
 }
 
-// (x, gain or absent, rpsi, dy, mask or absent) -> (dx, dgain, dbias)
 Types infer_backward(const InferContext& c) {
-  const auto& attrs = c.attrs.as<PnVAttrs>();
-  const Shape channels{expect_columns(c, 4, attrs.eps).channels};
-  if (c.has(1)) c.expect_shape(1, "gain", channels);
-  c.expect_shape(2, "rpsi", channels);
-  c.expect_shape(3, "dy", c.shape(0));
-  const TensorType dbias =
-      attrs.has_bias ? TensorType{c.dtype(0), channels} : absent_type(c.dtype(0));
-  return {c.input(0), gradient_type(c, 1), dbias};
+  const auto& attrs = c.attrs.as<PnVBackwardAttrs>();
+  const Shape channels{expect_columns(c, BackIn::kMask, attrs.eps).channels};
+  const TensorType x = c.input(BackIn::kX);
+  if (c.has(BackIn::kGain)) c.expect_shape(BackIn::kGain, "gain", channels);
+  c.expect_shape(BackIn::kRpsi, "rpsi", channels);
+  c.expect_shape(BackIn::kDy, "dy", x.shape);
+  return {x, gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, {x.dtype, channels})};
 }
 
 void backward(BackwardContext& c) {
-  PnVAttrs attrs = c.attrs().as<PnVAttrs>();
-  attrs.has_bias = c.input(2).valid();
-  const Value dx =
-      c.graph.add(kPnVBackward, {c.input(0), c.input(1), c.output(1), c.grad(), c.input(4)}, attrs);
-  for (int i : {0, 1, 2}) {
-    if (c.needs(i)) c.set(i, dx.at(i));
-  }
+  const PnVBackwardAttrs attrs{c.attrs().as<PnVAttrs>(), c.input(In::kBias).valid()};
+  const Value d = c.graph.add(
+      kPnVBackward,
+      {c.input(In::kX), c.input(In::kGain), c.output(Out::kRpsi), c.grad(), c.input(In::kMask)},
+      attrs);
+  set_affine_gradients<In, BackOut>(c, d);
 }
 
 }  // namespace
@@ -46,8 +46,9 @@ const OpInfo kPnV{.name = "pn_v",
                   .infer = infer,
                   .backward = backward,
                   .gradient = GradientKind::kExact,
-                  .in_place = {{3, 2}}};
-const OpInfo kPnVBackward{.name = "pn_v_backward", .infer = infer_backward, .in_place = {{3, 0}}};
+                  .in_place = {{In::kPsi2, Out::kNextPsi2}}};
+const OpInfo kPnVBackward{
+    .name = "pn_v_backward", .infer = infer_backward, .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {
 

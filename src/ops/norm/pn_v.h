@@ -1,11 +1,13 @@
 // PN-V (Shen et al. 2020, definition 1): batch normalization by the quadratic mean alone, of each
 // feature over the rows of a batch:   y = xhat * gain + bias,   xhat = x * rpsi
-//   x (rows, channels) tokens, or (n, channels, h, w) images; B = rows or n*h*w elements a feature
+//   x (rows, channels) tokens, or (n, channels, h, w) images; B elements a feature, B being rows or
+//     n * h * w
 //   gain, bias, psi2 (channels); gain and bias each present or absent
-//   mask u8 (rows), tokens only, or absent: rows with 0 are no part of the batch; their y and dx
-//     are 0. With no row left, the state does not change.
-// training: rpsi = 1 / sqrt(psi2_B + eps), psi2_B = mean of x^2 over the batch, and
-//     psi2' = keep * psi2 + (1 - keep) * psi2_B.  The state is read before and written after.
+//   mask u8 (rows) or absent, tokens only: rows with 0 take no part; their y and dx are 0. A batch
+//     without a kept row leaves the state as it is.
+// training: rpsi = 1 / sqrt(psi2_B + eps), where psi2_B is the mean of x^2 over the batch, and
+//     psi2' = keep * psi2 + (1 - keep) * psi2_B
+//   The state is read before the run and written behind it.
 // evaluation: rpsi = 1 / sqrt(psi2 + eps); the state does not change.
 //   outputs: y like x;  rpsi (channels);  psi2' (channels), (0) in evaluation
 // backward (Exact), pn_v_backward (x, gain, rpsi, dy, mask), with g = dy * gain:
@@ -18,31 +20,40 @@
 // in place: dx over dy; psi2' over psi2.
 #pragma once
 
-#include "src/ops/norm/batch_norm.h"
+#include "src/ops/norm/norm.h"
 
 namespace keel {
+
+struct PnVInput {
+  enum Place : int { kX, kGain, kBias, kPsi2, kMask };
+};
+struct PnVOutput {
+  enum Place : int { kY, kRpsi, kNextPsi2 };
+};
+struct PnVBackwardInput {
+  enum Place : int { kX, kGain, kRpsi, kDy, kMask };
+};
+using PnVGradient = AffineGradient;
 
 struct PnVAttrs {
   double eps = 1e-5, keep = 0.9;
   bool training = true;
-  bool has_bias = false;  // backward only: whether dbias is wanted
   static constexpr auto fields() {
     return std::tuple{field("eps", &PnVAttrs::eps), field("keep", &PnVAttrs::keep),
-                      field("training", &PnVAttrs::training),
-                      field("has_bias", &PnVAttrs::has_bias)};
+                      field("training", &PnVAttrs::training)};
   }
 };
+using PnVBackwardAttrs = WithDbias<PnVAttrs>;
 
 extern const OpInfo kPnV, kPnVBackward;
 
 namespace ops {
 
-// What a norm over columns keeps and leaves out: the running quadratic mean, and the row mask or
-// an absent Value.
+// psi2 is the running quadratic mean; the mask may be absent.
 struct PnVState {
   Value psi2, mask;
 };
-// Returns y; in training psi2' is output 2, for mark_update.
+// Returns y. In training psi2' is for mark_update.
 Value pn_v(Graph& g, Value x, const NormAffine& affine, const PnVState& state,
            const PnVAttrs& attrs = {});
 

@@ -5,83 +5,77 @@
 namespace keel {
 namespace {
 
+using In = PowerNormInput;
+using Out = PowerNormOutput;
+using BackIn = PowerNormBackwardInput;
+using BackOut = PowerNormGradient;
 using Types = std::vector<TensorType>;
 
-ColumnSizes expect_common(const InferContext& c, int mask) {
-  const auto& attrs = c.attrs.as<PowerNormAttrs>();
+// `mask` is the place of the mask. Returns the type of one value a channel.
+TensorType expect_common(const InferContext& c, const PowerNormAttrs& attrs, int mask) {
   expect_in_unit_interval(c, "alpha_f", attrs.alpha_f);
   expect_in_unit_interval(c, "alpha_b", attrs.alpha_b);
   const ColumnSizes sizes = expect_columns(c, mask, attrs.eps);
   c.expect(attrs.groups >= 0, "groups", ">= 0", fmt::format("{}", attrs.groups));
   if (attrs.is_scaled()) {
-    c.expect(c.shape(0).rank() == 2, "x", "(rows, channels) with groups", c.shape(0).text());
+    const Shape& x = c.shape(In::kX);
+    c.expect(x.rank() == 2, "x", "(rows, channels) with groups", x.text());
     expect_scaling(c, {attrs.groups, attrs.scaling_eps});
   }
-  return sizes;
+  return {c.dtype(In::kX), {sizes.channels}};
 }
 
-// rrms, or nothing without groups.
-TensorType scaling_type(const InferContext& c) {
-  const auto& attrs = c.attrs.as<PowerNormAttrs>();
-  if (!attrs.is_scaled()) return absent_type(c.dtype(0));
-  return {c.dtype(0), {c.shape(0)[0], attrs.groups}};
+// The type of rrms, which is absent without groups.
+TensorType scaling_type(const InferContext& c, const PowerNormAttrs& attrs) {
+  return type_if(attrs.is_scaled(), {c.dtype(In::kX), {c.shape(In::kX)[0], attrs.groups}});
 }
 
-void expect_step(const InferContext& c, int i, std::int64_t warmup) {
+void expect_step(const InferContext& c, std::int64_t warmup) {
   c.expect(warmup >= 0, "warmup", ">= 0", fmt::format("{}", warmup));
-  c.expect(warmup == 0 || c.has(i), "step", "a counter when there is a warm-up", "none");
-  if (!c.has(i)) return;
-  c.expect_shape(i, "step", {});
-  c.expect_dtype(i, "step", DType::kI32);
+  c.expect(warmup == 0 || c.has(In::kStep), "step", "a counter when there is a warm-up", "none");
+  if (!c.has(In::kStep)) return;
+  c.expect_shape(In::kStep, "step", {});
+  c.expect_dtype(In::kStep, "step", DType::kI32);
 }
 
-// (x, gain or absent, bias or absent, psi2, nu, step or absent, mask or absent)
 Types infer(const InferContext& c) {
   const auto& attrs = c.attrs.as<PowerNormAttrs>();
-  const TensorType statistic{c.dtype(0), {expect_common(c, 6).channels}};
-  expect_affine(c, 1, statistic.shape);
-  c.expect_shape(3, "psi2", statistic.shape);
-  c.expect_shape(4, "nu", statistic.shape);
-  expect_step(c, 5, attrs.warmup);
-  const TensorType absent = absent_type(c.dtype(0)), absent_step = absent_type(DType::kI32);
-  const TensorType rrms = scaling_type(c);
-  if (!attrs.training) {
-    return {c.input(0), statistic, statistic, absent, absent, absent_step, absent, absent, rrms};
-  }
-  const TensorType step = c.has(5) ? c.input(5) : absent_step, scalar{c.dtype(0), {}};
-  return {c.input(0), statistic, statistic, statistic, statistic, step, scalar, scalar, rrms};
+  const TensorType statistic = expect_common(c, attrs, In::kMask);
+  expect_affine(c, In::kGain, In::kBias, statistic.shape);
+  c.expect_shape(In::kPsi2, "psi2", statistic.shape);
+  c.expect_shape(In::kNu, "nu", statistic.shape);
+  expect_step(c, attrs.warmup);
+  const TensorType state = type_if(attrs.training, statistic);
+  const TensorType step = type_if(attrs.training && c.has(In::kStep), {DType::kI32, {}});
+  const TensorType watched = type_if(attrs.training, {statistic.dtype, {}});
+  return {c.input(In::kX),       statistic, statistic, state, state, step, watched, watched,
+          scaling_type(c, attrs)};
 }
 
-// (x, gain or absent, rpsi, rdx, Gamma or absent, nu, dy, mask or absent, rrms or absent)
-//   -> (dx, dgain, dbias, nu')
 Types infer_backward(const InferContext& c) {
-  const auto& attrs = c.attrs.as<PowerNormAttrs>();
-  const TensorType statistic{c.dtype(0), {expect_common(c, 7).channels}};
-  if (c.has(1)) c.expect_shape(1, "gain", statistic.shape);
-  c.expect_shape(2, "rpsi", statistic.shape);
-  c.expect_shape(3, "rdx", statistic.shape);
-  if (attrs.training) c.expect_shape(4, "Gamma", statistic.shape);
-  c.expect_shape(5, "nu", statistic.shape);
-  c.expect_shape(6, "dy", c.shape(0));
-  if (attrs.is_scaled()) c.expect_shape(8, "rrms", scaling_type(c).shape);
-  const TensorType absent = absent_type(c.dtype(0));
-  return {c.input(0), gradient_type(c, 1), attrs.has_bias ? statistic : absent,
-          attrs.training ? statistic : absent};
+  const auto& attrs = c.attrs.as<PowerNormBackwardAttrs>();
+  const TensorType statistic = expect_common(c, attrs, BackIn::kMask);
+  if (c.has(BackIn::kGain)) c.expect_shape(BackIn::kGain, "gain", statistic.shape);
+  c.expect_shape(BackIn::kRpsi, "rpsi", statistic.shape);
+  c.expect_shape(BackIn::kRdx, "rdx", statistic.shape);
+  if (attrs.training) c.expect_shape(BackIn::kGamma, "Gamma", statistic.shape);
+  c.expect_shape(BackIn::kNu, "nu", statistic.shape);
+  c.expect_shape(BackIn::kDy, "dy", c.shape(BackIn::kX));
+  if (attrs.is_scaled()) c.expect_shape(BackIn::kRrms, "rrms", scaling_type(c, attrs).shape);
+  return {c.input(BackIn::kX), gradient_type(c, BackIn::kGain),
+          type_if(attrs.wants_dbias, statistic), type_if(attrs.training, statistic)};
 }
 
 void backward(BackwardContext& c) {
-  PowerNormAttrs attrs = c.attrs().as<PowerNormAttrs>();
-  attrs.has_bias = c.input(2).valid();
-  const Value gamma = attrs.training ? c.output(3) : Value{}, nu = c.state(4);
-  const Value rrms = attrs.is_scaled() ? c.output(8) : Value{};
-  const Value dx = c.graph.add(
-      kPowerNormBackward,
-      {c.input(0), c.input(1), c.output(1), c.output(2), gamma, nu, c.grad(), c.input(6), rrms},
-      attrs);
-  for (int i : {0, 1, 2}) {
-    if (c.needs(i)) c.set(i, dx.at(i));
-  }
-  if (attrs.training) c.set_state(4, dx.at(3));
+  const PowerNormBackwardAttrs attrs{c.attrs().as<PowerNormAttrs>(), c.input(In::kBias).valid()};
+  const Value gamma = attrs.training ? c.output(Out::kGamma) : Value{}, nu = c.state(In::kNu);
+  const Value rrms = attrs.is_scaled() ? c.output(Out::kRrms) : Value{};
+  const Value d = c.graph.add(kPowerNormBackward,
+                              {c.input(In::kX), c.input(In::kGain), c.output(Out::kRpsi),
+                               c.output(Out::kRdx), gamma, nu, c.grad(), c.input(In::kMask), rrms},
+                              attrs);
+  set_affine_gradients<In, BackOut>(c, d);
+  if (attrs.training) c.set_state(In::kNu, d.at(BackOut::kNextNu));
 }
 
 }  // namespace
@@ -90,8 +84,9 @@ const OpInfo kPowerNorm{.name = "power_norm",
                         .infer = infer,
                         .backward = backward,
                         .gradient = GradientKind::kSurrogate};
-const OpInfo kPowerNormBackward{
-    .name = "power_norm_backward", .infer = infer_backward, .in_place = {{6, 0}}};
+const OpInfo kPowerNormBackward{.name = "power_norm_backward",
+                                .infer = infer_backward,
+                                .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {
 

@@ -1,42 +1,59 @@
 // PowerNorm (Shen et al. 2020, algorithm 2): each feature over the rows of a batch is divided by a
 // running quadratic mean:   y = xhat * gain + bias,   xhat = x * rpsi
-//   x, gain, bias, mask as for pn_v;  psi2 (starts at 1), nu (0): (channels);  step i32 () (0): how
-//   many training forwards there were, absent without a warm-up. State is read before and written
-//   after, once a run. With no row left by the mask no state changes. The paper has no eps: with
-//   eps = 0 a feature that is 0 in a whole batch of the warm-up gives NaN there.
-// training: t = step + 1, psi2_B = mean of x^2 over the batch,
-//     rpsi = 1 / sqrt(psi2 + eps), or of psi2_B while t <= warmup;
-//     while t < warmup first   psi2 <- psi2 * (t - 1) / t + psi2_B / t   (the cumulative mean),
-//     then   psi2' = alpha_f * psi2 + (1 - alpha_f) * psi2_B;
-//     mode "paper" leaves the second line out while t < warmup;
-//     rdx = 1 / sqrt(psi2_B + eps), in mode "paper" rpsi;   Gamma = mean of xhat^2.
+//   x, gain, bias, mask: as for pn_v
+//   psi2, nu (channels), which start at 1 and 0
+//   step i32 (), the number of training forwards so far; it may be absent without a warm-up
+//   The states are read before the run and written behind it. A batch without a kept row leaves
+//   them as they are. The paper has no eps: with eps = 0 a feature that is 0 in a whole batch of
+//   the warm-up gives NaN there.
+// training, in the t-th forward, t = step + 1, where psi2_B is the mean of x^2 over the batch:
+//     rpsi = 1 / sqrt(psi2 + eps), or with psi2_B for psi2 while t <= warmup
+//     rdx = 1 / sqrt(psi2_B + eps), in mode "paper" rpsi;   Gamma = mean of xhat^2
+//     psi2' = alpha_f * psi2 + (1 - alpha_f) * psi2_B
+//   While t < warmup the cumulative mean psi2 * (t - 1) / t + psi2_B / t stands for psi2 in the
+//   last line; in mode "paper" psi2' is that mean itself.
 // evaluation: rdx = rpsi = 1 / sqrt(psi2 + eps); no state changes.
-//   outputs: y like x;  rpsi, rdx (channels);  in training, else (0):  Gamma (channels), psi2',
-//     step' ((0) too without step),  contraction () = max (1 - alpha_b) * Gamma,  nu_max () =
-//     max |nu|. Where contraction > 1 the recursion of nu is no contraction; above 2 it diverges.
-//     With groups:  rrms (rows, groups), else (0).
-// groups > 0: the release's scaling in front, of tokens: in all formulas x stands for z = x * rrms,
-//   the group_scaling (see there) of input x with scaling_eps. One op, so that behind the warm-up
-//   both together can take one pass over x.
-// backward (Surrogate), power_norm_backward (x, gain, rpsi, rdx, Gamma, nu, dy, mask, rrms),
+//   outputs: y like x;  rpsi, rdx (channels);  Gamma, psi2' (channels);  step' ();
+//     contraction () = max (1 - alpha_b) * Gamma;  nu_max () = max |nu|;  rrms (rows, groups)
+//   In evaluation Gamma and what follows it up to nu_max are (0); so are step' without a step and
+//   rrms without groups. Where contraction > 1 the recursion of nu is no contraction; above 2 it
+//   diverges.
+// groups > 0: the scaling that the release puts in front of tokens. In all formulas x then stands
+//   for z = x * rrms, the group_scaling (see there) of input x with scaling_eps. Both are one op,
+//   so that behind the warm-up they can take one pass over x together.
+// backward (Surrogate), power_norm_backward (x, gain, rpsi, rdx, Gamma, nu, dy, mask, rrms), with
 //   g = dy * gain:
-//     dx = rdx * (g - nu * xhat), with groups that of z, from there through the scaling to x's;
+//     dx = rdx * (g - nu * xhat);  with groups this is dz, from which the backward of the scaling
+//       makes dx
 //     dgain = sum of dy * xhat;   dbias = sum of dy
 //     nu' = nu * (1 - (1 - alpha_b) * Gamma) + (1 - alpha_b) * Lambda,   Lambda = mean of g * xhat
-//     evaluation: dx = rdx * g, no nu'
+//     evaluation: dx = rdx * g; there is no nu'
 //   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent;  nu' (channels)
 //   The backward rule reports nu' as the state's next value (src/autodiff/gradient.h). Where
 //   several nodes read one nu, their backwards carry it on from the last node to the first.
 // pad_stats: Gamma and Lambda are means over all rows, those left out by the mask included.
-// errors: as for pn_v (alpha_f, alpha_b in [0, 1]); warmup < 0; step not
-//     i32 (), or absent with a warm-up; groups < 0, no divisor of the channels, or of images.
+// errors: as for pn_v, with alpha_f and alpha_b for keep; warmup < 0; step not i32 (), or absent
+//     with a warm-up; groups < 0, no divisor of the channels, or of images.
 // in place: dx over dy.
 #pragma once
 
 #include "src/ops/norm/group_scaling.h"
-#include "src/ops/norm/pn_v.h"
+#include "src/ops/norm/norm.h"
 
 namespace keel {
+
+struct PowerNormInput {
+  enum Place : int { kX, kGain, kBias, kPsi2, kNu, kStep, kMask };
+};
+struct PowerNormOutput {
+  enum Place : int { kY, kRpsi, kRdx, kGamma, kNextPsi2, kNextStep, kContraction, kNuMax, kRrms };
+};
+struct PowerNormBackwardInput {
+  enum Place : int { kX, kGain, kRpsi, kRdx, kGamma, kNu, kDy, kMask, kRrms };
+};
+struct PowerNormGradient {
+  enum Place : int { kDx, kDgain, kDbias, kNextNu };
+};
 
 enum class PowerNormMode { kRelease, kPaper };
 constexpr auto choice_words(PowerNormMode) {
@@ -50,7 +67,6 @@ struct PowerNormAttrs {
   bool pad_stats = false, training = true;
   std::int64_t groups = 0;
   double scaling_eps = 1e-5;
-  bool has_bias = false;  // backward only: whether dbias is wanted
   static constexpr auto fields() {
     return std::tuple{field("mode", &PowerNormAttrs::mode),
                       field("eps", &PowerNormAttrs::eps),
@@ -60,12 +76,12 @@ struct PowerNormAttrs {
                       field("pad_stats", &PowerNormAttrs::pad_stats),
                       field("training", &PowerNormAttrs::training),
                       field("groups", &PowerNormAttrs::groups),
-                      field("scaling_eps", &PowerNormAttrs::scaling_eps),
-                      field("has_bias", &PowerNormAttrs::has_bias)};
+                      field("scaling_eps", &PowerNormAttrs::scaling_eps)};
   }
   bool is_release() const { return mode == PowerNormMode::kRelease; }
   bool is_scaled() const { return groups > 0; }
 };
+using PowerNormBackwardAttrs = WithDbias<PowerNormAttrs>;
 
 extern const OpInfo kPowerNorm, kPowerNormBackward;
 
@@ -74,8 +90,7 @@ namespace ops {
 struct PowerNormState {
   Value psi2, nu, step, mask;  // step and mask may be absent
 };
-// Returns y; in training psi2' and step' are outputs 4 and 5, for mark_update; contraction and
-// nu_max are outputs 6 and 7.
+// Returns y. In training psi2' and step' are for mark_update.
 Value power_norm(Graph& g, Value x, const NormAffine& affine, const PowerNormState& state,
                  const PowerNormAttrs& attrs = {});
 

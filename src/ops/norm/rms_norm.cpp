@@ -5,50 +5,51 @@
 namespace keel {
 namespace {
 
+using In = RmsNormInput;
+using Out = RmsNormOutput;
+using BackIn = RmsNormBackwardInput;
+using BackOut = RmsNormGradient;
 using Types = std::vector<TensorType>;
 
-RowSizes expect_sizes(const InferContext& c) {
-  const auto& attrs = c.attrs.as<RmsNormAttrs>();
+RowSizes expect_sizes(const InferContext& c, const RmsNormAttrs& attrs) {
   const RowSizes sizes = expect_rows(c, attrs.axes);
   expect_statistic(c, {.eps = attrs.eps}, sizes.width);
   return sizes;
 }
 
 Types infer(const InferContext& c) {
-  const RowSizes sizes = expect_sizes(c);
-  expect_affine(c, 1, row_shape(c.shape(0), c.attrs.as<RmsNormAttrs>().axes));
-  return {c.input(0), {c.dtype(0), Shape{sizes.rows}}};
+  const auto& attrs = c.attrs.as<RmsNormAttrs>();
+  const RowSizes sizes = expect_sizes(c, attrs);
+  expect_affine(c, In::kGain, In::kBias, row_shape(c.shape(In::kX), attrs.axes));
+  return {c.input(In::kX), {c.dtype(In::kX), Shape{sizes.rows}}};
 }
 
-// (x, gain or absent, rrms, dy) -> (dx, dgain, dbias)
 Types infer_backward(const InferContext& c) {
-  const RowSizes sizes = expect_sizes(c);
-  const auto& attrs = c.attrs.as<RmsNormAttrs>();
-  const Shape parameter = row_shape(c.shape(0), attrs.axes);
-  if (c.has(1)) c.expect_shape(1, "gain", parameter);
-  c.expect_shape(2, "rrms", Shape{sizes.rows});
-  c.expect_shape(3, "dy", c.shape(0));
-  const TensorType dbias =
-      attrs.has_bias ? TensorType{c.dtype(0), parameter} : absent_type(c.dtype(0));
-  return {c.input(0), gradient_type(c, 1), dbias};
+  const auto& attrs = c.attrs.as<RmsNormBackwardAttrs>();
+  const RowSizes sizes = expect_sizes(c, attrs);
+  const TensorType x = c.input(BackIn::kX);
+  const Shape parameter = row_shape(x.shape, attrs.axes);
+  if (c.has(BackIn::kGain)) c.expect_shape(BackIn::kGain, "gain", parameter);
+  c.expect_shape(BackIn::kRrms, "rrms", Shape{sizes.rows});
+  c.expect_shape(BackIn::kDy, "dy", x.shape);
+  return {x, gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, {x.dtype, parameter})};
 }
 
 void backward(BackwardContext& c) {
-  RmsNormAttrs attrs = c.attrs().as<RmsNormAttrs>();
-  attrs.has_bias = c.input(2).valid();
-  const Value dx =
-      c.graph.add(kRmsNormBackward, {c.input(0), c.input(1), c.output(1), c.grad()}, attrs);
-  for (int i : {0, 1, 2}) {
-    if (c.needs(i)) c.set(i, dx.at(i));
-  }
+  const RmsNormBackwardAttrs attrs{c.attrs().as<RmsNormAttrs>(), c.input(In::kBias).valid()};
+  const Value d =
+      c.graph.add(kRmsNormBackward,
+                  {c.input(In::kX), c.input(In::kGain), c.output(Out::kRrms), c.grad()}, attrs);
+  set_affine_gradients<In, BackOut>(c, d);
 }
 
 }  // namespace
 
 const OpInfo kRmsNorm{
     .name = "rms_norm", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
-const OpInfo kRmsNormBackward{
-    .name = "rms_norm_backward", .infer = infer_backward, .in_place = {{3, 0}}};
+const OpInfo kRmsNormBackward{.name = "rms_norm_backward",
+                              .infer = infer_backward,
+                              .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {
 

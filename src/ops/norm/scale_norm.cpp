@@ -5,45 +5,49 @@
 namespace keel {
 namespace {
 
+using In = ScaleNormInput;
+using Out = ScaleNormOutput;
+using BackIn = ScaleNormBackwardInput;
+using BackOut = ScaleNormGradient;
 using Types = std::vector<TensorType>;
 
-// (x, gain or absent, ...)
-RowSizes expect_inputs(const InferContext& c) {
+// `gain` is the place of the gain.
+RowSizes expect_inputs(const InferContext& c, int gain) {
   const auto& attrs = c.attrs.as<ScaleNormAttrs>();
   const RowSizes sizes = expect_rows(c, attrs.axes);
   expect_statistic(c, {.eps = attrs.eps}, sizes.width);
-  if (c.has(1)) {
-    c.expect_shape(1, "gain", Shape{1});
-    c.expect_dtype(1, "gain", c.dtype(0));
+  if (c.has(gain)) {
+    c.expect_shape(gain, "gain", Shape{1});
+    c.expect_dtype(gain, "gain", c.dtype(In::kX));
   }
   return sizes;
 }
 
 Types infer(const InferContext& c) {
-  return {c.input(0), {c.dtype(0), Shape{expect_inputs(c).rows}}};
+  return {c.input(In::kX), {c.dtype(In::kX), Shape{expect_inputs(c, In::kGain).rows}}};
 }
 
-// (x, gain or absent, rnorm, dy) -> (dx, dgain)
 Types infer_backward(const InferContext& c) {
-  c.expect_shape(2, "rnorm", Shape{expect_inputs(c).rows});
-  c.expect_shape(3, "dy", c.shape(0));
-  return {c.input(0), gradient_type(c, 1)};
+  c.expect_shape(BackIn::kRnorm, "rnorm", Shape{expect_inputs(c, BackIn::kGain).rows});
+  c.expect_shape(BackIn::kDy, "dy", c.shape(BackIn::kX));
+  return {c.input(BackIn::kX), gradient_type(c, BackIn::kGain)};
 }
 
 void backward(BackwardContext& c) {
-  const Value dx =
-      c.graph.add(kScaleNormBackward, {c.input(0), c.input(1), c.output(1), c.grad()}, c.attrs());
-  for (int i : {0, 1}) {
-    if (c.needs(i)) c.set(i, dx.at(i));
-  }
+  const Value d = c.graph.add(
+      kScaleNormBackward, {c.input(In::kX), c.input(In::kGain), c.output(Out::kRnorm), c.grad()},
+      c.attrs());
+  if (c.needs(In::kX)) c.set(In::kX, d.at(BackOut::kDx));
+  if (c.needs(In::kGain)) c.set(In::kGain, d.at(BackOut::kDgain));
 }
 
 }  // namespace
 
 const OpInfo kScaleNorm{
     .name = "scale_norm", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
-const OpInfo kScaleNormBackward{
-    .name = "scale_norm_backward", .infer = infer_backward, .in_place = {{3, 0}}};
+const OpInfo kScaleNormBackward{.name = "scale_norm_backward",
+                                .infer = infer_backward,
+                                .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {
 

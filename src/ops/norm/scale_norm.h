@@ -1,21 +1,35 @@
 // Scaled l2 normalization over the last `axes` axes (Nguyen, Salazar 2019):
 //     y = gain * xhat,   xhat = x * rnorm,   rnorm = 1 / max(|x|, eps)
-// with |x| = sqrt(sum x^2) of one row and a single gain (the paper's g, at first sqrt(width)).
-//   x (..., width) floating, width = product of the last `axes` sizes; rows = the others
+// |x| = sqrt(sum x^2) is the length of one row, and there is one gain for all elements, which the
+// paper calls g and starts at sqrt(width).
+//   x (..., width) floating; width is the product of the last `axes` sizes, rows that of the others
 //   gain (1), or absent
 //   outputs: y like x;  rnorm (rows)
 // backward (Exact), scale_norm_backward (x, gain, rnorm, dy):
-//     dx = gain * rnorm * (dy - xhat * sum(dy * xhat)),   without the sum where |x| <= eps, as
-//       floats tell;
-//     dgain = sum over all of dy * xhat
+//     dx = gain * rnorm * (dy - xhat * sum(dy * xhat))
+//     dgain = sum over all elements of dy * xhat
+//   dx has no sum where |x| <= eps, that is, where the saved rnorm equals 1 / eps.
 //   outputs: dx like x;  dgain (1), or (0) when absent
 // errors: rank below `axes`; width 0; gain of another shape; eps < 0.
-// in place: none forward (x is saved); dx over dy.
+// in place: dx over dy. y is not written over x, which the backward reads.
 #pragma once
 
 #include "src/ops/norm/norm.h"
 
 namespace keel {
+
+struct ScaleNormInput {
+  enum Place : int { kX, kGain };
+};
+struct ScaleNormOutput {
+  enum Place : int { kY, kRnorm };
+};
+struct ScaleNormBackwardInput {
+  enum Place : int { kX, kGain, kRnorm, kDy };
+};
+struct ScaleNormGradient {
+  enum Place : int { kDx, kDgain };
+};
 
 struct ScaleNormAttrs {
   std::int64_t axes = 1;
@@ -29,7 +43,7 @@ extern const OpInfo kScaleNorm, kScaleNormBackward;
 
 namespace ops {
 
-// Returns y; rnorm is output 1.
+// Returns y.
 Value scale_norm(Graph& g, Value x, Value gain, const ScaleNormAttrs& attrs = {});
 
 }  // namespace ops

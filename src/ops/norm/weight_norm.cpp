@@ -3,42 +3,45 @@
 namespace keel {
 namespace {
 
+using In = WeightNormInput;
+using Out = WeightNormOutput;
+using BackIn = WeightNormBackwardInput;
+using BackOut = WeightNormGradient;
 using Types = std::vector<TensorType>;
 
-// The type of one value a unit.
+// Of v and g, which the backward has in the places of the forward. Returns the type of one value a
+// unit.
 TensorType expect_weights(const InferContext& c) {
   const auto& attrs = c.attrs.as<WeightNormAttrs>();
-  const Shape& v = c.shape(0);
-  c.expect_floating(0, "v");
+  const Shape& v = c.shape(In::kV);
+  c.expect_floating(In::kV, "v");
   c.expect(attrs.by_column ? v.rank() == 2 : v.rank() >= 2, "v",
            attrs.by_column ? "(in, out)" : "(out, ...)", v.text());
   expect_statistic(c, {attrs.eps}, 1);
-  const TensorType type{c.dtype(0), {weight_sizes(v, attrs).channels}};
-  c.expect_shape(1, "g", type.shape);
-  c.expect_dtype(1, "g", type.dtype);
+  const TensorType type{c.dtype(In::kV), {weight_sizes(v, attrs).channels}};
+  c.expect_shape(In::kG, "g", type.shape);
+  c.expect_dtype(In::kG, "g", type.dtype);
   return type;
 }
 
-// (v, g)
 Types infer(const InferContext& c) {
   const TensorType per_unit = expect_weights(c);
-  return {c.input(0), per_unit};
+  return {c.input(In::kV), per_unit};
 }
 
-// (v, g, rnorm, dw) -> (dv, dg)
 Types infer_backward(const InferContext& c) {
   const TensorType per_unit = expect_weights(c);
-  c.expect_shape(2, "rnorm", per_unit.shape);
-  c.expect_shape(3, "dw", c.shape(0));
-  return {c.input(0), per_unit};
+  c.expect_shape(BackIn::kRnorm, "rnorm", per_unit.shape);
+  c.expect_shape(BackIn::kDw, "dw", c.shape(BackIn::kV));
+  return {c.input(BackIn::kV), per_unit};
 }
 
 void backward(BackwardContext& c) {
-  const Value dv =
-      c.graph.add(kWeightNormBackward, {c.input(0), c.input(1), c.output(1), c.grad()}, c.attrs());
-  for (int i : {0, 1}) {
-    if (c.needs(i)) c.set(i, dv.at(i));
-  }
+  const Value d =
+      c.graph.add(kWeightNormBackward,
+                  {c.input(In::kV), c.input(In::kG), c.output(Out::kRnorm), c.grad()}, c.attrs());
+  if (c.needs(In::kV)) c.set(In::kV, d.at(BackOut::kDv));
+  if (c.needs(In::kG)) c.set(In::kG, d.at(BackOut::kDg));
 }
 
 }  // namespace
@@ -50,8 +53,9 @@ ColumnSizes weight_sizes(const Shape& v, const WeightNormAttrs& attrs) {
 
 const OpInfo kWeightNorm{
     .name = "weight_norm", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
-const OpInfo kWeightNormBackward{
-    .name = "weight_norm_backward", .infer = infer_backward, .in_place = {{3, 0}}};
+const OpInfo kWeightNormBackward{.name = "weight_norm_backward",
+                                 .infer = infer_backward,
+                                 .in_place = {{BackIn::kDw, BackOut::kDv}}};
 
 namespace ops {
 

@@ -1,20 +1,34 @@
 // Weight normalization (Salimans & Kingma 2016): each output unit's weights are a direction v_i and
 // a length g_i,
-//     w_i = g_i * v_i / n_i,   n_i = sqrt(sum of v_i^2 + eps),   eps 0
-//   v (out, ...) floating, v_i being v[i]; with `by_column` v (in, out), v_i being column i, as the
-//     weights of y = x w;   g (out)
+//     w_i = g_i * v_i / n_i,   n_i = sqrt(sum of v_i^2 + eps)
+//   v (out, ...) floating, v_i being v[i]; or with `by_column` v (in, out), v_i being column i, as
+//     in the weights of y = x w
+//   g (out)
 //   outputs: w like v;  rnorm (out) = 1 / n
 // backward (Exact), weight_norm_backward (v, g, rnorm, dw), with u_i = v_i / n_i:
-//     dg_i = sum of dw_i * u_i;   dv_i = g_i / n_i * (dw_i - u_i * dg_i), for eps 0 orthogonal to
-//     v_i
+//     dg_i = sum of dw_i * u_i;   dv_i = g_i / n_i * (dw_i - u_i * dg_i)
 //   outputs: dv like v;  dg (out)
-// A v_i that is 0 throughout gives NaN for eps 0.
+// For eps 0, the default, dv_i is orthogonal to v_i, and a v_i that is 0 throughout gives NaN.
 // errors: rank below 2, or not 2 by_column; g not (out); eps < 0.      in place: dv over dw.
 #pragma once
 
-#include "src/ops/norm/batch_norm.h"
+#include "src/ops/norm/norm.h"
+#include "src/ops/norm/sizes.h"
 
 namespace keel {
+
+struct WeightNormInput {
+  enum Place : int { kV, kG };
+};
+struct WeightNormOutput {
+  enum Place : int { kW, kRnorm };
+};
+struct WeightNormBackwardInput {
+  enum Place : int { kV, kG, kRnorm, kDw };
+};
+struct WeightNormGradient {
+  enum Place : int { kDv, kDg };
+};
 
 struct WeightNormAttrs {
   bool by_column = false;
@@ -25,7 +39,7 @@ struct WeightNormAttrs {
   }
 };
 
-// v as a tensor (outer, out, inner): the elements of v_i are those of channel i.
+// v seen as a tensor (outer, out, inner), whose channel i has the elements of v_i.
 ColumnSizes weight_sizes(const Shape& v, const WeightNormAttrs& attrs);
 
 extern const OpInfo kWeightNorm, kWeightNormBackward;

@@ -26,6 +26,19 @@ TEST_CASE("norm options: names and options parse") {
         "padding=exact gain_init=1");
 }
 
+TEST_CASE("norm options: the value of one by its name") {
+  const Norm norm = Norm::parse("batchnorm{keep=0.25}");
+  CHECK(norm.option("keep") == "0.25");
+  CHECK(norm.option("eps") == "1e-05");
+  CHECK(norm.option("gain_init") == "1");  // the last one
+  CHECK(norm.option("unbiased") == "false");
+  CHECK(norm.option("running_unbiased") == "false");
+  for (const char* unknown : {"", "kee", "ep", "eps=", "heads", "biased"}) {
+    CHECK(norm.option(unknown).empty());
+  }
+  CHECK(Norm::parse("none").option("eps").empty());
+}
+
 TEST_CASE("norm options: defaults apply first, what the name says last") {
   const Norm norm = Norm::parse("batchnorm{keep=0.5}", "keep=0.99,unbiased=true");
   CHECK(norm.options().find("keep=0.5 ") != std::string::npos);

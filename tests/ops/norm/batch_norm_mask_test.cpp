@@ -53,7 +53,8 @@ struct Masked {
       const Value y = ops::batch_norm(g, composed ? overwritten(g, in[0]) : in[0], {in[1], in[2]},
                                       {state(0.5), state(2), masked}, attrs);
       if (!attrs.training || !with_states) return std::vector{y};
-      return std::vector{y, ops::stop_gradient(g, y.at(3)), ops::stop_gradient(g, y.at(4))};
+      return std::vector{y, ops::stop_gradient(g, y.at(BatchNormOutput::kNextRunningMean)),
+                         ops::stop_gradient(g, y.at(BatchNormOutput::kNextRunningVar))};
     };
     return c;
   }
@@ -108,8 +109,8 @@ void check_example(ColumnPadding padding, std::string_view section) {
                              with(padding, {.eps = eps}));
     };
     const NormResult result = run_norm(*make_backend(backend), build, data);
-    for (const auto& [got, key] :
-         {std::pair{&result.outputs[0], "y"}, {&result.gradients[0], "dx"}}) {
+    for (const auto& [got, key] : {std::pair{&result.outputs[BatchNormOutput::kY], "y"},
+                                   {&result.gradients[BatchNormGradient::kDx], "dx"}}) {
       const Tensor expected = golden(section, key);
       CAPTURE(std::string(key));
       for (std::int64_t i = 0; i < 24; ++i) {

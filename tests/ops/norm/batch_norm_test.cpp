@@ -29,7 +29,7 @@ std::vector<double> run_three(const std::string& backend, const BatchNormAttrs& 
   data.state.push_back(f64({1}, {10}));
   data.state.push_back(f64({1}, {20}));
   const NormResult result = run_norm(*make_backend(backend), batch_norm(attrs), data);
-  std::vector<double> values{result.outputs[0].at(0)};
+  std::vector<double> values{result.outputs[BatchNormOutput::kY].at(0)};
   for (int j = 1; j < 5; ++j) {
     const Tensor& output = result.outputs[std::size_t(j)];
     if (output.elements() > 0) values.push_back(output.at(0));
@@ -107,8 +107,8 @@ TEST_CASE("batch_norm: a step updates the state, evaluation does not") {
       const Value x = g.input("x", {DType::kF32, {4, 3}});
       const Value y = ops::batch_norm(g, x, {}, {mean, var}, {.keep = 0.5, .training = training});
       if (training) {
-        g.mark_update(mean, y.at(3));
-        g.mark_update(var, y.at(4));
+        g.mark_update(mean, y.at(BatchNormOutput::kNextRunningMean));
+        g.mark_update(var, y.at(BatchNormOutput::kNextRunningVar));
       }
       g.mark_output("y", y);
       Variables variables(*backend, 1);
@@ -163,7 +163,8 @@ TEST_CASE("batch_norm: a batch of one row gives the bias") {
   c.build = [](Graph& g, const std::vector<Value>& in) {
     const auto row = [&](double v) { return g.constant(f64({2}, {v, v})); };
     const Value y = ops::batch_norm(g, in[0], {row(3), row(0.25)}, {row(0), row(1)}, {.keep = 0.5});
-    return std::vector{y, y.at(3), y.at(4)};
+    return std::vector{y, y.at(BatchNormOutput::kNextRunningMean),
+                       y.at(BatchNormOutput::kNextRunningVar)};
   };
   const Results results = run_reference(c);
   check_close(results.at("y0"), f64({1, 2}, {0.25, 0.25}));

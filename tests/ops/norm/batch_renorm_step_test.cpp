@@ -48,8 +48,9 @@ struct Step {
                                         {state(0.5), state(2), in[1], mask_of_norm}, attrs);
       const Value shown = choice ? ops::matmul(g, p, y, {.transpose_a = true}) : y;
       if (!attrs.training) return std::vector{shown};
-      return std::vector{shown, ops::stop_gradient(g, y.at(5)), ops::stop_gradient(g, y.at(6)),
-                         y.at(7)};
+      return std::vector{shown, ops::stop_gradient(g, y.at(BatchRenormOutput::kNextRunningMean)),
+                         ops::stop_gradient(g, y.at(BatchRenormOutput::kNextRunningStd)),
+                         y.at(BatchRenormOutput::kNextStep)};
     };
     return run_case(*make_backend(backend), c, DType::kF32);
   }

@@ -9,6 +9,7 @@
 #include "backends/backends.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
+#include "src/ops/norm/sizes.h"
 #include "src/ops/reduce.h"
 #include "src/ops/stop_gradient.h"
 #include "tests/support/checks.h"
@@ -74,13 +75,13 @@ void check_example(double r_max, double d_max, std::string_view section) {
     data.state.push_back(f64({6}, {1, 0.9, 1.2, 1.5, 0.4, 0.8}));
     const NormResult result =
         run_norm(*make_backend(backend), batch_renorm({.r_max = r_max, .d_max = d_max}), data);
-    check_near(result.outputs[0], golden(section, "y"));
-    check_near(result.outputs[3], golden(section, "r"));
-    check_near(result.outputs[4], golden(section, "d"));
-    check_near(result.outputs[5], golden(section, "mu_new"));
-    check_near(result.outputs[6], golden(section, "sigma_new"));
-    check_near(result.gradients[0], golden(section, "dx"));
-    check_near(result.gradients[1], golden(section, "dgamma"));
+    check_near(result.outputs[BatchRenormOutput::kY], golden(section, "y"));
+    check_near(result.outputs[BatchRenormOutput::kR], golden(section, "r"));
+    check_near(result.outputs[BatchRenormOutput::kD], golden(section, "d"));
+    check_near(result.outputs[BatchRenormOutput::kNextRunningMean], golden(section, "mu_new"));
+    check_near(result.outputs[BatchRenormOutput::kNextRunningStd], golden(section, "sigma_new"));
+    check_near(result.gradients[BatchRenormGradient::kDx], golden(section, "dx"));
+    check_near(result.gradients[BatchRenormGradient::kDgain], golden(section, "dgamma"));
   }
 }
 

@@ -107,8 +107,8 @@ TEST_CASE("detach_norm: x is not kept for the backward when the variance is deta
     BackwardContext context(g, y.node, dy, needed, states);
     kDetachNorm.backward(context);
     const Node& backward = g.node(context.result()[0]);
-    CHECK(backward.inputs[0].valid() == !attrs.detach_variance);
-    CHECK(backward.inputs[1].valid() == !attrs.detach_variance);
+    CHECK(backward.inputs[DetachNormBackwardInput::kX].valid() == !attrs.detach_variance);
+    CHECK(backward.inputs[DetachNormBackwardInput::kMean].valid() == !attrs.detach_variance);
   }
 }
 

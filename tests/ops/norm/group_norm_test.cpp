@@ -12,6 +12,7 @@
 #include "frontend/compare/norm_errors.h"
 #include "src/ops/layout.h"
 #include "src/ops/norm/layer_norm.h"
+#include "src/ops/norm/sizes.h"
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/graph_runner.h"
@@ -71,13 +72,14 @@ double parameter_error(const GroupCase& c, const NormData& data, const NormResul
   std::vector<double> dgain(std::size_t(c.x[1])), dbias = dgain;
   for (std::int64_t i = 0; i < data.x.elements(); ++i) {
     const std::int64_t k = i / s.width();
-    const double mean = expected.outputs[1].at(k), rstd = expected.outputs[2].at(k);
+    const double mean = expected.outputs[GroupNormOutput::kMean].at(k),
+                 rstd = expected.outputs[GroupNormOutput::kRstd].at(k);
     const double xhat = (data.x.at(i) - mean) * rstd, dy = std::abs(data.dy.at(i));
     dgain[std::size_t(i / s.inner % c.x[1])] += dy * std::max(1.0, std::abs(xhat));
     dbias[std::size_t(i / s.inner % c.x[1])] += dy;
   }
   double largest = 0;
-  for (std::int64_t i = 0; i < expected.gradients[1].elements(); ++i) {
+  for (std::int64_t i = 0; i < expected.gradients[GroupNormGradient::kDgain].elements(); ++i) {
     const auto error = [&](std::size_t p, const std::vector<double>& scale) {
       return std::abs(got.gradients[p].at(i) - expected.gradients[p].at(i)) / scale[std::size_t(i)];
     };
@@ -118,8 +120,10 @@ void check_last_alone(const GroupCase& c, NormData data, const NormResult& all) 
   data.x = sample(data.x, last);
   data.dy = sample(data.dy, last);
   const NormResult alone = run_fast(c, data);
-  CHECK(same_bits(alone.outputs[0], sample(all.outputs[0], last)));
-  CHECK(same_bits(alone.gradients[0], sample(all.gradients[0], last)));
+  CHECK(same_bits(alone.outputs[GroupNormOutput::kY],
+                  sample(all.outputs[GroupNormOutput::kY], last)));
+  CHECK(same_bits(alone.gradients[GroupNormGradient::kDx],
+                  sample(all.gradients[GroupNormGradient::kDx], last)));
 }
 
 const std::vector<GroupCase> kBlocks{{{700, 96}, 8},           {{300, 30}, 3},
@@ -227,12 +231,14 @@ TEST_CASE("group_norm: a NaN stays in its group and in its channels") {
     const NormResult got = run_fast(c, data);
     for (std::int64_t i = 0; i < shape.elements(); ++i) {
       const bool spoilt = i / s.width() == 2;
-      CHECK(std::isnan(got.outputs[0].at(i)) == spoilt);
-      CHECK(std::isnan(got.gradients[0].at(i)) == spoilt);
-      if (!spoilt) CHECK(got.gradients[0].at(i) == finite.gradients[0].at(i));
+      CHECK(std::isnan(got.outputs[GroupNormOutput::kY].at(i)) == spoilt);
+      CHECK(std::isnan(got.gradients[GroupNormGradient::kDx].at(i)) == spoilt);
+      if (!spoilt)
+        CHECK(got.gradients[GroupNormGradient::kDx].at(i) ==
+              finite.gradients[GroupNormGradient::kDx].at(i));
     }
     for (std::int64_t i = 0; i < shape[1]; ++i) {
-      CHECK(std::isnan(got.gradients[1].at(i)) == (i < s.channels));
+      CHECK(std::isnan(got.gradients[GroupNormGradient::kDgain].at(i)) == (i < s.channels));
     }
   }
 }
@@ -247,7 +253,7 @@ TEST_CASE("group_norm: a constant group gives the bias") {
       }
       const NormResult got = run_norm(*make_backend(name), group_norm({.groups = 3}), data);
       for (std::int64_t i = 0; i < shape.elements(); ++i) {
-        CHECK(got.outputs[0].at(i) == data.bias->at(i / c.sizes().inner % 6));
+        CHECK(got.outputs[GroupNormOutput::kY].at(i) == data.bias->at(i / c.sizes().inner % 6));
       }
     }
   }

@@ -37,8 +37,9 @@ Scaled run(const std::string& backend, const GroupScalingAttrs& attrs, const Ten
   const TensorType type{DType::kF32, x.shape()};
   const Value in = g.input("x", type), y = ops::group_scaling(g, in, attrs);
   g.mark_output("y", y);
-  g.mark_output("rrms", y.at(1));
-  g.mark_output("dx", g.add(kGroupScalingBackward, {in, y.at(1), g.input("dy", type)}, attrs));
+  const Value rrms = y.at(GroupScalingOutput::kRrms);
+  g.mark_output("rrms", rrms);
+  g.mark_output("dx", g.add(kGroupScalingBackward, {in, rrms, g.input("dy", type)}, attrs));
   Feeds feeds;
   feeds["x"] = x.clone();
   feeds["dy"] = dy.clone();

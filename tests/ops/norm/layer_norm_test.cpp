@@ -7,6 +7,7 @@
 
 #include "backends/backends.h"
 #include "frontend/compare/norm_errors.h"
+#include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/reduce.h"
@@ -96,6 +97,19 @@ TEST_CASE("layer_norm: two norms that share a gain add their gradients") {
                        ops::layer_norm(g, in[1], {in[2], {}})};
   };
   gradcheck(c);
+}
+
+TEST_CASE("layer_norm: the backward alone says whether dbias is wanted, for a bias is no input") {
+  Graph g;
+  const Value x = g.input("x", {DType::kF32, {3, 4}}), bias = g.input("bias", {DType::kF32, {4}});
+  for (const Value& given : {bias, Value{}}) {
+    const Value y = ops::layer_norm(g, x, {{}, given}), wrt[] = {x};
+    const Value dx = gradient(g, ops::sum(g, y), wrt)[0];
+    CHECK(g.node(y).attrs.text() == "axes=1 eps=1e-05 unbiased=false eps_outside=false");
+    CHECK(g.node(dx).attrs.text() ==
+          g.node(y).attrs.text() + (given.valid() ? " wants_dbias=true" : " wants_dbias=false"));
+    CHECK(g.shape(dx.at(LayerNormGradient::kDbias)) == Shape{given.valid() ? 4 : 0});
+  }
 }
 
 TEST_CASE("layer_norm: refusals") {

@@ -12,6 +12,7 @@
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/norm/mabn.h"
+#include "src/ops/norm/sizes.h"
 #include "src/ops/reduce.h"
 #include "tests/support/checks.h"
 #include "tests/support/norm_golden.h"
@@ -49,14 +50,14 @@ class Training {
     const auto [d, changed] = differentiate(g, ops::sum(g, ops::mul(g, y, dy)), wrt);
     for (const Update& update : changed) g.mark_update(update.leaf, update.next);
     if (attrs.training) {
-      g.mark_update(state.x2, y.at(3));
-      g.mark_update(state.v, y.at(4));
-      g.mark_update(state.step, y.at(5));
+      g.mark_update(state.x2, y.at(MabnOutput::kNextX2));
+      g.mark_update(state.v, y.at(MabnOutput::kNextV));
+      g.mark_update(state.step, y.at(MabnOutput::kNextStep));
     }
     if (keeps_states) {
       for (const Value v : {state.x2, state.gz, state.v}) g.mark_output(g.node(v).name, v);
     }
-    const Value outputs[] = {y, y.at(1), y.at(2), d[0], d[1], d[2]};
+    const Value outputs[] = {y, y.at(MabnOutput::kRstd), y.at(MabnOutput::kR), d[0], d[1], d[2]};
     for (std::size_t i = 0; i < kNames.size(); ++i) g.mark_output(kNames[i], outputs[i]);
     program_.emplace(*backend_, variables_, g);
   }

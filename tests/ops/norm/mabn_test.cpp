@@ -78,7 +78,7 @@ TEST_CASE("mabn: averages whose sum is beyond the floats") {
                                  g.constant(i32({}, {199})),
                                  {}};
       const Value y = ops::mabn(g, in[0], {}, state, {.m = 6});
-      return std::vector{y, y.at(4)};
+      return std::vector{y, y.at(MabnOutput::kNextV)};
     };
     c.gradients = false;
     const Results results = run_case(*make_backend(backend), c, DType::kF32);
@@ -155,7 +155,8 @@ TEST_CASE("mabn: a batch without a row that is kept changes nothing") {
       const ops::MabnState state{row(f64({2, 1}, {5, 6})), row(f64({2, 1}, {7, 8})),
                                  row(f64({1}, {2})), g.constant(i32({}, {9})), in[1]};
       const Value y = ops::mabn(g, in[0], {}, state, {.m = 2});
-      return std::vector{y, y.at(3), y.at(4), y.at(5)};
+      return std::vector{y, y.at(MabnOutput::kNextX2), y.at(MabnOutput::kNextV),
+                         y.at(MabnOutput::kNextStep)};
     };
     c.gradients = false;
     const Results results = run_case(*make_backend(backend), c, DType::kF32);
@@ -182,9 +183,9 @@ TEST_CASE("mabn: a batch without a row leaves the states that a step writes over
     const Value y = ops::mabn(g, x, {}, states, {.m = 2, .warmup = 0});
     const Gradients gradients = differentiate(g, ops::sum(g, y), {&x, 1});
     g.mark_update(states.gz, gradients.states.at(0).next);
-    g.mark_update(states.x2, y.at(3));
-    g.mark_update(states.v, y.at(4));
-    g.mark_update(states.step, y.at(5));
+    g.mark_update(states.x2, y.at(MabnOutput::kNextX2));
+    g.mark_update(states.v, y.at(MabnOutput::kNextV));
+    g.mark_update(states.step, y.at(MabnOutput::kNextStep));
     const auto backend = make_backend(name);
     Variables variables(*backend, 1);
     Program program(*backend, variables, g);
@@ -239,7 +240,7 @@ TEST_CASE("mabn: the backward reports gz, marks nothing and can be built twice")
     const Gradients gradients = differentiate(s.g, loss, {&s.x, 1});
     REQUIRE(gradients.states.size() == 1);
     CHECK(gradients.states[0].leaf == s.all.gz);
-    CHECK(gradients.states[0].next == gradients.of[0].at(3));
+    CHECK(gradients.states[0].next == gradients.of[0].at(MabnGradient::kNextGz));
   }
   CHECK(s.g.updates().empty());
 }
@@ -251,10 +252,10 @@ TEST_CASE("mabn: nodes that read one gz hand it on, from the last to the first")
   const Value last = ops::mabn(s.g, other, {}, s.all, {.m = 2});
   const Value wrt[] = {s.x, other};
   const Gradients d = differentiate(s.g, ops::sum(s.g, ops::add(s.g, first, last)), wrt);
-  CHECK(s.g.node(d.of[1]).inputs[4] == s.all.gz);
-  CHECK(s.g.node(d.of[0]).inputs[4] == d.of[1].at(3));
+  CHECK(s.g.node(d.of[1]).inputs[MabnBackwardInput::kGz] == s.all.gz);
+  CHECK(s.g.node(d.of[0]).inputs[MabnBackwardInput::kGz] == d.of[1].at(MabnGradient::kNextGz));
   REQUIRE(d.states.size() == 1);
-  CHECK(d.states[0].next == d.of[0].at(3));
+  CHECK(d.states[0].next == d.of[0].at(MabnGradient::kNextGz));
 }
 
 TEST_CASE("mabn: refusals") {

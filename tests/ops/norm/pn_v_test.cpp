@@ -36,7 +36,8 @@ Results run_three(const std::string& backend, const PnVAttrs& attrs, const Tenso
   c.build = [&](Graph& g, const std::vector<Value>& in) {
     const auto one = [&](double v) { return g.constant(f64({1}, {v}).to(g.type(in[0]).dtype)); };
     const Value y = ops::pn_v(g, in[0], {one(2), one(0.5)}, {one(20), in[1]}, attrs);
-    return attrs.training ? std::vector{y, y.at(1), y.at(2)} : std::vector{y, y.at(1)};
+    const Value rpsi = y.at(PnVOutput::kRpsi);
+    return attrs.training ? std::vector{y, rpsi, y.at(PnVOutput::kNextPsi2)} : std::vector{y, rpsi};
   };
   return run_case(*make_backend(backend), c, DType::kF32);
 }
@@ -106,11 +107,11 @@ TEST_CASE("pn_v: the norm of the gradient") {
   const NormResult r = run_norm(*make_backend("reference"), pn_v(), data);
   for (std::int64_t k = 0; k < channels; ++k) {
     double dx2 = 0, g2 = 0, product = 0;
-    const double rpsi = r.outputs[1].at(k);
+    const double rpsi = r.outputs[PnVOutput::kRpsi].at(k);
     for (std::int64_t e = 0; e < rows; ++e) {
       const std::int64_t i = c.at(k, e);
       const double g = data.dy.at(i) * data.gain->at(k);
-      dx2 += std::pow(r.gradients[0].at(i), 2);
+      dx2 += std::pow(r.gradients[PnVGradient::kDx].at(i), 2);
       g2 += g * g;
       product += g * data.x.at(i) * rpsi;
     }
@@ -142,7 +143,7 @@ TEST_CASE("pn_v: a step updates the state, evaluation does not") {
       const Value psi2 = g.state("psi2", {DType::kF32, {2}}, ones);
       const Value x = g.input("x", {DType::kF32, {2, 2}});
       const Value y = ops::pn_v(g, x, {}, {psi2, {}}, {.keep = 0.5, .training = training});
-      if (training) g.mark_update(psi2, y.at(2));
+      if (training) g.mark_update(psi2, y.at(PnVOutput::kNextPsi2));
       g.mark_output("y", y);
       Variables variables(*backend, 1);
       Program program(*backend, variables, g);

@@ -9,6 +9,7 @@
 #include "frontend/compare/norm_runner.h"
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
+#include "src/ops/norm/pn_v.h"
 #include "src/ops/reduce.h"
 #include "tests/support/checks.h"
 #include "tests/support/graph_runner.h"
@@ -83,8 +84,8 @@ TEST_CASE("power_norm recursion: the consistent point is PN-V") {
   const NormResult expected = run_norm(*reference, pn_v, data);
   for (const PowerNormMode mode : kModes) {
     const NormResult got = run_norm(*reference, power_norm(mode), data);
-    check_close(got.outputs[0], expected.outputs[0]);
-    check_close(got.gradients[0], expected.gradients[0]);
+    check_close(got.outputs[PowerNormOutput::kY], expected.outputs[PowerNormOutput::kY]);
+    check_close(got.gradients[PowerNormGradient::kDx], expected.gradients[PowerNormGradient::kDx]);
   }
 }
 
@@ -134,7 +135,7 @@ TEST_CASE("power_norm recursion: the backward reports nu, marks nothing and can 
     const Gradients gradients = differentiate(g, loss, {&x, 1});
     REQUIRE(gradients.states.size() == 1);
     CHECK(gradients.states[0].leaf == nu);
-    CHECK(gradients.states[0].next == gradients.of[0].at(3));
+    CHECK(gradients.states[0].next == gradients.of[0].at(PowerNormGradient::kNextNu));
   }
   CHECK(g.updates().empty());
 }
@@ -148,7 +149,7 @@ TEST_CASE("power_norm recursion: nodes that read one nu hand it on backwards") {
   for (int i : {0, 1}) {
     x[i] = g.input(fmt::format("x{}", i), {DType::kF32, {4, 3}});
     y[i] = ops::power_norm(g, x[i], {}, {psi2, nu, {}, {}}, attrs);
-    g.mark_output(fmt::format("Gamma{}", i), y[i].at(3));
+    g.mark_output(fmt::format("Gamma{}", i), y[i].at(PowerNormOutput::kGamma));
   }
   const Value loss = ops::add(g, ops::sum(g, y[0]), ops::sum(g, ops::scale(g, y[1], 3)));
   const Gradients gradients = differentiate(g, loss, x);

@@ -64,7 +64,7 @@ TEST_CASE("rms_norm: eps is inside the root, 1e-8 unless told") {
   c.inputs.push_back(f64({2, 2}, {0, 0, 3e-4, 4e-4}));
   c.build = [](Graph& g, const std::vector<Value>& in) {
     const Value y = ops::rms_norm(g, in[0], {});
-    return std::vector{y, y.at(1)};
+    return std::vector{y, y.at(RmsNormOutput::kRrms)};
   };
   c.gradients = false;
   const Results results = run_reference(c);

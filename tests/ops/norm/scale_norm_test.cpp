@@ -83,9 +83,9 @@ TEST_CASE("scale_norm: worked example") {
     const auto check = [&](const Tensor& value, std::string_view key) {
       check_close(value.to(DType::kF64), golden("ScaleNorm g=2", key), 1e-6);
     };
-    check(got.outputs[0], "y");
-    check(got.gradients[0], "dx");
-    check(got.gradients[1], "dg");
+    check(got.outputs[ScaleNormOutput::kY], "y");
+    check(got.gradients[ScaleNormGradient::kDx], "dx");
+    check(got.gradients[ScaleNormGradient::kDgain], "dg");
   }
 }
 

@@ -1,10 +1,15 @@
-// AdaNorm: a centred row times a scale that falls with it.
+// AdaNorm multiplies a centred row by a scale that falls with it.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/centred_row.cuh"
 #include "src/ops/norm/ada_norm.h"
 
 namespace keel::cuda {
 namespace {
+
+using In = AdaNormInput;
+using Out = AdaNormOutput;
+using BackIn = AdaNormBackwardInput;
+using BackOut = AdaNormGradient;
 
 // phi = C * (1 - k * xhat).
 struct Phi {
@@ -26,23 +31,25 @@ struct Gradient : Bare {
 
 Prepared prepare_ada_norm(const NodeContext& context) {
   const auto attrs = context.attrs<AdaNormAttrs>();
-  const RowSizes sizes = row_sizes(context.input(0).shape, attrs.axes);
+  const RowSizes sizes = row_sizes(context.input(In::kX).shape, attrs.axes);
   return kernel_of([=](const Binding& b) {
-    run_centred_forward({input(b.inputs[0]), output(b.outputs[0]), output(b.outputs[1]),
-                         output(b.outputs[2]), sizes, device_statistic(attrs.statistic())},
-                        Forward{{}, {float(attrs.C), float(attrs.k)}});
+    run_centred_forward(
+        {input(b.inputs[In::kX]), output(b.outputs[Out::kY]), output(b.outputs[Out::kMean]),
+         output(b.outputs[Out::kRstd]), sizes, device_statistic(attrs.statistic())},
+        Forward{{}, {float(attrs.C), float(attrs.k)}});
   });
 }
 
 Prepared prepare_ada_norm_backward(const NodeContext& context) {
   const auto attrs = context.attrs<AdaNormAttrs>();
-  const RowSizes sizes = row_sizes(context.input(0).shape, attrs.axes);
+  const RowSizes sizes = row_sizes(context.input(BackIn::kX).shape, attrs.axes);
   // The derivative of phi * xhat has twice the slope of phi, which a detached phi does not see.
   const Phi phi{float(attrs.C), float(attrs.detach ? attrs.k : 2 * attrs.k)};
   return kernel_of([=](const Binding& b) {
     run_centred_backward(
-        {input(b.inputs[0]), input(b.inputs[3]), input(b.inputs[1]), input(b.inputs[2]),
-         output(b.outputs[0]), sizes, device_statistic(attrs.statistic())},
+        {input(b.inputs[BackIn::kX]), input(b.inputs[BackIn::kDy]), input(b.inputs[BackIn::kMean]),
+         input(b.inputs[BackIn::kRstd]), output(b.outputs[BackOut::kDx]), sizes,
+         device_statistic(attrs.statistic())},
         Gradient{{}, phi});
   });
 }

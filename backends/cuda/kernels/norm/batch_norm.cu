@@ -1,10 +1,15 @@
-// Batch norm: a feature by its mean and variance over the batch's rows.
+// Batch norm normalizes a feature by its mean and variance over the batch's rows.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/centred_columns.cuh"
 #include "src/ops/norm/batch_norm.h"
 
 namespace keel::cuda {
 namespace {
+
+using In = BatchNormInput;
+using Out = BatchNormOutput;
+using BackIn = BatchNormBackwardInput;
+using BackOut = BatchNormGradient;
 
 struct Rules {
   double eps, keep;
@@ -22,13 +27,12 @@ struct Rules {
 
   // What a sum of squares over `kept` elements is divided by.
   __device__ double divisor(double kept, bool is_unbiased) const {
-    const double n = (counts_padding ? double(all) : kept) - (is_unbiased ? 1 : 0);
-    return n > 1 ? n : 1;
+    return variance_count(counts_padding ? all : std::int64_t(kept), is_unbiased);
   }
 };
 
-// The batch's statistics, and the running ones that follow; in evaluation the running ones as they
-// are.
+// Writes the batch's statistics and the running ones that follow, or in evaluation the running ones
+// as they are.
 struct Statistics {
   Rules rules;
   Global<const float> running_mean, running_var;
@@ -59,11 +63,16 @@ struct Statistics {
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchNormAttrs& attrs) {
   const ColumnScratch scratch(b, sizes, MomentTerms::kSums);
-  const auto x = input(b.inputs[0]);
-  const KeptRows kept = kept_rows(b.inputs[5]);
-  const Statistics statistics{Rules(attrs, sizes),  input(b.inputs[3]),   input(b.inputs[4]),
-                              output(b.outputs[1]), output(b.outputs[2]), output(b.outputs[3]),
-                              output(b.outputs[4]), scratch.vector(0)};
+  const auto x = input(b.inputs[In::kX]);
+  const KeptRows kept = kept_rows(b.inputs[In::kMask]);
+  const Statistics statistics{Rules(attrs, sizes),
+                              input(b.inputs[In::kRunningMean]),
+                              input(b.inputs[In::kRunningVar]),
+                              output(b.outputs[Out::kMean]),
+                              output(b.outputs[Out::kRstd]),
+                              output(b.outputs[Out::kNextRunningMean]),
+                              output(b.outputs[Out::kNextRunningVar]),
+                              scratch.vector(0)};
   if (attrs.training) {
     column_moments(sizes, scratch, x, kept, statistics);
   } else {
@@ -73,15 +82,15 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchNormAttr
                                    statistics.rstd,
                                    {},
                                    {},
-                                   input(b.inputs[1]),
-                                   input(b.inputs[2]),
+                                   input(b.inputs[In::kGain]),
+                                   input(b.inputs[In::kBias]),
                                    statistics.exact_mean,
                                    kept,
-                                   output(b.outputs[0]),
+                                   output(b.outputs[Out::kY]),
                                    attrs.counts_padding()});
 }
 
-// dgain and dbias, and what dx needs of a channel.
+// Writes dgain, dbias and what dx needs of a channel.
 struct Gradients {
   Rules rules;
   Global<const float> rstd, gain;
@@ -101,19 +110,23 @@ struct Gradients {
 
 void run_backward(const Binding& b, const ColumnSizes& sizes, const BatchNormAttrs& attrs) {
   const ColumnScratch scratch(b, sizes, GradientTerms::kSums);
-  const auto gain = input(b.inputs[1]), mean = input(b.inputs[2]), rstd = input(b.inputs[3]);
-  const Gradients gradients{
-      Rules(attrs, sizes),   rstd, gain, output(b.outputs[1]), output(b.outputs[2]),
-      ChannelSlopes(scratch)};
+  const auto gain = input(b.inputs[BackIn::kGain]), mean = input(b.inputs[BackIn::kMean]),
+             rstd = input(b.inputs[BackIn::kRstd]);
+  const Gradients gradients{Rules(attrs, sizes),
+                            rstd,
+                            gain,
+                            output(b.outputs[BackOut::kDgain]),
+                            output(b.outputs[BackOut::kDbias]),
+                            ChannelSlopes(scratch)};
   run_centred_columns_backward(sizes, scratch,
-                               {input(b.inputs[0]),
-                                input(b.inputs[4]),
+                               {input(b.inputs[BackIn::kX]),
+                                input(b.inputs[BackIn::kDy]),
                                 gain,
                                 mean,
                                 rstd,
                                 {},
-                                kept_rows(b.inputs[5]),
-                                output(b.outputs[0]),
+                                kept_rows(b.inputs[BackIn::kMask]),
+                                output(b.outputs[BackOut::kDx]),
                                 attrs.training},
                                gradients);
 }
@@ -122,14 +135,14 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const BatchNormAtt
 
 Prepared prepare_batch_norm(const NodeContext& context) {
   const auto attrs = context.attrs<BatchNormAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
   return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); },
                    ColumnScratch::bytes(sizes, MomentTerms::kSums, 1));
 }
 
 Prepared prepare_batch_norm_backward(const NodeContext& context) {
-  const auto attrs = context.attrs<BatchNormAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const auto attrs = context.attrs<BatchNormBackwardAttrs>();
+  const ColumnSizes sizes = column_sizes(context.input(BackIn::kX).shape);
   return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); },
                    ColumnScratch::bytes(sizes, GradientTerms::kSums, 3));
 }

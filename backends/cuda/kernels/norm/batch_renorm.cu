@@ -1,10 +1,16 @@
-// Batch renormalization: batch norm moved to where the running statistics would have put it.
+// Batch renormalization moves what batch norm gives to where the running statistics would have put
+// it.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/centred_columns.cuh"
 #include "src/ops/norm/batch_renorm.h"
 
 namespace keel::cuda {
 namespace {
+
+using In = BatchRenormInput;
+using Out = BatchRenormOutput;
+using BackIn = BatchRenormBackwardInput;
+using BackOut = BatchRenormGradient;
 
 __device__ double clamp(double value, double least, double most) {
   return value < least ? least : value > most ? most : value;
@@ -47,19 +53,19 @@ struct Statistics {
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAttrs& attrs) {
   const ColumnScratch scratch(b, sizes, MomentTerms::kSums);
-  const auto x = input(b.inputs[0]);
-  const KeptRows kept = kept_rows(b.inputs[6]);
+  const auto x = input(b.inputs[In::kX]);
+  const KeptRows kept = kept_rows(b.inputs[In::kMask]);
   const Statistics statistics{attrs,
-                              input(b.inputs[3]),
-                              input(b.inputs[4]),
-                              global<const std::int32_t>(b.inputs[5]),
-                              output(b.outputs[1]),
-                              output(b.outputs[2]),
-                              output(b.outputs[3]),
-                              output(b.outputs[4]),
-                              output(b.outputs[5]),
-                              output(b.outputs[6]),
-                              global<std::int32_t>(b.outputs[7]),
+                              input(b.inputs[In::kRunningMean]),
+                              input(b.inputs[In::kRunningStd]),
+                              global<const std::int32_t>(b.inputs[In::kStep]),
+                              output(b.outputs[Out::kMean]),
+                              output(b.outputs[Out::kRstd]),
+                              output(b.outputs[Out::kR]),
+                              output(b.outputs[Out::kD]),
+                              output(b.outputs[Out::kNextRunningMean]),
+                              output(b.outputs[Out::kNextRunningStd]),
+                              global<std::int32_t>(b.outputs[Out::kNextStep]),
                               scratch.vector(0)};
   if (attrs.training) {
     column_moments(sizes, scratch, x, kept, statistics);
@@ -70,15 +76,15 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAt
                                    statistics.rstd,
                                    statistics.r,
                                    statistics.d,
-                                   input(b.inputs[1]),
-                                   input(b.inputs[2]),
+                                   input(b.inputs[In::kGain]),
+                                   input(b.inputs[In::kBias]),
                                    statistics.exact_mean,
                                    kept,
-                                   output(b.outputs[0]),
+                                   output(b.outputs[Out::kY]),
                                    false});
 }
 
-// dgain and dbias, and what dx needs of a channel.
+// Writes dgain, dbias and what dx needs of a channel.
 struct Gradients {
   Global<const float> rstd, r, d, gain;
   Global<float> dgain, dbias;
@@ -96,33 +102,34 @@ struct Gradients {
 
 void run_backward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAttrs& attrs) {
   const ColumnScratch scratch(b, sizes, GradientTerms::kSums);
-  const auto gain = input(b.inputs[1]), mean = input(b.inputs[2]), rstd = input(b.inputs[3]),
-             r = input(b.inputs[4]);
+  const auto gain = input(b.inputs[BackIn::kGain]), mean = input(b.inputs[BackIn::kMean]),
+             rstd = input(b.inputs[BackIn::kRstd]), r = input(b.inputs[BackIn::kR]);
   const Gradients gradients{rstd,
                             r,
-                            input(b.inputs[5]),
+                            input(b.inputs[BackIn::kD]),
                             gain,
-                            output(b.outputs[1]),
-                            output(b.outputs[2]),
+                            output(b.outputs[BackOut::kDgain]),
+                            output(b.outputs[BackOut::kDbias]),
                             ChannelSlopes(scratch)};
-  run_centred_columns_backward(sizes, scratch,
-                               {input(b.inputs[0]), input(b.inputs[6]), gain, mean, rstd, r,
-                                kept_rows(b.inputs[7]), output(b.outputs[0]), attrs.training},
-                               gradients);
+  run_centred_columns_backward(
+      sizes, scratch,
+      {input(b.inputs[BackIn::kX]), input(b.inputs[BackIn::kDy]), gain, mean, rstd, r,
+       kept_rows(b.inputs[BackIn::kMask]), output(b.outputs[BackOut::kDx]), attrs.training},
+      gradients);
 }
 
 }  // namespace
 
 Prepared prepare_batch_renorm(const NodeContext& context) {
   const auto attrs = context.attrs<BatchRenormAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
   return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); },
                    ColumnScratch::bytes(sizes, MomentTerms::kSums, 1));
 }
 
 Prepared prepare_batch_renorm_backward(const NodeContext& context) {
-  const auto attrs = context.attrs<BatchRenormAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const auto attrs = context.attrs<BatchRenormBackwardAttrs>();
+  const ColumnSizes sizes = column_sizes(context.input(BackIn::kX).shape);
   return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); },
                    ColumnScratch::bytes(sizes, GradientTerms::kSums, 3));
 }

@@ -1,13 +1,13 @@
-// Gain and bias of centred rows: layer norm, whose row has one of each for every element, and group
-// norm, whose rows are groups of channels.
+// Centred rows with gain and bias: those of layer norm have one of each for every element, and
+// those of group norm, which are groups of channels, one of each for every channel.
 #pragma once
 
 #include "backends/cuda/kernels/norm/persistent_rows.cuh"
 
 namespace keel::cuda {
 
-// What goes along a row, a group of a sample: a value for each element of the group or, for images,
-// for each of its channels.
+// What goes along a row, which is a group of a sample: there is a value for each element of the
+// group or, for images, for each of its channels.
 template <bool kIsImage>
 struct AlongGroup {
   AlongRow channels;
@@ -39,12 +39,13 @@ struct Affine {
   }
 };
 
+// g = dy * gain.
 template <bool kIsImage>
-struct AffineGradient : Affine<kIsImage> {
+struct TimesGain : Affine<kIsImage> {
   __device__ float operator()(float dy, float, float gain) const { return dy * gain; }
 };
 
-// What the saved means lack.
+// Writes what the saved means, which are floats, lack of the true ones.
 template <class R>
 __global__ void __launch_bounds__(R::kBlock)
     refine_means(Global<const float> x, Global<const float> mean, RowSizes sizes,
@@ -90,16 +91,20 @@ inline std::int64_t affine_workspace(const GroupSizes& s) {
          partial_sums(affine_columns(s), AffineTerms::kSums) * std::int64_t{sizeof(double)};
 }
 
-// The tensors of a node (x, gain, bias) -> (y, mean, rstd).
+// Runs the forward of a node with the places of AffineInput and CentredOutput.
 template <bool kIsImage>
 void run_affine_forward(const Binding& b, const GroupSizes& s, const NormStatistic& statistic) {
+  using In = AffineInput;
+  using Out = CentredOutput;
   const RowSizes rows{s.samples * s.groups, s.width()};
-  run_centred_forward({input(b.inputs[0]), output(b.outputs[0]), output(b.outputs[1]),
-                       output(b.outputs[2]), rows, device_statistic(statistic)},
-                      Affine<kIsImage>{input(b.inputs[1]), input(b.inputs[2]), s});
+  run_centred_forward(
+      {input(b.inputs[In::kX]), output(b.outputs[Out::kY]), output(b.outputs[Out::kMean]),
+       output(b.outputs[Out::kRstd]), rows, device_statistic(statistic)},
+      Affine<kIsImage>{input(b.inputs[In::kGain]), input(b.inputs[In::kBias]), s});
 }
 
-// dgain and dbias of rows that cannot be swept; before dx, which may take the place of dy.
+// Writes dgain and dbias of rows that cannot be swept. It runs before dx is written, perhaps over
+// dy.
 inline void run_affine_gradients(const Binding& b, const CentredBackward& args,
                                  const GroupSizes& s) {
   const auto fine = workspace(b, args.sizes.rows);
@@ -110,15 +115,20 @@ inline void run_affine_gradients(const Binding& b, const CentredBackward& args,
   const ColumnSizes columns = affine_columns(s);
   column_sums(columns, AffineTerms(args, fine, s),
               workspace<double>(b, partial_sums(columns, AffineTerms::kSums), fine_bytes(s)),
-              StoreSums<2>{{output(b.outputs[1]), output(b.outputs[2])}});
+              StoreSums<2>{{output(b.outputs[AffineGradient::kDgain]),
+                            output(b.outputs[AffineGradient::kDbias])}});
 }
 
-// The tensors of a node (x, gain, mean, rstd, dy) -> (dx, dgain, dbias).
+// Runs the backward of a node with the places of CentredAffineBackwardInput and AffineGradient.
 template <bool kIsImage>
 void run_affine_backward(const Binding& b, const GroupSizes& s, const NormStatistic& statistic) {
-  const auto x = input(b.inputs[0]), gain = input(b.inputs[1]), mean = input(b.inputs[2]),
-             rstd = input(b.inputs[3]), dy = input(b.inputs[4]);
-  const auto dx = output(b.outputs[0]), dgain = output(b.outputs[1]), dbias = output(b.outputs[2]);
+  using In = CentredAffineBackwardInput;
+  using Out = AffineGradient;
+  const auto x = input(b.inputs[In::kX]), gain = input(b.inputs[In::kGain]),
+             mean = input(b.inputs[In::kMean]), rstd = input(b.inputs[In::kRstd]),
+             dy = input(b.inputs[In::kDy]);
+  const auto dx = output(b.outputs[Out::kDx]), dgain = output(b.outputs[Out::kDgain]),
+             dbias = output(b.outputs[Out::kDbias]);
   const bool has_parameters = dgain || dbias;
   if (has_parameters && can_sweep(s)) {
     return run_sweep<true>(b, {x, dy, gain, mean, rstd, dx, dgain, dbias}, s,
@@ -127,7 +137,7 @@ void run_affine_backward(const Binding& b, const GroupSizes& s, const NormStatis
   const RowSizes rows{s.samples * s.groups, s.width()};
   const CentredBackward args{x, dy, mean, rstd, dx, rows, device_statistic(statistic)};
   if (has_parameters) run_affine_gradients(b, args, s);
-  run_centred_backward(args, AffineGradient<kIsImage>{{gain, {}, s}});
+  run_centred_backward(args, TimesGain<kIsImage>{{gain, {}, s}});
 }
 
 }  // namespace keel::cuda

@@ -10,8 +10,9 @@ struct Moments {
   double count, mean, squares;
 };
 
-// Moments in one reading of x: a thread takes those of the few elements that it has in registers
-// about their own mean, and two parts join exactly (Chan, Golub, LeVeque 1983).
+// The terms of the moments, which take one reading of x: a thread takes those of the few elements
+// that it has in registers about their own mean, and two parts join exactly (Chan, Golub, LeVeque
+// 1983).
 struct MomentTerms {
   static constexpr int kTensors = 1, kSums = 3;
   Global<const float> tensors[kTensors];
@@ -63,7 +64,7 @@ void column_moments(const ColumnSizes& sizes, const ColumnScratch& scratch, Glob
   column_sums(sizes, MomentTerms{{x}, kept}, scratch.partial(), FinishMoments<Finish>{finish});
 }
 
-// y = ((x - mean) * rstd * r + d) * gain + bias; in rows left out the bias or 0. r, d, gain and
+// y = ((x - mean) * rstd * r + d) * gain + bias, but the bias or 0 in rows left out. r, d, gain and
 // bias may be absent.
 struct CentreColumns {
   static constexpr int kTensors = 1;
@@ -89,9 +90,9 @@ struct CentreColumns {
   }
 };
 
-// What a channel's backward needs: sums over its kept elements of dy and of dy times the residual
-// x - mean, the true mean of the residuals, which a saved float mean leaves, and the sum of the dy
-// of all rows that are left out.
+// What the backward of a channel needs: how many elements are kept, the sums over them of dy and of
+// dy * (x - mean), the mean over them of x - mean, which is not 0 because the saved mean is a
+// float, and the sum of dy over the rows left out.
 struct GradientSums {
   double count, dy, dy_residual, fine, padded_dy;
 };
@@ -120,7 +121,8 @@ struct GradientTerms : PlainSums {
   }
 };
 
-// finish(channel, GradientSums). `is_own_mean`: the saved mean is that of these very elements.
+// Calls finish(channel, GradientSums). `is_own_mean` says that the saved mean is that of these very
+// elements.
 template <class Finish>
 struct FinishGradient {
   bool is_own_mean;
@@ -131,8 +133,8 @@ struct FinishGradient {
   }
 };
 
-// dx = r * rstd * (g - mean(g) - xhat * slope), g = dy * gain; in evaluation, where nothing is
-// known of g, rstd * g. 0 in rows left out.
+// dx = r * rstd * (g - mean(g) - xhat * slope) with g = dy * gain, or rstd * g in evaluation, where
+// the statistics do not depend on x. In rows left out dx is 0.
 struct CentreColumnsGradient {
   static constexpr int kTensors = 2;
   Global<const float> tensors[kTensors];  // x, dy
@@ -167,7 +169,7 @@ struct CentredColumns {
   Global<float> dx;
   bool training;
 };
-// What dx needs of a channel beside them.
+// What dx needs of every channel beside these tensors.
 struct ChannelSlopes {
   Global<double> fine, mean_g, slope;
   explicit ChannelSlopes(const ColumnScratch& scratch)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/cuda/kernels/norm/row.cuh"
+#include "src/ops/norm/norm.h"
 
 namespace keel::cuda {
 
@@ -10,13 +11,14 @@ struct Statistic {
   double eps;
   bool unbiased, eps_outside;
 
-  __device__ double divisor(std::int64_t n) const { return double(n - (unbiased ? 1 : 0)); }
-  // Of a sum of squares over n elements.
+  __device__ double divisor(std::int64_t n) const { return variance_count(n, unbiased); }
+  // 1 / s for a sum of squares over n elements.
   __device__ float rstd(double squares, std::int64_t n) const {
     const double variance = squares / divisor(n);
     return float(eps_outside ? 1 / (sqrt(variance) + eps) : 1 / sqrt(variance + eps));
   }
-  // s / (s - eps): what an eps outside the root adds to ds/dx; 0 on a constant row.
+  // The factor r of the slope of dx: s / (s - eps) for an eps outside the root, 0 on a constant
+  // row.
   __device__ float outside_factor(float rstd) const {
     if (!eps_outside) return 1;
     const double deviation = 1 / double(rstd) - eps;
@@ -28,14 +30,15 @@ inline Statistic device_statistic(const NormStatistic& s) {
   return {s.eps, s.unbiased, s.eps_outside};
 }
 
-// The mean in two parts, for a float cannot hold it when it is far larger than the deviation:
+// A mean in two parts, because a float cannot hold one that is far larger than the deviation:
 // x - mean is (x - coarse) - fine.
 struct Mean {
   float coarse = 0, fine = 0;
   __device__ float residual(float x) const { return x - coarse - fine; }
 };
 
-// What `coarse` lacks to be the row's mean; in double where floats overflow.
+// Adds to `coarse` what it lacks to be the row's mean, which is computed in double where floats
+// overflow.
 template <class R>
 __device__ Mean refine_mean(const R& row, std::int64_t width, float coarse) {
   const float fine =
@@ -45,7 +48,7 @@ __device__ Mean refine_mean(const R& row, std::int64_t width, float coarse) {
   return {coarse, isfinite(fine) ? fine : float(rest / double(width))};
 }
 
-// Taken relative to the first element, so that a constant row has exactly its value.
+// The mean is taken relative to the first element, so that a constant row has exactly its value.
 template <class R>
 __device__ Mean row_mean(const R& row, std::int64_t width) {
   const float first = row.first();
@@ -57,7 +60,8 @@ __device__ Mean row_mean(const R& row, std::int64_t width) {
   return refine_mean(row, width, first + offset);
 }
 
-// The sum of squared deviations; in double where they leave the range of a float, on either side.
+// The sum of squared deviations, which is formed in double where it leaves the range of a float on
+// either side.
 template <class R>
 __device__ double row_squares(const R& row, Mean mean) {
   const float squares = row.sum([=](std::int64_t, float x, auto...) {
@@ -73,7 +77,7 @@ __device__ double row_squares(const R& row, Mean mean) {
   return is_in_range ? squares : wide;
 }
 
-// Of a finish or gradient without gain and bias.
+// What a finish or a gradient without gain and bias is derived from.
 struct Bare {
   __device__ AlongRow gain(std::int64_t) const { return {{}, 1}; }
   __device__ AlongRow bias(std::int64_t) const { return {}; }

@@ -1,6 +1,6 @@
-// Sums over all elements of each column or channel, in two stages: chunks of a column are added up
-// in double, then the chunks' sums in order. The chunks depend on the sizes alone, so that results
-// are the same bits from run to run.
+// Sums over all elements of each column or channel are formed in two stages: chunks of a column are
+// added up in double, then the chunks' sums in order. The chunks depend on the sizes alone, so that
+// results are the same bits from run to run.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 namespace keel::cuda {
 
 // What is summed is a class of Terms:
-//   kTensors, tensors   what an element's values are read from, once; one may be absent: 0
+//   kTensors, tensors   what an element's values are read from, once; an absent one reads as 0
 //   kSums               how many doubles belong to a column
-//   join(sums, others)  what two parts of a column make together; zeros are of no part
+//   join(sums, others)  adds another part of a column; zeros stand for a part without elements
 //   add_batch(terms, values, batch, channel, sums)  adds the terms of some elements of a column
 // Most are plain sums of terms(values of an element, outer index, channel, sums).
 struct PlainSums {
@@ -41,12 +41,12 @@ __device__ void add_batch(const Terms& terms, const float (&values)[Terms::kTens
   }
 }
 
-// A column's units (rows, or parts of images), cut into `count` chunks of `length`.
+// A column's units (rows, or parts of images) are cut into `count` chunks of `length`.
 struct Chunks {
   std::int64_t count, length;
 };
-// Enough for every multiprocessor of a large device, of 64 rows or 2048 elements at least; their
-// sums stay within 1 MiB, or 1 / 25 of x where that is more.
+// There are enough chunks for every multiprocessor of a large device, each of at least 64 rows or
+// 2048 elements; their sums stay within 1 MiB, or 1 / 25 of x where that is more.
 inline Chunks chunks_of(const ColumnSizes& sizes, int sums) {
   const Tiling tiling = tiling_of(sizes);
   const std::int64_t wanted = ceil_div(kBlocksWanted, std::max<std::int64_t>(tiling.strips, 1));
@@ -58,13 +58,13 @@ inline Chunks chunks_of(const ColumnSizes& sizes, int sums) {
   return {std::max<std::int64_t>(1, ceil_div(tiling.units, length)), length};
 }
 
-// Doubles of workspace that `sums` sums of every column need.
+// How many doubles of workspace `sums` sums of every column need.
 inline std::int64_t partial_sums(const ColumnSizes& sizes, int sums) {
   return chunks_of(sizes, sums).count * sums * sizes.channels;
 }
 
-// Joins what the block's threads have of kWide columns each: threads of one lane have the same
-// ones. Thread `lane` gets the result.
+// Joins what the block's threads have of kWide columns each. Threads of one lane have the same
+// columns, and the first of them gets the result.
 template <class Terms, int kWide>
 __device__ void join_slots(double (&sums)[kWide][Terms::kSums], int lanes) {
   constexpr int kSums = Terms::kSums;
@@ -86,7 +86,7 @@ __device__ void join_slots(double (&sums)[kWide][Terms::kSums], int lanes) {
   }
 }
 
-// Tokens: a block takes a chunk of the rows of neighbouring columns.
+// Of tokens a block takes a chunk of the rows of neighbouring columns.
 template <class Terms, int kWide>
 __global__ void __launch_bounds__(kColumnBlock, 2)
     chunk_sums_of_tokens(ColumnSizes sizes, Tiling tiling, Chunks chunks, Terms terms,
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
   }
 }
 
-// Images: a block a chunk of one channel, each of whose warps takes parts of images.
+// Of images a block takes a chunk of one channel, and each of its warps takes parts of images.
 template <class Terms, int kWide>
 __global__ void __launch_bounds__(kColumnBlock, 2)
     chunk_sums_of_images(ColumnSizes sizes, Tiling tiling, Chunks chunks, Terms terms,
@@ -155,8 +155,8 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
   }
 }
 
-// finish(column, sums) for every column, of partial sums (chunks, kSums, columns): 32 columns a
-// block, whose warps join every kFoldWarps-th chunk.
+// Calls finish(column, sums) for every column, from partial sums (chunks, kSums, columns). A block
+// takes 32 columns, and each of its warps joins every kFoldWarps-th chunk.
 inline constexpr int kFoldWarps = 16;
 template <class Join, int kSums, class Finish>
 __global__ void __launch_bounds__(kWarp* kFoldWarps)

@@ -1,19 +1,19 @@
 // What the norms over columns share: the rows that a mask keeps, memory for a value of every
-// channel, and running over all elements with what is known of their channel at hand.
+// channel, and loops over all elements that have what is known of their channel at hand.
 #pragma once
 
 #include "backends/cuda/kernels/norm/column_sums.cuh"
 
 namespace keel::cuda {
 
-// Which rows take part: all, or those that the mask u8 (outer) does not have as 0.
+// Tells which rows take part: all, or those where the mask u8 (outer) is not 0.
 struct KeptRows {
   Global<const std::uint8_t> mask;
   __device__ bool operator()(std::int64_t row) const { return !mask || mask[row] != 0; }
 };
 inline KeptRows kept_rows(const TensorRef& mask) { return {global<const std::uint8_t>(mask)}; }
 
-// A node's workspace: partial sums, and vectors with a double for every channel.
+// A node's workspace has partial sums, then vectors with a double for every channel.
 class ColumnScratch {
  public:
   ColumnScratch(const Binding& b, const ColumnSizes& sizes, int sums)
@@ -45,7 +45,7 @@ class ColumnScratch {
 
 // `f` makes an element of f.out from those of its tensors, each read once: it has kTensors and
 // tensors, a type Channel, f.channel(c), and f(values, row, channel); rows are the outer index.
-// What is absent is read as 0. Tokens: a thread keeps to its columns.
+// What is absent is read as 0. Of tokens a thread takes some columns only.
 template <class F, int kWide>
 __global__ void __launch_bounds__(kColumnBlock, 2)
     map_tokens(ColumnSizes sizes, Tiling tiling, F f) {
@@ -74,13 +74,13 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
   }
 }
 
-// Images: a warp a part of one channel of one image.
+// Of images a warp takes a part of one channel of one image.
 template <class F, int kWide>
 __global__ void __launch_bounds__(kColumnBlock, 2)
     map_images(ColumnSizes sizes, Tiling tiling, F f) {
   const std::int64_t warp =
       std::int64_t{blockIdx.x} * (kColumnBlock / kWarp) + int(threadIdx.x) / kWarp;
-  const std::int64_t plane = warp / tiling.parts;  // of image and channel
+  const std::int64_t plane = warp / tiling.parts;  // one channel of one image
   const int lane = int(threadIdx.x) % kWarp;
   if (plane >= sizes.outer * sizes.channels) return;
   const ImagePart part(sizes, tiling, warp % tiling.parts);
@@ -114,7 +114,7 @@ void map_columns(const ColumnSizes& sizes, const F& f) {
   }
 }
 
-// f(c) for every channel.
+// Calls f(c) for every channel.
 template <class F>
 __global__ void map_channels(std::int64_t channels, F f) {
   const std::int64_t c = grid_thread();

@@ -6,11 +6,16 @@
 namespace keel::cuda {
 namespace {
 
+using In = DetachNormInput;
+using Out = DetachNormOutput;
+using BackIn = DetachNormBackwardInput;
+using BackOut = DetachNormGradient;
+
 struct Forward : Bare {
   __device__ float operator()(float xhat, float, float) const { return xhat; }
 };
 
-// dx = rstd * dy, or rstd * (dy - mean(dy)) where the mean is not detached: x is not needed.
+// dx = rstd * dy, or rstd * (dy - mean(dy)) where the mean is not detached. x is not needed.
 template <class R>
 __global__ void __launch_bounds__(R::kBlock)
     detached_variance(Global<const float> dy, Global<const float> rstd, Global<float> dx,
@@ -42,8 +47,9 @@ __global__ void __launch_bounds__(R::kBlock) detached_mean(CentredBackward a) {
 }
 
 void run_backward(const Binding& b, const RowSizes& sizes, const DetachNormAttrs& attrs) {
-  const auto mean = input(b.inputs[1]), rstd = input(b.inputs[2]), dy = input(b.inputs[3]);
-  const auto dx = output(b.outputs[0]);
+  const auto mean = input(b.inputs[BackIn::kMean]), rstd = input(b.inputs[BackIn::kRstd]),
+             dy = input(b.inputs[BackIn::kDy]);
+  const auto dx = output(b.outputs[BackOut::kDx]);
   if (attrs.detach_variance) {
     with_row<1>(sizes.width, [&]<class R>(std::type_identity<R> row) {
       launch(detached_variance<R>, grid_of_rows(row, sizes.rows), dy, rstd, dx, sizes,
@@ -51,8 +57,8 @@ void run_backward(const Binding& b, const RowSizes& sizes, const DetachNormAttrs
     });
     return;
   }
-  const CentredBackward args{
-      input(b.inputs[0]), dy, mean, rstd, dx, sizes, device_statistic(attrs.statistic())};
+  const CentredBackward args{input(b.inputs[BackIn::kX]),        dy, mean, rstd, dx, sizes,
+                             device_statistic(attrs.statistic())};
   with_row<2>(sizes.width, [&]<class R>(std::type_identity<R> row) {
     launch(detached_mean<R>, grid_of_rows(row, sizes.rows), args);
   });
@@ -64,9 +70,10 @@ Prepared prepare_detach_norm(const NodeContext& context) {
   const auto attrs = context.attrs<DetachNormAttrs>();
   const RowSizes sizes = row_sizes(context.output().shape, attrs.axes);
   return kernel_of([=](const Binding& b) {
-    run_centred_forward({input(b.inputs[0]), output(b.outputs[0]), output(b.outputs[1]),
-                         output(b.outputs[2]), sizes, device_statistic(attrs.statistic())},
-                        Forward{});
+    run_centred_forward(
+        {input(b.inputs[In::kX]), output(b.outputs[Out::kY]), output(b.outputs[Out::kMean]),
+         output(b.outputs[Out::kRstd]), sizes, device_statistic(attrs.statistic())},
+        Forward{});
   });
 }
 

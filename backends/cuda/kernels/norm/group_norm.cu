@@ -1,13 +1,20 @@
-// Group norm: the channels of a group by their mean and variance, with gain and bias of a channel.
+// Group norm normalizes the channels of a group by their mean and variance; gain and bias are those
+// of a channel.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/centred_affine.cuh"
 #include "src/ops/norm/group_norm.h"
 
 namespace keel::cuda {
+namespace {
+
+using In = GroupNormInput;
+using BackIn = GroupNormBackwardInput;
+
+}  // namespace
 
 Prepared prepare_group_norm(const NodeContext& context) {
   const auto attrs = context.attrs<GroupNormAttrs>();
-  const GroupSizes sizes = group_sizes(context.input(0).shape, attrs.groups);
+  const GroupSizes sizes = group_sizes(context.input(In::kX).shape, attrs.groups);
   return kernel_of([=](const Binding& b) {
     const auto run = sizes.inner > 1 ? run_affine_forward<true> : run_affine_forward<false>;
     run(b, sizes, attrs.statistic());
@@ -15,8 +22,8 @@ Prepared prepare_group_norm(const NodeContext& context) {
 }
 
 Prepared prepare_group_norm_backward(const NodeContext& context) {
-  const auto attrs = context.attrs<GroupNormAttrs>();
-  const GroupSizes sizes = group_sizes(context.input(0).shape, attrs.groups);
+  const auto attrs = context.attrs<GroupNormBackwardAttrs>();
+  const GroupSizes sizes = group_sizes(context.input(BackIn::kX).shape, attrs.groups);
   return kernel_of(
       [=](const Binding& b) {
         const auto run = sizes.inner > 1 ? run_affine_backward<true> : run_affine_backward<false>;

@@ -1,29 +1,41 @@
-// Group scaling: every group of a row's features by its quadratic mean.
+// Group scaling divides every group of a row's features by its quadratic mean.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/scaled_row.cuh"
 #include "src/ops/norm/group_scaling.h"
 
 namespace keel::cuda {
+namespace {
+
+using In = GroupScalingInput;
+using Out = GroupScalingOutput;
+using BackIn = GroupScalingBackwardInput;
+using BackOut = GroupScalingGradient;
+
+}  // namespace
 
 Prepared prepare_group_scaling(const NodeContext& context) {
   const auto attrs = context.attrs<GroupScalingAttrs>();
-  const RowSizes sizes = scaled_groups(context.input(0).shape, attrs.groups);
+  const RowSizes sizes = scaled_groups(context.input(In::kX).shape, attrs.groups);
   return kernel_of([=](const Binding& b) {
-    run_scaled_forward(
-        {input(b.inputs[0]), {{}, 1}, {{}, 0}, output(b.outputs[0]), output(b.outputs[1]), sizes},
-        QuadraticMean{attrs.eps});
+    run_scaled_forward({input(b.inputs[In::kX]),
+                        {{}, 1},
+                        {{}, 0},
+                        output(b.outputs[Out::kY]),
+                        output(b.outputs[Out::kRrms]),
+                        sizes},
+                       QuadraticMean{attrs.eps});
   });
 }
 
 Prepared prepare_group_scaling_backward(const NodeContext& context) {
   const auto attrs = context.attrs<GroupScalingAttrs>();
-  const RowSizes sizes = scaled_groups(context.input(0).shape, attrs.groups);
+  const RowSizes sizes = scaled_groups(context.input(BackIn::kX).shape, attrs.groups);
   return kernel_of([=](const Binding& b) {
-    run_scaled_backward({input(b.inputs[0]),
-                         input(b.inputs[2]),
+    run_scaled_backward({input(b.inputs[BackIn::kX]),
+                         input(b.inputs[BackIn::kDy]),
                          {{}, 1},
-                         input(b.inputs[1]),
-                         output(b.outputs[0]),
+                         input(b.inputs[BackIn::kRrms]),
+                         output(b.outputs[BackOut::kDx]),
                          sizes});
   });
 }

@@ -1,6 +1,5 @@
-// Instance norm of sequences: a feature of one sample over its steps. Samples and channels together
-// are a sequence's columns: a block takes 32 neighbouring channels of one sample, a warp every
-// eighth step.
+// Instance norm of sequences normalizes a feature of one sample over its steps. A block takes 32
+// neighbouring channels of one sample, and each of its eight warps every eighth step.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/columns.cuh"
 #include "src/ops/norm/instance_norm.h"
@@ -8,7 +7,12 @@
 namespace keel::cuda {
 namespace {
 
-// Neighbouring channels, and steps at once, of a block.
+using In = InstanceNormInput;
+using Out = InstanceNormOutput;
+using BackIn = InstanceNormBackwardInput;
+using BackOut = InstanceNormGradient;
+
+// How many neighbouring channels a block takes, and how many steps at once.
 constexpr int kColumnsABlock = kWarp, kRowsAtOnce = kColumnBlock / kColumnsABlock;
 
 // The sum over the block's warps of a lane's values; every warp gets it.
@@ -24,8 +28,8 @@ __device__ double over_warps(double value) {
   return total;
 }
 
-// One channel of a sample: every eighth of its steps is this thread's. kItems of them stay in
-// registers and are read once; kItems 0: they are read again for every pass.
+// One channel of a sample, of which every eighth step is this thread's. kItems of them stay in
+// registers and are read once; with kItems 0 they are read again for every pass.
 template <int kItems, int kTensors>
 class Steps {
  public:
@@ -57,7 +61,7 @@ class Steps {
     return over_warps(total);
   }
 
-  // y = f(value of each tensor) at every kept step, 0 at the others.
+  // Stores y = f(value of each tensor) at every kept step, and 0 at the others.
   template <class F>
   __device__ void store(Global<float> y, F f) const {
     for (std::int64_t step = warp(); step < sizes_.steps; step += kRowsAtOnce) {
@@ -156,10 +160,10 @@ __global__ void __launch_bounds__(kColumnBlock, 2) backward(Backward a) {
   });
 }
 
-// Steps that registers hold: 16 of each thread.
+// Whether registers hold the steps: 16 of each thread.
 bool fits(const SequenceSizes& s) { return s.steps <= 16 * kRowsAtOnce; }
 
-// The samples' shares of dgain and dbias.
+// Adds up the samples' shares of dgain and dbias.
 struct Shares : PlainSums {
   static constexpr int kTensors = 2, kSums = 2;
   Global<const float> tensors[kTensors];  // of dgain, of dbias
@@ -174,7 +178,7 @@ Grid grid_of(const SequenceSizes& s) {
   return {s.samples * ceil_div(s.channels, kColumnsABlock), kColumnBlock};
 }
 
-// The shares as a (samples, channels) matrix.
+// The shares of each of the two are a (samples, channels) matrix.
 ColumnSizes shares_of(const SequenceSizes& s) { return {s.samples, s.channels, 1}; }
 std::int64_t share_bytes(const SequenceSizes& s) {
   return aligned_bytes(s.samples * s.channels * std::int64_t{sizeof(float)});
@@ -184,30 +188,32 @@ void run_backward(const Binding& b, const SequenceSizes& sizes) {
   const std::int64_t count = sizes.samples * sizes.channels;
   const auto dgain = workspace(b, count), dbias = workspace(b, count, share_bytes(sizes));
   launch(fits(sizes) ? backward<16> : backward<0>, grid_of(sizes),
-         Backward{sizes, input(b.inputs[0]), input(b.inputs[4]), input(b.inputs[1]),
-                  input(b.inputs[2]), input(b.inputs[3]), kept_rows(b.inputs[5]),
-                  output(b.outputs[0]), dgain, dbias});
+         Backward{sizes, input(b.inputs[BackIn::kX]), input(b.inputs[BackIn::kDy]),
+                  input(b.inputs[BackIn::kGain]), input(b.inputs[BackIn::kMean]),
+                  input(b.inputs[BackIn::kRstd]), kept_rows(b.inputs[BackIn::kMask]),
+                  output(b.outputs[BackOut::kDx]), dgain, dbias});
   column_sums(
       shares_of(sizes), Shares{{}, {dgain, dbias}},
       workspace<double>(b, partial_sums(shares_of(sizes), Shares::kSums), 2 * share_bytes(sizes)),
-      StoreSums<2>{{output(b.outputs[1]), output(b.outputs[2])}});
+      StoreSums<2>{{output(b.outputs[BackOut::kDgain]), output(b.outputs[BackOut::kDbias])}});
 }
 
 }  // namespace
 
 Prepared prepare_instance_norm(const NodeContext& context) {
-  const SequenceSizes sizes = sequence_sizes(context.input(0).shape);
+  const SequenceSizes sizes = sequence_sizes(context.input(In::kX).shape);
   const double eps = context.attrs<InstanceNormAttrs>().eps;
   return kernel_of([=](const Binding& b) {
     launch(fits(sizes) ? forward<16> : forward<0>, grid_of(sizes),
-           Forward{sizes, input(b.inputs[0]), input(b.inputs[1]), input(b.inputs[2]),
-                   kept_rows(b.inputs[3]), output(b.outputs[0]), output(b.outputs[1]),
-                   output(b.outputs[2]), eps});
+           Forward{sizes, input(b.inputs[In::kX]), input(b.inputs[In::kGain]),
+                   input(b.inputs[In::kBias]), kept_rows(b.inputs[In::kMask]),
+                   output(b.outputs[Out::kY]), output(b.outputs[Out::kMean]),
+                   output(b.outputs[Out::kRstd]), eps});
   });
 }
 
 Prepared prepare_instance_norm_backward(const NodeContext& context) {
-  const SequenceSizes sizes = sequence_sizes(context.input(0).shape);
+  const SequenceSizes sizes = sequence_sizes(context.input(BackIn::kX).shape);
   const std::int64_t partial = partial_sums(shares_of(sizes), Shares::kSums);
   return kernel_of([=](const Binding& b) { run_backward(b, sizes); },
                    2 * share_bytes(sizes) + partial * std::int64_t{sizeof(double)});

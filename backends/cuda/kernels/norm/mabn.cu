@@ -1,4 +1,4 @@
-// Moving average batch norm: quadratic means of the batch, replaced by their averages over the last
+// Moving average batch norm replaces quadratic means of the batch by their averages over the last
 // steps, forward and backward.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/uncentred_columns.cuh"
@@ -7,6 +7,11 @@
 namespace keel::cuda {
 namespace {
 
+using In = MabnInput;
+using Out = MabnOutput;
+using BackIn = MabnBackwardInput;
+using BackOut = MabnGradient;
+
 // A ring buffer (m, channels), before and after this step; both may be the same memory.
 struct Ring {
   Global<const float> before;
@@ -14,7 +19,8 @@ struct Ring {
   std::int64_t m, channels;
 
   // Puts `value` into the row of this step and returns what stands for the buffer: its mean over
-  // the rows, or the value alone. Without one (`is_empty`) the buffer stays as it was.
+  // the rows, or the value alone. Where the batch has no row (`is_empty`) the buffer stays as it
+  // was.
   __device__ double push(std::int64_t c, const MabnPhase& phase, double value,
                          bool is_empty) const {
     double sum = 0;
@@ -66,29 +72,31 @@ __global__ void count_step(Global<const std::int32_t> step, KeptRows kept, std::
 }
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& attrs) {
-  const KeptRows kept = kept_rows(b.inputs[7]);
-  const auto step = global<const std::int32_t>(b.inputs[6]);
-  const Statistics statistics{attrs,
-                              {input(b.inputs[3]), output(b.outputs[3]), attrs.m, sizes.channels},
-                              input(b.inputs[5]),
-                              step,
-                              output(b.outputs[1]),
-                              output(b.outputs[2]),
-                              output(b.outputs[4])};
+  const KeptRows kept = kept_rows(b.inputs[In::kMask]);
+  const auto step = global<const std::int32_t>(b.inputs[In::kStep]);
+  const Statistics statistics{
+      attrs,
+      {input(b.inputs[In::kX2]), output(b.outputs[Out::kNextX2]), attrs.m, sizes.channels},
+      input(b.inputs[In::kV]),
+      step,
+      output(b.outputs[Out::kRstd]),
+      output(b.outputs[Out::kR]),
+      output(b.outputs[Out::kNextV])};
   run_uncentred_statistics(b, sizes, kept, statistics, attrs.training);
   if (attrs.training) {
-    launch(count_step, {1, kWarp}, step, kept, sizes.outer, global<std::int32_t>(b.outputs[5]));
+    launch(count_step, {1, kWarp}, step, kept, sizes.outer,
+           global<std::int32_t>(b.outputs[Out::kNextStep]));
   }
-  map_columns(sizes, ScaleColumns{{input(b.inputs[0])},
+  map_columns(sizes, ScaleColumns{{input(b.inputs[In::kX])},
                                   statistics.rstd,
                                   statistics.r,
-                                  input(b.inputs[1]),
-                                  input(b.inputs[2]),
+                                  input(b.inputs[In::kGain]),
+                                  input(b.inputs[In::kBias]),
                                   kept,
-                                  output(b.outputs[0])});
+                                  output(b.outputs[Out::kY])});
 }
 
-// dgain, dbias, gz' and the slope of dx, all with z = x * rstd.
+// Writes dgain, dbias, gz' and the slope of dx, all with z = x * rstd.
 struct Gradients {
   MabnAttrs attrs;
   Ring gz;
@@ -109,34 +117,37 @@ struct Gradients {
 };
 
 void run_backward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& attrs) {
-  const auto gain = input(b.inputs[1]), rstd = input(b.inputs[2]), r = input(b.inputs[3]);
-  const Gradients gradients{attrs,
-                            {input(b.inputs[4]), output(b.outputs[3]), attrs.m, sizes.channels},
-                            global<const std::int32_t>(b.inputs[5]),
-                            rstd,
-                            r,
-                            gain,
-                            output(b.outputs[1]),
-                            output(b.outputs[2]),
-                            uncentred_scratch(b, sizes, true).vector(0)};
-  run_uncentred_backward(b, sizes,
-                         {input(b.inputs[0]), input(b.inputs[6]), rstd, rstd, r, gain,
-                          kept_rows(b.inputs[7]), output(b.outputs[0]), attrs.training},
-                         gradients);
+  const auto gain = input(b.inputs[BackIn::kGain]), rstd = input(b.inputs[BackIn::kRstd]),
+             r = input(b.inputs[BackIn::kR]);
+  const Gradients gradients{
+      attrs,
+      {input(b.inputs[BackIn::kGz]), output(b.outputs[BackOut::kNextGz]), attrs.m, sizes.channels},
+      global<const std::int32_t>(b.inputs[BackIn::kStep]),
+      rstd,
+      r,
+      gain,
+      output(b.outputs[BackOut::kDgain]),
+      output(b.outputs[BackOut::kDbias]),
+      uncentred_scratch(b, sizes, true).vector(0)};
+  run_uncentred_backward(
+      b, sizes,
+      {input(b.inputs[BackIn::kX]), input(b.inputs[BackIn::kDy]), rstd, rstd, r, gain,
+       kept_rows(b.inputs[BackIn::kMask]), output(b.outputs[BackOut::kDx]), attrs.training},
+      gradients);
 }
 
 }  // namespace
 
 Prepared prepare_mabn(const NodeContext& context) {
   const auto attrs = context.attrs<MabnAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
   return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); },
                    uncentred_workspace(sizes, false));
 }
 
 Prepared prepare_mabn_backward(const NodeContext& context) {
-  const auto attrs = context.attrs<MabnAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const auto attrs = context.attrs<MabnBackwardAttrs>();
+  const ColumnSizes sizes = column_sizes(context.input(BackIn::kX).shape);
   return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); },
                    uncentred_workspace(sizes, true));
 }

@@ -1,25 +1,26 @@
 // The backward of rows with gain and bias in one sweep: x and dy are read once, for dx, dgain and
 // dbias together. A fixed number of blocks, one for each multiprocessor of an H200, take chunks of
 // neighbouring rows and keep a sum for every column in registers; a small second kernel adds up
-// what the blocks leave. How rows are cut depends on their sizes alone, and so do the bits.
+// what the blocks leave. How rows are cut depends on their sizes alone, and so does the order of
+// all additions.
 #pragma once
 
 #include <algorithm>
 
 #include "backends/cuda/kernels/norm/centred_row.cuh"
 #include "backends/cuda/kernels/norm/column_sums.cuh"
-#include "src/ops/norm/group_norm.h"
+#include "src/ops/norm/sizes.h"
 
 namespace keel::cuda {
 
 inline constexpr int kSweepBlock = 512;            // threads
 inline constexpr std::int64_t kSweepBlocks = 132;  // as many as run at once
 inline constexpr int kSweepItems = 16;             // columns a thread
-// Rows whose terms a thread adds up in float, before they are added up in double: an error of at
-// most 32 roundings, 16 eps, of the sum of the terms' sizes.
+// How many rows' terms a thread adds up in float before it goes on in double: the error is at most
+// 32 roundings, 16 eps, of the sum of the terms' sizes.
 inline constexpr int kSweepRows = 32;
 
-// Whether rows, a group of a sample each, can be swept.
+// Whether rows, each of which is a group of a sample, can be swept.
 inline bool can_sweep(const GroupSizes& s) {
   return s.inner == 1 && s.width() <= kWidestInRegisters;
 }
@@ -35,13 +36,14 @@ inline std::int64_t sweep_chunks(const GroupSizes& s) {
   return std::max<std::int64_t>(1, std::min(most, ceil_div(s.samples, teams)));
 }
 
-// Doubles of workspace.
+// How many doubles of workspace the sweep needs.
 inline std::int64_t sweep_sums(const GroupSizes& s) {
   return sweep_chunks(s) * 2 * s.groups * s.width();
 }
 
 struct Sweep {
-  Global<const float> x, dy, gain, mean, rstd;  // of rows that are not centred, no mean and a scale
+  // Rows that are not centred have no mean, and their scale for rstd.
+  Global<const float> x, dy, gain, mean, rstd;
   Global<float> dx;
   Global<double> partial;  // (chunks, 2, columns): sums for dgain and dbias
   Statistic statistic;
@@ -49,7 +51,8 @@ struct Sweep {
   float per_element, per_freedom;  // 1 / width, and 1 over what squares are divided by
 };
 
-// The sums over kThreads neighbouring threads; a call's parity is not that of the call before.
+// Replaces sums by those over kThreads neighbouring threads. The parity of a call must differ from
+// that of the call before.
 template <int kThreads, int kSums>
 __device__ void over_team(float (&sums)[kSums], int parity) {
   for (float& sum : sums) sum = over_lanes < kThreads < kWarp ? kThreads : kWarp > (sum, Add());
@@ -69,7 +72,7 @@ __device__ void over_team(float (&sums)[kSums], int parity) {
   }
 }
 
-// The gain of a row, in shared memory.
+// The gain along a row, which lies in shared memory.
 template <int kFours>
 struct SharedAlong {
   Shared<float4, kFours>* values;
@@ -84,14 +87,15 @@ struct SweepSums {
   float dgain[kSweepItems] = {}, dbias[kSweepItems] = {};
 };
 
-// dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N * r), g = dy * gain; what is not centred has
-// no mean(g).
+// dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N * r) with g = dy * gain, or without mean(g)
+// if rows are not centred.
 template <int kThreads, bool kIsCentred, class R, class Along>
 __device__ void sweep_row(const Sweep& a, const R& row, const Along& gains, int parity,
                           SweepSums& total) {
   const float coarse = kIsCentred ? a.mean[row.index()] : 0, rstd = a.rstd[row.index()];
   const float factor = kIsCentred ? a.statistic.outside_factor(rstd) * a.per_freedom : 0;
-  // Of g * z, z and g, where z = (x - coarse) * rstd is xhat but for what a saved mean lacks.
+  // The sums of g * z, z and g, where z = (x - coarse) * rstd is xhat but for what a saved mean
+  // lacks.
   float sums[kIsCentred ? 3 : 1] = {};
   row.each(
       [&](int, std::int64_t, float x, float dy, float gain) {
@@ -119,8 +123,8 @@ __device__ void sweep_row(const Sweep& a, const R& row, const Along& gains, int 
   });
 }
 
-// Has a row brought into L2 while the one before it is worked on: of a team's threads one half
-// takes a cache line of x each, the other of dy.
+// Has a row brought into L2 while the one before it is worked on. Each thread of a team asks for a
+// cache line, one half of them for those of x and the other for those of dy.
 template <int kThreads>
 __device__ void prefetch_row(const Sweep& a, std::int64_t row) {
   constexpr int kLine = 32;  // floats
@@ -128,7 +132,7 @@ __device__ void prefetch_row(const Sweep& a, std::int64_t row) {
   if (column < a.width) (rank % 2 == 0 ? a.x : a.dy).prefetch(row * a.width + column);
 }
 
-// Adds the block's sums of every column of a row, of all its teams in order, to `partial` from
+// Adds the block's sums of every column of a row, those of its teams in order, to `partial` from
 // `first` on, or puts them there.
 template <int kThreads>
 __device__ void add_up(const float (&sums)[kSweepItems], Global<double> partial, std::int64_t first,
@@ -153,7 +157,7 @@ __device__ void add_up(const float (&sums)[kSweepItems], Global<double> partial,
   }
 }
 
-// A block a chunk of one group's rows; teams of kThreads take them in turn.
+// A block takes a chunk of one group's rows, and its teams of kThreads take these in turn.
 template <int kThreads, bool kIsCentred>
 __global__ void __launch_bounds__(kSweepBlock, 1) sweep_rows(Sweep a) {
   constexpr int kFours = kThreads * kSweepItems / 4, kTeams = kSweepBlock / kThreads;
@@ -201,7 +205,7 @@ struct SweepTensors {
 template <bool kIsCentred>
 void run_sweep(const Binding& b, const SweepTensors& t, const GroupSizes& s,
                const Statistic& statistic) {
-  const double freedom = double(s.width() - (statistic.unbiased ? 1 : 0));
+  const double freedom = variance_count(s.width(), statistic.unbiased);
   const Sweep args{t.x,
                    t.dy,
                    t.gain,

@@ -1,4 +1,4 @@
-// PN-V: a feature by its quadratic mean over the batch's rows.
+// PN-V divides a feature by its quadratic mean over the batch's rows.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/uncentred_columns.cuh"
 #include "src/ops/norm/pn_v.h"
@@ -6,7 +6,12 @@
 namespace keel::cuda {
 namespace {
 
-// rpsi of the batch, and psi2'; in evaluation rpsi of psi2.
+using In = PnVInput;
+using Out = PnVOutput;
+using BackIn = PnVBackwardInput;
+using BackOut = PnVGradient;
+
+// Writes rpsi of the batch and psi2', or in evaluation rpsi of psi2.
 struct Statistics {
   double eps, keep;
   Global<const float> psi2;
@@ -22,20 +27,20 @@ struct Statistics {
 };
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& attrs) {
-  const KeptRows kept = kept_rows(b.inputs[4]);
-  const Statistics statistics{attrs.eps, attrs.keep, input(b.inputs[3]), output(b.outputs[1]),
-                              output(b.outputs[2])};
+  const KeptRows kept = kept_rows(b.inputs[In::kMask]);
+  const Statistics statistics{attrs.eps, attrs.keep, input(b.inputs[In::kPsi2]),
+                              output(b.outputs[Out::kRpsi]), output(b.outputs[Out::kNextPsi2])};
   run_uncentred_statistics(b, sizes, kept, statistics, attrs.training);
-  map_columns(sizes, ScaleColumns{{input(b.inputs[0])},
+  map_columns(sizes, ScaleColumns{{input(b.inputs[In::kX])},
                                   statistics.rpsi,
                                   {},
-                                  input(b.inputs[1]),
-                                  input(b.inputs[2]),
+                                  input(b.inputs[In::kGain]),
+                                  input(b.inputs[In::kBias]),
                                   kept,
-                                  output(b.outputs[0])});
+                                  output(b.outputs[Out::kY])});
 }
 
-// dgain, dbias and the slope of dx: the mean of g * xhat.
+// Writes dgain, dbias and the slope of dx, which is the mean of g * xhat.
 struct Gradients {
   Global<const float> rpsi, gain;
   Global<float> dgain, dbias;
@@ -50,18 +55,19 @@ struct Gradients {
 };
 
 void run_backward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& attrs) {
-  const auto gain = input(b.inputs[1]), rpsi = input(b.inputs[2]);
-  const Gradients gradients{rpsi, gain, output(b.outputs[1]), output(b.outputs[2]),
+  const auto gain = input(b.inputs[BackIn::kGain]), rpsi = input(b.inputs[BackIn::kRpsi]);
+  const Gradients gradients{rpsi, gain, output(b.outputs[BackOut::kDgain]),
+                            output(b.outputs[BackOut::kDbias]),
                             uncentred_scratch(b, sizes, true).vector(0)};
   run_uncentred_backward(b, sizes,
-                         {input(b.inputs[0]),
-                          input(b.inputs[3]),
+                         {input(b.inputs[BackIn::kX]),
+                          input(b.inputs[BackIn::kDy]),
                           rpsi,
                           rpsi,
                           {},
                           gain,
-                          kept_rows(b.inputs[4]),
-                          output(b.outputs[0]),
+                          kept_rows(b.inputs[BackIn::kMask]),
+                          output(b.outputs[BackOut::kDx]),
                           attrs.training},
                          gradients);
 }
@@ -70,14 +76,14 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& at
 
 Prepared prepare_pn_v(const NodeContext& context) {
   const auto attrs = context.attrs<PnVAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
   return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); },
                    uncentred_workspace(sizes, false));
 }
 
 Prepared prepare_pn_v_backward(const NodeContext& context) {
-  const auto attrs = context.attrs<PnVAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const auto attrs = context.attrs<PnVBackwardAttrs>();
+  const ColumnSizes sizes = column_sizes(context.input(BackIn::kX).shape);
   return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); },
                    uncentred_workspace(sizes, true));
 }

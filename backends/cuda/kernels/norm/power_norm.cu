@@ -1,4 +1,4 @@
-// PowerNorm: a feature by a running quadratic mean, with a running term in its backward.
+// PowerNorm divides a feature by a running quadratic mean and has a running term in its backward.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/scaled_row.cuh"
 #include "backends/cuda/kernels/norm/uncentred_columns.cuh"
@@ -6,6 +6,11 @@
 
 namespace keel::cuda {
 namespace {
+
+using In = PowerNormInput;
+using Out = PowerNormOutput;
+using BackIn = PowerNormBackwardInput;
+using BackOut = PowerNormGradient;
 
 struct Rules {
   double eps, alpha_f, alpha_b;
@@ -91,28 +96,32 @@ __global__ void watch(Watch a) {
 }
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& attrs) {
-  const KeptRows kept = kept_rows(b.inputs[6]);
-  const auto step = global<const std::int32_t>(b.inputs[5]);
-  const Statistics statistics{Rules(attrs),         input(b.inputs[3]),   step,
-                              output(b.outputs[1]), output(b.outputs[2]), output(b.outputs[3]),
-                              output(b.outputs[4])};
+  const KeptRows kept = kept_rows(b.inputs[In::kMask]);
+  const auto step = global<const std::int32_t>(b.inputs[In::kStep]);
+  const Statistics statistics{Rules(attrs),
+                              input(b.inputs[In::kPsi2]),
+                              step,
+                              output(b.outputs[Out::kRpsi]),
+                              output(b.outputs[Out::kRdx]),
+                              output(b.outputs[Out::kGamma]),
+                              output(b.outputs[Out::kNextPsi2])};
   run_uncentred_statistics(b, sizes, kept, statistics, attrs.training);
   if (attrs.training) {
     launch(watch, {1, kColumnBlock},
-           Watch{Rules(attrs), statistics.gamma, input(b.inputs[4]), step, kept, sizes.outer,
-                 sizes.channels, global<std::int32_t>(b.outputs[5]), output(b.outputs[6]),
-                 output(b.outputs[7])});
+           Watch{Rules(attrs), statistics.gamma, input(b.inputs[In::kNu]), step, kept, sizes.outer,
+                 sizes.channels, global<std::int32_t>(b.outputs[Out::kNextStep]),
+                 output(b.outputs[Out::kContraction]), output(b.outputs[Out::kNuMax])});
   }
-  map_columns(sizes, ScaleColumns{{input(b.inputs[0])},
+  map_columns(sizes, ScaleColumns{{input(b.inputs[In::kX])},
                                   statistics.rpsi,
                                   {},
-                                  input(b.inputs[1]),
-                                  input(b.inputs[2]),
+                                  input(b.inputs[In::kGain]),
+                                  input(b.inputs[In::kBias]),
                                   kept,
-                                  output(b.outputs[0])});
+                                  output(b.outputs[Out::kY])});
 }
 
-// dgain, dbias, nu' and the slope of dx, which is nu.
+// Writes dgain, dbias, nu' and the slope of dx, which is nu.
 struct Gradients {
   Rules rules;
   Global<const float> rpsi, gain, gamma, nu;
@@ -134,30 +143,31 @@ struct Gradients {
 };
 
 void run_backward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& attrs) {
-  const auto gain = input(b.inputs[1]), rpsi = input(b.inputs[2]), rdx = input(b.inputs[3]);
+  const auto gain = input(b.inputs[BackIn::kGain]), rpsi = input(b.inputs[BackIn::kRpsi]),
+             rdx = input(b.inputs[BackIn::kRdx]);
   const Gradients gradients{Rules(attrs),
                             rpsi,
                             gain,
-                            input(b.inputs[4]),
-                            input(b.inputs[5]),
-                            output(b.outputs[1]),
-                            output(b.outputs[2]),
-                            attrs.training ? output(b.outputs[3]) : Global<float>(),
+                            input(b.inputs[BackIn::kGamma]),
+                            input(b.inputs[BackIn::kNu]),
+                            output(b.outputs[BackOut::kDgain]),
+                            output(b.outputs[BackOut::kDbias]),
+                            attrs.training ? output(b.outputs[BackOut::kNextNu]) : Global<float>(),
                             uncentred_scratch(b, sizes, true).vector(0)};
   run_uncentred_backward(b, sizes,
-                         {input(b.inputs[0]),
-                          input(b.inputs[6]),
+                         {input(b.inputs[BackIn::kX]),
+                          input(b.inputs[BackIn::kDy]),
                           rpsi,
                           rdx,
                           {},
                           gain,
-                          kept_rows(b.inputs[7]),
-                          output(b.outputs[0]),
+                          kept_rows(b.inputs[BackIn::kMask]),
+                          output(b.outputs[BackOut::kDx]),
                           attrs.training},
                          gradients);
 }
 
-// z = x * rrms of a scaling in front.
+// Writes z = x * rrms, the result of a scaling in front.
 struct ScaleRows {
   static constexpr int kTensors = 1;
   Global<const float> tensors[kTensors];  // x
@@ -175,7 +185,7 @@ struct ScaleRows {
   }
 };
 
-// 0 in the rows left out, whatever x holds there.
+// Writes 0 to the rows left out, whatever x holds there.
 struct ClearLeftOut {
   static constexpr int kTensors = 1;
   Global<const float> tensors[kTensors];  // dx
@@ -189,7 +199,7 @@ struct ClearLeftOut {
   }
 };
 
-// A node and, for the part behind the scaling, the same with z for x.
+// A node with a scaling, and what is behind the scaling as a node with z for x.
 struct Scaled {
   Binding node, on_z;
   ColumnSizes sizes;
@@ -199,19 +209,19 @@ struct Scaled {
   Scaled(const Binding& b, void* z, const PowerNormAttrs& attrs)
       : node(b),
         on_z(b),
-        sizes(column_sizes(b.inputs[0].type.shape)),
+        sizes(column_sizes(b.inputs[NormInput::kX].type.shape)),
         attrs(attrs),
-        groups(scaled_groups(b.inputs[0].type.shape, attrs.groups)) {
-    on_z.inputs[0].data = z;
+        groups(scaled_groups(b.inputs[NormInput::kX].type.shape, attrs.groups)) {
+    on_z.inputs[NormInput::kX].data = z;
   }
 };
 
 void run_forward(const Scaled& s) {
-  run_scaled_forward({input(s.node.inputs[0]),
+  run_scaled_forward({input(s.node.inputs[In::kX]),
                       {{}, 1},
                       {{}, 0},
-                      output(s.on_z.inputs[0]),
-                      output(s.node.outputs[8]),
+                      output(s.on_z.inputs[In::kX]),
+                      output(s.node.outputs[Out::kRrms]),
                       s.groups},
                      QuadraticMean{s.attrs.scaling_eps});
   run_forward(s.on_z, s.sizes, s.attrs);
@@ -219,8 +229,9 @@ void run_forward(const Scaled& s) {
 
 // dz takes the place of dx until that is written.
 void run_backward(const Scaled& s) {
-  const auto x = input(s.node.inputs[0]), rrms = input(s.node.inputs[8]);
-  const TensorRef &z = s.on_z.inputs[0], &dx = s.node.outputs[0], &mask = s.node.inputs[7];
+  const auto x = input(s.node.inputs[BackIn::kX]), rrms = input(s.node.inputs[BackIn::kRrms]);
+  const TensorRef &z = s.on_z.inputs[BackIn::kX], &dx = s.node.outputs[BackOut::kDx],
+                  &mask = s.node.inputs[BackIn::kMask];
   map_columns(s.sizes, ScaleRows{{x}, rrms, s.attrs.groups, s.groups.width, output(z)});
   run_backward(s.on_z, s.sizes, s.attrs);
   run_scaled_backward({x, input(dx), {{}, 1}, rrms, output(dx), s.groups});
@@ -231,21 +242,21 @@ void run_backward(const Scaled& s) {
 
 Prepared prepare_power_norm(const NodeContext& context) {
   const auto attrs = context.attrs<PowerNormAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
   const std::int64_t workspace = uncentred_workspace(sizes, false);
   if (!attrs.is_scaled()) {
     return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs); }, workspace);
   }
   // z takes the place of y until that is written.
   const auto bind = [=](const Binding& b) -> Kernel {
-    return [scaled = Scaled(b, b.outputs[0].data, attrs)] { run_forward(scaled); };
+    return [scaled = Scaled(b, b.outputs[Out::kY].data, attrs)] { run_forward(scaled); };
   };
   return {bind, workspace};
 }
 
 Prepared prepare_power_norm_backward(const NodeContext& context) {
-  const auto attrs = context.attrs<PowerNormAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const auto attrs = context.attrs<PowerNormBackwardAttrs>();
+  const ColumnSizes sizes = column_sizes(context.input(BackIn::kX).shape);
   const std::int64_t workspace = uncentred_workspace(sizes, true);
   if (!attrs.is_scaled()) {
     return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs); }, workspace);
@@ -254,7 +265,7 @@ Prepared prepare_power_norm_backward(const NodeContext& context) {
     void* z = static_cast<std::byte*>(b.workspace) + workspace;
     return [scaled = Scaled(b, z, attrs)] { run_backward(scaled); };
   };
-  return {bind, workspace + context.input(0).bytes()};
+  return {bind, workspace + context.input(BackIn::kX).bytes()};
 }
 
 }  // namespace keel::cuda

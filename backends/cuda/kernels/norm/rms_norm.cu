@@ -1,12 +1,17 @@
-// Root mean square norm: a row by its quadratic mean, with gain and bias.
+// Root mean square norm divides a row by its quadratic mean; it has gain and bias.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/persistent_rows.cuh"
 #include "backends/cuda/kernels/norm/scaled_row.cuh"
 #include "src/ops/norm/rms_norm.h"
-#include "src/ops/norm/row_norm.h"
+#include "src/ops/norm/sizes.h"
 
 namespace keel::cuda {
 namespace {
+
+using In = RmsNormInput;
+using Out = RmsNormOutput;
+using BackIn = RmsNormBackwardInput;
+using BackOut = RmsNormGradient;
 
 // What an element adds to dgain and dbias.
 struct ParameterTerms : PlainSums {
@@ -23,11 +28,12 @@ struct ParameterTerms : PlainSums {
   }
 };
 
-// The parameters of rows that cannot be swept come before dx, which may take the place of dy.
+// dgain and dbias of rows that cannot be swept are formed before dx is written, perhaps over dy.
 void run_backward(const Binding& b, const GroupSizes& sizes) {
-  const auto x = input(b.inputs[0]), gain = input(b.inputs[1]), rrms = input(b.inputs[2]),
-             dy = input(b.inputs[3]);
-  const auto dx = output(b.outputs[0]), dgain = output(b.outputs[1]), dbias = output(b.outputs[2]);
+  const auto x = input(b.inputs[BackIn::kX]), gain = input(b.inputs[BackIn::kGain]),
+             rrms = input(b.inputs[BackIn::kRrms]), dy = input(b.inputs[BackIn::kDy]);
+  const auto dx = output(b.outputs[BackOut::kDx]), dgain = output(b.outputs[BackOut::kDgain]),
+             dbias = output(b.outputs[BackOut::kDbias]);
   const bool has_parameters = dgain || dbias;
   if (has_parameters && can_sweep(sizes)) {
     return run_sweep<false>(b, {x, dy, gain, {}, rrms, dx, dgain, dbias}, sizes, {});
@@ -51,20 +57,21 @@ std::int64_t backward_workspace(const GroupSizes& s) {
 
 Prepared prepare_rms_norm(const NodeContext& context) {
   const auto attrs = context.attrs<RmsNormAttrs>();
-  const RowSizes sizes = row_sizes(context.input(0).shape, attrs.axes);
+  const RowSizes sizes = row_sizes(context.input(In::kX).shape, attrs.axes);
   return kernel_of([=](const Binding& b) {
-    run_scaled_forward({input(b.inputs[0]),
-                        {input(b.inputs[1]), 1},
-                        {input(b.inputs[2]), 0},
-                        output(b.outputs[0]),
-                        output(b.outputs[1]),
+    run_scaled_forward({input(b.inputs[In::kX]),
+                        {input(b.inputs[In::kGain]), 1},
+                        {input(b.inputs[In::kBias]), 0},
+                        output(b.outputs[Out::kY]),
+                        output(b.outputs[Out::kRrms]),
                         sizes},
                        QuadraticMean{attrs.eps});
   });
 }
 
 Prepared prepare_rms_norm_backward(const NodeContext& context) {
-  const RowSizes rows = row_sizes(context.input(0).shape, context.attrs<RmsNormAttrs>().axes);
+  const RowSizes rows =
+      row_sizes(context.input(BackIn::kX).shape, context.attrs<RmsNormBackwardAttrs>().axes);
   const GroupSizes sizes{rows.rows, 1, rows.width, 1};
   return kernel_of([=](const Binding& b) { run_backward(b, sizes); }, backward_workspace(sizes));
 }

@@ -1,4 +1,4 @@
-// A row of one or more tensors, shared by neighbouring threads: a part of a warp, a warp or a
+// A row of one or more tensors is shared by neighbouring threads: a part of a warp, a warp or a
 // block. Rows that fit in registers are read once, in accesses of 16 bytes where the width allows
 // it; wider ones are read again for every pass.
 #pragma once
@@ -8,12 +8,12 @@
 
 #include "backends/cuda/kernels/quad.cuh"
 #include "backends/cuda/kernels/warp.cuh"
-#include "src/ops/norm/layer_norm.h"
+#include "src/ops/norm/sizes.h"
 
 namespace keel::cuda {
 
-// Elements `at` to `at + count` (at most 4) of x, the others 0. `is_aligned`: `at` is a multiple
-// of 4 and count is 4.
+// Elements `at` to `at + count` (at most 4) of x; the others are 0. `is_aligned` says that `at` is
+// a multiple of 4 and count is 4.
 __device__ inline Quad load_some(Global<const float> x, std::int64_t at, int count,
                                  bool is_aligned) {
   if (is_aligned) {
@@ -40,7 +40,7 @@ struct AlongRow {
   }
 };
 
-// kThreads work on a row, kItems floats of it each; kItems 0: the row does not fit in registers.
+// kThreads work on a row, on kItems floats of it each; kItems is 0 if it does not fit in registers.
 // kTensors tensors of one shape are read together. A thread that finds no row left while others of
 // its warp have one works on an empty row.
 template <int kThreads, int kItems, int kTensors>
@@ -54,12 +54,12 @@ class Row {
     return own(int(threadIdx.x) / kWarp * kWarp) >= rows;
   }
   __device__ static int rank() { return int(threadIdx.x) % kThreads; }
-  // Whether any row of this thread's warp says so: what all of them must do together.
+  // Whether any row of this thread's warp says so, for what the warp's threads must do together.
   __device__ static bool any(bool says) {
     return kThreads < kWarp ? __any_sync(kAllLanes, says) : says;
   }
 
-  // This thread's row of one a group of kThreads.
+  // Takes this thread's row, where every kThreads neighbouring threads have the next one.
   __device__ Row(const Global<const float> (&tensors)[kTensors], const RowSizes& sizes)
       : Row(tensors, own(int(threadIdx.x)), sizes.width, own(int(threadIdx.x)) < sizes.rows) {}
   __device__ Row(const Global<const float> (&tensors)[kTensors], std::int64_t index,
@@ -72,7 +72,7 @@ class Row {
     if constexpr (kItems > 0) load();
   }
 
-  // 0 for an empty row.
+  // The number of the row, or 0 for an empty one.
   __device__ std::int64_t index() const { return index_; }
   // Whether this thread is the one to write what is known of the row.
   __device__ bool is_first() const { return rank() == 0 && width_ > 0; }
@@ -97,7 +97,7 @@ class Row {
     return over_threads(total, join);
   }
 
-  // y's row = f(column, value of each tensor, of each vector along).
+  // Stores f(column, value of each tensor, of each vector along) in the row of y.
   template <class F, class... Along>
   __device__ void store(Global<float> y, F f, const Along&... along) const {
     each_four([&](int four, std::int64_t column, int count) {
@@ -116,7 +116,8 @@ class Row {
     });
   }
 
-  // f(item, column, value of each tensor, of each vector along) for every element of this thread.
+  // Calls f(item, column, value of each tensor, of each vector along) for every element of this
+  // thread.
   template <class F, class... Along>
   __device__ void each(F f, const Along&... along) const {
     each_four([&](int four, std::int64_t column, int count) {
@@ -146,8 +147,8 @@ class Row {
     }
   }
 
-  // f(number, first column, how many columns) for every four neighbours that are this thread's: one
-  // four, then those of the threads beside it, then the next.
+  // Calls f(number, first column, how many columns) for every four neighbours that are this
+  // thread's. Fours of neighbouring threads are neighbours too.
   template <class F>
   __device__ void each_four(F f) const {
     if constexpr (kItems > 0) {

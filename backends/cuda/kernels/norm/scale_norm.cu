@@ -1,14 +1,19 @@
-// Scaled l2 norm: a row by its length, times one gain.
+// Scaled l2 norm divides a row by its length and multiplies it by one gain.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/column_sums.cuh"
 #include "backends/cuda/kernels/norm/scaled_row.cuh"
-#include "src/ops/norm/row_norm.h"
 #include "src/ops/norm/scale_norm.h"
+#include "src/ops/norm/sizes.h"
 
 namespace keel::cuda {
 namespace {
 
-// 1 / max(|x|, eps), times nothing else: the gain is applied to y.
+using In = ScaleNormInput;
+using Out = ScaleNormOutput;
+using BackIn = ScaleNormBackwardInput;
+using BackOut = ScaleNormGradient;
+
+// y = gain * x * rnorm, rnorm = 1 / max(|x|, eps), which is saved.
 template <class R>
 __global__ void __launch_bounds__(R::kBlock)
     forward(Global<const float> x, Global<const float> gain, Global<float> y, Global<float> rnorm,
@@ -21,8 +26,8 @@ __global__ void __launch_bounds__(R::kBlock)
   if (row.is_first()) rnorm[row.index()] = scale;
 }
 
-// dx = gain * rnorm * (dy - xhat * sum(dy * xhat)), without the sum where rnorm is 1 / eps. The
-// sum, what the row adds to dgain, is left in `products`.
+// dx = gain * rnorm * (dy - xhat * sum(dy * xhat)), without the sum where rnorm is 1 / eps. The sum
+// is what the row adds to dgain; it is left in `products`.
 template <class R>
 __global__ void __launch_bounds__(R::kBlock)
     backward(ScaledBackward a, Global<const float> gain, Global<float> products, float clamped) {
@@ -51,36 +56,38 @@ std::int64_t product_bytes(const RowSizes& sizes) {
 }
 
 void run_backward(const Binding& b, const RowSizes& sizes, double eps) {
-  const auto gain = input(b.inputs[1]);
+  const auto gain = input(b.inputs[BackIn::kGain]);
   const auto products = workspace(b, sizes.rows);
-  const ScaledBackward args{input(b.inputs[0]), input(b.inputs[3]),   {{}, 1},
-                            input(b.inputs[2]), output(b.outputs[0]), sizes};
+  const ScaledBackward args{
+      input(b.inputs[BackIn::kX]),     input(b.inputs[BackIn::kDy]),    {{}, 1},
+      input(b.inputs[BackIn::kRnorm]), output(b.outputs[BackOut::kDx]), sizes};
   with_row<2>(sizes.width, [&]<class R>(std::type_identity<R> row) {
     launch(backward<R>, grid_of_rows(row, sizes.rows), args, gain, products, float(1 / eps));
   });
-  if (!b.outputs[1]) return;
+  if (!b.outputs[BackOut::kDgain]) return;
   const ColumnSizes column{sizes.rows, 1, 1};
   column_sums(column, RowTerms{{}, {products}},
               workspace<double>(b, partial_sums(column, 1), product_bytes(sizes)),
-              StoreSums<1>{{output(b.outputs[1])}});
+              StoreSums<1>{{output(b.outputs[BackOut::kDgain])}});
 }
 
 }  // namespace
 
 Prepared prepare_scale_norm(const NodeContext& context) {
   const auto attrs = context.attrs<ScaleNormAttrs>();
-  const RowSizes sizes = row_sizes(context.input(0).shape, attrs.axes);
+  const RowSizes sizes = row_sizes(context.input(In::kX).shape, attrs.axes);
   return kernel_of([=](const Binding& b) {
     with_row<1>(sizes.width, [&]<class R>(std::type_identity<R> row) {
-      launch(forward<R>, grid_of_rows(row, sizes.rows), input(b.inputs[0]), input(b.inputs[1]),
-             output(b.outputs[0]), output(b.outputs[1]), sizes, attrs.eps);
+      launch(forward<R>, grid_of_rows(row, sizes.rows), input(b.inputs[In::kX]),
+             input(b.inputs[In::kGain]), output(b.outputs[Out::kY]), output(b.outputs[Out::kRnorm]),
+             sizes, attrs.eps);
     });
   });
 }
 
 Prepared prepare_scale_norm_backward(const NodeContext& context) {
   const auto attrs = context.attrs<ScaleNormAttrs>();
-  const RowSizes sizes = row_sizes(context.input(0).shape, attrs.axes);
+  const RowSizes sizes = row_sizes(context.input(BackIn::kX).shape, attrs.axes);
   return kernel_of([=](const Binding& b) { run_backward(b, sizes, attrs.eps); },
                    product_bytes(sizes) + partial_sums({sizes.rows, 1, 1}, 1) * 8);
 }

@@ -1,13 +1,13 @@
 // How the threads of a block lie over a tensor (outer, channels, inner) whose columns or channels
-// are worked on alone: neighbouring threads on neighbouring elements, four each where they can be
-// read in one access of 16 bytes.
+// are worked on by themselves: neighbouring threads have neighbouring elements, four each where
+// these can be read in one access of 16 bytes.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 
 #include "backends/cuda/device.h"
-#include "src/ops/norm/batch_norm.h"
+#include "src/ops/norm/sizes.h"
 
 namespace keel::cuda {
 
@@ -17,8 +17,8 @@ inline constexpr std::int64_t kLongestPart = 1024;  // elements of an image that
 
 inline std::int64_t aligned_bytes(std::int64_t bytes) { return ceil_div(bytes, 256) * 256; }
 
-// Tokens: `lanes` threads have `wide` columns each, the block's other threads other rows of them.
-// Images: a warp works on a part of one channel of one image at a time.
+// Of tokens `lanes` threads have `wide` columns each, and the block's other threads have other rows
+// of these. Of images a warp works on a part of one channel of one image at a time.
 struct Tiling {
   int wide, lanes;
   std::int64_t strips;       // of columns, or channels
@@ -38,7 +38,7 @@ inline Tiling tiling_of(const ColumnSizes& s) {
   return {wide, lanes, ceil_div(s.channels, lanes * wide), s.outer, 1, 1};
 }
 
-// kWide neighbouring elements; 0 where x is absent.
+// kWide neighbouring elements of x, which are 0 if it is absent.
 template <int kWide>
 struct Wide {
   float at[kWide] = {};
@@ -83,7 +83,7 @@ struct TokenPlace {
   }
 };
 
-// A part of an image, of all images' parts the unit-th: its elements [first, last).
+// Elements [first, last) of an image: the part with number `unit` among those of all images.
 struct ImagePart {
   std::int64_t image, first, last;
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/cuda/kernels/norm/columns.cuh"
+#include "src/ops/norm/norm.h"
 
 namespace keel::cuda {
 
@@ -29,7 +30,7 @@ struct UncentredTerms : PlainSums {
   }
 };
 
-// finish(channel, SquareSums).
+// Calls finish(channel, SquareSums).
 template <class Finish>
 struct FinishSquares {
   Finish finish;
@@ -38,7 +39,7 @@ struct FinishSquares {
   }
 };
 
-// Sums of dy and of dy * x over the kept elements of a channel, and of dy * x over all others.
+// Sums of dy and of dy * x over the kept elements of a channel, and of dy * x over the others.
 struct UncentredGradientSums {
   double count, dy, dy_x, padded_count, padded_dy_x;
 };
@@ -64,7 +65,7 @@ struct UncentredGradientTerms : PlainSums {
   }
 };
 
-// finish(channel, UncentredGradientSums).
+// Calls finish(channel, UncentredGradientSums).
 template <class Finish>
 struct FinishUncentredGradient {
   Finish finish;
@@ -73,7 +74,7 @@ struct FinishUncentredGradient {
   }
 };
 
-// y = x * scale * factor * gain + bias; 0 in rows left out. `factor` may be absent.
+// y = x * scale * factor * gain + bias, but 0 in rows left out. `factor` may be absent.
 struct ScaleColumns {
   static constexpr int kTensors = 1;
   Global<const float> tensors[kTensors];  // x
@@ -93,8 +94,8 @@ struct ScaleColumns {
   }
 };
 
-// dx = rdx * (g - slope * x * scale), g = dy * factor * gain; 0 in rows left out. Without a slope
-// dx = rdx * g.
+// dx = rdx * (g - slope * x * scale) with g = dy * factor * gain, or rdx * g without a slope. In
+// rows left out dx is 0.
 struct ScaleColumnsGradient {
   static constexpr int kTensors = 2;
   Global<const float> tensors[kTensors];  // x, dy
@@ -130,7 +131,7 @@ struct UncentredBackward {
   bool training;
 };
 
-// Workspace of either: the partial sums and, backward, the slope.
+// The workspace of either holds the partial sums, and that of the backward the slope, too.
 inline ColumnScratch uncentred_scratch(const Binding& b, const ColumnSizes& sizes, bool backward) {
   return ColumnScratch(b, sizes, backward ? UncentredGradientTerms::kSums : UncentredTerms::kSums);
 }
@@ -144,7 +145,7 @@ template <class Statistics>
 void run_uncentred_statistics(const Binding& b, const ColumnSizes& sizes, KeptRows kept,
                               const Statistics& statistics, bool training) {
   if (!training) return each_channel(sizes, statistics);
-  column_sums(sizes, UncentredTerms(input(b.inputs[0]), kept),
+  column_sums(sizes, UncentredTerms(input(b.inputs[NormInput::kX]), kept),
               uncentred_scratch(b, sizes, false).partial(), FinishSquares<Statistics>{statistics});
 }
 

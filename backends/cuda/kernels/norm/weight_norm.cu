@@ -1,10 +1,15 @@
-// Weight normalization: the weights of every output unit by their length.
+// Weight normalization divides the weights of every output unit by their length.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/columns.cuh"
 #include "src/ops/norm/weight_norm.h"
 
 namespace keel::cuda {
 namespace {
+
+using In = WeightNormInput;
+using Out = WeightNormOutput;
+using BackIn = WeightNormBackwardInput;
+using BackOut = WeightNormGradient;
 
 struct SquareTerms : PlainSums {
   static constexpr int kTensors = 1, kSums = 1;
@@ -74,32 +79,33 @@ struct ApplyGradient {
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, double eps) {
   const ColumnScratch scratch(b, sizes, 1);
-  const auto v = input(b.inputs[0]);
-  const auto rnorm = output(b.outputs[1]);
+  const auto v = input(b.inputs[In::kV]);
+  const auto rnorm = output(b.outputs[Out::kRnorm]);
   column_sums(sizes, SquareTerms{{}, {v}}, scratch.partial(), StoreNorm{eps, rnorm});
-  map_columns(sizes, Apply{{v}, input(b.inputs[1]), rnorm, output(b.outputs[0])});
+  map_columns(sizes, Apply{{v}, input(b.inputs[In::kG]), rnorm, output(b.outputs[Out::kW])});
 }
 
 void run_backward(const Binding& b, const ColumnSizes& sizes) {
   const ColumnScratch scratch(b, sizes, 1);
-  const auto v = input(b.inputs[0]), g = input(b.inputs[1]), rnorm = input(b.inputs[2]),
-             dw = input(b.inputs[3]);
-  const auto dg = output(b.outputs[1]);
+  const auto v = input(b.inputs[BackIn::kV]), g = input(b.inputs[BackIn::kG]),
+             rnorm = input(b.inputs[BackIn::kRnorm]), dw = input(b.inputs[BackIn::kDw]);
+  const auto dg = output(b.outputs[BackOut::kDg]);
   column_sums(sizes, ProductTerms{{}, {v, dw}}, scratch.partial(), StoreGradient{rnorm, dg});
-  map_columns(sizes, ApplyGradient{{v, dw}, g, rnorm, dg, output(b.outputs[0])});
+  map_columns(sizes, ApplyGradient{{v, dw}, g, rnorm, dg, output(b.outputs[BackOut::kDv])});
 }
 
 }  // namespace
 
 Prepared prepare_weight_norm(const NodeContext& context) {
   const auto attrs = context.attrs<WeightNormAttrs>();
-  const ColumnSizes sizes = weight_sizes(context.input(0).shape, attrs);
+  const ColumnSizes sizes = weight_sizes(context.input(In::kV).shape, attrs);
   return kernel_of([=](const Binding& b) { run_forward(b, sizes, attrs.eps); },
                    ColumnScratch::bytes(sizes, 1, 0));
 }
 
 Prepared prepare_weight_norm_backward(const NodeContext& context) {
-  const ColumnSizes sizes = weight_sizes(context.input(0).shape, context.attrs<WeightNormAttrs>());
+  const ColumnSizes sizes =
+      weight_sizes(context.input(BackIn::kV).shape, context.attrs<WeightNormAttrs>());
   return kernel_of([=](const Binding& b) { run_backward(b, sizes); },
                    ColumnScratch::bytes(sizes, 1, 0));
 }

@@ -1,4 +1,4 @@
-// AdaNorm: a row at a time, in passes over data that stays in L1.
+// AdaNorm takes a row at a time, in passes over data that stays in L1.
 #include "src/ops/norm/ada_norm.h"
 
 #include "backends/onednn/kernels/kernels.h"
@@ -10,7 +10,10 @@
 namespace keel::onednn {
 namespace {
 
-// phi = C - tilt * xhat, and what dy is multiplied by in the backward.
+using In = AdaNormInput;
+using BackIn = AdaNormBackwardInput;
+
+// phi = C - tilt * xhat. The factor of dy in the backward has the same form.
 struct Factor {
   double C, tilt;
 };
@@ -47,7 +50,7 @@ void forward(const Binding& b, const AdaNormAttrs& attrs, const RowRange& range)
                 [&](Floats xhat, auto, std::size_t) KEEL_LOOP_BODY { return phi(xhat, xhat); });
 }
 
-// Sums over one row of xhat = (x - mean) * rstd and of dy * xhat^p.
+// Sums over one row: of xhat = (x - mean) * rstd, dy, dy * xhat and dy * xhat^2.
 struct Moments {
   double xhat, dy, dy_xhat, dy_xhat2;
 };
@@ -102,16 +105,18 @@ AdaGradient gradient_of(const SavedRow& row, const Factor& factor, double slope_
 
 void backward(const Binding& b, const AdaNormAttrs& attrs, const RowRange& range) {
   const std::size_t width = range.width;
-  const double spread = double(width) / variance_count(attrs.statistic(), std::int64_t(width));
+  const double spread = double(width) / variance_count(std::int64_t(width), attrs.unbiased);
   const ResultRows dx(b, width);
   const Factor factor{attrs.C, attrs.C * attrs.k * (attrs.detach ? 1 : 2)};
   for (std::size_t row = range.first; row < range.last; ++row) {
-    const SavedRow saved{b.inputs[0].as<float>() + row * width,
-                         b.inputs[3].as<float>() + row * width, b.inputs[1].as<float>()[row],
-                         b.inputs[2].as<float>()[row], width};
+    const SavedRow saved{b.inputs[BackIn::kX].as<float>() + row * width,
+                         b.inputs[BackIn::kDy].as<float>() + row * width,
+                         b.inputs[BackIn::kMean].as<float>()[row],
+                         b.inputs[BackIn::kRstd].as<float>()[row], width};
     const double outside = slope_factor(attrs.statistic(), saved.rstd);
     const GradientRows rows =
-        gradient_rows(b.inputs[0].as<float>(), b.inputs[3].as<float>(), dx, row * width, width);
+        gradient_rows(b.inputs[BackIn::kX].as<float>(), b.inputs[BackIn::kDy].as<float>(), dx,
+                      row * width, width);
     write_gradients(rows, {nullptr, nullptr}, nullptr,
                     gradient_of(saved, factor, spread * outside));
   }
@@ -130,7 +135,8 @@ HWY_EXPORT(backward);
 
 Prepared prepare_ada_norm(const NodeContext& context) {
   const auto attrs = context.attrs<AdaNormAttrs>();
-  const RowBlocks blocks = independent_row_blocks(row_sizes(context.input(0).shape, attrs.axes));
+  const RowBlocks blocks =
+      independent_row_blocks(row_sizes(context.input(In::kX).shape, attrs.axes));
   return kernel_of([=](const Binding& b) {
     blocks.run([&](std::size_t, const RowRange& range) {
       HWY_DYNAMIC_DISPATCH(forward)(b, attrs, range);
@@ -140,7 +146,8 @@ Prepared prepare_ada_norm(const NodeContext& context) {
 
 Prepared prepare_ada_norm_backward(const NodeContext& context) {
   const auto attrs = context.attrs<AdaNormAttrs>();
-  const RowBlocks blocks = independent_row_blocks(row_sizes(context.input(0).shape, attrs.axes));
+  const RowBlocks blocks =
+      independent_row_blocks(row_sizes(context.input(BackIn::kX).shape, attrs.axes));
   return kernel_of([=](const Binding& b) {
     blocks.run([&](std::size_t, const RowRange& range) {
       HWY_DYNAMIC_DISPATCH(backward)(b, attrs, range);

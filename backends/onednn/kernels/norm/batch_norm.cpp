@@ -1,5 +1,5 @@
-// Batch norm: sums over slabs of the tensor, then one more pass over it. A panel of channels that
-// stays in L2 goes through both in one task.
+// Batch norm forms sums over slabs of the tensor and then goes over it once more. A panel of
+// channels that stays in L2 goes through both in one task.
 #include "src/ops/norm/batch_norm.h"
 
 #include "backends/onednn/column_plan.h"
@@ -10,13 +10,17 @@
 namespace keel::onednn {
 namespace {
 
+using In = BatchNormInput;
+using Out = BatchNormOutput;
+using BackIn = BatchNormBackwardInput;
+using BackOut = BatchNormGradient;
+
 enum ForwardConstants : std::size_t { kFactor, kShift, kForwardConstants };
 enum BackwardConstants : std::size_t { kLow, kScale, kMeanDy, kSlope, kBackwardConstants };
 
-// The sum of the backward that a mask adds: dy over the rows left out.
+// With a mask the backward has one more kind of sums, of dy over the rows left out.
 constexpr std::size_t kPaddingDy = 3;
 
-// A mask is input 5 of both nodes.
 struct BatchPlan : ColumnPlan {
   BatchNormAttrs attrs;
 
@@ -27,7 +31,9 @@ struct BatchPlan : ColumnPlan {
   }
 };
 
-RowMask mask_of(const Binding& b) { return b.inputs[5].as<std::uint8_t>(); }
+// The forward and the backward have their mask in the same place.
+static_assert(int(In::kMask) == int(BackIn::kMask));
+RowMask mask_of(const Binding& b) { return b.inputs[In::kMask].as<std::uint8_t>(); }
 
 }  // namespace
 }  // namespace keel::onednn
@@ -45,7 +51,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 void forward_sums(const Binding& b, const BatchPlan& plan, std::size_t block, const Slab& slab) {
-  slab_moments(slab, mask_of(b), b.inputs[0].as<float>(),
+  slab_moments(slab, mask_of(b), b.inputs[In::kX].as<float>(),
                moments_at(plan, {b.workspace, block, 0}, slab.first));
 }
 
@@ -56,25 +62,27 @@ void blend(Part part, const float* before, const WideDoubles& batch, double keep
   part.store((kept + batch * WideDoubles::all(1 - keep)).floats(), after);
 }
 
-// A register's worth of channels; a float lacks `low` of a mean that dwarfs the deviations.
+// Statistics of a register's worth of channels; `low` is what the float lacks of a mean that dwarfs
+// the deviations.
 struct Statistics {
   Floats mean, low, rstd;
 };
 
-// mean and rstd of channels c, c + 1, ..., and the constants of y = (x - mean) * factor + shift.
+// Stores mean and rstd of channels c, c + 1, ..., and the constants of
+//     y = (x - mean) * factor + shift
 template <class Part>
 void store_statistics(Part part, const Binding& b, const BatchPlan& plan, std::size_t c,
                       const Statistics& of) {
-  const float *gains = b.inputs[1].as<float>(), *biases = b.inputs[2].as<float>();
+  const float *gains = b.inputs[In::kGain].as<float>(), *biases = b.inputs[In::kBias].as<float>();
   const Floats factor = gains ? hn::Mul(of.rstd, part.load(gains + c)) : of.rstd;
   const Floats bias = biases ? part.load(biases + c) : zero();
-  part.store(of.mean, b.outputs[1].as<float>() + c);
-  part.store(of.rstd, b.outputs[2].as<float>() + c);
+  part.store(of.mean, b.outputs[Out::kMean].as<float>() + c);
+  part.store(of.rstd, b.outputs[Out::kRstd].as<float>() + c);
   part.store(factor, plan.constant(b.workspace, kFactor) + c);
   part.store(hn::NegMulAdd(of.low, factor, bias), plan.constant(b.workspace, kShift) + c);
 }
 
-// From the moments of all blocks: the statistics and what follows for the running ones.
+// Computes the statistics from the moments of all blocks, and the running ones from both.
 void batch_statistics(const Binding& b, const BatchPlan& plan, const Slab& slab) {
   merge_blocks(plan.blocks, mask_of(b), slab.channels, [&](std::size_t block) HWY_ATTR {
     return moments_at(plan, {b.workspace, block, 0}, slab.first);
@@ -93,32 +101,33 @@ void batch_statistics(const Binding& b, const BatchPlan& plan, const Slab& slab)
     const Floats rstd = reciprocal_sqrt(squares * share + eps);
     const Floats high = mean.floats();
     store_statistics(part, b, plan, c, {high, (mean - WideDoubles::of(high)).floats(), rstd});
-    blend(part, b.inputs[3].as<float>() + c, mean, attrs.keep, b.outputs[3].as<float>() + c);
-    blend(part, b.inputs[4].as<float>() + c, squares * running_share, attrs.keep,
-          b.outputs[4].as<float>() + c);
+    blend(part, b.inputs[In::kRunningMean].as<float>() + c, mean, attrs.keep,
+          b.outputs[Out::kNextRunningMean].as<float>() + c);
+    blend(part, b.inputs[In::kRunningVar].as<float>() + c, squares * running_share, attrs.keep,
+          b.outputs[Out::kNextRunningVar].as<float>() + c);
   });
 }
 
-// Evaluation, or a batch without a row: the running statistics instead.
+// In evaluation, and for a batch without a row, the running statistics take their place.
 void running_statistics(const Binding& b, const BatchPlan& plan, const Slab& slab) {
   const WideDoubles eps = WideDoubles::all(plan.attrs.eps);
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
-    const Floats mean = part.load(b.inputs[3].as<float>() + c);
-    const Floats variance = part.load(b.inputs[4].as<float>() + c);
+    const Floats mean = part.load(b.inputs[In::kRunningMean].as<float>() + c);
+    const Floats variance = part.load(b.inputs[In::kRunningVar].as<float>() + c);
     const Floats rstd = reciprocal_sqrt(WideDoubles::of(variance) + eps);
     store_statistics(part, b, plan, c, {mean, zero(), rstd});
     if (!plan.attrs.training) return;
-    part.store(mean, b.outputs[3].as<float>() + c);
-    part.store(variance, b.outputs[4].as<float>() + c);
+    part.store(mean, b.outputs[Out::kNextRunningMean].as<float>() + c);
+    part.store(variance, b.outputs[Out::kNextRunningVar].as<float>() + c);
   });
 }
 
 void forward_write(const Binding& b, const BatchPlan& plan, const Slab& slab) {
-  const float* bias = b.inputs[2].as<float>();
-  float* y = b.outputs[0].as<float>();
+  const float* bias = b.inputs[In::kBias].as<float>();
+  float* y = b.outputs[Out::kY].as<float>();
   write_centred(slab,
-                {b.inputs[0].as<float>(), b.outputs[1].as<float>(),
+                {b.inputs[In::kX].as<float>(), b.outputs[Out::kMean].as<float>(),
                  plan.constant(b.workspace, kFactor), plan.constant(b.workspace, kShift)},
                 ResultRows(b, slab.run_length()));
   if (bias == nullptr || !plan.attrs.counts_padding()) return clear_left_out(slab, mask_of(b), y);
@@ -139,11 +148,13 @@ void forward(const Binding& b, const BatchPlan& plan) {
       [&](const Slab& slab) HWY_ATTR { forward_write(b, plan, slab); });
 }
 
-// The sums of the kept rows; behind them, where padding counts, that of the dy of the others.
+// Forms the sums of the kept rows and behind them, where padding counts, that of the dy of the
+// others.
 void backward_sums(const Binding& b, const BatchPlan& plan, std::size_t block, const Slab& slab) {
-  const float* dy = b.inputs[4].as<float>();
+  const float* dy = b.inputs[BackIn::kDy].as<float>();
   slab_sums(slab, mask_of(b),
-            {b.inputs[0].as<float>(), dy, b.inputs[2].as<float>(), b.inputs[3].as<float>()},
+            {b.inputs[BackIn::kX].as<float>(), dy, b.inputs[BackIn::kMean].as<float>(),
+             b.inputs[BackIn::kRstd].as<float>()},
             sums_at(plan, {b.workspace, block, 0}, slab.first));
   if (!mask_of(b) || !plan.attrs.counts_padding()) return;
   double* const padding = plan.sum(b.workspace, block, kPaddingDy) + slab.first;
@@ -155,7 +166,7 @@ void backward_sums(const Binding& b, const BatchPlan& plan, std::size_t block, c
   });
 }
 
-// From the sums of all blocks: dgain, dbias and the constants of dx.
+// Computes dgain, dbias and the constants of dx from the sums of all blocks.
 void backward_statistics(const Binding& b, const BatchPlan& plan, const Slab& slab) {
   const RowMask mask = mask_of(b);
   const auto n = double(plan.count(mask));
@@ -169,36 +180,39 @@ void backward_statistics(const Binding& b, const BatchPlan& plan, const Slab& sl
     const std::size_t c = slab.first + i;
     const WideDoubles low = total(0, c) * mean_share, dy = total(1, c);
     const WideDoubles dgain = total(2, c) - low * dy;
-    const Floats rstd = part.load(b.inputs[3].as<float>() + c);
-    const float* gain = b.inputs[1].as<float>();
+    const Floats rstd = part.load(b.inputs[BackIn::kRstd].as<float>() + c);
+    const float* gain = b.inputs[BackIn::kGain].as<float>();
     part.store(low.floats(), plan.constant(b.workspace, kLow) + c);
     part.store(gain ? hn::Mul(rstd, part.load(gain + c)) : rstd,
                plan.constant(b.workspace, kScale) + c);
     part.store((dy * mean_share).floats(), plan.constant(b.workspace, kMeanDy) + c);
     part.store((dgain * slope_share).floats(), plan.constant(b.workspace, kSlope) + c);
-    if (b.outputs[1]) part.store(dgain.floats(), b.outputs[1].as<float>() + c);
-    if (!b.outputs[2]) return;
+    if (b.outputs[BackOut::kDgain]) {
+      part.store(dgain.floats(), b.outputs[BackOut::kDgain].as<float>() + c);
+    }
+    if (!b.outputs[BackOut::kDbias]) return;
     const bool has_padding = mask != nullptr && plan.attrs.counts_padding();
     const WideDoubles dbias = has_padding ? dy + total(kPaddingDy, c) : dy;
-    part.store(dbias.floats(), b.outputs[2].as<float>() + c);
+    part.store(dbias.floats(), b.outputs[BackOut::kDbias].as<float>() + c);
   });
 }
 
 void backward_write(const Binding& b, const BatchPlan& plan, const Slab& slab) {
   const auto constant = [&](std::size_t kind) { return plan.constant(b.workspace, kind); };
-  write_centred_gradient(slab, mask_of(b),
-                         {{b.inputs[2].as<float>(), b.inputs[3].as<float>(), constant(kLow)},
-                          b.inputs[0].as<float>(),
-                          b.inputs[4].as<float>(),
-                          constant(kScale),
-                          constant(kMeanDy),
-                          constant(kSlope)},
-                         ResultRows(b, slab.run_length()));
+  write_centred_gradient(
+      slab, mask_of(b),
+      {{b.inputs[BackIn::kMean].as<float>(), b.inputs[BackIn::kRstd].as<float>(), constant(kLow)},
+       b.inputs[BackIn::kX].as<float>(),
+       b.inputs[BackIn::kDy].as<float>(),
+       constant(kScale),
+       constant(kMeanDy),
+       constant(kSlope)},
+      ResultRows(b, slab.run_length()));
 }
 
-// Evaluation: dx = scale * dy.
+// In evaluation dx = scale * dy.
 void backward_scale(const Binding& b, const BatchPlan& plan, const Slab& slab) {
-  const float *scale = plan.constant(b.workspace, kScale), *dy = b.inputs[4].as<float>();
+  const float *scale = plan.constant(b.workspace, kScale), *dy = b.inputs[BackIn::kDy].as<float>();
   const ResultRows dx(b, slab.run_length());
   for_slab(
       slab, [=](auto reader, std::size_t c) KEEL_LOOP_BODY { return reader.load(scale + c); },
@@ -228,20 +242,10 @@ namespace keel::onednn {
 HWY_EXPORT(forward);
 HWY_EXPORT(backward);
 
-namespace {
-
-// `tensors` are read in both passes, `sums` are kept.
-BatchPlan plan_of(const NodeContext& context, std::int64_t tensors, std::size_t sums,
-                  std::size_t constants) {
-  return {{column_blocks(column_sizes(context.input(0).shape), tensors, std::int64_t(sums)), sums,
-           constants},
-          context.attrs<BatchNormAttrs>()};
-}
-
-}  // namespace
-
 Prepared prepare_batch_norm(const NodeContext& context) {
-  const BatchPlan plan = plan_of(context, 1, 2, kForwardConstants);
+  const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
+  const BatchPlan plan{{column_blocks(sizes, 1, 2), 2, kForwardConstants},
+                       context.attrs<BatchNormAttrs>()};
   return kernel_of(
       [=](const Binding& b) {
         HWY_DYNAMIC_DISPATCH(forward)
@@ -251,8 +255,10 @@ Prepared prepare_batch_norm(const NodeContext& context) {
 }
 
 Prepared prepare_batch_norm_backward(const NodeContext& context) {
-  const std::size_t sums = context.has(5) ? kPaddingDy + 1 : kPaddingDy;
-  const BatchPlan plan = plan_of(context, 2, sums, kBackwardConstants);
+  const ColumnSizes sizes = column_sizes(context.input(BackIn::kX).shape);
+  const std::size_t sums = context.has(BackIn::kMask) ? kPaddingDy + 1 : kPaddingDy;
+  const BatchPlan plan{{column_blocks(sizes, 2, std::int64_t(sums)), sums, kBackwardConstants},
+                       context.attrs<BatchNormBackwardAttrs>()};
   return kernel_of(
       [=](const Binding& b) {
         HWY_DYNAMIC_DISPATCH(backward)

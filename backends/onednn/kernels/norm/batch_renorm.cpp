@@ -1,5 +1,5 @@
-// Batch renormalization from the parts of column norms: out = xhat * r + d becomes a scale and a
-// shift of each channel.
+// Batch renormalization is made of the parts of column norms: out = xhat * r + d becomes a scale
+// and a shift of each channel.
 #include "src/ops/norm/batch_renorm.h"
 
 #include "backends/onednn/column_plan.h"
@@ -10,6 +10,11 @@
 namespace keel::onednn {
 namespace {
 
+using In = BatchRenormInput;
+using Out = BatchRenormOutput;
+using BackIn = BatchRenormBackwardInput;
+using BackOut = BatchRenormGradient;
+
 enum Forward : std::size_t { kFactor, kShift, kForwardConstants };
 enum Backward : std::size_t { kBackwardLow, kScale, kMeanDy, kSlope, kBackwardConstants };
 
@@ -17,8 +22,8 @@ struct RenormPlan : ColumnPlan {
   BatchRenormAttrs attrs;
 };
 
-RowMask forward_mask(const Binding& b) { return b.inputs[6].as<std::uint8_t>(); }
-RowMask backward_mask(const Binding& b) { return b.inputs[7].as<std::uint8_t>(); }
+RowMask forward_mask(const Binding& b) { return b.inputs[In::kMask].as<std::uint8_t>(); }
+RowMask backward_mask(const Binding& b) { return b.inputs[BackIn::kMask].as<std::uint8_t>(); }
 
 }  // namespace
 }  // namespace keel::onednn
@@ -36,52 +41,53 @@ namespace HWY_NAMESPACE {
 namespace {
 
 void forward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, const Slab& slab) {
-  slab_moments(slab, forward_mask(b), b.inputs[0].as<float>(),
+  slab_moments(slab, forward_mask(b), b.inputs[In::kX].as<float>(),
                moments_at(plan, {b.workspace, block, 0}, slab.first));
 }
 
-// A register's worth of channels as they are normalized.
+// What a register's worth of channels is normalized by.
 struct Statistics {
   WideDoubles mean;
   Floats rstd, r, d;
 };
 
-// mean, rstd, r and d for the backward, and the constants of y.
+// Stores mean, rstd, r and d for the backward, and the constants of y.
 template <class Part>
 HWY_INLINE void store_statistics(Part part, const Binding& b, const RenormPlan& plan, std::size_t c,
                                  const Statistics& of) {
-  const float *gains = b.inputs[1].as<float>(), *biases = b.inputs[2].as<float>();
+  const float *gains = b.inputs[In::kGain].as<float>(), *biases = b.inputs[In::kBias].as<float>();
   const Floats mean = of.mean.floats(), low = (of.mean - WideDoubles::of(mean)).floats();
   const Floats gain = gains ? part.load(gains + c) : splat(1);
   const Floats bias = biases ? part.load(biases + c) : zero();
-  part.store(mean, b.outputs[1].as<float>() + c);
-  part.store(of.rstd, b.outputs[2].as<float>() + c);
-  part.store(of.r, b.outputs[3].as<float>() + c);
-  part.store(of.d, b.outputs[4].as<float>() + c);
-  // y = (x - mean) * factor + shift, of the mean in float.
+  part.store(mean, b.outputs[Out::kMean].as<float>() + c);
+  part.store(of.rstd, b.outputs[Out::kRstd].as<float>() + c);
+  part.store(of.r, b.outputs[Out::kR].as<float>() + c);
+  part.store(of.d, b.outputs[Out::kD].as<float>() + c);
+  // y = (x - mean) * factor + shift with the mean in float; the shift makes up for what that lacks.
   const Floats factor = hn::Mul(hn::Mul(of.rstd, of.r), gain);
   part.store(factor, plan.constant(b.workspace, kFactor) + c);
   part.store(hn::MulAdd(of.d, gain, hn::NegMulAdd(low, factor, bias)),
              plan.constant(b.workspace, kShift) + c);
 }
 
-// From the moments of all blocks: the statistics and what follows for the running ones.
+// Computes the statistics from the moments of all blocks, and the running ones from both.
 void batch_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab) {
   merge_blocks(plan.blocks, forward_mask(b), slab.channels, [&](std::size_t block) HWY_ATTR {
     return moments_at(plan, {b.workspace, block, 0}, slab.first);
   });
   const ChannelMoments total = moments_at(plan, {b.workspace, 0, 0}, slab.first);
   const double n = double(plan.count(forward_mask(b)));
-  const RenormLimits limits = renorm_limits(plan.attrs, *b.inputs[5].as<std::int32_t>());
+  const RenormLimits limits = renorm_limits(plan.attrs, *b.inputs[In::kStep].as<std::int32_t>());
   const WideDoubles rate = WideDoubles::all(plan.attrs.rate);
   const WideDoubles share = WideDoubles::all(1 / n), eps = WideDoubles::all(plan.attrs.eps);
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
-    const WideDoubles before = WideDoubles::of(part.load(b.inputs[3].as<float>() + c));
-    const Floats running_std = part.load_or(b.inputs[4].as<float>() + c, 1);
+    const WideDoubles before =
+        WideDoubles::of(part.load(b.inputs[In::kRunningMean].as<float>() + c));
+    const Floats running_std = part.load_or(b.inputs[In::kRunningStd].as<float>() + c, 1);
     const WideDoubles std_before = WideDoubles::of(running_std);
     const Floats rstd_before = hn::Div(splat(1), running_std);
-    WideDoubles mean = before, s = std_before;  // of a batch without a row
+    WideDoubles mean = before, s = std_before;  // a batch without a row keeps them
     Floats rstd = rstd_before;
     if (n > 0) {
       const WideDoubles variance = WideDoubles::load(total.squares + i) * share + eps;
@@ -89,7 +95,7 @@ void batch_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab
       rstd = reciprocal_sqrt(variance);
       s = variance * WideDoubles::of(rstd);
     }
-    // In running deviations, within a window.
+    // Counts v in running deviations and keeps it within a window.
     const auto in_deviations = [&](const WideDoubles& v, double low, double high) KEEL_LOOP_BODY {
       const Floats value = hn::Mul(v.floats(), rstd_before);
       return hn::Min(hn::Max(value, splat(float(low))), splat(float(high)));
@@ -97,28 +103,30 @@ void batch_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab
     store_statistics(part, b, plan, c,
                      {mean, rstd, in_deviations(s, 1 / limits.r_max, limits.r_max),
                       in_deviations(mean - before, -limits.d_max, limits.d_max)});
-    part.store((before + (mean - before) * rate).floats(), b.outputs[5].as<float>() + c);
-    part.store((std_before + (s - std_before) * rate).floats(), b.outputs[6].as<float>() + c);
+    part.store((before + (mean - before) * rate).floats(),
+               b.outputs[Out::kNextRunningMean].as<float>() + c);
+    part.store((std_before + (s - std_before) * rate).floats(),
+               b.outputs[Out::kNextRunningStd].as<float>() + c);
   });
 }
 
-// Evaluation: the running statistics, r = 1 and d = 0.
+// In evaluation the running statistics take their place, with r = 1 and d = 0.
 void running_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab) {
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
-    const WideDoubles mean = WideDoubles::of(part.load(b.inputs[3].as<float>() + c));
-    const Floats std = part.load_or(b.inputs[4].as<float>() + c, 1);
+    const WideDoubles mean = WideDoubles::of(part.load(b.inputs[In::kRunningMean].as<float>() + c));
+    const Floats std = part.load_or(b.inputs[In::kRunningStd].as<float>() + c, 1);
     store_statistics(part, b, plan, c, {mean, hn::Div(splat(1), std), splat(1), zero()});
   });
 }
 
 void forward_write(const Binding& b, const RenormPlan& plan, const Slab& slab) {
   const auto constant = [&](std::size_t kind) { return plan.constant(b.workspace, kind); };
-  write_centred(
-      slab,
-      {b.inputs[0].as<float>(), b.outputs[1].as<float>(), constant(kFactor), constant(kShift)},
-      ResultRows(b, slab.run_length()));
-  clear_left_out(slab, forward_mask(b), b.outputs[0].as<float>());
+  write_centred(slab,
+                {b.inputs[In::kX].as<float>(), b.outputs[Out::kMean].as<float>(), constant(kFactor),
+                 constant(kShift)},
+                ResultRows(b, slab.run_length()));
+  clear_left_out(slab, forward_mask(b), b.outputs[Out::kY].as<float>());
 }
 
 void forward(const Binding& b, const RenormPlan& plan) {
@@ -135,13 +143,13 @@ void forward(const Binding& b, const RenormPlan& plan) {
 
 void backward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, const Slab& slab) {
   slab_sums(slab, backward_mask(b),
-            {b.inputs[0].as<float>(), b.inputs[6].as<float>(), b.inputs[2].as<float>(),
-             b.inputs[3].as<float>()},
+            {b.inputs[BackIn::kX].as<float>(), b.inputs[BackIn::kDy].as<float>(),
+             b.inputs[BackIn::kMean].as<float>(), b.inputs[BackIn::kRstd].as<float>()},
             sums_at(plan, {b.workspace, block, 0}, slab.first));
 }
 
-// From the sums of all blocks: dgain, dbias and the constants of dx; in evaluation r = 1, and no
-// mean is taken back.
+// Computes dgain, dbias and the constants of dx from the sums of all blocks. In evaluation r is 1
+// and no mean is taken back.
 void backward_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab) {
   const double n = double(plan.count(backward_mask(b)));
   const WideDoubles share = WideDoubles::all(plan.attrs.training && n > 0 ? 1 / n : 0);
@@ -149,35 +157,39 @@ void backward_statistics(const Binding& b, const RenormPlan& plan, const Slab& s
                          HWY_ATTR { return sum_of_blocks(plan, b.workspace, kind, c); };
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
-    const auto load = [&](int input) HWY_ATTR {
-      return WideDoubles::of(part.load(b.inputs[std::size_t(input)].template as<float>() + c));
+    const auto load = [&](BackIn::Place place) HWY_ATTR {
+      return WideDoubles::of(part.load(b.inputs[place].template as<float>() + c));
     };
-    const WideDoubles low = total(0, c) * share, dbias = total(1, c), r = load(4);
+    const WideDoubles low = total(0, c) * share, dbias = total(1, c);
     const WideDoubles dy_xhat = total(2, c) - low * dbias;
-    const WideDoubles scale = b.inputs[1] ? r * load(3) * load(1) : r * load(3);
+    const WideDoubles r = load(BackIn::kR), r_rstd = r * load(BackIn::kRstd);
+    const WideDoubles scale = b.inputs[BackIn::kGain] ? r_rstd * load(BackIn::kGain) : r_rstd;
     part.store(low.floats(), plan.constant(b.workspace, kBackwardLow) + c);
     part.store(scale.floats(), plan.constant(b.workspace, kScale) + c);
     part.store((dbias * share).floats(), plan.constant(b.workspace, kMeanDy) + c);
     part.store((dy_xhat * share).floats(), plan.constant(b.workspace, kSlope) + c);
-    if (b.outputs[1]) {
-      part.store((dy_xhat * r + dbias * load(5)).floats(), b.outputs[1].as<float>() + c);
+    if (b.outputs[BackOut::kDgain]) {
+      part.store((dy_xhat * r + dbias * load(BackIn::kD)).floats(),
+                 b.outputs[BackOut::kDgain].as<float>() + c);
     }
-    if (b.outputs[2]) part.store(dbias.floats(), b.outputs[2].as<float>() + c);
+    if (b.outputs[BackOut::kDbias]) {
+      part.store(dbias.floats(), b.outputs[BackOut::kDbias].as<float>() + c);
+    }
   });
 }
 
 // scale = r * rstd * gain
 void backward_write(const Binding& b, const RenormPlan& plan, const Slab& slab) {
   const auto constant = [&](std::size_t kind) { return plan.constant(b.workspace, kind); };
-  write_centred_gradient(
-      slab, backward_mask(b),
-      {{b.inputs[2].as<float>(), b.inputs[3].as<float>(), constant(kBackwardLow)},
-       b.inputs[0].as<float>(),
-       b.inputs[6].as<float>(),
-       constant(kScale),
-       constant(kMeanDy),
-       constant(kSlope)},
-      ResultRows(b, slab.run_length()));
+  write_centred_gradient(slab, backward_mask(b),
+                         {{b.inputs[BackIn::kMean].as<float>(), b.inputs[BackIn::kRstd].as<float>(),
+                           constant(kBackwardLow)},
+                          b.inputs[BackIn::kX].as<float>(),
+                          b.inputs[BackIn::kDy].as<float>(),
+                          constant(kScale),
+                          constant(kMeanDy),
+                          constant(kSlope)},
+                         ResultRows(b, slab.run_length()));
 }
 
 void backward(const Binding& b, const RenormPlan& plan) {
@@ -200,7 +212,7 @@ HWY_EXPORT(forward);
 HWY_EXPORT(backward);
 
 Prepared prepare_batch_renorm(const NodeContext& context) {
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
   const RenormPlan plan{{column_blocks(sizes, 1, 2), 2, kForwardConstants},
                         context.attrs<BatchRenormAttrs>()};
   return kernel_of(
@@ -209,15 +221,16 @@ Prepared prepare_batch_renorm(const NodeContext& context) {
         (b, plan);
         if (!plan.attrs.training) return;
         const bool counts = plan.count(forward_mask(b)) > 0;
-        *b.outputs[7].as<std::int32_t>() = *b.inputs[5].as<std::int32_t>() + (counts ? 1 : 0);
+        *b.outputs[Out::kNextStep].as<std::int32_t>() =
+            *b.inputs[In::kStep].as<std::int32_t>() + (counts ? 1 : 0);
       },
       plan.bytes());
 }
 
 Prepared prepare_batch_renorm_backward(const NodeContext& context) {
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const ColumnSizes sizes = column_sizes(context.input(BackIn::kX).shape);
   const RenormPlan plan{{column_blocks(sizes, 2, 3), 3, kBackwardConstants},
-                        context.attrs<BatchRenormAttrs>()};
+                        context.attrs<BatchRenormBackwardAttrs>()};
   return kernel_of(
       [=](const Binding& b) {
         HWY_DYNAMIC_DISPATCH(backward)

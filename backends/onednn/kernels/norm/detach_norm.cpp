@@ -1,9 +1,17 @@
-// Layer norm with detached statistics: a row at a time, in passes over data that stays in L1.
+// Layer norm with detached statistics takes a row at a time, in passes over data that stays in L1.
 #include "src/ops/norm/detach_norm.h"
 
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/kernels/norm/statistic.h"
 #include "backends/onednn/row_blocks.h"
+
+namespace keel::onednn {
+namespace {
+
+using BackIn = DetachNormBackwardInput;
+
+}  // namespace
+}  // namespace keel::onednn
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/detach_norm.cpp"
@@ -32,29 +40,31 @@ HWY_INLINE double sum_of_row(const float* dy, std::size_t n) {
   return sum.total();
 }
 
-// The variance is detached: dx = rstd * (dy - mean_dy).
+// Where the variance is detached, dx = rstd * (dy - mean_dy).
 void backward_of_mean(const Binding& b, bool detach_mean, std::size_t row, std::size_t width) {
-  const float* dy = b.inputs[3].as<float>() + row * width;
+  const float* dy = b.inputs[BackIn::kDy].as<float>() + row * width;
   const ResultRows dx(b, width);
-  const Floats rstd = splat(b.inputs[2].as<float>()[row]);
+  const Floats rstd = splat(b.inputs[BackIn::kRstd].as<float>()[row]);
   const Floats mean_dy = detach_mean ? zero() : splat(float(sum_of_row(dy, width) / double(width)));
   for_lanes(width, [&, at = row * width](auto part, std::size_t i) KEEL_LOOP_BODY {
     dx.put(part, hn::Mul(rstd, hn::Sub(part.load(dy + i), mean_dy)), at + i);
   });
 }
 
-// The mean is detached: dx = rstd * (dy - xhat * slope).
+// Where the mean is detached, dx = rstd * (dy - xhat * slope).
 void backward_of_variance(const Binding& b, const NormStatistic& statistic, std::size_t row,
                           std::size_t width) {
-  const SavedRow saved{b.inputs[0].as<float>() + row * width, b.inputs[3].as<float>() + row * width,
-                       b.inputs[1].as<float>()[row], b.inputs[2].as<float>()[row], width};
-  const double count = variance_count(statistic, std::int64_t(width));
+  const SavedRow saved{b.inputs[BackIn::kX].as<float>() + row * width,
+                       b.inputs[BackIn::kDy].as<float>() + row * width,
+                       b.inputs[BackIn::kMean].as<float>()[row],
+                       b.inputs[BackIn::kRstd].as<float>()[row], width};
+  const double count = variance_count(std::int64_t(width), statistic.unbiased);
   RowGradient gradient = row_gradient(saved, {nullptr, nullptr},
                                       double(width) / count * slope_factor(statistic, saved.rstd));
   gradient.mean_g = zero();
   const ResultRows dx(b, width);
-  const GradientRows rows =
-      gradient_rows(b.inputs[0].as<float>(), b.inputs[3].as<float>(), dx, row * width, width);
+  const GradientRows rows = gradient_rows(
+      b.inputs[BackIn::kX].as<float>(), b.inputs[BackIn::kDy].as<float>(), dx, row * width, width);
   write_gradients(rows, {nullptr, nullptr}, nullptr, gradient);
 }
 

@@ -1,5 +1,5 @@
-// Group norm: a group is a row, in passes over data that stays in L1; tokens have a gain for each
-// of its elements, images one for each of its channels.
+// Group norm takes a group as a row, in passes over data that stays in L1. Tokens have a gain for
+// each element of a group, images one for each of its channels.
 #include "src/ops/norm/group_norm.h"
 
 #include <optional>
@@ -16,6 +16,10 @@
 namespace keel::onednn {
 namespace {
 
+using In = GroupNormInput;
+using BackIn = GroupNormBackwardInput;
+using BackOut = GroupNormGradient;
+
 struct Groups {
   NormStatistic statistic;
   std::size_t count, channels, inner;  // groups of a sample; channels of a group
@@ -26,16 +30,19 @@ struct Groups {
         channels(std::size_t(s.channels)),
         inner(std::size_t(s.inner)) {}
   std::size_t width() const { return channels * inner; }
-  // The first channel of a row of the matrix of groups. A division would be felt in short rows.
+  // The first channel of a row of the matrix of groups. A division would slow short rows down.
   std::size_t channel(std::size_t row) const { return count == 1 ? 0 : row % count * channels; }
-  // The elements that a loop over registers writes, side by side with those of the next.
+  // How many elements one loop over registers writes; the next loop goes on right behind them.
   std::size_t run() const { return inner > 1 ? inner : channels; }
-  double variance_count() const { return onednn::variance_count(statistic, std::int64_t(width())); }
+  double variance_count() const {
+    return keel::variance_count(std::int64_t(width()), statistic.unbiased);
+  }
 };
 
 enum Sums : std::size_t { kGain, kBias, kSums };
 
-// The workspace: sums for every block, then one more float a channel, in rows as wide as theirs.
+// The workspace holds sums for every block, then one more float a channel, in rows as wide as
+// theirs.
 struct BackwardPlan {
   Groups groups;
   ColumnSums sums;
@@ -69,10 +76,10 @@ const float* offset(const TensorRef& parameter, std::size_t channel) {
   return parameter ? parameter.as<float>() + channel : nullptr;
 }
 
-// y of one group of an image from element `at` on.
+// Writes y of one group of an image, which begins at element `at`.
 void write_channels(const Groups& groups, const CentredRows& rows, const Standardize xhat,
                     const RowAffine& affine, std::size_t at) {
-  const float* const x = rows.b.inputs[0].as<float>();
+  const float* const x = rows.b.inputs[In::kX].as<float>();
   const ResultRows y = rows.y;
   for (std::size_t c = 0; c < groups.channels; ++c, at += groups.inner) {
     const Floats gain = splat(affine.gain ? affine.gain[c] : 1);
@@ -83,13 +90,14 @@ void write_channels(const Groups& groups, const CentredRows& rows, const Standar
   }
 }
 
-// Groups: y = (x - mean) * rstd * gain + bias; mean and rstd are saved.
+// Writes y = (x - mean) * rstd * gain + bias of a range of groups and saves mean and rstd.
 void forward(const Binding& b, const Groups& groups, const RowRange& range) {
   const CentredRows rows{b, groups.statistic, range.width, ResultRows(b, groups.run())};
-  const float* const x = b.inputs[0].as<float>();
+  const float* const x = b.inputs[In::kX].as<float>();
   const auto write_row = [&](std::size_t row, const Standardize& xhat) KEEL_LOOP_BODY {
     const std::size_t channel = groups.channel(row), at = row * range.width;
-    const RowAffine affine{offset(b.inputs[1], channel), offset(b.inputs[2], channel)};
+    const RowAffine affine{offset(b.inputs[In::kGain], channel),
+                           offset(b.inputs[In::kBias], channel)};
     if (groups.inner > 1) return write_channels(groups, rows, xhat, affine, at);
     for_lanes(range.width, [=, y = rows.y](auto part, std::size_t i) KEEL_LOOP_BODY {
       y.put(part, affine.apply(part, xhat(part.load(x + at + i)), i), at + i);
@@ -98,12 +106,15 @@ void forward(const Binding& b, const Groups& groups, const RowRange& range) {
   standardize_rows(rows, range, write_row);
 }
 
-// What the backward reads of one group; what it will write is asked for.
+// Returns what the backward reads of one group, and prefetches what it will write.
 SavedRow saved_row(const Binding& b, const Groups& groups, std::size_t row) {
   const std::size_t width = groups.width();
-  if (!is_streamed(b, groups.run())) prefetch_row(b.outputs[0].as<float>() + row * width, width);
-  return {b.inputs[0].as<float>() + row * width, b.inputs[4].as<float>() + row * width,
-          b.inputs[2].as<float>()[row], b.inputs[3].as<float>()[row], width};
+  if (!is_streamed(b, groups.run())) {
+    prefetch_row(b.outputs[BackOut::kDx].as<float>() + row * width, width);
+  }
+  return {b.inputs[BackIn::kX].as<float>() + row * width,
+          b.inputs[BackIn::kDy].as<float>() + row * width, b.inputs[BackIn::kMean].as<float>()[row],
+          b.inputs[BackIn::kRstd].as<float>()[row], width};
 }
 
 double slope_factor_of(const Groups& groups, const SavedRow& row) {
@@ -116,15 +127,16 @@ RowGradient token_gradient(const Binding& b, const Groups& groups, std::size_t r
   return row_gradient(saved, RowAffine{gain, nullptr}, slope_factor_of(groups, saved));
 }
 
-// kRows rows of tokens from `sample` on, group by group: dx, and their share of dgain and dbias.
+// Writes dx of kRows rows of tokens from `sample` on, group by group, and adds their share of dgain
+// and dbias to the sums.
 template <std::size_t kRows>
 void backward_tokens(const Binding& b, const Groups& groups, std::size_t sample, BlockSums* sums) {
-  const float *x = b.inputs[0].as<float>(), *dy = b.inputs[4].as<float>();
-  float* dx = b.outputs[0].as<float>();
+  const float *x = b.inputs[BackIn::kX].as<float>(), *dy = b.inputs[BackIn::kDy].as<float>();
+  float* dx = b.outputs[BackOut::kDx].as<float>();
   const std::size_t width = groups.width();
   for (std::size_t g = 0; g < groups.count; ++g) {
     const std::size_t row = sample * groups.count + g, first = row * width, column = g * width;
-    const float* gain = offset(b.inputs[1], column);
+    const float* gain = offset(b.inputs[BackIn::kGain], column);
     const GradientRows rows{.x = x + first,
                             .dy = dy + first,
                             .dx = dx + first,
@@ -146,7 +158,7 @@ void backward_tokens(const Binding& b, const Groups& groups, std::size_t sample,
 // What the channels of one group of an image add to dgain and dbias, unless null.
 struct GroupSums {
   float *dgain, *dbias;
-  float* dy;  // of this group alone: room for (channels)
+  float* dy;  // room for the sums of dy of this group alone (channels)
 };
 
 RowGradient image_gradient(const Groups& groups, const SavedRow& row, const float* gain,
@@ -166,14 +178,14 @@ RowGradient image_gradient(const Groups& groups, const SavedRow& row, const floa
     sums.dy[c] = float(of_channel.g);
   }
   if (sums.dgain != nullptr) {
-    // As in row_gradient, the rounding error of the saved mean is taken back.
+    // The rounding error of the saved mean is taken back, as in row_gradient.
     const float low = float(total.xhat / double(row.n));
     for (std::size_t c = 0; c < groups.channels; ++c) sums.dgain[c] -= low * sums.dy[c];
   }
   return row_gradient(row, total, slope_factor_of(groups, row));
 }
 
-// dx of one group of an image. x, dy, dx (channels, inner).
+// Writes dx of one group of an image. x, dy, dx (channels, inner).
 void write_image(const Groups& groups, const GradientRows& row, const float* gain,
                  const RowGradient gradient) {
   const std::size_t inner = groups.inner;
@@ -194,14 +206,14 @@ void backward_image(const Binding& b, const BackwardPlan& plan, std::size_t samp
   const std::size_t width = groups.width();
   for (std::size_t g = 0; g < groups.count; ++g) {
     const std::size_t row = sample * groups.count + g, channel = g * groups.channels;
-    const float* gain = offset(b.inputs[1], channel);
+    const float* gain = offset(b.inputs[BackIn::kGain], channel);
     const SavedRow saved = saved_row(b, groups, row);
     const GroupSums of_group{sums ? sums->run(kGain) + channel : nullptr,
                              sums ? sums->run(kBias) + channel : nullptr, extra};
     const RowGradient gradient = image_gradient(groups, saved, gain, of_group);
     const GradientRows rows{.x = saved.x,
                             .dy = saved.dy,
-                            .dx = b.outputs[0].as<float>() + row * width,
+                            .dx = b.outputs[BackOut::kDx].as<float>() + row * width,
                             .width = width,
                             .streamed = is_streamed(b, groups.run())};
     write_image(groups, rows, gain, gradient);
@@ -211,7 +223,7 @@ void backward_image(const Binding& b, const BackwardPlan& plan, std::size_t samp
 
 void backward(const Binding& b, const BackwardPlan& plan, std::size_t block,
               const RowRange& range) {
-  const bool has_sums = b.outputs[kGain + 1] || b.outputs[kBias + 1];
+  const bool has_sums = b.outputs[BackOut::kDgain] || b.outputs[BackOut::kDbias];
   std::optional<BlockSums> sums;
   if (has_sums) sums.emplace(plan.sums, b.workspace, block);
   BlockSums* const added = has_sums ? &*sums : nullptr;
@@ -226,13 +238,14 @@ void backward(const Binding& b, const BackwardPlan& plan, std::size_t block,
   if (has_sums) sums->end_run();
 }
 
-// dgain and dbias (channels), each perhaps absent, from the sums of all blocks.
+// Adds the sums of all blocks up to dgain and dbias (channels), of which either may be absent.
 void add_up(const Binding& b, const BackwardPlan& plan) {
-  for (std::size_t k : {kGain, kBias}) {
-    float* out = b.outputs[k + 1].as<float>();
-    const std::size_t channels = plan.groups.count * plan.groups.channels;
-    if (out) sum_over_blocks(plan.sums, b.workspace, k, out, channels);
-  }
+  const std::size_t channels = plan.groups.count * plan.groups.channels;
+  const auto store = [&](Sums kind, const TensorRef& out) HWY_ATTR {
+    if (out) sum_over_blocks(plan.sums, b.workspace, kind, out.as<float>(), channels);
+  };
+  store(kGain, b.outputs[BackOut::kDgain]);
+  store(kBias, b.outputs[BackOut::kDbias]);
 }
 
 }  // namespace
@@ -245,8 +258,8 @@ namespace keel::onednn {
 
 namespace {
 
-// Blocks of samples: as independent rows, or leaving sums, at least 128 KiB a block, at most 32
-// blocks and 64 Ki sums.
+// Blocks of samples that leave sums have at least 128 KiB each; there are at most 32 of them, with
+// at most 64 Ki sums in all. Without sums samples are independent rows.
 RowBlocks blocks_of_samples(const GroupSizes& s, bool has_sums) {
   constexpr std::int64_t kElements = 32 * 1024, kBlocks = 32, kMostSums = 64 * 1024;
   const std::int64_t sums = kSums * s.groups * s.channels, width = s.groups * s.width();
@@ -264,7 +277,7 @@ HWY_EXPORT(add_up);
 
 Prepared prepare_group_norm(const NodeContext& context) {
   const auto attrs = context.attrs<GroupNormAttrs>();
-  const GroupSizes sizes = group_sizes(context.input(0).shape, attrs.groups);
+  const GroupSizes sizes = group_sizes(context.input(In::kX).shape, attrs.groups);
   const Groups groups(attrs.statistic(), sizes);
   const RowBlocks blocks = independent_row_blocks({sizes.samples * sizes.groups, sizes.width()});
   return kernel_of([=](const Binding& b) {
@@ -275,10 +288,11 @@ Prepared prepare_group_norm(const NodeContext& context) {
 }
 
 Prepared prepare_group_norm_backward(const NodeContext& context) {
-  const auto attrs = context.attrs<GroupNormAttrs>();
-  const GroupSizes sizes = group_sizes(context.input(0).shape, attrs.groups);
+  const auto attrs = context.attrs<GroupNormBackwardAttrs>();
+  const GroupSizes sizes = group_sizes(context.input(BackIn::kX).shape, attrs.groups);
   const std::int64_t channels = sizes.groups * sizes.channels;
-  const bool has_sums = context.output(1).bytes() + context.output(2).bytes() > 0;
+  const bool has_sums =
+      context.output(BackOut::kDgain).bytes() + context.output(BackOut::kDbias).bytes() > 0;
   const RowBlocks blocks = blocks_of_samples(sizes, has_sums);
   const BackwardPlan plan{Groups(attrs.statistic(), sizes),
                           ColumnSums(kSums, channels, blocks.count)};

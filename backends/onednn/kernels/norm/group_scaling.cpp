@@ -1,10 +1,20 @@
-// Group scaling: a group is a row, in passes over data that stays in L1.
+// Group scaling takes a group as a row, in passes over data that stays in L1.
 #include "src/ops/norm/group_scaling.h"
 
 #include <cmath>
 
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/row_blocks.h"
+
+namespace keel::onednn {
+namespace {
+
+using In = GroupScalingInput;
+using Out = GroupScalingOutput;
+using BackIn = GroupScalingBackwardInput;
+
+}  // namespace
+}  // namespace keel::onednn
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/group_scaling.cpp"
@@ -17,13 +27,13 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-// kRows groups from `row` on: y = x * rrms; rrms is saved. y stays in the caches even when it is
-// large: the norm that it is made for reads it at once.
+// Writes y = x * rrms of kRows groups from `row` on and saves rrms. y stays in the caches even when
+// it is large, because the norm that it is made for reads it at once.
 template <std::size_t kRows>
 void forward_rows(const Binding& b, double eps, std::size_t row, std::size_t width) {
-  const float* x = b.inputs[0].as<float>() + row * width;
-  float* y = b.outputs[0].as<float>() + row * width;
-  float* rrms = b.outputs[1].as<float>() + row;
+  const float* x = b.inputs[In::kX].as<float>() + row * width;
+  float* y = b.outputs[Out::kY].as<float>() + row * width;
+  float* rrms = b.outputs[Out::kRrms].as<float>() + row;
   for (std::size_t k = 0; k < kRows; ++k) {
     prefetch_row(y + k * width, width);
     const double mean_square = row_squares(x + k * width, width) / double(width);
@@ -41,12 +51,12 @@ void forward(const Binding& b, double eps, const RowRange& range) {
                             HWY_ATTR { forward_rows<rows()>(b, eps, row, range.width); });
 }
 
-// kRows groups from `row` on: dx = rrms * (dy - xhat * mean(dy * xhat)).
+// Writes dx = rrms * (dy - xhat * mean(dy * xhat)) of kRows groups from `row` on.
 template <std::size_t kRows>
 void backward_rows(const Binding& b, std::size_t row, std::size_t width) {
-  const float* x = b.inputs[0].as<float>() + row * width;
-  const float* dy = b.inputs[2].as<float>() + row * width;
-  const float* rrms = b.inputs[1].as<float>() + row;
+  const float* x = b.inputs[BackIn::kX].as<float>() + row * width;
+  const float* dy = b.inputs[BackIn::kDy].as<float>() + row * width;
+  const float* rrms = b.inputs[BackIn::kRrms].as<float>() + row;
   const ResultRows dx(b, width);
   float slopes[kRows];
   for (std::size_t k = 0; k < kRows; ++k) {
@@ -82,7 +92,7 @@ HWY_EXPORT(backward);
 Prepared prepare_group_scaling(const NodeContext& context) {
   const auto attrs = context.attrs<GroupScalingAttrs>();
   const RowBlocks blocks =
-      independent_row_blocks(scaled_groups(context.input(0).shape, attrs.groups));
+      independent_row_blocks(scaled_groups(context.input(In::kX).shape, attrs.groups));
   return kernel_of([=](const Binding& b) {
     blocks.run([&](std::size_t, const RowRange& range) {
       HWY_DYNAMIC_DISPATCH(forward)(b, attrs.eps, range);
@@ -93,7 +103,7 @@ Prepared prepare_group_scaling(const NodeContext& context) {
 Prepared prepare_group_scaling_backward(const NodeContext& context) {
   const auto attrs = context.attrs<GroupScalingAttrs>();
   const RowBlocks blocks =
-      independent_row_blocks(scaled_groups(context.input(0).shape, attrs.groups));
+      independent_row_blocks(scaled_groups(context.input(BackIn::kX).shape, attrs.groups));
   return kernel_of([=](const Binding& b) {
     blocks.run([&](std::size_t, const RowRange& range) {
       HWY_DYNAMIC_DISPATCH(backward)(b, range);

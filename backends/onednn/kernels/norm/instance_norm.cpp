@@ -1,5 +1,6 @@
-// Instance norm of sequences from the parts of column norms: a sample is a tensor of its own. A
-// task takes whole samples, forms their sums and writes them while they are in the caches.
+// Instance norm of sequences is made of the parts of column norms, with each sample as a tensor of
+// its own. A task takes whole samples, forms their sums and writes them while they are in the
+// caches.
 #include "src/ops/norm/instance_norm.h"
 
 #include "backends/onednn/column_plan.h"
@@ -10,8 +11,14 @@
 namespace keel::onednn {
 namespace {
 
-// What a block keeps a channel, each as wide as a double: moments or sums, in the backward the
-// sums over its samples, then constants in float of the sample at hand.
+using In = InstanceNormInput;
+using Out = InstanceNormOutput;
+using BackIn = InstanceNormBackwardInput;
+using BackOut = InstanceNormGradient;
+
+// What a block keeps of a channel, each as wide as a double: the moments or sums of the sample at
+// hand, in the backward the sums over all of the block's samples, then the constants, in float, of
+// the sample at hand.
 enum Forward : std::size_t { kMoments, kFactor = kMoments + 2, kShift, kForwardKinds };
 enum Backward : std::size_t {
   kSums,
@@ -61,16 +68,16 @@ namespace {
 
 void forward_block(const Binding& b, const SequencePlan& plan, std::size_t block,
                    const Slab& samples) {
-  const RowMask mask = b.inputs[3].as<std::uint8_t>();
-  const float* x = b.inputs[0].as<float>();
+  const RowMask mask = b.inputs[In::kMask].as<std::uint8_t>();
+  const float* x = b.inputs[In::kX].as<float>();
   const ChannelMoments moments = moments_at(plan, {b.workspace, block, kMoments}, 0);
   float* const factors = plan.floats(b, block, kFactor);
   float* const shifts = plan.floats(b, block, kShift);
-  const float *gains = b.inputs[1].as<float>(), *biases = b.inputs[2].as<float>();
+  const float *gains = b.inputs[In::kGain].as<float>(), *biases = b.inputs[In::kBias].as<float>();
   const WideDoubles eps = WideDoubles::all(plan.eps);
   for_samples(samples, plan.sizes, [&](const Slab& slab, std::size_t i) HWY_ATTR {
-    float* const mean = b.outputs[1].as<float>() + i * slab.channels;
-    float* const rstd = b.outputs[2].as<float>() + i * slab.channels;
+    float* const mean = b.outputs[Out::kMean].as<float>() + i * slab.channels;
+    float* const rstd = b.outputs[Out::kRstd].as<float>() + i * slab.channels;
     slab_moments(slab, mask, x, moments);
     const double n = kept_elements(slab, mask);
     const WideDoubles share = WideDoubles::all(n > 0 ? 1 / n : 0);
@@ -85,7 +92,7 @@ void forward_block(const Binding& b, const SequencePlan& plan, std::size_t block
       part.store(hn::NegMulAdd(low, factor, biases ? part.load(biases + c) : zero()), shifts + c);
     });
     write_centred(slab, {x, mean, factors, shifts}, ResultRows(b, slab.run_length()));
-    clear_left_out(slab, mask, b.outputs[0].as<float>());
+    clear_left_out(slab, mask, b.outputs[Out::kY].as<float>());
   });
 }
 
@@ -100,7 +107,7 @@ void sample_statistics(const Binding& b, const SequencePlan& plan, std::size_t b
   const ChannelSums sums = sums_at(plan, {b.workspace, block, kSums}, 0);
   const auto constant = [&](std::size_t kind) { return plan.floats(b, block, kind); };
   const WideDoubles share = WideDoubles::all(n > 0 ? 1 / n : 0);
-  const float* gain = b.inputs[1].as<float>();
+  const float* gain = b.inputs[BackIn::kGain].as<float>();
   for_lanes(std::size_t(plan.sizes.channels), [&](auto part, std::size_t c) KEEL_LOOP_BODY {
     const WideDoubles low = WideDoubles::load(sums.xhat + c) * share;
     const WideDoubles dy = WideDoubles::load(sums.dy + c);
@@ -117,15 +124,15 @@ void sample_statistics(const Binding& b, const SequencePlan& plan, std::size_t b
 
 void backward_block(const Binding& b, const SequencePlan& plan, std::size_t block,
                     const Slab& samples) {
-  const RowMask mask = b.inputs[5].as<std::uint8_t>();
-  const float *x = b.inputs[0].as<float>(), *dy = b.inputs[4].as<float>();
+  const RowMask mask = b.inputs[BackIn::kMask].as<std::uint8_t>();
+  const float *x = b.inputs[BackIn::kX].as<float>(), *dy = b.inputs[BackIn::kDy].as<float>();
   const auto constant = [&](std::size_t kind) { return plan.floats(b, block, kind); };
   for (std::size_t kind : {kDgain, kDbias}) {
     std::fill_n(plan.sum(b.workspace, block, kind), plan.stride(), 0.0);
   }
   for_samples(samples, plan.sizes, [&](const Slab& slab, std::size_t i) HWY_ATTR {
-    const float* mean = b.inputs[2].as<float>() + i * slab.channels;
-    const float* rstd = b.inputs[3].as<float>() + i * slab.channels;
+    const float* mean = b.inputs[BackIn::kMean].as<float>() + i * slab.channels;
+    const float* rstd = b.inputs[BackIn::kRstd].as<float>() + i * slab.channels;
     slab_sums(slab, mask, {x, dy, mean, rstd}, sums_at(plan, {b.workspace, block, kSums}, 0));
     sample_statistics(b, plan, block, rstd, kept_elements(slab, mask));
     write_centred_gradient(slab, mask,
@@ -143,10 +150,11 @@ void backward(const Binding& b, const SequencePlan& plan) {
   plan.blocks.run([&](std::size_t block, const Slab& samples)
                       HWY_ATTR { backward_block(b, plan, block, samples); });
   for_lanes(std::size_t(plan.sizes.channels), [&](auto part, std::size_t c) KEEL_LOOP_BODY {
-    for (const auto& [output, kind] : {std::pair{1, kDgain}, {2, kDbias}}) {
-      const TensorRef& to = b.outputs[std::size_t(output)];
+    const auto store = [&](Backward kind, const TensorRef& to) HWY_ATTR {
       if (to) part.store(sum_of_blocks(plan, b.workspace, kind, c).floats(), to.as<float>() + c);
-    }
+    };
+    store(kDgain, b.outputs[BackOut::kDgain]);
+    store(kDbias, b.outputs[BackOut::kDbias]);
   });
 }
 
@@ -163,17 +171,15 @@ HWY_EXPORT(backward);
 
 namespace {
 
-SequencePlan plan_of(const NodeContext& context, std::size_t kinds) {
-  const SequenceSizes s = sequence_sizes(context.input(0).shape);
-  return {{sample_blocks(s.samples, s.steps, s.channels, std::int64_t(kinds)), kinds, 0},
-          s,
-          context.attrs<InstanceNormAttrs>().eps};
+SequencePlan plan_of(const SequenceSizes& s, double eps, std::size_t kinds) {
+  return {{sample_blocks(s.samples, s.steps, s.channels, std::int64_t(kinds)), kinds, 0}, s, eps};
 }
 
 }  // namespace
 
 Prepared prepare_instance_norm(const NodeContext& context) {
-  const SequencePlan plan = plan_of(context, kForwardKinds);
+  const SequencePlan plan = plan_of(sequence_sizes(context.input(In::kX).shape),
+                                    context.attrs<InstanceNormAttrs>().eps, kForwardKinds);
   return kernel_of(
       [=](const Binding& b) {
         HWY_DYNAMIC_DISPATCH(forward)
@@ -183,7 +189,8 @@ Prepared prepare_instance_norm(const NodeContext& context) {
 }
 
 Prepared prepare_instance_norm_backward(const NodeContext& context) {
-  const SequencePlan plan = plan_of(context, kBackwardKinds);
+  const SequencePlan plan = plan_of(sequence_sizes(context.input(BackIn::kX).shape),
+                                    context.attrs<InstanceNormBackwardAttrs>().eps, kBackwardKinds);
   return kernel_of(
       [=](const Binding& b) {
         HWY_DYNAMIC_DISPATCH(backward)

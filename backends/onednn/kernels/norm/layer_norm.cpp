@@ -1,4 +1,4 @@
-// Layer norm: a row at a time, in passes over data that stays in L1.
+// Layer norm takes a row at a time, in passes over data that stays in L1.
 #include "src/ops/norm/layer_norm.h"
 
 #include <optional>
@@ -14,12 +14,19 @@
 namespace keel::onednn {
 namespace {
 
-enum Sums : std::size_t { kGain, kBias, kSums };  // in the order of write_gradients
+using In = LayerNormInput;
+using BackIn = LayerNormBackwardInput;
+using BackOut = LayerNormGradient;
+
+// The kinds of sums, in the order in which write_gradients forms them.
+enum Sums : std::size_t { kGain, kBias, kSums };
 
 struct BackwardPlan {
   NormStatistic statistic;
   ColumnSums sums;
-  bool is_wide;  // the workspace holds what xhat lacks of a float mean, for each row, not sums
+  // Whether rows are so wide that the workspace holds no sums, but what xhat lacks with a float
+  // mean, for each row.
+  bool is_wide;
 };
 
 }  // namespace
@@ -40,9 +47,9 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-// y = (x - mean) * rstd * gain + bias; mean and rstd are saved.
+// Writes y = (x - mean) * rstd * gain + bias and saves mean and rstd.
 void forward(const Binding& b, const NormStatistic& statistic, const RowRange& range) {
-  const RowAffine affine{b.inputs[1].as<float>(), b.inputs[2].as<float>()};
+  const RowAffine affine{b.inputs[In::kGain].as<float>(), b.inputs[In::kBias].as<float>()};
   write_centred(b, statistic, range, [&](Floats xhat, auto part, std::size_t i) KEEL_LOOP_BODY {
     return affine.apply(part, xhat, i);
   });
@@ -51,30 +58,33 @@ void forward(const Binding& b, const NormStatistic& statistic, const RowRange& r
 RowGradient gradient_of(const Binding& b, const NormStatistic& statistic, std::size_t row,
                         std::size_t width) {
   ResultRows(b, width).prefetch(row * width, width);
-  const SavedRow saved{b.inputs[0].as<float>() + row * width, b.inputs[4].as<float>() + row * width,
-                       b.inputs[2].as<float>()[row], b.inputs[3].as<float>()[row], width};
-  const double count = variance_count(statistic, std::int64_t(width));
-  return row_gradient(saved, {b.inputs[1].as<float>(), nullptr},
+  const SavedRow saved{b.inputs[BackIn::kX].as<float>() + row * width,
+                       b.inputs[BackIn::kDy].as<float>() + row * width,
+                       b.inputs[BackIn::kMean].as<float>()[row],
+                       b.inputs[BackIn::kRstd].as<float>()[row], width};
+  const double count = variance_count(std::int64_t(width), statistic.unbiased);
+  return row_gradient(saved, {b.inputs[BackIn::kGain].as<float>(), nullptr},
                       double(width) / count * slope_factor(statistic, saved.rstd));
 }
 
-// kRows rows from `row` on: dx, and their share of dgain and dbias.
+// Writes dx of kRows rows from `row` on and adds their share of dgain and dbias to the sums.
 template <std::size_t kRows>
 void backward_rows(const Binding& b, const NormStatistic& statistic, std::size_t row,
                    std::size_t width, BlockSums* sums) {
-  const GradientRows rows = gradient_rows(b.inputs[0].as<float>(), b.inputs[4].as<float>(),
-                                          ResultRows(b, width), row * width, width);
+  const GradientRows rows =
+      gradient_rows(b.inputs[BackIn::kX].as<float>(), b.inputs[BackIn::kDy].as<float>(),
+                    ResultRows(b, width), row * width, width);
   [&]<std::size_t... kRow>(std::index_sequence<kRow...>) HWY_ATTR {
     // Braces keep the order of the rows, which the prefetcher of the processor relies on.
     const RowGradient of_row[] = {gradient_of(b, statistic, row + kRow, width)...};
-    write_gradients(rows, {b.inputs[1].as<float>(), nullptr}, sums, of_row[kRow]...);
+    write_gradients(rows, {b.inputs[BackIn::kGain].as<float>(), nullptr}, sums, of_row[kRow]...);
   }
   (std::make_index_sequence<kRows>());
 }
 
 void backward(const Binding& b, const BackwardPlan& plan, std::size_t block,
               const RowRange& range) {
-  const bool has_sums = !plan.is_wide && (b.outputs[kGain + 1] || b.outputs[kBias + 1]);
+  const bool has_sums = !plan.is_wide && (b.outputs[BackOut::kDgain] || b.outputs[BackOut::kDbias]);
   std::optional<BlockSums> sums;
   if (has_sums) sums.emplace(plan.sums, b.workspace, block);
   for_row_groups(range, [&](auto rows, std::size_t row) HWY_ATTR {
@@ -83,22 +93,23 @@ void backward(const Binding& b, const BackwardPlan& plan, std::size_t block,
   if (has_sums) sums->end_run();
 }
 
-// dgain and dbias (width), each perhaps absent, from the sums of all blocks.
+// Adds the sums of all blocks up to dgain and dbias (width), of which either may be absent.
 void add_up(const Binding& b, const BackwardPlan& plan, std::size_t width) {
-  for (std::size_t k : {kGain, kBias}) {
-    float* out = b.outputs[k + 1].as<float>();
-    if (out) sum_over_blocks(plan.sums, b.workspace, k, out, width);
-  }
+  const auto store = [&](Sums kind, const TensorRef& out) HWY_ATTR {
+    if (out) sum_over_blocks(plan.sums, b.workspace, kind, out.as<float>(), width);
+  };
+  store(kGain, b.outputs[BackOut::kDgain]);
+  store(kBias, b.outputs[BackOut::kDbias]);
 }
 
-// dgain and dbias of wide rows, before dx: that may be written over dy.
+// Writes dgain and dbias of wide rows. It runs before dx is written, perhaps over dy.
 void add_up_wide(const Binding& b, const RowBlocks& blocks) {
   const auto rows = std::size_t(blocks.rows), width = std::size_t(blocks.width);
   float* const low = static_cast<float*>(b.workspace);
-  const WideRows in{b.inputs[0].as<float>(),
-                    b.inputs[4].as<float>(),
-                    b.inputs[2].as<float>(),
-                    b.inputs[3].as<float>(),
+  const WideRows in{b.inputs[BackIn::kX].as<float>(),
+                    b.inputs[BackIn::kDy].as<float>(),
+                    b.inputs[BackIn::kMean].as<float>(),
+                    b.inputs[BackIn::kRstd].as<float>(),
                     low,
                     rows,
                     width};
@@ -106,8 +117,8 @@ void add_up_wide(const Binding& b, const RowBlocks& blocks) {
     for (std::size_t row = range.first; row < range.last; ++row) low[row] = mean_xhat(in, row);
   });
   run_columns_of_rows(width, [&](std::size_t first, std::size_t n) HWY_ATTR {
-    write_wide_sums(in, first, n, b.outputs[kGain + 1].as<float>(),
-                    b.outputs[kBias + 1].as<float>());
+    write_wide_sums(in, first, n, b.outputs[BackOut::kDgain].as<float>(),
+                    b.outputs[BackOut::kDbias].as<float>());
   });
 }
 
@@ -126,7 +137,8 @@ HWY_EXPORT(add_up_wide);
 
 Prepared prepare_layer_norm(const NodeContext& context) {
   const auto attrs = context.attrs<LayerNormAttrs>();
-  const RowBlocks blocks = independent_row_blocks(row_sizes(context.input(0).shape, attrs.axes));
+  const RowBlocks blocks =
+      independent_row_blocks(row_sizes(context.input(In::kX).shape, attrs.axes));
   return kernel_of([=](const Binding& b) {
     blocks.run([&](std::size_t, const RowRange& range) {
       HWY_DYNAMIC_DISPATCH(forward)(b, attrs.statistic(), range);
@@ -135,9 +147,10 @@ Prepared prepare_layer_norm(const NodeContext& context) {
 }
 
 Prepared prepare_layer_norm_backward(const NodeContext& context) {
-  const auto attrs = context.attrs<LayerNormAttrs>();
-  const RowSizes sizes = row_sizes(context.input(0).shape, attrs.axes);
-  const bool has_sums = context.output(1).bytes() + context.output(2).bytes() > 0;
+  const auto attrs = context.attrs<LayerNormBackwardAttrs>();
+  const RowSizes sizes = row_sizes(context.input(BackIn::kX).shape, attrs.axes);
+  const bool has_sums =
+      context.output(BackOut::kDgain).bytes() + context.output(BackOut::kDbias).bytes() > 0;
   const bool wide = has_sums && is_wide(sizes);
   const RowBlocks blocks = gradient_row_blocks(sizes, kSums, has_sums);
   const BackwardPlan plan{attrs.statistic(), ColumnSums(kSums, blocks.width, blocks.count), wide};

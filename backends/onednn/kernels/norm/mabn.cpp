@@ -1,5 +1,5 @@
-// Moving average batch norm from the parts of un-centred norms: what the ring buffers hold changes
-// the statistics of a channel only.
+// Moving average batch norm is made of the parts of un-centred norms: the ring buffers change only
+// the statistics of a channel.
 #include "src/ops/norm/mabn.h"
 
 #include <cstring>
@@ -12,20 +12,28 @@
 namespace keel::onednn {
 namespace {
 
-enum Constants : std::size_t { kGain, kSlope };  // gain * r, and G
+using In = MabnInput;
+using Out = MabnOutput;
+using BackIn = MabnBackwardInput;
+using BackOut = MabnGradient;
+
+// What a channel's constants are: gain * r, and G.
+enum Constants : std::size_t { kGain, kSlope };
 
 struct MabnPlan : ColumnPlan {
   MabnAttrs attrs;
 };
 
-RowMask mask_of(const Binding& b) { return b.inputs[7].as<std::uint8_t>(); }
+// The forward and the backward have their mask in the same place.
+static_assert(int(In::kMask) == int(BackIn::kMask));
+RowMask mask_of(const Binding& b) { return b.inputs[In::kMask].as<std::uint8_t>(); }
 
-// Whether this run is a training step: there may be no row that counts.
+// Whether this run is a training step, which needs a row that counts.
 bool trains(const Binding& b, const MabnPlan& plan) {
   return plan.attrs.training && plan.count(mask_of(b)) > 0;
 }
 
-// The rows of a ring buffer that this step leaves as they are, unless it is written over.
+// Copies a ring buffer, of which this step changes one row, unless it is written over in place.
 void carry_on(const TensorRef& before, const TensorRef& after) {
   if (after.data == before.data) return;
   std::memcpy(after.data, before.data, std::size_t(before.type.bytes()));
@@ -46,7 +54,7 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The next state of a ring buffer (m, channels), whose other rows are there already.
+// The next state of a ring buffer (m, channels), which has all rows but that of this step already.
 struct Ring {
   const MabnPlan& plan;
   float* data;
@@ -79,17 +87,17 @@ struct Ring {
 
 void forward_statistics(const Binding& b, const MabnPlan& plan, const Slab& slab) {
   const MabnAttrs& attrs = plan.attrs;
-  const MabnPhase phase = mabn_phase(attrs, *b.inputs[6].as<std::int32_t>());
-  const Ring x2{plan, b.outputs[3].as<float>(), phase};
+  const MabnPhase phase = mabn_phase(attrs, *b.inputs[In::kStep].as<std::int32_t>());
+  const Ring x2{plan, b.outputs[Out::kNextX2].as<float>(), phase};
   const bool is_step = trains(b, plan);
   const WideDoubles share = WideDoubles::all(1 / double(plan.count(mask_of(b))));
   const WideDoubles eps = WideDoubles::all(attrs.eps);
   const WideDoubles keep = WideDoubles::all(attrs.keep), rest = WideDoubles::all(1 - attrs.keep);
   const Floats most = splat(float(attrs.clip)), least = splat(float(1 / attrs.clip));
-  const float* gain = b.inputs[1].as<float>();
+  const float* gain = b.inputs[In::kGain].as<float>();
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
-    const WideDoubles running = WideDoubles::of(part.load(b.inputs[5].as<float>() + c));
+    const WideDoubles running = WideDoubles::of(part.load(b.inputs[In::kV].as<float>() + c));
     WideDoubles v = running, next = running;
     if (is_step) {
       v = x2.push(part, c, sum_of_blocks(plan, b.workspace, 0, c) * share);
@@ -102,17 +110,18 @@ void forward_statistics(const Binding& b, const MabnPlan& plan, const Slab& slab
       r = hn::Mul(deviation, reciprocal_sqrt(running + eps));
       r = hn::Min(hn::Max(r, least), most);
     }
-    if (b.outputs[4]) part.store(next.floats(), b.outputs[4].as<float>() + c);
-    part.store(rstd, b.outputs[1].as<float>() + c);
-    part.store(r, b.outputs[2].as<float>() + c);
+    if (b.outputs[Out::kNextV]) part.store(next.floats(), b.outputs[Out::kNextV].as<float>() + c);
+    part.store(rstd, b.outputs[Out::kRstd].as<float>() + c);
+    part.store(r, b.outputs[Out::kR].as<float>() + c);
     part.store(gain ? hn::Mul(r, part.load(gain + c)) : r, plan.constant(b.workspace, kGain) + c);
   });
 }
 
 void forward(const Binding& b, const MabnPlan& plan) {
-  const float* x = b.inputs[0].as<float>();
-  const UncentredForward in{x, b.outputs[1].as<float>(), plan.constant(b.workspace, kGain),
-                            b.inputs[2].as<float>(), ResultRows(b, plan.blocks.run_length())};
+  const float* x = b.inputs[In::kX].as<float>();
+  const UncentredForward in{x, b.outputs[Out::kRstd].as<float>(), plan.constant(b.workspace, kGain),
+                            b.inputs[In::kBias].as<float>(),
+                            ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
@@ -124,30 +133,34 @@ void forward(const Binding& b, const MabnPlan& plan) {
 }
 
 void backward_statistics(const Binding& b, const MabnPlan& plan, const Slab& slab) {
-  const Ring gz{plan, b.outputs[3].as<float>(),
-                mabn_phase(plan.attrs, *b.inputs[5].as<std::int32_t>())};
+  const Ring gz{plan, b.outputs[BackOut::kNextGz].as<float>(),
+                mabn_phase(plan.attrs, *b.inputs[BackIn::kStep].as<std::int32_t>())};
   const bool is_step = trains(b, plan);
   const WideDoubles share = WideDoubles::all(1 / double(plan.count(mask_of(b))));
-  const float* gains = b.inputs[1].as<float>();
+  const float* gains = b.inputs[BackIn::kGain].as<float>();
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
-    const WideDoubles r = WideDoubles::of(part.load(b.inputs[3].as<float>() + c));
+    const WideDoubles r = WideDoubles::of(part.load(b.inputs[BackIn::kR].as<float>() + c));
     const WideDoubles gain = gains ? r * WideDoubles::of(part.load(gains + c)) : r;
     const WideDoubles products = sum_of_blocks(plan, b.workspace, 1, c);
     WideDoubles slope = WideDoubles::zero();
     if (is_step) slope = gz.push(part, c, products * gain * share);
     part.store(gain.floats(), plan.constant(b.workspace, kGain) + c);
     part.store(slope.floats(), plan.constant(b.workspace, kSlope) + c);
-    if (b.outputs[1]) part.store((products * r).floats(), b.outputs[1].as<float>() + c);
-    if (b.outputs[2]) {
-      part.store(sum_of_blocks(plan, b.workspace, 0, c).floats(), b.outputs[2].as<float>() + c);
+    if (b.outputs[BackOut::kDgain]) {
+      part.store((products * r).floats(), b.outputs[BackOut::kDgain].as<float>() + c);
+    }
+    if (b.outputs[BackOut::kDbias]) {
+      part.store(sum_of_blocks(plan, b.workspace, 0, c).floats(),
+                 b.outputs[BackOut::kDbias].as<float>() + c);
     }
   });
 }
 
 void backward(const Binding& b, const MabnPlan& plan) {
-  const float* rstd = b.inputs[2].as<float>();
-  const UncentredGradient in{b.inputs[0].as<float>(), b.inputs[6].as<float>(), rstd};
+  const float* rstd = b.inputs[BackIn::kRstd].as<float>();
+  const UncentredGradient in{b.inputs[BackIn::kX].as<float>(), b.inputs[BackIn::kDy].as<float>(),
+                             rstd};
   const UncentredBackward write{in, rstd, plan.constant(b.workspace, kSlope),
                                 plan.constant(b.workspace, kGain),
                                 ResultRows(b, plan.blocks.run_length())};
@@ -174,14 +187,14 @@ HWY_EXPORT(forward);
 HWY_EXPORT(backward);
 
 Prepared prepare_mabn(const NodeContext& context) {
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
   const MabnPlan plan{{column_blocks(sizes, 1, 1), 1, 1}, context.attrs<MabnAttrs>()};
   return kernel_of(
       [=](const Binding& b) {
         if (plan.attrs.training) {
-          carry_on(b.inputs[3], b.outputs[3]);
-          *b.outputs[5].as<std::int32_t>() =
-              *b.inputs[6].as<std::int32_t>() + (trains(b, plan) ? 1 : 0);
+          carry_on(b.inputs[In::kX2], b.outputs[Out::kNextX2]);
+          *b.outputs[Out::kNextStep].as<std::int32_t>() =
+              *b.inputs[In::kStep].as<std::int32_t>() + (trains(b, plan) ? 1 : 0);
         }
         HWY_DYNAMIC_DISPATCH(forward)
         (b, plan);
@@ -190,11 +203,11 @@ Prepared prepare_mabn(const NodeContext& context) {
 }
 
 Prepared prepare_mabn_backward(const NodeContext& context) {
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
-  const MabnPlan plan{{column_blocks(sizes, 2, 2), 2, 2}, context.attrs<MabnAttrs>()};
+  const ColumnSizes sizes = column_sizes(context.input(BackIn::kX).shape);
+  const MabnPlan plan{{column_blocks(sizes, 2, 2), 2, 2}, context.attrs<MabnBackwardAttrs>()};
   return kernel_of(
       [=](const Binding& b) {
-        if (plan.attrs.training) carry_on(b.inputs[4], b.outputs[3]);
+        if (plan.attrs.training) carry_on(b.inputs[BackIn::kGz], b.outputs[BackOut::kNextGz]);
         HWY_DYNAMIC_DISPATCH(backward)
         (b, plan);
       },

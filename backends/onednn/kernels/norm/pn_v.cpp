@@ -1,7 +1,18 @@
-// PN-V: sums of squares over slabs of the tensor, then one more pass over it.
+// PN-V forms sums of squares over slabs of the tensor and then goes over it once more.
 #include "src/ops/norm/pn_v.h"
 
 #include "backends/onednn/kernels/kernels.h"
+
+namespace keel::onednn {
+namespace {
+
+using In = PnVInput;
+using Out = PnVOutput;
+using BackIn = PnVBackwardInput;
+using BackOut = PnVGradient;
+
+}  // namespace
+}  // namespace keel::onednn
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/pn_v.cpp"
@@ -14,17 +25,17 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-// From the sums of squares of all blocks: rpsi and psi2' of a panel.
+// Computes rpsi and psi2' of a panel from the sums of squares of all blocks.
 void forward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs,
                         const Slab& slab) {
-  const auto count = double(plan.count(b.inputs[4].as<std::uint8_t>()));
+  const auto count = double(plan.count(b.inputs[In::kMask].as<std::uint8_t>()));
   const bool uses_batch = attrs.training && count > 0;
   const WideDoubles eps = WideDoubles::all(attrs.eps);
   const WideDoubles share = WideDoubles::all(1 / count);
   const WideDoubles keep = WideDoubles::all(attrs.keep), rest = WideDoubles::all(1 - attrs.keep);
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
-    const Floats running = part.load(b.inputs[3].as<float>() + c);
+    const Floats running = part.load(b.inputs[In::kPsi2].as<float>() + c);
     WideDoubles psi2 = WideDoubles::of(running);
     Floats next = running;
     if (uses_batch) {
@@ -32,15 +43,15 @@ void forward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttrs
       next = (psi2 * keep + batch * rest).floats();
       psi2 = batch;
     }
-    part.store(reciprocal_sqrt(psi2 + eps), b.outputs[1].as<float>() + c);
-    if (b.outputs[2]) part.store(next, b.outputs[2].as<float>() + c);
+    part.store(reciprocal_sqrt(psi2 + eps), b.outputs[Out::kRpsi].as<float>() + c);
+    if (b.outputs[Out::kNextPsi2]) part.store(next, b.outputs[Out::kNextPsi2].as<float>() + c);
   });
 }
 
 void forward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
-  const RowMask mask = b.inputs[4].as<std::uint8_t>();
-  const UncentredForward in{b.inputs[0].as<float>(), b.outputs[1].as<float>(),
-                            b.inputs[1].as<float>(), b.inputs[2].as<float>(),
+  const RowMask mask = b.inputs[In::kMask].as<std::uint8_t>();
+  const UncentredForward in{b.inputs[In::kX].as<float>(), b.outputs[Out::kRpsi].as<float>(),
+                            b.inputs[In::kGain].as<float>(), b.inputs[In::kBias].as<float>(),
                             ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
@@ -52,28 +63,34 @@ void forward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
       [&](const Slab& slab) HWY_ATTR { write_forward(slab, in, mask); });
 }
 
-// From the sums of all blocks: dgain, dbias and the slope of dx, 0 in evaluation.
+// Computes dgain, dbias and the slope of dx, 0 in evaluation, from the sums of all blocks.
 void backward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs,
                          const Slab& slab) {
-  const auto count = double(plan.count(b.inputs[4].as<std::uint8_t>()));
+  const auto count = double(plan.count(b.inputs[BackIn::kMask].as<std::uint8_t>()));
   const WideDoubles share = WideDoubles::all(attrs.training && count > 0 ? 1 / count : 0);
-  const float* gain = b.inputs[1].as<float>();
+  const float* gain = b.inputs[BackIn::kGain].as<float>();
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
     const WideDoubles dbias = sum_of_blocks(plan, b.workspace, 0, c);
     const WideDoubles dgain = sum_of_blocks(plan, b.workspace, 1, c);
     const Floats mean = (dgain * share).floats();
     part.store(gain ? hn::Mul(mean, part.load(gain + c)) : mean, plan.constant(b.workspace, 0) + c);
-    if (b.outputs[1]) part.store(dgain.floats(), b.outputs[1].as<float>() + c);
-    if (b.outputs[2]) part.store(dbias.floats(), b.outputs[2].as<float>() + c);
+    if (b.outputs[BackOut::kDgain]) {
+      part.store(dgain.floats(), b.outputs[BackOut::kDgain].as<float>() + c);
+    }
+    if (b.outputs[BackOut::kDbias]) {
+      part.store(dbias.floats(), b.outputs[BackOut::kDbias].as<float>() + c);
+    }
   });
 }
 
 void backward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
-  const RowMask mask = b.inputs[4].as<std::uint8_t>();
-  const float* rpsi = b.inputs[2].as<float>();
-  const UncentredGradient in{b.inputs[0].as<float>(), b.inputs[3].as<float>(), rpsi};
-  const UncentredBackward write{in, rpsi, plan.constant(b.workspace, 0), b.inputs[1].as<float>(),
+  const RowMask mask = b.inputs[BackIn::kMask].as<std::uint8_t>();
+  const float* rpsi = b.inputs[BackIn::kRpsi].as<float>();
+  const UncentredGradient in{b.inputs[BackIn::kX].as<float>(), b.inputs[BackIn::kDy].as<float>(),
+                             rpsi};
+  const UncentredBackward write{in, rpsi, plan.constant(b.workspace, 0),
+                                b.inputs[BackIn::kGain].as<float>(),
                                 ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
@@ -99,7 +116,7 @@ HWY_EXPORT(backward);
 
 Prepared prepare_pn_v(const NodeContext& context) {
   const auto attrs = context.attrs<PnVAttrs>();
-  const ColumnPlan plan{column_blocks(column_sizes(context.input(0).shape), 1, 1), 1, 0};
+  const ColumnPlan plan{column_blocks(column_sizes(context.input(In::kX).shape), 1, 1), 1, 0};
   return kernel_of(
       [=](const Binding& b) {
         const auto run = HWY_DYNAMIC_DISPATCH(forward);
@@ -109,8 +126,8 @@ Prepared prepare_pn_v(const NodeContext& context) {
 }
 
 Prepared prepare_pn_v_backward(const NodeContext& context) {
-  const auto attrs = context.attrs<PnVAttrs>();
-  const ColumnPlan plan{column_blocks(column_sizes(context.input(0).shape), 2, 2), 2, 1};
+  const auto attrs = context.attrs<PnVBackwardAttrs>();
+  const ColumnPlan plan{column_blocks(column_sizes(context.input(BackIn::kX).shape), 2, 2), 2, 1};
   return kernel_of(
       [=](const Binding& b) {
         const auto run = HWY_DYNAMIC_DISPATCH(backward);

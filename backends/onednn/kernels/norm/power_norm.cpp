@@ -1,5 +1,5 @@
-// PowerNorm. Behind the warm-up rpsi is known beforehand: one pass over the tensor writes y and
-// forms the sums of the next state, with a scaling in front too.
+// The forward of PowerNorm. Behind the warm-up rpsi is known beforehand: one pass over the tensor
+// writes y and forms the sums of the next state, also with a scaling in front.
 #include "src/ops/norm/power_norm.h"
 
 #include "backends/onednn/kernels/kernels.h"
@@ -10,16 +10,20 @@
 namespace keel::onednn {
 namespace {
 
+using In = PowerNormInput;
+using Out = PowerNormOutput;
+
 // What the forward of one step knows beforehand.
 struct Step {
-  bool uses_batch;     // and there is a row that counts
+  bool uses_batch;     // it trains, and there is a row that counts
   std::int64_t t;      // the number of this training forward
   bool is_warming_up;  // rpsi comes from this batch, not from those before it
 };
 
 Step step_of(const Binding& b, const PowerNormPlan& plan) {
-  const std::int32_t* count = b.inputs[5].as<std::int32_t>();
-  const bool uses_batch = plan.training && plan.columns.count(b.inputs[6].as<std::uint8_t>()) > 0;
+  const std::int32_t* count = b.inputs[In::kStep].as<std::int32_t>();
+  const bool uses_batch =
+      plan.training && plan.columns.count(b.inputs[In::kMask].as<std::uint8_t>()) > 0;
   const std::int64_t t = count ? std::int64_t{*count} + 1 : 1;
   return {uses_batch, t, uses_batch && t <= plan.warmup};
 }
@@ -43,7 +47,7 @@ Floats reciprocal_root(const WideDoubles& v, double eps) {
   return reciprocal_sqrt(v + WideDoubles::all(eps));
 }
 
-// NaN if one is NaN.
+// The largest |p[i]| of n elements, or NaN if one of them is NaN.
 float largest_magnitude(const float* p, std::size_t n) {
   Floats largest = zero();
   for_lanes(n, [&](auto part, std::size_t i)
@@ -53,23 +57,25 @@ float largest_magnitude(const float* p, std::size_t n) {
   return max_of(lanes, kLanes);
 }
 
-// The running quadratic mean alone: evaluation, or a batch without rows.
+// In evaluation, and for a batch without rows, all follows from the running quadratic mean.
 void running_statistics(const Binding& b, const PowerNormPlan& plan, const Slab& slab) {
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
-    const Floats psi2 = part.load(b.inputs[3].as<float>() + c);
+    const Floats psi2 = part.load(b.inputs[In::kPsi2].as<float>() + c);
     const Floats rpsi = reciprocal_root(WideDoubles::of(psi2), plan.eps);
-    for (std::size_t port : {1, 2}) part.store(rpsi, b.outputs[port].as<float>() + c);
+    for (Out::Place place : {Out::kRpsi, Out::kRdx}) {
+      part.store(rpsi, b.outputs[place].as<float>() + c);
+    }
     if (!plan.training) return;
-    part.store(zero(), b.outputs[3].as<float>() + c);
-    part.store(psi2, b.outputs[4].as<float>() + c);
+    part.store(zero(), b.outputs[Out::kGamma].as<float>() + c);
+    part.store(psi2, b.outputs[Out::kNextPsi2].as<float>() + c);
   });
 }
 
-// From the sums of squares of all blocks: rpsi, rdx, Gamma and psi2'.
+// Computes rpsi, rdx, Gamma and psi2' from the sums of squares of all blocks.
 void batch_statistics(const Binding& b, const PowerNormPlan& plan, const Step& step,
                       const Slab& slab) {
-  const auto count = double(plan.columns.count(b.inputs[6].as<std::uint8_t>()));
+  const auto count = double(plan.columns.count(b.inputs[In::kMask].as<std::uint8_t>()));
   const auto all = double(plan.columns.blocks.sizes.count());
   const WideDoubles share = WideDoubles::all(1 / count), share_of_all = WideDoubles::all(1 / all);
   const WideDoubles keep = WideDoubles::all(plan.alpha_f);
@@ -79,7 +85,7 @@ void batch_statistics(const Binding& b, const PowerNormPlan& plan, const Step& s
   const bool is_cumulative = step.t < plan.warmup, is_averaged = plan.is_release || !is_cumulative;
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
-    WideDoubles psi2 = WideDoubles::of(part.load(b.inputs[3].as<float>() + c));
+    WideDoubles psi2 = WideDoubles::of(part.load(b.inputs[In::kPsi2].as<float>() + c));
     const WideDoubles batch = sum_of_blocks(plan.columns, b.workspace, 0, c) * share;
     const WideDoubles counted =
         plan.pad_stats ? sum_of_blocks(plan.columns, b.workspace, 1, c) * share_of_all : batch;
@@ -88,28 +94,30 @@ void batch_statistics(const Binding& b, const PowerNormPlan& plan, const Step& s
     const WideDoubles factor = WideDoubles::of(rpsi);
     if (is_cumulative) psi2 = psi2 * seen + batch * now;
     if (is_averaged) psi2 = psi2 * keep + batch * rest;
-    part.store(rpsi, b.outputs[1].as<float>() + c);
-    part.store(rdx, b.outputs[2].as<float>() + c);
-    part.store((counted * factor * factor).floats(), b.outputs[3].as<float>() + c);
-    part.store(psi2.floats(), b.outputs[4].as<float>() + c);
+    part.store(rpsi, b.outputs[Out::kRpsi].as<float>() + c);
+    part.store(rdx, b.outputs[Out::kRdx].as<float>() + c);
+    part.store((counted * factor * factor).floats(), b.outputs[Out::kGamma].as<float>() + c);
+    part.store(psi2.floats(), b.outputs[Out::kNextPsi2].as<float>() + c);
   });
 }
 
-// What is done with the rows of x: sums of squares, of the kept rows and perhaps of all, and y.
+// How sums of squares are formed, of the kept rows and perhaps of all, and how y is written, where
+// there is no scaling in front.
 struct PlainRows {
   const Binding& b;
   const PowerNormPlan& plan;
 
   void sum(std::size_t block, const Slab& slab) const {
-    const float* x = b.inputs[0].as<float>();
-    add_squares(slab, x, b.inputs[6].as<std::uint8_t>(), plan.sum(b, block, 0, slab.first));
+    const float* x = b.inputs[In::kX].as<float>();
+    add_squares(slab, x, b.inputs[In::kMask].as<std::uint8_t>(), plan.sum(b, block, 0, slab.first));
     if (plan.pad_stats) add_squares(slab, x, nullptr, plan.sum(b, block, 1, slab.first));
   }
   void write(const Slab& slab) const {
     write_forward(slab,
-                  {b.inputs[0].as<float>(), b.outputs[1].as<float>(), b.inputs[1].as<float>(),
-                   b.inputs[2].as<float>(), ResultRows(b, slab.run_length())},
-                  b.inputs[6].as<std::uint8_t>());
+                  {b.inputs[In::kX].as<float>(), b.outputs[Out::kRpsi].as<float>(),
+                   b.inputs[In::kGain].as<float>(), b.inputs[In::kBias].as<float>(),
+                   ResultRows(b, slab.run_length())},
+                  b.inputs[In::kMask].as<std::uint8_t>());
   }
   void write_alone(std::size_t, const Slab& part) const { write(part); }
   void sum_and_write(std::size_t block, const Slab& part) const {
@@ -118,7 +126,7 @@ struct PlainRows {
   }
 };
 
-// The same with z = x * rrms for x, part by part.
+// How the same is done with z = x * rrms for x, part by part.
 struct ScaledRows {
   const Binding& b;
   const PowerNormPlan& plan;
@@ -134,25 +142,25 @@ struct ScaledRows {
     const std::size_t block = slab.offset / slab.stride / std::size_t(blocks.block);
     for_row_parts(slab,
                   [&](const Slab& part) HWY_ATTR { visit<kWrite>(block, part, mask(), nullptr); });
-    clear_left_out(slab, mask(), b.outputs[0].as<float>());
+    clear_left_out(slab, mask(), b.outputs[Out::kY].as<float>());
   }
-  // Without sums; the backward reads the scales of evaluation, too.
+  // Forms no sums. The scales of rows left out are written too, for the backward reads them.
   void write_alone(std::size_t block, const Slab& part) const {
     visit<kScale | kWrite>(block, part, mask(), nullptr);
     scale_left_out(part);
-    clear_left_out(part, mask(), b.outputs[0].as<float>());
+    clear_left_out(part, mask(), b.outputs[Out::kY].as<float>());
   }
   void sum_and_write(std::size_t block, const Slab& part) const {
     visit<kScale | kWrite>(block, part, mask(), plan.sum(b, block, 0, 0));
     sum_all(block, part);
-    clear_left_out(part, mask(), b.outputs[0].as<float>());
+    clear_left_out(part, mask(), b.outputs[Out::kY].as<float>());
   }
 
  private:
   enum : int { kScale = 1, kWrite = 2 };
 
-  RowMask mask() const { return b.inputs[6].as<std::uint8_t>(); }
-  // With pad_stats the sums of all rows; of those left out the scales in any case.
+  RowMask mask() const { return b.inputs[In::kMask].as<std::uint8_t>(); }
+  // Forms the sums of all rows with pad_stats. In any case it writes the scales of those left out.
   void sum_all(std::size_t block, const Slab& part) const {
     plan.pad_stats ? visit<kScale>(block, part, nullptr, plan.sum(b, block, 1, 0))
                    : scale_left_out(part);
@@ -161,8 +169,8 @@ struct ScaledRows {
     const std::size_t width = part.channels / plan.groups;
     for_left_out(part, mask(), [&](std::size_t at) HWY_ATTR {
       for (std::size_t k = 0; k < plan.groups; ++k, at += width) {
-        b.outputs[8].as<float>()[at / width] =
-            scale_of_group(b.inputs[0].as<float>() + at, width, plan.scaling_eps);
+        b.outputs[Out::kRrms].as<float>()[at / width] =
+            scale_of_group(b.inputs[In::kX].as<float>() + at, width, plan.scaling_eps);
       }
     });
   }
@@ -171,9 +179,10 @@ struct ScaledRows {
   template <int kDo>
   void visit(std::size_t block, const Slab& part, RowMask mask, double* totals) const {
     const RowGroups sizes{plan.groups, part.channels / plan.groups};
-    const ScaledForward in{b.inputs[0].as<float>(),      b.outputs[8].as<float>(),
-                           b.outputs[1].as<float>(),     {b.inputs[1].as<float>(), 1},
-                           {b.inputs[2].as<float>(), 0}, ResultRows(b, sizes.width)};
+    const ScaledForward in{
+        b.inputs[In::kX].as<float>(),         b.outputs[Out::kRrms].as<float>(),
+        b.outputs[Out::kRpsi].as<float>(),    {b.inputs[In::kGain].as<float>(), 1},
+        {b.inputs[In::kBias].as<float>(), 0}, ResultRows(b, sizes.width)};
     float* const squares = plan.run(b, block);
     for_strips(part, mask, [&](const Strip& strip) HWY_ATTR {
       std::fill_n(squares, part.channels, 0.0f);
@@ -188,13 +197,14 @@ struct ScaledRows {
   template <std::size_t kRows>
   void save_scales(const Group<kRows>& group, const float* x) const {
     for (std::size_t r = 0; r < kRows; ++r) {
-      b.outputs[8].as<float>()[group.number[r]] =
+      b.outputs[Out::kRrms].as<float>()[group.number[r]] =
           scale_of_group(x + group.at[r], group.width, plan.scaling_eps);
     }
   }
 };
 
-// y of a batch whose rpsi is known, and the sums of its squares on the way if they are needed.
+// Writes y of a batch whose rpsi is known and forms the sums of its squares on the way if they are
+// needed.
 template <class Rows>
 void forward_in_one_pass(const Rows& rows, const Step& step) {
   const auto& [b, plan] = rows;
@@ -233,12 +243,12 @@ void forward(const Binding& b, const PowerNormPlan& plan) {
   plan.is_scaled() ? write_result(ScaledRows{b, plan}, step)
                    : write_result(PlainRows{b, plan}, step);
   if (!plan.training) return;
-  const std::int32_t* count = b.inputs[5].as<std::int32_t>();
-  if (count) *b.outputs[5].as<std::int32_t>() = *count + (step.uses_batch ? 1 : 0);
+  const std::int32_t* count = b.inputs[In::kStep].as<std::int32_t>();
+  if (count) *b.outputs[Out::kNextStep].as<std::int32_t>() = *count + (step.uses_batch ? 1 : 0);
   const auto channels = std::size_t(plan.columns.blocks.sizes.channels);
-  const double gamma = largest_magnitude(b.outputs[3].as<float>(), channels);
-  *b.outputs[6].as<float>() = float((1 - plan.alpha_b) * gamma);
-  *b.outputs[7].as<float>() = largest_magnitude(b.inputs[4].as<float>(), channels);
+  const double gamma = largest_magnitude(b.outputs[Out::kGamma].as<float>(), channels);
+  *b.outputs[Out::kContraction].as<float>() = float((1 - plan.alpha_b) * gamma);
+  *b.outputs[Out::kNuMax].as<float>() = largest_magnitude(b.inputs[In::kNu].as<float>(), channels);
 }
 
 }  // namespace
@@ -252,7 +262,8 @@ namespace keel::onednn {
 HWY_EXPORT(forward);
 
 Prepared prepare_power_norm(const NodeContext& context) {
-  const PowerNormPlan plan = power_norm_plan(context, 1, 1);
+  const PowerNormPlan plan =
+      power_norm_plan(context.input(In::kX).shape, context.attrs<PowerNormAttrs>(), 1, 1);
   return kernel_of(
       [=](const Binding& b) {
         const auto run = HWY_DYNAMIC_DISPATCH(forward);

@@ -3,6 +3,15 @@
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/kernels/norm/power_norm_plan.h"
 
+namespace keel::onednn {
+namespace {
+
+using BackIn = PowerNormBackwardInput;
+using BackOut = PowerNormGradient;
+
+}  // namespace
+}  // namespace keel::onednn
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/power_norm_backward.cpp"
 #include <hwy/foreach_target.h>
@@ -14,47 +23,52 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-// From the sums of all blocks: dgain, dbias and nu'.
+// Computes dgain, dbias and nu' from the sums of all blocks.
 void backward_statistics(const Binding& b, const PowerNormPlan& plan, const Slab& slab) {
-  const auto kept = double(plan.columns.count(b.inputs[7].as<std::uint8_t>()));
+  const auto kept = double(plan.columns.count(b.inputs[BackIn::kMask].as<std::uint8_t>()));
   const double counted = plan.pad_stats ? double(plan.columns.blocks.sizes.count()) : kept;
   const WideDoubles share = WideDoubles::all(kept > 0 ? (1 - plan.alpha_b) / counted : 0);
   const WideDoubles one = WideDoubles::all(1), rest = WideDoubles::all(1 - plan.alpha_b);
-  const float* gain = b.inputs[1].as<float>();
+  const float* gain = b.inputs[BackIn::kGain].as<float>();
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
     const auto sum = [&](std::size_t kind)
                          HWY_ATTR { return sum_of_blocks(plan.columns, b.workspace, kind, c); };
-    if (b.outputs[1]) part.store(sum(1).floats(), b.outputs[1].as<float>() + c);
-    if (b.outputs[2]) part.store(sum(0).floats(), b.outputs[2].as<float>() + c);
+    if (b.outputs[BackOut::kDgain]) {
+      part.store(sum(1).floats(), b.outputs[BackOut::kDgain].as<float>() + c);
+    }
+    if (b.outputs[BackOut::kDbias]) {
+      part.store(sum(0).floats(), b.outputs[BackOut::kDbias].as<float>() + c);
+    }
     if (!plan.training) return;
-    const WideDoubles nu = WideDoubles::of(part.load(b.inputs[5].as<float>() + c));
-    const WideDoubles gamma = WideDoubles::of(part.load(b.inputs[4].as<float>() + c));
+    const WideDoubles nu = WideDoubles::of(part.load(b.inputs[BackIn::kNu].as<float>() + c));
+    const WideDoubles gamma = WideDoubles::of(part.load(b.inputs[BackIn::kGamma].as<float>() + c));
     const WideDoubles scale = WideDoubles::of(gain ? part.load(gain + c) : splat(1));
     const WideDoubles lambda = sum(plan.pad_stats ? 3 : 1) * share * scale;
-    part.store((nu * (one - rest * gamma) + lambda).floats(), b.outputs[3].as<float>() + c);
+    part.store((nu * (one - rest * gamma) + lambda).floats(),
+               b.outputs[BackOut::kNextNu].as<float>() + c);
   });
 }
 
 const float* slope_of(const Binding& b, const PowerNormPlan& plan) {
-  return plan.training ? b.inputs[5].as<float>() : nullptr;
+  return plan.training ? b.inputs[BackIn::kNu].as<float>() : nullptr;
 }
 
 void backward_part(const Binding& b, const PowerNormPlan& plan, std::size_t block,
                    const Slab& part) {
-  const RowMask mask = b.inputs[7].as<std::uint8_t>();
-  const UncentredGradient in{b.inputs[0].as<float>(), b.inputs[6].as<float>(),
-                             b.inputs[2].as<float>()};
+  const RowMask mask = b.inputs[BackIn::kMask].as<std::uint8_t>();
+  const UncentredGradient in{b.inputs[BackIn::kX].as<float>(), b.inputs[BackIn::kDy].as<float>(),
+                             b.inputs[BackIn::kRpsi].as<float>()};
   const auto sum = [&](std::size_t kind) { return plan.sum(b, block, kind, part.first); };
   add_gradient_sums(part, in, mask, {sum(0), sum(1)});
   if (plan.pad_stats) add_gradient_sums(part, in, nullptr, {sum(2), sum(3)});
   write_backward(part,
-                 {in, b.inputs[3].as<float>(), slope_of(b, plan), b.inputs[1].as<float>(),
-                  ResultRows(b, part.run_length())},
+                 {in, b.inputs[BackIn::kRdx].as<float>(), slope_of(b, plan),
+                  b.inputs[BackIn::kGain].as<float>(), ResultRows(b, part.run_length())},
                  mask);
 }
 
-// A part with a scaling in front.
+// Some rows of a block, with a scaling in front.
 struct ScaledPart {
   const Binding& b;
   const PowerNormPlan& plan;
@@ -62,10 +76,10 @@ struct ScaledPart {
   const Slab& part;
 
   void run() const {
-    const RowMask mask = b.inputs[7].as<std::uint8_t>();
+    const RowMask mask = b.inputs[BackIn::kMask].as<std::uint8_t>();
     if (plan.pad_stats) visit<false>(nullptr, 2);  // first: dx may be dy
     visit<true>(mask, 0);
-    clear_left_out(part, mask, b.outputs[0].as<float>());
+    clear_left_out(part, mask, b.outputs[BackOut::kDx].as<float>());
   }
 
  private:
@@ -73,10 +87,11 @@ struct ScaledPart {
   template <bool kWrites>
   void visit(RowMask mask, std::size_t kind) const {
     const RowGroups sizes{plan.groups, part.channels / plan.groups};
-    const ScaledBackward in{b.inputs[0].as<float>(),      b.inputs[6].as<float>(),
-                            b.inputs[8].as<float>(),      b.inputs[2].as<float>(),
-                            b.inputs[3].as<float>(),      {slope_of(b, plan), 0},
-                            {b.inputs[1].as<float>(), 1}, ResultRows(b, sizes.width)};
+    const ScaledBackward in{
+        b.inputs[BackIn::kX].as<float>(),         b.inputs[BackIn::kDy].as<float>(),
+        b.inputs[BackIn::kRrms].as<float>(),      b.inputs[BackIn::kRpsi].as<float>(),
+        b.inputs[BackIn::kRdx].as<float>(),       {slope_of(b, plan), 0},
+        {b.inputs[BackIn::kGain].as<float>(), 1}, ResultRows(b, sizes.width)};
     float* const runs[] = {plan.run(b, block), plan.run(b, block) + plan.columns.stride()};
     for_strips(part, mask, [&](const Strip& strip) HWY_ATTR {
       for (float* run : runs) std::fill_n(run, part.channels, 0.0f);
@@ -131,7 +146,8 @@ namespace keel::onednn {
 HWY_EXPORT(backward);
 
 Prepared prepare_power_norm_backward(const NodeContext& context) {
-  const PowerNormPlan plan = power_norm_plan(context, 2, 2);
+  const PowerNormPlan plan = power_norm_plan(context.input(BackIn::kX).shape,
+                                             context.attrs<PowerNormBackwardAttrs>(), 2, 2);
   return kernel_of(
       [=](const Binding& b) {
         const auto run = HWY_DYNAMIC_DISPATCH(backward);

@@ -6,13 +6,14 @@
 
 namespace keel::onednn {
 
-// What the kernels need of the attributes, and the sums: of the kept rows, then perhaps of all.
+// What the kernels need of the attributes, and where their sums lie: first those of the kept rows,
+// then perhaps those of all rows.
 struct PowerNormPlan {
   ColumnPlan columns;
   double eps, alpha_f, alpha_b;
   std::int64_t warmup;
   bool is_release, pad_stats, training;
-  std::size_t groups;  // of the scaling in front, or 0
+  std::size_t groups;  // of the scaling in front; 0 without one
   double scaling_eps;
 
   bool is_scaled() const { return groups > 0; }
@@ -24,20 +25,19 @@ struct PowerNormPlan {
       std::fill_n(sum(b, block, kind, slab.first), slab.channels, 0.0);
     }
   }
-  // With a scaling, one kind of sums more is room for two floats a channel.
+  // With a scaling there is one kind of sums more, which is room for two floats a channel.
   float* run(const Binding& b, std::size_t block) const {
     return reinterpret_cast<float*>(sum(b, block, columns.sums - 1, 0));
   }
 };
 
-// `sums` kinds of sums for the kept rows; as many again for all rows with pad_stats. `tensors` are
-// read in both passes.
-inline PowerNormPlan power_norm_plan(const NodeContext& context, std::int64_t tensors,
-                                     std::int64_t sums) {
-  const auto attrs = context.attrs<PowerNormAttrs>();
+// The plan for x: there are `sums` kinds of sums for the kept rows, with pad_stats as many again
+// for all rows, and `tensors` tensors are read in both passes.
+inline PowerNormPlan power_norm_plan(const Shape& x, const PowerNormAttrs& attrs,
+                                     std::int64_t tensors, std::int64_t sums) {
   if (attrs.pad_stats) sums *= 2;
   if (attrs.is_scaled()) sums += 1;
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const ColumnSizes sizes = column_sizes(x);
   const ColumnBlocks blocks =
       attrs.is_scaled() ? whole_row_blocks(sizes, sums) : column_blocks(sizes, tensors, sums);
   return {{blocks, std::size_t(sums), 0},

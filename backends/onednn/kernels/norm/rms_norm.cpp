@@ -1,4 +1,4 @@
-// Root mean square norm: a row at a time, in passes over data that stays in L1.
+// Root mean square norm takes a row at a time, in passes over data that stays in L1.
 #include "src/ops/norm/rms_norm.h"
 
 #include <cmath>
@@ -14,11 +14,17 @@
 namespace keel::onednn {
 namespace {
 
-enum Sums : std::size_t { kGain, kBias, kSums };  // in the order of write_gradients
+using In = RmsNormInput;
+using Out = RmsNormOutput;
+using BackIn = RmsNormBackwardInput;
+using BackOut = RmsNormGradient;
+
+// The kinds of sums, in the order in which write_gradients forms them.
+enum Sums : std::size_t { kGain, kBias, kSums };
 
 struct BackwardPlan {
   ColumnSums sums;
-  bool is_wide;  // dgain and dbias are summed up by themselves
+  bool is_wide;  // whether rows are so wide that dgain and dbias are summed up by themselves
 };
 
 }  // namespace
@@ -39,13 +45,13 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-// kRows rows from `row` on: y = x * rrms * gain + bias; rrms is saved.
+// Writes y = x * rrms * gain + bias of kRows rows from `row` on and saves rrms.
 template <std::size_t kRows>
 void forward_rows(const Binding& b, double eps, std::size_t row, std::size_t width) {
-  const RowAffine affine{b.inputs[1].as<float>(), b.inputs[2].as<float>()};
-  const float* x = b.inputs[0].as<float>() + row * width;
+  const RowAffine affine{b.inputs[In::kGain].as<float>(), b.inputs[In::kBias].as<float>()};
+  const float* x = b.inputs[In::kX].as<float>() + row * width;
   const ResultRows y(b, width);
-  float* rrms = b.outputs[1].as<float>() + row;
+  float* rrms = b.outputs[Out::kRrms].as<float>() + row;
   for (std::size_t k = 0; k < kRows; ++k) {
     y.prefetch((row + k) * width, width);
     const double mean_square = row_squares(x + k * width, width) / double(width);
@@ -67,28 +73,30 @@ void forward(const Binding& b, double eps, const RowRange& range) {
 
 ScaledGradient gradient_of(const Binding& b, std::size_t row, std::size_t width) {
   ResultRows(b, width).prefetch(row * width, width);
-  const float *x = b.inputs[0].as<float>() + row * width,
-              *dy = b.inputs[3].as<float>() + row * width;
-  const float rrms = b.inputs[2].as<float>()[row];
-  const double products = row_products(x, dy, width, rrms, {b.inputs[1].as<float>(), nullptr});
+  const float *x = b.inputs[BackIn::kX].as<float>() + row * width,
+              *dy = b.inputs[BackIn::kDy].as<float>() + row * width;
+  const float rrms = b.inputs[BackIn::kRrms].as<float>()[row];
+  const double products =
+      row_products(x, dy, width, rrms, {b.inputs[BackIn::kGain].as<float>(), nullptr});
   return {splat(rrms), splat(float(products / double(width))), splat(rrms)};
 }
 
-// kRows rows from `row` on: dx, and their share of dgain and dbias.
+// Writes dx of kRows rows from `row` on and adds their share of dgain and dbias to the sums.
 template <std::size_t kRows>
 void backward_rows(const Binding& b, std::size_t row, std::size_t width, BlockSums* sums) {
-  const GradientRows rows = gradient_rows(b.inputs[0].as<float>(), b.inputs[3].as<float>(),
-                                          ResultRows(b, width), row * width, width);
+  const GradientRows rows =
+      gradient_rows(b.inputs[BackIn::kX].as<float>(), b.inputs[BackIn::kDy].as<float>(),
+                    ResultRows(b, width), row * width, width);
   [&]<std::size_t... kRow>(std::index_sequence<kRow...>) HWY_ATTR {
     const ScaledGradient of_row[] = {gradient_of(b, row + kRow, width)...};
-    write_gradients(rows, {b.inputs[1].as<float>(), nullptr}, sums, of_row[kRow]...);
+    write_gradients(rows, {b.inputs[BackIn::kGain].as<float>(), nullptr}, sums, of_row[kRow]...);
   }
   (std::make_index_sequence<kRows>());
 }
 
 void backward(const Binding& b, const BackwardPlan& plan, std::size_t block,
               const RowRange& range) {
-  const bool has_sums = !plan.is_wide && (b.outputs[kGain + 1] || b.outputs[kBias + 1]);
+  const bool has_sums = !plan.is_wide && (b.outputs[BackOut::kDgain] || b.outputs[BackOut::kDbias]);
   std::optional<BlockSums> sums;
   if (has_sums) sums.emplace(plan.sums, b.workspace, block);
   for_row_groups(range, [&](auto rows, std::size_t row) HWY_ATTR {
@@ -97,27 +105,28 @@ void backward(const Binding& b, const BackwardPlan& plan, std::size_t block,
   if (has_sums) sums->end_run();
 }
 
-// dgain and dbias (width), each perhaps absent, from the sums of all blocks.
+// Adds the sums of all blocks up to dgain and dbias (width), of which either may be absent.
 void add_up(const Binding& b, const BackwardPlan& plan, std::size_t width) {
-  for (std::size_t k : {kGain, kBias}) {
-    float* out = b.outputs[k + 1].as<float>();
-    if (out) sum_over_blocks(plan.sums, b.workspace, k, out, width);
-  }
+  const auto store = [&](Sums kind, const TensorRef& out) HWY_ATTR {
+    if (out) sum_over_blocks(plan.sums, b.workspace, kind, out.as<float>(), width);
+  };
+  store(kGain, b.outputs[BackOut::kDgain]);
+  store(kBias, b.outputs[BackOut::kDbias]);
 }
 
-// dgain and dbias of wide rows, before dx: that may be written over dy.
+// Writes dgain and dbias of wide rows. It runs before dx is written, perhaps over dy.
 void add_up_wide(const Binding& b, const RowBlocks& blocks) {
   const auto rows = std::size_t(blocks.rows), width = std::size_t(blocks.width);
-  const WideRows in{b.inputs[0].as<float>(),
-                    b.inputs[3].as<float>(),
+  const WideRows in{b.inputs[BackIn::kX].as<float>(),
+                    b.inputs[BackIn::kDy].as<float>(),
                     nullptr,
-                    b.inputs[2].as<float>(),
+                    b.inputs[BackIn::kRrms].as<float>(),
                     nullptr,
                     rows,
                     width};
   run_columns_of_rows(width, [&](std::size_t first, std::size_t n) HWY_ATTR {
-    write_wide_sums(in, first, n, b.outputs[kGain + 1].as<float>(),
-                    b.outputs[kBias + 1].as<float>());
+    write_wide_sums(in, first, n, b.outputs[BackOut::kDgain].as<float>(),
+                    b.outputs[BackOut::kDbias].as<float>());
   });
 }
 
@@ -136,7 +145,8 @@ HWY_EXPORT(add_up_wide);
 
 Prepared prepare_rms_norm(const NodeContext& context) {
   const auto attrs = context.attrs<RmsNormAttrs>();
-  const RowBlocks blocks = independent_row_blocks(row_sizes(context.input(0).shape, attrs.axes));
+  const RowBlocks blocks =
+      independent_row_blocks(row_sizes(context.input(In::kX).shape, attrs.axes));
   return kernel_of([=](const Binding& b) {
     blocks.run([&](std::size_t, const RowRange& range) {
       HWY_DYNAMIC_DISPATCH(forward)(b, attrs.eps, range);
@@ -145,9 +155,10 @@ Prepared prepare_rms_norm(const NodeContext& context) {
 }
 
 Prepared prepare_rms_norm_backward(const NodeContext& context) {
-  const std::int64_t axes = context.attrs<RmsNormAttrs>().axes;
-  const RowSizes sizes = row_sizes(context.input(0).shape, axes);
-  const bool has_sums = context.output(1).bytes() + context.output(2).bytes() > 0;
+  const std::int64_t axes = context.attrs<RmsNormBackwardAttrs>().axes;
+  const RowSizes sizes = row_sizes(context.input(BackIn::kX).shape, axes);
+  const bool has_sums =
+      context.output(BackOut::kDgain).bytes() + context.output(BackOut::kDbias).bytes() > 0;
   const bool wide = has_sums && is_wide(sizes);
   const RowBlocks blocks = gradient_row_blocks(sizes, kSums, has_sums);
   const BackwardPlan plan{ColumnSums(kSums, blocks.width, blocks.count), wide};

@@ -1,4 +1,4 @@
-// Scaled l2 norm: a row at a time, in passes over data that stays in L1.
+// Scaled l2 norm takes a row at a time, in passes over data that stays in L1.
 #include "src/ops/norm/scale_norm.h"
 
 #include <algorithm>
@@ -7,6 +7,17 @@
 
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/row_blocks.h"
+
+namespace keel::onednn {
+namespace {
+
+using In = ScaleNormInput;
+using Out = ScaleNormOutput;
+using BackIn = ScaleNormBackwardInput;
+using BackOut = ScaleNormGradient;
+
+}  // namespace
+}  // namespace keel::onednn
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/scale_norm.cpp"
@@ -19,15 +30,17 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-float gain_of(const Binding& b) { return b.inputs[1] ? *b.inputs[1].as<float>() : 1; }
+float gain_of(const Binding& b) {
+  return b.inputs[In::kGain] ? *b.inputs[In::kGain].as<float>() : 1;
+}
 
-// y = x * rnorm * gain; rnorm is saved.
+// Writes y = x * rnorm * gain and saves rnorm.
 void forward(const Binding& b, double eps, const RowRange& range) {
   const Floats gain = splat(gain_of(b));
   const ResultRows y(b, range.width);
   for (std::size_t row = range.first; row < range.last; ++row) {
-    const float* x = b.inputs[0].as<float>() + row * range.width;
-    float& rnorm = b.outputs[1].as<float>()[row];
+    const float* x = b.inputs[In::kX].as<float>() + row * range.width;
+    float& rnorm = b.outputs[Out::kRnorm].as<float>()[row];
     const double norm = std::sqrt(row_squares(x, range.width));
     rnorm = float(1 / (norm <= eps ? eps : norm));
     for_lanes(range.width, [&, factor = splat(rnorm), at = row * range.width](
@@ -37,15 +50,15 @@ void forward(const Binding& b, double eps, const RowRange& range) {
   }
 }
 
-// dx of the rows of a block; returns their sum of dy * xhat.
+// Writes dx of the rows of a block and returns their sum of dy * xhat.
 double backward(const Binding& b, double eps, const RowRange& range) {
   const float gain = gain_of(b);
   const ResultRows dx(b, range.width);
   double dgain = 0;
   for (std::size_t row = range.first; row < range.last; ++row) {
-    const float *x = b.inputs[0].as<float>() + row * range.width,
-                *dy = b.inputs[3].as<float>() + row * range.width;
-    const float rnorm = b.inputs[2].as<float>()[row];
+    const float *x = b.inputs[BackIn::kX].as<float>() + row * range.width,
+                *dy = b.inputs[BackIn::kDy].as<float>() + row * range.width;
+    const float rnorm = b.inputs[BackIn::kRnorm].as<float>()[row];
     const double product = row_products(x, dy, range.width, rnorm, {nullptr, nullptr});
     dgain += product;
     const float slope = rnorm == float(1 / eps) ? 0 : float(product);
@@ -70,7 +83,8 @@ HWY_EXPORT(backward);
 
 Prepared prepare_scale_norm(const NodeContext& context) {
   const auto attrs = context.attrs<ScaleNormAttrs>();
-  const RowBlocks blocks = independent_row_blocks(row_sizes(context.input(0).shape, attrs.axes));
+  const RowBlocks blocks =
+      independent_row_blocks(row_sizes(context.input(In::kX).shape, attrs.axes));
   return kernel_of([=](const Binding& b) {
     blocks.run([&](std::size_t, const RowRange& range) {
       HWY_DYNAMIC_DISPATCH(forward)(b, attrs.eps, range);
@@ -81,14 +95,16 @@ Prepared prepare_scale_norm(const NodeContext& context) {
 // A block leaves its part of dgain in the workspace; the parts are added in the blocks' order.
 Prepared prepare_scale_norm_backward(const NodeContext& context) {
   const auto attrs = context.attrs<ScaleNormAttrs>();
-  const RowBlocks blocks = independent_row_blocks(row_sizes(context.input(0).shape, attrs.axes));
+  const RowBlocks blocks =
+      independent_row_blocks(row_sizes(context.input(BackIn::kX).shape, attrs.axes));
   const auto run = [=](const Binding& b) {
     double* parts = static_cast<double*>(b.workspace);
     blocks.run([&](std::size_t block, const RowRange& range) {
       parts[block] = HWY_DYNAMIC_DISPATCH(backward)(b, attrs.eps, range);
     });
-    if (b.outputs[1]) {
-      *b.outputs[1].as<float>() = float(std::accumulate(parts, parts + blocks.count, 0.0));
+    if (b.outputs[BackOut::kDgain]) {
+      *b.outputs[BackOut::kDgain].as<float>() =
+          float(std::accumulate(parts, parts + blocks.count, 0.0));
     }
   };
   return kernel_of(run, blocks.count * std::int64_t(sizeof(double)));

@@ -1,4 +1,4 @@
-// The scalar part of a norm's statistic, after its sums are known.
+// What a norm makes of a variance and of a saved rstd, as scalars.
 #pragma once
 
 #include <cmath>
@@ -7,19 +7,14 @@
 
 namespace keel::onednn {
 
-// What a sum over n elements is divided by to give a variance.
-inline double variance_count(const NormStatistic& statistic, std::int64_t n) {
-  return double(n) - (statistic.unbiased ? 1 : 0);
-}
-
 // 1 / s; s = sqrt(variance + eps), or sqrt(variance) + eps.
 inline double rstd_of(const NormStatistic& statistic, double variance) {
   return statistic.eps_outside ? 1 / (std::sqrt(variance) + statistic.eps)
                                : 1 / std::sqrt(variance + statistic.eps);
 }
 
-// (ds / dx) * s * N / (x - mean): 1, or s / (s - eps) for an eps outside the root and 0 when there
-// is no deviation.
+// The factor r of the slope of dx: 1, or s / (s - eps) for an eps outside the root, which is taken
+// as 0 where there is no deviation.
 inline double slope_factor(const NormStatistic& statistic, double rstd) {
   if (!statistic.eps_outside) return 1;
   const double deviation = 1 / rstd - statistic.eps;

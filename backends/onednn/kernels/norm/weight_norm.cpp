@@ -1,8 +1,19 @@
-// Weight normalization: units are the channels of a tensor (1, out, in) or (in, out, 1), divided by
-// the roots of their sums of squares.
+// Weight normalization sees units as the channels of a tensor (1, out, in) or (in, out, 1) and
+// divides them by the roots of their sums of squares.
 #include "src/ops/norm/weight_norm.h"
 
 #include "backends/onednn/kernels/kernels.h"
+
+namespace keel::onednn {
+namespace {
+
+using In = WeightNormInput;
+using Out = WeightNormOutput;
+using BackIn = WeightNormBackwardInput;
+using BackOut = WeightNormGradient;
+
+}  // namespace
+}  // namespace keel::onednn
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/norm/weight_norm.cpp"
@@ -17,9 +28,9 @@ namespace {
 
 // w = v * rnorm * g
 void forward(const Binding& b, const ColumnPlan& plan, double eps_inside) {
-  const float* v = b.inputs[0].as<float>();
-  float* rnorm = b.outputs[1].as<float>();
-  const UncentredForward in{v, rnorm, b.inputs[1].as<float>(), nullptr,
+  const float* v = b.inputs[In::kV].as<float>();
+  float* rnorm = b.outputs[Out::kRnorm].as<float>();
+  const UncentredForward in{v, rnorm, b.inputs[In::kG].as<float>(), nullptr,
                             ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
@@ -38,9 +49,10 @@ void forward(const Binding& b, const ColumnPlan& plan, double eps_inside) {
 
 // dg = sum of dw * u;   dv = g * rnorm * (dw - u * dg);   u = v * rnorm
 void backward(const Binding& b, const ColumnPlan& plan) {
-  const float *g = b.inputs[1].as<float>(), *rnorm = b.inputs[2].as<float>();
-  float *dg = b.outputs[1].as<float>(), *scale = plan.constant(b.workspace, 0);
-  const UncentredGradient in{b.inputs[0].as<float>(), b.inputs[3].as<float>(), rnorm};
+  const float *g = b.inputs[BackIn::kG].as<float>(), *rnorm = b.inputs[BackIn::kRnorm].as<float>();
+  float *dg = b.outputs[BackOut::kDg].as<float>(), *scale = plan.constant(b.workspace, 0);
+  const UncentredGradient in{b.inputs[BackIn::kV].as<float>(), b.inputs[BackIn::kDw].as<float>(),
+                             rnorm};
   const UncentredBackward write{in, scale, dg, nullptr, ResultRows(b, plan.blocks.run_length())};
   run_columns(
       plan.blocks,
@@ -72,7 +84,7 @@ HWY_EXPORT(backward);
 
 Prepared prepare_weight_norm(const NodeContext& context) {
   const auto attrs = context.attrs<WeightNormAttrs>();
-  const ColumnSizes sizes = weight_sizes(context.input(0).shape, attrs);
+  const ColumnSizes sizes = weight_sizes(context.input(In::kV).shape, attrs);
   const ColumnPlan plan{column_blocks(sizes, 1, 1), 1, 0};
   return kernel_of(
       [=](const Binding& b) {
@@ -83,7 +95,8 @@ Prepared prepare_weight_norm(const NodeContext& context) {
 }
 
 Prepared prepare_weight_norm_backward(const NodeContext& context) {
-  const ColumnSizes sizes = weight_sizes(context.input(0).shape, context.attrs<WeightNormAttrs>());
+  const ColumnSizes sizes =
+      weight_sizes(context.input(BackIn::kV).shape, context.attrs<WeightNormAttrs>());
   const ColumnPlan plan{column_blocks(sizes, 2, 2), 2, 1};
   return kernel_of(
       [=](const Binding& b) {

@@ -2,16 +2,21 @@
 #include "src/ops/norm/ada_norm.h"
 
 #include "backends/reference/kernels/norm/centred_row.h"
-#include "src/ops/norm/row_norm.h"
+#include "src/ops/norm/sizes.h"
 
 namespace keel::reference {
 namespace {
 
+using In = AdaNormInput;
+using Out = AdaNormOutput;
+using BackIn = AdaNormBackwardInput;
+using BackOut = AdaNormGradient;
+
 // y = C * (1 - k * xhat) * xhat. x, y (rows, width); mean, rstd (rows).
 void forward(const Binding& b, const RowSizes& sizes, const AdaNormAttrs& attrs) {
-  const Matrix x = matrix(b.inputs[0], sizes.rows, sizes.width);
-  Matrix y = matrix(b.outputs[0], sizes.rows, sizes.width);
-  Vector mean = vector(b.outputs[1]), rstd = vector(b.outputs[2]);
+  const Matrix x = matrix(b.inputs[In::kX], sizes.rows, sizes.width);
+  Matrix y = matrix(b.outputs[Out::kY], sizes.rows, sizes.width);
+  Vector mean = vector(b.outputs[Out::kMean]), rstd = vector(b.outputs[Out::kRstd]);
   for (Eigen::Index row = 0; row < x.rows(); ++row) {
     const RowStatistics of_row = row_statistics(x.row(row), attrs.statistic());
     mean[row] = of_row.mean;
@@ -24,11 +29,11 @@ void forward(const Binding& b, const RowSizes& sizes, const AdaNormAttrs& attrs)
 // dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N * r). g = phi * dy, or, where phi is not
 // detached, dy times the derivative of phi * xhat.
 void backward(const Binding& b, const RowSizes& sizes, const AdaNormAttrs& attrs) {
-  const Matrix x = matrix(b.inputs[0], sizes.rows, sizes.width);
-  const Matrix dy = matrix(b.inputs[3], sizes.rows, sizes.width);
-  const Vector mean = vector(b.inputs[1]), rstd = vector(b.inputs[2]);
-  Matrix dx = matrix(b.outputs[0], sizes.rows, sizes.width);
-  const double n = variance_count(attrs.statistic(), sizes.width);
+  const Matrix x = matrix(b.inputs[BackIn::kX], sizes.rows, sizes.width);
+  const Matrix dy = matrix(b.inputs[BackIn::kDy], sizes.rows, sizes.width);
+  const Vector mean = vector(b.inputs[BackIn::kMean]), rstd = vector(b.inputs[BackIn::kRstd]);
+  Matrix dx = matrix(b.outputs[BackOut::kDx], sizes.rows, sizes.width);
+  const double n = variance_count(sizes.width, attrs.unbiased);
   const double k = attrs.detach ? attrs.k : 2 * attrs.k;
   for (Eigen::Index row = 0; row < x.rows(); ++row) {
     const Eigen::RowVectorXd xhat = (x.row(row).array() - mean[row]) * rstd[row];
@@ -42,13 +47,13 @@ void backward(const Binding& b, const RowSizes& sizes, const AdaNormAttrs& attrs
 
 Prepared prepare_ada_norm(const NodeContext& context) {
   const auto attrs = context.attrs<AdaNormAttrs>();
-  const RowSizes sizes = row_sizes(context.input(0).shape, attrs.axes);
+  const RowSizes sizes = row_sizes(context.input(In::kX).shape, attrs.axes);
   return kernel_of([=](const Binding& b) { forward(b, sizes, attrs); });
 }
 
 Prepared prepare_ada_norm_backward(const NodeContext& context) {
   const auto attrs = context.attrs<AdaNormAttrs>();
-  const RowSizes sizes = row_sizes(context.input(0).shape, attrs.axes);
+  const RowSizes sizes = row_sizes(context.input(BackIn::kX).shape, attrs.axes);
   return kernel_of([=](const Binding& b) { backward(b, sizes, attrs); });
 }
 

@@ -6,11 +6,16 @@
 namespace keel::reference {
 namespace {
 
+using In = BatchNormInput;
+using Out = BatchNormOutput;
+using BackIn = BatchNormBackwardInput;
+using BackOut = BatchNormGradient;
+
 struct BatchPlan {
   BatchNormAttrs attrs;
   ColumnSizes sizes;
 
-  // The elements of a channel that its variance is taken over.
+  // What the sum of squares of a channel is divided by.
   double count(const KeptRows& rows, bool unbiased) const {
     const auto kept = std::int64_t(rows.size()) * sizes.inner;
     return variance_count(attrs.counts_padding() ? sizes.count() : kept, unbiased);
@@ -21,11 +26,12 @@ struct Moments {
   double mean, variance;
 };
 
-// The batch's moments; the running statistics that follow from them are written.
+// Returns the batch's moments and writes the running statistics that follow from them.
 Moments train(const Binding& b, const BatchPlan& plan, const KeptRows& rows, Eigen::Index c) {
   const BatchNormAttrs& attrs = plan.attrs;
-  const Eigen::ArrayXXd x = read_channel(b.inputs[0], plan.sizes, rows, c).array();
-  Moments batch{vector(b.inputs[3])[c], vector(b.inputs[4])[c]}, next = batch;
+  const Eigen::ArrayXXd x = read_channel(b.inputs[In::kX], plan.sizes, rows, c).array();
+  Moments batch{vector(b.inputs[In::kRunningMean])[c], vector(b.inputs[In::kRunningVar])[c]},
+      next = batch;
   if (x.size() > 0) {
     batch.mean = x(0, 0) + (x - x(0, 0)).mean();  // exact for a constant channel
     const double squares = (x - batch.mean).square().sum();
@@ -36,64 +42,67 @@ Moments train(const Binding& b, const BatchPlan& plan, const KeptRows& rows, Eig
     blend(next.mean, batch.mean);
     blend(next.variance, squares / plan.count(rows, attrs.running_unbiased));
   }
-  vector(b.outputs[3])[c] = next.mean;
-  vector(b.outputs[4])[c] = next.variance;
+  vector(b.outputs[Out::kNextRunningMean])[c] = next.mean;
+  vector(b.outputs[Out::kNextRunningVar])[c] = next.variance;
   return batch;
 }
 
 // y = (x - mean) * rstd * gain + bias, with the batch's or the running statistics.
 void forward(const Binding& b, const BatchPlan& plan) {
-  const KeptRows rows = kept_rows(b.inputs[5], plan.sizes);
+  const KeptRows rows = kept_rows(b.inputs[In::kMask], plan.sizes);
   for (Eigen::Index c = 0; c < plan.sizes.channels; ++c) {
-    const Moments of = plan.attrs.training
-                           ? train(b, plan, rows, c)
-                           : Moments{vector(b.inputs[3])[c], vector(b.inputs[4])[c]};
+    const Moments of = plan.attrs.training ? train(b, plan, rows, c)
+                                           : Moments{vector(b.inputs[In::kRunningMean])[c],
+                                                     vector(b.inputs[In::kRunningVar])[c]};
     const double rstd = 1 / std::sqrt(of.variance + plan.attrs.eps);
-    const double bias = element_or(b.inputs[2], c, 0);
-    const RowMajor x = read_channel(b.inputs[0], plan.sizes, rows, c);
-    auto y = channel(b.outputs[0], plan.sizes, c);
+    const double bias = element_or(b.inputs[In::kBias], c, 0);
+    const RowMajor x = read_channel(b.inputs[In::kX], plan.sizes, rows, c);
+    auto y = channel(b.outputs[Out::kY], plan.sizes, c);
     y.setConstant(plan.attrs.counts_padding() ? bias : 0);
-    y(rows, Eigen::all) = (x.array() - of.mean) * rstd * element_or(b.inputs[1], c, 1) + bias;
-    vector(b.outputs[1])[c] = of.mean;
-    vector(b.outputs[2])[c] = rstd;
+    y(rows, Eigen::all) =
+        (x.array() - of.mean) * rstd * element_or(b.inputs[In::kGain], c, 1) + bias;
+    vector(b.outputs[Out::kMean])[c] = of.mean;
+    vector(b.outputs[Out::kRstd])[c] = rstd;
   }
 }
 
 // g = dy * gain. Training: dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N);
 // evaluation: dx = rstd * g.
 void backward(const Binding& b, const BatchPlan& plan) {
-  const KeptRows rows = kept_rows(b.inputs[5], plan.sizes);
+  const KeptRows rows = kept_rows(b.inputs[BackIn::kMask], plan.sizes);
   const double count = plan.count(rows, plan.attrs.unbiased);
   for (Eigen::Index c = 0; c < plan.sizes.channels; ++c) {
-    const double mean = vector(b.inputs[2])[c], rstd = vector(b.inputs[3])[c];
-    const Eigen::ArrayXXd x = read_channel(b.inputs[0], plan.sizes, rows, c).array();
-    const Eigen::ArrayXXd dy = read_channel(b.inputs[4], plan.sizes, rows, c).array();
-    const Eigen::ArrayXXd xhat = (x - mean) * rstd, g = dy * element_or(b.inputs[1], c, 1);
+    const double mean = vector(b.inputs[BackIn::kMean])[c],
+                 rstd = vector(b.inputs[BackIn::kRstd])[c];
+    const Eigen::ArrayXXd x = read_channel(b.inputs[BackIn::kX], plan.sizes, rows, c).array();
+    const Eigen::ArrayXXd dy = read_channel(b.inputs[BackIn::kDy], plan.sizes, rows, c).array();
+    const Eigen::ArrayXXd xhat = (x - mean) * rstd,
+                          g = dy * element_or(b.inputs[BackIn::kGain], c, 1);
     Eigen::ArrayXXd dx = g * rstd;
     if (plan.attrs.training && g.size() > 0) {
       dx = rstd * (g - g.mean() - xhat * ((g * xhat).sum() / count));
     }
-    if (b.outputs[1]) vector(b.outputs[1])[c] = (dy * xhat).sum();
-    if (b.outputs[2]) {
+    if (b.outputs[BackOut::kDgain]) vector(b.outputs[BackOut::kDgain])[c] = (dy * xhat).sum();
+    if (b.outputs[BackOut::kDbias]) {
       const bool counts = plan.attrs.counts_padding();
-      vector(b.outputs[2])[c] = counts ? channel(b.inputs[4], plan.sizes, c).sum() : dy.sum();
+      vector(b.outputs[BackOut::kDbias])[c] =
+          counts ? channel(b.inputs[BackIn::kDy], plan.sizes, c).sum() : dy.sum();
     }
-    write_channel(b.outputs[0], plan.sizes, rows, c, dx.matrix());  // perhaps over dy
+    write_channel(b.outputs[BackOut::kDx], plan.sizes, rows, c, dx.matrix());  // perhaps over dy
   }
-}
-
-BatchPlan plan_of(const NodeContext& context) {
-  return {context.attrs<BatchNormAttrs>(), column_sizes(context.input(0).shape)};
 }
 
 }  // namespace
 
 Prepared prepare_batch_norm(const NodeContext& context) {
-  return kernel_of([plan = plan_of(context)](const Binding& b) { forward(b, plan); });
+  const BatchPlan plan{context.attrs<BatchNormAttrs>(), column_sizes(context.input(In::kX).shape)};
+  return kernel_of([=](const Binding& b) { forward(b, plan); });
 }
 
 Prepared prepare_batch_norm_backward(const NodeContext& context) {
-  return kernel_of([plan = plan_of(context)](const Binding& b) { backward(b, plan); });
+  const BatchPlan plan{context.attrs<BatchNormBackwardAttrs>(),
+                       column_sizes(context.input(BackIn::kX).shape)};
+  return kernel_of([=](const Binding& b) { backward(b, plan); });
 }
 
 }  // namespace keel::reference

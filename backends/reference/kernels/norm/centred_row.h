@@ -12,21 +12,16 @@ struct RowStatistics {
   double mean, rstd;
 };
 
-// What the variance of a row is divided by.
-inline double variance_count(const NormStatistic& statistic, Eigen::Index width) {
-  return double(width) - (statistic.unbiased ? 1 : 0);
-}
-
 // The mean is taken relative to the first element, so that a constant row has exactly its value.
 inline RowStatistics row_statistics(const Eigen::RowVectorXd& x, const NormStatistic& statistic) {
   const double mean = x[0] + (x.array() - x[0]).mean();
   const double variance =
-      (x.array() - mean).matrix().squaredNorm() / variance_count(statistic, x.size());
+      (x.array() - mean).matrix().squaredNorm() / variance_count(x.size(), statistic.unbiased);
   return {mean, statistic.eps_outside ? 1 / (std::sqrt(variance) + statistic.eps)
                                       : 1 / std::sqrt(variance + statistic.eps)};
 }
 
-// s / (s - eps): what an eps outside the root adds to ds/dx; 0 on a constant row.
+// The factor r of the slope of dx: s / (s - eps) for an eps outside the root, 0 on a constant row.
 inline double outside_factor(double rstd, const NormStatistic& statistic) {
   if (!statistic.eps_outside) return 1;
   const double deviation = 1 / rstd - statistic.eps;

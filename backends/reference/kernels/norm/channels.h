@@ -5,14 +5,15 @@
 #include <vector>
 
 #include "backends/reference/kernels/kernels.h"
-#include "src/ops/norm/batch_norm.h"
+#include "src/ops/norm/sizes.h"
 
 namespace keel::reference {
 
 using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using KeptRows = std::vector<Eigen::Index>;
 
-// The rows of an (outer, channels, inner) tensor that the mask u8 (outer) keeps; without one, all.
+// The rows of an (outer, channels, inner) tensor that the mask u8 (outer) keeps. Without one these
+// are all rows.
 inline KeptRows kept_rows(const TensorRef& mask, const ColumnSizes& s) {
   KeptRows rows;
   for (Eigen::Index row = 0; row < s.outer; ++row) {
@@ -33,7 +34,7 @@ inline RowMajor read_channel(const TensorRef& t, const ColumnSizes& s, const Kep
   return channel(t, s, c)(rows, Eigen::all);
 }
 
-// Writes them, and 0 to the rows left out.
+// Writes `values` to the kept rows of channel c, and 0 to the rows left out.
 inline void write_channel(const TensorRef& t, const ColumnSizes& s, const KeptRows& rows,
                           Eigen::Index c, const RowMajor& values) {
   auto to = channel(t, s, c);

@@ -2,9 +2,15 @@
 #include "src/ops/norm/group_norm.h"
 
 #include "backends/reference/kernels/norm/centred_row.h"
+#include "src/ops/norm/sizes.h"
 
 namespace keel::reference {
 namespace {
+
+using In = GroupNormInput;
+using Out = GroupNormOutput;
+using BackIn = GroupNormBackwardInput;
+using BackOut = GroupNormGradient;
 
 // Group k of a tensor (samples, groups, channels, inner).
 Matrix group(const TensorRef& t, const GroupSizes& s, Eigen::Index k) {
@@ -18,35 +24,39 @@ Vector channels(const TensorRef& t, const GroupSizes& s, Eigen::Index k) {
 
 // y = (x - mean) * rstd * gain + bias. mean, rstd (samples, groups).
 void forward(const Binding& b, const GroupSizes& s, const NormStatistic& statistic) {
-  Vector mean = vector(b.outputs[1]), rstd = vector(b.outputs[2]);
+  Vector mean = vector(b.outputs[Out::kMean]), rstd = vector(b.outputs[Out::kRstd]);
   for (Eigen::Index k = 0; k < s.samples * s.groups; ++k) {
-    const Matrix x = group(b.inputs[0], s, k);
-    Matrix y = group(b.outputs[0], s, k);
+    const Matrix x = group(b.inputs[In::kX], s, k);
+    Matrix y = group(b.outputs[Out::kY], s, k);
     const RowStatistics of_group =
         row_statistics(x.reshaped<Eigen::RowMajor>().transpose(), statistic);
     mean[k] = of_group.mean;
     rstd[k] = of_group.rstd;
     y = (x.array() - mean[k]) * rstd[k];
-    if (b.inputs[1]) y.array().colwise() *= channels(b.inputs[1], s, k).array();
-    if (b.inputs[2]) y.colwise() += channels(b.inputs[2], s, k);
+    if (b.inputs[In::kGain]) y.array().colwise() *= channels(b.inputs[In::kGain], s, k).array();
+    if (b.inputs[In::kBias]) y.colwise() += channels(b.inputs[In::kBias], s, k);
   }
 }
 
 // dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N * r), g = dy * gain.
 void backward(const Binding& b, const GroupSizes& s, const NormStatistic& statistic) {
-  const Vector mean = vector(b.inputs[2]), rstd = vector(b.inputs[3]);
-  const double n = variance_count(statistic, s.width());
-  for (std::size_t j : {1, 2}) {
-    if (b.outputs[j]) vector(b.outputs[j]).setZero();
+  const Vector mean = vector(b.inputs[BackIn::kMean]), rstd = vector(b.inputs[BackIn::kRstd]);
+  const double n = variance_count(s.width(), statistic.unbiased);
+  for (auto place : {BackOut::kDgain, BackOut::kDbias}) {
+    if (b.outputs[place]) vector(b.outputs[place]).setZero();
   }
   for (Eigen::Index k = 0; k < s.samples * s.groups; ++k) {
-    const Eigen::MatrixXd xhat = (group(b.inputs[0], s, k).array() - mean[k]) * rstd[k];
-    Eigen::MatrixXd g = group(b.inputs[4], s, k);
-    if (b.outputs[1]) channels(b.outputs[1], s, k) += g.cwiseProduct(xhat).rowwise().sum();
-    if (b.outputs[2]) channels(b.outputs[2], s, k) += g.rowwise().sum();
-    if (b.inputs[1]) g.array().colwise() *= channels(b.inputs[1], s, k).array();
+    const Eigen::MatrixXd xhat = (group(b.inputs[BackIn::kX], s, k).array() - mean[k]) * rstd[k];
+    Eigen::MatrixXd g = group(b.inputs[BackIn::kDy], s, k);
+    if (b.outputs[BackOut::kDgain]) {
+      channels(b.outputs[BackOut::kDgain], s, k) += g.cwiseProduct(xhat).rowwise().sum();
+    }
+    if (b.outputs[BackOut::kDbias]) channels(b.outputs[BackOut::kDbias], s, k) += g.rowwise().sum();
+    if (b.inputs[BackIn::kGain]) {
+      g.array().colwise() *= channels(b.inputs[BackIn::kGain], s, k).array();
+    }
     const double slope = g.cwiseProduct(xhat).sum() / n * outside_factor(rstd[k], statistic);
-    group(b.outputs[0], s, k) = rstd[k] * (g.array() - g.mean() - xhat.array() * slope);
+    group(b.outputs[BackOut::kDx], s, k) = rstd[k] * (g.array() - g.mean() - xhat.array() * slope);
   }
 }
 
@@ -54,13 +64,13 @@ void backward(const Binding& b, const GroupSizes& s, const NormStatistic& statis
 
 Prepared prepare_group_norm(const NodeContext& context) {
   const auto attrs = context.attrs<GroupNormAttrs>();
-  const GroupSizes sizes = group_sizes(context.input(0).shape, attrs.groups);
+  const GroupSizes sizes = group_sizes(context.input(In::kX).shape, attrs.groups);
   return kernel_of([=](const Binding& b) { forward(b, sizes, attrs.statistic()); });
 }
 
 Prepared prepare_group_norm_backward(const NodeContext& context) {
-  const auto attrs = context.attrs<GroupNormAttrs>();
-  const GroupSizes sizes = group_sizes(context.input(0).shape, attrs.groups);
+  const auto attrs = context.attrs<GroupNormBackwardAttrs>();
+  const GroupSizes sizes = group_sizes(context.input(BackIn::kX).shape, attrs.groups);
   return kernel_of([=](const Binding& b) { backward(b, sizes, attrs.statistic()); });
 }
 

@@ -4,20 +4,30 @@
 #include "backends/reference/kernels/norm/scaled_groups.h"
 
 namespace keel::reference {
+namespace {
+
+using In = GroupScalingInput;
+using Out = GroupScalingOutput;
+using BackIn = GroupScalingBackwardInput;
+using BackOut = GroupScalingGradient;
+
+}  // namespace
 
 Prepared prepare_group_scaling(const NodeContext& context) {
   const auto attrs = context.attrs<GroupScalingAttrs>();
-  const RowSizes sizes = scaled_groups(context.input(0).shape, attrs.groups);
+  const RowSizes sizes = scaled_groups(context.input(In::kX).shape, attrs.groups);
   return kernel_of([=](const Binding& b) {
-    scale_groups({b.inputs[0], b.outputs[0], b.outputs[1]}, sizes, attrs.eps);
+    scale_groups({b.inputs[In::kX], b.outputs[Out::kY], b.outputs[Out::kRrms]}, sizes, attrs.eps);
   });
 }
 
 Prepared prepare_group_scaling_backward(const NodeContext& context) {
   const auto attrs = context.attrs<GroupScalingAttrs>();
-  const RowSizes sizes = scaled_groups(context.input(0).shape, attrs.groups);
+  const RowSizes sizes = scaled_groups(context.input(BackIn::kX).shape, attrs.groups);
   return kernel_of([=](const Binding& b) {
-    scale_groups_backward({b.inputs[0], b.inputs[1], b.inputs[2], b.outputs[0]}, sizes);
+    scale_groups_backward({b.inputs[BackIn::kX], b.inputs[BackIn::kRrms], b.inputs[BackIn::kDy],
+                           b.outputs[BackOut::kDx]},
+                          sizes);
   });
 }
 

@@ -6,6 +6,11 @@
 namespace keel::reference {
 namespace {
 
+using In = InstanceNormInput;
+using Out = InstanceNormOutput;
+using BackIn = InstanceNormBackwardInput;
+using BackOut = InstanceNormGradient;
+
 // The sample i of a tensor (n, steps, channels).
 Matrix sample(const TensorRef& t, const SequenceSizes& s, Eigen::Index i) {
   return {t.as<double>() + i * s.steps * s.channels, s.steps, s.channels};
@@ -23,9 +28,9 @@ KeptRows kept_steps(const TensorRef& mask, const SequenceSizes& s, Eigen::Index 
 // y = (x - mean) * rstd * gain + bias
 void forward(const Binding& b, const SequenceSizes& sizes, double eps) {
   for (Eigen::Index i = 0; i < sizes.samples; ++i) {
-    const KeptRows steps = kept_steps(b.inputs[3], sizes, i);
-    const RowMajor x = sample(b.inputs[0], sizes, i)(steps, Eigen::all);
-    Matrix y = sample(b.outputs[0], sizes, i);
+    const KeptRows steps = kept_steps(b.inputs[In::kMask], sizes, i);
+    const RowMajor x = sample(b.inputs[In::kX], sizes, i)(steps, Eigen::all);
+    Matrix y = sample(b.outputs[Out::kY], sizes, i);
     y.setZero();
     for (Eigen::Index c = 0; c < sizes.channels; ++c) {
       double mean = 0, variance = 0;
@@ -34,10 +39,11 @@ void forward(const Binding& b, const SequenceSizes& sizes, double eps) {
         variance = (x.col(c).array() - mean).square().mean();
       }
       const double rstd = 1 / std::sqrt(variance + eps);
-      const double gain = element_or(b.inputs[1], c, 1), bias = element_or(b.inputs[2], c, 0);
+      const double gain = element_or(b.inputs[In::kGain], c, 1),
+                   bias = element_or(b.inputs[In::kBias], c, 0);
       y(steps, c) = ((x.col(c).array() - mean) * rstd * gain + bias).matrix();
-      vector(b.outputs[1])[i * sizes.channels + c] = mean;
-      vector(b.outputs[2])[i * sizes.channels + c] = rstd;
+      vector(b.outputs[Out::kMean])[i * sizes.channels + c] = mean;
+      vector(b.outputs[Out::kRstd])[i * sizes.channels + c] = rstd;
     }
   }
 }
@@ -46,35 +52,35 @@ void forward(const Binding& b, const SequenceSizes& sizes, double eps) {
 void backward(const Binding& b, const SequenceSizes& sizes) {
   Eigen::ArrayXd dgain = Eigen::ArrayXd::Zero(sizes.channels), dbias = dgain;
   for (Eigen::Index i = 0; i < sizes.samples; ++i) {
-    const KeptRows steps = kept_steps(b.inputs[5], sizes, i);
-    const RowMajor x = sample(b.inputs[0], sizes, i)(steps, Eigen::all);
-    const RowMajor dy = sample(b.inputs[4], sizes, i)(steps, Eigen::all);
-    Matrix dx = sample(b.outputs[0], sizes, i);
+    const KeptRows steps = kept_steps(b.inputs[BackIn::kMask], sizes, i);
+    const RowMajor x = sample(b.inputs[BackIn::kX], sizes, i)(steps, Eigen::all);
+    const RowMajor dy = sample(b.inputs[BackIn::kDy], sizes, i)(steps, Eigen::all);
+    Matrix dx = sample(b.outputs[BackOut::kDx], sizes, i);
     dx.setZero();
     for (Eigen::Index c = 0; c < sizes.channels && !steps.empty(); ++c) {
-      const double mean = vector(b.inputs[2])[i * sizes.channels + c];
-      const double rstd = vector(b.inputs[3])[i * sizes.channels + c];
+      const double mean = vector(b.inputs[BackIn::kMean])[i * sizes.channels + c];
+      const double rstd = vector(b.inputs[BackIn::kRstd])[i * sizes.channels + c];
       const Eigen::ArrayXd xhat = (x.col(c).array() - mean) * rstd;
-      const Eigen::ArrayXd g = dy.col(c).array() * element_or(b.inputs[1], c, 1);
+      const Eigen::ArrayXd g = dy.col(c).array() * element_or(b.inputs[BackIn::kGain], c, 1);
       dx(steps, c) = (rstd * (g - g.mean() - xhat * (g * xhat).mean())).matrix();
       dgain[c] += (dy.col(c).array() * xhat).sum();
       dbias[c] += dy.col(c).sum();
     }
   }
-  if (b.outputs[1]) vector(b.outputs[1]) = dgain.matrix();
-  if (b.outputs[2]) vector(b.outputs[2]) = dbias.matrix();
+  if (b.outputs[BackOut::kDgain]) vector(b.outputs[BackOut::kDgain]) = dgain.matrix();
+  if (b.outputs[BackOut::kDbias]) vector(b.outputs[BackOut::kDbias]) = dbias.matrix();
 }
 
 }  // namespace
 
 Prepared prepare_instance_norm(const NodeContext& context) {
-  const SequenceSizes sizes = sequence_sizes(context.input(0).shape);
+  const SequenceSizes sizes = sequence_sizes(context.input(In::kX).shape);
   const double eps = context.attrs<InstanceNormAttrs>().eps;
   return kernel_of([=](const Binding& b) { forward(b, sizes, eps); });
 }
 
 Prepared prepare_instance_norm_backward(const NodeContext& context) {
-  const SequenceSizes sizes = sequence_sizes(context.input(0).shape);
+  const SequenceSizes sizes = sequence_sizes(context.input(BackIn::kX).shape);
   return kernel_of([=](const Binding& b) { backward(b, sizes); });
 }
 

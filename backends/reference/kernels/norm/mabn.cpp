@@ -8,6 +8,11 @@
 namespace keel::reference {
 namespace {
 
+using In = MabnInput;
+using Out = MabnOutput;
+using BackIn = MabnBackwardInput;
+using BackOut = MabnGradient;
+
 // Puts `value` into channel c of a ring buffer (m, channels), in its row of this step, and returns
 // what stands for the buffer: its mean over the rows, or the value alone.
 double push(const TensorRef& ring, Eigen::Index c, const MabnPhase& phase, double value) {
@@ -21,57 +26,61 @@ struct Statistics {
   double v, r;
 };
 
-// Of this step; x2' and v' are written.
+// Returns those of this step and writes x2' and v'.
 Statistics train(const Binding& b, const RowMajor& x, const MabnAttrs& attrs, Eigen::Index c) {
-  const MabnPhase phase = mabn_phase(attrs, *b.inputs[6].as<std::int32_t>());
-  const double running = vector(b.inputs[5])[c];
-  const double v = push(b.outputs[3], c, phase, x.squaredNorm() / double(x.size()));
-  vector(b.outputs[4])[c] = attrs.keep * running + (1 - attrs.keep) * v;
+  const MabnPhase phase = mabn_phase(attrs, *b.inputs[In::kStep].as<std::int32_t>());
+  const double running = vector(b.inputs[In::kV])[c];
+  const double v = push(b.outputs[Out::kNextX2], c, phase, x.squaredNorm() / double(x.size()));
+  vector(b.outputs[Out::kNextV])[c] = attrs.keep * running + (1 - attrs.keep) * v;
   if (!phase.clips) return {v, 1};
   const double ratio = std::sqrt(v + attrs.eps) / std::sqrt(running + attrs.eps);
   return {v, std::clamp(ratio, 1 / attrs.clip, attrs.clip)};
 }
 
-// x2', v' and step' as they were, to be changed from there.
+// Copies the states to x2', v' and step', which are changed from there.
 void keep_states(const Binding& b) {
-  vector(b.outputs[3]) = vector(b.inputs[3]);
-  vector(b.outputs[4]) = vector(b.inputs[5]);
-  *b.outputs[5].as<std::int32_t>() = *b.inputs[6].as<std::int32_t>();
+  vector(b.outputs[Out::kNextX2]) = vector(b.inputs[In::kX2]);
+  vector(b.outputs[Out::kNextV]) = vector(b.inputs[In::kV]);
+  *b.outputs[Out::kNextStep].as<std::int32_t>() = *b.inputs[In::kStep].as<std::int32_t>();
 }
 
 // y = x / sqrt(V + eps) * r * gain + bias
 void forward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& attrs) {
-  const KeptRows rows = kept_rows(b.inputs[7], sizes);
+  const KeptRows rows = kept_rows(b.inputs[In::kMask], sizes);
   if (attrs.training) keep_states(b);
   const bool trains = attrs.training && !rows.empty();
   for (Eigen::Index c = 0; c < sizes.channels; ++c) {
-    const RowMajor x = read_channel(b.inputs[0], sizes, rows, c);
-    const Statistics of = trains ? train(b, x, attrs, c) : Statistics{vector(b.inputs[5])[c], 1};
+    const RowMajor x = read_channel(b.inputs[In::kX], sizes, rows, c);
+    const Statistics of =
+        trains ? train(b, x, attrs, c) : Statistics{vector(b.inputs[In::kV])[c], 1};
     const double rstd = 1 / std::sqrt(of.v + attrs.eps);
-    const double factor = rstd * of.r * element_or(b.inputs[1], c, 1);
-    const RowMajor y = x.array() * factor + element_or(b.inputs[2], c, 0);
-    write_channel(b.outputs[0], sizes, rows, c, y);
-    vector(b.outputs[1])[c] = rstd;
-    vector(b.outputs[2])[c] = of.r;
+    const double factor = rstd * of.r * element_or(b.inputs[In::kGain], c, 1);
+    const RowMajor y = x.array() * factor + element_or(b.inputs[In::kBias], c, 0);
+    write_channel(b.outputs[Out::kY], sizes, rows, c, y);
+    vector(b.outputs[Out::kRstd])[c] = rstd;
+    vector(b.outputs[Out::kR])[c] = of.r;
   }
-  if (trains) ++*b.outputs[5].as<std::int32_t>();
+  if (trains) ++*b.outputs[Out::kNextStep].as<std::int32_t>();
 }
 
 // g = dy * gain * r. Training: dx = rstd * (g - z * G); evaluation: dx = rstd * g.
 void backward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& attrs) {
-  const KeptRows rows = kept_rows(b.inputs[7], sizes);
-  const MabnPhase phase = mabn_phase(attrs, *b.inputs[5].as<std::int32_t>());
-  if (attrs.training) vector(b.outputs[3]) = vector(b.inputs[4]);
+  const KeptRows rows = kept_rows(b.inputs[BackIn::kMask], sizes);
+  const MabnPhase phase = mabn_phase(attrs, *b.inputs[BackIn::kStep].as<std::int32_t>());
+  if (attrs.training) vector(b.outputs[BackOut::kNextGz]) = vector(b.inputs[BackIn::kGz]);
   for (Eigen::Index c = 0; c < sizes.channels; ++c) {
-    const double rstd = vector(b.inputs[2])[c], r = vector(b.inputs[3])[c];
-    const RowMajor z = read_channel(b.inputs[0], sizes, rows, c) * rstd;
-    const RowMajor dy = read_channel(b.inputs[6], sizes, rows, c);
-    const RowMajor g = dy * (element_or(b.inputs[1], c, 1) * r);
+    const double rstd = vector(b.inputs[BackIn::kRstd])[c], r = vector(b.inputs[BackIn::kR])[c];
+    const RowMajor z = read_channel(b.inputs[BackIn::kX], sizes, rows, c) * rstd;
+    const RowMajor dy = read_channel(b.inputs[BackIn::kDy], sizes, rows, c);
+    const RowMajor g = dy * (element_or(b.inputs[BackIn::kGain], c, 1) * r);
     const bool trains = attrs.training && g.size() > 0;
-    const double mean = trains ? push(b.outputs[3], c, phase, g.cwiseProduct(z).mean()) : 0;
-    write_channel(b.outputs[0], sizes, rows, c, rstd * (g - z * mean));
-    if (b.outputs[1]) vector(b.outputs[1])[c] = dy.cwiseProduct(z).sum() * r;
-    if (b.outputs[2]) vector(b.outputs[2])[c] = dy.sum();
+    const double mean =
+        trains ? push(b.outputs[BackOut::kNextGz], c, phase, g.cwiseProduct(z).mean()) : 0;
+    write_channel(b.outputs[BackOut::kDx], sizes, rows, c, rstd * (g - z * mean));
+    if (b.outputs[BackOut::kDgain]) {
+      vector(b.outputs[BackOut::kDgain])[c] = dy.cwiseProduct(z).sum() * r;
+    }
+    if (b.outputs[BackOut::kDbias]) vector(b.outputs[BackOut::kDbias])[c] = dy.sum();
   }
 }
 
@@ -79,13 +88,13 @@ void backward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& attrs
 
 Prepared prepare_mabn(const NodeContext& context) {
   const auto attrs = context.attrs<MabnAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
   return kernel_of([=](const Binding& b) { forward(b, sizes, attrs); });
 }
 
 Prepared prepare_mabn_backward(const NodeContext& context) {
-  const auto attrs = context.attrs<MabnAttrs>();
-  const ColumnSizes sizes = column_sizes(context.input(0).shape);
+  const auto attrs = context.attrs<MabnBackwardAttrs>();
+  const ColumnSizes sizes = column_sizes(context.input(BackIn::kX).shape);
   return kernel_of([=](const Binding& b) { backward(b, sizes, attrs); });
 }
 

@@ -4,18 +4,25 @@
 #include <algorithm>
 
 #include "backends/reference/kernels/kernels.h"
-#include "src/ops/norm/row_norm.h"
+#include "src/ops/norm/sizes.h"
 
 namespace keel::reference {
 namespace {
 
-double gain_of(const Binding& b) { return b.inputs[1] ? *b.inputs[1].as<double>() : 1; }
+using In = ScaleNormInput;
+using Out = ScaleNormOutput;
+using BackIn = ScaleNormBackwardInput;
+using BackOut = ScaleNormGradient;
+
+double gain_of(const Binding& b) {
+  return b.inputs[In::kGain] ? *b.inputs[In::kGain].as<double>() : 1;
+}
 
 // y = gain * x * rnorm. x, y (rows, width); rnorm (rows).
 void forward(const Binding& b, const RowSizes& sizes, double eps) {
-  const Matrix x = matrix(b.inputs[0], sizes.rows, sizes.width);
-  Matrix y = matrix(b.outputs[0], sizes.rows, sizes.width);
-  Vector rnorm = vector(b.outputs[1]);
+  const Matrix x = matrix(b.inputs[In::kX], sizes.rows, sizes.width);
+  Matrix y = matrix(b.outputs[Out::kY], sizes.rows, sizes.width);
+  Vector rnorm = vector(b.outputs[Out::kRnorm]);
   for (Eigen::Index row = 0; row < x.rows(); ++row) {
     rnorm[row] = 1 / std::max(x.row(row).norm(), eps);
     y.row(row) = gain_of(b) * (x.row(row) * rnorm[row]);
@@ -24,10 +31,10 @@ void forward(const Binding& b, const RowSizes& sizes, double eps) {
 
 // dx = gain * rnorm * (dy - xhat * sum(dy * xhat)), without the sum where rnorm is 1 / eps.
 void backward(const Binding& b, const RowSizes& sizes, double eps) {
-  const Matrix x = matrix(b.inputs[0], sizes.rows, sizes.width);
-  const Matrix dy = matrix(b.inputs[3], sizes.rows, sizes.width);
-  const Vector rnorm = vector(b.inputs[2]);
-  Matrix dx = matrix(b.outputs[0], sizes.rows, sizes.width);
+  const Matrix x = matrix(b.inputs[BackIn::kX], sizes.rows, sizes.width);
+  const Matrix dy = matrix(b.inputs[BackIn::kDy], sizes.rows, sizes.width);
+  const Vector rnorm = vector(b.inputs[BackIn::kRnorm]);
+  Matrix dx = matrix(b.outputs[BackOut::kDx], sizes.rows, sizes.width);
   double dgain = 0;
   for (Eigen::Index row = 0; row < x.rows(); ++row) {
     const Eigen::RowVectorXd xhat = x.row(row) * rnorm[row];
@@ -35,20 +42,20 @@ void backward(const Binding& b, const RowSizes& sizes, double eps) {
     dgain += product;
     dx.row(row) = gain_of(b) * rnorm[row] * (dy.row(row) - xhat * slope);
   }
-  if (b.outputs[1]) *b.outputs[1].as<double>() = dgain;
+  if (b.outputs[BackOut::kDgain]) *b.outputs[BackOut::kDgain].as<double>() = dgain;
 }
 
 }  // namespace
 
 Prepared prepare_scale_norm(const NodeContext& context) {
   const auto attrs = context.attrs<ScaleNormAttrs>();
-  const RowSizes sizes = row_sizes(context.input(0).shape, attrs.axes);
+  const RowSizes sizes = row_sizes(context.input(In::kX).shape, attrs.axes);
   return kernel_of([=](const Binding& b) { forward(b, sizes, attrs.eps); });
 }
 
 Prepared prepare_scale_norm_backward(const NodeContext& context) {
   const auto attrs = context.attrs<ScaleNormAttrs>();
-  const RowSizes sizes = row_sizes(context.input(0).shape, attrs.axes);
+  const RowSizes sizes = row_sizes(context.input(BackIn::kX).shape, attrs.axes);
   return kernel_of([=](const Binding& b) { backward(b, sizes, attrs.eps); });
 }
 

@@ -1,4 +1,4 @@
-// A group scaling, group by group: what the op shares with the norms that have one in front.
+// Group scaling, group by group, for the op and for the norms that have one in front.
 #pragma once
 
 #include <cmath>
