@@ -90,6 +90,10 @@ HWY_INLINE GradientRows gradient_rows(const float* x, const float* dy, const Res
           .streamed = dx.streamed};
 }
 
+// The registers that hold a cache line. What is stored past the caches goes from row to row in
+// whole lines: of one that is left half filled, each half is sent to memory by itself.
+inline constexpr std::size_t kLineRegisters = kLanes >= 16 || kLanes < 4 ? 1 : 16 / kLanes;
+
 // dx of a group of rows, and their share of dgain and dbias unless these are null. Each row brings
 // its xhat(x) and dx(g, xhat), such as RowGradient, by value: as one of several objects in memory
 // it would be loaded anew after every store.
@@ -98,23 +102,42 @@ HWY_INLINE void write_gradients(const GradientRows& rows, const RowAffine& affin
                                 float* dbias, const Gradient... of_row) {
   const float *x = rows.x, *dy = rows.dy;
   float* dx = rows.dx;
-  for_lanes(rows.width, [=, step = rows.width + rows.skip, streamed = rows.streamed](
-                            auto part, std::size_t i) KEEL_LOOP_BODY {
-    const Floats gain = affine.gain ? part.load(affine.gain + i) : splat(1);
-    Floats dgain_i = zero(), dbias_i = zero();
+  const auto write_columns = [=, step = rows.width + rows.skip, streamed = rows.streamed](
+                                 auto registers, auto part, std::size_t i) KEEL_LOOP_BODY {
+    constexpr std::size_t kCount = registers();
+    Floats gain[kCount], dgains[kCount], dbiases[kCount];
+    unrolled<kCount>([&](std::size_t k) KEEL_LOOP_BODY {
+      gain[k] = affine.gain ? part.load(affine.gain + i + k * kLanes) : splat(1);
+      dgains[k] = dbiases[k] = zero();
+    });
     std::size_t at = i;
     const auto write_one = [&](const auto& gradient) KEEL_LOOP_BODY {
-      const Floats dy_i = part.load(dy + at), xhat = gradient.xhat(part.load(x + at));
-      write(part, gradient.dx(hn::Mul(dy_i, gain), xhat), dx + at, streamed);
-      dgain_i = hn::MulAdd(dy_i, xhat, dgain_i);
-      dbias_i = hn::Add(dbias_i, dy_i);
+      unrolled<kCount>([&](std::size_t k) KEEL_LOOP_BODY {
+        const std::size_t e = at + k * kLanes;
+        const Floats dy_e = part.load(dy + e), xhat = gradient.xhat(part.load(x + e));
+        write(part, gradient.dx(hn::Mul(dy_e, gain[k]), xhat), dx + e, streamed);
+        dgains[k] = hn::MulAdd(dy_e, xhat, dgains[k]);
+        dbiases[k] = hn::Add(dbiases[k], dy_e);
+      });
       at += step;
     };
     (write_one(of_row), ...);
     if (dgain == nullptr) return;
-    part.store(hn::Add(part.load(dgain + i), dgain_i), dgain + i);
-    part.store(hn::Add(part.load(dbias + i), dbias_i), dbias + i);
-  });
+    unrolled<kCount>([&](std::size_t k) KEEL_LOOP_BODY {
+      float *const gain_sum = dgain + i + k * kLanes, *const bias_sum = dbias + i + k * kLanes;
+      part.store(hn::Add(part.load(gain_sum), dgains[k]), gain_sum);
+      part.store(hn::Add(part.load(bias_sum), dbiases[k]), bias_sum);
+    });
+  };
+  if (rows.streamed) {  // of whole lines: see is_streamed
+    constexpr std::size_t kLine = kLineRegisters * kLanes;
+    for (std::size_t i = 0; i < rows.width; i += kLine) {
+      write_columns(Rows<kLineRegisters>{}, Whole{}, i);
+    }
+    return;
+  }
+  for_lanes(rows.width,
+            [=](auto part, std::size_t i) KEEL_LOOP_BODY { write_columns(Rows<1>{}, part, i); });
 }
 
 // The same with dgain and dbias as sums 0 and 1, unless sums is null.
