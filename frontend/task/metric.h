@@ -15,7 +15,7 @@ namespace keel::task {
 struct MetricInfo {
   std::string name, unit;  // "error", "%"; a unit may be ""
   bool higher_is_better = false;
-  double (*of)(double sum, double count) = nullptr;  // null: a scorer gives it
+  double (*of)(double sum, double count) = nullptr;  // null: a scorer gives the value
 };
 
 // Ways to form a value.
