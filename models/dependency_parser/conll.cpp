@@ -1,7 +1,6 @@
 #include "models/dependency_parser/conll.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -9,79 +8,26 @@
 #include "frontend/text/lines.h"
 #include "frontend/text/text_file.h"
 #include "frontend/text/utf8.h"
+#include "models/dependency_parser/conll_rows.h"
 #include "models/dependency_parser/tree.h"
 #include "src/core/error.h"
 
 namespace keel::models {
 namespace {
 
-// Of ten columns, and of three.
-constexpr std::size_t kId = 0, kForm = 1, kCoarseTag = 3, kTag = 4, kHead = 6, kLabel = 7,
-                      kTen = 10;
-constexpr std::size_t kShortForm = 0, kShortTag = 1, kShortHead = 2, kThree = 3;
-
-// The columns of a row, of which there may be more than there is room for.
-struct Columns {
-  std::array<std::string_view, kTen> at;
-  std::size_t count = 0;
-
-  explicit Columns(std::string_view row) {
-    for (std::size_t tab = 0; tab != row.npos; ++count) {
-      tab = row.find('\t');
-      if (count < kTen) at[count] = row.substr(0, tab);
-      if (tab != row.npos) row.remove_prefix(tab + 1);
-    }
-  }
-};
-
-bool is_blank_line(std::string_view line) { return line.find_first_not_of(' ') == line.npos; }
-
-// Whether digits stand on both sides of a '-' or '.': a range of tokens, or an empty node.
-bool is_passed_over(std::string_view id) {
-  const std::size_t between = id.find_first_not_of("0123456789");
-  if (between == 0 || between == id.npos || between + 1 == id.size()) return false;
-  const bool separates = id[between] == '-' || id[between] == '.';
-  return separates && id.find_first_not_of("0123456789", between + 1) == id.npos;
-}
-
-std::optional<std::int32_t> number_of(std::string_view text) {
+std::optional<std::int32_t> whole_number(std::string_view text) {
   std::int32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool whole = error == std::errc() && end == text.data() + text.size();
   return whole ? std::optional(number) : std::nullopt;
 }
 
-enum class Format { kTenColumns, kThreeColumns };
-
-bool is_comment(std::string_view line, Format format) {
-  return format == Format::kTenColumns && line.starts_with('#');
-}
-
-bool is_token(std::string_view line, Format format) {
-  if (is_blank_line(line) || is_comment(line, format)) return false;
-  return format == Format::kThreeColumns || !is_passed_over(line.substr(0, line.find('\t')));
-}
-
-// By the first line that cannot be a comment. "#" is a form, too, and begins rows of three columns:
-// where all lines do, these decide.
-Format format_of(std::string_view text) {
-  bool may_be_three = false;
-  text::Lines lines(text);
-  while (const auto line = lines.next()) {
-    if (is_blank_line(line->text)) continue;
-    const bool is_three = Columns(line->text).count == kThree;
-    if (!line->text.starts_with('#')) return is_three ? Format::kThreeColumns : Format::kTenColumns;
-    may_be_three |= is_three;
-  }
-  return may_be_three ? Format::kThreeColumns : Format::kTenColumns;
-}
-
-class Reader {
+class ConllReader {
  public:
-  Reader(Treebank& treebank, const ConllOptions& options)
+  ConllReader(Treebank& treebank, const ConllOptions& options)
       : treebank_(treebank),
         options_(options),
-        format_(format_of(*treebank.text)),
+        layout_(layout_of(*treebank.text)),
         block_(treebank.text->data()) {}
 
   void read() {
@@ -89,7 +35,7 @@ class Reader {
     while (const auto line = lines.next()) {
       line_ = line->number;
       if (is_blank_line(line->text)) finish(end_of(line->text));
-      if (is_token(line->text, format_)) take(line->text);
+      if (is_token(line->text, layout_)) take(line->text);
     }
     const char* end = treebank_.text->data() + treebank_.text->size();
     finish(end);
@@ -122,28 +68,26 @@ class Reader {
   }
 
   void take(std::string_view row) {
-    const bool ten = format_ == Format::kTenColumns;
-    const std::size_t expected = ten ? kTen : kThree;
     const Columns columns(row);
-    if (columns.count != expected) {
-      refuse(line_, fmt::format("{} columns with tabs between them", expected),
+    if (columns.count != layout_.columns) {
+      refuse(line_, fmt::format("{} columns with tabs between them", layout_.columns),
              fmt::format("{}", columns.count));
     }
     if (sentence_.forms.empty()) sentence_.line = line_;
     if (std::ssize(sentence_.forms) == kMostTokens) {
       refuse(line_, fmt::format("at most {} tokens in a sentence", kMostTokens), "more");
     }
-    if (ten) take_id(columns.at[kId]);
-    take_form(columns.at[ten ? kForm : kShortForm]);
-    const std::string_view fine = columns.at[ten ? kTag : kShortTag];
-    take_tag(ten && fine == "_" ? columns.at[kCoarseTag] : fine);
+    if (layout_.has_ids()) take_id(columns.at[layout_.id]);
+    take_form(columns.at[layout_.form]);
+    const std::string_view tag = columns.at[layout_.tag];
+    take_tag(tag == "_" && layout_.has_ids() ? columns.at[layout_.coarse_tag] : tag);
     if (options_.has_heads) take_head(columns);
     lines_.push_back(line_);
   }
 
   void take_id(std::string_view id) {
     const std::int32_t number = sentence_.size() + 1;
-    if (number_of(id) != number) refuse(line_, fmt::format("the id {}", number), quoted(id));
+    if (whole_number(id) != number) refuse(line_, fmt::format("the id {}", number), quoted(id));
   }
 
   void take_form(std::string_view form) {
@@ -157,11 +101,11 @@ class Reader {
   }
 
   void take_head(const Columns& columns) {
-    const bool ten = format_ == Format::kTenColumns;
-    const std::string_view text = columns.at[ten ? kHead : kShortHead];
-    const std::optional<std::int32_t> head = number_of(text);
+    const std::string_view text = columns.at[layout_.head];
+    const std::optional<std::int32_t> head = whole_number(text);
     if (!head || *head < 0) refuse(line_, "a head of 0 or more", quoted(text));
-    const std::string_view label = ten ? columns.at[kLabel] : *head == 0 ? "root" : "dep";
+    const std::string_view unlabelled = *head == 0 ? "root" : "dep";
+    const std::string_view label = layout_.has_ids() ? columns.at[layout_.label] : unlabelled;
     expect_name("label", label);
     sentence_.heads.push_back(*head);
     sentence_.labels.push_back(label);
@@ -196,20 +140,20 @@ class Reader {
 
   Treebank& treebank_;
   const ConllOptions& options_;
-  Format format_;
+  const RowLayout& layout_;
   const char* block_;  // where the block of the next sentence begins
   std::int64_t line_ = 0;
   Sentence sentence_;
   std::vector<std::int64_t> lines_;  // of the sentence's tokens
 };
 
-// Appends a row with other texts in some of its columns.
-void append_row(std::string& out, std::string_view row, std::size_t head_column,
+// Appends a row with another head and label.
+void append_row(std::string& out, std::string_view row, const RowLayout& layout,
                 std::string_view head, std::string_view label) {
   for (std::size_t column = 0;; ++column) {
     const std::size_t tab = row.find('\t');
-    const bool is_label = head_column == kHead && column == kLabel;
-    out += column == head_column ? head : is_label ? label : row.substr(0, tab);
+    const bool is_head = column == layout.head, is_label = column == layout.label;
+    out += is_head ? head : is_label ? label : row.substr(0, tab);
     if (tab == row.npos) return;
     out += '\t';
     row.remove_prefix(tab + 1);
@@ -220,14 +164,13 @@ void append_row(std::string& out, std::string_view row, std::size_t head_column,
 
 Treebank read_conll(std::string text, std::string name, const ConllOptions& options) {
   Treebank treebank{std::move(name), std::make_shared<const std::string>(std::move(text)), {}};
-  Reader(treebank, options).read();
+  ConllReader(treebank, options).read();
   return treebank;
 }
 
 std::string with_arcs(const Sentence& sentence, std::span<const std::int32_t> heads,
                       std::span<const std::string_view> labels) {
-  const Format format = format_of(sentence.block);
-  const std::size_t head_column = format == Format::kTenColumns ? kHead : kShortHead;
+  const RowLayout& layout = layout_of(sentence.block);
   std::string out;
   std::size_t token = 0;
   for (std::string_view rest = sentence.block; !rest.empty();) {
@@ -236,8 +179,8 @@ std::string with_arcs(const Sentence& sentence, std::span<const std::int32_t> he
     rest.remove_prefix(std::min(length + 1, rest.size()));
     const std::string_view end = line.ends_with('\r') ? "\r" : "";
     line.remove_suffix(end.size());
-    if (is_token(line, format)) {
-      append_row(out, line, head_column, fmt::format("{}", heads[token]), labels[token]);
+    if (is_token(line, layout)) {
+      append_row(out, line, layout, fmt::format("{}", heads[token]), labels[token]);
       ++token;
     } else {
       out += line;

@@ -19,15 +19,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMaxBytes = 1 << 28;  // nine times the Penn Treebank in ten columns
+constexpr std::int64_t kMaxTreebankBytes = 1 << 28;  // nine times the Penn Treebank in ten columns
 constexpr std::array<std::string_view, 4> kEndings = {".conllu", ".conllx", ".conll", ".dp"};
 
-std::string_view name_of(task::Split split) {
+std::string_view part_name(task::Split split) {
   return split == task::Split::kTrain ? "train" : split == task::Split::kValid ? "dev" : "test";
 }
 
 // A file's name without .gz or .xz.
-std::string unpacked(const fs::path& path) {
+std::string unpacked_name(const fs::path& path) {
   const fs::path name = path.filename();
   return name.extension() == ".gz" || name.extension() == ".xz" ? name.stem() : name;
 }
@@ -46,7 +46,7 @@ std::set<std::string> parts_in(const fs::path& folder, std::string_view part) {
   std::set<std::string> names;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = unpacked(it->path());
+    const std::string name = unpacked_name(it->path());
     if (is_part(name, part)) names.insert(name);
   }
   return names;
@@ -55,10 +55,11 @@ std::set<std::string> parts_in(const fs::path& folder, std::string_view part) {
 fs::path find_part(const fs::path& folder, std::string_view part) {
   for (const fs::path& place : {folder, folder / "treebank"}) {
     const std::set<std::string> names = parts_in(place, part);
-    check(names.size() < 2, ErrorKind::kBadInput,
+    if (names.empty()) continue;
+    check(names.size() == 1, ErrorKind::kBadInput,
           "[dependency_parser] {}: expected one treebank, got {} and {}", place.string(),
           *names.begin(), *names.rbegin());
-    if (names.size() == 1) return *io::find_packed(place / *names.begin());
+    return *io::find_packed(place / *names.begin());
   }
   fail(ErrorKind::kIo,
        "[dependency_parser] {}: expected a file *{}.conllu, .conllx, .conll or .dp, plain, .gz or "
@@ -66,9 +67,10 @@ fs::path find_part(const fs::path& folder, std::string_view part) {
        folder.string(), part);
 }
 
-Treebank read_file(const fs::path& path) {
-  const bool is_conllu = fs::path(unpacked(path)).extension() == ".conllu";
-  return read_conll(text::read_text(path, kMaxBytes), path.string(), {.is_conllu = is_conllu});
+Treebank read_treebank(const fs::path& path) {
+  const bool is_conllu = fs::path(unpacked_name(path)).extension() == ".conllu";
+  return read_conll(text::read_text(path, kMaxTreebankBytes), path.string(),
+                    {.is_conllu = is_conllu});
 }
 
 // The split of a file that has none of its own.
@@ -118,9 +120,9 @@ Treebank load_treebank(const task::DataRequest& request, task::Split split) {
   if (request.source == "builtin") {
     treebank = make_cfg_dep(request.seed, split);
   } else if (std::error_code ignored; fs::is_regular_file(request.source, ignored)) {
-    treebank = share_of(read_file(request.source), split);
+    treebank = share_of(read_treebank(request.source), split);
   } else {
-    treebank = read_file(find_part(request.source, name_of(split)));
+    treebank = read_treebank(find_part(request.source, part_name(split)));
   }
   return treebank;
 }

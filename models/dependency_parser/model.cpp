@@ -17,9 +17,6 @@ constexpr double kIllegal = -1e9;
 constexpr double kSmall = 0.01;
 constexpr std::int64_t kParsedTogether = 256;  // sentences of a user
 
-// The share of right rows, of sums of wrong ones.
-double accuracy_of(double errors, double count) { return 100 * (count - errors) / count; }
-
 nn::FanInit init_of(ParserInit init) {
   if (init == ParserInit::kXavier) return nn::xavier();
   return [](std::int64_t) { return nn::uniform(kSmall); };
@@ -106,7 +103,8 @@ std::vector<task::MetricInfo> DependencyParser::metrics() const {
     metrics.push_back(
         {.name = name, .unit = "%", .higher_is_better = true, .of = task::percent_of});
   }
-  metrics.push_back({.name = "accuracy", .unit = "%", .higher_is_better = true, .of = accuracy_of});
+  metrics.push_back(
+      {.name = "accuracy", .unit = "%", .higher_is_better = true, .of = task::percent_without});
   return metrics;
 }
 

@@ -22,7 +22,8 @@ std::string word_of_form(std::string_view form) {
 }
 
 template <class TextOf>
-text::Vocabulary count(const Treebank& treebank, std::int64_t min_count, const TextOf& texts_of) {
+text::Vocabulary count_texts(const Treebank& treebank, std::int64_t min_count,
+                             const TextOf& texts_of) {
   text::WordCounts counts;
   for (const Sentence& sentence : treebank.sentences) {
     for (const std::string_view text : texts_of(sentence)) ++counts[word_of_form(text)];
@@ -30,13 +31,13 @@ text::Vocabulary count(const Treebank& treebank, std::int64_t min_count, const T
   return text::Vocabulary(counts, {.min_count = min_count});
 }
 
-std::int64_t count_of(std::string_view text) {
+std::int64_t label_count(std::string_view text) {
   std::int64_t count = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   return error == std::errc() && end == text.data() + text.size() ? count : -1;
 }
 
-const std::string& text_of(const std::map<std::string, std::string>& texts, const char* name) {
+const std::string& asset_of(const std::map<std::string, std::string>& texts, const char* name) {
   const auto found = texts.find(name);
   check(found != texts.end(), ErrorKind::kBadInput, "expected the {} of a parser, got none", name);
   return found->second;
@@ -81,11 +82,12 @@ Labels Labels::parse(std::string_view content) {
   text::Lines lines(content);
   while (const auto line = lines.next()) {
     const std::vector<std::string_view> parts = text::words_of(line->text);
-    const bool whole = parts.size() == 3 && count_of(parts[1]) >= 0 && count_of(parts[2]) >= 0;
+    const bool whole =
+        parts.size() == 3 && label_count(parts[1]) >= 0 && label_count(parts[2]) >= 0;
     check(whole && labels.number(parts[0]) == 0, ErrorKind::kBadInput,
           "[labels] {}: expected a new label and two counts, got '{}'",
           text::place("labels", line->number), text::clipped(line->text, 60));
-    labels.add(std::string(parts[0]), count_of(parts[1]), count_of(parts[2]));
+    labels.add(std::string(parts[0]), label_count(parts[1]), label_count(parts[2]));
   }
   check(labels.size() > 0, ErrorKind::kBadInput, "[labels] expected labels, got none");
   labels.finish();
@@ -119,13 +121,14 @@ Symbols::Symbols(text::Vocabulary words, text::Vocabulary tags, Labels labels)
       classes_(labels_.places()) {}
 
 Symbols::Symbols(const Treebank& treebank, std::int64_t min_count)
-    : Symbols(count(treebank, min_count, [](const Sentence& s) { return s.forms; }),
-              count(treebank, 1, [](const Sentence& s) { return s.tags; }), Labels(treebank)) {}
+    : Symbols(count_texts(treebank, min_count, [](const Sentence& s) { return s.forms; }),
+              count_texts(treebank, 1, [](const Sentence& s) { return s.tags; }),
+              Labels(treebank)) {}
 
 Symbols::Symbols(const std::map<std::string, std::string>& texts)
-    : Symbols(text::Vocabulary::parse(text_of(texts, "words"), "words"),
-              text::Vocabulary::parse(text_of(texts, "tags"), "tags"),
-              Labels::parse(text_of(texts, "labels"))) {}
+    : Symbols(text::Vocabulary::parse(asset_of(texts, "words"), "words"),
+              text::Vocabulary::parse(asset_of(texts, "tags"), "tags"),
+              Labels::parse(asset_of(texts, "labels"))) {}
 
 std::map<std::string, std::string> Symbols::texts() const {
   return {{"words", words_.text()}, {"tags", tags_.text()}, {"labels", labels_.text()}};

@@ -15,9 +15,6 @@
 namespace keel::models {
 namespace {
 
-// The shares of right rows, of sums of wrong ones.
-double accuracy_of(double errors, double count) { return 100 * (count - errors) / count; }
-
 void expect_one_of(std::string_view option, const std::string& got,
                    const std::vector<std::string>& known) {
   check(std::ranges::find(known, got) != known.end(), ErrorKind::kUsage, "{}: {}", option,
@@ -193,7 +190,7 @@ task::Outputs TextClassifier::build(nn::Net& net, const task::Inputs& in) const 
 }
 
 std::vector<task::MetricInfo> TextClassifier::metrics() const {
-  return {{.name = "accuracy", .unit = "%", .higher_is_better = true, .of = accuracy_of}};
+  return {{.name = "accuracy", .unit = "%", .higher_is_better = true, .of = task::percent_without}};
 }
 
 std::unique_ptr<task::Decoder> TextClassifier::decoder(std::span<const std::string> lines) const {

@@ -9,18 +9,18 @@ using testing::refuses;
 using Heads = std::vector<std::int32_t>;
 using Texts = std::vector<std::string_view>;
 
-Treebank read(const std::string& text, const ConllOptions& options = {}) {
+Treebank read_bank(const std::string& text, const ConllOptions& options = {}) {
   return read_conll(text, "bank", options);
 }
 
-std::string joined(const Treebank& treebank) {
+std::string joined_blocks(const Treebank& treebank) {
   std::string text;
   for (const Sentence& sentence : treebank.sentences) text += sentence.block;
   return text;
 }
 
 // The text again, written with the arcs that were read.
-std::string written(const Treebank& treebank) {
+std::string written_again(const Treebank& treebank) {
   std::string text;
   for (const Sentence& s : treebank.sentences) text += with_arcs(s, s.heads, s.labels) + "\n";
   return text;
@@ -44,7 +44,7 @@ const std::string kOdd =
     "# the end\n";
 
 TEST_CASE("conll: comments, ranges, empty nodes, empty lines, forms with blanks, coarse tags") {
-  const Treebank treebank = read(kOdd, {.is_conllu = true});
+  const Treebank treebank = read_bank(kOdd, {.is_conllu = true});
   REQUIRE(treebank.sentences.size() == 2);
   const Sentence &one = treebank.sentences[0], &two = treebank.sentences[1];
   CHECK(one.forms == Texts{"Do", "n't", "go", "."});
@@ -55,13 +55,13 @@ TEST_CASE("conll: comments, ranges, empty nodes, empty lines, forms with blanks,
   CHECK(two.forms == Texts{"New York"});
   CHECK(two.tags == Texts{"PROPN"});
   CHECK(two.line == 13);
-  CHECK(joined(treebank) == kOdd);
+  CHECK(joined_blocks(treebank) == kOdd);
   CHECK(two.block.ends_with("# the end\n"));
 }
 
 TEST_CASE("conll: what is written differs in heads and labels alone") {
-  const Treebank treebank = read(kOdd);
-  CHECK(written(treebank) == kOdd);
+  const Treebank treebank = read_bank(kOdd);
+  CHECK(written_again(treebank) == kOdd);
   const std::string changed =
       with_arcs(treebank.sentences[0], Heads{2, 0, 2, 1}, Texts{"a", "root", "b", "c"});
   CHECK(changed ==
@@ -79,40 +79,40 @@ TEST_CASE("conll: what is written differs in heads and labels alone") {
 TEST_CASE("conll: ends of lines, and an end without any") {
   std::string windows;
   for (const char c : kOdd) windows += c == '\n' ? std::string("\r\n") : std::string(1, c);
-  const Treebank treebank = read(windows);
+  const Treebank treebank = read_bank(windows);
   REQUIRE(treebank.sentences.size() == 2);
   CHECK(treebank.sentences[0].labels.back() == "punct");
-  CHECK(treebank.sentences[0].forms == read(kOdd).sentences[0].forms);
-  CHECK(written(treebank) == windows);
+  CHECK(treebank.sentences[0].forms == read_bank(kOdd).sentences[0].forms);
+  CHECK(written_again(treebank) == windows);
   const std::string row = "1\ta\t_\tX\tX\t_\t0\troot\t_\t_";
   for (const char* end : {"", "\n", "\n\n", "\n  \n", "\r\n\r\n", "\n\n\n"}) {
     CAPTURE(std::string(end));
-    const Treebank one = read(row + end);
+    const Treebank one = read_bank(row + end);
     REQUIRE(one.sentences.size() == 1);
     CHECK(one.sentences[0].block == row + end);
     // An end of line is added where the last line has none.
-    CHECK(written(one) == row + (*end == '\0' ? "\n" : end));
-    CHECK(read("\n# first\n\n" + row + end).sentences[0].line == 4);
+    CHECK(written_again(one) == row + (*end == '\0' ? "\n" : end));
+    CHECK(read_bank("\n# first\n\n" + row + end).sentences[0].line == 4);
   }
 }
 
 TEST_CASE("conll: rows of form, tag and head, in which # and 3-4 are forms like others") {
   const std::string text = "#\t#\t2\n3-4\tCD\t0\n1.5\tCD\t2\n\n#\t#\t0\n";
-  const Treebank treebank = read(text);
+  const Treebank treebank = read_bank(text);
   REQUIRE(treebank.sentences.size() == 2);
   CHECK(treebank.sentences[0].forms == Texts{"#", "3-4", "1.5"});
   CHECK(treebank.sentences[0].tags == Texts{"#", "CD", "CD"});
   CHECK(treebank.sentences[0].heads == Heads{2, 0, 2});
   CHECK(treebank.sentences[0].labels == Texts{"dep", "root", "dep"});
   CHECK(treebank.sentences[1].forms == Texts{"#"});
-  CHECK(written(treebank) == text);
+  CHECK(written_again(treebank) == text);
   CHECK(with_arcs(treebank.sentences[0], Heads{0, 1, 1}, Texts{"x", "x", "x"}) ==
         "#\t#\t0\n3-4\tCD\t1\n1.5\tCD\t1\n");
 }
 
 TEST_CASE("conll: heads and labels may be anything where they are not asked for") {
-  const Treebank treebank =
-      read("1\ta\t_\tX\tX\t_\t_\t_\t_\t_\n2\tb\t_\tX\tX\t_\t99\t\t_\t_\n", {.has_heads = false});
+  const Treebank treebank = read_bank(
+      "1\ta\t_\tX\tX\t_\t_\t_\t_\t_\n2\tb\t_\tX\tX\t_\t99\t\t_\t_\n", {.has_heads = false});
   CHECK(treebank.sentences[0].size() == 2);
   CHECK(treebank.sentences[0].heads.empty());
   CHECK(with_arcs(treebank.sentences[0], Heads{0, 1}, Texts{"root", "dep"}) ==
@@ -120,53 +120,58 @@ TEST_CASE("conll: heads and labels may be anything where they are not asked for"
 }
 
 // A row of ten columns.
-std::string row(std::string_view id, std::string_view head, std::string_view label = "dep",
-                std::string_view tag = "X") {
+std::string headed_row(std::string_view id, std::string_view head, std::string_view label = "dep",
+                       std::string_view tag = "X") {
   return fmt::format("{}\tword\t_\t{}\t{}\t_\t{}\t{}\t_\t_\n", id, tag, tag, head, label);
 }
 
 TEST_CASE("conll: broken rows are refused with file, line and what was expected") {
   const auto refused = [](const std::string& text, std::string_view expected) {
-    return refuses(ErrorKind::kBadInput, expected, [&] { read(text, {.is_conllu = true}); });
+    return refuses(ErrorKind::kBadInput, expected, [&] { read_bank(text, {.is_conllu = true}); });
   };
-  const std::string root = row("1", "0", "root");
-  CHECK(refused(root + "2\tb\tX\n", "[conll] bank: line 2: expected 10 columns with tabs between "
-                                    "them, got 3"));
+  const std::string root = headed_row("1", "0", "root");
+  CHECK(refused(root + "2\tb\tX\n",
+                "[conll] bank: line 2: expected 10 columns with tabs between "
+                "them, got 3"));
   CHECK(refused(root + "2 b b X X _ 1 dep _ _\n", "line 2: expected 10 columns"));
   CHECK(refused("a\tX\t0\nb\tX\n", "line 2: expected 3 columns with tabs between them, got 2"));
-  CHECK(refused(root + row("3", "1"), "line 2: expected the id 2, got '3'"));
-  CHECK(refused(root + row("1", "1"), "line 2: expected the id 2, got '1'"));
-  CHECK(refused(row("0", "0"), "line 1: expected the id 1, got '0'"));
-  CHECK(refused(row("1-", "0"), "line 1: expected the id 1, got '1-'"));
-  CHECK(refused("# no\n" + root + row("2", "3"), "line 3: expected a head of 0 to 2, got 3"));
-  CHECK(refused(row("1", "-1"), "line 1: expected a head of 0 or more, got '-1'"));
-  CHECK(refused(row("1", "_"), "line 1: expected a head of 0 or more, got '_'"));
-  CHECK(refused(row("1", "99999999999"), "line 1: expected a head of 0 or more"));
-  CHECK(refused(row("1", "0", ""), "line 1: expected a label without blanks, got ''"));
-  CHECK(refused(row("1", "0", "a b"), "line 1: expected a label without blanks, got 'a b'"));
-  CHECK(refused(row("1", "0", "root", ""), "line 1: expected a tag without blanks, got ''"));
+  CHECK(refused(root + headed_row("3", "1"), "line 2: expected the id 2, got '3'"));
+  CHECK(refused(root + headed_row("1", "1"), "line 2: expected the id 2, got '1'"));
+  CHECK(refused(headed_row("0", "0"), "line 1: expected the id 1, got '0'"));
+  CHECK(refused(headed_row("1-", "0"), "line 1: expected the id 1, got '1-'"));
+  CHECK(
+      refused("# no\n" + root + headed_row("2", "3"), "line 3: expected a head of 0 to 2, got 3"));
+  CHECK(refused(headed_row("1", "-1"), "line 1: expected a head of 0 or more, got '-1'"));
+  CHECK(refused(headed_row("1", "_"), "line 1: expected a head of 0 or more, got '_'"));
+  CHECK(refused(headed_row("1", "99999999999"), "line 1: expected a head of 0 or more"));
+  CHECK(refused(headed_row("1", "0", ""), "line 1: expected a label without blanks, got ''"));
+  CHECK(refused(headed_row("1", "0", "a b"), "line 1: expected a label without blanks, got 'a b'"));
+  CHECK(refused(headed_row("1", "0", "root", ""), "line 1: expected a tag without blanks, got ''"));
   CHECK(refused("1\t\t_\tX\tX\t_\t0\troot\t_\t_\n", "line 1: expected a form"));
   CHECK(refused("# only\n\n# comments\n", "line 3: expected a sentence, got none"));
   CHECK(refused("", "expected a sentence, got none"));
 }
 
 TEST_CASE("conll: CoNLL-U has one tree with one root, other treebanks may have others") {
-  const std::string roots = row("1", "0", "root") + row("2", "0", "root"),
-                    cycle = row("1", "0", "root") + row("2", "3") + row("3", "2"),
-                    itself = row("1", "1");
-  for (const std::string& text : {roots, cycle, itself}) CHECK(read(text).sentences.size() == 1);
+  const std::string roots = headed_row("1", "0", "root") + headed_row("2", "0", "root"),
+                    cycle =
+                        headed_row("1", "0", "root") + headed_row("2", "3") + headed_row("3", "2"),
+                    itself = headed_row("1", "1");
+  for (const std::string& text : {roots, cycle, itself})
+    CHECK(read_bank(text).sentences.size() == 1);
   const auto refused = [](const std::string& text, std::string_view expected) {
-    return refuses(ErrorKind::kBadInput, expected, [&] { read(text, {.is_conllu = true}); });
+    return refuses(ErrorKind::kBadInput, expected, [&] { read_bank(text, {.is_conllu = true}); });
   };
   CHECK(refused(roots, "bank: line 1: expected one root in the sentence, got 2"));
-  CHECK(refused(row("1", "0") + "\n" + cycle, "line 3: expected heads that lead to the root"));
+  CHECK(
+      refused(headed_row("1", "0") + "\n" + cycle, "line 3: expected heads that lead to the root"));
   CHECK(refused(itself, "line 1: expected heads that lead to the root, got a cycle"));
 }
 
 TEST_CASE("conll: sentences of one token, of 500, and of more than there may be") {
-  std::string text = row("1", "0") + "\n";
-  for (int i = 1; i <= 500; ++i) text += row(fmt::format("{}", i), fmt::format("{}", i - 1));
-  const Treebank treebank = read(text, {.is_conllu = true});
+  std::string text = headed_row("1", "0") + "\n";
+  for (int i = 1; i <= 500; ++i) text += headed_row(fmt::format("{}", i), fmt::format("{}", i - 1));
+  const Treebank treebank = read_bank(text, {.is_conllu = true});
   REQUIRE(treebank.sentences.size() == 2);
   CHECK(treebank.sentences[0].size() == 1);
   CHECK(treebank.sentences[1].size() == 500);
@@ -174,7 +179,7 @@ TEST_CASE("conll: sentences of one token, of 500, and of more than there may be"
   std::string endless;
   for (int i = 0; i <= kMostTokens; ++i) endless += "a\tX\t0\n";
   CHECK(refuses(ErrorKind::kBadInput, "line 65001: expected at most 65000 tokens in a sentence",
-                [&] { read(endless); }));
+                [&] { read_bank(endless); }));
 }
 
 }  // namespace

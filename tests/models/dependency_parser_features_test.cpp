@@ -1,16 +1,16 @@
 // The 48 features, worked out by hand.
-#include "models/dependency_parser/features.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
+#include "models/dependency_parser/features.h"
+
 namespace keel::models {
 namespace {
 
-using Nodes = std::vector<std::uint16_t>;
+using FeatureList = std::vector<std::uint16_t>;
 
-Nodes nodes_of(const Configuration& c) {
+FeatureList nodes_of(const Configuration& c) {
   const FeatureNodes nodes = feature_nodes(c);
   return {nodes.begin(), nodes.end()};
 }
@@ -30,23 +30,24 @@ Configuration worked_example() {
   return c;
 }
 
-constexpr std::uint16_t kNone = 8;
+constexpr std::uint16_t kNoNode = 8;
 
 TEST_CASE("features: stack, buffer, and children left and right, worked out by hand") {
   Configuration c = worked_example();
-  // The stack is 0 3 4. s1 = 4 has the children 5 and 6 on its right, s2 = 3 has 1 and 2 on its left.
-  CHECK(nodes_of(c) == Nodes{0,     3, 4,     7,     kNone, kNone,                       //
-                             kNone, 6, kNone, 5,     kNone, kNone,                       //
-                             1,     kNone, 2, kNone, kNone, kNone});
+  // The stack is 0 3 4. s1 = 4 has the children 5 and 6 on its right, s2 = 3 has 1 and 2 on its
+  // left.
+  CHECK(nodes_of(c) == FeatureList{0, 3, 4, 7, kNoNode, kNoNode,              //
+                                   kNoNode, 6, kNoNode, 5, kNoNode, kNoNode,  //
+                                   1, kNoNode, 2, kNoNode, kNoNode, kNoNode});
   c.apply({Move::kRight, 5});  // 3 -> 4
   // s1 = 3: lc1 1, rc1 4, lc2 2, no rc2, no lc1 of 1, and 6 is rc1 of 4. s2 is ROOT.
-  CHECK(nodes_of(c) == Nodes{kNone, 0,     3,     7,     kNone, kNone,                   //
-                             1,     4,     2,     kNone, kNone, 6,                       //
-                             kNone, kNone, kNone, kNone, kNone, kNone});
+  CHECK(nodes_of(c) == FeatureList{kNoNode, 0, 3, 7, kNoNode, kNoNode,  //
+                                   1, 4, 2, kNoNode, kNoNode, 6,        //
+                                   kNoNode, kNoNode, kNoNode, kNoNode, kNoNode, kNoNode});
   c.apply({});
-  CHECK(nodes_of(c) == Nodes{0,     3,     7,     kNone, kNone, kNone,                   //
-                             kNone, kNone, kNone, kNone, kNone, kNone,                   //
-                             1,     4,     2,     kNone, kNone, 6});
+  CHECK(nodes_of(c) == FeatureList{0, 3, 7, kNoNode, kNoNode, kNoNode,                    //
+                                   kNoNode, kNoNode, kNoNode, kNoNode, kNoNode, kNoNode,  //
+                                   1, 4, 2, kNoNode, kNoNode, 6});
   c.start(2);
   CHECK(nodes_of(c)[2] == 0);
   CHECK(nodes_of(c)[3] == 1);
@@ -62,7 +63,7 @@ TEST_CASE("features: leftmost of the leftmost child") {
   c.apply({Move::kLeft, 1});  // 2 -> 1
   c.apply({});
   c.apply({Move::kLeft, 1});  // 3 -> 2
-  CHECK(nodes_of(c) == Nodes{4, 0, 3, 4, 4, 4, 2, 4, 4, 4, 1, 4, 4, 4, 4, 4, 4, 4});
+  CHECK(nodes_of(c) == FeatureList{4, 0, 3, 4, 4, 4, 2, 4, 4, 4, 1, 4, 4, 4, 4, 4, 4, 4});
 }
 
 TEST_CASE("features: words, then tags, then the labels of the arcs to the children") {
@@ -70,7 +71,7 @@ TEST_CASE("features: words, then tags, then the labels of the arcs to the childr
   c.apply({Move::kRight, 5});
   // Row 10 + i is the word of node i, 20 + i its tag; label l is row 30 + l.
   FeatureRows rows;
-  for (int node = 0; node <= kNone; ++node) {
+  for (int node = 0; node <= kNoNode; ++node) {
     rows.words.push_back(10 + node);
     rows.tags.push_back(20 + node);
   }

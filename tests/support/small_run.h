@@ -15,8 +15,8 @@ namespace keel::testing {
 // train on.
 const std::filesystem::path& small_digits();
 
-// A folder with a treebank: train.conllu with 61 sentences, dev.conllu and test.conllu with 21 each, of
-// which the first is not projective; made once.
+// A folder with a treebank: train.conllu with 61 sentences, dev.conllu and test.conllu with 21
+// each, of which the first is not projective; made once.
 const std::filesystem::path& small_treebank();
 
 // "section.key=value"
