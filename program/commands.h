@@ -26,6 +26,7 @@ int run_train(TrainArgs args);
 struct EvalArgs {
   RunArgs run;
   std::string path, split = "test";
+  std::string output;  // takes what was found; empty: nobody does
 };
 int run_eval(const EvalArgs& args);
 

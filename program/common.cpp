@@ -101,6 +101,10 @@ nlohmann::ordered_json evaluation_json(const train::Evaluation& evaluation) {
   return json;
 }
 
+std::string text_of_answers(const task::Decoder& decoder) {
+  return fmt::format("{}\n", fmt::join(decoder.answers(), "\n"));
+}
+
 std::string table_text(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {

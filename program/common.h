@@ -37,6 +37,9 @@ void print_json(const nlohmann::ordered_json& value);
 // {"loss": ..., "error": ..., "rows": ...}: metrics in their units.
 nlohmann::ordered_json evaluation_json(const train::Evaluation& evaluation);
 
+// What a decoder found, an answer and an end of line each.
+std::string text_of_answers(const task::Decoder& decoder);
+
 // Rows of text in aligned columns, the first row being the heading.
 std::string table_text(const std::vector<std::vector<std::string>>& rows);
 

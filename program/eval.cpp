@@ -1,6 +1,7 @@
 // keel eval
 #include <nlohmann/json.hpp>
 
+#include "frontend/io/atomic_file.h"
 #include "frontend/train/evaluator.h"
 #include "frontend/train/run_state.h"
 #include "program/common.h"
@@ -11,6 +12,19 @@ namespace {
 task::Split split_called(const std::string& name) {
   if (name == "train") return task::Split::kTrain;
   return name == "valid" ? task::Split::kValid : task::Split::kTest;
+}
+
+// {"answers": 2077, "answers_per_second": 2500.0}, where a decoder found some.
+nlohmann::ordered_json decoded_json(const train::Evaluation& e) {
+  if (!e.decoded) return nlohmann::ordered_json::object();
+  return {{"answers", e.decoded->answers},
+          {"answers_per_second", double(e.decoded->answers) / e.decoded->seconds}};
+}
+
+std::string decoded_text(const train::Evaluation& e) {
+  if (!e.decoded) return "";
+  return fmt::format("{} answers in {:.2f} s, {:.0f} a second\n", e.decoded->answers,
+                     e.decoded->seconds, double(e.decoded->answers) / e.decoded->seconds);
 }
 
 }  // namespace
@@ -28,13 +42,18 @@ int run_eval(const EvalArgs& args) {
   const auto rows = config.model()
                         .load(config.data().request())
                         ->stream(split_called(args.split), train::evaluation_options(config));
-  const train::Evaluation e = evaluator.run(*rows);
+  const auto decoder = rows->decoder();
+  check(args.output.empty() || decoder != nullptr, ErrorKind::kUsage,
+        "eval --output: {} has nothing to write", config.model().name());
+  const train::Evaluation e = evaluator.run(*rows, decoder.get());
+  if (!args.output.empty()) io::write_file_atomically(args.output, text_of_answers(*decoder));
   if (args.run.json) {
     nlohmann::ordered_json json{{"checkpoint", path}, {"split", args.split}};
     json.update(evaluation_json(e));
+    json.update(decoded_json(e));
     print_json(json);
   } else {
-    print(fmt::format("{}: {}\n", args.split, train::text(e)));
+    print(fmt::format("{}: {}\n{}", args.split, train::text(e), decoded_text(e)));
   }
   return 0;
 }

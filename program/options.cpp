@@ -57,9 +57,12 @@ void add_eval(Command command) {
       ->required();
   app->add_option("--data", args->run.data, "builtin, or a folder; default: as in training");
   add_choice(*app, "--split", args->split, {"train", "valid", "test"}, "which rows");
+  app->add_option("--output", args->output,
+                  "a file for what was found: of dependency_parser the treebank, parsed");
   add_backend_options(*app, args->run);
   app->footer(
-      "examples:\n  keel eval runs/mnist_mlp-laptop\n  keel eval runs/a --split valid --json");
+      "examples:\n  keel eval runs/mnist_mlp-laptop\n  keel eval runs/a --split valid --json\n"
+      "  keel eval runs/dependency_parser-paper --output parsed.conllu");
   app->callback([args, command] { command.code = run_eval(*args); });
 }
 
@@ -70,10 +73,14 @@ void add_predict(Command command) {
       ->required();
   add_backend_options(*app, args->run);
   app->footer(
-      "reads lines from standard input, writes an answer a line in their order;\n"
-      "text_classifier: the number of the class\n\n"
+      "reads lines from standard input, writes answers in their order;\n"
+      "text_classifier: the number of each line's class\n"
+      "dependency_parser: trees in CoNLL rows, of sentences in such rows, or of a sentence a "
+      "line,\n"
+      "                   word_TAG word_TAG ...\n\n"
       "examples:\n"
       "  echo 'a moving , funny film' | keel predict runs/text_classifier-paper\n"
+      "  echo 'Dogs_NNS bark_VBP ._.' | keel predict runs/dependency_parser-paper\n"
       "  keel predict runs/a --json < sentences.txt");
   app->callback([args, command] { command.code = run_predict(*args); });
 }

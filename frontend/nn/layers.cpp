@@ -1,6 +1,7 @@
 #include "frontend/nn/layers.h"
 
 #include "src/ops/conv2d.h"
+#include "src/ops/dropout.h"
 #include "src/ops/matmul.h"
 
 namespace keel::nn {
@@ -112,6 +113,11 @@ Value linear(Net& net, const std::string& name, Value x, std::int64_t out,
 Value conv2d(Net& net, const std::string& name, Value x, const ConvLayer& layer,
              const LayerOptions& options) {
   return Conv2d(net, name, net.graph.shape(x)[1], layer, options)(x);
+}
+
+Value dropout(Net& net, Value x, double p) {
+  if (net.mode != Mode::kTrain || p == 0) return x;
+  return ops::dropout(net.graph, x, net.random_key("dropout"), p, std::int64_t(net.seed));
 }
 
 }  // namespace keel::nn

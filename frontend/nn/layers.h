@@ -80,4 +80,7 @@ Value linear(Net& net, const std::string& name, Value x, std::int64_t out,
 Value conv2d(Net& net, const std::string& name, Value x, const ConvLayer& layer,
              const LayerOptions& options = {});
 
+// y = dropout(x) in training.
+Value dropout(Net& net, Value x, double p);
+
 }  // namespace keel::nn

@@ -4,7 +4,6 @@
 
 #include "frontend/nn/layers.h"
 #include "src/ops/attention.h"
-#include "src/ops/dropout.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/reduce.h"
@@ -31,11 +30,6 @@ Value residual(Net& net, Value x, const TransformerOptions& options, const Branc
 }
 
 }  // namespace
-
-Value dropout(Net& net, Value x, double p) {
-  if (net.mode != Mode::kTrain || p == 0) return x;
-  return ops::dropout(net.graph, x, net.random_key("dropout"), p, std::int64_t(net.seed));
-}
 
 Value multi_head_attention(Net& net, const std::string& name, const AttentionInputs& in,
                            const TransformerOptions& options) {

@@ -25,9 +25,6 @@ struct TransformerOptions {
   FanInit init = xavier();  // of the weights of all projections; biases start at zero
 };
 
-// y = dropout(x) in training.
-Value dropout(Net& net, Value x, double p);
-
 struct AttentionInputs {
   Value query;             // (batch, queries, width)
   Value memory = {};       // (batch, keys, width) that keys and values come from; absent: query

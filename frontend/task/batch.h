@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,6 +28,30 @@ struct Batch {
   std::vector<Tensor> values;      // in the order of Model::inputs(sizes)
   std::vector<std::int64_t> rows;  // their numbers in the split, in order; -1 for a row of padding
   double items = 0;                // by what its summed loss is divided: rows, or tokens
+};
+
+// What a metric is formed of.
+struct Ratio {
+  double sum = 0, count = 0;
+};
+
+// What is found out with a network batch by batch, the next batch depending on what the network
+// said of those before: a sentence's tree, its translation, an answer. It asks, somebody else runs
+// the network.
+class Decoder {
+ public:
+  virtual ~Decoder() = default;
+
+  // How many answers there will be.
+  virtual std::int64_t size() const = 0;
+  // The batch that the network has to see next, valid until the next call; null: all is found.
+  virtual const Batch* next() = 0;
+  // What the network says of that batch: Outputs::predictions, by their names.
+  virtual void take(const std::map<std::string, Tensor>& predictions) = 0;
+  // When all is found: the answers in words, in order.
+  virtual std::vector<std::string> answers() const = 0;
+  // When all is found: what the metrics are formed of that no graph counts, by their names.
+  virtual std::map<std::string, Ratio> ratios() const { return {}; }
 };
 
 // Rows that a stream never gives.
@@ -58,6 +83,8 @@ class Stream {
   virtual std::vector<Sizes> shapes() const = 0;
   // What an epoch leaves out; nothing in evaluation.
   virtual std::vector<LeftOut> left_out() const { return {}; }
+  // Finds answers for all that the split holds; null: a task that has nothing to find.
+  virtual std::unique_ptr<Decoder> decoder() const { return nullptr; }
 };
 
 enum class Split { kTrain, kValid, kTest };

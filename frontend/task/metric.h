@@ -15,14 +15,15 @@ namespace keel::task {
 struct MetricInfo {
   std::string name, unit;  // "error", "%"; a unit may be ""
   bool higher_is_better = false;
-  double (*of)(double sum, double count) = nullptr;  // null: a scorer gives it
+  double (*of)(double sum, double count) = nullptr;  // null: a scorer gives the value
 };
 
 // Ways to form a value.
-double mean_of(double sum, double count);        // sum / count
-double percent_of(double sum, double count);     // 100 sum / count
-double perplexity_of(double sum, double count);  // exp(sum / count), sums being in nats
-double bits_of(double sum, double count);        // sum / count / ln 2
+double mean_of(double sum, double count);          // sum / count
+double percent_of(double sum, double count);       // 100 sum / count
+double percent_without(double sum, double count);  // 100 (count - sum) / count: right ones of wrong
+double perplexity_of(double sum, double count);    // exp(sum / count), sums being in nats
+double bits_of(double sum, double count);          // sum / count / ln 2
 
 // One batch's share of a metric: scalars () of a graph.
 struct Metric {

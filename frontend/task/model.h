@@ -42,7 +42,7 @@ class Inputs {
 struct Outputs {
   Value loss_sum;                            // (): the sum over the batch's items
   std::vector<Metric> metrics = {};          // those of Model::metrics() that a graph counts
-  std::vector<NamedValue> predictions = {};  // what the scorer needs of every row
+  std::vector<NamedValue> predictions = {};  // what scorer and decoder need of every row
 };
 
 using OptionValues = std::vector<std::pair<std::string, std::string>>;
@@ -50,17 +50,6 @@ using OptionValues = std::vector<std::pair<std::string, std::string>>;
 // What a model takes from its training data besides weights, such as a vocabulary: texts by name.
 // Checkpoints keep them.
 using Assets = std::map<std::string, std::string>;
-
-// Makes batches of lines that a user gives, and says in words what the model makes of each.
-class Predictor {
- public:
-  virtual ~Predictor() = default;
-  // One row a line, in order.
-  virtual std::unique_ptr<Stream> stream(std::span<const std::string> lines) const = 0;
-  // The answer for the row at a place of a batch, of the predictions of that batch.
-  virtual std::string answer(const std::map<std::string, Tensor>& predictions,
-                             std::int64_t place) const = 0;
-};
 
 class Model {
  public:
@@ -94,8 +83,11 @@ class Model {
   virtual std::vector<MetricInfo> metrics() const = 0;
   // Gives the metrics that no graph counts; null: there are none.
   virtual std::unique_ptr<Scorer> scorer() const { return nullptr; }
-  // Null: this model has nothing to say of a line.
-  virtual std::unique_ptr<Predictor> predictor() const { return nullptr; }
+  // Answers to lines that a user gives, of which there may be none; null: this model has nothing to
+  // say of lines. Throws Error{kBadInput} for lines that it cannot read.
+  virtual std::unique_ptr<Decoder> decoder(std::span<const std::string> /*lines*/) const {
+    return nullptr;
+  }
 };
 
 // The options half of a model: a struct with fields() and validate(), whose errors begin with the

@@ -29,9 +29,13 @@ std::string place(std::string_view file, std::int64_t line) {
   return fmt::format("{}: line {}", file, line);
 }
 
+void expect_utf8(std::string_view content, const std::string& file) {
+  check_bytes(content, first_invalid_utf8(content), "UTF-8", file);
+}
+
 std::string read_text(const std::filesystem::path& path, std::int64_t max_bytes) {
   std::string content = io::read_file(path, max_bytes);
-  check_bytes(content, first_invalid_utf8(content), "UTF-8", path.string());
+  expect_utf8(content, path.string());
   if (content.starts_with(kByteOrderMark)) content.erase(0, kByteOrderMark.size());
   return content;
 }

@@ -11,6 +11,10 @@ namespace keel::text {
 // "FILE: line 12", the place that messages name.
 std::string place(std::string_view file, std::int64_t line);
 
+// Throws Error{kBadInput} that names the file, the line and the byte that is wrong, unless the
+// content is UTF-8.
+void expect_utf8(std::string_view content, const std::string& file);
+
 // The content of a plain or packed file of UTF-8, without the byte-order mark that some begin with.
 // Throws as io::PackedFile, and Error{kBadInput} that names the line and the byte that is wrong.
 std::string read_text(const std::filesystem::path& path, std::int64_t max_bytes);

@@ -1,8 +1,8 @@
 #include "frontend/train/evaluator.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
-#include <optional>
 
 #include "frontend/train/step_graph.h"
 #include "src/runtime/scalars.h"
@@ -72,22 +72,34 @@ std::map<std::string, Tensor> predictions_of(const Program& program) {
   return predictions;
 }
 
-Measured measured(const task::MetricInfo& info, const Sums& sums, double items,
-                  const std::map<std::string, double>& scores) {
-  Measured m{.info = info};
-  if (info.of == nullptr) {
-    const auto score = scores.find(info.name);
-    check(score != scores.end(), ErrorKind::kUsage, "evaluation: the scorer gives no {}",
-          info.name);
-    m.value = score->second;
-    return m;
-  }
-  const std::optional<double> sum = sums.total(sum_output(info.name));
-  check(sum.has_value(), ErrorKind::kUsage, "evaluation: the network gives no {}", info.name);
-  m.sum = *sum;
-  m.count = sums.total(count_output(info.name)).value_or(items);
-  m.value = info.of(m.sum, m.count);
-  return m;
+// What is known of a split when all batches have been run.
+struct Known {
+  const Sums& sums;
+  double items;
+  std::map<std::string, double> scores;       // of the scorer
+  std::map<std::string, task::Ratio> ratios;  // of the decoder
+};
+
+double score_of(const task::MetricInfo& info, const Known& known) {
+  const auto score = known.scores.find(info.name);
+  check(score != known.scores.end(), ErrorKind::kUsage, "evaluation: the scorer gives no {}",
+        info.name);
+  return score->second;
+}
+
+task::Ratio ratio_of(const task::MetricInfo& info, const Known& known) {
+  const auto found = known.ratios.find(info.name);
+  if (found != known.ratios.end()) return found->second;
+  const std::optional<double> sum = known.sums.total(sum_output(info.name));
+  check(sum.has_value(), ErrorKind::kUsage, "evaluation: neither network nor decoder gives {}",
+        info.name);
+  return {*sum, known.sums.total(count_output(info.name)).value_or(known.items)};
+}
+
+Measured measured(const task::MetricInfo& info, const Known& known) {
+  if (info.of == nullptr) return {.info = info, .value = score_of(info, known)};
+  const task::Ratio ratio = ratio_of(info, known);
+  return {info, info.of(ratio.sum, ratio.count), ratio.sum, ratio.count};
 }
 
 }  // namespace
@@ -138,14 +150,17 @@ Program& Evaluator::run_batch(const task::Batch& batch) {
   return program;
 }
 
-void Evaluator::predict(task::Stream& stream, const Take& take) {
-  for (std::int64_t step = 0; step < stream.steps(0); ++step) {
-    const task::Batch& batch = stream.at(0, step);
-    take(batch, predictions_of(run_batch(batch)));
-  }
+// The clock starts when the first program is compiled.
+Decoded Evaluator::decode(task::Decoder& decoder) {
+  using Clock = std::chrono::steady_clock;
+  const task::Batch* batch = decoder.next();
+  if (batch) programs_.at(batch->sizes);
+  const auto start = Clock::now();
+  for (; batch; batch = decoder.next()) decoder.take(predictions_of(run_batch(*batch)));
+  return {decoder.size(), std::chrono::duration<double>(Clock::now() - start).count()};
 }
 
-Evaluation Evaluator::run(task::Stream& stream) {
+Evaluation Evaluator::run(task::Stream& stream, task::Decoder* decoder) {
   const std::vector<task::MetricInfo> infos = config_.model().metrics();
   const std::unique_ptr<task::Scorer> scorer = config_.model().scorer();
   const std::int64_t steps = stream.steps(0);
@@ -162,10 +177,13 @@ Evaluation Evaluator::run(task::Stream& stream) {
   }
   ledger.expect_all();
   total.loss = *sums.total("loss") / total.items;
-  const auto scores = scorer ? scorer->scores() : std::map<std::string, double>{};
-  for (const task::MetricInfo& info : infos) {
-    total.metrics.push_back(measured(info, sums, total.items, scores));
+  Known known{sums, total.items, {}, {}};
+  if (scorer) known.scores = scorer->scores();
+  if (decoder) {
+    total.decoded = decode(*decoder);
+    known.ratios = decoder->ratios();
   }
+  for (const task::MetricInfo& info : infos) total.metrics.push_back(measured(info, known));
   return total;
 }
 

@@ -1,8 +1,7 @@
 // Loss and metrics of a model on a whole split, in evaluation mode.
 #pragma once
 
-#include <functional>
-#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,11 +17,18 @@ struct Measured {
   double sum = 0, count = 0;  // what it was formed of; both 0 when a scorer gave it
 };
 
+// How many answers a decoder found, and in which time.
+struct Decoded {
+  std::int64_t answers = 0;
+  double seconds = 0;
+};
+
 struct Evaluation {
   double loss = 0;  // sum over the items / items
   std::vector<Measured> metrics = {};
   std::int64_t rows = 0;
   double items = 0;
+  std::optional<Decoded> decoded = {};
 
   // Throws Error{kUsage} for a metric that is not there.
   double at(std::string_view metric) const;
@@ -40,11 +46,13 @@ class Evaluator {
 
   // Creates the parameters and states of evaluation, so that a checkpoint can be loaded into them.
   void declare();
-  // Every row once: throws Error{kUsage} when the stream gives one twice or leaves one out.
-  Evaluation run(task::Stream& stream);
-  // Runs the batches of a stream and hands each over with the predictions of its rows.
-  using Take = std::function<void(const task::Batch&, const std::map<std::string, Tensor>&)>;
-  void predict(task::Stream& stream, const Take& take);
+  // Every row once, and all that the stream's decoder asks for. Throws Error{kUsage} when the
+  // stream gives a row twice or leaves one out.
+  Evaluation run(task::Stream& stream) { return run(stream, stream.decoder().get()); }
+  // The same with a decoder of that split that the caller looks at afterwards, or with none.
+  Evaluation run(task::Stream& stream, task::Decoder* decoder);
+  // Runs the batches that a decoder asks for.
+  Decoded decode(task::Decoder& decoder);
   // How many programs were compiled so far: one for each of the sizes met.
   std::int64_t programs() const { return programs_.size(); }
 

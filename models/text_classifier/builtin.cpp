@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "frontend/data/draw.h"
 #include "src/core/error.h"
 #include "src/core/rng.h"
 
@@ -31,43 +32,13 @@ std::string word_of(int rank) {
   return fmt::format("{}{}", kNames[static_cast<std::size_t>(role_of(rank))], rank);
 }
 
-// The numbers of one sentence, one after the other.
-class Draw {
- public:
-  Draw(std::uint32_t stream, std::uint32_t sentence) : philox_(kKey, stream, sentence) {}
-  int below(int n) {
-    return static_cast<int>(philox_.below(next_++, static_cast<std::uint32_t>(n)));
-  }
-  double uniform() { return philox_.uniform(next_++); }
-
- private:
-  Philox philox_;
-  std::uint64_t next_ = 0;
-};
-
-class Zipf {
- public:
-  Zipf() {
-    double sum = 0;
-    for (int rank = 1; rank <= kWords; ++rank)
-      sums_[static_cast<std::size_t>(rank - 1)] = sum += 1.0 / rank;
-  }
-  int rank(Draw& draw) const {
-    const auto above = std::ranges::upper_bound(sums_, draw.uniform() * sums_.back());
-    return static_cast<int>(above - sums_.begin()) + 1;
-  }
-
- private:
-  std::array<double, kWords> sums_{};
-};
-
 // The ranks of a sentence's words, and the sum of their signs.
 struct Drawn {
   std::vector<int> ranks;
   int sum = 0;
 };
 
-Drawn draw_words(const Zipf& zipf, Draw& draw) {
+Drawn draw_words(const data::Zipf& zipf, data::Draw& draw) {
   Drawn drawn;
   const int length = kShortest + draw.below(kLongest - kShortest + 1);
   int sign = 1;
@@ -83,7 +54,8 @@ Drawn draw_words(const Zipf& zipf, Draw& draw) {
   return drawn;
 }
 
-text::LabelledSentence make_sentence(std::int32_t classes, const Zipf& zipf, Draw draw) {
+text::LabelledSentence make_sentence(std::int32_t classes, const data::Zipf& zipf,
+                                     data::Draw draw) {
   Drawn drawn = draw_words(zipf, draw);
   while (classes == 2 && drawn.sum == 0) drawn = draw_words(zipf, draw);
   text::LabelledSentence sentence;
@@ -97,10 +69,10 @@ text::LabelledSentence make_sentence(std::int32_t classes, const Zipf& zipf, Dra
 
 Sentences make_part(std::int32_t classes, std::string_view part, std::uint32_t count) {
   const std::uint32_t stream = stream_of(fmt::format("polar.{}.{}", classes, part));
-  const Zipf zipf;
+  const data::Zipf zipf(kWords);
   Sentences sentences;
   for (std::uint32_t i = 0; i < count; ++i) {
-    sentences.push_back(make_sentence(classes, zipf, Draw(stream, i)));
+    sentences.push_back(make_sentence(classes, zipf, data::Draw(kKey, stream, i)));
   }
   return sentences;
 }

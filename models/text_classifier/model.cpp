@@ -15,9 +15,6 @@
 namespace keel::models {
 namespace {
 
-// The shares of right rows, of sums of wrong ones.
-double accuracy_of(double errors, double count) { return 100 * (count - errors) / count; }
-
 void expect_one_of(std::string_view option, const std::string& got,
                    const std::vector<std::string>& known) {
   check(std::ranges::find(known, got) != known.end(), ErrorKind::kUsage, "{}: {}", option,
@@ -43,21 +40,32 @@ class TextSplits : public task::Splits {
   TextData data_;
 };
 
-// Lines as sentences without labels.
-class LinePredictor : public task::Predictor {
+// Lines as sentences without labels; the answer is the number of the class.
+class LineDecoder : public task::Decoder {
  public:
-  LinePredictor(std::shared_ptr<const text::Vocabulary> vocabulary, bool lower_case)
-      : vocabulary_(std::move(vocabulary)), lower_case_(lower_case) {}
-
-  std::unique_ptr<task::Stream> stream(std::span<const std::string> lines) const override {
-    data::LabelledRows rows;
-    for (const std::string& line : lines) rows.add(numbers(line), 0);
-    return std::make_unique<data::TextStream>(data::StreamNotes{"lines", {}}, std::move(rows),
-                                              data::TokenBatchOptions{.sorted = true});
+  explicit LineDecoder(const data::LabelledRows& rows)
+      : answers_(static_cast<std::size_t>(rows.size())) {
+    if (rows.size() == 0) return;
+    stream_.emplace(data::StreamNotes{"lines", {}}, rows, data::TokenBatchOptions{.sorted = true});
   }
-  std::string answer(const std::map<std::string, Tensor>& predictions,
-                     std::int64_t place) const override {
+
+  std::int64_t size() const override { return std::ssize(answers_); }
+  const task::Batch* next() override {
+    if (!stream_ || step_ == stream_->steps(0)) return nullptr;
+    return batch_ = &stream_->at(0, step_++);
+  }
+  void take(const std::map<std::string, Tensor>& predictions) override {
     const Tensor& logits = predictions.at("logits");
+    for (std::size_t place = 0; place < batch_->rows.size(); ++place) {
+      const std::int64_t row = batch_->rows[place];
+      if (row < 0) continue;
+      answers_[static_cast<std::size_t>(row)] = answer(logits, static_cast<std::int64_t>(place));
+    }
+  }
+  std::vector<std::string> answers() const override { return answers_; }
+
+ private:
+  static std::string answer(const Tensor& logits, std::int64_t place) {
     const std::int64_t classes = logits.shape().back();
     std::int64_t best = 0;
     for (std::int64_t k = 1; k < classes; ++k) {
@@ -66,17 +74,18 @@ class LinePredictor : public task::Predictor {
     return fmt::format("{}", best);
   }
 
- private:
-  std::vector<std::int32_t> numbers(const std::string& line) const {
-    std::vector<std::int32_t> numbers;
-    std::istringstream words(lower_case_ ? text::lower_case(line) : line);
-    for (std::string word; words >> word;) numbers.push_back(vocabulary_->id(word));
-    return numbers;
-  }
-
-  std::shared_ptr<const text::Vocabulary> vocabulary_;
-  bool lower_case_;
+  std::vector<std::string> answers_;
+  std::optional<data::TextStream> stream_;  // nothing without lines
+  std::int64_t step_ = 0;
+  const task::Batch* batch_ = nullptr;  // the one that was given last
 };
+
+std::vector<std::int32_t> numbers_of(const std::string& line, const text::Vocabulary& vocabulary) {
+  std::vector<std::int32_t> numbers;
+  std::istringstream words(line);
+  for (std::string word; words >> word;) numbers.push_back(vocabulary.id(word));
+  return numbers;
+}
 
 }  // namespace
 
@@ -181,11 +190,15 @@ task::Outputs TextClassifier::build(nn::Net& net, const task::Inputs& in) const 
 }
 
 std::vector<task::MetricInfo> TextClassifier::metrics() const {
-  return {{.name = "accuracy", .unit = "%", .higher_is_better = true, .of = accuracy_of}};
+  return {{.name = "accuracy", .unit = "%", .higher_is_better = true, .of = task::percent_without}};
 }
 
-std::unique_ptr<task::Predictor> TextClassifier::predictor() const {
-  return std::make_unique<LinePredictor>(vocabulary_, options_.lower_case);
+std::unique_ptr<task::Decoder> TextClassifier::decoder(std::span<const std::string> lines) const {
+  data::LabelledRows rows;
+  for (const std::string& line : lines) {
+    rows.add(numbers_of(options_.lower_case ? text::lower_case(line) : line, *vocabulary_), 0);
+  }
+  return std::make_unique<LineDecoder>(rows);
 }
 
 }  // namespace keel::models

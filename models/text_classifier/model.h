@@ -61,7 +61,7 @@ class TextClassifier : public task::ModelWithOptions<TextClassifierOptions> {
   task::Sizes sizes(std::int64_t batch) const override;
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
   std::vector<task::MetricInfo> metrics() const override;
-  std::unique_ptr<task::Predictor> predictor() const override;
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;
 
  private:
   TextOptions text_options(const task::DataRequest& request) const;

@@ -22,6 +22,7 @@ TEST_CASE("registry: every model is found by its own name and has recipes") {
   }
   CHECK(names.contains("mnist_mlp"));
   CHECK(names.contains("mnist_cnn"));
+  CHECK(names.contains("dependency_parser"));
 }
 
 TEST_CASE("registry: unknown names are refused with the nearest") {

@@ -75,7 +75,7 @@ Process::Process(const std::vector<std::string>& arguments, const ProcessOptions
 void Process::become_program(char** arguments, char** environment,
                              const ProcessOptions& options) const {
   constexpr int kFailed = 127;  // as a shell says that it found no program
-  dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
+  dup2(open(options.in.empty() ? "/dev/null" : options.in.c_str(), O_RDONLY), STDIN_FILENO);
   const int out = options.out.empty() ? out_ : open(options.out.c_str(), O_WRONLY);
   dup2(out, STDOUT_FILENO);
   dup2(err_, STDERR_FILENO);

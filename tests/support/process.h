@@ -16,6 +16,7 @@ namespace keel::test {
 struct ProcessOptions {
   // Variables to set or, without a value, to unset.
   std::map<std::string, std::optional<std::string>> environment = {};
+  std::filesystem::path in = {};         // read as standard input; empty: there is none
   std::filesystem::path directory = {};  // to run in; empty: this one
   std::filesystem::path out = {};        // takes standard output instead of the result
   bool close_out = false;                // starts with standard output closed, as by >&-
@@ -30,7 +31,7 @@ struct ProcessResult {
 
 class Process {
  public:
-  // Starts the program with these arguments. Standard input is empty.
+  // Starts the program with these arguments.
   explicit Process(const std::vector<std::string>& arguments, const ProcessOptions& options = {});
   // Kills and forgets a program that is still there.
   ~Process();

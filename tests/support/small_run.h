@@ -15,11 +15,16 @@ namespace keel::test {
 // train on.
 const std::filesystem::path& small_digits();
 
+// A folder with a treebank: train.conllu with 61 sentences, dev.conllu and test.conllu with 21
+// each, of which the first is not projective; made once.
+const std::filesystem::path& small_treebank();
+
 // "section.key=value"
 using Settings = std::vector<std::string>;
 
 // The named model with defaults, but small, then the settings: on small_digits() with batch 32 and,
-// for mnist_mlp, hidden 16; text_classifier on 200 built-in sentences, one narrow layer.
+// for mnist_mlp, hidden 16; text_classifier on 200 built-in sentences, one narrow layer;
+// dependency_parser on small_treebank(), hidden 16.
 train::Config small_config(const Settings& settings = {}, std::string_view model = "mnist_mlp");
 
 // The same as arguments of the program: "train mnist_mlp --quiet --out folder ...".

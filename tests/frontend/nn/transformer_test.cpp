@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "backends/backends.h"
+#include "frontend/nn/layers.h"
 #include "frontend/nn/positions.h"
 #include "tests/frontend/nn/helpers.h"
 #include "tests/support/checks.h"

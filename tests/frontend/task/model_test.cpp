@@ -82,6 +82,7 @@ TEST_CASE("model: inputs are found by name") {
 TEST_CASE("metric: ratios are formed of sums") {
   CHECK(mean_of(6, 4) == 1.5);
   CHECK(percent_of(1, 4) == 25);
+  CHECK(percent_without(1, 4) == 75);
   CHECK(perplexity_of(std::log(8.0) * 5, 5) == doctest::Approx(8).epsilon(1e-14));
   CHECK(bits_of(std::log(8.0) * 5, 5) == doctest::Approx(3).epsilon(1e-14));
 }

@@ -1,0 +1,80 @@
+// Greedy transition-based dependency parsing with an MLP (Chen & Manning 2014), as Xu et al. (2019)
+// have it.
+#pragma once
+
+#include <memory>
+
+#include "frontend/nn/layers.h"
+#include "frontend/task/model.h"
+#include "models/dependency_parser/symbols.h"
+
+namespace keel::models {
+
+enum class ParserActivation { kRelu, kCube };
+constexpr auto choice_words(ParserActivation) {
+  return std::to_array<std::string_view>({"relu", "cube"});
+}
+
+enum class ParserInit {
+  kXavier,   // Xavier-uniform
+  kUniform,  // U(-0.01, 0.01), as Chen & Manning
+};
+constexpr auto choice_words(ParserInit) {
+  return std::to_array<std::string_view>({"xavier", "uniform"});
+}
+
+struct DependencyParserOptions {
+  std::string norm = "layernorm";  // of every layer but the last
+  ParserActivation activation = ParserActivation::kRelu;
+  ParserInit init = ParserInit::kXavier;
+  std::int64_t layers = 3;  // linear ones: 2 have one hidden layer between them, as Chen & Manning
+  std::int64_t hidden = 512, embedding = 50;
+  double dropout = 0.2, input_dropout = 0.2;  // of hidden units, of the embeddings
+  std::int64_t min_count = 2;                 // training words that occur less often are unknown
+
+  static constexpr auto fields() {
+    using T = DependencyParserOptions;
+    return std::tuple{field("norm", &T::norm),          field("activation", &T::activation),
+                      field("init", &T::init),          field("layers", &T::layers),
+                      field("hidden", &T::hidden),      field("embedding", &T::embedding),
+                      field("dropout", &T::dropout),    field("input_dropout", &T::input_dropout),
+                      field("min_count", &T::min_count)};
+  }
+  void validate() const;
+};
+
+//     x = dropout(E[features])                              (rows, 48 embedding), E ~ U(-0.01,
+//     0.01) h = dropout(f(norm(x W + b)))                         `layers` - 1 times, f being ReLU
+//     or x^3 logits = h W + b                                      (rows, 2 labels + 1)
+// Transitions that are not legal have the probability 0, in training and in parsing. The loss is
+// the cross entropy of the oracle's transitions.
+class DependencyParser : public task::ModelWithOptions<DependencyParserOptions> {
+ public:
+  std::string_view name() const override { return "dependency_parser"; }
+  std::string_view summary() const override {
+    return "transition-based dependency parsing, MLP (Chen & Manning 2014, Xu et al. 2019)";
+  }
+  // Of data.train_rows sentences.
+  void prepare(const task::DataRequest& request) override;
+  task::Assets assets() const override;
+  void set_assets(const task::Assets& assets) override;
+
+  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
+  std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
+  task::Sizes sizes(std::int64_t batch) const override { return {batch}; }
+  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
+  std::vector<task::MetricInfo> metrics() const override;
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;
+
+ private:
+  Value hidden(nn::Net& net, Value x) const;
+  std::shared_ptr<const Symbols> symbols_of(const task::DataRequest& request) const;
+  // The classes of the network, and rows of its table.
+  std::int64_t classes() const { return symbols_ ? symbols_->classes().size() : 3; }
+  std::int64_t table_rows() const { return symbols_ ? symbols_->rows() : 8; }
+
+  // Known once the data or a checkpoint was read.
+  std::shared_ptr<const Symbols> symbols_;
+};
+
+}  // namespace keel::models

@@ -1,0 +1,122 @@
+// keel predict, and what keel eval --output writes.
+#include "models/dependency_parser/data.h"
+#include "tests/program/helpers.h"
+
+namespace keel::cli {
+namespace {
+
+using test::read_bytes;
+using test::write_bytes;
+
+// A run of a task in miniature.
+struct SmallRun {
+  test::TempDir temp;
+  std::string folder = temp / "run";
+
+  explicit SmallRun(const char* model) {
+    test::train_in(folder,
+                      test::small_config({"train.max_steps=30", "train.lr=1e-2"}, model));
+  }
+  ProcessResult predict(const std::string& text, std::vector<std::string> more = {}) const {
+    write_bytes(temp / "in", text);
+    more.insert(more.begin(), {"predict", folder});
+    return run_keel(more, {.in = temp / "in"});
+  }
+};
+
+TEST_CASE("predict: a class for each line, an empty one too") {
+  const SmallRun run("text_classifier");
+  const ProcessResult result = run.predict("good5 word1\n\nbad6\r\nword9 word2");
+  CHECK(result.code == 0);
+  CHECK(result.out.size() == 8);
+  CHECK(std::ranges::count(result.out, '\n') == 4);
+  CHECK(result.out.find_first_not_of("01\n") == std::string::npos);
+  const Json json = json_of(run.predict("good5 word1\n\nbad6\nword9 word2", {"--json"}));
+  CHECK(fmt::format("{}\n", fmt::join(json.get<std::vector<std::string>>(), "\n")) == result.out);
+  const ProcessResult nothing = run.predict("");
+  CHECK(nothing.code == 0);
+  CHECK(nothing.out.empty());
+  check_refusal(run_keel({"eval", run.folder, "--output", run.temp / "out"}), 2,
+                "eval --output: text_classifier has nothing to write");
+}
+
+TEST_CASE("predict: a task that has no answer says so") {
+  const SmallRun run("mnist_mlp");
+  check_refusal(run.predict("1 2 3\n"), 2, "predict: mnist_mlp has no answer to lines");
+}
+
+TEST_CASE(
+    "eval --output: the treebank with other heads and labels, and scores that follow from it") {
+  const SmallRun run("dependency_parser");
+  const std::string out = run.temp / "out.conllu";
+  const Json json = json_of(run_keel({"eval", run.folder, "--json", "--output", out}));
+  CHECK(json.at("answers") == 21);
+  CHECK(json.at("answers_per_second") > 0);
+  const task::DataRequest gold_request{.source = test::small_treebank()};
+  const models::Treebank gold = models::load_treebank(gold_request, task::Split::kTest),
+                         said = models::read_conll(read_bytes(out), "out", {.is_conllu = true});
+  REQUIRE(said.sentences.size() == gold.sentences.size());
+  double heads = 0, both = 0, tokens = 0;
+  std::string restored;
+  for (std::size_t i = 0; i < gold.sentences.size(); ++i) {
+    const models::Sentence &g = gold.sentences[i], &s = said.sentences[i];
+    REQUIRE(s.size() == g.size());
+    for (std::size_t token = 0; token < g.forms.size(); ++token) {
+      tokens += 1;
+      heads += s.heads[token] == g.heads[token];
+      both += s.heads[token] == g.heads[token] && s.labels[token] == g.labels[token];
+    }
+    restored += models::with_arcs(s, g.heads, g.labels) + "\n";
+  }
+  CHECK((restored == *gold.text));
+  CHECK(json.at("uas_punct").get<double>() == doctest::Approx(100 * heads / tokens));
+  CHECK(json.at("las_punct").get<double>() == doctest::Approx(100 * both / tokens));
+  const ProcessResult text = run_keel({"eval", run.folder, "--output", out});
+  CHECK(text.out.starts_with("test: uas "));
+  CHECK(holds(text.out, "\n21 answers in "));
+  check_refusal(run_keel({"eval", run.folder, "--output", run.temp / "no/where"}), 4, "where");
+}
+
+TEST_CASE("predict: rows of a treebank, as eval --output writes them") {
+  const SmallRun run("dependency_parser");
+  const std::string out = run.temp / "out.conllu";
+  REQUIRE(run_keel({"eval", run.folder, "--output", out}).code == 0);
+  const std::string rows = read_bytes(test::small_treebank() / "test.conllu");
+  CHECK((run.predict(rows).out == read_bytes(out)));
+  CHECK((run.predict(rows, {"--threads", "1"}).out == read_bytes(out)));
+}
+
+TEST_CASE("predict: words with tags, and lines that are neither") {
+  const SmallRun run("dependency_parser");
+  const ProcessResult result = run.predict("det1_DT noun3_NN verb2_VB ._.\n\nstrange_ODD\n");
+  CHECK(result.code == 0);
+  const models::Treebank said = models::read_conll(result.out, "out", {.is_conllu = true});
+  REQUIRE(said.sentences.size() == 2);
+  CHECK(said.sentences[0].forms == std::vector<std::string_view>{"det1", "noun3", "verb2", "."});
+  CHECK(said.sentences[1].labels == std::vector<std::string_view>{"root"});
+  CHECK(json_of(run.predict("det1_DT noun3_NN\n", {"--json"})).size() == 1);
+  CHECK(run.predict("").out.empty());
+  check_refusal(run.predict("det1\n"), 3, "standard input: line 1: expected word_TAG, got 'det1'");
+  check_refusal(run.predict("1\ta\n"), 3, "standard input: line 1: expected 10 columns");
+  check_refusal(run.predict("a_\xFF\n"), 3, "standard input: line 1: expected UTF-8");
+}
+
+TEST_CASE("eval: a treebank that is broken, or is not there") {
+  const SmallRun run("dependency_parser");
+  write_bytes(run.temp / "test.conllu", "1\ta\t_\tX\tX\t_\t7\tdep\t_\t_\n");
+  check_refusal(run_keel({"eval", run.folder, "--data", run.temp.path()}), 3,
+                "test.conllu: line 1: expected a head of 0 to 1, got 7");
+  check_refusal(run_keel({"eval", run.folder, "--data", run.temp / "none"}), 4,
+                "expected a file *test.conllu");
+  // Words, tags and labels that training has not seen, in a tree that is not projective.
+  write_bytes(run.temp / "test.conllu",
+              "1\ta\t_\tX\tX\t_\t3\tx\t_\t_\n2\tb\t_\tX\tX\t_\t4\ty\t_\t_\n"
+              "3\tc\t_\tX\tX\t_\t0\tz\t_\t_\n4\td\t_\tX\tX\t_\t3\tw\t_\t_\n");
+  const Json json = json_of(run_keel({"eval", run.folder, "--data", run.temp.path(), "--json"}));
+  CHECK(json.at("las") == 0);
+  CHECK(json.at("uas") >= 0);
+  CHECK(json.at("loss").is_null());  // there is no transition to measure
+}
+
+}  // namespace
+}  // namespace keel::cli
