@@ -52,7 +52,9 @@ bool rebuilds(const std::vector<Transition>& transitions, const NodeTree& tree) 
 // node and make a tree.
 bool is_projective(const Numbers& heads) {
   const auto hangs_from = [&](std::int32_t node, std::int32_t head) {
-    while (node != head && node != 0) node = heads[std::size_t(node)];
+    for (std::size_t steps = 0; node != head && steps < heads.size(); ++steps) {
+      node = heads[std::size_t(node)];
+    }
     return node == head;
   };
   for (std::int32_t child = 1; child + 1 < std::ssize(heads); ++child) {
