@@ -15,12 +15,12 @@ namespace {
 
 constexpr double kTau = 6.283185307179586;
 constexpr int kPieces = 6;                      // straight pieces from knot to knot
-constexpr std::uint64_t kNoiseBlock = 1 << 10;  // beyond every number a Draw takes
+constexpr std::uint64_t kNoiseBlock = 1 << 10;  // beyond every number a DigitDraw takes
 
 // Numbers of one random stream, one after the other.
-class Draw {
+class DigitDraw {
  public:
-  explicit Draw(const Philox& philox) : philox_(philox) {}
+  explicit DigitDraw(const Philox& philox) : philox_(philox) {}
   std::uint32_t below(std::uint32_t n) { return philox_.below(next_++, n); }
   double uniform(double low, double high) { return low + (high - low) * philox_.uniform(next_++); }
   // Mean 0, the given standard deviation, nearly normal but never beyond 3.5 deviations: a sum of
@@ -49,7 +49,7 @@ struct Hand {
   double strength, noise;               // of full ink
 };
 
-Hand random_hand(Draw& draw) {
+Hand random_hand(DigitDraw& draw) {
   const double height = draw.uniform(16.5, 21.5), turn = draw.spread(0.13);
   return {.height = height,
           .width = height * draw.uniform(0.7, 1.3),
@@ -87,7 +87,7 @@ struct Skeleton {
   }
 };
 
-Skeleton jittered(Glyph glyph, double jitter, Draw& draw) {
+Skeleton jittered(Glyph glyph, double jitter, DigitDraw& draw) {
   Skeleton result{glyph, {}};
   for (std::size_t i = 0; i < glyph.size(); ++i) {
     result.points[i] = {0.01 * glyph[i].x + draw.spread(jitter),
@@ -129,7 +129,7 @@ void draw_glyph(Sheet& sheet, const Skeleton& skeleton, const Hand& hand) {
 }
 
 void draw_image(const Philox& philox, std::int32_t label, std::uint8_t* image) {
-  Draw draw(philox);
+  DigitDraw draw(philox);
   const std::span<const Glyph> glyphs = glyphs_of(label);
   const Glyph glyph = glyphs[draw.below(static_cast<std::uint32_t>(glyphs.size()))];
   const Hand hand = random_hand(draw);
