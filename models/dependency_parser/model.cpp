@@ -37,6 +37,8 @@ void DependencyParserOptions::validate() const {
   expect(layers >= 2 && layers <= 100, "layers", "2 to 100", layers);
   expect(hidden >= 1 && hidden <= 1000000, "hidden", "1 to 1000000", hidden);
   expect(embedding >= 1 && embedding <= 65536, "embedding", "1 to 65536", embedding);
+  expect(embedding_range > 0 && embedding_range <= 100, "embedding_range", "in (0, 100]",
+         embedding_range);
   expect(dropout >= 0 && dropout < 1, "dropout", "in [0, 1)", dropout);
   expect(input_dropout >= 0 && input_dropout < 1, "input_dropout", "in [0, 1)", input_dropout);
   expect(min_count >= 1, "min_count", ">= 1", min_count);
@@ -84,7 +86,8 @@ Value DependencyParser::hidden(nn::Net& net, Value x) const {
 task::Outputs DependencyParser::build(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
   const std::int64_t rows = g.shape(in["features"])[0], width = options_.embedding;
-  const Value table = net.parameter("embedding", {table_rows(), width}, nn::uniform(kSmall));
+  const Value table =
+      net.parameter("embedding", {table_rows(), width}, nn::uniform(options_.embedding_range));
   const Value looked_up = ops::embedding(g, table, in["features"]);
   Value x = ops::reshape(g, looked_up, {rows, std::int64_t{kFeatures} * width});
   x = hidden(net, nn::dropout(net, x, options_.input_dropout));

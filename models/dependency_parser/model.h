@@ -29,23 +29,30 @@ struct DependencyParserOptions {
   ParserInit init = ParserInit::kXavier;
   std::int64_t layers = 3;  // linear ones: 2 have one hidden layer between them, as Chen & Manning
   std::int64_t hidden = 512, embedding = 50;
+  double embedding_range = 0.01;              // embeddings begin within +-
   double dropout = 0.2, input_dropout = 0.2;  // of hidden units, of the embeddings
   std::int64_t min_count = 2;                 // training words that occur less often are unknown
 
   static constexpr auto fields() {
     using T = DependencyParserOptions;
-    return std::tuple{field("norm", &T::norm),          field("activation", &T::activation),
-                      field("init", &T::init),          field("layers", &T::layers),
-                      field("hidden", &T::hidden),      field("embedding", &T::embedding),
-                      field("dropout", &T::dropout),    field("input_dropout", &T::input_dropout),
+    return std::tuple{field("norm", &T::norm),
+                      field("activation", &T::activation),
+                      field("init", &T::init),
+                      field("layers", &T::layers),
+                      field("hidden", &T::hidden),
+                      field("embedding", &T::embedding),
+                      field("embedding_range", &T::embedding_range),
+                      field("dropout", &T::dropout),
+                      field("input_dropout", &T::input_dropout),
                       field("min_count", &T::min_count)};
   }
   void validate() const;
 };
 
-//     x = dropout(E[features])                              (rows, 48 embedding), E ~ U(-0.01,
-//     0.01) h = dropout(f(norm(x W + b)))                         `layers` - 1 times, f being ReLU
-//     or x^3 logits = h W + b                                      (rows, 2 labels + 1)
+// Features look up a table E, whose elements begin in U(-embedding_range, embedding_range):
+//     x = dropout(E[features])                  (rows, 48 embedding)
+//     h = dropout(f(norm(x W + b)))             layers - 1 times, f being ReLU or the cube
+//     logits = h W + b                          (rows, 2 labels + 1)
 // Transitions that are not legal have the probability 0, in training and in parsing. The loss is
 // the cross entropy of the oracle's transitions.
 class DependencyParser : public task::ModelWithOptions<DependencyParserOptions> {

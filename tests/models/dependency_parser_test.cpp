@@ -53,6 +53,7 @@ TEST_CASE("dependency_parser: first values are uniform, of the embedding within 
     CHECK(largest > 0.98 * bound);
   };
   is_within(largest_of({}, "embedding"), 0.01);
+  is_within(largest_of({"model.embedding_range=0.5"}, "embedding"), 0.5);
   is_within(largest_of({}, "fc1/weight"), std::sqrt(6.0 / (48 * 4 + 16)));
   is_within(largest_of({}, "logits/weight"), std::sqrt(6.0 / (16 + 19)));
   is_within(largest_of({"model.init=uniform"}, "fc1/weight"), 0.01);
@@ -215,6 +216,7 @@ TEST_CASE("dependency_parser: refusals") {
   refused({"model.norm=layernrm"}, "nearest: 'layernorm'");
   refused({"model.activation=tanh"}, "activation: expected relu or cube, got 'tanh'");
   refused({"model.init=zeros"}, "init: expected xavier or uniform, got 'zeros'");
+  refused({"model.embedding_range=0"}, "embedding_range: expected in (0, 100], got 0");
   refused({"model.dropout=1"}, "dropout: expected in [0, 1), got 1");
   refused({"model.input_dropout=-0.1"}, "input_dropout: expected in [0, 1)");
   refused({"model.min_count=0"}, "min_count: expected >= 1, got 0");
