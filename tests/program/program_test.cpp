@@ -12,6 +12,7 @@ TEST_CASE("program: help of every command is on stdout and succeeds") {
   const std::vector<std::vector<std::string>> commands{{},
                                                        {"train"},
                                                        {"eval"},
+                                                       {"predict"},
                                                        {"list"},
                                                        {"inspect"},
                                                        {"inspect", "graph"},
