@@ -2,22 +2,19 @@
 // on its standard output.
 #pragma once
 
-#include <sys/types.h>
-
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "frontend/io/child.h"
 
 namespace keel::bench {
 
 class ChildProcess {
  public:
-  // Starts command[0], looked for in PATH, with the other words as arguments. Its standard error is
-  // this program's. Throws Error{kIo} when it cannot be started.
+  // Starts command[0], looked for in PATH, with the other words as arguments, and ends it when this
+  // object ends. Its standard error is this program's. Throws Error{kIo} when it cannot be started.
   explicit ChildProcess(const std::vector<std::string>& command);
-  ~ChildProcess();  // ends it
-  ChildProcess(const ChildProcess&) = delete;
-  ChildProcess& operator=(const ChildProcess&) = delete;
 
   // Throws Error{kIo} when nobody is there to read.
   void send(std::string_view bytes) const;
@@ -26,9 +23,16 @@ class ChildProcess {
   std::string read_line();
 
  private:
+  // Both its standard input and its standard output, as both ends of a pair of sockets.
+  struct Ends {
+    io::Descriptor ours, its;
+  };
+  static Ends make_ends(const std::string& name);
+  ChildProcess(const std::vector<std::string>& command, Ends ends);
+
   std::string name_;
-  int socket_ = -1;  // both its standard input and its standard output
-  pid_t pid_ = -1;
+  io::Descriptor socket_;
+  io::Child child_;
   std::string read_;  // what came behind the last line
 };
 

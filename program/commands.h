@@ -37,7 +37,7 @@ struct PredictArgs {
 int run_predict(const PredictArgs& args);
 
 struct ListArgs {
-  std::string what;  // models, norms, ops, backends, recipes or studies
+  std::string what;  // models, norms, ops, backends, recipes, studies or tables
   std::string name;  // of norms, this one alone; empty: all
   bool json = false;
 };
@@ -106,6 +106,22 @@ struct NormArgs {
   std::int64_t seed = 0;             // of noise
 };
 int run_norm(const NormArgs& args);
+
+struct ReportArgs {
+  std::vector<std::string> runs;  // their folders
+  std::string out = "report";
+  bool json = false;
+};
+int run_report(const ReportArgs& args);
+
+struct ReproduceArgs {
+  RunArgs run;  // recipe: paper or laptop; of the rest all but model and norm
+  std::string table, seeds = "3", out;
+  std::vector<std::string> tasks, norms;  // empty: all
+  int jobs = 1;
+  bool plan = false;
+};
+int run_reproduce(ReproduceArgs args);
 
 struct StudyArgs {
   RunArgs run;  // backend, threads and json only

@@ -94,13 +94,6 @@ void print_json(const nlohmann::ordered_json& value) {
   print(value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
-nlohmann::ordered_json evaluation_json(const train::Evaluation& evaluation) {
-  nlohmann::ordered_json json{{"loss", evaluation.loss}};
-  for (const train::Measured& m : evaluation.metrics) json[m.info.name] = m.value;
-  json["rows"] = evaluation.rows;
-  return json;
-}
-
 std::string text_of_answers(const task::Decoder& decoder) {
   return fmt::format("{}\n", fmt::join(decoder.answers(), "\n"));
 }

@@ -34,9 +34,6 @@ void print(const std::string& text);
 // What is not UTF-8, as paths need not be, appears as U+FFFD.
 void print_json(const nlohmann::ordered_json& value);
 
-// {"loss": ..., "error": ..., "rows": ...}: metrics in their units.
-nlohmann::ordered_json evaluation_json(const train::Evaluation& evaluation);
-
 // What a decoder found, an answer and an end of line each.
 std::string text_of_answers(const task::Decoder& decoder);
 

@@ -3,6 +3,7 @@
 
 #include "frontend/io/atomic_file.h"
 #include "frontend/train/evaluator.h"
+#include "frontend/train/run_result.h"
 #include "frontend/train/run_state.h"
 #include "program/common.h"
 

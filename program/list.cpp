@@ -1,10 +1,12 @@
 // keel list
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "backends/backends.h"
 #include "frontend/nn/norm.h"
 #include "models/registry.h"
 #include "program/common.h"
+#include "program/reproduce_choice.h"
 #include "program/support_probe.h"
 #include "src/ops/op_table.h"
 #include "studies/study.h"
@@ -58,6 +60,26 @@ Listing list_studies() {
   Listing listing{{"study", "about", "source"}, {}};
   for (const study::Study& s : study::studies()) {
     listing.rows.push_back({s.name, s.about, s.source});
+  }
+  return listing;
+}
+
+// Its columns by name, then the tasks that are yet to come.
+Listing list_tables() {
+  Listing listing{{"table", "about", "source", "columns", "no such task yet"}, {}};
+  for (const study::PaperTable& table : study::paper_tables()) {
+    std::vector<std::string> columns;
+    std::set<std::string> missing;
+    for (const study::PaperColumn& column : table.columns) {
+      if (is_in_zoo(column)) {
+        columns.push_back(column.name);
+      } else {
+        missing.insert(column.task);
+      }
+    }
+    listing.rows.push_back({table.name, table.about, table.source,
+                            fmt::format("{}", fmt::join(columns, " ")),
+                            fmt::format("{}", fmt::join(missing, " "))});
   }
   return listing;
 }
@@ -171,6 +193,7 @@ int run_list(const ListArgs& args) {
        : what == "ops"      ? list_ops()
        : what == "backends" ? list_backends()
        : what == "studies"  ? list_studies()
+       : what == "tables"   ? list_tables()
                             : list_recipes(),
        args.json);
   return 0;

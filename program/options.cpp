@@ -22,6 +22,8 @@ examples:
   keel train --resume runs/a                              go on where it stopped
   keel train text_classifier --recipe paper --data DIR    sentences, with a Transformer
   keel eval runs/a --data DIR
+  keel report runs/a runs/b                               runs side by side
+  keel reproduce xu-table4 --data DIR                     a table of a paper
   keel predict runs/a < sentences.txt
   keel list norms
   keel inspect graph mnist_mlp
@@ -88,9 +90,10 @@ void add_predict(Command command) {
 void add_list(Command command) {
   CLI::App* app = command.app.add_subcommand("list", "what there is");
   auto args = std::make_shared<ListArgs>();
-  app->add_option("what", args->what, "models, norms, ops, backends, recipes or studies")
+  app->add_option("what", args->what, "models, norms, ops, backends, recipes, studies or tables")
       ->required()
-      ->check(CLI::IsMember({"models", "norms", "ops", "backends", "recipes", "studies"}));
+      ->check(
+          CLI::IsMember({"models", "norms", "ops", "backends", "recipes", "studies", "tables"}));
   app->add_option("name", args->name, "of norms: this one alone");
   app->add_flag("--json", args->json, "machine-readable output on stdout");
   app->footer(
@@ -219,6 +222,8 @@ int parse_and_run(int argc, char** argv) {
   add_bench(command);
   add_norm(command);
   add_study(command);
+  add_report(command);
+  add_reproduce(command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -3,26 +3,16 @@
 #include <nlohmann/json.hpp>
 
 #include "frontend/io/packed_file.h"
+#include "frontend/train/run_result.h"
 #include "frontend/train/trainer.h"
 #include "program/common.h"
 
 namespace keel::cli {
 namespace {
 
-nlohmann::ordered_json summary_json(const train::Summary& s, const std::string& folder) {
-  nlohmann::ordered_json json{{"folder", folder},
-                              {"steps", s.state.step},
-                              {"epochs", s.state.epoch},
-                              {"stopped_early", s.stopped_early},
-                              {"train_loss", s.train_loss},
-                              {"best_valid", s.state.best},
-                              {"best_step", s.state.best_step},
-                              {"valid", evaluation_json(s.valid)},
-                              {"test", evaluation_json(s.test)}};
-  if (s.best_test) json["best_test"] = evaluation_json(*s.best_test);
-  if (s.average_test) json["average_test"] = evaluation_json(*s.average_test);
-  json["seconds"] = s.seconds;
-  json["items_per_second"] = s.items_per_second;
+nlohmann::ordered_json to_json(const train::Summary& s, const std::string& folder) {
+  nlohmann::ordered_json json{{"folder", folder}};
+  json.update(train::summary_json(s));
   return json;
 }
 
@@ -92,7 +82,7 @@ int run_train(TrainArgs args) {
                summary.state.step, folder);
     return 128 + summary.signal;
   }
-  args.run.json ? print_json(summary_json(summary, folder)) : print(to_text(summary, folder));
+  args.run.json ? print_json(to_json(summary, folder)) : print(to_text(summary, folder));
   return 0;
 }
 

@@ -1,14 +1,15 @@
-// Scales and the SVG elements of a line plot.
+// The SVG elements of a line plot.
 #include "frontend/io/plot.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
 #include "frontend/io/atomic_file.h"
+#include "frontend/io/markup.h"
+#include "frontend/io/plot_scale.h"
 #include "frontend/io/plot_ticks.h"
 #include "src/core/error.h"
 
@@ -29,72 +30,17 @@ constexpr std::array<std::string_view, 7> kColours{"#0072b2", "#d55e00", "#009e7
                                                    "#56b4e9", "#e69f00", "#000000"};
 constexpr std::array<std::string_view, 4> kDashes{"none", "7 3", "2 2.5", "9 3 2 3"};
 
-struct Range {
-  double low = INFINITY, high = -INFINITY;
+std::string_view colour_of(std::size_t style) { return kColours[style % kColours.size()]; }
 
-  bool empty() const { return low > high; }
-  void include(double value) {
-    low = std::min(low, value);
-    high = std::max(high, value);
+void check_lengths(const PlotSeries& series) {
+  check(series.x.size() == series.y.size(), ErrorKind::kUsage,
+        "[plot] series {}: expected x and y of one length, got {} and {}", series.name,
+        series.x.size(), series.y.size());
+  for (const std::vector<double>* edge : {&series.low, &series.high}) {
+    check(edge->size() == series.low.size() && (edge->empty() || edge->size() == series.x.size()),
+          ErrorKind::kUsage, "[plot] series {}: expected a band of {} points, got {} and {}",
+          series.name, series.x.size(), series.low.size(), series.high.size());
   }
-};
-
-// Values to pixels, from `first` at the low end to `last` at the high end.
-struct Scale {
-  Range range;
-  bool log = false;
-  double first = 0, last = 0;
-
-  double operator()(double value) const {
-    const auto at = [&](double v) { return log ? std::log10(v) : v; };
-    const double part = (at(value) - at(range.low)) / (at(range.high) - at(range.low));
-    return first + part * (last - first);
-  }
-};
-
-bool can_show(double x, double y, bool log_y) {
-  constexpr double kLimit = 1e100;  // ratios and differences of such values still are finite
-  return std::abs(x) < kLimit && std::abs(y) < kLimit && (!log_y || y > 1 / kLimit);
-}
-
-// Opens an empty range or one of nearly a single value, and puts some air round the lines.
-Range with_margin(Range range, double margin, bool log) {
-  if (range.empty()) range = log ? Range{0.1, 1} : Range{0, 1};
-  const double largest = std::max(std::abs(range.low), std::abs(range.high));
-  if (range.high - range.low <= 1e-9 * largest) {
-    const double extra = largest == 0 ? 1 : largest / 2;
-    return {range.low - extra, range.high + extra};
-  }
-  if (log) {
-    const double factor = std::pow(range.high / range.low, margin);
-    return {range.low / factor, range.high * factor};
-  }
-  const double extra = margin * (range.high - range.low);
-  return {range.low - extra, range.high + extra};
-}
-
-// Text for XML: valid UTF-8, no control characters, no markup.
-std::string escaped(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kReplaced{
-      {{"&", "&amp;"},
-       {"<", "&lt;"},
-       {">", "&gt;"},
-       {"\"", "&quot;"},
-       {"\uFFFE", "\uFFFD"},
-       {"\uFFFF", "\uFFFD"}}};
-  const auto replace = nlohmann::json::error_handler_t::replace;
-  const std::string json = nlohmann::json(text).dump(-1, ' ', false, replace);
-  const std::string valid = nlohmann::json::parse(json).get<std::string>();
-  std::string result;
-  for (std::string_view rest = valid; !rest.empty();) {
-    const auto* found = std::ranges::find_if(
-        kReplaced, [&](const auto& pair) { return rest.starts_with(pair.first); });
-    const bool control = static_cast<unsigned char>(rest[0]) < 0x20;
-    const std::size_t taken = found == kReplaced.end() ? 1 : found->first.size();
-    result += found != kReplaced.end() ? found->second : control ? "\uFFFD" : rest.substr(0, 1);
-    rest.remove_prefix(taken);
-  }
-  return result;
 }
 
 class Drawing {
@@ -106,10 +52,18 @@ class Drawing {
   void frame();
   void x_axis();
   void y_axis();
-  void line(const PlotSeries& series, std::size_t index);
-  void run(const std::vector<std::string>& points, std::size_t index);
-  void legend_entry(const PlotSeries& series, std::size_t index);
+  bool shows(double x, double y) const { return can_show(x, y, plot_.log_y); }
+  std::string point(double x, double y) const { return fmt::format("{:.2f} {:.2f}", x_(x), y_(y)); }
+  void band(const PlotSeries& series, std::size_t style);
+  void band_run(const std::vector<std::string>& above, const std::vector<std::string>& below,
+                std::size_t style);
+  void line(const PlotSeries& series, std::size_t style);
+  void run(const std::vector<std::string>& points, std::size_t style);
+  void legend_entry(const PlotSeries& series, std::size_t place);
   double legend_width() const;
+  std::size_t style_of(std::size_t place) const {
+    return plot_.series[place].style.value_or(place);
+  }
   void text(double x, double y, std::string_view attributes, std::string_view content);
   template <class... Args>
   void add(fmt::format_string<Args...> element, Args&&... args) {
@@ -126,13 +80,13 @@ class Drawing {
 Drawing::Drawing(const Plot& plot) : plot_(plot) {
   Range x, y;
   for (const PlotSeries& series : plot.series) {
-    check(series.x.size() == series.y.size(), ErrorKind::kUsage,
-          "[plot] series {}: expected x and y of one length, got {} and {}", series.name,
-          series.x.size(), series.y.size());
-    for (std::size_t i = 0; i < series.x.size(); ++i) {
-      if (!can_show(series.x[i], series.y[i], plot.log_y)) continue;
-      x.include(series.x[i]);
-      y.include(series.y[i]);
+    check_lengths(series);
+    for (const std::vector<double>* values : {&series.y, &series.low, &series.high}) {
+      for (std::size_t i = 0; i < values->size(); ++i) {
+        if (!shows(series.x[i], (*values)[i])) continue;
+        x.include(series.x[i]);
+        y.include((*values)[i]);
+      }
     }
   }
   empty_ = x.empty();
@@ -151,8 +105,10 @@ std::string Drawing::take() {
   frame();
   x_axis();
   y_axis();
+  // Bands lie under all lines.
+  for (std::size_t i = 0; i < plot_.series.size(); ++i) band(plot_.series[i], style_of(i));
   for (std::size_t i = 0; i < plot_.series.size(); ++i) {
-    line(plot_.series[i], i);
+    line(plot_.series[i], style_of(i));
     if (plot_.series.size() > 1) legend_entry(plot_.series[i], i);
   }
   if (empty_) text(kMiddleX, kMiddleY, kCentred, "no data");
@@ -161,7 +117,7 @@ std::string Drawing::take() {
 }
 
 void Drawing::text(double x, double y, std::string_view attributes, std::string_view content) {
-  add(R"(<text x="{:.2f}" y="{:.2f}" {}>{}</text>)", x, y, attributes, escaped(content));
+  add(R"(<text x="{:.2f}" y="{:.2f}" {}>{}</text>)", x, y, attributes, escape_markup(content));
 }
 
 void Drawing::frame() {
@@ -176,7 +132,8 @@ void Drawing::frame() {
 }
 
 void Drawing::x_axis() {
-  const std::vector<double> ticks = linear_ticks(x_.range.low, x_.range.high, 7);
+  std::vector<double> ticks = linear_ticks(x_.range.low, x_.range.high, 7);
+  if (plot_.whole_x) std::erase_if(ticks, [](double tick) { return tick != std::round(tick); });
   const std::vector<std::string> labels = tick_labels(ticks);
   for (std::size_t i = 0; i < ticks.size(); ++i) {
     const double x = x_(ticks[i]);
@@ -203,35 +160,62 @@ void Drawing::y_axis() {
 }
 
 // One unbroken stretch of a line.
-void Drawing::run(const std::vector<std::string>& points, std::size_t index) {
-  const std::string_view colour = kColours[index % kColours.size()];
+void Drawing::run(const std::vector<std::string>& points, std::size_t style) {
+  const std::string_view colour = colour_of(style);
   if (points.size() == 1) {
     add(R"(<path d="M{}l.01 0" stroke="{}" stroke-width="4" stroke-linecap="round"/>)", points[0],
         colour);
   } else if (!points.empty()) {
     add(R"(<path d="M{}" fill="none" stroke="{}" stroke-width="1.8" stroke-linejoin="round")",
         fmt::join(points, "L"), colour);
-    add(R"(stroke-dasharray="{}"/>)", kDashes[index % kDashes.size()]);
+    add(R"(stroke-dasharray="{}"/>)", kDashes[style % kDashes.size()]);
   }
 }
 
-void Drawing::line(const PlotSeries& series, std::size_t index) {
+void Drawing::line(const PlotSeries& series, std::size_t style) {
   std::vector<std::string> points;
   for (std::size_t i = 0; i < series.x.size(); ++i) {
-    if (can_show(series.x[i], series.y[i], plot_.log_y)) {
-      points.push_back(fmt::format("{:.2f} {:.2f}", x_(series.x[i]), y_(series.y[i])));
+    if (shows(series.x[i], series.y[i])) {
+      points.push_back(point(series.x[i], series.y[i]));
     } else {
-      run(points, index);
+      run(points, style);
       points.clear();
     }
   }
-  run(points, index);
+  run(points, style);
 }
 
-void Drawing::legend_entry(const PlotSeries& series, std::size_t index) {
+// One unbroken stretch of a band; of a single point, a bar.
+void Drawing::band_run(const std::vector<std::string>& above, const std::vector<std::string>& below,
+                       std::size_t style) {
+  if (above.empty()) return;
+  const std::vector<std::string> back(below.rbegin(), below.rend());
+  add(R"(<path d="M{}L{}Z" fill="{}" fill-opacity="0.16")", fmt::join(above, "L"),
+      fmt::join(back, "L"), colour_of(style));
+  if (above.size() == 1) add(R"(stroke="{}" stroke-opacity="0.4")", colour_of(style));
+  add("/>");
+}
+
+void Drawing::band(const PlotSeries& series, std::size_t style) {
+  std::vector<std::string> above, below;
+  for (std::size_t i = 0; i < series.low.size(); ++i) {
+    const double x = series.x[i];
+    if (shows(x, series.low[i]) && shows(x, series.high[i])) {
+      above.push_back(point(x, series.high[i]));
+      below.push_back(point(x, series.low[i]));
+    } else {
+      band_run(above, below, style);
+      above.clear();
+      below.clear();
+    }
+  }
+  band_run(above, below, style);
+}
+
+void Drawing::legend_entry(const PlotSeries& series, std::size_t place) {
   const double left = kRightEdge + 16, right = left + kLegendSample;
-  const double y = kTop + 8 + kLegendLine * static_cast<double>(index);
-  run({fmt::format("{} {}", left, y), fmt::format("{} {}", right, y)}, index);
+  const double y = kTop + 8 + kLegendLine * static_cast<double>(place);
+  run({fmt::format("{} {}", left, y), fmt::format("{} {}", right, y)}, style_of(place));
   text(right + 8, y + 4, "", series.name);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,19 +10,22 @@ namespace keel::io {
 
 struct PlotSeries {
   std::string name;
-  std::vector<double> x, y;  // of one length
+  std::vector<double> x, y;                 // of one length
+  std::vector<double> low = {}, high = {};  // the edges of a band, at every x; or none
+  std::optional<std::size_t> style = {};    // colour and dash; else by its place among the series
 };
 
 struct Plot {
   std::string title, x_label, y_label;
   bool log_y = false;
   std::vector<PlotSeries> series;
+  bool whole_x = false;  // marks whole numbers alone
 };
 
 // The plot as one SVG document. Points that are not finite, beyond 1e100 or, under log_y, below
 // 1e-100 are left out and interrupt their line. Text is escaped; what XML cannot hold becomes
 // U+FFFD.
-// Throws Error{kUsage} when x and y of a series differ in length.
+// Throws Error{kUsage} when x, y and the band of a series differ in length.
 std::string plot_svg(const Plot& plot);
 
 // Writes plot_svg to a file, whole or not at all. Throws Error{kIo}.

@@ -127,6 +127,19 @@ void DataOptions::validate() const {
   check(seed >= 0, ErrorKind::kUsage, "data.seed: expected >= 0, got {}", seed);
 }
 
+task::OptionValues read_settings(std::string_view toml, const std::string& where) {
+  task::OptionValues settings;
+  for (const auto& [section, node] : parse_toml(toml, where)) {
+    const std::string name(section.str());
+    check(node.is_table(), ErrorKind::kUsage, "{}: expected tables alone, got {}", where, name);
+    for (const auto& [key, value] : *node.as_table()) {
+      const std::string full = name + "." + std::string(key.str());
+      settings.emplace_back(full, scalar_text(value, where + ": " + full));
+    }
+  }
+  return settings;
+}
+
 std::vector<std::string> Config::keys() const {
   std::vector<std::string> names;
   append_names<TrainOptions>(names, "train.");

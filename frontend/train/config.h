@@ -99,6 +99,11 @@ struct DataOptions {
   }
 };
 
+// The settings of a recipe, or of a run's config.toml with its table [run], as text by
+// "section.key". Neither names nor values are judged. Throws Error{kUsage} naming `where`, with the
+// line for bad TOML.
+task::OptionValues read_settings(std::string_view toml, const std::string& where);
+
 class Config {
  public:
   explicit Config(std::unique_ptr<task::Model> model) : model_(std::move(model)) {}

@@ -33,19 +33,31 @@ void Progress::clear() {
   shown_ = false;
 }
 
-void Progress::update(const Point& p) {
+bool Progress::is_due() {
   const auto now = Clock::now();
-  if (quiet_ || now < next_) return;
+  if (quiet_ || now < next_) return false;
   next_ = now + (terminal_ ? std::chrono::milliseconds(100) : std::chrono::seconds(10));
-  const std::string text =
-      fmt::format("epoch {} step {}/{} loss {:.4f} {:.0f} rows/s, {} left", p.epoch, p.step,
-                  p.total, p.loss, p.rows_per_second, duration_text(p.seconds_left));
+  return true;
+}
+
+void Progress::update(const Point& p) {
+  if (!is_due()) return;
+  show(double(p.step) / double(p.total),
+       fmt::format("epoch {} step {}/{} loss {:.4f} {:.0f} rows/s, {} left", p.epoch, p.step,
+                   p.total, p.loss, p.rows_per_second, duration_text(p.seconds_left)));
+}
+
+void Progress::update(double part, const std::string& text) {
+  if (is_due()) show(part, text);
+}
+
+void Progress::show(double part, const std::string& text) {
   if (!terminal_) {
     fmt::print(stderr, "{}\n", text);
     return;
   }
   clear();
-  fmt::print(stderr, "[{}] {}", bar(double(p.step) / double(p.total)), text);
+  fmt::print(stderr, "[{}] {}", bar(part), text);
   std::fflush(stderr);
   shown_ = true;
 }

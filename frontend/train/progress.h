@@ -20,12 +20,16 @@ class Progress {
   };
   // Shows a point if it is time: ten times a second on a terminal, every ten seconds elsewhere.
   void update(const Point& point);
+  // The same of anything that is partly, in [0, 1], done.
+  void update(double part, const std::string& text);
   // A line that stays, such as the result of an evaluation.
   void line(const std::string& text);
   // The same, also when quiet.
   void warning(const std::string& text);
 
  private:
+  bool is_due();
+  void show(double part, const std::string& text);
   void clear();
 
   bool quiet_, terminal_, shown_ = false;

@@ -1,6 +1,7 @@
 #include "frontend/train/run_log.h"
 
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "frontend/io/plot.h"
@@ -19,6 +20,15 @@ std::filesystem::path made(const std::filesystem::path& folder) {
   check(!error, ErrorKind::kIo, "{}: cannot make this folder: {}", folder.string(),
         error.message());
   return folder;
+}
+
+// What the last line that says so gives as the time so far.
+double seconds_logged(const std::vector<nlohmann::ordered_json>& lines) {
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    const auto seconds = line->find("seconds");
+    if (seconds != line->end() && seconds->is_number()) return seconds->get<double>();
+  }
+  return 0;
 }
 
 // Whether a line, which another program may have changed, says what `key` was at which epoch.
@@ -50,7 +60,18 @@ std::vector<io::PlotSeries> series_by_split(const std::vector<nlohmann::ordered_
 RunLog::RunLog(const RunFolder& folder, std::optional<std::int64_t> resumed_at)
     : folder_(folder),
       metrics_((made(folder.path), folder.metrics()), resumed_at.value_or(-1)),
-      events_(made(folder.events()), wall_time(), resumed_at.value_or(-1) + 1) {}
+      events_(made(folder.events()), wall_time(), resumed_at.value_or(-1) + 1),
+      seconds_before_(seconds_logged(io::read_metrics(folder.metrics()))) {}
+
+double RunLog::seconds() const {
+  const auto now = std::chrono::steady_clock::now();
+  return seconds_before_ + std::chrono::duration<double>(now - start_).count();
+}
+
+void RunLog::write(std::int64_t step, nlohmann::ordered_json values) {
+  values["seconds"] = std::round(1e3 * seconds()) / 1e3;
+  metrics_.write(step, values);
+}
 
 void RunLog::scalar(const std::string& tag, std::int64_t step, double value) {
   events_.add_scalar(tag, step, static_cast<float>(value), wall_time());
@@ -63,7 +84,7 @@ void RunLog::step(const Step& s) {
                                 {"grad_norm", s.grad_norm},
                                 {"rows_per_second", s.rows_per_second}};
   for (const auto& [name, value] : s.watched) values[name] = value;
-  metrics_.write(s.step, values);
+  write(s.step, std::move(values));
   scalar("step/loss", s.step, s.loss);
   scalar("step/lr", s.step, s.lr);
   scalar("step/grad_norm", s.step, s.grad_norm);
@@ -74,13 +95,13 @@ void RunLog::evaluation(std::int64_t step, std::int64_t epoch, const std::string
                         const Evaluation& e) {
   nlohmann::ordered_json values{{"epoch", epoch}, {"split", split}, {"loss", e.loss}};
   for (const Measured& m : e.metrics) values[m.info.name] = m.value;
-  metrics_.write(step, values);
+  write(step, std::move(values));
   scalar(split + "/loss", step, e.loss);
   for (const Measured& m : e.metrics) scalar(split + "/" + m.info.name, step, m.value);
 }
 
 void RunLog::epoch(std::int64_t step, std::int64_t epoch, double loss) {
-  metrics_.write(step, {{"epoch", epoch}, {"split", "train"}, {"loss", loss}});
+  write(step, {{"epoch", epoch}, {"split", "train"}, {"loss", loss}});
   scalar("train/loss", step, loss);
 }
 

@@ -1,6 +1,7 @@
 // What a run writes down while it goes on: metrics.jsonl, TensorBoard events and plots.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -19,6 +20,7 @@ struct RunFolder {
   std::filesystem::path metrics() const { return path / "metrics.jsonl"; }
   std::filesystem::path events() const { return path / "events"; }
   std::filesystem::path checkpoints() const { return path / "checkpoints"; }
+  std::filesystem::path result() const { return path / "result.json"; }
   std::filesystem::path average() const { return path / "average.safetensors"; }
   // Of a metric.
   std::filesystem::path plot(const std::string& metric) const { return path / (metric + ".svg"); }
@@ -41,17 +43,23 @@ class RunLog {
                   const Evaluation& e);
   // Mean loss over an epoch of training.
   void epoch(std::int64_t step, std::int64_t epoch, double loss);
+  // Time spent on what the log says, with the processes that came before this one. Every line has
+  // it.
+  double seconds() const;
   // Returns when everything is on the disk.
   void sync() { metrics_.sync(); }
   // Draws loss.svg and a plot of each metric from what was logged so far.
   void plot(const std::string& title, const std::vector<task::MetricInfo>& metrics) const;
 
  private:
+  void write(std::int64_t step, nlohmann::ordered_json values);
   void scalar(const std::string& tag, std::int64_t step, double value);
 
   RunFolder folder_;
   io::MetricsLog metrics_;
   io::EventFile events_;
+  double seconds_before_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace keel::train

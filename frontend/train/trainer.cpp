@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "frontend/io/atomic_file.h"
+#include "frontend/train/run_result.h"
 #include "frontend/train/signals.h"
 
 namespace keel::train {
@@ -31,7 +32,8 @@ Trainer::Trainer(Backend& backend, const Config& config, const RunOptions& optio
   options.resume ? resume() : steps_.initialize();
   log_ =
       std::make_unique<RunLog>(folder_, options.resume ? std::optional(state_.step) : std::nullopt);
-  if (!options.resume) io::write_file_atomically(folder_.config(), config.to_toml(options.facts));
+  io::write_file_atomically(folder_.config(), config.to_toml(options.facts));
+  remove_result(folder_);  // it goes on from here
 }
 
 void Trainer::report_left_out() {
@@ -62,6 +64,17 @@ Summary Trainer::run() {
   const SignalGuard signals;
   start_ = std::chrono::steady_clock::now();
   first_step_ = state_.step;
+  try {
+    train();
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kDiverged) write_divergence(folder_, error.what());
+    throw;
+  }
+  summary_.signal = SignalGuard::received();
+  return summarize();
+}
+
+void Trainer::train() {
   while (!is_done() && SignalGuard::received() == 0) {
     run_step();
     const bool ends = state_.batch == train_rows_->steps(static_cast<std::uint32_t>(state_.epoch));
@@ -73,8 +86,6 @@ Summary Trainer::run() {
     if (every > 0 && state_.step % every == 0 && saved_step_ != state_.step) save(false);
   }
   if (saved_step_ != state_.step) save(false);
-  summary_.signal = SignalGuard::received();
-  return summarize();
 }
 
 void Trainer::run_step() {
@@ -198,6 +209,8 @@ Summary Trainer::summarize() {
     summary_.average_test = test_weights(average, folder_.average());
   }
   load_variables(last, "memory", variables_);
+  summary_.total_seconds = log_->seconds();
+  write_result(folder_, summary_);
   return summary_;
 }
 

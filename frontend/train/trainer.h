@@ -17,12 +17,13 @@ namespace keel::train {
 
 struct Summary {
   RunState state;
-  Evaluation valid, test;                  // of the last weights
-  std::optional<Evaluation> best_test;     // of the weights that were best on the validation set
-  std::optional<Evaluation> average_test;  // of the average of the last checkpoints
-  double train_loss = 0;                   // mean over the items of the last epoch
-  double seconds = 0, items_per_second = 0;
-  int signal = 0;  // the signal that ended the run early, or 0
+  Evaluation valid, test;                    // of the last weights
+  std::optional<Evaluation> best_test;       // of the weights that were best on the validation set
+  std::optional<Evaluation> average_test;    // of the average of the last checkpoints
+  double train_loss = 0;                     // mean over the items of the last epoch
+  double seconds = 0, items_per_second = 0;  // of this process
+  double total_seconds = 0;  // and of those before it, where the run was interrupted
+  int signal = 0;            // the signal that ended the run early, or 0
   bool stopped_early = false;
 };
 
@@ -41,11 +42,12 @@ class Trainer {
 
   // Trains to the end, to an early stop or to a signal; each of these ends with a checkpoint.
   // Throws Error{kDiverged} naming the first node whose value is not finite; the checkpoints
-  // before that stay.
+  // before that stay. result.json says how it ended, unless by a signal.
   Summary run();
 
  private:
   void resume();
+  void train();
   void run_step();
   // Takes in the results that are there, and waits for so many.
   void take_results(std::int64_t waits);

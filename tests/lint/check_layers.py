@@ -33,6 +33,7 @@ MAY_INCLUDE = {
     "frontend/optim": OPS,
     "frontend/task": [*OPS, "frontend/nn", "frontend/data"],
     "frontend/train": TRAIN,
+    "frontend/report": ["src/core", "frontend/io", "frontend/train"],
     "frontend/compare": ["src", "backends", "frontend/nn"],
     "models": [*OPS, *TASK],
     "studies": [*TRAIN, "frontend/train"],
@@ -44,6 +45,7 @@ MAY_INCLUDE = {
 # Made by meson outside of the source tree; each counts as lying beside its template.
 GENERATED = {"norm_list.inc": "src/ops/norm/norm_list.inc", "op_list.inc": "src/ops/op_list.inc",
              "recipes.inc": "models/recipes.inc", "peer_script.inc": "bench/peer_script.inc",
+             "paper_tables.inc": "studies/paper_tables.inc",
              "task_list.inc": "models/task_list.inc",
              "task_includes.inc": "models/task_includes.inc"}
 
@@ -60,7 +62,7 @@ LIBRARIES = [
     ("Highway", r"hwy/", ["backends/onednn/*", "tests/backends/*"]),
     ("CUDA", r"cuda|cu(blas|dnn|rand|fft)|nccl|nvtx|cub/|cooperative_groups", ["backends/cuda/*"]),
     ("CLI11", r"CLI/", ["program/*", "frontend/train/*"]),
-    ("toml++", r"toml\+\+/", ["program/*", "frontend/train/*"]),
+    ("toml++", r"toml\+\+/", ["program/*", "frontend/train/*", "studies/*"]),
     ("doctest", r"doctest/", ["tests/*"]),
     ("a library or system header", r"",
      ["backends/*", "frontend/*", "studies/*", "bench/*", "program/*", "tests/*"]),

@@ -5,6 +5,7 @@
 #include "frontend/nn/norm.h"
 #include "models/registry.h"
 #include "src/ops/op_table.h"
+#include "studies/paper_table.h"
 #include "tests/program/helpers.h"
 
 namespace keel::cli {
@@ -27,6 +28,7 @@ TEST_CASE("list: every listing names all there is, as JSON and as text") {
   for (const auto& facts : nn::norm_facts()) expected["norms"].push_back(facts.name);
   for (const OpInfo* op : all_ops()) expected["ops"].emplace_back(op->name);
   for (const auto& entry : known_backends()) expected["backends"].push_back(entry.name);
+  for (const auto& table : study::paper_tables()) expected["tables"].push_back(table.name);
   for (const auto& [what, names] : expected) {
     CAPTURE(what);
     const std::string key = what.substr(0, what.size() - 1);

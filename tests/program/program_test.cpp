@@ -23,6 +23,8 @@ TEST_CASE("program: help of every command is on stdout and succeeds") {
                                                        {"bench", "accuracy"},
                                                        {"norm"},
                                                        {"study"},
+                                                       {"report"},
+                                                       {"reproduce"},
                                                        {"inspect", "checkpoint"},
                                                        {"inspect", "data"}};
   for (auto command : commands) {

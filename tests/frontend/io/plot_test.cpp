@@ -12,44 +12,15 @@
 
 #include "frontend/io/plot_ticks.h"
 #include "src/core/error.h"
+#include "tests/support/markup_check.h"
 #include "tests/support/temp_dir.h"
 
 using namespace keel::io;
+using keel::test::well_formed;
 
 namespace {
 
 constexpr double kNaN = NAN;
-
-bool well_formed_text(std::string_view text) {
-  for (std::size_t at = text.find('&'); at != text.npos; at = text.find('&', at + 1)) {
-    const std::string_view name = text.substr(at + 1, text.find(';', at) - at - 1);
-    if (name != "amp" && name != "lt" && name != "gt" && name != "quot") return false;
-  }
-  return text.find('>') == text.npos;
-}
-
-// Elements open and close in order, quotes of attributes pair up, text holds no bare markup.
-bool well_formed(std::string_view xml) {
-  std::vector<std::string_view> open;
-  while (!xml.empty()) {
-    const std::size_t begin = std::min(xml.find('<'), xml.size());
-    if (!well_formed_text(xml.substr(0, begin))) return false;
-    if (begin == xml.size()) break;
-    const std::size_t end = xml.find('>', begin);
-    if (end == xml.npos) return false;
-    const std::string_view tag = xml.substr(begin + 1, end - begin - 1);
-    const std::string_view name = tag.substr(0, tag.find_first_of(" \n/", 1));
-    if (tag.find('<') != tag.npos || std::ranges::count(tag, '"') % 2 != 0) return false;
-    if (tag.front() == '/') {
-      if (open.empty() || open.back() != name.substr(1)) return false;
-      open.pop_back();
-    } else if (tag.back() != '/') {
-      open.push_back(name);
-    }
-    xml.remove_prefix(end + 1);
-  }
-  return open.empty();
-}
 
 // What stands between `before` and the next quote, wherever `before` occurs.
 std::vector<std::string> values_after(const std::string& text, std::string_view before) {
@@ -176,6 +147,55 @@ TEST_CASE("plot: extreme values give finite coordinates") {
   }
   CHECK(count(plot_svg(plot_of({}, {})), "no data") == 1);
   CHECK(count(plot_svg(plot_of({1}, {1})), "no data") == 0);
+}
+
+TEST_CASE("plot: a band lies under the lines, and is part of the range") {
+  Plot plot = plot_of({0, 1, 2}, {5, 5, 5});
+  plot.series[0].low = {4, 4, 4};
+  plot.series[0].high = {10, 10, 6};
+  plot.series.push_back({"other", {0, 1, 2}, {9, 9, 9}});
+  const std::string svg = plot_svg(plot);
+  CHECK(well_formed(svg));
+  // x runs from 76 to 676, y from 382 up to 48 over [4, 10] and 0.3 at both ends.
+  const auto y_of = [](double y) { return 382 - (y - 3.7) / 6.6 * (382 - 48); };
+  const std::string area = fmt::format(
+      "M76.00 {0:.2f}L376.00 {0:.2f}L676.00 {1:.2f}L676.00 {2:.2f}L376.00 {2:.2f}L76.00 {2:.2f}Z",
+      y_of(10), y_of(6), y_of(4));
+  const std::size_t band = svg.find(area + "\" fill=\"#0072b2\" fill-opacity=");
+  REQUIRE(band != std::string::npos);
+  CHECK(svg.find("stroke-dasharray", band) != std::string::npos);
+  CHECK(svg.find("stroke-dasharray") > band);
+  CHECK(count(svg, "fill-opacity") == 1);
+}
+
+TEST_CASE("plot: a band of one point is a bar, and what cannot be shown interrupts it") {
+  Plot plot = plot_of({0, 1, 2, 3}, {1, 2, 3, 4}, true);
+  plot.series[0].low = {0.5, 0, 2, 3};
+  plot.series[0].high = {2, 3, 4, 5};
+  const std::string svg = plot_svg(plot);
+  CHECK(well_formed(svg));
+  CHECK(count(svg, "fill-opacity") == 2);    // 0, and 2 to 3
+  CHECK(count(svg, "stroke-opacity") == 1);  // 0
+  plot.series[0].low.pop_back();
+  CHECK_THROWS_WITH_AS(plot_svg(plot),
+                       "[plot] series only: expected a band of 4 points, got 3 and 4", keel::Error);
+}
+
+TEST_CASE("plot: whole numbers alone are marked where that is asked for") {
+  Plot plot = plot_of({1, 4}, {8, 9});
+  CHECK(count(plot_svg(plot), ">1.5<") == 1);
+  plot.whole_x = true;
+  const std::string svg = plot_svg(plot);
+  CHECK(count(svg, ">1.5<") == 0);
+  for (const char* label : {">1<", ">2<", ">3<", ">4<"}) CHECK(count(svg, label) == 1);
+}
+
+TEST_CASE("plot: a series may have the style of another place") {
+  Plot plot = plot_of({0, 1}, {2, 3});
+  plot.series[0].style = 2;
+  const std::string svg = plot_svg(plot);
+  CHECK(values_after(svg, "stroke-dasharray=\"") == std::vector<std::string>{"2 2.5"});
+  CHECK(count(svg, "#009e73") == 1);
 }
 
 TEST_CASE("plot: lengths must agree, and files are written whole") {

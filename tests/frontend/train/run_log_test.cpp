@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "frontend/task/classification.h"
 #include "tests/support/checks.h"
@@ -45,7 +46,8 @@ TEST_CASE("run log: a line for a step, an epoch and an evaluation") {
   RunLog log(folder, std::nullopt);
   write_two_epochs(log);
   log.sync();
-  const auto lines = io::read_metrics(folder.metrics());
+  auto lines = io::read_metrics(folder.metrics());
+  for (auto& line : lines) CHECK(line.erase("seconds") == 1);
   REQUIRE(lines.size() == 6);
   CHECK(lines[0] == Json{{"step", 5},
                          {"epoch", 0},
@@ -56,6 +58,30 @@ TEST_CASE("run log: a line for a step, an epoch and an evaluation") {
   CHECK(lines[1] == Json{{"step", 10}, {"epoch", 1}, {"split", "train"}, {"loss", 1.25}});
   CHECK(lines[5] ==
         Json{{"step", 20}, {"epoch", 2}, {"split", "valid"}, {"loss", 0.5}, {"error", 0.25}});
+}
+
+TEST_CASE("run log: every line says the time so far, over the processes of a run") {
+  const test::TempDir temp;
+  const RunFolder folder{temp.path()};
+  const auto seconds_of = [&](std::size_t line) {
+    return io::read_metrics(folder.metrics())[line].at("seconds").get<double>();
+  };
+  {
+    RunLog log(folder, std::nullopt);
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    write_two_epochs(log);
+    CHECK(log.seconds() >= 0.03);
+  }
+  CHECK(seconds_of(0) >= 0.03);
+  CHECK(seconds_of(0) < 30);
+  for (std::size_t i = 1; i < 6; ++i) CHECK(seconds_of(i) >= seconds_of(i - 1));
+  const double before = seconds_of(2);
+  RunLog log(folder, 10);  // what came after step 10 does not count
+  log.epoch(20, 2, 1);
+  CHECK(seconds_of(3) >= before);
+  CHECK(seconds_of(3) < before + 30);
+  RunLog anew({temp / "other"}, std::nullopt);
+  CHECK(anew.seconds() < before);
 }
 
 TEST_CASE("run log: events hold a tag for every number") {

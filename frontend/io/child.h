@@ -1,0 +1,56 @@
+// A program that is run beside this one, as a process of its own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace keel::io {
+
+// An open file of the system's, closed with its owner. -1: none.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  ~Descriptor();
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+struct ChildOptions {
+  // What become its standard streams; -1: those of this program.
+  int in = -1, out = -1, err = -1;
+  // In a process group of its own: a terminal's Ctrl-C reaches this program alone, which may pass
+  // it on.
+  bool own_group = false;
+};
+
+class Child {
+ public:
+  // Starts command[0], looked for in PATH, with the other words as arguments. Throws Error{kIo}
+  // when it cannot be started.
+  explicit Child(const std::vector<std::string>& command, const ChildOptions& options = {});
+  ~Child();  // ends it, if it is still there
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  // Sends a signal, unless it was seen to have ended.
+  void signal(int number) const;
+  // Its exit code, or 128 + the signal that ended it; nothing while it runs.
+  std::optional<int> ended();
+
+ private:
+  pid_t pid_ = -1;
+  std::optional<int> code_;
+};
+
+}  // namespace keel::io

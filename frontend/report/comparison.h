@@ -1,0 +1,44 @@
+// What was measured beside what a paper printed.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+
+#include "frontend/report/table.h"
+
+namespace keel::report {
+
+struct ComparedCell {
+  std::string paper;         // as printed; "": not reported
+  std::vector<double> ours;  // in the paper's unit, one of each seed that is done
+  std::string mark;          // "no data", "diverged": stands where there is nothing of ours
+  std::string note;          // what that is about, or what is missing
+  std::optional<double> epochs, seconds;  // means over the seeds
+  std::vector<std::string> commands;      // for a shell, one a seed
+};
+
+struct ComparedColumn {
+  std::string name, title;
+  int digits = 2;  // behind the point
+};
+
+struct Comparison {
+  std::string title;
+  std::vector<std::string> remarks;  // source, recipe, data, seeds
+  std::vector<std::string> rows;     // their names
+  std::vector<ComparedColumn> columns;
+  std::vector<std::vector<ComparedCell>> cells;  // by row and column
+};
+
+// The table with "paper / ours" in every cell: "99.14 / 99.10 +- 0.05 (3)", mean, deviation and
+// number of seeds.
+Rows compared_rows(const Comparison& comparison, const std::string& sign = "+-");
+// A row for each cell, with epochs, time and note.
+Rows cell_rows(const Comparison& comparison, const std::string& sign = "+-");
+
+std::string markdown_of(const Comparison& comparison);
+std::string csv_of(const Comparison& comparison);  // all digits, and the commands
+std::string html_of(const Comparison& comparison);
+nlohmann::ordered_json json_of(const Comparison& comparison);
+
+}  // namespace keel::report

@@ -1,0 +1,38 @@
+// Runs sorted by model, and by what they were set to.
+#pragma once
+
+#include <span>
+
+#include "frontend/report/run.h"
+
+namespace keel::report {
+
+// Runs that differ in nothing but their seeds (train.seed, data.seed).
+struct Group {
+  std::string label;  // what tells it from the others: "batchnorm, lr=0.01"; the model, if alone
+  std::vector<std::string> settings;  // of Section::differing; "-": it has none of that name
+  std::vector<const Run*> runs;
+};
+
+// The runs of one model.
+struct Section {
+  std::string model;
+  std::vector<std::string> differing;  // the settings that are not the same in all groups
+  std::vector<Group> groups;
+};
+
+// Models and groups in the order in which the runs name them first. The runs have to stay.
+std::vector<Section> sections_of(std::span<const Run> runs);
+
+// train.seed; "" of a run that says none.
+std::string seed_of(const Run& run);
+
+// Calls visit(group, run) for every run.
+template <class Visit>
+void for_each_run(const Section& section, Visit visit) {
+  for (const Group& group : section.groups) {
+    for (const Run* run : group.runs) visit(group, *run);
+  }
+}
+
+}  // namespace keel::report

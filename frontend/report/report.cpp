@@ -1,0 +1,96 @@
+#include "frontend/report/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/train/progress.h"
+
+namespace keel::report {
+namespace {
+
+// "2", or "1 of 2": the finished runs of a group.
+std::string count_text(const Group& group) {
+  const auto finished = std::ranges::count(group.runs, Outcome::kFinished, &Run::outcome);
+  return finished == std::ssize(group.runs) ? fmt::format("{}", finished)
+                                            : fmt::format("{} of {}", finished, group.runs.size());
+}
+
+std::string short_text(std::optional<double> value, int digits) {
+  return value ? fmt::format("{:.{}f}", *value, digits) : "-";
+}
+
+std::string time_text(std::optional<double> seconds) {
+  return seconds ? train::duration_text(*seconds) : "-";
+}
+
+std::optional<double> mean_of(const Spread& spread) {
+  return spread.n > 0 ? std::optional(spread.mean) : std::nullopt;
+}
+
+// The digits that all cells of a figure's column are shown with.
+int digits_of(const SectionReport& report, const Figure& figure) {
+  double size = 0;
+  for_each_run(report.section, [&](const Group&, const Run& run) {
+    size = std::max(size, std::abs(value_in(run, figure).value_or(0)));
+  });
+  return digits_for(size, figure.unit);
+}
+
+}  // namespace
+
+std::vector<SectionReport> make_report(std::span<const Run> runs, const FactsOf& facts_of) {
+  std::vector<SectionReport> reports;
+  for (Section& section : sections_of(runs)) {
+    const std::vector<MetricFacts> metrics = facts_of(*section.groups[0].runs[0]);
+    std::vector<Figure> figures = figures_of(section, metrics);
+    std::vector<Chart> charts = charts_of(section, metrics);
+    reports.push_back({std::move(section), std::move(figures), std::move(charts)});
+  }
+  return reports;
+}
+
+Rows settings_rows(const SectionReport& report) {
+  Rows rows{{"group"}};
+  rows[0].insert(rows[0].end(), report.section.differing.begin(), report.section.differing.end());
+  for (const Group& group : report.section.groups) {
+    rows.push_back({group.label});
+    rows.back().insert(rows.back().end(), group.settings.begin(), group.settings.end());
+  }
+  return rows;
+}
+
+Rows result_rows(const SectionReport& report, const std::string& sign) {
+  Rows rows{{"group", "runs"}};
+  for (const Figure& figure : report.figures) rows[0].push_back(figure.title());
+  rows[0].insert(rows[0].end(), {"epochs", "time", "items/s"});
+  for (const Group& group : report.section.groups) {
+    std::vector<std::string>& row = rows.emplace_back();
+    row = {group.label, count_text(group)};
+    for (const Figure& figure : report.figures) {
+      row.push_back(text(spread_in(group, figure), digits_of(report, figure), sign));
+    }
+    const Costs costs = costs_of(group);
+    row.push_back(short_text(mean_of(costs.epochs), 1));
+    row.push_back(time_text(mean_of(costs.seconds)));
+    row.push_back(text(costs.items_per_second, 0, sign));
+  }
+  return rows;
+}
+
+Rows run_rows(const SectionReport& report) {
+  Rows rows{{"run", "group", "seed", "outcome", "epochs", "time"}};
+  for (const Figure& figure : report.figures) rows[0].push_back(figure.title());
+  for_each_run(report.section, [&](const Group& group, const Run& run) {
+    const std::string why = run.message.empty() ? "" : ": " + run.message;
+    rows.push_back({run.name, group.label, seed_of(run), name_of(run.outcome) + why,
+                    short_text(epochs_of(run), 1), time_text(run.seconds)});
+    for (const Figure& figure : report.figures) {
+      rows.back().push_back(short_text(value_in(run, figure), digits_of(report, figure)));
+    }
+  });
+  return rows;
+}
+
+}  // namespace keel::report

@@ -1,0 +1,60 @@
+#include "frontend/train/run_result.h"
+
+#include <nlohmann/json.hpp>
+
+#include "frontend/io/atomic_file.h"
+
+namespace keel::train {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void write_json(const RunFolder& folder, const Json& json) {
+  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  io::write_file_atomically(folder.result(), text + "\n");
+}
+
+}  // namespace
+
+Json evaluation_json(const Evaluation& evaluation) {
+  Json json{{"loss", evaluation.loss}};
+  for (const Measured& m : evaluation.metrics) json[m.info.name] = m.value;
+  json["rows"] = evaluation.rows;
+  return json;
+}
+
+Json summary_json(const Summary& s) {
+  Json json{{"steps", s.state.step},
+            {"epochs", s.state.epoch},
+            {"stopped_early", s.stopped_early},
+            {"train_loss", s.train_loss},
+            {"best_valid", s.state.best},
+            {"best_step", s.state.best_step},
+            {"valid", evaluation_json(s.valid)},
+            {"test", evaluation_json(s.test)}};
+  if (s.best_test) json["best_test"] = evaluation_json(*s.best_test);
+  if (s.average_test) json["average_test"] = evaluation_json(*s.average_test);
+  json["seconds"] = s.seconds;
+  json["total_seconds"] = s.total_seconds;
+  json["items_per_second"] = s.items_per_second;
+  return json;
+}
+
+void write_result(const RunFolder& folder, const Summary& summary) {
+  Json json{{"outcome", "finished"}};
+  json.update(summary_json(summary));
+  write_json(folder, json);
+}
+
+void write_divergence(const RunFolder& folder, std::string_view message) {
+  write_json(folder, {{"outcome", "diverged"}, {"message", message}});
+}
+
+void remove_result(const RunFolder& folder) {
+  std::error_code error;
+  std::filesystem::remove(folder.result(), error);
+  check(!error, ErrorKind::kIo, "{}: cannot remove it: {}", folder.result().string(),
+        error.message());
+}
+
+}  // namespace keel::train

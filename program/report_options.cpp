@@ -1,0 +1,62 @@
+// The command lines of `keel report` and `keel reproduce`.
+#include <memory>
+
+#include "program/subcommand.h"
+
+namespace keel::cli {
+
+void add_report(Command command) {
+  CLI::App* app = command.app.add_subcommand("report", "training runs side by side");
+  auto args = std::make_shared<ReportArgs>();
+  app->add_option("runs", args->runs, "folders of runs, finished or not")->required();
+  app->add_option("--out", args->out, "folder for report.html, its charts as SVG, and CSV")
+      ->capture_default_str();
+  app->add_flag("--json", args->json, "machine-readable output on stdout");
+  app->footer(
+      "runs that differ in nothing but train.seed and data.seed are one group: its median with "
+      "the\n"
+      "range, its mean with the standard deviation; a group is called by what it differs in\n"
+      "\n"
+      "examples:\n"
+      "  keel report runs/ln runs/bn\n"
+      "  keel report runs/* --out report --json");
+  app->callback([args, command] { command.code = run_report(*args); });
+}
+
+void add_reproduce(Command command) {
+  CLI::App* app = command.app.add_subcommand("reproduce", "a table of a paper, cell by cell");
+  auto args = std::make_shared<ReproduceArgs>();
+  args->run.recipe = "paper";
+  app->add_option("table", args->table, "which (see keel list tables)")->required();
+  app->add_option("--tasks", args->tasks, "columns or their tasks, separated by commas")
+      ->delimiter(',');
+  app->add_option("--norms", args->norms, "rows, separated by commas")->delimiter(',');
+  app->add_option("--seeds", args->seeds, "how many, or which, separated by commas")
+      ->capture_default_str();
+  add_choice(*app, "--recipe", args->run.recipe, {"paper", "laptop"},
+             "as the paper trained, or as small as a laptop likes");
+  app->add_option("--data", args->run.data, "builtin, or a folder with the real data");
+  app->add_option("--set", args->run.sets, "override a value of all recipes: section.key=value")
+      ->type_name("KEY=VALUE");
+  app->add_option("--jobs", args->jobs, "trainings at once")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app->add_option("--out", args->out, "folder of runs and results (default runs/TABLE)");
+  app->add_flag("--plan", args->plan, "print the commands and run nothing");
+  add_backend_options(*app, args->run);
+  app->footer(
+      "each cell is trained once per seed in a folder of its own, where train.log has what it "
+      "said.\n"
+      "The same command again leaves alone what is finished or diverged, and goes on with what "
+      "was\n"
+      "interrupted. The results are TABLE.md, TABLE.csv and TABLE.html. Exit code 1: a training\n"
+      "failed\n"
+      "\n"
+      "examples:\n"
+      "  keel reproduce xu-table4 --plan\n"
+      "  keel reproduce xu-table4 --tasks mnist --recipe laptop --seeds 1 --data DIR\n"
+      "  keel reproduce ba-figure6 --norms layernorm --seeds 4,7 --jobs 2 --out runs/figure6");
+  app->callback([args, command] { command.code = run_reproduce(*args); });
+}
+
+}  // namespace keel::cli

@@ -1,0 +1,23 @@
+// Which part of a paper's table is asked for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "program/commands.h"
+#include "studies/paper_table.h"
+
+namespace keel::cli {
+
+// "3": seeds 1 to 3. "4,7": these. Throws Error{kUsage} for anything else.
+std::vector<std::int64_t> seeds_of(const std::string& text);
+
+// The table with the columns of --tasks, by their own names or their tasks', and the rows of
+// --norms. Throws Error{kUsage} for an unknown name, with the nearest known one.
+study::PaperTable chosen_table(const ReproduceArgs& args);
+
+// Whether the zoo has the task of a column, and the table knows its metric.
+bool is_in_zoo(const study::PaperColumn& column);
+
+}  // namespace keel::cli

@@ -1,0 +1,61 @@
+// What the folder of a trial says, and how its command is written.
+#include <filesystem>
+
+#include "frontend/train/run_log.h"
+#include "program/reproduce_plan.h"
+#include "src/core/error.h"
+
+namespace keel::cli {
+namespace {
+
+const std::string kSourceKey = "data.source", kBuiltinSource = "builtin";
+
+// Data may have moved since a run began, but not from a folder into the program.
+bool is_same(const std::string& key, const std::string& a, const std::string& b) {
+  return a == b || (key == kSourceKey && a != kBuiltinSource && b != kBuiltinSource);
+}
+
+void expect_same_settings(const Trial& trial) {
+  for (const auto& [key, value] : report::read_config(trial.folder)) {
+    const auto expected = trial.settings.find(key);
+    if (expected == trial.settings.end()) continue;
+    check(is_same(key, value, expected->second), ErrorKind::kUsage,
+          "{}: this folder holds a run with {} = {}, here it is {}; give another --out",
+          trial.folder.string(), key, value, expected->second);
+  }
+}
+
+bool needs_quotes(const std::string& word) {
+  return word.empty() || word.find_first_not_of(
+                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX"
+                             "YZ0123456789_-+=./:,@%") != std::string::npos;
+}
+
+}  // namespace
+
+void look_into_folder(Trial& trial) {
+  if (!std::filesystem::exists(train::RunFolder{trial.folder}.config())) return;
+  expect_same_settings(trial);
+  const report::Run run = report::read_run(trial.folder);
+  if (run.outcome == report::Outcome::kFinished) trial.state = TrialState::kFinished;
+  if (run.outcome != report::Outcome::kDiverged) return;
+  trial.state = TrialState::kFailed;
+  trial.mark = "diverged";
+  trial.reason = run.message;
+}
+
+std::string shell_command(const std::vector<std::string>& words) {
+  std::string command = "keel";
+  for (const std::string& word : words) {
+    if (!needs_quotes(word)) {
+      command += " " + word;
+      continue;
+    }
+    command += " '";
+    for (const char c : word) command += c == '\'' ? std::string(R"('\'')") : std::string(1, c);
+    command += "'";
+  }
+  return command;
+}
+
+}  // namespace keel::cli

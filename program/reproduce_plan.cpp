@@ -1,0 +1,164 @@
+#include "program/reproduce_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <thread>
+
+#include "backends/backends.h"
+#include "program/common.h"
+#include "program/reproduce_choice.h"
+
+namespace keel::cli {
+namespace {
+
+const std::string kBuiltin = "builtin";
+
+// Threads for one of several trainings at once, unless they are given.
+int threads_of(const ReproduceArgs& args) {
+  if (args.jobs == 1 || args.run.threads != 0) return args.run.threads;
+  const int all = static_cast<int>(std::thread::hardware_concurrency());
+  return std::max(1, all / args.jobs);
+}
+
+// What keel train is told of a column, but for norm and seed.
+RunArgs arguments_of(const ReproduceArgs& args, const study::PaperColumn& column) {
+  RunArgs run = args.run;
+  run.model = column.task;
+  run.recipe = column.recipes.at(args.run.recipe);
+  run.threads = threads_of(args);
+  run.sets.clear();
+  if (column.settings.contains(args.run.recipe)) run.sets = column.settings.at(args.run.recipe);
+  run.sets.insert(run.sets.end(), args.run.sets.begin(), args.run.sets.end());
+  return run;
+}
+
+// Reads all of the data, for a file that is cut short is none.
+void expect_data(const RunArgs& run) {
+  train::Config config = make_config(run);
+  config.prepare();
+  const auto data = config.model().load(config.data().request());
+  for (const task::Split split : {task::Split::kTrain, task::Split::kValid, task::Split::kTest}) {
+    data->stream(split, {.batch = config.train().batch});
+  }
+}
+
+// Why no cell of the column can be trained, or an empty mark.
+PlannedCell obstacle(const ReproduceArgs& args, const study::PaperColumn& column) {
+  if (!is_in_zoo(column)) return {"no such task yet", column.task, {}};
+  if (args.run.data.empty() || args.run.data == kBuiltin) return {};
+  try {
+    expect_data(arguments_of(args, column));
+    return {};
+  } catch (const Error& error) {
+    const bool is_of_data = error.kind() == ErrorKind::kIo || error.kind() == ErrorKind::kBadInput;
+    if (!is_of_data) throw;
+    return {"no data", error.what(), {}};
+  }
+}
+
+void append_backend(std::vector<std::string>& words, const RunArgs& run) {
+  if (!run.backend.empty()) words.insert(words.end(), {"--backend", run.backend});
+  if (run.threads != 0) words.insert(words.end(), {"--threads", fmt::format("{}", run.threads)});
+  if (run.tf32) words.emplace_back("--tf32");
+}
+
+std::vector<std::string> start_words(const RunArgs& run, std::int64_t seed,
+                                     const std::string& folder) {
+  std::vector<std::string> words{"train", run.model, "--recipe", run.recipe, "--norm", run.norm};
+  if (!run.data.empty()) words.insert(words.end(), {"--data", run.data});
+  for (const std::string& set : run.sets) words.insert(words.end(), {"--set", set});
+  words.insert(words.end(), {"--seed", fmt::format("{}", seed), "--out", folder});
+  append_backend(words, run);
+  return words;
+}
+
+std::vector<std::string> resume_words(const RunArgs& run, const std::string& folder) {
+  std::vector<std::string> words{"train", "--resume", folder};
+  if (!run.data.empty()) words.insert(words.end(), {"--data", run.data});
+  append_backend(words, run);
+  return words;
+}
+
+report::Settings settings_of(const train::Config& config, const RunArgs& run) {
+  report::Settings settings;
+  for (const auto& [key, value] : train::read_settings(config.to_toml(), "recipe")) {
+    if (!key.starts_with("run.")) settings[key] = value;
+  }
+  settings["run.backend"] = run.backend.empty() ? default_backend() : run.backend;
+  return settings;
+}
+
+Trial make_trial(const ReproduceArgs& args, const study::PaperColumn& column,
+                 const study::PaperRow& row, std::int64_t seed) {
+  RunArgs run = arguments_of(args, column);
+  run.norm = norm_spec(row, column);
+  for (const std::string& key : column.seeds) run.sets.push_back(fmt::format("{}={}", key, seed));
+  Trial trial;
+  trial.name = fmt::format("{} on {}, seed {}", row.norm, column.run, seed);
+  trial.seed = seed;
+  trial.run = column.run;
+  trial.folder = std::filesystem::path(args.out) /
+                 fmt::format("{}-{}-{}-seed{}", column.run, row.norm, args.run.recipe, seed);
+  trial.start = start_words(run, seed, trial.folder);
+  trial.resume = resume_words(run, trial.folder);
+  run.sets.push_back(fmt::format("train.seed={}", seed));
+  const train::Config config = make_config(run);
+  trial.settings = settings_of(config, run);
+  trial.epochs = static_cast<double>(config.train().epochs);
+  return trial;
+}
+
+// The place of a trial that is in the plan once, however many columns are numbers of it.
+std::size_t place_of(Plan& plan, Trial trial) {
+  const auto found = std::ranges::find(plan.trials, trial.folder, &Trial::folder);
+  if (found != plan.trials.end()) {
+    check(found->start == trial.start, ErrorKind::kInternal,
+          "{}: columns of one run expect different commands", trial.name);
+    return static_cast<std::size_t>(found - plan.trials.begin());
+  }
+  look_into_folder(trial);
+  plan.trials.push_back(std::move(trial));
+  return plan.trials.size() - 1;
+}
+
+std::vector<PlannedCell> obstacles_of(const ReproduceArgs& args, const study::PaperTable& table) {
+  std::vector<PlannedCell> obstacles;
+  for (const study::PaperColumn& column : table.columns) {
+    obstacles.push_back(obstacle(args, column));
+  }
+  return obstacles;
+}
+
+void plan_row(Plan& plan, const ReproduceArgs& args, const study::PaperRow& row,
+              std::vector<PlannedCell> cells) {
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (!cells[i].mark.empty()) continue;
+    for (const std::int64_t seed : plan.seeds) {
+      cells[i].trials.push_back(place_of(plan, make_trial(args, plan.table.columns[i], row, seed)));
+    }
+  }
+  plan.cells.push_back(std::move(cells));
+}
+
+std::string obstacles_text(const study::PaperTable& table,
+                           const std::vector<PlannedCell>& obstacles) {
+  std::vector<std::string> reasons;
+  for (std::size_t i = 0; i < obstacles.size(); ++i) {
+    const PlannedCell& cell = obstacles[i];
+    reasons.push_back(fmt::format("{}: {}: {}", table.columns[i].name, cell.mark, cell.note));
+  }
+  return fmt::format("{}", fmt::join(reasons, "; "));
+}
+
+}  // namespace
+
+Plan make_plan(const ReproduceArgs& args) {
+  Plan plan{chosen_table(args), seeds_of(args.seeds), args.out, {}, {}};
+  const std::vector<PlannedCell> obstacles = obstacles_of(args, plan.table);
+  for (const study::PaperRow& row : plan.table.rows) plan_row(plan, args, row, obstacles);
+  check(!plan.trials.empty(), ErrorKind::kBadInput, "{}: nothing to train: {}", plan.table.name,
+        obstacles_text(plan.table, obstacles));
+  return plan;
+}
+
+}  // namespace keel::cli

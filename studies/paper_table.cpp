@@ -1,0 +1,154 @@
+#include "studies/paper_table.h"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "src/core/error.h"
+#include "src/core/nearest.h"
+
+namespace keel::study {
+namespace {
+
+using Json = nlohmann::json;
+
+// What a file says: one object, with lists for tables, columns and rows.
+Json read_toml(std::string_view toml) {
+  std::ostringstream json;
+  json << toml::json_formatter(toml::parse(toml));
+  return Json::parse(json.str());
+}
+
+void expect_known(const Json& object, const std::vector<std::string>& known) {
+  for (const auto& [key, value] : object.items()) {
+    check(std::ranges::find(known, key) != known.end(), ErrorKind::kInternal, "key {}",
+          unknown_name(key, known));
+  }
+}
+
+PaperColumn column_of(const Json& json) {
+  expect_known(json, {"name", "title", "task", "run", "recipes", "settings", "seeds", "split",
+                      "metric", "weights", "offset", "scale", "digits"});
+  PaperColumn column;
+  column.name = json.at("name");
+  column.title = json.value("title", column.name);
+  column.task = json.at("task");
+  column.run = json.value("run", column.name);
+  column.recipes = json.value("recipes", column.recipes);
+  column.settings = json.value("settings", column.settings);
+  column.seeds = json.value("seeds", column.seeds);
+  column.split = json.value("split", "test");
+  column.metric = json.value("metric", "");
+  column.weights = json.value("weights", "best");
+  column.offset = json.value("offset", column.offset);
+  column.scale = json.value("scale", column.scale);
+  column.digits = json.value("digits", column.digits);
+  check(column.recipes.empty() == column.metric.empty(), ErrorKind::kInternal,
+        "column {}: expected recipes and a metric, or neither", column.name);
+  return column;
+}
+
+PaperRow row_of(const Json& json) {
+  expect_known(json, {"norm", "values", "options"});
+  PaperRow row;
+  row.norm = json.at("norm");
+  row.values = json.value("values", row.values);
+  row.options = json.value("options", row.options);
+  return row;
+}
+
+template <class T>
+T named(const std::vector<T>& all, std::string T::*name, const std::string& wanted) {
+  const auto found = std::ranges::find(all, wanted, name);
+  check(found != all.end(), ErrorKind::kInternal, "'{}' is not in the file", wanted);
+  return *found;
+}
+
+PaperTable table_of(const Json& json, const Json& file, const std::vector<PaperColumn>& columns,
+                    const std::vector<PaperRow>& rows) {
+  expect_known(json, {"name", "place", "about", "rows", "columns"});
+  PaperTable table;
+  table.name = json.at("name");
+  table.source = fmt::format("{}, {}", file.at("source").get<std::string>(),
+                             json.at("place").get<std::string>());
+  table.about = json.at("about");
+  table.columns = columns;
+  if (json.contains("columns")) {
+    table.columns.clear();
+    for (const std::string name : json["columns"]) {
+      table.columns.push_back(named(columns, &PaperColumn::name, name));
+    }
+  }
+  for (const std::string name : json.value("rows", Json::array())) {
+    table.rows.push_back(named(rows, &PaperRow::norm, name));
+  }
+  return table;
+}
+
+std::vector<PaperTable> tables_of(const Json& file) {
+  expect_known(file, {"source", "table", "column", "row"});
+  std::vector<PaperColumn> columns;
+  std::vector<PaperRow> rows;
+  for (const Json& column : file.at("column")) columns.push_back(column_of(column));
+  for (const Json& row : file.value("row", Json::array())) rows.push_back(row_of(row));
+  for (const PaperRow& row : rows) {
+    for (const auto& [column, value] : row.values) named(columns, &PaperColumn::name, column);
+    for (const auto& [column, value] : row.options) named(columns, &PaperColumn::name, column);
+  }
+  std::vector<PaperTable> tables;
+  for (const Json& table : file.at("table")) {
+    tables.push_back(table_of(table, file, columns, rows));
+  }
+  return tables;
+}
+
+}  // namespace
+
+std::string norm_spec(const PaperRow& row, const PaperColumn& column) {
+  const auto options = row.options.find(column.name);
+  if (options == row.options.end()) return row.norm;
+  return fmt::format("{}{{{}}}", row.norm, options->second);
+}
+
+std::vector<PaperTable> read_paper_tables(std::string_view toml, const std::string& where) {
+  try {
+    return tables_of(read_toml(toml));
+  } catch (const Error& error) {
+    fail(ErrorKind::kInternal, "{}: {}", where, error.what());
+  } catch (const toml::parse_error& error) {
+    fail(ErrorKind::kInternal, "{}:{}: {}", where, error.source().begin.line, error.description());
+  } catch (const Json::exception& error) {
+    fail(ErrorKind::kInternal, "{}: {}", where, error.what());
+  }
+}
+
+std::span<const PaperTable> paper_tables() {
+  static const std::vector<PaperTable> all = [] {
+    static const struct {
+      const char *name, *toml;
+    } kFiles[] = {
+#include "paper_tables.inc"
+    };
+    std::vector<PaperTable> tables;
+    for (const auto& file : kFiles) {
+      for (PaperTable& table : read_paper_tables(file.toml, file.name)) {
+        tables.push_back(std::move(table));
+      }
+    }
+    return tables;
+  }();
+  return all;
+}
+
+const PaperTable& find_paper_table(const std::string& name) {
+  std::vector<std::string> names;
+  for (const PaperTable& table : paper_tables()) {
+    if (table.name == name) return table;
+    names.push_back(table.name);
+  }
+  fail(ErrorKind::kUsage, "table {}", unknown_name(name, names));
+}
+
+}  // namespace keel::study

@@ -1,0 +1,49 @@
+// Tables of the papers as data: what was measured, with which norms, and what came out. The files
+// are studies/tables/*.toml.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace keel::study {
+
+struct PaperColumn {
+  std::string name, title;  // "rt", "RT, accuracy %"
+  std::string task;         // a model of the zoo, perhaps one that is yet to come
+  std::string run;          // columns that share it are numbers of the same training
+  std::map<std::string, std::string> recipes;                // "paper": "paper_sst5"; or none
+  std::map<std::string, std::vector<std::string>> settings;  // more, by recipe: "train.batch=4"
+  std::vector<std::string> seeds;  // settings that take the seed besides train.seed
+  // The value in the paper's unit is offset + scale * metric.
+  std::string split, metric, weights;  // "test", "error", "best"
+  double offset = 0, scale = 1;
+  int digits = 2;  // that are shown behind the point
+};
+
+struct PaperRow {
+  std::string norm;                            // "adanorm"
+  std::map<std::string, std::string> values;   // by column, as printed; none: not reported
+  std::map<std::string, std::string> options;  // of the norm, by column: "C=0.3"
+};
+
+struct PaperTable {
+  std::string name, source, about;  // "xu-table4", "Xu et al. 2019, table 4", ...
+  std::vector<PaperColumn> columns;
+  std::vector<PaperRow> rows;  // none: only tasks that are yet to come are known of it
+};
+
+// "adanorm{C=0.3}": a row's norm as it is used in a column.
+std::string norm_spec(const PaperRow& row, const PaperColumn& column);
+
+// The tables of one file. Throws Error{kInternal} naming `where` for what they may not say.
+std::vector<PaperTable> read_paper_tables(std::string_view toml, const std::string& where);
+
+std::span<const PaperTable> paper_tables();
+
+// Throws Error{kUsage} for an unknown name, with the nearest known one.
+const PaperTable& find_paper_table(const std::string& name);
+
+}  // namespace keel::study

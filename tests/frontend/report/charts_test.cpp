@@ -1,0 +1,104 @@
+// Which charts there are, along which axes, and that every group keeps its style.
+#include "frontend/report/charts.h"
+
+#include <algorithm>
+
+#include "tests/frontend/report/helpers.h"
+
+namespace keel::report {
+namespace {
+
+const std::vector<MetricFacts> kError{{"error", "%", false}}, kAccuracy{{"error", "%", true}};
+
+std::vector<Run> two_groups() {
+  return {made_run("a", {{"model.norm", "none"}, {"train.seed", "1"}}, {40, 20}),
+          made_run("b", {{"model.norm", "none"}, {"train.seed", "2"}}, {50, 10}),
+          made_run("c", {{"model.norm", "layernorm"}, {"train.seed", "1"}}, {30, 15})};
+}
+
+std::vector<std::string> names(const std::vector<Chart>& charts) {
+  std::vector<std::string> names;
+  for (const Chart& chart : charts) names.push_back(chart.name);
+  return names;
+}
+
+const Chart& called(const std::vector<Chart>& charts, const std::string& name) {
+  const auto found = std::ranges::find(charts, name, &Chart::name);
+  REQUIRE(found != charts.end());
+  return *found;
+}
+
+TEST_CASE("report charts: one a quantity, a line for each group, a band for several seeds") {
+  const std::vector<Run> runs = two_groups();
+  const auto charts = charts_of(sections_of(runs)[0], kError);
+  CHECK(names(charts) == std::vector<std::string>{"train-loss", "valid-error"});
+  const io::Plot& plot = called(charts, "valid-error").plot;
+  CHECK(plot.title == "validation error");
+  CHECK(plot.x_label == "epoch");
+  CHECK(plot.y_label == "error, %");
+  REQUIRE(plot.series.size() == 2);
+  CHECK(plot.series[0].name == "none");
+  CHECK(plot.series[0].x == std::vector<double>{1, 2});
+  CHECK(plot.series[0].y == std::vector<double>{45, 15});
+  CHECK(plot.series[0].low == std::vector<double>{40, 10});
+  CHECK(plot.series[0].high == std::vector<double>{50, 20});
+  CHECK(plot.series[1].y == std::vector<double>{30, 15});
+  CHECK(plot.series[1].low.empty());
+  CHECK(charts[1].caption ==
+        "validation error of mlp; lines: medians over seeds, bands: least to largest");
+}
+
+TEST_CASE("report charts: a logarithmic axis where less is better over more than a decade") {
+  const auto is_log = [](std::vector<double> errors, const std::vector<MetricFacts>& facts) {
+    const std::vector<Run> runs{made_run("a", {}, errors)};
+    return called(charts_of(sections_of(runs)[0], facts), "valid-error").plot.log_y;
+  };
+  CHECK(is_log({10.1, 1}, kError));
+  CHECK_FALSE(is_log({10, 1}, kError));
+  CHECK_FALSE(is_log({100, 0}, kError));
+  CHECK_FALSE(is_log({100, -1}, kError));
+  CHECK_FALSE(is_log({100, 1}, kAccuracy));
+  CHECK(is_log({100, 1}, {}));
+}
+
+TEST_CASE("report charts: along steps while a run has no epoch behind it") {
+  std::vector<Run> runs = two_groups();
+  runs[2].epochs.clear();
+  const auto charts = charts_of(sections_of(runs)[0], kError);
+  CHECK(called(charts, "valid-error").plot.x_label == "step");
+  CHECK(called(charts, "valid-error").plot.series[0].x == std::vector<double>{10, 20});
+}
+
+TEST_CASE("report charts: losses of steps only where there are none of epochs to compare") {
+  std::vector<Run> runs{made_run("a", {}, {3})};
+  runs[0].curves.push_back({"step", "loss", {1, 2}, {5, 4}});
+  CHECK(names(charts_of(sections_of(runs)[0], kError)) ==
+        std::vector<std::string>{"valid-error", "step-loss"});
+  runs = {made_run("a", {}, {3, 2})};
+  runs[0].curves.push_back({"step", "loss", {1, 2}, {5, 4}});
+  CHECK(names(charts_of(sections_of(runs)[0], kError)) ==
+        std::vector<std::string>{"train-loss", "valid-error"});
+}
+
+TEST_CASE("report charts: what never changes from step to step is not drawn, nor is the speed") {
+  std::vector<Run> runs{made_run("a", {}, {3, 2})};
+  runs[0].curves.push_back({"step", "lr", {1, 2}, {0.1, 0.1}});
+  runs[0].curves.push_back({"step", "grad_norm", {1, 2}, {0.1, 0.2}});
+  runs[0].curves.push_back({"step", "rows_per_second", {1, 2}, {1, 2}});
+  CHECK(names(charts_of(sections_of(runs)[0], kError)) ==
+        std::vector<std::string>{"train-loss", "valid-error", "step-grad_norm"});
+}
+
+TEST_CASE("report charts: a group has its style also where another has nothing to show") {
+  std::vector<Run> runs = two_groups();
+  runs[2].curves.push_back({"test", "error", {10, 20}, {7, 6}});
+  const auto charts = charts_of(sections_of(runs)[0], kError);
+  const io::Plot& plot = called(charts, "test-error").plot;
+  REQUIRE(plot.series.size() == 1);
+  CHECK(plot.series[0].name == "layernorm");
+  CHECK(plot.series[0].style == 1);
+  CHECK(called(charts, "valid-error").plot.series[1].style == 1);
+}
+
+}  // namespace
+}  // namespace keel::report

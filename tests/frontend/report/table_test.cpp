@@ -1,0 +1,80 @@
+// Tables as CSV, Markdown and HTML, whatever the texts hold.
+#include "frontend/report/table.h"
+
+#include "frontend/report/page.h"
+#include "tests/frontend/report/helpers.h"
+#include "tests/support/markup_check.h"
+
+namespace keel::report {
+namespace {
+
+// What a reader of RFC 4180 makes of CSV.
+Rows read_csv(const std::string& text) {
+  Rows rows{{""}};
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    std::string& field = rows.back().back();
+    if (c == '"' && quoted && i + 1 < text.size() && text[i + 1] == '"') {
+      field += text[++i];
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      rows.back().emplace_back();
+    } else if (c == '\n' && !quoted) {
+      rows.push_back({""});
+    } else {
+      field += c;
+    }
+  }
+  rows.pop_back();
+  return rows;
+}
+
+TEST_CASE("report table: CSV reads back as it was, and is plain where it can be") {
+  const Rows rows{{"a", "b"}, {"1,5", "say \"no\""}, {"two\nlines", ""}, {" x ", "=1"}};
+  const std::string csv = csv_text(rows);
+  CHECK(csv == "a,b\n\"1,5\",\"say \"\"no\"\"\"\n\"two\nlines\",\n x ,=1\n");
+  CHECK(read_csv(csv) == rows);
+}
+
+TEST_CASE("report table: Markdown keeps its columns") {
+  CHECK(markdown_text({{"norm", "value"}, {"a|b", "1"}}) ==
+        "| norm | value |\n|---|---|\n| a\\|b | 1 |\n");
+}
+
+TEST_CASE("report table: numbers with all their digits") {
+  CHECK(exact_text(0.1) == "0.1");
+  CHECK(exact_text(1.0 / 3) == "0.3333333333333333");
+  CHECK(exact_text(20) == "20");
+  CHECK(exact_text(std::nullopt).empty());
+}
+
+TEST_CASE("report page: well-formed whatever the texts are, and nothing from elsewhere") {
+  const std::string odd = "</td><script>a&b\"'\xff\x1b";
+  Page page(odd);
+  page.heading(odd);
+  page.paragraph(odd);
+  page.table({{odd, "n"}, {odd, "-1.5"}, {"x", "12 \u00B1 1"}});
+  page.table({{"a heading without rows"}});
+  page.figure("<svg xmlns=\"http://www.w3.org/2000/svg\"></svg>", odd);
+  page.code(odd + "\nsecond\n");
+  const std::string html = page.take();
+  CAPTURE(html);
+  CHECK(html.starts_with("<!DOCTYPE html>\n"));
+  CHECK(test::well_formed(html));
+  CHECK(html.find("<script") == std::string::npos);
+  CHECK(html.find("src=") == std::string::npos);
+  CHECK(html.find("url(") == std::string::npos);
+  CHECK(html.find("heading without rows") == std::string::npos);
+  const std::string escaped = "&lt;/td&gt;&lt;script&gt;a&amp;b&quot;'\uFFFD\uFFFD";
+  CHECK(test::texts_of(html, "title") == std::vector<std::string>{escaped});
+  CHECK(test::texts_of(html, "td") ==
+        std::vector<std::string>{escaped, "-1.5", "x", "12 \u00B1 1"});
+  CHECK(test::texts_of(html, "pre") == std::vector<std::string>{escaped + "\nsecond\n"});
+  CHECK(html.find("<td class=\"number\">-1.5<") != std::string::npos);
+  CHECK(html.find("<td>x<") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace keel::report

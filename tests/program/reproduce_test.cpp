@@ -1,0 +1,250 @@
+// keel reproduce
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "tests/program/helpers.h"
+#include "tests/support/markup_check.h"
+
+namespace keel::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using test::Process;
+using test::read_bytes;
+
+// A table's small part, on a few hundred digits.
+std::vector<std::string> reproduce(const fs::path& out, const std::string& table,
+                                   const std::vector<std::string>& more) {
+  std::vector<std::string> arguments{"reproduce",          table,   "--recipe",  "laptop", "--data",
+                                     test::small_digits(), "--out", out.string()};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+std::vector<std::string> two_cells(const fs::path& out, std::vector<std::string> more = {}) {
+  more.insert(more.end(), {"--tasks", "mnist", "--norms", "none,adanorm", "--seeds", "2", "--set",
+                           "train.max_steps=3"});
+  return reproduce(out, "xu-table4", more);
+}
+
+// What each training said, by folder: changes when it is run again.
+std::map<std::string, std::string> logs_in(const fs::path& out) {
+  std::map<std::string, std::string> logs;
+  for (const auto& entry : fs::directory_iterator(out)) {
+    if (entry.is_directory())
+      logs[entry.path().filename()] = read_bytes(entry.path() / "train.log");
+  }
+  return logs;
+}
+
+TEST_CASE("reproduce: cells are trained once a seed, and the result is written") {
+  const test::TempDir temp;
+  const Json json = json_of(run_keel(two_cells(temp / "out", {"--json"})));
+  REQUIRE(json.at("cells").size() == 2);
+  for (const Json& cell : json.at("cells")) {
+    CHECK(cell.at("column") == "mnist");
+    CHECK(cell.at("ours").size() == 2);
+    CHECK(cell.at("mean") >= 0);
+    CHECK(cell.at("mean") <= 100);
+    CHECK(cell.at("seconds") > 0);
+    CHECK(cell.at("commands").size() == 2);
+  }
+  CHECK(json.at("cells")[0].at("paper") == "99.14");
+  CHECK(json.at("cells")[1].at("norm") == "adanorm");
+  CHECK(holds(json.at("cells")[1].at("commands")[0], "--norm 'adanorm{C=2}'"));
+  const std::string run = temp / "out/mnist-adanorm-laptop-seed2";
+  CHECK(holds(read_bytes(run + "/config.toml"), "norm = 'adanorm{C=2}'"));
+  CHECK(holds(read_bytes(run + "/config.toml"), "seed = 2\n"));
+  // The paper counts right answers, the task wrong ones.
+  const Json result = Json::parse(read_bytes(run + "/result.json"));
+  const double error = result.at("best_test").at("error");
+  CHECK(json.at("cells")[1].at("ours")[1] == 100 - error);
+
+  const std::string markdown = read_bytes(temp / "out/xu-table4.md");
+  CHECK(holds(markdown, "| none | 99.14 / "));
+  CHECK(holds(markdown, " (2) |"));
+  CHECK(holds(markdown, "keel train mnist_cnn --recipe laptop --norm none "));
+  CHECK(test::well_formed(read_bytes(temp / "out/xu-table4.html")));
+  CHECK(std::ranges::count(read_bytes(temp / "out/xu-table4.csv"), '\n') == 3);
+}
+
+TEST_CASE("reproduce: what is finished is never run again, several at once give the same") {
+  const test::TempDir temp;
+  REQUIRE(run_keel(two_cells(temp / "out")).code == 0);
+  const auto logs = logs_in(temp / "out");
+  const std::string table = read_bytes(temp / "out/xu-table4.csv");
+  CHECK(logs.size() == 4);
+  const ProcessResult again = run_keel(two_cells(temp / "out"));
+  CHECK(again.code == 0);
+  CHECK(holds(again.err, "4 trainings, 4 of them done before\n"));
+  CHECK(logs_in(temp / "out") == logs);
+  CHECK(read_bytes(temp / "out/xu-table4.csv") == table);
+
+  REQUIRE(run_keel(two_cells(temp / "other", {"--jobs", "3"})).code == 0);
+  for (const auto& [folder, log] : logs) {
+    CAPTURE(folder);
+    const std::string step = "checkpoints/step-00000003.safetensors";
+    CHECK((read_bytes(temp / ("out/" + folder) / step) ==
+           read_bytes(temp / ("other/" + folder) / step)));
+  }
+  check_refusal(run_keel(two_cells(temp / "out", {"--set", "train.lr=0.5"})), 2,
+                "holds a run with train.lr = 0.001, here it is 0.5; give another --out");
+}
+
+TEST_CASE("reproduce: columns of one training share it") {
+  const test::TempDir temp;
+  const Json json = json_of(run_keel(
+      reproduce(temp / "out", "ba-figure6",
+                {"--json", "--norms", "layernorm", "--seeds", "4,7", "--set", "train.epochs=1",
+                 "--set", "train.batch=32", "--set", "model.hidden=16"})));
+  CHECK(logs_in(temp / "out").size() == 4);  // batch128 and batch4 of two seeds, of four columns
+  const std::string nll = read_bytes(temp / "out/batch4-layernorm-laptop-seed7/metrics.jsonl");
+  const Json line = Json::parse(nll.substr(0, nll.find('\n')));
+  CHECK(line.at("split") == "train");
+  CHECK(json.at("cells")[3].at("column") == "nll4");
+  CHECK(json.at("cells")[3].at("ours")[1] == line.at("loss"));
+  CHECK(json.at("cells")[0].at("epochs") == 1);
+}
+
+void wait_for(const fs::path& path, Process& process) {
+  using namespace std::chrono_literals;
+  const auto deadline = std::chrono::steady_clock::now() + 1min;
+  while ((!fs::exists(path) || fs::file_size(path) == 0) && !process.has_ended() &&
+         std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(1ms);
+  }
+  REQUIRE(fs::exists(path));
+}
+
+TEST_CASE("reproduce: interrupted it saves, exits as it should and goes on where it stopped") {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    CAPTURE(signal);
+    const test::TempDir temp;
+    const auto arguments =
+        reproduce(temp / "out", "ba-figure6",
+                  {"--tasks", "error128", "--norms", "layernorm", "--seeds", "2", "--set",
+                   "train.epochs=60", "--set", "train.batch=32", "--set", "model.hidden=16"});
+    const fs::path first = temp / "out/batch128-layernorm-laptop-seed1",
+                   second = temp / "out/batch128-layernorm-laptop-seed2";
+    Process process(arguments);
+    wait_for(first / "metrics.jsonl", process);
+    check_refusal(run_keel(arguments), 4, "another keel reproduce works here");
+    wait_for(first / "result.json", process);
+    wait_for(second / "metrics.jsonl", process);
+    process.signal(signal);
+    const ProcessResult stopped = process.wait();
+    CAPTURE(stopped.err);
+    CHECK(stopped.code == 128 + signal);
+    CHECK(stopped.err.ends_with("interrupted; the same command goes on\n"));
+    CHECK(holds(stopped.out, "seed 2: interrupted"));
+    REQUIRE_FALSE(fs::exists(second / "result.json"));
+    const std::string log = read_bytes(first / "train.log");
+
+    const ProcessResult rest = run_keel(arguments);
+    CHECK(rest.code == 0);
+    CHECK(holds(rest.err, "2 trainings, 1 of them done before\n"));
+    CHECK(holds(rest.out, "(2)"));
+    CHECK(read_bytes(first / "train.log") == log);
+    CHECK(holds(read_bytes(second / "train.log"), "resumed at step "));
+  }
+}
+
+TEST_CASE("reproduce: one that diverges is shown, stops no other and is not tried again") {
+  const test::TempDir temp;
+  const auto arguments = reproduce(temp / "out", "xu-table4",
+                                   {"--tasks", "mnist", "--norms", "none,layernorm", "--seeds", "1",
+                                    "--set", "train.epochs=1", "--set", "train.optimizer=sgd",
+                                    "--set", "train.lr=9e5", "--set", "train.weight_decay=1e300"});
+  const ProcessResult result = run_keel(arguments);
+  CAPTURE(result.out);
+  CHECK(result.code == 1);
+  CHECK(holds(result.out, "none       99.14 / diverged\n"));
+  CHECK(holds(result.out, "layernorm, mnist: seed 1: diverged: step "));
+  CHECK(holds(result.out, "first not finite: "));
+  const auto logs = logs_in(temp / "out");
+  CHECK(logs.size() == 2);
+  CHECK(run_keel(arguments).code == 1);
+  CHECK(logs_in(temp / "out") == logs);
+}
+
+TEST_CASE("reproduce: a plan is printed and nothing is run") {
+  const test::TempDir temp;
+  const ProcessResult plan = run_keel(two_cells(temp / "out", {"--plan"}));
+  CHECK(plan.code == 0);
+  CHECK(plan.err.empty());
+  CHECK(std::ranges::count(plan.out, '\n') == 8);
+  CHECK(
+      plan.out.starts_with("# none on mnist, seed 1: to do\n"
+                           "keel train mnist_cnn --recipe laptop --norm none --data "));
+  CHECK_FALSE(fs::exists(temp / "out"));
+  const ProcessResult all = run_keel({"reproduce", "xu-table1", "--plan"});
+  CHECK(all.code == 0);
+  CHECK(holds(all.out, "# en_de: no such task yet: mt\n"));
+  CHECK(holds(all.out, "--recipe paper_sst5 "));
+  CHECK(holds(all.out, "--set data.seed=3 --seed 3 --out runs/xu-table1/rt-layernorm-paper-seed3"));
+  const Json json = json_of(run_keel({"reproduce", "xu-table1", "--plan", "--json"}));
+  CHECK(json.size() > 4);
+}
+
+TEST_CASE("reproduce: a planned command does what the cell does") {
+  const test::TempDir temp;
+  auto arguments = reproduce("out", "xu-table4",
+                             {"--tasks", "mnist", "--norms", "none", "--seeds", "1", "--set",
+                              "train.max_steps=2", "--json"});
+  Json plan = json_of(run_keel(
+      [&] {
+        auto words = arguments;
+        words.push_back("--plan");
+        return words;
+      }(),
+      {.directory = temp.path()}));
+  std::vector<std::string> words;  // of a command without quotes
+  const std::string command = plan.at(0).at("command");
+  for (std::size_t at = command.find(' '); at != std::string::npos;) {
+    const std::size_t end = command.find(' ', at + 1);
+    words.push_back(command.substr(at + 1, end == std::string::npos ? end : end - at - 1));
+    at = end;
+  }
+  words.back() = (temp / "alone").string();
+  REQUIRE(words[words.size() - 2] == "--out");
+  REQUIRE(run_keel(words).code == 0);
+  REQUIRE(run_keel(arguments, {.directory = temp.path()}).code == 0);
+  const std::string step = "checkpoints/step-00000002.safetensors";
+  CHECK((read_bytes(temp / "alone" / step) ==
+         read_bytes(temp / "out/mnist-none-laptop-seed1" / step)));
+}
+
+TEST_CASE("reproduce: a cell without data says which files it expects") {
+  const test::TempDir temp;
+  const ProcessResult result = run_keel(reproduce(
+      temp / "out", "xu-table4",
+      {"--tasks", "mnist,rt", "--norms", "none", "--seeds", "1", "--set", "train.max_steps=1"}));
+  CAPTURE(result.out);
+  CHECK(result.code == 0);
+  CHECK(holds(result.out, "76.85 / no data"));
+  CHECK(holds(result.out, "none, rt: [text_classifier] "));
+  CHECK(holds(read_bytes(temp / "out/xu-table4.md"), "rt-polarity.pos"));
+  check_refusal(run_keel({"reproduce", "xu-table4", "--tasks", "rt", "--data", temp / "out"}), 3,
+                "nothing to train: rt: no data: [text_classifier] ");
+}
+
+TEST_CASE("reproduce: names that nobody knows") {
+  const auto refused = [](std::vector<std::string> words, const std::string& part) {
+    words.insert(words.begin(), "reproduce");
+    words.push_back("--plan");
+    check_refusal(run_keel(words), 2, part);
+  };
+  refused({"xu-tabel4"}, "table 'xu-tabel4' is unknown; nearest: 'xu-table4'");
+  refused({"xu-table4", "--tasks", "minst"}, "--tasks: 'minst' is unknown; nearest: 'mnist'");
+  refused({"xu-table4", "--norms", "adnorm"}, "--norms: 'adnorm' is unknown; nearest: 'adanorm'");
+  refused({"xu-table4", "--seeds", "0"}, "--seeds: expected 1 to 1000");
+  refused({"xu-table4", "--seeds", "1,,2"}, "--seeds: expected a count or seeds");
+  refused({"xu-table4", "--seeds", "2,2"}, "got 2 twice");
+  refused({"xu-table4", "--recipe", "large"}, "--recipe");
+  refused({"xu-table4", "--set", "train.rl=1"}, "train.rl");
+  check_refusal(run_keel({"reproduce", "shen-table1"}), 3, "no such task yet: mt");
+}
+
+}  // namespace
+}  // namespace keel::cli

@@ -1,0 +1,112 @@
+// The papers' tables: what the files hold, that they fit the zoo, and what a file may not say.
+#include "studies/paper_table.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "frontend/nn/norm.h"
+#include "frontend/train/config.h"
+#include "models/registry.h"
+
+namespace keel::study {
+namespace {
+
+const PaperRow& row_called(const PaperTable& table, const std::string& norm) {
+  const auto found = std::ranges::find(table.rows, norm, &PaperRow::norm);
+  REQUIRE(found != table.rows.end());
+  return *found;
+}
+
+const PaperColumn& column_called(const PaperTable& table, const std::string& name) {
+  const auto found = std::ranges::find(table.columns, name, &PaperColumn::name);
+  REQUIRE(found != table.columns.end());
+  return *found;
+}
+
+TEST_CASE("paper tables: names differ, and numbers are as printed") {
+  std::set<std::string> names;
+  for (const PaperTable& table : paper_tables()) CHECK(names.insert(table.name).second);
+  const PaperTable& table = find_paper_table("xu-table4");
+  CHECK(table.source == "Xu et al. 2019, table 4");
+  REQUIRE(table.rows.size() == 4);
+  CHECK(table.columns.size() == 8);
+  const PaperRow& adanorm = row_called(table, "adanorm");
+  CHECK(adanorm.values.at("mnist") == "99.35");
+  CHECK(norm_spec(adanorm, column_called(table, "rt")) == "adanorm{C=0.3}");
+  CHECK(norm_spec(adanorm, column_called(table, "mnist")) == "adanorm{C=2}");
+  CHECK(norm_spec(row_called(table, "none"), column_called(table, "rt")) == "none");
+}
+
+// The metric of a column whose task is there, in a configuration of one of its recipes.
+void check_recipe(const PaperTable& table, const PaperColumn& column, const std::string& recipe) {
+  const models::ModelEntry& entry = models::find_model(column.task);
+  train::Config config(entry.make());
+  config.apply_toml(models::find_recipe(entry, column.recipes.at(recipe)), recipe);
+  if (column.settings.contains(recipe)) {
+    for (const std::string& setting : column.settings.at(recipe)) {
+      const std::size_t equals = setting.find('=');
+      config.set(setting.substr(0, equals), setting.substr(equals + 1));
+    }
+  }
+  for (const std::string& key : column.seeds) config.set(key, "1");
+  for (const PaperRow& row : table.rows) {
+    config.set("model.norm", norm_spec(row, column));
+    CHECK_NOTHROW(config.validate());
+  }
+  std::vector<std::string> metrics{"loss"};
+  for (const task::MetricInfo& info : config.model().metrics()) metrics.push_back(info.name);
+  CHECK(std::ranges::find(metrics, column.metric) != metrics.end());
+}
+
+TEST_CASE("paper tables: recipes, settings, norms and metrics are there where the task is") {
+  const auto models = models::all_models();
+  for (const PaperTable& table : paper_tables()) {
+    CAPTURE(table.name);
+    for (const PaperColumn& column : table.columns) {
+      CAPTURE(column.name);
+      const bool there =
+          std::ranges::find(models, column.task, &models::ModelEntry::name) != models.end();
+      CHECK((!there || !column.recipes.empty()));
+      if (!there) continue;
+      for (const char* recipe : {"paper", "laptop"}) check_recipe(table, column, recipe);
+    }
+  }
+}
+
+TEST_CASE("paper tables: an unknown name is answered with the nearest") {
+  CHECK_THROWS_WITH_AS(find_paper_table("xu-table5"),
+                       "table 'xu-table5' is unknown; nearest: 'xu-table1'", Error);
+}
+
+TEST_CASE("paper tables: what a file may not say") {
+  const auto refused = [](const std::string& toml, const std::string& part) {
+    std::string what;
+    try {
+      read_paper_tables(toml, "file");
+    } catch (const Error& error) {
+      what = error.what();
+      CHECK(error.kind() == ErrorKind::kInternal);
+    }
+    CAPTURE(what);
+    CHECK(what.starts_with("file:"));
+    CHECK(what.find(part) != std::string::npos);
+  };
+  const std::string head =
+                        "source = \"P\"\n[[table]]\nname = \"t\"\nplace = \"1\"\nabout = \"a\"\n",
+                    column = "[[column]]\nname = \"c\"\ntask = \"x\"\n";
+  CHECK(read_paper_tables(head + column, "file")[0].source == "P, 1");
+  refused("x", "file:1: ");
+  refused(head, "column");
+  refused(head + "rows = [\"r\"]\n" + column, "'r' is not in the file");
+  refused(head + "columns = [\"d\"]\n" + column, "'d' is not in the file");
+  refused(head + column + "taks = 1\n", "'taks' is unknown; nearest: 'task'");
+  refused(head + column + "metric = \"m\"\n", "column c: expected recipes and a metric");
+  refused(head + column + "digits = \"2\"\n", "type");
+  refused(head + column + "[[row]]\nnorm = \"n\"\nvalues = { d = \"1\" }\n",
+          "'d' is not in the file");
+}
+
+}  // namespace
+}  // namespace keel::study
