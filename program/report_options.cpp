@@ -55,7 +55,7 @@ void add_reproduce(Command command) {
       "examples:\n"
       "  keel reproduce xu-table4 --plan\n"
       "  keel reproduce xu-table4 --tasks mnist --recipe laptop --seeds 1 --data DIR\n"
-      "  keel reproduce ba-figure6 --norms layernorm --seeds 4,7 --jobs 2 --out runs/figure6");
+      "  keel reproduce ba-figure6 --recipe laptop --seeds 4,7 --jobs 2 --out runs/figure6");
   app->callback([args, command] { command.code = run_reproduce(*args); });
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <thread>
@@ -84,14 +85,15 @@ void judge(Trial& trial, int code) {
   constexpr int kSignalled = 128;
   if (code == 0) {
     trial.state = TrialState::kFinished;
-    return;
+  } else if (code == kSignalled + SIGINT || code == kSignalled + SIGTERM) {
+    trial.state = TrialState::kInterrupted;
+    trial.mark = "interrupted";
+  } else {
+    trial.state = TrialState::kFailed;
+    trial.mark = code == int(ErrorKind::kDiverged) ? "diverged" : "failed";
+    trial.reason = code < kSignalled ? last_error(trial) : "";
+    if (trial.reason.empty()) trial.reason = fmt::format("exit code {}", code);
   }
-  trial.state = code > kSignalled ? TrialState::kInterrupted : TrialState::kFailed;
-  trial.mark = code > kSignalled                   ? "interrupted"
-               : code == int(ErrorKind::kDiverged) ? "diverged"
-                                                   : "failed";
-  if (code < kSignalled) trial.reason = last_error(trial);
-  if (trial.reason.empty()) trial.reason = fmt::format("exit code {}", code);
 }
 
 class Queue {
@@ -160,9 +162,9 @@ void Queue::take_ended() {
     Trial& trial = plan_.trials[i];
     judge(trial, *code);
     measure(i);
-    const bool finished = trial.state == TrialState::kFinished;
-    progress_.line(finished ? "finished: " + trial.name
-                            : fmt::format("{}: {}: {}", trial.mark, trial.name, trial.reason));
+    const std::string what = trial.state == TrialState::kFinished ? "finished" : trial.mark;
+    const std::string why = trial.reason.empty() ? "" : ": " + trial.reason;
+    progress_.line(fmt::format("{}: {}{}", what, trial.name, why));
   }
 }
 

@@ -61,7 +61,7 @@ TEST_CASE("watch report: PowerNorm's contraction and nu in the log, and nothing 
   CHECK(number(slow[0], "powernorm.nu_max") == 0);
   CHECK(number(slow[1], "powernorm.nu_max") > 0);
   CHECK(steps_of({"model.norm=powernorm", "train.accumulate=2"})[0].contains("powernorm.nu_max"));
-  for (const auto& line : steps_of({"model.norm=pn_v"})) CHECK(line.size() == 6);
+  for (const auto& line : steps_of({"model.norm=pn_v"})) CHECK(line.size() == 7);
 }
 
 TEST_CASE("watch report: values are there in the first 64 steps and in those that are logged") {
