@@ -4,6 +4,7 @@
 #include "bench/step_bench.h"
 #include "program/bench_common.h"
 #include "program/common.h"
+#include "program/processor.h"
 
 namespace keel::cli {
 namespace {
@@ -28,6 +29,7 @@ void print_step_json(const BenchArgs& args, const bench::StepBench& b, const std
     profile.push_back({{"node", n.name}, {"op", n.op}, {"nanoseconds", n.nanoseconds}});
   }
   nlohmann::ordered_json json{{"model", args.run.model},
+                              {"processor", processor_text()},
                               {"backend", backend},
                               {"batch", batch},
                               {"step", time_json(b.step)},
@@ -79,8 +81,8 @@ int run_bench_step(const BenchArgs& args) {
     print_step_json(args, b, description, config.train().batch);
     return 0;
   }
-  std::string text =
-      fmt::format("{}, batch {}, {}\n", args.run.model, config.train().batch, description);
+  std::string text = fmt::format("{}, batch {}, {}\n{}\n", args.run.model, config.train().batch,
+                                 description, processor_text());
   text += step_text(b);
   if (args.profile) text += "\n" + profile_text(b.profile);
   print(text);

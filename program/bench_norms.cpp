@@ -7,6 +7,7 @@
 #include "frontend/nn/norm.h"
 #include "program/bench_common.h"
 #include "program/common.h"
+#include "program/processor.h"
 
 namespace keel::cli {
 namespace {
@@ -165,7 +166,10 @@ void measure(const NormBenchArgs& args, int threads, const std::vector<Shape>& s
 void print_results_json(const Results& results, int rounds) {
   Json rows = Json::array();
   for (const Row& row : results.rows) rows.push_back(row_json(row));
-  Json json{{"backends", results.backends}, {"rounds", rounds}, {"copy", kCopy}};
+  Json json{{"processor", processor_text()},
+            {"backends", results.backends},
+            {"rounds", rounds},
+            {"copy", kCopy}};
   if (!results.torch_versions.empty()) json["torch"] = results.torch_versions[0];
   json["norms"] = rows;
   print_json(json);
@@ -189,7 +193,7 @@ int run_bench_norms(NormBenchArgs args) {
     print_results_json(results, args.rounds);
     return 0;
   }
-  std::string text;
+  std::string text = processor_text() + "\n";
   for (const std::string& backend : results.backends) text += backend + "\n";
   if (!results.torch_versions.empty()) {
     text += fmt::format("beside PyTorch {}\n", results.torch_versions[0]);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -12,19 +11,12 @@
 #include "frontend/io/packed_file.h"
 #include "frontend/train/run_log.h"
 #include "models/registry.h"
+#include "program/processor.h"
 
 namespace keel::cli {
 namespace {
 
 constexpr std::int64_t kMaxRecipeBytes = 1 << 20;
-
-std::string cpu_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  }
-  return "unknown";
-}
 
 }  // namespace
 
@@ -81,7 +73,7 @@ task::OptionValues run_facts(const Backend& backend) {
   return {{"keel", KEEL_VERSION},
           {"backend", std::string(backend.name())},
           {"backend_description", backend.description()},
-          {"cpu", cpu_name()},
+          {"processor", processor_text()},
           {"system", fmt::format("{} {}", system.sysname, system.release)}};
 }
 

@@ -5,10 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "backends/onednn/column_sums.h"
 #include "backends/onednn/kernels/kernels.h"
-#include "backends/onednn/kernels/norm/statistic.h"
-#include "backends/onednn/row_blocks.h"
+#include "backends/onednn/kernels/norm/group_norm_plan.h"
 #include "backends/onednn/streaming.h"
 
 #ifndef KEEL_GROUP_NORM_PLAN  // this file is compiled once per instruction set
@@ -17,43 +15,9 @@ namespace keel::onednn {
 namespace {
 
 using In = GroupNormInput;
+using Out = GroupNormOutput;
 using BackIn = GroupNormBackwardInput;
 using BackOut = GroupNormGradient;
-
-struct Groups {
-  NormStatistic statistic;
-  std::size_t count, channels, inner;  // groups of a sample; channels of a group
-
-  Groups(const NormStatistic& of, const GroupSizes& s)
-      : statistic(of),
-        count(std::size_t(s.groups)),
-        channels(std::size_t(s.channels)),
-        inner(std::size_t(s.inner)) {}
-  std::size_t width() const { return channels * inner; }
-  // The first channel of a row of the matrix of groups. A division would slow short rows down.
-  std::size_t channel(std::size_t row) const { return count == 1 ? 0 : row % count * channels; }
-  // How many elements one loop over registers writes; the next loop goes on right behind them.
-  std::size_t run() const { return inner > 1 ? inner : channels; }
-  double variance_count() const {
-    return keel::variance_count(std::int64_t(width()), statistic.unbiased);
-  }
-};
-
-enum Sums : std::size_t { kGain, kBias, kSums };
-
-// The workspace holds sums for every block, then one more float a channel, in rows as wide as
-// theirs.
-struct BackwardPlan {
-  Groups groups;
-  ColumnSums sums;
-
-  float* extra(void* workspace, std::size_t block) const {
-    return sums.run(workspace, sums.blocks) + block * sums.stride;
-  }
-  std::int64_t bytes() const {
-    return sums.bytes() + std::int64_t(sums.blocks * sums.stride * sizeof(float));
-  }
-};
 
 }  // namespace
 }  // namespace keel::onednn
@@ -72,8 +36,8 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-const float* offset(const TensorRef& parameter, std::size_t channel) {
-  return parameter ? parameter.as<float>() + channel : nullptr;
+const float* offset(const float* parameter, std::size_t channel) {
+  return parameter ? parameter + channel : nullptr;
 }
 
 // Writes y of one group of an image, which begins at element `at`.
@@ -91,13 +55,13 @@ void write_channels(const Groups& groups, const CentredRows& rows, const Standar
 }
 
 // Writes y = (x - mean) * rstd * gain + bias of a range of groups and saves mean and rstd.
-void forward(const Binding& b, const Groups& groups, const RowRange& range) {
+void forward(const Binding& b, const Groups& groups, const GroupParameters& parameters,
+             const RowRange& range) {
   const CentredRows rows{b, groups.statistic, range.width, ResultRows(b, groups.run())};
   const float* const x = b.inputs[In::kX].as<float>();
   const auto write_row = [&](std::size_t row, const Standardize& xhat) KEEL_LOOP_BODY {
     const std::size_t channel = groups.channel(row), at = row * range.width;
-    const RowAffine affine{offset(b.inputs[In::kGain], channel),
-                           offset(b.inputs[In::kBias], channel)};
+    const RowAffine affine{offset(parameters.gain, channel), offset(parameters.bias, channel)};
     if (groups.inner > 1) return write_channels(groups, rows, xhat, affine, at);
     for_lanes(range.width, [=, y = rows.y](auto part, std::size_t i) KEEL_LOOP_BODY {
       y.put(part, affine.apply(part, xhat(part.load(x + at + i)), i), at + i);
@@ -117,26 +81,27 @@ SavedRow saved_row(const Binding& b, const Groups& groups, std::size_t row) {
           b.inputs[BackIn::kRstd].as<float>()[row], width};
 }
 
-double slope_factor_of(const Groups& groups, const SavedRow& row) {
-  return double(row.n) / groups.variance_count() * slope_factor(groups.statistic, row.rstd);
+double slope_factor_of(const Groups& groups, float rstd) {
+  return double(groups.width()) / groups.variance_count() * slope_factor(groups.statistic, rstd);
 }
 
 RowGradient token_gradient(const Binding& b, const Groups& groups, std::size_t row,
                            const float* gain) {
   const SavedRow saved = saved_row(b, groups, row);
-  return row_gradient(saved, RowAffine{gain, nullptr}, slope_factor_of(groups, saved));
+  return row_gradient(saved, RowAffine{gain, nullptr}, slope_factor_of(groups, saved.rstd));
 }
 
 // Writes dx of kRows rows of tokens from `sample` on, group by group, and adds their share of dgain
 // and dbias to the sums.
 template <std::size_t kRows>
-void backward_tokens(const Binding& b, const Groups& groups, std::size_t sample, BlockSums* sums) {
+void backward_tokens(const Binding& b, const Groups& groups, const float* gains, std::size_t sample,
+                     BlockSums* sums) {
   const float *x = b.inputs[BackIn::kX].as<float>(), *dy = b.inputs[BackIn::kDy].as<float>();
   float* dx = b.outputs[BackOut::kDx].as<float>();
   const std::size_t width = groups.width();
   for (std::size_t g = 0; g < groups.count; ++g) {
     const std::size_t row = sample * groups.count + g, first = row * width, column = g * width;
-    const float* gain = offset(b.inputs[BackIn::kGain], column);
+    const float* gain = offset(gains, column);
     const GradientRows rows{.x = x + first,
                             .dy = dy + first,
                             .dx = dx + first,
@@ -182,7 +147,7 @@ RowGradient image_gradient(const Groups& groups, const SavedRow& row, const floa
     const float low = float(total.xhat / double(row.n));
     for (std::size_t c = 0; c < groups.channels; ++c) sums.dgain[c] -= low * sums.dy[c];
   }
-  return row_gradient(row, total, slope_factor_of(groups, row));
+  return row_gradient(row, total, slope_factor_of(groups, row.rstd));
 }
 
 // Writes dx of one group of an image. x, dy, dx (channels, inner).
@@ -200,13 +165,13 @@ void write_image(const Groups& groups, const GradientRows& row, const float* gai
   }
 }
 
-void backward_image(const Binding& b, const BackwardPlan& plan, std::size_t sample, BlockSums* sums,
-                    float* extra) {
+void backward_image(const Binding& b, const GroupBackwardPlan& plan, std::size_t sample,
+                    BlockSums* sums, float* extra) {
   const Groups& groups = plan.groups;
   const std::size_t width = groups.width();
   for (std::size_t g = 0; g < groups.count; ++g) {
     const std::size_t row = sample * groups.count + g, channel = g * groups.channels;
-    const float* gain = offset(b.inputs[BackIn::kGain], channel);
+    const float* gain = offset(b.inputs[BackIn::kGain].as<float>(), channel);
     const SavedRow saved = saved_row(b, groups, row);
     const GroupSums of_group{sums ? sums->run(kGain) + channel : nullptr,
                              sums ? sums->run(kBias) + channel : nullptr, extra};
@@ -221,8 +186,8 @@ void backward_image(const Binding& b, const BackwardPlan& plan, std::size_t samp
   if (sums) sums->end_addition();
 }
 
-void backward(const Binding& b, const BackwardPlan& plan, std::size_t block,
-              const RowRange& range) {
+void backward(const Binding& b, const GroupBackwardPlan& plan, const float* gains,
+              std::size_t block, const RowRange& range) {
   const bool has_sums = b.outputs[BackOut::kDgain] || b.outputs[BackOut::kDbias];
   std::optional<BlockSums> sums;
   if (has_sums) sums.emplace(plan.sums, b.workspace, block);
@@ -232,17 +197,21 @@ void backward(const Binding& b, const BackwardPlan& plan, std::size_t block,
       backward_image(b, plan, sample, added, added ? plan.extra(b.workspace, block) : nullptr);
     }
   } else {
-    for_row_groups(range, [&](auto rows, std::size_t sample)
-                              HWY_ATTR { backward_tokens<rows()>(b, plan.groups, sample, added); });
+    for_row_groups(range, [&](auto rows, std::size_t sample) HWY_ATTR {
+      backward_tokens<rows()>(b, plan.groups, gains, sample, added);
+    });
   }
   if (has_sums) sums->end_run();
 }
 
 // Adds the sums of all blocks up to dgain and dbias (channels), of which either may be absent.
-void add_up(const Binding& b, const BackwardPlan& plan) {
-  const std::size_t channels = plan.groups.count * plan.groups.channels;
-  const auto store = [&](Sums kind, const TensorRef& out) HWY_ATTR {
-    if (out) sum_over_blocks(plan.sums, b.workspace, kind, out.as<float>(), channels);
+void add_up(const Binding& b, const GroupBackwardPlan& plan) {
+  const std::size_t columns = plan.groups.count * plan.groups.channels;
+  const auto store = [&](GroupSumKind kind, const TensorRef& out) HWY_ATTR {
+    if (!out) return;
+    float* const to = plan.repeats == 1 ? out.as<float>() : plan.extra(b.workspace, 0);
+    sum_over_blocks(plan.sums, b.workspace, kind, to, columns);
+    if (plan.repeats > 1) fold(to, plan.repeats, out);
   };
   store(kGain, b.outputs[BackOut::kDgain]);
   store(kBias, b.outputs[BackOut::kDbias]);
@@ -256,53 +225,52 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace keel::onednn {
 
-namespace {
-
-// Blocks of samples that leave sums have at least 128 KiB each; there are at most 32 of them, with
-// at most 64 Ki sums in all. Without sums samples are independent rows.
-RowBlocks blocks_of_samples(const GroupSizes& s, bool has_sums) {
-  constexpr std::int64_t kElements = 32 * 1024, kBlocks = 32, kMostSums = 64 * 1024;
-  const std::int64_t sums = kSums * s.groups * s.channels, width = s.groups * s.width();
-  if (!has_sums) return independent_row_blocks({s.samples, width});
-  const std::int64_t most = std::clamp<std::int64_t>(kMostSums / sums, 1, kBlocks);
-  const std::int64_t least = std::max<std::int64_t>(1, kElements / width);
-  return row_blocks({s.samples, width}, std::max(least, (s.samples + most - 1) / most));
-}
-
-}  // namespace
-
 HWY_EXPORT(forward);
 HWY_EXPORT(backward);
 HWY_EXPORT(add_up);
 
 Prepared prepare_group_norm(const NodeContext& context) {
   const auto attrs = context.attrs<GroupNormAttrs>();
-  const GroupSizes sizes = group_sizes(context.input(In::kX).shape, attrs.groups);
+  const GroupSizes given = group_sizes(context.input(In::kX).shape, attrs.groups);
+  const std::int64_t repeats = repeats_of(given);
+  const GroupSizes sizes = with_repeats(given, repeats);
   const Groups groups(attrs.statistic(), sizes);
   const RowBlocks blocks = independent_row_blocks({sizes.samples * sizes.groups, sizes.width()});
-  return kernel_of([=](const Binding& b) {
+  const std::int64_t room = repeats == 1 ? 0 : sizes.groups * sizes.channels;
+  const auto run = [=](const Binding& b) {
+    float* const repeated = static_cast<float*>(b.workspace);
+    const GroupParameters parameters{
+        repeat(b.inputs[In::kGain], std::size_t(repeats), repeated),
+        repeat(b.inputs[In::kBias], std::size_t(repeats), repeated + room)};
     blocks.run([&](std::size_t, const RowRange& range) {
-      HWY_DYNAMIC_DISPATCH(forward)(b, groups, range);
+      HWY_DYNAMIC_DISPATCH(forward)(b, groups, parameters, range);
     });
-  });
+  };
+  return kernel_of(run, 2 * room * std::int64_t(sizeof(float)));
 }
 
 Prepared prepare_group_norm_backward(const NodeContext& context) {
   const auto attrs = context.attrs<GroupNormBackwardAttrs>();
-  const GroupSizes sizes = group_sizes(context.input(BackIn::kX).shape, attrs.groups);
+  const GroupSizes given = group_sizes(context.input(BackIn::kX).shape, attrs.groups);
+  const std::int64_t repeats = repeats_of(given);
+  const GroupSizes sizes = with_repeats(given, repeats);
   const std::int64_t channels = sizes.groups * sizes.channels;
   const bool has_sums =
       context.output(BackOut::kDgain).bytes() + context.output(BackOut::kDbias).bytes() > 0;
   const RowBlocks blocks = blocks_of_samples(sizes, has_sums);
-  const BackwardPlan plan{Groups(attrs.statistic(), sizes),
-                          ColumnSums(kSums, channels, blocks.count)};
+  const GroupBackwardPlan plan{Groups(attrs.statistic(), sizes),
+                               ColumnSums(kGroupSumKinds, channels, blocks.count),
+                               std::size_t(repeats)};
+  const std::int64_t sums = has_sums ? plan.bytes() : 0;
   const auto run = [=](const Binding& b) {
+    float* const room = reinterpret_cast<float*>(static_cast<std::byte*>(b.workspace) + sums);
+    const float* const gains = repeat(b.inputs[BackIn::kGain], plan.repeats, room);
     blocks.run([&](std::size_t block, const RowRange& range) {
-      HWY_DYNAMIC_DISPATCH(backward)(b, plan, block, range);
+      HWY_DYNAMIC_DISPATCH(backward)(b, plan, gains, block, range);
     });
     HWY_DYNAMIC_DISPATCH(add_up)(b, plan);
   };
-  return kernel_of(run, has_sums ? plan.bytes() : 0);
+  return kernel_of(run, sums + (repeats == 1 ? 0 : channels * std::int64_t(sizeof(float))));
 }
 
 }  // namespace keel::onednn

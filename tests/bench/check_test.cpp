@@ -1,0 +1,88 @@
+// bench/check: what it says of a run beside the ratios kept for its processor.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "tests/support/temp_dir.h"
+
+namespace keel::bench {
+namespace {
+
+using test::TempDir;
+
+struct Answer {
+  int code;
+  std::string text;
+};
+
+// Runs bench/check on files of a folder, with the ratios kept in that folder.
+Answer check_in(const TempDir& temp, const std::string& arguments) {
+  const std::string command = "cd '" + temp.path().string() +
+                              "' && '" KEEL_SOURCE "/bench/check' --kept kept.json " + arguments +
+                              " > out 2>&1";
+  const int status = std::system(command.c_str());
+  return {WEXITSTATUS(status), test::read_bytes(temp / "out")};
+}
+
+// A run of `keel bench norms --json` with one row.
+void write_norms(const std::string& path, double forward, double backward,
+                 const std::string& processor = "P") {
+  std::ofstream(path) << R"({"processor": ")" << processor
+                      << R"(", "backends": ["B, 2 threads"], "norms": [{"norm": "layernorm",
+      "shape": [8, 16], "threads": 2, "forward": {"ratio": )"
+                      << forward << R"(}, "backward": {"ratio": )" << backward << "}}]}";
+}
+
+bool has_python() { return std::system("python3 -c pass > /dev/null 2>&1") == 0; }
+
+TEST_CASE("bench/check: what fell by more than the noise is named") {
+  if (!has_python()) {
+    MESSAGE("skipped: there is no python3");
+    return;
+  }
+  const TempDir temp;
+  for (int i = 0; i < 3; ++i) {
+    const std::string file = "kept" + std::to_string(i) + ".run";
+    write_norms(temp / file, 0.9 + 0.05 * i, 0.5 + 0.2 * i);
+    CHECK(check_in(temp, "--save " + file).code == 0);
+  }
+  write_norms(temp / "same.run", 0.82, 0.41);
+  const Answer same = check_in(temp, "same.run");
+  CHECK(same.code == 0);
+  CHECK(same.text.find("P | B, 2 threads: 0 of 2 fell") != std::string::npos);
+  // The forward's median is 0.95 and its least noise 15 %; the backward's 0.7 and 44 %.
+  write_norms(temp / "slow.run", 0.80, 0.41);
+  const Answer slow = check_in(temp, "slow.run");
+  CHECK(slow.code == 1);
+  CHECK(slow.text.find("layernorm 8x16 forward: 0.80, was 0.95 (noise 15%)") != std::string::npos);
+  CHECK(slow.text.find("backward") == std::string::npos);
+  write_norms(temp / "slower.run", 0.9, 0.38);
+  CHECK(check_in(temp, "slower.run").text.find("layernorm 8x16 backward: 0.38, was 0.70") !=
+        std::string::npos);
+  // The median of several runs counts.
+  CHECK(check_in(temp, "same.run slow.run same.run").code == 0);
+}
+
+TEST_CASE("bench/check: another processor or another file has nothing to be compared with") {
+  if (!has_python()) {
+    MESSAGE("skipped: there is no python3");
+    return;
+  }
+  const TempDir temp;
+  write_norms(temp / "a.run", 1, 1);
+  CHECK(check_in(temp, "--save a.run").code == 0);
+  write_norms(temp / "other.run", 1, 1, "Q");
+  const Answer other = check_in(temp, "other.run");
+  CHECK(other.code == 3);
+  CHECK(other.text.find("no ratios are kept for Q | B, 2 threads") != std::string::npos);
+  std::ofstream(temp / "broken.run") << "{\"norms\": [";
+  CHECK(check_in(temp, "broken.run").code == 3);
+  std::ofstream(temp / "none.run") << "{}";
+  CHECK(check_in(temp, "none.run").text.find("got one without 'processor'") != std::string::npos);
+  CHECK(check_in(temp, "missing.run").code == 3);
+}
+
+}  // namespace
+}  // namespace keel::bench
