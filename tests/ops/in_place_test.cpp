@@ -11,6 +11,7 @@
 #include "src/ops/norm_noise.h"
 #include "src/ops/op_table.h"
 #include "src/ops/optimizer_step.h"
+#include "src/ops/search.h"
 #include "src/ops/softmax.h"
 #include "tests/support/checks.h"
 
@@ -73,6 +74,8 @@ std::vector<Case> other_cases() {
     for (std::size_t i : {1, 2}) cases.back().inputs[i] = i32({}, {1});
     cases.back().inputs[3] = Tensor::of<std::uint8_t>({3}, {1, 0, 1});
   }
+  cases.push_back(case_of(kPut, {{2, 3, 5}, {2, 1, 5}, {}}));
+  cases.back().inputs[2] = i32({}, {1});
   cases.push_back(case_of(kSgdStep, {s, s, {}, {}, s}, SgdAttrs{0.9, 0.1, true}));
   cases.push_back(case_of(kAdamStep, {s, s, {}, {}, {}, s, s}, AdamAttrs{.weight_decay = 0.1}));
   cases.back().inputs[4] = i32({}, {3});
