@@ -1,7 +1,5 @@
 #include "frontend/nn/transformer.h"
 
-#include <functional>
-
 #include "frontend/nn/layers.h"
 #include "src/ops/attention.h"
 #include "src/ops/elementwise.h"
@@ -29,20 +27,42 @@ Value residual(Net& net, Value x, const TransformerOptions& options, const Branc
   return pre ? sum : normalized(sum);
 }
 
+LayerOptions projection(const TransformerOptions& options) {
+  return {.weight_init = options.projection_init, .bias_init = options.projection_bias_init};
+}
+
+// A decoder layer whose attention to itself is given.
+Value decoder_of(Net& net, Value x, Value mask, const DecoderMemory& memory,
+                 const TransformerOptions& options, const std::function<Value(Value)>& itself) {
+  const auto look = [&](Value v) {
+    return attend(net, "memory_attention", v, memory.projected, {.mask = memory.mask}, options);
+  };
+  const auto feed = [&](Value v) { return feed_forward(net, "feed_forward", v, options); };
+  Value h = residual(net, x, options, {"attention", mask, itself});
+  h = residual(net, h, options, {"memory_attention", mask, look});
+  return residual(net, h, options, {"feed_forward", mask, feed});
+}
+
 }  // namespace
 
-Value multi_head_attention(Net& net, const std::string& name, const AttentionInputs& in,
-                           const TransformerOptions& options) {
-  const std::int64_t width = net.graph.shape(in.query).back();
+KeysValues project_memory(Net& net, const std::string& name, Value memory,
+                          const TransformerOptions& options) {
+  const auto scope = net.graph.scope(name);
+  const std::int64_t width = net.graph.shape(memory).back();
+  const LayerOptions layer = projection(options);
+  return {linear(net, "k", memory, width, layer), linear(net, "v", memory, width, layer)};
+}
+
+Value attend(Net& net, const std::string& name, Value query, const KeysValues& memory,
+             const Sight& sight, const TransformerOptions& options) {
+  const std::int64_t width = net.graph.shape(query).back();
   check(width % options.heads == 0, ErrorKind::kUsage,
         "{}: expected heads that divide the width {}, got {}", name, width, options.heads);
   const auto scope = net.graph.scope(name);
-  const LayerOptions layer{.weight_init = options.init};
-  const Value memory = in.memory.valid() ? in.memory : in.query;
-  ops::AttentionOperands operands{.q = linear(net, "q", in.query, width, layer),
-                                  .k = linear(net, "k", memory, width, layer),
-                                  .v = linear(net, "v", memory, width, layer),
-                                  .key_mask = in.memory_mask};
+  ops::AttentionOperands operands{.q = linear(net, "q", query, width, projection(options)),
+                                  .k = memory.keys,
+                                  .v = memory.values,
+                                  .key_mask = sight.mask};
   const bool drops = net.mode == Mode::kTrain && options.attention_dropout > 0;
   if (drops) {
     const RandomKey key = net.random_key("attention");
@@ -51,10 +71,15 @@ Value multi_head_attention(Net& net, const std::string& name, const AttentionInp
   }
   const Value y = ops::attention(net.graph, operands,
                                  {.heads = options.heads,
-                                  .causal = in.causal,
+                                  .causal = sight.causal,
                                   .p = drops ? options.attention_dropout : 0,
                                   .seed = std::int64_t(net.seed)});
-  return linear(net, "out", y, width, layer);
+  return linear(net, "out", y, width, {.weight_init = options.init});
+}
+
+Value self_attention(Net& net, const std::string& name, Value x, const Sight& sight,
+                     const TransformerOptions& options) {
+  return attend(net, name, x, project_memory(net, name, x, options), sight, options);
 }
 
 Value feed_forward(Net& net, const std::string& name, Value x, const TransformerOptions& options) {
@@ -70,11 +95,28 @@ Value encoder_layer(Net& net, const std::string& name, Value x, Value mask,
                     const TransformerOptions& options) {
   const auto scope = net.graph.scope(name);
   const auto attend = [&](Value v) {
-    return multi_head_attention(net, "attention", {.query = v, .memory_mask = mask}, options);
+    return self_attention(net, "attention", v, {.mask = mask}, options);
   };
   const auto feed = [&](Value v) { return feed_forward(net, "feed_forward", v, options); };
   const Value h = residual(net, x, options, {"attention", mask, attend});
   return residual(net, h, options, {"feed_forward", mask, feed});
+}
+
+Value decoder_layer(Net& net, const std::string& name, Value x, Value mask,
+                    const DecoderMemory& memory, const TransformerOptions& options) {
+  const auto scope = net.graph.scope(name);
+  return decoder_of(net, x, mask, memory, options, [&](Value v) {
+    return self_attention(net, "attention", v, {.mask = mask, .causal = true}, options);
+  });
+}
+
+Value decoder_step(Net& net, const std::string& name, Value x, Value seen, const JoinKeys& join,
+                   const DecoderMemory& memory, const TransformerOptions& options) {
+  const auto scope = net.graph.scope(name);
+  return decoder_of(net, x, {}, memory, options, [&](Value v) {
+    const KeysValues keys = join(project_memory(net, "attention", v, options));
+    return attend(net, "attention", v, keys, {.mask = seen}, options);
+  });
 }
 
 Value masked_mean(Net& net, Value x, Value mask) {

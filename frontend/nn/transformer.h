@@ -5,6 +5,7 @@
 // gives its keys the probability 0, and norms over the batch leave its rows out.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "frontend/nn/fan_init.h"
@@ -22,19 +23,35 @@ struct TransformerOptions {
   double dropout = 0, attention_dropout = 0, relu_dropout = 0;
   NormPlace place = NormPlace::kPre;
   Norm norm = Norm::parse("layernorm");
-  FanInit init = xavier();  // of the weights of all projections; biases start at zero
+  FanInit init = xavier();  // of all weights but those below
+  // Of the weights and biases of the projections "q", "k" and "v"; other biases start at zero.
+  FanInit projection_init = init;
+  FanInit projection_bias_init = [](std::int64_t) { return zeros(); };
 };
 
-struct AttentionInputs {
-  Value query;             // (batch, queries, width)
-  Value memory = {};       // (batch, keys, width) that keys and values come from; absent: query
-  Value memory_mask = {};  // u8 (batch, keys) or absent
-  bool causal = false;     // a query sees no later key
+// Keys and values as attention reads them, (batch, keys, width).
+struct KeysValues {
+  Value keys, values;
 };
-// Projections "<name>/q", "<name>/k", "<name>/v" to width, attention of all heads, and the
+
+// What a query may see.
+struct Sight {
+  Value mask = {};      // u8 (batch, keys), 0 for a key that nobody sees; absent: all are seen
+  bool causal = false;  // a query sees no later key
+};
+
+// The projections "<name>/k" and "<name>/v" of memory (batch, keys, width).
+KeysValues project_memory(Net& net, const std::string& name, Value memory,
+                          const TransformerOptions& options);
+
+// The projection "<name>/q" of query (batch, queries, width), attention of all heads, and the
 // projection "<name>/out". Throws Error{kUsage} unless heads divides the width.
-Value multi_head_attention(Net& net, const std::string& name, const AttentionInputs& in,
-                           const TransformerOptions& options);
+Value attend(Net& net, const std::string& name, Value query, const KeysValues& memory,
+             const Sight& sight, const TransformerOptions& options);
+
+// Both, of x to itself.
+Value self_attention(Net& net, const std::string& name, Value x, const Sight& sight,
+                     const TransformerOptions& options);
 
 // dropout(relu(x W1 + b1)) W2 + b2, the layers "<name>/1" and "<name>/2".
 Value feed_forward(Net& net, const std::string& name, Value x, const TransformerOptions& options);
@@ -43,6 +60,28 @@ Value feed_forward(Net& net, const std::string& name, Value x, const Transformer
 // "<name>/attention/norm" and "<name>/feed_forward/norm".
 Value encoder_layer(Net& net, const std::string& name, Value x, Value mask,
                     const TransformerOptions& options);
+
+// What a decoder layer attends to besides itself: the encoder's output, projected by
+// project_memory(net, "<layer>/memory_attention", ...), and its mask.
+struct DecoderMemory {
+  KeysValues projected;
+  Value mask = {};
+};
+
+// Gives the keys and values of a layer's attention to itself, from those of the positions at hand:
+// a search, which decodes position by position, adds those of the steps before.
+using JoinKeys = std::function<KeysValues(const KeysValues&)>;
+
+// Attention to itself, attention to the memory and feed-forward, each with dropout in a residual
+// branch. The norms are "<name>/attention/norm", "<name>/memory_attention/norm", of the query
+// alone, and "<name>/feed_forward/norm".
+//   x (batch, length, width), all positions of a target; mask leaves its padding out of norms
+Value decoder_layer(Net& net, const std::string& name, Value x, Value mask,
+                    const DecoderMemory& memory, const TransformerOptions& options);
+// The same layer for x (batch, 1, width), one position: join gives the keys and values of all
+// positions so far, (batch, n, width), of which a query sees those that `seen` (batch, n) has.
+Value decoder_step(Net& net, const std::string& name, Value x, Value seen, const JoinKeys& join,
+                   const DecoderMemory& memory, const TransformerOptions& options);
 
 // The mean of x (batch, length, width) over the tokens that the mask has; 0 for a row without any.
 Value masked_mean(Net& net, Value x, Value mask);

@@ -8,6 +8,8 @@
 #include "backends/backends.h"
 #include "frontend/nn/layers.h"
 #include "frontend/nn/positions.h"
+#include "src/ops/search.h"
+#include "src/runtime/program.h"
 #include "tests/frontend/nn/helpers.h"
 #include "tests/support/checks.h"
 #include "tests/support/graph_runner.h"
@@ -99,6 +101,73 @@ TEST_CASE(
   // The eps of 1e-5 beside variances of 1.25 and 1, twice.
   test::check_close(run(NormPlace::kPost), test::f64({1, 2, 4}, {-a, -b, b, a, -1, -1, 1, 1}),
                     2e-5);
+}
+
+// What two graphs of a decoder layer take: the encoder's output and its mask.
+DecoderMemory decoder_memory(Net& net, const TransformerOptions& options) {
+  Graph& g = net.graph;
+  const Value memory = g.input("memory", {DType::kF64, {2, 3, 8}});
+  return {project_memory(net, "layer/memory_attention", memory, options),
+          g.input("memory_mask", {DType::kU8, {2, 3}})};
+}
+
+TEST_CASE("transformer: a decoder layer position by position is the layer of all positions") {
+  constexpr std::int64_t kLength = 5;
+  const TensorType keys{DType::kF64, {2, kLength, 8}};
+  const TransformerOptions options{.heads = 2, .feed_forward = 16};
+  Graph whole, step;
+  Net of_whole{.graph = whole, .mode = Mode::kEvaluate, .dtype = DType::kF64};
+  Net of_step{.graph = step, .mode = Mode::kEvaluate, .dtype = DType::kF64};
+  const Value all = whole.input("x", keys), mask = whole.input("mask", {DType::kU8, {2, kLength}});
+  whole.mark_output(
+      "y", decoder_layer(of_whole, "layer", all, mask, decoder_memory(of_whole, options), options));
+  const Value one = step.input("x", {DType::kF64, {2, 1, 8}}),
+              t = step.input("t", {DType::kI32, {}});
+  const Value seen = step.input("seen", {DType::kU8, {2, kLength}});
+  const JoinKeys join = [&](const KeysValues& now) -> KeysValues {
+    const auto joined = [&](const char* name, Value x) {
+      const Value before = step.state(name, keys, nullptr);
+      const Value next = ops::put(step, before, x, t);
+      step.mark_update(before, next);
+      return next;
+    };
+    return {joined("keys", now.keys), joined("values", now.values)};
+  };
+  step.mark_output("y", decoder_step(of_step, "layer", one, seen, join,
+                                     decoder_memory(of_step, options), options));
+
+  const auto backend = make_backend("reference");
+  Variables variables(*backend, 3);
+  Program full(*backend, variables, whole), single(*backend, variables, step);
+  const Tensor x = test::random_normal(keys.shape, 1), memory = test::random_normal({2, 3, 8}, 2);
+  const Tensor memory_mask = Tensor::of<std::uint8_t>({2, 3}, {1, 1, 1, 1, 1, 0});
+  for (Program* program : {&full, &single}) {
+    program->feed("memory", memory);
+    program->feed("memory_mask", memory_mask);
+  }
+  full.feed("x", x);
+  full.feed("mask", Tensor::of<std::uint8_t>({2, kLength}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
+  full.run();
+  const Tensor expected = full.fetch("y");
+  for (std::int64_t place = 0; place < kLength; ++place) {
+    CAPTURE(place);
+    Tensor at(DType::kF64, {2, 1, 8}), so_far(DType::kU8, {2, kLength}), y(DType::kF64, {2, 1, 8});
+    for (std::int64_t r = 0; r < 2; ++r) {
+      for (std::int64_t i = 0; i < 8; ++i) {
+        const std::int64_t from = (r * kLength + place) * 8 + i;
+        at.as<double>()[std::size_t(r * 8 + i)] = x.at(from);
+        y.as<double>()[std::size_t(r * 8 + i)] = expected.at(from);
+      }
+      for (std::int64_t j = 0; j <= place; ++j) {
+        so_far.as<std::uint8_t>()[std::size_t(r * kLength + j)] = 1;
+      }
+    }
+    single.feed("x", at);
+    single.feed("t", Tensor::of<std::int32_t>({}, {std::int32_t(place)}));
+    single.feed("seen", so_far);
+    single.run();
+    test::check_close(single.fetch("y"), y, 1e-13);
+  }
 }
 
 TEST_CASE("transformer: dropout is drawn in training alone") {
