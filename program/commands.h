@@ -124,10 +124,11 @@ struct ReproduceArgs {
 int run_reproduce(ReproduceArgs args);
 
 struct StudyArgs {
-  RunArgs run;  // backend, threads and json only
-  std::string name;
+  RunArgs run;  // without recipe; model, norm, data and sets of a study that takes a task
+  std::string name, output, site;
+  std::vector<std::string> norms;
   std::int64_t seed = 0;
-  int seeds = 0;
+  int seeds = 0, steps = 0;
 };
 int run_study(const StudyArgs& args);
 

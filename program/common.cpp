@@ -24,11 +24,16 @@ std::unique_ptr<task::Model> make_model(const std::string& name) {
   return models::find_model(name).make();
 }
 
-void apply_set(train::Config& config, const std::string& assignment) {
+std::pair<std::string, std::string> setting_of(const std::string& assignment) {
   const std::size_t equals = assignment.find('=');
   check(equals != std::string::npos, ErrorKind::kUsage, "--set: expected KEY=VALUE, got '{}'",
         assignment);
-  config.set(assignment.substr(0, equals), assignment.substr(equals + 1));
+  return {assignment.substr(0, equals), assignment.substr(equals + 1)};
+}
+
+void apply_set(train::Config& config, const std::string& assignment) {
+  const auto [key, value] = setting_of(assignment);
+  config.set(key, value);
 }
 
 train::Config make_config(const RunArgs& args) {

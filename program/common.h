@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frontend/train/evaluator.h"
@@ -18,7 +19,9 @@ train::Config make_config(const RunArgs& args);
 // And what its network takes from the data.
 train::Config prepared_config(const RunArgs& args);
 std::unique_ptr<task::Model> make_model(const std::string& name);
-// "section.key=value" applied to a config. Throws Error{kUsage} without an '='.
+// "section.key=value" as a pair. Throws Error{kUsage} without an '='.
+std::pair<std::string, std::string> setting_of(const std::string& assignment);
+// That applied to a config. Throws Error{kUsage} without an '='.
 void apply_set(train::Config& config, const std::string& assignment);
 std::unique_ptr<Backend> make_backend(const RunArgs& args);
 // A checkpoint file, or of a run's folder the best checkpoint.

@@ -6,7 +6,6 @@
 #include "program/commands.h"
 #include "program/subcommand.h"
 #include "src/core/error.h"
-#include "studies/study.h"
 
 namespace keel::cli {
 namespace {
@@ -180,29 +179,6 @@ void add_norm(Command command) {
       "  keel norm batchnorm --option keep=0.99 --mode eval --in case.npz --out result.npz\n"
       "  keel norm batchnorm --backend reference --dtype f64 --in case.npz --out result.npz");
   app->callback([args, command] { command.code = run_norm(*args); });
-}
-
-void add_study(Command command) {
-  CLI::App* app =
-      command.app.add_subcommand("study", "a claim of the papers, computed and checked");
-  auto args = std::make_shared<StudyArgs>();
-  app->add_option("study", args->name, "which (see keel list studies)")->required();
-  app->add_option("--seed", args->seed, "the first seed")->capture_default_str();
-  app->add_option("--seeds", args->seeds, "how many seeds; 0: as many as the source reports")
-      ->capture_default_str();
-  add_backend_options(*app, args->run);
-  app->get_option("--backend")
-      ->description("of studies that are not exact: " +
-                    app->get_option("--backend")->get_description());
-  std::string exact;
-  for (const study::Study& s : study::studies()) {
-    if (s.exact) exact += (exact.empty() ? "  " : ",\n  ") + s.name;
-  }
-  app->footer("exact, on reference in float64 whatever the default of --backend is:\n" + exact +
-              "\n\nexamples:\n"
-              "  keel study theorem1\n"
-              "  keel study mini-layernorm --seeds 1 --json");
-  app->callback([args, command] { command.code = run_study(*args); });
 }
 
 }  // namespace

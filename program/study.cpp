@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "backends/backends.h"
+#include "frontend/io/atomic_file.h"
+#include "frontend/report/table.h"
 #include "program/common.h"
 #include "src/core/nearest.h"
 
@@ -94,14 +97,54 @@ std::unique_ptr<Backend> choose_backend(const study::Study& chosen, const StudyA
   return keel::make_backend("reference");
 }
 
+// What only a study of a task follows.
+void check_task_options(const study::Study& chosen, const StudyArgs& args) {
+  const std::pair<const char*, bool> given[] = {
+      {"--task", !args.run.model.empty()}, {"--norm", !args.norms.empty()},
+      {"--data", !args.run.data.empty()},  {"--steps", args.steps != 0},
+      {"--site", !args.site.empty()},      {"--set", !args.run.sets.empty()}};
+  for (const auto& [name, is_given] : given) {
+    check(chosen.takes_task || !is_given, ErrorKind::kUsage, "[{}] {}: this study takes no task",
+          chosen.name, name);
+  }
+}
+
+study::Options options_of(const StudyArgs& args, Backend& backend) {
+  study::Options options{backend, seed_of(args.seed), args.seeds, args.steps};
+  options.task = args.run.model;
+  options.norms = args.norms;
+  options.data = args.run.data;
+  options.site = args.site;
+  for (const std::string& text : args.run.sets) options.settings.push_back(setting_of(text));
+  return options;
+}
+
+// STUDY-1.csv, ... of the tables, and the plots by their names.
+void write_files(const study::Study& chosen, const study::Result& result,
+                 const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  check(!error, ErrorKind::kIo, "{}: {}", folder.string(), error.message());
+  int number = 0;
+  for (const study::Table& table : result.tables) {
+    io::write_file_atomically(folder / fmt::format("{}-{}.csv", chosen.name, ++number),
+                              report::csv_text(table.rows));
+  }
+  for (const study::Drawing& drawing : result.drawings) {
+    io::write_plot(folder / (drawing.name + ".svg"), drawing.plot);
+  }
+}
+
 }  // namespace
 
 int run_study(const StudyArgs& args) {
   const study::Study& chosen = study::find_study(args.name);
   check(args.seeds >= 0, ErrorKind::kUsage, "--seeds: expected 0 or more, got {}", args.seeds);
-  const std::uint64_t seed = seed_of(args.seed);
+  check(args.steps >= 0, ErrorKind::kUsage, "--steps: expected 0 or more, got {}", args.steps);
+  check_task_options(chosen, args);
   const auto backend = choose_backend(chosen, args);
-  const study::Result result = chosen.run({*backend, seed, args.seeds});
+  const study::Result result = chosen.run(options_of(args, *backend));
+  if (!args.output.empty()) write_files(chosen, result, args.output);
   if (args.run.json) {
     print_json(to_json(chosen, result));
   } else {

@@ -20,7 +20,7 @@
 namespace keel::study {
 namespace {
 
-constexpr std::int64_t kCases = 64, kInputs = 12, kOutputs = 10;
+constexpr std::int64_t kInvariantCases = 64, kInvariantInputs = 12, kInvariantOutputs = 10;
 constexpr double kChange = 0.05;  // the least by which an output that is not invariant moves
 constexpr double kFactor = 2.7;
 
@@ -65,7 +65,16 @@ Value weight_norm(Graph& g, const Values& v) {
   return ops::matmul(g, v.x, w, {.bias = v.affine.bias, .transpose_b = true});
 }
 
-enum { kBatchNorm, kWeightNorm, kLayerNorm, kRmsNorm, kPnV, kBatchEval, kPnVEval, kPowerEval };
+enum {
+  kBatchNormColumn,
+  kWeightNormColumn,
+  kLayerNormColumn,
+  kRmsNormColumn,
+  kPnVColumn,
+  kBatchEvalColumn,
+  kPnVEvalColumn,
+  kPowerEvalColumn
+};
 const Column kColumns[] = {
     {"BatchNorm", [](Graph& g, const Values& v) { return batch_norm(g, v, true); }, "YNYYYN"},
     {"WeightNorm", weight_norm, "YNYNNN"},
@@ -103,9 +112,9 @@ struct Change {
 };
 
 std::vector<Change> changes(const Data& d, std::uint64_t seed) {
-  const Tensor shift = normal({kInputs}, seed, "shift");
-  const Tensor unit_factors = random_factors(kOutputs, seed);
-  const Tensor case_factors = random_factors(kCases, seed);
+  const Tensor shift = normal({kInvariantInputs}, seed, "shift");
+  const Tensor unit_factors = random_factors(kInvariantOutputs, seed);
+  const Tensor case_factors = random_factors(kInvariantCases, seed);
   std::vector<Change> list;
   list.push_back({"W scaled", {d.x.clone(), scaled(d.w, kFactor)}});
   list.push_back({"W shifted, every row alike", {d.x.clone(), shifted(d.w, shift)}});
@@ -121,9 +130,10 @@ class Lab {
  public:
   Lab(Backend& backend, std::uint64_t seed)
       : backend_(backend),
-        before_{normal({kCases, kInputs}, seed, "x"), normal({kOutputs, kInputs}, seed, "w")},
-        gain_(normal({kOutputs}, seed, "gain")),
-        bias_(normal({kOutputs}, seed, "bias")) {}
+        before_{normal({kInvariantCases, kInvariantInputs}, seed, "x"),
+                normal({kInvariantOutputs, kInvariantInputs}, seed, "w")},
+        gain_(normal({kInvariantOutputs}, seed, "gain")),
+        bias_(normal({kInvariantOutputs}, seed, "bias")) {}
 
   const Data& before() const { return before_; }
   const Tensor& bias() const { return bias_; }
@@ -154,7 +164,7 @@ class Lab {
 // The largest |after - bias - factor (before - bias)|.
 double deviation(const Tensor& before, const Tensor& after, const Tensor& bias, double factor) {
   const Tensor expected = mapped(before, [&](double y, std::int64_t i) {
-    const double b = bias.at(i % kOutputs);
+    const double b = bias.at(i % kInvariantOutputs);
     return b + factor * (y - b);
   });
   return largest_difference(after.as<double>(), expected.as<double>());
@@ -191,7 +201,7 @@ void add_signs(const Lab& lab, Result& result) {
     result.at_most(column.norm + ": W scaled by a negative number flips y - bias", error,
                    kRounding);
   }
-  const Column& weight = kColumns[kWeightNorm];
+  const Column& weight = kColumns[kWeightNormColumn];
   const Data larger{scaled(lab.before().x, kFactor), lab.before().w.clone()};
   const double error =
       deviation(lab.output(weight, lab.before()), lab.output(weight, larger), lab.bias(), kFactor);
@@ -200,8 +210,9 @@ void add_signs(const Lab& lab, Result& result) {
 
 // Before the change the running statistics are those of the batch.
 void add_evaluation(const Lab& lab, Result& result) {
-  const std::pair<int, int> pairs[] = {
-      {kBatchEval, kBatchNorm}, {kPnVEval, kPnV}, {kPowerEval, kPnV}};
+  const std::pair<int, int> pairs[] = {{kBatchEvalColumn, kBatchNormColumn},
+                                       {kPnVEvalColumn, kPnVColumn},
+                                       {kPowerEvalColumn, kPnVColumn}};
   for (const auto& [evaluation, training] : pairs) {
     const Column &a = kColumns[evaluation], &b = kColumns[training];
     const Tensor left = lab.output(a, lab.before()), right = lab.output(b, lab.before());

@@ -66,7 +66,7 @@ std::map<std::string, Distances> summarize(const MiniTraining& training) {
   return summary;
 }
 
-double mean(std::span<const double> values) {
+double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
 }
 
@@ -83,7 +83,7 @@ RunsByLabel train_all(const Options& options, std::span<const PowerNormVariant> 
       runs.loss.push_back(test.loss);
       runs.accuracy.push_back(1 - test.at("error") / 100);
       const std::span losses = training.traces().at("loss");
-      runs.train_loss.push_back(mean(losses.last(std::min(kLastSteps, losses.size()))));
+      runs.train_loss.push_back(mean_of(losses.last(std::min(kLastSteps, losses.size()))));
       if (i == 0) runs.distances = summarize(training);
     }
   }

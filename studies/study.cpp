@@ -40,7 +40,7 @@ bool Result::holds() const {
 }
 
 std::span<const Study> studies() {
-  constexpr bool kExact = true;
+  constexpr bool kExact = true, kTakesTask = true;
   static const std::vector<Study> list{
       {"fisher", "Fisher metric and implicit learning rate of normalized models",
        "Ba, Kiros, Hinton 2016, section 5.2", fisher, kExact},
@@ -62,6 +62,17 @@ std::span<const Study> studies() {
        "Shen et al. 2020, theorem 4", theorem4_training},
       {"figure7", "gain / psi of PN-V after training, by layer", "Shen et al. 2020, figure 7",
        figure7},
+      {"convergence", "curves of a task with several norms, and how much faster each gets there",
+       "Ba, Kiros, Hinton 2016, figures 1 to 6; Xu et al. 2019, figures 1 to 3", convergence, false,
+       kTakesTask},
+      {"covariate-shift", "how a layer's gradient changes when those before it are updated",
+       "Santurkar et al. 2018, definition 2.1", covariate_shift, false, kTakesTask},
+      {"noisy-batchnorm", "noise behind BatchNorm: unstable activations, and training all the same",
+       "Santurkar et al. 2018, section 2.1", noisy_batchnorm, false, kTakesTask},
+      {"statistics", "how far a batch's statistics are from the running ones, at one norm",
+       "Shen et al. 2020, figures 2 to 4", statistics, false, kTakesTask},
+      {"landscape", "how the loss and its gradient vary along the gradient",
+       "Santurkar et al. 2018, figure 4", landscape, false, kTakesTask},
       {"mini-batchsize", "BatchNorm and LayerNorm at batches of 128 and of 4 rows",
        "Ba, Kiros, Hinton 2016, section 6.6", mini_batchsize},
       {"mini-layernorm", "LayerNorm and its detached kin on a small residual network",

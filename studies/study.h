@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "frontend/io/plot.h"
 #include "src/runtime/backend.h"
 
 namespace keel::study {
@@ -16,6 +18,13 @@ struct Options {
   std::uint64_t seed = 0;  // the first seed
   int seeds = 0;           // how many, from the first on; 0: as many as the source reports
   int steps = 0;           // of every training; 0: as many as the study takes
+  // Of a study that takes a task: one of the zoo, norms, a folder with its data and settings like
+  // {"train.lr", "0.1"}; empty: the study's own, built-in data, the recipe's.
+  std::string task = {};
+  std::vector<std::string> norms = {};
+  std::string data = {};
+  std::string site = {};  // of the norms, the one that is looked at; empty: the first
+  std::vector<std::pair<std::string, std::string>> settings = {};
 };
 
 // Numbers under headings; a cell is text already rounded for reading.
@@ -33,9 +42,16 @@ struct Check {
   bool judged = true;
 };
 
+// A plot, and what its file is called.
+struct Drawing {
+  std::string name;
+  io::Plot plot;
+};
+
 struct Result {
   std::vector<Table> tables;
   std::vector<Check> checks;
+  std::vector<Drawing> drawings = {};
 
   // Adds measured <= bound, measured > bound or |measured - expected| <= tolerance as a check; NaN
   // never holds.
@@ -54,7 +70,8 @@ struct Result {
 struct Study {
   std::string name, about, source;  // source: paper and place, "Xu et al. 2019, theorem 1"
   Result (*run)(const Options& options);
-  bool exact = false;  // algebra that must hold to rounding in float64; one seed shows it
+  bool exact = false;       // algebra that must hold to rounding in float64; one seed shows it
+  bool takes_task = false;  // and norms, data, steps and settings
 };
 
 std::span<const Study> studies();

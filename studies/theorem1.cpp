@@ -15,11 +15,11 @@ struct Case {
   double eps;
 };
 
-struct Draws {
+struct RowDraws {
   Tensor x, g;  // (draws, width)
 };
 
-Draws draw(std::uint64_t seed) {
+RowDraws draw_rows(std::uint64_t seed) {
   const auto row_of = [](std::int64_t i) { return i / kWidth; };
   return {spread(normal({kDraws, kWidth}, seed, "x"), seed, row_of),
           spread(normal({kDraws, kWidth}, seed, "g"), seed + 1, row_of)};
@@ -31,7 +31,7 @@ struct Worst {
   double mean_ratio = 0;
 };
 
-Worst judge(Backend& backend, const Case& c, const Draws& draws) {
+Worst judge(Backend& backend, const Case& c, const RowDraws& draws) {
   const Layer layer = norm_layer(fmt::format("{}{{eps={}}}", c.detaching.norm, c.eps));
   const Tensor dx = pass(backend, layer, draws.x, draws.g).dx;
   Worst worst;
@@ -46,7 +46,7 @@ Worst judge(Backend& backend, const Case& c, const Draws& draws) {
   return worst;
 }
 
-void add_variants(Backend& backend, const Draws& draws, Result& result) {
+void add_variants(Backend& backend, const RowDraws& draws, Result& result) {
   Table table{fmt::format("worst of {} draws of width {}; {}", kDraws, kWidth, kRowSymbols),
               {{"norm", "eps", "mean(dx)", "mean error", "var(dx) s^2", "variance error",
                 "largest ratio", "mean ratio"}}};
@@ -67,7 +67,7 @@ void add_variants(Backend& backend, const Draws& draws, Result& result) {
 }
 
 // The two ends of the bound: g orthogonal to xhat, and g along it.
-void add_ends(Backend& backend, const Draws& draws, Result& result) {
+void add_ends(Backend& backend, const RowDraws& draws, Result& result) {
   const Case simple{detachings()[1], 0};
   const Tensor y = pass(backend, norm_layer("layernorm_simple{eps=0}"), draws.x, draws.g).y;
   const auto without_y = [&](double value, std::int64_t i) {
@@ -84,7 +84,7 @@ void add_ends(Backend& backend, const Draws& draws, Result& result) {
 }  // namespace
 
 Result theorem1(const Options& options) {
-  const Draws draws = draw(options.seed);
+  const RowDraws draws = draw_rows(options.seed);
   Result result;
   add_variants(options.backend, draws, result);
   add_ends(options.backend, draws, result);

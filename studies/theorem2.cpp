@@ -13,7 +13,7 @@ namespace keel::study {
 namespace {
 
 constexpr std::int64_t kWidths[] = {16, 64, 256, 1024, 4096};
-constexpr std::int64_t kRows = 64;  // random rows; the skew one comes after them
+constexpr std::int64_t kScaledRows = 64;  // random rows; the skew one comes after them
 constexpr double kC = 2, kSlope = 0.1;
 // Sums here have up to 4096 elements of size up to sqrt(4096), times C.
 constexpr double kTight = 64 * kC * kRounding;
@@ -23,8 +23,8 @@ using Phi = std::function<double(double)>;
 // Third powers of normal numbers, and the skew row.
 Tensor rows_of(std::int64_t width, std::uint64_t seed) {
   const double r = std::sqrt(double(width) / 6);
-  return mapped(normal({kRows + 1, width}, seed, "x"), [=](double value, std::int64_t i) {
-    const std::int64_t h = i - kRows * width;
+  return mapped(normal({kScaledRows + 1, width}, seed, "x"), [=](double value, std::int64_t i) {
+    const std::int64_t h = i - kScaledRows * width;
     return h < 0 ? value * value * value : h == 0 ? 2 * r : h < 3 ? -r : 0;
   });
 }
@@ -59,11 +59,11 @@ Verdict judge(const Rows& rows, const Phi& phi) {
   Verdict verdict;
   for (const Tensor& y : rows.y) {
     const Tensor factor = mapped(y, [&](double value, std::int64_t) { return phi(value); });
-    for (std::int64_t i = 0; i <= kRows; ++i) {
+    for (std::int64_t i = 0; i <= kScaledRows; ++i) {
       take_smallest(verdict.low, mean(row(factor, i)));
       take_largest(verdict.high, mean(row(factor, i)));
     }
-    verdict.skew.push_back(mean_product(row(factor, kRows), row(y, kRows)));
+    verdict.skew.push_back(mean_product(row(factor, kScaledRows), row(y, kScaledRows)));
   }
   return verdict;
 }
@@ -74,8 +74,8 @@ void add_adanorm(const Rows& rows, Result& result) {
     const Tensor &x = rows.x[w], &y = rows.y[w], &z = rows.z[w];
     const Tensor expected =
         mapped(y, [](double value, std::int64_t) { return kC * (1 - kSlope * value) * value; });
-    take_largest(skew, largest_difference(row(x, kRows), row(y, kRows)));
-    for (std::int64_t i = 0; i <= kRows; ++i) {
+    take_largest(skew, largest_difference(row(x, kScaledRows), row(y, kScaledRows)));
+    for (std::int64_t i = 0; i <= kScaledRows; ++i) {
       const double size = length(row(expected, i));
       take_largest(formula, largest_difference(row(z, i), row(expected, i)) / size);
       take_largest(mean_z, std::abs(mean(row(z, i)) + kC * kSlope));

@@ -19,8 +19,8 @@
 namespace keel::study {
 namespace {
 
-constexpr std::int64_t kRows = 16, kFeatures = 8;
-constexpr int kSteps = 3000;
+constexpr std::int64_t kRecursionRows = 16, kRecursionFeatures = 8;
+constexpr int kRecursionSteps = 3000;
 
 // One PowerNorm layer, without gain and bias, in training.
 class PowerNormLayer {
@@ -57,11 +57,11 @@ class PowerNormLayer {
 };
 
 // What one feature goes through, computed plainly from the definition.
-struct Feature {
+struct RecursionFeature {
   double psi2 = 1, nu = 0, bound = 0;
 };
 
-struct Worst {
+struct RecursionWorst {
   double error = 0;        // of dx, nu and psi^2, relative to the size of their terms
   double contraction = 0;  // the largest (1 - alpha) Gamma
   double used = 0;         // the largest |nu| / N
@@ -73,21 +73,21 @@ struct Worst {
 class Walk {
  public:
   const double alpha, nu;  // nu_0
-  Worst worst;
+  RecursionWorst worst;
 
   Walk(Backend& backend, double alpha_, double nu_)
       : alpha(alpha_),
         nu(nu_),
-        layer_(backend, {kRows, kFeatures},
+        layer_(backend, {kRecursionRows, kRecursionFeatures},
                {.mode = PowerNormMode::kPaper, .eps = 0, .alpha_f = alpha, .alpha_b = alpha}, nu),
-        features_(std::size_t(kFeatures), Feature{1, nu, std::abs(nu)}) {}
+        features_(std::size_t(kRecursionFeatures), RecursionFeature{1, nu, std::abs(nu)}) {}
 
   void step(const Tensor& x, const Tensor& g) {
     layer_.step(x, g);
     take_largest(worst.contraction, layer_.fetch("contraction").at(0));
     const Tensor dx = layer_.fetch("dx"), nu_now = layer_.state("nu"), psi2 = layer_.state("psi2");
-    for (std::int64_t c = 0; c < kFeatures; ++c) {
-      Feature& f = features_[std::size_t(c)];
+    for (std::int64_t c = 0; c < kRecursionFeatures; ++c) {
+      RecursionFeature& f = features_[std::size_t(c)];
       follow(f, column(x, c), column(g, c), column(dx, c));
       const double size = std::abs(nu_now.at(c));
       take_largest(worst.nu, size);
@@ -99,7 +99,7 @@ class Walk {
 
  private:
   // Holds dx against the definition and takes the feature's next step.
-  void follow(Feature& f, std::vector<double> x, std::span<const double> g,
+  void follow(RecursionFeature& f, std::vector<double> x, std::span<const double> g,
               std::span<const double> dx) {
     const double psi = std::sqrt(f.psi2), batch = mean_product(x, x);
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -114,16 +114,16 @@ class Walk {
   }
 
   PowerNormLayer layer_;
-  std::vector<Feature> features_;
+  std::vector<RecursionFeature> features_;
 };
 
 // Features of their own size, within [0.5, 2], and a gradient that leans on x.
 void take_steps(std::deque<Walk>& walks, std::uint64_t seed) {
-  for (int t = 0; t < kSteps; ++t) {
-    const Tensor unit = normal({kRows, kFeatures}, seed, fmt::format("x{}", t));
-    const Tensor noise = normal({kRows, kFeatures}, seed, fmt::format("g{}", t));
+  for (int t = 0; t < kRecursionSteps; ++t) {
+    const Tensor unit = normal({kRecursionRows, kRecursionFeatures}, seed, fmt::format("x{}", t));
+    const Tensor noise = normal({kRecursionRows, kRecursionFeatures}, seed, fmt::format("g{}", t));
     const Tensor x = mapped(unit, [](double value, std::int64_t i) {
-      return value * std::exp2(2 * double(i % kFeatures) / (kFeatures - 1) - 1);
+      return value * std::exp2(2 * double(i % kRecursionFeatures) / (kRecursionFeatures - 1) - 1);
     });
     const Tensor g =
         mapped(noise, [&](double value, std::int64_t i) { return value + 0.3 * x.at(i); });
@@ -137,11 +137,11 @@ void add_walks(const Options& options, Result& result) {
     for (double nu : {0.0, 3.0}) walks.emplace_back(options.backend, alpha, nu);
   }
   take_steps(walks, options.seed);
-  Table table{fmt::format("{} steps; N = max(|nu_0|, max |Lambda / Gamma|)", kSteps),
+  Table table{fmt::format("{} steps; N = max(|nu_0|, max |Lambda / Gamma|)", kRecursionSteps),
               {{"alpha", "nu_0", "max (1 - alpha) Gamma", "max |nu|", "max |nu| / N",
                 "max |dx| psi / (|g| + N |xhat|)", "error of the recursion"}}};
   for (const Walk& walk : walks) {
-    const Worst& worst = walk.worst;
+    const RecursionWorst& worst = walk.worst;
     table.rows.push_back({fmt::format("{}", walk.alpha), fmt::format("{}", walk.nu),
                           fmt::format("{:.4f}", worst.contraction), fmt::format("{:.4f}", worst.nu),
                           fmt::format("{:.4f}", worst.used), fmt::format("{:.4f}", worst.dx_used),

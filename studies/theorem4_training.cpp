@@ -19,7 +19,7 @@ constexpr double kAlpha = 0.9;
 // Gamma and Lambda are sums of 128 products in float32: within 128 * 2^-24 = 8e-6 of their sizes.
 constexpr double kFloat = 1e-5;
 
-struct Feature {
+struct PowerFeature {
   double bound = 0;         // N
   double contraction = 0;   // the largest (1 - alpha) Gamma
   double nu = 0, used = 0;  // the largest |nu| and |nu| / N
@@ -28,7 +28,7 @@ struct Feature {
 // One norm on its way.
 struct Site {
   NormSite site;
-  std::vector<Feature> features;
+  std::vector<PowerFeature> features;
   std::vector<double> nu, gain;  // before the step
   int steps_above = 0;           // with (1 - alpha) Gamma > 1 in any feature
   double error = 0;              // of the recursion, relative to the largest N so far
@@ -39,9 +39,9 @@ std::vector<double> values(const Tensor& t) {
   return {wide.as<double>().begin(), wide.as<double>().end()};
 }
 
-class Recorder {
+class PowerRecorder {
  public:
-  Recorder(const MiniTraining& training, double rows) : training_(training), rows_(rows) {}
+  PowerRecorder(const MiniTraining& training, double rows) : training_(training), rows_(rows) {}
   Observer observer() {
     return {[this](Graph& g) { mark_all(g); }, [this](const Program& p) { look(p); }};
   }
@@ -53,7 +53,7 @@ class Recorder {
       mark(g, site, "Gamma", {site.forward, 3});
       mark(g, site, "dgain", {site.backward, 1});
       const auto features = std::size_t(g.shape({site.forward, 3})[0]);
-      sites_.push_back({site, std::vector<Feature>(features), std::vector<double>(features, 0),
+      sites_.push_back({site, std::vector<PowerFeature>(features), std::vector<double>(features, 0),
                         std::vector<double>(features, 1)});
     }
   }
@@ -66,7 +66,7 @@ class Recorder {
       bool above = false;
       double error = 0, size = 0;
       for (std::size_t c = 0; c < nu.size(); ++c) {
-        Feature& f = s.features[c];
+        PowerFeature& f = s.features[c];
         const double lambda = s.gain[c] * dgain[c] / rows_, part = (1 - kAlpha) * gamma[c];
         take_largest(f.bound, std::abs(lambda / gamma[c]));
         take_largest(f.contraction, part);
@@ -93,34 +93,34 @@ class Recorder {
   std::vector<Site> sites_;
 };
 
-struct Variant {
+struct PowerVariant {
   std::string label, mode;
   bool layer_scale;
 };
 
-std::vector<Site> train_with(const Options& options, const Variant& variant) {
+std::vector<Site> train_with(const Options& options, const PowerVariant& variant) {
   const std::string norm = fmt::format(
       "powernorm{{heads=0,warmup=100,alpha_b={},mode={},eps=1e-5}}", kAlpha, variant.mode);
   const train::Config config = sentence_config(options, 0, {norm, variant.layer_scale});
   MiniTraining training(options.backend, config, RowOrder::kStream);
-  Recorder recorder(training, double(config.train().batch));
+  PowerRecorder recorder(training, double(config.train().batch));
   training.run(recorder.observer());
   return recorder.sites();
 }
 
-double largest(const Site& s, double Feature::*of) {
+double largest(const Site& s, double PowerFeature::*of) {
   double result = 0;
-  for (const Feature& f : s.features) take_largest(result, f.*of);
+  for (const PowerFeature& f : s.features) take_largest(result, f.*of);
   return result;
 }
 
-void add_variant(const Variant& variant, std::span<const Site> sites, Table& table,
+void add_variant(const PowerVariant& variant, std::span<const Site> sites, Table& table,
                  Result& result) {
   double contraction = 0, used = 0, error = 0;
   for (const Site& s : sites) {
-    const double site_contraction = largest(s, &Feature::contraction);
-    const double site_used = largest(s, &Feature::used);
-    const double nu = largest(s, &Feature::nu);
+    const double site_contraction = largest(s, &PowerFeature::contraction);
+    const double site_used = largest(s, &PowerFeature::used);
+    const double nu = largest(s, &PowerFeature::nu);
     take_largest(contraction, site_contraction);
     take_largest(used, site_used);
     take_largest(error, s.error);
@@ -142,10 +142,10 @@ Result theorem4_training(const Options& options) {
   Table table{"sentences of uneven scale, alpha = 0.9; ls: layerscaling in front of every norm",
               {{"norm", "site", "max (1 - alpha) Gamma", "steps above 1", "max |nu|",
                 "max |nu| / N", "error of the recursion"}}};
-  for (const Variant& variant : {Variant{"powernorm paper + ls", "paper", true},
-                                 Variant{"powernorm release + ls", "release", true},
-                                 Variant{"powernorm paper", "paper", false},
-                                 Variant{"powernorm release", "release", false}}) {
+  for (const PowerVariant& variant : {PowerVariant{"powernorm paper + ls", "paper", true},
+                                      PowerVariant{"powernorm release + ls", "release", true},
+                                      PowerVariant{"powernorm paper", "paper", false},
+                                      PowerVariant{"powernorm release", "release", false}}) {
     add_variant(variant, train_with(options, variant), table, result);
   }
   result.tables.push_back(std::move(table));

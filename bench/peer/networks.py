@@ -119,7 +119,17 @@ def text_classifier(net, inputs):
     return net.linear("logits", mean)
 
 
-NETWORKS = {"mnist_mlp": mnist_mlp, "mnist_cnn": mnist_cnn, "text_classifier": text_classifier}
+def dependency_parser(net, inputs):
+    legal = net.once("legal", lambda: inputs["legal"].bool())
+    x = F.embedding(inputs["features"], net.parameters["embedding"]).flatten(1)
+    for layer in range(1, int(net.options["layers"])):
+        x = net.norm(f"fc{layer}/norm", net.linear(f"fc{layer}", x))
+        x = F.relu(x) if net.options["activation"] == "relu" else x * x * x
+    return net.linear("logits", x).masked_fill(~legal, -1e9)
+
+
+NETWORKS = {"mnist_mlp": mnist_mlp, "mnist_cnn": mnist_cnn, "text_classifier": text_classifier,
+            "dependency_parser": dependency_parser}
 
 
 def make_optimizer(facts, parameters, captured):

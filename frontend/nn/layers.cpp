@@ -2,6 +2,7 @@
 
 #include "src/ops/conv2d.h"
 #include "src/ops/dropout.h"
+#include "src/ops/elementwise.h"
 #include "src/ops/matmul.h"
 
 namespace keel::nn {
@@ -86,6 +87,13 @@ Value Linear::operator()(Value x, const Site& site) const {
   const auto scope = g.scope(name_);
   const Value y =
       ops::matmul(g, x, parts_->weight, {.bias = parts_->bias, .transpose_b = transposes_});
+  return finish(*net_, y, g.shape(y).rank() - 1, *parts_, site);
+}
+
+Value Linear::behind(Value product, const Site& site) const {
+  Graph& g = net_->graph;
+  const auto scope = g.scope(name_);
+  const Value y = parts_->bias.valid() ? ops::add(g, product, parts_->bias) : product;
   return finish(*net_, y, g.shape(y).rank() - 1, *parts_, site);
 }
 

@@ -42,6 +42,8 @@ class Linear {
 
   // The site is the norm's.
   Value operator()(Value x, const Site& site = {}) const;
+  // What the layer makes of x W when somebody else computed that: what comes behind the product.
+  Value behind(Value product, const Site& site = {}) const;
   // W as the product takes it, behind a norm of weights.
   Value weight() const { return parts_->weight; }
 

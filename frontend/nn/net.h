@@ -38,6 +38,14 @@ struct Watch {
   std::string layer = {};   // such as "fc1/norm"; Net::watch fills it in
 };
 
+// Of what an evaluation computes from parameters alone, such as the products of a weight with the
+// rows of a table, a graph
+enum class Kept {
+  kNothing,  // has nothing: it computes its results without
+  kRead,     // reads what was written before: parameters must not have changed since
+  kWrite,    // writes all; its results are of no interest
+};
+
 struct Net {
   Graph& graph;
   Mode mode = Mode::kTrain;
@@ -47,6 +55,7 @@ struct Net {
   Value tick = {}, first_row = {};
   DType dtype = DType::kF32;
   std::vector<Watch>* watches = nullptr;  // takes what is watched, unless it is null
+  Kept kept = Kept::kNothing;             // in Mode::kEvaluate
 
   // Returns both for `layer`, which draws random numbers. Throws Error{kUsage} if one is absent.
   RandomKey random_key(std::string_view layer) const {
@@ -64,6 +73,15 @@ struct Net {
     return graph.parameter(graph.prefix() + name, {dtype, shape}, std::move(initializer), facts);
   }
   bool training() const { return mode != Mode::kEvaluate; }
+  // Whether something may be kept from run to run.
+  bool keeps() const { return kept != Kept::kNothing; }
+  // What is kept as "<scope>/<name>"; make() adds the nodes that compute it.
+  template <class Make>
+  Value keep(const std::string& name, const Shape& shape, const Make& make) const {
+    const Value leaf = graph.derived(graph.prefix() + name, {dtype, shape});
+    if (kept == Kept::kWrite) graph.mark_update(leaf, make());
+    return leaf;
+  }
   // Updates a running statistic, unless this is a probe.
   void update(Value leaf, Value next) const {
     if (mode == Mode::kTrain) graph.mark_update(leaf, next);

@@ -137,10 +137,24 @@ Evaluator::Evaluator(Backend& backend, Variables& variables, const Config& confi
       feeder_(config.model()),
       arena_(backend),
       programs_(backend, variables,
-                [&config](const task::Sizes& sizes) { return build_evaluate(config, sizes); },
+                [&config](const task::Sizes& sizes) {
+                  return build_evaluate(config, sizes, nn::Kept::kRead);
+                },
                 {.arena = &arena_}) {}
 
 void Evaluator::declare() { variables_.declare(build_evaluate(config_, config_.model().sizes(1))); }
+
+void Evaluator::keep() {
+  if (!keep_ && may_keep_) {
+    const Graph graph = build_keep(config_);
+    may_keep_ = !graph.updates().empty();
+    if (may_keep_) {
+      keep_ =
+          std::make_unique<Program>(backend_, variables_, graph, CompileOptions{.arena = &arena_});
+    }
+  }
+  if (keep_) keep_->run();
+}
 
 Program& Evaluator::run_batch(const task::Batch& batch) {
   Program& program = programs_.at(batch.sizes);
@@ -150,8 +164,13 @@ Program& Evaluator::run_batch(const task::Batch& batch) {
   return program;
 }
 
-// The clock starts when the first program is compiled.
 Decoded Evaluator::decode(task::Decoder& decoder) {
+  keep();
+  return decode_with(decoder);
+}
+
+// The clock starts when the first program is compiled.
+Decoded Evaluator::decode_with(task::Decoder& decoder) {
   using Clock = std::chrono::steady_clock;
   const task::Batch* batch = decoder.next();
   if (batch) programs_.at(batch->sizes);
@@ -167,6 +186,7 @@ Evaluation Evaluator::run(task::Stream& stream, task::Decoder* decoder) {
   Sums sums(backend_, steps * (1 + 2 * std::ssize(infos)));
   RowLedger ledger(stream.rows());
   Evaluation total{.rows = stream.rows()};
+  keep();
   for (std::int64_t step = 0; step < steps; ++step) {
     const task::Batch& batch = stream.at(0, step);
     ledger.take(batch.rows);
@@ -180,7 +200,7 @@ Evaluation Evaluator::run(task::Stream& stream, task::Decoder* decoder) {
   Known known{sums, total.items, {}, {}};
   if (scorer) known.scores = scorer->scores();
   if (decoder) {
-    total.decoded = decode(*decoder);
+    total.decoded = decode_with(*decoder);
     known.ratios = decoder->ratios();
   }
   for (const task::MetricInfo& info : infos) total.metrics.push_back(measured(info, known));

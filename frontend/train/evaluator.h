@@ -57,7 +57,10 @@ class Evaluator {
   std::int64_t programs() const { return programs_.size(); }
 
  private:
+  // Computes what is kept from run to run from the parameters of now.
+  void keep();
   Program& run_batch(const task::Batch& batch);
+  Decoded decode_with(task::Decoder& decoder);
 
   Backend& backend_;
   Variables& variables_;
@@ -65,6 +68,8 @@ class Evaluator {
   Feeder feeder_;
   Arena arena_;
   ProgramCache programs_;
+  bool may_keep_ = true;  // the model was not yet asked, or it keeps something
+  std::unique_ptr<Program> keep_;
 };
 
 }  // namespace keel::train

@@ -63,6 +63,7 @@ void check_tensor(const io::TensorFile& file, const std::string& where, const st
 
 void expect_fits(const io::TensorFile& file, const std::string& where, const Variables& variables) {
   for (const auto& [name, variable] : variables.all()) {
+    if (variable.is_derived) continue;
     check_tensor(file, where, name, variable.type.shape);
     try {
       variables.expect_fits(name, file.tensors.at(name));
@@ -97,7 +98,7 @@ io::TensorFile to_checkpoint(const RunState& state, const Config& config,
                              const Variables& variables) {
   io::TensorFile file;
   for (const auto& [name, variable] : variables.all()) {
-    file.tensors.emplace(name, variables.read(name, true));
+    if (!variable.is_derived) file.tensors.emplace(name, variables.read(name, true));
   }
   file.metadata = {{"model", std::string(config.model().name())},
                    {"recipe", config.to_toml()},
@@ -139,7 +140,7 @@ RunState from_checkpoint(const io::TensorFile& file, const std::string& where, c
 void load_variables(const io::TensorFile& file, const std::string& where, Variables& variables) {
   expect_fits(file, where, variables);
   for (const auto& [name, variable] : variables.all()) {
-    variables.write(name, file.tensors.at(name));
+    if (!variable.is_derived) variables.write(name, file.tensors.at(name));
   }
 }
 

@@ -115,9 +115,9 @@ Graph build_accumulate(const Config& config, const task::Sizes& sizes) {
   return g;
 }
 
-Graph build_evaluate(const Config& config, const task::Sizes& sizes) {
+Graph build_evaluate(const Config& config, const task::Sizes& sizes, nn::Kept kept) {
   Graph g;
-  nn::Net net{.graph = g, .mode = nn::Mode::kEvaluate};
+  nn::Net net{.graph = g, .mode = nn::Mode::kEvaluate, .kept = kept};
   const task::Outputs outputs = add_model(net, config.model(), sizes);
   for (const task::Metric& metric : outputs.metrics) {
     g.mark_output(sum_output(metric.name), metric.sum);
@@ -126,6 +126,14 @@ Graph build_evaluate(const Config& config, const task::Sizes& sizes) {
   for (const NamedValue& prediction : outputs.predictions) {
     g.mark_output(std::string(kPrediction) + prediction.name, prediction.value);
   }
+  return g;
+}
+
+Graph build_keep(const Config& config) {
+  Graph g;
+  const task::Model& model = config.model();
+  nn::Net net{.graph = g, .mode = nn::Mode::kEvaluate, .kept = nn::Kept::kWrite};
+  model.build(net, add_inputs(g, model, model.sizes(1)));
   return g;
 }
 

@@ -38,7 +38,10 @@ Graph build_accumulate(const Config& config, const task::Sizes& sizes);
 
 // Forward only, in evaluation mode: "loss", sum_output and perhaps count_output of every metric
 // that the network counts, and its predictions under kPrediction + their names.
-Graph build_evaluate(const Config& config, const task::Sizes& sizes);
+Graph build_evaluate(const Config& config, const task::Sizes& sizes,
+                     nn::Kept kept = nn::Kept::kNothing);
+// Writes what build_evaluate with Kept::kRead reads. No updates: nothing is kept.
+Graph build_keep(const Config& config);
 std::string sum_output(const std::string& metric);
 std::string count_output(const std::string& metric);
 inline constexpr std::string_view kPrediction = "prediction/";

@@ -16,6 +16,14 @@ inline constexpr std::size_t kFeatureNodes = 18, kFirstChild = 6;
 // The words and the tags of all nodes, and the labels of the arcs to the children.
 inline constexpr std::size_t kFeatures = 3 * kFeatureNodes - kFirstChild;
 
+// Words, tags and labels: some columns of the features, and the rows of the table that stand there.
+struct FeaturePart {
+  std::int64_t column = 0, columns = 0;
+  std::int64_t row = 0, rows = 0;
+  std::int32_t none = 0;  // the row for "there is none"
+};
+using FeatureParts = std::array<FeaturePart, 3>;
+
 // Nodes of a configuration; a sentence has no more than 16 bits can count.
 using FeatureNodes = std::array<std::uint16_t, kFeatureNodes>;
 FeatureNodes feature_nodes(const Configuration& configuration);

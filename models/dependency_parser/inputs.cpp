@@ -20,7 +20,10 @@ void clear_batch(task::Batch& batch, std::int64_t rows, const Symbols& symbols) 
   }
   batch.rows.assign(static_cast<std::size_t>(rows), -1);
   batch.items = 0;
-  std::ranges::fill(batch.values[kFeaturesInput].as<std::int32_t>(), 0);
+  const auto features = batch.values[kFeaturesInput].as<std::int32_t>();
+  for (auto row = features.begin(); row != features.end();) {
+    for (const FeaturePart& part : symbols.parts()) row = std::fill_n(row, part.columns, part.none);
+  }
   std::ranges::fill(batch.values[kLegalInput].as<std::uint8_t>(), std::uint8_t{0});
   std::ranges::fill(batch.values[kLabelInput].as<std::int32_t>(), kNoClass);
 }

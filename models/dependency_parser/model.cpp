@@ -7,6 +7,9 @@
 #include "src/ops/elementwise.h"
 #include "src/ops/embedding.h"
 #include "src/ops/layout.h"
+#include "src/ops/lookup_sum.h"
+#include "src/ops/matmul.h"
+#include "src/ops/reduce.h"
 
 namespace keel::models {
 namespace {
@@ -16,10 +19,48 @@ namespace {
 constexpr double kIllegal = -1e9;
 constexpr double kSmall = 0.01;
 constexpr std::int64_t kParsedTogether = 256;  // sentences of a user
+// Elements of products that are kept: 64 MiB.
+constexpr std::int64_t kMostKept = std::int64_t{1} << 24;
 
 nn::FanInit init_of(ParserInit init) {
   if (init == ParserInit::kXavier) return nn::xavier();
   return [](std::int64_t) { return nn::uniform(kSmall); };
+}
+
+// The embeddings of features, and the weight of the layer that they are the input of.
+struct Embedded {
+  Value table, features, weight;
+};
+
+Value concat_of(Graph& g, const Embedded& e, Value features) {
+  const Shape shape = g.shape(features);
+  return ops::reshape(g, ops::embedding(g, e.table, features),
+                      {shape[0], shape[1] * g.shape(e.table)[1]});
+}
+
+// x W for the embeddings x of one part of the features. W's product with every row of the table
+// that may stand in a column is kept, if these are few enough, and looked up (Chen & Manning
+// 2014, 3.5).
+Value part_product(const nn::Net& net, const Embedded& e, const FeaturePart& part) {
+  Graph& g = net.graph;
+  const std::int64_t width = g.shape(e.table)[1], hidden = g.shape(e.weight)[1];
+  const Value features = ops::slice_axis(g, e.features, 1, part.column, part.columns);
+  const auto weight = [&] {
+    return ops::slice_axis(g, e.weight, 0, part.column * width, part.columns * width);
+  };
+  if (part.columns * part.rows * hidden > kMostKept) {
+    const Value kept =
+        net.keep(fmt::format("weight{}", part.column), {part.columns * width, hidden}, weight);
+    return ops::matmul(g, concat_of(g, e, features), kept);
+  }
+  const auto products = [&] {
+    const Value rows = ops::slice_axis(g, e.table, 0, part.row, part.rows);
+    return ops::matmul(g, ops::broadcast_to(g, rows, {part.columns, part.rows, width}),
+                       ops::reshape(g, weight(), {part.columns, width, hidden}));
+  };
+  const Value kept =
+      net.keep(fmt::format("products{}", part.column), {part.columns, part.rows, hidden}, products);
+  return ops::lookup_sum(g, kept, features, part.row);
 }
 
 Value activated(Graph& g, Value x, ParserActivation activation) {
@@ -72,27 +113,43 @@ std::vector<task::Input> DependencyParser::inputs(const task::Sizes& sizes) cons
   return parser_inputs(sizes.at(0), classes());
 }
 
-Value DependencyParser::hidden(nn::Net& net, Value x) const {
+nn::LayerOptions DependencyParser::layer_options() const {
   const nn::Norm norm = nn::Norm::parse(options_.norm);
-  const nn::LayerOptions layer{
-      .bias = !norm.has_bias(), .weight_init = init_of(options_.init), .norm = norm};
-  for (std::int64_t i = 1; i < options_.layers; ++i) {
-    x = nn::linear(net, fmt::format("fc{}", i), x, options_.hidden, layer);
-    x = nn::dropout(net, activated(net.graph, x, options_.activation), options_.dropout);
+  return {.bias = !norm.has_bias(), .weight_init = init_of(options_.init), .norm = norm};
+}
+
+Value DependencyParser::first_layer(nn::Net& net, Value features) const {
+  Graph& g = net.graph;
+  const std::int64_t width = options_.embedding;
+  const Value table =
+      net.parameter("embedding", {table_rows(), width}, nn::uniform(options_.embedding_range));
+  const nn::Linear fc1(net, "fc1", std::int64_t{kFeatures} * width, options_.hidden,
+                       layer_options());
+  const Embedded embedded{table, features, fc1.weight()};
+  if (!net.keeps() || !symbols_) {
+    return fc1(nn::dropout(net, concat_of(g, embedded, features), options_.input_dropout));
   }
-  return x;
+  Value product;
+  for (const FeaturePart& part : symbols_->parts()) {
+    const Value of_part = part_product(net, embedded, part);
+    product = product.valid() ? ops::add(g, product, of_part) : of_part;
+  }
+  return fc1.behind(product);
+}
+
+Value DependencyParser::hidden(nn::Net& net, Value features) const {
+  Value x = first_layer(net, features);
+  for (std::int64_t i = 1;; ++i) {
+    x = nn::dropout(net, activated(net.graph, x, options_.activation), options_.dropout);
+    if (i + 1 == options_.layers) return x;
+    x = nn::linear(net, fmt::format("fc{}", i + 1), x, options_.hidden, layer_options());
+  }
 }
 
 task::Outputs DependencyParser::build(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
-  const std::int64_t rows = g.shape(in["features"])[0], width = options_.embedding;
-  const Value table =
-      net.parameter("embedding", {table_rows(), width}, nn::uniform(options_.embedding_range));
-  const Value looked_up = ops::embedding(g, table, in["features"]);
-  Value x = ops::reshape(g, looked_up, {rows, std::int64_t{kFeatures} * width});
-  x = hidden(net, nn::dropout(net, x, options_.input_dropout));
-  const Value all =
-      nn::linear(net, "logits", x, classes(), {.weight_init = init_of(options_.init)});
+  const Value all = nn::linear(net, "logits", hidden(net, in["features"]), classes(),
+                               {.weight_init = init_of(options_.init)});
   const Value logits = ops::select(g, in["legal"], all, g.constant(kIllegal, net.dtype));
   task::Outputs outputs = task::classification(g, logits, in["label"]);
   outputs.metrics[0].name = "accuracy";

@@ -74,7 +74,11 @@ class DependencyParser : public task::ModelWithOptions<DependencyParserOptions> 
   std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;
 
  private:
-  Value hidden(nn::Net& net, Value x) const;
+  nn::LayerOptions layer_options() const;
+  // norm(x W + b) of the first layer. In an evaluation that keeps things it is added up from
+  // products of W with rows of E: the same but for rounding.
+  Value first_layer(nn::Net& net, Value features) const;
+  Value hidden(nn::Net& net, Value features) const;
   std::shared_ptr<const Symbols> symbols_of(const task::DataRequest& request) const;
   // The classes of the network, and rows of its table.
   std::int64_t classes() const { return symbols_ ? symbols_->classes().size() : 3; }

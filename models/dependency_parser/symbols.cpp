@@ -139,4 +139,13 @@ std::int32_t Symbols::word(std::string_view form) const {
   return is_plain ? words_.id(form) : words_.id(word_of_form(form));
 }
 
+FeatureParts Symbols::parts() const {
+  constexpr std::int64_t kNodes = kFeatureNodes;
+  const std::int64_t tags = first_tag(), labels = first_label();
+  return {
+      {{0, kNodes, 0, tags, no_word()},
+       {kNodes, kNodes, tags, labels - tags, no_tag()},
+       {2 * kNodes, kNodes - std::int64_t{kFirstChild}, labels, rows() - labels, first_label()}}};
+}
+
 }  // namespace keel::models

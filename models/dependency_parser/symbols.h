@@ -10,7 +10,7 @@
 
 #include "frontend/text/vocabulary.h"
 #include "models/dependency_parser/conll.h"
-#include "models/dependency_parser/transitions.h"
+#include "models/dependency_parser/features.h"
 
 namespace keel::models {
 
@@ -66,6 +66,9 @@ class Symbols {
   std::int32_t tag(std::string_view tag) const { return first_tag() + tags_.id(tag); }
   // The row of "no arc"; label l has the l-th behind it.
   std::int32_t first_label() const { return root_tag() + 1; }
+
+  // Which features are words, tags and labels.
+  FeatureParts parts() const;
 
   const text::Vocabulary& words() const { return words_; }
   const text::Vocabulary& tags() const { return tags_; }

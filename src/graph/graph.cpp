@@ -39,6 +39,12 @@ Value Graph::state(const std::string& name, const TensorType& type, Initializer 
   return v;
 }
 
+Value Graph::derived(const std::string& name, const TensorType& type) {
+  const Value v = leaf(NodeKind::kState, name, type);
+  nodes_.back().is_derived = true;
+  return v;
+}
+
 Value Graph::constant(Tensor value) {
   const Value v = leaf(NodeKind::kConstant, unique_name("constant"), value.type());
   nodes_.back().constant = std::make_shared<const Tensor>(std::move(value));

@@ -35,6 +35,8 @@ class Graph {
                   const ParameterFacts& facts = {});
   Value state(const std::string& name, const TensorType& type, Initializer initializer,
               const std::optional<Bounds>& bounds = {});
+  // A state that begins as zeros, is computed from parameters and is in no checkpoint.
+  Value derived(const std::string& name, const TensorType& type);
   Value constant(Tensor value);
   Value constant(double value, DType dtype = DType::kF32);
 

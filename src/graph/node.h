@@ -70,6 +70,7 @@ struct Node {
   Initializer initializer;                 // kParameter and kState
   ParameterFacts facts;                    // kParameter
   std::optional<Bounds> bounds;            // kState
+  bool is_derived = false;                 // kState: made of parameters, no checkpoint has it
   std::shared_ptr<const Tensor> constant;  // kConstant
 };
 

@@ -14,6 +14,7 @@ struct Variable {
   TensorType type;                       // as declared; stored in the backend's storage type
   std::unique_ptr<Memory> memory;
   std::optional<Bounds> bounds = {};
+  bool is_derived = false;  // from parameters: nobody saves or loads it
 };
 
 class Variables {

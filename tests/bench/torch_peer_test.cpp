@@ -241,7 +241,11 @@ TEST_CASE("torch peer: PyTorch takes the same training step") {
               {"mnist_mlp", {"train.clip=global", "train.clip_limit=0.05"}},
               {"text_classifier", {"model.dropout=0"}},
               {"text_classifier", {"model.dropout=0", "model.place=post", "model.norm=adanorm"}},
-              {"text_classifier", {"model.dropout=0", "model.positions=learned"}}};
+              {"text_classifier", {"model.dropout=0", "model.positions=learned"}},
+              {"dependency_parser", {"model.dropout=0", "model.input_dropout=0"}},
+              {"dependency_parser",
+               {"model.dropout=0", "model.input_dropout=0", "model.norm=none", "model.layers=2",
+                "model.activation=cube"}}};
   for (const auto& row : rows) {
     const bool has_attention = !peer->version().starts_with("1.");
     if (row.model == std::string("text_classifier") && !has_attention) continue;

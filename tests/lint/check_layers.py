@@ -36,7 +36,7 @@ MAY_INCLUDE = {
     "frontend/report": ["src/core", "frontend/io", "frontend/train"],
     "frontend/compare": ["src", "backends", "frontend/nn"],
     "models": [*OPS, *TASK],
-    "studies": [*TRAIN, "frontend/train"],
+    "studies": [*TRAIN, "frontend/train", "frontend/report", "models"],
     "bench": ["src", "backends", "frontend", "models"],
     "program": ["src", "backends", "frontend", "models", "studies", "bench"],
     "tests": ["src", "backends", "frontend", "models", "studies", "bench"],

@@ -60,14 +60,16 @@ TEST_CASE("study: a row of a table is an object of numbers and texts, a name a c
   CHECK(rows[9].at("eps") == 0.5);
 }
 
-TEST_CASE("study: the help tells the exact ones, which run on reference alone") {
+TEST_CASE("study: the help tells the exact ones, and those that take a task") {
   const std::string help = run_keel({"study", "--help"}).out;
-  const std::string exact = help.substr(0, help.find("examples:"));
+  const std::size_t second = help.find("of a task, for which"), end = help.find("examples:");
+  const auto names = [](const std::string& part, const std::string& name) {
+    return holds(part, " " + name + ",") || holds(part, " " + name + "\n");
+  };
   for (const study::Study& study : study::studies()) {
     CAPTURE(study.name);
-    const bool named =
-        holds(exact, " " + study.name + ",") || holds(exact, " " + study.name + "\n");
-    CHECK(named == study.exact);
+    CHECK(names(help.substr(0, second), study.name) == study.exact);
+    CHECK(names(help.substr(second, end - second), study.name) == study.takes_task);
   }
 }
 

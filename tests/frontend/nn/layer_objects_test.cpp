@@ -3,6 +3,7 @@
 #include "frontend/nn/layers.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
+#include "src/ops/matmul.h"
 #include "src/ops/stop_gradient.h"
 #include "tests/frontend/nn/helpers.h"
 #include "tests/support/checks.h"
@@ -41,6 +42,25 @@ TEST_CASE("linear: a weight is formed once, whatever the applications") {
   }
   CHECK(formed == 1);
   check_central_differences(run);
+}
+
+TEST_CASE("linear: behind a product that somebody else computed it does what it does itself") {
+  for (const char* norm : {"none", "layernorm", "batchnorm", "weightnorm"}) {
+    CAPTURE(std::string(norm));
+    const LayerOptions options{.bias = norm != std::string("layernorm"),
+                               .bias_init = [](std::int64_t) { return constant(0.5); },
+                               .norm = Norm::parse(norm)};
+    LayerRun run(
+        [&](Net& net, Value x) {
+          Graph& g = net.graph;
+          const Linear fc(net, "fc", 3, 4, options);
+          return ops::sub(g, fc(x), fc.behind(ops::matmul(g, x, fc.weight())));
+        },
+        {6, 3}, Mode::kEvaluate);
+    run.program->run();
+    const Tensor y = run.program->fetch("y", true);
+    for (std::int64_t i = 0; i < y.elements(); ++i) CHECK(std::abs(y.at(i)) < 1e-14);
+  }
 }
 
 TEST_CASE("linear: its norm has one gain, and statistics of every time step") {

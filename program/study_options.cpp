@@ -1,0 +1,61 @@
+// The command line of `keel study`.
+#include <memory>
+
+#include "program/subcommand.h"
+#include "studies/study.h"
+
+namespace keel::cli {
+namespace {
+
+// The names of the studies of which `which` is true, as lines.
+std::string names_of(bool study::Study::*which) {
+  std::string names;
+  for (const study::Study& s : study::studies()) {
+    if (s.*which) names += (names.empty() ? "  " : ",\n  ") + s.name;
+  }
+  return names;
+}
+
+void add_task_options(CLI::App& app, StudyArgs& args) {
+  app.add_option("--task", args.run.model, "a task of the zoo (see keel list models)");
+  app.add_option("--norm", args.norms, "a norm instead of the study's; may be given several times")
+      ->allow_extra_args(false)
+      ->take_all();
+  app.add_option("--data", args.run.data, "builtin, or a folder with the real data");
+  app.add_option("--site", args.site, "statistics: the norm to look at, such as fc2/norm");
+  app.add_option("--steps", args.steps, "updates of every training; 0: as many as the study takes")
+      ->capture_default_str();
+  app.add_option("--set", args.run.sets, "override a value of the recipe laptop: section.key=value")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+}
+
+}  // namespace
+
+void add_study(Command command) {
+  CLI::App* app =
+      command.app.add_subcommand("study", "a claim of the papers, computed and checked");
+  auto args = std::make_shared<StudyArgs>();
+  app->add_option("study", args->name, "which (see keel list studies)")->required();
+  app->add_option("--seed", args->seed, "the first seed")->capture_default_str();
+  app->add_option("--seeds", args->seeds, "how many seeds; 0: as many as the source reports")
+      ->capture_default_str();
+  app->add_option("--output", args->output, "folder for the tables as CSV and the plots as SVG");
+  add_task_options(*app, *args);
+  add_backend_options(*app, args->run);
+  app->get_option("--backend")
+      ->description("of studies that are not exact: " +
+                    app->get_option("--backend")->get_description());
+  app->footer("exact, on reference in float64 whatever the default of --backend is:\n" +
+              names_of(&study::Study::exact) +
+              "\n\nof a task, for which alone --task, --norm, --data, --steps and --set are:\n" +
+              names_of(&study::Study::takes_task) +
+              "\n\nexamples:\n"
+              "  keel study theorem1\n"
+              "  keel study mini-layernorm --seeds 1 --json\n"
+              "  keel study convergence --task text_classifier --norm none --norm adanorm "
+              "--output curves");
+  app->callback([args, command] { command.code = run_study(*args); });
+}
+
+}  // namespace keel::cli

@@ -1,0 +1,39 @@
+// Lookups in tables, one a place, added up:  y[i] = sum over k of tables[k, ids[i, k] - first],
+// in the order of k.
+//
+//   tables (places, vocabulary, width) floating   ids (rows, places) i32   y (rows, width)
+// An id outside its table gives a row of NaN, as of embedding. There is no backward.
+//
+// With tables[k] = E[first : first + vocabulary] W[k] this is x W for x = concat of E[ids[i, k]]:
+// the products of a layer with the rows of a table that many inputs share (Chen & Manning
+// 2014, 3.5).
+#pragma once
+
+#include "src/graph/graph.h"
+
+namespace keel {
+
+// Inputs have these places.
+struct LookupSumInput {
+  enum Place : int { kTables, kIds };
+};
+
+struct LookupSumAttrs {
+  std::int64_t first = 0;  // the id of the first row of every table
+  static constexpr auto fields() { return std::tuple{field("first", &LookupSumAttrs::first)}; }
+};
+
+// Sizes of one lookup.
+struct LookupSumSizes {
+  std::int64_t rows, places, vocabulary, width;
+};
+LookupSumSizes lookup_sum_sizes(const Shape& tables, const Shape& ids);
+
+extern const OpInfo kLookupSum;
+
+namespace ops {
+
+Value lookup_sum(Graph& g, Value tables, Value ids, std::int64_t first = 0);
+
+}  // namespace ops
+}  // namespace keel

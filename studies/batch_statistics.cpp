@@ -1,0 +1,109 @@
+#include "studies/batch_statistics.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "frontend/nn/norm.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/layout.h"
+#include "src/ops/norm/batch_norm.h"
+#include "src/ops/norm/pn_v.h"
+#include "studies/lab.h"
+
+namespace keel::study {
+namespace {
+
+Tensor kept_rows(const Tensor& t, const Tensor& mask) {
+  std::vector<double> kept;
+  for (std::int64_t i = 0; i < t.shape()[0]; ++i) {
+    if (mask.at(i) == 0) continue;
+    const auto of = row(t, i);
+    kept.insert(kept.end(), of.begin(), of.end());
+  }
+  const std::int64_t width = t.shape()[1], rows = std::ssize(kept) / width;
+  return Tensor::of<double>({rows, width}, kept);
+}
+
+// Of one feature over the rows.
+struct FeatureMoments {
+  double mean = 0, square = 0, dy = 0, dy_xhat = 0;
+};
+
+FeatureMoments feature_moments(const std::vector<double>& x, const std::vector<double>& dy,
+                               const WatchedNorm& norm) {
+  FeatureMoments m{.mean = norm.is_centred ? mean(x) : 0, .dy = mean(dy)};
+  std::vector<double> xhat = x;
+  for (double& value : xhat) value -= m.mean;
+  m.square = mean_product(xhat, xhat);
+  m.dy_xhat = mean_product(dy, xhat) / std::sqrt(m.square + norm.eps);
+  return m;
+}
+
+}  // namespace
+
+Value rows_of_features(Graph& g, Value x) {
+  const Shape shape = g.shape(x);
+  if (shape.rank() == 2) return ops::scale(g, x, 1);
+  const Value last = ops::transpose(g, x, {0, 2, 3, 1});
+  return ops::reshape(g, last, {shape.elements() / shape[1], shape[1]});
+}
+
+WatchedNorm watched_norm(const std::string& norm) {
+  const nn::Norm parsed = nn::Norm::parse(norm);
+  const bool is_centred = parsed.name() == "batchnorm";
+  check(is_centred || parsed.name() == "pn_v", ErrorKind::kUsage,
+        "[statistics] --norm: expected batchnorm or pn_v, got {}", norm);
+  const std::string text = parsed.option("eps");
+  double eps = 0;
+  std::from_chars(text.data(), text.data() + text.size(), eps);
+  return {is_centred ? &kBatchNorm : &kPnV, is_centred, eps};
+}
+
+void mark_values(Graph& graph, const NormSite& site, const WatchedNorm& norm) {
+  const std::vector<Value>& inputs = graph.node(site.forward).inputs;
+  const int dy = norm.is_centred ? int(BatchNormBackwardInput::kDy) : int(PnVBackwardInput::kDy);
+  const int mask = norm.is_centred ? int(BatchNormInput::kMask) : int(PnVInput::kMask);
+  mark(graph, site, "x", rows_of_features(graph, inputs[NormInput::kX]));
+  mark(graph, site, "dy",
+       rows_of_features(graph, graph.node(site.backward).inputs[std::size_t(dy)]));
+  const Value given = std::size_t(mask) < inputs.size() ? inputs[std::size_t(mask)] : Value();
+  if (given.valid()) mark(graph, site, "mask", ops::reshape(graph, given, graph.shape(given)));
+}
+
+NormValues values_at(const Program& program, const NormSite& site) {
+  NormValues values{fetch(program, site, "x"), fetch(program, site, "dy")};
+  const auto& outputs = program.graph().outputs();
+  const auto mask = std::ranges::find(outputs, site.name + "/mask", &NamedValue::name);
+  if (mask == outputs.end()) return values;
+  const Tensor kept = fetch(program, site, "mask");
+  return {kept_rows(values.x, kept), kept_rows(values.dy, kept)};
+}
+
+BatchStatistics batch_statistics(const NormValues& values, const NormBefore& before,
+                                 const WatchedNorm& norm) {
+  const std::int64_t rows = values.x.shape()[0], d = values.x.shape()[1];
+  std::vector<double> row_squares(std::size_t(rows), 0);
+  std::vector<double> to_mean, to_square, through_mean;
+  for (std::int64_t c = 0; c < d; ++c) {
+    const std::vector<double> x = column(values.x, c);
+    const FeatureMoments m = feature_moments(x, column(values.dy, c), norm);
+    const double factor = before.gain.at(c) / std::sqrt(m.square + norm.eps);
+    if (norm.is_centred) to_mean.push_back(m.mean - before.mean.at(c));
+    to_square.push_back(m.square - before.square.at(c));
+    through_mean.push_back(norm.is_centred ? factor * m.dy : 0);
+    const double slope = factor * m.dy_xhat / std::sqrt(m.square + norm.eps);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      row_squares[i] += std::pow(slope * (x[i] - m.mean), 2);
+    }
+  }
+  BatchStatistics result{length(to_mean) / double(d), length(to_square) / double(d),
+                         length(through_mean) / double(d)};
+  if (!norm.is_centred) result.distance_mean = 0;
+  for (const double square : row_squares) {
+    result.gradient_square += std::sqrt(square) / double(rows) / double(d);
+  }
+  return result;
+}
+
+}  // namespace keel::study

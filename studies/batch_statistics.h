@@ -1,0 +1,47 @@
+// What a norm over the batch makes of one step: how far its statistics are from the running ones,
+// and the parts of its gradient that pass through them (Shen et al. 2020, section 4). With d
+// features, mu and v of the batch (v = sigma^2, or psi^2 of PN-V), s = sqrt(v + eps), the running
+// ones as they were before the update, and means over the rows that are not padding:
+//     distance_mean     |mu - running|_2 / d
+//     distance_square   |v - running|_2 / d
+//     gradient_mean     |(gain / s) mean(dy)|_2 / d
+//     gradient_square   the mean over rows of |(gain / s) mean(dy xhat) xhat|_2 / d
+// Of PN-V there is no mean.
+#pragma once
+
+#include "studies/norm_sites.h"
+
+namespace keel::study {
+
+struct WatchedNorm {
+  const OpInfo* op;
+  bool is_centred;  // it subtracts a mean
+  double eps;
+};
+// Throws Error{kUsage} for anything but batchnorm and pn_v.
+WatchedNorm watched_norm(const std::string& norm);
+
+// A copy of tokens (rows, d) as they are, of images (n, d, h, w) as (n h w, d).
+Value rows_of_features(Graph& graph, Value x);
+
+// Marks what values_at() reads: x, dy and the mask.
+void mark_values(Graph& graph, const NormSite& site, const WatchedNorm& norm);
+
+// Rows are those of tokens or the pixels of images, those of padding left out; float64.
+struct NormValues {
+  Tensor x, dy;  // (rows, d)
+};
+NormValues values_at(const Program& program, const NormSite& site);
+
+// (d) each, as before the update; the mean is absent of PN-V.
+struct NormBefore {
+  Tensor mean, square, gain;
+};
+
+struct BatchStatistics {
+  double distance_mean = 0, distance_square = 0, gradient_mean = 0, gradient_square = 0;
+};
+BatchStatistics batch_statistics(const NormValues& values, const NormBefore& before,
+                                 const WatchedNorm& norm);
+
+}  // namespace keel::study

@@ -1,0 +1,174 @@
+// Convergence curves: a task trained with several norms, over seeds. How fast a norm is says how
+// many updates it takes to the best result on the validation set that the first one has, which is
+// as a rule no norm (Ba, Kiros, Hinton 2016, figures 1 to 6; Xu et al. 2019, figures 1 to 3).
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/report/curves.h"
+#include "frontend/report/spread.h"
+#include "studies/list.h"
+#include "studies/summary.h"
+#include "studies/zoo_training.h"
+
+namespace keel::study {
+namespace {
+
+constexpr int kCurveSeeds = 3, kCurveSteps = 300;
+constexpr std::int64_t kCurvePoints = 20;  // of a training
+
+// A point of a curve: the mean training loss since the point before, and the validation set.
+struct CurvePoint {
+  std::int64_t step = 0;  // updates done
+  double epoch = 0, train_loss = 0, valid_loss = 0, metric = 0;
+  double cost = 0;  // the metric or its negative: less is better
+};
+using TrainingCurve = std::vector<CurvePoint>;
+
+struct NormCurves {
+  std::string norm;
+  std::vector<TrainingCurve> seeds;
+};
+
+TrainingCurve curve_of(Backend& backend, const train::Config& config) {
+  ZooTraining training(backend, config);
+  const std::int64_t steps = config.train().max_steps,
+                     every = std::max<std::int64_t>(steps / kCurvePoints, 1);
+  TrainingCurve curve;
+  double sum = 0;
+  std::int64_t count = 0;
+  const auto look = [&](const ZooStep& s) {
+    sum += s.loss;
+    ++count;
+    if ((s.step + 1) % every != 0 && s.step + 1 != steps) return;
+    const train::Evaluation valid = training.evaluate(task::Split::kValid);
+    const train::Measured& first = valid.metrics.at(0);
+    const double cost = first.info.higher_is_better ? -first.value : first.value;
+    curve.push_back({s.step + 1, s.epoch, sum / double(count), valid.loss, first.value, cost});
+    sum = 0;
+    count = 0;
+  };
+  training.run({.look = look});
+  return curve;
+}
+
+double best_cost(const TrainingCurve& curve) {
+  return std::ranges::min(curve, {}, &CurvePoint::cost).cost;
+}
+
+// Updates until the cost is as low as this, between two points along a line; infinity when it never
+// is.
+double updates_until(const TrainingCurve& curve, double cost) {
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    if (curve[i].cost > cost) continue;
+    if (i == 0) return double(curve[i].step);
+    const double part = (curve[i - 1].cost - cost) / (curve[i - 1].cost - curve[i].cost);
+    return std::lerp(double(curve[i - 1].step), double(curve[i].step), part);
+  }
+  return INFINITY;
+}
+
+// Of every seed: how many times as many updates the first norm takes to its best cost.
+std::vector<double> speedups(const NormCurves& first, const NormCurves& of) {
+  std::vector<double> result;
+  for (std::size_t i = 0; i < of.seeds.size(); ++i) {
+    const double goal = best_cost(first.seeds[i]);
+    result.push_back(updates_until(first.seeds[i], goal) / updates_until(of.seeds[i], goal));
+  }
+  return result;
+}
+
+// "0.512 (0.498 to 0.530)": the median and the range over seeds.
+std::string range_text(const std::vector<double>& values) {
+  const auto [low, high] = std::ranges::minmax(values);
+  return fmt::format("{:.4g} ({:.4g} to {:.4g})", report::median_of(values), low, high);
+}
+
+std::vector<double> last_of(const NormCurves& curves, double CurvePoint::*what) {
+  std::vector<double> values;
+  for (const TrainingCurve& curve : curves.seeds) values.push_back(curve.back().*what);
+  return values;
+}
+
+Table summary_table(const std::vector<NormCurves>& all, const std::string& metric) {
+  Table table{"after the last update: the median over seeds, and the range",
+              {{"norm", "train loss", "valid loss", "valid " + metric, "speedup"}}};
+  for (const NormCurves& curves : all) {
+    table.rows.push_back({curves.norm, range_text(last_of(curves, &CurvePoint::train_loss)),
+                          range_text(last_of(curves, &CurvePoint::valid_loss)),
+                          range_text(last_of(curves, &CurvePoint::metric)),
+                          range_text(speedups(all.front(), curves))});
+  }
+  return table;
+}
+
+Table points_table(const std::vector<NormCurves>& all, std::uint64_t first_seed) {
+  Table table{"every curve", {{"step", "epoch", "split", "loss", "metric", "norm", "seed"}}};
+  for (const NormCurves& curves : all) {
+    for (std::size_t i = 0; i < curves.seeds.size(); ++i) {
+      for (const CurvePoint& p : curves.seeds[i]) {
+        const std::string step = fmt::format("{}", p.step), epoch = fmt::format("{:.3f}", p.epoch),
+                          seed = fmt::format("{}", first_seed + i);
+        table.rows.push_back(
+            {step, epoch, "train", fmt::format("{:.5g}", p.train_loss), "", curves.norm, seed});
+        table.rows.push_back({step, epoch, "valid", fmt::format("{:.5g}", p.valid_loss),
+                              fmt::format("{:.5g}", p.metric), curves.norm, seed});
+      }
+    }
+  }
+  return table;
+}
+
+Drawing drawing_of(const std::vector<NormCurves>& all, const std::string& name,
+                   double CurvePoint::*what) {
+  Drawing drawing{name, {.title = name, .x_label = "updates", .y_label = name, .series = {}}};
+  for (const NormCurves& curves : all) {
+    std::vector<report::Line> lines;
+    for (const TrainingCurve& curve : curves.seeds) {
+      report::Line& line = lines.emplace_back();
+      for (const CurvePoint& p : curve) {
+        line.x.push_back(double(p.step));
+        line.y.push_back(p.*what);
+      }
+    }
+    const report::Band band = report::band_of(lines);
+    drawing.plot.series.push_back({curves.norm, band.x, band.median, band.low, band.high});
+  }
+  return drawing;
+}
+
+}  // namespace
+
+Result convergence(const Options& options) {
+  const std::string task = task_of(options, "mnist_mlp");
+  const int seeds = options.seeds > 0 ? options.seeds : kCurveSeeds;
+  std::vector<NormCurves> all;
+  std::string metric = "metric";
+  for (const std::string& norm : norms_of(options, {"none", "batchnorm", "layernorm"})) {
+    NormCurves& curves = all.emplace_back(NormCurves{norm, {}});
+    for (int i = 0; i < seeds; ++i) {
+      const train::Config config = zoo_config(options, i, {task, norm, kCurveSteps});
+      const auto metrics = config.model().metrics();
+      if (!metrics.empty()) metric = metrics[0].name;
+      curves.seeds.push_back(curve_of(options.backend, config));
+    }
+  }
+  Result result;
+  result.tables = {summary_table(all, metric), points_table(all, options.seed)};
+  result.drawings = {drawing_of(all, "train-loss", &CurvePoint::train_loss),
+                     drawing_of(all, "valid-loss", &CurvePoint::valid_loss),
+                     drawing_of(all, "valid-" + metric, &CurvePoint::metric)};
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    const std::string claim =
+        fmt::format("{}: updates of {} to its best result / {}'s, the least of all seeds", task,
+                    all[0].norm, all[i].norm);
+    const std::vector<double> found = speedups(all[0], all[i]);
+    if (all[0].norm == "none" && task == "mnist_mlp") {
+      result.above(claim, std::ranges::min(found), 1);
+    } else {
+      result.not_judged(claim, std::ranges::min(found), "stated of none and a norm, mnist_mlp");
+    }
+  }
+  return result;
+}
+
+}  // namespace keel::study

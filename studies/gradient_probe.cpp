@@ -1,0 +1,118 @@
+#include "studies/gradient_probe.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/train/step_graph.h"
+#include "src/autodiff/gradient.h"
+#include "src/ops/elementwise.h"
+#include "studies/lab.h"
+#include "studies/summary.h"
+
+namespace keel::study {
+namespace {
+
+std::string gradient_output(const std::string& parameter) { return "gradient/" + parameter; }
+
+Weights moved(const Weights& theta, double factor, const Weights& direction) {
+  Weights result(theta.size());
+  std::ranges::transform(theta, direction, result.begin(),
+                         [factor](double t, double d) { return t + factor * d; });
+  return result;
+}
+
+}  // namespace
+
+GradientProbe::GradientProbe(Backend& backend, const train::Config& config)
+    : backend_(backend),
+      config_(config),
+      feeder_(config.model()),
+      variables_(backend, 0),
+      programs_(backend, variables_, [this](const task::Sizes& sizes) { return build(sizes); }) {
+  const Graph graph = build(config.model().sizes(config.train().batch));
+  variables_.declare(graph);
+  std::size_t end = 0;
+  for (const Value leaf : graph.leaves(NodeKind::kParameter)) {
+    const Node& node = graph.node(leaf);
+    if (!node.facts.trains) continue;
+    parts_.push_back({node.name, graph.shape(leaf)});
+    const std::string layer = node.name.substr(0, node.name.find('/'));
+    if (layers_.empty() || layers_.back().name != layer) layers_.push_back({layer, end, end});
+    end += std::size_t(graph.shape(leaf).elements());
+    layers_.back().end = end;
+  }
+}
+
+Graph GradientProbe::build(const task::Sizes& sizes) {
+  Graph g;
+  nn::Net net{.graph = g,
+              .mode = nn::Mode::kProbe,
+              .seed = std::uint64_t(config_.train().seed),
+              .tick = g.input("tick", {DType::kI32, {}}),
+              .first_row = g.input("first_row", {DType::kI32, {}})};
+  const task::Inputs inputs = train::add_inputs(g, config_.model(), sizes);
+  const Value sum = config_.model().build(net, inputs).loss_sum;
+  const Value loss = ops::mul(g, sum, g.input("weight", {DType::kF32, {}}));
+  const std::vector<Value> parameters = g.leaves(NodeKind::kParameter);
+  const std::vector<Value> gradients = gradient(g, loss, parameters);
+  g.mark_output("loss", loss);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    g.mark_output(gradient_output(g.node(parameters[i]).name), ops::scale(g, gradients[i], 1));
+  }
+  return g;
+}
+
+Weights GradientProbe::read(const Variables& variables) const {
+  Weights weights;
+  for (const Part& part : parts_) {
+    const Tensor value = variables.read(part.name, true).to(DType::kF64);
+    weights.insert(weights.end(), value.as<double>().begin(), value.as<double>().end());
+  }
+  return weights;
+}
+
+Slope GradientProbe::at(const Weights& weights) {
+  Program& program = programs_.at(batch_->sizes);
+  auto from = weights.begin();
+  for (const Part& part : parts_) {
+    Tensor value(DType::kF64, part.shape);
+    const auto end = from + value.elements();
+    std::copy(from, end, value.as<double>().begin());
+    variables_.write(part.name, value);
+    from = end;
+  }
+  feeder_.feed(program, *batch_);
+  program.feed("weight", Tensor::scalar(float(1 / batch_->items)));
+  for (const char* key : {"tick", "first_row"}) {
+    program.feed(key, Tensor::of<std::int32_t>({}, {0}));
+  }
+  program.run();
+  Slope slope{program.scalar("loss"), {}};
+  for (const Part& part : parts_) {
+    const Tensor d = program.fetch(gradient_output(part.name), true).to(DType::kF64);
+    slope.gradient.insert(slope.gradient.end(), d.as<double>().begin(), d.as<double>().end());
+  }
+  return slope;
+}
+
+Landscape landscape_along(const SlopeAt& slope_at, const Weights& theta, double rate) {
+  constexpr int kSizes = 10;
+  constexpr double kFirst = 0.5, kOctaves = 3;
+  const Slope here = slope_at(theta);
+  const double size = length(here.gradient);
+  Landscape result{.loss_min = INFINITY, .loss_max = -INFINITY, .gradient_min = INFINITY};
+  for (int k = 0; k < kSizes; ++k) {
+    const double eta = rate * kFirst * std::exp2(kOctaves * k / (kSizes - 1));
+    const Slope there = slope_at(moved(theta, -eta, here.gradient));
+    const double change = length(differences(here.gradient, there.gradient));
+    take_smallest(result.loss_min, there.loss);
+    take_largest(result.loss_max, there.loss);
+    take_smallest(result.gradient_min, change);
+    take_largest(result.gradient_max, change);
+    take_largest(result.beta, change / (eta * size));
+    take_largest(result.lipschitz, std::abs(there.loss - here.loss) / (eta * size));
+  }
+  return result;
+}
+
+}  // namespace keel::study

@@ -1,0 +1,69 @@
+// The loss of a batch and its gradient at any weights, in training mode: nothing that persists
+// changes. And how both vary along the gradient.
+#pragma once
+
+#include <functional>
+
+#include "frontend/train/config.h"
+#include "frontend/train/feeder.h"
+#include "src/runtime/program_cache.h"
+#include "studies/study.h"
+
+namespace keel::study {
+
+// All trained parameters as one vector, in the order of the network.
+using Weights = std::vector<double>;
+
+struct Slope {
+  double loss = 0;
+  Weights gradient;
+};
+
+// The weights of one layer, which is what the first part of a parameter's name says.
+struct LayerWeights {
+  std::string name;
+  std::size_t begin = 0, end = 0;  // of Weights
+};
+
+class GradientProbe {
+ public:
+  // Both arguments must outlive the object.
+  GradientProbe(Backend& backend, const train::Config& config);
+
+  // The batch of all that follows; it must outlive that.
+  void take(const task::Batch& batch) { batch_ = &batch; }
+  Slope at(const Weights& weights);
+  // What the variables of a training hold.
+  Weights read(const Variables& variables) const;
+  const std::vector<LayerWeights>& layers() const { return layers_; }
+
+ private:
+  struct Part {
+    std::string name;
+    Shape shape;
+  };
+  Graph build(const task::Sizes& sizes);
+
+  Backend& backend_;
+  const train::Config& config_;
+  train::Feeder feeder_;
+  Variables variables_;
+  ProgramCache programs_;
+  std::vector<Part> parts_;
+  std::vector<LayerWeights> layers_;
+  const task::Batch* batch_ = nullptr;
+};
+
+// The loss along its gradient g at theta, at K = 10 steps eta in a geometric series from rate / 2
+// to 4 rate (Santurkar et al. 2018, figure 4):
+//   loss       L(theta - eta g)
+//   gradient   |g - g(theta - eta g)|, how far the gradient turns out from what it promised
+//   beta       the largest |g - g(theta - eta g)| / (eta |g|), the effective smoothness
+//   lipschitz  the largest |L(theta - eta g) - L(theta)| / (eta |g|)
+struct Landscape {
+  double loss_min = 0, loss_max = 0, gradient_min = 0, gradient_max = 0, beta = 0, lipschitz = 0;
+};
+using SlopeAt = std::function<Slope(const Weights& theta)>;
+Landscape landscape_along(const SlopeAt& slope_at, const Weights& theta, double rate);
+
+}  // namespace keel::study

@@ -1,0 +1,152 @@
+// How rough the loss is along its gradient while a network trains, with norms and without
+// (Santurkar et al. 2018, figure 4).
+#include <algorithm>
+
+#include "studies/gradient_probe.h"
+#include "studies/list.h"
+#include "studies/mini_configs.h"
+#include "studies/summary.h"
+#include "studies/zoo_training.h"
+
+namespace keel::study {
+namespace {
+
+constexpr int kLandscapeSteps = 60, kLandscapeEvery = 5;
+const std::string kLandscapeRate = "0.1";
+constexpr double kLandscapeBound = 10;  // an order of magnitude
+
+struct LandscapeLine {
+  std::int64_t step = 0;
+  double loss = 0;
+  Landscape landscape;
+
+  double loss_band() const { return landscape.loss_max - landscape.loss_min; }
+  double gradient_band() const { return landscape.gradient_max - landscape.gradient_min; }
+};
+
+std::vector<LandscapeLine> landscapes_of(Backend& backend, const train::Config& config) {
+  ZooTraining training(backend, config);
+  GradientProbe probe(backend, config);
+  std::vector<LandscapeLine> lines;
+  const auto expect = [&](std::int64_t step, const task::Batch& batch) {
+    if (step % kLandscapeEvery != 0) return;
+    probe.take(batch);
+    const auto slope_at = [&](const Weights& w) { return probe.at(w); };
+    const Weights theta = probe.read(training.variables());
+    lines.push_back({step, 0, landscape_along(slope_at, theta, config.train().lr)});
+  };
+  const auto look = [&](const ZooStep& s) {
+    if (s.step % kLandscapeEvery == 0) lines.back().loss = s.loss;
+  };
+  training.run({.expect = expect, .look = look});
+  return lines;
+}
+
+double median_over(const std::vector<LandscapeLine>& lines,
+                   double (*of)(const LandscapeLine& line)) {
+  std::vector<double> values;
+  for (const LandscapeLine& line : lines) values.push_back(of(line));
+  return quantile(values, 0.5);
+}
+
+void add_lines(const std::string& norm, const std::vector<LandscapeLine>& lines, Table& table) {
+  for (const LandscapeLine& line : lines) {
+    const Landscape& l = line.landscape;
+    auto& cells =
+        table.rows.emplace_back(std::vector<std::string>{norm, fmt::format("{}", line.step)});
+    for (const double value :
+         {line.loss, l.loss_min, l.loss_max, l.gradient_min, l.gradient_max, l.beta, l.lipschitz}) {
+      cells.push_back(fmt::format("{:.4g}", value));
+    }
+  }
+}
+
+// Without a task, the deep residual network of the miniatures on drawn vectors, with its own rate.
+train::Config landscape_config(const Options& options, const std::string& norm) {
+  if (!options.task.empty()) {
+    const task::OptionValues plain{{"train.optimizer", "sgd"}, {"train.lr", kLandscapeRate}};
+    return zoo_config(options, 0, {options.task, norm, kLandscapeSteps, plain});
+  }
+  train::Config config = vector_config(options, 0, {.norm = norm, .steps = kLandscapeSteps});
+  for (const auto& [key, value] : options.settings) config.set(key, value);
+  config.validate();
+  return config;
+}
+
+struct LandscapeFigure {
+  const char* name;
+  double (*of)(const LandscapeLine& line);
+};
+const LandscapeFigure kLandscapeFigures[] = {
+    {"loss band", [](const LandscapeLine& l) { return l.loss_band(); }},
+    {"gradient band", [](const LandscapeLine& l) { return l.gradient_band(); }},
+    {"beta", [](const LandscapeLine& l) { return l.landscape.beta; }},
+    {"lip", [](const LandscapeLine& l) { return l.landscape.lipschitz; }}};
+
+using Landscapes = std::map<std::string, std::vector<LandscapeLine>>;
+
+// Each figure without a norm, as a multiple of that with one.
+void add_landscape_checks(const Options& options, const Landscapes& of, Result& result) {
+  const auto none = of.find("none");
+  if (none == of.end()) return;
+  for (const auto& [norm, lines] : of) {
+    if (norm == "none") continue;
+    for (const LandscapeFigure& figure : kLandscapeFigures) {
+      const std::string claim = fmt::format("{} of none / {}'s", figure.name, norm);
+      const double ratio = median_over(none->second, figure.of) / median_over(lines, figure.of);
+      if (options.task.empty()) {
+        result.above(claim, ratio, kLandscapeBound);
+      } else {
+        result.not_judged(claim, ratio, "stated of deep networks: without --task");
+      }
+    }
+  }
+}
+
+Drawing landscape_drawing(const Landscapes& of) {
+  Drawing drawing{"loss-band",
+                  {.title = "loss along the gradient",
+                   .x_label = "updates",
+                   .y_label = "largest and least loss",
+                   .log_y = true,
+                   .series = {}}};
+  for (const auto& [norm, lines] : of) {
+    io::PlotSeries& series = drawing.plot.series.emplace_back();
+    series.name = norm;
+    for (const LandscapeLine& line : lines) {
+      series.x.push_back(double(line.step));
+      series.y.push_back(line.loss);
+      series.low.push_back(line.landscape.loss_min);
+      series.high.push_back(line.landscape.loss_max);
+    }
+  }
+  return drawing;
+}
+
+}  // namespace
+
+Result landscape(const Options& options) {
+  Table all{"along the gradient, from half the rate to four times it",
+            {{"norm", "step", "loss", "loss_min", "loss_max", "gp_min", "gp_max", "beta", "lip"}}};
+  Table medians{"medians over the steps", {{"norm"}}};
+  for (const LandscapeFigure& figure : kLandscapeFigures) {
+    medians.rows[0].push_back(figure.name);
+  }
+  Landscapes of;
+  for (const std::string& norm : norms_of(options, {"none", "batchnorm", "layernorm"})) {
+    const train::Config config = landscape_config(options, norm);
+    const auto& lines = of[norm] = landscapes_of(options.backend, config);
+    add_lines(norm, lines, all);
+    auto& cells = medians.rows.emplace_back(std::vector<std::string>{norm});
+    for (const LandscapeFigure& figure : kLandscapeFigures) {
+      cells.push_back(fmt::format("{:.4g}", median_over(lines, figure.of)));
+    }
+  }
+  Result result;
+  result.tables = {std::move(medians), std::move(all)};
+  result.drawings = {landscape_drawing(of)};
+  add_landscape_checks(options, of, result);
+  return result;
+}
+
+}  // namespace keel::study

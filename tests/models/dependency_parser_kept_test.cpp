@@ -1,0 +1,164 @@
+// What an evaluation of the parser keeps: products of the first layer's weight with rows of the
+// table, computed anew from the weights of the moment, and never saved.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "backends/backends.h"
+#include "frontend/train/evaluator.h"
+#include "frontend/train/run_state.h"
+#include "models/dependency_parser/data.h"
+#include "models/dependency_parser/inputs.h"
+#include "tests/models/helpers.h"
+
+namespace keel::models {
+namespace {
+
+train::Config config_of(Settings settings) { return small_config(settings, "dependency_parser"); }
+
+std::unique_ptr<task::Stream> rows_of(const train::Config& config, std::int64_t batch) {
+  return config.model()
+      .load(config.data().request())
+      ->stream(task::Split::kTest, {.batch = batch, .shuffle = {}});
+}
+
+// Logits of the first rows, without what an evaluation keeps and with it.
+struct Logits {
+  Tensor plain, kept;
+};
+
+Logits logits_of(Backend& backend, const train::Config& config) {
+  const auto stream = rows_of(config, 32);
+  const task::Batch& batch = stream->at(0, 0);
+  Variables variables(backend, 3);
+  Tensor results[2];
+  for (const nn::Kept kept : {nn::Kept::kNothing, nn::Kept::kRead}) {
+    if (kept == nn::Kept::kRead) Program(backend, variables, train::build_keep(config)).run();
+    Program program(backend, variables, train::build_evaluate(config, batch.sizes, kept));
+    train::Feeder(config.model()).feed(program, batch);
+    program.run();
+    results[kept == nn::Kept::kRead] =
+        program.fetch(std::string(train::kPrediction) + "logits", true);
+  }
+  return {std::move(results[0]), std::move(results[1])};
+}
+
+void check_same_logits(const train::Config& config) {
+  const auto backend = make_backend("reference");
+  const Logits logits = logits_of(*backend, config);
+  REQUIRE(logits.plain.shape() == logits.kept.shape());
+  double largest = 0;
+  for (std::int64_t i = 0; i < logits.plain.elements(); ++i) {
+    if (logits.plain.at(i) < -1e8) continue;  // not legal
+    largest = std::max(largest, std::abs(logits.plain.at(i)));
+    CHECK(logits.kept.at(i) == doctest::Approx(logits.plain.at(i)).epsilon(1e-10));
+  }
+  CHECK(largest > 1e-3);
+}
+
+int count(const Graph& graph, std::string_view op) {
+  int found = 0;
+  for (int i = 0; i < graph.size(); ++i) {
+    found += graph.node(i).op != nullptr && graph.node(i).op->name == op;
+  }
+  return found;
+}
+
+TEST_CASE("dependency_parser: what is looked up is what the first layer gives, for every norm") {
+  for (const char* norm :
+       {"none", "layernorm", "adanorm", "weightnorm", "batchnorm", "powernorm"}) {
+    CAPTURE(std::string(norm));
+    check_same_logits(config_of({std::string("model.norm=") + norm}));
+  }
+  check_same_logits(config_of(
+      {"model.layers=2", "model.norm=none", "model.activation=cube", "model.embedding_range=1"}));
+}
+
+TEST_CASE("dependency_parser: a part with too many rows is multiplied as ever") {
+  const train::Config small = config_of({}),
+                      wide = config_of({"model.hidden=20000", "model.embedding=1", "model.layers=2",
+                                        "model.embedding_range=10"});
+  CHECK(count(train::build_evaluate(small, {4}, nn::Kept::kRead), "lookup_sum") == 3);
+  CHECK(count(train::build_evaluate(wide, {4}, nn::Kept::kRead), "lookup_sum") == 2);
+  CHECK(count(train::build_evaluate(small, {4}), "lookup_sum") == 0);
+  CHECK(count(train::build_step(small), "lookup_sum") == 0);
+  check_same_logits(wide);
+}
+
+TEST_CASE("dependency_parser: in float32 trees and labels are those of the plain network") {
+  // Sums of 48 * 4 products in another order: within 4 (48 * 4) eps of each, through two layers
+  // whose norms bring them back to 1.
+  constexpr double kBound = 2 * 4 * 48 * 4 * 0x1p-24;
+  const auto backend = make_backend(default_backend(), {.threads = 2});
+  const Logits logits = logits_of(*backend, config_of({"model.embedding_range=1"}));
+  for (std::int64_t i = 0; i < logits.plain.elements(); ++i) {
+    CHECK(std::abs(logits.kept.at(i) - logits.plain.at(i)) <= kBound);
+  }
+}
+
+TEST_CASE("dependency_parser: with a network, sentences together have the trees of each alone") {
+  const auto backend = make_backend(default_backend(), {.threads = 2});
+  const train::Config config = config_of({"model.embedding_range=1"});
+  Variables variables(*backend, 3);
+  train::Evaluator evaluator(*backend, variables, config);
+  const auto answers = [&](std::int64_t batch) {
+    const auto decoder = rows_of(config, batch)->decoder();
+    evaluator.decode(*decoder);
+    return decoder->answers();
+  };
+  const std::vector<std::string> alone = answers(1);
+  REQUIRE(alone.size() == 21);
+  for (const std::int64_t batch : {2, 7, 20, 64}) CHECK(answers(batch) == alone);
+}
+
+TEST_CASE("dependency_parser: an evaluation is of the weights of the moment") {
+  const auto backend = make_backend("reference");
+  const train::Config config = config_of({});
+  Variables variables(*backend, 3), others(*backend, 4);
+  train::Evaluator evaluator(*backend, variables, config), fresh(*backend, others, config);
+  const auto stream = rows_of(config, 8);
+  const double before = evaluator.run(*stream).loss, expected = fresh.run(*stream).loss;
+  CHECK(before != expected);
+  for (const auto& [name, variable] : others.all()) {
+    if (!variable.is_derived) variables.write(name, others.read(name, true));
+  }
+  CHECK(evaluator.run(*stream).loss == expected);
+  const auto decoder = stream->decoder(), again = stream->decoder();
+  evaluator.decode(*decoder);
+  fresh.decode(*again);
+  CHECK(decoder->answers() == again->answers());
+}
+
+TEST_CASE("dependency_parser: padding looks up what a missing node does") {
+  const Symbols symbols(config_of({}).model().assets());
+  task::Batch batch;
+  clear_batch(batch, 3, symbols);
+  const auto features = batch.values[kFeaturesInput].as<std::int32_t>();
+  for (const FeaturePart& part : symbols.parts()) {
+    CHECK(part.none >= part.row);
+    CHECK(part.none < part.row + part.rows);
+    for (std::int64_t row = 0; row < 3; ++row) {
+      for (std::int64_t k = 0; k < part.columns; ++k) {
+        const std::int64_t place = row * std::int64_t(kFeatures) + part.column + k;
+        CHECK(features[std::size_t(place)] == part.none);
+      }
+    }
+  }
+}
+
+TEST_CASE("dependency_parser: a checkpoint has the weights alone") {
+  const auto backend = make_backend(default_backend());
+  const train::Config config = config_of({});
+  Variables variables(*backend, 3);
+  train::Evaluator evaluator(*backend, variables, config);
+  evaluator.declare();
+  evaluator.run(*rows_of(config, 8));
+  CHECK(variables.all().at("products0").is_derived);
+  const io::TensorFile file = train::to_checkpoint({}, config, variables);
+  CHECK(file.tensors.contains("fc1/weight"));
+  for (const auto& [name, tensor] : file.tensors) CHECK_FALSE(name.starts_with("products"));
+  train::load_variables(file, "here", variables);
+}
+
+}  // namespace
+}  // namespace keel::models
