@@ -31,30 +31,18 @@ LayerOptions projection(const TransformerOptions& options) {
   return {.weight_init = options.projection_init, .bias_init = options.projection_bias_init};
 }
 
-// A decoder layer whose attention to itself is given.
-Value decoder_of(Net& net, Value x, Value mask, const DecoderMemory& memory,
-                 const TransformerOptions& options, const std::function<Value(Value)>& itself) {
-  const auto look = [&](Value v) {
-    return attend(net, "memory_attention", v, memory.projected, {.mask = memory.mask}, options);
-  };
-  const auto feed = [&](Value v) { return feed_forward(net, "feed_forward", v, options); };
-  Value h = residual(net, x, options, {"attention", mask, itself});
-  h = residual(net, h, options, {"memory_attention", mask, look});
-  return residual(net, h, options, {"feed_forward", mask, feed});
-}
-
 }  // namespace
 
-KeysValues project_memory(Net& net, const std::string& name, Value memory,
-                          const TransformerOptions& options) {
+AttentionMemory project_memory(Net& net, const std::string& name, Value x,
+                               const TransformerOptions& options) {
   const auto scope = net.graph.scope(name);
-  const std::int64_t width = net.graph.shape(memory).back();
+  const std::int64_t width = net.graph.shape(x).back();
   const LayerOptions layer = projection(options);
-  return {linear(net, "k", memory, width, layer), linear(net, "v", memory, width, layer)};
+  return {linear(net, "k", x, width, layer), linear(net, "v", x, width, layer)};
 }
 
-Value attend(Net& net, const std::string& name, Value query, const KeysValues& memory,
-             const Sight& sight, const TransformerOptions& options) {
+Value attend(Net& net, const std::string& name, Value query, const AttentionMemory& memory,
+             const TransformerOptions& options) {
   const std::int64_t width = net.graph.shape(query).back();
   check(width % options.heads == 0, ErrorKind::kUsage,
         "{}: expected heads that divide the width {}, got {}", name, width, options.heads);
@@ -62,7 +50,7 @@ Value attend(Net& net, const std::string& name, Value query, const KeysValues& m
   ops::AttentionOperands operands{.q = linear(net, "q", query, width, projection(options)),
                                   .k = memory.keys,
                                   .v = memory.values,
-                                  .key_mask = sight.mask};
+                                  .key_mask = memory.mask};
   const bool drops = net.mode == Mode::kTrain && options.attention_dropout > 0;
   if (drops) {
     const RandomKey key = net.random_key("attention");
@@ -71,15 +59,10 @@ Value attend(Net& net, const std::string& name, Value query, const KeysValues& m
   }
   const Value y = ops::attention(net.graph, operands,
                                  {.heads = options.heads,
-                                  .causal = sight.causal,
+                                  .causal = memory.causal,
                                   .p = drops ? options.attention_dropout : 0,
                                   .seed = std::int64_t(net.seed)});
   return linear(net, "out", y, width, {.weight_init = options.init});
-}
-
-Value self_attention(Net& net, const std::string& name, Value x, const Sight& sight,
-                     const TransformerOptions& options) {
-  return attend(net, name, x, project_memory(net, name, x, options), sight, options);
 }
 
 Value feed_forward(Net& net, const std::string& name, Value x, const TransformerOptions& options) {
@@ -94,29 +77,38 @@ Value feed_forward(Net& net, const std::string& name, Value x, const Transformer
 Value encoder_layer(Net& net, const std::string& name, Value x, Value mask,
                     const TransformerOptions& options) {
   const auto scope = net.graph.scope(name);
-  const auto attend = [&](Value v) {
-    return self_attention(net, "attention", v, {.mask = mask}, options);
+  const auto look = [&](Value v) {
+    AttentionMemory itself = project_memory(net, "attention", v, options);
+    itself.mask = mask;
+    return attend(net, "attention", v, itself, options);
   };
   const auto feed = [&](Value v) { return feed_forward(net, "feed_forward", v, options); };
-  const Value h = residual(net, x, options, {"attention", mask, attend});
+  const Value h = residual(net, x, options, {"attention", mask, look});
   return residual(net, h, options, {"feed_forward", mask, feed});
 }
 
-Value decoder_layer(Net& net, const std::string& name, Value x, Value mask,
-                    const DecoderMemory& memory, const TransformerOptions& options) {
-  const auto scope = net.graph.scope(name);
-  return decoder_of(net, x, mask, memory, options, [&](Value v) {
-    return self_attention(net, "attention", v, {.mask = mask, .causal = true}, options);
-  });
+Value decoder_layer(Net& net, const std::string& name, const DecoderInputs& in,
+                    const TransformerOptions& options) {
+  const JoinKeys all_at_hand = [&](const AttentionMemory& now) -> AttentionMemory {
+    return {now.keys, now.values, in.mask, true};
+  };
+  return decoder_step(net, name, in, all_at_hand, options);
 }
 
-Value decoder_step(Net& net, const std::string& name, Value x, Value seen, const JoinKeys& join,
-                   const DecoderMemory& memory, const TransformerOptions& options) {
+Value decoder_step(Net& net, const std::string& name, const DecoderInputs& in, const JoinKeys& join,
+                   const TransformerOptions& options) {
   const auto scope = net.graph.scope(name);
-  return decoder_of(net, x, {}, memory, options, [&](Value v) {
-    const KeysValues keys = join(project_memory(net, "attention", v, options));
-    return attend(net, "attention", v, keys, {.mask = seen}, options);
-  });
+  const auto look = [&](Value v) {
+    const AttentionMemory itself = join(project_memory(net, "attention", v, options));
+    return attend(net, "attention", v, itself, options);
+  };
+  const auto look_up = [&](Value v) {
+    return attend(net, "memory_attention", v, in.memory, options);
+  };
+  const auto feed = [&](Value v) { return feed_forward(net, "feed_forward", v, options); };
+  Value h = residual(net, in.x, options, {"attention", in.mask, look});
+  h = residual(net, h, options, {"memory_attention", in.mask, look_up});
+  return residual(net, h, options, {"feed_forward", in.mask, feed});
 }
 
 Value masked_mean(Net& net, Value x, Value mask) {

@@ -29,29 +29,21 @@ struct TransformerOptions {
   FanInit projection_bias_init = [](std::int64_t) { return zeros(); };
 };
 
-// Keys and values as attention reads them, (batch, keys, width).
-struct KeysValues {
-  Value keys, values;
-};
-
-// What a query may see.
-struct Sight {
+// What a query attends to.
+struct AttentionMemory {
+  Value keys, values;   // (batch, keys, width)
   Value mask = {};      // u8 (batch, keys), 0 for a key that nobody sees; absent: all are seen
   bool causal = false;  // a query sees no later key
 };
 
-// The projections "<name>/k" and "<name>/v" of memory (batch, keys, width).
-KeysValues project_memory(Net& net, const std::string& name, Value memory,
-                          const TransformerOptions& options);
+// The projections "<name>/k" and "<name>/v" of x (batch, keys, width).
+AttentionMemory project_memory(Net& net, const std::string& name, Value x,
+                               const TransformerOptions& options);
 
 // The projection "<name>/q" of query (batch, queries, width), attention of all heads, and the
 // projection "<name>/out". Throws Error{kUsage} unless heads divides the width.
-Value attend(Net& net, const std::string& name, Value query, const KeysValues& memory,
-             const Sight& sight, const TransformerOptions& options);
-
-// Both, of x to itself.
-Value self_attention(Net& net, const std::string& name, Value x, const Sight& sight,
-                     const TransformerOptions& options);
+Value attend(Net& net, const std::string& name, Value query, const AttentionMemory& memory,
+             const TransformerOptions& options);
 
 // dropout(relu(x W1 + b1)) W2 + b2, the layers "<name>/1" and "<name>/2".
 Value feed_forward(Net& net, const std::string& name, Value x, const TransformerOptions& options);
@@ -61,27 +53,24 @@ Value feed_forward(Net& net, const std::string& name, Value x, const Transformer
 Value encoder_layer(Net& net, const std::string& name, Value x, Value mask,
                     const TransformerOptions& options);
 
-// What a decoder layer attends to besides itself: the encoder's output, projected by
-// project_memory(net, "<layer>/memory_attention", ...), and its mask.
-struct DecoderMemory {
-  KeysValues projected;
-  Value mask = {};
+struct DecoderInputs {
+  Value x;                 // (batch, length, width), positions of a target
+  Value mask = {};         // u8 (batch, length), 0 for its padding; absent: there is none
+  AttentionMemory memory;  // the encoder's output by project_memory(net, "<name>/memory_attention")
 };
 
-// Gives the keys and values of a layer's attention to itself, from those of the positions at hand:
-// a search, which decodes position by position, adds those of the steps before.
-using JoinKeys = std::function<KeysValues(const KeysValues&)>;
+// Causal attention to itself, attention to the memory and feed-forward, each with dropout in a
+// residual branch. The norms are "<name>/attention/norm", "<name>/memory_attention/norm", of the
+// query alone, and "<name>/feed_forward/norm".
+Value decoder_layer(Net& net, const std::string& name, const DecoderInputs& in,
+                    const TransformerOptions& options);
 
-// Attention to itself, attention to the memory and feed-forward, each with dropout in a residual
-// branch. The norms are "<name>/attention/norm", "<name>/memory_attention/norm", of the query
-// alone, and "<name>/feed_forward/norm".
-//   x (batch, length, width), all positions of a target; mask leaves its padding out of norms
-Value decoder_layer(Net& net, const std::string& name, Value x, Value mask,
-                    const DecoderMemory& memory, const TransformerOptions& options);
-// The same layer for x (batch, 1, width), one position: join gives the keys and values of all
-// positions so far, (batch, n, width), of which a query sees those that `seen` (batch, n) has.
-Value decoder_step(Net& net, const std::string& name, Value x, Value seen, const JoinKeys& join,
-                   const DecoderMemory& memory, const TransformerOptions& options);
+// Gives what the positions at hand attend to among themselves and those before, from the keys and
+// values of those at hand.
+using JoinKeys = std::function<AttentionMemory(const AttentionMemory&)>;
+// The same layer for some positions of a target, of which a search has been through those before.
+Value decoder_step(Net& net, const std::string& name, const DecoderInputs& in, const JoinKeys& join,
+                   const TransformerOptions& options);
 
 // The mean of x (batch, length, width) over the tokens that the mask has; 0 for a row without any.
 Value masked_mean(Net& net, Value x, Value mask);

@@ -104,11 +104,12 @@ TEST_CASE(
 }
 
 // What two graphs of a decoder layer take: the encoder's output and its mask.
-DecoderMemory decoder_memory(Net& net, const TransformerOptions& options) {
+AttentionMemory decoder_memory(Net& net, const TransformerOptions& options) {
   Graph& g = net.graph;
-  const Value memory = g.input("memory", {DType::kF64, {2, 3, 8}});
-  return {project_memory(net, "layer/memory_attention", memory, options),
-          g.input("memory_mask", {DType::kU8, {2, 3}})};
+  const Value x = g.input("memory", {DType::kF64, {2, 3, 8}});
+  AttentionMemory memory = project_memory(net, "layer/memory_attention", x, options);
+  memory.mask = g.input("memory_mask", {DType::kU8, {2, 3}});
+  return memory;
 }
 
 TEST_CASE("transformer: a decoder layer position by position is the layer of all positions") {
@@ -119,22 +120,22 @@ TEST_CASE("transformer: a decoder layer position by position is the layer of all
   Net of_whole{.graph = whole, .mode = Mode::kEvaluate, .dtype = DType::kF64};
   Net of_step{.graph = step, .mode = Mode::kEvaluate, .dtype = DType::kF64};
   const Value all = whole.input("x", keys), mask = whole.input("mask", {DType::kU8, {2, kLength}});
-  whole.mark_output(
-      "y", decoder_layer(of_whole, "layer", all, mask, decoder_memory(of_whole, options), options));
+  const DecoderInputs whole_inputs{all, mask, decoder_memory(of_whole, options)};
+  whole.mark_output("y", decoder_layer(of_whole, "layer", whole_inputs, options));
   const Value one = step.input("x", {DType::kF64, {2, 1, 8}}),
               t = step.input("t", {DType::kI32, {}});
   const Value seen = step.input("seen", {DType::kU8, {2, kLength}});
-  const JoinKeys join = [&](const KeysValues& now) -> KeysValues {
+  const JoinKeys join = [&](const AttentionMemory& now) -> AttentionMemory {
     const auto joined = [&](const char* name, Value x) {
       const Value before = step.state(name, keys, nullptr);
       const Value next = ops::put(step, before, x, t);
       step.mark_update(before, next);
       return next;
     };
-    return {joined("keys", now.keys), joined("values", now.values)};
+    return {joined("keys", now.keys), joined("values", now.values), seen};
   };
-  step.mark_output("y", decoder_step(of_step, "layer", one, seen, join,
-                                     decoder_memory(of_step, options), options));
+  const DecoderInputs step_inputs{one, {}, decoder_memory(of_step, options)};
+  step.mark_output("y", decoder_step(of_step, "layer", step_inputs, join, options));
 
   const auto backend = make_backend("reference");
   Variables variables(*backend, 3);
