@@ -31,5 +31,6 @@ void add_choice(CLI::App& app, const std::string& name, std::string& value,
 void add_bench(Command command);
 void add_report(Command command);
 void add_reproduce(Command command);
+void add_text(Command command);
 
 }  // namespace keel::cli
