@@ -200,6 +200,7 @@ int parse_and_run(int argc, char** argv) {
   add_study(command);
   add_report(command);
   add_reproduce(command);
+  add_text(command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

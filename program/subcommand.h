@@ -32,5 +32,6 @@ void add_bench(Command command);
 void add_report(Command command);
 void add_reproduce(Command command);
 void add_study(Command command);
+void add_text(Command command);
 
 }  // namespace keel::cli

@@ -1,0 +1,45 @@
+// The lines of a text that need not fit into memory: a file, plain or packed, or standard input.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "frontend/io/packed_file.h"
+#include "frontend/text/lines.h"
+
+namespace keel::text {
+
+// Lines as text::Lines cuts them, each checked to be UTF-8 and of at most kMaxLineBytes. A
+// byte-order mark at the front is passed over. Throws Error{kBadInput} that names file, line and
+// what was expected, Error{kIo} when reading fails, and of a file as io::PackedFile, but for an
+// empty one, which has no lines.
+class LineReader {
+ public:
+  static constexpr std::size_t kMaxLineBytes = std::size_t{1} << 24;
+
+  explicit LineReader(const std::filesystem::path& path);
+  // Reads from a stream that stays open, such as stdin; `name` is for messages.
+  LineReader(std::FILE* stream, std::string name);
+
+  const std::string& name() const { return name_; }
+  // The next line, valid until the next call, or nothing.
+  std::optional<Line> next();
+
+ private:
+  bool refill();
+  Line take(std::size_t end, std::size_t behind);
+
+  std::string name_, buffer_;
+  std::size_t begin_ = 0;  // of what has not been given yet
+  std::int64_t number_ = 0, left_ = 0;
+  std::unique_ptr<io::PackedFile> file_;
+  std::FILE* stream_ = nullptr;
+  bool ended_ = false;
+};
+
+}  // namespace keel::text

@@ -1,0 +1,35 @@
+// Words whose full stop belongs to them, such as "Mr.": a full stop behind one ends no sentence.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "frontend/text/vocabulary.h"
+
+namespace keel::text {
+
+class NonbreakingPrefixes {
+ public:
+  // Those that Moses has for English ("en") and German ("de"); of every other language Moses' own
+  // way out, those of English.
+  static NonbreakingPrefixes of_language(std::string_view language);
+  // A file in Moses' form: a word a line, without its full stop; behind a word that counts only
+  // before a number stands #NUMERIC_ONLY#. Empty lines and those that begin with # say nothing.
+  // Throws as read_text, and Error{kBadInput} with file and line for a line of another form.
+  static NonbreakingPrefixes load(const std::filesystem::path& path);
+  static NonbreakingPrefixes parse(std::string_view content, const std::string& file);
+
+  // Whether the full stop stays at the word always, or before a number.
+  bool always(std::string_view word) const { return always_.contains(word); }
+  bool before_numbers(std::string_view word) const { return before_numbers_.contains(word); }
+
+ private:
+  using Words = std::unordered_set<std::string, TextHash, std::equal_to<>>;
+  void add(std::string_view words);
+
+  Words always_, before_numbers_;
+};
+
+}  // namespace keel::text

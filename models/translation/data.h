@@ -1,0 +1,56 @@
+// The pairs of sentences of a translation: files or the generator, sub-words, batches.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "frontend/text/clean.h"
+#include "models/translation/files.h"
+#include "models/translation/pair_stream.h"
+#include "models/translation/subwords.h"
+
+namespace keel::models {
+
+struct TranslationOptions {
+  std::string source = "builtin";  // lex200, or a folder with a data set of files.h
+  CorpusOptions corpus = {};       // of a folder
+  text::CleanOptions clean = {};   // of a folder's training pairs, in words
+  SubwordOptions subwords = {};
+  bool joint = true;            // both languages share merges and dictionary
+  std::int64_t train_rows = 0;  // train on the first so many of the pairs that stay; 0: all
+};
+
+struct TranslationSubwords {
+  std::shared_ptr<const Subwords> source, target;  // one object if they share it
+
+  // Texts by name, as checkpoints keep them: source.merges (empty: none), source.dictionary, and
+  // target.* unless they are shared.
+  using Texts = std::map<std::string, std::string>;
+  Texts texts() const;
+  // Throws Error{kBadInput} that names the text that is missing or damaged.
+  static TranslationSubwords parse(const Texts& texts);
+};
+
+class TranslationData {
+ public:
+  // Reads what is needed for training; the test split only has to be there. Sub-words are learned
+  // of the training pairs unless they are given. Throws Error{kUsage} for options, Error{kBadInput}
+  // when no training pair stays, and otherwise as files.h and subwords.h say.
+  static TranslationData load(const TranslationOptions& options, TranslationSubwords subwords = {});
+
+  const TranslationSubwords& subwords() const { return subwords_; }
+  // The sentences of a split as they were read, for scoring. The test split is read here.
+  SentencePairs sentences(task::Split split) const;
+  std::unique_ptr<PairStream> stream(task::Split split,
+                                     const data::PairBatchOptions& options) const;
+
+ private:
+  TranslationData(ParallelCorpus corpus, TranslationSubwords subwords);
+
+  ParallelCorpus corpus_;
+  TranslationSubwords subwords_;
+};
+
+}  // namespace keel::models

@@ -1,0 +1,38 @@
+// What a network that translates is fed with.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "frontend/task/batch.h"
+
+namespace keel::models {
+
+// A pair of sentences as numbers, Dictionary::kEnd at the end of both.
+struct NumberedPair {
+  std::vector<std::int32_t> source, target;
+};
+
+// The label of a position that has none.
+inline constexpr std::int32_t kNoToken = -1;
+
+// Sizes are {rows, source length, target length}; the values of a batch, in this order:
+//   source       i32 (rows, source length)   numbers, kEnd behind them, then kPad
+//   source_mask  u8 (rows, source length)    1 where there is a token
+//   target_in    i32 (rows, target length)   kEnd, then the target without its own kEnd, then kPad
+//   target_out   i32 (rows, target length)   the target with its kEnd, then kNoToken
+//   target_mask  u8 (rows, target length)    1 where target_out has a token
+// Padding stands behind the tokens on both sides, for attention goes through no key that its mask
+// takes from a row's end: a sentence then has the same bits whatever stands beside it. (fairseq
+// has the source's padding in front; positions are counted from the first token, so that the
+// network computes the same.)
+enum PairInput : std::size_t { kSource, kSourceMask, kTargetIn, kTargetOut, kTargetMask };
+std::vector<task::Input> pair_inputs(const task::Sizes& sizes);
+
+// Makes a batch one of these sizes with nothing but padding in it; tensors that fit are kept.
+void clear_pairs(task::Batch& batch, const task::Sizes& sizes);
+// Puts a pair into a place; it must fit.
+void put_pair(task::Batch& batch, std::size_t place, const NumberedPair& pair);
+
+}  // namespace keel::models

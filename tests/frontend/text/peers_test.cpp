@@ -1,0 +1,158 @@
+// keel beside sacrebleu, sacremoses and subword-nmt, where a Python has them.
+#include <algorithm>
+#include <cstdlib>
+
+#include "frontend/io/packed_file.h"
+#include "frontend/text/bleu.h"
+#include "frontend/text/bpe.h"
+#include "frontend/text/bpe_learner.h"
+#include "frontend/text/lines.h"
+#include "frontend/text/moses_detokenizer.h"
+#include "frontend/text/moses_tokenizer.h"
+#include "tests/support/input_checks.h"
+#include "tests/support/python.h"
+
+namespace keel::text {
+namespace {
+
+using test::python_says;
+
+std::vector<std::string> lines_in(std::string_view content, std::int64_t most = 1 << 30) {
+  std::vector<std::string> all;
+  Lines lines(content);
+  for (auto line = lines.next(); line && std::ssize(all) < most; line = lines.next()) {
+    all.emplace_back(line->text);
+  }
+  return all;
+}
+
+std::string text_of_lines(const std::vector<std::string>& lines) {
+  return fmt::format("{}\n", fmt::join(lines, "\n"));
+}
+
+// The first 10,000 sentences of Multi30k in a language; none without KEEL_DATA. Their tabs become
+// spaces, for to subword-nmt a tab is a letter.
+std::vector<std::string> multi30k(const std::string& language) {
+  const char* root = std::getenv("KEEL_DATA");
+  const std::filesystem::path stem =
+      std::filesystem::path(root != nullptr ? root : "") / "translation/multi30k/train.";
+  const auto found = io::find_packed(stem.string() + language);
+  if (root == nullptr || !found) {
+    MESSAGE("skipped: KEEL_DATA names no folder with translation/multi30k in it");
+    return {};
+  }
+  std::string content = io::read_file(*found, 1 << 26);
+  std::ranges::replace(content, '\t', ' ');
+  return lines_in(content, 10000);
+}
+
+struct BleuCase {
+  std::vector<std::string> translation, reference;
+};
+
+const std::vector<BleuCase>& bleu_cases() {
+  static const std::vector<BleuCase> cases = {
+      {{"The cat sat on the mat."}, {"The cat sat on the mat."}},
+      {{"The cat sat on a mat, didn't it?"}, {"The cat sat on the mat, did it not?"}},
+      {{"It costs 1,000.50 (about 5%)."}, {"It cost 1,000.50 (some 5%)."}},
+      {{"A 1990-1995 well-known state-of-the-art thing"},
+       {"A well-known thing of 1990-1995, state-of-the-art"}},
+      {{"&quot;Yes&quot; &amp; no"}, {"\"Yes\" & no"}},
+      {{"na\u00EFve caf\u00E9.\u00C9t\u00E9 5\u20AC, 6\u20AC", "\u4E2D\u6587 x\u00A0y"},
+       {"na\u00EFve caf\u00E9. \u00C9t\u00E9 5\u20AC 6\u20AC", "\u4E2D\u6587 x y z"}},
+      {{"", "two words here now"}, {"gone", "two words here then"}},
+      {{"yes"}, {"no"}},
+      {{"a b c x e", "f g"}, {"a b c d e", "g f"}},
+      {{"too too too long a sentence of words...", "Ends with $5.", "u.s. and U.K."},
+       {"a short one", "It ends with $5.", "U.S. and u.k."}}};
+  return cases;
+}
+
+TEST_CASE("peers: 13a and BLEU as sacrebleu has them") {
+  test::TempDir folder;
+  std::string script =
+      "from sacrebleu.metrics import BLEU\n"
+      "for lower in (False, True):\n"
+      "  for k in range(10):\n"
+      "    ours, theirs = [open(f'{k}.{s}', encoding='utf-8').read().split('\\n')[:-1] "
+      "for s in 'ab']\n"
+      "    print(BLEU(lowercase=lower).corpus_score(ours, [theirs]).score)\n";
+  REQUIRE(bleu_cases().size() == 10);
+  for (std::size_t k = 0; k < 10; ++k) {
+    test::write_bytes(folder / fmt::format("{}.a", k), text_of_lines(bleu_cases()[k].translation));
+    test::write_bytes(folder / fmt::format("{}.b", k), text_of_lines(bleu_cases()[k].reference));
+  }
+  const auto said = python_says("sacrebleu", script, folder.path());
+  if (!said) return;
+  const std::vector<std::string> scores = lines_in(*said);
+  REQUIRE(scores.size() == 20);
+  for (std::size_t i = 0; i < 20; ++i) {
+    CAPTURE(i);
+    const BleuCase& c = bleu_cases()[i % 10];
+    BleuCounter counter({.tokens = BleuTokens::k13a, .lower_case = i >= 10});
+    for (std::size_t k = 0; k < c.translation.size(); ++k) {
+      counter.add(c.translation[k], c.reference[k]);
+    }
+    CHECK(counter.score().bleu == doctest::Approx(std::stod(scores[i])).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("peers: tokens, there and back, as sacremoses has them") {
+  for (const std::string language : {"en", "de"}) {
+    const std::vector<std::string> sentences = multi30k(language);
+    if (sentences.empty()) return;
+    test::TempDir folder;
+    test::write_bytes(folder / "in", text_of_lines(sentences));
+    const auto said = python_says("sacremoses",
+                                  "from sacremoses import MosesTokenizer, MosesDetokenizer\n"
+                                  "t, d = MosesTokenizer('" +
+                                      language + "'), MosesDetokenizer('" + language +
+                                      "')\n"
+                                      "for line in open('in', encoding='utf-8'):\n"
+                                      "  tokens = t.tokenize(line.rstrip('\\n'), "
+                                      "aggressive_dash_splits=True)\n"
+                                      "  print(' '.join(tokens))\n"
+                                      "  print(d.detokenize(tokens))\n",
+                                  folder.path());
+    if (!said) return;
+    const std::vector<std::string> theirs = lines_in(*said);
+    REQUIRE(theirs.size() == 2 * sentences.size());
+    const MosesTokenizer tokenize(
+        {.language = language, .aggressive_hyphens = true, .keep_last_period = true});
+    std::size_t unlike = 0;
+    for (std::size_t i = 0; i < sentences.size(); ++i) {
+      unlike += tokenize(sentences[i]) != theirs[2 * i];
+      unlike += moses_detokenized(theirs[2 * i], {.language = language}) != theirs[2 * i + 1];
+    }
+    CHECK(unlike == 0);
+  }
+}
+
+TEST_CASE("peers: merges and sub-words as subword-nmt has them") {
+  std::vector<std::string> sentences = multi30k("en");
+  for (const std::string& sentence : multi30k("de")) sentences.push_back(sentence);
+  if (sentences.empty()) return;
+  test::TempDir folder;
+  test::write_bytes(folder / "in", text_of_lines(sentences));
+  const auto said = python_says(
+      "subword-nmt",
+      "from subword_nmt.learn_bpe import learn_bpe\n"
+      "from subword_nmt.apply_bpe import BPE\n"
+      "with open('in', encoding='utf-8') as text, open('codes', 'w', encoding='utf-8') as codes:\n"
+      "  learn_bpe(text, codes, 1000)\n"
+      "bpe = BPE(open('codes', encoding='utf-8'))\n"
+      "for line in open('in', encoding='utf-8'): print(bpe.segment(line))\n",
+      folder.path());
+  if (!said) return;
+  WordCounts counts;
+  for (const std::string& sentence : sentences) count_words(sentence, counts);
+  const BpeCodes codes = learn_bpe(counts, {.merges = 1000});
+  CHECK((codes.text() == test::read_bytes(folder / "codes")));
+  Bpe bpe(codes);
+  std::string ours;
+  for (const std::string& sentence : sentences) ours += bpe.apply(sentence, "here") + "\n";
+  CHECK((ours == *said));
+}
+
+}  // namespace
+}  // namespace keel::text

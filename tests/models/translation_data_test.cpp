@@ -1,0 +1,224 @@
+// Pairs as numbers and batches: what a network is fed with, sub-words, and what is left out.
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "models/translation/data.h"
+#include "tests/support/input_checks.h"
+
+namespace keel::models {
+namespace {
+
+using task::Split;
+using test::refuses;
+using Numbers = std::vector<std::int32_t>;
+using text::Dictionary;
+
+template <class T>
+std::vector<T> values_of(const task::Batch& batch, PairInput value) {
+  const std::span<const T> values = batch.values[value].as<T>();
+  return {values.begin(), values.end()};
+}
+
+PairStream small_stream(const data::PairBatchOptions& options) {
+  auto pairs = std::make_shared<NumberedPairs>(
+      NumberedPairs{{{7, 8, 2}, {9, 2}}, {{2}, {4, 5, 6, 7, 2}}, {{4, 2}, {2}}});
+  return {{"small", {}}, std::move(pairs), options};
+}
+
+TEST_CASE("pair stream: source, mask, what goes in and what comes out") {
+  PairStream stream = small_stream({.max_tokens = 40, .multiple = 4, .sorted = true});
+  REQUIRE(stream.steps(0) == 1);
+  const task::Batch& batch = stream.at(0, 0);
+  CHECK(batch.sizes == task::Sizes{5, 4, 8});
+  CHECK(batch.rows == std::vector<std::int64_t>{1, 2, 0, -1, -1});
+  CHECK(batch.items == 8);
+  CHECK(stream.items(0, 0) == 8);
+  constexpr std::int32_t kPad = Dictionary::kPad;
+  CHECK(values_of<std::int32_t>(batch, kSource) ==
+        Numbers{2, 1, 1, 1, 4, 2, 1, 1, 7, 8, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1});
+  Numbers in(40, kPad), out(40, kNoToken);
+  std::ranges::copy(Numbers{2, 4, 5, 6, 7}, in.begin());
+  std::ranges::copy(Numbers{4, 5, 6, 7, 2}, out.begin());
+  std::ranges::copy(Numbers{2}, in.begin() + 8);
+  std::ranges::copy(Numbers{2}, out.begin() + 8);
+  std::ranges::copy(Numbers{2, 9}, in.begin() + 16);
+  std::ranges::copy(Numbers{9, 2}, out.begin() + 16);
+  CHECK(values_of<std::int32_t>(batch, kTargetIn) == in);
+  CHECK(values_of<std::int32_t>(batch, kTargetOut) == out);
+  const auto source_mask = values_of<std::uint8_t>(batch, kSourceMask);
+  const auto target_mask = values_of<std::uint8_t>(batch, kTargetMask);
+  CHECK(std::accumulate(source_mask.begin(), source_mask.end(), 0) == 6);
+  for (std::size_t i = 0; i < out.size(); ++i) CHECK((target_mask[i] == 1) == (out[i] != kNoToken));
+  CHECK(stream.shapes() == std::vector<task::Sizes>{{5, 4, 8}});
+}
+
+TEST_CASE("pair stream: the types that a network declares") {
+  PairStream stream = small_stream({});
+  const task::Batch& batch = stream.at(0, 0);
+  const std::vector<task::Input> inputs = pair_inputs(batch.sizes);
+  REQUIRE(inputs.size() == batch.values.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    CHECK(inputs[i].type.dtype == batch.values[i].dtype());
+    CHECK(inputs[i].type.shape == batch.values[i].shape());
+  }
+}
+
+TEST_CASE("pair stream: single rows") {
+  PairStream stream = small_stream({.multiple = 4});
+  const task::Batch& batch = stream.pick(std::vector<std::int64_t>{0, 1});
+  CHECK(batch.sizes == task::Sizes{2, 4, 8});
+  CHECK(batch.rows == std::vector<std::int64_t>{0, 1});
+  CHECK(values_of<std::int32_t>(batch, kSource) == Numbers{7, 8, 2, 1, 2, 1, 1, 1});
+  CHECK(refuses(ErrorKind::kUsage, "row: expected 0 to 2, got 3",
+                [&] { stream.pick(std::vector<std::int64_t>{3}); }));
+}
+
+TEST_CASE("translation data: lex200 as words, every pair once, all tokens counted") {
+  const TranslationData data = TranslationData::load({});
+  const Dictionary& dictionary = data.subwords().source->dictionary();
+  CHECK(data.subwords().source == data.subwords().target);
+  CHECK(dictionary.size() == 408);  // 4 + 200 + 200 + 3 words, and a filler
+  CHECK(dictionary.first_filler() == 407);
+  for (const Split split : {Split::kTrain, Split::kValid, Split::kTest}) {
+    const bool train = split == Split::kTrain;
+    const auto stream = data.stream(split, {.max_tokens = 1024, .sorted = !train, .seed = 3});
+    const SentencePairs sentences = data.sentences(split);
+    CHECK(stream->rows() == std::ssize(sentences.source));
+    double tokens = 0, expected = 0;
+    std::vector<int> times(sentences.source.size());
+    for (std::int64_t step = 0; step < stream->steps(1); ++step) {
+      const task::Batch& batch = stream->at(1, step);
+      tokens += batch.items;
+      CHECK(batch.items == stream->items(1, step));
+      for (std::int64_t row : batch.rows) {
+        if (row >= 0) ++times[static_cast<std::size_t>(row)];
+      }
+    }
+    for (const std::string& line : sentences.target) {
+      expected += static_cast<double>(dictionary.encode(line).size());
+    }
+    CHECK(tokens == expected);
+    CHECK(std::ranges::all_of(times, [](int n) { return n == 1; }));
+    CHECK(stream->left_out().empty());
+  }
+}
+
+TEST_CASE("translation data: a batch is a function of seed, epoch and step") {
+  const TranslationData data = TranslationData::load({.train_rows = 2000});
+  const auto first = data.stream(Split::kTrain, {.max_tokens = 512, .seed = 1});
+  const auto second = data.stream(Split::kTrain, {.max_tokens = 512, .seed = 1});
+  for (std::int64_t step = 0; step < first->steps(0); ++step) second->at(0, step);
+  const task::Batch& here = first->at(3, 5);
+  const task::Batch& there = second->at(3, 5);
+  CHECK(here.rows == there.rows);
+  CHECK(values_of<std::int32_t>(here, kTargetOut) == values_of<std::int32_t>(there, kTargetOut));
+  CHECK(first->at(2, 5).rows !=
+        data.stream(Split::kTrain, {.max_tokens = 512, .seed = 2})->at(1, 5).rows);
+  CHECK(first->shapes().size() <= 16);
+}
+
+TEST_CASE("translation data: what is left out of training is said") {
+  const test::TempDir folder;
+  std::string source, target;
+  for (int i = 0; i < 10; ++i) {
+    source += "a\nb c d e f g\nh i j\nk l m\n";
+    target += "a\nb c d e f\nh i\nk l m\n";
+  }
+  for (const std::string part : {"train", "valid", "test"}) {
+    test::write_bytes(folder / (part + ".de"), source);
+    test::write_bytes(folder / (part + ".en"), target);
+  }
+  TranslationOptions options{.source = folder.path(),
+                             .corpus = {.corpus = "iwslt14"},
+                             .clean = {.min_tokens = 2, .max_tokens = 5, .max_ratio = 1.2},
+                             .train_rows = 4};
+  const TranslationData data = TranslationData::load(options);
+  const auto stream = data.stream(Split::kTrain, {});
+  CHECK(stream->rows() == 4);
+  std::string said;
+  for (const task::LeftOut& left : stream->left_out()) {
+    said += fmt::format("{} {}; ", left.rows, left.why);
+  }
+  CHECK(said ==
+        "10 a side of fewer than 2 words; 10 a side of more than 5 words; 10 one side longer than "
+        "1.2 times the other; 6 train_rows is 4; ");
+  CHECK(data.stream(Split::kValid, {})->rows() == 40);
+  CHECK(data.stream(Split::kValid, {})->left_out().empty());
+  options.clean = {.min_tokens = 90};
+  CHECK(refuses(ErrorKind::kBadInput, "expected training pairs, got none of 40 that is fit",
+                [&] { TranslationData::load(options); }));
+  CHECK(refuses(ErrorKind::kUsage, "train_rows: expected 0 or more, got -1",
+                [] { TranslationData::load({.train_rows = -1}); }));
+}
+
+// A little data set in which the same words stand on both sides.
+void write_corpus(const test::TempDir& folder) {
+  for (const std::string part : {"train", "valid", "test"}) {
+    test::write_bytes(folder / (part + ".de"), "low lower slow\nlow low\n");
+    test::write_bytes(folder / (part + ".en"), "high higher high\nhigh x\n");
+  }
+}
+
+TEST_CASE("translation data: sub-words of both sides, jointly or apart") {
+  const test::TempDir folder;
+  write_corpus(folder);
+  TranslationOptions options{.source = folder.path(), .corpus = {.corpus = "iwslt14"}};
+  options.subwords.merges = 4;
+  const TranslationData joint = TranslationData::load(options);
+  CHECK(joint.subwords().source == joint.subwords().target);
+  options.joint = false;
+  const TranslationData apart = TranslationData::load(options);
+  CHECK(apart.subwords().source != apart.subwords().target);
+  CHECK(apart.subwords().source->dictionary().id("high") == Dictionary::kUnk);
+  for (const TranslationData* data : {&joint, &apart}) {
+    for (const bool source : {true, false}) {
+      const Subwords& side = source ? *data->subwords().source : *data->subwords().target;
+      const std::string line = source ? "low lower slow" : "high higher high";
+      const Numbers ids = side.encode(line, "here");
+      CHECK(ids.back() == Dictionary::kEnd);
+      CHECK(std::ranges::count(ids, Dictionary::kUnk) == 0);
+      CHECK(side.decode(ids) == line);
+    }
+  }
+}
+
+TEST_CASE("translation data: sub-words kept as texts give the same numbers") {
+  const test::TempDir folder;
+  write_corpus(folder);
+  TranslationOptions options{.source = folder.path(), .corpus = {.corpus = "iwslt14"}};
+  options.subwords.merges = 4;
+  for (const bool joint : {true, false}) {
+    options.joint = joint;
+    const TranslationData data = TranslationData::load(options);
+    const TranslationSubwords::Texts texts = data.subwords().texts();
+    CHECK(texts.size() == (joint ? 2 : 4));
+    const TranslationSubwords kept = TranslationSubwords::parse(texts);
+    CHECK((kept.source == kept.target) == joint);
+    const TranslationData again = TranslationData::load(options, kept);
+    CHECK(again.subwords().source == kept.source);
+    CHECK(kept.target->encode("higher low", "") ==
+          data.subwords().target->encode("higher low", ""));
+  }
+  CHECK(refuses(ErrorKind::kBadInput, "expected source.merges, got none",
+                [] { TranslationSubwords::parse({}); }));
+  CHECK(refuses(ErrorKind::kBadInput,
+                "dictionary: line 1: expected a symbol, a space and its count", [] {
+                  TranslationSubwords::parse({{"source.merges", ""}, {"source.dictionary", "a\n"}});
+                }));
+}
+
+TEST_CASE("translation data: words that end as continued sub-words do are refused") {
+  const test::TempDir folder;
+  write_corpus(folder);
+  TranslationOptions options{.source = folder.path(), .corpus = {.corpus = "iwslt14"}};
+  options.subwords.merges = 4;
+  test::write_bytes(folder / "valid.en", "high\nhi@@ high\n");
+  const TranslationData data = TranslationData::load(options);
+  CHECK(refuses(ErrorKind::kBadInput,
+                "IWSLT14 de-en valid: sentence 2: expected words that do not end in @@, got 'hi@@'",
+                [&] { data.stream(Split::kValid, {}); }));
+}
+
+}  // namespace
+}  // namespace keel::models
