@@ -74,7 +74,8 @@ void PairBatches::cut() {
     return std::span(order).subspan(first, end - first);
   };
   const auto leave = [&](std::size_t count) {
-    cuts_.push_back({first, count, bucket_over(pending(first + count))});
+    const PairLength length = bucket_over(pending(first + count));
+    cuts_.push_back({first, count, std::max(capacity(length), std::int64_t(count)), length});
     first += count;
   };
   PairLength bucket{};  // of the pending rows
@@ -97,12 +98,12 @@ PairBatch PairBatches::at(std::uint32_t epoch, std::int64_t step) {
   const Plan& plan = this->plan(epoch);
   const auto place = static_cast<std::size_t>(plan.batches[static_cast<std::size_t>(step)]);
   const Cut& cut = cuts_[place];
-  return {capacity(cut.length), cut.length, std::span(plan.order).subspan(cut.first, cut.count)};
+  return {cut.capacity, cut.length, std::span(plan.order).subspan(cut.first, cut.count)};
 }
 
 std::vector<PairBatches::Shape> PairBatches::shapes() const {
   std::vector<Shape> shapes;
-  for (const Cut& cut : cuts_) shapes.push_back({capacity(cut.length), cut.length});
+  for (const Cut& cut : cuts_) shapes.push_back({cut.capacity, cut.length});
   std::ranges::sort(shapes, std::greater(), [](const Shape& shape) {
     const PairLength& length = shape.length;
     return std::tuple(shape.capacity * (length.source + length.target), length.longer(),
@@ -116,7 +117,7 @@ std::vector<PairBatches::Shape> PairBatches::shapes() const {
 double PairBatches::padding() const {
   std::int64_t positions = 0, tokens = 0;
   for (const Cut& cut : cuts_) {
-    positions += capacity(cut.length) * (cut.length.source + cut.length.target);
+    positions += cut.capacity * (cut.length.source + cut.length.target);
   }
   for (const PairLength& length : lengths_) tokens += length.source + length.target;
   return 1 - static_cast<double>(tokens) / static_cast<double>(positions);

@@ -40,7 +40,8 @@ struct PairBatch {
 //           multiple of row_multiple, or all if they are fewer than that, and the others stay
 //   order   of the batches: the permutation of (seed, "data.batches", epoch)
 // Both sides of a batch are padded to the buckets of their longest, and a shape has as many rows as
-// fit its longer side. All epochs have the same shapes. A pair longer than max_tokens is a batch by
+// fit its longer side, a multiple of row_multiple, or those of the last batch, which need be none.
+// All epochs have the same shapes. A pair longer than max_tokens is a batch by
 // itself. No row is dropped.
 class PairBatches {
  public:
@@ -67,6 +68,7 @@ class PairBatches {
  private:
   struct Cut {
     std::size_t first = 0, count = 0;  // of an epoch's order
+    std::int64_t capacity = 0;
     PairLength length;
   };
   struct Plan {

@@ -28,7 +28,8 @@ Value residual(Net& net, Value x, const TransformerOptions& options, const Branc
 }
 
 LayerOptions projection(const TransformerOptions& options) {
-  return {.weight_init = options.projection_init, .bias_init = options.projection_bias_init};
+  return {.weight_init = options.projection_init.value_or(options.init),
+          .bias_init = options.projection_bias_init};
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ Value attend(Net& net, const std::string& name, Value query, const AttentionMemo
                                   .causal = memory.causal,
                                   .p = drops ? options.attention_dropout : 0,
                                   .seed = std::int64_t(net.seed)});
-  return linear(net, "out", y, width, {.weight_init = options.init});
+  return linear(net, "out", y, width, {.weight_init = options.out_init.value_or(options.init)});
 }
 
 Value feed_forward(Net& net, const std::string& name, Value x, const TransformerOptions& options) {

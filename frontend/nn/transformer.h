@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "frontend/nn/fan_init.h"
@@ -23,9 +24,10 @@ struct TransformerOptions {
   double dropout = 0, attention_dropout = 0, relu_dropout = 0;
   NormPlace place = NormPlace::kPre;
   Norm norm = Norm::parse("layernorm");
-  FanInit init = xavier();  // of all weights but those below
-  // Of the weights and biases of the projections "q", "k" and "v"; other biases start at zero.
-  FanInit projection_init = init;
+  FanInit init = xavier();  // of all weights but those that have a way of their own
+  std::optional<FanInit> projection_init = std::nullopt;  // of the projections "q", "k" and "v"
+  std::optional<FanInit> out_init = std::nullopt;         // of the projections "out"
+  // Of the biases of "q", "k" and "v"; others start at zero.
   FanInit projection_bias_init = [](std::int64_t) { return zeros(); };
 };
 

@@ -23,11 +23,13 @@ inline constexpr std::int32_t kNoToken = -1;
 //   target_in    i32 (rows, target length)   kEnd, then the target without its own kEnd, then kPad
 //   target_out   i32 (rows, target length)   the target with its kEnd, then kNoToken
 //   target_mask  u8 (rows, target length)    1 where target_out has a token
+//   asked        i32 (rows)                  row * target length + the position of target_in behind
+//                                            which a search asks for symbols; 0 where none does
 // Padding stands behind the tokens on both sides, for attention goes through no key that its mask
 // takes from a row's end: a sentence then has the same bits whatever stands beside it. (fairseq
 // has the source's padding in front; positions are counted from the first token, so that the
 // network computes the same.)
-enum PairInput : std::size_t { kSource, kSourceMask, kTargetIn, kTargetOut, kTargetMask };
+enum PairInput : std::size_t { kSource, kSourceMask, kTargetIn, kTargetOut, kTargetMask, kAsked };
 std::vector<task::Input> pair_inputs(const task::Sizes& sizes);
 
 // Makes a batch one of these sizes with nothing but padding in it; tensors that fit are kept.

@@ -1,8 +1,10 @@
 // Numbered pairs of sentences as batches to train on or to measure.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frontend/data/pair_batches.h"
@@ -30,6 +32,14 @@ class PairStream final : public task::Stream {
   std::vector<task::Sizes> shapes() const override;
   std::vector<task::LeftOut> left_out() const override { return notes_.left_out; }
 
+  std::unique_ptr<task::Decoder> decoder() const override {
+    return decoder_ ? decoder_() : nullptr;
+  }
+  // What decoder() is to give.
+  void set_decoder(std::function<std::unique_ptr<task::Decoder>()> make) {
+    decoder_ = std::move(make);
+  }
+
   // The share of positions that hold no token.
   double padding() const { return batches_.padding(); }
 
@@ -44,6 +54,7 @@ class PairStream final : public task::Stream {
   data::PairBatchOptions options_;
   data::PairBatches batches_;
   task::Batch batch_;
+  std::function<std::unique_ptr<task::Decoder>()> decoder_;
 };
 
 }  // namespace keel::models

@@ -5,6 +5,7 @@
 #include "frontend/io/idx.h"
 #include "models/dependency_parser/builtin.h"
 #include "models/registry.h"
+#include "models/translation/builtin.h"
 #include "tests/support/temp_dir.h"
 
 namespace keel::test {
@@ -18,6 +19,20 @@ Settings common_settings(std::string_view model) {
   if (model == "dependency_parser") {
     return {"train.batch=32", "data.source=" + small_treebank().string(), "model.hidden=16",
             "model.embedding=4"};
+  }
+  if (model == "translation") {
+    return {"train.batch=128",
+            "data.source=" + small_pairs().string(),
+            "model.layers=1",
+            "model.width=32",
+            "model.heads=2",
+            "model.feed_forward=32",
+            "model.dropout=0.05",
+            "model.attention_dropout=0.05",
+            "model.relu_dropout=0.05",
+            "model.label_smoothing=0",
+            "model.beam=2",
+            "model.longest=3"};
   }
   Settings settings{"train.batch=32", "data.train_rows=0",
                     "data.source=" + small_digits().string()};
@@ -62,6 +77,28 @@ const std::filesystem::path& small_treebank() {
     return true;
   }();
   check(written, ErrorKind::kIo, "[small_run] no treebank");
+  return folder.path();
+}
+
+const std::filesystem::path& small_pairs() {
+  static const TempDir folder;
+  static const bool written = [] {
+    const models::ParallelCorpus lex = models::make_lex200();
+    const auto write = [&](const char* name, const std::vector<std::string>& sentences,
+                           std::size_t n) {
+      std::string text;
+      for (std::size_t i = 0; i < n; ++i) text += sentences[i] + "\n";
+      write_bytes(folder / name, text);
+    };
+    write("train.de", lex.train.source, 60);
+    write("train.en", lex.train.target, 60);
+    write("val.de", lex.valid.source, 12);
+    write("val.en", lex.valid.target, 12);
+    write("test_2016_flickr.de", lex.train.source, 12);
+    write("test_2016_flickr.en", lex.train.target, 12);
+    return true;
+  }();
+  check(written, ErrorKind::kIo, "[small_run] no pairs");
   return folder.path();
 }
 

@@ -19,12 +19,17 @@ const std::filesystem::path& small_digits();
 // each, of which the first is not projective; made once.
 const std::filesystem::path& small_treebank();
 
+// A folder with some pairs of lex200 as multi30k has its own; the test set is part of the training
+// set. It is written once a process.
+const std::filesystem::path& small_pairs();
+
 // "section.key=value"
 using Settings = std::vector<std::string>;
 
 // The named model with defaults, but small, then the settings: on small_digits() with batch 32 and,
 // for mnist_mlp, hidden 16; text_classifier on 200 built-in sentences, one narrow layer;
-// dependency_parser on small_treebank(), hidden 16.
+// dependency_parser on small_treebank(), hidden 16; translation on small_pairs(), one narrow layer
+// in either stack, without label smoothing, translations of at most three symbols.
 train::Config small_config(const Settings& settings = {}, std::string_view model = "mnist_mlp");
 
 // The same as arguments of the program: "train mnist_mlp --quiet --out folder ...".

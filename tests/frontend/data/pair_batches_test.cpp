@@ -122,6 +122,15 @@ TEST_CASE("pair batches: cut where fairseq cuts") {
   }
 }
 
+TEST_CASE("pair batches: a last batch that is no multiple of eight has room for all its rows") {
+  const std::vector<PairLength> lengths(12, PairLength{30, 32});
+  PairBatches batches(lengths, {.max_tokens = 12 * 32});
+  REQUIRE(batches.steps() == 1);
+  CHECK(batches.at(0, 0).rows.size() == 12);
+  CHECK(batches.at(0, 0).capacity == 12);
+  CHECK(batches.shapes().front().capacity == 12);
+}
+
 TEST_CASE("pair batches: in evaluation by source, then target, then number") {
   PairBatches batches({{3, 9}, {2, 5}, {3, 1}, {2, 5}, {1, 20}}, {.multiple = 1, .sorted = true});
   REQUIRE(batches.steps() == 1);

@@ -1,0 +1,71 @@
+#include "models/translation/beam_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/text/dictionary.h"
+#include "src/core/error.h"
+
+namespace keel::models {
+
+using text::Dictionary;
+
+// The 2 beam best, the best first.
+std::vector<BeamSearch::Extension> BeamSearch::extensions(std::span<const NextSymbols> said) const {
+  std::vector<Extension> all;
+  for (std::size_t parent = 0; parent < open_.size(); ++parent) {
+    const NextSymbols& next = said[parent];
+    for (std::size_t i = 0; i < next.symbols.size(); ++i) {
+      check(!std::isnan(next.scores[i]), ErrorKind::kDiverged,
+            "[translation] expected probabilities of symbols, got one that is not a number");
+      const bool is_first = open_[parent].symbols.empty();
+      const std::int32_t symbol = next.symbols[i];
+      if (symbol == Dictionary::kPad || (is_first && symbol == Dictionary::kEnd)) continue;
+      all.push_back({parent, symbol, open_[parent].score + double(next.scores[i])});
+    }
+  }
+  std::ranges::stable_sort(all, std::greater{}, &Extension::score);
+  all.resize(std::min(all.size(), static_cast<std::size_t>(2 * options_.beam)));
+  return all;
+}
+
+void BeamSearch::finish_all(std::span<const NextSymbols> said) {
+  for (std::size_t i = 0; i < open_.size(); ++i) {
+    open_[i].score += double(said[i].end_score);
+    open_[i].parent = i;
+    finished_.push_back(std::move(open_[i]));
+  }
+  open_.clear();
+  is_done_ = true;
+}
+
+void BeamSearch::take(std::span<const NextSymbols> said) {
+  if (std::ssize(open_.front().symbols) == options_.longest) return finish_all(said);
+  const auto beam = static_cast<std::size_t>(options_.beam);
+  std::vector<Hypothesis> open;
+  const std::vector<Extension> best = extensions(said);
+  for (std::size_t rank = 0; rank < best.size() && open.size() < beam; ++rank) {
+    const Extension& extension = best[rank];
+    Hypothesis next{open_[extension.parent].symbols, extension.score, extension.parent};
+    if (extension.symbol != Dictionary::kEnd) {
+      next.symbols.push_back(extension.symbol);
+      open.push_back(std::move(next));
+    } else if (rank < beam && finished_.size() < beam) {
+      finished_.push_back(std::move(next));
+    }
+  }
+  is_done_ = finished_.size() == beam || open.empty();
+  open_ = is_done_ ? std::vector<Hypothesis>{} : std::move(open);
+}
+
+double BeamSearch::normalized(const Hypothesis& finished) const {
+  const auto length = double(finished.symbols.size() + 1);
+  return finished.score / std::pow(length, options_.length_penalty);
+}
+
+const BeamSearch::Hypothesis& BeamSearch::best() const {
+  return *std::ranges::max_element(finished_, {},
+                                   [this](const Hypothesis& h) { return normalized(h); });
+}
+
+}  // namespace keel::models

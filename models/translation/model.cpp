@@ -1,0 +1,249 @@
+#include "models/translation/model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/data/read_ahead.h"
+#include "frontend/nn/embedding.h"
+#include "frontend/nn/layers.h"
+#include "frontend/nn/positions.h"
+#include "models/translation/translator.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/embedding.h"
+#include "src/ops/layout.h"
+#include "src/ops/loss.h"
+#include "src/ops/search.h"
+#include "src/ops/softmax.h"
+
+namespace keel::models {
+namespace {
+
+using text::Dictionary;
+
+// Pairs of sentences as streams that can translate what they hold.
+class TranslationSplits : public task::Splits {
+ public:
+  TranslationSplits(TranslationData data, const BeamOptions& beam, std::int64_t translated_rows)
+      : data_(std::make_shared<const TranslationData>(std::move(data))),
+        beam_(beam),
+        translated_rows_(translated_rows) {}
+
+  std::unique_ptr<task::Stream> stream(task::Split split,
+                                       const task::StreamOptions& options) const override {
+    auto stream = data_->stream(split, {.max_tokens = options.batch,
+                                        .sorted = !options.shuffle.has_value(),
+                                        .seed = options.shuffle.value_or(0)});
+    if (options.shuffle) return std::make_unique<data::ReadAhead>(std::move(stream));
+    const std::int64_t most = split == task::Split::kTest ? 0 : translated_rows_;
+    stream->set_decoder([data = data_, split, most, beam = beam_] {
+      SentencePairs pairs = data->sentences(split);
+      if (most > 0 && std::ssize(pairs.source) > most) {
+        pairs.source.resize(static_cast<std::size_t>(most));
+        pairs.target.resize(static_cast<std::size_t>(most));
+      }
+      return std::make_unique<Translator>(
+          TranslationTask{data->subwords(), std::move(pairs.source), std::move(pairs.target)},
+          beam);
+    });
+    return stream;
+  }
+
+ private:
+  std::shared_ptr<const TranslationData> data_;
+  BeamOptions beam_;
+  std::int64_t translated_rows_;
+};
+
+std::int64_t symbols_of(const std::shared_ptr<const Subwords>& subwords) {
+  constexpr std::int64_t kUntold = 8;  // a graph may be built before the data was read
+  return subwords ? subwords->dictionary().size() : kUntold;
+}
+
+}  // namespace
+
+void TranslationModelOptions::validate() const {
+  const auto expect = [](bool holds, const char* option, const char* expected, auto got) {
+    check(holds, ErrorKind::kUsage, "{}: expected {}, got {}", option, expected, got);
+  };
+  nn::Norm::parse(norm);
+  expect(merges >= 0 && merges <= 10000000, "merges", "0 to 10000000", merges);
+  expect(min_count >= 1, "min_count", ">= 1", min_count);
+  expect(most_words >= 1, "most_words", ">= 1", most_words);
+  expect(most_ratio >= 1, "most_ratio", ">= 1", most_ratio);
+  expect(joint || embeddings != SharedEmbeddings::kAll, "embeddings",
+         "target or none, for the languages have dictionaries of their own (joint)", "all");
+  expect(layers >= 1 && layers <= 1000, "layers", "1 to 1000", layers);
+  expect(width >= 4 && width % 2 == 0 && width <= 65536, "width", "an even number, 4 to 65536",
+         width);
+  expect(heads >= 1 && width % heads == 0, "heads", "a divisor of the width", heads);
+  expect(feed_forward >= 1 && feed_forward <= 1000000, "feed_forward", "1 to 1000000",
+         feed_forward);
+  for (const auto& [option, p] : {std::pair{"dropout", dropout},
+                                  {"attention_dropout", attention_dropout},
+                                  {"relu_dropout", relu_dropout},
+                                  {"label_smoothing", label_smoothing}}) {
+    expect(p >= 0 && p < 1, option, "in [0, 1)", p);
+  }
+  expect(beam >= 1 && beam <= 1000, "beam", "1 to 1000", beam);
+  expect(length_penalty >= 0 && length_penalty <= 100, "length_penalty", "0 to 100",
+         length_penalty);
+  expect(longest >= 1 && longest <= 10000, "longest", "1 to 10000", longest);
+  expect(translated_rows >= 1, "translated_rows", ">= 1", translated_rows);
+}
+
+TranslationOptions Translation::data_options(const task::DataRequest& request) const {
+  return {.source = request.source,
+          .corpus = {.corpus = options_.corpus,
+                     .languages = options_.languages,
+                     .lower_case = options_.lower_case,
+                     .seed = request.seed},
+          .clean = {.max_tokens = options_.most_words, .max_ratio = options_.most_ratio},
+          .subwords = {.merges = options_.merges, .min_count = options_.min_count},
+          .joint = options_.joint,
+          .train_rows = request.train_rows};
+}
+
+BeamOptions Translation::beam_options() const {
+  return {options_.beam, options_.length_penalty, options_.longest};
+}
+
+void Translation::prepare(const task::DataRequest& request) {
+  if (!subwords_.source) subwords_ = TranslationData::load(data_options(request)).subwords();
+}
+
+task::Assets Translation::assets() const {
+  return subwords_.source ? subwords_.texts() : task::Assets{};
+}
+
+void Translation::set_assets(const task::Assets& assets) {
+  subwords_ = TranslationSubwords::parse(assets);
+}
+
+std::unique_ptr<task::Splits> Translation::load(const task::DataRequest& request) const {
+  return std::make_unique<TranslationSplits>(
+      TranslationData::load(data_options(request), subwords_), beam_options(),
+      options_.translated_rows);
+}
+
+task::Sizes Translation::sizes(std::int64_t batch) const {
+  constexpr std::int64_t kLength = 16;
+  return {std::max<std::int64_t>(batch / kLength, 1), kLength, kLength};
+}
+
+nn::TransformerOptions Translation::layer_options(bool is_encoder) const {
+  const TranslationModelOptions& o = options_;
+  nn::TransformerOptions options{.heads = o.heads,
+                                 .feed_forward = o.feed_forward,
+                                 .dropout = o.dropout,
+                                 .attention_dropout = o.attention_dropout,
+                                 .relu_dropout = o.relu_dropout};
+  options.place = o.place == TranslationPlace::kPre ? nn::NormPlace::kPre : nn::NormPlace::kPost;
+  const bool is_chosen =
+      o.sites == NormedSites::kAll || (o.sites == NormedSites::kEncoder && is_encoder);
+  if (is_chosen) options.norm = nn::Norm::parse(o.norm);
+  switch (o.init) {
+    case TranslationInit::kFairseq:
+      options.projection_init = nn::xavier(std::sqrt(0.5));
+      options.projection_bias_init = [](std::int64_t width) {
+        return nn::uniform(1 / std::sqrt(double(width)));
+      };
+      break;
+    case TranslationInit::kKaiming:
+      options.init = nn::fan_in_uniform;
+      break;
+    case TranslationInit::kX19Release:
+      options.projection_init = options.out_init = nn::FanInit(nn::fan_in_uniform);
+      break;
+  }
+  return options;
+}
+
+nn::Norm Translation::final_norm(bool is_encoder) const {
+  const bool is_chosen = options_.sites != NormedSites::kEncoder || is_encoder;
+  return nn::Norm::parse(is_chosen ? options_.norm : "layernorm");
+}
+
+Translation::Tables Translation::tables(nn::Net& net) const {
+  const double deviation = 1 / std::sqrt(double(options_.width));
+  const auto table = [&](const char* name, const std::shared_ptr<const Subwords>& subwords) {
+    return nn::Embedding(net, name, symbols_of(subwords), options_.width,
+                         {.init = nn::normal(deviation), .padding_id = Dictionary::kPad})
+        .table();
+  };
+  const Value target = table("target", subwords_.target);
+  const bool one = options_.embeddings == SharedEmbeddings::kAll;
+  const Value source = one ? target : table("source", subwords_.source);
+  const bool apart = options_.embeddings == SharedEmbeddings::kNone;
+  return {source, target, apart ? table("logits", subwords_.target) : target};
+}
+
+Value Translation::embed(nn::Net& net, Value table, Value symbols) const {
+  Graph& g = net.graph;
+  const Value x = ops::scale(g, ops::embedding(g, table, symbols, Dictionary::kPad),
+                             std::sqrt(double(options_.width)));
+  const Value positions = nn::sinusoidal_positions(net, g.shape(symbols)[1], options_.width);
+  return nn::dropout(net, ops::add(g, x, positions), options_.dropout);
+}
+
+Value Translation::encode(nn::Net& net, Value x, Value mask) const {
+  const nn::TransformerOptions options = layer_options(true);
+  for (std::int64_t i = 1; i <= options_.layers; ++i) {
+    x = nn::encoder_layer(net, fmt::format("encoder{}", i), x, mask, options);
+  }
+  if (options.place == nn::NormPlace::kPost) return x;
+  return final_norm(true)(net, "encoder/norm", x, mask);
+}
+
+Value Translation::decode(nn::Net& net, Value x, const task::Inputs& in, Value memory) const {
+  const nn::TransformerOptions options = layer_options(false);
+  const Value mask = in["target_mask"];
+  for (std::int64_t i = 1; i <= options_.layers; ++i) {
+    const std::string name = fmt::format("decoder{}", i);
+    nn::AttentionMemory encoded =
+        nn::project_memory(net, name + "/memory_attention", memory, options);
+    encoded.mask = in["source_mask"];
+    x = nn::decoder_layer(net, name, {x, mask, encoded}, options);
+  }
+  if (options.place == nn::NormPlace::kPost) return x;
+  return final_norm(false)(net, "decoder/norm", x, mask);
+}
+
+task::Outputs Translation::build(nn::Net& net, const task::Inputs& in) const {
+  Graph& g = net.graph;
+  const Tables of = tables(net);
+  const Value memory = encode(net, embed(net, of.source, in["source"]), in["source_mask"]);
+  const Value h = decode(net, embed(net, of.target, in["target_in"]), in, memory);
+  const Shape shape = g.shape(h);
+  const std::int64_t places = shape[0] * shape[1];
+  const Value flat = ops::reshape(g, h, {places, shape[2]});
+  const auto logits = nn::Linear::sharing(net, "logits", of.logits, {.bias = false});
+  const Value all = logits(flat), labels = ops::reshape(g, in["target_out"], {places});
+  const auto loss = [&](double smoothing) {
+    return ops::cross_entropy(g, all, labels,
+                              {.label_smoothing = smoothing, .ignore_index = kNoToken});
+  };
+  task::Outputs outputs{.loss_sum = loss(options_.label_smoothing).sum,
+                        .metrics = {{.name = "perplexity", .sum = loss(0).sum}}};
+  // What a search asks: the symbols that may follow one position of every row.
+  const Value asked = ops::take_rows(g, flat, in["asked"]);
+  const Value said = ops::log_softmax(g, logits(asked));
+  const std::int64_t symbols = g.shape(said)[1];
+  const std::int64_t needed = std::min(BeamSearch::symbols_needed(options_.beam), symbols);
+  const ops::Ranked ranked = ops::top_k(g, said, needed);
+  outputs.predictions = {{"scores", ranked.values},
+                         {"symbols", ranked.indices},
+                         {"end", ops::slice_axis(g, said, 1, Dictionary::kEnd, 1)}};
+  return outputs;
+}
+
+std::vector<task::MetricInfo> Translation::metrics() const {
+  return {{.name = "perplexity", .unit = "", .of = task::perplexity_of},
+          {.name = "bleu", .unit = "", .higher_is_better = true, .of = task::mean_of}};
+}
+
+std::unique_ptr<task::Decoder> Translation::decoder(std::span<const std::string> lines) const {
+  return std::make_unique<Translator>(TranslationTask{subwords_, {lines.begin(), lines.end()}},
+                                      beam_options());
+}
+
+}  // namespace keel::models

@@ -1,0 +1,148 @@
+// Translation with a Transformer (Vaswani et al. 2017), as Xu et al. (2019) and Shen et al. (2020)
+// trained it, both with fairseq.
+#pragma once
+
+#include <memory>
+
+#include "frontend/nn/transformer.h"
+#include "frontend/task/model.h"
+#include "models/translation/beam_search.h"
+#include "models/translation/data.h"
+
+namespace keel::models {
+
+// Which norms are of the kind that the option "norm" names; the others are layernorm.
+enum class NormedSites {
+  kAll,      // all of both stacks (Xu et al. 2019)
+  kEncoder,  // the encoder's, the one behind its last layer too (Shen et al. 2020)
+  kFinal,    // those behind the last layers
+};
+constexpr auto choice_words(NormedSites) {
+  return std::to_array<std::string_view>({"all", "encoder", "final"});
+}
+
+enum class TranslationInit {
+  kFairseq,     // Xavier-uniform, of the projections q, k, v with the gain 1/sqrt(2), whose biases
+                // are U(+-1/sqrt(width)); other biases are 0
+  kKaiming,     // U(+-1/sqrt(fan_in)), biases 0
+  kX19Release,  // so for the projections of attention alone, Xavier-uniform for feed-forward layers
+};
+constexpr auto choice_words(TranslationInit) {
+  return std::to_array<std::string_view>({"fairseq", "kaiming", "x19_release"});
+}
+
+// Which tables are one: those of both languages and the weights of the logits, those of the target
+// language and of the logits, or none.
+enum class SharedEmbeddings { kAll, kTarget, kNone };
+constexpr auto choice_words(SharedEmbeddings) {
+  return std::to_array<std::string_view>({"all", "target", "none"});
+}
+
+enum class TranslationPlace { kPre, kPost };  // of norms: before a sublayer, or behind the sum
+constexpr auto choice_words(TranslationPlace) {
+  return std::to_array<std::string_view>({"pre", "post"});
+}
+
+struct TranslationModelOptions {
+  std::string corpus = "multi30k", languages = "de-en";  // of a folder with real data
+  bool lower_case = true;
+  std::int64_t merges = 0;        // of byte-pair encoding; 0: symbols are whole words
+  std::int64_t min_count = 1;     // symbols that occur less often are unknown
+  bool joint = true;              // both languages share merges and dictionary
+  std::int64_t most_words = 175;  // training pairs with a longer side are left out,
+  double most_ratio = 1.5;        // and those with one side so many times the other
+
+  std::string norm = "layernorm";
+  NormedSites sites = NormedSites::kAll;
+  TranslationPlace place = TranslationPlace::kPre;
+  TranslationInit init = TranslationInit::kFairseq;
+  SharedEmbeddings embeddings = SharedEmbeddings::kAll;
+  std::int64_t layers = 6, width = 512, heads = 4, feed_forward = 1024;
+  double dropout = 0.3, attention_dropout = 0.1, relu_dropout = 0.1;
+  double label_smoothing = 0.1;
+
+  std::int64_t beam = 5;
+  double length_penalty = 1;
+  std::int64_t longest = 200;          // sub-words of a translation
+  std::int64_t translated_rows = 500;  // sentences of the validation set whose BLEU is measured
+
+  static constexpr auto fields() {
+    using T = TranslationModelOptions;
+    return std::tuple{field("corpus", &T::corpus),
+                      field("languages", &T::languages),
+                      field("lower_case", &T::lower_case),
+                      field("merges", &T::merges),
+                      field("min_count", &T::min_count),
+                      field("joint", &T::joint),
+                      field("most_words", &T::most_words),
+                      field("most_ratio", &T::most_ratio),
+                      field("norm", &T::norm),
+                      field("sites", &T::sites),
+                      field("place", &T::place),
+                      field("init", &T::init),
+                      field("embeddings", &T::embeddings),
+                      field("layers", &T::layers),
+                      field("width", &T::width),
+                      field("heads", &T::heads),
+                      field("feed_forward", &T::feed_forward),
+                      field("dropout", &T::dropout),
+                      field("attention_dropout", &T::attention_dropout),
+                      field("relu_dropout", &T::relu_dropout),
+                      field("label_smoothing", &T::label_smoothing),
+                      field("beam", &T::beam),
+                      field("length_penalty", &T::length_penalty),
+                      field("longest", &T::longest),
+                      field("translated_rows", &T::translated_rows)};
+  }
+  void validate() const;
+};
+
+// Of sources (rows, s) and targets (rows, t), which begin with the end mark in the place of their
+// last symbol:
+//     x = dropout(sqrt(width) E[symbols] + positions)       for either language
+//     memory = norm(encoder layers of x);  h = norm(decoder layers of x and memory)
+//     logits = h D^T, D being a table of embeddings
+// With norms behind the sums there is none behind the last layers. The loss is the cross entropy,
+// with label_smoothing, summed over the symbols of the targets, their ends included.
+class Translation : public task::ModelWithOptions<TranslationModelOptions> {
+ public:
+  std::string_view name() const override { return "translation"; }
+  std::string_view summary() const override {
+    return "translation with a Transformer (Xu et al. 2019, Shen et al. 2020)";
+  }
+  void prepare(const task::DataRequest& request) override;
+  task::Assets assets() const override;
+  void set_assets(const task::Assets& assets) override;
+
+  std::string_view batch_unit() const override { return "tokens"; }
+  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
+  std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
+    return pair_inputs(sizes);
+  }
+  task::Sizes sizes(std::int64_t batch) const override;
+  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
+  // The first, by which the best weights are chosen, is the perplexity without label smoothing;
+  // "bleu" is that of words.
+  std::vector<task::MetricInfo> metrics() const override;
+  // Translates lines of words, in the form that the training data has them in.
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;
+
+ private:
+  struct Tables {
+    Value source, target, logits;  // (symbols, width)
+  };
+
+  TranslationOptions data_options(const task::DataRequest& request) const;
+  BeamOptions beam_options() const;
+  nn::TransformerOptions layer_options(bool is_encoder) const;
+  nn::Norm final_norm(bool is_encoder) const;
+  Tables tables(nn::Net& net) const;
+  Value embed(nn::Net& net, Value table, Value symbols) const;
+  Value encode(nn::Net& net, Value x, Value mask) const;
+  Value decode(nn::Net& net, Value x, const task::Inputs& in, Value memory) const;
+
+  // What numbers the symbols; known once the data or a checkpoint was read.
+  TranslationSubwords subwords_;
+};
+
+}  // namespace keel::models

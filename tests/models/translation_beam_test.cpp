@@ -1,0 +1,116 @@
+// Beam search by hand: which hypotheses stay open, when one is finished, and which is the best.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "frontend/text/dictionary.h"
+#include "models/translation/beam_search.h"
+#include "tests/support/checks.h"
+
+namespace keel::models {
+namespace {
+
+constexpr std::int32_t kEnd = text::Dictionary::kEnd, kPad = text::Dictionary::kPad;
+constexpr std::int32_t kA = 4, kB = 5, kC = 6;
+
+using Said = std::vector<std::pair<std::int32_t, float>>;
+
+// Tells the search what follows each open hypothesis.
+void say(BeamSearch& search, const std::vector<Said>& all, float end = -9) {
+  std::vector<std::vector<std::int32_t>> symbols;
+  std::vector<std::vector<float>> scores;
+  for (const Said& said : all) {
+    symbols.emplace_back();
+    scores.emplace_back();
+    for (const auto& [symbol, score] : said) {
+      symbols.back().push_back(symbol);
+      scores.back().push_back(score);
+    }
+  }
+  std::vector<NextSymbols> next;
+  for (std::size_t i = 0; i < all.size(); ++i) next.push_back({symbols[i], scores[i], end});
+  search.take(next);
+}
+
+using Symbols = std::vector<std::int32_t>;
+
+TEST_CASE("beam search: greedy takes the likeliest symbol, and stops at the end") {
+  BeamSearch search({.beam = 1, .length_penalty = 1, .longest = 10});
+  say(search, {{{kEnd, -0.1f}, {kB, -0.5f}, {kA, -1}}});  // the end cannot be the first
+  REQUIRE(search.open().size() == 1);
+  CHECK(search.open()[0].symbols == Symbols{kB});
+  say(search, {{{kPad, -0.1f}, {kA, -0.2f}, {kEnd, -0.3f}}});
+  CHECK(search.open()[0].symbols == Symbols{kB, kA});
+  CHECK_FALSE(search.is_done());
+  say(search, {{{kEnd, -0.25f}, {kA, -0.5f}}});
+  CHECK(search.is_done());
+  CHECK(search.open().empty());
+  CHECK(search.best().symbols == Symbols{kB, kA});
+  CHECK(search.best().score == doctest::Approx(-0.95));
+  CHECK(search.normalized(search.best()) == doctest::Approx(-0.95 / 3));
+}
+
+TEST_CASE("beam search: the best extensions of all hypotheses stay open, with their parents") {
+  BeamSearch search({.beam = 2, .length_penalty = 1, .longest = 10});
+  say(search, {{{kA, -1}, {kB, -2}, {kC, -3}}});
+  REQUIRE(search.open().size() == 2);
+  say(search, {{{kA, -4}, {kB, -5}}, {{kC, -1}, {kA, -2.5f}}});
+  REQUIRE(search.open().size() == 2);
+  CHECK(search.open()[0].symbols == Symbols{kB, kC});
+  CHECK(search.open()[0].parent == 1);
+  CHECK(search.open()[1].symbols == Symbols{kB, kA});
+  CHECK(search.open()[1].score == doctest::Approx(-4.5));
+  // Of equal scores the earlier hypothesis comes first.
+  say(search, {{{kA, -2}}, {{kA, -0.5f}}});
+  CHECK(search.open()[0].symbols == Symbols{kB, kC, kA});
+}
+
+TEST_CASE("beam search: an end counts among the first `beam` extensions alone") {
+  BeamSearch search({.beam = 2, .length_penalty = 0, .longest = 10});
+  say(search, {{{kA, -1}, {kB, -1.5f}}});
+  // Ranks: kA kA -2, kA kEnd -2.1 (finished), kB kA -2.5, kB kEnd -2.6 (third: dropped).
+  say(search, {{{kA, -1}, {kEnd, -1.1f}}, {{kA, -1}, {kEnd, -1.1f}}});
+  CHECK(search.finished().size() == 1);
+  CHECK(search.finished()[0].symbols == Symbols{kA});
+  REQUIRE(search.open().size() == 2);
+  CHECK(search.open()[1].symbols == Symbols{kB, kA});
+  CHECK_FALSE(search.is_done());
+  // The second one that is finished ends the search, whatever else is open.
+  say(search, {{{kEnd, -0.5f}, {kB, -0.6f}}, {{kB, -5}, {kC, -6}}});
+  CHECK(search.is_done());
+  CHECK(search.best().symbols == Symbols{kA});  // -2.1 against -2.5, lengths not counting
+}
+
+TEST_CASE("beam search: the length penalty prefers the longer of two") {
+  for (const auto& [penalty, expected] : {std::pair{0.0, Symbols{kA}}, {1.0, Symbols{kA, kA}}}) {
+    BeamSearch search({.beam = 2, .length_penalty = penalty, .longest = 10});
+    say(search, {{{kA, -1}, {kB, -8}}});
+    say(search, {{{kA, -0.9f}, {kEnd, -1}}, {{kA, -8}, {kB, -9}}});
+    say(search, {{{kEnd, -0.4f}, {kB, -7}}, {{kA, -9}, {kB, -9}}});
+    CHECK(search.is_done());
+    CHECK(search.best().symbols == expected);  // -2 of 2, or -2.3 of 3
+  }
+}
+
+TEST_CASE("beam search: at the longest the end is taken, and its score counts") {
+  BeamSearch search({.beam = 2, .length_penalty = 1, .longest = 1});
+  say(search, {{{kA, -1}, {kB, -1.5f}}});
+  say(search, {{{kA, -0.1f}}, {{kB, -0.1f}}}, -3);
+  CHECK(search.is_done());
+  REQUIRE(search.finished().size() == 2);
+  CHECK(search.best().symbols == Symbols{kA});
+  CHECK(search.best().score == doctest::Approx(-4));
+}
+
+TEST_CASE("beam search: a score that is no number is an error") {
+  BeamSearch search({.beam = 1, .length_penalty = 1, .longest = 10});
+  test::check_refused(
+      [&] {
+        say(search, {{{kA, std::nanf("")}}});
+      },
+      "[translation]", "not a number", ErrorKind::kDiverged);
+}
+
+}  // namespace
+}  // namespace keel::models
