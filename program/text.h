@@ -28,11 +28,13 @@ struct DetokenizeArgs {
 };
 int run_detokenize(DetokenizeArgs args);
 
-struct CaseArgs {
-  std::string form = "nfc";  // nfc or nfkc, of run_normalize
-};
 int run_lower();
-int run_normalize(const CaseArgs& args);
+
+struct NormalizeArgs {
+  std::string form = "nfc";  // or nfkc
+  std::string punctuation;   // a language; empty: signs stay as they are
+};
+int run_normalize(const NormalizeArgs& args);
 
 struct CodesArgs {
   std::string codes;

@@ -3,6 +3,7 @@
 
 #include "frontend/text/bpe.h"
 #include "frontend/text/line_reader.h"
+#include "frontend/text/punctuation.h"
 #include "frontend/text/text_file.h"
 #include "frontend/text/unicode.h"
 #include "program/common.h"
@@ -51,10 +52,14 @@ int run_lower() {
       [](std::string_view, const text::Line& line) { return text::lower_case_unicode(line.text); });
 }
 
-int run_normalize(const CaseArgs& args) {
+int run_normalize(const NormalizeArgs& args) {
   const auto form = args.form == "nfkc" ? text::Normalization::kNfkc : text::Normalization::kNfc;
-  return filter(
-      [&](std::string_view, const text::Line& line) { return text::normalized(line.text, form); });
+  return filter([&](std::string_view, const text::Line& line) {
+    const std::string composed = text::normalized(line.text, form);
+    if (args.punctuation.empty()) return composed;
+    return text::with_printable_characters(
+        text::normalized_punctuation(composed, args.punctuation));
+  });
 }
 
 int run_bpe_apply(const CodesArgs& args) {

@@ -52,11 +52,17 @@ void add_case(CLI::App& text, const Command& command) {
   add_action<NoArgs>(text, command, {"lower", "capitals of every script in lower case"},
                      [](const NoArgs&) { return run_lower(); })
       .first->footer("examples:\n  echo 'TEN' | keel text lower");
-  auto [app, args] = add_action<CaseArgs>(
+  auto [app, args] = add_action<NormalizeArgs>(
       text, command, {"normalize", "characters of several parts in one (Unicode NFC)"},
       run_normalize);
   add_choice(*app, "--form", args.form, {"nfc", "nfkc"}, "nfkc: ligatures and wide forms too");
-  app->footer("examples:\n  keel text normalize --form nfkc < in.txt > out.txt");
+  app->add_option("--punctuation", args.punctuation,
+                  "a language, en, de, ...: one way to write quotes, dashes and blanks, as Moses "
+                  "does for WMT; control characters become blanks")
+      ->default_str("left as it is");
+  app->footer(
+      "examples:\n  keel text normalize --form nfkc < in.txt > out.txt\n"
+      "  keel text normalize --punctuation de < raw.de > plain.de");
 }
 
 void add_clean(CLI::App& text, const Command& command) {

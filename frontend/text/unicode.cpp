@@ -114,6 +114,19 @@ bool is_lower(char32_t code) {
 
 bool is_currency(char32_t code) { return category(code) == UTF8PROC_CATEGORY_SC; }
 
+bool is_printable(char32_t code) {
+  switch (category(code)) {
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_CS:
+    case UTF8PROC_CATEGORY_CO:
+    case UTF8PROC_CATEGORY_CN:
+      return false;
+    default:
+      return true;
+  }
+}
+
 bool is_space(char32_t code) {
   if (code < 0x80) return code == U' ' || (U'\t' <= code && code <= U'\r');
   if (code == 0x85) return true;

@@ -18,11 +18,12 @@ std::string utf8_of(std::u32string_view codes);
 // scripts that write them as marks. Combining accents, which stand behind any letter, are no
 // letters themselves; normalized() joins them to theirs.
 bool is_letter(char32_t code);
-bool is_digit(char32_t code);     // a decimal digit of any script
-bool is_number(char32_t code);    // digits, fractions, Roman and circled numbers
-bool is_lower(char32_t code);     // a letter in lower case
-bool is_currency(char32_t code);  // a sign of money
-bool is_space(char32_t code);     // White_Space: the no-break space and line separators too
+bool is_digit(char32_t code);      // a decimal digit of any script
+bool is_number(char32_t code);     // digits, fractions, Roman and circled numbers
+bool is_lower(char32_t code);      // a letter in lower case
+bool is_currency(char32_t code);   // a sign of money
+bool is_space(char32_t code);      // White_Space: the no-break space and line separators too
+bool is_printable(char32_t code);  // of no category C: control, format, private, unassigned
 inline bool is_alphanumeric(char32_t code) { return is_letter(code) || is_digit(code); }
 
 // What stands between white space, none of it empty.

@@ -63,6 +63,7 @@ LIBRARIES = [
     ("CUDA", r"cuda|cu(blas|dnn|rand|fft)|nccl|nvtx|cub/|cooperative_groups", ["backends/cuda/*"]),
     ("CLI11", r"CLI/", ["program/*", "frontend/train/*"]),
     ("toml++", r"toml\+\+/", ["program/*", "frontend/train/*", "studies/*"]),
+    ("utf8proc", r"utf8proc", ["frontend/text/unicode.cpp"]),
     ("doctest", r"doctest/", ["tests/*"]),
     ("a library or system header", r"",
      ["backends/*", "frontend/*", "studies/*", "bench/*", "program/*", "tests/*"]),

@@ -51,6 +51,8 @@ TEST_CASE("text: filters") {
   CHECK(filter_text({"lower"}, "TEN \u00C9\n").out == "ten \u00E9\n");
   CHECK(filter_text({"normalize"}, "e\u0301\uFB01\n").out == "\u00E9\uFB01\n");
   CHECK(filter_text({"normalize", "--form", "nfkc"}, "e\u0301\uFB01\n").out == "\u00E9fi\n");
+  CHECK(filter_text({"normalize", "--punctuation", "de"}, "\u201EJa\u201C \u2013\u200B1\u00A05\n")
+            .out == "\"Ja\" - 1,5\n");
   CHECK(filter_text({"bpe", "undo"}, "lo@@ w@@ er\n").out == "lower\n");
   CHECK(filter_text({"lower"}, "").out.empty());
 }

@@ -159,6 +159,29 @@ TEST_CASE("pair batches: a pure function of seed and epoch") {
   CHECK((Rows(now.rows.begin(), now.rows.end()) == epoch_of(1, 2)[0]));
 }
 
+TEST_CASE("pair batches: equal pairs change places, and so do batches") {
+  const auto rows_of = [](PairBatches& batches, std::uint32_t epoch, std::int64_t step) {
+    const auto rows = batches.at(epoch, step).rows;
+    return Rows(rows.begin(), rows.end());
+  };
+  PairBatches equal(std::vector<PairLength>(64, {5, 5}), {});
+  REQUIRE(equal.steps() == 1);
+  CHECK(rows_of(equal, 0, 0) != rows_of(equal, 1, 0));
+  std::vector<PairLength> lengths;
+  for (std::int64_t length = 1; length <= 64; ++length) lengths.push_back({length, length});
+  PairBatches unequal(lengths, {.max_tokens = 64, .multiple = 1});
+  REQUIRE(unequal.steps() > 20);
+  std::vector<Rows> orders[2];
+  for (std::uint32_t epoch : {0u, 1u}) {
+    for (std::int64_t step = 0; step < unequal.steps(); ++step) {
+      orders[epoch].push_back(rows_of(unequal, epoch, step));
+    }
+  }
+  CHECK((orders[0] != orders[1]));
+  for (std::vector<Rows>& order : orders) std::ranges::sort(order);
+  CHECK((orders[0] == orders[1]));
+}
+
 TEST_CASE("pair batches: few shapes and little padding") {
   const PairBatches batches(sentence_pairs(20000), {});
   CHECK(batches.shapes().size() <= 60);

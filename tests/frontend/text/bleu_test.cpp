@@ -73,6 +73,13 @@ TEST_CASE("bleu: nothing in common is 0, smoothed or not") {
   CHECK(smoothed.bleu == Approx(100 * std::pow(0.8 * 0.5 * (1.0 / 3) * 0.25, 0.25)).epsilon(1e-12));
 }
 
+TEST_CASE("bleu: the second order without a match takes a quarter") {
+  const BleuScore score = score_of({.tokens = BleuTokens::k13a}, "a b x d e", "a b c d e");
+  CHECK(score.counts.matches == std::array<std::int64_t, 4>{4, 2, 0, 0});
+  CHECK(score.bleu ==
+        Approx(100 * std::pow(0.8 * 0.5 * (0.5 / 3) * (0.25 / 2), 0.25)).epsilon(1e-12));
+}
+
 TEST_CASE("bleu: capitals and signatures") {
   CHECK(score_of({}, "A B C D", "a b c d").bleu == 0);
   CHECK(score_of({.lower_case = true}, "A B C \u00C9", "a b c \u00E9").bleu ==

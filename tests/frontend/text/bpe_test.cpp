@@ -141,7 +141,14 @@ TEST_CASE("bpe: lines, unknown characters and long words") {
                 [&] { bpe.apply("x a@@", "in: line 7"); }));
 }
 
+TEST_CASE("bpe: all places of a merge are joined before what they make possible") {
+  Bpe bpe(BpeCodes::parse("#version: 0.2\nxy x\nx y\n", "codes"));
+  CHECK(bpe.apply("xyxyz xyx", "here") == "xy@@ xy@@ z xy@@ x");
+}
+
 TEST_CASE("bpe: version 0.1 has the end marker as a symbol of its own") {
+  Bpe marked(BpeCodes::parse("w </w>\nl o\nlo w\n", "codes"));
+  CHECK(marked.apply("low lowx", "here") == "lo@@ w low@@ x");
   Bpe bpe(BpeCodes::parse("l o\nlo w\nlow </w>\n", "codes"));
   CHECK(bpe.apply("low lowx l", "here") == "low low@@ x l");
 }

@@ -9,6 +9,7 @@
 #include "frontend/text/lines.h"
 #include "frontend/text/moses_detokenizer.h"
 #include "frontend/text/moses_tokenizer.h"
+#include "frontend/text/punctuation.h"
 #include "tests/support/input_checks.h"
 #include "tests/support/python.h"
 
@@ -125,6 +126,55 @@ TEST_CASE("peers: tokens, there and back, as sacremoses has them") {
       unlike += moses_detokenized(theirs[2 * i], {.language = language}) != theirs[2 * i + 1];
     }
     CHECK(unlike == 0);
+  }
+}
+
+// Made out of sentences by putting other signs in, for the sentences have few.
+std::string with_other_signs(std::string text, std::size_t turn) {
+  const std::vector<std::pair<const char*, std::vector<const char*>>> signs = {
+      {"\"", {"\u201E", "\u00AB\u00A0", "\u201D"}},
+      {"'", {"\u2019", "\u2018", "\u00B4"}},
+      {", ", {",\" ", "\u00A0; ", "... "}},
+      {"-", {"\u2013", " \u2014 ", "-"}},
+      {".", {".\"", "\"...", " (x) ."}},
+      {"0", {"0\u00A0000", "0 %", "0\u00A0\u00BAC"}}};
+  for (const auto& [sign, others] : signs) {
+    for (std::size_t at = text.find(sign); at != std::string::npos; ++turn) {
+      const std::string_view other = others[turn % others.size()];
+      text.replace(at, std::string_view(sign).size(), other);
+      at = text.find(sign, at + other.size());
+    }
+  }
+  return text;
+}
+
+TEST_CASE("peers: punctuation as sacremoses has it") {
+  for (const std::string language : {"en", "de"}) {
+    std::vector<std::string> sentences = multi30k(language);
+    if (sentences.empty()) return;
+    for (std::size_t i = 0; i < sentences.size(); ++i) {
+      sentences[i] = with_other_signs(sentences[i], i);
+    }
+    test::TempDir folder;
+    test::write_bytes(folder / "in", text_of_lines(sentences));
+    const auto said =
+        python_says("sacremoses",
+                    "import re\n"
+                    "from sacremoses import MosesPunctNormalizer\n"
+                    "n = MosesPunctNormalizer('" +
+                        language +
+                        "', perl_parity=True)\n"
+                        "for line in open('in', encoding='utf-8', newline='\\n'):\n"
+                        "  line = line.rstrip('\\n')\n"
+                        "  for rule, by in n.substitutions: line = re.sub(rule, by, line)\n"
+                        "  print(line)\n",
+                    folder.path());
+    if (!said) return;
+    const std::vector<std::string> theirs = lines_in(*said);
+    REQUIRE(theirs.size() == sentences.size());
+    for (std::size_t i = 0; i < sentences.size(); ++i) {
+      CHECK(normalized_punctuation(sentences[i], language) == theirs[i]);
+    }
   }
 }
 
