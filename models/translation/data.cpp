@@ -3,7 +3,6 @@
 #include <array>
 #include <utility>
 
-#include "frontend/data/read_ahead.h"
 #include "frontend/text/lines.h"
 #include "models/translation/builtin.h"
 #include "src/core/error.h"
@@ -122,15 +121,6 @@ std::unique_ptr<PairStream> TranslationData::stream(task::Split split,
   data::StreamNotes notes{fmt::format("{} {}, {}", corpus_.name, name, corpus_.origin), {}};
   if (split == task::Split::kTrain) notes.left_out = corpus_.left_out;
   return std::make_unique<PairStream>(std::move(notes), std::move(pairs), options);
-}
-
-std::unique_ptr<task::Stream> TranslationSplits::stream(task::Split split,
-                                                        const task::StreamOptions& options) const {
-  auto stream = data_.stream(split, {.max_tokens = options.batch,
-                                     .sorted = !options.shuffle.has_value(),
-                                     .seed = options.shuffle.value_or(0)});
-  if (!options.shuffle) return stream;
-  return std::make_unique<data::ReadAhead>(std::move(stream));
 }
 
 }  // namespace keel::models

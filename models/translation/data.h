@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "frontend/text/clean.h"
 #include "models/translation/files.h"
@@ -52,18 +51,6 @@ class TranslationData {
 
   ParallelCorpus corpus_;
   TranslationSubwords subwords_;
-};
-
-// The streams that a model trains on and is measured by; batches are counted in tokens of the
-// longer side. A stream that is shuffled is read ahead.
-class TranslationSplits final : public task::Splits {
- public:
-  explicit TranslationSplits(TranslationData data) : data_(std::move(data)) {}
-  std::unique_ptr<task::Stream> stream(task::Split split,
-                                       const task::StreamOptions& options) const override;
-
- private:
-  TranslationData data_;
 };
 
 }  // namespace keel::models

@@ -118,21 +118,6 @@ TEST_CASE("translation data: a batch is a function of seed, epoch and step") {
   CHECK(first->shapes().size() <= 16);
 }
 
-TEST_CASE("translation data: streams for training and for measuring") {
-  const TranslationSplits splits(TranslationData::load({.train_rows = 500}));
-  const auto train = splits.stream(Split::kTrain, {.batch = 512, .shuffle = 7});
-  const auto plain = TranslationData::load({.train_rows = 500})
-                         .stream(Split::kTrain, {.max_tokens = 512, .seed = 7});
-  REQUIRE(train->steps(1) == plain->steps(1));
-  for (std::int64_t step = 0; step < train->steps(1); ++step) {
-    CHECK(train->at(1, step).rows == plain->at(1, step).rows);
-  }
-  const auto valid = splits.stream(Split::kValid, {.batch = 512});
-  CHECK(valid->rows() == 500);
-  const task::Sizes sizes = valid->at(0, 0).sizes;
-  CHECK(sizes[0] * std::max(sizes[1], sizes[2]) <= 512);
-}
-
 TEST_CASE("translation data: what is left out of training is said") {
   const test::TempDir folder;
   std::string source, target;
