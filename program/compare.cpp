@@ -92,11 +92,15 @@ void run_all(const CompareArgs& args, Compared& compared) {
 
 std::string first_text(const compare::NodeReport& r, const std::string& command) {
   const compare::Element& w = r.errors.worst;
+  std::string values;
+  for (const auto& [backend, value] : r.values) {
+    values += fmt::format(", {} has {:.9g}", backend, value);
+  }
   return fmt::format(
-      "first: {} ({}, {}) on {} in step {}: output {}, element {}: expected {:.9g}, got {:.9g}, "
-      "off by {:.3g}, rounding explains {:.3g}\nalone: {}\n",
-      r.path, r.op, r.phase, r.backend, r.step, w.port, w.index, w.expected, w.got,
-      std::abs(w.got - w.expected), w.bound, command);
+      "first: {} ({}, {}) on {} in step {}: output {} at {}: expected {:.9g}, got {:.9g}{}; off by "
+      "{:.3g}, rounding explains {:.3g}\nalone: {}\n",
+      r.path, r.op, r.phase, r.backend, r.step, w.port, r.place, w.expected, w.got,
+      r.values.size() > 1 ? values : "", std::abs(w.got - w.expected), w.bound, command);
 }
 
 std::string nearest_text(const compare::Comparison& c) {
@@ -128,7 +132,7 @@ std::string brief_text(const compare::Comparison& c, const CompareArgs& args,
                        const std::string& subject) {
   if (!c.agrees()) return full_text(c, args, subject);
   const double worst = c.nodes.empty() ? 0 : c.ranked()[0]->worst.errors.of_bound;
-  return fmt::format("ok  {}: {} nodes, at most {:.2f} of what rounding explains{}\n", c.subject,
+  return fmt::format("ok  {}: nodes: {}, at most {:.2f} of what rounding explains{}\n", c.subject,
                      c.nodes.size(), worst,
                      c.refused() ? fmt::format(", {} refused", c.refused()) : "");
 }

@@ -37,11 +37,10 @@ Json to_json(const compare::NodeReport& r, const std::string& command) {
   json.update(error_json(r.errors));
   const compare::Element& w = r.errors.worst;
   json["of_bound"] = number(r.errors.of_bound);
-  json["worst"] = {{"output", w.port},
-                   {"element", w.index},
-                   {"expected", number(w.expected)},
-                   {"got", number(w.got)},
-                   {"bound", number(w.bound)}};
+  json["worst"] = {{"output", w.port},     {"element", w.index},
+                   {"place", r.place},     {"expected", number(w.expected)},
+                   {"got", number(w.got)}, {"bound", number(w.bound)}};
+  for (const auto& [backend, value] : r.values) json["worst"]["values"][backend] = number(value);
   if (r.drift) json["drift"] = error_json(*r.drift);
   if (r.diverges()) json["reproduce"] = command;
   return json;

@@ -130,13 +130,4 @@ std::vector<std::string> summary_row(const NodeSummary& s) {
           name};
 }
 
-std::string place_text(const Shape& shape, std::int64_t index) {
-  std::vector<std::int64_t> place;
-  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    place.insert(place.begin(), index % shape[axis]);
-    index /= shape[axis];
-  }
-  return fmt::format("({})", fmt::join(place, ", "));
-}
-
 }  // namespace keel::compare

@@ -41,7 +41,4 @@ Comparison compare(Backend& judge, const std::vector<Backend*>& backends, Subjec
 std::vector<std::string> summary_heading();
 std::vector<std::string> summary_row(const NodeSummary& summary);
 
-// "(3, 0, 7)": where an element is in a tensor of that shape.
-std::string place_text(const Shape& shape, std::int64_t index);
-
 }  // namespace keel::compare

@@ -16,6 +16,15 @@ bool is_called(const std::string& path, const std::string& only) {
 
 }  // namespace
 
+std::string place_text(const Shape& shape, std::int64_t index) {
+  std::vector<std::int64_t> place;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    place.insert(place.begin(), index % shape[axis]);
+    index /= shape[axis];
+  }
+  return fmt::format("({})", fmt::join(place, ", "));
+}
+
 std::string phase_of(const Node& node) {
   if (node.name.starts_with("update/")) return "optimizer";
   if (node.name.starts_with("clip/")) return "clip";
@@ -112,13 +121,10 @@ class StepWalk::Impl {
     const bool judged = judged_[i] && !node.op->is_view;
     const std::vector<const Tensor*> inputs = truth_.inputs(node);
     Judgement truth = judge_node(judge_, *graph_, i, inputs, judged && !is_chained());
-    for (std::size_t b = 0; b < backends_.size(); ++b) {
-      if (is_chained()) {
-        take_chained(i, b, truth, judged);
-      } else if (judged) {
-        take_isolated(i, b, truth, inputs);
-      }
+    for (std::size_t b = 0; is_chained() && b < backends_.size(); ++b) {
+      take_chained(i, b, truth, judged);
     }
+    if (judged && !is_chained()) take_isolated(i, truth, inputs);
     if (options_.against) take_recorded(i, truth, inputs, judged);
     if (options_.foreign && step_ == 0) take_foreign(i, truth, judged);
     truth_.set(i, std::move(truth.outputs));
@@ -130,21 +136,27 @@ class StepWalk::Impl {
     }
   }
 
-  void take_isolated(int i, std::size_t b, const Judgement& truth,
-                     std::span<const Tensor* const> inputs) {
-    NodeRun run = run_node(*backends_[b], *graph_, i, inputs);
-    if (run.refusal.empty()) strike(i, b, inputs, run.outputs);
-    report({i, std::string(backends_[b]->name()), run, inputs}, truth, nullptr);
-    if (options_.record) {
-      check(run.refusal.empty(), ErrorKind::kBackendMissing, "--record: backend {} refuses {}: {}",
-            backends_[b]->name(), graph_->node(i).name, run.refusal);
-      record_outputs(*options_.record, backends_[b]->name(), graph_->node(i), run.outputs);
+  void take_isolated(int i, const Judgement& truth, std::span<const Tensor* const> inputs) {
+    std::vector<NodeRun> runs;
+    for (std::size_t b = 0; b < backends_.size(); ++b) {
+      NodeRun& run = runs.emplace_back(run_node(*backends_[b], *graph_, i, inputs));
+      if (run.refusal.empty()) strike(i, b, inputs, run.outputs);
     }
-    if (!run.refusal.empty()) return;
-    for (const Update& update : updates_of(i)) {
-      const Tensor& leaf = truth_.value(update.leaf);
-      report_update(update, b, leaf, run.outputs[std::size_t(update.next.port)]);
+    for (std::size_t b = 0; b < backends_.size(); ++b) {
+      report({i, std::string(backends_[b]->name()), runs[b], inputs, runs}, truth, nullptr);
+      if (options_.record) record_run(i, b, runs[b]);
+      if (!runs[b].refusal.empty()) continue;
+      for (const Update& update : updates_of(i)) {
+        const Tensor& leaf = truth_.value(update.leaf);
+        report_update(update, b, leaf, runs[b].outputs[std::size_t(update.next.port)]);
+      }
     }
+  }
+
+  void record_run(int i, std::size_t b, const NodeRun& run) {
+    check(run.refusal.empty(), ErrorKind::kBackendMissing, "--record: backend {} refuses {}: {}",
+          backends_[b]->name(), graph_->node(i).name, run.refusal);
+    record_outputs(*options_.record, backends_[b]->name(), graph_->node(i), run.outputs);
   }
 
   void take_chained(int i, std::size_t b, const Judgement& truth, bool judged) {
@@ -211,6 +223,8 @@ class StepWalk::Impl {
                       .output = {},
                       .backend = backend,
                       .refusal = {},
+                      .place = {},
+                      .values = {},
                       .errors = {},
                       .judged = true,
                       .drift = {}};
@@ -226,7 +240,19 @@ class StepWalk::Impl {
     std::string backend;
     const NodeRun& run;
     std::span<const Tensor* const> inputs;
+    std::span<const NodeRun> all = {};  // of all backends, in their order
   };
+  // Where the worst element is, and what other backends have there.
+  void place_worst(const Given& given, NodeReport& report) const {
+    const Element& worst = report.errors.worst;
+    const auto port = std::size_t(worst.port);
+    if (port >= given.run.outputs.size() || given.run.outputs[port].elements() == 0) return;
+    report.place = place_text(given.run.outputs[port].shape(), worst.index);
+    for (std::size_t b = 0; b < given.all.size(); ++b) {
+      if (!given.all[b].refusal.empty() || given.all[b].outputs[port].elements() == 0) continue;
+      report.values.emplace_back(backends_[b]->name(), given.all[b].outputs[port].at(worst.index));
+    }
+  }
   void report(const Given& given, const Judgement& judgement, const Judgement* chain) {
     const NodeRun& run = given.run;
     NodeReport report = report_of(given.node, given.backend);
@@ -234,6 +260,7 @@ class StepWalk::Impl {
     if (run.refusal.empty()) {
       report.errors = measured(run.outputs, judgement.outputs, judgement.bounds);
       if (chain) report.drift = measured(run.outputs, chain->outputs, {});
+      place_worst(given, report);
     }
     (*sink_)(report, {*graph_, given.inputs, judgement.outputs, run.outputs, judgement.bounds});
   }

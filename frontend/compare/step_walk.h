@@ -31,7 +31,10 @@ struct NodeReport {
   std::string phase;     // "forward", "backward", "clip", "optimizer" or "state"
   std::string output;    // the graph's output that this is, such as "loss", or empty
   std::string backend;
-  std::string refusal;          // why the backend does not run it, or empty
+  std::string refusal;  // why the backend does not run it, or empty
+  std::string place;    // of the worst element in its output: "(3, 0, 7)"
+  // What every backend has at that place, by name; of an isolated walk.
+  std::vector<std::pair<std::string, double>> values;
   Errors errors;                // against the judge's answer to the same inputs
   bool judged = true;           // else errors are distances, which nothing bounds
   std::optional<Errors> drift;  // of a chain: from the judge's chain
@@ -79,6 +82,8 @@ class StepWalk {
   std::unique_ptr<Impl> impl_;
 };
 
+// "(3, 0, 7)": where an element is in a tensor of that shape.
+std::string place_text(const Shape& shape, std::int64_t index);
 // Which part of a step a node belongs to.
 std::string phase_of(const Node& node);
 

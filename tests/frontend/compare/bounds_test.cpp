@@ -14,6 +14,10 @@ TEST_CASE("bounds: a number with an error holds what float32 makes of it") {
   CHECK(product.error < 2 * kEps * product.value);
   CHECK(root.error < 5 * kEps * root.value);
   CHECK(std::isinf((Err(1) / Err(0, 1)).error));
+  const Err loose(4, 0.5);
+  for (const Err& e : {Err(2) * loose, loose * Err(2), loose / Err(0.5)}) CHECK(e.error >= 1);
+  CHECK((Err(8) / loose).error >= 8 / 3.5 - 2);
+  CHECK((loose - loose).error >= 1);
 }
 
 TEST_CASE("bounds: a sum may be off by eps a term, and by less where it is long") {

@@ -29,7 +29,7 @@ TEST_CASE("compare: norms with other options, such as they are trained with, agr
   const TestBackends backends(Emulated::kTakenIn);
   for (const char* norm :
        {"layernorm{gain=false,bias=false}", "adanorm{C=2}", "groupnorm{groups=2}",
-        "powernorm{heads=4,warmup=2}", "powernorm{mode=paper}", "mabn{centralize=true}",
+        "powernorm{heads=4,warmup=2}", "powernorm{mode=paper}", "mabn{m=2,warmup=0}",
         "rmsnorm{eps=0.1}", "weightnorm{eps=0.01}"}) {
     CAPTURE(norm);
     for (const auto& subject : norm_subjects(nn::Norm::parse(norm), true)) {
