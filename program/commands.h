@@ -107,6 +107,22 @@ struct NormArgs {
 };
 int run_norm(const NormArgs& args);
 
+struct CompareArgs {
+  RunArgs run;                       // all but backend; model is what `subject` begins with
+  std::vector<std::string> subject;  // MODEL, or "op" or "norm" and a name
+  bool all_ops = false, unfused = false, rank = false;
+  std::vector<std::string> backends;  // empty: all of this build that run here
+  std::string mode = "isolated", only;
+  std::vector<std::string> faults;
+  int node_steps = 1;
+  std::string junit, html, dump;  // where to write to; empty: nowhere
+  std::string record, against;    // folders of traces; against may be an .npz
+  std::string start;              // an .npz for what a step starts with; empty: nowhere
+  int steps = 0;                  // of training that is followed; 0: none, nodes are compared
+  std::string perturb, svg;       // "1ulp" or empty; a file for a picture of the steps
+};
+int run_compare(CompareArgs args);
+
 struct ReportArgs {
   std::vector<std::string> runs;  // their folders
   std::string out = "report";

@@ -27,7 +27,8 @@ examples:
   keel list norms
   keel inspect graph mnist_mlp
   keel bench step mnist_mlp
-  keel norm layernorm --in case.npz --out result.npz)";
+  keel norm layernorm --in case.npz --out result.npz
+  keel compare mnist_cnn                                  backends held together)";
 
 void add_train(Command command) {
   CLI::App* app = command.app.add_subcommand("train", "train a model, or go on with a run");
@@ -197,6 +198,7 @@ int parse_and_run(int argc, char** argv) {
   add_inspect(command);
   add_bench(command);
   add_norm(command);
+  add_compare(command);
   add_study(command);
   add_report(command);
   add_reproduce(command);

@@ -1,0 +1,117 @@
+#include "frontend/compare/comparison_page.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/io/markup.h"
+#include "frontend/report/page.h"
+
+namespace keel::compare {
+namespace {
+
+using io::escape_markup;
+
+// The picture, in pixels: a bar a node and backend, from 1e-4 of the bound to 1e4 of it.
+constexpr double kBar = 14, kLabel = 420, kWidth = 480, kTop = 24;
+constexpr double kLowest = -4, kHighest = 4;  // powers of 10
+
+double place(double of_bound) {
+  const double power = of_bound > 0 ? std::log10(of_bound) : kLowest;
+  return (std::clamp(power, kLowest, kHighest) - kLowest) / (kHighest - kLowest) * kWidth;
+}
+
+std::string_view colour(const NodeSummary& s) {
+  if (!s.worst.refusal.empty()) return "#999999";
+  return s.diverged > 0 ? "#d55e00" : "#0072b2";
+}
+
+std::string bar(const NodeSummary& s, double y) {
+  const std::string name = fmt::format("{} {} {}", s.worst.path, s.worst.op, s.worst.backend);
+  return fmt::format(
+      "<g><title>{0}: {1:.3g} of the bound</title><text x=\"{2}\" y=\"{3}\" text-anchor=\"end\" "
+      "font-size=\"11\">{0}</text><rect x=\"{4}\" y=\"{5}\" width=\"{6:.1f}\" height=\"{7}\" "
+      "fill=\"{8}\"/></g>\n",
+      escape_markup(name), s.worst.errors.of_bound, kLabel - 6, y + kBar - 4, kLabel, y + 2,
+      std::max(place(s.worst.errors.of_bound), 1.0), kBar - 4, colour(s));
+}
+
+std::string line_at(double power, double height) {
+  const double x = kLabel + place(std::pow(10, power));
+  return fmt::format(
+      "<line x1=\"{0}\" x2=\"{0}\" y1=\"{1}\" y2=\"{2}\" stroke=\"{3}\"/><text x=\"{0}\" y=\"14\" "
+      "text-anchor=\"middle\" font-size=\"11\">{4:g}</text>\n",
+      x, kTop - 4, height, power == 0 ? "#222222" : "#e4e4e4", std::pow(10, power));
+}
+
+std::string failure_text(const NodeReport& r) {
+  const Element& w = r.errors.worst;
+  return fmt::format("output {} element {}: expected {:.9g}, got {:.9g}, bound {:.3g}", w.port,
+                     w.index, w.expected, w.got, w.bound);
+}
+
+std::string test_case(const Comparison& c, const NodeSummary& s, const CommandOf& command) {
+  const NodeReport& r = s.worst;
+  std::string inside;
+  if (!r.refusal.empty()) {
+    inside = fmt::format("<skipped message=\"{}\"/>", escape_markup(r.refusal));
+  } else if (s.diverged > 0) {
+    inside = fmt::format("<failure message=\"{}\">{}</failure>", escape_markup(failure_text(r)),
+                         escape_markup(command(c.subject, r.path)));
+  }
+  return fmt::format("<testcase classname=\"{}\" name=\"{} {}\">{}</testcase>\n",
+                     escape_markup(c.subject + "." + r.backend), escape_markup(r.path),
+                     escape_markup(r.op), inside);
+}
+
+void add_section(report::Page& page, const Comparison& c, const CommandOf& command) {
+  page.heading(c.subject);
+  page.paragraph(fmt::format("{} of {} nodes further off than rounding explains", c.diverged(),
+                             c.nodes.size()));
+  if (c.first) {
+    page.paragraph(fmt::format("first: {} on {}, {}", c.first->path, c.first->backend,
+                               failure_text(*c.first)));
+    page.code(command(c.subject, c.first->path));
+  }
+  page.figure(error_picture(c),
+              "Largest error of each node in units of what rounding explains, in the order in "
+              "which they run; beyond 1 it does not");
+  report::Rows rows{summary_heading()};
+  for (const NodeSummary* s : c.ranked()) rows.push_back(summary_row(*s));
+  page.table(rows);
+}
+
+}  // namespace
+
+std::string error_picture(const Comparison& c) {
+  const double height = kTop + kBar * double(c.nodes.size()) + 4;
+  std::string svg = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
+      "height=\"{1}\" font-family=\"Helvetica, Arial, sans-serif\">\n",
+      kLabel + kWidth + 20, height);
+  for (double power = kLowest; power <= kHighest; power += 2) svg += line_at(power, height);
+  double y = kTop;
+  for (const NodeSummary& s : c.nodes) {
+    svg += bar(s, y);
+    y += kBar;
+  }
+  return svg + "</svg>\n";
+}
+
+std::string comparison_page(std::span<const Comparison> comparisons, const CommandOf& command) {
+  report::Page page("keel compare");
+  for (const Comparison& c : comparisons) add_section(page, c, command);
+  return page.take();
+}
+
+std::string junit_text(std::span<const Comparison> comparisons, const CommandOf& command) {
+  std::string xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n";
+  for (const Comparison& c : comparisons) {
+    xml += fmt::format("<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">\n",
+                       escape_markup(c.subject), c.nodes.size(), c.diverged(), c.refused());
+    for (const NodeSummary& s : c.nodes) xml += test_case(c, s, command);
+    xml += "</testsuite>\n";
+  }
+  return xml + "</testsuites>\n";
+}
+
+}  // namespace keel::compare

@@ -1,0 +1,56 @@
+// A graph that is being built, with inputs that say how they are drawn.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "frontend/compare/layer_subjects.h"
+
+namespace keel::compare {
+
+// What the elements of an input are; numbers are rounded to float32.
+enum class Drawn {
+  kNormal,    // standard normal
+  kPositive,  // 0.5 and more
+  kBelow,     // whole numbers from 0 to below `below`
+  kMask,      // 1, but 0 in the last elements of every second row
+  kStep,      // the number of the step
+};
+
+class Draft {
+ public:
+  Graph graph;
+
+  Value normal(const Shape& shape) { return add(Drawn::kNormal, {DType::kF32, shape}); }
+  Value positive(const Shape& shape) { return add(Drawn::kPositive, {DType::kF32, shape}); }
+  Value below(const Shape& shape, std::int64_t n) {
+    return add(Drawn::kBelow, {DType::kI32, shape}, n);
+  }
+  Value mask(const Shape& shape) { return add(Drawn::kMask, {DType::kU8, shape}); }
+  Value step() { return add(Drawn::kStep, {DType::kI32, {}}); }
+
+  // Differentiates the sum over floating values y of <y, dy>, each dy being drawn, by every
+  // floating input so far, and marks all of it as outputs. Returns what the backward makes of
+  // states.
+  std::vector<Update> differentiate(const std::vector<Value>& outputs,
+                                    std::span<const Value> parameters = {});
+  void mark(const std::vector<Value>& outputs);
+
+  // The graph as it is run; the draft is empty behind that.
+  std::unique_ptr<GraphSubject> finish(std::string name, bool unfused, Feeds first_values = {});
+
+ private:
+  struct Source {
+    std::string name;
+    TensorType type;
+    Drawn drawn;
+    std::int64_t below;
+  };
+  Value add(Drawn drawn, const TensorType& type, std::int64_t below = 0);
+  static Tensor draw(const Source& source, std::int64_t step);
+
+  std::vector<Source> sources_;
+  std::vector<Value> floating_;
+};
+
+}  // namespace keel::compare

@@ -1,0 +1,146 @@
+// Bounds of element-wise ops and of fused chains of them, step by step on every element.
+#include <array>
+#include <cmath>
+
+#include "frontend/compare/node_bounds.h"
+#include "frontend/compare/running_error.h"
+#include "src/ops/elementwise.h"
+
+namespace keel::compare {
+namespace {
+
+// What a code adds to the error of its operands: `relative` eps of the result and `absolute` eps of
+// the size of operand 0, where it subtracts numbers of that size. Functions: the errors that the
+// kernels state for themselves (backends/onednn/simd/math.h), one unit in the last place more for
+// targets without fused products; a backward has a rounding for each further operation.
+struct Rounding {
+  double relative, absolute = 0;
+};
+
+Rounding rounding_of(EwCode code, double operand) {
+  using enum EwCode;
+  switch (code) {
+    case kAdd:
+    case kSub:
+    case kMul:
+    case kSquare:
+      return {1};
+    case kDiv:
+    case kSqrt:
+      return {2};
+    case kExp:
+    case kLog:
+      return {2 * 1.7};
+    case kTanh:
+      return {2 * 2.2};
+    case kSigmoid:
+    case kSoftplus:
+      return {2 * 2.5};
+    case kGelu:  // Phi(x) takes exp(-x^2 / 2), whose argument may be rounded
+      return {2 * 4.3 + (operand < 0 ? 4 * operand * operand : 0)};
+    case kSqrtBackward:
+    case kSquareBackward:
+      return {3};
+    case kTanhBackward:  // 1 - y^2 rounds to eps of 1
+      return {2, 2};
+    case kSigmoidBackward:
+      return {4};
+    case kGeluBackward:  // the two parts of the derivative, each below 1.2, cross at -0.75
+      return {2, 2 * 5};
+    case kSoftplusBackward:
+      return {2 * 2.5 + 1};
+    default:
+      return {0};
+  }
+}
+
+// Of factor * x + offset: the constants are rounded to float32, then the product and the sum.
+Err scaled(const Err& x, const ScaleAttrs& attrs) {
+  const double product = attrs.factor * x.value;
+  return {product + attrs.offset, std::abs(attrs.factor) * x.error + kTiny +
+                                      kEps * (2 * std::abs(product) + std::abs(attrs.offset) +
+                                              std::abs(product + attrs.offset))};
+}
+
+// What errors of the operands may do to the result: each is moved to both its ends. Codes are
+// monotone or constant over such a distance, but for jumps, which the ends show.
+double spread(const EwStep& step, const std::array<Err, 3>& operands, double value) {
+  double total = 0;
+  std::array<double, 3> at{operands[0].value, operands[1].value, operands[2].value};
+  for (std::size_t i = 0; i < std::size_t(arity(step.code)); ++i) {
+    if (operands[i].error == 0) continue;
+    double largest = 0;
+    for (const double sign : {-1.0, 1.0}) {
+      at[i] = operands[i].value + sign * operands[i].error;
+      const double moved = evaluate(step.code, at, step.scale);
+      largest = std::max(largest, std::isnan(moved) ? INFINITY : std::abs(moved - value));
+    }
+    at[i] = operands[i].value;
+    total += largest;
+  }
+  return total;
+}
+
+Err run_step(const EwStep& step, const std::array<Err, 3>& operands) {
+  if (step.code == EwCode::kScale) return scaled(operands[0], step.scale);
+  const double value =
+      evaluate(step.code, {operands[0].value, operands[1].value, operands[2].value}, step.scale);
+  const Rounding rounding = rounding_of(step.code, operands[0].value);
+  const double own = kEps * (rounding.relative * std::abs(value) +
+                             rounding.absolute * std::abs(operands[0].value));
+  const double moved = spread(step, operands, value);
+  return {value, moved + own + (own > 0 ? kTiny : 0)};
+}
+
+Err run_program(const EwProgram& program, std::array<Err, kMostEwRegisters>& registers) {
+  std::size_t next = std::size_t(program.inputs);
+  for (const EwStep& step : program.steps) {
+    std::array<Err, 3> operands{};
+    for (std::size_t i = 0; i < std::size_t(arity(step.code)); ++i) {
+      operands[i] = registers[std::size_t(step.source[i])];
+    }
+    registers[next++] = run_step(step, operands);
+  }
+  return registers[next - 1];
+}
+
+// Element e of the output reads this element of an operand that is stretched to its shape.
+std::int64_t stretched_place(const Shape& from, const Shape& to, std::int64_t e) {
+  const auto strides = from.strides();
+  std::int64_t place = 0;
+  for (int axis = to.rank() - 1, own = from.rank() - 1; axis >= 0; --axis, --own) {
+    const std::int64_t at = e % to[axis];
+    e /= to[axis];
+    if (own >= 0 && from[own] != 1) place += at * strides[std::size_t(own)];
+  }
+  return place;
+}
+
+void elementwise(const JudgedNode& n, std::vector<Tensor>& bounds) {
+  const EwProgram program = program_of(n.node());
+  check(fits_kernels(program), ErrorKind::kInternal, "{}: a program too long to be judged",
+        n.node().name);
+  const Shape& shape = n.outputs[0].shape();
+  std::array<Err, kMostEwRegisters> registers;
+  const auto bound = bounds[0].as<double>();
+  for (std::size_t e = 0; e < bound.size(); ++e) {
+    for (int i = 0; i < program.inputs; ++i) {
+      const Tensor& x = n.input(i);
+      const bool whole = x.shape() == shape;
+      registers[std::size_t(i)] =
+          x.at(whole ? std::int64_t(e) : stretched_place(x.shape(), shape, std::int64_t(e)));
+    }
+    bound[e] = run_program(program, registers).error;
+  }
+}
+
+}  // namespace
+
+void add_elementwise_rules(BoundRules& rules) {
+  for (int code = 0; code < kEwCount; ++code) {
+    rules[elementwise_op(static_cast<EwCode>(code)).name] = elementwise;
+  }
+  rules["fused_elementwise"] = elementwise;
+}
+
+}  // namespace keel::compare

@@ -1,0 +1,215 @@
+// Bounds of softmax, its logarithm, and losses on logits.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "frontend/compare/node_bounds.h"
+#include "frontend/compare/running_error.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/loss.h"
+#include "src/ops/softmax.h"
+
+namespace keel::compare {
+namespace {
+
+using Bounds = std::vector<Tensor>;
+
+// exp, in units of eps: twice the 1.7 units in the last place of simd/math.h.
+constexpr double kExpError = 3.4;
+
+// A row of logits: with d_i = max - x_i, exp(x_i - max) is off by d_i eps (the rounding of the
+// difference) and kExpError eps, so their sum, in relative terms, by the mean of that under p and
+// by sum_error.
+struct LogitRow {
+  std::span<const double> x;
+  double max = -std::numeric_limits<double>::infinity(), sum = 0, of_sum = 0;
+
+  explicit LogitRow(std::span<const double> row) : x(row) {
+    for (double v : x) max = std::max(max, v);
+    double distances = 0;
+    for (double v : x) {
+      const double p = std::exp(v - max);
+      sum += p;
+      distances += p * (max - v);
+    }
+    of_sum = kEps * (distances / sum + kExpError) + sum_error(std::ssize(x));
+  }
+  double p(std::size_t i) const { return std::exp(x[i] - max) / sum; }
+  // Of p_i, relative: the exponential, the sum, its inverse and the product.
+  double of_p(std::size_t i) const { return kEps * (max - x[i] + kExpError + 3) + of_sum; }
+  double lse() const { return max + std::log(sum); }
+  // Of max + log(sum): log's own error, and the rounding of the sum and of the result.
+  double of_lse() const {
+    return of_sum + kEps * (2 * kExpError * std::abs(std::log(sum)) + 2 * std::abs(lse()));
+  }
+};
+
+// Calls body(first, count) for every row of the last axis.
+template <class Body>
+void for_each_row(const Tensor& x, const Body& body) {
+  const auto width = std::size_t(x.shape().back());
+  for (std::size_t first = 0; first < std::size_t(x.elements()); first += width) {
+    body(first, width);
+  }
+}
+
+void softmax(const JudgedNode& n, Bounds& bounds) {
+  for_each_row(n.input(0), [&](std::size_t first, std::size_t width) {
+    const LogitRow row(n.in(0).subspan(first, width));
+    for (std::size_t i = 0; i < width; ++i) {
+      bounds[0].as<double>()[first + i] = row.p(i) * row.of_p(i) + kTiny;
+    }
+  });
+}
+
+void log_softmax(const JudgedNode& n, Bounds& bounds) {
+  for_each_row(n.input(0), [&](std::size_t first, std::size_t width) {
+    const LogitRow row(n.in(0).subspan(first, width));
+    for (std::size_t i = 0; i < width; ++i) {
+      const double distance = row.max - row.x[i];
+      bounds[0].as<double>()[first + i] =
+          row.of_lse() + kEps * (2 * distance + 2 * std::abs(n.out(0)[first + i]));
+    }
+  });
+}
+
+// dx = y (dy - dot), dot = sum dy y
+void softmax_backward(const JudgedNode& n, Bounds& bounds) {
+  const auto dy = n.in(SoftmaxBackwardInput::kDy), y = n.in(SoftmaxBackwardInput::kY);
+  for_each_row(n.input(0), [&](std::size_t first, std::size_t width) {
+    double dot = 0, sizes = 0;
+    for (std::size_t i = first; i < first + width; ++i) {
+      dot += dy[i] * y[i];
+      sizes += std::abs(dy[i] * y[i]);
+    }
+    const double of_dot = sum_error(std::int64_t(width)) * sizes;
+    for (std::size_t i = first; i < first + width; ++i) {
+      bounds[0].as<double>()[i] =
+          std::abs(y[i]) * (of_dot + 3 * kEps * (std::abs(dy[i]) + std::abs(dot))) + kTiny;
+    }
+  });
+}
+
+// dx = dy - exp(y) total, total = sum dy
+void log_softmax_backward(const JudgedNode& n, Bounds& bounds) {
+  const auto dy = n.in(SoftmaxBackwardInput::kDy), y = n.in(SoftmaxBackwardInput::kY);
+  for_each_row(n.input(0), [&](std::size_t first, std::size_t width) {
+    double total = 0, sizes = 0;
+    for (std::size_t i = first; i < first + width; ++i) {
+      total += dy[i];
+      sizes += std::abs(dy[i]);
+    }
+    const double of_total = sum_error(std::int64_t(width)) * sizes;
+    for (std::size_t i = first; i < first + width; ++i) {
+      const double product = std::exp(y[i]) * std::abs(total);
+      bounds[0].as<double>()[i] = std::exp(y[i]) * of_total + (kExpError + 2) * kEps * product +
+                                  2 * kEps * std::abs(dy[i]) + kTiny;
+    }
+  });
+}
+
+// The mean and the sum of losses each off by an error, of which there are `count` to divide by.
+struct LossSum {
+  double error = 0, size = 0;
+  std::int64_t terms = 0;
+
+  void add(double loss, double of_loss) {
+    error += of_loss;
+    size += std::abs(loss);
+    ++terms;
+  }
+  double of_sum() const { return error + sum_error(terms) * size; }
+};
+
+void cross_entropy(const JudgedNode& n, Bounds& bounds) {
+  using Out = CrossEntropyOutput;
+  const auto& attrs = n.attrs<CrossEntropyAttrs>();
+  const auto labels = n.input(CrossEntropyInput::kLabels).as<std::int32_t>();
+  LossSum total;
+  for_each_row(n.input(CrossEntropyInput::kLogits), [&](std::size_t first, std::size_t width) {
+    const LogitRow row(n.in(CrossEntropyInput::kLogits).subspan(first, width));
+    const std::size_t r = first / width;
+    bounds[Out::kLogSumExp].as<double>()[r] = row.of_lse() + kTiny;
+    if (labels[r] == attrs.ignore_index) return;
+    double largest = 0;
+    for (double x : row.x) largest = std::max(largest, std::abs(row.lse() - x));
+    const bool is_label = labels[r] >= 0 && std::size_t(labels[r]) < width;
+    const double of_label = is_label ? row.lse() - row.x[std::size_t(labels[r])] : largest;
+    const double loss = attrs.label_smoothing > 0 ? largest : of_label;
+    total.add(loss, row.of_lse() + 4 * kEps * loss +
+                        attrs.label_smoothing * sum_error(std::int64_t(width)) * largest);
+  });
+  const double count = std::max(n.outputs[Out::kCount].at(0), 1.0);
+  bounds[Out::kSum].as<double>()[0] = total.of_sum() + kTiny;
+  bounds[Out::kMean].as<double>()[0] =
+      total.of_sum() / count + 2 * kEps * std::abs(n.out(Out::kMean)[0]) + kTiny;
+}
+
+// dmean / count + dsum
+Err loss_gradient(const JudgedNode& n, int dmean, int dsum, double count) {
+  const Err mean = n.has(dmean) && count > 0 ? Err(n.scalar(dmean)) / Err(count) : Err(0);
+  return n.has(dsum) ? mean + Err(n.scalar(dsum)) : mean;
+}
+
+// p - s / K - (1 - s) onehot, p = exp(x - lse): the difference and the exponential, then three
+// roundings of numbers that are at most 1, and the factor.
+void cross_entropy_backward(const JudgedNode& n, Bounds& bounds) {
+  using In = CrossEntropyInput;
+  const auto& attrs = n.attrs<CrossEntropyAttrs>();
+  const auto labels = n.input(In::kLabels).as<std::int32_t>();
+  const auto x = n.in(In::kLogits), saved = n.in(In::kLogSumExp);
+  const Err factor = loss_gradient(n, In::kDmean, In::kDsum, n.scalar(In::kCount));
+  for_each_row(n.input(In::kLogits), [&](std::size_t first, std::size_t width) {
+    const std::size_t r = first / width;
+    if (labels[r] == attrs.ignore_index) return;
+    const double smoothed = attrs.label_smoothing / double(width);
+    for (std::size_t i = first; i < first + width; ++i) {
+      const double p = std::exp(x[i] - saved[r]);
+      const bool is_label = std::int64_t(i - first) == labels[r];
+      const double hot = is_label ? 1 - attrs.label_smoothing : 0;
+      const double of_p = p * kEps * (2 * std::abs(x[i] - saved[r]) + kExpError + 1);
+      const Err difference(p - smoothed - hot, of_p + 3 * kEps * (p + smoothed + hot));
+      bounds[0].as<double>()[i] = (factor * difference).rounded().error;
+    }
+  });
+}
+
+double softplus(double x) { return evaluate(EwCode::kSoftplus, {x}, {}); }
+
+void bce(const JudgedNode& n, Bounds& bounds) {
+  const auto x = n.in(BceInput::kLogits), t = n.in(BceInput::kTargets);
+  LossSum total;
+  for (std::size_t e = 0; e < x.size(); ++e) {
+    const double positive = std::max(x[e], 0.0), product = std::abs(x[e] * t[e]);
+    total.add(softplus(x[e]) + product, kEps * (5 * softplus(x[e]) + 2 * positive + 3 * product));
+  }
+  bounds[BceOutput::kSum].as<double>()[0] = total.of_sum() + kTiny;
+  bounds[BceOutput::kMean].as<double>()[0] =
+      total.of_sum() / double(std::max<std::size_t>(x.size(), 1)) +
+      2 * kEps * std::abs(n.out(BceOutput::kMean)[0]) + kTiny;
+}
+
+void bce_backward(const JudgedNode& n, Bounds& bounds) {
+  const auto x = n.in(BceInput::kLogits), t = n.in(BceInput::kTargets);
+  const Err factor = loss_gradient(n, BceInput::kDmean, BceInput::kDsum, double(x.size()));
+  for (std::size_t e = 0; e < x.size(); ++e) {
+    const double p = evaluate(EwCode::kSigmoid, {x[e]}, {});
+    const Err difference(p - t[e], kEps * (5 * p + std::abs(p - t[e])));
+    bounds[0].as<double>()[e] = (factor * difference).rounded().error;
+  }
+}
+
+}  // namespace
+
+void add_loss_rules(BoundRules& rules) {
+  rules["softmax"] = softmax;
+  rules["softmax_backward"] = softmax_backward;
+  rules["log_softmax"] = log_softmax;
+  rules["log_softmax_backward"] = log_softmax_backward;
+  rules["cross_entropy"] = cross_entropy;
+  rules["cross_entropy_backward"] = cross_entropy_backward;
+  rules["bce_with_logits"] = bce;
+  rules["bce_with_logits_backward"] = bce_backward;
+}
+
+}  // namespace keel::compare

@@ -1,0 +1,46 @@
+// The training steps of a model: forward, backward, clipping, optimizer and state, on the batches
+// that `keel train` would give it.
+#pragma once
+
+#include <map>
+
+#include "frontend/compare/subject.h"
+#include "frontend/train/config.h"
+
+namespace keel::compare {
+
+struct ModelSubjectOptions {
+  bool unfused = false;
+};
+
+class ModelSubject : public Subject {
+ public:
+  // The config has to be prepared and to outlive it; the judge computes first values that depend on
+  // data. Each step is an update of one batch, whatever train.accumulate says.
+  ModelSubject(Backend& judge, const train::Config& config,
+               const ModelSubjectOptions& options = {});
+
+  const std::string& name() const override { return name_; }
+  SubjectStep at(std::int64_t step) override;
+  const Feeds& first_values() const override { return first_values_; }
+  std::uint64_t seed() const override { return static_cast<std::uint64_t>(config_.train().seed); }
+
+ private:
+  Feeds feeds_of(std::int64_t step, const task::Batch& batch) const;
+  void initialize(Backend& judge);
+  // Where a step's batch lies among the epochs.
+  const task::Batch& batch_of(std::int64_t step);
+  const Graph& graph_of(const task::Sizes& sizes);
+  // Updates in the whole run, by which the learning rate is scheduled.
+  std::int64_t total_steps() const;
+
+  std::string name_;
+  const train::Config& config_;
+  ModelSubjectOptions options_;
+  std::unique_ptr<task::Splits> data_;
+  std::unique_ptr<task::Stream> rows_;
+  std::map<task::Sizes, Graph> graphs_;
+  Feeds first_values_;
+};
+
+}  // namespace keel::compare

@@ -1,0 +1,59 @@
+#include "frontend/compare/node_judge.h"
+
+namespace keel::compare {
+namespace {
+
+// In float64 where they are floating.
+class Widened {
+ public:
+  explicit Widened(std::span<const Tensor* const> values) {
+    owned_.reserve(values.size());
+    for (const Tensor* v : values) {
+      const bool is_narrow = v != nullptr && is_floating(v->dtype()) && v->dtype() != DType::kF64;
+      all_.push_back(is_narrow ? &owned_.emplace_back(v->to(DType::kF64)) : v);
+    }
+  }
+  std::span<const Tensor* const> all() const { return all_; }
+
+ private:
+  std::vector<Tensor> owned_;
+  std::vector<const Tensor*> all_;
+};
+
+}  // namespace
+
+Judgement judge_node(Backend& judge, const Graph& graph, int index,
+                     std::span<const Tensor* const> inputs, bool wants_bounds) {
+  const Widened widened(inputs);
+  NodeRun run = run_node(judge, graph, index, widened.all());
+  check(run.refusal.empty(), ErrorKind::kBackendMissing, "{}: {}", graph.node(index).name,
+        run.refusal);
+  Judgement result{std::move(run.outputs), {}};
+  if (wants_bounds && !graph.node(index).op->is_view) {
+    result.bounds = node_bounds({judge, graph, index, widened.all(), result.outputs});
+  }
+  return result;
+}
+
+Tensor committed(Backend& backend, const Tensor& leaf, const Tensor& next) {
+  const auto to = backend.allocate(leaf.bytes()), from = backend.allocate(next.bytes());
+  to->upload(0, leaf.data(), leaf.bytes());
+  from->upload(0, next.data(), next.bytes());
+  const Kernel copy =
+      backend.copy({to->address(), leaf.type()}, {from->address(), next.type()}, {});
+  backend.run({&copy, 1});
+  Tensor result(leaf.type());
+  to->download(0, result.data(), result.bytes());
+  return result;
+}
+
+Errors measured(std::span<const Tensor> got, std::span<const Tensor> expected,
+                std::span<const Tensor> bounds) {
+  Measure measure;
+  for (std::size_t port = 0; port < got.size(); ++port) {
+    measure.add(int(port), got[port], expected[port], bounds.empty() ? nullptr : &bounds[port]);
+  }
+  return measure.result();
+}
+
+}  // namespace keel::compare

@@ -1,0 +1,24 @@
+// What the judge says of one node, and how a result is held to it.
+#pragma once
+
+#include "frontend/compare/measure.h"
+#include "frontend/compare/node_bounds.h"
+#include "src/runtime/run_node.h"
+
+namespace keel::compare {
+
+// The outputs in float64, and what rounding may add to them; no bounds of a view.
+struct Judgement {
+  std::vector<Tensor> outputs, bounds;
+};
+Judgement judge_node(Backend& judge, const Graph& graph, int index,
+                     std::span<const Tensor* const> inputs, bool wants_bounds);
+
+// What a leaf holds after `leaf <- next`, by the backend's own copy.
+Tensor committed(Backend& backend, const Tensor& leaf, const Tensor& next);
+
+// The errors of all outputs; without bounds none is judged.
+Errors measured(std::span<const Tensor> got, std::span<const Tensor> expected,
+                std::span<const Tensor> bounds);
+
+}  // namespace keel::compare

@@ -1,0 +1,265 @@
+// Every op, alone in a small graph.
+#include <algorithm>
+#include <map>
+
+#include "frontend/compare/draft.h"
+#include "src/core/nearest.h"
+#include "src/ops/attention.h"
+#include "src/ops/conv2d.h"
+#include "src/ops/dropout.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/embedding.h"
+#include "src/ops/layout.h"
+#include "src/ops/lookup_sum.h"
+#include "src/ops/loss.h"
+#include "src/ops/matmul.h"
+#include "src/ops/norm_noise.h"
+#include "src/ops/op_table.h"
+#include "src/ops/optimizer_step.h"
+#include "src/ops/pool2d.h"
+#include "src/ops/random_normal.h"
+#include "src/ops/reduce.h"
+#include "src/ops/search.h"
+#include "src/ops/softmax.h"
+
+namespace keel::compare {
+namespace {
+
+using Outputs = std::vector<Value>;
+using BuildOp = void (*)(Draft&);
+
+// Builds y from drawn inputs, and its gradients.
+template <Outputs (*kBuild)(Draft&)>
+void with_gradient(Draft& d) {
+  d.differentiate(kBuild(d));
+}
+
+RandomKey key_of(Draft& d) { return {d.step(), d.graph.constant(Tensor(DType::kI32, {}))}; }
+
+Outputs op_matmul(Draft& d) {
+  const Value a = d.normal({3, 17, 65}), b = d.normal({65, 33});
+  return {ops::matmul(d.graph, a, b, {.bias = d.normal({33})}),
+          ops::matmul(d.graph, d.normal({2, 9, 7}), d.normal({2, 5, 7}), {.transpose_b = true})};
+}
+Outputs op_conv2d(Draft& d) {
+  const Value x = d.normal({2, 3, 9, 8}), w = d.normal({5, 3, 3, 3});
+  return {ops::conv2d(d.graph, x, w, {.bias = d.normal({5}), .padding = 1})};
+}
+Outputs op_sum(Draft& d) {
+  const Value x = d.normal({5, 7, 33});
+  return {ops::sum(d.graph, x, {0, 2}), ops::sum(d.graph, x, {1})};
+}
+Outputs op_mean(Draft& d) {
+  const Value x = d.normal({5, 7, 33});
+  return {ops::mean(d.graph, x, {0, 2}), ops::mean(d.graph, x, {2}, true)};
+}
+Outputs op_max(Draft& d) { return {ops::max(d.graph, d.normal({5, 7, 33}), {2})}; }
+Outputs op_broadcast(Draft& d) {
+  return {ops::broadcast_to(d.graph, d.normal({5, 1, 33}), {5, 7, 33})};
+}
+Outputs op_transpose(Draft& d) {
+  return {ops::transpose(d.graph, d.normal({5, 7, 33}), {2, 0, 1})};
+}
+Outputs op_slice(Draft& d) { return {ops::slice(d.graph, d.normal({9, 7}), {2, 1}, {5, 4})}; }
+Outputs op_concat(Draft& d) {
+  return {ops::concat(d.graph, {d.normal({3, 5}), d.normal({3, 8})}, 1)};
+}
+Outputs op_pad(Draft& d) { return {ops::pad(d.graph, d.normal({3, 5}), {1, 0}, {2, 3}, 0.5)}; }
+Outputs op_softmax(Draft& d) { return {ops::softmax(d.graph, d.normal({9, 65}))}; }
+Outputs op_log_softmax(Draft& d) { return {ops::log_softmax(d.graph, d.normal({9, 65}))}; }
+Outputs op_cross_entropy(Draft& d) {
+  const auto loss =
+      ops::cross_entropy(d.graph, d.normal({9, 12}), d.below({9}, 12), {.label_smoothing = 0.1});
+  return {loss.mean, loss.sum};
+}
+Outputs op_bce(Draft& d) {
+  const Value x = d.normal({9, 12});
+  const Value t = d.graph.constant(0.3), targets = ops::broadcast_to(d.graph, t, {9, 12});
+  const auto loss = ops::bce_with_logits(d.graph, x, targets);
+  return {loss.mean, loss.sum};
+}
+Outputs op_max_pool(Draft& d) { return {ops::max_pool2d(d.graph, d.normal({2, 3, 9, 8}), 3, 2)}; }
+Outputs op_avg_pool(Draft& d) { return {ops::avg_pool2d(d.graph, d.normal({2, 3, 9, 8}), 3, 2)}; }
+Outputs op_embedding(Draft& d) {
+  return {ops::embedding(d.graph, d.normal({19, 16}), d.below({7, 6}, 19), 0)};
+}
+Outputs op_dropout(Draft& d) {
+  const Value x = d.normal({9, 33});
+  return {ops::dropout(d.graph, x, key_of(d), 0.3, 1)};
+}
+Outputs op_attention(Draft& d) {
+  const Value q = d.normal({2, 9, 16}), k = d.normal({2, 11, 16}), v = d.normal({2, 11, 16});
+  const RandomKey key = key_of(d);
+  return {ops::attention(d.graph, {q, k, v, d.mask({2, 11}), key.tick, key.first_row},
+                         {.heads = 4, .p = 0.2, .seed = 1})};
+}
+Outputs op_norm_noise(Draft& d) {
+  const Value x = d.normal({9, 16});
+  return {ops::norm_noise(d.graph, x, {key_of(d)}, {.seed = 1})};
+}
+Outputs op_fused(Draft& d) {
+  Graph& g = d.graph;
+  const Value a = d.normal({9, 33}), b = d.normal({33});
+  const Value gate = ops::sigmoid(g, ops::scale(g, a, 0.5, 0.25));
+  return {ops::gelu(
+      g, ops::add(g, ops::mul(g, ops::tanh(g, ops::add(g, a, b)), gate), ops::square(g, a)))};
+}
+
+void op_random_normal(Draft& d) {
+  d.mark({ops::random_normal(d.graph, {DType::kF32, {9, 33}}, key_of(d), 1)});
+}
+void op_errors(Draft& d) {
+  d.mark({ops::classification_errors(d.graph, d.normal({9, 12}), d.below({9}, 12))});
+}
+void op_sum_squares(Draft& d) { d.mark({ops::sum_squares(d.graph, d.normal({9, 33}))}); }
+
+void op_top_k(Draft& d) {
+  const ops::Ranked ranked = ops::top_k(d.graph, d.normal({9, 33}), 5);
+  d.mark({ranked.values, ranked.indices});
+}
+void op_put(Draft& d) {
+  const Value t = d.graph.constant(Tensor::scalar(std::int32_t{3}));
+  d.mark({ops::put(d.graph, d.normal({4, 7, 16}), d.normal({4, 1, 16}), t)});
+}
+void op_lookup_sum(Draft& d) {
+  d.mark({ops::lookup_sum(d.graph, d.normal({6, 19, 16}), d.below({7, 6}, 19))});
+}
+
+// p, g, lr and scale of an update, then all of its outputs.
+struct DraftUpdate {
+  Value p, g, lr, scale;
+  explicit DraftUpdate(Draft& d)
+      : p(d.normal({9, 33})), g(d.normal({9, 33})), lr(d.positive({})), scale(d.positive({})) {}
+  static void mark_all(Draft& d, Value p) {
+    Outputs all;
+    for (int port = 0; port < int(d.graph.node(p).outputs.size()); ++port)
+      all.push_back(p.at(port));
+    d.mark(all);
+  }
+};
+void op_sgd(Draft& d) {
+  const DraftUpdate u(d);
+  DraftUpdate::mark_all(d, ops::sgd_step(d.graph, {u.p, u.g, u.lr, u.scale, d.normal({9, 33})},
+                                         {.momentum = 0.9, .weight_decay = 0.01}));
+}
+void op_adam(Draft& d) {
+  const DraftUpdate u(d);
+  const Value step = d.step(), m = d.normal({9, 33}), v = d.positive({9, 33});
+  DraftUpdate::mark_all(
+      d, ops::adam_step(d.graph, {u.p, u.g, u.lr, u.scale, step, m, v}, {.weight_decay = 0.01}));
+}
+void op_adagrad(Draft& d) {
+  const DraftUpdate u(d);
+  DraftUpdate::mark_all(
+      d, ops::adagrad_step(d.graph, {u.p, u.g, u.lr, u.scale, d.positive({9, 33})}, {}));
+}
+// n is at least q^2, as a mean of squares is.
+void op_graves(Draft& d) {
+  const DraftUpdate u(d);
+  const Value q = d.normal({9, 33});
+  const Value n = ops::add(d.graph, ops::square(d.graph, q), d.positive({9, 33}));
+  DraftUpdate::mark_all(
+      d, ops::graves_step(d.graph, {u.p, u.g, u.lr, u.scale, n, q, d.normal({9, 33})}, {}));
+}
+
+const std::map<std::string_view, BuildOp>& op_builds() {
+  static const std::map<std::string_view, BuildOp> builds{
+      {"matmul", with_gradient<op_matmul>},
+      {"conv2d", with_gradient<op_conv2d>},
+      {"sum", with_gradient<op_sum>},
+      {"mean", with_gradient<op_mean>},
+      {"max", with_gradient<op_max>},
+      {"broadcast_to", with_gradient<op_broadcast>},
+      {"transpose", with_gradient<op_transpose>},
+      {"slice", with_gradient<op_slice>},
+      {"concat", with_gradient<op_concat>},
+      {"pad", with_gradient<op_pad>},
+      {"softmax", with_gradient<op_softmax>},
+      {"log_softmax", with_gradient<op_log_softmax>},
+      {"cross_entropy", with_gradient<op_cross_entropy>},
+      {"bce_with_logits", with_gradient<op_bce>},
+      {"max_pool2d", with_gradient<op_max_pool>},
+      {"avg_pool2d", with_gradient<op_avg_pool>},
+      {"embedding", with_gradient<op_embedding>},
+      {"dropout", with_gradient<op_dropout>},
+      {"attention", with_gradient<op_attention>},
+      {"norm_noise", with_gradient<op_norm_noise>},
+      {"fused_elementwise", with_gradient<op_fused>},
+      {"top_k", op_top_k},
+      {"put", op_put},
+      {"lookup_sum", op_lookup_sum},
+      {"random_normal", op_random_normal},
+      {"classification_errors", op_errors},
+      {"sum_squares", op_sum_squares},
+      {"sgd_step", op_sgd},
+      {"adam_step", op_adam},
+      {"adagrad_step", op_adagrad},
+      {"graves_step", op_graves}};
+  return builds;
+}
+
+// An element-wise op on positive operands, where all of them are defined.
+void build_elementwise(Draft& d, EwCode code) {
+  Outputs operands;
+  for (int i = 0; i < arity(code); ++i) {
+    const bool is_condition = code == EwCode::kSelect && i == 0;
+    operands.push_back(is_condition ? d.mask({9, 33})
+                                    : d.positive(i == 1 ? Shape{33} : Shape{9, 33}));
+  }
+  if (code == EwCode::kScale)
+    return void(d.differentiate({ops::scale(d.graph, operands[0], 1.7, -0.3)}));
+  if (code == EwCode::kCast)
+    return void(d.differentiate({ops::cast(d.graph, d.mask({9, 33}), DType::kF32)}));
+  const Value y = ops::elementwise(d.graph, code, operands);
+  if (is_floating(d.graph.type(y).dtype)) return void(d.differentiate({y}));
+  d.mark({y});
+}
+
+// The op in whose subject this one runs: itself, or the forward that it is the backward of.
+std::string subject_of(std::string_view op) {
+  if (op == "greater_equal_backward" || op == "less_backward") return "maximum";
+  const std::size_t backward = op.find("_backward");
+  return std::string(op.substr(0, std::min(backward, op.size())));
+}
+
+// "layer_norm" is the norm "layernorm".
+std::string norm_name(std::string name) {
+  if (name != "pn_v") std::erase(name, '_');
+  return name;
+}
+
+bool is_norm_op(const std::string& op) {
+  return std::ranges::any_of(nn::norm_facts(),
+                             [&](const nn::NormFacts& f) { return f.name == norm_name(op); });
+}
+
+}  // namespace
+
+std::vector<std::string> subject_ops() {
+  std::vector<std::string> names;
+  for (const OpInfo* op : all_ops()) {
+    if (!op->is_view) names.emplace_back(op->name);
+  }
+  return names;
+}
+
+bool has_own_subject(const std::string& op) { return subject_of(op) == op && !is_norm_op(op); }
+
+Subjects op_subjects(std::string_view op, bool unfused) {
+  const std::vector<std::string> names = subject_ops();
+  check(std::ranges::count(names, op) > 0, ErrorKind::kUsage, "op: {}", unknown_name(op, names));
+  const std::string forward = subject_of(op);
+  if (is_norm_op(forward)) return norm_subjects(nn::Norm::parse(norm_name(forward)), unfused);
+  Draft draft;
+  if (const auto build = op_builds().find(forward); build != op_builds().end()) {
+    build->second(draft);
+  } else {
+    build_elementwise(draft, *elementwise_code(*find_op(forward)));
+    unfused = true;  // so that no neighbour joins it
+  }
+  Subjects subjects;
+  subjects.push_back(draft.finish("op " + forward, unfused));
+  return subjects;
+}
+
+}  // namespace keel::compare

@@ -1,0 +1,63 @@
+// Numbers with a bound on their error: what a chain of float32 operations may be off by (running
+// error analysis, Higham 2002, "Accuracy and Stability of Numerical Algorithms", section 3.3).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "frontend/compare/bounds.h"
+
+namespace keel::compare {
+
+// Numbers this small may become 0: half the least normal float.
+inline constexpr double kTiny = 0x1p-126;
+
+// How much a sum of k terms, or of k products, may be off relative to the sum of their sizes: k eps
+// holds for every order of the additions (Higham 2002, eq. 4.4). Where the roundings are not of one
+// sign, 8 sqrt(k) eps holds but for a chance of 2 exp(-8^2 / 2) = 3e-14 (Higham & Mary 2019, "A new
+// approach to probabilistic rounding error analysis", theorem 2.4). Two more are the rounding of a
+// product and of the result.
+inline double sum_error(std::int64_t k) {
+  const double terms = double(std::max<std::int64_t>(k, 0));
+  return kEps * (std::min(terms, 8 * std::sqrt(terms)) + 2);
+}
+
+// A value, and how far a float32 may be from it.
+struct Err {
+  double value = 0, error = 0;
+
+  Err() = default;
+  Err(double v, double e = 0) : value(v), error(e) {}  // NOLINT: numbers are exact
+  double size() const { return std::abs(value) + error; }
+  // After `roundings` more of the result.
+  Err rounded(double roundings = 1) const {
+    return {value, error + roundings * kEps * size() + kTiny};
+  }
+};
+
+// A constant that float32 may not hold.
+inline Err constant(double value) { return Err(value).rounded(); }
+
+inline Err operator+(const Err& a, const Err& b) {
+  return Err(a.value + b.value, a.error + b.error).rounded();
+}
+inline Err operator-(const Err& a, const Err& b) {
+  return Err(a.value - b.value, a.error + b.error).rounded();
+}
+inline Err operator*(const Err& a, const Err& b) {
+  return Err(a.value * b.value, a.error * b.size() + std::abs(a.value) * b.error).rounded();
+}
+inline Err operator/(const Err& a, const Err& b) {
+  const double least = std::abs(b.value) - b.error, quotient = a.value / b.value;
+  if (least <= 0) return {quotient, INFINITY};
+  return Err(quotient, (a.error + std::abs(quotient) * b.error) / least).rounded(2);
+}
+inline Err sqrt(const Err& a) {
+  const double root = std::sqrt(std::max(a.value, 0.0));
+  const double least = std::sqrt(std::max(a.value - a.error, 0.0));
+  return Err(root, std::max(root - least, std::sqrt(std::max(a.value + a.error, 0.0)) - root))
+      .rounded(2);
+}
+
+}  // namespace keel::compare

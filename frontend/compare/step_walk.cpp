@@ -1,0 +1,317 @@
+#include "frontend/compare/step_walk.h"
+
+#include <algorithm>
+#include <map>
+
+#include "frontend/compare/fault_planter.h"
+#include "frontend/compare/lane.h"
+#include "frontend/compare/node_judge.h"
+
+namespace keel::compare {
+namespace {
+
+bool is_called(const std::string& path, const std::string& only) {
+  return only.empty() || path == only || path.starts_with(only + "/");
+}
+
+}  // namespace
+
+std::string place_text(const Shape& shape, std::int64_t index) {
+  std::vector<std::int64_t> place;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    place.insert(place.begin(), index % shape[axis]);
+    index /= shape[axis];
+  }
+  return fmt::format("({})", fmt::join(place, ", "));
+}
+
+std::string phase_of(const Node& node) {
+  if (node.name.starts_with("update/")) return "optimizer";
+  if (node.name.starts_with("clip/")) return "clip";
+  return node.name.find(".backward") != std::string::npos ? "backward" : "forward";
+}
+
+class StepWalk::Impl {
+ public:
+  Impl(Backend& judge, std::vector<Backend*> backends, Subject& subject, WalkOptions options)
+      : judge_(judge),
+        backends_(std::move(backends)),
+        subject_(subject),
+        options_(std::move(options)),
+        truth_(judge, !is_chained()) {
+    std::vector<std::string> names;
+    for (Backend* backend : backends_) {
+      names.emplace_back(backend->name());
+      if (is_chained()) lanes_.emplace_back(*backend, false);
+    }
+    planter_.emplace(options_.faults, names);
+    check(!is_chained() || (!options_.record && !options_.against), ErrorKind::kUsage,
+          "traces are of isolated walks: expected --mode isolated");
+    if (options_.record && options_.record->steps() > 0) {
+      step_ = options_.record->steps();
+      truth_.set_leaves(options_.record->leaves());
+    }
+  }
+
+  void run(const NodeSink& sink) {
+    SubjectStep step = subject_.at(step_);
+    graph_ = step.graph;
+    sink_ = &sink;
+    choose();
+    if (options_.against) replay_inputs(*options_.against, step_, step, truth_);
+    truth_.begin(*graph_, step, subject_);
+    if (options_.record) record_inputs(*options_.record, step_, step, truth_);
+    for (Lane& lane : lanes_) lane.begin(*graph_, step, subject_);
+    const PerNode<int> last = last_readers(*graph_, needed_);
+    for (int i = 0; i < graph_->size(); ++i) {
+      if (!needed_[i] || graph_->node(i).kind != NodeKind::kOp) continue;
+      take_node(i);
+      truth_.release(i, last);
+      for (Lane& lane : lanes_) lane.release(i, last);
+    }
+    truth_.end();
+    for (Lane& lane : lanes_) lane.end();
+    if (options_.record) options_.record->end(truth_.leaves());
+    if (options_.foreign && step_ == 0) options_.foreign->expect_all_used();
+    if (options_.only.empty()) planter_->expect_planted(subject_.name(), step_);
+    ++step_;
+  }
+
+ private:
+  bool is_chained() const { return options_.mode == WalkMode::kChained; }
+
+  // The nodes that are judged, and with all that these depend on those that run.
+  void choose() {
+    judged_ = needed_ = PerNode<bool>(*graph_, options_.only.empty());
+    updates_.clear();
+    for (const Update& update : graph_->updates()) {
+      updates_[update.next.node].push_back(update);
+    }
+    if (options_.only.empty()) return;
+    for (int i = graph_->size() - 1; i >= 0; --i) choose_node(i);
+    check(std::ranges::count(judged_, true) > 0, ErrorKind::kUsage,
+          "--only: no node of {} is called '{}'", subject_.name(), options_.only);
+  }
+  void choose_node(int i) {
+    const Node& node = graph_->node(i);
+    if (node.kind == NodeKind::kOp && !node.op->is_view) {
+      bool chosen = is_called(node.name, options_.only);
+      for (const Update& update : updates_of(i)) {
+        chosen = chosen || is_called(graph_->node(update.leaf).name, options_.only);
+      }
+      judged_[i] = chosen;
+      needed_[i] = needed_[i] || chosen;
+    }
+    // What a leaf takes is needed by the steps that follow.
+    if (!updates_of(i).empty()) needed_[i] = true;
+    if (!needed_[i]) return;
+    for (Value v : node.inputs) {
+      if (v.valid()) needed_[v.node] = true;
+    }
+  }
+
+  // Those whose new value is an output of the node.
+  std::span<const Update> updates_of(int i) const {
+    const auto found = updates_.find(i);
+    return found == updates_.end() ? std::span<const Update>{} : found->second;
+  }
+
+  void take_node(int i) {
+    const Node& node = graph_->node(i);
+    const bool judged = judged_[i] && !node.op->is_view;
+    const std::vector<const Tensor*> inputs = truth_.inputs(node);
+    Judgement truth = judge_node(judge_, *graph_, i, inputs, judged && !is_chained());
+    for (std::size_t b = 0; is_chained() && b < backends_.size(); ++b) {
+      take_chained(i, b, truth, judged);
+    }
+    if (judged && !is_chained()) take_isolated(i, truth, inputs);
+    if (options_.against) take_recorded(i, truth, inputs, judged);
+    if (options_.foreign && step_ == 0) take_foreign(i, truth, judged);
+    truth_.set(i, std::move(truth.outputs));
+    if (options_.record && !node.op->is_view) {
+      record_outputs(*options_.record, "truth", node, truth_.outputs(i));
+    }
+    for (const Update& update : updates_of(i)) {
+      truth_.set_next(graph_->node(update.leaf).name, truth_.value(update.next).clone());
+    }
+  }
+
+  void take_isolated(int i, const Judgement& truth, std::span<const Tensor* const> inputs) {
+    std::vector<NodeRun> runs;
+    for (std::size_t b = 0; b < backends_.size(); ++b) {
+      NodeRun& run = runs.emplace_back(run_node(*backends_[b], *graph_, i, inputs));
+      if (run.refusal.empty()) strike(i, b, inputs, run.outputs);
+    }
+    for (std::size_t b = 0; b < backends_.size(); ++b) {
+      report({i, std::string(backends_[b]->name()), runs[b], inputs, runs}, truth, nullptr);
+      if (options_.record) record_run(i, b, runs[b]);
+      if (!runs[b].refusal.empty()) continue;
+      for (const Update& update : updates_of(i)) {
+        const Tensor& leaf = truth_.value(update.leaf);
+        report_update(update, b, leaf, runs[b].outputs[std::size_t(update.next.port)]);
+      }
+    }
+  }
+
+  void record_run(int i, std::size_t b, const NodeRun& run) {
+    check(run.refusal.empty(), ErrorKind::kBackendMissing, "--record: backend {} refuses {}: {}",
+          backends_[b]->name(), graph_->node(i).name, run.refusal);
+    record_outputs(*options_.record, backends_[b]->name(), graph_->node(i), run.outputs);
+  }
+
+  void take_chained(int i, std::size_t b, const Judgement& truth, bool judged) {
+    Lane& lane = lanes_[b];
+    const std::vector<const Tensor*> inputs = lane.inputs(graph_->node(i));
+    NodeRun run = run_node(*backends_[b], *graph_, i, inputs);
+    check(run.refusal.empty(), ErrorKind::kBackendMissing, "backend {} refuses {}: {}",
+          backends_[b]->name(), graph_->node(i).name, run.refusal);
+    strike(i, b, inputs, run.outputs);
+    if (judged) {
+      const Judgement own = judge_node(judge_, *graph_, i, inputs, true);
+      report({i, std::string(backends_[b]->name()), run, inputs}, own, &truth);
+    }
+    for (const Update& update : updates_of(i)) {
+      const Tensor& leaf = lane.value(update.leaf);
+      const Tensor& next = run.outputs[std::size_t(update.next.port)];
+      Tensor result = report_update(update, b, leaf, next);
+      lane.set_next(graph_->node(update.leaf).name, std::move(result));
+    }
+    lane.set(i, std::move(run.outputs));
+  }
+
+  // Judges what the recorded backends gave, then hands on what the recorded judge handed on.
+  void take_recorded(int i, Judgement& truth, std::span<const Tensor* const> inputs, bool judged) {
+    if (graph_->node(i).op->is_view) return;
+    for (const std::string& name : options_.against->backends()) {
+      if (!judged) continue;
+      const NodeRun run{replay_outputs(*options_.against, name, graph_->node(i)), {}};
+      report({i, "recorded " + name, run, inputs}, truth, nullptr);
+    }
+    truth.outputs = replay_outputs(*options_.against, "truth", graph_->node(i));
+  }
+
+  void take_foreign(int i, const Judgement& truth, bool judged) {
+    ForeignValues& foreign = *options_.foreign;
+    foreign.take(*graph_, i, truth_);
+    if (!judged || !foreign.has_output(*graph_, i)) return;
+    const auto inputs = foreign.inputs(*graph_, i, truth_);
+    Judgement own;
+    if (inputs) own = judge_node(judge_, *graph_, i, *inputs, true);
+    const std::vector<Tensor>& expected = inputs ? own.outputs : truth.outputs;
+    NodeReport report = report_of(i, foreign.name());
+    report.judged = inputs.has_value();
+    Measure measure;
+    std::vector<Tensor> got;
+    for (std::size_t port = 0; port < expected.size(); ++port) {
+      const Tensor* value = foreign.output({i, int(port)});
+      got.push_back(value ? value->clone() : expected[port].clone());
+      const Tensor* bound = inputs ? &own.bounds[port] : nullptr;
+      if (value) measure.add(int(port), *value, expected[port], bound);
+    }
+    report.errors = measure.result();
+    report.drift = measured(got, truth.outputs, {});
+    (*sink_)(report, {*graph_, truth_.inputs(graph_->node(i)), expected, got, own.bounds});
+  }
+
+  NodeReport report_of(int i, const std::string& backend) const {
+    const Node& node = graph_->node(i);
+    NodeReport report{.step = step_,
+                      .node = i,
+                      .path = node.name,
+                      .op = std::string(node.op->name),
+                      .phase = phase_of(node),
+                      .output = {},
+                      .backend = backend,
+                      .refusal = {},
+                      .place = {},
+                      .values = {},
+                      .errors = {},
+                      .judged = true,
+                      .drift = {}};
+    for (const NamedValue& output : graph_->outputs()) {
+      if (output.value.node == i) report.output = output.name;
+    }
+    return report;
+  }
+
+  // What a backend gave for a node, and for which inputs.
+  struct Given {
+    int node;
+    std::string backend;
+    const NodeRun& run;
+    std::span<const Tensor* const> inputs;
+    std::span<const NodeRun> all = {};  // of all backends, in their order
+  };
+  // Where the worst element is, and what other backends have there.
+  void place_worst(const Given& given, NodeReport& report) const {
+    const Element& worst = report.errors.worst;
+    const auto port = std::size_t(worst.port);
+    if (port >= given.run.outputs.size() || given.run.outputs[port].elements() == 0) return;
+    report.place = place_text(given.run.outputs[port].shape(), worst.index);
+    for (std::size_t b = 0; b < given.all.size(); ++b) {
+      if (!given.all[b].refusal.empty() || given.all[b].outputs[port].elements() == 0) continue;
+      report.values.emplace_back(backends_[b]->name(), given.all[b].outputs[port].at(worst.index));
+    }
+  }
+  void report(const Given& given, const Judgement& judgement, const Judgement* chain) {
+    const NodeRun& run = given.run;
+    NodeReport report = report_of(given.node, given.backend);
+    report.refusal = run.refusal;
+    if (run.refusal.empty()) {
+      report.errors = measured(run.outputs, judgement.outputs, judgement.bounds);
+      if (chain) report.drift = measured(run.outputs, chain->outputs, {});
+      place_worst(given, report);
+    }
+    (*sink_)(report, {*graph_, given.inputs, judgement.outputs, run.outputs, judgement.bounds});
+  }
+
+  // A copy is exact. Returns what the leaf has behind the step.
+  Tensor report_update(const Update& update, std::size_t b, const Tensor& leaf,
+                       const Tensor& next) {
+    const Node& node = graph_->node(update.leaf);
+    std::vector<Tensor> got;
+    got.push_back(committed(*backends_[b], leaf, next));
+    planter_->strike_update({node, backends_[b]->name(), step_, {}}, got[0], leaf);
+    if (!judged_[update.next.node]) return std::move(got[0]);
+    NodeReport report = report_of(update.next.node, std::string(backends_[b]->name()));
+    report.path = node.name;
+    report.op = "update";
+    report.phase = "state";
+    report.output = {};
+    std::vector<Tensor> expected, bounds;
+    expected.push_back(next.clone());
+    bounds.emplace_back(DType::kF64, next.shape());
+    report.errors = measured(got, expected, bounds);
+    const Tensor* const inputs[] = {&leaf, &next};
+    (*sink_)(report, {*graph_, inputs, expected, got, bounds});
+    return std::move(got[0]);
+  }
+
+  void strike(int i, std::size_t b, std::span<const Tensor* const> inputs,
+              std::vector<Tensor>& outputs) {
+    planter_->strike({graph_->node(i), backends_[b]->name(), step_, inputs}, outputs);
+  }
+
+  Backend& judge_;
+  std::vector<Backend*> backends_;
+  Subject& subject_;
+  WalkOptions options_;
+  Lane truth_;
+  std::vector<Lane> lanes_;
+  std::int64_t step_ = 0;
+  const Graph* graph_ = nullptr;
+  const NodeSink* sink_ = nullptr;
+  PerNode<bool> judged_, needed_;
+  std::map<int, std::vector<Update>> updates_;  // by the node of the new value
+  std::optional<FaultPlanter> planter_;
+};
+
+StepWalk::StepWalk(Backend& judge, std::vector<Backend*> backends, Subject& subject,
+                   WalkOptions options)
+    : impl_(std::make_unique<Impl>(judge, std::move(backends), subject, std::move(options))) {}
+
+StepWalk::~StepWalk() = default;
+
+void StepWalk::run(const NodeSink& sink) { impl_->run(sink); }
+
+}  // namespace keel::compare

@@ -1,0 +1,135 @@
+// Bounds of optimizer updates: their formulas (src/ops/optimizer_step.h) on numbers with errors.
+#include <cmath>
+
+#include "frontend/compare/node_bounds.h"
+#include "frontend/compare/running_error.h"
+#include "src/ops/optimizer_step.h"
+
+namespace keel::compare {
+namespace {
+
+using Bounds = std::vector<Tensor>;
+
+// What every update begins with: r = lr * lr_scale and g' = scale * g + decay * p.
+class ParameterUpdate {
+ public:
+  template <class Attrs>
+  ParameterUpdate(const JudgedNode& node, const Attrs& attrs)
+      : node_(node),
+        rate_(Err(node.scalar(UpdateInput::kLr)) * constant(attrs.lr_scale)),
+        scale_(node.has(UpdateInput::kScale) ? node.scalar(UpdateInput::kScale) : 1),
+        decay_(constant(attrs.weight_decay)) {}
+
+  // A step that diverged leaves everything as it is, to the bit.
+  bool is_kept() const { return !std::isfinite(scale_.value); }
+  std::size_t size() const { return node_.in(UpdateInput::kP).size(); }
+  Err rate() const { return rate_; }
+  Err parameter(std::size_t e) const { return node_.in(UpdateInput::kP)[e]; }
+  Err gradient(std::size_t e, bool decays) const {
+    const Err scaled = scale_ * Err(node_.in(UpdateInput::kG)[e]);
+    return decays && decay_.value != 0 ? scaled + decay_ * parameter(e) : scaled;
+  }
+
+ private:
+  const JudgedNode& node_;
+  Err rate_, scale_, decay_;
+};
+
+// a x + (1 - a) y
+Err blend(double a, const Err& x, const Err& y) { return constant(a) * x + constant(1 - a) * y; }
+
+void sgd(const JudgedNode& n, Bounds& bounds) {
+  const auto& attrs = n.attrs<SgdAttrs>();
+  const ParameterUpdate update(n, attrs);
+  if (update.is_kept()) return;
+  const bool has_u = n.has(SgdInput::kU);
+  const Err momentum = constant(attrs.momentum);
+  for (std::size_t e = 0; e < update.size(); ++e) {
+    const Err g = update.gradient(e, true);
+    const Err u = has_u ? momentum * Err(n.in(SgdInput::kU)[e]) + g : g;
+    const Err direction = attrs.nesterov ? g + momentum * u : u;
+    bounds[SgdOutput::kP].as<double>()[e] = (update.parameter(e) - update.rate() * direction).error;
+    if (has_u) bounds[SgdOutput::kU].as<double>()[e] = u.error;
+  }
+}
+
+// 1 - beta^t, a host's double rounded once.
+double unbias(const AdamAttrs& attrs, double beta, double t) {
+  return 1 - std::pow(attrs.release_bias ? 1 - beta : beta, t);
+}
+
+// m and v as a kernel may have them.
+struct Moments {
+  Err m, v;
+};
+
+Err adam_change(const AdamAttrs& attrs, double t, const Moments& next) {
+  const double c1 = unbias(attrs, attrs.beta1, t), c2 = unbias(attrs, attrs.beta2, t);
+  const Err eps = constant(attrs.eps);
+  if (attrs.raw_eps) return constant(std::sqrt(c2) / c1) * next.m / (sqrt(next.v) + eps);
+  return next.m / constant(c1) / (sqrt(next.v / constant(c2)) + eps);
+}
+
+void adam(const JudgedNode& n, Bounds& bounds) {
+  const auto& attrs = n.attrs<AdamAttrs>();
+  const ParameterUpdate update(n, attrs);
+  if (update.is_kept()) return;
+  const double t = double(n.number(AdamInput::kStep)) + 1;
+  const Err shrink =
+      attrs.decoupled ? Err(1) - update.rate() * constant(attrs.weight_decay) : Err(1);
+  for (std::size_t e = 0; e < update.size(); ++e) {
+    const Err g = update.gradient(e, !attrs.decoupled);
+    const Moments next{blend(attrs.beta1, n.in(AdamInput::kM)[e], g),
+                       blend(attrs.beta2, n.in(AdamInput::kV)[e], g * g)};
+    const Err change = adam_change(attrs, t, next);
+    bounds[AdamOutput::kM].as<double>()[e] = next.m.error;
+    bounds[AdamOutput::kV].as<double>()[e] = next.v.error;
+    bounds[AdamOutput::kP].as<double>()[e] =
+        (shrink * update.parameter(e) - (update.rate() * change).rounded(2)).error;
+  }
+}
+
+void adagrad(const JudgedNode& n, Bounds& bounds) {
+  const auto& attrs = n.attrs<AdagradAttrs>();
+  const ParameterUpdate update(n, attrs);
+  if (update.is_kept()) return;
+  for (std::size_t e = 0; e < update.size(); ++e) {
+    const Err g = update.gradient(e, true);
+    const Err h = Err(n.in(AdagradInput::kH)[e]) + g * g;
+    bounds[AdagradOutput::kH].as<double>()[e] = h.error;
+    bounds[AdagradOutput::kP].as<double>()[e] =
+        (update.parameter(e) - update.rate() * g / sqrt(h + constant(attrs.eps))).error;
+  }
+}
+
+// n - q^2 is taken as at least 0, which makes no error larger.
+void graves(const JudgedNode& n, Bounds& bounds) {
+  using In = GravesInput;
+  const auto& attrs = n.attrs<GravesAttrs>();
+  const ParameterUpdate update(n, attrs);
+  if (update.is_kept()) return;
+  for (std::size_t e = 0; e < update.size(); ++e) {
+    const Err g = update.gradient(e, true);
+    const Err next_n = blend(attrs.keep, n.in(In::kN)[e], g * g);
+    const Err q = blend(attrs.keep, n.in(In::kQ)[e], g);
+    Err variance = next_n - q * q;
+    variance.value = std::max(variance.value, 0.0);
+    const Err d = constant(attrs.momentum) * Err(n.in(In::kD)[e]) -
+                  update.rate() * g / sqrt(variance + constant(attrs.eps));
+    bounds[GravesOutput::kN].as<double>()[e] = next_n.error;
+    bounds[GravesOutput::kQ].as<double>()[e] = q.error;
+    bounds[GravesOutput::kD].as<double>()[e] = d.error;
+    bounds[GravesOutput::kP].as<double>()[e] = (update.parameter(e) + d).error;
+  }
+}
+
+}  // namespace
+
+void add_update_rules(BoundRules& rules) {
+  rules["sgd_step"] = sgd;
+  rules["adam_step"] = adam;
+  rules["adagrad_step"] = adagrad;
+  rules["graves_step"] = graves;
+}
+
+}  // namespace keel::compare

@@ -1,0 +1,202 @@
+// keel compare
+#include "program/compare.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "frontend/compare/comparison_page.h"
+#include "frontend/compare/tensor_dump.h"
+#include "frontend/io/atomic_file.h"
+#include "frontend/io/npz.h"
+#include "program/common.h"
+
+namespace keel::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kShown = 12;  // nodes, unless all are ranked
+
+struct Compared {
+  ComparedBackends backends;
+  ComparedSubjects subjects;
+  std::vector<compare::Comparison> results;
+
+  bool agree() const {
+    return std::ranges::all_of(results, [](const auto& c) { return c.agrees(); });
+  }
+};
+
+compare::CompareOptions compare_options(const CompareArgs& args) {
+  compare::CompareOptions options;
+  options.walk.mode = parse_choice<compare::WalkMode>(args.mode);
+  options.walk.only = args.only;
+  for (const std::string& text : args.faults) {
+    options.walk.faults.push_back(compare::Fault::parse(text));
+  }
+  options.steps = args.node_steps;
+  return options;
+}
+
+// What a trace is of; another one is not gone on with, nor compared with.
+compare::TraceFacts trace_facts(const Compared& compared) {
+  std::vector<std::string> names;
+  for (const auto& backend : compared.backends.others) names.emplace_back(backend->name());
+  const auto& subject = compared.subjects.all[0];
+  return {{"subject", subject->name()},
+          {"graph", compare::graph_mark(*subject->at(0).graph)},
+          {"backends", fmt::format("{}", fmt::join(names, ","))},
+          {"judge", compared.backends.judge->description()}};
+}
+
+// The traces that a walk is written to or held against.
+struct Traces {
+  std::optional<compare::TraceWriter> writer;
+  std::optional<compare::TraceReader> reader;
+  std::optional<compare::ForeignValues> foreign;
+
+  Traces(const CompareArgs& args, const Compared& compared) {
+    if (args.record.empty() && args.against.empty()) return;
+    check(compared.subjects.all.size() == 1, ErrorKind::kUsage, "a trace is of one subject, got {}",
+          compared.subjects.all.size());
+    const compare::TraceFacts facts = trace_facts(compared);
+    if (!args.record.empty()) writer.emplace(args.record, facts);
+    if (args.against.empty()) return;
+    if (args.against.ends_with(".npz")) {
+      foreign.emplace(std::filesystem::path(args.against).filename(), io::read_npz(args.against));
+      return;
+    }
+    reader.emplace(args.against);
+    for (const char* name : {"subject", "graph"}) {
+      const auto found = reader->facts().find(name);
+      check(found != reader->facts().end() && found->second == facts.at(name), ErrorKind::kBadInput,
+            "{}: {}: expected '{}' of this command, got '{}'", args.against, name, facts.at(name),
+            found == reader->facts().end() ? "" : found->second);
+    }
+  }
+};
+
+void run_all(const CompareArgs& args, Compared& compared) {
+  Traces traces(args, compared);
+  for (const auto& subject : compared.subjects.all) {
+    compare::CompareOptions options = compare_options(args);
+    if (traces.writer) options.walk.record = &*traces.writer;
+    if (traces.reader) options.walk.against = &*traces.reader;
+    if (traces.foreign) options.walk.foreign = &*traces.foreign;
+    if (traces.writer) options.steps -= traces.writer->steps();
+    if (!args.dump.empty()) options.sink = compare::dump_of_divergences(args.dump);
+    compared.results.push_back(
+        compare::compare(*compared.backends.judge, compared.backends.all(), *subject, options));
+  }
+}
+
+std::string first_text(const compare::NodeReport& r, const std::string& command) {
+  const compare::Element& w = r.errors.worst;
+  std::string values;
+  for (const auto& [backend, value] : r.values) {
+    values += fmt::format(", {} has {:.9g}", backend, value);
+  }
+  return fmt::format(
+      "first: {} ({}, {}) on {} in step {}: output {} at {}: expected {:.9g}, got {:.9g}{}; off by "
+      "{:.3g}, rounding explains {:.3g}\nalone: {}\n",
+      r.path, r.op, r.phase, r.backend, r.step, w.port, r.place, w.expected, w.got,
+      r.values.size() > 1 ? values : "", std::abs(w.got - w.expected), w.bound, command);
+}
+
+std::string nearest_text(const compare::Comparison& c) {
+  if (c.nearest.empty()) return "";
+  std::string text = "nearest to float64, in nodes:";
+  for (const auto& [backend, count] : c.nearest) text += fmt::format(" {} {}", backend, count);
+  return text + "\n";
+}
+
+std::string full_text(const compare::Comparison& c, const CompareArgs& args,
+                      const std::string& subject) {
+  std::vector<std::vector<std::string>> rows{compare::summary_heading()};
+  const std::vector<const compare::NodeSummary*> ranked = c.ranked();
+  const std::size_t shown = args.rank ? ranked.size() : std::min(kShown, ranked.size());
+  for (std::size_t i = 0; i < shown; ++i) rows.push_back(compare::summary_row(*ranked[i]));
+  std::string text = fmt::format("{}: {} of {} nodes further off than rounding explains{}\n",
+                                 c.subject, c.diverged(), c.nodes.size(),
+                                 c.refused() ? fmt::format(", {} refused", c.refused()) : "");
+  if (c.first) text += first_text(*c.first, reproducing_command(args, subject, c.first->path));
+  text += nearest_text(c) + table_text(rows);
+  if (shown < ranked.size()) {
+    text += fmt::format("and {} more, nearer to the judge (--rank)\n", ranked.size() - shown);
+  }
+  return text;
+}
+
+// A line a subject, those that differ in full.
+std::string brief_text(const compare::Comparison& c, const CompareArgs& args,
+                       const std::string& subject) {
+  if (!c.agrees()) return full_text(c, args, subject);
+  const double worst = c.nodes.empty() ? 0 : c.ranked()[0]->worst.errors.of_bound;
+  return fmt::format("ok  {}: nodes: {}, at most {:.2f} of what rounding explains{}\n", c.subject,
+                     c.nodes.size(), worst,
+                     c.refused() ? fmt::format(", {} refused", c.refused()) : "");
+}
+
+void show(const CompareArgs& args, const Compared& compared) {
+  std::vector<std::string> descriptions;
+  for (const auto& backend : compared.backends.others) {
+    descriptions.push_back(fmt::format("{}: {}", backend->name(), backend->description()));
+  }
+  if (args.run.json) {
+    Json subjects = Json::array();
+    for (std::size_t i = 0; i < compared.results.size(); ++i) {
+      subjects.push_back(to_json(compared.results[i], args, compared.subjects.arguments[i]));
+    }
+    return print_json({{"judge", compared.backends.judge->description()},
+                       {"backends", descriptions},
+                       {"mode", args.mode},
+                       {"agrees", compared.agree()},
+                       {"subjects", subjects}});
+  }
+  std::string text = fmt::format("{}\n", fmt::join(descriptions, "\n"));
+  for (std::size_t i = 0; i < compared.results.size(); ++i) {
+    const auto of = args.all_ops ? brief_text : full_text;
+    text += of(compared.results[i], args, compared.subjects.arguments[i]);
+  }
+  print(text);
+}
+
+compare::CommandOf command_of(const CompareArgs& args, const Compared& compared) {
+  return [&args, &compared](const std::string& subject, const std::string& path) {
+    for (std::size_t i = 0; i < compared.results.size(); ++i) {
+      if (compared.results[i].subject != subject) continue;
+      return reproducing_command(args, compared.subjects.arguments[i], path);
+    }
+    return std::string();
+  };
+}
+
+void write_files(const CompareArgs& args, const Compared& compared) {
+  if (!args.start.empty()) {
+    check(compared.subjects.all.size() == 1, ErrorKind::kUsage,
+          "--export: expected one subject, got {}", compared.subjects.all.size());
+    io::write_file_atomically(args.start,
+                              io::npz_bytes(compare::start_arrays(*compared.subjects.all[0])));
+  }
+  const compare::CommandOf commands = command_of(args, compared);
+  if (!args.junit.empty()) {
+    io::write_file_atomically(args.junit, compare::junit_text(compared.results, commands));
+  }
+  if (!args.html.empty()) {
+    io::write_file_atomically(args.html, compare::comparison_page(compared.results, commands));
+  }
+}
+
+}  // namespace
+
+int run_compare(CompareArgs args) {
+  if (args.steps > 0) return run_compare_training(args);
+  Compared compared{compared_backends(args), {}, {}};
+  compared.subjects = compared_subjects(args, *compared.backends.judge);
+  run_all(args, compared);
+  write_files(args, compared);
+  show(args, compared);
+  return compared.agree() ? 0 : 1;
+}
+
+}  // namespace keel::cli

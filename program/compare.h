@@ -1,0 +1,44 @@
+// What `keel compare` shares between its parts.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "frontend/compare/comparison.h"
+#include "frontend/train/config.h"
+#include "program/commands.h"
+
+namespace keel::cli {
+
+// The backends that are compared, each with the judge.
+struct ComparedBackends {
+  std::unique_ptr<Backend> judge;
+  std::vector<std::unique_ptr<Backend>> others;
+
+  std::vector<Backend*> all() const;
+};
+// Of CompareArgs::backends, else all of this build that run here. Throws Error{kUsage} unless there
+// is one besides the reference.
+ComparedBackends compared_backends(const CompareArgs& args);
+
+// What is compared: a model's step, or the norms and ops that are named.
+struct ComparedSubjects {
+  std::unique_ptr<train::Config> config;  // of a model
+  std::vector<std::unique_ptr<compare::Subject>> all;
+  std::vector<std::string> arguments;  // that name each of them on the command line
+};
+ComparedSubjects compared_subjects(const CompareArgs& args, Backend& judge);
+
+// Follows args.steps steps of training.
+int run_compare_training(const CompareArgs& args);
+
+// The command that compares one node of a subject alone, as this one does.
+std::string reproducing_command(const CompareArgs& args, const std::string& subject,
+                                const std::string& path);
+
+nlohmann::ordered_json to_json(const compare::NodeReport& report, const std::string& command);
+nlohmann::ordered_json to_json(const compare::Comparison& comparison, const CompareArgs& args,
+                               const std::string& subject);
+
+}  // namespace keel::cli

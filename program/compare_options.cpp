@@ -1,0 +1,92 @@
+// The command line of `keel compare`.
+#include <memory>
+
+#include "program/subcommand.h"
+
+namespace keel::cli {
+namespace {
+
+constexpr const char* kCompareFooter = R"(every node that runs is given the same inputs on each
+backend (--mode isolated), or what its own backend has made of them (chained), and held to the
+float64 reference within what rounding may add (docs/numerics.md). Exit code 1: something is
+further off
+
+examples:
+  keel compare mnist_cnn
+  keel compare text_classifier --set train.batch=512 --norm powernorm --rank
+  keel compare norm batchnorm --node-steps 3
+  keel compare op matmul --json
+  keel compare --all-ops
+  keel compare mnist_cnn --record traces/gpu      # on one machine
+  keel compare mnist_cnn --against traces/gpu     # on another
+  keel compare mnist_mlp --steps 100 --perturb 1ulp --svg distances.svg
+  keel compare mnist_mlp --inject node=fc1/norm/layer_norm,kind=scale,by=1.01)";
+
+void add_choices_of_run(CLI::App& app, RunArgs& args) {
+  args.recipe = "laptop";
+  app.add_option("--recipe", args.recipe, "a recipe of the model, or the path of a .toml file")
+      ->capture_default_str();
+  app.add_option("--data", args.data, "builtin, or a folder with the real data");
+  app.add_option("--norm", args.norm, "shorthand for --set model.norm=...");
+  app.add_option("--set", args.sets, "override a value of the recipe: section.key=value")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  app.add_option("--threads", args.threads, "threads of the backends; 0: all")
+      ->check(kThreads)
+      ->default_str("0");
+  app.add_flag("--tf32", args.tf32, "cuda: products may round their factors to 10 bits");
+  app.add_flag("--json", args.json, "machine-readable output on stdout");
+}
+
+void add_outputs(CLI::App& app, CompareArgs& args) {
+  app.add_flag("--rank", args.rank, "all nodes, those nearest to their bounds first");
+  app.add_option("--junit", args.junit, "a file for the verdicts as JUnit XML");
+  app.add_option("--html", args.html,
+                 "a file for a page with the errors of all nodes as a picture");
+  CLI::Option* record = app.add_option(
+      "--record", args.record, "a folder for a trace of this walk; goes on with one begun there");
+  app.add_option("--against", args.against,
+                 "a trace, recorded here or elsewhere, or an .npz with another program's arrays, "
+                 "by node: they are judged with these")
+      ->excludes(record);
+  app.add_option("--export", args.start,
+                 "an .npz file for weights, states and inputs of the first step");
+  app.add_option("--dump", args.dump, "a folder for the tensors of nodes that diverge, as .npz");
+}
+
+}  // namespace
+
+void add_compare(Command command) {
+  CLI::App* app = command.app.add_subcommand("compare", "backends held together, node by node");
+  auto args = std::make_shared<CompareArgs>();
+  app->add_option("subject", args->subject, "a model, or: op NAME, norm VARIANT")->expected(0, 2);
+  app->add_flag("--all-ops", args->all_ops, "every op and every norm");
+  app->add_option("--backends", args->backends,
+                  "separated by commas, besides reference, which judges; default: all there are")
+      ->delimiter(',');
+  add_choice(*app, "--mode", args->mode, {"isolated", "chained"}, "what a node is fed with");
+  app->add_option("--node-steps", args->node_steps, "how many steps to walk through")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  CLI::Option* steps =
+      app->add_option("--steps", args->steps, "follow so many steps of training, and no nodes")
+          ->check(CLI::Range(1, 1000000));
+  app->add_option("--perturb", args->perturb,
+                  "1ulp, with --steps: what so small a change of the first weights grows to")
+      ->check(CLI::IsMember({"1ulp"}))
+      ->needs(steps);
+  app->add_option("--svg", args->svg, "with --steps: a file for a picture of the distances")
+      ->needs(steps);
+  app->add_option("--only", args->only, "only nodes of this path, or below it");
+  app->add_flag("--unfused", args->unfused, "the graph as it was built, without the passes");
+  app->add_option("--inject", args->faults,
+                  "a fault on purpose: node=PATH,kind=sign|scale|swap|stale|drop|offset[,by=X]"
+                  "[,port=N][,step=N][,backend=NAME]")
+      ->allow_extra_args(false);
+  add_outputs(*app, *args);
+  add_choices_of_run(*app, args->run);
+  app->footer(kCompareFooter);
+  app->callback([args, command] { command.code = run_compare(*args); });
+}
+
+}  // namespace keel::cli

@@ -1,0 +1,101 @@
+// keel compare --steps N: the same training on several backends.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "frontend/compare/training_race.h"
+#include "frontend/io/atomic_file.h"
+#include "program/common.h"
+#include "program/compare.h"
+
+namespace keel::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Steps that a table shows: 1, 2, 5, 10, 20, 50, ... and the last.
+std::vector<std::int64_t> shown_steps(std::int64_t steps) {
+  std::vector<std::int64_t> shown;
+  for (std::int64_t decade = 1; decade <= steps; decade *= 10) {
+    for (const std::int64_t s : {decade, 2 * decade, 5 * decade}) {
+      if (s < steps) shown.push_back(s);
+    }
+  }
+  shown.push_back(steps);
+  return shown;
+}
+
+std::string race_table(const compare::Race& race) {
+  std::vector<std::vector<std::string>> rows{{"step", "loss on " + race.judge}};
+  for (const compare::RaceLane& lane : race.lanes) {
+    rows[0].push_back("on " + lane.name);
+    rows[0].push_back("weights off");
+  }
+  for (const std::int64_t step : shown_steps(std::ssize(race.judge_losses))) {
+    const auto s = std::size_t(step - 1);
+    std::vector<std::string>& row = rows.emplace_back();
+    row = {fmt::format("{}", step), fmt::format("{:.8g}", race.judge_losses[s])};
+    for (const compare::RaceLane& lane : race.lanes) {
+      row.push_back(fmt::format("{:.8g}", lane.losses[s]));
+      row.push_back(fmt::format("{:.2e}", lane.distances[s]));
+    }
+  }
+  return table_text(rows);
+}
+
+std::string race_text(const compare::Race& race, double parted) {
+  std::string text = race_table(race);
+  for (const compare::RaceLane& lane : race.lanes) {
+    const std::string where =
+        lane.parted < 0 ? fmt::format("losses stay within {:g}", parted)
+                        : fmt::format("losses part by {:g} in step {}", parted, lane.parted + 1);
+    text += fmt::format("{} beside {}: {}; the distance grows by {:.4f} a step\n", lane.name,
+                        lane.beside, where, lane.growth);
+  }
+  return text;
+}
+
+Json numbers(const std::vector<double>& values) {
+  Json json = Json::array();
+  for (double v : values) json.push_back(std::isfinite(v) ? Json(v) : Json(nullptr));
+  return json;
+}
+
+Json race_json(const compare::Race& race) {
+  Json lanes = Json::array();
+  for (const compare::RaceLane& lane : race.lanes) {
+    lanes.push_back({{"name", lane.name},
+                     {"beside", lane.beside},
+                     {"losses", numbers(lane.losses)},
+                     {"distances", numbers(lane.distances)},
+                     {"parted", lane.parted < 0 ? Json(nullptr) : Json(lane.parted + 1)},
+                     {"growth", lane.growth}});
+  }
+  return {{"judge", race.judge}, {"judge_losses", numbers(race.judge_losses)}, {"lanes", lanes}};
+}
+
+}  // namespace
+
+int run_compare_training(const CompareArgs& args) {
+  const ComparedBackends backends = compared_backends(args);
+  CompareArgs as_built = args;  // programs run the passes themselves
+  as_built.unfused = true;
+  const ComparedSubjects subjects = compared_subjects(as_built, *backends.judge);
+  auto* model = subjects.all.size() == 1
+                    ? dynamic_cast<compare::ModelSubject*>(subjects.all[0].get())
+                    : nullptr;
+  check(model != nullptr, ErrorKind::kUsage, "--steps: expected a model, which can be trained");
+  const compare::RaceOptions options{.steps = args.steps, .perturb = !args.perturb.empty()};
+  const compare::Race race = compare::run_race(*backends.judge, backends.all(), *model, options);
+  if (!args.svg.empty()) {
+    io::write_file_atomically(
+        args.svg, compare::race_picture(race, model->name() + ": how far weights are apart"));
+  }
+  if (args.run.json) {
+    print_json(race_json(race));
+  } else {
+    print(race_text(race, options.parted));
+  }
+  return 0;
+}
+
+}  // namespace keel::cli

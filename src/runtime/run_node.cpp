@@ -1,0 +1,73 @@
+#include "src/runtime/run_node.h"
+
+namespace keel {
+namespace {
+
+// Memory for one value; an absent one, of the shape (0), has no address.
+class Buffer {
+ public:
+  Buffer(Backend& backend, const TensorType& stored)
+      : type_(stored), memory_(backend.allocate(stored.bytes())) {}
+
+  void write(const Tensor& value) {
+    if (value.dtype() == type_.dtype) return memory_->upload(0, value.data(), value.bytes());
+    const Tensor stored = value.to(type_.dtype);
+    memory_->upload(0, stored.data(), stored.bytes());
+  }
+  Tensor read() const {
+    Tensor value(type_);
+    memory_->download(0, value.data(), value.bytes());
+    return value;
+  }
+  TensorRef ref() const { return {type_.bytes() > 0 ? memory_->address() : nullptr, type_}; }
+
+ private:
+  TensorType type_;
+  std::unique_ptr<Memory> memory_;
+};
+
+TensorType stored_as(const Backend& backend, const TensorType& declared) {
+  return {backend.storage(declared.dtype), declared.shape};
+}
+
+Tensor reshaped(const Tensor& value, const TensorType& type) {
+  Tensor result(type);
+  convert(value.data(), value.dtype(), result.data(), type.dtype, value.elements());
+  return result;
+}
+
+}  // namespace
+
+NodeRun run_node(Backend& backend, const Graph& graph, int index,
+                 std::span<const Tensor* const> inputs) {
+  const Node& node = graph.node(index);
+  NodeRun result;
+  if (node.op->is_view) {
+    result.outputs.push_back(reshaped(*inputs[0], stored_as(backend, node.outputs[0])));
+    return result;
+  }
+  const Prepared prepared = backend.prepare({graph, node});
+  if (!prepared.refusal.empty()) return {{}, prepared.refusal};
+  std::vector<Buffer> read, written;
+  Binding binding;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (inputs[i] == nullptr) {
+      binding.inputs.emplace_back();
+      continue;
+    }
+    read.emplace_back(backend, stored_as(backend, graph.type(node.inputs[i])));
+    read.back().write(*inputs[i]);
+    binding.inputs.push_back(read.back().ref());
+  }
+  for (const TensorType& type : node.outputs) {
+    binding.outputs.push_back(written.emplace_back(backend, stored_as(backend, type)).ref());
+  }
+  const auto workspace = backend.allocate(prepared.workspace);
+  binding.workspace = workspace->address();
+  const Kernel kernel = prepared.bind(binding);
+  backend.run({&kernel, 1});
+  for (const Buffer& buffer : written) result.outputs.push_back(buffer.read());
+  return result;
+}
+
+}  // namespace keel

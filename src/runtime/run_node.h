@@ -1,0 +1,24 @@
+// One node of a graph alone: values in, values out.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/runtime/backend.h"
+
+namespace keel {
+
+// What a backend gave for a node, or why it refuses to run it.
+struct NodeRun {
+  std::vector<Tensor> outputs;  // in the backend's storage types
+  std::string refusal = {};
+};
+
+// Runs op node `index` on memory of its own. `inputs` has a tensor for each input of the node, null
+// for an absent one, of the declared shape and of any element type that converts to its storage
+// type. Outputs that the kernel does not write are 0. Views are copied.
+NodeRun run_node(Backend& backend, const Graph& graph, int index,
+                 std::span<const Tensor* const> inputs);
+
+}  // namespace keel

@@ -1,0 +1,87 @@
+// Honest runs: what rounding does to every op, norm and model stays within what it may.
+#include "src/ops/op_table.h"
+#include "tests/frontend/compare/helpers.h"
+
+namespace keel::compare {
+namespace {
+
+TEST_CASE("compare: every op agrees with the judge, forward and backward") {
+  const TestBackends backends(Emulated::kTakenIn);
+  for (const std::string& op : subject_ops()) {
+    CAPTURE(op);
+    if (!has_own_subject(op)) continue;
+    for (const auto& subject : op_subjects(op, false)) check_agrees(backends.compare(*subject));
+  }
+}
+
+TEST_CASE(
+    "compare: every norm agrees with the judge, forward, backward and state, in three steps") {
+  const TestBackends backends(Emulated::kTakenIn);
+  for (const nn::NormFacts& facts : nn::norm_facts()) {
+    CAPTURE(facts.name);
+    for (const auto& subject : norm_subjects(nn::Norm::parse(facts.name), false)) {
+      check_agrees(backends.compare(*subject, {.walk = {}, .steps = 3}));
+    }
+  }
+}
+
+TEST_CASE("compare: norms with other options, such as they are trained with, agree, too") {
+  const TestBackends backends(Emulated::kTakenIn);
+  for (const char* norm :
+       {"layernorm{gain=false,bias=false}", "adanorm{C=2}", "groupnorm{groups=2}",
+        "powernorm{heads=4,warmup=2}", "powernorm{mode=paper}", "mabn{m=2,warmup=0}",
+        "rmsnorm{eps=0.1}", "weightnorm{eps=0.01}"}) {
+    CAPTURE(norm);
+    for (const auto& subject : norm_subjects(nn::Norm::parse(norm), true)) {
+      check_agrees(backends.compare(*subject, {.walk = {}, .steps = 2}));
+    }
+  }
+}
+
+TEST_CASE("compare: an op's subjects have the op in them") {
+  for (const std::string& op : subject_ops()) {
+    CAPTURE(op);
+    bool is_there = false;
+    for (const auto& subject : op_subjects(op, false)) {
+      for (int i = 0; i < subject->graph().size(); ++i) {
+        const Node& node = subject->graph().node(i);
+        is_there = is_there || (node.op != nullptr && node.op->name == op);
+      }
+    }
+    CHECK(is_there);
+  }
+}
+
+TEST_CASE("compare: every model agrees with the judge, step by step") {
+  const TestBackends backends;
+  for (const char* model : {"mnist_mlp", "mnist_cnn", "text_classifier", "dependency_parser"}) {
+    for (const char* mode : {"isolated", "chained"}) {
+      CAPTURE(model);
+      CAPTURE(mode);
+      const train::Config config = test::small_config({}, model);
+      ModelSubject subject(*backends.judge, config);
+      CompareOptions options{.walk = {}, .steps = 2};
+      options.walk.mode = parse_choice<WalkMode>(mode);
+      check_agrees(backends.compare(subject, options));
+    }
+  }
+}
+
+TEST_CASE("compare: every optimizer and every clipping agrees with the judge") {
+  const TestBackends backends;
+  for (const char* optimizer :
+       {"sgd", "adam", "adamw", "adam_fairseq", "adam_release", "adagrad", "rmsprop_graves"}) {
+    for (const char* clip : {"none", "global", "per_tensor", "element"}) {
+      CAPTURE(optimizer);
+      CAPTURE(clip);
+      const train::Config config =
+          test::small_config({std::string("train.optimizer=") + optimizer,
+                              std::string("train.clip=") + clip, "train.clip_limit=0.01"});
+      ModelSubject subject(*backends.judge, config);
+      check_agrees(backends.compare(subject, {.walk = {}, .steps = 2}));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace keel::compare

@@ -1,0 +1,161 @@
+// keel compare
+#include <cstdlib>
+
+#include "frontend/io/npz.h"
+#include "tests/program/helpers.h"
+
+namespace keel::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// Nothing can be compared in a build of the judge alone.
+bool has_others() {
+  for (const BackendEntry& entry : known_backends()) {
+    if (entry.name == "onednn") return entry.missing.empty();
+  }
+  return false;
+}
+
+// On few rows of the digits that are built in.
+ProcessResult compare_digits(Words more, const char* model = "mnist_mlp") {
+  Words words{"compare", model, "--set", "train.batch=8", "--set", "data.train_rows=200"};
+  words.insert(words.end(), more.begin(), more.end());
+  return run_keel(words);
+}
+
+TEST_CASE("compare program: an honest step agrees, node by node") {
+  if (!has_others()) return;
+  const Json json = json_of(compare_digits({"--json"}));
+  CHECK(json.at("agrees") == true);
+  const Json& subject = json.at("subjects").at(0);
+  CHECK(subject.at("first").is_null());
+  CHECK(subject.at("diverged") == 0);
+  bool has_loss = false;
+  for (const Json& node : subject.at("nodes")) {
+    CHECK(node.at("ok") == true);
+    CHECK(node.at("of_bound").get<double>() <= 1);
+    has_loss = has_loss || node.at("output") == "loss";
+  }
+  CHECK(has_loss);
+  const ProcessResult text = compare_digits({"--mode", "chained", "--node-steps", "2"});
+  CHECK(text.code == 0);
+  CHECK(text.out.find("mnist_mlp: 0 of ") != std::string::npos);
+  CHECK(text.out.find("drift") != std::string::npos);
+}
+
+TEST_CASE("compare program: a fault is named, with a command that finds it alone") {
+  if (!has_others()) return;
+  const std::string path = "fc1/norm/layer_norm.backward/layer_norm_backward";
+  const Words fault{"--inject", "node=" + path + ",kind=sign"};
+  const ProcessResult text = compare_digits(fault);
+  CHECK(text.code == 1);
+  CHECK(text.out.find("first: " + path) != std::string::npos);
+  CHECK(text.out.find("--only " + path) != std::string::npos);
+  const ProcessResult alone = compare_digits({fault[0], fault[1], "--only", path, "--json"});
+  CHECK(alone.code == 1);
+  const Json json = Json::parse(alone.out);
+  CHECK(json.at("subjects")[0].at("nodes").size() == 1);
+  CHECK(json.at("subjects")[0].at("first") == path);
+}
+
+TEST_CASE("compare program: a fault's tensors, a page and JUnit's XML") {
+  if (!has_others()) return;
+  const test::TempDir temp;
+  const Words outputs{"--dump",  temp / "dump",      "--html",   temp / "page.html",
+                      "--junit", temp / "cases.xml", "--inject", "node=fc1/matmul,kind=scale"};
+  CHECK(compare_digits(outputs).code == 1);
+  const io::Arrays arrays = io::read_npz(temp / "dump/fc1.matmul.onednn.step0.npz");
+  for (const char* name : {"in0", "in1", "expected0", "got0", "bound0"}) {
+    CAPTURE(std::string(name));
+    CHECK(arrays.contains(name));
+  }
+  const std::string page = test::read_bytes(temp / "page.html");
+  const std::string cases = test::read_bytes(temp / "cases.xml");
+  CHECK(page.find("fc1/matmul") != std::string::npos);
+  CHECK(cases.find("<failure") != std::string::npos);
+  CHECK(cases.find("failures=\"1\"") != std::string::npos);
+}
+
+TEST_CASE("compare program: norms and ops alone") {
+  if (!has_others()) return;
+  CHECK(run_keel({"compare", "norm", "batchnorm", "--node-steps", "2"}).code == 0);
+  CHECK(run_keel({"compare", "op", "matmul", "--rank"}).code == 0);
+  CHECK(run_keel({"compare", "op", "layer_norm_backward"}).code == 0);
+}
+
+TEST_CASE("compare program: a trace goes from one run to another") {
+  if (!has_others()) return;
+  const test::TempDir temp;
+  CHECK(compare_digits({"--record", temp / "trace"}).code == 0);
+  const ProcessResult again = compare_digits({"--against", temp / "trace", "--rank"});
+  CHECK(again.code == 0);
+  CHECK(again.out.find("recorded onednn") != std::string::npos);
+  CHECK(compare_digits({"--against", temp / "trace"}, "mnist_cnn").code == 3);
+}
+
+TEST_CASE("compare program: training that is followed") {
+  if (!has_others()) return;
+  const test::TempDir temp;
+  const ProcessResult text =
+      compare_digits({"--steps", "6", "--perturb", "1ulp", "--svg", temp / "race.svg"});
+  CHECK(text.code == 0);
+  CHECK(text.out.find("onednn + 1 ulp beside onednn") != std::string::npos);
+  CHECK(test::read_bytes(temp / "race.svg").find("<svg") != std::string::npos);
+  const Json json = json_of(compare_digits({"--steps", "6", "--json"}));
+  CHECK(json.at("lanes")[0].at("losses").size() == 6);
+}
+
+TEST_CASE("compare program: what is wrong with a command line") {
+  for (const Words& words : std::vector<Words>{{"compare"},
+                                               {"compare", "mnist_mlp", "--all-ops"},
+                                               {"compare", "op"},
+                                               {"compare", "op", "matmull"},
+                                               {"compare", "norm", "layernormm"},
+                                               {"compare", "nonsense"},
+                                               {"compare", "op", "sum", "--backends", "reference"},
+                                               {"compare", "op", "sum", "--inject", "node=x"},
+                                               {"compare", "op", "sum", "--only", "nowhere"},
+                                               {"compare", "op", "sum", "--steps", "3"},
+                                               {"compare", "op", "sum", "--perturb", "1ulp"}}) {
+    CAPTURE(fmt::format("{}", fmt::join(words, " ")));
+    CHECK(run_keel(words).code == 2);
+  }
+  CHECK(run_keel({"compare", "op", "sum", "--against", "/nowhere"}).code == 3);
+}
+
+// The Python of the README between its fences that begins with numpy and torch.
+std::string readme_script() {
+  const std::string readme = test::read_bytes("README.md");
+  const std::size_t begin = readme.find("import numpy as np, torch");
+  REQUIRE(begin != std::string::npos);
+  return readme.substr(begin, readme.find("```", begin) - begin);
+}
+
+TEST_CASE("compare program: PyTorch's activations are held against the judge") {
+  if (!has_others()) return;
+  const char* named = std::getenv("KEEL_PYTHON");
+  const std::string python = named != nullptr && *named != '\0' ? named : "python3";
+  if (std::system((python + " -c 'import torch' 2> /dev/null").c_str()) != 0) {
+    MESSAGE("skipped: no PyTorch (the variable KEEL_PYTHON names the Python to run)");
+    return;
+  }
+  const test::TempDir temp;
+  const Words unfused{"--unfused"};
+  CHECK(compare_digits({"--unfused", "--export", temp / "start.npz"}).code == 0);
+  test::write_bytes(temp / "script.py", readme_script());
+  const std::string command = fmt::format("cd {} && {} script.py", temp.path().string(), python);
+  REQUIRE(std::system(command.c_str()) == 0);
+  const Json json =
+      json_of(compare_digits({"--unfused", "--against", temp / "torch.npz", "--json"}));
+  int judged = 0;
+  for (const Json& node : json.at("subjects")[0].at("nodes")) {
+    if (node.at("backend") != "torch.npz") continue;
+    CHECK(node.at("ok") == true);
+    ++judged;
+  }
+  CHECK(judged == 7);
+}
+
+}  // namespace
+}  // namespace keel::cli
