@@ -13,8 +13,9 @@ struct MosesOptions {
   std::string language = "en";
   bool aggressive_hyphens = false;  // "a-b" becomes "a @-@ b"
   bool escape = true;               // & | < > ' " [ ] become &amp; and so on
-  // The full stop of a line's last word is cut off even behind a prefix, as Moses does it and the
-  // published files of IWSLT14 have it; sacremoses keeps it there.
+  // The full stop of a line's last word is cut off even behind a prefix, as newer
+  // versions of Moses do it and the published files of IWSLT14 have it; in older ones (1.1), and in
+  // sacremoses, it stays there.
   bool keep_last_period = false;
   std::optional<NonbreakingPrefixes> prefixes = std::nullopt;  // nothing: those of the language
 };

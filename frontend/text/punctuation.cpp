@@ -114,15 +114,15 @@ std::u32string with_stops_before_quotes(std::u32string_view text) {
   return out;
 }
 
-// Moves a quote before a comma, or before full stops with which no line or tag ends.
+// Moves a quote before a comma, or before full stops, but not where a tag begins behind it.
 std::u32string with_quotes_before_stops(std::u32string_view text) {
   const std::u32string commas = with_replaced(text, {U",\"", U"\","});
   text = commas;
   std::u32string out;
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t quote = std::min(text.find_first_not_of(U'.', i), text.size());
-    const bool here =
-        quote > i && quote + 1 < text.size() && text[quote] == U'"' && text[quote + 1] != U'<';
+    const bool here = quote > i && quote < text.size() && text[quote] == U'"' &&
+                      !text.substr(quote + 1).starts_with(U'<');
     if (!here) {
       out += text[i++];
       continue;

@@ -13,8 +13,8 @@ namespace keel::text {
 //              letters becomes ', U+2019 elsewhere " and other single quotes '
 //   dashes     the short one becomes -, the long one - with blanks round it; the ellipsis ...
 //   no-break   blanks of that kind go at quotes, and before % : ? ! ;
-//   quotes at the end of a phrase   English has , and . before ", German, Spanish and French ", and
-//              unless the line ends there ". behind
+//   quotes at the end of a phrase   English has , and . before ", German, Spanish and French behind
+//              it, but . only where no < follows
 //   numbers    a no-break blank between digits becomes a comma in German, Spanish, Czech and
 //              French, and a point in other languages
 // `language` is "en", "de", ... Throws Error{kBadInput} unless the line is UTF-8.

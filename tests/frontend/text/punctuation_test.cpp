@@ -52,7 +52,8 @@ TEST_CASE("punctuation: stops at quotes by language") {
   for (const char* language : {"de", "es", "fr"}) {
     check_signs(language, {{"\"so,\" sagt er", "\"so\", sagt er"},
                            {"\"so.\" Und \"ja..\" x", "\"so\". Und \"ja\".. x"},
-                           {"\"so.\"", "\"so.\""},
+                           {"\"so.\"", "\"so\"."},
+                           {"\"so.\" ", "\"so\". "},
                            {"\"so.\"<br>", "\"so.\"<br>"},
                            {"a.\" <", "a\". <"},
                            {"a.\".\"b", "a\"..\"b"}});
