@@ -19,8 +19,9 @@ bool is_called(const std::string& path, const std::string& only) {
 std::string place_text(const Shape& shape, std::int64_t index) {
   std::vector<std::int64_t> place;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    place.insert(place.begin(), index % shape[axis]);
-    index /= shape[axis];
+    const std::int64_t size = std::max<std::int64_t>(shape[axis], 1);
+    place.insert(place.begin(), index % size);
+    index /= size;
   }
   return fmt::format("({})", fmt::join(place, ", "));
 }
@@ -282,6 +283,7 @@ class StepWalk::Impl {
     expected.push_back(next.clone());
     bounds.emplace_back(DType::kF64, next.shape());
     report.errors = measured(got, expected, bounds);
+    report.place = place_text(next.shape(), report.errors.worst.index);
     const Tensor* const inputs[] = {&leaf, &next};
     (*sink_)(report, {*graph_, inputs, expected, got, bounds});
     return std::move(got[0]);

@@ -18,6 +18,7 @@ void check_named(const Comparison& c, const std::string& path, const std::string
   INFO(text_of(c));
   REQUIRE(c.first.has_value());
   CHECK(c.first->path == path);
+  CHECK(c.first->place.starts_with("("));
   CHECK(c.diverged() == 1);
 }
 
