@@ -61,8 +61,8 @@ TEST_CASE("run result: a run that diverged says where") {
   const test::TempDir temp;
   std::string message;
   try {
-    test::train_in(temp.path(), test::small_config(
-                              {"train.optimizer=sgd", "train.lr=9e5", "train.weight_decay=1e300"}));
+    test::train_in(temp.path(), test::small_config({"train.optimizer=sgd", "train.lr=9e5",
+                                                    "train.weight_decay=1e300"}));
   } catch (const Error& error) {
     message = error.what();
   }
