@@ -118,7 +118,7 @@ void op_top_k(Draft& d) {
   d.mark({ranked.values, ranked.indices});
 }
 void op_put(Draft& d) {
-  const Value t = d.graph.constant(Tensor::scalar(std::int32_t{3}));
+  const Value t = d.graph.constant(Tensor::of<std::int32_t>({}, {3}));
   d.mark({ops::put(d.graph, d.normal({4, 7, 16}), d.normal({4, 1, 16}), t)});
 }
 void op_lookup_sum(Draft& d) {

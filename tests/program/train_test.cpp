@@ -74,7 +74,7 @@ TEST_CASE("train: config.toml says all of it, and is a recipe") {
   REQUIRE(run_keel(arguments).code == 0);
   const std::string config = read_bytes(temp / "a/config.toml");
   for (const char* part : {"seed = 5", "norm = 'batchnorm'", "hidden = 16",
-                           "keel = ", "cpu = ", "backend_description = "}) {
+                           "keel = ", "processor = ", "backend_description = "}) {
     CAPTURE(std::string(part));
     CHECK(holds(config, part));
   }
