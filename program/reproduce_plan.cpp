@@ -45,6 +45,9 @@ void expect_data(const RunArgs& run) {
 // Why no cell of the column can be trained, or an empty mark.
 PlannedCell obstacle(const ReproduceArgs& args, const study::PaperColumn& column) {
   if (!is_in_zoo(column)) return {"no such task yet", column.task, {}};
+  if (!column.recipes.contains(args.run.recipe)) {
+    return {"no such recipe", args.run.recipe, {}};
+  }
   if (args.run.data.empty() || args.run.data == kBuiltin) return {};
   try {
     expect_data(arguments_of(args, column));

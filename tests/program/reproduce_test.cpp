@@ -180,8 +180,10 @@ TEST_CASE("reproduce: a plan is printed and nothing is run") {
   CHECK_FALSE(fs::exists(temp / "out"));
   const ProcessResult all = run_keel({"reproduce", "xu-table1", "--plan"});
   CHECK(all.code == 0);
-  CHECK(holds(all.out, "# en_de: no such task yet: mt\n"));
+  CHECK(holds(all.out, "# enwik8: no such task yet: char_lm\n"));
   CHECK(holds(all.out, "--recipe paper_sst5 "));
+  const ProcessResult laptop = run_keel({"reproduce", "xu-table1", "--plan", "--recipe", "laptop"});
+  CHECK(holds(laptop.out, "# en_vi: no such recipe: laptop\n"));
   CHECK(holds(all.out, "--set data.seed=3 --seed 3 --out runs/xu-table1/rt-layernorm-paper-seed3"));
   const Json json = json_of(run_keel({"reproduce", "xu-table1", "--plan", "--json"}));
   CHECK(json.size() > 4);
