@@ -22,9 +22,8 @@ enum class Mode {
   kEvaluate,
   // Everything is as in kProbe, but layers whose first values depend on data write these. Such a
   // graph runs once, on the first batch, before the first step. It is apart from the graph of a
-  // step
-  // because that would have to update a parameter twice, and would compute the statistics that the
-  // first values need in every step.
+  // step because that would have to update a parameter twice, and would compute the statistics that
+  // the first values need in every step.
   kInitialize,
 };
 
@@ -38,12 +37,12 @@ struct Watch {
   std::string layer = {};   // such as "fc1/norm"; Net::watch fills it in
 };
 
-// Of what an evaluation computes from parameters alone, such as the products of a weight with the
-// rows of a table, a graph
+// What a graph does with values that an evaluation computes from parameters alone and keeps from
+// run to run, such as the products of a weight with the rows of a table.
 enum class Kept {
-  kNothing,  // has nothing: it computes its results without
-  kRead,     // reads what was written before: parameters must not have changed since
-  kWrite,    // writes all; its results are of no interest
+  kNothing,  // It keeps none, and computes its results without them.
+  kRead,     // It reads those written before; parameters must not have changed since.
+  kWrite,    // It writes them all; its other results are of no interest.
 };
 
 struct Net {

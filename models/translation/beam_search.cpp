@@ -1,6 +1,7 @@
 #include "models/translation/beam_search.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "frontend/text/dictionary.h"
@@ -64,6 +65,7 @@ double BeamSearch::normalized(const Hypothesis& finished) const {
 }
 
 const BeamSearch::Hypothesis& BeamSearch::best() const {
+  assert(!finished_.empty());
   return *std::ranges::max_element(finished_, {},
                                    [this](const Hypothesis& h) { return normalized(h); });
 }
