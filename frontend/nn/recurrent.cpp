@@ -1,0 +1,213 @@
+#include "frontend/nn/recurrent.h"
+
+#include <algorithm>
+
+#include "src/ops/elementwise.h"
+#include "src/ops/layout.h"
+#include "src/ops/matmul.h"
+#include "src/ops/reduce.h"
+
+namespace keel::nn {
+namespace {
+
+LayerOptions layer_options(const std::optional<Norm>& norm, const FanInit& init, bool bias) {
+  return {.bias = bias && !(norm && norm->has_bias()),
+          .weight_init = init,
+          .bias_init = [](std::int64_t) { return zeros(); },
+          .norm = norm};
+}
+
+// Whether a norm has statistics of its own for every time step, so that steps cannot be normalized
+// together.
+bool goes_by_step(const std::optional<Norm>& norm) {
+  return norm && norm->is_batch_type() && norm->name() != "sequencebatchnorm";
+}
+
+// What `layer` makes of every time step of x.
+std::vector<Value> project_all(Net& net, const Linear& layer, bool by_step, Value x, Value mask) {
+  if (!by_step) return unstack(net, layer(x, {.mask = mask}));
+  std::vector<Value> steps = unstack(net, ops::matmul(net.graph, x, layer.weight()));
+  for (std::size_t t = 0; t < steps.size(); ++t) {
+    const auto time = std::int64_t(t);
+    steps[t] = layer.behind(steps[t], {time, mask_at(net, mask, time)});
+  }
+  return steps;
+}
+
+Value first_state(Net& net, Value learned, std::int64_t rows, std::int64_t width) {
+  const Shape shape{rows, width};
+  if (learned.valid()) return ops::broadcast_to(net.graph, learned, shape);
+  return net.graph.constant(Tensor(net.dtype, shape));
+}
+
+// `now` in the rows that the mask has, and `before` in the others.
+Value where(Net& net, Value mask, Value now, Value before) {
+  if (!mask.valid()) return now;
+  Graph& g = net.graph;
+  return ops::select(g, ops::reshape(g, mask, {g.shape(mask)[0], 1}), now, before);
+}
+
+// The gates' first biases: `forget` for the first gate and 0 for the others.
+Initializer gate_bias(double forget) {
+  return [forget](Tensor& value, const Philox&) {
+    Tensor bias(DType::kF32, value.shape());
+    const std::span<float> b = bias.as<float>();
+    std::fill_n(b.begin(), b.size() / 4, float(forget));
+    value = value.dtype() == DType::kF32 ? std::move(bias) : bias.to(value.dtype());
+  };
+}
+
+}  // namespace
+
+CellNorms cell_norms(const Norm& norm) {
+  if (norm.is_none()) return {};
+  const bool is_of_weight = !norm.weight_form().is_plain();
+  return {norm, norm, is_of_weight ? std::nullopt : std::optional(norm)};
+}
+
+std::vector<Value> unstack(Net& net, Value x) {
+  Graph& g = net.graph;
+  const Shape shape = g.shape(x);
+  const Shape step(std::vector(shape.sizes().begin() + 1, shape.sizes().end()));
+  std::vector<Value> steps;
+  for (std::int64_t t = 0; t < shape[0]; ++t) {
+    steps.push_back(ops::reshape(g, ops::slice_axis(g, x, 0, t, 1), step));
+  }
+  return steps;
+}
+
+Value stack(Net& net, const std::vector<Value>& steps) {
+  Graph& g = net.graph;
+  std::vector<Value> parts;
+  for (Value step : steps) {
+    std::vector<std::int64_t> sizes{1};
+    for (std::int64_t size : g.shape(step).sizes()) sizes.push_back(size);
+    parts.push_back(ops::reshape(g, step, Shape(sizes)));
+  }
+  return ops::concat(g, parts, 0);
+}
+
+Value mask_at(Net& net, Value mask, std::int64_t t) {
+  if (!mask.valid()) return {};
+  Graph& g = net.graph;
+  return ops::reshape(g, ops::slice_axis(g, mask, 0, t, 1), {g.shape(mask)[1]});
+}
+
+Lstm::Lstm(Net& net, const std::string& name, std::int64_t in, std::int64_t width,
+           const CellOptions& options)
+    : net_(&net),
+      name_(name),
+      width_(width),
+      input_(net, name + "/input", in, 4 * width,
+             layer_options(options.norms.input, options.input_init, false)),
+      recurrent_(net, name + "/recurrent", width, 4 * width,
+                 layer_options(options.norms.recurrent, options.recurrent_init, false)),
+      projects_by_step_(goes_by_step(options.norms.input)) {
+  const auto scope = net.graph.scope(name);
+  bias_ = net.parameter("bias", {4 * width}, gate_bias(options.forget_bias));
+  if (options.norms.cell) cell_norm_ = NormSite(net, "cell_norm", *options.norms.cell);
+  if (!options.learns_start) return;
+  first_h_ = net.parameter("start/h", {width}, zeros());
+  first_c_ = net.parameter("start/c", {width}, zeros());
+}
+
+LstmState Lstm::start(std::int64_t rows) const {
+  const auto scope = net_->graph.scope(name_);
+  return {first_state(*net_, first_h_, rows, width_), first_state(*net_, first_c_, rows, width_)};
+}
+
+std::vector<Value> Lstm::project(Value x, Value mask) const {
+  return project_all(*net_, input_, projects_by_step_, x, mask);
+}
+
+Value Lstm::project_step(Value x, const Site& site) const { return input_(x, site); }
+
+LstmState Lstm::step(Value projected, const LstmState& before, const Site& site) const {
+  Graph& g = net_->graph;
+  const Value u = recurrent_(before.h, site);
+  const auto scope = g.scope(name_);
+  const Value p = ops::add(g, ops::add(g, u, projected), bias_);
+  const auto gate = [&](int i) { return ops::slice_axis(g, p, 1, i * width_, width_); };
+  const Value f = ops::sigmoid(g, gate(0)), i = ops::sigmoid(g, gate(1));
+  const Value o = ops::sigmoid(g, gate(2)), news = ops::tanh(g, gate(3));
+  const Value kept = ops::add(g, ops::mul(g, f, before.c), ops::mul(g, i, news));
+  const Value c = where(*net_, site.mask, kept, before.c);
+  const Value n = cell_norm_ ? (*cell_norm_)(c, site) : c;
+  const Value h = ops::mul(g, o, ops::tanh(g, n));
+  return {where(*net_, site.mask, h, before.h), c};
+}
+
+Lstm::Run Lstm::operator()(Value x, Value mask) const {
+  const std::vector<Value> projected = project(x, mask);
+  LstmState state = start(net_->graph.shape(x)[1]);
+  std::vector<Value> h;
+  for (std::size_t t = 0; t < projected.size(); ++t) {
+    const auto time = std::int64_t(t);
+    state = step(projected[t], state, {time, mask_at(*net_, mask, time)});
+    h.push_back(state.h);
+  }
+  return {stack(*net_, h), state};
+}
+
+Gru::Gru(Net& net, const std::string& name, std::int64_t in, std::int64_t width,
+         const CellOptions& options)
+    : net_(&net),
+      name_(name),
+      width_(width),
+      gates_input_(net, name + "/gates/input", in, 2 * width,
+                   layer_options(options.norms.input, options.input_init, true)),
+      gates_recurrent_(net, name + "/gates/recurrent", width, 2 * width,
+                       layer_options(options.norms.recurrent, options.recurrent_init, false)),
+      candidate_input_(net, name + "/candidate/input", in, width,
+                       layer_options(options.norms.input, options.input_init, true)),
+      candidate_recurrent_(net, name + "/candidate/recurrent", width, width,
+                           layer_options(options.norms.recurrent, options.recurrent_init, false)),
+      projects_by_step_(goes_by_step(options.norms.input)) {
+  if (!options.learns_start) return;
+  const auto scope = net.graph.scope(name);
+  first_ = net.parameter("start/h", {width}, zeros());
+}
+
+Value Gru::start(std::int64_t rows) const {
+  const auto scope = net_->graph.scope(name_);
+  return first_state(*net_, first_, rows, width_);
+}
+
+std::vector<Gru::Projected> Gru::project(Value x, Value mask) const {
+  const std::vector<Value> gates = project_all(*net_, gates_input_, projects_by_step_, x, mask);
+  const std::vector<Value> candidates =
+      project_all(*net_, candidate_input_, projects_by_step_, x, mask);
+  std::vector<Projected> steps;
+  for (std::size_t t = 0; t < gates.size(); ++t) steps.push_back({gates[t], candidates[t]});
+  return steps;
+}
+
+Gru::Projected Gru::project_step(Value x, const Site& site) const {
+  return {gates_input_(x, site), candidate_input_(x, site)};
+}
+
+Value Gru::step(const Projected& projected, Value h, const Site& site) const {
+  Graph& g = net_->graph;
+  const Value u = gates_recurrent_(h, site), q = candidate_recurrent_(h, site);
+  const auto scope = g.scope(name_);
+  const Value p = ops::add(g, u, projected.gates);
+  const Value z = ops::sigmoid(g, ops::slice_axis(g, p, 1, 0, width_));
+  const Value r = ops::sigmoid(g, ops::slice_axis(g, p, 1, width_, width_));
+  const Value candidate = ops::tanh(g, ops::add(g, projected.candidate, ops::mul(g, r, q)));
+  const Value kept = ops::mul(g, ops::scale(g, z, -1, 1), h);
+  return where(*net_, site.mask, ops::add(g, kept, ops::mul(g, z, candidate)), h);
+}
+
+Gru::Run Gru::operator()(Value x, Value mask, Value first) const {
+  const std::vector<Projected> projected = project(x, mask);
+  Value state = first.valid() ? first : start(net_->graph.shape(x)[1]);
+  std::vector<Value> h;
+  for (std::size_t t = 0; t < projected.size(); ++t) {
+    const auto time = std::int64_t(t);
+    state = step(projected[t], state, {time, mask_at(*net_, mask, time)});
+    h.push_back(state);
+  }
+  return {stack(*net_, h), state};
+}
+
+}  // namespace keel::nn

@@ -1,0 +1,127 @@
+// Recurrent layers with norms: LSTM (Hochreiter, Schmidhuber 1997) and GRU (Cho et al. 2014), as Ba
+// et al. 2016 normalize them, eq 36-38 and 46-48, and Cooijmans et al. 2016.
+//
+// Sequences are time-major, x (steps, rows, features), so that what belongs to one time step lies
+// in one piece. A mask u8 (steps, rows) is 0 for padding: there a row keeps its state, to the bit,
+// and norms over the batch leave it out.
+//
+// The graph is unrolled. The products of all time steps' inputs with the input weight are one
+// product before the loop, and the gradients that a weight gets from all steps are one product
+// behind it (src/passes/merge_products.cpp).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/nn/layers.h"
+
+namespace keel::nn {
+
+// The norms of a cell, each absent or at a site of its own.
+struct CellNorms {
+  std::optional<Norm> input;      // of x W, all gates together
+  std::optional<Norm> recurrent;  // of h U, all gates together
+  std::optional<Norm> cell;       // of an LSTM's c, before the output's tanh
+};
+// Reads one norm for all three sites; `none` gives none.
+CellNorms cell_norms(const Norm& norm);
+
+struct CellOptions {
+  CellNorms norms = {};
+  FanInit input_init = xavier();
+  // Of a weight (width, gates * width), each gate a matrix of its own.
+  FanInit recurrent_init = [](std::int64_t fan_in, std::int64_t fan_out) {
+    return orthogonal(1, fan_out / fan_in);
+  };
+  double forget_bias = 0;     // an LSTM's first bias of the forget gate
+  bool learns_start = false;  // whether the state before the first step is a parameter
+};
+
+// What an LSTM knows after a time step: h and c, (rows, width) each.
+struct LstmState {
+  Value h, c;
+};
+
+// [f i o g] = norm(h' U) + norm(x W) + b;   f, i, o = sigmoid(.), g = tanh(.)
+// c = f c' + i g;   h = o tanh(norm(c))
+//
+// W "<name>/input/weight" (in, 4 width)   U "<name>/recurrent/weight" (width, 4 width)
+// b "<name>/bias" (4 width); norms "<name>/{input/norm,recurrent/norm,cell_norm}/...". The gates
+// lie in the order f, i, o, g. The first state is zero, or "<name>/start/{h,c}" (width).
+class Lstm {
+ public:
+  Lstm(Net& net, const std::string& name, std::int64_t in, std::int64_t width,
+       const CellOptions& options = {});
+
+  // The state before the first step, of `rows` sequences.
+  LstmState start(std::int64_t rows) const;
+  // norm(x W) of every time step, (rows, 4 width) each: what step() takes.
+  std::vector<Value> project(Value x, Value mask = {}) const;
+  // norm(x W) of one time step: x (rows, in).
+  Value project_step(Value x, const Site& site) const;
+  LstmState step(Value projected, const LstmState& before, const Site& site = {}) const;
+
+  struct Run {
+    Value h;         // (steps, rows, width)
+    LstmState last;  // behind each row's last step that the mask has
+  };
+  // All time steps, from the first state on.
+  Run operator()(Value x, Value mask = {}) const;
+
+ private:
+  Net* net_;
+  std::string name_;
+  std::int64_t width_;
+  Linear input_, recurrent_;
+  std::optional<NormSite> cell_norm_;
+  Value bias_, first_h_, first_c_;  // the last two may be absent
+  bool projects_by_step_;
+};
+
+// [z r] = sigmoid(norm(h' U) + norm(x W));   a = norm(x Wx), q = norm(h' Ux)
+// h = (1 - z) h' + z tanh(a + r q)
+//
+// W "<name>/gates/input/weight" (in, 2 width) with a bias, U "<name>/gates/recurrent/weight"
+// (width, 2 width), Wx "<name>/candidate/input/weight" (in, width) with a bias, Ux
+// "<name>/candidate/recurrent/weight" (width, width). A layer whose norm has a bias has no other
+// one. The gates lie in the order z, r; z = 1 - u of codes that write h = u h' + (1 - u) h^.
+class Gru {
+ public:
+  Gru(Net& net, const std::string& name, std::int64_t in, std::int64_t width,
+      const CellOptions& options = {});
+
+  // What one time step reads of its input.
+  struct Projected {
+    Value gates, candidate;  // (rows, 2 width), (rows, width)
+  };
+  // The state before the first step, of `rows` sequences.
+  Value start(std::int64_t rows) const;
+  std::vector<Projected> project(Value x, Value mask = {}) const;
+  // Of one time step: x (rows, in).
+  Projected project_step(Value x, const Site& site) const;
+  Value step(const Projected& projected, Value h, const Site& site = {}) const;
+
+  struct Run {
+    Value h;     // (steps, rows, width)
+    Value last;  // (rows, width), behind each row's last step that the mask has
+  };
+  // From `first` (rows, width) on or, where that is absent, from the first state.
+  Run operator()(Value x, Value mask = {}, Value first = {}) const;
+
+ private:
+  Net* net_;
+  std::string name_;
+  std::int64_t width_;
+  Linear gates_input_, gates_recurrent_, candidate_input_, candidate_recurrent_;
+  Value first_;  // may be absent
+  bool projects_by_step_;
+};
+
+// x (steps, ...) cut into its time steps, (...) each, and put together again.
+std::vector<Value> unstack(Net& net, Value x);
+Value stack(Net& net, const std::vector<Value>& steps);
+// The mask of time step t, u8 (rows), or nothing where there is no mask.
+Value mask_at(Net& net, Value mask, std::int64_t t);
+
+}  // namespace keel::nn
