@@ -66,9 +66,18 @@ void feed_batch(Program& step, const train::Config& config) {
 
 StepBench bench_step(Backend& backend, const train::Config& config, int rounds, TorchPeer* torch) {
   const Graph graph = train::build_step(config, TypicalBatch(config).batch.sizes);
+  return measure_step(backend,
+                      {.graph = graph,
+                       .feed = [&](Program& step) { feed_batch(step, config); },
+                       .torch_case = [&] { return step_case(backend, config); }},
+                      rounds, torch);
+}
+
+StepBench measure_step(Backend& backend, const MeasuredStep& measured, int rounds,
+                       TorchPeer* torch) {
   Variables variables(backend, 1), products_variables(backend, 1), update_variables(backend, 1);
-  Program step(backend, variables, graph, {.guard = "grad_norm"});
-  feed_batch(step, config);
+  Program step(backend, variables, measured.graph, {.guard = "grad_norm"});
+  measured.feed(step);
   const Graph products_graph = part_of(step.graph(), is_product);
   const Graph update_graph = part_of(step.graph(), is_update);
   Program products(backend, products_variables, products_graph, {.optimize = false, .guard = ""});
@@ -87,7 +96,7 @@ StepBench bench_step(Backend& backend, const train::Config& config, int rounds, 
   std::vector<Sampler> samplers{[&](int n) { return sample_in_turns(bodies, n, 1, &backend); }};
   std::vector<TorchMode> modes;
   if (torch != nullptr) {
-    modes = torch->set_up(step_case(backend, config));
+    modes = torch->set_up(measured.torch_case());
     result.torch_refusal = refusals_of(modes);
     if (torch->has_modes()) {
       samplers.push_back([&](int n) { return sample_in_turns({bodies, 1}, n, 1, &backend); });

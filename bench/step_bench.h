@@ -27,6 +27,16 @@ struct StepBench {
   double ratio() const { return step.median / (products.median + optimizer.median); }
 };
 
+// A training step to be measured.
+struct MeasuredStep {
+  const Graph& graph;                     // with the output "grad_norm"
+  std::function<void(Program&)> feed;     // gives it its inputs
+  std::function<TorchCase()> torch_case;  // the same step for PyTorch
+};
+// Measures it beside its own products and optimizer; PyTorch is measured unless `torch` is null.
+StepBench measure_step(Backend& backend, const MeasuredStep& measured, int rounds,
+                       TorchPeer* torch = nullptr);
+
 // Measures a step of the config; PyTorch is measured beside it unless `torch` is null.
 StepBench bench_step(Backend& backend, const train::Config& config, int rounds,
                      TorchPeer* torch = nullptr);

@@ -1,6 +1,7 @@
 // keel bench
 #include <nlohmann/json.hpp>
 
+#include "bench/recurrent_bench.h"
 #include "bench/step_bench.h"
 #include "program/bench_common.h"
 #include "program/common.h"
@@ -22,21 +23,26 @@ std::string profile_text(const std::vector<NodeTime>& profile) {
   return table_text(rows);
 }
 
-void print_step_json(const BenchArgs& args, const bench::StepBench& b, const std::string& backend,
-                     std::int64_t batch) {
+// What was measured, and on what.
+struct StepTitle {
+  std::string model, what;  // what: of the batch
+  nlohmann::ordered_json facts;
+  std::string backend;
+};
+
+void print_step_json(const StepTitle& title, const bench::StepBench& b) {
   nlohmann::ordered_json profile = nlohmann::ordered_json::array();
   for (const NodeTime& n : b.profile) {
     profile.push_back({{"node", n.name}, {"op", n.op}, {"nanoseconds", n.nanoseconds}});
   }
-  nlohmann::ordered_json json{{"model", args.run.model},
-                              {"processor", processor_text()},
-                              {"backend", backend},
-                              {"batch", batch},
-                              {"step", time_json(b.step)},
-                              {"products", time_json(b.products)},
-                              {"optimizer", time_json(b.optimizer)},
-                              {"copy", time_json(b.copy)},
-                              {"ratio", b.ratio()}};
+  nlohmann::ordered_json json{
+      {"model", title.model}, {"processor", processor_text()}, {"backend", title.backend}};
+  json.update(title.facts);
+  json.update(nlohmann::ordered_json{{"step", time_json(b.step)},
+                                     {"products", time_json(b.products)},
+                                     {"optimizer", time_json(b.optimizer)},
+                                     {"copy", time_json(b.copy)},
+                                     {"ratio", b.ratio()}});
   if (b.torch) {
     json["torch"] = torch_json(*b.torch, {"seconds"});
     json["torch"]["keel_seconds"] = time_json(b.torch->ours);
@@ -68,6 +74,20 @@ std::string step_text(const bench::StepBench& b) {
   return text;
 }
 
+void print_step(const BenchArgs& args, const StepTitle& title, const bench::StepBench& b) {
+  if (args.run.json) return print_step_json(title, b);
+  std::string text =
+      fmt::format("{}, {}, {}\n{}\n", title.model, title.what, title.backend, processor_text());
+  text += step_text(b);
+  if (args.profile) text += "\n" + profile_text(b.profile);
+  print(text);
+}
+
+std::string description_of(const Backend& backend, const bench::TorchPeer* torch) {
+  std::string text = backend.description();
+  return torch ? text + ", beside PyTorch " + torch->version() : text;
+}
+
 }  // namespace
 
 int run_bench_step(const BenchArgs& args) {
@@ -75,17 +95,33 @@ int run_bench_step(const BenchArgs& args) {
   const auto backend = make_backend(args.run);
   const auto torch = start_peer(args.peer, args.run, *backend, kStepPeerModes);
   const bench::StepBench b = bench::bench_step(*backend, config, args.rounds, torch.get());
-  std::string description = backend->description();
-  if (torch) description += ", beside PyTorch " + torch->version();
-  if (args.run.json) {
-    print_step_json(args, b, description, config.train().batch);
-    return 0;
-  }
-  std::string text = fmt::format("{}, batch {}, {}\n{}\n", args.run.model, config.train().batch,
-                                 description, processor_text());
-  text += step_text(b);
-  if (args.profile) text += "\n" + profile_text(b.profile);
-  print(text);
+  const std::int64_t batch = config.train().batch;
+  print_step(args,
+             {args.run.model,
+              fmt::format("batch {}", batch),
+              {{"batch", batch}},
+              description_of(*backend, torch.get())},
+             b);
+  return 0;
+}
+
+int run_bench_recurrent(const RecurrentBenchArgs& args) {
+  const BenchArgs& asked = args.bench;
+  const bench::RecurrentCase c{.cell = args.cell == "gru" ? bench::Cell::kGru : bench::Cell::kLstm,
+                               .norm = nn::Norm::parse(args.norm),
+                               .layers = args.layers,
+                               .width = args.width,
+                               .steps = args.steps,
+                               .rows = args.rows};
+  const auto backend = make_backend(asked.run);
+  const auto torch = start_peer(asked.peer, asked.run, *backend, kStepPeerModes);
+  const bench::StepBench b = bench::bench_recurrent(*backend, c, asked.rounds, torch.get());
+  print_step(asked,
+             {fmt::format("{} of {}, {}", args.layers, args.cell, args.norm),
+              fmt::format("{} steps of {} rows, {} wide", c.steps, c.rows, c.width),
+              {{"steps", c.steps}, {"rows", c.rows}, {"width", c.width}},
+              description_of(*backend, torch.get())},
+             b);
   return 0;
 }
 

@@ -36,6 +36,34 @@ void add_bench_graph(CLI::App& bench, Command command) {
   app->callback([args, command] { command.code = run_bench_graph(*args); });
 }
 
+void add_bench_recurrent(CLI::App& bench, Command command) {
+  CLI::App* app = bench.add_subcommand("recurrent", "a training step of LSTM or GRU layers");
+  auto args = std::make_shared<RecurrentBenchArgs>();
+  app->add_option("--cell", args->cell, "lstm or gru")
+      ->check(CLI::IsMember({"lstm", "gru"}))
+      ->capture_default_str();
+  app->add_option("--norm", args->norm, "name or name{option=value,...}, at every site of the cell")
+      ->capture_default_str();
+  const auto add_size = [&](const char* name, std::int64_t& size, const char* about) {
+    app->add_option(name, size, about)->check(CLI::Range(1, 100000))->capture_default_str();
+  };
+  add_size("--layers", args->layers, "one above the other");
+  add_size("--width", args->width, "of the states and of the input");
+  add_size("--steps", args->steps, "of a sequence");
+  add_size("--rows", args->rows, "sequences of a batch");
+  add_peer(*app, args->bench.peer, kStepPeerModes);
+  add_rounds(*app, args->bench.rounds);
+  add_backend_options(*app, args->bench.run);
+  app->add_flag("--profile", args->bench.profile, "also the time of every node");
+  app->footer(
+      "examples:\n"
+      "  keel bench recurrent --threads 2 --rounds 20\n"
+      "  keel bench recurrent --cell gru --norm layernorm --layers 1 --width 1024 --steps 30 "
+      "--rows "
+      "128");
+  app->callback([args, command] { command.code = run_bench_recurrent(*args); });
+}
+
 void add_bench_norms(CLI::App& bench, Command command) {
   CLI::App* app = bench.add_subcommand("norms", "norms beside a plain copy of the same bytes");
   auto args = std::make_shared<NormBenchArgs>();
@@ -101,6 +129,7 @@ void add_bench(Command command) {
   add("overhead", "the run loop itself, on the null backend", run_bench_overhead)
       ->footer("examples:\n  keel bench overhead mnist_mlp");
   add_bench_graph(*app, command);
+  add_bench_recurrent(*app, command);
   add_bench_norms(*app, command);
   add_bench_accuracy(*app, command);
   app->footer(

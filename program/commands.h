@@ -75,6 +75,13 @@ struct BenchArgs {
 int run_bench_step(const BenchArgs& args);
 int run_bench_overhead(const BenchArgs& args);
 
+struct RecurrentBenchArgs {
+  BenchArgs bench;  // backend, threads, json, peer, rounds and profile
+  std::string cell = "lstm", norm = "none";
+  std::int64_t layers = 3, width = 400, steps = 100, rows = 8;
+};
+int run_bench_recurrent(const RecurrentBenchArgs& args);
+
 struct GraphBenchArgs {
   std::vector<int> nodes{1000, 4000, 16000, 90000};
   int rounds = 3;

@@ -130,7 +130,7 @@ Listing list_ops() {
     for (const InPlace& claim : op->in_place) {
       claims.push_back(fmt::format("{}->{}", claim.input, claim.output));
     }
-    if (op->is_view) claims.push_back("view");
+    if (op->view != View::kNo) claims.push_back("view");
     listing.rows.push_back({std::string(op->name), gradient_text(op->gradient),
                             fmt::format("{}", fmt::join(claims, " "))});
   }

@@ -19,7 +19,7 @@ class Probe {
   void ask(const Graph& graph) {
     for (int i = 0; i < graph.size(); ++i) {
       const Node& node = graph.node(i);
-      if (node.kind != NodeKind::kOp || node.op->is_view) continue;
+      if (node.kind != NodeKind::kOp || is_view(node)) continue;
       if (!asked_.insert(kind_of(graph, node)).second) continue;
       const std::string reason = backend_.prepare({graph, node}).refusal;
       if (!reason.empty()) refusals_[reason].insert(std::string(node.op->name));

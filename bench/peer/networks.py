@@ -6,6 +6,7 @@ class Network:
         self.parameters, self.norm_facts = parameters, case["norm"]
         self.options = case["options"]
         self.norms, self.shapes, self.made = {}, {}, {}  # by name
+        self.is_compiled = False
 
     def once(self, name, make):
         """What make() returned when it was first asked for."""

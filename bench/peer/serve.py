@@ -59,14 +59,9 @@ class NormCase:
 class StepCase:
     def __init__(self, case, mode, inputs, parameters):
         expect_repeatable(case["norm"], mode)
-        label = inputs["label"].long()
-        parameters = {name: self.own(name, value) for name, value in parameters.items()}
+        parameters = {name: self.own(case, name, value) for name, value in parameters.items()}
         self.parameters = list(parameters.values())
-        network, net = NETWORKS[case["model"]], Network(case, parameters)
-        net.meet_norms(network, inputs)
-        self.loss = lambda: F.cross_entropy(network(net, inputs), label)
-        if mode.startswith("compiled"):
-            self.loss = compiled(self.loss)
+        self.loss = self.loss_of(case, mode, Network(case, parameters), inputs)
         is_captured = mode.endswith("graph")
         self.clip_limit = case["clip_limit"]
         self.optimizer = make_optimizer(case["optimizer"], self.parameters, is_captured)
@@ -74,10 +69,25 @@ class StepCase:
         self.bodies = [self.run]
 
     @staticmethod
-    def own(name, value):
+    def loss_of(case, mode, net, inputs):
+        is_compiled, model = mode.startswith("compiled"), case["model"]
+        network = WHOLE.get(model) or NETWORKS[model]
+        net.meet_norms(network, inputs)
+        if model in WHOLE:
+            net.is_compiled = is_compiled
+            net.made.clear()
+            return lambda: network(net, inputs)
+        label = inputs["label"].long()
+
+        def loss():
+            return F.cross_entropy(network(net, inputs), label)
+        return compiled(loss) if is_compiled else loss
+
+    @staticmethod
+    def own(case, name, value):
         """A copy, for every mode changes its own; F.linear takes (out, in)."""
         is_matrix = name.endswith("/weight") and value.dim() == 2
-        value = value.detach().t() if is_matrix else value.detach()
+        value = in_own_order(case, name, value.detach().t() if is_matrix else value.detach())
         return value.clone(memory_format=torch.contiguous_format).requires_grad_()
 
     def step(self):

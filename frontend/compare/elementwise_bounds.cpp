@@ -116,6 +116,14 @@ std::int64_t stretched_place(const Shape& from, const Shape& to, std::int64_t e)
   return place;
 }
 
+}  // namespace
+
+Err applied(EwCode code, const std::array<Err, 3>& operands) {
+  return run_step({.code = code, .source = {}, .scale = {}}, operands);
+}
+
+namespace {
+
 void elementwise(const JudgedNode& n, std::vector<Tensor>& bounds) {
   const EwProgram program = program_of(n.node());
   check(fits_kernels(program), ErrorKind::kInternal, "{}: a program too long to be judged",

@@ -37,7 +37,7 @@ Tensor FaultPlanter::former_output(const Fault& fault, const Site& site,
 void FaultPlanter::strike(const Site& site, std::vector<Tensor>& outputs) {
   for (const Fault& fault : faults_) {
     if (fault.node != site.node.name || fault.backend != site.backend) continue;
-    check(!site.node.op->is_view && fault.port < int(outputs.size()), ErrorKind::kUsage,
+    check(!is_view(site.node) && fault.port < int(outputs.size()), ErrorKind::kUsage,
           "--inject: {}: expected a kernel with an output {}", fault.node, fault.port);
     Tensor& output = outputs[std::size_t(fault.port)];
     Tensor right = output.clone();

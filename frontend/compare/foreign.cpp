@@ -34,16 +34,22 @@ io::Arrays start_arrays(Subject& subject) {
   return arrays;
 }
 
+void ForeignValues::take_view(const Graph& graph, int index, const Lane& truth) {
+  const Node& node = graph.node(index);
+  const auto given = inputs(graph, index, truth);
+  if (!given || (*given)[0] == nullptr) return;
+  const Tensor& whole = *(*given)[0];
+  for (int port = 0; port < int(node.outputs.size()); ++port) {
+    Tensor view(node.outputs[std::size_t(port)]);
+    const std::int64_t offset = view_offset(node, port) * size_of(whole.dtype());
+    convert(whole.data() + offset, whole.dtype(), view.data(), view.dtype(), view.elements());
+    known_[{index, port}] = &(views_[{index, port}] = std::move(view));
+  }
+}
+
 void ForeignValues::take(const Graph& graph, int index, const Lane& truth) {
   const Node& node = graph.node(index);
-  if (node.op->is_view) {
-    const auto given = inputs(graph, index, truth);
-    if (!given || (*given)[0] == nullptr) return;
-    Tensor view(node.outputs[0]);
-    convert((*given)[0]->data(), (*given)[0]->dtype(), view.data(), view.dtype(), view.elements());
-    known_[{index, 0}] = &(views_[{index, 0}] = std::move(view));
-    return;
-  }
+  if (is_view(node)) return take_view(graph, index, truth);
   for (int port = 0; port < int(node.outputs.size()); ++port) {
     const auto found = arrays_.find(array_name(node, port));
     if (found == arrays_.end()) continue;

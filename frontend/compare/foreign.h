@@ -39,6 +39,8 @@ class ForeignValues {
   void expect_all_used() const;
 
  private:
+  void take_view(const Graph& graph, int index, const Lane& truth);
+
   std::string name_;
   io::Arrays arrays_;
   std::set<std::string> used_;

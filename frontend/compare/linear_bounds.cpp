@@ -136,9 +136,9 @@ void random_normal_numbers(const JudgedNode&, Bounds& bounds) {
 }  // namespace
 
 void add_linear_rules(BoundRules& rules) {
-  for (auto name :
-       {"max", "max_backward", "broadcast_to", "reshape", "transpose", "slice", "concat", "pad",
-        "max_pool2d", "embedding", "stop_gradient", "classification_errors", "top_k", "put"}) {
+  for (auto name : {"max", "max_backward", "broadcast_to", "reshape", "transpose", "slice", "split",
+                    "concat", "pad", "max_pool2d", "embedding", "stop_gradient",
+                    "classification_errors", "top_k", "put"}) {
     rules[name] = exact;
   }
   for (auto name : {"sum", "mean", "sum_squares"}) rules[name] = reduction;

@@ -29,7 +29,7 @@ Judgement judge_node(Backend& judge, const Graph& graph, int index,
   check(run.refusal.empty(), ErrorKind::kBackendMissing, "{}: {}", graph.node(index).name,
         run.refusal);
   Judgement result{std::move(run.outputs), {}};
-  if (wants_bounds && !graph.node(index).op->is_view) {
+  if (wants_bounds && !is_view(graph.node(index))) {
     result.bounds = node_bounds({judge, graph, index, widened.all(), result.outputs});
   }
   return result;

@@ -18,6 +18,7 @@
 #include "src/ops/optimizer_step.h"
 #include "src/ops/pool2d.h"
 #include "src/ops/random_normal.h"
+#include "src/ops/recurrent.h"
 #include "src/ops/reduce.h"
 #include "src/ops/search.h"
 #include "src/ops/softmax.h"
@@ -61,6 +62,8 @@ Outputs op_transpose(Draft& d) {
   return {ops::transpose(d.graph, d.normal({5, 7, 33}), {2, 0, 1})};
 }
 Outputs op_slice(Draft& d) { return {ops::slice(d.graph, d.normal({9, 7}), {2, 1}, {5, 4})}; }
+// Of 5 numbers each, which are too few to stay where they lie.
+Outputs op_split(Draft& d) { return ops::split(d.graph, d.normal({6, 5}), 3); }
 Outputs op_concat(Draft& d) {
   return {ops::concat(d.graph, {d.normal({3, 5}), d.normal({3, 8})}, 1)};
 }
@@ -92,6 +95,23 @@ Outputs op_attention(Draft& d) {
   const RandomKey key = key_of(d);
   return {ops::attention(d.graph, {q, k, v, d.mask({2, 11}), key.tick, key.first_row},
                          {.heads = 4, .p = 0.2, .seed = 1})};
+}
+Outputs op_lstm_cell(Draft& d) {
+  const Value u = d.normal({6, 4 * 17}), w = d.normal({6, 4 * 17}), before = d.normal({6, 17});
+  const ops::LstmCell all = ops::lstm_cell(d.graph, u, w, before);
+  const ops::LstmCell some = ops::lstm_cell(d.graph, u, w, before, d.mask({6}));
+  return {all.c, all.o, some.c, some.o};
+}
+Outputs op_lstm_output(Draft& d) {
+  const Value o = d.positive({6, 17}), n = d.normal({6, 17}), before = d.normal({6, 17});
+  return {ops::lstm_output(d.graph, o, n), ops::lstm_output(d.graph, o, n, before, d.mask({6}))};
+}
+Outputs op_gru_cell(Draft& d) {
+  ops::GruCell cell{d.normal({6, 2 * 17}), d.normal({6, 2 * 17}), d.normal({6, 17}),
+                    d.normal({6, 17}), d.normal({6, 17})};
+  const Value all = ops::gru_cell(d.graph, cell);
+  cell.mask = d.mask({6});
+  return {all, ops::gru_cell(d.graph, cell)};
 }
 Outputs op_norm_noise(Draft& d) {
   const Value x = d.normal({9, 16});
@@ -172,6 +192,7 @@ const std::map<std::string_view, BuildOp>& op_builds() {
       {"broadcast_to", with_gradient<op_broadcast>},
       {"transpose", with_gradient<op_transpose>},
       {"slice", with_gradient<op_slice>},
+      {"split", with_gradient<op_split>},
       {"concat", with_gradient<op_concat>},
       {"pad", with_gradient<op_pad>},
       {"softmax", with_gradient<op_softmax>},
@@ -183,6 +204,9 @@ const std::map<std::string_view, BuildOp>& op_builds() {
       {"embedding", with_gradient<op_embedding>},
       {"dropout", with_gradient<op_dropout>},
       {"attention", with_gradient<op_attention>},
+      {"lstm_cell", with_gradient<op_lstm_cell>},
+      {"lstm_output", with_gradient<op_lstm_output>},
+      {"gru_cell", with_gradient<op_gru_cell>},
       {"norm_noise", with_gradient<op_norm_noise>},
       {"fused_elementwise", with_gradient<op_fused>},
       {"top_k", op_top_k},
@@ -238,7 +262,7 @@ bool is_norm_op(const std::string& op) {
 std::vector<std::string> subject_ops() {
   std::vector<std::string> names;
   for (const OpInfo* op : all_ops()) {
-    if (!op->is_view) names.emplace_back(op->name);
+    if (op->view != View::kWhole) names.emplace_back(op->name);
   }
   return names;
 }

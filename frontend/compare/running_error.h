@@ -3,10 +3,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 
 #include "frontend/compare/bounds.h"
+#include "src/ops/elementwise.h"
 
 namespace keel::compare {
 
@@ -59,5 +61,8 @@ inline Err sqrt(const Err& a) {
   return Err(root, std::max(root - least, std::sqrt(std::max(a.value + a.error, 0.0)) - root))
       .rounded(2);
 }
+
+// An element-wise code on such operands; its own rounding is in docs/numerics.md.
+Err applied(EwCode code, const std::array<Err, 3>& operands);
 
 }  // namespace keel::compare

@@ -95,7 +95,7 @@ class StepWalk::Impl {
   }
   void choose_node(int i) {
     const Node& node = graph_->node(i);
-    if (node.kind == NodeKind::kOp && !node.op->is_view) {
+    if (node.kind == NodeKind::kOp && !is_view(node)) {
       bool chosen = is_called(node.name, options_.only);
       for (const Update& update : updates_of(i)) {
         chosen = chosen || is_called(graph_->node(update.leaf).name, options_.only);
@@ -119,7 +119,7 @@ class StepWalk::Impl {
 
   void take_node(int i) {
     const Node& node = graph_->node(i);
-    const bool judged = judged_[i] && !node.op->is_view;
+    const bool judged = judged_[i] && !is_view(node);
     const std::vector<const Tensor*> inputs = truth_.inputs(node);
     Judgement truth = judge_node(judge_, *graph_, i, inputs, judged && !is_chained());
     for (std::size_t b = 0; is_chained() && b < backends_.size(); ++b) {
@@ -129,7 +129,7 @@ class StepWalk::Impl {
     if (options_.against) take_recorded(i, truth, inputs, judged);
     if (options_.foreign && step_ == 0) take_foreign(i, truth, judged);
     truth_.set(i, std::move(truth.outputs));
-    if (options_.record && !node.op->is_view) {
+    if (options_.record && !is_view(node)) {
       record_outputs(*options_.record, "truth", node, truth_.outputs(i));
     }
     for (const Update& update : updates_of(i)) {
@@ -182,7 +182,7 @@ class StepWalk::Impl {
 
   // Judges what the recorded backends gave, then hands on what the recorded judge handed on.
   void take_recorded(int i, Judgement& truth, std::span<const Tensor* const> inputs, bool judged) {
-    if (graph_->node(i).op->is_view) return;
+    if (is_view(graph_->node(i))) return;
     for (const std::string& name : options_.against->backends()) {
       if (!judged) continue;
       const NodeRun run{replay_outputs(*options_.against, name, graph_->node(i)), {}};

@@ -5,6 +5,7 @@
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/matmul.h"
+#include "src/ops/recurrent.h"
 #include "src/ops/reduce.h"
 
 namespace keel::nn {
@@ -40,13 +41,6 @@ Value first_state(Net& net, Value learned, std::int64_t rows, std::int64_t width
   return net.graph.constant(Tensor(net.dtype, shape));
 }
 
-// `now` in the rows that the mask has, and `before` in the others.
-Value where(Net& net, Value mask, Value now, Value before) {
-  if (!mask.valid()) return now;
-  Graph& g = net.graph;
-  return ops::select(g, ops::reshape(g, mask, {g.shape(mask)[0], 1}), now, before);
-}
-
 // The gates' first biases: `forget` for the first gate and 0 for the others.
 Initializer gate_bias(double forget) {
   return [forget](Tensor& value, const Philox&) {
@@ -69,10 +63,8 @@ std::vector<Value> unstack(Net& net, Value x) {
   Graph& g = net.graph;
   const Shape shape = g.shape(x);
   const Shape step(std::vector(shape.sizes().begin() + 1, shape.sizes().end()));
-  std::vector<Value> steps;
-  for (std::int64_t t = 0; t < shape[0]; ++t) {
-    steps.push_back(ops::reshape(g, ops::slice_axis(g, x, 0, t, 1), step));
-  }
+  std::vector<Value> steps = ops::split(g, x, shape[0]);
+  for (Value& each : steps) each = ops::reshape(g, each, step);
   return steps;
 }
 
@@ -117,24 +109,27 @@ LstmState Lstm::start(std::int64_t rows) const {
 }
 
 std::vector<Value> Lstm::project(Value x, Value mask) const {
-  return project_all(*net_, input_, projects_by_step_, x, mask);
+  if (!projects_by_step_) return unstack(*net_, project_step(x, {.mask = mask}));
+  std::vector<Value> steps = project_all(*net_, input_, true, x, mask);
+  for (Value& step : steps) step = biased(step);
+  return steps;
 }
 
-Value Lstm::project_step(Value x, const Site& site) const { return input_(x, site); }
+Value Lstm::project_step(Value x, const Site& site) const { return biased(input_(x, site)); }
+
+Value Lstm::biased(Value projected) const {
+  const auto scope = net_->graph.scope(name_);
+  return ops::add(net_->graph, projected, bias_);
+}
 
 LstmState Lstm::step(Value projected, const LstmState& before, const Site& site) const {
   Graph& g = net_->graph;
   const Value u = recurrent_(before.h, site);
   const auto scope = g.scope(name_);
-  const Value p = ops::add(g, ops::add(g, u, projected), bias_);
-  const auto gate = [&](int i) { return ops::slice_axis(g, p, 1, i * width_, width_); };
-  const Value f = ops::sigmoid(g, gate(0)), i = ops::sigmoid(g, gate(1));
-  const Value o = ops::sigmoid(g, gate(2)), news = ops::tanh(g, gate(3));
-  const Value kept = ops::add(g, ops::mul(g, f, before.c), ops::mul(g, i, news));
-  const Value c = where(*net_, site.mask, kept, before.c);
+  const auto [c, o] = ops::lstm_cell(g, u, projected, before.c, site.mask);
   const Value n = cell_norm_ ? (*cell_norm_)(c, site) : c;
-  const Value h = ops::mul(g, o, ops::tanh(g, n));
-  return {where(*net_, site.mask, h, before.h), c};
+  const Value old = site.mask.valid() ? before.h : Value{};
+  return {ops::lstm_output(g, o, n, old, site.mask), c};
 }
 
 Lstm::Run Lstm::operator()(Value x, Value mask) const {
@@ -190,12 +185,7 @@ Value Gru::step(const Projected& projected, Value h, const Site& site) const {
   Graph& g = net_->graph;
   const Value u = gates_recurrent_(h, site), q = candidate_recurrent_(h, site);
   const auto scope = g.scope(name_);
-  const Value p = ops::add(g, u, projected.gates);
-  const Value z = ops::sigmoid(g, ops::slice_axis(g, p, 1, 0, width_));
-  const Value r = ops::sigmoid(g, ops::slice_axis(g, p, 1, width_, width_));
-  const Value candidate = ops::tanh(g, ops::add(g, projected.candidate, ops::mul(g, r, q)));
-  const Value kept = ops::mul(g, ops::scale(g, z, -1, 1), h);
-  return where(*net_, site.mask, ops::add(g, kept, ops::mul(g, z, candidate)), h);
+  return ops::gru_cell(g, {u, projected.gates, projected.candidate, q, h, site.mask});
 }
 
 Gru::Run Gru::operator()(Value x, Value mask, Value first) const {

@@ -56,9 +56,9 @@ class Lstm {
 
   // The state before the first step, of `rows` sequences.
   LstmState start(std::int64_t rows) const;
-  // norm(x W) of every time step, (rows, 4 width) each: what step() takes.
+  // norm(x W) + b of every time step, (rows, 4 width) each: what step() takes.
   std::vector<Value> project(Value x, Value mask = {}) const;
-  // norm(x W) of one time step: x (rows, in).
+  // norm(x W) + b of one time step: x (rows, in).
   Value project_step(Value x, const Site& site) const;
   LstmState step(Value projected, const LstmState& before, const Site& site = {}) const;
 
@@ -70,6 +70,8 @@ class Lstm {
   Run operator()(Value x, Value mask = {}) const;
 
  private:
+  Value biased(Value projected) const;
+
   Net* net_;
   std::string name_;
   std::int64_t width_;

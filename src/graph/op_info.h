@@ -83,6 +83,15 @@ struct InPlace {
   int output;
 };
 
+// Whether a node's outputs are the elements of input 0 where they lie, so that no kernel runs.
+enum class View {
+  kNo,
+  kWhole,  // Output 0 is all of input 0 under another shape.
+  // The outputs, all of one type, are the equal parts of input 0, one behind the other. They stay
+  // where they lie if each begins at a multiple of kAlignment bytes, which kernels count on.
+  kParts,
+};
+
 struct OpInfo {
   std::string_view name;
   std::vector<TensorType> (*infer)(const InferContext&) = nullptr;
@@ -90,8 +99,20 @@ struct OpInfo {
   GradientKind gradient = GradientKind::kNone;
   std::vector<InPlace> in_place = {};
   bool keeps_on_guard = false;  // its in-place outputs stay as they were in a step that diverged
-  bool is_view = false;         // output 0 is input 0 under another shape; it never needs a copy
-  int code = 0;                 // which member of a family this op is (element-wise ops)
+  View view = View::kNo;
+  int code = 0;  // which member of a family this op is (element-wise ops)
 };
+
+// Whether the outputs of a node lie in its input 0.
+inline bool is_view(const Node& node) {
+  if (node.kind != NodeKind::kOp || node.op->view == View::kNo) return false;
+  return node.op->view == View::kWhole || node.outputs.size() == 1 ||
+         node.outputs[0].bytes() % std::int64_t(kAlignment) == 0;
+}
+
+// How many elements of input 0 lie before output `port` of a view.
+inline std::int64_t view_offset(const Node& node, int port) {
+  return port * node.outputs[0].shape.elements();
+}
 
 }  // namespace keel

@@ -37,6 +37,14 @@ Types infer_slice(const InferContext& c) {
   return {{c.dtype(0), Shape(sizes)}};
 }
 
+Types infer_split(const InferContext& c) {
+  const std::int64_t parts = c.attrs.as<SplitAttrs>().parts;
+  const Shape& x = c.shape(0);
+  c.expect(x.rank() > 0 && parts > 0 && x[0] % parts == 0, "parts",
+           "a divisor of the first axis of " + x.text(), fmt::format("{}", parts));
+  return Types(std::size_t(parts), {c.dtype(0), x.with(0, x[0] / parts)});
+}
+
 Types infer_concat(const InferContext& c) {
   const Shape& first = c.shape(0);
   const int axis = first.resolve_axis(static_cast<int>(c.attrs.as<ConcatAttrs>().axis));
@@ -83,8 +91,40 @@ void backward_slice(BackwardContext& c) {
   c.set(0, ops::pad(c.graph, c.grad(), starts, after));
 }
 
+// A part that nothing depends on has the gradient 0.
+void backward_split(BackwardContext& c) {
+  const auto parts = int(c.attrs().as<SplitAttrs>().parts);
+  Value zero;
+  std::vector<Value> gradients;
+  for (int i = 0; i < parts; ++i) {
+    gradients.push_back(c.grad(i));
+    if (gradients.back().valid()) continue;
+    if (!zero.valid()) zero = c.graph.constant(Tensor(c.graph.type(c.output(i))));
+    gradients.back() = zero;
+  }
+  c.set(0, ops::concat(c.graph, gradients, 0));
+}
+
+// Parts of one size along the first axis, which split gives back.
+bool is_stack(const BackwardContext& c, int axis) {
+  bool holds = axis == 0 && c.input(1).valid();
+  for (int i = 1; holds && c.input(i).valid(); ++i) {
+    holds = c.graph.type(c.input(i)) == c.graph.type(c.input(0));
+  }
+  return holds;
+}
+
+void backward_stack(BackwardContext& c) {
+  const Shape &whole = c.graph.shape(c.grad()), &part = c.graph.shape(c.input(0));
+  const std::vector<Value> parts = ops::split(c.graph, c.grad(), whole[0] / part[0]);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (c.needs(int(i))) c.set(int(i), parts[i]);
+  }
+}
+
 void backward_concat(BackwardContext& c) {
   const int axis = static_cast<int>(c.attrs().as<ConcatAttrs>().axis);
+  if (is_stack(c, axis)) return backward_stack(c);
   std::int64_t start = 0;
   for (int i = 0; c.input(i).valid(); ++i) {
     const std::int64_t size = c.graph.shape(c.input(i))[axis];
@@ -105,7 +145,7 @@ const OpInfo kReshape{.name = "reshape",
                       .infer = infer_reshape,
                       .backward = backward_reshape,
                       .gradient = GradientKind::kExact,
-                      .is_view = true};
+                      .view = View::kWhole};
 const OpInfo kTranspose{.name = "transpose",
                         .infer = infer_transpose,
                         .backward = backward_transpose,
@@ -114,6 +154,11 @@ const OpInfo kSlice{.name = "slice",
                     .infer = infer_slice,
                     .backward = backward_slice,
                     .gradient = GradientKind::kExact};
+const OpInfo kSplit{.name = "split",
+                    .infer = infer_split,
+                    .backward = backward_split,
+                    .gradient = GradientKind::kExact,
+                    .view = View::kParts};
 const OpInfo kConcat{.name = "concat",
                      .infer = infer_concat,
                      .backward = backward_concat,
@@ -142,6 +187,14 @@ Value slice_axis(Graph& g, Value x, int axis, std::int64_t start, std::int64_t s
   starts[i] = start;
   sizes[i] = size;
   return slice(g, x, starts, sizes);
+}
+
+std::vector<Value> split(Graph& g, Value x, std::int64_t parts) {
+  if (parts == 1) return {x};
+  const Value first = g.add(kSplit, {x}, SplitAttrs{parts});
+  std::vector<Value> values;
+  for (int i = 0; i < int(parts); ++i) values.push_back(first.at(i));
+  return values;
 }
 
 Value concat(Graph& g, const std::vector<Value>& parts, int axis) {

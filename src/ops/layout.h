@@ -1,5 +1,5 @@
-// Ops that only move elements: reshape, transpose, slice, concat, pad. Any element type; gradients
-// of floating ones are exact.
+// Ops that only move elements: reshape, transpose, slice, split, concat, pad. Any element type;
+// gradients of floating ones are exact.
 #pragma once
 
 #include "src/graph/graph.h"
@@ -23,6 +23,11 @@ struct SliceAttrs {
   }
 };
 
+struct SplitAttrs {
+  std::int64_t parts = 1;
+  static constexpr auto fields() { return std::tuple{field("parts", &SplitAttrs::parts)}; }
+};
+
 struct ConcatAttrs {
   std::int64_t axis = 0;
   static constexpr auto fields() { return std::tuple{field("axis", &ConcatAttrs::axis)}; }
@@ -37,7 +42,7 @@ struct PadAttrs {
   }
 };
 
-extern const OpInfo kReshape, kTranspose, kSlice, kConcat, kPad;
+extern const OpInfo kReshape, kTranspose, kSlice, kSplit, kConcat, kPad;
 
 namespace ops {
 
@@ -49,6 +54,9 @@ Value transpose(Graph& g, Value x, std::vector<std::int64_t> axes);
 Value slice(Graph& g, Value x, std::vector<std::int64_t> starts, std::vector<std::int64_t> sizes);
 // x[start : start + size] along one axis.
 Value slice_axis(Graph& g, Value x, int axis, std::int64_t start, std::int64_t size);
+// Cuts x along its first axis into equal parts, such as the time steps of a sequence. Parts whose
+// bytes are a multiple of kAlignment stay where they lie. Error unless `parts` divides the axis.
+std::vector<Value> split(Graph& g, Value x, std::int64_t parts);
 // Joins along an axis; the other sizes must agree.
 Value concat(Graph& g, const std::vector<Value>& parts, int axis);
 // Adds `before` and `after` elements of `value` round x along every axis.

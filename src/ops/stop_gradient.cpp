@@ -12,7 +12,7 @@ const OpInfo kStopGradient{.name = "stop_gradient",
                            .infer = infer,
                            .backward = backward,
                            .gradient = GradientKind::kDetached,
-                           .is_view = true};
+                           .view = View::kWhole};
 
 namespace ops {
 

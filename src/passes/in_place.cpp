@@ -11,6 +11,7 @@ class Assigner {
  public:
   Assigner(const Graph& graph, bool guarded) : graph_(graph), guarded_(guarded), last_use_(graph) {
     result_.of = PerValue<int>(graph, kNone);
+    result_.offset = PerValue<std::int64_t>(graph, 0);
     find_last_uses();
   }
 
@@ -39,7 +40,9 @@ class Assigner {
       for (Value v : node.inputs) {
         if (v.valid()) extend(v, i);
       }
-      if (node.op && node.op->is_view) extend(node.inputs[0], last_use_[{i}]);
+      for (int port = 0; is_view(node) && port < int(node.outputs.size()); ++port) {
+        extend(node.inputs[0], last_use_[{i, port}]);
+      }
     }
   }
 
@@ -73,12 +76,20 @@ class Assigner {
     const Node& node = graph_.node(index);
     for (int port = 0; port < int(node.outputs.size()); ++port) {
       const Value output{index, port};
-      int buffer = node.op->is_view && port == 0 ? result_.of[node.inputs[0]] : claimed(output);
+      int buffer = is_view(node) ? looked_at(output) : claimed(output);
       if (buffer == kNone) buffer = fresh(output);
       Buffer& b = result_.buffers[std::size_t(buffer)];
       b.last = std::max(b.last, last_use_[output]);
       result_.of[output] = buffer;
     }
+  }
+
+  // The buffer that `output`, of a view, lies in.
+  int looked_at(Value output) {
+    const Node& node = graph_.node(output);
+    const Value whole = node.inputs[0];
+    result_.offset[output] = result_.offset[whole] + view_offset(node, output.port);
+    return result_.of[whole];
   }
 
   int fresh(Value output) {
@@ -101,6 +112,7 @@ class Assigner {
       const int buffer = result_.of[v];
       if (!may_overwrite(node, output, buffer)) continue;
       ++result_.in_place;
+      result_.offset[output] = result_.offset[v];
       return buffer;
     }
     return kNone;

@@ -19,8 +19,9 @@ struct Buffer {
 
 struct BufferAssignment {
   std::vector<Buffer> buffers;
-  PerValue<int> of;            // index of the buffer
-  std::vector<Update> copies;  // updates whose next value is not in the leaf's own buffer
+  PerValue<int> of;               // index of the buffer
+  PerValue<std::int64_t> offset;  // how many of the buffer's elements lie before the value
+  std::vector<Update> copies;     // updates whose next value is not in the leaf's own buffer
   int in_place = 0;
 };
 

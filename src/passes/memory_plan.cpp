@@ -44,12 +44,15 @@ std::int64_t most_alive(const std::vector<Block>& blocks, int times) {
   return most;
 }
 
+std::int64_t element_bytes(const Buffer& buffer, const PlanOptions& options) {
+  return options.element_bytes ? options.element_bytes(buffer.dtype) : size_of(buffer.dtype);
+}
+
 std::vector<Block> make_blocks(const Graph& graph, const BufferAssignment& assignment,
                                const PlanOptions& options) {
   std::vector<Block> blocks;
   for (const Buffer& buffer : assignment.buffers) {
-    const std::int64_t size =
-        options.element_bytes ? options.element_bytes(buffer.dtype) : size_of(buffer.dtype);
+    const std::int64_t size = element_bytes(buffer, options);
     const bool in_arena = buffer.kind == Buffer::kTemporary;
     const std::int64_t bytes = in_arena ? aligned_size(checked_multiply(buffer.elements, size)) : 0;
     blocks.push_back({bytes, {buffer.first, std::min(buffer.last, graph.size())}});
@@ -60,16 +63,17 @@ std::vector<Block> make_blocks(const Graph& graph, const BufferAssignment& assig
   return blocks;
 }
 
-Location location_of(const Buffer& buffer, std::int64_t offset) {
+// Where something lies that is `offset` bytes into a buffer, which is at `place` in the arena.
+Location location_of(const Buffer& buffer, std::int64_t place, std::int64_t offset) {
   switch (buffer.kind) {
     case Buffer::kAbsent:
       return {};
     case Buffer::kTemporary:
-      return {Location::kArena, offset, -1};
+      return {Location::kArena, place + offset, -1};
     case Buffer::kLeaf:
-      return {Location::kLeaf, 0, buffer.leaf};
+      return {Location::kLeaf, offset, buffer.leaf};
     case Buffer::kConstant:
-      return {Location::kConstant, 0, buffer.leaf};
+      return {Location::kConstant, offset, buffer.leaf};
   }
   return {};
 }
@@ -90,7 +94,9 @@ MemoryPlan plan_memory(const Graph& graph, const PlanOptions& options) {
   for (int i = 0; i < graph.size(); ++i) {
     for (int port = 0; port < int(graph.node(i).outputs.size()); ++port) {
       const auto index = std::size_t(assignment.of[{i, port}]);
-      plan.locations[{i, port}] = location_of(assignment.buffers[index], blocks[index].offset);
+      const Buffer& buffer = assignment.buffers[index];
+      const std::int64_t offset = assignment.offset[{i, port}] * element_bytes(buffer, options);
+      plan.locations[{i, port}] = location_of(buffer, blocks[index].offset, offset);
     }
   }
   plan.workspace_offsets = PerNode<std::int64_t>(graph, -1);

@@ -13,11 +13,11 @@ struct Location {
   enum Kind {
     kAbsent,    // an output that does not apply
     kArena,     // `offset` bytes into the arena
-    kLeaf,      // the memory of parameter or state node `leaf`
-    kConstant,  // the value of constant node `leaf`
+    kLeaf,      // `offset` bytes into the memory of parameter or state node `leaf`
+    kConstant,  // `offset` bytes into the value of constant node `leaf`
   };
   Kind kind = kAbsent;
-  std::int64_t offset = 0;
+  std::int64_t offset = 0;  // 0 but for what lies in the arena or is a part of something
   int leaf = -1;
 };
 

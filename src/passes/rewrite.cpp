@@ -64,7 +64,7 @@ void Rewriter::forward(int index, Value existing) { map_[index] = existing; }
 // Updates run one after the other, so what a leaf takes must not be another leaf, or a view of one.
 Value Rewriter::computed(Value next) {
   Value root = next;
-  while (target_.node(root).op && target_.node(root).op->is_view) {
+  while (is_view(target_.node(root))) {
     root = target_.node(root).inputs[0];
   }
   if (target_.node(root).kind == NodeKind::kOp) return next;

@@ -40,12 +40,13 @@ void Interpreter::run() {
 
 void Interpreter::run_node(int index) {
   const Node& node = graph_.node(index);
-  if (node.op->is_view) {
+  for (int port = 0; is_view(node) && port < int(node.outputs.size()); ++port) {
     const Tensor& source = value(node.inputs[0]);
-    Tensor& view = value({index, 0});
-    std::memcpy(view.data(), source.data(), std::size_t(view.bytes()));
-    return;
+    Tensor& view = value({index, port});
+    const std::int64_t offset = view_offset(node, port) * size_of(source.dtype());
+    std::memcpy(view.data(), source.data() + offset, std::size_t(view.bytes()));
   }
+  if (is_view(node)) return;
   Binding binding;
   for (Value v : node.inputs) binding.inputs.push_back(v.valid() ? ref(v) : TensorRef{});
   for (int port = 0; port < int(node.outputs.size()); ++port) {

@@ -17,7 +17,7 @@ Graph optimized(const Backend& backend, const Graph& graph, bool verify_passes) 
       graph, {.channels_last = backend.prefers_channels_last(), .verify_each = verify_passes});
 }
 
-bool runs_no_kernel(const Node& node) { return node.kind != NodeKind::kOp || node.op->is_view; }
+bool runs_no_kernel(const Node& node) { return node.kind != NodeKind::kOp || is_view(node); }
 
 }  // namespace
 
@@ -94,9 +94,9 @@ Program::Place Program::place_of(Value v) const {
     case Location::kArena:
       return {arena_.get(), location.offset};
     case Location::kLeaf:
-      return {leaves_.at(location.leaf), 0};
+      return {leaves_.at(location.leaf), location.offset};
     case Location::kConstant:
-      return {constants_.memory(), constants_.offset(location.leaf)};
+      return {constants_.memory(), constants_.offset(location.leaf) + location.offset};
   }
   return {};
 }

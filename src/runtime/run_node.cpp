@@ -30,9 +30,11 @@ TensorType stored_as(const Backend& backend, const TensorType& declared) {
   return {backend.storage(declared.dtype), declared.shape};
 }
 
-Tensor reshaped(const Tensor& value, const TensorType& type) {
+// The elements of `value` from `offset` on, as a tensor of this type.
+Tensor part_of(const Tensor& value, std::int64_t offset, const TensorType& type) {
   Tensor result(type);
-  convert(value.data(), value.dtype(), result.data(), type.dtype, value.elements());
+  convert(value.data() + offset * size_of(value.dtype()), value.dtype(), result.data(), type.dtype,
+          result.elements());
   return result;
 }
 
@@ -42,10 +44,11 @@ NodeRun run_node(Backend& backend, const Graph& graph, int index,
                  std::span<const Tensor* const> inputs) {
   const Node& node = graph.node(index);
   NodeRun result;
-  if (node.op->is_view) {
-    result.outputs.push_back(reshaped(*inputs[0], stored_as(backend, node.outputs[0])));
-    return result;
+  for (int port = 0; is_view(node) && port < int(node.outputs.size()); ++port) {
+    const TensorType stored = stored_as(backend, node.outputs[std::size_t(port)]);
+    result.outputs.push_back(part_of(*inputs[0], view_offset(node, port), stored));
   }
+  if (is_view(node)) return result;
   const Prepared prepared = backend.prepare({graph, node});
   if (!prepared.refusal.empty()) return {{}, prepared.refusal};
   std::vector<Buffer> read, written;

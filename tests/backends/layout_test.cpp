@@ -78,6 +78,22 @@ TEST_CASE("backend layout: slices") {
   }
 }
 
+TEST_CASE("backend layout: parts") {
+  for_each_target([] {
+    for (const Shape& shape : {Shape{6}, Shape{6, 5}, Shape{6, 1, 7}, Shape{6, 64}, Shape{6, 0}}) {
+      for (const std::int64_t parts : {1, 2, 3, 6}) {
+        CAPTURE(shape.text());
+        CAPTURE(parts);
+        check_moves(shape, [&](Graph& g, Value x) {
+          std::vector<Value> all = ops::split(g, x, parts);
+          std::ranges::reverse(all);
+          return ops::concat(g, all, 1 % g.shape(x).rank());
+        });
+      }
+    }
+  });
+}
+
 TEST_CASE("backend layout: padding") {
   struct Row {
     Shape shape;

@@ -11,6 +11,7 @@
 #include "src/ops/norm_noise.h"
 #include "src/ops/op_table.h"
 #include "src/ops/optimizer_step.h"
+#include "src/ops/recurrent.h"
 #include "src/ops/search.h"
 #include "src/ops/softmax.h"
 #include "tests/support/checks.h"
@@ -74,6 +75,15 @@ std::vector<Case> other_cases() {
     for (std::size_t i : {1, 2}) cases.back().inputs[i] = i32({}, {1});
     cases.back().inputs[3] = Tensor::of<std::uint8_t>({3}, {1, 0, 1});
   }
+  const Tensor mask = Tensor::of<std::uint8_t>({3}, {1, 0, 1});
+  const Shape three{3, 15}, four{3, 20}, two{3, 10};
+  cases.push_back(case_of(kLstmCell, {four, four, s, {3}}));
+  cases.push_back(case_of(kLstmCellBackward, {three, s, s, s, s, {3}}));
+  cases.push_back(case_of(kLstmOutput, {s, s, s, {3}}));
+  cases.push_back(case_of(kLstmOutputBackward, {s, s, s, {3}}));
+  cases.push_back(case_of(kGruCell, {two, two, s, s, s, {3}}));
+  cases.push_back(case_of(kGruCellBackward, {three, s, s, s, {3}}));
+  for (auto c = cases.end() - 6; c != cases.end(); ++c) c->inputs.back() = mask.clone();
   cases.push_back(case_of(kPut, {{2, 3, 5}, {2, 1, 5}, {}}));
   cases.back().inputs[2] = i32({}, {1});
   cases.push_back(case_of(kSgdStep, {s, s, {}, {}, s}, SgdAttrs{0.9, 0.1, true}));

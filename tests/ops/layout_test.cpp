@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "src/ops/elementwise.h"
 #include "tests/support/checks.h"
 #include "tests/support/gradcheck.h"
 
@@ -78,8 +79,31 @@ std::vector<Row> rows() {
   return r;
 }
 
-TEST_CASE("layout: values and gradients") {
-  for (const Row& row : rows()) {
+// Parts along the first axis, and what joins them.
+std::vector<Row> part_rows() {
+  std::vector<Row> r;
+  r.push_back({"split, the second part",
+               {4, 2},
+               [](auto& g, Value x) { return ops::split(g, x, 2)[1]; },
+               f64({2, 2}, {4, 5, 6, 7})});
+  r.push_back({"split into parts that stay where they lie, in another order",
+               {3, 8},
+               [](auto& g, Value x) {
+                 const auto parts = ops::split(g, x, 3);
+                 return ops::concat(g, {parts[2], parts[0]}, 1);
+               },
+               f64({1, 16}, {16, 17, 18, 19, 20, 21, 22, 23, 0, 1, 2, 3, 4, 5, 6, 7})});
+  r.push_back({"parts joined along the first axis",
+               {2, 2},
+               [](auto& g, Value x) {
+                 return ops::concat(g, {x, ops::scale(g, x, 2), x}, 0);
+               },
+               f64({6, 2}, {0, 1, 2, 3, 0, 2, 4, 6, 0, 1, 2, 3})});
+  return r;
+}
+
+void check_rows(const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
     CAPTURE(row.name);
     OpCase c;
     c.inputs.push_back(counting(row.x));
@@ -88,6 +112,11 @@ TEST_CASE("layout: values and gradients") {
     c.inputs[0] = random_normal(row.x, 1);
     gradcheck(c);
   }
+}
+
+TEST_CASE("layout: values and gradients") {
+  check_rows(rows());
+  check_rows(part_rows());
 }
 
 TEST_CASE("concat: parts of different sizes along every axis") {
@@ -169,6 +198,11 @@ TEST_CASE("layout: refusals") {
        [](auto& g, Value v) {
          return ops::slice(g, v, {1, 1}, {1, INT64_MAX});
        }},
+      {"split", "parts: expected a divisor of the first axis of (2, 3), got 3",
+       [](auto& g, Value v) { return ops::split(g, v, 3)[0]; }},
+      {"split", "got 0", [](auto& g, Value v) { return ops::split(g, v, 0)[0]; }},
+      {"split", "first axis of ()",
+       [](auto& g, Value) { return ops::split(g, g.constant(1.0), 2)[0]; }},
       {"pad", "padding: expected 2 sizes >= 0",
        [](auto& g, Value v) {
          return ops::pad(g, v, {0, -1}, {0, 0});

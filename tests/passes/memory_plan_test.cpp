@@ -54,7 +54,7 @@ class Lives {
 
  private:
   Value root_of(Value v) const {
-    while (g_.node(v).op && g_.node(v).op->is_view) v = g_.node(v).inputs[0];
+    while (is_view(g_.node(v))) v = g_.node(v).inputs[0];
     return v;
   }
 
@@ -153,6 +153,36 @@ TEST_CASE("memory plan: views lie on their source and keep it alive") {
   const MemoryPlan plan = plan_memory(g);
   CHECK(plan.at(view).offset == plan.at(a).offset);
   CHECK(plan.at(b).offset != plan.at(a).offset);
+}
+
+TEST_CASE("memory plan: long parts lie in what was split, short ones beside it") {
+  Graph g;
+  const Value x = g.input("x", {DType::kF32, {3, 16}}), w = g.parameter("w", g.type(x), nullptr);
+  const auto of_x = ops::split(g, x, 3), of_w = ops::split(g, w, 3);
+  const auto again = ops::split(g, ops::reshape(g, of_x[1], {2, 8}), 2);
+  const Value y = ops::exp(g, of_x[2]);
+  for (const Value v : {of_w[2], again[1], y}) g.mark_output(fmt::format("y{}", v.node), v);
+  const MemoryPlan plan = plan_memory(g);
+  const std::int64_t start = plan.at(x).offset;
+  for (int i = 0; i < 3; ++i) {
+    CHECK(plan.at(of_x[std::size_t(i)]).offset == start + i * 64);
+    CHECK(plan.at(of_w[std::size_t(i)]).kind == Location::kLeaf);
+    CHECK(plan.at(of_w[std::size_t(i)]).offset == i * 64);
+  }
+  CHECK(plan.at(again[0]).offset != plan.at(of_x[1]).offset);  // 32 bytes: copied
+  CHECK(plan.at(y).offset != plan.at(of_x[2]).offset);         // an input is never written
+}
+
+TEST_CASE("memory plan: a part is overwritten when nobody reads the whole any more") {
+  for (const bool is_read_later : {false, true}) {
+    Graph g;
+    const Value x = ops::exp(g, g.input("x", {DType::kF32, {2, 16}}));
+    const Value first = ops::split(g, x, 2)[0], y = ops::neg(g, first);
+    g.mark_output("y", y);
+    if (is_read_later) g.mark_output("z", ops::split(g, x, 2)[1]);
+    const MemoryPlan plan = plan_memory(g);
+    CHECK((plan.at(y).offset == plan.at(first).offset) == !is_read_later);
+  }
 }
 
 TEST_CASE("memory plan: leaves and constants have memory of their own, absent outputs none") {

@@ -80,7 +80,7 @@ class Builder {
   }
 
   Value any_op() {
-    switch (below(9)) {
+    switch (below(10)) {
       case 0:
       case 1:
         return unary();
@@ -95,6 +95,8 @@ class Builder {
         return product();
       case 7:
         return constant_chain();
+      case 8:
+        return part();
       default:
         return ops::scale(g_, coin() ? ops::scale(g_, pick(), number(), number()) : pick(),
                           coin() ? 1 : number(), coin() ? 0 : number());
@@ -137,6 +139,20 @@ class Builder {
     const bool keep_dims = coin();
     if (below(3) == 0) return ops::max(g_, v, axes, keep_dims);
     return coin() ? ops::sum(g_, v, axes, keep_dims) : ops::mean(g_, v, axes, keep_dims);
+  }
+
+  // One of the parts of a value, short, or long enough to stay where it lies.
+  Value part() {
+    const Value v = pick();
+    const Shape s = g_.shape(v);
+    if (s.rank() > 0 && coin()) {
+      const auto parts = ops::split(g_, v, s[0]);
+      return parts[std::size_t(below(int(parts.size())))];
+    }
+    const Value wide = ops::broadcast_to(g_, ops::sum(g_, ops::tanh(g_, v)), {3, 8});
+    const auto parts = ops::split(g_, wide, 3);
+    pool_.push_back(ops::scale(g_, parts[std::size_t(below(3))], number(), number()));
+    return parts[std::size_t(below(3))];
   }
 
   Value layout() {

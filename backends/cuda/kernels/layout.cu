@@ -175,6 +175,19 @@ Prepared prepare_slice(const NodeContext& context) {
   return kernel_of([window](const Binding& b) { gather(b.outputs[0], b.inputs[0], window); });
 }
 
+// For parts that a view could not leave where they lie: short ones.
+Prepared prepare_split(const NodeContext& context) {
+  Window window{extent(context.output().shape), steps(context.output().shape)};
+  const std::int64_t elements = context.output().shape.elements();
+  return kernel_of([window, elements](const Binding& b) {
+    Window part = window;
+    for (const TensorRef& y : b.outputs) {
+      gather(y, b.inputs[0], part);
+      part.start += elements;
+    }
+  });
+}
+
 Prepared prepare_concat(const NodeContext& context) {
   const auto axis = int(context.attrs<ConcatAttrs>().axis);
   return kernel_of([axis](const Binding& b) { concat(b, axis); });

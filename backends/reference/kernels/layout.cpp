@@ -52,6 +52,17 @@ Prepared prepare_slice(const NodeContext& context) {
   return kernel_of([=](const Binding& b) { gather(b.outputs[0], b.inputs[0], strides, start); });
 }
 
+// Part after part, each of `elements` elements.
+Prepared prepare_split(const NodeContext& context) {
+  const Strides strides = context.output().shape.strides();
+  const std::int64_t elements = context.output().shape.elements();
+  return kernel_of([=](const Binding& b) {
+    for (std::size_t i = 0; i < b.outputs.size(); ++i) {
+      gather(b.outputs[i], b.inputs[0], strides, std::int64_t(i) * elements);
+    }
+  });
+}
+
 Prepared prepare_concat(const NodeContext& context) {
   const auto axis = std::size_t(context.attrs<ConcatAttrs>().axis);
   return kernel_of([=](const Binding& b) { concat(b, axis); });

@@ -35,7 +35,7 @@ void check_memory(Backend& backend, const Graph& graph) {
   int backwards = 0;
   for (int i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
-    const bool runs = node.kind == NodeKind::kOp && !node.op->is_view;
+    const bool runs = node.kind == NodeKind::kOp && !is_view(node);
     workspaces.push_back(runs ? backend.prepare({graph, node}).workspace : 0);
     if (!bench::is_norm_backward(node)) continue;
     CHECK(workspaces.back() <= kMegabyte);
