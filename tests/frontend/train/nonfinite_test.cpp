@@ -137,7 +137,8 @@ TEST_CASE("nonfinite: a loss that overflows is enough to skip, gradients or not"
   for (const char* batch : {"train.batch=32", "train.batch=16"}) {
     const test::TempDir temp;
     const bool gathers = std::string(batch) == "train.batch=16";
-    const Settings settings{batch, gathers ? "train.accumulate=2" : "train.accumulate=1"};
+    const Settings settings{batch, gathers ? "train.accumulate=2" : "train.accumulate=1",
+                            "model.norm=batchnorm"};
     Settings skip = settings;
     skip.push_back("train.on_nonfinite=skip");
     const Summary summary = train_in(temp.path(), poisoned<Overflowing>({{4}, 1e3f}, skip));
