@@ -18,7 +18,7 @@ struct RunArgs {
 
 struct TrainArgs {
   RunArgs run;
-  std::string out, resume, seed;
+  std::string out, resume, seed, on_nonfinite;
   bool quiet = false;
 };
 int run_train(TrainArgs args);

@@ -38,6 +38,9 @@ void add_train(Command command) {
   CLI::Option* resume =
       app->add_option("--resume", args->resume, "go on with the run in this folder");
   app->add_option("--seed", args->seed, "shorthand for --set train.seed=...");
+  app->add_option("--on-nonfinite", args->on_nonfinite,
+                  "stop, skip the update, or rollback to the last checkpoint, when a loss or\n"
+                  "gradient is not finite; shorthand for --set train.on_nonfinite=...");
   // What a checkpoint decides.
   for (const char* name : {"--out", "--seed", "--recipe", "--norm"}) {
     resume->excludes(app->get_option(name));
@@ -48,7 +51,8 @@ void add_train(Command command) {
       "  keel train mnist_mlp\n"
       "  keel train mnist_mlp --recipe paper --data DIR --norm batchnorm --out runs/bn\n"
       "  keel train mnist_cnn --set train.epochs=1 --set train.batch=64\n"
-      "  keel train --resume runs/bn");
+      "  keel train --resume runs/bn\n"
+      "  keel train --resume runs/bn --on-nonfinite skip");
   app->callback([args, command] { command.code = run_train(*args); });
 }
 

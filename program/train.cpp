@@ -25,6 +25,9 @@ std::string to_text(const train::Summary& s, const std::string& folder) {
   if (s.average_test) text += line("averaged", *s.average_test);
   text += fmt::format("steps: {} in {}, {:.0f} rows/s\n", s.state.step,
                       train::duration_text(s.seconds), s.items_per_second);
+  if (s.state.left_out > 0) {
+    text += fmt::format("updates left out, for they were not finite: {}\n", s.state.left_out);
+  }
   text += fmt::format("plots: {}/loss.svg", folder);
   for (const train::Measured& m : s.test.metrics) {
     text += fmt::format(" {}/{}.svg", folder, m.info.name);
@@ -71,6 +74,9 @@ train::Config new_config(TrainArgs& args) {
 }  // namespace
 
 int run_train(TrainArgs args) {
+  if (!args.on_nonfinite.empty()) {
+    args.run.sets.push_back("train.on_nonfinite=" + args.on_nonfinite);
+  }
   const bool resume = !args.resume.empty();
   const train::Config config = resume ? resumed_config(args) : new_config(args);
   const std::string folder = resume ? args.resume : args.out;

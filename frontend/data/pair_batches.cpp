@@ -109,8 +109,7 @@ std::vector<PairBatches::Shape> PairBatches::shapes() const {
     return std::tuple(shape.capacity * (length.source + length.target), length.longer(),
                       length.source);
   });
-  const auto doubles = std::ranges::unique(shapes);
-  shapes.erase(doubles.begin(), doubles.end());
+  shapes.erase(std::unique(shapes.begin(), shapes.end()), shapes.end());
   return shapes;
 }
 

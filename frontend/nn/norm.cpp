@@ -1,7 +1,6 @@
 #include "frontend/nn/norm.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "frontend/nn/norm_site.h"
 #include "frontend/nn/norm_table.h"
@@ -11,10 +10,15 @@ namespace {
 
 using Items = std::vector<std::string_view>;
 
-// The items of "a=1,b=2", which stand between its commas.
-Items items_of(std::string_view text) {
+// The items of "a=1,b=2", which stand between its commas; an empty text has none.
+Items items_of(std::string_view text, char separator = ',') {
   Items items;
-  for (const auto item : std::views::split(text, ',')) items.emplace_back(item.begin(), item.end());
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    items.push_back(text.substr(0, end));
+    if (end + 1 == text.size()) items.push_back("");  // behind the last separator
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
   return items;
 }
 
@@ -83,8 +87,7 @@ Norm Norm::parse(std::string_view text, std::string_view defaults,
 
 std::string Norm::option(std::string_view name) const {
   const std::string key = fmt::format("{}=", name);
-  for (const auto part : std::views::split(options_, ' ')) {
-    const std::string_view item(part.begin(), part.end());
+  for (const std::string_view item : items_of(options_, ' ')) {
     if (item.starts_with(key)) return std::string(item.substr(key.size()));
   }
   return "";

@@ -65,7 +65,8 @@ CheckpointStore::CheckpointStore(fs::path directory, int keep, Warn warn)
   check(keep >= 1, ErrorKind::kUsage, "[checkpoint] keep: expected at least 1, got {}", keep);
 }
 
-void CheckpointStore::save(std::int64_t step, const io::TensorFile& content, bool is_best) {
+void CheckpointStore::save(std::int64_t step, const io::TensorFile& content, bool is_best,
+                           std::int64_t also_kept) {
   check(step >= 0, ErrorKind::kUsage, "[checkpoint] step: expected >= 0, got {}", step);
   std::error_code error;
   fs::create_directories(directory_, error);
@@ -74,21 +75,24 @@ void CheckpointStore::save(std::int64_t step, const io::TensorFile& content, boo
   // The best comes first: the step file may record that this was the best so far, and a crash
   // between the two must not leave that record without its file.
   if (is_best) io::write_safetensors(best_path(), content);
-  io::write_safetensors(directory_ / step_name(step), content);
-  prune(step);
+  io::write_safetensors(path(step), content);
+  prune(step, also_kept);
 }
 
 // Files of later steps are damaged ones that this run was resumed behind. They must not count, else
 // they could push out the only intact checkpoint.
-void CheckpointStore::prune(std::int64_t saved) const {
+void CheckpointStore::prune(std::int64_t saved, std::int64_t also_kept) const {
   int kept = 0;
   for (const auto& [step, path] : step_files(directory_)) {
-    if (step <= saved && ++kept > keep_) io::file_calls().unlink(path.c_str());
+    if (step > saved || step == also_kept) continue;
+    const bool is_former_start = step == 0 && saved > 0;
+    if (is_former_start || ++kept > keep_) io::file_calls().unlink(path.c_str());
   }
 }
 
-std::optional<Checkpoint> CheckpointStore::latest() const {
+std::optional<Checkpoint> CheckpointStore::latest(std::int64_t most) const {
   for (const auto& [step, path] : step_files(directory_)) {
+    if (step > most) continue;
     try {
       return Checkpoint{step, path, io::read_safetensors(path, kChecked)};
     } catch (const Error& error) {
@@ -98,6 +102,8 @@ std::optional<Checkpoint> CheckpointStore::latest() const {
   }
   return std::nullopt;
 }
+
+fs::path CheckpointStore::path(std::int64_t step) const { return directory_ / step_name(step); }
 
 std::vector<fs::path> CheckpointStore::paths() const {
   std::vector<fs::path> result;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,20 +31,27 @@ class CheckpointStore {
   CheckpointStore(std::filesystem::path directory, int keep, Warn warn);
 
   // Puts a checkpoint safely on the disk, also as the best when asked, and only then removes those
-  // that are too old. On Error{kIo} every earlier step file is still there, and the best is
-  // the earlier or the new one, whole.
-  void save(std::int64_t step, const io::TensorFile& content, bool is_best);
+  // that are too old; that of step 0, which the recipe gives anyway, as soon as there is another.
+  // The file of `also_kept` stays in any case. On Error{kIo} every earlier step file is still
+  // there, and the best is the earlier or the new one, whole.
+  void save(std::int64_t step, const io::TensorFile& content, bool is_best,
+            std::int64_t also_kept = -1);
 
-  // The newest checkpoint that is intact, checksums and all; nothing when there is none.
-  std::optional<Checkpoint> latest() const;
+  // Removes step files up to `saved` that are too old; whoever was killed in a save, behind the new
+  // file, has left one too many.
+  void prune(std::int64_t saved, std::int64_t also_kept = -1) const;
+
+  // The newest checkpoint, of a step up to `most`, that is intact, checksums and all; nothing when
+  // there is none.
+  std::optional<Checkpoint> latest(
+      std::int64_t most = std::numeric_limits<std::int64_t>::max()) const;
 
   // The step files there are, newest first; intact or not.
   std::vector<std::filesystem::path> paths() const;
   std::filesystem::path best_path() const { return directory_ / "best.safetensors"; }
+  std::filesystem::path path(std::int64_t step) const;
 
  private:
-  void prune(std::int64_t saved) const;
-
   std::filesystem::path directory_;
   int keep_;
   Warn warn_;

@@ -99,6 +99,7 @@ void TrainOptions::validate() const {
   expect(average_last >= 0 && average_last <= keep_checkpoints, "average_last",
          "0 to keep_checkpoints", double(average_last));
   expect(log_every >= 1, "log_every", ">= 1", double(log_every));
+  expect(nonfinite_limit >= 1, "nonfinite_limit", ">= 1", double(nonfinite_limit));
   try {
     optim::validate(optimizer_options());
     optim::validate(schedule_options());

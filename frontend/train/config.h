@@ -10,6 +10,7 @@
 #include "frontend/optim/optimizer.h"
 #include "frontend/optim/schedule.h"
 #include "frontend/task/model.h"
+#include "frontend/train/nonfinite.h"
 #include "frontend/train/period.h"
 
 namespace keel::train {
@@ -43,6 +44,8 @@ struct TrainOptions {
   std::int64_t keep_checkpoints = 3;
   std::int64_t average_last = 0;  // also write the average of so many last checkpoints
   std::int64_t log_every = 50;    // updates
+  OnNonFinite on_nonfinite = OnNonFinite::kStop;
+  std::int64_t nonfinite_limit = 10;  // updates left out in a row, or times gone back
 
   static constexpr auto fields() {
     using T = TrainOptions;
@@ -73,7 +76,9 @@ struct TrainOptions {
                       field("checkpoint_every", &T::checkpoint_every),
                       field("keep_checkpoints", &T::keep_checkpoints),
                       field("average_last", &T::average_last),
-                      field("log_every", &T::log_every)};
+                      field("log_every", &T::log_every),
+                      field("on_nonfinite", &T::on_nonfinite),
+                      field("nonfinite_limit", &T::nonfinite_limit)};
   }
   // Throws Error{kUsage} naming the option, what was expected and what was given.
   void validate() const;
@@ -81,6 +86,7 @@ struct TrainOptions {
   optim::OptimizerOptions optimizer_options() const;
   optim::ScheduleOptions schedule_options() const;
   optim::ClipOptions clip_options() const { return {clip, clip_limit}; }
+  bool skips() const { return on_nonfinite == OnNonFinite::kSkip; }
 };
 
 struct DataOptions {

@@ -100,6 +100,16 @@ void RunLog::evaluation(std::int64_t step, std::int64_t epoch, const std::string
   for (const Measured& m : e.metrics) scalar(split + "/" + m.info.name, step, m.value);
 }
 
+void RunLog::nonfinite(const NonFiniteUpdate& u) {
+  write(u.step, {{"epoch", u.epoch},
+                 {"nonfinite",
+                  {{"action", u.action},
+                   {"loss", u.loss},
+                   {"grad_norm", u.grad_norm},
+                   {"left_out", u.left_out},
+                   {"where", u.where}}}});
+}
+
 void RunLog::epoch(std::int64_t step, std::int64_t epoch, double loss) {
   write(step, {{"epoch", epoch}, {"split", "train"}, {"loss", loss}});
   scalar("train/loss", step, loss);

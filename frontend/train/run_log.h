@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "frontend/io/event_file.h"
 #include "frontend/io/metrics_log.h"
@@ -41,6 +42,15 @@ class RunLog {
   // `split` is "train", "valid" or "test".
   void evaluation(std::int64_t step, std::int64_t epoch, const std::string& split,
                   const Evaluation& e);
+  // An update that was not finite: what was done, and how many updates were left out for it.
+  struct NonFiniteUpdate {
+    std::int64_t step, epoch;
+    std::string_view action;
+    double loss, grad_norm;
+    std::int64_t left_out;
+    std::string where;
+  };
+  void nonfinite(const NonFiniteUpdate& update);
   // Mean loss over an epoch of training.
   void epoch(std::int64_t step, std::int64_t epoch, double loss);
   // Time spent on what the log says, with the processes that came before this one. Every line has

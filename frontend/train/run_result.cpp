@@ -30,6 +30,7 @@ Json summary_json(const Summary& s) {
             {"train_loss", s.train_loss},
             {"best_valid", s.state.best},
             {"best_step", s.state.best_step},
+            {"left_out", s.state.left_out},
             {"valid", evaluation_json(s.valid)},
             {"test", evaluation_json(s.test)}};
   if (s.best_test) json["best_test"] = evaluation_json(*s.best_test);

@@ -31,6 +31,13 @@ class Numbers {
           "{}: metadata '{}': expected {} to {}, got {}", where_, key, least, kMost, value);
     return value;
   }
+  // Of numbers that checkpoints of earlier versions do not have: 0.
+  std::int64_t later_count(const std::string& key) const {
+    return file_.metadata.contains(key) ? count(key) : 0;
+  }
+  double later_number(const std::string& key) const {
+    return file_.metadata.contains(key) ? number<double>(key) : 0;
+  }
   double real(const std::string& key) const {
     const auto value = number<double>(key);
     check(!std::isnan(value), ErrorKind::kBadInput, "{}: metadata '{}': expected a number, got {}",
@@ -107,9 +114,13 @@ io::TensorFile to_checkpoint(const RunState& state, const Config& config,
                    {"batch", fmt::format("{}", state.batch)},
                    {"epoch_loss", fmt::format("{}", state.epoch_loss)},
                    {"epoch_items", fmt::format("{}", state.epoch_items)},
+                   {"train_loss", fmt::format("{}", state.train_loss)},
                    {"best", fmt::format("{}", state.best)},
                    {"best_step", fmt::format("{}", state.best_step)},
-                   {"evaluations_since_best", fmt::format("{}", state.evaluations_since_best)}};
+                   {"evaluations_since_best", fmt::format("{}", state.evaluations_since_best)},
+                   {"anchor", fmt::format("{}", state.anchor)},
+                   {"left_out", fmt::format("{}", state.left_out)},
+                   {"strikes", fmt::format("{}", state.strikes)}};
   for (const auto& [name, text] : config.model().assets()) file.metadata[kAsset + name] = text;
   return file;
 }
@@ -129,6 +140,10 @@ RunState from_checkpoint(const io::TensorFile& file, const std::string& where, c
   state.best = numbers.real("best");
   state.best_step = numbers.count("best_step", -1);
   state.evaluations_since_best = numbers.count("evaluations_since_best");
+  state.train_loss = numbers.later_number("train_loss");
+  state.anchor = numbers.later_count("anchor");
+  state.left_out = numbers.later_count("left_out");
+  state.strikes = numbers.later_count("strikes");
   for (const auto& [name, tensor] : file.tensors) {
     check(variables.all().contains(name), ErrorKind::kBadInput,
           "{}: tensor {} does not belong to this run", where, name);

@@ -17,9 +17,15 @@ struct RunState {
   std::int64_t batch = 0;  // micro-batches done of the current epoch
   double epoch_loss = 0;   // sum over their items
   double epoch_items = 0;
-  double best = 0;  // the first metric on the validation set; counts from best_step 0 on
-  std::int64_t best_step = -1;       // no evaluation yet
+  double train_loss = 0;  // mean over the items of the last epoch completed; NaN: it had none
+  double best = 0;        // the first metric on the validation set; counts from best_step 0 on
+  std::int64_t best_step = -1;  // no evaluation yet
   std::int64_t evaluations_since_best = 0;
+  // The step of the last checkpoint that the recipe asked for, to which a rollback goes back; one
+  // that an interrupted run leaves does not count, so that resuming changes nothing.
+  std::int64_t anchor = 0;
+  std::int64_t left_out = 0;  // updates, of all steps so far
+  std::int64_t strikes = 0;   // what train.nonfinite_limit bounds
 };
 
 // Variables in the backend's storage type; state and resolved recipe in the metadata.

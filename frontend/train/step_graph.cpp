@@ -39,6 +39,7 @@ nn::Net add_forward(Graph& g, const Config& config, const task::Sizes& sizes, nn
 
 // A gradient is absent where the loss does not depend on the parameter.
 struct Training {
+  Value loss;
   std::vector<Value> parameters, gradients;
 };
 
@@ -50,12 +51,32 @@ Training add_training(Graph& g, const Config& config, const task::Sizes& sizes,
   const std::vector<Value> parameters = parameters_of(g);
   const Gradients gradients = differentiate(g, loss, parameters);
   net.update(gradients.states);
-  return {parameters, gradients.of};
+  return {loss, parameters, gradients.of};
+}
+
+constexpr std::string_view kGathered = ".sum";
+
+Value gathered(Graph& g, const std::string& name, const TensorType& type) {
+  return g.state(name + std::string(kGathered), type, nullptr);  // zeros
 }
 
 Value gathered(Graph& g, Value parameter) {
-  const TensorType type = g.type(parameter);
-  return g.state(g.node(parameter).name + ".sum", type, nullptr);  // zeros
+  return gathered(g, g.node(parameter).name, g.type(parameter));
+}
+
+// The losses of micro-batches before the last, which only a guard asks for.
+Value gathered_loss(Graph& g) { return gathered(g, "loss", {DType::kF32, {}}); }
+
+// Makes the update depend on its losses, too: a sum of losses may overflow though no gradient does.
+void add_guard(Graph& g, const Config& config, Value loss, optim::Clipped& clipped) {
+  if (config.train().accumulate > 1) {
+    const Value sum = gathered_loss(g);
+    loss = ops::add(g, loss, sum);
+    g.mark_update(sum, ops::scale(g, sum, 0));
+  }
+  const Value nothing = ops::scale(g, loss, 0);  // or NaN
+  clipped.scale = ops::add(g, clipped.scale, nothing);
+  g.mark_output("guard", ops::add(g, clipped.norm, nothing));
 }
 
 }  // namespace
@@ -91,8 +112,9 @@ Graph build_step(const Config& config, const task::Sizes& sizes, std::vector<nn:
       g.mark_update(sum, ops::scale(g, sum, 0));
     }
   }
-  const optim::Clipped clipped =
+  optim::Clipped clipped =
       optim::clip_gradients(g, training.gradients, config.train().clip_options());
+  if (config.train().skips()) add_guard(g, config, training.loss, clipped);
   const optim::StepInputs inputs{g.input("lr", {DType::kF32, {}}), clipped.scale,
                                  g.input("step", {DType::kI32, {}})};
   optim::apply_optimizer(g, training.parameters, clipped.gradients, inputs,
@@ -112,8 +134,14 @@ Graph build_accumulate(const Config& config, const task::Sizes& sizes) {
     const Value sum = gathered(g, training.parameters[i]);
     g.mark_update(sum, ops::add(g, sum, training.gradients[i]));
   }
+  if (config.train().skips()) {
+    const Value sum = gathered_loss(g);
+    g.mark_update(sum, ops::add(g, sum, training.loss));
+  }
   return g;
 }
+
+bool is_gathered(std::string_view state) { return state.ends_with(kGathered); }
 
 Graph build_evaluate(const Config& config, const task::Sizes& sizes, nn::Kept kept) {
   Graph g;

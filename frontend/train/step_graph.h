@@ -6,7 +6,9 @@
 // over its micro-batches, and it is what a step differentiates. Training graphs also take what
 // random numbers are keyed by: "tick" () i32, the number of the update, and "first_row" () i32,
 // that of the micro-batch's first row in its update. A step takes "lr" () f32 and "step" () i32,
-// the number of the update, and has the outputs "grad_norm" () and what its layers watch.
+// the number of the update, and has the outputs "grad_norm" () and what its layers watch; with
+// train.on_nonfinite = skip also "guard" (), which is not finite when any loss or gradient of the
+// update is not: no leaf then takes a new value.
 #pragma once
 
 #include <string_view>
@@ -35,6 +37,8 @@ std::string watch_output(std::size_t i);
 
 // Forward and backward of one micro-batch; gradients are added to the state "<parameter>.sum".
 Graph build_accumulate(const Config& config, const task::Sizes& sizes);
+// Whether a state is such a sum; it is zero between updates.
+bool is_gathered(std::string_view state);
 
 // Forward only, in evaluation mode: "loss", sum_output and perhaps count_output of every metric
 // that the network counts, and its predictions under kPrediction + their names.

@@ -1,7 +1,6 @@
 #include "frontend/train/step_runner.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "frontend/train/step_graph.h"
 
@@ -9,6 +8,13 @@ namespace keel::train {
 namespace {
 
 constexpr std::int64_t kMostLookBack = 64, kFirstWatched = 64;  // steps
+
+std::string place_text(const NonFinite& found, std::int64_t batch) {
+  std::string text = fmt::format("batch {}: {} ({}), element {} is {}", batch, found.node,
+                                 found.what, found.element, found.value);
+  if (!found.inputs.empty()) text += ", it read " + found.inputs;
+  return text;
+}
 
 }  // namespace
 
@@ -26,7 +32,7 @@ StepRunner::StepRunner(Backend& backend, Variables& variables, const Config& con
               watches_.clear();
               return build_step(config_, sizes, &watches_);
             },
-            {.guard = "grad_norm", .arena = &arena_}),
+            {.guard = config.train().skips() ? "guard" : "grad_norm", .arena = &arena_}),
       accumulate_(backend, variables,
                   [this](const task::Sizes& sizes) { return build_accumulate(config_, sizes); },
                   {.arena = &arena_}) {
@@ -36,6 +42,10 @@ StepRunner::StepRunner(Backend& backend, Variables& variables, const Config& con
     slots_.push_back(
         {{}, 0, 0, 0, Scalars(backend, config.train().accumulate + 1 + std::ssize(watches_))});
   }
+  if (!config.train().skips() || config.train().accumulate == 1) return;
+  const Graph graph = build_accumulate(config, stream.shapes().front());
+  variables.declare(graph);
+  for (const Update& update : graph.updates()) kept_[graph.node(update.leaf).name];
 }
 
 std::int64_t StepRunner::steps(std::uint32_t epoch) const {
@@ -100,7 +110,27 @@ double StepRunner::feed_rate(Program& step, const StepPlace& place) {
   return double(lr_.as<float>()[0]);
 }
 
+void StepRunner::keep() {
+  for (auto& [name, value] : kept_) {
+    if (!is_gathered(name)) value = variables_.read(name, true);
+  }
+}
+
+void StepRunner::undo() {
+  clear_gathered();
+  for (const auto& [name, value] : kept_) {
+    if (!is_gathered(name)) variables_.write(name, value);
+  }
+}
+
+void StepRunner::clear_gathered() {
+  for (const auto& [name, variable] : variables_.all()) {
+    if (is_gathered(name)) variables_.write(name, Tensor(variable.type));
+  }
+}
+
 void StepRunner::start(const StepPlace& place) {
+  keep();
   Slot& slot = slots_[std::size_t((oldest_ + started_++) % std::ssize(slots_))];
   slot.place = place;
   slot.micro_batches = micro_batches(place);
@@ -126,6 +156,11 @@ bool StepRunner::is_watched(std::int64_t step) const {
   return step < kFirstWatched || (step + 1) % config_.train().log_every == 0;
 }
 
+std::int64_t StepRunner::due() const {
+  if (!kept_.empty()) return started_;
+  return started_ < std::ssize(slots_) ? 0 : started_ / 2;
+}
+
 const StepResult* StepRunner::next(bool wait) {
   if (started_ == 0) return nullptr;
   const Slot& slot = slots_[std::size_t(oldest_)];
@@ -133,8 +168,12 @@ const StepResult* StepRunner::next(bool wait) {
   read(slot);
   oldest_ = (oldest_ + 1) % std::ssize(slots_);
   --started_;
-  check_finite();
   return &result_;
+}
+
+void StepRunner::drop() {
+  while (next(true) != nullptr) {
+  }
 }
 
 void StepRunner::read(const Slot& slot) {
@@ -151,24 +190,19 @@ void StepRunner::read(const Slot& slot) {
   }
 }
 
-void StepRunner::check_finite() {
-  const StepResult& r = result_;
-  if (std::isfinite(r.loss) && std::isfinite(r.grad_norm)) return;
+std::string StepRunner::first_not_finite(const StepResult& r) {
+  // What this update has gathered is not finite either, and would be named in place of its cause.
+  if (config_.train().accumulate > 1) clear_gathered();
   Part part{.place = r.place, .items = r.items};
-  for (; part.micro_batch < r.micro_batches - 1; ++part.micro_batch) {
-    part.first_row +=
-        stream_.at(static_cast<std::uint32_t>(r.place.epoch), r.place.batch + part.micro_batch)
-            .sizes[0];
+  for (; part.micro_batch < r.micro_batches; ++part.micro_batch) {
+    const bool is_last = part.micro_batch == r.micro_batches - 1;
+    Program& program = feed(is_last ? step_ : accumulate_, part);
+    if (is_last) feed_rate(program, r.place);
+    const auto found = program.find_non_finite();
+    if (found) return place_text(*found, r.place.batch + part.micro_batch);
+    part.first_row += rows_fed_;
   }
-  Program& step = feed(step_, part);
-  feed_rate(step, r.place);
-  const auto culprit = step.find_non_finite();
-  const std::string where =
-      culprit ? fmt::format("{} ({}), element {} is {}", culprit->node, culprit->what,
-                            culprit->element, culprit->value)
-              : std::string("a value that a second run of the step does not show");
-  fail(ErrorKind::kDiverged, "step {}: loss {}, gradient norm {}; first not finite: {}",
-       r.place.step, r.loss, r.grad_norm, where);
+  return "a value that a second run of the step does not show";
 }
 
 }  // namespace keel::train

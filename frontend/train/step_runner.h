@@ -2,7 +2,10 @@
 // a device works behind the host, which must not wait for it.
 #pragma once
 
+#include <cmath>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "frontend/nn/net.h"
@@ -26,6 +29,8 @@ struct StepResult {
   double items = 0;  // of the update: what its loss is a mean over
   double loss = 0, lr = 0, grad_norm = 0;
   std::vector<double> watched;  // in the order of watches(); empty when the step was not looked at
+
+  bool is_finite() const { return std::isfinite(loss) && std::isfinite(grad_norm); }
 };
 
 class StepRunner {
@@ -51,13 +56,21 @@ class StepRunner {
   void start(const StepPlace& place);
   // How many results have to be waited for before the next step starts: half of them when 2 N are
   // out, N being train.log_every or, if that is less, 64. A device thus never runs out of work, and
-  // is waited for once in N steps.
-  std::int64_t due() const { return started_ < std::ssize(slots_) ? 0 : started_ / 2; }
-  // The result of the oldest step that it has not given yet. Null when there is none, or when it is
-  // not there and should not be waited for. Throws Error{kDiverged} naming the first node whose
-  // value is not finite: on a device that has gone on since, with the step's data but the weights
-  // of now.
+  // is waited for once in N steps; but always where an update may have to be undone.
+  std::int64_t due() const;
+  // The result of the oldest step that it has not given yet, finite or not. Null when there is
+  // none, or when it is not there and should not be waited for.
   const StepResult* next(bool wait);
+  // Waits for all results that were not given yet, and forgets them.
+  void drop();
+
+  // Where an update that was not finite first went wrong, for people: the node, its element, and
+  // what it read. It is run once more, with its own data and, on a device that has gone on since,
+  // the weights of now. Changes no parameter.
+  std::string first_not_finite(const StepResult& result);
+  // Takes back what an update that was not finite left behind, its micro-batches before the last
+  // having no guard. With train.on_nonfinite = skip; before another step starts.
+  void undo();
 
  private:
   struct Slot {
@@ -80,7 +93,8 @@ class StepRunner {
   Program& feed(ProgramCache& programs, const Part& part);
   double feed_rate(Program& step, const StepPlace& place);
   void read(const Slot& slot);
-  void check_finite();
+  void keep();
+  void clear_gathered();
 
   Backend& backend_;
   Variables& variables_;
@@ -97,6 +111,8 @@ class StepRunner {
   std::vector<Slot> slots_;    // a ring
   std::int64_t oldest_ = 0, started_ = 0;
   StepResult result_;
+  // What micro-batches before the last change, as it was before the update; empty without skip.
+  std::map<std::string, Tensor> kept_;
 };
 
 }  // namespace keel::train

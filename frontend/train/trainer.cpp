@@ -15,6 +15,12 @@ task::StreamOptions training_options(const TrainOptions& options) {
 
 }  // namespace
 
+std::string Trainer::text(const NonFiniteStep& found) {
+  const StepResult& result = found.result;
+  return fmt::format("step {}: loss {}, gradient norm {}; first not finite: {}", result.place.step,
+                     result.loss, result.grad_norm, found.where);
+}
+
 Trainer::Trainer(Backend& backend, const Config& config, const RunOptions& options)
     : config_(config),
       folder_{options.folder},
@@ -49,7 +55,10 @@ void Trainer::resume() {
   state_ = from_checkpoint(checkpoint->content, checkpoint->path.string(), config_, variables_);
   saved_step_ = state_.step;
   // A crash between the two writes of a save leaves the former best in place.
-  if (state_.best_step == state_.step) store_.save(state_.step, checkpoint->content, true);
+  if (state_.best_step == state_.step) {
+    store_.save(state_.step, checkpoint->content, true, also_kept());
+  }
+  store_.prune(state_.step, also_kept());
   progress_.line(fmt::format("resumed at step {} from {}", state_.step, checkpoint->path.string()));
 }
 
@@ -75,17 +84,32 @@ Summary Trainer::run() {
 }
 
 void Trainer::train() {
-  while (!is_done() && SignalGuard::received() == 0) {
-    run_step();
-    const bool ends = state_.batch == train_rows_->steps(static_cast<std::uint32_t>(state_.epoch));
-    if (ends) finish_epoch();
-    const TrainOptions& options = config_.train();
-    if (options.test_every.falls_on(PeriodUnit::kUpdates, state_.step)) test(state_.epoch);
-    if (options.eval_every.falls_on(PeriodUnit::kUpdates, state_.step) && evaluate()) save(true);
-    const std::int64_t every = options.checkpoint_every;
-    if (every > 0 && state_.step % every == 0 && saved_step_ != state_.step) save(false);
+  if (saved_step_ < 0) save_asked(false);  // however soon it may diverge
+  while (true) {
+    try {
+      while (!is_done() && SignalGuard::received() == 0) {
+        run_step();
+        finish_step();
+      }
+      if (saved_step_ != state_.step) save(false);
+      return;
+    } catch (const NonFiniteStep& cause) {
+      roll_back(cause);
+      finish_step();
+    }
   }
-  if (saved_step_ != state_.step) save(false);
+}
+
+void Trainer::finish_step() {
+  const bool ends = state_.batch == train_rows_->steps(static_cast<std::uint32_t>(state_.epoch));
+  if (ends) finish_epoch();
+  const TrainOptions& options = config_.train();
+  if (options.test_every.falls_on(PeriodUnit::kUpdates, state_.step)) test(state_.epoch);
+  if (options.eval_every.falls_on(PeriodUnit::kUpdates, state_.step) && evaluate()) {
+    save_asked(true);
+  }
+  const std::int64_t every = options.checkpoint_every;
+  if (every > 0 && state_.step % every == 0 && saved_step_ != state_.step) save_asked(false);
 }
 
 void Trainer::run_step() {
@@ -99,12 +123,63 @@ void Trainer::run_step() {
 
 void Trainer::take_results(std::int64_t waits) {
   while (const StepResult* result = steps_.next(waits-- > 0)) {
+    if (!result->is_finite()) {
+      take_non_finite(*result);
+      continue;
+    }
+    if (config_.train().skips()) state_.strikes = 0;
     state_.epoch_loss += result->loss * result->items;
     state_.epoch_items += result->items;
     items_ += result->items;
     watched_.take(result->place.step + 1, result->watched);
     show_progress(*result);
   }
+}
+
+void Trainer::take_non_finite(const StepResult& result) {
+  const TrainOptions& options = config_.train();
+  if (options.skips()) steps_.undo();
+  const NonFiniteStep found{result, steps_.first_not_finite(result)};
+  if (options.on_nonfinite == OnNonFinite::kStop) stop_at(found, "");
+  if (++state_.strikes > options.nonfinite_limit) {
+    stop_at(found, fmt::format("; train.nonfinite_limit = {} is used up", options.nonfinite_limit));
+  }
+  if (!options.skips()) throw found;
+  ++state_.left_out;
+  log_non_finite(found, "skip", 1);
+}
+
+void Trainer::stop_at(const NonFiniteStep& found, const std::string& why) {
+  log_non_finite(found, "stop", 0);
+  fail(ErrorKind::kDiverged, "{}{}", text(found), why);
+}
+
+void Trainer::log_non_finite(const NonFiniteStep& found, std::string_view action,
+                             std::int64_t left_out) {
+  const StepResult& result = found.result;
+  log_->nonfinite({result.place.step + 1, result.place.epoch, action, result.loss, result.grad_norm,
+                   left_out, found.where});
+  if (left_out == 0) return;  // the error says it
+  progress_.line(fmt::format("{}; {}: updates left out: {}", text(found), action, left_out));
+}
+
+void Trainer::roll_back(const NonFiniteStep& cause) {
+  const StepPlace& place = cause.result.place;
+  steps_.drop();
+  const std::int64_t strikes = state_.strikes;
+  const auto checkpoint = store_.latest(state_.anchor);
+  check(checkpoint.has_value(), ErrorKind::kBadInput, "{}: no intact checkpoint to go back to",
+        folder_.checkpoints().string());
+  state_ = from_checkpoint(checkpoint->content, checkpoint->path.string(), config_, variables_);
+  // Losses of an epoch before, if the file to go back to was damaged and an earlier one taken.
+  if (state_.epoch != place.epoch) state_.epoch_loss = state_.epoch_items = 0;
+  const std::int64_t left_out = place.step + 1 - state_.step;
+  state_.step = place.step + 1;
+  state_.epoch = place.epoch;
+  state_.batch = place.batch + cause.result.micro_batches;
+  state_.left_out += left_out;
+  state_.strikes = strikes;
+  log_non_finite(cause, "rollback", left_out);
 }
 
 void Trainer::show_progress(const StepResult& result) {
@@ -121,22 +196,22 @@ void Trainer::show_progress(const StepResult& result) {
 
 void Trainer::finish_epoch() {
   take_all_results();
-  summary_.train_loss = state_.epoch_loss / state_.epoch_items;
+  state_.train_loss = state_.epoch_loss / state_.epoch_items;
   ++state_.epoch;
   state_.batch = 0;
   state_.epoch_loss = state_.epoch_items = 0;
-  log_->epoch(state_.step, state_.epoch, summary_.train_loss);
+  log_->epoch(state_.step, state_.epoch, state_.train_loss);
   const TrainOptions& options = config_.train();
   const bool due = options.eval_every.falls_on(PeriodUnit::kEpochs, state_.epoch);
   const bool is_best = due && evaluate();
   if (options.test_every.falls_on(PeriodUnit::kEpochs, state_.epoch)) test(state_.epoch);
-  save(is_best);
+  save_asked(is_best);
 }
 
 void Trainer::test(std::int64_t epoch) {
   const Evaluation result = evaluator_.run(*test_rows());
   log_->evaluation(state_.step, epoch, "test", result);
-  progress_.line(fmt::format("epoch {}, test: {}", epoch, text(result)));
+  progress_.line(fmt::format("epoch {}, test: {}", epoch, train::text(result)));
 }
 
 bool Trainer::is_best(const Measured& metric) const {
@@ -156,15 +231,25 @@ bool Trainer::evaluate() {
   }
   state_.evaluations_since_best = best ? 0 : state_.evaluations_since_best + 1;
   progress_.line(fmt::format("epoch {}, step {}: train loss {:.4f}, valid {}{}", state_.epoch,
-                             state_.step, summary_.train_loss, text(summary_.valid),
+                             state_.step, state_.train_loss, train::text(summary_.valid),
                              best ? " (best)" : ""));
   return best;
+}
+
+void Trainer::save_asked(bool is_best) {
+  take_all_results();  // of steps before the one that a rollback may go back to from now on
+  state_.anchor = state_.step;
+  save(is_best);
+}
+
+std::int64_t Trainer::also_kept() const {
+  return config_.train().on_nonfinite == OnNonFinite::kRollback ? state_.anchor : -1;
 }
 
 void Trainer::save(bool is_best) {
   take_all_results();  // a step that diverged is found before anything is kept of it
   log_->sync();
-  store_.save(state_.step, to_checkpoint(state_, config_, variables_), is_best);
+  store_.save(state_.step, to_checkpoint(state_, config_, variables_), is_best, also_kept());
   saved_step_ = state_.step;
 }
 
@@ -179,6 +264,7 @@ Evaluation Trainer::test_weights(const io::TensorFile& file, const std::string& 
 
 Summary Trainer::summarize() {
   summary_.state = state_;
+  summary_.train_loss = state_.train_loss;
   summary_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   summary_.items_per_second = items_ / summary_.seconds;
@@ -192,7 +278,7 @@ Summary Trainer::summarize() {
   summary_.valid = evaluator_.run(*valid_rows_);
   summary_.test = evaluator_.run(*test_rows());
   if (state_.best_step < 0) {
-    store_.save(state_.step, to_checkpoint(state_, config_, variables_), true);
+    store_.save(state_.step, to_checkpoint(state_, config_, variables_), true, also_kept());
     summary_.best_test = summary_.test;
   }
   const io::TensorFile last = to_checkpoint(state_, config_, variables_);
@@ -203,6 +289,7 @@ Summary Trainer::summarize() {
   }
   if (config_.train().average_last > 1) {
     auto paths = store_.paths();
+    std::erase(paths, store_.path(0));  // what a run starts with is no part of an average
     paths.resize(std::min(paths.size(), std::size_t(config_.train().average_last)));
     const io::TensorFile average = average_checkpoints(paths);
     io::write_safetensors(folder_.average(), average);

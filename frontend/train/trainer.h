@@ -40,26 +40,43 @@ class Trainer {
   // data; when resuming, whatever is wrong with the run's files.
   Trainer(Backend& backend, const Config& config, const RunOptions& options);
 
-  // Trains to the end, to an early stop or to a signal; each of these ends with a checkpoint.
-  // Throws Error{kDiverged} naming the first node whose value is not finite; the checkpoints
-  // before that stay. result.json says how it ended, unless by a signal.
+  // Trains to the end, to an early stop or to a signal; each of these ends with a checkpoint, and a
+  // new run begins with one. Throws Error{kDiverged} naming the first node whose value is not
+  // finite, if it is to stop there (OnNonFinite); the checkpoints before that stay. result.json
+  // says how it ended, unless by a signal.
   Summary run();
 
  private:
   void resume();
   void train();
   void run_step();
+  // What falls on the end of an epoch or of an update, once the state says that it is reached.
+  void finish_step();
   // Takes in the results that are there, and waits for so many.
   void take_results(std::int64_t waits);
   void take_all_results() { take_results(std::numeric_limits<std::int64_t>::max()); }
   void finish_epoch();
+  void take_non_finite(const StepResult& result);
+  // One that calls for a rollback is thrown: it may come to light wherever results are taken in,
+  // and going back ends all that was going on there.
+  struct NonFiniteStep {
+    StepResult result;
+    std::string where;
+  };
+  static std::string text(const NonFiniteStep& found);
+  [[noreturn]] void stop_at(const NonFiniteStep& found, const std::string& why);
+  void roll_back(const NonFiniteStep& cause);
+  void log_non_finite(const NonFiniteStep& found, std::string_view action, std::int64_t left_out);
   // Measures the validation set, and whether these weights are the best so far.
   bool evaluate();
   bool is_best(const Measured& metric) const;
   void test(std::int64_t epoch);
   std::unique_ptr<task::Stream> test_rows() const;
   void report_left_out();
+  // A checkpoint that the recipe asks for, and any.
+  void save_asked(bool is_best);
   void save(bool is_best);
+  std::int64_t also_kept() const;
   void show_progress(const StepResult& result);
   Summary summarize();
   Evaluation test_weights(const io::TensorFile& file, const std::string& where);

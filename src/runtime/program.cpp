@@ -187,10 +187,32 @@ std::optional<NonFinite> Program::inspect_outputs(int index) const {
     for (std::int64_t e = 0; e < value.elements(); ++e) {
       if (std::isfinite(value.at(e))) continue;
       const std::string_view what = node.op ? node.op->name : "leaf";
-      return NonFinite{node.name, fmt::format("output {} of {}", port, what), e, value.at(e)};
+      return NonFinite{node.name, fmt::format("output {} of {}", port, what), e, value.at(e), {}};
     }
   }
   return std::nullopt;
+}
+
+bool Program::overwrites_leaf(int index) const {
+  for (int port = 0; port < int(graph_.node(index).outputs.size()); ++port) {
+    if (plan_.at({index, port}).kind == Location::kLeaf) return true;
+  }
+  return false;
+}
+
+std::string Program::inputs_text(const Node& node, const std::vector<Tensor>& values) const {
+  std::string text;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const Value v = node.inputs[i];
+    if (!v.valid()) continue;
+    double largest = 0;
+    for (std::int64_t e = 0; e < values[i].elements(); ++e) {
+      largest = std::max(largest, std::abs(values[i].at(e)));
+    }
+    text += fmt::format("{}{} {} up to {:.4g}", text.empty() ? "" : ", ", graph_.node(v.node).name,
+                        graph_.shape(v).text(), largest);
+  }
+  return text;
 }
 
 std::optional<NonFinite> Program::find_non_finite() {
@@ -199,9 +221,17 @@ std::optional<NonFinite> Program::find_non_finite() {
     if (auto found = inspect_outputs(i)) return found;
   }
   for (std::size_t k = 0; k < kernels_.size(); ++k) {
-    if (kernel_nodes_[k] < 0) continue;
+    const int index = kernel_nodes_[k];
+    if (index < 0 || overwrites_leaf(index)) continue;
+    const Node& node = graph_.node(index);
+    // Read before the node runs, for its output may take the place of an input.
+    std::vector<Tensor> inputs;
+    for (Value v : node.inputs) inputs.push_back(v.valid() ? download(v) : Tensor());
     backend_.run({&kernels_[k], 1});
-    if (auto found = inspect_outputs(kernel_nodes_[k])) return found;
+    if (auto found = inspect_outputs(index)) {
+      found->inputs = inputs_text(node, inputs);
+      return found;
+    }
   }
   return std::nullopt;
 }

@@ -35,6 +35,7 @@ struct NonFinite {
   std::string node, what;  // "fc1/matmul", "output 0 of matmul"
   std::int64_t element = 0;
   double value = 0;
+  std::string inputs = {};  // what an op read: "x (2, 3) up to 17, fc1/weight (3, 4) up to 3e+38"
 };
 
 class Program {
@@ -58,8 +59,8 @@ class Program {
 
   // Runs `repeats` >= 1 times, updates included, with a clock between kernels.
   std::vector<NodeTime> profile(int repeats);
-  // Runs once more node by node, updates in place included, and reports the first leaf or node with
-  // a value that is not finite.
+  // Runs once more node by node and reports the first leaf or node with a value that is not finite.
+  // No variable changes: nodes that would write over one are left out.
   std::optional<NonFinite> find_non_finite();
 
   const Graph& graph() const { return graph_; }
@@ -82,6 +83,8 @@ class Program {
   Tensor download(Value v) const;
   Value output(const std::string& name) const;
   std::optional<NonFinite> inspect_outputs(int node) const;
+  bool overwrites_leaf(int node) const;
+  std::string inputs_text(const Node& node, const std::vector<Tensor>& values) const;
 
   Backend& backend_;
   Graph graph_;

@@ -167,11 +167,28 @@ TEST_CASE("program: find_non_finite names the first node, and its element") {
   CHECK(found->what == "output 0 of log");
   CHECK(found->element == 1);
   CHECK(std::isinf(found->value));
+  CHECK(found->inputs == "x (2) up to 1");
   program.feed("x", f64({2}, {std::nan(""), 0}));
   const auto leaf = program.find_non_finite();
   REQUIRE(leaf.has_value());
   CHECK(leaf->node == "x");
   CHECK(leaf->what == "output 0 of leaf");
+  CHECK(leaf->inputs.empty());
+}
+
+TEST_CASE("program: looking for what is not finite changes no variable") {
+  Machine m;
+  Graph g;
+  const Value x = g.input("x", kType), s = g.state("s", kType, {});
+  g.mark_output("total", ops::sum(g, x));
+  g.mark_update(s, ops::add(g, s, x));
+  Program program(m.backend, m.variables, g);
+  REQUIRE(program.plan().copies.empty());  // in place
+  program.feed("x", f64({2}, {1, 2}));
+  CHECK_FALSE(program.find_non_finite().has_value());
+  CHECK(m.variables.read("s").at(1) == 0);
+  program.run();
+  CHECK(m.variables.read("s").at(1) == 2);
 }
 
 TEST_CASE("program: a profile lists each kernel once, with a time") {

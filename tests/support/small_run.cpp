@@ -42,6 +42,11 @@ Settings common_settings(std::string_view model) {
 
 }  // namespace
 
+Settings operator+(Settings a, const Settings& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
 const std::filesystem::path& small_digits() {
   static const TempDir folder;
   static const bool written = [] {
@@ -102,15 +107,19 @@ const std::filesystem::path& small_pairs() {
   return folder.path();
 }
 
-train::Config small_config(const Settings& settings, std::string_view model) {
-  train::Config config(models::find_model(model).make());
-  Settings all = common_settings(model);
-  all.insert(all.end(), settings.begin(), settings.end());
-  for (const std::string& setting : all) {
+void apply_settings(train::Config& config, const Settings& settings) {
+  for (const std::string& setting : settings) {
     const std::size_t equals = setting.find('=');
     config.set(setting.substr(0, equals), setting.substr(equals + 1));
   }
   config.validate();
+}
+
+train::Config small_config(const Settings& settings, std::string_view model) {
+  train::Config config(models::find_model(model).make());
+  Settings all = common_settings(model);
+  all.insert(all.end(), settings.begin(), settings.end());
+  apply_settings(config, all);
   config.prepare();
   return config;
 }

@@ -25,6 +25,11 @@ const std::filesystem::path& small_pairs();
 
 // "section.key=value"
 using Settings = std::vector<std::string>;
+// Those of both, the later ones winning.
+Settings operator+(Settings a, const Settings& b);
+
+// Sets them, and validates what comes out.
+void apply_settings(train::Config& config, const Settings& settings);
 
 // The named model with defaults, but small, then the settings: on small_digits() with batch 32 and,
 // for mnist_mlp, hidden 16; text_classifier on 200 built-in sentences, one narrow layer;

@@ -8,6 +8,7 @@
 #include "backends/backends.h"
 #include "backends/cuda/emulator/simt.h"
 #include "frontend/train/trainer.h"
+#include "tests/support/poisoned.h"
 #include "tests/support/small_run.h"
 #include "tests/support/temp_dir.h"
 
@@ -106,7 +107,34 @@ TEST_CASE("cuda training: divergence is found before anything is saved of it") {
       CHECK(message.find("first not finite: ") != std::string::npos);
       CHECK(message.find("does not show") == std::string::npos);
     }
-    CHECK_FALSE(fs::exists(temp / "checkpoints"));
+    const auto files = fs::directory_iterator(temp / "checkpoints");
+    CHECK(std::distance(begin(files), end(files)) == 1);
+    CHECK(fs::exists(test::step_file(temp.path(), 0)));
+  }
+}
+
+// The weights of now are not those of the step that is looked at; the numbers are the CPU's.
+TEST_CASE("cuda training: updates that are not finite are left out as on a CPU") {
+  for (const char* policy : {"skip", "rollback"}) {
+    for (const char* gathered : {"1", "2"}) {
+      CAPTURE(std::string(policy));
+      const test::TempDir temp;
+      const train::Config config = test::poisoned(
+          {{3, 4, 10}}, {std::string("train.on_nonfinite=") + policy, "model.norm=batchnorm",
+                         std::string("train.accumulate=") + gathered, "train.checkpoint_every=3"});
+      std::vector<train::Summary> summaries;
+      for (const char* name : {"cuda", "reference"}) {
+        const auto backend = make_backend(name);
+        summaries.push_back(
+            train::Trainer(*backend, config,
+                           {.folder = temp / name, .resume = false, .quiet = true, .facts = {}})
+                .run());
+      }
+      CHECK(summaries[0].state.left_out == summaries[1].state.left_out);
+      CHECK(summaries[0].state.left_out > 0);
+      CHECK(summaries[0].state.strikes == summaries[1].state.strikes);
+      CHECK(summaries[0].test.loss == doctest::Approx(summaries[1].test.loss).epsilon(1e-3));
+    }
   }
 }
 

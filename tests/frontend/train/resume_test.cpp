@@ -3,13 +3,13 @@
 
 #include <chrono>
 #include <csignal>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "backends/backends.h"
 #include "src/core/rng.h"
 #include "tests/support/checks.h"
 #include "tests/support/process.h"
+#include "tests/support/same_run.h"
 #include "tests/support/small_run.h"
 #include "tests/support/temp_dir.h"
 
@@ -17,39 +17,17 @@ namespace keel::train {
 namespace {
 
 namespace fs = std::filesystem;
+using test::check_same_end;
 using test::Process;
+using test::operator+;
 using test::read_bytes;
 using test::run_keel;
+using test::same_bytes;
 using test::Settings;
 using test::small_config;
 using test::small_train;
 using test::step_file;
 using test::train_in;
-
-Settings operator+(Settings a, const Settings& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-// Lines of metrics without what the clock decides.
-std::vector<nlohmann::ordered_json> timeless_metrics(const fs::path& folder) {
-  auto lines = io::read_metrics(folder / "metrics.jsonl");
-  for (auto& line : lines) {
-    line.erase("rows_per_second");
-    line.erase("seconds");
-  }
-  return lines;
-}
-
-bool same_bytes(const fs::path& a, const fs::path& b) { return read_bytes(a) == read_bytes(b); }
-
-void check_same_end(const fs::path& a, const fs::path& b, std::int64_t step) {
-  CHECK(same_bytes(step_file(a, step), step_file(b, step)));
-  CHECK(timeless_metrics(a) == timeless_metrics(b));
-  const fs::path best = "checkpoints/best.safetensors";
-  REQUIRE(fs::exists(a / best) == fs::exists(b / best));
-  if (fs::exists(a / best)) CHECK(same_bytes(a / best, b / best));
-}
 
 TEST_CASE("resume: N steps and N more are 2N steps, byte for byte") {
   const struct {

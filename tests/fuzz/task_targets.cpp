@@ -1,0 +1,91 @@
+// Readers of the tasks' data, and of what their users write.
+#include "frontend/text/text_file.h"
+#include "models/dependency_parser/conll.h"
+#include "models/dependency_parser/data.h"
+#include "models/dependency_parser/symbols.h"
+#include "models/text_classifier/files.h"
+#include "models/translation/subwords.h"
+#include "tests/fuzz/target.h"
+
+namespace keel::fuzz {
+namespace {
+
+// The first byte says whether it is CoNLL-U, and whether it has heads.
+void read_conll(std::string_view bytes) {
+  if (bytes.empty()) return;
+  const models::ConllOptions options{.has_heads = (bytes[0] & 1) != 0,
+                                     .is_conllu = (bytes[0] & 2) != 0};
+  const std::string text(bytes.substr(1));
+  text::expect_utf8(text, "input");
+  const models::Treebank treebank = models::read_conll(text, "input", options);
+  for (const models::Sentence& sentence : treebank.sentences) {
+    expect(sentence.size() > 0, "an empty sentence");
+    if (options.has_heads) models::with_arcs(sentence, sentence.heads, sentence.labels);
+  }
+}
+
+void read_parser_lines(std::string_view bytes) {
+  text::expect_utf8(bytes, "input");
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < bytes.size();) {
+    const std::size_t end = std::min(bytes.find('\n', begin), bytes.size());
+    lines.emplace_back(bytes.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  models::treebank_of_lines(lines);
+}
+
+void read_labels(std::string_view bytes) {
+  const models::Labels labels = models::Labels::parse(bytes);
+  expect(models::Labels::parse(labels.text()).text() == labels.text(),
+         "labels change when they are written");
+}
+
+// Merges, a zero byte, and a dictionary, as checkpoints of translation have them.
+void read_subwords(std::string_view bytes) {
+  const std::size_t end = std::min(bytes.find('\0'), bytes.size());
+  const auto subwords =
+      models::Subwords::parse(bytes.substr(0, end), bytes.substr(std::min(end + 1, bytes.size())));
+  subwords.decode(subwords.encode("a b", "line"));
+}
+
+// A folder of SST5 or RT whose files are all the same.
+class Folder {
+ public:
+  Folder(std::string_view bytes, std::initializer_list<const char*> names) : file_(bytes) {
+    char pattern[] = "/dev/shm/keel-fuzz-XXXXXX";
+    expect(mkdtemp(pattern) != nullptr, "no folder");
+    path_ = pattern;
+    for (const char* name : names) std::filesystem::create_symlink(file_.path(), path_ / name);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  MemoryFile file_;
+  std::filesystem::path path_;
+};
+
+void read_rt(std::string_view bytes) {
+  const Folder folder(bytes, {"rt-polarity.pos", "rt-polarity.neg"});
+  models::read_rt(folder.path(), 1, true);
+}
+
+void read_sst5(std::string_view bytes) {
+  const Folder folder(bytes, {"stsa.fine.train", "stsa.fine.dev", "stsa.fine.test"});
+  models::read_sst5(folder.path(), true);
+}
+
+}  // namespace
+
+std::span<const Target> task_targets() {
+  static constexpr Target kTargets[] = {
+      {"conll", read_conll},   {"parser_lines", read_parser_lines},
+      {"labels", read_labels}, {"subwords", read_subwords},
+      {"rt", read_rt},         {"sst5", read_sst5}};
+  return kTargets;
+}
+
+}  // namespace keel::fuzz

@@ -1,0 +1,68 @@
+#include "tests/support/poisoned.h"
+
+#include "src/ops/elementwise.h"
+#include "src/ops/reduce.h"
+#include "src/ops/stop_gradient.h"
+
+namespace keel::test {
+namespace {
+
+class PoisonedStream : public task::Stream {
+ public:
+  PoisonedStream(std::unique_ptr<task::Stream> rows, Poison poison)
+      : rows_(std::move(rows)), poison_(std::move(poison)) {}
+  const std::string& source() const override { return rows_->source(); }
+  std::int64_t rows() const override { return rows_->rows(); }
+  std::int64_t steps(std::uint32_t epoch) override { return rows_->steps(epoch); }
+  double items(std::uint32_t epoch, std::int64_t step) override {
+    return rows_->items(epoch, step);
+  }
+  const task::Batch& at(std::uint32_t epoch, std::int64_t step) override {
+    const task::Batch& batch = rows_->at(epoch, step);
+    batch_ = {.sizes = batch.sizes, .values = {}, .rows = batch.rows, .items = batch.items};
+    for (const Tensor& value : batch.values) batch_.values.push_back(value.clone());
+    if (poison_.batches.contains(epoch * rows_->steps(epoch) + step)) {
+      batch_.values[0].as<float>()[5] = poison_.value;
+    }
+    return batch_;
+  }
+  const task::Batch& pick(std::span<const std::int64_t> rows) override { return rows_->pick(rows); }
+  std::vector<task::Sizes> shapes() const override { return rows_->shapes(); }
+
+ private:
+  std::unique_ptr<task::Stream> rows_;
+  Poison poison_;
+  task::Batch batch_;
+};
+
+class PoisonedSplits : public task::Splits {
+ public:
+  PoisonedSplits(std::unique_ptr<task::Splits> splits, Poison poison)
+      : splits_(std::move(splits)), poison_(std::move(poison)) {}
+  std::unique_ptr<task::Stream> stream(task::Split split,
+                                       const task::StreamOptions& options) const override {
+    auto rows = splits_->stream(split, options);
+    if (split != task::Split::kTrain) return rows;
+    return std::make_unique<PoisonedStream>(std::move(rows), poison_);
+  }
+
+ private:
+  std::unique_ptr<task::Splits> splits_;
+  Poison poison_;
+};
+
+}  // namespace
+
+std::unique_ptr<task::Splits> Poisoned::load(const task::DataRequest& request) const {
+  return std::make_unique<PoisonedSplits>(MnistMlp::load(request), poison_);
+}
+
+task::Outputs Overflowing::build(nn::Net& net, const task::Inputs& in) const {
+  Graph& g = net.graph;
+  task::Outputs outputs = MnistMlp::build(net, in);
+  const Value large = ops::sum(g, ops::exp(g, ops::stop_gradient(g, in["image"])));
+  outputs.loss_sum = ops::add(g, outputs.loss_sum, large);
+  return outputs;
+}
+
+}  // namespace keel::test

@@ -1,0 +1,20 @@
+// Whether two runs came to the same end: checkpoints to the byte, and what the metrics say.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace keel::test {
+
+bool same_bytes(const std::filesystem::path& a, const std::filesystem::path& b);
+
+// Lines of a run's metrics without what the clock decides.
+std::vector<nlohmann::ordered_json> timeless_metrics(const std::filesystem::path& folder);
+
+// Checks that the checkpoints of `step` are the same, and so are the best ones and all metrics.
+void check_same_end(const std::filesystem::path& a, const std::filesystem::path& b,
+                    std::int64_t step);
+
+}  // namespace keel::test
