@@ -59,12 +59,12 @@ class NormCase:
 class StepCase:
     def __init__(self, case, mode, inputs, parameters):
         expect_repeatable(case["norm"], mode)
-        label = inputs["label"].long()
         parameters = {name: self.own(name, value) for name, value in parameters.items()}
         self.parameters = list(parameters.values())
         network, net = NETWORKS[case["model"]], Network(case, parameters)
-        net.meet_norms(network, inputs)
-        self.loss = lambda: F.cross_entropy(network(net, inputs), label)
+        loss_of = LOSSES.get(case["model"], mean_cross_entropy)
+        self.loss = lambda: loss_of(net, network(net, inputs), inputs)
+        net.meet_norms(self.loss)
         if mode.startswith("compiled"):
             self.loss = compiled(self.loss)
         is_captured = mode.endswith("graph")
