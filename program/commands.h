@@ -33,6 +33,8 @@ int run_eval(const EvalArgs& args);
 struct PredictArgs {
   RunArgs run;  // backend, threads and json only
   std::string path;
+  bool scores = false;
+  int n_best = 0;  // so many answers to each line; 0: the best one alone
 };
 int run_predict(const PredictArgs& args);
 

@@ -22,10 +22,14 @@ nlohmann::ordered_json decoded_json(const train::Evaluation& e) {
           {"answers_per_second", double(e.decoded->answers) / e.decoded->seconds}};
 }
 
-std::string decoded_text(const train::Evaluation& e) {
+std::string decoded_text(const train::Evaluation& e, const task::Decoder* decoder) {
   if (!e.decoded) return "";
-  return fmt::format("{} answers in {:.2f} s, {:.0f} a second\n", e.decoded->answers,
-                     e.decoded->seconds, double(e.decoded->answers) / e.decoded->seconds);
+  std::string text =
+      fmt::format("{} answers in {:.2f} s, {:.0f} a second\n", e.decoded->answers,
+                  e.decoded->seconds, double(e.decoded->answers) / e.decoded->seconds);
+  for (const auto& [name, detail] : decoder->details())
+    text += fmt::format("{}: {}\n", name, detail);
+  return text;
 }
 
 }  // namespace
@@ -52,9 +56,12 @@ int run_eval(const EvalArgs& args) {
     nlohmann::ordered_json json{{"checkpoint", path}, {"split", args.split}};
     json.update(evaluation_json(e));
     json.update(decoded_json(e));
+    if (decoder) {
+      for (const auto& [name, detail] : decoder->details()) json["details"][name] = detail;
+    }
     print_json(json);
   } else {
-    print(fmt::format("{}: {}\n{}", args.split, train::text(e), decoded_text(e)));
+    print(fmt::format("{}: {}\n{}", args.split, train::text(e), decoded_text(e, decoder.get())));
   }
   return 0;
 }

@@ -64,7 +64,8 @@ void add_eval(Command command) {
   app->add_option("--data", args->run.data, "builtin, or a folder; default: as in training");
   add_choice(*app, "--split", args->split, {"train", "valid", "test"}, "which rows");
   app->add_option("--output", args->output,
-                  "a file for what was found: of dependency_parser the treebank, parsed");
+                  "a file for what was found: of dependency_parser the treebank, parsed, of "
+                  "translation the translations");
   add_backend_options(*app, args->run);
   app->footer(
       "examples:\n  keel eval runs/mnist_mlp-laptop\n  keel eval runs/a --split valid --json\n"
@@ -77,16 +78,26 @@ void add_predict(Command command) {
   auto args = std::make_shared<PredictArgs>();
   app->add_option("checkpoint", args->path, "a checkpoint file, or a run's folder (its best)")
       ->required();
+  CLI::Option* scores = app->add_flag(
+      "--scores", args->scores, "a search's score before each answer, and a tab between them");
+  app->add_option("--n-best", args->n_best,
+                  "so many answers of a search to each line, in the form of Moses:\n"
+                  "NUMBER ||| ANSWER ||| logp= LOG-PROBABILITY ||| SCORE, lines from 0 on")
+      ->check(CLI::Range(1, 1000))
+      ->excludes(scores);
   add_backend_options(*app, args->run);
   app->footer(
       "reads lines from standard input, writes answers in their order;\n"
       "text_classifier: the number of each line's class\n"
+      "translation: the translation of each line, found by beam search; its score is the\n"
+      "             logarithm of its probability / length^length_penalty\n"
       "dependency_parser: trees in CoNLL rows, of sentences in such rows, or of a sentence a "
       "line,\n"
       "                   word_TAG word_TAG ...\n\n"
       "examples:\n"
       "  echo 'a moving , funny film' | keel predict runs/text_classifier-paper\n"
       "  echo 'Dogs_NNS bark_VBP ._.' | keel predict runs/dependency_parser-paper\n"
+      "  echo 's1 s7 s3' | keel predict runs/translation-laptop --n-best 4\n"
       "  keel predict runs/a --json < sentences.txt");
   app->callback([args, command] { command.code = run_predict(*args); });
 }

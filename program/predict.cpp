@@ -23,6 +23,48 @@ std::vector<std::string> read_lines() {
   return lines;
 }
 
+using Ranked = std::vector<std::vector<task::RankedAnswer>>;
+
+// The answers of a search with their scores; Error{kUsage} where there is no search.
+Ranked ranked_answers(const task::Decoder& decoder, const std::string& model, int most) {
+  Ranked ranked = decoder.ranked(most);
+  check(!ranked.empty(), ErrorKind::kUsage,
+        "predict: {} does not rank answers (--scores, --n-best)", model);
+  return ranked;
+}
+
+nlohmann::ordered_json ranked_json(const Ranked& ranked) {
+  auto json = nlohmann::ordered_json::array();
+  for (const auto& of_line : ranked) {
+    auto answers = nlohmann::ordered_json::array();
+    for (const task::RankedAnswer& a : of_line) {
+      answers.push_back(
+          {{"answer", a.text}, {"score", a.score}, {"log_probability", a.log_probability}});
+    }
+    json.push_back(std::move(answers));
+  }
+  return json;
+}
+
+std::string with_scores(const Ranked& ranked) {
+  std::string text;
+  for (const auto& of_line : ranked) {
+    text += fmt::format("{:.6f}\t{}\n", of_line.front().score, of_line.front().text);
+  }
+  return text;
+}
+
+std::string in_moses_form(const Ranked& ranked) {
+  std::string text;
+  for (std::size_t line = 0; line < ranked.size(); ++line) {
+    for (const task::RankedAnswer& a : ranked[line]) {
+      text += fmt::format("{} ||| {} ||| logp= {:.6f} ||| {:.6f}\n", line, a.text,
+                          a.log_probability, a.score);
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 int run_predict(const PredictArgs& args) {
@@ -40,7 +82,17 @@ int run_predict(const PredictArgs& args) {
   evaluator.declare();
   train::load_variables(file, path, variables);
   evaluator.decode(*decoder);
-  args.run.json ? print_json(decoder->answers()) : print(text_of_answers(*decoder));
+  if (!args.scores && args.n_best == 0) {
+    args.run.json ? print_json(decoder->answers()) : print(text_of_answers(*decoder));
+    return 0;
+  }
+  const Ranked ranked =
+      ranked_answers(*decoder, std::string(config.model().name()), std::max(args.n_best, 1));
+  if (args.run.json) {
+    print_json(ranked_json(ranked));
+  } else {
+    print(args.scores ? with_scores(ranked) : in_moses_form(ranked));
+  }
   return 0;
 }
 

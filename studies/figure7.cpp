@@ -1,6 +1,6 @@
-// Figure 7 of Shen et al. 2020 on small sentences: gain / psi of PN-V for every feature of every
-// norm of a trained network, psi being the mean of the batches' psi_B over one pass of the training
-// data. By lemma 2 a feature with gain <= psi shrinks its gradient.
+// Figure 7 of Shen et al. 2020 on small sentences, or on a task: gain / psi of PN-V for every
+// feature of every norm of a trained network, psi being the mean of the batches' psi_B over one
+// pass of the training data. By lemma 2 a feature with gain <= psi shrinks its gradient.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,6 +11,7 @@
 #include "studies/mini_configs.h"
 #include "studies/norm_sites.h"
 #include "studies/summary.h"
+#include "studies/zoo_training.h"
 
 namespace keel::study {
 namespace {
@@ -18,21 +19,25 @@ namespace {
 constexpr std::size_t kBins = 6;
 constexpr double kBinWidth = 0.25;  // the last bin has no end
 constexpr double kShare = 0.95;
+constexpr int kFigureSteps = 400;  // of a task
 
 struct SiteRatios {
   std::string site;
   std::vector<double> gain, psi, ratio;  // (features)
 };
 
-// The mean psi_B = 1 / rpsi of every norm over one pass.
-std::vector<SiteRatios> mean_psi(MiniTraining& training) {
+// The mean psi_B = 1 / rpsi of every norm over one pass of a training.
+template <class Training>
+std::vector<SiteRatios> mean_psi(Training& training) {
   std::vector<NormSite> sites;
   std::vector<SiteRatios> ratios;
   double batches = 0;
-  const auto mark_all = [&](Graph& g) {
+  const auto mark_all = [&](Graph& g) {  // of every size of batches, the sites being the same
+    const bool is_first = sites.empty();
     sites = norm_sites(g, kPnV);
     for (const NormSite& site : sites) {
       mark(g, site, "rpsi", {site.forward, 1});
+      if (!is_first) continue;
       const std::size_t features = std::size_t(g.shape({site.forward, 1})[0]);
       ratios.push_back({site.name, {}, std::vector<double>(features, 0), {}});
     }
@@ -51,10 +56,9 @@ std::vector<SiteRatios> mean_psi(MiniTraining& training) {
   return ratios;
 }
 
-std::vector<SiteRatios> train_with(const Options& options, bool layer_scale) {
-  const train::Config config = sentence_config(options, 0, {"pn_v", layer_scale});
-  MiniTraining training(options.backend, config, RowOrder::kStream);
-  training.run();
+// Of a training that has run.
+template <class Training>
+std::vector<SiteRatios> ratios_of(Training& training) {
   std::vector<SiteRatios> sites = mean_psi(training);
   for (SiteRatios& s : sites) {
     const Tensor gain = training.variables().read(s.site + "/gain", true).to(DType::kF64);
@@ -63,6 +67,22 @@ std::vector<SiteRatios> train_with(const Options& options, bool layer_scale) {
       s.ratio.push_back(std::abs(s.gain[c]) / s.psi[c]);
     }
   }
+  return sites;
+}
+
+std::vector<SiteRatios> train_with(const Options& options, bool layer_scale) {
+  const train::Config config = sentence_config(options, 0, {"pn_v", layer_scale});
+  MiniTraining training(options.backend, config, RowOrder::kStream);
+  training.run();
+  return ratios_of(training);
+}
+
+std::vector<SiteRatios> train_task(const Options& options, const std::string& norm) {
+  const train::Config config = zoo_config(options, 0, {options.task, norm, kFigureSteps});
+  ZooTraining training(options.backend, config);
+  training.run({});
+  std::vector<SiteRatios> sites = ratios_of(training);
+  check(!sites.empty(), ErrorKind::kUsage, "[figure7] --norm: expected pn_v, got {}", norm);
   return sites;
 }
 
@@ -103,14 +123,35 @@ Table histogram(std::span<const SiteRatios> sites, const std::string& norm) {
   return table;
 }
 
+std::vector<double> all_ratios(std::span<const SiteRatios> sites) {
+  std::vector<double> all;
+  for (const SiteRatios& s : sites) all.insert(all.end(), s.ratio.begin(), s.ratio.end());
+  return all;
+}
+
+Result figure7_of_task(const Options& options) {
+  Result result;
+  for (const std::string& norm : norms_of(options, {"pn_v"})) {
+    const std::vector<SiteRatios> sites = train_task(options, norm);
+    result.tables.push_back(histogram(sites, norm));
+    add_features(sites, norm, result);
+    result.above(fmt::format("{}, {}: share of features with |gain| <= psi", options.task, norm),
+                 share_at_most_one(all_ratios(sites)), kShare);
+  }
+  return result;
+}
+
 }  // namespace
 
 Result figure7(const Options& options) {
+  if (!options.task.empty()) return figure7_of_task(options);
+  const bool asks = !options.norms.empty() || !options.data.empty() || !options.settings.empty();
+  check(!asks, ErrorKind::kUsage,
+        "[figure7] --task: expected one beside --norm, --data or --set, got none");
   Result result;
   for (const auto& [norm, layer_scale] : {std::pair{"pn_v", false}, {"pn_v + ls", true}}) {
     const std::vector<SiteRatios> sites = train_with(options, layer_scale);
-    std::vector<double> all;
-    for (const SiteRatios& s : sites) all.insert(all.end(), s.ratio.begin(), s.ratio.end());
+    const std::vector<double> all = all_ratios(sites);
     result.tables.push_back(histogram(sites, norm));
     add_features(sites, norm, result);
     const std::string claim = std::string(norm) + ": share of features with |gain| <= psi";

@@ -15,6 +15,8 @@ Result theorem1_training(const Options& options);
 Result fisher_training(const Options& options);
 Result theorem4_training(const Options& options);
 Result figure7(const Options& options);
+Result singular_values(const Options& options);
+Result batch_size(const Options& options);
 Result convergence(const Options& options);
 Result covariate_shift(const Options& options);
 Result landscape(const Options& options);

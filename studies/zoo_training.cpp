@@ -96,6 +96,32 @@ void ZooTraining::run(const ZooObserver& observer) {
   }
 }
 
+void ZooTraining::pass(const ZooPass& seen) {
+  Arena arena(backend_);
+  const auto build = [&](const task::Sizes& sizes) {
+    Graph g;
+    nn::Net net{.graph = g,
+                .mode = nn::Mode::kProbe,
+                .seed = std::uint64_t(config_.train().seed),
+                .tick = g.input("tick", {DType::kI32, {}}),
+                .first_row = g.input("first_row", {DType::kI32, {}})};
+    const task::Inputs in = train::add_inputs(g, config_.model(), sizes);
+    g.mark_output("loss", config_.model().build(net, in).loss_sum);
+    seen.mark(g);
+    return g;
+  };
+  ProgramCache programs(backend_, variables_, build, {.arena = &arena});
+  for (std::int64_t step = 0; step < train_->steps(0); ++step) {
+    const task::Batch& batch = train_->at(0, step);
+    Program& program = programs.at(batch.sizes);
+    feeder_.feed(program, batch);
+    program.feed("tick", Tensor::of<std::int32_t>({}, {std::int32_t(step)}));
+    program.feed("first_row", Tensor::of<std::int32_t>({}, {0}));
+    program.run();
+    seen.look(program);
+  }
+}
+
 train::Evaluation ZooTraining::evaluate(task::Split split) {
   const auto rows = data_->stream(split, train::evaluation_options(config_));
   const train::Evaluation result = evaluator_.run(*rows);

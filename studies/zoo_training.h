@@ -41,6 +41,12 @@ struct ZooObserver {
   std::function<void(const ZooStep& step)> look = [](const ZooStep&) {};
 };
 
+// What is seen of a pass: the outputs that it adds to a graph, and every run of it.
+struct ZooPass {
+  std::function<void(Graph& graph)> mark;
+  std::function<void(const Program& program)> look;
+};
+
 class ZooTraining {
  public:
   // Loads the data and draws first values. Both arguments must outlive the object.
@@ -51,6 +57,9 @@ class ZooTraining {
   // config.train().max_steps updates, in epochs of shuffled batches. Throws Error{kDiverged} at a
   // loss or a gradient that is not finite.
   void run(const ZooObserver& observer);
+  // The forward of every batch of the first epoch as training computes it, in a probe: changes
+  // nothing.
+  void pass(const ZooPass& seen);
   train::Evaluation evaluate(task::Split split);
   // Parameters and states as they are now.
   const Variables& variables() const { return variables_; }

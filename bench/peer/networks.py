@@ -33,10 +33,10 @@ class Network:
             self.norms[name] = self.make_norm(name)
         return self.norms[name](x)
 
-    def meet_norms(self, network, inputs):
-        """Makes the norms, which need the shapes that they meet in the network."""
+    def meet_norms(self, run):
+        """Makes the norms, which need the shapes that they meet in a run of the network."""
         with torch.no_grad():
-            network(self, inputs)
+            run()
         self.norms = {name: self.make_norm(name) for name in self.shapes}
 
 
@@ -70,13 +70,37 @@ def sinusoidal_positions(length, width, first=2):
     return torch.cat([angles.sin(), angles.cos()], 1).float().to(DEVICE)
 
 
-class Encoder:
-    """A Transformer encoder on padded rows of words; what does not change is made once."""
+class Sublayers:
+    """The parts of Transformers."""
 
-    def __init__(self, net, inputs):
+    def __init__(self, net):
         options = net.options
         self.net, self.heads = net, int(options["heads"])
         self.layers, self.pre = int(options["layers"]), options["place"] == "pre"
+
+    def attention(self, name, x, memory, seen_keys, causal=False):
+        def heads(layer, of):
+            return self.net.linear(name + layer, of).unflatten(2, (self.heads, -1)).transpose(1, 2)
+        y = F.scaled_dot_product_attention(heads("/q", x), heads("/k", memory),
+                                           heads("/v", memory), seen_keys, is_causal=causal)
+        return self.net.linear(name + "/out", y.transpose(1, 2).flatten(2))
+
+    def feed_forward(self, name, x):
+        return self.net.linear(name + "/2", F.relu(self.net.linear(name + "/1", x)))
+
+    def branch(self, name, sublayer, x):
+        norm = name + "/norm"
+        if self.pre:
+            return x + sublayer(name, self.net.norm(norm, x))
+        return self.net.norm(norm, x + sublayer(name, x))
+
+
+class Encoder(Sublayers):
+    """A Transformer encoder on padded rows of words; what does not change is made once."""
+
+    def __init__(self, net, inputs):
+        super().__init__(net)
+        options = net.options
         self.tokens, mask = inputs["tokens"].long(), inputs["mask"].bool()
         self.seen_keys = mask[:, None, None, :]
         self.mask = mask[:, :, None].float()
@@ -90,26 +114,14 @@ class Encoder:
             return self.sinusoids
         return self.net.parameters["positions"][:self.length]
 
-    def attention(self, name, x):
-        def heads(layer):
-            return self.net.linear(name + layer, x).unflatten(2, (self.heads, -1)).transpose(1, 2)
-        y = F.scaled_dot_product_attention(heads("/q"), heads("/k"), heads("/v"), self.seen_keys)
-        return self.net.linear(name + "/out", y.transpose(1, 2).flatten(2))
-
-    def feed_forward(self, name, x):
-        return self.net.linear(name + "/2", F.relu(self.net.linear(name + "/1", x)))
-
-    def branch(self, name, sublayer, x):
-        norm = name + "/norm"
-        if self.pre:
-            return x + sublayer(name, self.net.norm(norm, x))
-        return self.net.norm(norm, x + sublayer(name, x))
+    def look(self, name, x):
+        return self.attention(name, x, x, self.seen_keys)
 
     def __call__(self):
         words = F.embedding(self.tokens, self.net.parameters["embedding"], padding_idx=0)
         x = words * self.scale + self.positions()
         for layer in range(1, self.layers + 1):
-            x = self.branch(f"encoder{layer}/attention", self.attention, x)
+            x = self.branch(f"encoder{layer}/attention", self.look, x)
             x = self.branch(f"encoder{layer}/feed_forward", self.feed_forward, x)
         return self.net.norm("norm", x) if self.pre else x
 
@@ -133,16 +145,23 @@ NETWORKS = {"mnist_mlp": mnist_mlp, "mnist_cnn": mnist_cnn, "text_classifier": t
             "dependency_parser": dependency_parser}
 
 
+def mean_cross_entropy(net, logits, inputs):
+    return F.cross_entropy(logits, net.once("label", lambda: inputs["label"].long()))
+
+
+LOSSES = {}  # of networks whose loss is another, by name
+
+
 def make_optimizer(facts, parameters, captured):
     """`captured`: for a step that is replayed as a CUDA graph."""
     options = {"lr": facts["lr"], "weight_decay": facts["weight_decay"]}
     if facts["name"] == "sgd":
         make = torch.optim.SGD
         options |= {"momentum": facts["momentum"], "nesterov": facts["nesterov"]}
-    elif facts["name"] not in ("adam", "adamw"):
-        raise ValueError(f"expected sgd, adam or adamw, got {facts['name']}")
-    else:
-        make = torch.optim.AdamW if facts["name"] == "adamw" else torch.optim.Adam
+    elif facts["name"] not in ("adam", "adamw", "adam_fairseq"):
+        raise ValueError(f"expected sgd, adam, adamw or adam_fairseq, got {facts['name']}")
+    else:  # fairseq's differs from AdamW in where eps stands
+        make = torch.optim.Adam if facts["name"] == "adam" else torch.optim.AdamW
         options |= {"betas": (facts["beta1"], facts["beta2"]), "eps": facts["eps"]}
         if captured:
             options["capturable"] = True

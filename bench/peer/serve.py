@@ -71,16 +71,16 @@ class StepCase:
     @staticmethod
     def loss_of(case, mode, net, inputs):
         is_compiled, model = mode.startswith("compiled"), case["model"]
-        network = WHOLE.get(model) or NETWORKS[model]
-        net.meet_norms(network, inputs)
         if model in WHOLE:
+            net.meet_norms(lambda: WHOLE[model](net, inputs))
             net.is_compiled = is_compiled
             net.made.clear()
-            return lambda: network(net, inputs)
-        label = inputs["label"].long()
+            return lambda: WHOLE[model](net, inputs)
+        loss_of = LOSSES.get(model, mean_cross_entropy)
 
         def loss():
-            return F.cross_entropy(network(net, inputs), label)
+            return loss_of(net, NETWORKS[model](net, inputs), inputs)
+        net.meet_norms(loss)
         return compiled(loss) if is_compiled else loss
 
     @staticmethod

@@ -32,6 +32,13 @@ LayerOptions projection(const TransformerOptions& options) {
           .bias_init = options.projection_bias_init};
 }
 
+// x (batch, length, width) as so many rows; itself where it has them.
+Value in_rows(Graph& g, Value x, std::int64_t rows) {
+  const Shape shape = g.shape(x);
+  if (shape[0] == rows) return x;
+  return ops::reshape(g, x, {rows, shape[0] * shape[1] / rows, shape[2]});
+}
+
 }  // namespace
 
 AttentionMemory project_memory(Net& net, const std::string& name, Value x,
@@ -48,7 +55,10 @@ Value attend(Net& net, const std::string& name, Value query, const AttentionMemo
   check(width % options.heads == 0, ErrorKind::kUsage,
         "{}: expected heads that divide the width {}, got {}", name, width, options.heads);
   const auto scope = net.graph.scope(name);
-  ops::AttentionOperands operands{.q = linear(net, "q", query, width, projection(options)),
+  const Shape queries = net.graph.shape(query);
+  const std::int64_t rows = net.graph.shape(memory.keys)[0];
+  const Value q = linear(net, "q", query, width, projection(options));
+  ops::AttentionOperands operands{.q = in_rows(net.graph, q, rows),
                                   .k = memory.keys,
                                   .v = memory.values,
                                   .key_mask = memory.mask};
@@ -63,7 +73,8 @@ Value attend(Net& net, const std::string& name, Value query, const AttentionMemo
                                   .causal = memory.causal,
                                   .p = drops ? options.attention_dropout : 0,
                                   .seed = std::int64_t(net.seed)});
-  return linear(net, "out", y, width, {.weight_init = options.out_init.value_or(options.init)});
+  return linear(net, "out", in_rows(net.graph, y, queries[0]), width,
+                {.weight_init = options.out_init.value_or(options.init)});
 }
 
 Value feed_forward(Net& net, const std::string& name, Value x, const TransformerOptions& options) {

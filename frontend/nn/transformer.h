@@ -43,7 +43,9 @@ AttentionMemory project_memory(Net& net, const std::string& name, Value x,
                                const TransformerOptions& options);
 
 // The projection "<name>/q" of query (batch, queries, width), attention of all heads, and the
-// projection "<name>/out". Throws Error{kUsage} unless heads divides the width.
+// projection "<name>/out". A memory of batch / n rows that is not causal serves n rows of the query
+// that stand one behind the other, as the hypotheses of one sentence do. Throws Error{kUsage}
+// unless heads divides the width.
 Value attend(Net& net, const std::string& name, Value query, const AttentionMemory& memory,
              const TransformerOptions& options);
 

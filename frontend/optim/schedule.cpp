@@ -13,8 +13,10 @@ double decay(const ScheduleOptions& options, std::int64_t t, std::int64_t total)
   switch (options.kind) {
     case Schedule::kConstant:
       return 1;
-    case Schedule::kInverseSqrt:
-      return std::sqrt(double(std::max<std::int64_t>(options.warmup, 1)) / double(t + 1));
+    case Schedule::kInverseSqrt: {
+      const std::int64_t counted = options.warmup_from > 0 ? std::max<std::int64_t>(t, 1) : t + 1;
+      return std::sqrt(double(std::max<std::int64_t>(options.warmup, 1)) / double(counted));
+    }
     case Schedule::kCosine: {
       const double span = double(std::max<std::int64_t>(total - options.warmup, 1));
       const double progress = std::clamp(double(t - options.warmup) / span, 0.0, 1.0);
@@ -37,9 +39,13 @@ void validate(const ScheduleOptions& options) {
         options.step_factor);
   check(options.min_factor >= 0 && options.min_factor <= 1, ErrorKind::kUsage,
         "min_factor: expected in [0, 1], got {}", options.min_factor);
+  check(options.warmup_from >= 0 && options.warmup_from <= 1, ErrorKind::kUsage,
+        "warmup_init_lr: expected 0 to lr, got {} times lr", options.warmup_from);
 }
 
 double schedule_factor(const ScheduleOptions& options, std::int64_t t, std::int64_t total) {
+  const double from = options.warmup_from, w = double(options.warmup);
+  if (t < options.warmup && from > 0) return from + (1 - from) * double(t) / w;
   if (t < options.warmup) return double(t + 1) / double(options.warmup);
   return decay(options, t, total);
 }

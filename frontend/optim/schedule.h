@@ -1,8 +1,10 @@
 // Learning-rate schedules: the factor of the base rate at update t = 0, 1, ....
 //
-// During the first w = warmup updates the factor is (t + 1) / w. After that:
+// During the first w = warmup updates the factor is (t + 1) / w or, where the warm-up begins with a
+// factor b = warmup_from above 0, b + (1 - b) t / w, as fairseq counts. After that:
 //   constant      1
-//   inverse_sqrt  sqrt(w / (t + 1)); w = 1 when there is no warm-up
+//   inverse_sqrt  sqrt(w / (t + 1)), or sqrt(w / t) behind a warm-up from b; w = 1 when there is no
+//                 warm-up
 //   cosine        min + (1 - min) (1 + cos(pi (t - w) / (total - w))) / 2,  min = min_factor
 //   step          step_factor ^ floor(t / step_every)
 #pragma once
@@ -24,6 +26,7 @@ struct ScheduleOptions {
   std::int64_t step_every = 0;  // updates
   double step_factor = 0.1;
   double min_factor = 0;
+  double warmup_from = 0;
 };
 
 // Throws Error{kUsage} naming the option whose value is out of range.

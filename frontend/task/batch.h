@@ -28,11 +28,19 @@ struct Batch {
   std::vector<Tensor> values;      // in the order of Model::inputs(sizes)
   std::vector<std::int64_t> rows;  // their numbers in the split, in order; -1 for a row of padding
   double items = 0;                // by what its summed loss is divided: rows, or tokens
+  std::string network = {};        // of Model::build_search; empty: the model's own
 };
 
 // What a metric is formed of.
 struct Ratio {
   double sum = 0, count = 0;
+};
+
+// An answer among others to the same question.
+struct RankedAnswer {
+  std::string text;
+  double score = 0;            // by which answers are ranked: the larger, the better
+  double log_probability = 0;  // what the network gives to the answer as a whole
 };
 
 // What is found out with a network batch by batch, the next batch depending on what the network
@@ -52,6 +60,11 @@ class Decoder {
   virtual std::vector<std::string> answers() const = 0;
   // When all is found: what the metrics are formed of that no graph counts, by their names.
   virtual std::map<std::string, Ratio> ratios() const { return {}; }
+  // When all is found: up to so many answers to each question, the best first, where a search has
+  // ranked some; otherwise nothing.
+  virtual std::vector<std::vector<RankedAnswer>> ranked(std::int64_t /*most*/) const { return {}; }
+  // When all is found: what is to be said of the answers besides, as names and texts for people.
+  virtual std::vector<std::pair<std::string, std::string>> details() const { return {}; }
 };
 
 // Rows that a stream never gives.

@@ -79,6 +79,17 @@ class Model {
   // Sizes that a batch of so many rows or tokens may have, for building a graph without data.
   virtual Sizes sizes(std::int64_t batch) const = 0;
   virtual Outputs build(nn::Net& net, const Inputs& in) const = 0;
+  // Networks that a decoder of this model asks for by Batch::network, where a search goes through
+  // its own rather than through build(): their inputs, in the order of Batch::values, and their
+  // predictions. They share the parameters of build(); what one run leaves to later ones is in
+  // leaves made by Graph::derived, whose names say on which of the sizes their shapes depend.
+  virtual std::vector<Input> search_inputs(std::string_view network, const Sizes&) const {
+    fail(ErrorKind::kUsage, "{}: no network of a search is called '{}'", name(), network);
+  }
+  virtual std::vector<NamedValue> build_search(nn::Net&, std::string_view network, const Sizes&,
+                                               const Inputs&) const {
+    fail(ErrorKind::kUsage, "{}: no network of a search is called '{}'", name(), network);
+  }
   // What evaluation says besides the loss. The first decides which weights are the best.
   virtual std::vector<MetricInfo> metrics() const = 0;
   // Gives the metrics that no graph counts; null: there are none.

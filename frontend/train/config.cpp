@@ -85,6 +85,8 @@ void TrainOptions::validate() const {
   expect(accumulate >= 1, "accumulate", ">= 1", double(accumulate));
   expect(seed >= 0, "seed", ">= 0", double(seed));
   expect(lr > 0 && lr < 1e6, "lr", "in (0, 1e6)", lr);
+  expect(warmup_init_lr >= 0, "warmup_init_lr", ">= 0", warmup_init_lr);
+  expect(stop_min_lr >= 0, "stop_min_lr", ">= 0", stop_min_lr);
   expect(momentum >= 0 && momentum < 1, "momentum", "in [0, 1)", momentum);
   expect(weight_decay >= 0, "weight_decay", ">= 0", weight_decay);
   expect(beta1 >= 0 && beta1 < 1, "beta1", "in [0, 1)", beta1);
@@ -115,7 +117,11 @@ optim::OptimizerOptions TrainOptions::optimizer_options() const {
 }
 
 optim::ScheduleOptions TrainOptions::schedule_options() const {
-  return {schedule, warmup, step_every, step_factor, min_factor};
+  return {schedule, warmup, step_every, step_factor, min_factor, warmup_init_lr / lr};
+}
+
+double TrainOptions::rate(std::int64_t step, std::int64_t total) const {
+  return lr * optim::schedule_factor(schedule_options(), step, total);
 }
 
 void DataOptions::validate() const {

@@ -35,6 +35,8 @@ struct TrainOptions {
   optim::Schedule schedule = optim::Schedule::kConstant;
   std::int64_t warmup = 0, step_every = 0;
   double step_factor = 0.1, min_factor = 0;
+  double warmup_init_lr = 0;  // the rate of the first update of the warm-up; 0: lr / warmup
+  double stop_min_lr = 0;     // stop when the rate has fallen to it behind the warm-up; 0: never
   optim::Clipping clip = optim::Clipping::kNone;
   double clip_limit = 1;
   Period eval_every{1, PeriodUnit::kEpochs};
@@ -68,6 +70,8 @@ struct TrainOptions {
                       field("step_every", &T::step_every),
                       field("step_factor", &T::step_factor),
                       field("min_factor", &T::min_factor),
+                      field("warmup_init_lr", &T::warmup_init_lr),
+                      field("stop_min_lr", &T::stop_min_lr),
                       field("clip", &T::clip),
                       field("clip_limit", &T::clip_limit),
                       field("eval_every", &T::eval_every),
@@ -85,6 +89,8 @@ struct TrainOptions {
 
   optim::OptimizerOptions optimizer_options() const;
   optim::ScheduleOptions schedule_options() const;
+  // The learning rate of update `step` of `total`.
+  double rate(std::int64_t step, std::int64_t total) const;
   optim::ClipOptions clip_options() const { return {clip, clip_limit}; }
   bool skips() const { return on_nonfinite == OnNonFinite::kSkip; }
 };

@@ -131,16 +131,27 @@ std::string text(const Evaluation& evaluation) {
 }
 
 Evaluator::Evaluator(Backend& backend, Variables& variables, const Config& config)
-    : backend_(backend),
-      variables_(variables),
-      config_(config),
-      feeder_(config.model()),
-      arena_(backend),
-      programs_(backend, variables,
-                [&config](const task::Sizes& sizes) {
-                  return build_evaluate(config, sizes, nn::Kept::kRead);
-                },
-                {.arena = &arena_}) {}
+    : backend_(backend), variables_(variables), config_(config), arena_(backend) {}
+
+Evaluator::Network& Evaluator::network_of(const task::Batch& batch) {
+  const std::string& name = batch.network;
+  if (const auto found = networks_.find(name); found != networks_.end()) return found->second;
+  const auto build = [this, name](const task::Sizes& sizes) {
+    return name.empty() ? build_evaluate(config_, sizes, nn::Kept::kRead)
+                        : build_search(config_, name, sizes);
+  };
+  const task::Model& model = config_.model();
+  const Feeder feeder =
+      name.empty() ? Feeder(model) : Feeder(model.search_inputs(name, batch.sizes));
+  Network made{feeder, ProgramCache(backend_, variables_, build, {.arena = &arena_})};
+  return networks_.emplace(name, std::move(made)).first->second;
+}
+
+std::int64_t Evaluator::programs() const {
+  std::int64_t programs = 0;
+  for (const auto& [name, network] : networks_) programs += network.programs.size();
+  return programs;
+}
 
 void Evaluator::declare() { variables_.declare(build_evaluate(config_, config_.model().sizes(1))); }
 
@@ -157,9 +168,10 @@ void Evaluator::keep() {
 }
 
 Program& Evaluator::run_batch(const task::Batch& batch) {
-  Program& program = programs_.at(batch.sizes);
-  feeder_.feed(program, batch);
-  program.feed("weight", Tensor::scalar(1.0f));
+  Network& network = network_of(batch);
+  Program& program = network.programs.at(batch.sizes);
+  network.feeder.feed(program, batch);
+  if (batch.network.empty()) program.feed("weight", Tensor::scalar(1.0f));
   program.run();
   return program;
 }
@@ -173,7 +185,7 @@ Decoded Evaluator::decode(task::Decoder& decoder) {
 Decoded Evaluator::decode_with(task::Decoder& decoder) {
   using Clock = std::chrono::steady_clock;
   const task::Batch* batch = decoder.next();
-  if (batch) programs_.at(batch->sizes);
+  if (batch) network_of(*batch).programs.at(batch->sizes);
   const auto start = Clock::now();
   for (; batch; batch = decoder.next()) decoder.take(predictions_of(run_batch(*batch)));
   return {decoder.size(), std::chrono::duration<double>(Clock::now() - start).count()};

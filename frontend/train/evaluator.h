@@ -1,6 +1,7 @@
 // Loss and metrics of a model on a whole split, in evaluation mode.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,10 +54,17 @@ class Evaluator {
   Evaluation run(task::Stream& stream, task::Decoder* decoder);
   // Runs the batches that a decoder asks for.
   Decoded decode(task::Decoder& decoder);
-  // How many programs were compiled so far: one for each of the sizes met.
-  std::int64_t programs() const { return programs_.size(); }
+  // How many programs were compiled so far: one for each network and each of the sizes met.
+  std::int64_t programs() const;
 
  private:
+  // One of the networks: its inputs, and its programs for the sizes that were met.
+  struct Network {
+    Feeder feeder;
+    ProgramCache programs;
+  };
+
+  Network& network_of(const task::Batch& batch);
   // Computes what is kept from run to run from the parameters of now.
   void keep();
   Program& run_batch(const task::Batch& batch);
@@ -65,10 +73,9 @@ class Evaluator {
   Backend& backend_;
   Variables& variables_;
   const Config& config_;
-  Feeder feeder_;
-  Arena arena_;
-  ProgramCache programs_;
-  bool may_keep_ = true;  // the model was not yet asked, or it keeps something
+  Arena arena_;                              // of all programs
+  std::map<std::string, Network> networks_;  // by Batch::network
+  bool may_keep_ = true;                     // the model was not yet asked, or it keeps something
   std::unique_ptr<Program> keep_;
 };
 

@@ -2,8 +2,10 @@
 
 namespace keel::train {
 
-Feeder::Feeder(const task::Model& model) {
-  for (const task::Input& input : model.inputs(model.sizes(1))) names_.push_back(input.name);
+Feeder::Feeder(const task::Model& model) : Feeder(model.inputs(model.sizes(1))) {}
+
+Feeder::Feeder(const std::vector<task::Input>& inputs) {
+  for (const task::Input& input : inputs) names_.push_back(input.name);
 }
 
 void Feeder::feed(Program& program, const task::Batch& batch) const {

@@ -15,6 +15,20 @@ std::vector<Value> parameters_of(const Graph& g) {
   return parameters;
 }
 
+task::Inputs added(Graph& graph, const std::vector<task::Input>& inputs) {
+  std::vector<NamedValue> values;
+  for (const task::Input& input : inputs) {
+    values.push_back({input.name, graph.input(input.name, input.type)});
+  }
+  return task::Inputs(std::move(values));
+}
+
+void mark_predictions(Graph& g, const std::vector<NamedValue>& predictions) {
+  for (const NamedValue& prediction : predictions) {
+    g.mark_output(std::string(kPrediction) + prediction.name, prediction.value);
+  }
+}
+
 // Adds the network for a batch of these sizes, and its loss as an output.
 task::Outputs add_model(nn::Net& net, const task::Model& model, const task::Sizes& sizes) {
   Graph& g = net.graph;
@@ -82,11 +96,7 @@ void add_guard(Graph& g, const Config& config, Value loss, optim::Clipped& clipp
 }  // namespace
 
 task::Inputs add_inputs(Graph& graph, const task::Model& model, const task::Sizes& sizes) {
-  std::vector<NamedValue> values;
-  for (const task::Input& input : model.inputs(sizes)) {
-    values.push_back({input.name, graph.input(input.name, input.type)});
-  }
-  return task::Inputs(std::move(values));
+  return added(graph, model.inputs(sizes));
 }
 
 Graph build_initialize(const Config& config, const task::Sizes& sizes) {
@@ -151,9 +161,16 @@ Graph build_evaluate(const Config& config, const task::Sizes& sizes, nn::Kept ke
     g.mark_output(sum_output(metric.name), metric.sum);
     if (metric.count.valid()) g.mark_output(count_output(metric.name), metric.count);
   }
-  for (const NamedValue& prediction : outputs.predictions) {
-    g.mark_output(std::string(kPrediction) + prediction.name, prediction.value);
-  }
+  mark_predictions(g, outputs.predictions);
+  return g;
+}
+
+Graph build_search(const Config& config, std::string_view network, const task::Sizes& sizes) {
+  Graph g;
+  const task::Model& model = config.model();
+  nn::Net net{.graph = g, .mode = nn::Mode::kEvaluate};
+  const task::Inputs in = added(g, model.search_inputs(network, sizes));
+  mark_predictions(g, model.build_search(net, network, sizes, in));
   return g;
 }
 

@@ -44,6 +44,8 @@ bool is_gathered(std::string_view state);
 // that the network counts, and its predictions under kPrediction + their names.
 Graph build_evaluate(const Config& config, const task::Sizes& sizes,
                      nn::Kept kept = nn::Kept::kNothing);
+// A network that a decoder asks for (Batch::network), with its predictions as above.
+Graph build_search(const Config& config, std::string_view network, const task::Sizes& sizes);
 // Writes what build_evaluate with Kept::kRead reads. No updates: nothing is kept.
 Graph build_keep(const Config& config);
 std::string sum_output(const std::string& metric);

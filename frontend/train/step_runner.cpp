@@ -101,9 +101,7 @@ Program& StepRunner::feed(ProgramCache& programs, const Part& part) {
 }
 
 double StepRunner::feed_rate(Program& step, const StepPlace& place) {
-  const double factor =
-      optim::schedule_factor(config_.train().schedule_options(), place.step, total_steps());
-  lr_.as<float>()[0] = static_cast<float>(config_.train().lr * factor);
+  lr_.as<float>()[0] = static_cast<float>(config_.train().rate(place.step, total_steps()));
   step_number_.as<std::int32_t>()[0] = static_cast<std::int32_t>(place.step);
   step.feed("lr", lr_);
   step.feed("step", step_number_);

@@ -67,7 +67,15 @@ bool Trainer::is_stale() const {
   return patience > 0 && state_.evaluations_since_best >= patience;
 }
 
-bool Trainer::is_done() const { return state_.step >= steps_.total_steps() || is_stale(); }
+bool Trainer::is_slow() const {
+  const TrainOptions& options = config_.train();
+  return options.stop_min_lr > 0 && state_.step >= options.warmup &&
+         options.rate(state_.step, steps_.total_steps()) <= options.stop_min_lr;
+}
+
+bool Trainer::is_done() const {
+  return state_.step >= steps_.total_steps() || is_stale() || is_slow();
+}
 
 Summary Trainer::run() {
   const SignalGuard signals;
@@ -268,7 +276,7 @@ Summary Trainer::summarize() {
   summary_.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   summary_.items_per_second = items_ / summary_.seconds;
-  summary_.stopped_early = is_stale();
+  summary_.stopped_early = is_stale() || is_slow();
   log_->plot(fmt::format("{} on {}", config_.model().name(), train_rows_->source()),
              config_.model().metrics());
   if (summary_.signal != 0) return summary_;

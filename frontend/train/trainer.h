@@ -82,6 +82,7 @@ class Trainer {
   Evaluation test_weights(const io::TensorFile& file, const std::string& where);
   bool is_done() const;
   bool is_stale() const;  // no better evaluation for `patience` evaluations
+  bool is_slow() const;   // the learning rate has fallen to stop_min_lr
 
   const Config& config_;
   RunFolder folder_;

@@ -64,6 +64,13 @@ double BeamSearch::normalized(const Hypothesis& finished) const {
   return finished.score / std::pow(length, options_.length_penalty);
 }
 
+std::vector<BeamSearch::Hypothesis> BeamSearch::ranked() const {
+  std::vector<Hypothesis> all = finished_;
+  std::ranges::stable_sort(all, std::greater{},
+                           [this](const Hypothesis& h) { return normalized(h); });
+  return all;
+}
+
 const BeamSearch::Hypothesis& BeamSearch::best() const {
   assert(!finished_.empty());
   return *std::ranges::max_element(finished_, {},

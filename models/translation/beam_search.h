@@ -52,6 +52,8 @@ class BeamSearch {
   void take(std::span<const NextSymbols> said);
   // When it is done: the best finished one.
   const Hypothesis& best() const;
+  // When it is done: all finished ones, the best first and of equal ones the one that came first.
+  std::vector<Hypothesis> ranked() const;
   const std::vector<Hypothesis>& finished() const { return finished_; }
   // The score by which finished hypotheses are compared.
   double normalized(const Hypothesis& finished) const;

@@ -7,13 +7,13 @@
 #include "frontend/nn/embedding.h"
 #include "frontend/nn/layers.h"
 #include "frontend/nn/positions.h"
-#include "models/translation/translator.h"
+#include "frontend/text/utf8.h"
+#include "models/translation/search_network.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/embedding.h"
 #include "src/ops/layout.h"
 #include "src/ops/loss.h"
 #include "src/ops/search.h"
-#include "src/ops/softmax.h"
 
 namespace keel::models {
 namespace {
@@ -23,9 +23,9 @@ using text::Dictionary;
 // Pairs of sentences as streams that can translate what they hold.
 class TranslationSplits : public task::Splits {
  public:
-  TranslationSplits(TranslationData data, const BeamOptions& beam, std::int64_t translated_rows)
+  TranslationSplits(TranslationData data, const SearchOptions& search, std::int64_t translated_rows)
       : data_(std::make_shared<const TranslationData>(std::move(data))),
-        beam_(beam),
+        search_(search),
         translated_rows_(translated_rows) {}
 
   std::unique_ptr<task::Stream> stream(task::Split split,
@@ -35,7 +35,7 @@ class TranslationSplits : public task::Splits {
                                         .seed = options.shuffle.value_or(0)});
     if (options.shuffle) return std::make_unique<data::ReadAhead>(std::move(stream));
     const std::int64_t most = split == task::Split::kTest ? 0 : translated_rows_;
-    stream->set_decoder([data = data_, split, most, beam = beam_] {
+    stream->set_decoder([data = data_, split, most, search = search_] {
       SentencePairs pairs = data->sentences(split);
       if (most > 0 && std::ssize(pairs.source) > most) {
         pairs.source.resize(static_cast<std::size_t>(most));
@@ -43,14 +43,14 @@ class TranslationSplits : public task::Splits {
       }
       return std::make_unique<Translator>(
           TranslationTask{data->subwords(), std::move(pairs.source), std::move(pairs.target)},
-          beam);
+          search);
     });
     return stream;
   }
 
  private:
   std::shared_ptr<const TranslationData> data_;
-  BeamOptions beam_;
+  SearchOptions search_;
   std::int64_t translated_rows_;
 };
 
@@ -103,8 +103,16 @@ TranslationOptions Translation::data_options(const task::DataRequest& request) c
           .train_rows = request.train_rows};
 }
 
-BeamOptions Translation::beam_options() const {
-  return {options_.beam, options_.length_penalty, options_.longest};
+SearchOptions Translation::search_options() const {
+  // As many rows are searched at a time as have room for their keys and values, but no more than
+  // keep a processor busy.
+  constexpr std::int64_t kMostRows = 256, kMostKept = 1 << 28;  // elements
+  const std::int64_t of_a_row = 2 * options_.layers * options_.width * room_for(options_.longest);
+  // A norm over a sentence's positions changes what earlier ones were, at every step.
+  const bool goes_on = nn::Norm::parse(options_.norm).name() != "instancenorm";
+  return {.beam = {options_.beam, options_.length_penalty, options_.longest},
+          .most_rows = std::clamp<std::int64_t>(kMostKept / of_a_row, 1, kMostRows),
+          .recompute = !goes_on};
 }
 
 void Translation::prepare(const task::DataRequest& request) {
@@ -121,7 +129,7 @@ void Translation::set_assets(const task::Assets& assets) {
 
 std::unique_ptr<task::Splits> Translation::load(const task::DataRequest& request) const {
   return std::make_unique<TranslationSplits>(
-      TranslationData::load(data_options(request), subwords_), beam_options(),
+      TranslationData::load(data_options(request), subwords_), search_options(),
       options_.translated_rows);
 }
 
@@ -177,16 +185,18 @@ Translation::Tables Translation::tables(nn::Net& net) const {
   return {source, target, apart ? table("logits", subwords_.target) : target};
 }
 
-Value Translation::embed(nn::Net& net, Value table, Value symbols) const {
+Value Translation::embed(nn::Net& net, Value table, Value symbols, Value positions) const {
   Graph& g = net.graph;
   const Value x = ops::scale(g, ops::embedding(g, table, symbols, Dictionary::kPad),
                              std::sqrt(double(options_.width)));
-  const Value positions = nn::sinusoidal_positions(net, g.shape(symbols)[1], options_.width);
   return nn::dropout(net, ops::add(g, x, positions), options_.dropout);
 }
 
-Value Translation::encode(nn::Net& net, Value x, Value mask) const {
+Value Translation::encode(nn::Net& net, const Tables& of, const task::Inputs& in) const {
   const nn::TransformerOptions options = layer_options(true);
+  const Value symbols = in["source"], mask = in["source_mask"];
+  const std::int64_t length = net.graph.shape(symbols)[1];
+  Value x = embed(net, of.source, symbols, nn::sinusoidal_positions(net, length, options_.width));
   for (std::int64_t i = 1; i <= options_.layers; ++i) {
     x = nn::encoder_layer(net, fmt::format("encoder{}", i), x, mask, options);
   }
@@ -204,15 +214,20 @@ Value Translation::decode(nn::Net& net, Value x, const task::Inputs& in, Value m
     encoded.mask = in["source_mask"];
     x = nn::decoder_layer(net, name, {x, mask, encoded}, options);
   }
-  if (options.place == nn::NormPlace::kPost) return x;
+  return normed_output(net, x, mask);
+}
+
+Value Translation::normed_output(nn::Net& net, Value x, Value mask) const {
+  if (options_.place == TranslationPlace::kPost) return x;
   return final_norm(false)(net, "decoder/norm", x, mask);
 }
 
 task::Outputs Translation::build(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
   const Tables of = tables(net);
-  const Value memory = encode(net, embed(net, of.source, in["source"]), in["source_mask"]);
-  const Value h = decode(net, embed(net, of.target, in["target_in"]), in, memory);
+  const Value memory = encode(net, of, in), symbols = in["target_in"];
+  const Value positions = nn::sinusoidal_positions(net, g.shape(symbols)[1], options_.width);
+  const Value h = decode(net, embed(net, of.target, symbols, positions), in, memory);
   const Shape shape = g.shape(h);
   const std::int64_t places = shape[0] * shape[1];
   const Value flat = ops::reshape(g, h, {places, shape[2]});
@@ -224,15 +239,7 @@ task::Outputs Translation::build(nn::Net& net, const task::Inputs& in) const {
   };
   task::Outputs outputs{.loss_sum = loss(options_.label_smoothing).sum,
                         .metrics = {{.name = "perplexity", .sum = loss(0).sum}}};
-  // What a search asks: the symbols that may follow one position of every row.
-  const Value asked = ops::take_rows(g, flat, in["asked"]);
-  const Value said = ops::log_softmax(g, logits(asked));
-  const std::int64_t symbols = g.shape(said)[1];
-  const std::int64_t needed = std::min(BeamSearch::symbols_needed(options_.beam), symbols);
-  const ops::Ranked ranked = ops::top_k(g, said, needed);
-  outputs.predictions = {{"scores", ranked.values},
-                         {"symbols", ranked.indices},
-                         {"end", ops::slice_axis(g, said, 1, Dictionary::kEnd, 1)}};
+  outputs.predictions = ranked(net, of, ops::take_rows(g, flat, in["asked"]));
   return outputs;
 }
 
@@ -242,8 +249,14 @@ std::vector<task::MetricInfo> Translation::metrics() const {
 }
 
 std::unique_ptr<task::Decoder> Translation::decoder(std::span<const std::string> lines) const {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::optional<std::size_t> wrong = text::first_invalid_utf8(lines[i]);
+    check(!wrong, ErrorKind::kBadInput,
+          "standard input: line {}: expected UTF-8, got {:02x} at byte {}", i + 1,
+          static_cast<unsigned char>(lines[i][wrong.value_or(0)]), wrong.value_or(0) + 1);
+  }
   return std::make_unique<Translator>(TranslationTask{subwords_, {lines.begin(), lines.end()}},
-                                      beam_options());
+                                      search_options());
 }
 
 }  // namespace keel::models

@@ -6,8 +6,8 @@
 
 #include "frontend/nn/transformer.h"
 #include "frontend/task/model.h"
-#include "models/translation/beam_search.h"
 #include "models/translation/data.h"
+#include "models/translation/translator.h"
 
 namespace keel::models {
 
@@ -126,6 +126,12 @@ class Translation : public task::ModelWithOptions<TranslationModelOptions> {
   std::vector<task::MetricInfo> metrics() const override;
   // Translates lines of words, in the form that the training data has them in.
   std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;
+  // Those of search_network.h.
+  std::vector<task::Input> search_inputs(std::string_view network,
+                                         const task::Sizes& sizes) const override;
+  std::vector<NamedValue> build_search(nn::Net& net, std::string_view network,
+                                       const task::Sizes& sizes,
+                                       const task::Inputs& in) const override;
 
  private:
   struct Tables {
@@ -133,13 +139,21 @@ class Translation : public task::ModelWithOptions<TranslationModelOptions> {
   };
 
   TranslationOptions data_options(const task::DataRequest& request) const;
-  BeamOptions beam_options() const;
+  SearchOptions search_options() const;
   nn::TransformerOptions layer_options(bool is_encoder) const;
   nn::Norm final_norm(bool is_encoder) const;
   Tables tables(nn::Net& net) const;
-  Value embed(nn::Net& net, Value table, Value symbols) const;
-  Value encode(nn::Net& net, Value x, Value mask) const;
+  // Symbols (rows, length), positions (length, width).
+  Value embed(nn::Net& net, Value table, Value symbols, Value positions) const;
+  Value encode(nn::Net& net, const Tables& of, const task::Inputs& in) const;
   Value decode(nn::Net& net, Value x, const task::Inputs& in, Value memory) const;
+  // Behind the last layer of the decoder, where norms stand before the sublayers.
+  Value normed_output(nn::Net& net, Value x, Value mask) const;
+  // What a search asks of h (rows, width): the symbols that may follow in every row.
+  std::vector<NamedValue> ranked(nn::Net& net, const Tables& of, Value h) const;
+  void build_encode(nn::Net& net, const task::Inputs& in) const;
+  std::vector<NamedValue> build_step(nn::Net& net, const task::Sizes& sizes,
+                                     const task::Inputs& in) const;
 
   // What numbers the symbols; known once the data or a checkpoint was read.
   TranslationSubwords subwords_;

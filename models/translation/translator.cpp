@@ -1,19 +1,15 @@
 #include "models/translation/translator.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "frontend/data/token_batches.h"
 #include "frontend/text/bleu.h"
-#include "frontend/text/dictionary.h"
 #include "src/core/error.h"
 
 namespace keel::models {
 namespace {
 
-using text::Dictionary;
-
-// Lengths are rounded up to a multiple of it, so that few programs serve all steps.
+// Sources of a group have lengths of one bucket of this multiple.
 constexpr std::int64_t kMultiple = 8;
 // Rows of a batch take about so many positions of sources.
 constexpr std::int64_t kPositions = 4096;
@@ -24,10 +20,20 @@ std::span<const T> row_of(const Tensor& values, std::size_t row) {
   return values.as<T>().subspan(row * width, width);
 }
 
+text::BleuCounter count(const std::vector<std::string>& answers,
+                        const std::vector<std::string>& references, text::BleuTokens tokens) {
+  text::BleuCounter counter({.tokens = tokens});
+  for (std::size_t i = 0; i < answers.size(); ++i) counter.add(answers[i], references[i]);
+  return counter;
+}
+
 }  // namespace
 
-Translator::Translator(TranslationTask task, const BeamOptions& options)
-    : task_(std::move(task)), options_(options), answers_(task_.sources.size()) {
+Translator::Translator(TranslationTask task, const SearchOptions& options)
+    : task_(std::move(task)),
+      options_(options),
+      batches_(options.recompute ? whole_batches() : step_batches()),
+      found_(task_.sources.size(), {task::RankedAnswer{}}) {
   for (std::size_t i = 0; i < task_.sources.size(); ++i) {
     const std::string where = fmt::format("sentence {}", i + 1);
     sources_.push_back(task_.subwords.source->encode(task_.sources[i], where));
@@ -36,85 +42,99 @@ Translator::Translator(TranslationTask task, const BeamOptions& options)
   std::ranges::stable_sort(order_, {}, [this](std::size_t i) { return sources_[i].size(); });
 }
 
-bool Translator::group_is_done() const {
-  return std::ranges::all_of(group_, [](const Slot& slot) { return slot.search.is_done(); });
+std::vector<task::RankedAnswer> Translator::ranked_of(const BeamSearch& search) const {
+  std::vector<task::RankedAnswer> answers;
+  for (const BeamSearch::Hypothesis& h : search.ranked()) {
+    answers.push_back({task_.subwords.target->decode(h.symbols), search.normalized(h), h.score});
+  }
+  return answers;
 }
 
 void Translator::end_group() {
-  for (const Slot& slot : group_) {
-    answers_[slot.sentence] = task_.subwords.target->decode(slot.search.best().symbols);
-  }
-  group_.clear();
+  for (const SearchSlot& slot : group_.slots) found_[slot.sentence] = ranked_of(slot.search);
+  group_.slots.clear();
 }
 
-// The sentences that follow, as long as they fall into the bucket of the first.
+// The sentences that follow, as long as they fall into the bucket of the first. How many there may
+// be depends on the bucket alone, and so does the program.
 void Translator::begin_group() {
   const auto bucket = [this](std::size_t i) {
     return data::bucket_of(std::ssize(sources_[i]), kMultiple);
   };
-  source_length_ = bucket(order_[begun_]);
-  const std::int64_t sentences =
-      std::max<std::int64_t>(1, kPositions / (source_length_ * options_.beam));
-  group_rows_ = sentences * options_.beam;
-  while (begun_ < order_.size() && std::ssize(group_) < sentences &&
-         bucket(order_[begun_]) == source_length_) {
-    group_.push_back({order_[begun_++], BeamSearch(options_)});
+  group_.beam = options_.beam.beam;
+  group_.source_length = bucket(order_[begun_]);
+  const std::int64_t rows = std::min(kPositions / group_.source_length, options_.most_rows);
+  group_.sentences = std::max<std::int64_t>(1, rows / group_.beam);
+  while (begun_ < order_.size() && std::ssize(group_.slots) < group_.sentences &&
+         bucket(order_[begun_]) == group_.source_length) {
+    const std::size_t sentence = order_[begun_++];
+    group_.slots.push_back({sentence, sources_[sentence], BeamSearch(options_.beam)});
   }
-}
-
-void Translator::put_row(std::size_t place, const Slot& slot,
-                         const BeamSearch::Hypothesis& hypothesis) {
-  NumberedPair pair{sources_[slot.sentence], hypothesis.symbols};
-  pair.target.push_back(Dictionary::kEnd);
-  models::put_pair(batch_, place, pair);
-  batch_.rows[place] = static_cast<std::int64_t>(slot.sentence);
-  const std::int64_t length = batch_.sizes[2];
-  batch_.values[kAsked].as<std::int32_t>()[place] =
-      static_cast<std::int32_t>(std::int64_t(place) * length + std::ssize(pair.target) - 1);
 }
 
 const task::Batch* Translator::next() {
-  if (!group_.empty() && group_is_done()) end_group();
-  if (group_.empty()) {
+  if (!group_.slots.empty() && group_.is_done()) end_group();
+  if (group_.slots.empty()) {
     if (begun_ == order_.size()) return nullptr;
     begin_group();
+    asks_ = false;
+    if (const task::Batch* first = batches_->begin(group_)) return first;
   }
-  std::int64_t longest = 0;
-  for (const Slot& slot : group_) {
-    if (slot.search.is_done()) continue;
-    longest = std::max<std::int64_t>(longest, std::ssize(slot.search.open().front().symbols));
-  }
-  clear_pairs(batch_, {group_rows_, source_length_, data::bucket_of(longest + 1, kMultiple)});
-  batch_.rows.assign(static_cast<std::size_t>(group_rows_), -1);
-  batch_.items = 1;
-  std::size_t place = 0;
-  for (const Slot& slot : group_) {
-    for (const BeamSearch::Hypothesis& open : slot.search.open()) put_row(place++, slot, open);
-  }
-  return &batch_;
+  asks_ = true;
+  return &batches_->step(group_);
 }
 
 void Translator::take(const std::map<std::string, Tensor>& predictions) {
+  if (!asks_) return;
   const Tensor &symbols = predictions.at("symbols"), &scores = predictions.at("scores"),
                &ends = predictions.at("end");
-  std::size_t place = 0;
   std::vector<NextSymbols> said;
-  for (Slot& slot : group_) {
-    if (slot.search.is_done()) continue;
+  for (std::size_t i = 0; i < group_.slots.size(); ++i) {
+    BeamSearch& search = group_.slots[i].search;
+    if (search.is_done()) continue;
     said.clear();
-    for (std::size_t i = 0; i < slot.search.open().size(); ++i, ++place) {
-      said.push_back({row_of<std::int32_t>(symbols, place), row_of<float>(scores, place),
-                      ends.as<float>()[place]});
+    for (std::size_t k = 0; k < search.open().size(); ++k) {
+      const std::size_t row = group_.row(i, k);
+      said.push_back(
+          {row_of<std::int32_t>(symbols, row), row_of<float>(scores, row), ends.as<float>()[row]});
     }
-    slot.search.take(said);
+    search.take(said);
   }
+}
+
+std::vector<std::string> Translator::answers() const {
+  std::vector<std::string> answers;
+  for (const std::vector<task::RankedAnswer>& of_sentence : found_) {
+    answers.push_back(of_sentence.front().text);
+  }
+  return answers;
+}
+
+std::vector<std::vector<task::RankedAnswer>> Translator::ranked(std::int64_t most) const {
+  std::vector<std::vector<task::RankedAnswer>> cut = found_;
+  for (std::vector<task::RankedAnswer>& of_sentence : cut) {
+    of_sentence.resize(std::min(of_sentence.size(), static_cast<std::size_t>(most)));
+  }
+  return cut;
 }
 
 std::map<std::string, task::Ratio> Translator::ratios() const {
   if (task_.references.empty()) return {};
-  text::BleuCounter counter;
-  for (std::size_t i = 0; i < answers_.size(); ++i) counter.add(answers_[i], task_.references[i]);
-  return {{"bleu", {counter.score().bleu, 1}}};
+  const auto score = count(answers(), task_.references, text::BleuTokens::kNone).score();
+  return {{"bleu", {score.bleu, 1}}};
+}
+
+std::vector<std::pair<std::string, std::string>> Translator::details() const {
+  if (task_.references.empty()) return {};
+  using text::BleuTokens;
+  std::vector<std::pair<std::string, std::string>> details;
+  for (const auto& [name, tokens] : {std::pair{"bleu", BleuTokens::kNone},
+                                     {"bleu_compound", BleuTokens::kCompound},
+                                     {"bleu_13a", BleuTokens::k13a}}) {
+    const text::BleuCounter counter = count(answers(), task_.references, tokens);
+    details.emplace_back(name, fmt::format("{} {}", text_of(counter.score()), counter.signature()));
+  }
+  return details;
 }
 
 }  // namespace keel::models

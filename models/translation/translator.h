@@ -7,7 +7,7 @@
 
 #include "models/translation/beam_search.h"
 #include "models/translation/data.h"
-#include "models/translation/pair_batch.h"
+#include "models/translation/search_group.h"
 
 namespace keel::models {
 
@@ -18,44 +18,49 @@ struct TranslationTask {
   std::vector<std::string> references = {};  // as many, or none: then there is no BLEU
 };
 
+struct SearchOptions {
+  BeamOptions beam = {};
+  std::int64_t most_rows =
+      256;                 // hypotheses that the network sees at a time, but for one sentence's
+  bool recompute = false;  // all positions at every step (whole_batches), or only the last
+};
+
 // Asks the network about the beginnings of translations, position by position. Sentences of like
 // lengths share a batch, with a row for each of their hypotheses; as each has its own limit and its
 // own end, and a row does not depend on those beside it, a translation is the same whatever else is
 // translated. An empty sentence has the empty translation.
 //
 // The answers are the translations in words, sub-words joined. The ratio "bleu" is the BLEU of
-// their words against those of the references, in per cent, as a sum with the count 1.
+// their words against those of the references, in per cent, as a sum with the count 1; the details
+// are what it was formed of, and BLEU of other tokens.
 class Translator final : public task::Decoder {
  public:
-  Translator(TranslationTask task, const BeamOptions& options);
+  Translator(TranslationTask task, const SearchOptions& options);
 
   std::int64_t size() const override { return std::ssize(task_.sources); }
   const task::Batch* next() override;
   void take(const std::map<std::string, Tensor>& predictions) override;
-  std::vector<std::string> answers() const override { return answers_; }
+  std::vector<std::string> answers() const override;
   std::map<std::string, task::Ratio> ratios() const override;
+  // Finished hypotheses, of which there are at most as many as the beam has; an empty sentence has
+  // one. Different sub-words may be the same words.
+  std::vector<std::vector<task::RankedAnswer>> ranked(std::int64_t most) const override;
+  std::vector<std::pair<std::string, std::string>> details() const override;
 
  private:
-  // A sentence that is being translated.
-  struct Slot {
-    std::size_t sentence;
-    BeamSearch search;
-  };
-
   void begin_group();
   void end_group();
-  bool group_is_done() const;
-  void put_row(std::size_t place, const Slot& slot, const BeamSearch::Hypothesis& hypothesis);
+  std::vector<task::RankedAnswer> ranked_of(const BeamSearch& search) const;
 
   TranslationTask task_;
-  BeamOptions options_;
+  SearchOptions options_;
+  std::unique_ptr<SearchBatches> batches_;
   std::vector<std::vector<std::int32_t>> sources_;  // in numbers
   std::vector<std::size_t> order_;                  // of those that are not empty
   std::size_t begun_ = 0;                           // of the order
-  std::vector<Slot> group_;
-  std::int64_t group_rows_ = 0, source_length_ = 0;
-  std::vector<std::string> answers_;
-  task::Batch batch_;
+  SearchGroup group_;
+  bool asks_ = false;  // whether the batch at hand asks for symbols
+  std::vector<std::vector<task::RankedAnswer>> found_;  // of every sentence, the best first
 };
 
 }  // namespace keel::models

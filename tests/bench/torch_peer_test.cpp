@@ -225,6 +225,13 @@ TEST_CASE("torch peer: PyTorch computes every norm as ours do") {
   CHECK(b.torch_refusal.starts_with("computes something else: y: "));
 }
 
+// Settings of translation for a peer that has no dropout.
+test::Settings without_dropout(test::Settings more = {}) {
+  more.insert(more.end(), {"model.dropout=0", "model.attention_dropout=0", "model.relu_dropout=0",
+                           "model.label_smoothing=0.1"});
+  return more;
+}
+
 TEST_CASE("torch peer: PyTorch takes the same training step") {
   const auto peer = real_peer();
   if (!peer) return;
@@ -245,10 +252,17 @@ TEST_CASE("torch peer: PyTorch takes the same training step") {
               {"dependency_parser", {"model.dropout=0", "model.input_dropout=0"}},
               {"dependency_parser",
                {"model.dropout=0", "model.input_dropout=0", "model.norm=none", "model.layers=2",
-                "model.activation=cube"}}};
+                "model.activation=cube"}},
+              {"translation", without_dropout()},
+              {"translation", without_dropout({"model.place=post", "model.norm=rmsnorm",
+                                               "train.optimizer=adam_fairseq"})},
+              {"translation", without_dropout({"model.embeddings=target", "model.layers=2"})},
+              {"translation", without_dropout({"model.joint=false", "model.embeddings=none"})}};
   for (const auto& row : rows) {
     const bool has_attention = !peer->version().starts_with("1.");
-    if (row.model == std::string("text_classifier") && !has_attention) continue;
+    const bool attends =
+        row.model == std::string("text_classifier") || row.model == std::string("translation");
+    if (attends && !has_attention) continue;
     const StepBench b =
         bench_step(*backend, test::small_config(row.settings, row.model), 3, peer.get());
     CHECK(b.torch_refusal == "");

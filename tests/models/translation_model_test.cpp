@@ -1,60 +1,11 @@
 // The translation model: what it learns it says, and a translation is the sentence's own.
 #include <doctest/doctest.h>
 
-#include "backends/backends.h"
-#include "frontend/train/evaluator.h"
-#include "frontend/train/step_graph.h"
-#include "models/translation/model.h"
-#include "models/translation/translator.h"
-#include "tests/models/helpers.h"
+#include "tests/models/translation_runs.h"
 #include "tests/support/checks.h"
 
 namespace keel::models {
 namespace {
-
-using Lines = std::vector<std::string>;
-
-// A network that has learned eight pairs by heart.
-struct Learned {
-  train::Config config;
-  std::unique_ptr<Backend> backend = make_backend(default_backend());
-  Variables variables{*backend, 1};
-  SentencePairs pairs;
-
-  explicit Learned(const Settings& settings = {})
-      : config(small_config(with(settings), "translation")) {
-    const auto stream =
-        config.model().load(config.data().request())->stream(task::Split::kTrain, {.batch = 4096});
-    const task::Batch& batch = stream->pick(first_rows(8));
-    Program step(*backend, variables, train::build_step(config, batch.sizes), {});
-    train::Feeder(config.model()).feed(step, batch);
-    step.feed("weight", Tensor::scalar(float(1 / batch.items)));
-    step.feed("lr", Tensor::scalar(1e-2f));
-    for (std::int32_t i = 0; i < 150; ++i) {
-      step.feed("step", Tensor::scalar(i));
-      step.feed("tick", Tensor::scalar(i));
-      step.run();
-    }
-    loss = step.scalar("loss");
-    TranslationOptions options{.source = config.data().source};
-    pairs = TranslationData::load(options).sentences(task::Split::kTrain);
-    pairs.source.resize(8);
-    pairs.target.resize(8);
-  }
-
-  static Settings with(Settings settings) {
-    settings.insert(settings.begin(), {"model.longest=30", "model.dropout=0"});
-    return settings;
-  }
-  Lines translate(const Lines& lines) {
-    train::Evaluator evaluator(*backend, variables, config);
-    const auto decoder = config.model().decoder(lines);
-    evaluator.decode(*decoder);
-    return decoder->answers();
-  }
-
-  double loss = 0;
-};
 
 TEST_CASE("translation: pairs that were learned by heart are translated word by word") {
   for (const char* beam : {"model.beam=1", "model.beam=4"}) {

@@ -2,9 +2,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "backends/backends.h"
+#include "studies/singular_values.h"
 #include "studies/study.h"
+#include "tests/support/checks.h"
 #include "tests/support/faulty_backend.h"
 #include "tests/support/small_run.h"
 
@@ -58,6 +61,90 @@ Options on_small_digits(Backend& backend) {
 
 Result run_small(const std::string& name, const Options& options) {
   return find_study(name).run(options);
+}
+
+// A translation in miniature.
+Options on_small_pairs(Backend& backend) {
+  Options options{backend, 0, 1, 3};
+  options.task = "translation";
+  options.data = test::small_pairs().string();
+  options.settings = {{"model.layers", "1"},       {"model.width", "8"},   {"model.heads", "2"},
+                      {"model.feed_forward", "8"}, {"model.longest", "3"}, {"model.beam", "1"},
+                      {"train.batch", "128"}};
+  return options;
+}
+
+TEST_CASE("study: figure7 of a task looks at its norms, and needs pn_v") {
+  const auto backend = make_backend(default_backend());
+  Options options = on_small_pairs(*backend);
+  const Result result = run_small("figure7", options);
+  REQUIRE(result.tables.size() == 2);
+  CHECK(result.tables[0].rows.size() == 1 + 7);  // 2 of the encoder, 3 of the decoder, 2 final ones
+  CHECK(result.tables[1].rows.size() == 1 + 7 * 8);
+  for (std::size_t i = 1; i < result.tables[1].rows.size(); ++i) {
+    const std::vector<std::string>& row = result.tables[1].rows[i];
+    CHECK(std::stod(row[5]) ==
+          doctest::Approx(std::abs(std::stod(row[3])) / std::stod(row[4])).epsilon(1e-3));
+  }
+  options.norms = {"layernorm"};
+  test::check_refused([&] { run_small("figure7", options); },
+                      "[figure7] --norm: expected pn_v, got layernorm");
+  Options without = options;
+  without.task.clear();
+  test::check_refused([&] { run_small("figure7", without); }, "[figure7] --task: expected one");
+}
+
+TEST_CASE("study: singular-values of the table of a translation, padding and fillers left out") {
+  const auto backend = make_backend(default_backend());
+  Options options = on_small_pairs(*backend);
+  const Result result = run_small("singular-values", options);
+  REQUIRE(result.tables.at(0).rows.size() == 3);
+  CHECK(result.tables[0].rows[1][1] == "target/table");
+  REQUIRE(result.tables.at(1).rows.size() == 1 + 2 * 8);
+  CHECK(result.tables[1].rows[1][1] == "1");
+  for (const Check& c : result.checks) CHECK_FALSE(c.judged);
+  options.settings.push_back({"model.embeddings", "target"});
+  options.norms = {"layernorm"};
+  CHECK(run_small("singular-values", options).tables[0].rows[1][1] == "source/table");
+  options.site = "target/table";
+  CHECK(run_small("singular-values", options).tables[0].rows[1][1] == "target/table");
+  options.site = "encoder1";
+  test::check_refused(
+      [&] { run_small("singular-values", options); },
+      "[singular-values] --site: expected a table such as source/table, got encoder1");
+  const Options digits = on_small_digits(*backend);
+  test::check_refused([&] { run_small("singular-values", digits); },
+                      "[singular-values] --task: mnist_mlp has no embeddings");
+}
+
+TEST_CASE("study: batch-size gathers one update from eight batches, four, two and one") {
+  const auto backend = make_backend(default_backend());
+  Options options = on_small_digits(*backend);
+  options.norms = {"layernorm", "batchnorm"};
+  const Result result = run_small("batch-size", options);
+  REQUIRE(result.tables.at(0).rows.size() == 1 + 2 * 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(result.tables[0].rows[1 + i][1] == fmt::format("{}", 4 << i));
+  }
+  CHECK(result.drawings.at(0).plot.series.size() == 2);
+  for (const Check& c : result.checks) CHECK_FALSE(c.judged);
+  options.settings.push_back({"train.batch", "4"});
+  test::check_refused([&] { run_small("batch-size", options); },
+                      "[batch-size] train.batch: expected at least 8, got 4");
+}
+
+TEST_CASE("singular values: by hand") {
+  // diag(3, 4) in rows that are turned, a row that is left out, and one of zeros.
+  const Tensor table = Tensor::of<double>({4, 2}, {3, 0, 100, 100, 0, -4, 0, 0});
+  const std::vector<double> values = singular_values_of(table, {true, false, true, true});
+  REQUIRE(values.size() == 2);
+  CHECK(values[0] == doctest::Approx(4));
+  CHECK(values[1] == doctest::Approx(3));
+  const SpectrumSummary summary = summary_of(values);
+  CHECK(summary.area == doctest::Approx(7.0 / 8));
+  const double p = 4.0 / 7, q = 3.0 / 7;
+  CHECK(summary.effective_rank == doctest::Approx(std::pow(p, -p) * std::pow(q, -q)));
+  CHECK(summary_of({2, 0}).effective_rank == doctest::Approx(1));
 }
 
 TEST_CASE("study: landscape has ten steps along the gradient of every fifth update") {

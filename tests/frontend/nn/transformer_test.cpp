@@ -171,6 +171,37 @@ TEST_CASE("transformer: a decoder layer position by position is the layer of all
   }
 }
 
+TEST_CASE("transformer: a memory of half the rows serves two rows of the query each") {
+  const TransformerOptions options{.heads = 2};
+  Graph g;
+  Net net{.graph = g, .mode = Mode::kEvaluate, .dtype = DType::kF64};
+  const Value query = g.input("query", {DType::kF64, {4, 2, 8}}),
+              keys = g.input("keys", {DType::kF64, {2, 3, 8}}),
+              mask = g.input("mask", {DType::kU8, {2, 3}}),
+              twice = g.constant(Tensor::of<std::int32_t>({4}, {0, 0, 1, 1}));
+  g.mark_output("few",
+                attend(net, "a", query, {.keys = keys, .values = keys, .mask = mask}, options));
+  const Value repeated = ops::take_rows(g, keys, twice);
+  const Value seen = g.input("seen", {DType::kU8, {4, 3}});
+  g.mark_output("all", attend(net, "b", query, {.keys = repeated, .values = repeated, .mask = seen},
+                              options));
+  const auto backend = make_backend("reference");
+  Variables variables(*backend, 3);
+  Program program(*backend, variables, g);
+  for (const char* layer : {"q", "out"}) {
+    for (const char* name : {"weight", "bias"}) {
+      variables.write(fmt::format("b/{}/{}", layer, name),
+                      variables.read(fmt::format("a/{}/{}", layer, name)));
+    }
+  }
+  program.feed("query", test::random_normal({4, 2, 8}, 1));
+  program.feed("keys", test::random_normal({2, 3, 8}, 2));
+  program.feed("mask", Tensor::of<std::uint8_t>({2, 3}, {1, 1, 0, 1, 1, 1}));
+  program.feed("seen", Tensor::of<std::uint8_t>({4, 3}, {1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 1, 1}));
+  program.run();
+  test::check_close(program.fetch("few"), program.fetch("all"), 1e-14);
+}
+
 TEST_CASE("transformer: dropout is drawn in training alone") {
   Graph g;
   Net net{.graph = g, .mode = Mode::kEvaluate};

@@ -39,6 +39,16 @@ TEST_CASE("schedule: inverse_sqrt") {
   CHECK(schedule_factor(warm, 399, 0) == near(0.5));
 }
 
+TEST_CASE("schedule: a warm-up from a first rate, as fairseq counts") {
+  const ScheduleOptions options{.kind = Schedule::kInverseSqrt, .warmup = 100, .warmup_from = 0.1};
+  CHECK(schedule_factor(options, 0, 0) == near(0.1));
+  CHECK(schedule_factor(options, 50, 0) == near(0.55));
+  CHECK(schedule_factor(options, 99, 0) == near(0.991));
+  CHECK(schedule_factor(options, 100, 0) == 1);
+  CHECK(schedule_factor(options, 400, 0) == near(0.5));
+  CHECK(schedule_factor({.kind = Schedule::kInverseSqrt, .warmup_from = 0.1}, 0, 0) == 1);
+}
+
 TEST_CASE("schedule: cosine falls from 1 to its minimum and stays") {
   const ScheduleOptions options{.kind = Schedule::kCosine, .warmup = 10, .min_factor = 0.2};
   CHECK(schedule_factor(options, 9, 110) == 1);
@@ -66,6 +76,7 @@ TEST_CASE("schedule: refusals") {
                           std::string_view part) {
     test::check_refused([&] { validate(options); }, key, part);
   };
+  refused({.warmup_from = 2}, "warmup_init_lr:", "expected 0 to lr, got 2 times lr");
   refused({.warmup = -1}, "warmup:", "expected >= 0, got -1");
   refused({.kind = Schedule::kStep}, "step_every:", "expected >= 1");
   refused({.step_factor = 0}, "step_factor:", "expected > 0, got 0");

@@ -124,6 +124,20 @@ TEST_CASE("trainer: stops early when nothing gets better") {
   CHECK(summary.state.best_step == kStepsPerEpoch);
 }
 
+TEST_CASE("trainer: stops when the rate has fallen far enough, but not in the warm-up") {
+  const test::TempDir temp;
+  const Settings settings{"train.epochs=50",
+                          "train.lr=1e-3",
+                          "train.schedule=inverse_sqrt",
+                          "train.warmup=10",
+                          "train.warmup_init_lr=1e-7",
+                          "train.stop_min_lr=5e-4"};
+  const Summary summary = train_in(temp.path(), small_config(settings));
+  CHECK(summary.stopped_early);
+  CHECK(summary.state.step == 40);  // the rate of that update would be lr sqrt(10 / 40)
+  CHECK(train_in(temp.path(), small_config(settings), true).state.step == 40);
+}
+
 TEST_CASE("trainer: patience counts evaluations, not epochs") {
   const test::TempDir temp;
   const Summary summary =

@@ -1,0 +1,134 @@
+// Updates of one size, gathered from ever smaller batches: norms over the batch take their
+// statistics of fewer rows, norms of a row do not notice (Shen et al. 2020, figure 5).
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/report/spread.h"
+#include "frontend/train/step_runner.h"
+#include "studies/list.h"
+#include "studies/zoo_training.h"
+
+namespace keel::study {
+namespace {
+
+constexpr int kBatchSizeSteps = 200, kBatchSizeSeeds = 1;
+constexpr std::int64_t kParts[] = {8, 4, 2, 1};  // micro-batches of an update
+
+struct BatchSizeRun {
+  std::string norm;
+  std::int64_t batch = 0;                            // rows or tokens of a statistic
+  std::vector<double> valid = {}, last_metric = {};  // one a seed: the loss, the last metric
+  std::string metric = {};
+};
+
+// All updates, with gradients gathered from config.train().accumulate batches each.
+void train_gathered(train::StepRunner& steps, std::int64_t updates) {
+  steps.initialize();
+  train::StepPlace place;
+  for (std::int64_t of_epoch = 0; place.step < updates; ++place.step) {
+    steps.start(place);
+    steps.next(true);
+    place.batch += steps.micro_batches(place);
+    if (++of_epoch < steps.steps(std::uint32_t(place.epoch))) continue;
+    ++place.epoch;
+    place.batch = of_epoch = 0;
+  }
+}
+
+train::Evaluation evaluate_gathered(Backend& backend, const train::Config& config) {
+  const auto data = config.model().load(config.data().request());
+  const auto stream =
+      data->stream(task::Split::kTrain,
+                   {.batch = config.train().batch, .shuffle = std::uint64_t(config.train().seed)});
+  Variables variables(backend, std::uint64_t(config.train().seed));
+  train::StepRunner steps(backend, variables, config, *stream);
+  train_gathered(steps, config.train().max_steps);
+  const auto valid = data->stream(task::Split::kValid, train::evaluation_options(config));
+  return train::Evaluator(backend, variables, config).run(*valid);
+}
+
+BatchSizeRun run_with(const Options& options, const ZooRun& run, std::int64_t parts) {
+  BatchSizeRun found{.norm = run.norm};
+  const int seeds = options.seeds > 0 ? options.seeds : kBatchSizeSeeds;
+  for (int i = 0; i < seeds; ++i) {
+    train::Config config = zoo_config(options, i, run);
+    const std::int64_t whole = config.train().batch;
+    check(whole >= parts, ErrorKind::kUsage,
+          "[batch-size] train.batch: expected at least {}, got {}", parts, whole);
+    found.batch = whole / parts;
+    config.set("train.batch", std::to_string(found.batch));
+    config.set("train.accumulate", std::to_string(parts));
+    // As many epochs as the updates take, whatever the recipe says.
+    config.set("train.epochs", "1000000");
+    config.validate();
+    const train::Evaluation valid = evaluate_gathered(options.backend, config);
+    found.valid.push_back(valid.loss);
+    found.metric = valid.metrics.back().info.name;
+    found.last_metric.push_back(valid.metrics.back().value);
+  }
+  return found;
+}
+
+Table batch_size_table(const std::vector<BatchSizeRun>& runs) {
+  Table table{"validation set, the median over seeds",
+              {{"variant", "m", runs.front().metric, "valid loss"}}};
+  for (const BatchSizeRun& run : runs) {
+    table.rows.push_back({run.norm, fmt::format("{}", run.batch),
+                          fmt::format("{:.4g}", report::median_of(run.last_metric)),
+                          fmt::format("{:.4f}", report::median_of(run.valid))});
+  }
+  return table;
+}
+
+Drawing batch_size_drawing(const std::vector<BatchSizeRun>& runs) {
+  Drawing drawing{"batch-size",
+                  {.title = "validation loss by the batch of a statistic",
+                   .x_label = "batch",
+                   .y_label = "loss",
+                   .series = {}}};
+  for (const BatchSizeRun& run : runs) {
+    auto& series = drawing.plot.series;
+    if (series.empty() || series.back().name != run.norm)
+      series.push_back({run.norm, {}, {}, {}, {}});
+    series.back().x.push_back(double(run.batch));
+    series.back().y.push_back(report::median_of(run.valid));
+  }
+  return drawing;
+}
+
+// How much the loss of a norm grows from the largest batch to the smallest, one entry a seed.
+std::vector<double> growth_of(const std::vector<BatchSizeRun>& runs, const std::string& norm) {
+  const auto is_of = [&](const BatchSizeRun& run) { return run.norm == norm; };
+  const auto first = std::ranges::find_if(runs, is_of);
+  const auto last = first + std::ssize(kParts) - 1;
+  std::vector<double> growth;
+  for (std::size_t i = 0; i < first->valid.size(); ++i) {
+    growth.push_back(first->valid[i] - last->valid[i]);
+  }
+  return growth;
+}
+
+}  // namespace
+
+Result batch_size(const Options& options) {
+  const std::string task = task_of(options, "translation");
+  const std::vector<std::string> norms =
+      norms_of(options, {"layernorm", "batchnorm", "pn_v", "powernorm"});
+  std::vector<BatchSizeRun> runs;
+  for (const std::string& norm : norms) {
+    for (const std::int64_t parts : kParts) {
+      runs.push_back(run_with(options, {task, norm, kBatchSizeSteps}, parts));
+    }
+  }
+  Result result;
+  result.tables = {batch_size_table(runs)};
+  result.drawings = {batch_size_drawing(runs)};
+  for (const std::string& norm : norms) {
+    result.not_judged(
+        fmt::format("{}, {}: loss at the smallest batch - at the largest", task, norm),
+        report::median_of(growth_of(runs, norm)), "stated of IWSLT14 trained to the end");
+  }
+  return result;
+}
+
+}  // namespace keel::study

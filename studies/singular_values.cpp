@@ -1,0 +1,202 @@
+// How fast the singular values of a trained table of embeddings fall: of a Transformer with
+// PowerNorm more slowly than with LayerNorm, in the paper on WMT14.
+#include "studies/singular_values.h"
+
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "frontend/report/spread.h"
+#include "frontend/text/dictionary.h"
+#include "src/ops/embedding.h"
+#include "studies/list.h"
+#include "studies/zoo_training.h"
+
+namespace keel::study {
+namespace {
+
+constexpr int kSpectrumSteps = 300, kSpectrumSeeds = 1;
+
+// A table of embeddings, and which of its rows no sentence uses.
+struct EmbeddingTable {
+  std::string name;
+  std::int64_t padding_id = -1;
+};
+
+// The tables that the network looks symbols up in.
+std::vector<EmbeddingTable> tables_of(const train::Config& config) {
+  Graph g;
+  nn::Net net{.graph = g, .mode = nn::Mode::kEvaluate};
+  const task::Model& model = config.model();
+  std::vector<NamedValue> inputs;
+  for (const task::Input& input : model.inputs(model.sizes(config.train().batch))) {
+    inputs.push_back({input.name, g.input(input.name, input.type)});
+  }
+  model.build(net, task::Inputs(std::move(inputs)));
+  std::vector<EmbeddingTable> tables;
+  for (int i = 0; i < g.size(); ++i) {
+    const Node& node = g.node(i);
+    if (node.op != &kEmbedding) continue;
+    const Node& table = g.node(node.inputs[EmbeddingInput::kTable]);
+    if (table.kind != NodeKind::kParameter) continue;
+    tables.push_back({table.name, node.attrs.as<EmbeddingAttrs>().padding_id});
+  }
+  return tables;
+}
+
+EmbeddingTable chosen_table(const train::Config& config, const std::string& asked) {
+  const std::vector<EmbeddingTable> tables = tables_of(config);
+  check(!tables.empty(), ErrorKind::kUsage, "[singular-values] --task: {} has no embeddings",
+        config.model().name());
+  if (asked.empty()) return tables.front();
+  const auto found = std::ranges::find(tables, asked, &EmbeddingTable::name);
+  check(found != tables.end(), ErrorKind::kUsage,
+        "[singular-values] --site: expected a table such as {}, got {}", tables.front().name,
+        asked);
+  return *found;
+}
+
+// Padding is left out, and so are the fillers of a dictionary, which no text has.
+std::vector<bool> kept_rows_of(const train::Config& config, const EmbeddingTable& table,
+                               std::int64_t rows) {
+  std::vector<bool> kept(std::size_t(rows), true);
+  if (table.padding_id >= 0) kept[std::size_t(table.padding_id)] = false;
+  const task::Assets assets = config.model().assets();
+  const std::string language = table.name.substr(0, table.name.find('/'));
+  auto dictionary = assets.find(language + ".dictionary");
+  if (dictionary == assets.end()) dictionary = assets.find("source.dictionary");
+  if (dictionary == assets.end()) return kept;
+  const auto parsed = text::Dictionary::parse(dictionary->second, dictionary->first);
+  for (std::int64_t i = parsed.first_filler(); i < rows; ++i) kept[std::size_t(i)] = false;
+  return kept;
+}
+
+struct Spectrum {
+  std::string norm, table;
+  std::vector<std::vector<double>> seeds;  // singular values
+};
+
+Spectrum spectrum_of(const Options& options, const std::string& task, const std::string& norm) {
+  Spectrum spectrum{norm, "", {}};
+  const int seeds = options.seeds > 0 ? options.seeds : kSpectrumSeeds;
+  for (int i = 0; i < seeds; ++i) {
+    const train::Config config = zoo_config(options, i, {task, norm, kSpectrumSteps});
+    const EmbeddingTable table = chosen_table(config, options.site);
+    ZooTraining training(options.backend, config);
+    training.run({});
+    const Tensor values = training.variables().read(table.name, true).to(DType::kF64);
+    spectrum.table = table.name;
+    spectrum.seeds.push_back(
+        singular_values_of(values, kept_rows_of(config, table, values.shape()[0])));
+  }
+  return spectrum;
+}
+
+// The median over seeds of s_i / s_1.
+std::vector<double> spectrum_curve(const Spectrum& spectrum) {
+  std::vector<double> curve;
+  for (std::size_t i = 0; i < spectrum.seeds[0].size(); ++i) {
+    std::vector<double> of_seeds;
+    for (const std::vector<double>& values : spectrum.seeds) {
+      of_seeds.push_back(values[i] / values[0]);
+    }
+    curve.push_back(report::median_of(of_seeds));
+  }
+  return curve;
+}
+
+std::vector<double> summaries(const Spectrum& spectrum, double SpectrumSummary::*what) {
+  std::vector<double> found;
+  for (const std::vector<double>& values : spectrum.seeds)
+    found.push_back(summary_of(values).*what);
+  return found;
+}
+
+Table spectra_table(const std::vector<Spectrum>& all) {
+  Table table{"singular values, the median over seeds", {{"index", "sv_norm", "variant"}}};
+  for (const Spectrum& spectrum : all) {
+    const std::vector<double> curve = spectrum_curve(spectrum);
+    for (std::size_t i = 0; i < curve.size(); ++i) {
+      table.rows.push_back(
+          {fmt::format("{}", i + 1), fmt::format("{:.6g}", curve[i]), spectrum.norm});
+    }
+  }
+  return table;
+}
+
+Table spectrum_summary(const std::vector<Spectrum>& all) {
+  Table table{"the median over seeds", {{"norm", "table", "area", "effective rank"}}};
+  for (const Spectrum& spectrum : all) {
+    const double area = report::median_of(summaries(spectrum, &SpectrumSummary::area));
+    const double rank = report::median_of(summaries(spectrum, &SpectrumSummary::effective_rank));
+    table.rows.push_back(
+        {spectrum.norm, spectrum.table, fmt::format("{:.4f}", area), fmt::format("{:.2f}", rank)});
+  }
+  return table;
+}
+
+Drawing spectra_drawing(const std::vector<Spectrum>& all) {
+  Drawing drawing{"singular-values",
+                  {.title = "singular values of the embeddings, by the largest",
+                   .x_label = "index",
+                   .y_label = "s_i / s_1",
+                   .series = {}}};
+  for (const Spectrum& spectrum : all) {
+    const std::vector<double> curve = spectrum_curve(spectrum);
+    std::vector<double> index(curve.size());
+    std::iota(index.begin(), index.end(), 1.0);
+    drawing.plot.series.push_back({spectrum.norm, index, curve, {}, {}});
+  }
+  return drawing;
+}
+
+}  // namespace
+
+std::vector<double> singular_values_of(const Tensor& table, const std::vector<bool>& kept) {
+  using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const Tensor wide = table.to(DType::kF64);
+  const std::int64_t n = wide.shape()[0], d = wide.shape()[1];
+  const Eigen::Map<const Matrix> all(wide.as<double>().data(), n, d);
+  Matrix gram = Matrix::Zero(d, d);
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (kept[std::size_t(i)]) gram += all.row(i).transpose() * all.row(i);
+  }
+  const Eigen::SelfAdjointEigenSolver<Matrix> solver(gram, Eigen::EigenvaluesOnly);
+  std::vector<double> values;
+  for (std::int64_t i = d - 1; i >= 0; --i) {
+    values.push_back(std::sqrt(std::max(solver.eigenvalues()(i), 0.0)));
+  }
+  return values;
+}
+
+SpectrumSummary summary_of(const std::vector<double>& values) {
+  const double sum = std::reduce(values.begin(), values.end());
+  double entropy = 0;
+  for (const double value : values) {
+    if (value > 0) entropy -= value / sum * std::log(value / sum);
+  }
+  return {sum / (double(values.size()) * values[0]), std::exp(entropy)};
+}
+
+Result singular_values(const Options& options) {
+  const std::string task = task_of(options, "translation");
+  std::vector<Spectrum> all;
+  for (const std::string& norm : norms_of(options, {"layernorm", "powernorm"})) {
+    all.push_back(spectrum_of(options, task, norm));
+  }
+  Result result;
+  result.tables = {spectrum_summary(all), spectra_table(all)};
+  result.drawings = {spectra_drawing(all)};
+  const std::vector<double> first = summaries(all[0], &SpectrumSummary::area);
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    const std::vector<double> of = summaries(all[i], &SpectrumSummary::area);
+    double mean = 0;
+    for (std::size_t k = 0; k < of.size(); ++k) mean += (of[k] - first[k]) / double(of.size());
+    result.not_judged(fmt::format("{}: area of {} - {}'s", task, all[i].norm, all[0].norm), mean,
+                      "stated of a Transformer trained to the end on WMT14");
+  }
+  return result;
+}
+
+}  // namespace keel::study

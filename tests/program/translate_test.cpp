@@ -1,0 +1,203 @@
+// keel predict, eval and text on translations: scores, n-best lists, and files and lines that are
+// not as they should be.
+#include <chrono>
+#include <set>
+#include <thread>
+
+#include "frontend/io/safetensors.h"
+#include "frontend/text/lines.h"
+#include "tests/program/helpers.h"
+
+namespace keel::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using test::read_bytes;
+using test::write_bytes;
+
+// A translation that has been trained a little.
+struct TranslationRun {
+  test::TempDir temp;
+  std::string folder = temp / "run";
+
+  explicit TranslationRun(test::Settings settings = {}) {
+    settings.insert(settings.begin(), {"train.max_steps=30", "train.lr=1e-2", "model.longest=20",
+                                       "model.beam=3", "train.eval_every=9e"});
+    test::train_in(folder, test::small_config(settings, "translation"));
+  }
+  ProcessResult predict(const std::string& text, std::vector<std::string> more = {}) const {
+    write_bytes(temp / "in", text);
+    more.insert(more.begin(), {"predict", folder});
+    return run_keel(more, {.in = temp / "in"});
+  }
+};
+
+std::vector<std::string> fields_of(std::string line) {
+  std::vector<std::string> fields;
+  for (std::size_t at = 0; (at = line.find(" ||| ")) != std::string::npos; line.erase(0, at + 5)) {
+    fields.push_back(line.substr(0, at));
+  }
+  fields.push_back(line);
+  return fields;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+TEST_CASE("predict: translations with scores, and the n best in the form of Moses") {
+  const TranslationRun run;
+  const std::string in = "s1 s2 s3\n\nnever-seen s5\n";
+  const ProcessResult plain = run.predict(in), scored = run.predict(in, {"--scores"}),
+                      best = run.predict(in, {"--n-best", "2"});
+  const std::vector<std::string> answers = lines_of(plain.out), with_scores = lines_of(scored.out),
+                                 ranked = lines_of(best.out);
+  REQUIRE(answers.size() == 3);
+  REQUIRE(with_scores.size() == 3);
+  REQUIRE(ranked.size() == 2 + 1 + 2);  // of an empty line there is one
+  CHECK(answers[1].empty());
+  const Json json = json_of(run.predict(in, {"--n-best", "2", "--json"}));
+  const std::vector<std::size_t> first{0, 2, 3};
+  for (std::size_t i = 0; i < 3; ++i) {
+    CAPTURE(i);
+    const std::vector<std::string> fields = fields_of(ranked[first[i]]);
+    REQUIRE(fields.size() == 4);
+    CHECK(fields[0] == std::to_string(i));
+    CHECK(fields[1] == answers[i]);
+    CHECK(with_scores[i] == fields[3] + "\t" + answers[i]);
+    CHECK(fields[2].starts_with("logp= "));
+    CHECK(json[i][0].at("answer") == answers[i]);
+    CHECK(json[i][0].at("score").get<double>() == doctest::Approx(std::stod(fields[3])));
+    CHECK(json[i][0].at("log_probability").get<double>() ==
+          doctest::Approx(std::stod(fields[2].substr(6))));
+  }
+  CHECK(std::stod(fields_of(ranked[0])[3]) >= std::stod(fields_of(ranked[1])[3]));
+  check_refusal(run.predict(in, {"--n-best", "0"}), 2, "--n-best");
+  check_refusal(run.predict(in, {"--n-best", "2", "--scores"}), 2, "--scores");
+}
+
+TEST_CASE("predict: a task without a search has no scores") {
+  const test::TempDir temp;
+  test::train_in(temp / "run", test::small_config({"train.max_steps=2"}, "text_classifier"));
+  write_bytes(temp / "in", "good5\n");
+  check_refusal(run_keel({"predict", temp / "run", "--scores"}, {.in = temp / "in"}), 2,
+                "predict: text_classifier does not rank answers");
+}
+
+TEST_CASE("predict: lines that no training has seen") {
+  const TranslationRun run({"model.merges=30", "model.longest=5"});
+  std::string thousand;
+  for (int i = 0; i < 1000; ++i) thousand += fmt::format("s{} ", i % 50);
+  const ProcessResult result = run.predict(thousand + "\n\u00fc\u4f60 x\n\ts1\n" + thousand + "\n");
+  CHECK(result.code == 0);
+  const std::vector<std::string> answers = lines_of(result.out);
+  REQUIRE(answers.size() == 4);
+  CHECK(answers[0] == answers[3]);
+  CHECK(run.predict(thousand + "\n").out == answers[0] + "\n");
+  check_refusal(run.predict("s1\ns2 \xFF\n"), 3,
+                "standard input: line 2: expected UTF-8, got ff at byte 4");
+  check_refusal(run.predict("s1 s2@@\n"), 3, "sentence 1: expected words that do not end in @@");
+}
+
+TEST_CASE("eval: BLEU with its parts, and the translations in a file") {
+  const TranslationRun run;
+  const std::string out = run.temp / "said";
+  const Json json = json_of(run_keel({"eval", run.folder, "--json", "--output", out}));
+  CHECK(json.at("answers") == 12);
+  const std::vector<std::string> said = lines_of(read_bytes(out));
+  CHECK(said.size() == 12);
+  for (const char* name : {"bleu", "bleu_compound", "bleu_13a"}) {
+    CHECK(json.at("details").contains(name));
+  }
+  // What keel text says of the same lines.
+  write_bytes(run.temp / "reference", read_bytes(test::small_pairs() / "test_2016_flickr.en"));
+  const ProcessResult text =
+      run_keel({"text", "bleu", out, run.temp / "reference", "--tokenize", "13a"});
+  const std::string parts = json.at("details").at("bleu_13a").get<std::string>();
+  CHECK(holds(text.out, parts.substr(0, parts.find(" nrefs"))));
+  CHECK(holds(parts, "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp"));
+  const ProcessResult as_text = run_keel({"eval", run.folder});
+  CHECK(holds(as_text.out, "\nbleu: BLEU = "));
+  CHECK(holds(as_text.out, "\nbleu_13a: " + parts + "\n"));
+}
+
+TEST_CASE("eval: a test set with words of its own, and one whose sides are of unequal length") {
+  const TranslationRun run;
+  fs::copy(test::small_pairs(), run.temp / "data");
+  write_bytes(run.temp / "data/test_2016_flickr.de", "neu unbekannt\ns1\n");
+  write_bytes(run.temp / "data/test_2016_flickr.en", "new unknown\nt10\n");
+  const Json json = json_of(run_keel({"eval", run.folder, "--data", run.temp / "data", "--json"}));
+  CHECK(json.at("rows") == 2);
+  CHECK(json.at("perplexity") > 1);
+  write_bytes(run.temp / "data/test_2016_flickr.en", "new unknown\n");
+  check_refusal(run_keel({"eval", run.folder, "--data", run.temp / "data"}), 3, "expected");
+  write_bytes(run.temp / "data/test_2016_flickr.en", "new unknown\n\xC3\n");
+  check_refusal(run_keel({"eval", run.folder, "--data", run.temp / "data"}), 3,
+                "test_2016_flickr.en");
+}
+
+TEST_CASE("eval: a checkpoint with the dictionary or the merges of another run") {
+  const TranslationRun words, merges({"model.merges=30"}), more({"model.merges=60"});
+  const auto with_assets_of = [](const TranslationRun& run, const TranslationRun& other) {
+    const fs::path from = fs::path(run.folder) / "checkpoints/best.safetensors",
+                   to = run.temp / "mixed.safetensors";
+    io::TensorFile file = io::read_safetensors(from, {.require_checksums = true});
+    const io::TensorFile foreign = io::read_safetensors(
+        fs::path(other.folder) / "checkpoints/best.safetensors", {.require_checksums = true});
+    for (auto& [key, value] : file.metadata) {
+      if (key.starts_with("asset.")) value = foreign.metadata.at(key);
+    }
+    io::write_safetensors(to, file);
+    return run_keel({"eval", to});
+  };
+  check_refusal(with_assets_of(words, merges), 3, "mixed.safetensors: tensor target/table");
+  check_refusal(with_assets_of(merges, more), 3, "mixed.safetensors: tensor target/table");
+}
+
+// Interrupts the program when it has worked for a while, and says how it ended.
+ProcessResult interrupted(const std::vector<std::string>& arguments, int signal,
+                          const test::ProcessOptions& options = {}) {
+  using namespace std::chrono_literals;
+  test::Process process(arguments, options);
+  std::this_thread::sleep_for(700ms);
+  REQUIRE_FALSE(process.has_ended());
+  process.signal(signal);
+  return process.wait();
+}
+
+std::set<std::string> files_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename());
+  return names;
+}
+
+TEST_CASE("translation: interrupted decoding and learning of merges leave files as they were") {
+  const TranslationRun run({"model.longest=3000"});
+  std::string many;
+  for (int i = 0; i < 200000; ++i) many += fmt::format("s{} word{} w{}\n", i % 60, i, i * 7919);
+  write_bytes(run.temp / "many", many);
+  write_bytes(run.temp / "codes", "as it was");
+  const std::set<std::string> before = files_in(run.temp.path());
+  for (const int signal : {SIGINT, SIGTERM}) {
+    CAPTURE(signal);
+    const ProcessResult decoding =
+        interrupted({"predict", run.folder, "--threads", "1"}, signal, {.in = run.temp / "many"});
+    CHECK(decoding.code == -signal);
+    CHECK(decoding.out.empty());
+    CHECK(interrupted({"text", "bpe", "learn", run.temp / "many", "--merges", "1000000", "--output",
+                       run.temp / "codes"},
+                      signal)
+              .code == -signal);
+    CHECK(read_bytes(run.temp / "codes") == "as it was");
+  }
+  CHECK(files_in(run.temp.path()) == before);
+}
+
+}  // namespace
+}  // namespace keel::cli
