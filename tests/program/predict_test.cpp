@@ -1,4 +1,6 @@
 // keel predict, and what keel eval --output writes.
+#include <sstream>
+
 #include "models/dependency_parser/data.h"
 #include "tests/program/helpers.h"
 
@@ -14,8 +16,7 @@ struct SmallRun {
   std::string folder = temp / "run";
 
   explicit SmallRun(const char* model) {
-    test::train_in(folder,
-                      test::small_config({"train.max_steps=30", "train.lr=1e-2"}, model));
+    test::train_in(folder, test::small_config({"train.max_steps=30", "train.lr=1e-2"}, model));
   }
   ProcessResult predict(const std::string& text, std::vector<std::string> more = {}) const {
     write_bytes(temp / "in", text);
@@ -99,6 +100,27 @@ TEST_CASE("predict: words with tags, and lines that are neither") {
   check_refusal(run.predict("det1\n"), 3, "standard input: line 1: expected word_TAG, got 'det1'");
   check_refusal(run.predict("1\ta\n"), 3, "standard input: line 1: expected 10 columns");
   check_refusal(run.predict("a_\xFF\n"), 3, "standard input: line 1: expected UTF-8");
+}
+
+TEST_CASE("predict: the embedding of each caption, of length 1") {
+  const SmallRun run("order_embeddings");
+  const Json json =
+      json_of(run.predict("a small red ball\n\na cup of words unheard of\n", {"--json"}));
+  REQUIRE(json.size() == 3);
+  for (const std::string answer : json) {
+    std::istringstream numbers(answer);
+    double squares = 0;
+    int count = 0;
+    for (double x = 0; numbers >> x; ++count) squares += x * x;
+    CHECK(count == 16);
+    CHECK(squares == doctest::Approx(1).epsilon(1e-4));
+  }
+  CHECK(run.predict("").out.empty());
+  check_refusal(run.predict("a\n\xFF\n"), 3, "standard input: line 2: expected UTF-8");
+  std::string many;
+  for (int i = 0; i < 201; ++i) many += "a ";
+  check_refusal(run.predict(many), 3,
+                "standard input: line 1: expected at most 200 words, got 201");
 }
 
 TEST_CASE("eval: a treebank that is broken, or is not there") {

@@ -3,7 +3,9 @@
 #include "backends/backends.h"
 #include "frontend/data/digits.h"
 #include "frontend/io/idx.h"
+#include "frontend/io/safetensors.h"
 #include "models/dependency_parser/builtin.h"
+#include "models/order_embeddings/builtin.h"
 #include "models/registry.h"
 #include "models/translation/builtin.h"
 #include "tests/support/temp_dir.h"
@@ -33,6 +35,10 @@ Settings common_settings(std::string_view model) {
             "model.label_smoothing=0",
             "model.beam=2",
             "model.longest=3"};
+  }
+  if (model == "order_embeddings") {
+    return {"train.batch=8", "data.source=" + small_captions().string(), "model.width=16",
+            "model.word_width=8", "model.fold=5"};
   }
   Settings settings{"train.batch=32", "data.train_rows=0",
                     "data.source=" + small_digits().string()};
@@ -99,6 +105,29 @@ const std::filesystem::path& small_pairs() {
     return true;
   }();
   check(written, ErrorKind::kIo, "[small_run] no pairs");
+  return folder.path();
+}
+
+const std::filesystem::path& small_captions() {
+  static const TempDir folder;
+  static const bool written = [] {
+    const auto write = [&](const std::string& split, models::DescribedImages images,
+                           std::int64_t count) {
+      models::keep_first_images(images, count);
+      std::string text;
+      for (const std::string& caption : images.captions) text += caption + "\n";
+      write_bytes(folder / (split + "_caps.txt"), text);
+      io::TensorFile file;
+      file.tensors.emplace("features", std::move(images.features));
+      io::write_safetensors(folder / (split + "_ims.safetensors"), file);
+    };
+    models::CaptionCorpus shapes = models::make_shapes();
+    write("train", std::move(shapes.train), 40);
+    write("dev", std::move(shapes.valid), 12);
+    write("test", shapes.test(), 12);
+    return true;
+  }();
+  check(written, ErrorKind::kIo, "[small_run] no captions");
   return folder.path();
 }
 
