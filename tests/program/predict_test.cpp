@@ -123,6 +123,23 @@ TEST_CASE("predict: the embedding of each caption, of length 1") {
                 "standard input: line 1: expected at most 200 words, got 201");
 }
 
+TEST_CASE("predict: answers to records and to lines of passage and question") {
+  const SmallRun run("attentive_reader");
+  const std::string passage = "@entity3 met @entity5 . @entity1 paid @entity2 .",
+                    asked = "@placeholder met @entity5 .";
+  const ProcessResult records =
+      run.predict("u\n\n" + passage + "\n\n" + asked + "\n\n?\n\n@entity3:Ann\n");
+  CHECK(records.code == 0);
+  CHECK(std::ranges::count(records.out, '\n') == 1);
+  const ProcessResult lines = run.predict(passage + "\t" + asked + "\n");
+  CHECK(lines.code == 0);
+  CHECK((records.out.starts_with(lines.out.substr(0, lines.out.size() - 1))));
+  CHECK(run.predict("").out.empty());
+  check_refusal(run.predict("u\n\na b\n\nc\n\nd\n"), 3,
+                "standard input: line 5: expected a question with one @placeholder");
+  check_refusal(run.predict("a b\tc\n"), 3, "standard input: line 1: expected a passage, a tab");
+}
+
 TEST_CASE("eval: a treebank that is broken, or is not there") {
   const SmallRun run("dependency_parser");
   write_bytes(run.temp / "test.conllu", "1\ta\t_\tX\tX\t_\t7\tdep\t_\t_\n");
