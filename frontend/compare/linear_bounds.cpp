@@ -10,6 +10,7 @@
 #include "src/ops/lookup_sum.h"
 #include "src/ops/matmul.h"
 #include "src/ops/norm_noise.h"
+#include "src/ops/order_error.h"
 #include "src/ops/pool2d.h"
 #include "src/runtime/run_node.h"
 
@@ -96,6 +97,32 @@ void lookup_sum(const JudgedNode& n, Bounds& bounds) {
   bound_sums(n, bounds, n.input(LookupSumInput::kTables).shape()[0]);
 }
 
+// Squares of differences: two roundings of the difference's square, and one of the square.
+void order_error(const JudgedNode& n, Bounds& bounds) {
+  const std::int64_t width = n.input(OrderErrorInput::kX).shape()[1];
+  const double factor = sum_error(width) + 3 * kEps;
+  for (std::size_t e = 0; e < n.out(0).size(); ++e) {
+    bounds[0].as<double>()[e] = factor * n.out(0)[e] + double(width + 1) * kTiny;
+  }
+}
+
+// Sums of products with rounded differences, one for each point of the other side.
+void order_error_backward(const JudgedNode& n, Bounds& bounds) {
+  using In = OrderErrorInput;
+  const Tensor de = sizes_of(n.input(In::kDe));
+  const std::vector<const Tensor*> inputs{&n.input(In::kX), &n.input(In::kY), &de};
+  const std::vector<Tensor> sums = run_node(n.judge, n.graph, n.index, inputs).outputs;
+  const Shape& pairs = de.shape();
+  for (int side : {OrderErrorOutput::kDx, OrderErrorOutput::kDy}) {
+    const double factor = sum_error(pairs[1 - side]) + kEps;
+    const auto sizes = sums[std::size_t(side)].as<double>();
+    const auto bound = bounds[std::size_t(side)].as<double>();
+    for (std::size_t e = 0; e < bound.size(); ++e) {
+      bound[e] = factor * std::abs(sizes[e]) + double(pairs[1 - side] + 1) * kTiny;
+    }
+  }
+}
+
 void avg_pool(const JudgedNode& n, Bounds& bounds) {
   const std::int64_t window = n.attrs<PoolAttrs>().window;
   bound_sums(n, bounds, window * window + 1);
@@ -148,6 +175,8 @@ void add_linear_rules(BoundRules& rules) {
   rules["conv2d_backward_weight"] = conv2d_weight;
   rules["embedding_backward"] = embedding_backward;
   rules["lookup_sum"] = lookup_sum;
+  rules["order_error"] = order_error;
+  rules["order_error_backward"] = order_error_backward;
   rules["avg_pool2d"] = avg_pool;
   rules["avg_pool2d_backward"] = rules["max_pool2d_backward"] = pool_backward;
   rules["dropout"] = rules["dropout_backward"] = dropout;

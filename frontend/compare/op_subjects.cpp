@@ -16,6 +16,7 @@
 #include "src/ops/norm_noise.h"
 #include "src/ops/op_table.h"
 #include "src/ops/optimizer_step.h"
+#include "src/ops/order_error.h"
 #include "src/ops/pool2d.h"
 #include "src/ops/random_normal.h"
 #include "src/ops/recurrent.h"
@@ -80,6 +81,9 @@ Outputs op_bce(Draft& d) {
   const Value t = d.graph.constant(0.3), targets = ops::broadcast_to(d.graph, t, {9, 12});
   const auto loss = ops::bce_with_logits(d.graph, x, targets);
   return {loss.mean, loss.sum};
+}
+Outputs op_order_error(Draft& d) {
+  return {ops::order_error(d.graph, d.normal({9, 33}), d.normal({7, 33}))};
 }
 Outputs op_max_pool(Draft& d) { return {ops::max_pool2d(d.graph, d.normal({2, 3, 9, 8}), 3, 2)}; }
 Outputs op_avg_pool(Draft& d) { return {ops::avg_pool2d(d.graph, d.normal({2, 3, 9, 8}), 3, 2)}; }
@@ -199,6 +203,7 @@ const std::map<std::string_view, BuildOp>& op_builds() {
       {"log_softmax", with_gradient<op_log_softmax>},
       {"cross_entropy", with_gradient<op_cross_entropy>},
       {"bce_with_logits", with_gradient<op_bce>},
+      {"order_error", with_gradient<op_order_error>},
       {"max_pool2d", with_gradient<op_max_pool>},
       {"avg_pool2d", with_gradient<op_avg_pool>},
       {"embedding", with_gradient<op_embedding>},

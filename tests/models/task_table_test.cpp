@@ -28,6 +28,12 @@ void for_each_task(const Body& body, const Settings& settings = {}) {
   }
 }
 
+// Whether the loss sets the rows of a batch against each other, so that it depends on which rows
+// come together.
+bool compares_rows(const train::Config& config) {
+  return config.model().name() == "order_embeddings";
+}
+
 std::unique_ptr<task::Stream> stream_of(const train::Config& config, task::Split split,
                                         const task::StreamOptions& options) {
   return config.model().load(config.data().request())->stream(split, options);
@@ -107,7 +113,9 @@ TEST_CASE("tasks: a split's loss and metrics are the same for every size of batc
       const train::Evaluation parts = measured(batch);
       CHECK(parts.rows == whole.rows);
       CHECK(parts.items == whole.items);
-      CHECK(parts.loss == doctest::Approx(whole.loss).epsilon(1e-12));
+      if (!compares_rows(config)) {
+        CHECK(parts.loss == doctest::Approx(whole.loss).epsilon(1e-12));
+      }
       for (const train::Measured& m : whole.metrics) {
         CHECK(parts.at(m.info.name) == doctest::Approx(m.value).epsilon(1e-12));
       }
@@ -227,6 +235,7 @@ std::map<std::string, Tensor> gathered(const train::Config& config,
 TEST_CASE("tasks: micro-batches gather the gradient of one batch, random numbers and all") {
   for_each_task(
       [](const train::Config& config) {
+        if (compares_rows(config)) return;
         const auto whole = gathered(config, {8}), parts = gathered(config, {3, 1, 4});
         CHECK(whole.size() >= 4);
         for (const auto& [name, sum] : whole) {

@@ -90,48 +90,7 @@ TEST_CASE("text_classifier: padding does not matter to norms over the batch, to 
 }
 
 TEST_CASE("text_classifier: the gradient of the whole network by central differences") {
-  const train::Config config = config_of({"model.norm=layernorm"});
-  const auto backend = make_backend("reference");
-  Graph g;
-  nn::Net net{.graph = g, .dtype = DType::kF64};
-  const auto stream = config.model()
-                          .load(config.data().request())
-                          ->stream(task::Split::kTrain, {.batch = 4096, .shuffle = {}});
-  const task::Batch& batch = stream->pick(first_rows(4));
-  const task::Outputs outputs =
-      config.model().build(net, train::add_inputs(g, config.model(), batch.sizes));
-  g.mark_output("loss", outputs.loss_sum);
-  const std::vector<std::string> names = names_of(g, NodeKind::kParameter);
-  std::vector<Value> leaves;
-  for (const std::string& name : names) leaves.push_back(g.find_leaf(name));
-  const std::vector<Value> gradients = gradient(g, outputs.loss_sum, leaves);
-  for (std::size_t i = 0; i < names.size(); ++i) g.mark_output("d " + names[i], gradients[i]);
-  Variables variables(*backend, 1);
-  Program program(*backend, variables, g);
-  train::Feeder(config.model()).feed(program, batch);
-  program.run();
-  std::map<std::string, Tensor> all;  // before any weight moves
-  for (const std::string& name : names) all[name] = program.fetch("d " + name);
-  for (const std::string& name : names) {
-    CAPTURE(name);
-    const Tensor& d = all.at(name);
-    const Tensor value = variables.read(name, true);
-    // The element with the largest slope; a step of 1e-5 leaves 1e-10 of curvature and rounding.
-    std::int64_t at = 0;
-    for (std::int64_t e = 0; e < d.elements(); ++e) {
-      if (std::abs(d.at(e)) > std::abs(d.at(at))) at = e;
-    }
-    const auto loss_at = [&](double step) {
-      Tensor moved = value.clone();
-      moved.as<double>()[std::size_t(at)] += step;
-      variables.write(name, moved);
-      program.run();
-      return program.scalar("loss");
-    };
-    const double slope = (loss_at(1e-5) - loss_at(-1e-5)) / 2e-5;
-    variables.write(name, value);
-    CHECK(d.at(at) == doctest::Approx(slope).epsilon(1e-6));
-  }
+  check_gradients(config_of({"model.norm=layernorm"}), 4);
 }
 
 TEST_CASE("text_classifier: refusals") {

@@ -1,4 +1,6 @@
 // keel predict, and what keel eval --output writes.
+#include <sstream>
+
 #include "models/dependency_parser/data.h"
 #include "tests/program/helpers.h"
 
@@ -14,8 +16,7 @@ struct SmallRun {
   std::string folder = temp / "run";
 
   explicit SmallRun(const char* model) {
-    test::train_in(folder,
-                      test::small_config({"train.max_steps=30", "train.lr=1e-2"}, model));
+    test::train_in(folder, test::small_config({"train.max_steps=30", "train.lr=1e-2"}, model));
   }
   ProcessResult predict(const std::string& text, std::vector<std::string> more = {}) const {
     write_bytes(temp / "in", text);
@@ -99,6 +100,44 @@ TEST_CASE("predict: words with tags, and lines that are neither") {
   check_refusal(run.predict("det1\n"), 3, "standard input: line 1: expected word_TAG, got 'det1'");
   check_refusal(run.predict("1\ta\n"), 3, "standard input: line 1: expected 10 columns");
   check_refusal(run.predict("a_\xFF\n"), 3, "standard input: line 1: expected UTF-8");
+}
+
+TEST_CASE("predict: the embedding of each caption, of length 1") {
+  const SmallRun run("order_embeddings");
+  const Json json =
+      json_of(run.predict("a small red ball\n\na cup of words unheard of\n", {"--json"}));
+  REQUIRE(json.size() == 3);
+  for (const std::string answer : json) {
+    std::istringstream numbers(answer);
+    double squares = 0;
+    int count = 0;
+    for (double x = 0; numbers >> x; ++count) squares += x * x;
+    CHECK(count == 16);
+    CHECK(squares == doctest::Approx(1).epsilon(1e-4));
+  }
+  CHECK(run.predict("").out.empty());
+  check_refusal(run.predict("a\n\xFF\n"), 3, "standard input: line 2: expected UTF-8");
+  std::string many;
+  for (int i = 0; i < 201; ++i) many += "a ";
+  check_refusal(run.predict(many), 3,
+                "standard input: line 1: expected at most 200 words, got 201");
+}
+
+TEST_CASE("predict: answers to records and to lines of passage and question") {
+  const SmallRun run("attentive_reader");
+  const std::string passage = "@entity3 met @entity5 . @entity1 paid @entity2 .",
+                    asked = "@placeholder met @entity5 .";
+  const ProcessResult records =
+      run.predict("u\n\n" + passage + "\n\n" + asked + "\n\n?\n\n@entity3:Ann\n");
+  CHECK(records.code == 0);
+  CHECK(std::ranges::count(records.out, '\n') == 1);
+  const ProcessResult lines = run.predict(passage + "\t" + asked + "\n");
+  CHECK(lines.code == 0);
+  CHECK((records.out.starts_with(lines.out.substr(0, lines.out.size() - 1))));
+  CHECK(run.predict("").out.empty());
+  check_refusal(run.predict("u\n\na b\n\nc\n\nd\n"), 3,
+                "standard input: line 5: expected a question with one @placeholder");
+  check_refusal(run.predict("a b\tc\n"), 3, "standard input: line 1: expected a passage, a tab");
 }
 
 TEST_CASE("eval: a treebank that is broken, or is not there") {

@@ -3,7 +3,10 @@
 #include "backends/backends.h"
 #include "frontend/data/digits.h"
 #include "frontend/io/idx.h"
+#include "frontend/io/safetensors.h"
+#include "models/attentive_reader/builtin.h"
 #include "models/dependency_parser/builtin.h"
+#include "models/order_embeddings/builtin.h"
 #include "models/registry.h"
 #include "models/translation/builtin.h"
 #include "tests/support/temp_dir.h"
@@ -33,6 +36,14 @@ Settings common_settings(std::string_view model) {
             "model.label_smoothing=0",
             "model.beam=2",
             "model.longest=3"};
+  }
+  if (model == "order_embeddings") {
+    return {"train.batch=8", "data.source=" + small_captions().string(), "model.width=16",
+            "model.word_width=8", "model.fold=5"};
+  }
+  if (model == "attentive_reader") {
+    return {"train.batch=8", "data.source=" + small_questions().string(), "model.width=24",
+            "model.dropout=0.05"};
   }
   Settings settings{"train.batch=32", "data.train_rows=0",
                     "data.source=" + small_digits().string()};
@@ -104,6 +115,49 @@ const std::filesystem::path& small_pairs() {
     return true;
   }();
   check(written, ErrorKind::kIo, "[small_run] no pairs");
+  return folder.path();
+}
+
+const std::filesystem::path& small_captions() {
+  static const TempDir folder;
+  static const bool written = [] {
+    const auto write = [&](const std::string& split, models::DescribedImages images,
+                           std::int64_t count) {
+      models::keep_first_images(images, count);
+      std::string text;
+      for (const std::string& caption : images.captions) text += caption + "\n";
+      write_bytes(folder / (split + "_caps.txt"), text);
+      io::TensorFile file;
+      file.tensors.emplace("features", std::move(images.features));
+      io::write_safetensors(folder / (split + "_ims.safetensors"), file);
+    };
+    models::CaptionCorpus shapes = models::make_shapes();
+    write("train", std::move(shapes.train), 40);
+    write("dev", std::move(shapes.valid), 12);
+    write("test", shapes.test(), 12);
+    return true;
+  }();
+  check(written, ErrorKind::kIo, "[small_run] no captions");
+  return folder.path();
+}
+
+const std::filesystem::path& small_questions() {
+  static const TempDir folder;
+  static const bool written = [] {
+    const auto write = [&](const char* name, task::Split split, std::size_t count) {
+      const std::vector<models::Question> questions = models::make_who_did_part(split);
+      std::string text;
+      for (std::size_t i = 0; i < count; ++i) {
+        text += models::text_of_question(questions[i], "made-up");
+      }
+      write_bytes(folder / name, text);
+    };
+    write("training.question", task::Split::kTrain, 64);
+    write("validation.question", task::Split::kValid, 20);
+    write("test.question", task::Split::kTest, 20);
+    return true;
+  }();
+  check(written, ErrorKind::kIo, "[small_run] no questions");
   return folder.path();
 }
 

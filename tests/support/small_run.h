@@ -23,6 +23,14 @@ const std::filesystem::path& small_treebank();
 // set. It is written once a process.
 const std::filesystem::path& small_pairs();
 
+// A folder with captions and features of 40 images of shapes for training, 12 for validation and 12
+// for testing; made once.
+const std::filesystem::path& small_captions();
+
+// A folder with 64 questions of who-did for training, 20 for validation and 20 for testing; made
+// once.
+const std::filesystem::path& small_questions();
+
 // "section.key=value"
 using Settings = std::vector<std::string>;
 // Those of both, the later ones winning.
@@ -34,7 +42,9 @@ void apply_settings(train::Config& config, const Settings& settings);
 // The named model with defaults, but small, then the settings: on small_digits() with batch 32 and,
 // for mnist_mlp, hidden 16; text_classifier on 200 built-in sentences, one narrow layer;
 // dependency_parser on small_treebank(), hidden 16; translation on small_pairs(), one narrow layer
-// in either stack, without label smoothing, translations of at most three symbols.
+// in either stack, without label smoothing, translations of at most three symbols;
+// order_embeddings on small_captions() with folds of 5 images, width 16; attentive_reader on
+// small_questions(), width 24.
 train::Config small_config(const Settings& settings = {}, std::string_view model = "mnist_mlp");
 
 // The same as arguments of the program: "train mnist_mlp --quiet --out folder ...".

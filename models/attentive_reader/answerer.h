@@ -1,0 +1,43 @@
+// Answers to questions that a user gives.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/attentive_reader/data.h"
+
+namespace keel::models {
+
+// Lines are records of question.h, whose answer is not looked at and may be `?`; or, if one of them
+// has a tab, each is a passage, a tab and a question with one @placeholder, in tokens with blanks
+// between. Throws Error{kBadInput} that names the line for what is neither.
+std::vector<Question> questions_of_lines(std::span<const std::string> lines);
+
+// An answer is a token: the entity as the question calls it, with its name behind a tab where the
+// record gives one, or a word; `-` where the network says an entity that the question has not.
+class Answerer final : public task::Decoder {
+ public:
+  Answerer(std::vector<Question> questions, std::shared_ptr<const ReaderNumbers> numbers,
+           std::int64_t sentences);
+
+  std::int64_t size() const override { return std::ssize(questions_); }
+  const task::Batch* next() override;
+  void take(const std::map<std::string, Tensor>& predictions) override;
+  std::vector<std::string> answers() const override { return answers_; }
+
+ private:
+  std::string answer_of(std::int64_t row, std::int32_t number) const;
+
+  std::vector<Question> questions_;
+  std::shared_ptr<const ReaderNumbers> numbers_;
+  std::shared_ptr<const NumberedQuestions> numbered_;
+  std::optional<QuestionStream> stream_;  // nothing without questions
+  std::vector<std::string> answers_;
+  std::int64_t step_ = 0;
+  const task::Batch* batch_ = nullptr;  // the one that was given last
+};
+
+}  // namespace keel::models

@@ -1,0 +1,33 @@
+// Other data sets as questions on passages: bAbI (Weston et al. 2015) and LAMBADA (Paperno et al.
+// 2016). Their text is cut into tokens as Moses does it, without escapes, in lower case.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/attentive_reader/question.h"
+
+namespace keel::models {
+
+// Questions that became some of the form, and how many could not.
+struct Converted {
+  std::vector<Question> questions;
+  std::int64_t without = 0;  // for the reason that each function names
+};
+
+// A file of bAbI: lines `number text`, or `number question <tab> answer <tab> ...`, numbers
+// beginning at 1 with each story. The passage is the story so far, the question that of the file
+// with
+// @placeholder behind it. Left out are answers that are not one word of the story, such as counts
+// and `yes`. Throws Error{kBadInput} with file and line for a line without a number, with one that
+// does not follow, without text, and for a question without a story or an answer.
+Converted read_babi(std::string_view text, const std::string& name);
+
+// LAMBADA, a JSON object {"text": ...} a line. The last word of a text is the answer, what stands
+// before it in its sentence is the question, with @placeholder at the end, and the sentences before
+// are the passage. Left out are texts of one sentence. Throws Error{kBadInput} with file and line
+// for a line that is no such object, and for a text of fewer than two words.
+Converted read_lambada(std::string_view text, const std::string& name);
+
+}  // namespace keel::models

@@ -1,0 +1,36 @@
+// Questions in files: of the form of question.h, of bAbI and of LAMBADA.
+#pragma once
+
+#include <filesystem>
+
+#include "models/attentive_reader/question.h"
+#include "src/core/choice.h"
+
+namespace keel::models {
+
+enum class QuestionForm { kQuestions, kBabi, kLambada };
+constexpr auto choice_words(QuestionForm) {
+  return std::to_array<std::string_view>({"questions", "babi", "lambada"});
+}
+
+struct QuestionFileOptions {
+  QuestionForm form = QuestionForm::kQuestions;
+  std::int64_t babi_task = 0;  // 1 to 20; 0: all of them
+  std::uint64_t seed = 0;      // by which LAMBADA is shared out
+};
+
+// Each looked for in the folder and in its folders `qa` and `cnn`:
+//   questions  records in the folders training, validation and test, or those in a folder
+//              `questions`, as *.question, one or many in each, in the order of their names; or in
+//              one file each, training.question, validation.question and test.question
+//   babi       qaN_*_train.txt and qaN_*_test.txt in babi-en.tar, or such files in a folder
+//              babi-en; the last tenth of the questions of each task's training file is for
+//              validation
+//   lambada    lambada_test.jsonl, of which no training texts are published in this form: a tenth
+//              each is for validation and for testing, drawn by the seed
+// Files may be plain, .gz or .xz. Throws Error{kIo} that says where which files were looked for,
+// and Error{kBadInput} with file and line as question.h and cloze.h say.
+QuestionCorpus read_question_corpus(const std::filesystem::path& folder,
+                                    const QuestionFileOptions& options);
+
+}  // namespace keel::models

@@ -1,0 +1,188 @@
+#include "models/attentive_reader/model.h"
+
+#include <cmath>
+
+#include "frontend/task/classification.h"
+#include "models/attentive_reader/answerer.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/embedding.h"
+#include "src/ops/layout.h"
+#include "src/ops/matmul.h"
+#include "src/ops/reduce.h"
+#include "src/ops/search.h"
+#include "src/ops/softmax.h"
+
+namespace keel::models {
+namespace {
+
+// The attention's score of padding: its exponential is 0, and it is finite, for infinities make NaN
+// of differences.
+constexpr double kPadded = -1e9;
+constexpr double kReleaseGain = 0.05;
+
+// (rows, length, ...) as (length, rows, ...), and back.
+Value turned(Graph& g, Value x) {
+  std::vector<std::int64_t> axes{1, 0};
+  if (g.shape(x).rank() == 3) axes.push_back(2);
+  return ops::transpose(g, x, axes);
+}
+
+// mask (length, rows) as numbers (length, rows, 1).
+Value weights_of(Graph& g, Value mask, DType dtype) {
+  const Shape shape = g.shape(mask);
+  return ops::cast(g, ops::reshape(g, mask, {shape[0], shape[1], 1}), dtype);
+}
+
+// The sum over the time steps of x (length, rows, width) times weights (length, rows, 1).
+Value sum_over_steps(Graph& g, Value x, Value weights) {
+  return ops::sum(g, ops::mul(g, x, weights), {0});
+}
+
+// 1 at the last token of every sequence, (length, rows, 1): the mask without the next one's.
+Value at_last(Graph& g, Value weights) {
+  const Shape shape = g.shape(weights);
+  const Value behind = ops::slice_axis(g, weights, 0, 1, shape[0] - 1);
+  return ops::sub(g, weights, ops::pad(g, behind, {0, 0, 0}, {1, 0, 0}, 0));
+}
+
+}  // namespace
+
+void AttentiveReaderOptions::validate() const {
+  const auto expect = [](bool holds, const char* option, const char* expected, auto got) {
+    check(holds, ErrorKind::kUsage, "{}: expected {}, got {}", option, expected, got);
+  };
+  nn::Norm::parse(norm);
+  expect(width >= 1 && width <= 65536, "width", "1 to 65536", width);
+  expect(dropout >= 0 && dropout < 1, "dropout", "in [0, 1)", dropout);
+  expect(std::abs(forget_bias) <= 100, "forget_bias", "-100 to 100", forget_bias);
+  expect(babi_task >= 0 && babi_task <= 20, "babi_task", "0 to 20", babi_task);
+  expect(sentences >= 0, "sentences", ">= 0", sentences);
+  expect(longest >= 1 && longest <= kMostQuestionTokens, "longest", "1 to 10000", longest);
+  expect(max_words >= 0, "max_words", ">= 0", max_words);
+}
+
+ReaderDataOptions AttentiveReader::data_options(const task::DataRequest& request) const {
+  return {.source = request.source,
+          .files = {.form = options_.corpus, .babi_task = options_.babi_task, .seed = request.seed},
+          .sentences = options_.sentences,
+          .longest = options_.longest,
+          .max_words = options_.max_words,
+          .train_rows = request.train_rows,
+          .numbers = numbers_};
+}
+
+void AttentiveReader::prepare(const task::DataRequest& request) {
+  if (!numbers_) numbers_ = ReaderData::load(data_options(request)).numbers();
+}
+
+task::Assets AttentiveReader::assets() const {
+  return numbers_ ? numbers_->texts() : task::Assets{};
+}
+
+void AttentiveReader::set_assets(const task::Assets& assets) {
+  numbers_ = std::make_shared<const ReaderNumbers>(ReaderNumbers::parse(assets));
+}
+
+std::unique_ptr<task::Splits> AttentiveReader::load(const task::DataRequest& request) const {
+  return std::make_unique<ReaderData>(ReaderData::load(data_options(request)));
+}
+
+std::int64_t AttentiveReader::numbers() const {
+  constexpr std::int64_t kUntold = 8;  // a graph may be built before the data was read
+  return numbers_ ? numbers_->size() : kUntold;
+}
+
+nn::FanInit AttentiveReader::init() const {
+  if (options_.init == ReaderInit::kXavier) return nn::xavier();
+  return [](std::int64_t fan_in, std::int64_t fan_out) {
+    const bool is_square = fan_out % fan_in == 0 && fan_out / fan_in <= 4;
+    return is_square ? nn::orthogonal(kReleaseGain, fan_out / fan_in)
+                     : nn::uniform(std::sqrt(6.0 / double(fan_in + fan_out + 1)));
+  };
+}
+
+// A map of attention or readout.
+nn::LayerOptions AttentiveReader::map_options(bool bias) const {
+  nn::LayerOptions options{.bias = bias, .weight_init = init()};
+  if (options_.sites == ReaderSites::kEverywhere) options.norm = nn::Norm::parse(options_.norm);
+  return options;
+}
+
+// Word vectors (length, rows, width) of tokens (rows, length). Dropout draws by rows.
+Value AttentiveReader::look_up(nn::Net& net, Value table, Value tokens) const {
+  const Value x = ops::embedding(net.graph, table, tokens);
+  return turned(net.graph, nn::dropout(net, x, options_.dropout));
+}
+
+AttentiveReader::Read AttentiveReader::read(nn::Net& net, const std::string& name, Value x,
+                                            Value mask) const {
+  Graph& g = net.graph;
+  nn::CellOptions cell{.norms = nn::cell_norms(nn::Norm::parse(options_.norm)),
+                       .input_init = init(),
+                       .forget_bias = options_.forget_bias,
+                       .learns_start = true};
+  if (options_.init == ReaderInit::kRelease) cell.recurrent_init = init();
+  const nn::Lstm lstm(net, name, options_.width, options_.width, cell);
+  // Without the mask the LSTM goes on behind the end, where nobody looks at it.
+  const bool counts_padding = options_.statistics == ReaderStatistics::kPadded;
+  const Value turned_mask = turned(g, mask);
+  const Value h = lstm(x, counts_padding ? Value{} : turned_mask).h;
+  const Value last = at_last(g, weights_of(g, turned_mask, net.dtype));
+  return {h, turned_mask, sum_over_steps(g, h, last)};
+}
+
+Value AttentiveReader::attend(nn::Net& net, const Read& passage, Value q) const {
+  Graph& g = net.graph;
+  const std::int64_t width = options_.width;
+  const Shape shape = g.shape(passage.h);
+  const nn::Linear of_passage(net, "attention/passage", width, width, map_options(true));
+  const nn::Linear of_question(net, "attention/question", width, width, map_options(false));
+  const nn::Linear bilinear(net, "attention/bilinear", width, width,
+                            {.bias = false, .weight_init = init()});
+  const nn::Linear score(net, "attention/score", width, 1, {.bias = false, .weight_init = init()});
+  const Value product = ops::sum(g, ops::mul(g, bilinear(passage.h), bilinear(q)), {2}, true);
+  const Value maps = ops::add(g, of_passage(passage.h, {.mask = passage.mask}), of_question(q));
+  const Value a = score(ops::tanh(g, ops::add(g, maps, product)));
+  const Value scores = turned(g, ops::reshape(g, a, {shape[0], shape[1]}));
+  const Value known = turned(g, passage.mask);
+  const Value kept = ops::select(g, known, scores, g.constant(kPadded, net.dtype));
+  return ops::reshape(g, turned(g, ops::softmax(g, kept)), {shape[0], shape[1], 1});
+}
+
+Value AttentiveReader::read_out(nn::Net& net, const Read& passage, Value alpha, Value q) const {
+  Graph& g = net.graph;
+  const Value weights = weights_of(g, passage.mask, net.dtype);
+  const Value count = ops::maximum(g, ops::sum(g, weights, {0}), g.constant(1.0, net.dtype));
+  const Value mean = ops::div(g, sum_over_steps(g, passage.h, weights), count);
+  const std::int64_t width = options_.width;
+  const Value context = nn::linear(net, "readout/context", sum_over_steps(g, passage.h, alpha),
+                                   width, map_options(true));
+  const Value of_question = nn::linear(net, "readout/question", q, width, map_options(false));
+  const Value of_mean = nn::linear(net, "readout/mean", mean, width, map_options(false));
+  return ops::tanh(g, ops::add(g, ops::add(g, context, of_question), of_mean));
+}
+
+task::Outputs AttentiveReader::build(nn::Net& net, const task::Inputs& in) const {
+  Graph& g = net.graph;
+  const double bound = std::sqrt(6.0 / double(numbers() + options_.width + 1));
+  const Value table = net.parameter("words", {numbers(), options_.width}, nn::uniform(bound));
+  const Read passage = read(net, "passage", look_up(net, table, in["passage"]), in["passage_mask"]);
+  const Value q =
+      read(net, "question", look_up(net, table, in["question"]), in["question_mask"]).last;
+  const Value alpha = attend(net, passage, q);
+  const Value readout = nn::dropout(net, read_out(net, passage, alpha, q), options_.dropout);
+  const Value logits = nn::linear(net, "logits", readout, numbers(), {.weight_init = init()});
+  task::Outputs outputs = task::classification(g, logits, in["answer"]);
+  const Shape shape = g.shape(alpha);
+  outputs.predictions = {{"answer", ops::top_k(g, logits, 1).indices},
+                         {"alpha", turned(g, ops::reshape(g, alpha, {shape[0], shape[1]}))}};
+  return outputs;
+}
+
+std::vector<task::MetricInfo> AttentiveReader::metrics() const { return task::error_metric(); }
+
+std::unique_ptr<task::Decoder> AttentiveReader::decoder(std::span<const std::string> lines) const {
+  return std::make_unique<Answerer>(questions_of_lines(lines), numbers_, options_.sentences);
+}
+
+}  // namespace keel::models

@@ -1,0 +1,122 @@
+// The Attentive Reader (Hermann et al. 2015) as Cooijmans et al. 2016 normalized it and Ba et al.
+// 2016, section 6.2, did: questions on passages whose entities are anonymous.
+#pragma once
+
+#include <memory>
+
+#include "frontend/nn/layers.h"
+#include "frontend/nn/recurrent.h"
+#include "frontend/task/model.h"
+#include "models/attentive_reader/data.h"
+
+namespace keel::models {
+
+// Which maps the norm stands behind.
+enum class ReaderSites {
+  kLstm,        // those of the LSTMs: of inputs, of states and of the cell
+  kEverywhere,  // and those of attention and readout
+};
+constexpr auto choice_words(ReaderSites) {
+  return std::to_array<std::string_view>({"lstm", "everywhere"});
+}
+
+// Which positions the LSTMs' norms over the batch count.
+enum class ReaderStatistics {
+  kText,    // those of passages and questions
+  kPadded,  // those behind their ends too, where they are repeated (Cooijmans et al. 2016)
+};
+constexpr auto choice_words(ReaderStatistics) {
+  return std::to_array<std::string_view>({"text", "padded"});
+}
+
+enum class ReaderInit {
+  kXavier,   // Xavier-uniform; orthogonal recurrent weights
+  kRelease,  // square matrices 0.05 times orthogonal, others U(+-sqrt(6 / (in + out + 1)))
+};
+constexpr auto choice_words(ReaderInit) {
+  return std::to_array<std::string_view>({"xavier", "release"});
+}
+
+struct AttentiveReaderOptions {
+  std::string norm = "layernorm";
+  ReaderSites sites = ReaderSites::kLstm;
+  ReaderStatistics statistics = ReaderStatistics::kText;
+  ReaderInit init = ReaderInit::kXavier;
+  std::int64_t width = 240;  // of words, LSTMs and readout
+  double dropout = 0.5;      // of word vectors, and of the readout
+  double forget_bias = 0;
+
+  QuestionForm corpus = QuestionForm::kQuestions;  // of a folder
+  std::int64_t babi_task = 0;                      // of the corpus babi; 0: all of them
+  std::int64_t sentences = 0;                      // that stay of a passage; 0: all
+  std::int64_t longest = 1000;                     // tokens of a passage that is trained on
+  std::int64_t max_words = 0;                      // 0: every word has a number
+
+  static constexpr auto fields() {
+    using T = AttentiveReaderOptions;
+    return std::tuple{field("norm", &T::norm),
+                      field("sites", &T::sites),
+                      field("statistics", &T::statistics),
+                      field("init", &T::init),
+                      field("width", &T::width),
+                      field("dropout", &T::dropout),
+                      field("forget_bias", &T::forget_bias),
+                      field("corpus", &T::corpus),
+                      field("babi_task", &T::babi_task),
+                      field("sentences", &T::sentences),
+                      field("longest", &T::longest),
+                      field("max_words", &T::max_words)};
+  }
+  void validate() const;
+};
+
+// Of passages and questions with one table E of word vectors, D_t being the LSTM's output at token
+// t of the passage and q the last state of another LSTM over the question:
+//     a_t = w tanh(W_d D_t + W_q q + b + (D_t B)(q B))    the last, a scalar product, in every unit
+//     alpha = softmax of a over the tokens of the passage;   ctx = sum_t alpha_t D_t
+//     g = tanh(W_c ctx + W_g q + W_m mean_t D_t + b_g)
+//     logits = dropout(g) W_o + b_o                       over all words and entities
+// with dropout of the word vectors as well, and learned first states. The loss is the cross entropy
+// of the answer. (The release adds 1e-8 inside the logarithm; not so here.)
+class AttentiveReader : public task::ModelWithOptions<AttentiveReaderOptions> {
+ public:
+  std::string_view name() const override { return "attentive_reader"; }
+  std::string_view summary() const override {
+    return "questions on passages, LSTMs and attention (Cooijmans et al. 2016, Ba et al. 2016)";
+  }
+  void prepare(const task::DataRequest& request) override;
+  task::Assets assets() const override;
+  void set_assets(const task::Assets& assets) override;
+
+  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
+  std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
+    return question_inputs(sizes);
+  }
+  task::Sizes sizes(std::int64_t batch) const override { return {batch, 32, 8}; }
+  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
+  // The error, in per cent of the questions.
+  std::vector<task::MetricInfo> metrics() const override;
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;
+
+ private:
+  // What an LSTM makes of sequences: h (length, rows, width), their mask (length, rows), and h at
+  // their last token (rows, width).
+  struct Read {
+    Value h, mask, last;
+  };
+
+  ReaderDataOptions data_options(const task::DataRequest& request) const;
+  std::int64_t numbers() const;
+  nn::FanInit init() const;
+  nn::LayerOptions map_options(bool bias) const;
+  Value look_up(nn::Net& net, Value table, Value tokens) const;
+  Read read(nn::Net& net, const std::string& name, Value x, Value mask) const;
+  // alpha (length, rows, 1).
+  Value attend(nn::Net& net, const Read& passage, Value q) const;
+  Value read_out(nn::Net& net, const Read& passage, Value alpha, Value q) const;
+
+  // What numbers the tokens; known once the data or a checkpoint was read.
+  std::shared_ptr<const ReaderNumbers> numbers_;
+};
+
+}  // namespace keel::models

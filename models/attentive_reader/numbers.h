@@ -1,0 +1,58 @@
+// Questions with numbers for their tokens.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "frontend/text/vocabulary.h"
+#include "models/attentive_reader/question.h"
+#include "src/core/rng.h"
+
+namespace keel::models {
+
+// Numbers 0 and 1 are padding and every unknown word, then come words; behind them stand those of
+// entities, which mean nothing by themselves: every time a question is read its entities get
+// numbers that are drawn anew.
+class ReaderNumbers {
+ public:
+  static constexpr std::string_view kWordsAsset = "vocabulary", kEntitiesAsset = "entities";
+
+  // Of the questions to learn from. Words that occur less often than the most frequent `max_words`
+  // are unknown; 0: none is. There are as many numbers of entities as their largest says.
+  ReaderNumbers(const std::vector<Question>& questions, std::int64_t max_words);
+  // As texts() gives them. Throws Error{kBadInput} naming the text that is missing or damaged.
+  static ReaderNumbers parse(const std::map<std::string, std::string>& texts);
+  std::map<std::string, std::string> texts() const;
+
+  std::int32_t words() const { return vocabulary_.size(); }
+  std::int32_t entities() const { return entities_; }
+  std::int32_t size() const { return words() + entities_; }
+  const text::Vocabulary& vocabulary() const { return vocabulary_; }
+
+ private:
+  ReaderNumbers(text::Vocabulary vocabulary, std::int32_t entities)
+      : vocabulary_(std::move(vocabulary)), entities_(entities) {}
+
+  text::Vocabulary vocabulary_;
+  std::int32_t entities_;
+};
+
+// Tokens: a number of a word, or -1 - i for the question's i-th entity, in the order in which they
+// first come, passage, question, answer.
+struct NumberedQuestion {
+  std::vector<std::int32_t> passage, question;
+  std::int32_t answer = 0;  // text::Vocabulary::kPad: a word without a number, which no answer is
+  std::vector<std::string> entities;  // as the question calls them
+};
+
+// An absent answer gets kPad, too.
+NumberedQuestion numbered_question(const Question& question, const ReaderNumbers& numbers);
+
+// The numbers of a question's entities, `count` of those that ReaderNumbers has: all different, and
+// drawn by (seed, epoch, row) alone. Where there are more entities than numbers some share one.
+std::vector<std::int32_t> drawn_entities(std::int64_t count, const ReaderNumbers& numbers,
+                                         const Philox& random, std::int64_t row);
+
+}  // namespace keel::models

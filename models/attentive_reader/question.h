@@ -1,0 +1,51 @@
+// Questions on passages of text, in the form of Hermann et al. 2015, "Teaching Machines to Read and
+// Comprehend": a record is
+//     where it is from, a line      the passage      the question, with one @placeholder
+//     the answer, a line            the entities, a line `@entityN:name` each
+// in this order with an empty line, or several, between them. The last part may be missing. Tokens
+// have blanks between them. A file may hold one record or many, one behind the other.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/task/batch.h"
+
+namespace keel::models {
+
+inline constexpr std::string_view kPlaceholder = "@placeholder";
+
+struct Question {
+  std::vector<std::string> passage, question;  // tokens
+  std::string answer;
+  std::map<std::string, std::string> names = {};  // of entities
+};
+
+// "@entity12" is one of the words that stand for a person, a place or a thing.
+bool is_entity(std::string_view token);
+
+// The records of a text. Throws Error{kBadInput} with `name` and the line for a record that ends
+// too early, without an answer say, a passage without tokens, a question that has not one
+// @placeholder, an answer that is not one token, and an entity that is none.
+std::vector<Question> read_questions(std::string_view text, const std::string& name);
+
+// A record of the form.
+std::string text_of_question(const Question& question, std::string_view url);
+
+// Tokens of a text with blanks between.
+std::vector<std::string> tokens_of(std::string_view text);
+
+// A data set of questions, wherever it comes from.
+struct QuestionCorpus {
+  std::string name;    // "who-did"
+  std::string origin;  // where it lies, or how it was made
+  std::vector<Question> train, valid;
+  std::function<std::vector<Question>()> test;  // its files are opened here and not before
+  std::vector<task::LeftOut> left_out = {};     // of training
+};
+
+}  // namespace keel::models

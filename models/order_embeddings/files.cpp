@@ -1,0 +1,207 @@
+#include "models/order_embeddings/files.h"
+
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "frontend/io/npy.h"
+#include "frontend/io/packed_file.h"
+#include "frontend/io/safetensors.h"
+#include "frontend/text/lines.h"
+#include "frontend/text/text_file.h"
+#include "frontend/text/utf8.h"
+#include "models/order_embeddings/made_up.h"
+#include "src/core/error.h"
+
+namespace keel::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMaxCaptionBytes = std::int64_t{1} << 30;
+constexpr std::int64_t kMaxFeatureBytes = std::int64_t{1} << 36;
+constexpr std::array<std::string_view, 3> kPlaces = {"", "captions", "coco"};
+constexpr std::array<std::string_view, 4> kPrefixes = {"", "coco_", "f30k_", "f8k_"};
+
+std::vector<std::string> read_caption_lines(const fs::path& path, bool lower_case) {
+  std::string content = text::read_text(path, kMaxCaptionBytes);
+  if (lower_case) content = text::lower_case(content);
+  std::vector<std::string> captions;
+  text::Lines lines(content);
+  while (const std::optional<text::Line> line = lines.next()) captions.emplace_back(line->text);
+  return captions;
+}
+
+// Features ------------------------------------------------------------------------------------
+
+Tensor read_one_tensor(const fs::path& path) {
+  const io::TensorFileInfo info = io::read_safetensors_info(path);
+  check(info.tensors.size() == 1, ErrorKind::kBadInput,
+        "[order_embeddings] {}: expected one tensor, got {}", path.string(), info.tensors.size());
+  io::TensorFile file = io::read_safetensors(path);
+  return std::move(file.tensors.begin()->second);
+}
+
+void expect_features(const Tensor& features, const fs::path& path) {
+  check(features.dtype() == DType::kF32 && features.shape().rank() == 2 && features.shape()[1] >= 1,
+        ErrorKind::kBadInput, "[order_embeddings] {}: expected f32(images, width), got {}",
+        path.string(), features.type().text());
+  const std::int64_t width = features.shape()[1];
+  const std::span<const float> all = features.as<float>();
+  for (std::size_t e = 0; e < all.size(); ++e) {
+    check(std::isfinite(all[e]), ErrorKind::kBadInput,
+          "[order_embeddings] {}: row {}: expected finite numbers, got {}", path.string(),
+          std::int64_t(e) / width, all[e]);
+  }
+}
+
+Tensor read_features(const fs::path& stem) {
+  const fs::path tensors = stem.string() + ".safetensors", array = stem.string() + ".npy";
+  const bool has_tensors = fs::exists(tensors);
+  check(has_tensors || fs::exists(array), ErrorKind::kIo,
+        "[order_embeddings] {}: expected the features of the images in {} or .npy, got neither "
+        "(model.features=made_up does without, with numbers made up of the captions)",
+        stem.parent_path().string(), tensors.filename().string());
+  const fs::path& path = has_tensors ? tensors : array;
+  Tensor features = has_tensors ? read_one_tensor(path)
+                                : io::parse_npy(io::read_file(path, kMaxFeatureBytes),
+                                                "[order_embeddings] " + path.string());
+  expect_features(features, path);
+  scale_to_unit_length(features);
+  return features;
+}
+
+// Captions with features ------------------------------------------------------------------------
+
+struct CaptionFolder {
+  fs::path place;
+  std::string prefix;
+};
+
+std::optional<CaptionFolder> find_captions(const fs::path& folder) {
+  for (const std::string_view place : kPlaces) {
+    for (const std::string_view prefix : kPrefixes) {
+      const CaptionFolder found{folder / place, std::string(prefix)};
+      if (io::find_packed(found.place / (found.prefix + "train_caps.txt"))) return found;
+    }
+  }
+  return std::nullopt;
+}
+
+// Five lines an image, for as many images as there are features.
+void expect_lines(const DescribedImages& images, const fs::path& path) {
+  const std::int64_t lines = std::ssize(images.captions), count = images.features.shape()[0];
+  const auto at_end = text::place(path.string(), lines);
+  check(lines > 0 && lines % kCaptionsAnImage == 0, ErrorKind::kBadInput,
+        "[order_embeddings] {}: expected {} lines for each image, got the end behind {} of them",
+        at_end, kCaptionsAnImage, lines % kCaptionsAnImage);
+  check(lines / kCaptionsAnImage == count, ErrorKind::kBadInput,
+        "[order_embeddings] {}: expected the captions of {} images, which have features, got "
+        "those of {}",
+        at_end, count, lines / kCaptionsAnImage);
+}
+
+DescribedImages read_split(const CaptionFolder& from, std::string_view split, bool lower_case) {
+  const std::string name = fmt::format("{}{}_caps.txt", from.prefix, split);
+  const std::optional<fs::path> path = io::find_packed(from.place / name);
+  check(path.has_value(), ErrorKind::kIo,
+        "[order_embeddings] {}: expected {}, {}.gz or {}.xz, got none of them", from.place.string(),
+        name, name, name);
+  DescribedImages images;
+  images.captions = read_caption_lines(*path, lower_case);
+  images.features = read_features(from.place / fmt::format("{}{}_ims", from.prefix, split));
+  expect_lines(images, *path);
+  return images;
+}
+
+CaptionCorpus read_with_features(const CaptionFolder& from, bool lower_case) {
+  CaptionCorpus corpus;
+  corpus.name = "captions";
+  corpus.origin = from.place.string();
+  corpus.train = read_split(from, "train", lower_case);
+  corpus.valid = read_split(from, "dev", lower_case);
+  const std::int64_t train = corpus.train.features.shape()[1],
+                     valid = corpus.valid.features.shape()[1];
+  check(train == valid, ErrorKind::kBadInput,
+        "[order_embeddings] {}: expected features of one width, got {} for train and {} for dev",
+        corpus.origin, train, valid);
+  corpus.test = [=] { return read_split(from, "test", lower_case); };
+  return corpus;
+}
+
+// Captions alone --------------------------------------------------------------------------------
+
+// Line i of each of the five files is of image i.
+std::vector<std::string> read_references(const fs::path& place, std::string_view stem,
+                                         bool lower_case) {
+  std::array<std::vector<std::string>, kCaptionsAnImage> files;
+  for (std::size_t k = 0; k < files.size(); ++k) {
+    const std::string name = fmt::format("{}{}", stem, k);
+    const std::optional<fs::path> path = io::find_packed(place / name);
+    check(path.has_value(), ErrorKind::kIo,
+          "[order_embeddings] {}: expected {}, {}.gz or {}.xz, got none of them", place.string(),
+          name, name, name);
+    files[k] = read_caption_lines(*path, lower_case);
+    check(files[k].size() == files[0].size(), ErrorKind::kBadInput,
+          "[order_embeddings] {}: expected {} lines, as the file of the first captions has, got {}",
+          text::place(path->string(), std::ssize(files[k])), files[0].size(), files[k].size());
+  }
+  std::vector<std::string> captions;
+  for (std::size_t i = 0; i < files[0].size(); ++i) {
+    for (auto& file : files) captions.push_back(std::move(file[i]));
+  }
+  return captions;
+}
+
+fs::path find_references(const fs::path& folder) {
+  for (const std::string_view place : kPlaces) {
+    if (io::find_packed(folder / place / "coco_dev_reference0")) return folder / place;
+  }
+  fail(ErrorKind::kIo,
+       "[order_embeddings] {}: expected coco_dev_reference0 to 4, plain, .gz or .xz, there or in "
+       "its folder captions or coco, got none of them",
+       folder.string());
+}
+
+DescribedImages with_made_up_features(std::vector<std::string> captions) {
+  DescribedImages images;
+  images.features = made_up_features(captions);
+  images.captions = std::move(captions);
+  return images;
+}
+
+CaptionCorpus read_without_features(const fs::path& folder, bool lower_case) {
+  const fs::path place = find_references(folder);
+  std::vector<std::string> all = read_references(place, "coco_dev_reference", lower_case);
+  const std::int64_t images = std::ssize(all) / kCaptionsAnImage, train = images * 4 / 5;
+  check(train >= 1, ErrorKind::kBadInput,
+        "[order_embeddings] {}: expected at least 2 images, got {}", place.string(), images);
+  const auto cut = all.begin() + std::ptrdiff_t(train * kCaptionsAnImage);
+  CaptionCorpus corpus;
+  corpus.name = "captions with MADE-UP features";
+  corpus.origin =
+      fmt::format("{} (no pixels: features are made of words of the captions)", place.string());
+  corpus.train = with_made_up_features({all.begin(), cut});
+  corpus.valid = with_made_up_features({cut, all.end()});
+  corpus.test = [=] {
+    return with_made_up_features(read_references(place, "coco_reference", lower_case));
+  };
+  return corpus;
+}
+
+}  // namespace
+
+CaptionCorpus read_captions(const fs::path& folder, const CaptionFileOptions& options) {
+  if (options.made_up) return read_without_features(folder, options.lower_case);
+  const std::optional<CaptionFolder> found = find_captions(folder);
+  check(found.has_value(), ErrorKind::kIo,
+        "[order_embeddings] {}: expected train_caps.txt, plain, .gz or .xz, there or in its folder "
+        "captions or coco, got none of them (model.features=made_up takes captions without "
+        "features)",
+        folder.string());
+  return read_with_features(*found, options.lower_case);
+}
+
+}  // namespace keel::models

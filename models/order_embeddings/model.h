@@ -1,0 +1,97 @@
+// Ranking captions and images by order embeddings (Vendrov, Kiros, Fidler, Urtasun 2016), with the
+// layer normalization of Ba et al. 2016, section 6.1.
+#pragma once
+
+#include <memory>
+
+#include "frontend/nn/layers.h"
+#include "frontend/task/model.h"
+#include "models/order_embeddings/data.h"
+#include "models/order_embeddings/retrieval.h"
+
+namespace keel::models {
+
+// How far a caption is from an image.
+enum class PairError {
+  kOrder,      // sum_k max(0, s_k - f_k)^2, of embeddings without negative coordinates
+  kSymmetric,  // - s f, the baseline
+};
+constexpr auto choice_words(PairError) {
+  return std::to_array<std::string_view>({"order", "symmetric"});
+}
+
+// Where the features of images come from.
+enum class CaptionFeatures {
+  kFiles,   // files beside the captions
+  kMadeUp,  // there are none: words of the captions stand in for them (made_up.h)
+};
+constexpr auto choice_words(CaptionFeatures) {
+  return std::to_array<std::string_view>({"files", "made_up"});
+}
+
+struct OrderEmbeddingsOptions {
+  std::string norm = "layernorm";  // at the four products of the GRU
+  PairError error = PairError::kOrder;
+  double margin = 0.05;
+  std::int64_t width = 1024, word_width = 300;  // of embeddings and of the GRU, of words
+  CaptionFeatures features = CaptionFeatures::kFiles;
+  bool lower_case = true;
+  std::int64_t valid_images = 1000;  // the first so many; 0: all
+  std::int64_t fold = 1000;          // images among which a caption has to find its own
+
+  static constexpr auto fields() {
+    using T = OrderEmbeddingsOptions;
+    return std::tuple{field("norm", &T::norm),
+                      field("error", &T::error),
+                      field("margin", &T::margin),
+                      field("width", &T::width),
+                      field("word_width", &T::word_width),
+                      field("features", &T::features),
+                      field("lower_case", &T::lower_case),
+                      field("valid_images", &T::valid_images),
+                      field("fold", &T::fold)};
+  }
+  void validate() const;
+};
+
+// Of captions w (rows, length), ended by kCaptionEnd, and images x (rows, feature width):
+//     s = |u(h)|,  h the last state of a GRU over E[w];   f = |u(x W + b)|;   u(y) = y / |y|
+//     e_ij = error of caption i for image j
+//     L = sum over i, j of different images of max(0, m + e_jj - e_ij) + max(0, m + e_ii - e_ij)
+// L is a sum over the batch, as published, where other tasks have a mean: the loss that is logged
+// is L, and the summed loss is L times the rows of the batch. For the symmetric error there are no
+// absolute values in s and f.
+class OrderEmbeddings : public task::ModelWithOptions<OrderEmbeddingsOptions> {
+ public:
+  std::string_view name() const override { return "order_embeddings"; }
+  std::string_view summary() const override {
+    return "ranking images and captions, GRU (Vendrov et al. 2016, Ba et al. 2016)";
+  }
+  void prepare(const task::DataRequest& request) override;
+  // The vocabulary, and the width of the features.
+  task::Assets assets() const override;
+  void set_assets(const task::Assets& assets) override;
+
+  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
+  std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
+    return caption_inputs(sizes, feature_width_);
+  }
+  task::Sizes sizes(std::int64_t batch) const override { return {batch, 12}; }
+  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
+  // The first, by which the best weights are chosen, is R@1 + R@5 + R@10 of images.
+  std::vector<task::MetricInfo> metrics() const override { return RetrievalScorer::metrics(); }
+  std::unique_ptr<task::Scorer> scorer() const override;
+  // A caption a line; the answer is its embedding, numbers with blanks between.
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;
+
+ private:
+  CaptionDataOptions data_options(const task::DataRequest& request) const;
+  Value embed_captions(nn::Net& net, const task::Inputs& in) const;
+  Value on_sphere(nn::Net& net, Value x) const;
+
+  // Known once the data or a checkpoint was read.
+  std::shared_ptr<const text::Vocabulary> vocabulary_;
+  std::int64_t feature_width_ = 8;
+};
+
+}  // namespace keel::models

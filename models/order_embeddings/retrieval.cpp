@@ -1,0 +1,172 @@
+#include "models/order_embeddings/retrieval.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "models/order_embeddings/corpus.h"
+#include "src/core/error.h"
+
+namespace keel::models {
+namespace {
+
+constexpr std::array<std::int64_t, 3> kRecallAt = {1, 5, 10};
+
+// The sum over k of term(k) in so many partial sums, which a compiler may keep in a register.
+template <class Term>
+float sum_in_lanes(std::int64_t width, const Term& term) {
+  constexpr std::int64_t kSums = 16;
+  float sums[kSums] = {};
+  std::int64_t k = 0;
+  for (; k + kSums <= width; k += kSums) {
+    for (std::int64_t lane = 0; lane < kSums; ++lane) sums[lane] += term(k + lane);
+  }
+  for (; k < width; ++k) sums[k % kSums] += term(k);
+  double total = 0;
+  for (const float sum : sums) total += sum;
+  return float(total);
+}
+
+// A NaN becomes infinity: a network that has diverged must not look as if it found everything.
+float error_between(const float* caption, const float* image, std::int64_t width,
+                    RetrievalError error) {
+  const float e = error == RetrievalError::kOrder
+                      ? sum_in_lanes(width,
+                                     [&](std::int64_t k) {
+                                       const float d = caption[k] - image[k];
+                                       return d < 0 ? 0.0f : d * d;
+                                     })
+                      : -sum_in_lanes(width, [&](std::int64_t k) { return caption[k] * image[k]; });
+  return std::isnan(e) ? std::numeric_limits<float>::infinity() : e;
+}
+
+// Where a candidate stands: by its error, and among equals by its place.
+struct Standing {
+  float error;
+  std::int64_t place;
+  friend bool operator<(const Standing& a, const Standing& b) {
+    return a.error != b.error ? a.error < b.error : a.place < b.place;
+  }
+};
+
+std::int64_t middle_of(std::vector<std::int64_t>& ranks) {
+  const auto middle = ranks.begin() + (std::ssize(ranks) - 1) / 2;
+  std::ranges::nth_element(ranks, middle);
+  return *middle;
+}
+
+}  // namespace
+
+RetrievalRanks rank_fold(const RetrievalFold& fold, RetrievalError error) {
+  const std::int64_t width = fold.width, images = std::ssize(fold.images) / width;
+  const std::int64_t captions = std::ssize(fold.captions) / width;
+  const auto between = [&](std::int64_t caption, std::int64_t image) {
+    return error_between(fold.captions.data() + caption * width, fold.images.data() + image * width,
+                         width, error);
+  };
+  std::vector<float> own, errors(std::size_t(captions), 0.0f);
+  for (std::int64_t i = 0; i < captions; ++i) own.push_back(between(i, i / kCaptionsAnImage));
+  RetrievalRanks ranks{std::vector<std::int64_t>(std::size_t(captions), 1), {}};
+  for (std::int64_t j = 0; j < images; ++j) {
+    for (std::int64_t i = 0; i < captions; ++i) {
+      const float e = errors[std::size_t(i)] = between(i, j);
+      const Standing right{own[std::size_t(i)], i / kCaptionsAnImage};
+      ranks.of_images[std::size_t(i)] += Standing{e, j} < right;
+    }
+    const std::int64_t first = j * kCaptionsAnImage;
+    Standing best{errors[std::size_t(first)], first};
+    for (std::int64_t i = first + 1; i < first + kCaptionsAnImage; ++i) {
+      best = std::min(best, Standing{errors[std::size_t(i)], i});
+    }
+    std::int64_t rank = 1;
+    for (std::int64_t i = 0; i < captions; ++i) {
+      rank += Standing{errors[std::size_t(i)], i} < best;
+    }
+    ranks.of_captions.push_back(rank);
+  }
+  return ranks;
+}
+
+std::vector<task::MetricInfo> RetrievalScorer::metrics() {
+  std::vector<task::MetricInfo> infos{
+      {.name = "image_recall", .unit = "%", .higher_is_better = true}};
+  for (const std::string which : {"image", "caption"}) {
+    for (const std::int64_t k : kRecallAt) {
+      infos.push_back(
+          {.name = fmt::format("{}_r{}", which, k), .unit = "%", .higher_is_better = true});
+    }
+    infos.push_back({.name = which + "_mean_rank", .unit = ""});
+    infos.push_back({.name = which + "_median_rank", .unit = ""});
+  }
+  return infos;
+}
+
+void RetrievalScorer::take(const task::Batch& batch,
+                           const std::map<std::string, Tensor>& predictions) {
+  const Tensor &captions = predictions.at("caption"), &images = predictions.at("image");
+  const std::int64_t width = captions.shape()[1];
+  for (std::size_t place = 0; place < batch.rows.size(); ++place) {
+    const std::int64_t row = batch.rows[place];
+    if (row < 0) continue;
+    const std::int64_t image = row / kCaptionsAnImage, number = image / fold_;
+    Open& open = open_[number];
+    open.points.width = width;
+    const auto put = [&](std::vector<float>& points, std::int64_t at, const Tensor& from) {
+      const auto needed = std::size_t((at + 1) * width);
+      // A point that never comes is not a number.
+      if (points.size() < needed) points.resize(needed, NAN);
+      const std::span<const float> all = from.as<float>();
+      std::ranges::copy(all.subspan(place * std::size_t(width), std::size_t(width)),
+                        points.begin() + std::ptrdiff_t(at * width));
+    };
+    put(open.points.captions, row - number * fold_ * kCaptionsAnImage, captions);
+    put(open.points.images, image - number * fold_, images);
+    if (++open.captions == fold_ * kCaptionsAnImage) {
+      close(open.points);
+      open_.erase(number);
+    }
+  }
+}
+
+void RetrievalScorer::Counts::add(std::vector<std::int64_t> all) {
+  queries += std::ssize(all);
+  for (const std::int64_t rank : all) {
+    ranks += double(rank);
+    for (std::size_t k = 0; k < kRecallAt.size(); ++k) within[k] += rank <= kRecallAt[k];
+  }
+  medians += double(std::ssize(all)) * double(middle_of(all));
+}
+
+void RetrievalScorer::close(const RetrievalFold& fold) {
+  RetrievalRanks ranks = rank_fold(fold, error_);
+  images_.add(std::move(ranks.of_images));
+  captions_.add(std::move(ranks.of_captions));
+}
+
+std::map<std::string, double> RetrievalScorer::scores() {
+  for (const auto& [number, open] : open_) {
+    const std::int64_t images = std::ssize(open.points.images) / open.points.width;
+    check(open.captions == images * kCaptionsAnImage, ErrorKind::kUsage,
+          "[order_embeddings] fold {}: expected the captions of {} images, {} each, got {}", number,
+          images, kCaptionsAnImage, open.captions);
+    close(open.points);
+  }
+  open_.clear();
+  std::map<std::string, double> scores;
+  const auto say = [&](const std::string& which, const Counts& counts) {
+    const auto queries = double(counts.queries);
+    for (std::size_t k = 0; k < kRecallAt.size(); ++k) {
+      scores[fmt::format("{}_r{}", which, kRecallAt[k])] = 100 * double(counts.within[k]) / queries;
+    }
+    scores[which + "_mean_rank"] = counts.ranks / queries;
+    scores[which + "_median_rank"] = counts.medians / queries;
+  };
+  say("image", images_);
+  say("caption", captions_);
+  scores["image_recall"] = scores["image_r1"] + scores["image_r5"] + scores["image_r10"];
+  return scores;
+}
+
+}  // namespace keel::models

@@ -1,0 +1,52 @@
+#include "src/ops/order_error.h"
+
+namespace keel {
+namespace {
+
+using Types = std::vector<TensorType>;
+using In = OrderErrorInput;
+
+void expect_points(const InferContext& c) {
+  const Shape& x = c.shape(In::kX);
+  c.expect_floating(In::kX, "x");
+  c.expect(x.rank() == 2, "x", "(n, width)", x.text());
+  c.expect_dtype(In::kY, "y", c.dtype(In::kX));
+  const Shape& y = c.shape(In::kY);
+  c.expect(y.rank() == 2 && y[1] == x[1], "y", fmt::format("(m, {})", x[1]), y.text());
+}
+
+Types infer_order_error(const InferContext& c) {
+  expect_points(c);
+  return {{c.dtype(In::kX), {c.shape(In::kX)[0], c.shape(In::kY)[0]}}};
+}
+
+Types infer_order_error_backward(const InferContext& c) {
+  expect_points(c);
+  c.expect_shape(In::kDe, "de", {c.shape(In::kX)[0], c.shape(In::kY)[0]});
+  return {c.input(In::kX), c.input(In::kY)};
+}
+
+void backward_order_error(BackwardContext& c) {
+  if (!c.needs(In::kX) && !c.needs(In::kY)) return;
+  const Value dx = c.graph.add(kOrderErrorBackward, {c.input(In::kX), c.input(In::kY), c.grad()});
+  if (c.needs(In::kX)) c.set(In::kX, dx);
+  if (c.needs(In::kY)) c.set(In::kY, dx.at(OrderErrorOutput::kDy));
+}
+
+}  // namespace
+
+const OpInfo kOrderError{.name = "order_error",
+                         .infer = infer_order_error,
+                         .backward = backward_order_error,
+                         .gradient = GradientKind::kExact};
+const OpInfo kOrderErrorBackward{.name = "order_error_backward",
+                                 .infer = infer_order_error_backward};
+
+OrderErrorSizes order_error_sizes(const Shape& x, const Shape& y) { return {x[0], y[0], x[1]}; }
+
+namespace ops {
+
+Value order_error(Graph& g, Value x, Value y) { return g.add(kOrderError, {x, y}); }
+
+}  // namespace ops
+}  // namespace keel
