@@ -52,6 +52,7 @@ class ZooTraining {
   // loss or a gradient that is not finite.
   void run(const ZooObserver& observer);
   train::Evaluation evaluate(task::Split split);
+  void decode(task::Decoder& decoder) { evaluator_.decode(decoder); }
   // Parameters and states as they are now.
   const Variables& variables() const { return variables_; }
 

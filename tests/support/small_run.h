@@ -23,6 +23,9 @@ const std::filesystem::path& small_treebank();
 // set. It is written once a process.
 const std::filesystem::path& small_pairs();
 
+// A folder with a few built-in stories as skip_thoughts reads them. It is written once a process.
+const std::filesystem::path& small_stories();
+
 // "section.key=value"
 using Settings = std::vector<std::string>;
 
