@@ -151,7 +151,7 @@ int run_reproduce(ReproduceArgs args);
 struct StudyArgs {
   RunArgs run;  // without recipe; model, norm, data and sets of a study that takes a task
   std::string name, output, site;
-  std::vector<std::string> norms;
+  std::vector<std::string> norms, runs;
   std::int64_t seed = 0;
   int seeds = 0, steps = 0;
 };

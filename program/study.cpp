@@ -103,6 +103,8 @@ void check_task_options(const study::Study& chosen, const StudyArgs& args) {
       {"--task", !args.run.model.empty()}, {"--norm", !args.norms.empty()},
       {"--data", !args.run.data.empty()},  {"--steps", args.steps != 0},
       {"--site", !args.site.empty()},      {"--set", !args.run.sets.empty()}};
+  check(chosen.takes_runs || args.runs.empty(), ErrorKind::kUsage,
+        "[{}] --run: this study looks at no runs", chosen.name);
   for (const auto& [name, is_given] : given) {
     check(chosen.takes_task || !is_given, ErrorKind::kUsage, "[{}] {}: this study takes no task",
           chosen.name, name);
@@ -116,6 +118,7 @@ study::Options options_of(const StudyArgs& args, Backend& backend) {
   options.data = args.run.data;
   options.site = args.site;
   for (const std::string& text : args.run.sets) options.settings.push_back(setting_of(text));
+  for (const std::string& run : args.runs) options.runs.push_back(checkpoint_path(run).string());
   return options;
 }
 

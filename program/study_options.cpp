@@ -25,6 +25,9 @@ void add_task_options(CLI::App& app, StudyArgs& args) {
   app.add_option("--site", args.site,
                  "statistics: the norm to look at, such as fc2/norm; "
                  "singular-values: the table, such as source/table");
+  app.add_option("--run", args.runs, "transfer: a run or checkpoint; may be given several times")
+      ->allow_extra_args(false)
+      ->take_all();
   app.add_option("--steps", args.steps, "updates of every training; 0: as many as the study takes")
       ->capture_default_str();
   app.add_option("--set", args.run.sets, "override a value of the recipe laptop: section.key=value")

@@ -22,6 +22,7 @@ Result covariate_shift(const Options& options);
 Result landscape(const Options& options);
 Result noisy_batchnorm(const Options& options);
 Result statistics(const Options& options);
+Result transfer(const Options& options);
 Result mini_batchsize(const Options& options);
 Result mini_layernorm(const Options& options);
 Result mini_powernorm(const Options& options);

@@ -25,6 +25,8 @@ struct Options {
   std::string data = {};
   std::string site = {};  // of the norms, the one that is looked at; empty: the first
   std::vector<std::pair<std::string, std::string>> settings = {};
+  // Of a study that takes runs: checkpoints of trainings to look at in place of some of its own.
+  std::vector<std::string> runs = {};
 };
 
 // Numbers under headings; a cell is text already rounded for reading.
@@ -72,6 +74,7 @@ struct Study {
   Result (*run)(const Options& options);
   bool exact = false;       // algebra that must hold to rounding in float64; one seed shows it
   bool takes_task = false;  // and norms, data, steps and settings
+  bool takes_runs = false;
 };
 
 std::span<const Study> studies();

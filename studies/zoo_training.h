@@ -61,6 +61,7 @@ class ZooTraining {
   // nothing.
   void pass(const ZooPass& seen);
   train::Evaluation evaluate(task::Split split);
+  void decode(task::Decoder& decoder) { evaluator_.decode(decoder); }
   // Parameters and states as they are now.
   const Variables& variables() const { return variables_; }
 

@@ -8,6 +8,7 @@
 #include "models/dependency_parser/builtin.h"
 #include "models/order_embeddings/builtin.h"
 #include "models/registry.h"
+#include "models/skip_thoughts/stories.h"
 #include "models/translation/builtin.h"
 #include "tests/support/temp_dir.h"
 
@@ -44,6 +45,11 @@ Settings common_settings(std::string_view model) {
   if (model == "attentive_reader") {
     return {"train.batch=8", "data.source=" + small_questions().string(), "model.width=24",
             "model.dropout=0.05"};
+  }
+  if (model == "skip_thoughts") {
+    return {"train.batch=8",    "data.source=" + small_stories().string(),
+            "model.width=32",   "model.word_width=8",
+            "model.symbols=12", "model.most_words=8"};
   }
   Settings settings{"train.batch=32", "data.train_rows=0",
                     "data.source=" + small_digits().string()};
@@ -158,6 +164,24 @@ const std::filesystem::path& small_questions() {
     return true;
   }();
   check(written, ErrorKind::kIo, "[small_run] no questions");
+  return folder.path();
+}
+
+const std::filesystem::path& small_stories() {
+  static const TempDir folder;
+  static const bool written = [] {
+    const auto write = [&](const char* name, const models::Passage& story, std::size_t count) {
+      std::string text;
+      for (std::size_t i = 0; i < count; ++i) text += story.sentences[i] + "\n";
+      write_bytes(folder / name, text);
+    };
+    const models::OrderedText stories = models::make_stories();
+    write("train.txt", stories.train[0], 40);
+    write("valid.txt", stories.valid[0], 15);
+    write("test.txt", stories.test()[0], 20);
+    return true;
+  }();
+  check(written, ErrorKind::kIo, "[small_run] no stories");
   return folder.path();
 }
 

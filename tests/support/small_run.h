@@ -31,6 +31,9 @@ const std::filesystem::path& small_captions();
 // once.
 const std::filesystem::path& small_questions();
 
+// A folder with a few built-in stories as skip_thoughts reads them. It is written once a process.
+const std::filesystem::path& small_stories();
+
 // "section.key=value"
 using Settings = std::vector<std::string>;
 // Those of both, the later ones winning.

@@ -1,0 +1,120 @@
+#include "models/skip_thoughts/model.h"
+
+#include <utility>
+
+#include "frontend/nn/embedding.h"
+#include "frontend/nn/layers.h"
+#include "frontend/text/unicode.h"
+#include "models/skip_thoughts/vectors.h"
+#include "src/ops/layout.h"
+#include "src/ops/loss.h"
+
+namespace keel::models {
+namespace {
+
+using text::Dictionary;
+
+class ThoughtSplits : public task::Splits {
+ public:
+  explicit ThoughtSplits(ThoughtData data) : data_(std::move(data)) {}
+  std::unique_ptr<task::Stream> stream(task::Split split,
+                                       const task::StreamOptions& options) const override {
+    return data_.stream(split, options);
+  }
+
+ private:
+  ThoughtData data_;
+};
+
+constexpr double kInitBound = 0.1;  // of all weights but square ones, which are orthogonal
+
+nn::CellOptions cell_options(const std::string& norm) {
+  nn::CellOptions options{.norms = nn::cell_norms(nn::Norm::parse(norm))};
+  options.input_init = [](std::int64_t) { return nn::uniform(kInitBound); };
+  return options;
+}
+
+}  // namespace
+
+void SkipThoughtsOptions::validate() const {
+  const auto expect = [](bool holds, const char* option, const char* expected, auto got) {
+    check(holds, ErrorKind::kUsage, "{}: expected {}, got {}", option, expected, got);
+  };
+  nn::Norm::parse(norm);
+  expect(width >= 1 && width <= 65536, "width", "1 to 65536", width);
+  expect(word_width >= 1 && word_width <= 65536, "word_width", "1 to 65536", word_width);
+  expect(symbols > Dictionary::kSpecials && symbols <= 10000000, "symbols", "5 to 10000000",
+         symbols);
+  expect(most_words >= 1 && most_words <= 60, "most_words", "1 to 60", most_words);
+}
+
+ThoughtDataOptions SkipThoughts::data_options(const task::DataRequest& request) const {
+  return {.source = request.source,
+          .symbols = options_.symbols,
+          .most_words = options_.most_words,
+          .train_rows = request.train_rows,
+          .lower_case = options_.lower_case,
+          .dictionary = dictionary_};
+}
+
+void SkipThoughts::prepare(const task::DataRequest& request) {
+  if (!dictionary_) dictionary_ = ThoughtData::load(data_options(request)).dictionary();
+}
+
+task::Assets SkipThoughts::assets() const {
+  if (!dictionary_) return {};
+  return {{"dictionary", dictionary_->text()}};
+}
+
+void SkipThoughts::set_assets(const task::Assets& assets) {
+  const auto found = assets.find("dictionary");
+  check(found != assets.end(), ErrorKind::kBadInput, "expected a dictionary, got none");
+  dictionary_ = std::make_shared<const Dictionary>(Dictionary::parse(found->second, "dictionary"));
+}
+
+std::unique_ptr<task::Splits> SkipThoughts::load(const task::DataRequest& request) const {
+  return std::make_unique<ThoughtSplits>(ThoughtData::load(data_options(request)));
+}
+
+task::Outputs SkipThoughts::build(nn::Net& net, const task::Inputs& in) const {
+  Graph& g = net.graph;
+  const std::int64_t symbols = dictionary_ ? dictionary_->size() : 8;
+  const nn::CellOptions cell = cell_options(options_.norm);
+  const nn::Embedding words(net, "words", symbols, options_.word_width,
+                            {.init = nn::uniform(kInitBound), .padding_id = Dictionary::kPad});
+  const auto gru = [&](const char* name) {
+    return nn::Gru(net, name, options_.word_width, options_.width, cell);
+  };
+  const Value h = gru("encoder")(words(in["words"]), in["mask"]).last;
+  std::vector<Value> states, labels;
+  for (const std::string side : {"before", "after"}) {
+    const Value said = words(in[side + "_in"]);
+    states.push_back(gru(side.c_str())(said, in[side + "_mask"], h).h);
+    labels.push_back(in[side + "_out"]);
+  }
+  const Value all = ops::concat(g, states, 0), wanted = ops::concat(g, labels, 0);
+  const std::int64_t places = g.shape(wanted).elements();
+  const Value logits =
+      nn::linear(net, "logits", ops::reshape(g, all, {places, options_.width}), symbols,
+                 {.weight_init = [](std::int64_t) { return nn::uniform(kInitBound); }});
+  const Value loss =
+      ops::cross_entropy(g, logits, ops::reshape(g, wanted, {places}), {.ignore_index = kNoWord})
+          .sum;
+  return {
+      .loss_sum = loss, .metrics = {{.name = "nll", .sum = loss}}, .predictions = {{"vector", h}}};
+}
+
+std::vector<task::MetricInfo> SkipThoughts::metrics() const {
+  return {{.name = "nll", .unit = "nats a word", .of = task::mean_of}};
+}
+
+std::unique_ptr<task::Decoder> SkipThoughts::decoder(std::span<const std::string> lines) const {
+  std::vector<Numbers> sentences;
+  for (const std::string& line : lines) {
+    sentences.push_back(
+        dictionary_->encode(options_.lower_case ? text::lower_case_unicode(line) : line));
+  }
+  return std::make_unique<VectorDecoder>(std::move(sentences));
+}
+
+}  // namespace keel::models

@@ -1,0 +1,66 @@
+// Skip-thoughts (Kiros et al. 2015): vectors of sentences from which their neighbours can be said,
+// with the layer normalization of Ba et al. 2016, section 6.3: the model uni-skip.
+#pragma once
+
+#include <memory>
+
+#include "frontend/nn/recurrent.h"
+#include "frontend/task/model.h"
+#include "models/skip_thoughts/data.h"
+
+namespace keel::models {
+
+struct SkipThoughtsOptions {
+  std::string norm = "layernorm";               // at the four products of every GRU
+  std::int64_t width = 2400, word_width = 620;  // of sentences, of words
+  std::int64_t symbols = 20000;                 // words that have a number, at the most
+  std::int64_t most_words = 30;                 // of a sentence
+  bool lower_case = true;
+
+  static constexpr auto fields() {
+    using T = SkipThoughtsOptions;
+    return std::tuple{field("norm", &T::norm),
+                      field("width", &T::width),
+                      field("word_width", &T::word_width),
+                      field("symbols", &T::symbols),
+                      field("most_words", &T::most_words),
+                      field("lower_case", &T::lower_case)};
+  }
+  void validate() const;
+};
+
+//     h = the last state of a GRU over E[w], w the words of a sentence with its end
+//     the sentence before, and that behind: each a GRU of its own from the state h on, over E of
+//     its words so far; p(next word) = softmax(state W + b), W and b being of both
+// The loss is the mean of -log p over the words of both neighbours. (The release sums over the
+// batch and clips that sum's gradient; Adam does not see the difference, the limit of clipping
+// does.)
+class SkipThoughts : public task::ModelWithOptions<SkipThoughtsOptions> {
+ public:
+  std::string_view name() const override { return "skip_thoughts"; }
+  std::string_view summary() const override {
+    return "sentence vectors from neighbours, GRU (Kiros et al. 2015, Ba et al. 2016)";
+  }
+  void prepare(const task::DataRequest& request) override;
+  task::Assets assets() const override;
+  void set_assets(const task::Assets& assets) override;
+
+  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
+  std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
+    return triple_inputs(sizes);
+  }
+  task::Sizes sizes(std::int64_t batch) const override { return {batch, 12, 16}; }
+  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
+  std::vector<task::MetricInfo> metrics() const override;
+  // A sentence a line, words with spaces between; the answer is its vector h, numbers with spaces
+  // between, of length 1.
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;
+
+ private:
+  ThoughtDataOptions data_options(const task::DataRequest& request) const;
+
+  // Known once the data or a checkpoint was read.
+  std::shared_ptr<const text::Dictionary> dictionary_;
+};
+
+}  // namespace keel::models

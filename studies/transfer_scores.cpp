@@ -1,0 +1,182 @@
+#include "studies/transfer_scores.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <span>
+
+#include "frontend/data/permutation.h"
+#include "src/core/error.h"
+
+namespace keel::study {
+namespace {
+
+constexpr std::uint32_t kFoldStream = stream_of("transfer.folds");
+constexpr int kStrengths = 9;  // 2^0 to 2^8
+constexpr int kScores = 5;
+
+double strength_at(int i) { return std::ldexp(1.0, i); }
+
+using FoldRows = std::vector<std::int64_t>;
+
+Labelled labelled_rows(const Labelled& data, std::span<const std::int64_t> rows) {
+  Labelled part{RowMatrix(std::ssize(rows), data.vectors.cols()), {}, data.classes};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    part.vectors.row(Eigen::Index(i)) = data.vectors.row(rows[i]);
+    part.labels.push_back(data.labels[std::size_t(rows[i])]);
+  }
+  return part;
+}
+
+Examples regression_examples(const Labelled& data) {
+  Examples examples{data.vectors, RowMatrix::Zero(data.vectors.rows(), data.classes)};
+  for (std::size_t i = 0; i < data.labels.size(); ++i) {
+    examples.target(Eigen::Index(i), data.labels[i]) = 1;
+  }
+  return examples;
+}
+
+std::int64_t right_ones(const Labelled& data, const RowMatrix& weights) {
+  const RowMatrix p = softmax_of(data.vectors, weights);
+  std::int64_t right = 0;
+  for (Eigen::Index i = 0; i < p.rows(); ++i) {
+    Eigen::Index best = 0;
+    p.row(i).maxCoeff(&best);
+    right += best == data.labels[std::size_t(i)];
+  }
+  return right;
+}
+
+struct Fold {
+  Labelled train, test;
+};
+Fold fold_of(const Labelled& data, const FoldRows& order, int fold, int folds) {
+  FoldRows train, test;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    (int(i % std::size_t(folds)) == fold ? test : train).push_back(order[i]);
+  }
+  return {labelled_rows(data, train), labelled_rows(data, test)};
+}
+
+FoldRows order_of(const Labelled& data, std::uint64_t seed) {
+  return data::permutation(data.vectors.rows(), Philox(seed, kFoldStream));
+}
+
+// The strength that puts most rows into their class. Each regression begins where the last weaker
+// one ended.
+double best_strength(const Labelled& data, std::uint64_t seed, int folds) {
+  const FoldRows order = order_of(data, seed);
+  std::vector<std::int64_t> right(kStrengths, 0);
+  for (int fold = 0; fold < folds; ++fold) {
+    const Fold parts = fold_of(data, order, fold, folds);
+    const Examples examples = regression_examples(parts.train);
+    RowMatrix weights;
+    for (int i = 0; i < kStrengths; ++i) {
+      weights = fit_softmax(examples, strength_at(i), weights);
+      right[std::size_t(i)] += right_ones(parts.test, weights);
+    }
+  }
+  return strength_at(int(std::ranges::max_element(right) - right.begin()));
+}
+
+RowMatrix best_weights(const Labelled& train, std::uint64_t seed, int folds) {
+  return fit_softmax(regression_examples(train), best_strength(train, seed, folds));
+}
+
+// Relatedness --------------------------------------------------------------------------------
+
+RowMatrix transfer_pair_features(const RatedPairs& pairs) {
+  const Eigen::Index width = pairs.first.cols();
+  RowMatrix x(pairs.first.rows(), 2 * width);
+  x.leftCols(width) = (pairs.first - pairs.second).cwiseAbs();
+  x.rightCols(width) = pairs.first.cwiseProduct(pairs.second);
+  return x;
+}
+
+Examples regression_examples(const RatedPairs& pairs) {
+  Examples examples{transfer_pair_features(pairs), RowMatrix::Zero(pairs.first.rows(), kScores)};
+  for (std::size_t i = 0; i < pairs.scores.size(); ++i) {
+    const double y = std::clamp(pairs.scores[i], 1.0, double(kScores)), low = std::floor(y);
+    const auto row = Eigen::Index(i), below = Eigen::Index(low) - 1;
+    examples.target(row, below) = low + 1 - y;
+    if (y > low) examples.target(row, below + 1) = y - low;
+  }
+  return examples;
+}
+
+std::vector<double> predicted_scores(const RatedPairs& pairs, const RowMatrix& weights) {
+  const RowMatrix p = softmax_of(transfer_pair_features(pairs), weights);
+  std::vector<double> scores;
+  for (Eigen::Index i = 0; i < p.rows(); ++i) {
+    double mean = 0;
+    for (int k = 0; k < kScores; ++k) mean += (k + 1) * p(i, k);
+    scores.push_back(mean);
+  }
+  return scores;
+}
+
+std::vector<double> ranks_of(const std::vector<double>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t i) { return values[i]; });
+  std::vector<double> ranks(values.size());
+  for (std::size_t first = 0; first < order.size();) {
+    std::size_t end = first;
+    while (end < order.size() && values[order[end]] == values[order[first]]) ++end;
+    for (std::size_t i = first; i < end; ++i) ranks[order[i]] = double(first + end - 1) / 2;
+    first = end;
+  }
+  return ranks;
+}
+
+}  // namespace
+
+double cross_validated_accuracy(const Labelled& data, std::uint64_t seed, int folds) {
+  const FoldRows order = order_of(data, seed);
+  std::int64_t right = 0;
+  for (int fold = 0; fold < folds; ++fold) {
+    const Fold parts = fold_of(data, order, fold, folds);
+    right += right_ones(parts.test, best_weights(parts.train, seed, folds));
+  }
+  return 100 * double(right) / double(data.vectors.rows());
+}
+
+double test_accuracy(const Labelled& train, const Labelled& test, std::uint64_t seed) {
+  const RowMatrix weights = best_weights(train, seed, 10);
+  return 100 * double(right_ones(test, weights)) / double(test.vectors.rows());
+}
+
+Relatedness relatedness(const RatedPairs& train, const RatedPairs& valid, const RatedPairs& test) {
+  const Examples examples = regression_examples(train);
+  RowMatrix weights, best;
+  double highest = -2;
+  for (int i = 0; i < kStrengths; ++i) {
+    weights = fit_softmax(examples, strength_at(i), weights);
+    const double r = pearson_correlation(predicted_scores(valid, weights), valid.scores);
+    if (r > highest) highest = r, best = weights;
+  }
+  const std::vector<double> got = predicted_scores(test, best);
+  Relatedness result{pearson_correlation(got, test.scores), spearman_correlation(got, test.scores)};
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    result.mse += (got[i] - test.scores[i]) * (got[i] - test.scores[i]) / double(got.size());
+  }
+  return result;
+}
+
+double pearson_correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  check(a.size() == b.size() && a.size() >= 2, ErrorKind::kUsage,
+        "correlation: expected two lists of one length, 2 or more, got {} and {}", a.size(),
+        b.size());
+  const auto centred = [](const std::vector<double>& x) {
+    const Eigen::ArrayXd all = Eigen::Map<const Eigen::ArrayXd>(x.data(), Eigen::Index(x.size()));
+    return Eigen::ArrayXd(all - all.mean());
+  };
+  const Eigen::ArrayXd x = centred(a), y = centred(b);
+  return (x * y).sum() / std::sqrt((x * x).sum() * (y * y).sum());
+}
+
+double spearman_correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  return pearson_correlation(ranks_of(a), ranks_of(b));
+}
+
+}  // namespace keel::study

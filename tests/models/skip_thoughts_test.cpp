@@ -1,0 +1,83 @@
+// Skip-thoughts: parameters, vectors, gradients.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "models/skip_thoughts/model.h"
+#include "models/skip_thoughts/vectors.h"
+#include "tests/models/helpers.h"
+#include "tests/support/checks.h"
+
+namespace keel::models {
+namespace {
+
+train::Config config_of() { return small_config({}, "skip_thoughts"); }
+
+std::set<std::string> parameters_of(const train::Config& config) {
+  Graph g;
+  nn::Net net{.graph = g};
+  config.model().build(net, train::add_inputs(g, config.model(), {2, 4, 8}));
+  const std::vector<std::string> names = names_of(g, NodeKind::kParameter);
+  return {names.begin(), names.end()};
+}
+
+TEST_CASE("skip_thoughts: an encoder, two decoders, and one way to say words") {
+  const std::set<std::string> names = parameters_of(config_of());
+  for (const char* gru : {"encoder", "before", "after"}) {
+    for (const char* part : {"gates", "candidate"}) {
+      for (const char* product : {"input", "recurrent"}) {
+        const std::string layer = fmt::format("{}/{}/{}", gru, part, product);
+        CHECK(names.contains(layer + "/weight"));
+        CHECK(names.contains(layer + "/norm/gain"));
+      }
+    }
+  }
+  CHECK(names.size() == 3 * 4 * 3 + 3);  // words/table, logits/weight, logits/bias
+}
+
+// The vectors of lines by weights of the first seed.
+std::vector<std::string> vectors_of(const train::Config& config,
+                                    const std::vector<std::string>& lines) {
+  const auto backend = make_backend("reference");
+  Variables variables(*backend, 1);
+  train::Evaluator evaluator(*backend, variables, config);
+  evaluator.declare();
+  const auto decoder = config.model().decoder(lines);
+  evaluator.decode(*decoder);
+  return decoder->answers();
+}
+
+TEST_CASE("skip_thoughts: a vector depends on its sentence alone, and has the length 1") {
+  const train::Config config = config_of();
+  const std::vector<std::string> lines{"word1 word2", "word1 word2 word3 word1 word1",
+                                       "word1 word2", ""};
+  const std::vector<std::string> together = vectors_of(config, lines);
+  REQUIRE(together.size() == 4);
+  CHECK(together[0] == together[2]);
+  CHECK(together[0] != together[1]);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    CHECK(vectors_of(config, {lines[i]}).front() == together[i]);
+    std::istringstream numbers(together[i]);
+    double squares = 0;
+    int count = 0;
+    for (double x; numbers >> x; ++count) squares += x * x;
+    CHECK(count == 32);
+    CHECK(squares == doctest::Approx(1).epsilon(1e-5));
+  }
+  CHECK(vectors_of(config, {}).empty());
+}
+
+TEST_CASE("skip_thoughts: options that cannot be are refused") {
+  for (const auto& [setting, part] :
+       {std::pair{"model.width=0", "model.width: expected 1 to 65536, got 0"},
+        {"model.symbols=4", "model.symbols: expected 5 to 10000000, got 4"},
+        {"model.most_words=61", "model.most_words: expected 1 to 60, got 61"},
+        {"model.norm=layernorms", "layernorm"}}) {
+    CAPTURE(setting);
+    test::check_refused([&] { small_config({setting}, "skip_thoughts"); }, "model.", part);
+  }
+}
+
+}  // namespace
+}  // namespace keel::models

@@ -1,0 +1,121 @@
+// Regressions on vectors of sentences: optima, correlations, data.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "studies/transfer_data.h"
+#include "studies/transfer_scores.h"
+#include "tests/support/checks.h"
+#include "tests/support/graph_runner.h"
+#include "tests/support/temp_dir.h"
+
+namespace keel::study {
+namespace {
+
+// Normal numbers, rows of class k around 2 e_k.
+Labelled clouds(int rows, int width, std::int32_t classes, double apart) {
+  const Tensor noise = test::random_normal({rows, width}, 3);
+  Labelled data{RowMatrix(rows, width), {}, classes};
+  for (int i = 0; i < rows; ++i) {
+    data.labels.push_back(i % classes);
+    for (int j = 0; j < width; ++j) {
+      data.vectors(i, j) = noise.at(i * width + j) + (j == i % classes ? apart : 0);
+    }
+  }
+  return data;
+}
+
+TEST_CASE("transfer: a fit is where the gradient of its loss is 0") {
+  const Labelled data = clouds(60, 4, 3, 1);
+  Examples examples{data.vectors, RowMatrix::Zero(60, 3)};
+  for (int i = 0; i < 60; ++i) examples.target(i, data.labels[std::size_t(i)]) = 1;
+  for (const double strength : {0.5, 4.0}) {
+    const RowMatrix w = fit_softmax(examples, strength);
+    const RowMatrix d = softmax_of(examples.x, w) - examples.target;
+    const RowMatrix gradient = examples.x.transpose() * d + w.topRows(4) / strength;
+    CHECK(gradient.cwiseAbs().maxCoeff() < 1e-4);
+    CHECK(d.colwise().sum().cwiseAbs().maxCoeff() < 1e-4);
+    CHECK((fit_softmax(examples, strength, w) - w).cwiseAbs().maxCoeff() < 1e-4);
+  }
+}
+
+TEST_CASE("transfer: classes that are apart are told apart, and noise is not") {
+  CHECK(cross_validated_accuracy(clouds(120, 5, 3, 8), 1, 4) == 100);
+  const double chance = cross_validated_accuracy(clouds(120, 5, 3, 0), 1, 4);
+  CHECK(chance > 15);
+  CHECK(chance < 55);
+}
+
+TEST_CASE("transfer: Pearson's and Spearman's correlation") {
+  CHECK(pearson_correlation({1, 2, 3, 4}, {2, 4, 6, 8}) == doctest::Approx(1));
+  CHECK(pearson_correlation({1, 2, 3}, {1, 2, 0}) == doctest::Approx(-0.5));
+  CHECK(spearman_correlation({1, 2, 3, 4}, {1, 8, 27, 1000}) == doctest::Approx(1));
+  CHECK(spearman_correlation({1, 2, 2, 3}, {1, 2, 3, 4}) == doctest::Approx(0.9486832980505138));
+  test::check_refused([] { pearson_correlation({1}, {1}); }, "correlation: expected two lists");
+}
+
+TEST_CASE("transfer: relatedness follows the distance of two vectors") {
+  const auto pairs = [](int rows, std::uint32_t stream) {
+    RatedPairs made{RowMatrix(rows, 2), RowMatrix(rows, 2), {}};
+    const Tensor drawn = test::random_normal({rows, 4}, stream);
+    for (int i = 0; i < rows; ++i) {
+      for (int j = 0; j < 2; ++j) {
+        made.first(i, j) = drawn.at(4 * i + j);
+        made.second(i, j) = drawn.at(4 * i + j) + 0.5 * drawn.at(4 * i + 2 + j);
+      }
+      const double distance = (made.first.row(i) - made.second.row(i)).cwiseAbs().sum();
+      made.scores.push_back(std::max(1.0, 5 - 2 * distance));
+    }
+    return made;
+  };
+  const Relatedness found = relatedness(pairs(400, 1), pairs(100, 2), pairs(200, 3));
+  CHECK(found.pearson > 0.95);
+  CHECK(found.spearman > 0.95);
+  CHECK(found.mse < 0.15);
+}
+
+TEST_CASE("transfer: files of sentences") {
+  const test::TempDir folder;
+  CHECK(read_labelled_lines(folder.path()).empty());
+  CHECK(!has_sick(folder.path()));
+  std::filesystem::create_directories(folder / "sentences");
+  test::write_bytes(folder / "sentences" / "custrev.neg", "bad \xE9\n\nworse\n");
+  test::write_bytes(folder / "sentences" / "custrev.pos", "good");
+  const auto sets = read_labelled_lines(folder.path());
+  REQUIRE(sets.size() == 1);
+  CHECK(sets[0].name == "CR");
+  CHECK(sets[0].lines == std::vector<std::string>{"bad \xC3\xA9", "", "worse", "good"});
+  CHECK(sets[0].labels == std::vector<std::int32_t>{0, 0, 0, 1});
+}
+
+TEST_CASE("transfer: pairs of SICK, and rows that are none") {
+  const test::TempDir folder;
+  std::filesystem::create_directories(folder / "sick");
+  const auto write = [&](const char* name, const std::string& rows) {
+    test::write_bytes(
+        folder / "sick" / name,
+        "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\r\n" + rows);
+  };
+  const std::string rows = "1\tA dog isn't here\tNobody.\t3.5\tNEUTRAL\r\n2\tA\tB\t5\tX\n";
+  write("SICK_train.txt", rows);
+  write("SICK_trial.txt", rows);
+  CHECK(!has_sick(folder.path()));
+  write("SICK_test_annotated.txt", rows);
+  REQUIRE(has_sick(folder.path()));
+  const Sick sick = read_sick(folder.path());
+  CHECK(sick.train.first[0] == "A dog isn 't here");
+  CHECK(sick.test.second[0] == "Nobody .");
+  CHECK(sick.valid.scores == std::vector<double>{3.5, 5});
+  const auto refused = [&](const std::string& row, const char* part) {
+    write("SICK_trial.txt", row);
+    test::check_refused([&] { read_sick(folder.path()); }, "[transfer]", part,
+                        ErrorKind::kBadInput);
+  };
+  refused("1\tA\tB\t5\n", "line 2: expected 5 columns with tabs between, got 4");
+  refused("1\tA\tB\tx\tN\n", "expected a score of 1 to 5, got 'x'");
+  refused("1\tA\tB\t5.5\tN\n", "got '5.5'");
+  refused("1\tA\tB\t5\tN\n", "expected pairs, got 1");
+}
+
+}  // namespace
+}  // namespace keel::study
