@@ -6,14 +6,22 @@
 namespace keel::onednn {
 
 struct PhiloxStream {
-  std::uint32_t key[2], stream, tick;
+  static constexpr int kRounds = 10;
+  std::uint64_t keys[kRounds][2];  // each a word, as wide as the products that they meet
+  std::uint32_t stream, tick;
 
   // The stream of an op that has the attributes `seed` and `stream`.
   template <class Attrs>
   static PhiloxStream of(const Attrs& attrs, std::int32_t tick) {
-    return {{std::uint32_t(attrs.seed), std::uint32_t(std::uint64_t(attrs.seed) >> 32)},
-            std::uint32_t(attrs.stream),
-            std::uint32_t(tick)};
+    PhiloxStream of{{}, std::uint32_t(attrs.stream), std::uint32_t(tick)};
+    auto low = std::uint32_t(attrs.seed), high = std::uint32_t(std::uint64_t(attrs.seed) >> 32);
+    for (auto& key : of.keys) {
+      key[0] = low;
+      key[1] = high;
+      low += 0x9E3779B9u;
+      high += 0xBB67AE85u;
+    }
+    return of;
   }
 };
 

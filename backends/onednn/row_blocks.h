@@ -32,29 +32,17 @@ inline RowBlocks row_blocks(const RowSizes& sizes, std::int64_t block) {
   return {sizes.rows, sizes.width, block, (sizes.rows + block - 1) / block};
 }
 
-// For rows that do not depend on each other: blocks of about 32 KiB.
-inline RowBlocks independent_row_blocks(const RowSizes& sizes) {
-  constexpr std::int64_t kElements = 8 * 1024;
-  return row_blocks(sizes, std::max<std::int64_t>(1, kElements / sizes.width));
-}
+// For rows that do not depend on each other.
+RowBlocks independent_row_blocks(const RowSizes& sizes);
 
-// For blocks that leave sums over their rows, `sums` a column: at least 128 KiB a block, at most 32
-// blocks and 64 Ki sums, but two blocks for rows of any width.
-inline RowBlocks summed_row_blocks(const RowSizes& sizes, std::int64_t sums) {
-  constexpr std::int64_t kElements = 32 * 1024, kBlocks = 32, kSums = 64 * 1024;
-  const std::int64_t most = std::clamp<std::int64_t>(kSums / (sums * sizes.width), 2, kBlocks);
-  const std::int64_t least_rows = std::max<std::int64_t>(1, kElements / sizes.width);
-  return row_blocks(sizes, std::max(least_rows, (sizes.rows + most - 1) / most));
-}
+// For blocks that leave sums over their rows, `sums` a column.
+RowBlocks summed_row_blocks(const RowSizes& sizes, std::int64_t sums);
 
 // Rows whose sums for each block would take a megabyte: their columns are summed up by themselves.
 inline bool is_wide(const RowSizes& sizes) { return sizes.width > 16 * 1024; }
 
 // For the dx of rows, which leave sums if any are asked for and they are not wide.
-inline RowBlocks gradient_row_blocks(const RowSizes& sizes, std::int64_t sums, bool has_sums) {
-  const bool leave_sums = has_sums && !is_wide(sizes);
-  return leave_sums ? summed_row_blocks(sizes, sums) : independent_row_blocks(sizes);
-}
+RowBlocks gradient_row_blocks(const RowSizes& sizes, std::int64_t sums, bool has_sums);
 
 // Runs body(first, n) for ranges of at most 1024 columns.
 template <class Body>

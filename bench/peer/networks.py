@@ -5,7 +5,7 @@ class Network:
     def __init__(self, case, parameters):
         self.parameters, self.norm_facts = parameters, case["norm"]
         self.options = case["options"]
-        self.norms, self.shapes, self.made = {}, {}, {}  # by name
+        self.norms, self.shapes, self.sites, self.made = {}, {}, {}, {}  # by name
         self.is_compiled = False
 
     def once(self, name, make):
@@ -25,7 +25,12 @@ class Network:
 
     def make_norm(self, name):
         make = NORMS[self.norm_facts["name"]]
-        return make(Norm(self.norm_facts, name + "/", self.parameters, self.shapes[name]))
+        site = Norm(self.norm_facts, name + "/", self.parameters, self.shapes[name])
+        self.sites[name] = site
+        return make(site)
+
+    def states(self):
+        return [state for site in self.sites.values() for state in site.states]
 
     def norm(self, name, x):
         if name not in self.norms:

@@ -3,7 +3,7 @@
 
 def batch_norm(n):
     # The running variance is PyTorch's own, unbiased: as much work.
-    mean, var = n.state(0.0, (n.features,)), n.state(1.0, (n.features,))
+    mean, var = n.state(0.0, (n.features,)).now, n.state(1.0, (n.features,)).now
     rate = 1 - n.number("keep")
     if n.fused:
         return lambda x: F.batch_norm(x, mean, var, n.gain, n.bias, True, rate, n.eps)
@@ -18,25 +18,45 @@ def batch_norm(n):
     return forward
 
 
+def noisy_batch_norm(n):
+    norm = batch_norm(n)
+    m_width, v_width = n.number("n_mean"), n.number("n_std") - 1
+    shift_width, scale_width = n.number("r_mean"), n.number("r_std")
+
+    def noise(x):
+        sample = (len(x), *n.columns[1:])
+        m = n.numbers.uniform("m", n.columns).mul_(2 * m_width).sub_(m_width + shift_width)
+        v = n.numbers.uniform("v", n.columns).mul_(v_width).add_(1)
+        shift = n.numbers.uniform("M", sample).mul_(2 * shift_width).add_(m)
+        return shift, n.numbers.normal("S", sample).mul_(scale_width).add_(v)
+
+    def forward(x):
+        with torch.no_grad():
+            shift, scale = noise(x)
+        return torch.addcmul(shift, norm(x), scale)
+    return forward
+
+
 def batch_renorm(n):
     mean, std = n.state(0.0, (n.features,)), n.state(1.0, (n.features,))
     gain, bias = (v.view(-1) for v in n.affine())
-    rate = n.number("rate")
+    rate, steps = n.number("rate"), n.state(0.0, ())
 
     def limit(name, start):
         if n.number(name + "_max") >= 0:
             return n.number(name + "_max")
-        begin, end = n.number(name + "_start"), n.number(name + "_end")
-        part = min(max((n.step - begin) / max(end - begin, 1), 0), 1)
+        scale = n.number("updates") / 100000
+        begin, end = scale * n.number(name + "_start"), scale * n.number(name + "_end")
+        part = ((steps.now - begin) / max(end - begin, 1)).clamp(0, 1)
         return start + (n.number(name + "_max_limit") - start) * part
 
     def constants(batch_mean, batch_std):
         r_max, d_max = limit("r", 1), limit("d", 0)
-        r = (batch_std / std).clamp(1 / r_max, r_max)
-        d = ((batch_mean - mean) / std).clamp(-d_max, d_max)
-        mean.lerp_(batch_mean, rate)
-        std.lerp_(batch_std, rate)
-        n.step += 1
+        r = (batch_std / std.now).clamp(1 / r_max, r_max)
+        d = ((batch_mean - mean.now) / std.now).clamp(-d_max, d_max)
+        mean.now = torch.lerp(mean.now, batch_mean, rate)
+        std.now = torch.lerp(std.now, batch_std, rate)
+        steps.now = steps.now + 1
         return r, d
 
     def plain(x):
@@ -58,7 +78,7 @@ def batch_renorm(n):
 
 
 def pn_v(n):
-    psi2 = n.state(1.0)
+    psi2 = n.state(1.0).now
     gain, bias = n.affine()
 
     def forward(x):
@@ -73,74 +93,91 @@ def pn_v(n):
 
 
 class Surrogate(torch.autograd.Function):
-    """y = gain * (x * scale) + bias with dx = dy * a + x * b, for a scale of each feature and
-    factors a, b that `rule` gives: rule.scale(x) forward, rule.factors(gain, dgain) backward."""
+    """y = gain * (x * scale) + bias with dx = dy * a + x * b. Of every feature rule.constants(x)
+    gives a scale, and what the backward is to know of this step; rule.factors(gain, dgain, scale,
+    ...) the factors a and b."""
 
     @staticmethod
-    def forward(ctx, x, gain, bias, rule):
-        ctx.scale, ctx.rule = rule.scale(x), rule
-        ctx.save_for_backward(x, gain)
-        return torch.addcmul(bias, x, gain * ctx.scale)
+    def forward(ctx, rule, *tensors):
+        x, gain, bias, scale, *step = tensors
+        ctx.rule = rule
+        ctx.save_for_backward(x, gain, scale, *step)
+        return torch.addcmul(bias, x, gain * scale)
 
     @staticmethod
     def backward(ctx, dy):
-        x, gain = ctx.saved_tensors
+        x, gain, scale, *step = ctx.saved_tensors
         axes = ctx.rule.n.batch_axes
-        dgain = (dy * x).sum(axes, keepdim=True) * ctx.scale
-        a, b = ctx.rule.factors(gain, dgain)
-        return torch.addcmul(dy * a, x, b), dgain, dy.sum(axes, keepdim=True), None
+        dgain = (dy * x).sum(axes, keepdim=True) * scale
+        a, b = ctx.rule.factors(gain, dgain, scale, *step)
+        dx, dbias = torch.addcmul(dy * a, x, b), dy.sum(axes, keepdim=True)
+        return None, dx, dgain, dbias, None, *(None for _ in step)
 
 
 class PlainSurrogate(torch.autograd.Function):
     """The same as its formulas read, xhat = x * scale kept for the backward:
-    dx = rdx * (dy * g - xhat * slope)."""
+    dx = dy * a + xhat * (b / scale)."""
 
     @staticmethod
-    def forward(ctx, x, gain, bias, rule):
-        ctx.scale, ctx.rule = rule.scale(x), rule
-        xhat = x * ctx.scale
-        ctx.save_for_backward(xhat, gain)
+    def forward(ctx, rule, *tensors):
+        x, gain, bias, scale, *step = tensors
+        xhat = x * scale
+        ctx.rule = rule
+        ctx.save_for_backward(xhat, gain, scale, *step)
         return torch.addcmul(bias, xhat, gain)
 
     @staticmethod
     def backward(ctx, dy):
-        xhat, gain = ctx.saved_tensors
+        xhat, gain, scale, *step = ctx.saved_tensors
         axes = ctx.rule.n.batch_axes
         dgain = (dy * xhat).sum(axes, keepdim=True)
-        a, b = ctx.rule.factors(gain, dgain)
-        rdx = ctx.rule.rdx
-        dx = rdx * (dy * (a / rdx) - xhat * (-b / (rdx * ctx.scale)))
-        return dx, dgain, dy.sum(axes, keepdim=True), None
+        a, b = ctx.rule.factors(gain, dgain, scale, *step)
+        dx, dbias = dy * a + xhat * (b / scale), dy.sum(axes, keepdim=True)
+        return None, dx, dgain, dbias, None, *(None for _ in step)
 
 
 def surrogate(n, rule):
     function, (gain, bias) = Surrogate if n.fused else PlainSurrogate, n.affine()
-    return lambda x: function.apply(x, gain, bias, rule)
+
+    def forward(x):
+        with torch.no_grad():
+            constants = rule.constants(x)
+        return function.apply(rule, x, gain, bias, *constants)
+    return forward
 
 
 class PowerNorm:
-    """Without a warm-up."""
-
     def __init__(self, n):
         self.n = n
-        self.psi2, self.nu = n.state(1.0), n.state(0.0)
+        self.psi2, self.nu = n.state(1.0), n.state(0.0).now
         self.forward_rate = 1 - n.number("alpha_f")
         self.backward_rate = 1 - n.number("alpha_b")
+        self.warmup, self.steps = n.number("warmup"), n.state(0.0, ())
+        self.is_paper = n.options["mode"] == "paper"
 
-    def scale(self, x):
-        batch = self.n.mean_square(x)
-        self.rpsi = torch.rsqrt(self.psi2 + self.n.eps)
-        paper = self.n.options["mode"] == "paper"
-        self.rdx = self.rpsi if paper else torch.rsqrt(batch + self.n.eps)
-        self.gamma = batch * self.rpsi.square()
-        self.psi2 = torch.lerp(self.psi2, batch, self.forward_rate)
-        self.count = x.numel() // self.n.features
-        return self.rpsi
+    def constants(self, x):
+        eps, batch, psi2 = self.n.eps, self.n.mean_square(x), self.psi2.now
+        rpsi = torch.rsqrt((psi2 if self.warmup == 0 else self.warm_psi2(batch)) + eps)
+        rdx = rpsi if self.is_paper else torch.rsqrt(batch + eps)
+        if self.warmup == 0:
+            self.psi2.now = torch.lerp(psi2, batch, self.forward_rate)
+        return rpsi, rdx, batch * rpsi.square()
 
-    def factors(self, gain, dgain):
-        change = gain * dgain / self.count - self.nu * self.gamma
-        factors = self.rdx * gain, -self.rdx * self.nu * self.rpsi
-        self.nu = self.nu + self.backward_rate * change
+    def warm_psi2(self, batch):
+        """What this step divides by, the batch's own at first. Early the running one is the mean
+        of the batches so far, or made from it."""
+        psi2, t = self.psi2.now, self.steps.now + 1
+        seen = torch.lerp(psi2, batch, 1 / t)
+        early = seen if self.is_paper else torch.lerp(seen, batch, self.forward_rate)
+        later = torch.lerp(psi2, batch, self.forward_rate)
+        self.psi2.now = torch.where(t < self.warmup, early, later)
+        self.steps.now = t
+        return torch.where(t <= self.warmup, batch, psi2)
+
+    def factors(self, gain, dgain, rpsi, rdx, gamma):
+        change = gain * dgain / self.n.count - self.nu * gamma
+        factors = rdx * gain, -rdx * self.nu * rpsi
+        self.nu.add_(change, alpha=self.backward_rate)
         return factors
 
 
@@ -157,30 +194,33 @@ def power_norm(n):
 
 class Mabn:
     def __init__(self, n):
-        self.n = n
-        ring = (int(n.options["m"]),) + n.columns
-        self.x2, self.gz = n.state(0.0, ring), n.state(0.0, ring)
-        self.v = n.state(1.0)
+        self.n, self.m = n, int(n.options["m"])
+        self.x2, self.gz = (n.state(0.0, (self.m, *n.columns)) for _ in range(2))
+        self.v, self.steps = n.state(1.0), n.state(0, (1,))
+        self.warmup, self.clip = n.number("warmup"), n.number("clip")
+        self.clip_after = max(n.number("clip_after"), self.warmup)
 
-    def scale(self, x):
-        n, m = self.n, len(self.x2)
-        n.step += 1
-        self.place = n.step % m
-        self.averages = n.step > m and n.step >= n.number("warmup")
-        self.x2[self.place] = n.mean_square(x)
-        v = self.x2.mean(0) if self.averages else self.x2[self.place]
-        self.rdx, self.r = torch.rsqrt(v + n.eps), self.n.state(1.0)
-        if n.step > max(n.number("clip_after"), n.number("warmup")):
-            clip = n.number("clip")
-            self.r = torch.sqrt((v + n.eps) / (self.v + n.eps)).clamp(1 / clip, clip)
-        self.v = torch.lerp(self.v, v, 1 - n.number("keep"))
-        self.count = x.numel() // n.features
-        return self.rdx * self.r
+    def average(self, ring, batch, t):
+        """The mean over a ring that has this step's batch; early the batch's own."""
+        averages = (t > self.m) & (t >= self.warmup)
+        return torch.where(averages, ring.mean(0), batch)
 
-    def factors(self, gain, dgain):
-        self.gz[self.place] = gain * dgain / self.count
-        g = self.gz.mean(0) if self.averages else self.gz[self.place]
-        return self.rdx * gain * self.r, -self.rdx.square() * g
+    def constants(self, x):
+        eps, t, batch = self.n.eps, self.steps.now + 1, self.n.mean_square(x)
+        self.x2.now = torch.index_copy(self.x2.now, 0, t % self.m, batch[None])
+        v = self.average(self.x2.now, batch, t)
+        clipped = torch.sqrt((v + eps) / (self.v.now + eps)).clamp(1 / self.clip, self.clip)
+        r = torch.where(t > self.clip_after, clipped, 1)
+        self.v.now = torch.lerp(self.v.now, v, 1 - self.n.number("keep"))
+        self.steps.now = t
+        rstd = torch.rsqrt(v + eps)
+        return rstd * r, rstd, r, t
+
+    def factors(self, gain, dgain, _, *step):
+        rstd, r, t = step
+        batch, ring = gain * dgain / self.n.count, self.gz.now
+        ring.index_copy_(0, t % self.m, batch[None])
+        return rstd * gain * r, -rstd.square() * self.average(ring, batch, t)
 
 
 def mabn(n):

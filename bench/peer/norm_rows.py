@@ -3,6 +3,15 @@ import torch
 from torch.nn import functional as F
 
 
+class State:
+    """A tensor that steps change, counters too: a number of Python would be a constant of what
+    torch.compile and CUDA graphs record. One that a forward reads is replaced, not changed in
+    place: what torch.compile computes again in the backward would read the new values."""
+
+    def __init__(self, value):
+        self.now = value
+
+
 class Norm:
     """What the expressions below share: sizes, options, parameters, running statistics."""
 
@@ -11,7 +20,7 @@ class Norm:
         self.options = dict(option.split("=", 1) for option in facts["options"].split())
         self.gain, self.bias = parameters.get(scope + "gain"), parameters.get(scope + "bias")
         self.eps = float(self.options.get("eps", 0))
-        self.step = 0
+        self.numbers, self.states = Numbers(), []
         # Rows: all but the first axis of images, else the last.
         axes = self.options.get("axes", "0")
         self.axes = int(axes) or (3 if len(shape) == 4 else 1)
@@ -19,6 +28,7 @@ class Norm:
         self.row_axes = tuple(range(-self.axes, 0))
         # Features, and how a tensor with one element for each lies beside x.
         self.features = shape[1]
+        self.count = math.prod(shape) // self.features  # elements of each
         self.batch_axes = (0, 2, 3) if len(shape) == 4 else (0,)
         self.columns = (1, shape[1], 1, 1) if len(shape) == 4 else (1, shape[1])
 
@@ -26,12 +36,16 @@ class Norm:
         return float(self.options[name])
 
     def state(self, value, shape=None):
-        return torch.full(shape or self.columns, value, device=DEVICE)
+        self.states.append(State(self.constant(value, shape)))
+        return self.states[-1]
+
+    def constant(self, value, shape=None):
+        return torch.full(self.columns if shape is None else shape, value, device=DEVICE)
 
     def affine(self):
         """gain and bias beside x, ones and zeros where there is none."""
-        gain = self.state(1.0) if self.gain is None else self.gain.view(self.columns)
-        bias = self.state(0.0) if self.bias is None else self.bias.view(self.columns)
+        gain = self.constant(1.0) if self.gain is None else self.gain.view(self.columns)
+        bias = self.constant(0.0) if self.bias is None else self.bias.view(self.columns)
         return gain, bias
 
     def mean_square(self, x):

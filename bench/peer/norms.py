@@ -9,7 +9,7 @@ NORMS = {
     "groupnorm": group_norm, "instancenorm": instance_norm,
     "groupscaling": group_scaling, "layerscaling": group_scaling,
     "batchnorm": batch_norm, "recurrentbatchnorm": batch_norm, "sequencebatchnorm": batch_norm,
-    "batchrenorm": batch_renorm,
+    "noisybatchnorm": noisy_batch_norm, "batchrenorm": batch_renorm,
     "pn_v": pn_v, "powernorm": power_norm, "mabn": mabn,
     "weightnorm": weight_norm,
 }
@@ -17,7 +17,5 @@ NORMS = {
 # Those that leave something to a fused function of PyTorch, or have factors of x and dy multiplied
 # with each other first: not as their formulas read.
 FUSED = {"layernorm", "layernorm_simple", "adanorm", "groupnorm", "instancenorm", "batchnorm",
-         "recurrentbatchnorm", "sequencebatchnorm", "batchrenorm", "pn_v", "powernorm", "mabn",
-         "weightnorm"} | ({"rmsnorm"} if hasattr(F, "rms_norm") else set())
-# Those with numbers that change from step to step and that only Python knows.
-KEPT_BY_PYTHON = {"batchrenorm", "powernorm", "mabn"}
+         "noisybatchnorm", "recurrentbatchnorm", "sequencebatchnorm", "batchrenorm", "pn_v",
+         "powernorm", "mabn", "weightnorm"} | ({"rmsnorm"} if hasattr(F, "rms_norm") else set())

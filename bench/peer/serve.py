@@ -22,11 +22,6 @@ def compiled(function):
     return torch.compile(function, dynamic=False)
 
 
-def expect_repeatable(norm, mode):
-    if norm["name"] in KEPT_BY_PYTHON and mode not in ("usual", "plain"):
-        raise ValueError(f"{norm['name']} counts its steps in Python")
-
-
 class NormCase:
     def __init__(self, case, mode, inputs, parameters):
         self.x, self.dy = inputs["x"].requires_grad_(), inputs["dy"]
@@ -34,9 +29,9 @@ class NormCase:
         facts = case["norm"]
         if mode == "plain" and facts["name"] not in FUSED:
             raise ValueError(f"{facts['name']} is composed as its formulas read already")
-        expect_repeatable(facts, mode)
         norm = Norm(facts, "norm/", parameters, self.x.shape, fused=mode == "usual")
-        self.norm = NORMS[facts["name"]](norm)
+        self.norm, self.numbers = NORMS[facts["name"]](norm), norm.numbers
+        self.draws = facts["name"] == "noisybatchnorm"
         if mode == "compiled":
             self.norm = compiled(self.norm)
         self.steps = case["steps"]
@@ -50,18 +45,20 @@ class NormCase:
         return y, torch.autograd.grad(y, [self.x, *self.parameters.values()], self.dy)
 
     def values(self):
+        self.numbers.given = keel_noise("norm/", self.x.shape) if self.draws else None
         for _ in range(self.steps):
             y, gradients = self.both()
+        self.numbers.given = None
         names = ["x", *self.parameters]
         return {"y": y} | {"gradient of " + n: g for n, g in zip(names, gradients)}
 
 
 class StepCase:
     def __init__(self, case, mode, inputs, parameters):
-        expect_repeatable(case["norm"], mode)
         parameters = {name: self.own(case, name, value) for name, value in parameters.items()}
         self.parameters = list(parameters.values())
-        self.loss = self.loss_of(case, mode, Network(case, parameters), inputs)
+        self.net = Network(case, parameters)
+        self.loss = self.loss_of(case, mode, self.net, inputs)
         is_captured = mode.endswith("graph")
         self.clip_limit = case["clip_limit"]
         self.optimizer = make_optimizer(case["optimizer"], self.parameters, is_captured)
@@ -108,19 +105,30 @@ class StepCase:
         """The whole step as one CUDA graph, from the parameters as they are now."""
         if DEVICE != "cuda":
             raise ValueError("CUDA graphs need a GPU")
-        start = [p.detach().clone() for p in self.parameters]
+        states = [(state, state.now) for state in self.net.states()]
+        kept = [*self.parameters, *(place for _, place in states)]
+        start = [v.detach().clone() for v in kept]
+
+        def step_in_place():
+            loss = self.step()
+            for state, place in states:
+                if state.now is not place:
+                    place.copy_(state.now)
+                    state.now = place
+            return loss
+
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(3):  # libraries and the optimizer's state come to life
-                self.step()
+                step_in_place()
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            loss = self.step()
+            loss = step_in_place()
         with torch.no_grad():
-            for p, first in zip(self.parameters, start):
-                p.copy_(first)
+            for value, first in zip(kept, start):
+                value.copy_(first)
 
         def replay():
             graph.replay()

@@ -64,7 +64,7 @@ HWY_INLINE void map_spans(std::size_t count, std::size_t inner, const Map& map, 
   hn::Store(map.m, F(), m);
   for (std::size_t k = 0; k < count; ++k) {
     const Floats scale = splat(s[k]), shift = splat(m[k]);
-    for_lanes(inner, [&](auto part, std::size_t e) HWY_ATTR {
+    for_lanes(inner, [&](auto part, std::size_t e) KEEL_LOOP_BODY {
       const std::size_t at = k * inner + e;
       part.store(hn::MulAdd(part.load(x + at), scale, shift), y + at);
     });
@@ -75,7 +75,7 @@ void apply(const NoisePlan& plan, const Noise& noise, std::int64_t i, const floa
   const auto channels = std::size_t(plan.sizes.channels), inner = std::size_t(plan.sizes.inner);
   const SamplePlace place =
       sample_place(i, plan.attrs.positions, plan.sizes.channels, noise.first_row);
-  for_lanes(channels, [&](auto part, std::size_t c) HWY_ATTR {
+  for_lanes(channels, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
     const Map map = draw(part, plan, noise, place, c);
     if (inner > 1) {
       return map_spans(std::min(kLanes, channels - c), inner, map, x + c * inner, y + c * inner);

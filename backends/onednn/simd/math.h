@@ -74,19 +74,23 @@ HWY_INLINE Floats log1p_square(Floats f) {
   return hn::NegMulAdd(s, hn::Add(half_square, r), half_square);
 }
 
+// log(x 2^-shift) of a normal x; error 0.7.
+HWY_INLINE Floats log_of_normal(Floats x, Floats shift = zero()) {
+  // x = m 2^e with m in [sqrt(1/2), sqrt(2)).
+  const Ints bits = hn::BitCast(Bits(), x);
+  const Ints e = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(Bits(), 0x3F3504F3)));
+  const Floats m = hn::BitCast(F(), hn::Sub(bits, hn::ShiftLeft<23>(e)));
+  const Floats f = hn::Sub(m, splat(1.0f)), ef = hn::Sub(hn::ConvertTo(F(), e), shift);
+  const Floats square = hn::NegMulAdd(ef, splat(kLn2Low), log1p_square(f));
+  return hn::MulAdd(ef, splat(kLn2High), hn::Sub(f, square));
+}
+
 // log(x): -infinity at 0, NaN below; error 0.7.
 HWY_INLINE Floats log(Floats x) {
   const float infinity = std::numeric_limits<float>::infinity();
   const auto is_subnormal = hn::Lt(x, splat(std::numeric_limits<float>::min()));
-  const Floats normal = hn::IfThenElse(is_subnormal, hn::Mul(x, splat(0x1p24f)), x);
-  // x = m 2^e with m in [sqrt(1/2), sqrt(2)).
-  const Ints bits = hn::BitCast(Bits(), normal);
-  const Ints e = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(Bits(), 0x3F3504F3)));
-  const Floats m = hn::BitCast(F(), hn::Sub(bits, hn::ShiftLeft<23>(e)));
-  const Floats f = hn::Sub(m, splat(1.0f));
-  const Floats ef = hn::Sub(hn::ConvertTo(F(), e), hn::IfThenElseZero(is_subnormal, splat(24.0f)));
-  const Floats square = hn::NegMulAdd(ef, splat(kLn2Low), log1p_square(f));
-  Floats y = hn::MulAdd(ef, splat(kLn2High), hn::Sub(f, square));
+  Floats y = log_of_normal(hn::IfThenElse(is_subnormal, hn::Mul(x, splat(0x1p24f)), x),
+                           hn::IfThenElseZero(is_subnormal, splat(24.0f)));
   y = hn::IfThenElse(hn::Lt(x, splat(infinity)), y, x);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const Floats edge = hn::IfThenElse(hn::Eq(x, zero()), splat(-infinity), splat(nan));

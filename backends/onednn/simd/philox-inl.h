@@ -17,51 +17,68 @@ namespace HWY_NAMESPACE {
 using U = hn::RebindToUnsigned<F>;
 using Words = hn::Vec<U>;
 
-#if HWY_TARGET == HWY_SCALAR
-
-HWY_INLINE void multiply(Words a, std::uint32_t factor, Words& high, Words& low) {
-  const std::uint64_t product = std::uint64_t{hn::GetLane(a)} * factor;
-  high = hn::Set(U(), std::uint32_t(product >> 32));
-  low = hn::Set(U(), std::uint32_t(product));
-}
-
-#else
-
-// The halves of the 64-bit products a * factor.
-HWY_INLINE void multiply(Words a, std::uint32_t factor, Words& high, Words& low) {
-  using Wide = hn::RepartitionToWide<U>;
-  const Words factors = hn::Set(U(), factor);
-  const auto even = hn::MulEven(a, factors);
-  const auto odd =
-      hn::MulEven(hn::BitCast(U(), hn::ShiftRight<32>(hn::BitCast(Wide(), a))), factors);
-  high = hn::OddEven(hn::BitCast(U(), odd), hn::BitCast(U(), hn::ShiftRight<32>(even)));
-  low = hn::OddEven(hn::BitCast(U(), hn::ShiftLeft<32>(odd)), hn::BitCast(U(), even));
-}
-
-#endif
-
 // The words of kLanes blocks, one a lane.
 struct PhiloxWords {
   Words w[4];
 };
 
+#if HWY_TARGET == HWY_SCALAR
+
+using Wides = hn::Vec<hn::Rebind<std::uint64_t, U>>;
+inline constexpr std::size_t kHalves = 1;
+
+HWY_INLINE Wides product(Wides a, std::uint32_t factor) {
+  return hn::Set(hn::DFromV<Wides>(), (hn::GetLane(a) & 0xFFFFFFFFu) * factor);
+}
+HWY_INLINE Wides xor_of(Wides a, Wides b, Wides c) { return hn::Xor(hn::Xor(a, b), c); }
+HWY_INLINE void split(Words word, Wides (&halves)[kHalves]) {
+  halves[0] = hn::Set(hn::DFromV<Wides>(), hn::GetLane(word));
+}
+HWY_INLINE Words join(const Wides (&halves)[kHalves]) {
+  return hn::Set(U(), std::uint32_t(hn::GetLane(halves[0])));
+}
+
+#else
+
+// A word of each block during the rounds: those of even lanes, and those of odd ones, each in the
+// lower half of a lane twice as wide. The upper halves may hold anything, for products do not look
+// at them.
+using Wides = hn::Vec<hn::RepartitionToWide<U>>;
+inline constexpr std::size_t kHalves = 2;
+
+HWY_INLINE Wides product(Wides a, std::uint32_t factor) {
+  return hn::MulEven(hn::BitCast(U(), a), hn::Set(U(), factor));
+}
+HWY_INLINE Wides xor_of(Wides a, Wides b, Wides c) { return hn::Xor3(a, b, c); }
+HWY_INLINE void split(Words word, Wides (&halves)[kHalves]) {
+  halves[0] = hn::BitCast(hn::DFromV<Wides>(), word);
+  halves[1] = hn::ShiftRight<32>(halves[0]);
+}
+HWY_INLINE Words join(const Wides (&halves)[kHalves]) {
+  return hn::OddEven(hn::BitCast(U(), hn::ShiftLeft<32>(halves[1])), hn::BitCast(U(), halves[0]));
+}
+
+#endif
+
 // Of block `index` of row `row` of the update: row_block(row, 4 * index).
 HWY_INLINE PhiloxWords philox_words(const PhiloxStream& of, Words row, Words index) {
-  Words c0 = index, c1 = row;
-  Words c2 = hn::Set(U(), of.stream), c3 = hn::Set(U(), of.tick);
-  std::uint32_t k0 = of.key[0], k1 = of.key[1];
-  for (int round = 0; round < 10; ++round) {
-    Words high0, low0, high1, low1;
-    multiply(c0, 0xD2511F53u, high0, low0);
-    multiply(c2, 0xCD9E8D57u, high1, low1);
-    c0 = hn::Xor(hn::Xor(high1, c1), hn::Set(U(), k0));
-    c1 = low1;
-    c2 = hn::Xor(hn::Xor(high0, c3), hn::Set(U(), k1));
-    c3 = low0;
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
+  Wides c0[kHalves], c1[kHalves], c2[kHalves], c3[kHalves];
+  split(index, c0);
+  split(row, c1);
+  split(hn::Set(U(), of.stream), c2);
+  split(hn::Set(U(), of.tick), c3);
+  for (const auto& key : of.keys) {
+    const Wides key0 = hn::Set(hn::DFromV<Wides>(), key[0]);
+    const Wides key1 = hn::Set(hn::DFromV<Wides>(), key[1]);
+    unrolled<kHalves>([&](std::size_t h) KEEL_LOOP_BODY {
+      const Wides p0 = product(c0[h], 0xD2511F53u), p1 = product(c2[h], 0xCD9E8D57u);
+      c0[h] = xor_of(hn::ShiftRight<32>(p1), c1[h], key0);
+      c1[h] = p1;
+      c2[h] = xor_of(hn::ShiftRight<32>(p0), c3[h], key1);
+      c3[h] = p0;
+    });
   }
-  return {{c0, c1, c2, c3}};
+  return {{join(c0), join(c1), join(c2), join(c3)}};
 }
 
 // Of the blocks of one row from `index` on.
@@ -96,7 +113,8 @@ HWY_INLINE Floats cos_of_turn(Floats t) {
 // Philox::normal by Box-Muller from two words. 1 - u is exact, so that the logarithm is too, up to
 // its own error.
 HWY_INLINE Floats normal(Words u, Words v) {
-  const Floats radius = hn::Sqrt(hn::Mul(splat(-2.0f), log(hn::Sub(splat(1.0f), uniform(u)))));
+  const Floats log_u = log_of_normal(hn::Sub(splat(1.0f), uniform(u)));
+  const Floats radius = hn::Sqrt(hn::Mul(splat(-2.0f), log_u));
   return hn::Mul(radius, cos_of_turn(uniform(v)));
 }
 
