@@ -73,16 +73,26 @@ void add_predict(Command command) {
   auto args = std::make_shared<PredictArgs>();
   app->add_option("checkpoint", args->path, "a checkpoint file, or a run's folder (its best)")
       ->required();
+  app->add_option("--text", args->texts, "a line, in place of standard input; several times")
+      ->allow_extra_args(false);
+  app->add_option("--output", args->output, "a file for the answers, in place of standard output");
+  app->add_option("--set", args->run.sets, "how answers are found: model.NAME=VALUE")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  app->add_option("--bias", args->bias, "of handwriting: the same as --set model.bias=...");
   add_backend_options(*app, args->run);
   app->footer(
       "reads lines from standard input, writes answers in their order;\n"
       "text_classifier: the number of each line's class\n"
       "dependency_parser: trees in CoNLL rows, of sentences in such rows, or of a sentence a "
       "line,\n"
-      "                   word_TAG word_TAG ...\n\n"
+      "                   word_TAG word_TAG ...\n"
+      "handwriting: an SVG of each line, written by hand\n"
+      "draw: a PNG of as many samples as a line says, glimpse by glimpse\n\n"
       "examples:\n"
       "  echo 'a moving , funny film' | keel predict runs/text_classifier-paper\n"
       "  echo 'Dogs_NNS bark_VBP ._.' | keel predict runs/dependency_parser-paper\n"
+      "  keel predict runs/handwriting-paper --text 'by hand' --bias 0.5 --output hand.svg\n"
       "  keel predict runs/a --json < sentences.txt");
   app->callback([args, command] { command.code = run_predict(*args); });
 }
