@@ -38,16 +38,20 @@ data::Dataset digits_of(const task::DataRequest& request, data::Part part) {
 
 std::unique_ptr<data::TableSplits> load_digits(const task::DataRequest& request,
                                                Validation validation,
-                                               std::vector<data::TableColumn> columns) {
+                                               std::vector<data::TableColumn> columns,
+                                               const ChangeDigits& change) {
   const auto read = std::make_shared<std::optional<TrainingRows>>();
   const auto training = [=]() -> TrainingRows& {
     if (!*read) *read = hold_out(digits_of(request, data::Part::kTrain), request, validation);
     return **read;
   };
+  const auto changed = [change](data::Dataset part, std::string_view name) {
+    return change ? change(part, name) : std::move(part);
+  };
   return std::make_unique<data::TableSplits>(
-      std::move(columns), [=] { return std::move(training().train); },
-      [=] { return std::move(training().valid); },
-      [=] { return digits_of(request, data::Part::kTest); });
+      std::move(columns), [=] { return changed(std::move(training().train), "train"); },
+      [=] { return changed(std::move(training().valid), "valid"); },
+      [=] { return changed(digits_of(request, data::Part::kTest), "test"); });
 }
 
 }  // namespace keel::models

@@ -31,8 +31,10 @@ struct EvalArgs {
 int run_eval(const EvalArgs& args);
 
 struct PredictArgs {
-  RunArgs run;  // backend, threads and json only
-  std::string path;
+  RunArgs run;  // settings, backend, threads and json only
+  std::string path, output;
+  std::vector<std::string> texts;  // in place of standard input
+  std::string bias;                // the same as --set model.bias=...
   bool scores = false;
   int n_best = 0;  // so many answers to each line; 0: the best one alone
 };

@@ -85,6 +85,13 @@ void add_predict(Command command) {
                   "NUMBER ||| ANSWER ||| logp= LOG-PROBABILITY ||| SCORE, lines from 0 on")
       ->check(CLI::Range(1, 1000))
       ->excludes(scores);
+  app->add_option("--text", args->texts, "a line, in place of standard input; several times")
+      ->allow_extra_args(false);
+  app->add_option("--output", args->output, "a file for the answers, in place of standard output");
+  app->add_option("--set", args->run.sets, "how answers are found: model.NAME=VALUE")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  app->add_option("--bias", args->bias, "of handwriting: the same as --set model.bias=...");
   add_backend_options(*app, args->run);
   app->footer(
       "reads lines from standard input, writes answers in their order;\n"
@@ -93,11 +100,14 @@ void add_predict(Command command) {
       "             logarithm of its probability / length^length_penalty\n"
       "dependency_parser: trees in CoNLL rows, of sentences in such rows, or of a sentence a "
       "line,\n"
-      "                   word_TAG word_TAG ...\n\n"
+      "                   word_TAG word_TAG ...\n"
+      "handwriting: an SVG of each line, written by hand\n"
+      "draw: a PNG of as many samples as a line says, glimpse by glimpse\n\n"
       "examples:\n"
       "  echo 'a moving , funny film' | keel predict runs/text_classifier-paper\n"
       "  echo 'Dogs_NNS bark_VBP ._.' | keel predict runs/dependency_parser-paper\n"
       "  echo 's1 s7 s3' | keel predict runs/translation-laptop --n-best 4\n"
+      "  keel predict runs/handwriting-paper --text 'by hand' --bias 0.5 --output hand.svg\n"
       "  keel predict runs/a --json < sentences.txt");
   app->callback([args, command] { command.code = run_predict(*args); });
 }

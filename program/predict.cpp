@@ -2,6 +2,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "frontend/io/atomic_file.h"
 #include "frontend/train/evaluator.h"
 #include "frontend/train/run_state.h"
 #include "frontend/train/step_graph.h"
@@ -65,13 +66,45 @@ std::string in_moses_form(const Ranked& ranked) {
   return text;
 }
 
+// What decides how answers are found; what the network is of, the checkpoint says.
+void apply_settings(train::Config& config, const PredictArgs& args) {
+  std::vector<std::string> settings = args.run.sets;
+  if (!args.bias.empty()) settings.push_back("model.bias=" + args.bias);
+  for (const std::string& setting : settings) {
+    const std::size_t equals = setting.find('=');
+    check(equals != std::string::npos && setting.starts_with("model."), ErrorKind::kUsage,
+          "predict --set: expected model.NAME=VALUE, got '{}'", setting);
+    config.set(setting.substr(0, equals), setting.substr(equals + 1));
+  }
+  config.validate();
+}
+
+void write_answers(const PredictArgs& args, const std::string& text) {
+  args.output.empty() ? print(text) : io::write_file_atomically(args.output, text);
+}
+
+// Writes the answers, or those that were ranked with what they were ranked by.
+void give_answers(const PredictArgs& args, const task::Decoder& decoder, const std::string& model) {
+  if (args.scores || args.n_best > 0) {
+    const Ranked ranked = ranked_answers(decoder, model, std::max(args.n_best, 1));
+    if (args.run.json) return print_json(ranked_json(ranked));
+    return write_answers(args, args.scores ? with_scores(ranked) : in_moses_form(ranked));
+  }
+  const std::vector<std::string> answers = decoder.answers();
+  if (args.run.json && args.output.empty()) return print_json(answers);
+  // In a file of its own a single answer may be of any kind, with no line's end behind it.
+  const bool is_whole_file = !args.output.empty() && answers.size() == 1;
+  write_answers(args, is_whole_file ? answers[0] : text_of_answers(decoder));
+}
+
 }  // namespace
 
 int run_predict(const PredictArgs& args) {
   const std::string path = checkpoint_path(args.path);
   const io::TensorFile file = io::read_safetensors(path, {.require_checksums = true});
-  const train::Config config = train::config_of_checkpoint(file, path, make_model);
-  const std::vector<std::string> lines = read_lines();
+  train::Config config = train::config_of_checkpoint(file, path, make_model);
+  apply_settings(config, args);
+  const std::vector<std::string> lines = args.texts.empty() ? read_lines() : args.texts;
   const auto decoder = config.model().decoder(lines);
   check(decoder != nullptr, ErrorKind::kUsage, "predict: {} has no answer to lines of text",
         config.model().name());
@@ -82,17 +115,7 @@ int run_predict(const PredictArgs& args) {
   evaluator.declare();
   train::load_variables(file, path, variables);
   evaluator.decode(*decoder);
-  if (!args.scores && args.n_best == 0) {
-    args.run.json ? print_json(decoder->answers()) : print(text_of_answers(*decoder));
-    return 0;
-  }
-  const Ranked ranked =
-      ranked_answers(*decoder, std::string(config.model().name()), std::max(args.n_best, 1));
-  if (args.run.json) {
-    print_json(ranked_json(ranked));
-  } else {
-    print(args.scores ? with_scores(ranked) : in_moses_form(ranked));
-  }
+  give_answers(args, *decoder, std::string(config.model().name()));
   return 0;
 }
 

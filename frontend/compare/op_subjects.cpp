@@ -9,10 +9,12 @@
 #include "src/ops/dropout.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/embedding.h"
+#include "src/ops/filter_bank.h"
 #include "src/ops/layout.h"
 #include "src/ops/lookup_sum.h"
 #include "src/ops/loss.h"
 #include "src/ops/matmul.h"
+#include "src/ops/mixture_density.h"
 #include "src/ops/norm_noise.h"
 #include "src/ops/op_table.h"
 #include "src/ops/optimizer_step.h"
@@ -22,7 +24,9 @@
 #include "src/ops/recurrent.h"
 #include "src/ops/reduce.h"
 #include "src/ops/search.h"
+#include "src/ops/soft_window.h"
 #include "src/ops/softmax.h"
+#include "src/ops/stop_gradient.h"
 
 namespace keel::compare {
 namespace {
@@ -116,6 +120,21 @@ Outputs op_gru_cell(Draft& d) {
   const Value all = ops::gru_cell(d.graph, cell);
   cell.mask = d.mask({6});
   return {all, ops::gru_cell(d.graph, cell)};
+}
+Outputs op_soft_window(Draft& d) {
+  const Value hats = d.normal({5, 12}), before = d.normal({5, 4});
+  const auto window = ops::soft_window(d.graph, hats, before, d.below({5, 19}, 7), 7);
+  return {window.w, window.kappa, window.phi};
+}
+Outputs op_mixture_density(Draft& d) {
+  const Value y = d.normal({9, 25}), points = ops::stop_gradient(d.graph, d.normal({9, 3}));
+  const Value mask = ops::reshape(d.graph, d.mask({3, 3}), {9});
+  return {ops::mixture_density(d.graph, y, points, mask).nll};
+}
+Outputs op_filter_bank(Draft& d) {
+  const Value p = ops::scale(d.graph, d.normal({5, 5}), 0.5);
+  const auto bank = ops::filter_bank(d.graph, p, {.filters = 3, .rows = 7, .columns = 9});
+  return {bank.fx, bank.fy};
 }
 Outputs op_norm_noise(Draft& d) {
   const Value x = d.normal({9, 16});
@@ -213,6 +232,9 @@ const std::map<std::string_view, BuildOp>& op_builds() {
       {"lstm_output", with_gradient<op_lstm_output>},
       {"gru_cell", with_gradient<op_gru_cell>},
       {"norm_noise", with_gradient<op_norm_noise>},
+      {"soft_window", with_gradient<op_soft_window>},
+      {"filter_bank", with_gradient<op_filter_bank>},
+      {"mixture_density", with_gradient<op_mixture_density>},
       {"fused_elementwise", with_gradient<op_fused>},
       {"top_k", op_top_k},
       {"put", op_put},

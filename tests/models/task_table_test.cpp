@@ -260,6 +260,13 @@ TEST_CASE("tasks: a checkpoint alone says what network it is of") {
   });
 }
 
+// Below which a loss has to come on eight rows: a cross entropy to almost 0, the negative log of a
+// density below that of noise, and DRAW's bound, which begins at the 784 ln 2 nats of pixels that
+// nothing is known of and is never 0, to half of that.
+double learned_loss(const task::Model& model) {
+  return model.name() == "draw" ? 784 * 0.6931 / 2 : 0.3;
+}
+
 TEST_CASE("tasks: eight rows are learned by heart") {
   for_each_task([](const train::Config& config) {
     const auto backend = make_backend(default_backend());
@@ -276,7 +283,7 @@ TEST_CASE("tasks: eight rows are learned by heart") {
       step.feed("tick", Tensor::scalar(i));
       step.run();
     }
-    CHECK(step.scalar("loss") < 0.3);
+    CHECK(step.scalar("loss") < learned_loss(config.model()));
   });
 }
 

@@ -8,6 +8,7 @@
 #include "src/ops/dropout.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/loss.h"
+#include "src/ops/mixture_density.h"
 #include "src/ops/norm_noise.h"
 #include "src/ops/op_table.h"
 #include "src/ops/optimizer_step.h"
@@ -66,6 +67,8 @@ std::vector<Case> other_cases() {
   cases.push_back(case_of(kBceWithLogitsBackward, {s, s, {}, {}}));
   cases.push_back(case_of(kCrossEntropyBackward, {s, {3}, {3}, {}, {}, {}}, CrossEntropyAttrs{}));
   cases.back().inputs[1] = i32({3}, {4, -1, 0});
+  cases.push_back(case_of(kMixtureDensityBackward, {{3, 13}, {3, 3}, {3}, {3}}, MixtureAttrs{}));
+  cases.back().inputs[2] = Tensor::of<std::uint8_t>({3}, {1, 0, 1});
   for (const OpInfo* op : {&kDropout, &kDropoutBackward}) {
     cases.push_back(case_of(*op, {s, {}, {}}, DropoutAttrs{0.5, 1, 1}));
     for (std::size_t i : {1, 2}) cases.back().inputs[i] = i32({}, {1});

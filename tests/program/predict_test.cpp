@@ -46,6 +46,40 @@ TEST_CASE("predict: a task that has no answer says so") {
   check_refusal(run.predict("1 2 3\n"), 2, "predict: mnist_mlp has no answer to lines");
 }
 
+TEST_CASE("predict: handwriting of lines and of --text, with a bias, into a file") {
+  const SmallRun run("handwriting");
+  const ProcessResult two = run.predict("cilnou\n\n", {"--set", "model.sample_points=20"});
+  CHECK(two.code == 0);
+  CHECK(std::ranges::count(two.out, '\n') == 2);
+  CHECK(two.out.starts_with("<svg xmlns"));
+  const auto one = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--text", "cilnou", "--set", "model.sample_points=20"});
+    return run.predict("not read\n", more);
+  };
+  const std::string plain = one({}).out;
+  CHECK(two.out.starts_with(plain));
+  CHECK(one({"--bias", "0.5"}).out != plain);
+  CHECK(one({"--bias", "0.5"}).out == one({"--set", "model.bias=0.5"}).out);
+  CHECK(one({"--set", "model.sample_seed=2"}).out != plain);
+  const std::string file = run.temp / "hand.svg";
+  CHECK(one({"--output", file}).out.empty());
+  CHECK(read_bytes(file) + "\n" == plain);
+  check_refusal(run.predict("cx\n"), 3, "line 1: expected characters of 'cilnouvz', got 'x'");
+  check_refusal(one({"--bias", "much"}), 2, "model.bias");
+  check_refusal(one({"--set", "train.lr=1"}), 2, "predict --set: expected model.NAME=VALUE");
+  check_refusal(one({"--output", run.temp / "no/where"}), 4, "where");
+}
+
+TEST_CASE("predict: samples of DRAW are a PNG") {
+  const SmallRun run("draw");
+  const std::string file = run.temp / "samples.png";
+  CHECK(run.predict("", {"--text", "2", "--output", file}).code == 0);
+  const std::string png = read_bytes(file);
+  CHECK(png.starts_with("\x89PNG\r\n"));
+  CHECK(png.ends_with("IEND\xAE\x42\x60\x82"));
+  check_refusal(run.predict("many\n"), 3, "line 1: expected a number of samples, 1 to 1000");
+}
+
 TEST_CASE(
     "eval --output: the treebank with other heads and labels, and scores that follow from it") {
   const SmallRun run("dependency_parser");

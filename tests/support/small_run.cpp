@@ -24,6 +24,11 @@ Settings common_settings(std::string_view model) {
     return {"train.batch=32", "data.source=" + small_treebank().string(), "model.hidden=16",
             "model.embedding=4"};
   }
+  if (model == "handwriting") {
+    return {"train.batch=8",      "data.train_rows=60", "model.layers=2",
+            "model.width=16",     "model.bumps=2",      "model.points=6",
+            "model.components=2", "model.multiple=4",   "model.init_deviation=0.2"};
+  }
   if (model == "translation") {
     return {"train.batch=128",
             "data.source=" + small_pairs().string(),
@@ -53,6 +58,10 @@ Settings common_settings(std::string_view model) {
   }
   Settings settings{"train.batch=32", "data.train_rows=0",
                     "data.source=" + small_digits().string()};
+  if (model == "draw") {
+    settings.insert(settings.end(), {"model.glimpses=2", "model.width=12", "model.latent=4",
+                                     "model.write=3", "model.init_deviation=0.1"});
+  }
   if (model == "mnist_mlp") settings.push_back("model.hidden=16");
   return settings;
 }

@@ -1,0 +1,321 @@
+// Bounds of what drawing and handwriting have of their own: the soft window over a text, the
+// density of a mixture, and the filters of attention on an image.
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/compare/node_bounds.h"
+#include "frontend/compare/running_error.h"
+#include "src/ops/filter_bank.h"
+#include "src/ops/mixture_density.h"
+#include "src/ops/soft_window.h"
+
+namespace keel::compare {
+namespace {
+
+using Bounds = std::vector<Tensor>;
+
+// exp, whose own error is twice the 1.7 units in the last place of simd/math.h.
+Err exponential(const Err& x) {
+  const double y = std::exp(x.value);
+  return Err(y, y * std::expm1(x.error)).rounded(3.4);
+}
+
+// A sum of terms that each have an error.
+struct ErrSum {
+  double value = 0, error = 0, size = 0;
+  std::int64_t terms = 0;
+
+  void add(const Err& term) {
+    value += term.value;
+    error += term.error;
+    size += term.size();
+    ++terms;
+  }
+  Err total() const { return {value, error + sum_error(terms) * size + kTiny}; }
+};
+
+// The window of one row of the batch.
+struct WindowRow {
+  const JudgedNode& n;
+  SoftWindowSizes sizes;
+  std::int64_t row, symbols;
+
+  Err hat(std::int64_t kind, std::int64_t k) const {
+    const std::int64_t place = (3 * row + kind) * sizes.bumps + k;
+    return exponential(Err(n.in(SoftWindowInput::kHats)[std::size_t(place)]));
+  }
+  std::int32_t symbol(std::int64_t u) const {
+    return n.input(SoftWindowInput::kText).as<std::int32_t>()[std::size_t(row * sizes.length + u)];
+  }
+  double kappa(std::int64_t k) const {
+    return n.in(SoftWindowInput::kKappa)[std::size_t(row * sizes.bumps + k)];
+  }
+};
+
+Err bump(const Err& beta, const Err& d) {
+  const Err argument = beta * d * d;
+  return exponential(Err(-argument.value, argument.error));
+}
+
+template <class Rule>
+void for_each_window(const JudgedNode& n, const Rule& rule) {
+  using In = SoftWindowInput;
+  const SoftWindowSizes sizes =
+      soft_window_sizes(n.input(In::kBefore).shape(), n.input(In::kText).shape());
+  const std::int64_t symbols = n.attrs<SoftWindowAttrs>().symbols;
+  for (std::int64_t row = 0; row < sizes.rows; ++row) rule(WindowRow{n, sizes, row, symbols});
+}
+
+void soft_window(const JudgedNode& n, Bounds& bounds) {
+  using Out = SoftWindowOutput;
+  for_each_window(n, [&](const WindowRow& of) {
+    const auto& [rows, bumps, length] = of.sizes;
+    std::vector<Err> kappa;
+    for (std::int64_t k = 0; k < bumps; ++k) {
+      kappa.push_back(Err(of.kappa(k)) + of.hat(2, k));
+      bounds[Out::kKappa].as<double>()[std::size_t(of.row * bumps + k)] = kappa.back().error;
+    }
+    std::vector<ErrSum> w(std::size_t(of.symbols));
+    for (std::int64_t u = 0; u < length; ++u) {
+      if (of.symbol(u) < 0) continue;
+      ErrSum phi;
+      for (std::int64_t k = 0; k < bumps; ++k) {
+        phi.add(of.hat(0, k) * bump(of.hat(1, k), kappa[std::size_t(k)] - Err(double(u + 1))));
+      }
+      const Err total = phi.total();
+      bounds[Out::kPhi].as<double>()[std::size_t(of.row * length + u)] = total.error;
+      if (of.symbol(u) < of.symbols) w[std::size_t(of.symbol(u))].add(total);
+    }
+    for (std::int64_t c = 0; c < of.symbols; ++c) {
+      bounds[Out::kW].as<double>()[std::size_t(of.row * of.symbols + c)] =
+          w[std::size_t(c)].total().error;
+    }
+  });
+}
+
+// The gradient of phi_u.
+Err phi_gradient(const WindowRow& of, std::int64_t u) {
+  using In = SoftWindowInput;
+  const std::int32_t symbol = of.symbol(u);
+  if (symbol < 0 || symbol >= of.symbols) return {};
+  Err g;
+  if (of.n.has(In::kDw)) g = Err(of.n.in(In::kDw)[std::size_t(of.row * of.symbols + symbol)]);
+  if (!of.n.has(In::kDphi)) return g;
+  return g + Err(of.n.in(In::kDphi)[std::size_t(of.row * of.sizes.length + u)]);
+}
+
+void soft_window_backward(const JudgedNode& n, Bounds& bounds) {
+  using In = SoftWindowInput;
+  using Out = SoftWindowGradient;
+  for_each_window(n, [&](const WindowRow& of) {
+    const auto& [rows, bumps, length] = of.sizes;
+    for (std::int64_t k = 0; k < bumps; ++k) {
+      const Err alpha = of.hat(0, k), beta = of.hat(1, k);
+      ErrSum plain, first, second;
+      for (std::int64_t u = 0; u < length; ++u) {
+        const Err d = Err(of.kappa(k)) - Err(double(u + 1));
+        const Err e = phi_gradient(of, u) * bump(beta, d);
+        plain.add(e);
+        first.add(e * d);
+        second.add(e * d * d);
+      }
+      const auto place = std::size_t(of.row * bumps + k);
+      const Err direct(n.has(In::kDkappa) ? n.in(In::kDkappa)[place] : 0);
+      const Err dbefore = direct - Err(2) * alpha * beta * first.total();
+      double* const dhats = bounds[Out::kDhats].as<double>().data() + 3 * of.row * bumps + k;
+      dhats[0] = (alpha * plain.total()).error;
+      dhats[bumps] = (alpha * beta * second.total()).error;
+      dhats[2 * bumps] = (of.hat(2, k) * dbefore).error;
+      bounds[Out::kDbefore].as<double>()[place] = dbefore.error;
+    }
+  });
+}
+
+// One filter of an image along an axis. What p says of it is computed in double and rounded once.
+struct FilterRow {
+  FilterAxis axis;
+  double variance, stride, mu;
+  Err place, sharpness;
+
+  FilterRow(const JudgedNode& n, bool is_x, std::int64_t row, std::int64_t i)
+      : axis(filter_axis(n.attrs<FilterBankAttrs>(), is_x)) {
+    using Parameter = FilterParameter;
+    const double* p = n.in(FilterBankInput::kP).data() + row * Parameter::kCount;
+    const double offset = filter_offset(n.attrs<FilterBankAttrs>().filters, i);
+    variance = std::exp(p[Parameter::kLogVariance]);
+    stride = axis.per_stride * std::exp(p[Parameter::kLogStride]);
+    mu =
+        axis.per_hat * (p[is_x ? Parameter::kX : Parameter::kY] + 1) + offset * stride - axis.first;
+    place = constant(mu);
+    sharpness = constant(1 / (2 * variance));
+  }
+  Err distance(std::int64_t a) const { return Err(double(a)) - place; }
+  Err kernel(std::int64_t a) const {
+    const Err e = distance(a), argument = sharpness * e * e;
+    return exponential(Err(-argument.value, argument.error));
+  }
+};
+
+// Runs rule(row, i, filter, place of its first pixel) on every filter of an axis.
+template <class Rule>
+void for_each_filter(const JudgedNode& n, bool is_x, const Rule& rule) {
+  const std::int64_t filters = n.attrs<FilterBankAttrs>().filters;
+  const std::int64_t rows = n.input(FilterBankInput::kP).shape()[0];
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t i = 0; i < filters; ++i) {
+      const FilterRow filter(n, is_x, row, i);
+      rule(row, i, filter, (row * filters + i) * filter.axis.size);
+    }
+  }
+}
+
+void filter_bank(const JudgedNode& n, Bounds& bounds) {
+  for (const bool is_x : {true, false}) {
+    Tensor& bound = bounds[is_x ? FilterBankOutput::kFx : FilterBankOutput::kFy];
+    for_each_filter(n, is_x, [&](std::int64_t, std::int64_t, const FilterRow& of, std::int64_t at) {
+      ErrSum sum;
+      for (std::int64_t a = 0; a < of.axis.size; ++a) sum.add(of.kernel(a));
+      const Err z = sum.total() + constant(of.axis.least);
+      const Err factor = (Err(1) / z).rounded();
+      for (std::int64_t a = 0; a < of.axis.size; ++a) {
+        bound.as<double>()[std::size_t(at + a)] = (of.kernel(a) * factor).error;
+      }
+    });
+  }
+}
+
+void filter_bank_backward(const JudgedNode& n, Bounds& bounds) {
+  using In = FilterBankInput;
+  using Parameter = FilterParameter;
+  const std::int64_t filters = n.attrs<FilterBankAttrs>().filters;
+  double* const dp = bounds[0].as<double>().data();
+  for (const bool is_x : {true, false}) {
+    if (!n.has(is_x ? In::kDfx : In::kDfy)) continue;
+    const double* const f = n.in(is_x ? In::kFx : In::kFy).data();
+    const double* const df = n.in(is_x ? In::kDfx : In::kDfy).data();
+    for_each_filter(
+        n, is_x, [&](std::int64_t row, std::int64_t i, const FilterRow& of, std::int64_t at) {
+          ErrSum dot, first, second;
+          for (std::int64_t a = at; a < at + of.axis.size; ++a) dot.add(Err(f[a]) * Err(df[a]));
+          for (std::int64_t a = 0; a < of.axis.size; ++a) {
+            const Err t = Err(f[at + a]) * (Err(df[at + a]) - dot.total()), te = t * of.distance(a);
+            first.add(te);
+            second.add(te * of.distance(a));
+          }
+          const Err dmu = first.total() / Err(of.variance);
+          double* const d = dp + row * Parameter::kCount;
+          d[is_x ? Parameter::kX : Parameter::kY] += of.axis.per_hat * dmu.rounded().error;
+          d[Parameter::kLogVariance] += (second.total() / Err(2 * of.variance)).rounded().error;
+          d[Parameter::kLogStride] +=
+              of.stride * std::abs(filter_offset(filters, i)) * dmu.rounded().error;
+        });
+  }
+  // The sums over filters and axes.
+  for (std::size_t e = 0; e < std::size_t(bounds[0].elements()); ++e) {
+    dp[e] += sum_error(2 * filters) * std::abs(n.out(0)[e]);
+  }
+}
+
+// The density is computed in double and rounded once; what double adds is `noise` of the sizes of
+// its terms: some roundings of 2^-53 each, by the judge's formulas as well.
+constexpr double kNoise = 0x1p-48;
+
+// One point: the shares of its components, and what double may add to the logs of their densities.
+struct MixtureRow {
+  std::vector<double> share, noise, log_sizes;
+  double of_all = 0;  // of the log of their sum
+
+  MixtureRow(const JudgedNode& n, std::int64_t i) {
+    using In = MixtureInput;
+    using Part = MixturePart;
+    const auto& attrs = n.attrs<MixtureAttrs>();
+    const MixtureSizes sizes = mixture_sizes(n.input(In::kY).shape());
+    const std::int64_t m = sizes.components;
+    const double* y = n.in(In::kY).data() + i * (1 + Part::kCount * m) + 1;
+    const double* x = n.in(In::kPoints).data() + 3 * i;
+    std::vector<double> logs;
+    for (std::int64_t j = 0; j < m; ++j) {
+      const double s1 = std::max(y[Part::kSigma1 * m + j], attrs.least_log_sigma);
+      const double s2 = std::max(y[Part::kSigma2 * m + j], attrs.least_log_sigma);
+      const double r = std::clamp(y[Part::kRho * m + j], -attrs.largest_rho, attrs.largest_rho);
+      const double a = (x[0] - y[Part::kMean1 * m + j]) * std::exp(-s1);
+      const double b = (x[1] - y[Part::kMean2 * m + j]) * std::exp(-s2);
+      const double c = std::cosh(r) * std::cosh(r), rho = std::tanh(r);
+      const double weight = y[j];
+      logs.push_back(weight - s1 - s2 + std::log(c) / 2 -
+                     c * (a * a + b * b - 2 * rho * a * b) / 2);
+      along.push_back(c * (std::abs(a) + std::abs(b)));
+      log_sizes.push_back(1 + std::abs(weight) + std::abs(s1) + std::abs(s2) + std::abs(r) +
+                          c * (a * a + b * b + 2 * std::abs(a * b)));
+      scale1.push_back(std::exp(-s1));
+      scale2.push_back(std::exp(-s2));
+      distance.push_back(std::abs(a) + std::abs(b) + 1);
+    }
+    const double largest = *std::ranges::max_element(logs);
+    double sum = 0;
+    for (double log : logs) sum += std::exp(log - largest);
+    for (std::size_t j = 0; j < logs.size(); ++j) {
+      share.push_back(std::exp(logs[j] - largest) / sum);
+      noise.push_back(kNoise * log_sizes[j]);
+      of_all += share[j] * noise[j];
+    }
+    of_all += kNoise * std::abs(largest + std::log(sum));
+  }
+  std::vector<double> along, scale1, scale2, distance;
+};
+
+bool counts(const JudgedNode& n, std::int64_t i) {
+  return !n.has(MixtureInput::kMask) ||
+         n.input(MixtureInput::kMask).as<std::uint8_t>()[std::size_t(i)] != 0;
+}
+
+void mixture_density(const JudgedNode& n, Bounds& bounds) {
+  using Out = MixtureOutput;
+  const std::int64_t rows = n.input(MixtureInput::kY).shape()[0];
+  for (std::int64_t i = 0; i < rows; ++i) {
+    if (!counts(n, i)) continue;
+    bounds[Out::kNll].as<double>()[std::size_t(i)] =
+        kEps * std::abs(n.out(Out::kNll)[std::size_t(i)]) + 2 * MixtureRow(n, i).of_all + kNoise +
+        kTiny;
+  }
+}
+
+void mixture_density_backward(const JudgedNode& n, Bounds& bounds) {
+  using Part = MixturePart;
+  const MixtureSizes sizes = mixture_sizes(n.input(MixtureInput::kY).shape());
+  const std::int64_t m = sizes.components, width = 1 + Part::kCount * m;
+  for (std::int64_t i = 0; i < sizes.rows; ++i) {
+    if (!counts(n, i)) continue;
+    const MixtureRow row(n, i);
+    const double g = std::abs(n.in(MixtureInput::kDnll)[std::size_t(i)]);
+    double* const bound = bounds[0].as<double>().data() + i * width;
+    const double* const d = n.out(0).data() + i * width;
+    bound[0] = g * kNoise;
+    for (std::int64_t k = 0; k < m; ++k) {
+      const auto j = std::size_t(k);
+      const double gamma = g * row.share[j], relative = row.noise[j] + row.of_all + kNoise;
+      const double along = gamma * row.along[j] * relative, by_hat = along * row.distance[j];
+      double* const part = bound + 1 + k;
+      part[Part::kPi * m] = g * (row.of_all + kNoise) + gamma * relative;
+      part[Part::kMean1 * m] = along * row.scale1[j];
+      part[Part::kMean2 * m] = along * row.scale2[j];
+      for (const int of : {Part::kSigma1, Part::kSigma2, Part::kRho}) {
+        part[of * m] = by_hat + gamma * relative;
+      }
+    }
+    for (std::int64_t c = 0; c < width; ++c) bound[c] += kEps * std::abs(d[c]) + kTiny;
+  }
+}
+
+}  // namespace
+
+void add_drawing_rules(BoundRules& rules) {
+  rules["soft_window"] = soft_window;
+  rules["soft_window_backward"] = soft_window_backward;
+  rules["filter_bank"] = filter_bank;
+  rules["filter_bank_backward"] = filter_bank_backward;
+  rules["mixture_density"] = mixture_density;
+  rules["mixture_density_backward"] = mixture_density_backward;
+}
+
+}  // namespace keel::compare

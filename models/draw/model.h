@@ -1,0 +1,59 @@
+// DRAW on binarized MNIST (Gregor et al. 2015; with layer normalization Ba et al. 2016, section
+// 6.4).
+#pragma once
+
+#include "frontend/nn/norm.h"
+#include "frontend/task/model.h"
+#include "models/draw/data.h"
+#include "models/draw/network.h"
+
+namespace keel::models {
+
+struct DrawOptions {
+  std::string norm = "layernorm";  // of both cells' c, before the output's tanh
+  std::int64_t glimpses = 64, width = 256, latent = 100, read = 2, write = 5;
+  FilterGrid grid = FilterGrid::kPaper;
+  Binarize binarize = Binarize::kThreshold;
+  double init_deviation = 0.01;
+  std::int64_t sample_seed = 1;  // of what evaluation and samples draw
+
+  static constexpr auto fields() {
+    using T = DrawOptions;
+    return std::tuple{field("norm", &T::norm),
+                      field("glimpses", &T::glimpses),
+                      field("width", &T::width),
+                      field("latent", &T::latent),
+                      field("read", &T::read),
+                      field("write", &T::write),
+                      field("grid", &T::grid),
+                      field("binarize", &T::binarize),
+                      field("init_deviation", &T::init_deviation),
+                      field("sample_seed", &T::sample_seed)};
+  }
+  void validate() const;
+};
+
+// The loss of an image is the variational bound on -log of its probability, in nats: the binary
+// cross entropy of its pixels plus the divergence of what was encoded from the prior, one z drawn.
+// Evaluation draws by the image's number, so that a bound does not depend on batches.
+class Draw : public task::ModelWithOptions<DrawOptions> {
+ public:
+  std::string_view name() const override { return "draw"; }
+  std::string_view summary() const override {
+    return "DRAW on binarized MNIST (Gregor et al. 2015, Ba et al. 2016)";
+  }
+  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
+  // Sizes are {images}, or {images, 0} for images that are drawn of nothing.
+  std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
+  task::Sizes sizes(std::int64_t batch) const override { return {batch}; }
+  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
+  // "bound", by which the best weights are chosen, and its parts "reconstruction" and "kl".
+  std::vector<task::MetricInfo> metrics() const override;
+  // A line is a number of samples; the answer a PNG, a sample a row, a column each glimpse.
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;
+
+ private:
+  DrawNetOptions network(nn::Net& net, Value numbers) const;
+};
+
+}  // namespace keel::models

@@ -1,0 +1,168 @@
+#include "models/handwriting/files.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "frontend/data/permutation.h"
+#include "frontend/io/packed_file.h"
+#include "frontend/text/line_reader.h"
+#include "frontend/text/text_file.h"
+#include "models/handwriting/scale.h"
+#include "src/core/error.h"
+
+namespace keel::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFile = "iamondb-lines.tsv";
+constexpr std::uint64_t kSplitKey = 20050829;
+constexpr std::size_t kTextId = 7;
+constexpr std::int64_t kFewestPoints = 100;
+constexpr double kLongestJump = 25;          // in standard deviations
+constexpr std::int64_t kFarthest = 1 << 24;  // what a float holds exactly
+
+fs::path find_lines(const fs::path& folder) {
+  for (const fs::path& place : {folder, folder / "handwriting"}) {
+    if (const auto found = io::find_packed(place / kFile)) return *found;
+  }
+  fail(ErrorKind::kIo,
+       "[handwriting] {}: expected {}, plain, .gz or .xz, there or in its folder handwriting, got "
+       "none of them",
+       folder.string(), kFile);
+}
+
+// Takes what stands before the next `end` off the front.
+std::string_view take_field(std::string_view& rest, char end) {
+  const std::size_t at = std::min(rest.find(end), rest.size());
+  const std::string_view field = rest.substr(0, at);
+  rest.remove_prefix(std::min(at + 1, rest.size()));
+  return field;
+}
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// "dx dy e"
+PenPoint parse_point(std::string_view text, std::string_view place, std::size_t number) {
+  std::string_view rest = text;
+  const auto dx = whole_number(take_field(rest, ' ')), dy = whole_number(take_field(rest, ' '));
+  const bool is_near = dx && dy && std::max(std::abs(*dx), std::abs(*dy)) <= kFarthest;
+  check(is_near && (rest == "0" || rest == "1"), ErrorKind::kBadInput,
+        "{}: point {}: expected 'dx dy e', whole numbers up to {} and 0 or 1, got '{}'", place,
+        number, kFarthest, text.substr(0, 40));
+  return {float(*dx), -float(*dy), rest == "1"};
+}
+
+std::vector<PenPoint> parse_points(std::string_view text, std::string_view place) {
+  std::vector<PenPoint> points;
+  while (!text.empty()) {
+    points.push_back(parse_point(take_field(text, ','), place, points.size() + 1));
+  }
+  if (!points.empty()) points[0].dx = points[0].dy = 0;
+  return points;
+}
+
+struct AllLines {
+  std::vector<IamRow> rows;
+  std::set<std::string> texts;
+};
+
+AllLines read_all(const fs::path& path, const Alphabet& alphabet) {
+  AllLines all;
+  text::LineReader reader(path);
+  while (const std::optional<text::Line> line = reader.next()) {
+    all.rows.push_back(parse_iam_row(line->text, alphabet,
+                                     "[handwriting] " + text::place(path.string(), line->number)));
+    all.texts.insert(all.rows.back().text_id);
+  }
+  return all;
+}
+
+// Which part of the corpus each text belongs to.
+std::map<std::string, WrittenLines HandwritingCorpus::*> split_texts(
+    const std::set<std::string>& texts, const fs::path& path) {
+  const std::int64_t count = std::ssize(texts), tenth = count / 10;
+  check(tenth >= 1, ErrorKind::kBadInput,
+        "[handwriting] {}: expected lines of 10 texts or more, got {}", path.string(), count);
+  const std::vector<std::string> names(texts.begin(), texts.end());
+  const std::vector<std::int64_t> order =
+      data::permutation(count, Philox(kSplitKey, stream_of("handwriting.split")));
+  std::map<std::string, WrittenLines HandwritingCorpus::*> parts;
+  for (std::int64_t i = 0; i < count; ++i) {
+    parts[names[std::size_t(order[std::size_t(i)])]] = i < tenth       ? &HandwritingCorpus::valid
+                                                       : i < 2 * tenth ? &HandwritingCorpus::test
+                                                                       : &HandwritingCorpus::train;
+  }
+  return parts;
+}
+
+// Leaves out short lines, and such with a jump. Returns how many.
+std::int64_t leave_out(WrittenLines& lines, const OffsetScale& scale) {
+  const auto is_unfit = [&](const WrittenLine& line) {
+    return std::ssize(line.points) < kFewestPoints ||
+           std::ranges::any_of(line.points, [&](const PenPoint& p) {
+             return std::abs(p.dx - scale.mean_x) > kLongestJump * scale.deviation_x ||
+                    std::abs(p.dy - scale.mean_y) > kLongestJump * scale.deviation_y;
+           });
+  };
+  return std::int64_t(std::erase_if(lines, is_unfit));
+}
+
+}  // namespace
+
+IamRow parse_iam_row(std::string_view row, const Alphabet& alphabet, std::string_view place) {
+  const std::int64_t tabs = std::ranges::count(row, '\t');
+  check(tabs == 3, ErrorKind::kBadInput,
+        "{}: expected 4 fields with tabs between, id, text, count and points, got {}", place,
+        tabs + 1);
+  std::string_view rest = row;
+  const std::string_view id = take_field(rest, '\t'), text = take_field(rest, '\t');
+  check(id.size() >= kTextId, ErrorKind::kBadInput,
+        "{}: expected an id of 7 characters or more, got '{}'", place, id);
+  check(!text.empty(), ErrorKind::kBadInput, "{}: expected a text, got an empty one", place);
+  const std::string_view count = take_field(rest, '\t');
+  WrittenLine line{alphabet.numbers(text, place), parse_points(rest, place)};
+  check(whole_number(count) == std::ssize(line.points) && line.points.size() >= 2,
+        ErrorKind::kBadInput, "{}: expected {} points, 2 or more, got {}", place, count,
+        line.points.size());
+  return {std::string(id.substr(0, kTextId)), std::move(line)};
+}
+
+HandwritingCorpus read_iam_lines(const fs::path& folder) {
+  const fs::path path = find_lines(folder);
+  HandwritingCorpus corpus{.origin = {},
+                           .alphabet = Alphabet::of_letters(),
+                           .train = {},
+                           .valid = {},
+                           .test = {},
+                           .left_out = {}};
+  AllLines all = read_all(path, corpus.alphabet);
+  const auto parts = split_texts(all.texts, path);
+  for (IamRow& row : all.rows) {
+    (corpus.*parts.at(row.text_id)).push_back(std::move(row.line));
+  }
+  const OffsetScale scale = OffsetScale::of(corpus.train);
+  const std::int64_t unfit = leave_out(corpus.train, scale),
+                     rest = leave_out(corpus.valid, scale) + leave_out(corpus.test, scale);
+  check(!corpus.train.empty() && !corpus.valid.empty() && !corpus.test.empty(),
+        ErrorKind::kBadInput,
+        "[handwriting] {}: expected lines of {} points or more for training, validation and "
+        "testing, got too few",
+        path.string(), kFewestPoints);
+  corpus.origin =
+      fmt::format("{}, {} of {} lines left out", path.string(), unfit + rest, all.rows.size());
+  return corpus;
+}
+
+}  // namespace keel::models

@@ -1,0 +1,137 @@
+#include "models/handwriting/model.h"
+
+#include <algorithm>
+
+#include "models/handwriting/writer.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/layout.h"
+#include "src/ops/mixture_density.h"
+#include "src/ops/reduce.h"
+
+namespace keel::models {
+namespace {
+
+// Rows of a batch in evaluation, where nothing limits them but memory.
+constexpr std::int64_t kMostRows = 32;
+
+class HandwritingSplits : public task::Splits {
+ public:
+  HandwritingSplits(HandwritingData data, const StrokeStreamOptions& options)
+      : data_(std::move(data)), options_(options) {}
+
+  std::unique_ptr<task::Stream> stream(task::Split split,
+                                       const task::StreamOptions& options) const override {
+    StrokeStreamOptions own = options_;
+    own.batch = options.shuffle ? options.batch : std::min(options.batch, kMostRows);
+    own.shuffle = options.shuffle;
+    return data_.stream(split, own);
+  }
+
+ private:
+  HandwritingData data_;
+  StrokeStreamOptions options_;
+};
+
+}  // namespace
+
+void HandwritingOptions::validate() const {
+  const auto expect = [](bool holds, const char* option, const char* expected, auto got) {
+    check(holds, ErrorKind::kUsage, "{}: expected {}, got {}", option, expected, got);
+  };
+  nn::Norm::parse(norm);
+  for (const auto& [option, count] : {std::pair{"layers", layers},
+                                      {"width", width},
+                                      {"bumps", bumps},
+                                      {"components", components},
+                                      {"points", points},
+                                      {"multiple", multiple}}) {
+    expect(count >= 1 && count <= 65536, option, "1 to 65536", count);
+  }
+  expect(init_deviation > 0, "init_deviation", "above 0", init_deviation);
+  for (const auto& [option, limit] :
+       {std::pair{"clip_cells", clip_cells}, {"clip_output", clip_output}, {"bias", bias}}) {
+    expect(limit >= 0, option, ">= 0", limit);
+  }
+  expect(sample_points >= 0 && sample_points <= 1000000, "sample_points", "0 to 1000000",
+         sample_points);
+}
+
+void Handwriting::prepare(const task::DataRequest& request) {
+  if (!facts_) facts_ = HandwritingData::load(request).facts();
+}
+
+task::Assets Handwriting::assets() const { return facts_ ? facts_->assets() : task::Assets{}; }
+
+void Handwriting::set_assets(const task::Assets& assets) {
+  facts_ = HandwritingFacts::parse(assets);
+}
+
+HandwritingSizes Handwriting::network_sizes() const {
+  constexpr std::int64_t kUntold = 8;  // a graph may be built before the data was read
+  return {options_.layers, options_.width, options_.bumps, options_.components,
+          facts_ ? facts_->alphabet.size() : kUntold};
+}
+
+std::unique_ptr<task::Splits> Handwriting::load(const task::DataRequest& request) const {
+  return std::make_unique<HandwritingSplits>(HandwritingData::load(request, facts_),
+                                             StrokeStreamOptions{.longest = options_.points,
+                                                                 .multiple = options_.multiple,
+                                                                 .state = network_sizes().state()});
+}
+
+std::vector<task::Input> Handwriting::inputs(const task::Sizes& sizes) const {
+  return stroke_inputs(sizes, network_sizes().state());
+}
+
+task::Sizes Handwriting::sizes(std::int64_t batch) const {
+  constexpr std::int64_t kSymbols = 32;
+  return {batch, options_.points, kSymbols};
+}
+
+task::Outputs Handwriting::build(nn::Net& net, const task::Inputs& in) const {
+  Graph& g = net.graph;
+  const HandwritingNetOptions options{.sizes = network_sizes(),
+                                      .norms = nn::cell_norms(nn::Norm::parse(options_.norm)),
+                                      .init_deviation = options_.init_deviation,
+                                      .width_bias = options_.width_bias,
+                                      .step_bias = options_.step_bias,
+                                      .clip_cells = options_.clip_cells,
+                                      .clip_output = options_.clip_output};
+  const HandwritingOutputs out =
+      handwriting_network(net, options, {in["points"], in["mask"], in["text"], in["state"]});
+  const std::int64_t places = g.shape(out.y)[0];
+  const Value mask = ops::reshape(g, in["mask"], {places});
+  const ops::Mixture mixture =
+      ops::mixture_density(g, out.y, ops::reshape(g, in["targets"], {places, 3}), mask);
+  const Value nll = ops::sum(g, mixture.nll);
+  const Value points = ops::sum(g, ops::cast(g, mask, net.dtype));
+  const double hats = 3 * double(options_.components);
+  task::Outputs outputs{.loss_sum = nll,
+                        .metrics = {{.name = "nll", .sum = nll},
+                                    {.name = "nll_point", .sum = nll, .count = points},
+                                    {.name = "held",
+                                     .sum = ops::sum(g, mixture.held),
+                                     .count = ops::scale(g, points, hats)}}};
+  // A sample is written in batches of one point.
+  if (g.shape(in["points"])[0] == 1) {
+    outputs.predictions = {{"density", out.y}, {"hats", out.hats}, {"state", out.state}};
+  }
+  return outputs;
+}
+
+std::vector<task::MetricInfo> Handwriting::metrics() const {
+  return {{.name = "nll", .unit = "nats", .of = task::mean_of},
+          {.name = "nll_point", .unit = "nats", .of = task::mean_of},
+          {.name = "held", .unit = "%", .of = task::percent_of}};
+}
+
+std::unique_ptr<task::Decoder> Handwriting::decoder(std::span<const std::string> lines) const {
+  check(facts_.has_value(), ErrorKind::kUsage, "handwriting: expected its alphabet, got none");
+  return std::make_unique<HandWriter>(std::vector<std::string>(lines.begin(), lines.end()), *facts_,
+                                      network_sizes(),
+                                      WriterOptions{.bias = options_.bias,
+                                                    .longest = options_.sample_points,
+                                                    .seed = std::uint64_t(options_.sample_seed)});
+}
+
+}  // namespace keel::models

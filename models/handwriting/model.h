@@ -1,0 +1,78 @@
+// Handwriting synthesis: the points of a line of handwriting, one after the other, of the line's
+// text (Graves 2013, section 5; with layer normalization Ba et al. 2016, section 6.5).
+#pragma once
+
+#include <optional>
+
+#include "frontend/nn/norm.h"
+#include "frontend/task/model.h"
+#include "models/handwriting/data.h"
+#include "models/handwriting/network.h"
+
+namespace keel::models {
+
+struct HandwritingOptions {
+  std::string norm = "layernorm";  // of the cells: of the products with input and state, and of c
+  std::int64_t layers = 3, width = 400;
+  std::int64_t bumps = 10, components = 20;
+  std::int64_t points = 500;    // of a line that are predicted; the rest is cut off
+  std::int64_t multiple = 100;  // batches have numbers of points that are multiples of it
+  double init_deviation = 0.075;
+  double width_bias = -1, step_bias = -3;
+  // Limits on the elements of the gradient of the mean loss, where it comes to an LSTM's h and to
+  // y; 0: none.
+  double clip_cells = 10, clip_output = 100;
+  double bias = 0;                 // of samples: how much more likely than drawn their points are
+  std::int64_t sample_seed = 1;    // of samples
+  std::int64_t sample_points = 0;  // that a sample has at the most; 0: 40 a character, and 100
+
+  static constexpr auto fields() {
+    using T = HandwritingOptions;
+    return std::tuple{field("norm", &T::norm),
+                      field("layers", &T::layers),
+                      field("width", &T::width),
+                      field("bumps", &T::bumps),
+                      field("components", &T::components),
+                      field("points", &T::points),
+                      field("multiple", &T::multiple),
+                      field("init_deviation", &T::init_deviation),
+                      field("width_bias", &T::width_bias),
+                      field("step_bias", &T::step_bias),
+                      field("clip_cells", &T::clip_cells),
+                      field("clip_output", &T::clip_output),
+                      field("bias", &T::bias),
+                      field("sample_seed", &T::sample_seed),
+                      field("sample_points", &T::sample_points)};
+  }
+  void validate() const;
+};
+
+// The loss of a line is -log of the density of its points and of whether the pen is lifted, summed.
+class Handwriting : public task::ModelWithOptions<HandwritingOptions> {
+ public:
+  std::string_view name() const override { return "handwriting"; }
+  std::string_view summary() const override {
+    return "handwriting synthesis on IAM-OnDB (Graves 2013, Ba et al. 2016)";
+  }
+  void prepare(const task::DataRequest& request) override;
+  task::Assets assets() const override;
+  void set_assets(const task::Assets& assets) override;
+
+  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
+  std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
+  task::Sizes sizes(std::int64_t batch) const override;
+  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
+  // "nll", nats a line, by which the best weights are chosen; "nll_point", nats a point; "held",
+  // the share of deviations and correlations at the limits of mixture_density.
+  std::vector<task::MetricInfo> metrics() const override;
+  // Writes each line as handwriting, an SVG.
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;
+
+ private:
+  HandwritingSizes network_sizes() const;
+
+  // Known once the data or a checkpoint was read.
+  std::optional<HandwritingFacts> facts_;
+};
+
+}  // namespace keel::models

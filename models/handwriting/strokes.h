@@ -1,0 +1,35 @@
+// Handwriting as a pen moves: what a line of it is, wherever it comes from.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "frontend/task/batch.h"
+#include "models/handwriting/alphabet.h"
+
+namespace keel::models {
+
+// A point: how far the pen has moved from the one before, y upwards, and whether it is lifted
+// behind the point.
+struct PenPoint {
+  float dx = 0, dy = 0;
+  bool lifts = false;
+};
+
+// The first point is where the line begins; its dx and dy are 0.
+struct WrittenLine {
+  std::vector<std::int32_t> text;  // numbers of an alphabet
+  std::vector<PenPoint> points;
+};
+
+using WrittenLines = std::vector<WrittenLine>;
+
+struct HandwritingCorpus {
+  std::string origin;  // "data/handwriting/iamondb-lines.tsv.xz, 120 of 10951 lines left out"
+  Alphabet alphabet;
+  WrittenLines train, valid, test;
+  std::vector<task::LeftOut> left_out;  // of the training lines
+};
+
+}  // namespace keel::models

@@ -1,0 +1,67 @@
+#include "src/ops/soft_window.h"
+
+namespace keel {
+namespace {
+
+using In = SoftWindowInput;
+using Out = SoftWindowOutput;
+
+void expect_window(const InferContext& c) {
+  const Shape &before = c.shape(In::kBefore), &text = c.shape(In::kText);
+  c.expect_floating(In::kHats, "hats");
+  c.expect(before.rank() == 2 && before[1] >= 1, "kappa", "(rows, bumps >= 1)", before.text());
+  c.expect_dtype(In::kBefore, "kappa", c.dtype(In::kHats));
+  c.expect_shape(In::kHats, "hats", Shape{before[0], 3 * before[1]});
+  c.expect_dtype(In::kText, "text", DType::kI32);
+  c.expect(text.rank() == 2 && text[0] == before[0] && text[1] >= 1, "text",
+           fmt::format("({}, symbols >= 1)", before[0]), text.text());
+}
+
+std::vector<TensorType> infer(const InferContext& c) {
+  expect_window(c);
+  const std::int64_t symbols = c.attrs.as<SoftWindowAttrs>().symbols;
+  c.expect(symbols >= 1, "symbols", ">= 1", fmt::format("{}", symbols));
+  const DType dtype = c.dtype(In::kHats);
+  const Shape& text = c.shape(In::kText);
+  return {{dtype, {text[0], symbols}}, c.input(In::kBefore), {dtype, text}};
+}
+
+std::vector<TensorType> infer_backward(const InferContext& c) {
+  expect_window(c);
+  const Shape& text = c.shape(In::kText);
+  if (c.has(In::kDw)) {
+    c.expect_shape(In::kDw, "dw", {text[0], c.attrs.as<SoftWindowAttrs>().symbols});
+  }
+  if (c.has(In::kDkappa)) c.expect_shape(In::kDkappa, "dkappa", c.shape(In::kKappa));
+  if (c.has(In::kDphi)) c.expect_shape(In::kDphi, "dphi", text);
+  return {c.input(In::kHats), c.input(In::kKappa)};
+}
+
+void backward(BackwardContext& c) {
+  const Value dhats = c.graph.add(kSoftWindowBackward,
+                                  {c.input(In::kHats), c.output(Out::kKappa), c.input(In::kText),
+                                   c.grad(Out::kW), c.grad(Out::kKappa), c.grad(Out::kPhi)},
+                                  c.attrs());
+  if (c.needs(In::kHats)) c.set(In::kHats, dhats);
+  if (c.needs(In::kBefore)) c.set(In::kBefore, dhats.at(SoftWindowGradient::kDbefore));
+}
+
+}  // namespace
+
+SoftWindowSizes soft_window_sizes(const Shape& before, const Shape& text) {
+  return {before[0], before[1], text[1]};
+}
+
+const OpInfo kSoftWindow{
+    .name = "soft_window", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
+const OpInfo kSoftWindowBackward{.name = "soft_window_backward", .infer = infer_backward};
+
+namespace ops {
+
+SoftWindow soft_window(Graph& g, Value hats, Value before, Value text, std::int64_t symbols) {
+  const Value w = g.add(kSoftWindow, {hats, before, text}, SoftWindowAttrs{symbols});
+  return {w, w.at(Out::kKappa), w.at(Out::kPhi)};
+}
+
+}  // namespace ops
+}  // namespace keel

@@ -1,0 +1,58 @@
+// The soft window of handwriting synthesis (Graves 2013, eq. 46 to 51): K bumps that move forward
+// over the symbols of a text and say which of them are being written.
+//
+//   alpha_k = exp a^_k    beta_k = exp b^_k    kappa_k = before_k + exp k^_k
+//   phi_u = sum over k of alpha_k exp(-beta_k (kappa_k - u)^2)      u = 1 .. U
+//   w_c   = sum of phi_u over the u whose symbol is c
+//
+//   hats (rows, 3 K) floating: a^, b^, k^, K of each   before (rows, K)
+//   text (rows, U) i32: numbers of symbols, below `symbols`; a negative one is padding, phi is 0
+//   outputs: w (rows, symbols), kappa (rows, K), phi (rows, U). A symbol that is not there makes
+//   its row of w NaN.
+// backward, with g_u = dw_(symbol u) + dphi_u, E_ku = exp(-beta_k (kappa_k - u)^2), d = kappa_k -
+// u:
+//   da^_k = alpha_k sum_u g E      db^_k = -alpha_k beta_k sum_u g E d^2
+//   dbefore_k = dkappa_k - 2 alpha_k beta_k sum_u g E d      dk^_k = exp(k^_k) dbefore_k
+// errors: K or U below 1; inputs that do not fit each other.
+#pragma once
+
+#include "src/graph/graph.h"
+
+namespace keel {
+
+// Inputs and outputs have these places; the backward has the inputs of the forward, but kappa in
+// the place of `before`, and more, of which dw, dkappa and dphi may be absent.
+struct SoftWindowInput {
+  enum Place : int { kHats, kBefore, kText, kDw, kDkappa, kDphi };
+  static constexpr int kKappa = kBefore;
+};
+struct SoftWindowOutput {
+  enum Place : int { kW, kKappa, kPhi };
+};
+struct SoftWindowGradient {
+  enum Place : int { kDhats, kDbefore };
+};
+
+struct SoftWindowAttrs {
+  std::int64_t symbols = 1;
+  static constexpr auto fields() { return std::tuple{field("symbols", &SoftWindowAttrs::symbols)}; }
+};
+
+struct SoftWindowSizes {
+  std::int64_t rows, bumps, length;  // K bumps over U symbols
+};
+SoftWindowSizes soft_window_sizes(const Shape& before, const Shape& text);
+
+extern const OpInfo kSoftWindow;
+// (hats, kappa, text, dw, dkappa, dphi) -> dhats, dbefore
+extern const OpInfo kSoftWindowBackward;
+
+namespace ops {
+
+struct SoftWindow {
+  Value w, kappa, phi;
+};
+SoftWindow soft_window(Graph& g, Value hats, Value before, Value text, std::int64_t symbols);
+
+}  // namespace ops
+}  // namespace keel
