@@ -19,7 +19,8 @@ QuestionCorpus load_questions(const ReaderDataOptions& options) {
   const std::int64_t beyond = std::ssize(corpus.train) - options.train_rows;
   if (options.train_rows > 0 && beyond > 0) {
     corpus.train.resize(std::size_t(options.train_rows));
-    corpus.left_out.push_back({beyond, fmt::format("train_rows is {}", options.train_rows)});
+    corpus.left_out.push_back(
+        {beyond, fmt::format("stand behind the first {}", options.train_rows)});
   }
   return corpus;
 }
@@ -65,9 +66,9 @@ NumberedQuestions ReaderData::training_questions(std::vector<task::LeftOut>& lef
   }
   left_out = corpus_.left_out;
   if (too_long > 0) {
-    left_out.push_back({too_long, fmt::format("they have more than {} tokens", options_.longest)});
+    left_out.push_back({too_long, fmt::format("have more than {} tokens", options_.longest)});
   }
-  if (unanswerable > 0) left_out.push_back({unanswerable, "their answers are unknown words"});
+  if (unanswerable > 0) left_out.push_back({unanswerable, "have an unknown word for an answer"});
   check(!numbered.empty(), ErrorKind::kBadInput,
         "[attentive_reader] {}: expected questions to train on, got none of {} that is fit",
         corpus_.origin, corpus_.train.size());

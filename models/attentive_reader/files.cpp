@@ -178,7 +178,8 @@ QuestionCorpus read_babi_corpus(const fs::path& folder, std::int64_t task) {
     append(corpus.train, cut_out(all, 0, n - valid));
     without += converted.without;
   });
-  if (without > 0) corpus.left_out.push_back({without, "their answers are no word of the story"});
+  if (without > 0)
+    corpus.left_out.push_back({without, "have an answer that is no word of the story"});
   corpus.test = [files, task] {
     Questions questions;
     files->read("test", task, [&](Converted c) { append(questions, std::move(c.questions)); });
@@ -207,7 +208,7 @@ QuestionCorpus read_lambada_corpus(const fs::path& folder, std::uint64_t seed) {
     corpus.valid = std::move(parts[0]);
     corpus.train = std::move(parts[2]);
     corpus.test = [test = std::move(parts[1])] { return test; };
-    if (read.without > 0) corpus.left_out.push_back({read.without, "they are of one sentence"});
+    if (read.without > 0) corpus.left_out.push_back({read.without, "are of one sentence"});
     return corpus;
   }
   fail(ErrorKind::kIo,

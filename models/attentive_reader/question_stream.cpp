@@ -74,7 +74,7 @@ QuestionStream::Lengths QuestionStream::lengths_of(std::int64_t row) const {
 std::vector<task::LeftOut> QuestionStream::left_out() const {
   std::vector<task::LeftOut> left = notes_.left_out;
   const std::int64_t rest = batches_.left_out();
-  if (rest > 0) left.push_back({rest, "they fill no batch; other ones every epoch"});
+  if (rest > 0) left.push_back({rest, "fill no batch, other ones every epoch"});
   return left;
 }
 

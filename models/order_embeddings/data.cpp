@@ -18,7 +18,8 @@ CaptionCorpus load_captions(const CaptionDataOptions& options) {
   keep_first_images(corpus.train, options.train_rows);
   keep_first_images(corpus.valid, options.valid_rows);
   if (const std::int64_t beyond = train - corpus.train.images(); beyond > 0) {
-    corpus.left_out.push_back({beyond, fmt::format("train_rows is {}", options.train_rows)});
+    corpus.left_out.push_back(
+        {beyond, fmt::format("stand behind the first {}", options.train_rows)});
   }
   if (corpus.valid.images() < valid) {
     corpus.origin += fmt::format(", validation on the first {} images", corpus.valid.images());

@@ -14,31 +14,41 @@ namespace {
 
 constexpr std::array<std::int64_t, 3> kRecallAt = {1, 5, 10};
 
-// The sum over k of term(k) in so many partial sums, which a compiler may keep in a register.
+// The sum over k of term(caption_k, image_k), in so many partial sums, which a compiler keeps in
+// registers of several floats: a fold has millions of pairs.
 template <class Term>
-float sum_in_lanes(std::int64_t width, const Term& term) {
+float sum_of_terms(const float* caption, const float* image, std::int64_t width, const Term& term) {
   constexpr std::int64_t kSums = 16;
   float sums[kSums] = {};
   std::int64_t k = 0;
   for (; k + kSums <= width; k += kSums) {
-    for (std::int64_t lane = 0; lane < kSums; ++lane) sums[lane] += term(k + lane);
+    for (std::int64_t i = 0; i < kSums; ++i) sums[i] += term(caption[k + i], image[k + i]);
   }
-  for (; k < width; ++k) sums[k % kSums] += term(k);
+  for (; k < width; ++k) sums[k % kSums] += term(caption[k], image[k]);
   double total = 0;
   for (const float sum : sums) total += sum;
   return float(total);
 }
 
+// max(0, d)^2 as ((d + |d|) / 2)^2, exactly the same without a branch, which would be taken at
+// random; a NaN stays.
+struct SquaredExcess {
+  float operator()(float caption, float image) const {
+    const float d = caption - image, above = 0.5f * (d + std::abs(d));
+    return above * above;
+  }
+};
+
+struct Product {
+  float operator()(float caption, float image) const { return caption * image; }
+};
+
 // A NaN becomes infinity: a network that has diverged must not look as if it found everything.
 float error_between(const float* caption, const float* image, std::int64_t width,
                     RetrievalError error) {
   const float e = error == RetrievalError::kOrder
-                      ? sum_in_lanes(width,
-                                     [&](std::int64_t k) {
-                                       const float d = caption[k] - image[k];
-                                       return d < 0 ? 0.0f : d * d;
-                                     })
-                      : -sum_in_lanes(width, [&](std::int64_t k) { return caption[k] * image[k]; });
+                      ? sum_of_terms(caption, image, width, SquaredExcess())
+                      : -sum_of_terms(caption, image, width, Product());
   return std::isnan(e) ? std::numeric_limits<float>::infinity() : e;
 }
 
@@ -51,6 +61,22 @@ struct Standing {
   }
 };
 
+// The rank of the best of an image's captions, whose errors are every `stride`-th from `offset` on.
+std::int64_t rank_of_best(const std::vector<float>& errors, std::int64_t stride, std::int64_t image,
+                          std::int64_t offset) {
+  const auto standing = [&](std::int64_t caption) {
+    return Standing{errors[std::size_t(caption * stride + offset)], caption};
+  };
+  const std::int64_t first = image * kCaptionsAnImage;
+  Standing best = standing(first);
+  for (std::int64_t i = first + 1; i < first + kCaptionsAnImage; ++i) {
+    best = std::min(best, standing(i));
+  }
+  std::int64_t rank = 1;
+  for (std::int64_t i = 0; i < std::ssize(errors) / stride; ++i) rank += standing(i) < best;
+  return rank;
+}
+
 std::int64_t middle_of(std::vector<std::int64_t>& ranks) {
   const auto middle = ranks.begin() + (std::ssize(ranks) - 1) / 2;
   std::ranges::nth_element(ranks, middle);
@@ -60,31 +86,31 @@ std::int64_t middle_of(std::vector<std::int64_t>& ranks) {
 }  // namespace
 
 RetrievalRanks rank_fold(const RetrievalFold& fold, RetrievalError error) {
+  // So many images are held against a caption while it is in the first-level cache.
+  constexpr std::int64_t kTogether = 16;
   const std::int64_t width = fold.width, images = std::ssize(fold.images) / width;
   const std::int64_t captions = std::ssize(fold.captions) / width;
   const auto between = [&](std::int64_t caption, std::int64_t image) {
     return error_between(fold.captions.data() + caption * width, fold.images.data() + image * width,
                          width, error);
   };
-  std::vector<float> own, errors(std::size_t(captions), 0.0f);
+  std::vector<float> own;
   for (std::int64_t i = 0; i < captions; ++i) own.push_back(between(i, i / kCaptionsAnImage));
   RetrievalRanks ranks{std::vector<std::int64_t>(std::size_t(captions), 1), {}};
-  for (std::int64_t j = 0; j < images; ++j) {
+  std::vector<float> errors(std::size_t(kTogether * captions));  // of a caption side by side
+  for (std::int64_t first = 0; first < images; first += kTogether) {
+    const std::int64_t end = std::min(first + kTogether, images);
     for (std::int64_t i = 0; i < captions; ++i) {
-      const float e = errors[std::size_t(i)] = between(i, j);
       const Standing right{own[std::size_t(i)], i / kCaptionsAnImage};
-      ranks.of_images[std::size_t(i)] += Standing{e, j} < right;
+      for (std::int64_t j = first; j < end; ++j) {
+        const float e = between(i, j);
+        errors[std::size_t(i * kTogether + j - first)] = e;
+        ranks.of_images[std::size_t(i)] += Standing{e, j} < right;
+      }
     }
-    const std::int64_t first = j * kCaptionsAnImage;
-    Standing best{errors[std::size_t(first)], first};
-    for (std::int64_t i = first + 1; i < first + kCaptionsAnImage; ++i) {
-      best = std::min(best, Standing{errors[std::size_t(i)], i});
+    for (std::int64_t j = first; j < end; ++j) {
+      ranks.of_captions.push_back(rank_of_best(errors, kTogether, j, j - first));
     }
-    std::int64_t rank = 1;
-    for (std::int64_t i = 0; i < captions; ++i) {
-      rank += Standing{errors[std::size_t(i)], i} < best;
-    }
-    ranks.of_captions.push_back(rank);
   }
   return ranks;
 }

@@ -183,9 +183,9 @@ TEST_CASE(
   const std::vector<task::LeftOut> left = train->left_out();
   REQUIRE(left.size() == 3);
   CHECK(left[0].rows == 1);
-  CHECK(left[0].why == "they have more than 7 tokens");
+  CHECK(left[0].why == "have more than 7 tokens");
   CHECK(left[1].rows == 1);
-  CHECK(left[1].why == "their answers are unknown words");
+  CHECK(left[1].why == "have an unknown word for an answer");
   CHECK(left[2].rows == 1);
   const auto valid = data.stream(task::Split::kValid, {});
   CHECK(valid->rows() == 2);
