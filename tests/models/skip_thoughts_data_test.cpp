@@ -74,7 +74,7 @@ TEST_CASE("skip_thoughts: files that cannot be are refused") {
   test::check_refused(read, "[skip_thoughts]", "expected valid.txt, valid.txt.gz or valid.txt.xz",
                       ErrorKind::kIo);
   test::write_bytes(folder / "train.txt", "a\nb\xFF\nc\n");
-  test::check_refused(read, train, "line 2", ErrorKind::kBadInput);
+  test::check_refused(read, "[text] " + train, "line 2", ErrorKind::kBadInput);
 }
 
 TEST_CASE("skip_thoughts: archives that cannot be are refused") {
@@ -84,7 +84,7 @@ TEST_CASE("skip_thoughts: archives that cannot be are refused") {
   test::check_refused(read, "[skip_thoughts]", "expected books, files *.txt, got none",
                       ErrorKind::kBadInput);
   test::write_bytes(folder / "a.tar", io::tar_bytes({{"a.txt", "One. Two.\n\xFF"}}));
-  test::check_refused(read, (folder / "a.tar").string() + ": a.txt", "line 2",
+  test::check_refused(read, "[text] " + (folder / "a.tar").string() + ": a.txt", "line 2",
                       ErrorKind::kBadInput);
   test::write_bytes(folder / "a.tar", io::tar_bytes({{"a.txt", "One. Two."}}));
   test::check_refused(read, "[skip_thoughts]", "expected three sentences in a row",
