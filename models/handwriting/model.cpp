@@ -84,7 +84,7 @@ std::vector<task::Input> Handwriting::inputs(const task::Sizes& sizes) const {
 }
 
 task::Sizes Handwriting::sizes(std::int64_t batch) const {
-  constexpr std::int64_t kSymbols = 32;
+  constexpr std::int64_t kSymbols = 8;  // the longest text of the built-in lines
   return {batch, options_.points, kSymbols};
 }
 

@@ -69,7 +69,9 @@ TEST_CASE("backend soft_window: padding adds nothing, and a symbol that is not t
     CAPTURE(name);
     const Tensor& other = got.at(name);
     for (std::int64_t i = 0; i < value.elements(); ++i) {
-      CHECK((other.at(i) == 0) == (value.at(i) == 0));
+      // Far from a bump phi is less than a float can be.
+      if (value.at(i) == 0) CHECK(other.at(i) == 0);
+      if (std::abs(value.at(i)) > 1e-30) CHECK(other.at(i) != 0);
     }
   }
   c.inputs[2].as<std::int32_t>()[4] = 6;

@@ -54,8 +54,8 @@ struct Bound {
 
   explicit Bound(const DrawSizes& sizes) {
     nn::Net net{.graph = graph, .dtype = DType::kF64};
-    const Value tick = graph.constant(Tensor::scalar(std::int32_t{3}));
-    const Value row = graph.constant(Tensor::scalar(std::int32_t{0}));
+    const Value tick = graph.constant(Tensor::of<std::int32_t>({}, {3}));
+    const Value row = graph.constant(Tensor::of<std::int32_t>({}, {0}));
     DrawNetOptions options{.sizes = sizes, .norms = {}, .init_deviation = 0.4, .key = {tick, row}};
     options.norms.cell = nn::Norm::parse("layernorm");
     const Shape shape{2, sizes.rows, sizes.columns};

@@ -42,7 +42,8 @@ inline std::vector<std::int64_t> first_rows(std::int64_t count) {
 // one whose gradient is not finite, only that.
 inline std::set<std::string> idle_parameters(const train::Config& config) {
   Graph g;
-  nn::Net net{.graph = g};
+  const Value zero = g.constant(Tensor(DType::kI32, {}));  // what is drawn at random, if anything
+  nn::Net net{.graph = g, .tick = zero, .first_row = zero};
   const task::Inputs inputs =
       train::add_inputs(g, config.model(), config.model().sizes(config.train().batch));
   const Value sum = config.model().build(net, inputs).loss_sum;
