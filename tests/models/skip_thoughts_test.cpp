@@ -62,7 +62,7 @@ TEST_CASE("skip_thoughts: a vector depends on its sentence alone, and has the le
     double squares = 0;
     int count = 0;
     for (double x; numbers >> x; ++count) squares += x * x;
-    CHECK(count == 32);
+    CHECK(count == 48);
     CHECK(squares == doctest::Approx(1).epsilon(1e-5));
   }
   CHECK(vectors_of(config, {}).empty());

@@ -53,7 +53,7 @@ Settings common_settings(std::string_view model) {
   }
   if (model == "skip_thoughts") {
     return {"train.batch=8",    "data.source=" + small_stories().string(),
-            "model.width=32",   "model.word_width=8",
+            "model.width=48",   "model.word_width=8",
             "model.symbols=12", "model.most_words=9"};
   }
   Settings settings{"train.batch=32", "data.train_rows=0",

@@ -48,7 +48,7 @@ void apply_settings(train::Config& config, const Settings& settings);
 // in either stack, without label smoothing, translations of at most three symbols;
 // order_embeddings on small_captions() with folds of 5 images, width 16; attentive_reader on
 // small_questions(), width 24; handwriting on 60 built-in lines, two narrow layers, 6 points of a
-// line; draw on small_digits(), two glimpses, width 12; skip_thoughts on small_stories(), width 32.
+// line; draw on small_digits(), two glimpses, width 12; skip_thoughts on small_stories(), width 48.
 train::Config small_config(const Settings& settings = {}, std::string_view model = "mnist_mlp");
 
 // The same as arguments of the program: "train mnist_mlp --quiet --out folder ...".
