@@ -87,7 +87,8 @@ __device__ PointSums sums_of(const Points& of, std::int64_t i) {
           over_warp(held, Add())};
 }
 
-__global__ void __launch_bounds__(kBlock)
+// The second bound lets the compiler take as many registers as it needs, in place of spilling some.
+__global__ void __launch_bounds__(kBlock, 1)
     weigh_points(Points of, Global<float> nll, Global<float> held) {
   const std::int64_t i = grid_thread() / kWarp;
   if (i >= of.sizes.rows) return;
@@ -96,11 +97,11 @@ __global__ void __launch_bounds__(kBlock)
     if (is_first) nll[i] = held[i] = 0;
     return;
   }
-  const PointSums sums = sums_of(of, i);
-  if (!is_first) return;
   const double hat = of.y[i * of.width()], pen = of.points[3 * i + 2] != 0 ? hat : -hat;
   // softplus; what is not a number stays so
   const double of_pen = (pen < 0 ? 0 : pen) + log1p(exp(-fabs(pen)));
+  const PointSums sums = sums_of(of, i);
+  if (!is_first) return;
   nll[i] = float(sums.weights - sums.all + of_pen);
   held[i] = sums.held;
 }
