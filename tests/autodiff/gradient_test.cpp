@@ -14,7 +14,7 @@
 namespace keel::test {
 namespace {
 
-const TensorType kType{DType::kF32, {2, 2}};
+const TensorType kSquare{DType::kF32, {2, 2}};
 
 bool has_node(const Graph& g, std::string_view name) {
   for (int i = 0; i < g.size(); ++i) {
@@ -39,12 +39,12 @@ TEST_CASE("gradient: a two-layer network with a weight that is used twice") {
 
 TEST_CASE("gradient: of the types of wrt, 1 for the loss itself and 0 where it does not depend") {
   Graph g;
-  const Value x = g.input("x", kType), unused = g.input("unused", {DType::kF64, {3}});
+  const Value x = g.input("x", kSquare), unused = g.input("unused", {DType::kF64, {3}});
   const Value h = ops::square(g, x), loss = ops::sum(g, h);
   const std::vector<Value> d = gradient(g, loss, std::vector{x, unused, loss, h});
-  CHECK(g.type(d[0]) == kType);
+  CHECK(g.type(d[0]) == kSquare);
   CHECK(g.type(d[1]) == g.type(unused));
-  CHECK(g.type(d[3]) == kType);
+  CHECK(g.type(d[3]) == kSquare);
   OpCase c;
   c.inputs.push_back(f64({2, 2}, {1, 2, 3, 4}));
   c.gradients = false;
@@ -60,7 +60,7 @@ TEST_CASE("gradient: of the types of wrt, 1 for the loss itself and 0 where it d
 
 TEST_CASE("gradient: what the loss does not depend on is absent unless zeros are asked for") {
   Graph g;
-  const Value x = g.input("x", kType), unused = g.input("unused", kType);
+  const Value x = g.input("x", kSquare), unused = g.input("unused", kSquare);
   const Value loss = ops::sum(g, ops::square(g, x));
   const std::vector<Value> wrt{x, unused, ops::square(g, x)};
   const Gradients absent = differentiate(g, loss, wrt);
@@ -70,12 +70,12 @@ TEST_CASE("gradient: what the loss does not depend on is absent unless zeros are
   CHECK(absent.states.empty());
   const Gradients zeros = differentiate(g, loss, wrt, Unreached::kZero);
   CHECK(g.node(zeros.of[1]).kind == NodeKind::kConstant);
-  CHECK(g.type(zeros.of[2]) == kType);
+  CHECK(g.type(zeros.of[2]) == kSquare);
 }
 
 TEST_CASE("gradient: nodes are named after their forward node") {
   Graph g;
-  const Value x = g.input("x", kType), w = g.parameter("w", kType, {});
+  const Value x = g.input("x", kSquare), w = g.parameter("w", kSquare, {});
   Value y;
   {
     const auto scope = g.scope("fc1");
@@ -88,7 +88,7 @@ TEST_CASE("gradient: nodes are named after their forward node") {
 
 TEST_CASE("gradient: only what wrt depends on is walked; other ops need no backward") {
   Graph g;
-  const Value x = g.input("x", kType), w = g.parameter("w", kType, {});
+  const Value x = g.input("x", kSquare), w = g.parameter("w", kSquare, {});
   const Value factor = ops::sum_squares(g, x);  // has no backward
   const Value loss = ops::sum(g, ops::mul(g, w, factor));
   CHECK_NOTHROW(gradient(g, loss, std::vector{w}));
@@ -98,7 +98,7 @@ TEST_CASE("gradient: only what wrt depends on is walked; other ops need no backw
 
 TEST_CASE("gradient: the loss must be a scalar") {
   Graph g;
-  const Value x = g.input("x", kType), one = g.input("one", {DType::kF32, {1}});
+  const Value x = g.input("x", kSquare), one = g.input("one", {DType::kF32, {1}});
   check_refused([&] { gradient(g, x, std::vector{x}); },
                 "[gradient] loss: expected a scalar, got (2, 2)");
   check_refused([&] { gradient(g, one, std::vector{one}); }, "[gradient] loss", "got (1)");

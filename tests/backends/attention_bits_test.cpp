@@ -6,10 +6,6 @@
 namespace keel::test {
 namespace {
 
-Results run_tested(const AttentionStep& step, int threads = 2) {
-  return run_attention(*make_backend(default_backend(), {threads}), step);
-}
-
 // Elements [from, from + count) of axis 1 and all of axis 0 of x (b, length, ...) in place of those
 // of y (b, other length, ...) from `to` on.
 struct Move {

@@ -7,10 +7,6 @@
 namespace keel::test {
 namespace {
 
-Results run_tested(const AttentionStep& step, int threads = 2) {
-  return run_attention(*make_backend(default_backend(), {threads}), step);
-}
-
 void check_step(const AttentionStep& step) {
   const Results expected = run_attention(*make_backend("reference"), step);
   const Results got = run_tested(step), bounds = attention_bounds(step, expected);

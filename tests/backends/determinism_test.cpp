@@ -34,28 +34,20 @@ void check_threads(OpCase c, bool optimize = false) {
   }
 }
 
-OpCase case_of(const std::vector<Shape>& shapes, const Build& build) {
-  OpCase c;
-  for (const Shape& shape : shapes) {
-    c.inputs.push_back(random_f32(shape, std::uint32_t(c.inputs.size())));
-  }
-  c.build = build;
-  return c;
-}
-
 TEST_CASE("backend: matrix products do not depend on the thread count") {
   const std::int64_t sizes[][3] = {{128, 784, 100}, {128, 1000, 10}, {4, 800, 500}, {3, 2000, 5},
                                    {1, 5000, 1},    {1000, 33, 7},   {1, 300, 400}, {257, 65, 129}};
   for (const auto& [m, k, n] : sizes) {
     CAPTURE(m);
     CAPTURE(k);
-    check_threads(case_of({{m, k}, {k, n}, {n}}, [](Graph& g, const std::vector<Value>& v) {
+    check_threads(random_case({{m, k}, {k, n}, {n}}, [](Graph& g, const std::vector<Value>& v) {
       return std::vector{ops::matmul(g, v[0], v[1], {.bias = v[2]})};
     }));
   }
-  check_threads(case_of({{6, 20, 300}, {6, 300, 30}}, [](Graph& g, const std::vector<Value>& v) {
-    return std::vector{ops::matmul(g, v[0], v[1])};
-  }));
+  check_threads(
+      random_case({{6, 20, 300}, {6, 300, 30}}, [](Graph& g, const std::vector<Value>& v) {
+        return std::vector{ops::matmul(g, v[0], v[1])};
+      }));
 }
 
 TEST_CASE("backend: convolutions do not depend on the thread count") {
@@ -73,8 +65,8 @@ TEST_CASE("backend: convolutions do not depend on the thread count") {
       return std::vector{
           ops::conv2d(g, v[0], v[1], {.stride = row.stride, .padding = row.padding})};
     };
-    check_threads(case_of({row.x, row.weight}, build));
-    check_threads(case_of({row.x, row.weight}, build), true);  // channels last
+    check_threads(random_case({row.x, row.weight}, build));
+    check_threads(random_case({row.x, row.weight}, build), true);  // channels last
   }
 }
 
@@ -83,8 +75,8 @@ TEST_CASE("backend: pooling does not depend on the thread count") {
     const Build build = [pool](Graph& g, const std::vector<Value>& v) {
       return std::vector{pool(g, v[0], 3, 2)};
     };
-    check_threads(case_of({{3, 20, 25, 24}}, build));
-    check_threads(case_of({{3, 20, 25, 24}}, build), true);
+    check_threads(random_case({{3, 20, 25, 24}}, build));
+    check_threads(random_case({{3, 20, 25, 24}}, build), true);
   }
 }
 

@@ -7,15 +7,6 @@
 namespace keel::test {
 namespace {
 
-OpCase case_of(const std::vector<Shape>& shapes, const Build& build) {
-  OpCase c;
-  for (const Shape& shape : shapes) {
-    c.inputs.push_back(random_f32(shape, std::uint32_t(c.inputs.size())));
-  }
-  c.build = build;
-  return c;
-}
-
 // Pairs that stretch along outer, middle and inner axes, rows shorter and longer than a tile.
 const std::vector<std::vector<Shape>> kPairs = {
     {{5, 7}, {}},
@@ -39,7 +30,7 @@ TEST_CASE("backend elementwise: operands are stretched") {
   for (const auto& shapes : kPairs) {
     CAPTURE(shapes[0].text());
     CAPTURE(shapes[1].text());
-    OpCase c = case_of(shapes, [](Graph& g, const std::vector<Value>& v) {
+    OpCase c = random_case(shapes, [](Graph& g, const std::vector<Value>& v) {
       return std::vector{ops::sub(g, v[0], v[1]), ops::maximum(g, v[0], v[1])};
     });
     c.gradients = false;
@@ -52,7 +43,7 @@ TEST_CASE("backend elementwise: operands are stretched") {
 
 TEST_CASE("backend elementwise: a stretched condition selects") {
   OpCase c =
-      case_of({{40, 1}, {1, 300}, {40, 300}, {300}}, [](Graph& g, const std::vector<Value>& v) {
+      random_case({{40, 1}, {1, 300}, {40, 300}, {300}}, [](Graph& g, const std::vector<Value>& v) {
         const Value column = ops::less(g, v[0], g.constant(0.0));
         const Value row = ops::less(g, v[1], g.constant(0.0));
         return std::vector{ops::select(g, column, v[2], v[3]), ops::select(g, row, v[2], v[3])};
@@ -71,7 +62,7 @@ TEST_CASE("backend: a tensor is stretched to a shape") {
   for (const auto& [from, to] : rows) {
     CAPTURE(from.text());
     CAPTURE(to.text());
-    OpCase c = case_of({from}, [&to](Graph& g, const std::vector<Value>& v) {
+    OpCase c = random_case({from}, [&to](Graph& g, const std::vector<Value>& v) {
       const Value negative = ops::less(g, v[0], g.constant(0.0));
       return std::vector{ops::broadcast_to(g, v[0], to), ops::broadcast_to(g, negative, to)};
     });
@@ -96,7 +87,7 @@ TEST_CASE("backend elementwise: fused chains compute what their steps compute") 
   for_each_target([] {
     for (const std::int64_t width : {1, 3, 17, 127, 513, 1025}) {
       CAPTURE(width);
-      OpCase c = case_of({{31, width}, {31, width}, {width}, {31, 1}}, chain);
+      OpCase c = random_case({{31, width}, {31, width}, {width}, {31, 1}}, chain);
       c.optimize = true;
       const Results got = run_tested(c), expected = run_reference(c);
       // About ten steps of a few eps each on values of size up to 10, and derivatives up to 10
@@ -114,7 +105,7 @@ TEST_CASE("backend elementwise: fused chains compute what their steps compute") 
 
 TEST_CASE("backend elementwise: results do not depend on the thread count") {
   for (const bool optimize : {false, true}) {
-    OpCase c = case_of({{60, 1025}, {60, 1025}, {1025}, {60, 1}}, chain);
+    OpCase c = random_case({{60, 1025}, {60, 1025}, {1025}, {60, 1}}, chain);
     c.optimize = optimize;
     check_thread_counts(c);
   }

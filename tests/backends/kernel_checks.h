@@ -93,4 +93,14 @@ inline void check_thread_counts(const OpCase& op_case) {
   }
 }
 
+// An op on normal numbers of these shapes.
+inline OpCase random_case(const std::vector<Shape>& shapes, const Build& build) {
+  OpCase c;
+  for (const Shape& shape : shapes) {
+    c.inputs.push_back(random_f32(shape, std::uint32_t(c.inputs.size())));
+  }
+  c.build = build;
+  return c;
+}
+
 }  // namespace keel::test

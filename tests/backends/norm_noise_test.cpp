@@ -8,7 +8,7 @@
 namespace keel::test {
 namespace {
 
-OpCase case_of(const Shape& shape, const NormNoiseAttrs& attrs, bool masked = false) {
+OpCase noise_case(const Shape& shape, const NormNoiseAttrs& attrs, bool masked = false) {
   OpCase c;
   c.inputs.push_back(random_f32(shape, 1));
   for (std::int32_t key : {12345, 48}) c.inputs.push_back(Tensor::of<std::int32_t>({}, {key}));
@@ -43,25 +43,25 @@ TEST_CASE("backend norm_noise: every width, tokens and images") {
     for (const NormNoiseAttrs& attrs : rows) {
       for (const std::int64_t n : kSizes) {
         CAPTURE(n);
-        check_noise(case_of({n, 3}, attrs), attrs);
+        check_noise(noise_case({n, 3}, attrs), attrs);
         NormNoiseAttrs sequences = attrs;
         sequences.positions = n;
-        if (n < 5000) check_noise(case_of({2 * n, 3}, sequences), sequences);
-        check_noise(case_of({4, n}, attrs, true), attrs);
-        if (n < 5000) check_noise(case_of({2, n, 3, 3}, attrs), attrs);
+        if (n < 5000) check_noise(noise_case({2 * n, 3}, sequences), sequences);
+        check_noise(noise_case({4, n}, attrs, true), attrs);
+        if (n < 5000) check_noise(noise_case({2, n, 3, 3}, attrs), attrs);
       }
     }
   });
 }
 
 TEST_CASE("backend norm_noise: results do not depend on the thread count") {
-  check_thread_counts(case_of({1003, 101}, {}));
-  check_thread_counts(case_of({1003, 101}, {}, true));
-  check_thread_counts(case_of({33, 17, 13, 11}, {}));
+  check_thread_counts(noise_case({1003, 101}, {}));
+  check_thread_counts(noise_case({1003, 101}, {}, true));
+  check_thread_counts(noise_case({33, 17, 13, 11}, {}));
 }
 
 TEST_CASE("backend norm_noise: no channels") {
-  OpCase c = case_of({3, 0}, {});
+  OpCase c = noise_case({3, 0}, {});
   CHECK(run_tested(c).at("y0").elements() == 0);
 }
 

@@ -8,7 +8,7 @@
 namespace keel::test {
 namespace {
 
-OpCase case_of(const OrderErrorSizes& sizes) {
+OpCase error_case(const OrderErrorSizes& sizes) {
   OpCase c;
   c.inputs.push_back(random_f32({sizes.n, sizes.width}, 1));
   c.inputs.push_back(random_f32({sizes.m, sizes.width}, 2));
@@ -52,7 +52,7 @@ TEST_CASE("backend order_error: accurate at every width") {
     for (const std::int64_t width : kSizes) {
       CAPTURE(width);
       const OrderErrorSizes sizes{width > 1000 ? 2 : 5, 3, width};
-      const OpCase c = case_of(sizes);
+      const OpCase c = error_case(sizes);
       check_errors(run_tested(c).at("y0"), run_reference(c).at("y0"));
       check_gradients(c, sizes);
     }
@@ -62,14 +62,14 @@ TEST_CASE("backend order_error: accurate at every width") {
 TEST_CASE("backend order_error: accurate for any number of points") {
   for (const OrderErrorSizes& sizes :
        {OrderErrorSizes{1, 1, 8}, {129, 1, 8}, {1, 129, 8}, {130, 65, 40}}) {
-    const OpCase c = case_of(sizes);
+    const OpCase c = error_case(sizes);
     check_errors(run_tested(c).at("y0"), run_reference(c).at("y0"));
     check_gradients(c, sizes);
   }
 }
 
 TEST_CASE("backend order_error: NaN is met by NaN, and pairs without a gradient do not count") {
-  OpCase c = case_of({3, 2, 5});
+  OpCase c = error_case({3, 2, 5});
   c.inputs[0].as<double>()[7] = NAN;
   const Results got = run_tested(c), expected = run_reference(c);
   for (const char* name : {"y0", "d0", "d1"}) {
@@ -82,7 +82,7 @@ TEST_CASE("backend order_error: NaN is met by NaN, and pairs without a gradient 
 }
 
 TEST_CASE("backend order_error: results do not depend on the thread count") {
-  check_thread_counts(case_of({301, 203, 129}));
+  check_thread_counts(error_case({301, 203, 129}));
 }
 
 }  // namespace

@@ -27,18 +27,18 @@ void check_both_orders(OpCase c, const std::map<std::string, double>& bounds) {
   }
 }
 
-struct Row {
+struct PoolRow {
   Shape x;
   std::int64_t window, stride;
 };
 
-const Row kRows[] = {{{2, 3, 8, 8}, 2, 2},  {{2, 20, 24, 24}, 2, 2}, {{3, 5, 7, 9}, 2, 2},
-                     {{2, 17, 9, 8}, 3, 2}, {{1, 4, 7, 7}, 3, 1},    {{2, 2, 10, 11}, 2, 3},
-                     {{1, 1, 1, 1}, 1, 1},  {{2, 32, 5, 5}, 5, 1},   {{1, 3, 15, 16}, 15, 1},
-                     {{0, 3, 4, 4}, 2, 2},  {{2, 0, 4, 4}, 2, 2}};
+const PoolRow kRows[] = {{{2, 3, 8, 8}, 2, 2},  {{2, 20, 24, 24}, 2, 2}, {{3, 5, 7, 9}, 2, 2},
+                         {{2, 17, 9, 8}, 3, 2}, {{1, 4, 7, 7}, 3, 1},    {{2, 2, 10, 11}, 2, 3},
+                         {{1, 1, 1, 1}, 1, 1},  {{2, 32, 5, 5}, 5, 1},   {{1, 3, 15, 16}, 15, 1},
+                         {{0, 3, 4, 4}, 2, 2},  {{2, 0, 4, 4}, 2, 2}};
 
 TEST_CASE("backend max_pool2d: values and places exactly, and gradients") {
-  for (const Row& row : kRows) {
+  for (const PoolRow& row : kRows) {
     CAPTURE(row.x.text());
     CAPTURE(row.window);
     const double overlap = double(row.window * row.window);  // gradients that meet in one element
@@ -60,7 +60,7 @@ TEST_CASE("backend max_pool2d: the first on ties, infinities, and a NaN that win
 }
 
 TEST_CASE("backend avg_pool2d: values and gradients") {
-  for (const Row& row : kRows) {
+  for (const PoolRow& row : kRows) {
     CAPTURE(row.x.text());
     CAPTURE(row.window);
     // window^2 additions of numbers that stay of size 1 after the division.

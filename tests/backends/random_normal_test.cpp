@@ -6,7 +6,7 @@
 namespace keel::test {
 namespace {
 
-OpCase case_of(const Shape& shape, std::int32_t first_row = 48) {
+OpCase normal_case(const Shape& shape, std::int32_t first_row = 48) {
   OpCase c;
   for (std::int32_t i : {12345, first_row}) c.inputs.push_back(Tensor::of<std::int32_t>({}, {i}));
   c.gradients = false;
@@ -25,20 +25,20 @@ TEST_CASE("backend random_normal: every width and number of rows") {
   for_each_target([] {
     for (const std::int64_t n : kSizes) {
       CAPTURE(n);
-      check_normal(case_of({3, n}));
-      check_normal(case_of({n}));
-      if (n < 5000) check_normal(case_of({n, 3, 3}));
+      check_normal(normal_case({3, n}));
+      check_normal(normal_case({n}));
+      if (n < 5000) check_normal(normal_case({n, 3, 3}));
     }
-    for (std::int64_t width = 1; width <= 70; ++width) check_normal(case_of({7, width}));
-    check_normal(case_of({}));
-    check_normal(case_of({0, 4}));
-    check_normal(case_of({5, 33}, std::numeric_limits<std::int32_t>::max()));
+    for (std::int64_t width = 1; width <= 70; ++width) check_normal(normal_case({7, width}));
+    check_normal(normal_case({}));
+    check_normal(normal_case({0, 4}));
+    check_normal(normal_case({5, 33}, std::numeric_limits<std::int32_t>::max()));
   });
 }
 
 TEST_CASE("backend random_normal: results do not depend on the thread count") {
-  check_thread_counts(case_of({1, 100003}));
-  check_thread_counts(case_of({1003, 99}));
+  check_thread_counts(normal_case({1, 100003}));
+  check_thread_counts(normal_case({1003, 99}));
 }
 
 }  // namespace

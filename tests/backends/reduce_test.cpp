@@ -10,32 +10,32 @@ namespace {
 
 using Axes = std::vector<std::int64_t>;
 
-struct Row {
+struct ReduceRow {
   Shape shape;
   Axes axes;
 };
 
 // Rows, columns, what lies between, several runs of axes, sizes of 1 and 0, and lengths at which an
 // axis is cut into blocks.
-std::vector<Row> rows() {
-  std::vector<Row> rows = {{{2, 3, 4, 5}, {0, 2}},
-                           {{2, 3, 4, 5}, {1, 3}},
-                           {{4, 16, 7, 7}, {0, 2, 3}},
-                           {{2, 3, 2, 3, 2}, {0, 2, 4}},
-                           {{5, 1, 7}, {1}},
-                           {{5, 1, 7}, {0, 1, 2}},
-                           {{1, 1}, {0}},
-                           {{}, {}},
-                           {{4099, 33}, {0}},
-                           {{300, 2000}, {0}},
-                           {{3, 3000}, {0}},
-                           {{100000, 3}, {0}},
-                           {{2, 5000, 40}, {1}},
-                           {{3, 70000}, {1}},
-                           {{400000}, {0}},
-                           {{70, 3, 5}, {2}},
-                           {{200, 300, 2}, {0, 2}},
-                           {{1000, 2, 3}, {1}}};
+std::vector<ReduceRow> rows() {
+  std::vector<ReduceRow> rows = {{{2, 3, 4, 5}, {0, 2}},
+                                 {{2, 3, 4, 5}, {1, 3}},
+                                 {{4, 16, 7, 7}, {0, 2, 3}},
+                                 {{2, 3, 2, 3, 2}, {0, 2, 4}},
+                                 {{5, 1, 7}, {1}},
+                                 {{5, 1, 7}, {0, 1, 2}},
+                                 {{1, 1}, {0}},
+                                 {{}, {}},
+                                 {{4099, 33}, {0}},
+                                 {{300, 2000}, {0}},
+                                 {{3, 3000}, {0}},
+                                 {{100000, 3}, {0}},
+                                 {{2, 5000, 40}, {1}},
+                                 {{3, 70000}, {1}},
+                                 {{400000}, {0}},
+                                 {{70, 3, 5}, {2}},
+                                 {{200, 300, 2}, {0, 2}},
+                                 {{1000, 2, 3}, {1}}};
   for (const std::int64_t n : kSizes) {
     rows.push_back({{n}, {0}});
     rows.push_back({{3, n}, {1}});
@@ -45,7 +45,7 @@ std::vector<Row> rows() {
   return rows;
 }
 
-OpCase case_of(const Row& row, const Build& build) {
+OpCase case_of(const ReduceRow& row, const Build& build) {
   OpCase c;
   c.inputs.push_back(random_f32(row.shape, 1));
   c.build = build;
@@ -63,7 +63,7 @@ void check_rounded(const Results& got, const Results& expected, const std::strin
 
 TEST_CASE("backend reduce: sums and means are rounded once") {
   for_each_target([] {
-    for (const Row& row : rows()) {
+    for (const ReduceRow& row : rows()) {
       CAPTURE(row.shape.text());
       CAPTURE(attr_text(row.axes));
       const OpCase c = case_of(row, [&](Graph& g, const std::vector<Value>& v) {
@@ -82,7 +82,7 @@ TEST_CASE("backend reduce: sums and means are rounded once") {
 
 TEST_CASE("backend reduce: maxima are exact, and the first of equals gets the gradient") {
   for_each_target([] {
-    for (const Row& row : rows()) {
+    for (const ReduceRow& row : rows()) {
       CAPTURE(row.shape.text());
       CAPTURE(attr_text(row.axes));
       OpCase c = case_of(row, [&](Graph& g, const std::vector<Value>& v) {
@@ -100,7 +100,8 @@ TEST_CASE("backend reduce: maxima are exact, and the first of equals gets the gr
 }
 
 TEST_CASE("backend reduce: nothing adds up to 0") {
-  for (const Row& row : {Row{{0, 5}, {0}}, Row{{5, 0}, {1}}, Row{{2, 0, 3}, {1}}}) {
+  for (const ReduceRow& row :
+       {ReduceRow{{0, 5}, {0}}, ReduceRow{{5, 0}, {1}}, ReduceRow{{2, 0, 3}, {1}}}) {
     OpCase c = case_of(row, [&](Graph& g, const std::vector<Value>& v) {
       return std::vector{ops::sum(g, v[0], row.axes)};
     });
@@ -147,8 +148,9 @@ TEST_CASE("backend reduce: NaN, infinities and sums that pass beyond float") {
 }
 
 TEST_CASE("backend reduce: results do not depend on the thread count") {
-  for (const Row& row : {Row{{4099, 33}, {0}}, Row{{400000}, {0}}, Row{{64, 3, 33, 7}, {0, 2, 3}},
-                         Row{{300, 2000}, {0}}, Row{{7, 5000, 3}, {1}}}) {
+  for (const ReduceRow& row :
+       {ReduceRow{{4099, 33}, {0}}, ReduceRow{{400000}, {0}}, ReduceRow{{64, 3, 33, 7}, {0, 2, 3}},
+        ReduceRow{{300, 2000}, {0}}, ReduceRow{{7, 5000, 3}, {1}}}) {
     check_thread_counts(case_of(row, [&](Graph& g, const std::vector<Value>& v) {
       return std::vector{ops::sum(g, v[0], row.axes), ops::max(g, v[0], row.axes)};
     }));

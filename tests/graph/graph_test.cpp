@@ -12,11 +12,11 @@
 namespace keel::test {
 namespace {
 
-const TensorType kType{DType::kF32, {2, 3}};
+const TensorType kMatrix{DType::kF32, {2, 3}};
 
 TEST_CASE("graph: nodes are named after their op, numbered when taken, and prefixed by scopes") {
   Graph g;
-  const Value x = g.input("x", kType);
+  const Value x = g.input("x", kMatrix);
   CHECK(g.node(ops::relu(g, x)).name == "relu");
   CHECK(g.node(ops::relu(g, x)).name == "relu.2");
   {
@@ -36,7 +36,7 @@ TEST_CASE("graph: nodes are named after their op, numbered when taken, and prefi
 
 TEST_CASE("graph: numbered names stay unique beside names that look like them") {
   Graph g;
-  const Value x = g.input("relu.2", kType);
+  const Value x = g.input("relu.2", kMatrix);
   const auto name = [&] { return g.node(ops::relu(g, x)).name; };
   CHECK(name() == "relu");
   CHECK(name() == "relu.3");  // relu.2 is a leaf
@@ -56,7 +56,7 @@ TEST_CASE("graph: numbered names stay unique beside names that look like them") 
 
 TEST_CASE("graph: leaves keep their names, kinds and values") {
   Graph g;
-  const Value x = g.input("x", kType), p = g.parameter("p", kType, {}),
+  const Value x = g.input("x", kMatrix), p = g.parameter("p", kMatrix, {}),
               s = g.state("s", {DType::kI32, {}}, {}), c = g.constant(2.5, DType::kF64);
   CHECK(g.node(x).kind == NodeKind::kInput);
   CHECK(g.node(p).kind == NodeKind::kParameter);
@@ -67,8 +67,8 @@ TEST_CASE("graph: leaves keep their names, kinds and values") {
   CHECK_FALSE(g.find_leaf("q").valid());
   ops::relu(g, x);
   CHECK_FALSE(g.find_leaf("relu").valid());
-  check_refused([&] { g.input("p", kType); }, "graph: the name 'p' is taken");
-  const Value q = g.parameter("a", kType, {});
+  check_refused([&] { g.input("p", kMatrix); }, "graph: the name 'p' is taken");
+  const Value q = g.parameter("a", kMatrix, {});
   CHECK(g.leaves(NodeKind::kParameter) == std::vector{p, q});  // in order, not by name
   CHECK(g.leaves(NodeKind::kInput) == std::vector{x});
   CHECK(Graph().leaves(NodeKind::kState).empty());
@@ -76,9 +76,9 @@ TEST_CASE("graph: leaves keep their names, kinds and values") {
 
 TEST_CASE("graph: a parameter keeps its facts, in copies of its node too") {
   Graph g, copy;
-  const Value plain = g.parameter("plain", kType, {});
+  const Value plain = g.parameter("plain", kMatrix, {});
   const Value own =
-      g.parameter("own", kType, {}, {.decays = false, .trains = false, .lr_scale = 3});
+      g.parameter("own", kMatrix, {}, {.decays = false, .trains = false, .lr_scale = 3});
   CHECK((g.node(plain).facts.decays && g.node(plain).facts.trains));
   CHECK(g.node(plain).facts.lr_scale == 1);
   const ParameterFacts facts = copy.node(copy.append(g.node(own), {})).facts;
@@ -88,7 +88,7 @@ TEST_CASE("graph: a parameter keeps its facts, in copies of its node too") {
 
 TEST_CASE("graph: an op that does not fit is refused with op and node, and leaves no node") {
   Graph g;
-  const Value x = g.input("x", kType);
+  const Value x = g.input("x", kMatrix);
   const int before = g.size();
   const auto scope = g.scope("fc1");
   check_refused([&] { ops::matmul(g, x, x); }, "[matmul] inner size of b: expected 3, got (2, 3)",
@@ -109,7 +109,7 @@ TEST_CASE("graph: several outputs and absent inputs") {
 
 TEST_CASE("graph: updates join a parameter or state to a value of its type, once") {
   Graph g;
-  const Value x = g.input("x", kType), p = g.parameter("p", kType, {});
+  const Value x = g.input("x", kMatrix), p = g.parameter("p", kMatrix, {});
   const Value next = ops::add(g, p, x), other = ops::cast(g, p, DType::kF64);
   check_refused([&] { g.mark_update(x, next); }, "update of x: expected a parameter or state");
   check_refused([&] { g.mark_update(p, other); }, "update of p: expected f32(2, 3), got f64(2, 3)");
@@ -122,7 +122,7 @@ TEST_CASE("graph: updates join a parameter or state to a value of its type, once
 
 TEST_CASE("graph: an update that is marked can be replaced") {
   Graph g;
-  const Value p = g.parameter("p", kType, {}), q = g.parameter("q", kType, {});
+  const Value p = g.parameter("p", kMatrix, {}), q = g.parameter("q", kMatrix, {});
   const Value next = ops::neg(g, p), other = ops::cast(g, p, DType::kF64);
   check_refused([&] { g.replace_update(p, next); }, "update of p: expected one to replace");
   g.mark_update(p, q);
@@ -137,7 +137,7 @@ TEST_CASE("graph: an update that is marked can be replaced") {
 
 TEST_CASE("graph: printing shows every node, attribute, output and update") {
   Graph g;
-  const Value x = g.input("x", kType), w = g.parameter("w", {DType::kF32, {3, 3}}, {});
+  const Value x = g.input("x", kMatrix), w = g.parameter("w", {DType::kF32, {3, 3}}, {});
   const auto scope = g.scope("fc1");
   const Value y = ops::scale(g, ops::matmul(g, x, w), 2);
   const Value pooled = ops::max_pool2d(g, g.constant(Tensor(DType::kF32, {1, 1, 2, 2})), 2, 2);

@@ -10,12 +10,12 @@
 namespace keel::test {
 namespace {
 
-const TensorType kType{DType::kF32, {2}};
+const TensorType kPair{DType::kF32, {2}};
 
 // x -> relu, and a parameter p that takes relu's value.
 struct Sound {
   Graph g;
-  Value x = g.input("x", kType), p = g.parameter("p", kType, {}), y = ops::relu(g, x);
+  Value x = g.input("x", kPair), p = g.parameter("p", kPair, {}), y = ops::relu(g, x);
 
   // A copy of the relu node under another name, to be broken.
   Node relu() const {

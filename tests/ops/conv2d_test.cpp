@@ -10,7 +10,7 @@
 namespace keel::test {
 namespace {
 
-struct Row {
+struct ConvolutionRow {
   std::int64_t n, c, h, w, o, kh, kw, stride, padding;
   bool bias;
 
@@ -20,13 +20,14 @@ struct Row {
   }
 };
 
-const Row kRows[] = {{1, 1, 3, 3, 1, 1, 1, 1, 0, false}, {1, 1, 4, 5, 1, 2, 3, 1, 0, false},
-                     {2, 3, 4, 4, 2, 3, 3, 1, 1, true},  {2, 2, 5, 4, 3, 3, 3, 2, 1, true},
-                     {1, 2, 6, 6, 2, 3, 3, 3, 0, false}, {1, 2, 5, 5, 2, 2, 2, 2, 0, true},
-                     {2, 1, 3, 3, 2, 3, 3, 1, 2, false}, {1, 2, 2, 3, 2, 5, 5, 1, 2, true},
-                     {1, 1, 4, 4, 1, 1, 1, 2, 0, false}, {2, 2, 3, 3, 3, 3, 3, 1, 0, true}};
+const ConvolutionRow kConvolutionRows[] = {
+    {1, 1, 3, 3, 1, 1, 1, 1, 0, false}, {1, 1, 4, 5, 1, 2, 3, 1, 0, false},
+    {2, 3, 4, 4, 2, 3, 3, 1, 1, true},  {2, 2, 5, 4, 3, 3, 3, 2, 1, true},
+    {1, 2, 6, 6, 2, 3, 3, 3, 0, false}, {1, 2, 5, 5, 2, 2, 2, 2, 0, true},
+    {2, 1, 3, 3, 2, 3, 3, 1, 2, false}, {1, 2, 2, 3, 2, 5, 5, 1, 2, true},
+    {1, 1, 4, 4, 1, 1, 1, 2, 0, false}, {2, 2, 3, 3, 3, 3, 3, 1, 0, true}};
 
-OpCase case_of(const Row& row) {
+OpCase case_of(const ConvolutionRow& row) {
   OpCase c;
   c.inputs.push_back(random_normal({row.n, row.c, row.h, row.w}, 1));
   c.inputs.push_back(random_normal({row.o, row.c, row.kh, row.kw}, 2));
@@ -46,7 +47,7 @@ double at(const Tensor& t, std::int64_t i, std::int64_t j, std::int64_t k, std::
 }
 
 // One element of y, straight from its definition.
-double convolved(const Row& row, const OpCase& c, std::int64_t e, const Shape& y) {
+double convolved(const ConvolutionRow& row, const OpCase& c, std::int64_t e, const Shape& y) {
   const std::int64_t j = e % y[3], i = e / y[3] % y[2], o = e / y[3] / y[2] % y[1],
                      n = e / y[3] / y[2] / y[1];
   double total = row.bias ? c.inputs[2].at(o) : 0;
@@ -60,7 +61,7 @@ double convolved(const Row& row, const OpCase& c, std::int64_t e, const Shape& y
 }
 
 TEST_CASE("conv2d: values and gradients over strides, paddings and windows") {
-  for (const Row& row : kRows) {
+  for (const ConvolutionRow& row : kConvolutionRows) {
     const std::string text = row.text();
     CAPTURE(text);
     OpCase c = case_of(row);
@@ -103,14 +104,14 @@ constexpr auto to_last = [](Graph& g, Value v) { return ops::transpose(g, v, {0,
 constexpr auto to_planes = [](Graph& g, Value v) { return ops::transpose(g, v, {0, 3, 1, 2}); };
 
 // Two graphs of x, weight, dy and bias: the second with its images stored channels last.
-std::vector<Value> all_planar(Graph& g, const std::vector<Value>& v, const Row& r) {
+std::vector<Value> all_planar(Graph& g, const std::vector<Value>& v, const ConvolutionRow& r) {
   const ConvBackwardAttrs dx{r.stride, r.padding, g.shape(v[0])};
   const ConvBackwardAttrs dw{r.stride, r.padding, g.shape(v[1])};
   return {g.add(kConv2d, {v[0], v[1], v[3]}, ConvAttrs{r.stride, r.padding}),
           g.add(kConv2dBackwardInput, {v[2], v[1]}, dx),
           g.add(kConv2dBackwardWeight, {v[0], v[2]}, dw)};
 }
-std::vector<Value> all_last(Graph& g, const std::vector<Value>& v, const Row& r) {
+std::vector<Value> all_last(Graph& g, const std::vector<Value>& v, const ConvolutionRow& r) {
   const Value x = to_last(g, v[0]), dy = to_last(g, v[2]);
   const ConvAttrs y{r.stride, r.padding, Activation::kNone, true};
   const ConvBackwardAttrs dx{r.stride, r.padding, g.shape(x), true};
@@ -121,7 +122,7 @@ std::vector<Value> all_last(Graph& g, const std::vector<Value>& v, const Row& r)
 }
 
 TEST_CASE("conv2d: images stored channels last give the same bits, forward and backward") {
-  for (const Row& row : kRows) {
+  for (const ConvolutionRow& row : kConvolutionRows) {
     const std::string text = row.text();
     CAPTURE(text);
     OpCase c = case_of(row);

@@ -12,7 +12,7 @@
 namespace keel::test {
 namespace {
 
-Tensor ones(std::int64_t n) {
+Tensor row_of_ones(std::int64_t n) {
   Tensor t(DType::kF64, {n});
   for (double& x : t.as<double>()) x = 1;
   return t;
@@ -65,7 +65,7 @@ TEST_CASE("dropout: keeps 1 - p of the elements and the mean") {
   constexpr std::int64_t kElements = 100000;
   for (double p : {0.1, 0.5, 0.8}) {
     CAPTURE(p);
-    OpCase c = case_of(ones(kElements), 3, {p, 42, 5});
+    OpCase c = case_of(row_of_ones(kElements), 3, {p, 42, 5});
     c.gradients = false;
     const Tensor y = run_reference(c).at("y0").clone();
     double kept = 0;
@@ -83,7 +83,7 @@ double agreement(const Tensor& a, const Tensor& b) {
 
 TEST_CASE("dropout: another update, seed or stream draws an independent mask") {
   const auto mask = [](std::int32_t tick, const DropoutAttrs& attrs) {
-    OpCase c = case_of(ones(10000), tick, attrs);
+    OpCase c = case_of(row_of_ones(10000), tick, attrs);
     c.gradients = false;
     return run_reference(c).at("y0").clone();
   };

@@ -35,27 +35,28 @@ Build build_of(Binary op) {
   return [op](Graph& g, const std::vector<Value>& v) { return std::vector{op(g, v[0], v[1])}; };
 }
 
-struct Row {
+struct GradientRow {
   const char* name;
   Unary op;
   bool positive_only = false;
 };
 
 TEST_CASE("elementwise gradients: one operand") {
-  const Row rows[] = {{"scale", [](Graph& g, Value x) { return ops::scale(g, x, -1.5, 2); }},
-                      {"cast", [](Graph& g, Value x) { return ops::cast(g, x, DType::kF32); }},
-                      {"neg", ops::neg},
-                      {"square", ops::square},
-                      {"sqrt", ops::sqrt, true},
-                      {"exp", ops::exp},
-                      {"log", ops::log, true},
-                      {"abs", ops::abs},
-                      {"relu", ops::relu},
-                      {"tanh", ops::tanh},
-                      {"sigmoid", ops::sigmoid},
-                      {"gelu", ops::gelu},
-                      {"softplus", ops::softplus}};
-  for (const Row& row : rows) {
+  const GradientRow rows[] = {
+      {"scale", [](Graph& g, Value x) { return ops::scale(g, x, -1.5, 2); }},
+      {"cast", [](Graph& g, Value x) { return ops::cast(g, x, DType::kF32); }},
+      {"neg", ops::neg},
+      {"square", ops::square},
+      {"sqrt", ops::sqrt, true},
+      {"exp", ops::exp},
+      {"log", ops::log, true},
+      {"abs", ops::abs},
+      {"relu", ops::relu},
+      {"tanh", ops::tanh},
+      {"sigmoid", ops::sigmoid},
+      {"gelu", ops::gelu},
+      {"softplus", ops::softplus}};
+  for (const GradientRow& row : rows) {
     for (const Shape& shape : {Shape{}, Shape{7}, Shape{2, 3, 2}}) {
       CAPTURE(row.name);
       CAPTURE(shape.text());

@@ -13,7 +13,7 @@
 namespace keel::test {
 namespace {
 
-OpCase case_of(Tensor table, Tensor ids, std::int64_t padding_id = -1) {
+OpCase lookup_of(Tensor table, Tensor ids, std::int64_t padding_id = -1) {
   OpCase c;
   c.inputs.push_back(std::move(table));
   c.inputs.push_back(std::move(ids));
@@ -25,19 +25,19 @@ OpCase case_of(Tensor table, Tensor ids, std::int64_t padding_id = -1) {
 
 TEST_CASE("embedding: rows by number; padding gives 0, an unknown id gives NaN") {
   const double nan = std::nan("");
-  OpCase c = case_of(f64({3, 2}, {1, 2, 3, 4, 5, 6}), i32({2, 3}, {2, 0, 2, 1, 3, -1}), 1);
+  OpCase c = lookup_of(f64({3, 2}, {1, 2, 3, 4, 5, 6}), i32({2, 3}, {2, 0, 2, 1, 3, -1}), 1);
   c.gradients = false;
   check_close(run_reference(c).at("y0"),
               f64({2, 3, 2}, {5, 6, 1, 2, 5, 6, 0, 0, nan, nan, nan, nan}));
-  c = case_of(f64({3, 1}, {1, 2, 3}), i32({}, {-1}));
+  c = lookup_of(f64({3, 1}, {1, 2, 3}), i32({}, {-1}));
   c.gradients = false;
   check_close(run_reference(c).at("y0"), f64({1}, {nan}));
 }
 
 TEST_CASE("embedding: gradients with repeated ids, padding and several shapes of ids") {
-  gradcheck(case_of(random_normal({4, 3}, 1), i32({5}, {1, 1, 3, 0, 1})));
-  gradcheck(case_of(random_normal({4, 3}, 1), i32({2, 2}, {2, 0, 2, 2}), 0));
-  gradcheck(case_of(random_normal({2, 1}, 1), i32({}, {1})));
+  gradcheck(lookup_of(random_normal({4, 3}, 1), i32({5}, {1, 1, 3, 0, 1})));
+  gradcheck(lookup_of(random_normal({4, 3}, 1), i32({2, 2}, {2, 0, 2, 2}), 0));
+  gradcheck(lookup_of(random_normal({2, 1}, 1), i32({}, {1})));
 }
 
 TEST_CASE("embedding: repeated ids add up; padding and unknown ids give no gradient") {

@@ -18,15 +18,15 @@ Tensor counting(const Shape& shape) {
   return t;
 }
 
-struct Row {
+struct LayoutRow {
   const char* name;
   Shape x;
   std::function<Value(Graph&, Value)> op;
   Tensor y;  // of counting(x)
 };
 
-std::vector<Row> rows() {
-  std::vector<Row> r;
+std::vector<LayoutRow> layout_rows() {
+  std::vector<LayoutRow> r;
   r.push_back({"reshape",
                {2, 3},
                [](auto& g, Value x) {
@@ -80,8 +80,8 @@ std::vector<Row> rows() {
 }
 
 // Parts along the first axis, and what joins them.
-std::vector<Row> part_rows() {
-  std::vector<Row> r;
+std::vector<LayoutRow> part_rows() {
+  std::vector<LayoutRow> r;
   r.push_back({"split, the second part",
                {4, 2},
                [](auto& g, Value x) { return ops::split(g, x, 2)[1]; },
@@ -102,8 +102,8 @@ std::vector<Row> part_rows() {
   return r;
 }
 
-void check_rows(const std::vector<Row>& rows) {
-  for (const Row& row : rows) {
+void check_rows(const std::vector<LayoutRow>& rows) {
+  for (const LayoutRow& row : rows) {
     CAPTURE(row.name);
     OpCase c;
     c.inputs.push_back(counting(row.x));
@@ -115,7 +115,7 @@ void check_rows(const std::vector<Row>& rows) {
 }
 
 TEST_CASE("layout: values and gradients") {
-  check_rows(rows());
+  check_rows(layout_rows());
   check_rows(part_rows());
 }
 

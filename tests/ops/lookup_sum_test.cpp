@@ -16,7 +16,7 @@
 namespace keel::test {
 namespace {
 
-OpCase case_of(Tensor tables, Tensor ids, std::int64_t first = 0) {
+OpCase lookup_sum_of(Tensor tables, Tensor ids, std::int64_t first = 0) {
   OpCase c;
   c.inputs.push_back(std::move(tables));
   c.inputs.push_back(std::move(ids));
@@ -30,11 +30,12 @@ OpCase case_of(Tensor tables, Tensor ids, std::int64_t first = 0) {
 TEST_CASE("lookup_sum: rows of each place's own table; an unknown id gives NaN") {
   const double nan = std::nan("");
   const auto tables = [] { return f64({2, 3, 1}, {1, 2, 3, 10, 20, 30}); };
-  check_close(run_reference(case_of(tables(), i32({3, 2}, {0, 2, 2, 0, 1, 1}))).at("y0"),
+  check_close(run_reference(lookup_sum_of(tables(), i32({3, 2}, {0, 2, 2, 0, 1, 1}))).at("y0"),
               f64({3, 1}, {31, 13, 22}));
-  check_close(run_reference(case_of(tables(), i32({4, 2}, {5, 7, 4, 5, 5, 8, 7, 7}), 5)).at("y0"),
-              f64({4, 1}, {31, nan, nan, 33}));
-  check_close(run_reference(case_of(f64({1, 2, 2}, {1, 2, 3, 4}), i32({1, 1}, {1}))).at("y0"),
+  check_close(
+      run_reference(lookup_sum_of(tables(), i32({4, 2}, {5, 7, 4, 5, 5, 8, 7, 7}), 5)).at("y0"),
+      f64({4, 1}, {31, nan, nan, 33}));
+  check_close(run_reference(lookup_sum_of(f64({1, 2, 2}, {1, 2, 3, 4}), i32({1, 1}, {1}))).at("y0"),
               f64({1, 2}, {3, 4}));
 }
 

@@ -11,7 +11,7 @@
 namespace keel::test {
 namespace {
 
-struct Row {
+struct ProductRow {
   Shape batch;
   std::int64_t m, k, n;
   bool transpose_a, transpose_b, shared_b, bias;
@@ -33,8 +33,8 @@ struct Row {
 };
 
 // Every combination of flags, on a few batches and sizes.
-std::vector<Row> rows() {
-  std::vector<Row> result;
+std::vector<ProductRow> product_rows() {
+  std::vector<ProductRow> result;
   for (const Shape& batch : {Shape{}, Shape{3}, Shape{2, 2}}) {
     for (int flags = 0; flags < 16; ++flags) {
       const bool shared = (flags & 4) || batch.rank() == 0;
@@ -47,7 +47,7 @@ std::vector<Row> rows() {
   return result;
 }
 
-OpCase case_of(const Row& row) {
+OpCase case_of(const ProductRow& row) {
   OpCase c;
   c.inputs.push_back(random_normal(row.a(), 1));
   c.inputs.push_back(random_normal(row.b(), 2));
@@ -59,7 +59,7 @@ OpCase case_of(const Row& row) {
   return c;
 }
 
-Tensor three_loops(const Row& row, const OpCase& c) {
+Tensor three_loops(const ProductRow& row, const OpCase& c) {
   Tensor y(DType::kF64, row.stacked(row.m, row.n));
   const std::int64_t batches = row.batch.elements();
   for (std::int64_t e = 0; e < y.elements(); ++e) {
@@ -78,7 +78,7 @@ Tensor three_loops(const Row& row, const OpCase& c) {
 }
 
 TEST_CASE("matmul: values and gradients for every combination of flags") {
-  for (const Row& row : rows()) {
+  for (const ProductRow& row : product_rows()) {
     const std::string text = row.text();
     CAPTURE(text);
     OpCase c = case_of(row);

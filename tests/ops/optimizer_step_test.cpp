@@ -13,7 +13,7 @@
 namespace keel::test {
 namespace {
 
-constexpr double kLr = 0.1;
+constexpr double kRate = 0.1;
 
 Initializer values(double first) {
   return [first](Tensor& t, const Philox&) {
@@ -49,7 +49,7 @@ struct Training {
 Training::Build sgd(const SgdAttrs& attrs, bool velocity) {
   return [=](Graph& g, Value p, Value gradient, Value scale) {
     const Value u = velocity ? g.state("u", g.type(p), {}) : Value{};
-    const Value lr = g.constant(kLr, DType::kF64);
+    const Value lr = g.constant(kRate, DType::kF64);
     const Value next = ops::sgd_step(g, {p, gradient, lr, scale, u}, attrs);
     g.mark_update(p, next);
     if (velocity) g.mark_update(u, next.at(1));
@@ -59,7 +59,7 @@ Training::Build sgd(const SgdAttrs& attrs, bool velocity) {
 Training::Build adam(const AdamAttrs& attrs) {
   return [=](Graph& g, Value p, Value gradient, Value scale) {
     const Value m = g.state("m", g.type(p), {}), v = g.state("v", g.type(p), {});
-    const Value step = g.input("step", {DType::kI32, {}}), lr = g.constant(kLr, DType::kF64);
+    const Value step = g.input("step", {DType::kI32, {}}), lr = g.constant(kRate, DType::kF64);
     const Value next = ops::adam_step(g, {p, gradient, lr, scale, step, m, v}, attrs);
     g.mark_update(p, next);
     g.mark_update(m, next.at(1));
@@ -87,7 +87,7 @@ TEST_CASE("sgd_step: momentum, decay, Nesterov and scale over four steps") {
         for (int e = 0; e < 3; ++e) {
           const double d = (scaled ? kScales[t] : 1) * g.at(e) + attrs.weight_decay * p[e];
           u[e] = attrs.momentum * u[e] + d;
-          p[e] -= kLr * (attrs.nesterov ? d + attrs.momentum * u[e] : u[e]);
+          p[e] -= kRate * (attrs.nesterov ? d + attrs.momentum * u[e] : u[e]);
           CHECK(training.at("p", e) == doctest::Approx(p[e]).epsilon(1e-14));
           if (attrs.momentum > 0)
             CHECK(training.at("u", e) == doctest::Approx(u[e]).epsilon(1e-14));
@@ -114,13 +114,13 @@ TEST_CASE("adam_step: Adam and AdamW over four steps") {
       training.step(g, scale);
       for (int e = 0; e < 3; ++e) {
         double d = scale * g.at(e);
-        if (attrs.decoupled) p[e] *= 1 - kLr * attrs.weight_decay;
+        if (attrs.decoupled) p[e] *= 1 - kRate * attrs.weight_decay;
         if (!attrs.decoupled) d += attrs.weight_decay * p[e];
         m[e] = attrs.beta1 * m[e] + (1 - attrs.beta1) * d;
         v[e] = attrs.beta2 * v[e] + (1 - attrs.beta2) * d * d;
         const double mhat = m[e] / (1 - std::pow(attrs.beta1, t));
         const double vhat = v[e] / (1 - std::pow(attrs.beta2, t));
-        p[e] -= kLr * mhat / (std::sqrt(vhat) + attrs.eps);
+        p[e] -= kRate * mhat / (std::sqrt(vhat) + attrs.eps);
         CHECK(training.at("p", e) == doctest::Approx(p[e]).epsilon(1e-13));
         CHECK(training.at("m", e) == doctest::Approx(m[e]).epsilon(1e-13));
         CHECK(training.at("v", e) == doctest::Approx(v[e]).epsilon(1e-13));
@@ -132,9 +132,9 @@ TEST_CASE("adam_step: Adam and AdamW over four steps") {
 TEST_CASE("adam_step: the first step is lr in the direction of the sign") {
   Training training(adam({.eps = 1e-12}), false);
   training.step(f64({3}, {5, -1e-3, 40}));
-  CHECK(training.at("p", 0) == doctest::Approx(1 - kLr));
-  CHECK(training.at("p", 1) == doctest::Approx(-0.25 + kLr));
-  CHECK(training.at("p", 2) == doctest::Approx(-1.5 - kLr));
+  CHECK(training.at("p", 0) == doctest::Approx(1 - kRate));
+  CHECK(training.at("p", 1) == doctest::Approx(-0.25 + kRate));
+  CHECK(training.at("p", 2) == doctest::Approx(-1.5 - kRate));
 }
 
 TEST_CASE("optimizer steps: a scale that is not finite changes nothing") {
@@ -164,7 +164,7 @@ TEST_CASE("optimizer steps: fresh outputs keep the old values too when the step 
   c.inputs[4] = f64({}, {std::nan("")});
   c.gradients = false;
   c.build = [](Graph& g, const std::vector<Value>& v) {
-    const Value lr = g.constant(kLr, DType::kF64), step = g.constant(Tensor(DType::kI32, {}));
+    const Value lr = g.constant(kRate, DType::kF64), step = g.constant(Tensor(DType::kI32, {}));
     const Value s = ops::sgd_step(g, {v[0], v[1], lr, v[4], v[2]}, {.momentum = 0.5});
     const Value a = ops::adam_step(g, {v[0], v[1], lr, v[4], step, v[2], v[3]}, {});
     return std::vector{s, s.at(1), a, a.at(1), a.at(2)};
@@ -184,7 +184,7 @@ TEST_CASE("optimizer steps: fresh outputs hold the step") {
   c.gradients = false;
   const AdamAttrs attrs{.beta1 = 0.75, .beta2 = 0.5, .eps = 0.125};
   c.build = [&](Graph& g, const std::vector<Value>& v) {
-    const Value lr = g.constant(kLr, DType::kF64), step = g.constant(i32({}, {1}));
+    const Value lr = g.constant(kRate, DType::kF64), step = g.constant(i32({}, {1}));
     const Value s = ops::sgd_step(g, {v[0], v[1], lr, {}, v[2]}, {.momentum = 0.5});
     const Value a = ops::adam_step(g, {v[0], v[1], lr, {}, step, v[2], v[3]}, attrs);
     return std::vector{s, s.at(1), a, a.at(1), a.at(2)};
@@ -195,7 +195,7 @@ TEST_CASE("optimizer steps: fresh outputs hold the step") {
     const double p = in(0), d = in(1), u = 0.5 * in(2) + d;
     const double m = 0.75 * in(2) + 0.25 * d, v = 0.5 * in(3) + 0.5 * d * d;
     const double change = m / (1 - 0.75 * 0.75) / (std::sqrt(v / (1 - 0.5 * 0.5)) + 0.125);
-    const double expected[] = {p - kLr * u, u, p - kLr * change, m, v};
+    const double expected[] = {p - kRate * u, u, p - kRate * change, m, v};
     for (std::size_t j = 0; j < 5; ++j) {
       CHECK(results.at(fmt::format("y{}", j)).at(e) == doctest::Approx(expected[j]).epsilon(1e-13));
     }

@@ -11,7 +11,7 @@
 namespace keel::test {
 namespace {
 
-OpCase case_of(Tensor x, Tensor y) {
+OpCase order_error_of(Tensor x, Tensor y) {
   OpCase c;
   c.inputs.push_back(std::move(x));
   c.inputs.push_back(std::move(y));
@@ -22,13 +22,14 @@ OpCase case_of(Tensor x, Tensor y) {
 }
 
 TEST_CASE("order_error: values by hand, and 0 exactly where y is at least x everywhere") {
-  OpCase c = case_of(f64({2, 3}, {1, 2, 3, 0.5, 0, 0}), f64({3, 3}, {1, 2, 3, 0, 1, 5, 1, 0, 0}));
+  OpCase c =
+      order_error_of(f64({2, 3}, {1, 2, 3, 0.5, 0, 0}), f64({3, 3}, {1, 2, 3, 0, 1, 5, 1, 0, 0}));
   c.gradients = false;
   check_close(run_reference(c).at("y0"), f64({2, 3}, {0, 2, 13, 0, 0.25, 0}), 0);
 }
 
 TEST_CASE("order_error: it is 0 if and only if x stands below y") {
-  OpCase c = case_of(random_normal({40, 2}, 1), random_normal({50, 2}, 2));
+  OpCase c = order_error_of(random_normal({40, 2}, 1), random_normal({50, 2}, 2));
   c.gradients = false;
   const Results results = run_reference(c);
   const Tensor& e = results.at("y0");
@@ -46,16 +47,16 @@ TEST_CASE("order_error: it is 0 if and only if x stands below y") {
 }
 
 TEST_CASE("order_error: gradients") {
-  gradcheck(case_of(random_normal({4, 3}, 1), random_normal({5, 3}, 2)));
-  gradcheck(case_of(random_normal({1, 7}, 3), random_normal({1, 7}, 4)));
-  gradcheck(case_of(random_normal({20, 9}, 5), random_normal({20, 9}, 6)));
+  gradcheck(order_error_of(random_normal({4, 3}, 1), random_normal({5, 3}, 2)));
+  gradcheck(order_error_of(random_normal({1, 7}, 3), random_normal({1, 7}, 4)));
+  gradcheck(order_error_of(random_normal({20, 9}, 5), random_normal({20, 9}, 6)));
 }
 
 TEST_CASE("order_error: points that are alone, and none") {
-  OpCase c = case_of(random_normal({3, 0}, 1), random_normal({2, 0}, 2));
+  OpCase c = order_error_of(random_normal({3, 0}, 1), random_normal({2, 0}, 2));
   c.gradients = false;
   check_close(run_reference(c).at("y0"), f64({3, 2}, {0, 0, 0, 0, 0, 0}), 0);
-  c = case_of(random_normal({0, 4}, 1), random_normal({2, 4}, 2));
+  c = order_error_of(random_normal({0, 4}, 1), random_normal({2, 4}, 2));
   CHECK(run_reference(c).at("y0").shape() == Shape{0, 2});
   check_close(run_reference(c).at("d1"), f64({2, 4}, {0, 0, 0, 0, 0, 0, 0, 0}), 0);
 }

@@ -15,17 +15,17 @@
 namespace keel::test {
 namespace {
 
-struct Row {
+struct PoolRow {
   Shape x;
   std::int64_t window, stride;
 };
 
 // Windows that touch, overlap, leave gaps, leave a border out, and cover the whole image.
-const Row kRows[] = {{{1, 1, 4, 4}, 2, 2}, {{2, 3, 5, 4}, 2, 1},   {{1, 2, 7, 7}, 3, 2},
-                     {{2, 1, 6, 5}, 2, 3}, {{1, 1, 5, 5}, 2, 2},   {{2, 2, 3, 3}, 3, 1},
-                     {{1, 2, 3, 4}, 1, 1}, {{1, 1, 15, 15}, 15, 1}};
+const PoolRow kPoolRows[] = {{{1, 1, 4, 4}, 2, 2}, {{2, 3, 5, 4}, 2, 1},   {{1, 2, 7, 7}, 3, 2},
+                             {{2, 1, 6, 5}, 2, 3}, {{1, 1, 5, 5}, 2, 2},   {{2, 2, 3, 3}, 3, 1},
+                             {{1, 2, 3, 4}, 1, 1}, {{1, 1, 15, 15}, 15, 1}};
 
-OpCase case_of(const Row& row) {
+OpCase case_of(const PoolRow& row) {
   OpCase c;
   c.inputs.push_back(random_normal(row.x, 1));
   c.build = [row](Graph& g, const std::vector<Value>& v) {
@@ -36,7 +36,7 @@ OpCase case_of(const Row& row) {
 }
 
 // The elements of window e of y, in order.
-std::vector<double> window_of(const Row& row, const Tensor& x, const Shape& y, std::int64_t e) {
+std::vector<double> window_of(const PoolRow& row, const Tensor& x, const Shape& y, std::int64_t e) {
   const std::int64_t j = e % y[3], i = e / y[3] % y[2], plane = e / y[3] / y[2];
   std::vector<double> result;
   for (std::int64_t u = 0; u < row.window; ++u) {
@@ -49,7 +49,7 @@ std::vector<double> window_of(const Row& row, const Tensor& x, const Shape& y, s
 }
 
 TEST_CASE("pool2d: values and gradients over windows and strides") {
-  for (const Row& row : kRows) {
+  for (const PoolRow& row : kPoolRows) {
     CAPTURE(row.x.text());
     CAPTURE(row.window);
     CAPTURE(row.stride);
@@ -95,13 +95,13 @@ TEST_CASE("max_pool2d: an element that several windows choose gets all their gra
   check_close(run_reference(c).at("y0"), f64({1, 1, 3, 3}, {0, 0, 0, 0, 4, 0, 0, 0, 0}));
 }
 
-constexpr auto to_last = [](Graph& g, Value v) { return ops::transpose(g, v, {0, 2, 3, 1}); };
-constexpr auto to_planes = [](Graph& g, Value v) { return ops::transpose(g, v, {0, 3, 1, 2}); };
+constexpr auto pixels_last = [](Graph& g, Value v) { return ops::transpose(g, v, {0, 2, 3, 1}); };
+constexpr auto pixels_first = [](Graph& g, Value v) { return ops::transpose(g, v, {0, 3, 1, 2}); };
 
 // y, index and avg y, then the gradients from `weights`, with images in either order.
-std::vector<Value> all_pools(Graph& g, const std::vector<Value>& v, const Row& row, bool last) {
-  const auto in = [&](Value t) { return last ? to_last(g, t) : t; };
-  const auto out = [&](Value t) { return last ? to_planes(g, t) : t; };
+std::vector<Value> all_pools(Graph& g, const std::vector<Value>& v, const PoolRow& row, bool last) {
+  const auto in = [&](Value t) { return last ? pixels_last(g, t) : t; };
+  const auto out = [&](Value t) { return last ? pixels_first(g, t) : t; };
   const Value x = in(v[0]), dy = in(v[1]);
   const PoolAttrs attrs{row.window, row.stride, last};
   const PoolBackwardAttrs backward{row.window, row.stride, g.shape(x), last};
@@ -112,7 +112,7 @@ std::vector<Value> all_pools(Graph& g, const std::vector<Value>& v, const Row& r
 }
 
 TEST_CASE("pool2d: images stored channels last give the same bits, forward and backward") {
-  for (const Row& row : kRows) {
+  for (const PoolRow& row : kPoolRows) {
     CAPTURE(row.x.text());
     CAPTURE(row.window);
     OpCase c = case_of(row);

@@ -19,23 +19,23 @@ using Reduce = Value (*)(Graph&, Value, std::vector<std::int64_t>, bool);
 const std::pair<const char*, Reduce> kOps[] = {
     {"sum", ops::sum}, {"mean", ops::mean}, {"max", ops::max}};
 
-struct Row {
+struct ReduceRow {
   Shape x;
   std::vector<std::int64_t> axes;
   Shape y, kept;
 };
 
-const Row kRows[] = {{{}, {}, {}, {}},
-                     {{4}, {0}, {}, {1}},
-                     {{4}, {}, {}, {1}},
-                     {{2, 3}, {0}, {3}, {1, 3}},
-                     {{2, 3}, {-1}, {2}, {2, 1}},
-                     {{2, 3, 4}, {1}, {2, 4}, {2, 1, 4}},
-                     {{2, 3, 4}, {-1, 0}, {3}, {1, 3, 1}},
-                     {{2, 1, 3}, {1}, {2, 3}, {2, 1, 3}},
-                     {{2, 3, 1, 2}, {0, 1, 2, 3}, {}, {1, 1, 1, 1}}};
+const ReduceRow kReduceRows[] = {{{}, {}, {}, {}},
+                                 {{4}, {0}, {}, {1}},
+                                 {{4}, {}, {}, {1}},
+                                 {{2, 3}, {0}, {3}, {1, 3}},
+                                 {{2, 3}, {-1}, {2}, {2, 1}},
+                                 {{2, 3, 4}, {1}, {2, 4}, {2, 1, 4}},
+                                 {{2, 3, 4}, {-1, 0}, {3}, {1, 3, 1}},
+                                 {{2, 1, 3}, {1}, {2, 3}, {2, 1, 3}},
+                                 {{2, 3, 1, 2}, {0, 1, 2, 3}, {}, {1, 1, 1, 1}}};
 
-OpCase case_of(Reduce op, const Row& row, bool keep_dims) {
+OpCase case_of(Reduce op, const ReduceRow& row, bool keep_dims) {
   OpCase c;
   c.inputs.push_back(random_normal(row.x, 1));
   c.build = [=](Graph& g, const std::vector<Value>& v) {
@@ -44,14 +44,14 @@ OpCase case_of(Reduce op, const Row& row, bool keep_dims) {
   return c;
 }
 
-bool is_reduced(const Row& row, int axis) {
+bool is_reduced(const ReduceRow& row, int axis) {
   return row.axes.empty() || std::ranges::any_of(row.axes, [&](std::int64_t a) {
            return row.x.resolve_axis(int(a)) == axis;
          });
 }
 
 // Collects the elements of x that belong to each element of y, by counting places.
-std::vector<std::vector<double>> groups(const Row& row, const Tensor& x) {
+std::vector<std::vector<double>> groups(const ReduceRow& row, const Tensor& x) {
   std::vector<std::vector<double>> result(std::size_t(row.y.elements()));
   for (std::int64_t e = 0; e < x.elements(); ++e) {
     std::int64_t rest = e, place = 0, stride = 1;
@@ -76,7 +76,7 @@ double reduced(std::string_view op, const std::vector<double>& group) {
 
 TEST_CASE("reduce: values, shapes and gradients") {
   for (const auto& [name, op] : kOps) {
-    for (const Row& row : kRows) {
+    for (const ReduceRow& row : kReduceRows) {
       for (bool keep_dims : {false, true}) {
         CAPTURE(name);
         CAPTURE(row.x.text());

@@ -13,18 +13,13 @@
 #include "src/ops/pool2d.h"
 #include "src/ops/reduce.h"
 #include "src/passes/pipeline.h"
+#include "tests/passes/count.h"
 #include "tests/support/checks.h"
 
 namespace keel::test {
 namespace {
 
 using Axes = std::vector<std::int64_t>;
-
-int count(const Graph& g, const OpInfo& op) {
-  int n = 0;
-  for (int i = 0; i < g.size(); ++i) n += g.node(i).op == &op;
-  return n;
-}
 
 Graph converted(const Graph& g) { return run_passes(g, {.channels_last = true}); }
 

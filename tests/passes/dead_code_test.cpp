@@ -11,12 +11,12 @@
 namespace keel::test {
 namespace {
 
-const TensorType kType{DType::kF32, {2}};
+const TensorType kTwo{DType::kF32, {2}};
 
 TEST_CASE("remove_dead_code: keeps leaves and what outputs and updates need, in order") {
   Graph g;
-  const Value x = g.input("x", kType), p = g.parameter("p", kType, {});
-  g.input("never read", kType);
+  const Value x = g.input("x", kTwo), p = g.parameter("p", kTwo, {});
+  g.input("never read", kTwo);
   const Value unused = ops::exp(g, x);
   ops::add(g, unused, g.constant(1.0));
   const Value y = ops::relu(g, x), next = ops::mul(g, p, g.constant(2.0));

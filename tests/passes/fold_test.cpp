@@ -13,7 +13,7 @@
 namespace keel::test {
 namespace {
 
-const TensorType kType{DType::kF64, {2, 3}};
+const TensorType kWide{DType::kF64, {2, 3}};
 
 // The op names that are left after folding and sweeping, in order.
 std::string ops_of(const Graph& g) {
@@ -39,11 +39,11 @@ Results values_of(const Graph& g, const Feeds& feeds) {
 void check_folding(const std::function<Value(Graph&, Value)>& build, const std::string& left) {
   CAPTURE(left);
   Graph g;
-  g.mark_output("y", build(g, g.input("x", kType)));
+  g.mark_output("y", build(g, g.input("x", kWide)));
   const Graph f = folded(g);
   CHECK(ops_of(f) == left);
   Feeds feeds;
-  feeds["x"] = random_normal(kType.shape, 1);
+  feeds["x"] = random_normal(kWide.shape, 1);
   check_close(values_of(f, feeds).at("y"), values_of(g, feeds).at("y"), 1e-15);
 }
 

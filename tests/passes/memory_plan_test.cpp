@@ -110,15 +110,15 @@ TEST_CASE("memory plan: random graphs, before and after the passes") {
   }
 }
 
-const TensorType kType{DType::kF32, {64}};
+const TensorType kLine{DType::kF32, {64}};
 
 TEST_CASE("memory plan: a chain of claims takes one buffer beside its input") {
   Graph g;
-  Value y = g.input("x", kType);
+  Value y = g.input("x", kLine);
   for (int i = 0; i < 10; ++i) y = ops::exp(g, y);
   g.mark_output("y", y);
   const MemoryPlan plan = plan_memory(g);
-  CHECK(plan.arena_bytes == 2 * kType.bytes());
+  CHECK(plan.arena_bytes == 2 * kLine.bytes());
   CHECK(plan.live_bytes == plan.arena_bytes);
   CHECK(plan.in_place == 9);  // all but the first, which may not overwrite the input
   CHECK(plan.total_bytes == plan.arena_bytes);
@@ -136,7 +136,7 @@ TEST_CASE("memory plan: dead buffers are used again by ops that claim nothing") 
 
 TEST_CASE("memory plan: an operand that is read later, or twice, is not overwritten") {
   Graph g;
-  const Value x = g.input("x", kType);
+  const Value x = g.input("x", kLine);
   const Value a = ops::exp(g, x), b = ops::neg(g, a), c = ops::mul(g, b, b);
   g.mark_output("y", ops::add(g, a, c));
   const MemoryPlan plan = plan_memory(g);
@@ -146,7 +146,7 @@ TEST_CASE("memory plan: an operand that is read later, or twice, is not overwrit
 
 TEST_CASE("memory plan: views lie on their source and keep it alive") {
   Graph g;
-  const Value x = g.input("x", kType);
+  const Value x = g.input("x", kLine);
   const Value a = ops::exp(g, x), view = ops::reshape(g, a, {8, 8});
   const Value b = ops::neg(g, a);
   g.mark_output("y", ops::add(g, view, ops::reshape(g, b, {8, 8})));
@@ -187,8 +187,8 @@ TEST_CASE("memory plan: a part is overwritten when nobody reads the whole any mo
 
 TEST_CASE("memory plan: leaves and constants have memory of their own, absent outputs none") {
   Graph g;
-  const Value p = g.parameter("p", kType, {}), c = g.constant(1.0);
-  const Value grad = g.input("g", kType);
+  const Value p = g.parameter("p", kLine, {}), c = g.constant(1.0);
+  const Value grad = g.input("g", kLine);
   const Value next = ops::sgd_step(g, {p, grad, c, {}, {}}, {});
   g.mark_update(p, next);
   const MemoryPlan plan = plan_memory(g);
@@ -202,7 +202,7 @@ TEST_CASE("memory plan: leaves and constants have memory of their own, absent ou
 
 TEST_CASE("memory plan: an update is a copy when the old value is still needed") {
   Graph g;
-  const Value p = g.parameter("p", kType, {}), q = g.parameter("q", kType, {});
+  const Value p = g.parameter("p", kLine, {}), q = g.parameter("q", kLine, {});
   const Value next_p = ops::neg(g, p), next_q = ops::neg(g, q);
   g.mark_output("late", ops::exp(g, p));  // reads p after next_p is made
   g.mark_update(p, next_p);
@@ -216,7 +216,7 @@ TEST_CASE("memory plan: an update is a copy when the old value is still needed")
 
 TEST_CASE("memory plan: workspaces lie beside what is alive, and sizes follow the backend") {
   Graph g;
-  const Value x = g.input("x", kType);
+  const Value x = g.input("x", kLine);
   const Value a = ops::matmul(g, ops::reshape(g, x, {8, 8}), ops::reshape(g, x, {8, 8}));
   g.mark_output("y", a);
   std::vector<std::int64_t> workspaces(std::size_t(g.size()), 0);
@@ -226,11 +226,11 @@ TEST_CASE("memory plan: workspaces lie beside what is alive, and sizes follow th
   const std::int64_t workspace = plan.workspace_offsets[a.node];
   for (Value v : {x, a}) {
     const std::int64_t begin = plan.at(v).offset;
-    CHECK((workspace + 100 <= begin || begin + kType.bytes() <= workspace));
+    CHECK((workspace + 100 <= begin || begin + kLine.bytes() <= workspace));
   }
-  CHECK(plan.arena_bytes == 2 * kType.bytes() + 128);
+  CHECK(plan.arena_bytes == 2 * kLine.bytes() + 128);
   const MemoryPlan wide = plan_memory(g, {[](DType) -> std::int64_t { return 8; }, {}});
-  CHECK(wide.arena_bytes == 4 * kType.bytes());
+  CHECK(wide.arena_bytes == 4 * kLine.bytes());
 }
 
 }  // namespace

@@ -11,16 +11,11 @@
 #include "src/ops/matmul.h"
 #include "src/ops/reduce.h"
 #include "src/passes/pipeline.h"
+#include "tests/passes/count.h"
 #include "tests/support/checks.h"
 
 namespace keel::test {
 namespace {
-
-int count(const Graph& g, const OpInfo& op) {
-  int n = 0;
-  for (int i = 0; i < g.size(); ++i) n += g.node(i).op == &op;
-  return n;
-}
 
 int additions(const Graph& g) { return count(g, elementwise_op(EwCode::kAdd)); }
 

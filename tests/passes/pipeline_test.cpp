@@ -10,12 +10,12 @@
 namespace keel::test {
 namespace {
 
-const TensorType kType{DType::kF32, {2, 3}};
+const TensorType kTable{DType::kF32, {2, 3}};
 
 TEST_CASE("run_passes: verifies the graph it is given") {
   for (const bool verify_each : {false, true}) {
     Graph g;
-    const Value x = g.input("x", kType);
+    const Value x = g.input("x", kTable);
     g.mark_output("y", x.at(3));
     check_refused([&] { run_passes(g, {.verify_each = verify_each}); },
                   "graph after building: output y", "", ErrorKind::kInternal);
@@ -24,7 +24,7 @@ TEST_CASE("run_passes: verifies the graph it is given") {
 
 TEST_CASE("run_passes: what folding leaves unread does not keep others from being fused") {
   Graph g;
-  const Value x = g.input("x", kType);
+  const Value x = g.input("x", kTable);
   const Value inner = ops::scale(g, ops::exp(g, x), 2);
   g.mark_output("y", ops::scale(g, inner, 3));
   const Graph after = run_passes(g);
@@ -51,7 +51,7 @@ TEST_CASE("run_passes: channels last only where it is asked for") {
 
 TEST_CASE("run_passes: an update takes the result of an op, also where its value is a leaf") {
   Graph g;
-  const Value x = g.input("x", kType), s = g.state("s", kType, {});
+  const Value x = g.input("x", kTable), s = g.state("s", kTable, {});
   g.mark_update(s, ops::scale(g, x, 1));  // folded away: x itself is left
   const Graph after = run_passes(g);
   CHECK(after.node(after.updates()[0].next).kind == NodeKind::kOp);

@@ -8,13 +8,12 @@
 #include "backends/reference/backend.h"
 #include "frontend/data/table_stream.h"
 #include "studies/mini_training.h"
+#include "tests/studies/matrix.h"
 
 namespace keel::study {
 namespace {
 
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-constexpr std::string_view kSmall = R"(
+constexpr std::string_view kSmallMlp = R"(
 [model]
 train_rows = 32
 test_rows = 16
@@ -27,18 +26,12 @@ max_steps = 1
 lr = 1e-30
 )";
 
-train::Config small(const std::string& norm) {
-  return mini_config(std::make_unique<MlpNetwork>(), kSmall, 7, {{"model.norm", norm}});
-}
-
-Matrix matrix(const Tensor& tensor) {
-  const Tensor wide = tensor.to(DType::kF64);
-  return Eigen::Map<const Matrix>(wide.as<double>().data(), tensor.shape()[0],
-                                  tensor.elements() / tensor.shape()[0]);
+train::Config small_mlp(const std::string& norm) {
+  return mini_config(std::make_unique<MlpNetwork>(), kSmallMlp, 7, {{"model.norm", norm}});
 }
 
 TEST_CASE("mlp network: a norm before each hidden relu, none at the logits") {
-  const train::Config config = small("layerscaling");
+  const train::Config config = small_mlp("layerscaling");
   reference::ReferenceBackend backend;
   MiniTraining training(backend, config, RowOrder::kStream);
   const auto layer = [&](const std::string& name, const Matrix& h) -> Matrix {
@@ -67,7 +60,7 @@ TEST_CASE("mlp network: a norm before each hidden relu, none at the logits") {
 }
 
 TEST_CASE("mlp network: weight norm takes its first lengths from the first batch") {
-  const train::Config config = small("weightnorm");
+  const train::Config config = small_mlp("weightnorm");
   reference::ReferenceBackend backend;
   const MiniTraining training(backend, config, RowOrder::kStream);
   for (const char* name : {"fc1/norm/gain", "fc2/norm/gain"}) {

@@ -13,7 +13,7 @@
 namespace keel::study {
 namespace {
 
-constexpr std::string_view kSmall = R"(
+constexpr std::string_view kSmallNet = R"(
 [model]
 train_rows = 64
 test_rows = 16
@@ -24,12 +24,13 @@ max_steps = 2
 lr = 1e-3
 )";
 
-train::Config small(const std::string& norm, int steps = 0) {
-  return mini_config(std::make_unique<ResidualNetwork>(), kSmall, 7, {{"model.norm", norm}}, steps);
+train::Config small_net(const std::string& norm, int steps = 0) {
+  return mini_config(std::make_unique<ResidualNetwork>(), kSmallNet, 7, {{"model.norm", norm}},
+                     steps);
 }
 
 TEST_CASE("norm sites: every norm of the op is found, with its backward where there is one") {
-  const Graph step = train::build_step(small("pn_v"));
+  const Graph step = train::build_step(small_net("pn_v"));
   const std::vector<NormSite> sites = norm_sites(step, kPnV);
   REQUIRE(sites.size() == 3);
   const char* names[] = {"block1/norm", "block2/norm", "norm"};
@@ -42,7 +43,7 @@ TEST_CASE("norm sites: every norm of the op is found, with its backward where th
           step.node(sites[i].forward).inputs[PnVInput::kX]);
   }
   CHECK(norm_sites(step, kLayerNorm).empty());
-  const Graph forward = train::build_evaluate(small("pn_v"), {16});
+  const Graph forward = train::build_evaluate(small_net("pn_v"), {16});
   CHECK(norm_sites(forward, kPnV).size() == 3);
   CHECK(norm_sites(forward, kPnV)[0].backward == -1);
 }
@@ -51,7 +52,7 @@ TEST_CASE("norm sites: every norm of the op is found, with its backward where th
 TEST_CASE(
     "norm sites: a value that is marked is there after every run, and a pass changes nothing") {
   const auto backend = make_backend("reference");
-  const train::Config config = small("pn_v", 3);
+  const train::Config config = small_net("pn_v", 3);
   MiniTraining training(*backend, config, RowOrder::kStream);
   NormSite first;
   int runs = 0;

@@ -6,17 +6,16 @@
 #include <Eigen/Dense>
 
 #include "backends/reference/backend.h"
-#include "frontend/train/step_graph.h"
 #include "frontend/data/table_stream.h"
+#include "frontend/train/step_graph.h"
 #include "studies/mini_training.h"
+#include "tests/studies/matrix.h"
 #include "tests/support/checks.h"
 
 namespace keel::study {
 namespace {
 
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-constexpr std::string_view kSmall = R"(
+constexpr std::string_view kSmallResidual = R"(
 [model]
 data = "sentences"
 train_rows = 32
@@ -32,13 +31,8 @@ max_steps = 2
 lr = 1e-30
 )";
 
-train::Config small(const task::OptionValues& settings) {
-  return mini_config(std::make_unique<ResidualNetwork>(), kSmall, 7, settings);
-}
-
-Matrix matrix(const Tensor& tensor) {
-  const Tensor wide = tensor.to(DType::kF64);
-  return Eigen::Map<const Matrix>(wide.as<double>().data(), tensor.shape()[0], tensor.shape()[1]);
+train::Config small_residual(const task::OptionValues& settings) {
+  return mini_config(std::make_unique<ResidualNetwork>(), kSmallResidual, 7, settings);
 }
 
 Matrix scaled(const Matrix& x) {
@@ -85,8 +79,8 @@ double first_loss(Judge& judge, const train::Config& config) {
 
 TEST_CASE("residual network: norms in the branches") {
   for (const bool doubled : {false, true}) {
-    const train::Config config =
-        small({{"model.norm", "layerscaling"}, {"model.layer_scale", doubled ? "true" : "false"}});
+    const train::Config config = small_residual(
+        {{"model.norm", "layerscaling"}, {"model.layer_scale", doubled ? "true" : "false"}});
     Judge judge(config);
     const auto norm = [&](const Matrix& x) { return doubled ? scaled(scaled(x)) : scaled(x); };
     Matrix h = judge.stem(0);
@@ -96,7 +90,8 @@ TEST_CASE("residual network: norms in the branches") {
 }
 
 TEST_CASE("residual network: norms after the sums") {
-  const train::Config config = small({{"model.norm", "layerscaling"}, {"model.post", "true"}});
+  const train::Config config =
+      small_residual({{"model.norm", "layerscaling"}, {"model.post", "true"}});
   Judge judge(config);
   Matrix h = judge.stem(0);
   for (const char* block : {"block1", "block2"}) h = scaled(h + judge.branch(block, h));
@@ -113,24 +108,25 @@ void check_distances(const std::vector<double>& trace, double start, const Matri
   CHECK(trace[1] == doctest::Approx((second - after).norm() / 4).epsilon(1e-12));
 }
 
-Matrix mean(const Matrix& x) { return x.colwise().mean(); }
-Matrix quadratic_mean(const Matrix& x) { return mean(x.array().square()); }
+Matrix column_mean(const Matrix& x) { return x.colwise().mean(); }
+Matrix quadratic_mean(const Matrix& x) { return column_mean(x.array().square()); }
 Matrix variance(const Matrix& x) { return quadratic_mean(x.rowwise() - x.colwise().mean()); }
 
 TEST_CASE("residual network: distances are taken before the state takes in the batch") {
-  const train::Config config = small({{"model.norm", "batchnorm"}});
+  const train::Config config = small_residual({{"model.norm", "batchnorm"}});
   Judge judge(config);
   MiniTraining training(judge.backend, config, RowOrder::kStream);
   training.run();
   const auto& traces = training.traces();
   const Matrix first = judge.stem(0), second = judge.stem(16);
-  check_distances(traces.at("distance/running_mean"), 0, mean(first), mean(second));
+  check_distances(traces.at("distance/running_mean"), 0, column_mean(first), column_mean(second));
   check_distances(traces.at("distance/running_var"), 1, variance(first), variance(second));
   CHECK(traces.count("distance/psi2") == 0);
 }
 
 TEST_CASE("residual network: the layer scaling comes before the statistics") {
-  const train::Config config = small({{"model.norm", "pn_v"}, {"model.layer_scale", "true"}});
+  const train::Config config =
+      small_residual({{"model.norm", "pn_v"}, {"model.layer_scale", "true"}});
   Judge judge(config);
   MiniTraining training(judge.backend, config, RowOrder::kStream);
   training.run();
@@ -139,7 +135,7 @@ TEST_CASE("residual network: the layer scaling comes before the statistics") {
 }
 
 TEST_CASE("residual network: an unknown kind of data is refused") {
-  test::check_refused([] { small({{"model.data", "images"}}); }, "model.data: expected");
+  test::check_refused([] { small_residual({{"model.data", "images"}}); }, "model.data: expected");
 }
 
 }  // namespace

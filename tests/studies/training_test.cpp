@@ -14,10 +14,6 @@
 namespace keel::study {
 namespace {
 
-Result run(const std::string& name, Backend& backend) {
-  return find_study(name).run({backend, 0, 1, 3});
-}
-
 const Check& check_of(const Result& result, const std::string& claim) {
   const auto found = std::ranges::find(result.checks, claim, &Check::claim);
   REQUIRE(found != result.checks.end());

@@ -11,7 +11,7 @@ using Row = Eigen::Array<double, 1, Eigen::Dynamic>;
 
 constexpr double kEps = 0x1p-24;
 // What products of the bounds themselves may add, and numbers below the normal ones.
-constexpr double kSecondOrder = 1.05, kTiny = 0x1p-120;
+constexpr double kSecondOrder = 1.05, kSmallest = 0x1p-120;
 constexpr double kSmallestTile = 8;  // keys that a backend takes at a time
 
 // One head of one row.
@@ -52,7 +52,7 @@ class Head {
       const double elog = mean + kEps * (n + 4 + 3 * std::abs(lse) + 3 * std::log(n + 1) + range);
       f.ep.row(i) += elog + kEps * ((s.row(i) - lse).abs() + 6);
       f.ey.row(i) = times(keep_.row(i) * f.p.row(i) * (e + mean + (2 * n + 8) * kEps), v_.abs());
-      bounds.at("lse").as<double>()[std::size_t(lse_place(i))] = kSecondOrder * elog + kTiny;
+      bounds.at("lse").as<double>()[std::size_t(lse_place(i))] = kSecondOrder * elog + kSmallest;
     }
     store(bounds.at("y"), f.ey);
     return f;
@@ -111,7 +111,7 @@ class Head {
     for (Eigen::Index i = 0; i < values.rows(); ++i) {
       for (Eigen::Index c = 0; c < values.cols(); ++c) {
         x.as<double>()[std::size_t(place(values.rows(), i) + c)] =
-            kSecondOrder * values(i, c) + kTiny;
+            kSecondOrder * values(i, c) + kSmallest;
       }
     }
   }

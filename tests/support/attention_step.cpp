@@ -1,5 +1,6 @@
 #include "tests/support/attention_step.h"
 
+#include "backends/backends.h"
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/reduce.h"
@@ -54,6 +55,10 @@ Results run_attention(Backend& backend, const AttentionStep& step, DType dtype) 
   g.mark_output("dk", d[1]);
   g.mark_output("dv", d[2]);
   return run_graph(backend, g, feeds);
+}
+
+Results run_tested(const AttentionStep& step, int threads) {
+  return run_attention(*make_backend(default_backend(), {threads}), step);
 }
 
 }  // namespace keel::test

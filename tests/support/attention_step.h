@@ -29,4 +29,7 @@ Tensor random_key_mask(std::int64_t b, std::int64_t keys);
 // "y", "lse", "dq", "dk" and "dv", for floating inputs of type `dtype`.
 Results run_attention(Backend& backend, const AttentionStep& step, DType dtype = DType::kF32);
 
+// On the backend under test, in float32.
+Results run_tested(const AttentionStep& step, int threads = 2);
+
 }  // namespace keel::test

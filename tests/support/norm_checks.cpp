@@ -8,7 +8,7 @@
 namespace keel::test {
 namespace {
 
-bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+bool same_tensors(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   return std::ranges::equal(a, b, [](const Tensor& s, const Tensor& t) {
     return s.type() == t.type() && std::memcmp(s.data(), t.data(), std::size_t(s.bytes())) == 0;
   });
@@ -31,7 +31,7 @@ NormResult run_reference(const NormSpec& spec, const NormData& data, bool in_pla
 }
 
 bool same_bits(const NormResult& a, const NormResult& b) {
-  return same_bits(a.outputs, b.outputs) && same_bits(a.gradients, b.gradients);
+  return same_tensors(a.outputs, b.outputs) && same_tensors(a.gradients, b.gradients);
 }
 
 bool has_fast_backend() { return default_backend() != "reference"; }

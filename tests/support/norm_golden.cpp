@@ -42,4 +42,11 @@ Tensor golden(std::string_view section, std::string_view key) {
   fail(ErrorKind::kUsage, "golden: no '{}' in section '{}'", key, section);
 }
 
+void check_near(const Tensor& got, const Tensor& expected) {
+  for (std::int64_t i = 0; i < expected.elements(); ++i) {
+    CAPTURE(i);
+    CHECK(std::abs(got.at(i) - expected.at(i)) <= 1e-5);
+  }
+}
+
 }  // namespace keel::test

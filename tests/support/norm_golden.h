@@ -12,4 +12,7 @@ namespace keel::test {
 // for an unknown name.
 Tensor golden(std::string_view section, std::string_view key);
 
+// CHECKs |got - expected| <= 1e-5, half a digit of what the files print.
+void check_near(const Tensor& got, const Tensor& expected);
+
 }  // namespace keel::test

@@ -69,4 +69,14 @@ Results PowerNormStepper::step(const Tensor& x, const Tensor& dy) {
   return results;
 }
 
+double largest_error(const Tensor& got, const Tensor& expected, double scale) {
+  REQUIRE(got.elements() == expected.elements());
+  double error = 0;
+  for (std::int64_t i = 0; i < got.elements(); ++i) {
+    const double difference = std::abs(got.at(i) - expected.at(i));
+    error = std::max(error, difference / std::max(std::abs(expected.at(i)), scale));
+  }
+  return error;
+}
+
 }  // namespace keel::test

@@ -9,6 +9,8 @@
 
 namespace keel::test {
 
+inline constexpr PowerNormMode kPowerNormModes[]{PowerNormMode::kRelease, PowerNormMode::kPaper};
+
 // Forward and backward, dy being the gradient of y; x (rows, channels) or an image. gain starts at
 // 1, bias at 0, psi2 at 1, nu and step at 0. `mask` u8 (rows) or null.
 class PowerNormStepper {
@@ -37,5 +39,8 @@ class PowerNormStepper {
   Graph graph_;
   std::unique_ptr<Program> program_;
 };
+
+// The largest |got - expected| / max(|expected|, scale); both are of one size.
+double largest_error(const Tensor& got, const Tensor& expected, double scale);
 
 }  // namespace keel::test

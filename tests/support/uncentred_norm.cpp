@@ -79,28 +79,32 @@ void check_in_place(const UncentredSpec& spec) {
   }
 }
 
-enum Special : std::int64_t { kNormal, kNan, kInfinite, kTiny, kZero, kHuge, kLargest, kSpecials };
+// The groups of a special case by what is in them.
+struct UncentredSpecial {
+  enum : std::int64_t { kNormal, kNan, kInfinite, kTiny, kZero, kHuge, kLargest, kSpecials };
+};
 
 void check_specials(const UncentredSpec& spec) {
   for (std::int64_t n : {2, 37, 1025}) {
-    const NormCase c{spec.layout, kSpecials, n};
+    const NormCase c{spec.layout, UncentredSpecial::kSpecials, n};
     NormData data = make_positive_data(c, spec.states);
     const Tensor z = random_normal(Shape{n}, 8);
     const double largest = std::numeric_limits<float>::max() / 4;
-    set_group(data, c, kTiny, [&](auto e) { return 1e-30 * z.at(e); });
-    set_group(data, c, kZero, [](auto) { return 0; });
+    set_group(data, c, UncentredSpecial::kTiny, [&](auto e) { return 1e-30 * z.at(e); });
+    set_group(data, c, UncentredSpecial::kZero, [](auto) { return 0; });
     if (spec.own_statistics) {
-      set_group(data, c, kHuge, [&](auto e) { return 1e30 * z.at(e); });
-      set_group(data, c, kLargest, [&](auto e) { return e % 2 ? largest : -largest; });
+      set_group(data, c, UncentredSpecial::kHuge, [&](auto e) { return 1e30 * z.at(e); });
+      set_group(data, c, UncentredSpecial::kLargest,
+                [&](auto e) { return e % 2 ? largest : -largest; });
     }
     compare(spec, c, data);
     const NormResult finite = run_norm(*make_backend(default_backend()), spec.build, data);
-    data.x.as<double>()[std::size_t(c.at(kNan, n / 2))] = NAN;
-    data.x.as<double>()[std::size_t(c.at(kInfinite, n - 1))] = INFINITY;
+    data.x.as<double>()[std::size_t(c.at(UncentredSpecial::kNan, n / 2))] = NAN;
+    data.x.as<double>()[std::size_t(c.at(UncentredSpecial::kInfinite, n - 1))] = INFINITY;
     const NormResult got = run_norm(*make_backend(default_backend()), spec.build, data);
-    CHECK(std::isnan(got.outputs[NormOutput::kY].at(c.at(kNan, n / 2))));
-    for (std::int64_t k = 0; k < kSpecials; ++k) {
-      if (k == kNan || k == kInfinite) continue;
+    CHECK(std::isnan(got.outputs[NormOutput::kY].at(c.at(UncentredSpecial::kNan, n / 2))));
+    for (std::int64_t k = 0; k < UncentredSpecial::kSpecials; ++k) {
+      if (k == UncentredSpecial::kNan || k == UncentredSpecial::kInfinite) continue;
       int different = 0;
       for (std::int64_t i = 0; i < n; ++i) {
         const std::int64_t e = c.at(k, i);

@@ -5,14 +5,13 @@
 #include <array>
 #include <numeric>
 
+#include "tests/frontend/data/row_lists.h"
 #include "tests/support/input_checks.h"
 
 namespace keel::data {
 namespace {
 
 using test::refuses;
-
-using Rows = std::vector<std::int64_t>;
 
 Rows epoch_of(Batcher& batcher, std::uint32_t epoch) {
   Rows all;
@@ -21,12 +20,6 @@ Rows epoch_of(Batcher& batcher, std::uint32_t epoch) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;
-}
-
-Rows identity(std::int64_t n) {
-  Rows rows(static_cast<std::size_t>(n));
-  std::iota(rows.begin(), rows.end(), 0);
-  return rows;
 }
 
 Batcher shuffled(std::int64_t rows, std::int64_t batch, std::uint64_t seed = 1) {

@@ -8,13 +8,13 @@
 #include <set>
 
 #include "src/core/rng.h"
+#include "tests/frontend/data/row_lists.h"
 #include "tests/support/input_checks.h"
 
 namespace keel::data {
 namespace {
 
 using test::refuses;
-using Rows = std::vector<std::int64_t>;
 using Epoch = std::vector<Rows>;
 
 // Lengths of about the spread that sentences of film reviews have: mean 21, deviation 9.
@@ -40,12 +40,6 @@ Epoch epoch_of(TokenBatches& batches, std::uint32_t epoch) {
 Rows joined(const Epoch& epoch) {
   Rows rows;
   for (const Rows& batch : epoch) rows.insert(rows.end(), batch.begin(), batch.end());
-  return rows;
-}
-
-Rows identity(std::int64_t n) {
-  Rows rows(static_cast<std::size_t>(n));
-  std::iota(rows.begin(), rows.end(), 0);
   return rows;
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "src/core/rng.h"
+#include "tests/frontend/io/raw_bytes.h"
 #include "tests/support/input_checks.h"
 
 namespace keel::io {
@@ -22,10 +23,6 @@ const std::string kImages =
     "\0\0\x08\x03\0\0\0\x02\0\0\0\x02\0\0\0\x03"
     "\x00\x01\x02\x03\x04\x05\xfa\xfb\xfc\xfd\xfe\xff"s;
 const std::string kLabels = "\0\0\x08\x01\0\0\0\x04\x07\x00\x09\x03"s;
-
-std::string with(std::string bytes, std::size_t at, std::string_view replacement) {
-  return bytes.replace(at, replacement.size(), replacement);
-}
 
 struct Files {
   TempDir folder;

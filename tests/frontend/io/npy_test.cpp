@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "tests/frontend/io/raw_bytes.h"
 #include "tests/support/input_checks.h"
 
 namespace keel::io {
@@ -11,16 +12,6 @@ namespace {
 using test::refuses;
 
 using namespace std::string_literals;
-
-template <class T>
-std::string raw(T value) {
-  return {reinterpret_cast<const char*>(&value), sizeof value};
-}
-std::string u32(std::uint32_t value) { return raw(value); }
-
-bool same(const Tensor& a, const Tensor& b) {
-  return a.type() == b.type() && std::memcmp(a.data(), b.data(), std::size_t(a.bytes())) == 0;
-}
 
 TEST_CASE("npy: an array as NumPy would write it") {
   const std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }";

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "src/core/rng.h"
+#include "tests/frontend/io/raw_bytes.h"
 #include "tests/support/input_checks.h"
 
 namespace keel::io {
@@ -30,20 +31,6 @@ const std::string kNumpy =
     "K\x01\x02-\x03-\x00\x00\x00\x08\x00\x00\x00!\x00\xe0\x92\xce\xbcJ\x00\x00\x00\x90\x00\x00"
     "\x00\x05\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80\x01\x8c\x00\x00\x00n.npyPK\x05"
     "\x06\x00\x00\x00\x00\x02\x00\x02\x00\x66\x00\x00\x00\x0d\x01\x00\x00\x00\x00"s;
-
-std::string with(std::string bytes, std::size_t at, std::string_view replacement) {
-  return bytes.replace(at, replacement.size(), replacement);
-}
-
-template <class T>
-std::string raw(T value) {
-  return {reinterpret_cast<const char*>(&value), sizeof value};
-}
-std::string u32(std::uint32_t value) { return raw(value); }
-
-bool same(const Tensor& a, const Tensor& b) {
-  return a.type() == b.type() && std::memcmp(a.data(), b.data(), std::size_t(a.bytes())) == 0;
-}
 
 Tensor pair() { return Tensor::of<std::uint8_t>({2}, {5, 6}); }
 

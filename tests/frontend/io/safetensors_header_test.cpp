@@ -14,7 +14,7 @@ namespace {
 
 // What is said to this header with two bytes of data behind it, without the file's name; empty when
 // it is accepted.
-std::string refusal(const std::string& header) {
+std::string header_refusal(const std::string& header) {
   try {
     parse_header(header, 2, "file");
     return "";
@@ -38,7 +38,7 @@ using Cases = std::vector<std::pair<std::string, std::string>>;
 
 void check_refused(const Cases& cases) {
   for (const auto& [header, expected] : cases) {
-    const std::string got = refusal(header);
+    const std::string got = header_refusal(header);
     CAPTURE(header.substr(0, 100));
     CAPTURE(got);
     CHECK(got.substr(0, expected.size()) == expected);
@@ -51,9 +51,9 @@ const std::string kMax = "9223372036854775807";
 }  // namespace
 
 TEST_CASE("safetensors header: good ones are accepted") {
-  CHECK(refusal("{" + kGood + "}") == "");
-  CHECK(refusal("{" + kGood + "," + entry("b", "U8", "[0]", "[0,0]") + "}") == "");
-  CHECK(refusal("{" + kGood + "," + entry("b", "U8", "[0]", "[2,2]") + "}") == "");
+  CHECK(header_refusal("{" + kGood + "}") == "");
+  CHECK(header_refusal("{" + kGood + "," + entry("b", "U8", "[0]", "[0,0]") + "}") == "");
+  CHECK(header_refusal("{" + kGood + "," + entry("b", "U8", "[0]", "[2,2]") + "}") == "");
 }
 
 TEST_CASE("safetensors header: what is not JSON, or not of the structure, is refused") {
@@ -172,7 +172,8 @@ TEST_CASE("safetensors header: ranges fit their tensors and follow one another t
 }
 
 TEST_CASE("safetensors header: names in messages are harmless on a terminal") {
-  const std::string message = refusal(R"({"\u001b[31m\n)" + std::string(1000, 'x') + R"(":1})");
+  const std::string message =
+      header_refusal(R"({"\u001b[31m\n)" + std::string(1000, 'x') + R"(":1})");
   CHECK(message.starts_with(R"(tensor "\x1b[31m\nxxx)"));
   CHECK(message.size() < 150);
 }
@@ -183,5 +184,6 @@ TEST_CASE("safetensors header: too many entries are refused") {
     header +=
         fmt::format(R"({}"{}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})", i ? "," : "", i);
   }
-  CHECK(refusal(header + "}") == "tensor \"262144\": expected at most 262144 entries, got more");
+  CHECK(header_refusal(header + "}") ==
+        "tensor \"262144\": expected at most 262144 entries, got more");
 }

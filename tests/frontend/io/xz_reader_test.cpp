@@ -15,8 +15,9 @@ using test::TempDir;
 using test::write_bytes;
 using test::xz;
 
-constexpr std::int64_t kCap = 1 << 20;
-const std::string kText = "the quick brown fox jumps over the lazy dog, twice: the quick brown fox";
+constexpr std::int64_t kXzCap = 1 << 20;
+const std::string kXzText =
+    "the quick brown fox jumps over the lazy dog, twice: the quick brown fox";
 
 std::string long_text() {
   std::string bytes;
@@ -29,13 +30,13 @@ TEST_CASE("xz: content, whatever the checksum and the level") {
   TempDir folder;
   for (lzma_check check : {LZMA_CHECK_CRC32, LZMA_CHECK_CRC64, LZMA_CHECK_SHA256}) {
     for (std::uint32_t preset : {0u, 6u, 9u | LZMA_PRESET_EXTREME}) {
-      write_bytes(folder / "packed", xz(kText, check, preset));
-      CHECK(read_file(folder / "packed", kCap) == kText);
+      write_bytes(folder / "packed", xz(kXzText, check, preset));
+      CHECK(read_file(folder / "packed", kXzCap) == kXzText);
     }
   }
   write_bytes(folder / "large", xz(long_text()));
-  CHECK(PackedFile(folder / "large", kCap).size() == std::ssize(long_text()));
-  CHECK(read_file(folder / "large", kCap) == long_text());
+  CHECK(PackedFile(folder / "large", kXzCap).size() == std::ssize(long_text()));
+  CHECK(read_file(folder / "large", kXzCap) == long_text());
 }
 
 TEST_CASE("xz: content in pieces, and to the front again") {
@@ -57,17 +58,17 @@ TEST_CASE("xz: content in pieces, and to the front again") {
 
 TEST_CASE("xz: several streams, with padding between and behind them") {
   TempDir folder;
-  const std::string packed = xz(kText), padding(8, '\0');
+  const std::string packed = xz(kXzText), padding(8, '\0');
   const auto content = [&](const std::string& bytes) {
     write_bytes(folder / "packed", bytes);
-    return read_file(folder / "packed", kCap);
+    return read_file(folder / "packed", kXzCap);
   };
-  CHECK(content(packed + packed) == kText + kText);
-  CHECK(content(packed + padding + packed + padding) == kText + kText);
-  CHECK(content(packed + xz("") + packed) == kText + kText);
+  CHECK(content(packed + packed) == kXzText + kXzText);
+  CHECK(content(packed + padding + packed + padding) == kXzText + kXzText);
+  CHECK(content(packed + xz("") + packed) == kXzText + kXzText);
   // Padding comes in fours, and nothing else may follow.
   for (const std::string& behind : {std::string(3, '\0'), std::string("x"), std::string("junk"),
-                                    test::gzip(kText), packed.substr(0, 5)}) {
+                                    test::gzip(kXzText), packed.substr(0, 5)}) {
     CHECK(refuses(ErrorKind::kBadInput, "packed: expected whole xz data",
                   [&] { content(packed + behind); }));
   }
@@ -95,24 +96,24 @@ TEST_CASE("xz: no content is refused") {
   TempDir folder;
   write_bytes(folder / "packed", xz(""));
   CHECK(refuses(ErrorKind::kBadInput, "packed: expected content, got an empty file",
-                [&] { PackedFile(folder / "packed", kCap); }));
+                [&] { PackedFile(folder / "packed", kXzCap); }));
 }
 
 TEST_CASE("xz: every truncation is refused") {
   TempDir folder;
-  const std::string packed = xz(kText);
+  const std::string packed = xz(kXzText);
   for (std::size_t length = 6; length < packed.size(); ++length) {
     CAPTURE(length);
     write_bytes(folder / "cut", packed.substr(0, length));
     CHECK(refuses(ErrorKind::kBadInput,
                   fmt::format("cut: expected whole xz data, got its end at byte {}", length),
-                  [&] { read_file(folder / "cut", kCap); }));
+                  [&] { read_file(folder / "cut", kXzCap); }));
   }
 }
 
 TEST_CASE("xz: every changed bit is refused") {
   TempDir folder;
-  const std::string packed = xz(kText);
+  const std::string packed = xz(kXzText);
   for (std::size_t bit = 0; bit < 8 * packed.size(); ++bit) {
     CAPTURE(bit);
     std::string damaged = packed;
@@ -120,7 +121,7 @@ TEST_CASE("xz: every changed bit is refused") {
     write_bytes(folder / "damaged", damaged);
     std::string content;
     if (!refuses(ErrorKind::kBadInput, "damaged: expected ",
-                 [&] { content = read_file(folder / "damaged", kCap); })) {
+                 [&] { content = read_file(folder / "damaged", kXzCap); })) {
       CHECK(bit < 48);  // no xz magic, then no xz file
       CHECK(content == damaged);
     }
@@ -129,9 +130,9 @@ TEST_CASE("xz: every changed bit is refused") {
 
 TEST_CASE("xz: streams that could be damaged without anybody finding out") {
   TempDir folder;
-  write_bytes(folder / "unchecked", xz(kText, LZMA_CHECK_NONE));
+  write_bytes(folder / "unchecked", xz(kXzText, LZMA_CHECK_NONE));
   CHECK(refuses(ErrorKind::kBadInput, "unchecked: expected xz data with a known checksum",
-                [&] { read_file(folder / "unchecked", kCap); }));
+                [&] { read_file(folder / "unchecked", kXzCap); }));
 }
 
 TEST_CASE("xz: a dictionary beyond all reason") {
@@ -143,25 +144,25 @@ TEST_CASE("xz: a dictionary beyond all reason") {
   std::string packed(4096, '\0');
   std::size_t size = 0;
   REQUIRE(lzma_stream_buffer_encode(const_cast<lzma_filter*>(filters), LZMA_CHECK_CRC32, nullptr,
-                                    reinterpret_cast<const std::uint8_t*>(kText.data()),
-                                    kText.size(), reinterpret_cast<std::uint8_t*>(packed.data()),
+                                    reinterpret_cast<const std::uint8_t*>(kXzText.data()),
+                                    kXzText.size(), reinterpret_cast<std::uint8_t*>(packed.data()),
                                     &size, packed.size()) == LZMA_OK);
   write_bytes(folder / "huge", packed.substr(0, size));
   CHECK(refuses(ErrorKind::kMemory, "huge: expected xz data that need at most 268435456 bytes",
-                [&] { read_file(folder / "huge", kCap); }));
+                [&] { read_file(folder / "huge", kXzCap); }));
 }
 
 TEST_CASE("xz: telling the format") {
   TempDir folder;
-  write_bytes(folder / "packed", xz(kText));
-  write_bytes(folder / "plain", kText);
+  write_bytes(folder / "packed", xz(kXzText));
+  write_bytes(folder / "plain", kXzText);
   write_bytes(folder / "short",
               "\xFD"
               "7z");
   CHECK(is_xz(folder / "packed"));
   for (const char* name : {"plain", "short", "absent", "."}) CHECK(!is_xz(folder / name));
   CHECK(!is_xz("/dev/zero"));
-  CHECK(read_file(folder / "short", kCap) ==
+  CHECK(read_file(folder / "short", kXzCap) ==
         "\xFD"
         "7z");
   CHECK(refuses(ErrorKind::kIo, "absent: expected a readable file",

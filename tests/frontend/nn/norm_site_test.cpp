@@ -9,19 +9,20 @@
 namespace keel::nn {
 namespace {
 
-constexpr std::int64_t kRows = 6, kFeatures = 5;
+constexpr std::int64_t kSiteRows = 6, kFeatures = 5;
 
-// Applies one norm to the halves of x (2 * kRows, kFeatures), both at time step 0.
+// Applies one norm to the halves of x (2 * kSiteRows, kFeatures), both at time step 0.
 Layer twice(const std::string& text) {
   return [norm = Norm::parse(text)](Net& net, Value x) {
     const NormSite site(net, "n", norm);
-    const Value first = site(ops::slice_axis(net.graph, x, 0, 0, kRows));
-    return ops::concat(net.graph, {first, site(ops::slice_axis(net.graph, x, 0, kRows, kRows))}, 0);
+    const Value first = site(ops::slice_axis(net.graph, x, 0, 0, kSiteRows));
+    return ops::concat(net.graph,
+                       {first, site(ops::slice_axis(net.graph, x, 0, kSiteRows, kSiteRows))}, 0);
   };
 }
 
 Tensor half(const Tensor& x, std::int64_t which) {
-  Tensor result(DType::kF64, {kRows, kFeatures});
+  Tensor result(DType::kF64, {kSiteRows, kFeatures});
   for (std::int64_t e = 0; e < result.elements(); ++e) {
     result.as<double>()[std::size_t(e)] = x.at(which * result.elements() + e);
   }
@@ -38,11 +39,11 @@ TEST_CASE("norm site: two applications leave the states of two steps in a row") 
   for (const NormFacts& facts : norm_facts()) {
     if (facts.state == "-") continue;
     CAPTURE(facts.name);
-    LayerRun both(twice(facts.name), {2 * kRows, kFeatures});
+    LayerRun both(twice(facts.name), {2 * kSiteRows, kFeatures});
     LayerRun one([norm = Norm::parse(facts.name)](Net& net, Value x) { return norm(net, "n", x); },
-                 {kRows, kFeatures});
+                 {kSiteRows, kFeatures});
     both.program->run();
-    const Tensor x = test::random_normal({2 * kRows, kFeatures}, 5, 2, 3),
+    const Tensor x = test::random_normal({2 * kSiteRows, kFeatures}, 5, 2, 3),
                  y = both.program->fetch("y", true);
     for (std::int64_t which : {0, 1}) {
       one.program->feed("x", half(x, which));
@@ -60,8 +61,8 @@ TEST_CASE("norm site: two applications leave the states of two steps in a row") 
 }
 
 TEST_CASE("norm site: a probe carries states on and keeps none of them") {
-  LayerRun train(twice("powernorm"), {2 * kRows, kFeatures});
-  LayerRun probe(twice("powernorm"), {2 * kRows, kFeatures}, Mode::kProbe);
+  LayerRun train(twice("powernorm"), {2 * kSiteRows, kFeatures});
+  LayerRun probe(twice("powernorm"), {2 * kSiteRows, kFeatures}, Mode::kProbe);
   for (LayerRun* run : {&train, &probe}) run->program->run();
   test::check_close(probe.program->fetch("y", true), train.program->fetch("y", true), 0);
   CHECK(probe.graph.updates().empty());
@@ -69,14 +70,14 @@ TEST_CASE("norm site: a probe carries states on and keeps none of them") {
 }
 
 TEST_CASE("norm site: nu is changed by the backwards of all applications") {
-  LayerRun both(twice("powernorm{mode=paper,heads=0,alpha_b=0.5}"), {2 * kRows, kFeatures});
+  LayerRun both(twice("powernorm{mode=paper,heads=0,alpha_b=0.5}"), {2 * kSiteRows, kFeatures});
   LayerRun last(
       [site = Norm::parse("powernorm{mode=paper,heads=0,alpha_b=0.5}")](Net& net, Value x) {
         const NormSite norm(net, "n", site);
-        norm(ops::slice_axis(net.graph, x, 0, 0, kRows));  // the loss does not see it
-        return norm(ops::slice_axis(net.graph, x, 0, kRows, kRows));
+        norm(ops::slice_axis(net.graph, x, 0, 0, kSiteRows));  // the loss does not see it
+        return norm(ops::slice_axis(net.graph, x, 0, kSiteRows, kSiteRows));
       },
-      {2 * kRows, kFeatures});
+      {2 * kSiteRows, kFeatures});
   for (LayerRun* run : {&both, &last}) run->program->run();
   double difference = 0;
   for (std::int64_t c = 0; c < kFeatures; ++c) {
@@ -90,7 +91,7 @@ TEST_CASE("norm site: the gradient of a parameter is the sum over its applicatio
   for (const char* norm :
        {"layernorm", "rmsnorm{bias=true}", "scalenorm", "batchnorm", "groupnorm", "pn_v"}) {
     CAPTURE(std::string(norm));
-    LayerRun run(twice(norm), {2 * kRows, kFeatures}, Mode::kProbe);
+    LayerRun run(twice(norm), {2 * kSiteRows, kFeatures}, Mode::kProbe);
     check_central_differences(run);
   }
 }

@@ -12,7 +12,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-Layer layer_of(const std::string& text) {
+Layer layer_alone(const std::string& text) {
   return [norm = Norm::parse(text)](Net& net, Value x) { return norm.alone(net, "n", x); };
 }
 
@@ -38,15 +38,15 @@ TEST_CASE("norm: every variant parses by name and tells its facts") {
 TEST_CASE("norm: gain and bias exist as the options say") {
   for (const char* name : {"layernorm", "batchnorm"}) {
     const auto parameters = [&](const std::string& options) {
-      return LayerRun(layer_of(name + options), {6, 5}).parameters;
+      return LayerRun(layer_alone(name + options), {6, 5}).parameters;
     };
     CHECK(parameters("") == Names{"n/gain", "n/bias"});
     CHECK(parameters("{gain=false}") == Names{"n/bias"});
     CHECK(parameters("{bias=false}") == Names{"n/gain"});
     CHECK(parameters("{gain=false,bias=false}").empty());
   }
-  CHECK(LayerRun(layer_of("layernorm_simple"), {6, 5}).parameters.empty());
-  CHECK(LayerRun(layer_of("none"), {6, 5}).parameters.empty());
+  CHECK(LayerRun(layer_alone("layernorm_simple"), {6, 5}).parameters.empty());
+  CHECK(LayerRun(layer_alone("none"), {6, 5}).parameters.empty());
 }
 
 TEST_CASE("norm: every parameter receives a gradient, on tokens and images") {
@@ -55,7 +55,7 @@ TEST_CASE("norm: every parameter receives a gradient, on tokens and images") {
       if (facts.name == "instancenorm" && shape.rank() == 2) continue;  // no time steps
       CAPTURE(facts.name);
       CAPTURE(shape.text());
-      LayerRun run(layer_of(facts.name), shape);
+      LayerRun run(layer_alone(facts.name), shape);
       run.program->run();
       CHECK(run.program->fetch("y").shape() == shape);
       check_every_parameter_learns(run);
@@ -65,7 +65,7 @@ TEST_CASE("norm: every parameter receives a gradient, on tokens and images") {
 
 TEST_CASE("norm: layernorm takes a row, of an image all but its number") {
   const auto gain_shape = [](const char* text, const Shape& x) {
-    return LayerRun(layer_of(text), x).read("n/gain").shape();
+    return LayerRun(layer_alone(text), x).read("n/gain").shape();
   };
   CHECK(gain_shape("layernorm", {6, 5}) == Shape{5});
   CHECK(gain_shape("layernorm", {2, 3, 5}) == Shape{5});
@@ -76,10 +76,10 @@ TEST_CASE("norm: layernorm takes a row, of an image all but its number") {
 }
 
 // Mean and biased variance over the elements of `value` that `selects` picks by flat index.
-struct Moments {
+struct MeanVar {
   double mean = 0, var = 0;
 };
-Moments moments(const Tensor& value, const std::function<bool(std::int64_t)>& selects) {
+MeanVar mean_var(const Tensor& value, const std::function<bool(std::int64_t)>& selects) {
   double n = 0, sum = 0, squares = 0;
   for (std::int64_t e = 0; e < value.elements(); ++e) {
     if (!selects(e)) continue;
@@ -92,13 +92,13 @@ TEST_CASE("norm: layernorm normalizes rows, batchnorm channels") {
   const Shape shape{4, 3, 2, 2};
   for (const char* text : {"layernorm", "batchnorm"}) {
     CAPTURE(std::string(text));
-    LayerRun run(layer_of(text), shape);
+    LayerRun run(layer_alone(text), shape);
     run.program->run();
     const Tensor y = run.program->fetch("y", true);
     const bool rows = std::string(text) == "layernorm";
     for (std::int64_t group = 0; group < (rows ? 4 : 3); ++group) {
-      const Moments m =
-          moments(y, [&](std::int64_t e) { return (rows ? e / 12 : e / 4 % 3) == group; });
+      const MeanVar m =
+          mean_var(y, [&](std::int64_t e) { return (rows ? e / 12 : e / 4 % 3) == group; });
       CHECK(std::abs(m.mean) < 1e-12);
       CHECK(m.var == doctest::Approx(1).epsilon(1e-4));
     }
@@ -110,13 +110,13 @@ TEST_CASE("norm: batchnorm updates its state in training only") {
     for (Mode mode : {Mode::kTrain, Mode::kProbe, Mode::kEvaluate}) {
       CAPTURE(shape.text());
       CAPTURE(int(mode));
-      LayerRun run(layer_of("batchnorm{keep=0.75}"), shape, mode);
+      LayerRun run(layer_alone("batchnorm{keep=0.75}"), shape, mode);
       CHECK(run.states == Names{"n/running_mean", "n/running_var"});
       run.program->run();
       const Tensor x = test::random_normal(shape, 5, 2, 3).to(DType::kF64);
       const std::int64_t inner = shape.rank() == 4 ? 4 : 1;
       for (std::int64_t c = 0; c < 3; ++c) {
-        const Moments m = moments(x, [&](std::int64_t e) { return e / inner % 3 == c; });
+        const MeanVar m = mean_var(x, [&](std::int64_t e) { return e / inner % 3 == c; });
         const double kept = mode == Mode::kTrain ? 0.75 : 1;
         CHECK(run.read("n/running_mean").at(c) ==
               doctest::Approx((1 - kept) * m.mean).epsilon(1e-12));
@@ -128,7 +128,7 @@ TEST_CASE("norm: batchnorm updates its state in training only") {
 }
 
 TEST_CASE("norm: batchnorm evaluates with its running state") {
-  LayerRun run(layer_of("batchnorm{eps=0}"), {6, 2}, Mode::kEvaluate);
+  LayerRun run(layer_alone("batchnorm{eps=0}"), {6, 2}, Mode::kEvaluate);
   run.variables.write("n/running_mean", test::f64({2}, {1, -1}));
   run.variables.write("n/running_var", test::f64({2}, {4, 0.25}));
   run.program->run();
@@ -140,14 +140,15 @@ TEST_CASE("norm: batchnorm evaluates with its running state") {
 }
 
 TEST_CASE("norm: a probe normalizes like training") {
-  LayerRun train(layer_of("batchnorm"), {6, 3}), probe(layer_of("batchnorm"), {6, 3}, Mode::kProbe);
+  LayerRun train(layer_alone("batchnorm"), {6, 3}),
+      probe(layer_alone("batchnorm"), {6, 3}, Mode::kProbe);
   train.program->run();
   probe.program->run();
   test::check_close(probe.program->fetch("y", true), train.program->fetch("y", true), 0);
 }
 
 TEST_CASE("norm: the schedule of batchrenorm is scaled to the length of the run") {
-  const LayerRun run(layer_of("batchrenorm{updates=2000}"), {6, 3});
+  const LayerRun run(layer_alone("batchrenorm{updates=2000}"), {6, 3});
   const auto attrs = [&] {
     for (int i = 0; i < run.graph.size(); ++i) {
       const Node& node = run.graph.node(i);
@@ -184,11 +185,11 @@ TEST_CASE("norm: what a norm asks of its mask, its input and its net") {
 }
 
 TEST_CASE("norm: instancenorm normalizes a feature over the steps of a sample") {
-  LayerRun run(layer_of("instancenorm"), {3, 8, 2});
+  LayerRun run(layer_alone("instancenorm"), {3, 8, 2});
   run.program->run();
   const Tensor y = run.program->fetch("y", true);
   for (std::int64_t group = 0; group < 6; ++group) {
-    const Moments m = moments(y, [&](std::int64_t e) { return e / 16 * 2 + e % 2 == group; });
+    const MeanVar m = mean_var(y, [&](std::int64_t e) { return e / 16 * 2 + e % 2 == group; });
     CHECK(std::abs(m.mean) < 1e-12);
     CHECK(m.var == doctest::Approx(1).epsilon(1e-4));
   }

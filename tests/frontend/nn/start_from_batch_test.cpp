@@ -41,7 +41,7 @@ struct TwoLayers {
 };
 
 // Mean and deviation of the unit's elements of y (rows, units) or (rows, units, h, w).
-std::pair<double, double> moments(const Tensor& y, std::int64_t unit) {
+std::pair<double, double> unit_moments(const Tensor& y, std::int64_t unit) {
   const std::int64_t inner = y.shape().rank() == 4 ? y.shape().elements(2, 4) : 1;
   const double n = double(y.elements()) / double(y.shape()[1]);
   double mean = 0, var = 0;
@@ -67,7 +67,7 @@ TEST_CASE("weightnorm: the first batch gives every layer's units mean 0 and devi
       CAPTURE(std::string(y));
       test::check_close(handed_on.at(y), results.at(y), tolerance);
       for (std::int64_t unit = 0; unit < results.at(y).shape()[1]; ++unit) {
-        const auto [mean, deviation] = moments(results.at(y), unit);
+        const auto [mean, deviation] = unit_moments(results.at(y), unit);
         CHECK(std::abs(mean) <= tolerance);
         CHECK(std::abs(deviation - 1) <= tolerance);
       }
@@ -91,8 +91,8 @@ TEST_CASE("weightnorm: without a bias the mean stays, and only kInitialize write
   layers.run(Mode::kInitialize);
   const Results after = layers.run(Mode::kProbe);
   for (std::int64_t unit = 0; unit < 4; ++unit) {
-    const auto [mean, deviation] = moments(before.at("y1"), unit);
-    const auto [new_mean, new_deviation] = moments(after.at("y1"), unit);
+    const auto [mean, deviation] = unit_moments(before.at("y1"), unit);
+    const auto [new_mean, new_deviation] = unit_moments(after.at("y1"), unit);
     CHECK(new_deviation == doctest::Approx(1).epsilon(1e-12));
     CHECK(new_mean == doctest::Approx(mean / deviation).epsilon(1e-9));
     CHECK(layers.variables.read("conv/norm/gain").at(unit) ==

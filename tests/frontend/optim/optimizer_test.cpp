@@ -12,7 +12,7 @@
 namespace keel::optim {
 namespace {
 
-constexpr int kSteps = 5, kSize = 4;
+constexpr int kUpdates = 5, kSize = 4;
 constexpr double kScale = 0.5;
 
 double rate(int t) { return 0.125 / (1 + t); }
@@ -93,7 +93,7 @@ struct Textbook {
 void check_by_the_book(Training& training, Textbook a, Textbook b) {
   std::vector<Textbook> book(kSize, a);
   book.insert(book.end(), kSize, b);
-  for (int t = 0; t < kSteps; ++t) {
+  for (int t = 0; t < kUpdates; ++t) {
     training.step(t);
     for (std::uint32_t which : {0u, 1u}) {
       const Tensor p = training.variables.read(which == 0 ? "a" : "b/w", true),

@@ -41,7 +41,7 @@ Value per_sample(Graph& g, const std::vector<Value>& in, const Tensor* mask) {
   return ops::concat(g, y, 0);
 }
 
-struct Masked {
+struct MaskedSamples {
   Shape shape;
   double padding = 0;
 
@@ -81,7 +81,7 @@ TEST_CASE("instance_norm: what every norm promises") {
 
 TEST_CASE("instance_norm: a sample is normalized like a batch, padding or not") {
   for (const Shape& shape : {Shape{5, 9, 3}, Shape{37, 50, 70}, Shape{4, 2500, 33}}) {
-    const Masked masked{shape};
+    const MaskedSamples masked{shape};
     const Results expected = run_reference(masked.op_case(true));
     for (const std::string& backend : tested_backends()) {
       CAPTURE(backend);
@@ -98,12 +98,12 @@ TEST_CASE("instance_norm: a sample is normalized like a batch, padding or not") 
 }
 
 TEST_CASE("instance_norm: the backward under a mask is the derivative") {
-  gradcheck(Masked{{5, 9, 3}}.op_case());
+  gradcheck(MaskedSamples{{5, 9, 3}}.op_case());
 }
 
 TEST_CASE("instance_norm: what padding holds changes no bit, nor does the thread count") {
   for (const std::string& backend : tested_backends()) {
-    const Masked zeros{{37, 50, 70}}, other{{37, 50, 70}, NAN};
+    const MaskedSamples zeros{{37, 50, 70}}, other{{37, 50, 70}, NAN};
     const Results expected = run_case(*make_backend(backend, {1}), zeros.op_case(), DType::kF32);
     for (int threads : {1, 2, 3, 7}) {
       const Results got = run_case(*make_backend(backend, {threads}), other.op_case(), DType::kF32);

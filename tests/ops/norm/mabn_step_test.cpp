@@ -82,7 +82,7 @@ class Training {
   std::optional<Program> program_;
 };
 
-Tensor scaled(const Tensor& t, double factor) {
+Tensor times(const Tensor& t, double factor) {
   Tensor result = t.clone();
   for (double& v : result.as<double>()) v *= factor;
   return result;
@@ -99,13 +99,6 @@ Tensor gain_gradient(const Tensor& y, const Tensor& dy) {
   return sum;
 }
 
-void check_near(const Tensor& got, const Tensor& expected) {
-  for (std::int64_t i = 0; i < expected.elements(); ++i) {
-    CAPTURE(i);
-    CHECK(std::abs(got.at(i) - expected.at(i)) <= 1e-5);
-  }
-}
-
 }  // namespace
 
 TEST_CASE("mabn: worked examples, the second and the third step") {
@@ -115,7 +108,7 @@ TEST_CASE("mabn: worked examples, the second and the third step") {
     Training training(backend, {4, 6}, {.m = 2, .warmup = 0, .clip_after = 2});
     for (int t = 1; t <= 3; ++t) {
       CAPTURE(t);
-      const Results results = training.step(scaled(x, 1 + 0.5 * (t - 1)), dy,
+      const Results results = training.step(times(x, 1 + 0.5 * (t - 1)), dy,
                                             golden("inputs", "gamma"), golden("inputs", "beta"));
       if (t == 1) continue;
       const std::string section = fmt::format("MABN m=2 t={} (clip active only for t>2)", t);

@@ -19,8 +19,6 @@
 namespace keel::test {
 namespace {
 
-constexpr PowerNormMode kModes[]{PowerNormMode::kRelease, PowerNormMode::kPaper};
-
 // A state of three channels.
 Value state(Graph& g, const std::string& name, float value) {
   return g.state(name, {DType::kF32, {3}},
@@ -82,7 +80,7 @@ TEST_CASE("power_norm recursion: the consistent point is PN-V") {
   };
   const auto reference = make_backend("reference");
   const NormResult expected = run_norm(*reference, pn_v, data);
-  for (const PowerNormMode mode : kModes) {
+  for (const PowerNormMode mode : kPowerNormModes) {
     const NormResult got = run_norm(*reference, power_norm(mode), data);
     check_close(got.outputs[PowerNormOutput::kY], expected.outputs[PowerNormOutput::kY]);
     check_close(got.gradients[PowerNormGradient::kDx], expected.gradients[PowerNormGradient::kDx]);

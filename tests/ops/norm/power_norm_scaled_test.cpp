@@ -15,8 +15,6 @@
 namespace keel::test {
 namespace {
 
-constexpr PowerNormMode kModes[]{PowerNormMode::kRelease, PowerNormMode::kPaper};
-
 using Options = PowerNormStepper::Options;
 
 // Every third row is left out, and two blocks of rows.
@@ -34,17 +32,6 @@ struct Batch {
   Batch(const Shape& shape, std::uint32_t t)
       : x(random_normal(shape, t, 3, 1)), dy(random_normal(shape, 100 + t)) {}
 };
-
-// The largest |got - expected| / max(|expected|, scale).
-double largest_error(const Tensor& got, const Tensor& expected, double scale) {
-  REQUIRE(got.elements() == expected.elements());
-  double error = 0;
-  for (std::int64_t i = 0; i < got.elements(); ++i) {
-    const double difference = std::abs(got.at(i) - expected.at(i));
-    error = std::max(error, difference / std::max(std::abs(expected.at(i)), scale));
-  }
-  return error;
-}
 
 // Some steps of both, the first of them a warm-up.
 void check_same_steps(PowerNormStepper& got, PowerNormStepper& expected, const Shape& shape,
@@ -67,7 +54,7 @@ void check_same_steps(PowerNormStepper& got, PowerNormStepper& expected, const S
 void for_ways(std::int64_t groups, std::int64_t rows,
               const std::function<void(const PowerNormAttrs&, const Options&)>& body) {
   const Tensor mask = row_mask(rows);
-  for (const PowerNormMode mode : kModes) {
+  for (const PowerNormMode mode : kPowerNormModes) {
     for (int way : {0, 1, 2}) {
       CAPTURE(mode);
       CAPTURE(way);

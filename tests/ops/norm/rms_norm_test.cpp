@@ -18,7 +18,7 @@ Value rms_norm(Graph& g, const NormInputs& in, double eps) {
   return ops::rms_norm(g, in.x, {in.gain, in.bias}, {.eps = eps});
 }
 
-const RowNorm kRow{.build = rms_norm, .centred = false};
+const RowNorm kRmsNorm{.build = rms_norm, .centred = false};
 
 }  // namespace
 
@@ -40,14 +40,14 @@ TEST_CASE("rms_norm: the backward is the derivative") {
 
 TEST_CASE("rms_norm: the backend keeps the promises of a row norm") {
   if (default_backend() == "reference") return;
-  SUBCASE("agreement") { check_rows_agree(kRow); }
-  SUBCASE("any thread count, in place") { check_rows_repeat(kRow); }
-  SUBCASE("any order and split of rows") { check_rows_alone(kRow); }
-  SUBCASE("special values") { check_special_rows(kRow); }
+  SUBCASE("agreement") { check_rows_agree(kRmsNorm); }
+  SUBCASE("any thread count, in place") { check_rows_repeat(kRmsNorm); }
+  SUBCASE("any order and split of rows") { check_rows_alone(kRmsNorm); }
+  SUBCASE("special values") { check_special_rows(kRmsNorm); }
   SUBCASE("a gain without a bias, a bias without a gain") {
     for (bool gain : {false, true}) {
       const NormCase c{.groups = 65, .n = 37, .gain = gain, .bias = !gain};
-      compare_row_norm(kRow, c, make_data(c));
+      compare_row_norm(kRmsNorm, c, make_data(c));
     }
   }
 }

@@ -19,7 +19,8 @@ Value scale_norm(Graph& g, const NormInputs& in, double eps) {
   return ops::scale_norm(g, in.x, in.gain, {.eps = eps});
 }
 
-const RowNorm kRow{.build = scale_norm, .has_affine = false, .single_gain = true, .centred = false};
+const RowNorm kScaleNorm{
+    .build = scale_norm, .has_affine = false, .single_gain = true, .centred = false};
 
 // The rows (3, 4) * 1e-3, beyond eps 4e-3, and (3, 4) * 1e-4, within.
 Build clamped(bool gain) {
@@ -65,12 +66,12 @@ TEST_CASE("scale_norm: a row of length eps or less is divided by eps") {
 
 TEST_CASE("scale_norm: the backend keeps the promises of a row norm") {
   if (default_backend() == "reference") return;
-  SUBCASE("agreement") { check_rows_agree(kRow); }
-  SUBCASE("any thread count, in place") { check_rows_repeat(kRow); }
-  SUBCASE("any order and split of rows") { check_rows_alone(kRow); }
-  SUBCASE("special values") { check_special_rows(kRow); }
+  SUBCASE("agreement") { check_rows_agree(kScaleNorm); }
+  SUBCASE("any thread count, in place") { check_rows_repeat(kScaleNorm); }
+  SUBCASE("any order and split of rows") { check_rows_alone(kScaleNorm); }
+  SUBCASE("special values") { check_special_rows(kScaleNorm); }
   SUBCASE("no gain") {
-    RowNorm norm = kRow;
+    RowNorm norm = kScaleNorm;
     norm.single_gain = false;
     compare_row_norm(norm, {.groups = 65, .n = 37}, row_data(norm, {.groups = 65, .n = 37}));
   }
@@ -79,7 +80,7 @@ TEST_CASE("scale_norm: the backend keeps the promises of a row norm") {
 TEST_CASE("scale_norm: worked example") {
   const NormData data{golden("inputs", "x"), golden("inputs", "dy"), f64({1}, {2}), {}, {}, 1e-5};
   for (const std::string& backend : tested_backends()) {
-    const NormResult got = run_row_norm(kRow, data, backend);
+    const NormResult got = run_row_norm(kScaleNorm, data, backend);
     const auto check = [&](const Tensor& value, std::string_view key) {
       check_close(value.to(DType::kF64), golden("ScaleNorm g=2", key), 1e-6);
     };
