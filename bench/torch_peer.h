@@ -21,12 +21,10 @@ struct TorchCase {
     Tensor value;  // f32, i32 or u8
     bool is_parameter = false;
   };
-  // Elements of a result of ours (see probe), and how far PyTorch's may be from them, relative to
-  // the largest: another function differs by more than the usual 1e-3, another rounding by less.
+  // Elements of a result of ours (see probe).
   struct Expected {
     std::string name;
     std::vector<double> elements;
-    double tolerance = 1e-3;
   };
 
   nlohmann::json what;  // "norm", or "model" and more: see bench/peer
@@ -77,7 +75,8 @@ class TorchPeer {
   const std::string& version() const { return version_; }
 
   // Makes the case the current one, in every mode but those that get a refusal: PyTorch has not
-  // got them, or computes something else, by more than a result's tolerance. Throws like start().
+  // got them, or computes something else, by more than 1e-3 of a result's largest element. Throws
+  // like start().
   std::vector<TorchMode> set_up(const TorchCase& task);
 
   // Whether the current case has any mode left.

@@ -8,7 +8,7 @@ class Recurrent:
         self.cell, self.layers = net.options["cell"], int(net.options["layers"])
         self.is_plain = net.norm_facts["name"] == "none"
         self.width = self.x.shape[2]
-        self.start = torch.zeros(self.x.shape[1:], device=DEVICE)
+        self.start = self.x.new_zeros(self.x.shape[1:])
         self.step = {"lstm": self.lstm_step, "gru": self.gru_step}[self.cell]
         if net.is_compiled:  # the cell: a whole unrolled sequence takes minutes to compile
             self.step = torch.compile(self.step, dynamic=False)
@@ -50,7 +50,7 @@ class Recurrent:
             ours = [self.net.parameters[f"layer{i}/{name}"]
                     for name in ("input/weight", "recurrent/weight", "bias")]
             weights += [*ours, torch.zeros_like(ours[2])]
-        start = torch.zeros(self.layers, *self.start.shape, device=DEVICE)
+        start = self.x.new_zeros(self.layers, *self.start.shape)
         return torch._VF.lstm(self.x, (start, start), weights, True, self.layers, 0.0, True, False,
                               False)[0]
 

@@ -83,6 +83,22 @@ TEST_CASE("backend matmul: no elements, and an inner size of 0") {
   }
 }
 
+#ifdef KEEL_ONEDNN
+// For many rows b is copied into another order first, for few it is not.
+TEST_CASE("backend matmul: a row's bits do not depend on how many rows there are") {
+  constexpr std::int64_t kFew = 8, kInner = 530, kColumns = 1024;
+  const auto y = [](std::int64_t rows) {
+    const OpCase c = case_of({{}, rows, kInner, kColumns, 4});
+    return std::move(run_case(*make_backend("onednn", {2}), c, DType::kF32).at("y0"));
+  };
+  const Tensor few = y(kFew);
+  for (const std::int64_t rows : {255, 256, 300}) {
+    CAPTURE(rows);
+    CHECK(std::memcmp(y(rows).data(), few.data(), std::size_t(few.bytes())) == 0);
+  }
+}
+#endif
+
 // relu(a b + bias) as one node.
 template <class... Tensors>
 OpCase relu_case(Tensors... inputs) {
