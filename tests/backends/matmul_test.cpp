@@ -4,6 +4,7 @@
 #include "backends/backend_config.h"
 #ifdef KEEL_ONEDNN
 #include "backends/onednn/primitives.h"
+#include "backends/onednn/simd/target.h"
 #endif
 #include "src/ops/elementwise.h"
 #include "tests/backends/bounds.h"
@@ -84,8 +85,10 @@ TEST_CASE("backend matmul: no elements, and an inner size of 0") {
 }
 
 #ifdef KEEL_ONEDNN
-// For many rows b is copied into another order first, for few it is not.
-TEST_CASE("backend matmul: a row's bits do not depend on how many rows there are") {
+// For many rows b is copied into another order first, for few it is not. oneDNN's kernels for AVX2
+// do not keep a row's bits, with or without a copy.
+TEST_CASE("backend matmul: with AVX-512 a row's bits do not depend on how many rows there are") {
+  if (!onednn::simd_target().starts_with("AVX3")) return;
   constexpr std::int64_t kFew = 8, kInner = 530, kColumns = 1024;
   const auto y = [](std::int64_t rows) {
     const OpCase c = case_of({{}, rows, kInner, kColumns, 4});

@@ -53,6 +53,13 @@ TEST_CASE("trace: an honest one agrees, and its backends are judged besides") {
   CHECK(is_there);
 }
 
+TEST_CASE("trace: one of a CPU is held against CUDA's kernels") {
+  const test::TempDir temp;
+  record(TestBackends{}, temp / "t", 1);
+  const TestBackends with_cuda(Emulated::kTakenIn);
+  check_agrees(hold_against(with_cuda, temp / "t", 1));
+}
+
 TEST_CASE("trace: what was wrong when it was recorded is found later, by its node") {
   const TestBackends backends;
   const test::TempDir temp;
