@@ -178,6 +178,8 @@ TEST_CASE("bpe: files of merges") {
         fmt::format("codes: line 2: expected two symbols with a space between, got '{}'", line),
         [&] { BpeCodes::parse(std::string("x y\n") + line + "\n", "codes"); }));
   }
+  CHECK(refuses(ErrorKind::kBadInput, "codes: line 1: expected two symbols",
+                [] { BpeCodes::parse("a b\r\r\n", "codes"); }));
   CHECK(refuses(ErrorKind::kBadInput, "line 1: expected #version: 0.1 or 0.2, got '#version: 3'",
                 [] { BpeCodes::parse("#version: 3\n", "codes"); }));
   CHECK(refuses(ErrorKind::kUsage, "merges: expected 1 or more, got 0",
