@@ -167,8 +167,11 @@ def read_tensors(request):
 
 
 def in_float64(tensors):
-    return {name: v.detach().double().requires_grad_(v.requires_grad) if v.is_floating_point() else v
-            for name, v in tensors.items()}
+    def wide(value):
+        if not value.is_floating_point():
+            return value
+        return value.detach().double().requires_grad_(value.requires_grad)
+    return {name: wide(value) for name, value in tensors.items()}
 
 
 def results_of(made, make, case, mode, given):
