@@ -49,14 +49,14 @@ TEST_CASE("expansion: files that are none") {
   }
 }
 
-text::Dictionary letters() {
+text::Dictionary five_letters() {
   return {text::WordCounts{{"a", 9}, {"b", 8}, {"c", 7}, {"d", 6}, {"e", 5}}, {.multiple = 1}};
 }
 
 TEST_CASE("expansion: a map that is linear is found, and takes other words along") {
   const test::TempDir folder;
   test::write_bytes(folder / "v.txt", "d 1 1\nx 2 5\na 0 0\nb 1 0\nq 8 8\nc 0 1\n");
-  Expansion expansion(folder / "v.txt", letters(), Wanted{"x", "missing"});
+  Expansion expansion(folder / "v.txt", five_letters(), Wanted{"x", "missing"});
   REQUIRE(expansion.shared() == std::vector<std::int32_t>{4, 5, 6, 7});
   CHECK(!expansion.is_fitted());
   const auto mapped = [](float x, float y) {
@@ -78,7 +78,7 @@ TEST_CASE("expansion: a map that is linear is found, and takes other words along
 TEST_CASE("expansion: of words that no map fits, the closest one") {
   const test::TempDir folder;
   test::write_bytes(folder / "v.txt", "a 0\nb 1\nc 2\nx 3\n");
-  Expansion expansion(folder / "v.txt", letters(), Wanted{"x"});
+  Expansion expansion(folder / "v.txt", five_letters(), Wanted{"x"});
   expansion.fit(std::vector<float>{0, 0, 3});  // the line 1.5 x - 0.5
   CHECK(expansion.find("x")[0] == doctest::Approx(4));
 }
@@ -86,14 +86,14 @@ TEST_CASE("expansion: of words that no map fits, the closest one") {
 TEST_CASE("expansion: too few shared words are refused") {
   const test::TempDir folder;
   test::write_bytes(folder / "v.txt", "a 1 2\nb 1 3\nx 1 4\n");
-  test::check_refused([&] { Expansion(folder / "v.txt", letters(), Wanted{"x"}); }, "[vectors]",
-                      "expected more than 2 of the words that training had, got 2",
+  test::check_refused([&] { Expansion(folder / "v.txt", five_letters(), Wanted{"x"}); },
+                      "[vectors]", "expected more than 2 of the words that training had, got 2",
                       ErrorKind::kBadInput);
 }
 
 // The vectors of lines by weights of the first seed.
-std::vector<std::string> vectors_of(const train::Config& config,
-                                    const std::vector<std::string>& lines) {
+std::vector<std::string> vectors_with(const train::Config& config,
+                                      const std::vector<std::string>& lines) {
   const auto backend = make_backend("reference");
   Variables variables(*backend, 1);
   train::Evaluator evaluator(*backend, variables, config);
@@ -114,7 +114,8 @@ TEST_CASE("expansion: a sentence of new words has the vector of the known ones t
   const train::Config with =
       small_config({"model.vectors=" + (folder / "v.txt").string()}, "skip_thoughts");
   const std::vector<std::string> lines{a + " " + b, "New " + b, a + " unheard", ""};
-  const std::vector<std::string> own = vectors_of(plain, lines), found = vectors_of(with, lines);
+  const std::vector<std::string> own = vectors_with(plain, lines),
+                                 found = vectors_with(with, lines);
   CHECK(own[0] != own[1]);
   CHECK(found[1] == found[0]);
   for (const std::size_t i : {0, 2, 3}) CHECK(found[i] == own[i]);
