@@ -34,7 +34,7 @@ struct PredictArgs {
   RunArgs run;  // settings, backend, threads and json only
   std::string path, output;
   std::vector<std::string> texts;  // in place of standard input
-  std::string bias;                // the same as --set model.bias=...
+  std::string bias, vectors;       // the same as --set model.bias=..., --set model.vectors=...
   bool scores = false;
   int n_best = 0;  // so many answers to each line; 0: the best one alone
 };
@@ -152,7 +152,7 @@ int run_reproduce(ReproduceArgs args);
 
 struct StudyArgs {
   RunArgs run;  // without recipe; model, norm, data and sets of a study that takes a task
-  std::string name, output, site;
+  std::string name, output, site, vectors;
   std::vector<std::string> norms, runs;
   std::int64_t seed = 0;
   int seeds = 0, steps = 0;

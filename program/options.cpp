@@ -92,6 +92,10 @@ void add_predict(Command command) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   app->add_option("--bias", args->bias, "of handwriting: the same as --set model.bias=...");
+  app->add_option(
+      "--vectors", args->vectors,
+      "of skip_thoughts: word vectors in word2vec's text form, for words that training\n"
+      "did not have; the same as --set model.vectors=...");
   add_backend_options(*app, args->run);
   app->footer(
       "reads lines from standard input, writes answers in their order;\n"
@@ -101,6 +105,7 @@ void add_predict(Command command) {
       "dependency_parser: trees in CoNLL rows, of sentences in such rows, or of a sentence a "
       "line,\n"
       "                   word_TAG word_TAG ...\n"
+      "skip_thoughts: the numbers of each sentence's vector\n"
       "handwriting: an SVG of each line, written by hand\n"
       "draw: a PNG of as many samples as a line says, glimpse by glimpse\n\n"
       "examples:\n"

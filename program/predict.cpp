@@ -70,6 +70,7 @@ std::string in_moses_form(const Ranked& ranked) {
 void apply_settings(train::Config& config, const PredictArgs& args) {
   std::vector<std::string> settings = args.run.sets;
   if (!args.bias.empty()) settings.push_back("model.bias=" + args.bias);
+  if (!args.vectors.empty()) settings.push_back("model.vectors=" + args.vectors);
   for (const std::string& setting : settings) {
     const std::size_t equals = setting.find('=');
     check(equals != std::string::npos && setting.starts_with("model."), ErrorKind::kUsage,

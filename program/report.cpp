@@ -50,6 +50,7 @@ std::string text_of(const std::vector<report::SectionReport>& reports) {
     text += r.section.model + "\n";
     if (r.section.differing.size() > 1) text += table_text(report::settings_rows(r)) + "\n";
     text += table_text(report::result_rows(r)) + "\n";
+    if (!r.catch_ups.empty()) text += table_text(report::catch_up_rows(r)) + "\n";
   }
   return text;
 }

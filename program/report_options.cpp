@@ -15,7 +15,9 @@ void add_report(Command command) {
   app->footer(
       "runs that differ in nothing but train.seed and data.seed are one group: its median with "
       "the\n"
-      "range, its mean with the standard deviation; a group is called by what it differs in\n"
+      "range, its mean with the standard deviation; a group is called by what it differs in.\n"
+      "A group with the same settings but for --norm none is the others' baseline: a table says\n"
+      "after how many updates each reaches its best values\n"
       "\n"
       "examples:\n"
       "  keel report runs/ln runs/bn\n"

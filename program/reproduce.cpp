@@ -5,6 +5,7 @@
 #include "frontend/report/comparison.h"
 #include "frontend/report/figures.h"
 #include "program/common.h"
+#include "program/reproduce_measure.h"
 #include "program/reproduce_plan.h"
 #include "program/reproduce_queue.h"
 
@@ -28,6 +29,10 @@ std::string state_text(const Trial& trial) {
 
 // The number of a finished training in the paper's unit.
 std::optional<double> value_of(const report::Run& run, const study::PaperColumn& column) {
+  if (!column.study.empty()) {
+    const auto measured = measured_value(run.folder, column);
+    return measured ? std::optional(column.offset + column.scale * *measured) : std::nullopt;
+  }
   const report::Figure figure{column.split, column.metric, column.weights, "", false};
   const auto value = report::value_in(run, figure);
   return value ? std::optional(column.offset + column.scale * *value) : std::nullopt;
@@ -46,8 +51,9 @@ void note_failures(report::ComparedCell& cell, const std::vector<const Trial*>& 
   cell.note = fmt::format("{}", fmt::join(notes, "; "));
 }
 
-report::ComparedCell compared_cell(const Plan& plan, const study::PaperRow& row,
-                                   const study::PaperColumn& column, const PlannedCell& planned) {
+report::ComparedCell compared_cell(const Plan& plan, const ReproduceArgs& args,
+                                   const study::PaperRow& row, const study::PaperColumn& column,
+                                   const PlannedCell& planned) {
   report::ComparedCell cell;
   cell.mark = planned.mark;
   cell.note = planned.note;
@@ -60,6 +66,9 @@ report::ComparedCell compared_cell(const Plan& plan, const study::PaperRow& row,
     const Trial& trial = plan.trials[place];
     trials.push_back(&trial);
     cell.commands.push_back(shell_command(trial.start));
+    if (!column.study.empty()) {
+      cell.commands.push_back(shell_command(study_words(args, column, trial.folder)));
+    }
     if (trial.state != TrialState::kFinished) continue;
     const report::Run run = report::read_run(trial.folder);
     if (const auto value = value_of(run, column)) cell.ours.push_back(*value);
@@ -100,13 +109,25 @@ report::Comparison compare(const Plan& plan, const ReproduceArgs& args) {
     comparison.rows.push_back(row.norm);
     auto& cells = comparison.cells.emplace_back();
     for (std::size_t j = 0; j < plan.table.columns.size(); ++j) {
-      cells.push_back(compared_cell(plan, row, plan.table.columns[j], plan.cells[i][j]));
+      cells.push_back(compared_cell(plan, args, row, plan.table.columns[j], plan.cells[i][j]));
     }
   }
   return comparison;
 }
 
-void print_plan(const Plan& plan, bool json) {
+// The studies that measure a training, each once.
+std::vector<std::string> studies_of(const Plan& plan, const ReproduceArgs& args,
+                                    const Trial& trial) {
+  std::vector<std::string> commands;
+  for (const study::PaperColumn& column : plan.table.columns) {
+    if (column.study.empty() || column.run != trial.run) continue;
+    const std::string command = shell_command(study_words(args, column, trial.folder));
+    if (std::ranges::find(commands, command) == commands.end()) commands.push_back(command);
+  }
+  return commands;
+}
+
+void print_plan(const Plan& plan, const ReproduceArgs& args) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   std::string text;
   for (std::size_t i = 0; i < plan.table.columns.size(); ++i) {
@@ -120,8 +141,12 @@ void print_plan(const Plan& plan, bool json) {
     const std::string command = shell_command(trial.start);
     text += fmt::format("# {}: {}\n{}\n", trial.name, state_text(trial), command);
     list.push_back({{"training", trial.name}, {"state", state_text(trial)}, {"command", command}});
+    for (const std::string& study : studies_of(plan, args, trial)) {
+      text += study + "\n";
+      list.back()["studies"].push_back(study);
+    }
   }
-  json ? print_json(list) : print(text);
+  args.run.json ? print_json(list) : print(text);
 }
 
 std::vector<std::string> write_files(const Plan& plan, const report::Comparison& comparison) {
@@ -168,11 +193,12 @@ int run_reproduce(ReproduceArgs args) {
   if (args.out.empty()) args.out = "runs/" + args.table;
   Plan plan = make_plan(args);
   if (args.plan) {
-    print_plan(plan, args.run.json);
+    print_plan(plan, args);
     return 0;
   }
   make_backend(args.run);  // rather than that every training finds it missing
   const int signal = run_trials(plan, args.jobs);
+  if (signal == 0) measure_trials(plan, args);
   const report::Comparison comparison = compare(plan, args);
   show_result(comparison, write_files(plan, comparison), args.run.json);
   if (signal != 0) {

@@ -7,6 +7,7 @@
 #include "backends/backends.h"
 #include "program/common.h"
 #include "program/reproduce_choice.h"
+#include "program/reproduce_measure.h"
 
 namespace keel::cli {
 namespace {
@@ -47,6 +48,10 @@ PlannedCell obstacle(const ReproduceArgs& args, const study::PaperColumn& column
   if (!is_in_zoo(column)) return {"no such task yet", column.task, {}};
   if (!column.recipes.contains(args.run.recipe)) {
     return {"no such recipe", args.run.recipe, {}};
+  }
+  if (!column.study.empty()) {
+    const std::string missing = missing_for_study(args, column);
+    if (!missing.empty()) return {"no data", missing, {}};
   }
   if (args.run.data.empty() || args.run.data == kBuiltin) return {};
   try {

@@ -105,6 +105,8 @@ void check_task_options(const study::Study& chosen, const StudyArgs& args) {
       {"--site", !args.site.empty()},      {"--set", !args.run.sets.empty()}};
   check(chosen.takes_runs || args.runs.empty(), ErrorKind::kUsage,
         "[{}] --run: this study looks at no runs", chosen.name);
+  check(chosen.name == "transfer" || args.vectors.empty(), ErrorKind::kUsage,
+        "[{}] --vectors: this study looks at no words", chosen.name);
   for (const auto& [name, is_given] : given) {
     check(chosen.takes_task || !is_given, ErrorKind::kUsage, "[{}] {}: this study takes no task",
           chosen.name, name);
@@ -117,7 +119,9 @@ study::Options options_of(const StudyArgs& args, Backend& backend) {
   options.norms = args.norms;
   options.data = args.run.data;
   options.site = args.site;
+  options.quiet = false;
   for (const std::string& text : args.run.sets) options.settings.push_back(setting_of(text));
+  if (!args.vectors.empty()) options.settings.emplace_back("model.vectors", args.vectors);
   for (const std::string& run : args.runs) options.runs.push_back(checkpoint_path(run).string());
   return options;
 }

@@ -28,9 +28,13 @@ void add_task_options(CLI::App& app, StudyArgs& args) {
   app.add_option("--run", args.runs, "transfer: a run or checkpoint; may be given several times")
       ->allow_extra_args(false)
       ->take_all();
+  app.add_option("--vectors", args.vectors,
+                 "transfer: word vectors in word2vec's text form, for words that training did not "
+                 "have");
   app.add_option("--steps", args.steps, "updates of every training; 0: as many as the study takes")
       ->capture_default_str();
-  app.add_option("--set", args.run.sets, "override a value of the recipe laptop: section.key=value")
+  app.add_option("--set", args.run.sets,
+                 "override a value of the recipe laptop, or of runs: section.key=value")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
 }

@@ -29,8 +29,8 @@ void expect_known(const Json& object, const std::vector<std::string>& known) {
 }
 
 PaperColumn column_of(const Json& json) {
-  expect_known(json, {"name", "title", "task", "run", "recipes", "settings", "seeds", "split",
-                      "metric", "weights", "offset", "scale", "digits"});
+  expect_known(json, {"name", "title", "task", "run", "recipes", "settings", "seeds", "study",
+                      "split", "metric", "weights", "offset", "scale", "digits"});
   PaperColumn column;
   column.name = json.at("name");
   column.title = json.value("title", column.name);
@@ -39,6 +39,7 @@ PaperColumn column_of(const Json& json) {
   column.recipes = json.value("recipes", column.recipes);
   column.settings = json.value("settings", column.settings);
   column.seeds = json.value("seeds", column.seeds);
+  column.study = json.value("study", "");
   column.split = json.value("split", "test");
   column.metric = json.value("metric", "");
   column.weights = json.value("weights", "best");

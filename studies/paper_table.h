@@ -17,6 +17,8 @@ struct PaperColumn {
   std::map<std::string, std::string> recipes;                // "paper": "paper_sst5"; or none
   std::map<std::string, std::vector<std::string>> settings;  // more, by recipe: "train.batch=4"
   std::vector<std::string> seeds;  // settings that take the seed besides train.seed
+  std::string study =
+      {};  // that measures `metric` of a finished training; empty: it says it itself
   // The value in the paper's unit is offset + scale * metric.
   std::string split, metric, weights;  // "test", "error", "best"
   double offset = 0, scale = 1;

@@ -9,66 +9,158 @@
 namespace keel::study {
 namespace {
 
+using Eigen::Index;
 using Map = Eigen::Map<RowMatrix>;
 using ConstMap = Eigen::Map<const RowMatrix>;
 
-// The loss and its gradient, as L-BFGS asks for them.
+// The mean of p (1 - p) over rows and classes is between 0 and 1/4. It decides how many steps are
+// taken, and not where they lead.
+constexpr double kBend = 0.25;
+
+// The columns of each fit but its last class.
+RowMatrix without_last_class(const RowMatrix& columns, Index classes) {
+  const Index fits = columns.cols() / classes, kept = classes - 1;
+  RowMatrix result(columns.rows(), fits * kept);
+  for (Index fit = 0; fit < fits; ++fit) {
+    result.middleCols(fit * kept, kept) = columns.middleCols(fit * classes, kept);
+  }
+  return result;
+}
+
+// x W + b, less the number of a row's last class, which is 0 then: one product fewer.
+RowMatrix relative_logits(const RowMatrix& x, const RowMatrix& weights, Index classes) {
+  const Index fits = weights.cols() / classes, kept = classes - 1;
+  RowMatrix relative = without_last_class(weights, classes);
+  for (Index fit = 0; fit < fits; ++fit) {
+    relative.middleCols(fit * kept, kept).colwise() -= weights.col(fit * classes + kept);
+  }
+  const RowMatrix products = x * relative.topRows(x.cols());
+  RowMatrix logits = RowMatrix::Zero(x.rows(), fits * classes);
+  for (Index fit = 0; fit < fits; ++fit) {
+    logits.middleCols(fit * classes, kept) = products.middleCols(fit * kept, kept).rowwise() +
+                                             relative.row(x.cols()).segment(fit * kept, kept);
+  }
+  return logits;
+}
+
+// The losses of all fits in one sum, and its gradient, as L-BFGS asks for them.
 class SoftmaxLoss {
  public:
-  SoftmaxLoss(const Examples& examples, double strength)
-      : examples_(examples), strength_(strength) {}
+  SoftmaxLoss(const Examples& examples, const RowMatrix& seen, const Penalty& penalty)
+      : examples_(examples), seen_(seen), penalty_(penalty) {}
 
-  Eigen::Index features() const { return examples_.x.cols(); }
-  Eigen::Index classes() const { return examples_.target.cols(); }
+  Index rows() const { return examples_.x.cols() + 1; }
+  Index columns() const { return seen_.cols() * classes(); }
 
-  static lbfgsfloatval_t evaluate(void* self, const lbfgsfloatval_t* w, lbfgsfloatval_t* gradient,
+  static lbfgsfloatval_t evaluate(void* self, const lbfgsfloatval_t* v, lbfgsfloatval_t* gradient,
                                   int, lbfgsfloatval_t) {
     const auto& loss = *static_cast<SoftmaxLoss*>(self);
-    const Eigen::Index rows = loss.features() + 1, columns = loss.classes();
-    return loss.at(ConstMap(w, rows, columns), Map(gradient, rows, columns));
+    RowMatrix weights = ConstMap(v, loss.rows(), loss.columns());
+    loss.penalty_.to_weights(weights);
+    Map by_v(gradient, loss.rows(), loss.columns());
+    const double value = loss.at(weights, by_v);
+    loss.penalty_.to_gradient(by_v);
+    return value;
   }
 
  private:
-  double at(const ConstMap& weights, Map gradient) const {
-    const RowMatrix p = softmax_of(examples_.x, weights);
-    const RowMatrix dlogits = p - examples_.target;
-    const auto own = weights.topRows(features());
-    gradient.topRows(features()) = examples_.x.transpose() * dlogits + own / strength_;
-    gradient.bottomRows(1) = dlogits.colwise().sum();
-    // A probability that underflows has a logarithm all the same.
-    const double fit = -(examples_.target.array() * p.array().max(1e-300).log()).sum();
-    return fit + own.squaredNorm() / (2 * strength_);
+  Index classes() const { return examples_.target.cols(); }
+
+  double at(const RowMatrix& weights, Map gradient) const {
+    RowMatrix d = softmax_of(examples_.x, weights, classes());
+    double loss = 0;
+    for (Index fit = 0; fit < seen_.cols(); ++fit) {
+      auto p = d.middleCols(fit * classes(), classes());
+      // A probability that underflows has a logarithm all the same.
+      const auto logs = p.array().max(1e-300).log();
+      loss -= ((examples_.target.array() * logs).rowwise().sum() * seen_.col(fit).array()).sum();
+      p -= examples_.target;
+      p.array().colwise() *= seen_.col(fit).array();
+    }
+    put_gradient(d, gradient);
+    const auto own = weights.topRows(rows() - 1);
+    gradient.topRows(rows() - 1) += own / penalty_.strength();
+    return loss + own.squaredNorm() / (2 * penalty_.strength());
+  }
+
+  // Of the fit alone. What reaches the classes of a row adds up to 0, for so do p - target.
+  void put_gradient(const RowMatrix& dlogits, Map gradient) const {
+    const Index kept = classes() - 1;
+    const RowMatrix d = without_last_class(dlogits, classes());
+    const RowMatrix products = examples_.x.transpose() * d;
+    for (Index fit = 0; fit < seen_.cols(); ++fit) {
+      auto own = gradient.middleCols(fit * classes(), kept);
+      own.topRows(rows() - 1) = products.middleCols(fit * kept, kept);
+      own.bottomRows(1) = d.middleCols(fit * kept, kept).colwise().sum();
+      gradient.col(fit * classes() + kept) = -own.rowwise().sum();
+    }
   }
 
   const Examples& examples_;
-  double strength_;
+  const RowMatrix& seen_;
+  const Penalty& penalty_;
 };
 
 }  // namespace
 
-RowMatrix softmax_of(const RowMatrix& x, const RowMatrix& weights) {
-  RowMatrix p = x * weights.topRows(x.cols());
-  p.rowwise() += weights.row(x.cols());
-  p.colwise() -= p.rowwise().maxCoeff().eval();
-  p = p.array().exp();
-  p.array().colwise() /= p.rowwise().sum().eval().array();
-  return p;
+Eigen::MatrixXd second_moments(const RowMatrix& x) {
+  const Index features = x.cols();
+  Eigen::MatrixXd moments = Eigen::MatrixXd::Zero(features + 1, features + 1);
+  moments.topLeftCorner(features, features)
+      .selfadjointView<Eigen::Lower>()
+      .rankUpdate(x.transpose());
+  moments.bottomLeftCorner(1, features) = x.colwise().sum();
+  moments(features, features) = double(x.rows());
+  return moments.selfadjointView<Eigen::Lower>();
 }
 
-RowMatrix fit_softmax(const Examples& examples, double strength, const RowMatrix& start) {
-  SoftmaxLoss loss(examples, strength);
-  RowMatrix weights = start;
-  if (weights.size() == 0) weights.setZero(loss.features() + 1, loss.classes());
+Penalty::Penalty(const Eigen::MatrixXd& moments, double strength) : strength_(strength) {
+  Eigen::MatrixXd bend = kBend * moments;
+  bend.diagonal().head(bend.rows() - 1).array() += 1 / strength;
+  bend_.compute(bend);
+  check(bend_.info() == Eigen::Success, ErrorKind::kInternal,
+        "softmax regression: moments of {} features are not those of any rows", moments.rows() - 1);
+}
+
+void Penalty::to_weights(Eigen::Ref<RowMatrix> v) const { bend_.matrixU().solveInPlace(v); }
+
+void Penalty::from_weights(Eigen::Ref<RowMatrix> w) const { w = bend_.matrixU() * w; }
+
+void Penalty::to_gradient(Eigen::Ref<RowMatrix> dw) const { bend_.matrixL().solveInPlace(dw); }
+
+RowMatrix softmax_of(const RowMatrix& x, const RowMatrix& weights, Eigen::Index classes) {
+  RowMatrix all = relative_logits(x, weights, classes);
+  for (Index begin = 0; begin < all.cols(); begin += classes) {
+    auto p = all.middleCols(begin, classes);
+    p.colwise() -= p.rowwise().maxCoeff().eval();
+    p = p.array().exp();
+    p.array().colwise() /= p.rowwise().sum().eval().array();
+  }
+  return all;
+}
+
+RowMatrix fit_softmax(const Examples& examples, const RowMatrix& seen, const Penalty& penalty,
+                      const RowMatrix& start) {
+  SoftmaxLoss loss(examples, seen, penalty);
+  RowMatrix v = start;
+  if (v.size() == 0) v.setZero(loss.rows(), loss.columns());
+  penalty.from_weights(v);
   lbfgs_parameter_t options;
   lbfgs_parameter_init(&options);
-  options.epsilon = 1e-5;
-  const int code = lbfgs(int(weights.size()), weights.data(), nullptr, &SoftmaxLoss::evaluate,
-                         nullptr, &loss, &options);
+  options.epsilon = 1e-6;
+  const int code =
+      lbfgs(int(v.size()), v.data(), nullptr, &SoftmaxLoss::evaluate, nullptr, &loss, &options);
   const bool found = code == LBFGS_SUCCESS || code == LBFGS_CONVERGENCE || code == LBFGS_STOP ||
                      code == LBFGS_ALREADY_MINIMIZED;
   check(found, ErrorKind::kInternal, "softmax regression of {} rows: L-BFGS ended with {}",
         examples.x.rows(), code);
-  return weights;
+  penalty.to_weights(v);
+  return v;
+}
+
+RowMatrix fit_softmax(const Examples& examples, double strength, const RowMatrix& start) {
+  return fit_softmax(examples, RowMatrix::Ones(examples.x.rows(), 1),
+                     Penalty(second_moments(examples.x), strength), start);
 }
 
 }  // namespace keel::study

@@ -1,6 +1,7 @@
 // Softmax regression, to its optimum.
 #pragma once
 
+#include <Eigen/Cholesky>
 #include <Eigen/Core>
 
 namespace keel::study {
@@ -13,14 +14,43 @@ struct Examples {
   RowMatrix x, target;
 };
 
-// W (features + 1, classes), the last row being biases, that minimizes
-//     - sum over rows, classes of target log softmax(x W + b)  +  |W without b|^2 / (2 strength),
-// which is convex: the minimum is found by L-BFGS from `start` on (empty: 0) until its gradient is
-// below 1e-5 of |W|. With two classes this is logistic regression of a strength C = 2 `strength`,
-// for their weights share the penalty. Throws Error{kInternal} when L-BFGS finds no minimum.
+// The matrix (features + 1, features + 1) of products of features, and of a 1 behind them, summed
+// over rows x.
+Eigen::MatrixXd second_moments(const RowMatrix& x);
+
+// How much weights are held back, and the variables V in which the best ones are looked for:
+// V = L' W, where L L' is about how the loss bends. The loss bends about equally in all directions
+// of V, so that some ten steps do what takes a thousand in W; the optimum is the same one.
+class Penalty {
+ public:
+  // `moments` are those of the rows, or of rows like them. `strength` must be above 0.
+  Penalty(const Eigen::MatrixXd& moments, double strength);
+
+  double strength() const { return strength_; }
+  void to_weights(Eigen::Ref<RowMatrix> v) const;    // W of V, in place
+  void from_weights(Eigen::Ref<RowMatrix> w) const;  // V of W
+  void to_gradient(Eigen::Ref<RowMatrix> dw) const;  // the gradient by V of that by W
+
+ private:
+  double strength_;
+  Eigen::LLT<Eigen::MatrixXd> bend_;
+};
+
+// Several regressions at once, each of which sees some of the rows: `seen` (rows, fits) is 1 or 0.
+// W (features + 1, fits * classes), the columns of a fit side by side, the last row being biases,
+// minimizes, for each fit,
+//     - sum over its rows, classes of target log softmax(x W + b)
+//     + |W without b|^2 / (2 strength),
+// which is convex: the minimum is found by L-BFGS from `start` on (empty: 0) until the gradient by
+// V is below 1e-6 of |V|, where it is about the distance to the optimum. With two classes this is
+// logistic regression of a strength C = 2 `strength`, for their weights share the penalty. Throws
+// Error{kInternal} when L-BFGS finds no minimum.
+RowMatrix fit_softmax(const Examples& examples, const RowMatrix& seen, const Penalty& penalty,
+                      const RowMatrix& start = {});
+// A single one that sees all rows.
 RowMatrix fit_softmax(const Examples& examples, double strength, const RowMatrix& start = {});
 
-// The probabilities (rows, classes) that W gives rows x.
-RowMatrix softmax_of(const RowMatrix& x, const RowMatrix& weights);
+// The probabilities (rows, fits * classes) that W gives rows x.
+RowMatrix softmax_of(const RowMatrix& x, const RowMatrix& weights, Eigen::Index classes);
 
 }  // namespace keel::study

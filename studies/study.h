@@ -19,7 +19,8 @@ struct Options {
   int seeds = 0;           // how many, from the first on; 0: as many as the source reports
   int steps = 0;           // of every training; 0: as many as the study takes
   // Of a study that takes a task: one of the zoo, norms, a folder with its data and settings like
-  // {"train.lr", "0.1"}; empty: the study's own, built-in data, the recipe's.
+  // {"train.lr", "0.1"}; empty: the study's own, built-in data, the recipe's. Runs take settings
+  // too.
   std::string task = {};
   std::vector<std::string> norms = {};
   std::string data = {};
@@ -27,6 +28,7 @@ struct Options {
   std::vector<std::pair<std::string, std::string>> settings = {};
   // Of a study that takes runs: checkpoints of trainings to look at in place of some of its own.
   std::vector<std::string> runs = {};
+  bool quiet = true;  // otherwise a study that takes long says on stderr how far it is
 };
 
 // Numbers under headings; a cell is text already rounded for reading.

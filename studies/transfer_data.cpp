@@ -114,6 +114,17 @@ bool has_sick(const fs::path& folder) {
   return true;
 }
 
+std::vector<std::string> transfer_quantities(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const LabelledLines& set : read_labelled_lines(folder)) {
+    names.push_back(set.name + ", accuracy %");
+  }
+  if (has_sick(folder)) {
+    names.insert(names.end(), {"SICK, Pearson", "SICK, Spearman", "SICK, MSE"});
+  }
+  return names;
+}
+
 Sick read_sick(const fs::path& folder) {
   return {read_rated(*find_sick(folder, kSickFiles[0])),
           read_rated(*find_sick(folder, kSickFiles[1])),

@@ -35,4 +35,7 @@ std::vector<LabelledLines> read_labelled_lines(const std::filesystem::path& fold
 bool has_sick(const std::filesystem::path& folder);
 Sick read_sick(const std::filesystem::path& folder);
 
+// What the study transfer measures by the files of a folder: "MR, accuracy %", "SICK, Pearson", ...
+std::vector<std::string> transfer_quantities(const std::filesystem::path& folder);
+
 }  // namespace keel::study

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <span>
 
@@ -36,17 +37,24 @@ Examples regression_examples(const Labelled& data) {
   return examples;
 }
 
+bool is_right(const Labelled& data, std::int64_t row, const auto& probabilities) {
+  Eigen::Index best = 0;
+  probabilities.maxCoeff(&best);
+  return best == data.labels[std::size_t(row)];
+}
+
 std::int64_t right_ones(const Labelled& data, const RowMatrix& weights) {
-  const RowMatrix p = softmax_of(data.vectors, weights);
+  const RowMatrix p = softmax_of(data.vectors, weights, data.classes);
   std::int64_t right = 0;
-  for (Eigen::Index i = 0; i < p.rows(); ++i) {
-    Eigen::Index best = 0;
-    p.row(i).maxCoeff(&best);
-    right += best == data.labels[std::size_t(i)];
-  }
+  for (Eigen::Index i = 0; i < p.rows(); ++i) right += is_right(data, i, p.row(i));
   return right;
 }
 
+FoldRows order_of(const Labelled& data, std::uint64_t seed) {
+  return data::permutation(data.vectors.rows(), Philox(seed, kFoldStream));
+}
+
+// Part i of the rows in this order is what i over `folds` leaves.
 struct Fold {
   Labelled train, test;
 };
@@ -58,29 +66,69 @@ Fold fold_of(const Labelled& data, const FoldRows& order, int fold, int folds) {
   return {labelled_rows(data, train), labelled_rows(data, test)};
 }
 
-FoldRows order_of(const Labelled& data, std::uint64_t seed) {
-  return data::permutation(data.vectors.rows(), Philox(seed, kFoldStream));
+// A penalty for each strength. What they know of the rows decides how fast optima are found, and
+// not where they are: those of parts of the rows take the same ones.
+std::vector<Penalty> penalties_of(const RowMatrix& x) {
+  const Eigen::MatrixXd moments = second_moments(x);
+  std::vector<Penalty> penalties;
+  for (int i = 0; i < kStrengths; ++i) penalties.emplace_back(moments, strength_at(i));
+  return penalties;
 }
 
-// The strength that puts most rows into their class. Each regression begins where the last weaker
-// one ended.
-double best_strength(const Labelled& data, std::uint64_t seed, int folds) {
-  const FoldRows order = order_of(data, seed);
-  std::vector<std::int64_t> right(kStrengths, 0);
-  for (int fold = 0; fold < folds; ++fold) {
-    const Fold parts = fold_of(data, order, fold, folds);
-    const Examples examples = regression_examples(parts.train);
-    RowMatrix weights;
-    for (int i = 0; i < kStrengths; ++i) {
-      weights = fit_softmax(examples, strength_at(i), weights);
-      right[std::size_t(i)] += right_ones(parts.test, weights);
-    }
+// Cross-validation among some rows, all parts in one regression.
+class FoldsAtOnce {
+ public:
+  FoldsAtOnce(const Labelled& data, std::uint64_t seed, int folds)
+      : data_(data),
+        examples_(regression_examples(data)),
+        order_(order_of(data, seed)),
+        seen_(RowMatrix::Ones(data.vectors.rows(), folds)) {
+    for (std::size_t i = 0; i < order_.size(); ++i) seen_(order_[i], fold_at(i)) = 0;
   }
-  return strength_at(int(std::ranges::max_element(right) - right.begin()));
+
+  // How many rows the others put into their class. Begins where the last call ended: penalties come
+  // from the strong to the weak.
+  std::int64_t right_ones_at(const Penalty& penalty) {
+    weights_ = fit_softmax(examples_, seen_, penalty, weights_);
+    const RowMatrix p = softmax_of(data_.vectors, weights_, data_.classes);
+    std::int64_t right = 0;
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      const auto own = p.row(order_[i]).segment(fold_at(i) * data_.classes, data_.classes);
+      right += is_right(data_, order_[i], own);
+    }
+    return right;
+  }
+
+  // Of all rows.
+  RowMatrix weights_at(const Penalty& penalty) const {
+    return fit_softmax(examples_, RowMatrix::Ones(data_.vectors.rows(), 1), penalty);
+  }
+
+ private:
+  Eigen::Index fold_at(std::size_t place) const { return Eigen::Index(place) % seen_.cols(); }
+
+  const Labelled& data_;
+  Examples examples_;
+  FoldRows order_;
+  RowMatrix seen_, weights_;
+};
+
+// At the strength that puts most rows into their class; `done` is called behind each of them.
+RowMatrix best_weights(FoldsAtOnce folds, const std::vector<Penalty>& penalties,
+                       const std::function<void()>& done) {
+  std::size_t best = 0;
+  std::int64_t most = -1;
+  for (std::size_t i = 0; i < penalties.size(); ++i) {
+    const std::int64_t right = folds.right_ones_at(penalties[i]);
+    if (right > most) most = right, best = i;
+    done();
+  }
+  return folds.weights_at(penalties[best]);
 }
 
-RowMatrix best_weights(const Labelled& train, std::uint64_t seed, int folds) {
-  return fit_softmax(regression_examples(train), best_strength(train, seed, folds));
+// Says which part of `steps` is done.
+std::function<void()> counted_steps(int steps, const Watch& watch) {
+  return [steps, &watch, done = 0]() mutable { watch(double(++done) / steps); };
 }
 
 // Relatedness --------------------------------------------------------------------------------
@@ -105,7 +153,7 @@ Examples regression_examples(const RatedPairs& pairs) {
 }
 
 std::vector<double> predicted_scores(const RatedPairs& pairs, const RowMatrix& weights) {
-  const RowMatrix p = softmax_of(transfer_pair_features(pairs), weights);
+  const RowMatrix p = softmax_of(transfer_pair_features(pairs), weights, kScores);
   std::vector<double> scores;
   for (Eigen::Index i = 0; i < p.rows(); ++i) {
     double mean = 0;
@@ -131,29 +179,39 @@ std::vector<double> ranks_of(const std::vector<double>& values) {
 
 }  // namespace
 
-double cross_validated_accuracy(const Labelled& data, std::uint64_t seed, int folds) {
-  const FoldRows order = order_of(data, seed);
+double cross_validated_accuracy(const Labelled& data, const FoldOptions& options,
+                                const Watch& watch) {
+  const FoldRows order = order_of(data, options.seed);
+  const std::vector<Penalty> penalties = penalties_of(data.vectors);
+  const std::function<void()> done = counted_steps(options.folds * kStrengths, watch);
   std::int64_t right = 0;
-  for (int fold = 0; fold < folds; ++fold) {
-    const Fold parts = fold_of(data, order, fold, folds);
-    right += right_ones(parts.test, best_weights(parts.train, seed, folds));
+  for (int fold = 0; fold < options.folds; ++fold) {
+    const Fold parts = fold_of(data, order, fold, options.folds);
+    right += right_ones(parts.test,
+                        best_weights({parts.train, options.seed, options.folds}, penalties, done));
   }
   return 100 * double(right) / double(data.vectors.rows());
 }
 
-double test_accuracy(const Labelled& train, const Labelled& test, std::uint64_t seed) {
-  const RowMatrix weights = best_weights(train, seed, 10);
+double test_accuracy(const Labelled& train, const Labelled& test, const FoldOptions& options) {
+  const RowMatrix weights =
+      best_weights({train, options.seed, options.folds}, penalties_of(train.vectors), [] {});
   return 100 * double(right_ones(test, weights)) / double(test.vectors.rows());
 }
 
-Relatedness relatedness(const RatedPairs& train, const RatedPairs& valid, const RatedPairs& test) {
+Relatedness relatedness(const RatedPairs& train, const RatedPairs& valid, const RatedPairs& test,
+                        const Watch& watch) {
   const Examples examples = regression_examples(train);
+  const RowMatrix all = RowMatrix::Ones(examples.x.rows(), 1);
+  const Eigen::MatrixXd moments = second_moments(examples.x);
+  const std::function<void()> done = counted_steps(kStrengths, watch);
   RowMatrix weights, best;
   double highest = -2;
   for (int i = 0; i < kStrengths; ++i) {
-    weights = fit_softmax(examples, strength_at(i), weights);
+    weights = fit_softmax(examples, all, Penalty(moments, strength_at(i)), weights);
     const double r = pearson_correlation(predicted_scores(valid, weights), valid.scores);
     if (r > highest) highest = r, best = weights;
+    done();
   }
   const std::vector<double> got = predicted_scores(test, best);
   Relatedness result{pearson_correlation(got, test.scores), spearman_correlation(got, test.scores)};

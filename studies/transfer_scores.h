@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "studies/regression.h"
@@ -16,13 +17,23 @@ struct Labelled {
   std::int32_t classes = 2;
 };
 
+// Rows are put into parts by an order drawn by the seed.
+struct FoldOptions {
+  std::uint64_t seed = 0;
+  int folds = 10;
+};
+
+// Is told now and then which part, in (0, 1], is done.
+using Watch = std::function<void(double part)>;
+inline void nobody_watches(double) {}
+
 // The share of rows that a softmax regression puts into their class, in per cent. Nested
 // cross-validation: of each of `folds` parts by a regression of the others, whose strength, of 2^0
-// to 2^8, was chosen by cross-validation among these. Rows are put into parts by an order drawn by
-// the seed.
-double cross_validated_accuracy(const Labelled& data, std::uint64_t seed, int folds = 10);
+// to 2^8, was chosen by cross-validation among these.
+double cross_validated_accuracy(const Labelled& data, const FoldOptions& options,
+                                const Watch& watch = nobody_watches);
 // By a regression of `train`, the strength being chosen by cross-validation there.
-double test_accuracy(const Labelled& train, const Labelled& test, std::uint64_t seed);
+double test_accuracy(const Labelled& train, const Labelled& test, const FoldOptions& options);
 
 // Pairs of sentences and how related people find them, 1 to 5.
 struct RatedPairs {
@@ -35,7 +46,8 @@ struct Relatedness {
 // A score y between two whole numbers is both of them, by how near it is; a softmax regression of
 // [|u - v|, u v] on the classes 1 to 5 (Tai et al. 2015) predicts their mean. Its strength is the
 // one with the highest Pearson correlation on `valid`.
-Relatedness relatedness(const RatedPairs& train, const RatedPairs& valid, const RatedPairs& test);
+Relatedness relatedness(const RatedPairs& train, const RatedPairs& valid, const RatedPairs& test,
+                        const Watch& watch = nobody_watches);
 
 double pearson_correlation(const std::vector<double>& a, const std::vector<double>& b);
 // Pearson's of the ranks, equal numbers sharing theirs.

@@ -46,7 +46,9 @@ std::vector<SectionReport> make_report(std::span<const Run> runs, const FactsOf&
     const std::vector<MetricFacts> metrics = facts_of(*section.groups[0].runs[0]);
     std::vector<Figure> figures = figures_of(section, metrics);
     std::vector<Chart> charts = charts_of(section, metrics);
-    reports.push_back({std::move(section), std::move(figures), std::move(charts)});
+    std::vector<CatchUp> catch_ups = catch_ups_of(section, metrics);
+    reports.push_back(
+        {std::move(section), std::move(figures), std::move(charts), std::move(catch_ups)});
   }
   return reports;
 }
@@ -75,6 +77,19 @@ Rows result_rows(const SectionReport& report, const std::string& sign) {
     row.push_back(short_text(mean_of(costs.epochs), 1));
     row.push_back(time_text(mean_of(costs.seconds)));
     row.push_back(text(costs.items_per_second, 0, sign));
+  }
+  return rows;
+}
+
+Rows catch_up_rows(const SectionReport& report) {
+  Rows rows{{"metric", "group", "baseline", "its best", "after updates", "reached after", "share",
+             "own best", "after"}};
+  for (const CatchUp& c : report.catch_ups) {
+    const int digits = digits_for(std::max(std::abs(c.goal), std::abs(c.best)), c.unit);
+    rows.push_back({fmt::format("valid {}{}", c.metric, c.unit.empty() ? "" : " " + c.unit),
+                    c.group, c.baseline, short_text(c.goal, digits), short_text(c.goal_step, 0),
+                    short_text(c.step, 0), short_text(c.share(), 2), short_text(c.best, digits),
+                    short_text(c.best_step, 0)});
   }
   return rows;
 }

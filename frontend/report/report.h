@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "frontend/report/catch_up.h"
 #include "frontend/report/figures.h"
 #include "frontend/report/table.h"
 
@@ -12,6 +13,7 @@ struct SectionReport {
   Section section;
   std::vector<Figure> figures;
   std::vector<Chart> charts;
+  std::vector<CatchUp> catch_ups;
 };
 
 // The runs have to stay.
@@ -21,6 +23,8 @@ std::vector<SectionReport> make_report(std::span<const Run> runs, const FactsOf&
 Rows settings_rows(const SectionReport& report);
 // A row for each group: mean and deviation over its finished runs, epochs, time, items a second.
 Rows result_rows(const SectionReport& report, const std::string& sign = "+-");
+// A row for each metric and group that has a baseline; a heading alone where none has.
+Rows catch_up_rows(const SectionReport& report);
 // A row for each run: its group, seed, outcome and numbers.
 Rows run_rows(const SectionReport& report);
 

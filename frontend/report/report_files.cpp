@@ -121,6 +121,12 @@ void add_section(Page& page, const SectionReport& report) {
     page.paragraph("What the groups differ in:");
     page.table(settings_rows(report));
   }
+  if (!report.catch_ups.empty()) {
+    page.paragraph(
+        "Updates to reach the best value of the baseline, the same training without a norm, as a "
+        "share of those that the baseline took; curves are medians over seeds:");
+    page.table(catch_up_rows(report));
+  }
   for (const Chart& chart : report.charts) page.figure(io::plot_svg(chart.plot), chart.caption);
   page.paragraph("The runs one by one:");
   page.table(run_rows(report));

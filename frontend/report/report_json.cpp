@@ -41,16 +41,27 @@ Json group_json(const SectionReport& report, const Group& group) {
           {"runs", runs}};
 }
 
+Json catch_up_json(const CatchUp& c) {
+  Json json{{"metric", c.metric}, {"group", c.group},         {"baseline", c.baseline},
+            {"goal", c.goal},     {"goal_step", c.goal_step}, {"step", nullptr},
+            {"share", nullptr},   {"best", c.best},           {"best_step", c.best_step}};
+  if (c.step) json["step"] = *c.step;
+  if (const auto share = c.share()) json["share"] = *share;
+  return json;
+}
+
 }  // namespace
 
 Json report_json(std::span<const SectionReport> reports) {
   Json sections = Json::array();
   for (const SectionReport& report : reports) {
-    Json groups = Json::array();
+    Json groups = Json::array(), catch_ups = Json::array();
     for (const Group& group : report.section.groups) groups.push_back(group_json(report, group));
+    for (const CatchUp& c : report.catch_ups) catch_ups.push_back(catch_up_json(c));
     sections.push_back({{"model", report.section.model},
                         {"differing", report.section.differing},
-                        {"groups", groups}});
+                        {"groups", groups},
+                        {"catch_ups", catch_ups}});
   }
   return sections;
 }

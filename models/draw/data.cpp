@@ -1,5 +1,6 @@
 #include "models/draw/data.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -44,9 +45,14 @@ void append_digits(std::vector<std::uint8_t>& pixels, std::string_view line,
   }
 }
 
-// Images u8 (n, 28, 28) of 0 and 1, with their numbers.
-data::Dataset numbered(std::string source, std::vector<std::uint8_t> pixels) {
-  const std::int64_t n = std::ssize(pixels) / kPixels;
+// Images u8 (n, 28, 28) of 0 and 1, all of them so many times, with their numbers.
+data::Dataset numbered(std::string source, std::vector<std::uint8_t> pixels, std::int64_t times) {
+  const auto once = std::ptrdiff_t(pixels.size());
+  const std::int64_t n = once / kPixels * times;
+  pixels.resize(std::size_t(n * kPixels));
+  for (std::ptrdiff_t at = once; at < std::ssize(pixels); at += once) {
+    std::copy_n(pixels.begin(), once, pixels.begin() + at);
+  }
   std::vector<std::int32_t> numbers;
   for (std::int64_t row = 0; row < n; ++row) numbers.push_back(std::int32_t(row));
   data::Dataset images(std::move(source));
@@ -55,7 +61,8 @@ data::Dataset numbered(std::string source, std::vector<std::uint8_t> pixels) {
   return images;
 }
 
-data::Dataset read_amat(const fs::path& folder, const std::string& part, std::int64_t rows) {
+data::Dataset read_amat(const fs::path& folder, const std::string& part, std::int64_t rows,
+                        std::int64_t times) {
   const fs::path path = find_amat(folder, part);
   text::LineReader reader(path);
   std::vector<std::uint8_t> pixels;
@@ -65,10 +72,12 @@ data::Dataset read_amat(const fs::path& folder, const std::string& part, std::in
   }
   check(!pixels.empty(), ErrorKind::kBadInput, "[draw] {}: expected images, got none",
         path.string());
-  return numbered(fmt::format("binarized MNIST {}, {}", part, path.string()), std::move(pixels));
+  return numbered(fmt::format("binarized MNIST {}, {}", part, path.string()), std::move(pixels),
+                  times);
 }
 
-data::Dataset binarized(const data::Dataset& digits, Binarize binarize, std::string_view part) {
+data::Dataset binarized(const data::Dataset& digits, Binarize binarize, std::string_view part,
+                        std::int64_t times) {
   const std::span<const std::uint8_t> grey = digits.column("image").as<std::uint8_t>();
   const Philox random(kKey, stream_of(fmt::format("draw.binarize.{}", part)));
   const bool samples = binarize == Binarize::kSampled;
@@ -78,7 +87,7 @@ data::Dataset binarized(const data::Dataset& digits, Binarize binarize, std::str
     pixels.push_back(is_one ? 1 : 0);
   }
   return numbered(fmt::format("{}, {}", digits.source(), samples ? "sampled" : "thresholded"),
-                  std::move(pixels));
+                  std::move(pixels), times);
 }
 
 }  // namespace
@@ -88,20 +97,22 @@ std::vector<data::TableColumn> draw_columns() {
 }
 
 std::unique_ptr<task::Splits> load_binary_digits(const task::DataRequest& request,
-                                                 Binarize binarize) {
+                                                 Binarize binarize, std::int64_t test_samples) {
   if (binarize != Binarize::kFixed) {
     return load_digits(request, Validation::kLast, draw_columns(),
-                       [binarize](const data::Dataset& digits, std::string_view part) {
-                         return binarized(digits, binarize, part);
+                       [=](const data::Dataset& digits, std::string_view part) {
+                         return binarized(digits, binarize, part,
+                                          part == "test" ? test_samples : 1);
                        });
   }
   check(request.source != "builtin", ErrorKind::kUsage,
         "model.binarize: expected threshold or sampled for built-in digits, got fixed");
-  const auto part = [folder = fs::path(request.source)](const char* name, std::int64_t rows) {
-    return [=] { return read_amat(folder, name, rows); };
+  const auto part = [folder = fs::path(request.source)](const char* name, std::int64_t rows,
+                                                        std::int64_t times) {
+    return [=] { return read_amat(folder, name, rows, times); };
   };
-  return std::make_unique<data::TableSplits>(draw_columns(), part("train", request.train_rows),
-                                             part("valid", 0), part("test", 0));
+  return std::make_unique<data::TableSplits>(draw_columns(), part("train", request.train_rows, 1),
+                                             part("valid", 0, 1), part("test", 0, test_samples));
 }
 
 }  // namespace keel::models

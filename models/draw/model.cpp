@@ -20,11 +20,12 @@ void DrawOptions::validate() const {
   for (const auto& [option, side] : {std::pair{"read", read}, {"write", write}}) {
     expect(side >= 2 && side <= 1024, option, "2 to 1024", side);
   }
+  expect(test_samples >= 1 && test_samples <= 1000, "test_samples", "1 to 1000", test_samples);
   expect(init_deviation > 0, "init_deviation", "above 0", init_deviation);
 }
 
 std::unique_ptr<task::Splits> Draw::load(const task::DataRequest& request) const {
-  return load_binary_digits(request, options_.binarize);
+  return load_binary_digits(request, options_.binarize, options_.test_samples);
 }
 
 std::vector<task::Input> Draw::inputs(const task::Sizes& sizes) const {

@@ -15,7 +15,8 @@ struct DrawOptions {
   FilterGrid grid = FilterGrid::kPaper;
   Binarize binarize = Binarize::kThreshold;
   double init_deviation = 0.01;
-  std::int64_t sample_seed = 1;  // of what evaluation and samples draw
+  std::int64_t sample_seed = 1;   // of what evaluation and samples draw
+  std::int64_t test_samples = 1;  // of the latents of each test image; its bound is their mean
 
   static constexpr auto fields() {
     using T = DrawOptions;
@@ -28,7 +29,8 @@ struct DrawOptions {
                       field("grid", &T::grid),
                       field("binarize", &T::binarize),
                       field("init_deviation", &T::init_deviation),
-                      field("sample_seed", &T::sample_seed)};
+                      field("sample_seed", &T::sample_seed),
+                      field("test_samples", &T::test_samples)};
   }
   void validate() const;
 };

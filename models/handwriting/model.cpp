@@ -7,6 +7,7 @@
 #include "src/ops/layout.h"
 #include "src/ops/mixture_density.h"
 #include "src/ops/reduce.h"
+#include "src/ops/softmax.h"
 
 namespace keel::models {
 namespace {
@@ -31,6 +32,26 @@ class HandwritingSplits : public task::Splits {
   HandwritingData data_;
   StrokeStreamOptions options_;
 };
+
+// The mean of the mixtures' means: sum over j of pi_j mu_j, (points, 1), at one of its two parts.
+Value expected_offset(Graph& g, Value y, MixturePart::Place part) {
+  const std::int64_t m = mixture_sizes(g.shape(y)).components;
+  const auto numbers = [&](MixturePart::Place place) {
+    return ops::slice_axis(g, y, 1, 1 + place * m, m);
+  };
+  const Value pi = ops::softmax(g, numbers(MixturePart::kPi));
+  return ops::sum(g, ops::mul(g, pi, numbers(part)), {1}, true);
+}
+
+// The squared distances of points (points, 3) from where they are expected, summed over those of
+// the mask (points).
+Value squared_errors(Graph& g, Value y, Value points, Value mask) {
+  const Value expected = ops::concat(
+      g, {expected_offset(g, y, MixturePart::kMean1), expected_offset(g, y, MixturePart::kMean2)},
+      1);
+  const Value missed = ops::sub(g, ops::slice_axis(g, points, 1, 0, 2), expected);
+  return ops::sum(g, ops::mul(g, ops::sum(g, ops::square(g, missed), {1}), mask));
+}
 
 }  // namespace
 
@@ -101,17 +122,19 @@ task::Outputs Handwriting::build(nn::Net& net, const task::Inputs& in) const {
       handwriting_network(net, options, {in["points"], in["mask"], in["text"], in["state"]});
   const std::int64_t places = g.shape(out.y)[0];
   const Value mask = ops::reshape(g, in["mask"], {places});
-  const ops::Mixture mixture =
-      ops::mixture_density(g, out.y, ops::reshape(g, in["targets"], {places, 3}), mask);
-  const Value nll = ops::sum(g, mixture.nll);
-  const Value points = ops::sum(g, ops::cast(g, mask, net.dtype));
+  const Value targets = ops::reshape(g, in["targets"], {places, 3});
+  const ops::Mixture mixture = ops::mixture_density(g, out.y, targets, mask);
+  const Value real = ops::cast(g, mask, net.dtype);
+  const Value nll = ops::sum(g, mixture.nll), points = ops::sum(g, real);
   const double hats = 3 * double(options_.components);
-  task::Outputs outputs{.loss_sum = nll,
-                        .metrics = {{.name = "nll", .sum = nll},
-                                    {.name = "nll_point", .sum = nll, .count = points},
-                                    {.name = "held",
-                                     .sum = ops::sum(g, mixture.held),
-                                     .count = ops::scale(g, points, hats)}}};
+  task::Outputs outputs{
+      .loss_sum = nll,
+      .metrics = {{.name = "nll", .sum = nll},
+                  {.name = "nll_point", .sum = nll, .count = points},
+                  {.name = "sse", .sum = squared_errors(g, out.y, targets, real), .count = points},
+                  {.name = "held",
+                   .sum = ops::sum(g, mixture.held),
+                   .count = ops::scale(g, points, hats)}}};
   // A sample is written in batches of one point.
   if (g.shape(in["points"])[0] == 1) {
     outputs.predictions = {{"density", out.y}, {"hats", out.hats}, {"state", out.state}};
@@ -122,6 +145,7 @@ task::Outputs Handwriting::build(nn::Net& net, const task::Inputs& in) const {
 std::vector<task::MetricInfo> Handwriting::metrics() const {
   return {{.name = "nll", .unit = "nats", .of = task::mean_of},
           {.name = "nll_point", .unit = "nats", .of = task::mean_of},
+          {.name = "sse", .unit = "", .of = task::mean_of},
           {.name = "held", .unit = "%", .of = task::percent_of}};
 }
 

@@ -62,8 +62,9 @@ class Handwriting : public task::ModelWithOptions<HandwritingOptions> {
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
   task::Sizes sizes(std::int64_t batch) const override;
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
-  // "nll", nats a line, by which the best weights are chosen; "nll_point", nats a point; "held",
-  // the share of deviations and correlations at the limits of mixture_density.
+  // "nll", nats a line, by which the best weights are chosen; "nll_point", nats a point; "sse", the
+  // squared distance of a point from where it is expected, normalized as the data is; "held", the
+  // share of deviations and correlations at the limits of mixture_density.
   std::vector<task::MetricInfo> metrics() const override;
   // Writes each line as handwriting, an SVG.
   std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;

@@ -4,9 +4,11 @@
 
 #include <memory>
 
+#include "frontend/nn/embedding.h"
 #include "frontend/nn/recurrent.h"
 #include "frontend/task/model.h"
 #include "models/skip_thoughts/data.h"
+#include "models/skip_thoughts/vectors.h"
 
 namespace keel::models {
 
@@ -16,6 +18,7 @@ struct SkipThoughtsOptions {
   std::int64_t symbols = 20000;                 // words that have a number, at the most
   std::int64_t most_words = 30;                 // of a sentence
   bool lower_case = true;
+  std::string vectors = "";  // a file of vectors for words that training did not have; empty: none
 
   static constexpr auto fields() {
     using T = SkipThoughtsOptions;
@@ -24,7 +27,8 @@ struct SkipThoughtsOptions {
                       field("word_width", &T::word_width),
                       field("symbols", &T::symbols),
                       field("most_words", &T::most_words),
-                      field("lower_case", &T::lower_case)};
+                      field("lower_case", &T::lower_case),
+                      field("vectors", &T::vectors)};
   }
   void validate() const;
 };
@@ -51,13 +55,22 @@ class SkipThoughts : public task::ModelWithOptions<SkipThoughtsOptions> {
   }
   task::Sizes sizes(std::int64_t batch) const override { return {batch, 12, 16}; }
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
+  std::vector<task::Input> search_inputs(std::string_view network,
+                                         const task::Sizes& sizes) const override {
+    return vector_inputs(network, sizes, options_.word_width);
+  }
+  std::vector<NamedValue> build_search(nn::Net& net, std::string_view network, const task::Sizes&,
+                                       const task::Inputs& in) const override;
   std::vector<task::MetricInfo> metrics() const override;
   // A sentence a line, words with spaces between; the answer is its vector h, numbers with spaces
-  // between, of length 1.
+  // between, of length 1. With `vectors` a word that training did not have is where the file's
+  // vector of it leads (expansion.h).
   std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;
 
  private:
   ThoughtDataOptions data_options(const task::DataRequest& request) const;
+  nn::Embedding words(nn::Net& net) const;
+  nn::Gru gru(nn::Net& net, const std::string& name) const;
 
   // Known once the data or a checkpoint was read.
   std::shared_ptr<const text::Dictionary> dictionary_;

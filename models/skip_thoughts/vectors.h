@@ -2,35 +2,62 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "models/skip_thoughts/expansion.h"
 #include "models/skip_thoughts/triples.h"
 
 namespace keel::models {
+
+// Networks of which the decoder asks (task::Batch::network) when unknown words have vectors from
+// elsewhere. "words" says the vectors of words: input ids i32 (words), prediction
+// "words" f32 (words, word width). "sentences" says those of sentences: inputs words and mask as
+// in triples.h, other f32 (length, rows, word width), which is added to the vectors of words and is
+// 0 where they are the network's own; prediction "vector" f32 (rows, width).
+inline constexpr const char *kWordsNetwork = "words", *kSentencesNetwork = "sentences";
+// Sizes of "words" are {words}, those of "sentences" {rows, length}.
+std::vector<task::Input> vector_inputs(std::string_view network, const task::Sizes& sizes,
+                                       std::int64_t word_width);
+
+// Sentences, and what is known of the words in them that training did not have.
+struct SentenceWords {
+  std::vector<Numbers> numbers = {};
+  std::vector<std::string> texts = {};  // what was numbered
+  std::optional<Expansion> other = std::nullopt;
+  std::int64_t word_width = 0;
+};
 
 // Asks the network for the vectors of sentences, batch by batch of like lengths. Sentences of any
 // length are taken; one without words is its end alone.
 class VectorDecoder final : public task::Decoder {
  public:
-  explicit VectorDecoder(std::vector<Numbers> sentences);
+  explicit VectorDecoder(SentenceWords sentences);
 
-  std::int64_t size() const override { return std::ssize(sentences_); }
+  std::int64_t size() const override { return std::ssize(sentences_.numbers); }
   const task::Batch* next() override;
   void take(const std::map<std::string, Tensor>& predictions) override;
   // Numbers with spaces between.
   std::vector<std::string> answers() const override;
+  // How many words were unknown, and how many of these the file knows.
+  std::vector<std::pair<std::string, std::string>> details() const override;
 
   // When all is found: a vector of length 1 for each sentence, or zeros where it has no length.
   const std::vector<std::vector<float>>& vectors() const { return vectors_; }
 
  private:
-  std::vector<Numbers> sentences_;
+  void ask_words();
+  void ask_sentences(std::int64_t length);
+  void put_other_words(std::int64_t place, std::int64_t sentence);
+
+  SentenceWords sentences_;
   std::vector<std::int64_t> order_;  // by length
   std::size_t begin_ = 0, end_ = 0;  // of the batch that was given last
   task::Batch batch_;
   std::vector<std::vector<float>> vectors_;
+  std::int64_t unknown_ = 0, mapped_ = 0;  // words of all sentences
 };
 
 }  // namespace keel::models

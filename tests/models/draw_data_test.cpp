@@ -56,6 +56,29 @@ TEST_CASE("binary digits: files with an image a line") {
                       "[draw] ", "expected binarized_mnist_test.amat", ErrorKind::kIo);
 }
 
+TEST_CASE("binary digits: test images come as often as they are asked for, and others once") {
+  const test::TempDir temp;
+  for (const char* part : {"train", "valid", "test"}) {
+    write_bytes(temp.path() / fmt::format("binarized_mnist_{}.amat", part),
+                amat_line(700) + amat_line(783));
+  }
+  const auto splits = load_binary_digits({.source = temp.path().string()}, Binarize::kFixed, 3);
+  const auto rows_of = [&](task::Split split) {
+    return splits->stream(split, {.batch = 10})->rows();
+  };
+  CHECK(rows_of(task::Split::kTrain) == 2);
+  CHECK(rows_of(task::Split::kValid) == 2);
+  const auto tests = splits->stream(task::Split::kTest, {.batch = 10});
+  REQUIRE(tests->rows() == 6);
+  const task::Batch& batch = tests->at(0, 0);
+  for (std::size_t row = 0; row < 6; ++row) {
+    CAPTURE(row);
+    CHECK(batch.values[0].as<float>()[row * 784 + 700] == (row % 2 == 0 ? 1 : 0));
+    CHECK(batch.values[0].as<float>()[row * 784 + 783] == 1);
+    CHECK(batch.values[1].as<std::int32_t>()[row] == std::int32_t(row));
+  }
+}
+
 TEST_CASE("binary digits: a damaged file is refused with its line") {
   const test::TempDir temp;
   const std::string file = (temp.path() / "binarized_mnist_train.amat").string();

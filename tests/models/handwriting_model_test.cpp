@@ -130,6 +130,46 @@ TEST_CASE("handwriting: a limit on gradients that nothing reaches changes nothin
   CHECK(gradient_of("1e-3") < 0.9 * free);
 }
 
+TEST_CASE("handwriting: the squared error is that of the mixtures' mean") {
+  const auto config = small_config({}, "handwriting");
+  const auto backend = make_backend("reference");
+  Variables variables(*backend, 1);
+  train::Evaluator evaluator(*backend, variables, config);
+  evaluator.declare();
+  // Every point is expected at the weights' mean of the components' means.
+  const Tensor weight = variables.read("density/weight");
+  variables.write("density/weight", Tensor(DType::kF32, weight.shape()));
+  Tensor bias(DType::kF32, variables.read("density/bias").shape());
+  const std::int64_t m = (bias.elements() - 1) / 6;
+  REQUIRE(m >= 2);
+  const std::span<float> y = bias.as<float>();
+  y[1] = std::log(3.0F);
+  double weights = double(m) + 2, mean1 = 0, mean2 = 0;
+  for (std::int64_t j = 0; j < m; ++j) {
+    y[std::size_t(1 + m + j)] = float(j) - 0.5F;
+    y[std::size_t(1 + 2 * m + j)] = 2;
+    mean1 += (j == 0 ? 3 : 1) / weights * (double(j) - 0.5);
+    mean2 += (j == 0 ? 3 : 1) / weights * 2;
+  }
+  variables.write("density/bias", bias);
+  const auto data = config.model().load(config.data().request());
+  const auto stream = [&] { return data->stream(task::Split::kTest, {.batch = 8}); };
+  double squares = 0, points = 0;
+  const auto batches = stream();
+  for (std::int64_t step = 0; step < batches->steps(0); ++step) {
+    const task::Batch& batch = batches->at(0, step);
+    const auto targets = batch.values[StrokeValue::kTargets].as<float>();
+    const auto mask = batch.values[StrokeValue::kMask].as<std::uint8_t>();
+    for (std::size_t i = 0; i < mask.size(); ++i) {
+      if (mask[i] == 0) continue;
+      squares += std::pow(targets[3 * i] - mean1, 2) + std::pow(targets[3 * i + 1] - mean2, 2);
+      ++points;
+    }
+  }
+  const auto rows = stream();
+  CHECK(evaluator.run(*rows).at("sse") == doctest::Approx(squares / points).epsilon(1e-5));
+}
+
 TEST_CASE("handwriting: options that do not fit are refused by name") {
   const auto refused = [](const char* setting, const char* message) {
     test::check_refused([&] { small_config({setting}, "handwriting"); }, message);

@@ -9,6 +9,9 @@
 #include "frontend/nn/norm.h"
 #include "frontend/train/config.h"
 #include "models/registry.h"
+#include "studies/study.h"
+#include "studies/transfer_data.h"
+#include "tests/support/temp_dir.h"
 
 namespace keel::study {
 namespace {
@@ -55,6 +58,10 @@ void check_recipe(const PaperTable& table, const PaperColumn& column, const std:
     config.set("model.norm", norm_spec(row, column));
     CHECK_NOTHROW(config.validate());
   }
+  if (!column.study.empty()) {
+    CHECK(find_study(column.study).takes_runs);
+    return;
+  }
   std::vector<std::string> metrics{"loss"};
   for (const task::MetricInfo& info : config.model().metrics()) metrics.push_back(info.name);
   CHECK(std::ranges::find(metrics, column.metric) != metrics.end());
@@ -73,6 +80,24 @@ TEST_CASE("paper tables: recipes, settings, norms and metrics are there where th
       CHECK(column.recipes.contains("paper"));
       for (const auto& [recipe, name] : column.recipes) check_recipe(table, column, recipe);
     }
+  }
+}
+
+// What a study calls its numbers is what a folder with all of its files has.
+TEST_CASE("paper tables: numbers that a study measures are called as it calls them") {
+  const test::TempDir folder;
+  for (const char* file : {"rt-polarity.neg", "rt-polarity.pos", "custrev.neg", "custrev.pos",
+                           "subj.objective", "subj.subjective", "mpqa.neg", "mpqa.pos",
+                           "SICK_train.txt", "SICK_trial.txt", "SICK_test_annotated.txt"}) {
+    test::write_bytes(folder / file, "words\n");
+  }
+  const std::vector<std::string> known = transfer_quantities(folder.path());
+  const PaperTable& table = find_paper_table("ba-table3");
+  CHECK(table.columns.size() == known.size());
+  for (const PaperColumn& column : table.columns) {
+    CAPTURE(column.name);
+    CHECK(column.study == "transfer");
+    CHECK(std::ranges::find(known, column.metric) != known.end());
   }
 }
 

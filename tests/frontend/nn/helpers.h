@@ -71,8 +71,9 @@ inline void check_every_parameter_learns(const LayerRun& run) {
 }
 
 // Holds the gradient of every parameter against central differences, for a layer that is the same
-// function in every run. The weights of the loss are those of LayerRun.
-inline void check_central_differences(LayerRun& run) {
+// function in every run. The weights of the loss are those of LayerRun. The default h has h^2 at
+// about 1e-9 of the weights' own scale of 0.05 and more.
+inline void check_central_differences(LayerRun& run, double h = 1e-6) {
   const auto loss = [&] {
     run.program->run();
     const Tensor y = run.program->fetch("y", true),
@@ -95,8 +96,7 @@ inline void check_central_differences(LayerRun& run) {
         run.variables.write(name, value);
         return loss();
       };
-      // h^2 is about 1e-9 of the weights' own scale of 0.05 and more.
-      const double h = 1e-6, numeric = (moved(h) - moved(-h)) / (2 * h);
+      const double numeric = (moved(h) - moved(-h)) / (2 * h);
       CHECK(std::abs(numeric - d.at(e)) <= 1e-6 * scale);
     }
     run.variables.write(name, start);

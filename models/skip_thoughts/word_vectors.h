@@ -1,0 +1,29 @@
+// Vectors of words from a file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "frontend/text/vocabulary.h"
+
+namespace keel::models {
+
+struct WordVectors {
+  std::int64_t width = 0;
+  std::unordered_map<std::string, std::vector<float>, text::TextHash, std::equal_to<>> of;
+};
+
+// word2vec's text form, plain, .gz or .xz: `words width` in the first line, which may be missing,
+// and in each further line a word and `width` numbers with spaces between. Only words that are
+// `wanted` are kept, and the first of equal ones. Throws Error{kIo} for a file that cannot be read,
+// Error{kBadInput} with file and line for a line of another width, what is no finite number, no
+// UTF-8, another number of words than the first line says, and a file without a word.
+WordVectors read_word_vectors(const std::filesystem::path& path,
+                              const std::function<bool(std::string_view)>& wanted);
+
+}  // namespace keel::models
