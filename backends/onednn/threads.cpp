@@ -20,7 +20,8 @@ namespace {
 
 // oneTBB is not compiled with the thread sanitizer, which therefore sees none of the hand-overs
 // that parallel_for promises: from who calls it to every block, and from every block back. It is
-// told of them, and of no more: two blocks that touch the same memory are still found.
+// told of them, and of no more: two blocks that touch the same memory are still found. What a block
+// is called with lies in oneTBB's memory, so that the way there is one for all loops.
 class HandOver {
  public:
 #ifdef __SANITIZE_THREAD__
@@ -31,6 +32,7 @@ class HandOver {
   void take() {}
 #endif
 };
+HandOver to_blocks;
 
 }  // namespace
 
@@ -85,17 +87,17 @@ void parallel_blocks(std::int64_t blocks, void (*call)(void*, std::int64_t), voi
     end_streams();
   };
   if (tbb::this_task_arena::max_concurrency() == 1) return run(0, blocks);
-  HandOver begin, end;
-  begin.give();
+  HandOver from_blocks;
+  to_blocks.give();
   tbb::parallel_for(
       tbb::blocked_range<std::int64_t>(0, blocks),
       [&](const tbb::blocked_range<std::int64_t>& range) {
-        begin.take();
+        to_blocks.take();
         run(range.begin(), range.end());
-        end.give();
+        from_blocks.give();
       },
       tbb::static_partitioner());
-  end.take();
+  from_blocks.take();
 }
 
 }  // namespace detail

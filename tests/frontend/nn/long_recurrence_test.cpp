@@ -9,10 +9,10 @@
 namespace keel::nn {
 namespace {
 
-constexpr std::int64_t kSteps = 500, kRows = 2, kIn = 2, kWidth = 4;
+constexpr std::int64_t kManySteps = 500, kSequences = 2, kInputs = 2, kUnits = 4;
 
 // Recurrent weights are 1.2 times an orthogonal matrix for each gate.
-CellOptions options(const std::string& norm) {
+CellOptions growing_options(const std::string& norm) {
   CellOptions options{.norms = cell_norms(Norm::parse(norm))};
   options.recurrent_init = [](std::int64_t fan_in, std::int64_t fan_out) {
     return orthogonal(1.2, fan_out / fan_in);
@@ -22,25 +22,28 @@ CellOptions options(const std::string& norm) {
 
 template <class Cell>
 Layer cell_layer(const std::string& norm) {
-  return [norm](Net& net, Value x) { return Cell(net, "layer", kIn, kWidth, options(norm))(x).h; };
+  return [norm](Net& net, Value x) {
+    return Cell(net, "layer", kInputs, kUnits, growing_options(norm))(x).h;
+  };
 }
 
 // The root of the mean square of h at a time step, when x is 0 but at the first one.
 template <class Cell>
 std::vector<double> sizes_behind_a_pulse(const std::string& norm) {
-  LayerRun run(cell_layer<Cell>(norm), {kSteps, kRows, kIn}, Mode::kProbe);
-  Tensor x(DType::kF32, {kSteps, kRows, kIn});
-  for (std::size_t i = 0; i < kRows * kIn; ++i) x.as<float>()[i] = i % 2 == 0 ? 1.0F : -2.0F;
+  LayerRun run(cell_layer<Cell>(norm), {kManySteps, kSequences, kInputs}, Mode::kProbe);
+  Tensor x(DType::kF32, {kManySteps, kSequences, kInputs});
+  for (std::size_t i = 0; i < kSequences * kInputs; ++i)
+    x.as<float>()[i] = i % 2 == 0 ? 1.0F : -2.0F;
   run.program->feed("x", x);
   run.program->run();
   const Tensor h = run.program->fetch("y", true);
   std::vector<double> sizes;
-  for (std::int64_t t = 0; t < kSteps; ++t) {
+  for (std::int64_t t = 0; t < kManySteps; ++t) {
     double squares = 0;
-    for (std::int64_t i = 0; i < kRows * kWidth; ++i) {
-      squares += std::pow(h.at(t * kRows * kWidth + i), 2);
+    for (std::int64_t i = 0; i < kSequences * kUnits; ++i) {
+      squares += std::pow(h.at(t * kSequences * kUnits + i), 2);
     }
-    sizes.push_back(std::sqrt(squares / double(kRows * kWidth)));
+    sizes.push_back(std::sqrt(squares / double(kSequences * kUnits)));
   }
   return sizes;
 }
@@ -69,9 +72,9 @@ TEST_CASE(
 TEST_CASE("recurrent: gradients of 500 steps are those of central differences") {
   for (const std::string norm : {"none", "layernorm"}) {
     CAPTURE(norm);
-    LayerRun of_lstm(cell_layer<Lstm>(norm), {kSteps, 1, kIn}, Mode::kProbe);
+    LayerRun of_lstm(cell_layer<Lstm>(norm), {kManySteps, 1, kInputs}, Mode::kProbe);
     check_central_differences(of_lstm, 1e-7);
-    LayerRun of_gru(cell_layer<Gru>(norm), {kSteps, 1, kIn}, Mode::kProbe);
+    LayerRun of_gru(cell_layer<Gru>(norm), {kManySteps, 1, kInputs}, Mode::kProbe);
     check_central_differences(of_gru, 1e-7);
   }
 }
