@@ -2,11 +2,13 @@
 #include <nlohmann/json.hpp>
 
 #include "frontend/io/idx.h"
+#include "frontend/io/json_text.h"
 #include "frontend/io/metrics_log.h"
 #include "frontend/io/npy.h"
 #include "frontend/io/npz.h"
 #include "frontend/io/packed_file.h"
 #include "frontend/io/safetensors.h"
+#include "frontend/io/tar.h"
 #include "tests/fuzz/target.h"
 
 namespace keel::fuzz {
@@ -58,6 +60,16 @@ void read_metrics(std::string_view bytes) {
   }
 }
 
+void read_tar(std::string_view bytes) {
+  for (const io::TarEntry& entry : io::read_tar(bytes, "input")) {
+    expect(entry.content.empty() ||
+               (entry.content.data() >= bytes.data() && entry.content.end() <= bytes.end()),
+           "content beyond the archive");
+  }
+}
+
+void read_json_text(std::string_view bytes) { io::json_text(bytes, "text"); }
+
 }  // namespace
 
 std::span<const Target> io_targets() {
@@ -67,7 +79,9 @@ std::span<const Target> io_targets() {
                                         {"idx_images", read_idx_images},
                                         {"idx_labels", read_idx_labels},
                                         {"packed", read_packed},
-                                        {"metrics", read_metrics}};
+                                        {"metrics", read_metrics},
+                                        {"tar", read_tar},
+                                        {"json_text", read_json_text}};
   return kTargets;
 }
 

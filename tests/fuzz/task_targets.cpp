@@ -1,8 +1,11 @@
 // Readers of the tasks' data, and of what their users write.
 #include "frontend/text/text_file.h"
+#include "models/attentive_reader/question.h"
 #include "models/dependency_parser/conll.h"
 #include "models/dependency_parser/data.h"
 #include "models/dependency_parser/symbols.h"
+#include "models/handwriting/files.h"
+#include "models/skip_thoughts/word_vectors.h"
 #include "models/text_classifier/files.h"
 #include "models/translation/subwords.h"
 #include "tests/fuzz/target.h"
@@ -78,13 +81,43 @@ void read_sst5(std::string_view bytes) {
   models::read_sst5(folder.path(), true);
 }
 
+void read_questions(std::string_view bytes) {
+  text::expect_utf8(bytes, "input");
+  for (const models::Question& question : models::read_questions(bytes, "input")) {
+    const auto again = models::read_questions(models::text_of_question(question, "u"), "again");
+    expect(again.size() == 1 && again[0].passage == question.passage &&
+               again[0].question == question.question && again[0].answer == question.answer,
+           "a question changes when it is written");
+  }
+}
+
+void read_iam_row(std::string_view bytes) {
+  const auto alphabet = models::Alphabet::of_letters();
+  const models::IamRow row = models::parse_iam_row(bytes, alphabet, "input");
+  expect(row.text_id.size() == 7, "an id of another length");
+}
+
+void read_word_vectors(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  const auto vectors =
+      models::read_word_vectors(file.path(), [](std::string_view) { return true; });
+  for (const auto& [word, vector] : vectors.of) {
+    expect(!word.empty() && std::ssize(vector) == vectors.width, "a vector of another width");
+  }
+}
+
 }  // namespace
 
 std::span<const Target> task_targets() {
-  static constexpr Target kTargets[] = {
-      {"conll", read_conll},   {"parser_lines", read_parser_lines},
-      {"labels", read_labels}, {"subwords", read_subwords},
-      {"rt", read_rt},         {"sst5", read_sst5}};
+  static constexpr Target kTargets[] = {{"conll", read_conll},
+                                        {"parser_lines", read_parser_lines},
+                                        {"labels", read_labels},
+                                        {"subwords", read_subwords},
+                                        {"rt", read_rt},
+                                        {"sst5", read_sst5},
+                                        {"questions", read_questions},
+                                        {"iam_row", read_iam_row},
+                                        {"word_vectors", read_word_vectors}};
   return kTargets;
 }
 
