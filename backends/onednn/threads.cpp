@@ -12,27 +12,37 @@
 #include "src/core/error.h"
 
 #ifdef __SANITIZE_THREAD__
-#include <sanitizer/tsan_interface.h>
+#include <thread>
+#include <vector>
 #endif
 
 namespace keel::onednn {
 namespace {
 
-// oneTBB is not compiled with the thread sanitizer, which therefore sees none of the hand-overs
-// that parallel_for promises: from who calls it to every block, and from every block back. It is
-// told of them, and of no more: two blocks that touch the same memory are still found. What a block
-// is called with lies in oneTBB's memory, so that the way there is one for all loops.
-class HandOver {
- public:
+// Calls run(first, last) for pieces of [0, blocks) that the threads share.
 #ifdef __SANITIZE_THREAD__
-  void give() { __tsan_release(this); }
-  void take() { __tsan_acquire(this); }
+// oneTBB is not compiled with the thread sanitizer, which would take whatever it hands from thread
+// to thread for raced. Under the sanitizer pieces run in threads of their own: two blocks that
+// touch the same memory are found all the same.
+template <class Run>
+void share(std::int64_t blocks, const Run& run) {
+  const std::int64_t threads = std::min<std::int64_t>(threads_entered(), blocks);
+  std::vector<std::thread> others;
+  for (std::int64_t t = 1; t < threads; ++t) {
+    others.emplace_back(run, blocks * t / threads, blocks * (t + 1) / threads);
+  }
+  run(0, blocks / threads);
+  for (std::thread& other : others) other.join();
+}
 #else
-  void give() {}
-  void take() {}
+template <class Run>
+void share(std::int64_t blocks, const Run& run) {
+  tbb::parallel_for(
+      tbb::blocked_range<std::int64_t>(0, blocks),
+      [&](const tbb::blocked_range<std::int64_t>& range) { run(range.begin(), range.end()); },
+      tbb::static_partitioner());
+}
 #endif
-};
-HandOver to_blocks;
 
 }  // namespace
 
@@ -86,18 +96,8 @@ void parallel_blocks(std::int64_t blocks, void (*call)(void*, std::int64_t), voi
     }
     end_streams();
   };
-  if (tbb::this_task_arena::max_concurrency() == 1) return run(0, blocks);
-  HandOver from_blocks;
-  to_blocks.give();
-  tbb::parallel_for(
-      tbb::blocked_range<std::int64_t>(0, blocks),
-      [&](const tbb::blocked_range<std::int64_t>& range) {
-        to_blocks.take();
-        run(range.begin(), range.end());
-        from_blocks.give();
-      },
-      tbb::static_partitioner());
-  from_blocks.take();
+  if (threads_entered() == 1) return run(0, blocks);
+  share(blocks, run);
 }
 
 }  // namespace detail

@@ -25,9 +25,7 @@ BpeMerge parse_merge(const Line& line, const std::string& file) {
   const std::size_t space = std::min(line.text.find(' '), line.text.size());
   const std::string_view left = line.text.substr(0, space);
   const std::string_view right = line.text.substr(std::min(space + 1, line.text.size()));
-  // A second carriage return at a line's end would be taken for the line's own when it is written.
-  check(!left.empty() && !right.empty() && right.find(' ') == std::string_view::npos &&
-            !right.ends_with('\r'),
+  check(!left.empty() && !right.empty() && right.find(' ') == std::string_view::npos,
         ErrorKind::kBadInput, "[bpe] {}: expected two symbols with a space between, got '{}'",
         place(file, line.number), clipped(line.text, 60));
   return {std::string(left), std::string(right)};

@@ -73,7 +73,7 @@ Line LineReader::take(std::size_t end, std::size_t behind) {
   begin_ = behind;
   ++number_;
   if (number_ == 1 && line.starts_with(kMark)) line.remove_prefix(kMark.size());
-  if (line.ends_with('\r')) line.remove_suffix(1);
+  while (line.ends_with('\r')) line.remove_suffix(1);
   if (const std::optional<std::size_t> at = first_invalid_utf8(line)) {
     fail(ErrorKind::kBadInput, "[text] {}: expected UTF-8, got {:02x} at byte {}",
          place(name_, number_), static_cast<unsigned char>(line[*at]), *at + 1);

@@ -9,7 +9,7 @@ std::optional<Line> Lines::next() {
   const std::size_t end = std::min(rest_.find('\n'), rest_.size());
   std::string_view line = rest_.substr(0, end);
   rest_.remove_prefix(std::min(end + 1, rest_.size()));
-  if (line.ends_with('\r')) line.remove_suffix(1);
+  while (line.ends_with('\r')) line.remove_suffix(1);
   return Line{line, ++number_};
 }
 

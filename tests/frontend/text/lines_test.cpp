@@ -34,6 +34,7 @@ TEST_CASE("lines: LF, CR LF, and a last line without an end") {
   CHECK(lines_of("a\nb") == Texts{"a", "b"});
   CHECK(lines_of("a\r\nb\r\n") == Texts{"a", "b"});
   CHECK(lines_of("a\r\nb\nc\r") == Texts{"a", "b", "c"});
+  CHECK(lines_of("a\r\r\n\r\r\nb\r\r") == Texts{"a", "", "b"});
   CHECK(lines_of("\n") == Texts{""});
   CHECK(lines_of("\n\na\n\n") == Texts{"", "", "a", ""});
 }
