@@ -5,6 +5,7 @@
 
 #include "models/skip_thoughts/model.h"
 #include "tests/models/helpers.h"
+#include "tests/models/sentence_vectors.h"
 #include "tests/support/checks.h"
 #include "tests/support/temp_dir.h"
 
@@ -91,18 +92,6 @@ TEST_CASE("expansion: too few shared words are refused") {
                       ErrorKind::kBadInput);
 }
 
-// The vectors of lines by weights of the first seed.
-std::vector<std::string> vectors_with(const train::Config& config,
-                                      const std::vector<std::string>& lines) {
-  const auto backend = make_backend("reference");
-  Variables variables(*backend, 1);
-  train::Evaluator evaluator(*backend, variables, config);
-  evaluator.declare();
-  const auto decoder = config.model().decoder(lines);
-  evaluator.decode(*decoder);
-  return decoder->answers();
-}
-
 // The file has the same vector for a known word and a new one, so that both are at the same place.
 TEST_CASE("expansion: a sentence of new words has the vector of the known ones they are like") {
   const test::TempDir folder;
@@ -114,8 +103,7 @@ TEST_CASE("expansion: a sentence of new words has the vector of the known ones t
   const train::Config with =
       small_config({"model.vectors=" + (folder / "v.txt").string()}, "skip_thoughts");
   const std::vector<std::string> lines{a + " " + b, "New " + b, a + " unheard", ""};
-  const std::vector<std::string> own = vectors_with(plain, lines),
-                                 found = vectors_with(with, lines);
+  const std::vector<std::string> own = vectors_of(plain, lines), found = vectors_of(with, lines);
   CHECK(own[0] != own[1]);
   CHECK(found[1] == found[0]);
   for (const std::size_t i : {0, 2, 3}) CHECK(found[i] == own[i]);

@@ -7,6 +7,7 @@
 #include "models/skip_thoughts/model.h"
 #include "models/skip_thoughts/vectors.h"
 #include "tests/models/helpers.h"
+#include "tests/models/sentence_vectors.h"
 #include "tests/support/checks.h"
 
 namespace keel::models {
@@ -34,18 +35,6 @@ TEST_CASE("skip_thoughts: an encoder, two decoders, and one way to say words") {
     }
   }
   CHECK(names.size() == 3 * 4 * 3 + 3);  // words/table, logits/weight, logits/bias
-}
-
-// The vectors of lines by weights of the first seed.
-std::vector<std::string> vectors_of(const train::Config& config,
-                                    const std::vector<std::string>& lines) {
-  const auto backend = make_backend("reference");
-  Variables variables(*backend, 1);
-  train::Evaluator evaluator(*backend, variables, config);
-  evaluator.declare();
-  const auto decoder = config.model().decoder(lines);
-  evaluator.decode(*decoder);
-  return decoder->answers();
 }
 
 TEST_CASE("skip_thoughts: a vector depends on its sentence alone, and has the length 1") {

@@ -1,0 +1,23 @@
+// The vectors that skip-thought networks give sentences.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/models/helpers.h"
+
+namespace keel::models {
+
+// The vectors of lines by weights of the first seed, as text.
+inline std::vector<std::string> vectors_of(const train::Config& config,
+                                           const std::vector<std::string>& lines) {
+  const auto backend = make_backend("reference");
+  Variables variables(*backend, 1);
+  train::Evaluator evaluator(*backend, variables, config);
+  evaluator.declare();
+  const auto decoder = config.model().decoder(lines);
+  evaluator.decode(*decoder);
+  return decoder->answers();
+}
+
+}  // namespace keel::models
