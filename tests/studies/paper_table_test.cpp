@@ -42,6 +42,18 @@ TEST_CASE("paper tables: names differ, and numbers are as printed") {
   CHECK(norm_spec(row_called(table, "none"), column_called(table, "rt")) == "none");
 }
 
+// The page of all of Xu's tables has every row that one of them has.
+TEST_CASE("paper tables: the page of four tables has the rows of each") {
+  const PaperTable& page = find_paper_table("xu-tables");
+  for (const char* name : {"xu-table1", "xu-table2", "xu-table3", "xu-table4"}) {
+    for (const PaperRow& row : find_paper_table(name).rows) {
+      CAPTURE(row.norm);
+      CHECK(row_called(page, row.norm).values == row.values);
+    }
+  }
+  CHECK(row_called(page, "powernorm").values.empty());
+}
+
 // The metric of a column whose task is there, in a configuration of one of its recipes.
 void check_recipe(const PaperTable& table, const PaperColumn& column, const std::string& recipe) {
   const models::ModelEntry& entry = models::find_model(column.task);
