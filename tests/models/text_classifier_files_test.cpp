@@ -213,7 +213,10 @@ TEST_CASE("sst5: files that are absent or wrong") {
   const char* flat = "stsa.fine.train";
   CHECK(
       refused("stsa.fine.train: line 2: expected a label of 0 to 4, got '5'", flat, "3 a\n5 b\n"));
-  CHECK(refused("line 1: expected a label of 0 to 4, got 'a'", flat, "a 3\n"));
+  for (const char* label : {"a", "-1", "3a"}) {
+    CHECK(refused(fmt::format("line 1: expected a label of 0 to 4, got '{}'", label), flat,
+                  fmt::format("{} 3\n", label)));
+  }
   CHECK(refused("line 2: expected a label of 0 to 4, got ''", flat, "3 a\n\n3 b\n"));
   CHECK(refused("line 1: expected UTF-8, got ff at byte 3", flat, "3 \xFF\n"));
   CHECK(refused("stsa.fine.train: expected content", flat, ""));

@@ -47,6 +47,8 @@ TEST_CASE("npy: arrays of every kind") {
   const std::string fortran = R"({"shape":(2,3),"fortran_order":True,"descr":"|u1"})";
   CHECK(same(parse_npy(npy(fortran, "\0\3\1\4\2\5"s), "t"),
              Tensor::of<std::uint8_t>({2, 3}, {0, 1, 2, 3, 4, 5})));
+  const std::string one_axis = R"({"shape":(2,),"fortran_order":True,"descr":"|u1"})";
+  CHECK(same(parse_npy(npy(one_axis, "\1\2"), "t"), Tensor::of<std::uint8_t>({2}, {1, 2})));
 }
 
 TEST_CASE("npy: headers of arrays that do not fit") {

@@ -86,7 +86,8 @@ TEST_CASE("npz: files") {
 }
 
 TEST_CASE("npz: names that cannot be written") {
-  for (const std::string name : {"", "a/b", "a\\b", "\n", "\xc3\xa9"}) {
+  for (const std::string& name :
+       {std::string(), "a/b"s, "a\\b"s, "\n"s, "\xc3\xa9"s, std::string(1000, 'a')}) {
     CHECK(refuses(ErrorKind::kUsage, "printable ASCII", [&] { file_of(name, pair()); }));
   }
 }
@@ -194,6 +195,8 @@ TEST_CASE("npz: sizes after the content, and sizes in the directory's zip64 fiel
   CHECK(read(wide(130)).at("ab").at(1) == 6);
   CHECK(refused(wide(131), "agrees with the directory"));
   CHECK(refused(wide(~0ull), "content inside of the file"));
+  // A field too short for both sizes leaves the second as it is.
+  CHECK(refused(with(wide(130), kEnd + 2, "\x0c"), "equal sizes of stored content"));
 }
 
 TEST_CASE("npz: random damage gives an error or well-formed arrays") {

@@ -176,9 +176,19 @@ TEST_CASE("plot: a band of one point is a bar, and what cannot be shown interrup
   CHECK(well_formed(svg));
   CHECK(count(svg, "fill-opacity") == 2);    // 0, and 2 to 3
   CHECK(count(svg, "stroke-opacity") == 1);  // 0
+  plot.series[0].high[2] = std::nan("");
+  CHECK(count(plot_svg(plot), "stroke-opacity") == 2);  // 0, and 3
   plot.series[0].low.pop_back();
   CHECK_THROWS_WITH_AS(plot_svg(plot),
                        "[plot] series only: expected a band of 4 points, got 3 and 4", keel::Error);
+  plot.series[0].low.resize(4);
+  plot.series[0].high.clear();
+  CHECK_THROWS_WITH_AS(plot_svg(plot),
+                       "[plot] series only: expected a band of 4 points, got 4 and 0", keel::Error);
+  plot.series[0].low.resize(3);
+  plot.series[0].high.resize(3);
+  CHECK_THROWS_WITH_AS(plot_svg(plot),
+                       "[plot] series only: expected a band of 4 points, got 3 and 3", keel::Error);
 }
 
 TEST_CASE("plot: whole numbers alone are marked where that is asked for") {

@@ -56,6 +56,10 @@ TEST_CASE("bleu: a published record") {
       "69.5/44.2/30.1/20.9 (BP=0.961, ratio=0.962, hyp_len=126196, ref_len=131156)"));
 }
 
+TEST_CASE("bleu: of no references the ratio is 0") {
+  CHECK(text_of(BleuScore{}).ends_with("ratio=0.000, hyp_len=0, ref_len=0)"));
+}
+
 TEST_CASE("bleu: nothing in common is 0, smoothed or not") {
   for (BleuTokens tokens : {BleuTokens::kNone, BleuTokens::k13a}) {
     CHECK(score_of({.tokens = tokens}, "yes", "no").bleu == 0);

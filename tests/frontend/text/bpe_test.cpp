@@ -117,6 +117,17 @@ TEST_CASE("bpe: learned as if all pairs were counted anew every time") {
   }
 }
 
+TEST_CASE("bpe: learning tells how far it is") {
+  WordCounts counts;
+  for (int i = 0; i < 600; ++i) counts[fmt::format("{:03}", i)] = 2;
+  std::vector<std::int64_t> told;
+  const BpeCodes codes = learn_bpe(counts, {.merges = 1200, .min_count = 1},
+                                   [&](std::int64_t merges) { told.push_back(merges); });
+  CHECK(std::ssize(codes.merges) > 500);
+  CHECK(std::ssize(told) == std::ssize(codes.merges) / 500);
+  CHECK(told[0] == 500);
+}
+
 TEST_CASE("bpe: applied as its definition says, to words seen and not seen") {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     const BpeCodes codes = learn_bpe(random_words(seed), {.merges = 30});

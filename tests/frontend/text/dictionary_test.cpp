@@ -27,6 +27,7 @@ TEST_CASE("dictionary: limits, and texts that spell the specials") {
   const WordCounts counts = {{"<pad>", 9}, {"</s>", 9}, {"a", 3}, {"b", 2}, {"c", 1}};
   CHECK(Dictionary(counts, {.min_count = 2, .multiple = 1}).text() == "a 3\nb 2\n");
   CHECK(Dictionary(counts, {.max_symbols = 1, .multiple = 1}).text() == "a 3\n");
+  CHECK(Dictionary(counts, {.max_symbols = 9, .multiple = 1}).text() == "a 3\nb 2\nc 1\n");
   const Dictionary dictionary(counts, {});
   for (const char* name : {"<s>", "<pad>", "</s>", "<unk>", "never", ""}) {
     CHECK(dictionary.id(name) == Dictionary::kUnk);
@@ -52,6 +53,8 @@ TEST_CASE("dictionary: saved and loaded") {
   CHECK(loaded.first_filler() == saved.first_filler());
   // Other tools' files need not be in order.
   CHECK(Dictionary::parse("a 1\r\nb 5\n", "dict").id("b") == 5);
+  // A word of a text that looks like a filler occurs in it.
+  CHECK(Dictionary::parse("madeupword0000 3\nmadeupword0001 0\n", "dict").first_filler() == 5);
 }
 
 TEST_CASE("dictionary: files that are wrong") {
@@ -64,7 +67,7 @@ TEST_CASE("dictionary: files that are wrong") {
   for (const char* line : {"a ", "a x", "a -1", "a 1.5", "a 99999999999999999999"}) {
     CHECK(refused("a count of 0 or more behind the symbol", line));
   }
-  CHECK(refused("a symbol without blanks", "a b 3"));
+  for (const char* line : {"a b 3", " a 3"}) CHECK(refused("a symbol without blanks", line));
   CHECK(refused("a new symbol", "x 1"));
   for (const char* line : {"<s> 1", "<pad> 1", "</s> 1", "<unk> 1"}) {
     CHECK(refused("a new symbol", line));
@@ -80,9 +83,13 @@ TEST_CASE("dictionary: refusals") {
   CHECK(refused("max_symbols: expected 0 or more, got -1", {}, {.max_symbols = -1}));
   CHECK(refused("multiple: expected 1 to 4096, got 0", {}, {.multiple = 0}));
   CHECK(refused("without blanks that occur", {{"a b", 1}}, {}));
+  CHECK(refused("without blanks that occur", {{" a", 1}}, {}));
   CHECK(refused("without blanks that occur", {{"a", 0}}, {}));
   const Dictionary dictionary({{"a", 1}}, {});
-  CHECK(refuses(ErrorKind::kUsage, "id: expected 0 to 7, got 8", [&] { dictionary.symbol(8); }));
+  for (const std::int32_t id : {-1, 8}) {
+    CHECK(refuses(ErrorKind::kUsage, fmt::format("id: expected 0 to 7, got {}", id),
+                  [&] { dictionary.symbol(id); }));
+  }
 }
 
 }  // namespace

@@ -71,7 +71,8 @@ TEST_CASE("moses: full stops that belong to a word") {
                     {"the U.S.", "the U.S ."},
                     {"Mr.", "Mr ."},
                     {".", "."},
-                    {"he said 'no.'", "he said &apos; no . &apos;"}});
+                    {"he said 'no.'", "he said &apos; no . &apos;"},
+                    {".'", ". &apos;"}});
   check_tokens({.language = "de"}, {{"am 3. Mai um 100. Uhr", "am 3. Mai um 100 . Uhr"},
                                     {"z.B. Herr Dr. Wer", "z.B. Herr Dr. Wer"}});
   check_tokens({.keep_last_period = true}, {{"the U.S.", "the U.S."}, {"the end.", "the end ."}});
@@ -119,7 +120,11 @@ TEST_CASE("moses: text out of tokens") {
       {"$5 is 4\u20AC", "$ 5 is 4\u20AC"},
       {"wait... what?!", "wait ... what ? !"}};
   for (const TokenCase& c : english) CHECK(moses_detokenized(c.tokens) == c.text);
-  CHECK(moses_detokenized("l&apos; eau", {.language = "fr"}) == "l'eau");
+  CHECK(moses_detokenized("&apos; a &apos; b") == "'a' b");
+  for (const char* language : {"fr", "it", "ga"}) {
+    CHECK(moses_detokenized("d&apos; eau", {.language = language}) == "d'eau");
+    CHECK(moses_detokenized("5&apos; eau", {.language = language}) == "5' eau");
+  }
   CHECK(moses_detokenized("\u201E ja \u201C , sagt er", {.language = "de"}) ==
         "\u201Eja\u201C, sagt er");
   CHECK(moses_detokenized("a &amp; b", {.unescape = false}) == "a &amp; b");

@@ -22,11 +22,13 @@ TEST_CASE("sentences: full stops that belong to a word") {
   CHECK(sentences_of("Mr. Hill met J. Wood, M.A., at 3.30 p.m. yesterday. They spoke.") ==
         Texts{"Mr. Hill met J. Wood, M.A., at 3.30 p.m. yesterday.", "They spoke."});
   CHECK(sentences_of("It ended. and went on") == Texts{"It ended. and went on"});
+  CHECK(sentences_of("Solve it for x. Then rest.") == Texts{"Solve it for x.", "Then rest."});
 }
 
 TEST_CASE("sentences: printed lines are joined, paragraphs end at empty and before indented ones") {
-  CHECK(sentences_of("THE TITLE\n\nIt was a\r\nlong way. He\nwent on\n  Then night came.") ==
-        Texts{"THE TITLE", "It was a long way.", "He went on", "Then night came."});
+  CHECK(sentences_of(
+            "THE TITLE\n\nIt was a\r\nlong way. He\nwent on\n  Then night came\n\tand it rained") ==
+        Texts{"THE TITLE", "It was a long way.", "He went on", "Then night came", "and it rained"});
 }
 
 TEST_CASE("sentences: a long line says that every line is a paragraph") {

@@ -21,6 +21,12 @@ TEST_CASE("unicode: letters, digits and numbers") {
   }
   for (char32_t code : U"5 .'-_\u00BD\u20AC\u0301\uFE0F\u3000") CHECK_FALSE(is_letter(code));
   CHECK(is_letter(0x093E));  // a vowel sign of Devanagari
+  for (char32_t code : {0x1F130, 0x1F149, 0x1F150, 0x1F169, 0x1F170, 0x1F189}) {
+    CHECK(is_letter(code));  // in squares and circles
+  }
+  for (char32_t code : {0x1F12F, 0x1F14A, 0x1F14F, 0x1F16A, 0x1F16F, 0x1F18A}) {
+    CHECK_FALSE(is_letter(code));
+  }
   CHECK(is_digit(U'0'));
   CHECK(is_digit(0x0663));  // an Arabic three
   CHECK_FALSE(is_digit(0x00BD));

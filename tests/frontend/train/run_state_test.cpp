@@ -61,6 +61,24 @@ TEST_CASE("run state: every variable comes back in its storage type") {
   }
 }
 
+TEST_CASE("run state: numbers that earlier versions did not write are 0") {
+  Run run;
+  RunState later = kState;
+  later.train_loss = 0.5;
+  later.anchor = later.left_out = later.strikes = 3;
+  io::TensorFile file = to_checkpoint(later, run.config, run.variables);
+  CHECK(from_checkpoint(file, "here", run.config, run.variables).anchor == 3);
+  for (const char* key : {"train_loss", "anchor", "left_out", "strikes"}) {
+    CHECK(file.metadata.erase(key) == 1);
+  }
+  const RunState back = from_checkpoint(file, "here", run.config, run.variables);
+  CHECK(back.step == kState.step);
+  CHECK(back.train_loss == 0);
+  CHECK(back.anchor == 0);
+  CHECK(back.left_out == 0);
+  CHECK(back.strikes == 0);
+}
+
 void check_bad(Run& run, const io::TensorFile& file, std::string_view part) {
   test::check_refused([&] { from_checkpoint(file, "here", run.config, run.variables); },
                       "here: ", part, ErrorKind::kBadInput);
