@@ -142,11 +142,11 @@ struct ReportArgs {
 int run_report(const ReportArgs& args);
 
 struct ReproduceArgs {
-  RunArgs run;  // recipe: paper or laptop; of the rest all but model and norm
+  RunArgs run;  // recipe: paper, short or laptop; of the rest all but model and norm
   std::string table, seeds = "3", out;
   std::vector<std::string> tasks, norms;  // empty: all
   int jobs = 1;
-  bool plan = false;
+  bool plan = false, as_is = false;
 };
 int run_reproduce(ReproduceArgs args);
 

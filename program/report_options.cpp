@@ -44,7 +44,8 @@ void add_reproduce(Command command) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app->add_option("--out", args->out, "folder of runs and results (default runs/TABLE)");
-  app->add_flag("--plan", args->plan, "print the commands and run nothing");
+  auto* plan = app->add_flag("--plan", args->plan, "print the commands and run nothing");
+  app->add_flag("--as-is", args->as_is, "train nothing, and write what is there")->excludes(plan);
   add_backend_options(*app, args->run);
   app->footer(
       "each cell is trained once per seed in a folder of its own, where train.log has what it "

@@ -22,8 +22,9 @@ std::vector<std::string> reproduce(const fs::path& out, const std::string& table
   return arguments;
 }
 
-std::vector<std::string> two_cells(const fs::path& out, std::vector<std::string> more = {}) {
-  more.insert(more.end(), {"--tasks", "mnist", "--norms", "none,adanorm", "--seeds", "2", "--set",
+std::vector<std::string> two_cells(const fs::path& out, std::vector<std::string> more = {},
+                                   const std::string& seeds = "2") {
+  more.insert(more.end(), {"--tasks", "mnist", "--norms", "none,adanorm", "--seeds", seeds, "--set",
                            "train.max_steps=3"});
   return reproduce(out, "xu-table4", more);
 }
@@ -75,6 +76,11 @@ TEST_CASE("reproduce: what is finished is never run again, several at once give 
   const auto logs = logs_in(temp / "out");
   const std::string table = read_bytes(temp / "out/xu-table4.csv");
   CHECK(logs.size() == 4);
+  // Of three seeds two are there, and nothing is trained.
+  const Json as_is = json_of(run_keel(two_cells(temp / "out", {"--as-is", "--json"}, "3")));
+  CHECK(as_is.at("cells")[0].at("ours").size() == 2);
+  CHECK(as_is.at("cells")[0].at("note") == "seed 3: to do");
+  CHECK(logs_in(temp / "out") == logs);
   const ProcessResult again = run_keel(two_cells(temp / "out"));
   CHECK(again.code == 0);
   CHECK(holds(again.err, "4 trainings, 4 of them done before\n"));
