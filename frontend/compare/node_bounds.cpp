@@ -9,8 +9,8 @@ const BoundRules& bound_rules() {
   static const BoundRules rules = [] {
     BoundRules all;
     for (auto add : {add_linear_rules, add_elementwise_rules, add_loss_rules, add_attention_rules,
-                     add_recurrent_rules, add_drawing_rules, add_update_rules, add_norm_rules,
-                     add_norm_gradient_rules}) {
+                     add_recurrent_rules, add_drawing_rules, add_mixture_rules, add_update_rules,
+                     add_norm_rules, add_norm_gradient_rules}) {
       add(all);
     }
     return all;

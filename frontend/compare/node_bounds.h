@@ -50,6 +50,7 @@ void add_elementwise_rules(BoundRules& rules);
 void add_loss_rules(BoundRules& rules);
 void add_attention_rules(BoundRules& rules);
 void add_drawing_rules(BoundRules& rules);
+void add_mixture_rules(BoundRules& rules);
 void add_update_rules(BoundRules& rules);
 void add_recurrent_rules(BoundRules& rules);
 void add_norm_rules(BoundRules& rules);
