@@ -202,7 +202,11 @@ int run_reproduce(ReproduceArgs args) {
     return 0;
   }
   int signal = 0;
-  if (!args.as_is) {
+  if (args.as_is) {
+    check(std::filesystem::is_directory(plan.folder), ErrorKind::kIo,
+          "{}: --as-is: expected a folder that keel reproduce has trained in, got none",
+          plan.folder.string());
+  } else {
     make_backend(args.run);  // rather than that every training finds it missing
     signal = run_trials(plan, args.jobs);
     if (signal == 0) measure_trials(plan, args);

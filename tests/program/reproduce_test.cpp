@@ -81,6 +81,9 @@ TEST_CASE("reproduce: what is finished is never run again, several at once give 
   CHECK(as_is.at("cells")[0].at("ours").size() == 2);
   CHECK(as_is.at("cells")[0].at("note") == "seed 3: to do");
   CHECK(logs_in(temp / "out") == logs);
+  check_refusal(run_keel(two_cells(temp / "nowhere", {"--as-is"})), 4,
+                "nowhere: --as-is: expected a folder that keel reproduce has trained in");
+  CHECK_FALSE(fs::exists(temp / "nowhere"));
   const ProcessResult again = run_keel(two_cells(temp / "out"));
   CHECK(again.code == 0);
   CHECK(holds(again.err, "4 trainings, 4 of them done before\n"));
