@@ -134,6 +134,24 @@ TEST_CASE("pn_v: a batch without rows gives zeros and leaves the state") {
   }
 }
 
+TEST_CASE("pn_v: a batch without rows has gradients of zero") {
+  OpCase c;
+  for (const Tensor& t : {f64({3, 1}, {1, 3, 8}), f64({1}, {2}), f64({1}, {0.5})}) {
+    c.inputs.push_back(t.clone());
+  }
+  c.build = [](Graph& g, const std::vector<Value>& in) {
+    const Value psi2 = g.constant(f64({1}, {20}).to(g.type(in[0]).dtype));
+    const ops::PnVState state{psi2, g.constant(mask_of({0, 0, 0}))};
+    return std::vector<Value>{ops::pn_v(g, in[0], {in[1], in[2]}, state, {})};
+  };
+  for (const std::string& backend : tested_backends()) {
+    const Results got = run_case(*make_backend(backend), c, DType::kF32);
+    for (std::int64_t i : {0, 1, 2}) CHECK(got.at("d0").at(i) == 0);
+    CHECK(got.at("d1").at(0) == 0);
+    CHECK(got.at("d2").at(0) == 0);
+  }
+}
+
 TEST_CASE("pn_v: a step updates the state, evaluation does not") {
   for (bool training : {true, false}) {
     for (const std::string& name : tested_backends()) {

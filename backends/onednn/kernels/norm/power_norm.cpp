@@ -207,7 +207,8 @@ struct ScaledRows {
 // needed.
 template <class Rows>
 void forward_in_one_pass(const Rows& rows, const Step& step) {
-  const auto& [b, plan] = rows;
+  const Binding& b = rows.b;
+  const auto& plan = rows.plan;
   const ColumnBlocks& blocks = plan.columns.blocks;
   blocks.run_channels([&](const Slab& slab) HWY_ATTR { running_statistics(b, plan, slab); });
   blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
@@ -222,7 +223,8 @@ void forward_in_one_pass(const Rows& rows, const Step& step) {
 
 template <class Rows>
 void forward_in_two_passes(const Rows& rows, const Step& step) {
-  const auto& [b, plan] = rows;
+  const Binding& b = rows.b;
+  const auto& plan = rows.plan;
   run_columns(
       plan.columns.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
