@@ -1,21 +1,11 @@
 #include "frontend/compare/step_walk.h"
 
-#include <algorithm>
-#include <map>
-
 #include "frontend/compare/fault_planter.h"
 #include "frontend/compare/lane.h"
 #include "frontend/compare/node_judge.h"
+#include "frontend/compare/walk_plan.h"
 
 namespace keel::compare {
-namespace {
-
-bool is_called(const std::string& path, const std::string& only) {
-  return only.empty() || path == only || path.starts_with(only + "/");
-}
-
-}  // namespace
-
 std::string place_text(const Shape& shape, std::int64_t index) {
   std::vector<std::int64_t> place;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
@@ -58,14 +48,14 @@ class StepWalk::Impl {
     SubjectStep step = subject_.at(step_);
     graph_ = step.graph;
     sink_ = &sink;
-    choose();
+    plan_.emplace(*graph_, options_.only, subject_.name());
     if (options_.against) replay_inputs(*options_.against, step_, step, truth_);
     truth_.begin(*graph_, step, subject_);
     if (options_.record) record_inputs(*options_.record, step_, step, truth_);
     for (Lane& lane : lanes_) lane.begin(*graph_, step, subject_);
-    const PerNode<int> last = last_readers(*graph_, needed_);
+    const PerNode<int> last = last_readers(*graph_, plan_->needed());
     for (int i = 0; i < graph_->size(); ++i) {
-      if (!needed_[i] || graph_->node(i).kind != NodeKind::kOp) continue;
+      if (!plan_->needed()[i] || graph_->node(i).kind != NodeKind::kOp) continue;
       take_node(i);
       truth_.release(i, last);
       for (Lane& lane : lanes_) lane.release(i, last);
@@ -81,45 +71,9 @@ class StepWalk::Impl {
  private:
   bool is_chained() const { return options_.mode == WalkMode::kChained; }
 
-  // The nodes that are judged, and with all that these depend on those that run.
-  void choose() {
-    judged_ = needed_ = PerNode<bool>(*graph_, options_.only.empty());
-    updates_.clear();
-    for (const Update& update : graph_->updates()) {
-      updates_[update.next.node].push_back(update);
-    }
-    if (options_.only.empty()) return;
-    for (int i = graph_->size() - 1; i >= 0; --i) choose_node(i);
-    check(std::ranges::count(judged_, true) > 0, ErrorKind::kUsage,
-          "--only: no node of {} is called '{}'", subject_.name(), options_.only);
-  }
-  void choose_node(int i) {
-    const Node& node = graph_->node(i);
-    if (node.kind == NodeKind::kOp && !is_view(node)) {
-      bool chosen = is_called(node.name, options_.only);
-      for (const Update& update : updates_of(i)) {
-        chosen = chosen || is_called(graph_->node(update.leaf).name, options_.only);
-      }
-      judged_[i] = chosen;
-      needed_[i] = needed_[i] || chosen;
-    }
-    // What a leaf takes is needed by the steps that follow.
-    if (!updates_of(i).empty()) needed_[i] = true;
-    if (!needed_[i]) return;
-    for (Value v : node.inputs) {
-      if (v.valid()) needed_[v.node] = true;
-    }
-  }
-
-  // Those whose new value is an output of the node.
-  std::span<const Update> updates_of(int i) const {
-    const auto found = updates_.find(i);
-    return found == updates_.end() ? std::span<const Update>{} : found->second;
-  }
-
   void take_node(int i) {
     const Node& node = graph_->node(i);
-    const bool judged = judged_[i] && !is_view(node);
+    const bool judged = plan_->is_judged(i) && !is_view(node);
     const std::vector<const Tensor*> inputs = truth_.inputs(node);
     Judgement truth = judge_node(judge_, *graph_, i, inputs, judged && !is_chained());
     for (std::size_t b = 0; is_chained() && b < backends_.size(); ++b) {
@@ -132,7 +86,7 @@ class StepWalk::Impl {
     if (options_.record && !is_view(node)) {
       record_outputs(*options_.record, "truth", node, truth_.outputs(i));
     }
-    for (const Update& update : updates_of(i)) {
+    for (const Update& update : plan_->updates_of(i)) {
       truth_.set_next(graph_->node(update.leaf).name, truth_.value(update.next).clone());
     }
   }
@@ -147,7 +101,7 @@ class StepWalk::Impl {
       report({i, std::string(backends_[b]->name()), runs[b], inputs, runs}, truth, nullptr);
       if (options_.record) record_run(i, b, runs[b]);
       if (!runs[b].refusal.empty()) continue;
-      for (const Update& update : updates_of(i)) {
+      for (const Update& update : plan_->updates_of(i)) {
         const Tensor& leaf = truth_.value(update.leaf);
         report_update(update, b, leaf, runs[b].outputs[std::size_t(update.next.port)]);
       }
@@ -171,7 +125,7 @@ class StepWalk::Impl {
       const Judgement own = judge_node(judge_, *graph_, i, inputs, true);
       report({i, std::string(backends_[b]->name()), run, inputs}, own, &truth);
     }
-    for (const Update& update : updates_of(i)) {
+    for (const Update& update : plan_->updates_of(i)) {
       const Tensor& leaf = lane.value(update.leaf);
       const Tensor& next = run.outputs[std::size_t(update.next.port)];
       Tensor result = report_update(update, b, leaf, next);
@@ -273,7 +227,7 @@ class StepWalk::Impl {
     std::vector<Tensor> got;
     got.push_back(committed(*backends_[b], leaf, next));
     planter_->strike_update({node, backends_[b]->name(), step_, {}}, got[0], leaf);
-    if (!judged_[update.next.node]) return std::move(got[0]);
+    if (!plan_->is_judged(update.next.node)) return std::move(got[0]);
     NodeReport report = report_of(update.next.node, std::string(backends_[b]->name()));
     report.path = node.name;
     report.op = "update";
@@ -303,8 +257,7 @@ class StepWalk::Impl {
   std::int64_t step_ = 0;
   const Graph* graph_ = nullptr;
   const NodeSink* sink_ = nullptr;
-  PerNode<bool> judged_, needed_;
-  std::map<int, std::vector<Update>> updates_;  // by the node of the new value
+  std::optional<WalkPlan> plan_;  // of graph_
   std::optional<FaultPlanter> planter_;
 };
 

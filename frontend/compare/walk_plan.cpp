@@ -1,0 +1,46 @@
+#include "frontend/compare/walk_plan.h"
+
+#include <algorithm>
+
+#include "src/graph/op_info.h"
+
+namespace keel::compare {
+namespace {
+
+bool is_called(const std::string& path, const std::string& only) {
+  return only.empty() || path == only || path.starts_with(only + "/");
+}
+
+}  // namespace
+
+WalkPlan::WalkPlan(const Graph& graph, const std::string& only, const std::string& subject)
+    : judged_(graph, only.empty()), needed_(graph, only.empty()) {
+  for (const Update& update : graph.updates()) updates_[update.next.node].push_back(update);
+  for (int i = graph.size() - 1; i >= 0; --i) choose(graph, i, only);
+  check(only.empty() || std::ranges::count(judged_, true) > 0, ErrorKind::kUsage,
+        "--only: no node of {} is called '{}'", subject, only);
+}
+
+std::span<const Update> WalkPlan::updates_of(int node) const {
+  const auto found = updates_.find(node);
+  return found == updates_.end() ? std::span<const Update>{} : found->second;
+}
+
+// Goes from the last node to the first, so that whoever reads a node has been chosen before it.
+void WalkPlan::choose(const Graph& graph, int i, const std::string& only) {
+  const Node& node = graph.node(i);
+  if (node.kind == NodeKind::kOp && !is_view(node)) {
+    judged_[i] =
+        is_called(node.name, only) || std::ranges::any_of(updates_of(i), [&](const Update& update) {
+          return is_called(graph.node(update.leaf).name, only);
+        });
+  }
+  // What a leaf takes is needed by the steps that follow.
+  needed_[i] = needed_[i] || judged_[i] || !updates_of(i).empty();
+  if (!needed_[i]) return;
+  for (Value v : node.inputs) {
+    if (v.valid()) needed_[v.node] = true;
+  }
+}
+
+}  // namespace keel::compare

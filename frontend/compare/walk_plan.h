@@ -1,0 +1,33 @@
+// Which nodes of a step a walk runs, and which of them it judges.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/graph/graph.h"
+#include "src/graph/tables.h"
+
+namespace keel::compare {
+
+class WalkPlan {
+ public:
+  // Judges all nodes, or those called `only` and what lies below that path: a node, or one that
+  // gives a leaf of that name its new value. Nodes that those depend on run too, in this step or,
+  // as updates, in an earlier one. Throws Error{kUsage} when nothing of `subject` is called so.
+  WalkPlan(const Graph& graph, const std::string& only, const std::string& subject);
+
+  bool is_judged(int node) const { return judged_[node]; }
+  const PerNode<bool>& needed() const { return needed_; }
+  // Those whose new value is an output of the node.
+  std::span<const Update> updates_of(int node) const;
+
+ private:
+  void choose(const Graph& graph, int node, const std::string& only);
+
+  PerNode<bool> judged_, needed_;
+  std::map<int, std::vector<Update>> updates_;  // by the node of the new value
+};
+
+}  // namespace keel::compare
