@@ -11,17 +11,28 @@ namespace keel::models {
 
 using text::Dictionary;
 
+void BeamSearch::expect_logarithm(float score, std::size_t parent) const {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  check(score < kInfinity, ErrorKind::kDiverged,
+        "[translation] sentence {}, symbol {}: expected the logarithm of a probability, got {}",
+        sentence_ + 1, open_[parent].symbols.size() + 1, score);
+}
+
+bool BeamSearch::may_follow(std::int32_t symbol, const Hypothesis& parent) const {
+  if (symbol == Dictionary::kEnd) return !parent.symbols.empty();
+  return symbol != Dictionary::kPad && symbol != Dictionary::kBegin &&
+         symbol < options_.first_filler;
+}
+
 // The 2 beam best, the best first.
 std::vector<BeamSearch::Extension> BeamSearch::extensions(std::span<const NextSymbols> said) const {
   std::vector<Extension> all;
   for (std::size_t parent = 0; parent < open_.size(); ++parent) {
     const NextSymbols& next = said[parent];
     for (std::size_t i = 0; i < next.symbols.size(); ++i) {
-      check(!std::isnan(next.scores[i]), ErrorKind::kDiverged,
-            "[translation] expected probabilities of symbols, got one that is not a number");
-      const bool is_first = open_[parent].symbols.empty();
+      expect_logarithm(next.scores[i], parent);
       const std::int32_t symbol = next.symbols[i];
-      if (symbol == Dictionary::kPad || (is_first && symbol == Dictionary::kEnd)) continue;
+      if (!may_follow(symbol, open_[parent])) continue;
       all.push_back({parent, symbol, open_[parent].score + double(next.scores[i])});
     }
   }
@@ -32,6 +43,7 @@ std::vector<BeamSearch::Extension> BeamSearch::extensions(std::span<const NextSy
 
 void BeamSearch::finish_all(std::span<const NextSymbols> said) {
   for (std::size_t i = 0; i < open_.size(); ++i) {
+    expect_logarithm(said[i].end_score, i);
     open_[i].score += double(said[i].end_score);
     open_[i].parent = i;
     finished_.push_back(std::move(open_[i]));

@@ -31,7 +31,9 @@ std::vector<NamedValue> Translation::ranked(nn::Net& net, const Tables& of, Valu
   const auto logits = nn::Linear::sharing(net, "logits", of.logits, {.bias = false});
   const Value said = ops::log_softmax(g, logits(h));
   const std::int64_t symbols = g.shape(said)[1];
-  const std::int64_t needed = std::min(BeamSearch::symbols_needed(options_.beam), symbols);
+  const std::int64_t fillers =
+      subwords_.target ? symbols - subwords_.target->dictionary().first_filler() : 0;
+  const std::int64_t needed = std::min(BeamSearch::symbols_needed(options_.beam, fillers), symbols);
   const ops::Ranked ranked = ops::top_k(g, said, needed);
   return {{"scores", ranked.values},
           {"symbols", ranked.indices},

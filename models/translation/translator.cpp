@@ -34,6 +34,7 @@ Translator::Translator(TranslationTask task, const SearchOptions& options)
       options_(options),
       batches_(options.recompute ? whole_batches() : step_batches()),
       found_(task_.sources.size(), {task::RankedAnswer{}}) {
+  options_.beam.first_filler = task_.subwords.target->dictionary().first_filler();
   for (std::size_t i = 0; i < task_.sources.size(); ++i) {
     const std::string where = fmt::format("sentence {}", i + 1);
     sources_.push_back(task_.subwords.source->encode(task_.sources[i], where));
@@ -68,7 +69,7 @@ void Translator::begin_group() {
   while (begun_ < order_.size() && std::ssize(group_.slots) < group_.sentences &&
          bucket(order_[begun_]) == group_.source_length) {
     const std::size_t sentence = order_[begun_++];
-    group_.slots.push_back({sentence, sources_[sentence], BeamSearch(options_.beam)});
+    group_.slots.push_back({sentence, sources_[sentence], BeamSearch(options_.beam, sentence)});
   }
 }
 

@@ -11,7 +11,8 @@
 namespace keel::models {
 namespace {
 
-constexpr std::int32_t kEnd = text::Dictionary::kEnd, kPad = text::Dictionary::kPad;
+constexpr std::int32_t kEnd = text::Dictionary::kEnd, kPad = text::Dictionary::kPad,
+                       kBegin = text::Dictionary::kBegin;
 constexpr std::int32_t kA = 4, kB = 5, kC = 6;
 
 using Said = std::vector<std::pair<std::int32_t, float>>;
@@ -103,13 +104,57 @@ TEST_CASE("beam search: at the longest the end is taken, and its score counts") 
   CHECK(search.best().score == doctest::Approx(-4));
 }
 
-TEST_CASE("beam search: a score that is no number is an error") {
-  BeamSearch search({.beam = 1, .length_penalty = 1, .longest = 10});
-  test::check_refused(
-      [&] {
-        say(search, {{{kA, std::nanf("")}}});
-      },
-      "[translation]", "not a number", ErrorKind::kDiverged);
+TEST_CASE("beam search: what no text has is never taken, however likely") {
+  BeamSearch search({.beam = 2, .length_penalty = 1, .longest = 10, .first_filler = kC});
+  const Said said = {{kBegin, -0.1f}, {kPad, -0.2f}, {kC, -0.3f},
+                     {kC + 1, -0.4f}, {kA, -5},      {kB, -6}};
+  say(search, {said});
+  REQUIRE(search.open().size() == 2);
+  CHECK(search.open()[0].symbols == Symbols{kA});
+  CHECK(search.open()[1].symbols == Symbols{kB});
+  say(search, {said, said});
+  CHECK(search.open()[0].symbols == Symbols{kA, kA});
+  CHECK(search.open()[0].score == doctest::Approx(-10));
+  CHECK(BeamSearch::symbols_needed(2, 2) == 2 * 2 + 5);  // kBegin, kPad, kEnd and two fillers
+}
+
+TEST_CASE("beam search: a beam as wide as all symbols") {
+  constexpr std::int32_t kUnk = text::Dictionary::kUnk;
+  BeamSearch search({.beam = 4, .length_penalty = 1, .longest = 3, .first_filler = kB});
+  const Said all = {{kEnd, -1}, {kUnk, -1.1f}, {kA, -1.2f}, {kBegin, -2}, {kPad, -3}};
+  say(search, {all});
+  CHECK(search.open().size() == 2);  // the two that may be first
+  while (!search.is_done()) say(search, std::vector<Said>(search.open().size(), all), -1);
+  CHECK(search.finished().size() == 4);
+  CHECK(search.ranked().size() == 4);
+}
+
+TEST_CASE("beam search: of equal scores the earlier hypothesis, then the first symbol said") {
+  BeamSearch search({.beam = 2, .length_penalty = 1, .longest = 10});
+  const Said same = {{kPad, -1}, {kEnd, -1}, {kA, -1}, {kB, -1}, {kC, -1}};
+  say(search, {same});
+  CHECK(search.open()[0].symbols == Symbols{kA});
+  CHECK(search.open()[1].symbols == Symbols{kB});
+  say(search, {same, same});
+  REQUIRE(search.finished().size() == 1);
+  CHECK(search.finished()[0].symbols == Symbols{kA});
+  CHECK(search.open()[0].symbols == Symbols{kA, kA});
+  CHECK(search.open()[1].symbols == Symbols{kA, kB});
+}
+
+TEST_CASE("beam search: a score that is no logarithm of a probability is an error") {
+  BeamSearch search({.beam = 1, .length_penalty = 1, .longest = 1}, 6);
+  const auto refused = [&](float score, float end, const char* symbol) {
+    test::check_refused(
+        [&] {
+          say(search, {{{kA, score}}}, end);
+        },
+        "[translation] sentence 7", symbol, ErrorKind::kDiverged);
+  };
+  refused(std::nanf(""), -1, "symbol 1");
+  refused(std::numeric_limits<float>::infinity(), -1, "symbol 1");
+  say(search, {{{kA, -1}, {kB, -std::numeric_limits<float>::infinity()}}});
+  refused(-1, std::nanf(""), "symbol 2");  // at the longest the end alone counts
 }
 
 }  // namespace

@@ -111,11 +111,17 @@ TEST_CASE("translation search: a norm over a sentence's positions is computed an
   for (std::size_t i = 0; i < lines.size(); ++i) CHECK(answers[i] == anew[i][0].text);
 }
 
+struct Greedy {
+  std::vector<std::int32_t> said = {};
+  double log_probability = 0;  // of all that was said, and of the end
+};
+
 // Goes on with the likeliest symbol that may come, by networks that see the whole beginning.
-std::vector<std::int32_t> greedy(TranslationRun& run, const std::vector<std::int32_t>& source,
-                                 std::int64_t longest) {
-  std::vector<std::int32_t> said;
-  while (std::ssize(said) < longest) {
+Greedy greedy(TranslationRun& run, const std::vector<std::int32_t>& source, std::int64_t longest) {
+  const std::int32_t first_filler = run.data.subwords().target->dictionary().first_filler();
+  Greedy result;
+  while (true) {
+    std::vector<std::int32_t>& said = result.said;
     NumberedPair pair{source, said};
     pair.target.push_back(Dictionary::kEnd);
     task::Batch batch;
@@ -126,15 +132,21 @@ std::vector<std::int32_t> greedy(TranslationRun& run, const std::vector<std::int
     train::Feeder(run.config.model()).feed(program, batch);
     program.feed("weight", Tensor::scalar(1.0f));
     program.run();
-    const Tensor symbols = program.fetch("prediction/symbols");
-    for (const std::int32_t symbol : symbols.as<std::int32_t>()) {
-      if (symbol == Dictionary::kPad || (symbol == Dictionary::kEnd && said.empty())) continue;
-      if (symbol == Dictionary::kEnd) return said;
-      said.push_back(symbol);
-      break;
-    }
+    const Tensor symbols = program.fetch("prediction/symbols"),
+                 scores = program.fetch("prediction/scores");
+    const double end = program.fetch("prediction/end").at(0);
+    const auto may_come = [&](std::int32_t symbol) {
+      return symbol == Dictionary::kEnd ? !said.empty()
+                                        : symbol >= Dictionary::kUnk && symbol < first_filler;
+    };
+    std::int64_t best = 0;
+    while (!may_come(symbols.as<std::int32_t>()[std::size_t(best)])) ++best;
+    const std::int32_t symbol = symbols.as<std::int32_t>()[std::size_t(best)];
+    const bool ends = symbol == Dictionary::kEnd || std::ssize(said) == longest;
+    result.log_probability += ends ? end : scores.at(best);
+    if (ends) return result;
+    said.push_back(symbol);
   }
-  return said;
 }
 
 TEST_CASE("translation search: a beam of one is greedy") {
@@ -144,8 +156,46 @@ TEST_CASE("translation search: a beam of one is greedy") {
   const Ranked found = run.search(lines, {.beam = {.beam = 1, .longest = 25}});
   const TranslationSubwords subwords = run.data.subwords();
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const auto symbols = greedy(run, subwords.source->encode(lines[i], "a test"), 25);
-    CHECK(found[i][0].text == subwords.target->decode(symbols));
+    const Greedy expected = greedy(run, subwords.source->encode(lines[i], "a test"), 25);
+    CHECK(found[i][0].text == subwords.target->decode(expected.said));
+    CHECK(found[i][0].log_probability == doctest::Approx(expected.log_probability).epsilon(1e-5));
+  }
+}
+
+// Every symbol is as likely as any other: what comes is <unk>, the first symbol that may, and then
+// the end, which stands before it.
+TEST_CASE(
+    "translation search: among equals the documented one, alone and behind another sentence") {
+  TranslationRun run({"model.dropout=0", "model.beam=2"});
+  run.translate({"s1"});
+  Tensor table = run.variables.read("target/table");
+  std::ranges::fill(table.as<float>(), 0.0f);
+  run.variables.write("target/table", table);
+  CHECK(run.translate({"s1 s2 s3"}) == Lines{"<unk>"});
+  CHECK(run.translate({"s4", "s1 s2 s3", "s5 s6 s7"}) == Lines(3, "<unk>"));
+}
+
+TEST_CASE("translation search: neither the beginning nor a filler is ever said") {
+  TranslationRun run({"model.dropout=0", "model.beam=50", "model.longest=4"});
+  run.translate({"s1"});
+  const text::Dictionary dictionary = run.data.subwords().target->dictionary();
+  REQUIRE(dictionary.first_filler() < dictionary.size());
+  // The first place of every hidden value is made large, and so are these symbols in it.
+  Tensor table = run.variables.read("target/table");
+  const std::int64_t width = table.shape()[1];
+  const auto make_likely = [&](std::int32_t id) {
+    for (std::int64_t i = 0; i < width; ++i) {
+      table.as<float>()[std::size_t(id * width + i)] = i % 2 ? 3.0f : -2.0f;
+    }
+  };
+  make_likely(Dictionary::kBegin);
+  for (std::int32_t id = dictionary.first_filler(); id < dictionary.size(); ++id) make_likely(id);
+  run.variables.write("target/table", table);
+  for (const bool recompute : {false, true}) {
+    SearchOptions options{.beam = {.beam = 50, .longest = 4}, .recompute = recompute};
+    const Ranked found = run.search({"s1 s2"}, options);
+    CHECK(found[0].size() == 50);
+    for (const task::RankedAnswer& answer : found[0]) CHECK_FALSE(answer.text.empty());
   }
 }
 
@@ -154,6 +204,9 @@ TEST_CASE(
   TranslationRun run({"model.dropout=0"});
   run.learn(8, 40);
   Lines lines = mixed_lines(run);
+  std::string long_line = "s1";
+  for (int i = 2; i <= 200; ++i) long_line += fmt::format(" s{}", i % 60);
+  lines.push_back(long_line);
   const SearchOptions options{.beam = {.beam = 3, .longest = 30}};
   const Ranked together = run.search(lines, options);
   CHECK(together[2].size() == 1);  // an empty line has one answer, an empty one
@@ -166,6 +219,27 @@ TEST_CASE(
   std::ranges::reverse(lines);
   std::ranges::reverse(backwards);
   check_equal(run.search(lines, options), backwards);
+}
+
+TEST_CASE("translation search: however many are searched at a time, the answers are the same") {
+  TranslationRun run({"model.dropout=0"});
+  run.learn(8, 40);
+  const Lines lines = run.sources(50);
+  SearchOptions options{.beam = {.beam = 3, .longest = 25}};
+  const Ranked all = run.search(lines, options);
+  for (const std::int64_t sentences : {1, 7, 32}) {
+    CAPTURE(sentences);
+    options.most_rows = 3 * sentences;
+    const Ranked groups = run.search(lines, options);
+    REQUIRE(groups.size() == all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      REQUIRE(groups[i].size() == all[i].size());
+      for (std::size_t k = 0; k < all[i].size(); ++k) {
+        CHECK(groups[i][k].text == all[i][k].text);
+        CHECK(groups[i][k].score == doctest::Approx(all[i][k].score).epsilon(1e-5));
+      }
+    }
+  }
 }
 
 TEST_CASE("translation search: the log probability is that of the symbols one by one") {
@@ -247,8 +321,8 @@ TEST_CASE("translation search: a weight that is no number is said, not searched 
   Tensor bias = run.variables.read(name);
   bias.as<float>()[3] = std::nanf("");
   run.variables.write(name, bias);
-  test::check_refused([&] { run.translate({"s1 s2"}); }, "[translation]", "not a number",
-                      ErrorKind::kDiverged);
+  test::check_refused([&] { run.translate({"s1 s2"}); }, "[translation] sentence 1, symbol 1",
+                      "got nan", ErrorKind::kDiverged);
 }
 
 }  // namespace
