@@ -7,6 +7,7 @@
 #include "frontend/nn/embedding.h"
 #include "frontend/nn/layers.h"
 #include "frontend/nn/positions.h"
+#include "frontend/text/text_file.h"
 #include "frontend/text/utf8.h"
 #include "models/translation/search_network.h"
 #include "src/ops/elementwise.h"
@@ -270,15 +271,18 @@ std::vector<task::MetricInfo> Translation::metrics() const {
           {.name = "bleu", .unit = "", .higher_is_better = true, .of = task::mean_of}};
 }
 
-std::unique_ptr<task::Decoder> Translation::decoder(std::span<const std::string> lines) const {
+std::unique_ptr<task::Decoder> Translation::portion_decoder(std::span<const std::string> lines,
+                                                            std::int64_t first) const {
+  TranslationTask task{subwords_, {lines.begin(), lines.end()}};
+  task.origin = "standard input";
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::optional<std::size_t> wrong = text::first_invalid_utf8(lines[i]);
-    check(!wrong, ErrorKind::kBadInput,
-          "standard input: line {}: expected UTF-8, got {:02x} at byte {}", i + 1,
+    check(!wrong, ErrorKind::kBadInput, "{}: expected UTF-8, got {:02x} at byte {}",
+          text::place(task.origin, first + std::int64_t(i)),
           static_cast<unsigned char>(lines[i][wrong.value_or(0)]), wrong.value_or(0) + 1);
   }
-  return std::make_unique<Translator>(TranslationTask{subwords_, {lines.begin(), lines.end()}},
-                                      search_options());
+  task.first = first;
+  return std::make_unique<Translator>(std::move(task), search_options());
 }
 
 }  // namespace keel::models

@@ -129,7 +129,11 @@ class Translation : public task::ModelWithOptions<TranslationModelOptions> {
   // "bleu" is that of words.
   std::vector<task::MetricInfo> metrics() const override;
   // Translates lines of words, in the form that the training data has them in.
-  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override {
+    return portion_decoder(lines, 1);
+  }
+  std::unique_ptr<task::Decoder> portion_decoder(std::span<const std::string> lines,
+                                                 std::int64_t first) const override;
   // Those of search_network.h.
   std::vector<task::Input> search_inputs(std::string_view network,
                                          const task::Sizes& sizes) const override;

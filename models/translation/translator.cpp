@@ -6,6 +6,7 @@
 #include "frontend/text/bleu.h"
 #include "frontend/text/moses_detokenizer.h"
 #include "frontend/text/moses_tokenizer.h"
+#include "frontend/text/text_file.h"
 #include "src/core/error.h"
 
 namespace keel::models {
@@ -44,7 +45,9 @@ Translator::Translator(TranslationTask task, const SearchOptions& options)
       found_(task_.sources.size(), {task::RankedAnswer{}}) {
   options_.beam.first_filler = task_.subwords.target->dictionary().first_filler();
   for (std::size_t i = 0; i < task_.sources.size(); ++i) {
-    const std::string where = fmt::format("sentence {}", i + 1);
+    const std::int64_t number = task_.first + std::int64_t(i);
+    const std::string where = task_.origin.empty() ? fmt::format("sentence {}", number)
+                                                   : text::place(task_.origin, number);
     sources_.push_back(task_.subwords.source->encode(task_.sources[i], where));
     if (sources_[i].size() > 1) order_.push_back(i);
   }
@@ -77,7 +80,8 @@ void Translator::begin_group() {
   while (begun_ < order_.size() && std::ssize(group_.slots) < group_.sentences &&
          bucket(order_[begun_]) == group_.source_length) {
     const std::size_t sentence = order_[begun_++];
-    group_.slots.push_back({sentence, sources_[sentence], BeamSearch(options_.beam, sentence)});
+    group_.slots.push_back({sentence, sources_[sentence],
+                            BeamSearch(options_.beam, std::size_t(task_.first) - 1 + sentence)});
   }
 }
 

@@ -20,6 +20,8 @@ struct TranslationTask {
   // The references as people wrote them, when they are asked for; empty: they are put together from
   // their tokens.
   std::function<std::vector<std::string>()> raw_references = {};
+  std::string origin = "";      // where the sources stand, for errors
+  std::int64_t first = 1;       // the number of the first of them there
   std::string language = "en";  // of the translations
   bool lower_case = false;      // whether their words are, whatever the raw references are
 };
