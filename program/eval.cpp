@@ -39,6 +39,8 @@ int run_eval(const EvalArgs& args) {
   const io::TensorFile file = io::read_safetensors(path, {.require_checksums = true});
   train::Config config = train::config_of_checkpoint(file, path, make_model);
   if (!args.run.data.empty()) config.set("data.source", args.run.data);
+  for (const std::string& assignment : args.run.sets) apply_set(config, assignment);
+  config.validate();
   const auto backend = make_backend(args.run);
   Variables variables(*backend, 0);
   train::Evaluator evaluator(*backend, variables, config);

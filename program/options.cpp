@@ -66,9 +66,14 @@ void add_eval(Command command) {
   app->add_option("--output", args->output,
                   "a file for what was found: of dependency_parser the treebank, parsed, of "
                   "translation the translations");
+  app->add_option("--set", args->run.sets,
+                  "how answers are found and data are read: model.NAME=VALUE, data.NAME=VALUE")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
   add_backend_options(*app, args->run);
   app->footer(
       "examples:\n  keel eval runs/mnist_mlp-laptop\n  keel eval runs/a --split valid --json\n"
+      "  keel eval runs/translation-multi30k --set model.beam=4 --output translations\n"
       "  keel eval runs/dependency_parser-paper --output parsed.conllu");
   app->callback([args, command] { command.code = run_eval(*args); });
 }

@@ -1,10 +1,12 @@
 // keel predict
-#include <iostream>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "frontend/io/atomic_file.h"
+#include "frontend/text/line_reader.h"
 #include "frontend/train/evaluator.h"
 #include "frontend/train/run_state.h"
+#include "frontend/train/signals.h"
 #include "frontend/train/step_graph.h"
 #include "program/common.h"
 
@@ -12,17 +14,39 @@ namespace keel::cli {
 namespace {
 
 constexpr std::size_t kMostLines = 1 << 24;
+// Lines that a search looks at together: enough that those of like lengths share batches, and few
+// enough that neither memory nor the wait for the first answer grows with the input.
+constexpr std::size_t kPortion = 2048;
 
-std::vector<std::string> read_lines() {
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(std::cin, line);) {
-    check(lines.size() < kMostLines, ErrorKind::kBadInput,
-          "standard input: expected at most {} lines", kMostLines);
-    if (line.ends_with('\r')) line.pop_back();
-    lines.push_back(std::move(line));
+// What is to be answered: --text, or else the lines of standard input.
+class Questions {
+ public:
+  explicit Questions(const std::vector<std::string>& texts) : texts_(texts) {}
+
+  // Up to `most` more lines.
+  std::vector<std::string> take(std::size_t most) {
+    std::vector<std::string> lines;
+    while (lines.size() < most) {
+      std::optional<std::string> line = next();
+      if (!line) break;
+      lines.push_back(std::move(*line));
+    }
+    return lines;
   }
-  return lines;
-}
+
+ private:
+  std::optional<std::string> next() {
+    if (!texts_.empty()) {
+      return given_ < texts_.size() ? std::optional(texts_[given_++]) : std::nullopt;
+    }
+    const std::optional<text::Line> line = input_.next();
+    return line ? std::optional(std::string(line->text)) : std::nullopt;
+  }
+
+  const std::vector<std::string>& texts_;
+  std::size_t given_ = 0;
+  text::LineReader input_{stdin, "standard input"};
+};
 
 using Ranked = std::vector<std::vector<task::RankedAnswer>>;
 
@@ -55,11 +79,12 @@ std::string with_scores(const Ranked& ranked) {
   return text;
 }
 
-std::string in_moses_form(const Ranked& ranked) {
+// Lines are counted from 0 on, the first of these being `first`.
+std::string in_moses_form(const Ranked& ranked, std::int64_t first) {
   std::string text;
   for (std::size_t line = 0; line < ranked.size(); ++line) {
     for (const task::RankedAnswer& a : ranked[line]) {
-      text += fmt::format("{} ||| {} ||| logp= {:.6f} ||| {:.6f}\n", line, a.text,
+      text += fmt::format("{} ||| {} ||| logp= {:.6f} ||| {:.6f}\n", first + line, a.text,
                           a.log_probability, a.score);
     }
   }
@@ -80,22 +105,64 @@ void apply_settings(train::Config& config, const PredictArgs& args) {
   config.validate();
 }
 
-void write_answers(const PredictArgs& args, const std::string& text) {
-  args.output.empty() ? print(text) : io::write_file_atomically(args.output, text);
-}
+// Takes the answers of one portion after the other: to standard output they go as they come, into a
+// file or as JSON when all are there.
+class Answers {
+ public:
+  Answers(const PredictArgs& args, std::string model) : args_(args), model_(std::move(model)) {}
 
-// Writes the answers, or those that were ranked with what they were ranked by.
-void give_answers(const PredictArgs& args, const task::Decoder& decoder, const std::string& model) {
-  if (args.scores || args.n_best > 0) {
-    const Ranked ranked = ranked_answers(decoder, model, std::max(args.n_best, 1));
-    if (args.run.json) return print_json(ranked_json(ranked));
-    return write_answers(args, args.scores ? with_scores(ranked) : in_moses_form(ranked));
+  std::int64_t size() const { return size_; }
+  void take(const task::Decoder& decoder) {
+    if (args_.scores || args_.n_best > 0) {
+      take_ranked(ranked_answers(decoder, model_, std::max(args_.n_best, 1)));
+    } else if (args_.run.json && args_.output.empty()) {
+      for (std::string& answer : decoder.answers()) json_.push_back(std::move(answer));
+    } else {
+      last_ = decoder.answers();
+      give(text_of_answers(decoder));
+    }
+    size_ += decoder.size();
   }
-  const std::vector<std::string> answers = decoder.answers();
-  if (args.run.json && args.output.empty()) return print_json(answers);
-  // In a file of its own a single answer may be of any kind, with no line's end behind it.
-  const bool is_whole_file = !args.output.empty() && answers.size() == 1;
-  write_answers(args, is_whole_file ? answers[0] : text_of_answers(decoder));
+  void finish() {
+    if (args_.run.json && (args_.output.empty() || args_.scores || args_.n_best > 0)) {
+      return print_json(json_);
+    }
+    if (args_.output.empty()) return;
+    // In a file of its own a single answer may be of any kind, with no line's end behind it.
+    io::write_file_atomically(args_.output, size_ == 1 && last_.size() == 1 ? last_[0] : text_);
+  }
+
+ private:
+  void take_ranked(const Ranked& ranked) {
+    if (args_.run.json) {
+      for (auto& of_line : ranked_json(ranked)) json_.push_back(std::move(of_line));
+    } else {
+      give(args_.scores ? with_scores(ranked) : in_moses_form(ranked, size_));
+    }
+  }
+  void give(std::string text) {
+    if (args_.output.empty()) return print(text);
+    text_ += text;
+  }
+
+  const PredictArgs& args_;
+  std::string model_, text_;
+  std::vector<std::string> last_;  // answers, where they were not ranked
+  nlohmann::ordered_json json_ = nlohmann::ordered_json::array();
+  std::int64_t size_ = 0;
+};
+
+// Of a model that needs all lines at once the portion becomes all of them.
+std::unique_ptr<task::Decoder> decoder_of(const task::Model& model, Questions& questions,
+                                          std::vector<std::string>& portion, std::int64_t first) {
+  if (auto decoder = model.portion_decoder(portion, first)) return decoder;
+  for (std::string& line : questions.take(kMostLines)) portion.push_back(std::move(line));
+  check(portion.size() < kMostLines, ErrorKind::kBadInput,
+        "standard input: expected fewer than {} lines", kMostLines);
+  auto decoder = model.decoder(portion);
+  check(decoder != nullptr, ErrorKind::kUsage, "predict: {} has no answer to lines of text",
+        model.name());
+  return decoder;
 }
 
 }  // namespace
@@ -105,18 +172,30 @@ int run_predict(const PredictArgs& args) {
   const io::TensorFile file = io::read_safetensors(path, {.require_checksums = true});
   train::Config config = train::config_of_checkpoint(file, path, make_model);
   apply_settings(config, args);
-  const std::vector<std::string> lines = args.texts.empty() ? read_lines() : args.texts;
-  const auto decoder = config.model().decoder(lines);
-  check(decoder != nullptr, ErrorKind::kUsage, "predict: {} has no answer to lines of text",
-        config.model().name());
+  Questions questions(args.texts);
+  std::vector<std::string> portion = questions.take(kPortion);
+  auto decoder = decoder_of(config.model(), questions, portion, 1);
   if (decoder->size() == 0) return 0;
   const auto backend = make_backend(args.run);
   Variables variables(*backend, 0);
   train::Evaluator evaluator(*backend, variables, config);
   evaluator.declare();
   train::load_variables(file, path, variables);
-  evaluator.decode(*decoder);
-  give_answers(args, *decoder, std::string(config.model().name()));
+  const train::SignalGuard signals;
+  Answers answers(args, std::string(config.model().name()));
+  while (true) {
+    evaluator.decode(*decoder, [] { return train::SignalGuard::received() != 0; });
+    if (const int signal = train::SignalGuard::received()) {
+      fmt::print(stderr, "interrupted: {} lines were answered{}\n", answers.size(),
+                 args.output.empty() ? "" : ", and nothing was written");
+      return 128 + signal;
+    }
+    answers.take(*decoder);
+    portion = questions.take(kPortion);
+    if (portion.empty()) break;
+    decoder = decoder_of(config.model(), questions, portion, answers.size() + 1);
+  }
+  answers.finish();
   return 0;
 }
 

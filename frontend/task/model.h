@@ -99,6 +99,12 @@ class Model {
   virtual std::unique_ptr<Decoder> decoder(std::span<const std::string> /*lines*/) const {
     return nullptr;
   }
+  // The same of lines in the middle of an input, the first of which has the number `first`, from 1
+  // on; null: this model has to have all lines at once.
+  virtual std::unique_ptr<Decoder> portion_decoder(std::span<const std::string> /*lines*/,
+                                                   std::int64_t /*first*/) const {
+    return nullptr;
+  }
 };
 
 // The options half of a model: a struct with fields() and validate(), whose errors begin with the

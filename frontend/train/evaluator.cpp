@@ -176,18 +176,20 @@ Program& Evaluator::run_batch(const task::Batch& batch) {
   return program;
 }
 
-Decoded Evaluator::decode(task::Decoder& decoder) {
+Decoded Evaluator::decode(task::Decoder& decoder, const std::function<bool()>& stops) {
   keep();
-  return decode_with(decoder);
+  return decode_with(decoder, stops);
 }
 
 // The clock starts when the first program is compiled.
-Decoded Evaluator::decode_with(task::Decoder& decoder) {
+Decoded Evaluator::decode_with(task::Decoder& decoder, const std::function<bool()>& stops) {
   using Clock = std::chrono::steady_clock;
   const task::Batch* batch = decoder.next();
   if (batch) network_of(*batch).programs.at(batch->sizes);
   const auto start = Clock::now();
-  for (; batch; batch = decoder.next()) decoder.take(predictions_of(run_batch(*batch)));
+  for (; batch && !(stops && stops()); batch = decoder.next()) {
+    decoder.take(predictions_of(run_batch(*batch)));
+  }
   return {decoder.size(), std::chrono::duration<double>(Clock::now() - start).count()};
 }
 

@@ -52,8 +52,9 @@ class Evaluator {
   Evaluation run(task::Stream& stream) { return run(stream, stream.decoder().get()); }
   // The same with a decoder of that split that the caller looks at afterwards, or with none.
   Evaluation run(task::Stream& stream, task::Decoder* decoder);
-  // Runs the batches that a decoder asks for.
-  Decoded decode(task::Decoder& decoder);
+  // Runs the batches that a decoder asks for, until it asks for none or, between two of them,
+  // `stops` says so; then nothing of what it has is whole.
+  Decoded decode(task::Decoder& decoder, const std::function<bool()>& stops = {});
   // How many programs were compiled so far: one for each network and each of the sizes met.
   std::int64_t programs() const;
 
@@ -68,7 +69,7 @@ class Evaluator {
   // Computes what is kept from run to run from the parameters of now.
   void keep();
   Program& run_batch(const task::Batch& batch);
-  Decoded decode_with(task::Decoder& decoder);
+  Decoded decode_with(task::Decoder& decoder, const std::function<bool()>& stops = {});
 
   Backend& backend_;
   Variables& variables_;

@@ -19,6 +19,8 @@ struct ParallelCorpus {
   SentencePairs train, valid;
   // Reads the test split; a file that holds nothing else is opened here and not before.
   std::function<SentencePairs()> test;
+  // The target side of the validation or test split as people wrote it; empty when it is not known.
+  std::function<std::vector<std::string>(task::Split)> raw_targets;
   std::vector<task::LeftOut> left_out;  // of the training pairs
 };
 

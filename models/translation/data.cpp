@@ -107,6 +107,10 @@ SentencePairs TranslationData::sentences(task::Split split) const {
   return split == task::Split::kValid ? corpus_.valid : corpus_.test();
 }
 
+std::vector<std::string> TranslationData::raw_targets(task::Split split) const {
+  return corpus_.raw_targets(split);
+}
+
 std::unique_ptr<PairStream> TranslationData::stream(task::Split split,
                                                     const data::PairBatchOptions& options) const {
   constexpr std::array<const char*, 3> kNames = {"train", "valid", "test"};

@@ -43,6 +43,10 @@ class TranslationData {
   const TranslationSubwords& subwords() const { return subwords_; }
   // The sentences of a split as they were read, for scoring. The test split is read here.
   SentencePairs sentences(task::Split split) const;
+  // The target side of the validation or test split as people wrote it, where more than tokens is
+  // known.
+  bool has_raw_targets() const { return corpus_.raw_targets != nullptr; }
+  std::vector<std::string> raw_targets(task::Split split) const;
   std::unique_ptr<PairStream> stream(task::Split split,
                                      const data::PairBatchOptions& options) const;
 

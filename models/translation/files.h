@@ -14,16 +14,21 @@ struct CorpusOptions {
   // Which of corpus_names(), and from which language into which: "de-en".
   std::string corpus = "multi30k", languages = "de-en";
   bool lower_case = true;  // of sets that are not in lower case already
+  bool tokenized = false;  // of "files": their lines are tokens as they are to be
   std::uint64_t seed = 0;  // of the split of tatoeba
 };
 
-// "multi30k", "iwslt14", "iwslt15", "wmt", "tatoeba".
+// "files", "multi30k", "iwslt14", "iwslt15", "wmt", "tatoeba".
 std::vector<std::string> corpus_names();
 
 // Reads a data set from a folder, from the folder of its name in it, or from that in `translation`:
+//   files     train, valid (else val, dev) and test of any two languages: train.fr, train.en (in
+//   the
+//             folder itself); raw text unless it is said to be tokenized
 //   multi30k  train, val, test_2016_flickr; .de and .en (folder multi30k); raw text
 //   iwslt14   train (else train-sample), valid, test; .de and .en (iwslt14-de-en); prepared as
-//             `keel text iwslt14` does
+//             `keel text iwslt14` does. Or the release, whose training side is
+//             train.tags.de-en.de (there, or in de-en), which is then prepared so
 //   iwslt15   train, tst2012, tst2013; .en and .vi (iwslt15-en-vi); tokenized, case kept
 //   wmt       src-train.txt and targ-train.txt, -val, -test (wmt-sample-en-de), English being src;
 //             tokenized, case kept
@@ -32,8 +37,9 @@ std::vector<std::string> corpus_names();
 //             together; 1 in 50 is for validation and 1 in 50 for testing
 // Raw text is brought into NFC, tokenized as Moses does, escaped, and made lower case if asked for.
 // Throws Error{kUsage} for a name or languages that the set has not, Error{kIo} that says which
-// file was looked for and where, and Error{kBadInput} with file and line: sides of unequal length,
-// bytes that are not UTF-8, a line without a tab.
+// file was looked for and where, the test set's too, though that is read only later, and
+// Error{kBadInput} with file and line: sides of unequal length, bytes that are not UTF-8, a line
+// without a tab.
 ParallelCorpus read_corpus(const std::filesystem::path& folder, const CorpusOptions& options);
 
 }  // namespace keel::models

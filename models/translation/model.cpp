@@ -7,6 +7,7 @@
 #include "frontend/nn/embedding.h"
 #include "frontend/nn/layers.h"
 #include "frontend/nn/positions.h"
+#include "frontend/text/text_file.h"
 #include "frontend/text/utf8.h"
 #include "models/translation/search_network.h"
 #include "src/ops/elementwise.h"
@@ -23,10 +24,11 @@ using text::Dictionary;
 // Pairs of sentences as streams that can translate what they hold.
 class TranslationSplits : public task::Splits {
  public:
-  TranslationSplits(TranslationData data, const SearchOptions& search, std::int64_t translated_rows)
+  TranslationSplits(TranslationData data, const SearchOptions& search,
+                    const TranslationModelOptions& options)
       : data_(std::make_shared<const TranslationData>(std::move(data))),
         search_(search),
-        translated_rows_(translated_rows) {}
+        options_(options) {}
 
   std::unique_ptr<task::Stream> stream(task::Split split,
                                        const task::StreamOptions& options) const override {
@@ -34,24 +36,41 @@ class TranslationSplits : public task::Splits {
                                         .sorted = !options.shuffle.has_value(),
                                         .seed = options.shuffle.value_or(0)});
     if (options.shuffle) return std::make_unique<data::ReadAhead>(std::move(stream));
-    const std::int64_t most = split == task::Split::kTest ? 0 : translated_rows_;
-    stream->set_decoder([data = data_, split, most, search = search_] {
-      SentencePairs pairs = data->sentences(split);
-      if (most > 0 && std::ssize(pairs.source) > most) {
-        pairs.source.resize(static_cast<std::size_t>(most));
-        pairs.target.resize(static_cast<std::size_t>(most));
-      }
-      return std::make_unique<Translator>(
-          TranslationTask{data->subwords(), std::move(pairs.source), std::move(pairs.target)},
-          search);
+    const std::int64_t most = split == task::Split::kTest ? 0 : options_.translated_rows;
+    stream->set_decoder([data = data_, split, most, search = search_, options = options_] {
+      return std::make_unique<Translator>(task_of(data, split, most, options), search);
     });
     return stream;
   }
 
  private:
+  // The first sentences of a split, as many as `most`; 0: all.
+  static TranslationTask task_of(const std::shared_ptr<const TranslationData>& data,
+                                 task::Split split, std::int64_t most,
+                                 const TranslationModelOptions& options) {
+    SentencePairs pairs = data->sentences(split);
+    if (most > 0 && std::ssize(pairs.source) > most) {
+      pairs.source.resize(static_cast<std::size_t>(most));
+      pairs.target.resize(static_cast<std::size_t>(most));
+    }
+    const std::size_t count = pairs.source.size();
+    TranslationTask task{data->subwords(), std::move(pairs.source), std::move(pairs.target)};
+    task.language = options.languages.substr(options.languages.find('-') + 1);
+    // Of training pairs some were left out.
+    if (data->has_raw_targets() && split != task::Split::kTrain) {
+      task.lower_case = options.lower_case;
+      task.raw_references = [data, split, count] {
+        std::vector<std::string> lines = data->raw_targets(split);
+        lines.resize(count);
+        return lines;
+      };
+    }
+    return task;
+  }
+
   std::shared_ptr<const TranslationData> data_;
   SearchOptions search_;
-  std::int64_t translated_rows_;
+  TranslationModelOptions options_;
 };
 
 std::int64_t symbols_of(const std::shared_ptr<const Subwords>& subwords) {
@@ -66,6 +85,7 @@ void TranslationModelOptions::validate() const {
     check(holds, ErrorKind::kUsage, "{}: expected {}, got {}", option, expected, got);
   };
   nn::Norm::parse(norm);
+  if (!final_norm.empty()) nn::Norm::parse(final_norm);
   expect(merges >= 0 && merges <= 10000000, "merges", "0 to 10000000", merges);
   expect(min_count >= 1, "min_count", ">= 1", min_count);
   expect(most_words >= 1, "most_words", ">= 1", most_words);
@@ -96,6 +116,7 @@ TranslationOptions Translation::data_options(const task::DataRequest& request) c
           .corpus = {.corpus = options_.corpus,
                      .languages = options_.languages,
                      .lower_case = options_.lower_case,
+                     .tokenized = options_.tokenized,
                      .seed = request.seed},
           .clean = {.max_tokens = options_.most_words, .max_ratio = options_.most_ratio},
           .subwords = {.merges = options_.merges, .min_count = options_.min_count},
@@ -109,10 +130,12 @@ SearchOptions Translation::search_options() const {
   constexpr std::int64_t kMostRows = 256, kMostKept = 1 << 28;  // elements
   const std::int64_t of_a_row = 2 * options_.layers * options_.width * room_for(options_.longest);
   // A norm over a sentence's positions changes what earlier ones were, at every step.
-  const bool goes_on = nn::Norm::parse(options_.norm).name() != "instancenorm";
+  const auto goes_on = [](const std::string& norm) {
+    return norm.empty() || nn::Norm::parse(norm).name() != "instancenorm";
+  };
   return {.beam = {options_.beam, options_.length_penalty, options_.longest},
           .most_rows = std::clamp<std::int64_t>(kMostKept / of_a_row, 1, kMostRows),
-          .recompute = !goes_on};
+          .recompute = !goes_on(options_.norm) || !goes_on(options_.final_norm)};
 }
 
 void Translation::prepare(const task::DataRequest& request) {
@@ -129,8 +152,7 @@ void Translation::set_assets(const task::Assets& assets) {
 
 std::unique_ptr<task::Splits> Translation::load(const task::DataRequest& request) const {
   return std::make_unique<TranslationSplits>(
-      TranslationData::load(data_options(request), subwords_), search_options(),
-      options_.translated_rows);
+      TranslationData::load(data_options(request), subwords_), search_options(), options_);
 }
 
 task::Sizes Translation::sizes(std::int64_t batch) const {
@@ -168,7 +190,8 @@ nn::TransformerOptions Translation::layer_options(bool is_encoder) const {
 
 nn::Norm Translation::final_norm(bool is_encoder) const {
   const bool is_chosen = options_.sites != NormedSites::kEncoder || is_encoder;
-  return nn::Norm::parse(is_chosen ? options_.norm : "layernorm");
+  const std::string& own = options_.final_norm.empty() ? options_.norm : options_.final_norm;
+  return nn::Norm::parse(is_chosen ? own : "layernorm");
 }
 
 Translation::Tables Translation::tables(nn::Net& net) const {
@@ -248,15 +271,18 @@ std::vector<task::MetricInfo> Translation::metrics() const {
           {.name = "bleu", .unit = "", .higher_is_better = true, .of = task::mean_of}};
 }
 
-std::unique_ptr<task::Decoder> Translation::decoder(std::span<const std::string> lines) const {
+std::unique_ptr<task::Decoder> Translation::portion_decoder(std::span<const std::string> lines,
+                                                            std::int64_t first) const {
+  TranslationTask task{subwords_, {lines.begin(), lines.end()}};
+  task.origin = "standard input";
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::optional<std::size_t> wrong = text::first_invalid_utf8(lines[i]);
-    check(!wrong, ErrorKind::kBadInput,
-          "standard input: line {}: expected UTF-8, got {:02x} at byte {}", i + 1,
+    check(!wrong, ErrorKind::kBadInput, "{}: expected UTF-8, got {:02x} at byte {}",
+          text::place(task.origin, first + std::int64_t(i)),
           static_cast<unsigned char>(lines[i][wrong.value_or(0)]), wrong.value_or(0) + 1);
   }
-  return std::make_unique<Translator>(TranslationTask{subwords_, {lines.begin(), lines.end()}},
-                                      search_options());
+  task.first = first;
+  return std::make_unique<Translator>(std::move(task), search_options());
 }
 
 }  // namespace keel::models

@@ -46,6 +46,7 @@ constexpr auto choice_words(TranslationPlace) {
 struct TranslationModelOptions {
   std::string corpus = "multi30k", languages = "de-en";  // of a folder with real data
   bool lower_case = true;
+  bool tokenized = false;         // of the corpus "files": its lines are tokens already
   std::int64_t merges = 0;        // of byte-pair encoding; 0: symbols are whole words
   std::int64_t min_count = 1;     // symbols that occur less often are unknown
   bool joint = true;              // both languages share merges and dictionary
@@ -53,6 +54,7 @@ struct TranslationModelOptions {
   double most_ratio = 1.5;        // and those with one side so many times the other
 
   std::string norm = "layernorm";
+  std::string final_norm = "";  // behind the last layers, where those are normed; empty: as norm
   NormedSites sites = NormedSites::kAll;
   TranslationPlace place = TranslationPlace::kPre;
   TranslationInit init = TranslationInit::kFairseq;
@@ -71,12 +73,14 @@ struct TranslationModelOptions {
     return std::tuple{field("corpus", &T::corpus),
                       field("languages", &T::languages),
                       field("lower_case", &T::lower_case),
+                      field("tokenized", &T::tokenized),
                       field("merges", &T::merges),
                       field("min_count", &T::min_count),
                       field("joint", &T::joint),
                       field("most_words", &T::most_words),
                       field("most_ratio", &T::most_ratio),
                       field("norm", &T::norm),
+                      field("final_norm", &T::final_norm),
                       field("sites", &T::sites),
                       field("place", &T::place),
                       field("init", &T::init),
@@ -125,7 +129,11 @@ class Translation : public task::ModelWithOptions<TranslationModelOptions> {
   // "bleu" is that of words.
   std::vector<task::MetricInfo> metrics() const override;
   // Translates lines of words, in the form that the training data has them in.
-  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override {
+    return portion_decoder(lines, 1);
+  }
+  std::unique_ptr<task::Decoder> portion_decoder(std::span<const std::string> lines,
+                                                 std::int64_t first) const override;
   // Those of search_network.h.
   std::vector<task::Input> search_inputs(std::string_view network,
                                          const task::Sizes& sizes) const override;

@@ -4,6 +4,9 @@
 
 #include "frontend/data/token_batches.h"
 #include "frontend/text/bleu.h"
+#include "frontend/text/moses_detokenizer.h"
+#include "frontend/text/moses_tokenizer.h"
+#include "frontend/text/text_file.h"
 #include "src/core/error.h"
 
 namespace keel::models {
@@ -21,10 +24,16 @@ std::span<const T> row_of(const Tensor& values, std::size_t row) {
 }
 
 text::BleuCounter count(const std::vector<std::string>& answers,
-                        const std::vector<std::string>& references, text::BleuTokens tokens) {
-  text::BleuCounter counter({.tokens = tokens});
+                        const std::vector<std::string>& references,
+                        const text::BleuOptions& options = {}) {
+  text::BleuCounter counter(options);
   for (std::size_t i = 0; i < answers.size(); ++i) counter.add(answers[i], references[i]);
   return counter;
+}
+
+std::vector<std::string> each(std::vector<std::string> lines, const auto& change) {
+  for (std::string& line : lines) line = change(line);
+  return lines;
 }
 
 }  // namespace
@@ -36,7 +45,9 @@ Translator::Translator(TranslationTask task, const SearchOptions& options)
       found_(task_.sources.size(), {task::RankedAnswer{}}) {
   options_.beam.first_filler = task_.subwords.target->dictionary().first_filler();
   for (std::size_t i = 0; i < task_.sources.size(); ++i) {
-    const std::string where = fmt::format("sentence {}", i + 1);
+    const std::int64_t number = task_.first + std::int64_t(i);
+    const std::string where = task_.origin.empty() ? fmt::format("sentence {}", number)
+                                                   : text::place(task_.origin, number);
     sources_.push_back(task_.subwords.source->encode(task_.sources[i], where));
     if (sources_[i].size() > 1) order_.push_back(i);
   }
@@ -69,7 +80,8 @@ void Translator::begin_group() {
   while (begun_ < order_.size() && std::ssize(group_.slots) < group_.sentences &&
          bucket(order_[begun_]) == group_.source_length) {
     const std::size_t sentence = order_[begun_++];
-    group_.slots.push_back({sentence, sources_[sentence], BeamSearch(options_.beam, sentence)});
+    group_.slots.push_back({sentence, sources_[sentence],
+                            BeamSearch(options_.beam, std::size_t(task_.first) - 1 + sentence)});
   }
 }
 
@@ -121,19 +133,37 @@ std::vector<std::vector<task::RankedAnswer>> Translator::ranked(std::int64_t mos
 
 std::map<std::string, task::Ratio> Translator::ratios() const {
   if (task_.references.empty()) return {};
-  const auto score = count(answers(), task_.references, text::BleuTokens::kNone).score();
-  return {{"bleu", {score.bleu, 1}}};
+  return {{"bleu", {count(answers(), task_.references).score().bleu, 1}}};
+}
+
+std::vector<std::string> Translator::raw_references() const {
+  if (task_.raw_references) return task_.raw_references();
+  return each(task_.references, [&](const std::string& tokens) {
+    return text::moses_detokenized(tokens, {.language = task_.language});
+  });
 }
 
 std::vector<std::pair<std::string, std::string>> Translator::details() const {
   if (task_.references.empty()) return {};
-  using text::BleuTokens;
+  const text::MosesTokenizer tokenize({.language = task_.language});
+  const auto as_text = [&](const std::string& tokens) {
+    return text::moses_detokenized(tokens, {.language = task_.language});
+  };
+  // Tokens that were made with hyphens cut, "a @-@ b", become those of "a-b".
+  const auto whole_hyphens = [&](const std::string& tokens) { return tokenize(as_text(tokens)); };
+  const std::vector<std::string> said = answers();
+  const text::BleuCounter words = count(said, task_.references);
+  const text::BleuCounter compounds =
+      count(each(said, whole_hyphens), each(task_.references, whole_hyphens),
+            {.tokens = text::BleuTokens::kCompound});
+  const text::BleuCounter as_sacrebleu =
+      count(each(said, as_text), raw_references(),
+            {.tokens = text::BleuTokens::k13a, .lower_case = task_.lower_case});
   std::vector<std::pair<std::string, std::string>> details;
-  for (const auto& [name, tokens] : {std::pair{"bleu", BleuTokens::kNone},
-                                     {"bleu_compound", BleuTokens::kCompound},
-                                     {"bleu_13a", BleuTokens::k13a}}) {
-    const text::BleuCounter counter = count(answers(), task_.references, tokens);
-    details.emplace_back(name, fmt::format("{} {}", text_of(counter.score()), counter.signature()));
+  for (const auto& [name, counter] :
+       {std::pair{"bleu", &words}, {"bleu_compound", &compounds}, {"bleu_13a", &as_sacrebleu}}) {
+    details.emplace_back(name,
+                         fmt::format("{} {}", text_of(counter->score()), counter->signature()));
   }
   return details;
 }

@@ -1,6 +1,7 @@
 // Translations of sentences, found by beam search with the network that is trained.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +17,13 @@ struct TranslationTask {
   TranslationSubwords subwords;
   std::vector<std::string> sources;
   std::vector<std::string> references = {};  // as many, or none: then there is no BLEU
+  // The references as people wrote them, when they are asked for; empty: they are put together from
+  // their tokens.
+  std::function<std::vector<std::string>()> raw_references = {};
+  std::string origin = "";      // where the sources stand, for errors
+  std::int64_t first = 1;       // the number of the first of them there
+  std::string language = "en";  // of the translations
+  bool lower_case = false;      // whether their words are, whatever the raw references are
 };
 
 struct SearchOptions {
@@ -31,8 +39,10 @@ struct SearchOptions {
 // translated. An empty sentence has the empty translation.
 //
 // The answers are the translations in words, sub-words joined. The ratio "bleu" is the BLEU of
-// their words against those of the references, in per cent, as a sum with the count 1; the details
-// are what it was formed of, and BLEU of other tokens.
+// their words against those of the references, in per cent, as a sum with the count 1. The details
+// are what it was formed of, and BLEU of both sides as text that people would write:
+//   bleu_compound  of its tokens with compounds split, as the papers count English into German
+//   bleu_13a       of sacrebleu's tokens, against the raw references where there are some
 class Translator final : public task::Decoder {
  public:
   Translator(TranslationTask task, const SearchOptions& options);
@@ -48,6 +58,7 @@ class Translator final : public task::Decoder {
   std::vector<std::pair<std::string, std::string>> details() const override;
 
  private:
+  std::vector<std::string> raw_references() const;
   void begin_group();
   void end_group();
   std::vector<task::RankedAnswer> ranked_of(const BeamSearch& search) const;

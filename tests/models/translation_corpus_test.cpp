@@ -161,6 +161,7 @@ TEST_CASE("translation files: Tatoeba keeps the translations of a sentence toget
   CHECK(seen[0].size() == 96);
   CHECK(seen[1].size() == 2);
   CHECK(seen[2].size() == 2);
+  CHECK(corpus.raw_targets(task::Split::kValid)[0].starts_with("Sag "));
   for (const std::string& sentence : seen[1]) CHECK_FALSE(seen[0].contains(sentence));
   for (const std::string& sentence : seen[2]) CHECK_FALSE(seen[0].contains(sentence));
   const auto second = [&](std::uint64_t seed) {
@@ -193,12 +194,67 @@ TEST_CASE("translation files: an empty line keeps its place, and unequal sides a
                 [&] { read_corpus(folder.path(), {}); }));
 }
 
-TEST_CASE("translation files: the test split is opened when it is asked for") {
+TEST_CASE("translation files: a test split that is missing is said at once, and read later") {
   const TempDir folder;
   write_splits(folder, {"train.{}", "val.{}"}, "de", "en");
+  test::write_bytes(folder / "test_2016_flickr.de", "eins\n");
+  CHECK(refuses(ErrorKind::kIo, "expected test_2016_flickr.en, test_2016_flickr.en.gz or",
+                [&] { read_corpus(folder.path(), {}); }));
+  test::write_bytes(folder / "test_2016_flickr.en", "one\ntwo\n");
   const ParallelCorpus corpus = read_corpus(folder.path(), {});
-  CHECK(refuses(ErrorKind::kIo, "expected test_2016_flickr.de, test_2016_flickr.de.gz or",
+  CHECK(refuses(ErrorKind::kBadInput, "test_2016_flickr.de: expected 2 lines",
                 [&] { corpus.test(); }));
+}
+
+TEST_CASE("translation files: a corpus of one's own, of any two languages") {
+  const TempDir folder;
+  const CorpusOptions options{.corpus = "files", .languages = "fr-en"};
+  write_splits(folder, {"train.{}", "dev.{}", "test.{}"}, "fr", "en");
+  test::write_bytes(folder / "train.fr", "L'eau, c'est bon.\nBon !\n");
+  const ParallelCorpus corpus = read_corpus(folder.path(), options);
+  CHECK(corpus.name == "files fr-en");
+  CHECK(corpus.train.source == Strings{"l&apos; eau , c&apos; est bon .", "bon !"});
+  CHECK(corpus.valid.target == Strings{"it &apos;s it .", "two"});
+  CHECK(corpus.raw_targets(task::Split::kTest) == Strings{"It's it.", "Two"});
+  // Of several names the first counts.
+  test::write_bytes(folder / "valid.fr", "un\n");
+  test::write_bytes(folder / "valid.en", "one\n");
+  CHECK(read_corpus(folder.path(), options).valid.target == Strings{"one"});
+  CorpusOptions tokens = options;
+  tokens.tokenized = true;
+  const ParallelCorpus as_it_is = read_corpus(folder.path(), tokens);
+  CHECK(as_it_is.train.source[0] == "L'eau, c'est bon.");
+  CHECK(as_it_is.raw_targets == nullptr);
+  const auto refused = [&](ErrorKind kind, std::string_view text, const CorpusOptions& of) {
+    return refuses(kind, text, [&] { read_corpus(folder.path(), of); });
+  };
+  for (const char* languages : {"fr", "fr-", "-en", "fr-fr", "../x-en"}) {
+    CHECK(refused(ErrorKind::kUsage, "languages: expected two names of languages such as fr-en",
+                  {.corpus = "files", .languages = languages}));
+  }
+  CHECK(refused(ErrorKind::kIo, "expected train.es, plain, .gz or .xz, got none",
+                {.corpus = "files", .languages = "es-en"}));
+  CHECK(refused(ErrorKind::kUsage, "tokenized: of multi30k it is known", {.tokenized = true}));
+}
+
+TEST_CASE("translation files: the release of IWSLT14 is prepared on the way") {
+  const TempDir folder;
+  std::filesystem::create_directories(folder / "de-en");
+  for (const std::string language : {"de", "en"}) {
+    std::string train;
+    for (int i = 1; i <= 46; ++i) train += fmt::format("Zeile {}, x\n", i);
+    test::write_bytes(folder / ("de-en/train.tags.de-en." + language), train);
+    for (const char* part :
+         {"TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012"}) {
+      test::write_bytes(folder / fmt::format("de-en/IWSLT14.{}.de-en.{}.xml", part, language),
+                        "<seg id=\"1\"> Von. </seg>\n");
+    }
+  }
+  const ParallelCorpus corpus = read_corpus(folder.path(), {.corpus = "iwslt14"});
+  CHECK(corpus.origin.ends_with("de-en (the release)"));
+  CHECK(corpus.train.source.size() == 44);
+  CHECK(corpus.valid.source == Strings{"zeile 23 , x", "zeile 46 , x"});
+  CHECK(corpus.test().target == Strings(5, "von ."));
 }
 
 TEST_CASE("translation files: what is missing, and names that are not there") {

@@ -59,6 +59,80 @@ TEST_CASE("translation: every norm, site, place and initialisation builds a netw
   }
 }
 
+// The norms of a network of two layers by their places: "encoder1/attention/norm: rms_norm".
+std::map<std::string, std::string> norms_of(Settings settings) {
+  settings.insert(settings.end(), {"model.layers=2", "model.norm=rmsnorm"});
+  const auto backend = make_backend("reference");
+  const train::Config config = small_config(settings, "translation");
+  const Graph g = train::build_evaluate(config, {2, 8, 8});
+  std::map<std::string, std::string> norms;
+  for (int i = 0; i < g.size(); ++i) {
+    const Node& node = g.node(i);
+    if (node.kind == NodeKind::kOp && node.name.find("norm") != std::string::npos) {
+      norms.emplace(node.name.substr(0, node.name.rfind('/')), std::string(node.op->name));
+    }
+  }
+  return norms;
+}
+
+TEST_CASE("translation: which norms are of the kind that is asked for") {
+  const auto count = [](const std::map<std::string, std::string>& norms, std::string_view op,
+                        std::string_view where) {
+    return std::ranges::count_if(norms, [&](const auto& norm) {
+      return norm.second == op && norm.first.starts_with(where);
+    });
+  };
+  const auto all = norms_of({});
+  CHECK(count(all, "rms_norm", "") == 2 * 2 + 1 + 2 * 3 + 1);
+  CHECK(count(all, "layer_norm", "") == 0);
+  const auto encoder = norms_of({"model.sites=encoder"});
+  CHECK(count(encoder, "rms_norm", "encoder") == 5);
+  CHECK(count(encoder, "layer_norm", "decoder") == 7);
+  const auto last = norms_of({"model.sites=final"});
+  CHECK(count(last, "rms_norm", "") == 2);
+  CHECK(last.at("encoder/norm") == "rms_norm");
+  CHECK(last.at("decoder/norm") == "rms_norm");
+  const auto other = norms_of({"model.sites=encoder", "model.final_norm=scalenorm"});
+  CHECK(other.at("encoder/norm") == "scale_norm");
+  CHECK(other.at("decoder/norm") == "layer_norm");
+  CHECK(count(other, "rms_norm", "encoder") == 4);
+}
+
+TEST_CASE("translation: bounds of first weights by their initialisation") {
+  struct Bounds {
+    const char* init;
+    double query, out, feed_forward, bias;
+  };
+  const double width = 16, hidden = 32;  // of the small network
+  const double xavier = std::sqrt(6 / (2 * width)), fan_in = 1 / std::sqrt(width),
+               to_hidden = std::sqrt(6 / (width + hidden));
+  for (const Bounds& expected :
+       {Bounds{"fairseq", xavier * std::sqrt(0.5), xavier, to_hidden, 1 / std::sqrt(width)},
+        Bounds{"kaiming", fan_in, fan_in, fan_in, 0},
+        Bounds{"x19_release", fan_in, fan_in, to_hidden, 0}}) {
+    CAPTURE(expected.init);
+    TranslationRun run({fmt::format("model.init={}", expected.init), "model.width=16",
+                        "model.feed_forward=32", "model.heads=2"});
+    run.translate({"s1"});
+    const auto largest = [&](const std::string& name) {
+      const Tensor values = run.variables.read("encoder1/" + name);
+      double most = 0;
+      for (float v : values.as<float>()) most = std::max(most, std::abs(double(v)));
+      return most;
+    };
+    const auto within = [&](const std::string& name, double bound) {
+      CAPTURE(name);
+      CHECK(largest(name) <= bound * (1 + 1e-6));
+      CHECK(largest(name) >= 0.9 * bound);
+    };
+    within("attention/q/weight", expected.query);
+    within("attention/out/weight", expected.out);
+    within("feed_forward/1/weight", expected.feed_forward);
+    CHECK(largest("attention/q/bias") <= expected.bias);
+    CHECK(largest("attention/out/bias") == 0);
+  }
+}
+
 TEST_CASE("translation: the parameters of the networks of the papers") {
   // Shen et al. 2020, table 1: 31.55 M in the two stacks, and 5.20 M of 10,152 symbols.
   train::Config config(std::make_unique<Translation>());

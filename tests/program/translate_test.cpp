@@ -121,7 +121,7 @@ TEST_CASE("eval: BLEU with its parts, and the translations in a file") {
       run_keel({"text", "bleu", out, run.temp / "reference", "--tokenize", "13a"});
   const std::string parts = json.at("details").at("bleu_13a").get<std::string>();
   CHECK(holds(text.out, parts.substr(0, parts.find(" nrefs"))));
-  CHECK(holds(parts, "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp"));
+  CHECK(holds(parts, "nrefs:1|case:lc|eff:no|tok:13a|smooth:exp"));
   const ProcessResult as_text = run_keel({"eval", run.folder});
   CHECK(holds(as_text.out, "\nbleu: BLEU = "));
   CHECK(holds(as_text.out, "\nbleu_13a: " + parts + "\n"));
