@@ -132,6 +132,9 @@ io::TensorFile average_checkpoints(std::span<const fs::path> newest_first) {
     Tensor& tensor = result.tensors.at(name);
     tensor = sum.to(tensor.dtype());
   }
+  std::vector<std::string> names;
+  for (const fs::path& path : newest_first) names.push_back(path.stem().string());
+  result.metadata["average_of"] = fmt::format("{}", fmt::join(names, " "));
   return result;
 }
 

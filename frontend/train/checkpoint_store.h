@@ -58,7 +58,8 @@ class CheckpointStore {
 };
 
 // The arithmetic mean, taken in f64, of the floating tensors of checkpoints, the newest given
-// first; other tensors and the metadata are those of the newest. Throws Error{kUsage} without any
+// first; other tensors and the metadata are those of the newest, and `average_of` names the files,
+// without their endings. Throws Error{kUsage} without any
 // path, Error{kBadInput} naming file and tensor when names or types differ between the files.
 io::TensorFile average_checkpoints(std::span<const std::filesystem::path> newest_first);
 

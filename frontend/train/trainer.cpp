@@ -300,6 +300,8 @@ Summary Trainer::summarize() {
     std::erase(paths, store_.path(0));  // what a run starts with is no part of an average
     paths.resize(std::min(paths.size(), std::size_t(config_.train().average_last)));
     const io::TensorFile average = average_checkpoints(paths);
+    progress_.line(fmt::format("average of {} checkpoints, of {} asked for: {}", paths.size(),
+                               config_.train().average_last, average.metadata.at("average_of")));
     io::write_safetensors(folder_.average(), average);
     summary_.average_test = test_weights(average, folder_.average());
   }

@@ -102,7 +102,32 @@ TEST_CASE("predict: lines that no training has seen") {
   CHECK(run.predict(thousand + "\n").out == answers[0] + "\n");
   check_refusal(run.predict("s1\ns2 \xFF\n"), 3,
                 "standard input: line 2: expected UTF-8, got ff at byte 4");
-  check_refusal(run.predict("s1 s2@@\n"), 3, "sentence 1: expected words that do not end in @@");
+  check_refusal(run.predict("s1 s2@@\n"), 3,
+                "standard input: line 1: expected words that do not end in @@");
+  CHECK(run.predict("\xEF\xBB\xBFs1 s2\n").out == run.predict("s1 s2\n").out);
+}
+
+TEST_CASE("predict: more lines than are looked at together") {
+  const TranslationRun run({"model.longest=3", "model.beam=2"});
+  std::string many;
+  for (int i = 0; i < 2100; ++i) many += fmt::format("s{} s{}\n", i % 40, i % 7);
+  const std::vector<std::string> answers = lines_of(run.predict(many).out),
+                                 best = lines_of(run.predict(many, {"--n-best", "1"}).out);
+  REQUIRE(answers.size() == 2100);
+  REQUIRE(best.size() == 2100);
+  for (const std::size_t i : {0, 2047, 2048, 2099}) {
+    CAPTURE(i);
+    CHECK(answers[i] + "\n" == run.predict(fmt::format("s{} s{}\n", i % 40, i % 7)).out);
+    CHECK(fields_of(best[i])[0] == std::to_string(i));
+    CHECK(fields_of(best[i])[1] == answers[i]);
+  }
+  const std::string out = run.temp / "said";
+  CHECK(run.predict(many, {"--output", out}).out.empty());
+  CHECK(lines_of(read_bytes(out)) == answers);
+  CHECK(json_of(run.predict(many, {"--json"})).size() == 2100);
+  // What was answered before a line that cannot be read is there.
+  const ProcessResult broken = run.predict(many + "s1 \xFF\n");
+  check_refusal(broken, 3, "standard input: line 2101: expected UTF-8, got ff at byte 4");
 }
 
 TEST_CASE("eval: BLEU with its parts, and the translations in a file") {
@@ -125,6 +150,37 @@ TEST_CASE("eval: BLEU with its parts, and the translations in a file") {
   const ProcessResult as_text = run_keel({"eval", run.folder});
   CHECK(holds(as_text.out, "\nbleu: BLEU = "));
   CHECK(holds(as_text.out, "\nbleu_13a: " + parts + "\n"));
+}
+
+TEST_CASE("eval: how answers are found, and how many, may be said anew") {
+  const TranslationRun run({"model.translated_rows=3"});
+  const auto answers = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"eval", run.folder, "--split", "valid", "--json"});
+    return json_of(run_keel(more));
+  };
+  CHECK(answers({}).at("answers") == 3);
+  const Json all = answers({"--set", "model.translated_rows=1000", "--set", "model.beam=1"});
+  CHECK(all.at("answers") == all.at("rows"));
+  check_refusal(run_keel({"eval", run.folder, "--set", "model.beam=0"}), 2, "beam");
+}
+
+// Of references as people write them, and of compounds whole: what papers' tokens hide.
+TEST_CASE("eval: 13a is of text, and compounds of tokens made anew") {
+  const TranslationRun run({"model.languages=de-en"});
+  fs::copy(test::small_pairs(), run.temp / "data");
+  write_bytes(run.temp / "data/test_2016_flickr.de", "s1 s2\n");
+  write_bytes(run.temp / "data/test_2016_flickr.en", "It's a well-known dog, isn't it?\n");
+  const Json json = json_of(run_keel({"eval", run.folder, "--data", run.temp / "data", "--json"}));
+  const auto reference_length = [&](const char* name) {
+    const std::string parts = json.at("details").at(name).get<std::string>();
+    return parts.substr(parts.find("ref_len="), parts.find(')') - parts.find("ref_len="));
+  };
+  // it &apos;s a well-known dog , isn &apos;t it ?
+  CHECK(reference_length("bleu") == "ref_len=10");
+  // it 's a well ##AT##-##AT## known dog , isn 't it ?
+  CHECK(reference_length("bleu_compound") == "ref_len=12");
+  // it's a well-known dog , isn't it ?
+  CHECK(reference_length("bleu_13a") == "ref_len=8");
 }
 
 TEST_CASE("eval: a test set with words of its own, and one whose sides are of unequal length") {
@@ -188,7 +244,8 @@ TEST_CASE("translation: interrupted decoding and learning of merges leave files 
     CAPTURE(signal);
     const ProcessResult decoding =
         interrupted({"predict", run.folder, "--threads", "1"}, signal, {.in = run.temp / "many"});
-    CHECK(decoding.code == -signal);
+    CHECK(decoding.code == 128 + signal);
+    CHECK(holds(decoding.err, "interrupted: 0 lines were answered"));
     CHECK(decoding.out.empty());
     CHECK(interrupted({"text", "bpe", "learn", run.temp / "many", "--merges", "1000000", "--output",
                        run.temp / "codes"},

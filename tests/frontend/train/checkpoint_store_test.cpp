@@ -236,6 +236,18 @@ TEST_CASE("checkpoint_store: the average is the mean of floats and the newest of
   CHECK_THROWS_AS(average_checkpoints({}), Error);
 }
 
+TEST_CASE("checkpoint_store: the average of equal checkpoints is theirs, bit by bit") {
+  Fixture f(7);
+  io::TensorFile file;
+  Tensor values(DType::kF32, {1000});
+  for (std::size_t i = 0; i < 1000; ++i) values.as<float>()[i] = 1.0f / (float(i) - 300.7f);
+  values.as<float>()[7] = 1e-45f;
+  file.tensors.emplace("w", values.clone());
+  for (int step = 1; step <= 7; ++step) f.store.save(step, file, false);
+  const io::TensorFile mean = average_checkpoints(f.store.paths());
+  CHECK(std::ranges::equal(mean.tensors.at("w").as<float>(), values.as<float>()));
+}
+
 TEST_CASE("checkpoint_store: the average is taken in f64") {
   Fixture f(3);
   int step = 0;

@@ -159,6 +159,8 @@ TEST_CASE("trainer: the average of the last checkpoints") {
     const double mean = (last.tensors.at(name).at(e) + former.tensors.at(name).at(e)) / 2;
     CHECK(average.tensors.at(name).at(e) == doctest::Approx(mean).epsilon(1e-6));
   }
+  CHECK(average.metadata.at("average_of") ==
+        fmt::format("step-{:08} step-{:08}", 4 * kStepsPerEpoch, 3 * kStepsPerEpoch));
 }
 
 TEST_CASE("trainer: metrics hold steps, epochs and tests, in order") {
