@@ -47,6 +47,9 @@ TEST_CASE("questions: what is missing or broken is said with file and line") {
           "file: line 13: expected the answer of the question that begins there, got the end");
   refused("u\n\na b\n\nb @placeholder\n\n@entity0:x\n",
           "file: line 1: expected the answer of the question that begins there, got the names");
+  refused("u\n\na b\n\nb @placeholder\n\n" + first,
+          "file: line 1: expected the answer of the question that begins there, got the address in "
+          "line 7");
   refused("u\n\na b\n", "line 1: expected the question of the question that begins there");
   refused("u\n", "line 1: expected the passage");
   refused("u\n\na b\n\nb c\n\nd\n",
