@@ -165,9 +165,11 @@ TEST_CASE("draw: samples are as many as asked for, each a function of its number
       [] {
         DrawSampler(std::vector<std::string>{"3", "x"});
       },
-      "line 2: expected a number of samples, 1 to 1000, got 'x'", "", ErrorKind::kBadInput);
+      "[draw] standard input: line 2: expected a number of samples, 1 to 1000, got 'x'", "",
+      ErrorKind::kBadInput);
   test::check_refused([] { DrawSampler(std::vector<std::string>{"0"}); },
-                      "line 1: expected a number of samples", "", ErrorKind::kBadInput);
+                      "[draw] standard input: line 1: expected a number of samples", "",
+                      ErrorKind::kBadInput);
 }
 
 TEST_CASE("draw: options that do not fit are refused by name") {
