@@ -152,7 +152,7 @@ std::vector<task::MetricInfo> Handwriting::metrics() const {
   return {{.name = "nll", .unit = "nats", .of = task::mean_of},
           {.name = "nll_point", .unit = "nats", .of = task::mean_of},
           {.name = "sse", .unit = "", .of = task::mean_of},
-          {.name = "held", .unit = "%", .of = task::percent_of}};
+          {.name = "held", .unit = "%", .of = task::percent_of, .has_direction = false}};
 }
 
 std::unique_ptr<task::Decoder> Handwriting::decoder(std::span<const std::string> lines) const {
