@@ -136,8 +136,8 @@ int run_compare(CompareArgs args);
 
 struct ReportArgs {
   std::vector<std::string> runs;  // their folders
-  std::string out = "report";
-  bool json = false;
+  std::string out = "report", axis = "auto";
+  bool log_x = false, json = false;
 };
 int run_report(const ReportArgs& args);
 

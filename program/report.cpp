@@ -36,7 +36,7 @@ std::vector<report::MetricFacts> metric_facts(const report::Run& run) {
       if (key.starts_with("model.")) config.set(key, value);
     }
     for (const task::MetricInfo& info : config.model().metrics()) {
-      facts.push_back({info.name, info.unit, info.higher_is_better});
+      facts.push_back({info.name, info.unit, info.higher_is_better, info.has_direction});
     }
   } catch (const Error&) {
     facts.clear();
@@ -59,7 +59,8 @@ std::string text_of(const std::vector<report::SectionReport>& reports) {
 
 int run_report(const ReportArgs& args) {
   const std::vector<report::Run> runs = read_runs(args.runs);
-  const std::vector<report::SectionReport> reports = report::make_report(runs, metric_facts);
+  const std::vector<report::SectionReport> reports = report::make_report(
+      runs, metric_facts, {parse_choice<report::ChartAxis>(args.axis), args.log_x});
   std::vector<std::string> files;
   for (const fs::path& path : report::write_report(args.out, reports)) files.push_back(path);
   if (args.json) {

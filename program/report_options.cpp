@@ -11,6 +11,9 @@ void add_report(Command command) {
   app->add_option("runs", args->runs, "folders of runs, finished or not")->required();
   app->add_option("--out", args->out, "folder for report.html, its charts as SVG, and CSV")
       ->capture_default_str();
+  add_choice(*app, "--axis", args->axis, {"auto", "updates", "epochs"},
+             "what charts are drawn along; auto: epochs where each run has completed one");
+  app->add_flag("--log-x", args->log_x, "charts have a logarithmic horizontal axis");
   app->add_flag("--json", args->json, "machine-readable output on stdout");
   app->footer(
       "runs that differ in nothing but train.seed and data.seed are one group: its median with "
@@ -21,7 +24,9 @@ void add_report(Command command) {
       "\n"
       "examples:\n"
       "  keel report runs/ln runs/bn\n"
-      "  keel report runs/* --out report --json");
+      "  keel report runs/* --out report --json\n"
+      "  keel report runs/captions-* --axis updates    as figure 1 of Ba et al. has it\n"
+      "  keel report runs/writing-* --axis updates --log-x    as figure 5");
   app->callback([args, command] { command.code = run_report(*args); });
 }
 

@@ -37,11 +37,17 @@ std::optional<fs::path> find_in(const fs::path& folder, const std::vector<std::s
   return std::nullopt;
 }
 
+// Sentences as the text has them that networks are trained on.
+std::string in_tokens(std::string_view sentence) {
+  static const text::MosesTokenizer tokenize({.escape = false});
+  return tokenize(sentence);
+}
+
 void append_lines(LabelledLines& set, const fs::path& path, std::int32_t label) {
   const text::WesternText read = text::read_western_text(path, kMaxBytes);
   text::Lines lines(read.utf8);
   while (const std::optional<text::Line> line = lines.next()) {
-    set.lines.emplace_back(line->text);
+    set.lines.push_back(in_tokens(line->text));
     set.labels.push_back(label);
   }
 }
@@ -73,7 +79,6 @@ double score_of(std::string_view text, const std::string& where) {
 }
 
 RatedLines read_rated(const fs::path& path) {
-  static const text::MosesTokenizer tokens({.escape = false});
   RatedLines rated;
   text::LineReader reader(path);
   while (const std::optional<text::Line> line = reader.next()) {
@@ -82,8 +87,8 @@ RatedLines read_rated(const fs::path& path) {
     const std::vector<std::string_view> columns = columns_of(line->text);
     check(columns.size() == 5, ErrorKind::kBadInput,
           "[transfer] {}: expected 5 columns with tabs between, got {}", where, columns.size());
-    rated.first.push_back(tokens(columns[1]));
-    rated.second.push_back(tokens(columns[2]));
+    rated.first.push_back(in_tokens(columns[1]));
+    rated.second.push_back(in_tokens(columns[2]));
     rated.scores.push_back(score_of(columns[3], where));
   }
   check(rated.scores.size() >= 2, ErrorKind::kBadInput, "[transfer] {}: expected pairs, got {}",

@@ -21,9 +21,10 @@ struct Sick {
   RatedLines train, valid, test;
 };
 
-// MR, CR, SUBJ and MPQA from pairs of files, a sentence in tokens a line, UTF-8 or Windows-1252,
-// plain or packed as .gz or .xz, in the folder or in its folder `sentences`: rt-polarity.{neg,pos},
+// MR, CR, SUBJ and MPQA from pairs of files, a sentence a line, UTF-8 or Windows-1252, plain or
+// packed as .gz or .xz, in the folder or in its folder `sentences`: rt-polarity.{neg,pos},
 // custrev.{neg,pos}, subj.{objective,subjective}, mpqa.{neg,pos}; those of the four that are there.
+// Sentences are brought into Moses' tokens, as the text is that networks are trained on.
 // Throws Error{kBadInput} with file and line for what is in them.
 std::vector<LabelledLines> read_labelled_lines(const std::filesystem::path& folder);
 

@@ -13,10 +13,8 @@ namespace keel::study {
 namespace {
 
 constexpr std::uint32_t kFoldStream = stream_of("transfer.folds");
-constexpr int kStrengths = 9;  // 2^0 to 2^8
+constexpr int kStrengths = 9;
 constexpr int kScores = 5;
-
-double strength_at(int i) { return std::ldexp(1.0, i); }
 
 using FoldRows = std::vector<std::int64_t>;
 
@@ -68,10 +66,10 @@ Fold fold_of(const Labelled& data, const FoldRows& order, int fold, int folds) {
 
 // A penalty for each strength. What they know of the rows decides how fast optima are found, and
 // not where they are: those of parts of the rows take the same ones.
-std::vector<Penalty> penalties_of(const RowMatrix& x) {
+std::vector<Penalty> penalties_of(const RowMatrix& x, std::int32_t classes) {
   const Eigen::MatrixXd moments = second_moments(x);
   std::vector<Penalty> penalties;
-  for (int i = 0; i < kStrengths; ++i) penalties.emplace_back(moments, strength_at(i));
+  for (const double strength : strengths_of(classes)) penalties.emplace_back(moments, strength);
   return penalties;
 }
 
@@ -179,10 +177,16 @@ std::vector<double> ranks_of(const std::vector<double>& values) {
 
 }  // namespace
 
+std::vector<double> strengths_of(std::int32_t classes) {
+  std::vector<double> strengths;
+  for (int i = 0; i < kStrengths; ++i) strengths.push_back(std::ldexp(classes == 2 ? 0.5 : 1.0, i));
+  return strengths;
+}
+
 double cross_validated_accuracy(const Labelled& data, const FoldOptions& options,
                                 const Watch& watch) {
   const FoldRows order = order_of(data, options.seed);
-  const std::vector<Penalty> penalties = penalties_of(data.vectors);
+  const std::vector<Penalty> penalties = penalties_of(data.vectors, data.classes);
   const std::function<void()> done = counted_steps(options.folds * kStrengths, watch);
   std::int64_t right = 0;
   for (int fold = 0; fold < options.folds; ++fold) {
@@ -194,8 +198,8 @@ double cross_validated_accuracy(const Labelled& data, const FoldOptions& options
 }
 
 double test_accuracy(const Labelled& train, const Labelled& test, const FoldOptions& options) {
-  const RowMatrix weights =
-      best_weights({train, options.seed, options.folds}, penalties_of(train.vectors), [] {});
+  const RowMatrix weights = best_weights({train, options.seed, options.folds},
+                                         penalties_of(train.vectors, train.classes), [] {});
   return 100 * double(right_ones(test, weights)) / double(test.vectors.rows());
 }
 
@@ -207,8 +211,8 @@ Relatedness relatedness(const RatedPairs& train, const RatedPairs& valid, const 
   const std::function<void()> done = counted_steps(kStrengths, watch);
   RowMatrix weights, best;
   double highest = -2;
-  for (int i = 0; i < kStrengths; ++i) {
-    weights = fit_softmax(examples, all, Penalty(moments, strength_at(i)), weights);
+  for (const double strength : strengths_of(kScores)) {
+    weights = fit_softmax(examples, all, Penalty(moments, strength), weights);
     const double r = pearson_correlation(predicted_scores(valid, weights), valid.scores);
     if (r > highest) highest = r, best = weights;
     done();

@@ -17,6 +17,11 @@ struct Labelled {
   std::int32_t classes = 2;
 };
 
+// The strengths (regression.h) among which is chosen: those of a logistic regression with C of 2^0
+// to 2^8. Of two classes both have a vector of weights, which share the penalty of the one vector
+// of a logistic regression, so that C is twice the strength there.
+std::vector<double> strengths_of(std::int32_t classes);
+
 // Rows are put into parts by an order drawn by the seed.
 struct FoldOptions {
   std::uint64_t seed = 0;
@@ -28,8 +33,8 @@ using Watch = std::function<void(double part)>;
 inline void nobody_watches(double) {}
 
 // The share of rows that a softmax regression puts into their class, in per cent. Nested
-// cross-validation: of each of `folds` parts by a regression of the others, whose strength, of 2^0
-// to 2^8, was chosen by cross-validation among these.
+// cross-validation: of each of `folds` parts by a regression of the others, whose strength was
+// chosen by cross-validation among these.
 double cross_validated_accuracy(const Labelled& data, const FoldOptions& options,
                                 const Watch& watch = nobody_watches);
 // By a regression of `train`, the strength being chosen by cross-validation there.

@@ -52,7 +52,9 @@ class Drawing {
   void frame();
   void x_axis();
   void y_axis();
-  bool shows(double x, double y) const { return can_show(x, y, plot_.log_y); }
+  bool shows(double x, double y) const {
+    return can_show(x, plot_.log_x) && can_show(y, plot_.log_y);
+  }
   std::string point(double x, double y) const { return fmt::format("{:.2f} {:.2f}", x_(x), y_(y)); }
   void band(const PlotSeries& series, std::size_t style);
   void band_run(const std::vector<std::string>& above, const std::vector<std::string>& below,
@@ -90,7 +92,7 @@ Drawing::Drawing(const Plot& plot) : plot_(plot) {
     }
   }
   empty_ = x.empty();
-  x_ = {with_margin(x, 0, false), false, kLeft, kRightEdge};
+  x_ = {with_margin(x, 0, plot.log_x), plot.log_x, kLeft, kRightEdge};
   y_ = {with_margin(y, 0.05, plot.log_y), plot.log_y, kBottomEdge, kTop};
 }
 
@@ -132,7 +134,8 @@ void Drawing::frame() {
 }
 
 void Drawing::x_axis() {
-  std::vector<double> ticks = linear_ticks(x_.range.low, x_.range.high, 7);
+  const auto [low, high] = x_.range;
+  std::vector<double> ticks = x_.log ? log_ticks(low, high) : linear_ticks(low, high, 7);
   if (plot_.whole_x) std::erase_if(ticks, [](double tick) { return tick != std::round(tick); });
   const std::vector<std::string> labels = tick_labels(ticks);
   for (std::size_t i = 0; i < ticks.size(); ++i) {

@@ -20,10 +20,11 @@ struct Plot {
   bool log_y = false;
   std::vector<PlotSeries> series;
   bool whole_x = false;  // marks whole numbers alone
+  bool log_x = false;
 };
 
-// The plot as one SVG document. Points that are not finite, beyond 1e100 or, under log_y, below
-// 1e-100 are left out and interrupt their line. Text is escaped; what XML cannot hold becomes
+// The plot as one SVG document. Points that are not finite, beyond 1e100 or, on a logarithmic axis,
+// below 1e-100 are left out and interrupt their line. Text is escaped; what XML cannot hold becomes
 // U+FFFD.
 // Throws Error{kUsage} when x, y and the band of a series differ in length.
 std::string plot_svg(const Plot& plot);

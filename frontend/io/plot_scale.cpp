@@ -30,9 +30,9 @@ double Scale::operator()(double value) const {
   return first + part * (last - first);
 }
 
-bool can_show(double x, double y, bool log_y) {
+bool can_show(double value, bool log) {
   constexpr double kLimit = 1e100;  // ratios and differences of such values still are finite
-  return std::abs(x) < kLimit && std::abs(y) < kLimit && (!log_y || y > 1 / kLimit);
+  return std::abs(value) < kLimit && (!log || value > 1 / kLimit);
 }
 
 }  // namespace keel::io

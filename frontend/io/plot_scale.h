@@ -26,8 +26,8 @@ struct Scale {
   double operator()(double value) const;
 };
 
-// Whether a point has a place: not one that is not finite or beyond 1e100, nor, under log_y, below
-// 1e-100.
-bool can_show(double x, double y, bool log_y);
+// Whether a value has a place: not one that is not finite or beyond 1e100, nor, on a logarithmic
+// axis, below 1e-100.
+bool can_show(double value, bool log);
 
 }  // namespace keel::io

@@ -52,16 +52,19 @@ std::vector<double> log_ticks(double low, double high) {
 }
 
 std::vector<std::string> tick_labels(const std::vector<double>& ticks) {
-  double largest = 0, step = INFINITY;
+  double least = INFINITY, largest = 0, step = INFINITY;
   for (std::size_t i = 0; i < ticks.size(); ++i) {
     largest = std::max(largest, std::abs(ticks[i]));
+    if (ticks[i] != 0) least = std::min(least, std::abs(ticks[i]));
     if (i > 0) step = std::min(step, ticks[i] - ticks[i - 1]);
   }
-  const Unit unit = unit_for(largest);
+  // Over decades each tick has a unit of its own.
+  const bool is_wide = largest >= 1000 * least;
   // As many digits as it takes to tell neighbours apart.
   const int digits = std::isfinite(step) ? static_cast<int>(std::log10(largest / step)) + 2 : 6;
   std::vector<std::string> labels;
   for (double tick : ticks) {
+    const Unit unit = unit_for(is_wide ? std::abs(tick) : largest);
     std::string label = fmt::format("{:.{}g}", tick / unit.size, std::max(digits, 4));
     if (const std::size_t at = label.find("e-0"); at != std::string::npos) label.erase(at + 2, 1);
     if (tick != 0) label += unit.suffix;

@@ -87,6 +87,7 @@ std::optional<double> CatchUp::share() const {
 std::vector<CatchUp> catch_ups_of(const Section& section, const std::vector<MetricFacts>& metrics) {
   std::vector<CatchUp> rows;
   for (const MetricFacts& metric : metrics) {
+    if (!metric.has_direction) continue;
     for (const Group& group : section.groups) {
       const Group* baseline = baseline_of(section, group);
       if (baseline == nullptr) continue;

@@ -21,7 +21,8 @@ struct CatchUp {
   std::optional<double> share() const;
 };
 
-// For every metric, a row for each group that has a baseline; none where nobody evaluated.
+// For every metric of which more or less is better, a row for each group that has a baseline; none
+// where nobody evaluated.
 std::vector<CatchUp> catch_ups_of(const Section& section, const std::vector<MetricFacts>& metrics);
 
 }  // namespace keel::report

@@ -8,6 +8,7 @@
 
 #include "frontend/io/plot_scale.h"
 #include "frontend/report/curves.h"
+#include "src/core/error.h"
 
 namespace keel::report {
 namespace {
@@ -24,10 +25,16 @@ void for_each_curve(const Section& section, Visit visit) {
   });
 }
 
-Axis axis_of(const Section& section) {
-  bool all = true;
-  for_each_run(section, [&](const Group&, const Run& run) { all = all && !run.epochs.empty(); });
-  return all ? Axis::kEpoch : Axis::kStep;
+Axis axis_of(const Section& section, ChartAxis asked) {
+  if (asked == ChartAxis::kUpdates) return Axis::kStep;
+  const Run* without = nullptr;
+  for_each_run(section, [&](const Group&, const Run& run) {
+    if (run.epochs.empty()) without = &run;
+  });
+  check(without == nullptr || asked == ChartAxis::kAuto, ErrorKind::kUsage,
+        "--axis: expected updates, for {} has not completed an epoch, got epochs",
+        without ? without->name : "");
+  return without == nullptr ? Axis::kEpoch : Axis::kStep;
 }
 
 // Splits in the order in which they are looked at, the loss before the metrics.
@@ -72,11 +79,12 @@ std::string title_of(const Quantity& q) {
   return q.split + " " + q.name;
 }
 
-io::PlotSeries series_of(const Group& group, const Quantity& q, Axis axis) {
+io::PlotSeries series_of(const Group& group, const Quantity& q, Axis axis, bool log_x) {
   std::vector<Line> lines;
   for (const Run* run : group.runs) {
     const Curve* curve = find_curve(*run, q.split, q.name);
-    if (curve) lines.push_back(line_of(*run, *curve, axis));
+    if (!curve) continue;
+    lines.push_back(log_x ? log_line_of(*run, *curve, axis) : line_of(*run, *curve, axis));
   }
   Band band = band_of(lines);
   io::PlotSeries series{group.label, std::move(band.x), std::move(band.median)};
@@ -106,12 +114,13 @@ std::string caption_of(const Section& section, const std::string& title) {
 }
 
 std::optional<Chart> chart_of(const Section& section, const Quantity& q,
-                              const std::vector<MetricFacts>& metrics) {
-  const Axis axis = axis_of(section);
+                              const std::vector<MetricFacts>& metrics,
+                              const ChartOptions& options) {
+  const Axis axis = axis_of(section, options.axis);
   Chart chart{q.split + "-" + q.name, caption_of(section, title_of(q)), {}};
   io::Plot& plot = chart.plot;
   for (std::size_t i = 0; i < section.groups.size(); ++i) {
-    io::PlotSeries series = series_of(section.groups[i], q, axis);
+    io::PlotSeries series = series_of(section.groups[i], q, axis, options.log_x);
     series.style = i;
     if (!series.x.empty()) plot.series.push_back(std::move(series));
   }
@@ -123,6 +132,7 @@ std::optional<Chart> chart_of(const Section& section, const Quantity& q,
   const bool less_is_better = !is_metric || !fact->higher_is_better;
   plot.title = title_of(q);
   plot.whole_x = true;
+  plot.log_x = options.log_x;
   plot.x_label = axis == Axis::kEpoch ? "epoch" : "step";
   plot.y_label = q.name + (is_metric && !fact->unit.empty() ? ", " + fact->unit : "");
   plot.log_y = less_is_better && range.low > 0 && range.high > 10 * range.low;
@@ -131,10 +141,11 @@ std::optional<Chart> chart_of(const Section& section, const Quantity& q,
 
 }  // namespace
 
-std::vector<Chart> charts_of(const Section& section, const std::vector<MetricFacts>& metrics) {
+std::vector<Chart> charts_of(const Section& section, const std::vector<MetricFacts>& metrics,
+                             const ChartOptions& options) {
   std::vector<Chart> charts;
   for (const Quantity& q : quantities_of(section)) {
-    if (auto chart = chart_of(section, q, metrics)) charts.push_back(std::move(*chart));
+    if (auto chart = chart_of(section, q, metrics, options)) charts.push_back(std::move(*chart));
   }
   return charts;
 }

@@ -5,6 +5,7 @@
 
 #include "frontend/io/plot.h"
 #include "frontend/report/groups.h"
+#include "src/core/choice.h"
 
 namespace keel::report {
 
@@ -12,10 +13,22 @@ namespace keel::report {
 struct MetricFacts {
   std::string name, unit;
   bool higher_is_better = false;
+  bool has_direction = true;  // false: neither way is better
 };
 
 // The metrics of a run's model, the first being that which decides which weights are the best.
 using FactsOf = std::function<std::vector<MetricFacts>(const Run&)>;
+
+enum class ChartAxis { kAuto, kUpdates, kEpochs };
+constexpr auto choice_words(ChartAxis) {
+  return std::to_array<std::string_view>({"auto", "updates", "epochs"});
+}
+
+// What charts are drawn along.
+struct ChartOptions {
+  ChartAxis axis = ChartAxis::kAuto;  // epochs where each run has completed one, else updates
+  bool log_x = false;
+};
 
 struct Chart {
   std::string name;     // "valid-error"
@@ -24,9 +37,10 @@ struct Chart {
 };
 
 // Training and validation loss, every metric of every split, and what single updates say, but for
-// what never changes. They are drawn along epochs, and along steps if a run has not completed one.
-// The vertical axis is logarithmic where less is better and the values, all positive, span more
-// than a decade. A group has the same colour and dashes in every chart.
-std::vector<Chart> charts_of(const Section& section, const std::vector<MetricFacts>& metrics);
+// what never changes. The vertical axis is logarithmic where less is better and the values, all
+// positive, span more than a decade. A group has the same colour and dashes in every chart. Throws
+// Error{kUsage} for epochs that a run has not completed one of.
+std::vector<Chart> charts_of(const Section& section, const std::vector<MetricFacts>& metrics,
+                             const ChartOptions& options = {});
 
 }  // namespace keel::report

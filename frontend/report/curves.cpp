@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "frontend/report/spread.h"
@@ -9,18 +10,37 @@
 namespace keel::report {
 namespace {
 
+// The means of the points [begin, end) of a line, put behind those of another.
+void append_mean(Line& result, const Line& line, std::size_t begin, std::size_t end) {
+  const auto mean = [&](const std::vector<double>& values) {
+    const auto first = values.begin() + std::ptrdiff_t(begin);
+    return std::accumulate(first, values.begin() + std::ptrdiff_t(end), 0.0) / double(end - begin);
+  };
+  result.x.push_back(mean(line.x));
+  result.y.push_back(mean(line.y));
+}
+
 Line thinned(const Line& line, std::size_t most) {
   if (line.x.size() <= most) return line;
   const std::size_t together = (line.x.size() + most - 1) / most;
   Line result;
   for (std::size_t i = 0; i < line.x.size(); i += together) {
-    const std::size_t count = std::min(together, line.x.size() - i);
-    const auto mean = [&](const std::vector<double>& values) {
-      const auto first = values.begin() + std::ptrdiff_t(i);
-      return std::accumulate(first, first + std::ptrdiff_t(count), 0.0) / double(count);
-    };
-    result.x.push_back(mean(line.x));
-    result.y.push_back(mean(line.y));
+    append_mean(result, line, i, std::min(i + together, line.x.size()));
+  }
+  return result;
+}
+
+// The points of x above 0, with means for those in one of `most` equal parts of log x.
+Line thinned_by_logarithm(const Line& line, std::size_t most) {
+  const auto first = std::size_t(std::ranges::upper_bound(line.x, 0.0) - line.x.begin());
+  Line result;
+  const auto part_of = [&](std::size_t i) {
+    return std::floor(double(most) * std::log(line.x[i] / line.x[first]) /
+                      std::log(line.x.back() / line.x[first]));
+  };
+  for (std::size_t begin = first, end = first; begin < line.x.size(); begin = end) {
+    while (end < line.x.size() && (end == begin || part_of(end) == part_of(begin))) ++end;
+    append_mean(result, line, begin, end);
   }
   return result;
 }
@@ -50,6 +70,11 @@ Line line_of(const Run& run, const Curve& curve, Axis axis, std::size_t most) {
     line.y.push_back(curve.value[i]);
   }
   return thinned(line, most);
+}
+
+Line log_line_of(const Run& run, const Curve& curve, Axis axis, std::size_t most) {
+  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+  return thinned_by_logarithm(line_of(run, curve, axis, kAll), most);
 }
 
 Band band_of(std::span<const Line> lines) {

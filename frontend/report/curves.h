@@ -25,6 +25,10 @@ enum class Axis { kEpoch, kStep };
 // completed one. More than `most` points are replaced by means of equally many neighbours.
 Line line_of(const Run& run, const Curve& curve, Axis axis, std::size_t most = 400);
 
+// The same for a logarithmic axis: without what is not above 0, neighbours being those in one of
+// `most` equal parts of the axis, so that the first updates stay apart.
+Line log_line_of(const Run& run, const Curve& curve, Axis axis, std::size_t most = 400);
+
 Band band_of(std::span<const Line> lines);
 
 }  // namespace keel::report

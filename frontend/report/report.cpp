@@ -40,12 +40,13 @@ int digits_of(const SectionReport& report, const Figure& figure) {
 
 }  // namespace
 
-std::vector<SectionReport> make_report(std::span<const Run> runs, const FactsOf& facts_of) {
+std::vector<SectionReport> make_report(std::span<const Run> runs, const FactsOf& facts_of,
+                                       const ChartOptions& options) {
   std::vector<SectionReport> reports;
   for (Section& section : sections_of(runs)) {
     const std::vector<MetricFacts> metrics = facts_of(*section.groups[0].runs[0]);
     std::vector<Figure> figures = figures_of(section, metrics);
-    std::vector<Chart> charts = charts_of(section, metrics);
+    std::vector<Chart> charts = charts_of(section, metrics, options);
     std::vector<CatchUp> catch_ups = catch_ups_of(section, metrics);
     reports.push_back(
         {std::move(section), std::move(figures), std::move(charts), std::move(catch_ups)});

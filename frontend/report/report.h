@@ -17,7 +17,8 @@ struct SectionReport {
 };
 
 // The runs have to stay.
-std::vector<SectionReport> make_report(std::span<const Run> runs, const FactsOf& facts_of);
+std::vector<SectionReport> make_report(std::span<const Run> runs, const FactsOf& facts_of,
+                                       const ChartOptions& options = {});
 
 // A row for each group: the settings that differ.
 Rows settings_rows(const SectionReport& report);

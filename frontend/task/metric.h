@@ -10,12 +10,14 @@
 
 namespace keel::task {
 
-// What a metric is called, its unit, and which way is better. Its value on a split is
-// of(sum of sums, sum of counts), formed once, at the end.
+// What a metric is called, its unit, and which way is better, if either is: a part of a bound may
+// move to and fro while the bound gets better. Its value on a split is of(sum of sums, sum of
+// counts), formed once, at the end.
 struct MetricInfo {
   std::string name, unit;  // "error", "%"; a unit may be ""
   bool higher_is_better = false;
   double (*of)(double sum, double count) = nullptr;  // null: a scorer gives the value
+  bool has_direction = true;                         // false: neither way is better
 };
 
 // Ways to form a value.

@@ -48,9 +48,9 @@ BabiLine babi_line_of(const text::Line& line, const std::string& name) {
   const std::string_view rest = read.text.substr(tab + 1);
   read.answer = rest.substr(0, std::min(rest.find('\t'), rest.size()));
   read.text = read.text.substr(0, tab);
-  check(!read.answer.empty(), ErrorKind::kBadInput,
-        "[attentive_reader] {}: expected an answer behind the tab, got none",
-        text::place(name, line.number));
+  check(tokens_of(read.answer).size() == 1, ErrorKind::kBadInput,
+        "[attentive_reader] {}: expected an answer of one word behind the tab, got '{}'",
+        text::place(name, line.number), text::clipped(read.answer, 60));
   return read;
 }
 
@@ -72,9 +72,9 @@ std::string lambada_text_of(const text::Line& line, const std::string& name) {
 
 }  // namespace
 
-Converted read_babi(std::string_view text, const std::string& name) {
+std::vector<Question> read_babi(std::string_view text, const std::string& name) {
   const ClozeTokens tokenize;
-  Converted converted;
+  std::vector<Question> questions;
   std::vector<std::string> story;
   std::int64_t last = 0;
   text::Lines lines(text);
@@ -93,15 +93,11 @@ Converted read_babi(std::string_view text, const std::string& name) {
     check(!story.empty(), ErrorKind::kBadInput,
           "[attentive_reader] {}: expected a story before the question, got none",
           text::place(name, line->number));
-    const std::string answer = text::lower_case_unicode(read.answer);
-    if (std::ranges::find(story, answer) == story.end()) {
-      ++converted.without;
-      continue;
-    }
     tokens.emplace_back(kPlaceholder);
-    converted.questions.push_back({story, std::move(tokens), answer});
+    const std::string answer = text::lower_case_unicode(read.answer);
+    questions.push_back({story, std::move(tokens), tokens_of(answer).front()});
   }
-  return converted;
+  return questions;
 }
 
 Converted read_lambada(std::string_view text, const std::string& name) {

@@ -10,19 +10,19 @@
 
 namespace keel::models {
 
+// A file of bAbI: lines `number text`, or `number question <tab> answer <tab> ...`, numbers
+// beginning at 1 with each story. The passage is the story so far, the question that of the file
+// with @placeholder behind it. An answer may be no word of the story, such as `yes`, a count or
+// `n,w`, for the network answers with any word that it knows. Throws Error{kBadInput} with file and
+// line for a line without a number, with one that does not follow, without text, and for a question
+// without a story or whose answer is not one word.
+std::vector<Question> read_babi(std::string_view text, const std::string& name);
+
 // Questions that became some of the form, and how many could not.
 struct Converted {
   std::vector<Question> questions;
-  std::int64_t without = 0;  // for the reason that each function names
+  std::int64_t without = 0;
 };
-
-// A file of bAbI: lines `number text`, or `number question <tab> answer <tab> ...`, numbers
-// beginning at 1 with each story. The passage is the story so far, the question that of the file
-// with
-// @placeholder behind it. Left out are answers that are not one word of the story, such as counts
-// and `yes`. Throws Error{kBadInput} with file and line for a line without a number, with one that
-// does not follow, without text, and for a question without a story or an answer.
-Converted read_babi(std::string_view text, const std::string& name);
 
 // LAMBADA, a JSON object {"text": ...} a line. The last word of a text is the answer, what stands
 // before it in its sentence is the question, with @placeholder at the end, and the sentences before

@@ -170,19 +170,14 @@ QuestionCorpus read_babi_corpus(const fs::path& folder, std::int64_t task) {
   QuestionCorpus corpus;
   corpus.name = task == 0 ? "bAbI" : fmt::format("bAbI {}", task);
   corpus.origin = files->origin();
-  std::int64_t without = 0;
-  files->read("train", task, [&](Converted converted) {
-    Questions& all = converted.questions;
+  files->read("train", task, [&](Questions all) {
     const std::int64_t n = std::ssize(all), valid = n / 10;
     append(corpus.valid, cut_out(all, n - valid, n));
     append(corpus.train, cut_out(all, 0, n - valid));
-    without += converted.without;
   });
-  if (without > 0)
-    corpus.left_out.push_back({without, "have an answer that is no word of the story"});
   corpus.test = [files, task] {
     Questions questions;
-    files->read("test", task, [&](Converted c) { append(questions, std::move(c.questions)); });
+    files->read("test", task, [&](Questions more) { append(questions, std::move(more)); });
     return questions;
   };
   return corpus;

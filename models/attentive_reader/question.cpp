@@ -46,6 +46,12 @@ bool names_entities(const Block& block) {
   return line.starts_with(kEntity) && line.find(':') != line.npos;
 }
 
+// Whether a block begins like the address of a record, which no answer does.
+bool is_address(const Block& block) {
+  const std::string_view line = block.lines.front();
+  return line.starts_with("http://") || line.starts_with("https://");
+}
+
 class RecordReader {
  public:
   RecordReader(std::string_view text, const std::string& name)
@@ -68,6 +74,16 @@ class RecordReader {
     return blocks_[next_++];
   }
 
+  // An answer that is missing is followed by the next record's address, which is one token, too.
+  const Block& take_answer(std::int64_t start) {
+    const bool is_next = next_ < blocks_.size() && is_address(blocks_[next_]);
+    check(!is_next, ErrorKind::kBadInput,
+          "[attentive_reader] {}: expected the answer of the question that begins there, got the "
+          "address in line {}",
+          text::place(name_, start), is_next ? blocks_[next_].line : 0);
+    return take("answer", start);
+  }
+
   Question read_one() {
     const std::int64_t start = blocks_[next_].line;
     take("address", start);
@@ -79,7 +95,7 @@ class RecordReader {
     check(places == 1, ErrorKind::kBadInput,
           "[attentive_reader] {}: expected a question with one {}, got {} of them",
           text::place(name_, question.line), kPlaceholder, places);
-    const Block& answer = take("answer", start);
+    const Block& answer = take_answer(start);
     const std::vector<std::string> words = tokens_of_block(answer);
     check(words.size() == 1, ErrorKind::kBadInput,
           "[attentive_reader] {}: expected an answer of one token, got '{}'",

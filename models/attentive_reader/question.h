@@ -29,7 +29,8 @@ struct Question {
 bool is_entity(std::string_view token);
 
 // The records of a text. Throws Error{kBadInput} with `name` and the line for a record that ends
-// too early, without an answer say, a passage without tokens, a question that has not one
+// too early, without an answer say, or has the next one's address (http...) for an answer, a
+// passage without tokens, a question that has not one
 // @placeholder, an answer that is not one token, and an entity that is none.
 std::vector<Question> read_questions(std::string_view text, const std::string& name);
 

@@ -79,8 +79,8 @@ task::Outputs Draw::build(nn::Net& net, const task::Inputs& in) const {
 
 std::vector<task::MetricInfo> Draw::metrics() const {
   return {{.name = "bound", .unit = "nats", .of = task::mean_of},
-          {.name = "reconstruction", .unit = "nats", .of = task::mean_of},
-          {.name = "kl", .unit = "nats", .of = task::mean_of}};
+          {.name = "reconstruction", .unit = "nats", .of = task::mean_of, .has_direction = false},
+          {.name = "kl", .unit = "nats", .of = task::mean_of, .has_direction = false}};
 }
 
 std::unique_ptr<task::Decoder> Draw::decoder(std::span<const std::string> lines) const {

@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "frontend/io/png.h"
+#include "frontend/text/text_file.h"
+#include "frontend/text/utf8.h"
 #include "models/draw/data.h"
 #include "src/core/error.h"
 
@@ -19,7 +21,8 @@ std::int64_t samples_of(const std::string& line, std::size_t number) {
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), samples);
   const bool is_number = error == std::errc() && end == line.data() + line.size();
   check(is_number && samples >= 1 && samples <= kMostSamples, ErrorKind::kBadInput,
-        "line {}: expected a number of samples, 1 to {}, got '{}'", number, kMostSamples, line);
+        "[draw] {}: expected a number of samples, 1 to {}, got '{}'",
+        text::place("standard input", std::int64_t(number)), kMostSamples, text::clipped(line, 40));
   return samples;
 }
 

@@ -53,6 +53,11 @@ Value squared_errors(Graph& g, Value y, Value points, Value mask) {
   return ops::sum(g, ops::mul(g, ops::sum(g, ops::square(g, missed), {1}), mask));
 }
 
+// Numbers of the data in the type in which the network computes.
+Value in_type(nn::Net& net, Value x) {
+  return net.graph.type(x).dtype == net.dtype ? x : ops::cast(net.graph, x, net.dtype);
+}
+
 }  // namespace
 
 void HandwritingOptions::validate() const {
@@ -118,11 +123,12 @@ task::Outputs Handwriting::build(nn::Net& net, const task::Inputs& in) const {
                                       .step_bias = options_.step_bias,
                                       .clip_cells = options_.clip_cells,
                                       .clip_output = options_.clip_output};
-  const HandwritingOutputs out =
-      handwriting_network(net, options, {in["points"], in["mask"], in["text"], in["state"]});
+  const HandwritingOutputs out = handwriting_network(
+      net, options,
+      {in_type(net, in["points"]), in["mask"], in["text"], in_type(net, in["state"])});
   const std::int64_t places = g.shape(out.y)[0];
   const Value mask = ops::reshape(g, in["mask"], {places});
-  const Value targets = ops::reshape(g, in["targets"], {places, 3});
+  const Value targets = ops::reshape(g, in_type(net, in["targets"]), {places, 3});
   const ops::Mixture mixture = ops::mixture_density(g, out.y, targets, mask);
   const Value real = ops::cast(g, mask, net.dtype);
   const Value nll = ops::sum(g, mixture.nll), points = ops::sum(g, real);
@@ -146,7 +152,7 @@ std::vector<task::MetricInfo> Handwriting::metrics() const {
   return {{.name = "nll", .unit = "nats", .of = task::mean_of},
           {.name = "nll_point", .unit = "nats", .of = task::mean_of},
           {.name = "sse", .unit = "", .of = task::mean_of},
-          {.name = "held", .unit = "%", .of = task::percent_of}};
+          {.name = "held", .unit = "%", .of = task::percent_of, .has_direction = false}};
 }
 
 std::unique_ptr<task::Decoder> Handwriting::decoder(std::span<const std::string> lines) const {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "frontend/text/text_file.h"
 #include "models/handwriting/drawing.h"
 #include "src/core/error.h"
 #include "src/core/rng.h"
@@ -84,7 +85,8 @@ HandWriter::HandWriter(std::vector<std::string> texts, const HandwritingFacts& f
       sizes_(sizes),
       options_(options) {
   for (std::size_t i = 0; i < texts_.size(); ++i) {
-    numbers_.push_back(facts_.alphabet.numbers(texts_[i], fmt::format("line {}", i + 1)));
+    const std::string where = text::place("standard input", std::int64_t(i) + 1);
+    numbers_.push_back(facts_.alphabet.numbers(texts_[i], "[handwriting] " + where));
   }
 }
 

@@ -47,6 +47,9 @@ TEST_CASE("questions: what is missing or broken is said with file and line") {
           "file: line 13: expected the answer of the question that begins there, got the end");
   refused("u\n\na b\n\nb @placeholder\n\n@entity0:x\n",
           "file: line 1: expected the answer of the question that begins there, got the names");
+  refused("u\n\na b\n\nb @placeholder\n\n" + first,
+          "file: line 1: expected the answer of the question that begins there, got the address in "
+          "line 7");
   refused("u\n\na b\n", "line 1: expected the question of the question that begins there");
   refused("u\n", "line 1: expected the passage");
   refused("u\n\na b\n\nb c\n\nd\n",
@@ -87,27 +90,31 @@ TEST_CASE("question files: folders of them, or one for each part, and bytes that
   says(ErrorKind::kBadInput, "b.question: line 3: expected UTF-8, got ff at byte 2");
 }
 
-TEST_CASE("bAbI: stories with questions whose answer is a word of them") {
-  const Converted read = read_babi(
+TEST_CASE("bAbI: stories with questions, the answer being a word of them or another one") {
+  const std::vector<Question> read = read_babi(
       "1 Mary went to the Garden.\n2 John left.\n3 Where is Mary? \tgarden\t1\n"
-      "4 Is John here?\tno\t2\n5 Mary left.\n6 Who left first?\tJohn\t2 5\n"
-      "1 Ann sat.\n2 Who sat?\tAnn\t1\n",
+      "4 Is John here?\tNo\t2\n5 Mary left.\n6 Who left first?\tJohn \t2 5\n"
+      "1 Ann sat.\n2 Who sat?\tAnn\t1\n3 Which way?\tn,w\t1\n",
       "file");
-  REQUIRE(read.questions.size() == 3);
-  CHECK(read.without == 1);
-  CHECK(read.questions[0].passage ==
-        Tokens{"mary", "went", "to", "the", "garden", ".", "john", "left", "."});
-  CHECK(read.questions[0].question == Tokens{"where", "is", "mary", "?", "@placeholder"});
-  CHECK(read.questions[0].answer == "garden");
-  CHECK(read.questions[1].passage.size() == 12);
-  CHECK(read.questions[2].passage == Tokens{"ann", "sat", "."});
+  REQUIRE(read.size() == 5);
+  CHECK(read[0].passage == Tokens{"mary", "went", "to", "the", "garden", ".", "john", "left", "."});
+  CHECK(read[0].question == Tokens{"where", "is", "mary", "?", "@placeholder"});
+  CHECK(read[0].answer == "garden");
+  CHECK(read[1].passage == read[0].passage);
+  CHECK(read[1].answer == "no");
+  CHECK(read[2].passage.size() == 12);
+  CHECK(read[2].answer == "john");
+  CHECK(read[3].passage == Tokens{"ann", "sat", "."});
+  CHECK(read[4].answer == "n,w");
   const auto refused = [](const char* text, const char* part) {
     CHECK(refuses(ErrorKind::kBadInput, part, [&] { read_babi(text, "file"); }));
   };
   refused("1 A b.\nno number\n", "file: line 2: expected a number and text, got 'no number'");
   refused("1 A b.\n3 C d.\n", "file: line 2: expected the number 1 or 2, got 3");
   refused("1 A b?\tA\t1\n", "file: line 1: expected a story before the question");
-  refused("1 A b.\n2 A?\t\t1\n", "file: line 2: expected an answer behind the tab, got none");
+  refused("1 A b.\n2 A?\t\t1\n",
+          "file: line 2: expected an answer of one word behind the tab, got ''");
+  refused("1 A b.\n2 A?\tto b\t1\n", "expected an answer of one word behind the tab, got 'to b'");
 }
 
 TEST_CASE("bAbI: an archive of files, all tasks or one, a tenth of training for validation") {
@@ -128,9 +135,11 @@ TEST_CASE("bAbI: an archive of files, all tasks or one, a tenth of training for 
   };
   CHECK(load(0).train.size() == 36);
   CHECK(load(0).valid.size() == 4);
-  CHECK(load(0).test().size() == 6);
+  CHECK(load(0).test().size() == 12);
+  CHECK(load(12).test()[1].answer == "two");
   CHECK(load(12).train.size() == 18);
   CHECK(load(12).name == "bAbI 12");
+  CHECK(load(12).left_out.empty());
   CHECK(refuses(ErrorKind::kIo, "babi-en.tar.gz: expected qa3_*_train.txt, got none",
                 [&] { load(3); }));
   write_bytes(folder / "babi-en.tar.gz", test::gzip("1 Ann" + std::string(600, 'x')));

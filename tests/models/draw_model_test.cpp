@@ -3,6 +3,7 @@
 #include "models/draw/model.h"
 #include "models/draw/sampler.h"
 #include "src/ops/loss.h"
+#include "src/ops/random_normal.h"
 #include "src/ops/reduce.h"
 #include "tests/models/helpers.h"
 #include "tests/support/checks.h"
@@ -132,6 +133,48 @@ TEST_CASE("draw: the divergence is 0 for an encoder that says nothing, and never
   }
 }
 
+// What is drawn at random for an image, or where there is none for a sample, node by node.
+std::vector<Tensor> drawn_noise(bool has_image) {
+  Graph g;
+  nn::Net net{.graph = g, .dtype = DType::kF64};
+  const Value zero = g.constant(Tensor(DType::kI32, {}));
+  const DrawNetOptions options{
+      .sizes = {.rows = 4, .columns = 4, .glimpses = 3, .width = 3, .latent = 5, .write = 2},
+      .norms = {},
+      .key = {zero, zero}};
+  const DrawOutputs out = has_image
+                              ? draw_image(net, options, g.constant(Tensor(DType::kF64, {2, 4, 4})))
+                              : draw_samples(net, options, 2);
+  g.mark_output("canvas", out.canvas);
+  std::vector<std::string> names;
+  for (int node = 0; node < g.size(); ++node) {
+    if (g.node(node).op != &kRandomNormal) continue;
+    names.push_back(fmt::format("noise {}", names.size()));
+    g.mark_output(names.back(), {node});
+  }
+  const auto backend = make_backend("reference");
+  Variables variables(*backend, 1);
+  Program program(*backend, variables, g);
+  program.run();
+  std::vector<Tensor> noise;
+  for (const std::string& name : names) noise.push_back(program.fetch(name));
+  return noise;
+}
+
+TEST_CASE("draw: every glimpse has noise of its own, in every image and every number") {
+  for (const bool has_image : {true, false}) {
+    CAPTURE(has_image);
+    std::set<double> values;
+    const std::vector<Tensor> noise = drawn_noise(has_image);
+    for (const Tensor& of_glimpse : noise) {
+      CHECK(of_glimpse.shape() == Shape{2, 5});
+      for (std::int64_t e = 0; e < of_glimpse.elements(); ++e) values.insert(of_glimpse.at(e));
+    }
+    CHECK(noise.size() == 3);
+    CHECK(values.size() == 3 * 2 * 5);
+  }
+}
+
 TEST_CASE("draw: a split's bound is its reconstruction and its divergence, which is above 0") {
   const auto config = small_config({}, "draw");
   const auto backend = make_backend(default_backend());
@@ -165,9 +208,11 @@ TEST_CASE("draw: samples are as many as asked for, each a function of its number
       [] {
         DrawSampler(std::vector<std::string>{"3", "x"});
       },
-      "line 2: expected a number of samples, 1 to 1000, got 'x'", "", ErrorKind::kBadInput);
+      "[draw] standard input: line 2: expected a number of samples, 1 to 1000, got 'x'", "",
+      ErrorKind::kBadInput);
   test::check_refused([] { DrawSampler(std::vector<std::string>{"0"}); },
-                      "line 1: expected a number of samples", "", ErrorKind::kBadInput);
+                      "[draw] standard input: line 1: expected a number of samples", "",
+                      ErrorKind::kBadInput);
 }
 
 TEST_CASE("draw: options that do not fit are refused by name") {

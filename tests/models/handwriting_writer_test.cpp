@@ -111,7 +111,8 @@ TEST_CASE("hand writer: unknown characters are refused with their place") {
       [] {
         fake_writer({"ab", "az"});
       },
-      "line 2: expected characters of 'abc', got 'z'", "", ErrorKind::kBadInput);
+      "[handwriting] standard input: line 2: expected characters of 'abc', got 'z'", "",
+      ErrorKind::kBadInput);
 }
 
 TEST_CASE("handwriting drawing: strokes are paths, y goes up, single points are dots") {

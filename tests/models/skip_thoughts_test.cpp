@@ -57,6 +57,14 @@ TEST_CASE("skip_thoughts: a vector depends on its sentence alone, and has the le
   CHECK(vectors_of(config, {}).empty());
 }
 
+TEST_CASE("skip_thoughts: the gradient of the whole network by central differences") {
+  for (const char* norm : {"none", "layernorm"}) {
+    CAPTURE(norm);
+    check_gradients(
+        small_config({std::string("model.norm=") + norm, "model.width=6"}, "skip_thoughts"), 3);
+  }
+}
+
 TEST_CASE("skip_thoughts: options that cannot be are refused") {
   for (const auto& [setting, part] :
        {std::pair{"model.width=0", "model.width: expected 1 to 65536, got 0"},

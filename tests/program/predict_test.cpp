@@ -64,7 +64,8 @@ TEST_CASE("predict: handwriting of lines and of --text, with a bias, into a file
   const std::string file = run.temp / "hand.svg";
   CHECK(one({"--output", file}).out.empty());
   CHECK(read_bytes(file) + "\n" == plain);
-  check_refusal(run.predict("cx\n"), 3, "line 1: expected characters of 'cilnouvz', got 'x'");
+  check_refusal(run.predict("cx\n"), 3,
+                "standard input: line 1: expected characters of 'cilnouvz', got 'x'");
   check_refusal(one({"--bias", "much"}), 2, "model.bias");
   check_refusal(one({"--set", "train.lr=1"}), 2, "predict --set: expected model.NAME=VALUE");
   check_refusal(one({"--output", run.temp / "no/where"}), 4, "where");
@@ -77,7 +78,8 @@ TEST_CASE("predict: samples of DRAW are a PNG") {
   const std::string png = read_bytes(file);
   CHECK(png.starts_with("\x89PNG\r\n"));
   CHECK(png.ends_with("IEND\xAE\x42\x60\x82"));
-  check_refusal(run.predict("many\n"), 3, "line 1: expected a number of samples, 1 to 1000");
+  check_refusal(run.predict("many\n"), 3,
+                "standard input: line 1: expected a number of samples, 1 to 1000");
 }
 
 TEST_CASE(

@@ -53,7 +53,13 @@ TEST_CASE("report program: seeds are grouped, and the page holds all of it") {
     CHECK(std::filesystem::exists(path));
   }
   CHECK(test::well_formed(test::read_bytes(runs.temp / "report/report.html")));
-  CHECK(holds(test::read_bytes(runs.temp / "report/mnist_mlp-valid-error.svg"), "fill-opacity"));
+  const auto chart = [&] {
+    return test::read_bytes(runs.temp / "report/mnist_mlp-valid-error.svg");
+  };
+  CHECK(holds(chart(), "fill-opacity"));
+  CHECK(holds(chart(), ">epoch<"));
+  CHECK(runs.report({"--axis", "updates", "--log-x"}).code == 0);
+  CHECK(holds(chart(), ">step<"));
 }
 
 TEST_CASE("report program: text, a section for each model, a run that was cut off") {

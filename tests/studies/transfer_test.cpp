@@ -74,6 +74,42 @@ TEST_CASE("transfer: regressions at once are each that of the rows it sees") {
   }
 }
 
+// Weights, and a bias behind them, of a logistic regression that has one vector of weights: least
+// is C sum log(1 + exp(-y (w x + b))) + |w|^2 / 2 with y = 1 for class 1 and -1 for class 0.
+Eigen::VectorXd plain_logistic_fit(const Labelled& data, double c) {
+  const Eigen::Index width = data.vectors.cols();
+  Eigen::VectorXd w = Eigen::VectorXd::Zero(width + 1);
+  for (int step = 0; step < 40000; ++step) {
+    Eigen::VectorXd gradient = w;
+    gradient[width] = 0;
+    for (Eigen::Index i = 0; i < data.vectors.rows(); ++i) {
+      const Eigen::VectorXd x = data.vectors.row(i);
+      const double y = data.labels[std::size_t(i)] == 1 ? 1 : -1;
+      const double d = -c * y / (1 + std::exp(y * (w.head(width).dot(x) + w[width])));
+      gradient.head(width) += d * x;
+      gradient[width] += d;
+    }
+    w -= 0.02 / c * gradient;
+  }
+  return w;
+}
+
+TEST_CASE("transfer: two classes are a logistic regression with C of 2^0 to 2^8") {
+  const Labelled data = clouds(40, 2, 2, 1);
+  Examples examples{data.vectors, RowMatrix::Zero(40, 2)};
+  for (int i = 0; i < 40; ++i) examples.target(i, data.labels[std::size_t(i)]) = 1;
+  const std::vector<double> strengths = strengths_of(2);
+  REQUIRE(strengths.size() == 9);
+  for (const int i : {0, 3, 8}) {
+    CAPTURE(i);
+    const RowMatrix both = fit_softmax(examples, strengths[std::size_t(i)]);
+    const Eigen::VectorXd expected = plain_logistic_fit(data, std::ldexp(1.0, i));
+    CHECK((both.col(1) - both.col(0) - expected).cwiseAbs().maxCoeff() < 1e-4);
+  }
+  CHECK(strengths_of(5).front() == 1);
+  CHECK(strengths_of(5).back() == 256);
+}
+
 TEST_CASE("transfer: cross-validation says how far it is") {
   std::vector<double> parts;
   cross_validated_accuracy(clouds(40, 3, 2, 1), {1, 2},
@@ -124,11 +160,11 @@ TEST_CASE("transfer: files of sentences") {
   CHECK(!has_sick(folder.path()));
   std::filesystem::create_directories(folder / "sentences");
   test::write_bytes(folder / "sentences" / "custrev.neg", "bad \xE9\n\nworse\n");
-  test::write_bytes(folder / "sentences" / "custrev.pos", "good");
+  test::write_bytes(folder / "sentences" / "custrev.pos", "he's good.");
   const auto sets = read_labelled_lines(folder.path());
   REQUIRE(sets.size() == 1);
   CHECK(sets[0].name == "CR");
-  CHECK(sets[0].lines == std::vector<std::string>{"bad \xC3\xA9", "", "worse", "good"});
+  CHECK(sets[0].lines == std::vector<std::string>{"bad \xC3\xA9", "", "worse", "he 's good ."});
   CHECK(sets[0].labels == std::vector<std::int32_t>{0, 0, 0, 1});
 }
 

@@ -200,6 +200,20 @@ TEST_CASE("plot: whole numbers alone are marked where that is asked for") {
   for (const char* label : {">1<", ">2<", ">3<", ">4<"}) CHECK(count(svg, label) == 1);
 }
 
+TEST_CASE("plot: a logarithmic horizontal axis marks powers of ten, and has nothing at 0") {
+  Plot plot = plot_of({0, 1, 100, 10000}, {2, 3, 4, 5});
+  plot.log_x = plot.whole_x = true;
+  const std::string svg = plot_svg(plot);
+  for (const char* label : {">1<", ">10<", ">100<", ">1000<", ">10k<"})
+    CHECK(count(svg, label) == 1);
+  CHECK(count(svg, "M76.00 ") > 0);
+  const std::vector<std::string> paths = values_after(svg, "<path d=\"");
+  CHECK(std::ranges::any_of(paths, [](const std::string& path) {
+    return path.starts_with("M76.00 ") && path.find("L376.00 ") != path.npos &&
+           path.find("L676.00 ") != path.npos;
+  }));
+}
+
 TEST_CASE("plot: a series may have the style of another place") {
   Plot plot = plot_of({0, 1}, {2, 3});
   plot.series[0].style = 2;

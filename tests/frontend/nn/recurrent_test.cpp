@@ -5,18 +5,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "src/ops/layout.h"
-#include "tests/frontend/nn/helpers.h"
+#include "tests/frontend/nn/recurrent_layers.h"
 #include "tests/support/checks.h"
 
 namespace keel::nn {
 namespace {
-
-constexpr std::int64_t kSteps = 4, kRows = 6, kIn = 2, kWidth = 3;
-const Shape kInput{kSteps, kRows, kIn};
 
 using Row = std::vector<double>;
 
@@ -68,14 +64,6 @@ struct Parameters {
   }
 };
 
-// All parameters away from the values at which they start, so that none can be left out unseen.
-void scatter(LayerRun& run) {
-  std::uint64_t seed = 100;
-  for (const std::string& name : run.parameters) {
-    run.variables.write(name, test::random_normal(run.read(name).shape(), ++seed, 0.1, 0.7));
-  }
-}
-
 struct PlainLstm {
   Row h = Row(kWidth, 0), c = Row(kWidth, 0);
 
@@ -111,37 +99,6 @@ struct PlainGru {
     }
   }
 };
-
-// How many steps the rows have. Norms over the batch see three rows or more at every step: of two
-// they make 1 and -1, whatever these are.
-constexpr std::array kLengths{4, 2, 1, 4, 3, 4};
-bool has_step(std::int64_t row, std::int64_t t) { return t < kLengths[std::size_t(row)]; }
-
-Tensor mask_values() {
-  std::vector<std::uint8_t> values;
-  for (std::int64_t t = 0; t < kSteps; ++t) {
-    for (std::int64_t row = 0; row < kRows; ++row) values.push_back(has_step(row, t));
-  }
-  return Tensor::of<std::uint8_t>({kSteps, kRows}, values);
-}
-
-CellOptions options(const std::string& norm) {
-  return {.norms = cell_norms(Norm::parse(norm)), .forget_bias = 0.5};
-}
-
-Layer lstm(const CellOptions& options, bool masked = false) {
-  return [=](Net& net, Value x) {
-    const Lstm layer(net, "layer", kIn, kWidth, options);
-    return layer(x, masked ? net.graph.constant(mask_values()) : Value{}).h;
-  };
-}
-
-Layer gru(const CellOptions& options, bool masked = false) {
-  return [=](Net& net, Value x) {
-    const Gru layer(net, "layer", kIn, kWidth, options);
-    return layer(x, masked ? net.graph.constant(mask_values()) : Value{}).h;
-  };
-}
 
 // Holds h of every step and row to a cell written out, which keeps its state where the mask is 0.
 template <class Cell>

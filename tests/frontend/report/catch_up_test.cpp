@@ -45,6 +45,14 @@ TEST_CASE("catch-up: higher may be better, and nothing may get there") {
   CHECK(rows_of(runs)[0].step == 10);
 }
 
+TEST_CASE("catch-up: nobody gets ahead in what is neither better nor worse") {
+  const std::vector<Run> runs{run_of("none", "1", "1", {40, 30}),
+                              run_of("layernorm", "1", "1", {30, 10})};
+  const Section section = sections_of(runs)[0];
+  CHECK(catch_ups_of(section, {{"error", "%", false, true}}).size() == 1);
+  CHECK(catch_ups_of(section, {{"error", "%", false, false}}).empty());
+}
+
 TEST_CASE("catch-up: several seeds are their median, and each group has its own baseline") {
   const auto rows =
       rows_of({run_of("none", "1", "1", {9, 6}), run_of("none", "2", "1", {9, 2}),

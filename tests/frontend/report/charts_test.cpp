@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tests/frontend/report/helpers.h"
+#include "tests/support/checks.h"
 
 namespace keel::report {
 namespace {
@@ -67,6 +68,39 @@ TEST_CASE("report charts: along steps while a run has no epoch behind it") {
   const auto charts = charts_of(sections_of(runs)[0], kError);
   CHECK(called(charts, "valid-error").plot.x_label == "step");
   CHECK(called(charts, "valid-error").plot.series[0].x == std::vector<double>{10, 20});
+}
+
+TEST_CASE("report charts: the axis may be asked for, and be logarithmic") {
+  std::vector<Run> runs = two_groups();
+  const auto chart = [&](const ChartOptions& options) {
+    return called(charts_of(sections_of(runs)[0], kError, options), "valid-error").plot;
+  };
+  CHECK(chart({.axis = ChartAxis::kUpdates}).x_label == "step");
+  CHECK(chart({.axis = ChartAxis::kUpdates}).series[0].x == std::vector<double>{10, 20});
+  CHECK_FALSE(chart({.axis = ChartAxis::kUpdates}).log_x);
+  CHECK(chart({.axis = ChartAxis::kEpochs, .log_x = true}).x_label == "epoch");
+  CHECK(chart({.log_x = true}).log_x);
+  runs[1].epochs.clear();
+  test::check_refused([&] { chart({.axis = ChartAxis::kEpochs}); },
+                      "--axis: expected updates, for b has not completed an epoch, got epochs");
+}
+
+TEST_CASE("report charts: a logarithmic axis has nothing at 0, and keeps the first steps apart") {
+  std::vector<Run> runs{made_run("a", {}, {3})};
+  Curve losses{"step", "loss", {}, {}};
+  for (int step = 0; step <= 100000; ++step) {
+    losses.step.push_back(step);
+    losses.value.push_back(step);
+  }
+  runs[0].curves.push_back(losses);
+  const ChartOptions options{.axis = ChartAxis::kUpdates, .log_x = true};
+  const auto charts = charts_of(sections_of(runs)[0], kError, options);
+  const io::PlotSeries& series = called(charts, "step-loss").plot.series[0];
+  CHECK(series.x == series.y);
+  CHECK(series.x.size() < 401);
+  CHECK(std::vector<double>(series.x.begin(), series.x.begin() + 4) ==
+        std::vector<double>{1, 2, 3, 4});
+  CHECK(series.x.back() > 95000);
 }
 
 TEST_CASE("report charts: losses of steps only where there are none of epochs to compare") {
