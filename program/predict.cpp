@@ -187,7 +187,7 @@ int run_predict(const PredictArgs& args) {
     evaluator.decode(*decoder, [] { return train::SignalGuard::received() != 0; });
     if (const int signal = train::SignalGuard::received()) {
       fmt::print(stderr, "interrupted: {} lines were answered{}\n", answers.size(),
-                 args.output.empty() ? "" : ", and nothing was written");
+                 args.output.empty() && !args.run.json ? "" : ", and nothing was written");
       return 128 + signal;
     }
     answers.take(*decoder);
