@@ -108,7 +108,7 @@ TEST_CASE("predict: lines that no training has seen") {
 }
 
 TEST_CASE("predict: more lines than are looked at together") {
-  const TranslationRun run({"model.longest=3", "model.beam=2"});
+  const TranslationRun run({"model.longest=3", "model.beam=2", "model.merges=30"});
   std::string many;
   for (int i = 0; i < 2100; ++i) many += fmt::format("s{} s{}\n", i % 40, i % 7);
   const std::vector<std::string> answers = lines_of(run.predict(many).out),
@@ -130,6 +130,8 @@ TEST_CASE("predict: more lines than are looked at together") {
   CHECK(broken.code == 3);
   CHECK(holds(broken.err, "standard input: line 2101: expected UTF-8, got ff at byte 4"));
   CHECK(lines_of(broken.out).size() == 2048);
+  CHECK(holds(run.predict(many + "s1@@\n").err,
+              "standard input: line 2101: expected words that do not end in @@"));
 }
 
 TEST_CASE("eval: BLEU with its parts, and the translations in a file") {
@@ -172,10 +174,15 @@ TEST_CASE("eval: 13a is of text, and compounds of tokens made anew") {
   fs::copy(test::small_pairs(), run.temp / "data");
   write_bytes(run.temp / "data/test_2016_flickr.de", "s1 s2\n");
   write_bytes(run.temp / "data/test_2016_flickr.en", "It's a well-known dog, isn't it?\n");
-  const Json json = json_of(run_keel({"eval", run.folder, "--data", run.temp / "data", "--json"}));
-  const auto reference_length = [&](const char* name) {
-    const std::string parts = json.at("details").at(name).get<std::string>();
-    return parts.substr(parts.find("ref_len="), parts.find(')') - parts.find("ref_len="));
+  for (const std::string split : {"train", "valid", "test"}) {
+    write_bytes(run.temp / ("data/" + split + ".de"), "s1 s2 s3 s4 s5\n");
+    write_bytes(run.temp / ("data/" + split + ".en"), "it isn't a dog .\n");
+  }
+  const auto reference_length = [&](const char* name, std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"eval", run.folder, "--data", run.temp / "data", "--json"});
+    const std::string parts = json_of(run_keel(more)).at("details").at(name).get<std::string>();
+    const std::size_t begin = parts.find("ref_len=");
+    return parts.substr(begin, parts.find(')') - begin);
   };
   // it &apos;s a well-known dog , isn &apos;t it ?
   CHECK(reference_length("bleu") == "ref_len=10");
@@ -183,6 +190,11 @@ TEST_CASE("eval: 13a is of text, and compounds of tokens made anew") {
   CHECK(reference_length("bleu_compound") == "ref_len=12");
   // it's a well-known dog , isn't it ?
   CHECK(reference_length("bleu_13a") == "ref_len=8");
+  // Of tokens, however they were made, it isn 't a dog .
+  const std::vector<std::string> tokens{"--set", "model.corpus=files", "--set",
+                                        "model.tokenized=true"};
+  CHECK(reference_length("bleu", tokens) == "ref_len=5");
+  CHECK(reference_length("bleu_compound", tokens) == "ref_len=6");
 }
 
 TEST_CASE("eval: a test set with words of its own, and one whose sides are of unequal length") {
