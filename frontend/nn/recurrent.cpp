@@ -18,6 +18,14 @@ LayerOptions layer_options(const std::optional<Norm>& norm, const FanInit& init,
           .norm = norm};
 }
 
+Norm without_bias(const Norm& norm) {
+  if (!norm.has_bias()) return norm;
+  std::string options = norm.options();
+  std::ranges::replace(options, ' ', ',');
+  const std::string no_bias = "bias=false";
+  return Norm::parse(norm.name(), options, {&no_bias, 1});
+}
+
 // Whether a norm has statistics of its own for every time step, so that steps cannot be normalized
 // together.
 bool goes_by_step(const std::optional<Norm>& norm) {
@@ -57,6 +65,12 @@ CellNorms cell_norms(const Norm& norm) {
   if (norm.is_none()) return {};
   const bool is_of_weight = !norm.weight_form().is_plain();
   return {norm, norm, is_of_weight ? std::nullopt : std::optional(norm)};
+}
+
+CellNorms lstm_norms(const Norm& norm) {
+  CellNorms norms = cell_norms(norm);
+  if (norm.is_batch_type()) norms.input = norms.recurrent = without_bias(norm);
+  return norms;
 }
 
 std::vector<Value> unstack(Net& net, Value x) {

@@ -24,8 +24,11 @@ struct CellNorms {
   std::optional<Norm> recurrent;  // of h U, all gates together
   std::optional<Norm> cell;       // of an LSTM's c, before the output's tanh
 };
-// Reads one norm for all three sites; `none` gives none.
+// One norm at all three sites; `none` gives none.
 CellNorms cell_norms(const Norm& norm);
+// The same for an LSTM, where a norm over the batch has no bias for x W and for h U: the LSTM's own
+// serves both (Cooijmans et al. 2016).
+CellNorms lstm_norms(const Norm& norm);
 
 struct CellOptions {
   CellNorms norms = {};

@@ -120,7 +120,8 @@ io::TensorFile to_checkpoint(const RunState& state, const Config& config,
                    {"evaluations_since_best", fmt::format("{}", state.evaluations_since_best)},
                    {"anchor", fmt::format("{}", state.anchor)},
                    {"left_out", fmt::format("{}", state.left_out)},
-                   {"strikes", fmt::format("{}", state.strikes)}};
+                   {"strikes", fmt::format("{}", state.strikes)},
+                   {"data", state.data}};
   for (const auto& [name, text] : config.model().assets()) file.metadata[kAsset + name] = text;
   return file;
 }
@@ -144,6 +145,9 @@ RunState from_checkpoint(const io::TensorFile& file, const std::string& where, c
   state.anchor = numbers.later_count("anchor");
   state.left_out = numbers.later_count("left_out");
   state.strikes = numbers.later_count("strikes");
+  if (const auto found = file.metadata.find("data"); found != file.metadata.end()) {
+    state.data = found->second;
+  }
   for (const auto& [name, tensor] : file.tensors) {
     check(variables.all().contains(name), ErrorKind::kBadInput,
           "{}: tensor {} does not belong to this run", where, name);

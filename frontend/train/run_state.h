@@ -26,6 +26,7 @@ struct RunState {
   std::int64_t anchor = 0;
   std::int64_t left_out = 0;  // updates, of all steps so far
   std::int64_t strikes = 0;   // what train.nonfinite_limit bounds
+  std::string data;           // data_print() of what it trains on; empty: not known
 };
 
 // Variables in the backend's storage type; state and resolved recipe in the metadata.

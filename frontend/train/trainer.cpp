@@ -1,8 +1,10 @@
 #include "frontend/train/trainer.h"
 
 #include <cmath>
+#include <utility>
 
 #include "frontend/io/atomic_file.h"
+#include "frontend/train/data_print.h"
 #include "frontend/train/run_result.h"
 #include "frontend/train/signals.h"
 
@@ -14,12 +16,6 @@ task::StreamOptions training_options(const TrainOptions& options) {
 }
 
 }  // namespace
-
-std::string Trainer::text(const NonFiniteStep& found) {
-  const StepResult& result = found.result;
-  return fmt::format("step {}: loss {}, gradient norm {}; first not finite: {}", result.place.step,
-                     result.loss, result.grad_norm, found.where);
-}
 
 Trainer::Trainer(Backend& backend, const Config& config, const RunOptions& options)
     : config_(config),
@@ -35,6 +31,7 @@ Trainer::Trainer(Backend& backend, const Config& config, const RunOptions& optio
       store_(folder_.checkpoints(), static_cast<int>(config.train().keep_checkpoints),
              [this](const std::string& message) { progress_.warning(message); }) {
   report_left_out();
+  state_.data = data_print(*train_rows_, *valid_rows_);
   options.resume ? resume() : steps_.initialize();
   log_ =
       std::make_unique<RunLog>(folder_, options.resume ? std::optional(state_.step) : std::nullopt);
@@ -52,7 +49,12 @@ void Trainer::resume() {
   const auto checkpoint = store_.latest();
   check(checkpoint.has_value(), ErrorKind::kBadInput, "{}: no intact checkpoint to resume from",
         folder_.checkpoints().string());
+  const std::string data = std::exchange(state_.data, {});
   state_ = from_checkpoint(checkpoint->content, checkpoint->path.string(), config_, variables_);
+  if (state_.data.empty()) state_.data = data;  // of a version that did not write it
+  check(state_.data == data, ErrorKind::kBadInput,
+        "{}: the data are not those that it was trained on: expected {}; got {}",
+        checkpoint->path.string(), state_.data, data);
   saved_step_ = state_.step;
   // A crash between the two writes of a save leaves the former best in place.
   if (state_.best_step == state_.step) {
@@ -142,52 +144,6 @@ void Trainer::take_results(std::int64_t waits) {
     watched_.take(result->place.step + 1, result->watched);
     show_progress(*result);
   }
-}
-
-void Trainer::take_non_finite(const StepResult& result) {
-  const TrainOptions& options = config_.train();
-  if (options.skips()) steps_.undo();
-  const NonFiniteStep found{result, steps_.first_not_finite(result)};
-  if (options.on_nonfinite == OnNonFinite::kStop) stop_at(found, "");
-  if (++state_.strikes > options.nonfinite_limit) {
-    stop_at(found, fmt::format("; train.nonfinite_limit = {} is used up", options.nonfinite_limit));
-  }
-  if (!options.skips()) throw found;
-  ++state_.left_out;
-  log_non_finite(found, "skip", 1);
-}
-
-void Trainer::stop_at(const NonFiniteStep& found, const std::string& why) {
-  log_non_finite(found, "stop", 0);
-  fail(ErrorKind::kDiverged, "{}{}", text(found), why);
-}
-
-void Trainer::log_non_finite(const NonFiniteStep& found, std::string_view action,
-                             std::int64_t left_out) {
-  const StepResult& result = found.result;
-  log_->nonfinite({result.place.step + 1, result.place.epoch, action, result.loss, result.grad_norm,
-                   left_out, found.where});
-  if (left_out == 0) return;  // the error says it
-  progress_.line(fmt::format("{}; {}: updates left out: {}", text(found), action, left_out));
-}
-
-void Trainer::roll_back(const NonFiniteStep& cause) {
-  const StepPlace& place = cause.result.place;
-  steps_.drop();
-  const std::int64_t strikes = state_.strikes;
-  const auto checkpoint = store_.latest(state_.anchor);
-  check(checkpoint.has_value(), ErrorKind::kBadInput, "{}: no intact checkpoint to go back to",
-        folder_.checkpoints().string());
-  state_ = from_checkpoint(checkpoint->content, checkpoint->path.string(), config_, variables_);
-  // Losses of an epoch before, if the file to go back to was damaged and an earlier one taken.
-  if (state_.epoch != place.epoch) state_.epoch_loss = state_.epoch_items = 0;
-  const std::int64_t left_out = place.step + 1 - state_.step;
-  state_.step = place.step + 1;
-  state_.epoch = place.epoch;
-  state_.batch = place.batch + cause.result.micro_batches;
-  state_.left_out += left_out;
-  state_.strikes = strikes;
-  log_non_finite(cause, "rollback", left_out);
 }
 
 void Trainer::show_progress(const StepResult& result) {

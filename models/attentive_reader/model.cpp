@@ -117,7 +117,7 @@ Value AttentiveReader::look_up(nn::Net& net, Value table, Value tokens) const {
 AttentiveReader::Read AttentiveReader::read(nn::Net& net, const std::string& name, Value x,
                                             Value mask) const {
   Graph& g = net.graph;
-  nn::CellOptions cell{.norms = nn::cell_norms(nn::Norm::parse(options_.norm)),
+  nn::CellOptions cell{.norms = nn::lstm_norms(nn::Norm::parse(options_.norm)),
                        .input_init = init(),
                        .forget_bias = options_.forget_bias,
                        .learns_start = true};

@@ -117,7 +117,7 @@ task::Sizes Handwriting::sizes(std::int64_t batch) const {
 task::Outputs Handwriting::build(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
   const HandwritingNetOptions options{.sizes = network_sizes(),
-                                      .norms = nn::cell_norms(nn::Norm::parse(options_.norm)),
+                                      .norms = nn::lstm_norms(nn::Norm::parse(options_.norm)),
                                       .init_deviation = options_.init_deviation,
                                       .width_bias = options_.width_bias,
                                       .step_bias = options_.step_bias,

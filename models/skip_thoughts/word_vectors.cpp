@@ -8,6 +8,7 @@
 #include "frontend/text/line_reader.h"
 #include "frontend/text/text_file.h"
 #include "frontend/text/utf8.h"
+#include "models/skip_thoughts/binary_vectors.h"
 #include "src/core/error.h"
 
 namespace keel::models {
@@ -45,6 +46,12 @@ std::vector<float> numbers_of(const Words& words, const std::string& where) {
     numbers.push_back(*number);
   }
   return numbers;
+}
+
+// NAME.bin, or that with .gz or .xz behind it.
+bool is_binary(std::filesystem::path path) {
+  if (path.extension() == ".gz" || path.extension() == ".xz") path.replace_extension();
+  return path.extension() == ".bin";
 }
 
 class VectorReader {
@@ -101,6 +108,7 @@ class VectorReader {
 
 WordVectors read_word_vectors(const std::filesystem::path& path,
                               const std::function<bool(std::string_view)>& wanted) {
+  if (is_binary(path)) return read_binary_vectors(path, wanted);
   return VectorReader(path).read(wanted);
 }
 

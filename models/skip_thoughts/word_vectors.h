@@ -23,6 +23,7 @@ struct WordVectors {
 // `wanted` are kept, and the first of equal ones. Throws Error{kIo} for a file that cannot be read,
 // Error{kBadInput} with file and line for a line of another width, what is no finite number, no
 // UTF-8, another number of words than the first line says, and a file without a word.
+// A file NAME.bin, NAME.bin.gz or NAME.bin.xz is of the binary form, see read_binary_vectors.
 WordVectors read_word_vectors(const std::filesystem::path& path,
                               const std::function<bool(std::string_view)>& wanted);
 

@@ -5,6 +5,7 @@
 #include "models/dependency_parser/data.h"
 #include "models/dependency_parser/symbols.h"
 #include "models/handwriting/files.h"
+#include "models/skip_thoughts/binary_vectors.h"
 #include "models/skip_thoughts/word_vectors.h"
 #include "models/text_classifier/files.h"
 #include "models/translation/subwords.h"
@@ -97,13 +98,20 @@ void read_iam_row(std::string_view bytes) {
   expect(row.text_id.size() == 7, "an id of another length");
 }
 
-void read_word_vectors(std::string_view bytes) {
-  const MemoryFile file(bytes);
-  const auto vectors =
-      models::read_word_vectors(file.path(), [](std::string_view) { return true; });
+void expect_vectors(const models::WordVectors& vectors) {
   for (const auto& [word, vector] : vectors.of) {
     expect(!word.empty() && std::ssize(vector) == vectors.width, "a vector of another width");
   }
+}
+
+void read_word_vectors(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  expect_vectors(models::read_word_vectors(file.path(), [](std::string_view) { return true; }));
+}
+
+void read_binary_vectors(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  expect_vectors(models::read_binary_vectors(file.path(), [](std::string_view) { return true; }));
 }
 
 }  // namespace
@@ -117,7 +125,8 @@ std::span<const Target> task_targets() {
                                         {"sst5", read_sst5},
                                         {"questions", read_questions},
                                         {"iam_row", read_iam_row},
-                                        {"word_vectors", read_word_vectors}};
+                                        {"word_vectors", read_word_vectors},
+                                        {"binary_vectors", read_binary_vectors}};
   return kTargets;
 }
 

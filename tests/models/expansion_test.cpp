@@ -2,6 +2,9 @@
 #include "models/skip_thoughts/expansion.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <limits>
 
 #include "models/skip_thoughts/model.h"
 #include "tests/models/helpers.h"
@@ -52,6 +55,63 @@ TEST_CASE("expansion: files that are none") {
 
 text::Dictionary five_letters() {
   return {text::WordCounts{{"a", 9}, {"b", 8}, {"c", 7}, {"d", 6}, {"e", 5}}, {.multiple = 1}};
+}
+
+// A word of the binary form.
+std::string binary(const std::string& word, const std::vector<float>& numbers) {
+  return word + ' ' +
+         std::string(reinterpret_cast<const char*>(numbers.data()), 4 * numbers.size());
+}
+
+WordVectors read_binary(const test::TempDir& folder, const std::string& content) {
+  test::write_bytes(folder / "v.bin", content);
+  return read_word_vectors(folder / "v.bin", [](std::string_view word) { return word != "no"; });
+}
+
+TEST_CASE("expansion: binary files of vectors, with line feeds and without") {
+  const test::TempDir folder;
+  for (const std::string end : {"", "\n"}) {
+    CAPTURE(end.size());
+    std::string content = "4 2\n";
+    for (const auto& [word, numbers] : {std::pair{"a", std::vector<float>{1, -2.5F}},
+                                        {"b\xFF", {0.3F, 4}},
+                                        {"no", {5, 6}},
+                                        {"a", {7, 8}}}) {
+      content += binary(word, numbers) + end;
+    }
+    const WordVectors found = read_binary(folder, content);
+    CHECK(found.width == 2);
+    CHECK(found.of.size() == 2);
+    CHECK(found.of.at("a") == std::vector<float>{1, -2.5F});
+    CHECK(found.of.at("b\xFF") == std::vector<float>{0.3F, 4});
+  }
+  std::string content = "3000 2\n";  // further than what is read at once
+  for (float i = 0; i < 3000; ++i) content += binary(fmt::format("{}-word-of-some", i), {i, -i});
+  const WordVectors found = read_binary(folder, content);
+  CHECK(found.of.size() == 3000);
+  CHECK(found.of.at("2999-word-of-some") == std::vector<float>{2999, -2999});
+}
+
+TEST_CASE("expansion: binary files that are none") {
+  const test::TempDir folder;
+  const std::string word = binary("a", {1, 2});
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const auto& [content, part] :
+       {std::pair<std::string, const char*>{"a 1 2\n", "expected 'words width'"},
+        {"1 2", "expected 'words width'"},
+        {"1 0\n", "expected 'words width'"},
+        {"1 65537\n", "got '65537'"},
+        {"12345678901 2\n", "got '12345678901'"},
+        {"1 2\n" + word.substr(0, word.size() - 1), "it ends early"},
+        {"2 2\n" + word, "it ends early"},
+        {"1 2\n" + word + word, "expected 1 words, as its first line says, got 10 more bytes"},
+        {"1 2\n" + binary("", {1, 2}), "word 1: expected 1 to 65536 bytes and a space"},
+        {"1 2\n" + std::string(70000, 'a'), "word 1: expected 1 to 65536 bytes and a space"},
+        {"1 2\n" + binary("a", {1, nan}), "word 1, 'a': expected finite numbers"}}) {
+    CAPTURE(content.substr(0, 20));
+    test::check_refused([&] { read_binary(folder, content); }, "[vectors]", part,
+                        ErrorKind::kBadInput);
+  }
 }
 
 TEST_CASE("expansion: a map that is linear is found, and takes other words along") {

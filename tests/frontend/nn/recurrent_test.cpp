@@ -182,6 +182,25 @@ TEST_CASE("recurrent: a first state may be learned") {
   check_central_differences(of_gru);
 }
 
+TEST_CASE("recurrent: an LSTM's norm over the batch has a bias at the cell alone") {
+  const auto biases = [](const std::string& norm) {
+    LayerRun run(lstm({.norms = lstm_norms(Norm::parse(norm))}), kInput);
+    std::vector<std::string> found;
+    std::ranges::copy_if(run.parameters, std::back_inserter(found),
+                         [](const std::string& name) { return name.ends_with("bias"); });
+    std::ranges::sort(found);
+    return found;
+  };
+  const std::vector<std::string> of_batch{"layer/bias", "layer/cell_norm/bias"};
+  CHECK(biases("batchnorm{gain_init=0.1,keep=0.99}") == of_batch);
+  CHECK(biases("powernorm") == of_batch);
+  CHECK(biases("sequencebatchnorm") == of_batch);
+  CHECK(biases("layernorm").size() == 4);
+  const CellNorms norms = lstm_norms(Norm::parse("batchnorm{gain_init=0.1,keep=0.99}"));
+  CHECK(norms.input->option("gain_init") == "0.1");
+  CHECK(norms.recurrent->option("keep") == "0.99");
+}
+
 TEST_CASE("recurrent: a norm over the batch keeps statistics for every step but for sequences") {
   LayerRun by_step(lstm(options("batchnorm")), kInput);
   const auto states = [](const LayerRun& run, const std::string& part) {

@@ -1,11 +1,14 @@
 // A run that is interrupted and resumed gives the same bytes as one that never was.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <thread>
 
 #include "backends/backends.h"
+#include "frontend/io/safetensors.h"
 #include "src/core/rng.h"
 #include "tests/support/checks.h"
 #include "tests/support/process.h"
@@ -113,6 +116,58 @@ TEST_CASE("resume: without an intact checkpoint it is refused and nothing is tou
   CHECK(result.code == 3);
   CHECK(result.err.find("no intact checkpoint to resume from") != std::string::npos);
   CHECK(read_bytes(temp / "run/metrics.jsonl") == metrics);
+}
+
+// Trains on a copy of `data`, changes a file of it, and resumes; then again as it was.
+void check_other_data(const char* model, const fs::path& data, const char* name,
+                      const std::function<void(std::string&)>& change) {
+  CAPTURE(std::string(model));
+  const test::TempDir temp;
+  fs::copy(data, temp / "data");
+  const Settings settings{"data.source=" + (temp / "data").string(), "train.max_steps=2"};
+  REQUIRE(run_keel(small_train(temp / "run", settings, model)).code == 0);
+  const std::string metrics = read_bytes(temp / "run/metrics.jsonl");
+  const std::string before = read_bytes(temp / "data" / name);
+  std::string after = before;
+  change(after);
+  REQUIRE(after != before);
+  test::write_bytes(temp / "data" / name, after);
+  const std::vector<std::string> resume{
+      "train", "--quiet", "--resume", (temp / "run").string(), "--set", "train.max_steps=3"};
+  const auto refused = run_keel(resume);
+  CHECK(refused.code == 3);
+  CHECK(refused.err.find("the data are not those that it was trained on") != std::string::npos);
+  CHECK(read_bytes(temp / "run/metrics.jsonl") == metrics);
+  test::write_bytes(temp / "data" / name, before);
+  CHECK(run_keel(resume).code == 0);
+}
+
+TEST_CASE("resume: on other data it is refused and nothing is touched") {
+  // Another last sentence: one more or less on one side alone would be refused as that.
+  check_other_data("translation", test::small_pairs(), "train.de", [](std::string& text) {
+    text.erase(text.rfind('\n', text.size() - 2) + 1);
+    text += text.substr(0, text.find('\n') + 1);
+  });
+  check_other_data("dependency_parser", test::small_treebank(), "dev.conllu",
+                   [](std::string& text) { text += std::string(text); });
+  check_other_data("mnist_mlp", test::small_digits(), "train-labels-idx1-ubyte",
+                   [](std::string& bytes) {
+                     constexpr std::ptrdiff_t kHeader = 8;
+                     std::replace(bytes.begin() + kHeader, bytes.end(), '\3', '\4');
+                   });
+}
+
+TEST_CASE("resume: a checkpoint that does not know its data goes on with any") {
+  const test::TempDir temp;
+  train_in(temp.path(), small_config({"train.epochs=1"}));
+  const fs::path last = step_file(temp.path(), 8);
+  io::TensorFile file = io::read_safetensors(last, {.require_checksums = true});
+  CHECK(file.metadata.at("data").starts_with("train 275 rows, "));
+  file.metadata.erase("data");
+  io::write_safetensors(last, file);
+  train_in(temp.path(), small_config({"train.epochs=2"}), true);
+  file = io::read_safetensors(step_file(temp.path(), 16), {.require_checksums = true});
+  CHECK(file.metadata.at("data").starts_with("train 275 rows, "));
 }
 
 bool wait_for(const fs::path& path, Process& process) {

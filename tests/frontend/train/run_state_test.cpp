@@ -31,7 +31,8 @@ const RunState kState{.step = 12,
                       .epoch_loss = 0.1 + 0.2,
                       .best = 1.0 / 3,
                       .best_step = 9,
-                      .evaluations_since_best = 2};
+                      .evaluations_since_best = 2,
+                      .data = "train 60 rows, 0badcafe"};
 
 TEST_CASE("run state: survives a checkpoint exactly") {
   Run from, to;
@@ -46,6 +47,7 @@ TEST_CASE("run state: survives a checkpoint exactly") {
     CHECK(back.best == state.best);
     CHECK(back.best_step == state.best_step);
     CHECK(back.evaluations_since_best == state.evaluations_since_best);
+    CHECK(back.data == state.data);
   }
 }
 

@@ -1,0 +1,58 @@
+// What the training loop does about a step that is not finite.
+#include "frontend/train/trainer.h"
+
+namespace keel::train {
+
+std::string Trainer::text(const NonFiniteStep& found) {
+  const StepResult& result = found.result;
+  return fmt::format("step {}: loss {}, gradient norm {}; first not finite: {}", result.place.step,
+                     result.loss, result.grad_norm, found.where);
+}
+
+void Trainer::take_non_finite(const StepResult& result) {
+  const TrainOptions& options = config_.train();
+  if (options.skips()) steps_.undo();
+  const NonFiniteStep found{result, steps_.first_not_finite(result)};
+  if (options.on_nonfinite == OnNonFinite::kStop) stop_at(found, "");
+  if (++state_.strikes > options.nonfinite_limit) {
+    stop_at(found, fmt::format("; train.nonfinite_limit = {} is used up", options.nonfinite_limit));
+  }
+  if (!options.skips()) throw found;
+  ++state_.left_out;
+  log_non_finite(found, "skip", 1);
+}
+
+void Trainer::stop_at(const NonFiniteStep& found, const std::string& why) {
+  log_non_finite(found, "stop", 0);
+  fail(ErrorKind::kDiverged, "{}{}", text(found), why);
+}
+
+void Trainer::log_non_finite(const NonFiniteStep& found, std::string_view action,
+                             std::int64_t left_out) {
+  const StepResult& result = found.result;
+  log_->nonfinite({result.place.step + 1, result.place.epoch, action, result.loss, result.grad_norm,
+                   left_out, found.where});
+  if (left_out == 0) return;  // the error says it
+  progress_.line(fmt::format("{}; {}: updates left out: {}", text(found), action, left_out));
+}
+
+void Trainer::roll_back(const NonFiniteStep& cause) {
+  const StepPlace& place = cause.result.place;
+  steps_.drop();
+  const std::int64_t strikes = state_.strikes;
+  const auto checkpoint = store_.latest(state_.anchor);
+  check(checkpoint.has_value(), ErrorKind::kBadInput, "{}: no intact checkpoint to go back to",
+        folder_.checkpoints().string());
+  state_ = from_checkpoint(checkpoint->content, checkpoint->path.string(), config_, variables_);
+  // Losses of an epoch before, if the file to go back to was damaged and an earlier one taken.
+  if (state_.epoch != place.epoch) state_.epoch_loss = state_.epoch_items = 0;
+  const std::int64_t left_out = place.step + 1 - state_.step;
+  state_.step = place.step + 1;
+  state_.epoch = place.epoch;
+  state_.batch = place.batch + cause.result.micro_batches;
+  state_.left_out += left_out;
+  state_.strikes = strikes;
+  log_non_finite(cause, "rollback", left_out);
+}
+
+}  // namespace keel::train
