@@ -47,7 +47,7 @@ HandwritingFacts HandwritingFacts::parse(const task::Assets& assets) {
 HandwritingData HandwritingData::load(const task::DataRequest& request,
                                       const std::optional<HandwritingFacts>& facts) {
   HandwritingCorpus corpus =
-      request.source == "builtin" ? make_glyph_strokes() : read_iam_lines(request.source);
+      request.source == "builtin" ? make_glyph_strokes() : read_iam(request.source);
   keep_first(corpus, request.train_rows);
   if (!facts) {
     HandwritingFacts own{corpus.alphabet, OffsetScale::of(corpus.train)};

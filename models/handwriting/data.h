@@ -22,7 +22,7 @@ struct HandwritingFacts {
 
 class HandwritingData {
  public:
-  // With facts of a checkpoint its scale holds. Throws as read_iam_lines, and Error{kBadInput} for
+  // With facts of a checkpoint its scale holds. Throws as read_iam, and Error{kBadInput} for
   // data of another alphabet than the checkpoint's.
   static HandwritingData load(const task::DataRequest& request,
                               const std::optional<HandwritingFacts>& facts = std::nullopt);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -22,21 +23,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kFile = "iamondb-lines.tsv";
+constexpr const char* kValidList = "testset_v.txt";
 constexpr std::uint64_t kSplitKey = 20050829;
 constexpr std::size_t kTextId = 7;
 constexpr std::int64_t kFewestPoints = 100;
 constexpr double kLongestJump = 25;          // in standard deviations
 constexpr std::int64_t kFarthest = 1 << 24;  // what a float holds exactly
-
-fs::path find_lines(const fs::path& folder) {
-  for (const fs::path& place : {folder, folder / "handwriting"}) {
-    if (const auto found = io::find_packed(place / kFile)) return *found;
-  }
-  fail(ErrorKind::kIo,
-       "[handwriting] {}: expected {}, plain, .gz or .xz, there or in its folder handwriting, got "
-       "none of them",
-       folder.string(), kFile);
-}
 
 // Takes what stands before the next `end` off the front.
 std::string_view take_field(std::string_view& rest, char end) {
@@ -73,38 +65,70 @@ std::vector<PenPoint> parse_points(std::string_view text, std::string_view place
   return points;
 }
 
+// Which portion of the corpus a line belongs to.
+using Portion = WrittenLines HandwritingCorpus::*;
+using PortionOf = std::function<Portion(const IamLine&)>;
+
 struct AllLines {
-  std::vector<IamRow> rows;
-  std::set<std::string> texts;
+  std::string origin;  // for messages
+  std::vector<IamLine> lines;
+  std::int64_t unmatched = 0;
+  PortionOf portion_of = {};  // absent: of the text
 };
 
-AllLines read_all(const fs::path& path, const Alphabet& alphabet) {
-  AllLines all;
+std::string text_of(const IamLine& line) { return line.form.substr(0, kTextId); }
+
+AllLines read_table(const fs::path& path, const Alphabet& alphabet) {
+  AllLines all{.origin = path.string(), .lines = {}};
   text::LineReader reader(path);
   while (const std::optional<text::Line> line = reader.next()) {
-    all.rows.push_back(parse_iam_row(line->text, alphabet,
-                                     "[handwriting] " + text::place(path.string(), line->number)));
-    all.texts.insert(all.rows.back().text_id);
+    all.lines.push_back(parse_iam_row(line->text, alphabet,
+                                      "[handwriting] " + text::place(path.string(), line->number)));
   }
   return all;
 }
 
-// Which part of the corpus each text belongs to.
-std::map<std::string, WrittenLines HandwritingCorpus::*> split_texts(
-    const std::set<std::string>& texts, const fs::path& path) {
+AllLines read_release(const fs::path& folder, const Alphabet& alphabet) {
+  IamRelease release = read_iam_release(folder, alphabet);
+  AllLines all{
+      .origin = folder.string(), .lines = std::move(release.lines), .unmatched = release.unmatched};
+  const std::set<std::string> valid = read_iam_list(folder / kValidList);
+  if (valid.empty()) return all;
+  all.portion_of = [valid](const IamLine& line) {
+    const bool is_listed = valid.contains(line.form) || valid.contains(text_of(line));
+    return is_listed ? &HandwritingCorpus::valid : &HandwritingCorpus::train;
+  };
+  return all;
+}
+
+AllLines read_all(const fs::path& folder, const Alphabet& alphabet) {
+  for (const fs::path& place : {folder, folder / "handwriting"}) {
+    if (const auto table = io::find_packed(place / kFile)) return read_table(*table, alphabet);
+    if (has_iam_release(place)) return read_release(place, alphabet);
+  }
+  fail(ErrorKind::kIo,
+       "[handwriting] {}: expected {}, plain, .gz or .xz, or folders lineStrokes and ascii, there "
+       "or in its folder handwriting, got none of them",
+       folder.string(), kFile);
+}
+
+PortionOf split_by_text(const AllLines& all) {
+  std::set<std::string> texts;
+  for (const IamLine& line : all.lines) texts.insert(text_of(line));
   const std::int64_t count = std::ssize(texts), tenth = count / 10;
   check(tenth >= 1, ErrorKind::kBadInput,
-        "[handwriting] {}: expected lines of 10 texts or more, got {}", path.string(), count);
+        "[handwriting] {}: expected lines of 10 texts or more, got {}", all.origin, count);
   const std::vector<std::string> names(texts.begin(), texts.end());
   const std::vector<std::int64_t> order =
       data::permutation(count, Philox(kSplitKey, stream_of("handwriting.split")));
-  std::map<std::string, WrittenLines HandwritingCorpus::*> parts;
+  std::map<std::string, Portion> portions;
   for (std::int64_t i = 0; i < count; ++i) {
-    parts[names[std::size_t(order[std::size_t(i)])]] = i < tenth       ? &HandwritingCorpus::valid
-                                                       : i < 2 * tenth ? &HandwritingCorpus::test
-                                                                       : &HandwritingCorpus::train;
+    portions[names[std::size_t(order[std::size_t(i)])]] = i < tenth ? &HandwritingCorpus::valid
+                                                          : i < 2 * tenth
+                                                              ? &HandwritingCorpus::test
+                                                              : &HandwritingCorpus::train;
   }
-  return parts;
+  return [portions](const IamLine& line) { return portions.at(text_of(line)); };
 }
 
 // Leaves out short lines, and such with a jump. Returns how many.
@@ -121,7 +145,7 @@ std::int64_t leave_out(WrittenLines& lines, const OffsetScale& scale) {
 
 }  // namespace
 
-IamRow parse_iam_row(std::string_view row, const Alphabet& alphabet, std::string_view place) {
+IamLine parse_iam_row(std::string_view row, const Alphabet& alphabet, std::string_view place) {
   const std::int64_t tabs = std::ranges::count(row, '\t');
   check(tabs == 3, ErrorKind::kBadInput,
         "{}: expected 4 fields with tabs between, id, text, count and points, got {}", place,
@@ -136,32 +160,34 @@ IamRow parse_iam_row(std::string_view row, const Alphabet& alphabet, std::string
   check(whole_number(count) == std::ssize(line.points) && line.points.size() >= 2,
         ErrorKind::kBadInput, "{}: expected {} points, 2 or more, got {}", place, count,
         line.points.size());
-  return {std::string(id.substr(0, kTextId)), std::move(line)};
+  return {std::string(id), std::move(line)};
 }
 
-HandwritingCorpus read_iam_lines(const fs::path& folder) {
-  const fs::path path = find_lines(folder);
+HandwritingCorpus read_iam(const fs::path& folder) {
   HandwritingCorpus corpus{.origin = {},
                            .alphabet = Alphabet::of_letters(),
                            .train = {},
                            .valid = {},
                            .test = {},
                            .left_out = {}};
-  AllLines all = read_all(path, corpus.alphabet);
-  const auto parts = split_texts(all.texts, path);
-  for (IamRow& row : all.rows) {
-    (corpus.*parts.at(row.text_id)).push_back(std::move(row.line));
-  }
+  AllLines all = read_all(folder, corpus.alphabet);
+  const bool listed = bool(all.portion_of);
+  const PortionOf portion_of = listed ? all.portion_of : split_by_text(all);
+  const std::int64_t count = std::ssize(all.lines) + all.unmatched;
+  for (IamLine& line : all.lines) (corpus.*portion_of(line)).push_back(std::move(line.line));
   const OffsetScale scale = OffsetScale::of(corpus.train);
-  const std::int64_t unfit = leave_out(corpus.train, scale),
-                     rest = leave_out(corpus.valid, scale) + leave_out(corpus.test, scale);
+  std::int64_t left_out = all.unmatched;
+  for (const Portion portion :
+       {&HandwritingCorpus::train, &HandwritingCorpus::valid, &HandwritingCorpus::test}) {
+    left_out += leave_out(corpus.*portion, scale);
+  }
+  if (listed) corpus.test = corpus.valid;
   check(!corpus.train.empty() && !corpus.valid.empty() && !corpus.test.empty(),
         ErrorKind::kBadInput,
         "[handwriting] {}: expected lines of {} points or more for training, validation and "
         "testing, got too few",
-        path.string(), kFewestPoints);
-  corpus.origin =
-      fmt::format("{}, {} of {} lines left out", path.string(), unfit + rest, all.rows.size());
+        all.origin, kFewestPoints);
+  corpus.origin = fmt::format("{}, {} of {} lines left out", all.origin, left_out, count);
   return corpus;
 }
 

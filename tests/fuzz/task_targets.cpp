@@ -94,8 +94,12 @@ void read_questions(std::string_view bytes) {
 
 void read_iam_row(std::string_view bytes) {
   const auto alphabet = models::Alphabet::of_letters();
-  const models::IamRow row = models::parse_iam_row(bytes, alphabet, "input");
-  expect(row.text_id.size() == 7, "an id of another length");
+  const models::IamLine row = models::parse_iam_row(bytes, alphabet, "input");
+  expect(row.form.size() >= 7, "an id of another length");
+}
+
+void read_iam_strokes(std::string_view bytes) {
+  expect(models::parse_iam_strokes(bytes, "input").size() >= 2, "a line without points");
 }
 
 void expect_vectors(const models::WordVectors& vectors) {
@@ -125,6 +129,7 @@ std::span<const Target> task_targets() {
                                         {"sst5", read_sst5},
                                         {"questions", read_questions},
                                         {"iam_row", read_iam_row},
+                                        {"iam_strokes", read_iam_strokes},
                                         {"word_vectors", read_word_vectors},
                                         {"binary_vectors", read_binary_vectors}};
   return kTargets;

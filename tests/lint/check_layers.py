@@ -66,6 +66,7 @@ LIBRARIES = [
     ("CLI11", r"CLI/", ["program/*", "frontend/train/*"]),
     ("toml++", r"toml\+\+/", ["program/*", "frontend/train/*", "studies/*"]),
     ("utf8proc", r"utf8proc", ["frontend/text/unicode.cpp"]),
+    ("pugixml", r"pugixml", ["models/handwriting/iam_release.cpp"]),
     ("doctest", r"doctest/", ["tests/*"]),
     ("a library or system header", r"",
      ["backends/*", "frontend/*", "studies/*", "bench/*", "program/*", "tests/*"]),

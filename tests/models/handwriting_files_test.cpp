@@ -37,13 +37,13 @@ std::string iam_table() {
 HandwritingCorpus read_table(const std::string& table) {
   const test::TempDir temp;
   write_bytes(temp / "iamondb-lines.tsv", table);
-  return read_iam_lines(temp.path());
+  return read_iam(temp.path());
 }
 
 TEST_CASE("iam lines: a row is a text and points, y upwards, where it begins left out") {
-  const IamRow row = parse_iam_row("a01-000u-01\tA b\t3\t1073 1058 0,-1 27 0,5 -32 1",
+  const IamLine row = parse_iam_row("a01-000u-01\tA b\t3\t1073 1058 0,-1 27 0,5 -32 1",
                                    Alphabet::of_letters(), "here");
-  CHECK(row.text_id == "a01-000");
+  CHECK(row.form == "a01-000u-01");
   CHECK(row.line.text == std::vector<std::int32_t>{0, 52, 27});
   REQUIRE(row.line.points.size() == 3);
   CHECK(row.line.points[0].dx == 0);
@@ -110,11 +110,11 @@ TEST_CASE("iam lines: short lines and jumps are left out and counted") {
 
 TEST_CASE("iam lines: packed files, and those in the folder handwriting, are found") {
   const test::TempDir temp;
-  test::check_refused([&] { read_iam_lines(temp.path()); }, "[handwriting] ",
+  test::check_refused([&] { read_iam(temp.path()); }, "[handwriting] ",
                       "expected iamondb-lines.tsv, plain, .gz or .xz", ErrorKind::kIo);
   std::filesystem::create_directory(temp.path() / "handwriting");
   write_bytes(temp.path() / "handwriting" / "iamondb-lines.tsv", iam_table());
-  CHECK(read_iam_lines(temp.path()).train.size() == 64);
+  CHECK(read_iam(temp.path()).train.size() == 64);
 }
 
 TEST_CASE("iam lines: errors name file and line") {
@@ -122,7 +122,7 @@ TEST_CASE("iam lines: errors name file and line") {
   const auto refused = [&](const std::string& table, const std::string& what) {
     write_bytes(temp / "iamondb-lines.tsv", table);
     test::check_refused(
-        [&] { read_iam_lines(temp.path()); },
+        [&] { read_iam(temp.path()); },
         fmt::format("[handwriting] {}", (temp.path() / "iamondb-lines.tsv").string()), what,
         ErrorKind::kBadInput);
   };
