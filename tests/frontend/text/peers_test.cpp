@@ -1,6 +1,9 @@
 // keel beside sacrebleu, sacremoses and subword-nmt, where a Python has them.
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
+#include <optional>
+#include <sstream>
 
 #include "frontend/io/packed_file.h"
 #include "frontend/text/bleu.h"
@@ -31,13 +34,13 @@ std::string text_of_lines(const std::vector<std::string>& lines) {
   return fmt::format("{}\n", fmt::join(lines, "\n"));
 }
 
-// The first 10,000 sentences of Multi30k in a language; none without KEEL_DATA. Their tabs become
-// spaces, for to subword-nmt a tab is a letter.
-std::vector<std::string> multi30k(const std::string& language) {
+// The first 10,000 sentences of a set of Multi30k in a language; none without KEEL_DATA. Their tabs
+// become spaces, for to subword-nmt a tab is a letter.
+std::vector<std::string> multi30k(const std::string& language, const std::string& set = "train") {
   const char* root = std::getenv("KEEL_DATA");
-  const std::filesystem::path stem =
-      std::filesystem::path(root != nullptr ? root : "") / "translation/multi30k/train.";
-  const auto found = io::find_packed(stem.string() + language);
+  const std::filesystem::path folder =
+      std::filesystem::path(root != nullptr ? root : "") / "translation/multi30k";
+  const auto found = io::find_packed(folder / (set + "." + language));
   if (root == nullptr || !found) {
     MESSAGE("skipped: KEEL_DATA names no folder with translation/multi30k in it");
     return {};
@@ -69,28 +72,53 @@ const std::vector<BleuCase>& bleu_cases() {
   return cases;
 }
 
+// The test set with the faults of translations: words left out, words of the next sentence, words
+// said twice, capitals lost, sentences that break off.
+std::optional<BleuCase> multi30k_case() {
+  BleuCase set{{}, multi30k("de", "test_2016_flickr")};
+  if (set.reference.empty()) return std::nullopt;
+  for (std::size_t i = 0; i < set.reference.size(); ++i) {
+    std::istringstream words(set.reference[i]),
+        others(set.reference[(i + 1) % set.reference.size()]);
+    std::string line, word, other;
+    for (std::size_t k = i; words >> word && k < i + 12 + i % 7; ++k) {
+      others >> other;
+      if (k % 11 == 0) continue;
+      if (k % 9 == 0) std::swap(word, other);
+      if (k % 13 == 0) word[0] = char(std::tolower(word[0]));
+      line += (line.empty() ? "" : " ") + word + (k % 17 == 0 ? " " + word : "");
+    }
+    set.translation.push_back(line);
+  }
+  return set;
+}
+
 TEST_CASE("peers: 13a and BLEU as sacrebleu has them") {
   test::TempDir folder;
-  std::string script =
+  std::vector<BleuCase> cases = bleu_cases();
+  REQUIRE(cases.size() == 10);
+  if (auto corpus = multi30k_case()) cases.push_back(std::move(*corpus));
+  const std::string script =
       "from sacrebleu.metrics import BLEU\n"
       "for lower in (False, True):\n"
-      "  for k in range(10):\n"
+      "  for k in range(" +
+      fmt::format("{}", cases.size()) +
+      "):\n"
       "    ours, theirs = [open(f'{k}.{s}', encoding='utf-8').read().split('\\n')[:-1] "
       "for s in 'ab']\n"
       "    print(BLEU(lowercase=lower).corpus_score(ours, [theirs]).score)\n";
-  REQUIRE(bleu_cases().size() == 10);
-  for (std::size_t k = 0; k < 10; ++k) {
-    test::write_bytes(folder / fmt::format("{}.a", k), text_of_lines(bleu_cases()[k].translation));
-    test::write_bytes(folder / fmt::format("{}.b", k), text_of_lines(bleu_cases()[k].reference));
+  for (std::size_t k = 0; k < cases.size(); ++k) {
+    test::write_bytes(folder / fmt::format("{}.a", k), text_of_lines(cases[k].translation));
+    test::write_bytes(folder / fmt::format("{}.b", k), text_of_lines(cases[k].reference));
   }
   const auto said = python_says("sacrebleu", script, folder.path());
   if (!said) return;
   const std::vector<std::string> scores = lines_in(*said);
-  REQUIRE(scores.size() == 20);
-  for (std::size_t i = 0; i < 20; ++i) {
+  REQUIRE(scores.size() == 2 * cases.size());
+  for (std::size_t i = 0; i < scores.size(); ++i) {
     CAPTURE(i);
-    const BleuCase& c = bleu_cases()[i % 10];
-    BleuCounter counter({.tokens = BleuTokens::k13a, .lower_case = i >= 10});
+    const BleuCase& c = cases[i % cases.size()];
+    BleuCounter counter({.tokens = BleuTokens::k13a, .lower_case = i >= cases.size()});
     for (std::size_t k = 0; k < c.translation.size(); ++k) {
       counter.add(c.translation[k], c.reference[k]);
     }
