@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/report/remaining.h"
 #include "frontend/report/run.h"
 #include "program/commands.h"
 #include "studies/paper_table.h"
@@ -18,11 +19,11 @@ enum class TrialState { kWaiting, kRunning, kFinished, kFailed, kInterrupted };
 struct Trial {
   std::string name;  // "adanorm on mnist, seed 1"
   std::int64_t seed = 0;
-  std::string run;               // of its column; its epochs take as long as others of this run
+  std::string run;               // of its column; it takes as long as others of this run
   std::filesystem::path folder;  // where it is trained
   std::vector<std::string> start, resume;  // what keel is told
   report::Settings settings;               // the recipe in full, and the backend
-  double epochs = 0;
+  report::Length length;
   TrialState state = TrialState::kWaiting;
   std::string mark, reason;  // of one that failed: "diverged", and what was said
 };

@@ -180,9 +180,9 @@ void Queue::pass_on(int signal) {
 void Queue::measure(std::size_t place) {
   const Trial& trial = plan_.trials[place];
   report::Work& work = works_[place];
-  work = report::work_of(trial.folder, trial.run, trial.epochs);
+  work = report::work_of(trial.folder, trial.run, trial.length);
   const bool ended = trial.state == TrialState::kFinished || trial.state == TrialState::kFailed;
-  if (ended) work.epochs = work.done;
+  if (ended) work.total = work.done;
 }
 
 void Queue::show() {

@@ -86,17 +86,24 @@ TEST_CASE("report remaining: epochs of one kind take as long as those that were 
 
 TEST_CASE("report remaining: epochs and time as metrics.jsonl has them") {
   const test::TempDir temp;
-  CHECK(work_of(temp / "none", "rt", 10).done == 0);
+  CHECK(work_of(temp / "none", "rt", {.epochs = 10}).done == 0);
   RunFiles files;
   files.metrics +=
       "{\"step\":20,\"epoch\":2,\"split\":\"train\",\"loss\":1,\"seconds\":5.5}\n"
       "{\"step\":25,\"epoch\":2,\"loss\":1,\"seconds\":7}\n{\"step\":30,\"ep";
   files.write(temp / "run");
-  const Work work = work_of(temp / "run", "rt", 10);
+  const Work work = work_of(temp / "run", "rt", {.epochs = 10});
   CHECK(work.kind == "rt");
   CHECK(work.done == 2);
   CHECK(work.seconds == 5.5);
-  CHECK(work.epochs == 10);
+  CHECK(work.total == 10);
+  // Of updates it is the last line that counts; ten epochs would be 100 of them.
+  const Work limited = work_of(temp / "run", "rt", {.epochs = 10, .most_updates = 60});
+  CHECK(limited.done == 25);
+  CHECK(limited.seconds == 7);
+  CHECK(limited.total == 60);
+  CHECK(work_of(temp / "run", "rt", {.epochs = 10, .most_updates = 400}).total == 100);
+  CHECK(work_of(temp / "none", "rt", {.epochs = 10, .most_updates = 400}).total == 400);
 }
 
 }  // namespace

@@ -148,16 +148,21 @@ TEST_CASE("trainer: patience counts evaluations, not epochs") {
 
 TEST_CASE("trainer: the average of the last checkpoints") {
   const test::TempDir temp;
-  const Summary summary = train_in(
-      temp.path(), small_config({"train.epochs=4", "train.average_last=2", "train.lr=1e-2"}));
+  const Summary summary =
+      train_in(temp.path(), small_config({"train.epochs=4", "train.average_last=2", "train.lr=1e-2",
+                                          "model.norm=batchnorm"}));
   REQUIRE(summary.average_test.has_value());
   const io::TensorFile average = io::read_safetensors(temp / "average.safetensors"),
                        last = io::read_safetensors(step_file(temp.path(), 4 * kStepsPerEpoch)),
                        former = io::read_safetensors(step_file(temp.path(), 3 * kStepsPerEpoch));
-  const std::string name = "fc2/weight";
-  for (std::int64_t e = 0; e < 256; ++e) {
-    const double mean = (last.tensors.at(name).at(e) + former.tensors.at(name).at(e)) / 2;
-    CHECK(average.tensors.at(name).at(e) == doctest::Approx(mean).epsilon(1e-6));
+  for (const char* name : {"fc2/weight", "fc2/norm/gain", "fc2/norm/running_var"}) {
+    CAPTURE(std::string(name));
+    const Tensor &a = last.tensors.at(name), &b = former.tensors.at(name);
+    CHECK(a.at(3) != b.at(3));
+    for (std::int64_t e = 0; e < a.shape().elements(); ++e) {
+      const double mean = (a.at(e) + b.at(e)) / 2;
+      CHECK(average.tensors.at(name).at(e) == doctest::Approx(mean).epsilon(1e-6));
+    }
   }
   CHECK(average.metadata.at("average_of") ==
         fmt::format("step-{:08} step-{:08}", 4 * kStepsPerEpoch, 3 * kStepsPerEpoch));
