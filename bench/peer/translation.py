@@ -7,6 +7,8 @@ class Translation(Sublayers):
         super().__init__(net)
         if net.options["sites"] != "all":
             raise ValueError(f"expected model.sites=all, got {net.options['sites']}")
+        if net.options["final_norm"]:
+            raise ValueError(f"expected no model.final_norm, got {net.options['final_norm']}")
         if net.norm_facts["is_batch_type"]:
             raise ValueError("a norm over the batch would count padding")
         self.source, self.target = inputs["source"].long(), inputs["target_in"].long()

@@ -273,6 +273,17 @@ TEST_CASE("torch peer: PyTorch takes the same training step") {
   }
 }
 
+TEST_CASE("torch peer: no steps with dropout") {
+  const auto peer = real_peer();
+  if (!peer) return;
+  const auto backend = make_backend(default_backend(), {.threads = 2});
+  const StepBench b =
+      bench_step(*backend, test::small_config({"model.input_dropout=0.2"}, "dependency_parser"), 3,
+                 peer.get());
+  CHECK(b.torch_refusal.find("expected model.") != std::string::npos);
+  CHECK(b.torch_refusal.find("dropout=0") != std::string::npos);
+}
+
 // The mode's refusal; PyTorch's compiler may be there or not, and so may what it needs.
 std::string refusal_of(const std::optional<TorchTimes>& times, const std::string& name) {
   REQUIRE(times.has_value());
