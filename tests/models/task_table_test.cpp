@@ -1,103 +1,21 @@
-// What every task keeps, whatever its data: rows are neither lost nor counted twice, results do not
-// depend on batches, a run goes on where it stopped, and each backend trains it.
+// What every task keeps, whatever its data: results do not depend on batches, a run goes on where
+// it stopped, and each backend trains it.
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <set>
 
 #include "backends/backends.h"
 #include "frontend/train/evaluator.h"
 #include "frontend/train/step_graph.h"
 #include "frontend/train/step_runner.h"
-#include "models/registry.h"
-#include "tests/models/helpers.h"
+#include "tests/models/every_task.h"
 #include "tests/support/checks.h"
 #include "tests/support/temp_dir.h"
 
 namespace keel::models {
 namespace {
-
-// Every task of the zoo, small.
-template <class Body>
-void for_each_task(const Body& body, const Settings& settings = {}) {
-  for (const ModelEntry& entry : all_models()) {
-    CAPTURE(entry.name);
-    body(small_config(settings, entry.name));
-  }
-}
-
-// Whether the loss sets the rows of a batch against each other, so that it depends on which rows
-// come together.
-bool compares_rows(const train::Config& config) {
-  return config.model().name() == "order_embeddings";
-}
-
-std::unique_ptr<task::Stream> stream_of(const train::Config& config, task::Split split,
-                                        const task::StreamOptions& options) {
-  return config.model().load(config.data().request())->stream(split, options);
-}
-
-task::StreamOptions training(const train::Config& config, std::uint64_t seed) {
-  return {.batch = config.train().batch, .shuffle = seed};
-}
-
-// The rows of an epoch in the order in which they come, without padding.
-std::vector<std::int64_t> rows_of(task::Stream& stream, std::uint32_t epoch) {
-  std::vector<std::int64_t> rows;
-  for (std::int64_t step = 0; step < stream.steps(epoch); ++step) {
-    const double items = stream.items(epoch, step);
-    const task::Batch& batch = stream.at(epoch, step);
-    CHECK(batch.items == items);
-    for (const std::int64_t row : batch.rows) {
-      if (row >= 0) rows.push_back(row);
-    }
-  }
-  return rows;
-}
-
-TEST_CASE("tasks: an epoch has every row once but for those that are named") {
-  for_each_task([](const train::Config& config) {
-    const auto stream = stream_of(config, task::Split::kTrain, training(config, 1));
-    for (const std::uint32_t epoch : {0u, 3u}) {
-      const std::vector<std::int64_t> rows = rows_of(*stream, epoch);
-      const std::set<std::int64_t> once(rows.begin(), rows.end());
-      CHECK(once.size() == rows.size());
-      std::int64_t left_out = stream->rows() - std::ssize(rows), named = 0;
-      for (const task::LeftOut& left : stream->left_out()) named += left.rows;
-      CHECK(left_out <= named);
-    }
-  });
-}
-
-TEST_CASE("tasks: orders are drawn by seed and epoch, each in its own right") {
-  for_each_task([](const train::Config& config) {
-    const auto one = stream_of(config, task::Split::kTrain, training(config, 1)),
-               two = stream_of(config, task::Split::kTrain, training(config, 2));
-    const std::vector<std::int64_t> late = rows_of(*one, 2);
-    CHECK(late != rows_of(*two, 1));
-    CHECK(late != rows_of(*one, 1));
-    CHECK(late == rows_of(*one, 2));
-  });
-}
-
-TEST_CASE("tasks: batches have the types that the model asks for, and one of the stream's shapes") {
-  for_each_task([](const train::Config& config) {
-    const auto stream = stream_of(config, task::Split::kTrain, training(config, 1));
-    const std::vector<task::Sizes> shapes = stream->shapes();
-    for (std::int64_t step = 0; step < stream->steps(0); ++step) {
-      const task::Batch& batch = stream->at(0, step);
-      CHECK(std::ranges::count(shapes, batch.sizes) == 1);
-      CHECK(std::ssize(batch.rows) == batch.sizes[0]);
-      const auto inputs = config.model().inputs(batch.sizes);
-      REQUIRE(inputs.size() == batch.values.size());
-      for (std::size_t i = 0; i < inputs.size(); ++i) {
-        CHECK(batch.values[i].type() == inputs[i].type);
-      }
-    }
-  });
-}
 
 TEST_CASE("tasks: a split's loss and metrics are the same for every size of batches") {
   const auto backend = make_backend("reference");

@@ -1,0 +1,248 @@
+#include "frontend/compare/op_drafts.h"
+
+#include "src/ops/attention.h"
+#include "src/ops/conv2d.h"
+#include "src/ops/dropout.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/embedding.h"
+#include "src/ops/filter_bank.h"
+#include "src/ops/layout.h"
+#include "src/ops/lookup_sum.h"
+#include "src/ops/loss.h"
+#include "src/ops/matmul.h"
+#include "src/ops/mixture_density.h"
+#include "src/ops/norm_noise.h"
+#include "src/ops/optimizer_step.h"
+#include "src/ops/order_error.h"
+#include "src/ops/pool2d.h"
+#include "src/ops/random_normal.h"
+#include "src/ops/recurrent.h"
+#include "src/ops/reduce.h"
+#include "src/ops/search.h"
+#include "src/ops/soft_window.h"
+#include "src/ops/softmax.h"
+#include "src/ops/stop_gradient.h"
+
+namespace keel::compare {
+namespace {
+
+using Outputs = std::vector<Value>;
+
+// Builds y from drawn inputs, and its gradients.
+template <Outputs (*kBuild)(Draft&)>
+void with_gradient(Draft& d) {
+  d.differentiate(kBuild(d));
+}
+
+RandomKey key_of(Draft& d) { return {d.step(), d.graph.constant(Tensor(DType::kI32, {}))}; }
+
+Outputs op_matmul(Draft& d) {
+  const Value a = d.normal({3, 17, 65}), b = d.normal({65, 33});
+  return {ops::matmul(d.graph, a, b, {.bias = d.normal({33})}),
+          ops::matmul(d.graph, d.normal({2, 9, 7}), d.normal({2, 5, 7}), {.transpose_b = true})};
+}
+Outputs op_conv2d(Draft& d) {
+  const Value x = d.normal({2, 3, 9, 8}), w = d.normal({5, 3, 3, 3});
+  return {ops::conv2d(d.graph, x, w, {.bias = d.normal({5}), .padding = 1})};
+}
+Outputs op_sum(Draft& d) {
+  const Value x = d.normal({5, 7, 33});
+  return {ops::sum(d.graph, x, {0, 2}), ops::sum(d.graph, x, {1})};
+}
+Outputs op_mean(Draft& d) {
+  const Value x = d.normal({5, 7, 33});
+  return {ops::mean(d.graph, x, {0, 2}), ops::mean(d.graph, x, {2}, true)};
+}
+Outputs op_max(Draft& d) { return {ops::max(d.graph, d.normal({5, 7, 33}), {2})}; }
+Outputs op_broadcast(Draft& d) {
+  return {ops::broadcast_to(d.graph, d.normal({5, 1, 33}), {5, 7, 33})};
+}
+Outputs op_transpose(Draft& d) {
+  return {ops::transpose(d.graph, d.normal({5, 7, 33}), {2, 0, 1})};
+}
+Outputs op_slice(Draft& d) { return {ops::slice(d.graph, d.normal({9, 7}), {2, 1}, {5, 4})}; }
+// Of 5 numbers each, which are too few to stay where they lie.
+Outputs op_split(Draft& d) { return ops::split(d.graph, d.normal({6, 5}), 3); }
+Outputs op_concat(Draft& d) {
+  return {ops::concat(d.graph, {d.normal({3, 5}), d.normal({3, 8})}, 1)};
+}
+Outputs op_pad(Draft& d) { return {ops::pad(d.graph, d.normal({3, 5}), {1, 0}, {2, 3}, 0.5)}; }
+Outputs op_softmax(Draft& d) { return {ops::softmax(d.graph, d.normal({9, 65}))}; }
+Outputs op_log_softmax(Draft& d) { return {ops::log_softmax(d.graph, d.normal({9, 65}))}; }
+Outputs op_cross_entropy(Draft& d) {
+  const auto loss =
+      ops::cross_entropy(d.graph, d.normal({9, 12}), d.below({9}, 12), {.label_smoothing = 0.1});
+  return {loss.mean, loss.sum};
+}
+Outputs op_bce(Draft& d) {
+  const Value x = d.normal({9, 12});
+  const Value t = d.graph.constant(0.3), targets = ops::broadcast_to(d.graph, t, {9, 12});
+  const auto loss = ops::bce_with_logits(d.graph, x, targets);
+  return {loss.mean, loss.sum};
+}
+Outputs op_order_error(Draft& d) {
+  return {ops::order_error(d.graph, d.normal({9, 33}), d.normal({7, 33}))};
+}
+Outputs op_max_pool(Draft& d) { return {ops::max_pool2d(d.graph, d.normal({2, 3, 9, 8}), 3, 2)}; }
+Outputs op_avg_pool(Draft& d) { return {ops::avg_pool2d(d.graph, d.normal({2, 3, 9, 8}), 3, 2)}; }
+Outputs op_embedding(Draft& d) {
+  return {ops::embedding(d.graph, d.normal({19, 16}), d.below({7, 6}, 19), 0)};
+}
+Outputs op_dropout(Draft& d) {
+  const Value x = d.normal({9, 33});
+  return {ops::dropout(d.graph, x, key_of(d), 0.3, 1)};
+}
+Outputs op_attention(Draft& d) {
+  const Value q = d.normal({2, 9, 16}), k = d.normal({2, 11, 16}), v = d.normal({2, 11, 16});
+  const RandomKey key = key_of(d);
+  return {ops::attention(d.graph, {q, k, v, d.mask({2, 11}), key.tick, key.first_row},
+                         {.heads = 4, .p = 0.2, .seed = 1})};
+}
+Outputs op_lstm_cell(Draft& d) {
+  const Value u = d.normal({6, 4 * 17}), w = d.normal({6, 4 * 17}), before = d.normal({6, 17});
+  const ops::LstmCell all = ops::lstm_cell(d.graph, u, w, before);
+  const ops::LstmCell some = ops::lstm_cell(d.graph, u, w, before, d.mask({6}));
+  return {all.c, all.o, some.c, some.o};
+}
+Outputs op_lstm_output(Draft& d) {
+  const Value o = d.positive({6, 17}), n = d.normal({6, 17}), before = d.normal({6, 17});
+  return {ops::lstm_output(d.graph, o, n), ops::lstm_output(d.graph, o, n, before, d.mask({6}))};
+}
+Outputs op_gru_cell(Draft& d) {
+  ops::GruCell cell{d.normal({6, 2 * 17}), d.normal({6, 2 * 17}), d.normal({6, 17}),
+                    d.normal({6, 17}), d.normal({6, 17})};
+  const Value all = ops::gru_cell(d.graph, cell);
+  cell.mask = d.mask({6});
+  return {all, ops::gru_cell(d.graph, cell)};
+}
+Outputs op_soft_window(Draft& d) {
+  const Value hats = d.normal({5, 12}), before = d.normal({5, 4});
+  const auto window = ops::soft_window(d.graph, hats, before, d.below({5, 19}, 7), 7);
+  return {window.w, window.kappa, window.phi};
+}
+Outputs op_mixture_density(Draft& d) {
+  const Value y = d.normal({9, 25}), points = ops::stop_gradient(d.graph, d.normal({9, 3}));
+  const Value mask = ops::reshape(d.graph, d.mask({3, 3}), {9});
+  return {ops::mixture_density(d.graph, y, points, mask).nll};
+}
+Outputs op_filter_bank(Draft& d) {
+  const Value p = ops::scale(d.graph, d.normal({5, 5}), 0.5);
+  const auto bank = ops::filter_bank(d.graph, p, {.filters = 3, .rows = 7, .columns = 9});
+  return {bank.fx, bank.fy};
+}
+Outputs op_norm_noise(Draft& d) {
+  const Value x = d.normal({9, 16});
+  return {ops::norm_noise(d.graph, x, {key_of(d)}, {.seed = 1})};
+}
+Outputs op_fused(Draft& d) {
+  Graph& g = d.graph;
+  const Value a = d.normal({9, 33}), b = d.normal({33});
+  const Value gate = ops::sigmoid(g, ops::scale(g, a, 0.5, 0.25));
+  return {ops::gelu(
+      g, ops::add(g, ops::mul(g, ops::tanh(g, ops::add(g, a, b)), gate), ops::square(g, a)))};
+}
+
+void op_random_normal(Draft& d) {
+  d.mark({ops::random_normal(d.graph, {DType::kF32, {9, 33}}, key_of(d), 1)});
+}
+void op_errors(Draft& d) {
+  d.mark({ops::classification_errors(d.graph, d.normal({9, 12}), d.below({9}, 12))});
+}
+void op_sum_squares(Draft& d) { d.mark({ops::sum_squares(d.graph, d.normal({9, 33}))}); }
+
+void op_top_k(Draft& d) {
+  const ops::Ranked ranked = ops::top_k(d.graph, d.normal({9, 33}), 5);
+  d.mark({ranked.values, ranked.indices});
+}
+void op_put(Draft& d) {
+  const Value t = d.graph.constant(Tensor::of<std::int32_t>({}, {3}));
+  d.mark({ops::put(d.graph, d.normal({4, 7, 16}), d.normal({4, 1, 16}), t)});
+}
+void op_lookup_sum(Draft& d) {
+  d.mark({ops::lookup_sum(d.graph, d.normal({6, 19, 16}), d.below({7, 6}, 19))});
+}
+
+// p, g, lr and scale of an update, then all of its outputs.
+struct DraftUpdate {
+  Value p, g, lr, scale;
+  explicit DraftUpdate(Draft& d)
+      : p(d.normal({9, 33})), g(d.normal({9, 33})), lr(d.positive({})), scale(d.positive({})) {}
+  static void mark_all(Draft& d, Value p) {
+    Outputs all;
+    for (int port = 0; port < int(d.graph.node(p).outputs.size()); ++port)
+      all.push_back(p.at(port));
+    d.mark(all);
+  }
+};
+void op_sgd(Draft& d) {
+  const DraftUpdate u(d);
+  DraftUpdate::mark_all(d, ops::sgd_step(d.graph, {u.p, u.g, u.lr, u.scale, d.normal({9, 33})},
+                                         {.momentum = 0.9, .weight_decay = 0.01}));
+}
+void op_adam(Draft& d) {
+  const DraftUpdate u(d);
+  const Value step = d.step(), m = d.normal({9, 33}), v = d.positive({9, 33});
+  DraftUpdate::mark_all(
+      d, ops::adam_step(d.graph, {u.p, u.g, u.lr, u.scale, step, m, v}, {.weight_decay = 0.01}));
+}
+void op_adagrad(Draft& d) {
+  const DraftUpdate u(d);
+  DraftUpdate::mark_all(
+      d, ops::adagrad_step(d.graph, {u.p, u.g, u.lr, u.scale, d.positive({9, 33})}, {}));
+}
+// n is at least q^2, as a mean of squares is.
+void op_graves(Draft& d) {
+  const DraftUpdate u(d);
+  const Value q = d.normal({9, 33});
+  const Value n = ops::add(d.graph, ops::square(d.graph, q), d.positive({9, 33}));
+  DraftUpdate::mark_all(
+      d, ops::graves_step(d.graph, {u.p, u.g, u.lr, u.scale, n, q, d.normal({9, 33})}, {}));
+}
+
+}  // namespace
+
+const std::map<std::string_view, BuildOp>& op_drafts() {
+  static const std::map<std::string_view, BuildOp> builds{
+      {"matmul", with_gradient<op_matmul>},
+      {"conv2d", with_gradient<op_conv2d>},
+      {"sum", with_gradient<op_sum>},
+      {"mean", with_gradient<op_mean>},
+      {"max", with_gradient<op_max>},
+      {"broadcast_to", with_gradient<op_broadcast>},
+      {"transpose", with_gradient<op_transpose>},
+      {"slice", with_gradient<op_slice>},
+      {"split", with_gradient<op_split>},
+      {"concat", with_gradient<op_concat>},
+      {"pad", with_gradient<op_pad>},
+      {"softmax", with_gradient<op_softmax>},
+      {"log_softmax", with_gradient<op_log_softmax>},
+      {"cross_entropy", with_gradient<op_cross_entropy>},
+      {"bce_with_logits", with_gradient<op_bce>},
+      {"order_error", with_gradient<op_order_error>},
+      {"max_pool2d", with_gradient<op_max_pool>},
+      {"avg_pool2d", with_gradient<op_avg_pool>},
+      {"embedding", with_gradient<op_embedding>},
+      {"dropout", with_gradient<op_dropout>},
+      {"attention", with_gradient<op_attention>},
+      {"lstm_cell", with_gradient<op_lstm_cell>},
+      {"lstm_output", with_gradient<op_lstm_output>},
+      {"gru_cell", with_gradient<op_gru_cell>},
+      {"norm_noise", with_gradient<op_norm_noise>},
+      {"soft_window", with_gradient<op_soft_window>},
+      {"filter_bank", with_gradient<op_filter_bank>},
+      {"mixture_density", with_gradient<op_mixture_density>},
+      {"fused_elementwise", with_gradient<op_fused>},
+      {"top_k", op_top_k},
+      {"put", op_put},
+      {"lookup_sum", op_lookup_sum},
+      {"random_normal", op_random_normal},
+      {"classification_errors", op_errors},
+      {"sum_squares", op_sum_squares},
+      {"sgd_step", op_sgd},
+      {"adam_step", op_adam},
+      {"adagrad_step", op_adagrad},
+      {"graves_step", op_graves}};
+  return builds;
+}
+
+}  // namespace keel::compare

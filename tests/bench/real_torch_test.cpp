@@ -1,0 +1,151 @@
+// Where PyTorch is installed, it computes what ours do.
+#include <doctest/doctest.h>
+
+#include "backends/backends.h"
+#include "bench/norm_bench.h"
+#include "bench/step_bench.h"
+#include "bench/torch_peer.h"
+#include "tests/support/small_run.h"
+
+namespace keel::bench {
+namespace {
+
+// Null, with a message, where PyTorch is not installed. One thread: on a busy machine several wait
+// for each other for long.
+std::unique_ptr<TorchPeer> real_peer(const std::vector<std::string>& modes = {"usual"}) {
+  std::string missing;
+  auto peer = TorchPeer::start({.threads = 1, .modes = modes}, missing);
+  if (!peer) MESSAGE("skipped: no PyTorch: " << missing);
+  return peer;
+}
+
+TEST_CASE("torch peer: PyTorch computes every norm as ours do") {
+  const auto peer = real_peer();
+  if (!peer) return;
+  const auto backend = make_backend(default_backend(), {.threads = 2});
+  std::vector<std::string> norms{"rmsnorm{bias=true}",
+                                 "groupnorm{groups=4}",
+                                 "adanorm{detach=0}",
+                                 "powernorm{heads=4,mode=paper}",
+                                 "layernorm{axes=2}",
+                                 "batchrenorm{r_max=2,d_max=1}",
+                                 "batchrenorm{r_start=0,r_end=4,d_start=1,d_end=4,updates=100000}",
+                                 "mabn{m=2,warmup=1,clip_after=1}",
+                                 "powernorm{heads=0,warmup=2}",
+                                 "powernorm{mode=paper,warmup=3}",
+                                 "powernorm{heads=0,alpha_f=0.5,alpha_b=0.5}"};
+  for (const nn::NormFacts& facts : nn::norm_facts()) {
+    if (facts.name != "none") norms.push_back(facts.name);
+  }
+  for (const std::string& norm : norms) {
+    for (const Shape& shape : {Shape{64, 128}, Shape{8, 16, 20, 24}}) {
+      if (norm.find("heads=4") != norm.npos && shape.rank() == 4) continue;  // of tokens alone
+      CAPTURE(norm);
+      CAPTURE(shape.text());
+      const NormBench b = bench_norm(*backend, norm, shape, 3, peer.get());
+      CHECK(b.torch_refusal == "");
+      CHECK(b.torch.has_value() == (b.refusal == ""));
+    }
+  }
+  // What the script does not know is found out.
+  const NormBench b = bench_norm(*backend, "layernorm{unbiased=1}", {64, 128}, 3, peer.get());
+  CHECK(b.torch_refusal.starts_with("computes something else: y: "));
+}
+
+// Settings of translation for a peer that has no dropout.
+test::Settings without_dropout(test::Settings more = {}) {
+  more.insert(more.end(), {"model.dropout=0", "model.attention_dropout=0", "model.relu_dropout=0",
+                           "model.label_smoothing=0.1"});
+  return more;
+}
+
+TEST_CASE("torch peer: PyTorch takes the same training step") {
+  const auto peer = real_peer();
+  if (!peer) return;
+  const auto backend = make_backend(default_backend(), {.threads = 2});
+  const struct {
+    const char* model;
+    test::Settings settings;
+  } rows[] = {{"mnist_mlp", {}},
+              {"mnist_mlp", {"model.norm=batchnorm", "train.optimizer=sgd"}},
+              {"mnist_mlp", {"model.norm=powernorm", "train.optimizer=adamw"}},
+              {"mnist_cnn", {"model.norm=none"}},
+              {"mnist_cnn", {"model.architecture=B"}},
+              {"mnist_cnn", {"model.architecture=C", "model.norm=batchnorm"}},
+              {"mnist_mlp", {"train.clip=global", "train.clip_limit=0.05"}},
+              {"text_classifier", {"model.dropout=0"}},
+              {"text_classifier", {"model.dropout=0", "model.place=post", "model.norm=adanorm"}},
+              {"text_classifier", {"model.dropout=0", "model.positions=learned"}},
+              {"dependency_parser", {"model.dropout=0", "model.input_dropout=0"}},
+              {"dependency_parser",
+               {"model.dropout=0", "model.input_dropout=0", "model.norm=none", "model.layers=2",
+                "model.activation=cube"}},
+              {"translation", without_dropout()},
+              {"translation", without_dropout({"model.place=post", "model.norm=rmsnorm",
+                                               "train.optimizer=adam_fairseq"})},
+              {"translation", without_dropout({"model.embeddings=target", "model.layers=2"})},
+              {"translation", without_dropout({"model.joint=false", "model.embeddings=none"})}};
+  for (const auto& row : rows) {
+    const bool has_attention = !peer->version().starts_with("1.");
+    const bool attends =
+        row.model == std::string("text_classifier") || row.model == std::string("translation");
+    if (attends && !has_attention) continue;
+    const StepBench b =
+        bench_step(*backend, test::small_config(row.settings, row.model), 3, peer.get());
+    CHECK(b.torch_refusal == "");
+    REQUIRE(b.torch.has_value());
+    CHECK(b.torch->ratio() > 0);
+  }
+}
+
+TEST_CASE("torch peer: no steps with dropout") {
+  const auto peer = real_peer();
+  if (!peer) return;
+  const auto backend = make_backend(default_backend(), {.threads = 2});
+  const StepBench b =
+      bench_step(*backend, test::small_config({"model.input_dropout=0.2"}, "dependency_parser"), 3,
+                 peer.get());
+  CHECK(b.torch_refusal.find("expected model.") != std::string::npos);
+  CHECK(b.torch_refusal.find("dropout=0") != std::string::npos);
+}
+
+// The mode's refusal; PyTorch's compiler may be there or not, and so may what it needs.
+std::string refusal_of(const std::optional<TorchTimes>& times, const std::string& name) {
+  REQUIRE(times.has_value());
+  for (const TorchMode& mode : times->modes) {
+    if (mode.name == name) return mode.refusal;
+  }
+  return "not asked for";
+}
+
+TEST_CASE("torch peer: norms composed as their formulas read are the same") {
+  const auto peer = real_peer({"usual", "plain"});
+  if (!peer) return;
+  const auto backend = make_backend(default_backend(), {.threads = 2});
+  for (const char* norm : {"layernorm", "layernorm{gain=false}", "layernorm_simple", "adanorm",
+                           "batchnorm", "groupnorm{groups=4}", "instancenorm", "weightnorm",
+                           "batchrenorm", "pn_v", "powernorm", "powernorm{mode=paper}", "mabn"}) {
+    CAPTURE(std::string(norm));
+    const NormBench b = bench_norm(*backend, norm, {8, 16, 20, 24}, 3, peer.get());
+    CHECK(refusal_of(b.torch, "usual") == "");
+    CHECK(refusal_of(b.torch, "plain") == "");
+  }
+  const NormBench b = bench_norm(*backend, "scalenorm", {8, 16}, 3, peer.get());
+  CHECK(refusal_of(b.torch, "plain") == "scalenorm is composed as its formulas read already");
+}
+
+TEST_CASE("torch peer: what a mode needs and has not is its reason") {
+  const auto peer = real_peer({"usual", "graph", "compiled", "compiled_graph"});
+  if (!peer) return;
+  const auto backend = make_backend(default_backend(), {.threads = 2});
+  const StepBench b = bench_step(*backend, test::small_config(), 3, peer.get());
+  CHECK(refusal_of(b.torch, "usual") == "");
+  CHECK(refusal_of(b.torch, "graph") == "CUDA graphs need a GPU");
+  CHECK(refusal_of(b.torch, "compiled_graph") != "");
+  if (peer->version().starts_with("1.")) {
+    CHECK(refusal_of(b.torch, "compiled") == "torch.compile needs PyTorch 2");
+  }
+}
+
+}  // namespace
+}  // namespace keel::bench
