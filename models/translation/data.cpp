@@ -14,13 +14,29 @@ ParallelCorpus load_parallel(const TranslationOptions& options) {
   check(options.train_rows >= 0, ErrorKind::kUsage,
         "[translation] train_rows: expected 0 or more, got {}", options.train_rows);
   options.clean.validate();
+  if (options.clean_subwords) options.clean_subwords->validate();
   if (options.source == "builtin") return make_lex200();
   return read_corpus(options.source, options.corpus);
 }
 
 std::int64_t words_in(const std::string& sentence) { return std::ssize(text::words_of(sentence)); }
 
-// Leaves out training pairs by their lengths, and those beyond `train_rows`.
+// Says which training pairs were left out by lengths in that unit. One has to stay.
+void note_unfit(ParallelCorpus& corpus, const text::CleanCounts& counts,
+                const text::CleanOptions& clean, const char* unit) {
+  const auto note = [&](std::int64_t rows, std::string why) {
+    if (rows > 0) corpus.left_out.push_back({rows, std::move(why)});
+  };
+  note(counts.too_short, fmt::format("a side of fewer than {} {}", clean.min_tokens, unit));
+  note(counts.too_long, fmt::format("a side of more than {} {}", clean.max_tokens, unit));
+  note(counts.bad_ratio,
+       fmt::format("one side longer than {} times the other, in {}", clean.max_ratio, unit));
+  check(!corpus.train.source.empty(), ErrorKind::kBadInput,
+        "[translation] {}: expected training pairs, got none of {} that is fit", corpus.origin,
+        counts.pairs);
+}
+
+// Leaves out training pairs by their lengths in words, and those beyond `train_rows`.
 void choose_pairs(ParallelCorpus& corpus, const TranslationOptions& options) {
   SentencePairs kept;
   text::CleanCounts counts;
@@ -41,17 +57,31 @@ void choose_pairs(ParallelCorpus& corpus, const TranslationOptions& options) {
     kept.target.push_back(std::move(target));
   }
   corpus.train = std::move(kept);
-  const text::CleanOptions& clean = options.clean;
-  const auto note = [&](std::int64_t rows, std::string why) {
-    if (rows > 0) corpus.left_out.push_back({rows, std::move(why)});
+  note_unfit(corpus, counts, options.clean, "words");
+  if (beyond > 0) {
+    corpus.left_out.push_back({beyond, fmt::format("train_rows is {}", options.train_rows)});
+  }
+}
+
+// Leaves out training pairs by the lengths of their sides in sub-words.
+void choose_by_subwords(ParallelCorpus& corpus, const TranslationSubwords& subwords,
+                        const text::CleanOptions& clean) {
+  SentencePairs kept;
+  text::CleanCounts counts;
+  const auto length = [&](const Subwords& side, const std::string& sentence) {
+    return std::ssize(side.encode(sentence, corpus.name)) - 1;  // without its end
   };
-  note(counts.too_short, fmt::format("a side of fewer than {} words", clean.min_tokens));
-  note(counts.too_long, fmt::format("a side of more than {} words", clean.max_tokens));
-  note(counts.bad_ratio, fmt::format("one side longer than {} times the other", clean.max_ratio));
-  note(beyond, fmt::format("train_rows is {}", options.train_rows));
-  check(!corpus.train.source.empty(), ErrorKind::kBadInput,
-        "[translation] {}: expected training pairs, got none of {} that is fit", corpus.origin,
-        counts.pairs);
+  for (std::size_t i = 0; i < corpus.train.source.size(); ++i) {
+    std::string &source = corpus.train.source[i], &target = corpus.train.target[i];
+    const text::PairFault fault =
+        text::judge_pair(length(*subwords.source, source), length(*subwords.target, target), clean);
+    counts.add(fault);
+    if (fault != text::PairFault::kNone) continue;
+    kept.source.push_back(std::move(source));
+    kept.target.push_back(std::move(target));
+  }
+  corpus.train = std::move(kept);
+  note_unfit(corpus, counts, clean, "sub-words");
 }
 
 TranslationSubwords learn_subwords(const SentencePairs& train, const TranslationOptions& options) {
@@ -96,6 +126,7 @@ TranslationData TranslationData::load(const TranslationOptions& options,
   ParallelCorpus corpus = load_parallel(options);
   choose_pairs(corpus, options);
   if (!subwords.source) subwords = learn_subwords(corpus.train, options);
+  if (options.clean_subwords) choose_by_subwords(corpus, subwords, *options.clean_subwords);
   return {std::move(corpus), std::move(subwords)};
 }
 

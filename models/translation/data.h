@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "frontend/text/clean.h"
@@ -17,6 +18,7 @@ struct TranslationOptions {
   std::string source = "builtin";  // lex200, or a folder with a data set of files.h
   CorpusOptions corpus = {};       // of a folder
   text::CleanOptions clean = {};   // of a folder's training pairs, in words
+  std::optional<text::CleanOptions> clean_subwords = {};  // and of those that stay, in sub-words
   SubwordOptions subwords = {};
   bool joint = true;            // both languages share merges and dictionary
   std::int64_t train_rows = 0;  // train on the first so many of the pairs that stay; 0: all

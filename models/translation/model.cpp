@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "frontend/data/read_ahead.h"
 #include "frontend/nn/embedding.h"
@@ -90,6 +91,7 @@ void TranslationModelOptions::validate() const {
   expect(min_count >= 1, "min_count", ">= 1", min_count);
   expect(most_words >= 1, "most_words", ">= 1", most_words);
   expect(most_ratio >= 1, "most_ratio", ">= 1", most_ratio);
+  expect(most_subwords >= 0, "most_subwords", ">= 0", most_subwords);
   expect(joint || embeddings != SharedEmbeddings::kAll, "embeddings",
          "target or none, for the languages have dictionaries of their own (joint)", "all");
   expect(layers >= 1 && layers <= 1000, "layers", "1 to 1000", layers);
@@ -112,13 +114,20 @@ void TranslationModelOptions::validate() const {
 }
 
 TranslationOptions Translation::data_options(const task::DataRequest& request) const {
+  const text::CleanOptions in_words{.max_tokens = options_.most_words,
+                                    .max_ratio = options_.most_ratio};
+  text::CleanOptions by_length = in_words, in_subwords = in_words;
+  by_length.max_ratio = std::numeric_limits<double>::max();
+  in_subwords.max_tokens = options_.most_subwords;
+  const bool counts_subwords = options_.most_subwords > 0 && request.source != "builtin";
   return {.source = request.source,
           .corpus = {.corpus = options_.corpus,
                      .languages = options_.languages,
                      .lower_case = options_.lower_case,
                      .tokenized = options_.tokenized,
                      .seed = request.seed},
-          .clean = {.max_tokens = options_.most_words, .max_ratio = options_.most_ratio},
+          .clean = counts_subwords ? by_length : in_words,
+          .clean_subwords = counts_subwords ? std::optional(in_subwords) : std::nullopt,
           .subwords = {.merges = options_.merges, .min_count = options_.min_count},
           .joint = options_.joint,
           .train_rows = request.train_rows};

@@ -46,12 +46,13 @@ constexpr auto choice_words(TranslationPlace) {
 struct TranslationModelOptions {
   std::string corpus = "multi30k", languages = "de-en";  // of a folder with real data
   bool lower_case = true;
-  bool tokenized = false;         // of the corpus "files": its lines are tokens already
-  std::int64_t merges = 0;        // of byte-pair encoding; 0: symbols are whole words
-  std::int64_t min_count = 1;     // symbols that occur less often are unknown
-  bool joint = true;              // both languages share merges and dictionary
-  std::int64_t most_words = 175;  // training pairs with a longer side are left out,
-  double most_ratio = 1.5;        // and those with one side so many times the other
+  bool tokenized = false;          // of the corpus "files": its lines are tokens already
+  std::int64_t merges = 0;         // of byte-pair encoding; 0: symbols are whole words
+  std::int64_t min_count = 1;      // symbols that occur less often are unknown
+  bool joint = true;               // both languages share merges and dictionary
+  std::int64_t most_words = 175;   // training pairs with a longer side are left out,
+  double most_ratio = 1.5;         // and those with one side so many times the other
+  std::int64_t most_subwords = 0;  // above 0: this length and the ratio are of sub-words
 
   std::string norm = "layernorm";
   std::string final_norm = "";  // behind the last layers, where those are normed; empty: as norm
@@ -79,6 +80,7 @@ struct TranslationModelOptions {
                       field("joint", &T::joint),
                       field("most_words", &T::most_words),
                       field("most_ratio", &T::most_ratio),
+                      field("most_subwords", &T::most_subwords),
                       field("norm", &T::norm),
                       field("final_norm", &T::final_norm),
                       field("sites", &T::sites),

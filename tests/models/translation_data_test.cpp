@@ -5,6 +5,7 @@
 
 #include "models/translation/data.h"
 #include "tests/support/input_checks.h"
+#include "tests/support/small_run.h"
 
 namespace keel::models {
 namespace {
@@ -118,6 +119,50 @@ TEST_CASE("translation data: a batch is a function of seed, epoch and step") {
   CHECK(first->shapes().size() <= 16);
 }
 
+TEST_CASE("translation data: pairs may be left out by their lengths in sub-words") {
+  const test::TempDir folder;
+  std::string source, target;
+  for (int i = 0; i < 10; ++i) {
+    source += "ab\nabcdef\nabc\n";
+    target += "ab\nabcdef\nab\n";
+  }
+  for (const std::string part : {"train", "valid", "test"}) {
+    test::write_bytes(folder / (part + ".de"), source);
+    test::write_bytes(folder / (part + ".en"), target);
+  }
+  // The one merge is a b: of ab, abcdef and abc it makes 1, 5 and 2 symbols.
+  const TranslationOptions options{
+      .source = folder.path(),
+      .corpus = {.corpus = "iwslt14"},
+      .clean_subwords = text::CleanOptions{.max_tokens = 4, .max_ratio = 1.2},
+      .subwords = {.merges = 1}};
+  const TranslationData data = TranslationData::load(options);
+  const auto stream = data.stream(Split::kTrain, {});
+  CHECK(stream->rows() == 10);
+  CHECK(data.sentences(Split::kTrain).source == std::vector<std::string>(10, "ab"));
+  REQUIRE(stream->left_out().size() == 2);
+  CHECK(stream->left_out()[0].why == "a side of more than 4 sub-words");
+  CHECK(stream->left_out()[1].why == "one side longer than 1.2 times the other, in sub-words");
+  CHECK(data.stream(Split::kValid, {})->rows() == 30);
+}
+
+TEST_CASE("translation data: model.most_subwords holds for folders") {
+  const auto left_out = [](const test::Settings& settings) {
+    const train::Config config = test::small_config(settings, "translation");
+    std::string said;
+    for (const task::LeftOut& left : config.model()
+                                         .load(config.data().request())
+                                         ->stream(Split::kTrain, {.batch = 512, .shuffle = 1})
+                                         ->left_out()) {
+      said += left.why + "; ";
+    }
+    return said;
+  };
+  CHECK(left_out({"model.most_subwords=8"}).find("more than 8 sub-words") != std::string::npos);
+  CHECK(left_out({}).find("sub-words") == std::string::npos);
+  CHECK(left_out({"model.most_subwords=8", "data.source=builtin"}) == "");
+}
+
 TEST_CASE("translation data: what is left out of training is said") {
   const test::TempDir folder;
   std::string source, target;
@@ -142,7 +187,7 @@ TEST_CASE("translation data: what is left out of training is said") {
   }
   CHECK(said ==
         "10 a side of fewer than 2 words; 10 a side of more than 5 words; 10 one side longer than "
-        "1.2 times the other; 6 train_rows is 4; ");
+        "1.2 times the other, in words; 6 train_rows is 4; ");
   CHECK(data.stream(Split::kValid, {})->rows() == 40);
   CHECK(data.stream(Split::kValid, {})->left_out().empty());
   options.clean = {.min_tokens = 90};
