@@ -40,6 +40,7 @@ void Trainer::roll_back(const NonFiniteStep& cause) {
   const StepPlace& place = cause.result.place;
   steps_.drop();
   const std::int64_t strikes = state_.strikes;
+  const std::string data = state_.data;
   const auto checkpoint = store_.latest(state_.anchor);
   check(checkpoint.has_value(), ErrorKind::kBadInput, "{}: no intact checkpoint to go back to",
         folder_.checkpoints().string());
@@ -52,6 +53,7 @@ void Trainer::roll_back(const NonFiniteStep& cause) {
   state_.batch = place.batch + cause.result.micro_batches;
   state_.left_out += left_out;
   state_.strikes = strikes;
+  state_.data = data;
   log_non_finite(cause, "rollback", left_out);
 }
 
