@@ -42,9 +42,9 @@ class Penalty {
 //     - sum over its rows, classes of target log softmax(x W + b)
 //     + |W without b|^2 / (2 strength),
 // which is convex: the minimum is found by L-BFGS from `start` on (empty: 0) until the gradient by
-// V is below 1e-6 of |V|, where it is about the distance to the optimum. With two classes this is
-// logistic regression of a strength C = 2 `strength`, for their weights share the penalty. Throws
-// Error{kInternal} when L-BFGS finds no minimum.
+// V is below 1e-6 of |V|, or 1e-5 where rounding hides what lies below; it is about the distance to
+// the optimum there. With two classes this is logistic regression of a strength C = 2 `strength`,
+// for their weights share the penalty. Throws Error{kInternal} when L-BFGS finds no minimum.
 RowMatrix fit_softmax(const Examples& examples, const RowMatrix& seen, const Penalty& penalty,
                       const RowMatrix& start = {});
 // A single one that sees all rows.

@@ -94,6 +94,39 @@ Eigen::VectorXd plain_logistic_fit(const Labelled& data, double c) {
   return w;
 }
 
+TEST_CASE("transfer: vectors that are almost the same one are fitted, too") {
+  // As a network has them that was hardly trained: each direction says less than the one before,
+  // and how much lower a loss is stands in its last digits.
+  constexpr int kRows = 9600, kWidth = 128, kFits = 9;
+  const Tensor noise = test::random_normal({kRows, kWidth}, 7),
+               luck = test::random_normal({kRows}, 8);
+  Examples examples{RowMatrix(kRows, kWidth), RowMatrix::Zero(kRows, 2)};
+  RowMatrix seen = RowMatrix::Ones(kRows, kFits);
+  for (int i = 0; i < kRows; ++i) {
+    double told = 0, size = 1e-3;
+    for (int j = 0; j < kWidth; ++j, size *= 0.9) {
+      examples.x(i, j) = std::sin(j) + size * noise.at(i * kWidth + j);
+      if (j < 4) told += 0.1 * noise.at(i * kWidth + j);
+    }
+    examples.x.row(i).normalize();
+    examples.target(i, told + luck.at(i) > 0) = 1;
+    seen(i, i % kFits) = 0;
+  }
+  const Eigen::MatrixXd moments = second_moments(examples.x);
+  RowMatrix w;
+  for (const double strength : {0.5, 1.0, 2.0}) {
+    CAPTURE(strength);
+    w = fit_softmax(examples, seen, Penalty(moments, strength), w);
+    for (int fit = 0; fit < kFits; ++fit) {
+      const auto own = w.middleCols(2 * fit, 2);
+      RowMatrix d = softmax_of(examples.x, own, 2) - examples.target;
+      d.array().colwise() *= seen.col(fit).array();
+      const RowMatrix gradient = examples.x.transpose() * d + own.topRows(kWidth) / strength;
+      CHECK(gradient.cwiseAbs().maxCoeff() < 1e-3);
+    }
+  }
+}
+
 TEST_CASE("transfer: two classes are a logistic regression with C of 2^0 to 2^8") {
   const Labelled data = clouds(40, 2, 2, 1);
   Examples examples{data.vectors, RowMatrix::Zero(40, 2)};
