@@ -49,8 +49,10 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
 PenPoint parse_point(std::string_view text, std::string_view place, std::size_t number) {
   std::string_view rest = text;
   const auto dx = whole_number(take_field(rest, ' ')), dy = whole_number(take_field(rest, ' '));
-  const bool is_near = dx && dy && std::max(std::abs(*dx), std::abs(*dy)) <= kFarthest;
-  check(is_near && (rest == "0" || rest == "1"), ErrorKind::kBadInput,
+  const auto is_near = [](const std::optional<std::int64_t>& d) {
+    return d && *d >= -kFarthest && *d <= kFarthest;
+  };
+  check(is_near(dx) && is_near(dy) && (rest == "0" || rest == "1"), ErrorKind::kBadInput,
         "{}: point {}: expected 'dx dy e', whole numbers up to {} and 0 or 1, got '{}'", place,
         number, kFarthest, text.substr(0, 40));
   return {float(*dx), -float(*dy), rest == "1"};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <pugixml.hpp>
@@ -47,7 +46,7 @@ std::int64_t coordinate(const pugi::xml_node& point, const char* axis, std::stri
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size();
-  check(whole && std::abs(value) <= kFarthestPoint, ErrorKind::kBadInput,
+  check(whole && value >= -kFarthestPoint && value <= kFarthestPoint, ErrorKind::kBadInput,
         "{}: point {}: expected {} to be a whole number up to {}, got '{}'", place, number, axis,
         kFarthestPoint, text.substr(0, 40));
   return value;

@@ -42,7 +42,7 @@ HandwritingCorpus read_table(const std::string& table) {
 
 TEST_CASE("iam lines: a row is a text and points, y upwards, where it begins left out") {
   const IamLine row = parse_iam_row("a01-000u-01\tA b\t3\t1073 1058 0,-1 27 0,5 -32 1",
-                                   Alphabet::of_letters(), "here");
+                                    Alphabet::of_letters(), "here");
   CHECK(row.form == "a01-000u-01");
   CHECK(row.line.text == std::vector<std::int32_t>{0, 52, 27});
   REQUIRE(row.line.points.size() == 3);
@@ -72,8 +72,9 @@ TEST_CASE("iam lines: a row that is damaged is refused with what was expected") 
   refused("a01-000u\tA\tx\t0 0 0,1 1 1", "expected x points, 2 or more, got 2");
   refused("a01-000u\tA\t1\t0 0 1", "expected 1 points, 2 or more, got 1");
   refused("a01-000u\tA\t0\t", "expected 0 points, 2 or more, got 0");
-  for (const char* point : {"1 1", "1 1 2", "1 x 0", "1.5 1 0", "1 1 0 0", "", "1  1 0",
-                            "99999999 1 0", "99999999999999999999 1 0", "nan 1 0"}) {
+  for (const char* point :
+       {"1 1", "1 1 2", "1 x 0", "1.5 1 0", "1 1 0 0", "", "1  1 0", "99999999 1 0",
+        "-9223372036854775808 1 0", "99999999999999999999 1 0", "nan 1 0"}) {
     CAPTURE(point);
     const std::string row = fmt::format("a01-000u\tA\t3\t0 0 0,{},1 1 1", point);
     test::check_refused(

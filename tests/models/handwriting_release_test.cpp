@@ -79,7 +79,10 @@ TEST_CASE("iam release: strokes that are none are refused") {
   refused(strokes_xml("<Stroke><Point x=\"1\" y=\"2\"/><Point x=\"1.5\" y=\"2\"/></Stroke>"),
           "point 2: expected x to be a whole number up to 16777216, got '1.5'");
   refused(strokes_xml("<Stroke><Point x=\"1\"/></Stroke>"), "point 1: expected y");
-  refused(strokes_xml("<Stroke><Point x=\"1\" y=\"99999999\"/></Stroke>"), "got '99999999'");
+  for (const char* y : {"99999999", "-9223372036854775808", "9223372036854775808"}) {
+    refused(strokes_xml(fmt::format("<Stroke><Point x=\"1\" y=\"{}\"/></Stroke>", y)),
+            fmt::format("got '{}'", y).c_str());
+  }
 }
 
 TEST_CASE("iam release: the lines of a form stand behind CSR:") {
@@ -124,8 +127,8 @@ TEST_CASE("iam release: files that are missing or damaged are named") {
   const test::TempDir temp;
   write_forms(temp.path());
   write_bytes(temp / "lineStrokes/a00/a00-000/a00-000u-01.xml", "<a>");
-  test::check_refused([&] { read_iam(temp.path()); }, "[handwriting] ",
-                      "a00-000u-01.xml: byte", ErrorKind::kBadInput);
+  test::check_refused([&] { read_iam(temp.path()); }, "[handwriting] ", "a00-000u-01.xml: byte",
+                      ErrorKind::kBadInput);
   fs::remove_all(temp / "ascii");
   test::check_refused([&] { read_iam(temp.path()); }, "[handwriting] ", "ascii: No such file",
                       ErrorKind::kIo);
