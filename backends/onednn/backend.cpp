@@ -20,6 +20,10 @@ std::string OnednnBackend::description() const {
                      threads_.count());
 }
 
+PanelForm OnednnBackend::preferred_panels(const MatmulSizes& sizes) const {
+  return matmul_panels({.m = sizes.batch * sizes.m, .k = sizes.k, .n = sizes.n});
+}
+
 Prepared OnednnBackend::prepare(const NodeContext& context) {
   return prepare_f32_from(kernel_table(), context);
 }

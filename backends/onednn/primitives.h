@@ -18,12 +18,17 @@ std::string library_version();  // "3.2.0"
 
 // `batch` products y = op(a) op(b) + bias, then ReLU if `relu` (which keeps NaN; -inf becomes NaN).
 //   a (batch, m, k), stored as (batch, k, m) if transpose_a;  b (batch, k, n), stored likewise;
-//   b is one matrix for the whole batch if shared_b;  bias (n) if `bias`;  y (batch, m, n)
+//   b is one matrix for the whole batch if shared_b, and one in panels of `panel_width` columns
+//   (src/ops/matmul.h) if that is not 0;  bias (n) if `bias`;  y (batch, m, n)
 struct MatmulSpec {
   std::int64_t batch = 1, m = 1, k = 1, n = 1;
   bool transpose_a = false, transpose_b = false, shared_b = false;
+  std::int64_t panel_width = 0;
   bool bias = false, relu = false;
 };
+// The panels that oneDNN reads b of one product in when it may choose; width 0: it likes no panels,
+// or its kernels for this processor cut b themselves.
+PanelForm matmul_panels(const MatmulSpec& spec);
 Prepared make_matmul(const MatmulSpec& spec);  // (a, b, bias) -> y
 
 // Images are stored as (n, c, h, w), or as (n, h, w, c) if channels_last; `x` and `y` always name

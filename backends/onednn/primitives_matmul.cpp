@@ -17,12 +17,37 @@ Desc matrix(const Dims& sizes, bool transposed) {
   return {sizes, dnnl::memory::data_type::f32, strides};
 }
 
+using Tag = dnnl::memory::format_tag;
+
+// The order of a matrix in panels of `width` columns, whose rows are rounded up to multiples of 16;
+// none of another width.
+constexpr std::int64_t kPanelRows = 16;
+Tag panel_order(std::int64_t width) {
+  switch (width) {
+    case 16:
+      return Tag::BA16a16b;
+    case 32:
+      return Tag::BA16a32b;
+    case 48:
+      return Tag::BA16a48b;
+    case 64:
+      return Tag::BA16a64b;
+    default:
+      return Tag::undef;
+  }
+}
+
+Desc panels(const Dims& sizes, std::int64_t width) {
+  return {sizes, dnnl::memory::data_type::f32, panel_order(width)};
+}
+
 // Whether b is copied into oneDNN's own order first. With AVX-512 that changes no bit and makes a
 // product up to three times as fast: long rows of b, stored as they are, meet in few sets of the
 // cache. For few rows of y, or a small b, the copy costs more than it brings; a b that is stored
 // transposed is fast as it is. See bench/results/products.md.
 bool packs_b(const MatmulSpec& spec) {
-  return spec.batch == 1 && !spec.transpose_b && spec.m >= 256 && std::max(spec.k, spec.n) >= 1000;
+  return spec.batch == 1 && !spec.transpose_b && spec.panel_width == 0 && spec.m >= 256 &&
+         std::max(spec.k, spec.n) >= 1000;
 }
 
 struct ProductDescs {
@@ -33,9 +58,10 @@ ProductDescs descs_of(const MatmulSpec& spec) {
   const auto sizes = [&](std::int64_t batch, std::int64_t rows, std::int64_t cols) {
     return spec.batch == 1 ? Dims{rows, cols} : Dims{batch, rows, cols};
   };
+  const Dims b = sizes(spec.shared_b ? 1 : spec.batch, spec.k, spec.n);
   return {
       .a = matrix(sizes(spec.batch, spec.m, spec.k), spec.transpose_a),
-      .b = matrix(sizes(spec.shared_b ? 1 : spec.batch, spec.k, spec.n), spec.transpose_b),
+      .b = spec.panel_width > 0 ? panels(b, spec.panel_width) : matrix(b, spec.transpose_b),
       .bias = spec.bias ? matrix(sizes(1, 1, spec.n), false) : Desc(),
       .y = matrix(sizes(spec.batch, spec.m, spec.n), false),
   };
@@ -46,20 +72,24 @@ dnnl::matmul::primitive_desc describe(const ProductDescs& d,
   return {cpu_engine(), d.a, d.b, d.bias, d.y, attributes};
 }
 
-// Puts b into the order that the product likes best, and says where it then lies. The kernels that
-// AVX2 has, which copy b in pieces themselves, take it as it is.
+// The order that the product likes b best in. The kernels that AVX2 has, which copy b in pieces
+// themselves, take it as it is.
+Desc preferred_b(ProductDescs d) {
+  const Desc stored = d.b;
+  d.b = Desc(d.b.get_dims(), d.b.get_data_type(), Tag::any);
+  const auto description = describe(d, {});
+  const bool chooses = std::string_view(description.impl_info_str()).starts_with("brg");
+  return chooses ? description.weights_desc() : stored;
+}
+
+// Puts b into that order, and says where it then lies.
 Place pack_b(Plan& plan, ProductDescs& d) {
   const Place stored = input(MatmulInput::kB);
-  ProductDescs packed = d;
-  packed.b = Desc(d.b.get_dims(), d.b.get_data_type(), dnnl::memory::format_tag::any);
-  const auto description = describe(packed, {});
-  packed.b = description.weights_desc();
-  if (!std::string_view(description.impl_info_str()).starts_with("brg") || packed.b == d.b) {
-    return stored;
-  }
-  const Place place = plan.reserve(packed.b);
-  plan.reorder(d.b, stored, packed.b, place);
-  d = packed;
+  const Desc packed = preferred_b(d);
+  if (packed == d.b) return stored;
+  const Place place = plan.reserve(packed);
+  plan.reorder(d.b, stored, packed, place);
+  d.b = packed;
   return place;
 }
 
@@ -81,6 +111,18 @@ void add_product(Plan& plan, const MatmulSpec& spec) {
 
 Prepared make_matmul(const MatmulSpec& spec) {
   return make_plan([&](Plan& plan) { add_product(plan, spec); });
+}
+
+PanelForm matmul_panels(const MatmulSpec& spec) {
+  const Dims sizes{spec.k, spec.n};
+  PanelForm form;
+  const Prepared asked = make_plan([&](Plan&) {
+    const Desc preferred = preferred_b(descs_of(spec));
+    for (const std::int64_t width : {16, 32, 48, 64}) {
+      if (preferred == panels(sizes, width)) form = {width, kPanelRows};
+    }
+  });
+  return asked.refusal.empty() ? form : PanelForm{};
 }
 
 }  // namespace keel::onednn

@@ -12,18 +12,32 @@ std::vector<std::int64_t> leading(const Shape& s) {
   return {s.sizes().begin(), s.sizes().end() - 2};
 }
 
-std::vector<TensorType> infer(const InferContext& c) {
-  const auto& attrs = c.attrs.as<MatmulAttrs>();
+void expect_matrices(const InferContext& c, const MatmulAttrs& attrs) {
   const Shape &a = c.shape(In::kA), &b = c.shape(In::kB);
-  c.expect_floating(In::kA, "a");
-  c.expect_dtype(In::kB, "type of b", c.dtype(In::kA));
-  c.expect(a.rank() >= 2, "a", "rank >= 2", a.text());
   c.expect(b.rank() >= 2, "b", "rank >= 2", b.text());
   c.expect(b.rank() == 2 || leading(a) == leading(b), "b",
            "two axes, or the batch axes of " + a.text(), b.text());
   const std::int64_t inner_a = a[attrs.transpose_a ? -2 : -1];
   const std::int64_t inner_b = b[attrs.transpose_b ? -1 : -2];
   c.expect(inner_a == inner_b, "inner size of b", fmt::format("{}", inner_a), b.text());
+}
+
+void expect_panels(const InferContext& c, const MatmulAttrs& attrs) {
+  const Shape& b = c.shape(In::kB);
+  const std::int64_t k = c.shape(In::kA)[attrs.transpose_a ? -2 : -1], n = attrs.panel_columns;
+  c.expect(!attrs.transpose_b, "b", "panels that are not transposed", "transpose_b=true");
+  const bool holds =
+      b.rank() == 3 && b[2] > 0 && b[1] >= k && b == PanelForm{b[2], b[1]}.shape(k, n);
+  c.expect(holds, "b", fmt::format("panels of a matrix ({}, {})", k, n), b.text());
+}
+
+std::vector<TensorType> infer(const InferContext& c) {
+  const auto& attrs = c.attrs.as<MatmulAttrs>();
+  const Shape &a = c.shape(In::kA), &b = c.shape(In::kB);
+  c.expect_floating(In::kA, "a");
+  c.expect_dtype(In::kB, "type of b", c.dtype(In::kA));
+  c.expect(a.rank() >= 2, "a", "rank >= 2", a.text());
+  attrs.panel_columns > 0 ? expect_panels(c, attrs) : expect_matrices(c, attrs);
   const MatmulSizes sizes = matmul_sizes(a, b, attrs);
   if (c.has(In::kBias)) c.expect_shape(In::kBias, "bias", Shape{sizes.n});
   return {{c.dtype(In::kA), a.with(-2, sizes.m).with(-1, sizes.n)}};
@@ -72,6 +86,8 @@ void backward(BackwardContext& c) {
   const auto& attrs = c.attrs().as<MatmulAttrs>();
   check(attrs.activation == Activation::kNone, ErrorKind::kUsage,
         "[matmul] gradients are built before activations are fused");
+  check(attrs.panel_columns == 0, ErrorKind::kUsage,
+        "[matmul] gradients are built before b is stored in panels");
   if (c.needs(In::kA)) set_da(c, attrs);
   if (c.needs(In::kB)) set_db(c, attrs);
   if (c.needs(In::kBias)) c.set(In::kBias, ops::sum(c.graph, flat(c, c.grad()), {0}));
@@ -84,9 +100,15 @@ MatmulSizes matmul_sizes(const Shape& a, const Shape& b, const MatmulAttrs& attr
   sizes.batch = a.elements(0, a.rank() - 2);
   sizes.m = a[attrs.transpose_a ? -1 : -2];
   sizes.k = a[attrs.transpose_a ? -2 : -1];
-  sizes.n = b[attrs.transpose_b ? -2 : -1];
-  sizes.shared_b = b.rank() == 2;
+  const bool in_panels = attrs.panel_columns > 0;
+  sizes.n = in_panels ? attrs.panel_columns : b[attrs.transpose_b ? -2 : -1];
+  sizes.shared_b = in_panels || b.rank() == 2;
   return sizes;
+}
+
+Shape PanelForm::shape(std::int64_t k, std::int64_t n) const {
+  const auto parts = [](std::int64_t size, std::int64_t part) { return (size + part - 1) / part; };
+  return {parts(n, width), parts(k, row_multiple) * row_multiple, width};
 }
 
 const OpInfo kMatmul{

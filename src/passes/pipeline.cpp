@@ -1,21 +1,33 @@
 #include "src/passes/pipeline.h"
 
+#include <string_view>
+#include <vector>
+
 #include "src/graph/verify.h"
 
 namespace keel {
 namespace {
 
-constexpr Pass kPasses[] = {
-    {"fold_constants", fold_constants}, {"merge_products", merge_products}, {"fuse", fuse}};
+struct Pass {
+  std::string_view name;
+  std::function<Graph(const Graph&)> run;
+};
+
+std::vector<Pass> passes_of(const PassOptions& options) {
+  std::vector<Pass> passes{
+      {"fold_constants", fold_constants}, {"merge_products", merge_products}, {"fuse", fuse}};
+  if (options.panels) {
+    passes.push_back({"to_panels", [&](const Graph& g) { return to_panels(g, options.panels); }});
+  }
+  if (options.channels_last) passes.push_back({"to_channels_last", to_channels_last});
+  return passes;
+}
 
 }  // namespace
 
-std::span<const Pass> default_passes() { return kPasses; }
-
 Graph run_passes(const Graph& graph, const PassOptions& options) {
   verify(graph, "building");
-  std::vector<Pass> passes(std::begin(kPasses), std::end(kPasses));
-  if (options.channels_last) passes.push_back({"to_channels_last", to_channels_last});
+  const std::vector<Pass> passes = passes_of(options);
   Graph current;
   for (const Pass& pass : passes) {
     const bool is_first = &pass == &passes.front(), is_last = &pass == &passes.back();

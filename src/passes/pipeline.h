@@ -1,10 +1,10 @@
 // The passes that run between building a graph and planning its memory.
 #pragma once
 
-#include <span>
-#include <string_view>
+#include <functional>
 
 #include "src/graph/graph.h"
+#include "src/ops/matmul.h"
 
 namespace keel {
 
@@ -28,14 +28,17 @@ Graph fuse(const Graph& graph);
 // prefer it; transposes remain only where other ops meet them. Runs after all other passes.
 Graph to_channels_last(const Graph& graph);
 
-struct Pass {
-  std::string_view name;
-  Graph (*run)(const Graph&);
-};
-std::span<const Pass> default_passes();
+// The panels that the second factor of a product is best stored in; width 0: in none.
+using ChoosePanels = std::function<PanelForm(const MatmulSizes&)>;
+
+// Stores a matrix that many products share as their second factor in the panels that `choose`
+// names, once, and lets them read those: the weight of a recurrent layer, which meets few rows at
+// every time step. Runs after fuse, for backends that prefer it.
+Graph to_panels(const Graph& graph, const ChoosePanels& choose);
 
 struct PassOptions {
-  bool channels_last = false;  // ends with to_channels_last
+  bool channels_last = false;  // has to_channels_last behind the default passes
+  ChoosePanels panels = {};    // has to_panels, too, if given
   bool verify_each = true;     // off: verifies before the first pass and after the last one only
 };
 // Runs all passes. Throws Error{kInternal} when the graph, or what a pass makes of it, breaks a

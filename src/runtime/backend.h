@@ -10,6 +10,7 @@
 
 #include "src/core/tensor.h"
 #include "src/graph/graph.h"
+#include "src/ops/matmul.h"
 
 namespace keel {
 
@@ -102,6 +103,8 @@ class Backend {
   virtual DType storage(DType declared) const { return declared; }
   // Whether convolutions and pooling are faster on images stored as (n, h, w, c).
   virtual bool prefers_channels_last() const { return false; }
+  // The panels that a b which many such products share is best stored in; width 0: in none.
+  virtual PanelForm preferred_panels(const MatmulSizes&) const { return {}; }
   virtual Prepared prepare(const NodeContext& context) = 0;
   // Zero-filled, aligned to kAlignment. Throws Error{kMemory} naming the bytes asked for.
   virtual std::unique_ptr<Memory> allocate(std::int64_t bytes) = 0;

@@ -13,8 +13,10 @@ namespace {
 std::int64_t widened_bytes(DType dtype) { return is_floating(dtype) ? 8 : size_of(dtype); }
 
 Graph optimized(const Backend& backend, const Graph& graph, bool verify_passes) {
-  return run_passes(
-      graph, {.channels_last = backend.prefers_channels_last(), .verify_each = verify_passes});
+  const auto panels = [&](const MatmulSizes& sizes) { return backend.preferred_panels(sizes); };
+  return run_passes(graph, {.channels_last = backend.prefers_channels_last(),
+                            .panels = panels,
+                            .verify_each = verify_passes});
 }
 
 bool runs_no_kernel(const Node& node) { return node.kind != NodeKind::kOp || is_view(node); }

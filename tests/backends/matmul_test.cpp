@@ -1,6 +1,8 @@
 // Matrix products against the reference backend.
 #include "src/ops/matmul.h"
 
+#include <cstring>
+
 #include "backends/backend_config.h"
 #ifdef KEEL_ONEDNN
 #include "backends/onednn/primitives.h"
@@ -99,6 +101,86 @@ TEST_CASE("backend matmul: with AVX-512 a row's bits do not depend on how many r
   for (const std::int64_t rows : {255, 256, 300}) {
     CAPTURE(rows);
     CHECK(std::memcmp(y(rows).data(), few.data(), std::size_t(few.bytes())) == 0);
+  }
+}
+#endif
+
+// Four products of 64 rows with b (k, n), or (n, k) transposed, which the passes cut into panels.
+struct SharedProducts {
+  std::int64_t k, n;
+  bool transpose_b;
+
+  OpCase case_of(bool optimize, bool relu) const {
+    OpCase c;
+    c.inputs.push_back(random_f32(transpose_b ? Shape{n, k} : Shape{k, n}, 1));
+    c.inputs.push_back(random_f32({n}, 2));
+    for (std::uint32_t i = 0; i < 4; ++i) c.inputs.push_back(random_f32({64, k}, 3 + i));
+    c.optimize = optimize;
+    c.gradients = false;
+    c.build = [=, *this](Graph& g, const std::vector<Value>& v) {
+      std::vector<Value> results;
+      for (std::size_t i = 2; i < v.size(); ++i) {
+        const Value y = ops::matmul(g, v[i], v[0], {.bias = v[1], .transpose_b = transpose_b});
+        results.push_back(relu ? ops::relu(g, y) : y);
+      }
+      return results;
+    };
+    return c;
+  }
+  std::string text() const { return fmt::format("k={} n={} transpose_b={}", k, n, transpose_b); }
+};
+
+const SharedProducts kShared[] = {{1, 1, false},    {15, 17, true},   {16, 16, false},
+                                  {17, 32, true},   {33, 48, false},  {64, 63, false},
+                                  {64, 64, true},   {65, 65, false},  {128, 512, false},
+                                  {512, 128, true}, {400, 401, false}};
+
+TEST_CASE("backend matmul: a matrix that many products share") {
+  for (const SharedProducts& shared : kShared) {
+    CAPTURE(shared.text());
+    const double bound = sum_bound(shared.k);
+    check_against_reference(shared.case_of(true, true),
+                            {{"y0", bound}, {"y1", bound}, {"y2", bound}, {"y3", bound}});
+  }
+}
+
+#ifdef KEEL_ONEDNN
+TEST_CASE("backend matmul: cutting panels changes no bit, whatever the number of threads") {
+  for (const SharedProducts& shared : kShared) {
+    CAPTURE(shared.text());
+    const Results expected =
+        run_case(*make_backend("onednn", {1}), shared.case_of(false, false), DType::kF32);
+    for (const int threads : {1, 2, 5}) {
+      CAPTURE(threads);
+      const Results got =
+          run_case(*make_backend("onednn", {threads}), shared.case_of(true, false), DType::kF32);
+      for (const auto& [name, value] : expected) {
+        CAPTURE(name);
+        CHECK(std::memcmp(got.at(name).data(), value.data(), std::size_t(value.bytes())) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("backend matmul: with AVX-512 shared matrices are cut, with AVX2 they are not") {
+  const auto backend = make_backend("onednn", {1});
+  const bool is_avx512 = onednn::simd_target().starts_with("AVX3");
+  for (const SharedProducts& shared : kShared) {
+    CAPTURE(shared.text());
+    const PanelForm form = backend->preferred_panels({1, 64, shared.k, shared.n, true});
+    CHECK((form.width > 0) == is_avx512);
+  }
+}
+
+TEST_CASE("backend matmul: panels that oneDNN does not read are refused") {
+  const auto backend = make_backend("onednn", {1});
+  Graph g;
+  const Value a = g.input("a", {DType::kF32, {64, 32}});
+  for (const Shape& panels : {Shape{3, 32, 24}, Shape{1, 33, 64}, Shape{2, 48, 32}}) {
+    CAPTURE(panels.text());
+    const Value b = g.input("b" + panels.text(), {DType::kF32, panels});
+    const Value y = g.add(kMatmul, {a, b, Value{}}, MatmulAttrs{.panel_columns = 64});
+    CHECK(backend->prepare({g, g.node(y)}).refusal == "oneDNN reads other panels here, or none");
   }
 }
 #endif

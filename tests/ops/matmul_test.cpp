@@ -116,6 +116,39 @@ TEST_CASE("matmul: a relu that was fused into it, and a NaN that it keeps") {
   check_close(run_reference(c).at("y0"), f64({3, 2}, {2, 0, 0, 3, nan, nan}));
 }
 
+// y (2, 3) = a (2, 2) b, b (2, 3) in panels of two columns and three rows. What fills them is not
+// looked at.
+TEST_CASE("matmul: b in panels") {
+  OpCase c;
+  c.inputs.push_back(f64({2, 2}, {1, 10, 100, 1000}));
+  c.inputs.push_back(f64({2, 3, 2}, {1, 2, 4, 5, 77, 77, 3, 77, 6, 77, 77, 77}));
+  c.inputs.push_back(f64({3}, {0, 0, -9000}));
+  c.gradients = false;
+  c.build = [](Graph& g, const std::vector<Value>& v) {
+    return std::vector{g.add(kMatmul, {v[0], v[1], v[2]},
+                             MatmulAttrs{.activation = Activation::kRelu, .panel_columns = 3})};
+  };
+  check_close(run_reference(c).at("y0"), f64({2, 3}, {41, 52, 0, 4100, 5200, 0}));
+}
+
+TEST_CASE("matmul: panels that are refused") {
+  const auto type = [](Shape s) { return TensorType{DType::kF32, s}; };
+  const auto refuse = [&](const Shape& panels, const MatmulAttrs& attrs, const char* part) {
+    const Build build = [&](Graph& g, const std::vector<Value>& v) {
+      return std::vector{g.add(kMatmul, {v[0], v[1], Value{}}, attrs)};
+    };
+    check_op_refused({type({2, 5}), type(panels)}, build, "matmul", part);
+  };
+  const MatmulAttrs nine{.panel_columns = 9};
+  const char* expected = "b: expected panels of a matrix (5, 9), got ";
+  refuse({2, 5, 4}, nine, expected);
+  refuse({4, 5, 4}, nine, expected);
+  refuse({3, 4, 4}, nine, expected);
+  refuse({9, 5, 0}, nine, expected);
+  refuse({5, 9}, nine, expected);
+  refuse({3, 5, 4}, {.transpose_b = true, .panel_columns = 9}, "b: expected panels that are not");
+}
+
 TEST_CASE("matmul: refusals") {
   const auto type = [](Shape s, DType d = DType::kF32) { return TensorType{d, s}; };
   const Build plain = [](Graph& g, const std::vector<Value>& v) {
@@ -138,11 +171,15 @@ TEST_CASE("matmul: refusals") {
   for (const Refusal& r : refusals) check_op_refused(r.inputs, plain, "matmul", r.part);
 }
 
-TEST_CASE("matmul: a fused activation refuses a gradient instead of forgetting it") {
+TEST_CASE("matmul: what passes made of it refuses a gradient instead of a wrong one") {
   Graph g;
-  const Value a = g.input("a", {DType::kF32, {2, 2}});
-  const Value y = g.add(kMatmul, {a, a, Value{}}, MatmulAttrs{.activation = Activation::kRelu});
-  check_refused([&] { gradient(g, ops::sum(g, y), std::vector{a}); }, "[matmul] ", "before");
+  const Value a = g.input("a", {DType::kF32, {2, 2}}), b = g.input("b", {DType::kF32, {1, 2, 2}});
+  const auto check_refuses = [&](Value y, const char* part) {
+    check_refused([&] { gradient(g, ops::sum(g, y), std::vector{a}); }, "[matmul] ", part);
+  };
+  check_refuses(g.add(kMatmul, {a, a, Value{}}, MatmulAttrs{.activation = Activation::kRelu}),
+                "before activations");
+  check_refuses(g.add(kMatmul, {a, b, Value{}}, MatmulAttrs{.panel_columns = 2}), "before b");
 }
 
 }  // namespace

@@ -6,6 +6,16 @@
 #include "backends/onednn/primitives.h"
 
 namespace keel::onednn {
+namespace {
+
+// The width of b's panels if oneDNN reads just these, otherwise 0.
+std::int64_t panel_width(const Shape& b, const MatmulSpec& spec) {
+  const PanelForm form = matmul_panels(spec);
+  if (form.width == 0 || spec.transpose_a) return 0;
+  return b == form.shape(spec.k, spec.n) ? form.width : 0;
+}
+
+}  // namespace
 
 Prepared prepare_matmul(const NodeContext& context) {
   using In = MatmulInput;
@@ -27,6 +37,10 @@ Prepared prepare_matmul(const NodeContext& context) {
   if (spec.shared_b && !spec.transpose_a) {
     spec.m *= spec.batch;
     spec.batch = 1;
+  }
+  if (attrs.panel_columns > 0) {
+    spec.panel_width = panel_width(context.input(In::kB).shape, spec);
+    if (spec.panel_width == 0) return refuse("oneDNN reads other panels here, or none");
   }
   return make_matmul(spec);
 }

@@ -1,0 +1,127 @@
+// A matrix that many products share as their second factor is stored in panels once.
+//
+// A backend's product copies such a matrix into the order it reads, or reads it slowly as it lies.
+// Where few rows meet it at each of many time steps, as the weight of a recurrent layer, forward
+// and transposed in the backward, one copy serves them all.
+#include <map>
+#include <tuple>
+
+#include "src/ops/layout.h"
+#include "src/passes/pipeline.h"
+#include "src/passes/rewrite.h"
+
+namespace keel {
+namespace {
+
+using In = MatmulInput;
+
+// Cutting reads and writes the matrix once. What a product gains by panels grows with its rows, and
+// has paid for the cutting after about so many of them: see bench/results/products.md.
+constexpr std::int64_t kLeastReaders = 4;
+constexpr std::int64_t kLeastSharedRows = 256;
+
+// The matrix b (k, n), or (n, k) if transposed, cut into panels.
+Value cut(Graph& g, Value b, bool transposed, const PanelForm& form) {
+  const Shape& stored = g.shape(b);
+  const std::int64_t k = stored[transposed ? 1 : 0], n = stored[transposed ? 0 : 1];
+  const Shape panels = form.shape(k, n);
+  const std::int64_t count = panels[0], rows = panels[1];
+  if (rows > k || count * form.width > n) {
+    std::vector<std::int64_t> after{rows - k, count * form.width - n};
+    if (transposed) std::swap(after[0], after[1]);
+    b = ops::pad(g, b, {0, 0}, after);
+  }
+  if (transposed)
+    return ops::transpose(g, ops::reshape(g, b, {count, form.width, rows}), {0, 2, 1});
+  return ops::transpose(g, ops::reshape(g, b, {rows, count, form.width}), {1, 0, 2});
+}
+
+class PanelCutter {
+ public:
+  PanelCutter(const Graph& source, const ChoosePanels& choose)
+      : rewriter_(source), choose_(choose) {
+    const PerNode<bool> live = find_live(source);
+    for (int i = 0; i < source.size(); ++i) {
+      if (!live[i] || !may_read_panels(source.node(i))) continue;
+      Shared& shared = shared_[key_of(i)];
+      ++shared.products;
+      shared.rows += rows_of(i);
+    }
+  }
+
+  Graph run() {
+    return rewriter_.run([&](int i) {
+      const PanelForm form = form_of(i);
+      form.width > 0 ? emit(i, form) : rewriter_.copy(i);
+    });
+  }
+
+ private:
+  // Which matrix, and whether it is read transposed.
+  using Key = std::tuple<Value, bool>;
+  struct Shared {
+    std::int64_t products = 0;
+    std::int64_t rows = 0;
+    PanelForm form;  // of `panels`, which are valid once a product has asked for them
+    Value panels;
+  };
+
+  static bool may_read_panels(const Node& node) {
+    return node.op == &kMatmul && !node.attrs.as<MatmulAttrs>().transpose_a &&
+           node.attrs.as<MatmulAttrs>().panel_columns == 0;
+  }
+
+  Key key_of(int index) const {
+    const Node& node = rewriter_.source().node(index);
+    return {node.inputs[In::kB], node.attrs.as<MatmulAttrs>().transpose_b};
+  }
+
+  MatmulSizes sizes_of(int index) const {
+    const Graph& g = rewriter_.source();
+    const Node& node = g.node(index);
+    return matmul_sizes(g.shape(node.inputs[In::kA]), g.shape(node.inputs[In::kB]),
+                        node.attrs.as<MatmulAttrs>());
+  }
+  std::int64_t rows_of(int index) const { return sizes_of(index).batch * sizes_of(index).m; }
+
+  // How the node's b is to be cut; width 0: it is not.
+  PanelForm form_of(int index) {
+    if (!may_read_panels(rewriter_.source().node(index))) return {};
+    const MatmulSizes sizes = sizes_of(index);
+    const Shared& shared = shared_.at(key_of(index));
+    const bool is_worth_it = shared.products >= kLeastReaders && shared.rows >= kLeastSharedRows;
+    if (!sizes.shared_b || sizes.k == 0 || sizes.n == 0 || !is_worth_it) return {};
+    const PanelForm form = choose_(sizes);
+    const bool fits = !shared.panels.valid() || shared.form == form;
+    return fits ? form : PanelForm{};
+  }
+
+  void emit(int index, const PanelForm& form) {
+    Graph& g = rewriter_.target();
+    const Node& node = rewriter_.source().node(index);
+    MatmulAttrs attrs = node.attrs.as<MatmulAttrs>();
+    Shared& shared = shared_.at(key_of(index));
+    std::vector<Value> inputs = rewriter_.inputs_of(node);
+    if (!shared.panels.valid()) {
+      const auto scope = g.scope(rewriter_.source().node(node.inputs[In::kB]).name);
+      shared.panels = cut(g, inputs[In::kB], attrs.transpose_b, form);
+      shared.form = form;
+    }
+    inputs[In::kB] = shared.panels;
+    attrs.transpose_b = false;
+    attrs.panel_columns = sizes_of(index).n;
+    rewriter_.replace(index, kMatmul, inputs, attrs);
+  }
+
+  Rewriter rewriter_;
+  const ChoosePanels& choose_;
+  std::map<Key, Shared> shared_;
+};
+
+}  // namespace
+
+Graph to_panels(const Graph& graph, const ChoosePanels& choose) {
+  return PanelCutter(graph, choose).run();
+}
+
+}  // namespace keel
