@@ -31,9 +31,10 @@ Value cut(Graph& g, Value b, bool transposed, const PanelForm& form) {
     if (transposed) std::swap(after[0], after[1]);
     b = ops::pad(g, b, {0, 0}, after);
   }
-  if (transposed)
-    return ops::transpose(g, ops::reshape(g, b, {count, form.width, rows}), {0, 2, 1});
-  return ops::transpose(g, ops::reshape(g, b, {rows, count, form.width}), {1, 0, 2});
+  const Shape shape = transposed ? Shape{count, form.width, rows} : Shape{rows, count, form.width};
+  const auto axes =
+      transposed ? std::vector<std::int64_t>{0, 2, 1} : std::vector<std::int64_t>{1, 0, 2};
+  return ops::transpose(g, ops::reshape(g, b, shape), axes);
 }
 
 class PanelCutter {
