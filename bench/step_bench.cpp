@@ -8,6 +8,8 @@
 #include "bench/step_peer.h"
 #include "frontend/train/feeder.h"
 #include "frontend/train/step_graph.h"
+#include "src/ops/conv2d.h"
+#include "src/ops/matmul.h"
 
 namespace keel::bench {
 namespace {
@@ -20,6 +22,34 @@ double seconds_since(Clock::time_point start) {
 
 bool is_product(const Node& node) {
   return node.op->name == "matmul" || node.op->name.starts_with("conv2d");
+}
+
+// Operations of a product or convolution, those with padding round an image included.
+double flop_of(const Graph& graph, const Node& node) {
+  const auto shape = [&](int i) -> const Shape& {
+    return graph.shape(node.inputs[std::size_t(i)]);
+  };
+  if (node.op == &kMatmul) {
+    const MatmulSizes sizes =
+        matmul_sizes(shape(MatmulInput::kA), shape(MatmulInput::kB), node.attrs.as<MatmulAttrs>());
+    return 2.0 * double(sizes.batch * sizes.m) * double(sizes.k * sizes.n);
+  }
+  // Each element of y takes, or each of dy gives, what lies under one filter.
+  const Shape& result = node.outputs[0].shape;
+  const bool is_forward = node.op == &kConv2d, is_dweight = node.op == &kConv2dBackwardWeight;
+  const Shape& filters = is_dweight ? result : shape(ConvInput::kWeight);
+  const Shape& y =
+      is_forward ? result : shape(is_dweight ? +ConvDweightInput::kDy : ConvDxInput::kDy);
+  return 2.0 * double(y.elements()) * double(filters.elements(1, 4));
+}
+
+double flop_of_products(const Graph& graph) {
+  double sum = 0;
+  for (int i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node(i);
+    if (node.kind == NodeKind::kOp && is_product(node)) sum += flop_of(graph, node);
+  }
+  return sum;
 }
 
 bool is_update(const Node& node) { return node.op->name.ends_with("_step"); }
@@ -85,6 +115,7 @@ StepBench measure_step(Backend& backend, const MeasuredStep& measured, int round
   feed_random(products, products_graph);
   feed_random(updates, update_graph);
   StepBench result;
+  result.products_flop = flop_of_products(step.graph());
   result.optimizer_bytes = bytes_moved(step.graph());
   // A copy of n bytes moves 2n: it reads as much as it writes.
   const std::int64_t half = result.optimizer_bytes / 2;

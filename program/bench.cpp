@@ -40,6 +40,7 @@ void print_step_json(const StepTitle& title, const bench::StepBench& b) {
   json.update(title.facts);
   json.update(nlohmann::ordered_json{{"step", time_json(b.step)},
                                      {"products", time_json(b.products)},
+                                     {"products_flop", b.products_flop},
                                      {"optimizer", time_json(b.optimizer)},
                                      {"copy", time_json(b.copy)},
                                      {"ratio", b.ratio()}});
@@ -66,6 +67,8 @@ std::string step_text(const bench::StepBench& b) {
   }
   std::string text = table_text(rows);
   text += fmt::format("step / (products + optimizer) = {:.2f}\n", b.ratio());
+  text += fmt::format("products: {:.3g} GFLOP, {:.0f} GFLOP/s\n", b.products_flop / 1e9,
+                      b.products_flop / 1e9 / b.products.median);
   if (b.torch) {
     text +=
         fmt::format("PyTorch's / ours = {:.2f} ({})\n", b.torch->ratio(), b.torch->fastest().name);

@@ -20,9 +20,22 @@ TEST_CASE("bench: a step costs more than its parts, and the optimizer's bytes ar
   // scale and step are read once for each of the 8 parameters.
   const std::int64_t parameters = 784 * 16 + 16 * 16 + 16 * 10 + 10 + 4 * 16;
   CHECK(b.optimizer_bytes == 7 * 4 * parameters + 8 * 3 * 4);
+  // Forward, the gradients of all three weights, and of all inputs but the images.
+  const std::int64_t first = 784 * 16, others = 16 * 16 + 16 * 10;
+  CHECK(b.products_flop == double(2 * config.train().batch * (2 * first + 3 * others)));
   double total = 0;
   for (const NodeTime& node : b.profile) total += node.nanoseconds;
   CHECK(total > 0);
+}
+
+// Two convolutions of 5 x 5, the second on images of half the size, and two linear layers; the
+// first convolution needs no gradient of its images.
+TEST_CASE("bench: the operations of convolutions are counted") {
+  const train::Config config = test::small_config({}, "mnist_cnn");
+  const StepBench b = bench_step(*make_backend(default_backend()), config, 3);
+  const std::int64_t first = 24 * 24 * 20 * 25;
+  const std::int64_t others = 8 * 8 * 50 * 20 * 25 + 800 * 500 + 500 * 10;
+  CHECK(b.products_flop == double(2 * config.train().batch * (2 * first + 3 * others)));
 }
 
 TEST_CASE("bench: the run loop costs at most 100 ns a node") {

@@ -27,10 +27,12 @@ TEST_CASE("bench: a step beside its floor") {
     CHECK(json.at(part).at("median") <= json.at(part).at("p90"));
   }
   CHECK(json.at("ratio") > 0);
+  CHECK(json.at("products_flop") > 0);
   CHECK(json.at("profile").size() > 10);
   const ProcessResult text = run_keel(bench("step", {"--profile"}));
   CHECK(text.code == 0);
   CHECK(holds(text.out, "step / (products + optimizer) = "));
+  CHECK(holds(text.out, " GFLOP/s"));
   CHECK(holds(text.out, "adam_step"));
 }
 
