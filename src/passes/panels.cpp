@@ -17,7 +17,7 @@ using In = MatmulInput;
 
 // Cutting reads and writes the matrix once. What a product gains by panels grows with its rows, and
 // has paid for the cutting after about so many of them: see bench/results/products.md.
-constexpr std::int64_t kLeastReaders = 4;
+constexpr std::int64_t kLeastReaders = 2;
 constexpr std::int64_t kLeastSharedRows = 256;
 
 // The matrix b (k, n), or (n, k) if transposed, cut into panels.
@@ -67,9 +67,11 @@ class PanelCutter {
     Value panels;
   };
 
-  static bool may_read_panels(const Node& node) {
-    return node.op == &kMatmul && !node.attrs.as<MatmulAttrs>().transpose_a &&
-           node.attrs.as<MatmulAttrs>().panel_columns == 0;
+  // Rows of several matrices that are stored transposed are not one product.
+  bool may_read_panels(const Node& node) const {
+    if (node.op != &kMatmul || node.attrs.as<MatmulAttrs>().panel_columns > 0) return false;
+    const bool is_flat = rewriter_.source().shape(node.inputs[In::kA]).rank() == 2;
+    return is_flat || !node.attrs.as<MatmulAttrs>().transpose_a;
   }
 
   Key key_of(int index) const {

@@ -108,19 +108,21 @@ TEST_CASE("backend matmul: with AVX-512 a row's bits do not depend on how many r
 // Four products of 64 rows with b (k, n), or (n, k) transposed, which the passes cut into panels.
 struct SharedProducts {
   std::int64_t k, n;
-  bool transpose_b;
+  bool transpose_b, transpose_a = false;
 
   OpCase case_of(bool optimize, bool relu) const {
     OpCase c;
     c.inputs.push_back(random_f32(transpose_b ? Shape{n, k} : Shape{k, n}, 1));
     c.inputs.push_back(random_f32({n}, 2));
-    for (std::uint32_t i = 0; i < 4; ++i) c.inputs.push_back(random_f32({64, k}, 3 + i));
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      c.inputs.push_back(random_f32(transpose_a ? Shape{k, 64} : Shape{64, k}, 3 + i));
+    }
     c.optimize = optimize;
     c.gradients = false;
     c.build = [=, *this](Graph& g, const std::vector<Value>& v) {
       std::vector<Value> results;
       for (std::size_t i = 2; i < v.size(); ++i) {
-        const Value y = ops::matmul(g, v[i], v[0], {.bias = v[1], .transpose_b = transpose_b});
+        const Value y = ops::matmul(g, v[i], v[0], {v[1], transpose_a, transpose_b});
         results.push_back(relu ? ops::relu(g, y) : y);
       }
       return results;

@@ -105,14 +105,14 @@ TEST_CASE("to_panels: any size, with and without filling") {
   }
 }
 
-TEST_CASE("to_panels: from four products and 256 rows on") {
+TEST_CASE("to_panels: from two products and 256 rows on") {
   struct Row {
     int products;
     std::int64_t rows;
     bool is_cut;
   };
-  for (const Row& row : {Row{3, 1000, false}, Row{4, 63, false}, Row{4, 64, true}, Row{32, 8, true},
-                         Row{31, 8, false}}) {
+  for (const Row& row : {Row{1, 1000, false}, Row{2, 127, false}, Row{2, 128, true},
+                         Row{32, 8, true}, Row{31, 8, false}}) {
     CAPTURE(row.products);
     CAPTURE(row.rows);
     Products p;
@@ -125,24 +125,27 @@ TEST_CASE("to_panels: each matrix and each way to read it counts for itself") {
   Products p;
   const Value square = p.input({6, 6}), other = p.input({6, 6});
   p.share(square, 4, 100);
-  p.share(square, 3, 100, true);
-  p.share(other, 3, 100);
+  p.share(square, 2, 100, true);
+  p.share(other, 2, 100);
   const Graph after = cut(p.g);
   CHECK(count_readers(after) == 4);
   check_same_bits(p.g, after, p.feeds);
 }
 
-TEST_CASE("to_panels: stacks of rows share a matrix, stacks of matrices and turned rows do not") {
+TEST_CASE("to_panels: stacks of rows and turned rows share a matrix, no others do") {
   Products p;
   const Value b = p.input({5, 6}), stack = p.input({2, 5, 6}), turned = p.input({7, 6});
+  const Value turned_stack = p.input({8, 6});
   for (int i = 0; i < 4; ++i) {
     p.g.mark_output(fmt::format("shared{}", i), ops::matmul(p.g, p.input({2, 50, 5}), b));
     p.g.mark_output(fmt::format("stack{}", i), ops::matmul(p.g, p.input({2, 200, 5}), stack));
     p.g.mark_output(fmt::format("turned{}", i),
                     ops::matmul(p.g, p.input({7, 300}), turned, {.transpose_a = true}));
+    p.g.mark_output(fmt::format("turned_stack{}", i),
+                    ops::matmul(p.g, p.input({2, 8, 300}), turned_stack, {.transpose_a = true}));
   }
   const Graph after = cut(p.g);
-  CHECK(count_readers(after) == 4);
+  CHECK(count_readers(after) == 8);
   check_same_bits(p.g, after, p.feeds);
 }
 

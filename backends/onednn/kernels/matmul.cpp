@@ -11,7 +11,7 @@ namespace {
 // The width of b's panels if oneDNN reads just these, otherwise 0.
 std::int64_t panel_width(const Shape& b, const MatmulSpec& spec) {
   const PanelForm form = matmul_panels(spec);
-  if (form.width == 0 || spec.transpose_a) return 0;
+  if (form.width == 0 || spec.batch > 1) return 0;
   return b == form.shape(spec.k, spec.n) ? form.width : 0;
 }
 
