@@ -18,7 +18,7 @@ struct StepBench {
   Timing products;   // its matrix products and convolutions alone, through the same kernels
   Timing optimizer;  // its optimizer updates alone: one pass over parameters and moments
   Timing copy;       // a plain copy of as many bytes as the optimizer must move
-  double products_flop = 0;  // operations of the products: two for a multiplication and its addition
+  double products_flop = 0;  // operations of the products: two for a multiply and add
   std::int64_t optimizer_bytes = 0;
   std::vector<NodeTime> profile;
   std::optional<TorchTimes> torch;  // of a step; blocks of 10 rounds of either alternate

@@ -13,7 +13,7 @@
 #include "program/common.h"
 #include "src/graph/print.h"
 #include "src/passes/memory_plan.h"
-#include "src/passes/pipeline.h"
+#include "src/runtime/program.h"
 
 namespace keel::cli {
 namespace {
@@ -89,7 +89,7 @@ int run_inspect_graph(const GraphArgs& args) {
   Graph graph = args.mode == "step"
                     ? train::build_step(config)
                     : train::build_evaluate(config, config.model().sizes(config.train().batch));
-  if (args.stage != "before") graph = run_passes(graph);
+  if (args.stage != "before") graph = optimized_for(*make_backend(args.run), graph);
   if (args.run.json) {
     print_json(graph_json(graph));
   } else {

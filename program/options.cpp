@@ -97,10 +97,10 @@ void add_predict(Command command) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   app->add_option("--bias", args->bias, "of handwriting: the same as --set model.bias=...");
-  app->add_option(
-      "--vectors", args->vectors,
-      "of skip_thoughts: word vectors in word2vec's text form, for words that training\n"
-      "did not have; the same as --set model.vectors=...");
+  app->add_option("--vectors", args->vectors,
+                  "of skip_thoughts: word vectors in word2vec's text form, or its binary one in\n"
+                  "NAME.bin, for words that training did not have; the same as\n"
+                  "--set model.vectors=...");
   add_backend_options(*app, args->run);
   app->footer(
       "reads lines from standard input, writes answers in their order;\n"

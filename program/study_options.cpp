@@ -29,8 +29,8 @@ void add_task_options(CLI::App& app, StudyArgs& args) {
       ->allow_extra_args(false)
       ->take_all();
   app.add_option("--vectors", args.vectors,
-                 "transfer: word vectors in word2vec's text form, for words that training did not "
-                 "have");
+                 "transfer: word vectors in word2vec's text form (NAME.bin: binary), for words "
+                 "that training did not have");
   app.add_option("--steps", args.steps, "updates of every training; 0: as many as the study takes")
       ->capture_default_str();
   app.add_option("--set", args.run.sets,

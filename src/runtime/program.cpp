@@ -12,21 +12,21 @@ namespace {
 // Element sizes as the backend stores them, for a planner that knows no backend.
 std::int64_t widened_bytes(DType dtype) { return is_floating(dtype) ? 8 : size_of(dtype); }
 
-Graph optimized(const Backend& backend, const Graph& graph, bool verify_passes) {
-  const auto panels = [&](const MatmulSizes& sizes) { return backend.preferred_panels(sizes); };
-  return run_passes(graph, {.channels_last = backend.prefers_channels_last(),
-                            .panels = panels,
-                            .verify_each = verify_passes});
-}
-
 bool runs_no_kernel(const Node& node) { return node.kind != NodeKind::kOp || is_view(node); }
 
 }  // namespace
 
+Graph optimized_for(const Backend& backend, const Graph& graph, bool verify_each) {
+  const auto panels = [&](const MatmulSizes& sizes) { return backend.preferred_panels(sizes); };
+  return run_passes(graph, {.channels_last = backend.prefers_channels_last(),
+                            .panels = panels,
+                            .verify_each = verify_each});
+}
+
 Program::Program(Backend& backend, Variables& variables, const Graph& graph,
                  const CompileOptions& options)
     : backend_(backend),
-      graph_(options.optimize ? optimized(backend, graph, options.verify_passes) : graph),
+      graph_(options.optimize ? optimized_for(backend, graph, options.verify_passes) : graph),
       constants_(backend, graph_) {
   variables.declare(graph_);
   std::vector<Prepared> prepared(std::size_t(graph_.size()));

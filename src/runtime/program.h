@@ -26,6 +26,10 @@ struct CompileOptions {
   Arena* arena = nullptr;
 };
 
+// The graph as a program of this backend runs it, after all passes and those that the backend asks
+// for. `verify_each` as in PassOptions.
+Graph optimized_for(const Backend& backend, const Graph& graph, bool verify_each = false);
+
 struct NodeTime {
   std::string name, op;
   double nanoseconds = 0;  // median over the profiled runs

@@ -1,4 +1,5 @@
 // keel inspect
+#include "backends/backends.h"
 #include "tests/program/helpers.h"
 
 namespace keel::cli {
@@ -22,6 +23,16 @@ TEST_CASE("inspect: graphs before and after the passes, and the memory plan") {
       CHECK(plan.starts_with("arena "));
     }
   }
+}
+
+TEST_CASE("inspect: the graph after the passes is the one that the backend runs") {
+  const auto shown = [](const std::string& backend) {
+    return run_keel({"inspect", "graph", "mnist_cnn", "--backend", backend}).out;
+  };
+  CHECK_FALSE(holds(shown("reference"), "channels_last=true"));
+  const std::string backend = default_backend();
+  const bool prefers = make_backend(backend)->prefers_channels_last();
+  CHECK(holds(shown(backend), "channels_last=true") == prefers);
 }
 
 TEST_CASE("inspect: a graph as JSON refers to nodes that are there") {
