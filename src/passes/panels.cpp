@@ -3,6 +3,7 @@
 // A backend's product copies such a matrix into the order it reads, or reads it slowly as it lies.
 // Where few rows meet it at each of many time steps, as the weight of a recurrent layer, forward
 // and transposed in the backward, one copy serves them all.
+#include <array>
 #include <map>
 #include <tuple>
 
@@ -94,9 +95,17 @@ class PanelCutter {
     const Shared& shared = shared_.at(key_of(index));
     const bool is_worth_it = shared.products >= kLeastReaders && shared.rows >= kLeastSharedRows;
     if (!sizes.shared_b || sizes.k == 0 || sizes.n == 0 || !is_worth_it) return {};
-    const PanelForm form = choose_(sizes);
+    const PanelForm form = chosen_for(sizes);
     const bool fits = !shared.panels.valid() || shared.form == form;
     return fits ? form : PanelForm{};
+  }
+
+  // A backend takes its time to choose, and the time steps are alike.
+  PanelForm chosen_for(const MatmulSizes& sizes) {
+    const auto [place, is_new] =
+        chosen_.try_emplace({sizes.batch, sizes.m, sizes.k, sizes.n}, PanelForm{});
+    if (is_new) place->second = choose_(sizes);
+    return place->second;
   }
 
   void emit(int index, const PanelForm& form) {
@@ -119,6 +128,7 @@ class PanelCutter {
   Rewriter rewriter_;
   const ChoosePanels& choose_;
   std::map<Key, Shared> shared_;
+  std::map<std::array<std::int64_t, 4>, PanelForm> chosen_;  // by batch, m, k, n
 };
 
 }  // namespace
