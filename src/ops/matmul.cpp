@@ -27,7 +27,7 @@ void expect_panels(const InferContext& c, const MatmulAttrs& attrs) {
   const std::int64_t k = c.shape(In::kA)[attrs.transpose_a ? -2 : -1], n = attrs.panel_columns;
   c.expect(!attrs.transpose_b, "b", "panels that are not transposed", "transpose_b=true");
   const bool holds =
-      b.rank() == 3 && b[2] > 0 && b[1] >= k && b == PanelForm{b[2], b[1]}.shape(k, n);
+      b.rank() == 3 && b[2] > 0 && b[1] > 0 && b[1] >= k && b == PanelForm{b[2], b[1]}.shape(k, n);
   c.expect(holds, "b", fmt::format("panels of a matrix ({}, {})", k, n), b.text());
 }
 

@@ -1,8 +1,9 @@
 // A matrix that many products share as their second factor is stored in panels once.
 //
 // A backend's product copies such a matrix into the order it reads, or reads it slowly as it lies.
-// Where few rows meet it at each of many time steps, as the weight of a recurrent layer, forward
-// and transposed in the backward, one copy serves them all.
+// One copy serves all of them where few rows meet the matrix at each of many time steps, as the
+// weight of a recurrent layer, forward and transposed in the backward, and where the gradients of
+// two weights, those of input and state, have their second factor in common.
 #include <array>
 #include <map>
 #include <tuple>

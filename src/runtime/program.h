@@ -26,8 +26,8 @@ struct CompileOptions {
   Arena* arena = nullptr;
 };
 
-// The graph as a program of this backend runs it, after all passes and those that the backend asks
-// for. `verify_each` as in PassOptions.
+// The graph as a program of this backend runs it: after the passes, those among them that the
+// backend asks for. `verify_each` as in PassOptions.
 Graph optimized_for(const Backend& backend, const Graph& graph, bool verify_each = false);
 
 struct NodeTime {

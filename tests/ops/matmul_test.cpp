@@ -145,6 +145,7 @@ TEST_CASE("matmul: panels that are refused") {
   refuse({4, 5, 4}, nine, expected);
   refuse({3, 4, 4}, nine, expected);
   refuse({9, 5, 0}, nine, expected);
+  refuse({9, 0, 1}, nine, expected);
   refuse({5, 9}, nine, expected);
   refuse({3, 5, 4}, {.transpose_b = true, .panel_columns = 9}, "b: expected panels that are not");
 }

@@ -12,6 +12,7 @@
 #include "src/ops/reduce.h"
 #include "src/passes/pipeline.h"
 #include "tests/passes/count.h"
+#include "tests/passes/fed_graph.h"
 #include "tests/support/checks.h"
 
 namespace keel::test {
@@ -39,15 +40,7 @@ void check_same_values(const Graph& before, const Graph& after, const Feeds& fee
   }
 }
 
-struct Factors {
-  Graph g;
-  Feeds feeds;
-
-  Value input(const Shape& shape) {
-    const std::string name = fmt::format("x{}", feeds.size());
-    feeds[name] = random_normal(shape, std::uint32_t(feeds.size()));
-    return g.input(name, {DType::kF64, shape});
-  }
+struct Factors : FedGraph {
   // a^T d with `rows` rows each.
   Value product(std::int64_t rows, std::int64_t m = 8, std::int64_t n = 6) {
     return ops::matmul(g, input({rows, m}), input({rows, n}), {.transpose_a = true});

@@ -12,6 +12,7 @@
 #include "src/ops/reduce.h"
 #include "src/passes/pipeline.h"
 #include "tests/passes/count.h"
+#include "tests/passes/fed_graph.h"
 #include "tests/support/checks.h"
 
 namespace keel::test {
@@ -47,15 +48,7 @@ void check_same_bits(const Graph& before, const Graph& after, const Feeds& feeds
   }
 }
 
-struct Products {
-  Graph g;
-  Feeds feeds;
-
-  Value input(const Shape& shape) {
-    const std::string name = fmt::format("x{}", feeds.size());
-    feeds[name] = random_normal(shape, std::uint32_t(feeds.size()));
-    return g.input(name, {DType::kF64, shape});
-  }
+struct Products : FedGraph {
   // `count` products of `rows` rows with b.
   void share(Value b, int count, std::int64_t rows, bool transpose_b = false) {
     const std::int64_t k = g.shape(b)[transpose_b ? -1 : -2];
