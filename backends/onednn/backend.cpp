@@ -20,8 +20,8 @@ std::string OnednnBackend::description() const {
                      threads_.count());
 }
 
-PanelForm OnednnBackend::preferred_panels(const MatmulSizes& sizes) const {
-  return matmul_panels({.m = sizes.batch * sizes.m, .k = sizes.k, .n = sizes.n});
+PanelForm OnednnBackend::preferred_panels(const NodeContext& context) const {
+  return matmul_panels(context);
 }
 
 Prepared OnednnBackend::prepare(const NodeContext& context) {

@@ -14,7 +14,7 @@ class OnednnBackend : public HostBackend {
   std::string_view name() const override { return "onednn"; }
   std::string description() const override;
   bool prefers_channels_last() const override { return true; }
-  PanelForm preferred_panels(const MatmulSizes& sizes) const override;
+  PanelForm preferred_panels(const NodeContext& context) const override;
   Prepared prepare(const NodeContext& context) override;
   void run(std::span<const Kernel> kernels) override;
 

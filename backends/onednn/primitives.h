@@ -26,9 +26,9 @@ struct MatmulSpec {
   std::int64_t panel_width = 0;
   bool bias = false, relu = false;
 };
-// The panels that oneDNN reads b of one product in when it may choose; width 0: it likes no panels,
-// or its kernels for this processor cut b themselves.
-PanelForm matmul_panels(const MatmulSpec& spec);
+// The panels that oneDNN reads b in when it may choose; width 0: it likes none, or its kernels for
+// this processor cut b themselves.
+PanelForm preferred_panels(const MatmulSpec& spec);
 Prepared make_matmul(const MatmulSpec& spec);  // (a, b, bias) -> y
 
 // Images are stored as (n, c, h, w), or as (n, h, w, c) if channels_last; `x` and `y` always name

@@ -113,7 +113,7 @@ Prepared make_matmul(const MatmulSpec& spec) {
   return make_plan([&](Plan& plan) { add_product(plan, spec); });
 }
 
-PanelForm matmul_panels(const MatmulSpec& spec) {
+PanelForm preferred_panels(const MatmulSpec& spec) {
   const Dims sizes{spec.k, spec.n};
   PanelForm form;
   const Prepared asked = make_plan([&](Plan&) {

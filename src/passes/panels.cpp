@@ -62,6 +62,8 @@ class PanelCutter {
  private:
   // Which matrix, and whether it is read transposed.
   using Key = std::tuple<Value, bool>;
+  // Batch, m, k, n, both transpositions, activation, whether there is a bias.
+  using Kind = std::array<std::int64_t, 8>;
   struct Shared {
     std::int64_t products = 0;
     std::int64_t rows = 0;
@@ -96,16 +98,21 @@ class PanelCutter {
     const Shared& shared = shared_.at(key_of(index));
     const bool is_worth_it = shared.products >= kLeastReaders && shared.rows >= kLeastSharedRows;
     if (!sizes.shared_b || sizes.k == 0 || sizes.n == 0 || !is_worth_it) return {};
-    const PanelForm form = chosen_for(sizes);
+    const PanelForm form = chosen_for(index);
     const bool fits = !shared.panels.valid() || shared.form == form;
     return fits ? form : PanelForm{};
   }
 
   // A backend takes its time to choose, and the time steps are alike.
-  PanelForm chosen_for(const MatmulSizes& sizes) {
-    const auto [place, is_new] =
-        chosen_.try_emplace({sizes.batch, sizes.m, sizes.k, sizes.n}, PanelForm{});
-    if (is_new) place->second = choose_(sizes);
+  PanelForm chosen_for(int index) {
+    const Graph& g = rewriter_.source();
+    const Node& node = g.node(index);
+    const MatmulSizes sizes = sizes_of(index);
+    const auto& attrs = node.attrs.as<MatmulAttrs>();
+    const auto [place, is_new] = chosen_.try_emplace(
+        Kind{sizes.batch, sizes.m, sizes.k, sizes.n, attrs.transpose_a, attrs.transpose_b,
+             int(attrs.activation), node.inputs[In::kBias].valid()});
+    if (is_new) place->second = choose_(g, node);
     return place->second;
   }
 
@@ -129,7 +136,7 @@ class PanelCutter {
   Rewriter rewriter_;
   const ChoosePanels& choose_;
   std::map<Key, Shared> shared_;
-  std::map<std::array<std::int64_t, 4>, PanelForm> chosen_;  // by batch, m, k, n
+  std::map<Kind, PanelForm> chosen_;
 };
 
 }  // namespace

@@ -28,8 +28,9 @@ Graph fuse(const Graph& graph);
 // prefer it; transposes remain only where other ops meet them. Runs after all other passes.
 Graph to_channels_last(const Graph& graph);
 
-// The panels that the second factor of a product is best stored in; width 0: in none.
-using ChoosePanels = std::function<PanelForm(const MatmulSizes&)>;
+// The panels that the second factor of a product is best stored in; width 0: in none. It is asked
+// once for all products of the same sizes, attributes and kind of bias.
+using ChoosePanels = std::function<PanelForm(const Graph&, const Node& product)>;
 
 // Stores a matrix that many products share as their second factor in the panels that `choose`
 // names, once, and lets them read those: the weight of a recurrent layer, which meets few rows at

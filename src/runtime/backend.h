@@ -103,8 +103,9 @@ class Backend {
   virtual DType storage(DType declared) const { return declared; }
   // Whether convolutions and pooling are faster on images stored as (n, h, w, c).
   virtual bool prefers_channels_last() const { return false; }
-  // The panels that a b which many such products share is best stored in; width 0: in none.
-  virtual PanelForm preferred_panels(const MatmulSizes&) const { return {}; }
+  // The panels in which a product reads its second factor best (src/passes/pipeline.h); width 0: in
+  // none.
+  virtual PanelForm preferred_panels(const NodeContext&) const { return {}; }
   virtual Prepared prepare(const NodeContext& context) = 0;
   // Zero-filled, aligned to kAlignment. Throws Error{kMemory} naming the bytes asked for.
   virtual std::unique_ptr<Memory> allocate(std::int64_t bytes) = 0;

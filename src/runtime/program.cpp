@@ -17,7 +17,9 @@ bool runs_no_kernel(const Node& node) { return node.kind != NodeKind::kOp || is_
 }  // namespace
 
 Graph optimized_for(const Backend& backend, const Graph& graph, bool verify_each) {
-  const auto panels = [&](const MatmulSizes& sizes) { return backend.preferred_panels(sizes); };
+  const auto panels = [&](const Graph& g, const Node& product) {
+    return backend.preferred_panels({g, product});
+  };
   return run_passes(graph, {.channels_last = backend.prefers_channels_last(),
                             .panels = panels,
                             .verify_each = verify_each});

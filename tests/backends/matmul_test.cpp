@@ -8,7 +8,9 @@
 #include "backends/onednn/primitives.h"
 #include "backends/onednn/simd/target.h"
 #endif
+#include "src/graph/print.h"
 #include "src/ops/elementwise.h"
+#include "src/runtime/program.h"
 #include "tests/backends/bounds.h"
 
 namespace keel::test {
@@ -105,17 +107,17 @@ TEST_CASE("backend matmul: with AVX-512 a row's bits do not depend on how many r
 }
 #endif
 
-// Four products of 64 rows with b (k, n), or (n, k) transposed, which the passes cut into panels.
+// Four products (m, k) (k, n) that share their second factor, which the passes may cut into panels.
 struct SharedProducts {
-  std::int64_t k, n;
-  bool transpose_b, transpose_a = false;
+  std::int64_t m, k, n;
+  bool transpose_a, transpose_b;
 
   OpCase case_of(bool optimize, bool relu) const {
     OpCase c;
     c.inputs.push_back(random_f32(transpose_b ? Shape{n, k} : Shape{k, n}, 1));
     c.inputs.push_back(random_f32({n}, 2));
     for (std::uint32_t i = 0; i < 4; ++i) {
-      c.inputs.push_back(random_f32(transpose_a ? Shape{k, 64} : Shape{64, k}, 3 + i));
+      c.inputs.push_back(random_f32(transpose_a ? Shape{k, m} : Shape{m, k}, 3 + i));
     }
     c.optimize = optimize;
     c.gradients = false;
@@ -129,16 +131,30 @@ struct SharedProducts {
     };
     return c;
   }
-  std::string text() const { return fmt::format("k={} n={} transpose_b={}", k, n, transpose_b); }
+  std::string text() const {
+    return fmt::format("m={} k={} n={} transpose_a={} transpose_b={}", m, k, n, transpose_a,
+                       transpose_b);
+  }
 };
 
-const SharedProducts kShared[] = {{1, 1, false},    {15, 17, true},   {16, 16, false},
-                                  {17, 32, true},   {33, 48, false},  {64, 63, false},
-                                  {64, 64, true},   {65, 65, false},  {128, 512, false},
-                                  {512, 128, true}, {400, 401, false}};
+// Sizes round those of panels, each read in every way.
+std::vector<SharedProducts> shared_products() {
+  std::vector<SharedProducts> result;
+  const std::int64_t sizes[][3] = {{64, 1, 1},     {64, 15, 17},   {64, 16, 16},   {64, 17, 32},
+                                   {64, 33, 48},   {64, 64, 63},   {64, 64, 64},   {64, 65, 65},
+                                   {64, 128, 512}, {64, 512, 128}, {240, 64, 240}, {97, 400, 401}};
+  for (const auto& [m, k, n] : sizes) {
+    for (const bool transpose_a : {false, true}) {
+      for (const bool transpose_b : {false, true}) {
+        result.push_back({m, k, n, transpose_a, transpose_b});
+      }
+    }
+  }
+  return result;
+}
 
 TEST_CASE("backend matmul: a matrix that many products share") {
-  for (const SharedProducts& shared : kShared) {
+  for (const SharedProducts& shared : shared_products()) {
     CAPTURE(shared.text());
     const double bound = sum_bound(shared.k);
     check_against_reference(shared.case_of(true, true),
@@ -148,7 +164,7 @@ TEST_CASE("backend matmul: a matrix that many products share") {
 
 #ifdef KEEL_ONEDNN
 TEST_CASE("backend matmul: cutting panels changes no bit, whatever the number of threads") {
-  for (const SharedProducts& shared : kShared) {
+  for (const SharedProducts& shared : shared_products()) {
     CAPTURE(shared.text());
     const Results expected =
         run_case(*make_backend("onednn", {1}), shared.case_of(false, false), DType::kF32);
@@ -164,13 +180,18 @@ TEST_CASE("backend matmul: cutting panels changes no bit, whatever the number of
   }
 }
 
-TEST_CASE("backend matmul: with AVX-512 shared matrices are cut, with AVX2 they are not") {
+TEST_CASE("backend matmul: with AVX-512 a weight is cut, with AVX2 none is") {
   const auto backend = make_backend("onednn", {1});
-  const bool is_avx512 = onednn::simd_target().starts_with("AVX3");
-  for (const SharedProducts& shared : kShared) {
-    CAPTURE(shared.text());
-    const PanelForm form = backend->preferred_panels({1, 64, shared.k, shared.n, true});
-    CHECK((form.width > 0) == is_avx512);
+  for (const bool transpose_b : {false, true}) {
+    Graph g;
+    const Value b = g.input("b", {DType::kF32, {48, 48}});
+    for (const char* name : {"first", "second"}) {
+      const Value a = g.input(name, {DType::kF32, {128, 48}});
+      g.mark_output(fmt::format("y_{}", name), ops::matmul(g, a, b, {.transpose_b = transpose_b}));
+    }
+    const bool is_cut =
+        print(optimized_for(*backend, g)).find("panel_columns=48") != std::string::npos;
+    CHECK(is_cut == onednn::simd_target().starts_with("AVX3"));
   }
 }
 

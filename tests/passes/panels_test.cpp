@@ -18,7 +18,7 @@
 namespace keel::test {
 namespace {
 
-PanelForm always(const MatmulSizes&) { return {.width = 4, .row_multiple = 3}; }
+PanelForm always(const Graph&, const Node&) { return {.width = 4, .row_multiple = 3}; }
 
 Graph cut(const Graph& g, const ChoosePanels& choose = always) {
   Graph result = to_panels(g, choose);
@@ -88,7 +88,7 @@ TEST_CASE("to_panels: any size, with and without filling") {
           CAPTURE(transposed);
           Products p;
           p.share(p.input(transposed ? Shape{n, k} : Shape{k, n}), 4, 64, transposed);
-          const Graph after = cut(p.g, [&](const MatmulSizes&) { return form; });
+          const Graph after = cut(p.g, [&](const Graph&, const Node&) { return form; });
           CHECK(count_readers(after) == 4);
           CHECK(count(after, kPad) == (k % form.row_multiple || n % form.width ? 1 : 0));
           check_same_bits(p.g, after, p.feeds);
@@ -147,13 +147,42 @@ TEST_CASE("to_panels: a product whose best panels are others keeps the matrix") 
   const Value b = p.input({5, 6});
   p.share(b, 4, 100);
   p.share(b, 2, 1);
-  const auto by_rows = [](const MatmulSizes& sizes) {
-    return sizes.m == 1 ? PanelForm{.width = 2} : PanelForm{.width = 3};
+  const auto by_rows = [](const Graph& g, const Node& node) {
+    return g.shape(node.inputs[MatmulInput::kA])[0] == 1 ? PanelForm{.width = 2}
+                                                         : PanelForm{.width = 3};
   };
   const Graph after = cut(p.g, by_rows);
   CHECK(count_readers(after) == 4);
   check_same_bits(p.g, after, p.feeds);
-  CHECK(count_readers(cut(p.g, [](const MatmulSizes&) { return PanelForm{}; })) == 0);
+  CHECK(count_readers(cut(p.g, [](const Graph&, const Node&) { return PanelForm{}; })) == 0);
+}
+
+TEST_CASE("to_panels: a backend is asked once for products of a kind") {
+  Products p;
+  const Value square = p.input({6, 6}), bias = p.input({6});
+  const auto mark = [&](Value y) { p.g.mark_output(fmt::format("y{}", p.feeds.size()), y); };
+  for (int i = 0; i < 3; ++i) {
+    for (const bool transpose_a : {false, true}) {
+      for (const bool transpose_b : {false, true}) {
+        for (const bool biased : {false, true}) {
+          mark(ops::matmul(p.g, p.input(transpose_a ? Shape{6, 90} : Shape{90, 6}), square,
+                           {biased ? bias : Value{}, transpose_a, transpose_b}));
+        }
+      }
+    }
+    mark(ops::matmul(p.g, p.input({91, 6}), square));
+    mark(ops::matmul(p.g, p.input({2, 45, 6}), square));
+    mark(ops::relu(p.g, ops::matmul(p.g, p.input({90, 6}), square)));
+  }
+  const Graph before = fuse(p.g);
+  int asked = 0;
+  const Graph after = cut(before, [&](const Graph& g, const Node& node) {
+    ++asked;
+    return always(g, node);
+  });
+  CHECK(asked == 11);
+  CHECK(count_readers(after) == 33);
+  check_same_bits(before, after, p.feeds);
 }
 
 TEST_CASE("to_panels: matrices without elements stay as they are") {

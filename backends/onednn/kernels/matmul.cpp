@@ -8,17 +8,10 @@
 namespace keel::onednn {
 namespace {
 
-// The width of b's panels if oneDNN reads just these, otherwise 0.
-std::int64_t panel_width(const Shape& b, const MatmulSpec& spec) {
-  const PanelForm form = matmul_panels(spec);
-  if (form.width == 0 || spec.batch > 1) return 0;
-  return b == form.shape(spec.k, spec.n) ? form.width : 0;
-}
+using In = MatmulInput;
 
-}  // namespace
-
-Prepared prepare_matmul(const NodeContext& context) {
-  using In = MatmulInput;
+// The product of a node, b being a matrix however the node has it stored.
+MatmulSpec spec_of(const NodeContext& context) {
   const auto& attrs = context.attrs<MatmulAttrs>();
   const MatmulSizes sizes =
       matmul_sizes(context.input(In::kA).shape, context.input(In::kB).shape, attrs);
@@ -31,16 +24,30 @@ Prepared prepare_matmul(const NodeContext& context) {
                   .shared_b = sizes.shared_b,
                   .bias = context.has(In::kBias),
                   .relu = attrs.activation == Activation::kRelu};
-  if (context.output().shape.elements() == 0) return do_nothing();
-  if (spec.k == 0) return fill_bias(In::kBias, 1, spec.relu);
   // Rows that lie one after another and meet the same matrix are one product.
   if (spec.shared_b && !spec.transpose_a) {
     spec.m *= spec.batch;
     spec.batch = 1;
   }
-  if (attrs.panel_columns > 0) {
-    spec.panel_width = panel_width(context.input(In::kB).shape, spec);
-    if (spec.panel_width == 0) return refuse("oneDNN reads other panels here, or none");
+  return spec;
+}
+
+}  // namespace
+
+PanelForm matmul_panels(const NodeContext& context) {
+  const MatmulSpec spec = spec_of(context);
+  return spec.batch == 1 && spec.shared_b ? preferred_panels(spec) : PanelForm{};
+}
+
+Prepared prepare_matmul(const NodeContext& context) {
+  MatmulSpec spec = spec_of(context);
+  if (context.output().shape.elements() == 0) return do_nothing();
+  if (spec.k == 0) return fill_bias(In::kBias, 1, spec.relu);
+  if (context.attrs<MatmulAttrs>().panel_columns > 0) {
+    const PanelForm form = matmul_panels(context);
+    const bool reads = form.width > 0 && context.input(In::kB).shape == form.shape(spec.k, spec.n);
+    if (!reads) return refuse("oneDNN reads other panels here, or none");
+    spec.panel_width = form.width;
   }
   return make_matmul(spec);
 }
