@@ -5,6 +5,9 @@
 
 #include <set>
 
+#include "backends/backends.h"
+#include "frontend/train/step_graph.h"
+#include "src/runtime/program.h"
 #include "tests/support/checks.h"
 
 namespace keel::models {
@@ -23,6 +26,33 @@ TEST_CASE("registry: every model is found by its own name and has recipes") {
   CHECK(names.contains("mnist_mlp"));
   CHECK(names.contains("mnist_cnn"));
   CHECK(names.contains("dependency_parser"));
+}
+
+// The recipe's training step on built-in data, after the passes.
+Graph step_of(const ModelEntry& entry, const Recipe& recipe, const Backend& backend) {
+  train::Config config(entry.make());
+  config.apply_toml(recipe.toml, recipe.name);
+  if (entry.name == "draw") config.set("model.binarize", "sampled");  // nothing fixed is built in
+  config.prepare();
+  return optimized_for(backend, train::build_step(config));
+}
+
+// At their full sizes networks have products of many more shapes than the tests of kernels.
+TEST_CASE("registry: every recipe's training step is one that the backend runs") {
+  const auto backend = make_backend(default_backend());
+  for (const ModelEntry& entry : all_models()) {
+    for (const Recipe& recipe : entry.recipes) {
+      CAPTURE(entry.name);
+      CAPTURE(recipe.name);
+      const Graph step = step_of(entry, recipe, *backend);
+      for (int i = 0; i < step.size(); ++i) {
+        const Node& node = step.node(i);
+        if (node.kind != NodeKind::kOp || is_view(node)) continue;
+        CAPTURE(node.name);
+        CHECK(backend->prepare({step, node}).refusal.empty());
+      }
+    }
+  }
 }
 
 TEST_CASE("registry: unknown names are refused with the nearest") {
