@@ -24,7 +24,7 @@ struct HandwritingOptions {
   double clip_cells = 10, clip_output = 100;
   double bias = 0;                 // of samples: how much more likely than drawn their points are
   std::int64_t sample_seed = 1;    // of samples
-  std::int64_t sample_points = 0;  // that a sample has at the most; 0: 40 a character, and 100
+  std::int64_t sample_points = 0;  // that a sample has at most; 0: 120 a character, and 100
 
   static constexpr auto fields() {
     using T = HandwritingOptions;

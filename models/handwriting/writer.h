@@ -13,7 +13,7 @@ namespace keel::models {
 
 struct WriterOptions {
   double bias = 0;           // sigma becomes sigma / exp(bias), pi^ becomes (1 + bias) pi^
-  std::int64_t longest = 0;  // points at most; 0: 40 a character, and 100
+  std::int64_t longest = 0;  // points at most; 0: 120 a character, and 100
   std::uint64_t seed = 0;
 };
 

@@ -56,13 +56,13 @@ TEST_CASE("hand writer: a text ends where the window is stronger behind it than 
 }
 
 // What a network says that lifts the pen with every point and moves right by one, the window
-// moving by one a point.
+// moving by `speed` a point.
 class Fake {
  public:
-  explicit Fake(const HandwritingSizes& sizes) : sizes_(sizes) {}
+  Fake(const HandwritingSizes& sizes, float speed) : sizes_(sizes), speed_(speed) {}
   std::map<std::string, Tensor> operator()(const task::Batch& batch) const {
     Tensor state = batch.values[StrokeValue::kState].clone();
-    state.as<float>()[std::size_t(2 * sizes_.layers * sizes_.width)] += 1;
+    state.as<float>()[std::size_t(2 * sizes_.layers * sizes_.width)] += speed_;
     std::map<std::string, Tensor> predictions;
     predictions["density"] = Tensor::of<float>({1, 7}, {-50, 0, 1, 0, -7, -7, 0});
     predictions["hats"] = Tensor::of<float>({1, 3}, {0, 0, 0});
@@ -72,13 +72,14 @@ class Fake {
 
  private:
   HandwritingSizes sizes_;
+  float speed_;
 };
 
-HandWriter fake_writer(std::vector<std::string> texts, std::int64_t longest = 0) {
+HandWriter fake_writer(std::vector<std::string> texts, std::int64_t longest = 0, float speed = 1) {
   const HandwritingSizes sizes{1, 2, 1, 1, 3};
   HandWriter writer(std::move(texts), {Alphabet("abc"), {0, 0, 10, 10}}, sizes,
                     {.bias = 0, .longest = longest, .seed = 3});
-  while (const task::Batch* batch = writer.next()) writer.take(Fake(sizes)(*batch));
+  while (const task::Batch* batch = writer.next()) writer.take(Fake(sizes, speed)(*batch));
   return writer;
 }
 
@@ -104,6 +105,14 @@ TEST_CASE("hand writer: the same text and place give the same points, another pl
 
 TEST_CASE("hand writer: a text that does not end is cut") {
   CHECK(fake_writer({"abcabc"}, 4).points(0).size() == 5);
+  CHECK(fake_writer({"ab"}, 0, 0).points(0).size() == 1 + 2 * 120 + 100);
+}
+
+TEST_CASE("hand writer: as slow a hand as there is comes to the end of its text") {
+  constexpr int kSlowest = 109;  // points a character, of all lines of IAM-OnDB
+  const std::string text(30, 'a');
+  const HandWriter writer = fake_writer({text}, 0, 1.0f / kSlowest);
+  CHECK(std::abs(std::ssize(writer.points(0)) - 30.5 * kSlowest) < 10);
 }
 
 TEST_CASE("hand writer: unknown characters are refused with their place") {
