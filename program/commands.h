@@ -121,7 +121,7 @@ int run_norm(const NormArgs& args);
 struct CompareArgs {
   RunArgs run;                       // all but backend; model is what `subject` begins with
   std::vector<std::string> subject;  // MODEL, or "op" or "norm" and a name
-  bool all_ops = false, unfused = false, rank = false;
+  bool all_ops = false, unfused = false, as_run = false, rank = false;
   std::vector<std::string> backends;  // empty: all of this build that run here
   std::string mode = "isolated", only;
   std::vector<std::string> faults;

@@ -192,7 +192,7 @@ void write_files(const CompareArgs& args, const Compared& compared) {
 int run_compare(CompareArgs args) {
   if (args.steps > 0) return run_compare_training(args);
   Compared compared{compared_backends(args), {}, {}};
-  compared.subjects = compared_subjects(args, *compared.backends.judge);
+  compared.subjects = compared_subjects(args, compared.backends);
   run_all(args, compared);
   write_files(args, compared);
   show(args, compared);

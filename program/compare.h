@@ -28,7 +28,7 @@ struct ComparedSubjects {
   std::vector<std::unique_ptr<compare::Subject>> all;
   std::vector<std::string> arguments;  // that name each of them on the command line
 };
-ComparedSubjects compared_subjects(const CompareArgs& args, Backend& judge);
+ComparedSubjects compared_subjects(const CompareArgs& args, const ComparedBackends& backends);
 
 // Follows args.steps steps of training.
 int run_compare_training(const CompareArgs& args);

@@ -78,7 +78,13 @@ void add_compare(Command command) {
   app->add_option("--svg", args->svg, "with --steps: a file for a picture of the distances")
       ->needs(steps);
   app->add_option("--only", args->only, "only nodes of this path, or below it");
-  app->add_flag("--unfused", args->unfused, "the graph as it was built, without the passes");
+  CLI::Option* unfused =
+      app->add_flag("--unfused", args->unfused, "the graph as it was built, without the passes");
+  app->add_flag("--as-run", args->as_run,
+                "a model's graph as the backend runs it, with the passes that it asks for; takes "
+                "one backend")
+      ->excludes(unfused)
+      ->excludes(steps);
   app->add_option("--inject", args->faults,
                   "a fault on purpose: node=PATH,kind=sign|scale|swap|stale|drop|offset[,by=X]"
                   "[,port=N][,step=N][,backend=NAME]")

@@ -79,7 +79,7 @@ int run_compare_training(const CompareArgs& args) {
   const ComparedBackends backends = compared_backends(args);
   CompareArgs as_built = args;  // programs run the passes themselves
   as_built.unfused = true;
-  const ComparedSubjects subjects = compared_subjects(as_built, *backends.judge);
+  const ComparedSubjects subjects = compared_subjects(as_built, backends);
   auto* model = subjects.all.size() == 1
                     ? dynamic_cast<compare::ModelSubject*>(subjects.all[0].get())
                     : nullptr;

@@ -51,12 +51,17 @@ void add_all_layers(ComparedSubjects& subjects, bool unfused) {
   }
 }
 
-void add_model(ComparedSubjects& subjects, const CompareArgs& args, Backend& judge) {
+void add_model(ComparedSubjects& subjects, const CompareArgs& args,
+               const ComparedBackends& backends) {
+  check(!args.as_run || backends.others.size() == 1, ErrorKind::kUsage,
+        "--as-run: expected one backend besides {}, whose graph is meant, got {}: --backends NAME",
+        kJudge, backends.others.size());
+  const Backend* as_run = args.as_run ? backends.others[0].get() : nullptr;
   RunArgs run = args.run;
   run.model = args.subject[0];
   subjects.config = std::make_unique<train::Config>(prepared_config(run));
   subjects.all.push_back(std::make_unique<compare::ModelSubject>(
-      judge, *subjects.config, compare::ModelSubjectOptions{args.unfused}));
+      *backends.judge, *subjects.config, compare::ModelSubjectOptions{args.unfused, as_run}));
   subjects.arguments.push_back(run.model);
 }
 
@@ -95,10 +100,12 @@ ComparedBackends compared_backends(const CompareArgs& args) {
   return result;
 }
 
-ComparedSubjects compared_subjects(const CompareArgs& args, Backend& judge) {
+ComparedSubjects compared_subjects(const CompareArgs& args, const ComparedBackends& backends) {
   ComparedSubjects subjects;
   check(args.all_ops == args.subject.empty(), ErrorKind::kUsage,
         "compare: expected a model, op NAME, norm VARIANT or --all-ops alone");
+  const bool is_model = args.subject.size() == 1;
+  check(is_model || !args.as_run, ErrorKind::kUsage, "--as-run: expected a model to compare");
   if (args.all_ops) {
     add_all_layers(subjects, args.unfused);
     return subjects;
@@ -113,7 +120,7 @@ ComparedSubjects compared_subjects(const CompareArgs& args, Backend& judge) {
   } else if (kind == "norm") {
     add_norm_layers(subjects, args.subject[1], args.unfused);
   } else {
-    add_model(subjects, args, judge);
+    add_model(subjects, args, backends);
   }
   return subjects;
 }
@@ -137,6 +144,7 @@ std::string reproducing_command(const CompareArgs& args, const std::string& subj
   add("--mode", args.mode, "isolated");
   add("--node-steps", fmt::format("{}", args.node_steps), "1");
   if (args.unfused) text += " --unfused";
+  if (args.as_run) text += " --as-run";
   for (const std::string& fault : args.faults) add("--inject", fault, "");
   add("--only", path, "");
   return text;

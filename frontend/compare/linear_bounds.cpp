@@ -68,7 +68,8 @@ void conv2d_input(const JudgedNode& n, Bounds& bounds) {
 
 void conv2d_weight(const JudgedNode& n, Bounds& bounds) {
   const Shape& dy = n.input(ConvDweightInput::kDy).shape();
-  bound_sums(n, bounds, dy[0] * dy.elements(2, 4));
+  const bool last = n.attrs<ConvBackwardAttrs>().channels_last;
+  bound_sums(n, bounds, last ? dy.elements(0, 3) : dy[0] * dy.elements(2, 4));
 }
 
 // Sums, means and sums of squares are added up in double, in any order, and rounded once, as

@@ -43,7 +43,10 @@ const task::Batch& ModelSubject::batch_of(std::int64_t step) {
 const Graph& ModelSubject::graph_of(const task::Sizes& sizes) {
   const auto found = graphs_.find(sizes);
   if (found != graphs_.end()) return found->second;
-  return graphs_.emplace(sizes, as_run(train::build_step(config_, sizes), options_.unfused))
+  const Graph step = train::build_step(config_, sizes);
+  return graphs_
+      .emplace(sizes, options_.as_run != nullptr ? optimized_for(*options_.as_run, step)
+                                                 : as_run(step, options_.unfused))
       .first->second;
 }
 

@@ -11,6 +11,8 @@ namespace keel::compare {
 
 struct ModelSubjectOptions {
   bool unfused = false;
+  // Whose own passes run besides (images stored channels last, weights in panels); null: nobody's.
+  const Backend* as_run = nullptr;
 };
 
 class ModelSubject : public Subject {

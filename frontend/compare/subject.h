@@ -30,7 +30,8 @@ class Subject {
 // The value that a leaf starts with, in its declared type.
 Tensor first_value(const Subject& subject, const Node& leaf);
 
-// The graph as a program runs it: after the passes or, `unfused`, without what nothing depends on.
+// The graph after the passes that all backends have in common or, `unfused`, without what nothing
+// depends on.
 Graph as_run(const Graph& graph, bool unfused);
 
 }  // namespace keel::compare

@@ -59,6 +59,23 @@ TEST_CASE("compare program: a fault is named, with a command that finds it alone
   CHECK(json.at("subjects")[0].at("first") == path);
 }
 
+TEST_CASE("compare program: the graph as one backend runs it") {
+  if (!has_others()) return;
+  const std::string path = "max_pool2d.2.planar";  // images channels last are turned behind it
+  const Words own{"--backends", "onednn", "--as-run"};
+  const auto own_graph = [&](Words more) {
+    more.insert(more.begin(), own.begin(), own.end());
+    return compare_digits(more, "mnist_cnn");
+  };
+  CHECK(json_of(own_graph({"--json"})).at("agrees") == true);
+  const Words fault{"--inject", "node=" + path + ",kind=sign"};
+  const ProcessResult found = own_graph(fault);
+  CHECK(found.code == 1);
+  CHECK(holds(found.out, "first: " + path));
+  CHECK(holds(found.out, "--as-run"));
+  CHECK(compare_digits(fault, "mnist_cnn").code == 2);  // no such node in the graph of all
+}
+
 TEST_CASE("compare program: a fault's tensors, a page and JUnit's XML") {
   if (!has_others()) return;
   const test::TempDir temp;
@@ -117,6 +134,8 @@ TEST_CASE("compare program: what is wrong with a command line") {
                                                {"compare", "op", "sum", "--inject", "node=x"},
                                                {"compare", "op", "sum", "--only", "nowhere"},
                                                {"compare", "op", "sum", "--steps", "3"},
+                                               {"compare", "op", "sum", "--as-run"},
+                                               {"compare", "mnist_mlp", "--as-run", "--unfused"},
                                                {"compare", "op", "sum", "--perturb", "1ulp"}}) {
     CAPTURE(fmt::format("{}", fmt::join(words, " ")));
     CHECK(run_keel(words).code == 2);
