@@ -1,6 +1,7 @@
 #include "frontend/compare/model_subject.h"
 
 #include "frontend/train/step_graph.h"
+#include "src/runtime/program.h"
 
 namespace keel::compare {
 
