@@ -77,7 +77,7 @@ std::unique_ptr<GraphSubject> Draft::finish(std::string name, bool unfused, Feed
     for (const Source& source : sources) feeds[source.name] = draw(source, step);
     return feeds;
   };
-  return std::make_unique<GraphSubject>(std::move(name), as_run(graph, unfused), draws,
+  return std::make_unique<GraphSubject>(std::move(name), compared_graph(graph, unfused), draws,
                                         std::move(first_values));
 }
 

@@ -47,7 +47,7 @@ const Graph& ModelSubject::graph_of(const task::Sizes& sizes) {
   const Graph step = train::build_step(config_, sizes);
   return graphs_
       .emplace(sizes, options_.as_run != nullptr ? optimized_for(*options_.as_run, step)
-                                                 : as_run(step, options_.unfused))
+                                                 : compared_graph(step, options_.unfused))
       .first->second;
 }
 

@@ -13,7 +13,7 @@ Tensor first_value(const Subject& subject, const Node& leaf) {
   return value;
 }
 
-Graph as_run(const Graph& graph, bool unfused) {
+Graph compared_graph(const Graph& graph, bool unfused) {
   return unfused ? remove_dead_code(graph) : run_passes(graph, {.verify_each = false});
 }
 

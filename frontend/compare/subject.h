@@ -32,6 +32,6 @@ Tensor first_value(const Subject& subject, const Node& leaf);
 
 // The graph after the passes that all backends have in common or, `unfused`, without what nothing
 // depends on.
-Graph as_run(const Graph& graph, bool unfused);
+Graph compared_graph(const Graph& graph, bool unfused);
 
 }  // namespace keel::compare

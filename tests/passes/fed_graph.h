@@ -3,9 +3,24 @@
 
 #include <fmt/format.h>
 
+#include "backends/reference/backend.h"
 #include "tests/support/checks.h"
 
 namespace keel::test {
+
+// Calls check(result of before, result of after) for every output of two graphs on the reference.
+template <class Check>
+void check_results(const Graph& before, const Graph& after, const Feeds& feeds,
+                   const Check& check) {
+  reference::ReferenceBackend backend;
+  const Results expected = run_graph(backend, before, feeds);
+  const Results got = run_graph(backend, after, feeds);
+  REQUIRE(got.size() == expected.size());
+  for (const auto& [name, value] : expected) {
+    CAPTURE(name);
+    check(value, got.at(name));
+  }
+}
 
 struct FedGraph {
   Graph g;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "backends/reference/backend.h"
 #include "src/autodiff/gradient.h"
 #include "src/graph/verify.h"
 #include "src/ops/elementwise.h"
@@ -30,14 +29,9 @@ Graph merged(const Graph& g) {
 // order is within terms eps / 2 of the sum of their sizes, which is at most terms times the largest
 // product. The numbers here are normal, below 5, so that products are below 25.
 void check_same_values(const Graph& before, const Graph& after, const Feeds& feeds, int terms) {
-  reference::ReferenceBackend backend;
-  const Results expected = run_graph(backend, before, feeds);
-  const Results got = run_graph(backend, after, feeds);
-  REQUIRE(got.size() == expected.size());
-  for (const auto& [name, value] : expected) {
-    CAPTURE(name);
-    check_close(got.at(name), value, terms * terms * 25 * 2.3e-16);
-  }
+  check_results(before, after, feeds, [&](const Tensor& expected, const Tensor& got) {
+    check_close(got, expected, terms * terms * 25 * 2.3e-16);
+  });
 }
 
 struct Factors : FedGraph {
