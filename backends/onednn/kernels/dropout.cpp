@@ -45,7 +45,7 @@ void apply(const Binding& b, const Dropout& op, const RandomRows& drawn, std::in
   const auto keep = [&](std::int64_t first, const std::uint32_t* bits,
                         std::size_t n) KEEL_LOOP_BODY {
     for_lanes(n, [&](auto part, std::size_t k) KEEL_LOOP_BODY {
-      const auto drawn = hn::ShiftRight<8>(hn::LoadU(U(), bits + k));
+      const auto drawn = hn::ShiftRight<8>(part.load(bits + k));
       const auto is_dropped = hn::RebindMask(F(), hn::Lt(hn::BitCast(Bits(), drawn), threshold));
       const std::size_t at = std::size_t(first) + k;
       part.store(hn::IfThenZeroElse(is_dropped, hn::Mul(part.load(x + at), factor)), y + at);

@@ -24,7 +24,7 @@ void draw(const Binding& b, const RandomRows& rows, std::int64_t begin, std::int
   };
   const auto store = [&](std::int64_t first, const float* drawn, std::size_t n) KEEL_LOOP_BODY {
     for_lanes(n, [&](auto part, std::size_t k) KEEL_LOOP_BODY {
-      part.store(hn::LoadU(F(), drawn + k), y + std::size_t(first) + k);
+      part.store(part.load(drawn + k), y + std::size_t(first) + k);
     });
   };
   each_drawn<2, float>(rows, begin, end, interleave, store);

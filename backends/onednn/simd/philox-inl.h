@@ -14,9 +14,6 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-using U = hn::RebindToUnsigned<F>;
-using Words = hn::Vec<U>;
-
 // The words of kLanes blocks, one a lane.
 struct PhiloxWords {
   Words w[4];

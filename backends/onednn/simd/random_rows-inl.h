@@ -37,7 +37,8 @@ HWY_INLINE PhiloxWords words_across(const RandomRows& of, RowPlace place, std::i
 
 // For the elements of blocks [begin, end), counted through all rows: make(words, made) turns the
 // words of kLanes blocks into kEach Ts a block, and use(first, made, n) takes those of n elements
-// of one row, `first` being their number in the tensor.
+// of one row, `first` being their number in the tensor. What lies after them may not be read: the
+// array ends there.
 template <std::size_t kEach, class T, class Make, class Use>
 HWY_INLINE void each_drawn(const RandomRows& of, std::int64_t begin, std::int64_t end,
                            const Make& make, const Use& use) {

@@ -13,6 +13,7 @@
 #include <hwy/highway.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <utility>
 
@@ -32,6 +33,8 @@ using F = hn::ScalableTag<float>;
 using Floats = hn::Vec<F>;
 using Bits = hn::RebindToSigned<F>;  // the 32-bit integers of a register of floats
 using Ints = hn::Vec<Bits>;
+using U = hn::RebindToUnsigned<F>;
+using Words = hn::Vec<U>;
 using D = hn::ScalableTag<double>;
 using Doubles = hn::Vec<D>;
 using NarrowF = hn::Rebind<float, D>;  // as many floats as a register holds doubles
@@ -44,6 +47,7 @@ HWY_INLINE Floats zero() { return hn::Zero(F()); }
 // A whole register's worth of a row.
 struct Whole {
   HWY_INLINE Floats load(const float* p) const { return hn::LoadU(F(), p); }
+  HWY_INLINE Words load(const std::uint32_t* p) const { return hn::LoadU(U(), p); }
   HWY_INLINE Floats load_or(const float* p, float) const { return hn::LoadU(F(), p); }
   HWY_INLINE void store(Floats v, float* p) const { hn::StoreU(v, F(), p); }
   HWY_INLINE Floats only(Floats v) const { return v; }
@@ -55,6 +59,9 @@ class First {
   HWY_INLINE explicit First(std::size_t count) : mask_(hn::FirstN(F(), count)) {}
   // Lanes behind the end read as 0, or as `rest`.
   HWY_INLINE Floats load(const float* p) const { return hn::MaskedLoad(mask_, F(), p); }
+  HWY_INLINE Words load(const std::uint32_t* p) const {
+    return hn::MaskedLoad(hn::RebindMask(U(), mask_), U(), p);
+  }
   HWY_INLINE Floats load_or(const float* p, float rest) const {
     return hn::IfThenElse(mask_, load(p), splat(rest));
   }
