@@ -6,6 +6,7 @@
 #include "frontend/report/spread.h"
 #include "frontend/train/step_runner.h"
 #include "studies/list.h"
+#include "studies/verdicts.h"
 #include "studies/zoo_training.h"
 
 namespace keel::study {
@@ -96,16 +97,11 @@ Drawing batch_size_drawing(const std::vector<BatchSizeRun>& runs) {
   return drawing;
 }
 
-// How much the loss of a norm grows from the largest batch to the smallest, one entry a seed.
-std::vector<double> growth_of(const std::vector<BatchSizeRun>& runs, const std::string& norm) {
-  const auto is_of = [&](const BatchSizeRun& run) { return run.norm == norm; };
-  const auto first = std::ranges::find_if(runs, is_of);
-  const auto last = first + std::ssize(kParts) - 1;
-  std::vector<double> growth;
-  for (std::size_t i = 0; i < first->valid.size(); ++i) {
-    growth.push_back(first->valid[i] - last->valid[i]);
-  }
-  return growth;
+// Losses of a norm with so many micro-batches an update.
+const SeedValues& losses_with(const std::vector<BatchSizeRun>& runs, const std::string& norm,
+                              std::int64_t parts) {
+  const auto first = std::ranges::find(runs, norm, &BatchSizeRun::norm);
+  return first[std::ranges::find(kParts, parts) - std::begin(kParts)].valid;
 }
 
 }  // namespace
@@ -124,9 +120,8 @@ Result batch_size(const Options& options) {
   result.tables = {batch_size_table(runs)};
   result.drawings = {batch_size_drawing(runs)};
   for (const std::string& norm : norms) {
-    result.not_judged(
-        fmt::format("{}, {}: loss at the smallest batch - at the largest", task, norm),
-        report::median_of(growth_of(runs, norm)), "stated of IWSLT14 trained to the end");
+    judge_growth(task + ", " + norm, losses_with(runs, norm, std::ranges::min(kParts)),
+                 losses_with(runs, norm, std::ranges::max(kParts)), result);
   }
   return result;
 }

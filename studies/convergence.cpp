@@ -8,6 +8,7 @@
 #include "frontend/report/spread.h"
 #include "studies/list.h"
 #include "studies/summary.h"
+#include "studies/verdicts.h"
 #include "studies/zoo_training.h"
 
 namespace keel::study {
@@ -51,28 +52,17 @@ TrainingCurve curve_of(Backend& backend, const train::Config& config) {
   return curve;
 }
 
-double best_cost(const TrainingCurve& curve) {
-  return std::ranges::min(curve, {}, &CurvePoint::cost).cost;
-}
-
-// Updates until the cost is as low as this, between two points along a line; infinity when it never
-// is.
-double updates_until(const TrainingCurve& curve, double cost) {
-  for (std::size_t i = 0; i < curve.size(); ++i) {
-    if (curve[i].cost > cost) continue;
-    if (i == 0) return double(curve[i].step);
-    const double part = (curve[i - 1].cost - cost) / (curve[i - 1].cost - curve[i].cost);
-    return std::lerp(double(curve[i - 1].step), double(curve[i].step), part);
-  }
-  return INFINITY;
+std::vector<CostPoint> costs_of(const TrainingCurve& curve) {
+  std::vector<CostPoint> costs;
+  for (const CurvePoint& point : curve) costs.push_back({double(point.step), point.cost});
+  return costs;
 }
 
 // Of every seed: how many times as many updates the first norm takes to its best cost.
-std::vector<double> speedups(const NormCurves& first, const NormCurves& of) {
-  std::vector<double> result;
+SeedValues speedups(const NormCurves& first, const NormCurves& of) {
+  SeedValues result;
   for (std::size_t i = 0; i < of.seeds.size(); ++i) {
-    const double goal = best_cost(first.seeds[i]);
-    result.push_back(updates_until(first.seeds[i], goal) / updates_until(of.seeds[i], goal));
+    result.push_back(speedup(costs_of(first.seeds[i]), costs_of(of.seeds[i])));
   }
   return result;
 }
@@ -158,15 +148,7 @@ Result convergence(const Options& options) {
                      drawing_of(all, "valid-loss", &CurvePoint::valid_loss),
                      drawing_of(all, "valid-" + metric, &CurvePoint::metric)};
   for (std::size_t i = 1; i < all.size(); ++i) {
-    const std::string claim =
-        fmt::format("{}: updates of {} to its best result / {}'s, the least of all seeds", task,
-                    all[0].norm, all[i].norm);
-    const std::vector<double> found = speedups(all[0], all[i]);
-    if (all[0].norm == "none" && task == "mnist_mlp") {
-      result.above(claim, std::ranges::min(found), 1);
-    } else {
-      result.not_judged(claim, std::ranges::min(found), "stated of none and a norm, mnist_mlp");
-    }
+    judge_speedup({task, all[0].norm, all[i].norm, speedups(all[0], all[i])}, result);
   }
   return result;
 }

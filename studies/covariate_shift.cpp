@@ -10,6 +10,7 @@
 #include "studies/lab.h"
 #include "studies/list.h"
 #include "studies/summary.h"
+#include "studies/verdicts.h"
 #include "studies/zoo_training.h"
 
 namespace keel::study {
@@ -85,27 +86,9 @@ double mean_of_last_losses(const std::vector<double>& losses) {
   return mean(std::span(losses).last(std::min(kLast, losses.size())));
 }
 
-// No smaller a shift, and better trained all the same.
-void add_shift_checks(const std::map<std::string, ShiftRun>& runs, const std::string& task,
-                      Result& result) {
-  const auto none = runs.find("none"), batch = runs.find("batchnorm");
-  if (none == runs.end() || batch == runs.end()) return;
-  const double shift = median_shift(batch->second, &ShiftLine::distance) -
-                       median_shift(none->second, &ShiftLine::distance),
-               angle = median_shift(none->second, &ShiftLine::cosine) -
-                       median_shift(batch->second, &ShiftLine::cosine),
-               loss = mean_of_last_losses(none->second.losses) -
-                      mean_of_last_losses(batch->second.losses);
-  const std::pair<const char*, double> found[] = {{"|G - G'|, batchnorm - none", shift},
-                                                  {"cos(G, G'), none - batchnorm", angle},
-                                                  {"last train loss, none - batchnorm", loss}};
-  for (const auto& [claim, value] : found) {
-    if (task == "mnist_mlp") {
-      result.above(claim, value, 0);
-    } else {
-      result.not_judged(claim, value, "judged of mnist_mlp");
-    }
-  }
+ShiftNumbers numbers_of(const ShiftRun& run) {
+  return {median_shift(run, &ShiftLine::distance), median_shift(run, &ShiftLine::cosine),
+          mean_of_last_losses(run.losses)};
 }
 
 }  // namespace
@@ -132,7 +115,9 @@ Result covariate_shift(const Options& options) {
   }
   Result result;
   result.tables = {std::move(summary), std::move(all)};
-  add_shift_checks(runs, task, result);
+  if (runs.contains("none") && runs.contains("batchnorm")) {
+    judge_shift(task, numbers_of(runs.at("none")), numbers_of(runs.at("batchnorm")), result);
+  }
   return result;
 }
 

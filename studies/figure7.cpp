@@ -11,6 +11,7 @@
 #include "studies/mini_configs.h"
 #include "studies/norm_sites.h"
 #include "studies/summary.h"
+#include "studies/verdicts.h"
 #include "studies/zoo_training.h"
 
 namespace keel::study {
@@ -18,8 +19,7 @@ namespace {
 
 constexpr std::size_t kBins = 6;
 constexpr double kBinWidth = 0.25;  // the last bin has no end
-constexpr double kShare = 0.95;
-constexpr int kFigureSteps = 400;  // of a task
+constexpr int kFigureSteps = 400;   // of a task
 
 struct SiteRatios {
   std::string site;
@@ -99,11 +99,6 @@ void add_features(std::span<const SiteRatios> sites, const std::string& norm, Re
   result.tables.push_back(std::move(table));
 }
 
-double share_at_most_one(std::span<const double> ratios) {
-  return double(std::ranges::count_if(ratios, [](double r) { return r <= 1; })) /
-         double(ratios.size());
-}
-
 Table histogram(std::span<const SiteRatios> sites, const std::string& norm) {
   Table table{norm + ": how many features have which |gain| / psi", {{"site"}}};
   for (std::size_t b = 0; b < kBins; ++b) {
@@ -135,8 +130,7 @@ Result figure7_of_task(const Options& options) {
     const std::vector<SiteRatios> sites = train_task(options, norm);
     result.tables.push_back(histogram(sites, norm));
     add_features(sites, norm, result);
-    result.above(fmt::format("{}, {}: share of features with |gain| <= psi", options.task, norm),
-                 share_at_most_one(all_ratios(sites)), kShare);
+    judge_shares(options.task + ", " + norm, false, all_ratios(sites), result);
   }
   return result;
 }
@@ -151,15 +145,9 @@ Result figure7(const Options& options) {
   Result result;
   for (const auto& [norm, layer_scale] : {std::pair{"pn_v", false}, {"pn_v + ls", true}}) {
     const std::vector<SiteRatios> sites = train_with(options, layer_scale);
-    const std::vector<double> all = all_ratios(sites);
     result.tables.push_back(histogram(sites, norm));
     add_features(sites, norm, result);
-    const std::string claim = std::string(norm) + ": share of features with |gain| <= psi";
-    if (layer_scale) {
-      result.not_judged(claim, share_at_most_one(all), "a control: the scaling sets psi near 1");
-    } else {
-      result.above(claim, share_at_most_one(all), kShare);
-    }
+    judge_shares(norm, layer_scale, all_ratios(sites), result);
   }
   return result;
 }

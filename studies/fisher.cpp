@@ -7,6 +7,7 @@
 
 #include "studies/fisher_steps.h"
 #include "studies/list.h"
+#include "studies/verdicts.h"
 
 namespace keel::study {
 namespace {
@@ -90,17 +91,13 @@ void add_doubling(Backend& backend, const Glm& glm, Table& table, Result& result
                         fmt::format("{:.4f}", frobenius_ratio(f, f1, own)),
                         fmt::format("{:.4f}", frobenius_ratio(f, f1, cross)),
                         fmt::format("{:.4f}", frobenius_ratio(f, f1, other))});
-  result.at_most(glm.norm + ": error of the derivatives as printed", formula_error(glm, before),
-                 kRounding);
-  result.near(glm.norm + ": tr(F_ww), all rows doubled", ratio, glm.norm == "none" ? 1 : 0.25,
-              kRounding);
-  if (glm.norm != "batchnorm" && glm.norm != "weightnorm") return;
-  result.at_most(glm.norm + ", w_1 doubled: own block less 1/4 of it",
-                 block_error(f, f1, own, 0.25), kRounding);
-  result.at_most(glm.norm + ", w_1 doubled: cross block less 1/2 of it",
-                 block_error(f, f1, cross, 0.5), kRounding);
-  result.at_most(glm.norm + ", w_1 doubled: another block less itself",
-                 block_error(f, f1, other, 1), kRounding);
+  judge_doubling(glm.norm,
+                 {.formula = formula_error(glm, before),
+                  .trace = ratio,
+                  .own = block_error(f, f1, own, 0.25),
+                  .cross = block_error(f, f1, cross, 0.5),
+                  .other = block_error(f, f1, other, 1)},
+                 result);
 }
 
 // F by the gains, or for a model without them by the lengths of the rows of W: moving along
@@ -135,17 +132,15 @@ void add_gains(Backend& backend, std::span<const Glm> models, Result& result) {
     const Tensor& before = metrics.emplace_back(metric(glm));
     const Tensor data = metric(glm.with(scaled(glm.x, 10), glm.w));
     const Tensor weights = metric(glm.with(glm.x, scaled(glm.w, 10)));
-    const double factor = glm.norm == "none" || glm.norm == "weightnorm" ? 100 : 1;
     table.rows.push_back({glm.norm, fmt::format("{:.4f}", frobenius_ratio(before, data, block)),
                           fmt::format("{:.4f}", frobenius_ratio(before, weights, block))});
-    result.at_most(fmt::format("{}, x 10: gain metric less {} of it", glm.norm, factor),
-                   block_error(before, data, block, factor), factor * kRounding);
-    result.at_most(glm.norm + ", W 10: gain metric less itself",
-                   block_error(before, weights, block, 1), kRounding);
+    judge_gains(glm.norm,
+                {block_error(before, data, block, gain_factor(glm.norm)),
+                 block_error(before, weights, block, 1)},
+                result);
   }
   result.tables.push_back(std::move(table));
-  result.at_most("none, moved along w_i / |w_i|: gain metric less that of weightnorm",
-                 block_error(metrics[1], metrics[0], block, 1), kRounding);
+  judge_moved_rows(block_error(metrics[1], metrics[0], block, 1), result);
 }
 
 // The paper prints the metric by the gains of batchnorm without xhat_i xhat_j, which makes it that
@@ -164,10 +159,8 @@ void add_printed_gains(Backend& backend, const Glm& batchnorm, Result& result) {
     }
     return largest;
   };
-  const std::string who = "batchnorm: metric by gains less that by biases, ";
-  result.at_most(who + "constant Cov, diagonal", difference(same, true), kRounding);
-  result.above(who + "constant Cov, off the diagonal", difference(same, false), 1e-3);
-  result.above(who + "Cov of each case, diagonal", difference(own, true), 1e-3);
+  judge_printed_gains({difference(same, true), difference(same, false), difference(own, true)},
+                      result);
 }
 
 }  // namespace

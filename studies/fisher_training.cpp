@@ -13,6 +13,7 @@
 #include "studies/list.h"
 #include "studies/mini_training.h"
 #include "studies/mlp_network.h"
+#include "studies/verdicts.h"
 
 namespace keel::study {
 namespace {
@@ -25,12 +26,9 @@ optimizer = "sgd"
 lr = 0.1
 )";
 
-// What has the lengths that the loss is blind to.
-enum class Unit { kNone, kColumn, kMatrix };
-
 struct Variant {
   std::string norm;
-  Unit blind_to;
+  BlindTo blind_to;
 };
 
 // The weights of one layer, unit by unit: columns, and the whole matrix last.
@@ -45,10 +43,8 @@ Units units_of(const Tensor& stored) {
 }
 
 // What the units of one layer did in one epoch, and the whole matrix.
-struct Epoch {
+struct Epoch : LengthNumbers {
   double mean_length = 0, mean_angle = 0;  // at the end; from the beginning, in degrees
-  double unit_cosine = 0, cosine = 0;      // the largest |cos| of w and its gradient
-  double unit_loss = 0, loss = 0;          // the largest 1 - |w'| / |w| of a step
 };
 
 class Tracked {
@@ -129,7 +125,7 @@ void add_rows(const std::string& norm, const Tracked& layer, Table& table) {
 }
 
 void add_checks(const Variant& variant, std::span<const Tracked> layers, Result& result) {
-  Epoch worst;
+  LengthNumbers worst;
   for (const Tracked& layer : layers) {
     for (const Epoch& e : layer.epochs()) {
       take_largest(worst.unit_cosine, e.unit_cosine);
@@ -138,25 +134,7 @@ void add_checks(const Variant& variant, std::span<const Tracked> layers, Result&
       take_largest(worst.loss, e.loss);
     }
   }
-  const std::string& norm = variant.norm;
-  if (variant.blind_to == Unit::kColumn) {
-    result.at_most(norm + ": |cos| of a unit's weights and their gradient", worst.unit_cosine,
-                   kRounding);
-    result.at_most(norm + ": the share of its length that a unit lost in a step", worst.unit_loss,
-                   kRounding);
-  } else {
-    result.above(norm + ": |cos| of a unit's weights and their gradient", worst.unit_cosine, 1e-3);
-    result.above(norm + ": the share of its length that a unit lost in a step", worst.unit_loss,
-                 kRounding);
-  }
-  if (variant.blind_to == Unit::kNone) {
-    result.above(norm + ": |cos| of a layer's weights and their gradient", worst.cosine, 1e-3);
-  } else {
-    result.at_most(norm + ": |cos| of a layer's weights and their gradient", worst.cosine,
-                   kRounding);
-    result.at_most(norm + ": the share of its length that a layer lost in a step", worst.loss,
-                   kRounding);
-  }
+  judge_lengths(variant.norm, variant.blind_to, worst, result);
 }
 
 }  // namespace
@@ -169,8 +147,8 @@ Result fisher_training(const Options& options) {
       {{"norm", "weights", "epoch", "mean |w_i|", "turned, degrees", "|cos|, unit", "layer",
         "lost, unit", "layer"}}};
   for (const Variant& variant :
-       {Variant{"none", Unit::kNone}, Variant{"batchnorm{eps=0}", Unit::kColumn},
-        Variant{"weightnorm", Unit::kColumn}, Variant{"layernorm{eps=0}", Unit::kMatrix}}) {
+       {Variant{"none", BlindTo::kNone}, Variant{"batchnorm{eps=0}", BlindTo::kColumn},
+        Variant{"weightnorm", BlindTo::kColumn}, Variant{"layernorm{eps=0}", BlindTo::kMatrix}}) {
     const std::vector<Tracked> layers = train_with(options, variant.norm);
     for (const Tracked& layer : layers) add_rows(variant.norm, layer, table);
     add_checks(variant, layers, result);

@@ -16,12 +16,12 @@
 #include "src/ops/reduce.h"
 #include "studies/lab.h"
 #include "studies/list.h"
+#include "studies/verdicts.h"
 
 namespace keel::study {
 namespace {
 
 constexpr std::int64_t kInvariantCases = 64, kInvariantInputs = 12, kInvariantOutputs = 10;
-constexpr double kChange = 0.05;  // the least by which an output that is not invariant moves
 constexpr double kFactor = 2.7;
 
 struct Data {
@@ -176,17 +176,13 @@ void add_table(const Lab& lab, const std::vector<Change>& list, Result& result) 
   for (const Column& column : kColumns) {
     table.rows[0].push_back(column.norm);
     const Tensor before = lab.output(column, lab.before());
-    double kept = 0, least = INFINITY;
+    std::vector<Moved> moves;
     for (std::size_t i = 0; i < list.size(); ++i) {
-      const double moved = deviation(before, lab.output(column, list[i].after), lab.bias(), 1);
-      const bool invariant = column.invariant[i] == 'Y';
-      invariant ? take_largest(kept, moved) : take_smallest(least, moved);
-      table.rows[i + 1].push_back(fmt::format("{} {:.1e}", column.invariant[i], moved));
+      const double by = deviation(before, lab.output(column, list[i].after), lab.bias(), 1);
+      moves.push_back({column.invariant[i] == 'Y', by});
+      table.rows[i + 1].push_back(fmt::format("{} {:.1e}", column.invariant[i], by));
     }
-    if (column.invariant.find('Y') != std::string::npos) {
-      result.at_most(column.norm + ": the largest change where it is invariant", kept, kRounding);
-    }
-    result.above(column.norm + ": the least change where it is not", least, kChange);
+    judge_invariance(column.norm, moves, result);
   }
   result.tables.push_back(std::move(table));
 }
@@ -198,14 +194,13 @@ void add_signs(const Lab& lab, Result& result) {
     if (column.invariant[0] != 'Y') continue;
     const Tensor before = lab.output(column, lab.before());
     const double error = deviation(before, lab.output(column, flipped), lab.bias(), -1);
-    result.at_most(column.norm + ": W scaled by a negative number flips y - bias", error,
-                   kRounding);
+    judge_flip(column.norm, error, result);
   }
   const Column& weight = kColumns[kWeightNormColumn];
   const Data larger{scaled(lab.before().x, kFactor), lab.before().w.clone()};
   const double error =
       deviation(lab.output(weight, lab.before()), lab.output(weight, larger), lab.bias(), kFactor);
-  result.at_most("WeightNorm: y - bias is linear in X", error, kFactor * kRounding);
+  judge_linear(error, kFactor, result);
 }
 
 // Before the change the running statistics are those of the batch.
@@ -216,8 +211,8 @@ void add_evaluation(const Lab& lab, Result& result) {
   for (const auto& [evaluation, training] : pairs) {
     const Column &a = kColumns[evaluation], &b = kColumns[training];
     const Tensor left = lab.output(a, lab.before()), right = lab.output(b, lab.before());
-    result.at_most(fmt::format("{}, by the batch's statistics: less {}", a.norm, b.norm),
-                   largest_difference(left.as<double>(), right.as<double>()), kRounding);
+    judge_evaluation(a.norm, b.norm, largest_difference(left.as<double>(), right.as<double>()),
+                     result);
   }
 }
 

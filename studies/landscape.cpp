@@ -6,6 +6,7 @@
 #include "studies/list.h"
 #include "studies/mini_configs.h"
 #include "studies/summary.h"
+#include "studies/verdicts.h"
 #include "studies/zoo_training.h"
 
 namespace keel::study {
@@ -13,7 +14,6 @@ namespace {
 
 constexpr int kLandscapeSteps = 60, kLandscapeEvery = 5;
 const std::string kLandscapeRate = "0.1";
-constexpr double kLandscapeBound = 10;  // an order of magnitude
 
 struct LandscapeLine {
   std::int64_t step = 0;
@@ -42,11 +42,11 @@ std::vector<LandscapeLine> landscapes_of(Backend& backend, const train::Config& 
   return lines;
 }
 
-double median_over(const std::vector<LandscapeLine>& lines,
-                   double (*of)(const LandscapeLine& line)) {
+std::vector<double> over_steps(const std::vector<LandscapeLine>& lines,
+                               double (*of)(const LandscapeLine& line)) {
   std::vector<double> values;
   for (const LandscapeLine& line : lines) values.push_back(of(line));
-  return quantile(values, 0.5);
+  return values;
 }
 
 void add_lines(const std::string& norm, const std::vector<LandscapeLine>& lines, Table& table) {
@@ -85,21 +85,22 @@ const LandscapeFigure kLandscapeFigures[] = {
 
 using Landscapes = std::map<std::string, std::vector<LandscapeLine>>;
 
+LandscapeFigures figures_of(const std::vector<LandscapeLine>& lines) {
+  LandscapeFigures figures;
+  for (const LandscapeFigure& figure : kLandscapeFigures) {
+    figures.emplace_back(figure.name, over_steps(lines, figure.of));
+  }
+  return figures;
+}
+
 // Each figure without a norm, as a multiple of that with one.
 void add_landscape_checks(const Options& options, const Landscapes& of, Result& result) {
   const auto none = of.find("none");
   if (none == of.end()) return;
   for (const auto& [norm, lines] : of) {
     if (norm == "none") continue;
-    for (const LandscapeFigure& figure : kLandscapeFigures) {
-      const std::string claim = fmt::format("{} of none / {}'s", figure.name, norm);
-      const double ratio = median_over(none->second, figure.of) / median_over(lines, figure.of);
-      if (options.task.empty()) {
-        result.above(claim, ratio, kLandscapeBound);
-      } else {
-        result.not_judged(claim, ratio, "stated of deep networks: without --task");
-      }
-    }
+    judge_landscape(norm, !options.task.empty(), figures_of(none->second), figures_of(lines),
+                    result);
   }
 }
 
@@ -139,7 +140,7 @@ Result landscape(const Options& options) {
     add_lines(norm, lines, all);
     auto& cells = medians.rows.emplace_back(std::vector<std::string>{norm});
     for (const LandscapeFigure& figure : kLandscapeFigures) {
-      cells.push_back(fmt::format("{:.4g}", median_over(lines, figure.of)));
+      cells.push_back(fmt::format("{:.4g}", quantile(over_steps(lines, figure.of), 0.5)));
     }
   }
   Result result;

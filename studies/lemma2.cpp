@@ -4,12 +4,14 @@
 //     PN-V       |dx|^2 = gain^2 / s^2 (|dy|^2 - (2 - q) <dy, xhat>^2 / B)
 //     BatchNorm  the same with <dy, 1>^2 / B taken off as well
 // q = 1 for eps = 0. So a norm shrinks the gradient wherever gain <= s.
+#include <algorithm>
 #include <cmath>
 
 #include "src/ops/norm/batch_norm.h"
 #include "src/ops/norm/pn_v.h"
 #include "studies/lab.h"
 #include "studies/list.h"
+#include "studies/verdicts.h"
 
 namespace keel::study {
 namespace {
@@ -42,14 +44,8 @@ Layer layer_of(const Norm& norm, double eps, const Draws& draws) {
   };
 }
 
-struct Feature {
-  double squared, claimed;  // |dx|^2, times s^2 / gain^2
-  double size;              // |dy|^2
-  double gain_over_s;
-};
-
-Feature judge_feature(const Norm& norm, double eps, const Draws& draws, const Tensor& dx,
-                      std::int64_t c) {
+FeatureGradient judge_feature(const Norm& norm, double eps, const Draws& draws, const Tensor& dx,
+                              std::int64_t c) {
   std::vector<double> xhat = column(draws.x, c);
   const std::vector<double> dy = column(draws.dy, c), d = column(dx, c);
   const double centre = norm.centred ? mean(xhat) : 0, n = double(kRows);
@@ -63,7 +59,7 @@ Feature judge_feature(const Norm& norm, double eps, const Draws& draws, const Te
 }
 
 void judge(Backend& backend, const Norm& norm, double eps, const Draws& draws,
-           std::vector<Feature>& features) {
+           std::vector<FeatureGradient>& features) {
   const Tensor dx = pass(backend, layer_of(norm, eps, draws), draws.x, draws.dy).dx;
   for (std::int64_t c = 0; c < kFeatures; ++c) {
     features.push_back(judge_feature(norm, eps, draws, dx, c));
@@ -80,23 +76,15 @@ Result lemma2(const Options& options) {
                 "elsewhere, largest"}}};
   for (const Norm& norm : {Norm{"PN-V", false}, Norm{"BatchNorm", true}}) {
     for (double eps : {0.0, 0.5}) {
-      std::vector<Feature> features;
+      std::vector<FeatureGradient> features;
       judge(options.backend, norm, eps, draws, features);
-      double error = 0, shrunk = 0, grown = 0;
-      int count = 0;
-      for (const Feature& f : features) {
-        take_largest(error, std::abs(f.squared - f.claimed) / f.size);
-        const double ratio = f.gain_over_s * std::sqrt(f.squared / f.size);
-        count += f.gain_over_s <= 1;
-        take_largest(f.gain_over_s <= 1 ? shrunk : grown, ratio);
-      }
-      table.rows.push_back({norm.name, fmt::format("{}", eps), fmt::format("{:.1e}", error),
-                            fmt::format("{}", count), fmt::format("{:.4f}", shrunk),
-                            fmt::format("{:.4f}", grown)});
-      const std::string who = fmt::format("{}, eps {}: ", norm.name, eps);
-      result.at_most(who + "error of the identity, relative to |dy|^2", error, kRounding);
-      result.at_most(who + "|dx| / |dy| where gain <= s", shrunk, 1);
-      if (eps == 0) result.above(who + "|dx| / |dy| where gain > s, largest", grown, 1);
+      const FeatureWorst worst = worst_of(features);
+      const auto count = std::ranges::count_if(
+          features, [](const FeatureGradient& f) { return f.gain_over_s <= 1; });
+      table.rows.push_back({norm.name, fmt::format("{}", eps), fmt::format("{:.1e}", worst.error),
+                            fmt::format("{}", count), fmt::format("{:.4f}", worst.shrunk),
+                            fmt::format("{:.4f}", worst.grown)});
+      judge_features(norm.name, eps, worst, result);
     }
   }
   result.tables.push_back(std::move(table));

@@ -6,6 +6,7 @@
 #include "studies/mini_training.h"
 #include "studies/mlp_network.h"
 #include "studies/summary.h"
+#include "studies/verdicts.h"
 
 namespace keel::study {
 namespace {
@@ -50,11 +51,6 @@ BatchRuns train_with(const Options& options, const BatchVariant& variant, int se
   return runs;
 }
 
-double farthest(const BatchRuns& a, const BatchRuns& b) {
-  const auto [low, high] = std::ranges::minmax(differences(a.loss, b.loss));
-  return std::max(high, -low);
-}
-
 }  // namespace
 
 Result mini_batchsize(const Options& options) {
@@ -69,13 +65,12 @@ Result mini_batchsize(const Options& options) {
   }
   Result result;
   result.tables.push_back(std::move(table));
-  const BatchRuns &large = all[{128, "layernorm"}], &small = all[{4, "layernorm"}];
-  // For every seed: the measured value is the worst.
-  result.at_most("batch 128: |loss(layernorm) - loss(batchnorm)|",
-                 farthest(large, all[{128, "batchnorm"}]), 0.1);
-  result.above("batch 4: loss(batchnorm) - loss(layernorm)",
-               std::ranges::min(differences(all[{4, "batchnorm"}].loss, small.loss)), 0.2);
-  result.at_most("batch 4: |loss(layernorm) - loss(none)|", farthest(small, all[{4, "none"}]), 0.1);
+  judge_batch_losses({.large_batchnorm = all[{128, "batchnorm"}].loss,
+                      .large_layernorm = all[{128, "layernorm"}].loss,
+                      .small_none = all[{4, "none"}].loss,
+                      .small_batchnorm = all[{4, "batchnorm"}].loss,
+                      .small_layernorm = all[{4, "layernorm"}].loss},
+                     result);
   return result;
 }
 

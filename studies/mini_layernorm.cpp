@@ -4,6 +4,7 @@
 #include "studies/list.h"
 #include "studies/mini_configs.h"
 #include "studies/summary.h"
+#include "studies/verdicts.h"
 
 namespace keel::study {
 namespace {
@@ -72,32 +73,6 @@ Table post_table(const RunsByNorm& all) {
   return table;
 }
 
-// loss(a) - loss(b) of every seed.
-std::vector<double> gaps(const RunsByNorm& all, const std::string& a, const std::string& b) {
-  return differences(all.at(a).loss, all.at(b).loss);
-}
-
-double farthest(const RunsByNorm& all, const std::string& a, const std::string& b) {
-  const auto [low, high] = std::ranges::minmax(gaps(all, a, b));
-  return std::max(high, -low);
-}
-
-// Every bound must hold for every seed: the measured value is the worst of them.
-void add_checks(Result& result, const RunsByNorm& all) {
-  const std::string simple = "layernorm_simple";
-  result.above("loss(none)", std::ranges::min(all.at("none").loss), 3);
-  for (const std::string norm : {"layernorm", "detachmean", "adanorm{C=1,k=0.1}"}) {
-    result.at_most(fmt::format("|loss({}) - loss({})|", norm, simple), farthest(all, norm, simple),
-                   0.06);
-  }
-  for (const std::string norm : {"detachnorm", "detachvariance"}) {
-    result.above(fmt::format("loss({}) - loss({})", norm, simple),
-                 std::ranges::min(gaps(all, norm, simple)), 0.15);
-  }
-  result.at_most("|loss(detachnorm) - loss(detachvariance)|",
-                 farthest(all, "detachnorm", "detachvariance"), 0.06);
-}
-
 }  // namespace
 
 Result mini_layernorm(const Options& options) {
@@ -105,7 +80,9 @@ Result mini_layernorm(const Options& options) {
   const RunsByNorm pre = train_all(options, kLayerNormVariants, seeds, false);
   Result result;
   result.tables = {pre_table(pre), post_table(train_all(options, normed(), 1, true))};
-  add_checks(result, pre);
+  ValuesByNorm losses;
+  for (const auto& [norm, runs] : pre) losses[norm] = runs.loss;
+  judge_detached(losses, result);
   return result;
 }
 

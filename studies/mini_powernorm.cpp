@@ -6,11 +6,11 @@
 #include "studies/list.h"
 #include "studies/mini_configs.h"
 #include "studies/summary.h"
+#include "studies/verdicts.h"
 
 namespace keel::study {
 namespace {
 
-constexpr int kSeeds = 3;                // of the source
 constexpr std::size_t kLastSteps = 100;  // whose mean is the training loss
 
 // Both with the release's eps, so that they differ in the rest.
@@ -44,10 +44,6 @@ constexpr PowerNormVariant kLight[] = {
     {"pn_v", "pn_v", false, "0.160", "-", "-", "-"},
     {"powernorm paper + ls", kPaper, true, "0.137", "-", "-", "-"},
     {"none", "none", false, "0.139", "-", "-", "-"}};
-
-struct Distances {
-  double median = 0, p99 = 0;
-};
 
 // Of one variant: one entry a seed; the distances of the first seed, by running statistic.
 struct PowerNormRuns {
@@ -112,41 +108,10 @@ Table table_of(std::string title, std::span<const PowerNormVariant> variants,
   return table;
 }
 
-double outlier_ratio(const PowerNormRuns& runs, const std::string& statistic) {
-  const Distances& distances = runs.distances.at(statistic);
-  return distances.p99 / distances.median;
-}
-
-// The test losses of BatchNorm and PN-V hang on the last ten batches, which their running
-// statistics remember: within a run they move by more than they differ. So their order is that of
-// the means over the seeds that the source reports, no fewer; that of their accuracies, and every
-// other bound, holds for each seed, and the measured value is the worst.
-void check_batch_norms(Result& result, const RunsByLabel& heavy) {
-  const PowerNormRuns &batch_norm = heavy.at("batchnorm"), &pn_v = heavy.at("pn_v");
-  result.above("loss(batchnorm) - loss(layernorm)",
-               std::ranges::min(differences(batch_norm.loss, heavy.at("layernorm").loss)), 0.25);
-  result.above_on_average("loss(batchnorm) - loss(pn_v), mean over the seeds",
-                          differences(batch_norm.loss, pn_v.loss), 0, kSeeds);
-  result.above("accuracy(pn_v) - accuracy(batchnorm)",
-               std::ranges::min(differences(pn_v.accuracy, batch_norm.accuracy)), 0);
-}
-
-void check_power_norms(Result& result, const RunsByLabel& heavy) {
-  const std::vector<double>& layer_norm = heavy.at("layernorm").loss;
-  for (const std::string norm : {"powernorm paper", "powernorm release"}) {
-    const std::string scaled = norm + " + ls";
-    const std::vector<double>& loss = heavy.at(scaled).loss;
-    const auto [low, high] = std::ranges::minmax(differences(loss, layer_norm));
-    result.at_most(fmt::format("|loss({}) - loss(layernorm)|", scaled), std::max(high, -low), 0.08);
-    result.above(fmt::format("loss({}) - loss({})", norm, scaled),
-                 std::ranges::min(differences(heavy.at(norm).loss, loss)), 0.3);
-  }
-}
-
 }  // namespace
 
 Result mini_powernorm(const Options& options) {
-  const int seeds = options.seeds > 0 ? options.seeds : kSeeds;
+  const int seeds = options.seeds > 0 ? options.seeds : kSentenceSeeds;
   const RunsByLabel heavy = train_all(options, kHeavy, seeds, 1);
   const RunsByLabel light = train_all(options, kLight, 1, 0);
   Result result;
@@ -155,12 +120,15 @@ Result mini_powernorm(const Options& options) {
           "Sentences of uneven scale, a number a seed; ls: layerscaling in front of every norm",
           kHeavy, heavy),
       table_of("Sentences of one scale, the first seed", kLight, light)};
-  check_batch_norms(result, heavy);
-  check_power_norms(result, heavy);
-  result.above("p99 / median of the distances of var, uneven scale",
-               outlier_ratio(heavy.at("batchnorm"), "running_var"), 5);
-  result.at_most("p99 / median of the distances of var, one scale",
-                 outlier_ratio(light.at("batchnorm"), "running_var"), 3);
+  SentenceNumbers numbers{.loss = {},
+                          .accuracy = {},
+                          .uneven = heavy.at("batchnorm").distances.at("running_var"),
+                          .even = light.at("batchnorm").distances.at("running_var")};
+  for (const auto& [label, runs] : heavy) {
+    numbers.loss[label] = runs.loss;
+    numbers.accuracy[label] = runs.accuracy;
+  }
+  judge_sentences(numbers, result);
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include "studies/lab.h"
 #include "studies/list.h"
 #include "studies/summary.h"
+#include "studies/verdicts.h"
 #include "studies/zoo_training.h"
 
 namespace keel::study {
@@ -18,7 +19,6 @@ namespace {
 
 constexpr int kNoisySteps = 200;
 const std::string kNoisyRate = "0.1";
-constexpr double kNearBatchnorm = 0.25;  // of the way from it to no norm
 
 struct ActivationMoments {
   std::vector<double> mean, variance;  // (features)
@@ -84,16 +84,7 @@ double last_loss(const NoisyRun& run) {
   return mean(std::span(run.losses).last(std::min(kLast, run.losses.size())));
 }
 
-void add_noisy_checks(const std::map<std::string, NoisyRun>& runs, Result& result) {
-  const NoisyRun &none = runs.at("none"), &batch = runs.at("batchnorm"),
-                 &noisy = runs.at("noisybatchnorm");
-  const double behind = last_loss(none) - last_loss(batch);
-  result.above("last train loss, none - batchnorm", behind, 0);
-  result.at_most("(noisybatchnorm - batchnorm) / (none - batchnorm), of the last train loss",
-                 (last_loss(noisy) - last_loss(batch)) / behind, kNearBatchnorm);
-  result.above("moved, noisybatchnorm - none", noisy.moved - none.moved, 0);
-  result.above("stretched, noisybatchnorm - batchnorm", noisy.stretched - batch.stretched, 0);
-}
+NoisyNumbers numbers_of(const NoisyRun& run) { return {last_loss(run), run.moved, run.stretched}; }
 
 }  // namespace
 
@@ -115,7 +106,11 @@ Result noisy_batchnorm(const Options& options) {
   }
   Result result;
   result.tables.push_back(std::move(table));
-  if (task == "mnist_mlp") add_noisy_checks(runs, result);
+  if (task == "mnist_mlp") {
+    judge_noise({numbers_of(runs.at("none")), numbers_of(runs.at("batchnorm")),
+                 numbers_of(runs.at("noisybatchnorm"))},
+                result);
+  }
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include "frontend/text/dictionary.h"
 #include "src/ops/embedding.h"
 #include "studies/list.h"
+#include "studies/verdicts.h"
 #include "studies/zoo_training.h"
 
 namespace keel::study {
@@ -190,11 +191,8 @@ Result singular_values(const Options& options) {
   result.drawings = {spectra_drawing(all)};
   const std::vector<double> first = summaries(all[0], &SpectrumSummary::area);
   for (std::size_t i = 1; i < all.size(); ++i) {
-    const std::vector<double> of = summaries(all[i], &SpectrumSummary::area);
-    double mean = 0;
-    for (std::size_t k = 0; k < of.size(); ++k) mean += (of[k] - first[k]) / double(of.size());
-    result.not_judged(fmt::format("{}: area of {} - {}'s", task, all[i].norm, all[0].norm), mean,
-                      "stated of a Transformer trained to the end on WMT14");
+    judge_areas(fmt::format("{}: area of {} - {}'s", task, all[i].norm, all[0].norm),
+                summaries(all[i], &SpectrumSummary::area), first, result);
   }
   return result;
 }

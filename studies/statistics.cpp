@@ -7,6 +7,7 @@
 #include "studies/batch_statistics.h"
 #include "studies/list.h"
 #include "studies/summary.h"
+#include "studies/verdicts.h"
 #include "studies/zoo_training.h"
 
 namespace keel::study {
@@ -96,10 +97,6 @@ std::vector<double> settled(const StatisticsRun& run, StatisticsField field) {
   return values;
 }
 
-double outlier_ratio(const std::vector<double>& values) {
-  return quantile(values, 0.99) / quantile(values, 0.5);
-}
-
 struct StatisticsName {
   const char* name;
   StatisticsField field;
@@ -179,17 +176,11 @@ void add_statistics_checks(const std::vector<StatisticsRun>& runs, Result& resul
                       *quadratic = run_of(runs, "text_classifier", "pn_v");
   for (const StatisticsName& what : kStatisticsNames) {
     if (!text || !images) break;
-    const double more =
-        outlier_ratio(settled(*text, what.field)) - outlier_ratio(settled(*images, what.field));
-    result.above(fmt::format("p99 / median of {}, text_classifier - mnist_mlp", what.name), more,
-                 0);
+    judge_outliers(what.name, settled(*text, what.field), settled(*images, what.field), result);
   }
   if (!text || !quadratic) return;
   constexpr StatisticsField kSquare = &BatchStatistics::distance_square;
-  result.not_judged(
-      "text_classifier: dist_square of pn_v / batchnorm's, medians",
-      quantile(settled(*quadratic, kSquare), 0.5) / quantile(settled(*text, kSquare), 0.5),
-      "< 1 was seen on translation; small data may differ");
+  judge_quadratic(settled(*quadratic, kSquare), settled(*text, kSquare), result);
 }
 
 }  // namespace

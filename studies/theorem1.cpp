@@ -4,6 +4,7 @@
 #include "studies/lab.h"
 #include "studies/list.h"
 #include "studies/theorem1_rows.h"
+#include "studies/verdicts.h"
 
 namespace keel::study {
 namespace {
@@ -25,9 +26,7 @@ RowDraws draw_rows(std::uint64_t seed) {
           spread(normal({kDraws, kWidth}, seed, "g"), seed + 1, row_of)};
 }
 
-struct Worst {
-  double mean = 0, variance = 0;  // errors
-  double ratio = 0;               // the largest
+struct Worst : RowWorst {
   double mean_ratio = 0;
 };
 
@@ -57,10 +56,7 @@ void add_variants(Backend& backend, const RowDraws& draws, Result& result) {
           {v.norm, fmt::format("{}", eps), v.mean_claim(), fmt::format("{:.1e}", worst.mean),
            v.variance_claim(), fmt::format("{:.1e}", worst.variance),
            fmt::format("{:.6f}", worst.ratio), fmt::format("{:.6f}", worst.mean_ratio)});
-      const std::string who = fmt::format("{}, eps {}: ", v.norm, eps);
-      result.at_most(who + "mean(dx) is " + v.mean_claim(), worst.mean, kRounding);
-      result.at_most(who + "var(dx) s^2 is " + v.variance_claim(), worst.variance, kRounding);
-      result.at_most(who + "var(dx) s^2 / var(g) is at most 1", worst.ratio, 1 + kRounding);
+      judge_rows(fmt::format("{}, eps {}: ", v.norm, eps), v, worst, result);
     }
   }
   result.tables.push_back(std::move(table));
@@ -76,9 +72,7 @@ void add_ends(Backend& backend, const RowDraws& draws, Result& result) {
   };
   const Worst across = judge(backend, simple, {draws.x.clone(), mapped(draws.g, without_y)});
   const Worst along = judge(backend, simple, {draws.x.clone(), y.clone()});
-  result.near("layernorm_simple: the ratio is 1 where g is orthogonal to xhat", across.mean_ratio,
-              1, kRounding);
-  result.at_most("layernorm_simple: the ratio is 0 where g is along xhat", along.ratio, kRounding);
+  judge_ends(across.mean_ratio, along.ratio, result);
 }
 
 }  // namespace

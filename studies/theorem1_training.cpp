@@ -10,6 +10,7 @@
 #include "studies/mini_configs.h"
 #include "studies/norm_sites.h"
 #include "studies/theorem1_rows.h"
+#include "studies/verdicts.h"
 
 namespace keel::study {
 namespace {
@@ -119,14 +120,8 @@ void add_lines(const std::string& norm, const Recorder& recorder, Table& table) 
 
 void add_checks(const Detaching& v, const Recorder& recorder, Result& result) {
   const RowMoments& worst = recorder.worst();
-  const std::vector<double>& ratios = recorder.mean_ratios();
-  result.at_most(v.norm + ": mean(dx) is " + v.mean_claim(), worst.mean_error, kRounding);
-  result.at_most(v.norm + ": var(dx) s^2 is " + v.variance_claim(), worst.variance_error,
-                 kRounding);
-  result.at_most(v.norm + ": var(dx) s^2 / var(g) is at most 1", worst.ratio, 1 + kRounding);
-  if (!v.through_deviation) return;
-  result.at_most(v.norm + ": the mean ratio is below 1 at every depth",
-                 *std::ranges::max_element(ratios), 1 - 1e-3);
+  judge_rows(v.norm + ": ", v, {worst.mean_error, worst.variance_error, worst.ratio}, result);
+  judge_depths(v, recorder.mean_ratios(), result);
 }
 
 // A column a variant, a row a norm of the network.

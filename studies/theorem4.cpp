@@ -15,6 +15,7 @@
 #include "src/runtime/program.h"
 #include "studies/lab.h"
 #include "studies/list.h"
+#include "studies/verdicts.h"
 
 namespace keel::study {
 namespace {
@@ -61,12 +62,8 @@ struct RecursionFeature {
   double psi2 = 1, nu = 0, bound = 0;
 };
 
-struct RecursionWorst {
-  double error = 0;        // of dx, nu and psi^2, relative to the size of their terms
-  double contraction = 0;  // the largest (1 - alpha) Gamma
-  double used = 0;         // the largest |nu| / N
-  double dx_used = 0;      // the largest |dx| psi / (|g| + N |xhat|)
-  double nu = 0;           // the largest |nu|
+struct RecursionWorst : RecursionNumbers {
+  double nu = 0;  // the largest |nu|
 };
 
 // A layer on its way, and the same by the definition beside it.
@@ -146,11 +143,7 @@ void add_walks(const Options& options, Result& result) {
                           fmt::format("{:.4f}", worst.contraction), fmt::format("{:.4f}", worst.nu),
                           fmt::format("{:.4f}", worst.used), fmt::format("{:.4f}", worst.dx_used),
                           fmt::format("{:.1e}", worst.error)});
-    const std::string who = fmt::format("alpha {}, nu_0 {}: ", walk.alpha, walk.nu);
-    result.at_most(who + "(1 - alpha) Gamma", worst.contraction, 1);
-    result.at_most(who + "|nu| / N", worst.used, 1 + kRounding);
-    result.at_most(who + "|dx| psi / (|g| + N |xhat|)", worst.dx_used, 1 + kRounding);
-    result.at_most(who + "dx, nu and psi follow the definition", worst.error, kRounding);
+    judge_recursion(fmt::format("alpha {}, nu_0 {}: ", walk.alpha, walk.nu), worst, result);
   }
   result.tables.push_back(std::move(table));
 }
@@ -171,10 +164,7 @@ void add_control(Backend& backend, Result& result) {
   for (double gamma : {19.0, 20.0, 21.0}) {
     const double nu = nu_after_200(backend, gamma);
     table.rows.push_back({fmt::format("{}", gamma), fmt::format("{:.4g}", nu)});
-    // |1 - 0.1 Gamma|^200: each step may round by 4e-16 of (1 - alpha) Gamma.
-    result.near(fmt::format("Gamma {}: |nu| / |1 - 0.1 Gamma|^200", gamma),
-                nu / std::pow(std::abs(1 - 0.1 * gamma), 200), 1, kRounding);
-    if (gamma > 20) result.near("Gamma 21 diverges", nu, 1.9e8, 0.05e8);
+    judge_divergence(gamma, nu, result);
   }
   result.tables.push_back(std::move(table));
 }

@@ -11,13 +11,12 @@
 #include "studies/list.h"
 #include "studies/mini_configs.h"
 #include "studies/norm_sites.h"
+#include "studies/verdicts.h"
 
 namespace keel::study {
 namespace {
 
 constexpr double kAlpha = 0.9;
-// Gamma and Lambda are sums of 128 products in float32: within 128 * 2^-24 = 8e-6 of their sizes.
-constexpr double kFloat = 1e-5;
 
 struct PowerFeature {
   double bound = 0;         // N
@@ -116,23 +115,19 @@ double largest(const Site& s, double PowerFeature::*of) {
 
 void add_variant(const PowerVariant& variant, std::span<const Site> sites, Table& table,
                  Result& result) {
-  double contraction = 0, used = 0, error = 0;
+  RecursionNumbers worst;
   for (const Site& s : sites) {
     const double site_contraction = largest(s, &PowerFeature::contraction);
     const double site_used = largest(s, &PowerFeature::used);
     const double nu = largest(s, &PowerFeature::nu);
-    take_largest(contraction, site_contraction);
-    take_largest(used, site_used);
-    take_largest(error, s.error);
+    take_largest(worst.contraction, site_contraction);
+    take_largest(worst.used, site_used);
+    take_largest(worst.error, s.error);
     table.rows.push_back({variant.label, s.site.name, fmt::format("{:.3f}", site_contraction),
                           fmt::format("{}", s.steps_above), fmt::format("{:.2e}", nu),
                           fmt::format("{:.4f}", site_used), fmt::format("{:.1e}", s.error)});
   }
-  result.at_most(variant.label + ": nu follows the recursion", error, kFloat);
-  result.at_most(variant.label + ": |nu| / N while (1 - alpha) Gamma <= 1", used, 1 + kFloat);
-  if (variant.layer_scale) {
-    result.at_most(variant.label + ": (1 - alpha) Gamma", contraction, 1);
-  }
+  judge_trained_recursion(variant.label, variant.layer_scale, worst, result);
 }
 
 }  // namespace

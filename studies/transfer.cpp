@@ -6,6 +6,7 @@
 #include "models/registry.h"
 #include "studies/list.h"
 #include "studies/transfer_probe.h"
+#include "studies/verdicts.h"
 #include "studies/zoo_training.h"
 
 namespace keel::study {
@@ -68,7 +69,7 @@ void probe_trainings(const Options& options, train::Progress& progress, Result& 
     const double nll = training.evaluate(task::Split::kTest).at("nll"), after = probe.topics();
     topics.rows.push_back({norm, fmt::format("{:.4f}", nll), fmt::format("{:.1f}", before),
                            fmt::format("{:.1f}", after)});
-    result.above(norm + ": training tells topics apart, in points of accuracy", after - before, 0);
+    judge_topics(norm, before, after, result);
   }
   if (topics.rows.size() > 1) result.tables.push_back(std::move(topics));
 }

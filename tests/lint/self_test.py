@@ -39,6 +39,7 @@ def include(header):
 
 # Script, file, its content, and the complaint that is expected of the script.
 PLANTED = [
+    ("check_verdicts", "studies/x.cpp", "// A.\nvoid f(R& r) { r.near(1); }\n", ":2: a claim is"),
     ("check_layers", "src/core/x.cpp", include('"src/graph/g.h"'), ":2: src/core may not include"),
     ("check_layers", "src/graph/x.cpp", include('"src/ops/o.h"'), ":2: src/graph may not include"),
     ("check_layers", "src/core/x.cpp", include('"norm_list.inc"'), ":2: src/core may not include"),

@@ -51,6 +51,57 @@ TEST_CASE("npy: arrays of every kind") {
   CHECK(same(parse_npy(npy(one_axis, "\1\2"), "t"), Tensor::of<std::uint8_t>({2}, {1, 2})));
 }
 
+// Where element number e of an array lies in Fortran order, the first axis innermost.
+std::size_t fortran_place(const std::vector<std::int64_t>& shape, std::int64_t e) {
+  std::int64_t place = 0, count = 1;
+  for (const std::int64_t size : shape) count *= size;
+  for (std::int64_t inner = count, stride = 1; const std::int64_t size : shape) {
+    inner /= size;
+    place += e / inner % size * stride;
+    stride *= size;
+  }
+  return std::size_t(place);
+}
+
+// An array of the numbers 0, 1, ... in Fortran order.
+template <class T>
+std::string fortran_npy(const std::string& descr, const std::vector<std::int64_t>& shape) {
+  std::int64_t count = 1;
+  std::string sizes;
+  for (const std::int64_t size : shape) {
+    count *= size;
+    sizes += std::to_string(size) + ",";
+  }
+  std::vector<T> values(static_cast<std::size_t>(count));
+  for (std::int64_t e = 0; e < count; ++e) values[fortran_place(shape, e)] = T(e);
+  std::string content;
+  for (const T value : values) content += raw(value);
+  return npy("{'descr': '" + descr + "', 'fortran_order': True, 'shape': (" + sizes + "), }",
+             content);
+}
+
+TEST_CASE("npy: Fortran order of every rank and every kind") {
+  const auto check = [](const std::string& bytes, const std::vector<std::int64_t>& shape,
+                        bool is_bool) {
+    const Tensor array = parse_npy(bytes, "t");
+    CHECK(array.shape() == Shape(shape));
+    for (std::int64_t e = 0; e < array.elements(); ++e) {
+      CHECK(array.at(e) == double(is_bool ? e > 0 : e));
+    }
+  };
+  std::vector<std::int64_t> shape;
+  for (const std::int64_t size : {3, 2, 4, 1, 2, 1, 3, 1}) {  // 144 numbers
+    shape.push_back(size);
+    CAPTURE(shape.size());
+    check(fortran_npy<float>("<f4", shape), shape, false);
+    check(fortran_npy<double>("<f8", shape), shape, false);
+    check(fortran_npy<std::int32_t>("<i4", shape), shape, false);
+    check(fortran_npy<std::int64_t>("<i8", shape), shape, false);
+    check(fortran_npy<std::uint8_t>("|u1", shape), shape, false);
+    check(fortran_npy<std::uint8_t>("|b1", shape), shape, true);
+  }
+}
+
 TEST_CASE("npy: headers of arrays that do not fit") {
   const std::string good = "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 1), }";
   CHECK(parse_npy(npy(good, "ab"), "t").elements() == 2);

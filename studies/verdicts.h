@@ -1,0 +1,207 @@
+// The verdicts of the studies: what numbers make which claim hold. A study computes the numbers and
+// hands them over; claims, bounds and which way they point are here alone, so that they can be
+// tried on made-up numbers.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "studies/study.h"
+#include "studies/theorem1_rows.h"
+
+namespace keel::study {
+
+using SeedValues = std::vector<double>;  // one a seed
+using ValuesByNorm = std::map<std::string, SeedValues>;
+
+// fisher: of a generalized linear model. Errors are relative to the largest number of a block.
+struct DoublingNumbers {
+  double formula = 0;                    // error of the derivatives as printed
+  double trace = 0;                      // tr(F_ww), all rows of W doubled / before
+  double own = 0, cross = 0, other = 0;  // errors of F's blocks, w_1 doubled
+};
+void judge_doubling(const std::string& norm, const DoublingNumbers& of, Result& result);
+// How many times as large the metric by the gains gets when the data do by 10.
+double gain_factor(const std::string& norm);
+struct GainNumbers {
+  double data = 0, weights = 0;  // errors of the metric by the gains, data or weights x 10
+};
+void judge_gains(const std::string& norm, const GainNumbers& of, Result& result);
+void judge_moved_rows(double error, Result& result);  // of none, less the metric of weightnorm
+struct PrintedGainNumbers {
+  double same_diagonal = 0, same_rest = 0, own_diagonal = 0;
+};
+void judge_printed_gains(const PrintedGainNumbers& of, Result& result);
+// A step of gradient descent from s W, for s of kStepScales.
+inline constexpr double kStepScales[] = {0.5, 1, 2, 4};
+// The angle that batchnorm is specified to turn by at scale 1; the size of the targets sets it.
+inline constexpr double kAngleAtOne = 2.648;  // degrees
+struct StepNumbers {
+  double angle, gradient;  // radians; the length of the gradient
+  double row_cosine = 0;   // the largest |cos| between a row of W and its gradient
+  double cosine = 0;       // between W and its gradient
+};
+void judge_steps(const std::string& norm, std::span<const StepNumbers> steps, Result& result);
+
+// invariance: how far outputs move, of changes that a norm should see and others that it should
+// not.
+struct Moved {
+  bool is_invariant = false;
+  double by = 0;
+};
+void judge_invariance(const std::string& norm, std::span<const Moved> moves, Result& result);
+void judge_flip(const std::string& norm, double error, Result& result);
+void judge_linear(double error, double factor, Result& result);
+void judge_evaluation(const std::string& norm, const std::string& training, double error,
+                      Result& result);
+
+// lemma2: |dx|^2 s^2 / gain^2 of a feature as it is and as claimed, |dy|^2, and gain / s.
+struct FeatureGradient {
+  double squared, claimed, size, gain_over_s;
+
+  double error() const;  // of the claim, relative to |dy|^2
+  double ratio() const;  // |dx| / |dy|
+};
+struct FeatureWorst {
+  double error = 0, shrunk = 0, grown = 0;  // the largest ratio where gain <= s, and elsewhere
+};
+FeatureWorst worst_of(std::span<const FeatureGradient> features);
+void judge_features(const std::string& norm, double eps, const FeatureWorst& worst, Result& result);
+
+// theorem1 and theorem1-training: the worst of all rows.
+struct RowWorst {
+  double mean = 0, variance = 0, ratio = 0;
+};
+void judge_rows(const std::string& who, const Detaching& of, const RowWorst& worst, Result& result);
+// The ratio where g is orthogonal to xhat, and where it is along it.
+void judge_ends(double across, double along, Result& result);
+// The mean ratio at every norm of a network.
+void judge_depths(const Detaching& of, std::span<const double> ratios, Result& result);
+
+// theorem2: rows of these widths.
+inline constexpr std::int64_t kScalingWidths[] = {16, 64, 256, 1024, 4096};
+inline constexpr double kScalingC = 2, kScalingSlope = 0.1;
+struct AdanormNumbers {
+  double skew = 0, formula = 0, mean_z = 0;  // errors
+};
+void judge_adanorm(const AdanormNumbers& of, Result& result);
+// What the theorem asks of a phi: least and largest mean(phi), and mean(z) of the skew row of every
+// width.
+struct ScalingNumbers {
+  double low = 0, high = 0;
+  std::vector<double> skew;
+
+  double spread() const;
+  double off(double c) const;  // how far mean(phi) gets from c
+  double growth() const;       // how far mean(z) gets from the least width to the largest
+  bool is_constant() const;
+  bool is_bounded() const;
+};
+struct ScalingExamples {
+  ScalingNumbers linear, square, sine;
+};
+void judge_examples(const ScalingExamples& of, Result& result);
+inline constexpr int kPolynomials = 20;  // of each degree
+void judge_polynomials(int degree, int both, Result& result);
+
+// theorem4 and theorem4-training.
+struct RecursionNumbers {
+  double error = 0;        // of dx, nu and psi^2, relative to the size of their terms
+  double contraction = 0;  // the largest (1 - alpha) Gamma
+  double used = 0;         // the largest |nu| / N
+  double dx_used = 0;      // the largest |dx| psi / (|g| + N |xhat|)
+};
+void judge_recursion(const std::string& who, const RecursionNumbers& of, Result& result);
+// |nu| after 200 steps with alpha = 0.9, Lambda = 0, nu_0 = 1.
+void judge_divergence(double gamma, double nu, Result& result);
+void judge_trained_recursion(const std::string& label, bool layer_scale, const RecursionNumbers& of,
+                             Result& result);
+
+// fisher-training: what has the lengths that the loss is blind to.
+enum class BlindTo { kNone, kColumn, kMatrix };
+struct LengthNumbers {
+  double unit_cosine = 0, cosine = 0;  // the largest |cos| of w and its gradient, unit and layer
+  double unit_loss = 0, loss = 0;      // the largest 1 - |w'| / |w| of a step
+};
+void judge_lengths(const std::string& norm, BlindTo blind_to, const LengthNumbers& worst,
+                   Result& result);
+
+// figure7: |gain| / psi of all features; a control is shown and not judged.
+double share_at_most_one(std::span<const double> ratios);
+void judge_shares(const std::string& who, bool is_control, std::span<const double> ratios,
+                  Result& result);
+
+// convergence: a norm's cost on the validation set after so many updates; less is better.
+struct CostPoint {
+  double step = 0, cost = 0;
+};
+// How many times as many updates the first curve takes to its best cost as the other takes to get
+// there, between two points along a line; 0 when the other never does.
+double speedup(std::span<const CostPoint> first, std::span<const CostPoint> other);
+struct SpeedupNumbers {
+  std::string task, first, norm;
+  SeedValues found;
+};
+void judge_speedup(const SpeedupNumbers& of, Result& result);
+
+// covariate-shift: medians over steps and layers, and the mean of the last losses.
+struct ShiftNumbers {
+  double distance = 0, cosine = 0, loss = 0;
+};
+void judge_shift(const std::string& task, const ShiftNumbers& none, const ShiftNumbers& batch,
+                 Result& result);
+
+// noisy-batchnorm.
+struct NoisyNumbers {
+  double loss = 0, moved = 0, stretched = 0;
+};
+struct NoisyRuns {
+  NoisyNumbers none, batch, noisy;
+};
+void judge_noise(const NoisyRuns& runs, Result& result);
+
+// statistics: of one figure, behind the steps in which the running statistics settle.
+double outlier_ratio(const std::vector<double>& values);  // p99 / median
+void judge_outliers(const std::string& figure, const std::vector<double>& text,
+                    const std::vector<double>& images, Result& result);
+void judge_quadratic(const std::vector<double>& pn_v, const std::vector<double>& batch,
+                     Result& result);
+
+// landscape: figures by name, one entry a step.
+using LandscapeFigures = std::vector<std::pair<std::string, std::vector<double>>>;
+void judge_landscape(const std::string& norm, bool has_task, const LandscapeFigures& none,
+                     const LandscapeFigures& of, Result& result);
+
+// transfer: accuracies of telling topics apart, in per cent, before and after training.
+void judge_topics(const std::string& norm, double before, double after, Result& result);
+// batch-size: losses of the validation set by the size of batches, the largest first.
+void judge_growth(const std::string& who, const SeedValues& largest, const SeedValues& smallest,
+                  Result& result);
+// singular-values: areas under the spectra of a norm, and of the first one.
+void judge_areas(const std::string& claim, const SeedValues& of, const SeedValues& first,
+                 Result& result);
+
+// mini-batchsize: losses of all training rows.
+struct BatchLosses {
+  SeedValues large_batchnorm, large_layernorm, small_none, small_batchnorm, small_layernorm;
+};
+void judge_batch_losses(const BatchLosses& of, Result& result);
+
+// mini-layernorm: losses of all training rows.
+void judge_detached(const ValuesByNorm& losses, Result& result);
+
+// mini-powernorm: losses and accuracies of the test rows.
+inline constexpr int kSentenceSeeds = 3;  // of the source
+struct Distances {
+  double median = 0, p99 = 0;
+};
+struct SentenceNumbers {
+  ValuesByNorm loss, accuracy;
+  Distances uneven, even;  // of BatchNorm's variance, on sentences of uneven scale and of one
+};
+void judge_sentences(const SentenceNumbers& of, Result& result);
+
+}  // namespace keel::study

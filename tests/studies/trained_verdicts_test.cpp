@@ -1,0 +1,239 @@
+// Made-up numbers for the studies that train networks: just within their bounds, and just beyond.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "studies/verdicts.h"
+#include "tests/studies/verdict_case.h"
+
+namespace keel::study {
+namespace {
+
+// All of the values but the first are safe; it is the one that a claim about the worst hangs on.
+VerdictCase batch_case() {
+  using N = BatchLosses;
+  return verdict_case<N>(
+      "mini-batchsize",
+      {.large_batchnorm = {0.785, 0.8},
+       .large_layernorm = {0.88, 0.8},
+       .small_none = {0.815, 1},
+       .small_batchnorm = {1.11, 1.5},
+       .small_layernorm = {0.9, 1}},
+      judge_batch_losses,
+      {{"batch 128: |loss(layernorm) - loss(batchnorm)|",
+        [](N& n) { n.large_layernorm[0] = 0.89; }},
+       {"batch 128: |loss(layernorm) - loss(batchnorm)|",
+        [](N& n) { n.large_layernorm[1] = 0.69; }},
+       {"batch 4: loss(batchnorm)", [](N& n) { n.small_batchnorm[0] = 1.09; }},
+       {"batch 4: |loss(layernorm) - loss(none)|", [](N& n) { n.small_none[0] = 0.79; }},
+       {"batch 4: |loss(layernorm) - loss(none)|", [](N& n) { n.small_none[1] = 1.11; }}});
+}
+
+VerdictCase detached_case() {
+  using N = ValuesByNorm;
+  std::vector<Spoil<N>> spoils{
+      {"loss(none)", [](N& n) { n["none"][1] = 2.9; }},
+      {"loss(detachnorm) - loss(layernorm_simple)", [](N& n) { n["detachnorm"][0] = 0.64; }},
+      {"loss(detachvariance) - loss(layernorm_simple)",
+       [](N& n) { n["detachvariance"][0] = 0.64; }},
+      {"|loss(detachnorm) - loss(detachvariance)|", [](N& n) { n["detachnorm"][1] = 0.78; }},
+      {"|loss(detachnorm) - loss(detachvariance)|", [](N& n) { n["detachvariance"][0] = 0.73; }}};
+  for (const std::string norm : {"layernorm", "detachmean", "adanorm{C=1,k=0.1}"}) {
+    const std::string claim = "|loss(" + norm + ") - loss(layernorm_simple)|";
+    spoils.push_back({claim, [norm](N& n) { n[norm][0] = 0.57; }});
+    spoils.push_back({claim, [norm](N& n) { n[norm][1] = 0.43; }});
+  }
+  return verdict_case<N>("mini-layernorm",
+                         {{"none", {5, 3.1}},
+                          {"layernorm_simple", {0.5, 0.5}},
+                          {"layernorm", {0.55, 0.45}},
+                          {"detachmean", {0.55, 0.45}},
+                          {"adanorm{C=1,k=0.1}", {0.55, 0.45}},
+                          {"detachnorm", {0.66, 0.71}},
+                          {"detachvariance", {0.66, 0.71}}},
+                         judge_detached, spoils);
+}
+
+SentenceNumbers good_sentences() {
+  return {.loss = {{"layernorm", {0.6, 0.6, 0.6}},
+                   {"batchnorm", {0.86, 1, 1}},
+                   {"pn_v", {1.1, 0.8, 0.94}},
+                   {"powernorm paper + ls", {0.67, 0.53, 0.6}},
+                   {"powernorm release + ls", {0.67, 0.53, 0.6}},
+                   {"powernorm paper", {0.98, 0.9, 1}},
+                   {"powernorm release", {0.98, 0.9, 1}}},
+          .accuracy = {{"batchnorm", {0.57, 0.68}}, {"pn_v", {0.58, 0.73}}},
+          .uneven = {2, 10.1},
+          .even = {2, 5.9}};
+}
+
+VerdictCase sentence_case() {
+  using N = SentenceNumbers;
+  std::vector<Spoil<N>> spoils{
+      {"loss(batchnorm) - loss(layernorm)",
+       [](N& n) {
+         n.loss["batchnorm"][0] = 0.84;
+         n.loss["batchnorm"][1] = 1.1;
+       }},
+      {"loss(batchnorm) - loss(pn_v), mean", [](N& n) { n.loss["pn_v"][0] = 1.13; }},
+      {"accuracy(pn_v) - accuracy(batchnorm)", [](N& n) { n.accuracy["pn_v"][0] = 0.56; }},
+      {"uneven scale", [](N& n) { n.uneven.p99 = 9.9; }},
+      {"one scale", [](N& n) { n.even.p99 = 6.1; }}};
+  for (const std::string norm : {"powernorm paper", "powernorm release"}) {
+    spoils.push_back({"|loss(" + norm + " + ls) - loss(layernorm)|",
+                      [=](N& n) { n.loss[norm + " + ls"][1] = 0.51; }});
+    spoils.push_back(
+        {"loss(" + norm + ") - loss(" + norm + " + ls)", [=](N& n) { n.loss[norm][0] = 0.96; }});
+  }
+  return verdict_case<N>("mini-powernorm", good_sentences(), judge_sentences, spoils);
+}
+
+VerdictCase shift_case() {
+  using N = std::pair<ShiftNumbers, ShiftNumbers>;  // none, batchnorm
+  return verdict_case<N>(
+      "covariate-shift", {{1, 0.9, 0.5}, {1.01, 0.89, 0.49}},
+      [](const N& n, Result& r) { judge_shift("mnist_mlp", n.first, n.second, r); },
+      {{"|G - G'|", [](N& n) { n.second.distance = 0.99; }},
+       {"cos(G, G')", [](N& n) { n.second.cosine = 0.91; }},
+       {"last train loss", [](N& n) { n.second.loss = 0.51; }}});
+}
+
+VerdictCase noise_case() {
+  using N = NoisyRuns;
+  return verdict_case<N>("noisy-batchnorm", {{1, 0.1, 0.1}, {0.5, 0.1, 0.2}, {0.62, 0.11, 0.21}},
+                         judge_noise,
+                         {{"(noisybatchnorm - batchnorm) /", [](N& n) { n.noisy.loss = 0.63; }},
+                          {"last train loss",
+                           [](N& n) {
+                             n.batch.loss = 1.01;
+                             n.noisy.loss = 1.005;
+                           }},
+                          {"moved", [](N& n) { n.noisy.moved = 0.09; }},
+                          {"stretched", [](N& n) { n.noisy.stretched = 0.19; }}});
+}
+
+// 201 values whose median is 1 and whose 99th percentile is as given.
+std::vector<double> spread_to(double p99) {
+  std::vector<double> values(201, 1);
+  std::fill_n(values.begin(), 3, p99);
+  return values;
+}
+
+VerdictCase outlier_case() {
+  using N = std::pair<std::vector<double>, std::vector<double>>;
+  return verdict_case<N>(
+      "statistics", {spread_to(4.1), spread_to(4)},
+      [](const N& n, Result& r) { judge_outliers("dist_mu", n.first, n.second, r); },
+      {{"text_classifier - mnist_mlp", [](N& n) { n.first = spread_to(3.9); }}});
+}
+
+VerdictCase landscape_case() {
+  using N = std::pair<LandscapeFigures, LandscapeFigures>;
+  const auto figures = [](double size) {
+    LandscapeFigures made;
+    for (const char* name : {"loss band", "beta"}) made.push_back({name, {0, size, 1e9}});
+    return made;
+  };
+  std::vector<Spoil<N>> spoils;
+  for (const std::size_t i : {0, 1}) {
+    spoils.push_back({i == 0 ? "loss band of none / x's" : "beta of none / x's",
+                      [i](N& n) { n.first[i].second[1] = 9.9; }});
+  }
+  return verdict_case<N>(
+      "landscape", {figures(10.1), figures(1)},
+      [](const N& n, Result& r) { judge_landscape("x", false, n.first, n.second, r); }, spoils);
+}
+
+VerdictCase share_case() {
+  using N = std::vector<double>;
+  N ratios(100, 1);
+  std::fill_n(ratios.begin(), 4, 1.01);
+  return verdict_case<N>("figure7", ratios,
+                         [](const N& n, Result& r) { judge_shares("pn_v", false, n, r); },
+                         {{"share of features", [](N& n) { n[4] = 1.01; }}});
+}
+
+VerdictCase speedup_case() {
+  using N = SpeedupNumbers;
+  return verdict_case<N>("convergence", {"mnist_mlp", "none", "layernorm", {1.01, 3}},
+                         judge_speedup, {{"updates of none", [](N& n) {
+                                            n.found = {3, 0.99};
+                                          }}});
+}
+
+// What is shown and not judged: the value, and that it counts neither way.
+template <class Judge>
+double shown(const Judge& judge) {
+  Result result;
+  judge(result);
+  REQUIRE(result.checks.size() == 1);
+  CHECK_FALSE(result.checks[0].judged);
+  CHECK(result.holds());
+  return result.checks[0].measured;
+}
+
+TEST_CASE("studies: what is not judged is measured the way that it says") {
+  CHECK(shown([](Result& r) { judge_growth("x", {1, 2, 5}, {2, 4, 9}, r); }) == 2);
+  CHECK(shown([](Result& r) { judge_areas("x", {0.5, 0.75}, {0.25, 0.25}, r); }) == 0.375);
+  CHECK(shown([](Result& r) { judge_quadratic({1, 2, 9}, {3, 4, 5}, r); }) == 0.5);
+  CHECK(shown([](Result& r) {
+          judge_shares("x", true, std::vector{0.5, 1.0, 2.0, 3.0}, r);
+        }) == 0.5);
+  CHECK(shown([](Result& r) { judge_speedup({"draw", "none", "x", {4, 2}}, r); }) == 2);
+  CHECK(shown([](Result& r) { judge_speedup({"mnist_mlp", "y", "x", {4, 2}}, r); }) == 2);
+  CHECK(shown([](Result& r) {
+          judge_landscape("x", true, {{"beta", {1, 6, 7}}}, {{"beta", {1, 2, 7}}}, r);
+        }) == 3);
+  Result shift;
+  judge_shift("draw", {1, 0.5, 3}, {4, 0.25, 2}, shift);
+  const double expected[] = {3, 0.25, 1};
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(shift.checks.at(i).measured == expected[i]);
+    CHECK_FALSE(shift.checks[i].judged);
+  }
+}
+
+TEST_CASE("studies: means of fewer seeds than the source has are not judged") {
+  SentenceNumbers numbers = good_sentences();
+  for (auto& [label, loss] : numbers.loss) loss.resize(2);
+  numbers.loss["pn_v"] = {3, 3};
+  Result result;
+  judge_sentences(numbers, result);
+  CHECK(result.holds());
+  CHECK_FALSE(result.checks.at(1).judged);
+}
+
+TEST_CASE("studies: a speedup by hand") {
+  // The best of the first comes after 30 updates; the other passes it half way from 10 to 20.
+  const std::vector<CostPoint> first{{10, 5}, {20, 4}, {30, 3}, {40, 3.5}},
+      other{{10, 4}, {20, 2}, {30, 9}}, never{{10, 9}, {20, 3.5}}, at_once{{10, 1}, {20, 0}};
+  CHECK(speedup(first, other) == 2);
+  CHECK(speedup(first, first) == 1);
+  CHECK(speedup(first, never) == 0);
+  CHECK(speedup(first, at_once) == 3);
+}
+
+TEST_CASE("studies: outliers are the 99th percentile by the median") {
+  CHECK(outlier_ratio(spread_to(5)) == 5);
+  std::vector<double> values;
+  for (int i = 0; i <= 100; ++i) values.push_back(i);
+  CHECK(outlier_ratio(values) == doctest::Approx(99.0 / 50));
+}
+
+}  // namespace
+
+std::vector<VerdictCase> trained_verdict_cases() {
+  using Topics = std::pair<double, double>;
+  std::vector<VerdictCase> cases{batch_case(),     detached_case(), sentence_case(),
+                                 shift_case(),     noise_case(),    outlier_case(),
+                                 landscape_case(), share_case(),    speedup_case()};
+  cases.push_back(verdict_case<Topics>(
+      "transfer", {50, 50.1},
+      [](const Topics& t, Result& r) { judge_topics("none", t.first, t.second, r); },
+      {{"tells topics apart", [](Topics& t) { t.second = 49.9; }}}));
+  return cases;
+}
+
+}  // namespace keel::study
