@@ -124,6 +124,7 @@ struct CompareArgs {
   bool all_ops = false, unfused = false, as_run = false, rank = false;
   std::vector<std::string> backends;  // empty: all of this build that run here
   std::string mode = "isolated", only;
+  std::string input_case;  // of an op or a norm; empty: all
   std::vector<std::string> faults;
   int node_steps = 1;
   std::string junit, html, dump;  // where to write to; empty: nowhere

@@ -57,7 +57,8 @@ struct Traces {
 
   Traces(const CompareArgs& args, const Compared& compared) {
     if (args.record.empty() && args.against.empty()) return;
-    check(compared.subjects.all.size() == 1, ErrorKind::kUsage, "a trace is of one subject, got {}",
+    check(compared.subjects.all.size() == 1, ErrorKind::kUsage,
+          "a trace is of one subject, got {} (of a norm --case chooses one)",
           compared.subjects.all.size());
     const compare::TraceFacts facts = trace_facts(compared);
     if (!args.record.empty()) writer.emplace(args.record, facts);
@@ -174,7 +175,8 @@ compare::CommandOf command_of(const CompareArgs& args, const Compared& compared)
 void write_files(const CompareArgs& args, const Compared& compared) {
   if (!args.start.empty()) {
     check(compared.subjects.all.size() == 1, ErrorKind::kUsage,
-          "--export: expected one subject, got {}", compared.subjects.all.size());
+          "--export: expected one subject, got {} (of a norm --case chooses one)",
+          compared.subjects.all.size());
     io::write_file_atomically(args.start,
                               io::npz_bytes(compare::start_arrays(*compared.subjects.all[0])));
   }

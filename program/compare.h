@@ -26,7 +26,8 @@ ComparedBackends compared_backends(const CompareArgs& args);
 struct ComparedSubjects {
   std::unique_ptr<train::Config> config;  // of a model
   std::vector<std::unique_ptr<compare::Subject>> all;
-  std::vector<std::string> arguments;  // that name each of them on the command line
+  // What names each of them on the command line, quoted for a shell.
+  std::vector<std::string> arguments;
 };
 ComparedSubjects compared_subjects(const CompareArgs& args, const ComparedBackends& backends);
 

@@ -15,7 +15,7 @@ examples:
   keel compare mnist_cnn
   keel compare text_classifier --set train.batch=512 --norm powernorm --rank
   keel compare norm batchnorm --node-steps 3
-  keel compare op matmul --json
+  keel compare op matmul --case large --json
   keel compare --all-ops
   keel compare mnist_cnn --record traces/gpu      # on one machine
   keel compare mnist_cnn --against traces/gpu     # on another
@@ -61,6 +61,9 @@ void add_compare(Command command) {
   auto args = std::make_shared<CompareArgs>();
   app->add_option("subject", args->subject, "a model, or: op NAME, norm VARIANT")->expected(0, 2);
   app->add_flag("--all-ops", args->all_ops, "every op and every norm");
+  app->add_option("--case", args->input_case,
+                  "of an op small or large, of a norm such as tokens or 'hard rows'; default: all, "
+                  "but small for a trace or an --export of an op");
   app->add_option("--backends", args->backends,
                   "separated by commas, besides reference, which judges; default: all there are")
       ->delimiter(',');

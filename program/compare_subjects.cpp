@@ -1,11 +1,14 @@
 // What `keel compare` compares, and on which backends.
 #include <algorithm>
+#include <functional>
 
 #include "backends/backends.h"
 #include "frontend/compare/layer_subjects.h"
 #include "frontend/compare/model_subject.h"
+#include "frontend/compare/walk_plan.h"
 #include "program/common.h"
 #include "program/compare.h"
+#include "src/core/nearest.h"
 
 namespace keel::cli {
 namespace {
@@ -27,28 +30,106 @@ std::vector<std::string> usable_backends() {
   return names;
 }
 
-void add_layers(ComparedSubjects& subjects, const std::string& argument, compare::Subjects layers) {
-  for (auto& layer : layers) {
-    subjects.all.push_back(std::move(layer));
-    subjects.arguments.push_back(argument);
+std::string quoted(const std::string& text) {
+  const bool plain = text.find_first_not_of(
+                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                         "0123456789_-+=./,:%@") == text.npos;
+  if (plain && !text.empty()) return text;
+  std::string result = "'";
+  for (char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+// A layer on one of its cases, and how the command line names it.
+struct NamedLayer {
+  std::unique_ptr<compare::GraphSubject> subject;
+  std::string argument;
+};
+
+class Layers {
+ public:
+  explicit Layers(bool unfused) : unfused_(unfused) {}
+
+  void add_norm(const std::string& norm) {
+    for (const compare::CaseSize size : kSizes) {
+      add("norm " + quoted(norm), compare::norm_subjects(nn::Norm::parse(norm), unfused_, size));
+    }
   }
-}
-
-void add_norm_layers(ComparedSubjects& subjects, const std::string& norm, bool unfused) {
-  add_layers(subjects, "norm " + norm, compare::norm_subjects(nn::Norm::parse(norm), unfused));
-}
-
-void add_op_layers(ComparedSubjects& subjects, const std::string& op, bool unfused) {
-  add_layers(subjects, "op " + op, compare::op_subjects(op, unfused));
-}
-
-// Backwards come with their forwards, and norms in their variants.
-void add_all_layers(ComparedSubjects& subjects, bool unfused) {
-  for (const nn::NormFacts& facts : nn::norm_facts())
-    add_norm_layers(subjects, facts.name, unfused);
-  for (const std::string& op : compare::subject_ops()) {
-    if (compare::has_own_subject(op)) add_op_layers(subjects, op, unfused);
+  void add_op(const std::string& op) {
+    for (const compare::CaseSize size : kSizes) {
+      add("op " + quoted(op), compare::op_subjects(op, unfused_, size));
+    }
   }
+  // Backwards come with their forwards, and norms in their variants.
+  void add_all() {
+    for (const nn::NormFacts& facts : nn::norm_facts()) add_norm(facts.name);
+    for (const std::string& op : compare::subject_ops()) {
+      if (compare::has_own_subject(op)) add_op(op);
+    }
+  }
+
+  bool has_case(const std::string& name) const { return std::ranges::count(cases(), name) > 0; }
+  // Throws Error{kUsage} when no layer has a case of that name.
+  void keep_case(const std::string& name) {
+    const std::vector<std::string> known = cases();
+    std::erase_if(all_, [&](const NamedLayer& l) { return l.subject->input_case() != name; });
+    check(!all_.empty(), ErrorKind::kUsage, "--case: {}", unknown_name(name, known));
+  }
+  // Leaves those with a node that is called so; where none has one, the walk says that.
+  void keep_called(const std::string& path) {
+    const auto has = [&](const NamedLayer& l) {
+      return compare::has_called(l.subject->graph(), path);
+    };
+    if (std::ranges::any_of(all_, has)) std::erase_if(all_, std::not_fn(has));
+  }
+  void move_to(ComparedSubjects& subjects) {
+    for (NamedLayer& layer : all_) {
+      subjects.all.push_back(std::move(layer.subject));
+      subjects.arguments.push_back(std::move(layer.argument));
+    }
+  }
+
+ private:
+  static constexpr compare::CaseSize kSizes[] = {compare::CaseSize::kSmall,
+                                                 compare::CaseSize::kLarge};
+
+  std::vector<std::string> cases() const {
+    std::vector<std::string> names;
+    for (const NamedLayer& layer : all_) names.push_back(layer.subject->input_case());
+    return names;
+  }
+  void add(const std::string& argument, compare::Subjects subjects) {
+    for (auto& subject : subjects) {
+      const std::string name = quoted(subject->input_case());
+      all_.push_back({std::move(subject), fmt::format("{} --case {}", argument, name)});
+    }
+  }
+
+  bool unfused_;
+  std::vector<NamedLayer> all_;
+};
+
+// A trace, and what another program starts with or gives, are of one case.
+bool takes_one_case(const CompareArgs& args) {
+  return !args.record.empty() || !args.against.empty() || !args.start.empty();
+}
+
+void add_layers(ComparedSubjects& subjects, const CompareArgs& args) {
+  Layers layers(args.unfused);
+  if (args.all_ops) {
+    layers.add_all();
+  } else if (args.subject[0] == "op") {
+    layers.add_op(args.subject[1]);
+  } else {
+    layers.add_norm(args.subject[1]);
+  }
+  if (!args.input_case.empty()) {
+    layers.keep_case(args.input_case);
+  } else if (takes_one_case(args) && layers.has_case("small")) {
+    layers.keep_case("small");
+  }
+  if (!args.only.empty()) layers.keep_called(args.only);
+  layers.move_to(subjects);
 }
 
 void add_model(ComparedSubjects& subjects, const CompareArgs& args,
@@ -62,17 +143,7 @@ void add_model(ComparedSubjects& subjects, const CompareArgs& args,
   subjects.config = std::make_unique<train::Config>(prepared_config(run));
   subjects.all.push_back(std::make_unique<compare::ModelSubject>(
       *backends.judge, *subjects.config, compare::ModelSubjectOptions{args.unfused, as_run}));
-  subjects.arguments.push_back(run.model);
-}
-
-std::string quoted(const std::string& text) {
-  const bool plain = text.find_first_not_of(
-                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                         "0123456789_-+=./,:%@") == text.npos;
-  if (plain && !text.empty()) return text;
-  std::string result = "'";
-  for (char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
+  subjects.arguments.push_back(quoted(args.subject[0]));
 }
 
 }  // namespace
@@ -106,19 +177,15 @@ ComparedSubjects compared_subjects(const CompareArgs& args, const ComparedBacken
         "compare: expected a model, op NAME, norm VARIANT or --all-ops alone");
   const bool is_model = args.subject.size() == 1;
   check(is_model || !args.as_run, ErrorKind::kUsage, "--as-run: expected a model to compare");
-  if (args.all_ops) {
-    add_all_layers(subjects, args.unfused);
-    return subjects;
-  }
-  const std::string& kind = args.subject[0];
+  const std::string kind = args.all_ops ? "" : args.subject[0];
   const bool is_layer = kind == "op" || kind == "norm";
-  check(args.subject.size() == (is_layer ? 2 : 1), ErrorKind::kUsage,
+  check(args.all_ops || args.subject.size() == (is_layer ? 2 : 1), ErrorKind::kUsage,
         "compare: expected {}, got '{}'", is_layer ? kind + " and its name" : "one model",
         fmt::join(args.subject, " "));
-  if (kind == "op") {
-    add_op_layers(subjects, args.subject[1], args.unfused);
-  } else if (kind == "norm") {
-    add_norm_layers(subjects, args.subject[1], args.unfused);
+  check(args.all_ops || is_layer || args.input_case.empty(), ErrorKind::kUsage,
+        "--case: expected op NAME, norm VARIANT or --all-ops to compare");
+  if (args.all_ops || is_layer) {
+    add_layers(subjects, args);
   } else {
     add_model(subjects, args, backends);
   }
@@ -127,9 +194,7 @@ ComparedSubjects compared_subjects(const CompareArgs& args, const ComparedBacken
 
 std::string reproducing_command(const CompareArgs& args, const std::string& subject,
                                 const std::string& path) {
-  const std::size_t space = subject.find(' ');
-  std::string text = "keel compare " + subject.substr(0, space);
-  if (space != subject.npos) text += " " + quoted(subject.substr(space + 1));
+  std::string text = "keel compare " + subject;
   const auto add = [&](const std::string& option, const std::string& value,
                        const std::string& usual) {
     if (value != usual) text += " " + option + " " + quoted(value);

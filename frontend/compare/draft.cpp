@@ -1,17 +1,10 @@
 #include "frontend/compare/draft.h"
 
-#include <cmath>
-
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/reduce.h"
 
 namespace keel::compare {
-namespace {
-
-constexpr std::uint64_t kDrawSeed = 42;
-
-}  // namespace
 
 Value Draft::add(Drawn drawn, const TensorType& type, std::int64_t below) {
   const std::string name = fmt::format("in{}", sources_.size());
@@ -19,35 +12,6 @@ Value Draft::add(Drawn drawn, const TensorType& type, std::int64_t below) {
   const Value v = graph.input(name, type);
   if (is_floating(type.dtype)) floating_.push_back(v);
   return v;
-}
-
-Tensor Draft::draw(const Source& source, std::int64_t step) {
-  Tensor numbers(DType::kF64, source.type.shape);
-  const Philox random(kDrawSeed, stream_of(source.name), static_cast<std::uint32_t>(step));
-  const std::int64_t width = source.type.shape.rank() > 0 ? source.type.shape.back() : 1;
-  std::uint64_t e = 0;
-  for (double& v : numbers.as<double>()) {
-    const std::int64_t row = std::int64_t(e) / width, place = std::int64_t(e) % width;
-    switch (source.drawn) {
-      case Drawn::kNormal:
-        v = random.normal(e);
-        break;
-      case Drawn::kPositive:
-        v = 0.5 + std::abs(random.normal(e));
-        break;
-      case Drawn::kBelow:
-        v = random.below(e, static_cast<std::uint32_t>(source.below));
-        break;
-      case Drawn::kMask:
-        v = row % 2 == 0 || place < width - width / 3 ? 1 : 0;
-        break;
-      case Drawn::kStep:
-        v = double(step);
-        break;
-    }
-    ++e;
-  }
-  return numbers.to(source.type.dtype);
 }
 
 void Draft::mark(const std::vector<Value>& outputs) {
@@ -71,7 +35,7 @@ std::vector<Update> Draft::differentiate(const std::vector<Value>& outputs,
   return gradients.states;
 }
 
-std::unique_ptr<GraphSubject> Draft::finish(std::string name, bool unfused, Feeds first_values) {
+std::unique_ptr<GraphSubject> Draft::finish(LayerName name, bool unfused, Feeds first_values) {
   const auto draws = [sources = std::move(sources_)](std::int64_t step) {
     Feeds feeds;
     for (const Source& source : sources) feeds[source.name] = draw(source, step);

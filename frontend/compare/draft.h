@@ -4,18 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "frontend/compare/drawn.h"
 #include "frontend/compare/layer_subjects.h"
 
 namespace keel::compare {
-
-// What the elements of an input are; numbers are rounded to float32.
-enum class Drawn {
-  kNormal,    // standard normal
-  kPositive,  // 0.5 and more
-  kBelow,     // whole numbers from 0 to below `below`
-  kMask,      // 1, but 0 in the last elements of every second row
-  kStep,      // the number of the step
-};
 
 class Draft {
  public:
@@ -28,6 +20,8 @@ class Draft {
   }
   Value mask(const Shape& shape) { return add(Drawn::kMask, {DType::kU8, shape}); }
   Value step() { return add(Drawn::kStep, {DType::kI32, {}}); }
+  // Numbers of any of the kinds that are floating.
+  Value floats(Drawn drawn, const Shape& shape) { return add(drawn, {DType::kF32, shape}); }
 
   // Differentiates the sum over floating values y of <y, dy>, each dy being drawn, by every
   // floating input so far, and marks all of it as outputs. Returns what the backward makes of
@@ -37,17 +31,10 @@ class Draft {
   void mark(const std::vector<Value>& outputs);
 
   // The graph as it is run; the draft is empty behind that.
-  std::unique_ptr<GraphSubject> finish(std::string name, bool unfused, Feeds first_values = {});
+  std::unique_ptr<GraphSubject> finish(LayerName name, bool unfused, Feeds first_values = {});
 
  private:
-  struct Source {
-    std::string name;
-    TensorType type;
-    Drawn drawn;
-    std::int64_t below;
-  };
   Value add(Drawn drawn, const TensorType& type, std::int64_t below = 0);
-  static Tensor draw(const Source& source, std::int64_t step);
 
   std::vector<Source> sources_;
   std::vector<Value> floating_;

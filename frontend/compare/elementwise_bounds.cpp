@@ -89,7 +89,9 @@ Err run_step(const EwStep& step, const std::array<Err, 3>& operands) {
   const double own = kEps * (rounding.relative * std::abs(value) +
                              rounding.absolute * std::abs(operands[0].value));
   const double moved = spread(step, operands, value);
-  return {value, moved + own + (own > 0 ? kTiny : 0)};
+  // The product with eps may be too small for a double.
+  const bool is_rounded = rounding.relative + rounding.absolute > 0 && value != 0;
+  return {value, moved + own + (own > 0 || is_rounded ? kTiny : 0)};
 }
 
 Err run_program(const EwProgram& program, std::array<Err, kMostEwRegisters>& registers) {

@@ -9,13 +9,19 @@
 
 namespace keel::compare {
 
+// Such as "norm batchnorm" on "images".
+struct LayerName {
+  std::string layer, input_case;
+};
+
 // A graph with inputs that are drawn anew every step.
 class GraphSubject : public Subject {
  public:
   // Draws the inputs of a step.
   using Draw = std::function<Feeds(std::int64_t step)>;
-  GraphSubject(std::string name, Graph graph, Draw draw, Feeds first_values = {})
-      : name_(std::move(name)),
+  GraphSubject(LayerName name, Graph graph, Draw draw, Feeds first_values = {})
+      : name_(name.layer + ", " + name.input_case),
+        input_case_(std::move(name.input_case)),
         graph_(std::move(graph)),
         draw_(std::move(draw)),
         first_values_(std::move(first_values)) {}
@@ -25,9 +31,11 @@ class GraphSubject : public Subject {
   const Feeds& first_values() const override { return first_values_; }
   std::uint64_t seed() const override { return 1; }
   const Graph& graph() const { return graph_; }
+  // What is told by it from the other subjects of the layer.
+  const std::string& input_case() const { return input_case_; }
 
  private:
-  std::string name_;
+  std::string name_, input_case_;
   Graph graph_;
   Draw draw_;
   Feeds first_values_;
@@ -35,14 +43,20 @@ class GraphSubject : public Subject {
 
 using Subjects = std::vector<std::unique_ptr<GraphSubject>>;
 
+// Small cases take no time and are in all tests; large ones go beyond all that kernels take at a
+// time (blocks of rows and of columns, tiles, registers, 4,096 rows), each with a rest, and have
+// numbers that are hard (frontend/compare/drawn.h).
+enum class CaseSize { kSmall, kLarge };
+
 // A norm on tokens, on images and, where it takes a mask, on padded tokens, as far as it takes
 // them: its forward, its backward for a drawn dy, and its state. Throws Error{kUsage} when it takes
 // none.
-Subjects norm_subjects(const nn::Norm& norm, bool unfused);
+Subjects norm_subjects(const nn::Norm& norm, bool unfused, CaseSize size = CaseSize::kSmall);
 
-// An op by name, forward and backward; of an op that is a backward or an update, the subjects in
-// which it runs. Throws Error{kUsage} for an unknown name, with the nearest known one.
-Subjects op_subjects(std::string_view op, bool unfused);
+// An op by name, forward and backward, in a case called "small" or "large"; of an op that is a
+// backward or an update, the subjects in which it runs. Throws Error{kUsage} for an unknown name,
+// with the nearest known one.
+Subjects op_subjects(std::string_view op, bool unfused, CaseSize size = CaseSize::kSmall);
 // The names that op_subjects takes: every op but views.
 std::vector<std::string> subject_ops();
 // Whether it runs in no subject of another op or of a norm.

@@ -21,9 +21,10 @@ constexpr double kBackward = kBackwardBound * 2 * kEps;
 // Of one group: what its dx is made of.
 struct GroupTerms {
   double largest_g = 0, largest_xhat = 0, products = 0;  // products: the sum of |g xhat|
-  double kept = 0;
+  double sum_g = 0, kept = 0;                            // sum_g: of |g|
 
   double mean_product() const { return products / std::max(kept, 1.0); }
+  double mean_g() const { return sum_g / std::max(kept, 1.0); }
 };
 
 // What the sums of the parameters' gradients are made of, one a feature.
@@ -41,7 +42,8 @@ class NormGradient {
   void bound_dx() {
     if (view_.is_scaled()) return bound_scaled_dx();
     for (std::size_t e = 0; e < view_.size(); ++e) {
-      bounds_[0].as<double>()[e] = kBackward * dx_scale(view_.group(e)) + kTiny;
+      const std::size_t k = view_.group(e);
+      bounds_[0].as<double>()[e] = kBackward * dx_scale(k) + of_centre_in_dx(k) + kTiny;
     }
   }
 
@@ -70,6 +72,7 @@ class NormGradient {
     t.largest_g = std::max(t.largest_g, g);
     t.largest_xhat = std::max(t.largest_xhat, xhat);
     t.products += g * xhat;
+    t.sum_g += g;
     t.kept += view_.is_kept(e) ? 1 : 0;
   }
 
@@ -84,9 +87,18 @@ class NormGradient {
     return slope;
   }
 
+  double factor(std::size_t k) const {
+    return of(view_.places().factor, k, std::abs(view_.rstd(k))) * r(k);
+  }
+  // The saved mean is rounded, and kernels may put that right or not: how far xhat is off by it.
+  double of_centre(std::size_t k) const { return kEps * std::abs(view_.mean(k) * view_.rstd(k)); }
+  // In -slope xhat, slope being the mean of g xhat.
+  double of_centre_in_dx(std::size_t k) const {
+    const GroupTerms& t = terms_[k];
+    return factor(k) * of_centre(k) * (slope(k) + t.largest_xhat * t.mean_g());
+  }
   double dx_scale(std::size_t k) const {
-    const double factor = of(view_.places().factor, k, std::abs(view_.rstd(k))) * r(k);
-    return factor * std::max(terms_[k].largest_g, terms_[k].largest_xhat * slope(k));
+    return factor(k) * std::max(terms_[k].largest_g, terms_[k].largest_xhat * slope(k));
   }
 
   // dx = rrms (dz - z mean(dz z)) of what dx is without a scaling, dz.
@@ -115,6 +127,7 @@ class NormGradient {
       const double xhat =
           std::max(unit, std::abs(view_.xhat(e))) * r(k) + (moved.empty() ? 0 : std::abs(moved[k]));
       bound[p] += kBackward * dy(e) * (output == 1 ? xhat : 1);
+      if (output == 1) bound[p] += dy(e) * of_centre(k) * r(k);
     }
     for (double& b : bound) b += kTiny;
   }

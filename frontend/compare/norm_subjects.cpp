@@ -33,7 +33,25 @@ struct NormInputCase {
   std::string name;
   Shape x;
   bool masked = false;
+  Drawn drawn = Drawn::kNormal;
 };
+
+// Sizes are cut by backends/onednn/{row,column}_blocks.cpp and its group_norm_plan.h: many rows and
+// few features, more features than a panel has, rows too wide to keep sums of all their columns,
+// few and many images. Features are multiples of 4, for groups of them, but of no register.
+std::vector<NormInputCase> norm_cases_of(CaseSize size) {
+  if (size == CaseSize::kSmall) {
+    return {{"tokens", {4, 6, 48}}, {"images", {4, 12, 5, 7}}, {"padded tokens", {4, 6, 48}, true}};
+  }
+  return {{"many tokens", {7, 599, 20}},
+          {"wide tokens", {11, 12, 1052}},
+          {"widest tokens", {1, 3, 16420}},
+          {"many images", {67, 12, 9, 11}},
+          {"wide images", {6, 44, 7, 9}},
+          {"many padded tokens", {7, 599, 20}, true},
+          {"hard rows", {5, 9, 44}, false, Drawn::kHostileRows},
+          {"hard features", {7, 11, 44}, false, Drawn::kHostileColumns}};
+}
 
 std::unique_ptr<GraphSubject> norm_subject(const nn::Norm& norm, const NormInputCase& c,
                                            bool unfused) {
@@ -42,22 +60,21 @@ std::unique_ptr<GraphSubject> norm_subject(const nn::Norm& norm, const NormInput
   nn::Net net{.graph = g};
   net.tick = draft.step();
   net.first_row = g.constant(Tensor(DType::kI32, {}));
-  const Value x = draft.normal(c.x);
+  const Value x = draft.floats(c.drawn, c.x);
   const Shape rows(c.x.sizes().first(std::size_t(c.x.rank() - 1)));
   const Value y = norm.alone(net, kLayerName, x, c.masked ? draft.mask(rows) : Value{});
   net.update(draft.differentiate({y}, g.leaves(NodeKind::kParameter)));
   Feeds leaves = drawn_leaves(g);
-  return draft.finish(fmt::format("norm {}, {}", norm.name(), c.name), unfused, std::move(leaves));
+  return draft.finish({"norm " + norm.name(), c.name}, unfused, std::move(leaves));
 }
 
 }  // namespace
 
-Subjects norm_subjects(const nn::Norm& norm, bool unfused) {
-  std::vector<NormInputCase> cases{{"tokens", {4, 6, 48}}, {"images", {4, 12, 5, 7}}};
-  if (norm.takes_mask()) cases.push_back({"padded tokens", {4, 6, 48}, true});
+Subjects norm_subjects(const nn::Norm& norm, bool unfused, CaseSize size) {
   Subjects subjects;
   std::string why;
-  for (const NormInputCase& c : cases) {
+  for (const NormInputCase& c : norm_cases_of(size)) {
+    if (c.masked && !norm.takes_mask()) continue;
     try {
       subjects.push_back(norm_subject(norm, c, unfused));
     } catch (const Error& error) {

@@ -26,16 +26,6 @@
 namespace keel::compare {
 namespace {
 
-using Outputs = std::vector<Value>;
-
-// Builds y from drawn inputs, and its gradients.
-template <Outputs (*kBuild)(Draft&)>
-void with_gradient(Draft& d) {
-  d.differentiate(kBuild(d));
-}
-
-RandomKey key_of(Draft& d) { return {d.step(), d.graph.constant(Tensor(DType::kI32, {}))}; }
-
 Outputs op_matmul(Draft& d) {
   const Value a = d.normal({3, 17, 65}), b = d.normal({65, 33});
   return {ops::matmul(d.graph, a, b, {.bias = d.normal({33})}),
@@ -167,36 +157,28 @@ struct DraftUpdate {
   Value p, g, lr, scale;
   explicit DraftUpdate(Draft& d)
       : p(d.normal({9, 33})), g(d.normal({9, 33})), lr(d.positive({})), scale(d.positive({})) {}
-  static void mark_all(Draft& d, Value p) {
-    Outputs all;
-    for (int port = 0; port < int(d.graph.node(p).outputs.size()); ++port)
-      all.push_back(p.at(port));
-    d.mark(all);
-  }
 };
 void op_sgd(Draft& d) {
   const DraftUpdate u(d);
-  DraftUpdate::mark_all(d, ops::sgd_step(d.graph, {u.p, u.g, u.lr, u.scale, d.normal({9, 33})},
-                                         {.momentum = 0.9, .weight_decay = 0.01}));
+  mark_all(d, ops::sgd_step(d.graph, {u.p, u.g, u.lr, u.scale, d.normal({9, 33})},
+                            {.momentum = 0.9, .weight_decay = 0.01}));
 }
 void op_adam(Draft& d) {
   const DraftUpdate u(d);
   const Value step = d.step(), m = d.normal({9, 33}), v = d.positive({9, 33});
-  DraftUpdate::mark_all(
-      d, ops::adam_step(d.graph, {u.p, u.g, u.lr, u.scale, step, m, v}, {.weight_decay = 0.01}));
+  mark_all(d,
+           ops::adam_step(d.graph, {u.p, u.g, u.lr, u.scale, step, m, v}, {.weight_decay = 0.01}));
 }
 void op_adagrad(Draft& d) {
   const DraftUpdate u(d);
-  DraftUpdate::mark_all(
-      d, ops::adagrad_step(d.graph, {u.p, u.g, u.lr, u.scale, d.positive({9, 33})}, {}));
+  mark_all(d, ops::adagrad_step(d.graph, {u.p, u.g, u.lr, u.scale, d.positive({9, 33})}, {}));
 }
 // n is at least q^2, as a mean of squares is.
 void op_graves(Draft& d) {
   const DraftUpdate u(d);
   const Value q = d.normal({9, 33});
   const Value n = ops::add(d.graph, ops::square(d.graph, q), d.positive({9, 33}));
-  DraftUpdate::mark_all(
-      d, ops::graves_step(d.graph, {u.p, u.g, u.lr, u.scale, n, q, d.normal({9, 33})}, {}));
+  mark_all(d, ops::graves_step(d.graph, {u.p, u.g, u.lr, u.scale, n, q, d.normal({9, 33})}, {}));
 }
 
 }  // namespace

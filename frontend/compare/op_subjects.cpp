@@ -9,18 +9,41 @@
 namespace keel::compare {
 namespace {
 
-// An element-wise op on positive operands, where all of them are defined.
-void build_elementwise(Draft& d, EwCode code) {
-  std::vector<Value> operands;
-  for (int i = 0; i < arity(code); ++i) {
-    const bool is_condition = code == EwCode::kSelect && i == 0;
-    operands.push_back(is_condition ? d.mask({9, 33})
-                                    : d.positive(i == 1 ? Shape{33} : Shape{9, 33}));
+// The operands of an element-wise op: positive, or of any size and sign that the op is defined for.
+class Operands {
+ public:
+  Operands(Draft& d, EwCode code, bool is_large) : d_(d), code_(code), is_large_(is_large) {}
+
+  Shape shape() const { return is_large_ ? Shape{4133, 19} : Shape{9, 33}; }
+  // Operand 1 is stretched along the rows.
+  Value drawn(int i) const {
+    if (i == 0 && code_ == EwCode::kSelect) return d_.mask(shape());
+    const Shape of = i == 1 ? Shape{shape().back()} : shape();
+    return is_large_ ? d_.floats(kind(i), of) : d_.positive(of);
   }
+
+ private:
+  Drawn kind(int i) const {
+    using enum EwCode;
+    const bool is_divisor = code_ == kDiv && i == 1;
+    if (is_divisor || code_ == kSqrt || code_ == kLog) return Drawn::kMagnitudes;
+    return code_ == kExp ? Drawn::kNormal : Drawn::kMixed;
+  }
+
+  Draft& d_;
+  EwCode code_;
+  bool is_large_;
+};
+
+void build_elementwise(Draft& d, EwCode code, bool is_large) {
+  const Operands all(d, code, is_large);
+  if (code == EwCode::kCast) {
+    return void(d.differentiate({ops::cast(d.graph, d.mask(all.shape()), DType::kF32)}));
+  }
+  std::vector<Value> operands;
+  for (int i = 0; i < arity(code); ++i) operands.push_back(all.drawn(i));
   if (code == EwCode::kScale)
     return void(d.differentiate({ops::scale(d.graph, operands[0], 1.7, -0.3)}));
-  if (code == EwCode::kCast)
-    return void(d.differentiate({ops::cast(d.graph, d.mask({9, 33}), DType::kF32)}));
   const Value y = ops::elementwise(d.graph, code, operands);
   if (is_floating(d.graph.type(y).dtype)) return void(d.differentiate({y}));
   d.mark({y});
@@ -56,20 +79,24 @@ std::vector<std::string> subject_ops() {
 
 bool has_own_subject(const std::string& op) { return subject_of(op) == op && !is_norm_op(op); }
 
-Subjects op_subjects(std::string_view op, bool unfused) {
+Subjects op_subjects(std::string_view op, bool unfused, CaseSize size) {
   const std::vector<std::string> names = subject_ops();
   check(std::ranges::count(names, op) > 0, ErrorKind::kUsage, "op: {}", unknown_name(op, names));
   const std::string forward = subject_of(op);
-  if (is_norm_op(forward)) return norm_subjects(nn::Norm::parse(norm_name(forward)), unfused);
+  if (is_norm_op(forward)) {
+    return norm_subjects(nn::Norm::parse(norm_name(forward)), unfused, size);
+  }
+  const bool is_large = size == CaseSize::kLarge;
+  const auto& drafts = is_large ? large_op_drafts() : op_drafts();
   Draft draft;
-  if (const auto build = op_drafts().find(forward); build != op_drafts().end()) {
+  if (const auto build = drafts.find(forward); build != drafts.end()) {
     build->second(draft);
   } else {
-    build_elementwise(draft, *elementwise_code(*find_op(forward)));
+    build_elementwise(draft, *elementwise_code(*find_op(forward)), is_large);
     unfused = true;  // so that no neighbour joins it
   }
   Subjects subjects;
-  subjects.push_back(draft.finish("op " + forward, unfused));
+  subjects.push_back(draft.finish({"op " + forward, is_large ? "large" : "small"}, unfused));
   return subjects;
 }
 

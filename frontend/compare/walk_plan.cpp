@@ -13,6 +13,18 @@ bool is_called(const std::string& path, const std::string& only) {
 
 }  // namespace
 
+bool has_called(const Graph& graph, const std::string& only) {
+  const auto is_leaf_called = [&](const Update& update) {
+    return is_called(graph.node(update.leaf).name, only);
+  };
+  if (std::ranges::any_of(graph.updates(), is_leaf_called)) return true;
+  for (int i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node(i);
+    if (node.kind == NodeKind::kOp && !is_view(node) && is_called(node.name, only)) return true;
+  }
+  return false;
+}
+
 WalkPlan::WalkPlan(const Graph& graph, const std::string& only, const std::string& subject)
     : judged_(graph, only.empty()), needed_(graph, only.empty()) {
   for (const Update& update : graph.updates()) updates_[update.next.node].push_back(update);

@@ -11,6 +11,9 @@
 
 namespace keel::compare {
 
+// Whether a node, or a leaf that takes a new value, is called `only` or lies below that path.
+bool has_called(const Graph& graph, const std::string& only);
+
 class WalkPlan {
  public:
   // Judges all nodes, or those called `only` and what lies below that path: a node, or one that

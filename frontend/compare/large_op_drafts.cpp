@@ -1,0 +1,329 @@
+#include "frontend/compare/op_drafts.h"
+#include "src/ops/attention.h"
+#include "src/ops/conv2d.h"
+#include "src/ops/dropout.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/embedding.h"
+#include "src/ops/filter_bank.h"
+#include "src/ops/layout.h"
+#include "src/ops/lookup_sum.h"
+#include "src/ops/loss.h"
+#include "src/ops/matmul.h"
+#include "src/ops/mixture_density.h"
+#include "src/ops/norm_noise.h"
+#include "src/ops/optimizer_step.h"
+#include "src/ops/order_error.h"
+#include "src/ops/pool2d.h"
+#include "src/ops/random_normal.h"
+#include "src/ops/recurrent.h"
+#include "src/ops/reduce.h"
+#include "src/ops/search.h"
+#include "src/ops/soft_window.h"
+#include "src/ops/softmax.h"
+#include "src/ops/stop_gradient.h"
+
+namespace keel::compare {
+namespace large {  // the names are those of op_drafts.cpp
+namespace {
+
+// Several blocks of rows, the last of which is short, of a register and a rest.
+constexpr std::int64_t kRows = 4133, kWidth = 19;
+const Shape kManyRows{kRows, kWidth};
+// Rows of many registers and a rest; hostile ones are of every kind.
+const Shape kWideRows{37, 1061}, kHostile{13, 1061};
+
+Value scores(Draft& d, const Shape& shape) { return d.floats(Drawn::kScores, shape); }
+Value mixed(Draft& d, const Shape& shape) { return d.floats(Drawn::kMixed, shape); }
+Value hostile(Draft& d) { return d.floats(Drawn::kHostileRows, kHostile); }
+
+Outputs op_matmul(Draft& d) {
+  Graph& g = d.graph;
+  const Value many = d.normal({kRows, 37}), weight = d.normal({37, kWidth});
+  const Value batches = d.normal({3, 37, 131}), turned = d.normal({3, 67, 131});
+  const Value long_a = mixed(d, {4133, 17}), long_b = mixed(d, {4133, 5});
+  const Value wide = d.normal({7, 19}), columns = d.normal({19, 1061});
+  return {ops::matmul(g, many, weight, {.bias = d.normal({kWidth})}),
+          ops::matmul(g, batches, turned, {.transpose_b = true}),
+          ops::matmul(g, long_a, long_b, {.transpose_a = true}), ops::matmul(g, wide, columns)};
+}
+Outputs op_conv2d(Draft& d) {
+  Graph& g = d.graph;
+  const Value x = d.normal({3, 19, 21, 18}), w = d.normal({37, 19, 3, 3});
+  const Value few = mixed(d, {5, 3, 33, 31}), wide = d.normal({7, 3, 5, 5});
+  return {ops::conv2d(g, x, w, {.bias = d.normal({37}), .padding = 1}),
+          ops::conv2d(g, few, wide, {.stride = 2})};
+}
+// Of long columns, of columns of more than a chunk, of one long row, over axes that are apart.
+template <Value (*kReduce)(Graph&, Value, std::vector<std::int64_t>, bool)>
+Outputs op_reduce(Draft& d) {
+  Graph& g = d.graph;
+  const Value many = d.normal({kRows, 37}), wide = mixed(d, {67, 2085});
+  return {kReduce(g, many, {0}, false), kReduce(g, many, {1}, true), kReduce(g, wide, {0}, false),
+          kReduce(g, d.normal({70001}), {0}, false),
+          kReduce(g, d.normal({3, 37, 131}), {0, 2}, false)};
+}
+Outputs op_max(Draft& d) {
+  Graph& g = d.graph;
+  const Value many = mixed(d, kManyRows);
+  return {ops::max(g, many, {1}), ops::max(g, many, {0}), ops::max(g, hostile(d), {1}),
+          ops::max(g, d.normal({3, 37, 131}), {1})};
+}
+Outputs op_broadcast(Draft& d) {
+  Graph& g = d.graph;
+  return {ops::broadcast_to(g, d.normal({kRows, 1, 3}), {kRows, 7, 3}),
+          ops::broadcast_to(g, d.normal({37}), {1061, 37}),
+          ops::broadcast_to(g, d.normal({1061, 1}), {1061, 19})};
+}
+Outputs op_transpose(Draft& d) {
+  Graph& g = d.graph;
+  const Value images = d.normal({131, 67, 5});
+  return {ops::transpose(g, d.normal(kManyRows), {1, 0}), ops::transpose(g, images, {2, 0, 1}),
+          ops::transpose(g, images, {1, 0, 2}), ops::transpose(g, images, {0, 2, 1})};
+}
+Outputs op_slice(Draft& d) {
+  return {ops::slice(d.graph, d.normal(kManyRows), {7, 2}, {4111, 13}),
+          ops::slice(d.graph, d.normal({37, 67, 19}), {1, 0, 2}, {35, 67, 16})};
+}
+Outputs op_split(Draft& d) { return ops::split(d.graph, d.normal({3 * kRows, 5}), 3); }
+Outputs op_concat(Draft& d) {
+  return {ops::concat(d.graph, {d.normal({kRows, 5}), d.normal({kRows, 8})}, 1),
+          ops::concat(d.graph, {d.normal({1061, 19}), d.normal({kRows, 19})}, 0)};
+}
+Outputs op_pad(Draft& d) {
+  return {ops::pad(d.graph, d.normal({kRows, 5}), {1, 0}, {2, 3}, 0.5),
+          ops::pad(d.graph, d.normal({3, 5, 67, 37}), {0, 0, 2, 1}, {0, 0, 1, 2})};
+}
+Outputs op_softmax(Draft& d) {
+  Graph& g = d.graph;
+  return {ops::softmax(g, d.normal(kManyRows)), ops::softmax(g, scores(d, kWideRows)),
+          ops::softmax(g, hostile(d)), ops::softmax(g, d.normal({3, 16421}))};
+}
+Outputs op_log_softmax(Draft& d) {
+  Graph& g = d.graph;
+  return {ops::log_softmax(g, d.normal(kManyRows)), ops::log_softmax(g, scores(d, kWideRows)),
+          ops::log_softmax(g, hostile(d)), ops::log_softmax(g, d.normal({3, 16421}))};
+}
+Outputs op_cross_entropy(Draft& d) {
+  Graph& g = d.graph;
+  const auto many = ops::cross_entropy(g, scores(d, kManyRows), d.below({kRows}, kWidth));
+  const auto wide = ops::cross_entropy(g, d.normal(kWideRows), d.below({37}, 1061),
+                                       {.label_smoothing = 0.1, .ignore_index = 0});
+  const auto hard =
+      ops::cross_entropy(g, scores(d, {300, 67}), d.below({300}, 67), {.label_smoothing = 0.1});
+  return {many.mean, many.sum, wide.mean, wide.sum, hard.mean, hard.sum};
+}
+Outputs op_bce(Draft& d) {
+  const Value x = scores(d, kManyRows), near = d.normal(kManyRows);
+  const Value targets = ops::sigmoid(d.graph, d.normal(kManyRows));
+  const Value given = ops::stop_gradient(d.graph, targets);
+  const auto far_loss = ops::bce_with_logits(d.graph, x, given);
+  const auto near_loss = ops::bce_with_logits(d.graph, near, given);
+  return {far_loss.mean, far_loss.sum, near_loss.mean, near_loss.sum};
+}
+Outputs op_order_error(Draft& d) {
+  return {ops::order_error(d.graph, d.normal({133, 67}), d.normal({141, 67})),
+          ops::order_error(d.graph, d.normal({kRows, 5}), d.normal({3, 5}))};
+}
+Outputs op_max_pool(Draft& d) {
+  return {ops::max_pool2d(d.graph, mixed(d, {3, 19, 33, 31}), 3, 2),
+          ops::max_pool2d(d.graph, d.normal({kRows, 1, 4, 4}), 2, 2)};
+}
+Outputs op_avg_pool(Draft& d) {
+  return {ops::avg_pool2d(d.graph, mixed(d, {3, 19, 33, 31}), 3, 2),
+          ops::avg_pool2d(d.graph, d.normal({kRows, 1, 4, 4}), 2, 2)};
+}
+Outputs op_embedding(Draft& d) {
+  return {ops::embedding(d.graph, d.normal({19, 5}), d.below({kRows}, 19), 0),
+          ops::embedding(d.graph, d.normal({1061, 71}), d.below({37, 11}, 1061), 0)};
+}
+Outputs op_dropout(Draft& d) {
+  const Value many = d.normal(kManyRows), wide = mixed(d, {5, 16421});
+  return {ops::dropout(d.graph, many, key_of(d), 0.3, 1),
+          ops::dropout(d.graph, wide, key_of(d), 0.1, 2)};
+}
+// Several tiles of queries and of keys, more than 4,096 keys, and scores of about 100.
+Outputs op_attention(Draft& d) {
+  Graph& g = d.graph;
+  const Value q = d.normal({2, 37, 16}), k = d.normal({2, 301, 16}), v = d.normal({2, 301, 16});
+  const RandomKey key = key_of(d);
+  const Value many = ops::attention(g, {q, k, v, d.mask({2, 301}), key.tick, key.first_row},
+                                    {.heads = 2, .p = 0.2, .seed = 1});
+  const Value long_k = d.normal({1, 4133, 5}), long_v = d.normal({1, 4133, 5});
+  const Value one = ops::attention(g, {d.normal({1, 3, 5}), long_k, long_v}, {.heads = 1});
+  const auto large = [&] { return ops::scale(g, d.normal({1, 133, 40}), 8); };
+  const Value hard_q = large(), hard_k = large();
+  const Value hard =
+      ops::attention(g, {hard_q, hard_k, d.normal({1, 133, 40})}, {.heads = 1, .causal = true});
+  return {many, one, hard};
+}
+Outputs op_lstm_cell(Draft& d) {
+  const Shape gates{kRows, 4 * 5}, state{kRows, 5}, wide_gates{67, 4 * 259}, wide{67, 259};
+  const auto all = ops::lstm_cell(d.graph, mixed(d, gates), d.normal(gates), d.normal(state));
+  const auto some = ops::lstm_cell(d.graph, d.normal(wide_gates), d.normal(wide_gates),
+                                   d.normal(wide), d.mask({67}));
+  return {all.c, all.o, some.c, some.o};
+}
+Outputs op_lstm_output(Draft& d) {
+  const Shape many{kRows, 5}, wide{67, 259};
+  return {
+      ops::lstm_output(d.graph, d.positive(many), mixed(d, many)),
+      ops::lstm_output(d.graph, d.positive(wide), d.normal(wide), d.normal(wide), d.mask({67}))};
+}
+Outputs op_gru_cell(Draft& d) {
+  const auto cell = [&](std::int64_t rows, std::int64_t width) {
+    return ops::GruCell{mixed(d, {rows, 2 * width}), d.normal({rows, 2 * width}),
+                        d.normal({rows, width}), d.normal({rows, width}), d.normal({rows, width})};
+  };
+  const Value all = ops::gru_cell(d.graph, cell(kRows, 5));
+  ops::GruCell wide = cell(67, 259);
+  wide.mask = d.mask({67});
+  return {all, ops::gru_cell(d.graph, wide)};
+}
+// Bumps that reach the last symbols of a long text.
+Outputs op_soft_window(Draft& d) {
+  const Value hats = d.normal({61, 30}), before = ops::scale(d.graph, d.positive({61, 10}), 20);
+  const auto many = ops::soft_window(d.graph, d.normal({kRows, 3}), d.normal({kRows, 1}),
+                                     d.below({kRows, 3}, 5), 5);
+  const auto wide = ops::soft_window(d.graph, hats, before, d.below({61, 67}, 37), 37);
+  return {many.w, many.kappa, many.phi, wide.w, wide.kappa, wide.phi};
+}
+Outputs op_mixture_density(Draft& d) {
+  const auto nll = [&](std::int64_t rows, std::int64_t components, Value mask) {
+    const Value y = d.normal({rows, 1 + 6 * components});
+    const Value points = ops::stop_gradient(d.graph, d.normal({rows, 3}));
+    return ops::mixture_density(d.graph, y, points, mask).nll;
+  };
+  const Value many = nll(kRows, 1, {});
+  return {many, nll(133, 10, d.mask({133}))};
+}
+Outputs op_filter_bank(Draft& d) {
+  const auto bank = [&](std::int64_t rows, const FilterBankAttrs& attrs) {
+    return ops::filter_bank(d.graph, ops::scale(d.graph, d.normal({rows, 5}), 0.5), attrs);
+  };
+  const auto many = bank(kRows, {.filters = 2, .rows = 3, .columns = 5});
+  const auto wide = bank(71, {.filters = 5, .rows = 67, .columns = 41});
+  return {many.fx, many.fy, wide.fx, wide.fy};
+}
+Outputs op_norm_noise(Draft& d) {
+  const Value many = d.normal(kManyRows), wide = mixed(d, kWideRows);
+  return {ops::norm_noise(d.graph, many, {key_of(d)}, {.seed = 1}),
+          ops::norm_noise(d.graph, wide, {key_of(d)}, {.seed = 2})};
+}
+Outputs op_fused(Draft& d) {
+  Graph& g = d.graph;
+  const Value a = mixed(d, kManyRows), b = d.normal({kWidth});
+  const Value gate = ops::sigmoid(g, ops::scale(g, a, 0.5, 0.25));
+  return {ops::gelu(
+      g, ops::add(g, ops::mul(g, ops::tanh(g, ops::add(g, a, b)), gate), ops::square(g, a)))};
+}
+
+void op_random_normal(Draft& d) {
+  d.mark({ops::random_normal(d.graph, {DType::kF32, kManyRows}, key_of(d), 1),
+          ops::random_normal(d.graph, {DType::kF32, {3, 16421}}, key_of(d), 2)});
+}
+void op_errors(Draft& d) {
+  d.mark({ops::classification_errors(d.graph, scores(d, kManyRows), d.below({kRows}, kWidth)),
+          ops::classification_errors(d.graph, d.normal(kWideRows), d.below({37}, 3))});
+}
+void op_sum_squares(Draft& d) { d.mark({ops::sum_squares(d.graph, mixed(d, kManyRows))}); }
+
+void op_top_k(Draft& d) {
+  const ops::Ranked many = ops::top_k(d.graph, d.normal(kManyRows), 5);
+  const ops::Ranked wide = ops::top_k(d.graph, mixed(d, kWideRows), 17);
+  const ops::Ranked hard = ops::top_k(d.graph, hostile(d), 3);
+  d.mark({many.values, many.indices, wide.values, wide.indices, hard.values, hard.indices});
+}
+void op_put(Draft& d) {
+  const Value t = d.graph.constant(Tensor::of<std::int32_t>({}, {130}));
+  d.mark({ops::put(d.graph, d.normal({37, 131, 19}), d.normal({37, 1, 19}), t)});
+}
+void op_lookup_sum(Draft& d) {
+  d.mark({ops::lookup_sum(d.graph, d.normal({6, 19, 67}), d.below({521, 6}, 19)),
+          ops::lookup_sum(d.graph, d.normal({3, 19, 5}), d.below({kRows, 3}, 19))});
+}
+
+// p, g, lr and scale of an update. Gradients are of very different sizes, some 0, and so are second
+// moments, beside which the eps of the update is large or small.
+struct DraftUpdate {
+  Value p, g, lr, scale;
+  explicit DraftUpdate(Draft& d)
+      : p(d.normal(kManyRows)), g(mixed(d, kManyRows)), lr(d.positive({})), scale(d.positive({})) {}
+  static Value moment(Draft& d) { return d.floats(Drawn::kMagnitudes, kManyRows); }
+};
+void op_sgd(Draft& d) {
+  const DraftUpdate u(d);
+  const Value before = d.normal(kManyRows);
+  mark_all(d, ops::sgd_step(d.graph, {u.p, u.g, u.lr, u.scale, before},
+                            {.momentum = 0.9, .weight_decay = 0.01, .nesterov = true}));
+  mark_all(d, ops::sgd_step(d.graph, {u.p, u.g, u.lr, u.scale, {}}, {}));
+}
+void op_adam(Draft& d) {
+  const DraftUpdate u(d);
+  const Value step = d.step(), m = mixed(d, kManyRows), v = DraftUpdate::moment(d);
+  const ops::AdamOperands operands{u.p, u.g, u.lr, u.scale, step, m, v};
+  mark_all(d, ops::adam_step(d.graph, operands, {.eps = 1e-3}));
+  mark_all(d, ops::adam_step(d.graph, operands, {.weight_decay = 0.01, .decoupled = true}));
+  mark_all(d, ops::adam_step(d.graph, operands, {.eps = 1e-6, .raw_eps = true}));
+}
+void op_adagrad(Draft& d) {
+  const DraftUpdate u(d);
+  const Value h = DraftUpdate::moment(d);
+  mark_all(d, ops::adagrad_step(d.graph, {u.p, u.g, u.lr, u.scale, h}, {.eps = 1e-3}));
+}
+void op_graves(Draft& d) {
+  const DraftUpdate u(d);
+  const Value q = d.normal(kManyRows), before = mixed(d, kManyRows);
+  const Value n = ops::add(d.graph, ops::square(d.graph, q), d.positive(kManyRows));
+  mark_all(d, ops::graves_step(d.graph, {u.p, u.g, u.lr, u.scale, n, q, before}, {}));
+}
+
+const std::map<std::string_view, BuildOp>& drafts() {
+  static const std::map<std::string_view, BuildOp> builds{
+      {"matmul", with_gradient<op_matmul>},
+      {"conv2d", with_gradient<op_conv2d>},
+      {"sum", with_gradient<op_reduce<ops::sum>>},
+      {"mean", with_gradient<op_reduce<ops::mean>>},
+      {"max", with_gradient<op_max>},
+      {"broadcast_to", with_gradient<op_broadcast>},
+      {"transpose", with_gradient<op_transpose>},
+      {"slice", with_gradient<op_slice>},
+      {"split", with_gradient<op_split>},
+      {"concat", with_gradient<op_concat>},
+      {"pad", with_gradient<op_pad>},
+      {"softmax", with_gradient<op_softmax>},
+      {"log_softmax", with_gradient<op_log_softmax>},
+      {"cross_entropy", with_gradient<op_cross_entropy>},
+      {"bce_with_logits", with_gradient<op_bce>},
+      {"order_error", with_gradient<op_order_error>},
+      {"max_pool2d", with_gradient<op_max_pool>},
+      {"avg_pool2d", with_gradient<op_avg_pool>},
+      {"embedding", with_gradient<op_embedding>},
+      {"dropout", with_gradient<op_dropout>},
+      {"attention", with_gradient<op_attention>},
+      {"lstm_cell", with_gradient<op_lstm_cell>},
+      {"lstm_output", with_gradient<op_lstm_output>},
+      {"gru_cell", with_gradient<op_gru_cell>},
+      {"norm_noise", with_gradient<op_norm_noise>},
+      {"soft_window", with_gradient<op_soft_window>},
+      {"filter_bank", with_gradient<op_filter_bank>},
+      {"mixture_density", with_gradient<op_mixture_density>},
+      {"fused_elementwise", with_gradient<op_fused>},
+      {"top_k", op_top_k},
+      {"put", op_put},
+      {"lookup_sum", op_lookup_sum},
+      {"random_normal", op_random_normal},
+      {"classification_errors", op_errors},
+      {"sum_squares", op_sum_squares},
+      {"sgd_step", op_sgd},
+      {"adam_step", op_adam},
+      {"adagrad_step", op_adagrad},
+      {"graves_step", op_graves}};
+  return builds;
+}
+
+}  // namespace
+}  // namespace large
+
+const std::map<std::string_view, BuildOp>& large_op_drafts() { return large::drafts(); }
+
+}  // namespace keel::compare
