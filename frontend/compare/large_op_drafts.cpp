@@ -1,3 +1,4 @@
+// Every op that is no norm and not element-wise, on large inputs and hard numbers.
 #include "frontend/compare/op_drafts.h"
 #include "src/ops/attention.h"
 #include "src/ops/conv2d.h"

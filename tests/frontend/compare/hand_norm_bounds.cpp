@@ -72,6 +72,9 @@ void add_row_norms(std::vector<HandCase>& all) {
                  {{"layer_norm", 1, {kF * 10000}},
                   {"layer_norm_backward", 0, {kB * 6 + 8e4, kB * 6 + 8e4}},
                   {"layer_norm_backward", 1, {kB + 1e4, 3 * (kB + 1e4)}}}});
+}
+
+void add_other_row_norms(std::vector<HandCase>& all) {
   all.push_back({[](Given& d) {
                    const Value x = row(d);
                    d.differentiate(ops::rms_norm(d.g, x, two(d)), {1, 3});
@@ -240,7 +243,8 @@ void add_quadratic_norms(std::vector<HandCase>& all) {
 const std::vector<HandCase>& norm_hand_cases() {
   static const std::vector<HandCase> cases = [] {
     std::vector<HandCase> all;
-    for (auto add : {add_row_norms, add_part_norms, add_batch_norms, add_quadratic_norms}) {
+    for (auto add : {add_row_norms, add_other_row_norms, add_part_norms, add_batch_norms,
+                     add_quadratic_norms}) {
       add(all);
     }
     return all;

@@ -66,6 +66,10 @@ void add_sums(std::vector<HandCase>& all) {
                    d.mark_all(ops::lookup_sum(d.g, tables, d.ints({1, 2}, {1, 0})));
                  },
                  {{"lookup_sum", 0, {4 * 5}}}});
+}
+
+// Sums over points and windows, and a chain.
+void add_further_sums(std::vector<HandCase>& all) {
   all.push_back({[](Given& d) {
                    const Value x = d.floats({1, 1}, {3}), y = d.floats({1, 1}, {1});
                    d.differentiate(ops::order_error(d.g, x, y), {2});
@@ -382,8 +386,8 @@ void add_updates(std::vector<HandCase>& all) {
 const std::vector<HandCase>& op_hand_cases() {
   static const std::vector<HandCase> cases = [] {
     std::vector<HandCase> all;
-    for (auto add : {add_sums, add_random, add_losses, add_attention, add_lstm, add_gru,
-                     add_windows, add_filters, add_mixture, add_updates}) {
+    for (auto add : {add_sums, add_further_sums, add_random, add_losses, add_attention, add_lstm,
+                     add_gru, add_windows, add_filters, add_mixture, add_updates}) {
       add(all);
     }
     return all;

@@ -22,7 +22,8 @@ struct Sizes {
 
   void take(const Shape& shape) {
     elements = std::max(elements, shape.elements());
-    if (shape.elements() > 0 && shape.rank() > 0) rows = std::max(rows, shape.elements() / shape.back());
+    if (shape.elements() > 0 && shape.rank() > 0)
+      rows = std::max(rows, shape.elements() / shape.back());
   }
 };
 Sizes sizes_of(const Graph& graph, std::string_view op) {
