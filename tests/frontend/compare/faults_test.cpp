@@ -1,6 +1,7 @@
 // Planted faults: each is named, and nothing else is.
 #include <map>
 
+#include "models/registry.h"
 #include "tests/frontend/compare/helpers.h"
 
 namespace keel::compare {
@@ -27,12 +28,14 @@ bool is_noise(const NodeReport& r) {
   return std::abs(r.errors.worst.expected) <= r.errors.worst.bound;
 }
 
-// Plants a fault in every `every`-th node, the kinds in turn.
+// Plants a fault in every `every`-th node, or in about ten if there are more, the kinds in turn.
 void plant_in_turn(const TestBackends& backends, Subject& subject, const CompareOptions& options,
                    std::size_t every, Tally& tally) {
   constexpr auto kKinds = choice_words(FaultKind{});
+  constexpr std::size_t kMost = 10;
   const Comparison honest = backends.compare(subject, options);
   check_agrees(honest);
+  every = std::max(every, honest.nodes.size() / kMost);
   for (std::size_t i = std::size_t(tally.count) % every; i < honest.nodes.size(); i += every) {
     const NodeReport& r = honest.nodes[i].worst;
     if (r.backend != honest.nodes[0].worst.backend || is_noise(r)) continue;
@@ -55,18 +58,18 @@ void plant_in_turn(const TestBackends& backends, Subject& subject, const Compare
 TEST_CASE("faults: in models, one by one, each named by its node") {
   const TestBackends backends;
   Tally tally;
-  for (const char* model : {"mnist_mlp", "mnist_cnn", "text_classifier", "dependency_parser"}) {
+  for (const models::ModelEntry& model : models::all_models()) {
     for (const char* mode : {"isolated", "chained"}) {
-      CAPTURE(model);
+      CAPTURE(model.name);
       CAPTURE(mode);
-      const train::Config config = test::small_config({"train.batch=16"}, model);
+      const train::Config config = test::small_config({"train.batch=8"}, model.name);
       ModelSubject subject(*backends.judge, config);
       CompareOptions options;
       options.walk.mode = parse_choice<WalkMode>(mode);
       plant_in_turn(backends, subject, options, 7, tally);
     }
   }
-  CHECK(tally.count >= 40);
+  CHECK(tally.count >= 100);
   for (const char* phase : {"forward", "backward", "clip", "optimizer", "state"}) {
     CAPTURE(phase);
     CHECK(tally.phases[phase] > 0);

@@ -1,4 +1,5 @@
 // Honest runs: what rounding does to every op, norm and model stays within what it may.
+#include "models/registry.h"
 #include "src/ops/op_table.h"
 #include "tests/frontend/compare/helpers.h"
 
@@ -54,11 +55,11 @@ TEST_CASE("compare: an op's subjects have the op in them") {
 
 TEST_CASE("compare: every model agrees with the judge, step by step") {
   const TestBackends backends;
-  for (const char* model : {"mnist_mlp", "mnist_cnn", "text_classifier", "dependency_parser"}) {
+  for (const models::ModelEntry& model : models::all_models()) {
     for (const char* mode : {"isolated", "chained"}) {
-      CAPTURE(model);
+      CAPTURE(model.name);
       CAPTURE(mode);
-      const train::Config config = test::small_config({}, model);
+      const train::Config config = test::small_config({}, model.name);
       ModelSubject subject(*backends.judge, config);
       CompareOptions options{.walk = {}, .steps = 2};
       options.walk.mode = parse_choice<WalkMode>(mode);

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<MetricFacts> error_facts(const Run&) { return {{"error", "%", false}}; }
+std::vector<MetricFacts> facts_of_errors(const Run&) { return {{"error", "%", false}}; }
 
 // Two seeds without a norm, one with, and one that diverged.
 std::vector<Run> four_runs() {
@@ -40,7 +40,7 @@ void check_spread(const Json& json, double mean, double deviation, int n) {
 
 TEST_CASE("report json: every key of a section and its groups") {
   const std::vector<Run> runs = four_runs();
-  const Json json = report_json(make_report(runs, error_facts));
+  const Json json = report_json(make_report(runs, facts_of_errors));
   REQUIRE(json.size() == 1);
   const Json& section = json.at(0);
   CHECK(section.at("model") == "mlp");
@@ -64,7 +64,7 @@ TEST_CASE("report json: every key of a section and its groups") {
 
 TEST_CASE("report json: every key of a run") {
   const std::vector<Run> runs = four_runs();
-  const Json json = report_json(make_report(runs, error_facts));
+  const Json json = report_json(make_report(runs, facts_of_errors));
   const Json& finished = json.at(0).at("groups").at(0).at("runs").at(1);
   CHECK(finished.at("run") == "b");
   CHECK(finished.at("seed") == "8");
@@ -81,7 +81,7 @@ TEST_CASE("report json: every key of a run") {
 
 TEST_CASE("report json: every key of what a norm saves") {
   const std::vector<Run> runs = four_runs();
-  const Json json = report_json(make_report(runs, error_facts));
+  const Json json = report_json(make_report(runs, facts_of_errors));
   const Json& rows = json.at(0).at("catch_ups");
   REQUIRE(rows.size() == 2);
   const Json& there = rows.at(0);
