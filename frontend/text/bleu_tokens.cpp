@@ -17,12 +17,15 @@ bool is_13a_sign(char c) {
          (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
-std::string without(std::string text, std::string_view part, std::string_view by) {
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at)) {
-    text.replace(at, part.size(), by);
-    at += by.size();
+std::string without(std::string_view text, std::string_view part, std::string_view by) {
+  std::string out;
+  while (true) {
+    const std::size_t at = text.find(part);
+    out += text.substr(0, at);
+    if (at == std::string_view::npos) return out;
+    out += by;
+    text.remove_prefix(at + part.size());
   }
-  return text;
 }
 
 // Puts `before`, `between` and `behind` round two bytes of the given kinds, from left to right;

@@ -124,7 +124,10 @@ std::u32string with_quotes_before_stops(std::u32string_view text) {
     const bool here = quote > i && quote < text.size() && text[quote] == U'"' &&
                       !text.substr(quote + 1).starts_with(U'<');
     if (!here) {
-      out += text[i++];
+      // All of a run of full stops at once: what stands after it is the same for each of them.
+      const std::size_t end = std::max(quote, i + 1);
+      out += text.substr(i, end - i);
+      i = end;
       continue;
     }
     // Blanks behind the quote, and the character behind them, belong to what was matched.

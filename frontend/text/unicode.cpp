@@ -2,9 +2,8 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <memory>
 
 #include "src/core/error.h"
 
@@ -49,6 +48,39 @@ char32_t next_code(std::string_view utf8, std::size_t& at) {
   check(length > 0, ErrorKind::kBadInput, "[text] expected UTF-8, got {:02x}", first);
   at += static_cast<std::size_t>(length);
   return static_cast<char32_t>(code);
+}
+
+using Utf8procCodes = std::vector<utf8proc_int32_t>;
+
+Utf8procCodes decomposed(std::string_view utf8, utf8proc_option_t options) {
+  constexpr std::size_t kLongest = 18;  // of a character's decompositions, that of U+FDFA
+  Utf8procCodes codes;
+  codes.reserve(utf8.size());
+  std::array<utf8proc_int32_t, kLongest> parts{};
+  for (std::size_t at = 0; at < utf8.size();) {
+    const auto code = static_cast<utf8proc_int32_t>(next_code(utf8, at));
+    int unused = 0;
+    const utf8proc_ssize_t count =
+        utf8proc_decompose_char(code, parts.data(), std::ssize(parts), options, &unused);
+    check(count >= 0 && count <= std::ssize(parts), ErrorKind::kInternal,
+          "[text] cannot decompose the character {:x}", code);
+    codes.insert(codes.end(), parts.begin(), parts.begin() + count);
+  }
+  return codes;
+}
+
+// Marks that follow each other stand by their classes, as Unicode's canonical order has them.
+// utf8proc would do that itself, but in a time that grows with the square of their number.
+void order_marks(Utf8procCodes& codes) {
+  const auto rank = [](utf8proc_int32_t code) {
+    return utf8proc_get_property(code)->combining_class;
+  };
+  const auto is_mark = [&](utf8proc_int32_t code) { return rank(code) != 0; };
+  for (auto at = codes.begin(); at != codes.end();) {
+    const auto first = std::find_if(at, codes.end(), is_mark);
+    at = std::find_if_not(first, codes.end(), is_mark);
+    std::ranges::stable_sort(first, at, {}, rank);
+  }
 }
 
 }  // namespace
@@ -169,16 +201,21 @@ std::string lower_case_unicode(std::string_view utf8) {
 }
 
 std::string normalized(std::string_view utf8, Normalization form) {
+  if (std::ranges::all_of(utf8, [](char c) { return (c & 0x80) == 0; })) return std::string(utf8);
   const auto compatible = form == Normalization::kNfkc ? UTF8PROC_COMPAT : utf8proc_option_t{};
-  utf8proc_uint8_t* bytes = nullptr;
+  const auto options =
+      static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE | compatible);
+  std::vector<utf8proc_int32_t> codes = decomposed(utf8, options);
+  order_marks(codes);
   const utf8proc_ssize_t length =
-      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(utf8.data()), std::ssize(utf8), &bytes,
-                   static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE | compatible));
-  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(bytes, &std::free);
-  check(length != UTF8PROC_ERROR_NOMEM, ErrorKind::kMemory, "[text] out of memory");
-  check(length >= 0, ErrorKind::kBadInput, "[text] expected UTF-8, got: {}",
+      utf8proc_normalize_utf32(codes.data(), std::ssize(codes), options);
+  check(length >= 0, ErrorKind::kBadInput, "[text] cannot compose characters: {}",
         utf8proc_errmsg(length));
-  return {reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(length)};
+  codes.resize(static_cast<std::size_t>(length));
+  std::string composed;
+  composed.reserve(utf8.size());
+  for (const utf8proc_int32_t code : codes) append_utf8(composed, static_cast<char32_t>(code));
+  return composed;
 }
 
 }  // namespace keel::text

@@ -77,6 +77,29 @@ TEST_CASE("bleu: nothing in common is 0, smoothed or not") {
   CHECK(smoothed.bleu == Approx(100 * std::pow(0.8 * 0.5 * (1.0 / 3) * 0.25, 0.25)).epsilon(1e-12));
 }
 
+// A word that nobody knows counts for the reference's length, as one word, and matches nothing, not
+// even a translation that says "<unk>" at its place. Matches by hand, beside "a b c d <unk> f".
+TEST_CASE("bleu: unknown words in the reference, in all forms of tokens") {
+  const std::string reference = "a b c d <unk> f";
+  for (const BleuTokens tokens : {BleuTokens::kNone, BleuTokens::kCompound, BleuTokens::k13a}) {
+    for (const bool lower_case : {false, true}) {
+      CAPTURE(int(tokens));
+      CAPTURE(lower_case);
+      const auto counts = [&](const char* said, const std::string& right) {
+        return score_of({.tokens = tokens, .lower_case = lower_case}, said, right.c_str()).counts;
+      };
+      CHECK(counts("a b c d e f", reference) == BleuCounts{{5, 3, 2, 1}, {6, 5, 4, 3}, 6, 6});
+      CHECK(counts("a b c d", reference) == BleuCounts{{4, 3, 2, 1}, {4, 3, 2, 1}, 4, 6});
+      const BleuCounts unknown = counts("a b c d <unk> f", reference);
+      CHECK(unknown.matches == std::array<std::int64_t, 4>{5, 3, 2, 1});
+      CHECK(unknown.reference == 6);
+      // The translation's own unknown words are words; 13a cuts them in three.
+      CHECK(unknown.translation == (tokens == BleuTokens::k13a ? 8 : 6));
+      CHECK(counts("x", "<unk> <unk>").reference == 2);
+    }
+  }
+}
+
 TEST_CASE("bleu: the second order without a match takes a quarter") {
   const BleuScore score = score_of({.tokens = BleuTokens::k13a}, "a b x d e", "a b c d e");
   CHECK(score.counts.matches == std::array<std::int64_t, 4>{4, 2, 0, 0});
@@ -114,7 +137,16 @@ TEST_CASE("bleu: tokens of 13a") {
 TEST_CASE("bleu: compounds are split for WMT") {
   CHECK(with_split_compounds("a well-known \u00E9-\u00E9 - x- -y a--b") ==
         "a well ##AT##-##AT## known \u00E9 ##AT##-##AT## \u00E9 - x- -y a ##AT##-##AT## -b");
+  // What was matched is not looked at again: every second hyphen stays, as in the papers' scripts.
+  CHECK(with_split_compounds("a-b-c") == "a ##AT##-##AT## b-c");
+  CHECK(with_split_compounds("a-b-c-d x") == "a ##AT##-##AT## b-c ##AT##-##AT## d x");
+  CHECK(with_split_compounds("aa-bb-cc-dd") ==
+        "aa ##AT##-##AT## bb ##AT##-##AT## cc ##AT##-##AT## dd");
+  CHECK(with_split_compounds("---") == "- ##AT##-##AT## -");
+  CHECK(with_split_compounds("\u4E2D-a-\u6587-b") ==
+        "\u4E2D ##AT##-##AT## a-\u6587 ##AT##-##AT## b");
   CHECK(score_of({.tokens = BleuTokens::kCompound}, "a-b", "a-b").counts.totals[0] == 3);
+  CHECK(score_of({.tokens = BleuTokens::kCompound}, "a-b-c", "a-b-c").counts.totals[0] == 3);
 }
 
 TEST_CASE("bleu: tokens given to 13a are noticed") {

@@ -28,6 +28,17 @@ TEST_CASE("dictionary: limits, and texts that spell the specials") {
   CHECK(Dictionary(counts, {.min_count = 2, .multiple = 1}).text() == "a 3\nb 2\n");
   CHECK(Dictionary(counts, {.max_symbols = 1, .multiple = 1}).text() == "a 3\n");
   CHECK(Dictionary(counts, {.max_symbols = 9, .multiple = 1}).text() == "a 3\nb 2\nc 1\n");
+  // None of the four takes the place of a symbol, however often a text spells it.
+  const WordCounts spelled = {{"<s>", 9}, {"<pad>", 8}, {"</s>", 7}, {"<unk>", 6},
+                              {"<x>", 5}, {"a", 4},     {"b", 3}};
+  for (std::int64_t most = 1; most <= 3; ++most) {
+    const Dictionary cut(spelled, {.max_symbols = most, .multiple = 1});
+    CHECK(cut.size() == Dictionary::kSpecials + most);
+    CHECK(cut.symbol(std::int32_t(cut.size() - 1)) == std::vector{"<x>", "a", "b"}[most - 1]);
+    CHECK(cut.first_filler() == cut.size());
+    CHECK(Dictionary(spelled, {.max_symbols = most}).size() == 8);
+    CHECK(Dictionary(spelled, {.max_symbols = most}).first_filler() == cut.size());
+  }
   const Dictionary dictionary(counts, {});
   for (const char* name : {"<s>", "<pad>", "</s>", "<unk>", "never", ""}) {
     CHECK(dictionary.id(name) == Dictionary::kUnk);
