@@ -2,7 +2,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "frontend/io/atomic_file.h"
 #include "program/common.h"
 #include "program/norm_arrays.h"
 #include "program/norm_layer.h"
@@ -67,6 +66,7 @@ class NormRun {
     program_->feed("x", x);
     if (dy) program_->feed("dy", *dy);
     if (mask) program_->feed("mask", *mask);
+    for (const char* name : {"x", "dy", "mask"}) given_.erase(prefix + name);  // they may be large
     program_->run();
     for (const NamedValue& output : layer_->graph.outputs()) {
       results_[prefix + output.name] = program_->fetch(output.name);
@@ -188,7 +188,7 @@ void show(const NormRun& run, const Arrays& results, bool json) {
 int run_norm(const NormArgs& args) {
   NormRun run(args);
   const Arrays& results = run.run();
-  io::write_file_atomically(args.out, io::npz_bytes(results));
+  io::write_npz(args.out, results);
   show(run, results, args.run.json);
   return 0;
 }

@@ -36,7 +36,7 @@ NodeSink dump_of_divergences(const std::filesystem::path& folder) {
     check(!error, ErrorKind::kIo, "{}: {}", folder.string(), error.message());
     std::string name = fmt::format("{}.{}.step{}.npz", report.path, report.backend, report.step);
     std::ranges::replace(name, '/', '.');
-    io::write_file_atomically(folder / name, io::npz_bytes(arrays_of(tensors)));
+    io::write_npz(folder / name, arrays_of(tensors));
   };
 }
 

@@ -229,7 +229,7 @@ Tensor parse_npy(std::string_view bytes, const std::string& who) {
   return header.fortran_order && shape.rank() > 1 ? to_c_order(array, shape) : std::move(array);
 }
 
-std::string npy_bytes(const Tensor& array) {
+std::string npy_header(const Tensor& array) {
   const auto element = std::ranges::find(kElements, array.dtype(), &Element::dtype);
   check(element != std::end(kElements), ErrorKind::kUsage, "[npy] no element type for {}",
         name_of(array.dtype()));
@@ -241,7 +241,11 @@ std::string npy_bytes(const Tensor& array) {
   header += '\n';
   std::string bytes(kNpyMagic);
   bytes += {1, 0, static_cast<char>(header.size()), static_cast<char>(header.size() >> 8)};
-  bytes += header;
+  return bytes + header;
+}
+
+std::string npy_bytes(const Tensor& array) {
+  std::string bytes = npy_header(array);
   bytes.append(reinterpret_cast<const char*>(array.data()), std::size_t(array.bytes()));
   return bytes;
 }

@@ -17,5 +17,7 @@ Tensor parse_npy(std::string_view bytes, const std::string& who);
 
 // The file that numpy.save would write, version 1.0 in C order.
 std::string npy_bytes(const Tensor& array);
+// What stands before the array's own bytes in it.
+std::string npy_header(const Tensor& array);
 
 }  // namespace keel::io

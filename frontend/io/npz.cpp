@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <vector>
 
+#include "frontend/io/atomic_file.h"
 #include "frontend/io/npy.h"
 #include "frontend/io/packed_file.h"
 
@@ -233,6 +235,54 @@ void append_common(std::string& bytes, const Entry& entry) {
          static_cast<std::uint16_t>(entry.name.size()), std::uint16_t(0));
 }
 
+std::uint32_t crc_of(std::uint32_t crc, std::string_view bytes) {
+  const auto* data = reinterpret_cast<const Bytef*>(bytes.data());
+  return static_cast<std::uint32_t>(crc32_z(crc, data, bytes.size()));
+}
+
+// An entry of the directory; `at` is where its local header lies.
+void append_central(std::string& directory, const Entry& entry, std::size_t at) {
+  append(directory, kCentral, std::uint16_t(20));
+  append_common(directory, entry);
+  // No comment, part 0, no attributes.
+  append(directory, std::uint32_t(0), std::uint16_t(0), std::uint32_t(0),
+         static_cast<std::uint32_t>(at));
+  directory += entry.name;
+}
+
+// Gives the archive to `take` piece by piece, the arrays' own bytes from where they lie.
+void write_archive(const Arrays& arrays, const std::function<void(std::string_view)>& take) {
+  check(arrays.size() < 0xFFFF, ErrorKind::kUsage, "[npz] expected less than 65535 arrays, got {}",
+        arrays.size());
+  std::string directory;
+  std::size_t at = 0;
+  for (const auto& [name, array] : arrays) {
+    check(is_plain_name(name) && name.size() < 1000, ErrorKind::kUsage,
+          "[npz] array {:?}: expected a name of printable ASCII without slashes", name);
+    const std::string header = npy_header(array);
+    const std::string_view data(reinterpret_cast<const char*>(array.data()),
+                                std::size_t(array.bytes()));
+    const Entry entry{.name = name + ".npy",
+                      .crc = crc_of(crc_of(0, header), data),
+                      .size = header.size() + data.size()};
+    check(std::int64_t(at + entry.size) < kMaxNpzBytes, ErrorKind::kUsage,
+          "[npz] array {}: expected at most {} bytes in all", name, kMaxNpzBytes);
+    append_central(directory, entry, at);
+    std::string start;
+    append(start, kLocal);
+    append_common(start, entry);
+    start += entry.name + header;
+    take(start);
+    take(data);
+    at += start.size() + data.size();
+  }
+  const auto count = static_cast<std::uint16_t>(arrays.size());
+  const auto directory_bytes = static_cast<std::uint32_t>(directory.size());
+  append(directory, kEnd, std::uint32_t(0), count, count, directory_bytes,
+         static_cast<std::uint32_t>(at), std::uint16_t(0));
+  take(directory);
+}
+
 }  // namespace
 
 Arrays read_npz(const std::filesystem::path& path) {
@@ -252,33 +302,15 @@ Arrays parse_npz(std::string_view bytes, const std::string& path) {
 }
 
 std::string npz_bytes(const Arrays& arrays) {
-  std::string bytes, directory;
-  for (const auto& [name, array] : arrays) {
-    check(is_plain_name(name) && name.size() < 1000, ErrorKind::kUsage,
-          "[npz] array {:?}: expected a name of printable ASCII without slashes", name);
-    const std::string content = npy_bytes(array);
-    check(std::int64_t(bytes.size() + content.size()) < kMaxNpzBytes, ErrorKind::kUsage,
-          "[npz] array {}: expected at most {} bytes in all", name, kMaxNpzBytes);
-    const auto* data = reinterpret_cast<const Bytef*>(content.data());
-    const auto crc = static_cast<std::uint32_t>(crc32_z(0, data, content.size()));
-    const Entry entry{.name = name + ".npy", .crc = crc, .size = content.size()};
-    append(directory, kCentral, std::uint16_t(20));
-    append_common(directory, entry);
-    // No comment, part 0, no attributes, and where the local header lies.
-    append(directory, std::uint32_t(0), std::uint16_t(0), std::uint32_t(0),
-           static_cast<std::uint32_t>(bytes.size()));
-    directory += entry.name;
-    append(bytes, kLocal);
-    append_common(bytes, entry);
-    bytes += entry.name + content;
-  }
-  const auto start = static_cast<std::uint32_t>(bytes.size());
-  check(arrays.size() < 0xFFFF, ErrorKind::kUsage, "[npz] expected less than 65535 arrays, got {}",
-        arrays.size());
-  const auto count = static_cast<std::uint16_t>(arrays.size());
-  const auto directory_bytes = static_cast<std::uint32_t>(directory.size());
-  append(directory, kEnd, std::uint32_t(0), count, count, directory_bytes, start, std::uint16_t(0));
-  return bytes + directory;
+  std::string bytes;
+  write_archive(arrays, [&](std::string_view piece) { bytes += piece; });
+  return bytes;
+}
+
+void write_npz(const std::filesystem::path& path, const Arrays& arrays) {
+  AtomicFile file(path);
+  write_archive(arrays, [&](std::string_view piece) { file.write(piece); });
+  file.commit();
 }
 
 }  // namespace keel::io

@@ -27,5 +27,8 @@ Arrays parse_npz(std::string_view bytes, const std::string& path);
 // same arrays give the same bytes. Throws Error{kUsage} for names that read_npz would refuse and
 // for more than kMaxNpzBytes.
 std::string npz_bytes(const Arrays& arrays);
+// The same file, written whole or not at all, without a copy of the arrays. Throws as npz_bytes and
+// AtomicFile.
+void write_npz(const std::filesystem::path& path, const Arrays& arrays);
 
 }  // namespace keel::io

@@ -5,6 +5,7 @@
 
 #include "src/core/rng.h"
 #include "tests/frontend/io/raw_bytes.h"
+#include "tests/support/cost.h"
 #include "tests/support/input_checks.h"
 
 namespace keel::io {
@@ -75,6 +76,38 @@ TEST_CASE("npz: reading what was written") {
   for (const auto& [name, array] : arrays) CHECK(same(again.at(name), array));
   CHECK(read(npz_bytes({})).empty());
 }
+
+TEST_CASE("npz: a file that is written is the same as its bytes in memory") {
+  const test::TempDir folder;
+  Arrays arrays;
+  arrays["a"] = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
+  arrays["b"] = pair();
+  write_npz(folder / "a.npz", arrays);
+  CHECK((test::read_bytes(folder / "a.npz") == npz_bytes(arrays)));
+  write_npz(folder / "none.npz", {});
+  CHECK((test::read_bytes(folder / "none.npz") == npz_bytes({})));
+  Arrays wrong;
+  wrong["a/b"] = pair();
+  CHECK(refuses(ErrorKind::kUsage, "without slashes", [&] { write_npz(folder / "a.npz", wrong); }));
+  CHECK((test::read_bytes(folder / "a.npz") == npz_bytes(arrays)));
+}
+
+#ifndef __SANITIZE_ADDRESS__
+
+TEST_CASE("npz: writing takes no memory of its own, and reading one copy beside the file's") {
+  const test::TempDir folder;
+  constexpr std::int64_t kBytes = 1 << 26;
+  Arrays arrays;
+  arrays.emplace("x", Tensor(DType::kF32, {kBytes / 4}));
+  CHECK(test::peak_growth([&] { write_npz(folder / "x.npz", arrays); }) < kBytes / 8);
+  arrays.clear();
+  const std::int64_t growth = test::peak_growth([&] { arrays = read_npz(folder / "x.npz"); });
+  CAPTURE(growth);
+  CHECK(growth > kBytes);
+  CHECK(growth < kBytes * 17 / 8);
+}
+
+#endif
 
 TEST_CASE("npz: files") {
   const test::TempDir folder;
