@@ -12,9 +12,9 @@
 namespace keel::text {
 namespace {
 
-constexpr std::size_t kMostCached = 1 << 20;  // words
+constexpr std::size_t kMostCached = 1 << 20, kLongestCached = 256;  // words, bytes of one
 constexpr std::int32_t kNoSymbol = -1;  // of a character that no merge knows, and of what is gone
-constexpr std::size_t kNoPart = SIZE_MAX;
+constexpr std::uint32_t kNoPart = UINT32_MAX;
 
 std::uint64_t pair_key(std::int32_t left, std::int32_t right) {
   return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
@@ -31,16 +31,17 @@ std::size_t first_character(std::string_view text) {
 
 }  // namespace
 
-// A sub-word: where it begins, and those beside it.
+// A sub-word: where it begins, and those beside it. Numbers are small, for a word may be as long as
+// a line.
 struct Bpe::Part {
-  std::size_t begin = 0, previous = kNoPart, next = kNoPart;
+  std::uint32_t begin = 0, previous = kNoPart, next = kNoPart;
   std::int32_t symbol = kNoSymbol;
 };
 
 // Two parts that may be joined, the earliest merge first, then from left to right.
 struct Bpe::Candidate {
   std::int32_t rank;
-  std::size_t part;
+  std::uint32_t part;
   std::int32_t left, right;
   friend bool operator>(const Candidate& a, const Candidate& b) {
     return std::tie(a.rank, a.part) > std::tie(b.rank, b.part);
@@ -73,33 +74,40 @@ const Bpe::Join* Bpe::find(std::int32_t left, std::int32_t right) const {
 
 std::string Bpe::apply(std::string_view line, std::string_view where) {
   std::string out;
-  for (std::string_view word : words_of(line)) {
+  each_word(line, [&](std::string_view word) {
     check(!word.ends_with(kContinues), ErrorKind::kBadInput,
           "[bpe] {}: expected words that do not end in {}, got '{}'", where, kContinues,
           clipped(word, 60));
     if (!out.empty()) out += ' ';
     if (const auto found = cache_.find(word); found != cache_.end()) {
       out += found->second;
-      continue;
+    } else if (word.size() > kLongestCached) {
+      out += cut(word);
+    } else {
+      if (cache_.size() >= kMostCached) cache_.clear();
+      out += cache_.emplace(word, cut(word)).first->second;
     }
-    if (cache_.size() >= kMostCached) cache_.clear();
-    out += cache_.emplace(word, cut(word)).first->second;
-  }
+  });
   return out;
 }
 
 // The characters of a word with their neighbours. In version 0.1 the end marker is the last part.
 std::vector<Bpe::Part> Bpe::parts_of(std::string_view word) const {
+  check(word.size() < kNoPart, ErrorKind::kBadInput,
+        "[bpe] expected words of fewer than {} bytes, got one of {}", kNoPart, word.size());
   std::vector<Part> parts;
+  parts.reserve(word.size() + 1);
   for (std::size_t at = 0; at < word.size();) {
     const std::size_t length = first_character(word.substr(at));
     std::string character(word.substr(at, length));
     if (!separate_end_ && at + length == word.size()) character += kEndOfWord;
-    parts.push_back({.begin = at, .symbol = symbol(character)});
+    parts.push_back({.begin = std::uint32_t(at), .symbol = symbol(character)});
     at += length;
   }
-  if (separate_end_) parts.push_back({.begin = word.size(), .symbol = symbol(kEndOfWord)});
-  for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+  if (separate_end_) {
+    parts.push_back({.begin = std::uint32_t(word.size()), .symbol = symbol(kEndOfWord)});
+  }
+  for (std::uint32_t i = 0; i + 1 < parts.size(); ++i) {
     parts[i].next = i + 1;
     parts[i + 1].previous = i;
   }
@@ -108,13 +116,13 @@ std::vector<Bpe::Part> Bpe::parts_of(std::string_view word) const {
 
 void Bpe::join_all(std::vector<Part>& parts) const {
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue;
-  const auto offer = [&](std::size_t i) {
+  const auto offer = [&](std::uint32_t i) {
     if (i == kNoPart || parts[i].next == kNoPart) return;
     const std::int32_t left = parts[i].symbol, right = parts[parts[i].next].symbol;
     if (const Join* join = find(left, right)) queue.push({join->rank, i, left, right});
   };
-  for (std::size_t i = 0; i + 1 < parts.size(); ++i) offer(i);
-  std::vector<std::size_t> joined;
+  for (std::uint32_t i = 0; i + 1 < parts.size(); ++i) offer(i);
+  std::vector<std::uint32_t> joined;
   while (!queue.empty()) {
     joined.clear();
     // All places of one merge before any that it makes possible.
@@ -131,7 +139,7 @@ void Bpe::join_all(std::vector<Part>& parts) const {
       if (part.next != kNoPart) parts[part.next].previous = c.part;
       joined.push_back(c.part);
     }
-    for (std::size_t i : joined) {
+    for (std::uint32_t i : joined) {
       offer(parts[i].previous);
       offer(i);
     }
@@ -142,7 +150,7 @@ std::string Bpe::cut(std::string_view word) const {
   std::vector<Part> parts = parts_of(word);
   join_all(parts);
   std::string out;
-  for (std::size_t i = 0; i != kNoPart; i = parts[i].next) {
+  for (std::uint32_t i = 0; i != kNoPart; i = parts[i].next) {
     const bool last = parts[i].next == kNoPart;
     const std::size_t end = last ? word.size() : parts[parts[i].next].begin;
     if (end == parts[i].begin) break;  // a marker by itself

@@ -165,14 +165,14 @@ class BpeLearner {
 }  // namespace
 
 void count_words(std::string_view line, WordCounts& counts) {
-  for (std::string_view word : words_of(line)) {
+  each_word(line, [&](std::string_view word) {
     const auto found = counts.find(word);
     if (found != counts.end()) {
       ++found->second;
     } else {
       counts.emplace(word, 1);
     }
-  }
+  });
 }
 
 BpeCodes learn_bpe(const WordCounts& counts, const BpeLearnOptions& options,

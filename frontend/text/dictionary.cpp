@@ -137,7 +137,7 @@ std::int64_t Dictionary::count(std::int32_t id) const {
 
 std::vector<std::int32_t> Dictionary::encode(std::string_view line) const {
   std::vector<std::int32_t> ids;
-  for (std::string_view word : words_of(line)) ids.push_back(id(word));
+  each_word(line, [&](std::string_view word) { ids.push_back(id(word)); });
   ids.push_back(kEnd);
   return ids;
 }

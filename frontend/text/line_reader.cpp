@@ -11,7 +11,6 @@ namespace keel::text {
 namespace {
 
 constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;
 constexpr std::string_view kMark = "\xEF\xBB\xBF";
 
 bool is_empty_file(const std::filesystem::path& path) {
@@ -22,10 +21,11 @@ bool is_empty_file(const std::filesystem::path& path) {
 
 }  // namespace
 
-LineReader::LineReader(const std::filesystem::path& path) : name_(path.string()) {
+LineReader::LineReader(const std::filesystem::path& path, std::int64_t most_bytes)
+    : name_(path.string()) {
   ended_ = is_empty_file(path);
   if (ended_) return;
-  file_ = std::make_unique<io::PackedFile>(path, kMostBytes);
+  file_ = std::make_unique<io::PackedFile>(path, most_bytes);
   left_ = file_->size();
 }
 
@@ -59,8 +59,7 @@ std::optional<Line> LineReader::next() {
     const std::size_t end = buffer_.find('\n', from);
     if (end != std::string::npos) return take(end, end + 1);
     const std::size_t seen = buffer_.size() - begin_;
-    check(seen <= kMaxLineBytes, ErrorKind::kBadInput, "{}: expected at most {} bytes, got more",
-          place(name_, number_ + 1), kMaxLineBytes);
+    expect_line_bytes(seen, name_, number_ + 1);
     if (!refill()) break;
     from = begin_ + seen;
   }
@@ -72,6 +71,7 @@ Line LineReader::take(std::size_t end, std::size_t behind) {
   std::string_view line = std::string_view(buffer_).substr(begin_, end - begin_);
   begin_ = behind;
   ++number_;
+  expect_line_bytes(line.size(), name_, number_);
   if (number_ == 1 && line.starts_with(kMark)) line.remove_prefix(kMark.size());
   while (line.ends_with('\r')) line.remove_suffix(1);
   if (const std::optional<std::size_t> at = first_invalid_utf8(line)) {

@@ -20,9 +20,10 @@ namespace keel::text {
 // empty one, which has no lines.
 class LineReader {
  public:
-  static constexpr std::size_t kMaxLineBytes = std::size_t{1} << 24;
+  static constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;
 
-  explicit LineReader(const std::filesystem::path& path);
+  // A file of at most `most_bytes`, expanded.
+  explicit LineReader(const std::filesystem::path& path, std::int64_t most_bytes = kMostBytes);
   // Reads from a stream that stays open, such as stdin; `name` is for messages.
   LineReader(std::FILE* stream, std::string name);
 

@@ -1,7 +1,5 @@
 #include "frontend/text/lines.h"
 
-#include <algorithm>
-
 namespace keel::text {
 
 std::optional<Line> Lines::next() {
@@ -15,12 +13,7 @@ std::optional<Line> Lines::next() {
 
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
-  const auto end = line.end();
-  for (auto at = line.begin(); at != end;) {
-    const auto first = std::find_if_not(at, end, is_blank);
-    at = std::find_if(first, end, is_blank);
-    if (first != at) words.emplace_back(first, at);
-  }
+  each_word(line, [&](std::string_view word) { words.push_back(word); });
   return words;
 }
 

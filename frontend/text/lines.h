@@ -1,6 +1,7 @@
 // Text in lines, and lines in words.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -8,6 +9,10 @@
 #include <vector>
 
 namespace keel::text {
+
+// The most bytes of a line that is read, and of a record that takes several lines. What reads text
+// refuses more with file and line, so that no file costs more memory than a small multiple of it.
+inline constexpr std::size_t kMaxLineBytes = std::size_t{1} << 24;
 
 struct Line {
   std::string_view text;    // without its end
@@ -33,7 +38,17 @@ class Lines {
 // no-break space is part of a word in the data sets that have it.
 constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-// The words of a line. None is empty, and an empty line has none.
+// Calls `take` with each word of a line. None is empty, and an empty line has none.
+template <class Take>
+void each_word(std::string_view line, const Take& take) {
+  for (const auto *at = line.begin(), *const end = line.end(); at != end;) {
+    const auto* const first = std::find_if_not(at, end, is_blank);
+    at = std::find_if(first, end, is_blank);
+    if (first != at) take(std::string_view(first, at));
+  }
+}
+
+// The same words, in their order.
 std::vector<std::string_view> words_of(std::string_view line);
 
 }  // namespace keel::text

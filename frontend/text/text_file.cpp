@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "frontend/io/packed_file.h"
+#include "frontend/text/lines.h"
 #include "frontend/text/utf8.h"
 #include "src/core/error.h"
 
@@ -23,25 +24,41 @@ void check_bytes(std::string_view content, std::optional<std::size_t> at, std::s
        static_cast<unsigned char>(content[*at]), *at - line_start + 1);
 }
 
+void check_lines(std::string_view content, const std::string& file) {
+  for (std::int64_t line = 1; !content.empty(); ++line) {
+    const std::size_t end = std::min(content.find('\n'), content.size());
+    expect_line_bytes(end, file, line);
+    content.remove_prefix(std::min(end + 1, content.size()));
+  }
+}
+
 }  // namespace
 
 std::string place(std::string_view file, std::int64_t line) {
   return fmt::format("{}: line {}", file, line);
 }
 
-void expect_utf8(std::string_view content, const std::string& file) {
+void expect_line_bytes(std::size_t bytes, std::string_view file, std::int64_t line) {
+  check(bytes <= kMaxLineBytes, ErrorKind::kBadInput,
+        "[text] {}: expected a line of at most {} bytes, got a longer one", place(file, line),
+        kMaxLineBytes);
+}
+
+void expect_text(std::string_view content, const std::string& file) {
   check_bytes(content, first_invalid_utf8(content), "UTF-8", file);
+  check_lines(content, file);
 }
 
 std::string read_text(const std::filesystem::path& path, std::int64_t max_bytes) {
   std::string content = io::read_file(path, max_bytes);
-  expect_utf8(content, path.string());
+  expect_text(content, path.string());
   if (content.starts_with(kByteOrderMark)) content.erase(0, kByteOrderMark.size());
   return content;
 }
 
 WesternText read_western_text(const std::filesystem::path& path, std::int64_t max_bytes) {
   std::string content = io::read_file(path, max_bytes);
+  check_lines(content, path.string());
   if (!first_invalid_utf8(content)) {
     if (content.starts_with(kByteOrderMark)) content.erase(0, kByteOrderMark.size());
     return {std::move(content), false};

@@ -31,7 +31,7 @@ Question question_of_line(const std::string& line, const std::string& where) {
 
 std::vector<Question> questions_of_lines(std::span<const std::string> lines) {
   const std::string text = fmt::format("{}\n", fmt::join(lines, "\n"));
-  text::expect_utf8(text, kAskedBy);
+  text::expect_text(text, kAskedBy);
   if (std::ranges::none_of(lines, has_tab)) return read_questions(text, kAskedBy);
   std::vector<Question> questions;
   for (std::size_t i = 0; i < lines.size(); ++i) {

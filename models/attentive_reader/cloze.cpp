@@ -88,6 +88,9 @@ std::vector<Question> read_babi(std::string_view text, const std::string& name) 
     std::vector<std::string> tokens = tokenize(read.text);
     if (!read.asks) {
       story.insert(story.end(), tokens.begin(), tokens.end());
+      check(std::ssize(story) <= kMostQuestionTokens, ErrorKind::kBadInput,
+            "[attentive_reader] {}: expected a story of at most {} tokens to end there, got {}",
+            text::place(name, line->number), kMostQuestionTokens, story.size());
       continue;
     }
     check(!story.empty(), ErrorKind::kBadInput,

@@ -15,7 +15,8 @@ namespace keel::models {
 // with @placeholder behind it. An answer may be no word of the story, such as `yes`, a count or
 // `n,w`, for the network answers with any word that it knows. Throws Error{kBadInput} with file and
 // line for a line without a number, with one that does not follow, without text, and for a question
-// without a story or whose answer is not one word.
+// without a story or whose answer is not one word, and for a story of more than
+// kMostQuestionTokens.
 std::vector<Question> read_babi(std::string_view text, const std::string& name);
 
 // Questions that became some of the form, and how many could not.

@@ -76,11 +76,13 @@ NumberedQuestions ReaderData::training_questions(std::vector<task::LeftOut>& lef
 }
 
 NumberedQuestions ReaderData::questions_of(task::Split split) const {
-  const std::vector<Question> read = split == task::Split::kTest    ? corpus_.test()
+  std::vector<Question> test;
+  if (split == task::Split::kTest) test = corpus_.test();
+  const std::vector<Question>& all = split == task::Split::kTest    ? test
                                      : split == task::Split::kTrain ? corpus_.train
                                                                     : corpus_.valid;
   NumberedQuestions numbered;
-  for (const Question& question : read) {
+  for (const Question& question : all) {
     const Question kept = shortened(question, options_.sentences);
     expect_few_tokens(kept, fmt::format("{}: question {}", corpus_.origin, numbered.size() + 1));
     numbered.push_back(numbered_question(kept, *numbers_));

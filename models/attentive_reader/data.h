@@ -41,9 +41,8 @@ class ReaderData final : public task::Splits {
   std::shared_ptr<const ReaderNumbers> numbers_;
 };
 
-// The most tokens of a passage, or of a question, that anything is asked about: the network is as
-// long as they are. Throws Error{kBadInput} that begins with `where` for more.
-inline constexpr std::int64_t kMostQuestionTokens = 10000;
+// Throws Error{kBadInput} that begins with `where` for a passage or a question of more tokens than
+// kMostQuestionTokens.
 void expect_few_tokens(const Question& question, const std::string& where);
 
 }  // namespace keel::models

@@ -123,7 +123,7 @@ class BabiFiles {
     for (const auto& [key, file] : files_) {
       if (key.second != part || (task != 0 && key.first != task)) continue;
       ++found;
-      text::expect_utf8(file.second, file.first);
+      text::expect_text(file.second, file.first);
       take(read_babi(file.second, file.first));
     }
     check(found > 0, ErrorKind::kIo, "[attentive_reader] {}: expected qa{}_*_{}.txt, got none",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "frontend/text/lines.h"
 #include "frontend/text/text_file.h"
@@ -16,110 +17,142 @@ constexpr std::string_view kEntity = "@entity";
 // Lines without an empty one between them.
 struct Block {
   std::int64_t line = 0;  // of the first
-  std::vector<std::string_view> lines;
+  std::string_view text;  // from the first line's beginning to the last one's end
+
+  std::string_view first_line() const { return text::Lines(text).next()->text; }
 };
 
-std::vector<Block> blocks_of(std::string_view text) {
-  std::vector<Block> blocks;
-  text::Lines lines(text);
-  bool is_open = false;
-  while (const std::optional<text::Line> line = lines.next()) {
-    const bool is_empty = text::words_of(line->text).empty();
-    if (!is_empty && !is_open) blocks.push_back({line->number, {}});
-    if (!is_empty) blocks.back().lines.push_back(line->text);
-    is_open = !is_empty;
+bool is_empty(std::string_view line) { return std::ranges::all_of(line, text::is_blank); }
+
+// Goes through the blocks of a text.
+class Blocks {
+ public:
+  explicit Blocks(std::string_view text) : lines_(text) {}
+
+  // The next block, or nothing.
+  std::optional<Block> next() {
+    std::optional<text::Line> line = lines_.next();
+    while (line && is_empty(line->text)) line = lines_.next();
+    if (!line) return std::nullopt;
+    const text::Line first = *line;
+    const char* end = nullptr;
+    for (; line && !is_empty(line->text); line = lines_.next()) {
+      end = line->text.data() + line->text.size();
+    }
+    return Block{first.number, {first.text.data(), std::size_t(end - first.text.data())}};
   }
-  return blocks;
+
+ private:
+  text::Lines lines_;
+};
+
+// Calls `take` with each word of a block.
+template <class Take>
+void each_word_of(const Block& block, const Take& take) {
+  text::Lines lines(block.text);
+  while (const std::optional<text::Line> line = lines.next()) text::each_word(line->text, take);
 }
 
+// Counted before they are kept, for a passage may be long.
 std::vector<std::string> tokens_of_block(const Block& block) {
+  std::size_t count = 0;
+  each_word_of(block, [&](std::string_view) { ++count; });
   std::vector<std::string> tokens;
-  for (const std::string_view line : block.lines) {
-    for (const std::string_view word : text::words_of(line)) tokens.emplace_back(word);
-  }
+  tokens.reserve(count);
+  each_word_of(block, [&](std::string_view word) { tokens.emplace_back(word); });
   return tokens;
 }
 
 // Whether a block says who the entities are: no address begins like this.
 bool names_entities(const Block& block) {
-  const std::string_view line = block.lines.front();
+  const std::string_view line = block.first_line();
   return line.starts_with(kEntity) && line.find(':') != line.npos;
 }
 
 // Whether a block begins like the address of a record, which no answer does.
 bool is_address(const Block& block) {
-  const std::string_view line = block.lines.front();
+  const std::string_view line = block.first_line();
   return line.starts_with("http://") || line.starts_with("https://");
 }
 
 class RecordReader {
  public:
   RecordReader(std::string_view text, const std::string& name)
-      : blocks_(blocks_of(text)), name_(name) {}
+      : blocks_(text), next_(blocks_.next()), name_(name) {}
 
   std::vector<Question> read() {
     std::vector<Question> questions;
-    while (next_ < blocks_.size()) questions.push_back(read_one());
+    while (next_) questions.push_back(read_one());
     return questions;
   }
 
  private:
   // The part of a record that has to come; it begins with its address, at line `start`.
-  const Block& take(std::string_view part, std::int64_t start) {
-    const bool is_there = next_ < blocks_.size() && !names_entities(blocks_[next_]);
+  Block take(std::string_view part, std::int64_t start) {
+    const bool is_there = next_ && !names_entities(*next_);
     check(is_there, ErrorKind::kBadInput,
           "[attentive_reader] {}: expected the {} of the question that begins there, got {}",
-          text::place(name_, start), part,
-          next_ < blocks_.size() ? "the names of its entities" : "the end");
-    return blocks_[next_++];
+          text::place(name_, start), part, next_ ? "the names of its entities" : "the end");
+    return take_next(start);
+  }
+
+  Block take_next(std::int64_t start) {
+    bytes_ += next_->text.size();
+    check(bytes_ <= text::kMaxLineBytes, ErrorKind::kBadInput,
+          "[attentive_reader] {}: expected a record of at most {} bytes to begin there, got a "
+          "longer one",
+          text::place(name_, start), text::kMaxLineBytes);
+    return *std::exchange(next_, blocks_.next());
   }
 
   // An answer that is missing is followed by the next record's address, which is one token, too.
-  const Block& take_answer(std::int64_t start) {
-    const bool is_next = next_ < blocks_.size() && is_address(blocks_[next_]);
+  Block take_answer(std::int64_t start) {
+    const bool is_next = next_ && is_address(*next_);
     check(!is_next, ErrorKind::kBadInput,
           "[attentive_reader] {}: expected the answer of the question that begins there, got the "
           "address in line {}",
-          text::place(name_, start), is_next ? blocks_[next_].line : 0);
+          text::place(name_, start), is_next ? next_->line : 0);
     return take("answer", start);
   }
 
   Question read_one() {
-    const std::int64_t start = blocks_[next_].line;
+    const std::int64_t start = next_->line;
+    bytes_ = 0;
     take("address", start);
     Question read;
     read.passage = tokens_of_block(take("passage", start));
-    const Block& question = take("question", start);
+    const Block question = take("question", start);
     read.question = tokens_of_block(question);
     const auto places = std::ranges::count(read.question, kPlaceholder);
     check(places == 1, ErrorKind::kBadInput,
           "[attentive_reader] {}: expected a question with one {}, got {} of them",
           text::place(name_, question.line), kPlaceholder, places);
-    const Block& answer = take_answer(start);
+    const Block answer = take_answer(start);
     const std::vector<std::string> words = tokens_of_block(answer);
     check(words.size() == 1, ErrorKind::kBadInput,
           "[attentive_reader] {}: expected an answer of one token, got '{}'",
-          text::place(name_, answer.line), text::clipped(answer.lines.front(), 60));
+          text::place(name_, answer.line), text::clipped(answer.first_line(), 60));
     read.answer = words.front();
-    if (next_ < blocks_.size() && names_entities(blocks_[next_])) read_names(read);
+    if (next_ && names_entities(*next_)) read_names(read, take_next(start));
     return read;
   }
 
-  void read_names(Question& question) {
-    const Block& block = blocks_[next_++];
-    for (std::size_t i = 0; i < block.lines.size(); ++i) {
-      const std::string_view line = block.lines[i];
+  void read_names(Question& question, const Block& block) const {
+    text::Lines lines(block.text);
+    while (const std::optional<text::Line> next = lines.next()) {
+      const std::string_view line = next->text;
       const std::size_t colon = std::min(line.find(':'), line.size());
       check(is_entity(line.substr(0, colon)) && colon < line.size(), ErrorKind::kBadInput,
             "[attentive_reader] {}: expected @entityN:name, got '{}'",
-            text::place(name_, block.line + std::int64_t(i)), text::clipped(line, 60));
+            text::place(name_, block.line + next->number - 1), text::clipped(line, 60));
       question.names.emplace(line.substr(0, colon), line.substr(colon + 1));
     }
   }
 
-  std::vector<Block> blocks_;
+  Blocks blocks_;
+  std::optional<Block> next_;  // nothing at the end
   const std::string& name_;
-  std::size_t next_ = 0;
+  std::size_t bytes_ = 0;  // of the record that is being read
 };
 
 }  // namespace

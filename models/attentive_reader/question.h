@@ -19,6 +19,10 @@ namespace keel::models {
 
 inline constexpr std::string_view kPlaceholder = "@placeholder";
 
+// The most tokens of a passage, or of a question, that anything is asked about: the network is as
+// long as they are.
+inline constexpr std::int64_t kMostQuestionTokens = 10000;
+
 struct Question {
   std::vector<std::string> passage, question;  // tokens
   std::string answer;
@@ -31,7 +35,8 @@ bool is_entity(std::string_view token);
 // The records of a text. Throws Error{kBadInput} with `name` and the line for a record that ends
 // too early, without an answer say, or has the next one's address (http...) for an answer, a
 // passage without tokens, a question that has not one
-// @placeholder, an answer that is not one token, and an entity that is none.
+// @placeholder, an answer that is not one token, an entity that is none, and a record of more than
+// text::kMaxLineBytes.
 std::vector<Question> read_questions(std::string_view text, const std::string& name);
 
 // A record of the form.

@@ -140,7 +140,7 @@ Treebank treebank_of_lines(std::span<const std::string> lines) {
   const std::string name = "standard input";
   const auto has_tab = [](const std::string& line) { return line.find('\t') != line.npos; };
   std::string text = fmt::format("{}\n", fmt::join(lines, "\n"));
-  text::expect_utf8(text, name);
+  text::expect_text(text, name);
   if (std::ranges::none_of(lines, has_tab)) text = rows_of(lines, name);
   if (text.empty()) return {name, std::make_shared<const std::string>(), {}};
   return read_conll(std::move(text), name, {.has_heads = false});

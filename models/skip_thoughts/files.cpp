@@ -90,7 +90,7 @@ std::optional<fs::path> find_archive(const fs::path& folder) {
 // One book: sentences in tokens.
 Passage read_book(std::string_view content, const std::string& where, bool lower_case) {
   static const text::MosesTokenizer tokens({.escape = false});
-  text::expect_utf8(content, where);
+  text::expect_text(content, where);
   Passage book;
   for (const std::string& sentence : text::sentences_of(content)) {
     const std::string words = tokens(sentence);

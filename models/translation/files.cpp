@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "frontend/io/packed_file.h"
-#include "frontend/text/lines.h"
-#include "frontend/text/text_file.h"
+#include "frontend/text/line_reader.h"
 #include "models/translation/corpus_layout.h"
 #include "models/translation/tatoeba.h"
 #include "src/core/error.h"
@@ -20,12 +19,13 @@ constexpr std::string_view kSample = "train-sample";
 
 template <class Prepare>
 std::vector<std::string> read_side(const fs::path& path, const Prepare& prepare) {
-  const std::string content = text::read_text(path, kMaxSideBytes);
+  text::LineReader reader(path, kMaxSideBytes);
   std::vector<std::string> sentences;
-  text::Lines lines(content);
-  while (const std::optional<text::Line> line = lines.next()) {
+  while (const std::optional<text::Line> line = reader.next()) {
     sentences.push_back(prepare(line->text));
   }
+  check(!sentences.empty(), ErrorKind::kBadInput,
+        "[translation] {}: expected content, got an empty file", path.string());
   return sentences;
 }
 

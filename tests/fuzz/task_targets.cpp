@@ -20,7 +20,7 @@ void read_conll(std::string_view bytes) {
   const models::ConllOptions options{.has_heads = (bytes[0] & 1) != 0,
                                      .is_conllu = (bytes[0] & 2) != 0};
   const std::string text(bytes.substr(1));
-  text::expect_utf8(text, "input");
+  text::expect_text(text, "input");
   const models::Treebank treebank = models::read_conll(text, "input", options);
   for (const models::Sentence& sentence : treebank.sentences) {
     expect(sentence.size() > 0, "an empty sentence");
@@ -29,7 +29,7 @@ void read_conll(std::string_view bytes) {
 }
 
 void read_parser_lines(std::string_view bytes) {
-  text::expect_utf8(bytes, "input");
+  text::expect_text(bytes, "input");
   std::vector<std::string> lines;
   for (std::size_t begin = 0; begin < bytes.size();) {
     const std::size_t end = std::min(bytes.find('\n', begin), bytes.size());
@@ -83,7 +83,7 @@ void read_sst5(std::string_view bytes) {
 }
 
 void read_questions(std::string_view bytes) {
-  text::expect_utf8(bytes, "input");
+  text::expect_text(bytes, "input");
   for (const models::Question& question : models::read_questions(bytes, "input")) {
     const auto again = models::read_questions(models::text_of_question(question, "u"), "again");
     expect(again.size() == 1 && again[0].passage == question.passage &&

@@ -25,7 +25,7 @@ void read_tree(std::string_view bytes) {
 
 void read_western(std::string_view bytes) {
   const MemoryFile file(bytes);
-  text::expect_utf8(text::read_western_text(file.path(), 1 << 20).utf8, "what was made of it");
+  text::expect_text(text::read_western_text(file.path(), 1 << 20).utf8, "what was made of it");
 }
 
 void read_lines(std::string_view bytes) {
@@ -56,7 +56,7 @@ void read_bpe(std::string_view bytes) {
   expect(text::BpeCodes::parse(codes.text(), "again").merges == codes.merges,
          "merges change when they are written");
   const std::string line(bytes.substr(std::min(end + 2, bytes.size())));
-  text::expect_utf8(line, "line");
+  text::expect_text(line, "line");
   text::Bpe bpe(codes);
   text::bpe_undone(bpe.apply(line, "line"));
 }
@@ -73,20 +73,20 @@ void read_moses(std::string_view bytes) {
     options.aggressive_hyphens = options.keep_last_period = true;
     text::MosesTokenizer{options}(bytes);
     text::moses_detokenized(tokens, {.language = language});
-    text::expect_utf8(text::normalized_punctuation(bytes, language), "normalized");
+    text::expect_text(text::normalized_punctuation(bytes, language), "normalized");
   }
   text::with_printable_characters(bytes);
 }
 
 void read_tagged(std::string_view bytes) {
-  text::expect_utf8(bytes, "input");
+  text::expect_text(bytes, "input");
   text::lines_of_tags(bytes);
   expect(!text::sentences_of_xml(bytes, "input").empty(), "no sentence, and no error");
 }
 
 // A translation, and behind the first end of line its reference.
 void read_bleu(std::string_view bytes) {
-  text::expect_utf8(bytes, "input");
+  text::expect_text(bytes, "input");
   const std::size_t end = std::min(bytes.find('\n'), bytes.size());
   const std::string_view reference = bytes.substr(std::min(end + 1, bytes.size()));
   for (const auto tokens :

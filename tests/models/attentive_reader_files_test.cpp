@@ -2,9 +2,11 @@
 #include <doctest/doctest.h>
 
 #include "frontend/io/tar.h"
+#include "frontend/text/lines.h"
 #include "models/attentive_reader/cloze.h"
 #include "models/attentive_reader/data.h"
 #include "models/attentive_reader/files.h"
+#include "tests/support/cost.h"
 #include "tests/support/input_checks.h"
 
 namespace keel::models {
@@ -62,6 +64,35 @@ TEST_CASE("questions: what is missing or broken is said with file and line") {
   refused("u\n\na\n\n@placeholder\n\nd\n\n@entityX:x\n", "line 9: expected @entityN:name");
 }
 
+TEST_CASE("questions: a record that is too long is refused with file and line") {
+  const std::string passage(text::kMaxLineBytes / 2, 'x');
+  const std::string end = "\n\nb @placeholder\n\nc\n\n";
+  const std::string fits = "u\n\n" + passage + "\n" + end;
+  CHECK(read_questions(fits + fits, "file").size() == 2);
+  CHECK(refuses(ErrorKind::kBadInput,
+                "file: line 10: expected a record of at most 16777216 bytes to begin there, got a "
+                "longer one",
+                [&] { read_questions(fits + "u\n\n" + passage + "\n" + passage + end, "file"); }));
+}
+
+#ifndef __SANITIZE_ADDRESS__
+
+// A token takes 32 bytes, each line of a passage none.
+TEST_CASE("questions: a record is kept once") {
+  constexpr std::int64_t kTokens = 1 << 20;
+  std::string text = "u\n\n";
+  for (std::int64_t i = 0; i < kTokens; ++i) text += i % 2 == 0 ? "a " : "a\n";
+  text += "\n\nb @placeholder\n\nc\n";
+  std::vector<Question> read;
+  const std::int64_t growth = test::peak_growth([&] { read = read_questions(text, "file"); });
+  CAPTURE(growth);
+  CHECK(std::ssize(read.at(0).passage) == kTokens);
+  CHECK(growth >= kTokens * std::int64_t(sizeof(std::string)) / 2);
+  CHECK(growth < kTokens * std::int64_t(sizeof(std::string)) * 5 / 4);
+}
+
+#endif
+
 QuestionCorpus corpus_in(const TempDir& folder, QuestionForm form = QuestionForm::kQuestions) {
   return read_question_corpus(folder.path(), {.form = form});
 }
@@ -115,6 +146,10 @@ TEST_CASE("bAbI: stories with questions, the answer being a word of them or anot
   refused("1 A b.\n2 A?\t\t1\n",
           "file: line 2: expected an answer of one word behind the tab, got ''");
   refused("1 A b.\n2 A?\tto b\t1\n", "expected an answer of one word behind the tab, got 'to b'");
+  std::string story;
+  for (int i = 1; i <= 2001; ++i) story += fmt::format("{} A b c d .\n", i);
+  refused(story.c_str(),
+          "file: line 2001: expected a story of at most 10000 tokens to end there, got 10005");
 }
 
 TEST_CASE("bAbI: an archive of files, all tasks or one, a tenth of training for validation") {

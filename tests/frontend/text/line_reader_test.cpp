@@ -66,9 +66,9 @@ TEST_CASE("line reader: a wrong byte is named by line and place") {
 
 TEST_CASE("line reader: a line that has no end is refused") {
   test::TempDir folder;
-  test::write_bytes(folder / "endless",
-                    "a\n" + std::string(LineReader::kMaxLineBytes + (1 << 20), 'x'));
-  CHECK(test::refuses(ErrorKind::kBadInput, "endless: line 2: expected at most 16777216 bytes",
+  test::write_bytes(folder / "endless", "a\n" + std::string(kMaxLineBytes + (1 << 20), 'x'));
+  CHECK(test::refuses(ErrorKind::kBadInput,
+                      "endless: line 2: expected a line of at most 16777216 bytes",
                       [&] { read_lines(folder / "endless"); }));
 }
 
