@@ -1,6 +1,6 @@
 #include "program/bench_common.h"
 
-#include <cstdio>
+#include "frontend/io/message.h"
 
 namespace keel::cli {
 
@@ -21,9 +21,8 @@ std::unique_ptr<bench::TorchPeer> start_peer(const PeerArgs& peer, const RunArgs
   std::string missing;
   auto torch = bench::TorchPeer::start(options, missing);
   if (!torch) {
-    fmt::print(stderr,
-               "warning: no peer torch: {} (the variable KEEL_PYTHON names the Python to run)\n",
-               missing);
+    io::warn(fmt::format("no peer torch: {} (the variable KEEL_PYTHON names the Python to run)",
+                         missing));
   }
   return torch;
 }

@@ -3,13 +3,16 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <system_error>
 
 #include "backends/backends.h"
 #include "frontend/io/packed_file.h"
-#include "frontend/train/run_log.h"
+#include "frontend/train/run_folder.h"
+#include "frontend/train/run_state.h"
 #include "models/registry.h"
 #include "program/processor.h"
 
@@ -67,6 +70,17 @@ std::filesystem::path checkpoint_path(const std::string& given) {
   return train::RunFolder{given}.checkpoints() / "best.safetensors";
 }
 
+Checkpoint open_checkpoint(const std::string& given) {
+  const std::filesystem::path path = checkpoint_path(given);
+  io::TensorFile file = io::read_safetensors(path, {.require_checksums = true});
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  if (folder.filename() == "checkpoints") {
+    train::expect_model_of_run({folder.parent_path()}, file, path);
+  }
+  train::Config config = train::config_of_checkpoint(file, path, make_model);
+  return {path, std::move(file), std::move(config)};
+}
+
 std::uint64_t seed_of(std::int64_t given) {
   check(given >= 0, ErrorKind::kUsage, "--seed: expected 0 or more, got {}", given);
   return static_cast<std::uint64_t>(given);
@@ -84,7 +98,10 @@ task::OptionValues run_facts(const Backend& backend) {
 
 void print(const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  check(written && std::fflush(stdout) == 0, ErrorKind::kIo, "cannot write to standard output");
+  if (written && std::fflush(stdout) == 0) return;
+  if (errno == EPIPE) throw ReaderGone{};
+  fail(ErrorKind::kIo, "cannot write to standard output: {}",
+       std::generic_category().message(errno));
 }
 
 void print_json(const nlohmann::ordered_json& value) {

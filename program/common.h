@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/io/safetensors.h"
 #include "frontend/train/evaluator.h"
 #include "program/commands.h"
 #include "src/runtime/backend.h"
@@ -26,13 +27,26 @@ void apply_set(train::Config& config, const std::string& assignment);
 std::unique_ptr<Backend> make_backend(const RunArgs& args);
 // A checkpoint file, or of a run's folder the best checkpoint.
 std::filesystem::path checkpoint_path(const std::string& given);
+// A checkpoint, or the best one of a run's folder, to be used and not trained further.
+struct Checkpoint {
+  std::string path;
+  io::TensorFile file;
+  train::Config config;
+};
+// Throws Error{kIo} or Error{kBadInput}, also when it lies in the folder of a run of another model.
+Checkpoint open_checkpoint(const std::string& given);
 // The value of --seed. Throws Error{kUsage} when it is negative.
 std::uint64_t seed_of(std::int64_t given);
 
 // What a run's config.toml says of program and hardware.
 task::OptionValues run_facts(const Backend& backend);
 
-// Writes to stdout. Throws Error{kIo} when nobody can receive it.
+// Thrown when whoever read standard output has closed it, as `head` does: the program ends without
+// a word, and with the exit code of one that SIGPIPE ends.
+struct ReaderGone {};
+inline constexpr int kReaderGoneCode = 141;
+
+// Writes to stdout. Throws ReaderGone, and Error{kIo} when it cannot be written for other reasons.
 void print(const std::string& text);
 // What is not UTF-8, as paths need not be, appears as U+FFFD.
 void print_json(const nlohmann::ordered_json& value);

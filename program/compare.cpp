@@ -9,6 +9,7 @@
 #include "frontend/io/atomic_file.h"
 #include "frontend/io/npz.h"
 #include "program/common.h"
+#include "program/outputs.h"
 
 namespace keel::cli {
 namespace {
@@ -192,6 +193,11 @@ void write_files(const CompareArgs& args, const Compared& compared) {
 }  // namespace
 
 int run_compare(CompareArgs args) {
+  expect_apart({{"--junit", args.junit},
+                {"--html", args.html},
+                {"--export", args.start},
+                {"--svg", args.svg}},
+               {args.against});
   if (args.steps > 0) return run_compare_training(args);
   Compared compared{compared_backends(args), {}, {}};
   compared.subjects = compared_subjects(args, compared.backends);

@@ -6,6 +6,7 @@
 #include "frontend/train/run_result.h"
 #include "frontend/train/run_state.h"
 #include "program/common.h"
+#include "program/outputs.h"
 
 namespace keel::cli {
 namespace {
@@ -35,9 +36,7 @@ std::string decoded_text(const train::Evaluation& e, const task::Decoder* decode
 }  // namespace
 
 int run_eval(const EvalArgs& args) {
-  const std::string path = checkpoint_path(args.path);
-  const io::TensorFile file = io::read_safetensors(path, {.require_checksums = true});
-  train::Config config = train::config_of_checkpoint(file, path, make_model);
+  auto [path, file, config] = open_checkpoint(args.path);
   if (!args.run.data.empty()) config.set("data.source", args.run.data);
   for (const std::string& assignment : args.run.sets) apply_set(config, assignment);
   config.validate();
@@ -45,13 +44,14 @@ int run_eval(const EvalArgs& args) {
   Variables variables(*backend, 0);
   train::Evaluator evaluator(*backend, variables, config);
   evaluator.declare();
-  train::load_variables(file, path, variables);
+  train::load_finite(file, path, variables);
   const auto rows = config.model()
                         .load(config.data().request())
                         ->stream(split_called(args.split), train::evaluation_options(config));
   const auto decoder = rows->decoder();
   check(args.output.empty() || decoder != nullptr, ErrorKind::kUsage,
         "eval --output: {} has nothing to write", config.model().name());
+  expect_apart({{"--output", args.output}});
   const train::Evaluation e = evaluator.run(*rows, decoder.get());
   if (!args.output.empty()) io::write_file_atomically(args.output, text_of_answers(*decoder));
   if (args.run.json) {

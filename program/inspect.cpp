@@ -100,6 +100,7 @@ int run_inspect_graph(const GraphArgs& args) {
 
 int run_inspect_checkpoint(const FileArgs& args) {
   const io::TensorFileInfo info = io::read_safetensors_info(args.path);
+  io::verify_safetensors(args.path);
   if (args.json) {
     Json tensors = Json::array();
     for (const auto& [name, type] : info.tensors) {
@@ -114,7 +115,7 @@ int run_inspect_checkpoint(const FileArgs& args) {
     rows.push_back({name, type.text(), fmt::format("{}", type.bytes())});
   }
   std::string text = table_text(rows);
-  text += fmt::format("checksums: {}\n", info.has_checksums ? "yes" : "no");
+  text += fmt::format("checksums: {}\n", info.has_checksums ? "yes, and right" : "no");
   for (const auto& [key, value] : info.metadata) text += fmt::format("{}: {}\n", key, value);
   print(text);
   return 0;

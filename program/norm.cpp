@@ -5,6 +5,7 @@
 #include "program/common.h"
 #include "program/norm_arrays.h"
 #include "program/norm_layer.h"
+#include "program/outputs.h"
 #include "src/runtime/program.h"
 #include "src/runtime/variables.h"
 
@@ -186,6 +187,7 @@ void show(const NormRun& run, const Arrays& results, bool json) {
 }  // namespace
 
 int run_norm(const NormArgs& args) {
+  expect_apart({{"--out", args.out}}, {args.in});
   NormRun run(args);
   const Arrays& results = run.run();
   io::write_npz(args.out, results);

@@ -1,9 +1,10 @@
 #include "program/options.h"
 
-#include <iostream>
 #include <memory>
+#include <sstream>
 
 #include "program/commands.h"
+#include "program/common.h"
 #include "program/subcommand.h"
 #include "src/core/error.h"
 
@@ -12,7 +13,8 @@ namespace {
 
 constexpr const char* kFooter = R"(exit codes:
   0 ok   1 a check failed   2 usage   3 bad input   4 I/O   5 memory   6 diverged
-  7 backend missing   70 a bug of keel   130/143 interrupted, after a clean save
+  7 backend missing   70 a bug of keel
+  129/130/143 interrupted, after a clean save   141 nobody reads standard output any more
 
 examples:
   keel train mnist_mlp --recipe laptop                    train on built-in digits
@@ -242,8 +244,9 @@ int parse_and_run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     check(error.get_exit_code() == 0, ErrorKind::kUsage, "{}", error.what());
-    app.exit(error);  // prints the help
-    check(bool(std::cout.flush()), ErrorKind::kIo, "cannot write to standard output");
+    std::ostringstream help;
+    app.exit(error, help, help);
+    print(help.str());
   }
   return code;
 }

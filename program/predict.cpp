@@ -1,14 +1,18 @@
 // keel predict
-#include <cstdio>
+#include <unistd.h>
+
 #include <nlohmann/json.hpp>
 
 #include "frontend/io/atomic_file.h"
+#include "frontend/io/files_read.h"
+#include "frontend/io/message.h"
 #include "frontend/text/line_reader.h"
 #include "frontend/train/evaluator.h"
 #include "frontend/train/run_state.h"
 #include "frontend/train/signals.h"
 #include "frontend/train/step_graph.h"
 #include "program/common.h"
+#include "program/outputs.h"
 
 namespace keel::cli {
 namespace {
@@ -168,26 +172,30 @@ std::unique_ptr<task::Decoder> decoder_of(const task::Model& model, Questions& q
 }  // namespace
 
 int run_predict(const PredictArgs& args) {
-  const std::string path = checkpoint_path(args.path);
-  const io::TensorFile file = io::read_safetensors(path, {.require_checksums = true});
-  train::Config config = train::config_of_checkpoint(file, path, make_model);
+  auto [path, file, config] = open_checkpoint(args.path);
   apply_settings(config, args);
+  if (args.texts.empty()) io::note_read(STDIN_FILENO);
+  expect_apart({{"--output", args.output}}, {args.vectors});
   Questions questions(args.texts);
   std::vector<std::string> portion = questions.take(kPortion);
   auto decoder = decoder_of(config.model(), questions, portion, 1);
-  if (decoder->size() == 0) return 0;
+  Answers answers(args, std::string(config.model().name()));
+  if (decoder->size() == 0) {
+    answers.finish();
+    return 0;
+  }
   const auto backend = make_backend(args.run);
   Variables variables(*backend, 0);
   train::Evaluator evaluator(*backend, variables, config);
   evaluator.declare();
-  train::load_variables(file, path, variables);
+  train::load_finite(file, path, variables);
   const train::SignalGuard signals;
-  Answers answers(args, std::string(config.model().name()));
   while (true) {
     evaluator.decode(*decoder, [] { return train::SignalGuard::received() != 0; });
     if (const int signal = train::SignalGuard::received()) {
-      fmt::print(stderr, "interrupted: {} lines were answered{}\n", answers.size(),
-                 args.output.empty() && !args.run.json ? "" : ", and nothing was written");
+      io::say(
+          fmt::format("interrupted: {} lines were answered{}", answers.size(),
+                      args.output.empty() && !args.run.json ? "" : ", and nothing was written"));
       return 128 + signal;
     }
     answers.take(*decoder);

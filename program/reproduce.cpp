@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "frontend/io/atomic_file.h"
+#include "frontend/io/message.h"
 #include "frontend/report/comparison.h"
 #include "frontend/report/figures.h"
 #include "program/common.h"
@@ -214,7 +215,7 @@ int run_reproduce(ReproduceArgs args) {
   const report::Comparison comparison = compare(plan, args);
   show_result(comparison, write_files(plan, comparison), args.run.json);
   if (signal != 0) {
-    fmt::print(stderr, "interrupted; the same command goes on\n");
+    io::say("interrupted; the same command goes on");
     return 128 + signal;
   }
   const bool all = std::ranges::all_of(

@@ -1,7 +1,6 @@
 #include "program/reproduce_queue.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,6 +10,7 @@
 #include <thread>
 
 #include "frontend/io/child.h"
+#include "frontend/io/folder_lock.h"
 #include "frontend/io/input_file.h"
 #include "frontend/io/markup.h"
 #include "frontend/report/remaining.h"
@@ -38,16 +38,6 @@ io::Descriptor open_file(const fs::path& path, int flags) {
   io::Descriptor file(open(path.c_str(), flags, kMode));
   check(file.get() >= 0, ErrorKind::kIo, "{}: {}", path.string(), std::strerror(errno));
   return file;
-}
-
-// Trainings inherit the lock, so that it is held for as long as any of them is there, even if this
-// process should be killed.
-io::Descriptor lock_folder(const fs::path& folder) {
-  make_folder(folder);
-  io::Descriptor lock = open_file(folder / "lock", O_RDWR | O_CREAT);
-  check(flock(lock.get(), LOCK_EX | LOCK_NB) == 0, ErrorKind::kIo,
-        "{}: another keel reproduce works here, or a training that it started", folder.string());
-  return lock;
 }
 
 fs::path log_of(const Trial& trial) { return trial.folder / "train.log"; }
@@ -85,7 +75,8 @@ void judge(Trial& trial, int code) {
   constexpr int kSignalled = 128;
   if (code == 0) {
     trial.state = TrialState::kFinished;
-  } else if (code == kSignalled + SIGINT || code == kSignalled + SIGTERM) {
+  } else if (code == kSignalled + SIGINT || code == kSignalled + SIGTERM ||
+             code == kSignalled + SIGHUP) {
     trial.state = TrialState::kInterrupted;
     trial.mark = "interrupted";
   } else {
@@ -202,7 +193,9 @@ void Queue::show() {
 }  // namespace
 
 int run_trials(Plan& plan, int jobs) {
-  const io::Descriptor lock = lock_folder(plan.folder);
+  // Trainings inherit the lock, so that it is held for as long as any of them is there, even if
+  // this process should be killed.
+  const io::FolderLock lock(plan.folder, "keel reproduce", io::FolderLock::Holder::kDescendants);
   return Queue(plan, jobs).run();
 }
 

@@ -7,9 +7,9 @@ namespace keel::cli {
 
 // Trains every trial that waits, `jobs` of them at once, each by `keel train` in a process of its
 // own, whose output goes to train.log in its folder; one that was interrupted goes on where it
-// stopped. Leaves in each trial how it ended. SIGINT and SIGTERM are passed on to the trainings,
-// which save themselves. Returns the signal that came, or 0. Throws Error{kIo}, also when another
-// process works in the plan's folder.
+// stopped. Leaves in each trial how it ended. SIGINT, SIGTERM and SIGHUP are passed on to the
+// trainings, which save themselves. Returns the signal that came, or 0. Throws Error{kIo}, also
+// when another process works in the plan's folder.
 int run_trials(Plan& plan, int jobs);
 
 }  // namespace keel::cli

@@ -11,6 +11,7 @@
 #include "frontend/io/atomic_file.h"
 #include "frontend/report/table.h"
 #include "program/common.h"
+#include "program/outputs.h"
 #include "src/core/nearest.h"
 
 namespace keel::cli {
@@ -134,11 +135,14 @@ void write_files(const study::Study& chosen, const study::Result& result,
   check(!error, ErrorKind::kIo, "{}: {}", folder.string(), error.message());
   int number = 0;
   for (const study::Table& table : result.tables) {
-    io::write_file_atomically(folder / fmt::format("{}-{}.csv", chosen.name, ++number),
-                              report::csv_text(table.rows));
+    const std::string path = folder / fmt::format("{}-{}.csv", chosen.name, ++number);
+    expect_apart({{"--output", path}});
+    io::write_file_atomically(path, report::csv_text(table.rows));
   }
   for (const study::Drawing& drawing : result.drawings) {
-    io::write_plot(folder / (drawing.name + ".svg"), drawing.plot);
+    const std::string path = folder / (drawing.name + ".svg");
+    expect_apart({{"--output", path}});
+    io::write_plot(path, drawing.plot);
   }
 }
 

@@ -3,10 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include "frontend/io/atomic_file.h"
+#include "frontend/io/message.h"
 #include "frontend/text/iwslt14.h"
 #include "frontend/text/line_reader.h"
 #include "frontend/text/text_file.h"
 #include "program/common.h"
+#include "program/outputs.h"
 #include "program/text.h"
 
 namespace keel::cli {
@@ -86,17 +88,21 @@ nlohmann::ordered_json bleu_json(const text::BleuScore& score, const std::string
 }  // namespace
 
 int run_bpe_learn(const LearnArgs& args) {
+  expect_apart({{"--output", args.output}}, args.files);
   write_result(args.output, text::learn_bpe(count_all(args.files), args.options).text());
   return 0;
 }
 
 int run_vocab(const VocabArgs& args) {
+  expect_apart({{"--output", args.output}}, args.files);
   write_result(args.output, text::Dictionary(count_all(args.files), args.options).text());
   return 0;
 }
 
 int run_clean(const CleanArgs& args) {
   args.options.validate();
+  expect_apart({{"out_source", args.out_source}, {"out_target", args.out_target}},
+               {args.source, args.target});
   PairReader reader(args.source, args.target);
   io::AtomicFile source(args.out_source), target(args.out_target);
   text::CleanCounts counts;
@@ -111,8 +117,9 @@ int run_clean(const CleanArgs& args) {
   }
   source.commit();
   target.commit();
-  fmt::print(stderr, "kept {} of {} pairs; {} too short, {} too long, {} too unlike in length\n",
-             counts.kept(), counts.pairs, counts.too_short, counts.too_long, counts.bad_ratio);
+  io::say(fmt::format("kept {} of {} pairs; {} too short, {} too long, {} too unlike in length",
+                      counts.kept(), counts.pairs, counts.too_short, counts.too_long,
+                      counts.bad_ratio));
   return 0;
 }
 
@@ -127,9 +134,10 @@ int run_iwslt14(const IwsltArgs& args) {
   write("train", result.train);
   write("valid", result.valid);
   write("test", result.test);
-  fmt::print(stderr, "train {}, valid {}, test {} pairs; {} of {} left out\n",
-             result.train.source.size(), result.valid.source.size(), result.test.source.size(),
-             result.cleaned.pairs - result.cleaned.kept(), result.cleaned.pairs);
+  io::say(fmt::format("train {}, valid {}, test {} pairs; {} of {} left out",
+                      result.train.source.size(), result.valid.source.size(),
+                      result.test.source.size(), result.cleaned.pairs - result.cleaned.kept(),
+                      result.cleaned.pairs));
   return 0;
 }
 
@@ -138,10 +146,9 @@ int run_bleu(const BleuArgs& args) {
   PairReader reader(args.translation, args.reference);
   while (reader.next()) counter.add(reader.source_text, reader.target_text);
   if (args.tokens == "13a" && counter.looks_tokenized()) {
-    fmt::print(stderr,
-               "warning: {} looks tokenized, and 13a is for text as people write it (keel text "
-               "detokenize)\n",
-               args.translation);
+    io::warn(fmt::format(
+        "{} looks tokenized, and 13a is for text as people write it (keel text detokenize)",
+        args.translation));
   }
   const text::BleuScore score = counter.score();
   if (args.json) {

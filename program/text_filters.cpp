@@ -7,6 +7,7 @@
 #include "frontend/text/text_file.h"
 #include "frontend/text/unicode.h"
 #include "program/common.h"
+#include "program/outputs.h"
 #include "program/text.h"
 
 namespace keel::cli {
@@ -16,6 +17,7 @@ constexpr std::size_t kOutputBytes = 1 << 20;  // written at once
 
 // Every line of standard input through `change`, which is told the line's place for messages.
 int filter(const std::function<std::string(std::string_view, const text::Line&)>& change) {
+  expect_streams_apart();
   text::LineReader reader(stdin, "standard input");
   std::string out;
   while (const std::optional<text::Line> line = reader.next()) {

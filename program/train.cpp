@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "frontend/io/packed_file.h"
+#include "frontend/io/message.h"
 #include "frontend/train/run_result.h"
 #include "frontend/train/trainer.h"
 #include "program/common.h"
@@ -47,6 +47,7 @@ train::Config resumed_config(const TrainArgs& args) {
   const auto checkpoint = store.latest();
   check(checkpoint.has_value(), ErrorKind::kBadInput, "{}: no intact checkpoint to resume from",
         folder.checkpoints().string());
+  train::expect_model_of_run(folder, checkpoint->content, checkpoint->path);
   train::Config config =
       train::config_of_checkpoint(checkpoint->content, checkpoint->path, make_model);
   check(args.run.model.empty() || args.run.model == config.model().name(), ErrorKind::kBadInput,
@@ -63,11 +64,7 @@ train::Config new_config(TrainArgs& args) {
         "train: expected a model (see keel list models) or --resume FOLDER");
   if (!args.seed.empty()) args.run.sets.push_back("train.seed=" + args.seed);
   if (args.out.empty()) args.out = default_folder(args.run);
-  const train::RunFolder folder{args.out};
-  const train::CheckpointStore store(folder.checkpoints(), 1, [](const std::string&) {});
-  check(store.paths().empty(), ErrorKind::kUsage,
-        "{}: this folder holds a run already; give another --out, or --resume {}", args.out,
-        args.out);
+  train::expect_no_run({args.out});
   return prepared_config(args.run);
 }
 
@@ -84,8 +81,8 @@ int run_train(TrainArgs args) {
   train::Trainer trainer(*backend, config, {folder, resume, args.quiet, run_facts(*backend)});
   const train::Summary summary = trainer.run();
   if (summary.signal != 0) {
-    fmt::print(stderr, "interrupted at step {}; go on with: keel train --resume {}\n",
-               summary.state.step, folder);
+    io::say(fmt::format("interrupted at step {}; go on with: keel train --resume {}",
+                        summary.state.step, folder));
     return 128 + summary.signal;
   }
   args.run.json ? print_json(to_json(summary, folder)) : print(to_text(summary, folder));

@@ -30,7 +30,7 @@ void probe_runs(const Options& options, train::Progress& progress, Table& tasks)
     Variables variables(options.backend, 0);
     train::Evaluator evaluator(options.backend, variables, config);
     evaluator.declare();
-    train::load_variables(file, path, variables);
+    train::load_finite(file, path, variables);
     const TransferProbe probe(
         config.model(), [&](task::Decoder& decoder) { evaluator.decode(decoder); }, options,
         progress);

@@ -1,6 +1,7 @@
 #include "backends/onednn/threads.h"
 
 #include <hwy/cache_control.h>
+#include <pthread.h>
 #include <tbb/global_control.h>
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
@@ -8,12 +9,14 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <vector>
 
 #include "src/core/error.h"
 
 #ifdef __SANITIZE_THREAD__
 #include <thread>
-#include <vector>
 #endif
 
 namespace keel::onednn {
@@ -44,6 +47,40 @@ void share(std::int64_t blocks, const Run& run) {
 }
 #endif
 
+void* pass(void* gate) {
+  const std::lock_guard wait(*static_cast<std::mutex*>(gate));
+  return nullptr;
+}
+
+// Starts so many threads at once, with stacks as large as oneTBB's, and ends them. Returns the
+// system's reason when it refuses one, or 0.
+int try_threads(int count) {
+  constexpr std::size_t kStackBytes = 4 << 20;
+  std::mutex gate;
+  std::unique_lock closed(gate);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  std::vector<pthread_t> started;
+  int problem = 0;
+  while (problem == 0 && std::ssize(started) < count) {
+    pthread_t thread{};
+    problem = pthread_create(&thread, &attributes, pass, &gate);
+    if (problem == 0) started.push_back(thread);
+  }
+  closed.unlock();
+  for (const pthread_t thread : started) pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+  return problem;
+}
+
+// oneTBB ends the process when it cannot start a thread, and so is not let try in vain.
+void expect_threads(int count) {
+  const int problem = try_threads(count - 1);
+  check(problem == 0, ErrorKind::kMemory, "cannot start {} threads: {} (--threads asks for fewer)",
+        count, std::strerror(problem));
+}
+
 }  // namespace
 
 struct Threads::Arena {
@@ -60,6 +97,7 @@ struct Threads::Arena {
 Threads::Threads(int count) : count_(count) {
   check(count >= 0, ErrorKind::kUsage, "threads: expected 0 (all) or more, got {}", count);
   if (count == 0) count_ = tbb::info::default_concurrency();
+  expect_threads(count_);
   arena_ = std::make_unique<Arena>(count_);
 }
 

@@ -8,6 +8,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kPieceBytes = 64 << 20;
+constexpr io::SafetensorsOptions kChecked{.require_checksums = true};
 
 fs::path head_path(const fs::path& folder) { return folder / "trace.safetensors"; }
 fs::path piece_path(const fs::path& folder, std::int64_t step, std::int64_t piece) {
@@ -24,7 +25,7 @@ std::int64_t whole_steps(const fs::path& folder) {
 }
 
 io::TensorFile read(const fs::path& path) {
-  return io::read_safetensors(path, {.require_checksums = true});
+  return io::read_safetensors(path, kChecked);
 }
 
 Feeds leaves_before(const fs::path& folder, std::int64_t step) {
@@ -110,6 +111,7 @@ Feeds TraceReader::leaves(std::int64_t step) const { return leaves_before(folder
 void TraceReader::begin(std::int64_t step) {
   check(step < steps_, ErrorKind::kBadInput, "{}: expected {} whole steps, got {}",
         folder_.string(), step + 1, steps_);
+  io::verify_safetensors(end_path(folder_, step), kChecked);
   step_ = step;
   piece_ = 0;
   current_ = {};

@@ -57,7 +57,8 @@ class TraceReader {
   // What leaves hold before a step.
   Feeds leaves(std::int64_t step) const;
   // Pieces are read one by one as their names are asked for, in the order of writing. Throws
-  // Error{kBadInput} for a name that the step has not got.
+  // Error{kBadInput} for a name that the step has not got, and for any file of the step whose
+  // checksums are wrong, also that of leaves that only a next step would begin with.
   void begin(std::int64_t step);
   const Tensor& at(const std::string& name);
 

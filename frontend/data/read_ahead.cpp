@@ -1,6 +1,9 @@
 #include "frontend/data/read_ahead.h"
 
+#include <system_error>
 #include <utility>
+
+#include "src/core/error.h"
 
 namespace keel::data {
 namespace {
@@ -15,7 +18,11 @@ task::Batch copy_of(const task::Batch& batch) {
 }  // namespace
 
 ReadAhead::ReadAhead(std::unique_ptr<task::Stream> inner) : inner_(std::move(inner)) {
-  thread_ = std::thread(&ReadAhead::work, this);
+  try {
+    thread_ = std::thread(&ReadAhead::work, this);
+  } catch (const std::system_error& error) {
+    fail(ErrorKind::kMemory, "cannot start a thread that reads ahead: {}", error.what());
+  }
 }
 
 ReadAhead::~ReadAhead() {

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "frontend/io/files_read.h"
 #include "src/core/error.h"
 
 namespace keel::io {
@@ -18,6 +19,7 @@ InputFile::InputFile(const std::filesystem::path& path) : path_(path.string()) {
         "[file] {}: expected a regular file, got another kind", path_);
   file_.reset(std::fopen(path_.c_str(), "rbe"));
   if (!file_ || ::fstat(::fileno(file_.get()), &status) != 0) fail_call("open");
+  note_read(::fileno(file_.get()));
   size_ = status.st_size;
 }
 

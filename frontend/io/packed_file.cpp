@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "frontend/io/files_read.h"
 #include "src/core/error.h"
 
 namespace keel::io {
@@ -25,6 +26,7 @@ PackedFile::PackedFile(const std::filesystem::path& path, std::int64_t max_bytes
         error.message());
   if (is_xz(path)) xz_ = std::make_unique<XzReader>(path);
   const bool plain = !xz_ && open_with_zlib(path);
+  note_read(path);
   size_ = plain ? disk_bytes : expanded_size(max_bytes);
   check(size_ > 0, ErrorKind::kBadInput, "[file] {}: expected content, got an empty file", name_);
   check(size_ <= max_bytes, ErrorKind::kBadInput, "[file] {}: expected at most {} bytes, got {}",

@@ -110,6 +110,18 @@ OpenTable read_table(InputFile& file, const SafetensorsOptions& options) {
   return {std::move(table), data_begin};
 }
 
+// With its checksum verified, if it has one.
+Tensor read_tensor(InputFile& in, const OpenTable& open, const std::string& name) {
+  const TensorEntry& entry = open.table.tensors.at(name);
+  Tensor tensor(entry.type);
+  in.read(open.data_begin + entry.begin, tensor.data(), tensor.bytes());
+  const std::string computed = open.table.has_checksums ? checksum({bytes_of(tensor)}) : "";
+  check(computed == entry.checksum, ErrorKind::kBadInput,
+        "[safetensors] {}: tensor {}: expected checksum {}, got {}", in.path(), shown_name(name),
+        shown_name(entry.checksum), computed);
+  return tensor;
+}
+
 }  // namespace
 
 void write_safetensors(const fs::path& path, const TensorFile& file) {
@@ -129,15 +141,16 @@ TensorFile read_safetensors(const fs::path& path, const SafetensorsOptions& opti
   TensorFile file;
   file.metadata = std::move(open.table.metadata);
   for (const auto& [name, entry] : open.table.tensors) {
-    Tensor tensor(entry.type);
-    in.read(open.data_begin + entry.begin, tensor.data(), tensor.bytes());
-    const std::string computed = open.table.has_checksums ? checksum({bytes_of(tensor)}) : "";
-    check(computed == entry.checksum, ErrorKind::kBadInput,
-          "[safetensors] {}: tensor {}: expected checksum {}, got {}", in.path(), shown_name(name),
-          shown_name(entry.checksum), computed);
-    file.tensors.emplace(name, std::move(tensor));
+    file.tensors.emplace(name, read_tensor(in, open, name));
   }
   return file;
+}
+
+void verify_safetensors(const fs::path& path, const SafetensorsOptions& options) {
+  InputFile in(path);
+  const OpenTable open = read_table(in, options);
+  if (!open.table.has_checksums) return;
+  for (const auto& [name, entry] : open.table.tensors) read_tensor(in, open, name);
 }
 
 TensorFileInfo read_safetensors_info(const fs::path& path, const SafetensorsOptions& options) {

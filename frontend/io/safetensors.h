@@ -41,6 +41,10 @@ void write_safetensors(const std::filesystem::path& path, const TensorFile& file
 TensorFile read_safetensors(const std::filesystem::path& path,
                             const SafetensorsOptions& options = {});
 
+// Reads the tensors one by one, verifies their checksums and forgets them. A file without checksums
+// is taken as it is, unless they are required. Throws as read_safetensors().
+void verify_safetensors(const std::filesystem::path& path, const SafetensorsOptions& options = {});
+
 // The same for the header alone; the data are neither read nor verified.
 TensorFileInfo read_safetensors_info(const std::filesystem::path& path,
                                      const SafetensorsOptions& options = {});

@@ -1,11 +1,12 @@
 #include "frontend/train/progress.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
+
+#include "frontend/io/message.h"
 
 namespace keel::train {
 namespace {
@@ -29,7 +30,7 @@ Progress::Progress(bool quiet)
 Progress::~Progress() { clear(); }
 
 void Progress::clear() {
-  if (shown_) fmt::print(stderr, "\r\x1b[K");
+  if (shown_) io::show("\r\x1b[K");
   shown_ = false;
 }
 
@@ -53,24 +54,23 @@ void Progress::update(double part, const std::string& text) {
 
 void Progress::show(double part, const std::string& text) {
   if (!terminal_) {
-    fmt::print(stderr, "{}\n", text);
+    io::say(text);
     return;
   }
   clear();
-  fmt::print(stderr, "[{}] {}", bar(part), text);
-  std::fflush(stderr);
+  io::show(fmt::format("[{}] {}", bar(part), text));
   shown_ = true;
 }
 
 void Progress::line(const std::string& text) {
   if (quiet_) return;
   clear();
-  fmt::print(stderr, "{}\n", text);
+  io::say(text);
 }
 
 void Progress::warning(const std::string& text) {
   clear();
-  fmt::print(stderr, "warning: {}\n", text);
+  io::warn(text);
 }
 
 std::string duration_text(double seconds) {

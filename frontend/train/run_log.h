@@ -11,21 +11,9 @@
 #include "frontend/io/event_file.h"
 #include "frontend/io/metrics_log.h"
 #include "frontend/train/evaluator.h"
+#include "frontend/train/run_folder.h"
 
 namespace keel::train {
-
-// The layout of a run's folder.
-struct RunFolder {
-  std::filesystem::path path;
-  std::filesystem::path config() const { return path / "config.toml"; }
-  std::filesystem::path metrics() const { return path / "metrics.jsonl"; }
-  std::filesystem::path events() const { return path / "events"; }
-  std::filesystem::path checkpoints() const { return path / "checkpoints"; }
-  std::filesystem::path result() const { return path / "result.json"; }
-  std::filesystem::path average() const { return path / "average.safetensors"; }
-  // Of a metric.
-  std::filesystem::path plot(const std::string& metric) const { return path / (metric + ".svg"); }
-};
 
 class RunLog {
  public:

@@ -1,8 +1,10 @@
 #include "frontend/train/run_state.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "frontend/train/step_graph.h"
 
@@ -68,16 +70,15 @@ void check_tensor(const io::TensorFile& file, const std::string& where, const st
         where, name, shape.text(), found->second.shape().text());
 }
 
-void expect_fits(const io::TensorFile& file, const std::string& where, const Variables& variables) {
-  for (const auto& [name, variable] : variables.all()) {
-    if (variable.is_derived) continue;
-    check_tensor(file, where, name, variable.type.shape);
-    try {
-      variables.expect_fits(name, file.tensors.at(name));
-    } catch (const Error& error) {
-      fail(error.kind(), "{}: tensor {}", where, error.what());
-    }
-  }
+void expect_finite(const io::TensorFile& file, const std::string& where, const std::string& name) {
+  const Tensor& tensor = file.tensors.at(name);
+  if (!is_floating(tensor.dtype())) return;
+  const Tensor values = tensor.to(DType::kF32);
+  const std::span<const float> all = values.as<float>();
+  const auto bad = std::ranges::find_if_not(all, [](float value) { return std::isfinite(value); });
+  check(bad == all.end(), ErrorKind::kBadInput,
+        "{}: tensor {}: expected finite numbers, got {} as element {}", where, name,
+        bad == all.end() ? 0 : *bad, bad - all.begin());
 }
 
 Config recipe_of(const io::TensorFile& file, const std::string& where, const MakeModel& make) {
@@ -154,6 +155,26 @@ RunState from_checkpoint(const io::TensorFile& file, const std::string& where, c
   }
   load_variables(file, where, variables);
   return state;
+}
+
+void expect_fits(const io::TensorFile& file, const std::string& where, const Variables& variables) {
+  for (const auto& [name, variable] : variables.all()) {
+    if (variable.is_derived) continue;
+    check_tensor(file, where, name, variable.type.shape);
+    try {
+      variables.expect_fits(name, file.tensors.at(name));
+    } catch (const Error& error) {
+      fail(error.kind(), "{}: tensor {}", where, error.what());
+    }
+  }
+}
+
+void load_finite(const io::TensorFile& file, const std::string& where, Variables& variables) {
+  expect_fits(file, where, variables);
+  for (const auto& [name, variable] : variables.all()) {
+    if (!variable.is_derived) expect_finite(file, where, name);
+  }
+  load_variables(file, where, variables);
 }
 
 void load_variables(const io::TensorFile& file, const std::string& where, Variables& variables) {

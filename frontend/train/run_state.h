@@ -42,6 +42,11 @@ RunState from_checkpoint(const io::TensorFile& file, const std::string& where, c
 // Parameters and running statistics alone: evaluation needs no optimizer state, so tensors that
 // were not declared are passed over.
 void load_variables(const io::TensorFile& file, const std::string& where, Variables& variables);
+// The same for weights that are used and not trained further. Throws Error{kBadInput} with the name
+// of a tensor that is not finite everywhere.
+void load_finite(const io::TensorFile& file, const std::string& where, Variables& variables);
+// Throws Error{kBadInput} when a tensor that was declared is missing or of another type.
+void expect_fits(const io::TensorFile& file, const std::string& where, const Variables& variables);
 
 // Makes a model by name; throws Error{kUsage} for an unknown one.
 using MakeModel = std::function<std::unique_ptr<task::Model>(const std::string& name)>;

@@ -12,18 +12,22 @@ void remember(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
+void handle_all(void (*handler)(int)) {
+  std::signal(SIGINT, handler);
+  std::signal(SIGTERM, handler);
+  struct sigaction present {};
+  sigaction(SIGHUP, nullptr, &present);
+  if (present.sa_handler != SIG_IGN) std::signal(SIGHUP, handler);
+}
+
 }  // namespace
 
 SignalGuard::SignalGuard() {
   received_signal = 0;
-  std::signal(SIGINT, remember);
-  std::signal(SIGTERM, remember);
+  handle_all(remember);
 }
 
-SignalGuard::~SignalGuard() {
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
-}
+SignalGuard::~SignalGuard() { handle_all(SIG_DFL); }
 
 int SignalGuard::received() { return received_signal; }
 

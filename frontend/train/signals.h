@@ -1,10 +1,11 @@
-// SIGINT and SIGTERM as a request that the training loop answers after the step it is in.
+// SIGINT, SIGTERM and SIGHUP as a request that the training loop answers after the step it is in.
 #pragma once
 
 namespace keel::train {
 
-// While it lives, the first SIGINT or SIGTERM is only remembered; a second one ends the process as
-// usual.
+// While it lives, the first of these signals is only remembered; a second one of its kind ends the
+// process as usual. SIGHUP, which a terminal sends when it is closed, stays ignored where whoever
+// started the process asked for that (nohup).
 class SignalGuard {
  public:
   SignalGuard();
@@ -12,7 +13,8 @@ class SignalGuard {
   SignalGuard(const SignalGuard&) = delete;
   SignalGuard& operator=(const SignalGuard&) = delete;
 
-  // The signal that came, or 0. The program's exit code is then 128 + signal: 130 or 143.
+  // The signal that came, or 0. The program's exit code is then 128 + signal: 129 (SIGHUP), 130
+  // (SIGINT) or 143 (SIGTERM).
   static int received();
 };
 

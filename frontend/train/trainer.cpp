@@ -20,6 +20,7 @@ task::StreamOptions training_options(const TrainOptions& options) {
 Trainer::Trainer(Backend& backend, const Config& config, const RunOptions& options)
     : config_(config),
       folder_{options.folder},
+      lock_(options.resume ? lock_run(folder_) : nullptr),
       data_(config.model().load(config.data().request())),
       train_rows_(data_->stream(task::Split::kTrain, training_options(config.train()))),
       valid_rows_(data_->stream(task::Split::kValid, evaluation_options(config))),
@@ -30,9 +31,10 @@ Trainer::Trainer(Backend& backend, const Config& config, const RunOptions& optio
       watched_(steps_.watches(), [this](const std::string& text) { progress_.warning(text); }),
       store_(folder_.checkpoints(), static_cast<int>(config.train().keep_checkpoints),
              [this](const std::string& message) { progress_.warning(message); }) {
+  test_rows();  // read once and let go: that they are wrong should not be found after the training
   report_left_out();
   state_.data = data_print(*train_rows_, *valid_rows_);
-  options.resume ? resume() : steps_.initialize();
+  options.resume ? resume() : start();
   log_ =
       std::make_unique<RunLog>(folder_, options.resume ? std::optional(state_.step) : std::nullopt);
   io::write_file_atomically(folder_.config(), config.to_toml(options.facts));
@@ -43,25 +45,6 @@ void Trainer::report_left_out() {
   for (const task::LeftOut& left : train_rows_->left_out()) {
     progress_.line(fmt::format("left out in an epoch: {} rows, which {}", left.rows, left.why));
   }
-}
-
-void Trainer::resume() {
-  const auto checkpoint = store_.latest();
-  check(checkpoint.has_value(), ErrorKind::kBadInput, "{}: no intact checkpoint to resume from",
-        folder_.checkpoints().string());
-  const std::string data = std::exchange(state_.data, {});
-  state_ = from_checkpoint(checkpoint->content, checkpoint->path.string(), config_, variables_);
-  if (state_.data.empty()) state_.data = data;  // of a version that did not write it
-  check(state_.data == data, ErrorKind::kBadInput,
-        "{}: the data are not those that it was trained on: expected {}; got {}",
-        checkpoint->path.string(), state_.data, data);
-  saved_step_ = state_.step;
-  // A crash between the two writes of a save leaves the former best in place.
-  if (state_.best_step == state_.step) {
-    store_.save(state_.step, checkpoint->content, true, also_kept());
-  }
-  store_.prune(state_.step, also_kept());
-  progress_.line(fmt::format("resumed at step {} from {}", state_.step, checkpoint->path.string()));
 }
 
 bool Trainer::is_stale() const {
@@ -94,7 +77,6 @@ Summary Trainer::run() {
 }
 
 void Trainer::train() {
-  if (saved_step_ < 0) save_asked(false);  // however soon it may diverge
   while (true) {
     try {
       while (!is_done() && SignalGuard::received() == 0) {

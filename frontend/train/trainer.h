@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "frontend/io/folder_lock.h"
 #include "frontend/train/checkpoint_store.h"
 #include "frontend/train/config.h"
 #include "frontend/train/evaluator.h"
@@ -36,17 +37,20 @@ struct RunOptions {
 
 class Trainer {
  public:
-  // Loads the data and compiles the step. Throws Error{kUsage} when the batches do not fit the
-  // data; when resuming, whatever is wrong with the run's files.
+  // Loads the data, the rows for testing too, compiles the step and locks the folder; a new run
+  // begins with a checkpoint. Throws what is wrong with the data; Error{kUsage} when the batches do
+  // not fit them, and when a new run's folder holds a run; Error{kIo} when another process works in
+  // the folder; when resuming, whatever is wrong with the run's files.
   Trainer(Backend& backend, const Config& config, const RunOptions& options);
 
-  // Trains to the end, to an early stop or to a signal; each of these ends with a checkpoint, and a
-  // new run begins with one. Throws Error{kDiverged} naming the first node whose value is not
-  // finite, if it is to stop there (OnNonFinite); the checkpoints before that stay. result.json
-  // says how it ended, unless by a signal.
+  // Trains to the end, to an early stop or to a signal; each of these ends with a checkpoint.
+  // Throws Error{kDiverged} naming the first node whose value is not finite, if it is to stop there
+  // (OnNonFinite); the checkpoints before that stay. result.json says how it ended, unless by a
+  // signal.
   Summary run();
 
  private:
+  void start();
   void resume();
   void train();
   void run_step();
@@ -70,6 +74,7 @@ class Trainer {
   // Measures the validation set, and whether these weights are the best so far.
   bool evaluate();
   bool is_best(const Measured& metric) const;
+  void expect_best() const;
   void test(std::int64_t epoch);
   std::unique_ptr<task::Stream> test_rows() const;
   void report_left_out();
@@ -86,6 +91,7 @@ class Trainer {
 
   const Config& config_;
   RunFolder folder_;
+  std::unique_ptr<io::FolderLock> lock_;
   std::unique_ptr<task::Splits> data_;
   std::unique_ptr<task::Stream> train_rows_, valid_rows_;
   Variables variables_;

@@ -1,4 +1,5 @@
-"""Holds text to its form: white space, final newlines, opening comments, nothing left to do."""
+"""Holds text to its form: white space, final newlines, opening comments, nothing left to do; and
+messages to the one place that may write to standard error."""
 import pathlib
 import re
 
@@ -12,6 +13,13 @@ FOREIGN = {"LICENSE"}
 UNFINISHED = re.compile(r"\b(TO[D]O|FIX[M]E|X[X]X|HA[C]K)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.~-])/(work|home|root)/")
 TEMPORARY_PATH = re.compile(r"(?<![\w.~-])/[t]mp/")
+
+# Messages go through frontend/io/message.h, where one that cannot be written does no harm. What is
+# named in a comment or asked of the terminal is no message.
+MESSAGE = re.compile(r"^[^\"/]*?(\bstderr\b|\bstd::(cerr|clog)\b|\bperror\(|"
+                     r"\bd?printf\(|\b(write|writev)\((2|STDERR_FILENO)\b)")
+MESSENGER = "frontend/io/message.cpp"
+PROGRAM = ("src/", "backends/", "frontend/", "models/", "studies/", "bench/", "program/")
 
 COMMENT = {".py": ("#", '"""'), "": ("#",)} | dict.fromkeys(
     tree.CPP, ("//", "/*"))
@@ -27,6 +35,9 @@ def line_problems(path, line):
     if MACHINE_PATH.search(line) or \
             (TEMPORARY_PATH.search(line) and not path.startswith("tests/")):
         yield "a path of one machine"
+    if path.startswith(PROGRAM) and tree.suffix(path) in tree.CPP and path != MESSENGER and \
+            MESSAGE.search(line):
+        yield "a message past frontend/io/message.h"
 
 
 def opens_with_comment(root, path, text):

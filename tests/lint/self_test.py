@@ -72,6 +72,9 @@ PLANTED = [
     ("check_sizes", "backends/cuda/kernels/x.cu",
      "__global__ void __launch_bounds__(256, 2) k(int a, int b, std::pair<int, int> c, int d,\n"
      "    int e, int f) {\n}\n", ":1: k has 6 parameters"),
+    *(("check_text", "program/x.cpp", f"// A file.\n  {code}\n", ":2: a message past")
+      for code in ('fmt::print(stderr, "a");', "std::cerr << 1;", "std::clog << 1;", 'perror("a");',
+                   'printf("a");', "if (a) write(STDERR_FILENO, b, 1);", "write(2, b, 1);")),
     *(("check_text", "src/core/x.cpp", f"// A file.\n// {mark}: more\n", f":2: {mark} left")
       for mark in ("TO" "DO", "FIX" "ME", "X" "XX", "HA" "CK")),
     *(("check_mutants", "tests/mutants/b.txt", f"file {file}\nsign: turned\n{change}\n", message)

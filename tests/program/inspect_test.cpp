@@ -65,7 +65,7 @@ TEST_CASE("inspect: a checkpoint") {
   const ProcessResult text = run_keel({"inspect", "checkpoint", path});
   CHECK(text.code == 0);
   CHECK(holds(text.out, "fc1/weight.m"));
-  CHECK(holds(text.out, "checksums: yes"));
+  CHECK(holds(text.out, "checksums: yes, and right"));
 }
 
 TEST_CASE("inspect: data files and folders") {

@@ -127,7 +127,7 @@ void wait_for(const fs::path& path, Process& process) {
 }
 
 TEST_CASE("reproduce: interrupted it saves, exits as it should and goes on where it stopped") {
-  for (const int signal : {SIGTERM, SIGINT}) {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
     CAPTURE(signal);
     const test::TempDir temp;
     const auto arguments =
@@ -138,7 +138,10 @@ TEST_CASE("reproduce: interrupted it saves, exits as it should and goes on where
                    second = temp / "out/batch128-layernorm-laptop-seed2";
     Process process(arguments);
     wait_for(first / "metrics.jsonl", process);
-    check_refusal(run_keel(arguments), 4, "another keel reproduce works here");
+    check_refusal(run_keel(arguments), 4,
+                  fmt::format("process {} (keel reproduce), or a program that it started, works in "
+                              "this folder",
+                              process.id()));
     wait_for(first / "result.json", process);
     wait_for(second / "metrics.jsonl", process);
     process.signal(signal);

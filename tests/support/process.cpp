@@ -50,10 +50,29 @@ std::string content(int fd) {
   return text;
 }
 
-void limit_files(std::int64_t bytes) {
-  const rlimit limit{rlim_t(bytes), rlim_t(bytes)};
-  setrlimit(RLIMIT_FSIZE, &limit);
-  std::signal(SIGXFSZ, SIG_IGN);  // a write then fails instead of ending the process
+void set_limit(__rlimit_resource resource, std::int64_t most) {
+  const rlimit limit{rlim_t(most), rlim_t(most)};
+  if (most > 0) setrlimit(resource, &limit);
+}
+
+void set_limits(const ProcessOptions& options) {
+  set_limit(RLIMIT_FSIZE, options.max_file_bytes);
+  set_limit(RLIMIT_AS, options.max_memory_bytes);
+  set_limit(RLIMIT_NPROC, options.max_threads);
+}
+
+// What a stream becomes: the file of that name, or what is there without one.
+void redirect(int stream, const std::filesystem::path& path, int otherwise) {
+  dup2(path.empty() ? otherwise : open(path.c_str(), O_WRONLY), stream);
+}
+
+// A pipe whose reading end is closed.
+void lead_nowhere(int stream) {
+  int ends[2];
+  if (pipe(ends) != 0) return;
+  dup2(ends[1], stream);
+  close(ends[0]);
+  close(ends[1]);
 }
 
 }  // namespace
@@ -76,18 +95,25 @@ void Process::become_program(char** arguments, char** environment,
                              const ProcessOptions& options) const {
   constexpr int kFailed = 127;  // as a shell says that it found no program
   dup2(open(options.in.empty() ? "/dev/null" : options.in.c_str(), O_RDONLY), STDIN_FILENO);
-  const int out = options.out.empty() ? out_ : open(options.out.c_str(), O_WRONLY);
-  dup2(out, STDOUT_FILENO);
-  dup2(err_, STDERR_FILENO);
-  if (options.close_out) close(STDOUT_FILENO);
+  set_streams(options);
+  std::signal(SIGHUP, options.ignore_hangup ? SIG_IGN : SIG_DFL);
   if (!options.directory.empty() && chdir(options.directory.c_str()) != 0) _exit(kFailed);
-  if (options.max_file_bytes > 0) limit_files(options.max_file_bytes);
   if (options.as_nobody && geteuid() == 0 &&
       (setgroups(0, nullptr) != 0 || setgid(kNobody) != 0 || setuid(kNobody) != 0)) {
     _exit(kFailed);
   }
+  set_limits(options);
   execve(arguments[0], arguments, environment);
   _exit(kFailed);
+}
+
+void Process::set_streams(const ProcessOptions& options) const {
+  redirect(STDOUT_FILENO, options.out, out_);
+  redirect(STDERR_FILENO, options.err, err_);
+  if (options.unread_out) lead_nowhere(STDOUT_FILENO);
+  if (options.unread_err) lead_nowhere(STDERR_FILENO);
+  if (options.close_out) close(STDOUT_FILENO);
+  if (options.close_err) close(STDERR_FILENO);
 }
 
 Process::~Process() {

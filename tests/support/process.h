@@ -19,8 +19,15 @@ struct ProcessOptions {
   std::filesystem::path in = {};         // read as standard input; empty: there is none
   std::filesystem::path directory = {};  // to run in; empty: this one
   std::filesystem::path out = {};        // takes standard output instead of the result
+  std::filesystem::path err = {};        // the same of standard error
   bool close_out = false;                // starts with standard output closed, as by >&-
-  std::int64_t max_file_bytes = 0;       // a longer file fails like a full disk; 0: no limit
+  bool close_err = false;                // the same of standard error
+  bool unread_out = false;               // standard output goes to a reader that is gone
+  bool unread_err = false;               // the same of standard error
+  std::int64_t max_file_bytes = 0;       // what a file may grow to, as by ulimit -f; 0: no limit
+  std::int64_t max_memory_bytes = 0;     // of address space, as by ulimit -v; 0: no limit
+  std::int64_t max_threads = 0;          // of the user, as by ulimit -u; 0: no limit
+  bool ignore_hangup = false;            // starts with SIGHUP ignored, as by nohup
   bool as_nobody = false;                // gives up root, if it is root, so that permissions count
 };
 
@@ -40,12 +47,14 @@ class Process {
 
   void signal(int number) const;
   bool has_ended();
+  pid_t id() const { return pid_; }
   // Waits for the end; after two minutes the program is killed.
   ProcessResult wait();
 
  private:
   [[noreturn]] void become_program(char** arguments, char** environment,
                                    const ProcessOptions& options) const;
+  void set_streams(const ProcessOptions& options) const;
 
   pid_t pid_ = -1;
   int out_ = -1, err_ = -1;

@@ -97,5 +97,26 @@ TEST_CASE("trace: a folder without one, another trace and missing steps are refu
   CHECK_THROWS_AS(hold_against(backends, temp / "t", 2), Error);
 }
 
+TEST_CASE("trace: a changed byte in any of its files is found") {
+  const TestBackends backends;
+  const test::TempDir temp;
+  record(backends, temp / "t", 1);
+  int files = 0;
+  for (const auto& file : std::filesystem::directory_iterator(temp / "t")) {
+    CAPTURE(file.path().string());
+    const std::string whole = test::read_bytes(file.path());
+    for (const double part : {0.01, 0.4, 0.99}) {
+      std::string changed = whole;
+      changed[std::size_t(part * double(whole.size()))] ^= 1;
+      test::write_bytes(file.path(), changed);
+      CHECK_THROWS_AS(hold_against(backends, temp / "t", 1), Error);
+    }
+    test::write_bytes(file.path(), whole);
+    ++files;
+  }
+  CHECK(files == 3);
+  check_agrees(hold_against(backends, temp / "t", 1));
+}
+
 }  // namespace
 }  // namespace keel::compare

@@ -1,0 +1,84 @@
+#include "frontend/io/folder_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "src/core/error.h"
+
+namespace keel::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+Descriptor open_lock(const fs::path& path, FolderLock::Holder holder) {
+  constexpr mode_t kMode = 0644;
+  const int inherited = holder == FolderLock::Holder::kProcess ? O_CLOEXEC : 0;
+  Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | inherited, kMode));
+  check(file.get() >= 0, ErrorKind::kIo, "{}: {}", path.string(), std::strerror(errno));
+  return file;
+}
+
+// What its holder wrote into a lock, or nothing readable.
+std::string holder_of(const Descriptor& file) {
+  std::array<char, 80> text;
+  const ssize_t size = pread(file.get(), text.data(), text.size(), 0);
+  const std::string said(text.data(), std::size_t(std::max<ssize_t>(size, 0)));
+  const std::string line = said.substr(0, said.find('\n'));
+  return line.starts_with("process ") ? line : "another process";
+}
+
+// Whether the lock is held from now on.
+bool lock(const Descriptor& file, const fs::path& folder) {
+  int result = flock(file.get(), LOCK_EX | LOCK_NB);
+  while (result != 0 && errno == EINTR) result = flock(file.get(), LOCK_EX | LOCK_NB);
+  if (result == 0) return true;
+  if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP) return false;
+  check(errno == EWOULDBLOCK, ErrorKind::kIo, "{}: cannot be locked: {}", folder.string(),
+        std::strerror(errno));
+  fail(ErrorKind::kIo, "{}: {} works in this folder; wait until it has ended, or give another one",
+       folder.string(), holder_of(file));
+}
+
+// Whoever held a lock before may have removed its file since it was opened here.
+bool is_in_place(const Descriptor& file, const fs::path& path) {
+  struct stat held {
+  }, there{};
+  return fstat(file.get(), &held) == 0 && stat(path.c_str(), &there) == 0 &&
+         held.st_ino == there.st_ino && held.st_dev == there.st_dev;
+}
+
+// For messages alone: where it cannot be written, the lock holds all the same.
+void sign(const Descriptor& file, std::string_view what, FolderLock::Holder holder) {
+  const bool alone = holder == FolderLock::Holder::kProcess;
+  const std::string text = fmt::format("process {} ({}){}\n", getpid(), what,
+                                       alone ? "" : ", or a program that it started,");
+  if (ftruncate(file.get(), 0) != 0) return;
+  [[maybe_unused]] const ssize_t written = pwrite(file.get(), text.data(), text.size(), 0);
+}
+
+}  // namespace
+
+FolderLock::FolderLock(const fs::path& folder, std::string_view what, Holder holder)
+    : path_(folder / "lock") {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  check(!error, ErrorKind::kIo, "{}: cannot make this folder: {}", folder.string(),
+        error.message());
+  while (true) {
+    file_ = open_lock(path_, holder);
+    if (!lock(file_, folder) || is_in_place(file_, path_)) break;
+  }
+  sign(file_, what, holder);
+}
+
+FolderLock::~FolderLock() { unlink(path_.c_str()); }
+
+}  // namespace keel::io

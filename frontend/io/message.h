@@ -1,0 +1,17 @@
+// What people are told while the program works: text on standard error. Data go to standard output.
+#pragma once
+
+#include <string_view>
+
+namespace keel::io {
+
+// A line; the end of line is added. A message that cannot be written (nobody reads on, the disk of
+// a log is full, standard error is closed) is given up, for no work may be lost over it. This
+// function and those below are the only ones that write to standard error.
+void say(std::string_view line) noexcept;
+// The line "warning: TEXT".
+void warn(std::string_view text) noexcept;
+// Text as it is, without an end of line: a part of a line that changes on a terminal.
+void show(std::string_view text) noexcept;
+
+}  // namespace keel::io

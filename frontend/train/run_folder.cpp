@@ -1,0 +1,88 @@
+#include "frontend/train/run_folder.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "frontend/io/packed_file.h"
+#include "frontend/train/checkpoint_store.h"
+#include "frontend/train/config.h"
+#include "src/core/error.h"
+
+namespace keel::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMaxConfigBytes = 1 << 20;
+
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+bool holds_checkpoints(const RunFolder& folder) {
+  const CheckpointStore store(folder.checkpoints(), 1, [](const std::string&) {});
+  return is_there(store.best_path()) || !store.paths().empty();
+}
+
+// What a run leaves besides checkpoints.
+std::vector<fs::path> files_of(const RunFolder& folder) {
+  return {folder.config(), folder.metrics(), folder.result(), folder.average(), folder.events()};
+}
+
+// The model that config.toml names; nothing when there is none that can be read.
+std::optional<std::string> model_of(const RunFolder& folder) {
+  if (!is_there(folder.config())) return std::nullopt;
+  const std::string where = folder.config();
+  try {
+    for (const auto& [key, value] : read_settings(io::read_file(where, kMaxConfigBytes), where)) {
+      if (key == "run.model") return value;
+    }
+  } catch (const Error&) {  // nothing depends on that file, which is written anew
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::unique_ptr<io::FolderLock> lock_run(const RunFolder& folder) {
+  return std::make_unique<io::FolderLock>(folder.path, "keel train",
+                                          io::FolderLock::Holder::kProcess);
+}
+
+void expect_no_run(const RunFolder& folder) {
+  const std::string path = folder.path.string();
+  check(!holds_checkpoints(folder), ErrorKind::kUsage,
+        "{}: this folder holds a run already; give another --out, or --resume {}", path, path);
+  for (const fs::path& file : files_of(folder)) {
+    check(!is_there(file), ErrorKind::kUsage,
+          "{}: this folder holds {} of a run whose checkpoints are gone; give another --out", path,
+          file.filename().string());
+  }
+}
+
+bool is_file_of_run(const fs::path& file) {
+  const fs::path parent = file.parent_path();
+  const RunFolder own{parent}, above{parent.parent_path()};
+  if (parent == above.checkpoints() && is_there(above.config())) {
+    return file.extension() == ".safetensors";
+  }
+  if (parent == above.events() && is_there(above.config())) return true;
+  if (!is_there(own.config()) || !is_there(own.metrics())) return false;
+  std::vector<fs::path> files = files_of(own);
+  files.push_back(parent / "lock");
+  return std::ranges::find(files, file) != files.end();
+}
+
+void expect_model_of_run(const RunFolder& folder, const io::TensorFile& checkpoint,
+                         const std::string& where) {
+  const std::optional<std::string> expected = model_of(folder);
+  const auto found = checkpoint.metadata.find("model");
+  if (!expected || found == checkpoint.metadata.end()) return;
+  check(found->second == *expected, ErrorKind::kBadInput,
+        "{}: expected a checkpoint of {}, as {} says, got one of {}", where, *expected,
+        folder.config().string(), found->second);
+}
+
+}  // namespace keel::train

@@ -1,0 +1,41 @@
+// The layout of a run's folder, and what makes a folder one.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "frontend/io/folder_lock.h"
+#include "frontend/io/safetensors.h"
+
+namespace keel::train {
+
+struct RunFolder {
+  std::filesystem::path path;
+  std::filesystem::path config() const { return path / "config.toml"; }
+  std::filesystem::path metrics() const { return path / "metrics.jsonl"; }
+  std::filesystem::path events() const { return path / "events"; }
+  std::filesystem::path checkpoints() const { return path / "checkpoints"; }
+  std::filesystem::path result() const { return path / "result.json"; }
+  std::filesystem::path average() const { return path / "average.safetensors"; }
+  // Of a metric.
+  std::filesystem::path plot(const std::string& metric) const { return path / (metric + ".svg"); }
+};
+
+// Nobody else may train in the folder while this lives (FolderLock); makes the folder.
+std::unique_ptr<io::FolderLock> lock_run(const RunFolder& folder);
+
+// Throws Error{kUsage}, which says how to go on, when any of a run's files is in the folder:
+// whatever was deleted of a run, what is left of it is not written over.
+void expect_no_run(const RunFolder& folder);
+
+// Whether this is a file that a run keeps: a checkpoint, or its config, metrics, events, result,
+// average or lock.
+bool is_file_of_run(const std::filesystem::path& file);
+
+// Throws Error{kBadInput} when a checkpoint that lies in the folder is of another model than the
+// folder's config.toml. Without a config.toml anything is taken.
+void expect_model_of_run(const RunFolder& folder, const io::TensorFile& checkpoint,
+                         const std::string& where);
+
+}  // namespace keel::train

@@ -1,0 +1,51 @@
+// How a run begins, and how one goes on.
+#include <utility>
+
+#include "frontend/train/trainer.h"
+
+namespace keel::train {
+
+// The checkpoint comes before all other files: a run that ends in its first moments can be resumed,
+// or has left nothing.
+void Trainer::start() {
+  steps_.initialize();
+  lock_ = lock_run(folder_);
+  expect_no_run(folder_);
+  store_.save(state_.step, to_checkpoint(state_, config_, variables_), false);
+  saved_step_ = state_.step;
+}
+
+void Trainer::resume() {
+  const auto checkpoint = store_.latest();
+  check(checkpoint.has_value(), ErrorKind::kBadInput, "{}: no intact checkpoint to resume from",
+        folder_.checkpoints().string());
+  expect_model_of_run(folder_, checkpoint->content, checkpoint->path.string());
+  const std::string data = std::exchange(state_.data, {});
+  state_ = from_checkpoint(checkpoint->content, checkpoint->path.string(), config_, variables_);
+  if (state_.data.empty()) state_.data = data;  // of a version that did not write it
+  check(state_.data == data, ErrorKind::kBadInput,
+        "{}: the data are not those that it was trained on: expected {}; got {}",
+        checkpoint->path.string(), state_.data, data);
+  check(state_.step == checkpoint->step, ErrorKind::kBadInput,
+        "{}: expected the state after step {}, as its name says, got that after step {}",
+        checkpoint->path.string(), checkpoint->step, state_.step);
+  saved_step_ = state_.step;
+  // A crash between the two writes of a save leaves the former best in place.
+  if (state_.best_step == state_.step) {
+    store_.save(state_.step, checkpoint->content, true, also_kept());
+  }
+  expect_best();
+  store_.prune(state_.step, also_kept());
+  progress_.line(fmt::format("resumed at step {} from {}", state_.step, checkpoint->path.string()));
+}
+
+// The best weights are needed at the end of the run, and would be missed only then.
+void Trainer::expect_best() const {
+  if (state_.best_step < 0) return;
+  const std::string path = store_.best_path().string();
+  const io::TensorFile best = io::read_safetensors(path, {.require_checksums = true});
+  expect_model_of_run(folder_, best, path);
+  expect_fits(best, path, variables_);
+}
+
+}  // namespace keel::train
