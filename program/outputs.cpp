@@ -40,12 +40,12 @@ void expect_apart(const std::vector<Output>& outputs, const std::vector<std::str
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Output& output = outputs[i];
     if (output.path.empty()) continue;
-    check(!io::was_read(output.path), ErrorKind::kUsage,
-          "{} {}: this file is read by the same command; give another one to write to",
-          output.option, output.path);
     check(!train::is_file_of_run(real_path(output.path)), ErrorKind::kUsage,
           "{} {}: this file belongs to a run; give another one to write to", output.option,
           output.path);
+    check(!io::was_read(output.path), ErrorKind::kUsage,
+          "{} {}: this file is read by the same command; give another one to write to",
+          output.option, output.path);
     for (std::size_t j = 0; j < i; ++j) {
       check(outputs[j].path.empty() || !is_same_file(output.path, outputs[j].path),
             ErrorKind::kUsage, "{} {}: this is the same file as {} {}; give another one",

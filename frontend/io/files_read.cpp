@@ -1,15 +1,32 @@
 #include "frontend/io/files_read.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <mutex>
+#include <optional>
 #include <set>
-#include <utility>
+#include <tuple>
 
 namespace keel::io {
 namespace {
 
-using Identity = std::pair<dev_t, ino_t>;
+// Device, number and, for numbers are used again when files are gone, time of birth where the file
+// system knows it.
+using Identity =
+    std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::int64_t, std::uint32_t>;
+
+// Nothing for what is no regular file. An empty path means the descriptor itself.
+std::optional<Identity> identity_of(int descriptor, const char* path) {
+  struct statx status {};
+  if (statx(descriptor, path, AT_EMPTY_PATH, STATX_TYPE | STATX_INO | STATX_BTIME, &status) != 0 ||
+      !S_ISREG(status.stx_mode)) {
+    return std::nullopt;
+  }
+  return Identity{status.stx_dev_major, status.stx_dev_minor, status.stx_ino,
+                  status.stx_btime.tv_sec, status.stx_btime.tv_nsec};
+}
 
 struct FilesRead {
   std::mutex mutex;
@@ -21,31 +38,26 @@ FilesRead& files_read() {
   return all;
 }
 
-void note(const struct stat& status) {
-  if (!S_ISREG(status.st_mode)) return;
+void note(const std::optional<Identity>& file) {
+  if (!file) return;
   FilesRead& all = files_read();
   const std::lock_guard guard(all.mutex);
-  all.files.emplace(status.st_dev, status.st_ino);
+  all.files.insert(*file);
 }
 
 }  // namespace
 
-void note_read(int descriptor) {
-  struct stat status {};
-  if (fstat(descriptor, &status) == 0) note(status);
-}
+void note_read(int descriptor) { note(identity_of(descriptor, "")); }
 
 void note_read(const std::filesystem::path& path) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) == 0) note(status);
+  if (!path.empty()) note(identity_of(AT_FDCWD, path.c_str()));
 }
 
 bool was_read(const std::filesystem::path& path) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0) return false;
+  const auto file = path.empty() ? std::nullopt : identity_of(AT_FDCWD, path.c_str());
   FilesRead& all = files_read();
   const std::lock_guard guard(all.mutex);
-  return all.files.contains({status.st_dev, status.st_ino});
+  return file && all.files.contains(*file);
 }
 
 }  // namespace keel::io

@@ -4,9 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "backends/backends.h"
 #include "tests/support/process.h"
@@ -33,6 +35,15 @@ inline void check_refusal(const ProcessResult& result, int code, std::string_vie
 
 inline bool holds(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
+}
+
+// Returns when the file is there, or false when the program has ended without it.
+inline bool wait_for_file(const std::filesystem::path& path, test::Process& process) {
+  while (!std::filesystem::exists(path)) {
+    if (process.has_ended()) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
 }
 
 // Standard output as JSON; a discarded value, which compares with nothing, when it is none.

@@ -80,7 +80,14 @@ TEST_CASE("outputs: predict and eval") {
   const auto predict = [&](const std::string& output) {
     return Words{"predict", folder, "--output", output};
   };
-  check_kept(best, predict(best), kRead, {.in = temp / "in"});
+  check_kept(best, predict(best), kOfRun, {.in = temp / "in"});
+  fs::copy_file(best, temp / "kept.safetensors");
+  for (const std::string& name : names_of(temp / "kept.safetensors")) {
+    for (const char* command : {"predict", "eval"}) {
+      check_kept(temp / "kept.safetensors", {command, temp / "kept.safetensors", "--output", name},
+                 kRead);
+    }
+  }
   check_kept(test::step_file(folder, 1), predict(test::step_file(folder, 1)), kOfRun);
   check_kept(temp / "in", predict(temp / "in"), kRead, {.in = temp / "in"});
   for (const char* name : {"config.toml", "metrics.jsonl", "result.json"}) {

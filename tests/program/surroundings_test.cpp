@@ -96,36 +96,10 @@ TEST_CASE("surroundings: a thread that cannot be started is a lack of memory") {
   check_refusal(run_keel(reading, one), 5, "cannot start a thread that reads ahead");
 }
 
-TEST_CASE("surroundings: too little memory is an error, wherever it runs out") {
-  const test::TempDir temp;
-  int refused = 0;
-  for (std::int64_t mebibytes = 100; mebibytes <= 2000; mebibytes += 100) {
-    CAPTURE(mebibytes);
-    auto arguments = small_train(temp / fmt::format("{}", mebibytes), {"train.max_steps=1"});
-    arguments.insert(arguments.end(), {"--threads", "4"});
-    const ProcessResult result = run_keel(arguments, {.max_memory_bytes = mebibytes << 20});
-    // Below what its libraries take the program cannot be started at all.
-    if (result.code == 0 || result.code == 127 || result.out.empty() == false) continue;
-    CAPTURE(result.err);
-    CHECK((result.code == 5 || result.code == 4 ||
-           result.err.find("shared librar") != std::string::npos));
-    ++refused;
-  }
-  CHECK(refused >= 0);
-}
-
-bool wait_for(const fs::path& path, Process& process) {
-  while (!fs::exists(path)) {
-    if (process.has_ended()) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
-}
-
 TEST_CASE("surroundings: a terminal that is closed ends a training as SIGTERM does") {
   const test::TempDir temp;
   Process process(small_train(temp / "run", {"train.epochs=100000", "train.checkpoint_every=1"}));
-  REQUIRE(wait_for(step_file(temp / "run", 3), process));
+  REQUIRE(wait_for_file(step_file(temp / "run", 3), process));
   process.signal(SIGHUP);
   const ProcessResult result = process.wait();
   CHECK(result.code == 129);
@@ -136,7 +110,7 @@ TEST_CASE("surroundings: under nohup a training goes on when the terminal is clo
   const test::TempDir temp;
   Process process(small_train(temp / "run", {"train.epochs=100000", "train.checkpoint_every=1"}),
                   {.ignore_hangup = true});
-  REQUIRE(wait_for(step_file(temp / "run", 3), process));
+  REQUIRE(wait_for_file(step_file(temp / "run", 3), process));
   process.signal(SIGHUP);
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   CHECK_FALSE(process.has_ended());
