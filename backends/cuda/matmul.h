@@ -14,14 +14,15 @@ struct Product {
   bool transpose_a = false, transpose_b = false, has_bias = false, relu = false;
 };
 
+// a, b and y are aligned to kAlignment, as every tensor is; the emulator checks it.
 struct ProductData {
   const float *a, *b, *bias;
   float* y;
   void* workspace;
 };
 
-// Bytes of workspace that any product may use.
-inline constexpr std::int64_t kProductWorkspace = 32 << 20;
+// Bytes of workspace that any product may use, from any multiple of kAlignment on.
+inline constexpr std::int64_t kProductWorkspace = (32 << 20) + 256;
 
 // Chooses how the product is computed; the result runs it.
 std::function<void(const ProductData&)> plan_product(const Product& product);

@@ -11,10 +11,15 @@ namespace keel::cuda {
 namespace {
 
 void expect(cublasStatus_t status, const char* call, const char* file, int line) {
+  if (status != CUBLAS_STATUS_SUCCESS) cudaGetLastError();  // not the next launch's
   check(status == CUBLAS_STATUS_SUCCESS, ErrorKind::kCheckFailed, "[cuda] {}: {} ({}:{})", call,
         cublasLtGetStatusString(status), file, line);
 }
 #define KEEL_CUBLAS(call) expect(call, #call, __FILE__, __LINE__)
+
+// Bytes; a workspace is as much longer than what a product uses of it as it may begin too early.
+constexpr std::size_t kWorkspaceAlignment = 256;
+constexpr std::size_t kUsedWorkspace = kProductWorkspace - kWorkspaceAlignment;
 
 bool& tf32() {
   static bool allowed = false;
@@ -68,6 +73,13 @@ __global__ void finish_rows(Global<float> y, Global<const float> bias, std::int6
   }
 }
 
+// The first address from `memory` on that is as aligned as cuBLASLt wants it.
+void* aligned_workspace(void* memory) {
+  const auto place = reinterpret_cast<std::uintptr_t>(memory);
+  constexpr std::uintptr_t kUnit = kWorkspaceAlignment;
+  return reinterpret_cast<void*>((place + kUnit - 1) / kUnit * kUnit);
+}
+
 // One product, prepared: what to multiply and by which algorithm.
 class Plan {
  public:
@@ -92,7 +104,7 @@ class Plan {
     } else {
       KEEL_CUBLAS(cublasLtMatmul(handle(), description_.get(), &one, data.a, a_.get(), data.b,
                                  b_.get(), &zero, data.y, y_.get(), data.y, y_.get(), &algorithm_,
-                                 data.workspace, std::size_t(kProductWorkspace), stream()));
+                                 aligned_workspace(data.workspace), kUsedWorkspace, stream()));
     }
     if (!data.bias && !product_.relu) return;
     const Global<float> y(data.y, batch * m * n);
@@ -123,9 +135,15 @@ class Plan {
     cublasLtMatmulPreference_t made = nullptr;
     KEEL_CUBLAS(cublasLtMatmulPreferenceCreate(&made));
     const Owned<cublasLtMatmulPreference_t> preference(made, cublasLtMatmulPreferenceDestroy);
-    const auto most = static_cast<std::uint64_t>(kProductWorkspace);
-    KEEL_CUBLAS(cublasLtMatmulPreferenceSetAttribute(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                     &most, sizeof most));
+    const auto set = [&](cublasLtMatmulPreferenceAttributes_t what, const auto& value) {
+      KEEL_CUBLAS(cublasLtMatmulPreferenceSetAttribute(made, what, &value, sizeof value));
+    };
+    set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{kUsedWorkspace});
+    for (const auto what :
+         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+      set(what, std::uint32_t{kAlignment});  // 256 if nothing is said
+    }
     cublasLtMatmulHeuristicResult_t best{};
     int found = 0;
     KEEL_CUBLAS(cublasLtMatmulAlgoGetHeuristic(handle(), description_.get(), a_.get(), b_.get(),

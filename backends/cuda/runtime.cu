@@ -41,6 +41,11 @@ std::byte* stage(std::size_t bytes) {
   return place;
 }
 
+std::byte& new_memory() {
+  static std::byte byte{0};
+  return byte;
+}
+
 // Two events, and memory of twice the L2 cache's size to fill it with.
 struct Stopwatch {
   Stopwatch() {
@@ -56,7 +61,7 @@ struct Stopwatch {
   cudaEvent_t start = nullptr, end = nullptr;
 };
 
-// Pinned memory, and an event behind the last copy to it.
+// Pinned memory, and an event after the last copy to it.
 class PinnedReadback : public Readback {
  public:
   explicit PinnedReadback(std::int64_t bytes) {
@@ -64,9 +69,9 @@ class PinnedReadback : public Readback {
     KEEL_CUDA_CALL(cudaMallocHost(&memory_, std::size_t(bytes)));
   }
   ~PinnedReadback() override {
-    cudaEventSynchronize(arrival_);
-    cudaEventDestroy(arrival_);
-    cudaFreeHost(memory_);
+    succeeded(cudaEventSynchronize(arrival_));
+    succeeded(cudaEventDestroy(arrival_));
+    succeeded(cudaFreeHost(memory_));
   }
   PinnedReadback(const PinnedReadback&) = delete;
   PinnedReadback& operator=(const PinnedReadback&) = delete;
@@ -78,9 +83,9 @@ class PinnedReadback : public Readback {
   }
   bool is_complete() const override {
     const cudaError_t status = cudaEventQuery(arrival_);
+    const bool is_there = succeeded(status);
     if (status != cudaErrorNotReady) KEEL_CUDA_CALL(status);
-    cudaGetLastError();  // not ready counts as an error, which the next launch would report
-    return status == cudaSuccess;
+    return is_there;
   }
   const std::byte* wait() override {
     KEEL_CUDA_CALL(cudaEventSynchronize(arrival_));
@@ -93,7 +98,7 @@ class PinnedReadback : public Readback {
 };
 
 struct Graph {
-  ~Graph() { cudaGraphExecDestroy(exec); }
+  ~Graph() { succeeded(cudaGraphExecDestroy(exec)); }
   cudaGraphExec_t exec = nullptr;
 };
 
@@ -103,8 +108,8 @@ cudaGraph_t capture(std::span<const Kernel> kernels) {
   try {
     for (const Kernel& kernel : kernels) kernel();
   } catch (...) {
-    cudaStreamEndCapture(stream(), &graph);
-    if (graph) cudaGraphDestroy(graph);
+    succeeded(cudaStreamEndCapture(stream(), &graph));
+    if (graph) succeeded(cudaGraphDestroy(graph));
     throw;
   }
   KEEL_CUDA_CALL(cudaStreamEndCapture(stream(), &graph));
@@ -113,8 +118,13 @@ cudaGraph_t capture(std::span<const Kernel> kernels) {
 
 }  // namespace
 
+bool succeeded(cudaError_t status) {
+  if (status != cudaSuccess) cudaGetLastError();
+  return status == cudaSuccess;
+}
+
 void expect(cudaError_t status, const char* call, const char* file, int line) {
-  if (status == cudaSuccess) return;
+  if (succeeded(status)) return;
   const ErrorKind kind =
       status == cudaErrorMemoryAllocation ? ErrorKind::kMemory : ErrorKind::kCheckFailed;
   fail(kind, "[cuda] {}: {} ({}:{})", call, cudaGetErrorString(status), file, line);
@@ -124,7 +134,7 @@ void require_device() {
   int devices = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);
   std::string why = cudaGetErrorString(status);
-  if (status == cudaSuccess) why = "none is there";
+  if (succeeded(status)) why = "none is there";
   if (status == cudaErrorInsufficientDriver) {
     why = "there is no NVIDIA driver, or one too old for this build";
   }
@@ -154,14 +164,16 @@ std::byte* allocate(std::int64_t bytes) {
   void* memory = nullptr;
   const cudaError_t status =
       cudaMallocAsync(&memory, std::size_t(std::max<std::int64_t>(bytes, 1)), stream());
-  check(status != cudaErrorMemoryAllocation, ErrorKind::kMemory,
+  check(succeeded(status) || status != cudaErrorMemoryAllocation, ErrorKind::kMemory,
         "[cuda] out of device memory: {} bytes were asked for", bytes);
   KEEL_CUDA_CALL(status);
-  KEEL_CUDA_CALL(cudaMemsetAsync(memory, 0, std::size_t(bytes), stream()));
+  KEEL_CUDA_CALL(cudaMemsetAsync(memory, int(new_memory()), std::size_t(bytes), stream()));
   return static_cast<std::byte*>(memory);
 }
 
-void release(std::byte* memory) noexcept { cudaFreeAsync(memory, stream()); }
+void fill_new_memory(std::byte byte) { new_memory() = byte; }
+
+void release(std::byte* memory) noexcept { succeeded(cudaFreeAsync(memory, stream())); }
 
 void upload(std::byte* dst, const void* src, std::int64_t bytes) {
   const auto* const from = static_cast<const std::byte*>(src);
@@ -204,7 +216,7 @@ Kernel record(std::span<const Kernel> kernels) {
   const auto recorded = std::make_shared<Graph>();
   cudaGraph_t graph = capture(kernels);
   const cudaError_t status = cudaGraphInstantiate(&recorded->exec, graph, 0);
-  cudaGraphDestroy(graph);
+  succeeded(cudaGraphDestroy(graph));
   KEEL_CUDA_CALL(status);
   return [recorded] { KEEL_CUDA_CALL(cudaGraphLaunch(recorded->exec, stream())); };
 }

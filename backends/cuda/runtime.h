@@ -28,12 +28,15 @@ std::string device_text();
 
 // Zero-filled, aligned to 256 bytes.
 std::byte* allocate(std::int64_t bytes);
+// For tests: fills memory that is allocated from now on with another byte than 0, so that a kernel
+// shows when it reads what none has written.
+void fill_new_memory(std::byte byte);
 void release(std::byte* memory) noexcept;
 // Copies after the work before it; `src` may change as soon as the call returns.
 void upload(std::byte* dst, const void* src, std::int64_t bytes);
 // Returns when the copy, and all work before it, is done.
 void download(void* dst, const std::byte* src, std::int64_t bytes);
-// Memory of the host that the device copies to behind the work before it.
+// Memory of the host that the device copies to after the work before it.
 std::unique_ptr<Readback> allocate_readback(std::int64_t bytes);
 // Copies within the device.
 void copy(std::byte* dst, const std::byte* src, std::int64_t bytes);
@@ -50,6 +53,10 @@ Kernel record(std::span<const Kernel> kernels);
 
 #ifndef KEEL_CUDA_EMULATED
 cudaStream_t stream();
+// Says of a call that failed nothing but that it did: its complaint is no longer CUDA's last one,
+// which the next launch would report as its own.
+bool succeeded(cudaError_t status);
+// Throws unless the call succeeded; see `succeeded`.
 void expect(cudaError_t status, const char* call, const char* file, int line);
 #endif
 

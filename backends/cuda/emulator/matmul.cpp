@@ -28,7 +28,17 @@ void multiply_row(const Factor& a, const Factor& b, std::int64_t row, std::vecto
   }
 }
 
+// cuBLASLt is told of this alignment and may choose instructions that need it.
+void expect_aligned(const void* data, const char* what) {
+  check(reinterpret_cast<std::uintptr_t>(data) % kAlignment == 0, ErrorKind::kCheckFailed,
+        "[emulator] a product's {} is not aligned to {} bytes", what, kAlignment);
+}
+
 void multiply(const Product& product, const ProductData& data) {
+  expect_aligned(data.a, "first factor");
+  expect_aligned(data.b, "second factor");
+  expect_aligned(data.y, "result");
+  expect_aligned(data.workspace, "workspace");
   const auto [batch, m, k, n, shared_b] = product.sizes;
   std::vector<double> sums(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < batch; ++i) {

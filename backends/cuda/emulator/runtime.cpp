@@ -28,6 +28,11 @@ std::map<std::byte*, Block>& blocks() {
   return blocks;
 }
 
+std::byte& new_memory() {
+  static std::byte byte{0};
+  return byte;
+}
+
 // What was queued since recording began, and whether it has.
 struct Recording {
   std::vector<std::function<void()>> work;
@@ -90,11 +95,14 @@ std::byte* allocate(std::int64_t bytes) {
   const auto aligned = (start + kStrip - 1) / kStrip * kStrip;
   block.first = block.bytes.data() + (aligned - start) + kStrip;
   std::fill_n(block.first - kStrip, kStrip, kIntact);
+  std::fill_n(block.first, bytes, new_memory());
   std::fill_n(block.first + bytes, kStrip, kIntact);
   std::byte* const first = block.first;
   blocks().emplace(first, std::move(block));
   return first;
 }
+
+void fill_new_memory(std::byte byte) { new_memory() = byte; }
 
 void release(std::byte* memory) noexcept { blocks().erase(memory); }
 

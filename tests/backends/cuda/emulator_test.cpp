@@ -7,6 +7,7 @@
 
 #include "backends/cuda/device.h"
 #include "backends/cuda/kernels/warp.cuh"
+#include "backends/cuda/matmul.h"
 
 namespace keel::cuda {
 namespace {
@@ -110,6 +111,16 @@ void for_each_order(const Body& body) {
     body();
   }
   simt::set_order(0);
+}
+
+TEST_CASE("cuda emulator: a product of what is not aligned as cuBLASLt is told is refused") {
+  alignas(kAlignment) float memory[64] = {};
+  const auto product = plan_product({.sizes = {1, 1, 1, 1, false}});
+  CHECK(fault([&] { product({memory, memory + 16, nullptr, memory + 32, memory}); }).empty());
+  names(fault([&] { product({memory + 1, memory, nullptr, memory, memory}); }), "first factor");
+  names(fault([&] { product({memory, memory + 8, nullptr, memory, memory}); }), "second factor");
+  names(fault([&] { product({memory, memory, nullptr, memory + 4, memory}); }), "result");
+  names(fault([&] { product({memory, memory, nullptr, memory, memory + 9}); }), "workspace");
 }
 
 TEST_CASE("cuda emulator: every thread of every block runs once") {
