@@ -57,6 +57,38 @@ TEST_CASE("skip_thoughts: a vector depends on its sentence alone, and has the le
   CHECK(vectors_of(config, {}).empty());
 }
 
+// The summed loss of the first rows once the words that one decoder reads are all the same.
+double loss_with(const train::Config& config, const std::string& changed) {
+  const auto stream = config.model()
+                          .load(config.data().request())
+                          ->stream(task::Split::kTrain, {.batch = 4096, .shuffle = {}});
+  const task::Batch& batch = stream->pick(first_rows(4));
+  Graph g;
+  nn::Net net{.graph = g};
+  g.mark_output(
+      "loss",
+      config.model().build(net, train::add_inputs(g, config.model(), batch.sizes)).loss_sum);
+  const auto backend = make_backend("reference");
+  Variables variables(*backend, 1);
+  Program program(*backend, variables, g);
+  train::Feeder(config.model()).feed(program, batch);
+  for (const task::Input& input : config.model().inputs(batch.sizes)) {
+    if (input.name != changed) continue;
+    Tensor words(input.type);
+    std::ranges::fill(words.as<std::int32_t>(), text::Dictionary::kUnk);
+    program.feed(changed, words);
+  }
+  program.run();
+  return program.scalar("loss");
+}
+
+TEST_CASE("skip_thoughts: each decoder reads the neighbour that it is to say") {
+  const train::Config config = config_of();
+  const double loss = loss_with(config, "none");
+  CHECK(loss_with(config, "before_in") != doctest::Approx(loss).epsilon(1e-9));
+  CHECK(loss_with(config, "after_in") != doctest::Approx(loss).epsilon(1e-9));
+}
+
 TEST_CASE("skip_thoughts: the gradient of the whole network by central differences") {
   for (const char* norm : {"none", "layernorm"}) {
     CAPTURE(norm);
