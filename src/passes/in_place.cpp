@@ -1,6 +1,7 @@
 #include "src/passes/in_place.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace keel {
 namespace {
@@ -23,6 +24,7 @@ class Assigner {
       const bool done = result_.of[update.next] == result_.of[update.leaf];
       if (!done) result_.copies.push_back(update);
     }
+    order_copies();
     return std::move(result_);
   }
 
@@ -82,6 +84,29 @@ class Assigner {
       b.last = std::max(b.last, last_use_[output]);
       result_.of[output] = buffer;
     }
+  }
+
+  // A leaf is written once no later copy reads it by a view.
+  void order_copies() {
+    std::vector<Update> left = std::exchange(result_.copies, {});
+    std::vector<int> readers(result_.buffers.size(), 0);
+    const auto readers_of = [&](Value v) -> int& { return readers[std::size_t(result_.of[v])]; };
+    for (const Update& update : left) ++readers_of(update.next);
+    while (!left.empty()) {
+      const auto next = std::ranges::find_if(
+          left, [&](const Update& update) { return readers_of(update.leaf) == 0; });
+      if (next == left.end()) fail_exchange(left.front());
+      --readers_of(next->next);
+      result_.copies.push_back(*next);
+      left.erase(next);
+    }
+  }
+
+  [[noreturn]] void fail_exchange(const Update& update) const {
+    const Buffer& seen = result_.buffers[std::size_t(result_.of[update.next])];
+    fail(ErrorKind::kUsage,
+         "update of {}: expected a value of its own, got a view of {}, which is updated, too",
+         graph_.node(update.leaf).name, graph_.node(seen.leaf).name);
   }
 
   // The buffer that `output`, of a view, lies in.

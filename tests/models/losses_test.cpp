@@ -27,7 +27,7 @@ struct AtLoss {
         batch(&stream->at(0, stream->steps(0) - 1)) {
     Graph g;
     const Value zero = g.constant(Tensor(DType::kI32, {}));
-    nn::Net net{.graph = g, .tick = zero, .first_row = zero, .dtype = DType::kF64};
+    nn::Net net{.graph = g, .tick = zero, .first_row = zero};
     const task::Outputs out =
         config.model().build(net, train::add_inputs(g, config.model(), batch->sizes));
     for (int i = 0; i < g.size() && g.outputs().empty(); ++i) {
@@ -97,6 +97,24 @@ struct ByHand {
 
 doctest::Approx exactly(double value) { return doctest::Approx(value).epsilon(1e-11); }
 
+TEST_CASE("losses: a classification's is the sum of -log p of the labels, its errors are counted") {
+  for (const auto& [task, label] : {std::pair{"mnist_mlp", "label"},
+                                    {"mnist_cnn", "label"},
+                                    {"text_classifier", "label"},
+                                    {"dependency_parser", "label"},
+                                    {"attentive_reader", "answer"}}) {
+    CAPTURE(task);
+    const train::Config config = small_config({}, task);
+    const AtLoss at(config);
+    const ByHand expected(at.logits, labels_of(at, config, {label}));
+    CHECK(expected.rows == at.batch->items);
+    CHECK(expected.wrong > 0);
+    CHECK(at.loss == exactly(expected.nats));
+    REQUIRE(at.metrics.size() == 1);
+    CHECK(at.metrics.begin()->second == expected.wrong);
+  }
+}
+
 TEST_CASE("losses: skip-thoughts' is that of the words of both neighbours, in nats") {
   const train::Config config = small_config({}, "skip_thoughts");
   const AtLoss at(config);
@@ -113,6 +131,39 @@ TEST_CASE("losses: translation's is smoothed over all symbols, its perplexity is
   CHECK(expected.rows == at.batch->items);
   CHECK(at.loss == exactly(0.8 * expected.nats + 0.2 * expected.spread));
   CHECK(at.metrics.at("perplexity") == exactly(expected.nats));
+}
+
+// The summed loss of a batch.
+double loss_of(const train::Config& config, const task::Batch& batch) {
+  Graph g;
+  nn::Net net{.graph = g};
+  const task::Outputs out =
+      config.model().build(net, train::add_inputs(g, config.model(), batch.sizes));
+  g.mark_output("loss", out.loss_sum);
+  const auto backend = make_backend("reference");
+  Variables variables(*backend, 3);
+  Program program(*backend, variables, g);
+  train::Feeder(config.model()).feed(program, batch);
+  program.run();
+  return program.scalar("loss");
+}
+
+TEST_CASE("losses: rows of padding add nothing to the ranking of captions") {
+  for (const char* error : {"model.error=order", "model.error=symmetric"}) {
+    CAPTURE(error);
+    const train::Config config = small_config({error}, "order_embeddings");
+    const auto stream = stream_of(config, task::Split::kTest, {.batch = 25, .shuffle = {}});
+    const task::Batch& last = stream->at(0, stream->steps(0) - 1);
+    std::vector<std::int64_t> rows = last.rows;
+    std::erase(rows, -1);
+    CHECK(rows.size() == 10);
+    CHECK(last.sizes[0] == 25);
+    const double padded = loss_of(config, last);
+    const task::Batch& bare = stream->pick(rows);
+    CHECK(bare.sizes[0] == 10);
+    CHECK(padded > 0);
+    CHECK(padded == exactly(loss_of(config, bare)));
+  }
 }
 
 // What the test set comes to with parameters that have a pattern repeated over all their elements.

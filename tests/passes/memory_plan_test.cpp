@@ -5,12 +5,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/matmul.h"
 #include "src/ops/optimizer_step.h"
 #include "src/passes/pipeline.h"
+#include "tests/passes/fed_graph.h"
 #include "tests/support/checks.h"
 #include "tests/support/random_graph.h"
 
@@ -182,6 +184,29 @@ TEST_CASE("memory plan: a part is overwritten when nobody reads the whole any mo
     if (is_read_later) g.mark_output("z", ops::split(g, x, 2)[1]);
     const MemoryPlan plan = plan_memory(g);
     CHECK((plan.at(y).offset == plan.at(first).offset) == !is_read_later);
+  }
+}
+
+TEST_CASE("memory plan: a value is not overwritten by an op that reads a part of it, too") {
+  for (const std::size_t part : {0, 3}) {
+    for (const bool part_first : {false, true}) {
+      CAPTURE(part);
+      FedGraph f;
+      const Value a = ops::exp(f.g, f.input({4, 64})), b = ops::split(f.g, a, 4)[part];
+      const Value y = part_first ? ops::sub(f.g, b, a) : ops::mul(f.g, a, b);
+      f.g.mark_output("y", y);
+      const MemoryPlan plan = plan_memory(f.g);
+      CHECK(plan.at(b).offset == plan.at(a).offset + std::int64_t(part) * 64 * 8);
+      CHECK(plan.at(y).offset != plan.at(a).offset);
+      reference::ReferenceBackend backend;
+      const Results results = run_graph(backend, f.g, f.feeds);
+      const Tensor &got = results.at("y"), &x = f.feeds.at("x0");
+      for (std::int64_t e = 0; e < 4 * 64; ++e) {
+        const double whole = std::exp(x.at(e)),
+                     of_part = std::exp(x.at(std::int64_t(part) * 64 + e % 64));
+        CHECK(got.at(e) == doctest::Approx(part_first ? of_part - whole : whole * of_part));
+      }
+    }
   }
 }
 

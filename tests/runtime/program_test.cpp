@@ -131,6 +131,36 @@ TEST_CASE("program: two states that exchange their values do so at once") {
   check_close(m.variables.read("b"), f64({2}, {10, 20}));
 }
 
+TEST_CASE("program: a state whose next value is a look at another gets what that one was") {
+  Machine m;
+  for (const bool is_first : {false, true}) {
+    CAPTURE(is_first);
+    Graph g;
+    const Value a = g.state("a", kType, {}), b = g.state("b", kType, {});
+    const Value seen = ops::reshape(g, ops::reshape(g, b, {1, 2}), {2});
+    if (is_first) g.mark_update(a, seen);
+    g.mark_update(b, ops::scale(g, a, 10));
+    if (!is_first) g.mark_update(a, seen);
+    Program program(m.backend, m.variables, g, {.optimize = false});
+    m.variables.write("a", f64({2}, {1, 2}));
+    m.variables.write("b", f64({2}, {3, 4}));
+    program.run();
+    check_close(m.variables.read("a"), f64({2}, {3, 4}));
+    check_close(m.variables.read("b"), f64({2}, {10, 20}));
+  }
+}
+
+TEST_CASE("program: two states that would see each other are refused") {
+  Machine m;
+  Graph g;
+  const Value a = g.state("a", kType, {}), b = g.state("b", kType, {});
+  const auto seen = [&](Value v) { return ops::reshape(g, ops::reshape(g, v, {1, 2}), {2}); };
+  g.mark_update(a, seen(b));
+  g.mark_update(b, seen(a));
+  check_refused([&] { Program(m.backend, m.variables, g, {.optimize = false}); },
+                "update of a: expected a value of its own, got a view of b, which is updated, too");
+}
+
 TEST_CASE("program: a guard that is not finite leaves updates by copy out") {
   Machine m;
   Graph g;

@@ -80,7 +80,7 @@ class Builder {
   }
 
   Value any_op() {
-    switch (below(10)) {
+    switch (below(11)) {
       case 0:
       case 1:
         return unary();
@@ -97,6 +97,8 @@ class Builder {
         return constant_chain();
       case 8:
         return part();
+      case 9:
+        return whole_and_part();
       default:
         return ops::scale(g_, coin() ? ops::scale(g_, pick(), number(), number()) : pick(),
                           coin() ? 1 : number(), coin() ? 0 : number());
@@ -153,6 +155,30 @@ class Builder {
     const auto parts = ops::split(g_, wide, 3);
     pool_.push_back(ops::scale(g_, parts[std::size_t(below(3))], number(), number()));
     return parts[std::size_t(below(3))];
+  }
+
+  // Something of a value and of a part that lies in it: rows of 8 numbers stay where they are.
+  Value whole_and_part() {
+    Tensor ramp(DType::kF64, {4, 8});
+    for (std::size_t i = 0; i < 32; ++i) ramp.as<double>()[i] = double(i) / 16 - 1;
+    const Value start = ops::add(g_, ops::mean(g_, bounded()), g_.constant(std::move(ramp)));
+    const Value whole = coin() ? ops::exp(g_, start) : ops::neg(g_, start);
+    const Value part = ops::split(g_, whole, 4)[std::size_t(below(4))];
+    switch (below(4)) {
+      case 0:
+        return coin() ? ops::mul(g_, whole, part) : ops::sub(g_, part, whole);
+      case 1: {
+        const Value changed = ops::neg(g_, part);
+        return ops::add(g_, whole, changed);
+      }
+      case 2:
+        return ops::select(g_, ops::less(g_, whole, part), part, whole);
+      default: {
+        const Value flat = ops::reshape(g_, whole, {32}), row = ops::reshape(g_, part, {8});
+        const Value changed = ops::tanh(g_, ops::split(g_, flat, 4)[std::size_t(below(4))]);
+        return ops::add(g_, changed, coin() ? row : ops::split(g_, flat, 4)[0]);
+      }
+    }
   }
 
   Value layout() {

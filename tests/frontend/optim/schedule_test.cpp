@@ -71,6 +71,18 @@ TEST_CASE("schedule: step falls by its factor again and again") {
   CHECK(schedule_factor(options, 20, 0) == 0.25);
 }
 
+TEST_CASE("schedule: steps are counted from the first update on, those of a warm-up included") {
+  const ScheduleOptions options{
+      .kind = Schedule::kStep, .warmup = 15, .step_every = 10, .step_factor = 0.5};
+  CHECK(schedule_factor(options, 0, 0) == near(1.0 / 15));
+  CHECK(schedule_factor(options, 12, 0) == near(13.0 / 15));
+  CHECK(schedule_factor(options, 14, 0) == 1);
+  CHECK(schedule_factor(options, 15, 0) == 0.5);
+  CHECK(schedule_factor(options, 19, 0) == 0.5);
+  CHECK(schedule_factor(options, 20, 0) == 0.25);
+  CHECK(schedule_factor(options, 30, 0) == 0.125);
+}
+
 TEST_CASE("schedule: refusals") {
   const auto refused = [](const ScheduleOptions& options, std::string_view key,
                           std::string_view part) {

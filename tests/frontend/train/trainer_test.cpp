@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "backends/backends.h"
 #include "tests/support/checks.h"
@@ -212,6 +213,24 @@ TEST_CASE("trainer: gathered micro-batches make one update") {
       temp.path(), small_config({"train.epochs=2", "train.batch=16", "train.accumulate=4"}));
   // 17 micro-batches an epoch: four updates of four, and one of the one that is left.
   CHECK(summary.state.step == 2 * 5);
+}
+
+TEST_CASE("trainer: an epoch's loss is that of its rows, whatever updates they came in") {
+  const test::TempDir temp;
+  // Four updates of 64 rows and one of 16, which leave 3 out.
+  train_in(temp.path(), small_config({"train.epochs=1", "train.batch=16", "train.accumulate=4",
+                                      "train.log_every=1", "train.lr=1e-2"}));
+  std::vector<double> losses;
+  double epoch = 0;
+  for (const auto& line : io::read_metrics(temp / "metrics.jsonl")) {
+    if (line.contains("lr")) losses.push_back(line["loss"]);
+    if (line.value("split", "") == "train") epoch = line["loss"];
+  }
+  REQUIRE(losses.size() == 5);
+  double sum = 16 * losses[4];
+  for (std::size_t i = 0; i < 4; ++i) sum += 64 * losses[i];
+  CHECK(epoch == doctest::Approx(sum / 272).epsilon(1e-6));
+  CHECK(epoch != doctest::Approx(std::reduce(losses.begin(), losses.end()) / 5).epsilon(1e-4));
 }
 
 // A weight decay that multiplies every weight by a huge number.
