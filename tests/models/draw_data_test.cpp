@@ -1,6 +1,7 @@
 // Digits of black and white pixels, from each kind of source.
 #include <doctest/doctest.h>
 
+#include "frontend/data/mnist.h"
 #include "models/draw/data.h"
 #include "tests/support/checks.h"
 #include "tests/support/small_run.h"
@@ -109,6 +110,20 @@ TEST_CASE("binary digits: MNIST at a threshold, and drawn once") {
   CHECK(ink != drawn);
   CHECK(drawn == doctest::Approx(ink).epsilon(0.15));
   CHECK(ink_of(*grey(Binarize::kSampled)) == drawn);
+}
+
+TEST_CASE("binary digits: every pixel of every image is drawn by itself") {
+  const std::string folder = test::small_digits().string();
+  const auto drawn = digits(folder, Binarize::kSampled, task::Split::kTest);
+  const data::Dataset grey = data::load_mnist(folder, data::Part::kTest);
+  const auto greys = grey.column("image").as<std::uint8_t>();
+  const auto pixels = drawn->at(0, 0).values[0].as<float>();
+  // Of two images the darker pixel is the one that is drawn only where numbers are their own.
+  int darker_alone = 0;
+  for (std::size_t i = 784; i < 60 * 784; ++i) {
+    darker_alone += greys[i] < greys[i - 784] && pixels[i] > pixels[i - 784];
+  }
+  CHECK(darker_alone > 0);
 }
 
 TEST_CASE("binary digits: built-in digits have no fixed form") {

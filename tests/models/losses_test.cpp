@@ -184,6 +184,12 @@ train::Evaluation evaluated(const train::Config& config,
   return evaluator.run(*stream_of(config, task::Split::kTest, {.batch = 16, .shuffle = {}}));
 }
 
+TEST_CASE("losses: a split's loss is that of an item, such as a word") {
+  const train::Evaluation e = evaluated(small_config({}, "skip_thoughts"), {});
+  CHECK(e.items > double(e.rows));
+  CHECK(e.loss == exactly(e.at("nll")));
+}
+
 TEST_CASE("losses: DRAW's divergence is that of all glimpses of an image, in nats") {
   const std::vector<double> mu{0.5, -1, 2, 0}, s{0.25, -0.5, 0, 1};
   double kl = 0;
