@@ -6,6 +6,7 @@
 #include "frontend/train/run_result.h"
 #include "frontend/train/run_state.h"
 #include "program/common.h"
+#include "program/confusion.h"
 #include "program/outputs.h"
 
 namespace keel::cli {
@@ -49,11 +50,15 @@ int run_eval(const EvalArgs& args) {
                         .load(config.data().request())
                         ->stream(split_called(args.split), train::evaluation_options(config));
   const auto decoder = rows->decoder();
-  check(args.output.empty() || decoder != nullptr, ErrorKind::kUsage,
+  const auto scorer = confusion_scorer_of(config.model());
+  check(args.output.empty() || decoder || scorer, ErrorKind::kUsage,
         "eval --output: {} has nothing to write", config.model().name());
   expect_apart({{"--output", args.output}});
-  const train::Evaluation e = evaluator.run(*rows, decoder.get());
-  if (!args.output.empty()) io::write_file_atomically(args.output, text_of_answers(*decoder));
+  const train::Evaluation e = evaluator.run(*rows, decoder.get(), scorer.get());
+  if (!args.output.empty()) {
+    io::write_file_atomically(args.output,
+                              decoder ? text_of_answers(*decoder) : classified_text(*scorer));
+  }
   if (args.run.json) {
     nlohmann::ordered_json json{{"checkpoint", path}, {"split", args.split}};
     json.update(evaluation_json(e));
@@ -61,9 +66,11 @@ int run_eval(const EvalArgs& args) {
     if (decoder) {
       for (const auto& [name, detail] : decoder->details()) json["details"][name] = detail;
     }
+    if (scorer) json["confusion"] = confusion_json(scorer->confusion());
     print_json(json);
   } else {
-    print(fmt::format("{}: {}\n{}", args.split, train::text(e), decoded_text(e, decoder.get())));
+    print(fmt::format("{}: {}\n{}{}", args.split, train::text(e), decoded_text(e, decoder.get()),
+                      scorer ? confusion_text(scorer->confusion()) : ""));
   }
   return 0;
 }

@@ -1,15 +1,10 @@
 // keel inspect
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "frontend/io/idx.h"
-#include "frontend/io/packed_file.h"
 #include "frontend/io/safetensors.h"
 #include "frontend/train/step_graph.h"
-#include "models/registry.h"
 #include "program/common.h"
 #include "src/graph/print.h"
 #include "src/passes/memory_plan.h"
@@ -118,58 +113,6 @@ int run_inspect_checkpoint(const FileArgs& args) {
   text += fmt::format("checksums: {}\n", info.has_checksums ? "yes, and right" : "no");
   for (const auto& [key, value] : info.metadata) text += fmt::format("{}: {}\n", key, value);
   print(text);
-  return 0;
-}
-
-// The splits that a task, with the options of a recipe, reads from a folder: "mnist_mlp: 55000
-// rows, MNIST train, DIR". Throws what the task says of a folder that is not its own.
-std::vector<std::string> splits_of(const models::ModelEntry& task, const models::Recipe& recipe,
-                                   const std::string& folder) {
-  train::Config config(task.make());
-  config.apply_toml(recipe.toml, recipe.name);
-  config.set("data.source", folder);
-  config.prepare();
-  const auto data = config.model().load(config.data().request());
-  std::vector<std::string> lines;
-  for (const task::Split split : {task::Split::kTrain, task::Split::kValid, task::Split::kTest}) {
-    const auto stream = data->stream(split, {.batch = config.train().batch});
-    lines.push_back(fmt::format("{}: {} rows, {}", task.name, stream->rows(), stream->source()));
-  }
-  return lines;
-}
-
-// What every task finds in the folder, and only if none finds anything, why.
-std::vector<std::string> describe_folder(const std::string& folder) {
-  std::vector<std::string> found, reasons;
-  for (const models::ModelEntry& task : models::all_models()) {
-    for (const models::Recipe& recipe : task.recipes) {
-      try {
-        for (const std::string& line : splits_of(task, recipe, folder)) {
-          if (std::ranges::find(found, line) == found.end()) found.push_back(line);
-        }
-      } catch (const Error& error) {
-        const std::string reason = fmt::format("{}: {}", task.name, error.what());
-        if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(reason);
-      }
-    }
-  }
-  check(!found.empty(), ErrorKind::kBadInput, "{}: expected data of a task, got none ({})", folder,
-        fmt::join(reasons, "; "));
-  return found;
-}
-
-// An IDX file of images or labels is told apart by its magic number.
-std::vector<std::string> describe_data(const std::string& path) {
-  if (std::filesystem::is_directory(path)) return describe_folder(path);
-  const std::string bytes = io::read_file(path, io::kMaxImageBytes);
-  const bool images = bytes.size() > 3 && bytes[3] == 3;
-  const Tensor tensor = images ? io::read_idx_images(path) : io::read_idx_labels(path);
-  return {fmt::format("{}: {} {}", path, images ? "images" : "labels", tensor.type().text())};
-}
-
-int run_inspect_data(const FileArgs& args) {
-  const std::vector<std::string> parts = describe_data(args.path);
-  args.json ? print_json(parts) : print(fmt::format("{}\n", fmt::join(parts, "\n")));
   return 0;
 }
 

@@ -65,9 +65,12 @@ void add_eval(Command command) {
       ->required();
   app->add_option("--data", args->run.data, "builtin, or a folder; default: as in training");
   add_choice(*app, "--split", args->split, {"train", "valid", "test"}, "which rows");
-  app->add_option("--output", args->output,
-                  "a file for what was found: of dependency_parser the treebank, parsed, of "
-                  "translation the translations");
+  app->add_option(
+      "--output", args->output,
+      "a file for what was found: of dependency_parser the treebank, parsed, of "
+      "translation the translations,\n"
+      "of classifiers a line each row, with tabs between: its number from 0 on, the true\n"
+      "label, the predicted one and the probability of that");
   app->add_option("--set", args->run.sets,
                   "how answers are found and data are read: model.NAME=VALUE, data.NAME=VALUE")
       ->type_name("KEY=VALUE")
@@ -86,9 +89,11 @@ void add_predict(Command command) {
   app->add_option("checkpoint", args->path, "a checkpoint file, or a run's folder (its best)")
       ->required();
   CLI::Option* scores = app->add_flag(
-      "--scores", args->scores, "a search's score before each answer, and a tab between them");
+      "--scores", args->scores,
+      "a search's score, or the probability of a class, before each answer, and a tab\n"
+      "between them");
   app->add_option("--n-best", args->n_best,
-                  "so many answers of a search to each line, in the form of Moses:\n"
+                  "so many answers of a search, or classes, to each line, in the form of Moses:\n"
                   "NUMBER ||| ANSWER ||| logp= LOG-PROBABILITY ||| SCORE, lines from 0 on")
       ->check(CLI::Range(1, 1000))
       ->excludes(scores);
@@ -106,7 +111,7 @@ void add_predict(Command command) {
   add_backend_options(*app, args->run);
   app->footer(
       "reads lines from standard input, writes answers in their order;\n"
-      "text_classifier: the number of each line's class\n"
+      "text_classifier: the name of each line's class; of RT and SST5 its number\n"
       "translation: the translation of each line, found by beam search; its score is the\n"
       "             logarithm of its probability / length^length_penalty\n"
       "dependency_parser: trees in CoNLL rows, of sentences in such rows, or of a sentence a "

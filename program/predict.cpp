@@ -17,6 +17,7 @@
 namespace keel::cli {
 namespace {
 
+constexpr std::string_view kStandardInput = "standard input";
 constexpr std::size_t kMostLines = 1 << 24;
 // Lines that a search looks at together: enough that those of like lengths share batches, and few
 // enough that neither memory nor the wait for the first answer grows with the input.
@@ -27,6 +28,7 @@ class Questions {
  public:
   explicit Questions(const std::vector<std::string>& texts) : texts_(texts) {}
 
+  bool are_texts() const { return !texts_.empty(); }
   // Up to `most` more lines.
   std::vector<std::string> take(std::size_t most) {
     std::vector<std::string> lines;
@@ -49,7 +51,7 @@ class Questions {
 
   const std::vector<std::string>& texts_;
   std::size_t given_ = 0;
-  text::LineReader input_{stdin, "standard input"};
+  text::LineReader input_{stdin, std::string(kStandardInput)};
 };
 
 using Ranked = std::vector<std::vector<task::RankedAnswer>>;
@@ -157,16 +159,30 @@ class Answers {
 };
 
 // Of a model that needs all lines at once the portion becomes all of them.
-std::unique_ptr<task::Decoder> decoder_of(const task::Model& model, Questions& questions,
-                                          std::vector<std::string>& portion, std::int64_t first) {
+std::unique_ptr<task::Decoder> decoder_of_lines(const task::Model& model, Questions& questions,
+                                                std::vector<std::string>& portion,
+                                                std::int64_t first) {
   if (auto decoder = model.portion_decoder(portion, first)) return decoder;
   for (std::string& line : questions.take(kMostLines)) portion.push_back(std::move(line));
-  check(portion.size() < kMostLines, ErrorKind::kBadInput,
-        "standard input: expected fewer than {} lines", kMostLines);
+  check(portion.size() < kMostLines, ErrorKind::kBadInput, "{}: expected fewer than {} lines",
+        kStandardInput, kMostLines);
   auto decoder = model.decoder(portion);
   check(decoder != nullptr, ErrorKind::kUsage, "predict: {} has no answer to lines of text",
         model.name());
   return decoder;
+}
+
+// Models call the lines that they are asked standard input, which those of --text are not.
+std::unique_ptr<task::Decoder> decoder_of(const task::Model& model, Questions& questions,
+                                          std::vector<std::string>& portion, std::int64_t first) {
+  try {
+    return decoder_of_lines(model, questions, portion, first);
+  } catch (const Error& error) {
+    std::string message = error.what();
+    const std::size_t at = message.find(kStandardInput);
+    if (!questions.are_texts() || at == message.npos) throw;
+    throw Error(error.kind(), message.replace(at, kStandardInput.size(), "--text"));
+  }
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace keel::data {
 
 class Dataset {
  public:
-  // `source` says where the rows come from, for people: "MNIST test, data/mnist".
+  // `source` says where the rows come from, for people: "data/mnist/t10k-images-idx3-ubyte.gz".
   explicit Dataset(std::string source) : source_(std::move(source)) {}
 
   // Adds a column (rows, ...). Throws Error{kUsage} for a scalar, a name already taken, or another
@@ -32,7 +32,7 @@ class Dataset {
   // A copy of the first `count` rows.
   Dataset take(std::int64_t count) const { return slice(0, count); }
 
-  // "MNIST test, data/mnist: 10000 rows; image u8(28, 28), label i32()"
+  // "built-in digits, test: 10000 rows; image u8(28, 28), label i32()"
   std::string description() const;
 
  private:

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "frontend/io/idx.h"
+#include "frontend/io/near_miss.h"
 
 namespace keel::data {
 namespace {
@@ -19,17 +20,21 @@ std::optional<fs::path> plain_or_gz(const fs::path& path) {
   return std::nullopt;
 }
 
+std::string near_files(const fs::path& folder) {
+  return io::near_misses(folder, {"ubyte", "idx"}, "the names have to be the published ones");
+}
+
 fs::path find(const fs::path& folder, const std::string& file) {
   const std::optional<fs::path> found = plain_or_gz(folder / file);
-  check(found.has_value(), ErrorKind::kIo, "[mnist] {}: expected {} or {}.gz, got neither",
-        folder.string(), file, file);
+  check(found.has_value(), ErrorKind::kIo, "[mnist] {}: expected {} or {}.gz, got neither{}",
+        folder.string(), file, file, near_files(folder));
   return *found;
 }
 
-// `prefix` is the files' word for the part: train or t10k.
-Dataset load_part(const fs::path& folder, const std::string& part, const std::string& prefix) {
-  const fs::path images_path = find(folder, prefix + "-images-idx3-ubyte");
-  const fs::path labels_path = find(folder, prefix + "-labels-idx1-ubyte");
+// `part` is the files' word for it: train or t10k.
+Dataset load_part(const fs::path& folder, const std::string& part) {
+  const fs::path images_path = find(folder, part + "-images-idx3-ubyte");
+  const fs::path labels_path = find(folder, part + "-labels-idx1-ubyte");
   Tensor images = io::read_idx_images(images_path);
   Tensor labels = io::read_idx_labels(labels_path);
   check(images.shape()[1] == 28 && images.shape()[2] == 28, ErrorKind::kBadInput,
@@ -38,7 +43,8 @@ Dataset load_part(const fs::path& folder, const std::string& part, const std::st
   check(images.shape()[0] == labels.shape()[0], ErrorKind::kBadInput,
         "[mnist] {}: expected {} labels, as many as images, got {}", labels_path.string(),
         images.shape()[0], labels.shape()[0]);
-  Dataset result(fmt::format("MNIST {}, {}", part, folder.string()));
+  // The files may hold another set in the same form, so that their name is all that is known.
+  Dataset result(images_path.string());
   result.add("image", std::move(images));
   result.add("label", std::move(labels));
   return result;
@@ -50,12 +56,12 @@ Dataset load_mnist(const fs::path& folder, Part part) {
   const std::string marker = "train-images-idx3-ubyte";
   for (const fs::path& place : {folder, folder / "mnist"}) {
     if (plain_or_gz(place / marker)) {
-      return part == Part::kTrain ? load_part(place, "train", "train")
-                                  : load_part(place, "test", "t10k");
+      return load_part(place, part == Part::kTrain ? "train" : "t10k");
     }
   }
-  fail(ErrorKind::kIo, "[mnist] {}: expected {} or {}.gz there or in its folder mnist, got neither",
-       folder.string(), marker, marker);
+  fail(ErrorKind::kIo,
+       "[mnist] {}: expected {} or {}.gz there or in its folder mnist, got neither{}",
+       folder.string(), marker, marker, near_files(folder));
 }
 
 }  // namespace keel::data

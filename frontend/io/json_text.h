@@ -11,4 +11,7 @@ namespace keel::io {
 // where no text stands there.
 std::optional<std::string> json_text(std::string_view json, std::string_view key);
 
+// The same, where a whole number stands for its digits.
+std::optional<std::string> json_word(std::string_view json, std::string_view key);
+
 }  // namespace keel::io

@@ -79,7 +79,7 @@ class Stream {
  public:
   virtual ~Stream() = default;
 
-  // For people: "MNIST test, data/mnist".
+  // For people: "data/mnist/t10k-images-idx3-ubyte.gz".
   virtual const std::string& source() const = 0;
   // Rows of the split. Batch::rows has numbers below it, each once an epoch but for those left out.
   virtual std::int64_t rows() const = 0;

@@ -74,6 +74,9 @@ class Model {
   // What a batch of train.batch is counted in: "rows" or "tokens".
   virtual std::string_view batch_unit() const { return "rows"; }
   virtual std::unique_ptr<Splits> load(const DataRequest& request) const = 0;
+  // The forms in which the task may have its data in that folder, as options that load() depends on
+  // ("corpus", "babi"), the likeliest first. The folder may be looked into for what they depend on.
+  virtual std::vector<OptionValues> data_forms(const std::string& /*folder*/) const { return {{}}; }
   // The inputs of a batch of these sizes, in the order of Batch::values.
   virtual std::vector<Input> inputs(const Sizes& sizes) const = 0;
   // Sizes that a batch of so many rows or tokens may have, for building a graph without data.
@@ -92,10 +95,13 @@ class Model {
   }
   // What evaluation says besides the loss. The first decides which weights are the best.
   virtual std::vector<MetricInfo> metrics() const = 0;
+  // The names of the classes, of a task that puts each row into one of them: then build() gives
+  // their "logits" as a prediction, and one of the inputs is "label".
+  virtual std::vector<std::string> class_names() const { return {}; }
   // Gives the metrics that no graph counts; null: there are none.
   virtual std::unique_ptr<Scorer> scorer() const { return nullptr; }
   // Answers to lines that a user gives, of which there may be none; null: this model has nothing to
-  // say of lines. Throws Error{kBadInput} for lines that it cannot read.
+  // say of lines. Throws Error{kBadInput}, "standard input: line N", for lines that it cannot read.
   virtual std::unique_ptr<Decoder> decoder(std::span<const std::string> /*lines*/) const {
     return nullptr;
   }

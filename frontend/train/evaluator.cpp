@@ -193,7 +193,7 @@ Decoded Evaluator::decode_with(task::Decoder& decoder, const std::function<bool(
   return {decoder.size(), std::chrono::duration<double>(Clock::now() - start).count()};
 }
 
-Evaluation Evaluator::run(task::Stream& stream, task::Decoder* decoder) {
+Evaluation Evaluator::run(task::Stream& stream, task::Decoder* decoder, task::Scorer* onlooker) {
   const std::vector<task::MetricInfo> infos = config_.model().metrics();
   const std::unique_ptr<task::Scorer> scorer = config_.model().scorer();
   const std::int64_t steps = stream.steps(0);
@@ -207,7 +207,9 @@ Evaluation Evaluator::run(task::Stream& stream, task::Decoder* decoder) {
     total.items += batch.items;
     const Program& program = run_batch(batch);
     sums.send(program);
-    if (scorer) scorer->take(batch, predictions_of(program));
+    for (task::Scorer* taker : {scorer.get(), onlooker}) {
+      if (taker) taker->take(batch, predictions_of(program));
+    }
   }
   ledger.expect_all();
   total.loss = *sums.total("loss") / total.items;

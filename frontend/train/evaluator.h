@@ -50,8 +50,9 @@ class Evaluator {
   // Every row once, and all that the stream's decoder asks for. Throws Error{kUsage} when the
   // stream gives a row twice or leaves one out.
   Evaluation run(task::Stream& stream) { return run(stream, stream.decoder().get()); }
-  // The same with a decoder of that split that the caller looks at afterwards, or with none.
-  Evaluation run(task::Stream& stream, task::Decoder* decoder);
+  // The same with a decoder of that split that the caller looks at afterwards, or with none, and
+  // perhaps with somebody who looks on and is given what the network predicts of every batch.
+  Evaluation run(task::Stream& stream, task::Decoder* decoder, task::Scorer* onlooker = nullptr);
   // Runs the batches that a decoder asks for, until it asks for none or, between two of them,
   // `stops` says so; then nothing of what it has is whole.
   Decoded decode(task::Decoder& decoder, const std::function<bool()>& stops = {});

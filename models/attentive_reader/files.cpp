@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "frontend/data/permutation.h"
+#include "frontend/io/near_miss.h"
 #include "frontend/io/packed_file.h"
 #include "frontend/io/tar.h"
 #include "frontend/text/text_file.h"
@@ -95,8 +96,8 @@ QuestionCorpus read_records(const fs::path& folder) {
   fail(ErrorKind::kIo,
        "[attentive_reader] {}: expected a folder training with *.question, there or in its folder "
        "questions, or training.question, plain, .gz or .xz, got neither, nor in its folders qa "
-       "and cnn (model.corpus takes other forms)",
-       folder.string());
+       "and cnn (model.corpus takes other forms){}",
+       folder.string(), io::near_misses(folder, {".question", "questions", "train", ".jsonl"}));
 }
 
 // bAbI ------------------------------------------------------------------------------------------
@@ -110,8 +111,8 @@ class BabiFiles {
     }
     check(!files_.empty(), ErrorKind::kIo,
           "[attentive_reader] {}: expected qaN_*_train.txt and qaN_*_test.txt in babi-en.tar, "
-          "plain, .gz or .xz, or in a folder babi-en, there or in its folder qa, got none",
-          folder.string());
+          "plain, .gz or .xz, or in a folder babi-en, there or in its folder qa, got none{}",
+          folder.string(), io::near_misses(folder, {"babi", "_train.txt"}));
   }
 
   const std::string& origin() const { return origin_; }
@@ -168,7 +169,7 @@ class BabiFiles {
 QuestionCorpus read_babi_corpus(const fs::path& folder, std::int64_t task) {
   const auto files = std::make_shared<const BabiFiles>(folder);
   QuestionCorpus corpus;
-  corpus.name = task == 0 ? "bAbI" : fmt::format("bAbI {}", task);
+  corpus.name = task == 0 ? "questions" : fmt::format("task {} questions", task);
   corpus.origin = files->origin();
   files->read("train", task, [&](Questions all) {
     const std::int64_t n = std::ssize(all), valid = n / 10;
@@ -198,7 +199,7 @@ QuestionCorpus read_lambada_corpus(const fs::path& folder, std::uint64_t seed) {
       part.push_back(read.questions[std::size_t(order[std::size_t(i)])]);
     }
     QuestionCorpus corpus;
-    corpus.name = "LAMBADA";
+    corpus.name = "passages";
     corpus.origin = fmt::format("{} (split {})", path->string(), seed);
     corpus.valid = std::move(parts[0]);
     corpus.train = std::move(parts[2]);
@@ -208,8 +209,8 @@ QuestionCorpus read_lambada_corpus(const fs::path& folder, std::uint64_t seed) {
   }
   fail(ErrorKind::kIo,
        "[attentive_reader] {}: expected lambada_test.jsonl, plain, .gz or .xz, there or in its "
-       "folder qa, got none of them",
-       folder.string());
+       "folder qa, got none of them{}",
+       folder.string(), io::near_misses(folder, {"lambada", ".jsonl"}));
 }
 
 }  // namespace

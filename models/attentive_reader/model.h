@@ -89,6 +89,9 @@ class AttentiveReader : public task::ModelWithOptions<AttentiveReaderOptions> {
   void set_assets(const task::Assets& assets) override;
 
   std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
+  std::vector<task::OptionValues> data_forms(const std::string&) const override {
+    return {{{"corpus", "questions"}}, {{"corpus", "babi"}}, {{"corpus", "lambada"}}};
+  }
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
     return question_inputs(sizes);
   }

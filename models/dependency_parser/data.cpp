@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "frontend/io/near_miss.h"
 #include "frontend/io/packed_file.h"
 #include "frontend/text/lines.h"
 #include "frontend/text/text_file.h"
@@ -63,8 +64,10 @@ fs::path find_part(const fs::path& folder, std::string_view part) {
   }
   fail(ErrorKind::kIo,
        "[dependency_parser] {}: expected a file *{}.conllu, .conllx, .conll or .dp, plain, .gz or "
-       ".xz, there or in its folder treebank, got none",
-       folder.string(), part);
+       ".xz, there or in its folder treebank, got none{}",
+       folder.string(), part,
+       io::near_misses(folder, {".conllu", ".conllx", ".conll", ".dp"},
+                       fmt::format("none ends in {}", part)));
 }
 
 Treebank read_treebank(const fs::path& path) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "frontend/io/near_miss.h"
 #include "frontend/io/packed_file.h"
 #include "frontend/text/line_reader.h"
 #include "frontend/text/text_file.h"
@@ -28,8 +29,8 @@ fs::path find_amat(const fs::path& folder, const std::string& part) {
   fail(
       ErrorKind::kIo,
       "[draw] {}: expected {}, plain, .gz or .xz, there or in its folder binarized_mnist or mnist, "
-      "got none of them; model.binarize=threshold or sampled takes the files of MNIST",
-      folder.string(), name);
+      "got none of them; model.binarize=threshold or sampled takes the files of MNIST{}",
+      folder.string(), name, io::near_misses(folder, {".amat"}));
 }
 
 // Appends the 784 digits of a line.
@@ -72,8 +73,7 @@ data::Dataset read_amat(const fs::path& folder, const std::string& part, std::in
   }
   check(!pixels.empty(), ErrorKind::kBadInput, "[draw] {}: expected images, got none",
         path.string());
-  return numbered(fmt::format("binarized MNIST {}, {}", part, path.string()), std::move(pixels),
-                  times);
+  return numbered(path.string(), std::move(pixels), times);
 }
 
 data::Dataset binarized(const data::Dataset& digits, Binarize binarize, std::string_view part,

@@ -46,6 +46,9 @@ class Draw : public task::ModelWithOptions<DrawOptions> {
   }
   std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
   // Sizes are {images}, or {images, 0} for images that are drawn of nothing.
+  std::vector<task::OptionValues> data_forms(const std::string&) const override {
+    return {{{"binarize", "fixed"}}, {{"binarize", "threshold"}}};
+  }
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
   task::Sizes sizes(std::int64_t batch) const override { return {batch}; }
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override;

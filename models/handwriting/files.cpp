@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "frontend/data/permutation.h"
+#include "frontend/io/near_miss.h"
 #include "frontend/io/packed_file.h"
 #include "frontend/text/line_reader.h"
 #include "frontend/text/text_file.h"
@@ -110,8 +111,8 @@ AllLines read_all(const fs::path& folder, const Alphabet& alphabet) {
   }
   fail(ErrorKind::kIo,
        "[handwriting] {}: expected {}, plain, .gz or .xz, or folders lineStrokes and ascii, there "
-       "or in its folder handwriting, got none of them",
-       folder.string(), kFile);
+       "or in its folder handwriting, got none of them{}",
+       folder.string(), kFile, io::near_misses(folder, {".tsv", "strokes", "ascii", ".xml"}));
 }
 
 PortionOf split_by_text(const AllLines& all) {

@@ -33,6 +33,7 @@ class MnistMlp : public task::ModelWithOptions<MnistMlpOptions> {
   task::Sizes sizes(std::int64_t batch) const override { return {batch}; }
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
   std::vector<task::MetricInfo> metrics() const override { return task::error_metric(); }
+  std::vector<std::string> class_names() const override { return task::numbered_classes(10); }
 };
 
 }  // namespace keel::models

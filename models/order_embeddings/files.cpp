@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "frontend/io/near_miss.h"
 #include "frontend/io/npy.h"
 #include "frontend/io/packed_file.h"
 #include "frontend/io/safetensors.h"
@@ -161,8 +162,8 @@ fs::path find_references(const fs::path& folder) {
   }
   fail(ErrorKind::kIo,
        "[order_embeddings] {}: expected coco_dev_reference0 to 4, plain, .gz or .xz, there or in "
-       "its folder captions or coco, got none of them",
-       folder.string());
+       "its folder captions or coco, got none of them{}",
+       folder.string(), io::near_misses(folder, {"reference", "cap"}));
 }
 
 DescribedImages with_made_up_features(std::vector<std::string> captions) {
@@ -199,8 +200,8 @@ CaptionCorpus read_captions(const fs::path& folder, const CaptionFileOptions& op
   check(found.has_value(), ErrorKind::kIo,
         "[order_embeddings] {}: expected train_caps.txt, plain, .gz or .xz, there or in its folder "
         "captions or coco, got none of them (model.features=made_up takes captions without "
-        "features)",
-        folder.string());
+        "features){}",
+        folder.string(), io::near_misses(folder, {"cap", "_ims"}, "none is called train_caps.txt"));
   return read_with_features(*found, options.lower_case);
 }
 

@@ -73,6 +73,9 @@ class OrderEmbeddings : public task::ModelWithOptions<OrderEmbeddingsOptions> {
   void set_assets(const task::Assets& assets) override;
 
   std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
+  std::vector<task::OptionValues> data_forms(const std::string&) const override {
+    return {{{"features", "files"}}, {{"features", "made_up"}}};
+  }
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
     return caption_inputs(sizes, feature_width_);
   }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "frontend/io/near_miss.h"
 #include "frontend/io/packed_file.h"
 #include "frontend/io/tar.h"
 #include "frontend/text/line_reader.h"
@@ -53,8 +54,8 @@ std::vector<Passage> read_lines(const fs::path& path, bool lower_case) {
 fs::path find_part(const fs::path& folder, const std::string& name) {
   const std::optional<fs::path> found = io::find_packed(folder / name);
   check(found.has_value(), ErrorKind::kIo,
-        "[skip_thoughts] {}: expected {}, {}.gz or {}.xz beside train.txt, got none of them",
-        folder.string(), name, name, name);
+        "[skip_thoughts] {}: expected {}, {}.gz or {}.xz beside train.txt, got none of them{}",
+        folder.string(), name, name, name, io::near_misses(folder, {"val", "dev", "test"}));
   return *found;
 }
 
@@ -144,8 +145,8 @@ OrderedText read_ordered_text(const fs::path& folder, bool lower_case) {
   }
   fail(ErrorKind::kIo,
        "[skip_thoughts] {}: expected train.txt, valid.txt and test.txt, plain, .gz or .xz, or an "
-       "archive of books, *.tar, .tar.gz or .tar.xz, there or in its folder lm, got neither",
-       folder.string());
+       "archive of books, *.tar, .tar.gz or .tar.xz, there or in its folder lm, got neither{}",
+       folder.string(), io::near_misses(folder, {".txt", ".zip", ".tgz"}));
 }
 
 }  // namespace keel::models

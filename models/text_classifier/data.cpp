@@ -5,20 +5,26 @@
 
 #include "models/text_classifier/builtin.h"
 #include "models/text_classifier/files.h"
+#include "models/text_classifier/own_files.h"
 #include "src/core/error.h"
 
 namespace keel::models {
 namespace {
 
 Corpus load_corpus(const TextOptions& options) {
-  check(options.task == "rt" || options.task == "sst5", ErrorKind::kUsage,
-        "[text_classifier] task: expected rt or sst5, got '{}'", options.task);
+  const bool sst5 = options.task == "sst5", own = options.task == "files";
+  check(options.task == "rt" || sst5 || own, ErrorKind::kUsage,
+        "[text_classifier] task: expected rt, sst5 or files, got '{}'", options.task);
   check(options.train_rows >= 0, ErrorKind::kUsage,
         "[text_classifier] train_rows: expected 0 or more, got {}", options.train_rows);
-  const bool rt = options.task == "rt";
-  if (options.source == "builtin") return make_polar(rt ? 2 : 5);
-  return rt ? read_rt(options.source, options.seed, options.lower_case)
-            : read_sst5(options.source, options.lower_case);
+  if (options.source == "builtin") return make_polar(sst5 ? 5 : 2);
+  if (own) {
+    return read_own_files(
+        options.source,
+        {.seed = options.seed, .lower_case = options.lower_case, .labels = options.labels});
+  }
+  return sst5 ? read_sst5(options.source, options.lower_case)
+              : read_rt(options.source, options.seed, options.lower_case);
 }
 
 text::WordCounts count_words(const Sentences& sentences) {
@@ -51,6 +57,9 @@ void keep_first(Corpus& corpus, std::int64_t rows) {
 
 TextData TextData::load(const TextOptions& options) {
   Corpus corpus = load_corpus(options);
+  check(options.labels.empty() || options.labels == corpus.labels, ErrorKind::kBadInput,
+        "[text_classifier] {}: expected data of the classes {}, got {}", corpus.origin,
+        shown_labels(options.labels), shown_labels(corpus.labels));
   keep_first(corpus, options.train_rows);
   return {std::move(corpus), options};
 }
@@ -66,12 +75,7 @@ TextData::TextData(Corpus corpus, const TextOptions& options)
 std::unique_ptr<data::TextStream> TextData::stream(task::Split split,
                                                    const data::TokenBatchOptions& options) const {
   const bool train = split == task::Split::kTrain, valid = split == task::Split::kValid;
-  data::StreamNotes notes;
-  notes.source = fmt::format("{} {}, {}", corpus_.name,
-                             train   ? "train"
-                             : valid ? "valid"
-                                     : "test",
-                             corpus_.origin);
+  data::StreamNotes notes{corpus_.sources[static_cast<std::size_t>(split)], {}};
   if (train) notes.left_out = corpus_.left_out;
   data::LabelledRows rows = train   ? number(corpus_.train, *vocabulary_)
                             : valid ? number(corpus_.valid, *vocabulary_)

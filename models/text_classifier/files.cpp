@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "frontend/data/permutation.h"
+#include "frontend/io/near_miss.h"
 #include "frontend/io/packed_file.h"
+#include "frontend/task/classification.h"
 #include "frontend/text/lines.h"
 #include "frontend/text/text_file.h"
 #include "frontend/text/utf8.h"
@@ -39,6 +41,12 @@ fs::path find_beside(const fs::path& folder, const std::string& name) {
   return *found;
 }
 
+// For who has files of his own and does not know what takes them.
+std::string own_files_hint(const fs::path& folder) {
+  return io::near_misses(folder, {"train", ".csv", ".tsv", ".jsonl"},
+                         "model.task=files takes sentences with labels of your own");
+}
+
 // RT -----------------------------------------------------------------------------------------
 
 std::vector<std::string> strings(const std::vector<std::string_view>& views) {
@@ -51,8 +59,8 @@ fs::path rt_folder(const fs::path& folder) {
   }
   fail(ErrorKind::kIo,
        "[text_classifier] {}: expected rt-polarity.pos and rt-polarity.neg, plain, "
-       ".gz or .xz, there or in its folder sentences, got neither",
-       folder.string());
+       ".gz or .xz, there or in its folder sentences, got neither{}",
+       folder.string(), own_files_hint(folder));
 }
 
 void append_lines(Sentences& sentences, std::string_view text, std::int32_t label) {
@@ -114,8 +122,8 @@ const Layout& find_layout(const fs::path& folder) {
   fail(ErrorKind::kIo,
        "[text_classifier] {}: expected the trees of SST in train.txt (there or in "
        "sst-trees, trees or sentences/sst-trees), or stsa.fine.train (there or in sentences), "
-       "plain, .gz or .xz, got none of them",
-       folder.string());
+       "plain, .gz or .xz, got none of them{}",
+       folder.string(), own_files_hint(folder));
 }
 
 // "LABEL word word ..."
@@ -160,10 +168,10 @@ Corpus read_rt(const fs::path& folder, std::uint64_t seed, bool lower_case) {
     append_lines(all, lower_case ? text::lower_case(read.utf8) : read.utf8, label);
   }
   Corpus corpus;
-  corpus.name = "RT";
-  corpus.classes = kRtClasses;
+  corpus.labels = task::numbered_classes(kRtClasses);
   corpus.origin = fmt::format("{} (two files, {}, {}; split {})", place.string(),
                               was_windows_1252 ? "Windows-1252" : "UTF-8", packing(path), seed);
+  corpus.sources = sources_of(corpus.origin);
   split(corpus, all, seed);
   return corpus;
 }
@@ -175,11 +183,11 @@ Corpus read_sst5(const fs::path& folder, bool lower_case) {
                  valid = find_beside(place, layout.file("dev")),
                  test = find_beside(place, layout.file("test"));
   Corpus corpus;
-  corpus.name = "SST5";
-  corpus.classes = kSstClasses;
+  corpus.labels = task::numbered_classes(kSstClasses);
   corpus.origin =
       fmt::format("{} ({}, {})", place.string(),
                   layout.form == Form::kTrees ? "trees" : "labelled lines", packing(train));
+  corpus.sources = sources_of(corpus.origin);
   corpus.train = read_part(train, layout.form, lower_case);
   corpus.valid = read_part(valid, layout.form, lower_case);
   corpus.test = [=, form = layout.form] { return read_part(test, form, lower_case); };

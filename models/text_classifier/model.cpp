@@ -8,7 +8,9 @@
 #include "frontend/nn/layers.h"
 #include "frontend/nn/positions.h"
 #include "frontend/task/classification.h"
+#include "frontend/text/lines.h"
 #include "frontend/text/utf8.h"
+#include "models/text_classifier/line_decoder.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/embedding.h"
 
@@ -40,46 +42,6 @@ class TextSplits : public task::Splits {
   TextData data_;
 };
 
-// Lines as sentences without labels; the answer is the number of the class.
-class LineDecoder : public task::Decoder {
- public:
-  explicit LineDecoder(const data::LabelledRows& rows)
-      : answers_(static_cast<std::size_t>(rows.size())) {
-    if (rows.size() == 0) return;
-    stream_.emplace(data::StreamNotes{"lines", {}}, rows, data::TokenBatchOptions{.sorted = true});
-  }
-
-  std::int64_t size() const override { return std::ssize(answers_); }
-  const task::Batch* next() override {
-    if (!stream_ || step_ == stream_->steps(0)) return nullptr;
-    return batch_ = &stream_->at(0, step_++);
-  }
-  void take(const std::map<std::string, Tensor>& predictions) override {
-    const Tensor& logits = predictions.at("logits");
-    for (std::size_t place = 0; place < batch_->rows.size(); ++place) {
-      const std::int64_t row = batch_->rows[place];
-      if (row < 0) continue;
-      answers_[static_cast<std::size_t>(row)] = answer(logits, static_cast<std::int64_t>(place));
-    }
-  }
-  std::vector<std::string> answers() const override { return answers_; }
-
- private:
-  static std::string answer(const Tensor& logits, std::int64_t place) {
-    const std::int64_t classes = logits.shape().back();
-    std::int64_t best = 0;
-    for (std::int64_t k = 1; k < classes; ++k) {
-      if (logits.at(place * classes + k) > logits.at(place * classes + best)) best = k;
-    }
-    return fmt::format("{}", best);
-  }
-
-  std::vector<std::string> answers_;
-  std::optional<data::TextStream> stream_;  // nothing without lines
-  std::int64_t step_ = 0;
-  const task::Batch* batch_ = nullptr;  // the one that was given last
-};
-
 std::vector<std::int32_t> numbers_of(const std::string& line, const text::Vocabulary& vocabulary) {
   std::vector<std::int32_t> numbers;
   std::istringstream words(line);
@@ -87,10 +49,23 @@ std::vector<std::int32_t> numbers_of(const std::string& line, const text::Vocabu
   return numbers;
 }
 
+// The names of classes as an asset has them: one a line.
+std::vector<std::string> labels_of(std::string_view text) {
+  std::vector<std::string> labels;
+  text::Lines lines(text);
+  while (const std::optional<text::Line> line = lines.next()) {
+    check(!line->text.empty(), ErrorKind::kBadInput, "labels: line {}: expected a label, got none",
+          line->number);
+    labels.emplace_back(line->text);
+  }
+  check(!labels.empty(), ErrorKind::kBadInput, "labels: expected a label, got none");
+  return labels;
+}
+
 }  // namespace
 
 void TextClassifierOptions::validate() const {
-  expect_one_of("task", task, {"rt", "sst5"});
+  expect_one_of("task", task, {"rt", "sst5", "files"});
   expect_one_of("place", place, {"pre", "post"});
   expect_one_of("init", init, {"xavier", "kaiming"});
   expect_one_of("positions", positions, {"sinusoidal", "learned"});
@@ -115,23 +90,41 @@ TextOptions TextClassifier::text_options(const task::DataRequest& request) const
           .min_count = options_.min_count,
           .train_rows = request.train_rows,
           .lower_case = options_.lower_case,
-          .vocabulary = vocabulary_};
+          .vocabulary = vocabulary_,
+          .labels = labels_};
 }
 
 void TextClassifier::prepare(const task::DataRequest& request) {
-  if (!vocabulary_) vocabulary_ = TextData::load(text_options(request)).shared_vocabulary();
+  if (vocabulary_) return;
+  const TextData data = TextData::load(text_options(request));
+  vocabulary_ = data.shared_vocabulary();
+  labels_ = data.labels();
 }
 
+// Of RT and SST5 the labels are numbers, and a checkpoint need not keep them.
 task::Assets TextClassifier::assets() const {
   if (!vocabulary_) return {};
-  return {{"vocabulary", vocabulary_->text()}};
+  task::Assets assets{{"vocabulary", vocabulary_->text()}};
+  if (options_.task == "files") assets["labels"] = fmt::format("{}\n", fmt::join(labels_, "\n"));
+  return assets;
 }
 
 void TextClassifier::set_assets(const task::Assets& assets) {
-  const auto found = assets.find("vocabulary");
+  const auto found = assets.find("vocabulary"), labels = assets.find("labels");
   check(found != assets.end(), ErrorKind::kBadInput, "expected a vocabulary, got none");
+  check(labels != assets.end() || options_.task != "files", ErrorKind::kBadInput,
+        "expected labels, got none");
+  labels_ = labels == assets.end() ? unnamed_classes() : labels_of(labels->second);
   vocabulary_ = std::make_shared<const text::Vocabulary>(
       text::Vocabulary::parse(found->second, "vocabulary"));
+}
+
+std::vector<std::string> TextClassifier::unnamed_classes() const {
+  return task::numbered_classes(options_.task == "sst5" ? 5 : 2);
+}
+
+std::vector<std::string> TextClassifier::class_names() const {
+  return labels_.empty() ? unnamed_classes() : labels_;
 }
 
 std::unique_ptr<task::Splits> TextClassifier::load(const task::DataRequest& request) const {
@@ -181,11 +174,10 @@ task::Outputs TextClassifier::build(nn::Net& net, const task::Inputs& in) const 
     x = nn::encoder_layer(net, fmt::format("encoder{}", i), x, mask, options);
   }
   if (options.place == nn::NormPlace::kPre) x = options.norm(net, "norm", x, mask);
-  const Value logits = nn::linear(net, "logits", nn::masked_mean(net, x, mask), classes(),
-                                  {.weight_init = options.init});
+  const Value logits = nn::linear(net, "logits", nn::masked_mean(net, x, mask),
+                                  std::ssize(class_names()), {.weight_init = options.init});
   task::Outputs outputs = task::classification(net.graph, logits, in["label"]);
   outputs.metrics[0].name = "accuracy";
-  outputs.predictions = {{"logits", logits}};
   return outputs;
 }
 
@@ -193,12 +185,13 @@ std::vector<task::MetricInfo> TextClassifier::metrics() const {
   return {{.name = "accuracy", .unit = "%", .higher_is_better = true, .of = task::percent_without}};
 }
 
-std::unique_ptr<task::Decoder> TextClassifier::decoder(std::span<const std::string> lines) const {
+std::unique_ptr<task::Decoder> TextClassifier::portion_decoder(std::span<const std::string> lines,
+                                                               std::int64_t) const {
   data::LabelledRows rows;
   for (const std::string& line : lines) {
     rows.add(numbers_of(options_.lower_case ? text::lower_case(line) : line, *vocabulary_), 0);
   }
-  return std::make_unique<LineDecoder>(rows);
+  return std::make_unique<LineDecoder>(rows, class_names());
 }
 
 }  // namespace keel::models

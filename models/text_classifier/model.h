@@ -1,5 +1,6 @@
 // Sentence classification with a Transformer encoder: RT (two classes) and SST5 (five), as in Xu et
-// al. 2019, section 4.1. What that leaves open is said beside each option.
+// al. 2019, section 4.1, and a user's own sentences with labels of any kind. What the paper leaves
+// open is said beside each option.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,7 @@
 namespace keel::models {
 
 struct TextClassifierOptions {
-  std::string task = "rt";  // or "sst5"
+  std::string task = "rt";  // or "sst5", or "files": labels of your own (own_files.h)
   std::string norm = "layernorm";
   std::string place = "pre";    // of norms: before a sublayer, or "post", behind the sum
   std::string init = "xavier";  // of projections: Xavier-uniform, or "kaiming", U(+-1/sqrt(fan_in))
@@ -49,7 +50,8 @@ class TextClassifier : public task::ModelWithOptions<TextClassifierOptions> {
  public:
   std::string_view name() const override { return "text_classifier"; }
   std::string_view summary() const override {
-    return "sentence classification on RT and SST5, Transformer encoder (Xu et al. 2019)";
+    return "sentence classification on RT, SST5 or your own files, Transformer encoder (Xu et al. "
+           "2019)";
   }
   void prepare(const task::DataRequest& request) override;
   task::Assets assets() const override;
@@ -57,20 +59,30 @@ class TextClassifier : public task::ModelWithOptions<TextClassifierOptions> {
 
   std::string_view batch_unit() const override { return "tokens"; }
   std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
+  std::vector<task::OptionValues> data_forms(const std::string&) const override {
+    return {{{"task", "files"}}, {{"task", "rt"}}, {{"task", "sst5"}}};
+  }
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
   task::Sizes sizes(std::int64_t batch) const override;
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
   std::vector<task::MetricInfo> metrics() const override;
-  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;
+  // Those of the data or of a checkpoint; before either is known, numbers.
+  std::vector<std::string> class_names() const override;
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override {
+    return portion_decoder(lines, 1);
+  }
+  std::unique_ptr<task::Decoder> portion_decoder(std::span<const std::string> lines,
+                                                 std::int64_t first) const override;
 
  private:
+  std::vector<std::string> unnamed_classes() const;
   TextOptions text_options(const task::DataRequest& request) const;
-  std::int64_t classes() const { return options_.task == "rt" ? 2 : 5; }
   nn::TransformerOptions transformer() const;
   Value embed(nn::Net& net, Value tokens) const;
 
   // What numbers the words; known once the data or a checkpoint was read.
   std::shared_ptr<const text::Vocabulary> vocabulary_;
+  std::vector<std::string> labels_;  // the names of the classes, known likewise
 };
 
 }  // namespace keel::models

@@ -14,7 +14,7 @@ using text::SentencePairs;
 
 // Lines of tokens with blanks between. Which side is the source is decided already.
 struct ParallelCorpus {
-  std::string name;    // "Multi30k de-en"
+  std::string name;    // "de-en"
   std::string origin;  // where it lies and in which form
   SentencePairs train, valid;
   // Reads the test split; a file that holds nothing else is opened here and not before.

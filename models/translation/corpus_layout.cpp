@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "frontend/io/near_miss.h"
 #include "frontend/io/packed_file.h"
 #include "frontend/text/unicode.h"
 #include "src/core/error.h"
@@ -12,54 +13,37 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<CorpusLayout, 6> kCorpora = {{{"files",
-                                                    "files",
-                                                    "",
-                                                    "{0}.{1}",
-                                                    {"train", "valid|val|dev", "test"},
-                                                    {"", ""},
-                                                    {"", ""},
-                                                    true},
-                                                   {"multi30k",
-                                                    "Multi30k",
-                                                    "multi30k",
-                                                    "{0}.{1}",
-                                                    {"train", "val", "test_2016_flickr"},
-                                                    {"de", "en"},
-                                                    {"de", "en"},
-                                                    true},
-                                                   {"iwslt14",
-                                                    "IWSLT14",
-                                                    "iwslt14-de-en",
-                                                    "{0}.{1}",
-                                                    {"train|train-sample", "valid", "test"},
-                                                    {"de", "en"},
-                                                    {"de", "en"},
-                                                    false},
-                                                   {"iwslt15",
-                                                    "IWSLT15",
-                                                    "iwslt15-en-vi",
-                                                    "{0}.{1}",
-                                                    {"train", "tst2012", "tst2013"},
-                                                    {"en", "vi"},
-                                                    {"en", "vi"},
-                                                    false},
-                                                   {"wmt",
-                                                    "WMT",
-                                                    "wmt-sample-en-de",
-                                                    "{1}-{0}.txt",
-                                                    {"train", "val", "test"},
-                                                    {"en", "de"},
-                                                    {"src", "targ"},
-                                                    false},
-                                                   {"tatoeba",
-                                                    "Tatoeba",
-                                                    "tatoeba-en-de",
-                                                    "deu.txt",
-                                                    {"", "", ""},
-                                                    {"en", "de"},
-                                                    {"en", "de"},
-                                                    true}}};
+constexpr std::array<CorpusLayout, 6> kCorpora = {
+    {{"files", "", "{0}.{1}", {"train", "valid|val|dev", "test"}, {"", ""}, {"", ""}, true},
+     {"multi30k",
+      "multi30k",
+      "{0}.{1}",
+      {"train", "val", "test_2016_flickr"},
+      {"de", "en"},
+      {"de", "en"},
+      true},
+     {"iwslt14",
+      "iwslt14-de-en",
+      "{0}.{1}",
+      {"train|train-sample", "valid", "test"},
+      {"de", "en"},
+      {"de", "en"},
+      false},
+     {"iwslt15",
+      "iwslt15-en-vi",
+      "{0}.{1}",
+      {"train", "tst2012", "tst2013"},
+      {"en", "vi"},
+      {"en", "vi"},
+      false},
+     {"wmt",
+      "wmt-sample-en-de",
+      "{1}-{0}.txt",
+      {"train", "val", "test"},
+      {"en", "de"},
+      {"src", "targ"},
+      false},
+     {"tatoeba", "tatoeba-en-de", "deu.txt", {"", "", ""}, {"en", "de"}, {"en", "de"}, true}}};
 
 }  // namespace
 
@@ -113,15 +97,16 @@ fs::path find_folder(const fs::path& folder, const CorpusLayout& layout,
       if (io::find_packed(place / file)) return place;
     }
   }
-  fail(ErrorKind::kIo, "[translation] {}: expected {}, plain, .gz or .xz{}, got none of them",
-       folder.string(), fmt::join(files, " or "), hint);
+  fail(ErrorKind::kIo, "[translation] {}: expected {}, plain, .gz or .xz{}, got none of them{}",
+       folder.string(), fmt::join(files, " or "), hint,
+       io::near_misses(folder, {"train", "deu"}, "model.corpus and model.languages say which"));
 }
 
 fs::path find_file(const fs::path& folder, const std::string& name) {
   const std::optional<fs::path> found = io::find_packed(folder / name);
   check(found.has_value(), ErrorKind::kIo,
-        "[translation] {}: expected {}, {}.gz or {}.xz, got none of them", folder.string(), name,
-        name, name);
+        "[translation] {}: expected {}, {}.gz or {}.xz, got none of them{}", folder.string(), name,
+        name, name, io::near_misses(folder, {"val", "dev", "test"}));
   return *found;
 }
 

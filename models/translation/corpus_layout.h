@@ -15,7 +15,7 @@ namespace keel::models {
 
 // How the files of a data set are called, and where it lies.
 struct CorpusLayout {
-  std::string_view corpus, title;
+  std::string_view corpus;
   std::string_view folder;  // of its own; empty: none
   // Of a file's name; {0} stands for the split, {1} for the language.
   std::string_view pattern;

@@ -149,7 +149,7 @@ std::unique_ptr<PairStream> TranslationData::stream(task::Split split,
   const SentencePairs sentences = this->sentences(split);
   auto pairs = std::make_shared<NumberedPairs>();
   for (std::size_t i = 0; i < sentences.source.size(); ++i) {
-    const std::string where = fmt::format("{} {}: sentence {}", corpus_.name, name, i + 1);
+    const std::string where = fmt::format("{}, {}: sentence {}", corpus_.origin, name, i + 1);
     pairs->push_back({subwords_.source->encode(sentences.source[i], where),
                       subwords_.target->encode(sentences.target[i], where)});
   }

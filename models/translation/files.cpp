@@ -1,6 +1,7 @@
 #include "models/translation/files.h"
 
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "frontend/io/packed_file.h"
@@ -99,7 +100,7 @@ ParallelCorpus read_files(const fs::path& folder, const CorpusLayout& layout,
   const SplitFiles files(folder, layout, options);
   const bool whole = files.name(task::Split::kTrain) != kSample;
   ParallelCorpus corpus;
-  corpus.name = fmt::format("{} {}", layout.title, options.languages);
+  corpus.name = options.languages;
   corpus.origin = fmt::format("{}{}", files.place().string(), whole ? "" : " (a sample)");
   corpus.train = files.read(task::Split::kTrain);
   corpus.valid = files.read(task::Split::kValid);
@@ -108,6 +109,21 @@ ParallelCorpus read_files(const fs::path& folder, const CorpusLayout& layout,
     corpus.raw_targets = [files](task::Split split) { return files.raw_targets(split); };
   }
   return corpus;
+}
+
+// What stands behind "train." in the names of a folder's files, in order.
+std::vector<std::string> languages_of_files(const fs::path& folder) {
+  constexpr std::string_view kTrain = "train.";
+  std::set<std::string> languages;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::string name = it->path().filename();
+    if (name.ends_with(".gz") || name.ends_with(".xz")) name.resize(name.size() - 3);
+    const bool fits = name.starts_with(kTrain) && name.size() > kTrain.size() &&
+                      name.find('.', kTrain.size()) == name.npos;
+    if (fits) languages.insert(name.substr(kTrain.size()));
+  }
+  return {languages.begin(), languages.end()};
 }
 
 // The release of IWSLT14, before anything was done to it.
@@ -124,7 +140,7 @@ ParallelCorpus read_tagged(const fs::path& place, const CorpusLayout& layout,
   const auto [source, target] = sides_of(layout, options.languages);
   text::Iwslt14 all = text::prepare_iwslt14(place, source.language, target.language);
   ParallelCorpus corpus;
-  corpus.name = fmt::format("{} {}", layout.title, options.languages);
+  corpus.name = options.languages;
   corpus.origin = fmt::format("{} (the release)", place.string());
   corpus.train = std::move(all.train);
   corpus.valid = std::move(all.valid);
@@ -133,6 +149,14 @@ ParallelCorpus read_tagged(const fs::path& place, const CorpusLayout& layout,
 }
 
 }  // namespace
+
+std::string languages_in(const fs::path& folder, const std::string& corpus) {
+  const CorpusLayout& layout = layout_of(corpus);
+  std::vector<std::string> found;
+  for (const std::string_view language : layout.languages) found.emplace_back(language);
+  if (found[0].empty()) found = languages_of_files(folder);
+  return found.size() == 2 ? found[0] + "-" + found[1] : CorpusOptions().languages;
+}
 
 ParallelCorpus read_corpus(const fs::path& folder, const CorpusOptions& options) {
   const CorpusLayout& layout = layout_of(options.corpus);

@@ -21,6 +21,10 @@ struct CorpusOptions {
 // "files", "multi30k", "iwslt14", "iwslt15", "wmt", "tatoeba".
 std::vector<std::string> corpus_names();
 
+// The languages of a data set as it would be asked for, such as "de-en": of "files" those of which
+// the folder has training files, if it has two.
+std::string languages_in(const std::filesystem::path& folder, const std::string& corpus);
+
 // Reads a data set from a folder, from the folder of its name in it, or from that in `translation`:
 //   files     train, valid (else val, dev) and test of any two languages: train.fr, train.en (in
 //   the

@@ -164,6 +164,14 @@ std::unique_ptr<task::Splits> Translation::load(const task::DataRequest& request
       TranslationData::load(data_options(request), subwords_), search_options(), options_);
 }
 
+std::vector<task::OptionValues> Translation::data_forms(const std::string& folder) const {
+  std::vector<task::OptionValues> forms;
+  for (const std::string& corpus : corpus_names()) {
+    forms.push_back({{"corpus", corpus}, {"languages", languages_in(folder, corpus)}});
+  }
+  return forms;
+}
+
 task::Sizes Translation::sizes(std::int64_t batch) const {
   constexpr std::int64_t kLength = 16;
   return {std::max<std::int64_t>(batch / kLength, 1), kLength, kLength};

@@ -122,6 +122,7 @@ class Translation : public task::ModelWithOptions<TranslationModelOptions> {
 
   std::string_view batch_unit() const override { return "tokens"; }
   std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
+  std::vector<task::OptionValues> data_forms(const std::string& folder) const override;
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
     return pair_inputs(sizes);
   }

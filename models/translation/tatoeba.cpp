@@ -69,7 +69,7 @@ ParallelCorpus read_tatoeba(const fs::path& folder, const CorpusLayout& layout,
     }
   }
   ParallelCorpus corpus;
-  corpus.name = fmt::format("{} {}", layout.title, options.languages);
+  corpus.name = options.languages;
   corpus.origin = fmt::format("{} (split {})", place.string(), options.seed);
   corpus.train = std::move(train.pairs);
   corpus.valid = std::move(valid.pairs);

@@ -8,6 +8,7 @@
 #include "models/skip_thoughts/binary_vectors.h"
 #include "models/skip_thoughts/word_vectors.h"
 #include "models/text_classifier/files.h"
+#include "models/text_classifier/labelled_text.h"
 #include "models/translation/subwords.h"
 #include "tests/fuzz/target.h"
 
@@ -82,6 +83,18 @@ void read_sst5(std::string_view bytes) {
   models::read_sst5(folder.path(), true);
 }
 
+// The first byte says which form it is.
+void read_labelled(std::string_view bytes) {
+  if (bytes.empty()) return;
+  const auto& endings = models::kLabelledEndings;
+  const std::string name = "x" + std::string(endings[std::size_t(bytes[0]) % endings.size()]);
+  const Folder folder(bytes.substr(1), {name.c_str()});
+  for (const models::LabelledText& row : models::read_labelled(folder.path() / name).rows) {
+    expect(!row.label.empty() && row.label.find('\n') == row.label.npos, "a label of no line");
+    expect(!row.text.empty() && row.line > 0, "a row without a text");
+  }
+}
+
 void read_questions(std::string_view bytes) {
   text::expect_text(bytes, "input");
   for (const models::Question& question : models::read_questions(bytes, "input")) {
@@ -127,6 +140,7 @@ std::span<const Target> task_targets() {
                                         {"subwords", read_subwords},
                                         {"rt", read_rt},
                                         {"sst5", read_sst5},
+                                        {"labelled", read_labelled},
                                         {"questions", read_questions},
                                         {"iam_row", read_iam_row},
                                         {"iam_strokes", read_iam_strokes},

@@ -173,7 +173,7 @@ TEST_CASE("bAbI: an archive of files, all tasks or one, a tenth of training for 
   CHECK(load(0).test().size() == 12);
   CHECK(load(12).test()[1].answer == "two");
   CHECK(load(12).train.size() == 18);
-  CHECK(load(12).name == "bAbI 12");
+  CHECK(load(12).name == "task 12 questions");
   CHECK(load(12).left_out.empty());
   CHECK(refuses(ErrorKind::kIo, "babi-en.tar.gz: expected qa3_*_train.txt, got none",
                 [&] { load(3); }));

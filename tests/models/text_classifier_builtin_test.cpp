@@ -50,7 +50,7 @@ TEST_CASE("polar: the sentences never change between versions") {
 TEST_CASE("polar: sizes, lengths and words") {
   for (std::int32_t classes : {2, 5}) {
     const Corpus corpus = make_polar(classes);
-    CHECK(corpus.classes == classes);
+    CHECK(std::ssize(corpus.labels) == classes);
     CHECK(corpus.train.size() == 4000);
     CHECK(corpus.valid.size() == 500);
     CHECK(corpus.test().size() == 500);

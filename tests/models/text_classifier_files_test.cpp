@@ -63,8 +63,7 @@ TEST_CASE("rt: the lines are shuffled by the seed and shared out") {
   TempDir folder;
   write_rt(folder.path(), 5331);
   const Corpus corpus = read_rt(folder.path(), 3, true), other = read_rt(folder.path(), 4, true);
-  CHECK(corpus.name == "RT");
-  CHECK(corpus.classes == 2);
+  CHECK(corpus.labels == Words{"0", "1"});
   CHECK(corpus.train.size() == 8608);
   CHECK(corpus.valid.size() == 964);
   CHECK(corpus.test().size() == 1089);
@@ -106,6 +105,8 @@ TEST_CASE("rt: packed, in the folder `sentences`, in either encoding, and what i
   write_rt(folder.path(), 50);
   const Corpus plain = read_rt(folder.path(), 1, true);
   CHECK(plain.origin == folder.path().string() + " (two files, UTF-8, plain; split 1)");
+  CHECK(plain.sources[0] == plain.origin + ", train");
+  CHECK(plain.sources[2] == plain.origin + ", test");
   TempDir packed;
   fs::create_directories(packed / "sentences");
   write_bytes(packed / "sentences/rt-polarity.neg.xz", xz(lines("bad", 50)));
@@ -157,8 +158,7 @@ TEST_CASE("sst5: every layout gives the same sentences") {
     const fs::path place = inner.empty() ? trees.path() : trees / inner;
     write_trees(place);
     const Corpus corpus = read_sst5(trees.path(), true);
-    CHECK(corpus.name == "SST5");
-    CHECK(corpus.classes == 5);
+    CHECK(corpus.labels == Words{"0", "1", "2", "3", "4"});
     CHECK(corpus.origin == place.string() + " (trees, plain)");
     CHECK(same(corpus.train, {{3, {"the", "rock"}}, {0, {"(", "bad"}}}));
     CHECK(same(corpus.valid, {{2, {"plain"}}}));

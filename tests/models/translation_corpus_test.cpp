@@ -99,7 +99,7 @@ TEST_CASE("translation files: Multi30k is tokenized and made lower case") {
   const TempDir folder;
   write_splits(folder, {"train.{}", "val.{}", "test_2016_flickr.{}"}, "de", "en");
   const ParallelCorpus corpus = read_corpus(folder.path(), {});
-  CHECK(corpus.name == "Multi30k de-en");
+  CHECK(corpus.name == "de-en");
   CHECK(corpus.train.source == Strings{"eins , zwei . mr. x", "gut !"});
   CHECK(corpus.train.target == Strings{"it &apos;s it .", "two"});
   CHECK(corpus.valid.target == corpus.train.target);
@@ -212,7 +212,7 @@ TEST_CASE("translation files: a corpus of one's own, of any two languages") {
   write_splits(folder, {"train.{}", "dev.{}", "test.{}"}, "fr", "en");
   test::write_bytes(folder / "train.fr", "L'eau, c'est bon.\nBon !\n");
   const ParallelCorpus corpus = read_corpus(folder.path(), options);
-  CHECK(corpus.name == "files fr-en");
+  CHECK(corpus.name == "fr-en");
   CHECK(corpus.train.source == Strings{"l&apos; eau , c&apos; est bon .", "bon !"});
   CHECK(corpus.valid.target == Strings{"it &apos;s it .", "two"});
   CHECK(corpus.raw_targets(task::Split::kTest) == Strings{"It's it.", "Two"});

@@ -261,7 +261,7 @@ TEST_CASE("translation data: words that end as continued sub-words do are refuse
   test::write_bytes(folder / "valid.en", "high\nhi@@ high\n");
   const TranslationData data = TranslationData::load(options);
   CHECK(refuses(ErrorKind::kBadInput,
-                "IWSLT14 de-en valid: sentence 2: expected words that do not end in @@, got 'hi@@'",
+                ", valid: sentence 2: expected words that do not end in @@, got 'hi@@'",
                 [&] { data.stream(Split::kValid, {}); }));
 }
 

@@ -71,15 +71,101 @@ TEST_CASE("inspect: a checkpoint") {
 TEST_CASE("inspect: data files and folders") {
   const std::string folder = test::small_digits();
   const Json parts = json_of(run_keel({"inspect", "data", folder, "--json"}));
-  const std::string all = parts.dump();
-  CHECK(holds(all, "mnist_mlp: 275 rows, MNIST train"));
-  CHECK(holds(all, "mnist_cnn: 60 rows, MNIST test"));
-  CHECK_FALSE(holds(all, "text_classifier"));
+  REQUIRE(parts.size() == 10);  // of each task one
+  CHECK(parts[0].at("task") == "mnist_mlp");
+  CHECK(parts[0].at("state") == "found");
+  CHECK(parts[0].at("command") == "keel train mnist_mlp --data DIR");
+  CHECK(parts[0].at("train").at("rows") == 275);
+  CHECK(parts[0].at("train").at("source") == folder + "/train-images-idx3-ubyte");
+  CHECK(parts[1].at("valid").at("rows") == 25);
+  CHECK(parts[1].at("test").at("rows") == 60);
+  CHECK(parts[1].at("test").at("source") == folder + "/t10k-images-idx3-ubyte");
+  CHECK(parts[2].at("task") == "text_classifier");
+  CHECK(parts[2].at("state") == "missing");
+  CHECK_FALSE(parts[2].contains("command"));
+  const std::string text = run_keel({"inspect", "data", folder}).out;
+  CHECK(std::ranges::count(text, '\n') == 10);
+  CHECK(holds(text, "mnist_cnn: 275 rows to train on, 25 for validation, 60 for testing, from " +
+                        folder + "/train-images-idx3-ubyte: keel train mnist_cnn --data DIR\n"));
+  CHECK(holds(text, "\ndraw: 275 rows to train on"));
+  CHECK(holds(text, "\nhandwriting: not there: expected iamondb-lines.tsv"));
   const auto shown = [&](const char* file) {
     return run_keel({"inspect", "data", folder + "/" + file}).out;
   };
   CHECK(holds(shown("t10k-images-idx3-ubyte"), "images u8(60, 28, 28)"));
   CHECK(holds(shown("t10k-labels-idx1-ubyte"), "labels i32(60)"));
+}
+
+// The line of a task, without its end.
+std::string line_of(const std::string& text, const std::string& task) {
+  const std::size_t begin = ("\n" + text).find("\n" + task + ": ");
+  return begin == text.npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
+}
+
+TEST_CASE("inspect data: near misses of every task are said") {
+  struct Miss {
+    const char *task, *file, *said;
+  };
+  const Miss misses[] = {
+      {"mnist_mlp", "train-images.idx3-ubyte", "the names have to be the published ones"},
+      {"mnist_cnn", "train-images.idx3-ubyte", "the names have to be the published ones"},
+      {"text_classifier", "training.csv", "none is called train and ends so"},
+      {"dependency_parser", "x.conllu", "none ends in train"},
+      {"translation", "train.en", "model.corpus and model.languages say which"},
+      {"order_embeddings", "captions.json", "none is called train_caps.txt"},
+      {"attentive_reader", "all.question", ""},
+      {"skip_thoughts", "book.zip", ""},
+      {"handwriting", "lines.tsv", ""},
+      {"draw", "train.amat", ""}};
+  for (const Miss& miss : misses) {
+    CAPTURE(std::string(miss.task));
+    const test::TempDir temp;
+    test::write_bytes(temp / miss.file, "a");
+    const std::string line = line_of(run_keel({"inspect", "data", temp.path()}).out, miss.task);
+    CHECK(line.starts_with(fmt::format("{}: not there: expected ", miss.task)));
+    CHECK(holds(line, fmt::format("(found {}", miss.file)));
+    CHECK(holds(line, miss.said));
+  }
+}
+
+TEST_CASE("inspect data: the command that takes what is there, and what is wrong with it") {
+  const test::TempDir temp;
+  const auto shown = [&](const char* task) {
+    return line_of(run_keel({"inspect", "data", temp.path()}).out, task);
+  };
+  test::write_bytes(temp / "train.csv", "label,text\na,one\nb,two\n");
+  test::write_bytes(temp / "dev.txt", "a one\n");
+  test::write_bytes(temp / "test.txt", "a one\nb two\n");
+  CHECK(shown("text_classifier") ==
+        fmt::format("text_classifier: 2 rows to train on, 1 for validation, 2 for testing, from "
+                    "{}/train.csv: keel train text_classifier --set model.task=files --data DIR",
+                    temp.path().string()));
+  test::write_bytes(temp / "test.txt", "a one\nc two\n");
+  CHECK(shown("text_classifier") ==
+        fmt::format("text_classifier: there, but wrong (keel train text_classifier --set "
+                    "model.task=files --data DIR): {}/test.txt: line 2: expected one of the "
+                    "labels a, b, got 'c'",
+                    temp.path().string()));
+  for (const char* part : {"train", "dev", "test"}) {
+    std::filesystem::remove(temp / "train.csv");
+    test::write_bytes(temp / (part + std::string(".txt")), "(3 (2 a) (1 b))\n");
+  }
+  CHECK(holds(shown("text_classifier"),
+              " (trees, plain), train: keel train text_classifier --recipe paper_sst5 --data DIR"));
+}
+
+TEST_CASE("inspect data: a parallel corpus of two languages is found by its files' names") {
+  const test::TempDir temp;
+  for (const char* part : {"train", "dev", "test"}) {
+    for (const char* language : {"fr", "pt"}) {
+      test::write_bytes(temp / fmt::format("{}.{}", part, language), "un deux\ntrois\n");
+    }
+  }
+  CHECK(line_of(run_keel({"inspect", "data", temp.path()}).out, "translation") ==
+        fmt::format("translation: 2 rows to train on, 2 for validation, 2 for testing, from fr-pt "
+                    "train, {}: keel train translation --set model.corpus=files --set "
+                    "model.languages=fr-pt --data DIR",
+                    temp.path().string()));
 }
 
 TEST_CASE("inspect: a path that is not UTF-8 does not break the JSON") {
@@ -100,9 +186,12 @@ TEST_CASE("inspect: refusals") {
                 "two?lines?[2J");
   check_refusal(run_keel({"inspect", "data", temp / "text"}), 3, "expected magic");
   const auto nothing = run_keel({"inspect", "data", temp.path()});
-  check_refusal(nothing, 3, "expected data of a task, got none (mnist_mlp: ");
-  CHECK(holds(nothing.err, "train-images-idx3-ubyte"));
-  CHECK(holds(nothing.err, "rt-polarity"));
+  CHECK(nothing.code == 3);
+  CHECK(nothing.err ==
+        fmt::format("keel: error: {}: expected data of a task, got none\n", temp.path().string()));
+  CHECK(holds(nothing.out, "mnist_mlp: not there: expected train-images-idx3-ubyte or"));
+  CHECK(holds(nothing.out, "text_classifier: not there: expected train.txt, train.tsv"));
+  CHECK(std::ranges::count(nothing.out, '\n') == 10);
   check_refusal(run_keel({"inspect", "graph", "mnist_mpl"}), 2, "nearest: 'mnist_mlp'");
 }
 

@@ -37,8 +37,9 @@ TEST_CASE("predict: a class for each line, an empty one too") {
   const ProcessResult nothing = run.predict("");
   CHECK(nothing.code == 0);
   CHECK(nothing.out.empty());
-  check_refusal(run_keel({"eval", run.folder, "--output", run.temp / "out"}), 2,
-                "eval --output: text_classifier has nothing to write");
+  const SmallRun other("order_embeddings");
+  check_refusal(run_keel({"eval", other.folder, "--output", run.temp / "out"}), 2,
+                "eval --output: order_embeddings has nothing to write");
 }
 
 TEST_CASE("predict: a task that has no answer says so") {
@@ -134,6 +135,9 @@ TEST_CASE("predict: words with tags, and lines that are neither") {
   CHECK(json_of(run.predict("det1_DT noun3_NN\n", {"--json"})).size() == 1);
   CHECK(run.predict("").out.empty());
   check_refusal(run.predict("det1\n"), 3, "standard input: line 1: expected word_TAG, got 'det1'");
+  const ProcessResult asked = run.predict("", {"--text", "a_DT", "--text", "det1"});
+  check_refusal(asked, 3, "--text: line 2: expected word_TAG, got 'det1'");
+  CHECK_FALSE(holds(asked.err, "standard input"));
   check_refusal(run.predict("1\ta\n"), 3, "standard input: line 1: expected 10 columns");
   check_refusal(run.predict("a_\xFF\n"), 3, "standard input: line 1: expected UTF-8");
 }

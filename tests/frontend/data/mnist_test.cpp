@@ -47,7 +47,7 @@ TEST_CASE("mnist: files in the folder or in its folder mnist") {
   check_set(load_both(flat.path()));
   check_set(load_both(nested.path()));
   CHECK(load_both(nested.path()).test.description() ==
-        fmt::format("MNIST test, {}/mnist: 3 rows; image u8(28, 28), label i32()",
+        fmt::format("{}/mnist/t10k-images-idx3-ubyte: 3 rows; image u8(28, 28), label i32()",
                     nested.path().string()));
 }
 

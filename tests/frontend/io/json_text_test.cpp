@@ -16,5 +16,17 @@ TEST_CASE("json text: what stands under a key, or nothing") {
   }
 }
 
+TEST_CASE("json word: a text, or the digits of a whole number") {
+  CHECK(json_word(R"({"label": "x y"})", "label") == "x y");
+  CHECK(json_word(R"({"label": -7})", "label") == "-7");
+  CHECK(json_word(R"({"label": 18446744073709551615})", "label") == "18446744073709551615");
+  for (const char* other :
+       {R"({"label": 0.5})", R"({"label": true})", R"({"label": null})", R"({"label": [1]})"}) {
+    CAPTURE(std::string(other));
+    CHECK_FALSE(json_word(other, "label").has_value());
+  }
+  CHECK_FALSE(json_text(R"({"label": 7})", "label").has_value());
+}
+
 }  // namespace
 }  // namespace keel::io

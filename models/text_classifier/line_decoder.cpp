@@ -1,0 +1,61 @@
+#include "models/text_classifier/line_decoder.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/task/confusion.h"
+
+namespace keel::models {
+
+LineDecoder::LineDecoder(const data::LabelledRows& rows, std::vector<std::string> labels)
+    : labels_(std::move(labels)), found_(static_cast<std::size_t>(rows.size())) {
+  if (rows.size() == 0) return;
+  stream_.emplace(data::StreamNotes{"lines", {}}, rows, data::TokenBatchOptions{.sorted = true});
+}
+
+const task::Batch* LineDecoder::next() {
+  if (!stream_ || step_ == stream_->steps(0)) return nullptr;
+  return batch_ = &stream_->at(0, step_++);
+}
+
+void LineDecoder::take(const std::map<std::string, Tensor>& predictions) {
+  const Tensor& logits = predictions.at("logits");
+  for (std::size_t place = 0; place < batch_->rows.size(); ++place) {
+    const std::int64_t row = batch_->rows[place];
+    if (row < 0) continue;
+    found_[static_cast<std::size_t>(row)] = ranked_classes(logits, std::int64_t(place));
+  }
+}
+
+std::vector<std::string> LineDecoder::answers() const {
+  std::vector<std::string> answers;
+  for (const auto& classes : found_) answers.push_back(name_of(classes.front()));
+  return answers;
+}
+
+std::vector<std::vector<task::RankedAnswer>> LineDecoder::ranked(std::int64_t most) const {
+  std::vector<std::vector<task::RankedAnswer>> all;
+  for (const auto& classes : found_) {
+    auto& answers = all.emplace_back();
+    for (const ScoredClass& scored : classes) {
+      if (std::ssize(answers) == most) break;
+      answers.push_back({name_of(scored), std::exp(scored.second), scored.second});
+    }
+  }
+  return all;
+}
+
+// Of equal logits that with the smaller number comes first, as in the metrics of a graph.
+std::vector<LineDecoder::ScoredClass> LineDecoder::ranked_classes(const Tensor& logits,
+                                                                  std::int64_t place) {
+  std::vector<ScoredClass> classes;
+  for (const double p : task::log_probabilities(logits, place)) {
+    classes.emplace_back(std::int32_t(classes.size()), p);
+  }
+  const std::int64_t first = place * std::ssize(classes);
+  std::ranges::stable_sort(classes, std::ranges::greater(),
+                           [&](const ScoredClass& c) { return logits.at(first + c.first); });
+  return classes;
+}
+
+}  // namespace keel::models
