@@ -35,7 +35,7 @@ struct PredictArgs {
   std::string path, output;
   std::vector<std::string> texts;  // in place of standard input
   std::string bias, vectors;       // the same as --set model.bias=..., --set model.vectors=...
-  bool scores = false;
+  bool scores = false, tokenized = false;
   int n_best = 0;  // so many answers to each line; 0: the best one alone
 };
 int run_predict(const PredictArgs& args);

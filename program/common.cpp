@@ -104,9 +104,11 @@ void print(const std::string& text) {
        std::generic_category().message(errno));
 }
 
-void print_json(const nlohmann::ordered_json& value) {
-  print(value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+std::string json_text(const nlohmann::ordered_json& value) {
+  return value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
+
+void print_json(const nlohmann::ordered_json& value) { print(json_text(value)); }
 
 std::string text_of_answers(const task::Decoder& decoder) {
   return fmt::format("{}\n", fmt::join(decoder.answers(), "\n"));

@@ -49,6 +49,7 @@ inline constexpr int kReaderGoneCode = 141;
 // Writes to stdout. Throws ReaderGone, and Error{kIo} when it cannot be written for other reasons.
 void print(const std::string& text);
 // What is not UTF-8, as paths need not be, appears as U+FFFD.
+std::string json_text(const nlohmann::ordered_json& value);
 void print_json(const nlohmann::ordered_json& value);
 
 // What a decoder found, an answer and an end of line each.

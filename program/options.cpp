@@ -99,7 +99,12 @@ void add_predict(Command command) {
       ->excludes(scores);
   app->add_option("--text", args->texts, "a line, in place of standard input; several times")
       ->allow_extra_args(false);
-  app->add_option("--output", args->output, "a file for the answers, in place of standard output");
+  app->add_flag("--tokenized", args->tokenized,
+                "of translation: lines are tokens as in training, and answers are, too, whatever\n"
+                "the training text was; the same as --set model.tokenized=true");
+  app->add_option("--output", args->output,
+                  "a file for the answers, in place of standard output; several that are files by\n"
+                  "themselves, SVG or PNG, get one each: of hand.svg hand-1.svg, hand-2.svg");
   app->add_option("--set", args->run.sets, "how answers are found: model.NAME=VALUE")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
@@ -112,8 +117,9 @@ void add_predict(Command command) {
   app->footer(
       "reads lines from standard input, writes answers in their order;\n"
       "text_classifier: the name of each line's class; of RT and SST5 its number\n"
-      "translation: the translation of each line, found by beam search; its score is the\n"
-      "             logarithm of its probability / length^length_penalty\n"
+      "translation: the translation of each line, found by beam search, as text if it was\n"
+      "             trained on text; its score is the logarithm of its probability /\n"
+      "             length^length_penalty\n"
       "dependency_parser: trees in CoNLL rows, of sentences in such rows, or of a sentence a "
       "line,\n"
       "                   word_TAG word_TAG ...\n"

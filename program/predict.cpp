@@ -1,6 +1,9 @@
 // keel predict
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "frontend/io/atomic_file.h"
@@ -29,16 +32,18 @@ class Questions {
   explicit Questions(const std::vector<std::string>& texts) : texts_(texts) {}
 
   bool are_texts() const { return !texts_.empty(); }
-  // Up to `most` more lines.
-  std::vector<std::string> take(std::size_t most) {
+  // Up to `most` more lines, fewer where together they are as long as the longest line.
+  std::vector<std::string> take(std::size_t most, std::size_t most_bytes = text::kMaxLineBytes) {
     std::vector<std::string> lines;
-    while (lines.size() < most) {
+    for (std::size_t bytes = 0; lines.size() < most && bytes < most_bytes;) {
       std::optional<std::string> line = next();
       if (!line) break;
+      bytes += line->size();
       lines.push_back(std::move(*line));
     }
     return lines;
   }
+  std::vector<std::string> take_rest(std::size_t most) { return take(most, SIZE_MAX); }
 
  private:
   std::optional<std::string> next() {
@@ -102,6 +107,15 @@ void apply_settings(train::Config& config, const PredictArgs& args) {
   std::vector<std::string> settings = args.run.sets;
   if (!args.bias.empty()) settings.push_back("model.bias=" + args.bias);
   if (!args.vectors.empty()) settings.push_back("model.vectors=" + args.vectors);
+  if (args.tokenized) {
+    const task::OptionValues options = config.model().options();
+    check(std::ranges::any_of(options, [](const auto& o) { return o.first == "tokenized"; }),
+          ErrorKind::kUsage,
+          "predict --tokenized: expected a model of translation, got {}, which takes lines in one "
+          "form alone",
+          config.model().name());
+    settings.emplace_back("model.tokenized=true");
+  }
   for (const std::string& setting : settings) {
     const std::size_t equals = setting.find('=');
     check(equals != std::string::npos && setting.starts_with("model."), ErrorKind::kUsage,
@@ -111,8 +125,16 @@ void apply_settings(train::Config& config, const PredictArgs& args) {
   config.validate();
 }
 
+// hand.svg becomes hand-3.svg, and hand-03.svg where the last of them is hand-12.svg.
+std::filesystem::path numbered(const std::filesystem::path& file, std::size_t number,
+                               std::size_t last) {
+  const std::size_t digits = fmt::formatted_size("{}", last);
+  return file.parent_path() / fmt::format("{}-{:0{}}{}", file.stem().string(), number, digits,
+                                          file.extension().string());
+}
+
 // Takes the answers of one portion after the other: to standard output they go as they come, into a
-// file or as JSON when all are there.
+// file or as JSON when all are there. Answers that are files by themselves get one each.
 class Answers {
  public:
   Answers(const PredictArgs& args, std::string model) : args_(args), model_(std::move(model)) {}
@@ -121,24 +143,29 @@ class Answers {
   void take(const task::Decoder& decoder) {
     if (args_.scores || args_.n_best > 0) {
       take_ranked(ranked_answers(decoder, model_, std::max(args_.n_best, 1)));
-    } else if (args_.run.json && args_.output.empty()) {
+    } else if (args_.run.json) {
       for (std::string& answer : decoder.answers()) json_.push_back(std::move(answer));
+    } else if (!args_.output.empty() && decoder.answers_are_files()) {
+      std::ranges::move(decoder.answers(), std::back_inserter(files_));
     } else {
-      last_ = decoder.answers();
       give(text_of_answers(decoder));
     }
     size_ += decoder.size();
   }
   void finish() {
-    if (args_.run.json && (args_.output.empty() || args_.scores || args_.n_best > 0)) {
-      return print_json(json_);
-    }
+    if (args_.run.json) give(json_text(json_));
     if (args_.output.empty()) return;
-    // In a file of its own a single answer may be of any kind, with no line's end behind it.
-    io::write_file_atomically(args_.output, size_ == 1 && last_.size() == 1 ? last_[0] : text_);
+    if (files_.empty()) return io::write_file_atomically(args_.output, text_);
+    if (files_.size() == 1) return io::write_file_atomically(args_.output, files_[0]);
+    write_files();
   }
 
  private:
+  void write_files() const {
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+      io::write_file_atomically(numbered(args_.output, i + 1, files_.size()), files_[i]);
+    }
+  }
   void take_ranked(const Ranked& ranked) {
     if (args_.run.json) {
       for (auto& of_line : ranked_json(ranked)) json_.push_back(std::move(of_line));
@@ -153,7 +180,7 @@ class Answers {
 
   const PredictArgs& args_;
   std::string model_, text_;
-  std::vector<std::string> last_;  // answers, where they were not ranked
+  std::vector<std::string> files_;  // the contents of files, in the order of their lines
   nlohmann::ordered_json json_ = nlohmann::ordered_json::array();
   std::int64_t size_ = 0;
 };
@@ -163,7 +190,7 @@ std::unique_ptr<task::Decoder> decoder_of_lines(const task::Model& model, Questi
                                                 std::vector<std::string>& portion,
                                                 std::int64_t first) {
   if (auto decoder = model.portion_decoder(portion, first)) return decoder;
-  for (std::string& line : questions.take(kMostLines)) portion.push_back(std::move(line));
+  for (std::string& line : questions.take_rest(kMostLines)) portion.push_back(std::move(line));
   check(portion.size() < kMostLines, ErrorKind::kBadInput, "{}: expected fewer than {} lines",
         kStandardInput, kMostLines);
   auto decoder = model.decoder(portion);
@@ -195,6 +222,8 @@ int run_predict(const PredictArgs& args) {
   Questions questions(args.texts);
   std::vector<std::string> portion = questions.take(kPortion);
   auto decoder = decoder_of(config.model(), questions, portion, 1);
+  const std::string note = config.model().note_on_lines();
+  if (!note.empty()) io::say("note: " + note);
   Answers answers(args, std::string(config.model().name()));
   if (decoder->size() == 0) {
     answers.finish();

@@ -58,6 +58,8 @@ class Decoder {
   virtual void take(const std::map<std::string, Tensor>& predictions) = 0;
   // When all is found: the answers in words, in order.
   virtual std::vector<std::string> answers() const = 0;
+  // Whether an answer is the content of a file, a picture say, and no line of text.
+  virtual bool answers_are_files() const { return false; }
   // When all is found: what the metrics are formed of that no graph counts, by their names.
   virtual std::map<std::string, Ratio> ratios() const { return {}; }
   // When all is found: up to so many answers to each question, the best first, where a search has

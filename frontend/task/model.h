@@ -111,6 +111,8 @@ class Model {
                                                    std::int64_t /*first*/) const {
     return nullptr;
   }
+  // What a user is to know before lines are answered; empty: nothing.
+  virtual std::string note_on_lines() const { return {}; }
 };
 
 // The options half of a model: a struct with fields() and validate(), whose errors begin with the

@@ -21,6 +21,7 @@ class DrawSampler final : public task::Decoder {
   const task::Batch* next() override;
   void take(const std::map<std::string, Tensor>& predictions) override;
   std::vector<std::string> answers() const override { return answers_; }
+  bool answers_are_files() const override { return true; }
 
  private:
   std::vector<std::int64_t> counts_;

@@ -41,6 +41,7 @@ class HandWriter final : public task::Decoder {
   const task::Batch* next() override;
   void take(const std::map<std::string, Tensor>& predictions) override;
   std::vector<std::string> answers() const override;
+  bool answers_are_files() const override { return true; }
 
   // The points of a text, in the units of the training data.
   const std::vector<PenPoint>& points(std::size_t text) const { return points_[text]; }

@@ -10,6 +10,7 @@
 #include "frontend/nn/positions.h"
 #include "frontend/text/text_file.h"
 #include "frontend/text/utf8.h"
+#include "models/translation/corpus_layout.h"
 #include "models/translation/search_network.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/embedding.h"
@@ -21,6 +22,8 @@ namespace keel::models {
 namespace {
 
 using text::Dictionary;
+
+const std::string kFormAsset = "form";
 
 // Pairs of sentences as streams that can translate what they hold.
 class TranslationSplits : public task::Splits {
@@ -148,15 +151,23 @@ SearchOptions Translation::search_options() const {
 }
 
 void Translation::prepare(const task::DataRequest& request) {
-  if (!subwords_.source) subwords_ = TranslationData::load(data_options(request)).subwords();
+  if (subwords_.source) return;
+  const TranslationOptions options = data_options(request);
+  subwords_ = TranslationData::load(options).subwords();
+  form_ = request.source == "builtin" ? LineForm{} : line_form_of(options.corpus);
 }
 
 task::Assets Translation::assets() const {
-  return subwords_.source ? subwords_.texts() : task::Assets{};
+  if (!subwords_.source) return {};
+  task::Assets assets = subwords_.texts();
+  if (form_) assets.emplace(kFormAsset, form_->text());
+  return assets;
 }
 
 void Translation::set_assets(const task::Assets& assets) {
   subwords_ = TranslationSubwords::parse(assets);
+  const auto form = assets.find(kFormAsset);
+  if (form != assets.end()) form_ = LineForm::parse(form->second);
 }
 
 std::unique_ptr<task::Splits> Translation::load(const task::DataRequest& request) const {
@@ -290,16 +301,28 @@ std::vector<task::MetricInfo> Translation::metrics() const {
 
 std::unique_ptr<task::Decoder> Translation::portion_decoder(std::span<const std::string> lines,
                                                             std::int64_t first) const {
-  TranslationTask task{subwords_, {lines.begin(), lines.end()}};
+  const LineForm form = form_ && !options_.tokenized ? *form_ : LineForm{};
+  const Preparation prepare(form.is_raw, form.lower_case, form.source);
+  TranslationTask task{subwords_, {}};
   task.origin = "standard input";
+  task.language = form.target;
+  task.as_text = form.is_raw;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::optional<std::size_t> wrong = text::first_invalid_utf8(lines[i]);
     check(!wrong, ErrorKind::kBadInput, "{}: expected UTF-8, got {:02x} at byte {}",
           text::place(task.origin, first + std::int64_t(i)),
           static_cast<unsigned char>(lines[i][wrong.value_or(0)]), wrong.value_or(0) + 1);
+    task.sources.push_back(prepare(lines[i]));
   }
   task.first = first;
   return std::make_unique<Translator>(std::move(task), search_options());
+}
+
+std::string Translation::note_on_lines() const {
+  if (form_ || options_.tokenized) return {};
+  return "the checkpoint does not say how its training text was prepared: lines are taken as "
+         "tokens, "
+         "and translations are tokens (--tokenized)";
 }
 
 }  // namespace keel::models

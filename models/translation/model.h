@@ -3,10 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "frontend/nn/transformer.h"
 #include "frontend/task/model.h"
 #include "models/translation/data.h"
+#include "models/translation/line_form.h"
 #include "models/translation/translator.h"
 
 namespace keel::models {
@@ -46,7 +49,8 @@ constexpr auto choice_words(TranslationPlace) {
 struct TranslationModelOptions {
   std::string corpus = "multi30k", languages = "de-en";  // of a folder with real data
   bool lower_case = true;
-  bool tokenized = false;          // of the corpus "files": its lines are tokens already
+  bool tokenized = false;          // of the corpus "files": its lines are tokens already; of lines
+                                   // of a user: they are, and translations are to be, too
   std::int64_t merges = 0;         // of byte-pair encoding; 0: symbols are whole words
   std::int64_t min_count = 1;      // symbols that occur less often are unknown
   bool joint = true;               // both languages share merges and dictionary
@@ -131,12 +135,14 @@ class Translation : public task::ModelWithOptions<TranslationModelOptions> {
   // The first, by which the best weights are chosen, is the perplexity without label smoothing;
   // "bleu" is that of words.
   std::vector<task::MetricInfo> metrics() const override;
-  // Translates lines of words, in the form that the training data has them in.
+  // Translates lines as people write them, where the training data were such lines, and otherwise
+  // lines of tokens (LineForm).
   std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override {
     return portion_decoder(lines, 1);
   }
   std::unique_ptr<task::Decoder> portion_decoder(std::span<const std::string> lines,
                                                  std::int64_t first) const override;
+  std::string note_on_lines() const override;
   // Those of search_network.h.
   std::vector<task::Input> search_inputs(std::string_view network,
                                          const task::Sizes& sizes) const override;
@@ -168,6 +174,7 @@ class Translation : public task::ModelWithOptions<TranslationModelOptions> {
 
   // What numbers the symbols; known once the data or a checkpoint was read.
   TranslationSubwords subwords_;
+  std::optional<LineForm> form_;  // nothing: a checkpoint does not say it
 };
 
 }  // namespace keel::models

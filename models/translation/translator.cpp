@@ -57,7 +57,9 @@ Translator::Translator(TranslationTask task, const SearchOptions& options)
 std::vector<task::RankedAnswer> Translator::ranked_of(const BeamSearch& search) const {
   std::vector<task::RankedAnswer> answers;
   for (const BeamSearch::Hypothesis& h : search.ranked()) {
-    answers.push_back({task_.subwords.target->decode(h.symbols), search.normalized(h), h.score});
+    std::string words = task_.subwords.target->decode(h.symbols);
+    if (task_.as_text) words = text::moses_detokenized(words, {.language = task_.language});
+    answers.push_back({std::move(words), search.normalized(h), h.score});
   }
   return answers;
 }

@@ -24,6 +24,7 @@ struct TranslationTask {
   std::int64_t first = 1;       // the number of the first of them there
   std::string language = "en";  // of the translations
   bool lower_case = false;      // whether their words are, whatever the raw references are
+  bool as_text = false;         // answers are text as people write it; otherwise tokens
 };
 
 struct SearchOptions {
@@ -38,7 +39,8 @@ struct SearchOptions {
 // own end, and a row does not depend on those beside it, a translation is the same whatever else is
 // translated. An empty sentence has the empty translation.
 //
-// The answers are the translations in words, sub-words joined. The ratio "bleu" is the BLEU of
+// The answers are the translations in words, sub-words joined; as text if asked for, which has no
+// references. The ratio "bleu" is the BLEU of
 // their words against those of the references, in per cent, as a sum with the count 1. The details
 // are what it was formed of, and BLEU of both sides as text that people would write:
 //   bleu_compound  of its tokens with compounds split, as the papers count English into German

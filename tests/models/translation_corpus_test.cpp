@@ -6,7 +6,8 @@
 
 #include "frontend/text/lines.h"
 #include "models/translation/builtin.h"
-#include "models/translation/files.h"
+#include "models/translation/line_form.h"
+#include "tests/support/cost.h"
 #include "tests/support/input_checks.h"
 
 namespace keel::models {
@@ -194,6 +195,39 @@ TEST_CASE("translation files: an empty line keeps its place, and unequal sides a
                 [&] { read_corpus(folder.path(), {}); }));
 }
 
+TEST_CASE("translation files: a line that is too long is refused with file and line") {
+  const TempDir folder;
+  write_splits(folder, {"train.{}", "val.{}", "test_2016_flickr.{}"}, "de", "en");
+  test::write_bytes(folder / "train.de", "a\n" + std::string(text::kMaxLineBytes + 1, '.') + "\n");
+  CHECK(refuses(ErrorKind::kBadInput,
+                "train.de: line 2: expected a line of at most 16777216 bytes, got a longer one",
+                [&] { read_corpus(folder.path(), {}); }));
+  test::write_bytes(folder / "train.de", "");
+  CHECK(refuses(ErrorKind::kBadInput, "train.de: expected content, got an empty file",
+                [&] { read_corpus(folder.path(), {}); }));
+}
+
+#ifndef __SANITIZE_ADDRESS__
+
+TEST_CASE("translation files: a file of many lines is kept once") {
+  const TempDir folder;
+  write_splits(folder, {"train.{}", "valid.{}", "test.{}"}, "de", "en");
+  constexpr std::int64_t kLines = 8192, kBytes = 4096;
+  std::string content;
+  for (std::int64_t i = 0; i < kLines; ++i) content += std::string(kBytes - 1, 'x') + "\n";
+  test::write_bytes(folder / "train.de", content);
+  test::write_bytes(folder / "train.en", content);
+  const CorpusOptions options{.corpus = "files", .tokenized = true};
+  std::size_t lines = 0;
+  const std::int64_t growth =
+      test::peak_growth([&] { lines = read_corpus(folder.path(), options).train.source.size(); });
+  CAPTURE(growth);
+  CHECK(lines == kLines);
+  CHECK(growth < 2 * kLines * kBytes * 5 / 4);  // of both sides
+}
+
+#endif
+
 TEST_CASE("translation files: a test split that is missing is said at once, and read later") {
   const TempDir folder;
   write_splits(folder, {"train.{}", "val.{}"}, "de", "en");
@@ -235,6 +269,27 @@ TEST_CASE("translation files: a corpus of one's own, of any two languages") {
   CHECK(refused(ErrorKind::kIo, "expected train.es, plain, .gz or .xz, got none",
                 {.corpus = "files", .languages = "es-en"}));
   CHECK(refused(ErrorKind::kUsage, "tokenized: of multi30k it is known", {.tokenized = true}));
+}
+
+TEST_CASE("translation: the form of a user's lines follows from the data set") {
+  const auto form = [](const CorpusOptions& options) { return line_form_of(options).text(); };
+  CHECK(form({}) == "raw de en lower");
+  CHECK(form({.languages = "en-de", .lower_case = false}) == "raw en de cased");
+  CHECK(form({.corpus = "files", .languages = "fr-en"}) == "raw fr en lower");
+  CHECK(form({.corpus = "files", .languages = "fr-en", .tokenized = true}) == "tokens");
+  CHECK(form({.corpus = "tatoeba", .lower_case = false}) == "raw de en cased");
+  CHECK(form({.corpus = "iwslt14", .lower_case = false}) == "raw de en lower");
+  CHECK(form({.corpus = "iwslt15", .languages = "en-vi"}) == "tokens");
+  CHECK(form({.corpus = "wmt"}) == "tokens");
+  for (const char* text : {"tokens", "raw de en lower", "raw en fr cased"}) {
+    CHECK(LineForm::parse(text).text() == text);
+  }
+  CHECK(LineForm::parse("raw de en lower").source == "de");
+  for (const char* text :
+       {"", "raw", "raw de en", "raw de en upper", "token", "raw de en lower x"}) {
+    CHECK(refuses(ErrorKind::kBadInput, "form: expected 'tokens', or 'raw', two languages",
+                  [&] { LineForm::parse(text); }));
+  }
 }
 
 TEST_CASE("translation files: the release of IWSLT14 is prepared on the way") {

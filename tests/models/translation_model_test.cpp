@@ -16,6 +16,16 @@ TEST_CASE("translation: pairs that were learned by heart are translated word by 
   }
 }
 
+TEST_CASE("translation: what checkpoints keep says which form lines have") {
+  const auto form = [](const Settings& settings) {
+    train::Config config = small_config(settings, "translation");
+    config.prepare();
+    return config.model().assets().at("form");
+  };
+  CHECK(form({}) == "raw de en lower");
+  CHECK(form({"data.source=builtin", "data.train_rows=60"}) == "tokens");
+}
+
 TEST_CASE("translation: a sentence has the same translation alone and among others") {
   Learned learned({"model.beam=3"});
   Lines lines = learned.pairs.source;

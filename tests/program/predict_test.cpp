@@ -72,6 +72,37 @@ TEST_CASE("predict: handwriting of lines and of --text, with a bias, into a file
   check_refusal(one({"--output", run.temp / "no/where"}), 4, "where");
 }
 
+TEST_CASE("predict: several pictures for one --output are a file each") {
+  const SmallRun hand("handwriting"), draw("draw");
+  const auto write = [&](const std::string& lines, const std::string& file) {
+    return hand.predict(lines, {"--set", "model.sample_points=20", "--output", file});
+  };
+  const std::string one = hand.temp / "one.svg", many = hand.temp / "many.svg";
+  CHECK(write("cilnou\n", one).code == 0);
+  const ProcessResult three = write("cilnou\n\nlinc\n", many);
+  CHECK(three.code == 0);
+  CHECK(three.out.empty());
+  CHECK_FALSE(std::filesystem::exists(many));
+  CHECK(read_bytes(hand.temp / "many-1.svg") == read_bytes(one));
+  CHECK(read_bytes(hand.temp / "many-2.svg").ends_with("</svg>"));  // of an empty line
+  const std::string third = read_bytes(hand.temp / "many-3.svg");
+  CHECK(third.starts_with("<svg xmlns"));
+  CHECK(third.ends_with("</svg>"));
+  CHECK(third.find("<svg", 1) == third.npos);
+  std::string twelve;
+  for (int i = 0; i < 12; ++i) twelve += "c\n";
+  CHECK(write(twelve, hand.temp / "more").code == 0);
+  CHECK(std::filesystem::exists(hand.temp / "more-01"));
+  CHECK(std::filesystem::exists(hand.temp / "more-12"));
+  CHECK(draw.predict("2\n1\n", {"--output", draw.temp / "six.png"}).code == 0);
+  for (const char* name : {"six-1.png", "six-2.png"}) {
+    const std::string png = read_bytes(draw.temp / name);
+    CHECK(png.starts_with("\x89PNG\r\n"));
+    CHECK(png.ends_with("IEND\xAE\x42\x60\x82"));
+    CHECK(png.find("IEND") == png.rfind("IEND"));
+  }
+}
+
 TEST_CASE("predict: samples of DRAW are a PNG") {
   const SmallRun run("draw");
   const std::string file = run.temp / "samples.png";

@@ -82,12 +82,108 @@ TEST_CASE("predict: translations with scores, and the n best in the form of Mose
   check_refusal(run.predict(in, {"--n-best", "2", "--scores"}), 2, "--scores");
 }
 
+// Pairs as people write them, learned by heart.
+struct RawRun {
+  test::TempDir temp;
+  std::string folder = temp / "run";
+  const std::string german =
+                        "Guten Tag, Herr M\u00FCller!\nDas ist's: 50 % \"gut\".\n"
+                        "Er kam (leider) nicht.\nWer bist Du?\n",
+                    english =
+                        "Good day, Mr. Miller!\nIt's \"good\", isn't it?\n"
+                        "He (sadly) didn't come.\nWho are You?\n";
+
+  explicit RawRun(const test::Settings& settings = {}) {
+    for (const char* split : {"train", "valid", "test"}) {
+      write_bytes(temp / fmt::format("{}.de", split), german);
+      write_bytes(temp / fmt::format("{}.en", split), english);
+    }
+    const test::Settings all{"data.source=" + temp.path().string(),
+                             "model.corpus=files",
+                             "model.lower_case=false",
+                             "model.most_ratio=9",
+                             "model.dropout=0",
+                             "model.attention_dropout=0",
+                             "model.relu_dropout=0",
+                             "model.longest=20",
+                             "train.lr=1e-2",
+                             "train.epochs=1000",
+                             "train.max_steps=200",
+                             "train.eval_every=200u"};
+    test::train_in(folder, test::small_config(test::operator+(all, settings), "translation"));
+  }
+  ProcessResult predict(const std::string& text, std::vector<std::string> more = {},
+                        const std::string& path = "") const {
+    write_bytes(temp / "in", text);
+    more.insert(more.begin(), {"predict", path.empty() ? folder : path});
+    return run_keel(more, {.in = temp / "in"});
+  }
+  std::string tokenized(const std::string& text, const char* language) const {
+    write_bytes(temp / "in", text);
+    return run_keel({"text", "tokenize", "--language", language}, {.in = temp / "in"}).out;
+  }
+  // The best checkpoint with another "form", or without one where that is empty.
+  std::string with_form(const std::string& form) const {
+    const std::string to = temp / "other.safetensors";
+    io::TensorFile file = io::read_safetensors(fs::path(folder) / "checkpoints/best.safetensors",
+                                               {.require_checksums = true});
+    CHECK(file.metadata.erase("asset.form") == 1);
+    if (!form.empty()) file.metadata["asset.form"] = form;
+    io::write_safetensors(to, file);
+    return to;
+  }
+};
+
+TEST_CASE("predict: lines as people write them, and translations too") {
+  const RawRun run;
+  const ProcessResult raw = run.predict(run.german);
+  CHECK(raw.out == run.english);
+  CHECK(raw.err.empty());
+  const std::string said = run.tokenized(run.english, "en");
+  CHECK(holds(said, "isn &apos;t it ?"));
+  CHECK(run.predict(run.tokenized(run.german, "de"), {"--tokenized"}).out == said);
+  CHECK(run.predict(run.german, {"--tokenized"}).out != run.english);
+  CHECK(run.predict(run.german, {"--set", "model.tokenized=true"}).out ==
+        run.predict(run.german, {"--tokenized"}).out);
+  // A letter and its accent apart are the letter with it.
+  CHECK(run.predict("Guten Tag, Herr Mu\u0308ller!\n").out == "Good day, Mr. Miller!\n");
+  const Json json = json_of(run.predict("Wer bist Du?\n", {"--json", "--n-best", "2"}));
+  CHECK(json[0][0].at("answer") == "Who are You?");
+  CHECK(run.predict("Wer bist Du?\n", {"--scores"}).out.ends_with("\tWho are You?\n"));
+}
+
+TEST_CASE("predict: a checkpoint that does not say how its text was prepared") {
+  const RawRun run;
+  const std::string old = run.with_form("");
+  const ProcessResult raw = run.predict(run.german, {}, old);
+  CHECK(raw.code == 0);
+  CHECK(raw.out == run.predict(run.german, {"--tokenized"}).out);
+  CHECK(raw.err ==
+        "note: the checkpoint does not say how its training text was prepared: lines are taken as "
+        "tokens, and translations are tokens (--tokenized)\n");
+  CHECK(run.predict(run.german, {"--tokenized"}, old).err.empty());
+  check_refusal(run.predict("a\n", {}, run.with_form("raw de")), 3, "form: expected 'tokens'");
+}
+
+TEST_CASE("predict: of a model trained on tokens lines are tokens") {
+  const RawRun run({"model.tokenized=true", "train.max_steps=20"});
+  const ProcessResult plain = run.predict(run.german);
+  CHECK(plain.code == 0);
+  CHECK(plain.err.empty());
+  CHECK(plain.out == run.predict(run.german, {"--tokenized"}).out);
+  const io::TensorFile file = io::read_safetensors(
+      fs::path(run.folder) / "checkpoints/best.safetensors", {.require_checksums = true});
+  CHECK(file.metadata.at("asset.form") == "tokens");
+}
+
 TEST_CASE("predict: a task without a search has no scores") {
   const test::TempDir temp;
   test::train_in(temp / "run", test::small_config({"train.max_steps=2"}, "text_classifier"));
   write_bytes(temp / "in", "good5\n");
   check_refusal(run_keel({"predict", temp / "run", "--scores"}, {.in = temp / "in"}), 2,
                 "predict: text_classifier does not rank answers");
+  check_refusal(run_keel({"predict", temp / "run", "--tokenized"}, {.in = temp / "in"}), 2,
+                "predict --tokenized: expected a model of translation, got text_classifier");
 }
 
 TEST_CASE("predict: lines that no training has seen") {
@@ -102,7 +198,7 @@ TEST_CASE("predict: lines that no training has seen") {
   CHECK(run.predict(thousand + "\n").out == answers[0] + "\n");
   check_refusal(run.predict("s1\ns2 \xFF\n"), 3,
                 "standard input: line 2: expected UTF-8, got ff at byte 4");
-  check_refusal(run.predict("s1 s2@@\n"), 3,
+  check_refusal(run.predict("s1 s2@@\n", {"--tokenized"}), 3,
                 "standard input: line 1: expected words that do not end in @@");
   CHECK(run.predict("\xEF\xBB\xBFs1 s2\n").out == run.predict("s1 s2\n").out);
 }
@@ -125,12 +221,20 @@ TEST_CASE("predict: more lines than are looked at together") {
   CHECK(run.predict(many, {"--output", out}).out.empty());
   CHECK(lines_of(read_bytes(out)) == answers);
   CHECK(json_of(run.predict(many, {"--json"})).size() == 2100);
+  // As JSON, several answers to a line or one, a file is JSON as a whole.
+  for (const std::vector<std::string>& how :
+       std::vector<std::vector<std::string>>{{}, {"--scores"}, {"--n-best", "2"}}) {
+    std::vector<std::string> more{"--json", "--output", out};
+    more.insert(more.end(), how.begin(), how.end());
+    CHECK(run.predict("s1 s2\n\ns3\n", more).out.empty());
+    CHECK(Json::parse(read_bytes(out), nullptr, false).size() == 3);
+  }
   // What was answered before a line that cannot be read is there.
   const ProcessResult broken = run.predict(many + "s1 \xFF\n");
   CHECK(broken.code == 3);
   CHECK(holds(broken.err, "standard input: line 2101: expected UTF-8, got ff at byte 4"));
   CHECK(lines_of(broken.out).size() == 2048);
-  CHECK(holds(run.predict(many + "s1@@\n").err,
+  CHECK(holds(run.predict(many + "s1@@\n", {"--tokenized"}).err,
               "standard input: line 2101: expected words that do not end in @@"));
 }
 
