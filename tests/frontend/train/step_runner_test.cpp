@@ -65,5 +65,26 @@ TEST_CASE("step runner: four micro-batches of 16 rows draw the masks of one batc
   }
 }
 
+TEST_CASE("step runner: every update draws masks of its own, of the same rows, too") {
+  reference::ReferenceBackend backend;
+  Variables variables(backend, 1);
+  Config config(std::make_unique<Dropped>());
+  config.set("data.source", test::small_digits().string());
+  config.set("model.hidden", "16");
+  config.set("train.lr", "1e-20");
+  config.validate();
+  const auto rows = config.model()
+                        .load(config.data().request())
+                        ->stream(task::Split::kTrain, {.batch = 64, .shuffle = 1});
+  StepRunner runner(backend, variables, config, *rows);
+  const auto loss_at = [&](std::int64_t step) {
+    runner.start({.step = step, .epoch = 0, .batch = 0});
+    return runner.next(true)->loss;
+  };
+  const double loss = loss_at(0);
+  CHECK(loss_at(0) == doctest::Approx(loss).epsilon(1e-12));
+  CHECK(loss_at(1) != doctest::Approx(loss).epsilon(1e-6));
+}
+
 }  // namespace
 }  // namespace keel::train
