@@ -122,6 +122,8 @@ struct CompareArgs {
   RunArgs run;                       // all but backend; model is what `subject` begins with
   std::vector<std::string> subject;  // MODEL, or "op" or "norm" and a name
   bool all_ops = false, unfused = false, as_run = false, rank = false;
+  bool strict = false;  // what was not judged, or is suspect, fails too
+  bool names = false;   // only print the names of arrays
   std::vector<std::string> backends;  // empty: all of this build that run here
   std::string mode = "isolated", only;
   std::string input_case;  // of an op or a norm; empty: all

@@ -26,6 +26,9 @@ struct Compared {
   bool agree() const {
     return std::ranges::all_of(results, [](const auto& c) { return c.agrees(); });
   }
+  bool complete() const {
+    return std::ranges::all_of(results, [](const auto& c) { return c.complete(); });
+  }
 };
 
 compare::CompareOptions compare_options(const CompareArgs& args) {
@@ -112,16 +115,30 @@ std::string nearest_text(const compare::Comparison& c) {
   return text + "\n";
 }
 
+// Every node that was not judged or is suspect, by name: the table below may be cut.
+std::string not_ok_text(const compare::Comparison& c) {
+  std::string text;
+  for (const compare::NodeSummary& s : c.nodes) {
+    const compare::Verdict verdict = s.verdict();
+    const bool is_named =
+        verdict == compare::Verdict::kUnjudged || verdict == compare::Verdict::kSuspect;
+    if (!is_named) continue;
+    text += fmt::format("{}: {} on {}: {}\n",
+                        verdict == compare::Verdict::kSuspect ? "suspect" : "not judged",
+                        s.worst.path, s.worst.backend, compare::reservation(s));
+  }
+  return text;
+}
+
 std::string full_text(const compare::Comparison& c, const CompareArgs& args,
                       const std::string& subject) {
   std::vector<std::vector<std::string>> rows{compare::summary_heading()};
   const std::vector<const compare::NodeSummary*> ranked = c.ranked();
   const std::size_t shown = args.rank ? ranked.size() : std::min(kShown, ranked.size());
   for (std::size_t i = 0; i < shown; ++i) rows.push_back(compare::summary_row(*ranked[i]));
-  std::string text = fmt::format("{}: {} of {} nodes further off than rounding explains{}\n",
-                                 c.subject, c.diverged(), c.nodes.size(),
-                                 c.refused() ? fmt::format(", {} refused", c.refused()) : "");
+  std::string text = fmt::format("{}: {}\n", c.subject, compare::counts_text(c));
   if (c.first) text += first_text(*c.first, reproducing_command(args, subject, c.first->path));
+  if (!args.rank) text += not_ok_text(c);
   text += nearest_text(c) + table_text(rows);
   if (shown < ranked.size()) {
     text += fmt::format("and {} more, nearer to the judge (--rank)\n", ranked.size() - shown);
@@ -134,9 +151,8 @@ std::string brief_text(const compare::Comparison& c, const CompareArgs& args,
                        const std::string& subject) {
   if (!c.agrees()) return full_text(c, args, subject);
   const double worst = c.nodes.empty() ? 0 : c.ranked()[0]->worst.errors.of_bound;
-  return fmt::format("ok  {}: nodes: {}, at most {:.2f} of what rounding explains{}\n", c.subject,
-                     c.nodes.size(), worst,
-                     c.refused() ? fmt::format(", {} refused", c.refused()) : "");
+  return fmt::format("ok  {}: {}; at most {:.2f} of what rounding explains\n", c.subject,
+                     compare::counts_text(c), worst);
 }
 
 void show(const CompareArgs& args, const Compared& compared) {
@@ -152,7 +168,7 @@ void show(const CompareArgs& args, const Compared& compared) {
     return print_json({{"judge", compared.backends.judge->description()},
                        {"backends", descriptions},
                        {"mode", args.mode},
-                       {"agrees", compared.agree()},
+                       {"agrees", agreement(compared.agree(), compared.complete())},
                        {"subjects", subjects}});
   }
   std::string text = fmt::format("{}\n", fmt::join(descriptions, "\n"));
@@ -161,6 +177,25 @@ void show(const CompareArgs& args, const Compared& compared) {
     text += of(compared.results[i], args, compared.subjects.arguments[i]);
   }
   print(text);
+}
+
+// What every array of a step is called, its type, and what it is made of.
+int show_names(const CompareArgs& args, const Compared& compared) {
+  check(compared.subjects.all.size() == 1, ErrorKind::kUsage,
+        "--names: expected one subject, got {}", compared.subjects.all.size());
+  const compare::SubjectStep step = compared.subjects.all[0]->at(0);
+  std::vector<std::vector<std::string>> rows{{"array", "type", "of", "made of"}};
+  Json all = Json::array();
+  for (const compare::ArrayFacts& a : compare::array_facts(*step.graph)) {
+    rows.push_back({a.name, a.type, a.kind, fmt::format("{}", fmt::join(a.inputs, ", "))});
+    all.push_back({{"name", a.name}, {"type", a.type}, {"of", a.kind}, {"inputs", a.inputs}});
+  }
+  if (args.run.json) {
+    print_json({{"subject", compared.subjects.all[0]->name()}, {"arrays", all}});
+  } else {
+    print(table_text(rows));
+  }
+  return 0;
 }
 
 compare::CommandOf command_of(const CompareArgs& args, const Compared& compared) {
@@ -201,10 +236,11 @@ int run_compare(CompareArgs args) {
   if (args.steps > 0) return run_compare_training(args);
   Compared compared{compared_backends(args), {}, {}};
   compared.subjects = compared_subjects(args, compared.backends);
+  if (args.names) return show_names(args, compared);
   run_all(args, compared);
   write_files(args, compared);
   show(args, compared);
-  return compared.agree() ? 0 : 1;
+  return compared.agree() && (!args.strict || compared.complete()) ? 0 : 1;
 }
 
 }  // namespace keel::cli

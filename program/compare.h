@@ -38,6 +38,8 @@ int run_compare_training(const CompareArgs& args);
 std::string reproducing_command(const CompareArgs& args, const std::string& subject,
                                 const std::string& path);
 
+// true, false, or null where nothing was found but not everything was judged.
+nlohmann::ordered_json agreement(bool agrees, bool complete);
 nlohmann::ordered_json to_json(const compare::NodeReport& report, const std::string& command);
 nlohmann::ordered_json to_json(const compare::Comparison& comparison, const CompareArgs& args,
                                const std::string& subject);

@@ -20,23 +20,38 @@ Json error_json(const compare::Errors& e) {
           {"cosine", number(e.cosine)}};
 }
 
+// Of a node: nothing is said of one that was not judged.
+Json ok_of(const compare::NodeReport& r) {
+  const compare::Verdict verdict = r.verdict();
+  const bool is_known = verdict == compare::Verdict::kOk || verdict == compare::Verdict::kDiverges;
+  return is_known ? Json(verdict == compare::Verdict::kOk) : Json(nullptr);
+}
+
 }  // namespace
 
+Json agreement(bool agrees, bool complete) {
+  return agrees && !complete ? Json(nullptr) : Json(agrees);
+}
+
 Json to_json(const compare::NodeReport& r, const std::string& command) {
-  Json json{{"path", r.path},
-            {"op", r.op},
-            {"phase", r.phase},
-            {"output", r.output},
-            {"backend", r.backend},
-            {"step", r.step},
-            {"ok", r.judged ? Json(!r.diverges()) : Json(nullptr)}};
+  Json json{
+      {"path", r.path},       {"op", r.op},
+      {"phase", r.phase},     {"output", r.output},
+      {"backend", r.backend}, {"step", r.step},
+      {"ok", ok_of(r)},       {"verdict", choice_words(r.verdict())[std::size_t(r.verdict())]}};
   if (!r.refusal.empty()) {
     json["refusal"] = r.refusal;
     return json;
   }
+  if (!r.reason.empty()) json["reason"] = r.reason;
+  json["standard"] = r.standard;
   json.update(error_json(r.errors));
   const compare::Element& w = r.errors.worst;
   json["of_bound"] = number(r.errors.of_bound);
+  json["of_usual"] = number(r.errors.of_usual);
+  json["scale"] = number(r.errors.scale);
+  json["power"] = number(r.errors.power);
+  json["elements_unjudged"] = r.errors.unjudged;
   json["worst"] = {{"output", w.port},     {"element", w.index},
                    {"place", r.place},     {"expected", number(w.expected)},
                    {"got", number(w.got)}, {"bound", number(w.bound)}};
@@ -55,8 +70,11 @@ Json to_json(const compare::Comparison& c, const CompareArgs& args, const std::s
     nodes.push_back(std::move(node));
   }
   Json json{{"subject", c.subject},
-            {"agrees", c.agrees()},
+            {"agrees", agreement(c.agrees(), c.complete())},
             {"diverged", c.diverged()},
+            {"suspect", c.count(compare::Verdict::kSuspect)},
+            {"unjudged", c.count(compare::Verdict::kUnjudged)},
+            {"blind", c.count(compare::Verdict::kBlind)},
             {"refused", c.refused()}};
   json["first"] = c.first ? Json(c.first->path) : Json(nullptr);
   json["nearest"] = c.nearest;

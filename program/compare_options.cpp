@@ -19,6 +19,8 @@ examples:
   keel compare --all-ops
   keel compare mnist_cnn --record traces/gpu      # on one machine
   keel compare mnist_cnn --against traces/gpu     # on another
+  keel compare mnist_mlp --unfused --names        # what another program's arrays are called
+  keel compare mnist_mlp --unfused --against torch.npz --strict
   keel compare mnist_mlp --steps 100 --perturb 1ulp --svg distances.svg
   keel compare mnist_mlp --inject node=fc1/norm/layer_norm,kind=scale,by=1.01)";
 
@@ -40,6 +42,8 @@ void add_choices_of_run(CLI::App& app, RunArgs& args) {
 
 void add_outputs(CLI::App& app, CompareArgs& args) {
   app.add_flag("--rank", args.rank, "all nodes, those nearest to their bounds first");
+  app.add_flag("--strict", args.strict,
+               "exit code 1 as well where a node was not judged, was refused, or is suspect");
   app.add_option("--junit", args.junit, "a file for the verdicts as JUnit XML");
   app.add_option("--html", args.html,
                  "a file for a page with the errors of all nodes as a picture");
@@ -50,7 +54,9 @@ void add_outputs(CLI::App& app, CompareArgs& args) {
                  "by node: they are judged with these")
       ->excludes(record);
   app.add_option("--export", args.start,
-                 "an .npz file for weights, states and inputs of the first step");
+                 "an .npz file for weights, states, constants and inputs of the first step");
+  app.add_flag("--names", args.names,
+               "print what the arrays of the step are called in an .npz, and compare nothing");
   app.add_option("--dump", args.dump, "a folder for the tensors of nodes that diverge, as .npz");
 }
 

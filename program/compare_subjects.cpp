@@ -211,6 +211,7 @@ std::string reproducing_command(const CompareArgs& args, const std::string& subj
   if (args.unfused) text += " --unfused";
   if (args.as_run) text += " --as-run";
   for (const std::string& fault : args.faults) add("--inject", fault, "");
+  add("--against", args.against, "");
   add("--only", path, "");
   return text;
 }

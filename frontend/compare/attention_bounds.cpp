@@ -14,12 +14,12 @@ namespace {
 using In = AttentionInput;
 
 constexpr double kSecondOrder = 1.05;  // products of errors
-constexpr double kSmallestTile = 8;    // keys that a backend takes at a time
+constexpr double kSmallestTile = 16;   // keys that a kernel takes at a time
 
 // One head of one row of the batch; queries are taken one after the other.
 class HeadBounds {
  public:
-  HeadBounds(const JudgedNode& n, std::vector<Tensor>& bounds, std::int64_t row, std::int64_t head)
+  HeadBounds(const JudgedNode& n, NodeBounds& bounds, std::int64_t row, std::int64_t head)
       : n_(n),
         bounds_(bounds),
         attrs_(n.attrs<AttentionAttrs>()),
@@ -34,33 +34,68 @@ class HeadBounds {
     for (std::int64_t i = 0; i < sizes_.queries; ++i) {
       take_query(i);
       const QuerySums sums = sums_of(i);
-      double* y = at(bounds_[AttentionOutput::kY], sizes_.queries, i);
-      for (std::int64_t c = 0; c < sizes_.width; ++c) y[c] = kTiny;
+      FeatureSums y(sizes_.width);
       for (std::int64_t j = 0; j < sizes_.keys; ++j) {
         if (!sees(i, j)) continue;
         const double p = keep(i, j) * std::exp(score(j) - sums.lse);
-        add(y, p * (sums.of_exp(of_score(j)) + sums.mean + (2 * keys() + 8) * kEps), In::kV, j);
+        y.add(p, p * (of_exp(j, sums.high - score(j)) + sums.relative + 6 * kEps),
+              in(In::kV, sizes_.keys, j));
       }
+      y.write(1, at(bounds_[AttentionOutput::kY], sizes_.queries, i));
       bounds_[AttentionOutput::kLse].as<double>()[std::size_t(lse_place(i))] =
           kSecondOrder * sums.of_lse + kTiny;
     }
   }
 
   void backward() {
+    std::vector<FeatureSums> dk(std::size_t(sizes_.keys), FeatureSums(sizes_.width)), dv = dk;
     for (std::int64_t i = 0; i < sizes_.queries; ++i) {
       take_query(i);
-      backward_of(i);
+      backward_of(i, dk, dv);
+    }
+    for (std::int64_t j = 0; j < sizes_.keys; ++j) {
+      dk[std::size_t(j)].write(std::abs(scale_),
+                               at(bounds_[AttentionGradient::kDk], sizes_.keys, j));
+      dv[std::size_t(j)].write(1, at(bounds_[AttentionGradient::kDv], sizes_.keys, j));
     }
   }
 
  private:
-  // What a query's scores come to.
+  // What a query's scores come to: the largest, the log of the sum of their exponentials, and the
+  // relative error of that sum.
   struct QuerySums {
-    double lse = 0, range = 0, tiles = 0, mean = 0, of_lse = 0;
-    // Of exp(score - max), relative, for the error of the score.
-    double of_exp(double of_score) const { return of_score + kEps * (2 * range + 4 + 6 * tiles); }
+    double high = 0, lse = 0, relative = 0, of_lse = 0;
   };
 
+  // The sums over keys or queries of a factor times a vector of features.
+  class FeatureSums {
+   public:
+    explicit FeatureSums(std::int64_t width)
+        : terms_(std::size_t(width)), errors_(std::size_t(width), 0) {}
+    // `of_factor` is how far the factor may be off.
+    void add(double factor, double of_factor, const double* x) {
+      for (std::size_t c = 0; c < terms_.size(); ++c) {
+        terms_[c].add(factor * x[c]);
+        errors_[c] += of_factor * std::abs(x[c]);
+      }
+    }
+    void write(double scale, double* bound) const {
+      for (std::size_t c = 0; c < terms_.size(); ++c) {
+        const double error = kSecondOrder * errors_[c] + any_sum_error(terms_[c]).largest;
+        bound[c] = scale * (error + 2 * kEps * std::abs(terms_[c].total)) + kTiny;
+      }
+    }
+
+   private:
+    std::vector<SumTerms> terms_;
+    std::vector<double> errors_;
+  };
+
+  // Of exp(score - max), relative, at a distance below the maximum. What comes before a larger
+  // maximum is scaled down tile by tile; the distances of these steps add up to that one.
+  double of_exp(std::int64_t j, double distance) const {
+    return of_score(j) + kEps * (2.4 * distance + 8 + 8 * std::sqrt(keys() / kSmallestTile));
+  }
   double keys() const { return double(sizes_.keys); }
   double score(std::int64_t j) const { return score_[std::size_t(j)]; }
   double of_score(std::int64_t j) const { return of_score_[std::size_t(j)]; }
@@ -94,82 +129,71 @@ class HeadBounds {
     return (bits >> 8) * 0x1p-24 >= attrs_.p ? 1 / (1 - attrs_.p) : 0;
   }
 
-  // The scores of query i, and es_ij = eps (w + 3) |scale| sum |q k|.
+  // The scores of query i and their errors.
   void take_query(std::int64_t i) {
     const double* q = in(In::kQ, sizes_.queries, i);
     for (std::int64_t j = 0; j < sizes_.keys; ++j) {
       const Err s = dot(q, in(In::kK, sizes_.keys, j));
       score_[std::size_t(j)] = scale_ * s.value;
       of_score_[std::size_t(j)] =
-          std::abs(scale_) * s.error + 2 * kEps * std::abs(scale_ * s.value);
+          std::abs(scale_) * s.error + 4 * kEps * std::abs(scale_ * s.value);
     }
   }
   Err dot(const double* a, const double* b) const {
-    double sum = 0, size = 0;
-    for (std::int64_t c = 0; c < sizes_.width; ++c) {
-      sum += a[c] * b[c];
-      size += std::abs(a[c] * b[c]);
-    }
-    return {sum, sum_error(sizes_.width) * size};
+    SumTerms terms;
+    for (std::int64_t c = 0; c < sizes_.width; ++c) terms.add(a[c] * b[c]);
+    return {terms.total, any_sum_error(terms).largest};
   }
 
   QuerySums sums_of(std::int64_t i) const {
-    double low = std::numeric_limits<double>::infinity(), high = -low, sum = 0;
-    for (std::int64_t j = 0; j < sizes_.keys; ++j) {
-      if (sees(i, j)) low = std::min(low, score(j)), high = std::max(high, score(j));
-    }
     QuerySums sums;
-    if (high < low) return sums;  // it sees nothing
-    sums.range = high - low;
-    sums.tiles = 1 + keys() / kSmallestTile;
+    sums.high = -std::numeric_limits<double>::infinity();
     for (std::int64_t j = 0; j < sizes_.keys; ++j) {
-      if (sees(i, j)) sum += std::exp(score(j) - high);
+      if (sees(i, j)) sums.high = std::max(sums.high, score(j));
     }
-    sums.lse = high + std::log(sum);
+    if (std::isinf(sums.high)) return {};  // it sees nothing
+    SumTerms exps;
     for (std::int64_t j = 0; j < sizes_.keys; ++j) {
-      if (sees(i, j)) sums.mean += std::exp(score(j) - sums.lse) * sums.of_exp(of_score(j));
+      if (sees(i, j)) exps.add(std::exp(score(j) - sums.high));
     }
-    sums.mean += keys() * kEps;
-    sums.of_lse = sums.mean + kEps * (keys() + 4 + 3 * std::abs(sums.lse) +
-                                      3 * std::log(keys() + 1) + sums.range);
+    sums.lse = sums.high + std::log(exps.total);
+    for (std::int64_t j = 0; j < sizes_.keys; ++j) {
+      if (!sees(i, j)) continue;
+      sums.relative += std::exp(score(j) - sums.lse) * of_exp(j, sums.high - score(j));
+    }
+    sums.relative += any_relative_error(exps);
+    sums.of_lse =
+        sums.relative + kEps * (4 + 3 * std::abs(sums.lse) + 3 * std::log(exps.count + 1));
     return sums;
   }
 
-  // to += kSecondOrder * factor * |features of key or query j|
-  void add(double* to, double factor, int input, std::int64_t j) const {
-    const std::int64_t length = input == In::kQ || input == In::kDy ? sizes_.queries : sizes_.keys;
-    const double* x = in(input, length, j);
-    for (std::int64_t c = 0; c < sizes_.width; ++c) to[c] += kSecondOrder * factor * std::abs(x[c]);
-  }
-
-  // With lse, y and dy given: P = exp(s - lse), dS = P (keep dP - delta).
-  void backward_of(std::int64_t i) {
-    const double lse = n_.in(In::kLse)[std::size_t(lse_place(i))], scale = std::abs(scale_);
-    const double* dy = in(In::kDy, sizes_.queries, i);
+  // With lse, y and dy given: P = exp(s - lse), dS = P (keep dP - delta). No sum is scaled down.
+  void backward_of(std::int64_t i, std::vector<FeatureSums>& dk, std::vector<FeatureSums>& dv) {
+    const auto lse_at = std::size_t(lse_place(i));
+    const double lse = n_.in(In::kLse)[lse_at], of_lse = n_.input_error(In::kLse, lse_at);
+    const double *q = in(In::kQ, sizes_.queries, i), *dy = in(In::kDy, sizes_.queries, i);
     const Err delta = dot(dy, in(In::kY, sizes_.queries, i));
-    double* dq = at(bounds_[AttentionGradient::kDq], sizes_.queries, i);
-    for (std::int64_t c = 0; c < sizes_.width; ++c) dq[c] += kTiny;
+    FeatureSums dq(sizes_.width);
     for (std::int64_t j = 0; j < sizes_.keys; ++j) {
       if (!sees(i, j)) continue;
       const double p = std::exp(score(j) - lse), kept = keep(i, j);
-      const double of_p = of_score(j) + kEps * (2 * std::abs(score(j) - lse) + std::abs(lse) + 6);
+      const double of_p =
+          of_score(j) + of_lse + kEps * (2.4 * std::abs(score(j) - lse) + 8 + std::abs(lse));
       const Err dp = dot(dy, in(In::kV, sizes_.keys, j));
-      const double ds = std::abs(p * (kept * dp.value - delta.value));
+      const double ds = p * (kept * dp.value - delta.value);
       const double of_ds =
           p * ((of_p + 3 * kEps) * (kept * std::abs(dp.value) + std::abs(delta.value)) +
                kept * dp.error + delta.error) +
           kTiny;
-      const double along_keys = of_ds + (keys() + 4) * kEps * ds;
-      const double along_queries = of_ds + (double(sizes_.queries) + 4) * kEps * ds;
-      add(dq, scale * along_keys, In::kK, j);
-      add(at(bounds_[AttentionGradient::kDk], sizes_.keys, j), scale * along_queries, In::kQ, i);
-      add(at(bounds_[AttentionGradient::kDv], sizes_.keys, j),
-          kept * p * (of_p + (double(sizes_.queries) + 4) * kEps) + kTiny, In::kDy, i);
+      dq.add(ds, of_ds, in(In::kK, sizes_.keys, j));
+      dk[std::size_t(j)].add(ds, of_ds, q);
+      dv[std::size_t(j)].add(kept * p, kept * p * (of_p + 2 * kEps) + kTiny, dy);
     }
+    dq.write(std::abs(scale_), at(bounds_[AttentionGradient::kDq], sizes_.queries, i));
   }
 
   const JudgedNode& n_;
-  std::vector<Tensor>& bounds_;
+  NodeBounds& bounds_;
   const AttentionAttrs& attrs_;
   AttentionSizes sizes_;
   std::int64_t row_, head_;
@@ -177,7 +201,7 @@ class HeadBounds {
   std::vector<double> score_, of_score_;
 };
 
-void for_each_head(const JudgedNode& n, std::vector<Tensor>& bounds, void (HeadBounds::*fill)()) {
+void for_each_head(const JudgedNode& n, NodeBounds& bounds, void (HeadBounds::*fill)()) {
   const AttentionSizes sizes = attention_sizes(n.input(In::kQ).shape(), n.input(In::kK).shape(),
                                                n.attrs<AttentionAttrs>().heads);
   for (std::int64_t row = 0; row < sizes.batch; ++row) {
@@ -187,10 +211,10 @@ void for_each_head(const JudgedNode& n, std::vector<Tensor>& bounds, void (HeadB
   }
 }
 
-void attention(const JudgedNode& n, std::vector<Tensor>& bounds) {
+void attention(const JudgedNode& n, NodeBounds& bounds) {
   for_each_head(n, bounds, &HeadBounds::forward);
 }
-void attention_backward(const JudgedNode& n, std::vector<Tensor>& bounds) {
+void attention_backward(const JudgedNode& n, NodeBounds& bounds) {
   for_each_head(n, bounds, &HeadBounds::backward);
 }
 

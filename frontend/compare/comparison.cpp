@@ -16,7 +16,9 @@ class Collector {
       ++summary.diverged;
       if (!comparison_.first) comparison_.first = report;
     }
-    const bool worse = report.errors.of_bound > summary.worst.errors.of_bound;
+    const Verdict now = report.verdict(), before = summary.worst.verdict();
+    const bool worse =
+        now > before || (now == before && report.errors.of_bound > summary.worst.errors.of_bound);
     if (summary.steps == 1 || worse) summary.worst = report;
     take_nearest(report);
   }
@@ -60,13 +62,45 @@ std::string number(double v) { return fmt::format("{:.3g}", v); }
 
 }  // namespace
 
-std::int64_t Comparison::refused() const {
-  return std::ranges::count_if(nodes,
-                               [](const NodeSummary& s) { return !s.worst.refusal.empty(); });
+std::int64_t Comparison::count(Verdict verdict) const {
+  return std::ranges::count(nodes, verdict, &NodeSummary::verdict);
 }
 
-std::int64_t Comparison::diverged() const {
-  return std::ranges::count_if(nodes, [](const NodeSummary& s) { return s.diverged > 0; });
+bool Comparison::complete() const {
+  return count(Verdict::kUnjudged) + count(Verdict::kRefused) + count(Verdict::kSuspect) == 0;
+}
+
+std::string counts_text(const Comparison& c) {
+  std::string text =
+      fmt::format("{} nodes: {} further off than rounding explains", c.nodes.size(), c.diverged());
+  for (const Verdict verdict :
+       {Verdict::kSuspect, Verdict::kUnjudged, Verdict::kBlind, Verdict::kRefused}) {
+    if (c.count(verdict) == 0) continue;
+    const std::string word = verdict == Verdict::kUnjudged
+                                 ? "not judged"
+                                 : std::string(choice_words(verdict)[std::size_t(verdict)]);
+    text += fmt::format(", {} {}", c.count(verdict), word);
+  }
+  return text;
+}
+
+std::string reservation(const NodeSummary& s) {
+  const NodeReport& r = s.worst;
+  switch (s.verdict()) {
+    case Verdict::kBlind:
+      return fmt::format("what rounding may add here is {:.1g} of the values", r.errors.power);
+    case Verdict::kSuspect:
+      return r.errors.scale > 1 ? "off by a common factor, which independent roundings do not make"
+                                : "independent roundings do not explain it";
+    case Verdict::kUnjudged:
+      return r.judged
+                 ? fmt::format("{} elements, of which no finite bound is known", r.errors.unjudged)
+                 : r.reason;
+    case Verdict::kRefused:
+      return r.refusal;
+    default:
+      return "";
+  }
 }
 
 std::vector<const NodeSummary*> Comparison::ranked() const {
@@ -94,32 +128,27 @@ Comparison compare(Backend& judge, const std::vector<Backend*>& backends, Subjec
 }
 
 std::vector<std::string> summary_heading() {
-  return {"",     "backend",    "of bound", "max abs", "max rel", "max ulp",
-          "nmse", "cosine - 1", "drift",    "op",      "node"};
+  return {"",        "backend", "of bound",   "power", "max abs", "max rel",
+          "max ulp", "nmse",    "cosine - 1", "drift", "op",      "node"};
 }
 
 std::vector<std::string> summary_row(const NodeSummary& s) {
   const NodeReport& r = s.worst;
-  const std::string name = r.output.empty() ? r.path : fmt::format("{} ({})", r.path, r.output);
-  if (!r.refusal.empty()) {
-    return {"refused",
-            r.backend,
-            "-",
-            "-",
-            "-",
-            "-",
-            "-",
-            "-",
-            "-",
-            r.op,
-            fmt::format("{}: {}", name, r.refusal)};
+  const Verdict verdict = s.verdict();
+  std::string name = r.output.empty() ? r.path : fmt::format("{} ({})", r.path, r.output);
+  if (const std::string why = reservation(s); !why.empty()) name += ": " + why;
+  const std::string word = verdict == Verdict::kDiverges ? "DIVERGES"
+                           : verdict == Verdict::kUnjudged
+                               ? "-"
+                               : std::string(choice_words(verdict)[std::size_t(verdict)]);
+  if (verdict == Verdict::kRefused) {
+    return {word, r.backend, "-", "-", "-", "-", "-", "-", "-", "-", r.op, name};
   }
   const Errors& e = r.errors;
-  return {s.diverged > 0 ? "DIVERGES"
-          : r.judged     ? "ok"
-                         : "-",
+  return {word,
           r.backend,
-          number(e.of_bound),
+          r.judged ? number(e.of_bound) : "-",
+          r.judged ? number(e.power) : "-",
           number(e.absolute),
           number(e.relative),
           number(e.ulps),

@@ -12,6 +12,8 @@ namespace keel::compare {
 struct NodeSummary {
   NodeReport worst;
   std::int64_t steps = 0, diverged = 0;
+
+  Verdict verdict() const { return diverged > 0 ? Verdict::kDiverges : worst.verdict(); }
 };
 
 struct Comparison {
@@ -20,9 +22,13 @@ struct Comparison {
   std::optional<NodeReport> first;              // divergence, in the order of the walk
   std::map<std::string, std::int64_t> nearest;  // by backend: nodes on which its nmse is the least
 
+  // Nothing was found that rounding does not explain. That everything was judged is complete().
   bool agrees() const { return !first; }
-  std::int64_t refused() const;
-  std::int64_t diverged() const;  // nodes
+  // No node was left unjudged or refused, and none is suspect.
+  bool complete() const;
+  std::int64_t count(Verdict verdict) const;  // nodes
+  std::int64_t refused() const { return count(Verdict::kRefused); }
+  std::int64_t diverged() const { return count(Verdict::kDiverges); }
   // The nodes, those nearest to their bounds or beyond them first.
   std::vector<const NodeSummary*> ranked() const;
 };
@@ -36,6 +42,12 @@ struct CompareOptions {
 // Walks through some steps of a subject. Throws what StepWalk throws.
 Comparison compare(Backend& judge, const std::vector<Backend*>& backends, Subject& subject,
                    const CompareOptions& options);
+
+// How many nodes there are, and how many of each verdict but ok: "112 nodes: 1 diverges, 3
+// unjudged".
+std::string counts_text(const Comparison& comparison);
+// Why a node's verdict is neither ok nor divergence, in a few words.
+std::string reservation(const NodeSummary& summary);
 
 // The errors of a node as the cells of a table, and what they are called.
 std::vector<std::string> summary_heading();

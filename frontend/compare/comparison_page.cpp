@@ -21,8 +21,17 @@ double place(double of_bound) {
 }
 
 std::string_view colour(const NodeSummary& s) {
-  if (!s.worst.refusal.empty()) return "#999999";
-  return s.diverged > 0 ? "#d55e00" : "#0072b2";
+  switch (s.verdict()) {
+    case Verdict::kDiverges:
+      return "#d55e00";
+    case Verdict::kSuspect:
+      return "#e69f00";
+    case Verdict::kUnjudged:
+    case Verdict::kRefused:
+      return "#999999";
+    default:
+      return "#0072b2";
+  }
 }
 
 std::string bar(const NodeSummary& s, double y) {
@@ -49,11 +58,17 @@ std::string failure_text(const NodeReport& r) {
                      w.index, w.expected, w.got, w.bound);
 }
 
+// Neither passed nor failed: what no verdict can be given of.
+bool is_skipped(const NodeSummary& s) {
+  return s.verdict() != Verdict::kOk && s.verdict() != Verdict::kDiverges;
+}
+
 std::string test_case(const Comparison& c, const NodeSummary& s, const CommandOf& command) {
   const NodeReport& r = s.worst;
   std::string inside;
-  if (!r.refusal.empty()) {
-    inside = fmt::format("<skipped message=\"{}\"/>", escape_markup(r.refusal));
+  if (is_skipped(s)) {
+    const std::string_view word = choice_words(s.verdict())[std::size_t(s.verdict())];
+    inside = fmt::format("<skipped message=\"{}: {}\"/>", word, escape_markup(reservation(s)));
   } else if (s.diverged > 0) {
     inside = fmt::format("<failure message=\"{}\">{}</failure>", escape_markup(failure_text(r)),
                          escape_markup(command(c.subject, r.path)));
@@ -65,8 +80,7 @@ std::string test_case(const Comparison& c, const NodeSummary& s, const CommandOf
 
 void add_section(report::Page& page, const Comparison& c, const CommandOf& command) {
   page.heading(c.subject);
-  page.paragraph(fmt::format("{} of {} nodes further off than rounding explains", c.diverged(),
-                             c.nodes.size()));
+  page.paragraph(counts_text(c));
   if (c.first) {
     page.paragraph(fmt::format("first: {} on {}, {}", c.first->path, c.first->backend,
                                failure_text(*c.first)));
@@ -107,7 +121,8 @@ std::string junit_text(std::span<const Comparison> comparisons, const CommandOf&
   std::string xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n";
   for (const Comparison& c : comparisons) {
     xml += fmt::format("<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">\n",
-                       escape_markup(c.subject), c.nodes.size(), c.diverged(), c.refused());
+                       escape_markup(c.subject), c.nodes.size(), c.diverged(),
+                       std::ranges::count_if(c.nodes, is_skipped));
     for (const NodeSummary& s : c.nodes) xml += test_case(c, s, command);
     xml += "</testsuite>\n";
   }

@@ -10,7 +10,7 @@
 namespace keel::compare {
 namespace {
 
-using Bounds = std::vector<Tensor>;
+using Bounds = NodeBounds;
 
 // exp, whose own error is twice the 1.7 units in the last place of simd/math.h.
 Err exponential(const Err& x) {

@@ -1,6 +1,7 @@
 // Bounds of element-wise ops and of fused chains of them, step by step on every element.
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "frontend/compare/node_bounds.h"
 #include "frontend/compare/running_error.h"
@@ -54,6 +55,51 @@ Rounding rounding_of(EwCode code, double operand) {
   }
 }
 
+// The same for kernels of any program: functions with an argument scaled before an exponential of
+// 2, divisions by an approximate inverse, and absolute errors where a result is a small difference.
+Rounding any_rounding_of(EwCode code, const std::array<Err, 3>& operands) {
+  using enum EwCode;
+  const double x = operands[0].value, size = std::abs(x), below = x < 0 ? size : 0;
+  const double of_forward = std::abs(operands[1].value);  // y or x, of a backward code
+  switch (code) {
+    case kAdd:
+    case kSub:
+    case kMul:
+    case kSquare:
+      return {1};
+    case kDiv:
+      return {5};
+    case kSqrt:
+      return {2};
+    case kExp:
+      return {4 + 2.4 * size};
+    case kLog:  // where a fast logarithm passes through 0 its error stays absolute
+      return {4, size > 0 ? 4 / size : 0};
+    case kTanh:
+      return {6};
+    case kSigmoid:
+      return {8 + 2.4 * below};
+    case kSoftplus:
+      return {6 + 2.4 * size};
+    case kGelu:  // x (1 + erf(x)) / 2 subtracts from 1 where x is below 0
+      return {8, 6};
+    case kSqrtBackward:
+      return {6};
+    case kSquareBackward:
+      return {3};
+    case kTanhBackward:
+      return {3, 2};
+    case kSigmoidBackward:
+      return {5, of_forward};
+    case kGeluBackward:
+      return {2, 12};
+    case kSoftplusBackward:
+      return {9 + 2.4 * (operands[1].value < 0 ? of_forward : 0)};
+    default:
+      return {0};
+  }
+}
+
 // Of factor * x + offset: the constants are rounded to float32, then the product and the sum.
 Err scaled(const Err& x, const ScaleAttrs& attrs) {
   const double product = attrs.factor * x.value;
@@ -62,9 +108,16 @@ Err scaled(const Err& x, const ScaleAttrs& attrs) {
                                               std::abs(product + attrs.offset))};
 }
 
+// Whether the code divides by an operand that may be 0.
+bool divides_by_zero(EwCode code, const std::array<Err, 3>& operands) {
+  if (code != EwCode::kDiv && code != EwCode::kSqrtBackward) return false;
+  return operands[1].error > 0 && std::abs(operands[1].value) <= operands[1].error;
+}
+
 // What errors of the operands may do to the result: each is moved to both its ends. Codes are
-// monotone or constant over such a distance, but for jumps, which the ends show.
+// monotone or constant over such a distance, but for jumps, which the ends show, and a pole.
 double spread(const EwStep& step, const std::array<Err, 3>& operands, double value) {
+  if (divides_by_zero(step.code, operands)) return INFINITY;
   double total = 0;
   std::array<double, 3> at{operands[0].value, operands[1].value, operands[2].value};
   for (std::size_t i = 0; i < std::size_t(arity(step.code)); ++i) {
@@ -81,11 +134,12 @@ double spread(const EwStep& step, const std::array<Err, 3>& operands, double val
   return total;
 }
 
-Err run_step(const EwStep& step, const std::array<Err, 3>& operands) {
+Err run_step(const EwStep& step, const std::array<Err, 3>& operands, Kernels kernels) {
   if (step.code == EwCode::kScale) return scaled(operands[0], step.scale);
   const double value =
       evaluate(step.code, {operands[0].value, operands[1].value, operands[2].value}, step.scale);
-  const Rounding rounding = rounding_of(step.code, operands[0].value);
+  const Rounding rounding = kernels == Kernels::kKeel ? rounding_of(step.code, operands[0].value)
+                                                      : any_rounding_of(step.code, operands);
   const double own = kEps * (rounding.relative * std::abs(value) +
                              rounding.absolute * std::abs(operands[0].value));
   const double moved = spread(step, operands, value);
@@ -94,16 +148,31 @@ Err run_step(const EwStep& step, const std::array<Err, 3>& operands) {
   return {value, moved + own + (own > 0 || is_rounded ? kTiny : 0)};
 }
 
-Err run_program(const EwProgram& program, std::array<Err, kMostEwRegisters>& registers) {
+// Of a value between steps that float32 cannot hold nothing that follows can be judged.
+Err held(const Err& value) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  const bool overflows = std::isfinite(value.value) && value.size() > kLargest;
+  return overflows ? Err(value.value, INFINITY) : value;
+}
+
+Err run_program(const EwProgram& program, std::array<Err, kMostEwRegisters>& registers,
+                Kernels kernels) {
   std::size_t next = std::size_t(program.inputs);
   for (const EwStep& step : program.steps) {
     std::array<Err, 3> operands{};
     for (std::size_t i = 0; i < std::size_t(arity(step.code)); ++i) {
-      operands[i] = registers[std::size_t(step.source[i])];
+      operands[i] = held(registers[std::size_t(step.source[i])]);
     }
-    registers[next++] = run_step(step, operands);
+    registers[next++] = run_step(step, operands, kernels);
   }
   return registers[next - 1];
+}
+
+// A number of input i. A subnormal one may be taken as 0 by any kernel but keel's.
+Err operand_of(const JudgedNode& n, int i, std::int64_t place) {
+  const double x = n.input(i).at(place);
+  const bool may_vanish = n.is_foreign() && std::abs(x) < kTiny;
+  return {x, n.input_error(i, std::size_t(place)) + (may_vanish ? std::abs(x) : 0)};
 }
 
 // Element e of the output reads this element of an operand that is stretched to its shape.
@@ -120,13 +189,13 @@ std::int64_t stretched_place(const Shape& from, const Shape& to, std::int64_t e)
 
 }  // namespace
 
-Err applied(EwCode code, const std::array<Err, 3>& operands) {
-  return run_step({.code = code, .source = {}, .scale = {}}, operands);
+Err applied(EwCode code, const std::array<Err, 3>& operands, Kernels kernels) {
+  return run_step({.code = code, .source = {}, .scale = {}}, operands, kernels);
 }
 
 namespace {
 
-void elementwise(const JudgedNode& n, std::vector<Tensor>& bounds) {
+void elementwise(const JudgedNode& n, NodeBounds& bounds) {
   const EwProgram program = program_of(n.node());
   check(fits_kernels(program), ErrorKind::kInternal, "{}: a program too long to be judged",
         n.node().name);
@@ -137,10 +206,11 @@ void elementwise(const JudgedNode& n, std::vector<Tensor>& bounds) {
     for (int i = 0; i < program.inputs; ++i) {
       const Tensor& x = n.input(i);
       const bool whole = x.shape() == shape;
-      registers[std::size_t(i)] =
-          x.at(whole ? std::int64_t(e) : stretched_place(x.shape(), shape, std::int64_t(e)));
+      const std::int64_t place =
+          whole ? std::int64_t(e) : stretched_place(x.shape(), shape, std::int64_t(e));
+      registers[std::size_t(i)] = operand_of(n, i, place);
     }
-    bound[e] = run_program(program, registers).error;
+    bound[e] = run_program(program, registers, n.kernels).error;
   }
 }
 

@@ -12,37 +12,59 @@
 namespace keel::compare {
 namespace {
 
-using Bounds = std::vector<Tensor>;
+using Bounds = NodeBounds;
 
 // exp, in units of eps: twice the 1.7 units in the last place of simd/math.h.
 constexpr double kExpError = 3.4;
 
-// A row of logits: with d_i = max - x_i, exp(x_i - max) is off by d_i eps (the rounding of the
-// difference) and kExpError eps, so their sum, in relative terms, by the mean of that under p and
-// by sum_error.
+// A row of logits. keel's kernels: with d_i = max - x_i, exp(x_i - max) is off by d_i eps (the
+// rounding of the difference) and kExpError eps, so their sum, in relative terms, by the mean of
+// that under p and by sum_error. Any other: by (2.4 d_i + 4) eps, as an exponential of 2 is, and
+// the row may be taken in tiles whose sums are scaled down as a larger maximum comes.
 struct LogitRow {
   std::span<const double> x;
+  bool is_any = false;
   double max = -std::numeric_limits<double>::infinity(), sum = 0, of_sum = 0;
 
-  explicit LogitRow(std::span<const double> row) : x(row) {
+  LogitRow(std::span<const double> row, Kernels kernels)
+      : x(row), is_any(kernels == Kernels::kAny) {
     for (double v : x) max = std::max(max, v);
-    double distances = 0;
+    double of_terms = 0;
+    SumTerms terms;
     for (double v : x) {
       const double p = std::exp(v - max);
       sum += p;
-      distances += p * (max - v);
+      of_terms += p * of_exp(max - v);
+      terms.add(p);
     }
-    of_sum = kEps * (distances / sum + kExpError) + sum_error(std::ssize(x));
+    const double tiles = is_any ? 8 * kEps * std::sqrt(1 + double(x.size()) / kTile) : 0;
+    of_sum =
+        of_terms / sum + tiles + (is_any ? any_relative_error(terms) : sum_error(std::ssize(x)));
   }
   double p(std::size_t i) const { return std::exp(x[i] - max) / sum; }
   // Of p_i, relative: the exponential, the sum, its inverse and the product.
-  double of_p(std::size_t i) const { return kEps * (max - x[i] + kExpError + 3) + of_sum; }
+  double of_p(std::size_t i) const { return of_exp(max - x[i]) + (is_any ? 5 : 3) * kEps + of_sum; }
   double lse() const { return max + std::log(sum); }
   // Of max + log(sum): log's own error, and the rounding of the sum and of the result.
   double of_lse() const {
-    return of_sum + kEps * (2 * kExpError * std::abs(std::log(sum)) + 2 * std::abs(lse()));
+    const double of_log = is_any ? 8 : 2 * kExpError;
+    return of_sum + kEps * (of_log * std::abs(std::log(sum)) + 2 * std::abs(lse()));
+  }
+
+ private:
+  static constexpr double kTile = 16;  // the least that a kernel takes at a time
+
+  // Of exp(-distance), relative.
+  double of_exp(double distance) const {
+    return kEps * (is_any ? 2.4 * distance + 4 : distance + kExpError);
   }
 };
+
+// The sum of the sizes of terms times what rounding adds to it.
+double of_sum(const SumTerms& terms, Kernels kernels) {
+  return kernels == Kernels::kAny ? any_sum_error(terms).largest
+                                  : sum_error(std::int64_t(terms.count)) * terms.sizes;
+}
 
 // Calls body(first, count) for every row of the last axis.
 template <class Body>
@@ -55,7 +77,7 @@ void for_each_row(const Tensor& x, const Body& body) {
 
 void softmax(const JudgedNode& n, Bounds& bounds) {
   for_each_row(n.input(0), [&](std::size_t first, std::size_t width) {
-    const LogitRow row(n.in(0).subspan(first, width));
+    const LogitRow row(n.in(0).subspan(first, width), n.kernels);
     for (std::size_t i = 0; i < width; ++i) {
       bounds[0].as<double>()[first + i] = row.p(i) * row.of_p(i) + kTiny;
     }
@@ -64,7 +86,7 @@ void softmax(const JudgedNode& n, Bounds& bounds) {
 
 void log_softmax(const JudgedNode& n, Bounds& bounds) {
   for_each_row(n.input(0), [&](std::size_t first, std::size_t width) {
-    const LogitRow row(n.in(0).subspan(first, width));
+    const LogitRow row(n.in(0).subspan(first, width), n.kernels);
     for (std::size_t i = 0; i < width; ++i) {
       const double distance = row.max - row.x[i];
       bounds[0].as<double>()[first + i] =
@@ -77,15 +99,13 @@ void log_softmax(const JudgedNode& n, Bounds& bounds) {
 void softmax_backward(const JudgedNode& n, Bounds& bounds) {
   const auto dy = n.in(SoftmaxBackwardInput::kDy), y = n.in(SoftmaxBackwardInput::kY);
   for_each_row(n.input(0), [&](std::size_t first, std::size_t width) {
-    double dot = 0, sizes = 0;
-    for (std::size_t i = first; i < first + width; ++i) {
-      dot += dy[i] * y[i];
-      sizes += std::abs(dy[i] * y[i]);
-    }
-    const double of_dot = sum_error(std::int64_t(width)) * sizes;
+    SumTerms dot;
+    for (std::size_t i = first; i < first + width; ++i) dot.add(dy[i] * y[i]);
+    const double of_dot = of_sum(dot, n.kernels);
+    const double roundings = (n.is_foreign() ? 4 : 3) * kEps;
     for (std::size_t i = first; i < first + width; ++i) {
       bounds[0].as<double>()[i] =
-          std::abs(y[i]) * (of_dot + 3 * kEps * (std::abs(dy[i]) + std::abs(dot))) + kTiny;
+          std::abs(y[i]) * (of_dot + roundings * (std::abs(dy[i]) + std::abs(dot.total))) + kTiny;
     }
   });
 }
@@ -94,31 +114,28 @@ void softmax_backward(const JudgedNode& n, Bounds& bounds) {
 void log_softmax_backward(const JudgedNode& n, Bounds& bounds) {
   const auto dy = n.in(SoftmaxBackwardInput::kDy), y = n.in(SoftmaxBackwardInput::kY);
   for_each_row(n.input(0), [&](std::size_t first, std::size_t width) {
-    double total = 0, sizes = 0;
+    SumTerms total;
+    for (std::size_t i = first; i < first + width; ++i) total.add(dy[i]);
+    const double of_total = of_sum(total, n.kernels);
     for (std::size_t i = first; i < first + width; ++i) {
-      total += dy[i];
-      sizes += std::abs(dy[i]);
-    }
-    const double of_total = sum_error(std::int64_t(width)) * sizes;
-    for (std::size_t i = first; i < first + width; ++i) {
-      const double product = std::exp(y[i]) * std::abs(total);
-      bounds[0].as<double>()[i] = std::exp(y[i]) * of_total + (kExpError + 2) * kEps * product +
-                                  2 * kEps * std::abs(dy[i]) + kTiny;
+      const double product = std::exp(y[i]) * std::abs(total.total);
+      const double of_exp = n.is_foreign() ? 6 + 2.4 * std::abs(y[i]) : kExpError + 2;
+      bounds[0].as<double>()[i] =
+          std::exp(y[i]) * of_total + of_exp * kEps * product + 2 * kEps * std::abs(dy[i]) + kTiny;
     }
   });
 }
 
-// The mean and the sum of losses each off by an error, of which there are `count` to divide by.
+// Losses that are each off by an error, as the terms of a sum.
 struct LossSum {
-  double error = 0, size = 0;
-  std::int64_t terms = 0;
+  double error = 0;
+  SumTerms losses;
 
   void add(double loss, double of_loss) {
     error += of_loss;
-    size += std::abs(loss);
-    ++terms;
+    losses.add(loss);
   }
-  double of_sum() const { return error + sum_error(terms) * size; }
+  double of(Kernels kernels) const { return error + of_sum(losses, kernels); }
 };
 
 void cross_entropy(const JudgedNode& n, Bounds& bounds) {
@@ -127,7 +144,7 @@ void cross_entropy(const JudgedNode& n, Bounds& bounds) {
   const auto labels = n.input(CrossEntropyInput::kLabels).as<std::int32_t>();
   LossSum total;
   for_each_row(n.input(CrossEntropyInput::kLogits), [&](std::size_t first, std::size_t width) {
-    const LogitRow row(n.in(CrossEntropyInput::kLogits).subspan(first, width));
+    const LogitRow row(n.in(CrossEntropyInput::kLogits).subspan(first, width), n.kernels);
     const std::size_t r = first / width;
     bounds[Out::kLogSumExp].as<double>()[r] = row.of_lse() + kTiny;
     if (labels[r] == attrs.ignore_index) return;
@@ -140,15 +157,27 @@ void cross_entropy(const JudgedNode& n, Bounds& bounds) {
                         attrs.label_smoothing * sum_error(std::int64_t(width)) * largest);
   });
   const double count = std::max(n.outputs[Out::kCount].at(0), 1.0);
-  bounds[Out::kSum].as<double>()[0] = total.of_sum() + kTiny;
+  bounds[Out::kSum].as<double>()[0] = total.of(n.kernels) + kTiny;
   bounds[Out::kMean].as<double>()[0] =
-      total.of_sum() / count + 2 * kEps * std::abs(n.out(Out::kMean)[0]) + kTiny;
+      total.of(n.kernels) / count + 2 * kEps * std::abs(n.out(Out::kMean)[0]) + kTiny;
 }
 
 // dmean / count + dsum
 Err loss_gradient(const JudgedNode& n, int dmean, int dsum, double count) {
-  const Err mean = n.has(dmean) && count > 0 ? Err(n.scalar(dmean)) / Err(count) : Err(0);
-  return n.has(dsum) ? mean + Err(n.scalar(dsum)) : mean;
+  const auto given = [&](int place) { return Err(n.scalar(place), n.input_error(place, 0)); };
+  const Err mean = n.has(dmean) && count > 0 ? given(dmean) / Err(count) : Err(0);
+  return n.has(dsum) ? mean + given(dsum) : mean;
+}
+
+// exp(x - lse), relative: the difference and the exponential; the saved lse may be off itself.
+double of_probability(const JudgedNode& n, double distance, double lse, double of_saved) {
+  if (!n.is_foreign()) return kEps * (2 * std::abs(distance) + kExpError + 1);
+  return kEps * (2.4 * std::abs(distance) + std::abs(lse) + 6) + of_saved;
+}
+
+// Of a factor times a difference, which may be flushed to zero before it is multiplied.
+double gradient_error(const Err& factor, const Err& difference) {
+  return (factor * difference).rounded().error + std::abs(factor.value) * kTiny;
 }
 
 // p - s / K - (1 - s) onehot, p = exp(x - lse): the difference and the exponential, then three
@@ -167,9 +196,10 @@ void cross_entropy_backward(const JudgedNode& n, Bounds& bounds) {
       const double p = std::exp(x[i] - saved[r]);
       const bool is_label = std::int64_t(i - first) == labels[r];
       const double hot = is_label ? 1 - attrs.label_smoothing : 0;
-      const double of_p = p * kEps * (2 * std::abs(x[i] - saved[r]) + kExpError + 1);
+      const double of_p =
+          p * of_probability(n, x[i] - saved[r], saved[r], n.input_error(In::kLogSumExp, r));
       const Err difference(p - smoothed - hot, of_p + 3 * kEps * (p + smoothed + hot));
-      bounds[0].as<double>()[i] = (factor * difference).rounded().error;
+      bounds[0].as<double>()[i] = gradient_error(factor, difference);
     }
   });
 }
@@ -181,11 +211,13 @@ void bce(const JudgedNode& n, Bounds& bounds) {
   LossSum total;
   for (std::size_t e = 0; e < x.size(); ++e) {
     const double positive = std::max(x[e], 0.0), product = std::abs(x[e] * t[e]);
-    total.add(softplus(x[e]) + product, kEps * (5 * softplus(x[e]) + 2 * positive + 3 * product));
+    const double of_softplus = n.is_foreign() ? 6 + 2.4 * std::abs(x[e]) : 5;
+    total.add(softplus(x[e]) + product,
+              kEps * (of_softplus * softplus(x[e]) + 2 * positive + 3 * product));
   }
-  bounds[BceOutput::kSum].as<double>()[0] = total.of_sum() + kTiny;
+  bounds[BceOutput::kSum].as<double>()[0] = total.of(n.kernels) + kTiny;
   bounds[BceOutput::kMean].as<double>()[0] =
-      total.of_sum() / double(std::max<std::size_t>(x.size(), 1)) +
+      total.of(n.kernels) / double(std::max<std::size_t>(x.size(), 1)) +
       2 * kEps * std::abs(n.out(BceOutput::kMean)[0]) + kTiny;
 }
 
@@ -194,8 +226,9 @@ void bce_backward(const JudgedNode& n, Bounds& bounds) {
   const Err factor = loss_gradient(n, BceInput::kDmean, BceInput::kDsum, double(x.size()));
   for (std::size_t e = 0; e < x.size(); ++e) {
     const double p = evaluate(EwCode::kSigmoid, {x[e]}, {});
-    const Err difference(p - t[e], kEps * (5 * p + std::abs(p - t[e])));
-    bounds[0].as<double>()[e] = (factor * difference).rounded().error;
+    const double of_p = n.is_foreign() ? 8 + 2.4 * std::max(-x[e], 0.0) : 5;
+    const Err difference(p - t[e], kEps * (of_p * p + std::abs(p - t[e])));
+    bounds[0].as<double>()[e] = gradient_error(factor, difference);
   }
 }
 

@@ -3,19 +3,28 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
+
+#include "frontend/compare/scale_fit.h"
 
 namespace keel::compare {
 namespace {
 
-// |got - expected|, where a value that no float holds may be met by the nearest ones.
-double distance(double got, double expected) {
-  constexpr double kLargest = std::numeric_limits<float>::max();
+constexpr double kLargest = std::numeric_limits<float>::max();
+
+// |got - expected|, where a value that no float holds may be met by the nearest ones, and one that
+// `allowed` takes beyond the floats by infinity.
+double distance(double got, double expected, double allowed) {
   if (std::isnan(got) || std::isnan(expected)) {
     return std::isnan(got) == std::isnan(expected) ? 0 : INFINITY;
   }
+  const double along = got * std::copysign(1, expected);
   if (std::abs(expected) > kLargest) {
-    return got * std::copysign(1, expected) >= kLargest ? 0 : INFINITY;
+    if (along >= kLargest) return 0;
+    return std::isfinite(expected) ? kLargest - along : INFINITY;
   }
+  const bool may_overflow = std::isfinite(allowed) && std::abs(expected) + allowed >= kLargest;
+  if (std::isinf(got) && along > 0 && may_overflow) return 0;
   return got == expected ? 0 : std::abs(got - expected);
 }
 
@@ -39,18 +48,49 @@ void Measure::add(int port, const Tensor& got, const Tensor& expected, const Ten
   const bool exact = bound != nullptr && !judged;
   for (std::int64_t i = 0; i < expected.elements(); ++i) {
     const double allowed = judged ? bound->at(i) : exact ? 0 : INFINITY;
+    if (judged && !std::isfinite(allowed) && std::abs(expected.at(i)) <= kLargest) {
+      errors_.unjudged += got.at(i) == expected.at(i) ? 0 : 1;
+    }
     take({port, i, expected.at(i), got.at(i), allowed});
   }
+  if (judged) take_power(expected, *bound);
+}
+
+void Measure::take_power(const Tensor& expected, const Tensor& bound) {
+  std::vector<double> allowed;
+  double squares = 0;
+  for (std::int64_t i = 0; i < expected.elements(); ++i) {
+    const double y = expected.at(i);
+    if (!std::isfinite(y) || std::isnan(bound.at(i))) continue;
+    allowed.push_back(bound.at(i));
+    squares += y * y;
+  }
+  if (!(squares > 0)) return;  // a share of nothing
+  const auto middle = allowed.begin() + std::ssize(allowed) / 2;
+  std::ranges::nth_element(allowed, middle);
+  errors_.power = std::max(errors_.power, *middle / std::sqrt(squares / double(allowed.size())));
+}
+
+void Measure::add_strict(const Tensor& got, const Tensor& expected, const Tensor& usual,
+                         const Tensor& deviation) {
+  for (std::int64_t i = 0; i < expected.elements(); ++i) {
+    const double allowed = usual.at(i);
+    if (!std::isfinite(allowed)) continue;
+    const double of_usual = share(distance(got.at(i), expected.at(i), allowed), allowed);
+    errors_.of_usual = std::max(errors_.of_usual, of_usual);
+  }
+  errors_.scale = std::max(errors_.scale, scale_fit(got, expected, deviation));
 }
 
 void Measure::take(const Element& element) {
-  const double error = distance(element.got, element.expected);
+  const double error = distance(element.got, element.expected, element.bound);
   const double size = std::abs(element.expected);
   errors_.absolute = std::max(errors_.absolute, error);
   if (size > 0) errors_.relative = std::max(errors_.relative, error / size);
   errors_.ulps = std::max(errors_.ulps, error / ulp_of(size));
-  const double of_bound =
-      std::isinf(element.bound) && std::isfinite(error) ? 0 : share(error, element.bound);
+  // Beyond the floats and at NaN what matters is that both are there, whatever the bound.
+  const bool has_bound = std::isfinite(element.bound) || !(std::abs(element.expected) <= kLargest);
+  const double of_bound = has_bound ? share(error, element.bound) : 0;
   if (of_bound > errors_.of_bound || (errors_.worst.expected == 0 && errors_.of_bound == 0)) {
     errors_.of_bound = std::max(errors_.of_bound, of_bound);
     errors_.worst = element;

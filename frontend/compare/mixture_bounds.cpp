@@ -62,7 +62,7 @@ bool counts(const JudgedNode& n, std::int64_t i) {
          n.input(MixtureInput::kMask).as<std::uint8_t>()[std::size_t(i)] != 0;
 }
 
-void mixture_density(const JudgedNode& n, std::vector<Tensor>& bounds) {
+void mixture_density(const JudgedNode& n, NodeBounds& bounds) {
   using Out = MixtureOutput;
   const std::int64_t rows = n.input(MixtureInput::kY).shape()[0];
   for (std::int64_t i = 0; i < rows; ++i) {
@@ -73,7 +73,7 @@ void mixture_density(const JudgedNode& n, std::vector<Tensor>& bounds) {
   }
 }
 
-void mixture_density_backward(const JudgedNode& n, std::vector<Tensor>& bounds) {
+void mixture_density_backward(const JudgedNode& n, NodeBounds& bounds) {
   using Part = MixturePart;
   const MixtureSizes sizes = mixture_sizes(n.input(MixtureInput::kY).shape());
   const std::int64_t m = sizes.components, width = 1 + Part::kCount * m;

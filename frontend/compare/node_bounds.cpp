@@ -1,6 +1,12 @@
 #include "frontend/compare/node_bounds.h"
 
-#include "frontend/compare/running_error.h"
+#include <set>
+
+#include "frontend/compare/norm_view.h"
+#include "src/ops/attention.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/loss.h"
+#include "src/ops/optimizer_step.h"
 
 namespace keel::compare {
 namespace {
@@ -8,9 +14,9 @@ namespace {
 const BoundRules& bound_rules() {
   static const BoundRules rules = [] {
     BoundRules all;
-    for (auto add : {add_linear_rules, add_elementwise_rules, add_loss_rules, add_attention_rules,
-                     add_recurrent_rules, add_drawing_rules, add_mixture_rules, add_update_rules,
-                     add_norm_rules, add_norm_gradient_rules}) {
+    for (auto add : {add_linear_rules, add_sum_rules, add_elementwise_rules, add_loss_rules,
+                     add_attention_rules, add_recurrent_rules, add_drawing_rules, add_mixture_rules,
+                     add_update_rules, add_norm_rules, add_norm_gradient_rules}) {
       add(all);
     }
     return all;
@@ -20,14 +26,47 @@ const BoundRules& bound_rules() {
 
 }  // namespace
 
-std::vector<Tensor> node_bounds(const JudgedNode& node) {
-  const auto rule = bound_rules().find(node.node().op->name);
+NodeBounds node_bounds(const JudgedNode& node) {
+  const std::string_view op = node.node().op->name;
+  const auto rule = bound_rules().find(op);
   check(rule != bound_rules().end(), ErrorKind::kInternal, "{}: no rule says what rounding may add",
-        node.node().op->name);
-  std::vector<Tensor> bounds;
-  for (const Tensor& output : node.outputs) bounds.emplace_back(DType::kF64, output.shape());
-  rule->second(node, bounds);
+        op);
+  NodeBounds bounds;
+  for (const Tensor& output : node.outputs) {
+    bounds.largest.emplace_back(DType::kF64, output.shape());
+  }
+  const BoundRule general = node.is_foreign() ? general_norm_rule(node.node()) : nullptr;
+  (general ? general : rule->second)(node, bounds);
   return bounds;
+}
+
+bool takes_input_error(const Node& node, int input) {
+  using In = CrossEntropyInput;
+  if (node.op == &kCrossEntropyBackward) {
+    return input == In::kLogSumExp || input == In::kDmean || input == In::kDsum;
+  }
+  if (elementwise_code(*node.op) || node.op == &kFusedElementwise) return true;
+  if (node.op->name.ends_with("_step")) {
+    return input == UpdateInput::kLr || input == UpdateInput::kScale;
+  }
+  if (node.op == &kAttentionBackward) return input == AttentionInput::kLse;
+  if (general_norm_rule(node) == nullptr || !node.op->name.ends_with("_backward")) {
+    return false;
+  }
+  const NormPlaces& places = norm_places(forward_name(node.op->name));
+  return input == places.d_mean || input == places.d_rstd;
+}
+
+bool has_general_rule(const Node& node) {
+  // Ops of keel's own making, and norms with a state or a factor of their own.
+  static const std::set<std::string_view> kept{
+      "order_error",   "order_error_backward",    "soft_window",  "soft_window_backward",
+      "filter_bank",   "filter_bank_backward",    "norm_noise",   "norm_noise_backward",
+      "ada_norm",      "ada_norm_backward",       "batch_renorm", "batch_renorm_backward",
+      "mabn",          "mabn_backward",           "power_norm",   "power_norm_backward",
+      "weight_norm",   "weight_norm_backward",    "graves_step",  "mixture_density",
+      "random_normal", "mixture_density_backward"};
+  return !kept.contains(node.op->name);
 }
 
 }  // namespace keel::compare

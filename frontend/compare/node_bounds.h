@@ -11,6 +11,11 @@
 
 namespace keel::compare {
 
+// Whose result is judged. keel's own kernels promise more than float32 arithmetic forces on them:
+// sums in double, norms within 16 and 64 units. Any other kernel is held to what rounding may do to
+// it, whatever the order of its sums and however it forms its statistics.
+enum class Kernels { kKeel, kAny };
+
 // A node as the judge has run it.
 struct JudgedNode {
   Backend& judge;
@@ -18,6 +23,10 @@ struct JudgedNode {
   int index = 0;
   std::span<const Tensor* const> inputs;  // of the judge, in float64; null: absent
   std::span<const Tensor> outputs;
+  Kernels kernels = Kernels::kKeel;
+  // How far each element of an input may be from what the program had in its place, in float64;
+  // null or missing: the input is exactly what it had.
+  std::span<const Tensor* const> input_errors = {};
 
   const Node& node() const { return graph.node(index); }
   bool has(int input) const {
@@ -26,6 +35,12 @@ struct JudgedNode {
   const Tensor& input(int i) const { return *inputs[std::size_t(i)]; }
   std::span<const double> in(int i) const { return input(i).as<double>(); }
   std::span<const double> out(int i) const { return outputs[std::size_t(i)].as<double>(); }
+  bool is_foreign() const { return kernels == Kernels::kAny; }
+  // Of element e of input i.
+  double input_error(int i, std::size_t e) const {
+    const bool is_exact = i >= int(input_errors.size()) || input_errors[std::size_t(i)] == nullptr;
+    return is_exact ? 0 : input_errors[std::size_t(i)]->as<double>()[e];
+  }
   // The only element of an input.
   double scalar(int i) const { return input(i).at(0); }
   std::int32_t number(int i) const { return input(i).as<std::int32_t>()[0]; }
@@ -35,17 +50,40 @@ struct JudgedNode {
   }
 };
 
-// For each output a tensor of its shape: how far each element of a float32 kernel may be from the
-// judge's, given the same inputs. Integers have to agree and their bounds are 0. Throws
-// Error{kInternal} for an op without a rule.
-std::vector<Tensor> node_bounds(const JudgedNode& node);
+// What rounding may add to each element of the outputs of a node: for each output tensors of
+// float64 of its shape.
+struct NodeBounds {
+  // Beyond this no rounding explains the result. Infinite or NaN: the element cannot be judged.
+  std::vector<Tensor> largest;
+  // Of a sum: beyond this, rounding errors of independent signs do not explain the result; repeated
+  // terms and odd orders of summation may. Empty: nothing is known that is stricter than `largest`.
+  std::vector<Tensor> usual;
+  // Of a sum: the deviation of an element's rounding error, where the errors are independent.
+  std::vector<Tensor> deviation;
 
-// Fills the bounds, one tensor of float64 for each output, which are 0 before.
-using BoundRule = void (*)(const JudgedNode&, std::vector<Tensor>&);
+  Tensor& operator[](std::size_t output) { return largest[output]; }
+  const Tensor& operator[](std::size_t output) const { return largest[output]; }
+};
+
+// Given the same inputs, how far each element of a float32 kernel may be from the judge's. Integers
+// have to agree and their bounds are 0. Throws Error{kInternal} for an op without a rule.
+NodeBounds node_bounds(const JudgedNode& node);
+
+// Whether rounding errors of this input (`input_errors`) can be taken into account by the node's
+// rule: the statistics that a norm's backward reads, and the logarithms of sums of losses and
+// attention.
+bool takes_input_error(const Node& node, int input);
+// Whether the op has a rule for kernels of any program; without one all kernels are held to what
+// keel's own promise.
+bool has_general_rule(const Node& node);
+
+// Fills the bounds, whose `largest` are 0 before.
+using BoundRule = void (*)(const JudgedNode&, NodeBounds&);
 using BoundRules = std::map<std::string_view, BoundRule>;
 
 // The rules by op, in parts.
 void add_linear_rules(BoundRules& rules);
+void add_sum_rules(BoundRules& rules);
 void add_elementwise_rules(BoundRules& rules);
 void add_loss_rules(BoundRules& rules);
 void add_attention_rules(BoundRules& rules);
@@ -55,5 +93,8 @@ void add_update_rules(BoundRules& rules);
 void add_recurrent_rules(BoundRules& rules);
 void add_norm_rules(BoundRules& rules);
 void add_norm_gradient_rules(BoundRules& rules);
+
+// The rule of a norm, or of its backward, for kernels of any program; null: there is none.
+BoundRule general_norm_rule(const Node& node);
 
 }  // namespace keel::compare

@@ -23,14 +23,15 @@ class Widened {
 }  // namespace
 
 Judgement judge_node(Backend& judge, const Graph& graph, int index,
-                     std::span<const Tensor* const> inputs, bool wants_bounds) {
+                     std::span<const Tensor* const> inputs, const JudgeOptions& options) {
   const Widened widened(inputs);
   NodeRun run = run_node(judge, graph, index, widened.all());
   check(run.refusal.empty(), ErrorKind::kBackendMissing, "{}: {}", graph.node(index).name,
         run.refusal);
   Judgement result{std::move(run.outputs), {}};
-  if (wants_bounds && !is_view(graph.node(index))) {
-    result.bounds = node_bounds({judge, graph, index, widened.all(), result.outputs});
+  if (options.wants_bounds && !is_view(graph.node(index))) {
+    result.bounds = node_bounds({judge, graph, index, widened.all(), result.outputs,
+                                 options.kernels, options.input_errors});
   }
   return result;
 }
@@ -48,10 +49,14 @@ Tensor committed(Backend& backend, const Tensor& leaf, const Tensor& next) {
 }
 
 Errors measured(std::span<const Tensor> got, std::span<const Tensor> expected,
-                std::span<const Tensor> bounds) {
+                const NodeBounds& bounds) {
   Measure measure;
   for (std::size_t port = 0; port < got.size(); ++port) {
-    measure.add(int(port), got[port], expected[port], bounds.empty() ? nullptr : &bounds[port]);
+    const bool is_judged = port < bounds.largest.size();
+    measure.add(int(port), got[port], expected[port], is_judged ? &bounds[port] : nullptr);
+    if (port < bounds.usual.size()) {
+      measure.add_strict(got[port], expected[port], bounds.usual[port], bounds.deviation[port]);
+    }
   }
   return measure.result();
 }

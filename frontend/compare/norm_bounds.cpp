@@ -14,7 +14,7 @@
 namespace keel::compare {
 namespace {
 
-using Bounds = std::vector<Tensor>;
+using Bounds = NodeBounds;
 
 constexpr double kForward = kForwardBound * 2 * kEps;
 

@@ -18,10 +18,6 @@ namespace {
 
 constexpr std::string_view kBackwardSuffix = "_backward";
 
-std::string_view forward_name(std::string_view op) {
-  return op.ends_with(kBackwardSuffix) ? op.substr(0, op.size() - kBackwardSuffix.size()) : op;
-}
-
 // Over how many of the last axes of x a norm of rows goes.
 std::int64_t row_axes(const JudgedNode& n, std::string_view name) {
   const Attrs& attrs = n.node().attrs;
@@ -44,6 +40,10 @@ std::int64_t part_count(const JudgedNode& n) {
 }
 
 }  // namespace
+
+std::string_view forward_name(std::string_view op) {
+  return op.ends_with(kBackwardSuffix) ? op.substr(0, op.size() - kBackwardSuffix.size()) : op;
+}
 
 NormView::NormView(const JudgedNode& node, bool is_backward)
     : node_(node), places_(norm_places(forward_name(node.node().op->name))) {

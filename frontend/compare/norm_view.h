@@ -29,6 +29,8 @@ struct NormPlaces {
   int slope = -1;   // a state that multiplies xhat
 };
 const NormPlaces& norm_places(std::string_view forward_op);
+// The name of the forward op of a norm or of its backward.
+std::string_view forward_name(std::string_view op);
 
 // A node of a norm, forward or backward.
 class NormView {

@@ -8,10 +8,8 @@
 namespace keel::compare {
 namespace {
 
-using Bounds = std::vector<Tensor>;
+using Bounds = NodeBounds;
 
-Err sigmoid(const Err& x) { return applied(EwCode::kSigmoid, {x}); }
-Err tanh(const Err& x) { return applied(EwCode::kTanh, {x}); }
 Err one_minus(const Err& x) { return Err(1) - x; }
 
 // A unit of a cell: where its numbers lie, and whether its row takes the step.
@@ -24,6 +22,13 @@ struct Unit {
   // Its number in gate `gate` of an input (rows, gates * width), 0 where that is absent.
   Err in(int place, std::size_t gates = 1, std::size_t gate = 0) const {
     return node.has(place) ? node.in(place)[at(gates, gate)] : 0;
+  }
+  Err sigmoid(const Err& x) const { return applied(EwCode::kSigmoid, {x}, node.kernels); }
+  Err tanh(const Err& x) const { return applied(EwCode::kTanh, {x}, node.kernels); }
+  // (1 - z) a + z b, which other programs form as a + z (b - a), too.
+  Err mix(const Err& z, const Err& a, const Err& b) const {
+    const Err sum = one_minus(z) * a + z * b;
+    return node.is_foreign() ? Err(sum.value, sum.error + 3 * kEps * (a.size() + b.size())) : sum;
   }
   void set(int place, const Err& value, std::size_t gates = 1, std::size_t gate = 0) const {
     if (node.outputs[std::size_t(place)].elements() == 0) return;
@@ -55,8 +60,8 @@ void lstm_cell(const JudgedNode& n, Bounds& bounds) {
     const auto p = [&](std::size_t gate) {
       return unit.in(In::kU, 4, gate) + unit.in(In::kW, 4, gate);
     };
-    const Err f = sigmoid(p(0)), i = sigmoid(p(1)), g = tanh(p(3));
-    unit.set(Out::kO, sigmoid(p(2)));
+    const Err f = unit.sigmoid(p(0)), i = unit.sigmoid(p(1)), g = unit.tanh(p(3));
+    unit.set(Out::kO, unit.sigmoid(p(2)));
     unit.set(Out::kFig, f, 3, 0);
     unit.set(Out::kFig, i, 3, 1);
     unit.set(Out::kFig, g, 3, 2);
@@ -82,7 +87,7 @@ void lstm_cell_backward(const JudgedNode& n, Bounds& bounds) {
 void lstm_output(const JudgedNode& n, Bounds& bounds) {
   using In = LstmOutputInput;
   each_unit(n, bounds, In::kO, In::kMask, [](const Unit& unit) {
-    const Err value = tanh(unit.in(In::kN));
+    const Err value = unit.tanh(unit.in(In::kN));
     unit.set(LstmOutputOutput::kTanh, value);
     if (unit.steps) unit.set(LstmOutputOutput::kH, unit.in(In::kO)*value);
   });
@@ -103,13 +108,13 @@ void gru_cell(const JudgedNode& n, Bounds& bounds) {
   using In = GruCellInput;
   using Out = GruCellOutput;
   each_unit(n, bounds, In::kBefore, In::kMask, [](const Unit& unit) {
-    const Err z = sigmoid(unit.in(In::kU, 2, 0) + unit.in(In::kW, 2, 0));
-    const Err r = sigmoid(unit.in(In::kU, 2, 1) + unit.in(In::kW, 2, 1));
-    const Err k = tanh(unit.in(In::kA) + r * unit.in(In::kQ));
+    const Err z = unit.sigmoid(unit.in(In::kU, 2, 0) + unit.in(In::kW, 2, 0));
+    const Err r = unit.sigmoid(unit.in(In::kU, 2, 1) + unit.in(In::kW, 2, 1));
+    const Err k = unit.tanh(unit.in(In::kA) + r * unit.in(In::kQ));
     unit.set(Out::kZrk, z, 3, 0);
     unit.set(Out::kZrk, r, 3, 1);
     unit.set(Out::kZrk, k, 3, 2);
-    if (unit.steps) unit.set(Out::kH, one_minus(z) * unit.in(In::kBefore) + z * k);
+    if (unit.steps) unit.set(Out::kH, unit.mix(z, unit.in(In::kBefore), k));
   });
 }
 

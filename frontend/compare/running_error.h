@@ -8,11 +8,12 @@
 #include <cstdint>
 
 #include "frontend/compare/bounds.h"
+#include "frontend/compare/node_bounds.h"
 #include "src/ops/elementwise.h"
 
 namespace keel::compare {
 
-// Numbers this small may become 0: half the least normal float.
+// Numbers this small may become 0: the least normal float.
 inline constexpr double kTiny = 0x1p-126;
 
 // How much a sum of k terms, or of k products, may be off relative to the sum of their sizes: k eps
@@ -23,6 +24,34 @@ inline constexpr double kTiny = 0x1p-126;
 inline double sum_error(std::int64_t k) {
   const double terms = double(std::max<std::int64_t>(k, 0));
   return kEps * (std::min(terms, 8 * std::sqrt(terms)) + 2);
+}
+
+// The terms of one sum as a kernel adds them up: how many there are, the sum of their sizes, the
+// sum of their squares, and the sum itself.
+struct SumTerms {
+  double count = 0, sizes = 0, squares = 0, total = 0;
+
+  void add(double term) {
+    ++count;
+    sizes += std::abs(term);
+    squares += term * term;
+    total += term;
+  }
+};
+
+// What rounding adds to such a sum in any order of the additions. `largest` rests on errors of
+// independent signs in proportion to the running sums, plus their drift where the terms have mostly
+// one sign: then running sums grow steadily, and the roundings of equal terms are equal. `usual` is
+// the same with the terms' root mean square in place of their sizes, and `deviation` that of a
+// single result without drift (docs/numerics.md, Sums of any program).
+struct SumError {
+  double largest = 0, usual = 0, deviation = 0;
+};
+SumError any_sum_error(const SumTerms& terms);
+
+// any_sum_error's `largest` relative to the sum of the sizes; 0 for a sum without terms.
+inline double any_relative_error(const SumTerms& terms) {
+  return terms.sizes > 0 ? any_sum_error(terms).largest / terms.sizes : 0;
 }
 
 // A value, and how far a float32 may be from it.
@@ -63,6 +92,6 @@ inline Err sqrt(const Err& a) {
 }
 
 // An element-wise code on such operands; its own rounding is in docs/numerics.md.
-Err applied(EwCode code, const std::array<Err, 3>& operands);
+Err applied(EwCode code, const std::array<Err, 3>& operands, Kernels kernels = Kernels::kKeel);
 
 }  // namespace keel::compare

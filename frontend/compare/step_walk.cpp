@@ -1,6 +1,7 @@
 #include "frontend/compare/step_walk.h"
 
 #include "frontend/compare/fault_planter.h"
+#include "frontend/compare/foreign_judge.h"
 #include "frontend/compare/lane.h"
 #include "frontend/compare/node_judge.h"
 #include "frontend/compare/walk_plan.h"
@@ -22,6 +23,21 @@ std::string phase_of(const Node& node) {
   return node.name.find(".backward") != std::string::npos ? "backward" : "forward";
 }
 
+Verdict NodeReport::verdict() const {
+  if (!refusal.empty()) return Verdict::kRefused;
+  if (!judged) return Verdict::kUnjudged;
+  if (!errors.within()) return Verdict::kDiverges;
+  if (errors.unjudged > 0) return Verdict::kUnjudged;
+  if (errors.of_usual > 1 || errors.scale > 1) return Verdict::kSuspect;
+  return errors.power > kBlindPower ? Verdict::kBlind : Verdict::kOk;
+}
+
+void NodeReport::place_worst(std::span<const Tensor> outputs) {
+  const auto port = std::size_t(errors.worst.port);
+  if (port >= outputs.size() || outputs[port].elements() == 0) return;
+  place = place_text(outputs[port].shape(), errors.worst.index);
+}
+
 class StepWalk::Impl {
  public:
   Impl(Backend& judge, std::vector<Backend*> backends, Subject& subject, WalkOptions options)
@@ -36,6 +52,7 @@ class StepWalk::Impl {
       if (is_chained()) lanes_.emplace_back(*backend, false);
     }
     planter_.emplace(options_.faults, names);
+    if (options_.foreign) foreign_.emplace(judge_, *options_.foreign);
     check(!is_chained() || (!options_.record && !options_.against), ErrorKind::kUsage,
           "traces are of isolated walks: expected --mode isolated");
     if (options_.record && options_.record->steps() > 0) {
@@ -48,9 +65,10 @@ class StepWalk::Impl {
     SubjectStep step = subject_.at(step_);
     graph_ = step.graph;
     sink_ = &sink;
-    plan_.emplace(*graph_, options_.only, subject_.name());
+    plan_.emplace(*graph_, WalkChoice{options_.only, foreign_.has_value()}, subject_.name());
     if (options_.against) replay_inputs(*options_.against, step_, step, truth_);
     truth_.begin(*graph_, step, subject_);
+    if (foreign_ && step_ == 0) foreign_->begin(*graph_);
     if (options_.record) record_inputs(*options_.record, step_, step, truth_);
     for (Lane& lane : lanes_) lane.begin(*graph_, step, subject_);
     const PerNode<int> last = last_readers(*graph_, plan_->needed());
@@ -63,7 +81,6 @@ class StepWalk::Impl {
     truth_.end();
     for (Lane& lane : lanes_) lane.end();
     if (options_.record) options_.record->end(truth_.leaves());
-    if (options_.foreign && step_ == 0) options_.foreign->expect_all_used();
     if (options_.only.empty()) planter_->expect_planted(subject_.name(), step_);
     ++step_;
   }
@@ -75,13 +92,17 @@ class StepWalk::Impl {
     const Node& node = graph_->node(i);
     const bool judged = plan_->is_judged(i) && !is_view(node);
     const std::vector<const Tensor*> inputs = truth_.inputs(node);
-    Judgement truth = judge_node(judge_, *graph_, i, inputs, judged && !is_chained());
+    Judgement truth =
+        judge_node(judge_, *graph_, i, inputs, {.wants_bounds = judged && !is_chained()});
     for (std::size_t b = 0; is_chained() && b < backends_.size(); ++b) {
       take_chained(i, b, truth, judged);
     }
     if (judged && !is_chained()) take_isolated(i, truth, inputs);
     if (options_.against) take_recorded(i, truth, inputs, judged);
-    if (options_.foreign && step_ == 0) take_foreign(i, truth, judged);
+    if (foreign_ && step_ == 0) {
+      foreign_->take({*graph_, i, truth_, truth}, plan_->is_judged(i),
+                     report_of(i, options_.foreign->name()), *sink_);
+    }
     truth_.set(i, std::move(truth.outputs));
     if (options_.record && !is_view(node)) {
       record_outputs(*options_.record, "truth", node, truth_.outputs(i));
@@ -122,7 +143,7 @@ class StepWalk::Impl {
           backends_[b]->name(), graph_->node(i).name, run.refusal);
     strike(i, b, inputs, run.outputs);
     if (judged) {
-      const Judgement own = judge_node(judge_, *graph_, i, inputs, true);
+      const Judgement own = judge_node(judge_, *graph_, i, inputs, {});
       report({i, std::string(backends_[b]->name()), run, inputs}, own, &truth);
     }
     for (const Update& update : plan_->updates_of(i)) {
@@ -145,29 +166,6 @@ class StepWalk::Impl {
     truth.outputs = replay_outputs(*options_.against, "truth", graph_->node(i));
   }
 
-  void take_foreign(int i, const Judgement& truth, bool judged) {
-    ForeignValues& foreign = *options_.foreign;
-    foreign.take(*graph_, i, truth_);
-    if (!judged || !foreign.has_output(*graph_, i)) return;
-    const auto inputs = foreign.inputs(*graph_, i, truth_);
-    Judgement own;
-    if (inputs) own = judge_node(judge_, *graph_, i, *inputs, true);
-    const std::vector<Tensor>& expected = inputs ? own.outputs : truth.outputs;
-    NodeReport report = report_of(i, foreign.name());
-    report.judged = inputs.has_value();
-    Measure measure;
-    std::vector<Tensor> got;
-    for (std::size_t port = 0; port < expected.size(); ++port) {
-      const Tensor* value = foreign.output({i, int(port)});
-      got.push_back(value ? value->clone() : expected[port].clone());
-      const Tensor* bound = inputs ? &own.bounds[port] : nullptr;
-      if (value) measure.add(int(port), *value, expected[port], bound);
-    }
-    report.errors = measure.result();
-    report.drift = measured(got, truth.outputs, {});
-    (*sink_)(report, {*graph_, truth_.inputs(graph_->node(i)), expected, got, own.bounds});
-  }
-
   NodeReport report_of(int i, const std::string& backend) const {
     const Node& node = graph_->node(i);
     NodeReport report{.step = step_,
@@ -182,6 +180,8 @@ class StepWalk::Impl {
                       .values = {},
                       .errors = {},
                       .judged = true,
+                      .reason = {},
+                      .standard = "keel's promise",
                       .drift = {}};
     for (const NamedValue& output : graph_->outputs()) {
       if (output.value.node == i) report.output = output.name;
@@ -197,12 +197,11 @@ class StepWalk::Impl {
     std::span<const Tensor* const> inputs;
     std::span<const NodeRun> all = {};  // of all backends, in their order
   };
-  // Where the worst element is, and what other backends have there.
-  void place_worst(const Given& given, NodeReport& report) const {
+  // What other backends have where the worst element is.
+  void add_values(const Given& given, NodeReport& report) const {
     const Element& worst = report.errors.worst;
     const auto port = std::size_t(worst.port);
-    if (port >= given.run.outputs.size() || given.run.outputs[port].elements() == 0) return;
-    report.place = place_text(given.run.outputs[port].shape(), worst.index);
+    if (report.place.empty()) return;
     for (std::size_t b = 0; b < given.all.size(); ++b) {
       if (!given.all[b].refusal.empty() || given.all[b].outputs[port].elements() == 0) continue;
       report.values.emplace_back(backends_[b]->name(), given.all[b].outputs[port].at(worst.index));
@@ -215,9 +214,11 @@ class StepWalk::Impl {
     if (run.refusal.empty()) {
       report.errors = measured(run.outputs, judgement.outputs, judgement.bounds);
       if (chain) report.drift = measured(run.outputs, chain->outputs, {});
-      place_worst(given, report);
+      report.place_worst(run.outputs);
+      add_values(given, report);
     }
-    (*sink_)(report, {*graph_, given.inputs, judgement.outputs, run.outputs, judgement.bounds});
+    (*sink_)(report,
+             {*graph_, given.inputs, judgement.outputs, run.outputs, judgement.bounds.largest});
   }
 
   // A copy is exact. Returns what the leaf has behind the step.
@@ -233,13 +234,14 @@ class StepWalk::Impl {
     report.op = "update";
     report.phase = "state";
     report.output = {};
-    std::vector<Tensor> expected, bounds;
+    std::vector<Tensor> expected;
     expected.push_back(next.clone());
-    bounds.emplace_back(DType::kF64, next.shape());
+    NodeBounds bounds;
+    bounds.largest.emplace_back(DType::kF64, next.shape());
     report.errors = measured(got, expected, bounds);
-    report.place = place_text(next.shape(), report.errors.worst.index);
+    report.place_worst(expected);
     const Tensor* const inputs[] = {&leaf, &next};
-    (*sink_)(report, {*graph_, inputs, expected, got, bounds});
+    (*sink_)(report, {*graph_, inputs, expected, got, bounds.largest});
     return std::move(got[0]);
   }
 
@@ -258,6 +260,7 @@ class StepWalk::Impl {
   const Graph* graph_ = nullptr;
   const NodeSink* sink_ = nullptr;
   std::optional<WalkPlan> plan_;  // of graph_
+  std::optional<ForeignJudge> foreign_;
   std::optional<FaultPlanter> planter_;
 };
 

@@ -23,6 +23,23 @@ constexpr auto choice_words(WalkMode) {
   return std::to_array<std::string_view>({"isolated", "chained"});
 }
 
+// What a comparison says of a node, from the best to the worst.
+enum class Verdict {
+  kOk,        // within what rounding explains, and a fault of 1 % would not be
+  kBlind,     // within what rounding explains, as a fault of 1 % of the values might be
+  kSuspect,   // only rounding errors that are not independent explain it, or tiles of a convolution
+  kUnjudged,  // nothing is known of it: reason
+  kRefused,   // the backend does not run it: refusal
+  kDiverges,  // further off than rounding explains
+};
+constexpr auto choice_words(Verdict) {
+  return std::to_array<std::string_view>(
+      {"ok", "blind", "suspect", "unjudged", "refused", "diverges"});
+}
+
+// The power (Errors::power) from which on a judge is blind.
+inline constexpr double kBlindPower = 0.01;
+
 // One node of one step on one backend.
 struct NodeReport {
   std::int64_t step = 0;
@@ -37,9 +54,14 @@ struct NodeReport {
   std::vector<std::pair<std::string, double>> values;
   Errors errors;                // against the judge's answer to the same inputs
   bool judged = true;           // else errors are distances, which nothing bounds
+  std::string reason;           // why it is not judged, or empty
+  std::string standard;         // what it is held to: "keel's promise" or "any kernel"
   std::optional<Errors> drift;  // of a chain: from the judge's chain
 
-  bool diverges() const { return refusal.empty() && !errors.within(); }
+  bool diverges() const { return refusal.empty() && judged && !errors.within(); }
+  Verdict verdict() const;
+  // Sets `place` from the errors' worst element; `outputs` are those of the node.
+  void place_worst(std::span<const Tensor> outputs);
 };
 
 // What a report is made of.
@@ -61,7 +83,8 @@ struct WalkOptions {
   // of this one.
   TraceReader* against = nullptr;
   // What another program gave in the first step. A node is judged where all of its inputs were
-  // given, too, or are leaves; else its distance from the judge is measured.
+  // given, too, or are leaves, or statistics that follow from what was given; else its distance
+  // from the judge is measured.
   ForeignValues* foreign = nullptr;
 };
 

@@ -8,7 +8,7 @@
 namespace keel::compare {
 namespace {
 
-using Bounds = std::vector<Tensor>;
+using Bounds = NodeBounds;
 
 // What every update begins with: r = lr * lr_scale and g' = scale * g + decay * p.
 class ParameterUpdate {
@@ -16,8 +16,8 @@ class ParameterUpdate {
   template <class Attrs>
   ParameterUpdate(const JudgedNode& node, const Attrs& attrs)
       : node_(node),
-        rate_(Err(node.scalar(UpdateInput::kLr)) * constant(attrs.lr_scale)),
-        scale_(node.has(UpdateInput::kScale) ? node.scalar(UpdateInput::kScale) : 1),
+        rate_(number(node, UpdateInput::kLr) * constant(attrs.lr_scale)),
+        scale_(node.has(UpdateInput::kScale) ? number(node, UpdateInput::kScale) : Err(1)),
         decay_(constant(attrs.weight_decay)) {}
 
   // A step that diverged leaves everything as it is, to the bit.
@@ -31,12 +31,27 @@ class ParameterUpdate {
   }
 
  private:
+  static Err number(const JudgedNode& node, int input) {
+    return {node.scalar(input), node.input_error(input, 0)};
+  }
+
   const JudgedNode& node_;
   Err rate_, scale_, decay_;
 };
 
-// a x + (1 - a) y
-Err blend(double a, const Err& x, const Err& y) { return constant(a) * x + constant(1 - a) * y; }
+// a x + (1 - a) y. Other programs may form 1 - a from a float, and the whole as x + (1 - a) (y -
+// x).
+Err blend(double a, const Err& x, const Err& y, Kernels kernels) {
+  if (kernels == Kernels::kKeel) return constant(a) * x + constant(1 - a) * y;
+  const Err share = Err(1 - a, kEps);
+  Err result = constant(a) * x + share * y;
+  result.error += (1 - a) * kEps * (x.size() + (y - x).size() * 2);
+  return result;
+}
+// By an approximate inverse, in other programs.
+Err quotient(const Err& a, const Err& b, Kernels kernels) {
+  return (a / b).rounded(kernels == Kernels::kKeel ? 0 : 3);
+}
 
 void sgd(const JudgedNode& n, Bounds& bounds) {
   const auto& attrs = n.attrs<SgdAttrs>();
@@ -63,11 +78,23 @@ struct Moments {
   Err m, v;
 };
 
-Err adam_change(const AdamAttrs& attrs, double t, const Moments& next) {
-  const double c1 = unbias(attrs, attrs.beta1, t), c2 = unbias(attrs, attrs.beta2, t);
-  const Err eps = constant(attrs.eps);
-  if (attrs.raw_eps) return constant(std::sqrt(c2) / c1) * next.m / (sqrt(next.v) + eps);
-  return next.m / constant(c1) / (sqrt(next.v / constant(c2)) + eps);
+// The same with its error: other programs take the power in float32, whose error grows with t.
+Err unbias_of(const AdamAttrs& attrs, double beta, double t, Kernels kernels) {
+  const double c = unbias(attrs, beta, t);
+  if (kernels == Kernels::kKeel) return constant(c);
+  return {c, kEps * (c + (t + 2) * std::abs(1 - c))};
+}
+
+Err adam_change(const AdamAttrs& attrs, double t, const Moments& next, Kernels kernels) {
+  const Err c1 = unbias_of(attrs, attrs.beta1, t, kernels);
+  const Err c2 = unbias_of(attrs, attrs.beta2, t, kernels), eps = constant(attrs.eps);
+  if (attrs.raw_eps) {
+    const Err rate = kernels == Kernels::kKeel ? constant(std::sqrt(c2.value) / c1.value)
+                                               : quotient(sqrt(c2), c1, kernels);
+    return quotient(rate * next.m, sqrt(next.v) + eps, kernels);
+  }
+  return quotient(quotient(next.m, c1, kernels), sqrt(quotient(next.v, c2, kernels)) + eps,
+                  kernels);
 }
 
 void adam(const JudgedNode& n, Bounds& bounds) {
@@ -79,9 +106,9 @@ void adam(const JudgedNode& n, Bounds& bounds) {
       attrs.decoupled ? Err(1) - update.rate() * constant(attrs.weight_decay) : Err(1);
   for (std::size_t e = 0; e < update.size(); ++e) {
     const Err g = update.gradient(e, !attrs.decoupled);
-    const Moments next{blend(attrs.beta1, n.in(AdamInput::kM)[e], g),
-                       blend(attrs.beta2, n.in(AdamInput::kV)[e], g * g)};
-    const Err change = adam_change(attrs, t, next);
+    const Moments next{blend(attrs.beta1, n.in(AdamInput::kM)[e], g, n.kernels),
+                       blend(attrs.beta2, n.in(AdamInput::kV)[e], g * g, n.kernels)};
+    const Err change = adam_change(attrs, t, next, n.kernels);
     bounds[AdamOutput::kM].as<double>()[e] = next.m.error;
     bounds[AdamOutput::kV].as<double>()[e] = next.v.error;
     bounds[AdamOutput::kP].as<double>()[e] =
@@ -98,7 +125,9 @@ void adagrad(const JudgedNode& n, Bounds& bounds) {
     const Err h = Err(n.in(AdagradInput::kH)[e]) + g * g;
     bounds[AdagradOutput::kH].as<double>()[e] = h.error;
     bounds[AdagradOutput::kP].as<double>()[e] =
-        (update.parameter(e) - update.rate() * g / sqrt(h + constant(attrs.eps))).error;
+        (update.parameter(e) -
+         quotient(update.rate() * g, sqrt(h + constant(attrs.eps)), n.kernels))
+            .error;
   }
 }
 
@@ -110,8 +139,8 @@ void graves(const JudgedNode& n, Bounds& bounds) {
   if (update.is_kept()) return;
   for (std::size_t e = 0; e < update.size(); ++e) {
     const Err g = update.gradient(e, true);
-    const Err next_n = blend(attrs.keep, n.in(In::kN)[e], g * g);
-    const Err q = blend(attrs.keep, n.in(In::kQ)[e], g);
+    const Err next_n = blend(attrs.keep, n.in(In::kN)[e], g * g, n.kernels);
+    const Err q = blend(attrs.keep, n.in(In::kQ)[e], g, n.kernels);
     Err variance = next_n - q * q;
     variance.value = std::max(variance.value, 0.0);
     const Err d = constant(attrs.momentum) * Err(n.in(In::kD)[e]) -

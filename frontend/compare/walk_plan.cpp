@@ -25,10 +25,11 @@ bool has_called(const Graph& graph, const std::string& only) {
   return false;
 }
 
-WalkPlan::WalkPlan(const Graph& graph, const std::string& only, const std::string& subject)
-    : judged_(graph, only.empty()), needed_(graph, only.empty()) {
+WalkPlan::WalkPlan(const Graph& graph, const WalkChoice& choice, const std::string& subject)
+    : judged_(graph, choice.only.empty()), needed_(graph, choice.only.empty()) {
+  const std::string& only = choice.only;
   for (const Update& update : graph.updates()) updates_[update.next.node].push_back(update);
-  for (int i = graph.size() - 1; i >= 0; --i) choose(graph, i, only);
+  for (int i = graph.size() - 1; i >= 0; --i) choose(graph, i, choice);
   check(only.empty() || std::ranges::count(judged_, true) > 0, ErrorKind::kUsage,
         "--only: no node of {} is called '{}'", subject, only);
 }
@@ -39,9 +40,10 @@ std::span<const Update> WalkPlan::updates_of(int node) const {
 }
 
 // Goes from the last node to the first, so that whoever reads a node has been chosen before it.
-void WalkPlan::choose(const Graph& graph, int i, const std::string& only) {
+void WalkPlan::choose(const Graph& graph, int i, const WalkChoice& choice) {
+  const std::string& only = choice.only;
   const Node& node = graph.node(i);
-  if (node.kind == NodeKind::kOp && !is_view(node)) {
+  if (node.kind == NodeKind::kOp && (choice.views || !is_view(node))) {
     judged_[i] =
         is_called(node.name, only) || std::ranges::any_of(updates_of(i), [&](const Update& update) {
           return is_called(graph.node(update.leaf).name, only);

@@ -14,12 +14,17 @@ namespace keel::compare {
 // Whether a node, or a leaf that takes a new value, is called `only` or lies below that path.
 bool has_called(const Graph& graph, const std::string& only);
 
+struct WalkChoice {
+  std::string only;    // a path; empty: all
+  bool views = false;  // views are judged, too: another program may have got one wrong
+};
+
 class WalkPlan {
  public:
   // Judges all nodes, or those called `only` and what lies below that path: a node, or one that
   // gives a leaf of that name its new value. Nodes that those depend on run too, in this step or,
   // as updates, in an earlier one. Throws Error{kUsage} when nothing of `subject` is called so.
-  WalkPlan(const Graph& graph, const std::string& only, const std::string& subject);
+  WalkPlan(const Graph& graph, const WalkChoice& choice, const std::string& subject);
 
   bool is_judged(int node) const { return judged_[node]; }
   const PerNode<bool>& needed() const { return needed_; }
@@ -27,7 +32,7 @@ class WalkPlan {
   std::span<const Update> updates_of(int node) const;
 
  private:
-  void choose(const Graph& graph, int node, const std::string& only);
+  void choose(const Graph& graph, int node, const WalkChoice& choice);
 
   PerNode<bool> judged_, needed_;
   std::map<int, std::vector<Update>> updates_;  // by the node of the new value
