@@ -113,7 +113,7 @@ TEST_CASE("foreign: a view is judged as the copy it is, a name of no node is ref
   const Value y = ops::reshape(graph, x, Shape{6});
   graph.mark_output("y", y);
   const std::string name = array_name(graph.node(y.node), 0);
-  GraphSubject subject("reshape", std::move(graph), [](std::int64_t) {
+  GraphSubject subject({"reshape", "given"}, std::move(graph), [](std::int64_t) {
     Feeds feeds;
     feeds["x"] = Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
     return feeds;

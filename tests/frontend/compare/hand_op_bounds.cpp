@@ -186,21 +186,22 @@ void add_losses(std::vector<HandCase>& all) {
 }
 
 void add_attention(std::vector<HandCase>& all) {
-  // One key: score 6, off by 3 * 6 + 2 * 6; e = 30 + 4 + 6 (1 + 1/8).
-  const double e = 30 + 4 + 6 * 1.125, mean = e + 1;
-  const double of_lse = mean + 1 + 4 + 3 * 6 + 3 * kLog2;
-  // P is off by 30 + 6 + 6; both dot products are 10, off by 30 each, and cancel.
-  const double of_p = 30 + 6 + 6, of_ds = (of_p + 3) * 20 + 30 + 30;
+  // One key: score 6, off by 3 * 6 + 4 * 6; e has 8 besides and 8 sqrt(1 / 16), the sum of
+  // exponentials, 1, three.
+  const double es = 42, e = es + 8 + 2, sum = e + 3;
+  const double of_lse = sum + 4 + 3 * 6 + 3 * kLog2;
+  // P is off by es + 8 + 6; both dot products are 10, off by 30 each, and cancel.
+  const double of_p = es + 8 + 6, of_ds = (of_p + 3) * 20 + 30 + 30;
   all.push_back({[](Given& d) {
                    const Value q = d.floats({1, 1, 1}, {2}), k = d.floats({1, 1, 1}, {3});
                    const Value v = d.floats({1, 1, 1}, {5});
                    d.differentiate(ops::attention(d.g, {q, k, v}, {.heads = 1}), {2});
                  },
-                 {{"attention", 0, {1.05 * 5 * (e + mean + 2 + 8)}},
+                 {{"attention", 0, {1.05 * 5 * (e + sum + 6) + 3 * 5 + 2 * 5}},
                   {"attention", 1, {1.05 * of_lse}},
                   {"attention_backward", 0, {1.05 * 3 * of_ds}},
                   {"attention_backward", 1, {1.05 * 2 * of_ds}},
-                  {"attention_backward", 2, {1.05 * 2 * (of_p + 1 + 4)}}}});
+                  {"attention_backward", 2, {1.05 * 2 * (of_p + 2) + 3 * 2 + 2 * 2}}}});
 }
 
 // u = 1 and w = 0 in every gate: a sigmoid of 5 eps and its slope, a tanh of 4.4 eps and its slope.
