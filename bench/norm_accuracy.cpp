@@ -143,9 +143,9 @@ std::vector<std::string> accuracy_norms() {
   std::vector<std::string> norms;
   for (const nn::NormFacts& facts : nn::norm_facts()) {
     if (left_out.contains(facts.name)) continue;
-    norms.push_back(facts.name);
+    norms.push_back(facts.any_width());
     if (!nn::Norm::parse(facts.name).option("eps_outside").empty()) {
-      norms.push_back(facts.name + "{eps_outside=true}");
+      norms.push_back(facts.any_width("eps_outside=true"));
     }
   }
   for (const char* more : {"groupnorm{groups=3}", "groupscaling{groups=3}",

@@ -44,7 +44,7 @@ Shape parse_shape(const std::string& text) {
 std::vector<std::string> all_norms() {
   std::vector<std::string> names;
   for (const nn::NormFacts& facts : nn::norm_facts()) {
-    if (facts.name != "none") names.push_back(facts.name);
+    if (facts.name != "none") names.push_back(facts.any_width());
   }
   return names;
 }

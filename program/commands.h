@@ -41,11 +41,12 @@ struct PredictArgs {
 int run_predict(const PredictArgs& args);
 
 struct ListArgs {
-  std::string what;  // models, norms, ops, backends, recipes, studies or tables
-  std::string name;  // of norms, this one alone; empty: all
-  bool json = false;
+  std::string what;  // models, norms, ops, backends, recipes, studies, tables or keys
+  std::string name;  // of norms, this one alone; of keys, a model; empty: all
+  bool json = false, markdown = false;
 };
 int run_list(const ListArgs& args);
+int run_list_keys(const ListArgs& args);
 
 struct GraphArgs {
   RunArgs run;

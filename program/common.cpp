@@ -15,6 +15,7 @@
 #include "frontend/train/run_state.h"
 #include "models/registry.h"
 #include "program/processor.h"
+#include "src/core/shown.h"
 
 namespace keel::cli {
 namespace {
@@ -39,7 +40,18 @@ void apply_set(train::Config& config, const std::string& assignment) {
   config.set(key, value);
 }
 
+void expect_one(const std::string& option, const std::string& value, const std::string& key,
+                const std::vector<std::string>& sets) {
+  if (value.empty()) return;
+  for (const std::string& assignment : sets) {
+    check(!assignment.starts_with(key + "="), ErrorKind::kUsage,
+          "{} and --set {}: expected one of them, got both", option, key);
+  }
+}
+
 train::Config make_config(const RunArgs& args) {
+  expect_one("--data", args.data, "data.source", args.sets);
+  expect_one("--norm", args.norm, "model.norm", args.sets);
   const models::ModelEntry& entry = models::find_model(args.model);
   train::Config config(entry.make());
   if (args.recipe.ends_with(".toml")) {
@@ -67,7 +79,10 @@ std::unique_ptr<Backend> make_backend(const RunArgs& args) {
 
 std::filesystem::path checkpoint_path(const std::string& given) {
   if (!std::filesystem::is_directory(given)) return given;
-  return train::RunFolder{given}.checkpoints() / "best.safetensors";
+  const std::filesystem::path checkpoints = train::RunFolder{given}.checkpoints();
+  check(std::filesystem::is_directory(checkpoints), ErrorKind::kIo,
+        "{}: expected a checkpoint or a run's folder, got a folder without checkpoints", given);
+  return checkpoints / "best.safetensors";
 }
 
 Checkpoint open_checkpoint(const std::string& given) {
@@ -114,8 +129,11 @@ std::string text_of_answers(const task::Decoder& decoder) {
   return fmt::format("{}\n", fmt::join(decoder.answers(), "\n"));
 }
 
-std::string table_text(const std::vector<std::vector<std::string>>& rows) {
+std::string table_text(std::vector<std::vector<std::string>> rows) {
   std::vector<std::size_t> widths;
+  for (auto& row : rows) {
+    for (std::string& cell : row) cell = shown(shortened(cell, kMostShownBytes));
+  }
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()), 0);
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
@@ -129,6 +147,21 @@ std::string table_text(const std::vector<std::vector<std::string>>& rows) {
     text += line + "\n";
   }
   return text;
+}
+
+std::string labelled(const std::string& label, const std::string& text) {
+  constexpr std::size_t kColumns = 100, kIndent = 14;
+  std::string out, line = fmt::format("  {:<{}}", label, kIndent - 2);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string word = text.substr(at, text.find(' ', at) - at);
+    if (line.size() > kIndent && line.size() + 1 + word.size() > kColumns) {
+      out += line + "\n";
+      line.assign(kIndent, ' ');
+    }
+    line += (line.size() > kIndent ? " " : "") + word;
+    at += word.size() + 1;
+  }
+  return out + line + "\n";
 }
 
 }  // namespace keel::cli

@@ -24,6 +24,9 @@ std::unique_ptr<task::Model> make_model(const std::string& name);
 std::pair<std::string, std::string> setting_of(const std::string& assignment);
 // That applied to a config. Throws Error{kUsage} without an '='.
 void apply_set(train::Config& config, const std::string& assignment);
+// Throws Error{kUsage} if an option and a --set give the same key.
+void expect_one(const std::string& option, const std::string& value, const std::string& key,
+                const std::vector<std::string>& sets);
 std::unique_ptr<Backend> make_backend(const RunArgs& args);
 // A checkpoint file, or of a run's folder the best checkpoint.
 std::filesystem::path checkpoint_path(const std::string& given);
@@ -55,7 +58,11 @@ void print_json(const nlohmann::ordered_json& value);
 // What a decoder found, an answer and an end of line each.
 std::string text_of_answers(const task::Decoder& decoder);
 
-// Rows of text in aligned columns, the first row being the heading.
-std::string table_text(const std::vector<std::vector<std::string>>& rows);
+// Rows of text in aligned columns, the first row being the heading. Cells appear as `shown` has
+// them.
+std::string table_text(std::vector<std::vector<std::string>> rows);
+
+// "  label  text" with the text's words in lines of at most 100 columns, one below the other.
+std::string labelled(const std::string& label, const std::string& text);
 
 }  // namespace keel::cli

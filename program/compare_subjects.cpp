@@ -9,6 +9,7 @@
 #include "program/common.h"
 #include "program/compare.h"
 #include "src/core/nearest.h"
+#include "src/core/shown.h"
 
 namespace keel::cli {
 namespace {
@@ -30,16 +31,6 @@ std::vector<std::string> usable_backends() {
   return names;
 }
 
-std::string quoted(const std::string& text) {
-  const bool plain = text.find_first_not_of(
-                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                         "0123456789_-+=./,:%@") == text.npos;
-  if (plain && !text.empty()) return text;
-  std::string result = "'";
-  for (char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
-
 // A layer on one of its cases, and how the command line names it.
 struct NamedLayer {
   std::unique_ptr<compare::GraphSubject> subject;
@@ -52,17 +43,18 @@ class Layers {
 
   void add_norm(const std::string& norm) {
     for (const compare::CaseSize size : kSizes) {
-      add("norm " + quoted(norm), compare::norm_subjects(nn::Norm::parse(norm), unfused_, size));
+      add("norm " + shell_quoted(norm),
+          compare::norm_subjects(nn::Norm::parse(norm), unfused_, size));
     }
   }
   void add_op(const std::string& op) {
     for (const compare::CaseSize size : kSizes) {
-      add("op " + quoted(op), compare::op_subjects(op, unfused_, size));
+      add("op " + shell_quoted(op), compare::op_subjects(op, unfused_, size));
     }
   }
   // Backwards come with their forwards, and norms in their variants.
   void add_all() {
-    for (const nn::NormFacts& facts : nn::norm_facts()) add_norm(facts.name);
+    for (const nn::NormFacts& facts : nn::norm_facts()) add_norm(facts.any_width());
     for (const std::string& op : compare::subject_ops()) {
       if (compare::has_own_subject(op)) add_op(op);
     }
@@ -100,7 +92,7 @@ class Layers {
   }
   void add(const std::string& argument, compare::Subjects subjects) {
     for (auto& subject : subjects) {
-      const std::string name = quoted(subject->input_case());
+      const std::string name = shell_quoted(subject->input_case());
       all_.push_back({std::move(subject), fmt::format("{} --case {}", argument, name)});
     }
   }
@@ -143,7 +135,7 @@ void add_model(ComparedSubjects& subjects, const CompareArgs& args,
   subjects.config = std::make_unique<train::Config>(prepared_config(run));
   subjects.all.push_back(std::make_unique<compare::ModelSubject>(
       *backends.judge, *subjects.config, compare::ModelSubjectOptions{args.unfused, as_run}));
-  subjects.arguments.push_back(quoted(args.subject[0]));
+  subjects.arguments.push_back(shell_quoted(args.subject[0]));
 }
 
 }  // namespace
@@ -197,7 +189,7 @@ std::string reproducing_command(const CompareArgs& args, const std::string& subj
   std::string text = "keel compare " + subject;
   const auto add = [&](const std::string& option, const std::string& value,
                        const std::string& usual) {
-    if (value != usual) text += " " + option + " " + quoted(value);
+    if (value != usual) text += " " + option + " " + shell_quoted(value);
   };
   add("--recipe", args.run.recipe, "laptop");
   add("--data", args.run.data, "");

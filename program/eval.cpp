@@ -39,7 +39,13 @@ std::string decoded_text(const train::Evaluation& e, const task::Decoder* decode
 int run_eval(const EvalArgs& args) {
   auto [path, file, config] = open_checkpoint(args.path);
   if (!args.run.data.empty()) config.set("data.source", args.run.data);
-  for (const std::string& assignment : args.run.sets) apply_set(config, assignment);
+  expect_one("--data", args.run.data, "data.source", args.run.sets);
+  for (const std::string& assignment : args.run.sets) {
+    check(!assignment.starts_with("train."), ErrorKind::kUsage,
+          "eval --set: expected model.NAME=VALUE or data.NAME=VALUE, got '{}': nothing is trained",
+          assignment);
+    apply_set(config, assignment);
+  }
   config.validate();
   const auto backend = make_backend(args.run);
   Variables variables(*backend, 0);

@@ -6,6 +6,7 @@
 #include "frontend/io/safetensors.h"
 #include "frontend/train/step_graph.h"
 #include "program/common.h"
+#include "src/core/shown.h"
 #include "src/graph/print.h"
 #include "src/passes/memory_plan.h"
 #include "src/runtime/program.h"
@@ -111,7 +112,10 @@ int run_inspect_checkpoint(const FileArgs& args) {
   }
   std::string text = table_text(rows);
   text += fmt::format("checksums: {}\n", info.has_checksums ? "yes, and right" : "no");
-  for (const auto& [key, value] : info.metadata) text += fmt::format("{}: {}\n", key, value);
+  for (const auto& [key, value] : info.metadata) {
+    text += fmt::format("{}: {}\n", shown(shortened(key, kMostShownBytes)),
+                        shown(shortened(value, kMostShownBytes)));
+  }
   print(text);
   return 0;
 }

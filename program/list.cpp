@@ -85,12 +85,13 @@ Listing list_tables() {
 }
 
 Listing list_norms(const std::string& name) {
-  Listing listing{{"norm", "formula", "parameters", "state", "gradient", "defaults", "source"}, {}};
+  Listing listing{
+      {"norm", "formula", "parameters", "state", "gradient", "defaults", "source", "differs"}, {}};
   const std::string only = name.empty() ? name : nn::Norm::parse(name).name();
   for (const nn::NormFacts& f : nn::norm_facts()) {
     if (!only.empty() && f.name != only) continue;
     listing.rows.push_back({f.name, f.formula, f.parameters, f.state, f.gradient,
-                            nn::Norm::parse(f.name).options(), f.source});
+                            nn::Norm::parse(f.name).options(), f.source, f.differs});
   }
   return listing;
 }
@@ -137,22 +138,6 @@ Listing list_ops() {
   return listing;
 }
 
-// "  label  text" with the text's words in lines of at most 100 columns, one below the other.
-std::string labelled(const std::string& label, const std::string& text) {
-  constexpr std::size_t kColumns = 100, kIndent = 14;
-  std::string out, line = fmt::format("  {:<{}}", label, kIndent - 2);
-  for (std::size_t at = 0; at < text.size();) {
-    const std::string word = text.substr(at, text.find(' ', at) - at);
-    if (line.size() > kIndent && line.size() + 1 + word.size() > kColumns) {
-      out += line + "\n";
-      line.assign(kIndent, ' ');
-    }
-    line += (line.size() > kIndent ? " " : "") + word;
-    at += word.size() + 1;
-  }
-  return out + line + "\n";
-}
-
 // The first cell of every row over the others, each with its column's name.
 std::string blocks_text(const Listing& listing) {
   std::string text;
@@ -186,6 +171,8 @@ void show(const Listing& listing, bool json) {
 
 int run_list(const ListArgs& args) {
   const std::string& what = args.what;
+  if (what == "keys") return run_list_keys(args);
+  check(!args.markdown, ErrorKind::kUsage, "list {}: --markdown is for keys alone", what);
   check(args.name.empty() || what == "norms", ErrorKind::kUsage,
         "list {}: expected no name, got '{}'", what, args.name);
   show(what == "models"     ? list_models()

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -15,20 +14,14 @@
 #include "program/common.h"
 #include "program/options.h"
 #include "src/core/error.h"
+#include "src/core/shown.h"
 
 namespace keel::cli {
 namespace {
 
-// Names out of files and arguments may hold line ends and a terminal's commands.
-std::string one_line(std::string message) {
-  std::ranges::replace_if(
-      message, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
-  return message;
-}
-
 int report(const std::string& message, ErrorKind kind) {
   try {
-    io::say("keel: error: " + one_line(message));
+    io::say("keel: error: " + shown(shortened(message, kMostShownBytes)));
   } catch (const std::bad_alloc&) {
     io::say("keel: error: out of memory");
   }

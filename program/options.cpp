@@ -6,6 +6,7 @@
 #include "program/commands.h"
 #include "program/common.h"
 #include "program/subcommand.h"
+#include "program/suggestions.h"
 #include "src/core/error.h"
 
 namespace keel::cli {
@@ -138,16 +139,19 @@ void add_predict(Command command) {
 void add_list(Command command) {
   CLI::App* app = command.app.add_subcommand("list", "what there is");
   auto args = std::make_shared<ListArgs>();
-  app->add_option("what", args->what, "models, norms, ops, backends, recipes, studies or tables")
+  app->add_option("what", args->what,
+                  "models, norms, ops, backends, recipes, studies, tables or keys")
       ->required()
-      ->check(
-          CLI::IsMember({"models", "norms", "ops", "backends", "recipes", "studies", "tables"}));
-  app->add_option("name", args->name, "of norms: this one alone");
-  app->add_flag("--json", args->json, "machine-readable output on stdout");
+      ->check(CLI::IsMember(
+          {"models", "norms", "ops", "backends", "recipes", "studies", "tables", "keys"}));
+  app->add_option("name", args->name, "of norms: this one alone; of keys: those of this model");
+  CLI::Option* json = app->add_flag("--json", args->json, "machine-readable output on stdout");
+  app->add_flag("--markdown", args->markdown, "of keys: as docs/keys.md has them")->excludes(json);
   app->footer(
       "examples:\n"
       "  keel list norms\n"
       "  keel list norms layernorm\n"
+      "  keel list keys mnist_mlp\n"
       "  keel list backends --json");
   app->callback([args, command] { command.code = run_list(*args); });
 }
@@ -251,10 +255,14 @@ int parse_and_run(int argc, char** argv) {
   add_report(command);
   add_reproduce(command);
   add_text(command);
+  add_common_checks(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    check(error.get_exit_code() == 0, ErrorKind::kUsage, "{}", error.what());
+    if (error.get_exit_code() != 0) {
+      const std::string unknown = unknown_word(app, argc, argv);
+      fail(ErrorKind::kUsage, "{}", unknown.empty() ? error.what() : unknown);
+    }
     std::ostringstream help;
     app.exit(error, help, help);
     print(help.str());

@@ -105,6 +105,8 @@ std::string in_moses_form(const Ranked& ranked, std::int64_t first) {
 // What decides how answers are found; what the network is of, the checkpoint says.
 void apply_settings(train::Config& config, const PredictArgs& args) {
   std::vector<std::string> settings = args.run.sets;
+  expect_one("--bias", args.bias, "model.bias", args.run.sets);
+  expect_one("--vectors", args.vectors, "model.vectors", args.run.sets);
   if (!args.bias.empty()) settings.push_back("model.bias=" + args.bias);
   if (!args.vectors.empty()) settings.push_back("model.vectors=" + args.vectors);
   if (args.tokenized) {

@@ -18,6 +18,10 @@ struct Command {
 // More threads than any machine has processors; oneTBB dies of very many.
 inline const CLI::Range kThreads(0, 4096);
 
+// What every option of the program and of its subcommands is checked for: no empty values, which
+// would read as not given, but for --text; no number that overflows.
+void add_common_checks(CLI::App& app);
+
 // --backend, --tf32 and --json.
 void add_backend(CLI::App& app, RunArgs& args);
 // These and --threads.

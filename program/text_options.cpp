@@ -1,6 +1,7 @@
 // The command line of `keel text`.
 #include <memory>
 
+#include "frontend/text/languages.h"
 #include "program/subcommand.h"
 #include "program/text.h"
 
@@ -21,8 +22,15 @@ std::pair<CLI::App*, Args&> add_action(CLI::App& parent, const Command& command,
 
 struct NoArgs {};
 
+std::string expect_language(const std::string& code) {
+  if (text::is_language(code)) return "";
+  return fmt::format("expected a language of two letters (ISO 639-1), such as en, got '{}'", code);
+}
+
 void add_language(CLI::App& app, std::string& language) {
-  app.add_option("--language", language, "of the text: en, de, fr, ...")->capture_default_str();
+  app.add_option("--language", language, "of the text: en, de, fr, ...")
+      ->check(expect_language)
+      ->capture_default_str();
 }
 
 void add_tokenize(CLI::App& text, const Command& command) {
@@ -59,6 +67,7 @@ void add_case(CLI::App& text, const Command& command) {
   app->add_option("--punctuation", args.punctuation,
                   "a language, en, de, ...: one way to write quotes, dashes and blanks, as Moses "
                   "does for WMT; control characters become blanks")
+      ->check(expect_language)
       ->default_str("left as it is");
   app->footer(
       "examples:\n  keel text normalize --form nfkc < in.txt > out.txt\n"

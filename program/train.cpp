@@ -6,6 +6,7 @@
 #include "frontend/train/run_result.h"
 #include "frontend/train/trainer.h"
 #include "program/common.h"
+#include "src/core/shown.h"
 
 namespace keel::cli {
 namespace {
@@ -28,9 +29,9 @@ std::string to_text(const train::Summary& s, const std::string& folder) {
   if (s.state.left_out > 0) {
     text += fmt::format("updates left out, for they were not finite: {}\n", s.state.left_out);
   }
-  text += fmt::format("plots: {}/loss.svg", folder);
+  text += fmt::format("plots: {}/loss.svg", shown(folder));
   for (const train::Measured& m : s.test.metrics) {
-    text += fmt::format(" {}/{}.svg", folder, m.info.name);
+    text += fmt::format(" {}/{}.svg", shown(folder), m.info.name);
   }
   text += '\n';
   return text;
@@ -41,7 +42,24 @@ std::string default_folder(const RunArgs& args) {
   return fmt::format("runs/{}-{}", args.model, recipe);
 }
 
+// What the order of rows, random numbers and the optimizer's state in a checkpoint go by can be set
+// to the value that it has and to no other.
+void expect_resumable(const train::Config& config, const std::string& assignment) {
+  const auto [key, value] = setting_of(assignment);
+  for (const char* fixed : {"train.seed", "train.batch", "train.accumulate", "train.optimizer",
+                            "data.seed", "data.train_rows"}) {
+    if (key != fixed) continue;
+    for (const OptionFact& fact : config.facts()) {
+      check(fact.name != key || fact.value == value, ErrorKind::kUsage,
+            "--resume --set {}: expected {}, with which the run was started, got '{}'", key,
+            fact.value, value);
+    }
+  }
+}
+
 train::Config resumed_config(const TrainArgs& args) {
+  check(std::filesystem::is_directory(args.resume), ErrorKind::kIo, "{}: no such folder",
+        args.resume);
   const train::RunFolder folder{args.resume};
   const train::CheckpointStore store(folder.checkpoints(), 1, [](const std::string&) {});
   const auto checkpoint = store.latest();
@@ -54,7 +72,11 @@ train::Config resumed_config(const TrainArgs& args) {
         "{}: expected a checkpoint of {}, got one of {}", checkpoint->path.string(), args.run.model,
         config.model().name());
   if (!args.run.data.empty()) config.set("data.source", args.run.data);
-  for (const std::string& assignment : args.run.sets) apply_set(config, assignment);
+  expect_one("--data", args.run.data, "data.source", args.run.sets);
+  for (const std::string& assignment : args.run.sets) {
+    expect_resumable(config, assignment);
+    apply_set(config, assignment);
+  }
   config.validate();
   return config;
 }
@@ -62,6 +84,7 @@ train::Config resumed_config(const TrainArgs& args) {
 train::Config new_config(TrainArgs& args) {
   check(!args.run.model.empty(), ErrorKind::kUsage,
         "train: expected a model (see keel list models) or --resume FOLDER");
+  expect_one("--seed", args.seed, "train.seed", args.run.sets);
   if (!args.seed.empty()) args.run.sets.push_back("train.seed=" + args.seed);
   if (args.out.empty()) args.out = default_folder(args.run);
   train::expect_no_run({args.out});
@@ -71,6 +94,7 @@ train::Config new_config(TrainArgs& args) {
 }  // namespace
 
 int run_train(TrainArgs args) {
+  expect_one("--on-nonfinite", args.on_nonfinite, "train.on_nonfinite", args.run.sets);
   if (!args.on_nonfinite.empty()) {
     args.run.sets.push_back("train.on_nonfinite=" + args.on_nonfinite);
   }
@@ -82,7 +106,7 @@ int run_train(TrainArgs args) {
   const train::Summary summary = trainer.run();
   if (summary.signal != 0) {
     io::say(fmt::format("interrupted at step {}; go on with: keel train --resume {}",
-                        summary.state.step, folder));
+                        summary.state.step, shell_quoted(folder)));
     return 128 + summary.signal;
   }
   args.run.json ? print_json(to_json(summary, folder)) : print(to_text(summary, folder));

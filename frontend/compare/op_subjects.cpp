@@ -62,9 +62,11 @@ std::string norm_name(std::string name) {
   return name;
 }
 
-bool is_norm_op(const std::string& op) {
-  return std::ranges::any_of(nn::norm_facts(),
-                             [&](const nn::NormFacts& f) { return f.name == norm_name(op); });
+// The norm whose op it is, or null.
+const nn::NormFacts* norm_of_op(const std::string& op) {
+  const auto facts = nn::norm_facts();
+  const auto found = std::ranges::find(facts, norm_name(op), &nn::NormFacts::name);
+  return found == facts.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -77,14 +79,16 @@ std::vector<std::string> subject_ops() {
   return names;
 }
 
-bool has_own_subject(const std::string& op) { return subject_of(op) == op && !is_norm_op(op); }
+bool has_own_subject(const std::string& op) {
+  return subject_of(op) == op && norm_of_op(op) == nullptr;
+}
 
 Subjects op_subjects(std::string_view op, bool unfused, CaseSize size) {
   const std::vector<std::string> names = subject_ops();
   check(std::ranges::count(names, op) > 0, ErrorKind::kUsage, "op: {}", unknown_name(op, names));
   const std::string forward = subject_of(op);
-  if (is_norm_op(forward)) {
-    return norm_subjects(nn::Norm::parse(norm_name(forward)), unfused, size);
+  if (const nn::NormFacts* norm = norm_of_op(forward)) {
+    return norm_subjects(nn::Norm::parse(norm->any_width()), unfused, size);
   }
   const bool is_large = size == CaseSize::kLarge;
   const auto& drafts = is_large ? large_op_drafts() : op_drafts();

@@ -106,6 +106,12 @@ Value Norm::alone(Net& net, const std::string& name, Value x, Value mask) const 
   return weight_form().normalize ? of_weight(net, name, x, 0).weight : (*this)(net, name, x, mask);
 }
 
+std::string NormFacts::any_width(std::string_view more) const {
+  const char* comma = every_width.empty() || more.empty() ? "" : ",";
+  const std::string options = fmt::format("{}{}{}", every_width, comma, more);
+  return options.empty() ? name : fmt::format("{}{{{}}}", name, options);
+}
+
 std::span<const NormFacts> norm_facts() {
   static const std::vector<NormFacts> facts = [] {
     std::vector<NormFacts> list;

@@ -16,6 +16,13 @@ class NormMemory;
 // What `keel list norms` prints of a variant.
 struct NormFacts {
   std::string name, formula, parameters, state, gradient, source;
+  // Where it differs from PyTorch or from its authors' program; empty: nowhere that is known.
+  std::string differs = "";
+  // The options, "key=value,...", with which it takes every width; empty: it does without.
+  std::string every_width = "";
+
+  // "groupnorm{groups=1,eps=1}": the norm as it takes every width, with more options.
+  std::string any_width(std::string_view more = "") const;
 };
 
 class Norm {

@@ -173,35 +173,44 @@ struct BatchRenormOptions {
   }
 };
 
+constexpr const char* kTorchBatchNorm =
+    "PyTorch's BatchNorm has momentum = 1 - keep, 0.1 unless it is told another, eps=1e-5, gains "
+    "from 1 on, and an unbiased running variance (running_unbiased=true), here it is biased";
+
 }  // namespace
 
 std::span<const NormRow> column_norms() {
   static const std::vector<NormRow> rows{
       {{"batchnorm", "y = gain (x - mean) / sqrt(var + eps) + bias, over the batch", "gain, bias",
-        "running_mean, running_var", "exact",
-        "Ioffe & Szegedy 2015; Shen et al. 2020, algorithm 1"},
+        "running_mean, running_var", "exact", "Ioffe & Szegedy 2015; Shen et al. 2020, algorithm 1",
+        kTorchBatchNorm},
        "",
        make_norm<BatchNormOptions>},
       {{"noisybatchnorm",
         "y = S (batchnorm) + M, S and M random with means of every feature, drawn every step",
-        "gain, bias", "running_mean, running_var", "exact", "Santurkar et al. 2018, algorithm 1"},
+        "gain, bias", "running_mean, running_var", "exact", "Santurkar et al. 2018, algorithm 1",
+        kTorchBatchNorm},
        "",
        make_norm<NoisyBatchNormOptions>},
       {{"recurrentbatchnorm",
         "y = gain (x - mean) / sqrt(var + eps) + bias, over the batch of a time step; elsewhere "
         "step 0 is the only one",
-        "gain, bias", "t0/mean, t0/var, t0/seen", "exact", "Cooijmans et al. 2016"},
+        "gain, bias", "t0/mean, t0/var, t0/seen", "exact", "Cooijmans et al. 2016",
+        "PyTorch has none; its BatchNorm's momentum is 1 - keep, and its running variance is "
+        "unbiased, here it is biased"},
        "",
        make_norm<RecurrentBatchNormOptions>},
       {{"sequencebatchnorm",
         "y = gain (x - mean) / sqrt(var + eps) + bias, over all time steps of the batch",
         "gain, bias", "running_mean, running_var", "exact",
-        "Cooijmans et al. 2016, attentive reader"},
+        "Cooijmans et al. 2016, attentive reader", kTorchBatchNorm},
        "",
        make_norm<BatchNormOptions>,
        "eps=1e-6,keep=0.99,gain_init=0.1"},
       {{"batchrenorm", "y = gain (r (x - mean) / sqrt(var + eps) + d) + bias, over the batch",
-        "gain, bias", "running_mean, running_std, step", "detached", "Ioffe 2017"},
+        "gain, bias", "running_mean, running_std, step", "detached", "Ioffe 2017",
+        "PyTorch has none; rate is what its BatchNorm calls momentum, and the state is the running "
+        "deviation, not the variance"},
        "",
        make_norm<BatchRenormOptions>},
   };

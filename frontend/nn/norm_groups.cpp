@@ -7,8 +7,13 @@
 namespace keel::nn {
 namespace {
 
+// 32 groups, as Wu & He 2018 and most libraries with a default have. One would be layernorm under
+// another name. A width that they do not divide is refused.
+constexpr std::int64_t kUsualGroups = 32;
+constexpr const char* kOneGroup = "groups=1";
+
 struct GroupNormOptions {
-  std::int64_t groups = 1;
+  std::int64_t groups = kUsualGroups;
   double eps = 1e-5;
   bool gain = true, bias = true, unbiased = false, eps_outside = false;
 
@@ -57,7 +62,7 @@ struct InstanceNormOptions {
 };
 
 struct GroupScalingOptions {
-  std::int64_t groups = 1;
+  std::int64_t groups = kUsualGroups;
   double eps = 1e-5;
 
   static constexpr bool kBatchType = false;
@@ -79,16 +84,24 @@ struct GroupScalingOptions {
 std::span<const NormRow> group_norms() {
   static const std::vector<NormRow> rows{
       {{"groupnorm", "y = gain (x - mean) / sqrt(var + eps) + bias, over a group of channels",
-        "gain, bias", "-", "exact", "Wu & He 2018"},
+        "gain, bias", "-", "exact", "Wu & He 2018",
+        "PyTorch's GroupNorm has no default for its groups, and its channels are axis 1 of every "
+        "x; "
+        "here they are the last axis, but of images",
+        kOneGroup},
        "",
        make_norm<GroupNormOptions>},
       {{"instancenorm",
         "y = gain (x - mean) / sqrt(var + eps) + bias, over a sample's time or area", "gain, bias",
-        "-", "exact", "Ulyanov et al. 2016"},
+        "-", "exact", "Ulyanov et al. 2016",
+        "PyTorch's InstanceNorm1d takes sequences as (n, features, steps), here they are (n, "
+        "steps, "
+        "features); eps and the absent gain and bias are the same"},
        "",
        make_norm<InstanceNormOptions>},
       {{"groupscaling", "y = x / sqrt(mean(x^2) + eps), over a group of a row", "-", "-", "exact",
-        "Shen et al. 2020, appendix A.1"},
+        "Shen et al. 2020, appendix A.1", "Shen et al.'s program has as many groups as heads",
+        kOneGroup},
        "",
        make_norm<GroupScalingOptions>},
       {{"layerscaling", "y = x / sqrt(mean(x^2) + eps), over a row", "-", "-", "exact",

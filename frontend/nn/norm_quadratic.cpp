@@ -148,17 +148,21 @@ struct MabnOptions {
 std::span<const NormRow> quadratic_norms() {
   static const std::vector<NormRow> rows{
       {{"pn_v", "y = gain x / sqrt(mean(x^2) + eps) + bias, over the batch", "gain, bias", "psi2",
-        "exact", "Shen et al. 2020, eq. 4 to 6"},
+        "exact", "Shen et al. 2020, eq. 4 to 6", "PyTorch has none"},
        "",
        make_norm<PnVOptions>},
       {{"powernorm",
         "y = gain x / sqrt(psi2 + eps) + bias, psi2 a running mean(x^2), after a group scaling "
         "of tokens (images are not scaled); mode=paper has eps=0",
-        "gain, bias", "psi2, nu, step", "surrogate", "Shen et al. 2020, algorithm 2"},
+        "gain, bias", "psi2, nu, step", "surrogate", "Shen et al. 2020, algorithm 2",
+        "the release keeps ema_gz, with nu = (1 - alpha_b) ema_gz; the means of its backward count "
+        "padding (pad_stats=true); it scales in as many groups as there are heads (heads=...); its "
+        "warm-up is that of the learning rate (warmup=...)"},
        "",
        make_norm<PowerNormOptions>},
       {{"mabn", "y = gain r x / sqrt(V + eps) + bias, V = mean(x^2) over the last m batches",
-        "gain, bias", "x2, gz, v, step", "surrogate", "Yan et al. 2020"},
+        "gain, bias", "x2, gz, v, step", "surrogate", "Yan et al. 2020",
+        "PyTorch has none; its authors have the weights before it centralized (centralize=true)"},
        "",
        make_norm<MabnOptions>},
   };

@@ -147,6 +147,10 @@ struct ScaleNormOptions : RowOptions {
   }
 };
 
+constexpr const char* kXuProgram =
+    "Xu et al.'s program divides by the unbiased deviation plus eps (unbiased=true, "
+    "eps_outside=true)";
+
 }  // namespace
 
 std::span<const NormRow> row_norms() {
@@ -155,11 +159,12 @@ std::span<const NormRow> row_norms() {
        "",
        make_norm<NoneOptions>},
       {{"layernorm", "y = gain (x - mean) / sqrt(var + eps) + bias, over a row", "gain, bias", "-",
-        "exact", "Ba, Kiros, Hinton 2016, eq. 3"},
+        "exact", "Ba, Kiros, Hinton 2016, eq. 3",
+        "as PyTorch's LayerNorm; of images a row is all of c, h and w"},
        "",
        make_norm<LayerNormOptions>},
       {{"layernorm_simple", "y = (x - mean) / sqrt(var + eps), over a row", "-", "-", "exact",
-        "Xu et al. 2019, eq. 2"},
+        "Xu et al. 2019, eq. 2", kXuProgram},
        "gain=false,bias=false",
        make_norm<LayerNormOptions>},
       {{"detachnorm", "y = (x - mean) / sqrt(var + eps), mean and deviation constant in backward",
@@ -175,11 +180,14 @@ std::span<const NormRow> row_norms() {
        "detach_mean=false,detach_variance=true",
        make_norm<DetachNormOptions>},
       {{"adanorm", "y = C (1 - k xhat) xhat, xhat as layernorm_simple, C (1 - k xhat) constant",
-        "-", "-", "detached", "Xu et al. 2019, eq. 6 to 9"},
+        "-", "-", "detached", "Xu et al. 2019, eq. 6 to 9",
+        std::string(kXuProgram) + ", and its C is 2 unless it is told another"},
        "",
        make_norm<AdaNormOptions>},
       {{"rmsnorm", "y = gain x / sqrt(mean(x^2) + eps) + bias, over a row", "gain, bias", "-",
-        "exact", "Zhang & Sennrich 2019"},
+        "exact", "Zhang & Sennrich 2019",
+        "PyTorch's RMSNorm has eps=1.1920929e-07 in float32 unless it is told another; Zhang & "
+        "Sennrich's program adds eps to the root, not to what is under it"},
        "",
        make_norm<RmsNormOptions>},
       {{"scalenorm", "y = gain x / max(|x|, eps), over a row, one gain", "gain", "-", "exact",

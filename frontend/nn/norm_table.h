@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -64,6 +65,8 @@ struct OptionRanges {
   void finite(std::string_view option, const T& value) const {
     if constexpr (std::is_same_v<T, double>) {
       expect(std::isfinite(value), option, "a finite number", value);
+      expect(std::abs(value) <= std::numeric_limits<float>::max(), option,
+             "a number that float32 holds", value);
     }
   }
 };

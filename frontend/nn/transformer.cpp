@@ -41,6 +41,13 @@ Value in_rows(Graph& g, Value x, std::int64_t rows) {
 
 }  // namespace
 
+void check_widths(std::int64_t width, std::int64_t heads) {
+  check(width % 2 == 0, ErrorKind::kUsage, "width: expected an even number, 4 to 65536, got {}",
+        width);
+  check(width % heads == 0, ErrorKind::kUsage, "heads: expected a divisor of the width, got {}",
+        heads);
+}
+
 AttentionMemory project_memory(Net& net, const std::string& name, Value x,
                                const TransformerOptions& options) {
   const auto scope = net.graph.scope(name);

@@ -19,6 +19,10 @@ enum class NormPlace {
   kPost,  // norm(x + sublayer(x))
 };
 
+// Throws Error{kUsage} that begins with "width" or "heads" unless the width is even and the heads
+// (1 or more) divide it.
+void check_widths(std::int64_t width, std::int64_t heads);
+
 struct TransformerOptions {
   std::int64_t heads = 4, feed_forward = 512;
   double dropout = 0, attention_dropout = 0, relu_dropout = 0;

@@ -3,10 +3,24 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <charconv>
+
 namespace keel::report {
 namespace {
 
-std::string csv_field(const std::string& text) {
+// Spreadsheets take a cell that begins so for a formula, unless it is a number.
+bool is_formula(const std::string& text) {
+  if (text.size() < 2 || std::string_view("=+-@\t\r").find(text[0]) == std::string_view::npos) {
+    return false;
+  }
+  const char *begin = text.data() + (text[0] == '+' ? 1 : 0), *end = text.data() + text.size();
+  double number = 0;
+  const auto [stop, problem] = std::from_chars(begin, end, number);
+  return problem != std::errc{} || stop != end;
+}
+
+std::string csv_field(std::string text) {
+  if (is_formula(text)) text.insert(0, "'");
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);

@@ -15,6 +15,7 @@
 #include "frontend/task/batch.h"
 #include "frontend/task/metric.h"
 #include "src/core/nearest.h"
+#include "src/graph/option.h"
 
 namespace keel::task {
 
@@ -62,6 +63,7 @@ class Model {
   // they are set: validate() throws Error{kUsage} naming the option, what was expected and got.
   virtual void set_option(std::string_view key, std::string_view value) = 0;
   virtual OptionValues options() const = 0;
+  virtual std::vector<OptionFact> facts() const = 0;
   virtual void validate() const = 0;
 
   // Reads the training data and takes from it what the network depends on. Called before a graph is
@@ -115,10 +117,12 @@ class Model {
   virtual std::string note_on_lines() const { return {}; }
 };
 
-// The options half of a model: a struct with fields() and validate(), whose errors begin with the
-// name of an option.
+// The options half of a model: a struct with fields(), each with a meaning and a range, and
+// validate() for what the ranges do not say, whose errors begin with the name of an option.
 template <class Options>
 class ModelWithOptions : public Model {
+  static_assert(all_documented<Options>());
+
  public:
   void set_option(std::string_view key, std::string_view value) override {
     std::vector<std::string> names;
@@ -139,8 +143,11 @@ class ModelWithOptions : public Model {
     return values;
   }
 
+  std::vector<OptionFact> facts() const override { return option_facts(options_); }
+
   void validate() const override {
     try {
+      check_ranges(options_);
       options_.validate();
     } catch (const Error& error) {
       fail(ErrorKind::kUsage, "model.{}", error.what());

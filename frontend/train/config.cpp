@@ -5,21 +5,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <sstream>
 
 namespace keel::train {
 namespace {
 
-void expect(bool holds, std::string_view key, std::string_view expected, double got) {
-  check(holds && std::isfinite(got), ErrorKind::kUsage, "train.{}: expected {}, got {}", key,
-        expected, got);
-}
-
-template <class Options>
-void append_names(std::vector<std::string>& names, const std::string& section) {
-  std::apply([&](const auto&... f) { (names.push_back(section + std::string(f.name)), ...); },
-             Options::fields());
-}
+static_assert(all_documented<TrainOptions>() && all_documented<DataOptions>());
 
 // Numbers and truth values stand bare; everything else is quoted.
 template <class T>
@@ -78,31 +70,10 @@ toml::table parse_toml(std::string_view text, const std::string& where) {
 }  // namespace
 
 void TrainOptions::validate() const {
-  expect(batch >= 1, "batch", ">= 1", double(batch));
-  // Kernels and checkpoints count in 32 bits.
-  expect(epochs >= 1 && epochs <= 2147483647, "epochs", ">= 1 and < 2^31", double(epochs));
-  expect(max_steps >= 0, "max_steps", ">= 0", double(max_steps));
-  expect(accumulate >= 1, "accumulate", ">= 1", double(accumulate));
-  expect(seed >= 0, "seed", ">= 0", double(seed));
-  expect(lr > 0 && lr < 1e6, "lr", "in (0, 1e6)", lr);
-  expect(warmup_init_lr >= 0, "warmup_init_lr", ">= 0", warmup_init_lr);
-  expect(stop_min_lr >= 0, "stop_min_lr", ">= 0", stop_min_lr);
-  expect(momentum >= 0 && momentum < 1, "momentum", "in [0, 1)", momentum);
-  expect(weight_decay >= 0, "weight_decay", ">= 0", weight_decay);
-  expect(beta1 >= 0 && beta1 < 1, "beta1", "in [0, 1)", beta1);
-  expect(beta2 >= 0 && beta2 < 1, "beta2", "in [0, 1)", beta2);
-  expect(eps > 0, "eps", "> 0", eps);
-  expect(eval_every.n >= 1, "eval_every", ">= 1", double(eval_every.n));
-  expect(test_every.n >= 0, "test_every", ">= 0", double(test_every.n));
-  expect(patience >= 0, "patience", ">= 0", double(patience));
-  expect(checkpoint_every >= 0, "checkpoint_every", ">= 0", double(checkpoint_every));
-  expect(keep_checkpoints >= 1 && keep_checkpoints <= 1000000, "keep_checkpoints",
-         ">= 1 and <= 1000000", double(keep_checkpoints));
-  expect(average_last >= 0 && average_last <= keep_checkpoints, "average_last",
-         "0 to keep_checkpoints", double(average_last));
-  expect(log_every >= 1, "log_every", ">= 1", double(log_every));
-  expect(nonfinite_limit >= 1, "nonfinite_limit", ">= 1", double(nonfinite_limit));
   try {
+    check_ranges(*this);
+    check(average_last <= keep_checkpoints, ErrorKind::kUsage,
+          "average_last: expected 0 to keep_checkpoints, got {}", average_last);
     optim::validate(optimizer_options());
     optim::validate(schedule_options());
     optim::validate(clip_options());
@@ -130,8 +101,18 @@ void DataOptions::validate() const {
   const toml::table read_back = parse_toml(toml_table(*this), "data");
   check(read_back["source"].value<std::string>() == source, ErrorKind::kUsage,
         "data.source: expected UTF-8, got {:?}", source);
-  check(train_rows >= 0, ErrorKind::kUsage, "data.train_rows: expected >= 0, got {}", train_rows);
-  check(seed >= 0, ErrorKind::kUsage, "data.seed: expected >= 0, got {}", seed);
+  try {
+    check_ranges(*this);
+  } catch (const Error& error) {
+    fail(ErrorKind::kUsage, "data.{}", error.what());
+  }
+}
+
+task::DataRequest DataOptions::request() const {
+  std::error_code unknown;
+  check(source == "builtin" || std::filesystem::exists(source, unknown), ErrorKind::kIo,
+        "{}: no such folder of data", source);
+  return {source, train_rows, static_cast<std::uint64_t>(seed)};
 }
 
 task::OptionValues read_settings(std::string_view toml, const std::string& where) {
@@ -147,11 +128,23 @@ task::OptionValues read_settings(std::string_view toml, const std::string& where
   return settings;
 }
 
+std::vector<OptionFact> Config::facts() const {
+  std::vector<OptionFact> all;
+  const auto append = [&](const std::string& section, const std::vector<OptionFact>& facts) {
+    for (OptionFact fact : facts) {
+      fact.name = section + fact.name;
+      all.push_back(std::move(fact));
+    }
+  };
+  append("model.", model_->facts());
+  append("data.", option_facts(data_));
+  append("train.", option_facts(train_));
+  return all;
+}
+
 std::vector<std::string> Config::keys() const {
   std::vector<std::string> names;
-  append_names<TrainOptions>(names, "train.");
-  append_names<DataOptions>(names, "data.");
-  for (const auto& [name, value] : model_->options()) names.push_back("model." + name);
+  for (const OptionFact& fact : facts()) names.push_back(fact.name);
   return names;
 }
 

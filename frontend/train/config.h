@@ -49,41 +49,85 @@ struct TrainOptions {
   OnNonFinite on_nonfinite = OnNonFinite::kStop;
   std::int64_t nonfinite_limit = 10;  // updates left out in a row, or times gone back
 
-  static constexpr auto fields() {
+  // The fields of the updates, and those of the run around them.
+  static constexpr auto update_fields() {
     using T = TrainOptions;
-    return std::tuple{field("batch", &T::batch),
-                      field("epochs", &T::epochs),
-                      field("max_steps", &T::max_steps),
-                      field("accumulate", &T::accumulate),
-                      field("seed", &T::seed),
-                      field("optimizer", &T::optimizer),
-                      field("lr", &T::lr),
-                      field("momentum", &T::momentum),
-                      field("weight_decay", &T::weight_decay),
-                      field("decay", &T::decay),
-                      field("nesterov", &T::nesterov),
-                      field("beta1", &T::beta1),
-                      field("beta2", &T::beta2),
-                      field("eps", &T::eps),
-                      field("schedule", &T::schedule),
-                      field("warmup", &T::warmup),
-                      field("step_every", &T::step_every),
-                      field("step_factor", &T::step_factor),
-                      field("min_factor", &T::min_factor),
-                      field("warmup_init_lr", &T::warmup_init_lr),
-                      field("stop_min_lr", &T::stop_min_lr),
-                      field("clip", &T::clip),
-                      field("clip_limit", &T::clip_limit),
-                      field("eval_every", &T::eval_every),
-                      field("test_every", &T::test_every),
-                      field("patience", &T::patience),
-                      field("checkpoint_every", &T::checkpoint_every),
-                      field("keep_checkpoints", &T::keep_checkpoints),
-                      field("average_last", &T::average_last),
-                      field("log_every", &T::log_every),
-                      field("on_nonfinite", &T::on_nonfinite),
-                      field("nonfinite_limit", &T::nonfinite_limit)};
+    return std::tuple{
+        option("batch", &T::batch,
+               "rows of a micro-batch, or tokens where the model counts in these",
+               between(1, 2147483647)),
+        option("epochs", &T::epochs, "times that all training rows are gone through",
+               between(1, 2147483647)),
+        option("max_steps", &T::max_steps, "the run ends after so many updates; 0: no limit",
+               at_least(0)),
+        option("accumulate", &T::accumulate, "micro-batches whose gradients make one update",
+               between(1, 1000000)),
+        option("seed", &T::seed, "of first weights, orders, dropout and noise", at_least(0)),
+        option("optimizer", &T::optimizer,
+               "how gradients change weights; adam_fairseq and adam_release are those of other "
+               "programs"),
+        option("lr", &T::lr, "the learning rate",
+               {.least = 0, .most = 1e6, .above = true, .below = true}),
+        option("momentum", &T::momentum, "of sgd", fraction()),
+        option("weight_decay", &T::weight_decay,
+               "the weights' decay: with adamw and adam_fairseq apart from the gradient, else as a "
+               "part of it",
+               at_least(0)),
+        option("decay", &T::decay,
+               "what weight decay takes hold of: weights alone, not gains and biases, or all"),
+        option("nesterov", &T::nesterov, "of sgd: whether the momentum is Nesterov's"),
+        option("beta1", &T::beta1, "of the adams: what is kept of the mean of gradients",
+               fraction()),
+        option("beta2", &T::beta2, "of the adams: what is kept of the mean of their squares",
+               fraction()),
+        option("eps", &T::eps, "of the adams: added to the root", more_than(0)),
+        option("schedule", &T::schedule, "how the learning rate falls after the warm-up"),
+        option("warmup", &T::warmup, "updates in which the learning rate rises", at_least(0)),
+        option("step_every", &T::step_every, "of the schedule step: updates between two steps",
+               described("0, or >= 1 with the schedule step", at_least(0))),
+        option("step_factor", &T::step_factor,
+               "of the schedule step: the factor of the learning rate at a step", more_than(0)),
+        option("min_factor", &T::min_factor,
+               "of the schedule cosine: the learning rate ends at so many times lr", between(0, 1)),
+        option("warmup_init_lr", &T::warmup_init_lr,
+               "the learning rate of the first update of the warm-up; 0: lr / warmup",
+               described("0 to lr", at_least(0))),
+        option("stop_min_lr", &T::stop_min_lr,
+               "the run ends when the learning rate has fallen to this after the warm-up; 0: never",
+               at_least(0)),
+        option("clip", &T::clip,
+               "how gradients are limited: all as one, each tensor, or each element"),
+        option("clip_limit", &T::clip_limit, "the limit of the norm, or of an element",
+               more_than(0))};
   }
+  static constexpr auto run_fields() {
+    using T = TrainOptions;
+    return std::tuple{
+        option("eval_every", &T::eval_every,
+               "how often the validation is measured: epochs as 1e, or updates as 300u",
+               described("epochs as 1e or updates as 300u, at least 1", at_least(1))),
+        option("test_every", &T::test_every,
+               "how often the test set is measured; 0e: at the end only",
+               described("epochs as 1e or updates as 300u, or 0", at_least(0))),
+        option("patience", &T::patience,
+               "the run ends after so many validations without a better one; 0: never",
+               at_least(0)),
+        option("checkpoint_every", &T::checkpoint_every,
+               "updates between checkpoints; 0: after every epoch only", at_least(0)),
+        option("keep_checkpoints", &T::keep_checkpoints, "checkpoints that stay, the last so many",
+               between(1, 1000000)),
+        option("average_last", &T::average_last,
+               "checkpoints whose average is written as well, the last so many; 0: none",
+               described("0 to keep_checkpoints", at_least(0))),
+        option("log_every", &T::log_every, "updates between two lines of metrics.jsonl",
+               at_least(1)),
+        option("on_nonfinite", &T::on_nonfinite,
+               "what happens when a loss or gradient is not finite"),
+        option("nonfinite_limit", &T::nonfinite_limit,
+               "updates left out in a row, or times gone back, until the run stops after all",
+               at_least(1))};
+  }
+  static constexpr auto fields() { return std::tuple_cat(update_fields(), run_fields()); }
   // Throws Error{kUsage} naming the option, what was expected and what was given.
   void validate() const;
 
@@ -101,14 +145,17 @@ struct DataOptions {
   std::int64_t seed = 1;           // of generated data
 
   static constexpr auto fields() {
-    return std::tuple{field("source", &DataOptions::source),
-                      field("train_rows", &DataOptions::train_rows),
-                      field("seed", &DataOptions::seed)};
+    using T = DataOptions;
+    return std::tuple{
+        option("source", &T::source, "builtin, or a folder with the real data",
+               described("builtin, or a folder")),
+        option("train_rows", &T::train_rows,
+               "training rows that are used, the first so many; 0: all", at_least(0)),
+        option("seed", &T::seed, "of data that is made up, and of random splits", at_least(0))};
   }
   void validate() const;
-  task::DataRequest request() const {
-    return {source, train_rows, static_cast<std::uint64_t>(seed)};
-  }
+  // Throws Error{kIo} if there is no such folder.
+  task::DataRequest request() const;
 };
 
 // The settings of a recipe, or of a run's config.toml with its table [run], as text by
@@ -128,6 +175,8 @@ class Config {
   void apply_toml(std::string_view toml, const std::string& where);
   // Throws Error{kUsage} unless all values fit together.
   void validate() const;
+  // Every key with its meaning, its value now and what it may be.
+  std::vector<OptionFact> facts() const;
   // The fully resolved recipe; `run` becomes the table [run] (versions, hardware).
   std::string to_toml(const task::OptionValues& run = {}) const;
 

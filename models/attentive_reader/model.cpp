@@ -47,19 +47,7 @@ Value at_last(Graph& g, Value weights) {
 
 }  // namespace
 
-void AttentiveReaderOptions::validate() const {
-  const auto expect = [](bool holds, const char* option, const char* expected, auto got) {
-    check(holds, ErrorKind::kUsage, "{}: expected {}, got {}", option, expected, got);
-  };
-  nn::Norm::parse(norm);
-  expect(width >= 1 && width <= 65536, "width", "1 to 65536", width);
-  expect(dropout >= 0 && dropout < 1, "dropout", "in [0, 1)", dropout);
-  expect(std::abs(forget_bias) <= 100, "forget_bias", "-100 to 100", forget_bias);
-  expect(babi_task >= 0 && babi_task <= 20, "babi_task", "0 to 20", babi_task);
-  expect(sentences >= 0, "sentences", ">= 0", sentences);
-  expect(longest >= 1 && longest <= kMostQuestionTokens, "longest", "1 to 10000", longest);
-  expect(max_words >= 0, "max_words", ">= 0", max_words);
-}
+void AttentiveReaderOptions::validate() const { nn::Norm::parse(norm); }
 
 ReaderDataOptions AttentiveReader::data_options(const task::DataRequest& request) const {
   return {.source = request.source,

@@ -54,18 +54,31 @@ struct AttentiveReaderOptions {
 
   static constexpr auto fields() {
     using T = AttentiveReaderOptions;
-    return std::tuple{field("norm", &T::norm),
-                      field("sites", &T::sites),
-                      field("statistics", &T::statistics),
-                      field("init", &T::init),
-                      field("width", &T::width),
-                      field("dropout", &T::dropout),
-                      field("forget_bias", &T::forget_bias),
-                      field("corpus", &T::corpus),
-                      field("babi_task", &T::babi_task),
-                      field("sentences", &T::sentences),
-                      field("longest", &T::longest),
-                      field("max_words", &T::max_words)};
+    return std::tuple{
+        option("norm", &T::norm, "the norm of the LSTMs", norm_name()),
+        option("sites", &T::sites,
+               "lstm: the norm is at the maps of inputs, of states and of the cell; everywhere: of "
+               "attention and readout too"),
+        option("statistics", &T::statistics,
+               "what norms over the batch count: the text, or padding too, where it is repeated "
+               "(Cooijmans et al. 2016)"),
+        option("init", &T::init,
+               "xavier: Xavier-uniform, recurrent weights orthogonal; release: as the release of "
+               "Cooijmans et al. draws weights"),
+        option("width", &T::width, "units of word vectors, of the LSTMs and of the readout",
+               between(1, 65536)),
+        option("dropout", &T::dropout, "of word vectors and of the readout", fraction()),
+        option("forget_bias", &T::forget_bias, "what the forget gate's bias begins with",
+               between(-100, 100)),
+        option("corpus", &T::corpus, "the form of the files in the folder of the data"),
+        option("babi_task", &T::babi_task,
+               "of the corpus babi: the number of the task; 0: all of them", between(0, 20)),
+        option("sentences", &T::sentences, "sentences of a passage that are kept; 0: all",
+               at_least(0)),
+        option("longest", &T::longest, "tokens of a passage that is trained on, at the most",
+               between(1, double(kMostQuestionTokens))),
+        option("max_words", &T::max_words,
+               "words that have a number, at the most; 0: every word has one", at_least(0))};
   }
   void validate() const;
 };

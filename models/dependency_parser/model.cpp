@@ -71,20 +71,10 @@ Value activated(Graph& g, Value x, ParserActivation activation) {
 }  // namespace
 
 void DependencyParserOptions::validate() const {
-  const auto expect = [](bool holds, const char* option, const char* expected, auto got) {
-    check(holds, ErrorKind::kUsage, "{}: expected {}, got {}", option, expected, got);
-  };
   const bool has_norm = !nn::Norm::parse(norm).is_none();
-  expect(layers >= 2 && layers <= 100, "layers", "2 to 100", layers);
-  expect(hidden >= 1 && hidden <= 1000000, "hidden", "1 to 1000000", hidden);
-  expect(embedding >= 1 && embedding <= 65536, "embedding", "1 to 65536", embedding);
-  expect(embedding_range > 0 && embedding_range <= 100, "embedding_range", "in (0, 100]",
-         embedding_range);
-  expect(dropout >= 0 && dropout < 1, "dropout", "in [0, 1)", dropout);
-  expect(input_dropout >= 0 && input_dropout < 1, "input_dropout", "in [0, 1)", input_dropout);
-  expect(min_count >= 1, "min_count", ">= 1", min_count);
-  expect(activation == ParserActivation::kRelu || has_norm || layers == 2, "activation",
-         "relu, a norm, or 2 layers, for cubes of cubes grow beyond all bounds", "cube");
+  check(activation == ParserActivation::kRelu || has_norm || layers == 2, ErrorKind::kUsage,
+        "activation: expected relu, a norm, or 2 layers, for cubes of cubes grow beyond all "
+        "bounds, got cube");
 }
 
 std::shared_ptr<const Symbols> DependencyParser::symbols_of(

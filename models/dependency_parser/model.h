@@ -35,16 +35,23 @@ struct DependencyParserOptions {
 
   static constexpr auto fields() {
     using T = DependencyParserOptions;
-    return std::tuple{field("norm", &T::norm),
-                      field("activation", &T::activation),
-                      field("init", &T::init),
-                      field("layers", &T::layers),
-                      field("hidden", &T::hidden),
-                      field("embedding", &T::embedding),
-                      field("embedding_range", &T::embedding_range),
-                      field("dropout", &T::dropout),
-                      field("input_dropout", &T::input_dropout),
-                      field("min_count", &T::min_count)};
+    return std::tuple{
+        option("norm", &T::norm, "the norm of every layer but the last", norm_name()),
+        option("activation", &T::activation, "what comes after the norm of a hidden layer"),
+        option("init", &T::init,
+               "xavier: Xavier-uniform; uniform: U(-0.01, 0.01), as Chen & Manning"),
+        option("layers", &T::layers, "linear layers; 2 have one hidden layer between them",
+               between(2, 100)),
+        option("hidden", &T::hidden, "units of a hidden layer", between(1, 1000000)),
+        option("embedding", &T::embedding, "numbers of the vector of a word, tag or label",
+               between(1, 65536)),
+        option("embedding_range", &T::embedding_range,
+               "those vectors begin within plus and minus this", more_than(0, 100)),
+        option("dropout", &T::dropout, "of hidden units", fraction()),
+        option("input_dropout", &T::input_dropout, "of the vectors of words, tags and labels",
+               fraction()),
+        option("min_count", &T::min_count, "training words that occur less often count as unknown",
+               at_least(1))};
   }
   void validate() const;
 };

@@ -8,21 +8,7 @@
 
 namespace keel::models {
 
-void DrawOptions::validate() const {
-  const auto expect = [](bool holds, const char* option, const char* expected, auto got) {
-    check(holds, ErrorKind::kUsage, "{}: expected {}, got {}", option, expected, got);
-  };
-  nn::Norm::parse(norm);
-  for (const auto& [option, count] :
-       {std::pair{"glimpses", glimpses}, {"width", width}, {"latent", latent}}) {
-    expect(count >= 1 && count <= 65536, option, "1 to 65536", count);
-  }
-  for (const auto& [option, side] : {std::pair{"read", read}, {"write", write}}) {
-    expect(side >= 2 && side <= 1024, option, "2 to 1024", side);
-  }
-  expect(test_samples >= 1 && test_samples <= 1000, "test_samples", "1 to 1000", test_samples);
-  expect(init_deviation > 0, "init_deviation", "above 0", init_deviation);
-}
+void DrawOptions::validate() const { nn::Norm::parse(norm); }
 
 std::unique_ptr<task::Splits> Draw::load(const task::DataRequest& request) const {
   return load_binary_digits(request, options_.binarize, options_.test_samples);

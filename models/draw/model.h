@@ -20,17 +20,26 @@ struct DrawOptions {
 
   static constexpr auto fields() {
     using T = DrawOptions;
-    return std::tuple{field("norm", &T::norm),
-                      field("glimpses", &T::glimpses),
-                      field("width", &T::width),
-                      field("latent", &T::latent),
-                      field("read", &T::read),
-                      field("write", &T::write),
-                      field("grid", &T::grid),
-                      field("binarize", &T::binarize),
-                      field("init_deviation", &T::init_deviation),
-                      field("sample_seed", &T::sample_seed),
-                      field("test_samples", &T::test_samples)};
+    return std::tuple{
+        option("norm", &T::norm, "the norm of both cells' c, before the tanh of their output",
+               norm_name()),
+        option("glimpses", &T::glimpses, "steps in which an image is read and drawn",
+               between(1, 65536)),
+        option("width", &T::width, "units of the encoder and of the decoder", between(1, 65536)),
+        option("latent", &T::latent, "numbers that are drawn at every step", between(1, 65536)),
+        option("read", &T::read, "rows and columns of the patch that is read", between(2, 1024)),
+        option("write", &T::write, "rows and columns of the patch that is written",
+               between(2, 1024)),
+        option("grid", &T::grid,
+               "where the filters of a patch stand: as the paper says, or as its release does"),
+        option("binarize", &T::binarize, "how grey pixels become black or white"),
+        option("init_deviation", &T::init_deviation,
+               "the standard deviation of the weights at the start", more_than(0)),
+        option("sample_seed", &T::sample_seed, "the seed of what evaluation and samples draw",
+               at_least(0)),
+        option("test_samples", &T::test_samples,
+               "latents that are drawn for each test image; its bound is their mean",
+               between(1, 1000))};
   }
   void validate() const;
 };

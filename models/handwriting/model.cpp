@@ -60,27 +60,7 @@ Value in_type(nn::Net& net, Value x) {
 
 }  // namespace
 
-void HandwritingOptions::validate() const {
-  const auto expect = [](bool holds, const char* option, const char* expected, auto got) {
-    check(holds, ErrorKind::kUsage, "{}: expected {}, got {}", option, expected, got);
-  };
-  nn::Norm::parse(norm);
-  for (const auto& [option, count] : {std::pair{"layers", layers},
-                                      {"width", width},
-                                      {"bumps", bumps},
-                                      {"components", components},
-                                      {"points", points},
-                                      {"multiple", multiple}}) {
-    expect(count >= 1 && count <= 65536, option, "1 to 65536", count);
-  }
-  expect(init_deviation > 0, "init_deviation", "above 0", init_deviation);
-  for (const auto& [option, limit] :
-       {std::pair{"clip_cells", clip_cells}, {"clip_output", clip_output}, {"bias", bias}}) {
-    expect(limit >= 0, option, ">= 0", limit);
-  }
-  expect(sample_points >= 0 && sample_points <= 1000000, "sample_points", "0 to 1000000",
-         sample_points);
-}
+void HandwritingOptions::validate() const { nn::Norm::parse(norm); }
 
 void Handwriting::prepare(const task::DataRequest& request) {
   if (!facts_) facts_ = HandwritingData::load(request).facts();

@@ -16,9 +16,16 @@ struct MnistCnnOptions {
   bool standardize = true;  // pixels (x / 255 - 0.1307) / 0.3081, else x / 255
 
   static constexpr auto fields() {
-    return std::tuple{field("architecture", &MnistCnnOptions::architecture),
-                      field("norm", &MnistCnnOptions::norm),
-                      field("standardize", &MnistCnnOptions::standardize)};
+    using T = MnistCnnOptions;
+    return std::tuple{
+        option("architecture", &T::architecture,
+               "A: two convolutions and two dense layers, norm on the 500 hidden units; B: one "
+               "dense layer, norm on the logits; C: as A, norm on the convolutions too; D: as A, "
+               "norm on the convolutions alone",
+               described("A, B, C or D")),
+        option("norm", &T::norm, "the norm at the places that the architecture says", norm_name()),
+        option("standardize", &T::standardize,
+               "whether pixels are (x / 255 - 0.1307) / 0.3081, in place of x / 255")};
   }
   void validate() const;
 };

@@ -19,13 +19,7 @@ nn::Norm norm_of(const MnistMlpOptions& options) {
 
 }  // namespace
 
-void MnistMlpOptions::validate() const {
-  check(hidden >= 1 && hidden <= 1000000, ErrorKind::kUsage,
-        "hidden: expected 1 to 1000000, got {}", hidden);
-  check(layers >= 1 && layers <= 100, ErrorKind::kUsage, "layers: expected 1 to 100, got {}",
-        layers);
-  norm_of(*this);
-}
+void MnistMlpOptions::validate() const { norm_of(*this); }
 
 std::unique_ptr<task::Splits> MnistMlp::load(const task::DataRequest& request) const {
   return load_digits(request, Validation::kLast, columns());

@@ -14,10 +14,15 @@ struct MnistMlpOptions {
   std::string batchnorm_options = "keep=0.99";
 
   static constexpr auto fields() {
-    return std::tuple{field("hidden", &MnistMlpOptions::hidden),
-                      field("layers", &MnistMlpOptions::layers),
-                      field("norm", &MnistMlpOptions::norm),
-                      field("batchnorm_options", &MnistMlpOptions::batchnorm_options)};
+    using T = MnistMlpOptions;
+    return std::tuple{
+        option("hidden", &T::hidden, "units of a hidden layer", between(1, 1000000)),
+        option("layers", &T::layers, "hidden layers", between(1, 100)),
+        option("norm", &T::norm, "the norm before the activation of every hidden layer",
+               norm_name()),
+        option("batchnorm_options", &T::batchnorm_options,
+               "options that apply where the norm is batchnorm and does not give them itself",
+               described("KEY=VALUE,... or nothing"))};
   }
   void validate() const;
 };

@@ -65,17 +65,7 @@ const std::string& find_asset(const task::Assets& assets, const std::string& nam
 
 }  // namespace
 
-void OrderEmbeddingsOptions::validate() const {
-  const auto expect = [](bool holds, const char* option, const char* expected, auto got) {
-    check(holds, ErrorKind::kUsage, "{}: expected {}, got {}", option, expected, got);
-  };
-  nn::Norm::parse(norm);
-  expect(margin > 0 && margin <= 1000, "margin", "in (0, 1000]", margin);
-  expect(width >= 1 && width <= 65536, "width", "1 to 65536", width);
-  expect(word_width >= 1 && word_width <= 65536, "word_width", "1 to 65536", word_width);
-  expect(valid_images >= 0, "valid_images", ">= 0", valid_images);
-  expect(fold >= 1 && fold <= 1000000, "fold", "1 to 1000000", fold);
-}
+void OrderEmbeddingsOptions::validate() const { nn::Norm::parse(norm); }
 
 CaptionDataOptions OrderEmbeddings::data_options(const task::DataRequest& request) const {
   return {.source = request.source,

@@ -41,15 +41,22 @@ struct OrderEmbeddingsOptions {
 
   static constexpr auto fields() {
     using T = OrderEmbeddingsOptions;
-    return std::tuple{field("norm", &T::norm),
-                      field("error", &T::error),
-                      field("margin", &T::margin),
-                      field("width", &T::width),
-                      field("word_width", &T::word_width),
-                      field("features", &T::features),
-                      field("lower_case", &T::lower_case),
-                      field("valid_images", &T::valid_images),
-                      field("fold", &T::fold)};
+    return std::tuple{
+        option("norm", &T::norm, "the norm at the four products of the GRU", norm_name()),
+        option("error", &T::error,
+               "order: how far a caption and an image violate their order; symmetric: minus their "
+               "product"),
+        option("margin", &T::margin, "by which a wrong pair has to be worse than a right one",
+               more_than(0, 1000)),
+        option("width", &T::width, "units of the embeddings and of the GRU", between(1, 65536)),
+        option("word_width", &T::word_width, "numbers of the vector of a word", between(1, 65536)),
+        option("features", &T::features,
+               "of images: from files beside the captions, or made up from words of the captions"),
+        option("lower_case", &T::lower_case, "whether captions are put into lower case"),
+        option("valid_images", &T::valid_images,
+               "images of the validation, the first so many; 0: all", at_least(0)),
+        option("fold", &T::fold, "images among which a caption has to find its own",
+               between(1, 1000000))};
   }
   void validate() const;
 };

@@ -48,17 +48,7 @@ std::set<std::string, std::less<>> unknown_words(const SentenceWords& sentences)
 
 }  // namespace
 
-void SkipThoughtsOptions::validate() const {
-  const auto expect = [](bool holds, const char* option, const char* expected, auto got) {
-    check(holds, ErrorKind::kUsage, "{}: expected {}, got {}", option, expected, got);
-  };
-  nn::Norm::parse(norm);
-  expect(width >= 1 && width <= 65536, "width", "1 to 65536", width);
-  expect(word_width >= 1 && word_width <= 65536, "word_width", "1 to 65536", word_width);
-  expect(symbols > Dictionary::kSpecials && symbols <= 10000000, "symbols", "5 to 10000000",
-         symbols);
-  expect(most_words >= 1 && most_words <= 60, "most_words", "1 to 60", most_words);
-}
+void SkipThoughtsOptions::validate() const { nn::Norm::parse(norm); }
 
 ThoughtDataOptions SkipThoughts::data_options(const task::DataRequest& request) const {
   return {.source = request.source,

@@ -22,13 +22,19 @@ struct SkipThoughtsOptions {
 
   static constexpr auto fields() {
     using T = SkipThoughtsOptions;
-    return std::tuple{field("norm", &T::norm),
-                      field("width", &T::width),
-                      field("word_width", &T::word_width),
-                      field("symbols", &T::symbols),
-                      field("most_words", &T::most_words),
-                      field("lower_case", &T::lower_case),
-                      field("vectors", &T::vectors)};
+    return std::tuple{
+        option("norm", &T::norm, "the norm at the four products of every GRU", norm_name()),
+        option("width", &T::width, "units of the vector of a sentence", between(1, 65536)),
+        option("word_width", &T::word_width, "numbers of the vector of a word", between(1, 65536)),
+        option("symbols", &T::symbols,
+               "words that have a number, at the most, with the special ones",
+               between(5, 10000000)),
+        option("most_words", &T::most_words, "words of a sentence; the rest is cut off",
+               between(1, 60)),
+        option("lower_case", &T::lower_case, "whether sentences are put into lower case"),
+        option("vectors", &T::vectors,
+               "a file of vectors for words that training did not have; empty: none",
+               described("a file, or nothing"))};
   }
   void validate() const;
 };

@@ -70,17 +70,7 @@ void TextClassifierOptions::validate() const {
   expect_one_of("init", init, {"xavier", "kaiming"});
   expect_one_of("positions", positions, {"sinusoidal", "learned"});
   nn::Norm::parse(norm);
-  const auto expect = [](bool holds, const char* option, const char* expected, auto got) {
-    check(holds, ErrorKind::kUsage, "{}: expected {}, got {}", option, expected, got);
-  };
-  expect(layers >= 1 && layers <= 1000, "layers", "1 to 1000", layers);
-  expect(width >= 4 && width % 2 == 0 && width <= 65536, "width", "an even number, 4 to 65536",
-         width);
-  expect(heads >= 1 && width % heads == 0, "heads", "a divisor of the width", heads);
-  expect(feed_forward >= 1 && feed_forward <= 1000000, "feed_forward", "1 to 1000000",
-         feed_forward);
-  expect(dropout >= 0 && dropout < 1, "dropout", "in [0, 1)", dropout);
-  expect(min_count >= 1, "min_count", ">= 1", min_count);
+  nn::check_widths(width, heads);
 }
 
 TextOptions TextClassifier::text_options(const task::DataRequest& request) const {

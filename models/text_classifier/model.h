@@ -27,18 +27,29 @@ struct TextClassifierOptions {
 
   static constexpr auto fields() {
     using T = TextClassifierOptions;
-    return std::tuple{field("task", &T::task),
-                      field("norm", &T::norm),
-                      field("place", &T::place),
-                      field("init", &T::init),
-                      field("positions", &T::positions),
-                      field("layers", &T::layers),
-                      field("width", &T::width),
-                      field("heads", &T::heads),
-                      field("feed_forward", &T::feed_forward),
-                      field("dropout", &T::dropout),
-                      field("min_count", &T::min_count),
-                      field("lower_case", &T::lower_case)};
+    return std::tuple{
+        option("task", &T::task, "rt: film reviews, two classes; sst5: five",
+               described("rt or sst5")),
+        option("norm", &T::norm, "the norm of the encoder layers and of what follows them",
+               norm_name()),
+        option("place", &T::place, "of norms: before a sublayer, or after the sum",
+               described("pre or post")),
+        option("init", &T::init, "of projections: Xavier-uniform, or U(+-1/sqrt(fan_in))",
+               described("xavier or kaiming")),
+        option("positions", &T::positions,
+               "how positions are told: by sines, or by learned vectors",
+               described("sinusoidal or learned")),
+        option("layers", &T::layers, "encoder layers", between(1, 1000)),
+        option("width", &T::width, "units of a word's vector and of the layers",
+               described("an even number, 4 to 65536", between(4, 65536))),
+        option("heads", &T::heads, "heads of the attention",
+               described("a divisor of the width", at_least(1))),
+        option("feed_forward", &T::feed_forward, "hidden units of a feed-forward layer",
+               between(1, 1000000)),
+        option("dropout", &T::dropout, "of embeddings and sublayers", fraction()),
+        option("min_count", &T::min_count, "training words that occur less often count as unknown",
+               at_least(1)),
+        option("lower_case", &T::lower_case, "whether text is put into lower case")};
   }
   void validate() const;
 };

@@ -85,35 +85,12 @@ std::int64_t symbols_of(const std::shared_ptr<const Subwords>& subwords) {
 }  // namespace
 
 void TranslationModelOptions::validate() const {
-  const auto expect = [](bool holds, const char* option, const char* expected, auto got) {
-    check(holds, ErrorKind::kUsage, "{}: expected {}, got {}", option, expected, got);
-  };
   nn::Norm::parse(norm);
   if (!final_norm.empty()) nn::Norm::parse(final_norm);
-  expect(merges >= 0 && merges <= 10000000, "merges", "0 to 10000000", merges);
-  expect(min_count >= 1, "min_count", ">= 1", min_count);
-  expect(most_words >= 1, "most_words", ">= 1", most_words);
-  expect(most_ratio >= 1, "most_ratio", ">= 1", most_ratio);
-  expect(most_subwords >= 0, "most_subwords", ">= 0", most_subwords);
-  expect(joint || embeddings != SharedEmbeddings::kAll, "embeddings",
-         "target or none, for the languages have dictionaries of their own (joint)", "all");
-  expect(layers >= 1 && layers <= 1000, "layers", "1 to 1000", layers);
-  expect(width >= 4 && width % 2 == 0 && width <= 65536, "width", "an even number, 4 to 65536",
-         width);
-  expect(heads >= 1 && width % heads == 0, "heads", "a divisor of the width", heads);
-  expect(feed_forward >= 1 && feed_forward <= 1000000, "feed_forward", "1 to 1000000",
-         feed_forward);
-  for (const auto& [option, p] : {std::pair{"dropout", dropout},
-                                  {"attention_dropout", attention_dropout},
-                                  {"relu_dropout", relu_dropout},
-                                  {"label_smoothing", label_smoothing}}) {
-    expect(p >= 0 && p < 1, option, "in [0, 1)", p);
-  }
-  expect(beam >= 1 && beam <= 1000, "beam", "1 to 1000", beam);
-  expect(length_penalty >= 0 && length_penalty <= 100, "length_penalty", "0 to 100",
-         length_penalty);
-  expect(longest >= 1 && longest <= 10000, "longest", "1 to 10000", longest);
-  expect(translated_rows >= 1, "translated_rows", ">= 1", translated_rows);
+  check(joint || embeddings != SharedEmbeddings::kAll, ErrorKind::kUsage,
+        "embeddings: expected target or none, for the languages have dictionaries of their own "
+        "(joint), got all");
+  nn::check_widths(width, heads);
 }
 
 TranslationOptions Translation::data_options(const task::DataRequest& request) const {

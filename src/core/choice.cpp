@@ -1,15 +1,13 @@
 #include "src/core/choice.h"
 
 #include <algorithm>
-#include <string>
 
+#include "src/core/choice_list.h"
 #include "src/core/error.h"
 
 namespace keel {
-namespace {
 
-// "none, global or element"
-std::string listed(std::span<const std::string_view> words) {
+std::string choice_list(std::span<const std::string_view> words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (i > 0) text += i + 1 < words.size() ? ", " : " or ";
@@ -18,11 +16,9 @@ std::string listed(std::span<const std::string_view> words) {
   return text;
 }
 
-}  // namespace
-
 std::size_t choice_index(std::string_view text, std::span<const std::string_view> words) {
   const auto found = std::ranges::find(words, text);
-  check(found != words.end(), ErrorKind::kUsage, "expected {}, got '{}'", listed(words), text);
+  check(found != words.end(), ErrorKind::kUsage, "expected {}, got '{}'", choice_list(words), text);
   return static_cast<std::size_t>(found - words.begin());
 }
 

@@ -1,9 +1,12 @@
 #include "src/core/error.h"
 
+#include "src/core/shown.h"
+
 namespace keel {
 
+// Of a message that repeats a long input the middle is left out.
 void fail_with(ErrorKind kind, fmt::string_view text, fmt::format_args args) {
-  throw Error(kind, fmt::vformat(text, args));
+  throw Error(kind, shortened(fmt::vformat(text, args), kMostShownBytes));
 }
 
 }  // namespace keel

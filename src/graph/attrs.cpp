@@ -10,8 +10,9 @@ namespace {
 template <class T>
 void parse_number(std::string_view text, T& value, std::string_view kind) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_beyond = error == std::errc::result_out_of_range;
   check(error == std::errc{} && end == text.data() + text.size(), ErrorKind::kUsage,
-        "expected {}, got '{}'", kind, text);
+        "expected {}{}, got '{}'", kind, is_beyond ? " of at most 64 bits" : "", text);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ TEST_CASE("torch peer: PyTorch computes every norm as ours do") {
                                  "powernorm{mode=paper,warmup=3}",
                                  "powernorm{heads=0,alpha_f=0.5,alpha_b=0.5}"};
   for (const nn::NormFacts& facts : nn::norm_facts()) {
-    if (facts.name != "none") norms.push_back(facts.name);
+    if (facts.name != "none") norms.push_back(facts.any_width());
   }
   for (const std::string& norm : norms) {
     for (const Shape& shape : {Shape{64, 128}, Shape{8, 16, 20, 24}}) {

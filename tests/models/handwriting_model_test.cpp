@@ -188,7 +188,7 @@ TEST_CASE("handwriting: options that do not fit are refused by name") {
     test::check_refused([&] { small_config({setting}, "handwriting"); }, message);
   };
   refused("model.layers=0", "model.layers: expected 1 to 65536, got 0");
-  refused("model.init_deviation=0", "model.init_deviation: expected above 0, got 0");
+  refused("model.init_deviation=0", "model.init_deviation: expected > 0, got 0");
   refused("model.clip_cells=-1", "model.clip_cells: expected >= 0, got -1");
   refused("model.bias=-0.5", "model.bias: expected >= 0, got -0.5");
   refused("model.norm=nothing", "");

@@ -88,7 +88,7 @@ TEST_CASE("translation search: of every norm and place, what is kept is what is 
                                    {"model.norm=pn_v", "model.sites=encoder"},
                                    {"model.norm=mabn"},
                                    {"model.norm=sequencebatchnorm"},
-                                   {"model.norm=groupnorm", "model.place=post"},
+                                   {"model.norm=groupnorm{groups=4}", "model.place=post"},
                                    {"model.embeddings=none", "model.init=kaiming"}}) {
     CAPTURE(settings[0]);
     TranslationRun run(settings);

@@ -35,6 +35,19 @@ TEST_CASE("eval: other data") {
   CHECK(json_of(builtin).at("rows") == 2000);
 }
 
+TEST_CASE("eval: what cannot be meant") {
+  const Trained run;
+  check_refusal(run_keel({"eval", run.folder, "--set", "train.lr=1"}), 2,
+                "eval --set: expected model.NAME=VALUE or data.NAME=VALUE, got 'train.lr=1'");
+  check_refusal(run_keel({"eval", run.folder, "--data", "builtin", "--set", "data.source=x"}), 2,
+                "--data and --set data.source");
+  check_refusal(run_keel({"eval", run.folder, "--data", "/none/such"}), 4,
+                "/none/such: no such folder of data");
+  check_refusal(
+      run_keel({"eval", run.folder + "/events"}), 4,
+      "events: expected a checkpoint or a run's folder, got a folder without checkpoints");
+}
+
 TEST_CASE("eval: damage anywhere in a checkpoint is found") {
   const Trained run;
   const std::string whole = test::read_bytes(step_file(run.folder, 16)),

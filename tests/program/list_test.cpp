@@ -3,6 +3,7 @@
 
 #include "backends/backends.h"
 #include "frontend/nn/norm.h"
+#include "frontend/train/config.h"
 #include "models/registry.h"
 #include "src/ops/op_table.h"
 #include "studies/paper_table.h"
@@ -67,6 +68,57 @@ TEST_CASE("list: a norm is a block of labelled lines of at most 100 columns, one
   while (std::getline(lines, line)) CHECK(line.size() <= 100);
   check_refusal(run_keel({"list", "norms", "lernorm"}), 2, "nearest: 'layernorm'");
   check_refusal(run_keel({"list", "ops", "add"}), 2, "list ops: expected no name, got 'add'");
+}
+
+TEST_CASE("list: where a norm differs from PyTorch and from its authors' program is said") {
+  std::map<std::string, std::string> differs;
+  for (const Json& row : listed("norms")) differs[row.at("norm")] = row.at("differs");
+  const std::pair<const char*, const char*> facts[] = {
+      {"layernorm", "as PyTorch's LayerNorm"},
+      {"layernorm_simple", "unbiased=true, eps_outside=true"},
+      {"rmsnorm", "eps=1.1920929e-07"},
+      {"groupnorm", "no default for its groups"},
+      {"instancenorm", "(n, features, steps)"},
+      {"batchnorm", "momentum = 1 - keep"},
+      {"batchnorm", "unbiased running variance (running_unbiased=true)"},
+      {"powernorm", "nu = (1 - alpha_b) ema_gz"},
+      {"weightnorm", "PyTorch's weight_norm"}};
+  for (const auto& [norm, fact] : facts) {
+    CAPTURE(std::string(norm));
+    CHECK(holds(differs.at(norm), fact));
+  }
+  CHECK(holds(run_keel({"list", "norms", "batchnorm"}).out, "\n  differs     PyTorch's BatchNorm"));
+}
+
+TEST_CASE("list: every key of a model with its meaning, default and values") {
+  const Json all = json_of(run_keel({"list", "keys", "--json"}));
+  for (const auto& entry : models::all_models()) {
+    CAPTURE(entry.name);
+    const Json keys = json_of(run_keel({"list", "keys", entry.name, "--json"}));
+    std::vector<std::string> names, expected;
+    for (const Json& row : keys) {
+      names.push_back(row.at("key"));
+      for (const char* cell : {"meaning", "values"}) {
+        CHECK_FALSE(row.at(cell).get<std::string>().empty());
+      }
+      CHECK(std::ranges::find(all, row) != all.end());
+    }
+    // As its resolved recipe has them, which every run's config.toml is.
+    const train::Config config(entry.make());
+    for (const auto& [key, value] : train::read_settings(config.to_toml(), "recipe")) {
+      if (!key.starts_with("run.")) expected.push_back(key);
+    }
+    std::ranges::sort(names);
+    std::ranges::sort(expected);
+    CHECK(names == expected);
+  }
+  const std::string text = run_keel({"list", "keys", "mnist_mlp"}).out;
+  CHECK(holds(text, "  train.batch = 128\n    meaning   rows of a micro-batch"));
+  CHECK(holds(text, "values    a whole number, 1 to 2147483647\n"));
+  CHECK(holds(text, "  model.hidden = 1000\n"));
+  CHECK_FALSE(holds(text, "model.beam"));
+  check_refusal(run_keel({"list", "keys", "mnist_mpl"}), 2, "nearest: 'mnist_mlp'");
+  check_refusal(run_keel({"list", "norms", "--markdown"}), 2, "--markdown is for keys alone");
 }
 
 TEST_CASE("list: backends say whether they are ready, and what they refuse") {

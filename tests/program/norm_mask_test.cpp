@@ -56,9 +56,9 @@ TEST_CASE_FIXTURE(Case, "norm: a probe changes no state, evaluation needs none o
   const Arrays given = arrays_of("x", random({2, 5, 6}, 1), "dy", random({2, 5, 6}, 2));
   for (const nn::NormFacts& facts : nn::norm_facts()) {
     CAPTURE(facts.name);
-    const Arrays train = results(given, {facts.name});
-    const Arrays probe = results(given, {facts.name, "--mode", "probe"});
-    const Arrays evaluation = results(given, {facts.name, "--mode", "eval"});
+    const Arrays train = results(given, {facts.any_width()});
+    const Arrays probe = results(given, {facts.any_width(), "--mode", "probe"});
+    const Arrays evaluation = results(given, {facts.any_width(), "--mode", "eval"});
     int changed = 0;
     for (const auto& [name, array] : probe) {
       CAPTURE(name);

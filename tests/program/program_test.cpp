@@ -65,6 +65,96 @@ TEST_CASE("program: a wrong command line is refused with one line") {
   check_refusal(run_keel({"inspect", "graph", "mnist_mlp", "--stage", "later"}), 2, "later");
 }
 
+TEST_CASE("program: what there is not gets the nearest that there is") {
+  check_refusal(run_keel({"trian", "mnist_mlp"}), 2,
+                "keel: no subcommand is called 'trian'; nearest: 'train'");
+  check_refusal(run_keel({"bench", "stpe"}), 2,
+                "keel bench: no subcommand is called 'stpe'; "
+                "nearest: 'step'");
+  check_refusal(run_keel({"train", "mnist_mlp", "--treads", "3"}), 2,
+                "keel train: no option is called '--treads'; nearest: '--threads'");
+  check_refusal(run_keel({"inspect", "graph", "mnist_mlp", "--stge=plan"}), 2,
+                "nearest: '--stage'");
+  check_refusal(run_keel({"train", "mnist_mlp", "--epochs", "3"}), 2,
+                "keel train: no option is called '--epochs'; it is a key: --set train.epochs=...");
+  check_refusal(run_keel({"train", "mnist_mlp", "--max-steps=3"}), 2, "--set train.max_steps=");
+  check_refusal(run_keel({"train", "mnist_mlp", "--hidden", "3"}), 2, "--set model.hidden=");
+  check_refusal(run_keel({"train", "mnist_cnn", "--hidden", "3"}), 2, "nearest: '--");
+}
+
+TEST_CASE("program: an empty value is refused wherever a value is expected") {
+  const test::TempDir temp;
+  const std::vector<std::vector<std::string>> commands{{"train", "mnist_mlp", "--data", ""},
+                                                       {"train", "mnist_mlp", "--out", ""},
+                                                       {"train", "mnist_mlp", "--recipe", ""},
+                                                       {"train", "mnist_mlp", "--norm", ""},
+                                                       {"train", "--resume", ""},
+                                                       {"train", ""},
+                                                       {"eval", ""},
+                                                       {"eval", "x", "--output", ""},
+                                                       {"predict", "x", "--output", ""},
+                                                       {"report", ""},
+                                                       {"report", "x", "--out", ""},
+                                                       {"norm", "none", "--in", "", "--out", "y"},
+                                                       {"norm", "none", "--in", "x", "--out", ""},
+                                                       {"compare", "mnist_mlp", "--junit", ""},
+                                                       {"compare", "mnist_mlp", "--against", ""},
+                                                       {"inspect", "data", ""},
+                                                       {"study", "lemma2", "--output", ""},
+                                                       {"reproduce", "xu-table4", "--data", ""},
+                                                       {"text", "tokenize", "--prefixes", ""},
+                                                       {"text", "vocab", "--output", ""},
+                                                       {"text", "clean", "a", "b", "", "d"}};
+  for (const auto& command : commands) {
+    CAPTURE(fmt::format("{}", fmt::join(command, " ")));
+    check_refusal(run_keel(command, {.directory = temp.path()}), 2, "expected a value, got ''");
+  }
+  CHECK(std::filesystem::is_empty(temp.path()));
+}
+
+TEST_CASE("program: a number that overflows is refused") {
+  const std::string huge = "99999999999999999999";
+  check_refusal(run_keel({"norm", "none", "--in", "a", "--out", "b", "--seed", huge}), 2,
+                "--seed: expected a whole number of at most 64 bits, got '" + huge + "'");
+  check_refusal(run_keel({"bench", "step", "mnist_mlp", "--rounds", huge}), 2, "--rounds");
+  check_refusal(run_keel({"train", "mnist_mlp", "--threads", "010x"}), 2, "010x");
+  check_refusal(run_keel({"text", "clean", "a", "b", "c", "d", "--ratio", "1e999"}), 2, "--ratio");
+  for (const char* set : {"train.epochs=99999999999999999999", "train.lr=1e999",
+                          "train.weight_decay=1e39", "train.accumulate=9223372036854775807"}) {
+    check_refusal(run_keel({"train", "mnist_mlp", "--set", set}), 2, "expected ");
+  }
+  for (const char* norm :
+       {"layernorm{eps=1e39}", "layernorm{eps=1e999}", "groupnorm{groups=99999999999999999999}"}) {
+    check_refusal(run_keel({"train", "mnist_mlp", "--norm", norm}), 2, "expected a ");
+  }
+  const test::TempDir temp;
+  test::write_bytes(temp / "mine.toml", "[train]\nlr = 1e999\n");
+  check_refusal(run_keel({"train", "mnist_mlp", "--recipe", temp / "mine.toml"}), 2);
+  test::write_bytes(temp / "mine.toml", "[train]\nepochs = " + huge + "\n");
+  check_refusal(run_keel({"train", "mnist_mlp", "--recipe", temp / "mine.toml"}), 2, "mine.toml:2");
+}
+
+TEST_CASE("program: an option and --set cannot both give a value") {
+  for (const auto& [option, value, set] : std::vector<std::array<std::string, 3>>{
+           {"--norm", "none", "model.norm=layernorm"},
+           {"--data", "builtin", "data.source=x"},
+           {"--seed", "1", "train.seed=2"},
+           {"--on-nonfinite", "stop", "train.on_nonfinite=skip"}}) {
+    const ProcessResult result = run_keel({"train", "mnist_mlp", option, value, "--set", set});
+    check_refusal(result, 2,
+                  fmt::format("{} and --set {}: expected one of them, got both", option,
+                              set.substr(0, set.find('='))));
+  }
+}
+
+TEST_CASE("program: a message shows nothing that a terminal obeys, and no megabyte") {
+  check_refusal(run_keel({"train", "a\x1b[2J\u202e\u0085\xff"}), 2, "'a?[2J???'");
+  const std::string long_name(100000, 'x');
+  const ProcessResult result = run_keel({"train", "mnist_mlp", "--set", long_name + "=1"});
+  check_refusal(result, 2, "bytes more)...");
+  CHECK(result.err.size() < 5000);
+}
+
 TEST_CASE("program: a standard output that takes nothing is an error") {
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"list", "norms"}, {"list", "models", "--json"}, {"--help"}}) {

@@ -57,6 +57,20 @@ TEST_CASE("text: filters") {
   CHECK(filter_text({"lower"}, "").out.empty());
 }
 
+TEST_CASE("text: a language that is none") {
+  for (const char* command : {"tokenize", "detokenize"}) {
+    check_refusal(filter_text({command, "--language", "german"}, "a\n"), 2,
+                  "--language: expected a language of two letters (ISO 639-1), such as en, got "
+                  "'german'");
+  }
+  check_refusal(filter_text({"tokenize", "--language", "xx"}, "a\n"), 2, "got 'xx'");
+  check_refusal(filter_text({"normalize", "--punctuation", "ge"}, "a\n"), 2, "got 'ge'");
+  check_refusal(filter_text({"normalize", "--punctuation", "a a"}, "a\n"), 2, "got 'a a'");
+  for (const char* code : {"en", "cz", "vi", "zu", "aa"}) {
+    CHECK(filter_text({"tokenize", "--language", code}, "a\n").out == "a\n");
+  }
+}
+
 TEST_CASE("text: as many lines out as in") {
   const std::string odd = "a\u2028b\n\u0085\nc\u00A0d\r\n\n\n e \nlast";
   const TempDir folder;

@@ -127,6 +127,21 @@ TEST_CASE("train: what a checkpoint decides cannot be given with --resume") {
                 "expected a checkpoint of mnist_cnn, got one of mnist_mlp");
   check_refusal(resume({"--set", "model.hidden=17"}), 3, "expected (17), got (16)");
   check_refusal(resume({"--set", "train.lr"}), 2, "expected KEY=VALUE");
+  // What the rows' order and the optimizer's state go by; the value that it has is none other.
+  const auto held = [&](const std::string& set, const std::string& part) {
+    check_refusal(resume({"--set", set}), 2, part);
+  };
+  held("train.seed=2",
+       "--resume --set train.seed: expected 1, with which the run was started, got '2'");
+  held("train.batch=16", "train.batch: expected 32");
+  held("train.accumulate=2", "train.accumulate: expected 1");
+  held("train.optimizer=sgd", "train.optimizer: expected adam");
+  held("data.seed=5", "data.seed: expected 1");
+  held("data.train_rows=9", "data.train_rows: expected ");
+  check_refusal(resume({"--data", "builtin", "--set", "data.source=x"}), 2,
+                "--data and --set data.source: expected one of them");
+  CHECK(resume({"--set", "train.seed=1", "--set", "train.max_steps=1"}).code == 0);
+  check_refusal(run_keel({"train", "--resume", temp / "none"}), 4, "none: no such folder");
   CHECK(resume({"mnist_mlp", "--set", "train.max_steps=3"}).code == 0);
   CHECK(fs::exists(step_file(folder, 3)));
 }

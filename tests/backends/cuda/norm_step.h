@@ -45,7 +45,7 @@ inline std::map<std::string, Tensor> norm_step(const nn::Norm& norm, const Shape
 inline std::vector<std::string> norms_of_rows() {
   std::vector<std::string> names;
   for (const nn::NormFacts& facts : nn::norm_facts()) {
-    if (facts.name != "instancenorm") names.push_back(facts.name);
+    if (facts.name != "instancenorm") names.push_back(facts.any_width());
   }
   return names;
 }

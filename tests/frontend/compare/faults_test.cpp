@@ -82,7 +82,7 @@ TEST_CASE("faults: in norms, one by one, each named by its node") {
   Tally tally;
   for (const nn::NormFacts& facts : nn::norm_facts()) {
     CAPTURE(facts.name);
-    for (const auto& subject : norm_subjects(nn::Norm::parse(facts.name), false)) {
+    for (const auto& subject : norm_subjects(nn::Norm::parse(facts.any_width()), false)) {
       plant_in_turn(backends, *subject, {}, 2, tally);
     }
   }

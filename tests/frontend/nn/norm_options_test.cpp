@@ -121,6 +121,29 @@ TEST_CASE("norm options: one source gives an option once, a later one overrides 
   test::check_refused([&] { eps("layernorm", "", {"eps=1", "eps=2"}); }, twice);
 }
 
+TEST_CASE("norm options: groups are 32 unless they are given, and have to divide the width") {
+  for (const std::string norm : {"groupnorm", "groupscaling"}) {
+    CAPTURE(norm);
+    CHECK(Norm::parse(norm).option("groups") == "32");
+    const auto y = [&](const std::string& text) {
+      LayerRun run([&](Net& net, Value x) { return Norm::parse(text)(net, "n", x); }, {3, 64});
+      run.program->run();
+      return run.program->fetch("y", true).clone();
+    };
+    test::check_close(y(norm), y(norm + "{groups=32}"), 0);
+    const Tensor one = y(norm + "{groups=1}"), usual = y(norm);
+    bool differs = false;
+    for (std::int64_t e = 0; e < one.elements(); ++e) differs |= one.at(e) != usual.at(e);
+    CHECK(differs);
+    test::check_refused(
+        [&] {
+          LayerRun run([&](Net& net, Value x) { return Norm::parse(norm)(net, "n", x); }, {3, 48});
+        },
+        "", "groups: expected a divisor of 48");
+  }
+  CHECK(Norm::parse("layerscaling").option("groups") == "1");
+}
+
 TEST_CASE("norm options: every number is finite") {
   for (const NormFacts& facts : norm_facts()) {
     const std::string options = Norm::parse(facts.name).options() + " ";
@@ -132,6 +155,11 @@ TEST_CASE("norm options: every number is finite") {
                            fmt::format("norm {}: option {}: ", facts.name, option),
                            fmt::format("expected a finite number, got {}", value));
       }
+    }
+    if (options.starts_with("eps=") || options.find(" eps=") != std::string::npos) {
+      check_norm_refused(facts.name + "{eps=1e39}",
+                         fmt::format("norm {}: option eps: ", facts.name),
+                         "expected a number that float32 holds, got 1e+39");
     }
   }
 }

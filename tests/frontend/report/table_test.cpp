@@ -32,10 +32,21 @@ Rows read_csv(const std::string& text) {
 }
 
 TEST_CASE("report table: CSV reads back as it was, and is plain where it can be") {
-  const Rows rows{{"a", "b"}, {"1,5", "say \"no\""}, {"two\nlines", ""}, {" x ", "=1"}};
+  const Rows rows{{"a", "b"}, {"1,5", "say \"no\""}, {"two\nlines", ""}, {" x ", "1="}};
   const std::string csv = csv_text(rows);
-  CHECK(csv == "a,b\n\"1,5\",\"say \"\"no\"\"\"\n\"two\nlines\",\n x ,=1\n");
+  CHECK(csv == "a,b\n\"1,5\",\"say \"\"no\"\"\"\n\"two\nlines\",\n x ,1=\n");
   CHECK(read_csv(csv) == rows);
+}
+
+TEST_CASE("report table: no cell of CSV is a formula, and numbers stay numbers") {
+  for (const char* formula :
+       {"=1", "=cmd|' /C calc'!A0", "+1+1", "-1-1", "-x", "@SUM(A1)", "\t=1"}) {
+    CAPTURE(std::string(formula));
+    CHECK(csv_text({{formula}}) == fmt::format("'{}\n", formula));
+  }
+  for (const char* plain : {"-1", "+1", "-1.5e-3", "-inf", "-", "1-1", "a=b"}) {
+    CHECK(csv_text({{plain}}) == fmt::format("{}\n", plain));
+  }
 }
 
 TEST_CASE("report table: Markdown keeps its columns") {

@@ -1,0 +1,13 @@
+// The words of a choice, as messages and listings have them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace keel {
+
+// "none, global or element".
+std::string choice_list(std::span<const std::string_view> words);
+
+}  // namespace keel
