@@ -71,7 +71,7 @@ TEST_CASE("outputs: a fault in any output of any norm is named") {
   const TestBackends backends;
   int further = 0;
   for (const nn::NormFacts& facts : nn::norm_facts()) {
-    const auto subjects = norm_subjects(nn::Norm::parse(facts.name), false);
+    const auto subjects = norm_subjects(nn::Norm::parse(facts.any_width()), false);
     further += check_each_output(backends, *subjects.back());
   }
   CHECK(further >= 60);
