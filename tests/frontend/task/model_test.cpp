@@ -17,8 +17,10 @@ struct ToyOptions {
   std::string kind = "plain";
 
   static constexpr auto fields() {
-    return std::tuple{field("width", &ToyOptions::width), field("rate", &ToyOptions::rate),
-                      field("deep", &ToyOptions::deep), field("kind", &ToyOptions::kind)};
+    return std::tuple{option("width", &ToyOptions::width, "units of a layer"),
+                      option("rate", &ToyOptions::rate, "how fast it learns", fraction()),
+                      option("deep", &ToyOptions::deep, "whether it has two layers"),
+                      option("kind", &ToyOptions::kind, "what it is")};
   }
   void validate() const {
     check(width % 3 == 0, ErrorKind::kUsage, "width: expected a multiple of 3, got {}", width);
@@ -66,6 +68,9 @@ TEST_CASE("model: refusals name the option, what was expected and what was given
 TEST_CASE("model: options are judged together, whatever their order") {
   Toy toy;
   toy.set_option("deep", "true");
+  toy.set_option("rate", "1");
+  test::check_refused([&] { toy.validate(); }, "model.rate: expected in [0, 1), got 1");
+  toy.set_option("rate", "0.5");
   test::check_refused([&] { toy.validate(); }, "model.deep: expected a width >= 6, got 3");
   toy.set_option("width", "7");
   test::check_refused([&] { toy.validate(); }, "model.width: expected a multiple of 3, got 7");
