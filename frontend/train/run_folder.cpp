@@ -8,6 +8,7 @@
 #include "frontend/train/checkpoint_store.h"
 #include "frontend/train/config.h"
 #include "src/core/error.h"
+#include "src/core/shown.h"
 
 namespace keel::train {
 namespace {
@@ -54,7 +55,8 @@ std::unique_ptr<io::FolderLock> lock_run(const RunFolder& folder) {
 void expect_no_run(const RunFolder& folder) {
   const std::string path = folder.path.string();
   check(!holds_checkpoints(folder), ErrorKind::kUsage,
-        "{}: this folder holds a run already; give another --out, or --resume {}", path, path);
+        "{}: this folder holds a run already; give another --out, or --resume {}", path,
+        shell_quoted(path));
   for (const fs::path& file : files_of(folder)) {
     check(!is_there(file), ErrorKind::kUsage,
           "{}: this folder holds {} of a run whose checkpoints are gone; give another --out", path,
