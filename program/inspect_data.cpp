@@ -182,7 +182,7 @@ int run_inspect_data(const FileArgs& args) {
   const Tensor tensor = images ? io::read_idx_images(args.path) : io::read_idx_labels(args.path);
   const std::string text =
       fmt::format("{}: {} {}", args.path, images ? "images" : "labels", tensor.type().text());
-  args.json ? print_json(Json::array({text})) : print(text + "\n");
+  args.json ? print_json(Json::array({text})) : print(printable_line(text) + "\n");
   return 0;
 }
 

@@ -28,8 +28,9 @@ struct TextClassifierOptions {
   static constexpr auto fields() {
     using T = TextClassifierOptions;
     return std::tuple{
-        option("task", &T::task, "rt: film reviews, two classes; sst5: five",
-               described("rt or sst5")),
+        option("task", &T::task,
+               "rt: film reviews, two classes; sst5: five; files: labels of your own",
+               described("rt, sst5 or files")),
         option("norm", &T::norm, "the norm of the encoder layers and of what follows them",
                norm_name()),
         option("place", &T::place, "of norms: before a sublayer, or after the sum",
