@@ -10,6 +10,7 @@
 #include "frontend/io/packed_file.h"
 #include "models/registry.h"
 #include "program/common.h"
+#include "src/core/shown.h"
 
 namespace keel::cli {
 namespace {
@@ -147,13 +148,6 @@ Json json_of(const Finding& f) {
   return json;
 }
 
-// Names of files may hold ends of lines and a terminal's commands.
-std::string printable_line(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
-  return text;
-}
-
 int describe_folder(const FileArgs& args) {
   Json json = Json::array();
   bool any = false;
@@ -163,7 +157,7 @@ int describe_folder(const FileArgs& args) {
       if (args.json) {
         json.push_back(json_of(finding));
       } else {
-        print(printable_line(text_of(finding)) + "\n");
+        print(shown(text_of(finding)) + "\n");
       }
     }
   }
@@ -182,7 +176,7 @@ int run_inspect_data(const FileArgs& args) {
   const Tensor tensor = images ? io::read_idx_images(args.path) : io::read_idx_labels(args.path);
   const std::string text =
       fmt::format("{}: {} {}", args.path, images ? "images" : "labels", tensor.type().text());
-  args.json ? print_json(Json::array({text})) : print(printable_line(text) + "\n");
+  args.json ? print_json(Json::array({text})) : print(shown(text) + "\n");
   return 0;
 }
 
