@@ -7,6 +7,7 @@
 
 #include "frontend/report/report_files.h"
 #include "program/common.h"
+#include "program/metric_facts.h"
 
 namespace keel::cli {
 namespace {
@@ -25,23 +26,6 @@ std::vector<report::Run> read_runs(const std::vector<std::string>& folders) {
     runs.push_back(report::read_run(folder));
   }
   return runs;
-}
-
-// A model or an option that this program does not know has metrics without units.
-std::vector<report::MetricFacts> metric_facts(const report::Run& run) {
-  std::vector<report::MetricFacts> facts;
-  try {
-    train::Config config(make_model(run.model));
-    for (const auto& [key, value] : run.settings) {
-      if (key.starts_with("model.")) config.set(key, value);
-    }
-    for (const task::MetricInfo& info : config.model().metrics()) {
-      facts.push_back({info.name, info.unit, info.higher_is_better, info.has_direction});
-    }
-  } catch (const Error&) {
-    facts.clear();
-  }
-  return facts;
 }
 
 std::string text_of(const std::vector<report::SectionReport>& reports) {

@@ -3,9 +3,11 @@
 
 #include "frontend/io/atomic_file.h"
 #include "frontend/io/message.h"
+#include "frontend/io/plot.h"
 #include "frontend/report/comparison.h"
 #include "frontend/report/figures.h"
 #include "program/common.h"
+#include "program/reproduce_figure.h"
 #include "program/reproduce_measure.h"
 #include "program/reproduce_plan.h"
 #include "program/reproduce_queue.h"
@@ -118,6 +120,7 @@ report::Comparison compare(const Plan& plan, const ReproduceArgs& args) {
       cells.push_back(compared_cell(plan, args, row, plan.table.columns[j], plan.cells[i][j]));
     }
   }
+  comparison.charts = figure_charts(plan);
   return comparison;
 }
 
@@ -161,9 +164,13 @@ std::vector<std::string> write_files(const Plan& plan, const report::Comparison&
     paths.push_back(plan.folder / (plan.table.name + suffix));
     io::write_file_atomically(paths.back(), content);
   };
-  write(".md", report::markdown_of(comparison));
+  write(".md", report::markdown_of(comparison, plan.table.name));
   write(".csv", report::csv_of(comparison));
   write(".html", report::html_of(comparison));
+  for (const report::Chart& chart : comparison.charts) {
+    paths.push_back(plan.folder / report::chart_file(plan.table.name, chart));
+    io::write_plot(paths.back(), chart.plot);
+  }
   return paths;
 }
 

@@ -8,11 +8,14 @@
 namespace keel::cli {
 namespace {
 
-const std::string kSourceKey = "data.source", kBuiltinSource = "builtin";
+const std::string kSourceKey = "data.source", kBuiltinSource = "builtin",
+                  kTestKey = "train.test_every";
 
-// Data may have moved since a run began, but not from a folder into the program.
+// Data may have moved since a run began, but not from a folder into the program. How often a run is
+// tested on the way changes none of its numbers.
 bool is_same(const std::string& key, const std::string& a, const std::string& b) {
-  return a == b || (key == kSourceKey && a != kBuiltinSource && b != kBuiltinSource);
+  return a == b || key == kTestKey ||
+         (key == kSourceKey && a != kBuiltinSource && b != kBuiltinSource);
 }
 
 void expect_same_settings(const Trial& trial) {

@@ -19,8 +19,8 @@ enum class TrialState { kWaiting, kRunning, kFinished, kFailed, kInterrupted };
 struct Trial {
   std::string name;  // "adanorm on mnist, seed 1"
   std::int64_t seed = 0;
-  std::string run;               // of its column; it takes as long as others of this run
-  std::filesystem::path folder;  // where it is trained
+  std::string run;                         // of its column; it takes as long as others of this run
+  std::filesystem::path folder;            // where it is trained
   std::vector<std::string> start, resume;  // what keel is told
   report::Settings settings;               // the recipe in full, and the backend
   report::Length length;

@@ -69,12 +69,13 @@ T named(const std::vector<T>& all, std::string T::*name, const std::string& want
 
 PaperTable table_of(const Json& json, const Json& file, const std::vector<PaperColumn>& columns,
                     const std::vector<PaperRow>& rows) {
-  expect_known(json, {"name", "place", "about", "rows", "columns"});
+  expect_known(json, {"name", "place", "about", "figure", "rows", "columns"});
   PaperTable table;
   table.name = json.at("name");
   table.source = fmt::format("{}, {}", file.at("source").get<std::string>(),
                              json.at("place").get<std::string>());
   table.about = json.at("about");
+  table.is_figure = json.value("figure", false);
   table.columns = columns;
   if (json.contains("columns")) {
     table.columns.clear();

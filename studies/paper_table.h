@@ -33,6 +33,7 @@ struct PaperRow {
 
 struct PaperTable {
   std::string name, source, about;  // "xu-table4", "Xu et al. 2019, table 4", ...
+  bool is_figure = false;           // the paper draws its columns along the training
   std::vector<PaperColumn> columns;
   std::vector<PaperRow> rows;  // none: only tasks that are yet to come are known of it
 };

@@ -20,17 +20,22 @@ namespace {
 constexpr double kLeft = 76, kRightEdge = 676, kMiddleX = (kLeft + kRightEdge) / 2;
 constexpr double kTop = 48, kBottomEdge = 382, kMiddleY = (kTop + kBottomEdge) / 2;
 constexpr double kBottom = 58, kMargin = 24;
-constexpr double kLegendLine = 20, kLegendSample = 30, kCharWidth = 6.9;
+constexpr double kLegendLine = 20, kLegendSample = 30, kCharWidth = 6.9, kLegendBeside = 260;
 
 constexpr std::string_view kGridColour = "#e4e4e4", kCentred = R"(text-anchor="middle")";
 
 // Okabe and Ito's colours, which most colour-blind readers can tell apart, without the yellow. Four
 // dashes against seven colours give 28 different lines, and dashes survive printing in grey.
-constexpr std::array<std::string_view, 7> kColours{"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                                   "#56b4e9", "#e69f00", "#000000"};
+constexpr std::array<std::string_view, kPlotColours> kColours{
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000"};
 constexpr std::array<std::string_view, 4> kDashes{"none", "7 3", "2 2.5", "9 3 2 3"};
+static_assert(kPlotStyles == kColours.size() * kDashes.size());
 
 std::string_view colour_of(std::size_t style) { return kColours[style % kColours.size()]; }
+
+std::string axis_label(const std::string& label, bool is_log) {
+  return is_log ? label + " (logarithmic)" : label;
+}
 
 void check_lengths(const PlotSeries& series) {
   check(series.x.size() == series.y.size(), ErrorKind::kUsage,
@@ -63,6 +68,8 @@ class Drawing {
   void run(const std::vector<std::string>& points, std::size_t style);
   void legend_entry(const PlotSeries& series, std::size_t place);
   double legend_width() const;
+  // Beside the plot or, where its names are long, below it.
+  bool has_legend_below() const { return legend_width() > kLegendBeside; }
   std::size_t style_of(std::size_t place) const {
     return plot_.series[place].style.value_or(place);
   }
@@ -123,9 +130,15 @@ void Drawing::text(double x, double y, std::string_view attributes, std::string_
 }
 
 void Drawing::frame() {
-  const double width = kRightEdge + kMargin + legend_width();
   const double entries = static_cast<double>(plot_.series.size());
-  const double height = std::max(kBottomEdge + kBottom, kTop + kLegendLine * entries + kMargin);
+  double width = kRightEdge + kMargin, height = kBottomEdge + kBottom;
+  if (has_legend_below()) {
+    width = std::max(width, kLeft + legend_width());
+    height += kLegendLine * entries;
+  } else {
+    width += legend_width();
+    height = std::max(height, kTop + kLegendLine * entries + kMargin);
+  }
   add(R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0:.0f}" height="{1:.0f}")", width, height);
   add(R"(viewBox="0 0 {:.0f} {:.0f}" font-size="12" fill="#333")", width, height);
   add(R"(font-family="Helvetica, Arial, 'DejaVu Sans', sans-serif">)");
@@ -143,7 +156,8 @@ void Drawing::x_axis() {
     add(R"(<path d="M{:.2f} {}V{}" stroke="{}"/>)", x, kTop, kBottomEdge, kGridColour);
     text(x, kBottomEdge + 18, kCentred, labels[i]);
   }
-  text(kMiddleX, kBottomEdge + 43, R"(text-anchor="middle" font-size="13")", plot_.x_label);
+  text(kMiddleX, kBottomEdge + 43, R"(text-anchor="middle" font-size="13")",
+       axis_label(plot_.x_label, plot_.log_x));
 }
 
 void Drawing::y_axis() {
@@ -159,7 +173,7 @@ void Drawing::y_axis() {
       kRightEdge);
   // Turned about the origin first, so its x runs up the page.
   text(-kMiddleY, 22, R"svg(text-anchor="middle" font-size="13" transform="rotate(-90)")svg",
-       plot_.y_label);
+       axis_label(plot_.y_label, plot_.log_y));
 }
 
 // One unbroken stretch of a line.
@@ -216,8 +230,9 @@ void Drawing::band(const PlotSeries& series, std::size_t style) {
 }
 
 void Drawing::legend_entry(const PlotSeries& series, std::size_t place) {
-  const double left = kRightEdge + 16, right = left + kLegendSample;
-  const double y = kTop + 8 + kLegendLine * static_cast<double>(place);
+  const double left = has_legend_below() ? kLeft : kRightEdge + 16, right = left + kLegendSample;
+  const double top = has_legend_below() ? kBottomEdge + kBottom : kTop + 8;
+  const double y = top + kLegendLine * static_cast<double>(place);
   run({fmt::format("{} {}", left, y), fmt::format("{} {}", right, y)}, style_of(place));
   text(right + 8, y + 4, "", series.name);
 }

@@ -8,11 +8,15 @@
 
 namespace keel::io {
 
+// A style is a colour and dashes: style % kPlotColours is its colour, and no two of kPlotStyles are
+// alike; from there on they come again.
+constexpr std::size_t kPlotColours = 7, kPlotStyles = 28;
+
 struct PlotSeries {
   std::string name;
   std::vector<double> x, y;                 // of one length
   std::vector<double> low = {}, high = {};  // the edges of a band, at every x; or none
-  std::optional<std::size_t> style = {};    // colour and dash; else by its place among the series
+  std::optional<std::size_t> style = {};    // else by its place among the series
 };
 
 struct Plot {
@@ -23,10 +27,10 @@ struct Plot {
   bool log_x = false;
 };
 
-// The plot as one SVG document. Points that are not finite, beyond 1e100 or, on a logarithmic axis,
-// below 1e-100 are left out and interrupt their line. Text is escaped; what XML cannot hold becomes
-// U+FFFD.
-// Throws Error{kUsage} when x, y and the band of a series differ in length.
+// The plot as one SVG document. The label of an axis that is logarithmic says so. Points that are
+// not finite, beyond 1e100 or, on a logarithmic axis, below 1e-100 are left out and interrupt their
+// line. Text is escaped; what XML cannot hold becomes U+FFFD. Throws Error{kUsage} when x, y and
+// the band of a series differ in length.
 std::string plot_svg(const Plot& plot);
 
 // Writes plot_svg to a file, whole or not at all. Throws Error{kIo}.

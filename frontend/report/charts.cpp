@@ -8,6 +8,7 @@
 
 #include "frontend/io/plot_scale.h"
 #include "frontend/report/curves.h"
+#include "frontend/report/styles.h"
 #include "src/core/error.h"
 
 namespace keel::report {
@@ -56,7 +57,7 @@ bool has_epoch_curves(const Section& section) {
 bool is_wanted(const Quantity& q, bool has_epochs) {
   if (q.split == "train" && q.name == "loss") return has_epochs;
   if (q.split == "step" && q.name == "loss") return !has_epochs;
-  return !(q.split == "step" && q.name == "rows_per_second");
+  return !(q.split == "step" && q.name == "items_per_second");
 }
 
 std::vector<Quantity> quantities_of(const Section& section) {
@@ -119,10 +120,14 @@ std::optional<Chart> chart_of(const Section& section, const Quantity& q,
   const Axis axis = axis_of(section, options.axis);
   Chart chart{q.split + "-" + q.name, caption_of(section, title_of(q)), {}};
   io::Plot& plot = chart.plot;
+  const std::vector<std::size_t> styles = styles_of(section);
   for (std::size_t i = 0; i < section.groups.size(); ++i) {
     io::PlotSeries series = series_of(section.groups[i], q, axis, options.log_x);
-    series.style = i;
+    series.style = styles[i];
     if (!series.x.empty()) plot.series.push_back(std::move(series));
+  }
+  if (plot.series.size() == 1 && section.groups.size() > 1) {
+    chart.caption += "; of " + plot.series[0].name + " alone";
   }
   const io::Range range = range_of(plot.series);
   const bool never_changes = q.split == "step" && range.low == range.high;

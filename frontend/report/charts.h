@@ -38,8 +38,8 @@ struct Chart {
 
 // Training and validation loss, every metric of every split, and what single updates say, but for
 // what never changes. The vertical axis is logarithmic where less is better and the values, all
-// positive, span more than a decade. A group has the same colour and dashes in every chart. Throws
-// Error{kUsage} for epochs that a run has not completed one of.
+// positive, span more than a decade. A group has the same colour and dashes in every chart
+// (styles_of). Throws Error{kUsage} for epochs that a run has not completed one of.
 std::vector<Chart> charts_of(const Section& section, const std::vector<MetricFacts>& metrics,
                              const ChartOptions& options = {});
 

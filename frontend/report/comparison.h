@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 
+#include "frontend/report/charts.h"
 #include "frontend/report/table.h"
 
 namespace keel::report {
@@ -28,6 +29,7 @@ struct Comparison {
   std::vector<std::string> rows;     // their names
   std::vector<ComparedColumn> columns;
   std::vector<std::vector<ComparedCell>> cells;  // by row and column
+  std::vector<Chart> charts = {};                // of a figure: its curves
 };
 
 // The table with "paper / ours" in every cell: "99.14 / 99.10 +- 0.05 (3)", mean, deviation and
@@ -36,7 +38,11 @@ Rows compared_rows(const Comparison& comparison, const std::string& sign = "+-")
 // A row for each cell, with epochs, time and note.
 Rows cell_rows(const Comparison& comparison, const std::string& sign = "+-");
 
-std::string markdown_of(const Comparison& comparison);
+// The name of a chart's file beside the others, which begin with `stem` too: "ba-figure6-nll4.svg".
+std::string chart_file(const std::string& stem, const Chart& chart);
+
+// Charts are shown from chart_file(stem, chart).
+std::string markdown_of(const Comparison& comparison, const std::string& stem);
 std::string csv_of(const Comparison& comparison);  // all digits, and the commands
 std::string html_of(const Comparison& comparison);
 nlohmann::ordered_json json_of(const Comparison& comparison);

@@ -41,10 +41,17 @@ std::string commands_text(const Comparison& comparison) {
 
 }  // namespace
 
-std::string markdown_of(const Comparison& comparison) {
+std::string chart_file(const std::string& stem, const Chart& chart) {
+  return fmt::format("{}-{}.svg", stem, chart.name);
+}
+
+std::string markdown_of(const Comparison& comparison, const std::string& stem) {
   std::string text = fmt::format("# {}\n\n", comparison.title);
   for (const std::string& remark : comparison.remarks) text += fmt::format("- {}\n", remark);
   text += fmt::format("\n{}\n\n{}", kLegend, markdown_text(compared_rows(comparison, kSign)));
+  for (const Chart& chart : comparison.charts) {
+    text += fmt::format("\n![{}]({})\n", chart.caption, chart_file(stem, chart));
+  }
   text += fmt::format("\n## Cells\n\n{}", markdown_text(cell_rows(comparison, kSign)));
   return text + fmt::format("\n## Commands\n\n```sh\n{}```\n", commands_text(comparison));
 }
@@ -55,10 +62,8 @@ std::string csv_of(const Comparison& comparison) {
   for_each_cell(comparison, [&](const std::string& row, const ComparedColumn& column,
                                 const ComparedCell& cell) {
     const Spread spread = spread_of(cell.ours);
-    const auto known = [&](double value) {
-      return spread.n > 0 ? exact_text(value) : std::string();
-    };
-    rows.push_back({row, column.name, cell.paper, known(spread.mean), known(spread.deviation),
+    const std::string mean = spread.n > 0 ? exact_text(spread.mean) : "";
+    rows.push_back({row, column.name, cell.paper, mean, exact_text(spread.deviation),
                     fmt::format("{}", spread.n), exact_text(cell.epochs), exact_text(cell.seconds),
                     cell.mark, cell.note, fmt::format("{}", fmt::join(cell.commands, "; "))});
   });
@@ -70,6 +75,9 @@ std::string html_of(const Comparison& comparison) {
   for (const std::string& remark : comparison.remarks) page.paragraph(remark);
   page.paragraph(kLegend);
   page.table(compared_rows(comparison, kSign));
+  for (const Chart& chart : comparison.charts) {
+    page.figure(io::plot_svg(chart.plot), chart.caption);
+  }
   page.heading("Cells");
   page.table(cell_rows(comparison, kSign));
   page.heading("Commands");
@@ -85,7 +93,8 @@ Json json_of(const Comparison& comparison) {
     if (!cell.ours.empty()) {
       const Spread spread = spread_of(cell.ours);
       json["mean"] = spread.mean;
-      json["deviation"] = spread.deviation;
+      json["deviation"] = nullptr;
+      if (spread.deviation) json["deviation"] = *spread.deviation;
     }
     if (cell.epochs) json["epochs"] = *cell.epochs;
     if (cell.seconds) json["seconds"] = *cell.seconds;

@@ -17,20 +17,35 @@ body { font: 15px/1.45 Helvetica, Arial, 'DejaVu Sans', sans-serif; color: #222;
 h1 { font-size: 1.5em; }
 h2 { font-size: 1.2em; margin-top: 2em; border-bottom: 1px solid #ccc; }
 table { border-collapse: collapse; margin: 1em 0; font-size: 0.93em; }
-th, td { padding: 0.25em 0.8em; text-align: left; border-bottom: 1px solid #e4e4e4;
+th, td { padding: 0.25em 0.6em; text-align: left; border-bottom: 1px solid #e4e4e4;
   vertical-align: top; }
 th { border-bottom: 1px solid #555; }
-td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+td { overflow-wrap: anywhere; min-width: 10em; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: normal;
+  min-width: 0; }
 .wide { overflow-x: auto; }
 figure { margin: 1.5em 0; break-inside: avoid; }
 figcaption { color: #555; font-size: 0.93em; }
-svg { max-width: 100%; height: auto; }
-pre { overflow-x: auto; background: #f6f6f6; padding: 0.8em; font-size: 0.87em; }
+svg { width: 100%; height: auto; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #f6f6f6; padding: 0.8em;
+  font-size: 0.87em; }
 @media print { body { font-size: 11px; margin: 0; } }
 )";
 
+// A dash stands where there is no number.
 bool is_number(const std::string& text) {
-  return !text.empty() && text.find_first_of("0123456789") <= (text[0] == '-' ? 1U : 0U);
+  return text == "-" ||
+         (!text.empty() && text.find_first_of("0123456789") <= (text[0] == '-' ? 1U : 0U));
+}
+
+// Escaped, with places where a line may end: keys are long words.
+std::string breakable(const std::string& text) {
+  std::string result;
+  for (const char c : escape_markup(text)) {
+    result += c;
+    if (c == '.' || c == '_') result += "<wbr/>";
+  }
+  return result;
 }
 
 }  // namespace
@@ -53,7 +68,7 @@ void Page::paragraph(std::string_view text) { element("p", text); }
 void Page::table(const Rows& rows) {
   if (rows.size() < 2) return;
   html_ += "<div class=\"wide\"><table>\n<tr>";
-  for (const std::string& cell : rows[0]) element("th", cell);
+  for (const std::string& cell : rows[0]) html_ += "<th>" + breakable(cell) + "</th>\n";
   html_ += "</tr>\n";
   for (std::size_t i = 1; i < rows.size(); ++i) {
     html_ += "<tr>";

@@ -92,7 +92,7 @@ std::string machines_of(const Section& section) {
       const auto found = run.facts.find(key);
       return found == run.facts.end() ? "unknown" : found->second;
     };
-    machines.insert(fmt::format("{} ({})", fact("run.cpu"), fact("run.backend_description")));
+    machines.insert(fmt::format("{} ({})", fact("run.processor"), fact("run.backend_description")));
   });
   return fmt::format("Measured on: {}.", fmt::join(machines, "; "));
 }

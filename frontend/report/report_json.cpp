@@ -10,7 +10,9 @@ using Json = nlohmann::ordered_json;
 
 Json spread_json(const Spread& spread) {
   if (spread.n == 0) return {{"n", 0}};
-  return {{"mean", spread.mean}, {"deviation", spread.deviation}, {"n", spread.n}};
+  Json json{{"mean", spread.mean}, {"deviation", nullptr}, {"n", spread.n}};
+  if (spread.deviation) json["deviation"] = *spread.deviation;
+  return json;
 }
 
 Json run_json(const Run& run) {

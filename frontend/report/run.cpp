@@ -17,6 +17,8 @@ using Json = nlohmann::ordered_json;
 using io::clean_text;
 
 const std::string kModelKey = "run.model", kBackendKey = "run.backend";
+// The speed of a line, and what earlier versions called it.
+const std::string kRate = "items_per_second", kEarlierRate = "rows_per_second";
 
 std::optional<double> number_at(const Json& object, const std::string& key) {
   const auto found = object.find(key);
@@ -43,11 +45,14 @@ void take_line(Run& run, const Json& line) {
   const std::string split = split_of(line);
   run.step = std::max(run.step, step);
   if (const auto seconds = number_at(line, "seconds")) run.seconds = seconds;
-  if (const auto rate = number_at(line, "rows_per_second")) run.items_per_second = rate;
+  for (const std::string& key : {kEarlierRate, kRate}) {
+    if (const auto rate = number_at(line, key)) run.items_per_second = rate;
+  }
   const auto epoch = number_at(line, "epoch");
   const bool is_later = step > (run.epochs.empty() ? 0 : run.epochs.back().first);
   if (split == "train" && epoch && is_later) run.epochs.emplace_back(step, *epoch);
-  for (const auto& [key, value] : line.items()) {
+  for (const auto& [written, value] : line.items()) {
+    const std::string key = written == kEarlierRate ? kRate : written;
     const bool is_place = key == "step" || key == "epoch" || key == "seconds";
     if (is_place || !(value.is_number() || value.is_null())) continue;
     Curve& curve = curve_of(run, split, clean_text(key));
@@ -77,7 +82,7 @@ void take_result(Run& run, const Json& result) {
   if (result.contains("average_test")) run.test["averaged"] = values_of(result["average_test"]);
   if (const auto seconds = number_at(result, "total_seconds")) run.seconds = seconds;
   // A run that was finished already when it was resumed trained on nothing.
-  const auto rate = number_at(result, "items_per_second");
+  const auto rate = number_at(result, kRate);
   if (rate && *rate > 0) run.items_per_second = rate;
 }
 

@@ -14,8 +14,9 @@ Spread spread_of(std::span<const double> values) {
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
   double squares = 0;
   for (const double v : values) squares += (v - mean) * (v - mean);
-  const double deviation = values.size() > 1 ? std::sqrt(squares / (n - 1)) : 0;
-  return {mean, deviation, std::ssize(values)};
+  Spread spread{.mean = mean, .n = std::ssize(values)};
+  if (values.size() > 1) spread.deviation = std::sqrt(squares / (n - 1));
+  return spread;
 }
 
 double median_of(std::vector<double> values) {
@@ -29,8 +30,8 @@ double median_of(std::vector<double> values) {
 std::string text(const Spread& spread, int digits, const std::string& sign) {
   if (spread.n == 0) return "-";
   const std::string mean = fmt::format("{:.{}f}", spread.mean, digits);
-  if (spread.n == 1) return mean;
-  return fmt::format("{} {} {:.{}f}", mean, sign, spread.deviation, digits);
+  if (!spread.deviation) return mean;
+  return fmt::format("{} {} {:.{}f}", mean, sign, *spread.deviation, digits);
 }
 
 int digits_for(double size, const std::string& unit) {

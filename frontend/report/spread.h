@@ -2,15 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace keel::report {
 
-// The deviation is the root of the sum of squares over n - 1; 0 of a single value.
+// The deviation is the root of the sum of squares over n - 1; a single value has none.
 struct Spread {
-  double mean = 0, deviation = 0;
+  double mean = 0;
+  std::optional<double> deviation = {};
   std::int64_t n = 0;
 };
 

@@ -52,14 +52,17 @@ TEST_CASE("report program: seeds are grouped, and the page holds all of it") {
     CHECK(std::ranges::find(json.at("files"), Json(path)) != json.at("files").end());
     CHECK(std::filesystem::exists(path));
   }
-  CHECK(test::well_formed(test::read_bytes(runs.temp / "report/report.html")));
+  const std::string page = test::read_bytes(runs.temp / "report/report.html");
+  CHECK(test::well_formed(page));
+  CHECK(holds(page, "Measured on: "));
+  CHECK_FALSE(holds(page, "unknown"));
   const auto chart = [&] {
     return test::read_bytes(runs.temp / "report/mnist_mlp-valid-error.svg");
   };
   CHECK(holds(chart(), "fill-opacity"));
   CHECK(holds(chart(), ">epoch<"));
   CHECK(runs.report({"--axis", "updates", "--log-x"}).code == 0);
-  CHECK(holds(chart(), ">step<"));
+  CHECK(holds(chart(), ">step (logarithmic)<"));
 }
 
 TEST_CASE("report program: text, a section for each model, a run that was cut off") {

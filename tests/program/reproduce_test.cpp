@@ -116,6 +116,29 @@ TEST_CASE("reproduce: columns of one training share it") {
   CHECK(json.at("cells")[0].at("epochs") == 1);
 }
 
+TEST_CASE("reproduce: a figure is drawn, with a line for each norm") {
+  const test::TempDir temp;
+  const std::vector<std::string> more{"--json",         "--seeds",        "1",
+                                      "--set",          "train.epochs=2", "--set",
+                                      "train.batch=32", "--set",          "model.hidden=16"};
+  const Json json = json_of(run_keel(reproduce(temp / "out", "ba-figure6", more)));
+  for (const char* column : {"error128", "nll128", "error4", "nll4"}) {
+    const std::string path = temp / fmt::format("out/ba-figure6-{}.svg", column);
+    CAPTURE(path);
+    CHECK(std::ranges::find(json.at("files"), Json(path)) != json.at("files").end());
+    REQUIRE(fs::exists(path));
+    const std::string chart = read_bytes(path);
+    CHECK(holds(chart, ">layernorm<"));
+    CHECK(holds(chart, ">batchnorm<"));
+    CHECK(holds(chart, ">epoch<"));
+  }
+  CHECK(holds(read_bytes(temp / "out/ba-figure6-error4.svg"), ">batch 4, test error %<"));
+  const std::string page = read_bytes(temp / "out/ba-figure6.html");
+  CHECK(test::well_formed(page));
+  CHECK(test::texts_of(page, "figure").size() == 4);
+  CHECK(holds(read_bytes(temp / "out/ba-figure6.md"), "(ba-figure6-nll128.svg)"));
+}
+
 void wait_for(const fs::path& path, Process& process) {
   using namespace std::chrono_literals;
   const auto deadline = std::chrono::steady_clock::now() + 1min;

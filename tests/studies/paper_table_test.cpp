@@ -42,6 +42,20 @@ TEST_CASE("paper tables: names differ, and numbers are as printed") {
   CHECK(norm_spec(row_called(table, "none"), column_called(table, "rt")) == "none");
 }
 
+TEST_CASE("paper tables: a figure is one, and is tested along the training") {
+  for (const PaperTable& table : paper_tables()) {
+    CAPTURE(table.name);
+    CHECK(table.is_figure == (table.source.find(", figure ") != std::string::npos));
+    for (const PaperColumn& column : table.columns) {
+      if (!table.is_figure || column.split != "test") continue;
+      for (const auto& [recipe, name] : column.recipes) {
+        const std::vector<std::string>& settings = column.settings.at(recipe);
+        CHECK(std::ranges::find(settings, "train.test_every=1e") != settings.end());
+      }
+    }
+  }
+}
+
 // The page of all of Xu's tables has every row that one of them has.
 TEST_CASE("paper tables: the page of four tables has the rows of each") {
   const PaperTable& page = find_paper_table("xu-tables");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -212,6 +213,50 @@ TEST_CASE("plot: a logarithmic horizontal axis marks powers of ten, and has noth
     return path.starts_with("M76.00 ") && path.find("L376.00 ") != path.npos &&
            path.find("L676.00 ") != path.npos;
   }));
+}
+
+TEST_CASE("plot: an axis that is logarithmic says so") {
+  Plot plot = plot_of({1, 2}, {3, 4});
+  plot.x_label = "step";
+  plot.y_label = "loss";
+  plot.log_y = true;
+  CHECK(count(plot_svg(plot), ">step<") == 1);
+  CHECK(count(plot_svg(plot), ">loss (logarithmic)<") == 1);
+  plot.log_x = true;
+  plot.log_y = false;
+  CHECK(count(plot_svg(plot), ">step (logarithmic)<") == 1);
+  CHECK(count(plot_svg(plot), ">loss<") == 1);
+}
+
+TEST_CASE("plot: a legend of long names lies below, where it makes nothing smaller") {
+  const auto svg_of = [](std::size_t length) {
+    Plot plot = plot_of({0, 1}, {2, 3});
+    plot.series.push_back(plot.series[0]);
+    plot.series[1].name = std::string(length, 'n');
+    return plot_svg(plot);
+  };
+  const auto size = [](const std::string& svg) {
+    return std::pair(std::stoi(values_after(svg, "svg\" width=\"").at(0)),
+                     std::stoi(values_after(svg, "height=\"").at(0)));
+  };
+  CHECK(size(svg_of(10)).first > 700);
+  CHECK(size(svg_of(10)).second == 440);
+  CHECK(size(svg_of(60)) == std::pair(700, 480));
+  CHECK(size(svg_of(100)).first > 700);  // it is not cut off
+  for (const std::string& y : values_after(svg_of(60), "\" y=\"")) CHECK(std::stod(y) < 480);
+}
+
+TEST_CASE("plot: styles differ until they come again") {
+  std::set<std::string> lines;
+  for (std::size_t style = 0; style < kPlotStyles; ++style) {
+    Plot plot = plot_of({0, 1}, {2, 3});
+    plot.series[0].style = style;
+    const std::string svg = plot_svg(plot), same = "stroke=\"";
+    lines.insert(values_after(svg, same).back() + values_after(svg, "stroke-dasharray=\"").back());
+    plot.series[0].style = style + kPlotColours;
+    CHECK(values_after(plot_svg(plot), same).back() == values_after(svg, same).back());
+  }
+  CHECK(lines.size() == kPlotStyles);
 }
 
 TEST_CASE("plot: a series may have the style of another place") {

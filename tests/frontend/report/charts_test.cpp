@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "frontend/report/styles.h"
 #include "tests/frontend/report/helpers.h"
 #include "tests/support/checks.h"
 
@@ -118,7 +119,7 @@ TEST_CASE("report charts: what never changes from step to step is not drawn, nor
   std::vector<Run> runs{made_run("a", {}, {3, 2})};
   runs[0].curves.push_back({"step", "lr", {1, 2}, {0.1, 0.1}});
   runs[0].curves.push_back({"step", "grad_norm", {1, 2}, {0.1, 0.2}});
-  runs[0].curves.push_back({"step", "rows_per_second", {1, 2}, {1, 2}});
+  runs[0].curves.push_back({"step", "items_per_second", {1, 2}, {1, 2}});
   CHECK(names(charts_of(sections_of(runs)[0], kError)) ==
         std::vector<std::string>{"train-loss", "valid-error", "step-grad_norm"});
 }
@@ -130,8 +131,9 @@ TEST_CASE("report charts: a group has its style also where another has nothing t
   const io::Plot& plot = called(charts, "test-error").plot;
   REQUIRE(plot.series.size() == 1);
   CHECK(plot.series[0].name == "layernorm");
-  CHECK(plot.series[0].style == 1);
-  CHECK(called(charts, "valid-error").plot.series[1].style == 1);
+  CHECK(called(charts, "test-error").caption.ends_with("; of layernorm alone"));
+  CHECK(plot.series[0].style == style_of_norm("layernorm"));
+  CHECK(called(charts, "valid-error").plot.series[1].style == style_of_norm("layernorm"));
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ TEST_CASE("report comparison: the paper's value, ours over the seeds, or why the
 }
 
 TEST_CASE("report comparison: Markdown, with every command once") {
-  const std::string text = markdown_of(small_comparison());
+  const std::string text = markdown_of(small_comparison(), "t");
   CAPTURE(text);
   CHECK(text.starts_with("# t: a & b\n\n- Seeds: 1, 2.\n"));
   CHECK(text.find("| none | 99.14 / 98.5 \u00B1 0.7 (2) | - / no data |\n") != std::string::npos);
@@ -70,6 +70,21 @@ TEST_CASE("report comparison: CSV with all digits, HTML well-formed, JSON") {
   CHECK(json["cells"][0]["ours"] == nlohmann::ordered_json{99.0, 98.0});
   CHECK(json["cells"][1]["mark"] == "no data");
   CHECK_FALSE(json["cells"][1].contains("mean"));
+}
+
+TEST_CASE("report comparison: the curves of a figure, and a deviation only of several seeds") {
+  Comparison comparison = small_comparison();
+  CHECK(test::texts_of(html_of(comparison), "figure").empty());
+  comparison.charts = {{"nll", "NLL of a", {}}};
+  comparison.charts[0].plot.series = {{"none", {1, 2}, {2, 1}}};
+  const std::string html = html_of(comparison);
+  CHECK(test::well_formed(html));
+  CHECK(test::texts_of(html, "figcaption") == std::vector<std::string>{"NLL of a"});
+  CHECK(markdown_of(comparison, "t").find("\n![NLL of a](t-nll.svg)\n") != std::string::npos);
+  CHECK(json_of(comparison)["cells"][0]["deviation"].get<double>() > 0);
+  comparison.cells[0][0].ours = {99};
+  CHECK(json_of(comparison)["cells"][0]["deviation"].is_null());
+  CHECK(csv_of(comparison).find("\nnone,mnist,99.14,99,,1,") != std::string::npos);
 }
 
 TEST_CASE("report remaining: epochs of one kind take as long as those that were measured") {

@@ -73,8 +73,8 @@ TEST_CASE("report groups: each model is a section of its own") {
 TEST_CASE("report groups: the backend is a setting, the computer is not") {
   std::vector<Run> runs{made_run("a", settings("none", "1", 1), {1}),
                         made_run("b", settings("none", "1", 1), {1})};
-  runs[0].facts["run.cpu"] = "one";
-  runs[1].facts["run.cpu"] = "another";
+  runs[0].facts["run.processor"] = "one";
+  runs[1].facts["run.processor"] = "another";
   CHECK(sections_of(runs)[0].groups.size() == 1);
   runs[0].settings["run.backend"] = "onednn";
   runs[1].settings["run.backend"] = "cuda";

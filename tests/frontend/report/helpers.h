@@ -40,7 +40,7 @@ inline Run made_run(const std::string& name, const Settings& settings,
 struct RunFiles {
   std::string config =
       "[model]\nnorm = \"layernorm\"\n[train]\nlr = 1e-3\nseed = 1\n"
-      "[run]\nmodel = \"mlp\"\nbackend = \"onednn\"\ncpu = \"a cpu\"\n";
+      "[run]\nmodel = \"mlp\"\nbackend = \"onednn\"\nprocessor = \"a cpu\"\n";
   std::string metrics =
       R"({"step":5,"epoch":0,"loss":2.0,"lr":0.001,"rows_per_second":90,"seconds":1}
 {"step":10,"epoch":1,"split":"train","loss":1.5,"seconds":2}

@@ -87,6 +87,28 @@ TEST_CASE("report: files that can be read, one chart each, names that cannot lea
   CHECK(html.find("20.00") != std::string::npos);
 }
 
+TEST_CASE("report: the page names the computer that the runs tell of") {
+  const test::TempDir temp;
+  std::vector<Run> runs = three_runs();
+  for (Run& run : runs) {
+    run.facts = {{"run.processor", "a processor"}, {"run.backend_description", "a backend"}};
+  }
+  write_report(temp.path(), make_report(runs, error_facts));
+  const std::string html = test::read_bytes(temp / "report.html");
+  CHECK(html.find("Measured on: a processor (a backend).") != std::string::npos);
+}
+
+TEST_CASE("report: a deviation is one of several seeds") {
+  std::vector<Run> runs = three_runs();
+  const auto of = [&](std::size_t group) {
+    return report_json(make_report(
+        runs, error_facts))[0]["groups"][group]["results"]["valid.error.best"]["deviation"];
+  };
+  CHECK(of(0).get<double>() > 0);
+  runs[2].outcome = Outcome::kFinished;
+  CHECK(of(1).is_null());
+}
+
 TEST_CASE("report: all digits of runs and curves in CSV") {
   const test::TempDir temp;
   std::vector<Run> runs = three_runs();

@@ -29,7 +29,7 @@ TEST_CASE("report run: settings, facts, curves and result") {
                                  {"train.lr", "0.001"},
                                  {"train.seed", "1"},
                                  {"run.backend", "onednn"}});
-  CHECK(run.facts == Settings{{"run.model", "mlp"}, {"run.cpu", "a cpu"}});
+  CHECK(run.facts == Settings{{"run.model", "mlp"}, {"run.processor", "a cpu"}});
   CHECK(run.outcome == Outcome::kFinished);
   CHECK(run.step == 20);
   CHECK(run.seconds == 7.5);

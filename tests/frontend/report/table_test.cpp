@@ -87,5 +87,17 @@ TEST_CASE("report page: well-formed whatever the texts are, and nothing from els
   CHECK(html.find("<td>x<") != std::string::npos);
 }
 
+TEST_CASE("report page: no column is cut off, whatever its heading, and no command") {
+  Page page("p");
+  page.table({{"group", "train.eval_every", "ours"}, {"none", "4u", "-"}});
+  page.code("keel train");
+  const std::string html = page.take();
+  CHECK(test::well_formed(html));
+  CHECK(html.find("<th>train.<wbr/>eval_<wbr/>every</th>") != std::string::npos);
+  CHECK(html.find("<td class=\"number\">-<") != std::string::npos);  // a number that is missing
+  CHECK(html.find("nowrap") == std::string::npos);
+  CHECK(html.find("pre { white-space: pre-wrap;") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace keel::report
