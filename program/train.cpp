@@ -17,17 +17,24 @@ nlohmann::ordered_json to_json(const train::Summary& s, const std::string& folde
   return json;
 }
 
-std::string to_text(const train::Summary& s, const std::string& folder) {
+std::string to_text(const train::Summary& s, const std::string& folder, std::string_view unit) {
   const auto line = [](const char* weights, const train::Evaluation& e) {
     return fmt::format("test, {} weights: {}\n", weights, train::text(e));
   };
+  const train::RunState& state = s.state;
   std::string text = line("last", s.test);
   if (s.best_test) text += line("best", *s.best_test);
   if (s.average_test) text += line("averaged", *s.average_test);
-  text += fmt::format("steps: {} in {}, {:.0f} rows/s\n", s.state.step,
-                      train::duration_text(s.seconds), s.items_per_second);
-  if (s.state.left_out > 0) {
-    text += fmt::format("updates left out, for they were not finite: {}\n", s.state.left_out);
+  if (state.best_step >= 0) {
+    const task::MetricInfo& first = s.valid.metrics.front().info;
+    text += fmt::format("best weights: step {}, valid {} {:.2f}{}{}\n", state.best_step, first.name,
+                        state.best, first.unit.empty() ? "" : " ", first.unit);
+  }
+  if (!s.stopped_because.empty()) text += fmt::format("stopped early: {}\n", s.stopped_because);
+  text += fmt::format("steps: {} in {}, {:.0f} {}/s without evaluations\n", state.step,
+                      train::duration_text(s.total_seconds), s.items_per_second, unit);
+  if (state.left_out > 0) {
+    text += fmt::format("updates left out, for they were not finite: {}\n", state.left_out);
   }
   text += fmt::format("plots: {}/loss.svg", shown(folder));
   for (const train::Measured& m : s.test.metrics) {
@@ -109,7 +116,8 @@ int run_train(TrainArgs args) {
                         summary.state.step, shell_quoted(folder)));
     return 128 + summary.signal;
   }
-  args.run.json ? print_json(to_json(summary, folder)) : print(to_text(summary, folder));
+  args.run.json ? print_json(to_json(summary, folder))
+                : print(to_text(summary, folder, config.model().item_unit()));
   return 0;
 }
 

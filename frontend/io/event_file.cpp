@@ -6,6 +6,10 @@
 
 #include <array>
 #include <bit>
+#include <charconv>
+#include <cmath>
+
+#include "frontend/io/markup.h"
 
 namespace keel::io {
 namespace {
@@ -49,6 +53,16 @@ std::string bytes_field(int field, std::string_view value) {
   return tag(field, 2) + varint(value.size()).append(value);
 }
 
+// google.protobuf.Value: number_value (2), string_value (3) or bool_value (4).
+std::string hyperparameter_value(const std::string& text) {
+  if (text == "true" || text == "false") return int_field(4, text == "true" ? 1 : 0);
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc{} && end == text.data() + text.size();
+  return whole && std::isfinite(number) ? double_field(2, number)
+                                        : bytes_field(3, clean_text(text));
+}
+
 std::filesystem::path event_path(const std::filesystem::path& directory, double wall_time) {
   // TensorBoard reads files with "tfevents" in their names, in the order of the names.
   return directory / fmt::format("events.out.tfevents.{:017.6f}.keel", wall_time);
@@ -70,6 +84,34 @@ void EventFile::add_scalar(std::string_view name, std::int64_t step, float value
                            double wall_time) {
   const std::string summary = bytes_field(1, bytes_field(1, name) + float_field(2, value));
   file_.write(tf_record(double_field(1, wall_time) + int_field(2, step) + bytes_field(5, summary)));
+}
+
+// Its metadata say all. TensorBoard expects a tensor beside them, which has no elements: dtype (1)
+// DT_FLOAT, shape (2) of one dim (2) of size 0.
+void EventFile::add_hyperparameters(std::string_view tag, std::string_view content,
+                                    double wall_time) {
+  const std::string plugin = bytes_field(1, "hparams") + bytes_field(2, content);
+  const std::string tensor = int_field(1, 1) + bytes_field(2, bytes_field(2, ""));
+  const std::string value =
+      bytes_field(1, tag) + bytes_field(8, tensor) + bytes_field(9, bytes_field(1, plugin));
+  file_.write(tf_record(double_field(1, wall_time) + bytes_field(5, bytes_field(1, value))));
+}
+
+void EventFile::add_settings(std::span<const std::pair<std::string, std::string>> settings,
+                             double wall_time) {
+  std::string info;
+  for (const auto& [name, text] : settings) {
+    const std::string value = hyperparameter_value(text);
+    info += bytes_field(1, bytes_field(1, name) + bytes_field(2, value));
+  }
+  info += double_field(5, wall_time);
+  add_hyperparameters("_hparams_/session_start_info", bytes_field(3, info), wall_time);
+}
+
+void EventFile::add_end(bool success, double wall_time) {
+  constexpr std::int64_t kSuccess = 1, kFailure = 2;
+  const std::string info = int_field(1, success ? kSuccess : kFailure) + double_field(2, wall_time);
+  add_hyperparameters("_hparams_/session_end_info", bytes_field(4, info), wall_time);
 }
 
 std::uint32_t crc32c(std::string_view bytes) {

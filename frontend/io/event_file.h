@@ -3,14 +3,20 @@
 //   data    tensorflow.Event: wall_time (1, double), step (2, int64), file_version (3, string),
 //           summary (5) with values of tag (1, string) and simple_value (2, float),
 //           session_log (7) with status (1, enum START = 1)
-// Source: TensorFlow's record_writer.cc, event.proto and summary.proto.
+// TensorBoard's table of hyperparameters reads summaries with metadata (9), whose plugin_data (1)
+// name the plugin "hparams" (1) and hold a HParamsPluginData (2): session_start_info (3) with a map
+// of hparams (1) and the start (5, double), or session_end_info (4) with status (1) and end (2).
+// Source: TensorFlow's record_writer.cc, event.proto and summary.proto, TensorBoard's
+// plugins/hparams (plugin_data.proto, api.proto, metadata.py).
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "frontend/io/atomic_file.h"
 
@@ -27,7 +33,17 @@ class EventFile {
   // Appends one point with a single system call. Throws Error{kIo}.
   void add_scalar(std::string_view tag, std::int64_t step, float value, double wall_time);
 
+  // The hyperparameters of a run, by name: texts that are finite numbers, "true" or "false" count
+  // as such. TensorBoard takes the first of a run. Throws Error{kIo}.
+  void add_settings(std::span<const std::pair<std::string, std::string>> settings,
+                    double wall_time);
+
+  // That the run has ended, successfully or not. Throws Error{kIo}.
+  void add_end(bool success, double wall_time);
+
  private:
+  void add_hyperparameters(std::string_view tag, std::string_view content, double wall_time);
+
   FileHandle file_;
 };
 

@@ -75,6 +75,8 @@ class Model {
 
   // What a batch of train.batch is counted in: "rows" or "tokens".
   virtual std::string_view batch_unit() const { return "rows"; }
+  // What Batch::items counts: "rows", or "tokens" where the loss is a mean over them.
+  virtual std::string_view item_unit() const { return "rows"; }
   virtual std::unique_ptr<Splits> load(const DataRequest& request) const = 0;
   // The forms in which the task may have its data in that folder, as options that load() depends on
   // ("corpus", "babi"), the likeliest first. The folder may be looked into for what they depend on.

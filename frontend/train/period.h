@@ -19,6 +19,10 @@ struct Period {
   bool falls_on(PeriodUnit what, std::int64_t done) const {
     return n > 0 && unit == what && done % n == 0;
   }
+  // How often it falls on one of the first so many epochs and updates.
+  std::int64_t times(std::int64_t epochs, std::int64_t updates) const {
+    return n > 0 ? (unit == PeriodUnit::kEpochs ? epochs : updates) / n : 0;
+  }
 };
 
 using keel::attr_parse;

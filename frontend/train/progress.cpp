@@ -44,8 +44,8 @@ bool Progress::is_due() {
 void Progress::update(const Point& p) {
   if (!is_due()) return;
   show(double(p.step) / double(p.total),
-       fmt::format("epoch {} step {}/{} loss {:.4f} {:.0f} rows/s, {} left", p.epoch, p.step,
-                   p.total, p.loss, p.rows_per_second, duration_text(p.seconds_left)));
+       fmt::format("epoch {} step {}/{} loss {:.4f} {:.0f} {}/s, {}", p.epoch, p.step, p.total,
+                   p.loss, p.items_per_second, p.item_unit, left_text(p.spent, p.to_do)));
 }
 
 void Progress::update(double part, const std::string& text) {
@@ -74,6 +74,7 @@ void Progress::warning(const std::string& text) {
 }
 
 std::string duration_text(double seconds) {
+  if (seconds >= 0.05 && seconds < 0.95) return fmt::format("{:.1f} s", seconds);
   const auto s = static_cast<std::int64_t>(std::lround(seconds));
   if (s < 60) return fmt::format("{} s", s);
   if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);

@@ -5,6 +5,9 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
+
+#include "frontend/train/time_left.h"
 
 namespace keel::train {
 
@@ -15,8 +18,11 @@ class Progress {
   ~Progress();
 
   struct Point {
-    std::int64_t step, total, epoch;
-    double loss, rows_per_second, seconds_left;
+    std::int64_t step, total, epoch;  // the epoch that goes on, from 1 on
+    double loss, items_per_second;
+    std::string_view item_unit;  // "rows"
+    Spent spent;
+    ToDo to_do;
   };
   // Shows a point if it is time: ten times a second on a terminal, every ten seconds elsewhere.
   void update(const Point& point);
@@ -36,7 +42,7 @@ class Progress {
   std::chrono::steady_clock::time_point next_;
 };
 
-// "1:02:03", "4:05" or "6 s".
+// "1:02:03", "4:05", "6 s" or, below a second, "0.6 s".
 std::string duration_text(double seconds);
 
 }  // namespace keel::train

@@ -27,9 +27,21 @@ bool holds_checkpoints(const RunFolder& folder) {
   return is_there(store.best_path()) || !store.paths().empty();
 }
 
+bool is_event_file(const fs::path& file) {
+  return file.filename().string().find(".tfevents.") != std::string::npos;
+}
+
+fs::path earlier_events(const RunFolder& folder) { return folder.path / "events"; }
+
 // What a run leaves besides checkpoints.
 std::vector<fs::path> files_of(const RunFolder& folder) {
-  return {folder.config(), folder.metrics(), folder.result(), folder.average(), folder.events()};
+  std::vector<fs::path> files{folder.config(), folder.metrics(), folder.result(), folder.average(),
+                              earlier_events(folder)};
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder.path, error)) {
+    if (is_event_file(entry.path())) files.push_back(entry.path());
+  }
+  return files;
 }
 
 // The model that config.toml names; nothing when there is none that can be read.
@@ -46,6 +58,11 @@ std::optional<std::string> model_of(const RunFolder& folder) {
 }
 
 }  // namespace
+
+fs::path RunFolder::events_folder() const {
+  std::error_code error;
+  return fs::is_directory(earlier_events(*this), error) ? earlier_events(*this) : path;
+}
 
 std::unique_ptr<io::FolderLock> lock_run(const RunFolder& folder) {
   return std::make_unique<io::FolderLock>(folder.path, "keel train",
@@ -70,7 +87,7 @@ bool is_file_of_run(const fs::path& file) {
   if (parent == above.checkpoints() && is_there(above.config())) {
     return file.extension() == ".safetensors";
   }
-  if (parent == above.events() && is_there(above.config())) return true;
+  if (parent == earlier_events(above) && is_there(above.config())) return true;
   if (!is_there(own.config()) || !is_there(own.metrics())) return false;
   std::vector<fs::path> files = files_of(own);
   files.push_back(parent / "lock");

@@ -14,7 +14,9 @@ struct RunFolder {
   std::filesystem::path path;
   std::filesystem::path config() const { return path / "config.toml"; }
   std::filesystem::path metrics() const { return path / "metrics.jsonl"; }
-  std::filesystem::path events() const { return path / "events"; }
+  // Where files for TensorBoard go: the folder itself, after which TensorBoard then calls the run.
+  // One that an earlier version began has its own folder for them, and keeps it.
+  std::filesystem::path events_folder() const;
   std::filesystem::path checkpoints() const { return path / "checkpoints"; }
   std::filesystem::path result() const { return path / "result.json"; }
   std::filesystem::path average() const { return path / "average.safetensors"; }

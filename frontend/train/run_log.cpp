@@ -1,7 +1,9 @@
 #include "frontend/train/run_log.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "frontend/io/plot.h"
@@ -37,22 +39,35 @@ bool is_point(const nlohmann::ordered_json& line, const std::string& key) {
   return line.contains("split") && line["split"].is_string() && number("epoch") && number(key);
 }
 
-// Values of `key` over epochs, by the "split" of a line.
+// A split keeps its line's colour, whichever others there are.
+std::size_t style_of(const std::string& split) {
+  return split == "train" ? 0 : split == "valid" ? 1 : split == "test" ? 2 : 3;
+}
+
+// Values of `key` over epochs or steps (`along`), by the "split" of a line.
 std::vector<io::PlotSeries> series_by_split(const std::vector<nlohmann::ordered_json>& lines,
-                                            const std::string& key) {
+                                            const std::string& key, const std::string& along) {
   std::map<std::string, io::PlotSeries> series;
   for (const auto& line : lines) {
     if (!is_point(line, key)) continue;
     io::PlotSeries& s = series[line["split"].get<std::string>()];
-    s.x.push_back(line["epoch"].get<double>());
+    s.x.push_back(line[along].get<double>());
     s.y.push_back(line[key].get<double>());
   }
   std::vector<io::PlotSeries> result;
   for (auto& [split, s] : series) {
     s.name = split;
+    s.style = style_of(split);
     result.push_back(std::move(s));
   }
   return result;
+}
+
+// Whether a split was measured more than once in an epoch.
+bool has_points_within_epochs(const std::vector<io::PlotSeries>& series) {
+  return std::ranges::any_of(series, [](const io::PlotSeries& s) {
+    return std::ranges::adjacent_find(s.x, std::ranges::greater_equal{}) != s.x.end();
+  });
 }
 
 }  // namespace
@@ -60,7 +75,7 @@ std::vector<io::PlotSeries> series_by_split(const std::vector<nlohmann::ordered_
 RunLog::RunLog(const RunFolder& folder, std::optional<std::int64_t> resumed_at)
     : folder_(folder),
       metrics_((made(folder.path), folder.metrics()), resumed_at.value_or(-1)),
-      events_(made(folder.events()), wall_time(), resumed_at.value_or(-1) + 1),
+      events_(made(folder.events_folder()), wall_time(), resumed_at.value_or(-1) + 1),
       seconds_before_(seconds_logged(io::read_metrics(folder.metrics()))) {}
 
 double RunLog::seconds() const {
@@ -82,7 +97,7 @@ void RunLog::step(const Step& s) {
                                 {"loss", s.loss},
                                 {"lr", s.lr},
                                 {"grad_norm", s.grad_norm},
-                                {"rows_per_second", s.rows_per_second}};
+                                {"items_per_second", s.items_per_second}};
   for (const auto& [name, value] : s.watched) values[name] = value;
   write(s.step, std::move(values));
   scalar("step/loss", s.step, s.loss);
@@ -96,9 +111,23 @@ void RunLog::evaluation(std::int64_t step, std::int64_t epoch, const std::string
   nlohmann::ordered_json values{{"epoch", epoch}, {"split", split}, {"loss", e.loss}};
   for (const Measured& m : e.metrics) values[m.info.name] = m.value;
   write(step, std::move(values));
-  scalar(split + "/loss", step, e.loss);
-  for (const Measured& m : e.metrics) scalar(split + "/" + m.info.name, step, m.value);
+  scalars(split, step, e);
 }
+
+void RunLog::scalars(const std::string& tag, std::int64_t step, const Evaluation& e) {
+  scalar(tag + "/loss", step, e.loss);
+  for (const Measured& m : e.metrics) scalar(tag + "/" + m.info.name, step, m.value);
+}
+
+void RunLog::settings(const task::OptionValues& settings) {
+  events_.add_settings(settings, wall_time());
+}
+
+void RunLog::result(std::int64_t step, const std::string& what, const Evaluation& e) {
+  scalars(what, step, e);
+}
+
+void RunLog::end(bool finished) { events_.add_end(finished, wall_time()); }
 
 void RunLog::nonfinite(const NonFiniteUpdate& u) {
   write(u.step, {{"epoch", u.epoch},
@@ -118,11 +147,14 @@ void RunLog::epoch(std::int64_t step, std::int64_t epoch, double loss) {
 void RunLog::plot(const std::string& title, const std::vector<task::MetricInfo>& metrics) const {
   const auto lines = io::read_metrics(folder_.metrics());
   const auto draw = [&](const std::string& name, const std::string& label, bool log_y) {
+    std::string along = "epoch";
+    std::vector<io::PlotSeries> series = series_by_split(lines, name, along);
+    if (has_points_within_epochs(series)) series = series_by_split(lines, name, along = "step");
     io::write_plot(folder_.plot(name), {.title = title,
-                                        .x_label = "epoch",
+                                        .x_label = along,
                                         .y_label = label,
                                         .log_y = log_y,
-                                        .series = series_by_split(lines, name)});
+                                        .series = std::move(series)});
   };
   draw("loss", "loss", true);
   for (const task::MetricInfo& info : metrics) {

@@ -23,13 +23,17 @@ class RunLog {
 
   struct Step {
     std::int64_t step, epoch;
-    double loss, lr, grad_norm, rows_per_second;
+    double loss, lr, grad_norm, items_per_second;
     std::map<std::string, double> watched = {};  // by quantity
   };
   void step(const Step& step);
   // `split` is "train", "valid" or "test".
   void evaluation(std::int64_t step, std::int64_t epoch, const std::string& split,
                   const Evaluation& e);
+  // For TensorBoard alone: what the run was set to, what it came to, and how it ended.
+  void settings(const task::OptionValues& settings);
+  void result(std::int64_t step, const std::string& what, const Evaluation& e);
+  void end(bool finished);
   // An update that was not finite: what was done, and how many updates were left out for it.
   struct NonFiniteUpdate {
     std::int64_t step, epoch;
@@ -52,6 +56,7 @@ class RunLog {
  private:
   void write(std::int64_t step, nlohmann::ordered_json values);
   void scalar(const std::string& tag, std::int64_t step, double value);
+  void scalars(const std::string& tag, std::int64_t step, const Evaluation& e);
 
   RunFolder folder_;
   io::MetricsLog metrics_;

@@ -26,13 +26,14 @@ Json evaluation_json(const Evaluation& evaluation) {
 Json summary_json(const Summary& s) {
   Json json{{"steps", s.state.step},
             {"epochs", s.state.epoch},
-            {"stopped_early", s.stopped_early},
+            {"stopped_early", !s.stopped_because.empty()},
             {"train_loss", s.train_loss},
             {"best_valid", s.state.best},
             {"best_step", s.state.best_step},
             {"left_out", s.state.left_out},
             {"valid", evaluation_json(s.valid)},
             {"test", evaluation_json(s.test)}};
+  if (!s.stopped_because.empty()) json["stopped_because"] = s.stopped_because;
   if (s.best_test) json["best_test"] = evaluation_json(*s.best_test);
   if (s.average_test) json["average_test"] = evaluation_json(*s.average_test);
   json["seconds"] = s.seconds;

@@ -33,12 +33,12 @@ class Numbers {
           "{}: metadata '{}': expected {} to {}, got {}", where_, key, least, kMost, value);
     return value;
   }
-  // Of numbers that checkpoints of earlier versions do not have: 0.
+  // Of numbers that checkpoints of earlier versions do not have: 0 of a count, else NaN.
   std::int64_t later_count(const std::string& key) const {
     return file_.metadata.contains(key) ? count(key) : 0;
   }
   double later_number(const std::string& key) const {
-    return file_.metadata.contains(key) ? number<double>(key) : 0;
+    return file_.metadata.contains(key) ? number<double>(key) : NAN;
   }
   double real(const std::string& key) const {
     const auto value = number<double>(key);
@@ -142,7 +142,7 @@ RunState from_checkpoint(const io::TensorFile& file, const std::string& where, c
   state.best = numbers.real("best");
   state.best_step = numbers.count("best_step", -1);
   state.evaluations_since_best = numbers.count("evaluations_since_best");
-  state.train_loss = numbers.later_number("train_loss");
+  if (state.epoch > 0) state.train_loss = numbers.later_number("train_loss");
   state.anchor = numbers.later_count("anchor");
   state.left_out = numbers.later_count("left_out");
   state.strikes = numbers.later_count("strikes");

@@ -1,6 +1,7 @@
 // Where a run stands, and its way into and out of a checkpoint.
 #pragma once
 
+#include <cmath>
 #include <functional>
 
 #include "frontend/io/safetensors.h"
@@ -17,8 +18,9 @@ struct RunState {
   std::int64_t batch = 0;  // micro-batches done of the current epoch
   double epoch_loss = 0;   // sum over their items
   double epoch_items = 0;
-  double train_loss = 0;  // mean over the items of the last epoch completed; NaN: it had none
-  double best = 0;        // the first metric on the validation set; counts from best_step 0 on
+  // Mean over the items of the last epoch completed; NaN: there is none, or it had no items.
+  double train_loss = NAN;
+  double best = 0;  // the first metric on the validation set; counts from best_step 0 on
   std::int64_t best_step = -1;  // no evaluation yet
   std::int64_t evaluations_since_best = 0;
   // The step of the last checkpoint that the recipe asked for, to which a rollback goes back; one

@@ -24,7 +24,7 @@ StepRunner::StepRunner(Backend& backend, Variables& variables, const Config& con
       variables_(variables),
       config_(config),
       stream_(stream),
-      total_steps_(count_steps()),
+      total_(length()),
       feeder_(config.model()),
       arena_(backend),
       step_(backend, variables,
@@ -53,12 +53,13 @@ std::int64_t StepRunner::steps(std::uint32_t epoch) const {
   return (stream_.steps(epoch) + accumulate - 1) / accumulate;
 }
 
-std::int64_t StepRunner::count_steps() const {
+StepRunner::Length StepRunner::length() const {
   const std::int64_t limit = config_.train().max_steps;
-  std::int64_t total = 0;
-  for (std::int64_t epoch = 0; epoch < config_.train().epochs; ++epoch) {
-    total += steps(static_cast<std::uint32_t>(epoch));
-    if (limit > 0 && total >= limit) return limit;
+  Length total;
+  for (; total.epochs < config_.train().epochs; ++total.epochs) {
+    const std::int64_t after = total.steps + steps(static_cast<std::uint32_t>(total.epochs));
+    if (limit > 0 && after > limit) return {limit, total.epochs};
+    total.steps = after;
   }
   return total;
 }

@@ -42,7 +42,9 @@ class StepRunner {
   std::int64_t steps(std::uint32_t epoch) const;
   // Micro-batches of the update that starts there.
   std::int64_t micro_batches(const StepPlace& place) const;
-  std::int64_t total_steps() const { return total_steps_; }
+  std::int64_t total_steps() const { return total_.steps; }
+  // How many epochs those complete.
+  std::int64_t total_epochs() const { return total_.epochs; }
   // What layers watch. It is sent in the steps that are logged and, since a warning is most likely
   // at the start, in the first 64; of the last micro-batch.
   const std::vector<nn::Watch>& watches() const { return watches_; }
@@ -80,7 +82,10 @@ class StepRunner {
     Scalars scalars;  // a loss each micro-batch, the gradient norm, perhaps what is watched
   };
   bool is_watched(std::int64_t step) const;
-  std::int64_t count_steps() const;
+  struct Length {
+    std::int64_t steps = 0, epochs = 0;
+  };
+  Length length() const;
   double items(const StepPlace& place) const;
   // A micro-batch of an update.
   struct Part {
@@ -100,7 +105,7 @@ class StepRunner {
   Variables& variables_;
   const Config& config_;
   task::Stream& stream_;
-  std::int64_t total_steps_;
+  Length total_;
   std::vector<nn::Watch> watches_;
   Feeder feeder_;
   Arena arena_;  // of all programs: one runs at a time

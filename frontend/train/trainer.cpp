@@ -37,7 +37,9 @@ Trainer::Trainer(Backend& backend, const Config& config, const RunOptions& optio
   options.resume ? resume() : start();
   log_ =
       std::make_unique<RunLog>(folder_, options.resume ? std::optional(state_.step) : std::nullopt);
-  io::write_file_atomically(folder_.config(), config.to_toml(options.facts));
+  const std::string recipe = config.to_toml(options.facts);
+  io::write_file_atomically(folder_.config(), recipe);
+  log_->settings(read_settings(recipe, folder_.config()));
   remove_result(folder_);  // it goes on from here
 }
 
@@ -69,7 +71,10 @@ Summary Trainer::run() {
   try {
     train();
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kDiverged) write_divergence(folder_, error.what());
+    if (error.kind() == ErrorKind::kDiverged) {
+      write_divergence(folder_, error.what());
+      log_->end(/*finished=*/false);
+    }
     throw;
   }
   summary_.signal = SignalGuard::received();
@@ -96,7 +101,7 @@ void Trainer::finish_step() {
   const bool ends = state_.batch == train_rows_->steps(static_cast<std::uint32_t>(state_.epoch));
   if (ends) finish_epoch();
   const TrainOptions& options = config_.train();
-  if (options.test_every.falls_on(PeriodUnit::kUpdates, state_.step)) test(state_.epoch);
+  if (options.test_every.falls_on(PeriodUnit::kUpdates, state_.step)) test();
   if (options.eval_every.falls_on(PeriodUnit::kUpdates, state_.step) && evaluate()) {
     save_asked(true);
   }
@@ -128,16 +133,50 @@ void Trainer::take_results(std::int64_t waits) {
   }
 }
 
+ToDo Trainer::to_do(std::int64_t step, std::int64_t epoch) const {
+  const TrainOptions& options = config_.train();
+  ToDo left{.updates = steps_.total_steps() - step};
+  for (const Period& period : {options.eval_every, options.test_every}) {
+    left.evaluations +=
+        period.times(steps_.total_epochs(), steps_.total_steps()) - period.times(epoch, step);
+  }
+  // At the end: validation and test of the last weights, test of the best and of an average.
+  left.evaluations += options.average_last > 1 ? 4 : 3;
+  return left;
+}
+
+double Trainer::items_per_second() const {
+  return spent_.updating > 0 ? items_ / spent_.updating : 0;
+}
+
 void Trainer::show_progress(const StepResult& result) {
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   const std::int64_t step = result.place.step + 1, epoch = result.place.epoch;
-  const auto done = double(step - first_step_);
-  const double left = double(steps_.total_steps() - step) * seconds / done;
-  progress_.update({step, steps_.total_steps(), epoch + 1, result.loss, items_ / seconds, left});
+  spent_.updating = seconds_since(start_) - spent_.evaluating;
+  spent_.updates = step - first_step_;
+  progress_.update({.step = step,
+                    .total = steps_.total_steps(),
+                    .epoch = epoch + 1,
+                    .loss = result.loss,
+                    .items_per_second = items_per_second(),
+                    .item_unit = config_.model().item_unit(),
+                    .spent = spent_,
+                    .to_do = to_do(step, epoch)});
   if (step % config_.train().log_every != 0) return;
-  log_->step({step, epoch, result.loss, result.lr, result.grad_norm, items_ / seconds,
+  log_->step({step, epoch, result.loss, result.lr, result.grad_norm, items_per_second(),
               watched_.largest()});
+}
+
+// The epoch that goes on, from 1 on; at its end, the one that is over.
+std::string Trainer::place_text() const {
+  const bool is_within = state_.batch > 0 || state_.epoch == 0;
+  return fmt::format("epoch {}, step {}", state_.epoch + (is_within ? 1 : 0), state_.step);
+}
+
+std::string Trainer::train_loss_text() const {
+  const bool is_within = state_.batch > 0;
+  const double loss = is_within ? state_.epoch_loss / state_.epoch_items : state_.train_loss;
+  if (std::isnan(loss)) return "no train loss";  // no update was finite
+  return fmt::format("train loss {:.4f}{}", loss, is_within ? " so far" : "");
 }
 
 void Trainer::finish_epoch() {
@@ -150,14 +189,23 @@ void Trainer::finish_epoch() {
   const TrainOptions& options = config_.train();
   const bool due = options.eval_every.falls_on(PeriodUnit::kEpochs, state_.epoch);
   const bool is_best = due && evaluate();
-  if (options.test_every.falls_on(PeriodUnit::kEpochs, state_.epoch)) test(state_.epoch);
+  if (options.test_every.falls_on(PeriodUnit::kEpochs, state_.epoch)) test();
   save_asked(is_best);
 }
 
-void Trainer::test(std::int64_t epoch) {
-  const Evaluation result = evaluator_.run(*test_rows());
-  log_->evaluation(state_.step, epoch, "test", result);
-  progress_.line(fmt::format("epoch {}, test: {}", epoch, train::text(result)));
+Evaluation Trainer::measure(task::Stream& rows) {
+  take_all_results();
+  const auto start = std::chrono::steady_clock::now();
+  Evaluation result = evaluator_.run(rows);
+  spent_.evaluating += seconds_since(start);
+  ++spent_.evaluations;
+  return result;
+}
+
+void Trainer::test() {
+  const Evaluation result = measure(*test_rows());
+  log_->evaluation(state_.step, state_.epoch, "test", result);
+  progress_.line(fmt::format("{}: test {}", place_text(), train::text(result)));
 }
 
 bool Trainer::is_best(const Measured& metric) const {
@@ -166,8 +214,7 @@ bool Trainer::is_best(const Measured& metric) const {
 }
 
 bool Trainer::evaluate() {
-  take_all_results();
-  summary_.valid = evaluator_.run(*valid_rows_);
+  summary_.valid = measure(*valid_rows_);
   log_->evaluation(state_.step, state_.epoch, "valid", summary_.valid);
   const Measured& first = summary_.valid.metrics.front();
   const bool best = is_best(first);
@@ -176,9 +223,8 @@ bool Trainer::evaluate() {
     state_.best_step = state_.step;
   }
   state_.evaluations_since_best = best ? 0 : state_.evaluations_since_best + 1;
-  progress_.line(fmt::format("epoch {}, step {}: train loss {:.4f}, valid {}{}", state_.epoch,
-                             state_.step, state_.train_loss, train::text(summary_.valid),
-                             best ? " (best)" : ""));
+  progress_.line(fmt::format("{}: {}, valid {}{}", place_text(), train_loss_text(),
+                             train::text(summary_.valid), best ? " (best)" : ""));
   return best;
 }
 
@@ -197,56 +243,6 @@ void Trainer::save(bool is_best) {
   log_->sync();
   store_.save(state_.step, to_checkpoint(state_, config_, variables_), is_best, also_kept());
   saved_step_ = state_.step;
-}
-
-std::unique_ptr<task::Stream> Trainer::test_rows() const {
-  return data_->stream(task::Split::kTest, evaluation_options(config_));
-}
-
-Evaluation Trainer::test_weights(const io::TensorFile& file, const std::string& where) {
-  load_variables(file, where, variables_);
-  return evaluator_.run(*test_rows());
-}
-
-Summary Trainer::summarize() {
-  summary_.state = state_;
-  summary_.train_loss = state_.train_loss;
-  summary_.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  summary_.items_per_second = items_ / summary_.seconds;
-  summary_.stopped_early = is_stale() || is_slow();
-  log_->plot(fmt::format("{} on {}", config_.model().name(), train_rows_->source()),
-             config_.model().metrics());
-  if (summary_.signal != 0) return summary_;
-  // The last weights are measured though no period falls on them. That leaves the run's state as it
-  // is, for a run that goes on from here is to be as one that never stopped; where no weights were
-  // ever measured before, these are the best there are.
-  summary_.valid = evaluator_.run(*valid_rows_);
-  summary_.test = evaluator_.run(*test_rows());
-  if (state_.best_step < 0) {
-    store_.save(state_.step, to_checkpoint(state_, config_, variables_), true, also_kept());
-    summary_.best_test = summary_.test;
-  }
-  const io::TensorFile last = to_checkpoint(state_, config_, variables_);
-  if (state_.best_step >= 0) {
-    const auto path = store_.best_path();
-    summary_.best_test =
-        test_weights(io::read_safetensors(path, {.require_checksums = true}), path);
-  }
-  if (config_.train().average_last > 1) {
-    auto paths = store_.paths();
-    std::erase(paths, store_.path(0));  // what a run starts with is no part of an average
-    paths.resize(std::min(paths.size(), std::size_t(config_.train().average_last)));
-    const io::TensorFile average = average_checkpoints(paths);
-    progress_.line(fmt::format("average of {} checkpoints, of {} asked for: {}", paths.size(),
-                               config_.train().average_last, average.metadata.at("average_of")));
-    io::write_safetensors(folder_.average(), average);
-    summary_.average_test = test_weights(average, folder_.average());
-  }
-  load_variables(last, "memory", variables_);
-  summary_.total_seconds = log_->seconds();
-  write_result(folder_, summary_);
-  return summary_;
 }
 
 }  // namespace keel::train

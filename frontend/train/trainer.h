@@ -18,14 +18,15 @@ namespace keel::train {
 
 struct Summary {
   RunState state;
-  Evaluation valid, test;                    // of the last weights
-  std::optional<Evaluation> best_test;       // of the weights that were best on the validation set
-  std::optional<Evaluation> average_test;    // of the average of the last checkpoints
-  double train_loss = 0;                     // mean over the items of the last epoch
-  double seconds = 0, items_per_second = 0;  // of this process
-  double total_seconds = 0;  // and of those before it, where the run was interrupted
-  int signal = 0;            // the signal that ended the run early, or 0
-  bool stopped_early = false;
+  Evaluation valid, test;                  // of the last weights
+  std::optional<Evaluation> best_test;     // of the weights that were best on the validation set
+  std::optional<Evaluation> average_test;  // of the average of the last checkpoints
+  double train_loss = 0;                   // as in the state
+  double seconds = 0;                      // of this process
+  double items_per_second = 0;             // of its updates alone, without the time of evaluations
+  double total_seconds = 0;                // and of those before it, where the run was interrupted
+  int signal = 0;                          // the signal that ended the run early, or 0
+  std::string stopped_because = {};  // why it stopped before its last update; empty: it did not
 };
 
 struct RunOptions {
@@ -75,7 +76,9 @@ class Trainer {
   bool evaluate();
   bool is_best(const Measured& metric) const;
   void expect_best() const;
-  void test(std::int64_t epoch);
+  void test();
+  // An evaluation whose time is known to `spent_`.
+  Evaluation measure(task::Stream& rows);
   std::unique_ptr<task::Stream> test_rows() const;
   void report_left_out();
   // A checkpoint that the recipe asks for, and any.
@@ -83,7 +86,13 @@ class Trainer {
   void save(bool is_best);
   std::int64_t also_kept() const;
   void show_progress(const StepResult& result);
+  ToDo to_do(std::int64_t step, std::int64_t epoch) const;
+  double items_per_second() const;
+  std::string place_text() const;
+  std::string train_loss_text() const;
   Summary summarize();
+  void log_summary();
+  std::string why_early() const;
   Evaluation test_weights(const io::TensorFile& file, const std::string& where);
   bool is_done() const;
   bool is_stale() const;  // no better evaluation for `patience` evaluations
@@ -106,6 +115,7 @@ class Trainer {
   Summary summary_;
   std::int64_t first_step_ = 0;  // of this process
   double items_ = 0;             // trained on by this process
+  Spent spent_;                  // by this process
   std::chrono::steady_clock::time_point start_;
 };
 

@@ -48,6 +48,7 @@ struct SkipThoughtsOptions {
 class SkipThoughts : public task::ModelWithOptions<SkipThoughtsOptions> {
  public:
   std::string_view name() const override { return "skip_thoughts"; }
+  std::string_view item_unit() const override { return "tokens"; }
   std::string_view summary() const override {
     return "sentence vectors from neighbours, GRU (Kiros et al. 2015, Ba et al. 2016)";
   }

@@ -104,7 +104,7 @@ double TripleStream::items(std::uint32_t epoch, std::int64_t step) {
 std::vector<task::LeftOut> TripleStream::left_out() const {
   std::vector<task::LeftOut> left = notes_.left_out;
   const std::int64_t rest = batches_.left_out();
-  if (rest > 0) left.push_back({rest, "they fill no batch; other ones every epoch"});
+  if (rest > 0) left.push_back({rest, "do not fill a batch, other ones in every epoch"});
   return left;
 }
 

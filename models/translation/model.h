@@ -154,6 +154,7 @@ class Translation : public task::ModelWithOptions<TranslationModelOptions> {
   void set_assets(const task::Assets& assets) override;
 
   std::string_view batch_unit() const override { return "tokens"; }
+  std::string_view item_unit() const override { return "tokens"; }
   std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
   std::vector<task::OptionValues> data_forms(const std::string& folder) const override;
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override {

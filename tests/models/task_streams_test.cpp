@@ -37,6 +37,19 @@ TEST_CASE("tasks: an epoch has every row once but for those that are named") {
   });
 }
 
+TEST_CASE("tasks: items are called rows where they are rows, and only there") {
+  for_each_task([](const train::Config& config) {
+    const auto stream = stream_of(config, task::Split::kTrain, training(config, 1));
+    bool are_rows = true;
+    for (std::int64_t step = 0; step < stream->steps(0); ++step) {
+      const task::Batch& batch = stream->at(0, step);
+      const auto padding = std::ranges::count(batch.rows, -1);
+      are_rows = are_rows && batch.items == double(std::ssize(batch.rows) - padding);
+    }
+    CHECK(config.model().item_unit() == (are_rows ? "rows" : "tokens"));
+  });
+}
+
 TEST_CASE("tasks: orders are drawn by seed and epoch, each in its own right") {
   for_each_task([](const train::Config& config) {
     const auto one = stream_of(config, task::Split::kTrain, training(config, 1)),

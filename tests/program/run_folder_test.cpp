@@ -50,24 +50,41 @@ TEST_CASE("run folder: two that start at once do not mix") {
   CHECK(fs::exists(temp / "run/result.json"));
 }
 
+// The name of the run's file for TensorBoard.
+std::string event_file(const fs::path& folder) {
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("events.out.tfevents.")) return name;
+  }
+  return "";
+}
+
 TEST_CASE("run folder: what is left of a run is not written over") {
   const test::TempDir temp;
   const auto arguments = small_train(temp / "run", {"train.epochs=1"});
   REQUIRE(run_keel(arguments).code == 0);
   fs::remove_all(temp / "run/checkpoints");
-  for (const char* kept : {"metrics.jsonl", "result.json", "config.toml", "events"}) {
+  const std::string events = event_file(temp / "run");
+  for (const std::string& kept : {std::string("metrics.jsonl"), std::string("result.json"),
+                                  std::string("config.toml"), events}) {
     CAPTURE(kept);
     REQUIRE(fs::exists(temp / "run" / kept));
     check_refusal(run_keel(arguments), 2,
                   "of a run whose checkpoints are gone; give another --out");
   }
   const std::string metrics = read_bytes(temp / "run/metrics.jsonl");
-  for (const char* gone : {"config.toml", "result.json", "events"}) {
+  for (const std::string& gone : {std::string("config.toml"), std::string("result.json"), events}) {
     fs::remove_all(temp / "run" / gone);
     check_refusal(run_keel(arguments), 2, "of a run whose checkpoints are gone");
     CHECK(read_bytes(temp / "run/metrics.jsonl") == metrics);
   }
   fs::remove(temp / "run/metrics.jsonl");
+  // The events alone, and those in the folder that earlier versions had for them.
+  for (const fs::path& left : {temp / "run" / events, temp / "run/events"}) {
+    left.filename() == "events" ? void(fs::create_directory(left)) : test::write_bytes(left, "x");
+    check_refusal(run_keel(arguments), 2, left.filename().string() + " of a run whose checkpoints");
+    fs::remove(left);
+  }
   CHECK(run_keel(arguments).code == 0);  // what is left are pictures
 }
 

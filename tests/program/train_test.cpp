@@ -1,4 +1,5 @@
 // keel train
+#include "frontend/io/metrics_log.h"
 #include "tests/program/helpers.h"
 
 namespace keel::cli {
@@ -40,6 +41,44 @@ TEST_CASE("train: the result for people on stdout, progress on stderr") {
   CHECK(holds(result.out, "test, best weights: error "));
   CHECK(holds(result.out, "loss.svg"));
   CHECK(holds(result.err, "epoch 1, step 8: train loss "));
+}
+
+TEST_CASE("train: what is measured within an epoch says so") {
+  const test::TempDir temp;
+  auto arguments = small_train(temp / "run", {"train.max_steps=9", "train.eval_every=3u",
+                                              "train.test_every=4u", "train.log_every=1"});
+  std::erase(arguments, "--quiet");
+  const std::string err = run_keel(arguments).err;
+  CAPTURE(err);
+  double sum = 0;
+  for (const Json& line : io::read_metrics(temp / "run/metrics.jsonl")) {
+    if (line.contains("lr") && line.at("step") <= 3) sum += line.at("loss").get<double>();
+  }
+  CHECK(holds(err, fmt::format("epoch 1, step 3: train loss {:.4f} so far, valid error", sum / 3)));
+  CHECK(holds(err, "epoch 1, step 4: test error "));
+  CHECK(holds(err, "epoch 1, step 6: train loss "));
+  CHECK(holds(err, "epoch 1, step 8: test error "));
+  CHECK(holds(err, "epoch 2, step 9: train loss "));
+  CHECK_FALSE(holds(err, "epoch 0"));
+  CHECK_FALSE(holds(err, "loss 0.0000"));
+}
+
+TEST_CASE("train: a run that stops early says why, and which weights are the best") {
+  const test::TempDir temp;
+  const test::Settings settings{"train.epochs=50", "train.lr=1e-20", "train.patience=2"};
+  auto arguments = small_train(temp / "run", settings);
+  std::erase(arguments, "--quiet");
+  const ProcessResult result = run_keel(arguments);
+  const std::string why = "no better valid error in 2 evaluations (train.patience = 2)";
+  CHECK(holds(result.err, "stopped early at epoch 3, step 24: " + why + "\n"));
+  CHECK(holds(result.out, "\nstopped early: " + why + "\n"));
+  CHECK(holds(result.out, "\nbest weights: step 8, valid error "));
+  CHECK(holds(result.out, " rows/s without evaluations\n"));
+  arguments = small_train(temp / "again", settings);
+  arguments.push_back("--json");
+  const Json json = json_of(run_keel(arguments));
+  CHECK(json.at("stopped_early") == true);
+  CHECK(json.at("stopped_because") == why);
 }
 
 TEST_CASE("train: a recursion of PowerNorm that is no contraction is warned of, once") {

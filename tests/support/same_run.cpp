@@ -15,7 +15,7 @@ bool same_bytes(const fs::path& a, const fs::path& b) { return read_bytes(a) == 
 std::vector<nlohmann::ordered_json> timeless_metrics(const fs::path& folder) {
   auto lines = io::read_metrics(folder / "metrics.jsonl");
   for (auto& line : lines) {
-    line.erase("rows_per_second");
+    line.erase("items_per_second");
     line.erase("seconds");
   }
   return lines;

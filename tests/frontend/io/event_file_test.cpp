@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "src/core/error.h"
 #include "tests/support/fault.h"
@@ -49,6 +51,26 @@ TEST_CASE("event_file: the bytes are those of TensorBoard 2.21's protobufs and r
           "000000ace9258c090000a040fc54d94110ffffffffffffffffff012ad3010ad0010ac801") +
       std::string(200, 'x') + from_hex("156f1283bab37c2f3f");
   CHECK(read_bytes(dir / "events.out.tfevents.1700000000.250000.keel") == golden);
+}
+
+TEST_CASE("event_file: settings and the end are as TensorBoard 2.21's plugin hparams writes them") {
+  const TempDir dir;
+  {
+    EventFile events(dir.path(), 0);
+    const std::vector<std::pair<std::string, std::string>> settings{
+        {"model.norm", "none"}, {"train.lr", "0.001"}, {"train.nesterov", "true"}};
+    events.add_settings(settings, 1700000001.5);
+    events.add_end(/*success=*/true, 1700000002.5);
+  }
+  const std::string golden = from_hex(
+      "92000000000000002747ac500900006040fc54d9412a86010a83010a1c5f68706172616d735f2f73657373696f6e"
+      "5f73746172745f696e666f42060801120212004a5b0a590a0768706172616d73124e1a4c0a140a0a6d6f64656c2e"
+      "6e6f726d12061a046e6f6e650a150a08747261696e2e6c72120911fca9f1d24d62503f0a140a0e747261696e2e6e"
+      "65737465726f76120220012900006040fc54d94161a5e94c"
+      "4d000000000000003d63d4a6090000a040fc54d9412a420a400a1a5f68706172616d735f2f73657373696f6e5f65"
+      "6e645f696e666f42060801120212004a1a0a180a0768706172616d73120d220b0801110000a040fc54d9418b564e"
+      "57");
+  CHECK(read_bytes(dir / "events.out.tfevents.0000000000.000000.keel").ends_with(golden));
 }
 
 TEST_CASE("event_file: a first run says nothing of steps") {

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <functional>
 
+#include "frontend/train/period.h"
 #include "tests/support/temp_dir.h"
 
 namespace keel::train {
@@ -29,10 +30,21 @@ std::string shown(const std::function<void()>& action) {
 }
 
 constexpr Progress::Point kPoint{
-    .step = 3, .total = 40, .epoch = 2, .loss = 0.5, .rows_per_second = 1234.4, .seconds_left = 75};
+    .step = 3,
+    .total = 40,
+    .epoch = 2,
+    .loss = 0.5,
+    .items_per_second = 1234.4,
+    .item_unit = "tokens",
+    .spent = {.updating = 6, .evaluating = 10, .updates = 3, .evaluations = 4},
+    .to_do = {.updates = 30, .evaluations = 6}};
 
 TEST_CASE("progress: durations") {
   CHECK(duration_text(0) == "0 s");
+  CHECK(duration_text(0.04) == "0 s");
+  CHECK(duration_text(0.26) == "0.3 s");
+  CHECK(duration_text(0.96) == "1 s");
+  CHECK(duration_text(9.6) == "10 s");
   CHECK(duration_text(59.4) == "59 s");
   CHECK(duration_text(59.6) == "1:00");
   CHECK(duration_text(245) == "4:05");
@@ -47,7 +59,24 @@ TEST_CASE("progress: plain lines, seldom, where there is no terminal") {
     for (int i = 0; i < 1000; ++i) progress.update(kPoint);
     progress.line("epoch 2: done");
   });
-  CHECK(text == "epoch 2 step 3/40 loss 0.5000 1234 rows/s, 1:15 left\nepoch 2: done\n");
+  CHECK(text == "epoch 2 step 3/40 loss 0.5000 1234 tokens/s, 1:15 left\nepoch 2: done\n");
+}
+
+TEST_CASE("progress: the time left is that of updates and of evaluations") {
+  CHECK(seconds_left(kPoint.spent, kPoint.to_do) == 30 * 2 + 6 * 2.5);
+  CHECK(seconds_left({}, {.updates = 30, .evaluations = 6}) == 0);
+  const Spent none_measured{.updating = 6, .evaluating = 0, .updates = 3, .evaluations = 0};
+  CHECK(left_text(none_measured, {.updates = 30, .evaluations = 6}) ==
+        "1:00 left, not counting evaluations");
+  CHECK(left_text(none_measured, {.updates = 30, .evaluations = 0}) == "1:00 left");
+}
+
+TEST_CASE("progress: how often a period falls on what is still to come") {
+  const Period updates{.n = 4, .unit = PeriodUnit::kUpdates}, epochs{.n = 2};
+  CHECK(updates.times(9, 19) == 4);
+  CHECK(updates.times(9, 20) == 5);
+  CHECK(epochs.times(9, 20) == 4);
+  CHECK(Period{}.times(9, 20) == 0);
 }
 
 TEST_CASE("progress: nothing when quiet but warnings") {

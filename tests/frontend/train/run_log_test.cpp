@@ -23,6 +23,14 @@ std::vector<fs::path> files_in(const fs::path& folder) {
   return paths;
 }
 
+std::vector<fs::path> event_files(const RunFolder& folder) {
+  std::vector<fs::path> paths = files_in(folder.events_folder());
+  std::erase_if(paths, [](const fs::path& path) {
+    return path.filename().string().find("tfevents") == std::string::npos;
+  });
+  return paths;
+}
+
 const std::vector<task::MetricInfo> kMetrics = task::error_metric();
 const Evaluation kEvaluation{
     .loss = 0.5, .metrics = {{.info = kMetrics[0], .value = 0.25}}, .rows = 8};
@@ -34,7 +42,7 @@ void write_two_epochs(RunLog& log) {
               .loss = 1.5,
               .lr = 0.1,
               .grad_norm = 2,
-              .rows_per_second = 100});
+              .items_per_second = 100});
     log.epoch(10 * epoch, epoch, 1.25);
     log.evaluation(10 * epoch, epoch, "valid", kEvaluation);
   }
@@ -54,7 +62,7 @@ TEST_CASE("run log: a line for a step, an epoch and an evaluation") {
                          {"loss", 1.5},
                          {"lr", 0.1},
                          {"grad_norm", 2.0},
-                         {"rows_per_second", 100.0}});
+                         {"items_per_second", 100.0}});
   CHECK(lines[1] == Json{{"step", 10}, {"epoch", 1}, {"split", "train"}, {"loss", 1.25}});
   CHECK(lines[5] ==
         Json{{"step", 20}, {"epoch", 2}, {"split", "valid"}, {"loss", 0.5}, {"error", 0.25}});
@@ -89,7 +97,7 @@ TEST_CASE("run log: events hold a tag for every number") {
   const RunFolder folder{temp.path()};
   RunLog log(folder, std::nullopt);
   write_two_epochs(log);
-  const auto files = files_in(folder.events());
+  const auto files = event_files(folder);
   REQUIRE(files.size() == 1);
   const std::string bytes = test::read_bytes(files[0]);
   for (const char* tag :
@@ -108,10 +116,10 @@ TEST_CASE("run log: what is watched stands with its step") {
             .loss = 1.5,
             .lr = 0.1,
             .grad_norm = 2,
-            .rows_per_second = 100,
+            .items_per_second = 100,
             .watched = {{"powernorm.nu_max", 0.25}}});
   CHECK(io::read_metrics(folder.metrics())[0].at("powernorm.nu_max") == 0.25);
-  CHECK(test::read_bytes(files_in(folder.events())[0]).find("step/powernorm.nu_max") !=
+  CHECK(test::read_bytes(event_files(folder)[0]).find("step/powernorm.nu_max") !=
         std::string::npos);
 }
 
@@ -127,7 +135,7 @@ TEST_CASE("run log: resuming drops later lines and keeps those of its own step")
   REQUIRE(lines.size() == 3);
   CHECK(lines.back()["split"] == "valid");
   // TensorBoard forgets what the first file says from the step after the checkpoint on.
-  const auto files = files_in(folder.events());
+  const auto files = event_files(folder);
   REQUIRE(files.size() == 2);
   const std::string start = std::string("\x10\x0b\x3a\x02\x08\x01", 6);  // step 11; START
   CHECK(test::read_bytes(files[1]).find(start) != std::string::npos);
@@ -142,6 +150,47 @@ TEST_CASE("run log: a new run forgets one that never reached a checkpoint") {
   }
   RunLog log(folder, std::nullopt);
   CHECK(io::read_metrics(folder.metrics()).empty());
+}
+
+TEST_CASE("run log: TensorBoard calls a run by its folder, which an older one's events stay in") {
+  const test::TempDir temp;
+  CHECK(RunFolder{temp.path()}.events_folder() == temp.path());
+  fs::create_directories(temp / "events");
+  test::write_bytes(temp / "events/events.out.tfevents.0000000001.000000.keel", "of before");
+  const RunFolder folder{temp.path()};
+  RunLog log(folder, 10);
+  CHECK(folder.events_folder() == temp / "events");
+  CHECK(event_files(folder).size() == 2);
+}
+
+TEST_CASE("run log: events hold settings, what the run came to, and its end") {
+  const test::TempDir temp;
+  const RunFolder folder{temp.path()};
+  RunLog log(folder, std::nullopt);
+  log.settings({{"train.lr", "0.5"}});
+  log.result(20, "test_best", kEvaluation);
+  log.end(true);
+  const std::string bytes = test::read_bytes(event_files(folder).at(0));
+  for (const char* part : {"_hparams_/session_start_info", "train.lr", "test_best/loss",
+                           "test_best/error", "_hparams_/session_end_info"}) {
+    CAPTURE(std::string(part));
+    CHECK(bytes.find(part) != std::string::npos);
+  }
+  CHECK(io::read_metrics(folder.metrics()).empty());
+}
+
+TEST_CASE("run log: plots are drawn along steps where a split is measured within an epoch") {
+  const test::TempDir temp;
+  const RunFolder folder{temp.path()};
+  RunLog log(folder, std::nullopt);
+  write_two_epochs(log);
+  log.plot("at the ends of epochs", kMetrics);
+  CHECK(test::read_bytes(folder.plot("error")).find(">epoch<") != std::string::npos);
+  log.evaluation(24, 2, "valid", kEvaluation);
+  log.plot("within one, too", kMetrics);
+  CHECK(test::read_bytes(folder.plot("error")).find(">step<") != std::string::npos);
+  // The training loss is that of whole epochs, but shares the axis.
+  CHECK(test::read_bytes(folder.plot("loss")).find(">step<") != std::string::npos);
 }
 
 TEST_CASE("run log: draws a curve for each split") {

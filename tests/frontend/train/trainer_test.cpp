@@ -120,7 +120,7 @@ TEST_CASE("trainer: stops early when nothing gets better") {
   const test::TempDir temp;
   const Summary summary = train_in(
       temp.path(), small_config({"train.epochs=50", "train.lr=1e-20", "train.patience=2"}));
-  CHECK(summary.stopped_early);
+  CHECK(summary.stopped_because == "no better valid error in 2 evaluations (train.patience = 2)");
   CHECK(summary.state.epoch == 3);
   CHECK(summary.state.best_step == kStepsPerEpoch);
 }
@@ -134,9 +134,52 @@ TEST_CASE("trainer: stops when the rate has fallen far enough, but not in the wa
                           "train.warmup_init_lr=1e-7",
                           "train.stop_min_lr=5e-4"};
   const Summary summary = train_in(temp.path(), small_config(settings));
-  CHECK(summary.stopped_early);
+  CHECK(summary.stopped_because ==
+        "the learning rate has fallen to 0.0005 (train.stop_min_lr = 0.0005)");
   CHECK(summary.state.step == 40);  // the rate of that update would be lr sqrt(10 / 40)
   CHECK(train_in(temp.path(), small_config(settings), true).state.step == 40);
+}
+
+TEST_CASE("trainer: what would stop a run early does not, where it ends anyway") {
+  const test::TempDir temp;
+  const Summary summary =
+      train_in(temp.path(), small_config({"train.epochs=3", "train.lr=1e-20", "train.patience=2"}));
+  CHECK(summary.state.epoch == 3);
+  CHECK(summary.stopped_because.empty());
+}
+
+TEST_CASE("trainer: a training loss is known once an epoch is over") {
+  const test::TempDir temp;
+  CHECK(std::isnan(train_in(temp.path(), small_config({"train.max_steps=7"})).train_loss));
+  const Summary summary = train_in(temp.path(), small_config({"train.max_steps=12"}), true);
+  CHECK(summary.train_loss > 0);
+}
+
+TEST_CASE("trainer: TensorBoard gets settings, what the run came to and how it ended") {
+  const test::TempDir temp;
+  const auto bytes_of_events = [&](const std::string& run) {
+    std::string bytes;
+    for (const auto& entry : fs::directory_iterator(temp / run)) {
+      const bool is_of_events = entry.path().filename().string().starts_with("events.out.tfevents");
+      if (is_of_events) bytes += test::read_bytes(entry.path());
+    }
+    return bytes;
+  };
+  train_in(temp / "run", small_config({"train.epochs=2", "train.average_last=2"}));
+  const std::string bytes = bytes_of_events("run");
+  for (const char* part : {"_hparams_/session_start_info", "model.norm", "test/error",
+                           "test_best/error", "test_averaged/loss"}) {
+    CAPTURE(std::string(part));
+    CHECK(bytes.find(part) != std::string::npos);
+  }
+  const auto ends = [](bool well) {
+    return std::string("\x22\x0b\x08") + (well ? '\x01' : '\x02');  // session_end_info: status
+  };
+  CHECK(bytes.find(ends(true)) != std::string::npos);
+  CHECK_THROWS_AS(train_in(temp / "diverged", small_config({"train.optimizer=sgd", "train.lr=9e5",
+                                                            "train.weight_decay=1e300"})),
+                  Error);
+  CHECK(bytes_of_events("diverged").find(ends(false)) != std::string::npos);
 }
 
 TEST_CASE("trainer: patience counts evaluations, not epochs") {

@@ -1,0 +1,88 @@
+// What a run came to: the measurements at its end.
+#include <cmath>
+
+#include "frontend/train/run_result.h"
+#include "frontend/train/trainer.h"
+
+namespace keel::train {
+
+std::unique_ptr<task::Stream> Trainer::test_rows() const {
+  return data_->stream(task::Split::kTest, evaluation_options(config_));
+}
+
+Evaluation Trainer::test_weights(const io::TensorFile& file, const std::string& where) {
+  load_variables(file, where, variables_);
+  return evaluator_.run(*test_rows());
+}
+
+std::string Trainer::why_early() const {
+  const TrainOptions& options = config_.train();
+  if (state_.step >= steps_.total_steps()) return "";
+  if (is_stale()) {
+    return fmt::format("no better valid {} in {} evaluations (train.patience = {})",
+                       config_.model().metrics().front().name, state_.evaluations_since_best,
+                       options.patience);
+  }
+  if (!is_slow()) return "";
+  return fmt::format("the learning rate has fallen to {:.3g} (train.stop_min_lr = {:.3g})",
+                     options.rate(state_.step, steps_.total_steps()), options.stop_min_lr);
+}
+
+// What is measured once training is over is no part of the run's curves, which another process may
+// go on with; TensorBoard shows it beside them.
+void Trainer::log_summary() {
+  log_->result(state_.step, "test", summary_.test);
+  if (summary_.best_test) {
+    const bool was_measured = state_.best_step >= 0;
+    log_->result(was_measured ? state_.best_step : state_.step, "test_best", *summary_.best_test);
+  }
+  if (summary_.average_test) log_->result(state_.step, "test_averaged", *summary_.average_test);
+  log_->end(/*finished=*/true);
+}
+
+Summary Trainer::summarize() {
+  summary_.state = state_;
+  summary_.train_loss = state_.train_loss;
+  summary_.seconds = seconds_since(start_);
+  spent_.updating = summary_.seconds - spent_.evaluating;
+  summary_.items_per_second = items_per_second();
+  summary_.stopped_because = why_early();
+  log_->plot(fmt::format("{} on {}", config_.model().name(), train_rows_->source()),
+             config_.model().metrics());
+  if (summary_.signal != 0) return summary_;
+  if (!summary_.stopped_because.empty()) {
+    progress_.line(fmt::format("stopped early at {}: {}", place_text(), summary_.stopped_because));
+  }
+  // The last weights are measured though no period falls on them. That leaves the run's state as it
+  // is, for a run that goes on from here is to be as one that never stopped; where no weights were
+  // ever measured before, these are the best there are.
+  summary_.valid = evaluator_.run(*valid_rows_);
+  summary_.test = evaluator_.run(*test_rows());
+  if (state_.best_step < 0) {
+    store_.save(state_.step, to_checkpoint(state_, config_, variables_), true, also_kept());
+    summary_.best_test = summary_.test;
+  }
+  const io::TensorFile last = to_checkpoint(state_, config_, variables_);
+  if (state_.best_step >= 0) {
+    const auto path = store_.best_path();
+    summary_.best_test =
+        test_weights(io::read_safetensors(path, {.require_checksums = true}), path);
+  }
+  if (config_.train().average_last > 1) {
+    auto paths = store_.paths();
+    std::erase(paths, store_.path(0));  // what a run starts with is no part of an average
+    paths.resize(std::min(paths.size(), std::size_t(config_.train().average_last)));
+    const io::TensorFile average = average_checkpoints(paths);
+    progress_.line(fmt::format("average of {} checkpoints, of {} asked for: {}", paths.size(),
+                               config_.train().average_last, average.metadata.at("average_of")));
+    io::write_safetensors(folder_.average(), average);
+    summary_.average_test = test_weights(average, folder_.average());
+  }
+  load_variables(last, "memory", variables_);
+  summary_.total_seconds = log_->seconds();
+  log_summary();
+  write_result(folder_, summary_);
+  return summary_;
+}
+
+}  // namespace keel::train
