@@ -178,12 +178,12 @@ TEST_CASE("predict: of a model trained on tokens lines are tokens") {
 
 TEST_CASE("predict: a task without a search has no scores") {
   const test::TempDir temp;
-  test::train_in(temp / "run", test::small_config({"train.max_steps=2"}, "text_classifier"));
-  write_bytes(temp / "in", "good5\n");
+  test::train_in(temp / "run", test::small_config({"train.max_steps=2"}, "dependency_parser"));
+  write_bytes(temp / "in", "det1_DT noun3_NN\n");
   check_refusal(run_keel({"predict", temp / "run", "--scores"}, {.in = temp / "in"}), 2,
-                "predict: text_classifier does not rank answers");
+                "predict: dependency_parser does not rank answers");
   check_refusal(run_keel({"predict", temp / "run", "--tokenized"}, {.in = temp / "in"}), 2,
-                "predict --tokenized: expected a model of translation, got text_classifier");
+                "predict --tokenized: expected a model of translation, got dependency_parser");
 }
 
 TEST_CASE("predict: lines that no training has seen") {
