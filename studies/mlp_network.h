@@ -14,13 +14,13 @@ struct MlpOptions {
 
   static constexpr auto fields() {
     using T = MlpOptions;
-    return std::tuple{field("train_rows", &T::train_rows),
-                      field("test_rows", &T::test_rows),
-                      field("features", &T::features),
-                      field("hidden", &T::hidden),
-                      field("layers", &T::layers),
-                      field("classes", &T::classes),
-                      field("norm", &T::norm)};
+    return std::tuple{option("train_rows", &T::train_rows, "rows to train on", at_least(1)),
+                      option("test_rows", &T::test_rows, "rows to test on", at_least(1)),
+                      option("features", &T::features, "numbers of a row", at_least(1)),
+                      option("hidden", &T::hidden, "units of a hidden layer", at_least(1)),
+                      option("layers", &T::layers, "hidden layers", at_least(0)),
+                      option("classes", &T::classes, "classes", at_least(1)),
+                      option("norm", &T::norm, "the norm of every hidden layer", norm_name())};
   }
   void validate() const { nn::Norm::parse(norm); }
 };

@@ -19,20 +19,21 @@ struct ResidualOptions {
 
   static constexpr auto fields() {
     using T = ResidualOptions;
-    return std::tuple{field("data", &T::data),
-                      field("spread", &T::spread),
-                      field("train_rows", &T::train_rows),
-                      field("test_rows", &T::test_rows),
-                      field("features", &T::features),
-                      field("width", &T::width),
-                      field("hidden", &T::hidden),
-                      field("blocks", &T::blocks),
-                      field("classes", &T::classes),
-                      field("hidden_variance", &T::hidden_variance),
-                      field("logit_variance", &T::logit_variance),
-                      field("norm", &T::norm),
-                      field("layer_scale", &T::layer_scale),
-                      field("post", &T::post)};
+    return std::tuple{
+        option("data", &T::data, "what is drawn", described("vectors or sentences")),
+        option("spread", &T::spread, "the deviation of the logarithm of a sentence's scale"),
+        option("train_rows", &T::train_rows, "rows to train on", at_least(1)),
+        option("test_rows", &T::test_rows, "rows to test on", at_least(1)),
+        option("features", &T::features, "numbers of a row", at_least(1)),
+        option("width", &T::width, "units of the residual stream", at_least(1)),
+        option("hidden", &T::hidden, "units within a block", at_least(1)),
+        option("blocks", &T::blocks, "blocks", at_least(0)),
+        option("classes", &T::classes, "classes", at_least(1)),
+        option("hidden_variance", &T::hidden_variance, "of first weights, times their fan-in"),
+        option("logit_variance", &T::logit_variance, "the same of the last layer"),
+        option("norm", &T::norm, "the norm of every block and before the last layer", norm_name()),
+        option("layer_scale", &T::layer_scale, "whether layerscaling comes before every norm"),
+        option("post", &T::post, "whether norms come after sums rather than within branches")};
   }
   void validate() const;
 };
