@@ -44,7 +44,7 @@ std::vector<NormInputCase> norm_cases_of(CaseSize size) {
     return {{"tokens", {4, 6, 48}}, {"images", {4, 12, 5, 7}}, {"padded tokens", {4, 6, 48}, true}};
   }
   return {{"many tokens", {7, 599, 20}},
-          {"wide tokens", {11, 12, 1052}},
+          {"wide tokens", {11, 24, 1052}},
           {"widest tokens", {1, 3, 16420}},
           {"many images", {67, 12, 9, 11}},
           {"wide images", {6, 44, 7, 9}},

@@ -43,9 +43,9 @@ TEST_CASE("eval: what cannot be meant") {
                 "--data and --set data.source");
   check_refusal(run_keel({"eval", run.folder, "--data", "/none/such"}), 4,
                 "/none/such: no such folder of data");
-  check_refusal(
-      run_keel({"eval", run.folder + "/events"}), 4,
-      "events: expected a checkpoint or a run's folder, got a folder without checkpoints");
+  std::filesystem::create_directory(run.temp / "bare");
+  check_refusal(run_keel({"eval", run.temp / "bare"}), 4,
+                "bare: expected a checkpoint or a run's folder, got a folder without checkpoints");
 }
 
 TEST_CASE("eval: damage anywhere in a checkpoint is found") {

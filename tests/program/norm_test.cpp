@@ -198,7 +198,7 @@ TEST_CASE_FIXTURE(Case, "norm: arrays and options that do not fit") {
       {{"lernorm"}, {{"x", &x}}, 2, "nearest: 'layernorm'"},
       {{"layernorm", "--option", "esp=1"}, {{"x", &x}}, 2, "nearest: 'eps'"},
       {{"layernorm", "--option", "eps"}, {{"x", &x}}, 2, "expected key=value, got 'eps'"},
-      {{"layernorm", "--option", ""}, {{"x", &x}}, 2, "expected key=value, got ''"},
+      {{"layernorm", "--option", ""}, {{"x", &x}}, 2, "expected a value, got ''"},
       {{"layernorm", "--option", "eps=1,gain=false"}, {{"x", &x}}, 2, "got 'eps=1,gain=false'"},
       {{"layernorm", "--option", "eps=1", "--option", "eps=2"}, {{"x", &x}}, 2, "got '1' and '2'"},
       {{"layernorm{eps=1,eps=2}"}, {{"x", &x}}, 2, "eps: expected one value, got '1' and '2'"},

@@ -217,6 +217,9 @@ TEST_CASE("eval: a treebank that is broken, or is not there") {
   check_refusal(run_keel({"eval", run.folder, "--data", run.temp.path()}), 3,
                 "test.conllu: line 1: expected a head of 0 to 1, got 7");
   check_refusal(run_keel({"eval", run.folder, "--data", run.temp / "none"}), 4,
+                "none: no such folder of data");
+  std::filesystem::create_directory(run.temp / "empty");
+  check_refusal(run_keel({"eval", run.folder, "--data", run.temp / "empty"}), 4,
                 "expected a file *test.conllu");
   // Words, tags and labels that training has not seen, in a tree that is not projective.
   write_bytes(run.temp / "test.conllu",

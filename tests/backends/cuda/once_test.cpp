@@ -84,7 +84,7 @@ TEST_CASE("cuda once: every op and norm, run, recorded and replayed, reads what 
     if (compare::has_own_subject(op)) check_runs(compare::op_subjects(op, false), ops);
   }
   for (const nn::NormFacts& facts : nn::norm_facts()) {
-    check_runs(compare::norm_subjects(nn::Norm::parse(facts.name), false), ops);
+    check_runs(compare::norm_subjects(nn::Norm::parse(facts.any_width()), false), ops);
   }
   for (const std::string& op : compare::subject_ops()) {
     CAPTURE(op);

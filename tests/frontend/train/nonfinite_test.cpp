@@ -222,7 +222,7 @@ TEST_CASE("nonfinite: the program takes the choice, also when it goes on with a 
   const test::TempDir temp;
   const std::string folder = temp / "run";
   Settings arguments = test::small_train(
-      folder, {"train.optimizer=sgd", "train.lr=9e5", "train.weight_decay=1e300"});
+      folder, {"train.optimizer=sgd", "train.lr=9e5", "train.weight_decay=1e37"});
   const auto stopped = test::run_keel(arguments);
   CHECK(stopped.code == 6);
   CHECK(stopped.err.find("first not finite: batch ") != std::string::npos);

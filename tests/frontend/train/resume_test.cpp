@@ -107,7 +107,7 @@ TEST_CASE("resume: without an intact checkpoint it is refused and nothing is tou
   const auto resume = [&](const std::string& name) {
     return run_keel({"train", "--quiet", "--resume", (temp / name).string()});
   };
-  CHECK(resume("nowhere").code == 3);
+  CHECK(resume("nowhere").code == 4);
   CHECK_FALSE(fs::exists(temp / "nowhere"));
   REQUIRE(run_keel(small_train(temp / "run", {"train.epochs=1"})).code == 0);
   flip_byte(step_file(temp / "run", 8));

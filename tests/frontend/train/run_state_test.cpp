@@ -187,7 +187,7 @@ TEST_CASE("run state: a checkpoint holds its recipe") {
   file.metadata["recipe"] = "[model]\nhidden = 1000000\nnorm = 'batchnorm'";
   check_bad("1000000), got (");
   file.metadata["recipe"] = "[train]\nbatch = 0";
-  check_bad("train.batch: expected >= 1, got 0");
+  check_bad("train.batch: expected 1 to 2147483647, got 0");
   file.metadata["recipe"] = "[train]\nbach = 1";
   check_bad("'train.bach' is unknown; nearest: 'train.batch'");
   file.metadata["recipe"] = "[train";

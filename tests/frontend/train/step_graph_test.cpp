@@ -46,7 +46,7 @@ TEST_CASE("step graph: inputs and outputs of each graph") {
   CHECK(outputs_of(build_accumulate(config, {32})) == Names{"loss"});
   const Graph evaluate = build_evaluate(config, {5});
   CHECK(inputs_of(evaluate) == Names{"image", "label", "weight"});
-  CHECK(outputs_of(evaluate) == Names{"loss", "metric/error/sum"});
+  CHECK(outputs_of(evaluate) == Names{"loss", "metric/error/sum", "prediction/logits"});
   CHECK(evaluate.type(evaluate.find_leaf("image")) == TensorType{DType::kF32, {5, 784}});
 }
 
