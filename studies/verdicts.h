@@ -163,7 +163,7 @@ struct NoisyRuns {
 };
 void judge_noise(const NoisyRuns& runs, Result& result);
 
-// statistics: of one figure, behind the steps in which the running statistics settle.
+// statistics: of one figure, after the steps in which the running statistics settle.
 double outlier_ratio(const std::vector<double>& values);  // p99 / median
 void judge_outliers(const std::string& figure, const std::vector<double>& text,
                     const std::vector<double>& images, Result& result);

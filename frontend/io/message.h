@@ -1,4 +1,4 @@
-// What people are told while the program works: text on standard error. Data go to standard output.
+// Messages to people while the program works: text on standard error. Data go to standard output.
 #pragma once
 
 #include <string_view>

@@ -111,7 +111,7 @@ ParallelCorpus read_files(const fs::path& folder, const CorpusLayout& layout,
   return corpus;
 }
 
-// What stands behind "train." in the names of a folder's files, in order.
+// The parts that follow "train." in the names of a folder's files, in order.
 std::vector<std::string> languages_of_files(const fs::path& folder) {
   constexpr std::string_view kTrain = "train.";
   std::set<std::string> languages;

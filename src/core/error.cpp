@@ -4,7 +4,7 @@
 
 namespace keel {
 
-// Of a message that repeats a long input the middle is left out.
+// Cuts the middle out of a message that repeats a long input.
 void fail_with(ErrorKind kind, fmt::string_view text, fmt::format_args args) {
   throw Error(kind, shortened(fmt::vformat(text, args), kMostShownBytes));
 }

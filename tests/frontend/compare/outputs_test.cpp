@@ -33,7 +33,7 @@ std::set<Output> outputs_of(const TestBackends& backends, Subject& subject) {
   return found;
 }
 
-// Returns how many outputs behind the first there are.
+// Returns how many outputs there are after the first.
 int check_each_output(const TestBackends& backends, Subject& subject) {
   int further = 0;
   for (const Output& output : outputs_of(backends, subject)) {
