@@ -71,8 +71,8 @@ bool Comparison::complete() const {
 }
 
 std::string counts_text(const Comparison& c) {
-  std::string text =
-      fmt::format("{} nodes: {} further off than rounding explains", c.nodes.size(), c.diverged());
+  std::string text = fmt::format("{} node{}: {} further off than rounding explains", c.nodes.size(),
+                                 c.nodes.size() == 1 ? "" : "s", c.diverged());
   for (const Verdict verdict :
        {Verdict::kSuspect, Verdict::kUnjudged, Verdict::kBlind, Verdict::kRefused}) {
     if (c.count(verdict) == 0) continue;
