@@ -1,4 +1,4 @@
-// What is wrong with the data of any split is said before anything is trained.
+// keel train refuses wrong data of any split before it trains anything.
 #include "tests/program/helpers.h"
 
 namespace keel::cli {

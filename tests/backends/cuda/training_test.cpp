@@ -1,5 +1,5 @@
-// Training on a device that is behind the host, on the emulator always: nothing is missed, and
-// nothing is saved of a run that has diverged.
+// The host runs ahead of the device in training, on the emulator always. It still misses no result,
+// and it saves nothing of a run that has diverged.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// How often the host waits for the device, which on the emulator is always behind.
+// These tests count how often the host waits for the device. On the emulator the host is always
+// ahead.
 #include <doctest/doctest.h>
 
 #include "backends/backends.h"

@@ -69,7 +69,7 @@ TEST_CASE("foreign: a norm's backward is judged without its saved statistics") {
           backward = array_name(node, 0);
           continue;
         }
-        // Of the forward only y is given.
+        // The program gives y of the forward, and none of its statistics.
         for (int port = 1; port < int(node.outputs.size()); ++port) {
           arrays.erase(array_name(node, port));
         }

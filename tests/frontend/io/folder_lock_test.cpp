@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using Holder = FolderLock::Holder;
 
-TEST_CASE("folder lock: one at a time, who holds it is said, and nothing stays behind") {
+TEST_CASE("folder lock: one process at a time, the message names it, and no file is left") {
   const test::TempDir temp;
   const fs::path folder = temp / "made/on the way";
   {
