@@ -45,15 +45,6 @@ struct ColumnRun {
   HWY_ALIGN float sums[2][kColumns];
 };
 
-// Calls body(first, n) for ranges of columns that a ColumnRun has room for.
-template <class Body>
-HWY_INLINE void for_column_ranges(std::size_t columns, const Body& body) {
-  constexpr std::size_t kColumns = ColumnRun::kColumns;
-  for (std::size_t first = 0; first < columns; first += kColumns) {
-    body(first, std::min(kColumns, columns - first));
-  }
-}
-
 // Adds columns [first, first + n) of a row to the sums of dy * xhat and of dy.
 HWY_INLINE void add_row(const WideRows& in, std::size_t row, std::size_t first, std::size_t n,
                         ColumnRun& run) {
@@ -67,8 +58,8 @@ HWY_INLINE void add_row(const WideRows& in, std::size_t row, std::size_t first, 
   });
 }
 
-// Columns [first, first + n) of dgain and dbias (width), each null or not; n as for_column_ranges
-// gives it.
+// Columns [first, first + n) of dgain and dbias (width), each null or not; n is at most
+// ColumnRun::kColumns.
 HWY_INLINE void write_wide_sums(const WideRows& in, std::size_t first, std::size_t n, float* dgain,
                                 float* dbias) {
   constexpr std::size_t kColumns = ColumnRun::kColumns;
