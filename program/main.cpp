@@ -8,38 +8,26 @@
 #include <exception>
 #include <new>
 #include <string>
-#include <system_error>
 
 #include "frontend/io/message.h"
 #include "program/common.h"
 #include "program/options.h"
-#include "src/core/error.h"
+#include "src/core/failure.h"
 #include "src/core/shown.h"
 
 namespace keel::cli {
 namespace {
 
-int report(const std::string& message, ErrorKind kind) {
+int report_failure() {
+  ErrorKind kind = ErrorKind::kMemory;
   try {
-    io::say("keel: error: " + shown(shortened(message, kMostShownBytes)));
-  } catch (const std::bad_alloc&) {
+    const Failure failure = current_failure();
+    kind = failure.kind;
+    io::say("keel: error: " + shortened(failure.text, kMostShownBytes));
+  } catch (const std::bad_alloc&) {  // there is no memory for the text
     io::say("keel: error: out of memory");
   }
   return static_cast<int>(kind);
-}
-
-// Threads and processes beyond what the system grants are a lack of memory to the user.
-ErrorKind kind_of(const std::system_error& error) {
-  const bool is_scarce = error.code() == std::errc::resource_unavailable_try_again ||
-                         error.code() == std::errc::not_enough_memory;
-  return is_scarce ? ErrorKind::kMemory : ErrorKind::kIo;
-}
-
-// Of exceptions of libraries, which say nothing but their text.
-int report_unknown(const std::string& text) {
-  // oneTBB's, of a thread that it cannot start.
-  if (text.starts_with("pthread_create")) return report(text, ErrorKind::kMemory);
-  return report("a bug of keel: " + text, ErrorKind::kInternal);
 }
 
 // Tells of the exception that is being handled, whatever it is, and returns the exit code.
@@ -48,16 +36,8 @@ int report_exception() {
     throw;
   } catch (const ReaderGone&) {
     return kReaderGoneCode;
-  } catch (const Error& error) {
-    return report(error.what(), error.kind());
-  } catch (const std::bad_alloc&) {
-    return report("out of memory", ErrorKind::kMemory);
-  } catch (const std::system_error& error) {
-    return report(error.what(), kind_of(error));
-  } catch (const std::exception& error) {
-    return report_unknown(error.what());
   } catch (...) {
-    return report_unknown("something unknown was thrown");
+    return report_failure();
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "frontend/compare/node_bounds.h"
 #include "src/core/nearest.h"
+#include "src/graph/kind_text.h"
 
 namespace keel::compare {
 namespace {
@@ -12,22 +13,6 @@ namespace {
 std::string dotted(std::string path) {
   std::ranges::replace(path, '/', '.');
   return path;
-}
-
-std::string_view kind_text(NodeKind kind) {
-  switch (kind) {
-    case NodeKind::kInput:
-      return "input";
-    case NodeKind::kParameter:
-      return "parameter";
-    case NodeKind::kState:
-      return "state";
-    case NodeKind::kConstant:
-      return "constant";
-    case NodeKind::kOp:
-      break;
-  }
-  return "op";
 }
 
 void add_start(io::Arrays& arrays, const std::string& name, Tensor value) {

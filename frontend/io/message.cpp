@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "src/core/shown.h"
+
 namespace keel::io {
 namespace {
 
@@ -21,6 +23,13 @@ class Message {
       std::memcpy(bytes_.data() + size_, text.data(), count);
       size_ += count;
       text.remove_prefix(count);
+    }
+  }
+  void add_shown(std::string_view text) {
+    while (!text.empty()) {
+      const ShownCharacter first = first_shown(text);
+      add(first.text);
+      text.remove_prefix(first.bytes);
     }
   }
   void flush() {
@@ -39,18 +48,22 @@ class Message {
   std::size_t size_ = 0;
 };
 
-void write_parts(std::string_view before, std::string_view text, std::string_view after) {
+void write_line(std::string_view before, std::string_view text) {
   Message message;
   message.add(before);
-  message.add(text);
-  message.add(after);
+  message.add_shown(text);
+  message.add("\n");
   message.flush();
 }
 
 }  // namespace
 
-void say(std::string_view line) noexcept { write_parts("", line, "\n"); }
-void warn(std::string_view text) noexcept { write_parts("warning: ", text, "\n"); }
-void show(std::string_view text) noexcept { write_parts("", text, ""); }
+void say(std::string_view line) noexcept { write_line("", line); }
+void warn(std::string_view text) noexcept { write_line("warning: ", text); }
+void show(std::string_view text) noexcept {
+  Message message;
+  message.add(text);
+  message.flush();
+}
 
 }  // namespace keel::io

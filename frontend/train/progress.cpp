@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "frontend/io/message.h"
+#include "src/core/shown.h"
 
 namespace keel::train {
 namespace {
@@ -58,7 +59,7 @@ void Progress::show(double part, const std::string& text) {
     return;
   }
   clear();
-  io::show(fmt::format("[{}] {}", bar(part), text));
+  io::show(fmt::format("[{}] {}", bar(part), keel::shown(text)));
   shown_ = true;
 }
 

@@ -13,7 +13,7 @@ struct Character {
   std::size_t bytes = 0;
 };
 
-Character first_character(std::string_view text) {
+Character first_character(std::string_view text) noexcept {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
   if (lead < 0x80) return {lead, 1};
@@ -43,17 +43,19 @@ bool is_boundary(std::string_view text, std::size_t at) {
 
 }  // namespace
 
+ShownCharacter first_shown(std::string_view text) noexcept {
+  const Character c = first_character(text);
+  const bool is_hidden = c.bytes == 0 || is_obeyed(c.code);
+  const std::string_view as_shown = is_hidden ? "?" : text.substr(0, c.bytes);
+  return {as_shown, std::max<std::size_t>(c.bytes, 1)};
+}
+
 std::string shown(std::string_view text) {
   std::string result;
   while (!text.empty()) {
-    const Character c = first_character(text);
-    const std::size_t bytes = std::max<std::size_t>(c.bytes, 1);
-    if (c.bytes == 0 || is_obeyed(c.code)) {
-      result += '?';
-    } else {
-      result += text.substr(0, bytes);
-    }
-    text.remove_prefix(bytes);
+    const ShownCharacter first = first_shown(text);
+    result += first.text;
+    text.remove_prefix(first.bytes);
   }
   return result;
 }

@@ -12,6 +12,14 @@ namespace keel {
 // byte that is not UTF-8.
 std::string shown(std::string_view text);
 
+// The first character of a text that has one, as shown() has it, and how many bytes it takes in the
+// text. Nothing is allocated.
+struct ShownCharacter {
+  std::string_view text;
+  std::size_t bytes;
+};
+ShownCharacter first_shown(std::string_view text) noexcept;
+
 // Bytes of a message, or of a cell of a table, at the most.
 constexpr std::size_t kMostShownBytes = 4000;
 

@@ -2,28 +2,14 @@
 
 #include <fmt/ranges.h>
 
+#include "src/graph/kind_text.h"
+
 namespace keel {
 namespace {
 
 std::string value_text(Value v) {
   if (!v.valid()) return "-";
   return v.port == 0 ? fmt::format("%{}", v.node) : fmt::format("%{}:{}", v.node, v.port);
-}
-
-std::string_view kind_text(NodeKind kind) {
-  switch (kind) {
-    case NodeKind::kInput:
-      return "input";
-    case NodeKind::kParameter:
-      return "parameter";
-    case NodeKind::kState:
-      return "state";
-    case NodeKind::kConstant:
-      return "constant";
-    case NodeKind::kOp:
-      return "op";
-  }
-  return "?";
 }
 
 }  // namespace

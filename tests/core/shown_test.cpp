@@ -31,6 +31,21 @@ TEST_CASE("shown: what a terminal obeys becomes a question mark, all else stays"
   CHECK(shown(std::string_view("a\0b", 3)) == "a?b");
 }
 
+TEST_CASE("shown: the first character, and how far the next one is") {
+  const struct {
+    const char *given, *text;
+    std::size_t bytes;
+  } rows[] = {{"ab", "a", 1},      {"\x1b[K", "?", 1},   {"\u00e9b", "\u00e9", 2},
+              {"\u202eb", "?", 3}, {"\xe2\x82", "?", 1}, {"\U0001f600", "\U0001f600", 4},
+              {"\u0085b", "?", 2}};
+  for (const auto& row : rows) {
+    const ShownCharacter first = first_shown(row.given);
+    CAPTURE(std::string(row.text));
+    CHECK(first.text == row.text);
+    CHECK(first.bytes == row.bytes);
+  }
+}
+
 TEST_CASE("shown: a long text loses its middle, and says how much") {
   CHECK(shortened("12345678", 8) == "12345678");
   CHECK(shortened("123456789", 8) == "123456...(1 bytes more)...89");

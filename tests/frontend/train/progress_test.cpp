@@ -2,32 +2,14 @@
 #include "frontend/train/progress.h"
 
 #include <doctest/doctest.h>
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <functional>
 
 #include "frontend/train/period.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/captured_err.h"
 
 namespace keel::train {
 namespace {
 
-// What `action` writes to stderr while it is a plain file.
-std::string shown(const std::function<void()>& action) {
-  const test::TempDir temp;
-  std::fflush(stderr);
-  const int saved = dup(STDERR_FILENO);
-  const int file = open((temp / "err").c_str(), O_WRONLY | O_CREAT, 0600);
-  dup2(file, STDERR_FILENO);
-  action();
-  std::fflush(stderr);
-  dup2(saved, STDERR_FILENO);
-  close(file);
-  close(saved);
-  return test::read_bytes(temp / "err");
-}
+using test::captured_err;
 
 constexpr Progress::Point kPoint{
     .step = 3,
@@ -54,7 +36,7 @@ TEST_CASE("progress: durations") {
 }
 
 TEST_CASE("progress: plain lines, seldom, where there is no terminal") {
-  const std::string text = shown([] {
+  const std::string text = captured_err([] {
     Progress progress(false);
     for (int i = 0; i < 1000; ++i) progress.update(kPoint);
     progress.line("epoch 2: done");
@@ -80,7 +62,7 @@ TEST_CASE("progress: how often a period falls on what is still to come") {
 }
 
 TEST_CASE("progress: nothing when quiet but warnings") {
-  const std::string text = shown([] {
+  const std::string text = captured_err([] {
     Progress progress(true);
     progress.update(kPoint);
     progress.line("epoch 2: done");
