@@ -10,6 +10,7 @@
 #include "frontend/io/npz.h"
 #include "program/common.h"
 #include "program/outputs.h"
+#include "src/core/shown.h"
 
 namespace keel::cli {
 namespace {
@@ -95,24 +96,28 @@ void run_all(const CompareArgs& args, Compared& compared) {
   }
 }
 
+// Names of backends, which may be those of files, and of arrays come from outside.
+std::string shown_line(const std::string& text) { return keel::shown(text) + "\n"; }
+
 std::string first_text(const compare::NodeReport& r, const std::string& command) {
   const compare::Element& w = r.errors.worst;
   std::string values;
   for (const auto& [backend, value] : r.values) {
     values += fmt::format(", {} has {:.9g}", backend, value);
   }
-  return fmt::format(
-      "first: {} ({}, {}) on {} in step {}: output {} at {}: expected {:.9g}, got {:.9g}{}; off by "
-      "{:.3g}, rounding explains {:.3g}\nalone: {}\n",
-      r.path, r.op, r.phase, r.backend, r.step, w.port, r.place, w.expected, w.got,
-      r.values.size() > 1 ? values : "", std::abs(w.got - w.expected), w.bound, command);
+  return shown_line(fmt::format(
+             "first: {} ({}, {}) on {} in step {}: output {} at {}: expected {:.9g}, got {:.9g}{}; "
+             "off by {:.3g}, rounding explains {:.3g}",
+             r.path, r.op, r.phase, r.backend, r.step, w.port, r.place, w.expected, w.got,
+             r.values.size() > 1 ? values : "", std::abs(w.got - w.expected), w.bound)) +
+         shown_line("alone: " + command);
 }
 
 std::string nearest_text(const compare::Comparison& c) {
   if (c.nearest.empty()) return "";
   std::string text = "nearest to float64, in nodes:";
   for (const auto& [backend, count] : c.nearest) text += fmt::format(" {} {}", backend, count);
-  return text + "\n";
+  return shown_line(text);
 }
 
 // Every node that was not judged or is suspect, by name: the table below may be cut.
@@ -123,9 +128,9 @@ std::string not_ok_text(const compare::Comparison& c) {
     const bool is_named =
         verdict == compare::Verdict::kUnjudged || verdict == compare::Verdict::kSuspect;
     if (!is_named) continue;
-    text += fmt::format("{}: {} on {}: {}\n",
-                        verdict == compare::Verdict::kSuspect ? "suspect" : "not judged",
-                        s.worst.path, s.worst.backend, compare::reservation(s));
+    text += shown_line(fmt::format("{}: {} on {}: {}",
+                                   verdict == compare::Verdict::kSuspect ? "suspect" : "not judged",
+                                   s.worst.path, s.worst.backend, compare::reservation(s)));
   }
   return text;
 }
@@ -136,7 +141,7 @@ std::string full_text(const compare::Comparison& c, const CompareArgs& args,
   const std::vector<const compare::NodeSummary*> ranked = c.ranked();
   const std::size_t shown = args.rank ? ranked.size() : std::min(kShown, ranked.size());
   for (std::size_t i = 0; i < shown; ++i) rows.push_back(compare::summary_row(*ranked[i]));
-  std::string text = fmt::format("{}: {}\n", c.subject, compare::counts_text(c));
+  std::string text = shown_line(fmt::format("{}: {}", c.subject, compare::counts_text(c)));
   if (c.first) text += first_text(*c.first, reproducing_command(args, subject, c.first->path));
   if (!args.rank) text += not_ok_text(c);
   text += nearest_text(c) + table_text(rows);
@@ -151,8 +156,8 @@ std::string brief_text(const compare::Comparison& c, const CompareArgs& args,
                        const std::string& subject) {
   if (!c.agrees()) return full_text(c, args, subject);
   const double worst = c.nodes.empty() ? 0 : c.ranked()[0]->worst.errors.of_bound;
-  return fmt::format("ok  {}: {}; at most {:.2f} of what rounding explains\n", c.subject,
-                     compare::counts_text(c), worst);
+  return shown_line(fmt::format("ok  {}: {}; at most {:.2f} of what rounding explains", c.subject,
+                                compare::counts_text(c), worst));
 }
 
 void show(const CompareArgs& args, const Compared& compared) {
@@ -171,7 +176,8 @@ void show(const CompareArgs& args, const Compared& compared) {
                        {"agrees", agreement(compared.agree(), compared.complete())},
                        {"subjects", subjects}});
   }
-  std::string text = fmt::format("{}\n", fmt::join(descriptions, "\n"));
+  std::string text;
+  for (const std::string& description : descriptions) text += shown_line(description);
   for (std::size_t i = 0; i < compared.results.size(); ++i) {
     const auto of = args.all_ops ? brief_text : full_text;
     text += of(compared.results[i], args, compared.subjects.arguments[i]);

@@ -111,6 +111,24 @@ TEST_CASE("compare program: a trace goes from one run to another") {
   CHECK(compare_digits({"--against", temp / "trace"}, "mnist_cnn").code == 3);
 }
 
+TEST_CASE("compare program: a terminal obeys nothing in the name of a file, and JSON is exact") {
+  if (!has_others()) return;
+  const test::TempDir temp;
+  const std::string file = temp / "a\x1b[31m\nb.npz";
+  io::Arrays wrong;
+  wrong.emplace("softmax", Tensor(DType::kF32, {9, 65}));
+  test::write_bytes(file, io::npz_bytes(wrong));
+  const Words command{"compare", "op", "softmax", "--against", file};
+  const ProcessResult text = run_keel(command);
+  CHECK(text.code == 1);
+  CHECK(text.out.find("a?[31m?b.npz") != std::string::npos);
+  CHECK(text.out.find('\x1b') == std::string::npos);
+  Words with_json = command;
+  with_json.push_back("--json");
+  CHECK(Json::parse(run_keel(with_json).out).dump().find("a\\u001b[31m\\nb.npz") !=
+        std::string::npos);
+}
+
 TEST_CASE("compare program: training that is followed") {
   if (!has_others()) return;
   const test::TempDir temp;
