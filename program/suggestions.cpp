@@ -10,10 +10,13 @@
 namespace keel::cli {
 namespace {
 
-// "keel bench step".
-std::string path_of(const CLI::App& app) {
-  const CLI::App* parent = app.get_parent();
-  return parent == nullptr ? "keel" : path_of(*parent) + " " + app.get_name();
+// "bench step: ", before what is said of that subcommand; of the program itself nothing.
+std::string place_of(const CLI::App& app) {
+  std::string words;
+  for (const CLI::App* at = &app; at->get_parent() != nullptr; at = at->get_parent()) {
+    words = at->get_name() + (words.empty() ? ": " : " ") + words;
+  }
+  return words;
 }
 
 std::vector<std::string> subcommands_of(CLI::App& app) {
@@ -47,7 +50,7 @@ std::vector<std::string> keys_called(std::string name, const std::vector<std::st
 
 std::string unknown_option(CLI::App& app, const std::string& option,
                            const std::vector<std::string>& words) {
-  const std::string where = fmt::format("{}: no option is called '{}'", path_of(app), option);
+  const std::string where = fmt::format("{}no option is called '{}'", place_of(app), option);
   if (app.get_option_no_throw("--set") != nullptr) {
     const std::vector<std::string> keys = keys_called(option.substr(2), words);
     if (!keys.empty()) return fmt::format("{}; it is a key: --set {}=...", where, keys[0]);
@@ -70,7 +73,7 @@ std::string unknown_word(CLI::App& app, int argc, char** argv) {
     const std::vector<std::string> names = subcommands_of(*at);
     if (names.empty() || word.starts_with("-")) continue;
     if (std::ranges::find(names, word) == names.end()) {
-      return fmt::format("{}: no subcommand is called '{}'; nearest: '{}'", path_of(*at), word,
+      return fmt::format("{}no subcommand is called '{}'; nearest: '{}'", place_of(*at), word,
                          nearest(word, names));
     }
     at = at->get_subcommand(word);

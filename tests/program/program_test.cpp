@@ -67,16 +67,17 @@ TEST_CASE("program: a wrong command line is refused with one line") {
 
 TEST_CASE("program: what there is not gets the nearest that there is") {
   check_refusal(run_keel({"trian", "mnist_mlp"}), 2,
-                "keel: no subcommand is called 'trian'; nearest: 'train'");
+                "keel: error: no subcommand is called 'trian'; nearest: 'train'");
   check_refusal(run_keel({"bench", "stpe"}), 2,
-                "keel bench: no subcommand is called 'stpe'; "
+                "keel: error: bench: no subcommand is called 'stpe'; "
                 "nearest: 'step'");
   check_refusal(run_keel({"train", "mnist_mlp", "--treads", "3"}), 2,
-                "keel train: no option is called '--treads'; nearest: '--threads'");
+                "keel: error: train: no option is called '--treads'; nearest: '--threads'");
   check_refusal(run_keel({"inspect", "graph", "mnist_mlp", "--stge=plan"}), 2,
                 "nearest: '--stage'");
-  check_refusal(run_keel({"train", "mnist_mlp", "--epochs", "3"}), 2,
-                "keel train: no option is called '--epochs'; it is a key: --set train.epochs=...");
+  check_refusal(
+      run_keel({"train", "mnist_mlp", "--epochs", "3"}), 2,
+      "keel: error: train: no option is called '--epochs'; it is a key: --set train.epochs=...");
   check_refusal(run_keel({"train", "mnist_mlp", "--max-steps=3"}), 2, "--set train.max_steps=");
   check_refusal(run_keel({"train", "mnist_mlp", "--hidden", "3"}), 2, "--set model.hidden=");
   check_refusal(run_keel({"train", "mnist_cnn", "--hidden", "3"}), 2, "nearest: '--");
