@@ -33,18 +33,18 @@ std::string_view packing(const fs::path& path) {
   return path.extension() == ".xz" ? ".xz" : path.extension() == ".gz" ? ".gz" : "plain";
 }
 
-fs::path find_beside(const fs::path& folder, const std::string& name) {
-  const std::optional<fs::path> found = io::find_packed(folder / name);
-  check(found.has_value(), ErrorKind::kIo,
-        "[text_classifier] {}: expected {}, {}.gz or {}.xz, got none of them", folder.string(),
-        name, name, name);
-  return *found;
-}
-
 // For who has files of his own and does not know what takes them.
 std::string own_files_hint(const fs::path& folder) {
   return io::near_misses(folder, {"train", ".csv", ".tsv", ".jsonl"},
-                         "model.task=files takes sentences with labels of your own");
+                         "--set model.task=files takes sentences with labels of your own");
+}
+
+fs::path find_beside(const fs::path& folder, const std::string& name) {
+  const std::optional<fs::path> found = io::find_packed(folder / name);
+  check(found.has_value(), ErrorKind::kIo,
+        "[text_classifier] {}: expected {}, {}.gz or {}.xz, got none of them{}", folder.string(),
+        name, name, name, own_files_hint(folder));
+  return *found;
 }
 
 // RT -----------------------------------------------------------------------------------------
@@ -148,6 +148,11 @@ Sentences read_part(const fs::path& path, Form form, bool lower_case) {
   text::Lines lines(content);
   while (const std::optional<text::Line> line = lines.next()) {
     const std::string where = text::place(path.string(), line->number);
+    check(form == Form::kLines || line->number > 1 || line->text.starts_with('('),
+          ErrorKind::kBadInput,
+          "[text_classifier] {}: expected a tree of SST, such as (3 (2 a) (4 b)), got '{}'; --set "
+          "model.task=files takes sentences with labels of your own",
+          where, text::clipped(line->text, 40));
     sentences.push_back(form == Form::kTrees ? text::read_tree(line->text, kSstClasses, where)
                                              : read_flat(line->text, where));
   }

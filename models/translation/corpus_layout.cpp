@@ -99,7 +99,9 @@ fs::path find_folder(const fs::path& folder, const CorpusLayout& layout,
   }
   fail(ErrorKind::kIo, "[translation] {}: expected {}, plain, .gz or .xz{}, got none of them{}",
        folder.string(), fmt::join(files, " or "), hint,
-       io::near_misses(folder, {"train", "deu"}, "model.corpus and model.languages say which"));
+       io::near_misses(folder, {"train", "deu", "tst20"},
+                       "model.corpus and model.languages say which, and there is no training "
+                       "without its file"));
 }
 
 fs::path find_file(const fs::path& folder, const std::string& name) {

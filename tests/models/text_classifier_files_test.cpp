@@ -192,7 +192,7 @@ TEST_CASE("sst5: the test file has to be there, and is opened only when it is as
   write_trees(folder.path());
   write_bytes(folder / "test.txt", "no tree");
   const Corpus corpus = read_sst5(folder.path(), true);
-  CHECK(refuses(ErrorKind::kBadInput, "test.txt: line 1: expected '(' at byte 1, got 'no'",
+  CHECK(refuses(ErrorKind::kBadInput, "test.txt: line 1: expected a tree of SST",
                 [&] { corpus.test(); }));
   fs::remove(folder / "test.txt");
   CHECK(refuses(ErrorKind::kIo, "expected test.txt, test.txt.gz or test.txt.xz, got none",
@@ -226,6 +226,15 @@ TEST_CASE("sst5: files that are absent or wrong") {
   CHECK(refused("train.txt: line 2: expected 1 more ')' at byte 5", "train.txt", "(3 a)\n(3 b\n"));
   write_trees(folder.path());
   CHECK(refused("dev.txt: line 1: expected a label of 0 to 4", "dev.txt", "(9 a)"));
+  // Who has labelled sentences of his own is told what takes them.
+  CHECK(
+      refused("train.txt: line 1: expected a tree of SST, such as (3 (2 a) (4 b)), got 'pos a good "
+              "film'; --set model.task=files takes sentences with labels of your own",
+              "train.txt", "pos a good film\nneg no\n"));
+  fs::remove(folder / "dev.txt");
+  CHECK(refuses(ErrorKind::kIo, "--set model.task=files takes sentences with labels", read));
+  CHECK(refuses(ErrorKind::kIo, "--set model.task=files takes sentences with labels",
+                [&] { read_rt(folder.path(), 0, true); }));
 }
 
 // Whether the real files are there; says so if not.

@@ -112,6 +112,7 @@ TEST_CASE("inspect data: near misses of every task are said") {
       {"text_classifier", "training.csv", "none is called train and ends so"},
       {"dependency_parser", "x.conllu", "none ends in train"},
       {"translation", "train.en", "model.corpus and model.languages say which"},
+      {"translation", "tst2012.en.xz", "there is no training without its file"},
       {"order_embeddings", "captions.json", "none is called train_caps.txt"},
       {"attentive_reader", "all.question", ""},
       {"skip_thoughts", "book.zip", ""},
