@@ -16,10 +16,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-text::WordCounts count_all(const std::vector<std::string>& files) {
+text::WordCounts count_all(const std::vector<std::string>& files, bool to_learn) {
   text::WordCounts counts;
   const auto count = [&](text::LineReader reader) {
     while (const std::optional<text::Line> line = reader.next()) {
+      const bool is_long = line->text.size() > text::kMaxLearnedWord;
+      if (to_learn && is_long) {
+        text::expect_learnable(line->text, text::place(reader.name(), line->number));
+      }
       text::count_words(line->text, counts);
     }
   };
@@ -89,13 +93,13 @@ nlohmann::ordered_json bleu_json(const text::BleuScore& score, const std::string
 
 int run_bpe_learn(const LearnArgs& args) {
   expect_apart({{"--output", args.output}}, args.files);
-  write_result(args.output, text::learn_bpe(count_all(args.files), args.options).text());
+  write_result(args.output, text::learn_bpe(count_all(args.files, true), args.options).text());
   return 0;
 }
 
 int run_vocab(const VocabArgs& args) {
   expect_apart({{"--output", args.output}}, args.files);
-  write_result(args.output, text::Dictionary(count_all(args.files), args.options).text());
+  write_result(args.output, text::Dictionary(count_all(args.files, false), args.options).text());
   return 0;
 }
 

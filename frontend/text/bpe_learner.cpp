@@ -164,6 +164,14 @@ class BpeLearner {
 
 }  // namespace
 
+void expect_learnable(std::string_view line, const std::string& place) {
+  each_word(line, [&](std::string_view word) {
+    check(word.size() <= kMaxLearnedWord, ErrorKind::kBadInput,
+          "{}: expected words of at most {} bytes to learn merges from, got one of {}", place,
+          kMaxLearnedWord, word.size());
+  });
+}
+
 void count_words(std::string_view line, WordCounts& counts) {
   each_word(line, [&](std::string_view word) {
     const auto found = counts.find(word);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "frontend/text/bpe_codes.h"
@@ -14,6 +15,13 @@ struct BpeLearnOptions {
   std::int64_t merges = 10000;  // the most
   std::int64_t min_count = 2;   // a pair that occurs less often is not merged
 };
+
+// The most bytes of a word that merges are learned from: a text without blanks is one word, and
+// every merge goes through the whole words that it is in.
+inline constexpr std::size_t kMaxLearnedWord = std::size_t{1} << 14;
+
+// Throws Error{kBadInput} for a longer word in the line that `place` names.
+void expect_learnable(std::string_view line, const std::string& place);
 
 // Adds a line's words (words_of).
 void count_words(std::string_view line, WordCounts& counts);

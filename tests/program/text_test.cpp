@@ -198,6 +198,13 @@ TEST_CASE("text: what cannot be read is named by file and line") {
   check_refusal(run_text({"bpe", "learn", codes, "--merges", "0"}), 2,
                 "merges: expected 1 or more");
   check_refusal(run_text({"bpe", "learn", codes, "--output", folder / "no/where"}), 4, "where");
+  const std::string longest(1 << 14, 'a');
+  CHECK(filter_text({"bpe", "learn", "--merges", "2"}, "a\nb " + longest + "\n").code == 0);
+  check_refusal(
+      filter_text({"bpe", "learn"}, "a\nb " + longest + "a\n"), 3,
+      "standard input: line 2: expected words of at most 16384 bytes to learn merges from, "
+      "got one of 16385");
+  CHECK(filter_text({"vocab"}, longest + "a\n").code == 0);
   check_refusal(run_text({"bleu", folder / "none", codes}), 4, "none");
   check_refusal(run_text({"bleu", codes, codes, "--tokenize", "14"}), 2, "--tokenize");
   test::write_bytes(folder / "prefixes", "a b c\n");
