@@ -187,8 +187,9 @@ Decoded Evaluator::decode_with(task::Decoder& decoder, const std::function<bool(
   const task::Batch* batch = decoder.next();
   if (batch) network_of(*batch).programs.at(batch->sizes);
   const auto start = Clock::now();
-  for (; batch && !(stops && stops()); batch = decoder.next()) {
+  for (std::int64_t done = 1; batch && !(stops && stops()); batch = decoder.next(), ++done) {
     decoder.take(predictions_of(run_batch(*batch)));
+    if (tell_) tell_(done, 0);
   }
   return {decoder.size(), std::chrono::duration<double>(Clock::now() - start).count()};
 }
@@ -210,6 +211,7 @@ Evaluation Evaluator::run(task::Stream& stream, task::Decoder* decoder, task::Sc
     for (task::Scorer* taker : {scorer.get(), onlooker}) {
       if (taker) taker->take(batch, predictions_of(program));
     }
+    if (tell_) tell_(step + 1, steps);
   }
   ledger.expect_all();
   total.loss = *sums.total("loss") / total.items;

@@ -1,6 +1,7 @@
 // Loss and metrics of a model on a whole split, in evaluation mode.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -56,6 +57,10 @@ class Evaluator {
   // Runs the batches that a decoder asks for, until it asks for none or, between two of them,
   // `stops` says so; then nothing of what it has is whole.
   Decoded decode(task::Decoder& decoder, const std::function<bool()>& stops = {});
+  // Calls `tell` after every batch of an evaluation with the batches done, and how many there are:
+  // 0 while a decoder searches, which nobody knows the end of.
+  using Tell = std::function<void(std::int64_t done, std::int64_t of)>;
+  void tell(Tell tell) { tell_ = std::move(tell); }
   // How many programs were compiled so far: one for each network and each of the sizes met.
   std::int64_t programs() const;
 
@@ -79,6 +84,7 @@ class Evaluator {
   std::map<std::string, Network> networks_;  // by Batch::network
   bool may_keep_ = true;                     // the model was not yet asked, or it keeps something
   std::unique_ptr<Program> keep_;
+  Tell tell_;
 };
 
 }  // namespace keel::train

@@ -114,8 +114,8 @@ TEST_CASE("parser: logits that are not numbers are an error") {
   CHECK(refuses(ErrorKind::kDiverged, "not a number", [&] { parser.take(predictions); }));
 }
 
-// Parses with a network that says the transitions of another tree of the same sentence.
-std::map<std::string, task::Ratio> scores(const std::string& gold, const std::string& said) {
+// A parser of the sentence `gold` whose network has said the transitions of another tree of it.
+GreedyParser guided(const std::string& gold, const std::string& said) {
   const auto treebank = numbered_bank(gold, gold + "\n" + said);
   const auto guide = numbered_bank(said, gold + "\n" + said);
   const TransitionClasses& classes = treebank->symbols->classes();
@@ -137,7 +137,23 @@ std::map<std::string, task::Ratio> scores(const std::string& gold, const std::st
     configuration.apply(transition);
   }
   CHECK(parser.next() == nullptr);
-  return parser.ratios();
+  return parser;
+}
+
+std::map<std::string, task::Ratio> scores(const std::string& gold, const std::string& said) {
+  return guided(gold, said).ratios();
+}
+
+TEST_CASE("parser: an answer has every token's own head and label") {
+  const std::string gold =
+      conll_row(1, "He", "PRP", 2, "nsubj") + conll_row(2, "has", "VBZ", 0, "root") +
+      conll_row(3, "good", "JJ", 4, "amod") + conll_row(4, "control", "NN", 2, "obj");
+  const std::string said =
+      conll_row(1, "He", "PRP", 2, "amod") + conll_row(2, "has", "VBZ", 0, "root") +
+      conll_row(3, "good", "JJ", 2, "obj") + conll_row(4, "control", "NN", 3, "nsubj");
+  // The end of the last line is the writer's.
+  CHECK(guided(gold, said).answers().at(0) + "\n" == said);
+  CHECK(guided(gold, gold).answers().at(0) + "\n" == gold);
 }
 
 TEST_CASE("scores: attachments worked out by hand, with punctuation and without") {

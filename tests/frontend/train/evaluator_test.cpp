@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "backends/reference/backend.h"
+#include "frontend/task/classification.h"
 #include "frontend/train/step_graph.h"
 #include "tests/support/checks.h"
 #include "tests/support/small_run.h"
@@ -95,6 +96,35 @@ TEST_CASE("evaluator: a row that is lost or counted twice is an error") {
   BrokenStream lost = broken(false), twice = broken(true);
   test::check_refused([&] { evaluator.run(lost); }, "evaluation: row 56 of 60 never came");
   test::check_refused([&] { evaluator.run(twice); }, "evaluation: row 0 of 60 came twice");
+}
+
+TEST_CASE("evaluator: a share is said with its standard error") {
+  const task::MetricInfo error = task::error_metric().front();
+  const Evaluation e{.loss = 0.0747,
+                     .metrics = {{.info = error, .value = 2.5, .sum = 50, .count = 2000}},
+                     .rows = 2000};
+  // 100 sqrt(0.025 * 0.975 / 2000) = 0.349
+  CHECK(text(e) == "error 2.50 % +- 0.35, loss 0.0747, 2000 rows");
+  Evaluation other = e;
+  other.metrics[0].count = 0;  // a scorer gave it
+  CHECK(text(other) == "error 2.50 %, loss 0.0747, 2000 rows");
+  other.metrics[0].count = 2000;
+  other.metrics[0].info.unit = "";
+  CHECK(text(other) == "error 2.50, loss 0.0747, 2000 rows");
+}
+
+TEST_CASE("evaluator: tells of every batch, and how many there are") {
+  reference::ReferenceBackend backend;
+  const Config config = small_config();
+  Variables variables(backend, 3);
+  Evaluator evaluator(backend, variables, config);
+  const auto data = config.model().load(config.data().request());
+  const auto rows = data->stream(task::Split::kTest, {.batch = 16, .shuffle = {}});
+  std::string told;
+  evaluator.tell(
+      [&](std::int64_t done, std::int64_t of) { told += fmt::format("{}/{} ", done, of); });
+  evaluator.run(*rows);
+  CHECK(told == "1/4 2/4 3/4 4/4 ");
 }
 
 TEST_CASE("evaluator: one program for each of the sizes met, kept") {

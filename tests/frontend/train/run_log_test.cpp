@@ -107,6 +107,36 @@ TEST_CASE("run log: events hold a tag for every number") {
   }
 }
 
+// The step of the first event with a tag. Before the tag stand its length, those of the three
+// messages around it, and the step, all of one byte here.
+int step_of_event(const std::string& bytes, const std::string& tag) {
+  const std::size_t at = bytes.find(tag);
+  REQUIRE(at != bytes.npos);
+  REQUIRE(at >= 8);
+  REQUIRE(bytes[at - 6] == '\x2a');
+  REQUIRE(bytes[at - 8] == '\x10');
+  return bytes[at - 7];
+}
+
+TEST_CASE("run log: every event stands at its step, not at its epoch") {
+  const test::TempDir temp;
+  const RunFolder folder{temp.path()};
+  RunLog log(folder, std::nullopt);
+  write_two_epochs(log);
+  log.result(20, "test_best", kEvaluation);
+  const std::string bytes = test::read_bytes(event_files(folder).at(0));
+  for (const char* tag : {"step/loss", "step/lr", "step/grad_norm"}) {
+    CAPTURE(std::string(tag));
+    CHECK(step_of_event(bytes, tag) == 5);
+  }
+  for (const char* tag : {"train/loss", "valid/loss", "valid/error"}) {
+    CAPTURE(std::string(tag));
+    CHECK(step_of_event(bytes, tag) == 10);
+    CHECK(step_of_event(bytes.substr(bytes.find(tag) + 1), tag) == 20);
+  }
+  CHECK(step_of_event(bytes, "test_best/loss") == 20);
+}
+
 TEST_CASE("run log: what is watched stands with its step") {
   const test::TempDir temp;
   const RunFolder folder{temp.path()};
