@@ -1,5 +1,8 @@
 // keel train
+#include <algorithm>
+#include <array>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "frontend/io/message.h"
@@ -49,19 +52,30 @@ std::string default_folder(const RunArgs& args) {
   return fmt::format("runs/{}-{}", args.model, recipe);
 }
 
-// What the order of rows, random numbers and the optimizer's state in a checkpoint go by can be set
-// to the value that it has and to no other.
-void expect_resumable(const train::Config& config, const std::string& assignment) {
+std::map<std::string, std::string> values_of(const train::Config& config) {
+  std::map<std::string, std::string> values;
+  for (const OptionFact& fact : config.facts()) values[fact.name] = fact.value;
+  return values;
+}
+
+// What the network is, and what the order of rows, random numbers and the optimizer's state in a
+// checkpoint go by.
+bool is_fixed(const std::string& key) {
+  constexpr std::array<std::string_view, 6> kFixed = {"train.seed",       "train.batch",
+                                                      "train.accumulate", "train.optimizer",
+                                                      "data.seed",        "data.train_rows"};
+  return key.starts_with("model.") || std::ranges::find(kFixed, key) != kFixed.end();
+}
+
+// Such a setting can have the value that it has and no other.
+void apply_resumable(train::Config& config, const std::string& assignment) {
   const auto [key, value] = setting_of(assignment);
-  for (const char* fixed : {"train.seed", "train.batch", "train.accumulate", "train.optimizer",
-                            "data.seed", "data.train_rows"}) {
-    if (key != fixed) continue;
-    for (const OptionFact& fact : config.facts()) {
-      check(fact.name != key || fact.value == value, ErrorKind::kUsage,
-            "--resume --set {}: expected {}, with which the run was started, got '{}'", key,
-            fact.value, value);
-    }
-  }
+  const auto before = values_of(config);
+  apply_set(config, assignment);
+  if (!is_fixed(key)) return;
+  check(values_of(config) == before, ErrorKind::kUsage,
+        "--resume --set {}: expected {}, with which the run was started, got '{}'", key,
+        before.at(key), value);
 }
 
 train::Config resumed_config(const TrainArgs& args) {
@@ -75,15 +89,13 @@ train::Config resumed_config(const TrainArgs& args) {
   train::expect_model_of_run(folder, checkpoint->content, checkpoint->path);
   train::Config config =
       train::config_of_checkpoint(checkpoint->content, checkpoint->path, make_model);
+  train::expect_options_of_run(folder, checkpoint->content, checkpoint->path);
   check(args.run.model.empty() || args.run.model == config.model().name(), ErrorKind::kBadInput,
         "{}: expected a checkpoint of {}, got one of {}", checkpoint->path.string(), args.run.model,
         config.model().name());
   if (!args.run.data.empty()) config.set("data.source", args.run.data);
   expect_one("--data", args.run.data, "data.source", args.run.sets);
-  for (const std::string& assignment : args.run.sets) {
-    expect_resumable(config, assignment);
-    apply_set(config, assignment);
-  }
+  for (const std::string& assignment : args.run.sets) apply_resumable(config, assignment);
   config.validate();
   return config;
 }

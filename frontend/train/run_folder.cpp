@@ -44,17 +44,20 @@ std::vector<fs::path> files_of(const RunFolder& folder) {
   return files;
 }
 
-// The model that config.toml names; nothing when there is none that can be read.
-std::optional<std::string> model_of(const RunFolder& folder) {
-  if (!is_there(folder.config())) return std::nullopt;
+// What config.toml says; nothing when there is none that can be read.
+task::OptionValues settings_of(const RunFolder& folder) {
+  if (!is_there(folder.config())) return {};
   const std::string where = folder.config();
   try {
-    for (const auto& [key, value] : read_settings(io::read_file(where, kMaxConfigBytes), where)) {
-      if (key == "run.model") return value;
-    }
+    return read_settings(io::read_file(where, kMaxConfigBytes), where);
   } catch (const Error&) {  // nothing depends on that file, which is written anew
+    return {};
   }
-  return std::nullopt;
+}
+
+std::optional<std::string> value_of(const task::OptionValues& settings, const std::string& key) {
+  const auto found = std::ranges::find(settings, key, &task::OptionValues::value_type::first);
+  return found == settings.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace
@@ -96,12 +99,26 @@ bool is_file_of_run(const fs::path& file) {
 
 void expect_model_of_run(const RunFolder& folder, const io::TensorFile& checkpoint,
                          const std::string& where) {
-  const std::optional<std::string> expected = model_of(folder);
+  const std::optional<std::string> expected = value_of(settings_of(folder), "run.model");
   const auto found = checkpoint.metadata.find("model");
   if (!expected || found == checkpoint.metadata.end()) return;
   check(found->second == *expected, ErrorKind::kBadInput,
         "{}: expected a checkpoint of {}, as {} says, got one of {}", where, *expected,
         folder.config().string(), found->second);
+}
+
+void expect_options_of_run(const RunFolder& folder, const io::TensorFile& checkpoint,
+                           const std::string& where) {
+  const auto recipe = checkpoint.metadata.find("recipe");
+  if (recipe == checkpoint.metadata.end()) return;
+  const task::OptionValues trained = read_settings(recipe->second, where);
+  for (const auto& [key, value] : settings_of(folder)) {
+    const std::optional<std::string> expected = value_of(trained, key);
+    if (!key.starts_with("model.") || !expected) continue;
+    check(*expected == value, ErrorKind::kBadInput,
+          "{}: {}: expected '{}', with which {} was trained, got '{}'", folder.config().string(),
+          key, *expected, where, value);
+  }
 }
 
 }  // namespace keel::train

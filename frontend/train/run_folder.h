@@ -40,4 +40,9 @@ bool is_file_of_run(const std::filesystem::path& file);
 void expect_model_of_run(const RunFolder& folder, const io::TensorFile& checkpoint,
                          const std::string& where);
 
+// Throws Error{kBadInput} when the folder's config.toml gives the model an option that the run's
+// checkpoint was not trained with: who has edited it should not believe that it counts.
+void expect_options_of_run(const RunFolder& folder, const io::TensorFile& checkpoint,
+                           const std::string& where);
+
 }  // namespace keel::train

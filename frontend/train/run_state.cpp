@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <span>
 
 #include "frontend/train/step_graph.h"
@@ -81,6 +82,25 @@ void expect_finite(const io::TensorFile& file, const std::string& where, const s
         bad == all.end() ? 0 : *bad, bad - all.begin());
 }
 
+// Names and shapes alone do not tell a network: another norm or dropout may have the same. Options
+// that a checkpoint of an earlier version does not know are taken as they come.
+void expect_options(const io::TensorFile& file, const std::string& where, const Config& config) {
+  const auto recipe = file.metadata.find("recipe");
+  if (recipe == file.metadata.end()) return;
+  std::map<std::string, std::string> trained;
+  try {
+    for (const auto& [key, value] : read_settings(recipe->second, "recipe")) trained[key] = value;
+  } catch (const Error& error) {
+    fail(ErrorKind::kBadInput, "{}: metadata: {}", where, error.what());
+  }
+  for (const auto& [name, value] : config.model().options()) {
+    const auto expected = trained.find("model." + name);
+    check(expected == trained.end() || expected->second == value, ErrorKind::kBadInput,
+          "{}: model.{}: expected '{}', with which it was trained, got '{}'", where, name,
+          expected == trained.end() ? "" : expected->second, value);
+  }
+}
+
 Config recipe_of(const io::TensorFile& file, const std::string& where, const MakeModel& make) {
   const std::string &model = metadata(file, "model", where),
                     &recipe = metadata(file, "recipe", where);
@@ -132,6 +152,7 @@ RunState from_checkpoint(const io::TensorFile& file, const std::string& where, c
   const std::string& model = metadata(file, "model", where);
   check(model == config.model().name(), ErrorKind::kBadInput,
         "{}: expected a checkpoint of {}, got one of {}", where, config.model().name(), model);
+  expect_options(file, where, config);
   const Numbers numbers(file, where);
   RunState state;
   state.step = numbers.count("step");

@@ -36,6 +36,7 @@ io::TensorFile to_checkpoint(const RunState& state, const Config& config,
                              const Variables& variables);
 
 // The inverse. Throws Error{kBadInput} naming `where` for a checkpoint of another model, with
+// other options of the model (all of them: also dropout changes what training goes on to), with
 // other tensors than the variables that were declared, or of a state that no run can be in; then
 // the variables are as they were.
 RunState from_checkpoint(const io::TensorFile& file, const std::string& where, const Config& config,

@@ -20,6 +20,7 @@ void Trainer::resume() {
   check(checkpoint.has_value(), ErrorKind::kBadInput, "{}: no intact checkpoint to resume from",
         folder_.checkpoints().string());
   expect_model_of_run(folder_, checkpoint->content, checkpoint->path.string());
+  expect_options_of_run(folder_, checkpoint->content, checkpoint->path.string());
   const std::string data = std::exchange(state_.data, {});
   state_ = from_checkpoint(checkpoint->content, checkpoint->path.string(), config_, variables_);
   if (state_.data.empty()) state_.data = data;  // of a version that did not write it

@@ -157,6 +157,23 @@ TEST_CASE("resume: on other data it is refused and nothing is touched") {
                    });
 }
 
+TEST_CASE("resume: a config.toml that was edited to another network is refused") {
+  const test::TempDir temp;
+  train_in(temp.path(), small_config({"train.epochs=1"}));
+  const std::string before = read_bytes(temp / "config.toml");
+  std::string edited = before;
+  const std::string line = "norm = 'layernorm'";
+  REQUIRE(edited.find(line) != edited.npos);
+  edited.replace(edited.find(line), line.size(), "norm = 'rmsnorm'");
+  test::write_bytes(temp / "config.toml", edited);
+  test::check_refused([&] { train_in(temp.path(), small_config({"train.epochs=2"}), true); },
+                      fmt::format("{}: ", fs::path(temp / "config.toml").string()),
+                      "model.norm: expected 'layernorm', with which ", ErrorKind::kBadInput);
+  CHECK(read_bytes(temp / "config.toml") == edited);
+  test::write_bytes(temp / "config.toml", before);
+  train_in(temp.path(), small_config({"train.epochs=2"}), true);
+}
+
 TEST_CASE("resume: a checkpoint that does not know its data goes on with any") {
   const test::TempDir temp;
   train_in(temp.path(), small_config({"train.epochs=1"}));

@@ -93,6 +93,26 @@ io::TensorFile checkpoint_of(const Run& run) {
   return to_checkpoint(kState, run.config, run.variables);
 }
 
+TEST_CASE("run state: a checkpoint of other options is refused, though all its shapes fit") {
+  const auto option = [](const io::TensorFile& file, const char* model, const char* set,
+                         std::string_view part) {
+    Run other(test::Settings{set}, model);
+    check_bad(other, file, part);
+  };
+  Run run(test::Settings{"model.norm=layernorm"});
+  io::TensorFile file = checkpoint_of(run);
+  option(file, "mnist_mlp", "model.norm=groupnorm{groups=4}",
+         "model.norm: expected 'layernorm', with which it was trained, got 'groupnorm{groups=4}'");
+  Run deep({}, "text_classifier");
+  option(checkpoint_of(deep), "text_classifier", "model.dropout=0.75", "model.dropout: expected '");
+  // An earlier version did not know the option.
+  std::string& recipe = file.metadata.at("recipe");
+  const std::size_t at = recipe.find("norm = ");
+  recipe.erase(at, recipe.find('\n', at) + 1 - at);
+  Run grouped(test::Settings{"model.norm=groupnorm{groups=4}"});
+  CHECK(from_checkpoint(file, "here", grouped.config, grouped.variables).step == kState.step);
+}
+
 TEST_CASE("run state: counters and averages that no run can have are refused") {
   Run run(test::Settings{"model.norm=mabn"});
   io::TensorFile file = checkpoint_of(run);
@@ -103,13 +123,21 @@ TEST_CASE("run state: counters and averages that no run can have are refused") {
   check_bad(run, file, "tensor fc1/weight.v: expected elements from 0 to inf, got -1e-09");
 }
 
+// Of an earlier version, as it were, which has names and shapes alone to be judged by.
+io::TensorFile without_recipe(io::TensorFile file) {
+  CHECK(file.metadata.erase("recipe") == 1);
+  return file;
+}
+
 TEST_CASE("run state: a checkpoint of another model or network is refused") {
   Run mlp, cnn({}, "mnist_cnn"), wide({"model.hidden=17"}), deep({"model.layers=3"}),
       plain({"train.optimizer=sgd"});
   check_bad(mlp, checkpoint_of(cnn), "expected a checkpoint of mnist_mlp, got one of mnist_cnn");
-  check_bad(mlp, checkpoint_of(wide), "tensor fc1/norm/bias: expected (16), got (17)");
-  check_bad(deep, checkpoint_of(mlp), "it has no tensor fc3/");
-  check_bad(mlp, checkpoint_of(deep), "tensor fc3/norm/bias does not belong to this run");
+  check_bad(mlp, without_recipe(checkpoint_of(wide)),
+            "tensor fc1/norm/bias: expected (16), got (17)");
+  check_bad(deep, without_recipe(checkpoint_of(mlp)), "it has no tensor fc3/");
+  check_bad(mlp, without_recipe(checkpoint_of(deep)),
+            "tensor fc3/norm/bias does not belong to this run");
   check_bad(mlp, checkpoint_of(plain), "it has no tensor fc1/norm/bias.m");
 }
 
@@ -121,7 +149,8 @@ TEST_CASE("run state: a refused checkpoint leaves the variables as they were") {
     check_bad(mlp, file, part);
     test::check_close(mlp.variables.read("fc1/weight", true), before, 0);
   };
-  check_untouched(checkpoint_of(wide), "expected (16), got (17)");
+  check_untouched(without_recipe(checkpoint_of(wide)), "expected (16), got (17)");
+  check_untouched(checkpoint_of(wide), "model.hidden: expected '17'");
   io::TensorFile file = checkpoint_of(mlp);
   file.tensors.at("logits/weight.v").as<double>()[0] = -1;
   check_untouched(std::move(file), "tensor logits/weight.v: expected elements");
