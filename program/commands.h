@@ -54,6 +54,12 @@ struct GraphArgs {
 };
 int run_inspect_graph(const GraphArgs& args);
 
+struct MemoryArgs {
+  RunArgs run;
+  std::string mode = "step";
+};
+int run_inspect_memory(const MemoryArgs& args);
+
 struct FileArgs {
   std::string path;
   bool json = false;

@@ -156,8 +156,24 @@ void add_list(Command command) {
   app->callback([args, command] { command.code = run_list(*args); });
 }
 
+void add_inspect_memory(Command command, CLI::App& inspect) {
+  CLI::App* app =
+      inspect.add_subcommand("memory", "what the programs of all shapes of a training take");
+  auto args = std::make_shared<MemoryArgs>();
+  add_run_options(*app, args->run, "paper")->required();
+  add_choice(*app, "--mode", args->mode, {"step", "evaluate"},
+             "shapes of the training rows, or of the validation rows");
+  app->footer(
+      "Compiles the program of each shape and runs none. An arena is shared by all programs.\n"
+      "examples:\n"
+      "  keel inspect memory translation --recipe multi30k --data DIR\n"
+      "  keel inspect memory mnist_mlp --mode evaluate --json");
+  app->callback([args, command] { command.code = run_inspect_memory(*args); });
+}
+
 void add_inspect(Command command) {
-  CLI::App* app = command.app.add_subcommand("inspect", "look into a graph, checkpoint or data");
+  CLI::App* app =
+      command.app.add_subcommand("inspect", "look into a graph, memory, a checkpoint or data");
   app->require_subcommand(1);
   CLI::App* graph = app->add_subcommand("graph", "the graph of a model, and its memory plan");
   auto args = std::make_shared<GraphArgs>();
@@ -170,6 +186,7 @@ void add_inspect(Command command) {
       "  keel inspect graph mnist_mlp --stage plan\n"
       "  keel inspect graph mnist_cnn --norm batchnorm --mode evaluate --json");
   graph->callback([args, command] { command.code = run_inspect_graph(*args); });
+  add_inspect_memory(command, *app);
   const auto add_file = [&](const char* name, const char* about, int (*run)(const FileArgs&)) {
     CLI::App* sub = app->add_subcommand(name, about);
     auto args = std::make_shared<FileArgs>();
@@ -189,6 +206,7 @@ void add_inspect(Command command) {
   app->footer(
       "examples:\n"
       "  keel inspect graph mnist_mlp --stage plan\n"
+      "  keel inspect memory mnist_mlp\n"
       "  keel inspect checkpoint runs/a/checkpoints/best.safetensors\n"
       "  keel inspect data DIR/mnist");
 }

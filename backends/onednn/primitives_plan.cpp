@@ -118,6 +118,17 @@ class Plan::Execution {
     }
   }
 
+  // What one of that plan takes, about: without the primitives, which all programs share.
+  static std::int64_t bytes(const Plan& plan) {
+    constexpr std::int64_t kMemoryObject = 1000;  // of oneDNN 3.2
+    std::int64_t bytes = sizeof(Execution);
+    for (const Plan::Step& step : plan.steps_) {
+      constexpr std::int64_t kEach = kMemoryObject + sizeof(dnnl::memory) + sizeof(dnnl_exec_arg_t);
+      bytes += std::int64_t(sizeof(Call)) + std::ssize(step.arguments) * kEach;
+    }
+    return bytes;
+  }
+
   void run() const {
     // Scratch memory is sized for the concurrency of creation, so more threads may not run it.
     const bool too_many = threads_entered() > kPrimitiveConcurrency;
@@ -180,13 +191,13 @@ void Plan::reorder(const Desc& from, Place from_place, const Desc& to, Place to_
 }
 
 Prepared Plan::finish() && {
-  const std::int64_t workspace = workspace_;
+  const std::int64_t workspace = workspace_, holds = Execution::bytes(*this);
   auto plan = std::make_shared<const Plan>(std::move(*this));
   auto bind = [plan](const Binding& binding) -> Kernel {
     auto execution = std::make_shared<const Execution>(*plan, binding);
     return [execution] { execution->run(); };
   };
-  return {bind, workspace};
+  return {bind, workspace, {}, holds};
 }
 
 // Primitives are not cached here: oneDNN keeps the last 1024 by op, sizes and concurrency, and

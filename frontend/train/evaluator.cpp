@@ -130,8 +130,12 @@ std::string text(const Evaluation& evaluation) {
   return text + fmt::format("loss {:.4f}, {} rows", evaluation.loss, evaluation.rows);
 }
 
-Evaluator::Evaluator(Backend& backend, Variables& variables, const Config& config)
-    : backend_(backend), variables_(variables), config_(config), arena_(backend) {}
+Evaluator::Evaluator(Backend& backend, Variables& variables, const Config& config, Arena* arena)
+    : backend_(backend),
+      variables_(variables),
+      config_(config),
+      own_arena_(backend),
+      arena_(arena ? *arena : own_arena_) {}
 
 Evaluator::Network& Evaluator::network_of(const task::Batch& batch) {
   const std::string& name = batch.network;

@@ -44,7 +44,8 @@ task::StreamOptions evaluation_options(const Config& config);
 
 class Evaluator {
  public:
-  Evaluator(Backend& backend, Variables& variables, const Config& config);
+  // `arena`: shared with others whose programs run at other times; null: it has its own.
+  Evaluator(Backend& backend, Variables& variables, const Config& config, Arena* arena = nullptr);
 
   // Creates the parameters and states of evaluation, so that a checkpoint can be loaded into them.
   void declare();
@@ -80,7 +81,8 @@ class Evaluator {
   Backend& backend_;
   Variables& variables_;
   const Config& config_;
-  Arena arena_;                              // of all programs
+  Arena own_arena_;
+  Arena& arena_;                             // of all programs
   std::map<std::string, Network> networks_;  // by Batch::network
   bool may_keep_ = true;                     // the model was not yet asked, or it keeps something
   std::unique_ptr<Program> keep_;

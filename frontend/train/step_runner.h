@@ -50,6 +50,8 @@ class StepRunner {
   const std::vector<nn::Watch>& watches() const { return watches_; }
   // How many programs were compiled so far.
   std::int64_t programs() const { return step_.size() + accumulate_.size(); }
+  // Of its programs, for others to take turns in between steps.
+  Arena& arena() { return arena_; }
 
   // Gives first values to the parameters that take them from data: from the first batch.
   void initialize();

@@ -26,7 +26,7 @@ Trainer::Trainer(Backend& backend, const Config& config, const RunOptions& optio
       valid_rows_(data_->stream(task::Split::kValid, evaluation_options(config))),
       variables_(backend, static_cast<std::uint64_t>(config.train().seed)),
       steps_(backend, variables_, config, *train_rows_),
-      evaluator_(backend, variables_, config),
+      evaluator_(backend, variables_, config, &steps_.arena()),
       progress_(options.quiet),
       watched_(steps_.watches(), [this](const std::string& text) { progress_.warning(text); }),
       store_(folder_.checkpoints(), static_cast<int>(config.train().keep_checkpoints),

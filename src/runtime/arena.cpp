@@ -3,7 +3,7 @@
 namespace keel {
 
 std::shared_ptr<Memory> Arena::at_least(std::int64_t bytes) {
-  if (!current_ || current_->bytes() < bytes) current_ = backend_.allocate(bytes);
+  if (!current_ || !current_->grow(bytes)) current_ = backend_.allocate_growing(bytes);
   return current_;
 }
 

@@ -22,6 +22,9 @@ class Memory {
   virtual std::int64_t bytes() const = 0;
   virtual void upload(std::int64_t offset, const void* src, std::int64_t bytes) = 0;
   virtual void download(std::int64_t offset, void* dst, std::int64_t bytes) const = 0;
+  // Makes the block `bytes` long where it lies, when it is shorter; what it holds stays, and the
+  // bytes that are added are zero. False when it cannot: then nothing has changed.
+  virtual bool grow(std::int64_t bytes) { return bytes <= this->bytes(); }
 };
 
 // A block of the host's memory that a backend copies to while the host goes on.
@@ -64,12 +67,16 @@ struct Prepared {
   std::function<Kernel(const Binding&)> bind;
   std::int64_t workspace = 0;  // bytes, alive while the kernel runs
   std::string refusal = {};    // why the backend does not run this node; empty: it does
+  std::int64_t holds = 0;  // bytes of the host, about, that a bound kernel has besides addresses
 };
 
 // A node whose kernel is `run`, called with the node's addresses.
 template <class Run>
 Prepared kernel_of(Run run, std::int64_t workspace = 0) {
-  return {[run](const Binding& b) -> Kernel { return [run, b] { run(b); }; }, workspace};
+  return {[run](const Binding& b) -> Kernel { return [run, b] { run(b); }; },
+          workspace,
+          {},
+          std::int64_t(sizeof(Run))};
 }
 
 inline Prepared refuse(std::string reason) { return {nullptr, 0, std::move(reason)}; }
@@ -109,6 +116,8 @@ class Backend {
   virtual Prepared prepare(const NodeContext& context) = 0;
   // Zero-filled, aligned to kAlignment. Throws Error{kMemory} naming the bytes asked for.
   virtual std::unique_ptr<Memory> allocate(std::int64_t bytes) = 0;
+  // The same for a block that is likely to have to grow: a backend that can leaves room after it.
+  virtual std::unique_ptr<Memory> allocate_growing(std::int64_t bytes) { return allocate(bytes); }
   virtual std::unique_ptr<Readback> allocate_readback(std::int64_t bytes) = 0;
   // A kernel that copies one tensor over another of equal type, unless the scalar `guard` is given
   // and not finite.

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "src/runtime/growing_memory.h"
+
 namespace keel {
 namespace {
 
@@ -45,6 +47,11 @@ bool is_finite(const TensorRef& scalar) {
 
 std::unique_ptr<Memory> HostBackend::allocate(std::int64_t bytes) {
   return std::make_unique<HostMemory>(bytes);
+}
+
+std::unique_ptr<Memory> HostBackend::allocate_growing(std::int64_t bytes) {
+  std::unique_ptr<Memory> memory = allocate_growing_memory(bytes);
+  return memory ? std::move(memory) : allocate(bytes);
 }
 
 std::unique_ptr<Readback> HostBackend::allocate_readback(std::int64_t bytes) {

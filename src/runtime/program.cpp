@@ -78,6 +78,7 @@ void Program::bind(const std::vector<Prepared>& prepared, const CompileOptions& 
     if (offset >= 0) binding.workspace = arena_->address() + offset;
     kernels_.push_back(prepared[std::size_t(i)].bind(binding));
     kernel_nodes_.push_back(i);
+    kernel_bytes_ += bytes_of(binding) + prepared[std::size_t(i)].holds;
   }
   const TensorRef guard = options.guard.empty() ? TensorRef{} : ref(output(options.guard));
   for (const Update& update : plan_.copies) {

@@ -10,6 +10,7 @@
 #include "src/passes/memory_plan.h"
 #include "src/runtime/arena.h"
 #include "src/runtime/constants.h"
+#include "src/runtime/program_memory.h"
 #include "src/runtime/variables.h"
 
 namespace keel {
@@ -69,6 +70,9 @@ class Program {
 
   const Graph& graph() const { return graph_; }
   const MemoryPlan& plan() const { return plan_; }
+  // The block that the plan's arena lies in.
+  const Memory& arena() const { return *arena_; }
+  ProgramMemory memory() const;
   int kernels() const { return static_cast<int>(kernels_.size()); }
 
  private:
@@ -99,6 +103,7 @@ class Program {
   std::vector<Kernel> kernels_;
   Kernel step_;                    // all of them
   std::vector<int> kernel_nodes_;  // the node of each kernel, -1 for an update by copy
+  std::int64_t kernel_bytes_ = 0;  // what they hold
   std::unordered_map<std::string, Value> inputs_, outputs_;
 };
 

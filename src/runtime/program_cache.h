@@ -28,6 +28,10 @@ class ProgramCache {
   Program& at(const Sizes& sizes);
   // How many programs were compiled so far.
   std::int64_t size() const { return std::ssize(programs_); }
+  // What they hold together.
+  ProgramMemory memory() const;
+  // Bytes of all blocks of memory that arenas of theirs lie in, each counted once.
+  std::int64_t arena_bytes() const;
 
  private:
   Backend& backend_;

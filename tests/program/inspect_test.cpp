@@ -53,6 +53,49 @@ TEST_CASE("inspect: a graph as JSON refers to nodes that are there") {
   CHECK(before.at("nodes").size() > nodes.size());
 }
 
+TEST_CASE("inspect memory: a program for each shape, and what all take together") {
+  const std::string pairs = test::small_pairs().string();
+  const std::vector<std::string> common{"inspect",
+                                        "memory",
+                                        "translation",
+                                        "--data",
+                                        pairs,
+                                        "--set",
+                                        "train.batch=128",
+                                        "--set",
+                                        "model.layers=1",
+                                        "--set",
+                                        "model.width=32",
+                                        "--set",
+                                        "model.heads=2",
+                                        "--set",
+                                        "model.feed_forward=32"};
+  for (const char* mode : {"step", "evaluate"}) {
+    std::vector<std::string> words = common;
+    words.insert(words.end(), {"--mode", mode});
+    const std::string text = run_keel(words).out;
+    words.push_back("--json");
+    const Json json = json_of(run_keel(words));
+    const Json &shapes = json.at("shapes"), &sum = json.at("sum");
+    REQUIRE(shapes.size() > 1);
+    std::int64_t own = 0, arena = 0;
+    for (const Json& shape : shapes) {
+      CHECK(shape.at("sizes").size() == 3);
+      CHECK(shape.at("kernels") < shape.at("nodes"));
+      for (const char* part : {"graph_bytes", "plan_bytes", "kernels_bytes", "constants_bytes"}) {
+        own += shape.at(part).get<std::int64_t>();
+      }
+      arena = std::max(arena, shape.at("arena_bytes").get<std::int64_t>());
+    }
+    CHECK(sum.at("programs_bytes") == own);
+    CHECK(sum.at("arena_bytes") >= arena);
+    CHECK(sum.at("variables_bytes") > 0);
+    CHECK(std::ranges::count(text, '\n') == std::int64_t(shapes.size()) + 2);
+    CHECK(text.starts_with("sizes"));
+    CHECK(holds(text, fmt::format("\n{} shapes: programs ", shapes.size())));
+  }
+}
+
 TEST_CASE("inspect: a checkpoint") {
   const test::TempDir temp;
   test::train_in(temp.path(), test::small_config({"train.max_steps=1"}));

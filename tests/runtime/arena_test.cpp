@@ -3,16 +3,19 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "backends/reference/backend.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/matmul.h"
+#include "src/runtime/growing_memory.h"
 #include "src/runtime/program.h"
 #include "tests/support/checks.h"
 
 namespace keel::test {
 namespace {
 
-// Counts the bytes that are asked for.
+// Counts the bytes that are asked for. Like memory of a device, its blocks cannot grow.
 class Counting : public reference::ReferenceBackend {
  public:
   std::vector<std::int64_t> blocks;
@@ -21,6 +24,7 @@ class Counting : public reference::ReferenceBackend {
     blocks.push_back(bytes);
     return ReferenceBackend::allocate(bytes);
   }
+  std::unique_ptr<Memory> allocate_growing(std::int64_t bytes) override { return allocate(bytes); }
 };
 
 // y = exp(x x) of n rows and columns.
@@ -55,6 +59,53 @@ TEST_CASE("arena: programs of any size share a block, and give what they give al
       check_close(run(*program, n), run(alone, n), 0);
     }
   }
+}
+
+TEST_CASE("arena: a block of the host's memory grows where it lies") {
+  reference::ReferenceBackend backend;
+  Variables variables(backend, 1);
+  Arena arena(backend);
+  const CompileOptions shared{.arena = &arena};
+  std::vector<std::unique_ptr<Program>> programs;
+  for (std::int64_t n = 2; n < 40; ++n) {
+    programs.push_back(std::make_unique<Program>(backend, variables, square(n), shared));
+    CHECK(&programs.back()->arena() == &programs.front()->arena());
+  }
+  CHECK(arena.bytes() == programs.back()->plan().arena_bytes);
+  for (std::int64_t n = 2; n < 40; ++n) {
+    CAPTURE(n);
+    Program alone(backend, variables, square(n));
+    check_close(run(*programs[std::size_t(n - 2)], n), run(alone, n), 0);
+  }
+}
+
+TEST_CASE("growing memory: what it holds stays in its place, and what is added is zero") {
+  constexpr std::int64_t kLong = 3 << 20;
+  const std::unique_ptr<Memory> memory = allocate_growing_memory(100);
+  REQUIRE(memory != nullptr);
+  std::byte* const place = memory->address();
+  const std::vector<char> text(100, 'x');
+  memory->upload(0, text.data(), 100);
+  CHECK(memory->grow(kLong));
+  CHECK(memory->address() == place);
+  CHECK(memory->bytes() == kLong);
+  std::vector<char> held(kLong);
+  memory->download(0, held.data(), kLong);
+  CHECK(std::ranges::count(held, 'x') == 100);
+  CHECK(std::ranges::count(held, '\0') == kLong - 100);
+  CHECK(memory->grow(50));
+  CHECK(memory->bytes() == kLong);
+}
+
+TEST_CASE("growing memory: more than there are addresses for is refused, and nothing changes") {
+  constexpr std::int64_t kTooLong = std::int64_t{1} << 60;
+  const std::unique_ptr<Memory> memory = allocate_growing_memory(100);
+  REQUIRE(memory != nullptr);
+  CHECK_FALSE(memory->grow(kTooLong));
+  CHECK(memory->bytes() == 100);
+  CHECK(allocate_growing_memory(kTooLong) == nullptr);
+  reference::ReferenceBackend backend;
+  CHECK_THROWS_AS(Arena(backend).at_least(kTooLong), Error);
 }
 
 TEST_CASE("arena: a larger program gets a new block, and addresses that are bound do not move") {

@@ -1,0 +1,149 @@
+// keel inspect memory
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "frontend/train/step_graph.h"
+#include "program/common.h"
+#include "src/runtime/program_cache.h"
+
+namespace keel::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct MemoryPart {
+  const char* name;
+  std::int64_t ProgramMemory::*bytes;
+};
+constexpr MemoryPart kMemoryParts[] = {{"graph", &ProgramMemory::graph},
+                                       {"plan", &ProgramMemory::plan},
+                                       {"kernels", &ProgramMemory::kernels},
+                                       {"constants", &ProgramMemory::constants},
+                                       {"arena", &ProgramMemory::arena}};
+
+// The program of one shape.
+struct ShapeRow {
+  task::Sizes sizes;
+  int nodes = 0, kernels = 0;
+  double seconds = 0;  // to compile it
+  ProgramMemory memory;
+};
+
+struct AllShapes {
+  std::vector<ShapeRow> rows;
+  ProgramMemory programs;
+  std::int64_t arenas = 0;     // blocks that the arenas lie in
+  std::int64_t variables = 0;  // parameters and state
+};
+
+ProgramCache programs_of(const MemoryArgs& args, const train::Config& config, Backend& backend,
+                         Variables& variables, Arena& arena) {
+  if (args.mode == "evaluate") {
+    const auto build = [&config](const task::Sizes& sizes) {
+      return train::build_evaluate(config, sizes);
+    };
+    return {backend, variables, build, {.arena = &arena}};
+  }
+  const auto build = [&config](const task::Sizes& sizes) {
+    return train::build_step(config, sizes);
+  };
+  const std::string guard = config.train().skips() ? "guard" : "grad_norm";
+  return {backend, variables, build, {.guard = guard, .arena = &arena}};
+}
+
+std::vector<task::Sizes> shapes_of(const MemoryArgs& args, const train::Config& config) {
+  const auto data = config.model().load(config.data().request());
+  if (args.mode == "evaluate") {
+    return data->stream(task::Split::kValid, train::evaluation_options(config))->shapes();
+  }
+  const auto seed = static_cast<std::uint64_t>(config.train().seed);
+  return data->stream(task::Split::kTrain, {.batch = config.train().batch, .shuffle = seed})
+      ->shapes();
+}
+
+ShapeRow shape_row(ProgramCache& programs, const task::Sizes& sizes) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  const Program& program = programs.at(sizes);
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return {sizes, program.graph().size(), program.kernels(), seconds, program.memory()};
+}
+
+AllShapes compile_shapes(const MemoryArgs& args) {
+  const train::Config config = prepared_config(args.run);
+  const auto backend = make_backend(args.run);
+  Variables variables(*backend, static_cast<std::uint64_t>(config.train().seed));
+  Arena arena(*backend);
+  ProgramCache programs = programs_of(args, config, *backend, variables, arena);
+  AllShapes total;
+  for (const task::Sizes& sizes : shapes_of(args, config)) {
+    total.rows.push_back(shape_row(programs, sizes));
+  }
+  total.programs = programs.memory();
+  total.arenas = programs.arena_bytes();
+  for (const auto& [name, variable] : variables.all()) total.variables += variable.memory->bytes();
+  return total;
+}
+
+std::string mebibytes(std::int64_t bytes) {
+  return fmt::format("{:.2f}", double(bytes) / (1 << 20));
+}
+
+std::string memory_text(const AllShapes& total) {
+  std::vector<std::vector<std::string>> table{{"sizes", "nodes", "kernels", "compile ms"}};
+  for (const MemoryPart& part : kMemoryParts) table[0].push_back(fmt::format("{} MiB", part.name));
+  for (const ShapeRow& row : total.rows) {
+    table.push_back({fmt::format("{}", fmt::join(row.sizes, "x")), fmt::format("{}", row.nodes),
+                     fmt::format("{}", row.kernels), fmt::format("{:.0f}", row.seconds * 1e3)});
+    for (const MemoryPart& part : kMemoryParts)
+      table.back().push_back(mebibytes(row.memory.*part.bytes));
+  }
+  std::string text = table_text(table);
+  text +=
+      fmt::format("{} shapes: programs {} MiB", total.rows.size(), mebibytes(total.programs.own()));
+  const char* separator = " (";
+  for (const MemoryPart& part : kMemoryParts) {
+    if (part.bytes == &ProgramMemory::arena) continue;
+    text += fmt::format("{}{} {}", separator, part.name, mebibytes(total.programs.*part.bytes));
+    separator = ", ";
+  }
+  text += fmt::format("), arena {} MiB, parameters and state {} MiB\n", mebibytes(total.arenas),
+                      mebibytes(total.variables));
+  return text;
+}
+
+Json memory_parts_json(const ProgramMemory& memory) {
+  Json json = Json::object();
+  for (const MemoryPart& part : kMemoryParts)
+    json[fmt::format("{}_bytes", part.name)] = memory.*part.bytes;
+  return json;
+}
+
+Json memory_json(const AllShapes& total) {
+  Json shapes = Json::array();
+  for (const ShapeRow& row : total.rows) {
+    Json json{{"sizes", row.sizes},
+              {"nodes", row.nodes},
+              {"kernels", row.kernels},
+              {"compile_seconds", row.seconds}};
+    json.update(memory_parts_json(row.memory));
+    shapes.push_back(json);
+  }
+  Json sum = memory_parts_json(total.programs);
+  sum["programs_bytes"] = total.programs.own();
+  sum["arena_bytes"] = total.arenas;
+  sum["variables_bytes"] = total.variables;
+  return {{"shapes", shapes}, {"sum", sum}};
+}
+
+}  // namespace
+
+int run_inspect_memory(const MemoryArgs& args) {
+  const AllShapes total = compile_shapes(args);
+  args.run.json ? print_json(memory_json(total)) : print(memory_text(total));
+  return 0;
+}
+
+}  // namespace keel::cli
