@@ -1,7 +1,6 @@
 #include "src/runtime/growing_memory.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -9,12 +8,8 @@
 namespace keel {
 namespace {
 
-std::int64_t page_bytes() { return sysconf(_SC_PAGESIZE); }
-
-std::int64_t whole_pages(std::int64_t bytes) {
-  const std::int64_t page = page_bytes();
-  return (bytes / page + 1) * page;
-}
+// More than the machines that keel is for have memory: addresses alone cost nothing.
+constexpr std::int64_t kRoom = std::int64_t{256} << 30;
 
 // The addresses are set aside at once, without memory. Pages get theirs, zero-filled, when they are
 // first written to, which the system allows for those below `bytes_` only.
@@ -41,10 +36,9 @@ class GrowingMemory : public Memory {
   }
   bool grow(std::int64_t bytes) override {
     if (bytes <= bytes_) return true;
-    const bool has_room = address_ != nullptr && bytes < room_;
+    const bool has_room = address_ != nullptr && bytes <= room_;
     if (!has_room) return false;
-    const auto used = std::size_t(whole_pages(bytes));
-    if (mprotect(address_, used, PROT_READ | PROT_WRITE) != 0) return false;
+    if (mprotect(address_, std::size_t(bytes), PROT_READ | PROT_WRITE) != 0) return false;
     bytes_ = bytes;
     return true;
   }
@@ -57,8 +51,7 @@ class GrowingMemory : public Memory {
 }  // namespace
 
 std::unique_ptr<Memory> allocate_growing_memory(std::int64_t bytes) {
-  const std::int64_t machine = sysconf(_SC_PHYS_PAGES) * page_bytes();
-  auto memory = std::make_unique<GrowingMemory>(std::max(machine, whole_pages(bytes)));
+  auto memory = std::make_unique<GrowingMemory>(std::max(kRoom, bytes));
   if (!memory->grow(std::max<std::int64_t>(bytes, 1))) return nullptr;
   return memory;
 }

@@ -7,9 +7,8 @@
 
 namespace keel {
 
-// A block with addresses set aside after it: as many as the machine has memory. Only pages that are
-// written to take memory. Null where the system refuses the addresses (`ulimit -v` for example) or
-// the memory.
+// A block with addresses set aside after it, 256 GiB with its own. Only pages that are written to
+// take memory. Null where the system refuses the addresses (`ulimit -v` for example) or the memory.
 std::unique_ptr<Memory> allocate_growing_memory(std::int64_t bytes);
 
 }  // namespace keel

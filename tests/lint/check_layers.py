@@ -68,6 +68,7 @@ LIBRARIES = [
     ("utf8proc", r"utf8proc", ["frontend/text/unicode.cpp"]),
     ("pugixml", r"pugixml", ["models/handwriting/iam_release.cpp"]),
     ("doctest", r"doctest/", ["tests/*"]),
+    ("pages of memory", r"sys/mman\.h$", ["src/runtime/growing_memory.cpp", "tests/*"]),
     ("a library or system header", r"",
      ["backends/*", "frontend/*", "studies/*", "bench/*", "program/*", "tests/*"]),
 ]

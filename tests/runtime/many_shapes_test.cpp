@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kShapes = 60;
 // What a node may hold, its kernel and its names included, for all shapes together.
-constexpr std::int64_t kMostBytesOfNode = 2500;
+constexpr std::int64_t kMostBytesOfNode = 1600;
 
 // Rows, source length, target length: a little longer every time.
 task::Sizes shape(std::int64_t i) { return {4 + i % 3, 4 + i / 2, 4 + i}; }
