@@ -18,6 +18,7 @@
 #include "src/ops/random_normal.h"
 #include "src/ops/recurrent.h"
 #include "src/ops/reduce.h"
+#include "src/ops/row_gradient.h"
 #include "src/ops/search.h"
 #include "src/ops/soft_window.h"
 #include "src/ops/softmax.h"
@@ -226,7 +227,26 @@ void op_errors(Draft& d) {
   d.mark({ops::classification_errors(d.graph, scores(d, kManyRows), d.below({kRows}, kWidth)),
           ops::classification_errors(d.graph, d.normal(kWideRows), d.below({37}, 3))});
 }
-void op_sum_squares(Draft& d) { d.mark({ops::sum_squares(d.graph, mixed(d, kManyRows))}); }
+// Ids of several chunks, some of them beyond the table; and few ids, each very often.
+void op_group_ids(Draft& d) {
+  mark_all(d, d.graph.add(kGroupIds, {d.below({kRows, 7}, 5003)}, GroupIdsAttrs{0, 5000}));
+  mark_all(d, d.graph.add(kGroupIds, {d.below({kRows}, 3)}, GroupIdsAttrs{1, 3}));
+}
+// The gradient of a table of kRows rows, most of which are given.
+ParameterGradient some_rows(Draft& d) {
+  return ops::row_gradient(d.graph, d.below({kRows}, kRows), mixed(d, {kRows, kWidth}),
+                           {.padding_id = 0, .vocabulary = kRows});
+}
+void op_sum_groups(Draft& d) {
+  const ParameterGradient few =
+      ops::row_gradient(d.graph, d.below({1061}, 7), mixed(d, {1061, 67}), {.vocabulary = 7});
+  d.mark({some_rows(d), few});
+}
+void op_sum_squares(Draft& d) {
+  const ParameterGradient rows = some_rows(d);
+  d.mark({ops::sum_squares(d.graph, mixed(d, kManyRows)),
+          ops::sum_squares(d.graph, rows, rows.ids, kRows)});
+}
 
 void op_top_k(Draft& d) {
   const ops::Ranked many = ops::top_k(d.graph, d.normal(kManyRows), 5);
@@ -257,6 +277,8 @@ void op_sgd(Draft& d) {
   mark_all(d, ops::sgd_step(d.graph, {u.p, u.g, u.lr, u.scale, before},
                             {.momentum = 0.9, .weight_decay = 0.01, .nesterov = true}));
   mark_all(d, ops::sgd_step(d.graph, {u.p, u.g, u.lr, u.scale, {}}, {}));
+  const ParameterGradient rows = some_rows(d);
+  mark_all(d, ops::sgd_step(d.graph, {u.p, rows, u.lr, u.scale, {}, rows.ids}, {}));
 }
 void op_adam(Draft& d) {
   const DraftUpdate u(d);
@@ -265,11 +287,17 @@ void op_adam(Draft& d) {
   mark_all(d, ops::adam_step(d.graph, operands, {.eps = 1e-3}));
   mark_all(d, ops::adam_step(d.graph, operands, {.weight_decay = 0.01, .decoupled = true}));
   mark_all(d, ops::adam_step(d.graph, operands, {.eps = 1e-6, .raw_eps = true}));
+  const ParameterGradient rows = some_rows(d);
+  const ops::AdamOperands by_rows{u.p, rows, u.lr, u.scale, step, m, v, rows.ids};
+  mark_all(d, ops::adam_step(d.graph, by_rows, {.eps = 1e-3}));
+  mark_all(d, ops::adam_step(d.graph, by_rows, {.eps = 1e-3, .lazy = true}));
 }
 void op_adagrad(Draft& d) {
   const DraftUpdate u(d);
   const Value h = DraftUpdate::moment(d);
   mark_all(d, ops::adagrad_step(d.graph, {u.p, u.g, u.lr, u.scale, h}, {.eps = 1e-3}));
+  const ParameterGradient rows = some_rows(d);
+  mark_all(d, ops::adagrad_step(d.graph, {u.p, rows, u.lr, u.scale, h, rows.ids}, {.eps = 1e-3}));
 }
 void op_graves(Draft& d) {
   const DraftUpdate u(d);
@@ -312,6 +340,8 @@ const std::map<std::string_view, BuildOp>& drafts() {
       {"top_k", op_top_k},
       {"put", op_put},
       {"lookup_sum", op_lookup_sum},
+      {"group_ids", op_group_ids},
+      {"sum_groups", op_sum_groups},
       {"random_normal", op_random_normal},
       {"classification_errors", op_errors},
       {"sum_squares", op_sum_squares},

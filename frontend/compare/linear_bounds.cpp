@@ -44,7 +44,7 @@ void random_normal_numbers(const JudgedNode&, Bounds& bounds) {
 void add_linear_rules(BoundRules& rules) {
   for (auto name : {"max", "max_backward", "broadcast_to", "reshape", "transpose", "slice", "split",
                     "concat", "pad", "max_pool2d", "embedding", "stop_gradient",
-                    "classification_errors", "top_k", "put"}) {
+                    "classification_errors", "top_k", "put", "group_ids"}) {
     rules[name] = exact;
   }
   rules["dropout"] = rules["dropout_backward"] = dropout;

@@ -18,6 +18,7 @@
 #include "src/ops/random_normal.h"
 #include "src/ops/recurrent.h"
 #include "src/ops/reduce.h"
+#include "src/ops/row_gradient.h"
 #include "src/ops/search.h"
 #include "src/ops/soft_window.h"
 #include "src/ops/softmax.h"
@@ -138,7 +139,6 @@ void op_random_normal(Draft& d) {
 void op_errors(Draft& d) {
   d.mark({ops::classification_errors(d.graph, d.normal({9, 12}), d.below({9}, 12))});
 }
-void op_sum_squares(Draft& d) { d.mark({ops::sum_squares(d.graph, d.normal({9, 33}))}); }
 
 void op_top_k(Draft& d) {
   const ops::Ranked ranked = ops::top_k(d.graph, d.normal({9, 33}), 5);
@@ -152,33 +152,65 @@ void op_lookup_sum(Draft& d) {
   d.mark({ops::lookup_sum(d.graph, d.normal({6, 19, 16}), d.below({7, 6}, 19))});
 }
 
-// p, g, lr and scale of an update, then all of its outputs.
+void op_group_ids(Draft& d) {
+  mark_all(d, d.graph.add(kGroupIds, {d.below({7, 6}, 19)}, GroupIdsAttrs{0, 17}));
+}
+// The gradient of a table of 33 rows, some of them given.
+ParameterGradient some_rows(Draft& d) {
+  return ops::row_gradient(d.graph, d.below({7, 6}, 33), d.normal({7, 6, 9}),
+                           {.padding_id = 0, .vocabulary = 33});
+}
+void op_sum_groups(Draft& d) { d.mark({some_rows(d)}); }
+void op_sum_squares(Draft& d) {
+  const ParameterGradient rows = some_rows(d);
+  d.mark({ops::sum_squares(d.graph, d.normal({9, 33})),
+          ops::sum_squares(d.graph, rows, rows.ids, 33)});
+}
+
+// p, g, lr and scale of an update, then all of its outputs; and the same by rows of a gradient.
 struct DraftUpdate {
   Value p, g, lr, scale;
   explicit DraftUpdate(Draft& d)
-      : p(d.normal({9, 33})), g(d.normal({9, 33})), lr(d.positive({})), scale(d.positive({})) {}
+      : p(d.normal({33, 9})), g(d.normal({33, 9})), lr(d.positive({})), scale(d.positive({})) {}
 };
+Value normal_state(Draft& d) { return d.normal({33, 9}); }
+Value positive_state(Draft& d) { return d.positive({33, 9}); }
+
 void op_sgd(Draft& d) {
   const DraftUpdate u(d);
-  mark_all(d, ops::sgd_step(d.graph, {u.p, u.g, u.lr, u.scale, d.normal({9, 33})},
-                            {.momentum = 0.9, .weight_decay = 0.01}));
+  const Value before = normal_state(d);
+  const SgdAttrs attrs{.momentum = 0.9, .weight_decay = 0.01};
+  mark_all(d, ops::sgd_step(d.graph, {u.p, u.g, u.lr, u.scale, before}, attrs));
+  const ParameterGradient rows = some_rows(d);
+  mark_all(d, ops::sgd_step(d.graph, {u.p, rows, u.lr, u.scale, before, rows.ids}, attrs));
+  mark_all(d, ops::sgd_step(d.graph, {u.p, rows, u.lr, u.scale, {}, rows.ids}, {}));
 }
 void op_adam(Draft& d) {
   const DraftUpdate u(d);
-  const Value step = d.step(), m = d.normal({9, 33}), v = d.positive({9, 33});
-  mark_all(d,
-           ops::adam_step(d.graph, {u.p, u.g, u.lr, u.scale, step, m, v}, {.weight_decay = 0.01}));
+  const Value step = d.step(), m = normal_state(d), v = positive_state(d);
+  const AdamAttrs attrs{.weight_decay = 0.01}, lazy{.lazy = true};
+  mark_all(d, ops::adam_step(d.graph, {u.p, u.g, u.lr, u.scale, step, m, v}, attrs));
+  const ParameterGradient rows = some_rows(d);
+  const ops::AdamOperands by_rows{u.p, rows, u.lr, u.scale, step, m, v, rows.ids};
+  mark_all(d, ops::adam_step(d.graph, by_rows, attrs));
+  mark_all(d, ops::adam_step(d.graph, by_rows, lazy));
 }
 void op_adagrad(Draft& d) {
   const DraftUpdate u(d);
-  mark_all(d, ops::adagrad_step(d.graph, {u.p, u.g, u.lr, u.scale, d.positive({9, 33})}, {}));
+  const Value h = positive_state(d);
+  mark_all(d, ops::adagrad_step(d.graph, {u.p, u.g, u.lr, u.scale, h}, {}));
+  const ParameterGradient rows = some_rows(d);
+  mark_all(d, ops::adagrad_step(d.graph, {u.p, rows, u.lr, u.scale, h, rows.ids}, {}));
 }
 // n is at least q^2, as a mean of squares is.
 void op_graves(Draft& d) {
   const DraftUpdate u(d);
-  const Value q = d.normal({9, 33});
-  const Value n = ops::add(d.graph, ops::square(d.graph, q), d.positive({9, 33}));
-  mark_all(d, ops::graves_step(d.graph, {u.p, u.g, u.lr, u.scale, n, q, d.normal({9, 33})}, {}));
+  const Value q = normal_state(d), before = normal_state(d);
+  const Value n = ops::add(d.graph, ops::square(d.graph, q), positive_state(d));
+  mark_all(d, ops::graves_step(d.graph, {u.p, u.g, u.lr, u.scale, n, q, before}, {}));
+  const ParameterGradient rows = some_rows(d);
+  const ops::GravesOperands by_rows{u.p, rows, u.lr, u.scale, n, q, before, rows.ids};
+  mark_all(d, ops::graves_step(d.graph, by_rows, {}));
 }
 
 }  // namespace
@@ -217,6 +249,8 @@ const std::map<std::string_view, BuildOp>& op_drafts() {
       {"top_k", op_top_k},
       {"put", op_put},
       {"lookup_sum", op_lookup_sum},
+      {"group_ids", op_group_ids},
+      {"sum_groups", op_sum_groups},
       {"random_normal", op_random_normal},
       {"classification_errors", op_errors},
       {"sum_squares", op_sum_squares},

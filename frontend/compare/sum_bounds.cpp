@@ -11,6 +11,7 @@
 #include "src/ops/matmul.h"
 #include "src/ops/order_error.h"
 #include "src/ops/pool2d.h"
+#include "src/ops/row_gradient.h"
 #include "src/runtime/run_node.h"
 
 namespace keel::compare {
@@ -234,6 +235,19 @@ void embedding_backward(const JudgedNode& n, Bounds& bounds) {
   bound_sums(n, bounds, counts.empty() ? 0 : *std::ranges::max_element(counts));
 }
 
+// As of embedding_backward, a row being a group.
+void sum_groups(const JudgedNode& n, Bounds& bounds) {
+  const auto begins = n.input(SumGroupsInput::kBegins).as<std::int32_t>();
+  const auto count = [&](std::size_t g) { return std::int64_t{begins[g + 1]} - begins[g]; };
+  if (n.is_foreign()) {
+    const auto width = std::size_t(n.outputs[0].shape().back());
+    return bound_any_sums(n, bounds, AnySums{[&](std::size_t e) { return count(e / width); }});
+  }
+  std::int64_t most = 0;
+  for (std::size_t g = 0; g + 1 < begins.size(); ++g) most = std::max(most, count(g));
+  bound_sums(n, bounds, most);
+}
+
 // As many terms as there are places.
 void lookup_sum(const JudgedNode& n, Bounds& bounds) {
   bound_sums(n, bounds, n.input(LookupSumInput::kTables).shape()[0]);
@@ -287,6 +301,7 @@ void add_sum_rules(BoundRules& rules) {
   rules["conv2d_backward_input"] = conv2d_input;
   rules["conv2d_backward_weight"] = conv2d_weight;
   rules["embedding_backward"] = embedding_backward;
+  rules["sum_groups"] = sum_groups;
   rules["lookup_sum"] = lookup_sum;
   rules["order_error"] = order_error;
   rules["order_error_backward"] = order_error_backward;

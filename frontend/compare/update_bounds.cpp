@@ -1,5 +1,6 @@
 // Bounds of optimizer updates: their formulas (src/ops/optimizer_step.h) on numbers with errors.
 #include <cmath>
+#include <vector>
 
 #include "frontend/compare/node_bounds.h"
 #include "frontend/compare/running_error.h"
@@ -14,11 +15,14 @@ using Bounds = NodeBounds;
 class ParameterUpdate {
  public:
   template <class Attrs>
-  ParameterUpdate(const JudgedNode& node, const Attrs& attrs)
+  ParameterUpdate(const JudgedNode& node, const Attrs& attrs, int ids)
       : node_(node),
+        is_lazy_(attrs.lazy),
         rate_(number(node, UpdateInput::kLr) * constant(attrs.lr_scale)),
         scale_(node.has(UpdateInput::kScale) ? number(node, UpdateInput::kScale) : Err(1)),
-        decay_(constant(attrs.weight_decay)) {}
+        decay_(constant(attrs.weight_decay)) {
+    if (node.has(ids)) note_rows(node.input(ids).as<std::int32_t>());
+  }
 
   // A step that diverged leaves everything as it is, to the bit.
   bool is_kept() const { return !std::isfinite(scale_.value); }
@@ -26,16 +30,34 @@ class ParameterUpdate {
   Err rate() const { return rate_; }
   Err parameter(std::size_t e) const { return node_.in(UpdateInput::kP)[e]; }
   Err gradient(std::size_t e, bool decays) const {
-    const Err scaled = scale_ * Err(node_.in(UpdateInput::kG)[e]);
+    const Err scaled = scale_ * Err(given(e));
     return decays && decay_.value != 0 ? scaled + decay_ * parameter(e) : scaled;
   }
+  // A lazy update leaves the element as it is, to the bit.
+  bool is_spared(std::size_t e) const { return is_lazy_ && places_[e / width_] < 0; }
 
  private:
+  void note_rows(std::span<const std::int32_t> ids) {
+    const Shape& table = node_.input(UpdateInput::kP).shape();
+    width_ = std::size_t(table[1]);
+    places_.assign(std::size_t(table[0]), -1);
+    for (std::size_t j = 0; j < ids.size() && ids[j] < table[0]; ++j) {
+      places_[std::size_t(ids[j])] = std::int64_t(j);
+    }
+  }
+  double given(std::size_t e) const {
+    if (places_.empty()) return node_.in(UpdateInput::kG)[e];
+    const std::int64_t place = places_[e / width_];
+    return place < 0 ? 0 : node_.in(UpdateInput::kG)[std::size_t(place) * width_ + e % width_];
+  }
   static Err number(const JudgedNode& node, int input) {
     return {node.scalar(input), node.input_error(input, 0)};
   }
 
   const JudgedNode& node_;
+  bool is_lazy_;
+  std::vector<std::int64_t> places_;  // of each row of a table among the rows given, or -1
+  std::size_t width_ = 1;
   Err rate_, scale_, decay_;
 };
 
@@ -55,11 +77,12 @@ Err quotient(const Err& a, const Err& b, Kernels kernels) {
 
 void sgd(const JudgedNode& n, Bounds& bounds) {
   const auto& attrs = n.attrs<SgdAttrs>();
-  const ParameterUpdate update(n, attrs);
+  const ParameterUpdate update(n, attrs, SgdInput::kIds);
   if (update.is_kept()) return;
   const bool has_u = n.has(SgdInput::kU);
   const Err momentum = constant(attrs.momentum);
   for (std::size_t e = 0; e < update.size(); ++e) {
+    if (update.is_spared(e)) continue;
     const Err g = update.gradient(e, true);
     const Err u = has_u ? momentum * Err(n.in(SgdInput::kU)[e]) + g : g;
     const Err direction = attrs.nesterov ? g + momentum * u : u;
@@ -99,12 +122,13 @@ Err adam_change(const AdamAttrs& attrs, double t, const Moments& next, Kernels k
 
 void adam(const JudgedNode& n, Bounds& bounds) {
   const auto& attrs = n.attrs<AdamAttrs>();
-  const ParameterUpdate update(n, attrs);
+  const ParameterUpdate update(n, attrs, AdamInput::kIds);
   if (update.is_kept()) return;
   const double t = double(n.number(AdamInput::kStep)) + 1;
   const Err shrink =
       attrs.decoupled ? Err(1) - update.rate() * constant(attrs.weight_decay) : Err(1);
   for (std::size_t e = 0; e < update.size(); ++e) {
+    if (update.is_spared(e)) continue;
     const Err g = update.gradient(e, !attrs.decoupled);
     const Moments next{blend(attrs.beta1, n.in(AdamInput::kM)[e], g, n.kernels),
                        blend(attrs.beta2, n.in(AdamInput::kV)[e], g * g, n.kernels)};
@@ -118,9 +142,10 @@ void adam(const JudgedNode& n, Bounds& bounds) {
 
 void adagrad(const JudgedNode& n, Bounds& bounds) {
   const auto& attrs = n.attrs<AdagradAttrs>();
-  const ParameterUpdate update(n, attrs);
+  const ParameterUpdate update(n, attrs, AdagradInput::kIds);
   if (update.is_kept()) return;
   for (std::size_t e = 0; e < update.size(); ++e) {
+    if (update.is_spared(e)) continue;
     const Err g = update.gradient(e, true);
     const Err h = Err(n.in(AdagradInput::kH)[e]) + g * g;
     bounds[AdagradOutput::kH].as<double>()[e] = h.error;
@@ -135,9 +160,10 @@ void adagrad(const JudgedNode& n, Bounds& bounds) {
 void graves(const JudgedNode& n, Bounds& bounds) {
   using In = GravesInput;
   const auto& attrs = n.attrs<GravesAttrs>();
-  const ParameterUpdate update(n, attrs);
+  const ParameterUpdate update(n, attrs, In::kIds);
   if (update.is_kept()) return;
   for (std::size_t e = 0; e < update.size(); ++e) {
+    if (update.is_spared(e)) continue;
     const Err g = update.gradient(e, true);
     const Err next_n = blend(attrs.keep, n.in(In::kN)[e], g * g, n.kernels);
     const Err q = blend(attrs.keep, n.in(In::kQ)[e], g, n.kernels);

@@ -20,6 +20,12 @@ Value clamp(Graph& g, Value x, double limit) {
   return ops::maximum(g, ops::minimum(g, x, g.constant(limit, dtype)), g.constant(-limit, dtype));
 }
 
+// Of a gradient that is rows, the table says how many the whole has.
+Value squares_of(Graph& graph, Value parameter, const ParameterGradient& gradient) {
+  if (!gradient.is_rows()) return ops::sum_squares(graph, gradient);
+  return ops::sum_squares(graph, gradient, gradient.ids, graph.shape(parameter)[0]);
+}
+
 }  // namespace
 
 void validate(const ClipOptions& options) {
@@ -27,22 +33,23 @@ void validate(const ClipOptions& options) {
         "clip_limit: expected > 0, got {}", options.limit);
 }
 
-Clipped clip_gradients(Graph& graph, std::span<const Value> gradients, const ClipOptions& options) {
+Clipped clip_gradients(Graph& graph, std::span<const Value> parameters,
+                       std::span<const ParameterGradient> gradients, const ClipOptions& options) {
   const auto scope = graph.scope("clip");
   Clipped result;
   Value total;
-  for (Value g : gradients) {
-    if (!g.valid()) {
-      result.gradients.push_back(g);
-      continue;
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    ParameterGradient g = gradients[i];
+    if (g.valid()) {
+      const Value squares = squares_of(graph, parameters[i], g);
+      total = total.valid() ? ops::add(graph, total, squares) : squares;
+      if (options.kind == Clipping::kPerTensor) {
+        const Value factor = shrink_factor(graph, ops::sqrt(graph, squares), options.limit);
+        g = {ops::mul(graph, g, factor), g.ids};
+      }
+      if (options.kind == Clipping::kElement) g = {clamp(graph, g, options.limit), g.ids};
     }
-    const Value squares = ops::sum_squares(graph, g);
-    total = total.valid() ? ops::add(graph, total, squares) : squares;
-    if (options.kind == Clipping::kPerTensor) {
-      g = ops::mul(graph, g, shrink_factor(graph, ops::sqrt(graph, squares), options.limit));
-    }
-    result.gradients.push_back(options.kind == Clipping::kElement ? clamp(graph, g, options.limit)
-                                                                  : g);
+    result.gradients.push_back(g);
   }
   result.norm = total.valid() ? ops::sqrt(graph, total) : graph.constant(0.0);
   // 0 * norm + 1 is 1, or NaN when a gradient is not finite: the update nodes then do nothing.
@@ -51,6 +58,11 @@ Clipped clip_gradients(Graph& graph, std::span<const Value> gradients, const Cli
     result.scale = ops::mul(graph, result.scale, shrink_factor(graph, result.norm, options.limit));
   }
   return result;
+}
+
+Clipped clip_gradients(Graph& graph, std::span<const Value> gradients, const ClipOptions& options) {
+  const std::vector<ParameterGradient> whole(gradients.begin(), gradients.end());
+  return clip_gradients(graph, gradients, whole, options);
 }
 
 }  // namespace keel::optim

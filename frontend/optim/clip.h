@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "src/core/choice.h"
-#include "src/graph/graph.h"
+#include "src/ops/row_gradient.h"
 
 namespace keel::optim {
 
@@ -25,12 +25,17 @@ struct ClipOptions {
 void validate(const ClipOptions& options);
 
 struct Clipped {
-  std::vector<Value> gradients;  // after per-tensor or element clipping; absent where given so
-  Value scale;                   // (): what multiplies all of them; NaN if any is not finite
-  Value norm;                    // (): |all g| before clipping, not finite if any g is not
+  // After per-tensor or element clipping; absent, or rows of a table, where given so.
+  std::vector<ParameterGradient> gradients;
+  Value scale;  // (): what multiplies all of them; NaN if any is not finite
+  Value norm;   // (): |all g| before clipping, not finite if any g is not
 };
 
-// Gradients may be absent: of parameters that the loss does not depend on.
+// Gradients may be absent: of parameters that the loss does not depend on. Rows of a table are
+// clipped as the whole gradient is, to the bit.
+Clipped clip_gradients(Graph& graph, std::span<const Value> parameters,
+                       std::span<const ParameterGradient> gradients, const ClipOptions& options);
+// Of whole gradients.
 Clipped clip_gradients(Graph& graph, std::span<const Value> gradients, const ClipOptions& options);
 
 }  // namespace keel::optim

@@ -9,7 +9,8 @@ namespace {
 
 // One parameter about to be updated.
 struct Parameter {
-  Value p, gradient;
+  Value p;
+  ParameterGradient gradient;
   ParameterFacts facts;
 };
 
@@ -19,6 +20,9 @@ struct Settings {
 
   double decay(const Parameter& of) const {
     return of.facts.decays || options.decays_all ? options.weight_decay : 0;
+  }
+  bool is_lazy(const Parameter& of) const {
+    return of.gradient.is_rows() && options.embedding_updates == EmbeddingUpdates::kLazy;
   }
 };
 
@@ -38,9 +42,11 @@ void apply_sgd(Graph& g, const Parameter& of, const Settings& s) {
   const SgdAttrs attrs{.momentum = s.options.momentum,
                        .weight_decay = s.decay(of),
                        .nesterov = s.options.nesterov,
-                       .lr_scale = of.facts.lr_scale};
+                       .lr_scale = of.facts.lr_scale,
+                       .lazy = s.is_lazy(of)};
   const Value u = attrs.momentum > 0 ? moment(g, of.p, ".momentum") : Value{};
-  const Value next = ops::sgd_step(g, {of.p, of.gradient, s.in.lr, s.in.scale, u}, attrs);
+  const Value next =
+      ops::sgd_step(g, {of.p, of.gradient, s.in.lr, s.in.scale, u, of.gradient.ids}, attrs);
   u.valid() ? mark(g, next, {of.p, u}) : mark(g, next, {of.p});
 }
 
@@ -55,26 +61,28 @@ void apply_adam(Graph& g, const Parameter& of, const Settings& s) {
                         .decoupled = o.kind == Optimizer::kAdamw || is_fairseq,
                         .raw_eps = is_fairseq || is_release,
                         .release_bias = is_release,
-                        .lr_scale = of.facts.lr_scale};
+                        .lr_scale = of.facts.lr_scale,
+                        .lazy = s.is_lazy(of)};
   const Value m = moment(g, of.p, ".m"), v = moment(g, of.p, ".v", kNotNegative);
-  const Value next =
-      ops::adam_step(g, {of.p, of.gradient, s.in.lr, s.in.scale, s.in.step, m, v}, attrs);
+  const Value next = ops::adam_step(
+      g, {of.p, of.gradient, s.in.lr, s.in.scale, s.in.step, m, v, of.gradient.ids}, attrs);
   mark(g, next, {of.p, m, v});
 }
 
 void apply_adagrad(Graph& g, const Parameter& of, const Settings& s) {
   const Value h = moment(g, of.p, ".h", kNotNegative);
-  const Value next =
-      ops::adagrad_step(g, {of.p, of.gradient, s.in.lr, s.in.scale, h},
-                        {.weight_decay = s.decay(of), .lr_scale = of.facts.lr_scale});
+  const Value next = ops::adagrad_step(
+      g, {of.p, of.gradient, s.in.lr, s.in.scale, h, of.gradient.ids},
+      {.weight_decay = s.decay(of), .lr_scale = of.facts.lr_scale, .lazy = s.is_lazy(of)});
   mark(g, next, {of.p, h});
 }
 
 void apply_graves(Graph& g, const Parameter& of, const Settings& s) {
   const Value n = moment(g, of.p, ".n", kNotNegative), q = moment(g, of.p, ".q"),
               d = moment(g, of.p, ".d");
-  const Value next = ops::graves_step(g, {of.p, of.gradient, s.in.lr, s.in.scale, n, q, d},
-                                      {.weight_decay = s.decay(of), .lr_scale = of.facts.lr_scale});
+  const Value next = ops::graves_step(
+      g, {of.p, of.gradient, s.in.lr, s.in.scale, n, q, d, of.gradient.ids},
+      {.weight_decay = s.decay(of), .lr_scale = of.facts.lr_scale, .lazy = s.is_lazy(of)});
   mark(g, next, {of.p, n, q, d});
 }
 
@@ -103,7 +111,7 @@ void validate(const OptimizerOptions& options) {
 }
 
 void apply_optimizer(Graph& graph, std::span<const Value> parameters,
-                     std::span<const Value> gradients, const StepInputs& inputs,
+                     std::span<const ParameterGradient> gradients, const StepInputs& inputs,
                      const OptimizerOptions& options) {
   validate(options);
   std::vector<Parameter> updated;
@@ -121,6 +129,13 @@ void apply_optimizer(Graph& graph, std::span<const Value> parameters,
     const auto scope = graph.scope("update/" + graph.node(of.p).name);
     apply(graph, of, settings);
   }
+}
+
+void apply_optimizer(Graph& graph, std::span<const Value> parameters,
+                     std::span<const Value> gradients, const StepInputs& inputs,
+                     const OptimizerOptions& options) {
+  const std::vector<ParameterGradient> whole(gradients.begin(), gradients.end());
+  apply_optimizer(graph, parameters, whole, inputs, options);
 }
 
 }  // namespace keel::optim

@@ -74,6 +74,9 @@ void TrainOptions::validate() const {
     check_ranges(*this);
     check(average_last <= keep_checkpoints, ErrorKind::kUsage,
           "average_last: expected 0 to keep_checkpoints, got {}", average_last);
+    const bool is_lazy = embedding_updates == optim::EmbeddingUpdates::kLazy;
+    check(!is_lazy || accumulate == 1, ErrorKind::kUsage,
+          "embedding_updates: expected exact with accumulate > 1, got lazy");
     optim::validate(optimizer_options());
     optim::validate(schedule_options());
     optim::validate(clip_options());
@@ -83,8 +86,15 @@ void TrainOptions::validate() const {
 }
 
 optim::OptimizerOptions TrainOptions::optimizer_options() const {
-  return {optimizer, momentum, weight_decay, nesterov,
-          beta1,     beta2,    eps,          decay == DecayedParameters::kAll};
+  return {optimizer,
+          momentum,
+          weight_decay,
+          nesterov,
+          beta1,
+          beta2,
+          eps,
+          decay == DecayedParameters::kAll,
+          embedding_updates};
 }
 
 optim::ScheduleOptions TrainOptions::schedule_options() const {

@@ -30,6 +30,7 @@ struct TrainOptions {
   optim::Optimizer optimizer = optim::Optimizer::kAdam;
   double lr = 1e-3, momentum = 0, weight_decay = 0;
   DecayedParameters decay = DecayedParameters::kWeights;
+  optim::EmbeddingUpdates embedding_updates = optim::EmbeddingUpdates::kExact;
   bool nesterov = false;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   optim::Schedule schedule = optim::Schedule::kConstant;
@@ -75,6 +76,9 @@ struct TrainOptions {
                at_least(0)),
         option("decay", &T::decay,
                "what weight decay takes hold of: weights alone, not gains and biases, or all"),
+        option("embedding_updates", &T::embedding_updates,
+               "rows of a table that a batch does not look up: exact, they change as the optimizer "
+               "has it, or lazy, they and their moments stay as they are"),
         option("nesterov", &T::nesterov, "of sgd: whether the momentum is Nesterov's"),
         option("beta1", &T::beta1, "of the adams: what is kept of the mean of gradients",
                fraction()),

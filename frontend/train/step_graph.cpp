@@ -1,5 +1,7 @@
 #include "frontend/train/step_graph.h"
 
+#include <limits>
+
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
 
@@ -54,8 +56,17 @@ nn::Net add_forward(Graph& g, const Config& config, const task::Sizes& sizes, nn
 // A gradient is absent where the loss does not depend on the parameter.
 struct Training {
   Value loss;
-  std::vector<Value> parameters, gradients;
+  std::vector<Value> parameters;
+  std::vector<ParameterGradient> gradients;
 };
+
+// Sums of micro-batches are whole gradients. A lazy update takes rows of every table that it can,
+// so that what it does never depends on how many ids a batch has.
+RowChoice row_choice(const TrainOptions& train) {
+  if (train.accumulate > 1) return {.least_rows_per_id = std::numeric_limits<double>::infinity()};
+  if (train.embedding_updates == optim::EmbeddingUpdates::kLazy) return {.least_rows_per_id = 0};
+  return {};
+}
 
 // Forward and backward, with the states that they change.
 Training add_training(Graph& g, const Config& config, const task::Sizes& sizes,
@@ -63,7 +74,8 @@ Training add_training(Graph& g, const Config& config, const task::Sizes& sizes,
   const nn::Net net = add_forward(g, config, sizes, nn::Mode::kTrain, watches);
   const Value loss = g.outputs().back().value;
   const std::vector<Value> parameters = parameters_of(g);
-  const Gradients gradients = differentiate(g, loss, parameters);
+  const ParameterGradients gradients =
+      differentiate_by_rows(g, loss, parameters, row_choice(config.train()));
   net.update(gradients.states);
   return {loss, parameters, gradients.of};
 }
@@ -122,8 +134,8 @@ Graph build_step(const Config& config, const task::Sizes& sizes, std::vector<nn:
       g.mark_update(sum, ops::scale(g, sum, 0));
     }
   }
-  optim::Clipped clipped =
-      optim::clip_gradients(g, training.gradients, config.train().clip_options());
+  optim::Clipped clipped = optim::clip_gradients(g, training.parameters, training.gradients,
+                                                 config.train().clip_options());
   if (config.train().skips()) add_guard(g, config, training.loss, clipped);
   const optim::StepInputs inputs{g.input("lr", {DType::kF32, {}}), clipped.scale,
                                  g.input("step", {DType::kI32, {}})};

@@ -26,7 +26,8 @@ task::Inputs add_inputs(Graph& graph, const task::Model& model, const task::Size
 Graph build_initialize(const Config& config, const task::Sizes& sizes);
 
 // Forward, backward, clipping, optimizer and running statistics as one graph. With
-// train.accumulate > 1 it adds its gradients to those gathered before, and clears them after.
+// train.accumulate > 1 it adds its gradients to those gathered before, and clears them after; the
+// gathered sums are whole gradients. Otherwise large tables have gradients as rows (RowChoice).
 // `watches` takes what its layers watch, the i-th being the output watch_output(i); null: nobody
 // looks, and these outputs are not there.
 Graph build_step(const Config& config, const task::Sizes& sizes,

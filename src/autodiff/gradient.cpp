@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/autodiff/table_rows.h"
 #include "src/graph/tables.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/reduce.h"
@@ -11,8 +12,9 @@ namespace {
 
 class ReverseWalk {
  public:
-  ReverseWalk(Graph& graph, Value loss, std::span<const Value> wrt)
-      : graph_(graph), depends_(graph), gradients_(graph) {
+  // The gradients of `tables` become rows.
+  ReverseWalk(Graph& graph, Value loss, std::span<const Value> wrt, TableRows tables = {})
+      : graph_(graph), depends_(graph), gradients_(graph), tables_(std::move(tables)) {
     for (Value v : wrt) depends_[v.node] = true;
     for (int i = 0; i < graph.size(); ++i) {
       for (Value input : graph.node(i).inputs) {
@@ -27,7 +29,15 @@ class ReverseWalk {
   }
 
   Value gradient_of(Value v) const { return gradients_[v]; }
-  const StateValues& states() const { return states_; }
+  ParameterGradient rows_or_gradient_of(Value v) {
+    if (tables_.contains(v)) return tables_.joined(graph_, v);
+    return gradient_of(v);
+  }
+  std::vector<Update> states() const {
+    std::vector<Update> updates;
+    for (const auto& [state, next] : states_) updates.push_back({state, next});
+    return updates;
+  }
 
  private:
   void visit(int index) {
@@ -55,6 +65,7 @@ class ReverseWalk {
     }
     BackwardContext context(graph_, index, dy, {needed.get(), count}, states_);
     const auto names = graph_.scope(node.name + ".backward");
+    if (tables_.take(context, node)) return;
     node.op->backward(context);
     for (std::size_t i = 0; i < count; ++i) {
       if (needed[i] && context.result()[i].valid()) add(node.inputs[i], context.result()[i]);
@@ -70,23 +81,38 @@ class ReverseWalk {
   PerNode<bool> depends_;      // on one of the values that gradients are wanted of
   PerValue<Value> gradients_;  // so far; absent where there is none yet
   StateValues states_;
+  TableRows tables_;
 };
+
+void expect_scalar(const Graph& graph, Value loss) {
+  check(graph.shape(loss).elements() == 1 && graph.shape(loss).rank() == 0, ErrorKind::kUsage,
+        "[gradient] loss: expected a scalar, got {}", graph.shape(loss).text());
+}
 
 }  // namespace
 
 Gradients differentiate(Graph& graph, Value loss, std::span<const Value> wrt, Unreached unreached) {
-  check(graph.shape(loss).elements() == 1 && graph.shape(loss).rank() == 0, ErrorKind::kUsage,
-        "[gradient] loss: expected a scalar, got {}", graph.shape(loss).text());
-  const int last = loss.node;
+  expect_scalar(graph, loss);
   ReverseWalk walk(graph, loss, wrt);
-  walk.run(last);
+  walk.run(loss.node);
   Gradients result;
   for (Value v : wrt) {
     const Value dv = walk.gradient_of(v);
     const bool is_zero = !dv.valid() && unreached == Unreached::kZero;
     result.of.push_back(is_zero ? graph.constant(Tensor(graph.type(v))) : dv);
   }
-  for (const auto& [state, next] : walk.states()) result.states.push_back({state, next});
+  result.states = walk.states();
+  return result;
+}
+
+ParameterGradients differentiate_by_rows(Graph& graph, Value loss, std::span<const Value> wrt,
+                                         const RowChoice& choice) {
+  expect_scalar(graph, loss);
+  ReverseWalk walk(graph, loss, wrt, TableRows(graph, wrt, choice.least_rows_per_id));
+  walk.run(loss.node);
+  ParameterGradients result;
+  for (Value v : wrt) result.of.push_back(walk.rows_or_gradient_of(v));
+  result.states = walk.states();
   return result;
 }
 

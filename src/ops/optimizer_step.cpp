@@ -13,13 +13,25 @@ void expect_share(const InferContext& c, std::string_view what, double value) {
   expect_range(c, what, value, value >= 0 && value < 1);
 }
 
-void expect_common(const InferContext& c, double lr_scale) {
-  c.expect_floating(UpdateInput::kP, "p");
+// g is like p or, with ids, rows of it.
+void expect_gradient(const InferContext& c, int ids) {
   const TensorType &p = c.input(UpdateInput::kP), &g = c.input(UpdateInput::kG);
-  c.expect(g == p, "g", p.text(), g.text());
+  if (!c.has(ids)) return c.expect(g == p, "g", p.text(), g.text());
+  c.expect(p.shape.rank() == 2, "p", "(vocabulary, width) with ids", p.shape.text());
+  c.expect_dtype(ids, "ids", DType::kI32);
+  c.expect(c.shape(ids).rank() == 1, "ids", "(n)", c.shape(ids).text());
+  const TensorType rows{p.dtype, {c.shape(ids)[0], p.shape[1]}};
+  c.expect(g == rows, "g", rows.text(), g.text());
+}
+
+template <class Attrs>
+void expect_common(const InferContext& c, const Attrs& attrs, int ids) {
+  c.expect_floating(UpdateInput::kP, "p");
+  expect_gradient(c, ids);
+  c.expect(!attrs.lazy || c.has(ids), "ids", "ids for a lazy update", "none");
   c.expect_shape(UpdateInput::kLr, "lr", {});
   if (c.has(UpdateInput::kScale)) c.expect_shape(UpdateInput::kScale, "scale", {});
-  expect_range(c, "lr_scale", lr_scale, lr_scale >= 0);
+  expect_range(c, "lr_scale", attrs.lr_scale, attrs.lr_scale >= 0);
 }
 
 // A state, and so the output that is its new value, is like p.
@@ -32,7 +44,7 @@ TensorType state(const InferContext& c, int place, std::string_view what) {
 Types infer_sgd(const InferContext& c) {
   using In = SgdInput;
   const auto& attrs = c.attrs.as<SgdAttrs>();
-  expect_common(c, attrs.lr_scale);
+  expect_common(c, attrs, In::kIds);
   expect_share(c, "momentum", attrs.momentum);
   return {c.input(In::kP), c.has(In::kU) ? state(c, In::kU, "u") : absent_type(c.dtype(In::kP))};
 }
@@ -40,7 +52,7 @@ Types infer_sgd(const InferContext& c) {
 Types infer_adam(const InferContext& c) {
   using In = AdamInput;
   const auto& attrs = c.attrs.as<AdamAttrs>();
-  expect_common(c, attrs.lr_scale);
+  expect_common(c, attrs, In::kIds);
   expect_share(c, "beta1", attrs.beta1);
   expect_share(c, "beta2", attrs.beta2);
   expect_range(c, "eps", attrs.eps, attrs.eps > 0);
@@ -51,7 +63,7 @@ Types infer_adam(const InferContext& c) {
 Types infer_adagrad(const InferContext& c) {
   using In = AdagradInput;
   const auto& attrs = c.attrs.as<AdagradAttrs>();
-  expect_common(c, attrs.lr_scale);
+  expect_common(c, attrs, In::kIds);
   expect_range(c, "eps", attrs.eps, attrs.eps > 0);
   return {c.input(In::kP), state(c, In::kH, "h")};
 }
@@ -59,7 +71,7 @@ Types infer_adagrad(const InferContext& c) {
 Types infer_graves(const InferContext& c) {
   using In = GravesInput;
   const auto& attrs = c.attrs.as<GravesAttrs>();
-  expect_common(c, attrs.lr_scale);
+  expect_common(c, attrs, In::kIds);
   expect_share(c, "keep", attrs.keep);
   expect_share(c, "momentum", attrs.momentum);
   expect_range(c, "eps", attrs.eps, attrs.eps > 0);
@@ -67,8 +79,16 @@ Types infer_graves(const InferContext& c) {
 }
 
 Types infer_sum_squares(const InferContext& c) {
-  c.expect_floating(0, "x");
-  return {{c.dtype(0), {}}};
+  using In = SumSquaresInput;
+  c.expect_floating(In::kX, "x");
+  if (c.has(In::kIds)) {
+    c.expect(c.shape(In::kX).rank() == 2, "x", "(n, width) with ids", c.shape(In::kX).text());
+    c.expect_dtype(In::kIds, "ids", DType::kI32);
+    c.expect_shape(In::kIds, "ids", {c.shape(In::kX)[0]});
+    const std::int64_t vocabulary = c.attrs.as<SumSquaresAttrs>().vocabulary;
+    c.expect(vocabulary >= 0, "vocabulary", "0 or more", fmt::format("{}", vocabulary));
+  }
+  return {{c.dtype(In::kX), {}}};
 }
 
 }  // namespace
@@ -99,24 +119,37 @@ const OpInfo kGravesStep{.name = "graves_step",
 const OpInfo kSumSquares{.name = "sum_squares", .infer = infer_sum_squares};
 
 namespace ops {
+namespace {
+
+// Ids are an input where they are given.
+Value update(Graph& g, const OpInfo& op, std::vector<Value> inputs, Value ids, Attrs attrs) {
+  if (ids.valid()) inputs.push_back(ids);
+  return g.add(op, std::move(inputs), std::move(attrs));
+}
+
+}  // namespace
 
 Value sgd_step(Graph& g, const SgdOperands& in, const SgdAttrs& attrs) {
-  return g.add(kSgdStep, {in.p, in.g, in.lr, in.scale, in.u}, attrs);
+  return update(g, kSgdStep, {in.p, in.g, in.lr, in.scale, in.u}, in.ids, attrs);
 }
 
 Value adam_step(Graph& g, const AdamOperands& in, const AdamAttrs& attrs) {
-  return g.add(kAdamStep, {in.p, in.g, in.lr, in.scale, in.step, in.m, in.v}, attrs);
+  return update(g, kAdamStep, {in.p, in.g, in.lr, in.scale, in.step, in.m, in.v}, in.ids, attrs);
 }
 
 Value adagrad_step(Graph& g, const AdagradOperands& in, const AdagradAttrs& attrs) {
-  return g.add(kAdagradStep, {in.p, in.g, in.lr, in.scale, in.h}, attrs);
+  return update(g, kAdagradStep, {in.p, in.g, in.lr, in.scale, in.h}, in.ids, attrs);
 }
 
 Value graves_step(Graph& g, const GravesOperands& in, const GravesAttrs& attrs) {
-  return g.add(kGravesStep, {in.p, in.g, in.lr, in.scale, in.n, in.q, in.d}, attrs);
+  return update(g, kGravesStep, {in.p, in.g, in.lr, in.scale, in.n, in.q, in.d}, in.ids, attrs);
 }
 
 Value sum_squares(Graph& g, Value x) { return g.add(kSumSquares, {x}); }
+
+Value sum_squares(Graph& g, Value rows, Value ids, std::int64_t vocabulary) {
+  return g.add(kSumSquares, {rows, ids}, SumSquaresAttrs{vocabulary});
+}
 
 }  // namespace ops
 }  // namespace keel

@@ -1,7 +1,7 @@
 // Optimizer updates of one parameter, and the sums that gradient clipping needs. Every update has
-// the inputs p, g like p, lr () and scale () or absent, then its own; r = lr * lr_scale, and
-// g' = scale * g (absent = 1; the scale is that of clipping). Its outputs are the new p and the new
-// values of its own states, each like p.
+// the inputs p, g like p, lr () and scale () or absent, then its own, then ids where g is rows of a
+// table's gradient; r = lr * lr_scale, and g' = scale * g (absent = 1; the scale is that of
+// clipping). Its outputs are the new p and the new values of its own states, each like p.
 //
 //   sgd_step      u or absent.  g' += wd p;  u <- momentum u + g';  p <- p - r u   (nesterov: p - r
 //                 (g' + momentum u)). Without u there is no u': its shape is (0).
@@ -20,10 +20,20 @@
 //                 (RMSProp of Graves 2013, eq. 38 to 41; n - q^2, a variance, is below 0 by
 //                 rounding alone).
 // A scale that is not finite leaves p and the states unchanged: a diverged step destroys nothing.
-// errors: an attribute out of its range; an input like p of another type.
+//
+// Rows: where ids (n) i32 is given, p is a table (V, width) and g are rows of its gradient (n,
+// width), as src/ops/row_gradient.h has them: row ids[j] of the gradient is g[j], and every other
+// row is 0. Results are those of the whole gradient to the bit, for p, lr and states that are
+// finite and a scale that is not negative. Adam, Graves, sgd with u and whatever decays change all
+// rows: moments fade, weights decay. Sgd without u and adagrad, both without weight decay, change
+// no row without a gradient, and touch none. `lazy`, which needs ids, is another rule: rows without
+// a gradient stay as they are under every update, and so do their states.
+// errors: an attribute out of its range; an input like p of another type; lazy without ids.
 // in place: every output over its own input.
 //
-//   sum_squares  y () = sum of x^2 over all elements, added up in double over fixed blocks.
+//   sum_squares  y () = sum of x^2 over all elements, added up in double over fixed blocks. With
+//                ids, x being rows of a table's gradient as above: that of the whole gradient, to
+//                the bit. errors: x is then not (n, width).
 #pragma once
 
 #include "src/graph/graph.h"
@@ -34,10 +44,12 @@ struct SgdAttrs {
   double momentum = 0, weight_decay = 0;
   bool nesterov = false;
   double lr_scale = 1;
+  bool lazy = false;
   static constexpr auto fields() {
-    return std::tuple{
-        field("momentum", &SgdAttrs::momentum), field("weight_decay", &SgdAttrs::weight_decay),
-        field("nesterov", &SgdAttrs::nesterov), field("lr_scale", &SgdAttrs::lr_scale)};
+    using A = SgdAttrs;
+    return std::tuple{field("momentum", &A::momentum), field("weight_decay", &A::weight_decay),
+                      field("nesterov", &A::nesterov), field("lr_scale", &A::lr_scale),
+                      field("lazy", &A::lazy)};
   }
 };
 
@@ -45,6 +57,7 @@ struct AdamAttrs {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
   bool decoupled = false, raw_eps = false, release_bias = false;
   double lr_scale = 1;
+  bool lazy = false;
   static constexpr auto fields() {
     using A = AdamAttrs;
     return std::tuple{field("beta1", &A::beta1),
@@ -54,28 +67,46 @@ struct AdamAttrs {
                       field("decoupled", &A::decoupled),
                       field("raw_eps", &A::raw_eps),
                       field("release_bias", &A::release_bias),
-                      field("lr_scale", &A::lr_scale)};
+                      field("lr_scale", &A::lr_scale),
+                      field("lazy", &A::lazy)};
   }
 };
 
 struct AdagradAttrs {
   double eps = 1e-6, weight_decay = 0, lr_scale = 1;
+  bool lazy = false;
   static constexpr auto fields() {
-    return std::tuple{field("eps", &AdagradAttrs::eps),
-                      field("weight_decay", &AdagradAttrs::weight_decay),
-                      field("lr_scale", &AdagradAttrs::lr_scale)};
+    using A = AdagradAttrs;
+    return std::tuple{field("eps", &A::eps), field("weight_decay", &A::weight_decay),
+                      field("lr_scale", &A::lr_scale), field("lazy", &A::lazy)};
   }
 };
 
 struct GravesAttrs {
   double keep = 0.95, momentum = 0.9, eps = 1e-4, weight_decay = 0, lr_scale = 1;
+  bool lazy = false;
   static constexpr auto fields() {
     using A = GravesAttrs;
-    return std::tuple{field("keep", &A::keep), field("momentum", &A::momentum),
-                      field("eps", &A::eps), field("weight_decay", &A::weight_decay),
-                      field("lr_scale", &A::lr_scale)};
+    return std::tuple{field("keep", &A::keep),         field("momentum", &A::momentum),
+                      field("eps", &A::eps),           field("weight_decay", &A::weight_decay),
+                      field("lr_scale", &A::lr_scale), field("lazy", &A::lazy)};
   }
 };
+
+struct SumSquaresAttrs {
+  std::int64_t vocabulary = 0;  // rows of the table, where ids are given
+  static constexpr auto fields() {
+    return std::tuple{field("vocabulary", &SumSquaresAttrs::vocabulary)};
+  }
+};
+
+// Whether an update by rows leaves every row without a gradient as it is; has_u: sgd's momentum.
+inline bool spares_rows(const SgdAttrs& a, bool has_u) {
+  return a.lazy || (a.weight_decay == 0 && !has_u);
+}
+inline bool spares_rows(const AdagradAttrs& a) { return a.lazy || a.weight_decay == 0; }
+inline bool spares_rows(const AdamAttrs& a) { return a.lazy; }
+inline bool spares_rows(const GravesAttrs& a) { return a.lazy; }
 
 // Inputs and outputs have these places: first those of every update, then an update's own.
 struct UpdateInput {
@@ -85,28 +116,32 @@ struct UpdateOutput {
   enum Place : int { kP, kOwn };
 };
 struct SgdInput : UpdateInput {
-  enum Place : int { kU = kOwn };
+  enum Place : int { kU = kOwn, kIds };
 };
 struct SgdOutput : UpdateOutput {
   enum Place : int { kU = kOwn };
 };
 struct AdamInput : UpdateInput {
-  enum Place : int { kStep = kOwn, kM, kV };
+  enum Place : int { kStep = kOwn, kM, kV, kIds };
 };
 struct AdamOutput : UpdateOutput {
   enum Place : int { kM = kOwn, kV };
 };
 struct AdagradInput : UpdateInput {
-  enum Place : int { kH = kOwn };
+  enum Place : int { kH = kOwn, kIds };
 };
 struct AdagradOutput : UpdateOutput {
   enum Place : int { kH = kOwn };
 };
 struct GravesInput : UpdateInput {
-  enum Place : int { kN = kOwn, kQ, kD };
+  enum Place : int { kN = kOwn, kQ, kD, kIds };
 };
 struct GravesOutput : UpdateOutput {
   enum Place : int { kN = kOwn, kQ, kD };
+};
+
+struct SumSquaresInput {
+  enum Place : int { kX, kIds };
 };
 
 extern const OpInfo kSgdStep, kAdamStep, kAdagradStep, kGravesStep, kSumSquares;
@@ -115,26 +150,28 @@ namespace ops {
 
 // Every update returns p'; its new states are other outputs of the node.
 struct SgdOperands {
-  Value p, g, lr, scale, u;
+  Value p, g, lr, scale, u, ids = {};
 };
 Value sgd_step(Graph& g, const SgdOperands& in, const SgdAttrs& attrs);
 
 struct AdamOperands {
-  Value p, g, lr, scale, step, m, v;
+  Value p, g, lr, scale, step, m, v, ids = {};
 };
 Value adam_step(Graph& g, const AdamOperands& in, const AdamAttrs& attrs);
 
 struct AdagradOperands {
-  Value p, g, lr, scale, h;
+  Value p, g, lr, scale, h, ids = {};
 };
 Value adagrad_step(Graph& g, const AdagradOperands& in, const AdagradAttrs& attrs);
 
 struct GravesOperands {
-  Value p, g, lr, scale, n, q, d;
+  Value p, g, lr, scale, n, q, d, ids = {};
 };
 Value graves_step(Graph& g, const GravesOperands& in, const GravesAttrs& attrs);
 
 Value sum_squares(Graph& g, Value x);
+// Of a table's gradient that is given as rows.
+Value sum_squares(Graph& g, Value rows, Value ids, std::int64_t vocabulary);
 
 }  // namespace ops
 }  // namespace keel

@@ -93,6 +93,13 @@ std::vector<Case> other_cases() {
   cases.push_back(case_of(kAdamStep, {s, s, {}, {}, {}, s, s}, AdamAttrs{.weight_decay = 0.1}));
   cases.back().inputs[4] = i32({}, {3});
   for (double& v : cases.back().inputs[6].as<double>()) v *= v;
+  const auto by_rows = [&](const OpInfo& op, std::initializer_list<Shape> shapes, Attrs attrs) {
+    cases.push_back(case_of(op, shapes, std::move(attrs)));
+    cases.back().inputs.back() = i32({2}, {1, 3});
+  };
+  const Shape rows{2, 5};
+  by_rows(kSgdStep, {s, rows, {}, {}, s, {2}}, SgdAttrs{.momentum = 0.9, .lazy = true});
+  by_rows(kSgdStep, {s, rows, {}, {}, s, {2}}, SgdAttrs{.momentum = 0.9});
   cases.push_back(case_of(kAdagradStep, {s, s, {}, {}, s}, AdagradAttrs{}));
   for (double& h : cases.back().inputs[4].as<double>()) h *= h;
   cases.push_back(case_of(kGravesStep, {s, s, {}, {}, s, s, s}, GravesAttrs{}));
@@ -121,7 +128,10 @@ std::vector<Tensor> run_node(const Case& c, const InPlace* claim) {
     binding.outputs[std::size_t(claim->output)].data =
         binding.inputs[std::size_t(claim->input)].data;
   }
-  backend.prepare({g, node}).bind(binding)();
+  const Prepared prepared = backend.prepare({g, node});
+  std::vector<std::byte> workspace(std::size_t(prepared.workspace));
+  binding.workspace = workspace.data();
+  prepared.bind(binding)();
   if (claim) outputs[std::size_t(claim->output)] = std::move(inputs[std::size_t(claim->input)]);
   return outputs;
 }

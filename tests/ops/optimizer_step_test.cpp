@@ -215,6 +215,31 @@ TEST_CASE("sum_squares: adds up squares of every element") {
   CHECK(results.at("y1").at(0) == 0);
 }
 
+TEST_CASE("optimizer steps: refusals of rows") {
+  const TensorType table{DType::kF32, {7, 2}}, rows{DType::kF32, {3, 2}}, flat{DType::kF32, {7}},
+      ids{DType::kI32, {3}}, scalar{DType::kF32, {}};
+  const auto sgd = [](bool has_ids, SgdAttrs attrs) -> Build {
+    return [=](Graph& g, const std::vector<Value>& v) {
+      const Value given = has_ids ? v[2] : Value{};
+      return std::vector{ops::sgd_step(g, {v[0], v[1], v[3], {}, {}, given}, attrs)};
+    };
+  };
+  check_op_refused({table, rows, ids, scalar}, sgd(false, {}), "sgd_step",
+                   "g: expected f32(7, 2), got f32(3, 2)");
+  check_op_refused({table, table, ids, scalar}, sgd(true, {}), "sgd_step",
+                   "g: expected f32(3, 2), got f32(7, 2)");
+  check_op_refused({flat, rows, ids, scalar}, sgd(true, {}), "sgd_step",
+                   "p: expected (vocabulary, width) with ids, got (7)");
+  check_op_refused({table, rows, rows, scalar}, sgd(true, {}), "sgd_step", "ids: expected i32");
+  check_op_refused({table, table, ids, scalar}, sgd(false, {.lazy = true}), "sgd_step",
+                   "ids: expected ids for a lazy update, got none");
+  const Build squares = [](Graph& g, const std::vector<Value>& v) {
+    return std::vector{ops::sum_squares(g, v[0], v[1], 7)};
+  };
+  check_op_refused({flat, ids}, squares, "sum_squares", "x: expected (n, width) with ids, got (7)");
+  check_op_refused({table, ids}, squares, "sum_squares", "ids: expected (7), got (3)");
+}
+
 TEST_CASE("optimizer steps: refusals") {
   const TensorType p{DType::kF32, {3}}, other{DType::kF32, {4}}, scalar{DType::kF32, {}},
       step{DType::kI32, {}};

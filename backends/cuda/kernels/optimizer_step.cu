@@ -2,215 +2,18 @@
 // read before it is written, so that outputs may lie over their inputs.
 #include "backends/cuda/kernels/joined.cuh"
 #include "backends/cuda/kernels/kernels.h"
-#include "src/ops/optimizer_step.h"
+#include "backends/cuda/kernels/table_rows.cuh"
+#include "backends/cuda/kernels/update_rules.cuh"
 
 namespace keel::cuda {
 namespace {
 
-constexpr std::int64_t kUpdateBlocks = 2048;  // at most, about: more than run at once
+constexpr std::int64_t kUpdateBlocks = 2048;          // at most, about: more than run at once
+constexpr std::int64_t kRowsPiece = 4 * kPieceBlock;  // quads of a table that a block works on
 
-// What every update begins with: the scalars that it reads, and what they are multiplied by.
-struct Common {
-  Global<const float> lr, scale;
-  double lr_scale;
-  float decay;  // the share of p that is added to g'
-
-  template <class Attrs>
-  Common(const Attrs& attrs, const Binding& b)
-      : lr(input(b.inputs[UpdateInput::kLr])),
-        scale(input(b.inputs[UpdateInput::kScale])),
-        lr_scale(attrs.lr_scale),
-        decay(float(attrs.weight_decay)) {}
-  bool operator==(const Common&) const = default;
-
-  __device__ double rate() const { return lr[0] * lr_scale; }
-  __device__ float factor() const { return scale.get(0, 1); }
-  __device__ float gradient(float factor, float g, float p) const { return factor * g + decay * p; }
-};
-
-// What is the same for all parameters of an optimizer, and what an update takes from it.
-struct Sgd : Common {
-  using In = SgdInput;
-  using Out = SgdOutput;
-  struct Tensors {
-    Global<const float> p, g, u;
-    Global<float> next_p, next_u;
-    __host__ __device__ std::int64_t quads() const { return quads_of(p.size()); }
-  };
-  struct Factors {
-    float scale, rate;
-  };
-
-  float momentum;
-  bool nesterov;
-
-  Sgd(const SgdAttrs& attrs, const Binding& b)
-      : Common(attrs, b), momentum(float(attrs.momentum)), nesterov(attrs.nesterov) {}
-  bool operator==(const Sgd&) const = default;
-
-  static Tensors tensors(const Binding& b) {
-    return {input(b.inputs[In::kP]), input(b.inputs[In::kG]), input(b.inputs[In::kU]),
-            output(b.outputs[Out::kP]), output(b.outputs[Out::kU])};
-  }
-
-  __device__ Factors factors() const { return {factor(), float(rate())}; }
-  __device__ void update(const Tensors& t, const Factors& f, std::int64_t q) const {
-    Quad p = load_quad(t.p, q), u = load_quad(t.u, q);
-    const Quad g = load_quad(t.g, q);
-    for (int i = 0; isfinite(f.scale) && i < 4; ++i) {
-      const float own = gradient(f.scale, g.at[i], p.at[i]);
-      u.at[i] = momentum * u.at[i] + own;
-      p.at[i] -= f.rate * (nesterov ? own + momentum * u.at[i] : u.at[i]);
-    }
-    store_quad(t.next_p, q, p);
-    if (t.u) store_quad(t.next_u, q, u);
-  }
-};
-
-struct Adam : Common {
-  using In = AdamInput;
-  using Out = AdamOutput;
-  struct Tensors {
-    Global<const float> p, g, m, v;
-    Global<float> next_p, next_m, next_v;
-    __host__ __device__ std::int64_t quads() const { return quads_of(p.size()); }
-  };
-  struct Factors {
-    float scale, shrink, rate, unbias;
-  };
-
-  Global<const std::int32_t> step;
-  double lr_decay;      // p is multiplied by 1 - r lr_decay
-  double base1, base2;  // what is left of the bias of m and v after t steps is a power of these
-  float beta1, beta2, gain1, gain2, eps;
-  bool raw_eps;
-
-  Adam(const AdamAttrs& attrs, const Binding& b)
-      : Common(attrs, b),
-        step(global<const std::int32_t>(b.inputs[In::kStep])),
-        lr_decay(attrs.decoupled ? attrs.weight_decay : 0),
-        base1(attrs.release_bias ? 1 - attrs.beta1 : attrs.beta1),
-        base2(attrs.release_bias ? 1 - attrs.beta2 : attrs.beta2),
-        beta1(float(attrs.beta1)),
-        beta2(float(attrs.beta2)),
-        gain1(float(1 - attrs.beta1)),
-        gain2(float(1 - attrs.beta2)),
-        eps(float(attrs.eps)),
-        raw_eps(attrs.raw_eps) {
-    if (attrs.decoupled) decay = 0;
-  }
-  bool operator==(const Adam&) const = default;
-
-  static Tensors tensors(const Binding& b) {
-    return {input(b.inputs[In::kP]),   input(b.inputs[In::kG]),    input(b.inputs[In::kM]),
-            input(b.inputs[In::kV]),   output(b.outputs[Out::kP]), output(b.outputs[Out::kM]),
-            output(b.outputs[Out::kV])};
-  }
-
-  __device__ Factors factors() const {
-    const double t = double(step[0]) + 1, r = rate();
-    const double c1 = 1 - pow(base1, t), c2 = 1 - pow(base2, t);
-    return {factor(), float(1 - r * lr_decay), float(raw_eps ? r * sqrt(c2) / c1 : r / c1),
-            float(raw_eps ? 1 : 1 / c2)};
-  }
-  __device__ void update(const Tensors& t, const Factors& f, std::int64_t q) const {
-    Quad p = load_quad(t.p, q), m = load_quad(t.m, q), v = load_quad(t.v, q);
-    const Quad g = load_quad(t.g, q);
-    for (int i = 0; isfinite(f.scale) && i < 4; ++i) {
-      const float own = gradient(f.scale, g.at[i], p.at[i]);
-      m.at[i] = beta1 * m.at[i] + gain1 * own;
-      v.at[i] = beta2 * v.at[i] + gain2 * own * own;
-      p.at[i] = f.shrink * p.at[i] - f.rate * m.at[i] / (sqrtf(v.at[i] * f.unbias) + eps);
-    }
-    store_quad(t.next_p, q, p);
-    store_quad(t.next_m, q, m);
-    store_quad(t.next_v, q, v);
-  }
-};
-
-struct Adagrad : Common {
-  using In = AdagradInput;
-  using Out = AdagradOutput;
-  struct Tensors {
-    Global<const float> p, g, h;
-    Global<float> next_p, next_h;
-    __host__ __device__ std::int64_t quads() const { return quads_of(p.size()); }
-  };
-  struct Factors {
-    float scale, rate;
-  };
-
-  float eps;
-
-  Adagrad(const AdagradAttrs& attrs, const Binding& b) : Common(attrs, b), eps(float(attrs.eps)) {}
-  bool operator==(const Adagrad&) const = default;
-
-  static Tensors tensors(const Binding& b) {
-    return {input(b.inputs[In::kP]), input(b.inputs[In::kG]), input(b.inputs[In::kH]),
-            output(b.outputs[Out::kP]), output(b.outputs[Out::kH])};
-  }
-
-  __device__ Factors factors() const { return {factor(), float(rate())}; }
-  __device__ void update(const Tensors& t, const Factors& f, std::int64_t q) const {
-    Quad p = load_quad(t.p, q), h = load_quad(t.h, q);
-    const Quad g = load_quad(t.g, q);
-    for (int i = 0; isfinite(f.scale) && i < 4; ++i) {
-      const float own = gradient(f.scale, g.at[i], p.at[i]);
-      h.at[i] += own * own;
-      p.at[i] -= f.rate * own / sqrtf(h.at[i] + eps);
-    }
-    store_quad(t.next_p, q, p);
-    store_quad(t.next_h, q, h);
-  }
-};
-
-struct Graves : Common {
-  using In = GravesInput;
-  using Out = GravesOutput;
-  struct Tensors {
-    Global<const float> p, g, n, q, d;
-    Global<float> next_p, next_n, next_q, next_d;
-    __host__ __device__ std::int64_t quads() const { return quads_of(p.size()); }
-  };
-  struct Factors {
-    float scale, rate;
-  };
-
-  float keep, gain, momentum, eps;
-
-  Graves(const GravesAttrs& attrs, const Binding& b)
-      : Common(attrs, b),
-        keep(float(attrs.keep)),
-        gain(float(1 - attrs.keep)),
-        momentum(float(attrs.momentum)),
-        eps(float(attrs.eps)) {}
-  bool operator==(const Graves&) const = default;
-
-  static Tensors tensors(const Binding& b) {
-    return {input(b.inputs[In::kP]),    input(b.inputs[In::kG]),    input(b.inputs[In::kN]),
-            input(b.inputs[In::kQ]),    input(b.inputs[In::kD]),    output(b.outputs[Out::kP]),
-            output(b.outputs[Out::kN]), output(b.outputs[Out::kQ]), output(b.outputs[Out::kD])};
-  }
-
-  __device__ Factors factors() const { return {factor(), float(rate())}; }
-  __device__ void update(const Tensors& t, const Factors& f, std::int64_t quad) const {
-    Quad p = load_quad(t.p, quad), n = load_quad(t.n, quad), q = load_quad(t.q, quad);
-    Quad d = load_quad(t.d, quad);
-    const Quad g = load_quad(t.g, quad);
-    for (int i = 0; isfinite(f.scale) && i < 4; ++i) {
-      const float own = gradient(f.scale, g.at[i], p.at[i]);
-      n.at[i] = keep * n.at[i] + gain * own * own;
-      q.at[i] = keep * q.at[i] + gain * own;
-      const float var = fmaxf(n.at[i] - q.at[i] * q.at[i], 0);
-      d.at[i] = momentum * d.at[i] - f.rate * own / sqrtf(var + eps);
-      p.at[i] += d.at[i];
-    }
-    store_quad(t.next_p, quad, p);
-    store_quad(t.next_n, quad, n);
-    store_quad(t.next_q, quad, q);
-    store_quad(t.next_d, quad, d);
-  }
-};
+// What becomes of rows without a gradient: they are updated, too, stay where they are, or are
+// copied.
+enum class Sparing { kNone, kInPlace, kCopied };
 
 // The powers in double cost as much as many elements: a block works the factors out once. A scale
 // that is not finite leaves everything as it is.
@@ -224,7 +27,7 @@ __global__ void __launch_bounds__(kPieceBlock)
   const Piece piece = batch.piece();
   const typename Rule::Tensors tensors = batch.nodes[piece.node];
   for (std::int64_t q = piece.first + threadIdx.x; q < piece.last; q += kPieceBlock) {
-    rule.update(tensors, factors, q);
+    rule.update(tensors, factors, q, {load_quad(tensors.g, q)});
   }
 }
 
@@ -253,29 +56,72 @@ struct Update {
   }
 };
 
+// A block works on a piece of a table, of whose gradient rows are given.
+template <class Rule>
+__global__ void __launch_bounds__(kPieceBlock)
+    update_table(Rule rule, typename Rule::Tensors tensors, TableRows rows, Sparing sparing) {
+  __shared__ Shared<typename Rule::Factors, 1> shared;
+  if (threadIdx.x == 0) shared[0] = rule.factors();
+  const Piece piece = piece_of(tensors.quads(), kRowsPiece);
+  const TableRows::Range near = rows.range_of(piece);  // with a barrier
+  const typename Rule::Factors factors = shared[0];
+  for (std::int64_t q = piece.first + threadIdx.x; q < piece.last; q += kPieceBlock) {
+    Change change{};
+    const unsigned found = rows.read(q, near, change.g);
+    if (sparing != Sparing::kNone) change.taken = found;
+    if (sparing == Sparing::kInPlace && found == 0) continue;
+    rule.update(tensors, factors, q, change);
+  }
+}
+
+// Whether every output lies over its own input; those are p and the states, in the same order.
+bool is_in_place(const Binding& b) {
+  std::size_t output = 0;
+  for (std::size_t i = 0; i < b.inputs.size(); ++i) {
+    const bool is_own =
+        i != UpdateInput::kG && b.inputs[i] && b.inputs[i].type == b.inputs[UpdateInput::kP].type;
+    if (is_own && b.inputs[i].data != b.outputs[output++].data) return false;
+  }
+  return true;
+}
+
+template <class Rule>
+void run_by_rows(const Rule& rule, const Binding& b, bool spares) {
+  const typename Rule::Tensors tensors = Rule::tensors(b);
+  const TableRows rows(b.inputs[UpdateInput::kG], b.inputs.back());
+  const Sparing sparing = !spares          ? Sparing::kNone
+                          : is_in_place(b) ? Sparing::kInPlace
+                                           : Sparing::kCopied;
+  launch(update_table<Rule>, {ceil_div(tensors.quads(), kRowsPiece), kPieceBlock}, rule, tensors,
+         rows, sparing);
+}
+
 template <class Rule, class Attrs>
-Prepared prepare_update(const NodeContext& context) {
-  return {[attrs = context.attrs<Attrs>()](const Binding& b) -> Kernel {
-    return Update<Rule>{{attrs, b}, {b}};
-  }};
+Prepared prepare_update(const NodeContext& context, bool spares) {
+  const auto& attrs = context.attrs<Attrs>();
+  if (context.has(Rule::In::kIds)) {
+    return kernel_of([=](const Binding& b) { run_by_rows(Rule(attrs, b), b, spares); });
+  }
+  return {[attrs](const Binding& b) -> Kernel { return Update<Rule>{{attrs, b}, {b}}; }};
 }
 
 }  // namespace
 
 Prepared prepare_sgd_step(const NodeContext& context) {
-  return prepare_update<Sgd, SgdAttrs>(context);
+  const bool spares = spares_rows(context.attrs<SgdAttrs>(), context.has(SgdInput::kU));
+  return prepare_update<Sgd, SgdAttrs>(context, spares);
 }
 
 Prepared prepare_adam_step(const NodeContext& context) {
-  return prepare_update<Adam, AdamAttrs>(context);
+  return prepare_update<Adam, AdamAttrs>(context, spares_rows(context.attrs<AdamAttrs>()));
 }
 
 Prepared prepare_adagrad_step(const NodeContext& context) {
-  return prepare_update<Adagrad, AdagradAttrs>(context);
+  return prepare_update<Adagrad, AdagradAttrs>(context, spares_rows(context.attrs<AdagradAttrs>()));
 }
 
 Prepared prepare_graves_step(const NodeContext& context) {
-  return prepare_update<Graves, GravesAttrs>(context);
+  return prepare_update<Graves, GravesAttrs>(context, spares_rows(context.attrs<GravesAttrs>()));
 }
 
 bool join_updates(Kernel& a, const Kernel& b) {

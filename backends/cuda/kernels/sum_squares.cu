@@ -4,6 +4,7 @@
 
 #include "backends/cuda/kernels/joined.cuh"
 #include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/kernels/table_rows.cuh"
 #include "backends/cuda/kernels/warp.cuh"
 #include "src/ops/optimizer_step.h"
 
@@ -20,9 +21,10 @@ struct Squares {
 
 constexpr std::int64_t kSquaresPiece = 4 * kPieceBlock;  // quads
 
-std::int64_t pieces_of(const TensorType& x) {
-  return ceil_div(quads_of(x.shape.elements()), kSquaresPiece);
+std::int64_t pieces_of(std::int64_t elements) {
+  return ceil_div(quads_of(elements), kSquaresPiece);
 }
+std::int64_t pieces_of(const TensorType& x) { return pieces_of(x.shape.elements()); }
 
 __global__ void __launch_bounds__(kPieceBlock) square_pieces(Batch<Squares> batch) {
   const Piece piece = batch.piece();
@@ -34,6 +36,21 @@ __global__ void __launch_bounds__(kPieceBlock) square_pieces(Batch<Squares> batc
   }
   sum = over_block<kPieceBlock>(sum, Add());
   if (threadIdx.x == 0) t.partial[piece.number] = sum;
+}
+
+// The same of a table's gradient, of which rows are given: elsewhere it is 0, which adds nothing.
+__global__ void __launch_bounds__(kPieceBlock)
+    square_pieces_of_rows(TableRows rows, std::int64_t quads, Global<double> partial) {
+  const Piece piece = piece_of(quads, kSquaresPiece);
+  const TableRows::Range near = rows.range_of(piece);
+  double sum = 0;
+  for (std::int64_t q = piece.first + threadIdx.x; q < piece.last; q += kPieceBlock) {
+    Quad quad{};
+    rows.read(q, near, quad);
+    for (const float value : quad.at) sum += double(value) * value;
+  }
+  sum = over_block<kPieceBlock>(sum, Add());
+  if (threadIdx.x == 0) partial[piece.number] = sum;
 }
 
 // A block for each sum.
@@ -73,9 +90,27 @@ struct SumSquares {
   }
 };
 
+void sum_squares_of_rows(const Binding& b, std::int64_t elements) {
+  using In = SumSquaresInput;
+  const std::int64_t pieces = pieces_of(elements);
+  const auto partial = workspace<double>(b, pieces);
+  launch(square_pieces_of_rows, {pieces, kPieceBlock},
+         TableRows(b.inputs[In::kX], b.inputs[In::kIds]), quads_of(elements), partial);
+  Batch<Squares> sum(kSquaresPiece);
+  sum.append({input(b.inputs[In::kX]), output(b.outputs[0]), partial});
+  launch(add_pieces, {1, kPieceBlock}, sum);
+}
+
 }  // namespace
 
 Prepared prepare_sum_squares(const NodeContext& context) {
+  using In = SumSquaresInput;
+  if (context.has(In::kIds)) {
+    const std::int64_t elements =
+        context.attrs<SumSquaresAttrs>().vocabulary * context.input(In::kX).shape[1];
+    return kernel_of([=](const Binding& b) { sum_squares_of_rows(b, elements); },
+                     pieces_of(elements) * std::int64_t(sizeof(double)));
+  }
   return {[](const Binding& b) -> Kernel { return SumSquares{{b}}; },
           pieces_of(context.input(0)) * std::int64_t(sizeof(double))};
 }

@@ -80,20 +80,53 @@ void graves(const GravesTerms& t, const GravesSpan& span) {
   });
 }
 
-double squares(const float* x, std::size_t n) {
-  DoubleSum even, odd;
-  std::size_t i = 0;
-  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
-    const Floats a = hn::LoadU(F(), x + i), b = hn::LoadU(F(), x + i + kLanes);
-    even.add_product(a, a);
-    odd.add_product(b, b);
+// Two registers by turns, and at the end what does not fill two.
+class SquareSum {
+ public:
+  HWY_INLINE SquareSum() {}  // not made by the compiler, which would make it for another target
+  // Adds the squares of pairs of registers, as many as n holds, and returns their elements.
+  HWY_INLINE std::size_t add_pairs(const float* x, std::size_t n) {
+    std::size_t i = 0;
+    for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+      const Floats a = hn::LoadU(F(), x + i), b = hn::LoadU(F(), x + i + kLanes);
+      even_.add_product(a, a);
+      odd_.add_product(b, b);
+    }
+    return i;
   }
-  even.add(odd);
-  for_lanes(n - i, [&](auto part, std::size_t k) HWY_ATTR {
-    const Floats a = part.load(x + i + k);
-    even.add_product(a, a);
-  });
-  return even.total();
+  HWY_INLINE double total_with(const float* rest, std::size_t n) {
+    even_.add(odd_);
+    for_lanes(n, [&](auto part, std::size_t k) HWY_ATTR {
+      const Floats a = part.load(rest + k);
+      even_.add_product(a, a);
+    });
+    return even_.total();
+  }
+
+ private:
+  DoubleSum even_, odd_;
+};
+
+double squares(const float* x, std::size_t n) {
+  SquareSum sum;
+  const std::size_t i = sum.add_pairs(x, n);
+  return sum.total_with(x + i, n - i);
+}
+
+// Zeros change no sum of squares, and pieces of zeros alone are passed over.
+double squares_of_rows(const TableRows& rows, std::int64_t begin, std::size_t n) {
+  static_assert(kPieceElements % (2 * kLanes) == 0);
+  alignas(64) float piece[kPieceElements];
+  SquareSum sum;
+  std::size_t rest = 0, left = 0;  // what the last piece has after its pairs
+  for (std::size_t i = 0; i < n; i += kPieceElements) {
+    const std::size_t size = HWY_MIN(n - i, std::size_t(kPieceElements));
+    const std::int64_t first = begin + std::int64_t(i);
+    if (!rows.write_out(first, first + std::int64_t(size), piece)) continue;
+    rest = sum.add_pairs(piece, size);
+    left = size - rest;
+  }
+  return sum.total_with(piece + rest, left);
 }
 
 }  // namespace
@@ -109,6 +142,7 @@ HWY_EXPORT(adagrad);
 HWY_EXPORT(graves);
 HWY_EXPORT(sgd);
 HWY_EXPORT(squares);
+HWY_EXPORT(squares_of_rows);
 
 void adam_span(const AdamTerms& terms, const AdamSpan& span) {
   HWY_DYNAMIC_DISPATCH(adam)(terms, span);
@@ -123,6 +157,9 @@ void sgd_span(const SgdTerms& terms, const SgdSpan& span) {
   HWY_DYNAMIC_DISPATCH(sgd)(terms, span);
 }
 double square_sum(const float* x, std::size_t n) { return HWY_DYNAMIC_DISPATCH(squares)(x, n); }
+double square_sum(const TableRows& rows, std::int64_t begin, std::size_t n) {
+  return HWY_DYNAMIC_DISPATCH(squares_of_rows)(rows, begin, n);
+}
 
 }  // namespace keel::onednn
 #endif

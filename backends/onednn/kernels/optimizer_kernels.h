@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "backends/onednn/kernels/table_rows.h"
+
 namespace keel::onednn {
 
 // g' = scale g + decay p;  m' = beta1 m + gain1 g';  v' = beta2 v + gain2 g'^2;
@@ -54,5 +56,7 @@ void sgd_span(const SgdTerms& terms, const SgdSpan& span);
 
 // sum of x^2, in double.
 double square_sum(const float* x, std::size_t n);
+// The same, with the same bits, of x = elements begin to begin + n - 1 of a table's gradient.
+double square_sum(const TableRows& rows, std::int64_t begin, std::size_t n);
 
 }  // namespace keel::onednn

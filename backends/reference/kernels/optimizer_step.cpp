@@ -113,21 +113,111 @@ void graves(const Binding& b, const GravesAttrs& attrs) {
   }
 }
 
+// The gradient of a table, of which rows are given: dtable[ids[j]] = rows[j], and 0 elsewhere.
+void write_out(const TensorRef& rows, const TensorRef& ids, Matrix dtable) {
+  const Matrix from = matrix(rows, ids.elements(), dtable.cols());
+  dtable.setZero();
+  for (Eigen::Index j = 0; j < from.rows() && ids.as<std::int32_t>()[j] < dtable.rows(); ++j) {
+    dtable.row(ids.as<std::int32_t>()[j]) = from.row(j);
+  }
+}
+
+// The update of a table by rows: that of the whole table by the gradient that they are rows of or,
+// when it is lazy, that of each row alone.
+template <class Attrs>
+class TableUpdate {
+ public:
+  TableUpdate(void (*update)(const Binding&, const Attrs&), const Attrs& attrs, const Binding& b)
+      : update_(update), attrs_(attrs), all_(b), part_(b), ids_(b.inputs.back()) {}
+
+  void operator()() { attrs_.lazy ? each_row() : whole(); }
+
+ private:
+  void whole() {
+    const TensorRef& p = all_.inputs[UpdateInput::kP];
+    TensorRef& g = part_.inputs[UpdateInput::kG];
+    g = {all_.workspace, p.type};
+    write_out(all_.inputs[UpdateInput::kG], ids_, matrix(g, p.type.shape[0], p.type.shape[1]));
+    update_(part_, attrs_);
+  }
+
+  void each_row() {
+    const Shape& table = all_.inputs[UpdateInput::kP].type.shape;
+    keep_all();
+    for (std::int64_t j = 0; j < ids_.elements(); ++j) {
+      const std::int64_t id = ids_.as<std::int32_t>()[j];
+      if (id == table[0]) return;
+      for (std::size_t i = 0; i < all_.inputs.size(); ++i) {
+        const bool is_g = i == UpdateInput::kG;
+        if (is_g || is_table(all_.inputs[i])) part_.inputs[i] = row(all_.inputs[i], is_g ? j : id);
+      }
+      for (std::size_t i = 0; i < all_.outputs.size(); ++i) {
+        if (is_table(all_.outputs[i])) part_.outputs[i] = row(all_.outputs[i], id);
+      }
+      update_(part_, attrs_);
+    }
+  }
+
+  // The tables among the inputs, but for g, are p and the states in the order of the outputs.
+  void keep_all() {
+    std::size_t output = 0;
+    for (std::size_t i = 0; i < all_.inputs.size(); ++i) {
+      if (i == UpdateInput::kG || !is_table(all_.inputs[i])) continue;
+      vector(all_.outputs[output++]) = vector(all_.inputs[i]);
+    }
+  }
+  bool is_table(const TensorRef& t) const {
+    return t && t.type == all_.inputs[UpdateInput::kP].type;
+  }
+  static TensorRef row(const TensorRef& table, std::int64_t r) {
+    const std::int64_t width = table.type.shape[1];
+    return {table.as<double>() + r * width, {table.type.dtype, {width}}};
+  }
+
+  void (*update_)(const Binding&, const Attrs&);
+  Attrs attrs_;
+  Binding all_, part_;
+  TensorRef ids_;
+};
+
 void sum_squares(const Binding& b) {
   *b.outputs[0].as<double>() = vector(b.inputs[0]).squaredNorm();
 }
 
-template <class Attrs>
+// Of the whole gradient, which the workspace takes.
+void sum_squares_of_rows(const Binding& b, std::int64_t vocabulary) {
+  using In = SumSquaresInput;
+  const std::int64_t width = b.inputs[In::kX].type.shape[1];
+  const TensorRef dtable{b.workspace, {b.inputs[In::kX].type.dtype, {vocabulary, width}}};
+  write_out(b.inputs[In::kX], b.inputs[In::kIds], matrix(dtable, vocabulary, width));
+  *b.outputs[0].as<double>() = vector(dtable).squaredNorm();
+}
+
+template <class In, class Attrs>
 Prepared prepare(const NodeContext& context, void (*update)(const Binding&, const Attrs&)) {
-  return kernel_of([=, attrs = context.attrs<Attrs>()](const Binding& b) { update(b, attrs); });
+  const auto& attrs = context.attrs<Attrs>();
+  if (!context.has(In::kIds)) return kernel_of([=](const Binding& b) { update(b, attrs); });
+  const std::int64_t elements = context.input(UpdateInput::kP).shape.elements();
+  return {[=](const Binding& b) -> Kernel { return TableUpdate(update, attrs, b); },
+          elements* std::int64_t(sizeof(double))};
 }
 
 }  // namespace
 
-Prepared prepare_sgd_step(const NodeContext& context) { return prepare(context, sgd); }
-Prepared prepare_adam_step(const NodeContext& context) { return prepare(context, adam); }
-Prepared prepare_adagrad_step(const NodeContext& context) { return prepare(context, adagrad); }
-Prepared prepare_graves_step(const NodeContext& context) { return prepare(context, graves); }
-Prepared prepare_sum_squares(const NodeContext&) { return kernel_of(sum_squares); }
+Prepared prepare_sgd_step(const NodeContext& context) { return prepare<SgdInput>(context, sgd); }
+Prepared prepare_adam_step(const NodeContext& context) { return prepare<AdamInput>(context, adam); }
+Prepared prepare_adagrad_step(const NodeContext& context) {
+  return prepare<AdagradInput>(context, adagrad);
+}
+Prepared prepare_graves_step(const NodeContext& context) {
+  return prepare<GravesInput>(context, graves);
+}
+Prepared prepare_sum_squares(const NodeContext& context) {
+  using In = SumSquaresInput;
+  if (!context.has(In::kIds)) return kernel_of(sum_squares);
+  const std::int64_t vocabulary = context.attrs<SumSquaresAttrs>().vocabulary;
+  return kernel_of([=](const Binding& b) { sum_squares_of_rows(b, vocabulary); },
+                   vocabulary * context.input(In::kX).shape[1] * std::int64_t(sizeof(double)));
+}
 
 }  // namespace keel::reference

@@ -121,8 +121,9 @@ inline void check_hand_case(const HandCase& c) {
   }
 }
 
-// Of ops, losses, cells and optimizers; of norms.
+// Of ops, losses, cells and optimizers; of gradients as rows; of norms.
 const std::vector<HandCase>& op_hand_cases();
+const std::vector<HandCase>& row_hand_cases();
 const std::vector<HandCase>& norm_hand_cases();
 
 }  // namespace keel::compare

@@ -83,6 +83,10 @@ TEST_CASE("hand bounds: every op") {
   for (const HandCase& c : op_hand_cases()) check_hand_case(c);
 }
 
+TEST_CASE("hand bounds: gradients as rows") {
+  for (const HandCase& c : row_hand_cases()) check_hand_case(c);
+}
+
 TEST_CASE("hand bounds: every norm") {
   for (const HandCase& c : norm_hand_cases()) check_hand_case(c);
 }
@@ -95,7 +99,8 @@ const std::set<std::string> kExactOps{"max",        "max_backward",  "broadcast_
                                       "top_k",      "put",           "stop_gradient",
                                       "cast",       "less",          "equal",
                                       "select",     "clip_gradient", "greater_equal_backward",
-                                      "maximum",    "minimum",       "less_backward"};
+                                      "maximum",    "minimum",       "less_backward",
+                                      "group_ids"};
 
 TEST_CASE("hand bounds: every op has some, or is exact") {
   std::set<std::string> known = kExactOps;
@@ -103,7 +108,7 @@ TEST_CASE("hand bounds: every op has some, or is exact") {
     known.emplace(elementwise_op(hand.code).name);
   }
   known.emplace("scale");
-  for (const auto* cases : {&op_hand_cases(), &norm_hand_cases()}) {
+  for (const auto* cases : {&op_hand_cases(), &row_hand_cases(), &norm_hand_cases()}) {
     for (const HandCase& c : *cases) {
       for (const HandBound& hand : c.bounds) known.insert(hand.op);
     }

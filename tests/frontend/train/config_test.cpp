@@ -186,6 +186,7 @@ TEST_CASE("config: values out of range are refused by name") {
       {"train.log_every", "0", "expected >= 1"},
       {"train.optimizer", "adan", "adagrad or rmsprop_graves, got 'adan'"},
       {"train.decay", "weight", "expected weights or all, got 'weight'"},
+      {"train.embedding_updates", "eager", "expected exact or lazy, got 'eager'"},
       {"train.schedule", "cosin", "expected constant, inverse_sqrt, cosine or step, got 'cosin'"},
       {"train.schedule", "step", "train.step_every"},
       {"train.clip", "globall", "expected none, global, per_tensor or element, got 'globall'"},

@@ -10,6 +10,8 @@
 #include "frontend/nn/init.h"
 #include "frontend/train/feeder.h"
 #include "models/mnist_mlp/model.h"
+#include "src/ops/optimizer_step.h"
+#include "src/ops/row_gradient.h"
 #include "src/runtime/program.h"
 #include "tests/support/checks.h"
 #include "tests/support/small_run.h"
@@ -101,6 +103,38 @@ TEST_CASE("step graph: a step updates every parameter, moment and running statis
     CAPTURE(g.node(i).name);
     CHECK(std::ranges::count(updated, Value{i, 0}) == 1);
   }
+}
+
+// How many nodes of a training step make rows of gradients, and how many updates are lazy.
+struct RowNodes {
+  int sums = 0, lazy = 0;
+
+  explicit RowNodes(const test::Settings& settings) {
+    const Config config = small_config(settings, "skip_thoughts");
+    const Graph g = build_step(config, config.model().sizes(config.train().batch));
+    for (int i = 0; i < g.size(); ++i) {
+      const Node& node = g.node(i);
+      sums += node.op == &kSumGroups;
+      lazy += node.op == &kAdamStep && node.attrs.as<AdamAttrs>().lazy;
+    }
+  }
+};
+
+TEST_CASE("step graph: tables have gradients as rows where they are large, or updates are lazy") {
+  const test::Settings lazy{"train.embedding_updates=lazy"};
+  const RowNodes few({}), all(lazy),
+      by_sgd({"train.embedding_updates=lazy", "train.optimizer=sgd"});
+  CHECK(few.sums == 0);
+  CHECK(few.lazy == 0);
+  CHECK(all.sums > 1);
+  CHECK(all.lazy == 1);
+  CHECK(by_sgd.sums == all.sums);
+  CHECK(RowNodes({"train.accumulate=2"}).sums == 0);
+  test::check_refused(
+      [&] {
+        small_config({"train.embedding_updates=lazy", "train.accumulate=2"});
+      },
+      "train.embedding_updates: expected exact with accumulate > 1, got lazy");
 }
 
 // Trains on the reference backend: `updates` updates of config.accumulate micro-batches each, all

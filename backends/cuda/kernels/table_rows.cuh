@@ -1,0 +1,75 @@
+// The gradient of a table, of which rows are given (src/ops/row_gradient.h), quad by quad.
+#pragma once
+
+#include "backends/cuda/kernels/joined.cuh"
+
+namespace keel::cuda {
+
+// The piece of this block, of a launch for one tensor alone.
+__device__ inline Piece piece_of(std::int64_t quads, std::int64_t length) {
+  const std::int64_t number = blockIdx.x, first = number * length;
+  return {0, number, first, first + length < quads ? first + length : quads};
+}
+
+struct TableRows {
+  // Places of rows: those that may have elements of a piece.
+  struct Range {
+    std::int64_t first, last;
+  };
+
+  Global<const std::int32_t> ids;  // (n), ascending; what gives no gradient has ids past the table
+  Global<const float> rows;        // (n, width)
+  std::int64_t width;
+
+  TableRows(const TensorRef& of_rows, const TensorRef& of_ids)
+      : ids(global<const std::int32_t>(of_ids)),
+        rows(input(of_rows)),
+        width(of_rows.type.shape[1]) {}
+
+  // The first place in the range whose id is at least `id`.
+  __device__ std::int64_t first_from(std::int64_t id, Range within) const {
+    while (within.first < within.last) {
+      const std::int64_t middle = (within.first + within.last) / 2;
+      if (ids[middle] < id) {
+        within.first = middle + 1;
+      } else {
+        within.last = middle;
+      }
+    }
+    return within.first;
+  }
+
+  // Every thread of the block gets the range of its piece; there is a barrier before that.
+  __device__ Range range_of(const Piece& piece) const {
+    __shared__ Shared<std::int64_t, 2> ends;
+    if (threadIdx.x < 2) {
+      const std::int64_t element = 4 * (threadIdx.x == 0 ? piece.first : piece.last) - threadIdx.x;
+      ends[int(threadIdx.x)] = first_from(element / width + threadIdx.x, {0, ids.size()});
+    }
+    __syncthreads();
+    return {ends[0], ends[1]};
+  }
+
+  // Writes quad q of the gradient to `quad`, whose elements are 0, and returns which of them are of
+  // rows that are given.
+  __device__ unsigned read(std::int64_t q, Range near, Quad& quad) const {
+    unsigned found = 0;
+    if (near.first == near.last) return found;
+    std::int64_t row = 4 * q / width, column = 4 * q % width;
+    std::int64_t place = first_from(row, near);
+    for (int i = 0; i < 4; ++i) {
+      if (place < near.last && ids[place] == row) {
+        quad.at[i] = rows[place * width + column];
+        found |= 1u << i;
+      }
+      if (++column == width) {
+        column = 0;
+        ++row;
+        if (place < near.last && ids[place] < row) ++place;
+      }
+    }
+    return found;
+  }
+};
+
+}  // namespace keel::cuda
