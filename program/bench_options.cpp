@@ -64,6 +64,25 @@ void add_bench_recurrent(CLI::App& bench, Command command) {
   app->callback([args, command] { command.code = run_bench_recurrent(*args); });
 }
 
+void add_bench_table(CLI::App& bench, Command command) {
+  CLI::App* app = bench.add_subcommand("table", "a training step of a large table of embeddings");
+  auto args = std::make_shared<TableBenchArgs>();
+  const auto add_size = [&](const char* name, std::int64_t& size, const char* about) {
+    app->add_option(name, size, about)->check(CLI::Range(1, 10000000))->capture_default_str();
+  };
+  add_size("--vocabulary", args->vocabulary, "rows of the table");
+  add_size("--width", args->width, "of a row");
+  add_size("--ids", args->ids, "of a batch");
+  app->add_option("--optimizer", args->optimizer, "as train.optimizer")
+      ->check(CLI::IsMember({"sgd", "adam", "adagrad", "rmsprop_graves"}))
+      ->capture_default_str();
+  add_rounds(*app, args->rounds);
+  add_backend_options(*app, args->run);
+  app->footer(
+      "examples:\n  keel bench table --threads 2\n  keel bench table --optimizer sgd --json");
+  app->callback([args, command] { command.code = run_bench_table(*args); });
+}
+
 void add_bench_norms(CLI::App& bench, Command command) {
   CLI::App* app = bench.add_subcommand("norms", "norms beside a plain copy of the same bytes");
   auto args = std::make_shared<NormBenchArgs>();
@@ -130,6 +149,7 @@ void add_bench(Command command) {
       ->footer("examples:\n  keel bench overhead mnist_mlp");
   add_bench_graph(*app, command);
   add_bench_recurrent(*app, command);
+  add_bench_table(*app, command);
   add_bench_norms(*app, command);
   add_bench_accuracy(*app, command);
   app->footer(

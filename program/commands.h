@@ -100,6 +100,14 @@ struct GraphBenchArgs {
 };
 int run_bench_graph(const GraphBenchArgs& args);
 
+struct TableBenchArgs {
+  RunArgs run;  // backend, threads and json alone
+  std::string optimizer = "adam";
+  std::int64_t vocabulary = 50000, width = 256, ids = 4096;
+  int rounds = 30;
+};
+int run_bench_table(const TableBenchArgs& args);
+
 struct NormBenchArgs {
   RunArgs run;                             // backend and json alone
   std::vector<std::string> norms, shapes;  // empty: all norms, a choice of shapes
@@ -129,8 +137,8 @@ struct CompareArgs {
   RunArgs run;                       // all but backend; model is what `subject` begins with
   std::vector<std::string> subject;  // MODEL, or "op" or "norm" and a name
   bool all_ops = false, unfused = false, as_run = false, rank = false;
-  bool strict = false;  // what was not judged, or is suspect, fails too
-  bool names = false;   // only print the names of arrays
+  bool strict = false;                // what was not judged, or is suspect, fails too
+  bool names = false;                 // only print the names of arrays
   std::vector<std::string> backends;  // empty: all of this build that run here
   std::string mode = "isolated", only;
   std::string input_case;  // of an op or a norm; empty: all

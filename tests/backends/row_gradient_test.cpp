@@ -48,6 +48,7 @@ const TableCase kTables[] = {{1, 1, 1},
                              {50, 12, 40, 35, DrawnIds::kSame},
                              {2500, 12, 33, -1, DrawnIds::kSame},
                              {7001, 4, 7001, 2, DrawnIds::kOnce},
+                             {11, 4999, 6, 0},
                              {33000, 3, 64, 0}};
 
 // Runs body on the backend under test, with each of its instruction sets, and on the reference.

@@ -56,6 +56,20 @@ TEST_CASE("bench: graphs of several sizes") {
   CHECK(holds(text.out, "us a node"));
 }
 
+TEST_CASE("bench: a table of embeddings by its whole gradient and by rows") {
+  const auto table = [](const std::string& more) {
+    return run_keel({"bench", "table", "--vocabulary", "300", "--width", "5", "--ids", "40",
+                     "--rounds", "3", more});
+  };
+  const Json json = json_of(table("--json"));
+  CHECK(json.at("vocabulary") == 300);
+  for (const char* form : {"whole", "rows", "lazy"}) CHECK(json.at(form).at("median") > 0);
+  const ProcessResult text = table("--optimizer=sgd");
+  CHECK(text.code == 0);
+  CHECK(holds(text.out, "a table of 300 x 5, 40 ids, sgd"));
+  CHECK(holds(text.out, "rows, lazy"));
+}
+
 std::vector<std::string> accuracy(std::vector<std::string> more) {
   more.insert(more.begin(), {"bench", "accuracy"});
   return more;
