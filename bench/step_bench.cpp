@@ -81,25 +81,21 @@ void feed_random(Program& program, const Graph& graph) {
 
 }  // namespace
 
-TypicalBatch::TypicalBatch(const train::Config& config)
-    : stream(config.model()
-                 .load(config.data().request())
-                 ->stream(task::Split::kTrain, {.batch = config.train().batch, .shuffle = {}})),
+TypicalBatch::TypicalBatch(const train::Job& job)
+    : stream(job.splits().stream(task::Split::kTrain, {.batch = job.train().batch, .shuffle = {}})),
       batch(stream->at(0, stream->steps(0) / 2)) {}
 
-void feed_batch(Program& step, const train::Config& config) {
-  const TypicalBatch typical(config);
-  train::Feeder(config.model()).feed(step, typical.batch);
-  step.feed("weight", Tensor::scalar(float(1 / typical.batch.items)));
-  step.feed("lr", Tensor::scalar(float(kLearningRate)));
+void feed_batch(Program& step, const train::Job& job) {
+  const TypicalBatch typical(job);
+  train::Feeder(job.network()).feed(step, typical.batch, {.rate = kLearningRate});
 }
 
-StepBench bench_step(Backend& backend, const train::Config& config, int rounds, TorchPeer* torch) {
-  const Graph graph = train::build_step(config, TypicalBatch(config).batch.sizes);
+StepBench bench_step(Backend& backend, const train::Job& job, int rounds, TorchPeer* torch) {
+  const Graph graph = train::build_step(job, TypicalBatch(job).batch.sizes);
   return measure_step(backend,
                       {.graph = graph,
-                       .feed = [&](Program& step) { feed_batch(step, config); },
-                       .torch_case = [&] { return step_case(backend, config); }},
+                       .feed = [&](Program& step) { feed_batch(step, job); },
+                       .torch_case = [&] { return step_case(backend, job); }},
                       rounds, torch);
 }
 
@@ -144,21 +140,21 @@ StepBench measure_step(Backend& backend, const MeasuredStep& measured, int round
   return result;
 }
 
-double first_step_seconds(const train::Config& config, const MakeBackend& make) {
+double first_step_seconds(const train::Job& job, const MakeBackend& make) {
   const auto start = Clock::now();
   const auto backend = make();
   Variables variables(*backend, 1);
-  Program step(*backend, variables, train::build_step(config), {.guard = "grad_norm"});
+  Program step(*backend, variables, train::build_step(job), {.guard = "grad_norm"});
   step.run();
   step.scalar("grad_norm");  // waits for it
   return seconds_since(start);
 }
 
-OverheadBench bench_overhead(const train::Config& config, int rounds) {
+OverheadBench bench_overhead(const train::Job& job, int rounds) {
   OverheadBench result;
   const auto backend = make_backend("null");
   auto start = Clock::now();
-  const Graph graph = train::build_step(config);
+  const Graph graph = train::build_step(job);
   result.build_seconds = seconds_since(start);
   Variables variables(*backend, 1);
   start = Clock::now();

@@ -8,16 +8,16 @@
 
 #include "bench/timing.h"
 #include "bench/torch_peer.h"
-#include "frontend/train/config.h"
+#include "frontend/train/job.h"
 #include "src/runtime/program.h"
 
 namespace keel::bench {
 
 struct StepBench {
-  Timing step;       // forward, backward, clipping, optimizer
-  Timing products;   // its matrix products and convolutions alone, through the same kernels
-  Timing optimizer;  // its optimizer updates alone: one pass over parameters and moments
-  Timing copy;       // a plain copy of as many bytes as the optimizer must move
+  Timing step;               // forward, backward, clipping, optimizer
+  Timing products;           // its matrix products and convolutions alone, through the same kernels
+  Timing optimizer;          // its optimizer updates alone: one pass over parameters and moments
+  Timing copy;               // a plain copy of as many bytes as the optimizer must move
   double products_flop = 0;  // operations of the products: two for a multiply and add
   std::int64_t optimizer_bytes = 0;
   std::vector<NodeTime> profile;
@@ -38,22 +38,22 @@ struct MeasuredStep {
 StepBench measure_step(Backend& backend, const MeasuredStep& measured, int rounds,
                        TorchPeer* torch = nullptr);
 
-// Measures a step of the config; PyTorch is measured beside it unless `torch` is null.
-StepBench bench_step(Backend& backend, const train::Config& config, int rounds,
+// Measures a step of the job; PyTorch is measured beside it unless `torch` is null.
+StepBench bench_step(Backend& backend, const train::Job& job, int rounds,
                      TorchPeer* torch = nullptr);
 
 inline constexpr double kLearningRate = 1e-6;  // so low that parameters hardly change
 
-// The batch in the middle of the config's training data, which are not shuffled: of sentences it is
+// The batch in the middle of the job's training data, which are not shuffled: of sentences it is
 // one of middling length. `stream` owns the batch.
 struct TypicalBatch {
-  explicit TypicalBatch(const train::Config& config);
+  explicit TypicalBatch(const train::Job& job);
 
   std::unique_ptr<task::Stream> stream;
   const task::Batch& batch;
 };
 // Feeds that batch, and this learning rate, to a step for its sizes.
-void feed_batch(Program& step, const train::Config& config);
+void feed_batch(Program& step, const train::Job& job);
 
 using MakeBackend = std::function<std::unique_ptr<Backend>()>;
 
@@ -67,9 +67,9 @@ struct OverheadBench {
 // Measures the seconds that a program takes to its first result: it makes a backend, builds the
 // step and compiles it for the backend, draws initial values and runs one step on inputs that are
 // zero. Call it before everything else in a process, because what ran before makes it faster.
-double first_step_seconds(const train::Config& config, const MakeBackend& make);
+double first_step_seconds(const train::Job& job, const MakeBackend& make);
 
 // Builds the step, compiles it for the null backend and runs it.
-OverheadBench bench_overhead(const train::Config& config, int rounds);
+OverheadBench bench_overhead(const train::Job& job, int rounds);
 
 }  // namespace keel::bench

@@ -34,27 +34,27 @@ json clip_limit(const optim::ClipOptions& clip) {
   return clip.kind == optim::Clipping::kGlobal ? json(clip.limit) : json();
 }
 
-json facts(const train::Config& config) {
-  const task::OptionValues options = config.model().options();
-  return {{"model", config.model().name()},
+json facts(const train::Job& job) {
+  const task::OptionValues options = job.task().options();
+  return {{"model", job.task().name()},
           {"options", std::map<std::string, std::string>(options.begin(), options.end())},
           {"norm", norm_facts(norm_of(options))},
-          {"optimizer", optimizer_facts(config.train())},
-          {"clip_limit", clip_limit(config.train().clip_options())}};
+          {"optimizer", optimizer_facts(job.train())},
+          {"clip_limit", clip_limit(job.train().clip_options())}};
 }
 
 }  // namespace
 
-TorchCase step_case(Backend& backend, const train::Config& config) {
-  const optim::Clipping clip = config.train().clip;
+TorchCase step_case(Backend& backend, const train::Job& job) {
+  const optim::Clipping clip = job.train().clip;
   const bool knows_clip = clip == optim::Clipping::kNone || clip == optim::Clipping::kGlobal;
-  check(knows_clip && config.train().accumulate == 1, ErrorKind::kUsage,
+  check(knows_clip && job.train().accumulate == 1, ErrorKind::kUsage,
         "peer torch: expected train.clip=none or global and train.accumulate=1, got {} and {}",
-        choice_text(clip), config.train().accumulate);
-  TorchCase task{.what = facts(config), .given = {}, .expected = {}};
-  const task::Sizes sizes = TypicalBatch(config).batch.sizes;
-  Graph graph = train::build_step(config, sizes);
-  const auto inputs = config.model().inputs(sizes);
+        choice_text(clip), job.train().accumulate);
+  TorchCase task{.what = facts(job), .given = {}, .expected = {}};
+  const task::Sizes sizes = TypicalBatch(job).batch.sizes;
+  Graph graph = train::build_step(job, sizes);
+  const auto inputs = job.network().inputs(sizes);
   for (const task::Input& input : inputs) {
     graph.mark_output(input.name, graph.find_leaf(input.name));
   }
@@ -65,7 +65,7 @@ TorchCase step_case(Backend& backend, const train::Config& config) {
     task.given.push_back({name, variables.read(name), true});
   }
   Program step(backend, variables, graph, {.guard = "grad_norm"});
-  feed_batch(step, config);
+  feed_batch(step, job);
   step.run();
   for (const task::Input& input : inputs) {
     task.given.push_back({input.name, step.fetch(input.name)});

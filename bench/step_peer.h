@@ -2,14 +2,14 @@
 #pragma once
 
 #include "bench/torch_peer.h"
-#include "frontend/train/config.h"
+#include "frontend/train/job.h"
 #include "src/runtime/backend.h"
 
 namespace keel::bench {
 
-// The step of the config's model, on the first batch of its data, from our initial parameters; its
+// The step of the job's model, on the first batch of its data, from our initial parameters; its
 // loss and gradient norm are expected. Throws Error{kUsage} for clipping or accumulation, which
 // the peer does not have.
-TorchCase step_case(Backend& backend, const train::Config& config);
+TorchCase step_case(Backend& backend, const train::Job& job);
 
 }  // namespace keel::bench

@@ -6,7 +6,7 @@ namespace keel::models {
 namespace {
 
 template <class M>
-std::unique_ptr<task::Model> make() {
+std::unique_ptr<task::Task> make() {
   return std::make_unique<M>();
 }
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/task/model.h"
+#include "frontend/task/task.h"
 
 namespace keel::models {
 
@@ -17,7 +17,7 @@ struct Recipe {
 
 struct ModelEntry {
   std::string name;
-  std::unique_ptr<task::Model> (*make)();
+  std::unique_ptr<task::Task> (*make)();
   std::vector<Recipe> recipes;
 };
 

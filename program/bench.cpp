@@ -94,11 +94,11 @@ std::string description_of(const Backend& backend, const bench::TorchPeer* torch
 }  // namespace
 
 int run_bench_step(const BenchArgs& args) {
-  const train::Config config = prepared_config(args.run);
+  const train::Job job = make_job(args.run);
   const auto backend = make_backend(args.run);
   const auto torch = start_peer(args.peer, args.run, *backend, kStepPeerModes);
-  const bench::StepBench b = bench::bench_step(*backend, config, args.rounds, torch.get());
-  const std::int64_t batch = config.train().batch;
+  const bench::StepBench b = bench::bench_step(*backend, job, args.rounds, torch.get());
+  const std::int64_t batch = job.train().batch;
   print_step(args,
              {args.run.model,
               fmt::format("batch {}", batch),
@@ -129,14 +129,14 @@ int run_bench_recurrent(const RecurrentBenchArgs& args) {
 }
 
 int run_bench_overhead(const BenchArgs& args) {
-  const train::Config config = prepared_config(args.run);
+  const train::Job job = make_job(args.run);
   std::string backend_name;
-  const double first_step = bench::first_step_seconds(config, [&] {
+  const double first_step = bench::first_step_seconds(job, [&] {
     auto backend = make_backend(args.run);
     backend_name = backend->name();
     return backend;
   });
-  const bench::OverheadBench b = bench::bench_overhead(config, args.rounds * 20);
+  const bench::OverheadBench b = bench::bench_overhead(job, args.rounds * 20);
   if (args.run.json) {
     print_json({{"model", args.run.model},
                 {"kernels", b.kernels},

@@ -24,7 +24,7 @@ constexpr std::int64_t kMaxRecipeBytes = 1 << 20;
 
 }  // namespace
 
-std::unique_ptr<task::Model> make_model(const std::string& name) {
+std::unique_ptr<task::Task> make_task(const std::string& name) {
   return models::find_model(name).make();
 }
 
@@ -66,11 +66,7 @@ train::Config make_config(const RunArgs& args) {
   return config;
 }
 
-train::Config prepared_config(const RunArgs& args) {
-  train::Config config = make_config(args);
-  config.prepare();
-  return config;
-}
+train::Job make_job(const RunArgs& args) { return train::Job(make_config(args)); }
 
 std::unique_ptr<Backend> make_backend(const RunArgs& args) {
   return keel::make_backend(args.backend.empty() ? default_backend() : args.backend,
@@ -92,8 +88,8 @@ Checkpoint open_checkpoint(const std::string& given) {
   if (folder.filename() == "checkpoints") {
     train::expect_model_of_run({folder.parent_path()}, file, path);
   }
-  train::Config config = train::config_of_checkpoint(file, path, make_model);
-  return {path, std::move(file), std::move(config)};
+  train::Job job = train::job_of_checkpoint(file, path, make_task);
+  return {path, std::move(file), std::move(job)};
 }
 
 std::uint64_t seed_of(std::int64_t given) {

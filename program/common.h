@@ -17,9 +17,9 @@ namespace keel::cli {
 
 // The model's recipe (a name, or a path that ends in .toml), then --data, --norm and --set.
 train::Config make_config(const RunArgs& args);
-// And what its network takes from the data.
-train::Config prepared_config(const RunArgs& args);
-std::unique_ptr<task::Model> make_model(const std::string& name);
+// And its network, made for the data.
+train::Job make_job(const RunArgs& args);
+std::unique_ptr<task::Task> make_task(const std::string& name);
 // "section.key=value" as a pair. Throws Error{kUsage} without an '='.
 std::pair<std::string, std::string> setting_of(const std::string& assignment);
 // That applied to a config. Throws Error{kUsage} without an '='.
@@ -34,7 +34,7 @@ std::filesystem::path checkpoint_path(const std::string& given);
 struct Checkpoint {
   std::string path;
   io::TensorFile file;
-  train::Config config;
+  train::Job job;
 };
 // Throws Error{kIo} or Error{kBadInput}, also when it lies in the folder of a run of another model.
 Checkpoint open_checkpoint(const std::string& given);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "frontend/compare/comparison.h"
-#include "frontend/train/config.h"
+#include "frontend/train/job.h"
 #include "program/commands.h"
 
 namespace keel::cli {
@@ -24,7 +24,7 @@ ComparedBackends compared_backends(const CompareArgs& args);
 
 // What is compared: a model's step, or the norms and ops that are named.
 struct ComparedSubjects {
-  std::unique_ptr<train::Config> config;  // of a model
+  std::unique_ptr<train::Job> job;  // of a model
   std::vector<std::unique_ptr<compare::Subject>> all;
   // What names each of them on the command line, quoted for a shell.
   std::vector<std::string> arguments;

@@ -132,9 +132,9 @@ void add_model(ComparedSubjects& subjects, const CompareArgs& args,
   const Backend* as_run = args.as_run ? backends.others[0].get() : nullptr;
   RunArgs run = args.run;
   run.model = args.subject[0];
-  subjects.config = std::make_unique<train::Config>(prepared_config(run));
+  subjects.job = std::make_unique<train::Job>(make_job(run));
   subjects.all.push_back(std::make_unique<compare::ModelSubject>(
-      *backends.judge, *subjects.config, compare::ModelSubjectOptions{args.unfused, as_run}));
+      *backends.judge, *subjects.job, compare::ModelSubjectOptions{args.unfused, as_run}));
   subjects.arguments.push_back(shell_quoted(args.subject[0]));
 }
 

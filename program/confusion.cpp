@@ -74,10 +74,10 @@ Json all_pairs(const task::Confusion& confusion) {
 
 }  // namespace
 
-std::unique_ptr<task::ConfusionScorer> confusion_scorer_of(const task::Model& model) {
-  std::vector<std::string> classes = model.class_names();
+std::unique_ptr<task::ConfusionScorer> confusion_scorer_of(const task::Network& network) {
+  std::vector<std::string> classes = network.class_names();
   if (classes.empty()) return nullptr;
-  const std::vector<task::Input> inputs = model.inputs(model.sizes(1));
+  const std::vector<task::Input> inputs = network.inputs(network.sizes(1));
   const auto label = std::ranges::find(inputs, "label", &task::Input::name);
   return std::make_unique<task::ConfusionScorer>(std::move(classes),
                                                  std::size_t(label - inputs.begin()));

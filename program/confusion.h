@@ -6,12 +6,12 @@
 #include <string>
 
 #include "frontend/task/confusion.h"
-#include "frontend/task/model.h"
+#include "frontend/task/network.h"
 
 namespace keel::cli {
 
 // Looks on for a model that has classes; null for one that has none.
-std::unique_ptr<task::ConfusionScorer> confusion_scorer_of(const task::Model& model);
+std::unique_ptr<task::ConfusionScorer> confusion_scorer_of(const task::Network& network);
 
 // Up to 20 classes: a row each true class, with the counts of what its rows were taken for, and the
 // class's precision, recall and F1. Of more classes: the pairs that were confused most often.

@@ -37,28 +37,27 @@ std::string decoded_text(const train::Evaluation& e, const task::Decoder* decode
 }  // namespace
 
 int run_eval(const EvalArgs& args) {
-  auto [path, file, config] = open_checkpoint(args.path);
-  if (!args.run.data.empty()) config.set("data.source", args.run.data);
+  auto [path, file, stored] = open_checkpoint(args.path);
+  task::OptionValues settings;
+  if (!args.run.data.empty()) settings.emplace_back("data.source", args.run.data);
   expect_one("--data", args.run.data, "data.source", args.run.sets);
   for (const std::string& assignment : args.run.sets) {
     check(!assignment.starts_with("train."), ErrorKind::kUsage,
           "eval --set: expected model.NAME=VALUE or data.NAME=VALUE, got '{}': nothing is trained",
           assignment);
-    apply_set(config, assignment);
+    settings.push_back(setting_of(assignment));
   }
-  config.validate();
+  const train::Job job = std::move(stored).with(settings);
   const auto backend = make_backend(args.run);
   Variables variables(*backend, 0);
-  train::Evaluator evaluator(*backend, variables, config);
+  train::Evaluator evaluator(*backend, variables, job);
   evaluator.declare();
   train::load_finite(file, path, variables);
-  const auto rows = config.model()
-                        .load(config.data().request())
-                        ->stream(split_called(args.split), train::evaluation_options(config));
+  const auto rows = job.splits().stream(split_called(args.split), train::evaluation_options(job));
   const auto decoder = rows->decoder();
-  const auto scorer = confusion_scorer_of(config.model());
+  const auto scorer = confusion_scorer_of(job.network());
   check(args.output.empty() || decoder || scorer, ErrorKind::kUsage,
-        "eval --output: {} has nothing to write", config.model().name());
+        "eval --output: {} has nothing to write", job.task().name());
   expect_apart({{"--output", args.output}});
   const train::Evaluation e = evaluator.run(*rows, decoder.get(), scorer.get());
   if (!args.output.empty()) {

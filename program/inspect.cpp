@@ -81,10 +81,10 @@ Json graph_json(const Graph& graph) {
 }  // namespace
 
 int run_inspect_graph(const GraphArgs& args) {
-  const train::Config config = prepared_config(args.run);
+  const train::Job job = make_job(args.run);
   Graph graph = args.mode == "step"
-                    ? train::build_step(config)
-                    : train::build_evaluate(config, config.model().sizes(config.train().batch));
+                    ? train::build_step(job)
+                    : train::build_evaluate(job, job.network().sizes(job.train().batch));
   if (args.stage != "before") graph = optimized_for(*make_backend(args.run), graph);
   if (args.run.json) {
     print_json(graph_json(graph));

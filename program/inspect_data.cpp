@@ -40,7 +40,7 @@ bool has_form(const models::ModelEntry& task, const models::Recipe& recipe,
               const task::OptionValues& form) {
   train::Config config(task.make());
   config.apply_toml(recipe.toml, recipe.name);
-  const task::OptionValues options = config.model().options();
+  const task::OptionValues options = config.task().options();
   return std::ranges::all_of(form, [&](const auto& option) {
     return std::ranges::find(options, option) != options.end();
   });
@@ -69,11 +69,9 @@ std::string without_place(std::string_view message, const std::string& task,
   return std::string(message);
 }
 
-void look(Finding& finding, train::Config& config) {
-  config.prepare();
-  const auto data = config.model().load(config.data().request());
+void look(Finding& finding, const train::Job& job) {
   for (const task::Split split : {task::Split::kTrain, task::Split::kValid, task::Split::kTest}) {
-    const auto stream = data->stream(split, {.batch = config.train().batch});
+    const auto stream = job.splits().stream(split, {.batch = job.train().batch});
     finding.rows[std::size_t(split)] = stream->rows();
     finding.sources[std::size_t(split)] = stream->source();
   }
@@ -87,7 +85,7 @@ Finding finding_of(const models::ModelEntry& task, const task::OptionValues& for
   config.set("data.source", folder);
   for (const auto& [name, value] : form) config.set("model." + name, value);
   try {
-    look(finding, config);
+    look(finding, train::Job(std::move(config)));
   } catch (const Error& error) {
     finding.state = error.kind() == ErrorKind::kIo ? State::kMissing : State::kBroken;
     finding.reason = without_place(error.what(), task.name, folder);

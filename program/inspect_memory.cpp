@@ -38,28 +38,26 @@ struct AllShapes {
   std::int64_t variables = 0;  // parameters and state
 };
 
-ProgramCache programs_of(const MemoryArgs& args, const train::Config& config, Backend& backend,
+ProgramCache programs_of(const MemoryArgs& args, const train::Job& job, Backend& backend,
                          Variables& variables, Arena& arena) {
   if (args.mode == "evaluate") {
-    const auto build = [&config](const task::Sizes& sizes) {
-      return train::build_evaluate(config, sizes);
+    const auto build = [&job](const task::Sizes& sizes) {
+      return train::build_evaluate(job, sizes);
     };
     return {backend, variables, build, {.arena = &arena}};
   }
-  const auto build = [&config](const task::Sizes& sizes) {
-    return train::build_step(config, sizes);
-  };
-  const std::string guard = config.train().skips() ? "guard" : "grad_norm";
+  const auto build = [&job](const task::Sizes& sizes) { return train::build_step(job, sizes); };
+  const std::string guard = job.train().skips() ? "guard" : "grad_norm";
   return {backend, variables, build, {.guard = guard, .arena = &arena}};
 }
 
-std::vector<task::Sizes> shapes_of(const MemoryArgs& args, const train::Config& config) {
-  const auto data = config.model().load(config.data().request());
+std::vector<task::Sizes> shapes_of(const MemoryArgs& args, const train::Job& job) {
   if (args.mode == "evaluate") {
-    return data->stream(task::Split::kValid, train::evaluation_options(config))->shapes();
+    return job.splits().stream(task::Split::kValid, train::evaluation_options(job))->shapes();
   }
-  const auto seed = static_cast<std::uint64_t>(config.train().seed);
-  return data->stream(task::Split::kTrain, {.batch = config.train().batch, .shuffle = seed})
+  const auto seed = static_cast<std::uint64_t>(job.train().seed);
+  return job.splits()
+      .stream(task::Split::kTrain, {.batch = job.train().batch, .shuffle = seed})
       ->shapes();
 }
 
@@ -72,13 +70,13 @@ ShapeRow shape_row(ProgramCache& programs, const task::Sizes& sizes) {
 }
 
 AllShapes compile_shapes(const MemoryArgs& args) {
-  const train::Config config = prepared_config(args.run);
+  const train::Job job = make_job(args.run);
   const auto backend = make_backend(args.run);
-  Variables variables(*backend, static_cast<std::uint64_t>(config.train().seed));
+  Variables variables(*backend, static_cast<std::uint64_t>(job.train().seed));
   Arena arena(*backend);
-  ProgramCache programs = programs_of(args, config, *backend, variables, arena);
+  ProgramCache programs = programs_of(args, job, *backend, variables, arena);
   AllShapes total;
-  for (const task::Sizes& sizes : shapes_of(args, config)) {
+  for (const task::Sizes& sizes : shapes_of(args, job)) {
     total.rows.push_back(shape_row(programs, sizes));
   }
   total.programs = programs.memory();

@@ -103,28 +103,29 @@ std::string in_moses_form(const Ranked& ranked, std::int64_t first) {
 }
 
 // What decides how answers are found; what the network is of, the checkpoint says.
-void apply_settings(train::Config& config, const PredictArgs& args) {
+train::Job with_settings(train::Job job, const PredictArgs& args) {
   std::vector<std::string> settings = args.run.sets;
   expect_one("--bias", args.bias, "model.bias", args.run.sets);
   expect_one("--vectors", args.vectors, "model.vectors", args.run.sets);
   if (!args.bias.empty()) settings.push_back("model.bias=" + args.bias);
   if (!args.vectors.empty()) settings.push_back("model.vectors=" + args.vectors);
   if (args.tokenized) {
-    const task::OptionValues options = config.model().options();
+    const task::OptionValues options = job.task().options();
     check(std::ranges::any_of(options, [](const auto& o) { return o.first == "tokenized"; }),
           ErrorKind::kUsage,
           "predict --tokenized: expected a model of translation, got {}, which takes lines in one "
           "form alone",
-          config.model().name());
+          job.task().name());
     settings.emplace_back("model.tokenized=true");
   }
+  task::OptionValues values;
   for (const std::string& setting : settings) {
     const std::size_t equals = setting.find('=');
     check(equals != std::string::npos && setting.starts_with("model."), ErrorKind::kUsage,
           "predict --set: expected model.NAME=VALUE, got '{}'", setting);
-    config.set(setting.substr(0, equals), setting.substr(equals + 1));
+    values.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
   }
-  config.validate();
+  return std::move(job).with(values);
 }
 
 // hand.svg becomes hand-3.svg, and hand-03.svg where the last of them is hand-12.svg.
@@ -187,25 +188,23 @@ class Answers {
   std::int64_t size_ = 0;
 };
 
-// Of a model that needs all lines at once the portion becomes all of them.
-std::unique_ptr<task::Decoder> decoder_of_lines(const task::Model& model, Questions& questions,
+// Of a network that needs all lines at once the portion becomes all of them.
+std::unique_ptr<task::Decoder> decoder_of_lines(const task::Network& network, Questions& questions,
                                                 std::vector<std::string>& portion,
                                                 std::int64_t first) {
-  if (auto decoder = model.portion_decoder(portion, first)) return decoder;
-  for (std::string& line : questions.take_rest(kMostLines)) portion.push_back(std::move(line));
-  check(portion.size() < kMostLines, ErrorKind::kBadInput, "{}: expected fewer than {} lines",
-        kStandardInput, kMostLines);
-  auto decoder = model.decoder(portion);
-  check(decoder != nullptr, ErrorKind::kUsage, "predict: {} has no answer to lines of text",
-        model.name());
-  return decoder;
+  if (network.answers() == task::Answers::kAllLines) {
+    for (std::string& line : questions.take_rest(kMostLines)) portion.push_back(std::move(line));
+    check(portion.size() < kMostLines, ErrorKind::kBadInput, "{}: expected fewer than {} lines",
+          kStandardInput, kMostLines);
+  }
+  return network.decoder(portion, first);
 }
 
-// Models call the lines that they are asked standard input, which those of --text are not.
-std::unique_ptr<task::Decoder> decoder_of(const task::Model& model, Questions& questions,
+// Networks call the lines that they are asked standard input, which those of --text are not.
+std::unique_ptr<task::Decoder> decoder_of(const task::Network& network, Questions& questions,
                                           std::vector<std::string>& portion, std::int64_t first) {
   try {
-    return decoder_of_lines(model, questions, portion, first);
+    return decoder_of_lines(network, questions, portion, first);
   } catch (const Error& error) {
     std::string message = error.what();
     const std::size_t at = message.find(kStandardInput);
@@ -217,23 +216,25 @@ std::unique_ptr<task::Decoder> decoder_of(const task::Model& model, Questions& q
 }  // namespace
 
 int run_predict(const PredictArgs& args) {
-  auto [path, file, config] = open_checkpoint(args.path);
-  apply_settings(config, args);
+  auto [path, file, stored] = open_checkpoint(args.path);
+  const train::Job job = with_settings(std::move(stored), args);
+  check(job.network().answers() != task::Answers::kNone, ErrorKind::kUsage,
+        "predict: {} has no answer to lines of text", job.task().name());
   if (args.texts.empty()) io::note_read(STDIN_FILENO);
   expect_apart({{"--output", args.output}}, {args.vectors});
   Questions questions(args.texts);
   std::vector<std::string> portion = questions.take(kPortion);
-  auto decoder = decoder_of(config.model(), questions, portion, 1);
-  const std::string note = config.model().note_on_lines();
+  auto decoder = decoder_of(job.network(), questions, portion, 1);
+  const std::string note = job.network().note_on_lines();
   if (!note.empty()) io::say("note: " + note);
-  Answers answers(args, std::string(config.model().name()));
+  Answers answers(args, std::string(job.task().name()));
   if (decoder->size() == 0) {
     answers.finish();
     return 0;
   }
   const auto backend = make_backend(args.run);
   Variables variables(*backend, 0);
-  train::Evaluator evaluator(*backend, variables, config);
+  train::Evaluator evaluator(*backend, variables, job);
   evaluator.declare();
   train::load_finite(file, path, variables);
   const train::SignalGuard signals;
@@ -248,7 +249,7 @@ int run_predict(const PredictArgs& args) {
     answers.take(*decoder);
     portion = questions.take(kPortion);
     if (portion.empty()) break;
-    decoder = decoder_of(config.model(), questions, portion, answers.size() + 1);
+    decoder = decoder_of(job.network(), questions, portion, answers.size() + 1);
   }
   answers.finish();
   return 0;

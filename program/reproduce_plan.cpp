@@ -35,11 +35,9 @@ RunArgs arguments_of(const ReproduceArgs& args, const study::PaperColumn& column
 
 // Reads all of the data, for a file that is cut short is none.
 void expect_data(const RunArgs& run) {
-  train::Config config = make_config(run);
-  config.prepare();
-  const auto data = config.model().load(config.data().request());
+  const train::Job job = make_job(run);
   for (const task::Split split : {task::Split::kTrain, task::Split::kValid, task::Split::kTest}) {
-    data->stream(split, {.batch = config.train().batch});
+    job.splits().stream(split, {.batch = job.train().batch});
   }
 }
 

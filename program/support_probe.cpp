@@ -53,8 +53,8 @@ class Probe {
 std::string refusal_summary(Backend& backend) {
   Probe probe(backend);
   for (const auto& entry : models::all_models()) {
-    train::Config config(entry.make());
-    probe.ask(train::build_step(config, config.model().sizes(2)));
+    const train::Job job{train::Config(entry.make())};
+    probe.ask(train::build_step(job, job.network().sizes(2)));
   }
   Graph wide;
   const Value a = wide.input("a", {DType::kF64, {2, 2}});

@@ -68,17 +68,16 @@ bool is_fixed(const std::string& key) {
 }
 
 // Such a setting can have the value that it has and no other.
-void apply_resumable(train::Config& config, const std::string& assignment) {
-  const auto [key, value] = setting_of(assignment);
-  const auto before = values_of(config);
-  apply_set(config, assignment);
-  if (!is_fixed(key)) return;
-  check(values_of(config) == before, ErrorKind::kUsage,
-        "--resume --set {}: expected {}, with which the run was started, got '{}'", key,
-        before.at(key), value);
+void expect_resumable(const std::map<std::string, std::string>& before,
+                      const std::map<std::string, std::string>& after) {
+  for (const auto& [key, value] : after) {
+    check(!is_fixed(key) || before.at(key) == value, ErrorKind::kUsage,
+          "--resume --set {}: expected {}, with which the run was started, got '{}'", key,
+          before.at(key), value);
+  }
 }
 
-train::Config resumed_config(const TrainArgs& args) {
+train::Job resumed_job(const TrainArgs& args) {
   check(std::filesystem::is_directory(args.resume), ErrorKind::kIo, "{}: no such folder",
         args.resume);
   const train::RunFolder folder{args.resume};
@@ -87,27 +86,29 @@ train::Config resumed_config(const TrainArgs& args) {
   check(checkpoint.has_value(), ErrorKind::kBadInput, "{}: no intact checkpoint to resume from",
         folder.checkpoints().string());
   train::expect_model_of_run(folder, checkpoint->content, checkpoint->path);
-  train::Config config =
-      train::config_of_checkpoint(checkpoint->content, checkpoint->path, make_model);
+  train::Job job = train::job_of_checkpoint(checkpoint->content, checkpoint->path, make_task);
   train::expect_options_of_run(folder, checkpoint->content, checkpoint->path);
-  check(args.run.model.empty() || args.run.model == config.model().name(), ErrorKind::kBadInput,
+  check(args.run.model.empty() || args.run.model == job.task().name(), ErrorKind::kBadInput,
         "{}: expected a checkpoint of {}, got one of {}", checkpoint->path.string(), args.run.model,
-        config.model().name());
-  if (!args.run.data.empty()) config.set("data.source", args.run.data);
+        job.task().name());
   expect_one("--data", args.run.data, "data.source", args.run.sets);
-  for (const std::string& assignment : args.run.sets) apply_resumable(config, assignment);
-  config.validate();
-  return config;
+  task::OptionValues settings;
+  if (!args.run.data.empty()) settings.emplace_back("data.source", args.run.data);
+  for (const std::string& assignment : args.run.sets) settings.push_back(setting_of(assignment));
+  const std::map<std::string, std::string> before = values_of(job.config());
+  job = std::move(job).with(settings);
+  expect_resumable(before, values_of(job.config()));
+  return job;
 }
 
-train::Config new_config(TrainArgs& args) {
+train::Job new_job(TrainArgs& args) {
   check(!args.run.model.empty(), ErrorKind::kUsage,
         "train: expected a model (see keel list models) or --resume FOLDER");
   expect_one("--seed", args.seed, "train.seed", args.run.sets);
   if (!args.seed.empty()) args.run.sets.push_back("train.seed=" + args.seed);
   if (args.out.empty()) args.out = default_folder(args.run);
   train::expect_no_run({args.out});
-  return prepared_config(args.run);
+  return make_job(args.run);
 }
 
 }  // namespace
@@ -118,10 +119,10 @@ int run_train(TrainArgs args) {
     args.run.sets.push_back("train.on_nonfinite=" + args.on_nonfinite);
   }
   const bool resume = !args.resume.empty();
-  const train::Config config = resume ? resumed_config(args) : new_config(args);
+  const train::Job job = resume ? resumed_job(args) : new_job(args);
   const std::string folder = resume ? args.resume : args.out;
   const auto backend = make_backend(args.run);
-  train::Trainer trainer(*backend, config, {folder, resume, args.quiet, run_facts(*backend)});
+  train::Trainer trainer(*backend, job, {folder, resume, args.quiet, run_facts(*backend)});
   const train::Summary summary = trainer.run();
   if (summary.signal != 0) {
     io::say(fmt::format("interrupted at step {}; go on with: keel train --resume {}",
@@ -129,7 +130,7 @@ int run_train(TrainArgs args) {
     return 128 + summary.signal;
   }
   args.run.json ? print_json(to_json(summary, folder))
-                : print(to_text(summary, folder, config.model().item_unit()));
+                : print(to_text(summary, folder, job.task().item_unit()));
   return 0;
 }
 

@@ -6,8 +6,9 @@
 #include "frontend/report/spread.h"
 #include "frontend/train/step_runner.h"
 #include "studies/list.h"
+#include "studies/training.h"
 #include "studies/verdicts.h"
-#include "studies/zoo_training.h"
+#include "studies/zoo_job.h"
 
 namespace keel::study {
 namespace {
@@ -22,7 +23,7 @@ struct BatchSizeRun {
   std::string metric = {};
 };
 
-// All updates, with gradients gathered from config.train().accumulate batches each.
+// All updates, with gradients gathered from job.train().accumulate batches each.
 void train_gathered(train::StepRunner& steps, std::int64_t updates) {
   steps.initialize();
   train::StepPlace place;
@@ -36,33 +37,32 @@ void train_gathered(train::StepRunner& steps, std::int64_t updates) {
   }
 }
 
-train::Evaluation evaluate_gathered(Backend& backend, const train::Config& config) {
-  const auto data = config.model().load(config.data().request());
+train::Evaluation evaluate_gathered(Backend& backend, const train::Job& job) {
   const auto stream =
-      data->stream(task::Split::kTrain,
-                   {.batch = config.train().batch, .shuffle = std::uint64_t(config.train().seed)});
-  Variables variables(backend, std::uint64_t(config.train().seed));
-  train::StepRunner steps(backend, variables, config, *stream);
-  train_gathered(steps, config.train().max_steps);
-  const auto valid = data->stream(task::Split::kValid, train::evaluation_options(config));
-  return train::Evaluator(backend, variables, config).run(*valid);
+      job.splits().stream(task::Split::kTrain,
+                          {.batch = job.train().batch, .shuffle = std::uint64_t(job.train().seed)});
+  Variables variables(backend, std::uint64_t(job.train().seed));
+  train::StepRunner steps(backend, variables, job, *stream);
+  train_gathered(steps, job.train().max_steps);
+  const auto valid = job.splits().stream(task::Split::kValid, train::evaluation_options(job));
+  return train::Evaluator(backend, variables, job).run(*valid);
 }
 
 BatchSizeRun run_with(const Options& options, const ZooRun& run, std::int64_t parts) {
   BatchSizeRun found{.norm = run.norm};
   const int seeds = options.seeds > 0 ? options.seeds : kBatchSizeSeeds;
   for (int i = 0; i < seeds; ++i) {
-    train::Config config = zoo_config(options, i, run);
-    const std::int64_t whole = config.train().batch;
+    train::Job whole_batches = zoo_job(options, i, run);
+    const std::int64_t whole = whole_batches.train().batch;
     check(whole >= parts, ErrorKind::kUsage,
           "[batch-size] train.batch: expected at least {}, got {}", parts, whole);
     found.batch = whole / parts;
-    config.set("train.batch", std::to_string(found.batch));
-    config.set("train.accumulate", std::to_string(parts));
     // As many epochs as the updates take, whatever the recipe says.
-    config.set("train.epochs", "1000000");
-    config.validate();
-    const train::Evaluation valid = evaluate_gathered(options.backend, config);
+    const train::Job job = std::move(whole_batches)
+                               .with({{"train.batch", std::to_string(found.batch)},
+                                      {"train.accumulate", std::to_string(parts)},
+                                      {"train.epochs", "1000000"}});
+    const train::Evaluation valid = evaluate_gathered(options.backend, job);
     found.valid.push_back(valid.loss);
     found.metric = valid.metrics.back().info.name;
     found.last_metric.push_back(valid.metrics.back().value);

@@ -8,8 +8,9 @@
 #include "frontend/report/spread.h"
 #include "studies/list.h"
 #include "studies/summary.h"
+#include "studies/training.h"
 #include "studies/verdicts.h"
-#include "studies/zoo_training.h"
+#include "studies/zoo_job.h"
 
 namespace keel::study {
 namespace {
@@ -30,14 +31,14 @@ struct NormCurves {
   std::vector<TrainingCurve> seeds;
 };
 
-TrainingCurve curve_of(Backend& backend, const train::Config& config) {
-  ZooTraining training(backend, config);
-  const std::int64_t steps = config.train().max_steps,
+TrainingCurve curve_of(Backend& backend, const train::Job& job) {
+  Training training(backend, job);
+  const std::int64_t steps = job.train().max_steps,
                      every = std::max<std::int64_t>(steps / kCurvePoints, 1);
   TrainingCurve curve;
   double sum = 0;
   std::int64_t count = 0;
-  const auto look = [&](const ZooStep& s) {
+  const auto look = [&](const TrainedStep& s) {
     sum += s.loss;
     ++count;
     if ((s.step + 1) % every != 0 && s.step + 1 != steps) return;
@@ -136,10 +137,10 @@ Result convergence(const Options& options) {
   for (const std::string& norm : norms_of(options, {"none", "batchnorm", "layernorm"})) {
     NormCurves& curves = all.emplace_back(NormCurves{norm, {}});
     for (int i = 0; i < seeds; ++i) {
-      const train::Config config = zoo_config(options, i, {task, norm, kCurveSteps});
-      const auto metrics = config.model().metrics();
+      const train::Job job = zoo_job(options, i, {task, norm, kCurveSteps});
+      const auto metrics = job.task().metrics();
       if (!metrics.empty()) metric = metrics[0].name;
-      curves.seeds.push_back(curve_of(options.backend, config));
+      curves.seeds.push_back(curve_of(options.backend, job));
     }
   }
   Result result;

@@ -10,8 +10,9 @@
 #include "studies/lab.h"
 #include "studies/list.h"
 #include "studies/summary.h"
+#include "studies/training.h"
 #include "studies/verdicts.h"
-#include "studies/zoo_training.h"
+#include "studies/zoo_job.h"
 
 namespace keel::study {
 namespace {
@@ -35,8 +36,8 @@ std::span<const double> part_of(const Weights& weights, const LayerWeights& laye
 
 class ShiftWatch {
  public:
-  ShiftWatch(Backend& backend, const train::Config& config)
-      : training_(backend, config), probe_(backend, config) {}
+  ShiftWatch(Backend& backend, const train::Job& job)
+      : training_(backend, job), probe_(backend, job) {}
 
   ShiftRun run() {
     training_.run({.expect =
@@ -44,7 +45,7 @@ class ShiftWatch {
                          if (step % kShiftEvery == 0) begin(batch);
                        },
                    .look =
-                       [this](const ZooStep& s) {
+                       [this](const TrainedStep& s) {
                          run_.losses.push_back(s.loss);
                          if (s.step % kShiftEvery == 0) compare(s.step);
                        }});
@@ -69,7 +70,7 @@ class ShiftWatch {
     }
   }
 
-  ZooTraining training_;
+  Training training_;
   GradientProbe probe_;
   Weights before_, gradient_;
   ShiftRun run_;
@@ -100,10 +101,10 @@ Result covariate_shift(const Options& options) {
       all{"every layer", {{"norm", "step", "layer", "l2", "cos"}}};
   std::map<std::string, ShiftRun> runs;
   for (const std::string& norm : norms_of(options, {"none", "batchnorm", "layernorm"})) {
-    const train::Config config = zoo_config(
-        options, 0,
-        {task, norm, kShiftSteps, {{"train.optimizer", "sgd"}, {"train.lr", kShiftRate}}});
-    const ShiftRun& run = runs[norm] = ShiftWatch(options.backend, config).run();
+    const train::Job job =
+        zoo_job(options, 0,
+                {task, norm, kShiftSteps, {{"train.optimizer", "sgd"}, {"train.lr", kShiftRate}}});
+    const ShiftRun& run = runs[norm] = ShiftWatch(options.backend, job).run();
     summary.rows.push_back({norm, fmt::format("{:.4g}", median_shift(run, &ShiftLine::distance)),
                             fmt::format("{:.4f}", median_shift(run, &ShiftLine::cosine)),
                             fmt::format("{:.4f}", mean_of_last_losses(run.losses))});

@@ -8,11 +8,12 @@
 #include "src/ops/norm/pn_v.h"
 #include "studies/lab.h"
 #include "studies/list.h"
-#include "studies/mini_configs.h"
+#include "studies/mini_jobs.h"
 #include "studies/norm_sites.h"
 #include "studies/summary.h"
+#include "studies/training.h"
 #include "studies/verdicts.h"
-#include "studies/zoo_training.h"
+#include "studies/zoo_job.h"
 
 namespace keel::study {
 namespace {
@@ -71,15 +72,15 @@ std::vector<SiteRatios> ratios_of(Training& training) {
 }
 
 std::vector<SiteRatios> train_with(const Options& options, bool layer_scale) {
-  const train::Config config = sentence_config(options, 0, {"pn_v", layer_scale});
-  MiniTraining training(options.backend, config, RowOrder::kStream);
+  const train::Job job = sentence_job(options, 0, {"pn_v", layer_scale});
+  Training training(options.backend, job, RowOrder::kStream);
   training.run();
   return ratios_of(training);
 }
 
 std::vector<SiteRatios> train_task(const Options& options, const std::string& norm) {
-  const train::Config config = zoo_config(options, 0, {options.task, norm, kFigureSteps});
-  ZooTraining training(options.backend, config);
+  const train::Job job = zoo_job(options, 0, {options.task, norm, kFigureSteps});
+  Training training(options.backend, job);
   training.run({});
   std::vector<SiteRatios> sites = ratios_of(training);
   check(!sites.empty(), ErrorKind::kUsage, "[figure7] --norm: expected pn_v, got {}", norm);

@@ -11,8 +11,9 @@
 #include "src/ops/optimizer_step.h"
 #include "studies/lab.h"
 #include "studies/list.h"
-#include "studies/mini_training.h"
+#include "studies/mini_jobs.h"
 #include "studies/mlp_network.h"
+#include "studies/training.h"
 #include "studies/verdicts.h"
 
 namespace keel::study {
@@ -94,23 +95,22 @@ class Tracked {
 
 std::vector<Tracked> train_with(const Options& options, const std::string& norm) {
   const int steps = options.steps > 0 ? options.steps : kEpochs * kStepsOfEpoch;
-  const train::Config config = mini_config(std::make_unique<MlpNetwork>(), kRecipe, options.seed,
-                                           {{"model.norm", norm}}, steps);
-  MiniTraining training(options.backend, config, RowOrder::kDrawn);
+  const train::Job job =
+      mini_job(std::make_unique<Mlp>(), kRecipe, options.seed, {{"model.norm", norm}}, steps);
+  Training training(options.backend, job, RowOrder::kDrawn);
   std::vector<Tracked> layers{Tracked("fc1/weight"), Tracked("fc2/weight")};
   for (Tracked& layer : layers) layer.start(training.variables());
-  int step = 0;
-  const auto look = [&](const Program& program) {
-    ++step;
+  const auto look = [&](const TrainedStep& done) {
+    const std::int64_t step = done.step + 1;
     for (Tracked& layer : layers) {
-      layer.step(program, training.variables());
+      layer.step(done.program, training.variables());
       if (step % kStepsOfEpoch == 0 || step == steps) layer.end_epoch();
     }
   };
-  training.run({[&](Graph& g) {
-                  for (const Tracked& layer : layers) layer.mark(g);
-                },
-                look});
+  const auto mark = [&](Graph& g) {
+    for (const Tracked& layer : layers) layer.mark(g);
+  };
+  training.run({.mark = mark, .look = look});
   return layers;
 }
 

@@ -23,13 +23,13 @@ Weights moved(const Weights& theta, double factor, const Weights& direction) {
 
 }  // namespace
 
-GradientProbe::GradientProbe(Backend& backend, const train::Config& config)
+GradientProbe::GradientProbe(Backend& backend, const train::Job& job)
     : backend_(backend),
-      config_(config),
-      feeder_(config.model()),
+      job_(job),
+      feeder_(job.network()),
       variables_(backend, 0),
       programs_(backend, variables_, [this](const task::Sizes& sizes) { return build(sizes); }) {
-  const Graph graph = build(config.model().sizes(config.train().batch));
+  const Graph graph = build(job.network().sizes(job.train().batch));
   variables_.declare(graph);
   std::size_t end = 0;
   for (const Value leaf : graph.leaves(NodeKind::kParameter)) {
@@ -45,13 +45,9 @@ GradientProbe::GradientProbe(Backend& backend, const train::Config& config)
 
 Graph GradientProbe::build(const task::Sizes& sizes) {
   Graph g;
-  nn::Net net{.graph = g,
-              .mode = nn::Mode::kProbe,
-              .seed = std::uint64_t(config_.train().seed),
-              .tick = g.input("tick", {DType::kI32, {}}),
-              .first_row = g.input("first_row", {DType::kI32, {}})};
-  const task::Inputs inputs = train::add_inputs(g, config_.model(), sizes);
-  const Value sum = config_.model().build(net, inputs).loss_sum;
+  nn::Net net = train::drawing_net(g, job_, nn::Mode::kProbe);
+  const task::Inputs inputs = train::add_inputs(g, job_.network(), sizes);
+  const Value sum = job_.network().build(net, inputs).loss_sum;
   const Value loss = ops::mul(g, sum, g.input("weight", {DType::kF32, {}}));
   const std::vector<Value> parameters = g.leaves(NodeKind::kParameter);
   const std::vector<Value> gradients = gradient(g, loss, parameters);
@@ -81,11 +77,7 @@ Slope GradientProbe::at(const Weights& weights) {
     variables_.write(part.name, value);
     from = end;
   }
-  feeder_.feed(program, *batch_);
-  program.feed("weight", Tensor::scalar(float(1 / batch_->items)));
-  for (const char* key : {"tick", "first_row"}) {
-    program.feed(key, Tensor::of<std::int32_t>({}, {0}));
-  }
+  feeder_.feed(program, *batch_, {});
   program.run();
   Slope slope{program.scalar("loss"), {}};
   for (const Part& part : parts_) {

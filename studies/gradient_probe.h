@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "frontend/train/config.h"
 #include "frontend/train/feeder.h"
+#include "frontend/train/job.h"
 #include "src/runtime/program_cache.h"
 #include "studies/study.h"
 
@@ -28,7 +28,7 @@ struct LayerWeights {
 class GradientProbe {
  public:
   // Both arguments must outlive the object.
-  GradientProbe(Backend& backend, const train::Config& config);
+  GradientProbe(Backend& backend, const train::Job& job);
 
   // The batch of all that follows; it must outlive that.
   void take(const task::Batch& batch) { batch_ = &batch; }
@@ -45,7 +45,7 @@ class GradientProbe {
   Graph build(const task::Sizes& sizes);
 
   Backend& backend_;
-  const train::Config& config_;
+  const train::Job& job_;
   train::Feeder feeder_;
   Variables variables_;
   ProgramCache programs_;

@@ -4,10 +4,11 @@
 
 #include "studies/gradient_probe.h"
 #include "studies/list.h"
-#include "studies/mini_configs.h"
+#include "studies/mini_jobs.h"
 #include "studies/summary.h"
+#include "studies/training.h"
 #include "studies/verdicts.h"
-#include "studies/zoo_training.h"
+#include "studies/zoo_job.h"
 
 namespace keel::study {
 namespace {
@@ -24,18 +25,18 @@ struct LandscapeLine {
   double gradient_band() const { return landscape.gradient_max - landscape.gradient_min; }
 };
 
-std::vector<LandscapeLine> landscapes_of(Backend& backend, const train::Config& config) {
-  ZooTraining training(backend, config);
-  GradientProbe probe(backend, config);
+std::vector<LandscapeLine> landscapes_of(Backend& backend, const train::Job& job) {
+  Training training(backend, job);
+  GradientProbe probe(backend, job);
   std::vector<LandscapeLine> lines;
   const auto expect = [&](std::int64_t step, const task::Batch& batch) {
     if (step % kLandscapeEvery != 0) return;
     probe.take(batch);
     const auto slope_at = [&](const Weights& w) { return probe.at(w); };
     const Weights theta = probe.read(training.variables());
-    lines.push_back({step, 0, landscape_along(slope_at, theta, config.train().lr)});
+    lines.push_back({step, 0, landscape_along(slope_at, theta, job.train().lr)});
   };
-  const auto look = [&](const ZooStep& s) {
+  const auto look = [&](const TrainedStep& s) {
     if (s.step % kLandscapeEvery == 0) lines.back().loss = s.loss;
   };
   training.run({.expect = expect, .look = look});
@@ -62,15 +63,12 @@ void add_lines(const std::string& norm, const std::vector<LandscapeLine>& lines,
 }
 
 // Without a task, the deep residual network of the miniatures on drawn vectors, with its own rate.
-train::Config landscape_config(const Options& options, const std::string& norm) {
+train::Job landscape_job(const Options& options, const std::string& norm) {
   if (!options.task.empty()) {
     const task::OptionValues plain{{"train.optimizer", "sgd"}, {"train.lr", kLandscapeRate}};
-    return zoo_config(options, 0, {options.task, norm, kLandscapeSteps, plain});
+    return zoo_job(options, 0, {options.task, norm, kLandscapeSteps, plain});
   }
-  train::Config config = vector_config(options, 0, {.norm = norm, .steps = kLandscapeSteps});
-  for (const auto& [key, value] : options.settings) config.set(key, value);
-  config.validate();
-  return config;
+  return vector_job(options, 0, {.norm = norm, .steps = kLandscapeSteps}).with(options.settings);
 }
 
 struct LandscapeFigure {
@@ -135,8 +133,8 @@ Result landscape(const Options& options) {
   }
   Landscapes of;
   for (const std::string& norm : norms_of(options, {"none", "batchnorm", "layernorm"})) {
-    const train::Config config = landscape_config(options, norm);
-    const auto& lines = of[norm] = landscapes_of(options.backend, config);
+    const train::Job job = landscape_job(options, norm);
+    const auto& lines = of[norm] = landscapes_of(options.backend, job);
     add_lines(norm, lines, all);
     auto& cells = medians.rows.emplace_back(std::vector<std::string>{norm});
     for (const LandscapeFigure& figure : kLandscapeFigures) {

@@ -3,9 +3,10 @@
 #include <algorithm>
 
 #include "studies/list.h"
-#include "studies/mini_training.h"
+#include "studies/mini_jobs.h"
 #include "studies/mlp_network.h"
 #include "studies/summary.h"
+#include "studies/training.h"
 #include "studies/verdicts.h"
 
 namespace keel::study {
@@ -40,13 +41,13 @@ BatchRuns train_with(const Options& options, const BatchVariant& variant, int se
   const int steps = options.steps > 0 ? options.steps : variant.steps;
   BatchRuns runs;
   for (int i = 0; i < seeds; ++i) {
-    const train::Config config = mini_config(
-        std::make_unique<MlpNetwork>(), kBatchRecipe, options.seed + std::uint64_t(i),
+    const train::Job job = mini_job(
+        std::make_unique<Mlp>(), kBatchRecipe, options.seed + std::uint64_t(i),
         {{"model.norm", variant.norm}, {"train.batch", std::to_string(variant.batch)}}, steps);
-    MiniTraining training(options.backend, config, RowOrder::kDrawn);
+    Training training(options.backend, job, RowOrder::kDrawn);
     training.run();
-    runs.loss.push_back(training.evaluate_train().loss);
-    runs.error.push_back(training.evaluate_test().at("error"));
+    runs.loss.push_back(training.evaluate(task::Split::kTrain).loss);
+    runs.error.push_back(training.evaluate(task::Split::kTest).at("error"));
   }
   return runs;
 }

@@ -4,7 +4,7 @@
 // All have columns x (rows, features) f32 and label (rows) i32, and no validation rows.
 #pragma once
 
-#include "frontend/data/table_stream.h"
+#include "frontend/data/table_rows.h"
 
 namespace keel::study {
 

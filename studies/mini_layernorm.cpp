@@ -2,8 +2,9 @@
 #include <algorithm>
 
 #include "studies/list.h"
-#include "studies/mini_configs.h"
+#include "studies/mini_jobs.h"
 #include "studies/summary.h"
+#include "studies/training.h"
 #include "studies/verdicts.h"
 
 namespace keel::study {
@@ -37,12 +38,12 @@ RunsByNorm train_all(const Options& options, std::span<const LayerNormVariant> v
   for (const LayerNormVariant& variant : variants) {
     LayerNormRuns& runs = all[variant.norm];
     for (int i = 0; i < seeds; ++i) {
-      const train::Config config = vector_config(options, i, {variant.norm, post});
-      MiniTraining training(options.backend, config, RowOrder::kDrawn);
+      const train::Job job = vector_job(options, i, {variant.norm, post});
+      Training training(options.backend, job, RowOrder::kDrawn);
       runs.input_gradient.push_back(training.gradient_norm("stem"));
       training.run();
-      runs.loss.push_back(training.evaluate_train().loss);
-      runs.accuracy.push_back(1 - training.evaluate_test().at("error") / 100);
+      runs.loss.push_back(training.evaluate(task::Split::kTrain).loss);
+      runs.accuracy.push_back(1 - training.evaluate(task::Split::kTest).at("error") / 100);
     }
   }
   return all;

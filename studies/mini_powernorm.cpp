@@ -4,8 +4,9 @@
 #include <numeric>
 
 #include "studies/list.h"
-#include "studies/mini_configs.h"
+#include "studies/mini_jobs.h"
 #include "studies/summary.h"
+#include "studies/training.h"
 #include "studies/verdicts.h"
 
 namespace keel::study {
@@ -52,7 +53,7 @@ struct PowerNormRuns {
 };
 using RunsByLabel = std::map<std::string, PowerNormRuns>;
 
-std::map<std::string, Distances> summarize(const MiniTraining& training) {
+std::map<std::string, Distances> summarize(const Training& training) {
   std::map<std::string, Distances> summary;
   const std::string prefix = "distance/";
   for (const auto& [output, values] : training.traces()) {
@@ -72,10 +73,10 @@ RunsByLabel train_all(const Options& options, std::span<const PowerNormVariant> 
   for (const PowerNormVariant& v : variants) {
     PowerNormRuns& runs = all[v.label];
     for (int i = 0; i < seeds; ++i) {
-      const train::Config config = sentence_config(options, i, {v.norm, v.layer_scale, spread});
-      MiniTraining training(options.backend, config, RowOrder::kStream);
+      const train::Job job = sentence_job(options, i, {v.norm, v.layer_scale, spread});
+      Training training(options.backend, job, RowOrder::kStream);
       training.run();
-      const train::Evaluation test = training.evaluate_test();
+      const train::Evaluation test = training.evaluate(task::Split::kTest);
       runs.loss.push_back(test.loss);
       runs.accuracy.push_back(1 - test.at("error") / 100);
       const std::span losses = training.traces().at("loss");

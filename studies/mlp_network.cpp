@@ -6,9 +6,9 @@
 
 namespace keel::study {
 
-std::unique_ptr<task::Splits> MlpNetwork::load(const task::DataRequest& request) const {
-  return mixture(
-      {request.seed, options_.train_rows, options_.test_rows, options_.features, options_.classes});
+task::Prepared Mlp::prepare(const task::DataRequest& request, const task::Assets*) const {
+  return {restore({}), mixture({request.seed, options_.train_rows, options_.test_rows,
+                                options_.features, options_.classes})};
 }
 
 std::vector<task::Input> MlpNetwork::inputs(const task::Sizes& sizes) const {

@@ -4,6 +4,7 @@
 
 #include "frontend/nn/norm.h"
 #include "frontend/task/classification.h"
+#include "frontend/task/task.h"
 
 namespace keel::study {
 
@@ -27,15 +28,24 @@ struct MlpOptions {
 
 // h = relu(norm(h W)) in the layers "fc1", "fc2", ...; logits = h W' + b'. A layer whose norm has
 // no bias has its own. Weights start as N(0, 1 / fan_in).
-class MlpNetwork : public task::ModelWithOptions<MlpOptions> {
+class MlpNetwork final : public task::NetworkOf<MlpOptions> {
  public:
-  std::string_view name() const override { return "mlp"; }
-  std::string_view summary() const override { return "a small MLP on drawn data"; }
-  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
+  using NetworkOf::NetworkOf;
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
   task::Sizes sizes(std::int64_t batch) const override { return {batch}; }
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
+};
+
+class Mlp final : public task::TaskWithOptions<MlpOptions> {
+ public:
+  std::string_view name() const override { return "mlp"; }
+  std::string_view summary() const override { return "a small MLP on drawn data"; }
   std::vector<task::MetricInfo> metrics() const override { return task::error_metric(); }
+  task::Prepared prepare(const task::DataRequest& request,
+                         const task::Assets* known) const override;
+  std::shared_ptr<const task::Network> restore(const task::Assets&) const override {
+    return std::make_shared<const MlpNetwork>(options_);
+  }
 };
 
 }  // namespace keel::study

@@ -11,8 +11,9 @@
 #include "studies/lab.h"
 #include "studies/list.h"
 #include "studies/summary.h"
+#include "studies/training.h"
 #include "studies/verdicts.h"
-#include "studies/zoo_training.h"
+#include "studies/zoo_job.h"
 
 namespace keel::study {
 namespace {
@@ -60,14 +61,14 @@ void add_move(const ActivationMoments& from, const ActivationMoments& to, NoisyR
   run.stretched += stretched / features;
 }
 
-NoisyRun noisy_run(Backend& backend, const train::Config& config) {
-  ZooTraining training(backend, config);
+NoisyRun noisy_run(Backend& backend, const train::Job& job) {
+  Training training(backend, job);
   NoisyRun run;
   std::optional<ActivationMoments> last;
   const auto mark_first = [](Graph& g) {
     g.mark_output("activation", rows_of_features(g, first_relu_input(g)));
   };
-  const auto look = [&](const ZooStep& s) {
+  const auto look = [&](const TrainedStep& s) {
     const ActivationMoments now = moments_of(s.program.fetch("activation", true).to(DType::kF64));
     if (last) add_move(*last, now, run);
     last = now;
@@ -96,10 +97,10 @@ Result noisy_batchnorm(const Options& options) {
               {{"norm", "moved", "stretched", "last train loss"}}};
   std::map<std::string, NoisyRun> runs;
   for (const char* norm : {"none", "batchnorm", "noisybatchnorm"}) {
-    const train::Config config = zoo_config(
-        options, 0,
-        {task, norm, kNoisySteps, {{"train.optimizer", "sgd"}, {"train.lr", kNoisyRate}}});
-    const NoisyRun& run = runs[norm] = noisy_run(options.backend, config);
+    const train::Job job =
+        zoo_job(options, 0,
+                {task, norm, kNoisySteps, {{"train.optimizer", "sgd"}, {"train.lr", kNoisyRate}}});
+    const NoisyRun& run = runs[norm] = noisy_run(options.backend, job);
     table.rows.push_back({norm, fmt::format("{:.4f}", run.moved),
                           fmt::format("{:.4f}", run.stretched),
                           fmt::format("{:.4f}", last_loss(run))});

@@ -42,10 +42,11 @@ void ResidualOptions::validate() const {
   nn::Norm::parse(norm);
 }
 
-std::unique_ptr<task::Splits> ResidualNetwork::load(const task::DataRequest& request) const {
+task::Prepared Residual::prepare(const task::DataRequest& request, const task::Assets*) const {
   const MiniData sizes{request.seed, options_.train_rows, options_.test_rows, options_.features,
                        options_.classes};
-  return options_.data == "vectors" ? vectors(sizes) : sentences(sizes, options_.spread);
+  return {restore({}),
+          options_.data == "vectors" ? vectors(sizes) : sentences(sizes, options_.spread)};
 }
 
 std::vector<task::Input> ResidualNetwork::inputs(const task::Sizes& sizes) const {

@@ -3,6 +3,7 @@
 
 #include "frontend/nn/norm.h"
 #include "frontend/task/classification.h"
+#include "frontend/task/task.h"
 
 namespace keel::study {
 
@@ -45,19 +46,28 @@ struct ResidualOptions {
 // In training, each running statistic s that the first norm keeps adds an output "distance/<s>":
 // |batch statistic - s|_2 / width, before s takes in the batch (Shen et al. 2020, figure 2). The
 // statistics are "running_mean", "running_var" and "psi2". A probe adds "stem": h = x W.
-class ResidualNetwork : public task::ModelWithOptions<ResidualOptions> {
+class ResidualNetwork final : public task::NetworkOf<ResidualOptions> {
  public:
-  std::string_view name() const override { return "residual"; }
-  std::string_view summary() const override { return "a residual network on drawn data"; }
-  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
+  using NetworkOf::NetworkOf;
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
   task::Sizes sizes(std::int64_t batch) const override { return {batch}; }
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
-  std::vector<task::MetricInfo> metrics() const override { return task::error_metric(); }
 
  private:
   Value branch(nn::Net& net, const std::string& block, Value h) const;
   Value normalize(nn::Net& net, const std::string& site, Value x) const;
+};
+
+class Residual final : public task::TaskWithOptions<ResidualOptions> {
+ public:
+  std::string_view name() const override { return "residual"; }
+  std::string_view summary() const override { return "a residual network on drawn data"; }
+  std::vector<task::MetricInfo> metrics() const override { return task::error_metric(); }
+  task::Prepared prepare(const task::DataRequest& request,
+                         const task::Assets* known) const override;
+  std::shared_ptr<const task::Network> restore(const task::Assets&) const override {
+    return std::make_shared<const ResidualNetwork>(options_);
+  }
 };
 
 }  // namespace keel::study

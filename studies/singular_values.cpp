@@ -11,8 +11,9 @@
 #include "frontend/text/dictionary.h"
 #include "src/ops/embedding.h"
 #include "studies/list.h"
+#include "studies/training.h"
 #include "studies/verdicts.h"
-#include "studies/zoo_training.h"
+#include "studies/zoo_job.h"
 
 namespace keel::study {
 namespace {
@@ -26,15 +27,15 @@ struct EmbeddingTable {
 };
 
 // The tables that the network looks symbols up in.
-std::vector<EmbeddingTable> tables_of(const train::Config& config) {
+std::vector<EmbeddingTable> tables_of(const train::Job& job) {
   Graph g;
   nn::Net net{.graph = g, .mode = nn::Mode::kEvaluate};
-  const task::Model& model = config.model();
+  const task::Network& network = job.network();
   std::vector<NamedValue> inputs;
-  for (const task::Input& input : model.inputs(model.sizes(config.train().batch))) {
+  for (const task::Input& input : network.inputs(network.sizes(job.train().batch))) {
     inputs.push_back({input.name, g.input(input.name, input.type)});
   }
-  model.build(net, task::Inputs(std::move(inputs)));
+  network.build(net, task::Inputs(std::move(inputs)));
   std::vector<EmbeddingTable> tables;
   for (int i = 0; i < g.size(); ++i) {
     const Node& node = g.node(i);
@@ -46,10 +47,10 @@ std::vector<EmbeddingTable> tables_of(const train::Config& config) {
   return tables;
 }
 
-EmbeddingTable chosen_table(const train::Config& config, const std::string& asked) {
-  const std::vector<EmbeddingTable> tables = tables_of(config);
+EmbeddingTable chosen_table(const train::Job& job, const std::string& asked) {
+  const std::vector<EmbeddingTable> tables = tables_of(job);
   check(!tables.empty(), ErrorKind::kUsage, "[singular-values] --task: {} has no embeddings",
-        config.model().name());
+        job.task().name());
   if (asked.empty()) return tables.front();
   const auto found = std::ranges::find(tables, asked, &EmbeddingTable::name);
   check(found != tables.end(), ErrorKind::kUsage,
@@ -59,11 +60,11 @@ EmbeddingTable chosen_table(const train::Config& config, const std::string& aske
 }
 
 // Padding is left out, and so are the fillers of a dictionary, which no text has.
-std::vector<bool> kept_rows_of(const train::Config& config, const EmbeddingTable& table,
+std::vector<bool> kept_rows_of(const train::Job& job, const EmbeddingTable& table,
                                std::int64_t rows) {
   std::vector<bool> kept(std::size_t(rows), true);
   if (table.padding_id >= 0) kept[std::size_t(table.padding_id)] = false;
-  const task::Assets assets = config.model().assets();
+  const task::Assets assets = job.network().assets();
   const std::string language = table.name.substr(0, table.name.find('/'));
   auto dictionary = assets.find(language + ".dictionary");
   if (dictionary == assets.end()) dictionary = assets.find("source.dictionary");
@@ -82,14 +83,14 @@ Spectrum spectrum_of(const Options& options, const std::string& task, const std:
   Spectrum spectrum{norm, "", {}};
   const int seeds = options.seeds > 0 ? options.seeds : kSpectrumSeeds;
   for (int i = 0; i < seeds; ++i) {
-    const train::Config config = zoo_config(options, i, {task, norm, kSpectrumSteps});
-    const EmbeddingTable table = chosen_table(config, options.site);
-    ZooTraining training(options.backend, config);
+    const train::Job job = zoo_job(options, i, {task, norm, kSpectrumSteps});
+    const EmbeddingTable table = chosen_table(job, options.site);
+    Training training(options.backend, job);
     training.run({});
     const Tensor values = training.variables().read(table.name, true).to(DType::kF64);
     spectrum.table = table.name;
     spectrum.seeds.push_back(
-        singular_values_of(values, kept_rows_of(config, table, values.shape()[0])));
+        singular_values_of(values, kept_rows_of(job, table, values.shape()[0])));
   }
   return spectrum;
 }

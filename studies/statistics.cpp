@@ -7,8 +7,9 @@
 #include "studies/batch_statistics.h"
 #include "studies/list.h"
 #include "studies/summary.h"
+#include "studies/training.h"
 #include "studies/verdicts.h"
-#include "studies/zoo_training.h"
+#include "studies/zoo_job.h"
 
 namespace keel::study {
 namespace {
@@ -38,14 +39,14 @@ struct StatisticsRun {
 class StatisticsWatch {
  public:
   StatisticsWatch(const Options& options, const std::string& task, const std::string& norm)
-      : config_(zoo_config(options, 0, {task, norm, kStatisticsSteps, settings_for(task)})),
-        training_(options.backend, config_),
+      : job_(zoo_job(options, 0, {task, norm, kStatisticsSteps, settings_for(task)})),
+        training_(options.backend, job_),
         norm_(watched_norm(norm)),
         asked_(options.site),
         run_{task, norm, "", {}} {}
 
   StatisticsRun run() {
-    const auto look = [this](const ZooStep& s) {
+    const auto look = [this](const TrainedStep& s) {
       run_.lines.push_back(
           {s.step, s.epoch, batch_statistics(values_at(s.program, site_), before_, norm_)});
     };
@@ -77,8 +78,8 @@ class StatisticsWatch {
     before_.gain = leaf("gain");
   }
 
-  train::Config config_;
-  ZooTraining training_;
+  train::Job job_;
+  Training training_;
   WatchedNorm norm_;
   std::string asked_;
   StatisticsRun run_;

@@ -9,8 +9,9 @@
 #include "src/ops/norm/power_norm.h"
 #include "studies/lab.h"
 #include "studies/list.h"
-#include "studies/mini_configs.h"
+#include "studies/mini_jobs.h"
 #include "studies/norm_sites.h"
+#include "studies/training.h"
 #include "studies/verdicts.h"
 
 namespace keel::study {
@@ -40,9 +41,10 @@ std::vector<double> values(const Tensor& t) {
 
 class PowerRecorder {
  public:
-  PowerRecorder(const MiniTraining& training, double rows) : training_(training), rows_(rows) {}
-  Observer observer() {
-    return {[this](Graph& g) { mark_all(g); }, [this](const Program& p) { look(p); }};
+  PowerRecorder(const Training& training, double rows) : training_(training), rows_(rows) {}
+  StepObserver observer() {
+    return {.mark = [this](Graph& g) { mark_all(g); },
+            .look = [this](const TrainedStep& step) { look(step.program); }};
   }
   const std::vector<Site>& sites() const { return sites_; }
 
@@ -87,7 +89,7 @@ class PowerRecorder {
     return values(training_.variables().read(s.site.name + "/" + variable, true));
   }
 
-  const MiniTraining& training_;
+  const Training& training_;
   double rows_;
   std::vector<Site> sites_;
 };
@@ -100,9 +102,9 @@ struct PowerVariant {
 std::vector<Site> train_with(const Options& options, const PowerVariant& variant) {
   const std::string norm = fmt::format(
       "powernorm{{heads=0,warmup=100,alpha_b={},mode={},eps=1e-5}}", kAlpha, variant.mode);
-  const train::Config config = sentence_config(options, 0, {norm, variant.layer_scale});
-  MiniTraining training(options.backend, config, RowOrder::kStream);
-  PowerRecorder recorder(training, double(config.train().batch));
+  const train::Job job = sentence_job(options, 0, {norm, variant.layer_scale});
+  Training training(options.backend, job, RowOrder::kStream);
+  PowerRecorder recorder(training, double(job.train().batch));
   training.run(recorder.observer());
   return recorder.sites();
 }

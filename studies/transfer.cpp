@@ -5,9 +5,10 @@
 #include "frontend/train/run_state.h"
 #include "models/registry.h"
 #include "studies/list.h"
+#include "studies/training.h"
 #include "studies/transfer_probe.h"
 #include "studies/verdicts.h"
-#include "studies/zoo_training.h"
+#include "studies/zoo_job.h"
 
 namespace keel::study {
 namespace {
@@ -23,25 +24,23 @@ Table task_table() {
 void probe_runs(const Options& options, train::Progress& progress, Table& tasks) {
   for (const std::string& path : options.runs) {
     const io::TensorFile file = io::read_safetensors(path, {.require_checksums = true});
-    train::Config config = train::config_of_checkpoint(
-        file, path, [](const std::string& name) { return models::find_model(name).make(); });
-    for (const auto& [key, value] : options.settings) config.set(key, value);
-    config.validate();
+    const train::Job job = train::job_of_checkpoint(file, path, [](const std::string& name) {
+                             return models::find_model(name).make();
+                           }).with(options.settings);
     Variables variables(options.backend, 0);
-    train::Evaluator evaluator(options.backend, variables, config);
+    train::Evaluator evaluator(options.backend, variables, job);
     evaluator.declare();
     train::load_finite(file, path, variables);
     const TransferProbe probe(
-        config.model(), [&](task::Decoder& decoder) { evaluator.decode(decoder); }, options,
-        progress);
+        job, [&](task::Decoder& decoder) { evaluator.decode(decoder); }, options, progress);
     probe.add_tasks(tasks, path);
   }
 }
 
 // Says how far a training is.
-ZooObserver told_steps(train::Progress& progress, const std::string& norm, std::int64_t steps) {
-  ZooObserver observer;
-  observer.look = [&progress, norm, steps](const ZooStep& step) {
+StepObserver told_steps(train::Progress& progress, const std::string& norm, std::int64_t steps) {
+  StepObserver observer;
+  observer.look = [&progress, norm, steps](const TrainedStep& step) {
     progress.update(
         double(step.step + 1) / double(steps),
         fmt::format("{}: training, step {}/{} loss {:.4f}", norm, step.step + 1, steps, step.loss));
@@ -49,21 +48,20 @@ ZooObserver told_steps(train::Progress& progress, const std::string& norm, std::
   return observer;
 }
 
-// Networks that are trained here, before and behind their training.
+// Networks that are trained here, before and after their training.
 void probe_trainings(const Options& options, train::Progress& progress, Result& result,
                      Table& tasks) {
   Table topics{"topics of 1,000 held-out sentences of stories",
                {{"norm", "nll, nats a word", "untrained %", "trained %"}}};
   for (const std::string& norm : norms_of(options, {"none", "layernorm"})) {
-    const train::Config config =
-        zoo_config(options, 0, {task_of(options, "skip_thoughts"), norm, kTransferSteps});
-    ZooTraining training(options.backend, config);
+    const train::Job job =
+        zoo_job(options, 0, {task_of(options, "skip_thoughts"), norm, kTransferSteps});
+    Training training(options.backend, job);
     const TransferProbe probe(
-        config.model(), [&](task::Decoder& decoder) { training.decode(decoder); }, options,
-        progress);
-    const bool tells_stories = config.data().source == "builtin";
+        job, [&](task::Decoder& decoder) { training.decode(decoder); }, options, progress);
+    const bool tells_stories = job.data().source == "builtin";
     const double before = tells_stories ? probe.topics() : 0;
-    training.run(told_steps(progress, norm, config.train().max_steps));
+    training.run(told_steps(progress, norm, job.train().max_steps));
     if (!options.data.empty()) probe.add_tasks(tasks, norm);
     if (!tells_stories) continue;
     const double nll = training.evaluate(task::Split::kTest).at("nll"), after = probe.topics();

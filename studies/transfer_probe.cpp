@@ -47,10 +47,13 @@ Watch told_by(train::Progress& progress, const std::string& what) {
 
 RowMatrix TransferProbe::vectors_of(const std::string& what,
                                     const std::vector<std::string>& lines) const {
-  const std::unique_ptr<task::Decoder> decoder = model_.decoder(lines);
+  const bool answers = job_.network().answers() != task::Answers::kNone;
+  const std::unique_ptr<task::Decoder> decoder =
+      answers ? job_.network().decoder(lines, 1) : nullptr;
   auto* found = dynamic_cast<models::VectorDecoder*>(decoder.get());
   check(found != nullptr, ErrorKind::kUsage,
-        "[transfer] --task: expected one that makes vectors of sentences, got {}", model_.name());
+        "[transfer] --task: expected one that makes vectors of sentences, got {}",
+        job_.task().name());
   WatchedDecoder watched(*found, told_by(progress_, what + ": vectors"));
   decode_(watched);
   for (const auto& [name, text] : found->details()) {

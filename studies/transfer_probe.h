@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/task/model.h"
+#include "frontend/train/job.h"
 #include "frontend/train/progress.h"
 #include "models/skip_thoughts/corpus.h"
 #include "studies/study.h"
@@ -20,9 +20,9 @@ using Decode = std::function<void(task::Decoder&)>;
 class TransferProbe {
  public:
   // All arguments must outlive the object. Throws Error{kUsage} for a model that makes no vectors.
-  TransferProbe(const task::Model& model, Decode decode, const Options& options,
+  TransferProbe(const train::Job& job, Decode decode, const Options& options,
                 train::Progress& progress)
-      : model_(model), decode_(std::move(decode)), options_(options), progress_(progress) {}
+      : job_(job), decode_(std::move(decode)), options_(options), progress_(progress) {}
 
   // Per cent of held-out sentences of the built-in stories whose topic is found.
   double topics() const;
@@ -35,7 +35,7 @@ class TransferProbe {
   RatedPairs pairs(const std::string& what, const RatedLines& lines) const;
   void add(Table& table, const std::vector<std::string>& row) const;
 
-  const task::Model& model_;
+  const train::Job& job_;
   Decode decode_;
   const Options& options_;
   train::Progress& progress_;

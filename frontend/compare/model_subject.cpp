@@ -5,21 +5,20 @@
 
 namespace keel::compare {
 
-ModelSubject::ModelSubject(Backend& judge, const train::Config& config,
+ModelSubject::ModelSubject(Backend& judge, const train::Job& job,
                            const ModelSubjectOptions& options)
-    : name_(config.model().name()),
-      config_(config),
+    : name_(job.task().name()),
+      job_(job),
       options_(options),
-      data_(config.model().load(config.data().request())),
-      rows_(data_->stream(task::Split::kTrain,
-                          {.batch = config.train().batch,
-                           .shuffle = static_cast<std::uint64_t>(config.train().seed)})) {
+      rows_(job.splits().stream(
+          task::Split::kTrain,
+          {.batch = job.train().batch, .shuffle = static_cast<std::uint64_t>(job.train().seed)})) {
   initialize(judge);
 }
 
 void ModelSubject::initialize(Backend& judge) {
   const task::Batch& batch = batch_of(0);
-  const Graph graph = train::build_initialize(config_, batch.sizes);
+  const Graph graph = train::build_initialize(job_, batch.sizes);
   if (graph.updates().empty()) return;
   Variables variables(judge, seed());
   Program program(judge, variables, graph);
@@ -44,7 +43,7 @@ const task::Batch& ModelSubject::batch_of(std::int64_t step) {
 const Graph& ModelSubject::graph_of(const task::Sizes& sizes) {
   const auto found = graphs_.find(sizes);
   if (found != graphs_.end()) return found->second;
-  const Graph step = train::build_step(config_, sizes);
+  const Graph step = train::build_step(job_, sizes);
   return graphs_
       .emplace(sizes, options_.as_run != nullptr ? optimized_for(*options_.as_run, step)
                                                  : compared_graph(step, options_.unfused))
@@ -53,15 +52,15 @@ const Graph& ModelSubject::graph_of(const task::Sizes& sizes) {
 
 std::int64_t ModelSubject::total_steps() const {
   std::int64_t total = 0;
-  for (std::int64_t epoch = 0; epoch < config_.train().epochs; ++epoch) {
+  for (std::int64_t epoch = 0; epoch < job_.train().epochs; ++epoch) {
     total += rows_->steps(static_cast<std::uint32_t>(epoch));
   }
-  const std::int64_t limit = config_.train().max_steps;
+  const std::int64_t limit = job_.train().max_steps;
   return limit > 0 ? std::min(limit, total) : total;
 }
 
 Feeds ModelSubject::feeds_of(std::int64_t step, const task::Batch& batch) const {
-  const train::TrainOptions& options = config_.train();
+  const train::TrainOptions& options = job_.train();
   const double factor = optim::schedule_factor(options.schedule_options(), step, total_steps());
   const auto count = [](std::int64_t n) { return Tensor::of<std::int32_t>({}, {std::int32_t(n)}); };
   Feeds feeds;
@@ -70,7 +69,7 @@ Feeds ModelSubject::feeds_of(std::int64_t step, const task::Batch& batch) const 
   feeds["first_row"] = count(0);
   feeds["weight"] = Tensor::scalar(float(1 / batch.items));
   feeds["lr"] = Tensor::scalar(float(options.lr * factor));
-  const std::vector<task::Input> inputs = config_.model().inputs(batch.sizes);
+  const std::vector<task::Input> inputs = job_.network().inputs(batch.sizes);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     feeds[inputs[i].name] = batch.values[i].clone();
   }

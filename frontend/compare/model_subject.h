@@ -5,7 +5,7 @@
 #include <map>
 
 #include "frontend/compare/subject.h"
-#include "frontend/train/config.h"
+#include "frontend/train/job.h"
 
 namespace keel::compare {
 
@@ -17,15 +17,14 @@ struct ModelSubjectOptions {
 
 class ModelSubject : public Subject {
  public:
-  // The config has to be prepared and to outlive it; the judge computes first values that depend on
+  // The job has to outlive it; the judge computes first values that depend on
   // data. Each step is an update of one batch, whatever train.accumulate says.
-  ModelSubject(Backend& judge, const train::Config& config,
-               const ModelSubjectOptions& options = {});
+  ModelSubject(Backend& judge, const train::Job& job, const ModelSubjectOptions& options = {});
 
   const std::string& name() const override { return name_; }
   SubjectStep at(std::int64_t step) override;
   const Feeds& first_values() const override { return first_values_; }
-  std::uint64_t seed() const override { return static_cast<std::uint64_t>(config_.train().seed); }
+  std::uint64_t seed() const override { return static_cast<std::uint64_t>(job_.train().seed); }
 
  private:
   Feeds feeds_of(std::int64_t step, const task::Batch& batch) const;
@@ -37,9 +36,8 @@ class ModelSubject : public Subject {
   std::int64_t total_steps() const;
 
   std::string name_;
-  const train::Config& config_;
+  const train::Job& job_;
   ModelSubjectOptions options_;
-  std::unique_ptr<task::Splits> data_;
   std::unique_ptr<task::Stream> rows_;
   std::map<task::Sizes, Graph> graphs_;
   Feeds first_values_;

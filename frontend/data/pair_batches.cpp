@@ -25,10 +25,12 @@ std::int64_t whole_rows(std::int64_t n, std::int64_t multiple) {
 }  // namespace
 
 PairBatches::PairBatches(std::vector<PairLength> lengths, const PairBatchOptions& options)
-    : lengths_(std::move(lengths)), options_(options) {
+    : BatchPlan(std::ssize(lengths), !options.sorted),
+      lengths_(std::move(lengths)),
+      options_(options) {
   const auto expect = [](std::string_view name, std::int64_t value) {
     check(value >= 1 && value < kMostTokens, ErrorKind::kUsage,
-          "[pair_batches] {}: expected 1 to 2^31 - 1, got {}", name, value);
+          "[batches] {}: expected 1 to 2^31 - 1, got {}", name, value);
   };
   expect("max_tokens", options_.max_tokens);
   expect("multiple", options_.multiple);
@@ -41,19 +43,25 @@ PairBatches::PairBatches(std::vector<PairLength> lengths, const PairBatchOptions
   cut();
 }
 
-std::int64_t PairBatches::capacity(const PairLength& length) const {
-  const std::int64_t fit = std::max<std::int64_t>(1, options_.max_tokens / length.longer());
-  return whole_rows(fit, options_.row_multiple);
+std::int64_t PairBatches::capacity(std::int64_t count, const task::Sizes& lengths) const {
+  const std::int64_t longer = std::max(lengths[0], lengths[1]);
+  const std::int64_t fit = std::max<std::int64_t>(1, options_.max_tokens / longer);
+  return std::max(whole_rows(fit, options_.row_multiple), count);
 }
 
 PairLength PairBatches::bucket_over(std::span<const std::int64_t> rows) const {
-  PairLength longest;
+  PairLength longest{1, 1};
   for (std::int64_t row : rows) {
     longest.source = std::max(longest.source, length_of(row).source);
     longest.target = std::max(longest.target, length_of(row).target);
   }
   return {bucket_of(longest.source, options_.multiple),
           bucket_of(longest.target, options_.multiple)};
+}
+
+task::Sizes PairBatches::lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const {
+  const PairLength bucket = bucket_over(rows);
+  return {bucket.source, bucket.target};
 }
 
 std::vector<std::int64_t> PairBatches::order_of(std::uint32_t epoch) const {
@@ -74,8 +82,9 @@ void PairBatches::cut() {
     return std::span(order).subspan(first, end - first);
   };
   const auto leave = [&](std::size_t count) {
-    const PairLength length = bucket_over(pending(first + count));
-    cuts_.push_back({first, count, std::max(capacity(length), std::int64_t(count)), length});
+    const task::Sizes lengths = lengths_of(pending(first + count), 0);
+    cuts_.push_back({first, count});
+    shapes_.push_back(with_lengths(capacity(std::int64_t(count), lengths), lengths));
     first += count;
   };
   PairLength bucket{};  // of the pending rows
@@ -92,22 +101,10 @@ void PairBatches::cut() {
   leave(order.size() - first);
 }
 
-PairBatch PairBatches::at(std::uint32_t epoch, std::int64_t step) {
-  check(step >= 0 && step < steps(), ErrorKind::kUsage,
-        "[pair_batches] step: expected 0 to {}, got {}", steps() - 1, step);
-  const Plan& plan = this->plan(epoch);
-  const auto place = static_cast<std::size_t>(plan.batches[static_cast<std::size_t>(step)]);
-  const Cut& cut = cuts_[place];
-  return {cut.capacity, cut.length, std::span(plan.order).subspan(cut.first, cut.count)};
-}
-
-std::vector<PairBatches::Shape> PairBatches::shapes() const {
-  std::vector<Shape> shapes;
-  for (const Cut& cut : cuts_) shapes.push_back({cut.capacity, cut.length});
-  std::ranges::sort(shapes, std::greater(), [](const Shape& shape) {
-    const PairLength& length = shape.length;
-    return std::tuple(shape.capacity * (length.source + length.target), length.longer(),
-                      length.source);
+std::vector<task::Sizes> PairBatches::shapes() const {
+  std::vector<task::Sizes> shapes = shapes_;
+  std::ranges::sort(shapes, std::greater(), [](const task::Sizes& s) {
+    return std::tuple(s[0] * (s[1] + s[2]), std::max(s[1], s[2]), s[1]);
   });
   shapes.erase(std::unique(shapes.begin(), shapes.end()), shapes.end());
   return shapes;
@@ -115,27 +112,15 @@ std::vector<PairBatches::Shape> PairBatches::shapes() const {
 
 double PairBatches::padding() const {
   std::int64_t positions = 0, tokens = 0;
-  for (const Cut& cut : cuts_) {
-    positions += cut.capacity * (cut.length.source + cut.length.target);
-  }
+  for (const task::Sizes& s : shapes_) positions += s[0] * (s[1] + s[2]);
   for (const PairLength& length : lengths_) tokens += length.source + length.target;
   return 1 - static_cast<double>(tokens) / static_cast<double>(positions);
 }
 
-// Two plans are kept, for a stream that is read ahead is asked for an epoch and the next by turns.
-const PairBatches::Plan& PairBatches::plan(std::uint32_t epoch) {
-  if (options_.sorted) epoch = 0;  // every epoch is the same
-  std::optional<Plan>& kept = plans_[epoch % 2];
-  if (!kept || kept->epoch != epoch) kept = make_plan(epoch);
-  return *kept;
-}
-
-PairBatches::Plan PairBatches::make_plan(std::uint32_t epoch) const {
-  Plan plan{.epoch = epoch, .order = order_of(epoch), .batches = {}};
-  plan.batches.resize(cuts_.size());
-  std::iota(plan.batches.begin(), plan.batches.end(), 0);
-  if (!options_.sorted) shuffle(plan.batches, Philox(options_.seed, kPairBatchOrder, epoch));
-  return plan;
+void PairBatches::plan(std::uint32_t epoch, Epoch& planned) const {
+  planned.order = order_of(epoch);
+  planned.cuts = cuts_;
+  if (!options_.sorted) shuffle(planned.cuts, Philox(options_.seed, kPairBatchOrder, epoch));
 }
 
 }  // namespace keel::data

@@ -1,11 +1,7 @@
 // Which pairs of sentences go into which batch, where a batch is measured in tokens.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <vector>
+#include "frontend/data/batch_plan.h"
 
 namespace keel::data {
 
@@ -24,15 +20,8 @@ struct PairBatchOptions {
   std::uint64_t seed = 0;
 };
 
-// The shape of a batch, and the rows that fill its first places; the rest is padding.
-struct PairBatch {
-  std::int64_t capacity = 0;  // rows, those of padding included
-  PairLength length;          // of a row, padding included
-  std::span<const std::int64_t> rows;
-};
-
-// The batches of fairseq in shapes that are few. The plan of an epoch is a pure function of
-// (lengths, options, epoch):
+// The batches of fairseq in shapes that are few. Sizes are {rows, source length, target length}. An
+// epoch is planned so:
 //   order   by the source's length, then by the target's; among equal pairs the permutation of
 //           (seed, "data.order", epoch), or their own order if `sorted`
 //   cut     rows are added while all of them, padded to the bucket of the longest on either side,
@@ -43,53 +32,33 @@ struct PairBatch {
 // fit its longer side, a multiple of row_multiple, or those of the last batch, which need be none.
 // All epochs have the same shapes. A pair longer than max_tokens is a batch by
 // itself. No row is dropped.
-class PairBatches {
+class PairBatches final : public BatchPlan {
  public:
   // Throws Error{kUsage} for options or a length below 1, and for no rows.
   PairBatches(std::vector<PairLength> lengths, const PairBatchOptions& options);
 
-  std::int64_t rows() const { return std::ssize(lengths_); }
-  std::int64_t steps() const { return std::ssize(cuts_); }  // batches of every epoch
-  // Batch step < steps(). Its rows are valid until an epoch is asked for that is neither this one
-  // nor the next. Throws Error{kUsage} for a step that is not there.
-  PairBatch at(std::uint32_t epoch, std::int64_t step);
-
-  struct Shape {
-    std::int64_t capacity = 0;
-    PairLength length;
-    friend bool operator==(const Shape&, const Shape&) = default;
-  };
-  // All that come, most positions first.
-  std::vector<Shape> shapes() const;
+  std::int64_t steps(std::uint32_t = 0) override { return std::ssize(cuts_); }
+  // Most positions of both sides first.
+  std::vector<task::Sizes> shapes() const override;
 
   // The share of positions, both sides together, that hold no token.
   double padding() const;
 
  private:
-  struct Cut {
-    std::size_t first = 0, count = 0;  // of an epoch's order
-    std::int64_t capacity = 0;
-    PairLength length;
-  };
-  struct Plan {
-    std::uint32_t epoch = 0;
-    std::vector<std::int64_t> order, batches;
-  };
-
-  const Plan& plan(std::uint32_t epoch);
-  Plan make_plan(std::uint32_t epoch) const;
+  void plan(std::uint32_t epoch, Epoch& planned) const override;
+  task::Sizes lengths_of(std::span<const std::int64_t> rows, std::uint32_t) const override;
+  std::int64_t capacity(std::int64_t count, const task::Sizes& lengths) const override;
   std::vector<std::int64_t> order_of(std::uint32_t epoch) const;
   void cut();
   PairLength bucket_over(std::span<const std::int64_t> rows) const;
-  std::int64_t capacity(const PairLength& length) const;
   const PairLength& length_of(std::int64_t row) const {
     return lengths_[static_cast<std::size_t>(row)];
   }
 
   std::vector<PairLength> lengths_;
   PairBatchOptions options_;
-  std::vector<Cut> cuts_;
-  std::array<std::optional<Plan>, 2> plans_;  // of the latest even and odd epoch
+  std::vector<Cut> cuts_;            // of every epoch, by length
+  std::vector<task::Sizes> shapes_;  // of the cuts
 };
 
 }  // namespace keel::data

@@ -2,17 +2,27 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <ranges>
+#include <utility>
 #include <vector>
 
+#include "src/core/error.h"
 #include "src/core/rng.h"
 
 namespace keel::data {
 
-// Puts the numbers in a random order, every one equally likely, by Fisher and Yates: the last place
-// takes one of all, and so on down. A pure function of the numbers, their order and `random`.
-// Throws Error{kUsage} for 2^32 numbers or more.
-void shuffle(std::span<std::int64_t> numbers, const Philox& random);
+// Puts the items in a random order, every one equally likely, by Fisher and Yates: the last place
+// takes one of all, and so on down. A pure function of the items, their order and `random`.
+// Throws Error{kUsage} for 2^32 items or more.
+template <std::ranges::random_access_range Items>
+void shuffle(Items&& items, const Philox& random) {
+  const auto count = std::uint64_t(std::ranges::size(items));
+  check(count < std::uint64_t{1} << 32, ErrorKind::kUsage,
+        "[shuffle] expected fewer than 2^32 rows, got {}", count);
+  for (std::uint64_t i = count; i-- > 1;) {
+    std::swap(items[i], items[random.below(i, static_cast<std::uint32_t>(i + 1))]);
+  }
+}
 
 // 0 to rows - 1 in the order that `random` gives them.
 std::vector<std::int64_t> permutation(std::int64_t rows, const Philox& random);

@@ -1,5 +1,6 @@
 #include "frontend/data/read_ahead.h"
 
+#include <cstring>
 #include <system_error>
 #include <utility>
 
@@ -8,11 +9,21 @@
 namespace keel::data {
 namespace {
 
-task::Batch copy_of(const task::Batch& batch) {
-  task::Batch copy{batch.sizes, {}, batch.rows, batch.items};
-  copy.values.reserve(batch.values.size());
-  for (const Tensor& value : batch.values) copy.values.push_back(value.clone());
-  return copy;
+// Tensors of the same types are written over, and take no memory.
+void copy(const task::Batch& from, task::Batch& to) {
+  to.sizes = from.sizes;
+  to.rows = from.rows;
+  to.items = from.items;
+  to.network = from.network;
+  to.values.resize(from.values.size());
+  for (std::size_t i = 0; i < from.values.size(); ++i) {
+    const Tensor& value = from.values[i];
+    if (to.values[i].type() == value.type()) {
+      std::memcpy(to.values[i].data(), value.data(), std::size_t(value.bytes()));
+    } else {
+      to.values[i] = value.clone();
+    }
+  }
 }
 
 }  // namespace
@@ -54,9 +65,9 @@ double ReadAhead::items(std::uint32_t epoch, std::int64_t step) {
 const task::Batch& ReadAhead::at(std::uint32_t epoch, std::int64_t step) {
   const Place place{epoch, step};
   auto lock = when_idle();
-  Made made = std::exchange(has_made_, false) && place_ == place ? std::move(made_) : make(place);
-  if (made.error) std::rethrow_exception(made.error);
-  current_ = std::move(made.batch);
+  if (!std::exchange(has_made_, false) || place_ != place) make(place);
+  if (made_.error) std::rethrow_exception(std::exchange(made_.error, nullptr));
+  std::swap(current_, made_.batch);
   place_ = place;
   working_ = true;
   lock.unlock();
@@ -66,7 +77,7 @@ const task::Batch& ReadAhead::at(std::uint32_t epoch, std::int64_t step) {
 
 const task::Batch& ReadAhead::pick(std::span<const std::int64_t> rows) {
   const auto lock = when_idle();
-  current_ = copy_of(inner_->pick(rows));
+  copy(inner_->pick(rows), current_);
   return current_;
 }
 
@@ -78,8 +89,8 @@ void ReadAhead::work() {
     // While working_ stands the caller touches neither the stream nor these members.
     lock.unlock();
     try {
-      place_ = behind(place_);
-      made_ = make(place_);
+      place_ = after(place_);
+      make(place_);
       has_made_ = true;
     } catch (...) {
       has_made_ = false;  // nobody knows what comes next, so nobody asked for it
@@ -90,16 +101,17 @@ void ReadAhead::work() {
   }
 }
 
-ReadAhead::Place ReadAhead::behind(Place place) {
+ReadAhead::Place ReadAhead::after(Place place) {
   if (place.step + 1 < inner_->steps(place.epoch)) return {place.epoch, place.step + 1};
   return {place.epoch + 1, 0};
 }
 
-ReadAhead::Made ReadAhead::make(Place place) {
+void ReadAhead::make(Place place) {
+  made_.error = nullptr;
   try {
-    return {copy_of(inner_->at(place.epoch, place.step)), nullptr};
+    copy(inner_->at(place.epoch, place.step), made_.batch);
   } catch (...) {
-    return {{}, std::current_exception()};
+    made_.error = std::current_exception();
   }
 }
 

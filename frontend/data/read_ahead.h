@@ -14,7 +14,7 @@
 namespace keel::data {
 
 // Gives what the inner stream gives, in any order of asking. After each batch a thread of its own
-// makes the one behind it (the next step, or the first step of the next epoch), which costs time
+// makes the one after it (the next step, or the first step of the next epoch), which costs time
 // only when another is asked for: then it is thrown away.
 // The inner stream's steps(), items() and at() are called by one thread at a time; the others are
 // const, and are called at any time. What it throws is thrown by at() when, and only when, the
@@ -51,8 +51,9 @@ class ReadAhead final : public task::Stream {
 
   std::unique_lock<std::mutex> when_idle();
   void work();
-  Place behind(Place place);
-  Made make(Place place);
+  Place after(Place place);
+  // Into made_.
+  void make(Place place);
 
   const std::unique_ptr<task::Stream> inner_;
   task::Batch current_;  // of the caller
@@ -61,7 +62,7 @@ class ReadAhead final : public task::Stream {
   std::condition_variable changed_;
   bool working_ = false, ends_ = false;
   bool has_made_ = false;
-  Place place_;  // of made_; while working_, the place behind which it will be
+  Place place_;  // of made_; while working_, the place after which it will be
   Made made_;
   std::thread thread_;  // the last member: it must not run before the others are there
 };

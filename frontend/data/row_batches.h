@@ -1,12 +1,9 @@
 // Which rows go into which batch, where a batch has a fixed number of rows, of like lengths.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <functional>
-#include <optional>
-#include <span>
-#include <vector>
+
+#include "frontend/data/batch_plan.h"
 
 namespace keel::data {
 
@@ -16,51 +13,46 @@ struct RowBatchOptions {
   std::int64_t group = 0;  // in evaluation: rows that are sorted together; 0: all
 };
 
-// By what a row is sorted in an epoch: its length.
-using RowLength = std::function<std::int64_t(std::uint32_t epoch, std::int64_t row)>;
+// How long rows are. Both functions are pure; a row may be another length in another epoch.
+struct RowLengths {
+  // By what rows are sorted.
+  std::function<std::int64_t(std::uint32_t epoch, std::int64_t row)> order;
+  // What a row has to be padded to, one number for each task::Sizes after the first; a batch takes
+  // the largest of its rows for each. Absent: there are no such sizes.
+  std::function<task::Sizes(std::uint32_t epoch, std::int64_t row)> padded = nullptr;
+  // Every value that each of those numbers may have, the largest first.
+  std::vector<std::vector<std::int64_t>> all = {};
+};
 
-// The plan of an epoch is a pure function of (lengths, options, epoch). In training:
-//   order  the permutation of (seed, "data.order", epoch), without the rows behind the last whole
+// In training an epoch is planned so:
+//   order  the permutation of (seed, "data.order", epoch), without the rows after the last whole
 //          batch, which are other ones every epoch
 //   cut    all of it is sorted by length, rows of equal length keeping that order, and cut
 //   order  of the batches: the permutation of (seed, "data.batches", epoch)
 // Without a seed rows come group by group in their own order, each group sorted by length and cut;
-// the last batch of a group may have fewer rows.
-class RowBatches {
+// the last batch of a group may have fewer rows, and is filled up with padding.
+class RowBatches final : public BatchPlan {
  public:
   // Throws Error{kUsage} for no rows, a batch below 1 and, in training, one of more than all rows.
-  RowBatches(std::int64_t rows, RowLength length, const RowBatchOptions& options);
+  RowBatches(std::int64_t rows, RowLengths lengths, const RowBatchOptions& options);
 
-  std::int64_t rows() const { return rows_; }
-  std::int64_t steps() const { return std::ssize(cuts_); }  // batches of every epoch
-  // Rows of a batch: so many, or fewer. In training it is the batch; else it is no more than the
-  // largest group.
+  std::int64_t steps(std::uint32_t = 0) override { return std::ssize(cuts_); }
+  // Places of every batch. In training that is the batch; else no more than the largest group.
   std::int64_t capacity() const;
-  // Rows that an epoch of training leaves out.
-  std::int64_t left_out() const { return options_.shuffle ? rows_ % options_.batch : 0; }
-  // Batch step < steps(), shorter rows first. Valid until an epoch is asked for that is neither
-  // this one nor the next. Throws Error{kUsage} for a step that is not there.
-  std::span<const std::int64_t> at(std::uint32_t epoch, std::int64_t step);
+  // The capacity with every combination of lengths, of which not all need to come.
+  std::vector<task::Sizes> shapes() const override;
+  std::int64_t left_out() const override { return options_.shuffle ? rows() % options_.batch : 0; }
 
  private:
-  struct Cut {
-    std::size_t first = 0, count = 0;  // of an epoch's order
-  };
-  struct Plan {
-    std::uint32_t epoch = 0;
-    std::vector<std::int64_t> order, batches;
-  };
-
-  const Plan& plan(std::uint32_t epoch);
-  Plan make_plan(std::uint32_t epoch) const;
-  std::int64_t group() const { return options_.group > 0 ? options_.group : rows_; }
+  void plan(std::uint32_t epoch, Epoch& planned) const override;
+  task::Sizes lengths_of(std::span<const std::int64_t> rows, std::uint32_t epoch) const override;
+  std::int64_t capacity(std::int64_t, const task::Sizes&) const override { return capacity(); }
+  std::int64_t group() const { return options_.group > 0 ? options_.group : rows(); }
   void cut(std::int64_t first, std::int64_t end);
 
-  std::int64_t rows_;
-  RowLength length_;
+  RowLengths lengths_;
   RowBatchOptions options_;
-  std::vector<Cut> cuts_;
-  std::array<std::optional<Plan>, 2> plans_;  // of the latest even and odd epoch
+  std::vector<Cut> cuts_;  // of every epoch, by length
 };
 
 }  // namespace keel::data

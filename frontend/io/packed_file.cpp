@@ -93,6 +93,15 @@ std::optional<std::filesystem::path> find_packed(const std::filesystem::path& fi
   return std::nullopt;
 }
 
+std::filesystem::path require_packed(std::string_view who, const std::filesystem::path& folder,
+                                     const std::string& name, const std::string& hint) {
+  const std::optional<std::filesystem::path> found = find_packed(folder / name);
+  check(found.has_value(), ErrorKind::kIo,
+        "[{}] {}: expected {}, {}.gz or {}.xz, got none of them{}", who, folder.string(), name,
+        name, name, hint);
+  return *found;
+}
+
 std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes) {
   PackedFile file(path, max_bytes);
   std::string content(static_cast<std::size_t>(file.size()), '\0');

@@ -53,6 +53,10 @@ class PackedFile {
 
 // `file`, or else the first there is of FILE.gz and FILE.xz.
 std::optional<std::filesystem::path> find_packed(const std::filesystem::path& file);
+// The same of a file that has to be there. Throws Error{kIo}, "[WHO] FOLDER: expected NAME, NAME.gz
+// or NAME.xz, got none of them" and `hint`.
+std::filesystem::path require_packed(std::string_view who, const std::filesystem::path& folder,
+                                     const std::string& name, const std::string& hint = "");
 
 // The whole content. Throws as PackedFile.
 std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes);

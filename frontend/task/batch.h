@@ -13,22 +13,23 @@
 
 namespace keel::task {
 
-// What the shapes of a batch depend on, in an order that the model defines: {rows} or
+// What the shapes of a batch depend on, in an order that the network defines: {rows} or
 // {rows, length}. The first is always the number of rows, rows of padding included.
 using Sizes = std::vector<std::int64_t>;
 
-// An input of a model's graphs, for a batch of certain sizes.
+// An input of a network, for a batch of certain sizes.
 struct Input {
   std::string name;
   TensorType type;
+  double padding = 0;  // what stands where a batch has no row, and after the end of one
 };
 
 struct Batch {
   Sizes sizes;
-  std::vector<Tensor> values;      // in the order of Model::inputs(sizes)
+  std::vector<Tensor> values;      // in the order of Network::inputs(sizes)
   std::vector<std::int64_t> rows;  // their numbers in the split, in order; -1 for a row of padding
   double items = 0;                // by what its summed loss is divided: rows, or tokens
-  std::string network = {};        // of Model::build_search; empty: the model's own
+  std::string network = {};        // of Network::build_search; empty: its own
 };
 
 // What a metric is formed of.

@@ -1,7 +1,7 @@
 // What tasks share that put each row into one of several classes.
 #pragma once
 
-#include "frontend/task/model.h"
+#include "frontend/task/network.h"
 
 namespace keel::task {
 

@@ -35,7 +35,7 @@ struct Metric {
 };
 
 // Counts on the host what a graph cannot, from predictions of every batch of a split. Its scores
-// have names that Model::metrics() lists.
+// have names that Task::metrics() lists.
 class Scorer {
  public:
   virtual ~Scorer() = default;

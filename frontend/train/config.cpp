@@ -146,7 +146,7 @@ std::vector<OptionFact> Config::facts() const {
       all.push_back(std::move(fact));
     }
   };
-  append("model.", model_->facts());
+  append("model.", task_->facts());
   append("data.", option_facts(data_));
   append("train.", option_facts(train_));
   return all;
@@ -164,7 +164,7 @@ void Config::set(std::string_view key, std::string_view value) {
         unknown_name(key, known));
   const std::string_view section = key.substr(0, key.find('.'));
   const std::string_view name = key.substr(section.size() + 1);
-  if (section == "model") return model_->set_option(name, value);
+  if (section == "model") return task_->set_option(name, value);
   try {
     section == "train" ? set_field(train_, name, value) : set_field(data_, name, value);
   } catch (const Error& error) {
@@ -193,17 +193,17 @@ void Config::apply_toml(std::string_view toml, const std::string& where) {
 void Config::validate() const {
   train_.validate();
   data_.validate();
-  model_->validate();
+  task_->validate();
 }
 
 std::string Config::to_toml(const task::OptionValues& run) const {
   std::string text =
-      fmt::format("# The resolved recipe of a run of {}.\n\n[model]\n", model_->name());
-  for (const auto& [name, value] : model_->options()) {
+      fmt::format("# The resolved recipe of a run of {}.\n\n[model]\n", task_->name());
+  for (const auto& [name, value] : task_->options()) {
     text += fmt::format("{} = {}\n", name, is_bare(value) ? value : toml_field(value));
   }
   text += "\n[data]\n" + toml_table(data_) + "\n[train]\n" + toml_table(train_) + "\n[run]\n";
-  text += fmt::format("model = {}\n", toml_field(std::string(model_->name())));
+  text += fmt::format("model = {}\n", toml_field(std::string(task_->name())));
   for (const auto& [name, value] : run) text += fmt::format("{} = {}\n", name, toml_field(value));
   return text;
 }

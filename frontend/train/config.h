@@ -1,4 +1,4 @@
-// Everything that decides a run: a model with its options, training options and data options.
+// Everything that decides a run: a task with its options, training options and data options.
 // Values come from a recipe (TOML), then from `--set section.key=value`, the last one winning.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "frontend/optim/clip.h"
 #include "frontend/optim/optimizer.h"
 #include "frontend/optim/schedule.h"
-#include "frontend/task/model.h"
+#include "frontend/task/task.h"
 #include "frontend/train/nonfinite.h"
 #include "frontend/train/period.h"
 
@@ -169,7 +169,7 @@ task::OptionValues read_settings(std::string_view toml, const std::string& where
 
 class Config {
  public:
-  explicit Config(std::unique_ptr<task::Model> model) : model_(std::move(model)) {}
+  explicit Config(std::unique_ptr<task::Task> task) : task_(std::move(task)) {}
 
   // Sets "train.lr", "model.norm", "data.source", .... Throws Error{kUsage} for an unknown key,
   // with the nearest known one, or a value that does not fit.
@@ -184,18 +184,14 @@ class Config {
   // The fully resolved recipe; `run` becomes the table [run] (versions, hardware).
   std::string to_toml(const task::OptionValues& run = {}) const;
 
-  // Reads what the network depends on from the data (task::Model::prepare).
-  void prepare() { model_->prepare(data_.request()); }
-  void set_assets(const task::Assets& assets) { model_->set_assets(assets); }
-
-  const task::Model& model() const { return *model_; }
+  const task::Task& task() const { return *task_; }
   const TrainOptions& train() const { return train_; }
   const DataOptions& data() const { return data_; }
 
  private:
   std::vector<std::string> keys() const;
 
-  std::unique_ptr<task::Model> model_;
+  std::unique_ptr<task::Task> task_;
   TrainOptions train_;
   DataOptions data_;
 };

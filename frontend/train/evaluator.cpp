@@ -111,9 +111,9 @@ double Evaluation::at(std::string_view metric) const {
   return found->value;
 }
 
-task::StreamOptions evaluation_options(const Config& config) {
+task::StreamOptions evaluation_options(const Job& job) {
   constexpr std::int64_t kRows = 256, kTokens = 4096;
-  return {.batch = config.model().batch_unit() == "tokens" ? kTokens : kRows, .shuffle = {}};
+  return {.batch = job.task().batch_unit() == "tokens" ? kTokens : kRows, .shuffle = {}};
 }
 
 std::string text(const Evaluation& evaluation) {
@@ -130,10 +130,10 @@ std::string text(const Evaluation& evaluation) {
   return text + fmt::format("loss {:.4f}, {} rows", evaluation.loss, evaluation.rows);
 }
 
-Evaluator::Evaluator(Backend& backend, Variables& variables, const Config& config, Arena* arena)
+Evaluator::Evaluator(Backend& backend, Variables& variables, const Job& job, Arena* arena)
     : backend_(backend),
       variables_(variables),
-      config_(config),
+      job_(job),
       own_arena_(backend),
       arena_(arena ? *arena : own_arena_) {}
 
@@ -141,13 +141,12 @@ Evaluator::Network& Evaluator::network_of(const task::Batch& batch) {
   const std::string& name = batch.network;
   if (const auto found = networks_.find(name); found != networks_.end()) return found->second;
   const auto build = [this, name](const task::Sizes& sizes) {
-    return name.empty() ? build_evaluate(config_, sizes, nn::Kept::kRead)
-                        : build_search(config_, name, sizes);
+    return name.empty() ? build_evaluate(job_, sizes, nn::Kept::kRead)
+                        : build_search(job_, name, sizes);
   };
-  const task::Model& model = config_.model();
-  const Feeder feeder =
-      name.empty() ? Feeder(model) : Feeder(model.search_inputs(name, batch.sizes));
-  Network made{feeder, ProgramCache(backend_, variables_, build, {.arena = &arena_})};
+  const task::Network& network = job_.network();
+  Feeder feeder = name.empty() ? Feeder(network) : Feeder(network.search_inputs(name, batch.sizes));
+  Network made{std::move(feeder), ProgramCache(backend_, variables_, build, {.arena = &arena_})};
   return networks_.emplace(name, std::move(made)).first->second;
 }
 
@@ -157,11 +156,11 @@ std::int64_t Evaluator::programs() const {
   return programs;
 }
 
-void Evaluator::declare() { variables_.declare(build_evaluate(config_, config_.model().sizes(1))); }
+void Evaluator::declare() { variables_.declare(build_evaluate(job_, job_.network().sizes(1))); }
 
 void Evaluator::keep() {
   if (!keep_ && may_keep_) {
-    const Graph graph = build_keep(config_);
+    const Graph graph = build_keep(job_);
     may_keep_ = !graph.updates().empty();
     if (may_keep_) {
       keep_ =
@@ -174,8 +173,7 @@ void Evaluator::keep() {
 Program& Evaluator::run_batch(const task::Batch& batch) {
   Network& network = network_of(batch);
   Program& program = network.programs.at(batch.sizes);
-  network.feeder.feed(program, batch);
-  if (batch.network.empty()) program.feed("weight", Tensor::scalar(1.0f));
+  network.feeder.feed(program, batch, {.items = 1});
   program.run();
   return program;
 }
@@ -199,8 +197,8 @@ Decoded Evaluator::decode_with(task::Decoder& decoder, const std::function<bool(
 }
 
 Evaluation Evaluator::run(task::Stream& stream, task::Decoder* decoder, task::Scorer* onlooker) {
-  const std::vector<task::MetricInfo> infos = config_.model().metrics();
-  const std::unique_ptr<task::Scorer> scorer = config_.model().scorer();
+  const std::vector<task::MetricInfo> infos = job_.task().metrics();
+  const std::unique_ptr<task::Scorer> scorer = job_.network().scorer();
   const std::int64_t steps = stream.steps(0);
   Sums sums(backend_, steps * (1 + 2 * std::ssize(infos)));
   RowLedger ledger(stream.rows());

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "frontend/train/config.h"
 #include "frontend/train/feeder.h"
+#include "frontend/train/job.h"
 #include "src/runtime/program_cache.h"
 
 namespace keel::train {
@@ -40,12 +40,12 @@ struct Evaluation {
 std::string text(const Evaluation& evaluation);
 
 // How a split is gone through: every row, in order.
-task::StreamOptions evaluation_options(const Config& config);
+task::StreamOptions evaluation_options(const Job& job);
 
 class Evaluator {
  public:
   // `arena`: shared with others whose programs run at other times; null: it has its own.
-  Evaluator(Backend& backend, Variables& variables, const Config& config, Arena* arena = nullptr);
+  Evaluator(Backend& backend, Variables& variables, const Job& job, Arena* arena = nullptr);
 
   // Creates the parameters and states of evaluation, so that a checkpoint can be loaded into them.
   void declare();
@@ -80,7 +80,7 @@ class Evaluator {
 
   Backend& backend_;
   Variables& variables_;
-  const Config& config_;
+  const Job& job_;
   Arena own_arena_;
   Arena& arena_;                             // of all programs
   std::map<std::string, Network> networks_;  // by Batch::network

@@ -1,26 +1,41 @@
-// Feeds the batches of a stream to programs.
+// Feeds programs: the batches of a stream, and what a step takes besides its batch.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "frontend/task/model.h"
+#include "frontend/task/network.h"
 #include "src/runtime/program.h"
 
 namespace keel::train {
 
+// Where a batch stands in a training.
+struct StepPoint {
+  std::int64_t step = 0;       // the number of the update: inputs "step" and "tick"
+  std::int64_t first_row = 0;  // rows of the update before this batch: input "first_row"
+  double items = 0;  // of the whole update: input "weight" is 1 / items; 0: the batch's own
+  double rate = 0;   // the learning rate: input "lr"
+};
+
 class Feeder {
  public:
-  explicit Feeder(const task::Model& model);
-  // Of the inputs of another network than the model's own.
+  explicit Feeder(const task::Network& network);
+  // Of other inputs than those of Network::build.
   explicit Feeder(const std::vector<task::Input>& inputs);
 
-  // Feeds the model's inputs. Allocates nothing on a backend that stores values as they are
+  // Feeds the inputs. Allocates nothing on a backend that stores values as they are
   // declared. Throws Error{kUsage} when the batch is not of the program's sizes.
   void feed(Program& program, const task::Batch& batch) const;
+  // Feeds, besides, those inputs of a step (step_graph.h) that the program has. Allocates as
+  // little.
+  void feed(Program& program, const task::Batch& batch, const StepPoint& point);
 
  private:
+  template <class T>
+  void feed_scalar(Program& program, const std::string& name, T value);
+
   std::vector<std::string> names_;
+  Tensor real_{DType::kF32, {}}, whole_{DType::kI32, {}};
 };
 
 }  // namespace keel::train

@@ -84,7 +84,7 @@ void expect_finite(const io::TensorFile& file, const std::string& where, const s
 
 // Names and shapes alone do not tell a network: another norm or dropout may have the same. Options
 // that a checkpoint of an earlier version does not know are taken as they come.
-void expect_options(const io::TensorFile& file, const std::string& where, const Config& config) {
+void expect_options(const io::TensorFile& file, const std::string& where, const Job& job) {
   const auto recipe = file.metadata.find("recipe");
   if (recipe == file.metadata.end()) return;
   std::map<std::string, std::string> trained;
@@ -93,7 +93,7 @@ void expect_options(const io::TensorFile& file, const std::string& where, const 
   } catch (const Error& error) {
     fail(ErrorKind::kBadInput, "{}: metadata: {}", where, error.what());
   }
-  for (const auto& [name, value] : config.model().options()) {
+  for (const auto& [name, value] : job.task().options()) {
     const auto expected = trained.find("model." + name);
     check(expected == trained.end() || expected->second == value, ErrorKind::kBadInput,
           "{}: model.{}: expected '{}', with which it was trained, got '{}'", where, name,
@@ -101,19 +101,18 @@ void expect_options(const io::TensorFile& file, const std::string& where, const 
   }
 }
 
-Config recipe_of(const io::TensorFile& file, const std::string& where, const MakeModel& make) {
+Job stored_job(const io::TensorFile& file, const std::string& where, const MakeTask& make) {
   const std::string &model = metadata(file, "model", where),
                     &recipe = metadata(file, "recipe", where);
   try {
     Config config(make(model));
     config.apply_toml(recipe, "recipe");
+    config.validate();
     task::Assets assets;
     for (const auto& [key, text] : file.metadata) {
       if (key.starts_with(kAsset)) assets[key.substr(kAsset.size())] = text;
     }
-    config.set_assets(assets);
-    config.validate();
-    return config;
+    return {std::move(config), std::move(assets)};
   } catch (const Error& error) {
     // What would be wrong usage of a recipe is a bad file here.
     fail(ErrorKind::kBadInput, "{}: metadata: {}", where, error.what());
@@ -122,14 +121,13 @@ Config recipe_of(const io::TensorFile& file, const std::string& where, const Mak
 
 }  // namespace
 
-io::TensorFile to_checkpoint(const RunState& state, const Config& config,
-                             const Variables& variables) {
+io::TensorFile to_checkpoint(const RunState& state, const Job& job, const Variables& variables) {
   io::TensorFile file;
   for (const auto& [name, variable] : variables.all()) {
     if (!variable.is_derived) file.tensors.emplace(name, variables.read(name, true));
   }
-  file.metadata = {{"model", std::string(config.model().name())},
-                   {"recipe", config.to_toml()},
+  file.metadata = {{"model", std::string(job.task().name())},
+                   {"recipe", job.config().to_toml()},
                    {"step", fmt::format("{}", state.step)},
                    {"epoch", fmt::format("{}", state.epoch)},
                    {"batch", fmt::format("{}", state.batch)},
@@ -143,16 +141,16 @@ io::TensorFile to_checkpoint(const RunState& state, const Config& config,
                    {"left_out", fmt::format("{}", state.left_out)},
                    {"strikes", fmt::format("{}", state.strikes)},
                    {"data", state.data}};
-  for (const auto& [name, text] : config.model().assets()) file.metadata[kAsset + name] = text;
+  for (const auto& [name, text] : job.network().assets()) file.metadata[kAsset + name] = text;
   return file;
 }
 
-RunState from_checkpoint(const io::TensorFile& file, const std::string& where, const Config& config,
+RunState from_checkpoint(const io::TensorFile& file, const std::string& where, const Job& job,
                          Variables& variables) {
   const std::string& model = metadata(file, "model", where);
-  check(model == config.model().name(), ErrorKind::kBadInput,
-        "{}: expected a checkpoint of {}, got one of {}", where, config.model().name(), model);
-  expect_options(file, where, config);
+  check(model == job.task().name(), ErrorKind::kBadInput,
+        "{}: expected a checkpoint of {}, got one of {}", where, job.task().name(), model);
+  expect_options(file, where, job);
   const Numbers numbers(file, where);
   RunState state;
   state.step = numbers.count("step");
@@ -205,17 +203,16 @@ void load_variables(const io::TensorFile& file, const std::string& where, Variab
   }
 }
 
-Config config_of_checkpoint(const io::TensorFile& file, const std::string& where,
-                            const MakeModel& make) {
-  Config config = recipe_of(file, where, make);
+Job job_of_checkpoint(const io::TensorFile& file, const std::string& where, const MakeTask& make) {
+  Job job = stored_job(file, where, make);
   // Else a recipe of a few bytes could ask for any amount of memory.
-  const Graph graph = build_evaluate(config, config.model().sizes(1));
+  const Graph graph = build_evaluate(job, job.network().sizes(1));
   for (int i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
     const bool is_leaf = node.kind == NodeKind::kParameter || node.kind == NodeKind::kState;
     if (is_leaf) check_tensor(file, where, node.name, node.outputs[0].shape);
   }
-  return config;
+  return job;
 }
 
 }  // namespace keel::train

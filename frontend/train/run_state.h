@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "frontend/io/safetensors.h"
-#include "frontend/train/config.h"
+#include "frontend/train/job.h"
 #include "src/runtime/variables.h"
 
 namespace keel::train {
@@ -32,14 +32,13 @@ struct RunState {
 };
 
 // Variables in the backend's storage type; state and resolved recipe in the metadata.
-io::TensorFile to_checkpoint(const RunState& state, const Config& config,
-                             const Variables& variables);
+io::TensorFile to_checkpoint(const RunState& state, const Job& job, const Variables& variables);
 
 // The inverse. Throws Error{kBadInput} naming `where` for a checkpoint of another model, with
 // other options of the model (all of them: also dropout changes what training goes on to), with
 // other tensors than the variables that were declared, or of a state that no run can be in; then
 // the variables are as they were.
-RunState from_checkpoint(const io::TensorFile& file, const std::string& where, const Config& config,
+RunState from_checkpoint(const io::TensorFile& file, const std::string& where, const Job& job,
                          Variables& variables);
 
 // Parameters and running statistics alone: evaluation needs no optimizer state, so tensors that
@@ -51,12 +50,11 @@ void load_finite(const io::TensorFile& file, const std::string& where, Variables
 // Throws Error{kBadInput} when a tensor that was declared is missing or of another type.
 void expect_fits(const io::TensorFile& file, const std::string& where, const Variables& variables);
 
-// Makes a model by name; throws Error{kUsage} for an unknown one.
-using MakeModel = std::function<std::unique_ptr<task::Model>(const std::string& name)>;
+// Makes a task by name; throws Error{kUsage} for an unknown one.
+using MakeTask = std::function<std::unique_ptr<task::Task>(const std::string& name)>;
 
-// The recipe stored in a checkpoint. Throws Error{kBadInput} when it is not one of keel's, and when
-// its network is not that of the checkpoint's tensors.
-Config config_of_checkpoint(const io::TensorFile& file, const std::string& where,
-                            const MakeModel& make);
+// The recipe stored in a checkpoint, and its network. Throws Error{kBadInput} when it is not one of
+// keel's, and when its network is not that of the checkpoint's tensors.
+Job job_of_checkpoint(const io::TensorFile& file, const std::string& where, const MakeTask& make);
 
 }  // namespace keel::train

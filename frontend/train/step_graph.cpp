@@ -32,24 +32,20 @@ void mark_predictions(Graph& g, const std::vector<NamedValue>& predictions) {
 }
 
 // Adds the network for a batch of these sizes, and its loss as an output.
-task::Outputs add_model(nn::Net& net, const task::Model& model, const task::Sizes& sizes) {
+task::Outputs add_network(nn::Net& net, const task::Network& network, const task::Sizes& sizes) {
   Graph& g = net.graph;
-  const task::Outputs outputs = model.build(net, add_inputs(g, model, sizes));
+  const task::Outputs outputs = network.build(net, add_inputs(g, network, sizes));
   const Value weight = g.input("weight", {DType::kF32, {}});
   g.mark_output("loss", ops::mul(g, outputs.loss_sum, weight));
   return outputs;
 }
 
 // The forward of a batch that is trained on.
-nn::Net add_forward(Graph& g, const Config& config, const task::Sizes& sizes, nn::Mode mode,
+nn::Net add_forward(Graph& g, const Job& job, const task::Sizes& sizes, nn::Mode mode,
                     std::vector<nn::Watch>* watches = nullptr) {
-  nn::Net net{.graph = g,
-              .mode = mode,
-              .seed = static_cast<std::uint64_t>(config.train().seed),
-              .tick = g.input("tick", {DType::kI32, {}}),
-              .first_row = g.input("first_row", {DType::kI32, {}}),
-              .watches = watches};
-  add_model(net, config.model(), sizes);
+  nn::Net net = drawing_net(g, job, mode);
+  net.watches = watches;
+  add_network(net, job.network(), sizes);
   return net;
 }
 
@@ -69,13 +65,13 @@ RowChoice row_choice(const TrainOptions& train) {
 }
 
 // Forward and backward, with the states that they change.
-Training add_training(Graph& g, const Config& config, const task::Sizes& sizes,
+Training add_training(Graph& g, const Job& job, const task::Sizes& sizes,
                       std::vector<nn::Watch>* watches = nullptr) {
-  const nn::Net net = add_forward(g, config, sizes, nn::Mode::kTrain, watches);
+  const nn::Net net = add_forward(g, job, sizes, nn::Mode::kTrain, watches);
   const Value loss = g.outputs().back().value;
   const std::vector<Value> parameters = parameters_of(g);
   const ParameterGradients gradients =
-      differentiate_by_rows(g, loss, parameters, row_choice(config.train()));
+      differentiate_by_rows(g, loss, parameters, row_choice(job.train()));
   net.update(gradients.states);
   return {loss, parameters, gradients.of};
 }
@@ -94,8 +90,8 @@ Value gathered(Graph& g, Value parameter) {
 Value gathered_loss(Graph& g) { return gathered(g, "loss", {DType::kF32, {}}); }
 
 // Makes the update depend on its losses, too: a sum of losses may overflow though no gradient does.
-void add_guard(Graph& g, const Config& config, Value loss, optim::Clipped& clipped) {
-  if (config.train().accumulate > 1) {
+void add_guard(Graph& g, const Job& job, Value loss, optim::Clipped& clipped) {
+  if (job.train().accumulate > 1) {
     const Value sum = gathered_loss(g);
     loss = ops::add(g, loss, sum);
     g.mark_update(sum, ops::scale(g, sum, 0));
@@ -107,26 +103,34 @@ void add_guard(Graph& g, const Config& config, Value loss, optim::Clipped& clipp
 
 }  // namespace
 
-task::Inputs add_inputs(Graph& graph, const task::Model& model, const task::Sizes& sizes) {
-  return added(graph, model.inputs(sizes));
+task::Inputs add_inputs(Graph& graph, const task::Network& network, const task::Sizes& sizes) {
+  return added(graph, network.inputs(sizes));
 }
 
-Graph build_initialize(const Config& config, const task::Sizes& sizes) {
+nn::Net drawing_net(Graph& graph, const Job& job, nn::Mode mode) {
+  return {.graph = graph,
+          .mode = mode,
+          .seed = static_cast<std::uint64_t>(job.train().seed),
+          .tick = graph.input("tick", {DType::kI32, {}}),
+          .first_row = graph.input("first_row", {DType::kI32, {}})};
+}
+
+Graph build_initialize(const Job& job, const task::Sizes& sizes) {
   Graph g;
-  add_forward(g, config, sizes, nn::Mode::kInitialize);
+  add_forward(g, job, sizes, nn::Mode::kInitialize);
   return g;
 }
 
 std::string watch_output(std::size_t i) { return fmt::format("watch{}", i); }
 
-Graph build_step(const Config& config, std::vector<nn::Watch>* watches) {
-  return build_step(config, config.model().sizes(config.train().batch), watches);
+Graph build_step(const Job& job, std::vector<nn::Watch>* watches) {
+  return build_step(job, job.network().sizes(job.train().batch), watches);
 }
 
-Graph build_step(const Config& config, const task::Sizes& sizes, std::vector<nn::Watch>* watches) {
+Graph build_step(const Job& job, const task::Sizes& sizes, std::vector<nn::Watch>* watches) {
   Graph g;
-  Training training = add_training(g, config, sizes, watches);
-  if (config.train().accumulate > 1) {
+  Training training = add_training(g, job, sizes, watches);
+  if (job.train().accumulate > 1) {
     for (std::size_t i = 0; i < training.parameters.size(); ++i) {
       if (!training.gradients[i].valid()) continue;
       const Value sum = gathered(g, training.parameters[i]);
@@ -134,13 +138,13 @@ Graph build_step(const Config& config, const task::Sizes& sizes, std::vector<nn:
       g.mark_update(sum, ops::scale(g, sum, 0));
     }
   }
-  optim::Clipped clipped = optim::clip_gradients(g, training.parameters, training.gradients,
-                                                 config.train().clip_options());
-  if (config.train().skips()) add_guard(g, config, training.loss, clipped);
+  optim::Clipped clipped =
+      optim::clip_gradients(g, training.parameters, training.gradients, job.train().clip_options());
+  if (job.train().skips()) add_guard(g, job, training.loss, clipped);
   const optim::StepInputs inputs{g.input("lr", {DType::kF32, {}}), clipped.scale,
                                  g.input("step", {DType::kI32, {}})};
   optim::apply_optimizer(g, training.parameters, clipped.gradients, inputs,
-                         config.train().optimizer_options());
+                         job.train().optimizer_options());
   g.mark_output("grad_norm", clipped.norm);
   for (std::size_t i = 0; watches && i < watches->size(); ++i) {
     g.mark_output(watch_output(i), (*watches)[i].value);
@@ -148,15 +152,15 @@ Graph build_step(const Config& config, const task::Sizes& sizes, std::vector<nn:
   return g;
 }
 
-Graph build_accumulate(const Config& config, const task::Sizes& sizes) {
+Graph build_accumulate(const Job& job, const task::Sizes& sizes) {
   Graph g;
-  const Training training = add_training(g, config, sizes);
+  const Training training = add_training(g, job, sizes);
   for (std::size_t i = 0; i < training.parameters.size(); ++i) {
     if (!training.gradients[i].valid()) continue;
     const Value sum = gathered(g, training.parameters[i]);
     g.mark_update(sum, ops::add(g, sum, training.gradients[i]));
   }
-  if (config.train().skips()) {
+  if (job.train().skips()) {
     const Value sum = gathered_loss(g);
     g.mark_update(sum, ops::add(g, sum, training.loss));
   }
@@ -165,10 +169,10 @@ Graph build_accumulate(const Config& config, const task::Sizes& sizes) {
 
 bool is_gathered(std::string_view state) { return state.ends_with(kGathered); }
 
-Graph build_evaluate(const Config& config, const task::Sizes& sizes, nn::Kept kept) {
+Graph build_evaluate(const Job& job, const task::Sizes& sizes, nn::Kept kept) {
   Graph g;
   nn::Net net{.graph = g, .mode = nn::Mode::kEvaluate, .kept = kept};
-  const task::Outputs outputs = add_model(net, config.model(), sizes);
+  const task::Outputs outputs = add_network(net, job.network(), sizes);
   for (const task::Metric& metric : outputs.metrics) {
     g.mark_output(sum_output(metric.name), metric.sum);
     if (metric.count.valid()) g.mark_output(count_output(metric.name), metric.count);
@@ -177,20 +181,20 @@ Graph build_evaluate(const Config& config, const task::Sizes& sizes, nn::Kept ke
   return g;
 }
 
-Graph build_search(const Config& config, std::string_view network, const task::Sizes& sizes) {
+Graph build_search(const Job& job, std::string_view name, const task::Sizes& sizes) {
   Graph g;
-  const task::Model& model = config.model();
+  const task::Network& network = job.network();
   nn::Net net{.graph = g, .mode = nn::Mode::kEvaluate};
-  const task::Inputs in = added(g, model.search_inputs(network, sizes));
-  mark_predictions(g, model.build_search(net, network, sizes, in));
+  const task::Inputs in = added(g, network.search_inputs(name, sizes));
+  mark_predictions(g, network.build_search(net, name, sizes, in));
   return g;
 }
 
-Graph build_keep(const Config& config) {
+Graph build_keep(const Job& job) {
   Graph g;
-  const task::Model& model = config.model();
+  const task::Network& network = job.network();
   nn::Net net{.graph = g, .mode = nn::Mode::kEvaluate, .kept = nn::Kept::kWrite};
-  model.build(net, add_inputs(g, model, model.sizes(1)));
+  network.build(net, add_inputs(g, network, network.sizes(1)));
   return g;
 }
 

@@ -18,45 +18,44 @@ std::string place_text(const NonFinite& found, std::int64_t batch) {
 
 }  // namespace
 
-StepRunner::StepRunner(Backend& backend, Variables& variables, const Config& config,
-                       task::Stream& stream)
+StepRunner::StepRunner(Backend& backend, Variables& variables, const Job& job, task::Stream& stream)
     : backend_(backend),
       variables_(variables),
-      config_(config),
+      job_(job),
       stream_(stream),
       total_(length()),
-      feeder_(config.model()),
+      feeder_(job.network()),
       arena_(backend),
       step_(backend, variables,
             [this](const task::Sizes& sizes) {
               watches_.clear();
-              return build_step(config_, sizes, &watches_);
+              return build_step(job_, sizes, &watches_);
             },
-            {.guard = config.train().skips() ? "guard" : "grad_norm", .arena = &arena_}),
+            {.guard = job.train().skips() ? "guard" : "grad_norm", .arena = &arena_}),
       accumulate_(backend, variables,
-                  [this](const task::Sizes& sizes) { return build_accumulate(config_, sizes); },
+                  [this](const task::Sizes& sizes) { return build_accumulate(job_, sizes); },
                   {.arena = &arena_}) {
   step_.at(stream.shapes().front());
-  const std::int64_t slots = 2 * std::min(config.train().log_every, kMostLookBack);
+  const std::int64_t slots = 2 * std::min(job.train().log_every, kMostLookBack);
   for (std::int64_t i = 0; i < slots; ++i) {
     slots_.push_back(
-        {{}, 0, 0, 0, Scalars(backend, config.train().accumulate + 1 + std::ssize(watches_))});
+        {{}, 0, 0, 0, Scalars(backend, job.train().accumulate + 1 + std::ssize(watches_))});
   }
-  if (!config.train().skips() || config.train().accumulate == 1) return;
-  const Graph graph = build_accumulate(config, stream.shapes().front());
+  if (!job.train().skips() || job.train().accumulate == 1) return;
+  const Graph graph = build_accumulate(job, stream.shapes().front());
   variables.declare(graph);
   for (const Update& update : graph.updates()) kept_[graph.node(update.leaf).name];
 }
 
 std::int64_t StepRunner::steps(std::uint32_t epoch) const {
-  const std::int64_t accumulate = config_.train().accumulate;
+  const std::int64_t accumulate = job_.train().accumulate;
   return (stream_.steps(epoch) + accumulate - 1) / accumulate;
 }
 
 StepRunner::Length StepRunner::length() const {
-  const std::int64_t limit = config_.train().max_steps;
+  const std::int64_t limit = job_.train().max_steps;
   Length total;
-  for (; total.epochs < config_.train().epochs; ++total.epochs) {
+  for (; total.epochs < job_.train().epochs; ++total.epochs) {
     const std::int64_t after = total.steps + steps(static_cast<std::uint32_t>(total.epochs));
     if (limit > 0 && after > limit) return {limit, total.epochs};
     total.steps = after;
@@ -66,7 +65,7 @@ StepRunner::Length StepRunner::length() const {
 
 std::int64_t StepRunner::micro_batches(const StepPlace& place) const {
   const std::int64_t left = stream_.steps(static_cast<std::uint32_t>(place.epoch)) - place.batch;
-  return std::min(config_.train().accumulate, left);
+  return std::min(job_.train().accumulate, left);
 }
 
 double StepRunner::items(const StepPlace& place) const {
@@ -79,10 +78,10 @@ double StepRunner::items(const StepPlace& place) const {
 
 void StepRunner::initialize() {
   const task::Batch& batch = stream_.at(0, 0);
-  const Graph graph = build_initialize(config_, batch.sizes);
+  const Graph graph = build_initialize(job_, batch.sizes);
   if (graph.updates().empty()) return;
   ProgramCache once(backend_, variables_,
-                    [this](const task::Sizes& sizes) { return build_initialize(config_, sizes); });
+                    [this](const task::Sizes& sizes) { return build_initialize(job_, sizes); });
   feed(once, {.place = {}, .items = batch.items}).run();
 }
 
@@ -90,23 +89,17 @@ Program& StepRunner::feed(ProgramCache& programs, const Part& part) {
   const task::Batch& batch =
       stream_.at(static_cast<std::uint32_t>(part.place.epoch), part.place.batch + part.micro_batch);
   Program& program = programs.at(batch.sizes);
-  tick_.as<std::int32_t>()[0] = static_cast<std::int32_t>(part.place.step);
-  first_row_.as<std::int32_t>()[0] = static_cast<std::int32_t>(part.first_row);
-  weight_.as<float>()[0] = static_cast<float>(1 / part.items);
-  program.feed("tick", tick_);
-  program.feed("first_row", first_row_);
-  program.feed("weight", weight_);
-  feeder_.feed(program, batch);
+  feeder_.feed(program, batch,
+               {.step = part.place.step,
+                .first_row = part.first_row,
+                .items = part.items,
+                .rate = rate(part.place)});
   rows_fed_ = batch.sizes[0];
   return program;
 }
 
-double StepRunner::feed_rate(Program& step, const StepPlace& place) {
-  lr_.as<float>()[0] = static_cast<float>(config_.train().rate(place.step, total_steps()));
-  step_number_.as<std::int32_t>()[0] = static_cast<std::int32_t>(place.step);
-  step.feed("lr", lr_);
-  step.feed("step", step_number_);
-  return double(lr_.as<float>()[0]);
+double StepRunner::rate(const StepPlace& place) const {
+  return static_cast<float>(job_.train().rate(place.step, total_steps()));
 }
 
 void StepRunner::keep() {
@@ -143,7 +136,7 @@ void StepRunner::start(const StepPlace& place) {
     part.first_row += rows_fed_;
   }
   Program& step = feed(step_, part);
-  slot.lr = feed_rate(step, place);
+  slot.lr = rate(place);
   step.run();
   slot.scalars.send(step, "loss");
   slot.scalars.send(step, "grad_norm");
@@ -152,7 +145,7 @@ void StepRunner::start(const StepPlace& place) {
 }
 
 bool StepRunner::is_watched(std::int64_t step) const {
-  return step < kFirstWatched || (step + 1) % config_.train().log_every == 0;
+  return step < kFirstWatched || (step + 1) % job_.train().log_every == 0;
 }
 
 std::int64_t StepRunner::due() const {
@@ -191,12 +184,11 @@ void StepRunner::read(const Slot& slot) {
 
 std::string StepRunner::first_not_finite(const StepResult& r) {
   // What this update has gathered is not finite either, and would be named in place of its cause.
-  if (config_.train().accumulate > 1) clear_gathered();
+  if (job_.train().accumulate > 1) clear_gathered();
   Part part{.place = r.place, .items = r.items};
   for (; part.micro_batch < r.micro_batches; ++part.micro_batch) {
     const bool is_last = part.micro_batch == r.micro_batches - 1;
     Program& program = feed(is_last ? step_ : accumulate_, part);
-    if (is_last) feed_rate(program, r.place);
     const auto found = program.find_non_finite();
     if (found) return place_text(*found, r.place.batch + part.micro_batch);
     part.first_row += rows_fed_;

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "frontend/nn/net.h"
-#include "frontend/train/config.h"
 #include "frontend/train/feeder.h"
+#include "frontend/train/job.h"
 #include "src/runtime/program_cache.h"
 #include "src/runtime/scalars.h"
 
@@ -36,7 +36,7 @@ struct StepResult {
 class StepRunner {
  public:
   // Compiles the step for the largest batch and creates the variables.
-  StepRunner(Backend& backend, Variables& variables, const Config& config, task::Stream& stream);
+  StepRunner(Backend& backend, Variables& variables, const Job& job, task::Stream& stream);
 
   // Updates in an epoch; the last one may have fewer micro-batches.
   std::int64_t steps(std::uint32_t epoch) const;
@@ -98,22 +98,21 @@ class StepRunner {
   };
   // Feeds it to the program for its sizes, and returns that.
   Program& feed(ProgramCache& programs, const Part& part);
-  double feed_rate(Program& step, const StepPlace& place);
+  // As the program has it, in float32.
+  double rate(const StepPlace& place) const;
   void read(const Slot& slot);
   void keep();
   void clear_gathered();
 
   Backend& backend_;
   Variables& variables_;
-  const Config& config_;
+  const Job& job_;
   task::Stream& stream_;
   Length total_;
   std::vector<nn::Watch> watches_;
   Feeder feeder_;
   Arena arena_;  // of all programs: one runs at a time
   ProgramCache step_, accumulate_;
-  Tensor lr_{DType::kF32, {}}, weight_{DType::kF32, {}};
-  Tensor step_number_{DType::kI32, {}}, tick_{DType::kI32, {}}, first_row_{DType::kI32, {}};
   std::int64_t rows_fed_ = 0;  // of the last batch
   std::vector<Slot> slots_;    // a ring
   std::int64_t oldest_ = 0, started_ = 0;

@@ -17,28 +17,27 @@ task::StreamOptions training_options(const TrainOptions& options) {
 
 }  // namespace
 
-Trainer::Trainer(Backend& backend, const Config& config, const RunOptions& options)
-    : config_(config),
+Trainer::Trainer(Backend& backend, const Job& job, const RunOptions& options)
+    : job_(job),
       folder_{options.folder},
       lock_(options.resume ? lock_run(folder_) : nullptr),
-      data_(config.model().load(config.data().request())),
-      train_rows_(data_->stream(task::Split::kTrain, training_options(config.train()))),
-      valid_rows_(data_->stream(task::Split::kValid, evaluation_options(config))),
-      variables_(backend, static_cast<std::uint64_t>(config.train().seed)),
-      steps_(backend, variables_, config, *train_rows_),
-      evaluator_(backend, variables_, config, &steps_.arena()),
+      train_rows_(job.splits().stream(task::Split::kTrain, training_options(job.train()))),
+      valid_rows_(job.splits().stream(task::Split::kValid, evaluation_options(job))),
+      variables_(backend, static_cast<std::uint64_t>(job.train().seed)),
+      steps_(backend, variables_, job, *train_rows_),
+      evaluator_(backend, variables_, job, &steps_.arena()),
       progress_(options.quiet),
       watched_(steps_.watches(), [this](const std::string& text) { progress_.warning(text); }),
-      store_(folder_.checkpoints(), static_cast<int>(config.train().keep_checkpoints),
+      store_(folder_.checkpoints(), static_cast<int>(job.train().keep_checkpoints),
              [this](const std::string& message) { progress_.warning(message); }) {
   evaluator_.tell([this](std::int64_t done, std::int64_t of) { show_evaluation(done, of); });
-  test_rows();  // read once and let go: that they are wrong should not be found after the training
+  test_rows();  // read here: that they are wrong should not be found after the training
   report_left_out();
   state_.data = data_print(*train_rows_, *valid_rows_);
   options.resume ? resume() : start();
   log_ =
       std::make_unique<RunLog>(folder_, options.resume ? std::optional(state_.step) : std::nullopt);
-  const std::string recipe = config.to_toml(options.facts);
+  const std::string recipe = job.config().to_toml(options.facts);
   io::write_file_atomically(folder_.config(), recipe);
   log_->settings(read_settings(recipe, folder_.config()));
   remove_result(folder_);  // it goes on from here
@@ -51,12 +50,12 @@ void Trainer::report_left_out() {
 }
 
 bool Trainer::is_stale() const {
-  const std::int64_t patience = config_.train().patience;
+  const std::int64_t patience = job_.train().patience;
   return patience > 0 && state_.evaluations_since_best >= patience;
 }
 
 bool Trainer::is_slow() const {
-  const TrainOptions& options = config_.train();
+  const TrainOptions& options = job_.train();
   return options.stop_min_lr > 0 && state_.step >= options.warmup &&
          options.rate(state_.step, steps_.total_steps()) <= options.stop_min_lr;
 }
@@ -101,7 +100,7 @@ void Trainer::train() {
 void Trainer::finish_step() {
   const bool ends = state_.batch == train_rows_->steps(static_cast<std::uint32_t>(state_.epoch));
   if (ends) finish_epoch();
-  const TrainOptions& options = config_.train();
+  const TrainOptions& options = job_.train();
   if (options.test_every.falls_on(PeriodUnit::kUpdates, state_.step)) test();
   if (options.eval_every.falls_on(PeriodUnit::kUpdates, state_.step) && evaluate()) {
     save_asked(true);
@@ -125,7 +124,7 @@ void Trainer::take_results(std::int64_t waits) {
       take_non_finite(*result);
       continue;
     }
-    if (config_.train().skips()) state_.strikes = 0;
+    if (job_.train().skips()) state_.strikes = 0;
     state_.epoch_loss += result->loss * result->items;
     state_.epoch_items += result->items;
     items_ += result->items;
@@ -135,7 +134,7 @@ void Trainer::take_results(std::int64_t waits) {
 }
 
 ToDo Trainer::to_do(std::int64_t step, std::int64_t epoch) const {
-  const TrainOptions& options = config_.train();
+  const TrainOptions& options = job_.train();
   ToDo left{.updates = steps_.total_steps() - step};
   for (const Period& period : {options.eval_every, options.test_every}) {
     left.evaluations +=
@@ -159,10 +158,10 @@ void Trainer::show_progress(const StepResult& result) {
                     .epoch = epoch + 1,
                     .loss = result.loss,
                     .items_per_second = items_per_second(),
-                    .item_unit = config_.model().item_unit(),
+                    .item_unit = job_.task().item_unit(),
                     .spent = spent_,
                     .to_do = to_do(step, epoch)});
-  if (step % config_.train().log_every != 0) return;
+  if (step % job_.train().log_every != 0) return;
   log_->step({step, epoch, result.loss, result.lr, result.grad_norm, items_per_second(),
               watched_.largest()});
 }
@@ -194,7 +193,7 @@ void Trainer::finish_epoch() {
   state_.batch = 0;
   state_.epoch_loss = state_.epoch_items = 0;
   log_->epoch(state_.step, state_.epoch, state_.train_loss);
-  const TrainOptions& options = config_.train();
+  const TrainOptions& options = job_.train();
   const bool due = options.eval_every.falls_on(PeriodUnit::kEpochs, state_.epoch);
   const bool is_best = due && evaluate();
   if (options.test_every.falls_on(PeriodUnit::kEpochs, state_.epoch)) test();
@@ -243,13 +242,13 @@ void Trainer::save_asked(bool is_best) {
 }
 
 std::int64_t Trainer::also_kept() const {
-  return config_.train().on_nonfinite == OnNonFinite::kRollback ? state_.anchor : -1;
+  return job_.train().on_nonfinite == OnNonFinite::kRollback ? state_.anchor : -1;
 }
 
 void Trainer::save(bool is_best) {
   take_all_results();  // a step that diverged is found before anything is kept of it
   log_->sync();
-  store_.save(state_.step, to_checkpoint(state_, config_, variables_), is_best, also_kept());
+  store_.save(state_.step, to_checkpoint(state_, job_, variables_), is_best, also_kept());
   saved_step_ = state_.step;
 }
 

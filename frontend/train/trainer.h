@@ -6,8 +6,8 @@
 
 #include "frontend/io/folder_lock.h"
 #include "frontend/train/checkpoint_store.h"
-#include "frontend/train/config.h"
 #include "frontend/train/evaluator.h"
+#include "frontend/train/job.h"
 #include "frontend/train/progress.h"
 #include "frontend/train/run_log.h"
 #include "frontend/train/run_state.h"
@@ -42,7 +42,7 @@ class Trainer {
   // begins with a checkpoint. Throws what is wrong with the data; Error{kUsage} when the batches do
   // not fit them, and when a new run's folder holds a run; Error{kIo} when another process works in
   // the folder; when resuming, whatever is wrong with the run's files.
-  Trainer(Backend& backend, const Config& config, const RunOptions& options);
+  Trainer(Backend& backend, const Job& job, const RunOptions& options);
 
   // Trains to the end, to an early stop or to a signal; each of these ends with a checkpoint.
   // Throws Error{kDiverged} naming the first node whose value is not finite, if it is to stop there
@@ -99,10 +99,9 @@ class Trainer {
   bool is_stale() const;  // no better evaluation for `patience` evaluations
   bool is_slow() const;   // the learning rate has fallen to stop_min_lr
 
-  const Config& config_;
+  const Job& job_;
   RunFolder folder_;
   std::unique_ptr<io::FolderLock> lock_;
-  std::unique_ptr<task::Splits> data_;
   std::unique_ptr<task::Stream> train_rows_, valid_rows_;
   Variables variables_;
   StepRunner steps_;

@@ -7,7 +7,7 @@
 namespace keel::train {
 
 std::unique_ptr<task::Stream> Trainer::test_rows() const {
-  return data_->stream(task::Split::kTest, evaluation_options(config_));
+  return job_.splits().stream(task::Split::kTest, evaluation_options(job_));
 }
 
 Evaluation Trainer::test_weights(const io::TensorFile& file, const std::string& where) {
@@ -16,11 +16,11 @@ Evaluation Trainer::test_weights(const io::TensorFile& file, const std::string& 
 }
 
 std::string Trainer::why_early() const {
-  const TrainOptions& options = config_.train();
+  const TrainOptions& options = job_.train();
   if (state_.step >= steps_.total_steps()) return "";
   if (is_stale()) {
     return fmt::format("no better valid {} in {} evaluations (train.patience = {})",
-                       config_.model().metrics().front().name, state_.evaluations_since_best,
+                       job_.task().metrics().front().name, state_.evaluations_since_best,
                        options.patience);
   }
   if (!is_slow()) return "";
@@ -47,8 +47,8 @@ Summary Trainer::summarize() {
   spent_.updating = summary_.seconds - spent_.evaluating;
   summary_.items_per_second = items_per_second();
   summary_.stopped_because = why_early();
-  log_->plot(fmt::format("{} on {}", config_.model().name(), train_rows_->source()),
-             config_.model().metrics());
+  log_->plot(fmt::format("{} on {}", job_.task().name(), train_rows_->source()),
+             job_.task().metrics());
   if (summary_.signal != 0) return summary_;
   if (!summary_.stopped_because.empty()) {
     progress_.line(fmt::format("stopped early at {}: {}", place_text(), summary_.stopped_because));
@@ -59,22 +59,22 @@ Summary Trainer::summarize() {
   summary_.valid = evaluator_.run(*valid_rows_);
   summary_.test = evaluator_.run(*test_rows());
   if (state_.best_step < 0) {
-    store_.save(state_.step, to_checkpoint(state_, config_, variables_), true, also_kept());
+    store_.save(state_.step, to_checkpoint(state_, job_, variables_), true, also_kept());
     summary_.best_test = summary_.test;
   }
-  const io::TensorFile last = to_checkpoint(state_, config_, variables_);
+  const io::TensorFile last = to_checkpoint(state_, job_, variables_);
   if (state_.best_step >= 0) {
     const auto path = store_.best_path();
     summary_.best_test =
         test_weights(io::read_safetensors(path, {.require_checksums = true}), path);
   }
-  if (config_.train().average_last > 1) {
+  if (job_.train().average_last > 1) {
     auto paths = store_.paths();
     std::erase(paths, store_.path(0));  // what a run starts with is no part of an average
-    paths.resize(std::min(paths.size(), std::size_t(config_.train().average_last)));
+    paths.resize(std::min(paths.size(), std::size_t(job_.train().average_last)));
     const io::TensorFile average = average_checkpoints(paths);
     progress_.line(fmt::format("average of {} checkpoints, of {} asked for: {}", paths.size(),
-                               config_.train().average_last, average.metadata.at("average_of")));
+                               job_.train().average_last, average.metadata.at("average_of")));
     io::write_safetensors(folder_.average(), average);
     summary_.average_test = test_weights(average, folder_.average());
   }

@@ -44,38 +44,30 @@ Answerer::Answerer(std::vector<Question> questions, std::shared_ptr<const Reader
                    std::int64_t sentences)
     : questions_(std::move(questions)), numbers_(std::move(numbers)), answers_(questions_.size()) {
   if (questions_.empty()) return;
-  NumberedQuestions numbered;
+  std::vector<NumberedQuestion> numbered;
   for (Question& question : questions_) {
     question.answer.clear();
     question.passage = best_sentences(question.passage, question.question, sentences);
     expect_few_tokens(question, fmt::format("question {}", numbered.size() + 1));
     numbered.push_back(numbered_question(question, *numbers_));
   }
-  numbered_ = std::make_shared<const NumberedQuestions>(std::move(numbered));
-  stream_.emplace(data::StreamNotes{kAskedBy, {}}, numbered_, numbers_,
-                  QuestionBatchOptions{.batch = kAskedTogether});
+  rows_ = std::make_shared<const QuestionRows>(data::SplitNotes{kAskedBy}, std::move(numbered),
+                                               numbers_);
+  ask(rows_, kAskedTogether);
 }
 
-const task::Batch* Answerer::next() {
-  if (!stream_ || step_ == stream_->steps(0)) return nullptr;
-  return batch_ = &stream_->at(0, step_++);
-}
-
-void Answerer::take(const std::map<std::string, Tensor>& predictions) {
+void Answerer::answer(std::int64_t row, std::int64_t place,
+                      const std::map<std::string, Tensor>& predictions) {
   const std::span<const std::int32_t> said = predictions.at("answer").as<std::int32_t>();
-  for (std::size_t place = 0; place < batch_->rows.size(); ++place) {
-    const std::int64_t row = batch_->rows[place];
-    if (row >= 0) answers_[std::size_t(row)] = answer_of(row, said[place]);
-  }
+  answers_[std::size_t(row)] = answer_of(row, said[std::size_t(place)]);
 }
 
 std::string Answerer::answer_of(std::int64_t row, std::int32_t number) const {
   if (number < numbers_->words()) return numbers_->vocabulary().word(number);
-  const std::vector<std::int32_t> entities = stream_->entities_of(0, row);
+  const std::vector<std::int32_t> entities = rows_->entities_of({.row = row});
   const auto found = std::ranges::find(entities, number);
   if (found == entities.end()) return "-";
-  const std::string& entity =
-      (*numbered_)[std::size_t(row)].entities[std::size_t(found - entities.begin())];
+  const std::string& entity = rows_->question(row).entities[std::size_t(found - entities.begin())];
   const auto& names = questions_[std::size_t(row)].names;
   const auto name = names.find(entity);
   return name == names.end() ? entity : fmt::format("{}\t{}", entity, name->second);

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "frontend/data/rows_decoder.h"
 #include "models/attentive_reader/data.h"
 
 namespace keel::models {
@@ -18,26 +18,23 @@ std::vector<Question> questions_of_lines(std::span<const std::string> lines);
 
 // An answer is a token: the entity as the question calls it, with its name behind a tab where the
 // record gives one, or a word; `-` where the network says an entity that the question has not.
-class Answerer final : public task::Decoder {
+class Answerer final : public data::RowsDecoder {
  public:
   Answerer(std::vector<Question> questions, std::shared_ptr<const ReaderNumbers> numbers,
            std::int64_t sentences);
 
   std::int64_t size() const override { return std::ssize(questions_); }
-  const task::Batch* next() override;
-  void take(const std::map<std::string, Tensor>& predictions) override;
   std::vector<std::string> answers() const override { return answers_; }
 
  private:
+  void answer(std::int64_t row, std::int64_t place,
+              const std::map<std::string, Tensor>& predictions) override;
   std::string answer_of(std::int64_t row, std::int32_t number) const;
 
   std::vector<Question> questions_;
   std::shared_ptr<const ReaderNumbers> numbers_;
-  std::shared_ptr<const NumberedQuestions> numbered_;
-  std::optional<QuestionStream> stream_;  // nothing without questions
+  std::shared_ptr<const QuestionRows> rows_;
   std::vector<std::string> answers_;
-  std::int64_t step_ = 0;
-  const task::Batch* batch_ = nullptr;  // the one that was given last
 };
 
 }  // namespace keel::models

@@ -4,6 +4,7 @@
 
 #include "frontend/task/classification.h"
 #include "models/attentive_reader/answerer.h"
+#include "models/attentive_reader/builtin.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/embedding.h"
 #include "src/ops/layout.h"
@@ -49,38 +50,7 @@ Value at_last(Graph& g, Value weights) {
 
 void AttentiveReaderOptions::validate() const { nn::Norm::parse(norm); }
 
-ReaderDataOptions AttentiveReader::data_options(const task::DataRequest& request) const {
-  return {.source = request.source,
-          .files = {.form = options_.corpus, .babi_task = options_.babi_task, .seed = request.seed},
-          .sentences = options_.sentences,
-          .longest = options_.longest,
-          .max_words = options_.max_words,
-          .train_rows = request.train_rows,
-          .numbers = numbers_};
-}
-
-void AttentiveReader::prepare(const task::DataRequest& request) {
-  if (!numbers_) numbers_ = ReaderData::load(data_options(request)).numbers();
-}
-
-task::Assets AttentiveReader::assets() const {
-  return numbers_ ? numbers_->texts() : task::Assets{};
-}
-
-void AttentiveReader::set_assets(const task::Assets& assets) {
-  numbers_ = std::make_shared<const ReaderNumbers>(ReaderNumbers::parse(assets));
-}
-
-std::unique_ptr<task::Splits> AttentiveReader::load(const task::DataRequest& request) const {
-  return std::make_unique<ReaderData>(ReaderData::load(data_options(request)));
-}
-
-std::int64_t AttentiveReader::numbers() const {
-  constexpr std::int64_t kUntold = 8;  // a graph may be built before the data was read
-  return numbers_ ? numbers_->size() : kUntold;
-}
-
-nn::FanInit AttentiveReader::init() const {
+nn::FanInit AttentiveReaderNetwork::init() const {
   if (options_.init == ReaderInit::kXavier) return nn::xavier();
   return [](std::int64_t fan_in, std::int64_t fan_out) {
     const bool is_square = fan_out % fan_in == 0 && fan_out / fan_in <= 4;
@@ -90,20 +60,20 @@ nn::FanInit AttentiveReader::init() const {
 }
 
 // A map of attention or readout.
-nn::LayerOptions AttentiveReader::map_options(bool bias) const {
+nn::LayerOptions AttentiveReaderNetwork::map_options(bool bias) const {
   nn::LayerOptions options{.bias = bias, .weight_init = init()};
   if (options_.sites == ReaderSites::kEverywhere) options.norm = nn::Norm::parse(options_.norm);
   return options;
 }
 
 // Word vectors (length, rows, width) of tokens (rows, length). Dropout draws by rows.
-Value AttentiveReader::look_up(nn::Net& net, Value table, Value tokens) const {
+Value AttentiveReaderNetwork::look_up(nn::Net& net, Value table, Value tokens) const {
   const Value x = ops::embedding(net.graph, table, tokens);
   return turned(net.graph, nn::dropout(net, x, options_.dropout));
 }
 
-AttentiveReader::Read AttentiveReader::read(nn::Net& net, const std::string& name, Value x,
-                                            Value mask) const {
+AttentiveReaderNetwork::Read AttentiveReaderNetwork::read(nn::Net& net, const std::string& name,
+                                                          Value x, Value mask) const {
   Graph& g = net.graph;
   nn::CellOptions cell{.norms = nn::lstm_norms(nn::Norm::parse(options_.norm)),
                        .input_init = init(),
@@ -119,7 +89,7 @@ AttentiveReader::Read AttentiveReader::read(nn::Net& net, const std::string& nam
   return {h, turned_mask, sum_over_steps(g, h, last)};
 }
 
-Value AttentiveReader::attend(nn::Net& net, const Read& passage, Value q) const {
+Value AttentiveReaderNetwork::attend(nn::Net& net, const Read& passage, Value q) const {
   Graph& g = net.graph;
   const std::int64_t width = options_.width;
   const Shape shape = g.shape(passage.h);
@@ -137,7 +107,8 @@ Value AttentiveReader::attend(nn::Net& net, const Read& passage, Value q) const 
   return ops::reshape(g, turned(g, ops::softmax(g, kept)), {shape[0], shape[1], 1});
 }
 
-Value AttentiveReader::read_out(nn::Net& net, const Read& passage, Value alpha, Value q) const {
+Value AttentiveReaderNetwork::read_out(nn::Net& net, const Read& passage, Value alpha,
+                                       Value q) const {
   Graph& g = net.graph;
   const Value weights = weights_of(g, passage.mask, net.dtype);
   const Value count = ops::maximum(g, ops::sum(g, weights, {0}), g.constant(1.0, net.dtype));
@@ -150,16 +121,17 @@ Value AttentiveReader::read_out(nn::Net& net, const Read& passage, Value alpha, 
   return ops::tanh(g, ops::add(g, ops::add(g, context, of_question), of_mean));
 }
 
-task::Outputs AttentiveReader::build(nn::Net& net, const task::Inputs& in) const {
+task::Outputs AttentiveReaderNetwork::build(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
-  const double bound = std::sqrt(6.0 / double(numbers() + options_.width + 1));
-  const Value table = net.parameter("words", {numbers(), options_.width}, nn::uniform(bound));
+  const std::int64_t symbols = numbers_->size();
+  const double bound = std::sqrt(6.0 / double(symbols + options_.width + 1));
+  const Value table = net.parameter("words", {symbols, options_.width}, nn::uniform(bound));
   const Read passage = read(net, "passage", look_up(net, table, in["passage"]), in["passage_mask"]);
   const Value q =
       read(net, "question", look_up(net, table, in["question"]), in["question_mask"]).last;
   const Value alpha = attend(net, passage, q);
   const Value readout = nn::dropout(net, read_out(net, passage, alpha, q), options_.dropout);
-  const Value logits = nn::linear(net, "logits", readout, numbers(), {.weight_init = init()});
+  const Value logits = nn::linear(net, "logits", readout, symbols, {.weight_init = init()});
   task::Outputs outputs = task::classification(g, logits, in["answer"]);
   const Shape shape = g.shape(alpha);
   outputs.predictions = {{"answer", ops::top_k(g, logits, 1).indices},
@@ -167,10 +139,38 @@ task::Outputs AttentiveReader::build(nn::Net& net, const task::Inputs& in) const
   return outputs;
 }
 
-std::vector<task::MetricInfo> AttentiveReader::metrics() const { return task::error_metric(); }
-
-std::unique_ptr<task::Decoder> AttentiveReader::decoder(std::span<const std::string> lines) const {
+std::unique_ptr<task::Decoder> AttentiveReaderNetwork::decoder(std::span<const std::string> lines,
+                                                               std::int64_t) const {
   return std::make_unique<Answerer>(questions_of_lines(lines), numbers_, options_.sentences);
+}
+
+std::shared_ptr<const AttentiveReaderNetwork> AttentiveReader::restored(
+    const task::Assets& assets) const {
+  return std::make_shared<const AttentiveReaderNetwork>(
+      options_, std::make_shared<const ReaderNumbers>(ReaderNumbers::parse(assets)));
+}
+
+task::Prepared AttentiveReader::prepare(const task::DataRequest& request,
+                                        const task::Assets* known) const {
+  QuestionCorpus corpus =
+      request.source == "builtin"
+          ? make_who_did()
+          : read_question_corpus(
+                request.source,
+                {.form = options_.corpus, .babi_task = options_.babi_task, .seed = request.seed});
+  data::keep_first(corpus.train, request.train_rows, corpus.left_out);
+  const auto network =
+      known
+          ? restored(*known)
+          : std::make_shared<const AttentiveReaderNetwork>(
+                options_, std::make_shared<const ReaderNumbers>(corpus.train, options_.max_words));
+  const auto number = [numbers = network->numbers(),
+                       options = ReaderDataOptions{options_.sentences, options_.longest}](
+                          task::Split split, const std::vector<Question>& questions,
+                          data::SplitNotes notes) {
+    return question_rows(split, questions, std::move(notes), numbers, options);
+  };
+  return {network, data::splits_of(std::move(corpus), number)};
 }
 
 }  // namespace keel::models

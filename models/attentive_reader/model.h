@@ -6,8 +6,10 @@
 
 #include "frontend/nn/layers.h"
 #include "frontend/nn/recurrent.h"
-#include "frontend/task/model.h"
+#include "frontend/task/classification.h"
+#include "frontend/task/task.h"
 #include "models/attentive_reader/data.h"
+#include "models/attentive_reader/files.h"
 
 namespace keel::models {
 
@@ -91,28 +93,23 @@ struct AttentiveReaderOptions {
 //     logits = dropout(g) W_o + b_o                       over all words and entities
 // with dropout of the word vectors as well, and learned first states. The loss is the cross entropy
 // of the answer. (The release adds 1e-8 inside the logarithm; not so here.)
-class AttentiveReader : public task::ModelWithOptions<AttentiveReaderOptions> {
+class AttentiveReaderNetwork final : public task::NetworkOf<AttentiveReaderOptions> {
  public:
-  std::string_view name() const override { return "attentive_reader"; }
-  std::string_view summary() const override {
-    return "questions on passages, LSTMs and attention (Cooijmans et al. 2016, Ba et al. 2016)";
-  }
-  void prepare(const task::DataRequest& request) override;
-  task::Assets assets() const override;
-  void set_assets(const task::Assets& assets) override;
+  AttentiveReaderNetwork(const AttentiveReaderOptions& options,
+                         std::shared_ptr<const ReaderNumbers> numbers)
+      : NetworkOf(options), numbers_(std::move(numbers)) {}
 
-  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
-  std::vector<task::OptionValues> data_forms(const std::string&) const override {
-    return {{{"corpus", "questions"}}, {{"corpus", "babi"}}, {{"corpus", "lambada"}}};
-  }
+  const std::shared_ptr<const ReaderNumbers>& numbers() const { return numbers_; }
+
+  task::Assets assets() const override { return numbers_->texts(); }
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
     return question_inputs(sizes);
   }
   task::Sizes sizes(std::int64_t batch) const override { return {batch, 32, 8}; }
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
-  // The error, in per cent of the questions.
-  std::vector<task::MetricInfo> metrics() const override;
-  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;
+  task::Answers answers() const override { return task::Answers::kAllLines; }
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines,
+                                         std::int64_t first) const override;
 
  private:
   // What an LSTM makes of sequences: h (length, rows, width), their mask (length, rows), and h at
@@ -121,8 +118,6 @@ class AttentiveReader : public task::ModelWithOptions<AttentiveReaderOptions> {
     Value h, mask, last;
   };
 
-  ReaderDataOptions data_options(const task::DataRequest& request) const;
-  std::int64_t numbers() const;
   nn::FanInit init() const;
   nn::LayerOptions map_options(bool bias) const;
   Value look_up(nn::Net& net, Value table, Value tokens) const;
@@ -131,8 +126,28 @@ class AttentiveReader : public task::ModelWithOptions<AttentiveReaderOptions> {
   Value attend(nn::Net& net, const Read& passage, Value q) const;
   Value read_out(nn::Net& net, const Read& passage, Value alpha, Value q) const;
 
-  // What numbers the tokens; known once the data or a checkpoint was read.
   std::shared_ptr<const ReaderNumbers> numbers_;
+};
+
+class AttentiveReader final : public task::TaskWithOptions<AttentiveReaderOptions> {
+ public:
+  std::string_view name() const override { return "attentive_reader"; }
+  std::string_view summary() const override {
+    return "questions on passages, LSTMs and attention (Cooijmans et al. 2016, Ba et al. 2016)";
+  }
+  // The error, in per cent of the questions.
+  std::vector<task::MetricInfo> metrics() const override { return task::error_metric(); }
+  std::vector<task::OptionValues> data_forms(const std::string&) const override {
+    return {{{"corpus", "questions"}}, {{"corpus", "babi"}}, {{"corpus", "lambada"}}};
+  }
+  task::Prepared prepare(const task::DataRequest& request,
+                         const task::Assets* known) const override;
+  std::shared_ptr<const task::Network> restore(const task::Assets& assets) const override {
+    return restored(assets);
+  }
+
+ private:
+  std::shared_ptr<const AttentiveReaderNetwork> restored(const task::Assets& assets) const;
 };
 
 }  // namespace keel::models

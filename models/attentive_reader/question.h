@@ -7,13 +7,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "frontend/task/batch.h"
+#include "frontend/data/corpus.h"
 
 namespace keel::models {
 
@@ -45,13 +44,6 @@ std::string text_of_question(const Question& question, std::string_view url);
 // Tokens of a text with blanks between.
 std::vector<std::string> tokens_of(std::string_view text);
 
-// A data set of questions, wherever it comes from.
-struct QuestionCorpus {
-  std::string name;    // "who-did"
-  std::string origin;  // where it lies, or how it was made
-  std::vector<Question> train, valid;
-  std::function<std::vector<Question>()> test;  // its files are opened here and not before
-  std::vector<task::LeftOut> left_out = {};     // of training
-};
+using QuestionCorpus = data::Corpus<std::vector<Question>>;
 
 }  // namespace keel::models

@@ -12,7 +12,6 @@
 #include "frontend/text/text_file.h"
 #include "frontend/text/utf8.h"
 #include "models/dependency_parser/builtin.h"
-#include "models/dependency_parser/transition_stream.h"
 #include "src/core/error.h"
 
 namespace keel::models {
@@ -130,15 +129,6 @@ Treebank load_treebank(const task::DataRequest& request, task::Split split) {
   return treebank;
 }
 
-std::int64_t keep_first(Treebank& treebank, std::int64_t rows) {
-  std::int64_t gone = 0;
-  while (rows > 0 && std::ssize(treebank.sentences) > rows) {
-    gone += treebank.sentences.back().size();
-    treebank.sentences.pop_back();
-  }
-  return gone;
-}
-
 Treebank treebank_of_lines(std::span<const std::string> lines) {
   const std::string name = "standard input";
   const auto has_tab = [](const std::string& line) { return line.find('\t') != line.npos; };
@@ -147,26 +137,6 @@ Treebank treebank_of_lines(std::span<const std::string> lines) {
   if (std::ranges::none_of(lines, has_tab)) text = rows_of(lines, name);
   if (text.empty()) return {name, std::make_shared<const std::string>(), {}};
   return read_conll(std::move(text), name, {.has_heads = false});
-}
-
-TreebankSplits::TreebankSplits(task::DataRequest request, std::shared_ptr<const Symbols> symbols)
-    : request_(std::move(request)), symbols_(std::move(symbols)) {}
-
-std::unique_ptr<task::Stream> TreebankSplits::stream(task::Split split,
-                                                     const task::StreamOptions& options) const {
-  auto& numbered = treebanks_[split];
-  if (!numbered) {
-    Treebank treebank = load_treebank(request_, split);
-    const bool trains = split == task::Split::kTrain;
-    const std::int64_t gone = trains ? keep_first(treebank, request_.train_rows) : 0;
-    auto made = std::make_shared<NumberedTreebank>(std::move(treebank), symbols_);
-    if (gone > 0) {
-      made->left_out.push_back(
-          {2 * gone, fmt::format("belong to sentences behind the first {}", request_.train_rows)});
-    }
-    numbered = std::move(made);
-  }
-  return std::make_unique<TransitionStream>(numbered, options);
 }
 
 }  // namespace keel::models

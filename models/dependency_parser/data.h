@@ -1,12 +1,11 @@
-// The treebanks of the parser: files or the generator, numbered, as streams.
+// The treebanks of the parser: files, the generator, or a user.
 #pragma once
 
-#include <map>
-#include <memory>
+#include <span>
 #include <string>
 
-#include "frontend/task/model.h"
-#include "models/dependency_parser/numbered.h"
+#include "frontend/task/task.h"
+#include "models/dependency_parser/conll.h"
 
 namespace keel::models {
 
@@ -25,25 +24,9 @@ namespace keel::models {
 // file of fewer than 10 sentences.
 Treebank load_treebank(const task::DataRequest& request, task::Split split);
 
-// Keeps the first `rows` sentences; 0: all of them. Returns how many tokens are gone.
-std::int64_t keep_first(Treebank& treebank, std::int64_t rows);
-
 // The sentences that a user gives: CoNLL rows if there is a tab in any line, otherwise a sentence a
 // line, word_TAG word_TAG, of which those without a word are passed over.
 // Throws Error{kBadInput} with the number of the line for what is neither.
 Treebank treebank_of_lines(std::span<const std::string> lines);
-
-// Each treebank is read when its first stream is made.
-class TreebankSplits : public task::Splits {
- public:
-  TreebankSplits(task::DataRequest request, std::shared_ptr<const Symbols> symbols);
-  std::unique_ptr<task::Stream> stream(task::Split split,
-                                       const task::StreamOptions& options) const override;
-
- private:
-  task::DataRequest request_;
-  std::shared_ptr<const Symbols> symbols_;
-  mutable std::map<task::Split, std::shared_ptr<const NumberedTreebank>> treebanks_;
-};
 
 }  // namespace keel::models

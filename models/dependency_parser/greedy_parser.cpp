@@ -73,7 +73,7 @@ const task::Batch* GreedyParser::next() {
     return nullptr;
   }
   const Symbols& symbols = *treebank_->symbols;
-  clear_batch(batch_, std::ssize(slots_), symbols);
+  clear_configurations(batch_, std::ssize(slots_), symbols);
   for (std::size_t place = 0; place < slots_.size(); ++place) {
     const auto& [sentence, configuration] = slots_[place];
     if (sentence < 0) continue;

@@ -2,30 +2,22 @@
 
 #include <algorithm>
 
+#include "frontend/data/row_set.h"
+
 namespace keel::models {
 
 std::vector<task::Input> parser_inputs(std::int64_t rows, std::int64_t classes) {
   return {{"features", {DType::kI32, {rows, std::int64_t{kFeatures}}}},
           {"legal", {DType::kU8, {rows, classes}}},
-          {"label", {DType::kI32, {rows}}}};
+          {"label", {DType::kI32, {rows}}, kNoClass}};
 }
 
-void clear_batch(task::Batch& batch, std::int64_t rows, const Symbols& symbols) {
-  if (batch.sizes != task::Sizes{rows}) {
-    batch.sizes = {rows};
-    batch.values.clear();
-    for (const task::Input& input : parser_inputs(rows, symbols.classes().size())) {
-      batch.values.emplace_back(input.type);
-    }
-  }
-  batch.rows.assign(static_cast<std::size_t>(rows), -1);
-  batch.items = 0;
+void clear_configurations(task::Batch& batch, std::int64_t rows, const Symbols& symbols) {
+  data::clear_batch(batch, {rows}, parser_inputs(rows, symbols.classes().size()));
   const auto features = batch.values[kFeaturesInput].as<std::int32_t>();
   for (auto row = features.begin(); row != features.end();) {
     for (const FeaturePart& part : symbols.parts()) row = std::fill_n(row, part.columns, part.none);
   }
-  std::ranges::fill(batch.values[kLegalInput].as<std::uint8_t>(), std::uint8_t{0});
-  std::ranges::fill(batch.values[kLabelInput].as<std::int32_t>(), kNoClass);
 }
 
 void write_row(task::Batch& batch, std::size_t place, const ParserRow& row,

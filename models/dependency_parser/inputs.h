@@ -19,7 +19,7 @@ enum ParserInput : std::size_t { kFeaturesInput, kLegalInput, kLabelInput };
 inline constexpr std::int32_t kNoClass = -1;
 
 // Makes a batch one of so many rows of padding, and keeps the tensors of one of that size.
-void clear_batch(task::Batch& batch, std::int64_t rows, const Symbols& symbols);
+void clear_configurations(task::Batch& batch, std::int64_t rows, const Symbols& symbols);
 
 // A configuration of a sentence. Labels are those of the arcs so far, by node.
 struct ParserRow {

@@ -4,6 +4,7 @@
 #include "models/dependency_parser/data.h"
 #include "models/dependency_parser/greedy_parser.h"
 #include "models/dependency_parser/inputs.h"
+#include "models/dependency_parser/transition_rows.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/embedding.h"
 #include "src/ops/layout.h"
@@ -68,6 +69,24 @@ Value activated(Graph& g, Value x, ParserActivation activation) {
   return ops::mul(g, ops::square(g, x), x);
 }
 
+// The sentences to train on, and how many rows, which are transitions, the others have.
+struct TrainingTreebank {
+  Treebank treebank;
+  std::vector<task::LeftOut> left_out;
+
+  explicit TrainingTreebank(const task::DataRequest& request)
+      : treebank(load_treebank(request, task::Split::kTrain)) {
+    const std::int64_t count = request.train_rows;
+    std::int64_t tokens = 0;
+    while (count > 0 && std::ssize(treebank.sentences) > count) {
+      tokens += treebank.sentences.back().size();
+      treebank.sentences.pop_back();
+    }
+    if (tokens == 0) return;
+    left_out.push_back({2 * tokens, fmt::format("belong to sentences after the first {}", count)});
+  }
+};
+
 }  // namespace
 
 void DependencyParserOptions::validate() const {
@@ -77,46 +96,24 @@ void DependencyParserOptions::validate() const {
         "bounds, got cube");
 }
 
-std::shared_ptr<const Symbols> DependencyParser::symbols_of(
-    const task::DataRequest& request) const {
-  if (symbols_) return symbols_;
-  Treebank treebank = load_treebank(request, task::Split::kTrain);
-  keep_first(treebank, request.train_rows);
-  return std::make_shared<const Symbols>(treebank, options_.min_count);
+std::vector<task::Input> DependencyParserNetwork::inputs(const task::Sizes& sizes) const {
+  return parser_inputs(sizes.at(0), symbols_->classes().size());
 }
 
-void DependencyParser::prepare(const task::DataRequest& request) { symbols_ = symbols_of(request); }
-
-task::Assets DependencyParser::assets() const {
-  return symbols_ ? symbols_->texts() : task::Assets{};
-}
-
-void DependencyParser::set_assets(const task::Assets& assets) {
-  symbols_ = std::make_shared<const Symbols>(assets);
-}
-
-std::unique_ptr<task::Splits> DependencyParser::load(const task::DataRequest& request) const {
-  return std::make_unique<TreebankSplits>(request, symbols_of(request));
-}
-
-std::vector<task::Input> DependencyParser::inputs(const task::Sizes& sizes) const {
-  return parser_inputs(sizes.at(0), classes());
-}
-
-nn::LayerOptions DependencyParser::layer_options() const {
+nn::LayerOptions DependencyParserNetwork::layer_options() const {
   const nn::Norm norm = nn::Norm::parse(options_.norm);
   return {.bias = !norm.has_bias(), .weight_init = init_of(options_.init), .norm = norm};
 }
 
-Value DependencyParser::first_layer(nn::Net& net, Value features) const {
+Value DependencyParserNetwork::first_layer(nn::Net& net, Value features) const {
   Graph& g = net.graph;
   const std::int64_t width = options_.embedding;
   const Value table =
-      net.parameter("embedding", {table_rows(), width}, nn::uniform(options_.embedding_range));
+      net.parameter("embedding", {symbols_->rows(), width}, nn::uniform(options_.embedding_range));
   const nn::Linear fc1(net, "fc1", std::int64_t{kFeatures} * width, options_.hidden,
                        layer_options());
   const Embedded embedded{table, features, fc1.weight()};
-  if (!net.keeps() || !symbols_) {
+  if (!net.keeps()) {
     return fc1(nn::dropout(net, concat_of(g, embedded, features), options_.input_dropout));
   }
   Value product;
@@ -127,7 +124,7 @@ Value DependencyParser::first_layer(nn::Net& net, Value features) const {
   return fc1.behind(product);
 }
 
-Value DependencyParser::hidden(nn::Net& net, Value features) const {
+Value DependencyParserNetwork::hidden(nn::Net& net, Value features) const {
   Value x = first_layer(net, features);
   for (std::int64_t i = 1;; ++i) {
     x = nn::dropout(net, activated(net.graph, x, options_.activation), options_.dropout);
@@ -136,15 +133,22 @@ Value DependencyParser::hidden(nn::Net& net, Value features) const {
   }
 }
 
-task::Outputs DependencyParser::build(nn::Net& net, const task::Inputs& in) const {
+task::Outputs DependencyParserNetwork::build(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
-  const Value all = nn::linear(net, "logits", hidden(net, in["features"]), classes(),
-                               {.weight_init = init_of(options_.init)});
+  const Value all = nn::linear(net, "logits", hidden(net, in["features"]),
+                               symbols_->classes().size(), {.weight_init = init_of(options_.init)});
   const Value logits = ops::select(g, in["legal"], all, g.constant(kIllegal, net.dtype));
   task::Outputs outputs = task::classification(g, logits, in["label"]);
   outputs.metrics[0].name = "accuracy";
   outputs.predictions = {{"logits", logits}};
   return outputs;
+}
+
+std::unique_ptr<task::Decoder> DependencyParserNetwork::decoder(std::span<const std::string> lines,
+                                                                std::int64_t) const {
+  return std::make_unique<GreedyParser>(
+      std::make_shared<const NumberedTreebank>(treebank_of_lines(lines), symbols_),
+      kParsedTogether);
 }
 
 std::vector<task::MetricInfo> DependencyParser::metrics() const {
@@ -158,10 +162,35 @@ std::vector<task::MetricInfo> DependencyParser::metrics() const {
   return metrics;
 }
 
-std::unique_ptr<task::Decoder> DependencyParser::decoder(std::span<const std::string> lines) const {
-  return std::make_unique<GreedyParser>(
-      std::make_shared<const NumberedTreebank>(treebank_of_lines(lines), symbols_),
-      kParsedTogether);
+std::shared_ptr<const DependencyParserNetwork> DependencyParser::restored(
+    const task::Assets& assets) const {
+  return std::make_shared<const DependencyParserNetwork>(options_,
+                                                         std::make_shared<const Symbols>(assets));
+}
+
+task::Prepared DependencyParser::prepare(const task::DataRequest& request,
+                                         const task::Assets* known) const {
+  // Every part has a file of its own: a network that is known does without that of training.
+  auto training = std::make_shared<std::optional<TrainingTreebank>>();
+  std::shared_ptr<const DependencyParserNetwork> network;
+  if (known) {
+    network = restored(*known);
+  } else {
+    *training = TrainingTreebank(request);
+    network = std::make_shared<const DependencyParserNetwork>(
+        options_, std::make_shared<const Symbols>((*training)->treebank, options_.min_count));
+  }
+  const auto rows = [=](task::Split split) {
+    const auto numbered = [&](Treebank treebank, std::vector<task::LeftOut> left_out) {
+      return std::make_shared<TransitionRows>(
+          std::make_shared<const NumberedTreebank>(std::move(treebank), network->symbols()),
+          std::move(left_out));
+    };
+    if (split != task::Split::kTrain) return numbered(load_treebank(request, split), {});
+    if (!*training) *training = TrainingTreebank(request);
+    return numbered(std::move((*training)->treebank), std::move((*training)->left_out));
+  };
+  return {network, std::make_unique<data::RowSplits>(rows)};
 }
 
 }  // namespace keel::models

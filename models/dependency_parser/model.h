@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "frontend/nn/layers.h"
-#include "frontend/task/model.h"
+#include "frontend/task/task.h"
 #include "models/dependency_parser/symbols.h"
 
 namespace keel::models {
@@ -62,23 +62,21 @@ struct DependencyParserOptions {
 //     logits = h W + b                          (rows, 2 labels + 1)
 // Transitions that are not legal have the probability 0, in training and in parsing. The loss is
 // the cross entropy of the oracle's transitions.
-class DependencyParser : public task::ModelWithOptions<DependencyParserOptions> {
+class DependencyParserNetwork final : public task::NetworkOf<DependencyParserOptions> {
  public:
-  std::string_view name() const override { return "dependency_parser"; }
-  std::string_view summary() const override {
-    return "transition-based dependency parsing, MLP (Chen & Manning 2014, Xu et al. 2019)";
-  }
-  // Of data.train_rows sentences.
-  void prepare(const task::DataRequest& request) override;
-  task::Assets assets() const override;
-  void set_assets(const task::Assets& assets) override;
+  DependencyParserNetwork(const DependencyParserOptions& options,
+                          std::shared_ptr<const Symbols> symbols)
+      : NetworkOf(options), symbols_(std::move(symbols)) {}
 
-  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
+  const std::shared_ptr<const Symbols>& symbols() const { return symbols_; }
+
+  task::Assets assets() const override { return symbols_->texts(); }
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
   task::Sizes sizes(std::int64_t batch) const override { return {batch}; }
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
-  std::vector<task::MetricInfo> metrics() const override;
-  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;
+  task::Answers answers() const override { return task::Answers::kAllLines; }
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines,
+                                         std::int64_t first) const override;
 
  private:
   nn::LayerOptions layer_options() const;
@@ -86,13 +84,26 @@ class DependencyParser : public task::ModelWithOptions<DependencyParserOptions> 
   // products of W with rows of E: the same but for rounding.
   Value first_layer(nn::Net& net, Value features) const;
   Value hidden(nn::Net& net, Value features) const;
-  std::shared_ptr<const Symbols> symbols_of(const task::DataRequest& request) const;
-  // The classes of the network, and rows of its table.
-  std::int64_t classes() const { return symbols_ ? symbols_->classes().size() : 3; }
-  std::int64_t table_rows() const { return symbols_ ? symbols_->rows() : 8; }
 
-  // Known once the data or a checkpoint was read.
   std::shared_ptr<const Symbols> symbols_;
+};
+
+class DependencyParser final : public task::TaskWithOptions<DependencyParserOptions> {
+ public:
+  std::string_view name() const override { return "dependency_parser"; }
+  std::string_view summary() const override {
+    return "transition-based dependency parsing, MLP (Chen & Manning 2014, Xu et al. 2019)";
+  }
+  std::vector<task::MetricInfo> metrics() const override;
+  // Of data.train_rows sentences.
+  task::Prepared prepare(const task::DataRequest& request,
+                         const task::Assets* known) const override;
+  std::shared_ptr<const task::Network> restore(const task::Assets& assets) const override {
+    return restored(assets);
+  }
+
+ private:
+  std::shared_ptr<const DependencyParserNetwork> restored(const task::Assets& assets) const;
 };
 
 }  // namespace keel::models

@@ -23,7 +23,6 @@ struct NumberedTreebank {
   Treebank treebank;
   std::shared_ptr<const Symbols> symbols;
   std::vector<NumberedSentence> sentences;
-  std::vector<task::LeftOut> left_out = {};  // of training: what is not in the treebank already
 
   NumberedTreebank(Treebank treebank, std::shared_ptr<const Symbols> symbols);
 };

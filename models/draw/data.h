@@ -4,8 +4,8 @@
 #include <array>
 #include <memory>
 
-#include "frontend/data/table_stream.h"
-#include "frontend/task/model.h"
+#include "frontend/data/table_rows.h"
+#include "frontend/task/task.h"
 
 namespace keel::models {
 

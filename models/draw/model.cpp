@@ -10,17 +10,17 @@ namespace keel::models {
 
 void DrawOptions::validate() const { nn::Norm::parse(norm); }
 
-std::unique_ptr<task::Splits> Draw::load(const task::DataRequest& request) const {
-  return load_binary_digits(request, options_.binarize, options_.test_samples);
+task::Prepared Draw::prepare(const task::DataRequest& request, const task::Assets*) const {
+  return {restore({}), load_binary_digits(request, options_.binarize, options_.test_samples)};
 }
 
-std::vector<task::Input> Draw::inputs(const task::Sizes& sizes) const {
+std::vector<task::Input> DrawNetwork::inputs(const task::Sizes& sizes) const {
   std::vector<task::Input> inputs = data::inputs_of(draw_columns(), sizes);
   if (sizes.size() > 1) inputs[0].type.shape = {sizes[0], sizes[1], DrawSizes().columns};
   return inputs;
 }
 
-DrawNetOptions Draw::network(nn::Net& net, Value numbers) const {
+DrawNetOptions DrawNetwork::network(nn::Net& net, Value numbers) const {
   Graph& g = net.graph;
   DrawNetOptions options{.sizes = {.glimpses = options_.glimpses,
                                    .width = options_.width,
@@ -45,7 +45,7 @@ DrawNetOptions Draw::network(nn::Net& net, Value numbers) const {
   return options;
 }
 
-task::Outputs Draw::build(nn::Net& net, const task::Inputs& in) const {
+task::Outputs DrawNetwork::build(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
   const Value x = in["image"];
   const DrawNetOptions options = network(net, in["number"]);
@@ -69,7 +69,8 @@ std::vector<task::MetricInfo> Draw::metrics() const {
           {.name = "kl", .unit = "nats", .of = task::mean_of, .has_direction = false}};
 }
 
-std::unique_ptr<task::Decoder> Draw::decoder(std::span<const std::string> lines) const {
+std::unique_ptr<task::Decoder> DrawNetwork::decoder(std::span<const std::string> lines,
+                                                    std::int64_t) const {
   return std::make_unique<DrawSampler>(lines);
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "frontend/nn/norm.h"
-#include "frontend/task/model.h"
+#include "frontend/task/task.h"
 #include "models/draw/data.h"
 #include "models/draw/network.h"
 
@@ -47,27 +47,38 @@ struct DrawOptions {
 // The loss of an image is the variational bound on -log of its probability, in nats: the binary
 // cross entropy of its pixels plus the divergence of what was encoded from the prior, one z drawn.
 // Evaluation draws by the image's number, so that a bound does not depend on batches.
-class Draw : public task::ModelWithOptions<DrawOptions> {
+class DrawNetwork final : public task::NetworkOf<DrawOptions> {
+ public:
+  using NetworkOf::NetworkOf;
+  // Sizes are {images}, or {images, 0} for images that are drawn of nothing.
+  std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
+  task::Sizes sizes(std::int64_t batch) const override { return {batch}; }
+  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
+  // A line is a number of samples; the answer a PNG, a sample a row, a column each glimpse.
+  task::Answers answers() const override { return task::Answers::kAllLines; }
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines,
+                                         std::int64_t first) const override;
+
+ private:
+  DrawNetOptions network(nn::Net& net, Value numbers) const;
+};
+
+class Draw final : public task::TaskWithOptions<DrawOptions> {
  public:
   std::string_view name() const override { return "draw"; }
   std::string_view summary() const override {
     return "DRAW on binarized MNIST (Gregor et al. 2015, Ba et al. 2016)";
   }
-  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
-  // Sizes are {images}, or {images, 0} for images that are drawn of nothing.
   std::vector<task::OptionValues> data_forms(const std::string&) const override {
     return {{{"binarize", "fixed"}}, {{"binarize", "threshold"}}};
   }
-  std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
-  task::Sizes sizes(std::int64_t batch) const override { return {batch}; }
-  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
   // "bound", by which the best weights are chosen, and its parts "reconstruction" and "kl".
   std::vector<task::MetricInfo> metrics() const override;
-  // A line is a number of samples; the answer a PNG, a sample a row, a column each glimpse.
-  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;
-
- private:
-  DrawNetOptions network(nn::Net& net, Value numbers) const;
+  task::Prepared prepare(const task::DataRequest& request,
+                         const task::Assets* known) const override;
+  std::shared_ptr<const task::Network> restore(const task::Assets&) const override {
+    return std::make_shared<const DrawNetwork>(options_);
+  }
 };
 
 }  // namespace keel::models

@@ -94,12 +94,12 @@ WrittenLines make_part(std::string_view part, std::uint32_t count) {
 }  // namespace
 
 HandwritingCorpus make_glyph_strokes() {
-  return {.origin = "built-in glyph strokes",
-          .alphabet = Alphabet(std::string(kLetters)),
-          .train = make_part("train", 2000),
-          .valid = make_part("valid", 200),
-          .test = make_part("test", 200),
-          .left_out = {}};
+  HandwritingCorpus corpus{{.name = "handwriting", .origin = "built-in glyph strokes"},
+                           Alphabet(std::string(kLetters))};
+  corpus.train = make_part("train", 2000);
+  corpus.valid = make_part("valid", 200);
+  corpus.test = [] { return make_part("test", 200); };
+  return corpus;
 }
 
 }  // namespace keel::models

@@ -1,12 +1,11 @@
 // The lines of handwriting as numbers: files or the generator, one alphabet, one scale.
 #pragma once
 
-#include <memory>
 #include <vector>
 
-#include "frontend/task/model.h"
+#include "frontend/task/task.h"
 #include "models/handwriting/scale.h"
-#include "models/handwriting/stroke_stream.h"
+#include "models/handwriting/stroke_rows.h"
 
 namespace keel::models {
 
@@ -15,27 +14,15 @@ struct HandwritingFacts {
   Alphabet alphabet;
   OffsetScale scale;
 
+  static HandwritingFacts of(const HandwritingCorpus& corpus);
   task::Assets assets() const;
   // Throws Error{kBadInput} naming the asset that is missing or damaged.
   static HandwritingFacts parse(const task::Assets& assets);
 };
 
-class HandwritingData {
- public:
-  // With facts of a checkpoint its scale holds. Throws as read_iam, and Error{kBadInput} for
-  // data of another alphabet than the checkpoint's.
-  static HandwritingData load(const task::DataRequest& request,
-                              const std::optional<HandwritingFacts>& facts = std::nullopt);
+// What training reads. Throws as read_iam.
+HandwritingCorpus read_handwriting(const task::DataRequest& request);
 
-  const HandwritingFacts& facts() const { return facts_; }
-  std::unique_ptr<StrokeStream> stream(task::Split split, const StrokeStreamOptions& options) const;
-
- private:
-  HandwritingData(HandwritingCorpus corpus, HandwritingFacts facts)
-      : corpus_(std::move(corpus)), facts_(std::move(facts)) {}
-
-  HandwritingCorpus corpus_;
-  HandwritingFacts facts_;
-};
+std::vector<StrokeRow> stroke_rows(const WrittenLines& lines, const OffsetScale& scale);
 
 }  // namespace keel::models

@@ -1,6 +1,7 @@
 #include "models/handwriting/files.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <functional>
@@ -69,8 +70,7 @@ std::vector<PenPoint> parse_points(std::string_view text, std::string_view place
 }
 
 // Which portion of the corpus a line belongs to.
-using Portion = WrittenLines HandwritingCorpus::*;
-using PortionOf = std::function<Portion(const IamLine&)>;
+using PortionOf = std::function<task::Split(const IamLine&)>;
 
 struct AllLines {
   std::string origin;  // for messages
@@ -99,7 +99,7 @@ AllLines read_release(const fs::path& folder, const Alphabet& alphabet) {
   if (valid.empty()) return all;
   all.portion_of = [valid](const IamLine& line) {
     const bool is_listed = valid.contains(line.form) || valid.contains(text_of(line));
-    return is_listed ? &HandwritingCorpus::valid : &HandwritingCorpus::train;
+    return is_listed ? task::Split::kValid : task::Split::kTrain;
   };
   return all;
 }
@@ -124,12 +124,11 @@ PortionOf split_by_text(const AllLines& all) {
   const std::vector<std::string> names(texts.begin(), texts.end());
   const std::vector<std::int64_t> order =
       data::permutation(count, Philox(kSplitKey, stream_of("handwriting.split")));
-  std::map<std::string, Portion> portions;
+  std::map<std::string, task::Split> portions;
   for (std::int64_t i = 0; i < count; ++i) {
-    portions[names[std::size_t(order[std::size_t(i)])]] = i < tenth ? &HandwritingCorpus::valid
-                                                          : i < 2 * tenth
-                                                              ? &HandwritingCorpus::test
-                                                              : &HandwritingCorpus::train;
+    portions[names[std::size_t(order[std::size_t(i)])]] = i < tenth       ? task::Split::kValid
+                                                          : i < 2 * tenth ? task::Split::kTest
+                                                                          : task::Split::kTrain;
   }
   return [portions](const IamLine& line) { return portions.at(text_of(line)); };
 }
@@ -167,29 +166,26 @@ IamLine parse_iam_row(std::string_view row, const Alphabet& alphabet, std::strin
 }
 
 HandwritingCorpus read_iam(const fs::path& folder) {
-  HandwritingCorpus corpus{.origin = {},
-                           .alphabet = Alphabet::of_letters(),
-                           .train = {},
-                           .valid = {},
-                           .test = {},
-                           .left_out = {}};
+  HandwritingCorpus corpus{{.name = "handwriting", .origin = ""}, Alphabet::of_letters()};
   AllLines all = read_all(folder, corpus.alphabet);
   const bool listed = bool(all.portion_of);
   const PortionOf portion_of = listed ? all.portion_of : split_by_text(all);
   const std::int64_t count = std::ssize(all.lines) + all.unmatched;
-  for (IamLine& line : all.lines) (corpus.*portion_of(line)).push_back(std::move(line.line));
-  const OffsetScale scale = OffsetScale::of(corpus.train);
-  std::int64_t left_out = all.unmatched;
-  for (const Portion portion :
-       {&HandwritingCorpus::train, &HandwritingCorpus::valid, &HandwritingCorpus::test}) {
-    left_out += leave_out(corpus.*portion, scale);
+  std::array<WrittenLines, 3> parts;  // by task::Split
+  for (IamLine& line : all.lines) {
+    parts[std::size_t(portion_of(line))].push_back(std::move(line.line));
   }
-  if (listed) corpus.test = corpus.valid;
-  check(!corpus.train.empty() && !corpus.valid.empty() && !corpus.test.empty(),
-        ErrorKind::kBadInput,
+  const OffsetScale scale = OffsetScale::of(parts[0]);
+  std::int64_t left_out = all.unmatched;
+  for (WrittenLines& part : parts) left_out += leave_out(part, scale);
+  if (listed) parts[2] = parts[1];
+  check(std::ranges::none_of(parts, &WrittenLines::empty), ErrorKind::kBadInput,
         "[handwriting] {}: expected lines of {} points or more for training, validation and "
         "testing, got too few",
         all.origin, kFewestPoints);
+  corpus.train = std::move(parts[0]);
+  corpus.valid = std::move(parts[1]);
+  corpus.test = [test = std::move(parts[2])] { return test; };
   corpus.origin = fmt::format("{}, {} of {} lines left out", all.origin, left_out, count);
   return corpus;
 }

@@ -12,27 +12,6 @@
 namespace keel::models {
 namespace {
 
-// Rows of a batch in evaluation, where nothing limits them but memory.
-constexpr std::int64_t kMostRows = 32;
-
-class HandwritingSplits : public task::Splits {
- public:
-  HandwritingSplits(HandwritingData data, const StrokeStreamOptions& options)
-      : data_(std::move(data)), options_(options) {}
-
-  std::unique_ptr<task::Stream> stream(task::Split split,
-                                       const task::StreamOptions& options) const override {
-    StrokeStreamOptions own = options_;
-    own.batch = options.shuffle ? options.batch : std::min(options.batch, kMostRows);
-    own.shuffle = options.shuffle;
-    return data_.stream(split, own);
-  }
-
- private:
-  HandwritingData data_;
-  StrokeStreamOptions options_;
-};
-
 // The mean of the mixtures' means: sum over j of pi_j mu_j, (points, 1), at one of its two parts.
 Value expected_offset(Graph& g, Value y, MixturePart::Place part) {
   const std::int64_t m = mixture_sizes(g.shape(y)).components;
@@ -62,39 +41,26 @@ Value in_type(nn::Net& net, Value x) {
 
 void HandwritingOptions::validate() const { nn::Norm::parse(norm); }
 
-void Handwriting::prepare(const task::DataRequest& request) {
-  if (!facts_) facts_ = HandwritingData::load(request).facts();
-}
-
-task::Assets Handwriting::assets() const { return facts_ ? facts_->assets() : task::Assets{}; }
-
-void Handwriting::set_assets(const task::Assets& assets) {
-  facts_ = HandwritingFacts::parse(assets);
-}
-
-HandwritingSizes Handwriting::network_sizes() const {
-  constexpr std::int64_t kUntold = 8;  // a graph may be built before the data was read
+HandwritingSizes HandwritingNetwork::network_sizes() const {
   return {options_.layers, options_.width, options_.bumps, options_.components,
-          facts_ ? facts_->alphabet.size() : kUntold};
+          facts_.alphabet.size()};
 }
 
-std::unique_ptr<task::Splits> Handwriting::load(const task::DataRequest& request) const {
-  return std::make_unique<HandwritingSplits>(HandwritingData::load(request, facts_),
-                                             StrokeStreamOptions{.longest = options_.points,
-                                                                 .multiple = options_.multiple,
-                                                                 .state = network_sizes().state()});
+StrokeOptions HandwritingNetwork::stroke_options() const {
+  return {
+      .longest = options_.points, .multiple = options_.multiple, .state = network_sizes().state()};
 }
 
-std::vector<task::Input> Handwriting::inputs(const task::Sizes& sizes) const {
+std::vector<task::Input> HandwritingNetwork::inputs(const task::Sizes& sizes) const {
   return stroke_inputs(sizes, network_sizes().state());
 }
 
-task::Sizes Handwriting::sizes(std::int64_t batch) const {
+task::Sizes HandwritingNetwork::sizes(std::int64_t batch) const {
   constexpr std::int64_t kSymbols = 8;  // the longest text of the built-in lines
   return {batch, options_.points, kSymbols};
 }
 
-task::Outputs Handwriting::build(nn::Net& net, const task::Inputs& in) const {
+task::Outputs HandwritingNetwork::build(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
   const HandwritingNetOptions options{.sizes = network_sizes(),
                                       .norms = nn::lstm_norms(nn::Norm::parse(options_.norm)),
@@ -135,13 +101,34 @@ std::vector<task::MetricInfo> Handwriting::metrics() const {
           {.name = "held", .unit = "%", .of = task::percent_of, .has_direction = false}};
 }
 
-std::unique_ptr<task::Decoder> Handwriting::decoder(std::span<const std::string> lines) const {
-  check(facts_.has_value(), ErrorKind::kUsage, "handwriting: expected its alphabet, got none");
-  return std::make_unique<HandWriter>(std::vector<std::string>(lines.begin(), lines.end()), *facts_,
+std::unique_ptr<task::Decoder> HandwritingNetwork::decoder(std::span<const std::string> lines,
+                                                           std::int64_t) const {
+  return std::make_unique<HandWriter>(std::vector<std::string>(lines.begin(), lines.end()), facts_,
                                       network_sizes(),
                                       WriterOptions{.bias = options_.bias,
                                                     .longest = options_.sample_points,
                                                     .seed = std::uint64_t(options_.sample_seed)});
+}
+
+std::shared_ptr<const HandwritingNetwork> Handwriting::restored(const task::Assets& assets) const {
+  return std::make_shared<const HandwritingNetwork>(options_, HandwritingFacts::parse(assets));
+}
+
+task::Prepared Handwriting::prepare(const task::DataRequest& request,
+                                    const task::Assets* known) const {
+  HandwritingCorpus corpus = read_handwriting(request);
+  const auto network =
+      known ? restored(*known)
+            : std::make_shared<const HandwritingNetwork>(options_, HandwritingFacts::of(corpus));
+  const std::string& alphabet = network->facts().alphabet.text();
+  check(alphabet == corpus.alphabet.text(), ErrorKind::kBadInput,
+        "[handwriting] {}: expected data of the alphabet '{}', got '{}'", corpus.origin, alphabet,
+        corpus.alphabet.text());
+  const auto number = [network](task::Split, const WrittenLines& lines, data::SplitNotes notes) {
+    return std::make_shared<StrokeRows>(
+        std::move(notes), stroke_rows(lines, network->facts().scale), network->stroke_options());
+  };
+  return {network, data::splits_of(std::move(corpus), number)};
 }
 
 }  // namespace keel::models

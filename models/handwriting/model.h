@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "frontend/nn/norm.h"
-#include "frontend/task/model.h"
+#include "frontend/task/task.h"
 #include "models/handwriting/data.h"
 #include "models/handwriting/network.h"
 
@@ -66,32 +66,49 @@ struct HandwritingOptions {
 };
 
 // The loss of a line is -log of the density of its points and of whether the pen is lifted, summed.
-class Handwriting : public task::ModelWithOptions<HandwritingOptions> {
+class HandwritingNetwork final : public task::NetworkOf<HandwritingOptions> {
+ public:
+  HandwritingNetwork(const HandwritingOptions& options, HandwritingFacts facts)
+      : NetworkOf(options), facts_(std::move(facts)) {}
+
+  const HandwritingFacts& facts() const { return facts_; }
+  StrokeOptions stroke_options() const;
+
+  task::Assets assets() const override { return facts_.assets(); }
+  std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
+  task::Sizes sizes(std::int64_t batch) const override;
+  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
+  // Writes each line as handwriting, an SVG.
+  task::Answers answers() const override { return task::Answers::kAllLines; }
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines,
+                                         std::int64_t first) const override;
+
+ private:
+  HandwritingSizes network_sizes() const;
+
+  HandwritingFacts facts_;
+};
+
+class Handwriting final : public task::TaskWithOptions<HandwritingOptions> {
  public:
   std::string_view name() const override { return "handwriting"; }
   std::string_view summary() const override {
     return "handwriting synthesis on IAM-OnDB (Graves 2013, Ba et al. 2016)";
   }
-  void prepare(const task::DataRequest& request) override;
-  task::Assets assets() const override;
-  void set_assets(const task::Assets& assets) override;
-
-  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
-  std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
-  task::Sizes sizes(std::int64_t batch) const override;
-  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
   // "nll", nats a line, by which the best weights are chosen; "nll_point", nats a point; "sse", the
   // squared distance of a point from where it is expected, normalized as the data is; "held", the
   // share of deviations and correlations at the limits of mixture_density.
   std::vector<task::MetricInfo> metrics() const override;
-  // Writes each line as handwriting, an SVG.
-  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;
+  // The scale of a checkpoint holds for all data. Throws as read_iam, and Error{kBadInput} for data
+  // of another alphabet than the checkpoint's.
+  task::Prepared prepare(const task::DataRequest& request,
+                         const task::Assets* known) const override;
+  std::shared_ptr<const task::Network> restore(const task::Assets& assets) const override {
+    return restored(assets);
+  }
 
  private:
-  HandwritingSizes network_sizes() const;
-
-  // Known once the data or a checkpoint was read.
-  std::optional<HandwritingFacts> facts_;
+  std::shared_ptr<const HandwritingNetwork> restored(const task::Assets& assets) const;
 };
 
 }  // namespace keel::models

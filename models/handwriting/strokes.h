@@ -1,11 +1,10 @@
 // Handwriting as a pen moves: what a line of it is, wherever it comes from.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "frontend/task/batch.h"
+#include "frontend/data/corpus.h"
 #include "models/handwriting/alphabet.h"
 
 namespace keel::models {
@@ -25,11 +24,9 @@ struct WrittenLine {
 
 using WrittenLines = std::vector<WrittenLine>;
 
-struct HandwritingCorpus {
-  std::string origin;  // "data/handwriting/iamondb-lines.tsv.xz, 120 of 10951 lines left out"
+// The origin is such as "data/handwriting/iamondb-lines.tsv.xz, 120 of 10951 lines left out".
+struct HandwritingCorpus : data::Corpus<WrittenLines> {
   Alphabet alphabet;
-  WrittenLines train, valid, test;
-  std::vector<task::LeftOut> left_out;  // of the training lines
 };
 
 }  // namespace keel::models

@@ -20,6 +20,13 @@ Value conv_block(nn::Net& net, const std::string& name, Value x, std::int64_t ch
   return ops::max_pool2d(net.graph, ops::relu(net.graph, h), 2, 2);
 }
 
+std::vector<data::TableColumn> columns_of(const MnistCnnOptions& options) {
+  const data::Affine plain{.scale = 1.0f / 255, .offset = 0};
+  const data::Affine standard{.scale = 1.0f / (255 * 0.3081f), .offset = -0.1307f / 0.3081f};
+  return {{"image", DType::kF32, {1, 28, 28}, options.standardize ? standard : plain},
+          {"label", DType::kI32}};
+}
+
 }  // namespace
 
 void MnistCnnOptions::validate() const {
@@ -28,22 +35,15 @@ void MnistCnnOptions::validate() const {
   nn::Norm::parse(norm);
 }
 
-std::unique_ptr<task::Splits> MnistCnn::load(const task::DataRequest& request) const {
-  return load_digits(request, Validation::kFirst, columns());
+task::Prepared MnistCnn::prepare(const task::DataRequest& request, const task::Assets*) const {
+  return {restore({}), load_digits(request, Validation::kFirst, columns_of(options_))};
 }
 
-std::vector<task::Input> MnistCnn::inputs(const task::Sizes& sizes) const {
-  return data::inputs_of(columns(), sizes);
+std::vector<task::Input> MnistCnnNetwork::inputs(const task::Sizes& sizes) const {
+  return data::inputs_of(columns_of(options_), sizes);
 }
 
-std::vector<data::TableColumn> MnistCnn::columns() const {
-  const data::Affine plain{.scale = 1.0f / 255, .offset = 0};
-  const data::Affine standard{.scale = 1.0f / (255 * 0.3081f), .offset = -0.1307f / 0.3081f};
-  return {{"image", DType::kF32, {1, 28, 28}, options_.standardize ? standard : plain},
-          {"label", DType::kI32}};
-}
-
-task::Outputs MnistCnn::build(nn::Net& net, const task::Inputs& in) const {
+task::Outputs MnistCnnNetwork::build(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
   nn::LayerOptions normed = kLayer;
   normed.norm = nn::Norm::parse(options_.norm);

@@ -1,9 +1,10 @@
 // MNIST with a small convolutional network (Xu et al. 2019, tables 1 to 4).
 #pragma once
 
-#include "frontend/data/table_stream.h"
+#include "frontend/data/table_rows.h"
 #include "frontend/nn/norm.h"
 #include "frontend/task/classification.h"
+#include "frontend/task/task.h"
 
 namespace keel::models {
 
@@ -30,21 +31,27 @@ struct MnistCnnOptions {
   void validate() const;
 };
 
-class MnistCnn : public task::ModelWithOptions<MnistCnnOptions> {
+class MnistCnnNetwork final : public task::NetworkOf<MnistCnnOptions> {
+ public:
+  using NetworkOf::NetworkOf;
+  std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
+  task::Sizes sizes(std::int64_t batch) const override { return {batch}; }
+  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
+  std::vector<std::string> class_names() const override { return task::numbered_classes(10); }
+};
+
+class MnistCnn final : public task::TaskWithOptions<MnistCnnOptions> {
  public:
   std::string_view name() const override { return "mnist_cnn"; }
   std::string_view summary() const override {
     return "MNIST, convolutional network with 20 and 50 channels (Xu et al. 2019)";
   }
-  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
-  std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
-  task::Sizes sizes(std::int64_t batch) const override { return {batch}; }
-  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
   std::vector<task::MetricInfo> metrics() const override { return task::error_metric(); }
-  std::vector<std::string> class_names() const override { return task::numbered_classes(10); }
-
- private:
-  std::vector<data::TableColumn> columns() const;
+  task::Prepared prepare(const task::DataRequest& request,
+                         const task::Assets* known) const override;
+  std::shared_ptr<const task::Network> restore(const task::Assets&) const override {
+    return std::make_shared<const MnistCnnNetwork>(options_);
+  }
 };
 
 }  // namespace keel::models

@@ -21,15 +21,15 @@ nn::Norm norm_of(const MnistMlpOptions& options) {
 
 void MnistMlpOptions::validate() const { norm_of(*this); }
 
-std::unique_ptr<task::Splits> MnistMlp::load(const task::DataRequest& request) const {
-  return load_digits(request, Validation::kLast, columns());
+task::Prepared MnistMlp::prepare(const task::DataRequest& request, const task::Assets*) const {
+  return {restore({}), load_digits(request, Validation::kLast, columns())};
 }
 
-std::vector<task::Input> MnistMlp::inputs(const task::Sizes& sizes) const {
+std::vector<task::Input> MnistMlpNetwork::inputs(const task::Sizes& sizes) const {
   return data::inputs_of(columns(), sizes);
 }
 
-task::Outputs MnistMlp::build(nn::Net& net, const task::Inputs& in) const {
+task::Outputs MnistMlpNetwork::build(nn::Net& net, const task::Inputs& in) const {
   const nn::Norm norm = norm_of(options_);
   Value h = in["image"];
   for (std::int64_t layer = 1; layer <= options_.layers; ++layer) {

@@ -4,6 +4,7 @@
 
 #include "frontend/nn/norm.h"
 #include "frontend/task/classification.h"
+#include "frontend/task/task.h"
 
 namespace keel::models {
 
@@ -27,18 +28,27 @@ struct MnistMlpOptions {
   void validate() const;
 };
 
-class MnistMlp : public task::ModelWithOptions<MnistMlpOptions> {
+class MnistMlpNetwork : public task::NetworkOf<MnistMlpOptions> {
+ public:
+  using NetworkOf::NetworkOf;
+  std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
+  task::Sizes sizes(std::int64_t batch) const override { return {batch}; }
+  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
+  std::vector<std::string> class_names() const override { return task::numbered_classes(10); }
+};
+
+class MnistMlp : public task::TaskWithOptions<MnistMlpOptions> {
  public:
   std::string_view name() const override { return "mnist_mlp"; }
   std::string_view summary() const override {
     return "permutation-invariant MNIST, MLP 784-1000-1000-10 (Ba et al. 2016, figure 6)";
   }
-  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
-  std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
-  task::Sizes sizes(std::int64_t batch) const override { return {batch}; }
-  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
   std::vector<task::MetricInfo> metrics() const override { return task::error_metric(); }
-  std::vector<std::string> class_names() const override { return task::numbered_classes(10); }
+  task::Prepared prepare(const task::DataRequest& request,
+                         const task::Assets* known) const override;
+  std::shared_ptr<const task::Network> restore(const task::Assets&) const override {
+    return std::make_shared<const MnistMlpNetwork>(options_);
+  }
 };
 
 }  // namespace keel::models

@@ -2,13 +2,12 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "frontend/task/batch.h"
-#include "models/order_embeddings/caption_stream.h"
+#include "frontend/data/rows_decoder.h"
+#include "models/order_embeddings/caption_rows.h"
 
 namespace keel::models {
 
@@ -16,22 +15,20 @@ namespace keel::models {
 // numbers of six digits with blanks between: how far caption s is from an image f is
 // sum_k max(0, s_k - f_k)^2, and a caption whose embedding is nowhere above another's says no more
 // than that one.
-class CaptionEmbedder final : public task::Decoder {
+class CaptionEmbedder final : public data::RowsDecoder {
  public:
   // Throws Error{kBadInput} that names the line, for bytes that are not UTF-8 and too many words.
   CaptionEmbedder(std::span<const std::string> lines, const text::Vocabulary& vocabulary,
                   std::int64_t feature_width);
 
   std::int64_t size() const override { return std::ssize(answers_); }
-  const task::Batch* next() override;
-  void take(const std::map<std::string, Tensor>& predictions) override;
   std::vector<std::string> answers() const override { return answers_; }
 
  private:
+  void answer(std::int64_t row, std::int64_t place,
+              const std::map<std::string, Tensor>& predictions) override;
+
   std::vector<std::string> answers_;
-  std::optional<CaptionStream> stream_;  // nothing without lines
-  std::int64_t step_ = 0;
-  const task::Batch* batch_ = nullptr;  // the one that was given last
 };
 
 }  // namespace keel::models

@@ -3,11 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "frontend/task/batch.h"
+#include "frontend/data/corpus.h"
 
 namespace keel::models {
 
@@ -19,14 +18,7 @@ struct DescribedImages {
   std::int64_t images() const { return std::ssize(captions) / kCaptionsAnImage; }
 };
 
-struct CaptionCorpus {
-  std::string name;    // "shapes"
-  std::string origin;  // where it lies, or how it was made
-  DescribedImages train, valid;
-  // Reads the test split; its files are opened here and not before.
-  std::function<DescribedImages()> test;
-  std::vector<task::LeftOut> left_out = {};  // of the training images
-};
+using CaptionCorpus = data::Corpus<DescribedImages>;
 
 // Divides every row by its length; a row of zeros stays.
 void scale_to_unit_length(Tensor& rows);

@@ -21,6 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kTask = "order_embeddings";
+
 constexpr std::int64_t kMaxCaptionBytes = std::int64_t{1} << 30;
 constexpr std::int64_t kMaxFeatureBytes = std::int64_t{1} << 36;
 constexpr std::array<std::string_view, 3> kPlaces = {"", "captions", "coco"};
@@ -106,14 +108,11 @@ void expect_lines(const DescribedImages& images, const fs::path& path) {
 
 DescribedImages read_split(const CaptionFolder& from, std::string_view split, bool lower_case) {
   const std::string name = fmt::format("{}{}_caps.txt", from.prefix, split);
-  const std::optional<fs::path> path = io::find_packed(from.place / name);
-  check(path.has_value(), ErrorKind::kIo,
-        "[order_embeddings] {}: expected {}, {}.gz or {}.xz, got none of them", from.place.string(),
-        name, name, name);
+  const fs::path path = io::require_packed(kTask, from.place, name);
   DescribedImages images;
-  images.captions = read_caption_lines(*path, lower_case);
+  images.captions = read_caption_lines(path, lower_case);
   images.features = read_features(from.place / fmt::format("{}{}_ims", from.prefix, split));
-  expect_lines(images, *path);
+  expect_lines(images, path);
   return images;
 }
 
@@ -139,15 +138,11 @@ std::vector<std::string> read_references(const fs::path& place, std::string_view
                                          bool lower_case) {
   std::array<std::vector<std::string>, kCaptionsAnImage> files;
   for (std::size_t k = 0; k < files.size(); ++k) {
-    const std::string name = fmt::format("{}{}", stem, k);
-    const std::optional<fs::path> path = io::find_packed(place / name);
-    check(path.has_value(), ErrorKind::kIo,
-          "[order_embeddings] {}: expected {}, {}.gz or {}.xz, got none of them", place.string(),
-          name, name, name);
-    files[k] = read_caption_lines(*path, lower_case);
+    const fs::path path = io::require_packed(kTask, place, fmt::format("{}{}", stem, k));
+    files[k] = read_caption_lines(path, lower_case);
     check(files[k].size() == files[0].size(), ErrorKind::kBadInput,
           "[order_embeddings] {}: expected {} lines, as the file of the first captions has, got {}",
-          text::place(path->string(), std::ssize(files[k])), files[0].size(), files[k].size());
+          text::place(path.string(), std::ssize(files[k])), files[0].size(), files[k].size());
   }
   std::vector<std::string> captions;
   for (std::size_t i = 0; i < files[0].size(); ++i) {

@@ -4,7 +4,10 @@
 
 #include "frontend/nn/embedding.h"
 #include "frontend/nn/recurrent.h"
+#include "frontend/text/lines.h"
+#include "models/order_embeddings/builtin.h"
 #include "models/order_embeddings/caption_embedder.h"
+#include "models/order_embeddings/files.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/matmul.h"
@@ -57,61 +60,26 @@ Value count_images(Graph& g, Value numbers, DType dtype) {
   return ops::sum(g, ops::select(g, ops::less(g, image, none), none, g.constant(1.0, dtype)));
 }
 
-const std::string& find_asset(const task::Assets& assets, const std::string& name) {
-  const auto found = assets.find(name);
-  check(found != assets.end(), ErrorKind::kBadInput, "expected a {}, got none", name);
-  return found->second;
+text::Vocabulary vocabulary_of(const CaptionCorpus& corpus) {
+  text::WordCounts counts;
+  for (const DescribedImages* part : {&corpus.train, &corpus.valid}) {
+    for (const std::string& caption : part->captions) {
+      for (const std::string_view word : text::words_of(caption)) ++counts[std::string(word)];
+    }
+  }
+  return {counts, {}};
 }
 
 }  // namespace
 
 void OrderEmbeddingsOptions::validate() const { nn::Norm::parse(norm); }
 
-CaptionDataOptions OrderEmbeddings::data_options(const task::DataRequest& request) const {
-  return {.source = request.source,
-          .files = {.lower_case = options_.lower_case,
-                    .made_up = options_.features == CaptionFeatures::kMadeUp},
-          .train_rows = request.train_rows,
-          .valid_rows = options_.valid_images,
-          .fold = options_.fold,
-          .vocabulary = vocabulary_};
+task::Assets OrderEmbeddingsNetwork::assets() const {
+  return {{"vocabulary", vocabulary_.text()}, {"feature_width", fmt::format("{}", feature_width_)}};
 }
 
-void OrderEmbeddings::prepare(const task::DataRequest& request) {
-  if (vocabulary_) return;
-  const CaptionData data = CaptionData::load(data_options(request));
-  vocabulary_ = data.vocabulary();
-  feature_width_ = data.feature_width();
-}
-
-task::Assets OrderEmbeddings::assets() const {
-  if (!vocabulary_) return {};
-  return {{"vocabulary", vocabulary_->text()},
-          {"feature_width", fmt::format("{}", feature_width_)}};
-}
-
-void OrderEmbeddings::set_assets(const task::Assets& assets) {
-  vocabulary_ = std::make_shared<const text::Vocabulary>(
-      text::Vocabulary::parse(find_asset(assets, "vocabulary"), "vocabulary"));
-  const std::string& width = find_asset(assets, "feature_width");
-  const auto [end, error] =
-      std::from_chars(width.data(), width.data() + width.size(), feature_width_);
-  check(error == std::errc() && end == width.data() + width.size() && feature_width_ >= 1,
-        ErrorKind::kBadInput, "feature_width: expected a number of 1 or more, got '{}'", width);
-}
-
-std::unique_ptr<task::Splits> OrderEmbeddings::load(const task::DataRequest& request) const {
-  auto data = std::make_unique<CaptionData>(CaptionData::load(data_options(request)));
-  check(!vocabulary_ || data->feature_width() == feature_width_, ErrorKind::kBadInput,
-        "[order_embeddings] {}: expected features of width {}, as the network has learned, got {}",
-        request.source, feature_width_, data->feature_width());
-  return data;
-}
-
-Value OrderEmbeddings::embed_captions(nn::Net& net, const task::Inputs& in) const {
-  constexpr std::int64_t kUntold = 8;  // a graph may be built before the data was read
-  const std::int64_t words = vocabulary_ ? vocabulary_->size() : kUntold;
-  const nn::Embedding embedding(net, "words", words, options_.word_width,
+Value OrderEmbeddingsNetwork::embed_captions(nn::Net& net, const task::Inputs& in) const {
+  const nn::Embedding embedding(net, "words", vocabulary_.size(), options_.word_width,
                                 {.init = small_uniform()});
   const nn::Gru gru(net, "gru", options_.word_width, options_.width,
                     {.norms = nn::cell_norms(nn::Norm::parse(options_.norm)),
@@ -119,7 +87,7 @@ Value OrderEmbeddings::embed_captions(nn::Net& net, const task::Inputs& in) cons
   return gru(embedding(in["words"]), in["mask"]).last;
 }
 
-Value OrderEmbeddings::on_sphere(nn::Net& net, Value x) const {
+Value OrderEmbeddingsNetwork::on_sphere(nn::Net& net, Value x) const {
   Graph& g = net.graph;
   const Value squares = ops::sum(g, ops::square(g, x), {1}, true);
   const Value length =
@@ -128,7 +96,7 @@ Value OrderEmbeddings::on_sphere(nn::Net& net, Value x) const {
   return options_.error == PairError::kOrder ? ops::abs(g, unit) : unit;
 }
 
-task::Outputs OrderEmbeddings::build(nn::Net& net, const task::Inputs& in) const {
+task::Outputs OrderEmbeddingsNetwork::build(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
   const Value caption = on_sphere(net, embed_captions(net, in));
   Value features = in["features"];
@@ -145,14 +113,70 @@ task::Outputs OrderEmbeddings::build(nn::Net& net, const task::Inputs& in) const
           .predictions = {{"caption", caption}, {"image", image}}};
 }
 
-std::unique_ptr<task::Scorer> OrderEmbeddings::scorer() const {
+std::unique_ptr<task::Scorer> OrderEmbeddingsNetwork::scorer() const {
   const bool by_order = options_.error == PairError::kOrder;
   return std::make_unique<RetrievalScorer>(
       options_.fold, by_order ? RetrievalError::kOrder : RetrievalError::kCosine);
 }
 
-std::unique_ptr<task::Decoder> OrderEmbeddings::decoder(std::span<const std::string> lines) const {
-  return std::make_unique<CaptionEmbedder>(lines, *vocabulary_, feature_width_);
+std::unique_ptr<task::Decoder> OrderEmbeddingsNetwork::decoder(std::span<const std::string> lines,
+                                                               std::int64_t) const {
+  return std::make_unique<CaptionEmbedder>(lines, vocabulary_, feature_width_);
+}
+
+std::shared_ptr<const OrderEmbeddingsNetwork> OrderEmbeddings::restored(
+    const task::Assets& assets) const {
+  const std::string& width = task::find_asset(assets, "feature_width");
+  std::int64_t feature_width = 0;
+  const auto [end, error] =
+      std::from_chars(width.data(), width.data() + width.size(), feature_width);
+  check(error == std::errc() && end == width.data() + width.size() && feature_width >= 1,
+        ErrorKind::kBadInput, "feature_width: expected a number of 1 or more, got '{}'", width);
+  return std::make_shared<const OrderEmbeddingsNetwork>(
+      options_, text::Vocabulary::parse(task::find_asset(assets, "vocabulary"), "vocabulary"),
+      feature_width);
+}
+
+CaptionCorpus OrderEmbeddings::read(const task::DataRequest& request) const {
+  const CaptionFileOptions files{.lower_case = options_.lower_case,
+                                 .made_up = options_.features == CaptionFeatures::kMadeUp};
+  CaptionCorpus corpus =
+      request.source == "builtin" ? make_shapes() : read_captions(request.source, files);
+  const std::int64_t train = corpus.train.images(), valid = corpus.valid.images();
+  keep_first_images(corpus.train, request.train_rows);
+  keep_first_images(corpus.valid, options_.valid_images);
+  if (const std::int64_t beyond = train - corpus.train.images(); beyond > 0) {
+    corpus.left_out.push_back(
+        {beyond, fmt::format("stand after the first {}", request.train_rows)});
+  }
+  if (corpus.valid.images() < valid) {
+    corpus.origin += fmt::format(", validation on the first {} images", corpus.valid.images());
+  }
+  return corpus;
+}
+
+task::Prepared OrderEmbeddings::prepare(const task::DataRequest& request,
+                                        const task::Assets* known) const {
+  CaptionCorpus corpus = read(request);
+  const auto network = known
+                           ? restored(*known)
+                           : std::make_shared<const OrderEmbeddingsNetwork>(
+                                 options_, vocabulary_of(corpus), corpus.train.features.shape()[1]);
+  const auto number = [network, fold = options_.fold, name = corpus.name, origin = corpus.origin](
+                          task::Split split, DescribedImages images, data::SplitNotes notes) {
+    const std::int64_t width = images.features.shape()[1];
+    check(width == network->feature_width(), ErrorKind::kBadInput,
+          "[order_embeddings] {}: expected features of width {}, as those of training, got {}",
+          origin, network->feature_width(), width);
+    auto rows = std::make_shared<CaptionRows>(std::move(notes), std::move(images.features),
+                                              CaptionRows::Options{.fold = fold});
+    for (std::size_t i = 0; i < images.captions.size(); ++i) {
+      rows->add(images.captions[i], network->vocabulary(),
+                fmt::format("{} {}: caption {}", name, data::name_of(split), i + 1));
+    }
+    return rows;
+  };
+  return {network, data::splits_of(std::move(corpus), number)};
 }
 
 }  // namespace keel::models

@@ -5,8 +5,9 @@
 #include <memory>
 
 #include "frontend/nn/layers.h"
-#include "frontend/task/model.h"
-#include "models/order_embeddings/data.h"
+#include "frontend/task/task.h"
+#include "frontend/text/vocabulary.h"
+#include "models/order_embeddings/caption_rows.h"
 #include "models/order_embeddings/retrieval.h"
 
 namespace keel::models {
@@ -68,40 +69,58 @@ struct OrderEmbeddingsOptions {
 // L is a sum over the batch, as published, where other tasks have a mean: the loss that is logged
 // is L, and the summed loss is L times the rows of the batch. For the symmetric error there are no
 // absolute values in s and f.
-class OrderEmbeddings : public task::ModelWithOptions<OrderEmbeddingsOptions> {
+class OrderEmbeddingsNetwork final : public task::NetworkOf<OrderEmbeddingsOptions> {
  public:
-  std::string_view name() const override { return "order_embeddings"; }
-  std::string_view summary() const override {
-    return "ranking images and captions, GRU (Vendrov et al. 2016, Ba et al. 2016)";
-  }
-  void prepare(const task::DataRequest& request) override;
+  OrderEmbeddingsNetwork(const OrderEmbeddingsOptions& options, text::Vocabulary vocabulary,
+                         std::int64_t feature_width)
+      : NetworkOf(options), vocabulary_(std::move(vocabulary)), feature_width_(feature_width) {}
+
+  const text::Vocabulary& vocabulary() const { return vocabulary_; }
+  std::int64_t feature_width() const { return feature_width_; }
+
   // The vocabulary, and the width of the features.
   task::Assets assets() const override;
-  void set_assets(const task::Assets& assets) override;
-
-  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
-  std::vector<task::OptionValues> data_forms(const std::string&) const override {
-    return {{{"features", "files"}}, {{"features", "made_up"}}};
-  }
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
     return caption_inputs(sizes, feature_width_);
   }
   task::Sizes sizes(std::int64_t batch) const override { return {batch, 12}; }
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
-  // The first, by which the best weights are chosen, is R@1 + R@5 + R@10 of images.
-  std::vector<task::MetricInfo> metrics() const override { return RetrievalScorer::metrics(); }
   std::unique_ptr<task::Scorer> scorer() const override;
   // A caption a line; the answer is its embedding, numbers with blanks between.
-  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;
+  task::Answers answers() const override { return task::Answers::kAllLines; }
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines,
+                                         std::int64_t first) const override;
 
  private:
-  CaptionDataOptions data_options(const task::DataRequest& request) const;
   Value embed_captions(nn::Net& net, const task::Inputs& in) const;
   Value on_sphere(nn::Net& net, Value x) const;
 
-  // Known once the data or a checkpoint was read.
-  std::shared_ptr<const text::Vocabulary> vocabulary_;
-  std::int64_t feature_width_ = 8;
+  text::Vocabulary vocabulary_;
+  std::int64_t feature_width_;
+};
+
+class OrderEmbeddings final : public task::TaskWithOptions<OrderEmbeddingsOptions> {
+ public:
+  std::string_view name() const override { return "order_embeddings"; }
+  std::string_view summary() const override {
+    return "ranking images and captions, GRU (Vendrov et al. 2016, Ba et al. 2016)";
+  }
+  // The first, by which the best weights are chosen, is R@1 + R@5 + R@10 of images.
+  std::vector<task::MetricInfo> metrics() const override { return RetrievalScorer::metrics(); }
+  std::vector<task::OptionValues> data_forms(const std::string&) const override {
+    return {{{"features", "files"}}, {{"features", "made_up"}}};
+  }
+  // Throws as files.h says, and Error{kBadInput} for features of another width than those of
+  // training. Words are those of the training and validation captions.
+  task::Prepared prepare(const task::DataRequest& request,
+                         const task::Assets* known) const override;
+  std::shared_ptr<const task::Network> restore(const task::Assets& assets) const override {
+    return restored(assets);
+  }
+
+ private:
+  CaptionCorpus read(const task::DataRequest& request) const;
+  std::shared_ptr<const OrderEmbeddingsNetwork> restored(const task::Assets& assets) const;
 };
 
 }  // namespace keel::models

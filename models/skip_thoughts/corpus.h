@@ -2,11 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "frontend/task/batch.h"
+#include "frontend/data/corpus.h"
 
 namespace keel::models {
 
@@ -17,12 +16,7 @@ struct Passage {
   std::vector<std::int32_t> topics = {};  // of the sentences, where they are known
 };
 
-struct OrderedText {
-  std::string name, origin;
-  std::vector<Passage> train, valid;
-  std::function<std::vector<Passage>()> test;
-  std::vector<task::LeftOut> left_out;  // of the training sentences
-};
+using OrderedText = data::Corpus<std::vector<Passage>>;
 
 std::int64_t count_sentences(const std::vector<Passage>& passages);
 

@@ -1,43 +1,24 @@
-// The sentences of skip-thoughts: files or the generator, words as numbers, batches.
+// The sentences of skip-thoughts, of files or of the generator, and their rows.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 
-#include "frontend/text/dictionary.h"
+#include "frontend/task/task.h"
 #include "models/skip_thoughts/triples.h"
 
 namespace keel::models {
 
-struct ThoughtDataOptions {
-  std::string source = "builtin";  // or a folder with what files.h names
-  std::int64_t symbols = 20000;    // of the dictionary, at the most, its own four among them
-  std::int64_t most_words = 30;    // sentences that are longer, and their neighbours, are left out
-  std::int64_t train_rows = 0;     // train on the first so many sentences; 0: all
-  bool lower_case = true;
-  // Numbers the words; null: one is made of the training sentences.
-  std::shared_ptr<const text::Dictionary> dictionary = nullptr;
-};
+// What training reads. `lower_case` holds for files. Throws as files.h says.
+OrderedText read_thoughts(const task::DataRequest& request, bool lower_case);
 
-class ThoughtData {
- public:
-  // Reads what is needed for training. Throws as files.h says.
-  static ThoughtData load(const ThoughtDataOptions& options);
+// Of the training sentences: at most `symbols`, its own four among them.
+text::Dictionary thought_dictionary(const OrderedText& text, std::int64_t symbols);
 
-  std::shared_ptr<const text::Dictionary> dictionary() const { return dictionary_; }
-  // The test split is read here.
-  std::unique_ptr<task::Stream> stream(task::Split split, const task::StreamOptions& options) const;
-
- private:
-  ThoughtData(OrderedText text, const ThoughtDataOptions& options);
-
-  OrderedText text_;
-  std::int64_t most_words_;
-  std::shared_ptr<const text::Dictionary> dictionary_;
-};
-
-// The training, validation or test sentences of a source.
-OrderedText load_ordered_text(const ThoughtDataOptions& options);
+// Leaves out, and names, sentences of more than `most_words` words and their neighbours. Throws
+// Error{kBadInput} that begins with `where` when no row stays.
+std::shared_ptr<const TripleRows> triple_rows(const std::vector<Passage>& passages,
+                                              const text::Dictionary& dictionary,
+                                              std::int64_t most_words, data::SplitNotes notes);
 
 }  // namespace keel::models

@@ -52,11 +52,8 @@ std::vector<Passage> read_lines(const fs::path& path, bool lower_case) {
 }
 
 fs::path find_part(const fs::path& folder, const std::string& name) {
-  const std::optional<fs::path> found = io::find_packed(folder / name);
-  check(found.has_value(), ErrorKind::kIo,
-        "[skip_thoughts] {}: expected {}, {}.gz or {}.xz beside train.txt, got none of them{}",
-        folder.string(), name, name, name, io::near_misses(folder, {"val", "dev", "test"}));
-  return *found;
+  return io::require_packed("skip_thoughts", folder, name,
+                            io::near_misses(folder, {"val", "dev", "test"}));
 }
 
 OrderedText read_parts(const fs::path& folder, bool lower_case) {

@@ -15,18 +15,6 @@ namespace {
 
 using text::Dictionary;
 
-class ThoughtSplits : public task::Splits {
- public:
-  explicit ThoughtSplits(ThoughtData data) : data_(std::move(data)) {}
-  std::unique_ptr<task::Stream> stream(task::Split split,
-                                       const task::StreamOptions& options) const override {
-    return data_.stream(split, options);
-  }
-
- private:
-  ThoughtData data_;
-};
-
 constexpr double kInitBound = 0.1;  // of all weights but square ones, which are orthogonal
 
 nn::CellOptions cell_options(const std::string& norm) {
@@ -50,47 +38,19 @@ std::set<std::string, std::less<>> unknown_words(const SentenceWords& sentences)
 
 void SkipThoughtsOptions::validate() const { nn::Norm::parse(norm); }
 
-ThoughtDataOptions SkipThoughts::data_options(const task::DataRequest& request) const {
-  return {.source = request.source,
-          .symbols = options_.symbols,
-          .most_words = options_.most_words,
-          .train_rows = request.train_rows,
-          .lower_case = options_.lower_case,
-          .dictionary = dictionary_};
-}
-
-void SkipThoughts::prepare(const task::DataRequest& request) {
-  if (!dictionary_) dictionary_ = ThoughtData::load(data_options(request)).dictionary();
-}
-
-task::Assets SkipThoughts::assets() const {
-  if (!dictionary_) return {};
-  return {{"dictionary", dictionary_->text()}};
-}
-
-void SkipThoughts::set_assets(const task::Assets& assets) {
-  const auto found = assets.find("dictionary");
-  check(found != assets.end(), ErrorKind::kBadInput, "expected a dictionary, got none");
-  dictionary_ = std::make_shared<const Dictionary>(Dictionary::parse(found->second, "dictionary"));
-}
-
-std::unique_ptr<task::Splits> SkipThoughts::load(const task::DataRequest& request) const {
-  return std::make_unique<ThoughtSplits>(ThoughtData::load(data_options(request)));
-}
-
-nn::Embedding SkipThoughts::words(nn::Net& net) const {
+nn::Embedding SkipThoughtsNetwork::words(nn::Net& net) const {
   return {net,
           "words",
-          dictionary_ ? dictionary_->size() : 8,
+          dictionary_.size(),
           options_.word_width,
           {.init = nn::uniform(kInitBound), .padding_id = Dictionary::kPad}};
 }
 
-nn::Gru SkipThoughts::gru(nn::Net& net, const std::string& name) const {
+nn::Gru SkipThoughtsNetwork::gru(nn::Net& net, const std::string& name) const {
   return {net, name, options_.word_width, options_.width, cell_options(options_.norm)};
 }
 
-task::Outputs SkipThoughts::build(nn::Net& net, const task::Inputs& in) const {
+task::Outputs SkipThoughtsNetwork::build(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
   const nn::Embedding words = this->words(net);
   const Value h = gru(net, "encoder")(words(in["words"]), in["mask"]).last;
@@ -116,26 +76,47 @@ std::vector<task::MetricInfo> SkipThoughts::metrics() const {
   return {{.name = "nll", .unit = "nats a word", .of = task::mean_of}};
 }
 
-std::vector<NamedValue> SkipThoughts::build_search(nn::Net& net, std::string_view network,
-                                                   const task::Sizes&,
-                                                   const task::Inputs& in) const {
+std::vector<NamedValue> SkipThoughtsNetwork::build_search(nn::Net& net, std::string_view network,
+                                                          const task::Sizes&,
+                                                          const task::Inputs& in) const {
   const nn::Embedding words = this->words(net);
   if (network == kWordsNetwork) return {{"words", words(in["ids"])}};
   const Value said = ops::add(net.graph, words(in["words"]), in["other"]);
   return {{"vector", gru(net, "encoder")(said, in["mask"]).last}};
 }
 
-std::unique_ptr<task::Decoder> SkipThoughts::decoder(std::span<const std::string> lines) const {
+std::unique_ptr<task::Decoder> SkipThoughtsNetwork::decoder(std::span<const std::string> lines,
+                                                            std::int64_t) const {
   SentenceWords sentences;
   sentences.word_width = options_.word_width;
   for (const std::string& line : lines) {
     sentences.texts.push_back(options_.lower_case ? text::lower_case_unicode(line) : line);
-    sentences.numbers.push_back(dictionary_->encode(sentences.texts.back()));
+    sentences.numbers.push_back(dictionary_.encode(sentences.texts.back()));
   }
   if (!options_.vectors.empty()) {
-    sentences.other.emplace(options_.vectors, *dictionary_, unknown_words(sentences));
+    sentences.other.emplace(options_.vectors, dictionary_, unknown_words(sentences));
   }
   return std::make_unique<VectorDecoder>(std::move(sentences));
+}
+
+std::shared_ptr<const SkipThoughtsNetwork> SkipThoughts::restored(
+    const task::Assets& assets) const {
+  return std::make_shared<const SkipThoughtsNetwork>(
+      options_, Dictionary::parse(task::find_asset(assets, "dictionary"), "dictionary"));
+}
+
+task::Prepared SkipThoughts::prepare(const task::DataRequest& request,
+                                     const task::Assets* known) const {
+  OrderedText text = read_thoughts(request, options_.lower_case);
+  const auto network = known ? restored(*known)
+                             : std::make_shared<const SkipThoughtsNetwork>(
+                                   options_, thought_dictionary(text, options_.symbols));
+  const auto number = [network, most = options_.most_words](task::Split,
+                                                            const std::vector<Passage>& passages,
+                                                            data::SplitNotes notes) {
+    return triple_rows(passages, network->dictionary(), most, std::move(notes));
+  };
+  return {network, data::splits_of(std::move(text), number)};
 }
 
 }  // namespace keel::models

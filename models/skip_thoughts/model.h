@@ -6,7 +6,7 @@
 
 #include "frontend/nn/embedding.h"
 #include "frontend/nn/recurrent.h"
-#include "frontend/task/model.h"
+#include "frontend/task/task.h"
 #include "models/skip_thoughts/data.h"
 #include "models/skip_thoughts/vectors.h"
 
@@ -40,23 +40,19 @@ struct SkipThoughtsOptions {
 };
 
 //     h = the last state of a GRU over E[w], w the words of a sentence with its end
-//     the sentence before, and that behind: each a GRU of its own from the state h on, over E of
+//     the sentence before, and that after: each a GRU of its own from the state h on, over E of
 //     its words so far; p(next word) = softmax(state W + b), W and b being of both
 // The loss is the mean of -log p over the words of both neighbours. (The release sums over the
 // batch and clips that sum's gradient; Adam does not see the difference, the limit of clipping
 // does.)
-class SkipThoughts : public task::ModelWithOptions<SkipThoughtsOptions> {
+class SkipThoughtsNetwork final : public task::NetworkOf<SkipThoughtsOptions> {
  public:
-  std::string_view name() const override { return "skip_thoughts"; }
-  std::string_view item_unit() const override { return "tokens"; }
-  std::string_view summary() const override {
-    return "sentence vectors from neighbours, GRU (Kiros et al. 2015, Ba et al. 2016)";
-  }
-  void prepare(const task::DataRequest& request) override;
-  task::Assets assets() const override;
-  void set_assets(const task::Assets& assets) override;
+  SkipThoughtsNetwork(const SkipThoughtsOptions& options, text::Dictionary dictionary)
+      : NetworkOf(options), dictionary_(std::move(dictionary)) {}
 
-  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
+  const text::Dictionary& dictionary() const { return dictionary_; }
+
+  task::Assets assets() const override { return {{"dictionary", dictionary_.text()}}; }
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
     return triple_inputs(sizes);
   }
@@ -68,19 +64,36 @@ class SkipThoughts : public task::ModelWithOptions<SkipThoughtsOptions> {
   }
   std::vector<NamedValue> build_search(nn::Net& net, std::string_view network, const task::Sizes&,
                                        const task::Inputs& in) const override;
-  std::vector<task::MetricInfo> metrics() const override;
   // A sentence a line, words with spaces between; the answer is its vector h, numbers with spaces
   // between, of length 1. With `vectors` a word that training did not have is where the file's
   // vector of it leads (expansion.h).
-  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override;
+  task::Answers answers() const override { return task::Answers::kAllLines; }
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines,
+                                         std::int64_t first) const override;
 
  private:
-  ThoughtDataOptions data_options(const task::DataRequest& request) const;
   nn::Embedding words(nn::Net& net) const;
   nn::Gru gru(nn::Net& net, const std::string& name) const;
 
-  // Known once the data or a checkpoint was read.
-  std::shared_ptr<const text::Dictionary> dictionary_;
+  text::Dictionary dictionary_;
+};
+
+class SkipThoughts final : public task::TaskWithOptions<SkipThoughtsOptions> {
+ public:
+  std::string_view name() const override { return "skip_thoughts"; }
+  std::string_view item_unit() const override { return "tokens"; }
+  std::string_view summary() const override {
+    return "sentence vectors from neighbours, GRU (Kiros et al. 2015, Ba et al. 2016)";
+  }
+  std::vector<task::MetricInfo> metrics() const override;
+  task::Prepared prepare(const task::DataRequest& request,
+                         const task::Assets* known) const override;
+  std::shared_ptr<const task::Network> restore(const task::Assets& assets) const override {
+    return restored(assets);
+  }
+
+ private:
+  std::shared_ptr<const SkipThoughtsNetwork> restored(const task::Assets& assets) const;
 };
 
 }  // namespace keel::models

@@ -2,12 +2,9 @@
 #pragma once
 
 #include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "frontend/data/row_batches.h"
-#include "frontend/data/text_stream.h"
+#include "frontend/data/planned_stream.h"
 #include "frontend/text/dictionary.h"
 #include "models/skip_thoughts/corpus.h"
 
@@ -50,48 +47,34 @@ enum TripleInput : std::size_t {
 };
 std::vector<task::Input> triple_inputs(const task::Sizes& sizes);
 
-// Makes a batch one of these sizes with nothing but padding in it; tensors that fit are kept.
-void clear_triples(task::Batch& batch, const task::Sizes& sizes);
 // Puts a sentence into a place; it must fit.
 void put_sentence(task::Batch& batch, std::int64_t place, const Numbers& sentence);
 
-struct TripleOptions {
-  std::int64_t batch = 64;
-  std::optional<std::uint64_t> shuffle = std::nullopt;  // the seed, in training
-};
-
-// Batches of rows of like lengths (data::RowBatches): nearly all have sentences of one length, as
-// the release of Kiros et al. 2015 has it, and masks make up for the rest.
-class TripleStream final : public task::Stream {
+// Numbered text in data::RowBatches of like lengths: nearly all batches have sentences of one
+// length, as the release of Kiros et al. 2015 has it, and masks make up for the rest.
+class TripleRows final : public data::RowSet {
  public:
-  // Throws Error{kUsage} as data::RowBatches.
-  TripleStream(data::StreamNotes notes, std::shared_ptr<const NumberedText> text,
-               const TripleOptions& options);
-  TripleStream(const TripleStream&) = delete;  // its plan asks it for lengths
+  TripleRows(data::SplitNotes notes, NumberedText text)
+      : RowSet(std::move(notes)), text_(std::move(text)) {}
 
-  const std::string& source() const override { return notes_.source; }
-  std::int64_t rows() const override { return batches_.rows(); }
-  std::int64_t steps(std::uint32_t) override { return batches_.steps(); }
-  double items(std::uint32_t epoch, std::int64_t step) override;
-  const task::Batch& at(std::uint32_t epoch, std::int64_t step) override;
-  const task::Batch& pick(std::span<const std::int64_t> rows) override;
-  std::vector<task::Sizes> shapes() const override;
-  std::vector<task::LeftOut> left_out() const override;
+  std::unique_ptr<data::BatchPlan> plan(const task::StreamOptions& options) const override;
+  std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
+    return triple_inputs(sizes);
+  }
+  void put(task::Batch& batch, const data::RowVisit& visit) const override;
+  double items(std::int64_t row) const override {
+    return double(sentence(row, -1).size() + sentence(row, 1).size());
+  }
 
  private:
-  // The sentence `shift` behind that of a row.
+  // The sentence `shift` after that of a row.
   const Numbers& sentence(std::int64_t row, std::int64_t shift = 0) const {
-    return text_->sentences[std::size_t(text_->rows[std::size_t(row)] + shift)];
+    return text_.sentences[std::size_t(text_.rows[std::size_t(row)] + shift)];
   }
-  std::int64_t neighbour_length(std::int64_t row) const {
-    return std::int64_t(std::max(sentence(row, -1).size(), sentence(row, 1).size()));
-  }
-  const task::Batch& make(std::span<const std::int64_t> rows, std::int64_t capacity);
+  // The buckets of a sentence and of its longer neighbour.
+  task::Sizes lengths_of(std::int64_t row) const;
 
-  data::StreamNotes notes_;
-  std::shared_ptr<const NumberedText> text_;
-  data::RowBatches batches_;
-  task::Batch batch_;
+  NumberedText text_;
 };
 
 }  // namespace keel::models

@@ -71,17 +71,13 @@ void VectorDecoder::ask_words() {
 
 // The neighbours of a batch of the model's own network have one place each, with nothing in it.
 void VectorDecoder::ask_sentences(std::int64_t length) {
+  const task::Sizes own{kRows, length}, with_neighbours{kRows, length, 1};
   if (sentences_.other) {
-    batch_ = {.sizes = {kRows, length}, .values = {}, .rows = {}, .network = kSentencesNetwork};
-    for (const task::Input& input :
-         vector_inputs(kSentencesNetwork, batch_.sizes, sentences_.word_width)) {
-      batch_.values.emplace_back(input.type);
-    }
-    std::ranges::fill(batch_.values[kWords].as<std::int32_t>(), text::Dictionary::kPad);
+    data::clear_batch(batch_, own, vector_inputs(kSentencesNetwork, own, sentences_.word_width));
+    batch_.network = kSentencesNetwork;
   } else {
-    clear_triples(batch_, {kRows, length, 1});
+    data::clear_batch(batch_, with_neighbours, triple_inputs(with_neighbours));
   }
-  batch_.rows.assign(std::size_t(kRows), -1);
   batch_.items = 1;
   for (std::size_t i = begin_; i < end_; ++i) {
     const auto place = std::int64_t(i - begin_);

@@ -16,7 +16,6 @@ constexpr std::uint64_t kKey = 20050619;  // of all numbers drawn here
 constexpr int kWords = 600;
 constexpr int kShortest = 5, kLongest = 25;
 constexpr double kWrong = 0.03;
-constexpr std::array<std::string_view, 3> kParts = {"train", "valid", "test"};
 
 // What a word of rank 1 to 600 does. Good and bad ones stand side by side, in turn the one or the
 // other first, so that both are about as frequent.
@@ -85,10 +84,8 @@ Corpus make_polar(std::int32_t classes) {
   check(classes == 2 || classes == 5, ErrorKind::kUsage,
         "[text_classifier] built-in sentences: expected 2 or 5 classes, got {}", classes);
   Corpus corpus;
+  corpus.name = "polar";
   corpus.origin = fmt::format("built-in sentences of {} classes", classes);
-  for (std::size_t i = 0; i < kParts.size(); ++i) {
-    corpus.sources[i] = fmt::format("polar {}, {}", kParts[i], corpus.origin);
-  }
   corpus.labels = task::numbered_classes(classes);
   corpus.train = make_part(classes, "train", 4000);
   corpus.valid = make_part(classes, "valid", 500);

@@ -2,31 +2,27 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "frontend/task/batch.h"
+#include "frontend/data/corpus.h"
 #include "frontend/text/tree.h"
 
 namespace keel::models {
 
 using Sentences = std::vector<text::LabelledSentence>;
 
-struct Corpus {
-  std::string origin;                  // where it lies and in which form
-  std::array<std::string, 3> sources;  // what train, valid and test are read from, for people
-  std::vector<std::string> labels;     // the names of the classes; a sentence has a place in them
-  Sentences train, valid;
-  // Reads the test split; a file that holds nothing else is opened here and not before.
-  std::function<Sentences()> test;
-  std::vector<task::LeftOut> left_out;  // of the training sentences
-};
+struct Corpus : data::Corpus<Sentences> {
+  std::vector<std::string> labels;  // the names of the classes; a sentence has a place in them
+  // The file of each part, where they have files of their own; empty: the origin is that of all.
+  std::array<std::string, 3> files = {};
 
-// "ORIGIN, train", and so for valid and test.
-inline std::array<std::string, 3> sources_of(const std::string& origin) {
-  return {origin + ", train", origin + ", valid", origin + ", test"};
-}
+  data::SplitNotes notes(task::Split split) const {
+    data::SplitNotes notes = data::Corpus<Sentences>::notes(split);
+    const std::string& file = files[static_cast<std::size_t>(split)];
+    if (!file.empty()) notes.source = file;
+    return notes;
+  }
+};
 
 }  // namespace keel::models

@@ -40,11 +40,7 @@ std::string own_files_hint(const fs::path& folder) {
 }
 
 fs::path find_beside(const fs::path& folder, const std::string& name) {
-  const std::optional<fs::path> found = io::find_packed(folder / name);
-  check(found.has_value(), ErrorKind::kIo,
-        "[text_classifier] {}: expected {}, {}.gz or {}.xz, got none of them{}", folder.string(),
-        name, name, name, own_files_hint(folder));
-  return *found;
+  return io::require_packed("text_classifier", folder, name, own_files_hint(folder));
 }
 
 // RT -----------------------------------------------------------------------------------------
@@ -173,10 +169,10 @@ Corpus read_rt(const fs::path& folder, std::uint64_t seed, bool lower_case) {
     append_lines(all, lower_case ? text::lower_case(read.utf8) : read.utf8, label);
   }
   Corpus corpus;
+  corpus.name = "RT";
   corpus.labels = task::numbered_classes(kRtClasses);
   corpus.origin = fmt::format("{} (two files, {}, {}; split {})", place.string(),
                               was_windows_1252 ? "Windows-1252" : "UTF-8", packing(path), seed);
-  corpus.sources = sources_of(corpus.origin);
   split(corpus, all, seed);
   return corpus;
 }
@@ -188,11 +184,11 @@ Corpus read_sst5(const fs::path& folder, bool lower_case) {
                  valid = find_beside(place, layout.file("dev")),
                  test = find_beside(place, layout.file("test"));
   Corpus corpus;
+  corpus.name = "SST5";
   corpus.labels = task::numbered_classes(kSstClasses);
   corpus.origin =
       fmt::format("{} ({}, {})", place.string(),
                   layout.form == Form::kTrees ? "trees" : "labelled lines", packing(train));
-  corpus.sources = sources_of(corpus.origin);
   corpus.train = read_part(train, layout.form, lower_case);
   corpus.valid = read_part(valid, layout.form, lower_case);
   corpus.test = [=, form = layout.form] { return read_part(test, form, lower_case); };

@@ -7,24 +7,16 @@
 
 namespace keel::models {
 
-LineDecoder::LineDecoder(const data::LabelledRows& rows, std::vector<std::string> labels)
-    : labels_(std::move(labels)), found_(static_cast<std::size_t>(rows.size())) {
-  if (rows.size() == 0) return;
-  stream_.emplace(data::StreamNotes{"lines", {}}, rows, data::TokenBatchOptions{.sorted = true});
+LineDecoder::LineDecoder(std::shared_ptr<const data::TextRows> rows,
+                         std::vector<std::string> labels)
+    : labels_(std::move(labels)), found_(static_cast<std::size_t>(rows->size())) {
+  constexpr std::int64_t kTokens = 4096;
+  if (rows->size() > 0) ask(std::move(rows), kTokens);
 }
 
-const task::Batch* LineDecoder::next() {
-  if (!stream_ || step_ == stream_->steps(0)) return nullptr;
-  return batch_ = &stream_->at(0, step_++);
-}
-
-void LineDecoder::take(const std::map<std::string, Tensor>& predictions) {
-  const Tensor& logits = predictions.at("logits");
-  for (std::size_t place = 0; place < batch_->rows.size(); ++place) {
-    const std::int64_t row = batch_->rows[place];
-    if (row < 0) continue;
-    found_[static_cast<std::size_t>(row)] = ranked_classes(logits, std::int64_t(place));
-  }
+void LineDecoder::answer(std::int64_t row, std::int64_t place,
+                         const std::map<std::string, Tensor>& predictions) {
+  found_[static_cast<std::size_t>(row)] = ranked_classes(predictions.at("logits"), place);
 }
 
 std::vector<std::string> LineDecoder::answers() const {

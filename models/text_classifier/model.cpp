@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
-#include "frontend/data/read_ahead.h"
 #include "frontend/nn/layers.h"
 #include "frontend/nn/positions.h"
 #include "frontend/task/classification.h"
 #include "frontend/text/lines.h"
 #include "frontend/text/utf8.h"
+#include "models/text_classifier/builtin.h"
+#include "models/text_classifier/files.h"
 #include "models/text_classifier/line_decoder.h"
+#include "models/text_classifier/own_files.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/embedding.h"
 
@@ -23,30 +24,12 @@ void expect_one_of(std::string_view option, const std::string& got,
         unknown_name(got, known));
 }
 
-// Streams of the words that a vocabulary numbers.
-class TextSplits : public task::Splits {
- public:
-  explicit TextSplits(TextData data) : data_(std::move(data)) {}
-
-  std::unique_ptr<task::Stream> stream(task::Split split,
-                                       const task::StreamOptions& options) const override {
-    data::TokenBatchOptions batches{.max_tokens = options.batch,
-                                    .sorted = !options.shuffle.has_value(),
-                                    .seed = options.shuffle.value_or(0)};
-    auto stream = data_.stream(split, batches);
-    if (!options.shuffle) return stream;
-    return std::make_unique<data::ReadAhead>(std::move(stream));
+text::Vocabulary vocabulary_of(const Sentences& sentences, std::int64_t min_count) {
+  text::WordCounts counts;
+  for (const text::LabelledSentence& sentence : sentences) {
+    for (const std::string& word : sentence.words) ++counts[word];
   }
-
- private:
-  TextData data_;
-};
-
-std::vector<std::int32_t> numbers_of(const std::string& line, const text::Vocabulary& vocabulary) {
-  std::vector<std::int32_t> numbers;
-  std::istringstream words(line);
-  for (std::string word; words >> word;) numbers.push_back(vocabulary.id(word));
-  return numbers;
+  return {counts, {.min_count = min_count}};
 }
 
 // The names of classes as an asset has them: one a line.
@@ -73,67 +56,31 @@ void TextClassifierOptions::validate() const {
   nn::check_widths(width, heads);
 }
 
-TextOptions TextClassifier::text_options(const task::DataRequest& request) const {
-  return {.source = request.source,
-          .task = options_.task,
-          .seed = request.seed,
-          .min_count = options_.min_count,
-          .train_rows = request.train_rows,
-          .lower_case = options_.lower_case,
-          .vocabulary = vocabulary_,
-          .labels = labels_};
-}
+TextClassifierNetwork::TextClassifierNetwork(const TextClassifierOptions& options,
+                                             text::Vocabulary vocabulary,
+                                             std::vector<std::string> labels)
+    : NetworkOf(options), vocabulary_(std::move(vocabulary)), labels_(std::move(labels)) {}
 
-void TextClassifier::prepare(const task::DataRequest& request) {
-  if (vocabulary_) return;
-  const TextData data = TextData::load(text_options(request));
-  vocabulary_ = data.shared_vocabulary();
-  labels_ = data.labels();
+std::vector<std::int32_t> TextClassifierNetwork::numbers(
+    const std::vector<std::string>& words) const {
+  std::vector<std::int32_t> numbers;
+  for (const std::string& word : words) numbers.push_back(vocabulary_.id(word));
+  return numbers;
 }
 
 // Of RT and SST5 the labels are numbers, and a checkpoint need not keep them.
-task::Assets TextClassifier::assets() const {
-  if (!vocabulary_) return {};
-  task::Assets assets{{"vocabulary", vocabulary_->text()}};
+task::Assets TextClassifierNetwork::assets() const {
+  task::Assets assets{{"vocabulary", vocabulary_.text()}};
   if (options_.task == "files") assets["labels"] = fmt::format("{}\n", fmt::join(labels_, "\n"));
   return assets;
 }
 
-void TextClassifier::set_assets(const task::Assets& assets) {
-  const auto found = assets.find("vocabulary"), labels = assets.find("labels");
-  check(found != assets.end(), ErrorKind::kBadInput, "expected a vocabulary, got none");
-  check(labels != assets.end() || options_.task != "files", ErrorKind::kBadInput,
-        "expected labels, got none");
-  labels_ = labels == assets.end() ? unnamed_classes() : labels_of(labels->second);
-  vocabulary_ = std::make_shared<const text::Vocabulary>(
-      text::Vocabulary::parse(found->second, "vocabulary"));
-}
-
-std::vector<std::string> TextClassifier::unnamed_classes() const {
-  return task::numbered_classes(options_.task == "sst5" ? 5 : 2);
-}
-
-std::vector<std::string> TextClassifier::class_names() const {
-  return labels_.empty() ? unnamed_classes() : labels_;
-}
-
-std::unique_ptr<task::Splits> TextClassifier::load(const task::DataRequest& request) const {
-  return std::make_unique<TextSplits>(TextData::load(text_options(request)));
-}
-
-std::vector<task::Input> TextClassifier::inputs(const task::Sizes& sizes) const {
-  const std::int64_t rows = sizes.at(0), length = sizes.at(1);
-  return {{"tokens", {DType::kI32, {rows, length}}},
-          {"mask", {DType::kU8, {rows, length}}},
-          {"label", {DType::kI32, {rows}}}};
-}
-
-task::Sizes TextClassifier::sizes(std::int64_t batch) const {
+task::Sizes TextClassifierNetwork::sizes(std::int64_t batch) const {
   constexpr std::int64_t kLength = 32;
   return {std::max<std::int64_t>(batch / kLength, 1), kLength};
 }
 
-nn::TransformerOptions TextClassifier::transformer() const {
+nn::TransformerOptions TextClassifierNetwork::transformer() const {
   nn::TransformerOptions options{
       .heads = options_.heads, .feed_forward = options_.feed_forward, .dropout = options_.dropout};
   options.place = options_.place == "pre" ? nn::NormPlace::kPre : nn::NormPlace::kPost;
@@ -142,12 +89,11 @@ nn::TransformerOptions TextClassifier::transformer() const {
   return options;
 }
 
-Value TextClassifier::embed(nn::Net& net, Value tokens) const {
+Value TextClassifierNetwork::embed(nn::Net& net, Value tokens) const {
   Graph& g = net.graph;
   const std::int64_t length = g.shape(tokens)[1], width = options_.width;
-  const std::int64_t words = vocabulary_ ? vocabulary_->size() : 2;
-  const Value table =
-      net.parameter("embedding", {words, width}, nn::normal(1 / std::sqrt(double(width))));
+  const Value table = net.parameter("embedding", {vocabulary_.size(), width},
+                                    nn::normal(1 / std::sqrt(double(width))));
   const Value x = ops::scale(g, ops::embedding(g, table, tokens, text::Vocabulary::kPad),
                              std::sqrt(double(width)));
   const Value positions = options_.positions == "learned"
@@ -156,7 +102,7 @@ Value TextClassifier::embed(nn::Net& net, Value tokens) const {
   return nn::dropout(net, ops::add(g, x, positions), options_.dropout);
 }
 
-task::Outputs TextClassifier::build(nn::Net& net, const task::Inputs& in) const {
+task::Outputs TextClassifierNetwork::build(nn::Net& net, const task::Inputs& in) const {
   const nn::TransformerOptions options = transformer();
   const Value mask = in["mask"];
   Value x = embed(net, in["tokens"]);
@@ -164,24 +110,75 @@ task::Outputs TextClassifier::build(nn::Net& net, const task::Inputs& in) const 
     x = nn::encoder_layer(net, fmt::format("encoder{}", i), x, mask, options);
   }
   if (options.place == nn::NormPlace::kPre) x = options.norm(net, "norm", x, mask);
-  const Value logits = nn::linear(net, "logits", nn::masked_mean(net, x, mask),
-                                  std::ssize(class_names()), {.weight_init = options.init});
+  const Value logits = nn::linear(net, "logits", nn::masked_mean(net, x, mask), std::ssize(labels_),
+                                  {.weight_init = options.init});
   task::Outputs outputs = task::classification(net.graph, logits, in["label"]);
   outputs.metrics[0].name = "accuracy";
   return outputs;
+}
+
+std::unique_ptr<task::Decoder> TextClassifierNetwork::decoder(std::span<const std::string> lines,
+                                                              std::int64_t) const {
+  auto rows = std::make_shared<data::TextRows>(data::SplitNotes{"lines"});
+  for (const std::string& line : lines) {
+    const std::string cased = options_.lower_case ? text::lower_case(line) : line;
+    std::vector<std::string> words;
+    for (const std::string_view word : text::words_of(cased)) words.emplace_back(word);
+    rows->add(numbers(words), 0);
+  }
+  return std::make_unique<LineDecoder>(std::move(rows), labels_);
 }
 
 std::vector<task::MetricInfo> TextClassifier::metrics() const {
   return {{.name = "accuracy", .unit = "%", .higher_is_better = true, .of = task::percent_without}};
 }
 
-std::unique_ptr<task::Decoder> TextClassifier::portion_decoder(std::span<const std::string> lines,
-                                                               std::int64_t) const {
-  data::LabelledRows rows;
-  for (const std::string& line : lines) {
-    rows.add(numbers_of(options_.lower_case ? text::lower_case(line) : line, *vocabulary_), 0);
+std::shared_ptr<const TextClassifierNetwork> TextClassifier::restored(
+    const task::Assets& assets) const {
+  const auto labels = assets.find("labels");
+  check(labels != assets.end() || options_.task != "files", ErrorKind::kBadInput,
+        "expected the asset labels, got none");
+  return std::make_shared<const TextClassifierNetwork>(
+      options_, text::Vocabulary::parse(task::find_asset(assets, "vocabulary"), "vocabulary"),
+      labels == assets.end() ? task::numbered_classes(options_.task == "sst5" ? 5 : 2)
+                             : labels_of(labels->second));
+}
+
+Corpus TextClassifier::read(const task::DataRequest& request,
+                            const std::vector<std::string>& labels) const {
+  const bool sst5 = options_.task == "sst5";
+  if (request.source == "builtin") return make_polar(sst5 ? 5 : 2);
+  if (options_.task == "files") {
+    return read_own_files(
+        request.source,
+        {.seed = request.seed, .lower_case = options_.lower_case, .labels = labels});
   }
-  return std::make_unique<LineDecoder>(rows, class_names());
+  return sst5 ? read_sst5(request.source, options_.lower_case)
+              : read_rt(request.source, request.seed, options_.lower_case);
+}
+
+task::Prepared TextClassifier::prepare(const task::DataRequest& request,
+                                       const task::Assets* known) const {
+  std::shared_ptr<const TextClassifierNetwork> network = known ? restored(*known) : nullptr;
+  std::vector<std::string> labels;  // that the data have to have; empty: any
+  if (network) labels = network->class_names();
+  Corpus corpus = read(request, labels);
+  check(labels.empty() || labels == corpus.labels, ErrorKind::kBadInput,
+        "[text_classifier] {}: expected data of the classes {}, got {}", corpus.origin,
+        shown_labels(labels), shown_labels(corpus.labels));
+  data::keep_first(corpus.train, request.train_rows, corpus.left_out);
+  if (!network) {
+    network = std::make_shared<const TextClassifierNetwork>(
+        options_, vocabulary_of(corpus.train, options_.min_count), corpus.labels);
+  }
+  const auto number = [network](task::Split, const Sentences& sentences, data::SplitNotes notes) {
+    auto rows = std::make_shared<data::TextRows>(std::move(notes));
+    for (const text::LabelledSentence& sentence : sentences) {
+      rows->add(network->numbers(sentence.words), sentence.label);
+    }
+    return rows;
+  };
+  return {network, data::splits_of(std::move(corpus), number)};
 }
 
 }  // namespace keel::models

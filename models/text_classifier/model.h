@@ -3,13 +3,11 @@
 // open is said beside each option.
 #pragma once
 
-#include <memory>
-#include <optional>
-
+#include "frontend/data/text_rows.h"
 #include "frontend/nn/transformer.h"
-#include "frontend/task/model.h"
+#include "frontend/task/task.h"
 #include "frontend/text/vocabulary.h"
-#include "models/text_classifier/data.h"
+#include "models/text_classifier/corpus.h"
 
 namespace keel::models {
 
@@ -57,44 +55,58 @@ struct TextClassifierOptions {
 
 //     x = dropout(sqrt(width) E[w] + positions)                      (rows, length, width)
 //     `layers` encoder layers;  h = the mean over the words of norm(x);  logits = h W + b
-// With norms behind the sums there is none before the mean.
-class TextClassifier : public task::ModelWithOptions<TextClassifierOptions> {
+// With norms behind the sums there is none before the mean. Batches are those of data::TextRows.
+class TextClassifierNetwork final : public task::NetworkOf<TextClassifierOptions> {
+ public:
+  TextClassifierNetwork(const TextClassifierOptions& options, text::Vocabulary vocabulary,
+                        std::vector<std::string> labels);
+
+  const text::Vocabulary& vocabulary() const { return vocabulary_; }
+  // The numbers of words that have blanks between them.
+  std::vector<std::int32_t> numbers(const std::vector<std::string>& words) const;
+
+  task::Assets assets() const override;
+  std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
+    return data::text_inputs(sizes);
+  }
+  task::Sizes sizes(std::int64_t batch) const override;
+  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
+  std::vector<std::string> class_names() const override { return labels_; }
+  task::Answers answers() const override { return task::Answers::kPortions; }
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines,
+                                         std::int64_t first) const override;
+
+ private:
+  nn::TransformerOptions transformer() const;
+  Value embed(nn::Net& net, Value tokens) const;
+
+  text::Vocabulary vocabulary_;
+  std::vector<std::string> labels_;  // the names of the classes
+};
+
+class TextClassifier final : public task::TaskWithOptions<TextClassifierOptions> {
  public:
   std::string_view name() const override { return "text_classifier"; }
   std::string_view summary() const override {
     return "sentence classification on RT, SST5 or your own files, Transformer encoder (Xu et al. "
            "2019)";
   }
-  void prepare(const task::DataRequest& request) override;
-  task::Assets assets() const override;
-  void set_assets(const task::Assets& assets) override;
-
   std::string_view batch_unit() const override { return "tokens"; }
-  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
+  std::vector<task::MetricInfo> metrics() const override;
   std::vector<task::OptionValues> data_forms(const std::string&) const override {
     return {{{"task", "files"}}, {{"task", "rt"}}, {{"task", "sst5"}}};
   }
-  std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
-  task::Sizes sizes(std::int64_t batch) const override;
-  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
-  std::vector<task::MetricInfo> metrics() const override;
-  // Those of the data or of a checkpoint; before either is known, numbers.
-  std::vector<std::string> class_names() const override;
-  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override {
-    return portion_decoder(lines, 1);
+  // As files.h and own_files.h say, and Error{kBadInput} for data of other classes than the known
+  // ones.
+  task::Prepared prepare(const task::DataRequest& request,
+                         const task::Assets* known) const override;
+  std::shared_ptr<const task::Network> restore(const task::Assets& assets) const override {
+    return restored(assets);
   }
-  std::unique_ptr<task::Decoder> portion_decoder(std::span<const std::string> lines,
-                                                 std::int64_t first) const override;
 
  private:
-  std::vector<std::string> unnamed_classes() const;
-  TextOptions text_options(const task::DataRequest& request) const;
-  nn::TransformerOptions transformer() const;
-  Value embed(nn::Net& net, Value tokens) const;
-
-  // What numbers the words; known once the data or a checkpoint was read.
-  std::shared_ptr<const text::Vocabulary> vocabulary_;
-  std::vector<std::string> labels_;  // the names of the classes, known likewise
+  std::shared_ptr<const TextClassifierNetwork> restored(const task::Assets& assets) const;
+  Corpus read(const task::DataRequest& request, const std::vector<std::string>& labels) const;
 };
 
 }  // namespace keel::models

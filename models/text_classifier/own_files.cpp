@@ -159,19 +159,19 @@ Corpus read_own_files(const fs::path& folder, const OwnFilesOptions& options) {
   corpus.labels = options.labels.empty() ? labels_in(read.rows) : options.labels;
   const Numbering numbered(corpus.labels, options.lower_case);
   HeldOut held = hold_out(read.rows, train, options.seed, !valid, !test);
-  corpus.sources.fill(
+  corpus.files.fill(
       fmt::format("a tenth of {}, drawn by data.seed={}", train.string(), options.seed));
-  corpus.sources[0] = source_of(train, read.was_windows_1252);
+  corpus.files[0] = source_of(train, read.was_windows_1252);
   corpus.train = numbered(std::move(read.rows), train.string());
   corpus.valid = numbered(std::move(held.valid), train.string());
   corpus.test = [rows = numbered(std::move(held.test), train.string())] { return rows; };
   if (valid) {
     LabelledFile file = read_labelled(*valid);
-    corpus.sources[1] = source_of(*valid, file.was_windows_1252);
+    corpus.files[1] = source_of(*valid, file.was_windows_1252);
     corpus.valid = numbered(std::move(file.rows), valid->string());
   }
   if (test) {
-    corpus.sources[2] = source_of(*test);
+    corpus.files[2] = source_of(*test);
     corpus.test = [numbered, path = *test] {
       return numbered(read_labelled(path).rows, path.string());
     };

@@ -22,7 +22,7 @@ struct OwnFilesOptions {
 // Reads train, valid (or val, or dev) and test from a folder; each is one file of labelled_text.h,
 // such as train.csv or dev.tsv.gz. `folder` may also be one such file, which then is train. Where
 // there is no file for validation, or none for testing, a tenth of the training rows, drawn by the
-// seed, is held out for it; Corpus::sources says so. Words are what stands between blanks.
+// seed, is held out for it; Corpus::files says so. Words are what stands between blanks.
 // The test file is read when the test sentences are asked for.
 // Throws Error{kIo} for a training file that is not there, and says what is there instead;
 // Error{kBadInput} for two files of one split, fewer than 10 rows to hold some out of, a label

@@ -105,11 +105,8 @@ fs::path find_folder(const fs::path& folder, const CorpusLayout& layout,
 }
 
 fs::path find_file(const fs::path& folder, const std::string& name) {
-  const std::optional<fs::path> found = io::find_packed(folder / name);
-  check(found.has_value(), ErrorKind::kIo,
-        "[translation] {}: expected {}, {}.gz or {}.xz, got none of them{}", folder.string(), name,
-        name, name, io::near_misses(folder, {"val", "dev", "test"}));
-  return *found;
+  return io::require_packed("translation", folder, name,
+                            io::near_misses(folder, {"val", "dev", "test"}));
 }
 
 Preparation::Preparation(bool raw, bool lower_case, std::string language)

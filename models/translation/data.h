@@ -9,7 +9,7 @@
 
 #include "frontend/text/clean.h"
 #include "models/translation/files.h"
-#include "models/translation/pair_stream.h"
+#include "models/translation/pair_rows.h"
 #include "models/translation/subwords.h"
 
 namespace keel::models {
@@ -35,28 +35,19 @@ struct TranslationSubwords {
   static TranslationSubwords parse(const Texts& texts);
 };
 
-class TranslationData {
- public:
+struct TranslationData {
+  ParallelCorpus corpus;
+  TranslationSubwords subwords;
+
   // Reads what is needed for training; the test split only has to be there. Sub-words are learned
   // of the training pairs unless they are given. Throws Error{kUsage} for options, Error{kBadInput}
   // when no training pair stays, and otherwise as files.h and subwords.h say.
   static TranslationData load(const TranslationOptions& options, TranslationSubwords subwords = {});
-
-  const TranslationSubwords& subwords() const { return subwords_; }
-  // The sentences of a split as they were read, for scoring. The test split is read here.
-  SentencePairs sentences(task::Split split) const;
-  // The target side of the validation or test split as people wrote it, where more than tokens is
-  // known.
-  bool has_raw_targets() const { return corpus_.raw_targets != nullptr; }
-  std::vector<std::string> raw_targets(task::Split split) const;
-  std::unique_ptr<PairStream> stream(task::Split split,
-                                     const data::PairBatchOptions& options) const;
-
- private:
-  TranslationData(ParallelCorpus corpus, TranslationSubwords subwords);
-
-  ParallelCorpus corpus_;
-  TranslationSubwords subwords_;
 };
+
+// The numbers of sentences. Throws Error{kBadInput} that begins with `where` and names the
+// sentence, as Subwords::encode does.
+NumberedPairs numbered_pairs(const SentencePairs& sentences, const TranslationSubwords& subwords,
+                             const std::string& where);
 
 }  // namespace keel::models

@@ -4,13 +4,13 @@
 #include <cmath>
 #include <limits>
 
-#include "frontend/data/read_ahead.h"
 #include "frontend/nn/embedding.h"
 #include "frontend/nn/layers.h"
 #include "frontend/nn/positions.h"
 #include "frontend/text/text_file.h"
 #include "frontend/text/utf8.h"
 #include "models/translation/corpus_layout.h"
+#include "models/translation/pair_rows.h"
 #include "models/translation/search_network.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/embedding.h"
@@ -25,61 +25,32 @@ using text::Dictionary;
 
 const std::string kFormAsset = "form";
 
-// Pairs of sentences as streams that can translate what they hold.
-class TranslationSplits : public task::Splits {
- public:
-  TranslationSplits(TranslationData data, const SearchOptions& search,
-                    const TranslationModelOptions& options)
-      : data_(std::make_shared<const TranslationData>(std::move(data))),
-        search_(search),
-        options_(options) {}
-
-  std::unique_ptr<task::Stream> stream(task::Split split,
-                                       const task::StreamOptions& options) const override {
-    auto stream = data_->stream(split, {.max_tokens = options.batch,
-                                        .sorted = !options.shuffle.has_value(),
-                                        .seed = options.shuffle.value_or(0)});
-    if (options.shuffle) return std::make_unique<data::ReadAhead>(std::move(stream));
-    const std::int64_t most = split == task::Split::kTest ? 0 : options_.translated_rows;
-    stream->set_decoder([data = data_, split, most, search = search_, options = options_] {
-      return std::make_unique<Translator>(task_of(data, split, most, options), search);
-    });
-    return stream;
+// What is translated of a split when its stream is evaluated: its first sentences, as many as
+// `most`; 0: all.
+TranslationTask evaluation_of(SentencePairs pairs, const TranslationNetwork& network,
+                              const TranslationModelOptions& options, std::int64_t most) {
+  if (most > 0 && std::ssize(pairs.source) > most) {
+    pairs.source.resize(static_cast<std::size_t>(most));
+    pairs.target.resize(static_cast<std::size_t>(most));
   }
+  TranslationTask task{network.subwords(), std::move(pairs.source), std::move(pairs.target)};
+  task.language = options.languages.substr(options.languages.find('-') + 1);
+  return task;
+}
 
- private:
-  // The first sentences of a split, as many as `most`; 0: all.
-  static TranslationTask task_of(const std::shared_ptr<const TranslationData>& data,
-                                 task::Split split, std::int64_t most,
-                                 const TranslationModelOptions& options) {
-    SentencePairs pairs = data->sentences(split);
-    if (most > 0 && std::ssize(pairs.source) > most) {
-      pairs.source.resize(static_cast<std::size_t>(most));
-      pairs.target.resize(static_cast<std::size_t>(most));
-    }
-    const std::size_t count = pairs.source.size();
-    TranslationTask task{data->subwords(), std::move(pairs.source), std::move(pairs.target)};
-    task.language = options.languages.substr(options.languages.find('-') + 1);
-    // Of training pairs some were left out.
-    if (data->has_raw_targets() && split != task::Split::kTrain) {
-      task.lower_case = options.lower_case;
-      task.raw_references = [data, split, count] {
-        std::vector<std::string> lines = data->raw_targets(split);
-        lines.resize(count);
-        return lines;
-      };
-    }
-    return task;
-  }
+using RawTargets = std::function<std::vector<std::string>(task::Split)>;
 
-  std::shared_ptr<const TranslationData> data_;
-  SearchOptions search_;
-  TranslationModelOptions options_;
-};
-
-std::int64_t symbols_of(const std::shared_ptr<const Subwords>& subwords) {
-  constexpr std::int64_t kUntold = 8;  // a graph may be built before the data was read
-  return subwords ? subwords->dictionary().size() : kUntold;
+// Has the translations of a validation or test split measured against what people wrote. Of
+// training pairs some were left out.
+void refer_to_raw(TranslationTask& task, const RawTargets& raw, task::Split split,
+                  bool lower_case) {
+  if (!raw || split == task::Split::kTrain) return;
+  task.lower_case = lower_case;
+  task.raw_references = [raw, split, count = task.references.size()] {
+    std::vector<std::string> lines = raw(split);
+    lines.resize(count);
+    return lines;
+  };
 }
 
 }  // namespace
@@ -93,27 +64,7 @@ void TranslationModelOptions::validate() const {
   nn::check_widths(width, heads);
 }
 
-TranslationOptions Translation::data_options(const task::DataRequest& request) const {
-  const text::CleanOptions in_words{.max_tokens = options_.most_words,
-                                    .max_ratio = options_.most_ratio};
-  text::CleanOptions by_length = in_words, in_subwords = in_words;
-  by_length.max_ratio = std::numeric_limits<double>::max();
-  in_subwords.max_tokens = options_.most_subwords;
-  const bool counts_subwords = options_.most_subwords > 0 && request.source != "builtin";
-  return {.source = request.source,
-          .corpus = {.corpus = options_.corpus,
-                     .languages = options_.languages,
-                     .lower_case = options_.lower_case,
-                     .tokenized = options_.tokenized,
-                     .seed = request.seed},
-          .clean = counts_subwords ? by_length : in_words,
-          .clean_subwords = counts_subwords ? std::optional(in_subwords) : std::nullopt,
-          .subwords = {.merges = options_.merges, .min_count = options_.min_count},
-          .joint = options_.joint,
-          .train_rows = request.train_rows};
-}
-
-SearchOptions Translation::search_options() const {
+SearchOptions TranslationNetwork::search_options() const {
   // As many rows are searched at a time as have room for their keys and values, but no more than
   // keep a processor busy.
   constexpr std::int64_t kMostRows = 256, kMostKept = 1 << 28;  // elements
@@ -127,45 +78,18 @@ SearchOptions Translation::search_options() const {
           .recompute = !goes_on(options_.norm) || !goes_on(options_.final_norm)};
 }
 
-void Translation::prepare(const task::DataRequest& request) {
-  if (subwords_.source) return;
-  const TranslationOptions options = data_options(request);
-  subwords_ = TranslationData::load(options).subwords();
-  form_ = request.source == "builtin" ? LineForm{} : line_form_of(options.corpus);
-}
-
-task::Assets Translation::assets() const {
-  if (!subwords_.source) return {};
+task::Assets TranslationNetwork::assets() const {
   task::Assets assets = subwords_.texts();
   if (form_) assets.emplace(kFormAsset, form_->text());
   return assets;
 }
 
-void Translation::set_assets(const task::Assets& assets) {
-  subwords_ = TranslationSubwords::parse(assets);
-  const auto form = assets.find(kFormAsset);
-  if (form != assets.end()) form_ = LineForm::parse(form->second);
-}
-
-std::unique_ptr<task::Splits> Translation::load(const task::DataRequest& request) const {
-  return std::make_unique<TranslationSplits>(
-      TranslationData::load(data_options(request), subwords_), search_options(), options_);
-}
-
-std::vector<task::OptionValues> Translation::data_forms(const std::string& folder) const {
-  std::vector<task::OptionValues> forms;
-  for (const std::string& corpus : corpus_names()) {
-    forms.push_back({{"corpus", corpus}, {"languages", languages_in(folder, corpus)}});
-  }
-  return forms;
-}
-
-task::Sizes Translation::sizes(std::int64_t batch) const {
+task::Sizes TranslationNetwork::sizes(std::int64_t batch) const {
   constexpr std::int64_t kLength = 16;
   return {std::max<std::int64_t>(batch / kLength, 1), kLength, kLength};
 }
 
-nn::TransformerOptions Translation::layer_options(bool is_encoder) const {
+nn::TransformerOptions TranslationNetwork::layer_options(bool is_encoder) const {
   const TranslationModelOptions& o = options_;
   nn::TransformerOptions options{.heads = o.heads,
                                  .feed_forward = o.feed_forward,
@@ -193,16 +117,16 @@ nn::TransformerOptions Translation::layer_options(bool is_encoder) const {
   return options;
 }
 
-nn::Norm Translation::final_norm(bool is_encoder) const {
+nn::Norm TranslationNetwork::final_norm(bool is_encoder) const {
   const bool is_chosen = options_.sites != NormedSites::kEncoder || is_encoder;
   const std::string& own = options_.final_norm.empty() ? options_.norm : options_.final_norm;
   return nn::Norm::parse(is_chosen ? own : "layernorm");
 }
 
-Translation::Tables Translation::tables(nn::Net& net) const {
+TranslationNetwork::Tables TranslationNetwork::tables(nn::Net& net) const {
   const double deviation = 1 / std::sqrt(double(options_.width));
   const auto table = [&](const char* name, const std::shared_ptr<const Subwords>& subwords) {
-    return nn::Embedding(net, name, symbols_of(subwords), options_.width,
+    return nn::Embedding(net, name, subwords->dictionary().size(), options_.width,
                          {.init = nn::normal(deviation), .padding_id = Dictionary::kPad})
         .table();
   };
@@ -213,14 +137,14 @@ Translation::Tables Translation::tables(nn::Net& net) const {
   return {source, target, apart ? table("logits", subwords_.target) : target};
 }
 
-Value Translation::embed(nn::Net& net, Value table, Value symbols, Value positions) const {
+Value TranslationNetwork::embed(nn::Net& net, Value table, Value symbols, Value positions) const {
   Graph& g = net.graph;
   const Value x = ops::scale(g, ops::embedding(g, table, symbols, Dictionary::kPad),
                              std::sqrt(double(options_.width)));
   return nn::dropout(net, ops::add(g, x, positions), options_.dropout);
 }
 
-Value Translation::encode(nn::Net& net, const Tables& of, const task::Inputs& in) const {
+Value TranslationNetwork::encode(nn::Net& net, const Tables& of, const task::Inputs& in) const {
   const nn::TransformerOptions options = layer_options(true);
   const Value symbols = in["source"], mask = in["source_mask"];
   const std::int64_t length = net.graph.shape(symbols)[1];
@@ -232,7 +156,8 @@ Value Translation::encode(nn::Net& net, const Tables& of, const task::Inputs& in
   return final_norm(true)(net, "encoder/norm", x, mask);
 }
 
-Value Translation::decode(nn::Net& net, Value x, const task::Inputs& in, Value memory) const {
+Value TranslationNetwork::decode(nn::Net& net, Value x, const task::Inputs& in,
+                                 Value memory) const {
   const nn::TransformerOptions options = layer_options(false);
   const Value mask = in["target_mask"];
   for (std::int64_t i = 1; i <= options_.layers; ++i) {
@@ -245,12 +170,12 @@ Value Translation::decode(nn::Net& net, Value x, const task::Inputs& in, Value m
   return normed_output(net, x, mask);
 }
 
-Value Translation::normed_output(nn::Net& net, Value x, Value mask) const {
+Value TranslationNetwork::normed_output(nn::Net& net, Value x, Value mask) const {
   if (options_.place == TranslationPlace::kPost) return x;
   return final_norm(false)(net, "decoder/norm", x, mask);
 }
 
-task::Outputs Translation::build(nn::Net& net, const task::Inputs& in) const {
+task::Outputs TranslationNetwork::build(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
   const Tables of = tables(net);
   const Value memory = encode(net, of, in), symbols = in["target_in"];
@@ -271,13 +196,8 @@ task::Outputs Translation::build(nn::Net& net, const task::Inputs& in) const {
   return outputs;
 }
 
-std::vector<task::MetricInfo> Translation::metrics() const {
-  return {{.name = "perplexity", .unit = "", .of = task::perplexity_of},
-          {.name = "bleu", .unit = "", .higher_is_better = true, .of = task::mean_of}};
-}
-
-std::unique_ptr<task::Decoder> Translation::portion_decoder(std::span<const std::string> lines,
-                                                            std::int64_t first) const {
+std::unique_ptr<task::Decoder> TranslationNetwork::decoder(std::span<const std::string> lines,
+                                                           std::int64_t first) const {
   const LineForm form = form_ && !options_.tokenized ? *form_ : LineForm{};
   const Preparation prepare(form.is_raw, form.lower_case, form.source);
   TranslationTask task{subwords_, {}};
@@ -295,11 +215,78 @@ std::unique_ptr<task::Decoder> Translation::portion_decoder(std::span<const std:
   return std::make_unique<Translator>(std::move(task), search_options());
 }
 
-std::string Translation::note_on_lines() const {
+std::string TranslationNetwork::note_on_lines() const {
   if (form_ || options_.tokenized) return {};
   return "the checkpoint does not say how its training text was prepared: lines are taken as "
          "tokens, "
          "and translations are tokens (--tokenized)";
+}
+
+std::vector<task::MetricInfo> Translation::metrics() const {
+  return {{.name = "perplexity", .unit = "", .of = task::perplexity_of},
+          {.name = "bleu", .unit = "", .higher_is_better = true, .of = task::mean_of}};
+}
+
+TranslationOptions Translation::data_options(const task::DataRequest& request) const {
+  const text::CleanOptions in_words{.max_tokens = options_.most_words,
+                                    .max_ratio = options_.most_ratio};
+  text::CleanOptions by_length = in_words, in_subwords = in_words;
+  by_length.max_ratio = std::numeric_limits<double>::max();
+  in_subwords.max_tokens = options_.most_subwords;
+  const bool counts_subwords = options_.most_subwords > 0 && request.source != "builtin";
+  return {.source = request.source,
+          .corpus = {.corpus = options_.corpus,
+                     .languages = options_.languages,
+                     .lower_case = options_.lower_case,
+                     .tokenized = options_.tokenized,
+                     .seed = request.seed},
+          .clean = counts_subwords ? by_length : in_words,
+          .clean_subwords = counts_subwords ? std::optional(in_subwords) : std::nullopt,
+          .subwords = {.merges = options_.merges, .min_count = options_.min_count},
+          .joint = options_.joint,
+          .train_rows = request.train_rows};
+}
+
+std::vector<task::OptionValues> Translation::data_forms(const std::string& folder) const {
+  std::vector<task::OptionValues> forms;
+  for (const std::string& corpus : corpus_names()) {
+    forms.push_back({{"corpus", corpus}, {"languages", languages_in(folder, corpus)}});
+  }
+  return forms;
+}
+
+std::shared_ptr<const TranslationNetwork> Translation::restored(const task::Assets& assets) const {
+  const auto form = assets.find(kFormAsset);
+  return std::make_shared<const TranslationNetwork>(
+      options_, TranslationSubwords::parse(assets),
+      form == assets.end() ? std::nullopt : std::optional(LineForm::parse(form->second)));
+}
+
+task::Prepared Translation::prepare(const task::DataRequest& request,
+                                    const task::Assets* known) const {
+  std::shared_ptr<const TranslationNetwork> network = known ? restored(*known) : nullptr;
+  const TranslationOptions options = data_options(request);
+  TranslationData data =
+      TranslationData::load(options, network ? network->subwords() : TranslationSubwords{});
+  if (!network) {
+    const bool is_made_up = request.source == "builtin";
+    network = std::make_shared<const TranslationNetwork>(
+        options_, data.subwords, is_made_up ? LineForm{} : line_form_of(options.corpus));
+  }
+  const auto number = [=, options = options_, origin = data.corpus.origin,
+                       raw = data.corpus.raw_targets](task::Split split, SentencePairs sentences,
+                                                      data::SplitNotes notes) {
+    NumberedPairs pairs = numbered_pairs(sentences, network->subwords(),
+                                         fmt::format("{}, {}", origin, data::name_of(split)));
+    const std::int64_t most = split == task::Split::kTest ? 0 : options.translated_rows;
+    TranslationTask task = evaluation_of(std::move(sentences), *network, options, most);
+    refer_to_raw(task, raw, split, options.lower_case);
+    return std::make_shared<PairRows>(std::move(notes), std::move(pairs),
+                                      [task, search = network->search_options()] {
+                                        return std::make_unique<Translator>(task, search);
+                                      });
+  };
+  return {network, data::splits_of(std::move(data.corpus), number)};
 }
 
 }  // namespace keel::models

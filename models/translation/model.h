@@ -7,7 +7,7 @@
 #include <string>
 
 #include "frontend/nn/transformer.h"
-#include "frontend/task/model.h"
+#include "frontend/task/task.h"
 #include "models/translation/data.h"
 #include "models/translation/line_form.h"
 #include "models/translation/translator.h"
@@ -143,50 +143,40 @@ struct TranslationModelOptions {
 //     logits = h D^T, D being a table of embeddings
 // With norms behind the sums there is none behind the last layers. The loss is the cross entropy,
 // with label_smoothing, summed over the symbols of the targets, their ends included.
-class Translation : public task::ModelWithOptions<TranslationModelOptions> {
+class TranslationNetwork final : public task::NetworkOf<TranslationModelOptions> {
  public:
-  std::string_view name() const override { return "translation"; }
-  std::string_view summary() const override {
-    return "translation with a Transformer (Xu et al. 2019, Shen et al. 2020)";
-  }
-  void prepare(const task::DataRequest& request) override;
-  task::Assets assets() const override;
-  void set_assets(const task::Assets& assets) override;
+  // Without a form it is not known how the training text was prepared.
+  TranslationNetwork(const TranslationModelOptions& options, TranslationSubwords subwords,
+                     std::optional<LineForm> form)
+      : NetworkOf(options), subwords_(std::move(subwords)), form_(std::move(form)) {}
 
-  std::string_view batch_unit() const override { return "tokens"; }
-  std::string_view item_unit() const override { return "tokens"; }
-  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
-  std::vector<task::OptionValues> data_forms(const std::string& folder) const override;
+  const TranslationSubwords& subwords() const { return subwords_; }
+  SearchOptions search_options() const;
+
+  task::Assets assets() const override;
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
     return pair_inputs(sizes);
   }
   task::Sizes sizes(std::int64_t batch) const override;
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
-  // The first, by which the best weights are chosen, is the perplexity without label smoothing;
-  // "bleu" is that of words.
-  std::vector<task::MetricInfo> metrics() const override;
-  // Translates lines as people write them, where the training data were such lines, and otherwise
-  // lines of tokens (LineForm).
-  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines) const override {
-    return portion_decoder(lines, 1);
-  }
-  std::unique_ptr<task::Decoder> portion_decoder(std::span<const std::string> lines,
-                                                 std::int64_t first) const override;
-  std::string note_on_lines() const override;
   // Those of search_network.h.
   std::vector<task::Input> search_inputs(std::string_view network,
                                          const task::Sizes& sizes) const override;
   std::vector<NamedValue> build_search(nn::Net& net, std::string_view network,
                                        const task::Sizes& sizes,
                                        const task::Inputs& in) const override;
+  // Translates lines as people write them, where the training data were such lines, and otherwise
+  // lines of tokens (LineForm).
+  task::Answers answers() const override { return task::Answers::kPortions; }
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines,
+                                         std::int64_t first) const override;
+  std::string note_on_lines() const override;
 
  private:
   struct Tables {
     Value source, target, logits;  // (symbols, width)
   };
 
-  TranslationOptions data_options(const task::DataRequest& request) const;
-  SearchOptions search_options() const;
   nn::TransformerOptions layer_options(bool is_encoder) const;
   nn::Norm final_norm(bool is_encoder) const;
   Tables tables(nn::Net& net) const;
@@ -194,7 +184,7 @@ class Translation : public task::ModelWithOptions<TranslationModelOptions> {
   Value embed(nn::Net& net, Value table, Value symbols, Value positions) const;
   Value encode(nn::Net& net, const Tables& of, const task::Inputs& in) const;
   Value decode(nn::Net& net, Value x, const task::Inputs& in, Value memory) const;
-  // Behind the last layer of the decoder, where norms stand before the sublayers.
+  // After the last layer of the decoder, where norms stand before the sublayers.
   Value normed_output(nn::Net& net, Value x, Value mask) const;
   // What a search asks of h (rows, width): the symbols that may follow in every row.
   std::vector<NamedValue> ranked(nn::Net& net, const Tables& of, Value h) const;
@@ -202,9 +192,31 @@ class Translation : public task::ModelWithOptions<TranslationModelOptions> {
   std::vector<NamedValue> build_step(nn::Net& net, const task::Sizes& sizes,
                                      const task::Inputs& in) const;
 
-  // What numbers the symbols; known once the data or a checkpoint was read.
   TranslationSubwords subwords_;
-  std::optional<LineForm> form_;  // nothing: a checkpoint does not say it
+  std::optional<LineForm> form_;
+};
+
+class Translation final : public task::TaskWithOptions<TranslationModelOptions> {
+ public:
+  std::string_view name() const override { return "translation"; }
+  std::string_view summary() const override {
+    return "translation with a Transformer (Xu et al. 2019, Shen et al. 2020)";
+  }
+  std::string_view batch_unit() const override { return "tokens"; }
+  std::string_view item_unit() const override { return "tokens"; }
+  // The first, by which the best weights are chosen, is the perplexity without label smoothing;
+  // "bleu" is that of words.
+  std::vector<task::MetricInfo> metrics() const override;
+  std::vector<task::OptionValues> data_forms(const std::string& folder) const override;
+  task::Prepared prepare(const task::DataRequest& request,
+                         const task::Assets* known) const override;
+  std::shared_ptr<const task::Network> restore(const task::Assets& assets) const override {
+    return restored(assets);
+  }
+
+ private:
+  TranslationOptions data_options(const task::DataRequest& request) const;
+  std::shared_ptr<const TranslationNetwork> restored(const task::Assets& assets) const;
 };
 
 }  // namespace keel::models

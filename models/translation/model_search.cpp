@@ -13,26 +13,25 @@ namespace keel::models {
 
 using text::Dictionary;
 
-std::vector<task::Input> Translation::search_inputs(std::string_view network,
-                                                    const task::Sizes& sizes) const {
+std::vector<task::Input> TranslationNetwork::search_inputs(std::string_view network,
+                                                           const task::Sizes& sizes) const {
   return models::search_inputs(network, sizes);
 }
 
-std::vector<NamedValue> Translation::build_search(nn::Net& net, std::string_view network,
-                                                  const task::Sizes& sizes,
-                                                  const task::Inputs& in) const {
+std::vector<NamedValue> TranslationNetwork::build_search(nn::Net& net, std::string_view network,
+                                                         const task::Sizes& sizes,
+                                                         const task::Inputs& in) const {
   if (network == kStepNetwork) return build_step(net, sizes, in);
   build_encode(net, in);
   return {};
 }
 
-std::vector<NamedValue> Translation::ranked(nn::Net& net, const Tables& of, Value h) const {
+std::vector<NamedValue> TranslationNetwork::ranked(nn::Net& net, const Tables& of, Value h) const {
   Graph& g = net.graph;
   const auto logits = nn::Linear::sharing(net, "logits", of.logits, {.bias = false});
   const Value said = ops::log_softmax(g, logits(h));
   const std::int64_t symbols = g.shape(said)[1];
-  const std::int64_t fillers =
-      subwords_.target ? symbols - subwords_.target->dictionary().first_filler() : 0;
+  const std::int64_t fillers = symbols - subwords_.target->dictionary().first_filler();
   const std::int64_t needed = std::min(BeamSearch::symbols_needed(options_.beam, fillers), symbols);
   const ops::Ranked ranked = ops::top_k(g, said, needed);
   return {{"scores", ranked.values},
@@ -40,7 +39,7 @@ std::vector<NamedValue> Translation::ranked(nn::Net& net, const Tables& of, Valu
           {"end", ops::slice_axis(g, said, 1, Dictionary::kEnd, 1)}};
 }
 
-void Translation::build_encode(nn::Net& net, const task::Inputs& in) const {
+void TranslationNetwork::build_encode(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
   const Value encoded = encode(net, tables(net), in);
   for (std::int64_t i = 1; i <= options_.layers; ++i) {
@@ -53,8 +52,8 @@ void Translation::build_encode(nn::Net& net, const task::Inputs& in) const {
   }
 }
 
-std::vector<NamedValue> Translation::build_step(nn::Net& net, const task::Sizes& sizes,
-                                                const task::Inputs& in) const {
+std::vector<NamedValue> TranslationNetwork::build_step(nn::Net& net, const task::Sizes& sizes,
+                                                       const task::Inputs& in) const {
   Graph& g = net.graph;
   const std::int64_t rows = sizes.at(0), width = options_.width;
   const nn::TransformerOptions options = layer_options(false);

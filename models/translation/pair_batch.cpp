@@ -21,28 +21,13 @@ std::span<T> row_of(task::Batch& batch, PairInput value, std::size_t place) {
 
 std::vector<task::Input> pair_inputs(const task::Sizes& sizes) {
   const std::int64_t rows = sizes.at(0), source = sizes.at(1), target = sizes.at(2);
-  return {
-      {"source", {DType::kI32, {rows, source}}},     {"source_mask", {DType::kU8, {rows, source}}},
-      {"target_in", {DType::kI32, {rows, target}}},  {"target_out", {DType::kI32, {rows, target}}},
-      {"target_mask", {DType::kU8, {rows, target}}}, {"asked", {DType::kI32, {rows}}}};
-}
-
-void clear_pairs(task::Batch& batch, const task::Sizes& sizes) {
-  if (batch.sizes != sizes) {
-    batch.sizes = sizes;
-    batch.values.clear();
-    for (const task::Input& input : pair_inputs(sizes)) {
-      batch.values.emplace_back(input.type.dtype, input.type.shape);
-    }
-  }
-  for (PairInput value : {kSource, kTargetIn}) {
-    std::ranges::fill(batch.values[value].as<std::int32_t>(), Dictionary::kPad);
-  }
-  std::ranges::fill(batch.values[kTargetOut].as<std::int32_t>(), kNoToken);
-  std::ranges::fill(batch.values[kAsked].as<std::int32_t>(), 0);
-  for (PairInput mask : {kSourceMask, kTargetMask}) {
-    std::ranges::fill(batch.values[mask].as<std::uint8_t>(), std::uint8_t{0});
-  }
+  const Shape own{rows, source}, other{rows, target};
+  return {{"source", {DType::kI32, own}, Dictionary::kPad},
+          {"source_mask", {DType::kU8, own}},
+          {"target_in", {DType::kI32, other}, Dictionary::kPad},
+          {"target_out", {DType::kI32, other}, kNoToken},
+          {"target_mask", {DType::kU8, other}},
+          {"asked", {DType::kI32, {rows}}}};
 }
 
 void put_pair(task::Batch& batch, std::size_t place, const NumberedPair& pair) {

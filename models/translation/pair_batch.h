@@ -32,8 +32,6 @@ inline constexpr std::int32_t kNoToken = -1;
 enum PairInput : std::size_t { kSource, kSourceMask, kTargetIn, kTargetOut, kTargetMask, kAsked };
 std::vector<task::Input> pair_inputs(const task::Sizes& sizes);
 
-// Makes a batch one of these sizes with nothing but padding in it; tensors that fit are kept.
-void clear_pairs(task::Batch& batch, const task::Sizes& sizes);
 // Puts a pair into a place; it must fit.
 void put_pair(task::Batch& batch, std::size_t place, const NumberedPair& pair);
 

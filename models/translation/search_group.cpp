@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "frontend/data/row_set.h"
 #include "frontend/data/token_batches.h"
 #include "frontend/text/dictionary.h"
 #include "models/translation/pair_batch.h"
@@ -27,8 +28,8 @@ class WholeBatches final : public SearchBatches {
     // Lengths are rounded up to a multiple of it, so that few programs serve all steps.
     constexpr std::int64_t kMultiple = 8;
     const std::int64_t length = data::bucket_of(group.symbols() + 1, kMultiple);
-    clear_pairs(batch_, {group.rows(), group.source_length, length});
-    batch_.rows.assign(static_cast<std::size_t>(group.rows()), -1);
+    const task::Sizes sizes{group.rows(), group.source_length, length};
+    data::clear_batch(batch_, sizes, pair_inputs(sizes));
     batch_.items = 1;
     for_open(group, [&](std::size_t row, std::size_t slot, const BeamSearch::Hypothesis& open) {
       const std::span<const std::int32_t> source = group.slots[slot].source;
@@ -48,11 +49,9 @@ class WholeBatches final : public SearchBatches {
 class StepBatches final : public SearchBatches {
  public:
   const task::Batch* begin(const SearchGroup& group) override {
-    resize(encode_, kEncodeNetwork, {group.sentences, group.source_length});
+    clear(encode_, kEncodeNetwork, {group.sentences, group.source_length});
     const std::span<std::int32_t> source = encode_.values[kEncodeSource].as<std::int32_t>();
     const std::span<std::uint8_t> mask = encode_.values[kEncodeMask].as<std::uint8_t>();
-    std::ranges::fill(source, Dictionary::kPad);
-    std::ranges::fill(mask, std::uint8_t{0});
     for (std::size_t i = 0; i < group.slots.size(); ++i) {
       const std::size_t first = i * static_cast<std::size_t>(group.source_length);
       const std::span<const std::int32_t> symbols = group.slots[i].source;
@@ -64,10 +63,7 @@ class StepBatches final : public SearchBatches {
 
   const task::Batch& step(const SearchGroup& group) override {
     const std::int64_t position = group.symbols(), room = room_for(position);
-    resize(step_, kStepNetwork, {group.rows(), group.sentences, group.source_length, room});
-    std::ranges::fill(step_.values[kLast].as<std::int32_t>(), Dictionary::kPad);
-    std::ranges::fill(step_.values[kOrigin].as<std::int32_t>(), 0);
-    std::ranges::fill(step_.values[kSeen].as<std::uint8_t>(), std::uint8_t{0});
+    clear(step_, kStepNetwork, {group.rows(), group.sentences, group.source_length, room});
     step_.values[kPosition].as<std::int32_t>()[0] = static_cast<std::int32_t>(position);
     step_.values[kPlace].as<std::int32_t>()[0] =
         static_cast<std::int32_t>(position - chunk_begin(chunk_of(position)));
@@ -87,14 +83,10 @@ class StepBatches final : public SearchBatches {
   }
 
  private:
-  // Tensors that fit are kept.
-  static void resize(task::Batch& batch, std::string_view network, const task::Sizes& sizes) {
-    if (batch.sizes == sizes) return;
-    batch = {.sizes = sizes, .values = {}, .rows = {}, .items = 1, .network = std::string(network)};
-    for (const task::Input& input : search_inputs(network, sizes)) {
-      batch.values.emplace_back(input.type.dtype, input.type.shape);
-    }
-    batch.rows.assign(static_cast<std::size_t>(sizes[0]), -1);
+  static void clear(task::Batch& batch, std::string_view network, const task::Sizes& sizes) {
+    data::clear_batch(batch, sizes, search_inputs(network, sizes));
+    batch.items = 1;
+    batch.network = network;
   }
 
   task::Batch encode_, step_;

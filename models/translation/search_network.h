@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "frontend/nn/transformer.h"
-#include "frontend/task/model.h"
+#include "frontend/task/network.h"
 
 namespace keel::models {
 

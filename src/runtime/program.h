@@ -54,6 +54,8 @@ class Program {
   // Sets an input; converts to the storage type. Throws Error{kUsage} for an unknown name or
   // another shape. The value stays until it is fed again, unless the arena is shared.
   void feed(const std::string& name, const Tensor& value);
+  // Whether an input is called so.
+  bool takes(const std::string& name) const { return inputs_.contains(name); }
   void run();
   // An output of the last run, in its declared type or, when `stored`, in the storage type. Of a
   // leaf that the run updated it is the new value.

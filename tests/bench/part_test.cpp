@@ -37,8 +37,8 @@ Graph exposed(const Graph& graph) {
 
 struct Whole {
   reference::ReferenceBackend backend;
-  train::Config config = test::small_config({"model.norm=batchnorm", "train.batch=8"});
-  Graph graph = run_passes(train::build_step(config));
+  train::Job job = test::small_job({"model.norm=batchnorm", "train.batch=8"});
+  Graph graph = run_passes(train::build_step(job));
   Variables variables{backend, 1};
   Graph all = exposed(graph);
   std::unique_ptr<Program> program;
@@ -46,7 +46,7 @@ struct Whole {
   Whole() {
     const CompileOptions plain{.optimize = false, .guard = ""};
     program = std::make_unique<Program>(backend, variables, all, plain);
-    test::Rows(config).feed(*program, kRows);
+    test::Rows(job).feed(*program, kRows);
     program->feed("lr", Tensor::scalar(0.1f));
     program->run();
   }
@@ -58,8 +58,8 @@ struct Whole {
     if (input.find(':') != std::string::npos) return part.feed(input, value(input));
     if (input == "lr") return part.feed("lr", Tensor::scalar(0.1f));
     if (input != "image") return;  // the others are zero
-    const auto splits = config.model().load(config.data().request());
-    const auto rows = splits->stream(task::Split::kTrain, {});
+    const task::Splits& splits = job.splits();
+    const auto rows = splits.stream(task::Split::kTrain, {});
     part.feed("image", rows->pick(kRows).values[0]);
   }
 };

@@ -91,7 +91,7 @@ TEST_CASE("torch peer: PyTorch takes the same training step") {
         row.model == std::string("text_classifier") || row.model == std::string("translation");
     if (attends && !has_attention) continue;
     const StepBench b =
-        bench_step(*backend, test::small_config(row.settings, row.model), 3, peer.get());
+        bench_step(*backend, test::small_job(row.settings, row.model), 3, peer.get());
     CHECK(b.torch_refusal == "");
     REQUIRE(b.torch.has_value());
     CHECK(b.torch->ratio() > 0);
@@ -102,9 +102,8 @@ TEST_CASE("torch peer: no steps with dropout") {
   const auto peer = real_peer();
   if (!peer) return;
   const auto backend = make_backend(default_backend(), {.threads = 2});
-  const StepBench b =
-      bench_step(*backend, test::small_config({"model.input_dropout=0.2"}, "dependency_parser"), 3,
-                 peer.get());
+  const StepBench b = bench_step(
+      *backend, test::small_job({"model.input_dropout=0.2"}, "dependency_parser"), 3, peer.get());
   CHECK(b.torch_refusal.find("expected model.") != std::string::npos);
   CHECK(b.torch_refusal.find("dropout=0") != std::string::npos);
 }
@@ -138,7 +137,7 @@ TEST_CASE("torch peer: what a mode needs and has not is its reason") {
   const auto peer = real_peer({"usual", "graph", "compiled", "compiled_graph"});
   if (!peer) return;
   const auto backend = make_backend(default_backend(), {.threads = 2});
-  const StepBench b = bench_step(*backend, test::small_config(), 3, peer.get());
+  const StepBench b = bench_step(*backend, test::small_job(), 3, peer.get());
   CHECK(refusal_of(b.torch, "usual") == "");
   CHECK(refusal_of(b.torch, "graph") == "CUDA graphs need a GPU");
   CHECK(refusal_of(b.torch, "compiled_graph") != "");

@@ -10,9 +10,9 @@ namespace keel::bench {
 namespace {
 
 TEST_CASE("bench: a step costs more than its parts, and the optimizer's bytes are counted") {
-  const train::Config config = test::small_config();
+  const train::Job job = test::small_job();
   const auto backend = make_backend(default_backend());
-  const StepBench b = bench_step(*backend, config, 5);
+  const StepBench b = bench_step(*backend, job, 5);
   CHECK(b.step.median > 0);
   CHECK(b.products.median > 0);
   CHECK(b.optimizer.median > 0);
@@ -22,7 +22,7 @@ TEST_CASE("bench: a step costs more than its parts, and the optimizer's bytes ar
   CHECK(b.optimizer_bytes == 7 * 4 * parameters + 8 * 3 * 4);
   // Forward, the gradients of all three weights, and of all inputs but the images.
   const std::int64_t first = 784 * 16, others = 16 * 16 + 16 * 10;
-  CHECK(b.products_flop == double(2 * config.train().batch * (2 * first + 3 * others)));
+  CHECK(b.products_flop == double(2 * job.train().batch * (2 * first + 3 * others)));
   double total = 0;
   for (const NodeTime& node : b.profile) total += node.nanoseconds;
   CHECK(total > 0);
@@ -31,16 +31,16 @@ TEST_CASE("bench: a step costs more than its parts, and the optimizer's bytes ar
 // Two convolutions of 5 x 5, the second on images of half the size, and two linear layers; the
 // first convolution needs no gradient of its images.
 TEST_CASE("bench: the operations of convolutions are counted") {
-  const train::Config config = test::small_config({}, "mnist_cnn");
-  const StepBench b = bench_step(*make_backend(default_backend()), config, 3);
+  const train::Job job = test::small_job({}, "mnist_cnn");
+  const StepBench b = bench_step(*make_backend(default_backend()), job, 3);
   const std::int64_t first = 24 * 24 * 20 * 25;
   const std::int64_t others = 8 * 8 * 50 * 20 * 25 + 800 * 500 + 500 * 10;
-  CHECK(b.products_flop == double(2 * config.train().batch * (2 * first + 3 * others)));
+  CHECK(b.products_flop == double(2 * job.train().batch * (2 * first + 3 * others)));
 }
 
 TEST_CASE("bench: the run loop costs at most 100 ns a node") {
   for (const char* model : {"mnist_mlp", "mnist_cnn"}) {
-    const OverheadBench b = bench_overhead(test::small_config({}, model), 200);
+    const OverheadBench b = bench_overhead(test::small_job({}, model), 200);
     CAPTURE(b.nanoseconds_per_kernel);
     CHECK(b.kernels > 20);
     CHECK(b.nanoseconds_per_kernel > 0);

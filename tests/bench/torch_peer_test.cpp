@@ -188,7 +188,7 @@ TEST_CASE("torch peer: steps that it does not take") {
   const auto backend = make_backend(default_backend(), {.threads = 2});
   for (const char* setting : {"train.clip=element", "train.accumulate=2"}) {
     check_error(ErrorKind::kUsage, "peer torch: expected train.clip=none or global",
-                [&] { step_case(*backend, test::small_config({setting})); });
+                [&] { step_case(*backend, test::small_job({setting})); });
   }
 }
 

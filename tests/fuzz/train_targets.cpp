@@ -1,6 +1,6 @@
 // Readers of a run's files.
 #include "frontend/report/run.h"
-#include "frontend/train/config.h"
+#include "frontend/train/job.h"
 #include "frontend/train/run_state.h"
 #include "models/registry.h"
 #include "tests/fuzz/target.h"
@@ -8,7 +8,7 @@
 namespace keel::fuzz {
 namespace {
 
-std::unique_ptr<task::Model> make(const std::string& name) {
+std::unique_ptr<task::Task> make(const std::string& name) {
   return models::find_model(name).make();
 }
 
@@ -34,7 +34,7 @@ void read_settings(std::string_view bytes) { train::read_settings(bytes, "input"
 void read_checkpoint(std::string_view bytes) {
   const MemoryFile file(bytes);
   const io::TensorFile content = io::read_safetensors(file.path(), {.require_checksums = false});
-  train::config_of_checkpoint(content, "input", make);
+  train::job_of_checkpoint(content, "input", make);
 }
 
 }  // namespace

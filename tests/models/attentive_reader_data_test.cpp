@@ -111,14 +111,15 @@ TEST_CASE("drawn entities: all different, each number equally likely, more entit
 
 struct Streamed {
   std::shared_ptr<const ReaderNumbers> numbers;
-  std::unique_ptr<QuestionStream> stream;
+  std::unique_ptr<data::PlannedStream> stream;
 
-  Streamed(const std::vector<Question>& questions, const QuestionBatchOptions& options)
+  Streamed(const std::vector<Question>& questions, const task::StreamOptions& options)
       : numbers(std::make_shared<const ReaderNumbers>(questions, 0)) {
-    auto numbered = std::make_shared<NumberedQuestions>();
-    for (const Question& q : questions) numbered->push_back(numbered_question(q, *numbers));
-    stream =
-        std::make_unique<QuestionStream>(data::StreamNotes{"some", {}}, numbered, numbers, options);
+    std::vector<NumberedQuestion> numbered;
+    for (const Question& q : questions) numbered.push_back(numbered_question(q, *numbers));
+    stream = std::make_unique<data::PlannedStream>(
+        std::make_shared<QuestionRows>(data::SplitNotes{"some"}, std::move(numbered), numbers),
+        options);
   }
 };
 
@@ -168,8 +169,7 @@ bool says_the_same(const ReadRow& read, const Question& question, const ReaderNu
          fits(question.answer, read.answer);
 }
 
-TEST_CASE(
-    "question stream: entities are numbered anew every epoch, the same throughout a question") {
+TEST_CASE("question rows: entities are numbered anew every epoch, the same throughout a question") {
   const std::vector<Question> questions = some_questions(50);
   Streamed training(questions, {.batch = 8, .shuffle = 5});
   std::map<std::int64_t, std::set<std::vector<std::int32_t>>> passages;
@@ -202,7 +202,7 @@ TEST_CASE(
   CHECK(answers.size() > 10);
 }
 
-TEST_CASE("question stream: what the entities are called in a file does not matter") {
+TEST_CASE("question rows: what the entities are called in a file does not matter") {
   std::vector<Question> questions = some_questions(20), renamed = questions;
   for (Question& question : renamed) {
     const auto rename = [](std::string& token) {
@@ -220,7 +220,7 @@ TEST_CASE("question stream: what the entities are called in a file does not matt
   }
 }
 
-TEST_CASE("question stream: sequences are repeated to fill their buckets, rows of padding are 0") {
+TEST_CASE("question rows: sequences are repeated to fill their buckets, rows of padding are 0") {
   const std::vector<Question> questions{question_of("a b c", "b @placeholder", "c"),
                                         question_of("a", "@placeholder", "a")};
   Streamed streamed(questions, {.batch = 4});

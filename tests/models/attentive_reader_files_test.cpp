@@ -4,8 +4,8 @@
 #include "frontend/io/tar.h"
 #include "frontend/text/lines.h"
 #include "models/attentive_reader/cloze.h"
-#include "models/attentive_reader/data.h"
 #include "models/attentive_reader/files.h"
+#include "models/attentive_reader/model.h"
 #include "tests/support/cost.h"
 #include "tests/support/input_checks.h"
 
@@ -220,9 +220,11 @@ TEST_CASE(
   write_bytes(folder / "validation.question",
               std::string(kRecord) + "u\n\na b .\n\nb @placeholder\n\nunheard\n");
   write_bytes(folder / "test.question", kRecord);
-  const ReaderData data =
-      ReaderData::load({.source = folder.path().string(), .longest = 7, .max_words = 5});
-  const auto train = data.stream(task::Split::kTrain, {.batch = 2, .shuffle = 1});
+  AttentiveReader reader;
+  reader.set_option("longest", "7");
+  reader.set_option("max_words", "5");
+  const auto data = reader.prepare({.source = folder.path().string()}, nullptr).splits;
+  const auto train = data->stream(task::Split::kTrain, {.batch = 2, .shuffle = 1});
   CHECK(train->rows() == 5);
   const std::vector<task::LeftOut> left = train->left_out();
   REQUIRE(left.size() == 3);
@@ -231,7 +233,7 @@ TEST_CASE(
   CHECK(left[1].rows == 1);
   CHECK(left[1].why == "have an unknown word for an answer");
   CHECK(left[2].rows == 1);
-  const auto valid = data.stream(task::Split::kValid, {});
+  const auto valid = data->stream(task::Split::kValid, {});
   CHECK(valid->rows() == 2);
   CHECK(valid->left_out().empty());
   CHECK(valid->pick(std::vector<std::int64_t>{1}).values[4].at(0) == text::Vocabulary::kPad);

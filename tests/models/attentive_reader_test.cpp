@@ -17,21 +17,20 @@ namespace {
 
 constexpr const char* kModel = "attentive_reader";
 
-train::Config config_of(Settings settings) {
+train::Job config_of(Settings settings) {
   settings.insert(settings.begin(), "model.dropout=0");
-  return small_config(settings, kModel);
+  return small_job(settings, kModel);
 }
 
 // What stands behind the ends of sequences.
 enum class Behind { kRepeated, kZeros };
 
 // The first four training questions as a batch of these lengths, or of those that it has.
-task::Batch batch_of(const train::Config& config, const task::Sizes& lengths, Behind behind) {
-  const auto stream =
-      config.model().load(config.data().request())->stream(task::Split::kTrain, {.shuffle = {}});
+task::Batch batch_of(const train::Job& job, const task::Sizes& lengths, Behind behind) {
+  const auto stream = job.splits().stream(task::Split::kTrain, {.shuffle = {}});
   const task::Batch& first = stream->pick(first_rows(4));
   task::Batch batch{{4, lengths[0], lengths[1]}, {}, first.rows, first.items};
-  for (const task::Input& input : config.model().inputs(batch.sizes)) {
+  for (const task::Input& input : job.network().inputs(batch.sizes)) {
     batch.values.emplace_back(input.type);
   }
   for (const std::size_t value : {0, 2}) {
@@ -58,13 +57,13 @@ struct Run {
   std::map<std::string, Tensor> gradients;
   Tensor alpha;
 
-  Run(const train::Config& config, const task::Batch& batch,
+  Run(const train::Job& job, const task::Batch& batch,
       const std::string& backend_name = "reference") {
     const auto backend = make_backend(backend_name);
     Graph g;
     nn::Net net{.graph = g};
     const task::Outputs outputs =
-        config.model().build(net, train::add_inputs(g, config.model(), batch.sizes));
+        job.network().build(net, train::add_inputs(g, job.network(), batch.sizes));
     g.mark_output("loss", outputs.loss_sum);
     g.mark_output("alpha", outputs.predictions[1].value);
     const std::vector<std::string> names = names_of(g, NodeKind::kParameter);
@@ -72,7 +71,7 @@ struct Run {
     for (std::size_t i = 0; i < names.size(); ++i) g.mark_output("d " + names[i], all[i]);
     Variables variables(*backend, 5);
     Program program(*backend, variables, g);
-    train::Feeder(config.model()).feed(program, batch);
+    train::Feeder(job.network()).feed(program, batch);
     program.run();
     loss = program.scalar("loss");
     alpha = program.fetch("alpha");
@@ -101,9 +100,9 @@ TEST_CASE("attentive_reader: the gradient of the whole network by central differ
 }
 
 TEST_CASE("attentive_reader: attention is 1 over a passage's tokens and 0 behind them") {
-  const train::Config config = config_of({});
-  const task::Batch batch = batch_of(config, {64, 8}, Behind::kRepeated);
-  const Run run(config, batch);
+  const train::Job job = config_of({});
+  const task::Batch batch = batch_of(job, {64, 8}, Behind::kRepeated);
+  const Run run(job, batch);
   for (std::int64_t row = 0; row < 4; ++row) {
     double sum = 0, least = 1;
     for (std::int64_t t = 0; t < 64; ++t) {
@@ -120,9 +119,9 @@ TEST_CASE("attentive_reader: attention is 1 over a passage's tokens and 0 behind
 
 TEST_CASE("attentive_reader: what stands behind the end matters to padded statistics alone") {
   const auto difference = [](const Settings& settings) {
-    const train::Config config = config_of(settings);
-    return largest_difference(Run(config, batch_of(config, {64, 16}, Behind::kRepeated)),
-                              Run(config, batch_of(config, {64, 16}, Behind::kZeros)));
+    const train::Job job = config_of(settings);
+    return largest_difference(Run(job, batch_of(job, {64, 16}, Behind::kRepeated)),
+                              Run(job, batch_of(job, {64, 16}, Behind::kZeros)));
   };
   CHECK(difference({"model.norm=layernorm"}) == 0);
   CHECK(difference({"model.norm=layernorm", "model.statistics=padded"}) == 0);
@@ -133,16 +132,16 @@ TEST_CASE("attentive_reader: what stands behind the end matters to padded statis
 TEST_CASE("attentive_reader: how far a sequence is padded does not matter, to rounding") {
   for (const char* norm : {"none", "layernorm", "batchnorm{gain_init=0.1,bias=false}"}) {
     CAPTURE(std::string(norm));
-    const train::Config config = config_of({std::string("model.norm=") + norm});
-    CHECK(largest_difference(Run(config, batch_of(config, {48, 8}, Behind::kRepeated)),
-                             Run(config, batch_of(config, {80, 24}, Behind::kRepeated))) < 1e-6);
+    const train::Job job = config_of({std::string("model.norm=") + norm});
+    CHECK(largest_difference(Run(job, batch_of(job, {48, 8}, Behind::kRepeated)),
+                             Run(job, batch_of(job, {80, 24}, Behind::kRepeated))) < 1e-6);
   }
 }
 
 TEST_CASE(
     "attentive_reader: both ways to count statistics read the same text with norms of a row") {
-  const train::Config text = config_of({"model.statistics=text"}),
-                      padded = config_of({"model.statistics=padded"});
+  const train::Job text = config_of({"model.statistics=text"}),
+                   padded = config_of({"model.statistics=padded"});
   const task::Batch batch = batch_of(text, {64, 16}, Behind::kRepeated);
   CHECK(largest_difference(Run(text, batch), Run(padded, batch)) < 1e-6);
 }
@@ -172,9 +171,9 @@ TEST_CASE(
   const test::TempDir folder, runs;
   write_renamed(folder);
   const auto train = [&](const std::string& name, const std::string& source) {
-    const train::Config config =
+    const train::Job job =
         config_of({"data.source=" + source, "train.max_steps=12", "train.lr=1e-2"});
-    return test::train_in(runs / name, config);
+    return test::train_in(runs / name, job);
   };
   train("one", test::small_questions().string());
   train("other", folder.path().string());
@@ -189,23 +188,20 @@ TEST_CASE(
 
 TEST_CASE("attentive_reader: the error does not depend on which numbers entities draw") {
   const test::TempDir temp;
-  const train::Config config =
-      small_config({"data.source=builtin", "data.train_rows=400", "train.max_steps=60",
-                    "train.batch=32", "train.lr=1e-2"},
-                   kModel);
-  test::train_in(temp.path(), config);
+  const train::Job job = small_job({"data.source=builtin", "data.train_rows=400",
+                                    "train.max_steps=60", "train.batch=32", "train.lr=1e-2"},
+                                   kModel);
+  test::train_in(temp.path(), job);
   const auto backend = make_backend(default_backend());
   Variables variables(*backend, 1);
-  train::Evaluator evaluator(*backend, variables, config);
+  train::Evaluator evaluator(*backend, variables, job);
   evaluator.declare();
   const auto path = test::step_file(temp.path(), 60);
   train::load_variables(io::read_safetensors(path), path, variables);
   // Training streams draw by their seed, in whole batches: 384 of 400 questions.
   std::vector<double> errors;
   for (const std::uint64_t seed : {1, 2, 3, 4}) {
-    const auto stream = config.model()
-                            .load(config.data().request())
-                            ->stream(task::Split::kTrain, {.batch = 400, .shuffle = seed});
+    const auto stream = job.splits().stream(task::Split::kTrain, {.batch = 400, .shuffle = seed});
     errors.push_back(evaluator.run(*stream).at("error"));
   }
   const auto [least, most] = std::ranges::minmax(errors);
@@ -219,8 +215,8 @@ TEST_CASE("attentive_reader: norms stand in the LSTMs, or everywhere but at word
   const auto names = [](const char* sites) {
     Graph g;
     nn::Net net{.graph = g};
-    const train::Config config = config_of({std::string("model.sites=") + sites});
-    config.model().build(net, train::add_inputs(g, config.model(), {2, 16, 8}));
+    const train::Job job = config_of({std::string("model.sites=") + sites});
+    job.network().build(net, train::add_inputs(g, job.network(), {2, 16, 8}));
     std::set<std::string> gains;
     for (const std::string& name : names_of(g, NodeKind::kParameter)) {
       if (name.ends_with("/gain")) gains.insert(name);
@@ -240,9 +236,9 @@ TEST_CASE("attentive_reader: norms stand in the LSTMs, or everywhere but at word
 TEST_CASE("attentive_reader: parameters are those of the papers") {
   Graph g;
   nn::Net net{.graph = g};
-  const train::Config config = config_of({"model.norm=none", "model.width=240"});
-  config.model().build(net, train::add_inputs(g, config.model(), {2, 16, 8}));
-  const std::int64_t d = 240, numbers = ReaderNumbers::parse(config.model().assets()).size();
+  const train::Job job = config_of({"model.norm=none", "model.width=240"});
+  job.network().build(net, train::add_inputs(g, job.network(), {2, 16, 8}));
+  const std::int64_t d = 240, numbers = ReaderNumbers::parse(job.network().assets()).size();
   const std::int64_t lstm = 8 * d * d + 4 * d + 2 * d;  // with the first states
   const std::int64_t attention = 3 * d * d + d + d;     // W_d, W_q, B; b, w
   const std::int64_t readout = 3 * d * d + d;           // W_c, W_g, W_m; b_g

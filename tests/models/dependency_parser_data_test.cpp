@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "models/dependency_parser/data.h"
+#include "models/dependency_parser/model.h"
 #include "tests/models/dependency_parser_rows.h"
 #include "tests/support/input_checks.h"
 #include "tests/support/xz.h"
@@ -95,11 +96,10 @@ TEST_CASE("treebank: the test file is opened when its stream is asked for, and n
   write_bytes(folder / "train.dp", pairs(3));
   write_bytes(folder / "test.dp", "broken\n");
   const task::DataRequest request{.source = folder.path()};
-  const auto symbols = std::make_shared<const Symbols>(load_treebank(request, Split::kTrain), 1);
-  const TreebankSplits splits(request, symbols);
-  CHECK(splits.stream(Split::kTrain, {.batch = 4, .shuffle = 1})->rows() == 12);
+  const auto splits = DependencyParser().prepare(request, nullptr).splits;
+  CHECK(splits->stream(Split::kTrain, {.batch = 4, .shuffle = 1})->rows() == 12);
   CHECK(refuses(ErrorKind::kBadInput, "test.dp: line 1: expected 10 columns",
-                [&] { splits.stream(Split::kTest, {}); }));
+                [&] { splits->stream(Split::kTest, {}); }));
 }
 
 TEST_CASE("treebank: lines of a user are rows, or words with their tags") {
@@ -126,17 +126,17 @@ TEST_CASE("treebank: lines of a user are rows, or words with their tags") {
   CHECK(refused({"1\ta"}, "standard input: line 1: expected 10 columns"));
 }
 
-TEST_CASE("transition stream: the first sentences alone, and how many rows that leaves out") {
+TEST_CASE("transition rows: the first sentences alone, and how many rows that leaves out") {
   TempDir folder;
   write_bytes(folder / "train.dp", pairs(10));
   const task::DataRequest request{.source = folder.path(), .train_rows = 4};
-  const TreebankSplits splits(
-      request, std::make_shared<const Symbols>(load_treebank(request, Split::kTrain), 1));
-  const auto stream = splits.stream(Split::kTrain, {.batch = 3, .shuffle = 1});
+  const auto stream = DependencyParser()
+                          .prepare(request, nullptr)
+                          .splits->stream(Split::kTrain, {.batch = 3, .shuffle = 1});
   CHECK(stream->rows() == 16);
   REQUIRE(stream->left_out().size() == 2);
   CHECK(stream->left_out()[0].rows == 24);
-  CHECK(stream->left_out()[0].why == "belong to sentences behind the first 4");
+  CHECK(stream->left_out()[0].why == "belong to sentences after the first 4");
   CHECK(stream->left_out()[1].rows == 1);
 }
 

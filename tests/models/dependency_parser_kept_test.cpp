@@ -14,12 +14,10 @@
 namespace keel::models {
 namespace {
 
-train::Config config_of(Settings settings) { return small_config(settings, "dependency_parser"); }
+train::Job config_of(Settings settings) { return small_job(settings, "dependency_parser"); }
 
-std::unique_ptr<task::Stream> rows_of(const train::Config& config, std::int64_t batch) {
-  return config.model()
-      .load(config.data().request())
-      ->stream(task::Split::kTest, {.batch = batch, .shuffle = {}});
+std::unique_ptr<task::Stream> rows_of(const train::Job& job, std::int64_t batch) {
+  return job.splits().stream(task::Split::kTest, {.batch = batch, .shuffle = {}});
 }
 
 // Logits of the first rows, without what an evaluation keeps and with it.
@@ -27,15 +25,15 @@ struct Logits {
   Tensor plain, kept;
 };
 
-Logits logits_of(Backend& backend, const train::Config& config) {
-  const auto stream = rows_of(config, 32);
+Logits logits_of(Backend& backend, const train::Job& job) {
+  const auto stream = rows_of(job, 32);
   const task::Batch& batch = stream->at(0, 0);
   Variables variables(backend, 3);
   Tensor results[2];
   for (const nn::Kept kept : {nn::Kept::kNothing, nn::Kept::kRead}) {
-    if (kept == nn::Kept::kRead) Program(backend, variables, train::build_keep(config)).run();
-    Program program(backend, variables, train::build_evaluate(config, batch.sizes, kept));
-    train::Feeder(config.model()).feed(program, batch);
+    if (kept == nn::Kept::kRead) Program(backend, variables, train::build_keep(job)).run();
+    Program program(backend, variables, train::build_evaluate(job, batch.sizes, kept));
+    train::Feeder(job.network()).feed(program, batch);
     program.run();
     results[kept == nn::Kept::kRead] =
         program.fetch(std::string(train::kPrediction) + "logits", true);
@@ -43,9 +41,9 @@ Logits logits_of(Backend& backend, const train::Config& config) {
   return {std::move(results[0]), std::move(results[1])};
 }
 
-void check_same_logits(const train::Config& config) {
+void check_same_logits(const train::Job& job) {
   const auto backend = make_backend("reference");
-  const Logits logits = logits_of(*backend, config);
+  const Logits logits = logits_of(*backend, job);
   REQUIRE(logits.plain.shape() == logits.kept.shape());
   double largest = 0;
   for (std::int64_t i = 0; i < logits.plain.elements(); ++i) {
@@ -75,9 +73,9 @@ TEST_CASE("dependency_parser: what is looked up is what the first layer gives, f
 }
 
 TEST_CASE("dependency_parser: a part with too many rows is multiplied as ever") {
-  const train::Config small = config_of({}),
-                      wide = config_of({"model.hidden=20000", "model.embedding=1", "model.layers=2",
-                                        "model.embedding_range=10"});
+  const train::Job small = config_of({}),
+                   wide = config_of({"model.hidden=20000", "model.embedding=1", "model.layers=2",
+                                     "model.embedding_range=10"});
   CHECK(count(train::build_evaluate(small, {4}, nn::Kept::kRead), "lookup_sum") == 3);
   CHECK(count(train::build_evaluate(wide, {4}, nn::Kept::kRead), "lookup_sum") == 2);
   CHECK(count(train::build_evaluate(small, {4}), "lookup_sum") == 0);
@@ -98,11 +96,11 @@ TEST_CASE("dependency_parser: in float32 trees and labels are those of the plain
 
 TEST_CASE("dependency_parser: with a network, sentences together have the trees of each alone") {
   const auto backend = make_backend(default_backend(), {.threads = 2});
-  const train::Config config = config_of({"model.embedding_range=1"});
+  const train::Job job = config_of({"model.embedding_range=1"});
   Variables variables(*backend, 3);
-  train::Evaluator evaluator(*backend, variables, config);
+  train::Evaluator evaluator(*backend, variables, job);
   const auto answers = [&](std::int64_t batch) {
-    const auto decoder = rows_of(config, batch)->decoder();
+    const auto decoder = rows_of(job, batch)->decoder();
     evaluator.decode(*decoder);
     return decoder->answers();
   };
@@ -113,10 +111,10 @@ TEST_CASE("dependency_parser: with a network, sentences together have the trees 
 
 TEST_CASE("dependency_parser: an evaluation is of the weights of the moment") {
   const auto backend = make_backend("reference");
-  const train::Config config = config_of({});
+  const train::Job job = config_of({});
   Variables variables(*backend, 3), others(*backend, 4);
-  train::Evaluator evaluator(*backend, variables, config), fresh(*backend, others, config);
-  const auto stream = rows_of(config, 8);
+  train::Evaluator evaluator(*backend, variables, job), fresh(*backend, others, job);
+  const auto stream = rows_of(job, 8);
   const double before = evaluator.run(*stream).loss, expected = fresh.run(*stream).loss;
   CHECK(before != expected);
   for (const auto& [name, variable] : others.all()) {
@@ -130,9 +128,9 @@ TEST_CASE("dependency_parser: an evaluation is of the weights of the moment") {
 }
 
 TEST_CASE("dependency_parser: padding looks up what a missing node does") {
-  const Symbols symbols(config_of({}).model().assets());
+  const Symbols symbols(config_of({}).network().assets());
   task::Batch batch;
-  clear_batch(batch, 3, symbols);
+  clear_configurations(batch, 3, symbols);
   const auto features = batch.values[kFeaturesInput].as<std::int32_t>();
   for (const FeaturePart& part : symbols.parts()) {
     CHECK(part.none >= part.row);
@@ -148,13 +146,13 @@ TEST_CASE("dependency_parser: padding looks up what a missing node does") {
 
 TEST_CASE("dependency_parser: a checkpoint has the weights alone") {
   const auto backend = make_backend(default_backend());
-  const train::Config config = config_of({});
+  const train::Job job = config_of({});
   Variables variables(*backend, 3);
-  train::Evaluator evaluator(*backend, variables, config);
+  train::Evaluator evaluator(*backend, variables, job);
   evaluator.declare();
-  evaluator.run(*rows_of(config, 8));
+  evaluator.run(*rows_of(job, 8));
   CHECK(variables.all().at("products0").is_derived);
-  const io::TensorFile file = train::to_checkpoint({}, config, variables);
+  const io::TensorFile file = train::to_checkpoint({}, job, variables);
   CHECK(file.tensors.contains("fc1/weight"));
   for (const auto& [name, tensor] : file.tensors) CHECK_FALSE(name.starts_with("products"));
   train::load_variables(file, "here", variables);

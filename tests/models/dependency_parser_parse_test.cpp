@@ -7,7 +7,6 @@
 #include "models/dependency_parser/builtin.h"
 #include "models/dependency_parser/greedy_parser.h"
 #include "models/dependency_parser/inputs.h"
-#include "models/dependency_parser/transition_stream.h"
 #include "src/core/rng.h"
 #include "tests/models/dependency_parser_rows.h"
 #include "tests/support/input_checks.h"

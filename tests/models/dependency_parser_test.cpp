@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kParser = "dependency_parser";
 
-train::Config parser_config(Settings settings) { return small_config(settings, kParser); }
+train::Job parser_config(Settings settings) { return small_job(settings, kParser); }
 
 TEST_CASE("dependency_parser: number of parameters") {
   // 9 labels; the rows of the table as Symbols counts them.
@@ -75,17 +75,15 @@ TEST_CASE(
 
 // The gradient of every parameter where its slope is largest, by central differences in float64.
 void check_gradient(const Settings& settings) {
-  const train::Config config = parser_config(settings);
+  const train::Job job = parser_config(settings);
   const auto backend = make_backend("reference");
   Graph g;
   nn::Net net{.graph = g, .dtype = DType::kF64};
-  const auto stream = config.model()
-                          .load(config.data().request())
-                          ->stream(task::Split::kTrain, {.batch = 4096, .shuffle = {}});
+  const auto stream = job.splits().stream(task::Split::kTrain, {.batch = 4096, .shuffle = {}});
   const std::vector<std::int64_t> picked{2, 5, 9, 14, 20, 21, 33, 40};
   const task::Batch& batch = stream->pick(picked);
   const task::Outputs outputs =
-      config.model().build(net, train::add_inputs(g, config.model(), batch.sizes));
+      job.network().build(net, train::add_inputs(g, job.network(), batch.sizes));
   g.mark_output("loss", outputs.loss_sum);
   const std::vector<std::string> names = names_of(g, NodeKind::kParameter);
   const std::vector<Value> gradients =
@@ -93,7 +91,7 @@ void check_gradient(const Settings& settings) {
   for (std::size_t i = 0; i < names.size(); ++i) g.mark_output("d " + names[i], gradients[i]);
   Variables variables(*backend, 1);
   Program program(*backend, variables, g);
-  train::Feeder(config.model()).feed(program, batch);
+  train::Feeder(job.network()).feed(program, batch);
   program.run();
   std::map<std::string, Tensor> all;  // before any weight moves
   for (const std::string& name : names) all[name] = program.fetch("d " + name);
@@ -128,10 +126,8 @@ TEST_CASE("dependency_parser: the gradient of the whole network by central diffe
 }
 
 TEST_CASE("dependency_parser: what is not legal has probability and gradient 0, exactly") {
-  const train::Config config = parser_config({"model.dropout=0", "model.input_dropout=0"});
-  const auto stream = config.model()
-                          .load(config.data().request())
-                          ->stream(task::Split::kTrain, {.batch = 4096, .shuffle = {}});
+  const train::Job job = parser_config({"model.dropout=0", "model.input_dropout=0"});
+  const auto stream = job.splits().stream(task::Split::kTrain, {.batch = 4096, .shuffle = {}});
   for (const BackendEntry& entry : known_backends()) {
     if (!entry.missing.empty() || entry.name == "null") continue;
     CAPTURE(entry.name);
@@ -145,14 +141,14 @@ TEST_CASE("dependency_parser: what is not legal has probability and gradient 0, 
       Graph g;
       nn::Net net{.graph = g};
       const task::Outputs outputs =
-          config.model().build(net, train::add_inputs(g, config.model(), batch.sizes));
+          job.network().build(net, train::add_inputs(g, job.network(), batch.sizes));
       // Of one row the gradient of the last bias is that of the logits.
       const std::vector<Value> bias{g.find_leaf("logits/bias")};
       g.mark_output("dlogits", ops::scale(g, gradient(g, outputs.loss_sum, bias)[0], 1));
       g.mark_output("p", ops::softmax(g, outputs.predictions[0].value));
       Variables variables(*backend, 1);
       Program program(*backend, variables, g);
-      train::Feeder(config.model()).feed(program, batch);
+      train::Feeder(job.network()).feed(program, batch);
       program.run();
       const Tensor p = program.fetch("p"), d = program.fetch("dlogits");
       double sum = 0;
@@ -177,10 +173,10 @@ TEST_CASE("dependency_parser: learns the made-up sentences, and says how fast it
   const bool fast = default_backend() != "reference" && !test::is_emulated();
   if (!fast) return;
   const test::TempDir temp;
-  const train::Config config =
+  const train::Job job =
       parser_config({"data.source=builtin", "data.train_rows=1000", "train.epochs=2",
                      "train.lr=1e-2", "model.hidden=32", "model.embedding=16"});
-  const train::Summary summary = test::train_in(temp / "run", config);
+  const train::Summary summary = test::train_in(temp / "run", job);
   CHECK(summary.test.at("uas") > 85);
   CHECK(summary.test.at("las") > 85);
   CHECK(summary.test.at("uas_punct") > 85);
@@ -192,12 +188,10 @@ TEST_CASE("dependency_parser: learns the made-up sentences, and says how fast it
 
 TEST_CASE("dependency_parser: evaluation parses every sentence, and the search is its decoder's") {
   const auto backend = make_backend(default_backend());
-  const train::Config config = parser_config({});
+  const train::Job job = parser_config({});
   Variables variables(*backend, 3);
-  train::Evaluator evaluator(*backend, variables, config);
-  const auto stream = config.model()
-                          .load(config.data().request())
-                          ->stream(task::Split::kTest, {.batch = 8, .shuffle = {}});
+  train::Evaluator evaluator(*backend, variables, job);
+  const auto stream = job.splits().stream(task::Split::kTest, {.batch = 8, .shuffle = {}});
   const train::Evaluation e = evaluator.run(*stream);
   CHECK(e.decoded->answers == 21);  // the sentence that is not projective is one of them
   const auto decoder = stream->decoder();

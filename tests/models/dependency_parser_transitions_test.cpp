@@ -4,6 +4,8 @@
 #include <numeric>
 
 #include "models/dependency_parser/data.h"
+#include "models/dependency_parser/symbols.h"
+#include "models/dependency_parser/transitions.h"
 #include "models/dependency_parser/tree.h"
 #include "src/core/rng.h"
 #include "tests/support/input_checks.h"

@@ -25,8 +25,8 @@ TEST_CASE("draw: the paper's network has the parameters that it should") {
 TEST_CASE("draw: every parameter has a gradient, whatever the norm") {
   for (const char* norm : {"none", "layernorm", "rmsnorm"}) {
     CAPTURE(norm);
-    const auto config = small_config({std::string("model.norm=") + norm}, "draw");
-    CHECK(idle_parameters(config) == std::set<std::string>{});
+    const auto job = small_job({std::string("model.norm=") + norm}, "draw");
+    CHECK(idle_parameters(job) == std::set<std::string>{});
   }
 }
 
@@ -176,12 +176,11 @@ TEST_CASE("draw: every glimpse has noise of its own, in every image and every nu
 }
 
 TEST_CASE("draw: a split's bound is its reconstruction and its divergence, which is above 0") {
-  const auto config = small_config({}, "draw");
+  const auto job = small_job({}, "draw");
   const auto backend = make_backend(default_backend());
   Variables variables(*backend, 1);
-  train::Evaluator evaluator(*backend, variables, config);
-  const auto stream =
-      config.model().load(config.data().request())->stream(task::Split::kTest, {.batch = 32});
+  train::Evaluator evaluator(*backend, variables, job);
+  const auto stream = job.splits().stream(task::Split::kTest, {.batch = 32});
   const train::Evaluation e = evaluator.run(*stream);
   CHECK(e.at("kl") > 0);
   CHECK(e.at("bound") == doctest::Approx(e.at("kl") + e.at("reconstruction")));
@@ -189,13 +188,13 @@ TEST_CASE("draw: a split's bound is its reconstruction and its divergence, which
 }
 
 TEST_CASE("draw: samples are as many as asked for, each a function of its number") {
-  const auto config = small_config({}, "draw");
+  const auto job = small_job({}, "draw");
   const auto backend = make_backend(default_backend());
   Variables variables(*backend, 1);
-  train::Evaluator evaluator(*backend, variables, config);
+  train::Evaluator evaluator(*backend, variables, job);
   evaluator.declare();
   const auto drawn = [&](std::vector<std::string> lines) {
-    const auto decoder = config.model().decoder(lines);
+    const auto decoder = job.network().decoder(lines, 1);
     evaluator.decode(*decoder);
     return decoder->answers();
   };
@@ -217,7 +216,7 @@ TEST_CASE("draw: samples are as many as asked for, each a function of its number
 
 TEST_CASE("draw: options that do not fit are refused by name") {
   const auto refused = [](const char* setting, const char* message) {
-    test::check_refused([&] { small_config({setting}, "draw"); }, message);
+    test::check_refused([&] { small_job({setting}, "draw"); }, message);
   };
   refused("model.read=1", "model.read: expected 2 to 1024, got 1");
   refused("model.glimpses=0", "model.glimpses: expected 1 to 65536, got 0");

@@ -13,23 +13,21 @@ template <class Body>
 void for_each_task(const Body& body, const Settings& settings = {}) {
   for (const ModelEntry& entry : all_models()) {
     CAPTURE(entry.name);
-    body(small_config(settings, entry.name));
+    body(small_job(settings, entry.name));
   }
 }
 
 // Whether the loss sets the rows of a batch against each other, so that it depends on which rows
 // come together.
-inline bool compares_rows(const train::Config& config) {
-  return config.model().name() == "order_embeddings";
-}
+inline bool compares_rows(const train::Job& job) { return job.task().name() == "order_embeddings"; }
 
-inline std::unique_ptr<task::Stream> stream_of(const train::Config& config, task::Split split,
+inline std::unique_ptr<task::Stream> stream_of(const train::Job& job, task::Split split,
                                                const task::StreamOptions& options) {
-  return config.model().load(config.data().request())->stream(split, options);
+  return job.splits().stream(split, options);
 }
 
-inline task::StreamOptions training(const train::Config& config, std::uint64_t seed) {
-  return {.batch = config.train().batch, .shuffle = seed};
+inline task::StreamOptions training(const train::Job& job, std::uint64_t seed) {
+  return {.batch = job.train().batch, .shuffle = seed};
 }
 
 }  // namespace keel::models

@@ -155,13 +155,13 @@ TEST_CASE("expansion: too few shared words are refused") {
 // The file has the same vector for a known word and a new one, so that both are at the same place.
 TEST_CASE("expansion: a sentence of new words has the vector of the known ones they are like") {
   const test::TempDir folder;
-  const train::Config plain = small_config({}, "skip_thoughts");
+  const train::Job plain = small_job({}, "skip_thoughts");
   const auto dictionary =
-      text::Dictionary::parse(plain.model().assets().at("dictionary"), "dictionary");
+      text::Dictionary::parse(plain.network().assets().at("dictionary"), "dictionary");
   const std::string &a = dictionary.symbol(4), &b = dictionary.symbol(5);
   test::write_bytes(folder / "v.txt", a + " 0\n" + b + " 1\nnew 0\n");
-  const train::Config with =
-      small_config({"model.vectors=" + (folder / "v.txt").string()}, "skip_thoughts");
+  const train::Job with =
+      small_job({"model.vectors=" + (folder / "v.txt").string()}, "skip_thoughts");
   const std::vector<std::string> lines{a + " " + b, "New " + b, a + " unheard", ""};
   const std::vector<std::string> own = vectors_of(plain, lines), found = vectors_of(with, lines);
   CHECK(own[0] != own[1]);

@@ -62,7 +62,7 @@ TEST_CASE("handwriting facts: a checkpoint's text gives them back, to the bit") 
       [] {
         HandwritingFacts::parse({{"alphabet", "abc"}});
       },
-      "expected an asset 'scale', got none", "", ErrorKind::kBadInput);
+      "expected the asset scale, got none", "", ErrorKind::kBadInput);
 }
 
 TEST_CASE("handwriting scale: offsets come to mean 0 and deviation 1, first points left out") {
@@ -125,9 +125,16 @@ std::vector<StrokeRow> numbered_rows(const std::vector<std::int64_t>& counts) {
   return rows;
 }
 
-TEST_CASE("stroke stream: time-major points, the next ones as targets, padding behind") {
-  StrokeStream stream("made up", numbered_rows({3, 6, 40}),
-                      {.batch = 2, .longest = 10, .multiple = 4, .state = 5});
+data::PlannedStream stroke_stream(const std::vector<std::int64_t>& counts,
+                                  const StrokeOptions& options,
+                                  const task::StreamOptions& batches) {
+  return {std::make_shared<StrokeRows>(data::SplitNotes{"made up"}, numbered_rows(counts), options),
+          batches};
+}
+
+TEST_CASE("stroke rows: time-major points, the next ones as targets, padding behind") {
+  data::PlannedStream stream =
+      stroke_stream({3, 6, 40}, {.longest = 10, .multiple = 4, .state = 5}, {.batch = 2});
   CHECK(stream.shapes() == std::vector<task::Sizes>{{1, 10, 3}, {1, 8, 3}, {1, 4, 3}});
   const std::int64_t both[] = {1, 0};
   const task::Batch& batch = stream.pick(both);
@@ -152,9 +159,9 @@ TEST_CASE("stroke stream: time-major points, the next ones as targets, padding b
   CHECK(stream.pick(cut).sizes == task::Sizes{1, 10, 3});
 }
 
-TEST_CASE("stroke stream: rows of padding hold nothing, whatever the batch before held") {
+TEST_CASE("stroke rows: rows of padding hold nothing, whatever the batch before held") {
   std::vector<std::int64_t> counts(5, 4);
-  StrokeStream stream("made up", numbered_rows(counts), {.batch = 3, .longest = 9, .multiple = 3});
+  data::PlannedStream stream = stroke_stream(counts, {.longest = 9, .multiple = 3}, {.batch = 3});
   CHECK(stream.steps(0) == 2);
   stream.at(0, 0);
   const task::Batch& last = stream.at(0, 1);
@@ -167,11 +174,11 @@ TEST_CASE("stroke stream: rows of padding hold nothing, whatever the batch befor
   CHECK(last.values[StrokeValue::kText].as<std::int32_t>().back() == -1);
 }
 
-TEST_CASE("stroke stream: lines are shuffled within their buckets, batches among each other") {
+TEST_CASE("stroke rows: lines are shuffled within their buckets, batches among each other") {
   std::vector<std::int64_t> counts;
   for (int i = 0; i < 40; ++i) counts.push_back(3 + i % 4 * 5);
-  StrokeStream stream("made up", numbered_rows(counts),
-                      {.batch = 4, .longest = 20, .multiple = 5, .shuffle = 7});
+  data::PlannedStream stream =
+      stroke_stream(counts, {.longest = 20, .multiple = 5}, {.batch = 4, .shuffle = 7});
   CHECK(stream.steps(0) == 12);
   std::vector<std::int64_t> points;
   for (std::int64_t step = 0; step < 12; ++step) points.push_back(stream.at(0, step).sizes[1]);
@@ -182,18 +189,20 @@ TEST_CASE("stroke stream: lines are shuffled within their buckets, batches among
   CHECK(stream.at(0, 0).rows == first);
 }
 
-TEST_CASE("stroke stream: refusals") {
-  const auto make = [](std::vector<std::int64_t> counts, StrokeStreamOptions options) {
-    return [=] { StrokeStream("made up", numbered_rows(counts), options); };
+TEST_CASE("stroke rows: refusals") {
+  const auto make = [](const std::vector<std::int64_t>& counts, const StrokeOptions& options,
+                       std::int64_t batch) {
+    return [=] { stroke_stream(counts, options, {.batch = batch}); };
   };
-  test::check_refused(make({}, {}), "[handwriting] made up: expected lines, got none");
-  test::check_refused(make({5, 1}, {}),
+  test::check_refused(make({}, {}, 8), "[handwriting] made up: expected lines, got none");
+  test::check_refused(make({5, 1}, {}, 8),
                       "[handwriting] made up: row 1: expected 2 points or more, got 1");
-  test::check_refused(make({5}, {.batch = 0}), "[handwriting] batches: expected 1 or more");
-  StrokeStream stream("made up", numbered_rows({5}), {});
+  test::check_refused(make({5}, {}, 0), "[handwriting] batch: expected 1 or more, got 0");
+  test::check_refused(make({5}, {.multiple = 0}, 8), "[handwriting] batches: expected 1 or more");
+  data::PlannedStream stream = stroke_stream({5}, {}, {.batch = 8});
   const std::int64_t beyond[] = {1};
-  test::check_refused([&] { stream.pick(beyond); }, "[handwriting] row: expected 0 to 0, got 1");
-  test::check_refused([&] { stream.at(0, 1); }, "[handwriting] step: expected 0 to 0, got 1");
+  test::check_refused([&] { stream.pick(beyond); }, "[batches] row: expected 0 to 0, got 1");
+  test::check_refused([&] { stream.at(0, 1); }, "[batches] step: expected 0 to 0, got 1");
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "models/handwriting/data.h"
 #include "models/handwriting/files.h"
+#include "models/handwriting/model.h"
 #include "tests/support/checks.h"
 #include "tests/support/temp_dir.h"
 
@@ -90,9 +90,10 @@ TEST_CASE("iam lines: a text is in one part only, a tenth of them in each of two
   const HandwritingCorpus corpus = read_table(iam_table());
   CHECK(corpus.train.size() == 64);
   CHECK(corpus.valid.size() == 8);
-  CHECK(corpus.test.size() == 8);
+  CHECK(corpus.test().size() == 8);
   // Both lines of a text have its number, so that they are seen by their lengths 100 + t, 101 + t.
-  for (const WrittenLines* part : {&corpus.valid, &corpus.test}) {
+  const WrittenLines test = corpus.test();
+  for (const WrittenLines* part : {&corpus.valid, &test}) {
     for (std::size_t i = 0; i < part->size(); i += 2) {
       CHECK((*part)[i].points.size() + 1 == (*part)[i + 1].points.size());
     }
@@ -105,7 +106,7 @@ TEST_CASE("iam lines: short lines and jumps are left out and counted") {
   const std::string more =
       iam_row("b00-000u-01", 99) + iam_row("b00-000u-02", 150, 20000) + iam_row("b00-000u-03", 150);
   const HandwritingCorpus corpus = read_table(iam_table() + more);
-  CHECK(corpus.train.size() + corpus.valid.size() + corpus.test.size() == 81);
+  CHECK(corpus.train.size() + corpus.valid.size() + corpus.test().size() == 81);
   CHECK(corpus.origin.ends_with("iamondb-lines.tsv, 2 of 83 lines left out"));
 }
 
@@ -139,14 +140,20 @@ TEST_CASE("iam lines: the scale is that of the training lines, and a checkpoint'
   const test::TempDir temp;
   write_bytes(temp / "iamondb-lines.tsv", iam_table());
   const task::DataRequest request{.source = temp.path().string()};
-  const HandwritingData data = HandwritingData::load(request);
-  CHECK(data.facts().scale.deviation_x > 5);
-  CHECK(data.facts().alphabet.size() == 57);
-  HandwritingFacts facts = data.facts();
+  const task::Prepared own = Handwriting().prepare(request, nullptr);
+  HandwritingFacts facts = dynamic_cast<const HandwritingNetwork&>(*own.network).facts();
+  CHECK(facts.scale.deviation_x > 5);
+  CHECK(facts.alphabet.size() == 57);
   facts.scale.deviation_x = 1000;
-  const HandwritingData other = HandwritingData::load(request, facts);
-  CHECK(other.facts().scale.deviation_x == 1000);
-  test::check_refused([&] { HandwritingData::load({}, facts); },
+  const task::Assets known = facts.assets();
+  const task::Prepared other = Handwriting().prepare(request, &known);
+  CHECK(dynamic_cast<const HandwritingNetwork&>(*other.network).facts().scale.deviation_x == 1000);
+  const std::vector<std::int64_t> first{0};
+  const auto x_of = [&](const task::Prepared& of) {
+    return of.splits->stream(task::Split::kTrain, {.batch = 1})->pick(first).values[0].at(3);
+  };
+  CHECK(std::abs(x_of(other)) < std::abs(x_of(own)));  // the second point of the first line
+  test::check_refused([&] { Handwriting().prepare({}, &known); },
                       "[handwriting] built-in glyph strokes: expected data of the alphabet", "",
                       ErrorKind::kBadInput);
 }

@@ -26,8 +26,8 @@ TEST_CASE("handwriting: the paper's network has the parameters that it should") 
 TEST_CASE("handwriting: every parameter has a gradient, whatever the norm") {
   for (const char* norm : {"none", "layernorm", "rmsnorm", "weightnorm"}) {
     CAPTURE(norm);
-    const auto config = small_config({std::string("model.norm=") + norm}, "handwriting");
-    CHECK(idle_parameters(config) == std::set<std::string>{});
+    const auto job = small_job({std::string("model.norm=") + norm}, "handwriting");
+    CHECK(idle_parameters(job) == std::set<std::string>{});
   }
 }
 
@@ -36,9 +36,9 @@ TEST_CASE("handwriting: the gradient of the whole network by central differences
   // other: with the eps of 1e-5 no step is small enough.
   for (const char* norm : {"none", "layernorm{eps=0.01}"}) {
     CAPTURE(norm);
-    check_gradients(small_config({std::string("model.norm=") + norm, "model.clip_cells=0",
-                                  "model.clip_output=0", "model.width=5"},
-                                 "handwriting"),
+    check_gradients(small_job({std::string("model.norm=") + norm, "model.clip_cells=0",
+                               "model.clip_output=0", "model.width=5"},
+                              "handwriting"),
                     3);
   }
 }
@@ -115,23 +115,21 @@ TEST_CASE("handwriting: kappa only grows, and padding behind a line changes no b
 TEST_CASE("handwriting: an all-zero first state under a norm leaves every gradient as it is") {
   // h U is 0 before the first point, and layer normalization divides by its deviation. Only behind
   // the second point is there an h that U has something to do with.
-  const auto config = small_config({"model.points=3", "model.multiple=3"}, "handwriting");
-  CHECK(idle_parameters(config) == std::set<std::string>{});
+  const auto job = small_job({"model.points=3", "model.multiple=3"}, "handwriting");
+  CHECK(idle_parameters(job) == std::set<std::string>{});
 }
 
 TEST_CASE("handwriting: a limit on gradients that nothing reaches changes nothing") {
   const auto gradient_of = [](const char* limit) {
-    const auto config = small_config(
+    const auto job = small_job(
         {std::string("model.clip_cells=") + limit, std::string("model.clip_output=") + limit},
         "handwriting");
     const auto backend = make_backend("reference");
     Variables variables(*backend, 1);
-    const auto stream =
-        config.model().load(config.data().request())->stream(task::Split::kTrain, {});
+    const auto stream = job.splits().stream(task::Split::kTrain, {});
     const task::Batch& batch = stream->pick(first_rows(4));
-    Program step(*backend, variables, train::build_step(config, batch.sizes),
-                 {.guard = "grad_norm"});
-    train::Feeder(config.model()).feed(step, batch);
+    Program step(*backend, variables, train::build_step(job, batch.sizes), {.guard = "grad_norm"});
+    train::Feeder(job.network()).feed(step, batch);
     step.feed("weight", Tensor::scalar(0.25f));
     step.feed("lr", Tensor::scalar(0.0f));
     step.feed("step", Tensor::scalar(std::int32_t{0}));
@@ -144,10 +142,10 @@ TEST_CASE("handwriting: a limit on gradients that nothing reaches changes nothin
 }
 
 TEST_CASE("handwriting: the squared error is that of the mixtures' mean") {
-  const auto config = small_config({}, "handwriting");
+  const auto job = small_job({}, "handwriting");
   const auto backend = make_backend("reference");
   Variables variables(*backend, 1);
-  train::Evaluator evaluator(*backend, variables, config);
+  train::Evaluator evaluator(*backend, variables, job);
   evaluator.declare();
   // Every point is expected at the weights' mean of the components' means.
   const Tensor weight = variables.read("density/weight");
@@ -165,8 +163,8 @@ TEST_CASE("handwriting: the squared error is that of the mixtures' mean") {
     mean2 += (j == 0 ? 3 : 1) / weights * 2;
   }
   variables.write("density/bias", bias);
-  const auto data = config.model().load(config.data().request());
-  const auto stream = [&] { return data->stream(task::Split::kTest, {.batch = 8}); };
+  const task::Splits& data = job.splits();
+  const auto stream = [&] { return data.stream(task::Split::kTest, {.batch = 8}); };
   double squares = 0, points = 0;
   const auto batches = stream();
   for (std::int64_t step = 0; step < batches->steps(0); ++step) {
@@ -185,7 +183,7 @@ TEST_CASE("handwriting: the squared error is that of the mixtures' mean") {
 
 TEST_CASE("handwriting: options that do not fit are refused by name") {
   const auto refused = [](const char* setting, const char* message) {
-    test::check_refused([&] { small_config({setting}, "handwriting"); }, message);
+    test::check_refused([&] { small_job({setting}, "handwriting"); }, message);
   };
   refused("model.layers=0", "model.layers: expected 1 to 65536, got 0");
   refused("model.init_deviation=0", "model.init_deviation: expected > 0, got 0");

@@ -106,7 +106,7 @@ TEST_CASE("iam release: lines go with their strokes, forms that do not match are
   CHECK(release.lines[1].line.points.size() == 102);
   const HandwritingCorpus corpus = read_iam(temp.path());
   CHECK(corpus.valid.size() == 4);
-  CHECK(corpus.test.size() == 4);
+  CHECK(corpus.test().size() == 4);
   CHECK(corpus.train.size() == 32);
   CHECK(corpus.origin.ends_with(", 4 of 44 lines left out"));
 }
@@ -117,7 +117,7 @@ TEST_CASE("iam release: its list of validation forms is followed") {
   write_bytes(temp / "testset_v.txt", " a00-000u\na01-001\n\n");  // a form, and a text
   const HandwritingCorpus corpus = read_iam(temp.path());
   CHECK(corpus.valid.size() == 4);
-  CHECK(corpus.test.size() == 4);
+  CHECK(corpus.test().size() == 4);
   CHECK(corpus.train.size() == 36);
   write_bytes(temp / "testset_v.txt", "z99-000u\n");
   test::check_refused([&] { read_iam(temp.path()); }, "[handwriting] ", "got too few",

@@ -19,7 +19,7 @@
 namespace keel::models {
 
 using test::Settings;
-using test::small_config;
+using test::small_job;
 
 inline std::vector<std::string> names_of(const Graph& graph, NodeKind kind) {
   std::vector<std::string> names;
@@ -41,13 +41,13 @@ inline std::vector<std::int64_t> first_rows(std::int64_t count) {
 
 // Names of the parameters whose gradient is zero everywhere, up to rounding, in the first batch; of
 // one whose gradient is not finite, only that.
-inline std::set<std::string> idle_parameters(const train::Config& config) {
+inline std::set<std::string> idle_parameters(const train::Job& job) {
   Graph g;
   const Value zero = g.constant(Tensor(DType::kI32, {}));  // what is drawn at random, if anything
   nn::Net net{.graph = g, .tick = zero, .first_row = zero};
   const task::Inputs inputs =
-      train::add_inputs(g, config.model(), config.model().sizes(config.train().batch));
-  const Value sum = config.model().build(net, inputs).loss_sum;
+      train::add_inputs(g, job.network(), job.network().sizes(job.train().batch));
+  const Value sum = job.network().build(net, inputs).loss_sum;
   const Value loss = ops::mul(g, sum, g.input("weight", {DType::kF32, {}}));
   const std::vector<std::string> names = names_of(g, NodeKind::kParameter);
   const std::vector<Value> gradients = gradient(g, loss, g.leaves(NodeKind::kParameter));
@@ -57,7 +57,7 @@ inline std::set<std::string> idle_parameters(const train::Config& config) {
   const auto backend = make_backend(default_backend());
   Variables variables(*backend, 1);
   Program program(*backend, variables, g);
-  test::Rows(config).feed(program, first_rows(config.train().batch));
+  test::Rows(job).feed(program, first_rows(job.train().batch));
   program.run();
   std::set<std::string> idle;
   for (const std::string& name : names) {
@@ -75,16 +75,14 @@ inline std::set<std::string> idle_parameters(const train::Config& config) {
 // CHECKs, for every parameter, the gradient of the summed loss over the first training rows at the
 // element where it is largest, by central differences in float64 on the reference backend: a step
 // of 1e-5 leaves 1e-10 of curvature and rounding.
-inline void check_gradients(const train::Config& config, std::int64_t rows) {
+inline void check_gradients(const train::Job& job, std::int64_t rows) {
   const auto backend = make_backend("reference");
   Graph g;
   nn::Net net{.graph = g, .dtype = DType::kF64};
-  const auto stream = config.model()
-                          .load(config.data().request())
-                          ->stream(task::Split::kTrain, {.batch = 4096, .shuffle = {}});
+  const auto stream = job.splits().stream(task::Split::kTrain, {.batch = 4096, .shuffle = {}});
   const task::Batch& batch = stream->pick(first_rows(rows));
   const task::Outputs outputs =
-      config.model().build(net, train::add_inputs(g, config.model(), batch.sizes));
+      job.network().build(net, train::add_inputs(g, job.network(), batch.sizes));
   g.mark_output("loss", outputs.loss_sum);
   const std::vector<std::string> names = names_of(g, NodeKind::kParameter);
   const std::vector<Value> gradients =
@@ -92,7 +90,7 @@ inline void check_gradients(const train::Config& config, std::int64_t rows) {
   for (std::size_t i = 0; i < names.size(); ++i) g.mark_output("d " + names[i], gradients[i]);
   Variables variables(*backend, 1);
   Program program(*backend, variables, g);
-  train::Feeder(config.model()).feed(program, batch);
+  train::Feeder(job.network()).feed(program, batch);
   program.run();
   std::map<std::string, Tensor> all;  // before any weight moves
   for (const std::string& name : names) all[name] = program.fetch("d " + name);
@@ -121,12 +119,12 @@ inline void check_gradients(const train::Config& config, std::int64_t rows) {
 }
 
 // The loss after so many steps on one and the same batch.
-inline double overfit(const train::Config& config, int steps) {
+inline double overfit(const train::Job& job, int steps) {
   const auto backend = make_backend(default_backend());
   Variables variables(*backend, 1);
-  Program step(*backend, variables, train::build_step(config), {.guard = "grad_norm"});
-  test::Rows(config).feed(step, first_rows(config.train().batch));
-  step.feed("lr", Tensor::scalar(float(config.train().lr)));
+  Program step(*backend, variables, train::build_step(job), {.guard = "grad_norm"});
+  test::Rows(job).feed(step, first_rows(job.train().batch));
+  step.feed("lr", Tensor::scalar(float(job.train().lr)));
   for (int i = 0; i < steps; ++i) {
     step.feed("step", Tensor::of<std::int32_t>({}, {i}));
     step.run();

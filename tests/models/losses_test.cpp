@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "frontend/train/evaluator.h"
-#include "models/handwriting/stroke_stream.h"
+#include "models/handwriting/stroke_rows.h"
 #include "src/ops/loss.h"
 #include "tests/models/every_task.h"
 
@@ -22,14 +22,14 @@ struct AtLoss {
   double loss = 0;
   std::map<std::string, double> metrics;
 
-  explicit AtLoss(const train::Config& config)
-      : stream(stream_of(config, task::Split::kValid, {.batch = 4096, .shuffle = {}})),
+  explicit AtLoss(const train::Job& job)
+      : stream(stream_of(job, task::Split::kValid, {.batch = 4096, .shuffle = {}})),
         batch(&stream->at(0, stream->steps(0) - 1)) {
     Graph g;
     const Value zero = g.constant(Tensor(DType::kI32, {}));
     nn::Net net{.graph = g, .tick = zero, .first_row = zero};
     const task::Outputs out =
-        config.model().build(net, train::add_inputs(g, config.model(), batch->sizes));
+        job.network().build(net, train::add_inputs(g, job.network(), batch->sizes));
     for (int i = 0; i < g.size() && g.outputs().empty(); ++i) {
       if (g.node(i).op == &kCrossEntropy) g.mark_output("logits", g.node(i).inputs[0]);
     }
@@ -38,7 +38,7 @@ struct AtLoss {
     const auto backend = make_backend("reference");
     Variables variables(*backend, 3);
     Program program(*backend, variables, g);
-    train::Feeder(config.model()).feed(program, *batch);
+    train::Feeder(job.network()).feed(program, *batch);
     program.run();
     logits = program.fetch("logits", true);
     loss = program.scalar("loss");
@@ -47,10 +47,10 @@ struct AtLoss {
 };
 
 // The values of some inputs of the batch, one after the other.
-std::vector<std::int32_t> labels_of(const AtLoss& at, const train::Config& config,
+std::vector<std::int32_t> labels_of(const AtLoss& at, const train::Job& job,
                                     const std::vector<std::string>& names) {
   std::vector<std::int32_t> labels;
-  const std::vector<task::Input> inputs = config.model().inputs(at.batch->sizes);
+  const std::vector<task::Input> inputs = job.network().inputs(at.batch->sizes);
   for (const std::string& name : names) {
     const auto found = std::ranges::find(inputs, name, &task::Input::name);
     REQUIRE(found != inputs.end());
@@ -104,9 +104,9 @@ TEST_CASE("losses: a classification's is the sum of -log p of the labels, its er
                                     {"dependency_parser", "label"},
                                     {"attentive_reader", "answer"}}) {
     CAPTURE(task);
-    const train::Config config = small_config({}, task);
-    const AtLoss at(config);
-    const ByHand expected(at.logits, labels_of(at, config, {label}));
+    const train::Job job = small_job({}, task);
+    const AtLoss at(job);
+    const ByHand expected(at.logits, labels_of(at, job, {label}));
     CHECK(expected.rows == at.batch->items);
     CHECK(expected.wrong > 0);
     CHECK(at.loss == exactly(expected.nats));
@@ -116,34 +116,34 @@ TEST_CASE("losses: a classification's is the sum of -log p of the labels, its er
 }
 
 TEST_CASE("losses: skip-thoughts' is that of the words of both neighbours, in nats") {
-  const train::Config config = small_config({}, "skip_thoughts");
-  const AtLoss at(config);
-  const ByHand expected(at.logits, labels_of(at, config, {"before_out", "after_out"}));
+  const train::Job job = small_job({}, "skip_thoughts");
+  const AtLoss at(job);
+  const ByHand expected(at.logits, labels_of(at, job, {"before_out", "after_out"}));
   CHECK(expected.rows == at.batch->items);
   CHECK(at.loss == exactly(expected.nats));
   CHECK(at.metrics.at("nll") == exactly(expected.nats));
 }
 
 TEST_CASE("losses: translation's is smoothed over all symbols, its perplexity is not") {
-  const train::Config config = small_config({"model.label_smoothing=0.2"}, "translation");
-  const AtLoss at(config);
-  const ByHand expected(at.logits, labels_of(at, config, {"target_out"}));
+  const train::Job job = small_job({"model.label_smoothing=0.2"}, "translation");
+  const AtLoss at(job);
+  const ByHand expected(at.logits, labels_of(at, job, {"target_out"}));
   CHECK(expected.rows == at.batch->items);
   CHECK(at.loss == exactly(0.8 * expected.nats + 0.2 * expected.spread));
   CHECK(at.metrics.at("perplexity") == exactly(expected.nats));
 }
 
 // The summed loss of a batch.
-double loss_of(const train::Config& config, const task::Batch& batch) {
+double loss_of(const train::Job& job, const task::Batch& batch) {
   Graph g;
   nn::Net net{.graph = g};
   const task::Outputs out =
-      config.model().build(net, train::add_inputs(g, config.model(), batch.sizes));
+      job.network().build(net, train::add_inputs(g, job.network(), batch.sizes));
   g.mark_output("loss", out.loss_sum);
   const auto backend = make_backend("reference");
   Variables variables(*backend, 3);
   Program program(*backend, variables, g);
-  train::Feeder(config.model()).feed(program, batch);
+  train::Feeder(job.network()).feed(program, batch);
   program.run();
   return program.scalar("loss");
 }
@@ -151,27 +151,27 @@ double loss_of(const train::Config& config, const task::Batch& batch) {
 TEST_CASE("losses: rows of padding add nothing to the ranking of captions") {
   for (const char* error : {"model.error=order", "model.error=symmetric"}) {
     CAPTURE(error);
-    const train::Config config = small_config({error}, "order_embeddings");
-    const auto stream = stream_of(config, task::Split::kTest, {.batch = 25, .shuffle = {}});
+    const train::Job job = small_job({error}, "order_embeddings");
+    const auto stream = stream_of(job, task::Split::kTest, {.batch = 25, .shuffle = {}});
     const task::Batch& last = stream->at(0, stream->steps(0) - 1);
     std::vector<std::int64_t> rows = last.rows;
     std::erase(rows, -1);
     CHECK(rows.size() == 10);
     CHECK(last.sizes[0] == 25);
-    const double padded = loss_of(config, last);
+    const double padded = loss_of(job, last);
     const task::Batch& bare = stream->pick(rows);
     CHECK(bare.sizes[0] == 10);
     CHECK(padded > 0);
-    CHECK(padded == exactly(loss_of(config, bare)));
+    CHECK(padded == exactly(loss_of(job, bare)));
   }
 }
 
 // What the test set comes to with parameters that have a pattern repeated over all their elements.
-train::Evaluation evaluated(const train::Config& config,
+train::Evaluation evaluated(const train::Job& job,
                             const std::map<std::string, std::vector<double>>& patterns) {
   const auto backend = make_backend("reference");
   Variables variables(*backend, 1);
-  train::Evaluator evaluator(*backend, variables, config);
+  train::Evaluator evaluator(*backend, variables, job);
   evaluator.declare();
   for (const auto& [name, pattern] : patterns) {
     Tensor value(DType::kF32, variables.read(name).shape());
@@ -181,11 +181,11 @@ train::Evaluation evaluated(const train::Config& config,
     }
     variables.write(name, value);
   }
-  return evaluator.run(*stream_of(config, task::Split::kTest, {.batch = 16, .shuffle = {}}));
+  return evaluator.run(*stream_of(job, task::Split::kTest, {.batch = 16, .shuffle = {}}));
 }
 
 TEST_CASE("losses: a split's loss is that of an item, such as a word") {
-  const train::Evaluation e = evaluated(small_config({}, "skip_thoughts"), {});
+  const train::Evaluation e = evaluated(small_job({}, "skip_thoughts"), {});
   CHECK(e.items > double(e.rows));
   CHECK(e.loss == exactly(e.at("nll")));
 }
@@ -199,11 +199,11 @@ TEST_CASE("losses: DRAW's divergence is that of all glimpses of an image, in nat
   // Nothing is drawn, so that every pixel is as likely as not.
   const double reconstruction = 784 * std::numbers::ln2;
   const train::Evaluation e =
-      evaluated(small_config({"model.glimpses=3"}, "draw"), {{"mean/weight", {0}},
-                                                             {"mean/bias", mu},
-                                                             {"log_deviation/weight", {0}},
-                                                             {"log_deviation/bias", s},
-                                                             {"write/weight", {0}}});
+      evaluated(small_job({"model.glimpses=3"}, "draw"), {{"mean/weight", {0}},
+                                                          {"mean/bias", mu},
+                                                          {"log_deviation/weight", {0}},
+                                                          {"log_deviation/bias", s},
+                                                          {"write/weight", {0}}});
   CHECK(e.at("kl") == exactly(3 * kl));
   CHECK(e.at("reconstruction") == exactly(reconstruction));
   CHECK(e.at("bound") == exactly(3 * kl + reconstruction));
@@ -229,9 +229,9 @@ struct WrittenByHand {
 };
 
 // Of the test set, every point being as likely as two bumps and a pen that lifts say.
-WrittenByHand written(const train::Config& config, const std::vector<Bump>& bumps, double lifts) {
+WrittenByHand written(const train::Job& job, const std::vector<Bump>& bumps, double lifts) {
   WrittenByHand sums;
-  const auto stream = stream_of(config, task::Split::kTest, {.batch = 16, .shuffle = {}});
+  const auto stream = stream_of(job, task::Split::kTest, {.batch = 16, .shuffle = {}});
   for (std::int64_t step = 0; step < stream->steps(0); ++step) {
     const task::Batch& batch = stream->at(0, step);
     const auto targets = batch.values[StrokeValue::kTargets].as<float>();
@@ -249,13 +249,13 @@ WrittenByHand written(const train::Config& config, const std::vector<Bump>& bump
 }
 
 TEST_CASE("losses: handwriting's is the mixtures' -log density, in nats a line and a point") {
-  const train::Config config = small_config({"model.components=2"}, "handwriting");
+  const train::Job job = small_job({"model.components=2"}, "handwriting");
   const std::vector<Bump> bumps{{0.75, 0.5, -0.25, 0.5, 0.25, std::tanh(0.5)},
                                 {0.25, -1, 1, 0, -9, std::tanh(-0.25)}};
   std::vector<double> bias{-std::log(0.2 / 0.8), std::log(3.0), 0};
   bias.insert(bias.end(), {0.5, -1, -0.25, 1, 0.5, 0, 0.25, -9, 0.5, -0.25});
-  const WrittenByHand expected = written(config, bumps, 0.2);
-  const train::Evaluation e = evaluated(config, {{"density/weight", {0}}, {"density/bias", bias}});
+  const WrittenByHand expected = written(job, bumps, 0.2);
+  const train::Evaluation e = evaluated(job, {{"density/weight", {0}}, {"density/bias", bias}});
   const auto near = [](double value) { return doctest::Approx(value).epsilon(1e-6); };
   CHECK(e.items == expected.lines);
   CHECK(e.loss == near(expected.nll / expected.lines));

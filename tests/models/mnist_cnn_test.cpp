@@ -8,10 +8,9 @@
 namespace keel::models {
 namespace {
 
-train::Config config_of(const std::string& architecture, const std::string& norm,
-                        Settings more = {}) {
+train::Job config_of(const std::string& architecture, const std::string& norm, Settings more = {}) {
   more.insert(more.end(), {"model.architecture=" + architecture, "model.norm=" + norm});
-  return small_config(more, "mnist_cnn");
+  return small_job(more, "mnist_cnn");
 }
 
 Graph graph_of(const std::string& architecture, const std::string& norm) {
@@ -105,8 +104,8 @@ TEST_CASE("mnist_cnn: learns a few rows by heart") {
 TEST_CASE("mnist_cnn: pixels are standardized unless they are not to be") {
   // The least and the largest pixel of an image: background is 0, and ink reaches 255.
   const auto range = [](const std::string& value) {
-    const auto config = small_config({"model.standardize=" + value}, "mnist_cnn");
-    const auto rows = config.model().load(config.data().request())->stream(task::Split::kTrain, {});
+    const auto job = small_job({"model.standardize=" + value}, "mnist_cnn");
+    const auto rows = job.splits().stream(task::Split::kTrain, {});
     const auto pixels = rows->at(0, 0).values[0].as<float>();
     return std::pair(std::ranges::min(pixels), std::ranges::max(pixels));
   };

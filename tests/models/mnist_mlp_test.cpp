@@ -6,7 +6,7 @@
 namespace keel::models {
 namespace {
 
-Graph graph_of(const Settings& settings) { return train::build_step(small_config(settings)); }
+Graph graph_of(const Settings& settings) { return train::build_step(small_job(settings)); }
 
 const std::vector<std::string> kNorms{"none", "layernorm", "layernorm_simple", "batchnorm",
                                       "weightnorm"};
@@ -62,21 +62,21 @@ TEST_CASE("mnist_mlp: batchnorm_options apply to batch norm alone, and come firs
 TEST_CASE("mnist_mlp: every parameter has a gradient") {
   for (const std::string& norm : kNorms) {
     CAPTURE(norm);
-    CHECK(idle_parameters(small_config({"model.norm=" + norm})).empty());
+    CHECK(idle_parameters(small_job({"model.norm=" + norm})).empty());
   }
 }
 
 TEST_CASE("mnist_mlp: learns 32 rows by heart with every norm") {
   for (const std::string& norm : kNorms) {
     CAPTURE(norm);
-    CHECK(overfit(small_config({"model.hidden=32", "train.lr=0.01", "model.norm=" + norm}), 200) <
+    CHECK(overfit(small_job({"model.hidden=32", "train.lr=0.01", "model.norm=" + norm}), 200) <
           0.02);
   }
 }
 
 TEST_CASE("mnist_mlp: refusals") {
   const auto refused = [](const std::string& setting, std::string_view part) {
-    test::check_refused([&] { small_config({setting}); }, "model.", part);
+    test::check_refused([&] { small_job({setting}); }, "model.", part);
   };
   refused("model.hidden=0", "model.hidden: expected 1 to 1000000, got 0");
   refused("model.layers=101", "model.layers: expected 1 to 100, got 101");

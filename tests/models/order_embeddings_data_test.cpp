@@ -9,8 +9,8 @@
 #include "frontend/io/safetensors.h"
 #include "frontend/text/lines.h"
 #include "models/order_embeddings/builtin.h"
-#include "models/order_embeddings/data.h"
 #include "models/order_embeddings/made_up.h"
+#include "models/order_embeddings/model.h"
 #include "tests/support/input_checks.h"
 
 namespace keel::models {
@@ -50,22 +50,24 @@ TEST_CASE("shapes: always the same images, of length 1, with captions of the pat
   CHECK(test.captions != corpus.valid.captions);
 }
 
-// Images whose captions have 2 + i % 5 words, `i` being the caption.
-NumberedCaptions some_captions(std::int64_t images) {
-  NumberedCaptions captions;
-  captions.features = Tensor(DType::kF32, {images, 3});
+// Images whose captions have 2 + i % 23 words, `i` being the caption.
+std::shared_ptr<const CaptionRows> some_captions(std::int64_t images, std::int64_t fold) {
+  Tensor features(DType::kF32, {images, 3});
+  for (std::int64_t e = 0; e < images * 3; ++e) features.as<float>()[std::size_t(e)] = float(e);
+  auto rows = std::make_shared<CaptionRows>(data::SplitNotes{"some"}, std::move(features),
+                                            CaptionRows::Options{.fold = fold});
+  const text::Vocabulary words({{"word", 1}}, {});
   for (std::int64_t i = 0; i < images * 5; ++i) {
-    captions.rows.emplace_back(std::size_t(3 + i % 23), 2);
-    captions.rows.back().back() = kCaptionEnd;
+    std::string caption;
+    for (std::int64_t k = 0; k < 2 + i % 23; ++k) caption += "word ";
+    rows->add(caption, words, "some");
   }
-  for (std::int64_t e = 0; e < images * 3; ++e) {
-    captions.features.as<float>()[std::size_t(e)] = float(e);
-  }
-  return captions;
+  return rows;
 }
 
-CaptionStream stream_of_some(std::int64_t images, const CaptionBatchOptions& options) {
-  return {{"some", {}}, std::make_shared<const NumberedCaptions>(some_captions(images)), options};
+data::PlannedStream stream_of_some(std::int64_t images, const task::StreamOptions& options,
+                                   std::int64_t fold = 1000) {
+  return {some_captions(images, fold), options};
 }
 
 // The caption that stands in a place, known by its length, and the image's first feature.
@@ -77,9 +79,8 @@ std::int64_t words_at(const task::Batch& batch, std::int64_t place) {
   return words;
 }
 
-TEST_CASE(
-    "caption stream: an epoch has every image with one of its captions, batches of a length") {
-  CaptionStream stream = stream_of_some(203, {.batch = 16, .shuffle = 4});
+TEST_CASE("caption rows: an epoch has every image with one of its captions, batches of a length") {
+  data::PlannedStream stream = stream_of_some(203, {.batch = 16, .shuffle = 4});
   CHECK(stream.rows() == 203);
   REQUIRE(stream.left_out().size() == 1);
   CHECK(stream.left_out()[0].rows == 203 % 16);
@@ -115,12 +116,12 @@ TEST_CASE(
   for (std::int64_t k = 0; k < 5; ++k) own.insert(3 + (7 * 5 + k) % 23);
   CHECK(std::ranges::includes(own, lengths[7]));
   CHECK(lengths[7].size() >= 3);
-  CHECK(refuses(ErrorKind::kUsage, "batch: expected at most 3 rows",
+  CHECK(refuses(ErrorKind::kUsage, "batch: expected at most the 3 rows",
                 [] { stream_of_some(3, {.batch = 4, .shuffle = 1}); }));
 }
 
-TEST_CASE("caption stream: in evaluation every caption comes once, a fold behind the other") {
-  CaptionStream stream = stream_of_some(13, {.batch = 8, .fold = 5});
+TEST_CASE("caption rows: in evaluation every caption comes once, a fold behind the other") {
+  data::PlannedStream stream = stream_of_some(13, {.batch = 8}, 5);
   CHECK(stream.rows() == 65);
   CHECK(stream.left_out().empty());
   std::set<std::int64_t> seen;
@@ -144,17 +145,23 @@ TEST_CASE("caption stream: in evaluation every caption comes once, a fold behind
 }
 
 TEST_CASE(
-    "caption stream: a caption is words and the end, unknown words have a number, and a limit") {
+    "caption rows: a caption is words and the end, unknown words have a number, and a limit") {
   const text::Vocabulary vocabulary({{"cat", 2}, {"dog", 1}}, {});
-  NumberedCaptions captions;
-  captions.add("dog  bird cat", vocabulary, "here");
-  captions.add("", vocabulary, "here");
-  CHECK(captions.rows[0] == std::vector<std::int32_t>{3, 1, 2, 0});
-  CHECK(captions.rows[1] == std::vector<std::int32_t>{0});
+  const auto rows = std::make_shared<CaptionRows>(
+      data::SplitNotes{"here"}, Tensor(DType::kF32, {0, 1}), CaptionRows::Options{.each = 1});
+  rows->add("dog  bird cat", vocabulary, "here");
+  rows->add("", vocabulary, "here");
+  data::PlannedStream stream(rows, {.batch = 2});
+  const task::Batch& batch = stream.pick(std::vector<std::int64_t>{0, 1});
+  const auto words = batch.values[0].as<std::int32_t>();
+  CHECK(std::vector(words.begin(), words.end()) ==
+        std::vector<std::int32_t>{3, 0, 1, 0, 2, 0, 0, 0});
+  CHECK(words_at(batch, 0) == 4);
+  CHECK(words_at(batch, 1) == 1);
   std::string many;
   for (int i = 0; i < 201; ++i) many += "cat ";
   CHECK(refuses(ErrorKind::kBadInput, "file: line 3: expected at most 200 words, got 201",
-                [&] { captions.add(many, vocabulary, "file: line 3"); }));
+                [&] { rows->add(many, vocabulary, "file: line 3"); }));
 }
 
 TEST_CASE("made-up features: they do not depend on what one caption alone says") {
@@ -197,21 +204,36 @@ void write_folder(const TempDir& folder, const std::string& prefix = "") {
   }
 }
 
-CaptionData load_from(const TempDir& folder) {
-  return CaptionData::load({.source = folder.path().string()});
-}
+struct CaptionData {
+  std::shared_ptr<const OrderEmbeddingsNetwork> network;
+  std::shared_ptr<const task::Splits> splits;
+
+  explicit CaptionData(const TempDir& folder, const std::string& features = "files") {
+    OrderEmbeddings task;
+    task.set_option("features", features);
+    const task::Prepared prepared = task.prepare({.source = folder.path().string()}, nullptr);
+    network = std::dynamic_pointer_cast<const OrderEmbeddingsNetwork>(prepared.network);
+    splits = prepared.splits;
+  }
+  std::unique_ptr<task::Stream> stream(task::Split split,
+                                       const task::StreamOptions& options) const {
+    return splits->stream(split, options);
+  }
+};
+
+CaptionData load_from(const TempDir& folder) { return CaptionData(folder); }
 
 TEST_CASE("caption files: captions with features, under either name, words of training and dev") {
   for (const std::string prefix : {"", "coco_"}) {
     const TempDir folder;
     write_folder(folder, prefix);
     const CaptionData data = load_from(folder);
-    CHECK(data.feature_width() == 4);
-    CHECK(data.vocabulary()->id("train") > 1);
-    CHECK(data.vocabulary()->id("dev") > 1);
-    CHECK(data.vocabulary()->id("test") == 1);
-    CHECK(data.vocabulary()->id("A") == 1);
-    CHECK(data.vocabulary()->id("a") == 2);  // the most frequent
+    CHECK(data.network->feature_width() == 4);
+    CHECK(data.network->vocabulary().id("train") > 1);
+    CHECK(data.network->vocabulary().id("dev") > 1);
+    CHECK(data.network->vocabulary().id("test") == 1);
+    CHECK(data.network->vocabulary().id("A") == 1);
+    CHECK(data.network->vocabulary().id("a") == 2);  // the most frequent
     const auto stream = data.stream(task::Split::kTrain, {.batch = 2, .shuffle = 1});
     CHECK(stream->rows() == 2);
     CHECK(stream->at(0, 0).values[3].at(0) == 0.5);  // of length 1
@@ -279,8 +301,7 @@ TEST_CASE("caption files: captions alone are taken with made-up features, which 
   }
   CHECK(refuses(ErrorKind::kIo, "model.features=made_up takes captions without features",
                 [&] { load_from(folder); }));
-  CaptionDataOptions options{.source = folder.path().string(), .files = {.made_up = true}};
-  const CaptionData data = CaptionData::load(options);
+  const CaptionData data(folder, "made_up");
   const auto train = data.stream(task::Split::kTrain, {.batch = 2, .shuffle = 1});
   CHECK(train->rows() == 4);
   CHECK(train->source().find("MADE-UP features") != std::string::npos);
@@ -289,7 +310,7 @@ TEST_CASE("caption files: captions alone are taken with made-up features, which 
   CHECK(data.stream(task::Split::kTest, {})->rows() == 5);
   write_bytes(folder / "coco_dev_reference3", "A cat .\nA dog .\n");
   CHECK(refuses(ErrorKind::kBadInput, "coco_dev_reference3: line 2: expected 5 lines",
-                [&] { CaptionData::load(options); }));
+                [&] { CaptionData(folder, "made_up"); }));
 }
 
 }  // namespace

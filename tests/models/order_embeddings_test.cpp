@@ -16,28 +16,27 @@ namespace {
 
 constexpr const char* kModel = "order_embeddings";
 
-train::Config config_of(const Settings& settings) { return small_config(settings, kModel); }
+train::Job config_of(const Settings& settings) { return small_job(settings, kModel); }
 
 // What the network says of captions, by their numbers in the training split, in float64.
 struct Said {
   double loss = 0;
   Tensor captions, images;  // (rows, width)
 
-  Said(const train::Config& config, const std::vector<std::int64_t>& rows,
+  Said(const train::Job& job, const std::vector<std::int64_t>& rows,
        const std::string& backend_name = "reference") {
     const auto backend = make_backend(backend_name);
-    const auto stream =
-        config.model().load(config.data().request())->stream(task::Split::kTrain, {.shuffle = {}});
+    const auto stream = job.splits().stream(task::Split::kTrain, {.shuffle = {}});
     const task::Batch& batch = stream->pick(rows);
     Graph g;
     nn::Net net{.graph = g};
     const task::Outputs outputs =
-        config.model().build(net, train::add_inputs(g, config.model(), batch.sizes));
+        job.network().build(net, train::add_inputs(g, job.network(), batch.sizes));
     g.mark_output("loss", outputs.loss_sum);
     for (const NamedValue& said : outputs.predictions) g.mark_output(said.name, said.value);
     Variables variables(*backend, 5);
     Program program(*backend, variables, g);
-    train::Feeder(config.model()).feed(program, batch);
+    train::Feeder(job.network()).feed(program, batch);
     program.run();
     loss = program.scalar("loss");
     captions = program.fetch("caption");
@@ -88,10 +87,10 @@ TEST_CASE("order_embeddings: the loss is the sum over pairs of different images,
 }
 
 TEST_CASE("order_embeddings: the order of the rows does not matter to the loss") {
-  const train::Config config = config_of({});
-  const double loss = Said(config, {3, 9, 14, 22, 41}).loss;
-  CHECK(Said(config, {41, 3, 22, 14, 9}).loss == doctest::Approx(loss).epsilon(1e-12));
-  CHECK(Said(config, {41, 3, 22, 14, 8}).loss != doctest::Approx(loss).epsilon(1e-4));
+  const train::Job job = config_of({});
+  const double loss = Said(job, {3, 9, 14, 22, 41}).loss;
+  CHECK(Said(job, {41, 3, 22, 14, 9}).loss == doctest::Approx(loss).epsilon(1e-12));
+  CHECK(Said(job, {41, 3, 22, 14, 8}).loss != doctest::Approx(loss).epsilon(1e-4));
 }
 
 // With so large a margin every pair counts: a step does not cross the edge of any.
@@ -104,10 +103,9 @@ TEST_CASE("order_embeddings: the gradient of the whole network by central differ
 }
 
 TEST_CASE("order_embeddings: a longer caption beside it changes no bit of an embedding") {
-  const train::Config config = config_of({});
+  const train::Job job = config_of({});
   const std::string backend = default_backend();
-  const auto stream =
-      config.model().load(config.data().request())->stream(task::Split::kTrain, {.shuffle = {}});
+  const auto stream = job.splits().stream(task::Split::kTrain, {.shuffle = {}});
   const auto length_with = [&](std::int64_t row) {
     return stream->pick(std::vector{row}).sizes[1];
   };
@@ -117,32 +115,31 @@ TEST_CASE("order_embeddings: a longer caption beside it changes no bit of an emb
     if (length_with(row) > length_with(large)) large = row;
   }
   REQUIRE(length_with(small) < length_with(large));
-  const Said tight(config, {small, small}, backend), wide(config, {small, large}, backend);
+  const Said tight(job, {small, small}, backend), wide(job, {small, large}, backend);
   CHECK(std::memcmp(tight.captions.data(), wide.captions.data(), 16 * sizeof(float)) == 0);
 }
 
 TEST_CASE("order_embeddings: parameters are those of the paper") {
   Graph g;
   nn::Net net{.graph = g};
-  const train::Config config =
-      config_of({"model.norm=none", "model.width=1024", "model.word_width=300"});
-  const task::Inputs in = train::add_inputs(g, config.model(), {2, 4});
-  config.model().build(net, in);
+  const train::Job job = config_of({"model.norm=none", "model.width=1024", "model.word_width=300"});
+  const task::Inputs in = train::add_inputs(g, job.network(), {2, 4});
+  job.network().build(net, in);
   const auto words = std::int64_t(
-      text::Vocabulary::parse(config.model().assets().at("vocabulary"), "vocabulary").size());
+      text::Vocabulary::parse(job.network().assets().at("vocabulary"), "vocabulary").size());
   const std::int64_t gru = 3 * (300 * 1024 + 1024 * 1024 + 1024), image = 256 * 1024 + 1024;
   CHECK(count_parameters(g) == 300 * words + gru + image);
 }
 
 TEST_CASE("order_embeddings: eight images are found among eight after a few updates") {
-  const train::Config config =
+  const train::Job job =
       config_of({"data.train_rows=8", "train.lr=1e-2", "train.epochs=40", "model.fold=8"});
   const test::TempDir temp;
-  test::train_in(temp.path(), config);
+  test::train_in(temp.path(), job);
   const auto backend = make_backend(default_backend());
   Variables variables(*backend, 1);
-  train::Evaluator evaluator(*backend, variables, config);
-  const auto rows = config.model().load(config.data().request())->stream(task::Split::kTrain, {});
+  train::Evaluator evaluator(*backend, variables, job);
+  const auto rows = job.splits().stream(task::Split::kTrain, {});
   CHECK(evaluator.run(*rows).at("image_r1") < 60);
   const auto path = test::step_file(temp.path(), 40);
   train::load_variables(io::read_safetensors(path), path, variables);

@@ -33,8 +33,7 @@ Graph step_of(const ModelEntry& entry, const Recipe& recipe, const Backend& back
   train::Config config(entry.make());
   config.apply_toml(recipe.toml, recipe.name);
   if (entry.name == "draw") config.set("model.binarize", "sampled");  // nothing fixed is built in
-  config.prepare();
-  return optimized_for(backend, train::build_step(config));
+  return optimized_for(backend, train::build_step(train::Job(std::move(config))));
 }
 
 // At their full sizes networks have products of many more shapes than the tests of kernels.

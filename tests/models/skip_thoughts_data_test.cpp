@@ -4,6 +4,7 @@
 #include <set>
 
 #include "frontend/io/tar.h"
+#include "models/skip_thoughts/data.h"
 #include "models/skip_thoughts/files.h"
 #include "models/skip_thoughts/stories.h"
 #include "models/skip_thoughts/triples.h"
@@ -107,9 +108,7 @@ TEST_CASE(
 
 TEST_CASE("skip_thoughts: a batch says its neighbours one word behind") {
   const std::vector<Passage> passages{{{"a b", "c", "x", "b a c a"}}};
-  TripleStream stream({"letters", {}},
-                      std::make_shared<const NumberedText>(number_text(passages, letters(), 9)),
-                      {.batch = 3});
+  data::PlannedStream stream(triple_rows(passages, letters(), 9, {"letters"}), {.batch = 3});
   REQUIRE(stream.rows() == 2);
   const std::vector<std::int64_t> rows{1};
   const task::Batch& batch = stream.pick(rows);

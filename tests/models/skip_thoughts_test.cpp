@@ -13,12 +13,12 @@
 namespace keel::models {
 namespace {
 
-train::Config config_of() { return small_config({}, "skip_thoughts"); }
+train::Job config_of() { return small_job({}, "skip_thoughts"); }
 
-std::set<std::string> parameters_of(const train::Config& config) {
+std::set<std::string> parameters_of(const train::Job& job) {
   Graph g;
   nn::Net net{.graph = g};
-  config.model().build(net, train::add_inputs(g, config.model(), {2, 4, 8}));
+  job.network().build(net, train::add_inputs(g, job.network(), {2, 4, 8}));
   const std::vector<std::string> names = names_of(g, NodeKind::kParameter);
   return {names.begin(), names.end()};
 }
@@ -38,15 +38,15 @@ TEST_CASE("skip_thoughts: an encoder, two decoders, and one way to say words") {
 }
 
 TEST_CASE("skip_thoughts: a vector depends on its sentence alone, and has the length 1") {
-  const train::Config config = config_of();
+  const train::Job job = config_of();
   const std::vector<std::string> lines{"word1 word2", "word1 word2 word3 word1 word1",
                                        "word1 word2", ""};
-  const std::vector<std::string> together = vectors_of(config, lines);
+  const std::vector<std::string> together = vectors_of(job, lines);
   REQUIRE(together.size() == 4);
   CHECK(together[0] == together[2]);
   CHECK(together[0] != together[1]);
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    CHECK(vectors_of(config, {lines[i]}).front() == together[i]);
+    CHECK(vectors_of(job, {lines[i]}).front() == together[i]);
     std::istringstream numbers(together[i]);
     double squares = 0;
     int count = 0;
@@ -54,25 +54,22 @@ TEST_CASE("skip_thoughts: a vector depends on its sentence alone, and has the le
     CHECK(count == 48);
     CHECK(squares == doctest::Approx(1).epsilon(1e-5));
   }
-  CHECK(vectors_of(config, {}).empty());
+  CHECK(vectors_of(job, {}).empty());
 }
 
 // The summed loss of the first rows once the words that one decoder reads are all the same.
-double loss_with(const train::Config& config, const std::string& changed) {
-  const auto stream = config.model()
-                          .load(config.data().request())
-                          ->stream(task::Split::kTrain, {.batch = 4096, .shuffle = {}});
+double loss_with(const train::Job& job, const std::string& changed) {
+  const auto stream = job.splits().stream(task::Split::kTrain, {.batch = 4096, .shuffle = {}});
   const task::Batch& batch = stream->pick(first_rows(4));
   Graph g;
   nn::Net net{.graph = g};
   g.mark_output(
-      "loss",
-      config.model().build(net, train::add_inputs(g, config.model(), batch.sizes)).loss_sum);
+      "loss", job.network().build(net, train::add_inputs(g, job.network(), batch.sizes)).loss_sum);
   const auto backend = make_backend("reference");
   Variables variables(*backend, 1);
   Program program(*backend, variables, g);
-  train::Feeder(config.model()).feed(program, batch);
-  for (const task::Input& input : config.model().inputs(batch.sizes)) {
+  train::Feeder(job.network()).feed(program, batch);
+  for (const task::Input& input : job.network().inputs(batch.sizes)) {
     if (input.name != changed) continue;
     Tensor words(input.type);
     std::ranges::fill(words.as<std::int32_t>(), text::Dictionary::kUnk);
@@ -83,17 +80,17 @@ double loss_with(const train::Config& config, const std::string& changed) {
 }
 
 TEST_CASE("skip_thoughts: each decoder reads the neighbour that it is to say") {
-  const train::Config config = config_of();
-  const double loss = loss_with(config, "none");
-  CHECK(loss_with(config, "before_in") != doctest::Approx(loss).epsilon(1e-9));
-  CHECK(loss_with(config, "after_in") != doctest::Approx(loss).epsilon(1e-9));
+  const train::Job job = config_of();
+  const double loss = loss_with(job, "none");
+  CHECK(loss_with(job, "before_in") != doctest::Approx(loss).epsilon(1e-9));
+  CHECK(loss_with(job, "after_in") != doctest::Approx(loss).epsilon(1e-9));
 }
 
 TEST_CASE("skip_thoughts: the gradient of the whole network by central differences") {
   for (const char* norm : {"none", "layernorm"}) {
     CAPTURE(norm);
     check_gradients(
-        small_config({std::string("model.norm=") + norm, "model.width=6"}, "skip_thoughts"), 3);
+        small_job({std::string("model.norm=") + norm, "model.width=6"}, "skip_thoughts"), 3);
   }
 }
 
@@ -104,7 +101,7 @@ TEST_CASE("skip_thoughts: options that cannot be are refused") {
         {"model.most_words=61", "model.most_words: expected 1 to 60, got 61"},
         {"model.norm=layernorms", "layernorm"}}) {
     CAPTURE(setting);
-    test::check_refused([&] { small_config({setting}, "skip_thoughts"); }, "model.", part);
+    test::check_refused([&] { small_job({setting}, "skip_thoughts"); }, "model.", part);
   }
 }
 

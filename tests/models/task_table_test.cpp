@@ -19,11 +19,11 @@ namespace {
 
 TEST_CASE("tasks: a split's loss and metrics are the same for every size of batches") {
   const auto backend = make_backend("reference");
-  for_each_task([&](const train::Config& config) {
+  for_each_task([&](const train::Job& job) {
     Variables variables(*backend, 3);
-    train::Evaluator evaluator(*backend, variables, config);
+    train::Evaluator evaluator(*backend, variables, job);
     const auto measured = [&](std::int64_t batch) {
-      return evaluator.run(*stream_of(config, task::Split::kTest, {.batch = batch, .shuffle = {}}));
+      return evaluator.run(*stream_of(job, task::Split::kTest, {.batch = batch, .shuffle = {}}));
     };
     const train::Evaluation whole = measured(4096);
     for (const std::int64_t batch : {1, 7, 32, 200}) {
@@ -31,7 +31,7 @@ TEST_CASE("tasks: a split's loss and metrics are the same for every size of batc
       const train::Evaluation parts = measured(batch);
       CHECK(parts.rows == whole.rows);
       CHECK(parts.items == whole.items);
-      if (!compares_rows(config)) {
+      if (!compares_rows(job)) {
         CHECK(parts.loss == doctest::Approx(whole.loss).epsilon(1e-12));
       }
       for (const train::Measured& m : whole.metrics) {
@@ -43,10 +43,10 @@ TEST_CASE("tasks: a split's loss and metrics are the same for every size of batc
 
 TEST_CASE("tasks: an epoch compiles one program for each shape that comes, and no more") {
   const auto backend = make_backend("null");
-  for_each_task([&](const train::Config& config) {
-    const auto stream = stream_of(config, task::Split::kTrain, training(config, 1));
+  for_each_task([&](const train::Job& job) {
+    const auto stream = stream_of(job, task::Split::kTrain, training(job, 1));
     Variables variables(*backend, 1);
-    train::StepRunner steps(*backend, variables, config, *stream);
+    train::StepRunner steps(*backend, variables, job, *stream);
     std::set<task::Sizes> met{stream->shapes().front()};
     train::StepPlace place;
     for (place.epoch = 0; place.epoch < 2; ++place.epoch) {
@@ -68,11 +68,11 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
 }
 
 TEST_CASE("tasks: a run that goes on ends in the bytes of one that never stopped") {
-  for_each_task([](const train::Config& config) {
-    const std::string model(config.model().name());
+  for_each_task([](const train::Job& job) {
+    const std::string model(job.task().name());
     const test::TempDir temp;
     const auto small = [&](const char* steps) {
-      return small_config({std::string("train.max_steps=") + steps, "train.eval_every=2u"}, model);
+      return small_job({std::string("train.max_steps=") + steps, "train.eval_every=2u"}, model);
     };
     test::train_in(temp / "straight", small("5"));
     test::train_in(temp / "parts", small("3"));
@@ -90,11 +90,11 @@ TEST_CASE("tasks: a run that goes on ends in the bytes of one that never stopped
 }
 
 // The parameters after a few steps on so many threads.
-std::map<std::string, Tensor> trained_on(const train::Config& config, int threads) {
+std::map<std::string, Tensor> trained_on(const train::Job& job, int threads) {
   const auto backend = make_backend("onednn", {.threads = threads});
-  const auto stream = stream_of(config, task::Split::kTrain, training(config, 1));
+  const auto stream = stream_of(job, task::Split::kTrain, training(job, 1));
   Variables variables(*backend, 1);
-  train::StepRunner steps(*backend, variables, config, *stream);
+  train::StepRunner steps(*backend, variables, job, *stream);
   for (train::StepPlace place; place.step < 4; ++place.step, ++place.batch) {
     steps.start(place);
     steps.next(true);
@@ -109,11 +109,11 @@ TEST_CASE("tasks: any number of threads gives the same bytes") {
     MESSAGE("skipped: the onednn backend is not built in");
     return;
   }
-  for_each_task([](const train::Config& config) {
-    const auto one = trained_on(config, 1);
+  for_each_task([](const train::Job& job) {
+    const auto one = trained_on(job, 1);
     for (const int threads : {2, 3}) {
       CAPTURE(threads);
-      const auto more = trained_on(config, threads);
+      const auto more = trained_on(job, threads);
       for (const auto& [name, value] : one) {
         CAPTURE(name);
         CHECK(same_bytes(value, more.at(name)));
@@ -123,19 +123,19 @@ TEST_CASE("tasks: any number of threads gives the same bytes") {
 }
 
 // The gathered gradients of micro-batches with these numbers of rows, one behind the other.
-std::map<std::string, Tensor> gathered(const train::Config& config,
+std::map<std::string, Tensor> gathered(const train::Job& job,
                                        const std::vector<std::int64_t>& parts) {
   const auto backend = make_backend("reference");
-  const auto stream = stream_of(config, task::Split::kTrain, {.batch = 4096, .shuffle = {}});
+  const auto stream = stream_of(job, task::Split::kTrain, {.batch = 4096, .shuffle = {}});
   const double items = stream->pick(first_rows(8)).items;
   Variables variables(*backend, 1);
-  train::Feeder feeder(config.model());
+  train::Feeder feeder(job.network());
   std::int64_t first = 0;
   for (const std::int64_t count : parts) {
     std::vector<std::int64_t> rows;
     for (std::int64_t i = 0; i < count; ++i) rows.push_back(first + i);
     const task::Batch& batch = stream->pick(rows);
-    Program program(*backend, variables, train::build_accumulate(config, batch.sizes));
+    Program program(*backend, variables, train::build_accumulate(job, batch.sizes));
     feeder.feed(program, batch);
     program.feed("weight", Tensor::scalar(float(1 / items)));
     program.feed("tick", Tensor::scalar(std::int32_t{5}));
@@ -152,9 +152,9 @@ std::map<std::string, Tensor> gathered(const train::Config& config,
 
 TEST_CASE("tasks: micro-batches gather the gradient of one batch, random numbers and all") {
   for_each_task(
-      [](const train::Config& config) {
-        if (compares_rows(config)) return;
-        const auto whole = gathered(config, {8}), parts = gathered(config, {3, 1, 4});
+      [](const train::Job& job) {
+        if (compares_rows(job)) return;
+        const auto whole = gathered(job, {8}), parts = gathered(job, {3, 1, 4});
         CHECK(whole.size() >= 4);
         for (const auto& [name, sum] : whole) {
           CAPTURE(name);
@@ -165,35 +165,34 @@ TEST_CASE("tasks: micro-batches gather the gradient of one batch, random numbers
 }
 
 TEST_CASE("tasks: a checkpoint alone says what network it is of") {
-  for_each_task([](const train::Config& config) {
-    const std::string model(config.model().name());
+  for_each_task([](const train::Job& job) {
+    const std::string model(job.task().name());
     const test::TempDir temp;
-    test::train_in(temp.path(), small_config({"train.max_steps=1"}, model));
+    test::train_in(temp.path(), small_job({"train.max_steps=1"}, model));
     const auto path = test::step_file(temp.path(), 1);
     const io::TensorFile file = io::read_safetensors(path);
-    const train::Config again = train::config_of_checkpoint(
+    const train::Job again = train::job_of_checkpoint(
         file, path, [](const std::string& name) { return find_model(name).make(); });
-    CHECK(again.to_toml() == small_config({"train.max_steps=1"}, model).to_toml());
-    CHECK(again.model().assets() == config.model().assets());
+    CHECK(again.config().to_toml() == test::small_config({"train.max_steps=1"}, model).to_toml());
+    CHECK(again.network().assets() == job.network().assets());
   });
 }
 
 // Below which a loss has to come on eight rows: a cross entropy to almost 0, the negative log of a
 // density below that of noise, and DRAW's bound, which begins at the 784 ln 2 nats of pixels that
 // nothing is known of and is never 0, to half of that.
-double learned_loss(const task::Model& model) {
-  return model.name() == "draw" ? 784 * 0.6931 / 2 : 0.3;
+double learned_loss(const task::Task& task) {
+  return task.name() == "draw" ? 784 * 0.6931 / 2 : 0.3;
 }
 
 TEST_CASE("tasks: eight rows are learned by heart") {
-  for_each_task([](const train::Config& config) {
+  for_each_task([](const train::Job& job) {
     const auto backend = make_backend(default_backend());
-    const auto stream = stream_of(config, task::Split::kTrain, {.batch = 4096, .shuffle = {}});
+    const auto stream = stream_of(job, task::Split::kTrain, {.batch = 4096, .shuffle = {}});
     const task::Batch& batch = stream->pick(first_rows(8));
     Variables variables(*backend, 1);
-    Program step(*backend, variables, train::build_step(config, batch.sizes),
-                 {.guard = "grad_norm"});
-    train::Feeder(config.model()).feed(step, batch);
+    Program step(*backend, variables, train::build_step(job, batch.sizes), {.guard = "grad_norm"});
+    train::Feeder(job.network()).feed(step, batch);
     step.feed("weight", Tensor::scalar(float(1 / batch.items)));
     step.feed("lr", Tensor::scalar(1e-2f));
     for (std::int32_t i = 0; i < 60; ++i) {
@@ -201,17 +200,17 @@ TEST_CASE("tasks: eight rows are learned by heart") {
       step.feed("tick", Tensor::scalar(i));
       step.run();
     }
-    CHECK(step.scalar("loss") < learned_loss(config.model()));
+    CHECK(step.scalar("loss") < learned_loss(job.task()));
   });
 }
 
 TEST_CASE("tasks: the first step's loss and gradient are the same on every backend") {
-  for_each_task([](const train::Config& config) {
+  for_each_task([](const train::Job& job) {
     const auto results = [&](const std::string& name) {
       const auto backend = make_backend(name);
-      const auto stream = stream_of(config, task::Split::kTrain, training(config, 1));
+      const auto stream = stream_of(job, task::Split::kTrain, training(job, 1));
       Variables variables(*backend, 1);
-      train::StepRunner steps(*backend, variables, config, *stream);
+      train::StepRunner steps(*backend, variables, job, *stream);
       steps.start({});
       const train::StepResult* result = steps.next(true);
       return std::pair(result->loss, result->grad_norm);

@@ -105,8 +105,8 @@ TEST_CASE("rt: packed, in the folder `sentences`, in either encoding, and what i
   write_rt(folder.path(), 50);
   const Corpus plain = read_rt(folder.path(), 1, true);
   CHECK(plain.origin == folder.path().string() + " (two files, UTF-8, plain; split 1)");
-  CHECK(plain.sources[0] == plain.origin + ", train");
-  CHECK(plain.sources[2] == plain.origin + ", test");
+  CHECK(plain.notes(task::Split::kTrain).source == "RT train, " + plain.origin);
+  CHECK(plain.notes(task::Split::kTest).source == "RT test, " + plain.origin);
   TempDir packed;
   fs::create_directories(packed / "sentences");
   write_bytes(packed / "sentences/rt-polarity.neg.xz", xz(lines("bad", 50)));

@@ -108,9 +108,9 @@ TEST_CASE("own files: three splits, each in a form of its own") {
   CHECK(same_rows(corpus.train, {{1, {"how", "far"}}, {0, {"what", "is", "it"}}, {1, {"a"}}}));
   CHECK(same_rows(corpus.valid, {{1, {"far,", "\"far\"", "out"}}}));
   CHECK(same_rows(corpus.test(), {{0, {"why"}}}));
-  CHECK(corpus.sources[0] == folder / "train.txt");
-  CHECK(corpus.sources[1] == folder / "dev.csv");
-  CHECK(corpus.sources[2] == folder / "test.jsonl");
+  CHECK(corpus.files[0] == folder / "train.txt");
+  CHECK(corpus.files[1] == folder / "dev.csv");
+  CHECK(corpus.files[2] == folder / "test.jsonl");
   CHECK(corpus.left_out.empty());
   CHECK(read_own_files(folder.path(), {.lower_case = false}).train[0].words == Words{"How", "far"});
 }
@@ -168,9 +168,9 @@ TEST_CASE("own files: what has no file is a tenth of the training rows, drawn by
   CHECK(all.size() == 57);
   CHECK(same_rows(single.train, corpus.train));
   CHECK_FALSE(same_rows(other.valid, corpus.valid));
-  CHECK(corpus.sources[1] ==
+  CHECK(corpus.files[1] ==
         fmt::format("a tenth of {}, drawn by data.seed=3", (folder / "train.txt").string()));
-  CHECK(corpus.sources[2] == corpus.sources[1]);
+  CHECK(corpus.files[2] == corpus.files[1]);
   const auto place = [](const std::string& word) { return std::stoi(word.substr(3)); };
   CHECK(std::ranges::is_sorted(words(corpus.train), {}, place));
   // A test file changes nothing of what is held out for validation.

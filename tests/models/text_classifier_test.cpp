@@ -14,9 +14,9 @@ namespace {
 
 constexpr const char* kModel = "text_classifier";
 
-train::Config config_of(Settings settings) {
+train::Job config_of(Settings settings) {
   settings.push_back("model.dropout=0");
-  return small_config(settings, kModel);
+  return small_job(settings, kModel);
 }
 
 // Logits of the first rows, and the gradient of the loss by the embedding of their words, when rows
@@ -24,15 +24,15 @@ train::Config config_of(Settings settings) {
 struct Padded {
   Tensor logits, table;
 
-  Padded(const std::string& backend_name, const train::Config& config, std::int64_t rows,
+  Padded(const std::string& backend_name, const train::Job& job, std::int64_t rows,
          std::int64_t length) {
     constexpr std::int64_t kRows = 3;
     const std::int64_t words[kRows] = {5, 2, 7};
     const auto backend = make_backend(backend_name);
     Graph g;
     nn::Net net{.graph = g};
-    const task::Inputs in = train::add_inputs(g, config.model(), {rows, length});
-    const task::Outputs outputs = config.model().build(net, in);
+    const task::Inputs in = train::add_inputs(g, job.network(), {rows, length});
+    const task::Outputs outputs = job.network().build(net, in);
     const Value table = g.find_leaf("embedding");
     g.mark_output("logits", outputs.predictions[0].value);
     g.mark_output("table", gradient(g, outputs.loss_sum, {{table}})[0]);
@@ -68,9 +68,9 @@ double largest(const Tensor& a, const Tensor& b) {
 TEST_CASE("text_classifier: padding changes no bit of a sentence's logits with norms of a row") {
   for (const char* norm : {"none", "layernorm", "adanorm", "detachnorm", "rmsnorm"}) {
     CAPTURE(std::string(norm));
-    const train::Config config = config_of({std::string("model.norm=") + norm, "model.layers=2"});
-    const Padded tight(default_backend(), config, 3, 8), wide(default_backend(), config, 3, 24),
-        tall(default_backend(), config, 7, 16);
+    const train::Job job = config_of({std::string("model.norm=") + norm, "model.layers=2"});
+    const Padded tight(default_backend(), job, 3, 8), wide(default_backend(), job, 3, 24),
+        tall(default_backend(), job, 7, 16);
     for (const Padded* other : {&wide, &tall}) {
       CHECK(std::memcmp(tight.logits.data(), other->logits.data(),
                         std::size_t(tight.logits.bytes())) == 0);
@@ -82,8 +82,8 @@ TEST_CASE("text_classifier: padding changes no bit of a sentence's logits with n
 TEST_CASE("text_classifier: padding does not matter to norms over the batch, to rounding") {
   for (const char* norm : {"batchnorm", "powernorm", "pn_v", "mabn"}) {
     CAPTURE(std::string(norm));
-    const train::Config config = config_of({std::string("model.norm=") + norm});
-    const Padded tight("reference", config, 3, 8), padded("reference", config, 7, 24);
+    const train::Job job = config_of({std::string("model.norm=") + norm});
+    const Padded tight("reference", job, 3, 8), padded("reference", job, 7, 24);
     CHECK(largest(tight.logits, padded.logits) < 1e-12);
     CHECK(largest(tight.table, padded.table) < 1e-11);
   }
@@ -95,7 +95,7 @@ TEST_CASE("text_classifier: the gradient of the whole network by central differe
 
 TEST_CASE("text_classifier: refusals") {
   const auto refused = [](const char* setting, std::string_view part) {
-    test::check_refused([&] { small_config({setting}, kModel); }, "model.", part);
+    test::check_refused([&] { small_job({setting}, kModel); }, "model.", part);
   };
   refused("model.task=mr", "task: 'mr' is unknown");
   refused("model.heads=3", "heads: expected a divisor of the width, got 3");
@@ -105,8 +105,8 @@ TEST_CASE("text_classifier: refusals") {
 }
 
 TEST_CASE("text_classifier: width and heads are judged together, in either order") {
-  CHECK_NOTHROW(small_config({"model.width=24", "model.heads=6"}, kModel));
-  CHECK_NOTHROW(small_config({"model.heads=6", "model.width=24"}, kModel));
+  CHECK_NOTHROW(small_job({"model.width=24", "model.heads=6"}, kModel));
+  CHECK_NOTHROW(small_job({"model.heads=6", "model.width=24"}, kModel));
 }
 
 }  // namespace

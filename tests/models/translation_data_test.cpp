@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "models/translation/data.h"
+#include "models/translation/model.h"
 #include "tests/support/input_checks.h"
 #include "tests/support/small_run.h"
 
@@ -21,41 +22,57 @@ std::vector<T> values_of(const task::Batch& batch, PairInput value) {
   return {values.begin(), values.end()};
 }
 
-PairStream small_stream(const data::PairBatchOptions& options) {
-  auto pairs = std::make_shared<NumberedPairs>(
-      NumberedPairs{{{7, 8, 2}, {9, 2}}, {{2}, {4, 5, 6, 7, 2}}, {{4, 2}, {2}}});
-  return {{"small", {}}, std::move(pairs), options};
+// Its targets come to a longer bucket than its sources.
+data::PlannedStream small_stream(const task::StreamOptions& options) {
+  const Numbers nine{4, 5, 6, 7, 8, 9, 10, 11, 2};
+  return {
+      std::make_shared<PairRows>(data::SplitNotes{"small"},
+                                 NumberedPairs{{{7, 8, 2}, {9, 2}}, {{2}, nine}, {{4, 2}, {2}}}),
+      options};
 }
 
-TEST_CASE("pair stream: source, mask, what goes in and what comes out") {
-  PairStream stream = small_stream({.max_tokens = 40, .multiple = 4, .sorted = true});
+// The rows of a split as training numbers them.
+data::PlannedStream pair_stream(const TranslationData& of, Split split,
+                                const task::StreamOptions& options) {
+  ParallelCorpus corpus = of.corpus;
+  data::SplitNotes notes = corpus.notes(split);
+  const std::string where = fmt::format("{}, {}", corpus.origin, data::name_of(split));
+  return {std::make_shared<PairRows>(std::move(notes),
+                                     numbered_pairs(corpus.take(split), of.subwords, where)),
+          options};
+}
+
+TEST_CASE("pair rows: source, mask, what goes in and what comes out") {
+  data::PlannedStream stream = small_stream({.batch = 80});
   REQUIRE(stream.steps(0) == 1);
   const task::Batch& batch = stream.at(0, 0);
-  CHECK(batch.sizes == task::Sizes{5, 4, 8});
+  CHECK(batch.sizes == task::Sizes{5, 8, 16});
   CHECK(batch.rows == std::vector<std::int64_t>{1, 2, 0, -1, -1});
-  CHECK(batch.items == 8);
-  CHECK(stream.items(0, 0) == 8);
+  CHECK(batch.items == 12);
+  CHECK(stream.items(0, 0) == 12);
   constexpr std::int32_t kPad = Dictionary::kPad;
-  CHECK(values_of<std::int32_t>(batch, kSource) ==
-        Numbers{2, 1, 1, 1, 4, 2, 1, 1, 7, 8, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1});
-  Numbers in(40, kPad), out(40, kNoToken);
-  std::ranges::copy(Numbers{2, 4, 5, 6, 7}, in.begin());
-  std::ranges::copy(Numbers{4, 5, 6, 7, 2}, out.begin());
-  std::ranges::copy(Numbers{2}, in.begin() + 8);
-  std::ranges::copy(Numbers{2}, out.begin() + 8);
-  std::ranges::copy(Numbers{2, 9}, in.begin() + 16);
-  std::ranges::copy(Numbers{9, 2}, out.begin() + 16);
+  Numbers source(40, kPad), in(80, kPad), out(80, kNoToken);
+  source[0] = 2;
+  std::ranges::copy(Numbers{4, 2}, source.begin() + 8);
+  std::ranges::copy(Numbers{7, 8, 2}, source.begin() + 16);
+  CHECK(values_of<std::int32_t>(batch, kSource) == source);
+  std::ranges::copy(Numbers{2, 4, 5, 6, 7, 8, 9, 10, 11}, in.begin());
+  std::ranges::copy(Numbers{4, 5, 6, 7, 8, 9, 10, 11, 2}, out.begin());
+  std::ranges::copy(Numbers{2}, in.begin() + 16);
+  std::ranges::copy(Numbers{2}, out.begin() + 16);
+  std::ranges::copy(Numbers{2, 9}, in.begin() + 32);
+  std::ranges::copy(Numbers{9, 2}, out.begin() + 32);
   CHECK(values_of<std::int32_t>(batch, kTargetIn) == in);
   CHECK(values_of<std::int32_t>(batch, kTargetOut) == out);
   const auto source_mask = values_of<std::uint8_t>(batch, kSourceMask);
   const auto target_mask = values_of<std::uint8_t>(batch, kTargetMask);
   CHECK(std::accumulate(source_mask.begin(), source_mask.end(), 0) == 6);
   for (std::size_t i = 0; i < out.size(); ++i) CHECK((target_mask[i] == 1) == (out[i] != kNoToken));
-  CHECK(stream.shapes() == std::vector<task::Sizes>{{5, 4, 8}});
+  CHECK(stream.shapes() == std::vector<task::Sizes>{{5, 8, 16}});
 }
 
-TEST_CASE("pair stream: the types that a network declares") {
-  PairStream stream = small_stream({});
+TEST_CASE("pair rows: the types that a network declares") {
+  data::PlannedStream stream = small_stream({});
   const task::Batch& batch = stream.at(0, 0);
   const std::vector<task::Input> inputs = pair_inputs(batch.sizes);
   REQUIRE(inputs.size() == batch.values.size());
@@ -65,33 +82,37 @@ TEST_CASE("pair stream: the types that a network declares") {
   }
 }
 
-TEST_CASE("pair stream: single rows") {
-  PairStream stream = small_stream({.multiple = 4});
+TEST_CASE("pair rows: single rows") {
+  data::PlannedStream stream = small_stream({});
   const task::Batch& batch = stream.pick(std::vector<std::int64_t>{0, 1});
-  CHECK(batch.sizes == task::Sizes{2, 4, 8});
+  CHECK(batch.sizes == task::Sizes{2, 8, 16});
   CHECK(batch.rows == std::vector<std::int64_t>{0, 1});
-  CHECK(values_of<std::int32_t>(batch, kSource) == Numbers{7, 8, 2, 1, 2, 1, 1, 1});
+  CHECK(values_of<std::int32_t>(batch, kSource) ==
+        Numbers{7, 8, 2, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1});
   CHECK(refuses(ErrorKind::kUsage, "row: expected 0 to 2, got 3",
                 [&] { stream.pick(std::vector<std::int64_t>{3}); }));
 }
 
 TEST_CASE("translation data: lex200 as words, every pair once, all tokens counted") {
   const TranslationData data = TranslationData::load({});
-  const Dictionary& dictionary = data.subwords().source->dictionary();
-  CHECK(data.subwords().source == data.subwords().target);
+  const Dictionary& dictionary = data.subwords.source->dictionary();
+  CHECK(data.subwords.source == data.subwords.target);
   CHECK(dictionary.size() == 408);  // 4 + 200 + 200 + 3 words, and a filler
   CHECK(dictionary.first_filler() == 407);
   for (const Split split : {Split::kTrain, Split::kValid, Split::kTest}) {
     const bool train = split == Split::kTrain;
-    const auto stream = data.stream(split, {.max_tokens = 1024, .sorted = !train, .seed = 3});
-    const SentencePairs sentences = data.sentences(split);
-    CHECK(stream->rows() == std::ssize(sentences.source));
+    task::StreamOptions options{.batch = 1024};
+    if (train) options.shuffle = 3;
+    data::PlannedStream stream = pair_stream(data, split, options);
+    ParallelCorpus corpus = data.corpus;
+    const SentencePairs sentences = corpus.take(split);
+    CHECK(stream.rows() == std::ssize(sentences.source));
     double tokens = 0, expected = 0;
     std::vector<int> times(sentences.source.size());
-    for (std::int64_t step = 0; step < stream->steps(1); ++step) {
-      const task::Batch& batch = stream->at(1, step);
+    for (std::int64_t step = 0; step < stream.steps(1); ++step) {
+      const task::Batch& batch = stream.at(1, step);
       tokens += batch.items;
-      CHECK(batch.items == stream->items(1, step));
+      CHECK(batch.items == stream.items(1, step));
       for (std::int64_t row : batch.rows) {
         if (row >= 0) ++times[static_cast<std::size_t>(row)];
       }
@@ -101,22 +122,22 @@ TEST_CASE("translation data: lex200 as words, every pair once, all tokens counte
     }
     CHECK(tokens == expected);
     CHECK(std::ranges::all_of(times, [](int n) { return n == 1; }));
-    CHECK(stream->left_out().empty());
+    CHECK(stream.left_out().empty());
   }
 }
 
 TEST_CASE("translation data: a batch is a function of seed, epoch and step") {
   const TranslationData data = TranslationData::load({.train_rows = 2000});
-  const auto first = data.stream(Split::kTrain, {.max_tokens = 512, .seed = 1});
-  const auto second = data.stream(Split::kTrain, {.max_tokens = 512, .seed = 1});
-  for (std::int64_t step = 0; step < first->steps(0); ++step) second->at(0, step);
-  const task::Batch& here = first->at(3, 5);
-  const task::Batch& there = second->at(3, 5);
+  data::PlannedStream first = pair_stream(data, Split::kTrain, {.batch = 512, .shuffle = 1});
+  data::PlannedStream second = pair_stream(data, Split::kTrain, {.batch = 512, .shuffle = 1});
+  for (std::int64_t step = 0; step < first.steps(0); ++step) second.at(0, step);
+  const task::Batch& here = first.at(3, 5);
+  const task::Batch& there = second.at(3, 5);
   CHECK(here.rows == there.rows);
   CHECK(values_of<std::int32_t>(here, kTargetOut) == values_of<std::int32_t>(there, kTargetOut));
-  CHECK(first->at(2, 5).rows !=
-        data.stream(Split::kTrain, {.max_tokens = 512, .seed = 2})->at(1, 5).rows);
-  CHECK(first->shapes().size() <= 16);
+  CHECK(first.at(2, 5).rows !=
+        pair_stream(data, Split::kTrain, {.batch = 512, .shuffle = 2}).at(1, 5).rows);
+  CHECK(first.shapes().size() <= 16);
 }
 
 TEST_CASE("translation data: pairs may be left out by their lengths in sub-words") {
@@ -137,23 +158,21 @@ TEST_CASE("translation data: pairs may be left out by their lengths in sub-words
       .clean_subwords = text::CleanOptions{.max_tokens = 4, .max_ratio = 1.2},
       .subwords = {.merges = 1}};
   const TranslationData data = TranslationData::load(options);
-  const auto stream = data.stream(Split::kTrain, {});
-  CHECK(stream->rows() == 10);
-  CHECK(data.sentences(Split::kTrain).source == std::vector<std::string>(10, "ab"));
-  REQUIRE(stream->left_out().size() == 2);
-  CHECK(stream->left_out()[0].why == "a side of more than 4 sub-words");
-  CHECK(stream->left_out()[1].why == "one side longer than 1.2 times the other, in sub-words");
-  CHECK(data.stream(Split::kValid, {})->rows() == 30);
+  const data::PlannedStream stream = pair_stream(data, Split::kTrain, {.shuffle = 1});
+  CHECK(stream.rows() == 10);
+  CHECK(data.corpus.train.source == std::vector<std::string>(10, "ab"));
+  REQUIRE(stream.left_out().size() == 2);
+  CHECK(stream.left_out()[0].why == "have a side of more than 4 sub-words");
+  CHECK(stream.left_out()[1].why == "have one side longer than 1.2 times the other, in sub-words");
+  CHECK(pair_stream(data, Split::kValid, {.shuffle = 1}).rows() == 30);
 }
 
 TEST_CASE("translation data: model.most_subwords holds for folders") {
   const auto left_out = [](const test::Settings& settings) {
-    const train::Config config = test::small_config(settings, "translation");
+    const train::Job job = test::small_job(settings, "translation");
     std::string said;
-    for (const task::LeftOut& left : config.model()
-                                         .load(config.data().request())
-                                         ->stream(Split::kTrain, {.batch = 512, .shuffle = 1})
-                                         ->left_out()) {
+    for (const task::LeftOut& left :
+         job.splits().stream(Split::kTrain, {.batch = 512, .shuffle = 1})->left_out()) {
       said += left.why + "; ";
     }
     return said;
@@ -179,17 +198,18 @@ TEST_CASE("translation data: what is left out of training is said") {
                              .clean = {.min_tokens = 2, .max_tokens = 5, .max_ratio = 1.2},
                              .train_rows = 4};
   const TranslationData data = TranslationData::load(options);
-  const auto stream = data.stream(Split::kTrain, {});
-  CHECK(stream->rows() == 4);
+  const data::PlannedStream stream = pair_stream(data, Split::kTrain, {.shuffle = 1});
+  CHECK(stream.rows() == 4);
   std::string said;
-  for (const task::LeftOut& left : stream->left_out()) {
+  for (const task::LeftOut& left : stream.left_out()) {
     said += fmt::format("{} {}; ", left.rows, left.why);
   }
-  CHECK(said ==
-        "10 a side of fewer than 2 words; 10 a side of more than 5 words; 10 one side longer than "
-        "1.2 times the other, in words; 6 train_rows is 4; ");
-  CHECK(data.stream(Split::kValid, {})->rows() == 40);
-  CHECK(data.stream(Split::kValid, {})->left_out().empty());
+  CHECK(
+      said ==
+      "10 have a side of fewer than 2 words; 10 have a side of more than 5 words; 10 have one side "
+      "longer than 1.2 times the other, in words; 6 stand after the first 4; ");
+  CHECK(pair_stream(data, Split::kValid, {.shuffle = 1}).rows() == 40);
+  CHECK(pair_stream(data, Split::kValid, {.shuffle = 1}).left_out().empty());
   options.clean = {.min_tokens = 90};
   CHECK(refuses(ErrorKind::kBadInput, "expected training pairs, got none of 40 that is fit",
                 [&] { TranslationData::load(options); }));
@@ -211,14 +231,14 @@ TEST_CASE("translation data: sub-words of both sides, jointly or apart") {
   TranslationOptions options{.source = folder.path(), .corpus = {.corpus = "iwslt14"}};
   options.subwords.merges = 4;
   const TranslationData joint = TranslationData::load(options);
-  CHECK(joint.subwords().source == joint.subwords().target);
+  CHECK(joint.subwords.source == joint.subwords.target);
   options.joint = false;
   const TranslationData apart = TranslationData::load(options);
-  CHECK(apart.subwords().source != apart.subwords().target);
-  CHECK(apart.subwords().source->dictionary().id("high") == Dictionary::kUnk);
+  CHECK(apart.subwords.source != apart.subwords.target);
+  CHECK(apart.subwords.source->dictionary().id("high") == Dictionary::kUnk);
   for (const TranslationData* data : {&joint, &apart}) {
     for (const bool source : {true, false}) {
-      const Subwords& side = source ? *data->subwords().source : *data->subwords().target;
+      const Subwords& side = source ? *data->subwords.source : *data->subwords.target;
       const std::string line = source ? "low lower slow" : "high higher high";
       const Numbers ids = side.encode(line, "here");
       CHECK(ids.back() == Dictionary::kEnd);
@@ -236,14 +256,13 @@ TEST_CASE("translation data: sub-words kept as texts give the same numbers") {
   for (const bool joint : {true, false}) {
     options.joint = joint;
     const TranslationData data = TranslationData::load(options);
-    const TranslationSubwords::Texts texts = data.subwords().texts();
+    const TranslationSubwords::Texts texts = data.subwords.texts();
     CHECK(texts.size() == (joint ? 2 : 4));
     const TranslationSubwords kept = TranslationSubwords::parse(texts);
     CHECK((kept.source == kept.target) == joint);
     const TranslationData again = TranslationData::load(options, kept);
-    CHECK(again.subwords().source == kept.source);
-    CHECK(kept.target->encode("higher low", "") ==
-          data.subwords().target->encode("higher low", ""));
+    CHECK(again.subwords.source == kept.source);
+    CHECK(kept.target->encode("higher low", "") == data.subwords.target->encode("higher low", ""));
   }
   CHECK(refuses(ErrorKind::kBadInput, "expected source.merges, got none",
                 [] { TranslationSubwords::parse({}); }));
@@ -256,13 +275,14 @@ TEST_CASE("translation data: sub-words kept as texts give the same numbers") {
 TEST_CASE("translation data: words that end as continued sub-words do are refused") {
   const test::TempDir folder;
   write_corpus(folder);
-  TranslationOptions options{.source = folder.path(), .corpus = {.corpus = "iwslt14"}};
-  options.subwords.merges = 4;
   test::write_bytes(folder / "valid.en", "high\nhi@@ high\n");
-  const TranslationData data = TranslationData::load(options);
+  Translation translation;
+  translation.set_option("corpus", "iwslt14");
+  translation.set_option("merges", "4");
+  const auto splits = translation.prepare({.source = folder.path()}, nullptr).splits;
   CHECK(refuses(ErrorKind::kBadInput,
                 ", valid: sentence 2: expected words that do not end in @@, got 'hi@@'",
-                [&] { data.stream(Split::kValid, {}); }));
+                [&] { splits->stream(Split::kValid, {}); }));
 }
 
 }  // namespace

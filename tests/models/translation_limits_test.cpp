@@ -27,7 +27,7 @@ TEST_CASE(
 TEST_CASE("translation search: neither the beginning nor a filler is ever said") {
   TranslationRun run({"model.dropout=0", "model.beam=50", "model.longest=4"});
   run.translate({"s1"});
-  const text::Dictionary dictionary = run.data.subwords().target->dictionary();
+  const text::Dictionary dictionary = run.data.subwords.target->dictionary();
   REQUIRE(dictionary.first_filler() < dictionary.size());
   // Far from all other symbols, they are likelier or less likely than all; a beam as wide as the
   // vocabulary looks at both ends.

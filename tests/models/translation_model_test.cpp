@@ -18,9 +18,7 @@ TEST_CASE("translation: pairs that were learned by heart are translated word by 
 
 TEST_CASE("translation: what checkpoints keep says which form lines have") {
   const auto form = [](const Settings& settings) {
-    train::Config config = small_config(settings, "translation");
-    config.prepare();
-    return config.model().assets().at("form");
+    return small_job(settings, "translation").network().assets().at("form");
   };
   CHECK(form({}) == "raw de en lower");
   CHECK(form({"data.source=builtin", "data.train_rows=60"}) == "tokens");
@@ -56,11 +54,10 @@ TEST_CASE("translation: every norm, site, place and initialisation builds a netw
                                    {"model.joint=false", "model.embeddings=target"},
                                    {"model.merges=50"}}) {
     CAPTURE(settings[0]);
-    const train::Config config = small_config(settings, "translation");
+    const train::Job job = small_job(settings, "translation");
     Variables variables(*backend, 1);
-    train::Evaluator evaluator(*backend, variables, config);
-    const auto stream =
-        config.model().load(config.data().request())->stream(task::Split::kTest, {.batch = 512});
+    train::Evaluator evaluator(*backend, variables, job);
+    const auto stream = job.splits().stream(task::Split::kTest, {.batch = 512});
     const train::Evaluation evaluation = evaluator.run(*stream);
     CHECK(std::isfinite(evaluation.loss));
     CHECK(evaluation.rows == 12);
@@ -73,8 +70,8 @@ TEST_CASE("translation: every norm, site, place and initialisation builds a netw
 std::map<std::string, std::string> norms_of(Settings settings) {
   settings.insert(settings.end(), {"model.layers=2", "model.norm=rmsnorm"});
   const auto backend = make_backend("reference");
-  const train::Config config = small_config(settings, "translation");
-  const Graph g = train::build_evaluate(config, {2, 8, 8});
+  const train::Job job = small_job(settings, "translation");
+  const Graph g = train::build_evaluate(job, {2, 8, 8});
   std::map<std::string, std::string> norms;
   for (int i = 0; i < g.size(); ++i) {
     const Node& node = g.node(i);
@@ -145,19 +142,21 @@ TEST_CASE("translation: bounds of first weights by their initialisation") {
 
 TEST_CASE("translation: the parameters of the networks of the papers") {
   // Shen et al. 2020, table 1: 31.55 M in the two stacks, and 5.20 M of 10,152 symbols.
-  train::Config config(std::make_unique<Translation>());
+  const Subwords few = Subwords::learn({}, {});
+  const auto subwords = std::make_shared<const Subwords>(few);
+  const TranslationNetwork network({}, {subwords, subwords}, std::nullopt);
   Graph g;
   nn::Net net{.graph = g};
   net.tick = g.input("tick", {DType::kI32, {}});
   net.first_row = g.input("first_row", {DType::kI32, {}});
-  config.model().build(net, train::add_inputs(g, config.model(), config.model().sizes(64)));
-  const std::int64_t table = 8 * 512;
+  network.build(net, train::add_inputs(g, network, network.sizes(64)));
+  const std::int64_t table = few.dictionary().size() * 512;
   CHECK(count_parameters(g) - table == 31545344);
 }
 
 TEST_CASE("translation: options that do not fit are refused") {
   const auto refused = [](const Settings& settings, const char* part) {
-    test::check_refused([&] { small_config(settings, "translation"); }, "model.", part);
+    test::check_refused([&] { small_job(settings, "translation"); }, "model.", part);
   };
   refused({"model.joint=false"}, "embeddings: expected target or none");
   refused({"model.heads=3"}, "heads: expected a divisor of the width");

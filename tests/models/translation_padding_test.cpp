@@ -62,8 +62,8 @@ struct Trained {
   Variables variables{*backend, 3};
   std::vector<double> losses;
 
-  Trained(const train::Config& config, task::Stream& stream) {
-    train::StepRunner steps(*backend, variables, config, stream);
+  Trained(const train::Job& job, task::Stream& stream) {
+    train::StepRunner steps(*backend, variables, job, stream);
     steps.initialize();
     for (std::int64_t step = 0; step < 2; ++step) {
       steps.start({.step = step, .epoch = 0, .batch = step});
@@ -75,15 +75,13 @@ struct Trained {
 TEST_CASE("translation: what padding holds changes no bit of loss, weights and statistics") {
   for (const char* norm : {"layernorm", "batchnorm", "powernorm{warmup=1}", "adanorm"}) {
     CAPTURE(std::string(norm));
-    const train::Config config =
-        test::small_config({std::string("model.norm=") + norm, "train.batch=96"}, "translation");
-    const auto data = config.model().load(config.data().request());
-    const auto rows = [&] {
-      return data->stream(task::Split::kTrain, {.batch = 96, .shuffle = 1});
-    };
+    const train::Job job =
+        test::small_job({std::string("model.norm=") + norm, "train.batch=96"}, "translation");
+    const task::Splits& data = job.splits();
+    const auto rows = [&] { return data.stream(task::Split::kTrain, {.batch = 96, .shuffle = 1}); };
     const std::unique_ptr<task::Stream> as_it_is = rows();
     OtherPadding painted(rows());
-    const Trained one(config, *as_it_is), other(config, painted);
+    const Trained one(job, *as_it_is), other(job, painted);
     REQUIRE(painted.painted() > 20);
     CHECK(one.losses == other.losses);
     std::int64_t statistics = 0;

@@ -18,54 +18,50 @@ using Lines = std::vector<std::string>;
 using Ranked = std::vector<std::vector<task::RankedAnswer>>;
 
 // The training pairs of a configuration's data.
-inline TranslationData data_of(const train::Config& config) {
-  return TranslationData::load({.source = config.data().source});
+inline TranslationData data_of(const train::Job& job) {
+  return TranslationData::load({.source = job.data().source});
 }
 
 // A network of translation, and what it takes to search with it.
 struct TranslationRun {
-  train::Config config;
+  train::Job job;
   std::unique_ptr<Backend> backend;
   Variables variables{*backend, 1};
-  TranslationData data = data_of(config);
+  TranslationData data = data_of(job);
 
   explicit TranslationRun(const Settings& settings = {},
                           const std::string& backend_name = default_backend())
-      : config(small_config(settings, "translation")), backend(make_backend(backend_name)) {}
+      : job(small_job(settings, "translation")), backend(make_backend(backend_name)) {}
 
   // Learns the first pairs; returns the loss of the last step.
   double learn(std::int64_t pairs, std::int32_t steps) {
-    const auto stream =
-        config.model().load(config.data().request())->stream(task::Split::kTrain, {.batch = 4096});
+    const auto stream = job.splits().stream(task::Split::kTrain, {.batch = 4096});
     const task::Batch& batch = stream->pick(first_rows(pairs));
-    Program step(*backend, variables, train::build_step(config, batch.sizes), {});
-    train::Feeder(config.model()).feed(step, batch);
-    step.feed("weight", Tensor::scalar(float(1 / batch.items)));
-    step.feed("lr", Tensor::scalar(1e-2f));
+    Program step(*backend, variables, train::build_step(job, batch.sizes), {});
+    train::Feeder feeder(job.network());
     for (std::int32_t i = 0; i < steps; ++i) {
-      step.feed("step", Tensor::scalar(i));
-      step.feed("tick", Tensor::scalar(i));
+      feeder.feed(step, batch, {.step = i, .rate = 1e-2});
       step.run();
     }
     return step.scalar("loss");
   }
 
   Lines sources(std::size_t count) const {
-    Lines lines = data.sentences(task::Split::kTrain).source;
+    Lines lines = data.corpus.train.source;
     lines.resize(count);
     return lines;
   }
   // All that a search finds, every answer with its scores.
   Ranked search(const Lines& lines, const SearchOptions& options) {
-    train::Evaluator evaluator(*backend, variables, config);
-    Translator translator({data.subwords(), lines}, options);
+    train::Evaluator evaluator(*backend, variables, job);
+    Translator translator({data.subwords, lines}, options);
     evaluator.decode(translator);
     return translator.ranked(options.beam.beam);
   }
   // By the options of the model.
   Lines translate(const Lines& lines) {
-    train::Evaluator evaluator(*backend, variables, config);
-    const auto decoder = config.model().decoder(lines);
+    train::Evaluator evaluator(*backend, variables, job);
+    const auto decoder = job.network().decoder(lines, 1);
     evaluator.decode(*decoder);
     return decoder->answers();
   }
@@ -73,7 +69,7 @@ struct TranslationRun {
 
 // A network that has learned eight pairs by heart.
 struct Learned : TranslationRun {
-  SentencePairs pairs = data.sentences(task::Split::kTrain);
+  SentencePairs pairs = data.corpus.train;
   double loss = learn(8, 150);
 
   explicit Learned(const Settings& settings = {}) : TranslationRun(with(settings)) {

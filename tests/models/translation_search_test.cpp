@@ -118,18 +118,19 @@ struct Greedy {
 
 // Goes on with the likeliest symbol that may come, by networks that see the whole beginning.
 Greedy greedy(TranslationRun& run, const std::vector<std::int32_t>& source, std::int64_t longest) {
-  const std::int32_t first_filler = run.data.subwords().target->dictionary().first_filler();
+  const std::int32_t first_filler = run.data.subwords.target->dictionary().first_filler();
   Greedy result;
   while (true) {
     std::vector<std::int32_t>& said = result.said;
     NumberedPair pair{source, said};
     pair.target.push_back(Dictionary::kEnd);
     task::Batch batch;
-    clear_pairs(batch, {1, std::ssize(source), std::ssize(pair.target)});
+    const task::Sizes sizes{1, std::ssize(source), std::ssize(pair.target)};
+    data::clear_batch(batch, sizes, pair_inputs(sizes));
     put_pair(batch, 0, pair);
     batch.values[kAsked].as<std::int32_t>()[0] = static_cast<std::int32_t>(said.size());
-    Program program(*run.backend, run.variables, train::build_evaluate(run.config, batch.sizes));
-    train::Feeder(run.config.model()).feed(program, batch);
+    Program program(*run.backend, run.variables, train::build_evaluate(run.job, batch.sizes));
+    train::Feeder(run.job.network()).feed(program, batch);
     program.feed("weight", Tensor::scalar(1.0f));
     program.run();
     const Tensor symbols = program.fetch("prediction/symbols"),
@@ -154,7 +155,7 @@ TEST_CASE("translation search: a beam of one is greedy") {
   run.learn(8, 60);
   const Lines lines = run.sources(8);
   const Ranked found = run.search(lines, {.beam = {.beam = 1, .longest = 25}});
-  const TranslationSubwords subwords = run.data.subwords();
+  const TranslationSubwords subwords = run.data.subwords;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const Greedy expected = greedy(run, subwords.source->encode(lines[i], "a test"), 25);
     CHECK(found[i][0].text == subwords.target->decode(expected.said));
@@ -188,7 +189,7 @@ TEST_CASE("translation search: the log probability is that of the symbols one by
   TranslationRun run({"model.dropout=0", "model.label_smoothing=0.3"});
   run.learn(8, 60);
   const Lines lines = run.sources(8);
-  const TranslationSubwords subwords = run.data.subwords();
+  const TranslationSubwords subwords = run.data.subwords;
   const Ranked found =
       run.search(lines, {.beam = {.beam = 4, .length_penalty = 0.6, .longest = 25}});
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -198,10 +199,11 @@ TEST_CASE("translation search: the log probability is that of the symbols one by
                         subwords.target->encode(answer.text, "a test")};
       if (subwords.target->decode(pair.target) != answer.text) continue;  // it said <unk>
       task::Batch batch;
-      clear_pairs(batch, {1, std::ssize(pair.source), std::ssize(pair.target)});
+      const task::Sizes sizes{1, std::ssize(pair.source), std::ssize(pair.target)};
+      data::clear_batch(batch, sizes, pair_inputs(sizes));
       put_pair(batch, 0, pair);
-      Program program(*run.backend, run.variables, train::build_evaluate(run.config, batch.sizes));
-      train::Feeder(run.config.model()).feed(program, batch);
+      Program program(*run.backend, run.variables, train::build_evaluate(run.job, batch.sizes));
+      train::Feeder(run.job.network()).feed(program, batch);
       program.feed("weight", Tensor::scalar(1.0f));
       program.run();
       CHECK(answer.log_probability ==
@@ -224,13 +226,13 @@ TEST_CASE("translation search: more sentences take neither more programs nor mor
   const Lines one = {"s1 s2 s3"};
   Lines many;
   for (int i = 0; i < 700; ++i) many.push_back(fmt::format("s{} s{} s{}", i % 200, i % 7, i % 31));
-  train::Evaluator evaluator(*run.backend, run.variables, run.config);
-  evaluator.decode(*run.config.model().decoder(one));
+  train::Evaluator evaluator(*run.backend, run.variables, run.job);
+  evaluator.decode(*run.job.network().decoder(one, 1));
   const std::int64_t programs = evaluator.programs(), bytes = bytes_of(run.variables);
-  evaluator.decode(*run.config.model().decoder(many));
+  evaluator.decode(*run.job.network().decoder(many, 1));
   CHECK(evaluator.programs() <= programs + 1);  // of the second chunk
   const std::int64_t grown = bytes_of(run.variables);
-  evaluator.decode(*run.config.model().decoder(many));
+  evaluator.decode(*run.job.network().decoder(many, 1));
   CHECK(bytes_of(run.variables) == grown);
   CHECK(grown <= 2 * bytes);
   CHECK(programs >= 2);
@@ -240,14 +242,14 @@ TEST_CASE("translation search: what is kept is in no checkpoint, and is of the w
   TranslationRun run({"model.dropout=0"});
   run.learn(8, 30);
   const Lines lines = run.sources(8);
-  train::Evaluator evaluator(*run.backend, run.variables, run.config);
+  train::Evaluator evaluator(*run.backend, run.variables, run.job);
   const auto translate = [&] {
-    const auto decoder = run.config.model().decoder(lines);
+    const auto decoder = run.job.network().decoder(lines, 1);
     evaluator.decode(*decoder);
     return decoder->answers();
   };
   const Lines before = translate();
-  for (const auto& [name, tensor] : train::to_checkpoint({}, run.config, run.variables).tensors) {
+  for (const auto& [name, tensor] : train::to_checkpoint({}, run.job, run.variables).tensors) {
     CHECK_FALSE(name.starts_with("search/"));
   }
   run.learn(8, 60);

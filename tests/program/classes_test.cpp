@@ -123,7 +123,7 @@ TEST_CASE("own labels: a checkpoint without its labels is refused") {
   check_refusal(run.predict({"--text", "a"}), 3, "labels: line 2: expected a label, got none");
   file.metadata.erase("asset.labels");
   io::write_safetensors(best, file);
-  check_refusal(run.predict({"--text", "a"}), 3, "expected labels, got none");
+  check_refusal(run.predict({"--text", "a"}), 3, "expected the asset labels, got none");
 }
 
 TEST_CASE("many classes: the pairs that were confused most often stand in for the matrix") {
@@ -146,7 +146,7 @@ TEST_CASE("images: eval --output and the matrix agree with the error") {
   for (const char* model : {"mnist_mlp", "mnist_cnn"}) {
     CAPTURE(std::string(model));
     const test::TempDir temp;
-    test::train_in(temp.path(), test::small_config({"train.max_steps=8"}, model));
+    test::train_in(temp.path(), test::small_job({"train.max_steps=8"}, model));
     const std::string out = temp / "out";
     const Json json = json_of(run_keel({"eval", temp.path(), "--json", "--output", out}));
     const auto lines = tab_fields(read_bytes(out));

@@ -9,7 +9,7 @@ using test::step_file;
 struct Trained {
   test::TempDir temp;
   train::Summary summary =
-      test::train_in(temp.path(), test::small_config({"train.epochs=2", "train.lr=1e-2"}));
+      test::train_in(temp.path(), test::small_job({"train.epochs=2", "train.lr=1e-2"}));
   std::string folder = temp.path();
 };
 

@@ -89,7 +89,7 @@ TEST_CASE("inspect memory: a program for each shape, and what all take together"
 
 TEST_CASE("inspect: a checkpoint") {
   const test::TempDir temp;
-  test::train_in(temp.path(), test::small_config({"train.max_steps=1"}));
+  test::train_in(temp.path(), test::small_job({"train.max_steps=1"}));
   const std::string path = test::step_file(temp.path(), 1);
   const Json json = json_of(run_keel({"inspect", "checkpoint", path, "--json"}));
   CHECK(json.at("checksums") == true);
@@ -186,7 +186,7 @@ TEST_CASE("inspect data: the command that takes what is there, and what is wrong
     test::write_bytes(temp / (part + std::string(".txt")), "(3 (2 a) (1 b))\n");
   }
   CHECK(holds(shown("text_classifier"),
-              " (trees, plain), train: keel train text_classifier --recipe paper_sst5 --data DIR"));
+              " (trees, plain): keel train text_classifier --recipe paper_sst5 --data DIR"));
 }
 
 TEST_CASE("inspect data: a parallel corpus of two languages is found by its files' names") {

@@ -3,7 +3,7 @@
 
 #include "backends/backends.h"
 #include "frontend/nn/norm.h"
-#include "frontend/train/config.h"
+#include "frontend/train/job.h"
 #include "models/registry.h"
 #include "src/ops/op_table.h"
 #include "studies/paper_table.h"

@@ -73,8 +73,8 @@ TEST_CASE("outputs: predict and eval") {
   const std::string folder = temp / "run";
   const std::string data = temp / "data";
   fs::copy(test::small_treebank(), data);
-  test::train_in(folder, test::small_config({"train.max_steps=1", "data.source=" + data},
-                                            "dependency_parser"));
+  test::train_in(
+      folder, test::small_job({"train.max_steps=1", "data.source=" + data}, "dependency_parser"));
   const fs::path best = temp / "run/checkpoints/best.safetensors";
   write_bytes(temp / "in", "noun1_NN verb1_VB\n");
   const auto predict = [&](const std::string& output) {
@@ -104,7 +104,7 @@ TEST_CASE("outputs: predict and eval") {
 
 TEST_CASE("outputs: predict of no lines writes an empty file, or an empty list") {
   const test::TempDir temp;
-  test::train_in(temp / "run", test::small_config({"train.max_steps=1"}, "text_classifier"));
+  test::train_in(temp / "run", test::small_job({"train.max_steps=1"}, "text_classifier"));
   write_bytes(temp / "out", "of an earlier run");
   const auto none = [&](Words more) {
     more.insert(more.begin(), {"predict", temp / "run"});

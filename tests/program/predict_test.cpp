@@ -16,7 +16,7 @@ struct SmallRun {
   std::string folder = temp / "run";
 
   explicit SmallRun(const char* model) {
-    test::train_in(folder, test::small_config({"train.max_steps=30", "train.lr=1e-2"}, model));
+    test::train_in(folder, test::small_job({"train.max_steps=30", "train.lr=1e-2"}, model));
   }
   ProcessResult predict(const std::string& text, std::vector<std::string> more = {}) const {
     write_bytes(temp / "in", text);

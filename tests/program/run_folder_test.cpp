@@ -98,7 +98,7 @@ void change_tensor(const fs::path& path, const std::string& name, float value) {
 TEST_CASE("run folder: weights that are not finite are not used, and the tensor is named") {
   const test::TempDir temp;
   const std::string folder = temp / "run";
-  test::train_in(folder, test::small_config({"train.max_steps=1"}, "text_classifier"));
+  test::train_in(folder, test::small_job({"train.max_steps=1"}, "text_classifier"));
   const fs::path best = temp / "run/checkpoints/best.safetensors";
   std::string name;
   for (const auto& [tensor, type] : io::read_safetensors_info(best).tensors) {
@@ -120,8 +120,8 @@ TEST_CASE("run folder: weights that are not finite are not used, and the tensor 
 TEST_CASE("run folder: a checkpoint of another model, or under another's name, is refused") {
   const test::TempDir temp;
   const std::string folder = temp / "run";
-  test::train_in(folder, test::small_config({"train.epochs=1", "train.eval_every=6u"}));
-  test::train_in(temp / "other", test::small_config({"train.max_steps=9"}, "text_classifier"));
+  test::train_in(folder, test::small_job({"train.epochs=1", "train.eval_every=6u"}));
+  test::train_in(temp / "other", test::small_job({"train.max_steps=9"}, "text_classifier"));
   const auto put = [&](const fs::path& from, const fs::path& to) {
     fs::copy_file(from, to, fs::copy_options::overwrite_existing);
   };
@@ -143,7 +143,7 @@ TEST_CASE("run folder: a checkpoint of another model, or under another's name, i
 TEST_CASE("run folder: a damaged file is found by whatever reads it, before it is used") {
   const test::TempDir temp;
   const std::string folder = temp / "run";
-  test::train_in(folder, test::small_config({"train.epochs=1", "train.eval_every=6u"}));
+  test::train_in(folder, test::small_job({"train.epochs=1", "train.eval_every=6u"}));
   const fs::path best = temp / "run/checkpoints/best.safetensors";
   std::string bytes = read_bytes(best);
   bytes[bytes.size() - 5] ^= 0x10;

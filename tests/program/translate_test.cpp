@@ -1,6 +1,7 @@
 // keel predict, eval and text on translations: scores, n-best lists, and files and lines that are
 // not as they should be.
 #include <chrono>
+#include <csignal>
 #include <set>
 #include <thread>
 
@@ -23,7 +24,7 @@ struct TranslationRun {
   explicit TranslationRun(test::Settings settings = {}) {
     settings.insert(settings.begin(), {"train.max_steps=30", "train.lr=1e-2", "model.longest=20",
                                        "model.beam=3", "train.eval_every=9e"});
-    test::train_in(folder, test::small_config(settings, "translation"));
+    test::train_in(folder, test::small_job(settings, "translation"));
   }
   ProcessResult predict(const std::string& text, std::vector<std::string> more = {}) const {
     write_bytes(temp / "in", text);
@@ -110,7 +111,7 @@ struct RawRun {
                              "train.epochs=1000",
                              "train.max_steps=200",
                              "train.eval_every=200u"};
-    test::train_in(folder, test::small_config(test::operator+(all, settings), "translation"));
+    test::train_in(folder, test::small_job(test::operator+(all, settings), "translation"));
   }
   ProcessResult predict(const std::string& text, std::vector<std::string> more = {},
                         const std::string& path = "") const {
@@ -178,7 +179,7 @@ TEST_CASE("predict: of a model trained on tokens lines are tokens") {
 
 TEST_CASE("predict: a task without a search has no scores") {
   const test::TempDir temp;
-  test::train_in(temp / "run", test::small_config({"train.max_steps=2"}, "dependency_parser"));
+  test::train_in(temp / "run", test::small_job({"train.max_steps=2"}, "dependency_parser"));
   write_bytes(temp / "in", "det1_DT noun3_NN\n");
   check_refusal(run_keel({"predict", temp / "run", "--scores"}, {.in = temp / "in"}), 2,
                 "predict: dependency_parser does not rank answers");

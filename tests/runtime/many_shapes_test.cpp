@@ -21,14 +21,13 @@ task::Sizes shape(std::int64_t i) { return {4 + i % 3, 4 + i / 2, 4 + i}; }
 
 struct Shapes {
   std::unique_ptr<Backend> backend = make_backend(default_backend());
-  train::Config config = prepared();
+  train::Job job = small_job({}, "translation");
   Variables variables{*backend, 1};
   Arena arena{*backend};
-  ProgramCache programs{
-      *backend,
-      variables,
-      [this](const task::Sizes& sizes) { return train::build_step(config, sizes); },
-      {.guard = "grad_norm", .arena = &arena}};
+  ProgramCache programs{*backend,
+                        variables,
+                        [this](const task::Sizes& sizes) { return train::build_step(job, sizes); },
+                        {.guard = "grad_norm", .arena = &arena}};
   std::int64_t nodes = 0, largest = 0;  // of the arenas
 
   Shapes() {
@@ -37,11 +36,6 @@ struct Shapes {
       nodes += program.graph().size();
       largest = std::max(largest, program.plan().arena_bytes);
     }
-  }
-  static train::Config prepared() {
-    train::Config config = small_config({}, "translation");
-    config.prepare();
-    return config;
   }
 };
 

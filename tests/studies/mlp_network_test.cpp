@@ -6,8 +6,9 @@
 #include <Eigen/Dense>
 
 #include "backends/reference/backend.h"
-#include "frontend/data/table_stream.h"
-#include "studies/mini_training.h"
+#include "frontend/data/table_rows.h"
+#include "studies/mini_jobs.h"
+#include "studies/training.h"
 #include "tests/studies/matrix.h"
 
 namespace keel::study {
@@ -26,22 +27,22 @@ max_steps = 1
 lr = 1e-30
 )";
 
-train::Config small_mlp(const std::string& norm) {
-  return mini_config(std::make_unique<MlpNetwork>(), kSmallMlp, 7, {{"model.norm", norm}});
+train::Job small_mlp(const std::string& norm) {
+  return mini_job(std::make_unique<Mlp>(), kSmallMlp, 7, {{"model.norm", norm}});
 }
 
 TEST_CASE("mlp network: a norm before each hidden relu, none at the logits") {
-  const train::Config config = small_mlp("layerscaling");
+  const train::Job job = small_mlp("layerscaling");
   reference::ReferenceBackend backend;
-  MiniTraining training(backend, config, RowOrder::kStream);
+  Training training(backend, job, RowOrder::kStream);
   const auto layer = [&](const std::string& name, const Matrix& h) -> Matrix {
     const Matrix bias = matrix(training.variables().read(name + "/bias"));
     return (h * matrix(training.variables().read(name + "/weight"))).rowwise() +
            Eigen::RowVectorXd(bias.col(0));
   };
-  const auto splits = config.model().load(config.data().request());
+  const task::Splits& splits = job.splits();
   const data::Dataset rows =
-      dynamic_cast<const data::TableSplits&>(*splits).table(task::Split::kTrain).take(16);
+      dynamic_cast<const data::TableSplits&>(splits).table(task::Split::kTrain).take(16);
   Matrix h = matrix(rows.column("x"));
   for (const char* name : {"fc1", "fc2"}) {
     const Matrix a = layer(name, h);
@@ -60,9 +61,9 @@ TEST_CASE("mlp network: a norm before each hidden relu, none at the logits") {
 }
 
 TEST_CASE("mlp network: weight norm takes its first lengths from the first batch") {
-  const train::Config config = small_mlp("weightnorm");
+  const train::Job job = small_mlp("weightnorm");
   reference::ReferenceBackend backend;
-  const MiniTraining training(backend, config, RowOrder::kStream);
+  const Training training(backend, job, RowOrder::kStream);
   for (const char* name : {"fc1/norm/gain", "fc2/norm/gain"}) {
     CHECK(training.variables().read(name).at(0) != 1);
   }

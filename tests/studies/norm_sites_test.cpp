@@ -7,8 +7,9 @@
 #include "frontend/train/step_graph.h"
 #include "src/ops/norm/layer_norm.h"
 #include "src/ops/norm/pn_v.h"
-#include "studies/mini_training.h"
+#include "studies/mini_jobs.h"
 #include "studies/residual_network.h"
+#include "studies/training.h"
 
 namespace keel::study {
 namespace {
@@ -24,9 +25,8 @@ max_steps = 2
 lr = 1e-3
 )";
 
-train::Config small_net(const std::string& norm, int steps = 0) {
-  return mini_config(std::make_unique<ResidualNetwork>(), kSmallNet, 7, {{"model.norm", norm}},
-                     steps);
+train::Job small_net(const std::string& norm, int steps = 0) {
+  return mini_job(std::make_unique<Residual>(), kSmallNet, 7, {{"model.norm", norm}}, steps);
 }
 
 TEST_CASE("norm sites: every norm of the op is found, with its backward where there is one") {
@@ -52,8 +52,8 @@ TEST_CASE("norm sites: every norm of the op is found, with its backward where th
 TEST_CASE(
     "norm sites: a value that is marked is there after every run, and a pass changes nothing") {
   const auto backend = make_backend("reference");
-  const train::Config config = small_net("pn_v", 3);
-  MiniTraining training(*backend, config, RowOrder::kStream);
+  const train::Job job = small_net("pn_v", 3);
+  Training training(*backend, job, RowOrder::kStream);
   NormSite first;
   int runs = 0;
   const auto mark_all = [&](Graph& g) {
@@ -76,7 +76,7 @@ TEST_CASE(
   CHECK(training.variables().read("block1/norm/psi2").at(0) == 1);
   CHECK(training.traces().empty());
   runs = 0;
-  training.run({[](Graph&) {}, [&](const Program&) { ++runs; }});
+  training.run({.look = [&](const TrainedStep&) { ++runs; }});
   CHECK(runs == 3);
   CHECK(training.variables().read("block1/norm/psi2").at(0) != 1);
   CHECK(training.traces().at("loss").size() == 3);

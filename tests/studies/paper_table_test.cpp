@@ -7,7 +7,7 @@
 #include <set>
 
 #include "frontend/nn/norm.h"
-#include "frontend/train/config.h"
+#include "frontend/train/job.h"
 #include "models/registry.h"
 #include "studies/study.h"
 #include "studies/transfer_data.h"
@@ -89,7 +89,7 @@ void check_recipe(const PaperTable& table, const PaperColumn& column, const std:
     return;
   }
   std::vector<std::string> metrics{"loss"};
-  for (const task::MetricInfo& info : config.model().metrics()) metrics.push_back(info.name);
+  for (const task::MetricInfo& info : config.task().metrics()) metrics.push_back(info.name);
   CHECK(std::ranges::find(metrics, column.metric) != metrics.end());
 }
 

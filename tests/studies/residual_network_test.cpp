@@ -6,9 +6,10 @@
 #include <Eigen/Dense>
 
 #include "backends/reference/backend.h"
-#include "frontend/data/table_stream.h"
+#include "frontend/data/table_rows.h"
 #include "frontend/train/step_graph.h"
-#include "studies/mini_training.h"
+#include "studies/mini_jobs.h"
+#include "studies/training.h"
 #include "tests/studies/matrix.h"
 #include "tests/support/checks.h"
 
@@ -31,8 +32,8 @@ max_steps = 2
 lr = 1e-30
 )";
 
-train::Config small_residual(const task::OptionValues& settings) {
-  return mini_config(std::make_unique<ResidualNetwork>(), kSmallResidual, 7, settings);
+train::Job small_residual(const task::OptionValues& settings) {
+  return mini_job(std::make_unique<Residual>(), kSmallResidual, 7, settings);
 }
 
 Matrix scaled(const Matrix& x) {
@@ -42,16 +43,15 @@ Matrix scaled(const Matrix& x) {
 
 // The weights and the data of a network, and what it should compute.
 struct Judge {
-  explicit Judge(const train::Config& config)
-      : variables(backend, 7), splits(config.model().load(config.data().request())) {
-    variables.declare(train::build_step(config));
+  explicit Judge(const train::Job& job) : variables(backend, 7), splits(job.splits()) {
+    variables.declare(train::build_step(job));
   }
   Matrix weight(const std::string& name) const { return matrix(variables.read(name + "/weight")); }
   Matrix branch(const std::string& block, const Matrix& h) const {
     return (h * weight(block + "/a")).cwiseMax(0) * weight(block + "/b");
   }
   const data::Dataset& train() const {
-    return dynamic_cast<const data::TableSplits&>(*splits).table(task::Split::kTrain);
+    return dynamic_cast<const data::TableSplits&>(splits).table(task::Split::kTrain);
   }
   Matrix stem(std::int64_t first) const {
     return matrix(train().slice(first, 16).column("x")) * weight("in");
@@ -68,34 +68,33 @@ struct Judge {
 
   reference::ReferenceBackend backend;
   Variables variables;
-  std::unique_ptr<task::Splits> splits;
+  const task::Splits& splits;
 };
 
-double first_loss(Judge& judge, const train::Config& config) {
-  MiniTraining training(judge.backend, config, RowOrder::kStream);
+double first_loss(Judge& judge, const train::Job& job) {
+  Training training(judge.backend, job, RowOrder::kStream);
   training.run();
   return training.traces().at("loss")[0];
 }
 
 TEST_CASE("residual network: norms in the branches") {
   for (const bool doubled : {false, true}) {
-    const train::Config config = small_residual(
+    const train::Job job = small_residual(
         {{"model.norm", "layerscaling"}, {"model.layer_scale", doubled ? "true" : "false"}});
-    Judge judge(config);
+    Judge judge(job);
     const auto norm = [&](const Matrix& x) { return doubled ? scaled(scaled(x)) : scaled(x); };
     Matrix h = judge.stem(0);
     for (const char* block : {"block1", "block2"}) h += judge.branch(block, norm(h));
-    CHECK(first_loss(judge, config) == doctest::Approx(judge.loss(norm(h))).epsilon(1e-12));
+    CHECK(first_loss(judge, job) == doctest::Approx(judge.loss(norm(h))).epsilon(1e-12));
   }
 }
 
 TEST_CASE("residual network: norms after the sums") {
-  const train::Config config =
-      small_residual({{"model.norm", "layerscaling"}, {"model.post", "true"}});
-  Judge judge(config);
+  const train::Job job = small_residual({{"model.norm", "layerscaling"}, {"model.post", "true"}});
+  Judge judge(job);
   Matrix h = judge.stem(0);
   for (const char* block : {"block1", "block2"}) h = scaled(h + judge.branch(block, h));
-  CHECK(first_loss(judge, config) == doctest::Approx(judge.loss(h)).epsilon(1e-12));
+  CHECK(first_loss(judge, job) == doctest::Approx(judge.loss(h)).epsilon(1e-12));
 }
 
 // |batch - running| / width in two steps of a running statistic that keeps 0.9, from `start` on.
@@ -113,9 +112,9 @@ Matrix quadratic_mean(const Matrix& x) { return column_mean(x.array().square());
 Matrix variance(const Matrix& x) { return quadratic_mean(x.rowwise() - x.colwise().mean()); }
 
 TEST_CASE("residual network: distances are taken before the state takes in the batch") {
-  const train::Config config = small_residual({{"model.norm", "batchnorm"}});
-  Judge judge(config);
-  MiniTraining training(judge.backend, config, RowOrder::kStream);
+  const train::Job job = small_residual({{"model.norm", "batchnorm"}});
+  Judge judge(job);
+  Training training(judge.backend, job, RowOrder::kStream);
   training.run();
   const auto& traces = training.traces();
   const Matrix first = judge.stem(0), second = judge.stem(16);
@@ -125,10 +124,9 @@ TEST_CASE("residual network: distances are taken before the state takes in the b
 }
 
 TEST_CASE("residual network: the layer scaling comes before the statistics") {
-  const train::Config config =
-      small_residual({{"model.norm", "pn_v"}, {"model.layer_scale", "true"}});
-  Judge judge(config);
-  MiniTraining training(judge.backend, config, RowOrder::kStream);
+  const train::Job job = small_residual({{"model.norm", "pn_v"}, {"model.layer_scale", "true"}});
+  Judge judge(job);
+  Training training(judge.backend, job, RowOrder::kStream);
   training.run();
   check_distances(training.traces().at("distance/psi2"), 1, quadratic_mean(scaled(judge.stem(0))),
                   quadratic_mean(scaled(judge.stem(16))));

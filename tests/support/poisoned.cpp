@@ -37,7 +37,7 @@ class PoisonedStream : public task::Stream {
 
 class PoisonedSplits : public task::Splits {
  public:
-  PoisonedSplits(std::unique_ptr<task::Splits> splits, Poison poison)
+  PoisonedSplits(std::shared_ptr<const task::Splits> splits, Poison poison)
       : splits_(std::move(splits)), poison_(std::move(poison)) {}
   std::unique_ptr<task::Stream> stream(task::Split split,
                                        const task::StreamOptions& options) const override {
@@ -47,22 +47,33 @@ class PoisonedSplits : public task::Splits {
   }
 
  private:
-  std::unique_ptr<task::Splits> splits_;
+  std::shared_ptr<const task::Splits> splits_;
   Poison poison_;
+};
+
+class OverflowingNetwork final : public models::MnistMlpNetwork {
+ public:
+  using MnistMlpNetwork::MnistMlpNetwork;
+  task::Outputs build(nn::Net& net, const task::Inputs& in) const override {
+    Graph& g = net.graph;
+    task::Outputs outputs = MnistMlpNetwork::build(net, in);
+    const Value large = ops::sum(g, ops::exp(g, ops::stop_gradient(g, in["image"])));
+    outputs.loss_sum = ops::add(g, outputs.loss_sum, large);
+    return outputs;
+  }
 };
 
 }  // namespace
 
-std::unique_ptr<task::Splits> Poisoned::load(const task::DataRequest& request) const {
-  return std::make_unique<PoisonedSplits>(MnistMlp::load(request), poison_);
+task::Prepared Poisoned::prepare(const task::DataRequest& request,
+                                 const task::Assets* known) const {
+  task::Prepared prepared = MnistMlp::prepare(request, known);
+  prepared.splits = std::make_shared<PoisonedSplits>(std::move(prepared.splits), poison_);
+  return prepared;
 }
 
-task::Outputs Overflowing::build(nn::Net& net, const task::Inputs& in) const {
-  Graph& g = net.graph;
-  task::Outputs outputs = MnistMlp::build(net, in);
-  const Value large = ops::sum(g, ops::exp(g, ops::stop_gradient(g, in["image"])));
-  outputs.loss_sum = ops::add(g, outputs.loss_sum, large);
-  return outputs;
+std::shared_ptr<const task::Network> Overflowing::restore(const task::Assets&) const {
+  return std::make_shared<const OverflowingNetwork>(options_);
 }
 
 }  // namespace keel::test

@@ -19,7 +19,8 @@ struct Poison {
 class Poisoned : public models::MnistMlp {
  public:
   explicit Poisoned(Poison poison) : poison_(std::move(poison)) {}
-  std::unique_ptr<task::Splits> load(const task::DataRequest& request) const override;
+  task::Prepared prepare(const task::DataRequest& request,
+                         const task::Assets* known) const override;
 
  private:
   Poison poison_;
@@ -29,19 +30,16 @@ class Poisoned : public models::MnistMlp {
 class Overflowing : public Poisoned {
  public:
   using Poisoned::Poisoned;
-  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
+  std::shared_ptr<const task::Network> restore(const task::Assets&) const override;
 };
 
 // Two epochs of eight batches of 32 rows, 16 hidden units, then the settings.
-template <class Model = Poisoned>
-train::Config poisoned(const Poison& poison, const Settings& settings) {
-  train::Config config(std::make_unique<Model>(poison));
-  config.set("data.source", small_digits().string());
-  config.set("model.hidden", "16");
-  config.set("train.batch", "32");
-  config.set("train.epochs", "2");
-  apply_settings(config, settings);
-  return config;
+template <class Task = Poisoned>
+train::Job poisoned(const Poison& poison, const Settings& settings) {
+  return job_of(std::make_unique<Task>(poison),
+                Settings{"data.source=" + small_digits().string(), "model.hidden=16",
+                         "train.batch=32", "train.epochs=2"} +
+                    settings);
 }
 
 }  // namespace keel::test

@@ -202,13 +202,20 @@ void apply_settings(train::Config& config, const Settings& settings) {
   config.validate();
 }
 
+train::Job job_of(std::unique_ptr<task::Task> task, const Settings& settings) {
+  train::Config config(std::move(task));
+  apply_settings(config, settings);
+  return train::Job(std::move(config));
+}
+
 train::Config small_config(const Settings& settings, std::string_view model) {
   train::Config config(models::find_model(model).make());
-  Settings all = common_settings(model);
-  all.insert(all.end(), settings.begin(), settings.end());
-  apply_settings(config, all);
-  config.prepare();
+  apply_settings(config, common_settings(model) + settings);
   return config;
+}
+
+train::Job small_job(const Settings& settings, std::string_view model) {
+  return train::Job(small_config(settings, model));
 }
 
 std::vector<std::string> small_train(const std::filesystem::path& folder, const Settings& settings,
@@ -224,16 +231,14 @@ std::vector<std::string> small_train(const std::filesystem::path& folder, const 
   return arguments;
 }
 
-train::Summary train_in(const std::filesystem::path& folder, const train::Config& config,
-                        bool resume) {
+train::Summary train_in(const std::filesystem::path& folder, const train::Job& job, bool resume) {
   const auto backend = make_backend(default_backend());
   const train::RunOptions options{.folder = folder, .resume = resume, .quiet = true, .facts = {}};
-  return train::Trainer(*backend, config, options).run();
+  return train::Trainer(*backend, job, options).run();
 }
 
-Rows::Rows(const train::Config& config, task::Split split)
-    : stream_(config.model().load(config.data().request())->stream(split, {})),
-      feeder_(config.model()) {}
+Rows::Rows(const train::Job& job, task::Split split)
+    : stream_(job.splits().stream(split, {})), feeder_(job.network()) {}
 
 void Rows::feed(Program& program, std::span<const std::int64_t> rows) {
   const task::Batch& batch = stream_->pick(rows);

@@ -42,6 +42,9 @@ Settings operator+(Settings a, const Settings& b);
 // Sets them, and validates what comes out.
 void apply_settings(train::Config& config, const Settings& settings);
 
+// A task with defaults, then the settings, with its network and data.
+train::Job job_of(std::unique_ptr<task::Task> task, const Settings& settings);
+
 // The named model with defaults, but small, then the settings: on small_digits() with batch 32 and,
 // for mnist_mlp, hidden 16; text_classifier on 200 built-in sentences, one narrow layer;
 // dependency_parser on small_treebank(), hidden 16; translation on small_pairs(), one narrow layer
@@ -50,6 +53,8 @@ void apply_settings(train::Config& config, const Settings& settings);
 // small_questions(), width 24; handwriting on 60 built-in lines, two narrow layers, 6 points of a
 // line; draw on small_digits(), two glimpses, width 12; skip_thoughts on small_stories(), width 48.
 train::Config small_config(const Settings& settings = {}, std::string_view model = "mnist_mlp");
+// The same, with its network and data.
+train::Job small_job(const Settings& settings = {}, std::string_view model = "mnist_mlp");
 
 // The same as arguments of the program: "train mnist_mlp --quiet --out folder ...".
 std::vector<std::string> small_train(const std::filesystem::path& folder,
@@ -57,16 +62,16 @@ std::vector<std::string> small_train(const std::filesystem::path& folder,
                                      std::string_view model = "mnist_mlp");
 
 // Trains in `folder`, quietly, on the default backend.
-train::Summary train_in(const std::filesystem::path& folder, const train::Config& config,
+train::Summary train_in(const std::filesystem::path& folder, const train::Job& job,
                         bool resume = false);
 
 // checkpoints/step-0000000N.safetensors of a run's folder.
 std::filesystem::path step_file(const std::filesystem::path& folder, std::int64_t step);
 
-// Rows of a split by number, for the programs of a config.
+// Rows of a split by number, for the programs of a job.
 class Rows {
  public:
-  explicit Rows(const train::Config& config, task::Split split = task::Split::kTrain);
+  explicit Rows(const train::Job& job, task::Split split = task::Split::kTrain);
 
   std::int64_t count() const { return stream_->rows(); }
   // Feeds these rows, and the weight that makes their loss a mean.

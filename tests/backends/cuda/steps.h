@@ -6,7 +6,7 @@
 #include <string>
 
 #include "backends/backends.h"
-#include "frontend/data/batcher.h"
+#include "frontend/data/fixed_batches.h"
 #include "frontend/train/feeder.h"
 #include "frontend/train/step_graph.h"
 #include "tests/support/small_run.h"
@@ -29,19 +29,19 @@ inline void check_same_bits(const std::map<std::string, Tensor>& got,
 
 // A training step of a small mnist_mlp with its data.
 struct Training {
-  train::Config config;
-  test::Rows rows{config};
+  train::Job job;
+  test::Rows rows{job};
   std::unique_ptr<Backend> backend = make_backend("cuda");
   Variables variables{*backend, 1};
-  Program step{*backend, variables, train::build_step(config), {.guard = "grad_norm"}};
-  data::Batcher batcher{rows.count(), {.batch = 32}};
+  Program step{*backend, variables, train::build_step(job), {.guard = "grad_norm"}};
+  data::FixedBatches batches{rows.count(), {.batch = 32, .shuffle = 0}};
 
-  explicit Training(const test::Settings& settings) : config(test::small_config(settings)) {}
+  explicit Training(const test::Settings& settings) : job(test::small_job(settings)) {}
 
   void feed(std::int64_t number) {
     step.feed("lr", Tensor::scalar(1e-2f));
     step.feed("step", Tensor::scalar(std::int32_t(number)));
-    rows.feed(step, batcher.rows(0, number));
+    rows.feed(step, batches.at(0, number).rows);
   }
   std::map<std::string, Tensor> results() const {
     std::map<std::string, Tensor> all;

@@ -20,9 +20,9 @@ using test::Settings;
 train::Summary train_on_cuda(const fs::path& folder, const Settings& settings,
                              std::string_view model = "mnist_mlp") {
   const auto backend = make_backend("cuda");
-  const train::Config config = test::small_config(settings, model);
+  const train::Job job = test::small_job(settings, model);
   const train::RunOptions options{.folder = folder, .resume = false, .quiet = true, .facts = {}};
-  return train::Trainer(*backend, config, options).run();
+  return train::Trainer(*backend, job, options).run();
 }
 
 // What both log is the same, but for rounding.
@@ -31,7 +31,7 @@ void check_as_on_cpu(const char* model, const Settings& settings) {
   const test::TempDir temp;
   train_on_cuda(temp / "cuda", settings, model);
   const auto reference = make_backend("reference");
-  train::Trainer(*reference, test::small_config(settings, model),
+  train::Trainer(*reference, test::small_job(settings, model),
                  {.folder = temp / "cpu", .resume = false, .quiet = true, .facts = {}})
       .run();
   const auto got = io::read_metrics(temp / "cuda/metrics.jsonl"),
@@ -88,14 +88,14 @@ TEST_CASE("cuda training: updates that are not finite are left out as on a CPU")
     for (const char* gathered : {"1", "2"}) {
       CAPTURE(std::string(policy));
       const test::TempDir temp;
-      const train::Config config = test::poisoned(
+      const train::Job job = test::poisoned(
           {{3, 4, 10}}, {std::string("train.on_nonfinite=") + policy, "model.norm=batchnorm",
                          std::string("train.accumulate=") + gathered, "train.checkpoint_every=3"});
       std::vector<train::Summary> summaries;
       for (const char* name : {"cuda", "reference"}) {
         const auto backend = make_backend(name);
         summaries.push_back(
-            train::Trainer(*backend, config,
+            train::Trainer(*backend, job,
                            {.folder = temp / name, .resume = false, .quiet = true, .facts = {}})
                 .run());
       }

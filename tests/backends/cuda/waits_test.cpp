@@ -13,9 +13,9 @@ namespace {
 
 void train_and_wait(const std::filesystem::path& folder, const test::Settings& settings) {
   const auto backend = make_backend("cuda");
-  const train::Config config = test::small_config(settings);
+  const train::Job job = test::small_job(settings);
   const train::RunOptions options{.folder = folder, .resume = false, .quiet = true, .facts = {}};
-  train::Trainer(*backend, config, options).run();
+  train::Trainer(*backend, job, options).run();
 }
 
 // How often the host waits in a run of so many steps of one epoch, its end included.
@@ -38,11 +38,11 @@ TEST_CASE("cuda training: the host waits once in N steps") {
 TEST_CASE("cuda training: evaluation waits once") {
   const test::TempDir temp;
   const auto backend = make_backend("cuda");
-  const train::Config config = test::small_config();
+  const train::Job job = test::small_job();
   Variables variables(*backend, 1);
-  train::Evaluator evaluator(*backend, variables, config);
-  const auto data = config.model().load(config.data().request());
-  const auto rows = data->stream(task::Split::kTrain, {.batch = 256, .shuffle = {}});
+  train::Evaluator evaluator(*backend, variables, job);
+  const task::Splits& data = job.splits();
+  const auto rows = data.stream(task::Split::kTrain, {.batch = 256, .shuffle = {}});
   const std::int64_t before = simt::counts.waits;
   CHECK(evaluator.run(*rows).rows == 275);  // in two batches
   CHECK(simt::counts.waits - before == 1);

@@ -62,8 +62,8 @@ TEST_CASE("faults: in models, one by one, each named by its node") {
     for (const char* mode : {"isolated", "chained"}) {
       CAPTURE(model.name);
       CAPTURE(mode);
-      const train::Config config = test::small_config({"train.batch=8"}, model.name);
-      ModelSubject subject(*backends.judge, config);
+      const train::Job job = test::small_job({"train.batch=8"}, model.name);
+      ModelSubject subject(*backends.judge, job);
       CompareOptions options;
       options.walk.mode = parse_choice<WalkMode>(mode);
       plant_in_turn(backends, subject, options, 7, tally);

@@ -59,8 +59,8 @@ TEST_CASE("compare: every model agrees with the judge, step by step") {
     for (const char* mode : {"isolated", "chained"}) {
       CAPTURE(model.name);
       CAPTURE(mode);
-      const train::Config config = test::small_config({}, model.name);
-      ModelSubject subject(*backends.judge, config);
+      const train::Job job = test::small_job({}, model.name);
+      ModelSubject subject(*backends.judge, job);
       CompareOptions options{.walk = {}, .steps = 2};
       options.walk.mode = parse_choice<WalkMode>(mode);
       check_agrees(backends.compare(subject, options));
@@ -75,10 +75,10 @@ TEST_CASE("compare: every optimizer and every clipping agrees with the judge") {
     for (const char* clip : {"none", "global", "per_tensor", "element"}) {
       CAPTURE(optimizer);
       CAPTURE(clip);
-      const train::Config config =
-          test::small_config({std::string("train.optimizer=") + optimizer,
-                              std::string("train.clip=") + clip, "train.clip_limit=0.01"});
-      ModelSubject subject(*backends.judge, config);
+      const train::Job job =
+          test::small_job({std::string("train.optimizer=") + optimizer,
+                           std::string("train.clip=") + clip, "train.clip_limit=0.01"});
+      ModelSubject subject(*backends.judge, job);
       check_agrees(backends.compare(subject, {.walk = {}, .steps = 2}));
     }
   }

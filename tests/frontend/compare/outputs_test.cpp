@@ -90,10 +90,10 @@ TEST_CASE("outputs: every leaf that a step updates is judged, and a fault in it 
     for (const char* mode : {"isolated", "chained"}) {
       CAPTURE(optimizer);
       CAPTURE(mode);
-      const train::Config config =
-          test::small_config({std::string("train.optimizer=") + optimizer, "train.batch=8",
-                              "model.hidden=4", "model.norm=batchnorm"});
-      ModelSubject subject(*backends.judge, config);
+      const train::Job job =
+          test::small_job({std::string("train.optimizer=") + optimizer, "train.batch=8",
+                           "model.hidden=4", "model.norm=batchnorm"});
+      ModelSubject subject(*backends.judge, job);
       CompareOptions options;
       options.walk.mode = parse_choice<WalkMode>(mode);
       std::set<std::string> judged;

@@ -9,9 +9,9 @@
 namespace keel::compare {
 namespace {
 
-const train::Config& traced_config() {
-  static const train::Config config = test::small_config({"train.batch=8"});
-  return config;
+const train::Job& traced_job() {
+  static const train::Job job = test::small_job({"train.batch=8"});
+  return job;
 }
 
 TraceFacts traced_facts(const TestBackends& backends) {
@@ -24,7 +24,7 @@ TraceFacts traced_facts(const TestBackends& backends) {
 
 Comparison record(const TestBackends& backends, const std::filesystem::path& folder,
                   std::int64_t steps, const std::string& fault = "") {
-  ModelSubject subject(*backends.judge, traced_config());
+  ModelSubject subject(*backends.judge, traced_job());
   TraceWriter writer(folder, traced_facts(backends));
   CompareOptions options{.walk = {}, .steps = steps};
   options.walk.record = &writer;
@@ -34,7 +34,7 @@ Comparison record(const TestBackends& backends, const std::filesystem::path& fol
 
 Comparison hold_against(const TestBackends& backends, const std::filesystem::path& folder,
                         std::int64_t steps) {
-  ModelSubject subject(*backends.judge, traced_config());
+  ModelSubject subject(*backends.judge, traced_job());
   TraceReader reader(folder);
   CompareOptions options{.walk = {}, .steps = steps};
   options.walk.against = &reader;

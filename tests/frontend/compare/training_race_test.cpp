@@ -8,8 +8,8 @@ namespace {
 
 TEST_CASE("race: backends stay together for some steps, and a twin one ulp off beside them") {
   const TestBackends backends;
-  const train::Config config = test::small_config({"train.batch=16"});
-  ModelSubject subject(*backends.judge, config, {.unfused = true});
+  const train::Job job = test::small_job({"train.batch=16"});
+  ModelSubject subject(*backends.judge, job, {.unfused = true});
   const Race race =
       run_race(*backends.judge, backends.all, subject, {.steps = 12, .perturb = true});
   CHECK(race.judge_losses.size() == 12);
@@ -29,8 +29,8 @@ TEST_CASE("race: backends stay together for some steps, and a twin one ulp off b
 
 TEST_CASE("race: losses that differ by more than a limit have parted") {
   const TestBackends backends;
-  const train::Config config = test::small_config({"train.batch=16"});
-  ModelSubject subject(*backends.judge, config, {.unfused = true});
+  const train::Job job = test::small_job({"train.batch=16"});
+  ModelSubject subject(*backends.judge, job, {.unfused = true});
   const Race race = run_race(*backends.judge, {backends.all[0]}, subject,
                              {.steps = 5, .perturb = false, .parted = 0});
   CHECK(race.lanes[0].parted >= 0);

@@ -80,11 +80,11 @@ TEST_CASE("pair batches: every row once an epoch, within the limit and its shape
   for (const PairCase& c : pair_cases()) {
     CAPTURE(c.name);
     PairBatches batches(c.lengths, c.options);
-    const std::vector<PairBatches::Shape> shapes = batches.shapes();
+    const std::vector<task::Sizes> shapes = batches.shapes();
     for (std::uint32_t epoch : {0u, 1u, 7u}) {
       Rows all;
       for (std::int64_t step = 0; step < batches.steps(); ++step) {
-        const PairBatch batch = batches.at(epoch, step);
+        const PlannedBatch batch = batches.at(epoch, step);
         PairLength longest;
         for (std::int64_t row : batch.rows) {
           const PairLength& length = c.lengths[static_cast<std::size_t>(row)];
@@ -92,14 +92,14 @@ TEST_CASE("pair batches: every row once an epoch, within the limit and its shape
                      std::max(longest.target, length.target)};
           all.push_back(row);
         }
-        CHECK(batch.length.source == bucket_of(longest.source, c.options.multiple));
-        CHECK(batch.length.target == bucket_of(longest.target, c.options.multiple));
+        CHECK(batch.sizes[1] == bucket_of(longest.source, c.options.multiple));
+        CHECK(batch.sizes[2] == bucket_of(longest.target, c.options.multiple));
         CHECK(std::ssize(batch.rows) >= 1);
-        CHECK(std::ssize(batch.rows) <= batch.capacity);
-        CHECK((batch.capacity == 1 ||
-               batch.capacity * batch.length.longer() <= c.options.max_tokens));
-        CHECK(std::ranges::find(shapes, PairBatches::Shape{batch.capacity, batch.length}) !=
-              shapes.end());
+        CHECK(std::ssize(batch.rows) <= batch.capacity());
+        CHECK(
+            (batch.capacity() == 1 ||
+             batch.capacity() * std::max(batch.sizes[1], batch.sizes[2]) <= c.options.max_tokens));
+        CHECK(std::ranges::find(shapes, batch.sizes) != shapes.end());
       }
       std::ranges::sort(all);
       Rows expected(c.lengths.size());
@@ -127,8 +127,8 @@ TEST_CASE("pair batches: a last batch that is no multiple of eight has room for 
   PairBatches batches(lengths, {.max_tokens = 12 * 32});
   REQUIRE(batches.steps() == 1);
   CHECK(batches.at(0, 0).rows.size() == 12);
-  CHECK(batches.at(0, 0).capacity == 12);
-  CHECK(batches.shapes().front().capacity == 12);
+  CHECK(batches.at(0, 0).capacity() == 12);
+  CHECK(batches.shapes().front()[0] == 12);
 }
 
 TEST_CASE("pair batches: in evaluation by source, then target, then number") {
@@ -154,7 +154,7 @@ TEST_CASE("pair batches: a pure function of seed and epoch") {
   CHECK((epoch_of(1, 0) != epoch_of(2, 0)));
   // Two epochs by turns, as a stream that is read ahead asks for them.
   PairBatches batches(sentence_pairs(300), {.max_tokens = 512, .seed = 1});
-  const PairBatch now = batches.at(2, 0);
+  const PlannedBatch now = batches.at(2, 0);
   batches.at(3, 0);
   CHECK((Rows(now.rows.begin(), now.rows.end()) == epoch_of(1, 2)[0]));
 }
@@ -188,9 +188,7 @@ TEST_CASE("pair batches: few shapes and little padding") {
   CHECK(batches.padding() > 0);
   CHECK(batches.padding() < 0.25);
   // The most positions first.
-  const auto positions = [](const PairBatches::Shape& shape) {
-    return shape.capacity * (shape.length.source + shape.length.target);
-  };
+  const auto positions = [](const task::Sizes& shape) { return shape[0] * (shape[1] + shape[2]); };
   CHECK(std::ranges::is_sorted(batches.shapes(), std::greater(), positions));
   CHECK(PairBatches({{8, 8}}, {.max_tokens = 8}).padding() == 0);
 }

@@ -18,14 +18,14 @@ std::int64_t length_of(std::uint32_t, std::int64_t row) { return 1 + row * 37 % 
 Rows rows_of(RowBatches& batches, std::uint32_t epoch) {
   Rows all;
   for (std::int64_t step = 0; step < batches.steps(); ++step) {
-    const auto rows = batches.at(epoch, step);
+    const auto rows = batches.at(epoch, step).rows;
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;
 }
 
 TEST_CASE("row batches: an epoch of training has whole batches of like lengths, each row once") {
-  RowBatches batches(100, length_of, {.batch = 8, .shuffle = 3});
+  RowBatches batches(100, {.order = length_of}, {.batch = 8, .shuffle = 3});
   CHECK(batches.steps() == 12);
   CHECK(batches.capacity() == 8);
   CHECK(batches.left_out() == 4);
@@ -43,7 +43,7 @@ TEST_CASE("row batches: an epoch of training has whole batches of like lengths, 
     bool ascends = true;
     std::int64_t last = 0;
     for (std::int64_t step = 0; step < batches.steps(); ++step) {
-      const auto batch = batches.at(epoch, step);
+      const auto batch = batches.at(epoch, step).rows;
       REQUIRE(batch.size() == 8);
       // 100 rows have each length twice: eight of them that are sorted span no more than 6.
       CHECK(length_of(0, batch.back()) - length_of(0, batch.front()) <= 6);
@@ -57,7 +57,7 @@ TEST_CASE("row batches: an epoch of training has whole batches of like lengths, 
 
 TEST_CASE("row batches: orders are pure functions of seed and epoch, each in its own right") {
   const auto order = [](std::uint64_t seed, std::uint32_t epoch) {
-    RowBatches batches(100, length_of, {.batch = 8, .shuffle = seed});
+    RowBatches batches(100, {.order = length_of}, {.batch = 8, .shuffle = seed});
     rows_of(batches, epoch + 1);  // looking ahead changes nothing
     return rows_of(batches, epoch);
   };
@@ -67,7 +67,7 @@ TEST_CASE("row batches: orders are pure functions of seed and epoch, each in its
 }
 
 TEST_CASE("row batches: in evaluation all rows come, group by group, shorter ones first") {
-  RowBatches batches(23, length_of, {.batch = 4, .group = 10});
+  RowBatches batches(23, {.order = length_of}, {.batch = 4, .group = 10});
   CHECK(batches.capacity() == 4);
   CHECK(batches.left_out() == 0);
   CHECK(batches.steps() == 3 + 3 + 1);
@@ -77,7 +77,7 @@ TEST_CASE("row batches: in evaluation all rows come, group by group, shorter one
     CHECK(rows[i] / 10 == std::int64_t(i) / 10);
     if (i % 10 > 0) CHECK(length_of(0, rows[i - 1]) <= length_of(0, rows[i]));
   }
-  RowBatches whole(23, length_of, {.batch = 400});
+  RowBatches whole(23, {.order = length_of}, {.batch = 400});
   CHECK(whole.steps() == 1);
   CHECK(whole.capacity() == 23);
 }
@@ -86,10 +86,10 @@ TEST_CASE("row batches: a length may differ from epoch to epoch") {
   const auto turns = [](std::uint32_t epoch, std::int64_t row) {
     return epoch % 2 == 0 ? row + 1 : 100 - row;
   };
-  RowBatches batches(40, turns, {.batch = 4, .shuffle = 1});
+  RowBatches batches(40, {.order = turns}, {.batch = 4, .shuffle = 1});
   for (const std::uint32_t epoch : {0u, 1u}) {
     for (std::int64_t step = 0; step < 10; ++step) {
-      const auto rows = batches.at(epoch, step);
+      const auto rows = batches.at(epoch, step).rows;
       for (std::size_t i = 1; i < rows.size(); ++i) {
         CHECK(turns(epoch, rows[i - 1]) < turns(epoch, rows[i]));
       }
@@ -99,12 +99,13 @@ TEST_CASE("row batches: a length may differ from epoch to epoch") {
 
 TEST_CASE("row batches: refusals") {
   const auto refused = [](std::int64_t rows, const RowBatchOptions& options, const char* part) {
-    CHECK(test::refuses(ErrorKind::kUsage, part, [&] { RowBatches(rows, length_of, options); }));
+    CHECK(test::refuses(ErrorKind::kUsage, part,
+                        [&] { RowBatches(rows, {.order = length_of}, options); }));
   };
   refused(0, {}, "rows: expected 1 or more, got 0");
   refused(5, {.batch = 0}, "batch: expected 1 or more, got 0");
-  refused(5, {.batch = 6, .shuffle = 1}, "batch: expected at most 5 rows");
-  RowBatches batches(5, length_of, {.batch = 2});
+  refused(5, {.batch = 6, .shuffle = 1}, "batch: expected at most the 5 rows");
+  RowBatches batches(5, {.order = length_of}, {.batch = 2});
   CHECK(
       test::refuses(ErrorKind::kUsage, "step: expected 0 to 2, got 3", [&] { batches.at(0, 3); }));
 }

@@ -31,7 +31,7 @@ std::vector<std::int64_t> sentence_lengths(std::int64_t rows, std::uint64_t seed
 Epoch epoch_of(TokenBatches& batches, std::uint32_t epoch) {
   Epoch all;
   for (std::int64_t step = 0; step < batches.steps(epoch); ++step) {
-    const TokenBatch batch = batches.at(epoch, step);
+    const PlannedBatch batch = batches.at(epoch, step);
     all.emplace_back(batch.rows.begin(), batch.rows.end());
   }
   return all;
@@ -84,16 +84,16 @@ TEST_CASE("token batches: the padded size obeys max_tokens unless a row is alone
     CAPTURE(c.name);
     TokenBatches batches(c.lengths, c.options);
     for (std::int64_t step = 0; step < batches.steps(3); ++step) {
-      const TokenBatch batch = batches.at(3, step);
+      const PlannedBatch batch = batches.at(3, step);
       std::int64_t longest = 0;
       for (std::int64_t row : batch.rows) {
         longest = std::max(longest, c.lengths[static_cast<std::size_t>(row)]);
       }
-      CHECK(batch.length == bucket_of(longest, c.options.multiple));
+      CHECK(batch.sizes[1] == bucket_of(longest, c.options.multiple));
       CHECK(std::ssize(batch.rows) >= 1);
-      CHECK(std::ssize(batch.rows) <= batch.capacity);
-      CHECK((batch.capacity == 1 || batch.capacity * batch.length <= c.options.max_tokens));
-      CHECK((batch.capacity + 1) * batch.length > c.options.max_tokens);  // nor is room wasted
+      CHECK(std::ssize(batch.rows) <= batch.capacity());
+      CHECK((batch.capacity() == 1 || batch.capacity() * batch.sizes[1] <= c.options.max_tokens));
+      CHECK((batch.capacity() + 1) * batch.sizes[1] > c.options.max_tokens);  // nor is room wasted
     }
   }
 }
@@ -102,7 +102,7 @@ TEST_CASE("token batches: the padded size obeys max_tokens unless a row is alone
 TEST_CASE("token batches: batches are filled") {
   TokenBatches batches(sentence_lengths(875), {.max_tokens = 1024, .sorted = true});
   for (std::int64_t step = 0; step + 1 < batches.steps(0); ++step) {
-    const TokenBatch batch = batches.at(0, step), next = batches.at(0, step + 1);
+    const PlannedBatch batch = batches.at(0, step), next = batches.at(0, step + 1);
     const std::vector<std::int64_t> lengths = sentence_lengths(875);
     const std::int64_t length = bucket_of(lengths[static_cast<std::size_t>(next.rows.front())], 4);
     CHECK((std::ssize(batch.rows) + 1) * length > 1024);
@@ -114,8 +114,8 @@ TEST_CASE("token batches: the short last batch stays") {
   REQUIRE(batches.steps(0) == 2);
   CHECK(batches.at(0, 0).rows.size() + batches.at(0, 1).rows.size() == 65);
   CHECK(std::min(batches.at(0, 0).rows.size(), batches.at(0, 1).rows.size()) == 1);
-  CHECK(batches.at(0, 0).capacity == 64);
-  CHECK(batches.at(0, 1).capacity == 64);
+  CHECK(batches.at(0, 0).capacity() == 64);
+  CHECK(batches.at(0, 1).capacity() == 64);
 }
 
 TEST_CASE("token batches: a row beyond max_tokens is a batch of its own") {
@@ -123,11 +123,11 @@ TEST_CASE("token batches: a row beyond max_tokens is a batch of its own") {
   REQUIRE(batches.steps(0) == 3);
   CHECK(batches.at(0, 0).rows.size() == 3);
   for (std::int64_t step : {1, 2}) {
-    CHECK(batches.at(0, step).capacity == 1);
+    CHECK(batches.at(0, step).capacity() == 1);
     CHECK(batches.at(0, step).rows.size() == 1);
   }
-  CHECK(batches.at(0, 1).length >= 5000);
-  CHECK(batches.at(0, 2).length >= 9000);
+  CHECK(batches.at(0, 1).sizes[1] >= 5000);
+  CHECK(batches.at(0, 2).sizes[1] >= 9000);
 }
 
 TEST_CASE("token batches: orders differ between seeds and epochs, and (1, 2) from (2, 1)") {
@@ -147,7 +147,7 @@ TEST_CASE("token batches: the order of the batches is shuffled, in training alon
     TokenBatches batches(lengths, {.max_tokens = 512, .sorted = sorted});
     Rows result;
     for (std::int64_t step = 0; step < batches.steps(epoch); ++step) {
-      result.push_back(batches.at(epoch, step).length);
+      result.push_back(batches.at(epoch, step).sizes[1]);
     }
     return result;
   };
@@ -185,7 +185,7 @@ TEST_CASE("token batches: any position can be resumed, in any order of asking") 
   TokenBatches straight(lengths, options), jumping(lengths, options);
   for (std::uint32_t epoch = 0; epoch < 4; ++epoch) {
     for (std::int64_t step = 0; step < straight.steps(epoch); ++step) {
-      const TokenBatch batch = straight.at(epoch, step);
+      const PlannedBatch batch = straight.at(epoch, step);
       TokenBatches fresh(lengths, options);
       CHECK(std::ranges::equal(fresh.at(epoch, step).rows, batch.rows));
       jumping.at((epoch + 3) * 5, 0);
@@ -196,7 +196,7 @@ TEST_CASE("token batches: any position can be resumed, in any order of asking") 
 
 TEST_CASE("token batches: the rows of an epoch stay while the next is looked at") {
   TokenBatches batches(sentence_lengths(300), {.max_tokens = 512});
-  const TokenBatch batch = batches.at(4, 0);
+  const PlannedBatch batch = batches.at(4, 0);
   const Rows rows(batch.rows.begin(), batch.rows.end());
   batches.at(5, 0);
   CHECK(batches.at(4, 0).rows.data() == batch.rows.data());
@@ -209,23 +209,23 @@ TEST_CASE("token batches: the plan of an epoch never changes between versions") 
   CHECK(epoch_of(batches, 1) == Epoch{{5}, {3}, {7, 0, 4, 2}, {6, 1}});
 }
 
-TEST_CASE("token batches: sizes() covers thirty epochs, one size a length, the largest first") {
+TEST_CASE("token batches: shapes() covers thirty epochs, one size a length, the largest first") {
   for (const Case& c : cases()) {
     CAPTURE(c.name);
     TokenBatches batches(c.lengths, c.options);
-    const std::vector<TokenBatches::Size> sizes = batches.sizes();
+    const std::vector<task::Sizes> sizes = batches.shapes();
     std::map<std::int64_t, std::int64_t> capacity_of;
-    for (const TokenBatches::Size& size : sizes) {
-      CHECK(capacity_of.emplace(size.length, size.capacity).second);
+    for (const task::Sizes& size : sizes) {
+      CHECK(capacity_of.emplace(size[1], size[0]).second);
     }
     for (std::size_t i = 1; i < sizes.size(); ++i) {
-      CHECK(sizes[i - 1].capacity * sizes[i - 1].length >= sizes[i].capacity * sizes[i].length);
+      CHECK(sizes[i - 1][0] * sizes[i - 1][1] >= sizes[i][0] * sizes[i][1]);
     }
     for (std::uint32_t epoch = 0; epoch < 30; ++epoch) {
       for (std::int64_t step = 0; step < batches.steps(epoch); ++step) {
-        const TokenBatch batch = batches.at(epoch, step);
-        REQUIRE(capacity_of.contains(batch.length));
-        CHECK(capacity_of[batch.length] == batch.capacity);
+        const PlannedBatch batch = batches.at(epoch, step);
+        REQUIRE(capacity_of.contains(batch.sizes[1]));
+        CHECK(capacity_of[batch.sizes[1]] == batch.capacity());
       }
     }
   }
@@ -258,8 +258,8 @@ TEST_CASE("token batches: little is padding") {
   TokenBatches batches(sentence_lengths(8608), {});
   std::int64_t positions = 0, tokens = 0;
   for (std::int64_t step = 0; step < batches.steps(2); ++step) {
-    const TokenBatch batch = batches.at(2, step);
-    positions += batch.capacity * batch.length;
+    const PlannedBatch batch = batches.at(2, step);
+    positions += batch.capacity() * batch.sizes[1];
   }
   for (std::int64_t length : sentence_lengths(8608)) tokens += length;
   const double share = 1 - static_cast<double>(tokens) / static_cast<double>(positions);
@@ -268,7 +268,7 @@ TEST_CASE("token batches: little is padding") {
   // Without pools rows of all lengths meet and the longest decides.
   TokenBatches unsorted(sentence_lengths(8608), {.pool = 1});
   CHECK(unsorted.padding(2) > batches.padding(2));
-  CHECK(batches.sizes().size() < 17);
+  CHECK(batches.shapes().size() < 17);
 }
 
 TEST_CASE("token batches: refusals") {

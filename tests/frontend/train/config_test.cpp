@@ -47,8 +47,8 @@ TEST_CASE("config: a recipe sets values of every section and kind") {
       "[model]\nhidden = 32\nnorm = \"batchnorm{eps=1e-3}\"\n[data]\nsource = 'x y'\n"
       "[train]\nlr = 1e-2\nbatch = 1_000\nnesterov = true\nmomentum = 0\n[run]\nanything = 1\n",
       "a.toml");
-  CHECK(config.model().options()[0].second == "32");
-  CHECK(config.model().options()[2].second == "batchnorm{eps=1e-3}");
+  CHECK(config.task().options()[0].second == "32");
+  CHECK(config.task().options()[2].second == "batchnorm{eps=1e-3}");
   CHECK(config.data().source == "x y");
   CHECK(config.train().lr == 0.01);
   CHECK(config.train().batch == 1000);
@@ -94,7 +94,7 @@ TEST_CASE("config: a text that looks like a number reads back letter by letter")
     Config config = config_of(), copy = config_of();
     config.set("model.batchnorm_options", text);
     copy.apply_toml(config.to_toml(), "config.toml");
-    CHECK(copy.model().options() == config.model().options());
+    CHECK(copy.task().options() == config.task().options());
   }
 }
 

@@ -29,19 +29,19 @@ bool is_thorough() { return std::getenv("KEEL_THOROUGH") != nullptr; }
 
 constexpr std::int64_t kLastStep = 6;
 
-Config crash_config() {
-  return test::small_config({"train.batch=64", "train.epochs=2", "train.max_steps=6",
-                             "train.log_every=1", "train.checkpoint_every=2",
-                             "train.keep_checkpoints=2", "model.norm=batchnorm"});
+Job crash_job() {
+  return test::small_job({"train.batch=64", "train.epochs=2", "train.max_steps=6",
+                          "train.log_every=1", "train.checkpoint_every=2",
+                          "train.keep_checkpoints=2", "model.norm=batchnorm"});
 }
 
 // Starts, or goes on where there is something to go on from. In one thread, so that a process may
 // be forked off.
-void train_or_go_on(const fs::path& folder, const Config& config) {
+void train_or_go_on(const fs::path& folder, const Job& job) {
   const auto backend = make_backend("reference");
   const bool begun = fs::exists(folder / "checkpoints") &&
                      !CheckpointStore(folder / "checkpoints", 1, {}).paths().empty();
-  Trainer(*backend, config, {.folder = folder, .resume = begun, .quiet = true, .facts = {}}).run();
+  Trainer(*backend, job, {.folder = folder, .resume = begun, .quiet = true, .facts = {}}).run();
 }
 
 // What result.json says, without what the clock decides.
@@ -66,10 +66,10 @@ std::int64_t newest_step(const fs::path& folder) {
 }
 
 // Trains with a call that fails; whether it did, and whether anything noticed.
-bool train_with(const test::Fault& fault, const fs::path& folder, const Config& config) {
+bool train_with(const test::Fault& fault, const fs::path& folder, const Job& job) {
   const test::FaultGuard guard(fault);
   try {
-    train_or_go_on(folder, config);
+    train_or_go_on(folder, job);
     return false;
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::kIo);
@@ -77,16 +77,16 @@ bool train_with(const test::Fault& fault, const fs::path& folder, const Config& 
   }
 }
 
-int count_calls(const fs::path& folder, const Config& config) {
+int count_calls(const fs::path& folder, const Job& job) {
   const test::FaultGuard counter({});
-  train_or_go_on(folder, config);
+  train_or_go_on(folder, job);
   return counter.calls();
 }
 
 TEST_CASE("crash: whichever system call of a run fails, nothing is lost") {
   const test::TempDir temp;
-  const Config config = crash_config();
-  const int calls = count_calls(temp / "straight", config);
+  const Job job = crash_job();
+  const int calls = count_calls(temp / "straight", job);
   REQUIRE(calls > 100);
   int noticed = 0, tried = 0;
   for (const test::Fault& kind :
@@ -98,11 +98,11 @@ TEST_CASE("crash: whichever system call of a run fails, nothing is lost") {
       test::Fault fault = kind;
       fault.at = at;
       const fs::path folder = temp / "run";
-      const bool failed = train_with(fault, folder, config);
+      const bool failed = train_with(fault, folder, job);
       CHECK_FALSE((failed && kind.error == EINTR));  // interrupted calls are repeated
       noticed += failed;
       ++tried;
-      if (failed) train_or_go_on(folder, config);
+      if (failed) train_or_go_on(folder, job);
       check_whole(folder, temp / "straight");
       fs::remove_all(folder);
     }
@@ -113,11 +113,11 @@ TEST_CASE("crash: whichever system call of a run fails, nothing is lost") {
 }
 
 // Trains in a process of its own that ends in the call `at`; whether it got that far.
-bool train_and_die(int at, const fs::path& folder, const Config& config) {
+bool train_and_die(int at, const fs::path& folder, const Job& job) {
   const pid_t child = fork();
   if (child == 0) {
     const test::FaultGuard guard({.at = at, .crash = true});
-    train_or_go_on(folder, config);
+    train_or_go_on(folder, job);
     _exit(0);
   }
   int status = 0;
@@ -128,18 +128,18 @@ bool train_and_die(int at, const fs::path& folder, const Config& config) {
 
 TEST_CASE("crash: a process that ends in any system call of a run loses nothing") {
   const test::TempDir temp;
-  const Config config = crash_config();
-  const int calls = count_calls(temp / "straight", config);
+  const Job job = crash_job();
+  const int calls = count_calls(temp / "straight", job);
   int deaths = 0;
   for (int at = 0; at < calls; at += is_thorough() ? 1 : 9) {
     CAPTURE(at);
     const fs::path folder = temp / "run";
-    deaths += train_and_die(at, folder, config);
+    deaths += train_and_die(at, folder, job);
     const std::int64_t before = newest_step(folder);
     // Once more, a little later: what the first death left is in the way of the second.
-    deaths += train_and_die(at / 2, folder, config);
+    deaths += train_and_die(at / 2, folder, job);
     CHECK(newest_step(folder) >= before);
-    train_or_go_on(folder, config);
+    train_or_go_on(folder, job);
     check_whole(folder, temp / "straight");
     fs::remove_all(folder);
   }
@@ -149,7 +149,7 @@ TEST_CASE("crash: a process that ends in any system call of a run loses nothing"
 
 // A real checkpoint, small enough to be read a hundred thousand times.
 std::string checkpoint_bytes(const fs::path& folder) {
-  test::train_in(folder, test::small_config({"train.max_steps=2", "model.hidden=4"}));
+  test::train_in(folder, test::small_job({"train.max_steps=2", "model.hidden=4"}));
   return read_bytes(step_file(folder, 2));
 }
 

@@ -12,7 +12,7 @@
 namespace keel::train {
 namespace {
 
-using test::small_config;
+using test::small_job;
 
 using test::Rows;
 
@@ -20,9 +20,9 @@ using test::Rows;
 struct OneByOne {
   double loss = 0, error = 0;
 
-  OneByOne(Backend& backend, Variables& variables, const Config& config, task::Split split) {
-    Program program(backend, variables, build_evaluate(config, {1}));
-    Rows rows(config, split);
+  OneByOne(Backend& backend, Variables& variables, const Job& job, task::Split split) {
+    Program program(backend, variables, build_evaluate(job, {1}));
+    Rows rows(job, split);
     for (std::int64_t row = 0; row < rows.count(); ++row) {
       rows.feed(program, {{row}});
       program.run();
@@ -35,17 +35,17 @@ struct OneByOne {
 TEST_CASE("evaluator: full batches and a smaller last one count every row once") {
   reference::ReferenceBackend backend;
   for (const char* norm : {"layernorm", "batchnorm"}) {
-    const Config config = small_config({std::string("model.norm=") + norm});
-    const auto data = config.model().load(config.data().request());
+    const Job job = small_job({std::string("model.norm=") + norm});
+    const task::Splits& data = job.splits();
     Variables variables(backend, 3);
-    Evaluator evaluator(backend, variables, config);
+    Evaluator evaluator(backend, variables, job);
     evaluator.declare();
     for (const task::Split split : {task::Split::kTrain, task::Split::kTest}) {
-      const OneByOne expected(backend, variables, config, split);
+      const OneByOne expected(backend, variables, job, split);
       // 275 and 60 rows: in one batch, in several with a smaller last one, one by one.
       for (const std::int64_t batch : {256, 275, 32, 7, 1}) {
         CAPTURE(batch);
-        const auto rows = data->stream(split, {.batch = batch, .shuffle = {}});
+        const auto rows = data.stream(split, {.batch = batch, .shuffle = {}});
         const Evaluation e = evaluator.run(*rows);
         CHECK(e.rows == rows->rows());
         CHECK(e.items == double(rows->rows()));
@@ -86,12 +86,12 @@ class BrokenStream : public task::Stream {
 
 TEST_CASE("evaluator: a row that is lost or counted twice is an error") {
   reference::ReferenceBackend backend;
-  const Config config = small_config();
+  const Job job = small_job();
   Variables variables(backend, 3);
-  Evaluator evaluator(backend, variables, config);
-  const auto data = config.model().load(config.data().request());
+  Evaluator evaluator(backend, variables, job);
+  const task::Splits& data = job.splits();
   const auto broken = [&](bool repeats) {
-    return BrokenStream(data->stream(task::Split::kTest, {.batch = 8, .shuffle = {}}), repeats);
+    return BrokenStream(data.stream(task::Split::kTest, {.batch = 8, .shuffle = {}}), repeats);
   };
   BrokenStream lost = broken(false), twice = broken(true);
   test::check_refused([&] { evaluator.run(lost); }, "evaluation: row 56 of 60 never came");
@@ -115,11 +115,11 @@ TEST_CASE("evaluator: a share is said with its standard error") {
 
 TEST_CASE("evaluator: tells of every batch, and how many there are") {
   reference::ReferenceBackend backend;
-  const Config config = small_config();
+  const Job job = small_job();
   Variables variables(backend, 3);
-  Evaluator evaluator(backend, variables, config);
-  const auto data = config.model().load(config.data().request());
-  const auto rows = data->stream(task::Split::kTest, {.batch = 16, .shuffle = {}});
+  Evaluator evaluator(backend, variables, job);
+  const task::Splits& data = job.splits();
+  const auto rows = data.stream(task::Split::kTest, {.batch = 16, .shuffle = {}});
   std::string told;
   evaluator.tell(
       [&](std::int64_t done, std::int64_t of) { told += fmt::format("{}/{} ", done, of); });
@@ -129,20 +129,20 @@ TEST_CASE("evaluator: tells of every batch, and how many there are") {
 
 TEST_CASE("evaluator: one program for each of the sizes met, kept") {
   reference::ReferenceBackend backend;
-  const Config config = small_config();
+  const Job job = small_job();
   Variables variables(backend, 3);
-  Evaluator evaluator(backend, variables, config);
-  const auto data = config.model().load(config.data().request());
-  const auto rows = data->stream(task::Split::kTrain, {.batch = 32, .shuffle = {}});
+  Evaluator evaluator(backend, variables, job);
+  const task::Splits& data = job.splits();
+  const auto rows = data.stream(task::Split::kTrain, {.batch = 32, .shuffle = {}});
   for (int epoch = 0; epoch < 3; ++epoch) evaluator.run(*rows);
   CHECK(evaluator.programs() == 2);  // 8 batches of 32 rows and one of 19
 }
 
 TEST_CASE("evaluator: declares what a checkpoint for evaluation needs, and no more") {
   reference::ReferenceBackend backend;
-  const Config config = small_config({"model.norm=batchnorm"});
+  const Job job = small_job({"model.norm=batchnorm"});
   Variables variables(backend, 3);
-  Evaluator(backend, variables, config).declare();
+  Evaluator(backend, variables, job).declare();
   CHECK(variables.all().contains("fc1/weight"));
   CHECK(variables.all().contains("fc1/norm/running_var"));
   CHECK_FALSE(variables.all().contains("fc1/weight.m"));

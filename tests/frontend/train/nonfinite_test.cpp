@@ -32,14 +32,13 @@ using test::train_in;
 constexpr std::int64_t kEpoch = 8;  // batches of 32 in 275 rows
 
 // Trains on all updates but these, and checks that a run's checkpoint of `step` holds the same.
-void check_left_out(const Config& config, const std::set<std::int64_t>& left_out,
-                    const fs::path& folder, std::int64_t step) {
+void check_left_out(const Job& job, const std::set<std::int64_t>& left_out, const fs::path& folder,
+                    std::int64_t step) {
   const auto backend = make_backend(default_backend());
   Variables variables(*backend, 1);
-  const auto data = config.model().load(config.data().request());
-  const auto rows =
-      data->stream(task::Split::kTrain, {.batch = config.train().batch, .shuffle = 1});
-  StepRunner runner(*backend, variables, config, *rows);
+  const task::Splits& data = job.splits();
+  const auto rows = data.stream(task::Split::kTrain, {.batch = job.train().batch, .shuffle = 1});
+  StepRunner runner(*backend, variables, job, *rows);
   StepPlace place;
   for (; place.step < step; ++place.step) {
     if (place.batch == rows->steps(std::uint32_t(place.epoch)))
@@ -73,10 +72,9 @@ std::vector<Event> events(const fs::path& folder) {
   return found;
 }
 
-std::string message_of_divergence(const fs::path& folder, const Config& config,
-                                  bool resume = false) {
+std::string message_of_divergence(const fs::path& folder, const Job& job, bool resume = false) {
   try {
-    train_in(folder, config, resume);
+    train_in(folder, job, resume);
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::kDiverged);
     return error.what();
@@ -87,15 +85,15 @@ std::string message_of_divergence(const fs::path& folder, const Config& config,
 
 TEST_CASE("nonfinite: stop names batch, node, element and inputs, and a checkpoint is there") {
   const test::TempDir temp;
-  const Config config = poisoned({{3}}, {});
-  const std::string message = message_of_divergence(temp.path(), config);
+  const Job job = poisoned({{3}}, {});
+  const std::string message = message_of_divergence(temp.path(), job);
   CHECK(message ==
         "step 3: loss nan, gradient norm nan; first not finite: batch 3: image "
         "(output 0 of leaf), element 5 is nan");
   CHECK(events(temp.path()) == std::vector<Event>{{4, "stop", 0}});
   CHECK(fs::exists(step_file(temp.path(), 0)));
   // Going on from there comes to the same; without the poison it comes to the end.
-  CHECK(message_of_divergence(temp.path(), config, true) == message);
+  CHECK(message_of_divergence(temp.path(), job, true) == message);
   CHECK(train_in(temp.path(), poisoned({}, {}), true).state.step == 2 * kEpoch);
 }
 
@@ -152,7 +150,7 @@ TEST_CASE("nonfinite: so many updates in a row and no more are skipped") {
   const test::TempDir temp;
   const Settings settings{"train.on_nonfinite=skip", "train.nonfinite_limit=2"};
   CHECK(train_in(temp / "two", poisoned({{2, 3, 5, 6}}, settings)).state.left_out == 4);
-  const Config three = poisoned({{2, 3, 4}}, settings);
+  const Job three = poisoned({{2, 3, 4}}, settings);
   const std::string message = message_of_divergence(temp / "three", three);
   CHECK(message.starts_with("step 4: "));
   CHECK(message.ends_with("; train.nonfinite_limit = 2 is used up"));
@@ -221,8 +219,8 @@ TEST_CASE("nonfinite: wherever a run is interrupted, it ends the same") {
 TEST_CASE("nonfinite: the program takes the choice, also when it goes on with a run") {
   const test::TempDir temp;
   const std::string folder = temp / "run";
-  Settings arguments = test::small_train(
-      folder, {"train.optimizer=sgd", "train.lr=9e5", "train.weight_decay=1e37"});
+  Settings arguments =
+      test::small_train(folder, {"train.optimizer=sgd", "train.lr=9e5", "train.weight_decay=1e37"});
   const auto stopped = test::run_keel(arguments);
   CHECK(stopped.code == 6);
   CHECK(stopped.err.find("first not finite: batch ") != std::string::npos);

@@ -27,7 +27,7 @@ using test::read_bytes;
 using test::run_keel;
 using test::same_bytes;
 using test::Settings;
-using test::small_config;
+using test::small_job;
 using test::small_train;
 using test::step_file;
 using test::train_in;
@@ -45,7 +45,7 @@ TEST_CASE("resume: N steps and N more are 2N steps, byte for byte") {
   for (const auto& row : rows) {
     const test::TempDir temp;
     const auto until = [&](std::int64_t step) {
-      return small_config(row.settings + Settings{fmt::format("train.max_steps={}", step)});
+      return small_job(row.settings + Settings{fmt::format("train.max_steps={}", step)});
     };
     train_in(temp / "straight", until(2 * row.half));
     train_in(temp / "halves", until(row.half));
@@ -57,26 +57,26 @@ TEST_CASE("resume: N steps and N more are 2N steps, byte for byte") {
 
 TEST_CASE("resume: every checkpoint leads to the same end, schedule and all") {
   const test::TempDir temp;
-  const Config config = small_config(
-      {"model.norm=batchnorm", "train.schedule=cosine", "train.warmup=3", "train.epochs=2",
-       "train.checkpoint_every=3", "train.keep_checkpoints=99", "train.log_every=1"});
-  train_in(temp / "straight", config);
+  const Job job = small_job({"model.norm=batchnorm", "train.schedule=cosine", "train.warmup=3",
+                             "train.epochs=2", "train.checkpoint_every=3",
+                             "train.keep_checkpoints=99", "train.log_every=1"});
+  train_in(temp / "straight", job);
   for (std::int64_t kept : {3, 8, 9, 15}) {
     CAPTURE(kept);
     const fs::path folder = temp / fmt::format("from{}", kept);
     fs::copy(temp / "straight", folder, fs::copy_options::recursive);
     for (std::int64_t step = kept + 1; step <= 16; ++step) fs::remove(step_file(folder, step));
-    train_in(folder, config, true);
+    train_in(folder, job, true);
     check_same_end(folder, temp / "straight", 16);
   }
 }
 
 TEST_CASE("resume: a finished run has nothing to do") {
   const test::TempDir temp;
-  const Config config = small_config({"train.epochs=1"});
-  const Summary first = train_in(temp.path(), config);
+  const Job job = small_job({"train.epochs=1"});
+  const Summary first = train_in(temp.path(), job);
   const std::string before = read_bytes(step_file(temp.path(), 8));
-  const Summary again = train_in(temp.path(), config, true);
+  const Summary again = train_in(temp.path(), job, true);
   CHECK(again.state.step == 8);
   CHECK(again.test.loss == first.test.loss);
   CHECK((read_bytes(step_file(temp.path(), 8)) == before));
@@ -159,30 +159,30 @@ TEST_CASE("resume: on other data it is refused and nothing is touched") {
 
 TEST_CASE("resume: a config.toml that was edited to another network is refused") {
   const test::TempDir temp;
-  train_in(temp.path(), small_config({"train.epochs=1"}));
+  train_in(temp.path(), small_job({"train.epochs=1"}));
   const std::string before = read_bytes(temp / "config.toml");
   std::string edited = before;
   const std::string line = "norm = 'layernorm'";
   REQUIRE(edited.find(line) != edited.npos);
   edited.replace(edited.find(line), line.size(), "norm = 'rmsnorm'");
   test::write_bytes(temp / "config.toml", edited);
-  test::check_refused([&] { train_in(temp.path(), small_config({"train.epochs=2"}), true); },
+  test::check_refused([&] { train_in(temp.path(), small_job({"train.epochs=2"}), true); },
                       fmt::format("{}: ", fs::path(temp / "config.toml").string()),
                       "model.norm: expected 'layernorm', with which ", ErrorKind::kBadInput);
   CHECK(read_bytes(temp / "config.toml") == edited);
   test::write_bytes(temp / "config.toml", before);
-  train_in(temp.path(), small_config({"train.epochs=2"}), true);
+  train_in(temp.path(), small_job({"train.epochs=2"}), true);
 }
 
 TEST_CASE("resume: a checkpoint that does not know its data goes on with any") {
   const test::TempDir temp;
-  train_in(temp.path(), small_config({"train.epochs=1"}));
+  train_in(temp.path(), small_job({"train.epochs=1"}));
   const fs::path last = step_file(temp.path(), 8);
   io::TensorFile file = io::read_safetensors(last, {.require_checksums = true});
   CHECK(file.metadata.at("data").starts_with("train 275 rows, "));
   file.metadata.erase("data");
   io::write_safetensors(last, file);
-  train_in(temp.path(), small_config({"train.epochs=2"}), true);
+  train_in(temp.path(), small_job({"train.epochs=2"}), true);
   file = io::read_safetensors(step_file(temp.path(), 16), {.require_checksums = true});
   CHECK(file.metadata.at("data").starts_with("train 275 rows, "));
 }
@@ -215,7 +215,7 @@ TEST_CASE("resume: SIGTERM and SIGINT save, say how to go on, and exit 128 and t
     const std::string end = fmt::format("train.max_steps={}", last->step + 5);
     CHECK(run_keel({"train", "--quiet", "--resume", folder, "--set", end}).code == 0);
     train_in(temp / "straight",
-             small_config({"train.epochs=100000", "train.checkpoint_every=1", end}));
+             small_job({"train.epochs=100000", "train.checkpoint_every=1", end}));
     CHECK(same_bytes(step_file(folder, last->step + 5),
                      step_file(temp / "straight", last->step + 5)));
   }

@@ -22,7 +22,7 @@ ResultJson result_in(const std::filesystem::path& folder) {
 
 TEST_CASE("run result: what a finished run came to") {
   const test::TempDir temp;
-  const Summary summary = test::train_in(temp.path(), test::small_config({"train.epochs=2"}));
+  const Summary summary = test::train_in(temp.path(), test::small_job({"train.epochs=2"}));
   const ResultJson json = result_in(temp.path());
   CHECK(json.at("outcome") == "finished");
   CHECK(json.at("steps") == 16);
@@ -34,9 +34,9 @@ TEST_CASE("run result: what a finished run came to") {
 
 TEST_CASE("run result: a run that goes on has none until it ends again") {
   const test::TempDir temp;
-  test::train_in(temp.path(), test::small_config({"train.max_steps=2"}));
+  test::train_in(temp.path(), test::small_job({"train.max_steps=2"}));
   const double before = result_in(temp.path()).at("total_seconds");
-  const Config longer = test::small_config({"train.max_steps=4"});
+  const Job longer = test::small_job({"train.max_steps=4"});
   {
     const auto backend = make_backend(default_backend());
     const Trainer trainer(*backend, longer,
@@ -51,8 +51,8 @@ TEST_CASE("run result: a run that goes on has none until it ends again") {
 
 TEST_CASE("run result: a resumed run's config.toml is that of the resumed run") {
   const test::TempDir temp;
-  test::train_in(temp.path(), test::small_config({"train.max_steps=2"}));
-  test::train_in(temp.path(), test::small_config({"train.max_steps=4"}), true);
+  test::train_in(temp.path(), test::small_job({"train.max_steps=2"}));
+  test::train_in(temp.path(), test::small_job({"train.max_steps=4"}), true);
   const std::string config = test::read_bytes(RunFolder{temp.path()}.config());
   CHECK(config.find("max_steps = 4\n") != std::string::npos);
 }
@@ -61,8 +61,8 @@ TEST_CASE("run result: a run that diverged says where") {
   const test::TempDir temp;
   std::string message;
   try {
-    test::train_in(temp.path(), test::small_config({"train.optimizer=sgd", "train.lr=9e5",
-                                                    "train.weight_decay=1e37"}));
+    test::train_in(temp.path(), test::small_job({"train.optimizer=sgd", "train.lr=9e5",
+                                                 "train.weight_decay=1e37"}));
   } catch (const Error& error) {
     message = error.what();
   }

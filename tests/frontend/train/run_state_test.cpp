@@ -14,16 +14,16 @@
 namespace keel::train {
 namespace {
 
-using test::small_config;
+using test::small_job;
 
 struct Run {
-  Config config;
+  Job job;
   reference::ReferenceBackend backend;
   Variables variables{backend, 5};
 
   explicit Run(const test::Settings& settings = {}, std::string_view model = "mnist_mlp")
-      : config(small_config(settings, model)) {
-    variables.declare(build_step(config));
+      : job(small_job(settings, model)) {
+    variables.declare(build_step(job));
   }
 };
 
@@ -40,8 +40,8 @@ TEST_CASE("run state: survives a checkpoint exactly") {
   Run from, to;
   from.variables.write("fc2/norm/bias.m", Tensor::of<float>({16}, std::vector<float>(16, 0.1f)));
   for (const RunState& state : {kState, RunState{}}) {
-    const io::TensorFile file = to_checkpoint(state, from.config, from.variables);
-    const RunState back = from_checkpoint(file, "here", to.config, to.variables);
+    const io::TensorFile file = to_checkpoint(state, from.job, from.variables);
+    const RunState back = from_checkpoint(file, "here", to.job, to.variables);
     CHECK(back.step == state.step);
     CHECK(back.epoch == state.epoch);
     CHECK(back.batch == state.batch);
@@ -57,8 +57,8 @@ TEST_CASE("run state: survives a checkpoint exactly") {
 TEST_CASE("run state: every variable comes back in its storage type") {
   Run from, to;
   to.variables.write("fc1/weight", Tensor(DType::kF32, {784, 16}));
-  const io::TensorFile file = to_checkpoint(kState, from.config, from.variables);
-  from_checkpoint(file, "here", to.config, to.variables);
+  const io::TensorFile file = to_checkpoint(kState, from.job, from.variables);
+  from_checkpoint(file, "here", to.job, to.variables);
   for (const auto& [name, variable] : from.variables.all()) {
     CAPTURE(name);
     CHECK(file.tensors.at(name).dtype() == DType::kF64);
@@ -71,12 +71,12 @@ TEST_CASE("run state: numbers that earlier versions did not write are 0, a loss 
   RunState later = kState;
   later.train_loss = 0.5;
   later.anchor = later.left_out = later.strikes = 3;
-  io::TensorFile file = to_checkpoint(later, run.config, run.variables);
-  CHECK(from_checkpoint(file, "here", run.config, run.variables).anchor == 3);
+  io::TensorFile file = to_checkpoint(later, run.job, run.variables);
+  CHECK(from_checkpoint(file, "here", run.job, run.variables).anchor == 3);
   for (const char* key : {"train_loss", "anchor", "left_out", "strikes"}) {
     CHECK(file.metadata.erase(key) == 1);
   }
-  const RunState back = from_checkpoint(file, "here", run.config, run.variables);
+  const RunState back = from_checkpoint(file, "here", run.job, run.variables);
   CHECK(back.step == kState.step);
   CHECK(std::isnan(back.train_loss));
   CHECK(back.anchor == 0);
@@ -85,12 +85,12 @@ TEST_CASE("run state: numbers that earlier versions did not write are 0, a loss 
 }
 
 void check_bad(Run& run, const io::TensorFile& file, std::string_view part) {
-  test::check_refused([&] { from_checkpoint(file, "here", run.config, run.variables); },
+  test::check_refused([&] { from_checkpoint(file, "here", run.job, run.variables); },
                       "here: ", part, ErrorKind::kBadInput);
 }
 
 io::TensorFile checkpoint_of(const Run& run) {
-  return to_checkpoint(kState, run.config, run.variables);
+  return to_checkpoint(kState, run.job, run.variables);
 }
 
 TEST_CASE("run state: a checkpoint of other options is refused, though all its shapes fit") {
@@ -110,7 +110,7 @@ TEST_CASE("run state: a checkpoint of other options is refused, though all its s
   const std::size_t at = recipe.find("norm = ");
   recipe.erase(at, recipe.find('\n', at) + 1 - at);
   Run grouped(test::Settings{"model.norm=groupnorm{groups=4}"});
-  CHECK(from_checkpoint(file, "here", grouped.config, grouped.variables).step == kState.step);
+  CHECK(from_checkpoint(file, "here", grouped.job, grouped.variables).step == kState.step);
 }
 
 TEST_CASE("run state: counters and averages that no run can have are refused") {
@@ -199,18 +199,18 @@ TEST_CASE("run state: a state that no run can be in is refused") {
 TEST_CASE("run state: weights alone pass over the optimizer's state") {
   Run from;
   Variables weights(from.backend, 6);
-  weights.declare(build_evaluate(from.config, {1}));
+  weights.declare(build_evaluate(from.job, {1}));
   load_variables(checkpoint_of(from), "here", weights);
   test::check_close(weights.read("fc2/weight", true), from.variables.read("fc2/weight", true), 0);
 }
 
 TEST_CASE("run state: a checkpoint holds its recipe") {
   const Run run({"train.lr=0.25", "model.norm=batchnorm{keep=0.5}"});
-  const MakeModel make = [](const std::string& name) { return models::find_model(name).make(); };
+  const MakeTask make = [](const std::string& name) { return models::find_model(name).make(); };
   io::TensorFile file = checkpoint_of(run);
-  CHECK(config_of_checkpoint(file, "here", make).to_toml() == run.config.to_toml());
+  CHECK(job_of_checkpoint(file, "here", make).config().to_toml() == run.job.config().to_toml());
   const auto check_bad = [&](std::string_view part) {
-    test::check_refused([&] { config_of_checkpoint(file, "here", make); }, "here: ", part,
+    test::check_refused([&] { job_of_checkpoint(file, "here", make); }, "here: ", part,
                         ErrorKind::kBadInput);
   };
   file.metadata["recipe"] = "[model]\nhidden = 1000000\nnorm = 'batchnorm'";

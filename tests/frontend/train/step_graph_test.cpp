@@ -19,7 +19,7 @@
 namespace keel::train {
 namespace {
 
-using test::small_config;
+using test::small_job;
 
 std::vector<std::string> inputs_of(const Graph& g) {
   std::vector<std::string> names;
@@ -39,14 +39,14 @@ std::vector<std::string> outputs_of(const Graph& g) {
 
 TEST_CASE("step graph: inputs and outputs of each graph") {
   using Names = std::vector<std::string>;
-  const Config config = small_config({"train.accumulate=2"});
-  CHECK(inputs_of(build_step(config)) ==
+  const Job job = small_job({"train.accumulate=2"});
+  CHECK(inputs_of(build_step(job)) ==
         Names{"first_row", "image", "label", "lr", "step", "tick", "weight"});
-  CHECK(outputs_of(build_step(config)) == Names{"grad_norm", "loss"});
-  CHECK(inputs_of(build_accumulate(config, {32})) ==
+  CHECK(outputs_of(build_step(job)) == Names{"grad_norm", "loss"});
+  CHECK(inputs_of(build_accumulate(job, {32})) ==
         Names{"first_row", "image", "label", "tick", "weight"});
-  CHECK(outputs_of(build_accumulate(config, {32})) == Names{"loss"});
-  const Graph evaluate = build_evaluate(config, {5});
+  CHECK(outputs_of(build_accumulate(job, {32})) == Names{"loss"});
+  const Graph evaluate = build_evaluate(job, {5});
   CHECK(inputs_of(evaluate) == Names{"image", "label", "weight"});
   CHECK(outputs_of(evaluate) == Names{"loss", "metric/error/sum", "prediction/logits"});
   CHECK(evaluate.type(evaluate.find_leaf("image")) == TensorType{DType::kF32, {5, 784}});
@@ -56,7 +56,7 @@ TEST_CASE("step graph: what layers watch is an output for who asks") {
   using Names = std::vector<std::string>;
   const auto watched = [](const std::string& norm) {
     std::vector<nn::Watch> watches;
-    const Graph g = build_step(small_config({"model.norm=" + norm, "model.layers=1"}), &watches);
+    const Graph g = build_step(small_job({"model.norm=" + norm, "model.layers=1"}), &watches);
     Names names;
     for (std::size_t i = 0; i < watches.size(); ++i) {
       CHECK(std::ranges::count(outputs_of(g), watch_output(i)) == 1);
@@ -69,20 +69,20 @@ TEST_CASE("step graph: what layers watch is an output for who asks") {
         Names{"fc1/norm: powernorm.contraction", "fc1/norm: powernorm.nu_max",
               "logits/norm: powernorm.contraction", "logits/norm: powernorm.nu_max"});
   CHECK(watched("layernorm").empty());
-  CHECK(build_step(small_config({"model.norm=powernorm"})).outputs().size() == 2);
+  CHECK(build_step(small_job({"model.norm=powernorm"})).outputs().size() == 2);
 }
 
 TEST_CASE("step graph: evaluation changes nothing") {
   for (const char* norm : {"layernorm", "batchnorm"}) {
-    const Config config = small_config({std::string("model.norm=") + norm});
-    CHECK(build_evaluate(config, {4}).updates().empty());
+    const Job job = small_job({std::string("model.norm=") + norm});
+    CHECK(build_evaluate(job, {4}).updates().empty());
   }
 }
 
 TEST_CASE("step graph: first values from data, for the layers that ask for them") {
   const auto updated = [](const std::string& norm) {
-    const Config config = small_config({"model.norm=" + norm, "model.layers=1"});
-    const Graph g = build_initialize(config, {32});
+    const Job job = small_job({"model.norm=" + norm, "model.layers=1"});
+    const Graph g = build_initialize(job, {32});
     std::vector<std::string> names;
     for (const Update& update : g.updates()) names.push_back(g.node(update.leaf).name);
     return names;
@@ -94,7 +94,7 @@ TEST_CASE("step graph: first values from data, for the layers that ask for them"
 }
 
 TEST_CASE("step graph: a step updates every parameter, moment and running statistic") {
-  const Graph g = build_step(small_config({"model.norm=batchnorm"}));
+  const Graph g = build_step(small_job({"model.norm=batchnorm"}));
   std::vector<Value> updated;
   for (const Update& update : g.updates()) updated.push_back(update.leaf);
   for (int i = 0; i < g.size(); ++i) {
@@ -110,8 +110,8 @@ struct RowNodes {
   int sums = 0, lazy = 0;
 
   explicit RowNodes(const test::Settings& settings) {
-    const Config config = small_config(settings, "skip_thoughts");
-    const Graph g = build_step(config, config.model().sizes(config.train().batch));
+    const Job job = small_job(settings, "skip_thoughts");
+    const Graph g = build_step(job, job.network().sizes(job.train().batch));
     for (int i = 0; i < g.size(); ++i) {
       const Node& node = g.node(i);
       sums += node.op == &kSumGroups;
@@ -132,32 +132,32 @@ TEST_CASE("step graph: tables have gradients as rows where they are large, or up
   CHECK(RowNodes({"train.accumulate=2"}).sums == 0);
   test::check_refused(
       [&] {
-        small_config({"train.embedding_updates=lazy", "train.accumulate=2"});
+        test::small_config({"train.embedding_updates=lazy", "train.accumulate=2"});
       },
       "train.embedding_updates: expected exact with accumulate > 1, got lazy");
 }
 
-// Trains on the reference backend: `updates` updates of config.accumulate micro-batches each, all
+// Trains on the reference backend: `updates` updates of job.accumulate micro-batches each, all
 // from the rows 0, 1, 2, ....
 struct Trained {
   reference::ReferenceBackend backend;
   Variables variables{backend, 1};
   double loss = 0;
 
-  Trained(const Config& config, int updates) {
-    test::Rows data(config);
-    Program step(backend, variables, build_step(config), {.guard = "grad_norm"});
-    Program gather(backend, variables, build_accumulate(config, {config.train().batch}));
+  Trained(const Job& job, int updates) {
+    test::Rows data(job);
+    Program step(backend, variables, build_step(job), {.guard = "grad_norm"});
+    Program gather(backend, variables, build_accumulate(job, {job.train().batch}));
     step.feed("lr", Tensor::scalar(0.01f));
-    std::vector<std::int64_t> rows(std::size_t(config.train().batch));
+    std::vector<std::int64_t> rows(std::size_t(job.train().batch));
     std::int64_t next = 0;
     for (int update = 0; update < updates; ++update) {
       step.feed("step", Tensor::of<std::int32_t>({}, {update}));
-      for (std::int64_t i = 1; i <= config.train().accumulate; ++i) {
-        Program& program = i == config.train().accumulate ? step : gather;
+      for (std::int64_t i = 1; i <= job.train().accumulate; ++i) {
+        Program& program = i == job.train().accumulate ? step : gather;
         for (std::int64_t& row : rows) row = next++;
         data.feed(program, rows);
-        const double items = double(config.train().accumulate * config.train().batch);
+        const double items = double(job.train().accumulate * job.train().batch);
         program.feed("weight", Tensor::scalar(float(1 / items)));
         program.run();
         loss += program.scalar("loss") / updates;
@@ -174,7 +174,7 @@ TEST_CASE("step graph: four gathered batches of 16 equal one of 64") {
     test::Settings one = common, four = common;
     one.push_back("train.batch=64");
     four.insert(four.end(), {"train.batch=16", "train.accumulate=4"});
-    const Trained whole(small_config(one), 3), parts(small_config(four), 3);
+    const Trained whole(small_job(one), 3), parts(small_job(four), 3);
     CHECK(parts.loss == doctest::Approx(whole.loss).epsilon(1e-12));
     for (const auto& [name, variable] : whole.variables.all()) {
       CAPTURE(name);
@@ -191,7 +191,7 @@ TEST_CASE("step graph: four gathered batches of 16 equal one of 64") {
 }
 
 TEST_CASE("step graph: gathered gradients are cleared by the update") {
-  const Trained run(small_config({"train.batch=16", "train.accumulate=2"}), 1);
+  const Trained run(small_job({"train.batch=16", "train.accumulate=2"}), 1);
   int sums = 0;
   for (const auto& [name, variable] : run.variables.all()) {
     if (!name.ends_with(".sum")) continue;
@@ -203,25 +203,29 @@ TEST_CASE("step graph: gathered gradients are cleared by the update") {
 }
 
 // A network with a parameter that its loss does not depend on.
-struct WithSpare : models::MnistMlp {
+struct SpareNetwork : models::MnistMlpNetwork {
+  using MnistMlpNetwork::MnistMlpNetwork;
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override {
     net.parameter("spare", {3, 2}, nn::ones());
-    return MnistMlp::build(net, in);
+    return MnistMlpNetwork::build(net, in);
+  }
+};
+
+struct WithSpare : models::MnistMlp {
+  std::shared_ptr<const task::Network> restore(const task::Assets&) const override {
+    return std::make_shared<const SpareNetwork>(options_);
   }
 };
 
 TEST_CASE("step graph: a parameter without a gradient is neither decayed nor gathered") {
   for (const char* accumulate : {"1", "2"}) {
     CAPTURE(std::string(accumulate));
-    Config config(std::make_unique<WithSpare>());
-    for (const auto& [key, value] :
-         {std::pair{"train.batch", "16"}, {"train.weight_decay", "0.1"}, {"model.hidden", "16"}}) {
-      config.set(key, value);
-    }
-    config.set("data.source", test::small_digits().string());
-    config.set("train.accumulate", accumulate);
-    config.set("train.optimizer", "adamw");
-    const Trained run(config, 2);
+    const Job job =
+        test::job_of(std::make_unique<WithSpare>(),
+                     {"data.source=" + test::small_digits().string(), "model.hidden=16",
+                      "train.batch=16", "train.weight_decay=0.1", "train.optimizer=adamw",
+                      fmt::format("train.accumulate={}", accumulate)});
+    const Trained run(job, 2);
     test::check_close(run.variables.read("spare", true), test::f64({3, 2}, {1, 1, 1, 1, 1, 1}), 0);
     CHECK_FALSE(run.variables.all().contains("spare.sum"));
     CHECK_FALSE(run.variables.all().contains("spare.m"));

@@ -15,11 +15,19 @@ namespace keel::train {
 namespace {
 
 // The MLP behind dropout, kept by the input.
-class Dropped : public models::MnistMlp {
+class DroppedNetwork final : public models::MnistMlpNetwork {
  public:
+  using MnistMlpNetwork::MnistMlpNetwork;
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override {
     const Value kept = ops::dropout(net.graph, in["image"], net.random_key("dropout"), 0.5, 7);
-    return MnistMlp::build(net, task::Inputs({{"image", kept}, {"label", in["label"]}}));
+    return MnistMlpNetwork::build(net, task::Inputs({{"image", kept}, {"label", in["label"]}}));
+  }
+};
+
+class Dropped final : public models::MnistMlp {
+ public:
+  std::shared_ptr<const task::Network> restore(const task::Assets&) const override {
+    return std::make_shared<const DroppedNetwork>(options_);
   }
 };
 
@@ -30,15 +38,13 @@ struct RunnerTrained {
   std::vector<double> losses;
 
   explicit RunnerTrained(std::int64_t batch) {
-    Config config(std::make_unique<Dropped>());
-    config.set("data.source", test::small_digits().string());
-    config.set("model.hidden", "16");
-    config.set("train.batch", fmt::format("{}", batch));
-    config.set("train.accumulate", fmt::format("{}", 64 / batch));
-    config.validate();
-    const auto data = config.model().load(config.data().request());
-    const auto rows = data->stream(task::Split::kTrain, {.batch = batch, .shuffle = 1});
-    StepRunner runner(backend, variables, config, *rows);
+    const Job job = test::job_of(
+        std::make_unique<Dropped>(),
+        {"data.source=" + test::small_digits().string(), "model.hidden=16",
+         fmt::format("train.batch={}", batch), fmt::format("train.accumulate={}", 64 / batch)});
+    const task::Splits& data = job.splits();
+    const auto rows = data.stream(task::Split::kTrain, {.batch = batch, .shuffle = 1});
+    StepRunner runner(backend, variables, job, *rows);
     for (std::int64_t step = 0; step < 2; ++step) {
       runner.start({.step = step, .epoch = 0, .batch = step * 64 / batch});
       losses.push_back(runner.next(true)->loss);
@@ -68,15 +74,11 @@ TEST_CASE("step runner: four micro-batches of 16 rows draw the masks of one batc
 TEST_CASE("step runner: every update draws masks of its own, of the same rows, too") {
   reference::ReferenceBackend backend;
   Variables variables(backend, 1);
-  Config config(std::make_unique<Dropped>());
-  config.set("data.source", test::small_digits().string());
-  config.set("model.hidden", "16");
-  config.set("train.lr", "1e-20");
-  config.validate();
-  const auto rows = config.model()
-                        .load(config.data().request())
-                        ->stream(task::Split::kTrain, {.batch = 64, .shuffle = 1});
-  StepRunner runner(backend, variables, config, *rows);
+  const Job job = test::job_of(
+      std::make_unique<Dropped>(),
+      {"data.source=" + test::small_digits().string(), "model.hidden=16", "train.lr=1e-20"});
+  const auto rows = job.splits().stream(task::Split::kTrain, {.batch = 64, .shuffle = 1});
+  StepRunner runner(backend, variables, job, *rows);
   const auto loss_at = [&](std::int64_t step) {
     runner.start({.step = step, .epoch = 0, .batch = 0});
     return runner.next(true)->loss;

@@ -17,7 +17,7 @@ namespace keel::train {
 namespace {
 
 namespace fs = std::filesystem;
-using test::small_config;
+using test::small_job;
 using test::step_file;
 using test::train_in;
 
@@ -35,9 +35,9 @@ std::vector<std::string> checkpoint_names(const fs::path& folder) {
 
 TEST_CASE("trainer: the loss falls on the built-in digits") {
   const test::TempDir temp;
-  const Config config = small_config(
-      {"data.source=builtin", "data.train_rows=2000", "train.epochs=3", "train.lr=1e-2"});
-  const Summary summary = train_in(temp / "run", config);
+  const Job job =
+      small_job({"data.source=builtin", "data.train_rows=2000", "train.epochs=3", "train.lr=1e-2"});
+  const Summary summary = train_in(temp / "run", job);
   CHECK(summary.state.epoch == 3);
   CHECK(summary.state.step == 3 * (2000 / 32));
   CHECK(summary.test.rows == 2000);
@@ -56,8 +56,8 @@ TEST_CASE("trainer: the loss falls on the built-in digits") {
 TEST_CASE("trainer: first values from data are there before the first step") {
   const test::TempDir temp;
   // Both epochs are one step on the same rows, and the steps change nothing.
-  train_in(temp.path(), small_config({"model.norm=weightnorm", "data.train_rows=32",
-                                      "train.epochs=2", "train.lr=1e-20"}));
+  train_in(temp.path(), small_job({"model.norm=weightnorm", "data.train_rows=32", "train.epochs=2",
+                                   "train.lr=1e-20"}));
   std::vector<double> losses;
   for (const auto& line : io::read_metrics(temp / "metrics.jsonl")) {
     if (line.value("split", "") == "train") losses.push_back(line["loss"]);
@@ -73,9 +73,8 @@ TEST_CASE("trainer: first values from data are there before the first step") {
 
 TEST_CASE("trainer: the last checkpoints and the best are kept") {
   const test::TempDir temp;
-  const Config config =
-      small_config({"train.epochs=4", "train.keep_checkpoints=2", "train.lr=1e-2"});
-  const Summary summary = train_in(temp.path(), config);
+  const Job job = small_job({"train.epochs=4", "train.keep_checkpoints=2", "train.lr=1e-2"});
+  const Summary summary = train_in(temp.path(), job);
   using Names = std::vector<std::string>;
   CHECK(checkpoint_names(temp.path()) ==
         Names{"best.safetensors", "step-00000024.safetensors", "step-00000032.safetensors"});
@@ -93,7 +92,7 @@ TEST_CASE("trainer: the last checkpoints and the best are kept") {
 
 TEST_CASE("trainer: checkpoints between epochs when asked for") {
   const test::TempDir temp;
-  train_in(temp.path(), small_config({"train.max_steps=7", "train.checkpoint_every=3"}));
+  train_in(temp.path(), small_job({"train.max_steps=7", "train.checkpoint_every=3"}));
   CHECK(checkpoint_names(temp.path()).size() == 4);  // and the best
   for (std::int64_t step : {3, 6, 7}) CHECK(fs::exists(step_file(temp.path(), step)));
 }
@@ -101,7 +100,7 @@ TEST_CASE("trainer: checkpoints between epochs when asked for") {
 TEST_CASE("trainer: validates every N updates, and measures the last weights in any case") {
   const test::TempDir temp;
   const Summary summary =
-      train_in(temp.path(), small_config({"train.max_steps=14", "train.eval_every=5u"}));
+      train_in(temp.path(), small_job({"train.max_steps=14", "train.eval_every=5u"}));
   std::vector<std::int64_t> steps;
   for (const auto& line : io::read_metrics(temp / "metrics.jsonl")) {
     if (line.value("split", "") == "valid") steps.push_back(line["step"]);
@@ -110,7 +109,7 @@ TEST_CASE("trainer: validates every N updates, and measures the last weights in 
   CHECK(summary.state.best_step > 0);
   CHECK(summary.valid.rows == 25);
   const Summary never =
-      train_in(temp / "never", small_config({"train.max_steps=3", "train.eval_every=5u"}));
+      train_in(temp / "never", small_job({"train.max_steps=3", "train.eval_every=5u"}));
   CHECK(never.state.best_step == -1);
   CHECK(never.best_test->loss == never.test.loss);
   CHECK(fs::exists(temp / "never/checkpoints/best.safetensors"));
@@ -118,8 +117,8 @@ TEST_CASE("trainer: validates every N updates, and measures the last weights in 
 
 TEST_CASE("trainer: stops early when nothing gets better") {
   const test::TempDir temp;
-  const Summary summary = train_in(
-      temp.path(), small_config({"train.epochs=50", "train.lr=1e-20", "train.patience=2"}));
+  const Summary summary =
+      train_in(temp.path(), small_job({"train.epochs=50", "train.lr=1e-20", "train.patience=2"}));
   CHECK(summary.stopped_because == "no better valid error in 2 evaluations (train.patience = 2)");
   CHECK(summary.state.epoch == 3);
   CHECK(summary.state.best_step == kStepsPerEpoch);
@@ -127,31 +126,31 @@ TEST_CASE("trainer: stops early when nothing gets better") {
 
 TEST_CASE("trainer: stops when the rate has fallen far enough, but not in the warm-up") {
   const test::TempDir temp;
-  const Settings settings{"train.epochs=50",
-                          "train.lr=1e-3",
-                          "train.schedule=inverse_sqrt",
-                          "train.warmup=10",
-                          "train.warmup_init_lr=1e-7",
-                          "train.stop_min_lr=5e-4"};
-  const Summary summary = train_in(temp.path(), small_config(settings));
+  const test::Settings settings{"train.epochs=50",
+                                "train.lr=1e-3",
+                                "train.schedule=inverse_sqrt",
+                                "train.warmup=10",
+                                "train.warmup_init_lr=1e-7",
+                                "train.stop_min_lr=5e-4"};
+  const Summary summary = train_in(temp.path(), small_job(settings));
   CHECK(summary.stopped_because ==
         "the learning rate has fallen to 0.0005 (train.stop_min_lr = 0.0005)");
   CHECK(summary.state.step == 40);  // the rate of that update would be lr sqrt(10 / 40)
-  CHECK(train_in(temp.path(), small_config(settings), true).state.step == 40);
+  CHECK(train_in(temp.path(), small_job(settings), true).state.step == 40);
 }
 
 TEST_CASE("trainer: what would stop a run early does not, where it ends anyway") {
   const test::TempDir temp;
   const Summary summary =
-      train_in(temp.path(), small_config({"train.epochs=3", "train.lr=1e-20", "train.patience=2"}));
+      train_in(temp.path(), small_job({"train.epochs=3", "train.lr=1e-20", "train.patience=2"}));
   CHECK(summary.state.epoch == 3);
   CHECK(summary.stopped_because.empty());
 }
 
 TEST_CASE("trainer: a training loss is known once an epoch is over") {
   const test::TempDir temp;
-  CHECK(std::isnan(train_in(temp.path(), small_config({"train.max_steps=7"})).train_loss));
-  const Summary summary = train_in(temp.path(), small_config({"train.max_steps=12"}), true);
+  CHECK(std::isnan(train_in(temp.path(), small_job({"train.max_steps=7"})).train_loss));
+  const Summary summary = train_in(temp.path(), small_job({"train.max_steps=12"}), true);
   CHECK(summary.train_loss > 0);
 }
 
@@ -165,7 +164,7 @@ TEST_CASE("trainer: TensorBoard gets settings, what the run came to and how it e
     }
     return bytes;
   };
-  train_in(temp / "run", small_config({"train.epochs=2", "train.average_last=2"}));
+  train_in(temp / "run", small_job({"train.epochs=2", "train.average_last=2"}));
   const std::string bytes = bytes_of_events("run");
   for (const char* part : {"_hparams_/session_start_info", "model.norm", "test/error",
                            "test_best/error", "test_averaged/loss"}) {
@@ -176,25 +175,25 @@ TEST_CASE("trainer: TensorBoard gets settings, what the run came to and how it e
     return std::string("\x22\x0b\x08") + (well ? '\x01' : '\x02');  // session_end_info: status
   };
   CHECK(bytes.find(ends(true)) != std::string::npos);
-  CHECK_THROWS_AS(train_in(temp / "diverged", small_config({"train.optimizer=sgd", "train.lr=9e5",
-                                                            "train.weight_decay=1e37"})),
+  CHECK_THROWS_AS(train_in(temp / "diverged", small_job({"train.optimizer=sgd", "train.lr=9e5",
+                                                         "train.weight_decay=1e37"})),
                   Error);
   CHECK(bytes_of_events("diverged").find(ends(false)) != std::string::npos);
 }
 
 TEST_CASE("trainer: patience counts evaluations, not epochs") {
   const test::TempDir temp;
-  const Summary summary =
-      train_in(temp.path(), small_config({"train.epochs=50", "train.lr=1e-20", "train.patience=1",
-                                          "train.eval_every=2"}));
+  const Summary summary = train_in(
+      temp.path(),
+      small_job({"train.epochs=50", "train.lr=1e-20", "train.patience=1", "train.eval_every=2"}));
   CHECK(summary.state.epoch == 4);
 }
 
 TEST_CASE("trainer: the average of the last checkpoints") {
   const test::TempDir temp;
   const Summary summary =
-      train_in(temp.path(), small_config({"train.epochs=4", "train.average_last=2", "train.lr=1e-2",
-                                          "model.norm=batchnorm"}));
+      train_in(temp.path(), small_job({"train.epochs=4", "train.average_last=2", "train.lr=1e-2",
+                                       "model.norm=batchnorm"}));
   REQUIRE(summary.average_test.has_value());
   const io::TensorFile average = io::read_safetensors(temp / "average.safetensors"),
                        last = io::read_safetensors(step_file(temp.path(), 4 * kStepsPerEpoch)),
@@ -214,9 +213,9 @@ TEST_CASE("trainer: the average of the last checkpoints") {
 
 TEST_CASE("trainer: metrics hold steps, epochs and tests, in order") {
   const test::TempDir temp;
-  const Config config = small_config(
+  const Job job = small_job(
       {"train.epochs=4", "train.log_every=5", "train.test_every=2", "train.schedule=inverse_sqrt"});
-  train_in(temp.path(), config);
+  train_in(temp.path(), job);
   std::map<std::string, std::vector<std::int64_t>> steps;
   std::int64_t former = 0;
   for (const auto& line : io::read_metrics(temp / "metrics.jsonl")) {
@@ -241,19 +240,19 @@ TEST_CASE("trainer: metrics hold steps, epochs and tests, in order") {
 
 TEST_CASE("trainer: the folder tells the whole recipe") {
   const test::TempDir temp;
-  const Config config = small_config({"train.max_steps=1", "model.norm=layernorm_simple"});
-  train_in(temp.path(), config);
-  Config again = small_config();
+  const Job job = small_job({"train.max_steps=1", "model.norm=layernorm_simple"});
+  train_in(temp.path(), job);
+  Config again = test::small_config();
   again.apply_toml(test::read_bytes(temp / "config.toml"), "config.toml");
-  CHECK(again.to_toml() == config.to_toml());
+  CHECK(again.to_toml() == job.config().to_toml());
   CHECK(fs::exists(temp / "loss.svg"));
   CHECK(fs::exists(temp / "error.svg"));
 }
 
 TEST_CASE("trainer: gathered micro-batches make one update") {
   const test::TempDir temp;
-  const Summary summary = train_in(
-      temp.path(), small_config({"train.epochs=2", "train.batch=16", "train.accumulate=4"}));
+  const Summary summary =
+      train_in(temp.path(), small_job({"train.epochs=2", "train.batch=16", "train.accumulate=4"}));
   // 17 micro-batches an epoch: four updates of four, and one of the one that is left.
   CHECK(summary.state.step == 2 * 5);
 }
@@ -261,8 +260,8 @@ TEST_CASE("trainer: gathered micro-batches make one update") {
 TEST_CASE("trainer: an epoch's loss is that of its rows, whatever updates they came in") {
   const test::TempDir temp;
   // Four updates of 64 rows and one of 16, which leave 3 out.
-  train_in(temp.path(), small_config({"train.epochs=1", "train.batch=16", "train.accumulate=4",
-                                      "train.log_every=1", "train.lr=1e-2"}));
+  train_in(temp.path(), small_job({"train.epochs=1", "train.batch=16", "train.accumulate=4",
+                                   "train.log_every=1", "train.lr=1e-2"}));
   std::vector<double> losses;
   double epoch = 0;
   for (const auto& line : io::read_metrics(temp / "metrics.jsonl")) {
@@ -282,11 +281,11 @@ const test::Settings kDiverging{"train.optimizer=sgd", "train.lr=9e5", "train.we
 
 TEST_CASE("trainer: divergence names a node and keeps the checkpoints") {
   const test::TempDir temp;
-  train_in(temp.path(), small_config({"train.optimizer=sgd", "train.max_steps=3"}));
+  train_in(temp.path(), small_job({"train.optimizer=sgd", "train.max_steps=3"}));
   const std::string before = test::read_bytes(step_file(temp.path(), 3));
   std::string message;
   try {
-    train_in(temp.path(), small_config(kDiverging), true);
+    train_in(temp.path(), small_job(kDiverging), true);
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::kDiverged);
     message = error.what();
@@ -304,7 +303,7 @@ TEST_CASE("trainer: divergence names a node and keeps the checkpoints") {
 TEST_CASE("trainer: data that do not fit are refused before anything is written") {
   const test::TempDir temp;
   const auto refused = [&](const test::Settings& settings, std::string_view part) {
-    test::check_refused([&] { train_in(temp / "run", small_config(settings)); }, "", part);
+    test::check_refused([&] { train_in(temp / "run", small_job(settings)); }, "", part);
     CHECK_FALSE(fs::exists(temp / "run"));
   };
   refused({"train.batch=276"}, "batch");
@@ -312,8 +311,7 @@ TEST_CASE("trainer: data that do not fit are refused before anything is written"
 
 TEST_CASE("trainer: a full disk at any call of a save loses nothing") {
   const test::TempDir temp;
-  const Config half = small_config({"train.max_steps=2"}),
-               whole = small_config({"train.max_steps=4"});
+  const Job half = small_job({"train.max_steps=2"}), whole = small_job({"train.max_steps=4"});
   train_in(temp / "straight", whole);
   const std::string expected = test::read_bytes(step_file(temp / "straight", 4));
   for (int at : {0, 1, 4, 8, 10, 12, 14, 16}) {

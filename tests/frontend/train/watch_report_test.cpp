@@ -14,7 +14,7 @@
 namespace keel::train {
 namespace {
 
-using test::small_config;
+using test::small_job;
 
 TEST_CASE("watch report: the largest of each quantity, and one warning naming its layer") {
   std::vector<std::string> warnings;
@@ -38,7 +38,7 @@ TEST_CASE("watch report: the largest of each quantity, and one warning naming it
 std::vector<nlohmann::ordered_json> steps_of(test::Settings settings) {
   const test::TempDir temp;
   settings.insert(settings.end(), {"train.max_steps=3", "train.log_every=1"});
-  test::train_in(temp.path(), small_config(settings));
+  test::train_in(temp.path(), small_job(settings));
   auto lines = io::read_metrics(temp / "metrics.jsonl");
   std::erase_if(lines, [](const auto& line) { return !line.contains("grad_norm"); });
   REQUIRE(lines.size() == 3);
@@ -65,13 +65,12 @@ TEST_CASE("watch report: PowerNorm's contraction and nu in the log, and nothing 
 }
 
 TEST_CASE("watch report: values are there in the first 64 steps and in those that are logged") {
-  const Config config =
-      small_config({"model.norm=powernorm", "model.layers=1", "train.log_every=10"});
-  const auto data = config.model().load(config.data().request());
-  const auto rows = data->stream(task::Split::kTrain, {.batch = 32, .shuffle = 1});
+  const Job job = small_job({"model.norm=powernorm", "model.layers=1", "train.log_every=10"});
+  const task::Splits& data = job.splits();
+  const auto rows = data.stream(task::Split::kTrain, {.batch = 32, .shuffle = 1});
   const auto backend = make_backend(default_backend());
   Variables variables(*backend, 1);
-  StepRunner steps(*backend, variables, config, *rows);
+  StepRunner steps(*backend, variables, job, *rows);
   for (std::int64_t step = 0; step < 75; ++step) {
     CAPTURE(step);
     steps.start({step, 0, step % steps.steps(0)});

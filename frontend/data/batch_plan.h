@@ -1,0 +1,80 @@
+// Which rows go into which batch, and what the shape of each batch is.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "frontend/task/batch.h"
+
+namespace keel::data {
+
+// The shape of a batch, and the rows that fill its first places; the other places are padding.
+struct PlannedBatch {
+  task::Sizes sizes;  // {places, lengths that all of its rows fit into}
+  std::span<const std::int64_t> rows;
+
+  std::int64_t capacity() const { return sizes[0]; }
+};
+
+// The plan of an epoch is a pure function of the epoch and of what the plan was made of.
+class BatchPlan {
+ public:
+  virtual ~BatchPlan() = default;
+
+  std::int64_t rows() const { return rows_; }
+  // Batches of an epoch, at least 1.
+  virtual std::int64_t steps(std::uint32_t epoch) { return std::ssize(epoch_of(epoch).cuts); }
+  // Batch step < steps(epoch). Its rows are valid until an epoch is asked for that is neither this
+  // one nor the next. Throws Error{kUsage} for a step that is not there.
+  PlannedBatch at(std::uint32_t epoch, std::int64_t step);
+  // The same in a place that was used before: no memory is taken where no batch has lengths.
+  void at(std::uint32_t epoch, std::int64_t step, PlannedBatch& planned);
+  // Its rows alone.
+  std::span<const std::int64_t> rows_at(std::uint32_t epoch, std::int64_t step);
+  // One batch of these rows as epoch 0 has them, in that order and without padding. Throws
+  // Error{kUsage} for a row that is not there.
+  PlannedBatch pick(std::span<const std::int64_t> rows) const;
+  // Every shape that may come from at(), the largest first.
+  virtual std::vector<task::Sizes> shapes() const = 0;
+  // Rows of an epoch that fill no batch and do not come, other rows in every epoch.
+  virtual std::int64_t left_out() const { return 0; }
+
+ protected:
+  // `varies` says whether epochs differ from each other.
+  BatchPlan(std::int64_t rows, bool varies) : rows_(rows), varies_(varies) {}
+
+  struct Cut {
+    std::size_t first = 0, count = 0;  // of Epoch::order
+  };
+  struct Epoch {
+    std::vector<std::int64_t> order;
+    std::vector<Cut> cuts;  // the batches, in the order in which they come
+  };
+  const Epoch& epoch_of(std::uint32_t epoch);
+  // Into a place that held another epoch.
+  virtual void plan(std::uint32_t epoch, Epoch& planned) const = 0;
+  // The lengths that these rows are padded to in an epoch: task::Sizes after the first.
+  virtual task::Sizes lengths_of(std::span<const std::int64_t> rows, std::uint32_t epoch) const = 0;
+  // The places of a batch of `count` rows that are padded to these lengths.
+  virtual std::int64_t capacity(std::int64_t count, const task::Sizes& lengths) const = 0;
+
+ private:
+  std::int64_t rows_;
+  bool varies_;
+  // The latest even and the latest odd epoch: a stream that is read ahead is asked for an epoch and
+  // for the next one by turns.
+  struct Kept {
+    std::optional<std::uint32_t> epoch;
+    Epoch planned;
+  };
+  std::array<Kept, 2> kept_;
+};
+
+// {places, lengths...}
+task::Sizes with_lengths(std::int64_t places, const task::Sizes& lengths);
+
+}  // namespace keel::data

@@ -1,0 +1,55 @@
+// A data set in three parts, wherever it comes from, before its words have numbers.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/data/planned_stream.h"
+
+namespace keel::data {
+
+// Keeps the first rows; 0: all. Says how many were left out.
+template <class Row>
+void keep_first(std::vector<Row>& rows, std::int64_t count, std::vector<task::LeftOut>& left_out) {
+  const std::int64_t beyond = std::ssize(rows) - count;
+  if (count == 0 || beyond <= 0) return;
+  rows.resize(std::size_t(count));
+  left_out.push_back({beyond, fmt::format("stand after the first {}", count)});
+}
+
+template <class Part>
+struct Corpus {
+  std::string name;    // "shapes"
+  std::string origin;  // where it lies and in which form, or how it was made
+  Part train = {}, valid = {};
+  // Reads the test part; a file that holds nothing else is opened here and not before.
+  std::function<Part()> test = {};
+  std::vector<task::LeftOut> left_out = {};  // of the training rows
+
+  // A part is given away once, to be numbered.
+  Part take(task::Split split) {
+    if (split == task::Split::kTest) return test();
+    return std::move(split == task::Split::kTrain ? train : valid);
+  }
+  // "NAME train, ORIGIN", and what training leaves out.
+  SplitNotes notes(task::Split split) const {
+    const bool trains = split == task::Split::kTrain;
+    return {fmt::format("{} {}, {}", name, name_of(split), origin),
+            trains ? left_out : std::vector<task::LeftOut>{}};
+  }
+};
+
+// The splits of a corpus. `number` makes rows of a part: (split, part, its notes) -> shared_ptr to
+// a RowSet. It is called once for each split that is asked for.
+template <class C, class Number>
+std::unique_ptr<task::Splits> splits_of(C corpus, Number number) {
+  auto kept = std::make_shared<C>(std::move(corpus));
+  return std::make_unique<RowSplits>([kept, number = std::move(number)](task::Split split) {
+    return std::shared_ptr<const RowSet>(number(split, kept->take(split), kept->notes(split)));
+  });
+}
+
+}  // namespace keel::data

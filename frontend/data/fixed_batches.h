@@ -1,0 +1,32 @@
+// Batches of a fixed number of rows, whatever the rows are.
+#pragma once
+
+#include "frontend/data/batch_plan.h"
+
+namespace keel::data {
+
+// Sizes are {rows}. A shuffled epoch is the permutation of (seed, "data.order", epoch) without the
+// rows after the last whole batch. Without a seed rows ascend, and the last batch may be smaller; a
+// split without rows, which is possible in evaluation, is one batch of padding.
+class FixedBatches final : public BatchPlan {
+ public:
+  // Throws Error{kUsage} for a batch below 1, 2^32 rows or more, and when shuffled for a batch of
+  // more than all rows.
+  FixedBatches(std::int64_t rows, const task::StreamOptions& options);
+
+  std::int64_t steps(std::uint32_t) override { return steps_; }
+  std::vector<task::Sizes> shapes() const override;
+  std::int64_t left_out() const override { return options_.shuffle ? rows() % options_.batch : 0; }
+
+ private:
+  void plan(std::uint32_t epoch, Epoch& planned) const override;
+  task::Sizes lengths_of(std::span<const std::int64_t>, std::uint32_t) const override { return {}; }
+  std::int64_t capacity(std::int64_t count, const task::Sizes&) const override {
+    return count > 0 ? count : 1;
+  }
+
+  task::StreamOptions options_;
+  std::int64_t steps_;
+};
+
+}  // namespace keel::data

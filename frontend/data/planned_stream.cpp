@@ -1,0 +1,106 @@
+#include "frontend/data/planned_stream.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "frontend/data/read_ahead.h"
+#include "src/core/error.h"
+
+namespace keel::data {
+namespace {
+
+template <class T>
+void fill(Tensor& value, double padding) {
+  std::ranges::fill(value.as<T>(), static_cast<T>(padding));
+}
+
+void fill(Tensor& value, const task::Input& input) {
+  switch (value.dtype()) {
+    case DType::kF32:
+      return fill<float>(value, input.padding);
+    case DType::kI32:
+      return fill<std::int32_t>(value, input.padding);
+    case DType::kU8:
+      return fill<std::uint8_t>(value, input.padding);
+    default:
+      fail(ErrorKind::kUsage, "input {}: expected f32, i32 or u8, got {}", input.name,
+           name_of(value.dtype()));
+  }
+}
+
+}  // namespace
+
+void clear_batch(task::Batch& batch, const task::Sizes& sizes,
+                 const std::vector<task::Input>& inputs) {
+  if (batch.sizes != sizes) {
+    batch.sizes = sizes;
+    batch.values.clear();
+    for (const task::Input& input : inputs) batch.values.emplace_back(input.type);
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) fill(batch.values[i], inputs[i]);
+  batch.rows.assign(std::size_t(sizes.at(0)), -1);
+  batch.items = 0;
+}
+
+PlannedStream::PlannedStream(std::shared_ptr<const RowSet> rows, const task::StreamOptions& options)
+    : rows_(std::move(rows)), options_(options), plan_(rows_->plan(options)) {}
+
+double PlannedStream::items(std::uint32_t epoch, std::int64_t step) {
+  double items = 0;
+  for (const std::int64_t row : plan_->rows_at(epoch, step)) items += rows_->items(row);
+  return items;
+}
+
+const task::Batch& PlannedStream::at(std::uint32_t epoch, std::int64_t step) {
+  plan_->at(epoch, step, planned_);
+  return make(planned_, epoch);
+}
+
+const task::Batch& PlannedStream::pick(std::span<const std::int64_t> rows) {
+  return make(plan_->pick(rows), 0);
+}
+
+std::vector<task::LeftOut> PlannedStream::left_out() const {
+  if (!options_.shuffle) return {};
+  std::vector<task::LeftOut> left = rows_->left_out();
+  if (const std::int64_t rest = plan_->left_out(); rest > 0) {
+    left.push_back(
+        {rest, fmt::format("fill no batch of {}, other rows in every epoch", options_.batch)});
+  }
+  return left;
+}
+
+const task::Batch& PlannedStream::make(const PlannedBatch& planned, std::uint32_t epoch) {
+  if (batch_.sizes != planned.sizes) inputs_ = rows_->inputs(planned.sizes);
+  rows_->clear(batch_, planned.sizes, inputs_);
+  // An evaluation is the same in every epoch.
+  RowVisit visit{.epoch = options_.shuffle ? epoch : 0, .seed = options_.shuffle};
+  for (; visit.place < std::ssize(planned.rows); ++visit.place) {
+    visit.row = planned.rows[std::size_t(visit.place)];
+    rows_->put(batch_, visit);
+    batch_.rows[std::size_t(visit.place)] = visit.row;
+    batch_.items += rows_->items(visit.row);
+  }
+  return batch_;
+}
+
+std::unique_ptr<task::Stream> stream_of_rows(std::shared_ptr<const RowSet> rows,
+                                             const task::StreamOptions& options) {
+  auto stream = std::make_unique<PlannedStream>(std::move(rows), options);
+  if (!options.shuffle) return stream;
+  return std::make_unique<ReadAhead>(std::move(stream));
+}
+
+std::string_view name_of(task::Split split) {
+  constexpr std::array<std::string_view, 3> kNames = {"train", "valid", "test"};
+  return kNames[std::size_t(split)];
+}
+
+const std::shared_ptr<const RowSet>& RowSplits::rows(task::Split split) const {
+  std::shared_ptr<const RowSet>& rows = rows_[std::size_t(split)];
+  if (!rows) rows = make_(split);
+  return rows;
+}
+
+}  // namespace keel::data

@@ -1,0 +1,66 @@
+// The one stream of all tasks: a plan of batches, and rows that are put into them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/data/row_set.h"
+
+namespace keel::data {
+
+class PlannedStream final : public task::Stream {
+ public:
+  // Throws as RowSet::plan.
+  PlannedStream(std::shared_ptr<const RowSet> rows, const task::StreamOptions& options);
+
+  const std::string& source() const override { return rows_->source(); }
+  std::int64_t rows() const override { return plan_->rows(); }
+  std::int64_t steps(std::uint32_t epoch) override { return plan_->steps(epoch); }
+  double items(std::uint32_t epoch, std::int64_t step) override;
+  const task::Batch& at(std::uint32_t epoch, std::int64_t step) override;
+  const task::Batch& pick(std::span<const std::int64_t> rows) override;
+  std::vector<task::Sizes> shapes() const override { return plan_->shapes(); }
+  std::vector<task::LeftOut> left_out() const override;
+  std::unique_ptr<task::Decoder> decoder() const override { return rows_->decoder(options_.batch); }
+
+ private:
+  const task::Batch& make(const PlannedBatch& planned, std::uint32_t epoch);
+
+  std::shared_ptr<const RowSet> rows_;
+  task::StreamOptions options_;
+  std::unique_ptr<BatchPlan> plan_;
+  // What belongs to the batch that was given last. All of it is used again as long as it fits.
+  PlannedBatch planned_;
+  std::vector<task::Input> inputs_;
+  task::Batch batch_;
+};
+
+// A stream of these rows. One that is shuffled, for training, makes its next batch in a thread of
+// its own while the present one is used.
+std::unique_ptr<task::Stream> stream_of_rows(std::shared_ptr<const RowSet> rows,
+                                             const task::StreamOptions& options);
+
+// "train", "valid" or "test".
+std::string_view name_of(task::Split split);
+
+// Splits whose rows are each made when their first stream is asked for, and then kept.
+class RowSplits : public task::Splits {
+ public:
+  using Make = std::function<std::shared_ptr<const RowSet>(task::Split)>;
+  explicit RowSplits(Make make) : make_(std::move(make)) {}
+
+  std::unique_ptr<task::Stream> stream(task::Split split,
+                                       const task::StreamOptions& options) const override {
+    return stream_of_rows(rows(split), options);
+  }
+  const std::shared_ptr<const RowSet>& rows(task::Split split) const;
+
+ private:
+  Make make_;
+  mutable std::shared_ptr<const RowSet> rows_[3];
+};
+
+}  // namespace keel::data

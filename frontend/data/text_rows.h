@@ -1,0 +1,43 @@
+// Sentences with a label each, as batches of a few fixed shapes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "frontend/data/planned_stream.h"
+
+namespace keel::data {
+
+// Rows of word numbers with a label each, in TokenBatches: sizes are {rows, length}, and the values
+// of a batch, in this order:
+//   tokens  i32 (rows, length)   numbers of the words from the left, then 0
+//   mask    u8 (rows, length)    1 where there is a word
+//   label   i32 (rows)           -1 for a row of padding
+class TextRows final : public RowSet {
+ public:
+  explicit TextRows(SplitNotes notes) : RowSet(std::move(notes)) {}
+
+  // A row without a word becomes the one word Vocabulary::kUnk: a mean over its words then exists,
+  // and the row is counted like every other. Throws Error{kUsage} for a number below 1, which is
+  // padding, and for a negative label, which is that of padding rows.
+  void add(std::span<const std::int32_t> tokens, std::int32_t label);
+
+  std::int64_t size() const { return std::ssize(labels_); }
+  std::span<const std::int32_t> tokens(std::int64_t row) const;
+  std::int32_t label(std::int64_t row) const { return labels_[static_cast<std::size_t>(row)]; }
+
+  std::unique_ptr<BatchPlan> plan(const task::StreamOptions& options) const override;
+  std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
+  void put(task::Batch& batch, const RowVisit& visit) const override;
+
+ private:
+  std::vector<std::int32_t> tokens_;    // of all rows, one after the other
+  std::vector<std::size_t> begins_{0};  // and where the last row ends
+  std::vector<std::int32_t> labels_;
+};
+
+std::vector<task::Input> text_inputs(const task::Sizes& sizes);
+
+}  // namespace keel::data

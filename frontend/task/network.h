@@ -1,0 +1,112 @@
+// What a task makes of its options and its training data: the network, and all that speaks of it.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "frontend/nn/net.h"
+#include "frontend/task/batch.h"
+#include "frontend/task/metric.h"
+
+namespace keel::task {
+
+// The values of a network's inputs in a graph, by name.
+class Inputs {
+ public:
+  explicit Inputs(std::vector<NamedValue> values) : values_(std::move(values)) {}
+  // Throws Error{kUsage} for a name that is not there.
+  Value operator[](std::string_view name) const {
+    const auto found = std::ranges::find(values_, name, &NamedValue::name);
+    check(found != values_.end(), ErrorKind::kUsage, "inputs: none is called '{}'", name);
+    return found->value;
+  }
+
+ private:
+  std::vector<NamedValue> values_;
+};
+
+struct Outputs {
+  Value loss_sum;                            // (): the sum over the batch's items
+  std::vector<Metric> metrics = {};          // those of Task::metrics() that a graph counts
+  std::vector<NamedValue> predictions = {};  // what scorer and decoder need of every row
+};
+
+// What a network takes from its training data besides weights, such as a vocabulary: texts by name.
+// Checkpoints keep them.
+using Assets = std::map<std::string, std::string>;
+
+// The text of an asset. Throws Error{kBadInput} naming it when it is not there.
+inline const std::string& find_asset(const Assets& assets, const std::string& name) {
+  const auto found = assets.find(name);
+  check(found != assets.end(), ErrorKind::kBadInput, "expected the asset {}, got none", name);
+  return found->second;
+}
+
+// Whether a network answers lines that a user gives, and how many it has to have at once.
+enum class Answers {
+  kNone,
+  kAllLines,  // all lines: what a line means may depend on others
+  kPortions,  // any lines that follow each other
+};
+
+// Immutable: all that decides a network was known when it was made.
+class Network {
+ public:
+  virtual ~Network() = default;
+
+  // What checkpoints have to keep, for Task::restore.
+  virtual Assets assets() const { return {}; }
+
+  // The inputs of a batch of these sizes, in the order of Batch::values.
+  virtual std::vector<Input> inputs(const Sizes& sizes) const = 0;
+  // Sizes of which a batch of so many rows or tokens may be, where there are no data to ask.
+  virtual Sizes sizes(std::int64_t batch) const = 0;
+  virtual Outputs build(nn::Net& net, const Inputs& in) const = 0;
+
+  // Networks that a decoder asks for by Batch::network, where a search goes through its own rather
+  // than through build(): their inputs, in the order of Batch::values, and their predictions. They
+  // share the parameters of build(); what one run leaves to later ones is in leaves made by
+  // Graph::derived, whose names say on which of the sizes their shapes depend.
+  virtual std::vector<Input> search_inputs(std::string_view network, const Sizes&) const {
+    fail(ErrorKind::kUsage, "no network of a search is called '{}'", network);
+  }
+  virtual std::vector<NamedValue> build_search(nn::Net&, std::string_view network, const Sizes&,
+                                               const Inputs&) const {
+    fail(ErrorKind::kUsage, "no network of a search is called '{}'", network);
+  }
+
+  // The names of the classes, of a task that puts each row into one of them: then build() gives
+  // their "logits" as a prediction, and one of the inputs is "label".
+  virtual std::vector<std::string> class_names() const { return {}; }
+  // Gives the metrics that no graph counts; null: there are none.
+  virtual std::unique_ptr<Scorer> scorer() const { return nullptr; }
+
+  virtual Answers answers() const { return Answers::kNone; }
+  // Answers to lines, of which there may be none; the first of them has the number `first` in its
+  // input, from 1 on. Not to be called where answers() is kNone. Throws Error{kBadInput}, "standard
+  // input: line N", for lines that it cannot read.
+  virtual std::unique_ptr<Decoder> decoder(std::span<const std::string> /*lines*/,
+                                           std::int64_t /*first*/) const {
+    fail(ErrorKind::kUsage, "the network has nothing to say of lines");
+  }
+  // What a user is to know before lines are answered; empty: nothing.
+  virtual std::string note_on_lines() const { return {}; }
+};
+
+// A network with the options of its task.
+template <class Options>
+class NetworkOf : public Network {
+ public:
+  explicit NetworkOf(Options options) : options_(std::move(options)) {}
+
+ protected:
+  const Options options_;
+};
+
+}  // namespace keel::task

@@ -1,0 +1,108 @@
+// What every task of the zoo provides: its options, its data and its network. Training and
+// evaluation know a task only through this.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "frontend/task/network.h"
+#include "src/core/nearest.h"
+#include "src/graph/option.h"
+
+namespace keel::task {
+
+struct DataRequest {
+  std::string source = "builtin";  // "builtin", or a folder with the real data
+  std::int64_t train_rows = 0;     // use only the first rows; 0: all
+  std::uint64_t seed = 0;          // of generated data and of random splits
+};
+
+using OptionValues = std::vector<std::pair<std::string, std::string>>;
+
+// What a task makes of its data.
+struct Prepared {
+  std::shared_ptr<const Network> network;
+  std::shared_ptr<const Splits> splits;
+};
+
+class Task {
+ public:
+  virtual ~Task() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::string_view summary() const = 0;
+
+  // Options by name, as text. Setting throws Error{kUsage} for an unknown name, with the nearest
+  // known one, and for a value that is not of its kind. Whether all fit together is asked once
+  // they are set: validate() throws Error{kUsage} naming the option, what was expected and got.
+  virtual void set_option(std::string_view key, std::string_view value) = 0;
+  virtual OptionValues options() const = 0;
+  virtual std::vector<OptionFact> facts() const = 0;
+  virtual void validate() const = 0;
+
+  // What a batch of train.batch is counted in: "rows" or "tokens".
+  virtual std::string_view batch_unit() const { return "rows"; }
+  // What Batch::items counts: "rows", or "tokens" where the loss is a mean over them.
+  virtual std::string_view item_unit() const { return "rows"; }
+  // What evaluation says besides the loss. The first decides which weights are the best.
+  virtual std::vector<MetricInfo> metrics() const = 0;
+  // The forms in which the task may have its data in that folder, as options that prepare() depends
+  // on ("corpus", "babi"), the likeliest first. The folder may be looked into for what they depend
+  // on.
+  virtual std::vector<OptionValues> data_forms(const std::string& /*folder*/) const { return {{}}; }
+
+  // Reads what training needs, once, and makes the network for it. The test split is read when it
+  // is asked for. With `known`, the assets of a checkpoint, the network is the checkpoint's, and
+  // the data are numbered as it had them. Throws as the readers of the task say, and
+  // Error{kBadInput} for data that are not what `known` needs.
+  virtual Prepared prepare(const DataRequest& request, const Assets* known = nullptr) const = 0;
+  // The network of a checkpoint. Throws Error{kBadInput} naming the asset that is missing or
+  // damaged.
+  virtual std::shared_ptr<const Network> restore(const Assets& assets) const = 0;
+};
+
+// The options half of a task: a struct with fields(), each with a meaning and a range, and
+// validate() for what the ranges do not say, whose errors begin with the name of an option.
+template <class Options>
+class TaskWithOptions : public Task {
+  static_assert(all_documented<Options>());
+
+ public:
+  void set_option(std::string_view key, std::string_view value) override {
+    std::vector<std::string> names;
+    for (const auto& [name, unused] : options()) names.push_back(name);
+    try {
+      check(set_field(options_, key, value), ErrorKind::kUsage, "{}", unknown_name(key, names));
+    } catch (const Error& error) {
+      fail(ErrorKind::kUsage, "model.{}: {}", key, error.what());
+    }
+  }
+
+  OptionValues options() const override {
+    OptionValues values;
+    const auto append = [&](const auto& f) {
+      values.emplace_back(f.name, attr_text(options_.*f.member));
+    };
+    std::apply([&](const auto&... f) { (append(f), ...); }, Options::fields());
+    return values;
+  }
+
+  std::vector<OptionFact> facts() const override { return option_facts(options_); }
+
+  void validate() const override {
+    try {
+      check_ranges(options_);
+      options_.validate();
+    } catch (const Error& error) {
+      fail(ErrorKind::kUsage, "model.{}", error.what());
+    }
+  }
+
+ protected:
+  Options options_;
+};
+
+}  // namespace keel::task

@@ -1,0 +1,35 @@
+// What a run works on: a recipe, and the network that was made of it.
+#pragma once
+
+#include <memory>
+
+#include "frontend/train/config.h"
+
+namespace keel::train {
+
+class Job {
+ public:
+  // Reads the training data and makes the network for it. Throws as task::Task::prepare.
+  explicit Job(Config config);
+  // The network of a checkpoint with these assets; the data are read when they are first asked for.
+  Job(Config config, task::Assets assets);
+
+  const Config& config() const { return config_; }
+  // The job with other settings, "section.key" and value, and what its network had of the data.
+  // Throws Error{kUsage} for settings that are unknown or do not fit. This job ends.
+  Job with(const task::OptionValues& settings) &&;
+  const TrainOptions& train() const { return config_.train(); }
+  const DataOptions& data() const { return config_.data(); }
+  const task::Task& task() const { return config_.task(); }
+  const task::Network& network() const { return *network_; }
+  // To be called by one thread. Throws as task::Task::prepare.
+  const task::Splits& splits() const;
+
+ private:
+  Config config_;
+  task::Assets assets_;
+  std::shared_ptr<const task::Network> network_;
+  mutable std::shared_ptr<const task::Splits> splits_;
+};
+
+}  // namespace keel::train

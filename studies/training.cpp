@@ -1,0 +1,148 @@
+#include "studies/training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "frontend/train/step_graph.h"
+#include "src/autodiff/gradient.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/reduce.h"
+
+namespace keel::study {
+namespace {
+
+task::StreamOptions stream_options(const train::TrainOptions& options, RowOrder order) {
+  task::StreamOptions stream{.batch = options.batch};
+  if (order == RowOrder::kEpochs) stream.shuffle = std::uint64_t(options.seed);
+  return stream;
+}
+
+}  // namespace
+
+Training::Training(Backend& backend, const train::Job& job, RowOrder order)
+    : backend_(backend),
+      job_(job),
+      order_(order),
+      train_(job.splits().stream(task::Split::kTrain, stream_options(job.train(), order))),
+      variables_(backend, std::uint64_t(job.train().seed)),
+      feeder_(job.network()),
+      evaluator_(backend, variables_, job) {
+  initialize();
+}
+
+void Training::initialize() {
+  const task::Batch& batch = batch_of(0);
+  const Graph graph = train::build_initialize(job_, batch.sizes);
+  variables_.declare(graph);
+  if (graph.updates().empty()) return;
+  Program program(backend_, variables_, graph);
+  feeder_.feed(program, batch, {});
+  program.run();
+}
+
+std::vector<std::int64_t> Training::rows_of(std::int64_t step) const {
+  const std::int64_t batch = job_.train().batch;
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(batch));
+  if (order_ == RowOrder::kStream) {
+    std::iota(rows.begin(), rows.end(), step * batch);
+    return rows;
+  }
+  const Philox random(std::uint64_t(job_.train().seed), stream_of("rows"), std::uint32_t(step));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i] = random.below(i, std::uint32_t(train_->rows()));
+  }
+  return rows;
+}
+
+// Steps are asked for in their order, or from the first one again.
+const task::Batch& Training::batch_of(std::int64_t step) {
+  if (order_ != RowOrder::kEpochs) return train_->pick(rows_of(step));
+  if (step == 0) epoch_ = 0, epoch_begin_ = 0;
+  if (step == epoch_begin_ + train_->steps(epoch_)) ++epoch_, epoch_begin_ = step;
+  return train_->at(epoch_, step - epoch_begin_);
+}
+
+double Training::rate(std::int64_t step) const {
+  return job_.train().rate(step, job_.train().max_steps);
+}
+
+void Training::run(const StepObserver& observer) {
+  Arena arena(backend_);
+  const auto build = [&](const task::Sizes& sizes) {
+    Graph graph = train::build_step(job_, sizes);
+    observer.mark(graph);
+    return graph;
+  };
+  ProgramCache programs(backend_, variables_, build, {.guard = "grad_norm", .arena = &arena});
+  for (std::int64_t step = 0; step < job_.train().max_steps; ++step) {
+    const task::Batch& batch = batch_of(step);
+    Program& program = programs.at(batch.sizes);
+    observer.expect(step, batch);
+    feeder_.feed(program, batch, {.step = step, .rate = rate(step)});
+    program.run();
+    record(program, step);
+    const double part = double(step - epoch_begin_ + 1) / double(train_->steps(epoch_));
+    observer.look({program, batch, step, double(epoch_) + part, traces_.at("loss").back()});
+  }
+}
+
+void Training::record(const Program& program, std::int64_t step) {
+  for (const auto& [name, value] : program.graph().outputs()) {
+    if (program.graph().shape(value).rank() == 0) traces_[name].push_back(program.scalar(name));
+  }
+  const double loss = traces_.at("loss").back(), norm = traces_.at("grad_norm").back();
+  check(std::isfinite(loss) && std::isfinite(norm), ErrorKind::kDiverged,
+        "[{}] step {}: loss {}, gradient norm {}", job_.task().name(), step, loss, norm);
+}
+
+Value Training::add_probe(Graph& graph, const task::Sizes& sizes) const {
+  nn::Net net = train::drawing_net(graph, job_, nn::Mode::kProbe);
+  return job_.network().build(net, train::add_inputs(graph, job_.network(), sizes)).loss_sum;
+}
+
+double Training::gradient_norm(const std::string& output) {
+  const task::Batch& batch = batch_of(0);
+  Graph g;
+  const Value sum = add_probe(g, batch.sizes);
+  const Value loss = ops::mul(g, sum, g.input("weight", {DType::kF32, {}}));
+  const auto v = std::ranges::find(g.outputs(), output, &NamedValue::name);
+  check(v != g.outputs().end(), ErrorKind::kUsage, "[{}] no output is called '{}'",
+        job_.task().name(), output);
+  const std::vector<Value> dv = gradient(g, loss, {{v->value}});
+  g.mark_output("norm", ops::sqrt(g, ops::sum(g, ops::square(g, dv[0]))));
+  Program program(backend_, variables_, g);
+  feeder_.feed(program, batch, {});
+  program.run();
+  return program.scalar("norm");
+}
+
+void Training::pass(const PassObserver& observer) {
+  Arena arena(backend_);
+  const auto build = [&](const task::Sizes& sizes) {
+    Graph g;
+    g.mark_output("loss", add_probe(g, sizes));
+    observer.mark(g);
+    return g;
+  };
+  ProgramCache programs(backend_, variables_, build, {.arena = &arena});
+  const bool in_epochs = order_ == RowOrder::kEpochs;
+  const std::int64_t whole = train_->rows() / job_.train().batch;
+  for (std::int64_t step = 0; step < (in_epochs ? train_->steps(0) : whole); ++step) {
+    const task::Batch& batch = train_->at(0, step);
+    Program& program = programs.at(batch.sizes);
+    feeder_.feed(program, batch, {.step = step});
+    program.run();
+    observer.look(program);
+  }
+}
+
+train::Evaluation Training::evaluate(task::Split split) {
+  const auto rows = job_.splits().stream(split, train::evaluation_options(job_));
+  const train::Evaluation result = evaluator_.run(*rows);
+  check(std::isfinite(result.loss), ErrorKind::kDiverged, "[{}] evaluation: loss {}",
+        job_.task().name(), result.loss);
+  return result;
+}
+
+}  // namespace keel::study

@@ -1,0 +1,91 @@
+// Training in memory, with an eye on every step: no folder, no checkpoints.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "frontend/train/evaluator.h"
+
+namespace keel::study {
+
+// Which rows make the batches.
+enum class RowOrder {
+  kEpochs,  // epochs of shuffled batches, as `keel train` has them
+  kDrawn,   // each row drawn from all rows, with replacement
+  kStream,  // the next rows; there must be enough for all steps
+};
+
+// After an update.
+struct TrainedStep {
+  const Program& program;
+  const task::Batch& batch;
+  std::int64_t step;  // updates before it
+  double epoch;       // epochs completed with it, in parts
+  double loss;
+};
+
+// What a study sees of a training besides its losses.
+struct StepObserver {
+  // Adds outputs to the graph of a step, one for every size of batch.
+  std::function<void(Graph& graph)> mark = [](Graph&) {};
+  // Before an update, with its batch.
+  std::function<void(std::int64_t step, const task::Batch& batch)> expect =
+      [](std::int64_t, const task::Batch&) {};
+  std::function<void(const TrainedStep& step)> look = [](const TrainedStep&) {};
+};
+
+// What is seen of a pass: the outputs that it adds to a graph, and every run of it.
+struct PassObserver {
+  std::function<void(Graph& graph)> mark;
+  std::function<void(const Program& program)> look;
+};
+
+class Training {
+ public:
+  // Draws first values. The training options that count: batch, max_steps, seed, optimizer, rate
+  // and schedule. Backend and job must outlive the object.
+  Training(Backend& backend, const train::Job& job, RowOrder order = RowOrder::kEpochs);
+  Training(const Training&) = delete;
+  Training& operator=(const Training&) = delete;
+
+  // All updates. Throws Error{kDiverged} at a loss or a gradient that is not finite.
+  void run(const StepObserver& observer = {});
+  // The forward of every whole batch of the first epoch as training computes it, in a probe:
+  // changes nothing. Rows are in their own order unless they come in epochs.
+  void pass(const PassObserver& observer);
+  // |dloss/dv|_2 over the first batch with the weights as they are, v an output that the network
+  // marks in a probe. Changes nothing.
+  double gradient_norm(const std::string& output);
+  // Throws Error{kDiverged} when the mean loss is not finite.
+  train::Evaluation evaluate(task::Split split);
+  void decode(task::Decoder& decoder) { evaluator_.decode(decoder); }
+
+  // Parameters and states as they are now.
+  const Variables& variables() const { return variables_; }
+  // Every scalar output of the graph of a step, such as "loss": its value of each step so far.
+  const std::map<std::string, std::vector<double>>& traces() const { return traces_; }
+
+ private:
+  void initialize();
+  // The network of a probe for a batch of these sizes; gives the summed loss.
+  Value add_probe(Graph& graph, const task::Sizes& sizes) const;
+  const task::Batch& batch_of(std::int64_t step);
+  std::vector<std::int64_t> rows_of(std::int64_t step) const;
+  double rate(std::int64_t step) const;
+  void record(const Program& program, std::int64_t step);
+
+  Backend& backend_;
+  const train::Job& job_;
+  RowOrder order_;
+  std::unique_ptr<task::Stream> train_;
+  std::uint32_t epoch_ = 0;       // of the batch that came last
+  std::int64_t epoch_begin_ = 0;  // the step with which it began
+  Variables variables_;
+  train::Feeder feeder_;
+  train::Evaluator evaluator_;
+  std::map<std::string, std::vector<double>> traces_;
+};
+
+}  // namespace keel::study

@@ -1,0 +1,95 @@
+// The miniatures' training: a few steps show what normalization does, and the same ones again.
+#include "studies/mini_jobs.h"
+
+#include <doctest/doctest.h>
+
+#include "backends/backends.h"
+#include "studies/residual_network.h"
+#include "studies/summary.h"
+#include "studies/training.h"
+#include "tests/support/checks.h"
+
+namespace keel::study {
+namespace {
+
+constexpr std::string_view kShort = R"(
+[model]
+hidden_variance = 2
+logit_variance = 0.5
+train_rows = 1000
+test_rows = 100
+[train]
+batch = 64
+max_steps = 40
+lr = 1e-3
+warmup = 20
+)";
+
+train::Job short_run(const std::string& norm, std::uint64_t seed = 0) {
+  return mini_job(std::make_unique<Residual>(), kShort, seed, {{"model.norm", norm}});
+}
+
+std::vector<double> losses(const train::Job& job, RowOrder order = RowOrder::kDrawn) {
+  const auto backend = make_backend(default_backend());
+  Training training(*backend, job, order);
+  training.run();
+  return training.traces().at("loss");
+}
+
+TEST_CASE("mini training: a deep network learns with a norm and not without") {
+  const auto backend = make_backend(default_backend());
+  const train::Job normed = short_run("layernorm"), bare = short_run("none");
+  Training with(*backend, normed, RowOrder::kDrawn), without(*backend, bare, RowOrder::kDrawn);
+  CHECK(with.gradient_norm("stem") < 0.3);
+  CHECK(without.gradient_norm("stem") > 30);
+  const double before = with.evaluate(task::Split::kTrain).loss;
+  with.run();
+  without.run();
+  CHECK(with.evaluate(task::Split::kTrain).loss < before - 0.4);
+  CHECK(without.evaluate(task::Split::kTrain).loss > 5);
+  CHECK(with.evaluate(task::Split::kTest).rows == 100);
+}
+
+TEST_CASE("mini training: a seed decides every loss") {
+  const std::vector<double> first = losses(short_run("layernorm"));
+  CHECK(first.size() == 40);
+  CHECK(first == losses(short_run("layernorm")));
+  CHECK(first != losses(short_run("layernorm", 1)));
+}
+
+TEST_CASE("mini training: a stream is read once and may not end early") {
+  test::check_refused([] { losses(short_run("layernorm"), RowOrder::kStream); },
+                      "[batches] row: expected");
+}
+
+// Weights of size lr in so many blocks are beyond float64 too.
+TEST_CASE("mini training: a run that diverges stops, and is not evaluated") {
+  const auto backend = make_backend(default_backend());
+  const train::Job job =
+      mini_job(std::make_unique<Residual>(), kShort, 0,
+               {{"model.norm", "none"}, {"model.blocks", "40"}, {"train.lr", "1e5"}});
+  Training training(*backend, job, RowOrder::kDrawn);
+  test::check_refused([&] { training.run(); }, "[residual] step ", "loss", ErrorKind::kDiverged);
+  test::check_refused([&] { training.evaluate(task::Split::kTest); }, "[residual] evaluation",
+                      "loss", ErrorKind::kDiverged);
+}
+
+TEST_CASE("mini training: an output that the model does not mark is refused") {
+  const auto backend = make_backend(default_backend());
+  const train::Job job = short_run("layernorm");
+  Training training(*backend, job, RowOrder::kDrawn);
+  test::check_refused([&] { training.gradient_norm("trunk"); }, "[residual] no output", "trunk");
+}
+
+TEST_CASE("study summary: quantiles, differences, numbers in a row") {
+  CHECK(quantile({4, 1, 3, 2}, 0.5) == doctest::Approx(2.5));
+  CHECK(quantile({4, 1, 3, 2}, 0) == 1);
+  CHECK(quantile({4, 1, 3, 2}, 1) == 4);
+  CHECK(quantile({5}, 0.99) == 5);
+  test::check_refused([] { quantile({}, 0.5); }, "[quantile] values: expected some");
+  CHECK(differences(std::vector{3.0, 1.0}, std::vector{1.0, 2.0}) == std::vector{2.0, -1.0});
+  CHECK(joined(std::vector{0.5, 0.251, -2.0}, 2) == "0.50/0.25/-2.00");
+}
+
+}  // namespace
+}  // namespace keel::study
