@@ -36,19 +36,33 @@ struct AllShapes {
   ProgramMemory programs;
   std::int64_t arenas = 0;     // blocks that the arenas lie in
   std::int64_t variables = 0;  // parameters and state
+  std::int64_t carries = 0;    // what a batch leaves to the next
+};
+
+// What all programs share.
+struct Shared {
+  Shared(Backend& backend, std::uint64_t seed)
+      : variables(backend, seed), arena(backend), carries(backend) {}
+
+  Variables variables;
+  Arena arena;
+  Carries carries;
 };
 
 ProgramCache programs_of(const MemoryArgs& args, const train::Job& job, Backend& backend,
-                         Variables& variables, Arena& arena) {
+                         Shared& shared) {
   if (args.mode == "evaluate") {
     const auto build = [&job](const task::Sizes& sizes) {
       return train::build_evaluate(job, sizes);
     };
-    return {backend, variables, build, {.arena = &arena}};
+    return {backend, shared.variables, build, {.arena = &shared.arena, .carries = &shared.carries}};
   }
   const auto build = [&job](const task::Sizes& sizes) { return train::build_step(job, sizes); };
   const std::string guard = job.train().skips() ? "guard" : "grad_norm";
-  return {backend, variables, build, {.guard = guard, .arena = &arena}};
+  return {backend,
+          shared.variables,
+          build,
+          {.guard = guard, .arena = &shared.arena, .carries = &shared.carries}};
 }
 
 std::vector<task::Sizes> shapes_of(const MemoryArgs& args, const train::Job& job) {
@@ -72,16 +86,18 @@ ShapeRow shape_row(ProgramCache& programs, const task::Sizes& sizes) {
 AllShapes compile_shapes(const MemoryArgs& args) {
   const train::Job job = make_job(args.run);
   const auto backend = make_backend(args.run);
-  Variables variables(*backend, static_cast<std::uint64_t>(job.train().seed));
-  Arena arena(*backend);
-  ProgramCache programs = programs_of(args, job, *backend, variables, arena);
+  Shared shared(*backend, static_cast<std::uint64_t>(job.train().seed));
+  ProgramCache programs = programs_of(args, job, *backend, shared);
   AllShapes total;
   for (const task::Sizes& sizes : shapes_of(args, job)) {
     total.rows.push_back(shape_row(programs, sizes));
   }
   total.programs = programs.memory();
   total.arenas = programs.arena_bytes();
-  for (const auto& [name, variable] : variables.all()) total.variables += variable.memory->bytes();
+  for (const auto& [name, variable] : shared.variables.all()) {
+    total.variables += variable.memory->bytes();
+  }
+  total.carries = shared.carries.bytes();
   return total;
 }
 
@@ -107,9 +123,10 @@ std::string memory_text(const AllShapes& total) {
     text += fmt::format("{}{} {}", separator, part.name, mebibytes(total.programs.*part.bytes));
     separator = ", ";
   }
-  text += fmt::format("), arena {} MiB, parameters and state {} MiB\n", mebibytes(total.arenas),
+  text += fmt::format("), arena {} MiB, parameters and state {} MiB", mebibytes(total.arenas),
                       mebibytes(total.variables));
-  return text;
+  if (total.carries > 0) text += fmt::format(", carries {} MiB", mebibytes(total.carries));
+  return text + "\n";
 }
 
 Json memory_parts_json(const ProgramMemory& memory) {
@@ -133,6 +150,7 @@ Json memory_json(const AllShapes& total) {
   sum["programs_bytes"] = total.programs.own();
   sum["arena_bytes"] = total.arenas;
   sum["variables_bytes"] = total.variables;
+  sum["carries_bytes"] = total.carries;
   return {{"shapes", shapes}, {"sum", sum}};
 }
 

@@ -51,7 +51,7 @@ io::Arrays start_arrays(Subject& subject) {
   for (int i = 0; i < step.graph->size(); ++i) {
     const Node& node = step.graph->node(i);
     if (node.kind == NodeKind::kConstant) add_start(arrays, node.name, node.constant->clone());
-    if (node.kind != NodeKind::kParameter && node.kind != NodeKind::kState) continue;
+    if (!persists(node.kind)) continue;
     add_start(arrays, node.name, first_value(subject, node));
   }
   return arrays;

@@ -3,8 +3,10 @@
 namespace keel::compare {
 namespace {
 
-bool persists(const Node& node) {
-  return node.kind == NodeKind::kParameter || node.kind == NodeKind::kState;
+// Whether a leaf has to begin: a carry does so with every batch of another shape.
+bool begins(const Feeds& leaves, const Node& node) {
+  const auto found = leaves.find(node.name);
+  return found == leaves.end() || found->second.shape() != node.outputs[0].shape;
 }
 
 }  // namespace
@@ -34,10 +36,8 @@ void Lane::begin(const Graph& graph, const SubjectStep& step, const Subject& sub
     const Node& node = graph.node(i);
     if (node.kind == NodeKind::kOp) continue;
     const DType dtype = node.outputs[0].dtype;
-    if (persists(node)) {
-      if (!leaves_.contains(node.name)) {
-        leaves_[node.name] = kept(first_value(subject, node), dtype);
-      }
+    if (persists(node.kind)) {
+      if (begins(leaves_, node)) leaves_[node.name] = kept(first_value(subject, node), dtype);
       continue;
     }
     const Tensor* given = node.constant.get();
@@ -53,7 +53,7 @@ void Lane::begin(const Graph& graph, const SubjectStep& step, const Subject& sub
 
 const Tensor& Lane::value(Value v) const {
   const Node& node = graph_->node(v);
-  if (persists(node)) return leaves_.at(node.name);
+  if (persists(node.kind)) return leaves_.at(node.name);
   return values_[std::size_t(v.node)][std::size_t(v.port)];
 }
 

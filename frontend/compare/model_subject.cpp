@@ -12,7 +12,8 @@ ModelSubject::ModelSubject(Backend& judge, const train::Job& job,
       options_(options),
       rows_(job.splits().stream(
           task::Split::kTrain,
-          {.batch = job.train().batch, .shuffle = static_cast<std::uint64_t>(job.train().seed)})) {
+          {.batch = job.train().batch, .shuffle = static_cast<std::uint64_t>(job.train().seed)})),
+      feeder_(job.network()) {
   initialize(judge);
 }
 
@@ -22,11 +23,7 @@ void ModelSubject::initialize(Backend& judge) {
   if (graph.updates().empty()) return;
   Variables variables(judge, seed());
   Program program(judge, variables, graph);
-  const Feeds feeds = feeds_of(0, batch);
-  for (Value input : program.graph().leaves(NodeKind::kInput)) {
-    const std::string& name = program.graph().node(input).name;
-    program.feed(name, feeds.at(name));
-  }
+  feeder_.feed(program, batch, {});
   program.run();
   for (const Update& update : graph.updates()) {
     const std::string& name = graph.node(update.leaf).name;
@@ -59,26 +56,10 @@ std::int64_t ModelSubject::total_steps() const {
   return limit > 0 ? std::min(limit, total) : total;
 }
 
-Feeds ModelSubject::feeds_of(std::int64_t step, const task::Batch& batch) const {
-  const train::TrainOptions& options = job_.train();
-  const double factor = optim::schedule_factor(options.schedule_options(), step, total_steps());
-  const auto count = [](std::int64_t n) { return Tensor::of<std::int32_t>({}, {std::int32_t(n)}); };
-  Feeds feeds;
-  feeds["tick"] = count(step);
-  feeds["step"] = count(step);
-  feeds["first_row"] = count(0);
-  feeds["weight"] = Tensor::scalar(float(1 / batch.items));
-  feeds["lr"] = Tensor::scalar(float(options.lr * factor));
-  const std::vector<task::Input> inputs = job_.network().inputs(batch.sizes);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    feeds[inputs[i].name] = batch.values[i].clone();
-  }
-  return feeds;
-}
-
 SubjectStep ModelSubject::at(std::int64_t step) {
   const task::Batch& batch = batch_of(step);
-  return {&graph_of(batch.sizes), feeds_of(step, batch)};
+  const double rate = job_.train().rate(step, total_steps());
+  return {&graph_of(batch.sizes), feeder_.feeds(batch, {.step = step, .rate = rate})};
 }
 
 }  // namespace keel::compare

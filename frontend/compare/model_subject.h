@@ -5,6 +5,7 @@
 #include <map>
 
 #include "frontend/compare/subject.h"
+#include "frontend/train/feeder.h"
 #include "frontend/train/job.h"
 
 namespace keel::compare {
@@ -27,7 +28,6 @@ class ModelSubject : public Subject {
   std::uint64_t seed() const override { return static_cast<std::uint64_t>(job_.train().seed); }
 
  private:
-  Feeds feeds_of(std::int64_t step, const task::Batch& batch) const;
   void initialize(Backend& judge);
   // Where a step's batch lies among the epochs.
   const task::Batch& batch_of(std::int64_t step);
@@ -39,6 +39,7 @@ class ModelSubject : public Subject {
   const train::Job& job_;
   ModelSubjectOptions options_;
   std::unique_ptr<task::Stream> rows_;
+  train::Feeder feeder_;
   std::map<task::Sizes, Graph> graphs_;
   Feeds first_values_;
 };

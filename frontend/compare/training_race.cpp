@@ -27,7 +27,10 @@ bool is_parameter(const Variable& variable) {
 class Runner {
  public:
   Runner(Backend& backend, ModelSubject& subject)
-      : backend_(backend), subject_(subject), variables_(backend, subject.seed()) {}
+      : backend_(backend),
+        subject_(subject),
+        variables_(backend, subject.seed()),
+        carries_(backend) {}
 
   void begin(const SubjectStep& first, bool perturbed) {
     variables_.declare(*first.graph);
@@ -42,8 +45,9 @@ class Runner {
   double run(const SubjectStep& step) {
     std::unique_ptr<Program>& program = programs_[step.graph];
     if (!program) {
-      program = std::make_unique<Program>(backend_, variables_, *step.graph,
-                                          CompileOptions{.guard = "grad_norm"});
+      program =
+          std::make_unique<Program>(backend_, variables_, *step.graph,
+                                    CompileOptions{.guard = "grad_norm", .carries = &carries_});
     }
     for (const auto& [name, value] : step.feeds) program->feed(name, value);
     program->run();
@@ -68,6 +72,7 @@ class Runner {
   Backend& backend_;
   ModelSubject& subject_;
   Variables variables_;
+  Carries carries_;
   std::map<const Graph*, std::unique_ptr<Program>> programs_;
 };
 

@@ -26,9 +26,11 @@ std::string_view bytes_of(const Tensor& tensor) {
 }
 
 // Tensors in the order of their data. PyTorch, among others, needs each aligned to its elements.
-std::vector<const NamedTensor*> data_order(const TensorFile& file) {
+std::vector<const NamedTensor*> data_order(const TensorFile& file, IsWritten is_written) {
   std::vector<const NamedTensor*> order;
-  for (const NamedTensor& named : file.tensors) order.push_back(&named);
+  for (const NamedTensor& named : file.tensors) {
+    if (is_written(named.first)) order.push_back(&named);
+  }
   std::ranges::stable_sort(order, std::greater{},
                            [](const NamedTensor* named) { return size_of(named->second.dtype()); });
   return order;
@@ -43,7 +45,7 @@ std::string json_string(std::string_view text) {
   }
 }
 
-std::string format_metadata(const TensorFile& file) {
+std::string format_metadata(const TensorFile& file, IsWritten is_written) {
   std::string text = fmt::format("{}{}\"", kSealedOpening, kZeroChecksum);
   for (const auto& [key, value] : file.metadata) {
     check(key != kHeaderChecksumKey && !key.starts_with(kTensorChecksumPrefix), ErrorKind::kUsage,
@@ -52,6 +54,7 @@ std::string format_metadata(const TensorFile& file) {
     text += fmt::format(",{}:{}", json_string(key), json_string(value));
   }
   for (const auto& [name, tensor] : file.tensors) {
+    if (!is_written(name)) continue;
     text += fmt::format(",{}:\"{}\"", json_string(std::string(kTensorChecksumPrefix) + name),
                         checksum({bytes_of(tensor)}));
   }
@@ -68,8 +71,9 @@ std::string format_tensor(const NamedTensor& named, std::int64_t begin) {
                      begin, begin + tensor.bytes());
 }
 
-std::string format_header(const TensorFile& file, const std::vector<const NamedTensor*>& order) {
-  const std::size_t entries = 2 * file.tensors.size() + file.metadata.size() + 1;
+std::string format_header(const TensorFile& file, IsWritten is_written,
+                          const std::vector<const NamedTensor*>& order) {
+  const std::size_t entries = 2 * order.size() + file.metadata.size() + 1;
   check(entries <= kMaxHeaderEntries, ErrorKind::kUsage,
         "[safetensors] header: expected at most {} entries, got {}", kMaxHeaderEntries, entries);
   std::map<std::string_view, std::string> tensors;
@@ -78,7 +82,7 @@ std::string format_header(const TensorFile& file, const std::vector<const NamedT
     tensors[named->first] = format_tensor(*named, begin);
     begin += named->second.bytes();
   }
-  std::string header = format_metadata(file);
+  std::string header = format_metadata(file, is_written);
   for (const auto& [name, text] : tensors) header += text;
   header += '}';
   header.append((kAlignment - (kLengthBytes + header.size()) % kAlignment) % kAlignment, ' ');
@@ -124,9 +128,9 @@ Tensor read_tensor(InputFile& in, const OpenTable& open, const std::string& name
 
 }  // namespace
 
-void write_safetensors(const fs::path& path, const TensorFile& file) {
-  const std::vector<const NamedTensor*> order = data_order(file);
-  const std::string header = format_header(file, order);
+void write_safetensors(const fs::path& path, const TensorFile& file, IsWritten is_written) {
+  const std::vector<const NamedTensor*> order = data_order(file, is_written);
+  const std::string header = format_header(file, is_written, order);
   const std::uint64_t length = header.size();
   AtomicFile out(path);
   out.write({reinterpret_cast<const char*>(&length), std::size_t(kLengthBytes)});

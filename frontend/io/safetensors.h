@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "src/core/tensor.h"
 
@@ -27,13 +28,17 @@ struct SafetensorsOptions {
   bool require_checksums = false;
 };
 
+// Which tensors of a TensorFile are written.
+using IsWritten = bool (*)(std::string_view name);
+
 // Writes the whole file or nothing (see AtomicFile); the same content gives the same bytes. Tensors
 // lie in the order of falling element size and then of names, so each is aligned to its elements;
 // the data begin at a multiple of 64 bytes. The metadata gain the checksums described in
 // safetensors_header.h, which no reading function returns. Throws Error{kIo}, and Error{kUsage}
 // for names or metadata that are not UTF-8, that are reserved for the format or the checksums, or
 // that are too many.
-void write_safetensors(const std::filesystem::path& path, const TensorFile& file);
+void write_safetensors(const std::filesystem::path& path, const TensorFile& file,
+                       IsWritten is_written = [](std::string_view) { return true; });
 
 // Reads a file that anyone may have written. Nothing is allocated before it is known to fit the
 // file's size, checksums are verified when present. Throws Error{kIo} when the system refuses to

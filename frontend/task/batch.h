@@ -24,6 +24,8 @@ struct Input {
   double padding = 0;  // what stands where a batch has no row, and after the end of one
 };
 
+// A network with carries (frontend/nn/carry.h) has an input that tells which rows begin anew, and
+// do not go on from the batch before: u8 (rows), 1 in those and in rows of padding.
 struct Batch {
   Sizes sizes;
   std::vector<Tensor> values;      // in the order of Network::inputs(sizes)

@@ -71,8 +71,8 @@ class Network {
 
   // Networks that a decoder asks for by Batch::network, where a search goes through its own rather
   // than through build(): their inputs, in the order of Batch::values, and their predictions. They
-  // share the parameters of build(); what one run leaves to later ones is in leaves made by
-  // Graph::derived, whose names say on which of the sizes their shapes depend.
+  // share the parameters of build(); what one run leaves to the next is in carries (Graph::carry),
+  // which begin as zeros when a decoder begins and whenever their shape changes.
   virtual std::vector<Input> search_inputs(std::string_view network, const Sizes&) const {
     fail(ErrorKind::kUsage, "no network of a search is called '{}'", network);
   }

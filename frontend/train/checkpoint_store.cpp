@@ -44,6 +44,14 @@ std::vector<std::pair<std::int64_t, fs::path>> step_files(const fs::path& direct
   return found;
 }
 
+bool is_no_carry(std::string_view name) { return !name.starts_with(kCarryPrefix); }
+
+io::TensorFile read_weights(const fs::path& path) {
+  io::TensorFile file = io::read_safetensors(path, kChecked);
+  std::erase_if(file.tensors, [](const auto& named) { return !is_no_carry(named.first); });
+  return file;
+}
+
 void check_same_tensors(const io::TensorFile& file, const io::TensorFile& newest,
                         const fs::path& path) {
   for (const auto& [name, tensor] : newest.tensors) {
@@ -74,7 +82,7 @@ void CheckpointStore::save(std::int64_t step, const io::TensorFile& content, boo
   io::remove_stale_temps(directory_);
   // The best comes first: the step file may record that this was the best so far, and a crash
   // between the two must not leave that record without its file.
-  if (is_best) io::write_safetensors(best_path(), content);
+  if (is_best) io::write_safetensors(best_path(), content, is_no_carry);
   io::write_safetensors(path(step), content);
   prune(step, also_kept);
 }
@@ -113,13 +121,13 @@ std::vector<fs::path> CheckpointStore::paths() const {
 
 io::TensorFile average_checkpoints(std::span<const fs::path> newest_first) {
   check(!newest_first.empty(), ErrorKind::kUsage, "[checkpoint] average: expected files, got none");
-  io::TensorFile result = io::read_safetensors(newest_first[0], kChecked);
+  io::TensorFile result = read_weights(newest_first[0]);
   std::map<std::string, Tensor> sums;
   for (const auto& [name, tensor] : result.tensors) {
     if (is_floating(tensor.dtype())) sums.emplace(name, tensor.to(DType::kF64));
   }
   for (const fs::path& path : newest_first.subspan(1)) {
-    const io::TensorFile file = io::read_safetensors(path, kChecked);
+    const io::TensorFile file = read_weights(path);
     check_same_tensors(file, result, path);
     for (auto& [name, sum] : sums) {
       const Tensor term = file.tensors.at(name).to(DType::kF64);

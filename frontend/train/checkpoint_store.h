@@ -20,6 +20,10 @@ struct Checkpoint {
   io::TensorFile content;
 };
 
+// Tensors whose names begin so are carries (src/runtime/carries.h): a run that goes on needs them,
+// and they are no weights.
+inline constexpr std::string_view kCarryPrefix = "carry:";
+
 // Files are named step-00001234.safetensors and best.safetensors; anything else in the directory is
 // left alone. One process at a time may save; others may read meanwhile.
 class CheckpointStore {
@@ -30,10 +34,10 @@ class CheckpointStore {
   // The directory is made by the first save.
   CheckpointStore(std::filesystem::path directory, int keep, Warn warn);
 
-  // Puts a checkpoint safely on the disk, also as the best when asked, and only then removes those
-  // that are too old; that of step 0, which the recipe gives anyway, as soon as there is another.
-  // The file of `also_kept` stays in any case. On Error{kIo} every earlier step file is still
-  // there, and the best is the earlier or the new one, whole.
+  // Puts a checkpoint safely on the disk, without its carries also as the best when asked, and only
+  // then removes those that are too old; that of step 0, which the recipe gives anyway, as soon as
+  // there is another. The file of `also_kept` stays in any case. On Error{kIo} every earlier step
+  // file is still there, and the best is the earlier or the new one, whole.
   void save(std::int64_t step, const io::TensorFile& content, bool is_best,
             std::int64_t also_kept = -1);
 
@@ -57,10 +61,10 @@ class CheckpointStore {
   Warn warn_;
 };
 
-// The arithmetic mean, taken in f64, of the floating tensors of checkpoints, the newest given
-// first; other tensors and the metadata are those of the newest, and `average_of` names the files,
-// without their endings. Throws Error{kUsage} without any
-// path, Error{kBadInput} naming file and tensor when names or types differ between the files.
+// The arithmetic mean, taken in f64, of the floating tensors of checkpoints but for carries, the
+// newest given first; other tensors and the metadata are those of the newest, and `average_of`
+// names the files, without their endings. Throws Error{kUsage} without any path, Error{kBadInput}
+// naming file and tensor when names or types differ between the files.
 io::TensorFile average_checkpoints(std::span<const std::filesystem::path> newest_first);
 
 }  // namespace keel::train

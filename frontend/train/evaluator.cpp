@@ -135,7 +135,8 @@ Evaluator::Evaluator(Backend& backend, Variables& variables, const Job& job, Are
       variables_(variables),
       job_(job),
       own_arena_(backend),
-      arena_(arena ? *arena : own_arena_) {}
+      arena_(arena ? *arena : own_arena_),
+      carries_(backend) {}
 
 Evaluator::Network& Evaluator::network_of(const task::Batch& batch) {
   const std::string& name = batch.network;
@@ -146,7 +147,8 @@ Evaluator::Network& Evaluator::network_of(const task::Batch& batch) {
   };
   const task::Network& network = job_.network();
   Feeder feeder = name.empty() ? Feeder(network) : Feeder(network.search_inputs(name, batch.sizes));
-  Network made{std::move(feeder), ProgramCache(backend_, variables_, build, {.arena = &arena_})};
+  const CompileOptions options{.arena = &arena_, .carries = &carries_};
+  Network made{std::move(feeder), ProgramCache(backend_, variables_, build, options)};
   return networks_.emplace(name, std::move(made)).first->second;
 }
 
@@ -188,6 +190,7 @@ Decoded Evaluator::decode_with(task::Decoder& decoder, const std::function<bool(
   using Clock = std::chrono::steady_clock;
   const task::Batch* batch = decoder.next();
   if (batch) network_of(*batch).programs.at(batch->sizes);
+  carries_.clear();
   const auto start = Clock::now();
   for (std::int64_t done = 1; batch && !(stops && stops()); batch = decoder.next(), ++done) {
     decoder.take(predictions_of(run_batch(*batch)));
@@ -204,6 +207,7 @@ Evaluation Evaluator::run(task::Stream& stream, task::Decoder* decoder, task::Sc
   RowLedger ledger(stream.rows());
   Evaluation total{.rows = stream.rows()};
   keep();
+  carries_.clear();
   for (std::int64_t step = 0; step < steps; ++step) {
     const task::Batch& batch = stream.at(0, step);
     ledger.take(batch.rows);

@@ -64,6 +64,8 @@ class Evaluator {
   void tell(Tell tell) { tell_ = std::move(tell); }
   // How many programs were compiled so far: one for each network and each of the sizes met.
   std::int64_t programs() const;
+  // What they carry from run to run, in bytes of the backend's memory.
+  std::int64_t carried_bytes() const { return carries_.bytes(); }
 
  private:
   // One of the networks: its inputs, and its programs for the sizes that were met.
@@ -83,6 +85,7 @@ class Evaluator {
   const Job& job_;
   Arena own_arena_;
   Arena& arena_;                             // of all programs
+  Carries carries_;                          // they begin anew with every split and every search
   std::map<std::string, Network> networks_;  // by Batch::network
   bool may_keep_ = true;                     // the model was not yet asked, or it keeps something
   std::unique_ptr<Program> keep_;

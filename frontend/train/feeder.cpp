@@ -15,28 +15,48 @@ Feeder::Feeder(const std::vector<task::Input>& inputs) {
   for (const task::Input& input : inputs) names_.push_back(input.name);
 }
 
-void Feeder::feed(Program& program, const task::Batch& batch) const {
+void Feeder::check_values(const task::Batch& batch) const {
   check(batch.values.size() == names_.size(), ErrorKind::kUsage,
         "batch: expected {} values, got {}", names_.size(), batch.values.size());
+}
+
+void Feeder::feed(Program& program, const task::Batch& batch) const {
+  check_values(batch);
   for (std::size_t i = 0; i < names_.size(); ++i) program.feed(names_[i], batch.values[i]);
 }
 
-template <class T>
-void Feeder::feed_scalar(Program& program, const std::string& name, T value) {
-  if (!program.takes(name)) return;
-  Tensor& scalar = std::is_floating_point_v<T> ? real_ : whole_;
-  scalar.as<T>()[0] = value;
-  program.feed(name, scalar);
+template <class Give>
+void Feeder::give_scalars(const task::Batch& batch, const StepPoint& point, const Give& give) {
+  const auto real = [&](const std::string& name, double value) {
+    real_.as<float>()[0] = static_cast<float>(value);
+    give(name, real_);
+  };
+  const auto whole = [&](const std::string& name, std::int64_t value) {
+    whole_.as<std::int32_t>()[0] = static_cast<std::int32_t>(value);
+    give(name, whole_);
+  };
+  real(kWeight, 1 / (point.items > 0 ? point.items : batch.items));
+  real(kRate, point.rate);
+  whole(kStep, point.step);
+  whole(kTick, point.step);
+  whole(kFirstRow, point.first_row);
 }
 
 void Feeder::feed(Program& program, const task::Batch& batch, const StepPoint& point) {
   feed(program, batch);
-  const double items = point.items > 0 ? point.items : batch.items;
-  feed_scalar(program, kWeight, static_cast<float>(1 / items));
-  feed_scalar(program, kRate, static_cast<float>(point.rate));
-  feed_scalar(program, kStep, static_cast<std::int32_t>(point.step));
-  feed_scalar(program, kTick, static_cast<std::int32_t>(point.step));
-  feed_scalar(program, kFirstRow, static_cast<std::int32_t>(point.first_row));
+  give_scalars(batch, point, [&](const std::string& name, const Tensor& value) {
+    if (program.takes(name)) program.feed(name, value);
+  });
+}
+
+Feeds Feeder::feeds(const task::Batch& batch, const StepPoint& point) {
+  check_values(batch);
+  Feeds feeds;
+  for (std::size_t i = 0; i < names_.size(); ++i) feeds[names_[i]] = batch.values[i].clone();
+  give_scalars(batch, point, [&](const std::string& name, const Tensor& value) {
+    feeds[name] = value.clone();
+  });
+  return feeds;
 }
 
 }  // namespace keel::train

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "frontend/task/network.h"
-#include "src/runtime/program.h"
+#include "src/runtime/run_graph.h"
 
 namespace keel::train {
 
@@ -29,10 +29,14 @@ class Feeder {
   // Feeds, besides, those inputs of a step (step_graph.h) that the program has. Allocates as
   // little.
   void feed(Program& program, const task::Batch& batch, const StepPoint& point);
+  // All inputs that a step may have, as copies, for whoever runs a graph without a program.
+  Feeds feeds(const task::Batch& batch, const StepPoint& point);
 
  private:
-  template <class T>
-  void feed_scalar(Program& program, const std::string& name, T value);
+  void check_values(const task::Batch& batch) const;
+  // Calls `give` with the name and the value of every input of a step besides its batch.
+  template <class Give>
+  void give_scalars(const task::Batch& batch, const StepPoint& point, const Give& give);
 
   std::vector<std::string> names_;
   Tensor real_{DType::kF32, {}}, whole_{DType::kI32, {}};

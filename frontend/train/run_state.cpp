@@ -7,6 +7,7 @@
 #include <map>
 #include <span>
 
+#include "frontend/train/checkpoint_store.h"
 #include "frontend/train/step_graph.h"
 
 namespace keel::train {
@@ -101,6 +102,19 @@ void expect_options(const io::TensorFile& file, const std::string& where, const 
   }
 }
 
+void load_carries(const io::TensorFile& file, const std::string& where, Carries& carries) {
+  std::map<std::string, Tensor> values;
+  for (const auto& [name, tensor] : file.tensors) {
+    if (!name.starts_with(kCarryPrefix)) continue;
+    values.emplace(name.substr(kCarryPrefix.size()), tensor.clone());
+  }
+  try {
+    carries.write(values);
+  } catch (const Error& error) {
+    fail(error.kind(), "{}: {}", where, error.what());
+  }
+}
+
 Job stored_job(const io::TensorFile& file, const std::string& where, const MakeTask& make) {
   const std::string &model = metadata(file, "model", where),
                     &recipe = metadata(file, "recipe", where);
@@ -121,8 +135,14 @@ Job stored_job(const io::TensorFile& file, const std::string& where, const MakeT
 
 }  // namespace
 
-io::TensorFile to_checkpoint(const RunState& state, const Job& job, const Variables& variables) {
+io::TensorFile to_checkpoint(const RunState& state, const Job& job, const Variables& variables,
+                             const Carries* carries) {
   io::TensorFile file;
+  if (carries) {
+    for (auto& [name, value] : carries->read()) {
+      file.tensors.emplace(std::string(kCarryPrefix) + name, std::move(value));
+    }
+  }
   for (const auto& [name, variable] : variables.all()) {
     if (!variable.is_derived) file.tensors.emplace(name, variables.read(name, true));
   }
@@ -146,7 +166,7 @@ io::TensorFile to_checkpoint(const RunState& state, const Job& job, const Variab
 }
 
 RunState from_checkpoint(const io::TensorFile& file, const std::string& where, const Job& job,
-                         Variables& variables) {
+                         Variables& variables, Carries* carries) {
   const std::string& model = metadata(file, "model", where);
   check(model == job.task().name(), ErrorKind::kBadInput,
         "{}: expected a checkpoint of {}, got one of {}", where, job.task().name(), model);
@@ -169,9 +189,12 @@ RunState from_checkpoint(const io::TensorFile& file, const std::string& where, c
     state.data = found->second;
   }
   for (const auto& [name, tensor] : file.tensors) {
-    check(variables.all().contains(name), ErrorKind::kBadInput,
+    const bool is_carry = carries && name.starts_with(kCarryPrefix);
+    check(is_carry || variables.all().contains(name), ErrorKind::kBadInput,
           "{}: tensor {} does not belong to this run", where, name);
   }
+  expect_fits(file, where, variables);
+  if (carries) load_carries(file, where, *carries);
   load_variables(file, where, variables);
   return state;
 }

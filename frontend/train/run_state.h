@@ -6,6 +6,7 @@
 
 #include "frontend/io/safetensors.h"
 #include "frontend/train/job.h"
+#include "src/runtime/carries.h"
 #include "src/runtime/variables.h"
 
 namespace keel::train {
@@ -31,15 +32,17 @@ struct RunState {
   std::string data;           // data_print() of what it trains on; empty: not known
 };
 
-// Variables in the backend's storage type; state and resolved recipe in the metadata.
-io::TensorFile to_checkpoint(const RunState& state, const Job& job, const Variables& variables);
+// Variables, and carries under kCarryPrefix + their names, in the backend's storage type; state and
+// resolved recipe in the metadata. No carries: the network has none.
+io::TensorFile to_checkpoint(const RunState& state, const Job& job, const Variables& variables,
+                             const Carries* carries = nullptr);
 
 // The inverse. Throws Error{kBadInput} naming `where` for a checkpoint of another model, with
 // other options of the model (all of them: also dropout changes what training goes on to), with
-// other tensors than the variables that were declared, or of a state that no run can be in; then
-// the variables are as they were.
+// other tensors than the variables and carries that were declared, or of a state that no run can be
+// in; then variables and carries are as they were.
 RunState from_checkpoint(const io::TensorFile& file, const std::string& where, const Job& job,
-                         Variables& variables);
+                         Variables& variables, Carries* carries = nullptr);
 
 // Parameters and running statistics alone: evaluation needs no optimizer state, so tensors that
 // were not declared are passed over.

@@ -26,15 +26,18 @@ StepRunner::StepRunner(Backend& backend, Variables& variables, const Job& job, t
       total_(length()),
       feeder_(job.network()),
       arena_(backend),
+      carries_(backend),
       step_(backend, variables,
             [this](const task::Sizes& sizes) {
               watches_.clear();
               return build_step(job_, sizes, &watches_);
             },
-            {.guard = job.train().skips() ? "guard" : "grad_norm", .arena = &arena_}),
+            {.guard = job.train().skips() ? "guard" : "grad_norm",
+             .arena = &arena_,
+             .carries = &carries_}),
       accumulate_(backend, variables,
                   [this](const task::Sizes& sizes) { return build_accumulate(job_, sizes); },
-                  {.arena = &arena_}) {
+                  {.arena = &arena_, .carries = &carries_}) {
   step_.at(stream.shapes().front());
   const std::int64_t slots = 2 * std::min(job.train().log_every, kMostLookBack);
   for (std::int64_t i = 0; i < slots; ++i) {
@@ -44,7 +47,10 @@ StepRunner::StepRunner(Backend& backend, Variables& variables, const Job& job, t
   if (!job.train().skips() || job.train().accumulate == 1) return;
   const Graph graph = build_accumulate(job, stream.shapes().front());
   variables.declare(graph);
-  for (const Update& update : graph.updates()) kept_[graph.node(update.leaf).name];
+  for (const Update& update : graph.updates()) {
+    const Node& leaf = graph.node(update.leaf);
+    if (leaf.kind != NodeKind::kCarry) kept_[leaf.name];
+  }
 }
 
 std::int64_t StepRunner::steps(std::uint32_t epoch) const {
@@ -106,6 +112,7 @@ void StepRunner::keep() {
   for (auto& [name, value] : kept_) {
     if (!is_gathered(name)) value = variables_.read(name, true);
   }
+  if (!kept_.empty()) kept_carries_ = carries_.read();
 }
 
 void StepRunner::undo() {
@@ -113,6 +120,7 @@ void StepRunner::undo() {
   for (const auto& [name, value] : kept_) {
     if (!is_gathered(name)) variables_.write(name, value);
   }
+  if (!kept_.empty()) carries_.write(kept_carries_);
 }
 
 void StepRunner::clear_gathered() {

@@ -52,6 +52,8 @@ class StepRunner {
   std::int64_t programs() const { return step_.size() + accumulate_.size(); }
   // Of its programs, for others to take turns in between steps.
   Arena& arena() { return arena_; }
+  // What its steps leave to the steps after them.
+  Carries& carries() { return carries_; }
 
   // Gives first values to the parameters that take them from data: from the first batch.
   void initialize();
@@ -112,13 +114,14 @@ class StepRunner {
   std::vector<nn::Watch> watches_;
   Feeder feeder_;
   Arena arena_;  // of all programs: one runs at a time
+  Carries carries_;
   ProgramCache step_, accumulate_;
   std::int64_t rows_fed_ = 0;  // of the last batch
   std::vector<Slot> slots_;    // a ring
   std::int64_t oldest_ = 0, started_ = 0;
   StepResult result_;
   // What micro-batches before the last change, as it was before the update; empty without skip.
-  std::map<std::string, Tensor> kept_;
+  std::map<std::string, Tensor> kept_, kept_carries_;
 };
 
 }  // namespace keel::train

@@ -248,7 +248,7 @@ std::int64_t Trainer::also_kept() const {
 void Trainer::save(bool is_best) {
   take_all_results();  // a step that diverged is found before anything is kept of it
   log_->sync();
-  store_.save(state_.step, to_checkpoint(state_, job_, variables_), is_best, also_kept());
+  store_.save(state_.step, checkpoint(), is_best, also_kept());
   saved_step_ = state_.step;
 }
 

@@ -84,6 +84,7 @@ class Trainer {
   // A checkpoint that the recipe asks for, and any.
   void save_asked(bool is_best);
   void save(bool is_best);
+  io::TensorFile checkpoint() { return to_checkpoint(state_, job_, variables_, &steps_.carries()); }
   std::int64_t also_kept() const;
   void show_progress(const StepResult& result);
   void show_evaluation(std::int64_t done, std::int64_t of);

@@ -44,7 +44,8 @@ void Trainer::roll_back(const NonFiniteStep& cause) {
   const auto checkpoint = store_.latest(state_.anchor);
   check(checkpoint.has_value(), ErrorKind::kBadInput, "{}: no intact checkpoint to go back to",
         folder_.checkpoints().string());
-  state_ = from_checkpoint(checkpoint->content, checkpoint->path.string(), job_, variables_);
+  state_ = from_checkpoint(checkpoint->content, checkpoint->path.string(), job_, variables_,
+                           &steps_.carries());
   // Losses of an epoch before, if the file to go back to was damaged and an earlier one taken.
   if (state_.epoch != place.epoch) state_.epoch_loss = state_.epoch_items = 0;
   const std::int64_t left_out = place.step + 1 - state_.step;

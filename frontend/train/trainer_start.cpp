@@ -11,7 +11,7 @@ void Trainer::start() {
   steps_.initialize();
   lock_ = lock_run(folder_);
   expect_no_run(folder_);
-  store_.save(state_.step, to_checkpoint(state_, job_, variables_), false);
+  store_.save(state_.step, checkpoint(), false);
   saved_step_ = state_.step;
 }
 
@@ -22,7 +22,8 @@ void Trainer::resume() {
   expect_model_of_run(folder_, checkpoint->content, checkpoint->path.string());
   expect_options_of_run(folder_, checkpoint->content, checkpoint->path.string());
   const std::string data = std::exchange(state_.data, {});
-  state_ = from_checkpoint(checkpoint->content, checkpoint->path.string(), job_, variables_);
+  state_ = from_checkpoint(checkpoint->content, checkpoint->path.string(), job_, variables_,
+                           &steps_.carries());
   if (state_.data.empty()) state_.data = data;  // of a version that did not write it
   check(state_.data == data, ErrorKind::kBadInput,
         "{}: the data are not those that it was trained on: expected {}; got {}",

@@ -59,10 +59,10 @@ Summary Trainer::summarize() {
   summary_.valid = evaluator_.run(*valid_rows_);
   summary_.test = evaluator_.run(*test_rows());
   if (state_.best_step < 0) {
-    store_.save(state_.step, to_checkpoint(state_, job_, variables_), true, also_kept());
+    store_.save(state_.step, checkpoint(), true, also_kept());
     summary_.best_test = summary_.test;
   }
-  const io::TensorFile last = to_checkpoint(state_, job_, variables_);
+  const io::TensorFile last = checkpoint();
   if (state_.best_step >= 0) {
     const auto path = store_.best_path();
     summary_.best_test =

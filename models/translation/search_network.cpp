@@ -24,7 +24,7 @@ std::vector<task::Input> step_inputs(const task::Sizes& sizes) {
 }
 
 // What all chunks of a room hold, the rows in their new order and `now` (rows, 1, width) in its
-// place. `name` is that of the leaves.
+// place. `name` is that of the carries, which a number of the chunk follows.
 Value joined_chunks(nn::Net& net, const std::string& name, const task::Inputs& in, Value now) {
   Graph& g = net.graph;
   const Shape step = g.shape(now);
@@ -32,8 +32,8 @@ Value joined_chunks(nn::Net& net, const std::string& name, const task::Inputs& i
   std::vector<Value> chunks;
   for (std::int64_t chunk = 0; chunk <= last; ++chunk) {
     const std::int64_t length = chunk_begin(chunk + 1) - chunk_begin(chunk);
-    const Value kept = g.derived(fmt::format("{}/{}x{}", name, step[0], chunk),
-                                 {net.dtype, {step[0], length, step[2]}});
+    const Value kept =
+        g.carry(fmt::format("{}{}", name, chunk), {net.dtype, {step[0], length, step[2]}});
     Value next = ops::take_rows(g, kept, in["origin"]);
     if (chunk == last) next = ops::put(g, next, now, in["place"]);
     g.mark_update(kept, next);
@@ -58,8 +58,7 @@ std::int64_t room_for(std::int64_t position) { return chunk_begin(chunk_of(posit
 
 nn::AttentionMemory kept_source(nn::Net& net, const std::string& layer, const Shape& shape) {
   const auto leaf = [&](const char* what) {
-    return net.graph.derived(fmt::format("search/{}/{}/{}x{}", layer, what, shape[0], shape[1]),
-                             {net.dtype, shape});
+    return net.graph.carry(fmt::format("search/{}/{}", layer, what), {net.dtype, shape});
   };
   return {.keys = leaf("source_keys"), .values = leaf("source_values")};
 }

@@ -1,5 +1,5 @@
 // The two networks that a search runs in the place of the whole one: what earlier positions had for
-// keys and values is kept from step to step, in leaves that no checkpoint has.
+// keys and values is carried from step to step.
 #pragma once
 
 #include <cstdint>
@@ -34,14 +34,14 @@ enum StepInput : std::size_t { kLast, kOrigin, kPosition, kPlace, kSeen, kStepMa
 
 std::vector<task::Input> search_inputs(std::string_view network, const task::Sizes& sizes);
 
-// Keys and values are kept in chunks of 16, 16, 32, 64, ... positions, each a leaf: a search that
+// Keys and values are kept in chunks of 16, 16, 32, 64, ... positions, each a carry: a search that
 // goes on gets one more and moves none, and few programs serve all its steps.
 std::int64_t chunk_begin(std::int64_t chunk);
 std::int64_t chunk_of(std::int64_t position);
 // Where the chunk of that position ends.
 std::int64_t room_for(std::int64_t position);
 
-// The leaves of a layer's keys and values of what the encoder gives, (sentences, source length,
+// The carries of a layer's keys and values of what the encoder gives, (sentences, source length,
 // width). `layer` is the layer's scope.
 nn::AttentionMemory kept_source(nn::Net& net, const std::string& layer, const Shape& shape);
 

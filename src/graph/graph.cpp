@@ -45,6 +45,10 @@ Value Graph::derived(const std::string& name, const TensorType& type) {
   return v;
 }
 
+Value Graph::carry(const std::string& name, const TensorType& type) {
+  return leaf(NodeKind::kCarry, name, type);
+}
+
 Value Graph::constant(Tensor value) {
   const Value v = leaf(NodeKind::kConstant, unique_name("constant"), value.type());
   nodes_.back().constant = std::make_shared<const Tensor>(std::move(value));
@@ -91,8 +95,8 @@ void Graph::mark_output(const std::string& name, Value value) {
 
 void Graph::mark_update(Value leaf, Value next) {
   const Node& target = node(leaf);
-  check(target.kind == NodeKind::kParameter || target.kind == NodeKind::kState, ErrorKind::kUsage,
-        "update of {}: expected a parameter or state", target.name);
+  check(persists(target.kind), ErrorKind::kUsage,
+        "update of {}: expected a parameter, state or carry", target.name);
   check(type(leaf) == type(next), ErrorKind::kUsage, "update of {}: expected {}, got {}",
         target.name, type(leaf).text(), type(next).text());
   const bool is_first = next_.try_emplace(leaf.node, next).second;

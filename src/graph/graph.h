@@ -37,6 +37,8 @@ class Graph {
               const std::optional<Bounds>& bounds = {});
   // A state that begins as zeros, is computed from parameters and is in no checkpoint.
   Value derived(const std::string& name, const TensorType& type);
+  // What an earlier run left under this name, by mark_update; zeros where none did so in this type.
+  Value carry(const std::string& name, const TensorType& type);
   Value constant(Tensor value);
   Value constant(double value, DType dtype = DType::kF32);
 
@@ -45,7 +47,8 @@ class Graph {
   Value add(const OpInfo& op, std::vector<Value> inputs, Attrs attrs = {});
 
   void mark_output(const std::string& name, Value value);
-  // Error{kUsage} unless `leaf` is a parameter or state, not yet updated, and the types agree.
+  // Error{kUsage} unless `leaf` is a parameter, state or carry, not yet updated, and the types
+  // agree.
   void mark_update(Value leaf, Value next);
   // Gives another value to a leaf whose update is marked. Error{kUsage} unless it is, and unless
   // the types agree.

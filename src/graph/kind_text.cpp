@@ -10,6 +10,8 @@ std::string_view kind_text(NodeKind kind) {
       return "parameter";
     case NodeKind::kState:
       return "state";
+    case NodeKind::kCarry:
+      return "carry";
     case NodeKind::kConstant:
       return "constant";
     case NodeKind::kOp:

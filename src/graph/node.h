@@ -33,9 +33,15 @@ enum class NodeKind {
   kInput,      // fed before every run
   kParameter,  // persistent and learned
   kState,      // persistent and not learned: running statistics, optimizer moments, counters
+  kCarry,      // left by one run to the next and no part of a model (src/runtime/carries.h)
   kConstant,   // known when the graph is built
   kOp,
 };
+
+// Whether a leaf keeps its value from run to run.
+constexpr bool persists(NodeKind kind) {
+  return kind == NodeKind::kParameter || kind == NodeKind::kState || kind == NodeKind::kCarry;
+}
 
 // Fills a parameter or state before the first step; `random` is keyed by (seed, leaf name).
 using Initializer = std::function<void(Tensor& value, const Philox& random)>;

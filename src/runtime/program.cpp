@@ -37,7 +37,7 @@ Program::Program(Backend& backend, Variables& variables, const Graph& graph,
   const bool widens = backend_.storage(DType::kF32) == DType::kF64;
   plan_ =
       plan_memory(graph_, {widens ? widened_bytes : nullptr, workspaces, !options.guard.empty()});
-  place(variables, options.arena);
+  place(variables, options);
   bind(prepared, options);
 }
 
@@ -52,17 +52,29 @@ void Program::prepare(std::vector<Prepared>& prepared, std::vector<std::int64_t>
   }
 }
 
-void Program::place(Variables& variables, Arena* arena) {
-  arena_ =
-      arena != nullptr ? arena->at_least(plan_.arena_bytes) : backend_.allocate(plan_.arena_bytes);
-  for (int i = 0; i < graph_.size(); ++i) {
-    const Node& node = graph_.node(i);
-    if (node.kind == NodeKind::kInput) inputs_[node.name] = {i};
-    if (node.kind == NodeKind::kParameter || node.kind == NodeKind::kState) {
-      leaves_[i] = variables.at(node.name).memory.get();
-    }
-  }
+void Program::place(Variables& variables, const CompileOptions& options) {
+  arena_ = options.arena != nullptr ? options.arena->at_least(plan_.arena_bytes)
+                                    : backend_.allocate(plan_.arena_bytes);
+  if (options.carries == nullptr) own_carries_ = std::make_unique<Carries>(backend_);
+  Carries& carries = options.carries != nullptr ? *options.carries : *own_carries_;
+  for (int i = 0; i < graph_.size(); ++i) place_leaf(variables, carries, i);
   for (const NamedValue& named : graph_.outputs()) outputs_[named.name] = named.value;
+}
+
+void Program::place_leaf(Variables& variables, Carries& carries, int index) {
+  const Node& node = graph_.node(index);
+  if (node.kind == NodeKind::kInput) inputs_[node.name] = {index};
+  if (!persists(node.kind)) return;
+  if (node.kind == NodeKind::kCarry) {
+    carries_.push_back(carries.place(node.name, node.outputs[0]));
+    leaves_[index] = carries_.back().form->memory.get();
+  } else {
+    leaves_[index] = variables.at(node.name).memory.get();
+  }
+}
+
+void Program::enter_carries() {
+  for (const Carries::Place& place : carries_) place.enter();
 }
 
 void Program::bind(const std::vector<Prepared>& prepared, const CompileOptions& options) {
@@ -124,6 +136,7 @@ void Program::feed(const std::string& name, const Tensor& value) {
 }
 
 void Program::run() {
+  enter_carries();
   if (!step_) step_ = backend_.record(kernels_);
   step_();
 }
@@ -164,6 +177,7 @@ double Program::scalar(const std::string& name) const {
 std::vector<NodeTime> Program::profile(int repeats) {
   using Clock = std::chrono::steady_clock;
   repeats = std::max(repeats, 1);
+  enter_carries();
   std::vector<std::vector<double>> times(kernels_.size());
   for (int r = 0; r < repeats; ++r) {
     for (std::size_t k = 0; k < kernels_.size(); ++k) {
@@ -221,6 +235,7 @@ std::string Program::inputs_text(const Node& node, const std::vector<Tensor>& va
 }
 
 std::optional<NonFinite> Program::find_non_finite() {
+  enter_carries();
   for (int i = 0; i < graph_.size(); ++i) {
     if (graph_.node(i).kind == NodeKind::kOp) continue;
     if (auto found = inspect_outputs(i)) return found;

@@ -9,6 +9,7 @@
 
 #include "src/passes/memory_plan.h"
 #include "src/runtime/arena.h"
+#include "src/runtime/carries.h"
 #include "src/runtime/constants.h"
 #include "src/runtime/program_memory.h"
 #include "src/runtime/variables.h"
@@ -25,6 +26,9 @@ struct CompileOptions {
   // shared arena an input that was fed and an output stay only until another of its programs is fed
   // or run, and an input that was never fed may be anything.
   Arena* arena = nullptr;
+  // Where its carries are, for other programs of the same backend to go on from; null: the program
+  // has its own.
+  Carries* carries = nullptr;
 };
 
 // The graph as a program of this backend runs it: after the passes, those among them that the
@@ -64,10 +68,10 @@ class Program {
   // Where an output of the last run lies, in the storage type.
   TensorRef output_ref(const std::string& name) const { return ref(output(name)); }
 
-  // Runs `repeats` >= 1 times, updates included, with a clock between kernels.
+  // Runs `repeats` >= 1 times, updates and carries included, with a clock between kernels.
   std::vector<NodeTime> profile(int repeats);
   // Runs once more node by node and reports the first leaf or node with a value that is not finite.
-  // No variable changes: nodes that would write over one are left out.
+  // No variable and no carry changes: nodes that would write over one are left out.
   std::optional<NonFinite> find_non_finite();
 
   const Graph& graph() const { return graph_; }
@@ -85,7 +89,9 @@ class Program {
   };
 
   void prepare(std::vector<Prepared>& prepared, std::vector<std::int64_t>& workspaces);
-  void place(Variables& variables, Arena* arena);
+  void place(Variables& variables, const CompileOptions& options);
+  void place_leaf(Variables& variables, Carries& carries, int index);
+  void enter_carries();
   void bind(const std::vector<Prepared>& prepared, const CompileOptions& options);
   Place place_of(Value v) const;
   TensorRef ref(Value v) const;
@@ -101,7 +107,9 @@ class Program {
   MemoryPlan plan_;
   std::shared_ptr<Memory> arena_;
   Constants constants_;
-  std::unordered_map<int, Memory*> leaves_;  // by node; owned by Variables
+  std::unique_ptr<Carries> own_carries_;
+  std::vector<Carries::Place> carries_;
+  std::unordered_map<int, Memory*> leaves_;  // by node; owned by Variables and Carries
   std::vector<Kernel> kernels_;
   Kernel step_;                    // all of them
   std::vector<int> kernel_nodes_;  // the node of each kernel, -1 for an update by copy

@@ -17,12 +17,17 @@ class ProgramCache {
   using Build = std::function<Graph(const Sizes&)>;
 
   // With CompileOptions::arena, which others may share, all programs take turns in one block of
-  // memory: a fed value or an output is then valid until another program runs.
+  // memory: a fed value or an output is then valid until another program runs. They go on from each
+  // other's carries in any case: those of the options or, without any, their own.
   ProgramCache(Backend& backend, Variables& variables, Build build, CompileOptions options = {})
       : backend_(backend),
         variables_(variables),
         build_(std::move(build)),
-        options_(std::move(options)) {}
+        options_(std::move(options)) {
+    if (options_.carries != nullptr) return;
+    carries_ = std::make_unique<Carries>(backend);
+    options_.carries = carries_.get();
+  }
 
   // Throws as `build` and the constructor of Program do.
   Program& at(const Sizes& sizes);
@@ -38,6 +43,7 @@ class ProgramCache {
   Variables& variables_;
   Build build_;
   CompileOptions options_;
+  std::unique_ptr<Carries> carries_;  // its own; null: those of the options
   std::map<Sizes, std::unique_ptr<Program>> programs_;
 };
 

@@ -111,7 +111,8 @@ TEST_CASE("graph: updates join a parameter or state to a value of its type, once
   Graph g;
   const Value x = g.input("x", kMatrix), p = g.parameter("p", kMatrix, {});
   const Value next = ops::add(g, p, x), other = ops::cast(g, p, DType::kF64);
-  check_refused([&] { g.mark_update(x, next); }, "update of x: expected a parameter or state");
+  check_refused([&] { g.mark_update(x, next); },
+                "update of x: expected a parameter, state or carry");
   check_refused([&] { g.mark_update(p, other); }, "update of p: expected f32(2, 3), got f64(2, 3)");
   CHECK_FALSE(g.next_of(p).valid());
   g.mark_update(p, next);

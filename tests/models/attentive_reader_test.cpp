@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kModel = "attentive_reader";
 
-train::Job config_of(Settings settings) {
+train::Job job_with(Settings settings) {
   settings.insert(settings.begin(), "model.dropout=0");
   return small_job(settings, kModel);
 }
@@ -95,12 +95,12 @@ TEST_CASE("attentive_reader: the gradient of the whole network by central differ
                                    {"model.norm=layernorm"},
                                    {"model.norm=layernorm", "model.sites=everywhere"}}) {
     CAPTURE(settings.front());
-    check_gradients(config_of(settings), 3);
+    check_gradients(job_with(settings), 3);
   }
 }
 
 TEST_CASE("attentive_reader: attention is 1 over a passage's tokens and 0 behind them") {
-  const train::Job job = config_of({});
+  const train::Job job = job_with({});
   const task::Batch batch = batch_of(job, {64, 8}, Behind::kRepeated);
   const Run run(job, batch);
   for (std::int64_t row = 0; row < 4; ++row) {
@@ -119,7 +119,7 @@ TEST_CASE("attentive_reader: attention is 1 over a passage's tokens and 0 behind
 
 TEST_CASE("attentive_reader: what stands behind the end matters to padded statistics alone") {
   const auto difference = [](const Settings& settings) {
-    const train::Job job = config_of(settings);
+    const train::Job job = job_with(settings);
     return largest_difference(Run(job, batch_of(job, {64, 16}, Behind::kRepeated)),
                               Run(job, batch_of(job, {64, 16}, Behind::kZeros)));
   };
@@ -132,7 +132,7 @@ TEST_CASE("attentive_reader: what stands behind the end matters to padded statis
 TEST_CASE("attentive_reader: how far a sequence is padded does not matter, to rounding") {
   for (const char* norm : {"none", "layernorm", "batchnorm{gain_init=0.1,bias=false}"}) {
     CAPTURE(std::string(norm));
-    const train::Job job = config_of({std::string("model.norm=") + norm});
+    const train::Job job = job_with({std::string("model.norm=") + norm});
     CHECK(largest_difference(Run(job, batch_of(job, {48, 8}, Behind::kRepeated)),
                              Run(job, batch_of(job, {80, 24}, Behind::kRepeated))) < 1e-6);
   }
@@ -140,8 +140,8 @@ TEST_CASE("attentive_reader: how far a sequence is padded does not matter, to ro
 
 TEST_CASE(
     "attentive_reader: both ways to count statistics read the same text with norms of a row") {
-  const train::Job text = config_of({"model.statistics=text"}),
-                   padded = config_of({"model.statistics=padded"});
+  const train::Job text = job_with({"model.statistics=text"}),
+                   padded = job_with({"model.statistics=padded"});
   const task::Batch batch = batch_of(text, {64, 16}, Behind::kRepeated);
   CHECK(largest_difference(Run(text, batch), Run(padded, batch)) < 1e-6);
 }
@@ -172,7 +172,7 @@ TEST_CASE(
   write_renamed(folder);
   const auto train = [&](const std::string& name, const std::string& source) {
     const train::Job job =
-        config_of({"data.source=" + source, "train.max_steps=12", "train.lr=1e-2"});
+        job_with({"data.source=" + source, "train.max_steps=12", "train.lr=1e-2"});
     return test::train_in(runs / name, job);
   };
   train("one", test::small_questions().string());
@@ -215,7 +215,7 @@ TEST_CASE("attentive_reader: norms stand in the LSTMs, or everywhere but at word
   const auto names = [](const char* sites) {
     Graph g;
     nn::Net net{.graph = g};
-    const train::Job job = config_of({std::string("model.sites=") + sites});
+    const train::Job job = job_with({std::string("model.sites=") + sites});
     job.network().build(net, train::add_inputs(g, job.network(), {2, 16, 8}));
     std::set<std::string> gains;
     for (const std::string& name : names_of(g, NodeKind::kParameter)) {
@@ -236,7 +236,7 @@ TEST_CASE("attentive_reader: norms stand in the LSTMs, or everywhere but at word
 TEST_CASE("attentive_reader: parameters are those of the papers") {
   Graph g;
   nn::Net net{.graph = g};
-  const train::Job job = config_of({"model.norm=none", "model.width=240"});
+  const train::Job job = job_with({"model.norm=none", "model.width=240"});
   job.network().build(net, train::add_inputs(g, job.network(), {2, 16, 8}));
   const std::int64_t d = 240, numbers = ReaderNumbers::parse(job.network().assets()).size();
   const std::int64_t lstm = 8 * d * d + 4 * d + 2 * d;  // with the first states
@@ -248,7 +248,7 @@ TEST_CASE("attentive_reader: parameters are those of the papers") {
 
 TEST_CASE("attentive_reader: refusals") {
   const auto refused = [](const char* setting, std::string_view part) {
-    test::check_refused([&] { config_of({setting}); }, "model.", part);
+    test::check_refused([&] { job_with({setting}); }, "model.", part);
   };
   refused("model.sites=cell", "sites: expected lstm or everywhere, got 'cell'");
   refused("model.norm=layernrm", "nearest: 'layernorm'");

@@ -14,7 +14,7 @@
 namespace keel::models {
 namespace {
 
-train::Job config_of(Settings settings) { return small_job(settings, "dependency_parser"); }
+train::Job job_with(Settings settings) { return small_job(settings, "dependency_parser"); }
 
 std::unique_ptr<task::Stream> rows_of(const train::Job& job, std::int64_t batch) {
   return job.splits().stream(task::Split::kTest, {.batch = batch, .shuffle = {}});
@@ -66,15 +66,15 @@ TEST_CASE("dependency_parser: what is looked up is what the first layer gives, f
   for (const char* norm :
        {"none", "layernorm", "adanorm", "weightnorm", "batchnorm", "powernorm"}) {
     CAPTURE(std::string(norm));
-    check_same_logits(config_of({std::string("model.norm=") + norm}));
+    check_same_logits(job_with({std::string("model.norm=") + norm}));
   }
-  check_same_logits(config_of(
+  check_same_logits(job_with(
       {"model.layers=2", "model.norm=none", "model.activation=cube", "model.embedding_range=1"}));
 }
 
 TEST_CASE("dependency_parser: a part with too many rows is multiplied as ever") {
-  const train::Job small = config_of({}),
-                   wide = config_of({"model.hidden=20000", "model.embedding=1", "model.layers=2",
+  const train::Job small = job_with({}),
+                   wide = job_with({"model.hidden=20000", "model.embedding=1", "model.layers=2",
                                      "model.embedding_range=10"});
   CHECK(count(train::build_evaluate(small, {4}, nn::Kept::kRead), "lookup_sum") == 3);
   CHECK(count(train::build_evaluate(wide, {4}, nn::Kept::kRead), "lookup_sum") == 2);
@@ -88,7 +88,7 @@ TEST_CASE("dependency_parser: in float32 trees and labels are those of the plain
   // whose norms bring them back to 1.
   constexpr double kBound = 2 * 4 * 48 * 4 * 0x1p-24;
   const auto backend = make_backend(default_backend(), {.threads = 2});
-  const Logits logits = logits_of(*backend, config_of({"model.embedding_range=1"}));
+  const Logits logits = logits_of(*backend, job_with({"model.embedding_range=1"}));
   for (std::int64_t i = 0; i < logits.plain.elements(); ++i) {
     CHECK(std::abs(logits.kept.at(i) - logits.plain.at(i)) <= kBound);
   }
@@ -96,7 +96,7 @@ TEST_CASE("dependency_parser: in float32 trees and labels are those of the plain
 
 TEST_CASE("dependency_parser: with a network, sentences together have the trees of each alone") {
   const auto backend = make_backend(default_backend(), {.threads = 2});
-  const train::Job job = config_of({"model.embedding_range=1"});
+  const train::Job job = job_with({"model.embedding_range=1"});
   Variables variables(*backend, 3);
   train::Evaluator evaluator(*backend, variables, job);
   const auto answers = [&](std::int64_t batch) {
@@ -111,7 +111,7 @@ TEST_CASE("dependency_parser: with a network, sentences together have the trees 
 
 TEST_CASE("dependency_parser: an evaluation is of the weights of the moment") {
   const auto backend = make_backend("reference");
-  const train::Job job = config_of({});
+  const train::Job job = job_with({});
   Variables variables(*backend, 3), others(*backend, 4);
   train::Evaluator evaluator(*backend, variables, job), fresh(*backend, others, job);
   const auto stream = rows_of(job, 8);
@@ -128,7 +128,7 @@ TEST_CASE("dependency_parser: an evaluation is of the weights of the moment") {
 }
 
 TEST_CASE("dependency_parser: padding looks up what a missing node does") {
-  const Symbols symbols(config_of({}).network().assets());
+  const Symbols symbols(job_with({}).network().assets());
   task::Batch batch;
   clear_configurations(batch, 3, symbols);
   const auto features = batch.values[kFeaturesInput].as<std::int32_t>();
@@ -146,7 +146,7 @@ TEST_CASE("dependency_parser: padding looks up what a missing node does") {
 
 TEST_CASE("dependency_parser: a checkpoint has the weights alone") {
   const auto backend = make_backend(default_backend());
-  const train::Job job = config_of({});
+  const train::Job job = job_with({});
   Variables variables(*backend, 3);
   train::Evaluator evaluator(*backend, variables, job);
   evaluator.declare();

@@ -20,16 +20,16 @@ namespace {
 
 constexpr const char* kParser = "dependency_parser";
 
-train::Job parser_config(Settings settings) { return small_job(settings, kParser); }
+train::Job parser_job(Settings settings) { return small_job(settings, kParser); }
 
 TEST_CASE("dependency_parser: number of parameters") {
   // 9 labels; the rows of the table as Symbols counts them.
   const auto count = [](const Settings& settings) {
-    return count_parameters(train::build_evaluate(parser_config(settings), {4}));
+    return count_parameters(train::build_evaluate(parser_job(settings), {4}));
   };
   const std::int64_t rows =
-      train::build_evaluate(parser_config({}), {4})
-          .shape(train::build_evaluate(parser_config({}), {4}).find_leaf("embedding"))[0];
+      train::build_evaluate(parser_job({}), {4})
+          .shape(train::build_evaluate(parser_job({}), {4}).find_leaf("embedding"))[0];
   const std::int64_t first = 48 * 4 * 16, second = 16 * 16, last = 16 * 19 + 19;
   CHECK(count({"model.norm=none"}) == rows * 4 + first + 16 + second + 16 + last);
   CHECK(count({}) == rows * 4 + first + 2 * 16 + second + 2 * 16 + last);  // gain and bias
@@ -40,7 +40,7 @@ TEST_CASE("dependency_parser: first values are uniform, of the embedding within 
   const auto largest_of = [](const Settings& settings, const std::string& name) {
     const auto backend = make_backend("reference");
     Variables variables(*backend, 1);
-    variables.declare(train::build_evaluate(parser_config(settings), {4}));
+    variables.declare(train::build_evaluate(parser_job(settings), {4}));
     const Tensor value = variables.read(name);
     double largest = 0;
     for (std::int64_t e = 0; e < value.elements(); ++e) {
@@ -68,14 +68,14 @@ TEST_CASE(
   for (const auto& [norm, idle] : rows) {
     CAPTURE(norm);
     // Steps are large enough for the smallest gradients to be told from none.
-    CHECK(idle_parameters(parser_config(
+    CHECK(idle_parameters(parser_job(
               {"model.norm=" + norm, "model.dropout=0", "model.input_dropout=0"})) == idle);
   }
 }
 
 // The gradient of every parameter where its slope is largest, by central differences in float64.
 void check_gradient(const Settings& settings) {
-  const train::Job job = parser_config(settings);
+  const train::Job job = parser_job(settings);
   const auto backend = make_backend("reference");
   Graph g;
   nn::Net net{.graph = g, .dtype = DType::kF64};
@@ -126,7 +126,7 @@ TEST_CASE("dependency_parser: the gradient of the whole network by central diffe
 }
 
 TEST_CASE("dependency_parser: what is not legal has probability and gradient 0, exactly") {
-  const train::Job job = parser_config({"model.dropout=0", "model.input_dropout=0"});
+  const train::Job job = parser_job({"model.dropout=0", "model.input_dropout=0"});
   const auto stream = job.splits().stream(task::Split::kTrain, {.batch = 4096, .shuffle = {}});
   for (const BackendEntry& entry : known_backends()) {
     if (!entry.missing.empty() || entry.name == "null") continue;
@@ -174,7 +174,7 @@ TEST_CASE("dependency_parser: learns the made-up sentences, and says how fast it
   if (!fast) return;
   const test::TempDir temp;
   const train::Job job =
-      parser_config({"data.source=builtin", "data.train_rows=1000", "train.epochs=2",
+      parser_job({"data.source=builtin", "data.train_rows=1000", "train.epochs=2",
                      "train.lr=1e-2", "model.hidden=32", "model.embedding=16"});
   const train::Summary summary = test::train_in(temp / "run", job);
   CHECK(summary.test.at("uas") > 85);
@@ -188,7 +188,7 @@ TEST_CASE("dependency_parser: learns the made-up sentences, and says how fast it
 
 TEST_CASE("dependency_parser: evaluation parses every sentence, and the search is its decoder's") {
   const auto backend = make_backend(default_backend());
-  const train::Job job = parser_config({});
+  const train::Job job = parser_job({});
   Variables variables(*backend, 3);
   train::Evaluator evaluator(*backend, variables, job);
   const auto stream = job.splits().stream(task::Split::kTest, {.batch = 8, .shuffle = {}});
@@ -204,7 +204,7 @@ TEST_CASE("dependency_parser: evaluation parses every sentence, and the search i
 
 TEST_CASE("dependency_parser: refusals") {
   const auto refused = [](const Settings& settings, std::string_view part) {
-    test::check_refused([&] { parser_config(settings); }, "model.", part);
+    test::check_refused([&] { parser_job(settings); }, "model.", part);
   };
   refused({"model.layers=1"}, "layers: expected 2 to 100, got 1");
   refused({"model.norm=layernrm"}, "nearest: 'layernorm'");
@@ -215,7 +215,7 @@ TEST_CASE("dependency_parser: refusals") {
   refused({"model.input_dropout=-0.1"}, "input_dropout: expected in [0, 1)");
   refused({"model.min_count=0"}, "min_count: expected >= 1, got 0");
   refused({"model.activation=cube", "model.norm=none"}, "activation: expected relu, a norm, or 2");
-  CHECK_NOTHROW(parser_config({"model.activation=cube", "model.norm=none", "model.layers=2"}));
+  CHECK_NOTHROW(parser_job({"model.activation=cube", "model.norm=none", "model.layers=2"}));
 }
 
 }  // namespace

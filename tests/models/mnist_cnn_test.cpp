@@ -8,13 +8,13 @@
 namespace keel::models {
 namespace {
 
-train::Job config_of(const std::string& architecture, const std::string& norm, Settings more = {}) {
+train::Job job_with(const std::string& architecture, const std::string& norm, Settings more = {}) {
   more.insert(more.end(), {"model.architecture=" + architecture, "model.norm=" + norm});
   return small_job(more, "mnist_cnn");
 }
 
 Graph graph_of(const std::string& architecture, const std::string& norm) {
-  return train::build_step(config_of(architecture, norm));
+  return train::build_step(job_with(architecture, norm));
 }
 
 TEST_CASE("mnist_cnn: number of parameters") {
@@ -83,7 +83,7 @@ TEST_CASE("mnist_cnn: every parameter has a gradient but a bias that batch norm 
   for (const auto& row : rows) {
     CAPTURE(std::string(row.architecture));
     CAPTURE(std::string(row.norm));
-    CHECK(idle_parameters(config_of(row.architecture, row.norm, {"train.batch=4"})) == row.idle);
+    CHECK(idle_parameters(job_with(row.architecture, row.norm, {"train.batch=4"})) == row.idle);
   }
 }
 
@@ -96,8 +96,8 @@ TEST_CASE("mnist_cnn: learns a few rows by heart") {
            : std::vector<std::string>{"layernorm"};
   for (const std::string& norm : norms) {
     CAPTURE(norm);
-    CHECK(overfit(config_of("A", norm, {"train.batch=4", "train.lr=3e-3"}), 8) < 0.2);
-    if (fast) CHECK(overfit(config_of("C", norm, {"train.batch=16", "train.lr=3e-3"}), 25) < 0.1);
+    CHECK(overfit(job_with("A", norm, {"train.batch=4", "train.lr=3e-3"}), 8) < 0.2);
+    if (fast) CHECK(overfit(job_with("C", norm, {"train.batch=16", "train.lr=3e-3"}), 25) < 0.1);
   }
 }
 
@@ -117,9 +117,9 @@ TEST_CASE("mnist_cnn: pixels are standardized unless they are not to be") {
 }
 
 TEST_CASE("mnist_cnn: refusals") {
-  test::check_refused([] { config_of("E", "none"); },
+  test::check_refused([] { job_with("E", "none"); },
                       "model.architecture:", "expected A, B, C or D, got 'E'");
-  test::check_refused([] { config_of("A", "batchnrm"); }, "model.norm:", "nearest: 'batchnorm'");
+  test::check_refused([] { job_with("A", "batchnrm"); }, "model.norm:", "nearest: 'batchnorm'");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kModel = "order_embeddings";
 
-train::Job config_of(const Settings& settings) { return small_job(settings, kModel); }
+train::Job job_with(const Settings& settings) { return small_job(settings, kModel); }
 
 // What the network says of captions, by their numbers in the training split, in float64.
 struct Said {
@@ -70,7 +70,7 @@ TEST_CASE("order_embeddings: the loss is the sum over pairs of different images,
   const std::vector<std::int64_t> rows{0, 1, 7, 12, 33, 34, 60};
   for (const bool by_order : {true, false}) {
     const Said said(
-        config_of({by_order ? "model.error=order" : "model.error=symmetric", "model.margin=0.2"}),
+        job_with({by_order ? "model.error=order" : "model.error=symmetric", "model.margin=0.2"}),
         rows);
     // Embeddings come back in float32: each of 84 terms is off by some 1e-7.
     CHECK(said.loss / 7 == doctest::Approx(loss_of(said, rows, by_order, 0.2)).epsilon(1e-6));
@@ -87,7 +87,7 @@ TEST_CASE("order_embeddings: the loss is the sum over pairs of different images,
 }
 
 TEST_CASE("order_embeddings: the order of the rows does not matter to the loss") {
-  const train::Job job = config_of({});
+  const train::Job job = job_with({});
   const double loss = Said(job, {3, 9, 14, 22, 41}).loss;
   CHECK(Said(job, {41, 3, 22, 14, 9}).loss == doctest::Approx(loss).epsilon(1e-12));
   CHECK(Said(job, {41, 3, 22, 14, 8}).loss != doctest::Approx(loss).epsilon(1e-4));
@@ -97,13 +97,13 @@ TEST_CASE("order_embeddings: the order of the rows does not matter to the loss")
 TEST_CASE("order_embeddings: the gradient of the whole network by central differences") {
   for (const char* norm : {"none", "layernorm"}) {
     CAPTURE(std::string(norm));
-    check_gradients(config_of({std::string("model.norm=") + norm, "model.margin=2"}), 11);
+    check_gradients(job_with({std::string("model.norm=") + norm, "model.margin=2"}), 11);
   }
-  check_gradients(config_of({"model.error=symmetric", "model.margin=2"}), 11);
+  check_gradients(job_with({"model.error=symmetric", "model.margin=2"}), 11);
 }
 
 TEST_CASE("order_embeddings: a longer caption beside it changes no bit of an embedding") {
-  const train::Job job = config_of({});
+  const train::Job job = job_with({});
   const std::string backend = default_backend();
   const auto stream = job.splits().stream(task::Split::kTrain, {.shuffle = {}});
   const auto length_with = [&](std::int64_t row) {
@@ -122,7 +122,7 @@ TEST_CASE("order_embeddings: a longer caption beside it changes no bit of an emb
 TEST_CASE("order_embeddings: parameters are those of the paper") {
   Graph g;
   nn::Net net{.graph = g};
-  const train::Job job = config_of({"model.norm=none", "model.width=1024", "model.word_width=300"});
+  const train::Job job = job_with({"model.norm=none", "model.width=1024", "model.word_width=300"});
   const task::Inputs in = train::add_inputs(g, job.network(), {2, 4});
   job.network().build(net, in);
   const auto words = std::int64_t(
@@ -133,7 +133,7 @@ TEST_CASE("order_embeddings: parameters are those of the paper") {
 
 TEST_CASE("order_embeddings: eight images are found among eight after a few updates") {
   const train::Job job =
-      config_of({"data.train_rows=8", "train.lr=1e-2", "train.epochs=40", "model.fold=8"});
+      job_with({"data.train_rows=8", "train.lr=1e-2", "train.epochs=40", "model.fold=8"});
   const test::TempDir temp;
   test::train_in(temp.path(), job);
   const auto backend = make_backend(default_backend());
@@ -148,7 +148,7 @@ TEST_CASE("order_embeddings: eight images are found among eight after a few upda
 
 TEST_CASE("order_embeddings: refusals") {
   const auto refused = [](const char* setting, std::string_view part) {
-    test::check_refused([&] { config_of({setting}); }, "model.", part);
+    test::check_refused([&] { job_with({setting}); }, "model.", part);
   };
   refused("model.error=cosine", "error: expected order or symmetric, got 'cosine'");
   refused("model.margin=0", "margin: expected in (0, 1000], got 0");

@@ -13,7 +13,7 @@
 namespace keel::models {
 namespace {
 
-train::Job config_of() { return small_job({}, "skip_thoughts"); }
+train::Job job_with() { return small_job({}, "skip_thoughts"); }
 
 std::set<std::string> parameters_of(const train::Job& job) {
   Graph g;
@@ -24,7 +24,7 @@ std::set<std::string> parameters_of(const train::Job& job) {
 }
 
 TEST_CASE("skip_thoughts: an encoder, two decoders, and one way to say words") {
-  const std::set<std::string> names = parameters_of(config_of());
+  const std::set<std::string> names = parameters_of(job_with());
   for (const char* gru : {"encoder", "before", "after"}) {
     for (const char* part : {"gates", "candidate"}) {
       for (const char* product : {"input", "recurrent"}) {
@@ -38,7 +38,7 @@ TEST_CASE("skip_thoughts: an encoder, two decoders, and one way to say words") {
 }
 
 TEST_CASE("skip_thoughts: a vector depends on its sentence alone, and has the length 1") {
-  const train::Job job = config_of();
+  const train::Job job = job_with();
   const std::vector<std::string> lines{"word1 word2", "word1 word2 word3 word1 word1",
                                        "word1 word2", ""};
   const std::vector<std::string> together = vectors_of(job, lines);
@@ -80,7 +80,7 @@ double loss_with(const train::Job& job, const std::string& changed) {
 }
 
 TEST_CASE("skip_thoughts: each decoder reads the neighbour that it is to say") {
-  const train::Job job = config_of();
+  const train::Job job = job_with();
   const double loss = loss_with(job, "none");
   CHECK(loss_with(job, "before_in") != doctest::Approx(loss).epsilon(1e-9));
   CHECK(loss_with(job, "after_in") != doctest::Approx(loss).epsilon(1e-9));

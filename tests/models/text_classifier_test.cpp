@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kModel = "text_classifier";
 
-train::Job config_of(Settings settings) {
+train::Job job_with(Settings settings) {
   settings.push_back("model.dropout=0");
   return small_job(settings, kModel);
 }
@@ -68,7 +68,7 @@ double largest(const Tensor& a, const Tensor& b) {
 TEST_CASE("text_classifier: padding changes no bit of a sentence's logits with norms of a row") {
   for (const char* norm : {"none", "layernorm", "adanorm", "detachnorm", "rmsnorm"}) {
     CAPTURE(std::string(norm));
-    const train::Job job = config_of({std::string("model.norm=") + norm, "model.layers=2"});
+    const train::Job job = job_with({std::string("model.norm=") + norm, "model.layers=2"});
     const Padded tight(default_backend(), job, 3, 8), wide(default_backend(), job, 3, 24),
         tall(default_backend(), job, 7, 16);
     for (const Padded* other : {&wide, &tall}) {
@@ -82,7 +82,7 @@ TEST_CASE("text_classifier: padding changes no bit of a sentence's logits with n
 TEST_CASE("text_classifier: padding does not matter to norms over the batch, to rounding") {
   for (const char* norm : {"batchnorm", "powernorm", "pn_v", "mabn"}) {
     CAPTURE(std::string(norm));
-    const train::Job job = config_of({std::string("model.norm=") + norm});
+    const train::Job job = job_with({std::string("model.norm=") + norm});
     const Padded tight("reference", job, 3, 8), padded("reference", job, 7, 24);
     CHECK(largest(tight.logits, padded.logits) < 1e-12);
     CHECK(largest(tight.table, padded.table) < 1e-11);
@@ -90,7 +90,7 @@ TEST_CASE("text_classifier: padding does not matter to norms over the batch, to 
 }
 
 TEST_CASE("text_classifier: the gradient of the whole network by central differences") {
-  check_gradients(config_of({"model.norm=layernorm"}), 4);
+  check_gradients(job_with({"model.norm=layernorm"}), 4);
 }
 
 TEST_CASE("text_classifier: refusals") {

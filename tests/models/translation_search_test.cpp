@@ -228,17 +228,20 @@ TEST_CASE("translation search: more sentences take neither more programs nor mor
   for (int i = 0; i < 700; ++i) many.push_back(fmt::format("s{} s{} s{}", i % 200, i % 7, i % 31));
   train::Evaluator evaluator(*run.backend, run.variables, run.job);
   evaluator.decode(*run.job.network().decoder(one, 1));
-  const std::int64_t programs = evaluator.programs(), bytes = bytes_of(run.variables);
+  const std::int64_t programs = evaluator.programs(), bytes = evaluator.carried_bytes();
+  const std::int64_t parameters = bytes_of(run.variables);
   evaluator.decode(*run.job.network().decoder(many, 1));
   CHECK(evaluator.programs() <= programs + 1);  // of the second chunk
-  const std::int64_t grown = bytes_of(run.variables);
+  const std::int64_t grown = evaluator.carried_bytes();
   evaluator.decode(*run.job.network().decoder(many, 1));
-  CHECK(bytes_of(run.variables) == grown);
+  CHECK(evaluator.carried_bytes() == grown);
+  CHECK(bytes > 0);
   CHECK(grown <= 2 * bytes);
+  CHECK(bytes_of(run.variables) == parameters);
   CHECK(programs >= 2);
 }
 
-TEST_CASE("translation search: what is kept is in no checkpoint, and is of the weights of now") {
+TEST_CASE("translation search: what is kept is no variable, and is of the weights of now") {
   TranslationRun run({"model.dropout=0"});
   run.learn(8, 30);
   const Lines lines = run.sources(8);
@@ -249,7 +252,7 @@ TEST_CASE("translation search: what is kept is in no checkpoint, and is of the w
     return decoder->answers();
   };
   const Lines before = translate();
-  for (const auto& [name, tensor] : train::to_checkpoint({}, run.job, run.variables).tensors) {
+  for (const auto& [name, variable] : run.variables.all()) {
     CHECK_FALSE(name.starts_with("search/"));
   }
   run.learn(8, 60);

@@ -5,17 +5,12 @@
 #include <algorithm>
 
 #include "backends/backends.h"
-#include "studies/study.h"
+#include "tests/studies/short_run.h"
 #include "tests/support/checks.h"
 #include "tests/support/faulty_backend.h"
 
 namespace keel::study {
 namespace {
-
-// Trainings are cut to three steps.
-Result run(const std::string& name, Backend& backend, std::uint64_t seed = 0) {
-  return find_study(name).run({backend, seed, 1, 3});
-}
 
 void check_holds(const Result& result) {
   CHECK_FALSE(result.tables.empty());

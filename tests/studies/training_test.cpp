@@ -6,7 +6,7 @@
 
 #include "backends/backends.h"
 #include "studies/singular_values.h"
-#include "studies/study.h"
+#include "tests/studies/short_run.h"
 #include "tests/support/checks.h"
 #include "tests/support/faulty_backend.h"
 #include "tests/support/small_run.h"

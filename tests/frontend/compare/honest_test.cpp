@@ -2,6 +2,7 @@
 #include "models/registry.h"
 #include "src/ops/op_table.h"
 #include "tests/frontend/compare/helpers.h"
+#include "tests/support/trace_task.h"
 
 namespace keel::compare {
 namespace {
@@ -65,6 +66,17 @@ TEST_CASE("compare: every model agrees with the judge, step by step") {
       options.walk.mode = parse_choice<WalkMode>(mode);
       check_agrees(backends.compare(subject, options));
     }
+  }
+}
+
+TEST_CASE("compare: a network with carries agrees, going on from batch to batch") {
+  const TestBackends backends;
+  const train::Job job = test::trace_job();
+  ModelSubject subject(*backends.judge, job);
+  for (const WalkMode mode : {WalkMode::kIsolated, WalkMode::kChained}) {
+    CompareOptions options{.walk = {}, .steps = 6};
+    options.walk.mode = mode;
+    check_agrees(backends.compare(subject, options));
   }
 }
 
