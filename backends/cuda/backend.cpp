@@ -10,6 +10,8 @@
 namespace keel::cuda {
 namespace {
 
+const KernelTypeTable kKernelTypes{.usual = floating_kernel(DType::kF32)};
+
 #include "src/runtime/kernel_table.inc"
 
 class DeviceMemory : public Memory {
@@ -70,7 +72,7 @@ CudaBackend::CudaBackend(const Options& options) {
 std::string CudaBackend::description() const { return device_text(); }
 
 Prepared CudaBackend::prepare(const NodeContext& context) {
-  return prepare_f32_from(kernel_table(), context);
+  return prepare_from(kernel_table(), *this, context);
 }
 
 std::unique_ptr<Memory> CudaBackend::allocate(std::int64_t bytes) {
@@ -82,6 +84,8 @@ std::unique_ptr<Readback> CudaBackend::allocate_readback(std::int64_t bytes) {
 }
 
 Kernel CudaBackend::copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) {
+  check(!guard || guard.type.dtype == DType::kF32, ErrorKind::kBackendMissing,
+        "[copy] guard: expected f32, got {}", name_of(guard.type.dtype));
   return [=] { copy_guarded(dst, src, guard); };
 }
 

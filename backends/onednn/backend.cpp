@@ -9,6 +9,8 @@
 namespace keel::onednn {
 namespace {
 
+const KernelTypeTable kKernelTypes{.usual = floating_kernel(DType::kF32)};
+
 #include "src/runtime/kernel_table.inc"
 
 }  // namespace
@@ -25,7 +27,7 @@ PanelForm OnednnBackend::preferred_panels(const NodeContext& context) const {
 }
 
 Prepared OnednnBackend::prepare(const NodeContext& context) {
-  return prepare_f32_from(kernel_table(), context);
+  return prepare_from(kernel_table(), *this, context);
 }
 
 void OnednnBackend::run(std::span<const Kernel> kernels) {

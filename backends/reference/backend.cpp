@@ -6,6 +6,8 @@
 namespace keel::reference {
 namespace {
 
+const KernelTypeTable kKernelTypes{.usual = floating_kernel(DType::kF64)};
+
 #include "src/runtime/kernel_table.inc"
 
 }  // namespace
@@ -16,7 +18,7 @@ std::string ReferenceBackend::description() const {
 }
 
 Prepared ReferenceBackend::prepare(const NodeContext& context) {
-  return prepare_from(kernel_table(), context);
+  return prepare_from(kernel_table(), *this, context);
 }
 
 }  // namespace keel::reference

@@ -1,5 +1,7 @@
 #include "src/graph/op_info.h"
 
+#include <algorithm>
+
 #include "src/graph/graph.h"
 
 namespace keel {
@@ -25,6 +27,17 @@ void InferContext::expect_dtype(int i, std::string_view what, DType expected) co
 
 void InferContext::expect_floating(int i, std::string_view what) const {
   expect(is_floating(dtype(i)), what, "a floating type", std::string(name_of(dtype(i))));
+}
+
+std::string input_name(const OpInfo& op, int i) {
+  if (op.inputs.empty()) return fmt::format("input {}", i);
+  if (i < int(op.inputs.size())) return std::string(op.inputs[std::size_t(i)].name);
+  return fmt::format("{} {}", op.inputs.back().name, i);
+}
+
+DTypes input_types(const OpInfo& op, int i) {
+  if (op.inputs.empty()) return kFloatingTypes;
+  return op.inputs[std::min(std::size_t(i), op.inputs.size() - 1)].types;
 }
 
 BackwardContext::BackwardContext(Graph& g, int node, std::span<const Value> output_gradients,

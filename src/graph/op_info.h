@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/core/dtype_set.h"
 #include "src/graph/node.h"
 
 namespace keel {
@@ -92,8 +93,18 @@ enum class View {
   kParts,
 };
 
+// An input of an op: what messages call it, and the element types that the op takes there.
+struct OpInput {
+  OpInput(const char* called, DTypes taken = kFloatingTypes)  // NOLINT: implicit
+      : name(called), types(taken) {}
+  std::string_view name;
+  DTypes types;
+};
+
 struct OpInfo {
   std::string_view name;
+  // By place. The last one stands for all further inputs of an op that takes any number of them.
+  std::vector<OpInput> inputs = {};
   std::vector<TensorType> (*infer)(const InferContext&) = nullptr;
   void (*backward)(BackwardContext&) = nullptr;  // nullptr: building a gradient refuses
   GradientKind gradient = GradientKind::kNone;
@@ -102,6 +113,11 @@ struct OpInfo {
   View view = View::kNo;
   int code = 0;  // which member of a family this op is (element-wise ops)
 };
+
+// What messages call input i: "gain", or "part 2" where the op takes any number of parts.
+std::string input_name(const OpInfo& op, int i);
+// The element types that the op takes as input i.
+DTypes input_types(const OpInfo& op, int i);
 
 // Whether the outputs of a node lie in its input 0.
 inline bool is_view(const Node& node) {

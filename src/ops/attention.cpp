@@ -102,9 +102,27 @@ double attention_scale(const AttentionAttrs& attrs, const AttentionSizes& sizes)
   return attrs.scale != 0 ? attrs.scale : 1 / std::sqrt(double(sizes.width));
 }
 
-const OpInfo kAttention{
-    .name = "attention", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
-const OpInfo kAttentionBackward{.name = "attention_backward", .infer = infer_backward};
+const OpInfo kAttention{.name = "attention",
+                        .inputs = {"q",
+                                   "k",
+                                   "v",
+                                   {"key_mask", DType::kU8},
+                                   {"tick", DType::kI32},
+                                   {"first_row", DType::kI32}},
+                        .infer = infer,
+                        .backward = backward,
+                        .gradient = GradientKind::kExact};
+const OpInfo kAttentionBackward{.name = "attention_backward",
+                                .inputs = {"q",
+                                           "k",
+                                           "v",
+                                           {"key_mask", DType::kU8},
+                                           {"tick", DType::kI32},
+                                           {"first_row", DType::kI32},
+                                           "y",
+                                           "lse",
+                                           "dy"},
+                                .infer = infer_backward};
 
 namespace ops {
 

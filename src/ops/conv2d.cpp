@@ -73,11 +73,15 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-const OpInfo kConv2d{
-    .name = "conv2d", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
-const OpInfo kConv2dBackwardInput{.name = "conv2d_backward_input", .infer = infer_backward_input};
-const OpInfo kConv2dBackwardWeight{.name = "conv2d_backward_weight",
-                                   .infer = infer_backward_weight};
+const OpInfo kConv2d{.name = "conv2d",
+                     .inputs = {"x", "weight", "bias"},
+                     .infer = infer,
+                     .backward = backward,
+                     .gradient = GradientKind::kExact};
+const OpInfo kConv2dBackwardInput{
+    .name = "conv2d_backward_input", .inputs = {"dy", "weight"}, .infer = infer_backward_input};
+const OpInfo kConv2dBackwardWeight{
+    .name = "conv2d_backward_weight", .inputs = {"x", "dy"}, .infer = infer_backward_weight};
 
 namespace ops {
 

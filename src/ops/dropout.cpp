@@ -22,12 +22,15 @@ void backward(BackwardContext& c) {
 }  // namespace
 
 const OpInfo kDropout{.name = "dropout",
+                      .inputs = {"x", {"tick", DType::kI32}, {"first_row", DType::kI32}},
                       .infer = infer,
                       .backward = backward,
                       .gradient = GradientKind::kExact,
                       .in_place = {{In::kX, 0}}};
-const OpInfo kDropoutBackward{
-    .name = "dropout_backward", .infer = infer, .in_place = {{In::kX, 0}}};
+const OpInfo kDropoutBackward{.name = "dropout_backward",
+                              .inputs = {"dy", {"tick", DType::kI32}, {"first_row", DType::kI32}},
+                              .infer = infer,
+                              .in_place = {{In::kX, 0}}};
 
 namespace ops {
 

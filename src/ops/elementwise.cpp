@@ -121,49 +121,65 @@ void backward_unary(BackwardContext& c) {
         ops::elementwise(c.graph, kBackward, {c.grad(), kFromResult ? c.output(0) : c.input(0)}));
 }
 
+// What the operands of a code are called.
+struct Operands {
+  int count;
+  const char* names[3];
+};
+constexpr Operands kUnary{1, {"x"}}, kBinary{2, {"a", "b"}}, kFromY{2, {"dy", "y"}},
+    kFromX{2, {"dy", "x"}}, kFromBoth{3, {"dy", "a", "b"}}, kChoice{3, {"condition", "a", "b"}};
+
 struct Row {
   EwCode code;
   const char* name;
-  int arity;
+  Operands operands;
   void (*backward)(BackwardContext&);
 };
 
 using enum EwCode;
 
 constexpr std::array<Row, kEwCount> kRows{{
-    {kAdd, "add", 2, backward_add},
-    {kSub, "sub", 2, backward_sub},
-    {kMul, "mul", 2, backward_mul},
-    {kDiv, "div", 2, backward_div},
-    {kMaximum, "maximum", 2, backward_extremum},
-    {kMinimum, "minimum", 2, backward_extremum},
-    {kLess, "less", 2, nullptr},
-    {kEqual, "equal", 2, nullptr},
-    {kSelect, "select", 3, backward_select},
-    {kScale, "scale", 1, backward_scale},
-    {kNeg, "neg", 1, backward_neg},
-    {kSquare, "square", 1, backward_unary<kSquareBackward, false>},
-    {kSqrt, "sqrt", 1, backward_unary<kSqrtBackward, true>},
-    {kExp, "exp", 1, backward_exp},
-    {kLog, "log", 1, backward_log},
-    {kAbs, "abs", 1, backward_unary<kAbsBackward, false>},
-    {kRelu, "relu", 1, backward_unary<kReluBackward, true>},
-    {kTanh, "tanh", 1, backward_unary<kTanhBackward, true>},
-    {kSigmoid, "sigmoid", 1, backward_unary<kSigmoidBackward, true>},
-    {kGelu, "gelu", 1, backward_unary<kGeluBackward, false>},
-    {kSoftplus, "softplus", 1, backward_unary<kSoftplusBackward, false>},
-    {kCast, "cast", 1, backward_cast},
-    {kSqrtBackward, "sqrt_backward", 2, nullptr},
-    {kReluBackward, "relu_backward", 2, nullptr},
-    {kTanhBackward, "tanh_backward", 2, nullptr},
-    {kSigmoidBackward, "sigmoid_backward", 2, nullptr},
-    {kSquareBackward, "square_backward", 2, nullptr},
-    {kAbsBackward, "abs_backward", 2, nullptr},
-    {kGeluBackward, "gelu_backward", 2, nullptr},
-    {kSoftplusBackward, "softplus_backward", 2, nullptr},
-    {kGreaterEqualBackward, "greater_equal_backward", 3, nullptr},
-    {kLessBackward, "less_backward", 3, nullptr},
+    {kAdd, "add", kBinary, backward_add},
+    {kSub, "sub", kBinary, backward_sub},
+    {kMul, "mul", kBinary, backward_mul},
+    {kDiv, "div", kBinary, backward_div},
+    {kMaximum, "maximum", kBinary, backward_extremum},
+    {kMinimum, "minimum", kBinary, backward_extremum},
+    {kLess, "less", kBinary, nullptr},
+    {kEqual, "equal", kBinary, nullptr},
+    {kSelect, "select", kChoice, backward_select},
+    {kScale, "scale", kUnary, backward_scale},
+    {kNeg, "neg", kUnary, backward_neg},
+    {kSquare, "square", kUnary, backward_unary<kSquareBackward, false>},
+    {kSqrt, "sqrt", kUnary, backward_unary<kSqrtBackward, true>},
+    {kExp, "exp", kUnary, backward_exp},
+    {kLog, "log", kUnary, backward_log},
+    {kAbs, "abs", kUnary, backward_unary<kAbsBackward, false>},
+    {kRelu, "relu", kUnary, backward_unary<kReluBackward, true>},
+    {kTanh, "tanh", kUnary, backward_unary<kTanhBackward, true>},
+    {kSigmoid, "sigmoid", kUnary, backward_unary<kSigmoidBackward, true>},
+    {kGelu, "gelu", kUnary, backward_unary<kGeluBackward, false>},
+    {kSoftplus, "softplus", kUnary, backward_unary<kSoftplusBackward, false>},
+    {kCast, "cast", kUnary, backward_cast},
+    {kSqrtBackward, "sqrt_backward", kFromY, nullptr},
+    {kReluBackward, "relu_backward", kFromY, nullptr},
+    {kTanhBackward, "tanh_backward", kFromY, nullptr},
+    {kSigmoidBackward, "sigmoid_backward", kFromY, nullptr},
+    {kSquareBackward, "square_backward", kFromX, nullptr},
+    {kAbsBackward, "abs_backward", kFromX, nullptr},
+    {kGeluBackward, "gelu_backward", kFromX, nullptr},
+    {kSoftplusBackward, "softplus_backward", kFromX, nullptr},
+    {kGreaterEqualBackward, "greater_equal_backward", kFromBoth, nullptr},
+    {kLessBackward, "less_backward", kFromBoth, nullptr},
 }};
+
+std::vector<OpInput> inputs_of(const Row& row) {
+  const std::span names(row.operands.names, std::size_t(row.operands.count));
+  std::vector<OpInput> inputs(names.begin(), names.end());
+  if (row.code == kSelect) inputs[SelectInput::kCondition].types = DType::kU8;
+  if (row.code == kCast) inputs[0].types = kAnyType;
+  return inputs;
+}
 
 std::array<OpInfo, kEwCount> make_ops() {
   std::array<OpInfo, kEwCount> table;
@@ -171,13 +187,14 @@ std::array<OpInfo, kEwCount> make_ops() {
     const Row& row = kRows[i];
     OpInfo& op = table[i];
     op.name = row.name;
+    op.inputs = inputs_of(row);
     op.code = i;
     op.infer = row.code == kSelect ? infer_select
                : row.code == kCast ? infer_cast
                                    : infer_arithmetic;
     op.backward = row.backward;
     op.gradient = row.backward ? GradientKind::kExact : GradientKind::kNone;
-    for (int input = 0; input < row.arity; ++input) op.in_place.push_back({input, 0});
+    for (int input = 0; input < row.operands.count; ++input) op.in_place.push_back({input, 0});
   }
   return table;
 }
@@ -195,7 +212,7 @@ std::optional<EwCode> elementwise_code(const OpInfo& op) {
   return &op == &elementwise_op(code) ? std::optional(code) : std::nullopt;
 }
 
-int arity(EwCode code) { return kRows[static_cast<std::size_t>(code)].arity; }
+int arity(EwCode code) { return kRows[static_cast<std::size_t>(code)].operands.count; }
 
 std::string attr_text(const EwProgram& program) {
   std::vector<std::string> steps;
@@ -213,6 +230,7 @@ std::string attr_text(const EwProgram& program) {
 }
 
 const OpInfo kFusedElementwise{.name = "fused_elementwise",
+                               .inputs = {"operand"},
                                .infer = infer_fused,
                                .in_place = {{0, 0}, {1, 0}, {2, 0}, {3, 0}}};
 

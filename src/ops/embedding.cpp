@@ -39,9 +39,13 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-const OpInfo kEmbedding{
-    .name = "embedding", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
-const OpInfo kEmbeddingBackward{.name = "embedding_backward", .infer = infer_backward};
+const OpInfo kEmbedding{.name = "embedding",
+                        .inputs = {"table", {"ids", DType::kI32}},
+                        .infer = infer,
+                        .backward = backward,
+                        .gradient = GradientKind::kExact};
+const OpInfo kEmbeddingBackward{
+    .name = "embedding_backward", .inputs = {{"ids", DType::kI32}, "dy"}, .infer = infer_backward};
 
 namespace ops {
 

@@ -59,9 +59,14 @@ FilterAxis filter_axis(const FilterBankAttrs& attrs, bool is_x) {
   return {size, 1, double(size + 1) / 2, per_stride, 1e-8};
 }
 
-const OpInfo kFilterBank{
-    .name = "filter_bank", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
-const OpInfo kFilterBankBackward{.name = "filter_bank_backward", .infer = infer_backward};
+const OpInfo kFilterBank{.name = "filter_bank",
+                         .inputs = {"p"},
+                         .infer = infer,
+                         .backward = backward,
+                         .gradient = GradientKind::kExact};
+const OpInfo kFilterBankBackward{.name = "filter_bank_backward",
+                                 .inputs = {"p", "fx", "fy", "dfx", "dfy"},
+                                 .infer = infer_backward};
 
 namespace ops {
 

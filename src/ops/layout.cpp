@@ -142,29 +142,37 @@ void backward_pad(BackwardContext& c) {
 }  // namespace
 
 const OpInfo kReshape{.name = "reshape",
+                      .inputs = {{"x", kAnyType}},
                       .infer = infer_reshape,
                       .backward = backward_reshape,
                       .gradient = GradientKind::kExact,
                       .view = View::kWhole};
 const OpInfo kTranspose{.name = "transpose",
+                        .inputs = {{"x", kAnyType}},
                         .infer = infer_transpose,
                         .backward = backward_transpose,
                         .gradient = GradientKind::kExact};
 const OpInfo kSlice{.name = "slice",
+                    .inputs = {{"x", kAnyType}},
                     .infer = infer_slice,
                     .backward = backward_slice,
                     .gradient = GradientKind::kExact};
 const OpInfo kSplit{.name = "split",
+                    .inputs = {{"x", kAnyType}},
                     .infer = infer_split,
                     .backward = backward_split,
                     .gradient = GradientKind::kExact,
                     .view = View::kParts};
 const OpInfo kConcat{.name = "concat",
+                     .inputs = {{"part", kAnyType}},
                      .infer = infer_concat,
                      .backward = backward_concat,
                      .gradient = GradientKind::kExact};
-const OpInfo kPad{
-    .name = "pad", .infer = infer_pad, .backward = backward_pad, .gradient = GradientKind::kExact};
+const OpInfo kPad{.name = "pad",
+                  .inputs = {{"x", kAnyType}},
+                  .infer = infer_pad,
+                  .backward = backward_pad,
+                  .gradient = GradientKind::kExact};
 
 namespace ops {
 

@@ -72,20 +72,27 @@ void backward_bce(BackwardContext& c) {
 }  // namespace
 
 const OpInfo kCrossEntropy{.name = "cross_entropy",
+                           .inputs = {"logits", {"labels", DType::kI32}},
                            .infer = infer_cross_entropy,
                            .backward = backward_cross_entropy,
                            .gradient = GradientKind::kExact};
-const OpInfo kCrossEntropyBackward{.name = "cross_entropy_backward",
-                                   .infer = infer_cross_entropy_backward,
-                                   .in_place = {{In::kLogits, 0}}};
+const OpInfo kCrossEntropyBackward{
+    .name = "cross_entropy_backward",
+    .inputs = {"logits", {"labels", DType::kI32}, "log_sum_exp", "count", "dmean", "dsum"},
+    .infer = infer_cross_entropy_backward,
+    .in_place = {{In::kLogits, 0}}};
 const OpInfo kBceWithLogits{.name = "bce_with_logits",
+                            .inputs = {"logits", "targets"},
                             .infer = infer_bce,
                             .backward = backward_bce,
                             .gradient = GradientKind::kExact};
 const OpInfo kBceWithLogitsBackward{.name = "bce_with_logits_backward",
+                                    .inputs = {"logits", "targets", "dmean", "dsum"},
                                     .infer = infer_bce_backward,
                                     .in_place = {{BceInput::kLogits, 0}}};
-const OpInfo kClassificationErrors{.name = "classification_errors", .infer = infer_errors};
+const OpInfo kClassificationErrors{.name = "classification_errors",
+                                   .inputs = {"logits", {"labels", DType::kI32}},
+                                   .infer = infer_errors};
 
 namespace ops {
 

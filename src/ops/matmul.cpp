@@ -111,8 +111,11 @@ Shape PanelForm::shape(std::int64_t k, std::int64_t n) const {
   return {parts(n, width), parts(k, row_multiple) * row_multiple, width};
 }
 
-const OpInfo kMatmul{
-    .name = "matmul", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
+const OpInfo kMatmul{.name = "matmul",
+                     .inputs = {"a", "b", "bias"},
+                     .infer = infer,
+                     .backward = backward,
+                     .gradient = GradientKind::kExact};
 
 namespace ops {
 

@@ -44,11 +44,14 @@ void backward(BackwardContext& c) {
 MixtureSizes mixture_sizes(const Shape& y) { return {y[0], y[1] / MixturePart::kCount}; }
 
 const OpInfo kMixtureDensity{.name = "mixture_density",
+                             .inputs = {"y", "points", {"mask", DType::kU8}},
                              .infer = infer,
                              .backward = backward,
                              .gradient = GradientKind::kExact};
-const OpInfo kMixtureDensityBackward{
-    .name = "mixture_density_backward", .infer = infer_backward, .in_place = {{In::kY, 0}}};
+const OpInfo kMixtureDensityBackward{.name = "mixture_density_backward",
+                                     .inputs = {"y", "points", {"mask", DType::kU8}, "dnll"},
+                                     .infer = infer_backward,
+                                     .in_place = {{In::kY, 0}}};
 
 namespace ops {
 

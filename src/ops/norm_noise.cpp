@@ -39,13 +39,18 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-const OpInfo kNormNoise{.name = "norm_noise",
-                        .infer = infer,
-                        .backward = backward,
-                        .gradient = GradientKind::kExact,
-                        .in_place = {{In::kX, 0}}};
+const OpInfo kNormNoise{
+    .name = "norm_noise",
+    .inputs = {"x", {"tick", DType::kI32}, {"first_row", DType::kI32}, {"mask", DType::kU8}},
+    .infer = infer,
+    .backward = backward,
+    .gradient = GradientKind::kExact,
+    .in_place = {{In::kX, 0}}};
 const OpInfo kNormNoiseBackward{
-    .name = "norm_noise_backward", .infer = infer, .in_place = {{In::kX, 0}}};
+    .name = "norm_noise_backward",
+    .inputs = {"dy", {"tick", DType::kI32}, {"first_row", DType::kI32}, {"mask", DType::kU8}},
+    .infer = infer,
+    .in_place = {{In::kX, 0}}};
 
 namespace ops {
 

@@ -36,10 +36,12 @@ void backward_order_error(BackwardContext& c) {
 }  // namespace
 
 const OpInfo kOrderError{.name = "order_error",
+                         .inputs = {"x", "y"},
                          .infer = infer_order_error,
                          .backward = backward_order_error,
                          .gradient = GradientKind::kExact};
 const OpInfo kOrderErrorBackward{.name = "order_error_backward",
+                                 .inputs = {"x", "y", "de"},
                                  .infer = infer_order_error_backward};
 
 OrderErrorSizes order_error_sizes(const Shape& x, const Shape& y) { return {x[0], y[0], x[1]}; }

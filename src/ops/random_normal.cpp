@@ -16,7 +16,9 @@ std::vector<TensorType> infer(const InferContext& c) {
 
 }  // namespace
 
-const OpInfo kRandomNormal{.name = "random_normal", .infer = infer};
+const OpInfo kRandomNormal{.name = "random_normal",
+                           .inputs = {{"tick", DType::kI32}, {"first_row", DType::kI32}},
+                           .infer = infer};
 
 namespace ops {
 

@@ -127,30 +127,36 @@ void backward_gru_cell(BackwardContext& c) {
 }  // namespace
 
 const OpInfo kLstmCell{.name = "lstm_cell",
+                       .inputs = {"u", "w", "before", {"mask", DType::kU8}},
                        .infer = infer_lstm_cell,
                        .backward = backward_lstm_cell,
                        .gradient = GradientKind::kExact,
                        .in_place = {{LstmCellInput::kBefore, LstmCellOutput::kC}}};
 const OpInfo kLstmCellBackward{
     .name = "lstm_cell_backward",
+    .inputs = {"fig", "o", "before", "dc", "do", {"mask", DType::kU8}},
     .infer = infer_lstm_cell_backward,
     .in_place = {{LstmCellBackwardInput::kDc, LstmCellBackwardOutput::kDbefore}}};
 const OpInfo kLstmOutput{.name = "lstm_output",
+                         .inputs = {"o", "n", "before", {"mask", DType::kU8}},
                          .infer = infer_lstm_output,
                          .backward = backward_lstm_output,
                          .gradient = GradientKind::kExact,
                          .in_place = {{LstmOutputInput::kBefore, LstmOutputOutput::kH}}};
 const OpInfo kLstmOutputBackward{
     .name = "lstm_output_backward",
+    .inputs = {"o", "tanh", "dh", {"mask", DType::kU8}},
     .infer = infer_lstm_output_backward,
     .in_place = {{LstmOutputBackwardInput::kDh, LstmOutputBackwardOutput::kDbefore}}};
 const OpInfo kGruCell{.name = "gru_cell",
+                      .inputs = {"u", "w", "a", "q", "before", {"mask", DType::kU8}},
                       .infer = infer_gru_cell,
                       .backward = backward_gru_cell,
                       .gradient = GradientKind::kExact,
                       .in_place = {{GruCellInput::kBefore, GruCellOutput::kH}}};
 const OpInfo kGruCellBackward{
     .name = "gru_cell_backward",
+    .inputs = {"zrk", "q", "before", "dh", {"mask", DType::kU8}},
     .infer = infer_gru_cell_backward,
     .in_place = {{GruCellBackwardInput::kDh, GruCellBackwardOutput::kDbefore}}};
 

@@ -85,19 +85,24 @@ Value reduce(Graph& g, const OpInfo& op, Value x, std::vector<std::int64_t> axes
 }  // namespace
 
 const OpInfo kSum{.name = "sum",
+                  .inputs = {"x"},
                   .infer = infer_reduce,
                   .backward = backward_sum,
                   .gradient = GradientKind::kExact};
 const OpInfo kMean{.name = "mean",
+                   .inputs = {"x"},
                    .infer = infer_reduce,
                    .backward = backward_mean,
                    .gradient = GradientKind::kExact};
 const OpInfo kMax{.name = "max",
+                  .inputs = {"x"},
                   .infer = infer_reduce,
                   .backward = backward_max,
                   .gradient = GradientKind::kExact};
-const OpInfo kMaxBackward{.name = "max_backward", .infer = infer_max_backward};
+const OpInfo kMaxBackward{
+    .name = "max_backward", .inputs = {"dy", "x", "y"}, .infer = infer_max_backward};
 const OpInfo kBroadcastTo{.name = "broadcast_to",
+                          .inputs = {{"x", kAnyType}},
                           .infer = infer_broadcast,
                           .backward = backward_broadcast,
                           .gradient = GradientKind::kExact};

@@ -31,8 +31,11 @@ Types infer_put(const InferContext& c) {
 
 }  // namespace
 
-const OpInfo kTopK{.name = "top_k", .infer = infer_top_k};
-const OpInfo kPut{.name = "put", .infer = infer_put, .in_place = {{PutInput::kMemory, 0}}};
+const OpInfo kTopK{.name = "top_k", .inputs = {"x"}, .infer = infer_top_k};
+const OpInfo kPut{.name = "put",
+                  .inputs = {"memory", "x", {"t", DType::kI32}},
+                  .infer = infer_put,
+                  .in_place = {{PutInput::kMemory, 0}}};
 
 namespace ops {
 

@@ -52,9 +52,15 @@ SoftWindowSizes soft_window_sizes(const Shape& before, const Shape& text) {
   return {before[0], before[1], text[1]};
 }
 
-const OpInfo kSoftWindow{
-    .name = "soft_window", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
-const OpInfo kSoftWindowBackward{.name = "soft_window_backward", .infer = infer_backward};
+const OpInfo kSoftWindow{.name = "soft_window",
+                         .inputs = {"hats", "kappa", {"text", DType::kI32}},
+                         .infer = infer,
+                         .backward = backward,
+                         .gradient = GradientKind::kExact};
+const OpInfo kSoftWindowBackward{
+    .name = "soft_window_backward",
+    .inputs = {"hats", "kappa", {"text", DType::kI32}, "dw", "dkappa", "dphi"},
+    .infer = infer_backward};
 
 namespace ops {
 

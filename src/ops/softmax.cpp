@@ -27,19 +27,23 @@ void backward_log_softmax(BackwardContext& c) {
 }  // namespace
 
 const OpInfo kSoftmax{.name = "softmax",
+                      .inputs = {"x"},
                       .infer = infer,
                       .backward = backward_softmax,
                       .gradient = GradientKind::kExact,
                       .in_place = {{0, 0}}};
 const OpInfo kLogSoftmax{.name = "log_softmax",
+                         .inputs = {"x"},
                          .infer = infer,
                          .backward = backward_log_softmax,
                          .gradient = GradientKind::kExact,
                          .in_place = {{0, 0}}};
 const OpInfo kSoftmaxBackward{.name = "softmax_backward",
+                              .inputs = {"dy", "y"},
                               .infer = infer_backward,
                               .in_place = {{SoftmaxBackwardInput::kDy, 0}}};
 const OpInfo kLogSoftmaxBackward{.name = "log_softmax_backward",
+                                 .inputs = {"dy", "y"},
                                  .infer = infer_backward,
                                  .in_place = {{SoftmaxBackwardInput::kDy, 0}}};
 

@@ -26,11 +26,13 @@ void backward_clip(BackwardContext& c) {
 }  // namespace
 
 const OpInfo kStopGradient{.name = "stop_gradient",
+                           .inputs = {{"x", kAnyType}},
                            .infer = infer,
                            .backward = backward,
                            .gradient = GradientKind::kDetached,
                            .view = View::kWhole};
 const OpInfo kClipGradient{.name = "clip_gradient",
+                           .inputs = {"x"},
                            .infer = infer_clip,
                            .backward = backward_clip,
                            .gradient = GradientKind::kSurrogate,

@@ -2,6 +2,7 @@
 // fixed offsets of one arena, shared by values whose lifetimes do not meet.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -35,7 +36,7 @@ struct MemoryPlan {
 
 struct PlanOptions {
   // Bytes a backend stores one element of a type in; the default is the type's own size.
-  std::int64_t (*element_bytes)(DType) = nullptr;
+  std::function<std::int64_t(DType)> element_bytes = {};
   std::span<const std::int64_t> workspaces = {};  // bytes of each node; empty: none
   bool guarded = false;  // updates must be left out when a guard is not finite
 };

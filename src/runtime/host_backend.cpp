@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "src/core/dtype_set.h"
 #include "src/runtime/growing_memory.h"
 
 namespace keel {
@@ -59,6 +60,9 @@ std::unique_ptr<Readback> HostBackend::allocate_readback(std::int64_t bytes) {
 }
 
 Kernel HostBackend::copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) {
+  check(!guard || (DType::kF32 | DType::kF64).contains(guard.type.dtype),
+        ErrorKind::kBackendMissing, "[copy] guard: expected f32 or f64, got {}",
+        name_of(guard.type.dtype));
   const auto bytes = std::size_t(dst.type.bytes());
   return [=] {
     if (!guard || is_finite(guard)) std::memcpy(dst.data, src.data, bytes);

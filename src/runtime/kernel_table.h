@@ -1,6 +1,10 @@
-// A backend's table of kernels: op name -> how one of its nodes is prepared.
+// A backend's table of kernels: op name -> how one of its nodes is prepared, and which element
+// types the kernel takes. Types are looked at once, when a node is prepared; kernels then read
+// tensors by TensorRef::as without a check.
 #pragma once
 
+#include <algorithm>
+#include <map>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -10,45 +14,45 @@
 
 namespace keel {
 
-using KernelTable = std::unordered_map<std::string_view, Prepare>;
+// The element types, as the backend stores them, that a kernel reads and writes. What the op says
+// of its inputs (OpInput) holds besides: ids, say, are i32 for every kernel.
+struct KernelTypes {
+  std::vector<DTypes> inputs;  // by place; the last entry stands for all further places
+  DTypes outputs;
 
-// The listed ops, and `elementwise` for every element-wise code.
-inline KernelTable make_kernel_table(
-    std::initializer_list<std::pair<const std::string_view, Prepare>> ops, Prepare elementwise) {
-  KernelTable table(ops);
-  for (int code = 0; code < kEwCount; ++code) {
-    table[elementwise_op(static_cast<EwCode>(code)).name] = elementwise;
-  }
-  return table;
+  DTypes input(int i) const { return inputs[std::min(std::size_t(i), inputs.size() - 1)]; }
+};
+
+// The usual kernel: these types wherever its op takes floating values, integers where it does.
+inline KernelTypes floating_kernel(DTypes floating) {
+  const DTypes all = floating | DType::kI32 | DType::kU8;
+  return {{all}, all};
 }
 
-// Looks the node's op up; an op that is not listed is refused.
-inline Prepared prepare_from(const KernelTable& table, const NodeContext& context) {
-  const auto found = table.find(context.node.op->name);
-  if (found == table.end()) return refuse("no kernel for this op");
-  return found->second(context);
-}
+// What the kernels of a backend take: the usual types, but for the ops named in `others`.
+struct KernelTypeTable {
+  KernelTypes usual;
+  std::map<std::string_view, KernelTypes> others = {};
+};
 
-// The first type of the node's values that a backend of float32 kernels cannot take, or "": index
-// types (i32, u8) are fine, floating ones must be f32.
-inline std::string first_wide_type(const NodeContext& context) {
-  const auto is_wide = [](const TensorType& t) {
-    return t.dtype == DType::kF64 || t.dtype == DType::kBF16;
-  };
-  for (const TensorType& type : context.node.outputs) {
-    if (is_wide(type)) return type.text();
-  }
-  for (int i = 0; i < int(context.node.inputs.size()); ++i) {
-    if (context.has(i) && is_wide(context.input(i))) return context.input(i).text();
-  }
-  return "";
-}
+struct KernelRow {
+  Prepare prepare;
+  KernelTypes types;
+};
+using KernelTable = std::unordered_map<std::string_view, KernelRow>;
 
-// The same for a backend whose kernels compute in float32 only.
-inline Prepared prepare_f32_from(const KernelTable& table, const NodeContext& context) {
-  const std::string type = first_wide_type(context);
-  if (type.empty()) return prepare_from(table, context);
-  return refuse(fmt::format("computes in f32 only, got {}; use the reference backend", type));
-}
+// The listed ops, and `elementwise` for every element-wise code. Throws Error{kCheckFailed} when
+// `types` names an op that has no row.
+KernelTable make_kernel_table(std::initializer_list<std::pair<std::string_view, Prepare>> ops,
+                              Prepare elementwise, const KernelTypeTable& types);
+
+// Why a kernel of these types does not take the node, such as "[embedding] ids: the kernel of
+// onednn takes i32, got f32"; empty when it does.
+std::string type_refusal(const Backend& backend, const NodeContext& context,
+                         const KernelTypes& types);
+
+// Prepares the node by its row; an op without one and a type that the row does not take are
+// refused.
+Prepared prepare_from(const KernelTable& table, const Backend& backend, const NodeContext& context);
 
 }  // namespace keel

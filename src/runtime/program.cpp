@@ -9,9 +9,6 @@
 namespace keel {
 namespace {
 
-// Element sizes as the backend stores them, for a planner that knows no backend.
-std::int64_t widened_bytes(DType dtype) { return is_floating(dtype) ? 8 : size_of(dtype); }
-
 bool runs_no_kernel(const Node& node) { return node.kind != NodeKind::kOp || is_view(node); }
 
 }  // namespace
@@ -34,9 +31,9 @@ Program::Program(Backend& backend, Variables& variables, const Graph& graph,
   std::vector<Prepared> prepared(std::size_t(graph_.size()));
   std::vector<std::int64_t> workspaces(prepared.size(), 0);
   prepare(prepared, workspaces);
-  const bool widens = backend_.storage(DType::kF32) == DType::kF64;
-  plan_ =
-      plan_memory(graph_, {widens ? widened_bytes : nullptr, workspaces, !options.guard.empty()});
+  // The planner knows no backend.
+  const auto stored_bytes = [&](DType dtype) { return size_of(backend_.storage(dtype)); };
+  plan_ = plan_memory(graph_, {stored_bytes, workspaces, !options.guard.empty()});
   place(variables, options);
   bind(prepared, options);
 }

@@ -3,6 +3,7 @@
 #include "backends/cuda/kernels/elementwise_step.cuh"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/strided.cuh"
+#include "src/core/with_type.h"
 #include "src/ops/elementwise.h"
 
 namespace keel::cuda {
@@ -104,29 +105,24 @@ __global__ void convert(Global<const From> x, Global<To> y) {
   }
 }
 
-template <class From>
-void cast_from(const TensorRef& x, const TensorRef& y) {
-  const Grid grid = one_thread_each(y.elements());
-  const auto from = global<const From>(x);
-  switch (y.type.dtype) {
-    case DType::kF32:
-      return launch(convert<From, float>, grid, from, global<float>(y));
-    case DType::kI32:
-      return launch(convert<From, std::int32_t>, grid, from, global<std::int32_t>(y));
-    default:
-      return launch(convert<From, std::uint8_t>, grid, from, global<std::uint8_t>(y));
-  }
+template <class From, class To>
+void cast(const Binding& b) {
+  const TensorRef& y = b.outputs[0];
+  launch(convert<From, To>, one_thread_each(y.elements()), global<const From>(b.inputs[0]),
+         global<To>(y));
 }
 
-void cast(const TensorRef& x, const TensorRef& y) {
-  switch (x.type.dtype) {
-    case DType::kF32:
-      return cast_from<float>(x, y);
-    case DType::kI32:
-      return cast_from<std::int32_t>(x, y);
-    default:
-      return cast_from<std::uint8_t>(x, y);
-  }
+template <class F>
+void with_element_type(DType dtype, F f) {
+  with_type<float, std::int32_t, std::uint8_t>(dtype, f);
+}
+
+Prepared prepare_cast(DType from, DType to) {
+  Prepared prepared;
+  with_element_type(from, [&](auto x) {
+    with_element_type(to, [&](auto y) { prepared = kernel_of(cast<decltype(x), decltype(y)>); });
+  });
+  return prepared;
 }
 
 template <class T>
@@ -139,7 +135,7 @@ __global__ void copy_if_finite(Global<const T> src, Global<T> dst, Global<const 
 
 Prepared prepare_elementwise(const NodeContext& context) {
   if (context.node.op == &elementwise_op(EwCode::kCast)) {
-    return kernel_of([](const Binding& b) { cast(b.inputs[0], b.outputs[0]); });
+    return prepare_cast(context.input(0).dtype, context.output().dtype);
   }
   const EwProgram program = program_of(context.node);
   if (!fits_kernels(program)) return refuse("a fused program of too many operands or steps");
@@ -150,13 +146,14 @@ void copy_guarded(const TensorRef& dst, const TensorRef& src, const TensorRef& g
   if (!guard) {
     return copy(dst.as<std::byte>(), src.as<const std::byte>(), dst.type.bytes());
   }
+  // The bytes of any type, four at a time where its elements are made of fours.
   const Grid grid = one_thread_each(dst.elements());
-  if (dst.type.dtype == DType::kU8) {
-    launch(copy_if_finite<std::uint8_t>, grid, global<const std::uint8_t>(src),
-           global<std::uint8_t>(dst), input(guard));
-  } else {  // f32 and i32 alike: four bytes
+  if (size_of(dst.type.dtype) % 4 == 0) {
     launch(copy_if_finite<std::uint32_t>, grid, global<const std::uint32_t>(src),
            global<std::uint32_t>(dst), input(guard));
+  } else {
+    launch(copy_if_finite<std::uint8_t>, grid, global<const std::uint8_t>(src),
+           global<std::uint8_t>(dst), input(guard));
   }
 }
 

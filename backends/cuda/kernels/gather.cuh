@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/cuda/kernels/strided.cuh"
+#include "src/core/with_type.h"
 
 namespace keel::cuda {
 
@@ -43,6 +44,14 @@ inline Window in_groups(Window w, std::int64_t n) {
   return w;
 }
 
+// Calls f with a value of the type in which elements are moved as they are: it is as wide as they.
+template <class F>
+void with_cell(DType dtype, F f) {
+  with_type<float, std::int32_t, std::uint8_t>(dtype, [&](auto element) {
+    f(std::conditional_t<sizeof element == 1, std::uint8_t, std::uint32_t>{});
+  });
+}
+
 // whole[e] = part of `other`, or the other way round.
 template <bool kIntoWindow, class T>
 __global__ void move_elements(Window w, Global<const T> from, Global<T> to) {
@@ -64,12 +73,14 @@ void move_as(const Window& w, const TensorRef& from, const TensorRef& to) {
 template <bool kIntoWindow>
 void move(const Window& window, const TensorRef& from, const TensorRef& to) {
   const Window w = merged(window);
-  const bool is_byte = size_of(to.type.dtype) == 1;
-  if (const std::int64_t group = is_byte ? 16 : 4; is_made_of(w, group)) {
-    return move_as<kIntoWindow, float4>(in_groups(w, group), from, to);
-  }
-  is_byte ? move_as<kIntoWindow, std::uint8_t>(w, from, to)
-          : move_as<kIntoWindow, std::uint32_t>(w, from, to);
+  with_cell(to.type.dtype, [&](auto cell) {
+    constexpr std::int64_t kGroup = sizeof(float4) / sizeof cell;
+    if (is_made_of(w, kGroup)) {
+      move_as<kIntoWindow, float4>(in_groups(w, kGroup), from, to);
+    } else {
+      move_as<kIntoWindow, decltype(cell)>(w, from, to);
+    }
+  });
 }
 
 // y = the window of x.

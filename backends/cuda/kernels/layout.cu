@@ -81,8 +81,7 @@ void turn_as(const Turn& turn, const TensorRef& x, const TensorRef& y) {
 // y axis i is x axis axes[i].
 void transpose(const TensorRef& y, const TensorRef& x, const Window& window, const Turn& turn) {
   if (turn.rows == 0) return gather(y, x, window);
-  size_of(y.type.dtype) == 1 ? turn_as<std::uint8_t>(turn, x, y)
-                             : turn_as<std::uint32_t>(turn, x, y);
+  with_cell(y.type.dtype, [&](auto cell) { turn_as<decltype(cell)>(turn, x, y); });
 }
 
 // Part after part along the axis: each is written into its own window of y.
@@ -138,21 +137,10 @@ __global__ void pad_elements(Frame frame, T value, Global<const T> x, Global<T> 
 }
 
 template <class T>
-void pad_with(const Binding& b, const Frame& frame, T value) {
+void pad(const Binding& b, const Frame& frame, T value) {
   const TensorRef& y = b.outputs[0];
   launch(pad_elements<T>, one_thread_each(y.elements()), frame, value, global<const T>(b.inputs[0]),
          global<T>(y));
-}
-
-void pad(const Binding& b, const Frame& frame, double value) {
-  switch (b.outputs[0].type.dtype) {
-    case DType::kF32:
-      return pad_with(b, frame, float(value));
-    case DType::kI32:
-      return pad_with(b, frame, static_cast<std::int32_t>(value));
-    default:
-      return pad_with(b, frame, static_cast<std::uint8_t>(value));
-  }
 }
 
 }  // namespace
@@ -196,7 +184,12 @@ Prepared prepare_concat(const NodeContext& context) {
 Prepared prepare_pad(const NodeContext& context) {
   const auto& attrs = context.attrs<PadAttrs>();
   const Frame frame = make_frame(context.input(0).shape, context.output().shape, attrs);
-  return kernel_of([frame, value = attrs.value](const Binding& b) { pad(b, frame, value); });
+  Prepared prepared;
+  with_type<float, std::int32_t, std::uint8_t>(context.output().dtype, [&](auto element) {
+    const auto value = static_cast<decltype(element)>(attrs.value);
+    prepared = kernel_of([frame, value](const Binding& b) { pad(b, frame, value); });
+  });
+  return prepared;
 }
 
 }  // namespace keel::cuda

@@ -10,6 +10,7 @@
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/kernels/transpose_tile.h"
 #include "backends/onednn/threads.h"
+#include "src/core/with_type.h"
 
 namespace keel::onednn {
 namespace {
@@ -133,14 +134,14 @@ Prepared transpose_planes_of(Axes axes, DType dtype) {
   std::copy(p.out.begin() + contiguous + 1, p.out.end(), p.out.begin() + contiguous);
   p.columns = axes.take(contiguous).first;
   p.others = axes;
-  if (size_of(dtype) == 1) {
-    return kernel_of([p](const Binding& b) {
-      transpose_planes(p, b.inputs[0].as<std::uint8_t>(), b.outputs[0].as<std::uint8_t>());
-    });
-  }
-  return kernel_of([p](const Binding& b) {
-    transpose_planes(p, b.inputs[0].as<float>(), b.outputs[0].as<float>());
+  Prepared prepared;
+  with_type<float, std::int32_t, std::uint8_t>(dtype, [&](auto element) {
+    // Elements of four bytes are moved as floats.
+    using T = std::conditional_t<sizeof element == 1, std::uint8_t, float>;
+    prepared = kernel_of(
+        [p](const Binding& b) { transpose_planes(p, b.inputs[0].as<T>(), b.outputs[0].as<T>()); });
   });
+  return prepared;
 }
 
 }  // namespace

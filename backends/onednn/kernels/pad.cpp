@@ -4,6 +4,7 @@
 #include "backends/onednn/kernels/cursor.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/threads.h"
+#include "src/core/with_type.h"
 #include "src/ops/layout.h"
 
 namespace keel::onednn {
@@ -79,14 +80,12 @@ Prepared prepare_pad(const NodeContext& context) {
   const auto& attrs = context.attrs<PadAttrs>();
   const Padding p = make_padding(context.input(0).shape, attrs);
   const double value = attrs.value;
-  switch (context.output().dtype) {
-    case DType::kU8:
-      return kernel_of([=](const Binding& b) { pad(b, p, std::uint8_t(value)); });
-    case DType::kI32:
-      return kernel_of([=](const Binding& b) { pad(b, p, std::int32_t(value)); });
-    default:
-      return kernel_of([=](const Binding& b) { pad(b, p, float(value)); });
-  }
+  Prepared prepared;
+  with_type<float, std::int32_t, std::uint8_t>(context.output().dtype, [&](auto element) {
+    using T = decltype(element);
+    prepared = kernel_of([=](const Binding& b) { pad(b, p, static_cast<T>(value)); });
+  });
+  return prepared;
 }
 
 }  // namespace keel::onednn

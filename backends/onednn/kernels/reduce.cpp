@@ -8,6 +8,7 @@
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/kernels/reduce_kernels.h"
 #include "backends/onednn/threads.h"
+#include "src/core/with_type.h"
 
 namespace keel::onednn {
 namespace {
@@ -197,10 +198,12 @@ Prepared prepare_max_backward(const NodeContext& context) {
 
 Prepared prepare_broadcast_to(const NodeContext& context) {
   const Broadcast broadcast(context.output().shape, {context.input(0).shape});
-  const bool is_narrow = size_of(context.output().dtype) == 1;
-  return kernel_of([=](const Binding& b) {
-    is_narrow ? stretch<std::uint8_t>(b, broadcast) : stretch<float>(b, broadcast);
+  Prepared prepared;
+  with_type<float, std::int32_t, std::uint8_t>(context.output().dtype, [&](auto element) {
+    using T = decltype(element);
+    prepared = kernel_of([broadcast](const Binding& b) { stretch<T>(b, broadcast); });
   });
+  return prepared;
 }
 
 }  // namespace keel::onednn

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "src/core/with_type.h"
 #include "src/runtime/backend.h"
 
 namespace keel::reference {
@@ -49,9 +50,7 @@ inline Strides stretched_strides(const Shape& from, const Shape& to) {
 // Calls f with a value of the C++ type that elements of `dtype` are stored in.
 template <class F>
 void with_element_type(DType dtype, F f) {
-  if (dtype == DType::kF64) return f(double{});
-  if (dtype == DType::kI32) return f(std::int32_t{});
-  f(std::uint8_t{});
+  with_type<double, std::int32_t, std::uint8_t>(dtype, f);
 }
 
 // y[e] = x[start + offset of e], for every element e of y.

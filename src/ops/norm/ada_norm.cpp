@@ -39,9 +39,13 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-const OpInfo kAdaNorm{
-    .name = "ada_norm", .infer = infer, .backward = backward, .gradient = GradientKind::kDetached};
+const OpInfo kAdaNorm{.name = "ada_norm",
+                      .inputs = {"x"},
+                      .infer = infer,
+                      .backward = backward,
+                      .gradient = GradientKind::kDetached};
 const OpInfo kAdaNormBackward{.name = "ada_norm_backward",
+                              .inputs = {"x", "mean", "rstd", "dy"},
                               .infer = infer_backward,
                               .in_place = {{BackIn::kDy, BackOut::kDx}}};
 

@@ -52,13 +52,16 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-const OpInfo kBatchNorm{.name = "batch_norm",
-                        .infer = infer,
-                        .backward = backward,
-                        .gradient = GradientKind::kExact,
-                        .in_place = {{In::kRunningMean, Out::kNextRunningMean},
-                                     {In::kRunningVar, Out::kNextRunningVar}}};
+const OpInfo kBatchNorm{
+    .name = "batch_norm",
+    .inputs = {"x", "gain", "bias", "running_mean", "running_var", {"mask", DType::kU8}},
+    .infer = infer,
+    .backward = backward,
+    .gradient = GradientKind::kExact,
+    .in_place = {{In::kRunningMean, Out::kNextRunningMean},
+                 {In::kRunningVar, Out::kNextRunningVar}}};
 const OpInfo kBatchNormBackward{.name = "batch_norm_backward",
+                                .inputs = {"x", "gain", "mean", "rstd", "dy", {"mask", DType::kU8}},
                                 .infer = infer_backward,
                                 .in_place = {{BackIn::kDy, BackOut::kDx}}};
 

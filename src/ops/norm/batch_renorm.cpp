@@ -66,14 +66,23 @@ void backward(BackwardContext& c) {
 }  // namespace
 
 const OpInfo kBatchRenorm{.name = "batch_renorm",
+                          .inputs = {"x",
+                                     "gain",
+                                     "bias",
+                                     "running_mean",
+                                     "running_std",
+                                     {"step", DType::kI32},
+                                     {"mask", DType::kU8}},
                           .infer = infer,
                           .backward = backward,
                           .gradient = GradientKind::kDetached,
                           .in_place = {{In::kRunningMean, Out::kNextRunningMean},
                                        {In::kRunningStd, Out::kNextRunningStd}}};
-const OpInfo kBatchRenormBackward{.name = "batch_renorm_backward",
-                                  .infer = infer_backward,
-                                  .in_place = {{BackIn::kDy, BackOut::kDx}}};
+const OpInfo kBatchRenormBackward{
+    .name = "batch_renorm_backward",
+    .inputs = {"x", "gain", "mean", "rstd", "r", "d", "dy", {"mask", DType::kU8}},
+    .infer = infer_backward,
+    .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {
 

@@ -44,10 +44,12 @@ void backward(BackwardContext& c) {
 }  // namespace
 
 const OpInfo kDetachNorm{.name = "detach_norm",
+                         .inputs = {"x"},
                          .infer = infer,
                          .backward = backward,
                          .gradient = GradientKind::kDetached};
 const OpInfo kDetachNormBackward{.name = "detach_norm_backward",
+                                 .inputs = {"x", "mean", "rstd", "dy"},
                                  .infer = infer_backward,
                                  .in_place = {{BackIn::kDy, BackOut::kDx}}};
 

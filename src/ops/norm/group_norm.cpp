@@ -55,9 +55,13 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-const OpInfo kGroupNorm{
-    .name = "group_norm", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
+const OpInfo kGroupNorm{.name = "group_norm",
+                        .inputs = {"x", "gain", "bias"},
+                        .infer = infer,
+                        .backward = backward,
+                        .gradient = GradientKind::kExact};
 const OpInfo kGroupNormBackward{.name = "group_norm_backward",
+                                .inputs = {"x", "gain", "mean", "rstd", "dy"},
                                 .infer = infer_backward,
                                 .in_place = {{BackIn::kDy, BackOut::kDx}}};
 

@@ -55,12 +55,15 @@ void backward(BackwardContext& c) {
 }  // namespace
 
 const OpInfo kInstanceNorm{.name = "instance_norm",
+                           .inputs = {"x", "gain", "bias", {"mask", DType::kU8}},
                            .infer = infer,
                            .backward = backward,
                            .gradient = GradientKind::kExact};
-const OpInfo kInstanceNormBackward{.name = "instance_norm_backward",
-                                   .infer = infer_backward,
-                                   .in_place = {{BackIn::kDy, BackOut::kDx}}};
+const OpInfo kInstanceNormBackward{
+    .name = "instance_norm_backward",
+    .inputs = {"x", "gain", "mean", "rstd", "dy", {"mask", DType::kU8}},
+    .infer = infer_backward,
+    .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {
 

@@ -47,9 +47,13 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-const OpInfo kLayerNorm{
-    .name = "layer_norm", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
+const OpInfo kLayerNorm{.name = "layer_norm",
+                        .inputs = {"x", "gain", "bias"},
+                        .infer = infer,
+                        .backward = backward,
+                        .gradient = GradientKind::kExact};
 const OpInfo kLayerNormBackward{.name = "layer_norm_backward",
+                                .inputs = {"x", "gain", "mean", "rstd", "dy"},
                                 .infer = infer_backward,
                                 .in_place = {{BackIn::kDy, BackOut::kDx}}};
 

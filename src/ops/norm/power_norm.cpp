@@ -80,13 +80,17 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-const OpInfo kPowerNorm{.name = "power_norm",
-                        .infer = infer,
-                        .backward = backward,
-                        .gradient = GradientKind::kSurrogate};
-const OpInfo kPowerNormBackward{.name = "power_norm_backward",
-                                .infer = infer_backward,
-                                .in_place = {{BackIn::kDy, BackOut::kDx}}};
+const OpInfo kPowerNorm{
+    .name = "power_norm",
+    .inputs = {"x", "gain", "bias", "psi2", "nu", {"step", DType::kI32}, {"mask", DType::kU8}},
+    .infer = infer,
+    .backward = backward,
+    .gradient = GradientKind::kSurrogate};
+const OpInfo kPowerNormBackward{
+    .name = "power_norm_backward",
+    .inputs = {"x", "gain", "rpsi", "rdx", "gamma", "nu", "dy", {"mask", DType::kU8}, "rrms"},
+    .infer = infer_backward,
+    .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {
 

@@ -45,9 +45,13 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-const OpInfo kRmsNorm{
-    .name = "rms_norm", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
+const OpInfo kRmsNorm{.name = "rms_norm",
+                      .inputs = {"x", "gain", "bias"},
+                      .infer = infer,
+                      .backward = backward,
+                      .gradient = GradientKind::kExact};
 const OpInfo kRmsNormBackward{.name = "rms_norm_backward",
+                              .inputs = {"x", "gain", "rrms", "dy"},
                               .infer = infer_backward,
                               .in_place = {{BackIn::kDy, BackOut::kDx}}};
 

@@ -43,9 +43,13 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-const OpInfo kScaleNorm{
-    .name = "scale_norm", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
+const OpInfo kScaleNorm{.name = "scale_norm",
+                        .inputs = {"x", "gain"},
+                        .infer = infer,
+                        .backward = backward,
+                        .gradient = GradientKind::kExact};
 const OpInfo kScaleNormBackward{.name = "scale_norm_backward",
+                                .inputs = {"x", "gain", "rnorm", "dy"},
                                 .infer = infer_backward,
                                 .in_place = {{BackIn::kDy, BackOut::kDx}}};
 

@@ -51,9 +51,13 @@ ColumnSizes weight_sizes(const Shape& v, const WeightNormAttrs& attrs) {
   return {1, v[0], v.elements(1, v.rank())};
 }
 
-const OpInfo kWeightNorm{
-    .name = "weight_norm", .infer = infer, .backward = backward, .gradient = GradientKind::kExact};
+const OpInfo kWeightNorm{.name = "weight_norm",
+                         .inputs = {"v", "g"},
+                         .infer = infer,
+                         .backward = backward,
+                         .gradient = GradientKind::kExact};
 const OpInfo kWeightNormBackward{.name = "weight_norm_backward",
+                                 .inputs = {"v", "g", "rnorm", "dw"},
                                  .infer = infer_backward,
                                  .in_place = {{BackIn::kDw, BackOut::kDv}}};
 
