@@ -5,11 +5,13 @@
 //     static constexpr auto fields() { return std::tuple{field("factor", &ScaleAttrs::factor)}; }
 //   };
 //
-// The list gives printing, comparison and assignment from text without a second description.
+// The list gives printing, comparison and reading from text without a second description.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -46,11 +48,15 @@ std::string attr_text(const Shape& value);
 std::string attr_text(const std::vector<std::int64_t>& value);
 std::string attr_text(Choice auto value) { return std::string(choice_text(value)); }
 
-// Parse a value from text; Error{kUsage} says what was expected.
+// Parse a value from the text that attr_text makes of it, exactly; Error{kUsage} says what was
+// expected and what was got.
 void attr_parse(std::string_view text, bool& value);
 void attr_parse(std::string_view text, double& value);
 void attr_parse(std::string_view text, std::int64_t& value);
+void attr_parse(std::string_view text, DType& value);
 void attr_parse(std::string_view text, std::string& value);
+void attr_parse(std::string_view text, Shape& value);
+void attr_parse(std::string_view text, std::vector<std::int64_t>& value);
 template <Choice E>
 void attr_parse(std::string_view text, E& value) {
   value = parse_choice<E>(text);
@@ -79,6 +85,23 @@ bool set_field(T& attrs, std::string_view name, std::string_view text) {
   return std::apply([&](const auto&... f) { return (set(f) || ...); }, T::fields());
 }
 
+// Sets fields one by one from text as fields_text prints it, in any order. Throws Error{kUsage},
+// "eps: expected a number, got 'x'", also for a name that is not among `names`, given twice or
+// without a value.
+using SetField = std::function<bool(std::string_view name, std::string_view text)>;
+void set_fields(std::string_view text, std::span<const std::string_view> names,
+                const SetField& set);
+
+template <class T>
+void set_fields(T& attrs, std::string_view text) {
+  constexpr auto kNames = std::apply(
+      [](const auto&... f) { return std::array<std::string_view, sizeof...(f)>{f.name...}; },
+      T::fields());
+  set_fields(text, kNames, [&](std::string_view name, std::string_view value) {
+    return set_field(attrs, name, value);
+  });
+}
+
 // Any attribute struct. Copies share one immutable value.
 class Attrs {
  public:
@@ -91,13 +114,22 @@ class Attrs {
   // another one.
   template <class T>
   const T& as() const {
-    const auto* holder = dynamic_cast<const Holder<T>*>(holder_.get());
-    if (holder == nullptr) {
+    const T* value = find<T>();
+    if (value == nullptr) {
       fail(ErrorKind::kUsage, "attributes: expected '{}', got '{}'", fields_text(T{}), text());
     }
-    return holder->value;
+    return *value;
   }
+  // The struct itself, or null when it is another one.
+  template <class T>
+  const T* find() const {
+    const auto* holder = dynamic_cast<const Holder<T>*>(holder_.get());
+    return holder == nullptr ? nullptr : &holder->value;
+  }
+  // "eps=1e-05 axes=1"
   std::string text() const { return holder_->text(); }
+  // The same struct with the fields that the text names set from it; see set_fields.
+  Attrs with(std::string_view text) const { return Attrs(holder_->with(text)); }
   friend bool operator==(const Attrs& a, const Attrs& b) {
     return a.holder_ == b.holder_ || a.text() == b.text();
   }
@@ -106,13 +138,20 @@ class Attrs {
   struct Base {
     virtual ~Base() = default;
     virtual std::string text() const = 0;
+    virtual std::shared_ptr<const Base> with(std::string_view text) const = 0;
   };
   template <class T>
   struct Holder : Base {
     explicit Holder(T v) : value(std::move(v)) {}
     std::string text() const override { return fields_text(value); }
+    std::shared_ptr<const Base> with(std::string_view text) const override {
+      T changed = value;
+      set_fields(changed, text);
+      return std::make_shared<Holder>(std::move(changed));
+    }
     T value;
   };
+  explicit Attrs(std::shared_ptr<const Base> holder) : holder_(std::move(holder)) {}
   // Of the many nodes without attributes, all share one.
   static const Attrs& none() {
     static const Attrs kNone{NoAttrs{}};

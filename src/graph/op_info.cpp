@@ -40,6 +40,14 @@ DTypes input_types(const OpInfo& op, int i) {
   return op.inputs[std::min(std::size_t(i), op.inputs.size() - 1)].types;
 }
 
+Attrs attrs_from_text(const OpInfo& op, std::string_view text) {
+  try {
+    return op.attrs.with(text);
+  } catch (const Error& error) {
+    fail(error.kind(), "[{}] {}", op.name, error.what());
+  }
+}
+
 BackwardContext::BackwardContext(Graph& g, int node, std::span<const Value> output_gradients,
                                  std::span<const bool> needed, StateValues& states)
     : graph(g),

@@ -105,6 +105,7 @@ struct OpInfo {
   std::string_view name;
   // By place. The last one stands for all further inputs of an op that takes any number of them.
   std::vector<OpInput> inputs = {};
+  Attrs attrs = {};  // the defaults, in the struct that the nodes of this op carry
   std::vector<TensorType> (*infer)(const InferContext&) = nullptr;
   void (*backward)(BackwardContext&) = nullptr;  // nullptr: building a gradient refuses
   GradientKind gradient = GradientKind::kNone;
@@ -118,6 +119,10 @@ struct OpInfo {
 std::string input_name(const OpInfo& op, int i);
 // The element types that the op takes as input i.
 DTypes input_types(const OpInfo& op, int i);
+
+// The attributes of a node from their text (Attrs::text); those that it does not name have their
+// defaults. Throws Error{kUsage}: "[layer_norm] eps: expected a number, got 'x'".
+Attrs attrs_from_text(const OpInfo& op, std::string_view text);
 
 // Whether the outputs of a node lie in its input 0.
 inline bool is_view(const Node& node) {

@@ -109,6 +109,7 @@ const OpInfo kAttention{.name = "attention",
                                    {"key_mask", DType::kU8},
                                    {"tick", DType::kI32},
                                    {"first_row", DType::kI32}},
+                        .attrs = AttentionAttrs{},
                         .infer = infer,
                         .backward = backward,
                         .gradient = GradientKind::kExact};
@@ -122,6 +123,7 @@ const OpInfo kAttentionBackward{.name = "attention_backward",
                                            "y",
                                            "lse",
                                            "dy"},
+                                .attrs = AttentionAttrs{},
                                 .infer = infer_backward};
 
 namespace ops {

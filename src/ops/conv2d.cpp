@@ -75,13 +75,18 @@ void backward(BackwardContext& c) {
 
 const OpInfo kConv2d{.name = "conv2d",
                      .inputs = {"x", "weight", "bias"},
+                     .attrs = ConvAttrs{},
                      .infer = infer,
                      .backward = backward,
                      .gradient = GradientKind::kExact};
-const OpInfo kConv2dBackwardInput{
-    .name = "conv2d_backward_input", .inputs = {"dy", "weight"}, .infer = infer_backward_input};
-const OpInfo kConv2dBackwardWeight{
-    .name = "conv2d_backward_weight", .inputs = {"x", "dy"}, .infer = infer_backward_weight};
+const OpInfo kConv2dBackwardInput{.name = "conv2d_backward_input",
+                                  .inputs = {"dy", "weight"},
+                                  .attrs = ConvBackwardAttrs{},
+                                  .infer = infer_backward_input};
+const OpInfo kConv2dBackwardWeight{.name = "conv2d_backward_weight",
+                                   .inputs = {"x", "dy"},
+                                   .attrs = ConvBackwardAttrs{},
+                                   .infer = infer_backward_weight};
 
 namespace ops {
 

@@ -23,12 +23,14 @@ void backward(BackwardContext& c) {
 
 const OpInfo kDropout{.name = "dropout",
                       .inputs = {"x", {"tick", DType::kI32}, {"first_row", DType::kI32}},
+                      .attrs = DropoutAttrs{},
                       .infer = infer,
                       .backward = backward,
                       .gradient = GradientKind::kExact,
                       .in_place = {{In::kX, 0}}};
 const OpInfo kDropoutBackward{.name = "dropout_backward",
                               .inputs = {"dy", {"tick", DType::kI32}, {"first_row", DType::kI32}},
+                              .attrs = DropoutAttrs{},
                               .infer = infer,
                               .in_place = {{In::kX, 0}}};
 

@@ -1,7 +1,5 @@
 #include "src/ops/elementwise.h"
 
-#include <fmt/ranges.h>
-
 #include "src/ops/reduce.h"
 
 namespace keel {
@@ -188,6 +186,8 @@ std::array<OpInfo, kEwCount> make_ops() {
     OpInfo& op = table[i];
     op.name = row.name;
     op.inputs = inputs_of(row);
+    if (row.code == kScale) op.attrs = ScaleAttrs{};
+    if (row.code == kCast) op.attrs = CastAttrs{};
     op.code = i;
     op.infer = row.code == kSelect ? infer_select
                : row.code == kCast ? infer_cast
@@ -214,23 +214,9 @@ std::optional<EwCode> elementwise_code(const OpInfo& op) {
 
 int arity(EwCode code) { return kRows[static_cast<std::size_t>(code)].operands.count; }
 
-std::string attr_text(const EwProgram& program) {
-  std::vector<std::string> steps;
-  for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    const EwStep& step = program.steps[i];
-    std::vector<std::string> sources;
-    for (int s = 0; s < arity(step.code); ++s) {
-      sources.push_back(fmt::format("r{}", step.source[static_cast<std::size_t>(s)]));
-    }
-    if (step.code == kScale) sources.push_back(fields_text(step.scale));
-    steps.push_back(fmt::format("r{}={}({})", program.inputs + int(i),
-                                elementwise_op(step.code).name, fmt::join(sources, ",")));
-  }
-  return fmt::format("{}", fmt::join(steps, " "));
-}
-
 const OpInfo kFusedElementwise{.name = "fused_elementwise",
                                .inputs = {"operand"},
+                               .attrs = FusedAttrs{},
                                .infer = infer_fused,
                                .in_place = {{0, 0}, {1, 0}, {2, 0}, {3, 0}}};
 

@@ -103,6 +103,7 @@ inline bool fits_kernels(const EwProgram& program) {
 
 // "r2=add(r0,r1) r3=relu(r2)"
 std::string attr_text(const EwProgram& program);
+void attr_parse(std::string_view text, EwProgram& program);
 
 struct FusedAttrs {
   EwProgram program;

@@ -41,11 +41,14 @@ void backward(BackwardContext& c) {
 
 const OpInfo kEmbedding{.name = "embedding",
                         .inputs = {"table", {"ids", DType::kI32}},
+                        .attrs = EmbeddingAttrs{},
                         .infer = infer,
                         .backward = backward,
                         .gradient = GradientKind::kExact};
-const OpInfo kEmbeddingBackward{
-    .name = "embedding_backward", .inputs = {{"ids", DType::kI32}, "dy"}, .infer = infer_backward};
+const OpInfo kEmbeddingBackward{.name = "embedding_backward",
+                                .inputs = {{"ids", DType::kI32}, "dy"},
+                                .attrs = EmbeddingBackwardAttrs{},
+                                .infer = infer_backward};
 
 namespace ops {
 

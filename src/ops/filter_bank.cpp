@@ -61,11 +61,13 @@ FilterAxis filter_axis(const FilterBankAttrs& attrs, bool is_x) {
 
 const OpInfo kFilterBank{.name = "filter_bank",
                          .inputs = {"p"},
+                         .attrs = FilterBankAttrs{},
                          .infer = infer,
                          .backward = backward,
                          .gradient = GradientKind::kExact};
 const OpInfo kFilterBankBackward{.name = "filter_bank_backward",
                                  .inputs = {"p", "fx", "fy", "dfx", "dfy"},
+                                 .attrs = FilterBankAttrs{},
                                  .infer = infer_backward};
 
 namespace ops {

@@ -21,8 +21,10 @@ LookupSumSizes lookup_sum_sizes(const Shape& tables, const Shape& ids) {
   return {ids[0], tables[0], tables[1], tables[2]};
 }
 
-const OpInfo kLookupSum{
-    .name = "lookup_sum", .inputs = {"tables", {"ids", DType::kI32}}, .infer = infer};
+const OpInfo kLookupSum{.name = "lookup_sum",
+                        .inputs = {"tables", {"ids", DType::kI32}},
+                        .attrs = LookupSumAttrs{},
+                        .infer = infer};
 
 namespace ops {
 

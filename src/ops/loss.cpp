@@ -73,12 +73,14 @@ void backward_bce(BackwardContext& c) {
 
 const OpInfo kCrossEntropy{.name = "cross_entropy",
                            .inputs = {"logits", {"labels", DType::kI32}},
+                           .attrs = CrossEntropyAttrs{},
                            .infer = infer_cross_entropy,
                            .backward = backward_cross_entropy,
                            .gradient = GradientKind::kExact};
 const OpInfo kCrossEntropyBackward{
     .name = "cross_entropy_backward",
     .inputs = {"logits", {"labels", DType::kI32}, "log_sum_exp", "count", "dmean", "dsum"},
+    .attrs = CrossEntropyAttrs{},
     .infer = infer_cross_entropy_backward,
     .in_place = {{In::kLogits, 0}}};
 const OpInfo kBceWithLogits{.name = "bce_with_logits",
@@ -92,6 +94,7 @@ const OpInfo kBceWithLogitsBackward{.name = "bce_with_logits_backward",
                                     .in_place = {{BceInput::kLogits, 0}}};
 const OpInfo kClassificationErrors{.name = "classification_errors",
                                    .inputs = {"logits", {"labels", DType::kI32}},
+                                   .attrs = CrossEntropyAttrs{},
                                    .infer = infer_errors};
 
 namespace ops {

@@ -113,6 +113,7 @@ Shape PanelForm::shape(std::int64_t k, std::int64_t n) const {
 
 const OpInfo kMatmul{.name = "matmul",
                      .inputs = {"a", "b", "bias"},
+                     .attrs = MatmulAttrs{},
                      .infer = infer,
                      .backward = backward,
                      .gradient = GradientKind::kExact};

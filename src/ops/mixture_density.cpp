@@ -45,11 +45,13 @@ MixtureSizes mixture_sizes(const Shape& y) { return {y[0], y[1] / MixturePart::k
 
 const OpInfo kMixtureDensity{.name = "mixture_density",
                              .inputs = {"y", "points", {"mask", DType::kU8}},
+                             .attrs = MixtureAttrs{},
                              .infer = infer,
                              .backward = backward,
                              .gradient = GradientKind::kExact};
 const OpInfo kMixtureDensityBackward{.name = "mixture_density_backward",
                                      .inputs = {"y", "points", {"mask", DType::kU8}, "dnll"},
+                                     .attrs = MixtureAttrs{},
                                      .infer = infer_backward,
                                      .in_place = {{In::kY, 0}}};
 

@@ -42,6 +42,7 @@ void backward(BackwardContext& c) {
 const OpInfo kNormNoise{
     .name = "norm_noise",
     .inputs = {"x", {"tick", DType::kI32}, {"first_row", DType::kI32}, {"mask", DType::kU8}},
+    .attrs = NormNoiseAttrs{},
     .infer = infer,
     .backward = backward,
     .gradient = GradientKind::kExact,
@@ -49,6 +50,7 @@ const OpInfo kNormNoise{
 const OpInfo kNormNoiseBackward{
     .name = "norm_noise_backward",
     .inputs = {"dy", {"tick", DType::kI32}, {"first_row", DType::kI32}, {"mask", DType::kU8}},
+    .attrs = NormNoiseAttrs{},
     .infer = infer,
     .in_place = {{In::kX, 0}}};
 

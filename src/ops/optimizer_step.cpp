@@ -96,12 +96,14 @@ Types infer_sum_squares(const InferContext& c) {
 const OpInfo kSgdStep{
     .name = "sgd_step",
     .inputs = {"p", "g", "lr", "scale", "u", {"ids", DType::kI32}},
+    .attrs = SgdAttrs{},
     .infer = infer_sgd,
     .in_place = {{UpdateInput::kP, UpdateOutput::kP}, {SgdInput::kU, SgdOutput::kU}},
     .keeps_on_guard = true};
 const OpInfo kAdamStep{
     .name = "adam_step",
     .inputs = {"p", "g", "lr", "scale", {"step", DType::kI32}, "m", "v", {"ids", DType::kI32}},
+    .attrs = AdamAttrs{},
     .infer = infer_adam,
     .in_place = {{UpdateInput::kP, UpdateOutput::kP},
                  {AdamInput::kM, AdamOutput::kM},
@@ -110,19 +112,23 @@ const OpInfo kAdamStep{
 const OpInfo kAdagradStep{
     .name = "adagrad_step",
     .inputs = {"p", "g", "lr", "scale", "h", {"ids", DType::kI32}},
+    .attrs = AdagradAttrs{},
     .infer = infer_adagrad,
     .in_place = {{UpdateInput::kP, UpdateOutput::kP}, {AdagradInput::kH, AdagradOutput::kH}},
     .keeps_on_guard = true};
 const OpInfo kGravesStep{.name = "graves_step",
                          .inputs = {"p", "g", "lr", "scale", "n", "q", "d", {"ids", DType::kI32}},
+                         .attrs = GravesAttrs{},
                          .infer = infer_graves,
                          .in_place = {{UpdateInput::kP, UpdateOutput::kP},
                                       {GravesInput::kN, GravesOutput::kN},
                                       {GravesInput::kQ, GravesOutput::kQ},
                                       {GravesInput::kD, GravesOutput::kD}},
                          .keeps_on_guard = true};
-const OpInfo kSumSquares{
-    .name = "sum_squares", .inputs = {"x", {"ids", DType::kI32}}, .infer = infer_sum_squares};
+const OpInfo kSumSquares{.name = "sum_squares",
+                         .inputs = {"x", {"ids", DType::kI32}},
+                         .attrs = SumSquaresAttrs{},
+                         .infer = infer_sum_squares};
 
 namespace ops {
 namespace {

@@ -61,19 +61,24 @@ void backward_avg(BackwardContext& c) {
 
 const OpInfo kMaxPool2d{.name = "max_pool2d",
                         .inputs = {"x"},
+                        .attrs = PoolAttrs{},
                         .infer = infer_max,
                         .backward = backward_max,
                         .gradient = GradientKind::kExact};
 const OpInfo kAvgPool2d{.name = "avg_pool2d",
                         .inputs = {"x"},
+                        .attrs = PoolAttrs{},
                         .infer = infer_avg,
                         .backward = backward_avg,
                         .gradient = GradientKind::kExact};
 const OpInfo kMaxPool2dBackward{.name = "max_pool2d_backward",
                                 .inputs = {"dy", {"index", DType::kU8}},
+                                .attrs = PoolBackwardAttrs{},
                                 .infer = infer_backward};
-const OpInfo kAvgPool2dBackward{
-    .name = "avg_pool2d_backward", .inputs = {"dy"}, .infer = infer_backward};
+const OpInfo kAvgPool2dBackward{.name = "avg_pool2d_backward",
+                                .inputs = {"dy"},
+                                .attrs = PoolBackwardAttrs{},
+                                .infer = infer_backward};
 
 namespace ops {
 

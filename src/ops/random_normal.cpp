@@ -18,6 +18,7 @@ std::vector<TensorType> infer(const InferContext& c) {
 
 const OpInfo kRandomNormal{.name = "random_normal",
                            .inputs = {{"tick", DType::kI32}, {"first_row", DType::kI32}},
+                           .attrs = RandomNormalAttrs{},
                            .infer = infer};
 
 namespace ops {

@@ -86,16 +86,19 @@ Value reduce(Graph& g, const OpInfo& op, Value x, std::vector<std::int64_t> axes
 
 const OpInfo kSum{.name = "sum",
                   .inputs = {"x"},
+                  .attrs = ReduceAttrs{},
                   .infer = infer_reduce,
                   .backward = backward_sum,
                   .gradient = GradientKind::kExact};
 const OpInfo kMean{.name = "mean",
                    .inputs = {"x"},
+                   .attrs = ReduceAttrs{},
                    .infer = infer_reduce,
                    .backward = backward_mean,
                    .gradient = GradientKind::kExact};
 const OpInfo kMax{.name = "max",
                   .inputs = {"x"},
+                  .attrs = ReduceAttrs{},
                   .infer = infer_reduce,
                   .backward = backward_max,
                   .gradient = GradientKind::kExact};
@@ -103,6 +106,7 @@ const OpInfo kMaxBackward{
     .name = "max_backward", .inputs = {"dy", "x", "y"}, .infer = infer_max_backward};
 const OpInfo kBroadcastTo{.name = "broadcast_to",
                           .inputs = {{"x", kAnyType}},
+                          .attrs = BroadcastAttrs{},
                           .infer = infer_broadcast,
                           .backward = backward_broadcast,
                           .gradient = GradientKind::kExact};

@@ -33,8 +33,10 @@ Types infer_sum_groups(const InferContext& c) {
 
 }  // namespace
 
-const OpInfo kGroupIds{
-    .name = "group_ids", .inputs = {{"ids", DType::kI32}}, .infer = infer_group_ids};
+const OpInfo kGroupIds{.name = "group_ids",
+                       .inputs = {{"ids", DType::kI32}},
+                       .attrs = GroupIdsAttrs{},
+                       .infer = infer_group_ids};
 const OpInfo kSumGroups{.name = "sum_groups",
                         .inputs = {"dy", {"order", DType::kI32}, {"begins", DType::kI32}},
                         .infer = infer_sum_groups};

@@ -31,7 +31,7 @@ Types infer_put(const InferContext& c) {
 
 }  // namespace
 
-const OpInfo kTopK{.name = "top_k", .inputs = {"x"}, .infer = infer_top_k};
+const OpInfo kTopK{.name = "top_k", .inputs = {"x"}, .attrs = TopKAttrs{}, .infer = infer_top_k};
 const OpInfo kPut{.name = "put",
                   .inputs = {"memory", "x", {"t", DType::kI32}},
                   .infer = infer_put,

@@ -54,12 +54,14 @@ SoftWindowSizes soft_window_sizes(const Shape& before, const Shape& text) {
 
 const OpInfo kSoftWindow{.name = "soft_window",
                          .inputs = {"hats", "kappa", {"text", DType::kI32}},
+                         .attrs = SoftWindowAttrs{},
                          .infer = infer,
                          .backward = backward,
                          .gradient = GradientKind::kExact};
 const OpInfo kSoftWindowBackward{
     .name = "soft_window_backward",
     .inputs = {"hats", "kappa", {"text", DType::kI32}, "dw", "dkappa", "dphi"},
+    .attrs = SoftWindowAttrs{},
     .infer = infer_backward};
 
 namespace ops {

@@ -33,6 +33,7 @@ const OpInfo kStopGradient{.name = "stop_gradient",
                            .view = View::kWhole};
 const OpInfo kClipGradient{.name = "clip_gradient",
                            .inputs = {"x"},
+                           .attrs = ClipGradientAttrs{},
                            .infer = infer_clip,
                            .backward = backward_clip,
                            .gradient = GradientKind::kSurrogate,

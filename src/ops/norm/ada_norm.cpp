@@ -41,11 +41,13 @@ void backward(BackwardContext& c) {
 
 const OpInfo kAdaNorm{.name = "ada_norm",
                       .inputs = {"x"},
+                      .attrs = AdaNormAttrs{},
                       .infer = infer,
                       .backward = backward,
                       .gradient = GradientKind::kDetached};
 const OpInfo kAdaNormBackward{.name = "ada_norm_backward",
                               .inputs = {"x", "mean", "rstd", "dy"},
+                              .attrs = AdaNormAttrs{},
                               .infer = infer_backward,
                               .in_place = {{BackIn::kDy, BackOut::kDx}}};
 

@@ -55,6 +55,7 @@ void backward(BackwardContext& c) {
 const OpInfo kBatchNorm{
     .name = "batch_norm",
     .inputs = {"x", "gain", "bias", "running_mean", "running_var", {"mask", DType::kU8}},
+    .attrs = BatchNormAttrs{},
     .infer = infer,
     .backward = backward,
     .gradient = GradientKind::kExact,
@@ -62,6 +63,7 @@ const OpInfo kBatchNorm{
                  {In::kRunningVar, Out::kNextRunningVar}}};
 const OpInfo kBatchNormBackward{.name = "batch_norm_backward",
                                 .inputs = {"x", "gain", "mean", "rstd", "dy", {"mask", DType::kU8}},
+                                .attrs = BatchNormBackwardAttrs{},
                                 .infer = infer_backward,
                                 .in_place = {{BackIn::kDy, BackOut::kDx}}};
 

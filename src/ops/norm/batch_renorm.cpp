@@ -73,6 +73,7 @@ const OpInfo kBatchRenorm{.name = "batch_renorm",
                                      "running_std",
                                      {"step", DType::kI32},
                                      {"mask", DType::kU8}},
+                          .attrs = BatchRenormAttrs{},
                           .infer = infer,
                           .backward = backward,
                           .gradient = GradientKind::kDetached,
@@ -81,6 +82,7 @@ const OpInfo kBatchRenorm{.name = "batch_renorm",
 const OpInfo kBatchRenormBackward{
     .name = "batch_renorm_backward",
     .inputs = {"x", "gain", "mean", "rstd", "r", "d", "dy", {"mask", DType::kU8}},
+    .attrs = BatchRenormBackwardAttrs{},
     .infer = infer_backward,
     .in_place = {{BackIn::kDy, BackOut::kDx}}};
 

@@ -45,11 +45,13 @@ void backward(BackwardContext& c) {
 
 const OpInfo kDetachNorm{.name = "detach_norm",
                          .inputs = {"x"},
+                         .attrs = DetachNormAttrs{},
                          .infer = infer,
                          .backward = backward,
                          .gradient = GradientKind::kDetached};
 const OpInfo kDetachNormBackward{.name = "detach_norm_backward",
                                  .inputs = {"x", "mean", "rstd", "dy"},
+                                 .attrs = DetachNormAttrs{},
                                  .infer = infer_backward,
                                  .in_place = {{BackIn::kDy, BackOut::kDx}}};
 

@@ -57,11 +57,13 @@ void backward(BackwardContext& c) {
 
 const OpInfo kGroupNorm{.name = "group_norm",
                         .inputs = {"x", "gain", "bias"},
+                        .attrs = GroupNormAttrs{},
                         .infer = infer,
                         .backward = backward,
                         .gradient = GradientKind::kExact};
 const OpInfo kGroupNormBackward{.name = "group_norm_backward",
                                 .inputs = {"x", "gain", "mean", "rstd", "dy"},
+                                .attrs = GroupNormBackwardAttrs{},
                                 .infer = infer_backward,
                                 .in_place = {{BackIn::kDy, BackOut::kDx}}};
 

@@ -50,11 +50,13 @@ RowSizes scaled_groups(const Shape& x, std::int64_t groups) {
 
 const OpInfo kGroupScaling{.name = "group_scaling",
                            .inputs = {"x"},
+                           .attrs = GroupScalingAttrs{},
                            .infer = infer,
                            .backward = backward,
                            .gradient = GradientKind::kExact};
 const OpInfo kGroupScalingBackward{.name = "group_scaling_backward",
                                    .inputs = {"x", "rrms", "dy"},
+                                   .attrs = GroupScalingAttrs{},
                                    .infer = infer_backward,
                                    .in_place = {{BackIn::kDy, BackOut::kDx}}};
 

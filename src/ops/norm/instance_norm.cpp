@@ -56,12 +56,14 @@ void backward(BackwardContext& c) {
 
 const OpInfo kInstanceNorm{.name = "instance_norm",
                            .inputs = {"x", "gain", "bias", {"mask", DType::kU8}},
+                           .attrs = InstanceNormAttrs{},
                            .infer = infer,
                            .backward = backward,
                            .gradient = GradientKind::kExact};
 const OpInfo kInstanceNormBackward{
     .name = "instance_norm_backward",
     .inputs = {"x", "gain", "mean", "rstd", "dy", {"mask", DType::kU8}},
+    .attrs = InstanceNormBackwardAttrs{},
     .infer = infer_backward,
     .in_place = {{BackIn::kDy, BackOut::kDx}}};
 

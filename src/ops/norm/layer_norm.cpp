@@ -49,11 +49,13 @@ void backward(BackwardContext& c) {
 
 const OpInfo kLayerNorm{.name = "layer_norm",
                         .inputs = {"x", "gain", "bias"},
+                        .attrs = LayerNormAttrs{},
                         .infer = infer,
                         .backward = backward,
                         .gradient = GradientKind::kExact};
 const OpInfo kLayerNormBackward{.name = "layer_norm_backward",
                                 .inputs = {"x", "gain", "mean", "rstd", "dy"},
+                                .attrs = LayerNormBackwardAttrs{},
                                 .infer = infer_backward,
                                 .in_place = {{BackIn::kDy, BackOut::kDx}}};
 

@@ -73,6 +73,7 @@ void backward(BackwardContext& c) {
 const OpInfo kMabn{
     .name = "mabn",
     .inputs = {"x", "gain", "bias", "x2", "gz", "v", {"step", DType::kI32}, {"mask", DType::kU8}},
+    .attrs = MabnAttrs{},
     .infer = infer,
     .backward = backward,
     .gradient = GradientKind::kSurrogate,
@@ -80,6 +81,7 @@ const OpInfo kMabn{
 const OpInfo kMabnBackward{
     .name = "mabn_backward",
     .inputs = {"x", "gain", "rstd", "r", "gz", {"step", DType::kI32}, "dy", {"mask", DType::kU8}},
+    .attrs = MabnBackwardAttrs{},
     .infer = infer_backward,
     .in_place = {{BackIn::kDy, BackOut::kDx}, {BackIn::kGz, BackOut::kNextGz}}};
 

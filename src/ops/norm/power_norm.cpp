@@ -83,12 +83,14 @@ void backward(BackwardContext& c) {
 const OpInfo kPowerNorm{
     .name = "power_norm",
     .inputs = {"x", "gain", "bias", "psi2", "nu", {"step", DType::kI32}, {"mask", DType::kU8}},
+    .attrs = PowerNormAttrs{},
     .infer = infer,
     .backward = backward,
     .gradient = GradientKind::kSurrogate};
 const OpInfo kPowerNormBackward{
     .name = "power_norm_backward",
     .inputs = {"x", "gain", "rpsi", "rdx", "gamma", "nu", "dy", {"mask", DType::kU8}, "rrms"},
+    .attrs = PowerNormBackwardAttrs{},
     .infer = infer_backward,
     .in_place = {{BackIn::kDy, BackOut::kDx}}};
 

@@ -47,11 +47,13 @@ void backward(BackwardContext& c) {
 
 const OpInfo kRmsNorm{.name = "rms_norm",
                       .inputs = {"x", "gain", "bias"},
+                      .attrs = RmsNormAttrs{},
                       .infer = infer,
                       .backward = backward,
                       .gradient = GradientKind::kExact};
 const OpInfo kRmsNormBackward{.name = "rms_norm_backward",
                               .inputs = {"x", "gain", "rrms", "dy"},
+                              .attrs = RmsNormBackwardAttrs{},
                               .infer = infer_backward,
                               .in_place = {{BackIn::kDy, BackOut::kDx}}};
 

@@ -45,11 +45,13 @@ void backward(BackwardContext& c) {
 
 const OpInfo kScaleNorm{.name = "scale_norm",
                         .inputs = {"x", "gain"},
+                        .attrs = ScaleNormAttrs{},
                         .infer = infer,
                         .backward = backward,
                         .gradient = GradientKind::kExact};
 const OpInfo kScaleNormBackward{.name = "scale_norm_backward",
                                 .inputs = {"x", "gain", "rnorm", "dy"},
+                                .attrs = ScaleNormAttrs{},
                                 .infer = infer_backward,
                                 .in_place = {{BackIn::kDy, BackOut::kDx}}};
 

@@ -53,11 +53,13 @@ ColumnSizes weight_sizes(const Shape& v, const WeightNormAttrs& attrs) {
 
 const OpInfo kWeightNorm{.name = "weight_norm",
                          .inputs = {"v", "g"},
+                         .attrs = WeightNormAttrs{},
                          .infer = infer,
                          .backward = backward,
                          .gradient = GradientKind::kExact};
 const OpInfo kWeightNormBackward{.name = "weight_norm_backward",
                                  .inputs = {"v", "g", "rnorm", "dw"},
+                                 .attrs = WeightNormAttrs{},
                                  .infer = infer_backward,
                                  .in_place = {{BackIn::kDw, BackOut::kDv}}};
 
