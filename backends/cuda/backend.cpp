@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "backends/cuda/kernels/kernels.h"
-#include "backends/cuda/matmul.h"
 #include "backends/cuda/runtime.h"
 #include "src/runtime/kernel_table.h"
 
@@ -16,21 +15,23 @@ const KernelTypeTable kKernelTypes{.usual = floating_kernel(DType::kF32)};
 
 class DeviceMemory : public Memory {
  public:
-  explicit DeviceMemory(std::int64_t bytes) : memory_(cuda::allocate(bytes)), bytes_(bytes) {}
-  ~DeviceMemory() override { release(memory_); }
+  DeviceMemory(std::shared_ptr<Device> device, std::int64_t bytes)
+      : device_(std::move(device)), memory_(device_->allocate(bytes)), bytes_(bytes) {}
+  ~DeviceMemory() override { device_->release(memory_); }
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
   std::byte* address() const override { return memory_; }
   std::int64_t bytes() const override { return bytes_; }
   void upload(std::int64_t offset, const void* src, std::int64_t bytes) override {
-    if (bytes > 0) cuda::upload(memory_ + offset, src, bytes);
+    if (bytes > 0) device_->upload(memory_ + offset, src, bytes);
   }
   void download(std::int64_t offset, void* dst, std::int64_t bytes) const override {
-    if (bytes > 0) cuda::download(dst, memory_ + offset, bytes);
+    if (bytes > 0) device_->download(dst, memory_ + offset, bytes);
   }
 
  private:
+  std::shared_ptr<Device> device_;
   std::byte* memory_;
   std::int64_t bytes_;
 };
@@ -48,39 +49,39 @@ std::vector<Kernel> joined(std::span<const Kernel> kernels) {
 
 // A step that is run again and again: as it is, then recorded, then replayed.
 struct Step {
+  std::shared_ptr<Device> device;
   std::vector<Kernel> kernels;
   bool has_run = false;
   Kernel recorded = {};
 
   void run() {
+    const OnDevice here(*device);
     if (!std::exchange(has_run, true)) {
       for (const Kernel& kernel : kernels) kernel();
       return;
     }
-    if (!recorded) recorded = cuda::record(kernels);
+    if (!recorded) recorded = device->record(kernels);
     recorded();
   }
 };
 
 }  // namespace
 
-CudaBackend::CudaBackend(const Options& options) {
-  require_device();
-  set_tf32(options.tf32);
-}
+CudaBackend::CudaBackend(const Options& options) : device_(std::make_shared<Device>(options)) {}
 
-std::string CudaBackend::description() const { return device_text(); }
+std::string CudaBackend::description() const { return device_->text(); }
 
 Prepared CudaBackend::prepare(const NodeContext& context) {
+  const OnDevice here(*device_);
   return prepare_from(kernel_table(), *this, context);
 }
 
 std::unique_ptr<Memory> CudaBackend::allocate(std::int64_t bytes) {
-  return std::make_unique<DeviceMemory>(bytes);
+  return std::make_unique<DeviceMemory>(device_, bytes);
 }
 
 std::unique_ptr<Readback> CudaBackend::allocate_readback(std::int64_t bytes) {
-  return cuda::allocate_readback(bytes);
+  return device_->allocate_readback(bytes);
 }
 
 Kernel CudaBackend::copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) {
@@ -90,14 +91,16 @@ Kernel CudaBackend::copy(const TensorRef& dst, const TensorRef& src, const Tenso
 }
 
 void CudaBackend::run(std::span<const Kernel> kernels) {
+  const OnDevice here(*device_);
   for (const Kernel& kernel : kernels) kernel();
-  synchronize();
+  device_->synchronize();
 }
 
-double CudaBackend::seconds(const std::function<void()>& body) { return cuda::seconds(body); }
+double CudaBackend::seconds(const std::function<void()>& body) { return device_->seconds(body); }
 
 Kernel CudaBackend::record(std::span<const Kernel> kernels) {
-  return [step = std::make_shared<Step>(joined(kernels))] { step->run(); };
+  const OnDevice here(*device_);
+  return [step = std::make_shared<Step>(device_, joined(kernels))] { step->run(); };
 }
 
 }  // namespace keel::cuda

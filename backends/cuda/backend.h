@@ -1,5 +1,5 @@
 // The cuda backend: float32 training on NVIDIA GPUs with cuBLASLt and kernels of our own; the step
-// is recorded as a CUDA graph and replayed.
+// is recorded as a CUDA graph and replayed. Every backend has a stream of its own.
 #pragma once
 
 #include "src/runtime/backend.h"
@@ -7,8 +7,11 @@
 namespace keel::cuda {
 
 struct Options {
+  int device = 0;     // its number, as CUDA counts
   bool tf32 = false;  // matrix products round their factors to 10 bits of mantissa
 };
+
+class Device;
 
 class CudaBackend : public Backend {
  public:
@@ -25,6 +28,9 @@ class CudaBackend : public Backend {
   bool times_cold() const override { return true; }
   // The first run is not yet recorded: libraries set themselves up in it.
   Kernel record(std::span<const Kernel> kernels) override;
+
+ private:
+  std::shared_ptr<Device> device_;  // its memory keeps it, too
 };
 
 }  // namespace keel::cuda

@@ -7,7 +7,6 @@
 
 #include "backends/cuda/convolution.h"
 #include "backends/cuda/device.h"
-#include "backends/cuda/matmul.h"
 #include "src/core/error.h"
 #include "src/ops/conv2d.h"
 
@@ -28,14 +27,16 @@ void expect(cudnnStatus_t status, const char* call, const char* file, int line) 
 }
 #define KEEL_CUDNN_CALL(call) expect(call, #call, __FILE__, __LINE__)
 
+// Of the current device.
 cudnnHandle_t handle() {
-  static const cudnnHandle_t handle = [] {
+  std::shared_ptr<void>& kept = current_device().library(Device::kConvolutions);
+  if (!kept) {
     cudnnHandle_t made = nullptr;
     KEEL_CUDNN_CALL(cudnnCreate(&made));
-    KEEL_CUDNN_CALL(cudnnSetStream(made, stream()));
-    return made;
-  }();
-  return handle;
+    kept = {made, [](void* h) { cudnnDestroy(static_cast<cudnnHandle_t>(h)); }};
+    KEEL_CUDNN_CALL(cudnnSetStream(made, current_device().stream()));
+  }
+  return static_cast<cudnnHandle_t>(kept.get());
 }
 
 template <class T>
@@ -71,7 +72,7 @@ class Plan {
     KEEL_CUDNN_CALL(cudnnSetConvolution2dDescriptor(windows_.get(), padding, padding, stride,
                                                     stride, 1, 1, CUDNN_CROSS_CORRELATION,
                                                     CUDNN_DATA_FLOAT));
-    const auto math = is_tf32_allowed() ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+    const auto math = current_device().tf32() ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
     KEEL_CUDNN_CALL(cudnnSetConvolutionMathType(windows_.get(), math));
     is_usable_ = find_workspace() == CUDNN_STATUS_SUCCESS && workspace_ <= kMostWorkspace;
   }

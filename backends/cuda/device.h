@@ -139,14 +139,16 @@ __device__ inline void sync_team(int threads) {
 #endif
 }
 
-// Starts a kernel on the backend's stream. Throws Error naming CUDA's complaint when it cannot be.
+// Starts a kernel on the stream of the current device. Throws Error naming CUDA's complaint when it
+// cannot be.
 template <class... Parameters, class... Args>
 void launch(void (*kernel)(Parameters...), Grid grid, const Args&... args) {
   if (grid.blocks == 0) return;
 #ifdef KEEL_CUDA_EMULATED
   simt::enqueue([=] { simt::run(grid.blocks, grid.threads, [&] { kernel(args...); }); });
 #else
-  kernel<<<static_cast<unsigned>(grid.blocks), grid.threads, 0, stream()>>>(args...);
+  kernel<<<static_cast<unsigned>(grid.blocks), grid.threads, 0, current_device().stream()>>>(
+      args...);
   KEEL_CUDA_CALL(cudaGetLastError());
 #endif
 }

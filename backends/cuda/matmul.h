@@ -24,13 +24,7 @@ struct ProductData {
 // Bytes of workspace that any product may use, from any multiple of kAlignment on.
 inline constexpr std::int64_t kProductWorkspace = (32 << 20) + 256;
 
-// Chooses how the product is computed; the result runs it.
+// Chooses how the current device computes the product; the result runs it there.
 std::function<void(const ProductData&)> plan_product(const Product& product);
-
-// Whether products planned from now on may round their factors to tf32.
-void set_tf32(bool allowed);
-#ifndef KEEL_CUDA_EMULATED
-bool is_tf32_allowed();
-#endif
 
 }  // namespace keel::cuda

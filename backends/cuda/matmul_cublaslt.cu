@@ -21,18 +21,15 @@ void expect(cublasStatus_t status, const char* call, const char* file, int line)
 constexpr std::size_t kWorkspaceAlignment = 256;
 constexpr std::size_t kUsedWorkspace = kProductWorkspace - kWorkspaceAlignment;
 
-bool& tf32() {
-  static bool allowed = false;
-  return allowed;
-}
-
+// Of the current device.
 cublasLtHandle_t handle() {
-  static const cublasLtHandle_t handle = [] {
+  std::shared_ptr<void>& kept = current_device().library(Device::kProducts);
+  if (!kept) {
     cublasLtHandle_t made = nullptr;
     KEEL_CUBLAS(cublasLtCreate(&made));
-    return made;
-  }();
-  return handle;
+    kept = {made, [](void* h) { cublasLtDestroy(static_cast<cublasLtHandle_t>(h)); }};
+  }
+  return static_cast<cublasLtHandle_t>(kept.get());
 }
 
 template <class T>
@@ -99,12 +96,13 @@ class Plan {
     if (batch * m * n == 0) return;
     const float one = 1, zero = 0;
     if (is_empty()) {
-      KEEL_CUDA_CALL(
-          cudaMemsetAsync(data.y, 0, std::size_t(batch * m * n) * sizeof(float), stream()));
+      KEEL_CUDA_CALL(cudaMemsetAsync(data.y, 0, std::size_t(batch * m * n) * sizeof(float),
+                                     current_device().stream()));
     } else {
       KEEL_CUBLAS(cublasLtMatmul(handle(), description_.get(), &one, data.a, a_.get(), data.b,
                                  b_.get(), &zero, data.y, y_.get(), data.y, y_.get(), &algorithm_,
-                                 aligned_workspace(data.workspace), kUsedWorkspace, stream()));
+                                 aligned_workspace(data.workspace), kUsedWorkspace,
+                                 current_device().stream()));
     }
     if (!data.bias && !product_.relu) return;
     const Global<float> y(data.y, batch * m * n);
@@ -120,7 +118,8 @@ class Plan {
 
   static Owned<cublasLtMatmulDesc_t> describe() {
     cublasLtMatmulDesc_t made = nullptr;
-    const auto compute = is_tf32_allowed() ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    const auto compute =
+        current_device().tf32() ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     KEEL_CUBLAS(cublasLtMatmulDescCreate(&made, compute, CUDA_R_32F));
     return {made, cublasLtMatmulDescDestroy};
   }
@@ -166,8 +165,5 @@ std::function<void(const ProductData&)> plan_product(const Product& product) {
   const auto plan = std::make_shared<const Plan>(product);
   return [plan](const ProductData& data) { plan->run(data); };
 }
-
-void set_tf32(bool allowed) { tf32() = allowed; }
-bool is_tf32_allowed() { return tf32(); }
 
 }  // namespace keel::cuda

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "backends/cuda/runtime.h"
 #include "src/core/error.h"
@@ -20,6 +21,15 @@ struct Staging {
     for (cudaEvent_t& event : free)
       KEEL_CUDA_CALL(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
   }
+  ~Staging() {
+    for (cudaEvent_t event : free) succeeded(cudaEventDestroy(event));
+    succeeded(cudaFreeHost(memory));
+  }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  // Memory of `bytes` in the half that is being filled, for a copy on this stream.
+  std::byte* place(std::size_t bytes, cudaStream_t stream);
 
   std::byte* memory = nullptr;
   cudaEvent_t free[2];  // reached when the device has read the half
@@ -27,18 +37,16 @@ struct Staging {
   int half = 0;
 };
 
-// Memory of `bytes` in the pinned half that is being filled.
-std::byte* stage(std::size_t bytes) {
-  static Staging staging;
-  if (staging.used + bytes > kStaging) {
-    KEEL_CUDA_CALL(cudaEventRecord(staging.free[staging.half], stream()));
-    staging.half ^= 1;
-    staging.used = 0;
-    KEEL_CUDA_CALL(cudaEventSynchronize(staging.free[staging.half]));
+std::byte* Staging::place(std::size_t bytes, cudaStream_t stream) {
+  if (used + bytes > kStaging) {
+    KEEL_CUDA_CALL(cudaEventRecord(free[half], stream));
+    half ^= 1;
+    used = 0;
+    KEEL_CUDA_CALL(cudaEventSynchronize(free[half]));
   }
-  std::byte* const place = staging.memory + std::size_t(staging.half) * kStaging + staging.used;
-  staging.used += (bytes + 63) / 64 * 64;
-  return place;
+  std::byte* const first = memory + std::size_t(half) * kStaging + used;
+  used += (bytes + 63) / 64 * 64;
+  return first;
 }
 
 std::byte& new_memory() {
@@ -48,13 +56,19 @@ std::byte& new_memory() {
 
 // Two events, and memory of twice the L2 cache's size to fill it with.
 struct Stopwatch {
-  Stopwatch() {
+  explicit Stopwatch(int device) {
     cudaDeviceProp properties{};
-    KEEL_CUDA_CALL(cudaGetDeviceProperties(&properties, 0));
+    KEEL_CUDA_CALL(cudaGetDeviceProperties(&properties, device));
     bytes = 2 * std::size_t(properties.l2CacheSize);
     KEEL_CUDA_CALL(cudaMalloc(&filler, bytes));
     for (cudaEvent_t* event : {&start, &end}) KEEL_CUDA_CALL(cudaEventCreate(event));
   }
+  ~Stopwatch() {
+    for (cudaEvent_t event : {start, end}) succeeded(cudaEventDestroy(event));
+    succeeded(cudaFree(filler));
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
 
   void* filler = nullptr;
   std::size_t bytes = 0;
@@ -64,7 +78,7 @@ struct Stopwatch {
 // Pinned memory, and an event after the last copy to it.
 class PinnedReadback : public Readback {
  public:
-  explicit PinnedReadback(std::int64_t bytes) {
+  PinnedReadback(std::shared_ptr<Device> device, std::int64_t bytes) : device_(std::move(device)) {
     KEEL_CUDA_CALL(cudaEventCreateWithFlags(&arrival_, cudaEventDisableTiming));
     KEEL_CUDA_CALL(cudaMallocHost(&memory_, std::size_t(bytes)));
   }
@@ -78,8 +92,8 @@ class PinnedReadback : public Readback {
 
   void receive(std::int64_t offset, const void* src, std::int64_t bytes) override {
     KEEL_CUDA_CALL(cudaMemcpyAsync(memory_ + offset, src, std::size_t(bytes),
-                                   cudaMemcpyDeviceToHost, stream()));
-    KEEL_CUDA_CALL(cudaEventRecord(arrival_, stream()));
+                                   cudaMemcpyDeviceToHost, device_->stream()));
+    KEEL_CUDA_CALL(cudaEventRecord(arrival_, device_->stream()));
   }
   bool is_complete() const override {
     const cudaError_t status = cudaEventQuery(arrival_);
@@ -93,6 +107,7 @@ class PinnedReadback : public Readback {
   }
 
  private:
+  std::shared_ptr<Device> device_;
   std::byte* memory_ = nullptr;
   cudaEvent_t arrival_ = nullptr;
 };
@@ -102,21 +117,32 @@ struct Graph {
   cudaGraphExec_t exec = nullptr;
 };
 
-cudaGraph_t capture(std::span<const Kernel> kernels) {
+cudaGraph_t capture(std::span<const Kernel> kernels, cudaStream_t stream) {
   cudaGraph_t graph = nullptr;
-  KEEL_CUDA_CALL(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeThreadLocal));
+  KEEL_CUDA_CALL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   try {
     for (const Kernel& kernel : kernels) kernel();
   } catch (...) {
-    succeeded(cudaStreamEndCapture(stream(), &graph));
+    succeeded(cudaStreamEndCapture(stream, &graph));
     if (graph) succeeded(cudaGraphDestroy(graph));
     throw;
   }
-  KEEL_CUDA_CALL(cudaStreamEndCapture(stream(), &graph));
+  KEEL_CUDA_CALL(cudaStreamEndCapture(stream, &graph));
   return graph;
 }
 
+// The device of the innermost OnDevice of this thread.
+Device*& innermost() {
+  thread_local Device* device = nullptr;
+  return device;
+}
+
 }  // namespace
+
+struct Device::Parts {
+  std::optional<Staging> staging;      // made when the first copy needs it
+  std::optional<Stopwatch> stopwatch;  // the same
+};
 
 bool succeeded(cudaError_t status) {
   if (status != cudaSuccess) cudaGetLastError();
@@ -142,83 +168,110 @@ void require_device() {
         "backend cuda: no GPU can be used: {}", why);
 }
 
-std::string device_text() {
+OnDevice::OnDevice(Device& device) : former_(innermost()) {
+  KEEL_CUDA_CALL(cudaSetDevice(device.number()));
+  innermost() = &device;
+}
+
+OnDevice::~OnDevice() {
+  innermost() = former_;
+  if (former_ != nullptr) succeeded(cudaSetDevice(former_->number()));
+}
+
+Device& current_device() {
+  check(innermost() != nullptr, ErrorKind::kCheckFailed, "[cuda] a kernel outside of every run");
+  return *innermost();
+}
+
+Device::Device(const Options& options) : options_(options), parts_(std::make_unique<Parts>()) {
+  require_device();
+  const OnDevice here(*this);
+  KEEL_CUDA_CALL(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+}
+
+Device::~Device() {
+  succeeded(cudaSetDevice(number()));
+  succeeded(cudaStreamSynchronize(stream_));
+  libraries_ = {};
+  parts_.reset();
+  succeeded(cudaStreamDestroy(stream_));
+}
+
+std::string Device::text() const {
   cudaDeviceProp properties{};
   int runtime = 0;
-  KEEL_CUDA_CALL(cudaGetDeviceProperties(&properties, 0));
+  KEEL_CUDA_CALL(cudaGetDeviceProperties(&properties, number()));
   KEEL_CUDA_CALL(cudaRuntimeGetVersion(&runtime));
   return fmt::format("{}, compute capability {}.{}, CUDA {}.{}", properties.name, properties.major,
                      properties.minor, runtime / 1000, runtime % 1000 / 10);
 }
 
-cudaStream_t stream() {
-  static cudaStream_t stream = [] {
-    cudaStream_t made = nullptr;
-    KEEL_CUDA_CALL(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
-    return made;
-  }();
-  return stream;
-}
-
-std::byte* allocate(std::int64_t bytes) {
+std::byte* Device::allocate(std::int64_t bytes) {
   void* memory = nullptr;
   const cudaError_t status =
-      cudaMallocAsync(&memory, std::size_t(std::max<std::int64_t>(bytes, 1)), stream());
+      cudaMallocAsync(&memory, std::size_t(std::max<std::int64_t>(bytes, 1)), stream_);
   check(succeeded(status) || status != cudaErrorMemoryAllocation, ErrorKind::kMemory,
         "[cuda] out of device memory: {} bytes were asked for", bytes);
   KEEL_CUDA_CALL(status);
-  KEEL_CUDA_CALL(cudaMemsetAsync(memory, int(new_memory()), std::size_t(bytes), stream()));
+  KEEL_CUDA_CALL(cudaMemsetAsync(memory, int(new_memory()), std::size_t(bytes), stream_));
   return static_cast<std::byte*>(memory);
 }
 
 void fill_new_memory(std::byte byte) { new_memory() = byte; }
 
-void release(std::byte* memory) noexcept { succeeded(cudaFreeAsync(memory, stream())); }
+void Device::release(std::byte* memory) noexcept { succeeded(cudaFreeAsync(memory, stream_)); }
 
-void upload(std::byte* dst, const void* src, std::int64_t bytes) {
+void Device::upload(std::byte* dst, const void* src, std::int64_t bytes) {
+  const OnDevice here(*this);
+  if (!parts_->staging) parts_->staging.emplace();
   const auto* const from = static_cast<const std::byte*>(src);
   const auto size = std::size_t(bytes);
   for (std::size_t done = 0; done < size; done += kStaging) {
     const std::size_t part = std::min(size - done, kStaging);
-    const void* const staged = std::memcpy(stage(part), from + done, part);
-    KEEL_CUDA_CALL(cudaMemcpyAsync(dst + done, staged, part, cudaMemcpyHostToDevice, stream()));
+    std::byte* const place = parts_->staging->place(part, stream_);
+    const void* const staged = std::memcpy(place, from + done, part);
+    KEEL_CUDA_CALL(cudaMemcpyAsync(dst + done, staged, part, cudaMemcpyHostToDevice, stream_));
   }
 }
 
-void download(void* dst, const std::byte* src, std::int64_t bytes) {
-  KEEL_CUDA_CALL(cudaMemcpyAsync(dst, src, std::size_t(bytes), cudaMemcpyDeviceToHost, stream()));
+void Device::download(void* dst, const std::byte* src, std::int64_t bytes) {
+  KEEL_CUDA_CALL(cudaMemcpyAsync(dst, src, std::size_t(bytes), cudaMemcpyDeviceToHost, stream_));
   synchronize();
 }
 
-std::unique_ptr<Readback> allocate_readback(std::int64_t bytes) {
-  return std::make_unique<PinnedReadback>(bytes);
+std::unique_ptr<Readback> Device::allocate_readback(std::int64_t bytes) {
+  const OnDevice here(*this);
+  return std::make_unique<PinnedReadback>(shared_from_this(), bytes);
 }
 
-void copy(std::byte* dst, const std::byte* src, std::int64_t bytes) {
-  KEEL_CUDA_CALL(cudaMemcpyAsync(dst, src, std::size_t(bytes), cudaMemcpyDeviceToDevice, stream()));
+void Device::copy(std::byte* dst, const std::byte* src, std::int64_t bytes) {
+  KEEL_CUDA_CALL(cudaMemcpyAsync(dst, src, std::size_t(bytes), cudaMemcpyDeviceToDevice, stream_));
 }
 
-void synchronize() { KEEL_CUDA_CALL(cudaStreamSynchronize(stream())); }
+void Device::synchronize() { KEEL_CUDA_CALL(cudaStreamSynchronize(stream_)); }
 
-double seconds(const std::function<void()>& body) {
-  static const Stopwatch stopwatch;
-  KEEL_CUDA_CALL(cudaMemsetAsync(stopwatch.filler, 0, stopwatch.bytes, stream()));
-  KEEL_CUDA_CALL(cudaEventRecord(stopwatch.start, stream()));
+double Device::seconds(const std::function<void()>& body) {
+  const OnDevice here(*this);
+  if (!parts_->stopwatch) parts_->stopwatch.emplace(number());
+  const Stopwatch& stopwatch = *parts_->stopwatch;
+  KEEL_CUDA_CALL(cudaMemsetAsync(stopwatch.filler, 0, stopwatch.bytes, stream_));
+  KEEL_CUDA_CALL(cudaEventRecord(stopwatch.start, stream_));
   body();
-  KEEL_CUDA_CALL(cudaEventRecord(stopwatch.end, stream()));
+  KEEL_CUDA_CALL(cudaEventRecord(stopwatch.end, stream_));
   KEEL_CUDA_CALL(cudaEventSynchronize(stopwatch.end));
   float milliseconds = 0;
   KEEL_CUDA_CALL(cudaEventElapsedTime(&milliseconds, stopwatch.start, stopwatch.end));
   return double(milliseconds) * 1e-3;
 }
 
-Kernel record(std::span<const Kernel> kernels) {
+Kernel Device::record(std::span<const Kernel> kernels) {
+  const OnDevice here(*this);
   const auto recorded = std::make_shared<Graph>();
-  cudaGraph_t graph = capture(kernels);
+  cudaGraph_t graph = capture(kernels, stream_);
   const cudaError_t status = cudaGraphInstantiate(&recorded->exec, graph, 0);
   succeeded(cudaGraphDestroy(graph));
   KEEL_CUDA_CALL(status);
-  return [recorded] { KEEL_CUDA_CALL(cudaGraphLaunch(recorded->exec, stream())); };
+  return [recorded, stream = stream_] { KEEL_CUDA_CALL(cudaGraphLaunch(recorded->exec, stream)); };
 }
 
 }  // namespace keel::cuda

@@ -1,21 +1,33 @@
 // Matrix products in place of cuBLASLt's: plain loops, rounded to float after sums in double.
 #include "backends/cuda/matmul.h"
 
+#include <bit>
+#include <cmath>
 #include <vector>
 
 #include "backends/cuda/emulator/simt.h"
+#include "backends/cuda/runtime.h"
 
 namespace keel::cuda {
 namespace {
+
+// The nearest number with 10 bits of mantissa, as tensor cores take factors.
+float to_tf32(float value) {
+  if (!std::isfinite(value)) return value;
+  constexpr std::uint32_t kDropped = (1 << 13) - 1;
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return std::bit_cast<float>((bits + kDropped / 2 + (bits >> 13 & 1)) & ~kDropped);
+}
 
 // Element (row, column) of the (rows, columns) matrix that is stored at `data`, transposed or not.
 struct Factor {
   const float* data;
   std::int64_t rows, columns;
-  bool transposed;
+  bool transposed, tf32;
 
   double at(std::int64_t row, std::int64_t column) const {
-    return transposed ? data[column * rows + row] : data[row * columns + column];
+    const float value = transposed ? data[column * rows + row] : data[row * columns + column];
+    return tf32 ? to_tf32(value) : value;
   }
 };
 
@@ -34,7 +46,7 @@ void expect_aligned(const void* data, const char* what) {
         "[emulator] a product's {} is not aligned to {} bytes", what, kAlignment);
 }
 
-void multiply(const Product& product, const ProductData& data) {
+void multiply(const Product& product, bool tf32, const ProductData& data) {
   expect_aligned(data.a, "first factor");
   expect_aligned(data.b, "second factor");
   expect_aligned(data.y, "result");
@@ -42,8 +54,8 @@ void multiply(const Product& product, const ProductData& data) {
   const auto [batch, m, k, n, shared_b] = product.sizes;
   std::vector<double> sums(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < batch; ++i) {
-    const Factor a{data.a + i * m * k, m, k, product.transpose_a};
-    const Factor b{data.b + (shared_b ? 0 : i * k * n), k, n, product.transpose_b};
+    const Factor a{data.a + i * m * k, m, k, product.transpose_a, tf32};
+    const Factor b{data.b + (shared_b ? 0 : i * k * n), k, n, product.transpose_b, tf32};
     for (std::int64_t row = 0; row < m; ++row) {
       multiply_row(a, b, row, sums);
       for (std::int64_t j = 0; j < n; ++j) {
@@ -58,11 +70,9 @@ void multiply(const Product& product, const ProductData& data) {
 }  // namespace
 
 std::function<void(const ProductData&)> plan_product(const Product& product) {
-  return [product](const ProductData& data) {
-    simt::enqueue([product, data] { multiply(product, data); });
+  return [product, tf32 = current_device().tf32()](const ProductData& data) {
+    simt::enqueue([=] { multiply(product, tf32, data); });
   };
 }
-
-void set_tf32(bool) {}
 
 }  // namespace keel::cuda

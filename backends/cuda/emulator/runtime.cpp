@@ -39,34 +39,29 @@ struct Recording {
   bool is_on = false;
 };
 
-Recording& recording() {
-  static Recording recording;
-  return recording;
-}
-
-void expect_no_recording(const char* what) {
-  check(!recording().is_on, ErrorKind::kCheckFailed, "[emulator] {} while a step is recorded",
-        what);
-}
+void expect_no_recording(Device& device, const char* what);
+std::int64_t waits_of(Device& device);
 
 // The slowest device that there could be: nothing arrives before the host waits for the device.
 class LateReadback : public Readback {
  public:
-  explicit LateReadback(std::int64_t bytes) : bytes_(bytes) {}
+  LateReadback(std::shared_ptr<Device> device, std::int64_t bytes)
+      : device_(std::move(device)), bytes_(bytes) {}
   void receive(std::int64_t offset, const void* src, std::int64_t bytes) override {
-    expect_no_recording("a copy to the host");
+    expect_no_recording(*device_, "a copy to the host");
     check(offset >= 0 && offset + bytes <= bytes_.size(), ErrorKind::kCheckFailed,
           "[emulator] a copy behind the end of {} bytes", bytes_.size());
     std::memcpy(bytes_.data() + offset, src, std::size_t(bytes));
-    sent_ = simt::counts.waits;
+    sent_ = waits_of(*device_);
   }
-  bool is_complete() const override { return simt::counts.waits > sent_; }
+  bool is_complete() const override { return waits_of(*device_) > sent_; }
   const std::byte* wait() override {
-    if (!is_complete()) synchronize();
+    if (!is_complete()) device_->synchronize();
     return bytes_.data();
   }
 
  private:
+  std::shared_ptr<Device> device_;
   AlignedBytes bytes_;
   std::int64_t sent_ = -1;  // how often the host had waited; before the first copy it need not
 };
@@ -82,14 +77,49 @@ void expect_intact() {
   }
 }
 
+// The device of the innermost OnDevice.
+Device*& innermost() {
+  static Device* device = nullptr;
+  return device;
+}
+
+}  // namespace
+
+struct Device::Parts {
+  Recording recording;
+  std::int64_t waits = 0;  // of the host
+};
+
+namespace {
+
+void expect_no_recording(Device& device, const char* what) {
+  check(!device.parts().recording.is_on, ErrorKind::kCheckFailed,
+        "[emulator] {} while a step is recorded", what);
+}
+
+std::int64_t waits_of(Device& device) { return device.parts().waits; }
+
 }  // namespace
 
 void require_device() {}
+void fill_new_memory(std::byte byte) { new_memory() = byte; }
 
-std::string device_text() { return "SIMT emulator on the host"; }
+OnDevice::OnDevice(Device& device) : former_(innermost()) { innermost() = &device; }
+OnDevice::~OnDevice() { innermost() = former_; }
 
-std::byte* allocate(std::int64_t bytes) {
-  expect_no_recording("memory is allocated");
+Device& current_device() {
+  check(innermost() != nullptr, ErrorKind::kCheckFailed,
+        "[emulator] a kernel outside of every run");
+  return *innermost();
+}
+
+Device::Device(const Options& options) : options_(options), parts_(std::make_unique<Parts>()) {}
+Device::~Device() = default;
+
+std::string Device::text() const { return "SIMT emulator on the host"; }
+
+std::byte* Device::allocate(std::int64_t bytes) {
+  expect_no_recording(*this, "memory is allocated");
   Block block{AlignedBytes(bytes + 3 * kStrip), nullptr, bytes};
   const auto start = reinterpret_cast<std::uintptr_t>(block.bytes.data());
   const auto aligned = (start + kStrip - 1) / kStrip * kStrip;
@@ -102,59 +132,62 @@ std::byte* allocate(std::int64_t bytes) {
   return first;
 }
 
-void fill_new_memory(std::byte byte) { new_memory() = byte; }
+void Device::release(std::byte* memory) noexcept { blocks().erase(memory); }
 
-void release(std::byte* memory) noexcept { blocks().erase(memory); }
-
-void upload(std::byte* dst, const void* src, std::int64_t bytes) {
-  expect_no_recording("a copy from the host");
+void Device::upload(std::byte* dst, const void* src, std::int64_t bytes) {
+  expect_no_recording(*this, "a copy from the host");
   std::memcpy(dst, src, std::size_t(bytes));
 }
 
-void download(void* dst, const std::byte* src, std::int64_t bytes) {
+void Device::download(void* dst, const std::byte* src, std::int64_t bytes) {
   synchronize();
   std::memcpy(dst, src, std::size_t(bytes));
 }
 
-std::unique_ptr<Readback> allocate_readback(std::int64_t bytes) {
-  return std::make_unique<LateReadback>(bytes);
+std::unique_ptr<Readback> Device::allocate_readback(std::int64_t bytes) {
+  return std::make_unique<LateReadback>(shared_from_this(), bytes);
 }
 
-void copy(std::byte* dst, const std::byte* src, std::int64_t bytes) {
+void Device::copy(std::byte* dst, const std::byte* src, std::int64_t bytes) {
+  const OnDevice here(*this);
   simt::enqueue([=] { std::memmove(dst, src, std::size_t(bytes)); });
 }
 
-void synchronize() {
-  expect_no_recording("the host waits");
+void Device::synchronize() {
+  expect_no_recording(*this, "the host waits");
+  ++parts_->waits;
   ++simt::counts.waits;
   expect_intact();
 }
 
-double seconds(const std::function<void()>& body) {
+double Device::seconds(const std::function<void()>& body) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   body();
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-Kernel record(std::span<const Kernel> kernels) {
-  expect_no_recording("another one begins");
-  recording() = {.work = {}, .is_on = true};
+Kernel Device::record(std::span<const Kernel> kernels) {
+  expect_no_recording(*this, "another one begins");
+  const OnDevice here(*this);
+  Recording& recording = parts_->recording;
+  recording = {.work = {}, .is_on = true};
   try {
     for (const Kernel& kernel : kernels) kernel();
   } catch (...) {
-    recording().is_on = false;
+    recording.is_on = false;
     throw;
   }
-  recording().is_on = false;
+  recording.is_on = false;
   ++simt::counts.recordings;
-  return [work = std::move(recording().work)] {
+  return [work = std::move(recording.work)] {
     for (const auto& item : work) item();
   };
 }
 
 void simt::enqueue(std::function<void()> work) {
-  recording().is_on ? recording().work.push_back(std::move(work)) : work();
+  Recording& recording = current_device().parts().recording;
+  recording.is_on ? recording.work.push_back(std::move(work)) : work();
 }
 
 }  // namespace keel::cuda

@@ -144,7 +144,7 @@ Prepared prepare_elementwise(const NodeContext& context) {
 
 void copy_guarded(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) {
   if (!guard) {
-    return copy(dst.as<std::byte>(), src.as<const std::byte>(), dst.type.bytes());
+    return current_device().copy(dst.as<std::byte>(), src.as<const std::byte>(), dst.type.bytes());
   }
   // The bytes of any type, four at a time where its elements are made of fours.
   const Grid grid = one_thread_each(dst.elements());

@@ -72,7 +72,9 @@ struct SumSquares {
     nodes.push_back(node);
     std::int64_t pieces = 0;
     for (const Binding& b : nodes) pieces += pieces_of(b.inputs[0].type);
-    partial = {allocate(pieces * std::int64_t(sizeof(double))), release};
+    const std::shared_ptr<Device> device = current_device().shared_from_this();
+    partial = {device->allocate(pieces * std::int64_t(sizeof(double))),
+               [device](std::byte* memory) { device->release(memory); }};
   }
   void operator()() const {
     void* const memory = partial ? partial.get() : nodes.front().workspace;

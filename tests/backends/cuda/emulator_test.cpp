@@ -12,6 +12,14 @@
 namespace keel::cuda {
 namespace {
 
+// A launch outside of every backend, on a device of its own.
+template <class... Parameters, class... Args>
+void start(void (*kernel)(Parameters...), Grid grid, const Args&... args) {
+  Device device({});
+  const OnDevice here(device);
+  launch(kernel, grid, args...);
+}
+
 __global__ void number_threads(Global<float> y) { y[grid_thread()] = float(grid_thread()); }
 
 __global__ void sum_of_block(Global<const float> x, Global<float> y) {
@@ -114,6 +122,8 @@ void for_each_order(const Body& body) {
 }
 
 TEST_CASE("cuda emulator: a product of what is not aligned as cuBLASLt is told is refused") {
+  Device device({});
+  const OnDevice here(device);
   alignas(kAlignment) float memory[64] = {};
   const auto product = plan_product({.sizes = {1, 1, 1, 1, false}});
   CHECK(fault([&] { product({memory, memory + 16, nullptr, memory + 32, memory}); }).empty());
@@ -126,7 +136,7 @@ TEST_CASE("cuda emulator: a product of what is not aligned as cuBLASLt is told i
 TEST_CASE("cuda emulator: every thread of every block runs once") {
   for_each_order([] {
     std::vector<float> y(7 * 33, -1);
-    launch(number_threads, {7, 33}, Global<float>(y.data(), 7 * 33));
+    start(number_threads, {7, 33}, Global<float>(y.data(), 7 * 33));
     for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == float(i));
   });
 }
@@ -135,13 +145,13 @@ TEST_CASE("cuda emulator: barriers and shuffles, in any order of threads") {
   for_each_order([] {
     std::vector<float> x(3 * 96), y(3 * 96);
     std::iota(x.begin(), x.end(), 0.0f);
-    launch(sum_of_block, {3, 96}, Global<const float>(x.data(), 3 * 96),
-           Global<float>(y.data(), 3 * 96));
+    start(sum_of_block, {3, 96}, Global<const float>(x.data(), 3 * 96),
+          Global<float>(y.data(), 3 * 96));
     for (std::size_t i = 0; i < y.size(); ++i) {
       const std::size_t block = i / 96;
       CHECK(y[i] == float(96 * 95 / 2 + 96 * 96 * block));
     }
-    launch(pass_on, {1, 64}, Global<float>(y.data(), 64), true);
+    start(pass_on, {1, 64}, Global<float>(y.data(), 64), true);
     for (std::size_t i = 0; i < 64; ++i) CHECK(y[i] == float((i + 1) % 64));
   });
 }
@@ -149,34 +159,34 @@ TEST_CASE("cuda emulator: barriers and shuffles, in any order of threads") {
 TEST_CASE("cuda emulator: a team waits for its own threads alone") {
   for_each_order([] {
     std::vector<float> y(96);
-    launch(pass_on_in_teams, {1, 96}, Global<float>(y.data(), 96));
+    start(pass_on_in_teams, {1, 96}, Global<float>(y.data(), 96));
     for (int i = 0; i < 96; ++i) {
       CHECK(y[std::size_t(i)] == float(i / 32 * 32 + (i + i / 32 + 1) % 32));
     }
   });
-  CHECK(names(fault([] { launch(team_without_one, {1, 96}); }), "for its team"));
+  CHECK(names(fault([] { start(team_without_one, {1, 96}); }), "for its team"));
 }
 
 TEST_CASE("cuda emulator: reads are counted") {
   std::vector<float> x(16, 1), y(16);
   const simt::ReadCount count(x.data(), 16);
-  launch(read_some, {1, 16}, Global<const float>(x.data(), 16), Global<float>(y.data(), 16));
+  start(read_some, {1, 16}, Global<const float>(x.data(), 16), Global<float>(y.data(), 16));
   for (std::size_t i = 0; i < x.size(); ++i) CHECK(count.times()[i] == (i / 4 == 1 ? 16 : 1));
 }
 
 TEST_CASE("cuda emulator: a ballot names the lanes that said yes") {
   std::vector<std::uint32_t> y(32);
-  launch(lanes_below, {1, 32}, 5u, Global<std::uint32_t>(y.data(), 32));
+  start(lanes_below, {1, 32}, 5u, Global<std::uint32_t>(y.data(), 32));
   for (std::uint32_t lanes : y) CHECK(lanes == 0b11111u);
 }
 
 TEST_CASE("cuda emulator: shared memory read without a barrier is not what was meant") {
   std::vector<float> first(64), other(64);
   bool differs = false;
-  launch(pass_on, {1, 64}, Global<float>(first.data(), 64), false);
+  start(pass_on, {1, 64}, Global<float>(first.data(), 64), false);
   CHECK(std::isnan(first[0]));  // the neighbour had not written yet
   for_each_order([&] {
-    launch(pass_on, {1, 64}, Global<float>(other.data(), 64), false);
+    start(pass_on, {1, 64}, Global<float>(other.data(), 64), false);
     differs = differs || std::memcmp(first.data(), other.data(), sizeof(float) * 64) != 0;
   });
   CHECK(differs);
@@ -186,41 +196,42 @@ TEST_CASE("cuda emulator: an index outside of a tensor") {
   std::vector<float> y(64);
   const Global<float> tensor(y.data(), 64);
   CHECK(names(fault([&] {
-                launch(behind_the_end, {2, 32}, tensor);
+                start(behind_the_end, {2, 32}, tensor);
               }),
               "block 1 thread 31: global memory element 64 of 64"));
-  CHECK(names(fault([&] { launch(four_at_the_end, {1, 1}, tensor); }), "element 64 of 64"));
-  CHECK(names(fault([&] { launch(before_shared, {1, 2}); }), "shared memory element -1 of 4"));
+  CHECK(names(fault([&] { start(four_at_the_end, {1, 1}, tensor); }), "element 64 of 64"));
+  CHECK(names(fault([&] { start(before_shared, {1, 2}); }), "shared memory element -1 of 4"));
 }
 
 TEST_CASE("cuda emulator: a barrier that not all threads reach") {
-  CHECK(names(fault([&] { launch(barrier_of_some, {1, 64}); }), "thread 40 has returned"));
-  CHECK(names(fault([&] { launch(different_barriers, {1, 64}); }), "divergence in block 0"));
+  CHECK(names(fault([&] { start(barrier_of_some, {1, 64}); }), "thread 40 has returned"));
+  CHECK(names(fault([&] { start(different_barriers, {1, 64}); }), "divergence in block 0"));
 }
 
 TEST_CASE("cuda emulator: a shuffle whose mask is wrong") {
   std::vector<float> y(32);
   CHECK(names(fault([&] {
-                launch(shuffle_from_outside, {1, 32}, Global<float>(y.data(), 32));
+                start(shuffle_from_outside, {1, 32}, Global<float>(y.data(), 32));
               }),
               "a shuffle from lane 20"));
-  CHECK(names(fault([&] { launch(shuffle_without_itself, {1, 32}); }), "leaves out its own lane"));
-  CHECK(names(fault([&] { launch(different_masks, {1, 32}); }), "for lanes that do not come"));
+  CHECK(names(fault([&] { start(shuffle_without_itself, {1, 32}); }), "leaves out its own lane"));
+  CHECK(names(fault([&] { start(different_masks, {1, 32}); }), "for lanes that do not come"));
 }
 
 TEST_CASE("cuda emulator: a kernel runs again after a fault") {
   std::vector<float> y(33, -1);
-  fault([&] { launch(barrier_of_some, {1, 64}); });
-  launch(number_threads, {1, 33}, Global<float>(y.data(), 33));
+  fault([&] { start(barrier_of_some, {1, 64}); });
+  start(number_threads, {1, 33}, Global<float>(y.data(), 33));
   CHECK(y[32] == 32);
 }
 
 TEST_CASE("cuda emulator: writing beside device memory is found") {
-  std::byte* memory = allocate(100);
+  Device device({});
+  std::byte* memory = device.allocate(100);
   memory[100] = std::byte{1};
-  CHECK(names(fault([] { synchronize(); }), "outside of 100 bytes"));
-  release(memory);
-  CHECK(fault([] { synchronize(); }).empty());
+  CHECK(names(fault([&] { device.synchronize(); }), "outside of 100 bytes"));
+  device.release(memory);
+  CHECK(fault([&] { device.synchronize(); }).empty());
 }
 
 }  // namespace

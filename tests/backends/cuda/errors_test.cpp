@@ -44,8 +44,9 @@ void check_forgotten(const std::function<void()>& call) {
 
 TEST_CASE("cuda errors: what fails leaves no complaint to the next launch") {
   check_forgotten([] { KEEL_CUDA_CALL(cudaSetDevice(1 << 20)); });
-  check_forgotten([] { allocate(std::int64_t{1} << 60); });
-  check_forgotten([] { allocate_readback(std::int64_t{1} << 60); });
+  check_forgotten([] { std::make_shared<Device>(Options{})->allocate(std::int64_t{1} << 60); });
+  check_forgotten(
+      [] { std::make_shared<Device>(Options{})->allocate_readback(std::int64_t{1} << 60); });
 }
 
 TEST_CASE("cuda errors: a machine without a GPU is refused") {

@@ -16,35 +16,37 @@ using simt::counts;
 __global__ void add_one(Global<float> y) { y[grid_thread()] += 1; }
 
 TEST_CASE("cuda recording: a recorded kernel runs when it is replayed, and not before") {
-  const auto backend = make_backend("cuda");
-  const auto memory = backend->allocate(4);
-  const Global<float> y(reinterpret_cast<float*>(memory->address()), 1);
+  Device device({});
+  std::byte* const memory = device.allocate(4);
+  const Global<float> y(reinterpret_cast<float*>(memory), 1);
   const Kernel kernel = [y] { launch(add_one, {1, 1}, y); };
   const auto value = [&] {
     float result = 0;
-    memory->download(0, &result, 4);
+    device.download(&result, memory, 4);
     return result;
   };
-  const Kernel recorded = cuda::record({&kernel, 1});
+  const Kernel recorded = device.record({&kernel, 1});
   CHECK(value() == 0);
   recorded();
   recorded();
   CHECK(value() == 2);
+  device.release(memory);
 }
 
 TEST_CASE("cuda recording: a kernel that allocates, copies from the host or waits is refused") {
-  const auto backend = make_backend("cuda");
-  const auto memory = backend->allocate(4);
-  const auto readback = backend->allocate_readback(4);
+  const auto device = std::make_shared<Device>(Options{});
+  std::byte* const memory = device->allocate(4);
+  const auto readback = device->allocate_readback(4);
   float value = 1;
-  const Kernel kernels[] = {[&] { backend->allocate(4); }, [&] { memory->upload(0, &value, 4); },
-                            [&] { memory->download(0, &value, 4); },
-                            [&] { readback->receive(0, memory->address(), 4); },
-                            [] { synchronize(); }};
+  const Kernel kernels[] = {
+      [&] { device->release(device->allocate(4)); }, [&] { device->upload(memory, &value, 4); },
+      [&] { device->download(&value, memory, 4); }, [&] { readback->receive(0, memory, 4); },
+      [&] { device->synchronize(); }};
   for (const Kernel& kernel : kernels) {
-    CHECK_THROWS_AS(cuda::record({&kernel, 1}), Error);
+    CHECK_THROWS_AS(device->record({&kernel, 1}), Error);
     kernel();  // the refusal has ended the recording
   }
+  device->release(memory);
 }
 
 TEST_CASE("cuda recording: a step's first run is not recorded, its second is, its third a replay") {
