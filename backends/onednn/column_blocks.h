@@ -18,6 +18,12 @@ struct Slab {
   std::size_t run_length() const { return inner == 1 ? stride : inner; }
 };
 
+// Makes sums of a slab's channels 0, and what fills the last register beyond them, on whose numbers
+// a register's branches depend, too.
+inline void clear_sums(const Slab& slab, double* sums) {
+  std::fill_n(sums, (slab.channels + 15) / 16 * 16, 0.0);
+}
+
 // Calls body(part) for ranges of rows of a slab that stay in L1 or L2 while they are gone through
 // twice.
 template <class Body>
@@ -76,6 +82,9 @@ struct ColumnBlocks {
 
 // `tensors` of that size are read in both passes; `sums` doubles a channel are kept a block.
 ColumnBlocks column_blocks(const ColumnSizes& sizes, std::int64_t tensors, std::int64_t sums);
+// How many kinds of sums a block has in the backward of a norm that subtracts a mean: of xhat, dy
+// and dy * xhat, and perhaps of the dy of rows left out.
+constexpr std::int64_t centred_sum_kinds(bool has_padding) { return has_padding ? 4 : 3; }
 // Of a matrix whose rows must not be cut: one panel.
 ColumnBlocks whole_row_blocks(const ColumnSizes& sizes, std::int64_t sums);
 // Of a tensor (samples, steps, channels) whose samples have statistics of their own: one panel, and

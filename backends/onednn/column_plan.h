@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "backends/onednn/column_blocks.h"
+#include "src/ops/column_gradient_sums.h"
+#include "src/ops/column_moments.h"
 #include "src/runtime/backend.h"
 
 namespace keel::onednn {
@@ -12,22 +14,30 @@ namespace keel::onednn {
 // A mask u8 (rows), 0 for the rows left out; null: none are.
 using RowMask = const std::uint8_t*;
 
+// K and B of a batch (src/ops/column_moments.h).
+struct ColumnCounts {
+  std::int64_t kept, all;
+};
+
 // The workspace: kinds of sums in double for every block, then kinds of constants in float, each a
-// row of channels padded to whole registers.
+// row of channels padded to whole registers. Sums that a node is given lie where those of the first
+// block would, and no others are formed.
 struct ColumnPlan {
   ColumnBlocks blocks;
   std::size_t sums, constants;
+  bool is_given = false;
+
+  std::size_t sum_blocks() const { return is_given ? 1 : std::size_t(blocks.blocks); }
 
   std::size_t stride() const { return (std::size_t(blocks.sizes.channels) + 15) / 16 * 16; }
   double* sum(void* workspace, std::size_t block, std::size_t kind) const {
     return static_cast<double*>(workspace) + (block * sums + kind) * stride();
   }
   float* constant(void* workspace, std::size_t kind) const {
-    return reinterpret_cast<float*>(sum(workspace, std::size_t(blocks.blocks), 0)) +
-           kind * stride();
+    return reinterpret_cast<float*>(sum(workspace, sum_blocks(), 0)) + kind * stride();
   }
   std::int64_t bytes() const {
-    const std::size_t doubles = std::size_t(blocks.blocks) * sums;
+    const std::size_t doubles = sum_blocks() * sums;
     return std::int64_t(stride() * (doubles * sizeof(double) + constants * sizeof(float)));
   }
   // Elements of a channel that take part.
@@ -35,7 +45,40 @@ struct ColumnPlan {
     const ColumnSizes& s = blocks.sizes;
     return mask ? s.outer - std::count(mask, mask + s.outer, std::uint8_t{0}) : s.count();
   }
+  // Those of the rows at hand or, if `given` is, those that it says.
+  ColumnCounts counts(RowMask mask, const TensorRef& given) const {
+    if (!given) return {count(mask), blocks.sizes.count()};
+    const auto row = [&](std::int64_t place) {
+      const std::int64_t at = place * blocks.sizes.channels;
+      return at < given.elements() ? std::int64_t(given.as<double>()[at]) : 0;
+    };
+    return {row(MomentRow::kCount), row(MomentRow::kAll)};
+  }
 };
+static_assert(int(SquareRow::kCount) == int(MomentRow::kCount) &&
+              int(CentredSumRow::kCount) == int(MomentRow::kCount) &&
+              int(UncentredSumRow::kCount) == int(MomentRow::kCount));
+static_assert(int(SquareRow::kAll) == int(MomentRow::kAll) &&
+              int(CentredSumRow::kAll) == int(MomentRow::kAll) &&
+              int(UncentredSumRow::kAll) == int(MomentRow::kAll));
+
+// Copies a row of given sums to where a block's sums of a kind would lie.
+inline void take_row(const ColumnPlan& plan, const TensorRef& given, int row, double* sums,
+                     const Slab& slab) {
+  clear_sums(slab, sums + slab.first);
+  std::copy_n(given.as<double>() + row * plan.blocks.sizes.channels + std::int64_t(slab.first),
+              slab.channels, sums + slab.first);
+}
+
+// The sums of a kind over all blocks, in their order, to `to` (channels).
+inline void add_blocks(const ColumnPlan& plan, const double* first, const Slab& slab, double* to) {
+  const std::size_t next = plan.sums * plan.stride();
+  for (std::size_t c = slab.first; c < slab.first + slab.channels; ++c) {
+    to[c] = first[c];
+    for (std::size_t block = 1; block < plan.sum_blocks(); ++block)
+      to[c] += first[block * next + c];
+  }
+}
 
 // Sums of slabs, statistics of panels, the final pass over slabs: in one task a panel, or with all
 // threads one after the other.

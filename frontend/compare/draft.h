@@ -22,6 +22,8 @@ class Draft {
   Value step() { return add(Drawn::kStep, {DType::kI32, {}}); }
   // Numbers of any of the kinds that are floating.
   Value floats(Drawn drawn, const Shape& shape) { return add(drawn, {DType::kF32, shape}); }
+  // The same as f64, for sums that are not rounded yet.
+  Value doubles(Drawn drawn, const Shape& shape) { return add(drawn, {DType::kF64, shape}); }
 
   // Differentiates the sum over floating values y of <y, dy>, each dy being drawn, by every
   // floating input so far, and marks all of it as outputs. Returns what the backward makes of

@@ -1,4 +1,5 @@
 // Every op that is no norm and not element-wise, on large inputs and hard numbers.
+#include "frontend/compare/column_drafts.h"
 #include "frontend/compare/op_drafts.h"
 #include "src/ops/attention.h"
 #include "src/ops/conv2d.h"
@@ -337,6 +338,12 @@ const std::map<std::string_view, BuildOp>& drafts() {
       {"filter_bank", with_gradient<op_filter_bank>},
       {"mixture_density", with_gradient<op_mixture_density>},
       {"fused_elementwise", with_gradient<op_fused>},
+      {"column_moments", large_columns<draft_moments>},
+      {"column_squares", large_columns<draft_squares>},
+      {"merge_moments", large_columns<draft_merged_moments>},
+      {"merge_sums", large_columns<draft_merged_sums>},
+      {"centred_gradient_sums", large_columns<draft_centred_sums>},
+      {"uncentred_gradient_sums", large_columns<draft_uncentred_sums>},
       {"top_k", op_top_k},
       {"put", op_put},
       {"lookup_sum", op_lookup_sum},

@@ -4,6 +4,7 @@
 
 #include "frontend/compare/norm_view.h"
 #include "src/ops/attention.h"
+#include "src/ops/column_moments.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/loss.h"
 #include "src/ops/optimizer_step.h"
@@ -16,7 +17,7 @@ const BoundRules& bound_rules() {
     BoundRules all;
     for (auto add : {add_linear_rules, add_sum_rules, add_elementwise_rules, add_loss_rules,
                      add_attention_rules, add_recurrent_rules, add_drawing_rules, add_mixture_rules,
-                     add_update_rules, add_norm_rules, add_norm_gradient_rules}) {
+                     add_update_rules, add_norm_rules, add_norm_gradient_rules, add_column_rules}) {
       add(all);
     }
     return all;
@@ -66,7 +67,8 @@ bool has_general_rule(const Node& node) {
       "mabn",          "mabn_backward",           "power_norm",   "power_norm_backward",
       "weight_norm",   "weight_norm_backward",    "graves_step",  "mixture_density",
       "random_normal", "mixture_density_backward"};
-  return !kept.contains(node.op->name);
+  const bool gives_sums = sum_places(node.op->name).output >= 0;
+  return !gives_sums && !kept.contains(node.op->name);
 }
 
 }  // namespace keel::compare

@@ -92,6 +92,7 @@ void add_mixture_rules(BoundRules& rules);
 void add_update_rules(BoundRules& rules);
 void add_recurrent_rules(BoundRules& rules);
 void add_norm_rules(BoundRules& rules);
+void add_column_rules(BoundRules& rules);
 void add_norm_gradient_rules(BoundRules& rules);
 
 // The rule of a norm, or of its backward, for kernels of any program; null: there is none.

@@ -152,7 +152,7 @@ struct NormGraph {
     const Node& node = graph.node(y.node);
     std::vector<Value> output_gradients(node.outputs.size());
     output_gradients.front() = dy;
-    bool needed[8] = {};  // of all inputs that a norm has at most
+    bool needed[16] = {};  // of all inputs that a norm has at most
     for (auto place : {AffineInput::kX, AffineInput::kGain, AffineInput::kBias}) {
       needed[place] = true;
     }

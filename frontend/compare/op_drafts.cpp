@@ -1,5 +1,6 @@
 #include "frontend/compare/op_drafts.h"
 
+#include "frontend/compare/column_drafts.h"
 #include "src/ops/attention.h"
 #include "src/ops/conv2d.h"
 #include "src/ops/dropout.h"
@@ -246,6 +247,12 @@ const std::map<std::string_view, BuildOp>& op_drafts() {
       {"filter_bank", with_gradient<op_filter_bank>},
       {"mixture_density", with_gradient<op_mixture_density>},
       {"fused_elementwise", with_gradient<op_fused>},
+      {"column_moments", small_columns<draft_moments>},
+      {"column_squares", small_columns<draft_squares>},
+      {"merge_moments", small_columns<draft_merged_moments>},
+      {"merge_sums", small_columns<draft_merged_sums>},
+      {"centred_gradient_sums", small_columns<draft_centred_sums>},
+      {"uncentred_gradient_sums", small_columns<draft_uncentred_sums>},
       {"top_k", op_top_k},
       {"put", op_put},
       {"lookup_sum", op_lookup_sum},

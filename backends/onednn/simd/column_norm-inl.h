@@ -155,8 +155,7 @@ HWY_INLINE void merge_columns(const SpanColumns& columns, double rows, const Cha
 HWY_INLINE void slab_moments(const Slab& slab, RowMask mask, const float* x,
                              const ChannelMoments& moments) {
   if (slab.inner == 1 && column_moments(slab, mask, x, moments) > 0) return;
-  std::fill_n(moments.mean, slab.channels, 0.0);
-  std::fill_n(moments.squares, slab.channels, 0.0);
+  for (double* sums : {moments.mean, moments.squares}) clear_sums(slab, sums);
   if (has_short_spans(slab)) {
     return for_span_columns(slab, [&](const SpanColumns& columns) HWY_ATTR {
       HWY_ALIGN double mean[kSpanStride], squares[kSpanStride];

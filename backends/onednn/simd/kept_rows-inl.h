@@ -14,11 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// Where a workspace holds the moments, or the sums, from `kind` on of a block's slab.
-struct SumPlace {
-  void* workspace;
-  std::size_t block, kind;
-};
+// The moments, or the sums, from a kind on of a block's slab.
 HWY_INLINE ChannelMoments moments_at(const ColumnPlan& plan, const SumPlace& at,
                                      std::size_t channel) {
   const auto sum = [&](std::size_t k)
@@ -64,6 +60,43 @@ HWY_INLINE void merge_blocks(const ColumnBlocks& blocks, RowMask mask, std::size
     merge_all(moments_of(0), moments_of(block), channels, MergeWeights(seen, more));
     seen += more;
   }
+}
+
+// The moments of a slab's channels over all blocks, or those that the node was given.
+HWY_INLINE ChannelMoments merged_moments(const ColumnPlan& plan, RowMask mask, void* workspace,
+                                         const Slab& slab) {
+  const auto of_block = [&](std::size_t block) HWY_ATTR {
+    return moments_at(plan, {workspace, block, 0}, slab.first);
+  };
+  if (!plan.is_given) merge_blocks(plan.blocks, mask, slab.channels, of_block);
+  return of_block(0);
+}
+
+// Put what a node was given of a slab where the sums of the first block would lie; the other blocks
+// have none.
+HWY_INLINE void take_moments(const ColumnPlan& plan, const SumPlace& at, const TensorRef& given,
+                             const Slab& slab) {
+  if (at.block > 0) return;
+  take_row(plan, given, MomentRow::kMean, plan.sum(at.workspace, 0, at.kind), slab);
+  take_row(plan, given, MomentRow::kSquares, plan.sum(at.workspace, 0, at.kind + 1), slab);
+}
+HWY_INLINE void take_gradient_sums(const ColumnPlan& plan, const SumPlace& at,
+                                   const TensorRef& given, std::size_t kinds, const Slab& slab) {
+  if (at.block > 0) return;
+  for (std::size_t kind = 0; kind < kinds; ++kind) {
+    take_row(plan, given, CentredSumRow::kXhat + int(kind),
+             plan.sum(at.workspace, 0, at.kind + kind), slab);
+  }
+}
+
+// Sums of dy over the rows of a slab that the mask leaves out.
+HWY_INLINE void slab_left_out(const Slab& slab, RowMask mask, const float* dy, double* sums) {
+  std::fill_n(sums, slab.channels, 0.0);
+  for_left_out(slab, mask, [&](std::size_t at) HWY_ATTR {
+    for_lanes(slab.channels, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
+      add_to(sums + c, WideDoubles::of(part.load(dy + at + c)));
+    });
+  });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -92,9 +92,11 @@ HWY_INLINE void add_squares(const Slab& slab, const float* x, RowMask mask, doub
   }
 }
 
+// Part by part, which is the order of a kernel that uses each part again while caches hold it: all
+// kernels have the same sums.
 HWY_INLINE void slab_squares(const Slab& slab, const float* x, RowMask mask, double* squares) {
-  std::fill_n(squares, slab.channels, 0.0);
-  add_squares(slab, x, mask, squares);
+  clear_sums(slab, squares);
+  for_row_parts(slab, [&](const Slab& part) HWY_ATTR { add_squares(part, x, mask, squares); });
 }
 
 // Tensors x and dy, and the factor of xhat = x * rpsi (channels).
@@ -182,17 +184,37 @@ HWY_INLINE void add_gradient_sums(const Slab& slab, const UncentredGradient& in,
 HWY_INLINE void slab_gradient_sums(const Slab& slab, const UncentredGradient& in, RowMask mask,
                                    const GradientSums& sums) {
   for (double* sum : {sums.dy, sums.dy_xhat}) std::fill_n(sum, slab.channels, 0.0);
-  add_gradient_sums(slab, in, mask, sums);
+  for_row_parts(slab, [&](const Slab& part) HWY_ATTR { add_gradient_sums(part, in, mask, sums); });
 }
 
 // Sum `kind` of channels c, c + 1, ... over all blocks, in their order.
 HWY_INLINE WideDoubles sum_of_blocks(const ColumnPlan& plan, void* workspace, std::size_t kind,
                                      std::size_t c) {
   WideDoubles sum = WideDoubles::load(plan.sum(workspace, 0, kind) + c);
-  for (std::size_t block = 1; block < std::size_t(plan.blocks.blocks); ++block) {
+  for (std::size_t block = 1; block < plan.sum_blocks(); ++block) {
     sum = sum + WideDoubles::load(plan.sum(workspace, block, kind) + c);
   }
   return sum;
+}
+
+// Where a workspace holds the sums from `kind` on of a block's slab.
+struct SumPlace {
+  void* workspace;
+  std::size_t block, kind;
+};
+
+// Put what a node was given of a slab where the sums of the first block would lie; the other blocks
+// have none.
+HWY_INLINE void take_squares(const ColumnPlan& plan, const SumPlace& at, const TensorRef& given,
+                             const Slab& slab) {
+  if (at.block > 0) return;
+  take_row(plan, given, SquareRow::kSquares, plan.sum(at.workspace, 0, at.kind), slab);
+}
+HWY_INLINE void take_gradients(const ColumnPlan& plan, const SumPlace& at, const TensorRef& given,
+                               const Slab& slab) {
+  if (at.block > 0) return;
+  take_row(plan, given, UncentredSumRow::kDy, plan.sum(at.workspace, 0, at.kind), slab);
+  take_row(plan, given, UncentredSumRow::kDyXhat, plan.sum(at.workspace, 0, at.kind + 1), slab);
 }
 
 // y = x * rpsi * gain + bias (channels; gain and bias each null or not) of a slab; 0 for the rows

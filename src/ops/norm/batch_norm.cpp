@@ -25,6 +25,7 @@ Types infer(const InferContext& c) {
   expect_affine(c, In::kGain, In::kBias, channels);
   c.expect_shape(In::kRunningMean, "running_mean", channels);
   c.expect_shape(In::kRunningVar, "running_var", channels);
+  expect_statistics(c, In::kMoments, "moments", {MomentRow::kRows, channels[0]}, attrs.training);
   const TensorType statistic{c.dtype(In::kX), channels};
   const TensorType state = type_if(attrs.training, statistic);
   return {c.input(In::kX), statistic, statistic, state, state};
@@ -38,15 +39,26 @@ Types infer_backward(const InferContext& c) {
   c.expect_shape(BackIn::kMean, "mean", channels);
   c.expect_shape(BackIn::kRstd, "rstd", channels);
   c.expect_shape(BackIn::kDy, "dy", x.shape);
+  expect_sums(c, BackIn::kSums, "sums", {centred_sum_rows(attrs.counts_padding()), channels[0]});
   return {x, gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, {x.dtype, channels})};
+}
+
+// The sums that the backward is given: absent unless the forward was given its moments.
+Value gradient_sums(BackwardContext& c) {
+  if (!has_own_statistics(c, "batch_norm", kColumnMoments, In::kMoments, In::kMask)) return {};
+  return ops::centred_gradient_sums(
+      c.graph,
+      {c.input(In::kX), c.output(Out::kMean), c.output(Out::kRstd), c.grad(), c.input(In::kMask)},
+      {c.attrs().as<BatchNormAttrs>().counts_padding()});
 }
 
 void backward(BackwardContext& c) {
   const BatchNormBackwardAttrs attrs{c.attrs().as<BatchNormAttrs>(), c.input(In::kBias).valid()};
-  const Value d = c.graph.add(kBatchNormBackward,
-                              {c.input(In::kX), c.input(In::kGain), c.output(Out::kMean),
-                               c.output(Out::kRstd), c.grad(), c.input(In::kMask)},
-                              attrs);
+  const Value d =
+      c.graph.add(kBatchNormBackward,
+                  {c.input(In::kX), c.input(In::kGain), c.output(Out::kMean), c.output(Out::kRstd),
+                   c.grad(), c.input(In::kMask), gradient_sums(c)},
+                  attrs);
   set_affine_gradients<In, BackOut>(c, d);
 }
 
@@ -71,8 +83,10 @@ namespace ops {
 
 Value batch_norm(Graph& g, Value x, const NormAffine& affine, const RunningStatistics& running,
                  const BatchNormAttrs& attrs) {
-  return g.add(kBatchNorm, {x, affine.gain, affine.bias, running.mean, running.var, running.mask},
-               attrs);
+  return g.add(
+      kBatchNorm,
+      {x, affine.gain, affine.bias, running.mean, running.var, running.mask, running.moments},
+      attrs);
 }
 
 }  // namespace ops

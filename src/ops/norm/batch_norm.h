@@ -22,8 +22,12 @@
 //     evaluation  dx = rstd * g
 //     dgain = sum of dy * xhat;   dbias = sum of dy
 //   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent
+// moments: the column_moments of x and mask, or those of several shards merged; absent, the norm
+//     forms them itself, to the same bits. So has the backward its sums, the centred_gradient_sums
+//     (src/ops/column_moments.h), with `padding` under "pn_code". They say what K and B are.
 // errors: rank neither 2 nor 4; B = 0; parameters not (channels); eps < 0; keep outside [0, 1];
-//     an unbiased estimate of B = 1; a mask for images. A mask that keeps one row is no error: the
+//     an unbiased estimate of B = 1; a mask for images; moments or sums not f64 (4, channels) and
+//     (5 or 6, channels); moments in evaluation. A mask that keeps one row is no error: the
 //     unbiased variance of that row is 0 (see variance_count).
 // in place: dx over dy; running_mean' and running_var' over what they follow.
 #pragma once
@@ -33,13 +37,13 @@
 namespace keel {
 
 struct BatchNormInput {
-  enum Place : int { kX, kGain, kBias, kRunningMean, kRunningVar, kMask };
+  enum Place : int { kX, kGain, kBias, kRunningMean, kRunningVar, kMask, kMoments };
 };
 struct BatchNormOutput {
   enum Place : int { kY, kMean, kRstd, kNextRunningMean, kNextRunningVar };
 };
 struct BatchNormBackwardInput {
-  enum Place : int { kX, kGain, kMean, kRstd, kDy, kMask };
+  enum Place : int { kX, kGain, kMean, kRstd, kDy, kMask, kSums };
 };
 using BatchNormGradient = AffineGradient;
 
@@ -68,9 +72,9 @@ extern const OpInfo kBatchNorm, kBatchNormBackward;
 
 namespace ops {
 
-// The mask may be absent.
+// The mask and the moments may be absent.
 struct RunningStatistics {
-  Value mean, var, mask = {};
+  Value mean, var, mask = {}, moments = {};
 };
 // Returns y. In training running_mean' and running_var' are for mark_update.
 Value batch_norm(Graph& g, Value x, const NormAffine& affine, const RunningStatistics& running,

@@ -32,6 +32,7 @@ Types infer(const InferContext& c) {
   c.expect_shape(In::kRunningStd, "running_std", channels);
   c.expect_shape(In::kStep, "step", {});
   c.expect_dtype(In::kStep, "step", DType::kI32);
+  expect_statistics(c, In::kMoments, "moments", {MomentRow::kRows, channels[0]}, attrs.training);
   const TensorType saved{c.dtype(In::kX), channels}, state = type_if(attrs.training, saved);
   return {c.input(In::kX), saved, saved, saved,
           saved,           state, state, type_if(attrs.training, c.input(In::kStep))};
@@ -49,17 +50,25 @@ Types infer_backward(const InferContext& c) {
     c.expect_shape(place, name, channels);
   }
   c.expect_shape(BackIn::kDy, "dy", x.shape);
+  expect_sums(c, BackIn::kSums, "sums", {centred_sum_rows(false), channels[0]});
   return {x, gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, {x.dtype, channels})};
+}
+
+// The sums that the backward is given: absent unless the forward was given its moments.
+Value gradient_sums(BackwardContext& c) {
+  if (!has_own_statistics(c, "batch_renorm", kColumnMoments, In::kMoments, In::kMask)) return {};
+  return ops::centred_gradient_sums(c.graph, {c.input(In::kX), c.output(Out::kMean),
+                                              c.output(Out::kRstd), c.grad(), c.input(In::kMask)});
 }
 
 void backward(BackwardContext& c) {
   const BatchRenormBackwardAttrs attrs{c.attrs().as<BatchRenormAttrs>(),
                                        c.input(In::kBias).valid()};
-  const Value d =
-      c.graph.add(kBatchRenormBackward,
-                  {c.input(In::kX), c.input(In::kGain), c.output(Out::kMean), c.output(Out::kRstd),
-                   c.output(Out::kR), c.output(Out::kD), c.grad(), c.input(In::kMask)},
-                  attrs);
+  const Value d = c.graph.add(
+      kBatchRenormBackward,
+      {c.input(In::kX), c.input(In::kGain), c.output(Out::kMean), c.output(Out::kRstd),
+       c.output(Out::kR), c.output(Out::kD), c.grad(), c.input(In::kMask), gradient_sums(c)},
+      attrs);
   set_affine_gradients<In, BackOut>(c, d);
 }
 
@@ -90,8 +99,10 @@ namespace ops {
 
 Value batch_renorm(Graph& g, Value x, const NormAffine& affine, const RenormState& state,
                    const BatchRenormAttrs& attrs) {
-  return g.add(kBatchRenorm,
-               {x, affine.gain, affine.bias, state.mean, state.std, state.step, state.mask}, attrs);
+  return g.add(
+      kBatchRenorm,
+      {x, affine.gain, affine.bias, state.mean, state.std, state.step, state.mask, state.moments},
+      attrs);
 }
 
 }  // namespace ops

@@ -23,8 +23,10 @@
 //     evaluation  dx = rstd * g
 //     dgain = sum of dy * out;   dbias = sum of dy
 //   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent
+// moments, sums: the column_moments and centred_gradient_sums, as for batch_norm
 // errors: rank neither 2 nor 4; B = 0; parameters not (channels); eps < 0; rate outside [0, 1];
-//     limits that exclude r = 1 or d = 0; a mask for images.
+//     limits that exclude r = 1 or d = 0; a mask for images; moments or sums not f64 (4, channels)
+//     and (5, channels); moments in evaluation.
 // in place: dx over dy; running_mean' and running_std' over what they follow.
 #pragma once
 
@@ -33,13 +35,13 @@
 namespace keel {
 
 struct BatchRenormInput {
-  enum Place : int { kX, kGain, kBias, kRunningMean, kRunningStd, kStep, kMask };
+  enum Place : int { kX, kGain, kBias, kRunningMean, kRunningStd, kStep, kMask, kMoments };
 };
 struct BatchRenormOutput {
   enum Place : int { kY, kMean, kRstd, kR, kD, kNextRunningMean, kNextRunningStd, kNextStep };
 };
 struct BatchRenormBackwardInput {
-  enum Place : int { kX, kGain, kMean, kRstd, kR, kD, kDy, kMask };
+  enum Place : int { kX, kGain, kMean, kRstd, kR, kD, kDy, kMask, kSums };
 };
 using BatchRenormGradient = AffineGradient;
 
@@ -88,9 +90,9 @@ extern const OpInfo kBatchRenorm, kBatchRenormBackward;
 
 namespace ops {
 
-// The mask may be absent.
+// The mask and the moments may be absent.
 struct RenormState {
-  Value mean, std, step, mask;
+  Value mean, std, step, mask, moments = {};
 };
 // Returns y. In training running_mean', running_std' and step' are for mark_update.
 Value batch_renorm(Graph& g, Value x, const NormAffine& affine, const RenormState& state,

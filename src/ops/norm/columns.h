@@ -1,6 +1,8 @@
 // What the norms of columns, with a row mask or without, expect of their inputs.
 #pragma once
 
+#include "src/ops/column_gradient_sums.h"
+#include "src/ops/column_moments.h"
 #include "src/ops/norm/norm.h"
 #include "src/ops/norm/sizes.h"
 
@@ -33,6 +35,39 @@ inline ColumnSizes expect_columns(const InferContext& c, int mask, double eps) {
 // Throws unless an attribute that is a share of something is one.
 inline void expect_in_unit_interval(const InferContext& c, std::string_view what, double value) {
   c.expect(value >= 0 && value <= 1, what, "in [0, 1]", fmt::format("{}", value));
+}
+
+// Throws unless sums that a norm is given are f64 (rows, channels) or absent.
+inline void expect_sums(const InferContext& c, int place, std::string_view what,
+                        const Shape& expected) {
+  if (!c.has(place)) return;
+  c.expect_shape(place, what, expected);
+  c.expect_dtype(place, what, DType::kF64);
+}
+
+// The same for the statistics of a forward, which evaluation does not form.
+inline void expect_statistics(const InferContext& c, int place, std::string_view what,
+                              const Shape& expected, bool training) {
+  if (!c.has(place)) return;
+  c.expect(training, what, "none in evaluation", c.shape(place).text());
+  expect_sums(c, place, what, expected);
+}
+
+// Whether a node was given its statistics. Throws unless these are what `maker` makes of the node's
+// own x and mask: only then are the gradient sums of x all that the backward needs.
+inline bool has_own_statistics(const BackwardContext& c, std::string_view op, const OpInfo& maker,
+                               int place, int mask) {
+  const Value given = c.input(place);
+  if (!given.valid()) return false;
+  const Node& node = c.graph.node(given);
+  const bool is_own = node.op == &maker &&
+                      node.inputs[ColumnMomentsInput::kX] == c.input(NormInput::kX) &&
+                      node.inputs[ColumnMomentsInput::kMask] == c.input(mask);
+  check(is_own, ErrorKind::kUsage,
+        "[{}] statistics: expected {} of its own x and mask, got {}; the gradient by way of merged "
+        "ones needs merged gradient sums",
+        op, maker.name, node.name);
+  return true;
 }
 
 }  // namespace keel

@@ -36,6 +36,7 @@ Types infer(const InferContext& c) {
   c.expect_shape(In::kGz, "gz", ring);
   c.expect_shape(In::kV, "v", statistic.shape);
   expect_step(c, In::kStep);
+  expect_statistics(c, In::kSquares, "squares", {square_rows(false), ring[1]}, attrs.training);
   return {c.input(In::kX),
           statistic,
           statistic,
@@ -53,17 +54,25 @@ Types infer_backward(const InferContext& c) {
   c.expect_shape(BackIn::kGz, "gz", {attrs.m, statistic.shape[0]});
   expect_step(c, BackIn::kStep);
   c.expect_shape(BackIn::kDy, "dy", c.shape(BackIn::kX));
+  expect_sums(c, BackIn::kSums, "sums", {uncentred_sum_rows(false), statistic.shape[0]});
   return {c.input(BackIn::kX), gradient_type(c, BackIn::kGain),
           type_if(attrs.wants_dbias, statistic), type_if(attrs.training, c.input(BackIn::kGz))};
 }
 
+// The sums that the backward is given: absent unless the forward was given its squares.
+Value gradient_sums(BackwardContext& c) {
+  if (!has_own_statistics(c, "mabn", kColumnSquares, In::kSquares, In::kMask)) return {};
+  return ops::uncentred_gradient_sums(
+      c.graph, {c.input(In::kX), c.output(Out::kRstd), c.grad(), c.input(In::kMask)});
+}
+
 void backward(BackwardContext& c) {
   const MabnBackwardAttrs attrs{c.attrs().as<MabnAttrs>(), c.input(In::kBias).valid()};
-  const Value d =
-      c.graph.add(kMabnBackward,
-                  {c.input(In::kX), c.input(In::kGain), c.output(Out::kRstd), c.output(Out::kR),
-                   c.state(In::kGz), c.input(In::kStep), c.grad(), c.input(In::kMask)},
-                  attrs);
+  const Value d = c.graph.add(
+      kMabnBackward,
+      {c.input(In::kX), c.input(In::kGain), c.output(Out::kRstd), c.output(Out::kR),
+       c.state(In::kGz), c.input(In::kStep), c.grad(), c.input(In::kMask), gradient_sums(c)},
+      attrs);
   set_affine_gradients<In, BackOut>(c, d);
   if (attrs.training) c.set_state(In::kGz, d.at(BackOut::kNextGz));
 }
@@ -90,7 +99,8 @@ namespace ops {
 Value mabn(Graph& g, Value x, const NormAffine& affine, const MabnState& state,
            const MabnAttrs& attrs) {
   return g.add(kMabn,
-               {x, affine.gain, affine.bias, state.x2, state.gz, state.v, state.step, state.mask},
+               {x, affine.gain, affine.bias, state.x2, state.gz, state.v, state.step, state.mask,
+                state.squares},
                attrs);
 }
 

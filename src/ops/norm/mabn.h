@@ -26,10 +26,12 @@
 //     dgain = sum of dy * z * r;   dbias = sum of dy
 //   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent;  gz' ((0) in
 //   evaluation)
+// squares, sums: the column_squares and uncentred_gradient_sums, as for pn_v
 // The backward rule reports gz' as the state's next value (src/autodiff/gradient.h). Where several
 //   nodes read one gz, their backwards carry it on from the last node to the first.
 // errors: rank neither 2 nor 4; B = 0; parameters or states of another shape; m < 1; eps < 0; keep
-//     outside [0, 1]; clip < 1; a mask for images.
+//     outside [0, 1]; clip < 1; a mask for images; squares or sums not f64 (3, channels) and
+//     (4, channels); squares in evaluation.
 // in place: dx over dy; x2', gz' and v' over what they follow: of a ring buffer one row is written.
 #pragma once
 
@@ -38,13 +40,13 @@
 namespace keel {
 
 struct MabnInput {
-  enum Place : int { kX, kGain, kBias, kX2, kGz, kV, kStep, kMask };
+  enum Place : int { kX, kGain, kBias, kX2, kGz, kV, kStep, kMask, kSquares };
 };
 struct MabnOutput {
   enum Place : int { kY, kRstd, kR, kNextX2, kNextV, kNextStep };
 };
 struct MabnBackwardInput {
-  enum Place : int { kX, kGain, kRstd, kR, kGz, kStep, kDy, kMask };
+  enum Place : int { kX, kGain, kRstd, kR, kGz, kStep, kDy, kMask, kSums };
 };
 struct MabnGradient {
   enum Place : int { kDx, kDgain, kDbias, kNextGz };
@@ -82,9 +84,9 @@ extern const OpInfo kMabn, kMabnBackward;
 
 namespace ops {
 
-// The mask may be absent.
+// The mask and the squares may be absent.
 struct MabnState {
-  Value x2, gz, v, step, mask;
+  Value x2, gz, v, step, mask, squares = {};
 };
 // Returns y. In training x2', v' and step' are for mark_update.
 Value mabn(Graph& g, Value x, const NormAffine& affine, const MabnState& state,

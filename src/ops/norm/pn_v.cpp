@@ -17,6 +17,7 @@ Types infer(const InferContext& c) {
   expect_in_unit_interval(c, "keep", attrs.keep);
   expect_affine(c, In::kGain, In::kBias, channels);
   c.expect_shape(In::kPsi2, "psi2", channels);
+  expect_statistics(c, In::kSquares, "squares", {square_rows(false), channels[0]}, attrs.training);
   const TensorType statistic{c.dtype(In::kX), channels};
   return {c.input(In::kX), statistic, type_if(attrs.training, statistic)};
 }
@@ -28,15 +29,23 @@ Types infer_backward(const InferContext& c) {
   if (c.has(BackIn::kGain)) c.expect_shape(BackIn::kGain, "gain", channels);
   c.expect_shape(BackIn::kRpsi, "rpsi", channels);
   c.expect_shape(BackIn::kDy, "dy", x.shape);
+  expect_sums(c, BackIn::kSums, "sums", {uncentred_sum_rows(false), channels[0]});
   return {x, gradient_type(c, BackIn::kGain), type_if(attrs.wants_dbias, {x.dtype, channels})};
+}
+
+// The sums that the backward is given: absent unless the forward was given its squares.
+Value gradient_sums(BackwardContext& c) {
+  if (!has_own_statistics(c, "pn_v", kColumnSquares, In::kSquares, In::kMask)) return {};
+  return ops::uncentred_gradient_sums(
+      c.graph, {c.input(In::kX), c.output(Out::kRpsi), c.grad(), c.input(In::kMask)});
 }
 
 void backward(BackwardContext& c) {
   const PnVBackwardAttrs attrs{c.attrs().as<PnVAttrs>(), c.input(In::kBias).valid()};
-  const Value d = c.graph.add(
-      kPnVBackward,
-      {c.input(In::kX), c.input(In::kGain), c.output(Out::kRpsi), c.grad(), c.input(In::kMask)},
-      attrs);
+  const Value d = c.graph.add(kPnVBackward,
+                              {c.input(In::kX), c.input(In::kGain), c.output(Out::kRpsi), c.grad(),
+                               c.input(In::kMask), gradient_sums(c)},
+                              attrs);
   set_affine_gradients<In, BackOut>(c, d);
 }
 
@@ -59,7 +68,7 @@ namespace ops {
 
 Value pn_v(Graph& g, Value x, const NormAffine& affine, const PnVState& state,
            const PnVAttrs& attrs) {
-  return g.add(kPnV, {x, affine.gain, affine.bias, state.psi2, state.mask}, attrs);
+  return g.add(kPnV, {x, affine.gain, affine.bias, state.psi2, state.mask, state.squares}, attrs);
 }
 
 }  // namespace ops

@@ -15,8 +15,12 @@
 //     evaluation  dx = rpsi * g
 //     dgain = sum of dy * xhat;   dbias = sum of dy
 //   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent
+// squares: the column_squares of x and mask, or those of several shards merged; absent, the norm
+//     forms them itself, to the same bits. So has the backward its sums, the
+//     uncentred_gradient_sums (src/ops/column_moments.h). They say what K and B are.
 // errors: rank neither 2 nor 4; B = 0; parameters not (channels); a mask not u8 (rows) or with
-//     images; eps < 0; keep outside [0, 1].
+//     images; eps < 0; keep outside [0, 1]; squares or sums not f64 (3, channels) and
+//     (4, channels); squares in evaluation.
 // in place: dx over dy; psi2' over psi2.
 #pragma once
 
@@ -25,13 +29,13 @@
 namespace keel {
 
 struct PnVInput {
-  enum Place : int { kX, kGain, kBias, kPsi2, kMask };
+  enum Place : int { kX, kGain, kBias, kPsi2, kMask, kSquares };
 };
 struct PnVOutput {
   enum Place : int { kY, kRpsi, kNextPsi2 };
 };
 struct PnVBackwardInput {
-  enum Place : int { kX, kGain, kRpsi, kDy, kMask };
+  enum Place : int { kX, kGain, kRpsi, kDy, kMask, kSums };
 };
 using PnVGradient = AffineGradient;
 
@@ -49,9 +53,9 @@ extern const OpInfo kPnV, kPnVBackward;
 
 namespace ops {
 
-// psi2 is the running quadratic mean; the mask may be absent.
+// psi2 is the running quadratic mean; the mask and the squares may be absent.
 struct PnVState {
-  Value psi2, mask;
+  Value psi2, mask, squares = {};
 };
 // Returns y. In training psi2' is for mark_update.
 Value pn_v(Graph& g, Value x, const NormAffine& affine, const PnVState& state,

@@ -30,6 +30,12 @@ TensorType scaling_type(const InferContext& c, const PowerNormAttrs& attrs) {
   return type_if(attrs.is_scaled(), {c.dtype(In::kX), {c.shape(In::kX)[0], attrs.groups}});
 }
 
+void expect_no_groups(const InferContext& c, const PowerNormAttrs& attrs, int place,
+                      std::string_view what) {
+  if (!c.has(place)) return;
+  c.expect(!attrs.is_scaled(), what, "none with groups", c.shape(place).text());
+}
+
 void expect_step(const InferContext& c, std::int64_t warmup) {
   c.expect(warmup >= 0, "warmup", ">= 0", fmt::format("{}", warmup));
   c.expect(warmup == 0 || c.has(In::kStep), "step", "a counter when there is a warm-up", "none");
@@ -45,6 +51,9 @@ Types infer(const InferContext& c) {
   c.expect_shape(In::kPsi2, "psi2", statistic.shape);
   c.expect_shape(In::kNu, "nu", statistic.shape);
   expect_step(c, attrs.warmup);
+  expect_no_groups(c, attrs, In::kSquares, "squares");
+  expect_statistics(c, In::kSquares, "squares", {square_rows(attrs.pad_stats), statistic.shape[0]},
+                    attrs.training);
   const TensorType state = type_if(attrs.training, statistic);
   const TensorType step = type_if(attrs.training && c.has(In::kStep), {DType::kI32, {}});
   const TensorType watched = type_if(attrs.training, {statistic.dtype, {}});
@@ -61,19 +70,30 @@ Types infer_backward(const InferContext& c) {
   if (attrs.training) c.expect_shape(BackIn::kGamma, "Gamma", statistic.shape);
   c.expect_shape(BackIn::kNu, "nu", statistic.shape);
   c.expect_shape(BackIn::kDy, "dy", c.shape(BackIn::kX));
+  expect_no_groups(c, attrs, BackIn::kSums, "sums");
+  expect_sums(c, BackIn::kSums, "sums", {uncentred_sum_rows(attrs.pad_stats), statistic.shape[0]});
   if (attrs.is_scaled()) c.expect_shape(BackIn::kRrms, "rrms", scaling_type(c, attrs).shape);
   return {c.input(BackIn::kX), gradient_type(c, BackIn::kGain),
           type_if(attrs.wants_dbias, statistic), type_if(attrs.training, statistic)};
+}
+
+// The sums that the backward is given: absent unless the forward was given its squares.
+Value gradient_sums(BackwardContext& c) {
+  if (!has_own_statistics(c, "power_norm", kColumnSquares, In::kSquares, In::kMask)) return {};
+  return ops::uncentred_gradient_sums(
+      c.graph, {c.input(In::kX), c.output(Out::kRpsi), c.grad(), c.input(In::kMask)},
+      {c.attrs().as<PowerNormAttrs>().pad_stats});
 }
 
 void backward(BackwardContext& c) {
   const PowerNormBackwardAttrs attrs{c.attrs().as<PowerNormAttrs>(), c.input(In::kBias).valid()};
   const Value gamma = attrs.training ? c.output(Out::kGamma) : Value{}, nu = c.state(In::kNu);
   const Value rrms = attrs.is_scaled() ? c.output(Out::kRrms) : Value{};
-  const Value d = c.graph.add(kPowerNormBackward,
-                              {c.input(In::kX), c.input(In::kGain), c.output(Out::kRpsi),
-                               c.output(Out::kRdx), gamma, nu, c.grad(), c.input(In::kMask), rrms},
-                              attrs);
+  const Value d =
+      c.graph.add(kPowerNormBackward,
+                  {c.input(In::kX), c.input(In::kGain), c.output(Out::kRpsi), c.output(Out::kRdx),
+                   gamma, nu, c.grad(), c.input(In::kMask), rrms, gradient_sums(c)},
+                  attrs);
   set_affine_gradients<In, BackOut>(c, d);
   if (attrs.training) c.set_state(In::kNu, d.at(BackOut::kNextNu));
 }
@@ -98,8 +118,10 @@ namespace ops {
 
 Value power_norm(Graph& g, Value x, const NormAffine& affine, const PowerNormState& state,
                  const PowerNormAttrs& attrs) {
-  return g.add(kPowerNorm,
-               {x, affine.gain, affine.bias, state.psi2, state.nu, state.step, state.mask}, attrs);
+  return g.add(
+      kPowerNorm,
+      {x, affine.gain, affine.bias, state.psi2, state.nu, state.step, state.mask, state.squares},
+      attrs);
 }
 
 }  // namespace ops

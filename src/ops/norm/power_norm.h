@@ -31,9 +31,13 @@
 //   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent;  nu' (channels)
 //   The backward rule reports nu' as the state's next value (src/autodiff/gradient.h). Where
 //   several nodes read one nu, their backwards carry it on from the last node to the first.
+// squares, sums: the column_squares and uncentred_gradient_sums, as for pn_v; those of all rows are
+//   among them with pad_stats. Behind the warm-up y and dx do not wait for them. There are none
+//   with groups, where a group_scaling in front and no groups do the same but for rounding.
 // pad_stats: Gamma and Lambda are means over all rows, those left out by the mask included.
 // errors: as for pn_v, with alpha_f and alpha_b for keep; warmup < 0; step not i32 (), or absent
-//     with a warm-up; groups < 0, no divisor of the channels, or of images.
+//     with a warm-up; groups < 0, no divisor of the channels, or of images; squares or sums with
+//     groups.
 // in place: dx over dy.
 #pragma once
 
@@ -43,13 +47,13 @@
 namespace keel {
 
 struct PowerNormInput {
-  enum Place : int { kX, kGain, kBias, kPsi2, kNu, kStep, kMask };
+  enum Place : int { kX, kGain, kBias, kPsi2, kNu, kStep, kMask, kSquares };
 };
 struct PowerNormOutput {
   enum Place : int { kY, kRpsi, kRdx, kGamma, kNextPsi2, kNextStep, kContraction, kNuMax, kRrms };
 };
 struct PowerNormBackwardInput {
-  enum Place : int { kX, kGain, kRpsi, kRdx, kGamma, kNu, kDy, kMask, kRrms };
+  enum Place : int { kX, kGain, kRpsi, kRdx, kGamma, kNu, kDy, kMask, kRrms, kSums };
 };
 struct PowerNormGradient {
   enum Place : int { kDx, kDgain, kDbias, kNextNu };
@@ -88,7 +92,7 @@ extern const OpInfo kPowerNorm, kPowerNormBackward;
 namespace ops {
 
 struct PowerNormState {
-  Value psi2, nu, step, mask;  // step and mask may be absent
+  Value psi2, nu, step, mask, squares = {};  // step, mask and squares may be absent
 };
 // Returns y. In training psi2' and step' are for mark_update.
 Value power_norm(Graph& g, Value x, const NormAffine& affine, const PowerNormState& state,

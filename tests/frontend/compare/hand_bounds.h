@@ -31,6 +31,10 @@ class GivenGraph {
   Value ints(const Shape& shape, std::initializer_list<std::int32_t> values) {
     return add(Tensor::of<std::int32_t>(shape, values));
   }
+  // Sums that are not rounded yet.
+  Value doubles(const Shape& shape, std::initializer_list<double> values) {
+    return add(Tensor::of<double>(shape, values));
+  }
   RandomKey key() { return {ints({}, {0}), ints({}, {0})}; }
   void mark_all(Value y) {
     for (int port = 0; port < int(g.node(y).outputs.size()); ++port) mark(y.at(port));
@@ -121,9 +125,10 @@ inline void check_hand_case(const HandCase& c) {
   }
 }
 
-// Of ops, losses, cells and optimizers; of gradients as rows; of norms.
+// Of ops, losses, cells and optimizers; of gradients as rows; of norms; of statistics of columns.
 const std::vector<HandCase>& op_hand_cases();
 const std::vector<HandCase>& row_hand_cases();
 const std::vector<HandCase>& norm_hand_cases();
+const std::vector<HandCase>& column_hand_cases();
 
 }  // namespace keel::compare

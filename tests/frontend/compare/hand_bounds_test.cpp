@@ -87,6 +87,10 @@ TEST_CASE("hand bounds: gradients as rows") {
   for (const HandCase& c : row_hand_cases()) check_hand_case(c);
 }
 
+TEST_CASE("hand bounds: statistics of columns") {
+  for (const HandCase& c : column_hand_cases()) check_hand_case(c);
+}
+
 TEST_CASE("hand bounds: every norm") {
   for (const HandCase& c : norm_hand_cases()) check_hand_case(c);
 }
@@ -108,7 +112,8 @@ TEST_CASE("hand bounds: every op has some, or is exact") {
     known.emplace(elementwise_op(hand.code).name);
   }
   known.emplace("scale");
-  for (const auto* cases : {&op_hand_cases(), &row_hand_cases(), &norm_hand_cases()}) {
+  for (const auto* cases :
+       {&op_hand_cases(), &row_hand_cases(), &norm_hand_cases(), &column_hand_cases()}) {
     for (const HandCase& c : *cases) {
       for (const HandBound& hand : c.bounds) known.insert(hand.op);
     }

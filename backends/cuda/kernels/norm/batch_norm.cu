@@ -14,20 +14,19 @@ using BackOut = BatchNormGradient;
 struct Rules {
   double eps, keep;
   bool unbiased, running_unbiased, training, counts_padding;
-  std::int64_t all;  // elements of a channel, padding included
 
-  explicit Rules(const BatchNormAttrs& a, const ColumnSizes& sizes)
+  explicit Rules(const BatchNormAttrs& a)
       : eps(a.eps),
         keep(a.keep),
         unbiased(a.unbiased),
         running_unbiased(a.running_unbiased),
         training(a.training),
-        counts_padding(a.counts_padding()),
-        all(sizes.count()) {}
+        counts_padding(a.counts_padding()) {}
 
-  // What a sum of squares over `kept` elements is divided by.
-  __device__ double divisor(double kept, bool is_unbiased) const {
-    return variance_count(counts_padding ? all : std::int64_t(kept), is_unbiased);
+  // What a sum of squares is divided by.
+  template <class Sums>
+  __device__ double divisor(const Sums& of, bool is_unbiased) const {
+    return variance_count(std::int64_t(counts_padding ? of.all : of.count), is_unbiased);
   }
 };
 
@@ -42,8 +41,8 @@ struct Statistics {
   __device__ void operator()(std::int64_t c, Moments batch) const {
     const double old_mean = running_mean[c], old_var = running_var[c];
     const bool is_empty = batch.count == 0;
-    const double variance = batch.squares / rules.divisor(batch.count, rules.unbiased);
-    const double running = batch.squares / rules.divisor(batch.count, rules.running_unbiased);
+    const double variance = batch.squares / rules.divisor(batch, rules.unbiased);
+    const double running = batch.squares / rules.divisor(batch, rules.running_unbiased);
     write(c, is_empty ? old_mean : batch.mean, is_empty ? old_var : variance);
     next_mean[c] = float(is_empty ? old_mean : blend(old_mean, batch.mean));
     next_var[c] = float(is_empty ? old_var : blend(old_var, running));
@@ -63,9 +62,9 @@ struct Statistics {
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchNormAttrs& attrs) {
   const ColumnScratch scratch(b, sizes, MomentTerms::kSums);
-  const auto x = input(b.inputs[In::kX]);
-  const KeptRows kept = kept_rows(b.inputs[In::kMask]);
-  const Statistics statistics{Rules(attrs, sizes),
+  const MomentSource from{input(b.inputs[In::kX]), kept_rows(b.inputs[In::kMask]),
+                          global<const double>(b.inputs[In::kMoments])};
+  const Statistics statistics{Rules(attrs),
                               input(b.inputs[In::kRunningMean]),
                               input(b.inputs[In::kRunningVar]),
                               output(b.outputs[Out::kMean]),
@@ -74,18 +73,18 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchNormAttr
                               output(b.outputs[Out::kNextRunningVar]),
                               scratch.vector(0)};
   if (attrs.training) {
-    column_moments(sizes, scratch, x, kept, statistics);
+    column_moments(sizes, scratch, from, statistics);
   } else {
     each_channel(sizes, statistics);
   }
-  map_columns(sizes, CentreColumns{{x},
+  map_columns(sizes, CentreColumns{{from.x},
                                    statistics.rstd,
                                    {},
                                    {},
                                    input(b.inputs[In::kGain]),
                                    input(b.inputs[In::kBias]),
                                    statistics.exact_mean,
-                                   kept,
+                                   from.kept,
                                    output(b.outputs[Out::kY]),
                                    attrs.counts_padding()});
 }
@@ -93,18 +92,19 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchNormAttr
 // Writes dgain, dbias and what dx needs of a channel.
 struct Gradients {
   Rules rules;
-  Global<const float> rstd, gain;
+  Global<const float> gain;
   Global<float> dgain, dbias;
   ChannelSlopes to;
 
   __device__ void operator()(std::int64_t c, GradientSums sums) const {
-    const double dy_xhat = sums.dy_residual * rstd[c], scale = gain.get(c, 1);
+    const double low = sums.low(rules.training), scale = gain.get(c, 1);
+    const double dy_xhat = sums.dy_xhat - low * sums.dy;
     if (dgain) dgain[c] = float(dy_xhat);
-    if (dbias) dbias[c] = float(sums.dy + (rules.counts_padding ? sums.padded_dy : 0));
+    if (dbias) dbias[c] = float(sums.dy + (rules.counts_padding ? sums.padding_dy : 0));
     const bool centres = rules.training && sums.count > 0;
-    to.fine[c] = sums.fine;
+    to.low[c] = low;
     to.mean_g[c] = centres ? scale * sums.dy / sums.count : 0;
-    to.slope[c] = centres ? scale * dy_xhat / rules.divisor(sums.count, rules.unbiased) : 0;
+    to.slope[c] = centres ? scale * dy_xhat / rules.divisor(sums, rules.unbiased) : 0;
   }
 };
 
@@ -112,12 +112,8 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const BatchNormAtt
   const ColumnScratch scratch(b, sizes, GradientTerms::kSums);
   const auto gain = input(b.inputs[BackIn::kGain]), mean = input(b.inputs[BackIn::kMean]),
              rstd = input(b.inputs[BackIn::kRstd]);
-  const Gradients gradients{Rules(attrs, sizes),
-                            rstd,
-                            gain,
-                            output(b.outputs[BackOut::kDgain]),
-                            output(b.outputs[BackOut::kDbias]),
-                            ChannelSlopes(scratch)};
+  const Gradients gradients{Rules(attrs), gain, output(b.outputs[BackOut::kDgain]),
+                            output(b.outputs[BackOut::kDbias]), ChannelSlopes(scratch)};
   run_centred_columns_backward(sizes, scratch,
                                {input(b.inputs[BackIn::kX]),
                                 input(b.inputs[BackIn::kDy]),
@@ -127,7 +123,8 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const BatchNormAtt
                                 {},
                                 kept_rows(b.inputs[BackIn::kMask]),
                                 output(b.outputs[BackOut::kDx]),
-                                attrs.training},
+                                attrs.training,
+                                global<const double>(b.inputs[BackIn::kSums])},
                                gradients);
 }
 

@@ -53,8 +53,8 @@ struct Statistics {
 
 void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAttrs& attrs) {
   const ColumnScratch scratch(b, sizes, MomentTerms::kSums);
-  const auto x = input(b.inputs[In::kX]);
-  const KeptRows kept = kept_rows(b.inputs[In::kMask]);
+  const MomentSource from{input(b.inputs[In::kX]), kept_rows(b.inputs[In::kMask]),
+                          global<const double>(b.inputs[In::kMoments])};
   const Statistics statistics{attrs,
                               input(b.inputs[In::kRunningMean]),
                               input(b.inputs[In::kRunningStd]),
@@ -68,33 +68,35 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAt
                               global<std::int32_t>(b.outputs[Out::kNextStep]),
                               scratch.vector(0)};
   if (attrs.training) {
-    column_moments(sizes, scratch, x, kept, statistics);
+    column_moments(sizes, scratch, from, statistics);
   } else {
     each_channel(sizes, statistics);
   }
-  map_columns(sizes, CentreColumns{{x},
+  map_columns(sizes, CentreColumns{{from.x},
                                    statistics.rstd,
                                    statistics.r,
                                    statistics.d,
                                    input(b.inputs[In::kGain]),
                                    input(b.inputs[In::kBias]),
                                    statistics.exact_mean,
-                                   kept,
+                                   from.kept,
                                    output(b.outputs[Out::kY]),
                                    false});
 }
 
 // Writes dgain, dbias and what dx needs of a channel.
 struct Gradients {
-  Global<const float> rstd, r, d, gain;
+  bool training;
+  Global<const float> r, d, gain;
   Global<float> dgain, dbias;
   ChannelSlopes to;
 
   __device__ void operator()(std::int64_t c, GradientSums sums) const {
-    const double dy_xhat = sums.dy_residual * rstd[c], scale = gain.get(c, 1);
+    const double low = sums.low(training), scale = gain.get(c, 1);
+    const double dy_xhat = sums.dy_xhat - low * sums.dy;
     if (dgain) dgain[c] = float(dy_xhat * r[c] + sums.dy * d[c]);
     if (dbias) dbias[c] = float(sums.dy);
-    to.fine[c] = sums.fine;
+    to.low[c] = low;
     to.mean_g[c] = sums.count > 0 ? scale * sums.dy / sums.count : 0;
     to.slope[c] = sums.count > 0 ? scale * dy_xhat / sums.count : 0;
   }
@@ -104,7 +106,7 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const BatchRenormA
   const ColumnScratch scratch(b, sizes, GradientTerms::kSums);
   const auto gain = input(b.inputs[BackIn::kGain]), mean = input(b.inputs[BackIn::kMean]),
              rstd = input(b.inputs[BackIn::kRstd]), r = input(b.inputs[BackIn::kR]);
-  const Gradients gradients{rstd,
+  const Gradients gradients{attrs.training,
                             r,
                             input(b.inputs[BackIn::kD]),
                             gain,
@@ -114,7 +116,8 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const BatchRenormA
   run_centred_columns_backward(
       sizes, scratch,
       {input(b.inputs[BackIn::kX]), input(b.inputs[BackIn::kDy]), gain, mean, rstd, r,
-       kept_rows(b.inputs[BackIn::kMask]), output(b.outputs[BackOut::kDx]), attrs.training},
+       kept_rows(b.inputs[BackIn::kMask]), output(b.outputs[BackOut::kDx]), attrs.training,
+       global<const double>(b.inputs[BackIn::kSums])},
       gradients);
 }
 

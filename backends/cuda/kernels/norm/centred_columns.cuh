@@ -2,12 +2,15 @@
 #pragma once
 
 #include "backends/cuda/kernels/norm/columns.cuh"
+#include "src/ops/column_gradient_sums.h"
+#include "src/ops/column_moments.h"
 
 namespace keel::cuda {
 
-// The kept elements of a channel: how many, their mean, and the sum of squares about it.
+// The kept elements of a channel: how many of how many, their mean, and the sum of squares about
+// it.
 struct Moments {
-  double count, mean, squares;
+  double count, all, mean, squares;
 };
 
 // The terms of the moments, which take one reading of x: a thread takes those of the few elements
@@ -51,17 +54,40 @@ __device__ void add_batch(const MomentTerms& terms, const float (&values)[1][kCo
 
 template <class Finish>
 struct FinishMoments {
+  double all;
   Finish finish;
   __device__ void operator()(std::int64_t c, const double (&sums)[3]) const {
-    finish(c, Moments{sums[0], sums[1], sums[2]});
+    finish(c, Moments{sums[0], all, sums[1], sums[2]});
   }
+};
+
+template <class Finish>
+struct GivenMoments {
+  GivenSums given;
+  Finish finish;
+  __device__ void operator()(std::int64_t c) const {
+    using Row = MomentRow;
+    finish(c, Moments{given.at(Row::kCount, c), given.at(Row::kAll, c), given.at(Row::kMean, c),
+                      given.at(Row::kSquares, c)});
+  }
+};
+
+// Where moments come from: the kept rows of x, or a node's input if that is there.
+struct MomentSource {
+  Global<const float> x;
+  KeptRows kept;
+  Global<const double> given;
 };
 
 // Calls finish(channel, Moments) on the device.
 template <class Finish>
-void column_moments(const ColumnSizes& sizes, const ColumnScratch& scratch, Global<const float> x,
-                    KeptRows kept, const Finish& finish) {
-  column_sums(sizes, MomentTerms{{x}, kept}, scratch.partial(), FinishMoments<Finish>{finish});
+void column_moments(const ColumnSizes& sizes, const ColumnScratch& scratch,
+                    const MomentSource& from, const Finish& finish) {
+  if (from.given) {
+    return each_channel(sizes, GivenMoments<Finish>{{from.given, sizes.channels}, finish});
+  }
+  column_sums(sizes, MomentTerms{{from.x}, from.kept}, scratch.partial(),
+              FinishMoments<Finish>{double(sizes.count()), finish});
 }
 
 // y = ((x - mean) * rstd * r + d) * gain + bias, but the bias or 0 in rows left out. r, d, gain and
@@ -90,11 +116,16 @@ struct CentreColumns {
   }
 };
 
-// What the backward of a channel needs: how many elements are kept, the sums over them of dy and of
-// dy * (x - mean), the mean over them of x - mean, which is not 0 because the saved mean is a
-// float, and the sum of dy over the rows left out.
+// What the backward of a channel needs: how many elements are kept of how many, the sums over them
+// of xhat, which is not 0 because the saved mean is a float, of dy and of dy * xhat, and the sum of
+// dy over the rows left out.
 struct GradientSums {
-  double count, dy, dy_residual, fine, padded_dy;
+  double count, all, xhat, dy, dy_xhat, padding_dy;
+
+  // The mean of xhat, if the saved mean is that of these very elements.
+  __device__ double low(bool is_own_mean) const {
+    return is_own_mean && count > 0 ? xhat / count : 0;
+  }
 };
 
 struct GradientTerms : PlainSums {
@@ -121,15 +152,28 @@ struct GradientTerms : PlainSums {
   }
 };
 
-// Calls finish(channel, GradientSums). `is_own_mean` says that the saved mean is that of these very
-// elements.
+// Calls finish(channel, GradientSums).
 template <class Finish>
 struct FinishGradient {
-  bool is_own_mean;
+  double all;
+  Global<const float> rstd;
   Finish finish;
   __device__ void operator()(std::int64_t c, const double (&sums)[5]) const {
-    const double fine = is_own_mean && sums[3] > 0 ? sums[2] / sums[3] : 0;
-    finish(c, GradientSums{sums[3], sums[0], sums[1] - fine * sums[0], fine, sums[4]});
+    const double scale = rstd[c];
+    finish(c, GradientSums{sums[3], all, sums[2] * scale, sums[0], sums[1] * scale, sums[4]});
+  }
+};
+template <class Finish>
+struct GivenGradient {
+  GivenSums given;
+  bool has_padding;
+  Finish finish;
+  __device__ void operator()(std::int64_t c) const {
+    using Row = CentredSumRow;
+    finish(c,
+           GradientSums{given.at(Row::kCount, c), given.at(Row::kAll, c), given.at(Row::kXhat, c),
+                        given.at(Row::kDy, c), given.at(Row::kDyXhat, c),
+                        has_padding ? given.at(Row::kPaddingDy, c) : 0});
   }
 };
 
@@ -139,17 +183,17 @@ struct CentreColumnsGradient {
   static constexpr int kTensors = 2;
   Global<const float> tensors[kTensors];  // x, dy
   Global<const float> mean, rstd, r, gain;
-  Global<const double> fine, mean_g, slope;
+  Global<const double> low, mean_g, slope;
   KeptRows kept;
   Global<float> out;
   bool training;
 
   struct Channel {
-    float mean, fine, rstd, factor, gain, mean_g, slope;
+    float mean, low, rstd, factor, gain, mean_g, slope;
   };
   __device__ Channel channel(std::int64_t c) const {
     return {
-        mean[c],        float(fine[c]),   rstd[c],        (training ? r.get(c, 1) : 1) * rstd[c],
+        mean[c],        float(low[c]),    rstd[c],        (training ? r.get(c, 1) : 1) * rstd[c],
         gain.get(c, 1), float(mean_g[c]), float(slope[c])};
   }
   __device__ float operator()(const float (&of)[kTensors], std::int64_t row,
@@ -157,31 +201,45 @@ struct CentreColumnsGradient {
     if (!kept(row)) return 0;
     const float g = of[1] * c.gain;
     if (!training) return c.factor * g;
-    const float xhat = (of[0] - c.mean - c.fine) * c.rstd;
+    const float xhat = (of[0] - c.mean) * c.rstd - c.low;
     return c.factor * (g - c.mean_g - xhat * c.slope);
   }
 };
 
-// The tensors of a backward of centred columns; r may be absent.
+// The tensors of a backward of centred columns; r may be absent, and so may the sums, which are
+// formed then.
 struct CentredColumns {
   Global<const float> x, dy, gain, mean, rstd, r;
   KeptRows kept;
   Global<float> dx;
   bool training;
+  Global<const double> given;
 };
 // What dx needs of every channel beside these tensors.
 struct ChannelSlopes {
-  Global<double> fine, mean_g, slope;
+  Global<double> low, mean_g, slope;
   explicit ChannelSlopes(const ColumnScratch& scratch)
-      : fine(scratch.vector(0)), mean_g(scratch.vector(1)), slope(scratch.vector(2)) {}
+      : low(scratch.vector(0)), mean_g(scratch.vector(1)), slope(scratch.vector(2)) {}
 };
+
+// Calls finish(channel, GradientSums) on the device.
+template <class Finish>
+void centred_sums(const ColumnSizes& sizes, const ColumnScratch& scratch, const CentredColumns& t,
+                  const Finish& finish) {
+  if (t.given) {
+    const bool has_padding = t.given.size() == CentredSumRow::kRows * sizes.channels;
+    return each_channel(sizes,
+                        GivenGradient<Finish>{{t.given, sizes.channels}, has_padding, finish});
+  }
+  column_sums(sizes, GradientTerms(t.x, t.dy, t.mean, t.kept), scratch.partial(),
+              FinishGradient<Finish>{double(sizes.count()), t.rstd, finish});
+}
 
 // Calls gradients(channel, GradientSums) on the device, which fills `slopes`, then writes dx.
 template <class Gradients>
 void run_centred_columns_backward(const ColumnSizes& sizes, const ColumnScratch& scratch,
                                   const CentredColumns& t, const Gradients& gradients) {
-  column_sums(sizes, GradientTerms(t.x, t.dy, t.mean, t.kept), scratch.partial(),
-              FinishGradient<Gradients>{t.training, gradients});
+  centred_sums(sizes, scratch, t, gradients);
   const ChannelSlopes slopes(scratch);
   const Global<const float> x = t.training ? t.x : Global<const float>();
   map_columns(sizes, CentreColumnsGradient{{x, t.dy},
@@ -189,7 +247,7 @@ void run_centred_columns_backward(const ColumnSizes& sizes, const ColumnScratch&
                                            t.rstd,
                                            t.r,
                                            t.gain,
-                                           slopes.fine,
+                                           slopes.low,
                                            slopes.mean_g,
                                            slopes.slope,
                                            t.kept,

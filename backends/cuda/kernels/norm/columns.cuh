@@ -43,6 +43,13 @@ class ColumnScratch {
   int sums_;
 };
 
+// Sums (kinds, channels) that a node was given.
+struct GivenSums {
+  Global<const double> sums;
+  std::int64_t channels;
+  __device__ double at(int kind, std::int64_t c) const { return sums[kind * channels + c]; }
+};
+
 // `f` makes an element of f.out from those of its tensors, each read once: it has kTensors and
 // tensors, a type Channel, f.channel(c), and f(values, row, channel); rows are the outer index.
 // What is absent is read as 0. Of tokens a thread takes some columns only.

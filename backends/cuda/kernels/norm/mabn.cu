@@ -62,11 +62,13 @@ struct Statistics {
   }
 };
 
-// step' = step + 1, if any row is kept.
-__global__ void count_step(Global<const std::int32_t> step, KeptRows kept, std::int64_t rows,
+// step' = step + 1, if any row is kept, or was counted in squares that are given.
+__global__ void count_step(Global<const std::int32_t> step, SquareSource from, std::int64_t rows,
                            Global<std::int32_t> next) {
-  bool any = false;
-  for (std::int64_t row = threadIdx.x; row < rows; row += kWarp) any = any || kept(row);
+  bool any = from.given && from.given[SquareRow::kCount] > 0;
+  for (std::int64_t row = threadIdx.x; row < rows && !from.given; row += kWarp) {
+    any = any || from.kept(row);
+  }
   any = __any_sync(kAllLanes, any);
   if (threadIdx.x == 0) next[0] = step[0] + (any ? 1 : 0);
 }
@@ -82,9 +84,15 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& at
       output(b.outputs[Out::kRstd]),
       output(b.outputs[Out::kR]),
       output(b.outputs[Out::kNextV])};
-  run_uncentred_statistics(b, sizes, kept, statistics, attrs.training);
   if (attrs.training) {
-    launch(count_step, {1, kWarp}, step, kept, sizes.outer,
+    run_uncentred_statistics(b, sizes, {kept, global<const double>(b.inputs[In::kSquares])},
+                             statistics);
+  } else {
+    each_channel(sizes, statistics);
+  }
+  if (attrs.training) {
+    const SquareSource from{kept, global<const double>(b.inputs[In::kSquares])};
+    launch(count_step, {1, kWarp}, step, from, sizes.outer,
            global<std::int32_t>(b.outputs[Out::kNextStep]));
   }
   map_columns(sizes, ScaleColumns{{input(b.inputs[In::kX])},
@@ -101,17 +109,16 @@ struct Gradients {
   MabnAttrs attrs;
   Ring gz;
   Global<const std::int32_t> step;
-  Global<const float> rstd, r, gain;
+  Global<const float> r, gain;
   Global<float> dgain, dbias;
   Global<double> slope;
 
   __device__ void operator()(std::int64_t c, UncentredGradientSums sums) const {
-    const double dy_z = sums.dy_x * rstd[c];
-    if (dgain) dgain[c] = float(dy_z * r[c]);
+    if (dgain) dgain[c] = float(sums.dy_xhat * r[c]);
     if (dbias) dbias[c] = float(sums.dy);
     if (!attrs.training) return;
     const bool is_empty = sums.count == 0;
-    const double mean = is_empty ? 0 : dy_z * r[c] * gain.get(c, 1) / sums.count;
+    const double mean = is_empty ? 0 : sums.dy_xhat * r[c] * gain.get(c, 1) / sums.count;
     slope[c] = gz.push(c, mabn_phase(attrs, step[0]), mean, is_empty);
   }
 };
@@ -123,17 +130,16 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& a
       attrs,
       {input(b.inputs[BackIn::kGz]), output(b.outputs[BackOut::kNextGz]), attrs.m, sizes.channels},
       global<const std::int32_t>(b.inputs[BackIn::kStep]),
-      rstd,
       r,
       gain,
       output(b.outputs[BackOut::kDgain]),
       output(b.outputs[BackOut::kDbias]),
       uncentred_scratch(b, sizes, true).vector(0)};
-  run_uncentred_backward(
-      b, sizes,
-      {input(b.inputs[BackIn::kX]), input(b.inputs[BackIn::kDy]), rstd, rstd, r, gain,
-       kept_rows(b.inputs[BackIn::kMask]), output(b.outputs[BackOut::kDx]), attrs.training},
-      gradients);
+  run_uncentred_backward(b, sizes,
+                         {input(b.inputs[BackIn::kX]), input(b.inputs[BackIn::kDy]), rstd, rstd, r,
+                          gain, kept_rows(b.inputs[BackIn::kMask]), output(b.outputs[BackOut::kDx]),
+                          attrs.training, global<const double>(b.inputs[BackIn::kSums])},
+                         gradients);
 }
 
 }  // namespace

@@ -30,7 +30,12 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& att
   const KeptRows kept = kept_rows(b.inputs[In::kMask]);
   const Statistics statistics{attrs.eps, attrs.keep, input(b.inputs[In::kPsi2]),
                               output(b.outputs[Out::kRpsi]), output(b.outputs[Out::kNextPsi2])};
-  run_uncentred_statistics(b, sizes, kept, statistics, attrs.training);
+  if (attrs.training) {
+    run_uncentred_statistics(b, sizes, {kept, global<const double>(b.inputs[In::kSquares])},
+                             statistics);
+  } else {
+    each_channel(sizes, statistics);
+  }
   map_columns(sizes, ScaleColumns{{input(b.inputs[In::kX])},
                                   statistics.rpsi,
                                   {},
@@ -42,21 +47,20 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& att
 
 // Writes dgain, dbias and the slope of dx, which is the mean of g * xhat.
 struct Gradients {
-  Global<const float> rpsi, gain;
+  Global<const float> gain;
   Global<float> dgain, dbias;
   Global<double> slope;
 
   __device__ void operator()(std::int64_t c, UncentredGradientSums sums) const {
-    const double dy_xhat = sums.dy_x * rpsi[c];
-    if (dgain) dgain[c] = float(dy_xhat);
+    if (dgain) dgain[c] = float(sums.dy_xhat);
     if (dbias) dbias[c] = float(sums.dy);
-    slope[c] = sums.count > 0 ? gain.get(c, 1) * dy_xhat / sums.count : 0;
+    slope[c] = sums.count > 0 ? gain.get(c, 1) * sums.dy_xhat / sums.count : 0;
   }
 };
 
 void run_backward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& attrs) {
   const auto gain = input(b.inputs[BackIn::kGain]), rpsi = input(b.inputs[BackIn::kRpsi]);
-  const Gradients gradients{rpsi, gain, output(b.outputs[BackOut::kDgain]),
+  const Gradients gradients{gain, output(b.outputs[BackOut::kDgain]),
                             output(b.outputs[BackOut::kDbias]),
                             uncentred_scratch(b, sizes, true).vector(0)};
   run_uncentred_backward(b, sizes,
@@ -68,7 +72,8 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& at
                           gain,
                           kept_rows(b.inputs[BackIn::kMask]),
                           output(b.outputs[BackOut::kDx]),
-                          attrs.training},
+                          attrs.training,
+                          global<const double>(b.inputs[BackIn::kSums])},
                          gradients);
 }
 

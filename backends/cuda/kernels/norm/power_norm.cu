@@ -52,8 +52,8 @@ struct Statistics {
     const std::int64_t t = step ? step[0] + std::int64_t{1} : 1;
     const double batch = sums.squares / sums.count;
     const double divisor = t <= rules.warmup ? batch : running;
-    const double squares = sums.squares + (rules.pad_stats ? sums.padded_squares : 0);
-    const double count = sums.count + (rules.pad_stats ? sums.padded_count : 0);
+    const double squares = rules.pad_stats ? sums.all_squares : sums.squares;
+    const double count = rules.pad_stats ? sums.all : sums.count;
     write(c, divisor, rules.is_release ? batch : divisor);
     gamma[c] = float(squares / count / (divisor + rules.eps));
     next_psi2[c] = float(rules.next_psi2(running, batch, t));
@@ -72,7 +72,7 @@ struct Watch {
   Rules rules;
   Global<const float> gamma, nu;
   Global<const std::int32_t> step;
-  KeptRows kept;
+  SquareSource from;
   std::int64_t rows, channels;
   Global<std::int32_t> next_step;
   Global<float> contraction, nu_max;
@@ -84,8 +84,10 @@ __global__ void watch(Watch a) {
     largest_gamma = Largest()(largest_gamma, a.gamma[c]);
     largest_nu = Largest()(largest_nu, fabsf(a.nu[c]));
   }
-  bool any = false;
-  for (std::int64_t row = threadIdx.x; row < a.rows; row += kColumnBlock) any = any || a.kept(row);
+  bool any = a.from.given && a.from.given[SquareRow::kCount] > 0;
+  for (std::int64_t row = threadIdx.x; row < a.rows && !a.from.given; row += kColumnBlock) {
+    any = any || a.from.kept(row);
+  }
   largest_gamma = over_block<kColumnBlock>(largest_gamma, Largest());
   largest_nu = over_block<kColumnBlock>(largest_nu, Largest());
   const bool has_rows = over_block<kColumnBlock>(any ? 1.0f : 0.0f, Largest()) > 0;
@@ -105,10 +107,13 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttr
                               output(b.outputs[Out::kRdx]),
                               output(b.outputs[Out::kGamma]),
                               output(b.outputs[Out::kNextPsi2])};
-  run_uncentred_statistics(b, sizes, kept, statistics, attrs.training);
-  if (attrs.training) {
+  if (!attrs.training) {
+    each_channel(sizes, statistics);
+  } else {
+    const SquareSource from{kept, global<const double>(b.inputs[In::kSquares])};
+    run_uncentred_statistics(b, sizes, from, statistics);
     launch(watch, {1, kColumnBlock},
-           Watch{Rules(attrs), statistics.gamma, input(b.inputs[In::kNu]), step, kept, sizes.outer,
+           Watch{Rules(attrs), statistics.gamma, input(b.inputs[In::kNu]), step, from, sizes.outer,
                  sizes.channels, global<std::int32_t>(b.outputs[Out::kNextStep]),
                  output(b.outputs[Out::kContraction]), output(b.outputs[Out::kNuMax])});
   }
@@ -124,20 +129,19 @@ void run_forward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttr
 // Writes dgain, dbias, nu' and the slope of dx, which is nu.
 struct Gradients {
   Rules rules;
-  Global<const float> rpsi, gain, gamma, nu;
+  Global<const float> gain, gamma, nu;
   Global<float> dgain, dbias, next_nu;
   Global<double> slope;
 
   __device__ void operator()(std::int64_t c, UncentredGradientSums sums) const {
-    if (dgain) dgain[c] = float(sums.dy_x * rpsi[c]);
+    if (dgain) dgain[c] = float(sums.dy_xhat);
     if (dbias) dbias[c] = float(sums.dy);
     if (!next_nu) return;
     slope[c] = nu[c];
-    const bool pads = rules.pad_stats && sums.count > 0;
-    const double count = sums.count + (pads ? sums.padded_count : 0);
-    const double products = sums.dy_x + (pads ? sums.padded_dy_x : 0);
+    const double count = rules.pad_stats && sums.count > 0 ? sums.all : sums.count;
+    const double products = rules.pad_stats ? sums.all_dy_xhat : sums.dy_xhat;
     const double rate = 1 - rules.alpha_b;
-    const double lambda = count > 0 ? products / count * rpsi[c] * gain.get(c, 1) : 0;
+    const double lambda = count > 0 ? products / count * gain.get(c, 1) : 0;
     next_nu[c] = float(count > 0 ? nu[c] * (1 - rate * gamma[c]) + rate * lambda : nu[c]);
   }
 };
@@ -146,7 +150,6 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const PowerNormAtt
   const auto gain = input(b.inputs[BackIn::kGain]), rpsi = input(b.inputs[BackIn::kRpsi]),
              rdx = input(b.inputs[BackIn::kRdx]);
   const Gradients gradients{Rules(attrs),
-                            rpsi,
                             gain,
                             input(b.inputs[BackIn::kGamma]),
                             input(b.inputs[BackIn::kNu]),
@@ -163,7 +166,8 @@ void run_backward(const Binding& b, const ColumnSizes& sizes, const PowerNormAtt
                           gain,
                           kept_rows(b.inputs[BackIn::kMask]),
                           output(b.outputs[BackOut::kDx]),
-                          attrs.training},
+                          attrs.training,
+                          global<const double>(b.inputs[BackIn::kSums])},
                          gradients);
 }
 

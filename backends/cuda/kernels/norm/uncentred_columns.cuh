@@ -2,13 +2,15 @@
 #pragma once
 
 #include "backends/cuda/kernels/norm/columns.cuh"
+#include "src/ops/column_gradient_sums.h"
+#include "src/ops/column_moments.h"
 #include "src/ops/norm/norm.h"
 
 namespace keel::cuda {
 
-// Sums over the kept elements of a channel, and over those left out.
+// Sums over the kept elements of a channel, and over all.
 struct SquareSums {
-  double count, squares, padded_count, padded_squares;
+  double count, all, squares, all_squares;
 };
 
 struct UncentredTerms : PlainSums {
@@ -35,13 +37,24 @@ template <class Finish>
 struct FinishSquares {
   Finish finish;
   __device__ void operator()(std::int64_t c, const double (&s)[4]) const {
-    finish(c, SquareSums{s[0], s[1], s[2], s[3]});
+    finish(c, SquareSums{s[0], s[0] + s[2], s[1], s[1] + s[3]});
+  }
+};
+template <class Finish>
+struct GivenSquares {
+  GivenSums given;
+  bool has_all;
+  Finish finish;
+  __device__ void operator()(std::int64_t c) const {
+    using Row = SquareRow;
+    finish(c, SquareSums{given.at(Row::kCount, c), given.at(Row::kAll, c),
+                         given.at(Row::kSquares, c), has_all ? given.at(Row::kAllSquares, c) : 0});
   }
 };
 
-// Sums of dy and of dy * x over the kept elements of a channel, and of dy * x over the others.
+// Sums of dy and of dy * xhat over the kept elements of a channel, and of dy * xhat over all.
 struct UncentredGradientSums {
-  double count, dy, dy_x, padded_count, padded_dy_x;
+  double count, all, dy, dy_xhat, all_dy_xhat;
 };
 
 struct UncentredGradientTerms : PlainSums {
@@ -68,9 +81,24 @@ struct UncentredGradientTerms : PlainSums {
 // Calls finish(channel, UncentredGradientSums).
 template <class Finish>
 struct FinishUncentredGradient {
+  Global<const float> scale;
   Finish finish;
   __device__ void operator()(std::int64_t c, const double (&s)[5]) const {
-    finish(c, UncentredGradientSums{s[0], s[1], s[2], s[3], s[4]});
+    const double factor = scale[c];
+    finish(c,
+           UncentredGradientSums{s[0], s[0] + s[3], s[1], s[2] * factor, (s[2] + s[4]) * factor});
+  }
+};
+template <class Finish>
+struct GivenUncentredGradient {
+  GivenSums given;
+  bool has_all;
+  Finish finish;
+  __device__ void operator()(std::int64_t c) const {
+    using Row = UncentredSumRow;
+    finish(c, UncentredGradientSums{given.at(Row::kCount, c), given.at(Row::kAll, c),
+                                    given.at(Row::kDy, c), given.at(Row::kDyXhat, c),
+                                    has_all ? given.at(Row::kAllDyXhat, c) : 0});
   }
 };
 
@@ -118,7 +146,8 @@ struct ScaleColumnsGradient {
   }
 };
 
-// The tensors of a forward and a backward of columns that subtract nothing; `factor` may be absent.
+// The tensors of a forward and a backward of columns that subtract nothing; `factor` may be absent,
+// and so may the sums, which are formed then.
 struct UncentredForward {
   Global<const float> x, scale, factor, gain, bias;
   KeptRows kept;
@@ -129,6 +158,7 @@ struct UncentredBackward {
   KeptRows kept;
   Global<float> dx;
   bool training;
+  Global<const double> given;
 };
 
 // The workspace of either holds the partial sums, and that of the backward the slope, too.
@@ -140,13 +170,37 @@ inline std::int64_t uncentred_workspace(const ColumnSizes& sizes, bool backward)
                   : ColumnScratch::bytes(sizes, UncentredTerms::kSums, 0);
 }
 
-// Calls statistics(channel, SquareSums) on the device or, in evaluation, statistics(channel).
+// Where squares come from: the kept rows of x, or a node's input if that is there.
+struct SquareSource {
+  KeptRows kept;
+  Global<const double> given;
+};
+
+// Calls statistics(channel, SquareSums) on the device.
 template <class Statistics>
-void run_uncentred_statistics(const Binding& b, const ColumnSizes& sizes, KeptRows kept,
-                              const Statistics& statistics, bool training) {
-  if (!training) return each_channel(sizes, statistics);
-  column_sums(sizes, UncentredTerms(input(b.inputs[NormInput::kX]), kept),
+void run_uncentred_statistics(const Binding& b, const ColumnSizes& sizes, const SquareSource& from,
+                              const Statistics& statistics) {
+  if (from.given) {
+    const bool has_all = from.given.size() == SquareRow::kRows * sizes.channels;
+    return each_channel(
+        sizes, GivenSquares<Statistics>{{from.given, sizes.channels}, has_all, statistics});
+  }
+  column_sums(sizes, UncentredTerms(input(b.inputs[NormInput::kX]), from.kept),
               uncentred_scratch(b, sizes, false).partial(), FinishSquares<Statistics>{statistics});
+}
+
+// Calls gradients(channel, UncentredGradientSums) on the device.
+template <class Gradients>
+void uncentred_sums(const Binding& b, const ColumnSizes& sizes, const UncentredBackward& t,
+                    const Gradients& gradients) {
+  if (t.given) {
+    const bool has_all = t.given.size() == UncentredSumRow::kRows * sizes.channels;
+    return each_channel(
+        sizes, GivenUncentredGradient<Gradients>{{t.given, sizes.channels}, has_all, gradients});
+  }
+  column_sums(sizes, UncentredGradientTerms(t.x, t.dy, t.kept),
+              uncentred_scratch(b, sizes, true).partial(),
+              FinishUncentredGradient<Gradients>{t.scale, gradients});
 }
 
 // Calls gradients(channel, UncentredGradientSums) on the device, which in training leaves the slope
@@ -154,10 +208,8 @@ void run_uncentred_statistics(const Binding& b, const ColumnSizes& sizes, KeptRo
 template <class Gradients>
 void run_uncentred_backward(const Binding& b, const ColumnSizes& sizes, const UncentredBackward& t,
                             const Gradients& gradients) {
-  const ColumnScratch scratch = uncentred_scratch(b, sizes, true);
-  column_sums(sizes, UncentredGradientTerms(t.x, t.dy, t.kept), scratch.partial(),
-              FinishUncentredGradient<Gradients>{gradients});
-  const auto slope = t.training ? scratch.vector(0) : Global<double>();
+  uncentred_sums(b, sizes, t, gradients);
+  const auto slope = t.training ? uncentred_scratch(b, sizes, true).vector(0) : Global<double>();
   map_columns(sizes, ScaleColumnsGradient{{t.training ? t.x : Global<const float>(), t.dy},
                                           t.scale,
                                           t.rdx,

@@ -18,22 +18,31 @@ using BackOut = BatchNormGradient;
 enum ForwardConstants : std::size_t { kFactor, kShift, kForwardConstants };
 enum BackwardConstants : std::size_t { kLow, kScale, kMeanDy, kSlope, kBackwardConstants };
 
-// With a mask the backward has one more kind of sums, of dy over the rows left out.
+// Where padding counts the backward has one more kind of sums, of dy over the rows left out.
 constexpr std::size_t kPaddingDy = 3;
 
 struct BatchPlan : ColumnPlan {
   BatchNormAttrs attrs;
 
   // What the sum of squares is divided by.
-  double variance_count(RowMask mask, bool unbiased) const {
-    return keel::variance_count(attrs.counts_padding() ? blocks.sizes.count() : count(mask),
-                                unbiased);
+  double variance_count(const ColumnCounts& of, bool unbiased) const {
+    return keel::variance_count(attrs.counts_padding() ? of.all : of.kept, unbiased);
   }
 };
 
 // The forward and the backward have their mask in the same place.
 static_assert(int(In::kMask) == int(BackIn::kMask));
 RowMask mask_of(const Binding& b) { return b.inputs[In::kMask].as<std::uint8_t>(); }
+
+ColumnCounts forward_counts(const Binding& b, const BatchPlan& plan) {
+  return plan.counts(mask_of(b), b.inputs[In::kMoments]);
+}
+ColumnCounts backward_counts(const Binding& b, const BatchPlan& plan) {
+  return plan.counts(mask_of(b), b.inputs[BackIn::kSums]);
+}
+bool has_padding(const Binding& b, const BatchPlan& plan) {
+  return mask_of(b) != nullptr && plan.attrs.counts_padding();
+}
 
 }  // namespace
 }  // namespace keel::onednn
@@ -51,6 +60,9 @@ namespace HWY_NAMESPACE {
 namespace {
 
 void forward_sums(const Binding& b, const BatchPlan& plan, std::size_t block, const Slab& slab) {
+  if (plan.is_given) {
+    return take_moments(plan, {b.workspace, block, 0}, b.inputs[In::kMoments], slab);
+  }
   slab_moments(slab, mask_of(b), b.inputs[In::kX].as<float>(),
                moments_at(plan, {b.workspace, block, 0}, slab.first));
 }
@@ -84,13 +96,11 @@ void store_statistics(Part part, const Binding& b, const BatchPlan& plan, std::s
 
 // Computes the statistics from the moments of all blocks, and the running ones from both.
 void batch_statistics(const Binding& b, const BatchPlan& plan, const Slab& slab) {
-  merge_blocks(plan.blocks, mask_of(b), slab.channels, [&](std::size_t block) HWY_ATTR {
-    return moments_at(plan, {b.workspace, block, 0}, slab.first);
-  });
-  const ChannelMoments total = moments_at(plan, {b.workspace, 0, 0}, slab.first);
+  const ChannelMoments total = merged_moments(plan, mask_of(b), b.workspace, slab);
   const BatchNormAttrs& attrs = plan.attrs;
+  const ColumnCounts counts = forward_counts(b, plan);
   const auto share_of = [&](bool unbiased) HWY_ATTR {
-    return WideDoubles::all(1 / plan.variance_count(mask_of(b), unbiased));
+    return WideDoubles::all(1 / plan.variance_count(counts, unbiased));
   };
   const WideDoubles eps = WideDoubles::all(attrs.eps), share = share_of(attrs.unbiased);
   const WideDoubles running_share = share_of(attrs.running_unbiased);
@@ -136,7 +146,7 @@ void forward_write(const Binding& b, const BatchPlan& plan, const Slab& slab) {
 }
 
 void forward(const Binding& b, const BatchPlan& plan) {
-  const bool uses_batch = plan.attrs.training && plan.count(mask_of(b)) > 0;
+  const bool uses_batch = plan.attrs.training && forward_counts(b, plan).kept > 0;
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
@@ -151,29 +161,27 @@ void forward(const Binding& b, const BatchPlan& plan) {
 // Forms the sums of the kept rows and behind them, where padding counts, that of the dy of the
 // others.
 void backward_sums(const Binding& b, const BatchPlan& plan, std::size_t block, const Slab& slab) {
+  if (plan.is_given) {
+    const std::size_t kinds = plan.attrs.counts_padding() ? kPaddingDy + 1 : kPaddingDy;
+    return take_gradient_sums(plan, {b.workspace, block, 0}, b.inputs[BackIn::kSums], kinds, slab);
+  }
   const float* dy = b.inputs[BackIn::kDy].as<float>();
   slab_sums(slab, mask_of(b),
             {b.inputs[BackIn::kX].as<float>(), dy, b.inputs[BackIn::kMean].as<float>(),
              b.inputs[BackIn::kRstd].as<float>()},
             sums_at(plan, {b.workspace, block, 0}, slab.first));
-  if (!mask_of(b) || !plan.attrs.counts_padding()) return;
-  double* const padding = plan.sum(b.workspace, block, kPaddingDy) + slab.first;
-  std::fill_n(padding, slab.channels, 0.0);
-  for_left_out(slab, mask_of(b), [&](std::size_t at) HWY_ATTR {
-    for_lanes(slab.channels, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
-      add_to(padding + c, WideDoubles::of(part.load(dy + at + c)));
-    });
-  });
+  if (!has_padding(b, plan)) return;
+  slab_left_out(slab, mask_of(b), dy, plan.sum(b.workspace, block, kPaddingDy) + slab.first);
 }
 
 // Computes dgain, dbias and the constants of dx from the sums of all blocks.
 void backward_statistics(const Binding& b, const BatchPlan& plan, const Slab& slab) {
-  const RowMask mask = mask_of(b);
-  const auto n = double(plan.count(mask));
+  const ColumnCounts counts = backward_counts(b, plan);
+  const auto n = double(counts.kept);
   const bool uses_batch = plan.attrs.training && n > 0;
   const WideDoubles mean_share = WideDoubles::all(uses_batch ? 1 / n : 0);
   const WideDoubles slope_share =
-      WideDoubles::all(uses_batch ? 1 / plan.variance_count(mask, plan.attrs.unbiased) : 0);
+      WideDoubles::all(uses_batch ? 1 / plan.variance_count(counts, plan.attrs.unbiased) : 0);
   const auto total = [&](std::size_t kind, std::size_t c)
                          HWY_ATTR { return sum_of_blocks(plan, b.workspace, kind, c); };
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
@@ -191,8 +199,7 @@ void backward_statistics(const Binding& b, const BatchPlan& plan, const Slab& sl
       part.store(dgain.floats(), b.outputs[BackOut::kDgain].as<float>() + c);
     }
     if (!b.outputs[BackOut::kDbias]) return;
-    const bool has_padding = mask != nullptr && plan.attrs.counts_padding();
-    const WideDoubles dbias = has_padding ? dy + total(kPaddingDy, c) : dy;
+    const WideDoubles dbias = has_padding(b, plan) ? dy + total(kPaddingDy, c) : dy;
     part.store(dbias.floats(), b.outputs[BackOut::kDbias].as<float>() + c);
   });
 }
@@ -244,8 +251,9 @@ HWY_EXPORT(backward);
 
 Prepared prepare_batch_norm(const NodeContext& context) {
   const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
-  const BatchPlan plan{{column_blocks(sizes, 1, 2), 2, kForwardConstants},
-                       context.attrs<BatchNormAttrs>()};
+  const BatchPlan plan{
+      {column_blocks(sizes, 1, 2), 2, kForwardConstants, context.has(In::kMoments)},
+      context.attrs<BatchNormAttrs>()};
   return kernel_of(
       [=](const Binding& b) {
         HWY_DYNAMIC_DISPATCH(forward)
@@ -256,9 +264,12 @@ Prepared prepare_batch_norm(const NodeContext& context) {
 
 Prepared prepare_batch_norm_backward(const NodeContext& context) {
   const ColumnSizes sizes = column_sizes(context.input(BackIn::kX).shape);
-  const std::size_t sums = context.has(BackIn::kMask) ? kPaddingDy + 1 : kPaddingDy;
-  const BatchPlan plan{{column_blocks(sizes, 2, std::int64_t(sums)), sums, kBackwardConstants},
-                       context.attrs<BatchNormBackwardAttrs>()};
+  const auto& attrs = context.attrs<BatchNormBackwardAttrs>();
+  const bool has_padding = context.has(BackIn::kMask) && attrs.counts_padding();
+  const BatchPlan plan{{column_blocks(sizes, 2, centred_sum_kinds(has_padding)),
+                        attrs.counts_padding() ? kPaddingDy + 1 : kPaddingDy, kBackwardConstants,
+                        context.has(BackIn::kSums)},
+                       attrs};
   return kernel_of(
       [=](const Binding& b) {
         HWY_DYNAMIC_DISPATCH(backward)

@@ -25,6 +25,10 @@ struct RenormPlan : ColumnPlan {
 RowMask forward_mask(const Binding& b) { return b.inputs[In::kMask].as<std::uint8_t>(); }
 RowMask backward_mask(const Binding& b) { return b.inputs[BackIn::kMask].as<std::uint8_t>(); }
 
+ColumnCounts forward_counts(const Binding& b, const RenormPlan& plan) {
+  return plan.counts(forward_mask(b), b.inputs[In::kMoments]);
+}
+
 }  // namespace
 }  // namespace keel::onednn
 #endif
@@ -41,6 +45,9 @@ namespace HWY_NAMESPACE {
 namespace {
 
 void forward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, const Slab& slab) {
+  if (plan.is_given) {
+    return take_moments(plan, {b.workspace, block, 0}, b.inputs[In::kMoments], slab);
+  }
   slab_moments(slab, forward_mask(b), b.inputs[In::kX].as<float>(),
                moments_at(plan, {b.workspace, block, 0}, slab.first));
 }
@@ -72,11 +79,8 @@ HWY_INLINE void store_statistics(Part part, const Binding& b, const RenormPlan& 
 
 // Computes the statistics from the moments of all blocks, and the running ones from both.
 void batch_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab) {
-  merge_blocks(plan.blocks, forward_mask(b), slab.channels, [&](std::size_t block) HWY_ATTR {
-    return moments_at(plan, {b.workspace, block, 0}, slab.first);
-  });
-  const ChannelMoments total = moments_at(plan, {b.workspace, 0, 0}, slab.first);
-  const double n = double(plan.count(forward_mask(b)));
+  const ChannelMoments total = merged_moments(plan, forward_mask(b), b.workspace, slab);
+  const double n = double(forward_counts(b, plan).kept);
   const RenormLimits limits = renorm_limits(plan.attrs, *b.inputs[In::kStep].as<std::int32_t>());
   const WideDoubles rate = WideDoubles::all(plan.attrs.rate);
   const WideDoubles share = WideDoubles::all(1 / n), eps = WideDoubles::all(plan.attrs.eps);
@@ -142,6 +146,10 @@ void forward(const Binding& b, const RenormPlan& plan) {
 }
 
 void backward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, const Slab& slab) {
+  if (plan.is_given) {
+    return take_gradient_sums(plan, {b.workspace, block, 0}, b.inputs[BackIn::kSums], plan.sums,
+                              slab);
+  }
   slab_sums(slab, backward_mask(b),
             {b.inputs[BackIn::kX].as<float>(), b.inputs[BackIn::kDy].as<float>(),
              b.inputs[BackIn::kMean].as<float>(), b.inputs[BackIn::kRstd].as<float>()},
@@ -151,7 +159,7 @@ void backward_sums(const Binding& b, const RenormPlan& plan, std::size_t block, 
 // Computes dgain, dbias and the constants of dx from the sums of all blocks. In evaluation r is 1
 // and no mean is taken back.
 void backward_statistics(const Binding& b, const RenormPlan& plan, const Slab& slab) {
-  const double n = double(plan.count(backward_mask(b)));
+  const double n = double(plan.counts(backward_mask(b), b.inputs[BackIn::kSums]).kept);
   const WideDoubles share = WideDoubles::all(plan.attrs.training && n > 0 ? 1 / n : 0);
   const auto total = [&](std::size_t kind, std::size_t c)
                          HWY_ATTR { return sum_of_blocks(plan, b.workspace, kind, c); };
@@ -213,14 +221,15 @@ HWY_EXPORT(backward);
 
 Prepared prepare_batch_renorm(const NodeContext& context) {
   const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
-  const RenormPlan plan{{column_blocks(sizes, 1, 2), 2, kForwardConstants},
-                        context.attrs<BatchRenormAttrs>()};
+  const RenormPlan plan{
+      {column_blocks(sizes, 1, 2), 2, kForwardConstants, context.has(In::kMoments)},
+      context.attrs<BatchRenormAttrs>()};
   return kernel_of(
       [=](const Binding& b) {
         HWY_DYNAMIC_DISPATCH(forward)
         (b, plan);
         if (!plan.attrs.training) return;
-        const bool counts = plan.count(forward_mask(b)) > 0;
+        const bool counts = forward_counts(b, plan).kept > 0;
         *b.outputs[Out::kNextStep].as<std::int32_t>() =
             *b.inputs[In::kStep].as<std::int32_t>() + (counts ? 1 : 0);
       },
@@ -229,7 +238,8 @@ Prepared prepare_batch_renorm(const NodeContext& context) {
 
 Prepared prepare_batch_renorm_backward(const NodeContext& context) {
   const ColumnSizes sizes = column_sizes(context.input(BackIn::kX).shape);
-  const RenormPlan plan{{column_blocks(sizes, 2, 3), 3, kBackwardConstants},
+  const RenormPlan plan{{column_blocks(sizes, 2, centred_sum_kinds(false)), 3, kBackwardConstants,
+                         context.has(BackIn::kSums)},
                         context.attrs<BatchRenormBackwardAttrs>()};
   return kernel_of(
       [=](const Binding& b) {

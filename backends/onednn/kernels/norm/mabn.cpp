@@ -28,9 +28,12 @@ struct MabnPlan : ColumnPlan {
 static_assert(int(In::kMask) == int(BackIn::kMask));
 RowMask mask_of(const Binding& b) { return b.inputs[In::kMask].as<std::uint8_t>(); }
 
-// Whether this run is a training step, which needs a row that counts.
-bool trains(const Binding& b, const MabnPlan& plan) {
-  return plan.attrs.training && plan.count(mask_of(b)) > 0;
+// K of the forward, and of the backward.
+double forward_count(const Binding& b, const MabnPlan& plan) {
+  return double(plan.counts(mask_of(b), b.inputs[In::kSquares]).kept);
+}
+double backward_count(const Binding& b, const MabnPlan& plan) {
+  return double(plan.counts(mask_of(b), b.inputs[BackIn::kSums]).kept);
 }
 
 // Copies a ring buffer, of which this step changes one row, unless it is written over in place.
@@ -89,8 +92,9 @@ void forward_statistics(const Binding& b, const MabnPlan& plan, const Slab& slab
   const MabnAttrs& attrs = plan.attrs;
   const MabnPhase phase = mabn_phase(attrs, *b.inputs[In::kStep].as<std::int32_t>());
   const Ring x2{plan, b.outputs[Out::kNextX2].as<float>(), phase};
-  const bool is_step = trains(b, plan);
-  const WideDoubles share = WideDoubles::all(1 / double(plan.count(mask_of(b))));
+  const double count = forward_count(b, plan);
+  const bool is_step = attrs.training && count > 0;  // a training step needs a row that counts
+  const WideDoubles share = WideDoubles::all(1 / count);
   const WideDoubles eps = WideDoubles::all(attrs.eps);
   const WideDoubles keep = WideDoubles::all(attrs.keep), rest = WideDoubles::all(1 - attrs.keep);
   const Floats most = splat(float(attrs.clip)), least = splat(float(1 / attrs.clip));
@@ -126,6 +130,9 @@ void forward(const Binding& b, const MabnPlan& plan) {
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
         if (!plan.attrs.training) return;
+        if (plan.is_given) {
+          return take_squares(plan, {b.workspace, block, 0}, b.inputs[In::kSquares], slab);
+        }
         slab_squares(slab, x, mask_of(b), plan.sum(b.workspace, block, 0) + slab.first);
       },
       [&](const Slab& slab) HWY_ATTR { forward_statistics(b, plan, slab); },
@@ -135,8 +142,9 @@ void forward(const Binding& b, const MabnPlan& plan) {
 void backward_statistics(const Binding& b, const MabnPlan& plan, const Slab& slab) {
   const Ring gz{plan, b.outputs[BackOut::kNextGz].as<float>(),
                 mabn_phase(plan.attrs, *b.inputs[BackIn::kStep].as<std::int32_t>())};
-  const bool is_step = trains(b, plan);
-  const WideDoubles share = WideDoubles::all(1 / double(plan.count(mask_of(b))));
+  const double count = backward_count(b, plan);
+  const bool is_step = plan.attrs.training && count > 0;
+  const WideDoubles share = WideDoubles::all(1 / count);
   const float* gains = b.inputs[BackIn::kGain].as<float>();
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
     const std::size_t c = slab.first + i;
@@ -167,6 +175,9 @@ void backward(const Binding& b, const MabnPlan& plan) {
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
+        if (plan.is_given) {
+          return take_gradients(plan, {b.workspace, block, 0}, b.inputs[BackIn::kSums], slab);
+        }
         slab_gradient_sums(slab, in, mask_of(b),
                            {plan.sum(b.workspace, block, 0) + slab.first,
                             plan.sum(b.workspace, block, 1) + slab.first});
@@ -188,13 +199,14 @@ HWY_EXPORT(backward);
 
 Prepared prepare_mabn(const NodeContext& context) {
   const ColumnSizes sizes = column_sizes(context.input(In::kX).shape);
-  const MabnPlan plan{{column_blocks(sizes, 1, 1), 1, 1}, context.attrs<MabnAttrs>()};
+  const MabnPlan plan{{column_blocks(sizes, 1, 1), 1, 1, context.has(In::kSquares)},
+                      context.attrs<MabnAttrs>()};
   return kernel_of(
       [=](const Binding& b) {
         if (plan.attrs.training) {
           carry_on(b.inputs[In::kX2], b.outputs[Out::kNextX2]);
           *b.outputs[Out::kNextStep].as<std::int32_t>() =
-              *b.inputs[In::kStep].as<std::int32_t>() + (trains(b, plan) ? 1 : 0);
+              *b.inputs[In::kStep].as<std::int32_t>() + (forward_count(b, plan) > 0 ? 1 : 0);
         }
         HWY_DYNAMIC_DISPATCH(forward)
         (b, plan);
@@ -204,7 +216,8 @@ Prepared prepare_mabn(const NodeContext& context) {
 
 Prepared prepare_mabn_backward(const NodeContext& context) {
   const ColumnSizes sizes = column_sizes(context.input(BackIn::kX).shape);
-  const MabnPlan plan{{column_blocks(sizes, 2, 2), 2, 2}, context.attrs<MabnBackwardAttrs>()};
+  const MabnPlan plan{{column_blocks(sizes, 2, 2), 2, 2, context.has(BackIn::kSums)},
+                      context.attrs<MabnBackwardAttrs>()};
   return kernel_of(
       [=](const Binding& b) {
         if (plan.attrs.training) carry_on(b.inputs[BackIn::kGz], b.outputs[BackOut::kNextGz]);

@@ -28,7 +28,8 @@ namespace {
 // Computes rpsi and psi2' of a panel from the sums of squares of all blocks.
 void forward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs,
                         const Slab& slab) {
-  const auto count = double(plan.count(b.inputs[In::kMask].as<std::uint8_t>()));
+  const auto count =
+      double(plan.counts(b.inputs[In::kMask].as<std::uint8_t>(), b.inputs[In::kSquares]).kept);
   const bool uses_batch = attrs.training && count > 0;
   const WideDoubles eps = WideDoubles::all(attrs.eps);
   const WideDoubles share = WideDoubles::all(1 / count);
@@ -57,6 +58,9 @@ void forward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
         if (!attrs.training) return;
+        if (plan.is_given) {
+          return take_squares(plan, {b.workspace, block, 0}, b.inputs[In::kSquares], slab);
+        }
         slab_squares(slab, in.x, mask, plan.sum(b.workspace, block, 0) + slab.first);
       },
       [&](const Slab& slab) HWY_ATTR { forward_statistics(b, plan, attrs, slab); },
@@ -66,7 +70,8 @@ void forward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
 // Computes dgain, dbias and the slope of dx, 0 in evaluation, from the sums of all blocks.
 void backward_statistics(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs,
                          const Slab& slab) {
-  const auto count = double(plan.count(b.inputs[BackIn::kMask].as<std::uint8_t>()));
+  const auto count =
+      double(plan.counts(b.inputs[BackIn::kMask].as<std::uint8_t>(), b.inputs[BackIn::kSums]).kept);
   const WideDoubles share = WideDoubles::all(attrs.training && count > 0 ? 1 / count : 0);
   const float* gain = b.inputs[BackIn::kGain].as<float>();
   for_lanes(slab.channels, [&](auto part, std::size_t i) KEEL_LOOP_BODY {
@@ -95,6 +100,9 @@ void backward(const Binding& b, const ColumnPlan& plan, const PnVAttrs& attrs) {
   run_columns(
       plan.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
+        if (plan.is_given) {
+          return take_gradients(plan, {b.workspace, block, 0}, b.inputs[BackIn::kSums], slab);
+        }
         slab_gradient_sums(slab, in, mask,
                            {plan.sum(b.workspace, block, 0) + slab.first,
                             plan.sum(b.workspace, block, 1) + slab.first});
@@ -116,7 +124,8 @@ HWY_EXPORT(backward);
 
 Prepared prepare_pn_v(const NodeContext& context) {
   const auto attrs = context.attrs<PnVAttrs>();
-  const ColumnPlan plan{column_blocks(column_sizes(context.input(In::kX).shape), 1, 1), 1, 0};
+  const ColumnPlan plan{column_blocks(column_sizes(context.input(In::kX).shape), 1, 1), 1, 0,
+                        context.has(In::kSquares)};
   return kernel_of(
       [=](const Binding& b) {
         const auto run = HWY_DYNAMIC_DISPATCH(forward);
@@ -127,7 +136,8 @@ Prepared prepare_pn_v(const NodeContext& context) {
 
 Prepared prepare_pn_v_backward(const NodeContext& context) {
   const auto attrs = context.attrs<PnVBackwardAttrs>();
-  const ColumnPlan plan{column_blocks(column_sizes(context.input(BackIn::kX).shape), 2, 2), 2, 1};
+  const ColumnPlan plan{column_blocks(column_sizes(context.input(BackIn::kX).shape), 2, 2), 2, 1,
+                        context.has(BackIn::kSums)};
   return kernel_of(
       [=](const Binding& b) {
         const auto run = HWY_DYNAMIC_DISPATCH(backward);

@@ -13,6 +13,10 @@ namespace {
 using In = PowerNormInput;
 using Out = PowerNormOutput;
 
+ColumnCounts counts_of(const Binding& b, const PowerNormPlan& plan) {
+  return plan.columns.counts(b.inputs[In::kMask].as<std::uint8_t>(), b.inputs[In::kSquares]);
+}
+
 // What the forward of one step knows beforehand.
 struct Step {
   bool uses_batch;     // it trains, and there is a row that counts
@@ -22,8 +26,7 @@ struct Step {
 
 Step step_of(const Binding& b, const PowerNormPlan& plan) {
   const std::int32_t* count = b.inputs[In::kStep].as<std::int32_t>();
-  const bool uses_batch =
-      plan.training && plan.columns.count(b.inputs[In::kMask].as<std::uint8_t>()) > 0;
+  const bool uses_batch = plan.training && counts_of(b, plan).kept > 0;
   const std::int64_t t = count ? std::int64_t{*count} + 1 : 1;
   return {uses_batch, t, uses_batch && t <= plan.warmup};
 }
@@ -75,9 +78,9 @@ void running_statistics(const Binding& b, const PowerNormPlan& plan, const Slab&
 // Computes rpsi, rdx, Gamma and psi2' from the sums of squares of all blocks.
 void batch_statistics(const Binding& b, const PowerNormPlan& plan, const Step& step,
                       const Slab& slab) {
-  const auto count = double(plan.columns.count(b.inputs[In::kMask].as<std::uint8_t>()));
-  const auto all = double(plan.columns.blocks.sizes.count());
-  const WideDoubles share = WideDoubles::all(1 / count), share_of_all = WideDoubles::all(1 / all);
+  const ColumnCounts counts = counts_of(b, plan);
+  const WideDoubles share = WideDoubles::all(1 / double(counts.kept));
+  const WideDoubles share_of_all = WideDoubles::all(1 / double(counts.all));
   const WideDoubles keep = WideDoubles::all(plan.alpha_f);
   const WideDoubles rest = WideDoubles::all(1 - plan.alpha_f);
   const WideDoubles seen = WideDoubles::all(double(step.t - 1) / double(step.t));
@@ -107,10 +110,10 @@ struct PlainRows {
   const Binding& b;
   const PowerNormPlan& plan;
 
-  void sum(std::size_t block, const Slab& slab) const {
+  void sum(std::size_t block, const Slab& part) const {
     const float* x = b.inputs[In::kX].as<float>();
-    add_squares(slab, x, b.inputs[In::kMask].as<std::uint8_t>(), plan.sum(b, block, 0, slab.first));
-    if (plan.pad_stats) add_squares(slab, x, nullptr, plan.sum(b, block, 1, slab.first));
+    add_squares(part, x, b.inputs[In::kMask].as<std::uint8_t>(), plan.sum(b, block, 0, part.first));
+    if (plan.pad_stats) add_squares(part, x, nullptr, plan.sum(b, block, 1, part.first));
   }
   void write(const Slab& slab) const {
     write_forward(slab,
@@ -131,11 +134,9 @@ struct ScaledRows {
   const Binding& b;
   const PowerNormPlan& plan;
 
-  void sum(std::size_t block, const Slab& slab) const {
-    for_row_parts(slab, [&](const Slab& part) HWY_ATTR {
-      visit<kScale>(block, part, mask(), plan.sum(b, block, 0, 0));
-      sum_all(block, part);
-    });
+  void sum(std::size_t block, const Slab& part) const {
+    visit<kScale>(block, part, mask(), plan.sum(b, block, 0, 0));
+    sum_all(block, part);
   }
   void write(const Slab& slab) const {
     const ColumnBlocks& blocks = plan.columns.blocks;
@@ -203,6 +204,14 @@ struct ScaledRows {
   }
 };
 
+// Takes sums of squares that the node was given.
+void take_given(const Binding& b, const PowerNormPlan& plan, std::size_t block, const Slab& slab) {
+  const TensorRef& given = b.inputs[In::kSquares];
+  take_squares(plan.columns, {b.workspace, block, 0}, given, slab);
+  if (block > 0 || !plan.pad_stats) return;
+  take_row(plan.columns, given, SquareRow::kAllSquares, plan.sum(b, 0, 1, 0), slab);
+}
+
 // Writes y of a batch whose rpsi is known and forms the sums of its squares on the way if they are
 // needed.
 template <class Rows>
@@ -212,9 +221,11 @@ void forward_in_one_pass(const Rows& rows, const Step& step) {
   const ColumnBlocks& blocks = plan.columns.blocks;
   blocks.run_channels([&](const Slab& slab) HWY_ATTR { running_statistics(b, plan, slab); });
   blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
-    plan.clear_sums(b, block, slab);
+    const bool is_given = plan.columns.is_given;
+    is_given ? take_given(b, plan, block, slab) : plan.clear_sums(b, block, slab);
     for_row_parts(slab, [&](const Slab& part) HWY_ATTR {
-      step.uses_batch ? rows.sum_and_write(block, part) : rows.write_alone(block, part);
+      step.uses_batch && !is_given ? rows.sum_and_write(block, part)
+                                   : rows.write_alone(block, part);
     });
   });
   if (!step.uses_batch) return;
@@ -228,8 +239,9 @@ void forward_in_two_passes(const Rows& rows, const Step& step) {
   run_columns(
       plan.columns.blocks,
       [&](std::size_t block, const Slab& slab) HWY_ATTR {
+        if (plan.columns.is_given) return take_given(b, plan, block, slab);
         plan.clear_sums(b, block, slab);
-        rows.sum(block, slab);
+        for_row_parts(slab, [&](const Slab& part) HWY_ATTR { rows.sum(block, part); });
       },
       [&](const Slab& slab) HWY_ATTR { batch_statistics(b, plan, step, slab); },
       [&](const Slab& slab) HWY_ATTR { rows.write(slab); });
@@ -264,8 +276,9 @@ namespace keel::onednn {
 HWY_EXPORT(forward);
 
 Prepared prepare_power_norm(const NodeContext& context) {
-  const PowerNormPlan plan =
+  PowerNormPlan plan =
       power_norm_plan(context.input(In::kX).shape, context.attrs<PowerNormAttrs>(), 1, 1);
+  plan.columns.is_given = context.has(In::kSquares);
   return kernel_of(
       [=](const Binding& b) {
         const auto run = HWY_DYNAMIC_DISPATCH(forward);

@@ -25,8 +25,9 @@ namespace {
 
 // Computes dgain, dbias and nu' from the sums of all blocks.
 void backward_statistics(const Binding& b, const PowerNormPlan& plan, const Slab& slab) {
-  const auto kept = double(plan.columns.count(b.inputs[BackIn::kMask].as<std::uint8_t>()));
-  const double counted = plan.pad_stats ? double(plan.columns.blocks.sizes.count()) : kept;
+  const ColumnCounts counts =
+      plan.columns.counts(b.inputs[BackIn::kMask].as<std::uint8_t>(), b.inputs[BackIn::kSums]);
+  const auto kept = double(counts.kept), counted = plan.pad_stats ? double(counts.all) : kept;
   const WideDoubles share = WideDoubles::all(kept > 0 ? (1 - plan.alpha_b) / counted : 0);
   const WideDoubles one = WideDoubles::all(1), rest = WideDoubles::all(1 - plan.alpha_b);
   const float* gain = b.inputs[BackIn::kGain].as<float>();
@@ -54,14 +55,24 @@ const float* slope_of(const Binding& b, const PowerNormPlan& plan) {
   return plan.training ? b.inputs[BackIn::kNu].as<float>() : nullptr;
 }
 
+// Takes the sums that the node was given.
+void take_given(const Binding& b, const PowerNormPlan& plan, std::size_t block, const Slab& slab) {
+  const TensorRef& given = b.inputs[BackIn::kSums];
+  take_gradients(plan.columns, {b.workspace, block, 0}, given, slab);
+  if (block > 0 || !plan.pad_stats) return;
+  take_row(plan.columns, given, UncentredSumRow::kAllDyXhat, plan.sum(b, 0, 3, 0), slab);
+}
+
 void backward_part(const Binding& b, const PowerNormPlan& plan, std::size_t block,
                    const Slab& part) {
   const RowMask mask = b.inputs[BackIn::kMask].as<std::uint8_t>();
   const UncentredGradient in{b.inputs[BackIn::kX].as<float>(), b.inputs[BackIn::kDy].as<float>(),
                              b.inputs[BackIn::kRpsi].as<float>()};
   const auto sum = [&](std::size_t kind) { return plan.sum(b, block, kind, part.first); };
-  add_gradient_sums(part, in, mask, {sum(0), sum(1)});
-  if (plan.pad_stats) add_gradient_sums(part, in, nullptr, {sum(2), sum(3)});
+  if (!plan.columns.is_given) {
+    add_gradient_sums(part, in, mask, {sum(0), sum(1)});
+    if (plan.pad_stats) add_gradient_sums(part, in, nullptr, {sum(2), sum(3)});
+  }
   write_backward(part,
                  {in, b.inputs[BackIn::kRdx].as<float>(), slope_of(b, plan),
                   b.inputs[BackIn::kGain].as<float>(), ResultRows(b, part.run_length())},
@@ -126,7 +137,7 @@ struct ScaledPart {
 void backward(const Binding& b, const PowerNormPlan& plan) {
   const ColumnBlocks& blocks = plan.columns.blocks;
   blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
-    plan.clear_sums(b, block, slab);
+    plan.columns.is_given ? take_given(b, plan, block, slab) : plan.clear_sums(b, block, slab);
     for_row_parts(slab, [&](const Slab& part) HWY_ATTR {
       plan.is_scaled() ? ScaledPart{b, plan, block, part}.run()
                        : backward_part(b, plan, block, part);
@@ -146,8 +157,9 @@ namespace keel::onednn {
 HWY_EXPORT(backward);
 
 Prepared prepare_power_norm_backward(const NodeContext& context) {
-  const PowerNormPlan plan = power_norm_plan(context.input(BackIn::kX).shape,
-                                             context.attrs<PowerNormBackwardAttrs>(), 2, 2);
+  PowerNormPlan plan = power_norm_plan(context.input(BackIn::kX).shape,
+                                       context.attrs<PowerNormBackwardAttrs>(), 2, 2);
+  plan.columns.is_given = context.has(BackIn::kSums);
   return kernel_of(
       [=](const Binding& b) {
         const auto run = HWY_DYNAMIC_DISPATCH(backward);

@@ -1,7 +1,7 @@
 // Reference batch norm, one channel after the other.
 #include "src/ops/norm/batch_norm.h"
 
-#include "backends/reference/kernels/norm/channels.h"
+#include "backends/reference/kernels/norm/column_sums.h"
 
 namespace keel::reference {
 namespace {
@@ -16,31 +16,30 @@ struct BatchPlan {
   ColumnSizes sizes;
 
   // What the sum of squares of a channel is divided by.
-  double count(const KeptRows& rows, bool unbiased) const {
-    const auto kept = std::int64_t(rows.size()) * sizes.inner;
-    return variance_count(attrs.counts_padding() ? sizes.count() : kept, unbiased);
+  template <class Sums>
+  double count(const Sums& of, bool unbiased) const {
+    return variance_count(std::int64_t(attrs.counts_padding() ? of.all : of.count), unbiased);
   }
 };
 
-struct Moments {
+struct Statistics {
   double mean, variance;
 };
 
-// Returns the batch's moments and writes the running statistics that follow from them.
-Moments train(const Binding& b, const BatchPlan& plan, const KeptRows& rows, Eigen::Index c) {
+// Returns the batch's statistics and writes the running ones that follow from them.
+Statistics train(const Binding& b, const BatchPlan& plan, const KeptRows& rows, Eigen::Index c) {
   const BatchNormAttrs& attrs = plan.attrs;
-  const Eigen::ArrayXXd x = read_channel(b.inputs[In::kX], plan.sizes, rows, c).array();
-  Moments batch{vector(b.inputs[In::kRunningMean])[c], vector(b.inputs[In::kRunningVar])[c]},
+  const Moments of = moments_of(b.inputs[In::kMoments], b.inputs[In::kX], {plan.sizes, rows}, c);
+  Statistics batch{vector(b.inputs[In::kRunningMean])[c], vector(b.inputs[In::kRunningVar])[c]},
       next = batch;
-  if (x.size() > 0) {
-    batch.mean = x(0, 0) + (x - x(0, 0)).mean();  // exact for a constant channel
-    const double squares = (x - batch.mean).square().sum();
-    batch.variance = squares / plan.count(rows, attrs.unbiased);
+  if (of.count > 0) {
+    batch.mean = of.mean;
+    batch.variance = of.squares / plan.count(of, attrs.unbiased);
     const auto blend = [&](double& state, double value) {
       state = attrs.keep * state + (1 - attrs.keep) * value;
     };
     blend(next.mean, batch.mean);
-    blend(next.variance, squares / plan.count(rows, attrs.running_unbiased));
+    blend(next.variance, of.squares / plan.count(of, attrs.running_unbiased));
   }
   vector(b.outputs[Out::kNextRunningMean])[c] = next.mean;
   vector(b.outputs[Out::kNextRunningVar])[c] = next.variance;
@@ -51,9 +50,9 @@ Moments train(const Binding& b, const BatchPlan& plan, const KeptRows& rows, Eig
 void forward(const Binding& b, const BatchPlan& plan) {
   const KeptRows rows = kept_rows(b.inputs[In::kMask], plan.sizes);
   for (Eigen::Index c = 0; c < plan.sizes.channels; ++c) {
-    const Moments of = plan.attrs.training ? train(b, plan, rows, c)
-                                           : Moments{vector(b.inputs[In::kRunningMean])[c],
-                                                     vector(b.inputs[In::kRunningVar])[c]};
+    const Statistics of = plan.attrs.training ? train(b, plan, rows, c)
+                                              : Statistics{vector(b.inputs[In::kRunningMean])[c],
+                                                           vector(b.inputs[In::kRunningVar])[c]};
     const double rstd = 1 / std::sqrt(of.variance + plan.attrs.eps);
     const double bias = element_or(b.inputs[In::kBias], c, 0);
     const RowMajor x = read_channel(b.inputs[In::kX], plan.sizes, rows, c);
@@ -66,27 +65,36 @@ void forward(const Binding& b, const BatchPlan& plan) {
   }
 }
 
+CentredSums sums_of(const Binding& b, const BatchPlan& plan, const KeptRows& rows, Eigen::Index c) {
+  const TensorRef& given = b.inputs[BackIn::kSums];
+  if (given) return given_centred(given, c, plan.attrs.counts_padding());
+  return form_sums({b.inputs[BackIn::kX], b.inputs[BackIn::kDy], vector(b.inputs[BackIn::kMean])[c],
+                    vector(b.inputs[BackIn::kRstd])[c]},
+                   {plan.sizes, rows}, c);
+}
+
 // g = dy * gain. Training: dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N);
 // evaluation: dx = rstd * g.
 void backward(const Binding& b, const BatchPlan& plan) {
   const KeptRows rows = kept_rows(b.inputs[BackIn::kMask], plan.sizes);
-  const double count = plan.count(rows, plan.attrs.unbiased);
   for (Eigen::Index c = 0; c < plan.sizes.channels; ++c) {
     const double mean = vector(b.inputs[BackIn::kMean])[c],
                  rstd = vector(b.inputs[BackIn::kRstd])[c];
     const Eigen::ArrayXXd x = read_channel(b.inputs[BackIn::kX], plan.sizes, rows, c).array();
     const Eigen::ArrayXXd dy = read_channel(b.inputs[BackIn::kDy], plan.sizes, rows, c).array();
-    const Eigen::ArrayXXd xhat = (x - mean) * rstd,
-                          g = dy * element_or(b.inputs[BackIn::kGain], c, 1);
+    const double gain = element_or(b.inputs[BackIn::kGain], c, 1);
+    const Eigen::ArrayXXd xhat = (x - mean) * rstd, g = dy * gain;
+    const CentredSums of = sums_of(b, plan, rows, c);
     Eigen::ArrayXXd dx = g * rstd;
-    if (plan.attrs.training && g.size() > 0) {
-      dx = rstd * (g - g.mean() - xhat * ((g * xhat).sum() / count));
+    if (plan.attrs.training && of.count > 0) {
+      const double mean_g = gain * of.dy / of.count;
+      const double slope = gain * of.dy_xhat / plan.count(of, plan.attrs.unbiased);
+      dx = rstd * (g - mean_g - xhat * slope);
     }
-    if (b.outputs[BackOut::kDgain]) vector(b.outputs[BackOut::kDgain])[c] = (dy * xhat).sum();
+    if (b.outputs[BackOut::kDgain]) vector(b.outputs[BackOut::kDgain])[c] = of.dy_xhat;
     if (b.outputs[BackOut::kDbias]) {
       const bool counts = plan.attrs.counts_padding();
-      vector(b.outputs[BackOut::kDbias])[c] =
-          counts ? channel(b.inputs[BackIn::kDy], plan.sizes, c).sum() : dy.sum();
+      vector(b.outputs[BackOut::kDbias])[c] = counts ? of.dy + of.padding_dy : of.dy;
     }
     write_channel(b.outputs[BackOut::kDx], plan.sizes, rows, c, dx.matrix());  // perhaps over dy
   }

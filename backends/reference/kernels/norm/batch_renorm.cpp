@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "backends/reference/kernels/norm/channels.h"
+#include "backends/reference/kernels/norm/column_sums.h"
 
 namespace keel::reference {
 namespace {
@@ -19,15 +19,15 @@ struct Statistics {
 };
 
 // Returns those of the batch and writes running_mean' and running_std'.
-Statistics train(const Binding& b, const Eigen::ArrayXXd& x, const BatchRenormAttrs& attrs,
+Statistics train(const Binding& b, const Moments& of, const BatchRenormAttrs& attrs,
                  Eigen::Index c) {
   const double running_mean = vector(b.inputs[In::kRunningMean])[c],
                running_std = vector(b.inputs[In::kRunningStd])[c];
   const RenormLimits limits = renorm_limits(attrs, *b.inputs[In::kStep].as<std::int32_t>());
   double mean = running_mean, s = running_std;
-  if (x.size() > 0) {
-    mean = x(0, 0) + (x - x(0, 0)).mean();  // exact for a constant channel
-    s = std::sqrt((x - mean).square().mean() + attrs.eps);
+  if (of.count > 0) {
+    mean = of.mean;
+    s = std::sqrt(of.squares / of.count + attrs.eps);
   }
   vector(b.outputs[Out::kNextRunningMean])[c] = running_mean + attrs.rate * (mean - running_mean);
   vector(b.outputs[Out::kNextRunningStd])[c] = running_std + attrs.rate * (s - running_std);
@@ -38,9 +38,13 @@ Statistics train(const Binding& b, const Eigen::ArrayXXd& x, const BatchRenormAt
 // y = ((x - mean) / s * r + d) * gain + bias
 void forward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAttrs& attrs) {
   const KeptRows rows = kept_rows(b.inputs[In::kMask], sizes);
+  const Kept kept{sizes, rows};
+  const auto moments = [&](Eigen::Index c) {
+    return moments_of(b.inputs[In::kMoments], b.inputs[In::kX], kept, c);
+  };
   for (Eigen::Index c = 0; c < sizes.channels; ++c) {
     const Eigen::ArrayXXd x = read_channel(b.inputs[In::kX], sizes, rows, c).array();
-    const Statistics of = attrs.training ? train(b, x, attrs, c)
+    const Statistics of = attrs.training ? train(b, moments(c), attrs, c)
                                          : Statistics{vector(b.inputs[In::kRunningMean])[c],
                                                       vector(b.inputs[In::kRunningStd])[c], 1, 0};
     const Eigen::ArrayXXd out = (x - of.mean) / of.s * of.r + of.d;
@@ -55,7 +59,8 @@ void forward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAttrs&
   }
   if (!attrs.training) return;
   *b.outputs[Out::kNextStep].as<std::int32_t>() =
-      *b.inputs[In::kStep].as<std::int32_t>() + (rows.empty() ? 0 : 1);
+      *b.inputs[In::kStep].as<std::int32_t>() +
+      (kept_count(b.inputs[In::kMoments], kept) > 0 ? 1 : 0);
 }
 
 // g = dy * gain. Training: dx = r * rstd * (g - mean(g) - xhat * mean(g * xhat));
@@ -69,16 +74,23 @@ void backward(const Binding& b, const ColumnSizes& sizes, const BatchRenormAttrs
     const Eigen::ArrayXXd xhat =
         (read_channel(b.inputs[BackIn::kX], sizes, rows, c).array() - mean) * rstd;
     const Eigen::ArrayXXd dy = read_channel(b.inputs[BackIn::kDy], sizes, rows, c).array();
-    const Eigen::ArrayXXd g = dy * element_or(b.inputs[BackIn::kGain], c, 1);
+    const double gain = element_or(b.inputs[BackIn::kGain], c, 1);
+    const Eigen::ArrayXXd g = dy * gain;
+    const TensorRef& given = b.inputs[BackIn::kSums];
+    const CentredSums of =
+        given ? given_centred(given, c, false)
+              : form_sums({b.inputs[BackIn::kX], b.inputs[BackIn::kDy], mean, rstd}, {sizes, rows},
+                          c);
     Eigen::ArrayXXd dx = g * rstd;
-    if (attrs.training && g.size() > 0) {
-      dx = r * rstd * (g - g.mean() - xhat * (g * xhat).mean());
+    if (attrs.training && of.count > 0) {
+      const double mean_g = gain * of.dy / of.count, slope = gain * of.dy_xhat / of.count;
+      dx = r * rstd * (g - mean_g - xhat * slope);
     }
     write_channel(b.outputs[BackOut::kDx], sizes, rows, c, dx.matrix());
     if (b.outputs[BackOut::kDgain]) {
-      vector(b.outputs[BackOut::kDgain])[c] = (dy * (xhat * r + d)).sum();
+      vector(b.outputs[BackOut::kDgain])[c] = of.dy_xhat * r + of.dy * d;
     }
-    if (b.outputs[BackOut::kDbias]) vector(b.outputs[BackOut::kDbias])[c] = dy.sum();
+    if (b.outputs[BackOut::kDbias]) vector(b.outputs[BackOut::kDbias])[c] = of.dy;
   }
 }
 

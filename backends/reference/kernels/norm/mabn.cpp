@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "backends/reference/kernels/norm/channels.h"
+#include "backends/reference/kernels/norm/column_sums.h"
 
 namespace keel::reference {
 namespace {
@@ -27,10 +27,10 @@ struct Statistics {
 };
 
 // Returns those of this step and writes x2' and v'.
-Statistics train(const Binding& b, const RowMajor& x, const MabnAttrs& attrs, Eigen::Index c) {
+Statistics train(const Binding& b, const Squares& of, const MabnAttrs& attrs, Eigen::Index c) {
   const MabnPhase phase = mabn_phase(attrs, *b.inputs[In::kStep].as<std::int32_t>());
   const double running = vector(b.inputs[In::kV])[c];
-  const double v = push(b.outputs[Out::kNextX2], c, phase, x.squaredNorm() / double(x.size()));
+  const double v = push(b.outputs[Out::kNextX2], c, phase, of.kept / of.count);
   vector(b.outputs[Out::kNextV])[c] = attrs.keep * running + (1 - attrs.keep) * v;
   if (!phase.clips) return {v, 1};
   const double ratio = std::sqrt(v + attrs.eps) / std::sqrt(running + attrs.eps);
@@ -48,11 +48,16 @@ void keep_states(const Binding& b) {
 void forward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& attrs) {
   const KeptRows rows = kept_rows(b.inputs[In::kMask], sizes);
   if (attrs.training) keep_states(b);
-  const bool trains = attrs.training && !rows.empty();
+  const TensorRef& given = b.inputs[In::kSquares];
+  const Kept kept{sizes, rows};
+  const bool trains = attrs.training && kept_count(given, kept) > 0;
+  const auto squares = [&](Eigen::Index c) {
+    return given ? given_squares(given, c, false) : form_squares(b.inputs[In::kX], kept, c, false);
+  };
   for (Eigen::Index c = 0; c < sizes.channels; ++c) {
     const RowMajor x = read_channel(b.inputs[In::kX], sizes, rows, c);
     const Statistics of =
-        trains ? train(b, x, attrs, c) : Statistics{vector(b.inputs[In::kV])[c], 1};
+        trains ? train(b, squares(c), attrs, c) : Statistics{vector(b.inputs[In::kV])[c], 1};
     const double rstd = 1 / std::sqrt(of.v + attrs.eps);
     const double factor = rstd * of.r * element_or(b.inputs[In::kGain], c, 1);
     const RowMajor y = x.array() * factor + element_or(b.inputs[In::kBias], c, 0);
@@ -72,15 +77,20 @@ void backward(const Binding& b, const ColumnSizes& sizes, const MabnAttrs& attrs
     const double rstd = vector(b.inputs[BackIn::kRstd])[c], r = vector(b.inputs[BackIn::kR])[c];
     const RowMajor z = read_channel(b.inputs[BackIn::kX], sizes, rows, c) * rstd;
     const RowMajor dy = read_channel(b.inputs[BackIn::kDy], sizes, rows, c);
-    const RowMajor g = dy * (element_or(b.inputs[BackIn::kGain], c, 1) * r);
-    const bool trains = attrs.training && g.size() > 0;
-    const double mean =
-        trains ? push(b.outputs[BackOut::kNextGz], c, phase, g.cwiseProduct(z).mean()) : 0;
+    const double factor = element_or(b.inputs[BackIn::kGain], c, 1) * r;
+    const RowMajor g = dy * factor;
+    const TensorRef& given = b.inputs[BackIn::kSums];
+    const UncentredSums of = given ? given_uncentred(given, c, false)
+                                   : form_sums({b.inputs[BackIn::kX], b.inputs[BackIn::kDy], rstd},
+                                               {sizes, rows}, c, false);
+    const bool trains = attrs.training && of.count > 0;
+    const double batch = trains ? factor * of.dy_xhat / of.count : 0;
+    const double mean = trains ? push(b.outputs[BackOut::kNextGz], c, phase, batch) : 0;
     write_channel(b.outputs[BackOut::kDx], sizes, rows, c, rstd * (g - z * mean));
     if (b.outputs[BackOut::kDgain]) {
-      vector(b.outputs[BackOut::kDgain])[c] = dy.cwiseProduct(z).sum() * r;
+      vector(b.outputs[BackOut::kDgain])[c] = of.dy_xhat * r;
     }
-    if (b.outputs[BackOut::kDbias]) vector(b.outputs[BackOut::kDbias])[c] = dy.sum();
+    if (b.outputs[BackOut::kDbias]) vector(b.outputs[BackOut::kDbias])[c] = of.dy;
   }
 }
 

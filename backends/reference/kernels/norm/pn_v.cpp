@@ -1,7 +1,7 @@
 // Reference PN-V, one channel after the other.
 #include "src/ops/norm/pn_v.h"
 
-#include "backends/reference/kernels/norm/channels.h"
+#include "backends/reference/kernels/norm/column_sums.h"
 
 namespace keel::reference {
 namespace {
@@ -16,10 +16,13 @@ void forward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& attrs) 
   const KeptRows rows = kept_rows(b.inputs[In::kMask], sizes);
   for (Eigen::Index c = 0; c < sizes.channels; ++c) {
     const RowMajor x = read_channel(b.inputs[In::kX], sizes, rows, c);
+    const TensorRef& given = b.inputs[In::kSquares];
+    const Squares of = given ? given_squares(given, c, false)
+                             : form_squares(b.inputs[In::kX], {sizes, rows}, c, false);
     double psi2 = vector(b.inputs[In::kPsi2])[c];
-    if (attrs.training && x.size() > 0) {
+    if (attrs.training && of.count > 0) {
       const double running = psi2;
-      psi2 = x.squaredNorm() / double(x.size());
+      psi2 = of.kept / of.count;
       vector(b.outputs[Out::kNextPsi2])[c] = attrs.keep * running + (1 - attrs.keep) * psi2;
     } else if (attrs.training) {
       vector(b.outputs[Out::kNextPsi2])[c] = psi2;
@@ -39,14 +42,19 @@ void backward(const Binding& b, const ColumnSizes& sizes, const PnVAttrs& attrs)
     const double rpsi = vector(b.inputs[BackIn::kRpsi])[c];
     const RowMajor xhat = read_channel(b.inputs[BackIn::kX], sizes, rows, c) * rpsi;
     const RowMajor dy = read_channel(b.inputs[BackIn::kDy], sizes, rows, c);
-    const RowMajor g = dy * element_or(b.inputs[BackIn::kGain], c, 1);
-    const bool has_slope = attrs.training && xhat.size() > 0;
-    const double slope = has_slope ? g.cwiseProduct(xhat).mean() : 0;
+    const double gain = element_or(b.inputs[BackIn::kGain], c, 1);
+    const RowMajor g = dy * gain;
+    const TensorRef& given = b.inputs[BackIn::kSums];
+    const UncentredSums of = given ? given_uncentred(given, c, false)
+                                   : form_sums({b.inputs[BackIn::kX], b.inputs[BackIn::kDy], rpsi},
+                                               {sizes, rows}, c, false);
+    const bool has_slope = attrs.training && of.count > 0;
+    const double slope = has_slope ? gain * of.dy_xhat / of.count : 0;
     write_channel(b.outputs[BackOut::kDx], sizes, rows, c, rpsi * (g - xhat * slope));
     if (b.outputs[BackOut::kDgain]) {
-      vector(b.outputs[BackOut::kDgain])[c] = dy.cwiseProduct(xhat).sum();
+      vector(b.outputs[BackOut::kDgain])[c] = of.dy_xhat;
     }
-    if (b.outputs[BackOut::kDbias]) vector(b.outputs[BackOut::kDbias])[c] = dy.sum();
+    if (b.outputs[BackOut::kDbias]) vector(b.outputs[BackOut::kDbias])[c] = of.dy;
   }
 }
 

@@ -1,7 +1,7 @@
 // Reference PowerNorm, one channel after the other.
 #include "src/ops/norm/power_norm.h"
 
-#include "backends/reference/kernels/norm/channels.h"
+#include "backends/reference/kernels/norm/column_sums.h"
 #include "backends/reference/kernels/norm/scaled_groups.h"
 
 namespace keel::reference {
@@ -12,8 +12,6 @@ using Out = PowerNormOutput;
 using BackIn = PowerNormBackwardInput;
 using BackOut = PowerNormGradient;
 
-double mean_square(const RowMajor& x) { return x.squaredNorm() / double(x.size()); }
-
 // psi2' after training forward t.
 double next_psi2(double psi2, double batch, std::int64_t t, const PowerNormAttrs& attrs) {
   if (t < attrs.warmup) {
@@ -23,27 +21,21 @@ double next_psi2(double psi2, double batch, std::int64_t t, const PowerNormAttrs
   return attrs.alpha_f * psi2 + (1 - attrs.alpha_f) * batch;
 }
 
-// The rows that enter the statistics: those kept, and for Gamma and Lambda perhaps all.
-struct Rows {
-  KeptRows kept, counted;
-  Rows(const TensorRef& mask, const ColumnSizes& sizes, bool pad_stats)
-      : kept(kept_rows(mask, sizes)),
-        counted(pad_stats && !kept.empty() ? kept_rows({}, sizes) : kept) {}
-};
-
 // Writes rpsi, rdx and the next state of channel c.
-void statistics(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& attrs,
-                const Rows& rows, Eigen::Index c) {
+void statistics(const Binding& b, const PowerNormAttrs& attrs, const Kept& kept, Eigen::Index c) {
+  const TensorRef& given = b.inputs[In::kSquares];
+  const Squares of = given ? given_squares(given, c, attrs.pad_stats)
+                           : form_squares(b.inputs[In::kX], kept, c, attrs.pad_stats);
   const double psi2 = vector(b.inputs[In::kPsi2])[c];
   double divisor = psi2, dx_divisor = psi2, gamma = 0, next = psi2;
-  if (attrs.training && !rows.kept.empty()) {
+  if (attrs.training && of.count > 0) {
     const std::int64_t t =
         b.inputs[In::kStep] ? b.inputs[In::kStep].as<std::int32_t>()[0] + std::int64_t{1} : 1;
-    const double batch = mean_square(read_channel(b.inputs[In::kX], sizes, rows.kept, c));
+    const double batch = of.kept / of.count;
     if (t <= attrs.warmup) divisor = batch;
     dx_divisor = attrs.is_release() ? batch : divisor;
-    gamma =
-        mean_square(read_channel(b.inputs[In::kX], sizes, rows.counted, c)) / (divisor + attrs.eps);
+    const double counted = attrs.pad_stats ? of.of_all / of.all : batch;
+    gamma = counted / (divisor + attrs.eps);
     next = next_psi2(psi2, batch, t, attrs);
   }
   vector(b.outputs[Out::kRpsi])[c] = 1 / std::sqrt(divisor + attrs.eps);
@@ -55,19 +47,20 @@ void statistics(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs
 
 // y = xhat * gain + bias, xhat = x * rpsi.
 void forward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& attrs) {
-  const Rows rows(b.inputs[In::kMask], sizes, attrs.pad_stats);
+  const KeptRows rows = kept_rows(b.inputs[In::kMask], sizes);
+  const Kept kept{sizes, rows};
   for (Eigen::Index c = 0; c < sizes.channels; ++c) {
-    statistics(b, sizes, attrs, rows, c);
-    const RowMajor xhat =
-        read_channel(b.inputs[In::kX], sizes, rows.kept, c) * vector(b.outputs[Out::kRpsi])[c];
+    statistics(b, attrs, kept, c);
+    const RowMajor xhat = kept.read(b.inputs[In::kX], c) * vector(b.outputs[Out::kRpsi])[c];
     const RowMajor y = xhat.array() * element_or(b.inputs[In::kGain], c, 1) +
                        element_or(b.inputs[In::kBias], c, 0);
-    write_channel(b.outputs[Out::kY], sizes, rows.kept, c, y);
+    write_channel(b.outputs[Out::kY], sizes, rows, c, y);
   }
   if (!attrs.training) return;
   if (b.outputs[Out::kNextStep]) {
     b.outputs[Out::kNextStep].as<std::int32_t>()[0] =
-        b.inputs[In::kStep].as<std::int32_t>()[0] + (rows.kept.empty() ? 0 : 1);
+        b.inputs[In::kStep].as<std::int32_t>()[0] +
+        (kept_count(b.inputs[In::kSquares], kept) > 0 ? 1 : 0);
   }
   const double largest = vector(b.outputs[Out::kGamma]).maxCoeff<Eigen::PropagateNaN>();
   b.outputs[Out::kContraction].as<double>()[0] = (1 - attrs.alpha_b) * largest;
@@ -76,33 +69,36 @@ void forward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& a
 }
 
 // nu' = nu * (1 - (1 - alpha_b) * Gamma) + (1 - alpha_b) * Lambda
-double next_nu(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& attrs,
-               const Rows& rows, Eigen::Index c) {
+double next_nu(const Binding& b, const PowerNormAttrs& attrs, const UncentredSums& of,
+               Eigen::Index c) {
   const double nu = vector(b.inputs[BackIn::kNu])[c], gamma = vector(b.inputs[BackIn::kGamma])[c];
-  if (rows.counted.empty()) return nu;
-  const RowMajor xhat = read_channel(b.inputs[BackIn::kX], sizes, rows.counted, c) *
-                        vector(b.inputs[BackIn::kRpsi])[c];
-  const RowMajor dy = read_channel(b.inputs[BackIn::kDy], sizes, rows.counted, c);
-  const double lambda = dy.cwiseProduct(xhat).mean() * element_or(b.inputs[BackIn::kGain], c, 1);
+  if (of.count == 0) return nu;
+  const double mean = attrs.pad_stats ? of.all_dy_xhat / of.all : of.dy_xhat / of.count;
+  const double lambda = mean * element_or(b.inputs[BackIn::kGain], c, 1);
   return nu * (1 - (1 - attrs.alpha_b) * gamma) + (1 - attrs.alpha_b) * lambda;
 }
 
 // dx = rdx * (g - nu * xhat), g = dy * gain; in evaluation rdx * g.
 void backward(const Binding& b, const ColumnSizes& sizes, const PowerNormAttrs& attrs) {
-  const Rows rows(b.inputs[BackIn::kMask], sizes, attrs.pad_stats);
+  const KeptRows rows = kept_rows(b.inputs[BackIn::kMask], sizes);
+  const Kept kept{sizes, rows};
   for (Eigen::Index c = 0; c < sizes.channels; ++c) {
-    const RowMajor xhat = read_channel(b.inputs[BackIn::kX], sizes, rows.kept, c) *
-                          vector(b.inputs[BackIn::kRpsi])[c];
-    const RowMajor dy = read_channel(b.inputs[BackIn::kDy], sizes, rows.kept, c);
+    const double rpsi = vector(b.inputs[BackIn::kRpsi])[c];
+    const RowMajor xhat = kept.read(b.inputs[BackIn::kX], c) * rpsi;
+    const RowMajor dy = kept.read(b.inputs[BackIn::kDy], c);
+    const TensorRef& given = b.inputs[BackIn::kSums];
+    const UncentredSums of = given ? given_uncentred(given, c, attrs.pad_stats)
+                                   : form_sums({b.inputs[BackIn::kX], b.inputs[BackIn::kDy], rpsi},
+                                               kept, c, attrs.pad_stats);
     const double rdx = vector(b.inputs[BackIn::kRdx])[c],
                  gain = element_or(b.inputs[BackIn::kGain], c, 1);
     const double slope = attrs.training ? vector(b.inputs[BackIn::kNu])[c] : 0;
-    if (attrs.training) vector(b.outputs[BackOut::kNextNu])[c] = next_nu(b, sizes, attrs, rows, c);
-    write_channel(b.outputs[BackOut::kDx], sizes, rows.kept, c, rdx * (dy * gain - slope * xhat));
+    if (attrs.training) vector(b.outputs[BackOut::kNextNu])[c] = next_nu(b, attrs, of, c);
+    write_channel(b.outputs[BackOut::kDx], sizes, rows, c, rdx * (dy * gain - slope * xhat));
     if (b.outputs[BackOut::kDgain]) {
-      vector(b.outputs[BackOut::kDgain])[c] = dy.cwiseProduct(xhat).sum();
+      vector(b.outputs[BackOut::kDgain])[c] = of.dy_xhat;
     }
-    if (b.outputs[BackOut::kDbias]) vector(b.outputs[BackOut::kDbias])[c] = dy.sum();
+    if (b.outputs[BackOut::kDbias]) vector(b.outputs[BackOut::kDbias])[c] = of.dy;
   }
 }
 

@@ -1,0 +1,127 @@
+// The sums that the backwards of the norms over columns need, by the parts of which these are made.
+#include "src/ops/column_gradient_sums.h"
+
+#include "backends/onednn/column_plan.h"
+#include "backends/onednn/kernels/kernels.h"
+
+#ifndef KEEL_COLUMN_GRADIENT_PLAN  // this file is compiled once per instruction set
+#define KEEL_COLUMN_GRADIENT_PLAN
+namespace keel::onednn {
+namespace {
+
+using CentredIn = CentredSumsInput;
+using UncentredIn = UncentredSumsInput;
+
+constexpr std::size_t kPaddingDy = 3, kAllDyXhat = 3;  // kinds of sums in a workspace
+
+double* row_of(const Binding& b, int row) {
+  return b.outputs[0].as<double>() + row * b.outputs[0].type.shape[1];
+}
+
+void write_counts(const Binding& b, const ColumnPlan& plan, RowMask mask, const Slab& slab) {
+  const ColumnCounts counts = plan.counts(mask, {});
+  std::fill_n(row_of(b, MomentRow::kCount) + slab.first, slab.channels, double(counts.kept));
+  std::fill_n(row_of(b, MomentRow::kAll) + slab.first, slab.channels, double(counts.all));
+}
+
+}  // namespace
+}  // namespace keel::onednn
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/onednn/kernels/column_gradient_sums.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/onednn/simd/kept_rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+namespace {
+
+void centred(const Binding& b, const ColumnPlan& plan) {
+  const RowMask mask = b.inputs[CentredIn::kMask].as<std::uint8_t>();
+  const float* dy = b.inputs[CentredIn::kDy].as<float>();
+  const bool has_padding = plan.sums > kPaddingDy;
+  plan.blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
+    slab_sums(slab, mask,
+              {b.inputs[CentredIn::kX].as<float>(), dy, b.inputs[CentredIn::kMean].as<float>(),
+               b.inputs[CentredIn::kRstd].as<float>()},
+              sums_at(plan, {b.workspace, block, 0}, slab.first));
+    if (!has_padding) return;
+    slab_left_out(slab, mask, dy, plan.sum(b.workspace, block, kPaddingDy) + slab.first);
+  });
+  plan.blocks.run_channels([&](const Slab& slab) HWY_ATTR {
+    write_counts(b, plan, mask, slab);
+    for (std::size_t kind = 0; kind < plan.sums; ++kind) {
+      add_blocks(plan, plan.sum(b.workspace, 0, kind), slab,
+                 row_of(b, CentredSumRow::kXhat + int(kind)));
+    }
+    if (has_padding || b.outputs[0].type.shape[0] == CentredSumRow::kPaddingDy) return;
+    std::fill_n(row_of(b, CentredSumRow::kPaddingDy) + slab.first, slab.channels, 0.0);
+  });
+}
+
+void uncentred(const Binding& b, const ColumnPlan& plan) {
+  const RowMask mask = b.inputs[UncentredIn::kMask].as<std::uint8_t>();
+  const UncentredGradient in{b.inputs[UncentredIn::kX].as<float>(),
+                             b.inputs[UncentredIn::kDy].as<float>(),
+                             b.inputs[UncentredIn::kRpsi].as<float>()};
+  const bool all_rows = plan.sums > kAllDyXhat;
+  const auto sum = [&](std::size_t block, std::size_t kind, const Slab& slab)
+                       HWY_ATTR { return plan.sum(b.workspace, block, kind) + slab.first; };
+  plan.blocks.run([&](std::size_t block, const Slab& slab) HWY_ATTR {
+    slab_gradient_sums(slab, in, mask, {sum(block, 0, slab), sum(block, 1, slab)});
+    if (!all_rows) return;
+    slab_gradient_sums(slab, in, nullptr, {sum(block, 2, slab), sum(block, kAllDyXhat, slab)});
+  });
+  plan.blocks.run_channels([&](const Slab& slab) HWY_ATTR {
+    const auto write = [&](UncentredSumRow::Place row, std::size_t kind) HWY_ATTR {
+      add_blocks(plan, plan.sum(b.workspace, 0, kind), slab, row_of(b, row));
+    };
+    write_counts(b, plan, mask, slab);
+    write(UncentredSumRow::kDy, 0);
+    write(UncentredSumRow::kDyXhat, 1);
+    if (all_rows) write(UncentredSumRow::kAllDyXhat, kAllDyXhat);
+  });
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace keel::onednn {
+
+HWY_EXPORT(centred);
+HWY_EXPORT(uncentred);
+
+Prepared prepare_centred_gradient_sums(const NodeContext& context) {
+  const bool has_padding =
+      context.has(CentredIn::kMask) && context.attrs<CentredSumsAttrs>().padding;
+  const std::int64_t kinds = centred_sum_kinds(has_padding);
+  const ColumnSizes sizes = column_sizes(context.input(CentredIn::kX).shape);
+  const ColumnPlan plan{column_blocks(sizes, 2, kinds), std::size_t(kinds), 0};
+  return kernel_of(
+      [=](const Binding& b) {
+        HWY_DYNAMIC_DISPATCH(centred)
+        (b, plan);
+      },
+      plan.bytes());
+}
+
+Prepared prepare_uncentred_gradient_sums(const NodeContext& context) {
+  const std::int64_t kinds = context.attrs<UncentredSumsAttrs>().all_rows ? 4 : 2;
+  const ColumnSizes sizes = column_sizes(context.input(UncentredIn::kX).shape);
+  const ColumnPlan plan{column_blocks(sizes, 2, kinds), std::size_t(kinds), 0};
+  return kernel_of(
+      [=](const Binding& b) {
+        HWY_DYNAMIC_DISPATCH(uncentred)
+        (b, plan);
+      },
+      plan.bytes());
+}
+
+}  // namespace keel::onednn
+#endif

@@ -1,0 +1,85 @@
+#include "src/ops/column_moments.h"
+
+#include <map>
+
+#include "src/ops/norm/batch_norm.h"
+#include "src/ops/norm/batch_renorm.h"
+#include "src/ops/norm/columns.h"
+#include "src/ops/norm/mabn.h"
+#include "src/ops/norm/pn_v.h"
+#include "src/ops/norm/power_norm.h"
+
+namespace keel {
+namespace {
+
+using In = ColumnMomentsInput;
+using Types = std::vector<TensorType>;
+
+TensorType statistics(std::int64_t rows, std::int64_t channels) {
+  return {DType::kF64, {rows, channels}};
+}
+
+Types infer_moments(const InferContext& c) {
+  return {statistics(MomentRow::kRows, expect_columns(c, In::kMask).channels)};
+}
+
+Types infer_squares(const InferContext& c) {
+  const std::int64_t rows = square_rows(c.attrs.as<ColumnSquaresAttrs>().all_rows);
+  return {statistics(rows, expect_columns(c, In::kMask).channels)};
+}
+
+Types infer_merge(const InferContext& c) {
+  const Shape& parts = c.shape(0);
+  c.expect_dtype(0, "parts", DType::kF64);
+  c.expect(parts.rank() == 3, "parts", "(shards, kinds, channels)", parts.text());
+  c.expect(parts[0] >= 1, "parts", "at least one shard", parts.text());
+  return {statistics(parts[1], parts[2])};
+}
+
+Types infer_merge_moments(const InferContext& c) {
+  const Types merged = infer_merge(c);
+  const Shape& parts = c.shape(0);
+  c.expect(parts[1] == MomentRow::kRows, "parts", "(shards, 4, channels)", parts.text());
+  return merged;
+}
+
+}  // namespace
+
+const OpInfo kColumnMoments{.name = "column_moments", .infer = infer_moments};
+const OpInfo kColumnSquares{.name = "column_squares", .infer = infer_squares};
+const OpInfo kMergeMoments{.name = "merge_moments", .infer = infer_merge_moments};
+const OpInfo kMergeSums{.name = "merge_sums", .infer = infer_merge};
+
+SumPlaces sum_places(std::string_view op) {
+  static const std::map<std::string_view, SumPlaces> places{
+      {"column_moments", {-1, 0}},
+      {"column_squares", {-1, 0}},
+      {"merge_moments", {0, 0}},
+      {"merge_sums", {0, 0}},
+      {"centred_gradient_sums", {-1, 0}},
+      {"uncentred_gradient_sums", {-1, 0}},
+      {"batch_norm", {BatchNormInput::kMoments, -1}},
+      {"batch_norm_backward", {BatchNormBackwardInput::kSums, -1}},
+      {"batch_renorm", {BatchRenormInput::kMoments, -1}},
+      {"batch_renorm_backward", {BatchRenormBackwardInput::kSums, -1}},
+      {"pn_v", {PnVInput::kSquares, -1}},
+      {"pn_v_backward", {PnVBackwardInput::kSums, -1}},
+      {"mabn", {MabnInput::kSquares, -1}},
+      {"mabn_backward", {MabnBackwardInput::kSums, -1}},
+      {"power_norm", {PowerNormInput::kSquares, -1}},
+      {"power_norm_backward", {PowerNormBackwardInput::kSums, -1}}};
+  const auto found = places.find(op);
+  return found == places.end() ? SumPlaces{} : found->second;
+}
+
+namespace ops {
+
+Value column_moments(Graph& g, Value x, Value mask) { return g.add(kColumnMoments, {x, mask}); }
+Value column_squares(Graph& g, Value x, Value mask, const ColumnSquaresAttrs& attrs) {
+  return g.add(kColumnSquares, {x, mask}, attrs);
+}
+Value merge_moments(Graph& g, Value parts) { return g.add(kMergeMoments, {parts}); }
+Value merge_sums(Graph& g, Value parts) { return g.add(kMergeSums, {parts}); }
+
+}  // namespace ops
+}  // namespace keel
