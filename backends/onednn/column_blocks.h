@@ -18,12 +18,6 @@ struct Slab {
   std::size_t run_length() const { return inner == 1 ? stride : inner; }
 };
 
-// Makes sums of a slab's channels 0, and what fills the last register beyond them, on whose numbers
-// a register's branches depend, too.
-inline void clear_sums(const Slab& slab, double* sums) {
-  std::fill_n(sums, (slab.channels + 15) / 16 * 16, 0.0);
-}
-
 // Calls body(part) for ranges of rows of a slab that stay in L1 or L2 while they are gone through
 // twice.
 template <class Body>

@@ -65,7 +65,6 @@ static_assert(int(SquareRow::kAll) == int(MomentRow::kAll) &&
 // Copies a row of given sums to where a block's sums of a kind would lie.
 inline void take_row(const ColumnPlan& plan, const TensorRef& given, int row, double* sums,
                      const Slab& slab) {
-  clear_sums(slab, sums + slab.first);
   std::copy_n(given.as<double>() + row * plan.blocks.sizes.channels + std::int64_t(slab.first),
               slab.channels, sums + slab.first);
 }

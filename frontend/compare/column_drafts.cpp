@@ -20,14 +20,16 @@ struct DraftChannels {
         second(d.positive({x[1]})) {}
 };
 
-// Batch norm given its moments, forward and backward.
+// Batch norm given its moments, and the sums that its backward would be given.
 void given_moments(Draft& d, Value x, Value mask, ColumnPadding padding) {
   const DraftChannels of(d, d.graph.shape(x));
   const Value moments = ops::column_moments(d.graph, x, mask);
   const Value y = ops::batch_norm(d.graph, x, of.affine, {of.first, of.second, mask, moments},
                                   {.padding = padding});
-  d.differentiate({y});
-  d.mark({moments});
+  const ops::CentredColumns columns{x, y.at(BatchNormOutput::kMean), y.at(BatchNormOutput::kRstd),
+                                    d.normal(d.graph.shape(x)), mask};
+  const bool counts = padding == ColumnPadding::kPnCode;
+  d.mark({y, moments, ops::centred_gradient_sums(d.graph, columns, {counts})});
 }
 
 void given_squares(Draft& d, Value x, Value mask) {

@@ -155,7 +155,8 @@ HWY_INLINE void merge_columns(const SpanColumns& columns, double rows, const Cha
 HWY_INLINE void slab_moments(const Slab& slab, RowMask mask, const float* x,
                              const ChannelMoments& moments) {
   if (slab.inner == 1 && column_moments(slab, mask, x, moments) > 0) return;
-  for (double* sums : {moments.mean, moments.squares}) clear_sums(slab, sums);
+  std::fill_n(moments.mean, slab.channels, 0.0);
+  std::fill_n(moments.squares, slab.channels, 0.0);
   if (has_short_spans(slab)) {
     return for_span_columns(slab, [&](const SpanColumns& columns) HWY_ATTR {
       HWY_ALIGN double mean[kSpanStride], squares[kSpanStride];

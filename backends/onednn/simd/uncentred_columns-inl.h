@@ -95,7 +95,7 @@ HWY_INLINE void add_squares(const Slab& slab, const float* x, RowMask mask, doub
 // Part by part, which is the order of a kernel that uses each part again while caches hold it: all
 // kernels have the same sums.
 HWY_INLINE void slab_squares(const Slab& slab, const float* x, RowMask mask, double* squares) {
-  clear_sums(slab, squares);
+  std::fill_n(squares, slab.channels, 0.0);
   for_row_parts(slab, [&](const Slab& part) HWY_ATTR { add_squares(part, x, mask, squares); });
 }
 
