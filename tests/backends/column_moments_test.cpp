@@ -37,7 +37,11 @@ void check_same_bits(Backend& backend, const Shape& shape, ColumnMask mask) {
   }
 }
 
-bool is_large(const Shape& shape) { return shape.elements() > 70'000; }
+// Too large for a backend that is not fast.
+bool is_left_out(const Shape& shape) {
+  const bool is_slow = is_emulated() || default_backend() == "reference";
+  return is_slow && shape.elements() > 70'000;
+}
 
 TEST_CASE("backend column moments: a norm that is given its statistics has the same bits") {
   for_each_target([] {
@@ -45,9 +49,9 @@ TEST_CASE("backend column moments: a norm that is given its statistics has the s
     for (std::int64_t rows : {1, 3, 257, 5000}) {
       for (std::int64_t channels : {1, 7, 64, 1052}) {
         const Shape shape{rows, channels};
-        if (is_emulated() && is_large(shape)) continue;
+        if (is_left_out(shape)) continue;
         for (ColumnMask mask : {ColumnMask::kNone, ColumnMask::kSome, ColumnMask::kEmpty}) {
-          if (mask == ColumnMask::kEmpty && is_large(shape)) continue;
+          if (mask == ColumnMask::kEmpty && shape.elements() > 70'000) continue;
           check_same_bits(*backend, shape, mask);
         }
       }
@@ -60,7 +64,7 @@ TEST_CASE("backend column moments: the same of images") {
     const auto backend = make_backend(default_backend(), {2});
     for (const Shape& shape : {Shape{1, 3, 1, 2}, Shape{3, 7, 5, 9}, Shape{2, 3, 40, 41},
                                Shape{6, 44, 7, 9}, Shape{67, 12, 9, 11}}) {
-      if (!is_emulated() || !is_large(shape)) check_same_bits(*backend, shape, ColumnMask::kNone);
+      if (!is_left_out(shape)) check_same_bits(*backend, shape, ColumnMask::kNone);
     }
   });
 }
