@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <string>
 
 #include "src/core/dtype.h"
@@ -18,6 +19,7 @@ class DTypes {
   constexpr DTypes(DType only) : bits_(1u << static_cast<unsigned>(only)) {}  // NOLINT: implicit
 
   constexpr bool contains(DType dtype) const { return (bits_ & DTypes(dtype).bits_) != 0; }
+  constexpr bool is_one() const { return std::has_single_bit(bits_); }
   // "f32", "f32 or i32", "f32, i32 or u8"; "nothing" for the empty set.
   std::string text() const;
 

@@ -105,6 +105,7 @@ struct OpInfo {
   std::string_view name;
   // By place. The last one stands for all further inputs of an op that takes any number of them.
   std::vector<OpInput> inputs = {};
+  DTypes outputs = kAnyType;  // one type: every output has it, whatever the inputs are
   Attrs attrs = {};  // the defaults, in the struct that the nodes of this op carry
   std::vector<TensorType> (*infer)(const InferContext&) = nullptr;
   void (*backward)(BackwardContext&) = nullptr;  // nullptr: building a gradient refuses

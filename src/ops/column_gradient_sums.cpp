@@ -32,8 +32,16 @@ Types infer_uncentred(const InferContext& c) {
 
 }  // namespace
 
-const OpInfo kCentredGradientSums{.name = "centred_gradient_sums", .infer = infer_centred};
-const OpInfo kUncentredGradientSums{.name = "uncentred_gradient_sums", .infer = infer_uncentred};
+const OpInfo kCentredGradientSums{.name = "centred_gradient_sums",
+                                  .inputs = {"x", "mean", "rstd", "dy", {"mask", DType::kU8}},
+                                  .outputs = DType::kF64,
+                                  .attrs = CentredSumsAttrs{},
+                                  .infer = infer_centred};
+const OpInfo kUncentredGradientSums{.name = "uncentred_gradient_sums",
+                                    .inputs = {"x", "rpsi", "dy", {"mask", DType::kU8}},
+                                    .outputs = DType::kF64,
+                                    .attrs = UncentredSumsAttrs{},
+                                    .infer = infer_uncentred};
 
 namespace ops {
 

@@ -1,13 +1,6 @@
 #include "src/ops/column_moments.h"
 
-#include <map>
-
-#include "src/ops/norm/batch_norm.h"
-#include "src/ops/norm/batch_renorm.h"
 #include "src/ops/norm/columns.h"
-#include "src/ops/norm/mabn.h"
-#include "src/ops/norm/pn_v.h"
-#include "src/ops/norm/power_norm.h"
 
 namespace keel {
 namespace {
@@ -45,32 +38,23 @@ Types infer_merge_moments(const InferContext& c) {
 
 }  // namespace
 
-const OpInfo kColumnMoments{.name = "column_moments", .infer = infer_moments};
-const OpInfo kColumnSquares{.name = "column_squares", .infer = infer_squares};
-const OpInfo kMergeMoments{.name = "merge_moments", .infer = infer_merge_moments};
-const OpInfo kMergeSums{.name = "merge_sums", .infer = infer_merge};
-
-SumPlaces sum_places(std::string_view op) {
-  static const std::map<std::string_view, SumPlaces> places{
-      {"column_moments", {-1, 0}},
-      {"column_squares", {-1, 0}},
-      {"merge_moments", {0, 0}},
-      {"merge_sums", {0, 0}},
-      {"centred_gradient_sums", {-1, 0}},
-      {"uncentred_gradient_sums", {-1, 0}},
-      {"batch_norm", {BatchNormInput::kMoments, -1}},
-      {"batch_norm_backward", {BatchNormBackwardInput::kSums, -1}},
-      {"batch_renorm", {BatchRenormInput::kMoments, -1}},
-      {"batch_renorm_backward", {BatchRenormBackwardInput::kSums, -1}},
-      {"pn_v", {PnVInput::kSquares, -1}},
-      {"pn_v_backward", {PnVBackwardInput::kSums, -1}},
-      {"mabn", {MabnInput::kSquares, -1}},
-      {"mabn_backward", {MabnBackwardInput::kSums, -1}},
-      {"power_norm", {PowerNormInput::kSquares, -1}},
-      {"power_norm_backward", {PowerNormBackwardInput::kSums, -1}}};
-  const auto found = places.find(op);
-  return found == places.end() ? SumPlaces{} : found->second;
-}
+const OpInfo kColumnMoments{.name = "column_moments",
+                            .inputs = {"x", {"mask", DType::kU8}},
+                            .outputs = DType::kF64,
+                            .infer = infer_moments};
+const OpInfo kColumnSquares{.name = "column_squares",
+                            .inputs = {"x", {"mask", DType::kU8}},
+                            .outputs = DType::kF64,
+                            .attrs = ColumnSquaresAttrs{},
+                            .infer = infer_squares};
+const OpInfo kMergeMoments{.name = "merge_moments",
+                           .inputs = {{"parts", DType::kF64}},
+                           .outputs = DType::kF64,
+                           .infer = infer_merge_moments};
+const OpInfo kMergeSums{.name = "merge_sums",
+                        .inputs = {{"parts", DType::kF64}},
+                        .outputs = DType::kF64,
+                        .infer = infer_merge};
 
 namespace ops {
 

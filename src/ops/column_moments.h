@@ -53,13 +53,6 @@ struct ColumnSquaresAttrs {
   }
 };
 
-// Places of f64 sums in the nodes of an op, -1 where it has none. All its other floating values are
-// of the type of x; a backend that computes in float32 takes these as they are.
-struct SumPlaces {
-  int input = -1, output = -1;
-};
-SumPlaces sum_places(std::string_view op);
-
 extern const OpInfo kColumnMoments, kColumnSquares, kMergeMoments, kMergeSums;
 
 namespace ops {

@@ -37,14 +37,16 @@ std::string type_refusal(const Backend& backend, const NodeContext& context,
   for (int i = 0; i < int(context.node.inputs.size()); ++i) {
     if (!context.has(i)) continue;
     const DType dtype = context.input(i).dtype;
-    const DTypes expected = taken(backend, input_types(op, i), types.input(i));
+    const DTypes declared = input_types(op, i);
+    const DTypes expected = declared.is_one() ? declared : taken(backend, declared, types.input(i));
     if (expected.contains(dtype)) continue;
     return fmt::format("[{}] {}: the kernel of {} takes {}, got {}", op.name, input_name(op, i),
                        backend.name(), expected.text(), name_of(dtype));
   }
   for (int j = 0; j < int(context.node.outputs.size()); ++j) {
     const DType dtype = context.output(j).dtype;
-    const DTypes expected = taken(backend, kAnyType, types.outputs);
+    const DTypes expected =
+        op.outputs.is_one() ? op.outputs : taken(backend, op.outputs, types.outputs);
     if (expected.contains(dtype)) continue;
     return fmt::format("[{}] output {}: the kernel of {} gives {}, got {}", op.name, j,
                        backend.name(), expected.text(), name_of(dtype));

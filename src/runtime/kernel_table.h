@@ -15,7 +15,8 @@
 namespace keel {
 
 // The element types, as the backend stores them, that a kernel reads and writes. What the op says
-// of its inputs (OpInput) holds besides: ids, say, are i32 for every kernel.
+// of its inputs and outputs holds besides. Where it leaves no choice, every kernel takes what it
+// says: ids are i32, and sums that norms over columns hand on are f64.
 struct KernelTypes {
   std::vector<DTypes> inputs;  // by place; the last entry stands for all further places
   DTypes outputs;

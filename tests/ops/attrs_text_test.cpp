@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "src/ops/attention.h"
+#include "src/ops/column_gradient_sums.h"
+#include "src/ops/column_moments.h"
 #include "src/ops/conv2d.h"
 #include "src/ops/dropout.h"
 #include "src/ops/elementwise.h"
@@ -142,15 +144,16 @@ struct List {};
 using AllAttrs =
     List<NoAttrs, AdagradAttrs, AdamAttrs, AdaNormAttrs, AttentionAttrs, BatchNormAttrs,
          BatchNormBackwardAttrs, BatchRenormAttrs, BatchRenormBackwardAttrs, BroadcastAttrs,
-         CastAttrs, ClipGradientAttrs, ConcatAttrs, ConvAttrs, ConvBackwardAttrs, CrossEntropyAttrs,
-         DetachNormAttrs, DropoutAttrs, EmbeddingAttrs, EmbeddingBackwardAttrs, FilterBankAttrs,
-         FusedAttrs, GravesAttrs, GroupIdsAttrs, GroupNormAttrs, GroupNormBackwardAttrs,
-         GroupScalingAttrs, InstanceNormAttrs, InstanceNormBackwardAttrs, LayerNormAttrs,
-         LayerNormBackwardAttrs, LookupSumAttrs, MabnAttrs, MabnBackwardAttrs, MatmulAttrs,
-         MixtureAttrs, NormNoiseAttrs, PadAttrs, PnVAttrs, PnVBackwardAttrs, PoolAttrs,
-         PoolBackwardAttrs, PowerNormAttrs, PowerNormBackwardAttrs, RandomNormalAttrs, ReduceAttrs,
-         ReshapeAttrs, RmsNormAttrs, RmsNormBackwardAttrs, ScaleAttrs, ScaleNormAttrs, SgdAttrs,
-         SliceAttrs, SoftWindowAttrs, SplitAttrs, SumSquaresAttrs, TopKAttrs, TransposeAttrs,
+         CastAttrs, CentredSumsAttrs, ClipGradientAttrs, ColumnSquaresAttrs, ConcatAttrs, ConvAttrs,
+         ConvBackwardAttrs, CrossEntropyAttrs, DetachNormAttrs, DropoutAttrs, EmbeddingAttrs,
+         EmbeddingBackwardAttrs, FilterBankAttrs, FusedAttrs, GravesAttrs, GroupIdsAttrs,
+         GroupNormAttrs, GroupNormBackwardAttrs, GroupScalingAttrs, InstanceNormAttrs,
+         InstanceNormBackwardAttrs, LayerNormAttrs, LayerNormBackwardAttrs, LookupSumAttrs,
+         MabnAttrs, MabnBackwardAttrs, MatmulAttrs, MixtureAttrs, NormNoiseAttrs, PadAttrs,
+         PnVAttrs, PnVBackwardAttrs, PoolAttrs, PoolBackwardAttrs, PowerNormAttrs,
+         PowerNormBackwardAttrs, RandomNormalAttrs, ReduceAttrs, ReshapeAttrs, RmsNormAttrs,
+         RmsNormBackwardAttrs, ScaleAttrs, ScaleNormAttrs, SgdAttrs, SliceAttrs, SoftWindowAttrs,
+         SplitAttrs, SumSquaresAttrs, TopKAttrs, TransposeAttrs, UncentredSumsAttrs,
          WeightNormAttrs>;
 
 // Whether the op's attributes are a T. Then values of it, drawn, are printed and read back.

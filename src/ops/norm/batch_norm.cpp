@@ -64,20 +64,26 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-const OpInfo kBatchNorm{
-    .name = "batch_norm",
-    .inputs = {"x", "gain", "bias", "running_mean", "running_var", {"mask", DType::kU8}},
-    .attrs = BatchNormAttrs{},
-    .infer = infer,
-    .backward = backward,
-    .gradient = GradientKind::kExact,
-    .in_place = {{In::kRunningMean, Out::kNextRunningMean},
-                 {In::kRunningVar, Out::kNextRunningVar}}};
-const OpInfo kBatchNormBackward{.name = "batch_norm_backward",
-                                .inputs = {"x", "gain", "mean", "rstd", "dy", {"mask", DType::kU8}},
-                                .attrs = BatchNormBackwardAttrs{},
-                                .infer = infer_backward,
-                                .in_place = {{BackIn::kDy, BackOut::kDx}}};
+const OpInfo kBatchNorm{.name = "batch_norm",
+                        .inputs = {"x",
+                                   "gain",
+                                   "bias",
+                                   "running_mean",
+                                   "running_var",
+                                   {"mask", DType::kU8},
+                                   {"moments", DType::kF64}},
+                        .attrs = BatchNormAttrs{},
+                        .infer = infer,
+                        .backward = backward,
+                        .gradient = GradientKind::kExact,
+                        .in_place = {{In::kRunningMean, Out::kNextRunningMean},
+                                     {In::kRunningVar, Out::kNextRunningVar}}};
+const OpInfo kBatchNormBackward{
+    .name = "batch_norm_backward",
+    .inputs = {"x", "gain", "mean", "rstd", "dy", {"mask", DType::kU8}, {"sums", DType::kF64}},
+    .attrs = BatchNormBackwardAttrs{},
+    .infer = infer_backward,
+    .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {
 

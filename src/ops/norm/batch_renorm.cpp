@@ -81,7 +81,8 @@ const OpInfo kBatchRenorm{.name = "batch_renorm",
                                      "running_mean",
                                      "running_std",
                                      {"step", DType::kI32},
-                                     {"mask", DType::kU8}},
+                                     {"mask", DType::kU8},
+                                     {"moments", DType::kF64}},
                           .attrs = BatchRenormAttrs{},
                           .infer = infer,
                           .backward = backward,
@@ -90,7 +91,8 @@ const OpInfo kBatchRenorm{.name = "batch_renorm",
                                        {In::kRunningStd, Out::kNextRunningStd}}};
 const OpInfo kBatchRenormBackward{
     .name = "batch_renorm_backward",
-    .inputs = {"x", "gain", "mean", "rstd", "r", "d", "dy", {"mask", DType::kU8}},
+    .inputs =
+        {"x", "gain", "mean", "rstd", "r", "d", "dy", {"mask", DType::kU8}, {"sums", DType::kF64}},
     .attrs = BatchRenormBackwardAttrs{},
     .infer = infer_backward,
     .in_place = {{BackIn::kDy, BackOut::kDx}}};

@@ -79,17 +79,32 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-const OpInfo kMabn{
-    .name = "mabn",
-    .inputs = {"x", "gain", "bias", "x2", "gz", "v", {"step", DType::kI32}, {"mask", DType::kU8}},
-    .attrs = MabnAttrs{},
-    .infer = infer,
-    .backward = backward,
-    .gradient = GradientKind::kSurrogate,
-    .in_place = {{In::kX2, Out::kNextX2}, {In::kV, Out::kNextV}}};
+const OpInfo kMabn{.name = "mabn",
+                   .inputs = {"x",
+                              "gain",
+                              "bias",
+                              "x2",
+                              "gz",
+                              "v",
+                              {"step", DType::kI32},
+                              {"mask", DType::kU8},
+                              {"squares", DType::kF64}},
+                   .attrs = MabnAttrs{},
+                   .infer = infer,
+                   .backward = backward,
+                   .gradient = GradientKind::kSurrogate,
+                   .in_place = {{In::kX2, Out::kNextX2}, {In::kV, Out::kNextV}}};
 const OpInfo kMabnBackward{
     .name = "mabn_backward",
-    .inputs = {"x", "gain", "rstd", "r", "gz", {"step", DType::kI32}, "dy", {"mask", DType::kU8}},
+    .inputs = {"x",
+               "gain",
+               "rstd",
+               "r",
+               "gz",
+               {"step", DType::kI32},
+               "dy",
+               {"mask", DType::kU8},
+               {"sums", DType::kF64}},
     .attrs = MabnBackwardAttrs{},
     .infer = infer_backward,
     .in_place = {{BackIn::kDy, BackOut::kDx}, {BackIn::kGz, BackOut::kNextGz}}};

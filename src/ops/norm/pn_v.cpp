@@ -51,18 +51,20 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-const OpInfo kPnV{.name = "pn_v",
-                  .inputs = {"x", "gain", "bias", "psi2", {"mask", DType::kU8}},
-                  .attrs = PnVAttrs{},
-                  .infer = infer,
-                  .backward = backward,
-                  .gradient = GradientKind::kExact,
-                  .in_place = {{In::kPsi2, Out::kNextPsi2}}};
-const OpInfo kPnVBackward{.name = "pn_v_backward",
-                          .inputs = {"x", "gain", "rpsi", "dy", {"mask", DType::kU8}},
-                          .attrs = PnVBackwardAttrs{},
-                          .infer = infer_backward,
-                          .in_place = {{BackIn::kDy, BackOut::kDx}}};
+const OpInfo kPnV{
+    .name = "pn_v",
+    .inputs = {"x", "gain", "bias", "psi2", {"mask", DType::kU8}, {"squares", DType::kF64}},
+    .attrs = PnVAttrs{},
+    .infer = infer,
+    .backward = backward,
+    .gradient = GradientKind::kExact,
+    .in_place = {{In::kPsi2, Out::kNextPsi2}}};
+const OpInfo kPnVBackward{
+    .name = "pn_v_backward",
+    .inputs = {"x", "gain", "rpsi", "dy", {"mask", DType::kU8}, {"sums", DType::kF64}},
+    .attrs = PnVBackwardAttrs{},
+    .infer = infer_backward,
+    .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {
 

@@ -100,19 +100,33 @@ void backward(BackwardContext& c) {
 
 }  // namespace
 
-const OpInfo kPowerNorm{
-    .name = "power_norm",
-    .inputs = {"x", "gain", "bias", "psi2", "nu", {"step", DType::kI32}, {"mask", DType::kU8}},
-    .attrs = PowerNormAttrs{},
-    .infer = infer,
-    .backward = backward,
-    .gradient = GradientKind::kSurrogate};
-const OpInfo kPowerNormBackward{
-    .name = "power_norm_backward",
-    .inputs = {"x", "gain", "rpsi", "rdx", "gamma", "nu", "dy", {"mask", DType::kU8}, "rrms"},
-    .attrs = PowerNormBackwardAttrs{},
-    .infer = infer_backward,
-    .in_place = {{BackIn::kDy, BackOut::kDx}}};
+const OpInfo kPowerNorm{.name = "power_norm",
+                        .inputs = {"x",
+                                   "gain",
+                                   "bias",
+                                   "psi2",
+                                   "nu",
+                                   {"step", DType::kI32},
+                                   {"mask", DType::kU8},
+                                   {"squares", DType::kF64}},
+                        .attrs = PowerNormAttrs{},
+                        .infer = infer,
+                        .backward = backward,
+                        .gradient = GradientKind::kSurrogate};
+const OpInfo kPowerNormBackward{.name = "power_norm_backward",
+                                .inputs = {"x",
+                                           "gain",
+                                           "rpsi",
+                                           "rdx",
+                                           "gamma",
+                                           "nu",
+                                           "dy",
+                                           {"mask", DType::kU8},
+                                           "rrms",
+                                           {"sums", DType::kF64}},
+                                .attrs = PowerNormBackwardAttrs{},
+                                .infer = infer_backward,
+                                .in_place = {{BackIn::kDy, BackOut::kDx}}};
 
 namespace ops {
 
