@@ -1,8 +1,11 @@
 // keel eval
+#include <unistd.h>
+
 #include <nlohmann/json.hpp>
 
 #include "frontend/io/atomic_file.h"
 #include "frontend/train/evaluator.h"
+#include "frontend/train/progress.h"
 #include "frontend/train/run_result.h"
 #include "frontend/train/run_state.h"
 #include "program/common.h"
@@ -34,6 +37,16 @@ std::string decoded_text(const train::Evaluation& e, const task::Decoder* decode
   return text;
 }
 
+// Says on a terminal, and nowhere else, how far it has come. The line is gone at the end.
+train::Evaluation run_with_progress(train::Evaluator& evaluator, const std::string& split,
+                                    const std::function<train::Evaluation()>& run) {
+  train::Progress progress(isatty(STDERR_FILENO) != 1);
+  evaluator.tell([&](std::int64_t done, std::int64_t of) { progress.evaluation(split, done, of); });
+  train::Evaluation result = run();
+  evaluator.tell({});
+  return result;
+}
+
 }  // namespace
 
 int run_eval(const EvalArgs& args) {
@@ -59,7 +72,8 @@ int run_eval(const EvalArgs& args) {
   check(args.output.empty() || decoder || scorer, ErrorKind::kUsage,
         "eval --output: {} has nothing to write", job.task().name());
   expect_apart({{"--output", args.output}});
-  const train::Evaluation e = evaluator.run(*rows, decoder.get(), scorer.get());
+  const train::Evaluation e = run_with_progress(
+      evaluator, args.split, [&] { return evaluator.run(*rows, decoder.get(), scorer.get()); });
   if (!args.output.empty()) {
     io::write_file_atomically(args.output,
                               decoder ? text_of_answers(*decoder) : classified_text(*scorer));

@@ -53,6 +53,11 @@ void Progress::update(double part, const std::string& text) {
   if (is_due()) show(part, text);
 }
 
+void Progress::evaluation(std::string_view what, std::int64_t done, std::int64_t of) {
+  if (of == 0) return update(1, fmt::format("{}: searching, batch {}", what, done));
+  update(double(done) / double(of), fmt::format("{}: evaluating, batch {} of {}", what, done, of));
+}
+
 void Progress::show(double part, const std::string& text) {
   if (!terminal_) {
     io::say(text);

@@ -30,7 +30,8 @@ Trainer::Trainer(Backend& backend, const Job& job, const RunOptions& options)
       watched_(steps_.watches(), [this](const std::string& text) { progress_.warning(text); }),
       store_(folder_.checkpoints(), static_cast<int>(job.train().keep_checkpoints),
              [this](const std::string& message) { progress_.warning(message); }) {
-  evaluator_.tell([this](std::int64_t done, std::int64_t of) { show_evaluation(done, of); });
+  evaluator_.tell(
+      [this](std::int64_t done, std::int64_t of) { progress_.evaluation(place_text(), done, of); });
   test_rows();  // read here: that they are wrong should not be found after the training
   report_left_out();
   state_.data = data_print(*train_rows_, *valid_rows_);
@@ -164,13 +165,6 @@ void Trainer::show_progress(const StepResult& result) {
   if (step % job_.train().log_every != 0) return;
   log_->step({step, epoch, result.loss, result.lr, result.grad_norm, items_per_second(),
               watched_.largest()});
-}
-
-void Trainer::show_evaluation(std::int64_t done, std::int64_t of) {
-  if (of == 0)
-    return progress_.update(1, fmt::format("{}: searching, batch {}", place_text(), done));
-  progress_.update(double(done) / double(of),
-                   fmt::format("{}: evaluating, batch {} of {}", place_text(), done, of));
 }
 
 // The epoch that goes on, from 1 on; at its end, the one that is over.

@@ -87,7 +87,6 @@ class Trainer {
   io::TensorFile checkpoint() { return to_checkpoint(state_, job_, variables_, &steps_.carries()); }
   std::int64_t also_kept() const;
   void show_progress(const StepResult& result);
-  void show_evaluation(std::int64_t done, std::int64_t of);
   ToDo to_do(std::int64_t step, std::int64_t epoch) const;
   double items_per_second() const;
   std::string place_text() const;

@@ -1,4 +1,7 @@
 // keel eval
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "tests/program/helpers.h"
 
 namespace keel::cli {
@@ -26,6 +29,48 @@ TEST_CASE("eval: gives what training gave") {
   const Json best = json_of(run_keel({"eval", run.folder, "--json"}));
   CHECK(best.at("loss") == run.summary.best_test->loss);
   CHECK(run_keel({"eval", run.folder}).out.starts_with("test: error "));
+}
+
+// A terminal of nobody's, which programs may write to.
+class Terminal {
+ public:
+  Terminal() : master_(posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK)) {
+    REQUIRE(grantpt(master_) == 0);
+    REQUIRE(unlockpt(master_) == 0);
+    name_ = ptsname(master_);
+    slave_ = open(name_.c_str(), O_RDWR | O_NOCTTY);  // what was written stays while it is open
+    REQUIRE(slave_ >= 0);
+  }
+  ~Terminal() {
+    close(slave_);
+    close(master_);
+  }
+  const std::string& name() const { return name_; }
+  std::string read_all() const {
+    std::string bytes(1 << 16, '\0');
+    const ssize_t count = read(master_, bytes.data(), bytes.size());
+    return bytes.substr(0, std::size_t(std::max<ssize_t>(count, 0)));
+  }
+
+ private:
+  int master_, slave_ = -1;
+  std::string name_;
+};
+
+TEST_CASE(
+    "eval: a line on a terminal says how far it has come, and goes; elsewhere there is none") {
+  const Trained run;
+  const Terminal terminal;
+  const auto eval = [&](const char* term) {
+    const ProcessResult result =
+        run_keel({"eval", run.folder, "--split", "valid"},
+                 {.environment = {{"TERM", term}}, .err = terminal.name()});
+    CHECK(result.out.starts_with("valid: error "));
+    return terminal.read_all();
+  };
+  CHECK(eval("xterm") == "[####################] valid: evaluating, batch 1 of 1\r\x1b[K");
+  CHECK(eval("dumb") == "valid: evaluating, batch 1 of 1\r\n");
+  CHECK(run_keel({"eval", run.folder}).err == "");
 }
 
 TEST_CASE("eval: other data") {

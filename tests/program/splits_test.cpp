@@ -78,5 +78,30 @@ TEST_CASE("splits: a test file that is wrong is found before the training") {
   }
 }
 
+// A file that is not there is held out of the training rows, so it is no row of the table above.
+TEST_CASE("splits: a test file of one's own labels that is wrong is found before the training") {
+  const test::TempDir temp;
+  const fs::path data = temp / "data", run = temp / "run";
+  fs::create_directory(data);
+  std::string whole;
+  for (int i = 0; i < 40; ++i) whole += fmt::format("{}\tword{}\n", i % 2 ? "NUM" : "ABBR", i % 7);
+  for (const char* part : {"train", "valid", "test"}) {
+    write_bytes(data / fmt::format("{}.tsv", part), whole);
+  }
+  const auto train = [&](const std::string& test) {
+    write_bytes(data / "test.tsv", test);
+    return run_keel(
+        small_train(run, {"train.max_steps=1", "model.task=files", "data.source=" + data.string()},
+                    "text_classifier"));
+  };
+  const std::string file = (data / "test.tsv").string();
+  check_refusal(train(whole + "wrong\n"), 3,
+                file + ": line 41: expected LABEL, a tab and TEXT, got 'wrong'");
+  check_refusal(train("NAME\tword1\n" + whole), 3,
+                file + ": line 1: expected one of the labels ABBR, NUM, got 'NAME'");
+  CHECK_FALSE(fs::exists(run));
+  CHECK(train(whole).code == 0);
+}
+
 }  // namespace
 }  // namespace keel::cli

@@ -43,6 +43,15 @@ TEST_CASE("train: the result for people on stdout, progress on stderr") {
   CHECK(holds(result.err, "epoch 1, step 8: train loss "));
 }
 
+TEST_CASE("train: progress goes on while an evaluation runs") {
+  const test::TempDir temp;
+  REQUIRE(run_keel(small_train(temp / "run", {"train.epochs=1"})).code == 0);
+  // With no step left the evaluation is the first of which something is said.
+  const ProcessResult result = run_keel({"train", "--resume", temp / "run"});
+  CHECK(result.code == 0);
+  CHECK(holds(result.err, "\nepoch 1, step 8: evaluating, batch 1 of 1\n"));
+}
+
 TEST_CASE("train: what is measured within an epoch says so") {
   const test::TempDir temp;
   auto arguments = small_train(temp / "run", {"train.max_steps=9", "train.eval_every=3u",

@@ -44,6 +44,14 @@ TEST_CASE("progress: plain lines, seldom, where there is no terminal") {
   CHECK(text == "epoch 2 step 3/40 loss 0.5000 1234 tokens/s, 1:15 left\nepoch 2: done\n");
 }
 
+TEST_CASE("progress: an evaluation says how far it has come, a search how many batches it had") {
+  const auto said = [](std::int64_t done, std::int64_t of) {
+    return captured_err([&] { Progress(false).evaluation("epoch 2, step 9", done, of); });
+  };
+  CHECK(said(3, 12) == "epoch 2, step 9: evaluating, batch 3 of 12\n");
+  CHECK(said(3, 0) == "epoch 2, step 9: searching, batch 3\n");
+}
+
 TEST_CASE("progress: the time left is that of updates and of evaluations") {
   CHECK(seconds_left(kPoint.spent, kPoint.to_do) == 30 * 2 + 6 * 2.5);
   CHECK(seconds_left({}, {.updates = 30, .evaluations = 6}) == 0);
