@@ -14,7 +14,6 @@ constexpr std::string_view kCodes =
 }  // namespace
 
 bool is_language(std::string_view code) {
-  if (code.size() != 2 || code.find(' ') != code.npos) return false;
   for (std::size_t at = 1; at + 2 < kCodes.size(); at += 3) {
     if (kCodes.substr(at, 2) == code) return true;
   }

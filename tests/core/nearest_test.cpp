@@ -18,8 +18,12 @@ TEST_CASE("nearest: the smallest edit distance, the first on ties") {
   const std::vector<std::string> tie{"ab", "ac"};
   CHECK(nearest("ad", tie) == "ab");
   // Equal lengths do not help: one insertion and one deletion are nearer than three substitutions.
-  const std::vector<std::string> shifted{"xyz0", "bcda"};
+  const std::vector<std::string> shifted{"axyz", "bcda"};
   CHECK(nearest("abcd", shifted) == "bcda");
+  // What a name has too much, or too little, counts.
+  const std::vector<std::string> shorter{"batch", "batchnorm"}, longer{"normalization", "norms"};
+  CHECK(nearest("batchnorm2d", shorter) == "batchnorm");
+  CHECK(nearest("norm", longer) == "norms");
 }
 
 TEST_CASE("unknown_name: a sentence for error messages") {

@@ -20,8 +20,9 @@ TEST_CASE("shown: what a terminal obeys becomes a question mark, all else stays"
       {"\u061c\u200d\u200e\u200f\u2010", "?\u200d??\u2010"},
       {"\u00e9\u4e16\U0001f600", "\u00e9\u4e16\U0001f600"},
       {"a\xff\xc3", "a??"},
-      {"\xc0\xaf\xe0\x80\x80", "?????"},            // forms that are too long
-      {"\xed\xa0\x80\xf4\x90\x80\x80", "???????"},  // half of a pair; beyond the last character
+      {"\xc0\xaf\xe0\x80\x80", "?????"},              // forms that are too long
+      {"\xed\xa0\x80\xf4\x90\x80\x80", "???????"},    // half of a pair; beyond the last character
+      {"\xf0\x8f\xbf\xbf|\xed\xb0\x80", "????|???"},  // too long; the other half of a pair
       {"\xe2\x82", "??"},
   };
   for (const auto& row : rows) {
@@ -52,6 +53,7 @@ TEST_CASE("shown: a long text loses its middle, and says how much") {
   const std::string wide = shortened("\u4e16\u4e16\u4e16\u4e16", 8);  // 12 bytes
   CHECK(wide == "\u4e16\u4e16...(6 bytes more)...");
   CHECK(shown(wide) == wide);
+  CHECK(shortened("a\u4e16\u4e16\u4e16", 8) == "a\u4e16...(6 bytes more)...");
 }
 
 TEST_CASE("shown: no message repeats a megabyte") {

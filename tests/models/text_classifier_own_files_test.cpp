@@ -79,6 +79,7 @@ TEST_CASE("labelled text: refusals name file, line, what was expected and what c
                 "with commas between, got 'class,text'"));
   CHECK(refused("x.csv", "label,text,label\na,b,c\n", "label and text once each"));
   CHECK(refused("x.csv", "label,text\na,b\nc\n", "line 3: expected 2 fields"));
+  CHECK(refused("x.csv", "label,text\na,b,c\n", "line 2: expected 2 fields"));
   CHECK(refused("x.csv", "label,text\na,b\n\nc,d\n",
                 "line 3: expected 2 fields with commas between, a "
                 "label and a text among them, got an empty line"));
@@ -97,6 +98,8 @@ TEST_CASE("labelled text: refusals name file, line, what was expected and what c
   CHECK(refused("x.jsonl", "{\"label\": \"\", \"text\": \"a\"}\n", "got an empty label"));
   CHECK(refused("x.jsonl", "{\"label\": \"a\", \"text\": \"\xE9\"}\n", "line 1: expected UTF-8"));
   CHECK(refused("x.txt", std::string(201, 'l') + " t\n", "(201 bytes)"));
+  CHECK(rows_of("x.txt", std::string(200, 'l') + " t\n").size() == 1);
+  CHECK(refused("x.tsv", "a\x7f\tb\n", "without control characters, got 'a?' (2 bytes)"));
   CHECK(refused("x.txt", "", "expected content"));
 }
 
@@ -113,6 +116,8 @@ TEST_CASE("own files: three splits, each in a form of its own") {
   CHECK(corpus.files[2] == folder / "test.jsonl");
   CHECK(corpus.left_out.empty());
   CHECK(read_own_files(folder.path(), {.lower_case = false}).train[0].words == Words{"How", "far"});
+  fs::rename(folder / "dev.csv", folder / "val.csv");
+  CHECK(same_rows(read_own_files(folder.path(), {}).valid, corpus.valid));
 }
 
 TEST_CASE("own files: numbers come in order of their size, words after them") {

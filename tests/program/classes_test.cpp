@@ -68,15 +68,18 @@ TEST_CASE("own labels: predict answers with names, and with probabilities") {
   CHECK(scored[0][1] == "NUM");
   CHECK(std::stod(scored[0][0]) > 0.5);
   const Json ranked = json_of(with({"--n-best", "5", "--json"}));
-  REQUIRE(ranked[0].size() == 3);
-  double sum = 0, last = 1;
-  for (const Json& answer : ranked[0]) {
-    const double p = answer.at("score");
-    CHECK(std::log(p) == doctest::Approx(answer.at("log_probability").get<double>()));
-    CHECK(p <= last);
-    sum += last = p;
+  for (const Json& of_line : ranked) {
+    REQUIRE(of_line.size() == 3);
+    double sum = 0, last = 1;
+    for (const Json& answer : of_line) {
+      const double p = answer.at("score");
+      CHECK(std::log(p) == doctest::Approx(answer.at("log_probability").get<double>()));
+      CHECK(p <= last);
+      sum += last = p;
+    }
+    CHECK(sum == doctest::Approx(1).epsilon(1e-9));
   }
-  CHECK(sum == doctest::Approx(1).epsilon(1e-9));
+  CHECK(json_of(with({"--n-best", "2", "--json"}))[1].size() == 2);
   CHECK(fmt::format("{:.6f}", ranked[0][0].at("score").get<double>()) == scored[0][0]);
 }
 
@@ -113,6 +116,42 @@ TEST_CASE("own labels: eval --output has a line a row, and the matrix agrees wit
                 "test.tsv: line 2: expected one of the labels ABBR, DESC:def, NUM, got 'NAME'");
 }
 
+// The words say ABBR five times, DESC:def once and NUM three times, the labels something else.
+TEST_CASE("own labels: which class was taken for which, worked out by hand") {
+  const OwnRun run;
+  write_bytes(run.temp / "data/test.tsv",
+              "ABBR\tword0\nNUM\tword0 x1\nABBR\tword0 x2\nDESC:def\tword1\nDESC:def\tword2\n"
+              "NUM\tword2 x1\nNUM\tword0\nABBR\tword0 x3\nNUM\tword2 x4\n");
+  const std::string text = run_keel({"eval", run.folder, "--output", run.temp / "out"}).out;
+  CAPTURE(text);
+  CHECK(
+      text.ends_with("true \\ predicted  ABBR  DESC:def  NUM  rows  precision %  recall %  F1 %\n"
+                     "ABBR              3     0         0    3     60.0         100.0     75.0\n"
+                     "DESC:def          0     1         1    2     100.0        50.0      66.7\n"
+                     "NUM               2     0         2    4     66.7         50.0      57.1\n"
+                     "macro F1 66.3 %\n"));
+  const Json confusion = json_of(run_keel({"eval", run.folder, "--json"})).at("confusion");
+  CHECK(confusion.at("counts") == Json{{3, 0, 0}, {0, 1, 1}, {2, 0, 2}});
+  const Json expected[] = {
+      {{"label", "ABBR"}, {"rows", 3}, {"predicted", 5}, {"recall", 1.0}, {"f1", 0.75}},
+      {{"label", "DESC:def"}, {"rows", 2}, {"predicted", 1}, {"precision", 1.0}, {"recall", 0.5}},
+      {{"label", "NUM"}, {"rows", 4}, {"predicted", 3}, {"recall", 0.5}, {"f1", 4.0 / 7}}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (const auto& [name, value] : expected[i].items()) {
+      CHECK(confusion.at("classes")[i].at(name) == value);
+    }
+  }
+  CHECK(confusion.at("macro_f1").get<double>() ==
+        doctest::Approx((0.75 + 2.0 / 3 + 4.0 / 7) / 3).epsilon(1e-12));
+  std::string said;
+  for (const auto& line : tab_fields(read_bytes(run.temp / "out"))) {
+    said += line[0] + " " + line[1] + " " + line[2] + "\n";
+  }
+  CHECK(said ==
+        "0 ABBR ABBR\n1 NUM ABBR\n2 ABBR ABBR\n3 DESC:def DESC:def\n4 DESC:def NUM\n5 NUM NUM\n"
+        "6 NUM ABBR\n7 ABBR ABBR\n8 NUM NUM\n");
+}
+
 TEST_CASE("own labels: a checkpoint without its labels is refused") {
   const OwnRun run;
   const std::string best = run.folder + "/checkpoints/best.safetensors";
@@ -129,7 +168,10 @@ TEST_CASE("own labels: a checkpoint without its labels is refused") {
 TEST_CASE("many classes: the pairs that were confused most often stand in for the matrix") {
   const test::TempDir temp;
   std::string text;
-  for (int i = 0; i < 66; ++i) text += fmt::format("class{}\tsame words\n", i % 22);
+  // Of class 0 one row, of class 1 two, of class 2 three, of class 3 one, ...
+  for (int i = 0; i < 22; ++i) {
+    for (int j = 0; j <= i % 3; ++j) text += fmt::format("class{}\tsame words\n", i);
+  }
   write_bytes(temp / "train.tsv", text);
   const std::string folder = temp / "run";
   REQUIRE(run_keel(test::small_train(folder,
@@ -139,7 +181,21 @@ TEST_CASE("many classes: the pairs that were confused most often stand in for th
               .code == 0);
   const ProcessResult result = run_keel({"eval", folder, "--split", "train"});
   CHECK(holds(result.out, "of 22 classes those that were confused most often:\ntrue "));
-  CHECK(json_of(run_keel({"eval", folder, "--json"})).at("confusion").at("counts").size() == 22);
+  const Json confusion =
+      json_of(run_keel({"eval", folder, "--split", "train", "--json"})).at("confusion");
+  REQUIRE(confusion.at("counts").size() == 22);
+  const Json& labels = confusion.at("labels");
+  const auto number = [&](const std::string& label) {
+    return std::size_t(std::ranges::find(labels, Json(label)) - labels.begin());
+  };
+  std::istringstream lines(result.out.substr(result.out.find("\ntrue ") + 1));
+  std::string line, truth, predicted;
+  int pairs = 0, rows = 0, of = 0;
+  for (std::getline(lines, line); lines >> truth >> predicted >> rows >> of; ++pairs) {
+    CHECK(confusion.at("counts")[number(truth)][number(predicted)] == rows);
+    CHECK(confusion.at("classes")[number(truth)].at("rows") == of);
+  }
+  CHECK(pairs >= 12);  // all rows are alike and taken for one class; eight are held out
 }
 
 TEST_CASE("images: eval --output and the matrix agree with the error") {

@@ -82,8 +82,11 @@ TEST_CASE("eval: other data") {
 
 TEST_CASE("eval: what cannot be meant") {
   const Trained run;
-  check_refusal(run_keel({"eval", run.folder, "--set", "train.lr=1"}), 2,
-                "eval --set: expected model.NAME=VALUE or data.NAME=VALUE, got 'train.lr=1'");
+  for (const char* set : {"train.lr=1", "train.seed=1", "train.batch=32"}) {
+    check_refusal(
+        run_keel({"eval", run.folder, "--set", set}), 2,
+        fmt::format("eval --set: expected model.NAME=VALUE or data.NAME=VALUE, got '{}'", set));
+  }
   check_refusal(run_keel({"eval", run.folder, "--data", "builtin", "--set", "data.source=x"}), 2,
                 "--data and --set data.source");
   check_refusal(run_keel({"eval", run.folder, "--data", "/none/such"}), 4,

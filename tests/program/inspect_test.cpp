@@ -1,5 +1,6 @@
 // keel inspect
 #include "backends/backends.h"
+#include "frontend/io/safetensors.h"
 #include "tests/program/helpers.h"
 
 namespace keel::cli {
@@ -100,6 +101,37 @@ TEST_CASE("inspect: a checkpoint") {
   CHECK(text.code == 0);
   CHECK(holds(text.out, "fc1/weight.m"));
   CHECK(holds(text.out, "checksums: yes, and right"));
+}
+
+TEST_CASE(
+    "inspect: metadata are shown without what a terminal obeys, and cut; as JSON all of them") {
+  const test::TempDir temp;
+  const std::string path = temp / "odd.safetensors", value(100000, 'y'),
+                    key = "key\x1b[2J" + std::string(100000, 'x');
+  io::TensorFile file;
+  file.tensors.emplace("name\x1b[2J" + std::string(100000, 'z'), Tensor(DType::kF32, {2}));
+  file.metadata = {{key, "a\x1b[31m\u202eb\nc"}, {"long", value}};
+  io::write_safetensors(path, file);
+  const std::string text = run_keel({"inspect", "checkpoint", path}).out;
+  CHECK(holds(text, "\nkey?[2Jxxx"));
+  CHECK(holds(text, ": a?[31m?b?c\n"));
+  CHECK(holds(text, "\nname?[2Jzzz"));
+  CHECK(text.find('\x1b') == text.npos);
+  CHECK(text.size() < 20000);
+  const Json metadata = json_of(run_keel({"inspect", "checkpoint", path, "--json"})).at("metadata");
+  CHECK(metadata.at(key) == "a\x1b[31m\u202eb\nc");
+  CHECK(metadata.at("long") == value);
+}
+
+TEST_CASE("inspect: names of data are shown without what a terminal obeys") {
+  const test::TempDir temp;
+  const std::filesystem::path folder = temp / "a\x1b[2Jb";
+  std::filesystem::copy(test::small_digits(), folder);
+  const std::string all = run_keel({"inspect", "data", folder}).out,
+                    one = run_keel({"inspect", "data", folder / "t10k-labels-idx1-ubyte"}).out;
+  CHECK(holds(all, "a?[2Jb/train-images-idx3-ubyte: keel train mnist_mlp"));
+  CHECK(holds(one, "a?[2Jb/t10k-labels-idx1-ubyte: labels i32(60)"));
+  CHECK((all + one).find('\x1b') == std::string::npos);
 }
 
 TEST_CASE("inspect: data files and folders") {

@@ -96,15 +96,21 @@ TEST_CASE("list: every key of a model with its meaning, default and values") {
     CAPTURE(entry.name);
     const Json keys = json_of(run_keel({"list", "keys", entry.name, "--json"}));
     std::vector<std::string> names, expected;
+    const train::Config config(entry.make());
+    const std::vector<OptionFact> facts = config.facts();
     for (const Json& row : keys) {
-      names.push_back(row.at("key"));
-      for (const char* cell : {"meaning", "values"}) {
-        CHECK_FALSE(row.at(cell).get<std::string>().empty());
-      }
+      const std::string name = row.at("key");
+      CAPTURE(name);
+      names.push_back(name);
+      const auto fact = std::ranges::find(facts, name, &OptionFact::name);
+      REQUIRE(fact != facts.end());
+      CHECK(row.at("default") == fact->value);
+      CHECK(row.at("values") == fact->range);
+      CHECK(row.at("meaning") == fact->about);
+      CHECK(row.at("model") == (name.starts_with("model.") ? entry.name : ""));
       CHECK(std::ranges::find(all, row) != all.end());
     }
     // As its resolved recipe has them, which every run's config.toml is.
-    const train::Config config(entry.make());
     for (const auto& [key, value] : train::read_settings(config.to_toml(), "recipe")) {
       if (!key.starts_with("run.")) expected.push_back(key);
     }
@@ -117,6 +123,7 @@ TEST_CASE("list: every key of a model with its meaning, default and values") {
   CHECK(holds(text, "values    a whole number, 1 to 2147483647\n"));
   CHECK(holds(text, "  model.hidden = 1000\n"));
   CHECK_FALSE(holds(text, "model.beam"));
+  CHECK(holds(run_keel({"list", "keys", "skip_thoughts"}).out, "\n  model.vectors = ''\n"));
   check_refusal(run_keel({"list", "keys", "mnist_mpl"}), 2, "nearest: 'mnist_mlp'");
   check_refusal(run_keel({"list", "norms", "--markdown"}), 2, "--markdown is for keys alone");
 }

@@ -68,6 +68,10 @@ TEST_CASE("predict: handwriting of lines and of --text, with a bias, into a file
   check_refusal(run.predict("cx\n"), 3,
                 "standard input: line 1: expected characters of 'cilnouvz', got 'x'");
   check_refusal(one({"--bias", "much"}), 2, "model.bias");
+  check_refusal(one({"--bias", "1", "--set", "model.bias=2"}), 2,
+                "--bias and --set model.bias: expected one of them, got both");
+  check_refusal(one({"--vectors", "a", "--set", "model.vectors=b"}), 2,
+                "--vectors and --set model.vectors: expected one of them, got both");
   check_refusal(one({"--set", "train.lr=1"}), 2, "predict --set: expected model.NAME=VALUE");
   check_refusal(one({"--output", run.temp / "no/where"}), 4, "where");
 }

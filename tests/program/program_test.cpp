@@ -81,6 +81,7 @@ TEST_CASE("program: what there is not gets the nearest that there is") {
   check_refusal(run_keel({"train", "mnist_mlp", "--max-steps=3"}), 2, "--set train.max_steps=");
   check_refusal(run_keel({"train", "mnist_mlp", "--hidden", "3"}), 2, "--set model.hidden=");
   check_refusal(run_keel({"train", "mnist_cnn", "--hidden", "3"}), 2, "nearest: '--");
+  check_refusal(run_keel({"list", "--", "--colour"}), 2, "what: --colour not in {");
 }
 
 TEST_CASE("program: an empty value is refused wherever a value is expected") {
@@ -102,6 +103,8 @@ TEST_CASE("program: an empty value is refused wherever a value is expected") {
                                                        {"compare", "mnist_mlp", "--against", ""},
                                                        {"inspect", "data", ""},
                                                        {"study", "lemma2", "--output", ""},
+                                                       {"study", "statistics", "--site", ""},
+                                                       {"predict", "x", "--vectors", ""},
                                                        {"reproduce", "xu-table4", "--data", ""},
                                                        {"text", "tokenize", "--prefixes", ""},
                                                        {"text", "vocab", "--output", ""},
@@ -111,41 +114,57 @@ TEST_CASE("program: an empty value is refused wherever a value is expected") {
     check_refusal(run_keel(command, {.directory = temp.path()}), 2, "expected a value, got ''");
   }
   CHECK(std::filesystem::is_empty(temp.path()));
+  // A line may be empty.
+  check_refusal(run_keel({"predict", temp / "none", "--text", ""}), 4, "none");
 }
 
 TEST_CASE("program: a number that overflows is refused") {
+  const test::TempDir temp;  // where a run would be left that is not refused
+  const auto refused = [&](const std::vector<std::string>& command, std::string_view part) {
+    CAPTURE(fmt::format("{}", fmt::join(command, " ")));
+    check_refusal(run_keel(command, {.directory = temp.path()}), 2, part);
+  };
   const std::string huge = "99999999999999999999";
-  check_refusal(run_keel({"norm", "none", "--in", "a", "--out", "b", "--seed", huge}), 2,
-                "--seed: expected a whole number of at most 64 bits, got '" + huge + "'");
-  check_refusal(run_keel({"bench", "step", "mnist_mlp", "--rounds", huge}), 2, "--rounds");
-  check_refusal(run_keel({"train", "mnist_mlp", "--threads", "010x"}), 2, "010x");
-  check_refusal(run_keel({"text", "clean", "a", "b", "c", "d", "--ratio", "1e999"}), 2, "--ratio");
+  refused({"norm", "none", "--in", "a", "--out", "b", "--seed", huge},
+          "--seed: expected a whole number of at most 64 bits, got '" + huge + "'");
+  refused({"bench", "step", "mnist_mlp", "--rounds", huge}, "--rounds");
+  refused({"train", "mnist_mlp", "--threads", "010x"}, "010x");
+  refused({"text", "clean", "a", "b", "c", "d", "--ratio", "1e999"}, "--ratio");
   for (const char* set : {"train.epochs=99999999999999999999", "train.lr=1e999",
                           "train.weight_decay=1e39", "train.accumulate=9223372036854775807"}) {
-    check_refusal(run_keel({"train", "mnist_mlp", "--set", set}), 2, "expected ");
+    refused({"train", "mnist_mlp", "--set", set}, "expected ");
   }
   for (const char* norm :
        {"layernorm{eps=1e39}", "layernorm{eps=1e999}", "groupnorm{groups=99999999999999999999}"}) {
-    check_refusal(run_keel({"train", "mnist_mlp", "--norm", norm}), 2, "expected a ");
+    refused({"train", "mnist_mlp", "--norm", norm}, "expected a ");
   }
-  const test::TempDir temp;
   test::write_bytes(temp / "mine.toml", "[train]\nlr = 1e999\n");
-  check_refusal(run_keel({"train", "mnist_mlp", "--recipe", temp / "mine.toml"}), 2);
+  refused({"train", "mnist_mlp", "--recipe", temp / "mine.toml"}, "");
   test::write_bytes(temp / "mine.toml", "[train]\nepochs = " + huge + "\n");
-  check_refusal(run_keel({"train", "mnist_mlp", "--recipe", temp / "mine.toml"}), 2, "mine.toml:2");
+  refused({"train", "mnist_mlp", "--recipe", temp / "mine.toml"}, "mine.toml:2");
+  CHECK_FALSE(std::filesystem::exists(temp / "runs"));
 }
 
 TEST_CASE("program: an option and --set cannot both give a value") {
+  const test::TempDir temp;
   for (const auto& [option, value, set] : std::vector<std::array<std::string, 3>>{
            {"--norm", "none", "model.norm=layernorm"},
            {"--data", "builtin", "data.source=x"},
            {"--seed", "1", "train.seed=2"},
            {"--on-nonfinite", "stop", "train.on_nonfinite=skip"}}) {
-    const ProcessResult result = run_keel({"train", "mnist_mlp", option, value, "--set", set});
+    const ProcessResult result =
+        run_keel({"train", "mnist_mlp", option, value, "--set", set}, {.directory = temp.path()});
     check_refusal(result, 2,
                   fmt::format("{} and --set {}: expected one of them, got both", option,
                               set.substr(0, set.find('='))));
   }
+  const auto train = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"train", "mnist_mlp", "--norm", "none"});
+    return run_keel(more, {.directory = temp.path()});
+  };
+  check_refusal(train({"--set", "train.batch=8", "--set", "model.norm=rmsnorm"}), 2,
+                "--norm and --set model.norm: expected one of them, got both");
+  check_refusal(train({"--set", "model.normal=1"}), 2, "key 'model.normal' is unknown");
 }
 
 TEST_CASE("program: a message shows nothing that a terminal obeys, and no megabyte") {
@@ -154,6 +173,10 @@ TEST_CASE("program: a message shows nothing that a terminal obeys, and no megaby
   const ProcessResult result = run_keel({"train", "mnist_mlp", "--set", long_name + "=1"});
   check_refusal(result, 2, "bytes more)...");
   CHECK(result.err.size() < 5000);
+  // What the system says of it, which is no message of ours.
+  const ProcessResult path = run_keel({"inspect", "data", long_name});
+  check_refusal(path, 4, "bytes more)...");
+  CHECK(path.err.size() < 5000);
 }
 
 TEST_CASE("program: a standard output that takes nothing is an error") {

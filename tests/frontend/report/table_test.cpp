@@ -44,6 +44,7 @@ TEST_CASE("report table: no cell of CSV is a formula, and numbers stay numbers")
     CAPTURE(std::string(formula));
     CHECK(csv_text({{formula}}) == fmt::format("'{}\n", formula));
   }
+  CHECK(csv_text({{"\r=1"}}) == "\"'\r=1\"\n");
   for (const char* plain : {"-1", "+1", "-1.5e-3", "-inf", "-", "1-1", "a=b"}) {
     CHECK(csv_text({{plain}}) == fmt::format("{}\n", plain));
   }
