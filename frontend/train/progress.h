@@ -28,7 +28,7 @@ class Progress {
   void update(const Point& point);
   // The same of anything that is partly, in [0, 1], done.
   void update(double part, const std::string& text);
-  // The same of an evaluation of `what`, of which `done` of `of` batches are over; 0 of them while a
+  // The same of an evaluation of `what`: `done` of `of` batches are over, or `of` is 0 while a
   // decoder searches, which nobody knows the end of.
   void evaluation(std::string_view what, std::int64_t done, std::int64_t of);
   // A line that stays, such as the result of an evaluation.
