@@ -33,7 +33,7 @@ class ChildProcess {
   std::string name_;
   io::Descriptor socket_;
   io::Child child_;
-  std::string read_;  // what came behind the last line
+  std::string read_;  // what came after the last line
 };
 
 }  // namespace keel::bench

@@ -40,7 +40,7 @@ void add_tokenize(CLI::App& text, const Command& command) {
   app->add_flag("--aggressive", args.options.aggressive_hyphens, "'a-b' becomes 'a @-@ b'");
   app->add_flag("--no-escape", args.no_escape, "leave & | < > ' \" [ ] as they are");
   app->add_flag("--keep-last-period", args.options.keep_last_period,
-                "behind a prefix at a line's end too, as sacremoses does");
+                "after a prefix at a line's end too, as sacremoses does");
   app->add_option("--prefixes", args.prefixes, "a file of words that keep their full stop")
       ->default_str("those of Moses for en and de");
   app->footer(

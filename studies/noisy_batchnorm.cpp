@@ -1,4 +1,4 @@
-// Noisy BatchNorm (Santurkar et al. 2018, section 2.1): noise behind the norm, with a mean and a
+// Noisy BatchNorm (Santurkar et al. 2018, section 2.1): noise after the norm, with a mean and a
 // deviation of its own in every step, makes the distribution of the activations as unstable as they
 // can be; training hardly suffers. Instability is how far the mean of an activation moves from a
 // step to the next, in its standard deviations, and by which factor that changes:

@@ -22,7 +22,7 @@ struct PaperColumn {
   // The value in the paper's unit is offset + scale * metric.
   std::string split, metric, weights;  // "test", "error", "best"
   double offset = 0, scale = 1;
-  int digits = 2;  // that are shown behind the point
+  int digits = 2;  // that are shown after the point
 };
 
 struct PaperRow {

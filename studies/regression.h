@@ -14,7 +14,7 @@ struct Examples {
   RowMatrix x, target;
 };
 
-// The matrix (features + 1, features + 1) of products of features, and of a 1 behind them, summed
+// The matrix (features + 1, features + 1) of products of features, and of a 1 after them, summed
 // over rows x.
 Eigen::MatrixXd second_moments(const RowMatrix& x);
 

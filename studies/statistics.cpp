@@ -89,7 +89,7 @@ class StatisticsWatch {
 
 using StatisticsField = double BatchStatistics::*;
 
-// Behind the first third of the steps, in which the running statistics come from 0 and 1.
+// After the first third of the steps, in which the running statistics come from 0 and 1.
 std::vector<double> settled(const StatisticsRun& run, StatisticsField field) {
   std::vector<double> values;
   for (const StatisticsLine& line : run.lines) {
@@ -110,7 +110,7 @@ constexpr StatisticsName kStatisticsNames[] = {
     {"gnorm_square", &BatchStatistics::gradient_square, false}};
 
 Table statistics_summary(const std::vector<StatisticsRun>& runs) {
-  Table table{"behind the first third of the steps; square is sigma^2, or psi^2 of pn_v",
+  Table table{"after the first third of the steps; square is sigma^2, or psi^2 of pn_v",
               {{"task", "norm", "site", "what", "median", "p90", "p99", "max", "p99 / median"}}};
   for (const StatisticsRun& run : runs) {
     for (const StatisticsName& what : kStatisticsNames) {

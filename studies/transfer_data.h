@@ -30,7 +30,7 @@ std::vector<LabelledLines> read_labelled_lines(const std::filesystem::path& fold
 
 // Whether there is SICK: SICK_train.txt, SICK_trial.txt and SICK_test_annotated.txt in the folder,
 // its `sick`, or its `sentences/sick`; rows of pair_ID, sentence_A, sentence_B, relatedness_score
-// and entailment_judgment with tabs between behind a line of headings. Sentences are brought into
+// and entailment_judgment with tabs between after a line of headings. Sentences are brought into
 // Moses' tokens. Throws Error{kBadInput} with file and line for a row of another form and a score
 // that is not 1 to 5.
 bool has_sick(const std::filesystem::path& folder);

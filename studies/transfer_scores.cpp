@@ -111,7 +111,7 @@ class FoldsAtOnce {
   RowMatrix seen_, weights_;
 };
 
-// At the strength that puts most rows into their class; `done` is called behind each of them.
+// At the strength that puts most rows into their class; `done` is called after each of them.
 RowMatrix best_weights(FoldsAtOnce folds, const std::vector<Penalty>& penalties,
                        const std::function<void()>& done) {
   std::size_t best = 0;

@@ -10,7 +10,7 @@ namespace keel::onednn {
 
 // Written past the caches a result need not be fetched first, and what it is computed from stays.
 // What reads it next finds it there no more, though, and what of it is in the caches already has to
-// leave them: in a training step a norm and the node behind it take 1.5 times as long for it at 4
+// leave them: in a training step a norm and the node after it take 1.5 times as long for it at 4
 // MiB and 1.3 times at 8; from 16 MiB on they take less.
 inline constexpr std::int64_t kStreamedBytes = 16 << 20;
 

@@ -32,7 +32,7 @@ class Draft {
                                     std::span<const Value> parameters = {});
   void mark(const std::vector<Value>& outputs);
 
-  // The graph as it is run; the draft is empty behind that.
+  // The graph as it is run; the draft is empty after that.
   std::unique_ptr<GraphSubject> finish(LayerName name, bool unfused, Feeds first_values = {});
 
  private:

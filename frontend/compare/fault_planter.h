@@ -27,7 +27,7 @@ class FaultPlanter {
   // Spoils the outputs of a node. Throws Error{kUsage} for a view, for an output that there is not,
   // and where plant() does.
   void strike(const Site& site, std::vector<Tensor>& outputs);
-  // Spoils what a leaf takes behind the step; `former` is what it held.
+  // Spoils what a leaf takes after the step; `former` is what it held.
   void strike_update(const Site& site, Tensor& value, const Tensor& former);
   // Throws Error{kUsage} for a fault that should have been planted by the end of a step.
   void expect_planted(const std::string& subject, std::int64_t step) const;

@@ -11,7 +11,7 @@
 namespace keel::compare {
 
 // What leaves and inputs of a step are called in an .npz, and outputs of nodes: the path with dots
-// for slashes, behind output 0 with ".<port>".
+// for slashes, after output 0 with ".<port>".
 std::string array_name(const Node& node, int port);
 
 // An array that another program may give, or is given by start_arrays().

@@ -23,7 +23,7 @@ class Lane {
   std::span<const Tensor> outputs(int node) const { return values_[std::size_t(node)]; }
   // Forgets the outputs of nodes whose last reader this was.
   void release(int node, const PerNode<int>& last);
-  // What a leaf has before the step, and what it takes behind it.
+  // What a leaf has before the step, and what it takes after it.
   const Tensor& leaf(const std::string& name) const { return leaves_.at(name); }
   void set_next(const std::string& name, Tensor value) { next_[name] = std::move(value); }
   void end();

@@ -221,7 +221,7 @@ class StepWalk::Impl {
              {*graph_, given.inputs, judgement.outputs, run.outputs, judgement.bounds.largest});
   }
 
-  // A copy is exact. Returns what the leaf has behind the step.
+  // A copy is exact. Returns what the leaf has after the step.
   Tensor report_update(const Update& update, std::size_t b, const Tensor& leaf,
                        const Tensor& next) {
     const Node& node = graph_->node(update.leaf);

@@ -77,7 +77,7 @@ struct WalkOptions {
   WalkMode mode = WalkMode::kIsolated;
   std::vector<Fault> faults;
   std::string only;  // a path, or what it begins with before a '/'; empty: all
-  // Isolated walks alone. What takes the walk down; it begins behind the steps that this has got.
+  // Isolated walks alone. What takes the walk down; it begins after the steps that this has got.
   TraceWriter* record = nullptr;
   // A walk of former times: its inputs and leaves are taken, and its backends are judged like those
   // of this one.

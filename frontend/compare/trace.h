@@ -5,7 +5,7 @@
 // values of parameters and states before the first step. The pieces "step<N>-<K>.safetensors" hold,
 // by name, "feed/<input>" (random keys included), "truth/<node>:<port>", what the judge handed on,
 // rounded to float32, and "<backend>/<node>:<port>", what each backend made of it.
-// "step<N>-end.safetensors" holds the values of leaves behind a step, and says that it is whole.
+// "step<N>-end.safetensors" holds the values of leaves after a step, and says that it is whole.
 // Every file appears whole or not at all, so that a recording that was interrupted goes on with the
 // first step that is not.
 #pragma once
@@ -26,7 +26,7 @@ class TraceWriter {
   // Error{kUsage} when there is another trace in it.
   TraceWriter(std::filesystem::path folder, TraceFacts facts);
 
-  // How many steps are whole already, and what leaves hold behind them.
+  // How many steps are whole already, and what leaves hold after them.
   std::int64_t steps() const { return steps_; }
   Feeds leaves() const;
 

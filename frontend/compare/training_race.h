@@ -17,7 +17,7 @@ struct RaceLane {
   std::string name;                 // "onednn", or "onednn + 1 ulp"
   std::string beside;               // the judge or, of a twin, the backend itself
   std::vector<double> losses = {};  // of each step
-  // Behind each step, |w - w'| / |w'| over all parameters, w' being those of the other run.
+  // After each step, |w - w'| / |w'| over all parameters, w' being those of the other run.
   std::vector<double> distances = {};
   std::int64_t parted = -1;  // the first step whose losses differ by more than RaceOptions::parted
   // By what factor the distance grows in a step: exp of the slope of a line through its logarithms

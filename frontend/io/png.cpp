@@ -25,7 +25,7 @@ void append_chunk(std::string& png, std::string_view type, std::string_view data
   append_big_endian(png, std::uint32_t(crc32_z(0, begin, png.size() - first)));
 }
 
-// Rows, each behind the number of its filter, which is none, packed.
+// Rows, each after the number of its filter, which is none, packed.
 std::string packed_rows(std::span<const std::uint8_t> pixels, std::size_t width) {
   std::vector<Bytef> rows;
   for (std::size_t first = 0; first < pixels.size(); first += width) {

@@ -47,7 +47,7 @@ struct TensorTable {
   bool has_checksums = false;                   // of the header and of every tensor
 };
 
-// What the header `text` of the file `path`, with `data_bytes` bytes behind it, says. Trusts
+// What the header `text` of the file `path`, with `data_bytes` bytes after it, says. Trusts
 // nothing: UTF-8 JSON of exactly the format's structure, no name or field twice, known element
 // types, rank <= Shape::kMaxRank, sizes that do not overflow, and ranges that fit their types and
 // follow one another without gaps from 0 to data_bytes. Checksums come together or not at

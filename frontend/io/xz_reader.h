@@ -20,7 +20,7 @@ bool is_xz(const std::filesystem::path& path);
 // between them, as the xz tool writes and joins them; their contents follow each other.
 // Errors are one line that names the file: Error{kIo} when it is not readable, Error{kMemory} when
 // its dictionary needs more than 256 MiB (xz -9 needs 65), and Error{kBadInput} for cut or damaged
-// data, for bytes behind it, and for a stream without a checksum, whose damage nobody would find.
+// data, for bytes after it, and for a stream without a checksum, whose damage nobody would find.
 class XzReader {
  public:
   explicit XzReader(const std::filesystem::path& path);

@@ -90,7 +90,7 @@ Value Linear::operator()(Value x, const Site& site) const {
   return finish(*net_, y, g.shape(y).rank() - 1, *parts_, site);
 }
 
-Value Linear::behind(Value product, const Site& site) const {
+Value Linear::after_product(Value product, const Site& site) const {
   Graph& g = net_->graph;
   const auto scope = g.scope(name_);
   const Value y = parts_->bias.valid() ? ops::add(g, product, parts_->bias) : product;

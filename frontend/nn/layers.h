@@ -22,7 +22,7 @@ struct LayerOptions {
   std::optional<Norm> norm = std::nullopt;
 };
 
-// What a layer multiplies by and adds, and what comes behind the product.
+// What a layer multiplies by and adds, and what comes after the product.
 struct LayerParts {
   Value weight = {}, gain = {}, bias = {};  // gain, of a norm of weights, and bias may be absent
   std::optional<NormSite> norm = {};        // of the output
@@ -42,9 +42,9 @@ class Linear {
 
   // The site is the norm's.
   Value operator()(Value x, const Site& site = {}) const;
-  // What the layer makes of x W when somebody else computed that: what comes behind the product.
-  Value behind(Value product, const Site& site = {}) const;
-  // W as the product takes it, behind a norm of weights.
+  // What the layer makes of x W when somebody else computed that: what comes after the product.
+  Value after_product(Value product, const Site& site = {}) const;
+  // W as the product takes it, after a norm of weights.
   Value weight() const { return parts_->weight; }
 
  private:

@@ -16,7 +16,7 @@ Items items_of(std::string_view text, char separator = ',') {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(separator), text.size());
     items.push_back(text.substr(0, end));
-    if (end + 1 == text.size()) items.push_back("");  // behind the last separator
+    if (end + 1 == text.size()) items.push_back("");  // after the last separator
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return items;

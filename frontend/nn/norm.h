@@ -28,7 +28,7 @@ struct NormFacts {
 class Norm {
  public:
   // Reads "name" or "name{key=value,...}". Options in `defaults` ("key=value,...") apply before
-  // those in the text, and options in `more` ("key=value" each) apply behind them. Throws
+  // those in the text, and options in `more` ("key=value" each) apply after them. Throws
   // Error{kUsage} for an unknown name or option, with the nearest known one; for a value that is
   // not of the option's kind, not finite, out of range or against the formula that the name stands
   // for; for braces, commas and equals signs that do not make pairs; and for an option that one of

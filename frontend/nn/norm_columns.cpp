@@ -79,7 +79,7 @@ struct RecurrentBatchNormOptions {
   }
 };
 
-// A batch norm, and noise behind it in training.
+// A batch norm, and noise after it in training.
 struct NoisyBatchNormOptions : BatchNormOptions {
   double n_mean = 0.5, n_std = 1.25, r_mean = 0.1, r_std = 0.1;
 

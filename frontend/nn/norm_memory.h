@@ -26,7 +26,7 @@ class NormMemory {
   // The names of parameters and states begin with `path`, such as "fc1/norm/".
   NormMemory(Net& net, std::string path, const StepStates& steps);
 
-  // Every application, at time step t, calls begin() before and finish() behind what the norm does.
+  // Every application, at time step t, calls begin() before and finish() after what the norm does.
   void begin(std::int64_t t);
   void finish(Value mask);
 
@@ -47,7 +47,7 @@ class NormMemory {
   using Key = std::pair<std::string, std::int64_t>;  // a name, and a time step
   struct State {
     Value leaf;
-    Value now;         // the value in training behind the applications so far
+    Value now;         // the value in training after the applications so far
     Value population;  // the value in an evaluation, once it is known
   };
 

@@ -6,7 +6,7 @@
 
 namespace keel::nn {
 
-// A matrix with its rows behind one another.
+// A matrix with its rows after one another.
 struct RowMatrix {
   std::size_t rows, cols;  // rows <= cols
   std::vector<double> values;

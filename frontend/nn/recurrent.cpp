@@ -38,7 +38,7 @@ std::vector<Value> project_all(Net& net, const Linear& layer, bool by_step, Valu
   std::vector<Value> steps = unstack(net, ops::matmul(net.graph, x, layer.weight()));
   for (std::size_t t = 0; t < steps.size(); ++t) {
     const auto time = std::int64_t(t);
-    steps[t] = layer.behind(steps[t], {time, mask_at(net, mask, time)});
+    steps[t] = layer.after_product(steps[t], {time, mask_at(net, mask, time)});
   }
   return steps;
 }

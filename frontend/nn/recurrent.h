@@ -7,7 +7,7 @@
 //
 // The graph is unrolled. The products of all time steps' inputs with the input weight are one
 // product before the loop, and the gradients that a weight gets from all steps are one product
-// behind it (src/passes/merge_products.cpp).
+// after it (src/passes/merge_products.cpp).
 #pragma once
 
 #include <optional>
@@ -67,7 +67,7 @@ class Lstm {
 
   struct Run {
     Value h;         // (steps, rows, width)
-    LstmState last;  // behind each row's last step that the mask has
+    LstmState last;  // after each row's last step that the mask has
   };
   // All time steps, from the first state on.
   Run operator()(Value x, Value mask = {}) const;
@@ -109,7 +109,7 @@ class Gru {
 
   struct Run {
     Value h;     // (steps, rows, width)
-    Value last;  // (rows, width), behind each row's last step that the mask has
+    Value last;  // (rows, width), after each row's last step that the mask has
   };
   // From `first` (rows, width) on or, where that is absent, from the first state.
   Run operator()(Value x, Value mask = {}, Value first = {}) const;

@@ -1,5 +1,5 @@
 // The parts of Transformers (Vaswani et al. 2017): attention and feed-forward sublayers, each in a
-// residual branch with a norm before it (pre-norm) or behind the sum (post-norm).
+// residual branch with a norm before it (pre-norm) or after the sum (post-norm).
 //
 // Sequences are x (batch, length, width). A mask u8 (batch, length) is 0 for padding: attention
 // gives its keys the probability 0, and norms over the batch leave its rows out.
@@ -48,7 +48,7 @@ AttentionMemory project_memory(Net& net, const std::string& name, Value x,
 
 // The projection "<name>/q" of query (batch, queries, width), attention of all heads, and the
 // projection "<name>/out". A memory of batch / n rows that is not causal serves n rows of the query
-// that stand one behind the other, as the hypotheses of one sentence do. Throws Error{kUsage}
+// that stand one after the other, as the hypotheses of one sentence do. Throws Error{kUsage}
 // unless heads divides the width.
 Value attend(Net& net, const std::string& name, Value query, const AttentionMemory& memory,
              const TransformerOptions& options);

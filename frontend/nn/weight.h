@@ -26,7 +26,7 @@ FormedWeight form_weight(Net& net, Value v, int unit_axis, const WeightForm& for
 // Data-dependent initialization (Salimans & Kingma 2016, section 3), for a net in kInitialize: with
 // the mean m and the deviation q of each unit's outputs y over the batch,
 //     gain <- gain / q,   bias <- (bias - m) / q,
-// so that the layer gives (y - m) / q: the layers behind it measure theirs on what this one will
+// so that the layer gives (y - m) / q: the layers after it measure theirs on what this one will
 // give them. A unit that is constant in the batch keeps its q at 1; without a bias m stays.
 struct BatchStart {
   Value mean, deviation;  // m and q, (out) where the units lie along the last axis of y, else (1,

@@ -3,7 +3,7 @@
 // During the first w = warmup updates the factor is (t + 1) / w or, where the warm-up begins with a
 // factor b = warmup_from above 0, b + (1 - b) t / w, as fairseq counts. After that:
 //   constant      1
-//   inverse_sqrt  sqrt(w / (t + 1)), or sqrt(w / t) behind a warm-up from b; w = 1 when there is no
+//   inverse_sqrt  sqrt(w / (t + 1)), or sqrt(w / t) after a warm-up from b; w = 1 when there is no
 //                 warm-up
 //   cosine        min + (1 - min) (1 + cos(pi (t - w) / (total - w))) / 2,  min = min_factor
 //   step          step_factor ^ floor(t / step_every)

@@ -20,7 +20,7 @@ struct ComparedCell {
 
 struct ComparedColumn {
   std::string name, title;
-  int digits = 2;  // behind the point
+  int digits = 2;  // after the point
 };
 
 struct Comparison {

@@ -10,7 +10,7 @@
 namespace keel::report {
 namespace {
 
-// The means of the points [begin, end) of a line, put behind those of another.
+// The means of the points [begin, end) of a line, put after those of another.
 void append_mean(Line& result, const Line& line, std::size_t begin, std::size_t end) {
   const auto mean = [&](const std::vector<double>& values) {
     const auto first = values.begin() + std::ptrdiff_t(begin);

@@ -24,7 +24,7 @@ double median_of(std::vector<double> values);
 // "2.50 +- 0.35", "2.50" of one value, "-" of none. In files the sign may be a real one.
 std::string text(const Spread& spread, int digits, const std::string& sign = "+-");
 
-// How many digits to show behind the point: two of a share in percent, else as many as leave a
+// How many digits to show after the point: two of a share in percent, else as many as leave a
 // number of this size four that count.
 int digits_for(double size, const std::string& unit);
 

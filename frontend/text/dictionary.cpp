@@ -23,7 +23,7 @@ bool is_special(std::string_view symbol) {
 
 std::string filler(std::size_t number) { return fmt::format("madeupword{:04}", number); }
 
-// "symbol count"; the count stands behind the last space.
+// "symbol count"; the count stands after the last space.
 std::pair<std::string, std::int64_t> parse_entry(const Line& line, const std::string& file) {
   const auto expect = [&](bool holds, std::string_view expected) {
     check(holds, ErrorKind::kBadInput, "[dictionary] {}: expected {}, got '{}'",
@@ -35,7 +35,7 @@ std::pair<std::string, std::int64_t> parse_entry(const Line& line, const std::st
   std::int64_t count = -1;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
   expect(error == std::errc() && end == digits.data() + digits.size() && count >= 0,
-         "a count of 0 or more behind the symbol");
+         "a count of 0 or more after the symbol");
   expect(words_of(symbol).size() == 1 && words_of(symbol)[0] == symbol, "a symbol without blanks");
   return {std::string(symbol), count};
 }

@@ -48,7 +48,7 @@ class Dictionary {
   const std::string& symbol(std::int32_t id) const;
   std::int64_t count(std::int32_t id) const;
 
-  // The numbers of a line's words (words_of), and kEnd behind them.
+  // The numbers of a line's words (words_of), and kEnd after them.
   std::vector<std::int32_t> encode(std::string_view line) const;
   // The symbols with spaces between, up to the first kEnd; without kBegin, kPad and fillers.
   std::string decode(std::span<const std::int32_t> ids) const;

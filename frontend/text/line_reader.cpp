@@ -32,7 +32,7 @@ LineReader::LineReader(const std::filesystem::path& path, std::int64_t most_byte
 LineReader::LineReader(std::FILE* stream, std::string name)
     : name_(std::move(name)), stream_(stream) {}
 
-// Puts more bytes behind those that are there; false at the end.
+// Puts more bytes after those that are there; false at the end.
 bool LineReader::refill() {
   if (ended_) return false;
   buffer_.erase(0, begin_);

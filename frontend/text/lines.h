@@ -20,7 +20,7 @@ struct Line {
 };
 
 // Goes through the lines of a text. A line ends in LF or CR LF, of however many CRs, so that what
-// is written with one LF reads as it was; the last one may have no end, and behind the last end
+// is written with one LF reads as it was; the last one may have no end, and after the last end
 // there is no line more. An empty line is a line. No other character ends one,
 // so that two files that go together keep going together. Holds a view of `content`.
 class Lines {

@@ -27,7 +27,7 @@ bool closes(std::u32string_view token) { return consists_of(token, U",.?!:;\\%}]
 
 bool quotes(std::u32string_view token) { return consists_of(token, U"'\"\u201E\u201C`"); }
 
-// Puts tokens one behind the other; whether the next one wants a space depends on those before.
+// Puts tokens one after the other; whether the next one wants a space depends on those before.
 class Joiner {
  public:
   Joiner(const Words32& tokens, std::string_view language)

@@ -17,7 +17,7 @@ struct DetokenizeOptions {
 //   English: 'll, 's and the like        close to what is before them
 //   French, Italian, Irish: l' before a letter   close to what follows
 //   quotes ' " ` and runs of them        by turns close to what follows and to what is before; the
-//     German and curly ones count as "; English: ' behind a word in s is close to that
+//     German and curly ones count as "; English: ' after a word in s is close to that
 // All others have a space before them. For languages written with spaces between words; Czech and
 // Finnish have rules of their own in Moses, which are not here, nor is the space that French has
 // before its signs.

@@ -13,7 +13,7 @@ struct MosesOptions {
   std::string language = "en";
   bool aggressive_hyphens = false;  // "a-b" becomes "a @-@ b"
   bool escape = true;               // & | < > ' " [ ] become &amp; and so on
-  // The full stop of a line's last word is cut off even behind a prefix, as newer
+  // The full stop of a line's last word is cut off even after a prefix, as newer
   // versions of Moses do it and the published files of IWSLT14 have it; in older ones (1.1), and in
   // sacremoses, it stays there.
   bool keep_last_period = false;
@@ -26,7 +26,7 @@ struct MosesOptions {
 //   3  aggressive_hyphens: " @-@ " for a hyphen between letters or digits
 //   4  two dots or more stay together, apart from what stands beside them
 //   5  spaces round a comma, unless digits stand on both sides
-//   6  an apostrophe: between letters English cuts before it (don 't), French and Italian behind it
+//   6  an apostrophe: between letters English cuts before it (don 't), French and Italian after it
 //      (l' eau), other languages on both sides; between others than letters on both sides;
 //      English cuts before it in 1990 's
 //   7  a full stop at a word's end is cut off, unless the word has another one and a letter (e.g.),

@@ -1,4 +1,4 @@
-// Words whose full stop belongs to them, such as "Mr.": a full stop behind one ends no sentence.
+// Words whose full stop belongs to them, such as "Mr.": a full stop after one ends no sentence.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ class NonbreakingPrefixes {
   // Those that Moses has for English ("en") and German ("de"); of every other language Moses' own
   // way out, those of English.
   static NonbreakingPrefixes of_language(std::string_view language);
-  // A file in Moses' form: a word a line, without its full stop; behind a word that counts only
+  // A file in Moses' form: a word a line, without its full stop; after a word that counts only
   // before a number stands #NUMERIC_ONLY#. Empty lines and those that begin with # say nothing.
   // Throws as read_text, and Error{kBadInput} with file and line for a line of another form.
   static NonbreakingPrefixes load(const std::filesystem::path& path);

@@ -98,7 +98,7 @@ void join_signs(std::u32string& text) {
   replace_between(text, {U" ", U""}, is_digit, [](char32_t code) { return code == U'%'; });
 }
 
-// Moves a quote behind the commas and full stops that follow it.
+// Moves a quote after the commas and full stops that follow it.
 std::u32string with_stops_before_quotes(std::u32string_view text) {
   std::u32string out;
   for (std::size_t i = 0; i < text.size();) {
@@ -114,7 +114,7 @@ std::u32string with_stops_before_quotes(std::u32string_view text) {
   return out;
 }
 
-// Moves a quote before a comma, or before full stops, but not where a tag begins behind it.
+// Moves a quote before a comma, or before full stops, but not where a tag begins after it.
 std::u32string with_quotes_before_stops(std::u32string_view text) {
   const std::u32string commas = with_replaced(text, {U",\"", U"\","});
   text = commas;
@@ -130,7 +130,7 @@ std::u32string with_quotes_before_stops(std::u32string_view text) {
       i = end;
       continue;
     }
-    // Blanks behind the quote, and the character behind them, belong to what was matched.
+    // Blanks after the quote, and the character after them, belong to what was matched.
     std::size_t end = quote + 1;
     while (end < text.size() && is_space(text[end])) ++end;
     if (end < text.size() && text[end] != U'<') ++end;

@@ -7,13 +7,13 @@
 namespace keel::text {
 
 // Moses' normalize-punctuation.perl, its rules in its order:
-//   blanks     one before ( and behind ), none within, none between ) and . ! : ? ; , nor before
-//              % behind a digit, : and ;
+//   blanks     one before ( and after ), none within, none between ) and . ! : ? ; , nor before
+//              % after a digit, : and ;
 //   quotes     ` becomes ', '' and all curly, low and angle quotes become "; an apostrophe between
 //              letters becomes ', U+2019 elsewhere " and other single quotes '
 //   dashes     the short one becomes -, the long one - with blanks round it; the ellipsis ...
 //   no-break   blanks of that kind go at quotes, and before % : ? ! ;
-//   quotes at the end of a phrase   English has , and . before ", German, Spanish and French behind
+//   quotes at the end of a phrase   English has , and . before ", German, Spanish and French after
 //              it, but . only where no < follows
 //   numbers    a no-break blank between digits becomes a comma in German, Spanish, Czech and
 //              French, and a point in other languages

@@ -23,7 +23,7 @@ bool opens(char32_t code) {
 
 bool is_capital(char32_t code) { return is_letter(code) && !is_lower(code); }
 
-// Where a sentence of `text` that begins at `begin` ends: behind its last character.
+// Where a sentence of `text` that begins at `begin` ends: after its last character.
 class SentenceCutter {
  public:
   explicit SentenceCutter(std::u32string_view text) : text_(text) {}

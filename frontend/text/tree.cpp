@@ -38,7 +38,7 @@ class TreeReader {
       }
     }
     skip_blanks();
-    if (at_ < line_.size()) fail_here("nothing behind the tree");
+    if (at_ < line_.size()) fail_here("nothing after the tree");
     return std::move(sentence_);
   }
 

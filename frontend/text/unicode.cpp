@@ -37,7 +37,7 @@ utf8proc_category_t category(char32_t code) {
 
 bool is_ascii_letter(char32_t code) { return (code | 0x20) >= U'a' && (code | 0x20) <= U'z'; }
 
-// The character that `utf8` has at `at`, which moves behind it.
+// The character that `utf8` has at `at`, which moves after it.
 char32_t next_code(std::string_view utf8, std::size_t& at) {
   const auto first = static_cast<unsigned char>(utf8[at]);
   if (first < 0x80) return static_cast<unsigned char>(utf8[at++]);

@@ -15,7 +15,7 @@ void append_utf8(std::string& utf8, char32_t code);
 std::string utf8_of(std::u32string_view codes);
 
 // Unicode's Alphabetic: letters, letter-like numbers, circled letters, and the vowel signs of
-// scripts that write them as marks. Combining accents, which stand behind any letter, are no
+// scripts that write them as marks. Combining accents, which stand after any letter, are no
 // letters themselves; normalized() joins them to theirs.
 bool is_letter(char32_t code);
 bool is_digit(char32_t code);      // a decimal digit of any script

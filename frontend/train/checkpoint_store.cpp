@@ -87,7 +87,7 @@ void CheckpointStore::save(std::int64_t step, const io::TensorFile& content, boo
   prune(step, also_kept);
 }
 
-// Files of later steps are damaged ones that this run was resumed behind. They must not count, else
+// Files of later steps are damaged ones that this run was resumed after. They must not count, else
 // they could push out the only intact checkpoint.
 void CheckpointStore::prune(std::int64_t saved, std::int64_t also_kept) const {
   int kept = 0;

@@ -41,7 +41,7 @@ class CheckpointStore {
   void save(std::int64_t step, const io::TensorFile& content, bool is_best,
             std::int64_t also_kept = -1);
 
-  // Removes step files up to `saved` that are too old; whoever was killed in a save, behind the new
+  // Removes step files up to `saved` that are too old; whoever was killed in a save, after the new
   // file, has left one too many.
   void prune(std::int64_t saved, std::int64_t also_kept = -1) const;
 

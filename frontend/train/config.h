@@ -37,7 +37,7 @@ struct TrainOptions {
   std::int64_t warmup = 0, step_every = 0;
   double step_factor = 0.1, min_factor = 0;
   double warmup_init_lr = 0;  // the rate of the first update of the warm-up; 0: lr / warmup
-  double stop_min_lr = 0;     // stop when the rate has fallen to it behind the warm-up; 0: never
+  double stop_min_lr = 0;     // stop when the rate has fallen to it after the warm-up; 0: never
   optim::Clipping clip = optim::Clipping::kNone;
   double clip_limit = 1;
   Period eval_every{1, PeriodUnit::kEpochs};

@@ -1,5 +1,5 @@
 // Feeds and starts the training steps of a run, and hands over what they give when it has arrived:
-// a device works behind the host, which must not wait for it.
+// a device is behind the host, which must not wait for it.
 #pragma once
 
 #include <cmath>

@@ -16,7 +16,7 @@ namespace keel::models {
 // between. Throws Error{kBadInput} that names the line for what is neither.
 std::vector<Question> questions_of_lines(std::span<const std::string> lines);
 
-// An answer is a token: the entity as the question calls it, with its name behind a tab where the
+// An answer is a token: the entity as the question calls it, with its name after a tab where the
 // record gives one, or a word; `-` where the network says an entity that the question has not.
 class Answerer final : public data::RowsDecoder {
  public:

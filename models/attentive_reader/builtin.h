@@ -8,7 +8,7 @@ namespace keel::models {
 
 // 10,000, 1,000 and 1,000 questions for training, validation and testing, always the same ones.
 //   fact      `@entityA verb @entityB .`, two different entities of 20 and a verb of 12, all
-//             equally likely, and behind it 0 to 4 filler words of 164, word r with a probability
+//             equally likely, and after it 0 to 4 filler words of 164, word r with a probability
 //             in proportion to 1 / r
 //   passage   6 facts
 //   question  one of the facts with either side replaced by @placeholder; facts are drawn anew

@@ -49,7 +49,7 @@ BabiLine babi_line_of(const text::Line& line, const std::string& name) {
   read.answer = rest.substr(0, std::min(rest.find('\t'), rest.size()));
   read.text = read.text.substr(0, tab);
   check(tokens_of(read.answer).size() == 1, ErrorKind::kBadInput,
-        "[attentive_reader] {}: expected an answer of one word behind the tab, got '{}'",
+        "[attentive_reader] {}: expected an answer of one word after the tab, got '{}'",
         text::place(name, line.number), text::clipped(read.answer, 60));
   return read;
 }

@@ -12,7 +12,7 @@ namespace keel::models {
 
 // A file of bAbI: lines `number text`, or `number question <tab> answer <tab> ...`, numbers
 // beginning at 1 with each story. The passage is the story so far, the question that of the file
-// with @placeholder behind it. An answer may be no word of the story, such as `yes`, a count or
+// with @placeholder after it. An answer may be no word of the story, such as `yes`, a count or
 // `n,w`, for the network answers with any word that it knows. Throws Error{kBadInput} with file and
 // line for a line without a number, with one that does not follow, without text, and for a question
 // without a story or whose answer is not one word, and for a story of more than

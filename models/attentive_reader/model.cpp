@@ -81,7 +81,7 @@ AttentiveReaderNetwork::Read AttentiveReaderNetwork::read(nn::Net& net, const st
                        .learns_start = true};
   if (options_.init == ReaderInit::kRelease) cell.recurrent_init = init();
   const nn::Lstm lstm(net, name, options_.width, options_.width, cell);
-  // Without the mask the LSTM goes on behind the end, where nobody looks at it.
+  // Without the mask the LSTM goes on after the end, where nobody looks at it.
   const bool counts_padding = options_.statistics == ReaderStatistics::kPadded;
   const Value turned_mask = turned(g, mask);
   const Value h = lstm(x, counts_padding ? Value{} : turned_mask).h;

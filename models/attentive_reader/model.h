@@ -13,7 +13,7 @@
 
 namespace keel::models {
 
-// Which maps the norm stands behind.
+// Which maps the norm stands after.
 enum class ReaderSites {
   kLstm,        // those of the LSTMs: of inputs, of states and of the cell
   kEverywhere,  // and those of attention and readout
@@ -25,7 +25,7 @@ constexpr auto choice_words(ReaderSites) {
 // Which positions the LSTMs' norms over the batch count.
 enum class ReaderStatistics {
   kText,    // those of passages and questions
-  kPadded,  // those behind their ends too, where they are repeated (Cooijmans et al. 2016)
+  kPadded,  // those after their ends too, where they are repeated (Cooijmans et al. 2016)
 };
 constexpr auto choice_words(ReaderStatistics) {
   return std::to_array<std::string_view>({"text", "padded"});

@@ -12,7 +12,7 @@
 
 namespace keel::models {
 
-// Numbers 0 and 1 are padding and every unknown word, then come words; behind them stand those of
+// Numbers 0 and 1 are padding and every unknown word, then come words; after them stand those of
 // entities, which mean nothing by themselves: every time a question is read its entities get
 // numbers that are drawn anew.
 class ReaderNumbers {

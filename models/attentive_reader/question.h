@@ -3,7 +3,7 @@
 //     where it is from, a line      the passage      the question, with one @placeholder
 //     the answer, a line            the entities, a line `@entityN:name` each
 // in this order with an empty line, or several, between them. The last part may be missing. Tokens
-// have blanks between them. A file may hold one record or many, one behind the other.
+// have blanks between them. A file may hold one record or many, one after the other.
 #pragma once
 
 #include <cstdint>

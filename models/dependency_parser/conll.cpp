@@ -40,7 +40,7 @@ class ConllReader {
     const char* end = treebank_.text->data() + treebank_.text->size();
     finish(end);
     if (treebank_.sentences.empty()) refuse(line_, "a sentence", "none");
-    // What stands behind the last sentence belongs to it.
+    // What stands after the last sentence belongs to it.
     std::string_view& last = treebank_.sentences.back().block;
     last = {last.data(), static_cast<std::size_t>(end - last.data())};
   }
@@ -60,7 +60,7 @@ class ConllReader {
     refuse(line_, fmt::format("a {} without blanks", what), quoted(name));
   }
 
-  // Behind the end of a line.
+  // After the end of a line.
   const char* end_of(std::string_view line) const {
     const char* const end = treebank_.text->data() + treebank_.text->size();
     const char* at = std::find(line.data() + line.size(), end, '\n');

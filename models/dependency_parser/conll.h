@@ -18,8 +18,8 @@ struct Sentence {
   std::vector<std::string_view> forms, tags;
   std::vector<std::int32_t> heads;       // 0: the root; empty where heads are not asked for
   std::vector<std::string_view> labels;  // of the arcs from the heads; empty likewise
-  // Its lines, with the comments and empty lines before it and the empty line behind it. The blocks
-  // of a treebank, one behind the other, are its text.
+  // Its lines, with the comments and empty lines before it and the empty line after it. The blocks
+  // of a treebank, one after the other, are its text.
   std::string_view block;
   std::int64_t line = 0;  // the number of its first row in the file
 
@@ -37,7 +37,7 @@ struct ConllOptions {
   bool is_conllu = false;  // whether heads have to make a tree with one root, as CoNLL-U promises
 };
 
-// Reads a text of rows, the columns being separated by tabs, with an empty line behind each
+// Reads a text of rows, the columns being separated by tabs, with an empty line after each
 // sentence, which the last one may lack:
 //   ten columns    id, form, lemma, coarse tag, tag, features, head, label, and two that nobody
 //   looks

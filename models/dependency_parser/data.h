@@ -12,7 +12,7 @@ namespace keel::models {
 // The sentences of a split. `source` is
 //   "builtin"   cfg-dep (builtin.h) of the request's seed
 //   a folder    the one file of the split in it, or else in its folder `treebank`: train, dev or
-//               test, or a name that ends in one of them behind a -, _ or ., such as
+//               test, or a name that ends in one of them after a -, _ or ., such as
 //               en_ewt-ud-train; then .conllu, .conllx, .conll or .dp; then perhaps .gz or .xz. No
 //               other file is opened.
 //   a file      that has no published split, such as wsj_sample.dp.xz: of its sentences, in their

@@ -121,7 +121,7 @@ Value DependencyParserNetwork::first_layer(nn::Net& net, Value features) const {
     const Value of_part = part_product(net, embedded, part);
     product = product.valid() ? ops::add(g, product, of_part) : of_part;
   }
-  return fc1.behind(product);
+  return fc1.after_product(product);
 }
 
 Value DependencyParserNetwork::hidden(nn::Net& net, Value features) const {

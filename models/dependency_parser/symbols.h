@@ -64,7 +64,7 @@ class Symbols {
   std::int32_t no_tag() const { return first_tag(); }
   std::int32_t root_tag() const { return first_tag() + tags_.size(); }
   std::int32_t tag(std::string_view tag) const { return first_tag() + tags_.id(tag); }
-  // The row of "no arc"; label l has the l-th behind it.
+  // The row of "no arc"; label l has the l-th after it.
   std::int32_t first_label() const { return root_tag() + 1; }
 
   // Which features are words, tags and labels.

@@ -23,8 +23,8 @@ struct DrawNetOptions {
 };
 
 struct DrawOutputs {
-  Value canvas;                 // (n, rows, columns), logits, behind the last glimpse
-  std::vector<Value> canvases;  // behind each
+  Value canvas;                 // (n, rows, columns), logits, after the last glimpse
+  std::vector<Value> canvases;  // after each
   Value kl;                     // (), nats, summed over all; absent without an image
 };
 

@@ -10,7 +10,7 @@
 namespace keel::models {
 
 // A line is how many samples are wanted, 1 to 1000. Its answer is a PNG file: a row for each
-// sample, and in it the canvas behind each glimpse, from left to right. The samples of all lines
+// sample, and in it the canvas after each glimpse, from left to right. The samples of all lines
 // are numbered on, and each is a pure function of its number.
 class DrawSampler final : public task::Decoder {
  public:

@@ -19,7 +19,7 @@ struct Place {
   double x, y;
 };
 
-// Letters stand on y = 0 and begin at x = 0; the next one begins 1 behind the widest point.
+// Letters stand on y = 0 and begin at x = 0; the next one begins 1 after the widest point.
 constexpr Place kC[] = {{2.4, 2.6}, {1.7, 3.2}, {0.8, 3.1}, {0.2, 2.4}, {0, 1.5},
                         {0.3, 0.6}, {1, 0},     {1.8, 0.1}, {2.5, 0.7}};
 constexpr Place kI[] = {{0.3, 3}, {0.3, 2.2}, {0.3, 1.4}, {0.3, 0.7},

@@ -14,7 +14,7 @@ namespace keel::models {
 //   text   what is written, in UTF-8; characters beyond Alphabet::of_letters() count as one
 //   count  of the points
 //   points "dx dy e" of each, joined by commas: whole numbers, how far the pen has moved since the
-//          point before (the first: since the origin), y downwards, and e = 1 for a point behind
+//          point before (the first: since the origin), y downwards, and e = 1 for a point after
 //          which the pen is lifted, else 0
 //
 // Where the release's list testset_v.txt lies beside its folders, its forms are for validation, and

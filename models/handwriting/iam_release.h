@@ -19,7 +19,7 @@ struct IamLine {
 };
 
 // What a folder with the folders of lineStrokes-all.tar and ascii-all.tar holds:
-//   ascii/a01/a01-000/a01-000u.txt               the lines of a form behind a line "CSR:", in UTF-8
+//   ascii/a01/a01-000/a01-000u.txt               the lines of a form after a line "CSR:", in UTF-8
 //   lineStrokes/a01/a01-000/a01-000u-01.xml, ... <Stroke> of <Point x y>, whole numbers, y
 //   downwards
 // The k-th file of a form is its k-th line.

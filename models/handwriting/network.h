@@ -12,7 +12,7 @@ struct HandwritingSizes {
   std::int64_t components = 20;  // of the mixture
   std::int64_t symbols = 57;
 
-  // What the network knows behind a point: h and c of every layer, kappa and w of the window.
+  // What the network knows after a point: h and c of every layer, kappa and w of the window.
   std::int64_t state() const { return 2 * layers * width + bumps + symbols; }
   std::int64_t density() const { return 1 + 6 * components; }
 };
@@ -36,13 +36,13 @@ struct HandwritingInputs {
 struct HandwritingOutputs {
   Value y;      // (points rows, sizes.density()): what mixture_density takes
   Value hats;   // (rows, 3 bumps): the window's move at the last point
-  Value state;  // (rows, sizes.state()) behind the last point, of rows without padding
+  Value state;  // (rows, sizes.state()) after the last point, of rows without padding
 };
 
 // With x_t a point, [x w h] joined, and c the text's symbols:
 //   h1_t = LSTM1([x_t w_t-1])     a^, b^, k^ = h1_t W_p + b_p     w_t, kappa_t: soft_window
 //   hi_t = LSTMi([x_t h(i-1)_t w_t]), i > 1                       y_t = [h1_t h2_t ...] W_y + b_y
-// Layers behind the first have their products with all inputs computed at once. Graves' cells have
+// Layers after the first have their products with all inputs computed at once. Graves' cells have
 // peepholes; those of Ba et al. 2016, which these are, have none.
 HandwritingOutputs handwriting_network(nn::Net& net, const HandwritingNetOptions& options,
                                        const HandwritingInputs& in);

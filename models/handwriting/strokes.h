@@ -10,7 +10,7 @@
 namespace keel::models {
 
 // A point: how far the pen has moved from the one before, y upwards, and whether it is lifted
-// behind the point.
+// after the point.
 struct PenPoint {
   float dx = 0, dy = 0;
   bool lifts = false;

@@ -13,7 +13,7 @@
 
 namespace keel::models {
 
-// Number 0 ends a caption and is what stands behind its end, number 1 is every unknown word: those
+// Number 0 ends a caption and is what stands after its end, number 1 is every unknown word: those
 // that text::Vocabulary gives to padding and to unknown words.
 inline constexpr std::int32_t kCaptionEnd = text::Vocabulary::kPad;
 

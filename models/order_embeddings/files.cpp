@@ -98,7 +98,7 @@ void expect_lines(const DescribedImages& images, const fs::path& path) {
   const std::int64_t lines = std::ssize(images.captions), count = images.features.shape()[0];
   const auto at_end = text::place(path.string(), lines);
   check(lines > 0 && lines % kCaptionsAnImage == 0, ErrorKind::kBadInput,
-        "[order_embeddings] {}: expected {} lines for each image, got the end behind {} of them",
+        "[order_embeddings] {}: expected {} lines for each image, got the end after {} of them",
         at_end, kCaptionsAnImage, lines % kCaptionsAnImage);
   check(lines / kCaptionsAnImage == count, ErrorKind::kBadInput,
         "[order_embeddings] {}: expected the captions of {} images, which have features, got "

@@ -22,7 +22,7 @@ struct RetrievalFold {
 };
 
 // Ranks from 1, of every query among all candidates of the fold by error, equal ones by their
-// places. An error that is not a number stands behind every other.
+// places. An error that is not a number stands after every other.
 struct RetrievalRanks {
   std::vector<std::int64_t> of_images;    // for each caption, its image's rank among the images
   std::vector<std::int64_t> of_captions;  // for each image, the rank of the best of its captions

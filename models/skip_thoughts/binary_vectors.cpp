@@ -98,7 +98,7 @@ class BinaryReader {
   }
 
   std::string word(std::int64_t number) {
-    if (number > 1 && bytes_.peek() == '\n') bytes_.take();  // behind the numbers before
+    if (number > 1 && bytes_.peek() == '\n') bytes_.take();  // after the numbers before
     std::string word;
     while (bytes_.peek() != ' ' && word.size() <= kMostBytes) word += bytes_.take();
     check(!word.empty() && word.size() <= kMostBytes, ErrorKind::kBadInput,

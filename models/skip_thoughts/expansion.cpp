@@ -10,7 +10,7 @@ namespace {
 using Eigen::Index;
 using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// x with a 1 behind it, by which b is a column more of A.
+// x with a 1 after it, by which b is a column more of A.
 Eigen::RowVectorXd with_one(const std::vector<float>& x) {
   Eigen::RowVectorXd row(std::ssize(x) + 1);
   for (std::size_t i = 0; i < x.size(); ++i) row[Index(i)] = x[i];

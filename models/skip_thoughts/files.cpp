@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kMaxArchiveBytes = std::int64_t{1} << 30;
 constexpr double kTrainShare = 0.96, kValidShare = 0.02;
 
-// Throws unless some sentence has one before and one behind it.
+// Throws unless some sentence has one before and one after it.
 std::vector<Passage> expect_neighbours(std::vector<Passage> passages, const std::string& where) {
   const bool holds = std::ranges::any_of(
       passages, [](const Passage& passage) { return passage.sentences.size() >= 3; });

@@ -1,4 +1,4 @@
-// Sentences with the one before and the one behind, as batches.
+// Sentences with the one before and the one after, as batches.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,12 @@
 
 namespace keel::models {
 
-// Sentences as numbers, text::Dictionary::kEnd behind each.
+// Sentences as numbers, text::Dictionary::kEnd after each.
 using Numbers = std::vector<std::int32_t>;
 
 struct NumberedText {
   std::vector<Numbers> sentences;
-  // Those that have one before and one behind them in their passage, all three of at most so many
+  // Those that have one before and one after them in their passage, all three of at most so many
   // words; a row of the split is one of these.
   std::vector<std::int64_t> rows;
   std::int64_t dropped = 0;  // sentences with neighbours where one of the three is too long
@@ -33,7 +33,7 @@ inline constexpr std::int32_t kNoWord = -1;
 //                                                without kEnd, then kPad
 //   before_out    i32 (neighbour length, rows)   its numbers with kEnd, then kNoWord
 //   before_mask   u8 (neighbour length, rows)    1 where before_out has a number
-//   after_in, after_out, after_mask              of the sentence behind
+//   after_in, after_out, after_mask              of the sentence after
 // items is the number of words to say, those of both neighbours with their ends.
 enum TripleInput : std::size_t {
   kWords,

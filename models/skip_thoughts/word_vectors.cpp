@@ -48,7 +48,7 @@ std::vector<float> numbers_of(const Words& words, const std::string& where) {
   return numbers;
 }
 
-// NAME.bin, or that with .gz or .xz behind it.
+// NAME.bin, or that with .gz or .xz after it.
 bool is_binary(std::filesystem::path path) {
   if (path.extension() == ".gz" || path.extension() == ".xz") path.replace_extension();
   return path.extension() == ".bin";

@@ -14,7 +14,7 @@ namespace keel::models {
 struct TextClassifierOptions {
   std::string task = "rt";  // or "sst5", or "files": labels of your own (own_files.h)
   std::string norm = "layernorm";
-  std::string place = "pre";    // of norms: before a sublayer, or "post", behind the sum
+  std::string place = "pre";    // of norms: before a sublayer, or "post", after the sum
   std::string init = "xavier";  // of projections: Xavier-uniform, or "kaiming", U(+-1/sqrt(fan_in))
   std::string positions = "sinusoidal";  // or "learned"
   std::int64_t layers = 4, width = 128;
@@ -55,7 +55,7 @@ struct TextClassifierOptions {
 
 //     x = dropout(sqrt(width) E[w] + positions)                      (rows, length, width)
 //     `layers` encoder layers;  h = the mean over the words of norm(x);  logits = h W + b
-// With norms behind the sums there is none before the mean. Batches are those of data::TextRows.
+// With norms after the sums there is none before the mean. Batches are those of data::TextRows.
 class TextClassifierNetwork final : public task::NetworkOf<TextClassifierOptions> {
  public:
   TextClassifierNetwork(const TextClassifierOptions& options, text::Vocabulary vocabulary,

@@ -11,7 +11,7 @@ namespace keel::models {
 //   sentence   a topic z of 0 to 9 and a length of 4 to 14, all equally likely; each word with
 //              probability 1/2 from all words, else from those with r mod 10 = z
 //   its translation, from left to right
-//              word r becomes t((7 r + 3) mod 200); behind a word with r mod 5 = 0 comes
+//              word r becomes t((7 r + 3) mod 200); after a word with r mod 5 = 0 comes
 //              g(first mod 3), first being the sentence's first word; a word with r mod 4 = 0
 //              changes places with the next one, if there is one, whatever that is
 // The translation is a function of the sentence: a network can get every word of it right.

@@ -17,8 +17,8 @@ namespace keel::models {
 // Which norms are of the kind that the option "norm" names; the others are layernorm.
 enum class NormedSites {
   kAll,      // all of both stacks (Xu et al. 2019)
-  kEncoder,  // the encoder's, the one behind its last layer too (Shen et al. 2020)
-  kFinal,    // those behind the last layers
+  kEncoder,  // the encoder's, the one after its last layer too (Shen et al. 2020)
+  kFinal,    // those after the last layers
 };
 constexpr auto choice_words(NormedSites) {
   return std::to_array<std::string_view>({"all", "encoder", "final"});
@@ -41,7 +41,7 @@ constexpr auto choice_words(SharedEmbeddings) {
   return std::to_array<std::string_view>({"all", "target", "none"});
 }
 
-enum class TranslationPlace { kPre, kPost };  // of norms: before a sublayer, or behind the sum
+enum class TranslationPlace { kPre, kPost };  // of norms: before a sublayer, or after the sum
 constexpr auto choice_words(TranslationPlace) {
   return std::to_array<std::string_view>({"pre", "post"});
 }
@@ -59,7 +59,7 @@ struct TranslationModelOptions {
   std::int64_t most_subwords = 0;  // above 0: this length and the ratio are of sub-words
 
   std::string norm = "layernorm";
-  std::string final_norm = "";  // behind the last layers, where those are normed; empty: as norm
+  std::string final_norm = "";  // after the last layers, where those are normed; empty: as norm
   NormedSites sites = NormedSites::kAll;
   TranslationPlace place = TranslationPlace::kPre;
   TranslationInit init = TranslationInit::kFairseq;
@@ -141,7 +141,7 @@ struct TranslationModelOptions {
 //     x = dropout(sqrt(width) E[symbols] + positions)       for either language
 //     memory = norm(encoder layers of x);  h = norm(decoder layers of x and memory)
 //     logits = h D^T, D being a table of embeddings
-// With norms behind the sums there is none behind the last layers. The loss is the cross entropy,
+// With norms after the sums there is none after the last layers. The loss is the cross entropy,
 // with label_smoothing, summed over the symbols of the targets, their ends included.
 class TranslationNetwork final : public task::NetworkOf<TranslationModelOptions> {
  public:

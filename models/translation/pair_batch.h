@@ -18,14 +18,14 @@ struct NumberedPair {
 inline constexpr std::int32_t kNoToken = -1;
 
 // Sizes are {rows, source length, target length}; the values of a batch, in this order:
-//   source       i32 (rows, source length)   numbers, kEnd behind them, then kPad
+//   source       i32 (rows, source length)   numbers, kEnd after them, then kPad
 //   source_mask  u8 (rows, source length)    1 where there is a token
 //   target_in    i32 (rows, target length)   kEnd, then the target without its own kEnd, then kPad
 //   target_out   i32 (rows, target length)   the target with its kEnd, then kNoToken
 //   target_mask  u8 (rows, target length)    1 where target_out has a token
-//   asked        i32 (rows)                  row * target length + the position of target_in behind
+//   asked        i32 (rows)                  row * target length + the position of target_in after
 //                                            which a search asks for symbols; 0 where none does
-// Padding stands behind the tokens on both sides, for attention goes through no key that its mask
+// Padding stands after the tokens on both sides, for attention goes through no key that its mask
 // takes from a row's end: a sentence then has the same bits whatever stands beside it. (fairseq
 // has the source's padding in front; positions are counted from the first token, so that the
 // network computes the same.)

@@ -14,7 +14,7 @@ namespace keel::models {
 // A sentence that is being translated.
 struct SearchSlot {
   std::size_t sentence = 0;              // its number
-  std::span<const std::int32_t> source;  // its symbols, kEnd behind them
+  std::span<const std::int32_t> source;  // its symbols, kEnd after them
   BeamSearch search;
 };
 

@@ -14,13 +14,13 @@ namespace keel::models {
 
 // kEncodeNetwork reads the sentences of a group and leaves what every layer of the decoder looks up
 // in them. Sizes are {sentences, source length}; the values of a batch:
-//   source       i32 (sentences, source length)   numbers, kEnd behind them, then kPad
+//   source       i32 (sentences, source length)   numbers, kEnd after them, then kPad
 //   source_mask  u8 (sentences, source length)    1 where there is a token
 inline constexpr std::string_view kEncodeNetwork = "encode";
 enum EncodeInput : std::size_t { kEncodeSource, kEncodeMask };
 
 // kStepNetwork goes on by one position with every hypothesis of the group. The rows of a sentence
-// stand one behind the other, as many for each. Sizes are {rows, sentences, source length, room},
+// stand one after the other, as many for each. Sizes are {rows, sentences, source length, room},
 // the room, room_for(position), being for so many positions; the values of a batch:
 //   last         i32 (rows)            the symbol before the position; kEnd before the first
 //   origin       i32 (rows)            the row in which the hypothesis was at the last step

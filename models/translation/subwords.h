@@ -31,7 +31,7 @@ class Subwords {
   std::string codes() const { return codes_ ? codes_->text() : ""; }
 
   const text::Dictionary& dictionary() const { return dictionary_; }
-  // The numbers of a sentence's symbols, Dictionary::kEnd behind them.
+  // The numbers of a sentence's symbols, Dictionary::kEnd after them.
   std::vector<std::int32_t> encode(std::string_view sentence, std::string_view where) const;
   // Words, up to the first kEnd.
   std::string decode(std::span<const std::int32_t> ids) const;

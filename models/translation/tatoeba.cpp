@@ -34,7 +34,7 @@ Groups read_groups(const fs::path& path) {
     const auto [place, is_new] =
         places.try_emplace(std::string(line->text.substr(0, tab)), groups.size());
     if (is_new) groups.push_back({place->first, {}});
-    // Newer files say behind another tab who wrote the sentence.
+    // Newer files say after another tab who wrote the sentence.
     groups[place->second].second.emplace_back(rest.substr(0, rest.find('\t')));
   }
   return groups;

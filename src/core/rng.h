@@ -28,7 +28,7 @@ constexpr Philox4 philox4x32(Philox4 counter, std::array<std::uint32_t, 2> key) 
 
 // How a batch counts its random numbers. Number `element` of row `row` is word element % 4 of this
 // block, where rows count through the whole update, whatever micro-batches it comes in. Other rows
-// do not matter, nor what lies behind the element in its own: padding at a row's end changes
+// do not matter, nor what lies after the element in its own: padding at a row's end changes
 // nothing before it. row < 2^32, element < kRowNumbers.
 inline constexpr std::int64_t kRowNumbers = std::int64_t{1} << 34;
 constexpr std::uint64_t row_block(std::uint64_t row, std::uint64_t element) {

@@ -88,7 +88,7 @@ struct InPlace {
 enum class View {
   kNo,
   kWhole,  // Output 0 is all of input 0 under another shape.
-  // The outputs, all of one type, are the equal parts of input 0, one behind the other. They stay
+  // The outputs, all of one type, are the equal parts of input 0, one after the other. They stay
   // where they lie if each begins at a multiple of kAlignment bytes, which kernels count on.
   kParts,
 };

@@ -32,7 +32,7 @@ struct MixtureOutput {
   enum Place : int { kNll, kHeld };
 };
 
-// Where the parts of a row of y begin, in multiples of M behind the first number.
+// Where the parts of a row of y begin, in multiples of M after the first number.
 struct MixturePart {
   enum Place : int { kPi, kMean1, kMean2, kSigma1, kSigma2, kRho, kCount };
 };

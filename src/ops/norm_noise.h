@@ -1,4 +1,4 @@
-// The noise of Santurkar et al. 2018 (algorithm 1) behind a batch normalization: every feature j of
+// The noise of Santurkar et al. 2018 (algorithm 1) after a batch normalization: every feature j of
 // every sample i is scaled and moved at random, by amounts whose means differ from unit to unit,
 //     y = S_ij * x + M_ij,   S_ij ~ N(v_j, r_std^2),   M_ij ~ U(m_j - r_mean, m_j + r_mean)
 //     v_j ~ U(1, n_std),     m_j ~ U(-n_mean, n_mean),  all drawn anew every update.

@@ -45,7 +45,7 @@ struct SumGroupsInput {
 extern const OpInfo kGroupIds, kSumGroups;
 
 // The gradient of a parameter: a value of its type or, of a table (V, width), its rows: then ids
-// (n) i32 ascend, each of them once and V behind the last, and the value is (n, width), 0 there.
+// (n) i32 ascend, each of them once and V after the last, and the value is (n, width), 0 there.
 struct ParameterGradient : Value {
   Value ids;
 

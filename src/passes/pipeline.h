@@ -38,7 +38,7 @@ using ChoosePanels = std::function<PanelForm(const Graph&, const Node& product)>
 Graph to_panels(const Graph& graph, const ChoosePanels& choose);
 
 struct PassOptions {
-  bool channels_last = false;  // has to_channels_last behind the default passes
+  bool channels_last = false;  // has to_channels_last after the default passes
   ChoosePanels panels = {};    // has to_panels, too, if given
   bool verify_each = true;     // off: verifies before the first pass and after the last one only
 };

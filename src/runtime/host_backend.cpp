@@ -25,7 +25,7 @@ class HostMemory : public Memory {
   AlignedBytes bytes_;
 };
 
-// Nothing runs behind the host: a copy is complete when it returns.
+// The host itself runs the kernels: a copy is complete when it returns.
 class HostReadback : public Readback {
  public:
   explicit HostReadback(std::int64_t bytes) : bytes_(bytes) {}

@@ -13,7 +13,7 @@ class Scalars {
   Scalars(Backend& backend, std::int64_t room)
       : readback_(backend.allocate_readback(room * kPlace)), types_(std::size_t(room)) {}
 
-  // Sends an output of the program's last run, behind that run. Throws Error{kUsage} for an unknown
+  // Sends an output of the program's last run, after that run. Throws Error{kUsage} for an unknown
   // name, or when there is no room.
   void send(const Program& program, const std::string& output);
   // Whether all that were sent are there.

@@ -25,7 +25,7 @@ void check_same_bits(const Tensor& got, const Tensor& expected) {
   CHECK(std::memcmp(got.data(), expected.data(), std::size_t(got.bytes())) == 0);
 }
 
-// The step with `more` queries and keys behind its own: dy is 0 there, and keys are masked. All
+// The step with `more` queries and keys after its own: dy is 0 there, and keys are masked. All
 // that are hold `garbage`.
 AttentionStep padded(const AttentionStep& step, std::int64_t more, double garbage) {
   AttentionStep wide;

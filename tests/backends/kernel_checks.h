@@ -18,7 +18,7 @@
 
 namespace keel::test {
 
-// The sizes at which a row or a tensor ends at, before or behind a register, a tile or a block.
+// The sizes at which a row or a tensor ends at, before or after a register, a tile or a block.
 inline constexpr std::int64_t kSizes[] = {1,  2,   3,   15,  16,   17,   31,   32,
                                           33, 127, 257, 769, 1025, 4099, 65537};
 

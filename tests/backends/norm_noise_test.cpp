@@ -1,4 +1,4 @@
-// The noise behind a batch norm: the numbers of the contract.
+// The noise after a batch norm: the numbers of the contract.
 #include "src/ops/norm_noise.h"
 
 #include <limits>

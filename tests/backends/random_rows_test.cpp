@@ -110,7 +110,7 @@ void check_padding(const Draw& alone, const Draw& padded, const Shape& features)
   }
 }
 
-TEST_CASE("backend random rows: padding behind a row's end does not change the row") {
+TEST_CASE("backend random rows: padding after a row's end does not change the row") {
   for (const std::int64_t width : {1, 3, 4, 33}) {
     CAPTURE(width);
     check_padding(drop, drop, {1, width});

@@ -20,7 +20,7 @@ Value layer_norm(Graph& g, const NormInputs& in, double eps) {
   return ops::layer_norm(g, in.x, {in.gain, in.bias}, {.eps = eps});
 }
 
-// Its kernels write one element more than they should: of an input, or behind an output.
+// Its kernels write one element more than they should: of an input, or after an output.
 class Careless : public reference::ReferenceBackend {
  public:
   explicit Careless(bool over_input) : over_input_(over_input) {}

@@ -9,7 +9,7 @@
 namespace keel::fuzz {
 namespace {
 
-// "name{a=b}", and behind the first end of line the defaults.
+// "name{a=b}", and after the first end of line the defaults.
 void read_norm(std::string_view bytes) {
   const std::size_t end = std::min(bytes.find('\n'), bytes.size());
   nn::Norm::parse(bytes.substr(0, end), bytes.substr(std::min(end + 1, bytes.size())));

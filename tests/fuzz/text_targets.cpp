@@ -49,7 +49,7 @@ void read_dictionary(std::string_view bytes) {
   dictionary.decode(dictionary.encode("a b c"));
 }
 
-// Merges, and behind an empty line what they are applied to.
+// Merges, and after an empty line what they are applied to.
 void read_bpe(std::string_view bytes) {
   const std::size_t end = std::min(bytes.find("\n\n"), bytes.size());
   const auto codes = text::BpeCodes::parse(bytes.substr(0, end), "input");
@@ -84,7 +84,7 @@ void read_tagged(std::string_view bytes) {
   expect(!text::sentences_of_xml(bytes, "input").empty(), "no sentence, and no error");
 }
 
-// A translation, and behind the first end of line its reference.
+// A translation, and after the first end of line its reference.
 void read_bleu(std::string_view bytes) {
   text::expect_text(bytes, "input");
   const std::size_t end = std::min(bytes.find('\n'), bytes.size());

@@ -9,7 +9,7 @@ BACKEND = [*OPS, "src/runtime", "src/pch"]
 TASK = ["frontend/io", "frontend/text", "frontend/data", "frontend/nn", "frontend/task"]
 TRAIN = ["src", *TASK, "frontend/optim"]
 
-# Top-level folders, each of which may use those before it and none behind it. Whatever a row below
+# Top-level folders, each of which may use those before it and none after it. Whatever a row below
 # allows, includes that run against this order are complained of, and so are cycles.
 ORDER = ["src", "backends", "frontend", "models", "studies", "bench", "program", "tests"]
 

@@ -61,10 +61,10 @@ def read_list(name, lines):
         elif word[:-1] in KINDS and word.endswith(":") and file and not mutant:
             mutant = Mutant(f"{FOLDER}/{name}.txt:{number}", word[:-1], rest, file, tests)
         else:
-            yield f"{FOLDER}/{name}.txt:{number}: expected file, tests, a kind, or - and + behind" \
+            yield f"{FOLDER}/{name}.txt:{number}: expected file, tests, a kind, or - and + after" \
                   f" that, got {line}"
     if mutant:
-        yield f"{mutant.place}: expected - and + behind it, got the end of the file"
+        yield f"{mutant.place}: expected - and + after it, got the end of the file"
 
 
 def read_all(root):

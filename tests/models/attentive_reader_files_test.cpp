@@ -21,7 +21,7 @@ constexpr const char* kRecord =
     "http://x/1\n\n@entity1 saw\n@entity0 .\n\n@placeholder saw @entity0\n\n@entity1\n\n"
     "@entity0:Ann\n@entity1:Bob : B\n\n";
 
-TEST_CASE("questions: records one behind the other, with names of entities or without") {
+TEST_CASE("questions: records one after the other, with names of entities or without") {
   const std::vector<Question> read = read_questions(
       std::string(kRecord) + "http://x/2\r\n\r\n\r\na b\r\n \r\nb @placeholder\r\n\r\nc", "file");
   REQUIRE(read.size() == 2);
@@ -144,8 +144,8 @@ TEST_CASE("bAbI: stories with questions, the answer being a word of them or anot
   refused("1 A b.\n3 C d.\n", "file: line 2: expected the number 1 or 2, got 3");
   refused("1 A b?\tA\t1\n", "file: line 1: expected a story before the question");
   refused("1 A b.\n2 A?\t\t1\n",
-          "file: line 2: expected an answer of one word behind the tab, got ''");
-  refused("1 A b.\n2 A?\tto b\t1\n", "expected an answer of one word behind the tab, got 'to b'");
+          "file: line 2: expected an answer of one word after the tab, got ''");
+  refused("1 A b.\n2 A?\tto b\t1\n", "expected an answer of one word after the tab, got 'to b'");
   std::string story;
   for (int i = 1; i <= 2001; ++i) story += fmt::format("{} A b c d .\n", i);
   refused(story.c_str(),

@@ -22,7 +22,7 @@ train::Job job_with(Settings settings) {
   return small_job(settings, kModel);
 }
 
-// What stands behind the ends of sequences.
+// What stands after the ends of sequences.
 enum class Behind { kRepeated, kZeros };
 
 // The first four training questions as a batch of these lengths, or of those that it has.
@@ -99,7 +99,7 @@ TEST_CASE("attentive_reader: the gradient of the whole network by central differ
   }
 }
 
-TEST_CASE("attentive_reader: attention is 1 over a passage's tokens and 0 behind them") {
+TEST_CASE("attentive_reader: attention is 1 over a passage's tokens and 0 after them") {
   const train::Job job = job_with({});
   const task::Batch batch = batch_of(job, {64, 8}, Behind::kRepeated);
   const Run run(job, batch);
@@ -117,7 +117,7 @@ TEST_CASE("attentive_reader: attention is 1 over a passage's tokens and 0 behind
   }
 }
 
-TEST_CASE("attentive_reader: what stands behind the end matters to padded statistics alone") {
+TEST_CASE("attentive_reader: what stands after the end matters to padded statistics alone") {
   const auto difference = [](const Settings& settings) {
     const train::Job job = job_with(settings);
     return largest_difference(Run(job, batch_of(job, {64, 16}, Behind::kRepeated)),

@@ -132,7 +132,7 @@ data::PlannedStream stroke_stream(const std::vector<std::int64_t>& counts,
           batches};
 }
 
-TEST_CASE("stroke rows: time-major points, the next ones as targets, padding behind") {
+TEST_CASE("stroke rows: time-major points, the next ones as targets, padding after") {
   data::PlannedStream stream =
       stroke_stream({3, 6, 40}, {.longest = 10, .multiple = 4, .state = 5}, {.batch = 2});
   CHECK(stream.shapes() == std::vector<task::Sizes>{{1, 10, 3}, {1, 8, 3}, {1, 4, 3}});

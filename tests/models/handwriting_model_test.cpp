@@ -32,7 +32,7 @@ TEST_CASE("handwriting: every parameter has a gradient, whatever the norm") {
 }
 
 TEST_CASE("handwriting: the gradient of the whole network by central differences") {
-  // A line begins at 0 with a state of 0, which norms amplify by 1 / sqrt(eps) one behind the
+  // A line begins at 0 with a state of 0, which norms amplify by 1 / sqrt(eps) one after the
   // other: with the eps of 1e-5 no step is small enough.
   for (const char* norm : {"none", "layernorm{eps=0.01}"}) {
     CAPTURE(norm);
@@ -98,7 +98,7 @@ TEST_CASE("handwriting: point by point, the state going on, is what all points a
   }
 }
 
-TEST_CASE("handwriting: kappa only grows, and padding behind a line changes no bit of it") {
+TEST_CASE("handwriting: kappa only grows, and padding after a line changes no bit of it") {
   const HandwritingNetOptions options = small_network();
   const std::vector<float> one{1, 2, 0, -1, 0.5, 1}, more{1, 2, 0, -1, 0.5, 1, 7, 7, 7, 8, 8, 8};
   const Tensor state(DType::kF32, {1, options.sizes.state()});
@@ -113,7 +113,7 @@ TEST_CASE("handwriting: kappa only grows, and padding behind a line changes no b
 }
 
 TEST_CASE("handwriting: an all-zero first state under a norm leaves every gradient as it is") {
-  // h U is 0 before the first point, and layer normalization divides by its deviation. Only behind
+  // h U is 0 before the first point, and layer normalization divides by its deviation. Only after
   // the second point is there an h that U has something to do with.
   const auto job = small_job({"model.points=3", "model.multiple=3"}, "handwriting");
   CHECK(idle_parameters(job) == std::set<std::string>{});

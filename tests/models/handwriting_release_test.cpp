@@ -49,7 +49,7 @@ void write_forms(const fs::path& root) {
   for (int i = 0; i < 20; ++i) write_form(root, fmt::format("a{:02}-{:03}u", i % 3, i));
 }
 
-TEST_CASE("iam release: strokes are points, y upwards, lifted behind each stroke") {
+TEST_CASE("iam release: strokes are points, y upwards, lifted after each stroke") {
   const std::vector<PenPoint> points = parse_iam_strokes(
       strokes_xml("<Stroke><Point x=\"5\" y=\"9\"/><Point x=\"7\" y=\"4\"/></Stroke><Stroke/>"
                   "<Stroke><Point x=\"-1\" y=\"6\"/></Stroke>"),
@@ -85,7 +85,7 @@ TEST_CASE("iam release: strokes that are none are refused") {
   }
 }
 
-TEST_CASE("iam release: the lines of a form stand behind CSR:") {
+TEST_CASE("iam release: the lines of a form stand after CSR:") {
   CHECK(parse_iam_lines("OCR:\n\na\nCSR:\n\n b c \r\n\nd", "here") ==
         std::vector<std::string>{"b c", "d"});
   test::check_refused([] { parse_iam_lines("OCR:\na\n", "f.txt"); },

@@ -44,7 +44,7 @@ TEST_CASE("hand writer: what is drawn is correlated as rho says") {
   CHECK(p.dy == doctest::Approx(1.5).epsilon(1e-2));
 }
 
-TEST_CASE("hand writer: a text ends where the window is stronger behind it than on it") {
+TEST_CASE("hand writer: a text ends where the window is stronger after it than on it") {
   const std::vector<float> hats{0, 0, 0};
   CHECK(!is_past_end(hats, std::vector<float>{3.4f}, 3));
   CHECK(is_past_end(hats, std::vector<float>{3.6f}, 3));

@@ -39,7 +39,7 @@ TEST_CASE("shapes: always the same images, of length 1, with captions of the pat
   for (const std::string& caption : test.captions) {
     for (const auto word : text::words_of(caption)) words.insert(std::string(word));
   }
-  CHECK(words.size() == 20 + 8 + 4 + 9);  // and: a and there is next to one behind with
+  CHECK(words.size() == 20 + 8 + 4 + 9);  // and: a and there is next to one after with
   CHECK(captions.size() > 2000);
   for (const std::int64_t image : {0, 7, 499}) {
     CHECK(length_of_row(test.features, image) == doctest::Approx(1).epsilon(1e-6));
@@ -120,7 +120,7 @@ TEST_CASE("caption rows: an epoch has every image with one of its captions, batc
                 [] { stream_of_some(3, {.batch = 4, .shuffle = 1}); }));
 }
 
-TEST_CASE("caption rows: in evaluation every caption comes once, a fold behind the other") {
+TEST_CASE("caption rows: in evaluation every caption comes once, a fold after the other") {
   data::PlannedStream stream = stream_of_some(13, {.batch = 8}, 5);
   CHECK(stream.rows() == 65);
   CHECK(stream.left_out().empty());

@@ -106,7 +106,7 @@ TEST_CASE(
   CHECK(text.sentences[1] == Numbers{5, 5, Dictionary::kEnd});
 }
 
-TEST_CASE("skip_thoughts: a batch says its neighbours one word behind") {
+TEST_CASE("skip_thoughts: a batch says its neighbours one word after") {
   const std::vector<Passage> passages{{{"a b", "c", "x", "b a c a"}}};
   data::PlannedStream stream(triple_rows(passages, letters(), 9, {"letters"}), {.batch = 3});
   REQUIRE(stream.rows() == 2);

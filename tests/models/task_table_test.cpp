@@ -122,7 +122,7 @@ TEST_CASE("tasks: any number of threads gives the same bytes") {
   });
 }
 
-// The gathered gradients of micro-batches with these numbers of rows, one behind the other.
+// The gathered gradients of micro-batches with these numbers of rows, one after the other.
 std::map<std::string, Tensor> gathered(const train::Job& job,
                                        const std::vector<std::int64_t>& parts) {
   const auto backend = make_backend("reference");

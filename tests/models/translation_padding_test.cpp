@@ -1,4 +1,4 @@
-// Nothing of a translation's training depends on what stands behind the ends of sentences.
+// Nothing of a translation's training depends on what stands after the ends of sentences.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -56,7 +56,7 @@ class OtherPadding final : public task::Stream {
   std::int64_t painted_ = 0;
 };
 
-// Two updates on a stream: the losses, and what they leave behind.
+// Two updates on a stream: the losses, and what they leave after.
 struct Trained {
   std::unique_ptr<Backend> backend = make_backend(default_backend());
   Variables variables{*backend, 3};

@@ -1,4 +1,4 @@
-// The noise behind a batch norm: the contract of src/ops/norm_noise.h, and its moments.
+// The noise after a batch norm: the contract of src/ops/norm_noise.h, and its moments.
 #include "src/ops/norm_noise.h"
 
 #include <doctest/doctest.h>

@@ -61,7 +61,7 @@ TEST_CASE("compare program: a fault is named, with a command that finds it alone
 
 TEST_CASE("compare program: the graph as one backend runs it") {
   if (!has_others()) return;
-  const std::string path = "max_pool2d.2.planar";  // images channels last are turned behind it
+  const std::string path = "max_pool2d.2.planar";  // images channels last are turned after it
   const Words own{"--backends", "onednn", "--as-run"};
   const auto own_graph = [&](Words more) {
     more.insert(more.begin(), own.begin(), own.end());

@@ -165,7 +165,7 @@ TEST_CASE("study: covariate-shift looks at every layer but the first") {
   CHECK(result.checks.size() == 3);
 }
 
-TEST_CASE("study: noise behind BatchNorm moves the activations more than BatchNorm lets them") {
+TEST_CASE("study: noise after BatchNorm moves the activations more than BatchNorm lets them") {
   const auto backend = make_backend(default_backend());
   const Result result = run_small("noisy-batchnorm", on_small_digits(*backend));
   const auto& rows = result.tables.at(0).rows;

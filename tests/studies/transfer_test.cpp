@@ -74,7 +74,7 @@ TEST_CASE("transfer: regressions at once are each that of the rows it sees") {
   }
 }
 
-// Weights, and a bias behind them, of a logistic regression that has one vector of weights: least
+// Weights, and a bias after them, of a logistic regression that has one vector of weights: least
 // is C sum log(1 + exp(-y (w x + b))) + |w|^2 / 2 with y = 1 for class 1 and -1 for class 0.
 Eigen::VectorXd plain_logistic_fit(const Labelled& data, double c) {
   const Eigen::Index width = data.vectors.cols();

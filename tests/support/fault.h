@@ -1,4 +1,4 @@
-// Makes the system calls behind file writing fail, fall short or be the last of the process.
+// Makes the system calls after file writing fail, fall short or be the last of the process.
 #pragma once
 
 #include <cerrno>

@@ -50,7 +50,7 @@ class LateReadback : public Readback {
   void receive(std::int64_t offset, const void* src, std::int64_t bytes) override {
     expect_no_recording(*device_, "a copy to the host");
     check(offset >= 0 && offset + bytes <= bytes_.size(), ErrorKind::kCheckFailed,
-          "[emulator] a copy behind the end of {} bytes", bytes_.size());
+          "[emulator] a copy beyond the end of {} bytes", bytes_.size());
     std::memcpy(bytes_.data() + offset, src, std::size_t(bytes));
     sent_ = waits_of(*device_);
   }

@@ -28,7 +28,7 @@ struct AttentionTile {
   __device__ static int row(int r) { return int(threadIdx.x) / kLanes * kRows + r; }
   __device__ static int col(int c) { return lane() + kLanes * c; }
 
-  // Features of kCount queries or keys. A four behind each row keeps lanes off the same bank.
+  // Features of kCount queries or keys. A four after each row keeps lanes off the same bank.
   template <int kSize>
   struct Panel {
     static constexpr int kCount = kSize;
@@ -67,7 +67,7 @@ void with_tile(std::int64_t width, const F& f) {
   f(std::type_identity<TileOfWidth<256>>());
 }
 
-// How many of four features from `four` on a head has; 0 behind its end.
+// How many of four features from `four` on a head has; 0 after its end.
 __device__ inline int features_of_four(std::int64_t width, int four) {
   const std::int64_t left = width - 4 * four;
   return left < 0 ? 0 : left < 4 ? int(left) : 4;

@@ -23,7 +23,7 @@ template <class Tensors>
 struct Batch {
   static constexpr int kMost = std::min(32, int(3840 / (sizeof(Tensors) + sizeof(std::int64_t))));
   Tensors nodes[kMost];
-  std::int64_t end_block[kMost] = {};  // behind the node's last
+  std::int64_t end_block[kMost] = {};  // after the node's last
   std::int64_t length;                 // quads of a piece
   int count = 0;
 

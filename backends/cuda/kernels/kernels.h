@@ -7,7 +7,7 @@ namespace keel::cuda {
 
 #include "src/runtime/declare_kernels.inc"
 
-// Joins kernel b, which runs right behind a, to a, so that one launch does the work of both.
+// Joins kernel b, which runs right after a, to a, so that one launch does the work of both.
 // Returns false and changes nothing unless both are optimizer updates that can share a launch.
 bool join_updates(Kernel& a, const Kernel& b);
 // Does the same for two kernels that sum squares.

@@ -25,7 +25,7 @@ struct Candidate {
   }
 };
 
-// A block for each row looks for its first candidate, then for the first behind that, and so on.
+// A block for each row looks for its first candidate, then for the first after that, and so on.
 __global__ void __launch_bounds__(kBlock)
     rank_rows(std::int64_t width, std::int64_t k, Global<const float> x, Global<float> values,
               Global<std::int32_t> indices) {

@@ -1,4 +1,4 @@
-// The noise behind a batch norm, drawn in registers: a lane is a feature of a sample.
+// The noise after a batch norm, drawn in registers: a lane is a feature of a sample.
 #include "src/ops/norm_noise.h"
 
 #include "backends/onednn/column_plan.h"

@@ -24,7 +24,7 @@ HWY_INLINE std::size_t columns_of(const QueryTile& queries) {
   return (queries.count + kLanes - 1) / kLanes * kLanes;
 }
 
-// A head's features of a tile of queries, transposed: (width, kQueryTile), 0 behind the last query.
+// A head's features of a tile of queries, transposed: (width, kQueryTile), 0 after the last query.
 struct Transposed {
   HWY_ALIGN float at[kWidestHead * kQueryTile];
 

@@ -135,7 +135,7 @@ struct Normal {
 };
 
 HWY_INLINE Normal normal_at(Floats x) {
-  // exp(a^2 / 2) Phi(-a) (a + 5/2) for t = 1 - 5 / (a + 5/2), a on [0, 14.6], behind which e is 0;
+  // exp(a^2 / 2) Phi(-a) (a + 5/2) for t = 1 - 5 / (a + 5/2), a on [0, 14.6], after which e is 0;
   // 2^-25.
   constexpr float kTail[] = {0.706656635f,     -0.433692127f,   0.131987989f,   0.00923783332f,
                              -0.0163934156f,   -0.00161061145f, 0.00254117115f, 0.000703985454f,

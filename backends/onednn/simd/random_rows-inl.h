@@ -25,7 +25,7 @@ struct RowPlace {
 HWY_INLINE PhiloxWords words_across(const RandomRows& of, RowPlace place, std::int64_t row_blocks) {
   const auto set = [](std::int64_t value) HWY_ATTR { return hn::Set(U(), std::uint32_t(value)); };
   Words row = set(of.first_row + place.row), index = hn::Add(set(place.index), hn::Iota(U(), 0));
-  // What is behind a row's end belongs to the next row; there may be many in a group.
+  // What is after a row's end belongs to the next row; there may be many in a group.
   const Words length = set(row_blocks), last = set(row_blocks - 1);
   for (std::int64_t end = row_blocks; end < place.index + std::int64_t(kLanes); end += row_blocks) {
     const auto is_behind = hn::Gt(index, last);

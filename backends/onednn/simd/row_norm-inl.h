@@ -41,7 +41,7 @@ HWY_INLINE void for_row_groups(const RowRange& range, const Body& body) {
 // the processor's own prefetcher, which stops at the end of a page.
 inline constexpr std::size_t kAhead = 2 * 1024;
 
-// Asks for a row that will be read or written soon; it may lie behind the last one.
+// Asks for a row that will be read or written soon; it may lie after the last one.
 HWY_INLINE void prefetch_row(const float* p, std::size_t n) {
   constexpr std::size_t kCacheLine = 16;
   for (std::size_t i = 0; i < n; i += kCacheLine) hwy::Prefetch(p + i);

@@ -18,7 +18,7 @@
 #include <utility>
 
 // On a lambda that is the body of a loop: a call for each register would cost more than its work,
-// and what it captures would be read from memory again behind every store.
+// and what it captures would be read from memory again after every store.
 #ifndef KEEL_LOOP_BODY
 #define KEEL_LOOP_BODY HWY_ATTR __attribute__((always_inline))
 #endif
@@ -53,11 +53,11 @@ struct Whole {
   HWY_INLINE Floats only(Floats v) const { return v; }
 };
 
-// The first lanes of a register, for the end of a row; nothing behind them is read or written.
+// The first lanes of a register, for the end of a row; nothing after them is read or written.
 class First {
  public:
   HWY_INLINE explicit First(std::size_t count) : mask_(hn::FirstN(F(), count)) {}
-  // Lanes behind the end read as 0, or as `rest`.
+  // Lanes after the end read as 0, or as `rest`.
   HWY_INLINE Floats load(const float* p) const { return hn::MaskedLoad(mask_, F(), p); }
   HWY_INLINE Words load(const std::uint32_t* p) const {
     return hn::MaskedLoad(hn::RebindMask(U(), mask_), U(), p);
@@ -66,7 +66,7 @@ class First {
     return hn::IfThenElse(mask_, load(p), splat(rest));
   }
   HWY_INLINE void store(Floats v, float* p) const { hn::BlendedStore(v, mask_, F(), p); }
-  // 0 in the lanes behind the end.
+  // 0 in the lanes after the end.
   HWY_INLINE Floats only(Floats v) const { return hn::IfThenElseZero(mask_, v); }
 
  private:
@@ -123,7 +123,7 @@ class DoubleSum {
   Doubles low_, high_;
 };
 
-// The sum over [0, n) of term(part, i), which gives kLanes floats; lanes behind the end are left
+// The sum over [0, n) of term(part, i), which gives kLanes floats; lanes after the end are left
 // out.
 template <class Term>
 HWY_INLINE double sum_of(std::size_t n, const Term& term) {

@@ -1,4 +1,4 @@
-// The noise behind a batch norm, drawn one channel after the other.
+// The noise after a batch norm, drawn one channel after the other.
 #include "src/ops/norm_noise.h"
 
 #include "backends/reference/kernels/norm/channels.h"

@@ -9,7 +9,7 @@
 //     s = sqrt(SS / N + eps) with N = K, or K - 1 when `unbiased`;
 //     running <- keep * running + (1 - keep) * batch, where the batch's variance is SS / K, or
 //     SS / (K - 1) when `running_unbiased`.
-//   The state is read before the run and written behind it. A batch without a kept row leaves it as
+//   The state is read before the run and written after it. A batch without a kept row leaves it as
 //   it is.
 // evaluation: mean = running_mean, s = sqrt(running_var + eps); the state does not change.
 //   outputs: y like x;  mean, rstd (channels);  running_mean', running_var' ((0) in evaluation)

@@ -16,7 +16,7 @@
 //     r = clip(sqrt(V + eps) / sqrt(v + eps), 1 / clip, clip) if t > max(clip_after, warmup);
 //       else 1
 //     v <- keep * v + (1 - keep) * V;   step <- t
-//   The states are read before the run and written behind it.
+//   The states are read before the run and written after it.
 // evaluation: V = v, r = 1; no state changes.
 //   outputs: y like x;  rstd, r (channels);  x2', v', step' ((0) in evaluation)
 // backward (Surrogate), mabn_backward (x, gain, rstd, r, gz, step, dy, mask), g = dy * gain * r:

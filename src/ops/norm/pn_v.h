@@ -7,7 +7,7 @@
 //     without a kept row leaves the state as it is.
 // training: rpsi = 1 / sqrt(psi2_B + eps), where psi2_B is the mean of x^2 over the batch, and
 //     psi2' = keep * psi2 + (1 - keep) * psi2_B
-//   The state is read before the run and written behind it.
+//   The state is read before the run and written after it.
 // evaluation: rpsi = 1 / sqrt(psi2 + eps); the state does not change.
 //   outputs: y like x;  rpsi (channels);  psi2' (channels), (0) in evaluation
 // backward (Exact), pn_v_backward (x, gain, rpsi, dy, mask), with g = dy * gain:

@@ -3,7 +3,7 @@
 //   x, gain, bias, mask: as for pn_v
 //   psi2, nu (channels), which start at 1 and 0
 //   step i32 (), the number of training forwards so far; it may be absent without a warm-up
-//   The states are read before the run and written behind it. A batch without a kept row leaves
+//   The states are read before the run and written after it. A batch without a kept row leaves
 //   them as they are. The paper has no eps: with eps = 0 a feature that is 0 in a whole batch of
 //   the warm-up gives NaN there.
 // training, in the t-th forward, t = step + 1, where psi2_B is the mean of x^2 over the batch:
@@ -20,7 +20,7 @@
 //   diverges.
 // groups > 0: the scaling that the release puts in front of tokens. In all formulas x then stands
 //   for z = x * rrms, the group_scaling (see there) of input x with scaling_eps. Both are one op,
-//   so that behind the warm-up they can take one pass over x together.
+//   so that after the warm-up they can take one pass over x together.
 // backward (Surrogate), power_norm_backward (x, gain, rpsi, rdx, Gamma, nu, dy, mask, rrms), with
 //   g = dy * gain:
 //     dx = rdx * (g - nu * xhat);  with groups this is dz, from which the backward of the scaling
@@ -32,7 +32,7 @@
 //   The backward rule reports nu' as the state's next value (src/autodiff/gradient.h). Where
 //   several nodes read one nu, their backwards carry it on from the last node to the first.
 // squares, sums: the column_squares and uncentred_gradient_sums, as for pn_v; those of all rows are
-//   among them with pad_stats. Behind the warm-up y and dx do not wait for them. There are none
+//   among them with pad_stats. After the warm-up y and dx do not wait for them. There are none
 //   with groups, where a group_scaling in front and no groups do the same but for rounding.
 // pad_stats: Gamma and Lambda are means over all rows, those left out by the mask included.
 // errors: as for pn_v, with alpha_f and alpha_b for keep; warmup < 0; step not i32 (), or absent

@@ -73,7 +73,7 @@ TEST_CASE("trace: what was wrong when it was recorded is found later, by its nod
   CHECK(c.diverged() == 1);
 }
 
-TEST_CASE("trace: a recording goes on behind the steps that it has, to the same bytes") {
+TEST_CASE("trace: a recording goes on after the steps that it has, to the same bytes") {
   const TestBackends backends;
   const test::TempDir temp;
   record(backends, temp / "whole", 3);

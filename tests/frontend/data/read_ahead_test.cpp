@@ -119,7 +119,7 @@ TEST_CASE("read ahead: every batch but the first is made by the other thread, on
     ReadAhead stream(std::move(f.inner));
     for (std::int64_t step = 0; step < 5; ++step) check_batch(stream, 0, step);
     check_batch(stream, 1, 0);
-    stream.steps(0);  // waits for the batch behind the last one
+    stream.steps(0);  // waits for the batch after the last one
   }
   const auto& asked = f.journal->asked;
   REQUIRE(asked.size() == 7);

@@ -29,7 +29,7 @@ PlannedStream text_stream(TextRows rows, const task::StreamOptions& options) {
   return {std::make_shared<TextRows>(std::move(rows)), options};
 }
 
-TEST_CASE("text rows: tokens, mask and labels, and rows of padding behind them") {
+TEST_CASE("text rows: tokens, mask and labels, and rows of padding after them") {
   PlannedStream stream =
       text_stream(rows_of({{{5, 6, 7}, 1}, {{8}, 0}, {{9, 2}, 4}}), {.batch = 16});
   REQUIRE(stream.steps(0) == 1);

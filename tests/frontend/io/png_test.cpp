@@ -21,7 +21,7 @@ struct Chunk {
   std::string type, data;
 };
 
-// The chunks behind the signature, their checksums looked at.
+// The chunks after the signature, their checksums looked at.
 std::vector<Chunk> chunks_of(std::string_view png) {
   std::vector<Chunk> chunks;
   REQUIRE(png.substr(0, 8) == "\x89PNG\r\n\x1a\n");

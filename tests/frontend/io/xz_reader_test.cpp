@@ -56,7 +56,7 @@ TEST_CASE("xz: content in pieces, and to the front again") {
   }
 }
 
-TEST_CASE("xz: several streams, with padding between and behind them") {
+TEST_CASE("xz: several streams, with padding between and after them") {
   TempDir folder;
   const std::string packed = xz(kXzText), padding(8, '\0');
   const auto content = [&](const std::string& bytes) {

@@ -44,7 +44,7 @@ TEST_CASE("linear: a weight is formed once, whatever the applications") {
   check_central_differences(run);
 }
 
-TEST_CASE("linear: behind a product that somebody else computed it does what it does itself") {
+TEST_CASE("linear: after a product that somebody else computed it does what it does itself") {
   for (const char* norm : {"none", "layernorm", "batchnorm", "weightnorm"}) {
     CAPTURE(std::string(norm));
     const LayerOptions options{.bias = norm != std::string("layernorm"),
@@ -54,7 +54,7 @@ TEST_CASE("linear: behind a product that somebody else computed it does what it 
         [&](Net& net, Value x) {
           Graph& g = net.graph;
           const Linear fc(net, "fc", 3, 4, options);
-          return ops::sub(g, fc(x), fc.behind(ops::matmul(g, x, fc.weight())));
+          return ops::sub(g, fc(x), fc.after_product(ops::matmul(g, x, fc.weight())));
         },
         {6, 3}, Mode::kEvaluate);
     run.program->run();

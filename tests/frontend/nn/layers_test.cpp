@@ -52,7 +52,7 @@ TEST_CASE("layers: no bias where none is wanted") {
   CHECK(LayerRun(convolve, {1, 1, 5, 5}).parameters == Names{"conv/weight"});
 }
 
-// The norm's own parameters are behind the last slash of their names.
+// The norm's own parameters are after the last slash of their names.
 void check_what_decays(const LayerRun& run) {
   for (const std::string& name : run.parameters) {
     CAPTURE(name);

@@ -134,7 +134,7 @@ struct Padded {
   }
 };
 
-TEST_CASE("norm site: what stands in padding does not matter, behind a linear layer") {
+TEST_CASE("norm site: what stands in padding does not matter, after a linear layer") {
   for (const NormFacts& facts : norm_facts()) {
     CAPTURE(facts.name);
     Padded small(facts.any_width()), large(facts.any_width());

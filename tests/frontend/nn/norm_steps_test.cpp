@@ -109,7 +109,7 @@ TEST_CASE("norm steps: evaluation takes the last step before it that was trained
   }
 }
 
-TEST_CASE("norm steps: steps behind the last leave no statistics") {
+TEST_CASE("norm steps: steps after the last leave no statistics") {
   LayerRun run(network(3, "recurrentbatchnorm{gain_init=1,steps=1}"),
                {3 * kStepRows, kStepFeatures});
   CHECK(run.states == Names{"n/t0/mean", "n/t0/var", "n/t0/seen"});

@@ -28,7 +28,7 @@ TEST_CASE("recurrent norms: gradients of all parameters where the backward is th
 }
 
 // A norm of x (rows, width) put together from ops whose gradients are exact; what it takes for a
-// constant stands behind stop_gradient.
+// constant stands after stop_gradient.
 Value norm_with_constants(Graph& g, const std::string& norm, Value x) {
   const auto held = [&](bool holds, Value v) { return holds ? ops::stop_gradient(g, v) : v; };
   const bool holds_both = norm == "detachnorm";

@@ -1,4 +1,4 @@
-// The states of cells before the first step and behind the last one.
+// The states of cells before the first step and after the last one.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -56,7 +56,7 @@ TEST_CASE("recurrent state: zeros given as the first state are what is there wit
   }
 }
 
-// Rows of these lengths in `steps` time steps, each behind as many steps of padding as `skipped`
+// Rows of these lengths in `steps` time steps, each after as many steps of padding as `skipped`
 // says.
 struct PaddedRows {
   std::int64_t steps;
@@ -89,7 +89,7 @@ PaddedRows padded_before(std::span<const int> lengths) {
   return {lengths, kSteps, [](int length) { return int(kSteps) - length; }};
 }
 
-// The state behind every row's last step, of an LSTM h and c, on the backend under test.
+// The state after every row's last step, of an LSTM h and c, on the backend under test.
 Tensor last_state(bool is_lstm, const std::string& norm, const PaddedRows& rows) {
   Graph g;
   Net net{.graph = g, .mode = Mode::kProbe};

@@ -13,7 +13,7 @@
 namespace keel::nn {
 namespace {
 
-// A convolution of 4 channels and a layer of 3 units behind it, both with weightnorm.
+// A convolution of 4 channels and a layer of 3 units after it, both with weightnorm.
 struct TwoLayers {
   std::unique_ptr<Backend> backend;
   Variables variables{*backend, 7};

@@ -63,7 +63,7 @@ TEST_CASE("report charts: a logarithmic axis where less is better over more than
   CHECK(is_log({100, 1}, {}));
 }
 
-TEST_CASE("report charts: along steps while a run has no epoch behind it") {
+TEST_CASE("report charts: along steps while a run has no epoch after it") {
   std::vector<Run> runs = two_groups();
   runs[2].epochs.clear();
   const auto charts = charts_of(sections_of(runs)[0], kError);

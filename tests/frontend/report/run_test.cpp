@@ -70,7 +70,7 @@ TEST_CASE("report run: one that diverged says why") {
   CHECK(run.message == "step 3: loss is nan");
 }
 
-TEST_CASE("report run: epochs in parts, between their ends and behind the last") {
+TEST_CASE("report run: epochs in parts, between their ends and after the last") {
   Run run = made_run("a", {}, {});
   CHECK_FALSE(epoch_at(run, 5).has_value());
   run.epochs = {{10, 1}, {30, 2}};

@@ -76,7 +76,7 @@ TEST_CASE("dictionary: files that are wrong") {
   };
   for (const char* line : {"", "a", " 3"}) CHECK(refused("a symbol, a space and its count", line));
   for (const char* line : {"a ", "a x", "a -1", "a 1.5", "a 99999999999999999999"}) {
-    CHECK(refused("a count of 0 or more behind the symbol", line));
+    CHECK(refused("a count of 0 or more after the symbol", line));
   }
   for (const char* line : {"a b 3", " a 3"}) CHECK(refused("a symbol without blanks", line));
   CHECK(refused("a new symbol", "x 1"));

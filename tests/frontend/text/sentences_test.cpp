@@ -11,7 +11,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-TEST_CASE("sentences: marks of an end, with what closes behind them") {
+TEST_CASE("sentences: marks of an end, with what closes after them") {
   CHECK(sentences_of("One went. Two came! \"Did he?\" She nodded... 3 were left.") ==
         Texts{"One went.", "Two came!", "\"Did he?\"", "She nodded...", "3 were left."});
   CHECK(sentences_of("He asked \"why?\" and left. (It rained.) He came?! No") ==

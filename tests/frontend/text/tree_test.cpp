@@ -50,12 +50,12 @@ TEST_CASE("tree: brackets that do not fit") {
   CHECK(refused("expected 1 more ')' at byte 7, got the end", "(3 one"));
   CHECK(refused("expected 2 more ')' at byte 10, got the end", "(3 (2 one"));
   CHECK(refused("expected 1 more ')' at byte 11, got the end", "(3 (2 one)"));
-  CHECK(refused("expected nothing behind the tree at byte 8, got ')'", "(3 one))"));
+  CHECK(refused("expected nothing after the tree at byte 8, got ')'", "(3 one))"));
 }
 
-TEST_CASE("tree: text behind the tree") {
-  CHECK(refused("expected nothing behind the tree at byte 9, got 'more'", "(3 one) more"));
-  CHECK(refused("expected nothing behind the tree at byte 8, got '('", "(3 one)(2 two)"));
+TEST_CASE("tree: text after the tree") {
+  CHECK(refused("expected nothing after the tree at byte 9, got 'more'", "(3 one) more"));
+  CHECK(refused("expected nothing after the tree at byte 8, got '('", "(3 one)(2 two)"));
 }
 
 TEST_CASE("tree: labels") {

@@ -80,7 +80,7 @@ TEST_CASE("lower case: the letters of Windows-1252 and nothing else") {
   // The times sign, sharp s, letters outside of Windows-1252, and characters of other lengths.
   const std::string kept = "\u00D7\u00DF\u00F7\u0100\u0141\u0391\u0410\u20AC\U00010400";
   CHECK(lower_case(kept) == kept);
-  // Each letter of Windows-1252 has the partner that stands 32 places behind it, or beside it.
+  // Each letter of Windows-1252 has the partner that stands 32 places after it, or beside it.
   std::string upper, lower;
   for (int byte = 0xC0; byte < 0xDF; ++byte) {
     if (byte == 0xD7) continue;

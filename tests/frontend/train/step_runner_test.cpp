@@ -14,7 +14,7 @@
 namespace keel::train {
 namespace {
 
-// The MLP behind dropout, kept by the input.
+// The MLP after dropout, kept by the input.
 class DroppedNetwork final : public models::MnistMlpNetwork {
  public:
   using MnistMlpNetwork::MnistMlpNetwork;

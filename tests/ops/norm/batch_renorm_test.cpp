@@ -32,7 +32,7 @@ NormBuild batch_renorm(BatchRenormAttrs attrs) {
   };
 }
 
-// The same from elementary ops on (outer, channels, inner), with r and d behind stop_gradient.
+// The same from elementary ops on (outer, channels, inner), with r and d after stop_gradient.
 NormBuild composed(const BatchRenormAttrs& attrs) {
   return [attrs](Graph& g, const NormInputs& in, double eps) {
     const auto number = [&](double v) { return g.constant(v, g.type(in.x).dtype); };

@@ -49,7 +49,7 @@ struct MaskedSamples {
     Tensor m(DType::kU8, Shape{shape[0], shape[1]});
     for (std::int64_t row = 0; row < m.elements(); ++row) {
       const std::int64_t sample = row / shape[1], step = row % shape[1];
-      // Padding behind the end, gaps, and one sample of nothing else.
+      // Padding after the end, gaps, and one sample of nothing else.
       m.as<std::uint8_t>()[std::size_t(row)] =
           sample % 4 != 3 && step % 7 != 5 && step < shape[1] - sample % 3 * shape[1] / 4;
     }

@@ -203,7 +203,7 @@ struct ClearLeftOut {
   }
 };
 
-// A node with a scaling, and what is behind the scaling as a node with z for x.
+// A node with a scaling, and what is after the scaling as a node with z for x.
 struct Scaled {
   Binding node, on_z;
   ColumnSizes sizes;

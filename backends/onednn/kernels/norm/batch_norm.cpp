@@ -158,7 +158,7 @@ void forward(const Binding& b, const BatchPlan& plan) {
       [&](const Slab& slab) HWY_ATTR { forward_write(b, plan, slab); });
 }
 
-// Forms the sums of the kept rows and behind them, where padding counts, that of the dy of the
+// Forms the sums of the kept rows and after them, where padding counts, that of the dy of the
 // others.
 void backward_sums(const Binding& b, const BatchPlan& plan, std::size_t block, const Slab& slab) {
   if (plan.is_given) {

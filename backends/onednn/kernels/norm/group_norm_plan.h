@@ -24,7 +24,7 @@ struct Groups {
   std::size_t width() const { return channels * inner; }
   // The first channel of a row of the matrix of groups. A division would slow short rows down.
   std::size_t channel(std::size_t row) const { return count == 1 ? 0 : row % count * channels; }
-  // How many elements one loop over registers writes; the next loop goes on right behind them.
+  // How many elements one loop over registers writes; the next loop goes on right after them.
   std::size_t run() const { return inner > 1 ? inner : channels; }
   double variance_count() const {
     return keel::variance_count(std::int64_t(width()), statistic.unbiased);

@@ -1,4 +1,4 @@
-// The forward of PowerNorm. Behind the warm-up rpsi is known beforehand: one pass over the tensor
+// The forward of PowerNorm. After the warm-up rpsi is known beforehand: one pass over the tensor
 // writes y and forms the sums of the next state, also with a scaling in front.
 #include "src/ops/norm/power_norm.h"
 

@@ -94,7 +94,7 @@ struct ScaledPart {
   }
 
  private:
-  // Goes through the rows that the mask keeps, for the sums `kind` and the one behind it.
+  // Goes through the rows that the mask keeps, for the sums `kind` and the one after it.
   template <bool kWrites>
   void visit(RowMask mask, std::size_t kind) const {
     const RowGroups sizes{plan.groups, part.channels / plan.groups};
