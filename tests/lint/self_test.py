@@ -24,9 +24,17 @@ CLEAN = {
     "bench/ops_bench.cpp": '// Speed.\n#include "frontend/compare/cases.h"\n',
     "tests/a_test.cpp": '// Tests.\n#include <Eigen/Dense>\n#include "tests/support/cases.h"\n'
                         'TEST_CASE("a, b") {\n  f("/tmp/x");\n}\nTEST_CASE("b") {}\n',
-    "tools/setup": "#!/usr/bin/env bash\n# Sets up.\n",
+    "tools/setup": "#!/usr/bin/env bash\n# Sets up. --test\n",
     "tests/mutants/a.txt": "# Some.\nfile src/core/a.h\nterm: no pragma\n- #pragma once\n+\n",
-    "README.md": "keel\n",
+    "README.md": "# keel\n\nSee [train](docs/cli.md#keel-train), `src/core/a.h`, "
+                 "`src/ops/FILE.cpp` and `tools/setup --test`.\n\n"
+                 "    build/keel train a --out b --recipe laptop --set train.lr=3 | head\n",
+    "docs/cli.md": "# Options\n\n## keel train\n\n| `--out A` | where |\n\nShared: `--set`,\n"
+                   "`--recipe`.\n",
+    "docs/keys.md": "| `train.lr` | 1 |\n",
+    "program/options.cpp": '// Options.\nvoid f() {\n  a.add_option("--out", b);\n'
+                           '  a.add_flag("--set");\n  a.add_flag("--recipe");\n}\n',
+    "models/a/laptop.toml": "[train]\n",
 }
 
 CYCLE = "a cycle of includes"
@@ -39,6 +47,29 @@ def include(header):
 
 # Script, file, its content, and the complaint that is expected of the script.
 PLANTED = [
+    *(("check_docs", "docs/x.md", f"# X\n\n{line}\n", f":3: {message}") for line, message in (
+        ("See [y](y.md).", "a link to y.md, and docs/y.md is not there"),
+        ("See [y](../y.md).", "a link to ../y.md, and y.md is not there"),
+        ("See [y](#y).", "a link to #y, and docs/x.md has no such heading"),
+        ("See [y](cli.md#y).", "a link to cli.md#y, and docs/cli.md has no such heading"),
+        ("See `src/core/x.h`.", "src/core/x.h is not there"),
+        ("See `src/core/{a,x}.h`.", "src/core/x.h is not there"),
+        ("See `src/core/*.cpp`.", "src/core/*.cpp is not there"),
+        ("See `keel train --in x`.", "keel train has no option --in"),
+        ("    keel trian a", "keel trian: no such subcommand"),
+        ("    echo a | build/keel train --in x", "keel train has no option --in"),
+        ("    A=b keel train a \\\n        --in x", "keel train has no option --in"),
+        ("    keel train a --set train.rate=3", "no key is called train.rate"),
+        ("    keel train a --recipe desktop", "no recipe is called desktop"),
+        ("    keel train 'a", "not a command: No closing quotation"),
+        ("    tools/setup --tset", "tools/setup has no option --tset"),
+        ("    tools/steup", "tools/steup is not there"))),
+    ("check_docs", "docs/x.md", "```sh\nkeel train --in x\n```\n", ":2: keel train has no"),
+    ("check_docs", "program/x.cpp", '// X.\nvoid f() { a.add_flag("--in"); }\n',
+     "docs/cli.md:1: the program has --in"),
+    ("check_docs", "docs/cli.md",
+     "# A\n\n## keel train\n\nShared: `--set`, `--out`,\n`--recipe`, `--in`.\n",
+     ":1: the program has no option --in"),
     ("check_verdicts", "studies/x.cpp", "// A.\nvoid f(R& r) { r.near(1); }\n", ":2: a claim is"),
     ("check_layers", "src/core/x.cpp", include('"src/graph/g.h"'), ":2: src/core may not include"),
     ("check_layers", "src/graph/x.cpp", include('"src/ops/o.h"'), ":2: src/graph may not include"),
@@ -125,7 +156,7 @@ def main():
     if not check_cycles() or CYCLE not in rings:
         failures += 1
         print("self_test.py:1: check_layers does not see a cycle of folders")
-    for script in ("check_layers", "check_mutants", "check_sizes", "check_text"):
+    for script in ("check_docs", "check_layers", "check_mutants", "check_sizes", "check_text"):
         code, output = complaints(script, {})
         if code != 0:
             failures += 1
@@ -136,9 +167,10 @@ def main():
         code, output = complaints(script, {path: content})
         # An include against the order of folders closes a ring as well.
         output = "".join(line for line in output.splitlines(True) if CYCLE not in line)
-        if code != 1 or not output.startswith(path + expected) or output.count("\n") != 1:
+        wanted = expected if expected.startswith("docs/") else path + expected
+        if code != 1 or not output.startswith(wanted) or output.count("\n") != 1:
             failures += 1
-            print(f"self_test.py:1: {script} on {path}: expected {path}{expected}, got\n{output}")
+            print(f"self_test.py:1: {script} on {path}: expected {wanted}, got\n{output}")
     sys.exit(1 if failures else 0)
 
 
