@@ -95,8 +95,9 @@ int run_inspect_graph(const GraphArgs& args) {
 }
 
 int run_inspect_checkpoint(const FileArgs& args) {
-  const io::TensorFileInfo info = io::read_safetensors_info(args.path);
-  io::verify_safetensors(args.path);
+  const std::filesystem::path path = checkpoint_path(args.path);
+  const io::TensorFileInfo info = io::read_safetensors_info(path);
+  io::verify_safetensors(path);
   if (args.json) {
     Json tensors = Json::array();
     for (const auto& [name, type] : info.tensors) {

@@ -124,6 +124,8 @@ void add_predict(Command command) {
       "dependency_parser: trees in CoNLL rows, of sentences in such rows, or of a sentence a "
       "line,\n"
       "                   word_TAG word_TAG ...\n"
+      "order_embeddings: the numbers of each caption's embedding\n"
+      "attentive_reader: the answer to each question, asked on its passage\n"
       "skip_thoughts: the numbers of each sentence's vector\n"
       "handwriting: an SVG of each line, written by hand\n"
       "draw: a PNG of as many samples as a line says, glimpse by glimpse\n\n"
@@ -187,19 +189,22 @@ void add_inspect(Command command) {
       "  keel inspect graph mnist_cnn --norm batchnorm --mode evaluate --json");
   graph->callback([args, command] { command.code = run_inspect_graph(*args); });
   add_inspect_memory(command, *app);
-  const auto add_file = [&](const char* name, const char* about, int (*run)(const FileArgs&)) {
+  const auto add_path = [&](const char* name, const char* about, const char* path,
+                            int (*run)(const FileArgs&)) {
     CLI::App* sub = app->add_subcommand(name, about);
     auto args = std::make_shared<FileArgs>();
-    sub->add_option("path", args->path, "the file")->required();
+    sub->add_option("path", args->path, path)->required();
     sub->add_flag("--json", args->json, "machine-readable output on stdout");
     sub->callback([args, run, command] { command.code = run(*args); });
     return sub;
   };
-  add_file("checkpoint", "names, types and metadata of a safetensors file", run_inspect_checkpoint)
+  add_path("checkpoint", "names, types and metadata of a safetensors file",
+           "the file, or a run's folder (its best)", run_inspect_checkpoint)
       ->footer(
-          "examples:\n  keel inspect checkpoint runs/a/checkpoints/best.safetensors\n"
+          "examples:\n  keel inspect checkpoint runs/a\n"
           "  keel inspect checkpoint runs/a/checkpoints/best.safetensors --json");
-  add_file("data", "an IDX file, or what the tasks find in a folder", run_inspect_data)
+  add_path("data", "what the tasks find in a folder, or an IDX file", "the folder, or the file",
+           run_inspect_data)
       ->footer(
           "examples:\n  keel inspect data DIR/mnist\n"
           "  keel inspect data DIR/mnist/train-images-idx3-ubyte.gz --json");

@@ -20,7 +20,7 @@ FixedBatches::FixedBatches(std::int64_t rows, const task::StreamOptions& options
   check(rows < std::int64_t{1} << 32, ErrorKind::kUsage,
         "[batches] rows: expected at most 2^32 - 1, got {}", rows);
   check(!options.shuffle || options.batch <= rows, ErrorKind::kUsage,
-        "[batches] batch: expected at most the {} rows, got {}", rows, options.batch);
+        "[batches] train.batch: expected at most the {} rows, got {}", rows, options.batch);
   const std::int64_t whole = rows / options.batch, rest = rows % options.batch;
   steps_ = options.shuffle || (rest == 0 && rows > 0) ? whole : whole + 1;
 }

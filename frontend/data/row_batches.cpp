@@ -23,7 +23,7 @@ RowBatches::RowBatches(std::int64_t rows, RowLengths lengths, const RowBatchOpti
   check(options.batch >= 1, ErrorKind::kUsage, "[batches] batch: expected 1 or more, got {}",
         options.batch);
   check(!options.shuffle || options.batch <= rows, ErrorKind::kUsage,
-        "[batches] batch: expected at most the {} rows, got {}", rows, options.batch);
+        "[batches] train.batch: expected at most the {} rows, got {}", rows, options.batch);
   const std::int64_t together = options.shuffle ? rows - left_out() : group();
   for (std::int64_t first = 0; first < rows - left_out(); first += together) {
     cut(first, std::min(first + together, rows - left_out()));

@@ -43,7 +43,8 @@ bool is_left_out(const Shape& shape) {
   return is_slow && shape.elements() > 70'000;
 }
 
-TEST_CASE("backend column moments: a norm that is given its statistics has the same bits") {
+TEST_CASE("backend column moments: a norm that is given its statistics has the same bits" *
+          doctest::test_suite("slow")) {
   for_each_target([] {
     const auto backend = make_backend(default_backend(), {2});
     for (std::int64_t rows : {1, 3, 257, 5000}) {

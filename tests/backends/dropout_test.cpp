@@ -41,7 +41,8 @@ void check_dropout(const OpCase& c) {
   }
 }
 
-TEST_CASE("backend dropout: the mask at every width and number of rows") {
+TEST_CASE("backend dropout: the mask at every width and number of rows" *
+          doctest::test_suite("slow")) {
   for_each_target([] {
     for (const std::int64_t n : kSizes) {
       CAPTURE(n);

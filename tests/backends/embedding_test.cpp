@@ -56,7 +56,7 @@ void check_embedding(const OpCase& c, std::int64_t padding_id) {
   check_gradient(got.at("d0"), c, padding_id);
 }
 
-TEST_CASE("backend embedding: rows and gradients at every width") {
+TEST_CASE("backend embedding: rows and gradients at every width" * doctest::test_suite("slow")) {
   for_each_target([] {
     for (const std::int64_t width : kSizes) {
       CAPTURE(width);

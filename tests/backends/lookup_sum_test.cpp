@@ -25,7 +25,7 @@ OpCase case_of(const LookupSumSizes& sizes, std::int64_t first) {
   return c;
 }
 
-TEST_CASE("backend lookup_sum: sums at every width") {
+TEST_CASE("backend lookup_sum: sums at every width" * doctest::test_suite("slow")) {
   for_each_target([] {
     for (const std::int64_t width : kSizes) {
       CAPTURE(width);

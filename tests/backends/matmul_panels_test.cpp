@@ -70,7 +70,8 @@ TEST_CASE("backend matmul: a matrix that many products share") {
 }
 
 #ifdef KEEL_ONEDNN
-TEST_CASE("backend matmul: cutting panels changes no bit, whatever the number of threads") {
+TEST_CASE("backend matmul: cutting panels changes no bit, whatever the number of threads" *
+          doctest::test_suite("slow")) {
   for (const SharedProducts& shared : shared_products()) {
     CAPTURE(shared.text());
     const Results expected =

@@ -37,7 +37,7 @@ void check_noise(const OpCase& c, const NormNoiseAttrs& a) {
   });
 }
 
-TEST_CASE("backend norm_noise: every width, tokens and images") {
+TEST_CASE("backend norm_noise: every width, tokens and images" * doctest::test_suite("slow")) {
   const NormNoiseAttrs rows[] = {{.seed = 42, .stream = 3}, {2, 3, 1, 1, -7, 0xFFFFFFFFll}};
   for_each_target([&] {
     for (const NormNoiseAttrs& attrs : rows) {

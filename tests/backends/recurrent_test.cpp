@@ -69,7 +69,7 @@ void check_case(const OpCase& c, double limit) {
   }
 }
 
-TEST_CASE("backend recurrent: cells of every width") {
+TEST_CASE("backend recurrent: cells of every width" * doctest::test_suite("slow")) {
   for_each_target([] {
     for (const std::int64_t width : kSizes) {
       for (const bool masked : {false, true}) {

@@ -61,7 +61,7 @@ void check_rounded(const Results& got, const Results& expected, const std::strin
                [&](auto i) { return kEps * roundings * std::abs(y.at(i)) + slack; });
 }
 
-TEST_CASE("backend reduce: sums and means are rounded once") {
+TEST_CASE("backend reduce: sums and means are rounded once" * doctest::test_suite("slow")) {
   for_each_target([] {
     for (const ReduceRow& row : rows()) {
       CAPTURE(row.shape.text());

@@ -230,7 +230,8 @@ Results run_both(Backend& backend, const TableCase& t, OpCase& c, const LazyUpda
   return run_case(backend, c, DType::kF32);
 }
 
-TEST_CASE("backend row gradient: updates by rows are those by the whole gradient") {
+TEST_CASE("backend row gradient: updates by rows are those by the whole gradient" *
+          doctest::test_suite("slow")) {
   for_each_table([](Backend& backend, const TableCase& t) {
     for (std::size_t i = 0; i < exact_updates().size(); ++i) {
       CAPTURE(i);
@@ -246,7 +247,8 @@ TEST_CASE("backend row gradient: updates by rows are those by the whole gradient
   });
 }
 
-TEST_CASE("backend row gradient: a lazy update changes the rows with a gradient alone") {
+TEST_CASE("backend row gradient: a lazy update changes the rows with a gradient alone" *
+          doctest::test_suite("slow")) {
   for_each_table([](Backend& backend, const TableCase& t) {
     for (std::size_t i = 0; i < lazy_updates().size(); ++i) {
       CAPTURE(i);

@@ -37,7 +37,7 @@ void write_norms(const std::string& path, double forward, double backward,
 
 bool has_python() { return std::system("python3 -c pass > /dev/null 2>&1") == 0; }
 
-TEST_CASE("bench/check: what fell by more than the noise is named") {
+TEST_CASE("bench/check: what fell by more than the noise is named" * doctest::test_suite("slow")) {
   if (!has_python()) {
     MESSAGE("skipped: there is no python3");
     return;
@@ -65,7 +65,8 @@ TEST_CASE("bench/check: what fell by more than the noise is named") {
   CHECK(check_in(temp, "same.run slow.run same.run").code == 0);
 }
 
-TEST_CASE("bench/check: another processor or another file has nothing to be compared with") {
+TEST_CASE("bench/check: another processor or another file has nothing to be compared with" *
+          doctest::test_suite("slow")) {
   if (!has_python()) {
     MESSAGE("skipped: there is no python3");
     return;

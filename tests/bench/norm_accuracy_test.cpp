@@ -52,7 +52,8 @@ TEST_CASE("run_norm: writing where nothing should be written is found") {
   }
 }
 
-TEST_CASE("norms: thousands of generated cases over all variants keep the bounds") {
+TEST_CASE("norms: thousands of generated cases over all variants keep the bounds" *
+          doctest::test_suite("slow")) {
   const auto backend = make_backend(default_backend(), {2});
   std::int64_t cases = 0;
   for (const std::string& norm : bench::accuracy_norms()) {

@@ -74,7 +74,8 @@ void check_target(const Target& target, std::uint64_t changes) {
   }
 }
 
-TEST_CASE("fuzz: every reader takes or refuses its corpus, cut and damaged") {
+TEST_CASE("fuzz: every reader takes or refuses its corpus, cut and damaged" *
+          doctest::test_suite("slow")) {
   const std::uint64_t changes = std::getenv("KEEL_THOROUGH") == nullptr ? 50 : 5000;
   for (const Target& target : all_targets()) {
     CAPTURE(std::string(target.name));

@@ -90,7 +90,8 @@ double largest_difference(const Run& a, const Run& b) {
   return most;
 }
 
-TEST_CASE("attentive_reader: the gradient of the whole network by central differences") {
+TEST_CASE("attentive_reader: the gradient of the whole network by central differences" *
+          doctest::test_suite("slow")) {
   for (const Settings& settings : {Settings{"model.norm=none"},
                                    {"model.norm=layernorm"},
                                    {"model.norm=layernorm", "model.sites=everywhere"}}) {
@@ -117,7 +118,8 @@ TEST_CASE("attentive_reader: attention is 1 over a passage's tokens and 0 after 
   }
 }
 
-TEST_CASE("attentive_reader: what stands after the end matters to padded statistics alone") {
+TEST_CASE("attentive_reader: what stands after the end matters to padded statistics alone" *
+          doctest::test_suite("slow")) {
   const auto difference = [](const Settings& settings) {
     const train::Job job = job_with(settings);
     return largest_difference(Run(job, batch_of(job, {64, 16}, Behind::kRepeated)),
@@ -186,7 +188,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("attentive_reader: the error does not depend on which numbers entities draw") {
+TEST_CASE("attentive_reader: the error does not depend on which numbers entities draw" *
+          doctest::test_suite("slow")) {
   const test::TempDir temp;
   const train::Job job = small_job({"data.source=builtin", "data.train_rows=400",
                                     "train.max_steps=60", "train.batch=32", "train.lr=1e-2"},

@@ -140,7 +140,7 @@ TEST_CASE("transition rows: the first sentences alone, and how many rows that le
   CHECK(stream->left_out()[1].rows == 1);
 }
 
-TEST_CASE("treebank: the real files") {
+TEST_CASE("treebank: the real files" * doctest::test_suite("slow")) {
   const char* root = std::getenv("KEEL_DATA");
   if (root == nullptr) {
     MESSAGE("skipped: KEEL_DATA names no folder with treebank/ in it");

@@ -72,10 +72,11 @@ TEST_CASE("dependency_parser: what is looked up is what the first layer gives, f
       {"model.layers=2", "model.norm=none", "model.activation=cube", "model.embedding_range=1"}));
 }
 
-TEST_CASE("dependency_parser: a part with too many rows is multiplied as ever") {
+TEST_CASE("dependency_parser: a part with too many rows is multiplied as ever" *
+          doctest::test_suite("slow")) {
   const train::Job small = job_with({}),
                    wide = job_with({"model.hidden=20000", "model.embedding=1", "model.layers=2",
-                                     "model.embedding_range=10"});
+                                    "model.embedding_range=10"});
   CHECK(count(train::build_evaluate(small, {4}, nn::Kept::kRead), "lookup_sum") == 3);
   CHECK(count(train::build_evaluate(wide, {4}, nn::Kept::kRead), "lookup_sum") == 2);
   CHECK(count(train::build_evaluate(small, {4}), "lookup_sum") == 0);

@@ -169,13 +169,14 @@ TEST_CASE("dependency_parser: what is not legal has probability and gradient 0, 
   }
 }
 
-TEST_CASE("dependency_parser: learns the made-up sentences, and says how fast it parses") {
+TEST_CASE("dependency_parser: learns the made-up sentences, and says how fast it parses" *
+          doctest::test_suite("slow")) {
   const bool fast = default_backend() != "reference" && !test::is_emulated();
   if (!fast) return;
   const test::TempDir temp;
   const train::Job job =
-      parser_job({"data.source=builtin", "data.train_rows=1000", "train.epochs=2",
-                     "train.lr=1e-2", "model.hidden=32", "model.embedding=16"});
+      parser_job({"data.source=builtin", "data.train_rows=1000", "train.epochs=2", "train.lr=1e-2",
+                  "model.hidden=32", "model.embedding=16"});
   const train::Summary summary = test::train_in(temp / "run", job);
   CHECK(summary.test.at("uas") > 85);
   CHECK(summary.test.at("las") > 85);

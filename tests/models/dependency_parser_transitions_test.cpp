@@ -217,7 +217,8 @@ TEST_CASE("classes: numbers and back, and labels only where they may stand") {
   CHECK(mask(Legal::kNothing) == Mask{0, 0, 0, 0, 0, 0, 0});
 }
 
-TEST_CASE("oracle: every projective tree of the real treebanks is rebuilt") {
+TEST_CASE("oracle: every projective tree of the real treebanks is rebuilt" *
+          doctest::test_suite("slow")) {
   const char* root = std::getenv("KEEL_DATA");
   if (root == nullptr) {
     MESSAGE("skipped: KEEL_DATA names no folder with treebank/ in it");

@@ -97,7 +97,8 @@ struct ByHand {
 
 doctest::Approx exactly(double value) { return doctest::Approx(value).epsilon(1e-11); }
 
-TEST_CASE("losses: a classification's is the sum of -log p of the labels, its errors are counted") {
+TEST_CASE("losses: a classification's is the sum of -log p of the labels, its errors are counted" *
+          doctest::test_suite("slow")) {
   for (const auto& [task, label] : {std::pair{"mnist_mlp", "label"},
                                     {"mnist_cnn", "label"},
                                     {"text_classifier", "label"},
@@ -124,7 +125,8 @@ TEST_CASE("losses: skip-thoughts' is that of the words of both neighbours, in na
   CHECK(at.metrics.at("nll") == exactly(expected.nats));
 }
 
-TEST_CASE("losses: translation's is smoothed over all symbols, its perplexity is not") {
+TEST_CASE("losses: translation's is smoothed over all symbols, its perplexity is not" *
+          doctest::test_suite("slow")) {
   const train::Job job = small_job({"model.label_smoothing=0.2"}, "translation");
   const AtLoss at(job);
   const ByHand expected(at.logits, labels_of(at, job, {"target_out"}));

@@ -87,7 +87,7 @@ TEST_CASE("mnist_cnn: every parameter has a gradient but a bias that batch norm 
   }
 }
 
-TEST_CASE("mnist_cnn: learns a few rows by heart") {
+TEST_CASE("mnist_cnn: learns a few rows by heart" * doctest::test_suite("slow")) {
   // The reference backend and an emulator need a second for what is a blink elsewhere.
   const bool fast = default_backend() != "reference" && !test::is_emulated();
   const std::vector<std::string> norms =

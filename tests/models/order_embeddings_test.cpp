@@ -94,7 +94,8 @@ TEST_CASE("order_embeddings: the order of the rows does not matter to the loss")
 }
 
 // With so large a margin every pair counts: a step does not cross the edge of any.
-TEST_CASE("order_embeddings: the gradient of the whole network by central differences") {
+TEST_CASE("order_embeddings: the gradient of the whole network by central differences" *
+          doctest::test_suite("slow")) {
   for (const char* norm : {"none", "layernorm"}) {
     CAPTURE(std::string(norm));
     check_gradients(job_with({std::string("model.norm=") + norm, "model.margin=2"}), 11);
@@ -131,7 +132,8 @@ TEST_CASE("order_embeddings: parameters are those of the paper") {
   CHECK(count_parameters(g) == 300 * words + gru + image);
 }
 
-TEST_CASE("order_embeddings: eight images are found among eight after a few updates") {
+TEST_CASE("order_embeddings: eight images are found among eight after a few updates" *
+          doctest::test_suite("slow")) {
   const train::Job job =
       job_with({"data.train_rows=8", "train.lr=1e-2", "train.epochs=40", "model.fold=8"});
   const test::TempDir temp;

@@ -37,7 +37,8 @@ Graph step_of(const ModelEntry& entry, const Recipe& recipe, const Backend& back
 }
 
 // At their full sizes networks have products of many more shapes than the tests of kernels.
-TEST_CASE("registry: every recipe's training step is one that the backend runs") {
+TEST_CASE("registry: every recipe's training step is one that the backend runs" *
+          doctest::test_suite("slow")) {
   const auto backend = make_backend(default_backend());
   for (const ModelEntry& entry : all_models()) {
     for (const Recipe& recipe : entry.recipes) {

@@ -23,7 +23,8 @@ std::vector<std::int64_t> rows_of(task::Stream& stream, std::uint32_t epoch) {
   return rows;
 }
 
-TEST_CASE("tasks: an epoch has every row once but for those that are named") {
+TEST_CASE("tasks: an epoch has every row once but for those that are named" *
+          doctest::test_suite("slow")) {
   for_each_task([](const train::Job& job) {
     const auto stream = stream_of(job, task::Split::kTrain, training(job, 1));
     for (const std::uint32_t epoch : {0u, 3u}) {

@@ -17,7 +17,8 @@
 namespace keel::models {
 namespace {
 
-TEST_CASE("tasks: a split's loss and metrics are the same for every size of batches") {
+TEST_CASE("tasks: a split's loss and metrics are the same for every size of batches" *
+          doctest::test_suite("slow")) {
   const auto backend = make_backend("reference");
   for_each_task([&](const train::Job& job) {
     Variables variables(*backend, 3);
@@ -67,7 +68,8 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
   return a.bytes() == b.bytes() && std::memcmp(a.data(), b.data(), std::size_t(a.bytes())) == 0;
 }
 
-TEST_CASE("tasks: a run that goes on ends in the bytes of one that never stopped") {
+TEST_CASE("tasks: a run that goes on ends in the bytes of one that never stopped" *
+          doctest::test_suite("slow")) {
   for_each_task([](const train::Job& job) {
     const std::string model(job.task().name());
     const test::TempDir temp;
@@ -104,7 +106,7 @@ std::map<std::string, Tensor> trained_on(const train::Job& job, int threads) {
   return values;
 }
 
-TEST_CASE("tasks: any number of threads gives the same bytes") {
+TEST_CASE("tasks: any number of threads gives the same bytes" * doctest::test_suite("slow")) {
   if (default_backend() != "onednn") {
     MESSAGE("skipped: the onednn backend is not built in");
     return;
@@ -150,7 +152,8 @@ std::map<std::string, Tensor> gathered(const train::Job& job,
   return sums;
 }
 
-TEST_CASE("tasks: micro-batches gather the gradient of one batch, random numbers and all") {
+TEST_CASE("tasks: micro-batches gather the gradient of one batch, random numbers and all" *
+          doctest::test_suite("slow")) {
   for_each_task(
       [](const train::Job& job) {
         if (compares_rows(job)) return;
@@ -164,7 +167,7 @@ TEST_CASE("tasks: micro-batches gather the gradient of one batch, random numbers
       {"train.accumulate=2"});
 }
 
-TEST_CASE("tasks: a checkpoint alone says what network it is of") {
+TEST_CASE("tasks: a checkpoint alone says what network it is of" * doctest::test_suite("slow")) {
   for_each_task([](const train::Job& job) {
     const std::string model(job.task().name());
     const test::TempDir temp;
@@ -185,7 +188,7 @@ double learned_loss(const task::Task& task) {
   return task.name() == "draw" ? 784 * 0.6931 / 2 : 0.3;
 }
 
-TEST_CASE("tasks: eight rows are learned by heart") {
+TEST_CASE("tasks: eight rows are learned by heart" * doctest::test_suite("slow")) {
   for_each_task([](const train::Job& job) {
     const auto backend = make_backend(default_backend());
     const auto stream = stream_of(job, task::Split::kTrain, {.batch = 4096, .shuffle = {}});
@@ -204,7 +207,8 @@ TEST_CASE("tasks: eight rows are learned by heart") {
   });
 }
 
-TEST_CASE("tasks: the first step's loss and gradient are the same on every backend") {
+TEST_CASE("tasks: the first step's loss and gradient are the same on every backend" *
+          doctest::test_suite("slow")) {
   for_each_task([](const train::Job& job) {
     const auto results = [&](const std::string& name) {
       const auto backend = make_backend(name);

@@ -89,7 +89,8 @@ TEST_CASE("text_classifier: padding does not matter to norms over the batch, to 
   }
 }
 
-TEST_CASE("text_classifier: the gradient of the whole network by central differences") {
+TEST_CASE("text_classifier: the gradient of the whole network by central differences" *
+          doctest::test_suite("slow")) {
   check_gradients(job_with({"model.norm=layernorm"}), 4);
 }
 

@@ -330,7 +330,7 @@ TEST_CASE("translation files: what is missing, and names that are not there") {
                 {.corpus = "iwslt15"}));
 }
 
-TEST_CASE("translation files: the real ones") {
+TEST_CASE("translation files: the real ones" * doctest::test_suite("slow")) {
   const char* root = std::getenv("KEEL_DATA");
   const std::filesystem::path folder(root != nullptr ? root : "");
   if (root == nullptr || !std::filesystem::exists(folder / "translation")) {

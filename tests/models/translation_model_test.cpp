@@ -41,7 +41,8 @@ TEST_CASE("translation: a sentence has the same translation alone and among othe
   CHECK(learned.translate({"", ""}) == Lines{"", ""});
 }
 
-TEST_CASE("translation: every norm, site, place and initialisation builds a network that runs") {
+TEST_CASE("translation: every norm, site, place and initialisation builds a network that runs" *
+          doctest::test_suite("slow")) {
   const auto backend = make_backend("reference");
   for (const Settings& settings : {Settings{"model.norm=powernorm", "model.sites=encoder"},
                                    {"model.norm=batchnorm"},

@@ -62,7 +62,8 @@ TEST_CASE("translation search: chunks of positions double, and cover a room") {
   }
 }
 
-TEST_CASE("translation search: what is kept gives the bits of what is computed anew") {
+TEST_CASE("translation search: what is kept gives the bits of what is computed anew" *
+          doctest::test_suite("slow")) {
   for (const std::string& backend : backends_here()) {
     CAPTURE(backend);
     TranslationRun run({"model.layers=2", "model.dropout=0"}, backend);
@@ -81,7 +82,8 @@ TEST_CASE("translation search: what is kept gives the bits of what is computed a
   }
 }
 
-TEST_CASE("translation search: of every norm and place, what is kept is what is computed anew") {
+TEST_CASE("translation search: of every norm and place, what is kept is what is computed anew" *
+          doctest::test_suite("slow")) {
   for (const Settings& settings : {Settings{"model.norm=powernorm"},
                                    {"model.norm=batchnorm"},
                                    {"model.norm=none"},

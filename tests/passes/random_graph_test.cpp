@@ -44,7 +44,8 @@ void check_program(std::uint64_t seed, bool optimize) {
   }
 }
 
-TEST_CASE("random graphs: programs agree with the graph as it is written, step by step") {
+TEST_CASE("random graphs: programs agree with the graph as it is written, step by step" *
+          doctest::test_suite("slow")) {
   for (std::uint64_t seed = 0; seed < kGraphs; ++seed) {
     for (bool optimize : {false, true}) {
       CAPTURE(seed);

@@ -75,7 +75,7 @@ std::vector<std::string> accuracy(std::vector<std::string> more) {
   return more;
 }
 
-TEST_CASE("bench: accuracy of one norm, and its worst case alone") {
+TEST_CASE("bench: accuracy of one norm, and its worst case alone" * doctest::test_suite("slow")) {
   const Json all = json_of(run_keel(accuracy({"rmsnorm", "scalenorm", "--json"}))).at("norms");
   REQUIRE(all.size() == 2);
   for (const Json& norm : all) {
@@ -187,7 +187,7 @@ TEST_CASE("bench norms: one and two threads are the default, as a table") {
   check_refusal(run_keel(norms({"--peer", "jax"})), 2, "--peer");
 }
 
-TEST_CASE("bench: PyTorch beside it") {
+TEST_CASE("bench: PyTorch beside it" * doctest::test_suite("slow")) {
   const test::FakePython python(test::kDetachNormPeer);
   const Json json = json_of(run_keel(norms({"detachnorm", "layernorm_simple", "--shapes", "128x64",
                                             "--threads", "2", "--peer", "torch", "--json"})));

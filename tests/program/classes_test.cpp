@@ -54,7 +54,8 @@ std::vector<std::vector<std::string>> tab_fields(const std::string& text) {
   return all;
 }
 
-TEST_CASE("own labels: predict answers with names, and with probabilities") {
+TEST_CASE("own labels: predict answers with names, and with probabilities" *
+          doctest::test_suite("slow")) {
   const OwnRun run;
   const std::vector<std::string> asked{"--text", "word2 x2", "--text", "word1 x1"};
   const auto with = [&](std::vector<std::string> more) {
@@ -83,7 +84,8 @@ TEST_CASE("own labels: predict answers with names, and with probabilities") {
   CHECK(fmt::format("{:.6f}", ranked[0][0].at("score").get<double>()) == scored[0][0]);
 }
 
-TEST_CASE("own labels: eval --output has a line a row, and the matrix agrees with it") {
+TEST_CASE("own labels: eval --output has a line a row, and the matrix agrees with it" *
+          doctest::test_suite("slow")) {
   const OwnRun run;
   const std::string out = run.temp / "out";
   const Json json = json_of(run_keel({"eval", run.folder, "--json", "--output", out}));
@@ -117,7 +119,8 @@ TEST_CASE("own labels: eval --output has a line a row, and the matrix agrees wit
 }
 
 // The words say ABBR five times, DESC:def once and NUM three times, the labels something else.
-TEST_CASE("own labels: which class was taken for which, worked out by hand") {
+TEST_CASE("own labels: which class was taken for which, worked out by hand" *
+          doctest::test_suite("slow")) {
   const OwnRun run;
   write_bytes(run.temp / "data/test.tsv",
               "ABBR\tword0\nNUM\tword0 x1\nABBR\tword0 x2\nDESC:def\tword1\nDESC:def\tword2\n"
@@ -152,7 +155,7 @@ TEST_CASE("own labels: which class was taken for which, worked out by hand") {
         "6 NUM ABBR\n7 ABBR ABBR\n8 NUM NUM\n");
 }
 
-TEST_CASE("own labels: a checkpoint without its labels is refused") {
+TEST_CASE("own labels: a checkpoint without its labels is refused" * doctest::test_suite("slow")) {
   const OwnRun run;
   const std::string best = run.folder + "/checkpoints/best.safetensors";
   io::TensorFile file = io::read_safetensors(best);
@@ -198,7 +201,8 @@ TEST_CASE("many classes: the pairs that were confused most often stand in for th
   CHECK(pairs >= 12);  // all rows are alike and taken for one class; eight are held out
 }
 
-TEST_CASE("images: eval --output and the matrix agree with the error") {
+TEST_CASE("images: eval --output and the matrix agree with the error" *
+          doctest::test_suite("slow")) {
   for (const char* model : {"mnist_mlp", "mnist_cnn"}) {
     CAPTURE(std::string(model));
     const test::TempDir temp;

@@ -27,7 +27,8 @@ bool agrees_on(const ProcessResult& result, const std::string& subject) {
   return holds(line, " nodes: 0 further off than rounding explains");
 }
 
-TEST_CASE("compare case: an op is compared on a small and on a large case, or on one") {
+TEST_CASE("compare case: an op is compared on a small and on a large case, or on one" *
+          doctest::test_suite("slow")) {
   if (!has_some()) return;
   const ProcessResult both = compare_on_cpu({"op", "softmax"});
   CHECK(both.code == 0);

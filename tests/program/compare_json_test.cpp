@@ -82,7 +82,8 @@ void check_near(const Json& value, double expected) {
   CHECK(value.get<double>() == doctest::Approx(expected).epsilon(1e-9));
 }
 
-TEST_CASE("compare json: the measures of a node are those of its arrays") {
+TEST_CASE("compare json: the measures of a node are those of its arrays" *
+          doctest::test_suite("slow")) {
   if (!has_onednn()) return;
   const test::TempDir temp;
   Words words = kFaults;
@@ -109,7 +110,7 @@ TEST_CASE("compare json: the measures of a node are those of its arrays") {
   CHECK(expected.cosine() < 0.999);
 }
 
-TEST_CASE("compare json: where and when a node is at fault") {
+TEST_CASE("compare json: where and when a node is at fault" * doctest::test_suite("slow")) {
   if (!has_onednn()) return;
   const Json json = with_faults(kFaults), &node = node_of(json, kNorm);
   CHECK(node.at("op") == "layer_norm");
@@ -133,7 +134,7 @@ TEST_CASE("compare json: where and when a node is at fault") {
   CHECK(losses == 1);
 }
 
-TEST_CASE("compare json: what was compared, and the verdict") {
+TEST_CASE("compare json: what was compared, and the verdict" * doctest::test_suite("slow")) {
   if (!has_onednn()) return;
   const Json json = with_faults(kFaults);
   CHECK(json.at("judge") == make_backend("reference")->description());
@@ -151,7 +152,7 @@ TEST_CASE("compare json: what was compared, and the verdict") {
   CHECK(subject.at("nearest").empty());  // a single backend has no rival
 }
 
-TEST_CASE("compare json: a chain has drift beside its own errors") {
+TEST_CASE("compare json: a chain has drift beside its own errors" * doctest::test_suite("slow")) {
   if (!has_onednn()) return;
   const Json json =
       with_faults({"--mode", "chained", "--inject", "node=fc1/matmul,kind=scale,by=1.5,step=0"});

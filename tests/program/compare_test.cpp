@@ -24,7 +24,7 @@ ProcessResult compare_digits(Words more, const char* model = "mnist_mlp") {
   return run_keel(words);
 }
 
-TEST_CASE("compare program: an honest step agrees, node by node") {
+TEST_CASE("compare program: an honest step agrees, node by node" * doctest::test_suite("slow")) {
   if (!has_others()) return;
   const Json json = json_of(compare_digits({"--json"}));
   CHECK(json.at("agrees") == true);
@@ -44,7 +44,8 @@ TEST_CASE("compare program: an honest step agrees, node by node") {
   CHECK(text.out.find("drift") != std::string::npos);
 }
 
-TEST_CASE("compare program: a fault is named, with a command that finds it alone") {
+TEST_CASE("compare program: a fault is named, with a command that finds it alone" *
+          doctest::test_suite("slow")) {
   if (!has_others()) return;
   const std::string path = "fc1/norm/layer_norm.backward/layer_norm_backward";
   const Words fault{"--inject", "node=" + path + ",kind=sign"};
@@ -59,7 +60,7 @@ TEST_CASE("compare program: a fault is named, with a command that finds it alone
   CHECK(json.at("subjects")[0].at("first") == path);
 }
 
-TEST_CASE("compare program: the graph as one backend runs it") {
+TEST_CASE("compare program: the graph as one backend runs it" * doctest::test_suite("slow")) {
   if (!has_others()) return;
   const std::string path = "max_pool2d.2.planar";  // images channels last are turned after it
   const Words own{"--backends", "onednn", "--as-run"};
@@ -76,7 +77,8 @@ TEST_CASE("compare program: the graph as one backend runs it") {
   CHECK(compare_digits(fault, "mnist_cnn").code == 2);  // no such node in the graph of all
 }
 
-TEST_CASE("compare program: a fault's tensors, a page and JUnit's XML") {
+TEST_CASE("compare program: a fault's tensors, a page and JUnit's XML" *
+          doctest::test_suite("slow")) {
   if (!has_others()) return;
   const test::TempDir temp;
   const Words outputs{"--dump",  temp / "dump",      "--html",   temp / "page.html",
@@ -94,14 +96,14 @@ TEST_CASE("compare program: a fault's tensors, a page and JUnit's XML") {
   CHECK(cases.find("failures=\"1\"") != std::string::npos);
 }
 
-TEST_CASE("compare program: norms and ops alone") {
+TEST_CASE("compare program: norms and ops alone" * doctest::test_suite("slow")) {
   if (!has_others()) return;
   CHECK(run_keel({"compare", "norm", "batchnorm", "--node-steps", "2"}).code == 0);
   CHECK(run_keel({"compare", "op", "matmul", "--rank"}).code == 0);
   CHECK(run_keel({"compare", "op", "layer_norm_backward"}).code == 0);
 }
 
-TEST_CASE("compare program: a trace goes from one run to another") {
+TEST_CASE("compare program: a trace goes from one run to another" * doctest::test_suite("slow")) {
   if (!has_others()) return;
   const test::TempDir temp;
   CHECK(compare_digits({"--record", temp / "trace"}).code == 0);
@@ -129,7 +131,7 @@ TEST_CASE("compare program: a terminal obeys nothing in the name of a file, and 
         std::string::npos);
 }
 
-TEST_CASE("compare program: training that is followed") {
+TEST_CASE("compare program: training that is followed" * doctest::test_suite("slow")) {
   if (!has_others()) return;
   const test::TempDir temp;
   const ProcessResult text =

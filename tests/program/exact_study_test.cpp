@@ -35,7 +35,8 @@ TEST_CASE("study: an exact one needs float64 and no second seed") {
   check_refusal(run_keel({"study", "lemma3"}), 2, "nearest: 'lemma2'");
 }
 
-TEST_CASE("study: text cuts long tables, and says what is not judged") {
+TEST_CASE("study: text cuts long tables, and says what is not judged" *
+          doctest::test_suite("slow")) {
   const ProcessResult text = run_keel({"study", "figure7"});
   CHECK(text.code == 0);
   CHECK(holds(text.out, "... and 260 rows more, with --json"));
@@ -46,7 +47,8 @@ TEST_CASE("study: text cuts long tables, and says what is not judged") {
   CHECK(result.at("checks").at(1).at("holds").is_null());
 }
 
-TEST_CASE("study: a row of a table is an object of numbers and texts, a name a column") {
+TEST_CASE("study: a row of a table is an object of numbers and texts, a name a column" *
+          doctest::test_suite("slow")) {
   const ProcessResult text = run_keel({"study", "theorem1"});
   CHECK(holds(text.out, "m = mean(g xhat), q = mean(xhat^2)"));
   const Json rows =

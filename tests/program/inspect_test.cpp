@@ -101,6 +101,8 @@ TEST_CASE("inspect: a checkpoint") {
   CHECK(text.code == 0);
   CHECK(holds(text.out, "fc1/weight.m"));
   CHECK(holds(text.out, "checksums: yes, and right"));
+  CHECK(run_keel({"inspect", "checkpoint", temp.path()}).out ==
+        run_keel({"inspect", "checkpoint", temp / "checkpoints/best.safetensors"}).out);
 }
 
 TEST_CASE(
@@ -168,7 +170,7 @@ std::string line_of(const std::string& text, const std::string& task) {
   return begin == text.npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
 }
 
-TEST_CASE("inspect data: near misses of every task are said") {
+TEST_CASE("inspect data: near misses of every task are said" * doctest::test_suite("slow")) {
   struct Miss {
     const char *task, *file, *said;
   };
@@ -195,7 +197,8 @@ TEST_CASE("inspect data: near misses of every task are said") {
   }
 }
 
-TEST_CASE("inspect data: the command that takes what is there, and what is wrong with it") {
+TEST_CASE("inspect data: the command that takes what is there, and what is wrong with it" *
+          doctest::test_suite("slow")) {
   const test::TempDir temp;
   const auto shown = [&](const char* task) {
     return line_of(run_keel({"inspect", "data", temp.path()}).out, task);

@@ -20,7 +20,8 @@ std::vector<std::string> column(const Json& rows, const std::string& name) {
   return values;
 }
 
-TEST_CASE("list: every listing names all there is, as JSON and as text") {
+TEST_CASE("list: every listing names all there is, as JSON and as text" *
+          doctest::test_suite("slow")) {
   std::map<std::string, std::vector<std::string>> expected;
   for (const auto& entry : models::all_models()) {
     expected["models"].push_back(entry.name);
@@ -50,7 +51,8 @@ TEST_CASE("list: norms show their defaults and gradients") {
   }
 }
 
-TEST_CASE("list: a norm is a block of labelled lines of at most 100 columns, one alone if asked") {
+TEST_CASE("list: a norm is a block of labelled lines of at most 100 columns, one alone if asked" *
+          doctest::test_suite("slow")) {
   std::string all, line;
   for (const Json& row : listed("norms")) {
     const std::string name = row.at("norm");
@@ -128,7 +130,8 @@ TEST_CASE("list: every key of a model with its meaning, default and values") {
   check_refusal(run_keel({"list", "norms", "--markdown"}), 2, "--markdown is for keys alone");
 }
 
-TEST_CASE("list: backends say whether they are ready, and what they refuse") {
+TEST_CASE("list: backends say whether they are ready, and what they refuse" *
+          doctest::test_suite("slow")) {
   const Json rows = listed("backends");
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string missing = program_backends()[i].missing;

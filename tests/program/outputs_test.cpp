@@ -68,7 +68,7 @@ TEST_CASE("outputs: text") {
   CHECK(run_keel({"text", "vocab", a, "--output", temp / "c"}).code == 0);
 }
 
-TEST_CASE("outputs: predict and eval") {
+TEST_CASE("outputs: predict and eval" * doctest::test_suite("slow")) {
   const test::TempDir temp;
   const std::string folder = temp / "run";
   const std::string data = temp / "data";

@@ -25,7 +25,7 @@ struct SmallRun {
   }
 };
 
-TEST_CASE("predict: a class for each line, an empty one too") {
+TEST_CASE("predict: a class for each line, an empty one too" * doctest::test_suite("slow")) {
   const SmallRun run("text_classifier");
   const ProcessResult result = run.predict("good5 word1\n\nbad6\r\nword9 word2");
   CHECK(result.code == 0);
@@ -47,7 +47,8 @@ TEST_CASE("predict: a task that has no answer says so") {
   check_refusal(run.predict("1 2 3\n"), 2, "predict: mnist_mlp has no answer to lines");
 }
 
-TEST_CASE("predict: handwriting of lines and of --text, with a bias, into a file") {
+TEST_CASE("predict: handwriting of lines and of --text, with a bias, into a file" *
+          doctest::test_suite("slow")) {
   const SmallRun run("handwriting");
   const ProcessResult two = run.predict("cilnou\n\n", {"--set", "model.sample_points=20"});
   CHECK(two.code == 0);

@@ -108,7 +108,7 @@ TEST_CASE("refusals: a run's folder that cannot be") {
   CHECK(read_bytes(temp / "file") == "content");
 }
 
-TEST_CASE("refusals: unknown names and values out of range") {
+TEST_CASE("refusals: unknown names and values out of range" * doctest::test_suite("slow")) {
   const test::TempDir temp;
   const struct {
     std::vector<std::string> arguments;

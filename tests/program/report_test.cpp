@@ -65,7 +65,8 @@ TEST_CASE("report program: seeds are grouped, and the page holds all of it") {
   CHECK(holds(chart(), ">step (logarithmic)<"));
 }
 
-TEST_CASE("report program: text, a section for each model, a run that was cut off") {
+TEST_CASE("report program: text, a section for each model, a run that was cut off" *
+          doctest::test_suite("slow")) {
   ReportRuns runs;
   runs.folders.resize(2);
   runs.add("none", "1", {"train.max_steps=1"}, "text_classifier");

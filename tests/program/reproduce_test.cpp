@@ -39,7 +39,8 @@ std::map<std::string, std::string> logs_in(const fs::path& out) {
   return logs;
 }
 
-TEST_CASE("reproduce: cells are trained once a seed, and the result is written") {
+TEST_CASE("reproduce: cells are trained once a seed, and the result is written" *
+          doctest::test_suite("slow")) {
   const test::TempDir temp;
   const Json json = json_of(run_keel(two_cells(temp / "out", {"--json"})));
   REQUIRE(json.at("cells").size() == 2);
@@ -70,7 +71,8 @@ TEST_CASE("reproduce: cells are trained once a seed, and the result is written")
   CHECK(std::ranges::count(read_bytes(temp / "out/xu-table4.csv"), '\n') == 3);
 }
 
-TEST_CASE("reproduce: what is finished is never run again, several at once give the same") {
+TEST_CASE("reproduce: what is finished is never run again, several at once give the same" *
+          doctest::test_suite("slow")) {
   const test::TempDir temp;
   REQUIRE(run_keel(two_cells(temp / "out")).code == 0);
   const auto logs = logs_in(temp / "out");
@@ -101,7 +103,7 @@ TEST_CASE("reproduce: what is finished is never run again, several at once give 
                 "holds a run with train.lr = 0.001, here it is 0.5; give another --out");
 }
 
-TEST_CASE("reproduce: columns of one training share it") {
+TEST_CASE("reproduce: columns of one training share it" * doctest::test_suite("slow")) {
   const test::TempDir temp;
   const Json json = json_of(run_keel(
       reproduce(temp / "out", "ba-figure6",
@@ -149,7 +151,8 @@ void wait_for(const fs::path& path, Process& process) {
   REQUIRE(fs::exists(path));
 }
 
-TEST_CASE("reproduce: interrupted it saves, exits as it should and goes on where it stopped") {
+TEST_CASE("reproduce: interrupted it saves, exits as it should and goes on where it stopped" *
+          doctest::test_suite("slow")) {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
     CAPTURE(signal);
     const test::TempDir temp;

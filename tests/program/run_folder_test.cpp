@@ -34,7 +34,7 @@ TEST_CASE("run folder: while a run trains nobody else trains there, and its proc
   CHECK_FALSE(fs::exists(fs::path(folder) / "lock"));
 }
 
-TEST_CASE("run folder: two that start at once do not mix") {
+TEST_CASE("run folder: two that start at once do not mix" * doctest::test_suite("slow")) {
   const test::TempDir temp;
   const auto arguments = small_train(temp / "run", {"train.epochs=60"});
   Process first(arguments), second(arguments);

@@ -28,7 +28,8 @@ fs::path labelled_lines(const fs::path& folder) {
 }
 
 // Of handwriting all splits come out of one file.
-TEST_CASE("splits: a test file that is wrong is found before the training") {
+TEST_CASE("splits: a test file that is wrong is found before the training" *
+          doctest::test_suite("slow")) {
   const test::TempDir temp;
   const struct {
     const char* model;

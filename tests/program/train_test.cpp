@@ -159,7 +159,8 @@ TEST_CASE("train: a run that never reached a checkpoint can be started again") {
   CHECK_FALSE(fs::exists(temp / "run/lock"));
 }
 
-TEST_CASE("train: what a checkpoint decides cannot be given with --resume") {
+TEST_CASE("train: what a checkpoint decides cannot be given with --resume" *
+          doctest::test_suite("slow")) {
   const test::TempDir temp;
   REQUIRE(run_keel(small_train(temp / "run", {"train.max_steps=1"})).code == 0);
   const std::string folder = temp / "run";

@@ -52,7 +52,8 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-TEST_CASE("predict: translations with scores, and the n best in the form of Moses") {
+TEST_CASE("predict: translations with scores, and the n best in the form of Moses" *
+          doctest::test_suite("slow")) {
   const TranslationRun run;
   const std::string in = "s1 s2 s3\n\nnever-seen s5\n";
   const ProcessResult plain = run.predict(in), scored = run.predict(in, {"--scores"}),
@@ -135,7 +136,8 @@ struct RawRun {
   }
 };
 
-TEST_CASE("predict: lines as people write them, and translations too") {
+TEST_CASE("predict: lines as people write them, and translations too" *
+          doctest::test_suite("slow")) {
   const RawRun run;
   const ProcessResult raw = run.predict(run.german);
   CHECK(raw.out == run.english);
@@ -153,7 +155,8 @@ TEST_CASE("predict: lines as people write them, and translations too") {
   CHECK(run.predict("Wer bist Du?\n", {"--scores"}).out.ends_with("\tWho are You?\n"));
 }
 
-TEST_CASE("predict: a checkpoint that does not say how its text was prepared") {
+TEST_CASE("predict: a checkpoint that does not say how its text was prepared" *
+          doctest::test_suite("slow")) {
   const RawRun run;
   const std::string old = run.with_form("");
   const ProcessResult raw = run.predict(run.german, {}, old);
@@ -166,7 +169,7 @@ TEST_CASE("predict: a checkpoint that does not say how its text was prepared") {
   check_refusal(run.predict("a\n", {}, run.with_form("raw de")), 3, "form: expected 'tokens'");
 }
 
-TEST_CASE("predict: of a model trained on tokens lines are tokens") {
+TEST_CASE("predict: of a model trained on tokens lines are tokens" * doctest::test_suite("slow")) {
   const RawRun run({"model.tokenized=true", "train.max_steps=20"});
   const ProcessResult plain = run.predict(run.german);
   CHECK(plain.code == 0);

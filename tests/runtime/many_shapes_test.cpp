@@ -39,7 +39,8 @@ struct Shapes {
   }
 };
 
-TEST_CASE("many shapes: programs of a growing translation model lie in one block, the largest's") {
+TEST_CASE("many shapes: programs of a growing translation model lie in one block, the largest's" *
+          doctest::test_suite("slow")) {
   Shapes shapes;
   REQUIRE(shapes.programs.size() == kShapes);
   const bool grows = shapes.backend->allocate_growing(1)->grow(1 << 20);

@@ -78,7 +78,8 @@ void check_runs(const compare::Subjects& subjects, std::set<std::string>& ops) {
   }
 }
 
-TEST_CASE("cuda once: every op and norm, run, recorded and replayed, reads what was written") {
+TEST_CASE("cuda once: every op and norm, run, recorded and replayed, reads what was written" *
+          doctest::test_suite("slow")) {
   std::set<std::string> ops;
   for (const std::string& op : compare::subject_ops()) {
     if (compare::has_own_subject(op)) check_runs(compare::op_subjects(op, false), ops);

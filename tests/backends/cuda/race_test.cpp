@@ -39,7 +39,8 @@ TEST_CASE("cuda: no norm depends on the order of threads, narrow rows") {
   for (const std::string& name : norms_of_rows()) check_orders(name, {9, 12});
 }
 
-TEST_CASE("cuda: no norm depends on the order of threads, rows of several warps") {
+TEST_CASE("cuda: no norm depends on the order of threads, rows of several warps" *
+          doctest::test_suite("slow")) {
   for (const std::string& name : norms_of_rows()) check_orders(name, {3, 260});
 }
 
@@ -50,7 +51,8 @@ TEST_CASE("cuda: no norm depends on the order of blocks that share a column") {
 }
 
 // Teams of threads go through several rows, each at its own pace.
-TEST_CASE("cuda: no norm depends on the pace of those that share a block") {
+TEST_CASE("cuda: no norm depends on the pace of those that share a block" *
+          doctest::test_suite("slow")) {
   for (const char* name : {"layernorm", "rmsnorm"}) check_orders(name, {40, 4100}, 3);
 }
 
@@ -65,7 +67,7 @@ TEST_CASE("cuda: no norm of images depends on the order of threads") {
   }
 }
 
-TEST_CASE("cuda: attention does not depend on the order of threads") {
+TEST_CASE("cuda: attention does not depend on the order of threads" * doctest::test_suite("slow")) {
   for (const std::int64_t width : {20, 64, 65, 129}) {
     CAPTURE(width);
     const test::AttentionStep step =

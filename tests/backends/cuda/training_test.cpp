@@ -51,7 +51,8 @@ void check_as_on_cpu(const char* model, const Settings& settings) {
   }
 }
 
-TEST_CASE("cuda training: every step is logged, in order, with the numbers of a CPU") {
+TEST_CASE("cuda training: every step is logged, in order, with the numbers of a CPU" *
+          doctest::test_suite("slow")) {
   check_as_on_cpu("mnist_mlp",
                   {"train.epochs=2", "train.log_every=3", "train.accumulate=2", "train.batch=16"});
   check_as_on_cpu("text_classifier", {"train.max_steps=6", "train.log_every=1", "train.batch=128",
@@ -83,7 +84,8 @@ TEST_CASE("cuda training: divergence is found before anything is saved of it") {
 }
 
 // The weights of now are not those of the step that is looked at; the numbers are the CPU's.
-TEST_CASE("cuda training: updates that are not finite are left out as on a CPU") {
+TEST_CASE("cuda training: updates that are not finite are left out as on a CPU" *
+          doctest::test_suite("slow")) {
   for (const char* policy : {"skip", "rollback"}) {
     for (const char* gathered : {"1", "2"}) {
       CAPTURE(std::string(policy));

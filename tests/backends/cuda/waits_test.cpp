@@ -28,7 +28,7 @@ std::int64_t waits_of(std::int64_t steps, std::int64_t log_every) {
   return simt::counts.waits - before;
 }
 
-TEST_CASE("cuda training: the host waits once in N steps") {
+TEST_CASE("cuda training: the host waits once in N steps" * doctest::test_suite("slow")) {
   for (const std::int64_t n : {1, 10, 50}) {
     CAPTURE(n);
     CHECK(waits_of(110, n) - waits_of(10, n) <= 100 / n);

@@ -116,7 +116,8 @@ std::vector<float> spread(std::int64_t n, std::uint32_t stream) {
   return x;
 }
 
-TEST_CASE("onednn elementwise: every code is accurate at every size") {
+TEST_CASE("onednn elementwise: every code is accurate at every size" *
+          doctest::test_suite("slow")) {
   for_each_target([] {
     for (const Accuracy& row : kAccuracies) {
       for (const std::int64_t n : kSizes) {

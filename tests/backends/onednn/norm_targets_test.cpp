@@ -10,7 +10,8 @@
 
 namespace keel::test {
 
-TEST_CASE("onednn norms: every instruction set agrees with the reference") {
+TEST_CASE("onednn norms: every instruction set agrees with the reference" *
+          doctest::test_suite("slow")) {
   const NormBuild layer_norm = [](Graph& g, const NormInputs& in, double eps) {
     return ops::layer_norm(g, in.x, {in.gain, in.bias}, {.eps = eps});
   };

@@ -47,7 +47,8 @@ TEST_CASE("onednn norms: results past the caches are large, of whole registers, 
   CHECK_FALSE(streams(ref(x, large), ref(x, large), 128));
 }
 
-TEST_CASE("onednn norms: results past the caches are those of the reference") {
+TEST_CASE("onednn norms: results past the caches are those of the reference" *
+          doctest::test_suite("slow")) {
   const NormBuild layer_norm = [](Graph& g, const NormInputs& in, double eps) {
     return ops::layer_norm(g, in.x, {in.gain, in.bias}, {.eps = eps});
   };
@@ -80,7 +81,8 @@ TEST_CASE("onednn norms: results past the caches are those of the reference") {
   }
 }
 
-TEST_CASE("onednn norms: groups of images past the caches are those of the reference") {
+TEST_CASE("onednn norms: groups of images past the caches are those of the reference" *
+          doctest::test_suite("slow")) {
   const NormBuild group_norm = [](Graph& g, const NormInputs& in, double eps) {
     return ops::group_norm(g, in.x, {in.gain, in.bias}, {.groups = 4, .eps = eps});
   };
@@ -89,7 +91,7 @@ TEST_CASE("onednn norms: groups of images past the caches are those of the refer
   }
 }
 
-TEST_CASE("onednn norms: results past the caches keep the bounds") {
+TEST_CASE("onednn norms: results past the caches keep the bounds" * doctest::test_suite("slow")) {
   const auto backend = make_backend("onednn", {2});
   const std::pair<const char*, const char*> cases[] = {
       {"groupnorm{groups=4}", "rows,groups=33600,n=128,split=4"},

@@ -1,10 +1,13 @@
 // The bounds of kernels of any program: honest float32 kernels keep them, whatever the order of
 // their sums, and faults that the older rules let pass do not.
+#include <algorithm>
 #include <cmath>
 #include <random>
 
+#include "frontend/compare/bounds.h"
 #include "frontend/compare/node_judge.h"
 #include "frontend/compare/running_error.h"
+#include "frontend/compare/scale_fit.h"
 #include "src/ops/attention.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/embedding.h"
@@ -206,6 +209,21 @@ TEST_CASE("any kernel: a common factor shows that no element shows by itself") {
   CHECK(errors_of(scaled, judged).within());
   CHECK(errors_of(scaled, judged).of_usual < 1);
   CHECK(errors_of(scaled, judged).scale > 1);
+}
+
+TEST_CASE("any kernel: a common factor counts in two roundings and eight deviations of the fit") {
+  // Of n values y with a deviation of w each the fit has one of w / (y sqrt(n)).
+  constexpr std::int64_t kCount = 64;
+  const auto fit = [](double factor, double deviation) {
+    Tensor got(DType::kF64, {kCount}), expected(DType::kF64, {kCount}), w(DType::kF64, {kCount});
+    std::ranges::fill(expected.as<double>(), 3.0);
+    std::ranges::fill(got.as<double>(), 3 * (1 + factor));
+    std::ranges::fill(w.as<double>(), deviation);
+    return scale_fit(got, expected, w);
+  };
+  CHECK(fit(1e-3, 1e-3) == doctest::Approx(1e-3 / (2 * kEps + 8 * 1e-3 / (3 * 8))).epsilon(1e-9));
+  CHECK(fit(-1e-3, 1e-3) == doctest::Approx(fit(1e-3, 1e-3)).epsilon(1e-9));
+  CHECK(fit(6 * kEps, 0) == doctest::Approx(3).epsilon(1e-6));
 }
 
 TEST_CASE("any kernel: far below a row's largest score attention is not blind") {

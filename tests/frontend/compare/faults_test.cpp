@@ -55,7 +55,7 @@ void plant_in_turn(const TestBackends& backends, Subject& subject, const Compare
   }
 }
 
-TEST_CASE("faults: in models, one by one, each named by its node") {
+TEST_CASE("faults: in models, one by one, each named by its node" * doctest::test_suite("slow")) {
   const TestBackends backends;
   Tally tally;
   for (const models::ModelEntry& model : models::all_models()) {

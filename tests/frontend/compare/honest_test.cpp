@@ -16,8 +16,8 @@ TEST_CASE("compare: every op agrees with the judge, forward and backward") {
   }
 }
 
-TEST_CASE(
-    "compare: every norm agrees with the judge, forward, backward and state, in three steps") {
+TEST_CASE("compare: every norm agrees with the judge, forward, backward and state, in three steps" *
+          doctest::test_suite("slow")) {
   const TestBackends backends(Emulated::kTakenIn);
   for (const nn::NormFacts& facts : nn::norm_facts()) {
     CAPTURE(facts.name);
@@ -54,7 +54,8 @@ TEST_CASE("compare: an op's subjects have the op in them") {
   }
 }
 
-TEST_CASE("compare: every model agrees with the judge, step by step") {
+TEST_CASE("compare: every model agrees with the judge, step by step" *
+          doctest::test_suite("slow")) {
   const TestBackends backends;
   for (const models::ModelEntry& model : models::all_models()) {
     for (const char* mode : {"isolated", "chained"}) {
@@ -80,7 +81,8 @@ TEST_CASE("compare: a network with carries agrees, going on from batch to batch"
   }
 }
 
-TEST_CASE("compare: every optimizer and every clipping agrees with the judge") {
+TEST_CASE("compare: every optimizer and every clipping agrees with the judge" *
+          doctest::test_suite("slow")) {
   const TestBackends backends;
   for (const char* optimizer :
        {"sgd", "adam", "adamw", "adam_fairseq", "adam_release", "adagrad", "rmsprop_graves"}) {

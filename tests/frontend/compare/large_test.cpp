@@ -39,7 +39,8 @@ Sizes sizes_of(const Graph& graph, std::string_view op) {
   return sizes;
 }
 
-TEST_CASE("large: every op agrees with the judge, forward and backward") {
+TEST_CASE("large: every op agrees with the judge, forward and backward" *
+          doctest::test_suite("slow")) {
   const TestBackends backends;
   for (const std::string& op : subject_ops()) {
     CAPTURE(op);
@@ -50,7 +51,8 @@ TEST_CASE("large: every op agrees with the judge, forward and backward") {
   }
 }
 
-TEST_CASE("large: every norm agrees with the judge, forward and backward") {
+TEST_CASE("large: every norm agrees with the judge, forward and backward" *
+          doctest::test_suite("slow")) {
   const TestBackends backends;
   for (const nn::NormFacts& facts : nn::norm_facts()) {
     CAPTURE(facts.name);

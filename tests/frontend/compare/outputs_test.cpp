@@ -67,7 +67,7 @@ TEST_CASE("outputs: a fault in any output of any op is named") {
   CHECK(further >= 40);
 }
 
-TEST_CASE("outputs: a fault in any output of any norm is named") {
+TEST_CASE("outputs: a fault in any output of any norm is named" * doctest::test_suite("slow")) {
   const TestBackends backends;
   int further = 0;
   for (const nn::NormFacts& facts : nn::norm_facts()) {
@@ -84,7 +84,8 @@ std::set<std::string> updated_leaves(const Graph& graph) {
   return names;
 }
 
-TEST_CASE("outputs: every leaf that a step updates is judged, and a fault in it is named") {
+TEST_CASE("outputs: every leaf that a step updates is judged, and a fault in it is named" *
+          doctest::test_suite("slow")) {
   const TestBackends backends;
   for (const char* optimizer : {"sgd", "adam", "adagrad", "rmsprop_graves"}) {
     for (const char* mode : {"isolated", "chained"}) {

@@ -85,7 +85,7 @@ TEST_CASE("mnist: parts that do not belong together") {
   CHECK(refuses(ErrorKind::kBadInput, "expected images of (28, 28), got (5, 28, 27)", load));
 }
 
-TEST_CASE("mnist: the real files") {
+TEST_CASE("mnist: the real files" * doctest::test_suite("slow")) {
   const char* root = std::getenv("KEEL_DATA");
   if (root == nullptr) {
     MESSAGE("skipped: KEEL_DATA names no folder with mnist/ in it");

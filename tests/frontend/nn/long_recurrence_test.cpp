@@ -69,7 +69,8 @@ TEST_CASE(
 
 // A weight acts 500 times, and third derivatives are up to 2e8 of the first: a step of 1e-7 leaves
 // 4e-7 of it, and rounding, 1e-14 of the loss, 1e-7 / 2.
-TEST_CASE("recurrent: gradients of 500 steps are those of central differences") {
+TEST_CASE("recurrent: gradients of 500 steps are those of central differences" *
+          doctest::test_suite("slow")) {
   for (const std::string norm : {"none", "layernorm"}) {
     CAPTURE(norm);
     LayerRun of_lstm(cell_layer<Lstm>(norm), {kManySteps, 1, kInputs}, Mode::kProbe);

@@ -10,7 +10,8 @@
 namespace keel::nn {
 namespace {
 
-TEST_CASE("recurrent norms: gradients of all parameters where the backward is the derivative") {
+TEST_CASE("recurrent norms: gradients of all parameters where the backward is the derivative" *
+          doctest::test_suite("slow")) {
   // mabn and batchrenorm start with the batch's own statistics, and are exact as long. Six numbers
   // make two groups of three; in groups of two all numbers would be 1 and -1.
   for (const std::string norm : {"adanorm{detach=false}", "scalenorm", "groupnorm{groups=2}",

@@ -144,7 +144,8 @@ TEST_CASE("recurrent: a GRU is its formula, with norms and without, masked or no
 }
 
 TEST_CASE(
-    "recurrent: gradients of all parameters, with norms of rows, of weights and over batches") {
+    "recurrent: gradients of all parameters, with norms of rows, of weights and over batches" *
+    doctest::test_suite("slow")) {
   for (const std::string norm : {"none", "layernorm", "rmsnorm", "weightnorm",
                                  "batchnorm{gain_init=0.1}", "sequencebatchnorm"}) {
     for (const bool masked : {false, true}) {

@@ -125,7 +125,8 @@ void check_rule(Rule rule) {
 constexpr Clipping kClippings[] = {Clipping::kNone, Clipping::kGlobal, Clipping::kPerTensor,
                                    Clipping::kElement};
 
-TEST_CASE("row gradients: every optimizer under every clipping, as by whole gradients") {
+TEST_CASE("row gradients: every optimizer under every clipping, as by whole gradients" *
+          doctest::test_suite("slow")) {
   const OptimizerOptions rows[] = {
       {.kind = Optimizer::kSgd},
       {.kind = Optimizer::kSgd, .momentum = 0.9, .weight_decay = 0.01, .nesterov = true},

@@ -49,7 +49,8 @@ std::vector<Filter> filters() {
       {"bleu", [](const auto& line) { BleuCounter().add(line, line); }}};
 }
 
-TEST_CASE("long lines: every filter takes a time in proportion to a line") {
+TEST_CASE("long lines: every filter takes a time in proportion to a line" *
+          doctest::test_suite("slow")) {
   for (const Filter& filter : filters()) {
     for (const char* unit :
          {".",  ".\"",     ".\"<",         ". ",     "\"",     ",\"",       "a",   "a ",   "a-",
@@ -100,7 +101,8 @@ TEST_CASE("long lines: the longest is read, one byte more is refused with its pl
 #ifndef __SANITIZE_ADDRESS__
 
 // A word of so many bytes, of which every one is a part that may be joined.
-TEST_CASE("long lines: cutting a long word takes a small multiple of its memory") {
+TEST_CASE("long lines: cutting a long word takes a small multiple of its memory" *
+          doctest::test_suite("slow")) {
   constexpr std::int64_t kBytes = 1 << 22;
   Bpe bpe(BpeCodes::parse("#version: 0.2\na a\naa aa\n", "codes"));
   const std::string word(kBytes, 'a');

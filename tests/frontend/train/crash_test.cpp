@@ -83,7 +83,8 @@ int count_calls(const fs::path& folder, const Job& job) {
   return counter.calls();
 }
 
-TEST_CASE("crash: whichever system call of a run fails, nothing is lost") {
+TEST_CASE("crash: whichever system call of a run fails, nothing is lost" *
+          doctest::test_suite("slow")) {
   const test::TempDir temp;
   const Job job = crash_job();
   const int calls = count_calls(temp / "straight", job);
@@ -126,7 +127,8 @@ bool train_and_die(int at, const fs::path& folder, const Job& job) {
   return WEXITSTATUS(status) == 9;
 }
 
-TEST_CASE("crash: a process that ends in any system call of a run loses nothing") {
+TEST_CASE("crash: a process that ends in any system call of a run loses nothing" *
+          doctest::test_suite("slow")) {
   const test::TempDir temp;
   const Job job = crash_job();
   const int calls = count_calls(temp / "straight", job);

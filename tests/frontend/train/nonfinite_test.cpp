@@ -195,7 +195,8 @@ TEST_CASE("nonfinite: an epoch that is left out as a whole has no mean loss") {
   CHECK(has_loss == std::vector<bool>{false, true});
 }
 
-TEST_CASE("nonfinite: wherever a run is interrupted, it ends the same") {
+TEST_CASE("nonfinite: wherever a run is interrupted, it ends the same" *
+          doctest::test_suite("slow")) {
   const std::set<std::int64_t> batches{2, 4, 5, 11};
   for (const char* policy : {"skip", "rollback"}) {
     CAPTURE(std::string(policy));

@@ -142,7 +142,8 @@ void check_other_data(const char* model, const fs::path& data, const char* name,
   CHECK(run_keel(resume).code == 0);
 }
 
-TEST_CASE("resume: on other data it is refused and nothing is touched") {
+TEST_CASE("resume: on other data it is refused and nothing is touched" *
+          doctest::test_suite("slow")) {
   // Another last sentence: one more or less on one side alone would be refused as that.
   check_other_data("translation", test::small_pairs(), "train.de", [](std::string& text) {
     text.erase(text.rfind('\n', text.size() - 2) + 1);
@@ -251,7 +252,7 @@ void check_kills(const char* model, const Settings& settings, std::int64_t last_
   check_same_end(folder, temp / "straight", last_step);
 }
 
-TEST_CASE("resume: kill -9 at random moments loses nothing") {
+TEST_CASE("resume: kill -9 at random moments loses nothing" * doctest::test_suite("slow")) {
   const Settings often{"train.checkpoint_every=1", "train.log_every=1"};
   check_kills("mnist_mlp", often + Settings{"train.epochs=4", "model.norm=batchnorm"}, 32);
   check_kills("text_classifier", often + Settings{"train.max_steps=24"}, 24);

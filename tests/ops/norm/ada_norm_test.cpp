@@ -46,7 +46,7 @@ RowNorm row_norm(const AdaNormAttrs& attrs) {
 
 }  // namespace
 
-TEST_CASE("ada_norm: what a row norm promises") {
+TEST_CASE("ada_norm: what a row norm promises" * doctest::test_suite("slow")) {
   const RowNorm norm = row_norm(kPaper);
   check_norm({norm.build, NormLayout::kRows, 0, composed(kPaper), 1, false});
   if (default_backend() == "reference") return;

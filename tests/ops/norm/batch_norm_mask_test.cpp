@@ -128,7 +128,8 @@ TEST_CASE("batch_norm: worked examples with a row of padding") {
   check_example(ColumnPadding::kPnCode, "BatchNorm row 1 masked (PN-code)");
 }
 
-TEST_CASE("batch_norm: padding that is left out might as well not be there") {
+TEST_CASE("batch_norm: padding that is left out might as well not be there" *
+          doctest::test_suite("slow")) {
   for (const BatchNormAttrs& attrs : {BatchNormAttrs{}, BatchNormAttrs{.training = false},
                                       BatchNormAttrs{.unbiased = true, .running_unbiased = true}}) {
     const auto build = [&](Graph& g, const NormInputs& in, Value mask) {
@@ -151,7 +152,8 @@ TEST_CASE("batch_norm: the backward under a mask is the derivative") {
   }
 }
 
-TEST_CASE("batch_norm: pn_code overwrites padding by the mean, then knows of no mask") {
+TEST_CASE("batch_norm: pn_code overwrites padding by the mean, then knows of no mask" *
+          doctest::test_suite("slow")) {
   for (const auto& [rows, channels] : {std::pair{7, 3}, {300, 70}, {4099, 65}}) {
     for (bool unbiased : {false, true}) {
       const BatchNormAttrs attrs{.unbiased = unbiased, .running_unbiased = unbiased};
@@ -215,7 +217,8 @@ TEST_CASE("batch_norm: one kept row has no variance, biased or not") {
   }
 }
 
-TEST_CASE("batch_norm: what padding holds changes no bit, nor does the thread count") {
+TEST_CASE("batch_norm: what padding holds changes no bit, nor does the thread count" *
+          doctest::test_suite("slow")) {
   for (const ColumnPadding padding : kPaddings) {
     for (const std::string& backend : tested_backends()) {
       Masked masked(random_normal({4099, 65}, 1, 3, 2), long_mask(4099), with(padding));

@@ -51,16 +51,16 @@ void check_three(const BatchNormAttrs& attrs, const std::vector<double>& expecte
 
 }  // namespace
 
-TEST_CASE("batch_norm: what every norm promises, tokens") {
+TEST_CASE("batch_norm: what every norm promises, tokens" * doctest::test_suite("slow")) {
   check_norm({batch_norm(), NormLayout::kColumns, 2});
 }
 
-TEST_CASE("batch_norm: what every norm promises, images") {
+TEST_CASE("batch_norm: what every norm promises, images" * doctest::test_suite("slow")) {
   check_norm({batch_norm(), NormLayout::kImages, 2});
   check_norm({batch_norm(), NormLayout::kThumbnails, 2});
 }
 
-TEST_CASE("batch_norm: what every norm promises, unbiased") {
+TEST_CASE("batch_norm: what every norm promises, unbiased" * doctest::test_suite("slow")) {
   check_norm({batch_norm({.unbiased = true, .running_unbiased = true}), NormLayout::kColumns, 2,
               nullptr, 2});
 }
@@ -87,7 +87,7 @@ TEST_CASE("batch_norm: evaluation uses the running statistics and has no new one
   check_three({.training = false}, {-9 * rstd, 10, rstd});
 }
 
-TEST_CASE("batch_norm: what every norm promises, evaluation") {
+TEST_CASE("batch_norm: what every norm promises, evaluation" * doctest::test_suite("slow")) {
   const NormBuild evaluation = batch_norm({.training = false});
   check_norm({evaluation, NormLayout::kColumns, 2, nullptr, 1, false});
   check_norm({evaluation, NormLayout::kImages, 2, nullptr, 1, false});

@@ -81,21 +81,22 @@ void check_example(double r_max, double d_max, std::string_view section) {
 }  // namespace
 
 // With d = 0 a constant channel gives the bias.
-TEST_CASE("batch_renorm: what every norm promises, tokens") {
+TEST_CASE("batch_renorm: what every norm promises, tokens" * doctest::test_suite("slow")) {
   check_norm({batch_renorm(kScaled), NormLayout::kColumns, 2, composed(kScaled)});
 }
 
-TEST_CASE("batch_renorm: what every norm promises, images") {
+TEST_CASE("batch_renorm: what every norm promises, images" * doctest::test_suite("slow")) {
   check_norm({batch_renorm(kScaled), NormLayout::kImages, 2, composed(kScaled)});
   check_norm({batch_renorm(kScaled), NormLayout::kThumbnails, 2, composed(kScaled)});
 }
 
-TEST_CASE("batch_renorm: what every norm promises, scaled and moved") {
+TEST_CASE("batch_renorm: what every norm promises, scaled and moved" *
+          doctest::test_suite("slow")) {
   check_norm({batch_renorm(kScaledAndMoved), NormLayout::kColumns, 2, composed(kScaledAndMoved), 1,
               false, true});
 }
 
-TEST_CASE("batch_renorm: what every norm promises, evaluation") {
+TEST_CASE("batch_renorm: what every norm promises, evaluation" * doctest::test_suite("slow")) {
   const BatchRenormAttrs attrs{.training = false};
   check_norm({batch_renorm(attrs), NormLayout::kColumns, 2, composed(attrs), 1, false});
 }

@@ -49,14 +49,15 @@ RowNorm row_norm(const DetachNormAttrs& attrs) {
 }  // namespace
 
 // DetachMean has the longest backward.
-TEST_CASE("detach_norm: what a row norm promises") {
+TEST_CASE("detach_norm: what a row norm promises" * doctest::test_suite("slow")) {
   const RowNorm norm = row_norm(kDetachMean);
   check_norm({norm.build, NormLayout::kRows, 0, composed(kDetachMean), 1, false});
   if (default_backend() == "reference") return;
   SUBCASE("special values") { check_special_rows(norm); }
 }
 
-TEST_CASE("detach_norm: what is detached, and the kinds of variance") {
+TEST_CASE("detach_norm: what is detached, and the kinds of variance" *
+          doctest::test_suite("slow")) {
   for (DetachNormAttrs attrs : {kDetachBoth, kDetachMean, kDetachVariance}) {
     for (bool unbiased : {false, true}) {
       for (bool eps_outside : {false, true}) {

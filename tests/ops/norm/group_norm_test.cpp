@@ -134,11 +134,12 @@ const std::vector<GroupCase> kBlocks{{{700, 96}, 8},           {{300, 30}, 3},
 
 }  // namespace
 
-TEST_CASE("group_norm: what every norm promises, one group") {
+TEST_CASE("group_norm: what every norm promises, one group" * doctest::test_suite("slow")) {
   check_norm({group_norm({.groups = 1})});
 }
 
-TEST_CASE("group_norm: what every norm promises, unbiased with eps outside") {
+TEST_CASE("group_norm: what every norm promises, unbiased with eps outside" *
+          doctest::test_suite("slow")) {
   check_norm(
       {group_norm({.unbiased = true, .eps_outside = true}), NormLayout::kRows, 0, nullptr, 2});
 }
@@ -180,7 +181,8 @@ TEST_CASE("group_norm: groups = channels on images is a layer norm of every plan
   for (const char* name : {"y0", "d0"}) check_close(instance.at(name), planes.at(name));
 }
 
-TEST_CASE("group_norm: the backend agrees with the reference on several groups") {
+TEST_CASE("group_norm: the backend agrees with the reference on several groups" *
+          doctest::test_suite("slow")) {
   if (default_backend() == "reference") return;
   for (std::int64_t width : {1, 2, 3, 15, 16, 17, 33, 64, 100, 257, 1025}) {
     for (const auto& [mean, deviation] : {std::pair{0.0, 1.0}, {1e6, 1.0}, {100.0, 0.01}}) {
@@ -194,7 +196,8 @@ TEST_CASE("group_norm: the backend agrees with the reference on several groups")
   compare({{0, 6, 2, 2}, 2});
 }
 
-TEST_CASE("group_norm: any thread count, in place or a sample alone, give the same bits") {
+TEST_CASE("group_norm: any thread count, in place or a sample alone, give the same bits" *
+          doctest::test_suite("slow")) {
   if (default_backend() == "reference") return;
   for (const GroupCase& c : kBlocks) {
     CAPTURE(c.text());
@@ -211,7 +214,8 @@ TEST_CASE("group_norm: any thread count, in place or a sample alone, give the sa
   }
 }
 
-TEST_CASE("group_norm: results of 16 MiB, written past the caches, are the same") {
+TEST_CASE("group_norm: results of 16 MiB, written past the caches, are the same" *
+          doctest::test_suite("slow")) {
   if (default_backend() == "reference") return;
   for (const GroupCase& c : {GroupCase{{4096, 1024}, 8}, GroupCase{{64, 64, 32, 32}, 8}}) {
     CAPTURE(c.text());

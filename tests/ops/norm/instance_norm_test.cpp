@@ -75,11 +75,12 @@ struct MaskedSamples {
 
 }  // namespace
 
-TEST_CASE("instance_norm: what every norm promises") {
+TEST_CASE("instance_norm: what every norm promises" * doctest::test_suite("slow")) {
   check_norm({build, NormLayout::kSequences});
 }
 
-TEST_CASE("instance_norm: a sample is normalized like a batch, padding or not") {
+TEST_CASE("instance_norm: a sample is normalized like a batch, padding or not" *
+          doctest::test_suite("slow")) {
   for (const Shape& shape : {Shape{5, 9, 3}, Shape{37, 50, 70}, Shape{4, 2500, 33}}) {
     const MaskedSamples masked{shape};
     const Results expected = run_reference(masked.op_case(true));

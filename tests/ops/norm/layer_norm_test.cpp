@@ -32,9 +32,12 @@ Value layer_norm_simple(Graph& g, const NormInputs& in, double eps) {
 
 }  // namespace
 
-TEST_CASE("layer_norm: what every norm promises") { check_norm({layer_norm()}); }
+TEST_CASE("layer_norm: what every norm promises" * doctest::test_suite("slow")) {
+  check_norm({layer_norm()});
+}
 
-TEST_CASE("layer_norm: what every norm promises, unbiased with eps outside") {
+TEST_CASE("layer_norm: what every norm promises, unbiased with eps outside" *
+          doctest::test_suite("slow")) {
   check_norm(
       {layer_norm({.unbiased = true, .eps_outside = true}), NormLayout::kRows, 0, nullptr, 2});
 }

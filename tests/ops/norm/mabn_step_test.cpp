@@ -128,7 +128,8 @@ TEST_CASE("mabn: worked examples, the second and the third step") {
 }
 
 // x of growing size reaches both ends of the window of r.
-TEST_CASE("mabn: the backend agrees with the reference over several steps") {
+TEST_CASE("mabn: the backend agrees with the reference over several steps" *
+          doctest::test_suite("slow")) {
   const MabnAttrs attrs{.keep = 0.9, .clip = 1.5, .m = 6, .warmup = 2, .clip_after = 4};
   for (const Shape& shape : {Shape{5, 3}, Shape{300, 70}, Shape{3000, 37}, Shape{4, 33, 5, 7}}) {
     CAPTURE(shape.text());

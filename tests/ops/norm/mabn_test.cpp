@@ -38,10 +38,14 @@ NormBuild first_step(MabnAttrs attrs) {
 
 }  // namespace
 
-TEST_CASE("mabn: tokens") { check_uncentred_norm({first_step({.m = 1})}); }
+TEST_CASE("mabn: tokens" * doctest::test_suite("slow")) {
+  check_uncentred_norm({first_step({.m = 1})});
+}
 
-TEST_CASE("mabn: images") { check_uncentred_norm({first_step({.m = 1}), NormLayout::kImages}); }
-TEST_CASE("mabn: thumbnails") {
+TEST_CASE("mabn: images" * doctest::test_suite("slow")) {
+  check_uncentred_norm({first_step({.m = 1}), NormLayout::kImages});
+}
+TEST_CASE("mabn: thumbnails" * doctest::test_suite("slow")) {
   check_uncentred_norm({first_step({.m = 1}), NormLayout::kThumbnails});
 }
 

@@ -55,16 +55,20 @@ void check_three(const PnVAttrs& attrs, double rpsi, double psi2) {
 
 }  // namespace
 
-TEST_CASE("pn_v: tokens") { check_uncentred_norm({pn_v()}); }
+TEST_CASE("pn_v: tokens" * doctest::test_suite("slow")) { check_uncentred_norm({pn_v()}); }
 
-TEST_CASE("pn_v: images") { check_uncentred_norm({pn_v(), NormLayout::kImages}); }
-TEST_CASE("pn_v: thumbnails") { check_uncentred_norm({pn_v(), NormLayout::kThumbnails}); }
+TEST_CASE("pn_v: images" * doctest::test_suite("slow")) {
+  check_uncentred_norm({pn_v(), NormLayout::kImages});
+}
+TEST_CASE("pn_v: thumbnails" * doctest::test_suite("slow")) {
+  check_uncentred_norm({pn_v(), NormLayout::kThumbnails});
+}
 
-TEST_CASE("pn_v: evaluation") {
+TEST_CASE("pn_v: evaluation" * doctest::test_suite("slow")) {
   check_uncentred_norm({.build = pn_v({.training = false}), .own_statistics = false});
 }
 
-TEST_CASE("pn_v: a row mask") {
+TEST_CASE("pn_v: a row mask" * doctest::test_suite("slow")) {
   for (bool training : {true, false}) {
     const auto build = [training](Graph& g, const NormInputs& in, Value mask) {
       return ops::pn_v(g, in.x, {in.gain, in.bias}, {in.state[0], mask}, {.training = training});

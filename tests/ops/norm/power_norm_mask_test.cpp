@@ -10,7 +10,7 @@
 namespace keel::test {
 
 namespace {}  // namespace
-TEST_CASE("power_norm: a row mask") {
+TEST_CASE("power_norm: a row mask" * doctest::test_suite("slow")) {
   for (const PowerNormMode mode : kPowerNormModes) {
     for (bool training : {true, false}) {
       const PowerNormAttrs attrs{.mode = mode, .training = training};

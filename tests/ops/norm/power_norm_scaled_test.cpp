@@ -85,7 +85,8 @@ TEST_CASE("power_norm: a scaling in front is group_scaling") {
 }
 
 // Groups that end with registers and groups that do not, rows that fit a part and rows that do not.
-TEST_CASE("power_norm: scaled, the backend agrees with the reference, step by step") {
+TEST_CASE("power_norm: scaled, the backend agrees with the reference, step by step" *
+          doctest::test_suite("slow")) {
   for (const auto& [shape, groups] : {Case{{1, 3}, 1},
                                       {{7, 33}, 3},
                                       {{150, 128}, 4},
@@ -153,7 +154,7 @@ TEST_CASE("power_norm: scaled, a column of a tiny share of its rows") {
   CHECK(largest_error(got.at("y"), expected.at("y"), 1) <= 3e-6);
 }
 
-TEST_CASE("power_norm: scaled, results written past the caches") {
+TEST_CASE("power_norm: scaled, results written past the caches" * doctest::test_suite("slow")) {
   for (const auto& [shape, groups] : {Case{{8200, 512}, 2}, {{208, 20'480}, 1}}) {
     CAPTURE(shape.text());
     PowerNormStepper reference("reference", shape, {.groups = groups});

@@ -49,16 +49,17 @@ UncentredSpec spec(PowerNormAttrs attrs, NormLayout layout) {
 
 }  // namespace
 
-TEST_CASE("power_norm: release, tokens") {
+TEST_CASE("power_norm: release, tokens" * doctest::test_suite("slow")) {
   check_uncentred_norm(spec({.mode = PowerNormMode::kRelease}, NormLayout::kColumns));
 }
 
-TEST_CASE("power_norm: release, images") {
+TEST_CASE("power_norm: release, images" * doctest::test_suite("slow")) {
   check_uncentred_norm(spec({.mode = PowerNormMode::kRelease}, NormLayout::kImages));
   check_uncentred_norm(spec({.mode = PowerNormMode::kRelease}, NormLayout::kThumbnails));
 }
 
-TEST_CASE("power_norm: the backend agrees with the reference, step by step") {
+TEST_CASE("power_norm: the backend agrees with the reference, step by step" *
+          doctest::test_suite("slow")) {
   for (const Shape& shape : {Shape{1, 3}, Shape{7, 33}, Shape{150, 130}, Shape{3000, 37},
                              Shape{2, 5, 3, 11}, Shape{16, 20, 9, 9}}) {
     for (const PowerNormMode mode : kPowerNormModes) {

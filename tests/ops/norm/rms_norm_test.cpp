@@ -38,7 +38,7 @@ TEST_CASE("rms_norm: the backward is the derivative") {
   }
 }
 
-TEST_CASE("rms_norm: the backend keeps the promises of a row norm") {
+TEST_CASE("rms_norm: the backend keeps the promises of a row norm" * doctest::test_suite("slow")) {
   if (default_backend() == "reference") return;
   SUBCASE("agreement") { check_rows_agree(kRmsNorm); }
   SUBCASE("any thread count, in place") { check_rows_repeat(kRmsNorm); }

@@ -64,7 +64,8 @@ TEST_CASE("scale_norm: a row of length eps or less is divided by eps") {
   }
 }
 
-TEST_CASE("scale_norm: the backend keeps the promises of a row norm") {
+TEST_CASE("scale_norm: the backend keeps the promises of a row norm" *
+          doctest::test_suite("slow")) {
   if (default_backend() == "reference") return;
   SUBCASE("agreement") { check_rows_agree(kScaleNorm); }
   SUBCASE("any thread count, in place") { check_rows_repeat(kScaleNorm); }

@@ -161,7 +161,7 @@ TEST_CASE("weight_norm: every unit has length g, and dv is orthogonal to v") {
   }
 }
 
-TEST_CASE("weight_norm: the backend agrees with the reference") {
+TEST_CASE("weight_norm: the backend agrees with the reference" * doctest::test_suite("slow")) {
   for (bool by_column : {false, true}) {
     CAPTURE(by_column);
     for (const auto& [in, out] : {std::pair{1, 1},
@@ -186,7 +186,8 @@ TEST_CASE("weight_norm: the backend agrees with the reference") {
   check_agreement(random_weights({6, 5, 3, 3}, false));
 }
 
-TEST_CASE("weight_norm: the same bits for any thread count, and in place") {
+TEST_CASE("weight_norm: the same bits for any thread count, and in place" *
+          doctest::test_suite("slow")) {
   for (const auto& [shape, by_column] :
        {std::pair{Shape{4099, 65}, true}, {{300, 600}, false}, {{300, 40}, true}}) {
     Weights weights = random_weights(shape, by_column);
