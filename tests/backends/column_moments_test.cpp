@@ -70,7 +70,7 @@ TEST_CASE("backend column moments: the same of images") {
   });
 }
 
-TEST_CASE("backend column moments: the same on the reference") {
+TEST_CASE("backend column moments: the same on the reference" * doctest::test_suite("slow")) {
   const auto backend = make_backend("reference");
   for (const Shape& shape : {Shape{1, 7}, Shape{3, 64}, Shape{257, 33}, Shape{3, 7, 5, 9}}) {
     check_same_bits(*backend, shape, ColumnMask::kNone);

@@ -55,7 +55,7 @@ void check_convolution(const Convolution& p) {
   }
 }
 
-TEST_CASE("backend conv2d: geometries, with gradients") {
+TEST_CASE("backend conv2d: geometries, with gradients" * doctest::test_suite("slow")) {
   const Convolution rows[] = {
       {{2, 1, 28, 28}, {20, 1, 5, 5}},          {{2, 20, 12, 12}, {50, 20, 5, 5}},
       {{3, 3, 9, 7}, {5, 3, 3, 3}, 1, 1},       {{2, 3, 9, 8}, {4, 3, 3, 3}, 2, 0},

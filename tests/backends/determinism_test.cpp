@@ -50,7 +50,7 @@ TEST_CASE("backend: matrix products do not depend on the thread count") {
       }));
 }
 
-TEST_CASE("backend: convolutions do not depend on the thread count") {
+TEST_CASE("backend: convolutions do not depend on the thread count" * doctest::test_suite("slow")) {
   struct Row {
     Shape x, weight;
     std::int64_t stride, padding;

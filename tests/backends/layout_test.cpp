@@ -49,7 +49,7 @@ TEST_CASE("backend layout: every permutation of axes") {
   });
 }
 
-TEST_CASE("backend layout: transposed matrices of every size") {
+TEST_CASE("backend layout: transposed matrices of every size" * doctest::test_suite("slow")) {
   for_each_target([] {
     for (const std::int64_t rows : {1, 2, 3, 4, 5, 63, 64, 65, 130}) {
       for (const std::int64_t columns : {1, 4, 7, 64, 129, 1025}) {
@@ -125,7 +125,8 @@ TEST_CASE("backend layout: joined parts") {
   }
 }
 
-TEST_CASE("backend layout: results do not depend on the thread count") {
+TEST_CASE("backend layout: results do not depend on the thread count" *
+          doctest::test_suite("slow")) {
   OpCase c;
   c.inputs.push_back(numbered(DType::kF32, {40, 50, 60}));
   c.build = [](Graph& g, const std::vector<Value>& v) {

@@ -60,7 +60,7 @@ std::vector<SharedProducts> shared_products() {
   return result;
 }
 
-TEST_CASE("backend matmul: a matrix that many products share") {
+TEST_CASE("backend matmul: a matrix that many products share" * doctest::test_suite("slow")) {
   for (const SharedProducts& shared : shared_products()) {
     CAPTURE(shared.text());
     const double bound = sum_bound(shared.k);

@@ -89,7 +89,8 @@ TEST_CASE("backend matmul: no elements, and an inner size of 0") {
 #ifdef KEEL_ONEDNN
 // For many rows b is copied into another order first, for few it is not. oneDNN's kernels for AVX2
 // do not keep a row's bits, with or without a copy.
-TEST_CASE("backend matmul: with AVX-512 a row's bits do not depend on how many rows there are") {
+TEST_CASE("backend matmul: with AVX-512 a row's bits do not depend on how many rows there are" *
+          doctest::test_suite("slow")) {
   const auto backend = make_backend("onednn", {2});  // which KEEL_ISA may have limited
   if (!onednn::simd_target().starts_with("AVX3")) return;
   constexpr std::int64_t kFew = 8, kInner = 530, kColumns = 1024;

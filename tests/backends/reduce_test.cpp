@@ -80,7 +80,8 @@ TEST_CASE("backend reduce: sums and means are rounded once" * doctest::test_suit
   });
 }
 
-TEST_CASE("backend reduce: maxima are exact, and the first of equals gets the gradient") {
+TEST_CASE("backend reduce: maxima are exact, and the first of equals gets the gradient" *
+          doctest::test_suite("slow")) {
   for_each_target([] {
     for (const ReduceRow& row : rows()) {
       CAPTURE(row.shape.text());

@@ -133,7 +133,8 @@ struct BothGradients {
         rows(ops::row_gradient(g, v[0], v[1], {t.padding_id, t.vocabulary})) {}
 };
 
-TEST_CASE("backend row gradient: rows are those of the whole gradient, and so are their squares") {
+TEST_CASE("backend row gradient: rows are those of the whole gradient, and so are their squares" *
+          doctest::test_suite("slow")) {
   for_each_table([](Backend& backend, const TableCase& t) {
     OpCase c = table_case(t);
     c.build = [&](Graph& g, const std::vector<Value>& v) {

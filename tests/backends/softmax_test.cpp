@@ -88,7 +88,7 @@ void check_log_softmax(const Shape& shape, double deviation) {
   }
 }
 
-TEST_CASE("backend softmax: accurate at every width") {
+TEST_CASE("backend softmax: accurate at every width" * doctest::test_suite("slow")) {
   for_each_target([] {
     for (const std::int64_t width : kSizes) {
       CAPTURE(width);

@@ -25,7 +25,7 @@ void check_pass(const NormPass& pass, std::int64_t bytes) {
   if (pass.peer) CHECK((std::isfinite(pass.peer_ratio()) && pass.peer_ratio() > 0));
 }
 
-TEST_CASE("bench norms: every norm, forward and backward") {
+TEST_CASE("bench norms: every norm, forward and backward" * doctest::test_suite("slow")) {
   const auto backend = make_backend(default_backend(), {.threads = 2});
   const std::int64_t element = size_of(backend->storage(DType::kF32));
   for (const nn::NormFacts& facts : nn::norm_facts()) {

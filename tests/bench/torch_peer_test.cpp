@@ -166,7 +166,8 @@ TEST_CASE("torch peer: a norm beside it has its times, or the reason why not") {
   CHECK_FALSE(bench_norm(*backend, "detachnorm", {4, 8}, 3).torch.has_value());
 }
 
-TEST_CASE("torch peer: the fastest of the modes that it has is the one that counts") {
+TEST_CASE("torch peer: the fastest of the modes that it has is the one that counts" *
+          doctest::test_suite("slow")) {
   const FakePython python(test::kDetachNormPeer);
   const auto peer = start({"plain", "compiled", "usual"});
   const auto backend = make_backend(default_backend(), {.threads = 2});

@@ -131,7 +131,8 @@ TEST_CASE("attentive_reader: what stands after the end matters to padded statist
   CHECK(difference({"model.norm=batchnorm{bias=false}", "model.statistics=padded"}) > 1e-3);
 }
 
-TEST_CASE("attentive_reader: how far a sequence is padded does not matter, to rounding") {
+TEST_CASE("attentive_reader: how far a sequence is padded does not matter, to rounding" *
+          doctest::test_suite("slow")) {
   for (const char* norm : {"none", "layernorm", "batchnorm{gain_init=0.1,bias=false}"}) {
     CAPTURE(std::string(norm));
     const train::Job job = job_with({std::string("model.norm=") + norm});
@@ -168,8 +169,8 @@ void write_renamed(const test::TempDir& folder) {
   }
 }
 
-TEST_CASE(
-    "attentive_reader: what entities are called changes no byte of a training and its error") {
+TEST_CASE("attentive_reader: what entities are called changes no byte of a training and its error" *
+          doctest::test_suite("slow")) {
   const test::TempDir folder, runs;
   write_renamed(folder);
   const auto train = [&](const std::string& name, const std::string& source) {

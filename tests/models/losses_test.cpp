@@ -150,7 +150,8 @@ double loss_of(const train::Job& job, const task::Batch& batch) {
   return program.scalar("loss");
 }
 
-TEST_CASE("losses: rows of padding add nothing to the ranking of captions") {
+TEST_CASE("losses: rows of padding add nothing to the ranking of captions" *
+          doctest::test_suite("slow")) {
   for (const char* error : {"model.error=order", "model.error=symmetric"}) {
     CAPTURE(error);
     const train::Job job = small_job({error}, "order_embeddings");

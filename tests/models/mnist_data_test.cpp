@@ -73,7 +73,7 @@ TEST_CASE("digits: train_rows takes the first of those not held out") {
   }
 }
 
-TEST_CASE("digits: the built-in ones") {
+TEST_CASE("digits: the built-in ones" * doctest::test_suite("slow")) {
   const Parts splits({.seed = 3}, Validation::kLast);
   CHECK(splits.train.rows() == 11000);
   CHECK(splits.valid.rows() == 1000);

@@ -28,7 +28,8 @@ double length_of_row(const Tensor& x, std::int64_t row) {
   return std::sqrt(squares);
 }
 
-TEST_CASE("shapes: always the same images, of length 1, with captions of the patterns") {
+TEST_CASE("shapes: always the same images, of length 1, with captions of the patterns" *
+          doctest::test_suite("slow")) {
   const CaptionCorpus corpus = make_shapes();
   CHECK(corpus.train.images() == 4000);
   CHECK(corpus.valid.images() == 500);

@@ -86,7 +86,8 @@ TEST_CASE("skip_thoughts: each decoder reads the neighbour that it is to say") {
   CHECK(loss_with(job, "after_in") != doctest::Approx(loss).epsilon(1e-9));
 }
 
-TEST_CASE("skip_thoughts: the gradient of the whole network by central differences") {
+TEST_CASE("skip_thoughts: the gradient of the whole network by central differences" *
+          doctest::test_suite("slow")) {
   for (const char* norm : {"none", "layernorm"}) {
     CAPTURE(norm);
     check_gradients(

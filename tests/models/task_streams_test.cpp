@@ -38,7 +38,8 @@ TEST_CASE("tasks: an epoch has every row once but for those that are named" *
   });
 }
 
-TEST_CASE("tasks: items are called rows where they are rows, and only there") {
+TEST_CASE("tasks: items are called rows where they are rows, and only there" *
+          doctest::test_suite("slow")) {
   for_each_task([](const train::Job& job) {
     const auto stream = stream_of(job, task::Split::kTrain, training(job, 1));
     bool are_rows = true;

@@ -146,7 +146,7 @@ TEST_CASE("text data: refusals") {
   CHECK(refused(ErrorKind::kIo, "nowhere: expected", "nowhere", {{"task", "sst5"}}));
 }
 
-TEST_CASE("text data: the real files") {
+TEST_CASE("text data: the real files" * doctest::test_suite("slow")) {
   const char* root = std::getenv("KEEL_DATA");
   if (root == nullptr) {
     MESSAGE("skipped: KEEL_DATA names no folder with sentences/ in it");

@@ -255,7 +255,7 @@ TEST_CASE("rt: the real files") {
   CHECK(corpus.origin.find("Windows-1252, .xz") != std::string::npos);
 }
 
-TEST_CASE("sst5: the real files") {
+TEST_CASE("sst5: the real files" * doctest::test_suite("slow")) {
   const char* root = real_data();
   if (root == nullptr) return;
   const Corpus trees = read_sst5(root, true);

@@ -209,7 +209,7 @@ TEST_CASE("translation files: a line that is too long is refused with file and l
 
 #ifndef __SANITIZE_ADDRESS__
 
-TEST_CASE("translation files: a file of many lines is kept once") {
+TEST_CASE("translation files: a file of many lines is kept once" * doctest::test_suite("slow")) {
   const TempDir folder;
   write_splits(folder, {"train.{}", "valid.{}", "test.{}"}, "de", "en");
   constexpr std::int64_t kLines = 8192, kBytes = 4096;

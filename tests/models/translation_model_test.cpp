@@ -7,7 +7,8 @@
 namespace keel::models {
 namespace {
 
-TEST_CASE("translation: pairs that were learned by heart are translated word by word") {
+TEST_CASE("translation: pairs that were learned by heart are translated word by word" *
+          doctest::test_suite("slow")) {
   for (const char* beam : {"model.beam=1", "model.beam=4"}) {
     CAPTURE(beam);
     Learned learned({beam});
@@ -24,7 +25,8 @@ TEST_CASE("translation: what checkpoints keep says which form lines have") {
   CHECK(form({"data.source=builtin", "data.train_rows=60"}) == "tokens");
 }
 
-TEST_CASE("translation: a sentence has the same translation alone and among others") {
+TEST_CASE("translation: a sentence has the same translation alone and among others" *
+          doctest::test_suite("slow")) {
   Learned learned({"model.beam=3"});
   Lines lines = learned.pairs.source;
   lines.insert(lines.begin() + 2, "");

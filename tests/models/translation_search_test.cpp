@@ -166,7 +166,8 @@ TEST_CASE("translation search: a beam of one is greedy") {
 }
 
 TEST_CASE(
-    "translation search: a sentence has the same answers alone, among others and turned round") {
+    "translation search: a sentence has the same answers alone, among others and turned round" *
+    doctest::test_suite("slow")) {
   TranslationRun run({"model.dropout=0"});
   run.learn(8, 40);
   Lines lines = mixed_lines(run);
@@ -223,7 +224,8 @@ std::int64_t bytes_of(const Variables& variables) {
   return bytes;
 }
 
-TEST_CASE("translation search: more sentences take neither more programs nor more memory") {
+TEST_CASE("translation search: more sentences take neither more programs nor more memory" *
+          doctest::test_suite("slow")) {
   TranslationRun run({"model.beam=2", "model.longest=20"});
   const Lines one = {"s1 s2 s3"};
   Lines many;

@@ -55,7 +55,8 @@ TEST_CASE("random graphs: programs agree with the graph as it is written, step b
   }
 }
 
-TEST_CASE("random graphs: they are finite, and the passes have work in most of them") {
+TEST_CASE("random graphs: they are finite, and the passes have work in most of them" *
+          doctest::test_suite("slow")) {
   std::uint64_t smaller = 0;
   for (std::uint64_t seed = 0; seed < kGraphs; ++seed) {
     CAPTURE(seed);

@@ -117,7 +117,7 @@ TEST_CASE("bench: accuracy's help names every norm that is left out") {
   }
 }
 
-TEST_CASE("bench: accuracy, refusals") {
+TEST_CASE("bench: accuracy, refusals" * doctest::test_suite("slow")) {
   const auto refused = [](const std::vector<std::string>& arguments, std::string_view part) {
     check_refusal(run_keel(accuracy(arguments)), 2, part);
   };

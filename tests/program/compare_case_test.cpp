@@ -41,7 +41,8 @@ TEST_CASE("compare case: an op is compared on a small and on a large case, or on
   CHECK(agrees_on(norm, "norm scalenorm, hard rows"));
 }
 
-TEST_CASE("compare case: the command for a node alone chooses the case") {
+TEST_CASE("compare case: the command for a node alone chooses the case" *
+          doctest::test_suite("slow")) {
   if (!has_some()) return;
   const Words fault{"op", "softmax", "--inject", "node=softmax.3,kind=sign", "--case", "large"};
   const ProcessResult found = compare_on_cpu(fault);

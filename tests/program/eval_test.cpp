@@ -16,7 +16,7 @@ struct Trained {
   std::string folder = temp.path();
 };
 
-TEST_CASE("eval: gives what training gave") {
+TEST_CASE("eval: gives what training gave" * doctest::test_suite("slow")) {
   const Trained run;
   const std::string last = step_file(run.folder, 16);
   const Json test = json_of(run_keel({"eval", last, "--json"}));
@@ -57,8 +57,8 @@ class Terminal {
   std::string name_;
 };
 
-TEST_CASE(
-    "eval: a line on a terminal says how far it has come, and goes; elsewhere there is none") {
+TEST_CASE("eval: a line on a terminal says how far it has come, and goes; elsewhere there is none" *
+          doctest::test_suite("slow")) {
   const Trained run;
   const Terminal terminal;
   const auto eval = [&](const char* term) {
@@ -73,14 +73,14 @@ TEST_CASE(
   CHECK(run_keel({"eval", run.folder}).err == "");
 }
 
-TEST_CASE("eval: other data") {
+TEST_CASE("eval: other data" * doctest::test_suite("slow")) {
   const Trained run;
   check_refusal(run_keel({"eval", run.folder, "--data", run.folder}), 4, "train-images");
   const ProcessResult builtin = run_keel({"eval", run.folder, "--data", "builtin", "--json"});
   CHECK(json_of(builtin).at("rows") == 2000);
 }
 
-TEST_CASE("eval: what cannot be meant") {
+TEST_CASE("eval: what cannot be meant" * doctest::test_suite("slow")) {
   const Trained run;
   for (const char* set : {"train.lr=1", "train.seed=1", "train.batch=32"}) {
     check_refusal(

@@ -54,7 +54,8 @@ TEST_CASE("inspect: a graph as JSON refers to nodes that are there") {
   CHECK(before.at("nodes").size() > nodes.size());
 }
 
-TEST_CASE("inspect memory: a program for each shape, and what all take together") {
+TEST_CASE("inspect memory: a program for each shape, and what all take together" *
+          doctest::test_suite("slow")) {
   const std::string pairs = test::small_pairs().string();
   std::vector<std::string> common{"inspect",  "memory", "translation", "--recipe",
                                   "multi30k", "--data", pairs};
@@ -136,7 +137,7 @@ TEST_CASE("inspect: names of data are shown without what a terminal obeys") {
   CHECK((all + one).find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("inspect: data files and folders") {
+TEST_CASE("inspect: data files and folders" * doctest::test_suite("slow")) {
   const std::string folder = test::small_digits();
   const Json parts = json_of(run_keel({"inspect", "data", folder, "--json"}));
   REQUIRE(parts.size() == 10);  // of each task one

@@ -77,7 +77,8 @@ TEST_CASE("predict: handwriting of lines and of --text, with a bias, into a file
   check_refusal(one({"--output", run.temp / "no/where"}), 4, "where");
 }
 
-TEST_CASE("predict: several pictures for one --output are a file each") {
+TEST_CASE("predict: several pictures for one --output are a file each" *
+          doctest::test_suite("slow")) {
   const SmallRun hand("handwriting"), draw("draw");
   const auto write = [&](const std::string& lines, const std::string& file) {
     return hand.predict(lines, {"--set", "model.sample_points=20", "--output", file});
@@ -178,7 +179,7 @@ TEST_CASE("predict: words with tags, and lines that are neither") {
   check_refusal(run.predict("a_\xFF\n"), 3, "standard input: line 1: expected UTF-8");
 }
 
-TEST_CASE("predict: the embedding of each caption, of length 1") {
+TEST_CASE("predict: the embedding of each caption, of length 1" * doctest::test_suite("slow")) {
   const SmallRun run("order_embeddings");
   const Json json =
       json_of(run.predict("a small red ball\n\na cup of words unheard of\n", {"--json"}));
@@ -199,7 +200,8 @@ TEST_CASE("predict: the embedding of each caption, of length 1") {
                 "standard input: line 1: expected at most 200 words, got 201");
 }
 
-TEST_CASE("predict: answers to records and to lines of passage and question") {
+TEST_CASE("predict: answers to records and to lines of passage and question" *
+          doctest::test_suite("slow")) {
   const SmallRun run("attentive_reader");
   const std::string passage = "@entity3 met @entity5 . @entity1 paid @entity2 .",
                     asked = "@placeholder met @entity5 .";

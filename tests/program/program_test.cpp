@@ -8,7 +8,8 @@ namespace {
 
 using test::small_train;
 
-TEST_CASE("program: help of every command is on stdout and succeeds") {
+TEST_CASE("program: help of every command is on stdout and succeeds" *
+          doctest::test_suite("slow")) {
   const std::vector<std::vector<std::string>> commands{{},
                                                        {"train"},
                                                        {"eval"},
@@ -84,7 +85,8 @@ TEST_CASE("program: what there is not gets the nearest that there is") {
   check_refusal(run_keel({"list", "--", "--colour"}), 2, "what: --colour not in {");
 }
 
-TEST_CASE("program: an empty value is refused wherever a value is expected") {
+TEST_CASE("program: an empty value is refused wherever a value is expected" *
+          doctest::test_suite("slow")) {
   const test::TempDir temp;
   const std::vector<std::vector<std::string>> commands{{"train", "mnist_mlp", "--data", ""},
                                                        {"train", "mnist_mlp", "--out", ""},
@@ -167,7 +169,8 @@ TEST_CASE("program: an option and --set cannot both give a value") {
   check_refusal(train({"--set", "model.normal=1"}), 2, "key 'model.normal' is unknown");
 }
 
-TEST_CASE("program: a message shows nothing that a terminal obeys, and no megabyte") {
+TEST_CASE("program: a message shows nothing that a terminal obeys, and no megabyte" *
+          doctest::test_suite("slow")) {
   check_refusal(run_keel({"train", "a\x1b[2J\u202e\u0085\xff"}), 2, "'a?[2J?\?\?'");
   const std::string long_name(100000, 'x');
   const ProcessResult result = run_keel({"train", "mnist_mlp", "--set", long_name + "=1"});

@@ -30,7 +30,7 @@ struct Data {
   }
 };
 
-TEST_CASE("refusals: damaged data files") {
+TEST_CASE("refusals: damaged data files" * doctest::test_suite("slow")) {
   const std::string images = read_bytes(test::small_digits() / kImages),
                     labels = read_bytes(test::small_digits() / kLabels);
   std::string magic = images, ten = labels, fewer = labels.substr(0, labels.size() - 1);
@@ -158,7 +158,8 @@ TEST_CASE("refusals: a negative seed, whoever takes it") {
   check_refusal(run_keel({"bench", "step", "mnist_mlp", "--set", "train.seed=-1"}), 2, part);
 }
 
-TEST_CASE("refusals: a backend trains, or this build or machine has not got it and says why") {
+TEST_CASE("refusals: a backend trains, or this build or machine has not got it and says why" *
+          doctest::test_suite("slow")) {
   int tried = 0;
   for (const BackendEntry& backend : program_backends()) {
     CAPTURE(backend.name);
@@ -204,7 +205,8 @@ TEST_CASE("refusals: divergence exits 6, names a node and keeps the checkpoints"
   CHECK(run_keel({"eval", temp / "run"}).code == 0);
 }
 
-TEST_CASE("refusals: a full disk exits 4, and the run goes on later as if nothing had been") {
+TEST_CASE("refusals: a full disk exits 4, and the run goes on later as if nothing had been" *
+          doctest::test_suite("slow")) {
   const test::TempDir temp;
   REQUIRE(run_keel(small_train(temp / "straight", {"train.epochs=2"})).code == 0);
   REQUIRE(run_keel(small_train(temp / "run", {"train.epochs=1"})).code == 0);

@@ -32,7 +32,8 @@ struct ReportRuns {
   }
 };
 
-TEST_CASE("report program: seeds are grouped, and the page holds all of it") {
+TEST_CASE("report program: seeds are grouped, and the page holds all of it" *
+          doctest::test_suite("slow")) {
   const ReportRuns runs;
   const Json json = json_of(runs.report({"--json", runs.folders[0] + "/."}));
   const Json& section = json.at("sections").at(0);

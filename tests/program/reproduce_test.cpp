@@ -118,7 +118,7 @@ TEST_CASE("reproduce: columns of one training share it" * doctest::test_suite("s
   CHECK(json.at("cells")[0].at("epochs") == 1);
 }
 
-TEST_CASE("reproduce: a figure is drawn, with a line for each norm") {
+TEST_CASE("reproduce: a figure is drawn, with a line for each norm" * doctest::test_suite("slow")) {
   const test::TempDir temp;
   const std::vector<std::string> more{"--json",         "--seeds",        "1",
                                       "--set",          "train.epochs=2", "--set",
@@ -188,7 +188,8 @@ TEST_CASE("reproduce: interrupted it saves, exits as it should and goes on where
   }
 }
 
-TEST_CASE("reproduce: one that diverges is shown, stops no other and is not tried again") {
+TEST_CASE("reproduce: one that diverges is shown, stops no other and is not tried again" *
+          doctest::test_suite("slow")) {
   const test::TempDir temp;
   const auto arguments = reproduce(temp / "out", "xu-table4",
                                    {"--tasks", "mnist", "--norms", "none,layernorm", "--seeds", "1",
@@ -206,7 +207,7 @@ TEST_CASE("reproduce: one that diverges is shown, stops no other and is not trie
   CHECK(logs_in(temp / "out") == logs);
 }
 
-TEST_CASE("reproduce: a plan is printed and nothing is run") {
+TEST_CASE("reproduce: a plan is printed and nothing is run" * doctest::test_suite("slow")) {
   const test::TempDir temp;
   const ProcessResult plan = run_keel(two_cells(temp / "out", {"--plan"}));
   CHECK(plan.code == 0);
@@ -227,7 +228,7 @@ TEST_CASE("reproduce: a plan is printed and nothing is run") {
   CHECK(json.size() > 4);
 }
 
-TEST_CASE("reproduce: a planned command does what the cell does") {
+TEST_CASE("reproduce: a planned command does what the cell does" * doctest::test_suite("slow")) {
   const test::TempDir temp;
   auto arguments = reproduce("out", "xu-table4",
                              {"--tasks", "mnist", "--norms", "none", "--seeds", "1", "--set",

@@ -59,7 +59,7 @@ std::string event_file(const fs::path& folder) {
   return "";
 }
 
-TEST_CASE("run folder: what is left of a run is not written over") {
+TEST_CASE("run folder: what is left of a run is not written over" * doctest::test_suite("slow")) {
   const test::TempDir temp;
   const auto arguments = small_train(temp / "run", {"train.epochs=1"});
   REQUIRE(run_keel(arguments).code == 0);
@@ -95,7 +95,8 @@ void change_tensor(const fs::path& path, const std::string& name, float value) {
   io::write_safetensors(path, file);
 }
 
-TEST_CASE("run folder: weights that are not finite are not used, and the tensor is named") {
+TEST_CASE("run folder: weights that are not finite are not used, and the tensor is named" *
+          doctest::test_suite("slow")) {
   const test::TempDir temp;
   const std::string folder = temp / "run";
   test::train_in(folder, test::small_job({"train.max_steps=1"}, "text_classifier"));
@@ -117,7 +118,8 @@ TEST_CASE("run folder: weights that are not finite are not used, and the tensor 
   CHECK(run_keel({"predict", folder, "--text", "good5"}).code == 0);
 }
 
-TEST_CASE("run folder: a checkpoint of another model, or under another's name, is refused") {
+TEST_CASE("run folder: a checkpoint of another model, or under another's name, is refused" *
+          doctest::test_suite("slow")) {
   const test::TempDir temp;
   const std::string folder = temp / "run";
   test::train_in(folder, test::small_job({"train.epochs=1", "train.eval_every=6u"}));

@@ -24,7 +24,8 @@ std::vector<std::string> talking_train(const fs::path& folder) {
   return arguments;
 }
 
-TEST_CASE("surroundings: a training outlives a standard error that takes nothing") {
+TEST_CASE("surroundings: a training outlives a standard error that takes nothing" *
+          doctest::test_suite("slow")) {
   const struct {
     const char* what;
     ProcessOptions options;
@@ -106,7 +107,8 @@ TEST_CASE("surroundings: a terminal that is closed ends a training as SIGTERM do
   CHECK(holds(result.err, "go on with: keel train --resume "));
 }
 
-TEST_CASE("surroundings: under nohup a training goes on when the terminal is closed") {
+TEST_CASE("surroundings: under nohup a training goes on when the terminal is closed" *
+          doctest::test_suite("slow")) {
   const test::TempDir temp;
   Process process(small_train(temp / "run", {"train.epochs=100000", "train.checkpoint_every=1"}),
                   {.ignore_hangup = true});

@@ -190,7 +190,7 @@ TEST_CASE("predict: a task without a search has no scores") {
                 "predict --tokenized: expected a model of translation, got dependency_parser");
 }
 
-TEST_CASE("predict: lines that no training has seen") {
+TEST_CASE("predict: lines that no training has seen" * doctest::test_suite("slow")) {
   const TranslationRun run({"model.merges=30", "model.longest=5"});
   std::string thousand;
   for (int i = 0; i < 1000; ++i) thousand += fmt::format("s{} ", i % 50);
@@ -207,7 +207,7 @@ TEST_CASE("predict: lines that no training has seen") {
   CHECK(run.predict("\xEF\xBB\xBFs1 s2\n").out == run.predict("s1 s2\n").out);
 }
 
-TEST_CASE("predict: more lines than are looked at together") {
+TEST_CASE("predict: more lines than are looked at together" * doctest::test_suite("slow")) {
   const TranslationRun run({"model.longest=3", "model.beam=2", "model.merges=30"});
   std::string many;
   for (int i = 0; i < 2100; ++i) many += fmt::format("s{} s{}\n", i % 40, i % 7);
@@ -277,7 +277,7 @@ TEST_CASE("eval: how answers are found, and how many, may be said anew") {
 }
 
 // Of references as people write them, and of compounds whole: what papers' tokens hide.
-TEST_CASE("eval: 13a is of text, and compounds of tokens made anew") {
+TEST_CASE("eval: 13a is of text, and compounds of tokens made anew" * doctest::test_suite("slow")) {
   const TranslationRun run({"model.languages=de-en"});
   fs::copy(test::small_pairs(), run.temp / "data");
   write_bytes(run.temp / "data/test_2016_flickr.de", "s1 s2\n");
@@ -320,7 +320,8 @@ TEST_CASE("eval: a test set with words of its own, and one whose sides are of un
                 "test_2016_flickr.en");
 }
 
-TEST_CASE("eval: a checkpoint with the dictionary or the merges of another run") {
+TEST_CASE("eval: a checkpoint with the dictionary or the merges of another run" *
+          doctest::test_suite("slow")) {
   const TranslationRun words, merges({"model.merges=30"}), more({"model.merges=60"});
   const auto with_assets_of = [](const TranslationRun& run, const TranslationRun& other) {
     const fs::path from = fs::path(run.folder) / "checkpoints/best.safetensors",
@@ -355,7 +356,8 @@ std::set<std::string> files_in(const fs::path& folder) {
   return names;
 }
 
-TEST_CASE("translation: interrupted decoding and learning of merges leave files as they were") {
+TEST_CASE("translation: interrupted decoding and learning of merges leave files as they were" *
+          doctest::test_suite("slow")) {
   const TranslationRun run({"model.longest=3000"});
   std::string many;
   for (int i = 0; i < 200000; ++i) many += fmt::format("s{} word{} w{}\n", i % 60, i, i * 7919);

@@ -153,7 +153,8 @@ void check_node(Machines& machines, const Graph& graph, const Node& node) {
   }
 }
 
-TEST_CASE("kernel types: every op takes every type rightly or refuses it by name") {
+TEST_CASE("kernel types: every op takes every type rightly or refuses it by name" *
+          doctest::test_suite("slow")) {
   Machines machines;
   for (const std::string& op : compare::subject_ops()) {
     for (const auto& subject : compare::op_subjects(op, op != "fused_elementwise")) {

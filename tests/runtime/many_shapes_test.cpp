@@ -53,7 +53,8 @@ TEST_CASE("many shapes: programs of a growing translation model lie in one block
   }
 }
 
-TEST_CASE("many shapes: the parts are those of each program, and a node holds little") {
+TEST_CASE("many shapes: the parts are those of each program, and a node holds little" *
+          doctest::test_suite("slow")) {
   Shapes shapes;
   ProgramMemory sum;
   for (std::int64_t i = 0; i < kShapes; ++i) sum += shapes.programs.at(shape(i)).memory();

@@ -41,7 +41,7 @@ double measured(const Result& result, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("study: every exact one holds") {
+TEST_CASE("study: every exact one holds" * doctest::test_suite("slow")) {
   const auto backend = make_backend("reference");
   for (const Study& study : studies()) {
     if (!study.exact) continue;
@@ -50,7 +50,7 @@ TEST_CASE("study: every exact one holds") {
   }
 }
 
-TEST_CASE("study: a mistake of 1e-6 in one element is found") {
+TEST_CASE("study: a mistake of 1e-6 in one element is found" * doctest::test_suite("slow")) {
   for (const char* op : {"layer_norm_backward", "detach_norm_backward", "ada_norm_backward"}) {
     check_finds("theorem1", {op});
   }
@@ -73,7 +73,7 @@ TEST_CASE("study: a mistake of 1e-6 in one element is found") {
   for (int output : {0, 3}) check_finds("theorem4", {"power_norm_backward", output});
 }
 
-TEST_CASE("study: a NaN is found") {
+TEST_CASE("study: a NaN is found" * doctest::test_suite("slow")) {
   for (const auto& [study, op] : {std::pair{"theorem2", "layer_norm"},
                                   {"invariance", "pn_v"},
                                   {"fisher", "batch_norm_backward"},
@@ -114,7 +114,7 @@ TEST_CASE("study: what is not judged counts neither way") {
 }
 
 // With the first seed: the numbers that the specification of the studies lists.
-TEST_CASE("study: listed numbers") {
+TEST_CASE("study: listed numbers" * doctest::test_suite("slow")) {
   const auto backend = make_backend("reference");
   const Result theorem4 = run("theorem4", *backend), theorem2 = run("theorem2", *backend);
   CHECK(measured(theorem4, "Gamma 21 diverges") == doctest::Approx(1.899e8).epsilon(1e-3));

@@ -20,7 +20,8 @@ const Check& check_of(const Result& result, const std::string& claim) {
   return *found;
 }
 
-TEST_CASE("study: theorem4-training holds, and finds a mistake in nu or in the gradient of gain") {
+TEST_CASE("study: theorem4-training holds, and finds a mistake in nu or in the gradient of gain" *
+          doctest::test_suite("slow")) {
   const auto backend = make_backend(default_backend());
   const Result result = run("theorem4-training", *backend);
   CHECK(result.holds());
@@ -143,7 +144,8 @@ TEST_CASE("singular values: by hand") {
   CHECK(summary_of({2, 0}).effective_rank == doctest::Approx(1));
 }
 
-TEST_CASE("study: landscape has ten steps along the gradient of every fifth update") {
+TEST_CASE("study: landscape has ten steps along the gradient of every fifth update" *
+          doctest::test_suite("slow")) {
   const auto backend = make_backend(default_backend());
   const Result deep = run("landscape", *backend);
   CHECK(deep.tables.at(1).rows.size() == 1 + 3);  // of three updates the first

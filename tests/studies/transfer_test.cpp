@@ -94,7 +94,8 @@ Eigen::VectorXd plain_logistic_fit(const Labelled& data, double c) {
   return w;
 }
 
-TEST_CASE("transfer: vectors that are almost the same one are fitted, too") {
+TEST_CASE("transfer: vectors that are almost the same one are fitted, too" *
+          doctest::test_suite("slow")) {
   // As a network has them that was hardly trained: each direction says less than the one before,
   // and how much lower a loss is stands in its last digits.
   constexpr int kRows = 9600, kWidth = 128, kFits = 9;

@@ -162,7 +162,8 @@ TEST_CASE("batch statistics: two rows of one feature, by hand") {
   CHECK(quadratic.gradient_square == doctest::Approx(2 / 5.0 * 2.5 * 2 / std::sqrt(5)));
 }
 
-TEST_CASE("batch statistics: a training's values are those of the norm, padding left out") {
+TEST_CASE("batch statistics: a training's values are those of the norm, padding left out" *
+          doctest::test_suite("slow")) {
   const auto backend = make_backend("reference");
   for (const auto& [task, norm] : {std::pair{"mnist_mlp", "batchnorm"},
                                    {"mnist_cnn", "batchnorm"},

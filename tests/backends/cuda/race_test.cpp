@@ -35,7 +35,8 @@ void check_orders(const std::string& name, const Shape& shape, std::uint64_t see
   check_orders([&] { return norm_step(norm, shape); }, seeds);
 }
 
-TEST_CASE("cuda: no norm depends on the order of threads, narrow rows") {
+TEST_CASE("cuda: no norm depends on the order of threads, narrow rows" *
+          doctest::test_suite("slow")) {
   for (const std::string& name : norms_of_rows()) check_orders(name, {9, 12});
 }
 
@@ -44,7 +45,8 @@ TEST_CASE("cuda: no norm depends on the order of threads, rows of several warps"
   for (const std::string& name : norms_of_rows()) check_orders(name, {3, 260});
 }
 
-TEST_CASE("cuda: no norm depends on the order of blocks that share a column") {
+TEST_CASE("cuda: no norm depends on the order of blocks that share a column" *
+          doctest::test_suite("slow")) {
   for (const char* name : {"layernorm", "rmsnorm", "batchnorm", "powernorm"}) {
     check_orders(name, {150, 12});
   }

@@ -59,7 +59,8 @@ TEST_CASE("cuda training: every step is logged, in order, with the numbers of a 
                                       "data.train_rows=60", "model.norm=batchnorm"});
 }
 
-TEST_CASE("cuda training: divergence is found before anything is saved of it") {
+TEST_CASE("cuda training: divergence is found before anything is saved of it" *
+          doctest::test_suite("slow")) {
   const Settings diverging{"train.optimizer=sgd", "train.lr=9e5", "train.weight_decay=1e37"};
   for (const char* last : {"train.epochs=9", "train.max_steps=3", "train.checkpoint_every=4"}) {
     CAPTURE(std::string(last));

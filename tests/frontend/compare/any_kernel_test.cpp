@@ -193,7 +193,8 @@ TEST_CASE("any kernel: a row of an embedding's gradient is held to its own count
   CHECK(judged.bounds[0].at(0) > 100 * judged.bounds[0].at(1));
 }
 
-TEST_CASE("any kernel: a common factor shows that no element shows by itself") {
+TEST_CASE("any kernel: a common factor shows that no element shows by itself" *
+          doctest::test_suite("slow")) {
   constexpr std::int64_t kSize = 128, kTerms = 16384;
   OneNode one;
   const Value a = one.input("a", tensor({kSize, kTerms}, drawn(kSize * kTerms, 0, 1)));

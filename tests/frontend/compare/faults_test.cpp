@@ -77,7 +77,7 @@ TEST_CASE("faults: in models, one by one, each named by its node" * doctest::tes
   CHECK(tally.kinds.size() == 6);
 }
 
-TEST_CASE("faults: in norms, one by one, each named by its node") {
+TEST_CASE("faults: in norms, one by one, each named by its node" * doctest::test_suite("slow")) {
   const TestBackends backends;
   Tally tally;
   for (const nn::NormFacts& facts : nn::norm_facts()) {

@@ -55,7 +55,7 @@ int check_each_output(const TestBackends& backends, Subject& subject) {
   return further;
 }
 
-TEST_CASE("outputs: a fault in any output of any op is named") {
+TEST_CASE("outputs: a fault in any output of any op is named" * doctest::test_suite("slow")) {
   const TestBackends backends;
   int further = 0;
   for (const std::string& op : subject_ops()) {

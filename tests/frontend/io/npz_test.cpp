@@ -94,7 +94,8 @@ TEST_CASE("npz: a file that is written is the same as its bytes in memory") {
 
 #ifndef __SANITIZE_ADDRESS__
 
-TEST_CASE("npz: writing takes no memory of its own, and reading one copy beside the file's") {
+TEST_CASE("npz: writing takes no memory of its own, and reading one copy beside the file's" *
+          doctest::test_suite("slow")) {
   const test::TempDir folder;
   constexpr std::int64_t kBytes = 1 << 26;
   Arrays arrays;

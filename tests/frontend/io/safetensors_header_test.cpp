@@ -184,7 +184,7 @@ TEST_CASE("safetensors header: names in messages are harmless on a terminal") {
   CHECK(message.size() < 150);
 }
 
-TEST_CASE("safetensors header: too many entries are refused") {
+TEST_CASE("safetensors header: too many entries are refused" * doctest::test_suite("slow")) {
   std::string header = "{";
   for (std::size_t i = 0; i <= kMaxHeaderEntries; ++i) {
     header +=

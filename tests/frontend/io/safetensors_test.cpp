@@ -139,7 +139,7 @@ TEST_CASE("safetensors: every truncation and every extension is refused") {
   CHECK(refusal(bytes + '\0') == "data: expected 58 bytes, as the header says, got 59");
 }
 
-TEST_CASE("safetensors: every changed byte is detected") {
+TEST_CASE("safetensors: every changed byte is detected" * doctest::test_suite("slow")) {
   const std::string bytes = bytes_of_example();
   const Philox random(1, stream_of("flips"));
   const auto refused = [&](std::size_t at, char to) {

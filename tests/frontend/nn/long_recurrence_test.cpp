@@ -61,8 +61,8 @@ void check_state_stays() {
   }
 }
 
-TEST_CASE(
-    "recurrent: layer normalization keeps a state alive for 500 steps, and no norm does not") {
+TEST_CASE("recurrent: layer normalization keeps a state alive for 500 steps, and no norm does not" *
+          doctest::test_suite("slow")) {
   check_state_stays<Lstm>();
   check_state_stays<Gru>();
 }

@@ -258,7 +258,7 @@ TEST_CASE("resume: kill -9 at random moments loses nothing" * doctest::test_suit
   check_kills("text_classifier", often + Settings{"train.max_steps=24"}, 24);
 }
 
-TEST_CASE("resume: any number of threads gives the same bytes") {
+TEST_CASE("resume: any number of threads gives the same bytes" * doctest::test_suite("slow")) {
   if (default_backend() != "onednn") {
     MESSAGE("skipped: the onednn backend is not built in");
     return;

@@ -166,7 +166,7 @@ struct Trained {
   }
 };
 
-TEST_CASE("step graph: four gathered batches of 16 equal one of 64") {
+TEST_CASE("step graph: four gathered batches of 16 equal one of 64" * doctest::test_suite("slow")) {
   for (const char* clip : {"none", "global", "per_tensor", "element"}) {
     CAPTURE(std::string(clip));
     const test::Settings common{std::string("train.clip=") + clip, "train.clip_limit=0.05",

@@ -33,7 +33,7 @@ std::vector<std::string> checkpoint_names(const fs::path& folder) {
   return names;
 }
 
-TEST_CASE("trainer: the loss falls on the built-in digits") {
+TEST_CASE("trainer: the loss falls on the built-in digits" * doctest::test_suite("slow")) {
   const test::TempDir temp;
   const Job job =
       small_job({"data.source=builtin", "data.train_rows=2000", "train.epochs=3", "train.lr=1e-2"});

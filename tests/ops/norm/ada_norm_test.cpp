@@ -53,7 +53,7 @@ TEST_CASE("ada_norm: what a row norm promises" * doctest::test_suite("slow")) {
   SUBCASE("special values") { check_special_rows(norm); }
 }
 
-TEST_CASE("ada_norm: the kinds of variance, phi detached or not") {
+TEST_CASE("ada_norm: the kinds of variance, phi detached or not" * doctest::test_suite("slow")) {
   for (AdaNormAttrs attrs : {kPaper, kNotDetached}) {
     for (bool unbiased : {false, true}) {
       for (bool eps_outside : {false, true}) {

@@ -100,7 +100,7 @@ TEST_CASE("batch_renorm: rows that a mask leaves out might as well not be there"
 }
 
 // Several panels, several blocks; long runs, short ones, and blocks without a row; NaN is not read.
-TEST_CASE("batch_renorm: masks of many rows, against the reference") {
+TEST_CASE("batch_renorm: masks of many rows, against the reference" * doctest::test_suite("slow")) {
   for (const auto& [rows, channels] : {std::pair{300, 70}, {4099, 65}}) {
     CAPTURE(rows);
     Step step{random_normal({rows, channels}, 1, 3, 2), kRelaxed};

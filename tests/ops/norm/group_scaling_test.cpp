@@ -138,7 +138,8 @@ TEST_CASE("group_scaling: sizes from 1e-30 to FLT_MAX / 4, zeros, and NaN in one
   }
 }
 
-TEST_CASE("group_scaling: any thread count, and a row alone, give the same bits") {
+TEST_CASE("group_scaling: any thread count, and a row alone, give the same bits" *
+          doctest::test_suite("slow")) {
   if (default_backend() == "reference") return;
   for (const auto& [width, groups] : {std::pair{96, 4}, {1200, 1}, {4097, 1}}) {
     const std::int64_t rows = 203;

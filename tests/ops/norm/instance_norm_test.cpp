@@ -102,7 +102,8 @@ TEST_CASE("instance_norm: the backward under a mask is the derivative") {
   gradcheck(MaskedSamples{{5, 9, 3}}.op_case());
 }
 
-TEST_CASE("instance_norm: what padding holds changes no bit, nor does the thread count") {
+TEST_CASE("instance_norm: what padding holds changes no bit, nor does the thread count" *
+          doctest::test_suite("slow")) {
   for (const std::string& backend : tested_backends()) {
     const MaskedSamples zeros{{37, 50, 70}}, other{{37, 50, 70}, NAN};
     const Results expected = run_case(*make_backend(backend, {1}), zeros.op_case(), DType::kF32);

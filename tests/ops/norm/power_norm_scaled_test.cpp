@@ -108,7 +108,8 @@ TEST_CASE("power_norm: scaled, the backend agrees with the reference, step by st
 
 // y in units of eps of max(1, |y|), dx of the terms that cancel: rrms * max |rdx * dy| of its
 // group.
-TEST_CASE("power_norm: scaled, errors are bounded whatever the data") {
+TEST_CASE("power_norm: scaled, errors are bounded whatever the data" *
+          doctest::test_suite("slow")) {
   struct Data {
     double mean, deviation;
   };
