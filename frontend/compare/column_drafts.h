@@ -5,7 +5,7 @@
 
 namespace keel::compare {
 
-// How large the inputs are, and what numbers they have.
+// The shapes of the inputs, and the kind of their numbers.
 struct ColumnDraft {
   Shape tokens, images, parts;  // (rows, channels), (n, channels, h, w), (shards, 4, channels)
   Drawn drawn;
@@ -16,8 +16,8 @@ struct ColumnDraft {
   }
 };
 
-// Each marks what is to be compared. The first four also put the norms that are given the
-// statistics or the sums into the draft.
+// Each draft_... marks the values to be compared. The first four also add the norms that take these
+// statistics or sums as inputs.
 void draft_moments(Draft& d, const ColumnDraft& of);
 void draft_squares(Draft& d, const ColumnDraft& of);
 void draft_centred_sums(Draft& d, const ColumnDraft& of);
@@ -25,7 +25,7 @@ void draft_uncentred_sums(Draft& d, const ColumnDraft& of);
 void draft_merged_moments(Draft& d, const ColumnDraft& of);
 void draft_merged_sums(Draft& d, const ColumnDraft& of);
 
-// The same as BuildOp has it.
+// The same in the form of BuildOp.
 template <void (*kDraft)(Draft&, const ColumnDraft&)>
 void small_columns(Draft& d) {
   kDraft(d, ColumnDraft::small());

@@ -1,5 +1,5 @@
-// Comparisons for people and for the programs that build and test: a page of HTML with the errors
-// of all nodes as a picture, and JUnit XML.
+// Comparisons for people and for build and test servers: a page of HTML with a picture of the
+// errors of all nodes, and JUnit XML.
 #pragma once
 
 #include <functional>
@@ -8,14 +8,14 @@
 
 namespace keel::compare {
 
-// The command that compares a node of a subject alone.
+// The command that compares one node of a subject alone.
 using CommandOf = std::function<std::string(const std::string& subject, const std::string& path)>;
 
-// One page that needs nothing but itself.
+// One page of HTML that loads nothing else.
 std::string comparison_page(std::span<const Comparison> comparisons, const CommandOf& command);
 
-// A test suite a subject, a test case a node and backend: failed where it diverges, skipped where
-// the backend refuses it.
+// One test suite for each subject, one test case for each node and backend: failed if it diverges,
+// skipped if the backend refuses it.
 std::string junit_text(std::span<const Comparison> comparisons, const CommandOf& command);
 
 // The errors of all nodes in the order of the walk, in units of what rounding explains, as SVG.

@@ -1,4 +1,4 @@
-// A graph that is being built, with inputs that say how they are drawn.
+// A graph under construction, with inputs that say how they are drawn.
 #pragma once
 
 #include <string>
@@ -20,19 +20,19 @@ class Draft {
   }
   Value mask(const Shape& shape) { return add(Drawn::kMask, {DType::kU8, shape}); }
   Value step() { return add(Drawn::kStep, {DType::kI32, {}}); }
-  // Numbers of any of the kinds that are floating.
+  // An input of numbers of any of the floating-point kinds.
   Value floats(Drawn drawn, const Shape& shape) { return add(drawn, {DType::kF32, shape}); }
   // The same as f64, for sums that are not rounded yet.
   Value doubles(Drawn drawn, const Shape& shape) { return add(drawn, {DType::kF64, shape}); }
 
-  // Differentiates the sum over floating values y of <y, dy>, each dy being drawn, by every
-  // floating input so far, and marks all of it as outputs. Returns what the backward makes of
-  // states.
+  // Differentiates the sum of <y, dy> over floating-point values y, where each dy is drawn, by
+  // every floating-point input so far, and marks all of it as outputs. Returns the new values that
+  // the backward gives to states.
   std::vector<Update> differentiate(const std::vector<Value>& outputs,
                                     std::span<const Value> parameters = {});
   void mark(const std::vector<Value>& outputs);
 
-  // The graph as it is run; the draft is empty after that.
+  // The finished graph; the draft is empty after that.
   std::unique_ptr<GraphSubject> finish(LayerName name, bool unfused, Feeds first_values = {});
 
  private:

@@ -1,5 +1,5 @@
-// How the elements of an input are drawn. Each is a pure function of the input's name, of the step
-// and of where it is.
+// How the elements of an input are drawn. Each element is a pure function of the input's name, of
+// the step and of its place.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@
 
 namespace keel::compare {
 
-// What the elements of an input are; numbers are rounded to float32.
+// The kind of an input's elements; floating-point numbers are rounded to float32.
 enum class Drawn {
   kNormal,    // standard normal
   kPositive,  // 0.5 and more
   kBelow,     // whole numbers from 0 to below `below`
-  kMask,      // 1, but 0 in the last elements of every second row, or of the only one
+  kMask,      // 1, but 0 in the last elements of every second row, or of a single row
   kStep,      // the number of the step
   kScores,    // from -100 to 100
   // In turn: from -100 to 100, a normal number, a thousandth of one, and a normal number or 0.
   kMixed,
   kMagnitudes,  // positive, of any size from 1e-30 to 1e8
-  // Normal numbers, but every row (of the last axis) or every column has a mean and a deviation of
-  // its own, of which HostileMoments names the kinds.
+  // Normal numbers, where every row (of the last axis) or every column has its own mean and
+  // deviation, of the kinds that HostileMoments names.
   kHostileRows,
   kHostileColumns,
 };
@@ -30,17 +30,17 @@ struct Source {
   std::string name;
   TensorType type;
   Drawn drawn = Drawn::kNormal;
-  std::int64_t below = 0;  // of kBelow
+  std::int64_t below = 0;  // the limit of kBelow
 };
 
 Tensor draw(const Source& source, std::int64_t step);
 
-// A mean and a deviation that kernels find hard: large beside each other, 0, at the eps of norms,
-// subnormal, or near the ends of what the square of a float32 holds.
+// A mean and a deviation that are hard for kernels: one large beside the other, 0, at the eps of
+// norms, subnormal, or with squares near the limits of float32.
 struct HostileMoments {
   double mean, deviation;
 };
-// Those of row or column i, in turn.
+// The moments of row or column i, which take the kinds in turn.
 HostileMoments hostile_moments(std::int64_t i);
 
 }  // namespace keel::compare

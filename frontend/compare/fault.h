@@ -1,4 +1,4 @@
-// Faults on purpose, in what one node of one backend gives: a comparison has to name that node.
+// Deliberate faults in the outputs of one node on one backend: a comparison has to name that node.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ enum class FaultKind {
   kSign,    // every element is negated
   kScale,   // every element is multiplied by `by`
   kSwap,    // the largest and the smallest element change places
-  kStale,   // nothing is written: the memory holds what it held
+  kStale,   // nothing is written: the memory keeps its former content
   kDrop,    // the last eighth of the elements, at least one, is not written
   kOffset,  // `by` times the root of the mean square is added to every element
 };
@@ -22,12 +22,12 @@ constexpr auto choice_words(FaultKind) {
 }
 
 struct Fault {
-  std::string node;     // its path, or that of a leaf, whose update then is at fault
-  std::string backend;  // empty: the first one that is compared
+  std::string node;     // its path, or the path of a leaf whose update is at fault
+  std::string backend;  // empty: the first of the compared backends
   FaultKind kind = FaultKind::kSign;
-  int port = 0;   // which output
+  int port = 0;   // the number of the output
   double by = 0;  // 0: 1.1 of kScale, 0.1 of kOffset
-  int step = -1;  // the only step that it strikes; -1: all
+  int step = -1;  // the only step with the fault; -1: all
 
   // "node=conv1/conv2d,kind=scale,by=1.01,backend=onednn,port=0,step=2"; node and kind are needed.
   // Throws Error{kUsage} for any other text.
@@ -35,8 +35,8 @@ struct Fault {
   std::string text() const;
 };
 
-// Spoils an output. `former` is what its memory held before. Throws Error{kUsage} when that changes
-// no bit, as a fault in nothing is none.
+// Spoils an output. `former` is the former content of its memory. Throws Error{kUsage} when that
+// changes no bit, since that would be no fault.
 void plant(const Fault& fault, Tensor& output, const Tensor& former);
 
 }  // namespace keel::compare

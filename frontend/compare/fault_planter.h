@@ -1,4 +1,4 @@
-// Plants the faults of a walk where they belong.
+// Plants the faults of a walk in the right nodes.
 #pragma once
 
 #include <map>
@@ -13,23 +13,23 @@ namespace keel::compare {
 
 class FaultPlanter {
  public:
-  // A fault that names no backend strikes the first. Throws Error{kUsage} for one of a backend that
-  // is not among these.
+  // A fault that names no backend is planted in the first. Throws Error{kUsage} for a fault whose
+  // backend is not among `backends`.
   FaultPlanter(std::vector<Fault> faults, const std::vector<std::string>& backends);
 
-  // What a node of a backend is about to hand over.
+  // A node of a backend that is about to hand over its outputs.
   struct Site {
     const Node& node;
     std::string_view backend;
     std::int64_t step = 0;
     std::span<const Tensor* const> inputs;
   };
-  // Spoils the outputs of a node. Throws Error{kUsage} for a view, for an output that there is not,
-  // and where plant() does.
+  // Spoils the outputs of a node. Throws Error{kUsage} for a view, for an output that does not
+  // exist, and as plant() does.
   void strike(const Site& site, std::vector<Tensor>& outputs);
-  // Spoils what a leaf takes after the step; `former` is what it held.
+  // Spoils the new value of a leaf after the step; `former` is its old value.
   void strike_update(const Site& site, Tensor& value, const Tensor& former);
-  // Throws Error{kUsage} for a fault that should have been planted by the end of a step.
+  // Throws Error{kUsage} for a fault that was due by the end of a step and was not planted.
   void expect_planted(const std::string& subject, std::int64_t step) const;
 
  private:
@@ -37,7 +37,7 @@ class FaultPlanter {
   Tensor former_output(const Fault& fault, const Site& site, const Tensor& output) const;
 
   std::vector<Fault> faults_;
-  std::map<std::string, Tensor> former_;  // what nodes at fault gave, by the fault
+  std::map<std::string, Tensor> former_;  // outputs of nodes at fault before that, by the fault
   std::set<std::string> planted_;
 };
 

@@ -1,5 +1,5 @@
-// Arrays of another program, by the names of a graph's nodes: what PyTorch makes of the same
-// weights and batch, for example.
+// Arrays of another program under the names of a graph's nodes: for example PyTorch's results for
+// the same weights and batch.
 #pragma once
 
 #include <map>
@@ -10,11 +10,11 @@
 
 namespace keel::compare {
 
-// What leaves and inputs of a step are called in an .npz, and outputs of nodes: the path with dots
-// for slashes, after output 0 with ".<port>".
+// The name, in an .npz, of a leaf, an input of a step or an output of a node: the path with dots
+// for slashes, and ".<port>" for outputs after the first.
 std::string array_name(const Node& node, int port);
 
-// An array that another program may give, or is given by start_arrays().
+// An array that another program may provide, or that start_arrays() provides.
 struct ArrayFacts {
   std::string name, type;
   std::string kind;                 // the op, or "input", "parameter", "state", "constant"
@@ -22,22 +22,22 @@ struct ArrayFacts {
 };
 std::vector<ArrayFacts> array_facts(const Graph& graph);
 
-// Parameters, states, constants and inputs of the first step of a subject, under these names: what
-// another program needs to compute the same. Throws Error{kUsage} for two of one name.
+// Parameters, states, constants and inputs of a subject's first step, under these names: all that
+// another program needs to compute the same. Throws Error{kUsage} if two have one name.
 io::Arrays start_arrays(Subject& subject);
 
-// The inputs of a node as another program had them.
+// The inputs of a node, with the values of the other program.
 struct ForeignInputs {
   std::vector<const Tensor*> values;  // null: absent from the node
-  // How far each may be from what the program had: of a statistic, or a single number, that it did
-  // not give and that the judge computed from what it gave. Null: it was given, or is exact.
+  // How far each value may be from the program's own: for a statistic or a single number that the
+  // program did not give, so that the judge computed it. Null: it was given, or is exact.
   std::vector<const Tensor*> errors;
-  std::string missing;  // the array that is needed and was not given, or empty
+  std::string missing;  // the needed array that was not given, or empty
 };
 
 class ForeignValues {
  public:
-  // `name` is that of the file, for reports.
+  // `name` is the name of the file, for reports.
   ForeignValues(std::string name, io::Arrays arrays)
       : name_(std::move(name)), arrays_(std::move(arrays)) {}
 
@@ -45,16 +45,16 @@ class ForeignValues {
   // Takes in a node of a walk whose judge's values are `truth`: a view of what is known is known.
   // Throws Error{kBadInput} for an array of another shape, or of whole numbers in place of others.
   void take(const Graph& graph, int index, const Lane& truth);
-  // Whether an array has an output of the node.
+  // Whether there is an array for an output of the node.
   bool has_output(const Graph& graph, int index) const;
   // The array of an output; null: none was given.
   const Tensor* given(const Graph& graph, Value v) const;
   ForeignInputs inputs(const Graph& graph, int index, const Lane& truth) const;
-  // Takes in the further outputs of a node, such as a norm's statistics, and its first if it is one
-  // number (a loss's weight, a learning rate), as the judge computed them from the inputs given;
-  // `bounds` say how far the program's own may be off. What was given stays.
+  // Takes in the further outputs of a node, such as a norm's statistics, and its first if it is a
+  // single number (a loss's weight, a learning rate), as the judge computed them from the given
+  // inputs; `bounds` limit the error of the program's own values. Arrays that were given stay.
   void derive(int index, std::span<const Tensor> outputs, std::span<const Tensor> bounds);
-  // Throws Error{kBadInput} naming an array that is called as no output of a node of the graph.
+  // Throws Error{kBadInput}, which names it, for an array that has the name of no node's output.
   void expect_names(const Graph& graph) const;
 
  private:

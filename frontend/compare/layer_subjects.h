@@ -14,7 +14,7 @@ struct LayerName {
   std::string layer, input_case;
 };
 
-// A graph with inputs that are drawn anew every step.
+// A graph with inputs that are drawn anew in every step.
 class GraphSubject : public Subject {
  public:
   // Draws the inputs of a step.
@@ -31,7 +31,7 @@ class GraphSubject : public Subject {
   const Feeds& first_values() const override { return first_values_; }
   std::uint64_t seed() const override { return 1; }
   const Graph& graph() const { return graph_; }
-  // What is told by it from the other subjects of the layer.
+  // The name of the input, which tells the subject from others of the same layer.
   const std::string& input_case() const { return input_case_; }
 
  private:
@@ -43,23 +43,23 @@ class GraphSubject : public Subject {
 
 using Subjects = std::vector<std::unique_ptr<GraphSubject>>;
 
-// Small cases take no time and are in all tests; large ones go beyond all that kernels take at a
-// time (blocks of rows and of columns, tiles, registers, 4,096 rows), each with a rest, and have
-// numbers that are hard (frontend/compare/drawn.h).
+// Small cases take no time and are in all tests. Large ones exceed the amounts that kernels handle
+// at a time (blocks of rows and of columns, tiles, registers, 4,096 rows), each with a remainder,
+// and have difficult numbers (frontend/compare/drawn.h).
 enum class CaseSize { kSmall, kLarge };
 
-// A norm on tokens, on images and, where it takes a mask, on padded tokens, as far as it takes
-// them: its forward, its backward for a drawn dy, and its state. Throws Error{kUsage} when it takes
-// none.
+// A norm on tokens, on images and, if it takes a mask, on padded tokens, as far as it takes them:
+// its forward, its backward for a drawn dy, and its state. Throws Error{kUsage} if it takes none of
+// these inputs.
 Subjects norm_subjects(const nn::Norm& norm, bool unfused, CaseSize size = CaseSize::kSmall);
 
-// An op by name, forward and backward, in a case called "small" or "large"; of an op that is a
-// backward or an update, the subjects in which it runs. Throws Error{kUsage} for an unknown name,
-// with the nearest known one.
+// An op by name, forward and backward, in a case called "small" or "large"; for a backward or an
+// update, the subjects that contain it. Throws Error{kUsage} for an unknown name, with the nearest
+// known one.
 Subjects op_subjects(std::string_view op, bool unfused, CaseSize size = CaseSize::kSmall);
 // The names that op_subjects takes: every op but views.
 std::vector<std::string> subject_ops();
-// Whether it runs in no subject of another op or of a norm.
+// Whether the op is in no subject of another op or of a norm.
 bool has_own_subject(const std::string& op);
 
 }  // namespace keel::compare

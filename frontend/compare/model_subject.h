@@ -12,14 +12,14 @@ namespace keel::compare {
 
 struct ModelSubjectOptions {
   bool unfused = false;
-  // Whose own passes run besides (images stored channels last, weights in panels); null: nobody's.
+  // also runs its passes (images stored channels last, weights in panels); null: nobody's
   const Backend* as_run = nullptr;
 };
 
 class ModelSubject : public Subject {
  public:
-  // The job has to outlive it; the judge computes first values that depend on
-  // data. Each step is an update of one batch, whatever train.accumulate says.
+  // The job has to outlive it; the judge computes first values that depend on data. Each step is an
+  // update of one batch, whatever train.accumulate says.
   ModelSubject(Backend& judge, const train::Job& job, const ModelSubjectOptions& options = {});
 
   const std::string& name() const override { return name_; }
@@ -29,10 +29,10 @@ class ModelSubject : public Subject {
 
  private:
   void initialize(Backend& judge);
-  // Where a step's batch lies among the epochs.
+  // The batch of a step, which may be in any epoch.
   const task::Batch& batch_of(std::int64_t step);
   const Graph& graph_of(const task::Sizes& sizes);
-  // Updates in the whole run, by which the learning rate is scheduled.
+  // Updates in the whole run; the schedule of the learning rate depends on it.
   std::int64_t total_steps() const;
 
   std::string name_;

@@ -1,5 +1,5 @@
-// What rounding may add to the outputs of any node: the bound that a backend is held to. The
-// formulas and where they come from are in docs/numerics.md.
+// Errors that rounding may add to the outputs of any node: the bounds that backends have to keep.
+// docs/numerics.md has the formulas and their origin.
 #pragma once
 
 #include <map>
@@ -11,9 +11,9 @@
 
 namespace keel::compare {
 
-// Whose result is judged. keel's own kernels promise more than float32 arithmetic forces on them:
-// sums in double, norms within 16 and 64 units. Any other kernel is held to what rounding may do to
-// it, whatever the order of its sums and however it forms its statistics.
+// The kernels that are judged. keel's own promise more than float32 arithmetic requires: sums in
+// double, norms within 16 and 64 units. Any other kernel only has to stay within the effects of
+// rounding, for any order of its sums and any way to form its statistics.
 enum class Kernels { kKeel, kAny };
 
 // A node as the judge has run it.
@@ -24,8 +24,8 @@ struct JudgedNode {
   std::span<const Tensor* const> inputs;  // of the judge, in float64; null: absent
   std::span<const Tensor> outputs;
   Kernels kernels = Kernels::kKeel;
-  // How far each element of an input may be from what the program had in its place, in float64;
-  // null or missing: the input is exactly what it had.
+  // How far each element of an input may be from the value that the program had there, in float64;
+  // null or missing: the input is exactly the program's.
   std::span<const Tensor* const> input_errors = {};
 
   const Node& node() const { return graph.node(index); }
@@ -36,7 +36,7 @@ struct JudgedNode {
   std::span<const double> in(int i) const { return input(i).as<double>(); }
   std::span<const double> out(int i) const { return outputs[std::size_t(i)].as<double>(); }
   bool is_foreign() const { return kernels == Kernels::kAny; }
-  // Of element e of input i.
+  // The error of element e of input i.
   double input_error(int i, std::size_t e) const {
     const bool is_exact = i >= int(input_errors.size()) || input_errors[std::size_t(i)] == nullptr;
     return is_exact ? 0 : input_errors[std::size_t(i)]->as<double>()[e];
@@ -50,34 +50,34 @@ struct JudgedNode {
   }
 };
 
-// What rounding may add to each element of the outputs of a node: for each output tensors of
-// float64 of its shape.
+// Errors that rounding may add to each element of a node's outputs: for each output, float64
+// tensors of its shape.
 struct NodeBounds {
-  // Beyond this no rounding explains the result. Infinite or NaN: the element cannot be judged.
+  // No rounding explains a larger error. Infinite or NaN: the element cannot be judged.
   std::vector<Tensor> largest;
-  // Of a sum: beyond this, rounding errors of independent signs do not explain the result; repeated
-  // terms and odd orders of summation may. Empty: nothing is known that is stricter than `largest`.
+  // For a sum: rounding errors of independent signs do not explain a larger error; repeated terms
+  // and odd orders of summation may. Empty: no limit stricter than `largest` is known.
   std::vector<Tensor> usual;
-  // Of a sum: the deviation of an element's rounding error, where the errors are independent.
+  // For a sum: the deviation of an element's rounding error, if the errors are independent.
   std::vector<Tensor> deviation;
 
   Tensor& operator[](std::size_t output) { return largest[output]; }
   const Tensor& operator[](std::size_t output) const { return largest[output]; }
 };
 
-// Given the same inputs, how far each element of a float32 kernel may be from the judge's. Integers
-// have to agree and their bounds are 0. Throws Error{kInternal} for an op without a rule.
+// The largest distance, for the same inputs, of each element of a float32 kernel from the judge's.
+// Integers have to agree: their bounds are 0. Throws Error{kInternal} for an op without a rule.
 NodeBounds node_bounds(const JudgedNode& node);
 
-// Whether rounding errors of this input (`input_errors`) can be taken into account by the node's
-// rule: the statistics that a norm's backward reads, and the logarithms of sums of losses and
+// Whether the node's rule can take rounding errors of this input (`input_errors`) into account: it
+// can for statistics that a norm's backward reads, and for the logarithms of sums of losses and
 // attention.
 bool takes_input_error(const Node& node, int input);
-// Whether the op has a rule for kernels of any program; without one all kernels are held to what
+// Whether the op has a rule for kernels of any program; without one all kernels have to keep what
 // keel's own promise.
 bool has_general_rule(const Node& node);
 
-// Fills the bounds, whose `largest` are 0 before.
+// Fills in the bounds; their `largest` are 0 before.
 using BoundRule = void (*)(const JudgedNode&, NodeBounds&);
 using BoundRules = std::map<std::string_view, BoundRule>;
 

@@ -1,4 +1,4 @@
-// What the judge says of one node, and how a result is held to it.
+// The judge's result for one node, and the comparison of other results with it.
 #pragma once
 
 #include "frontend/compare/measure.h"
@@ -7,13 +7,13 @@
 
 namespace keel::compare {
 
-// The outputs in float64, and what rounding may add to them; no bounds of a view.
+// The outputs in float64, and the errors that rounding may add; a view has no bounds.
 struct Judgement {
   std::vector<Tensor> outputs;
   NodeBounds bounds;
 };
 
-// Whom a judgement is for.
+// The user of a judgement.
 struct JudgeOptions {
   bool wants_bounds = true;
   Kernels kernels = Kernels::kKeel;
@@ -22,7 +22,7 @@ struct JudgeOptions {
 Judgement judge_node(Backend& judge, const Graph& graph, int index,
                      std::span<const Tensor* const> inputs, const JudgeOptions& options);
 
-// What a leaf holds after `leaf <- next`, by the backend's own copy.
+// The value of a leaf after `leaf <- next`, copied by the backend itself.
 Tensor committed(Backend& backend, const Tensor& leaf, const Tensor& next);
 
 // The errors of all outputs; without bounds none is judged.

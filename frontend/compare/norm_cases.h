@@ -5,14 +5,14 @@
 
 namespace keel::compare {
 
-// Where the elements of one group lie, that is, of what is normalized by one mean and deviation.
+// The places of the elements of one group: those that are normalized by one mean and deviation.
 enum class NormLayout {
   kRows,        // x (groups / split, split * n)
   kColumns,     // x (n, groups)
-  kImages,      // x (a, groups, 1, n / a), a being the least divisor of n above 1
+  kImages,      // x (a, groups, 1, n / a), where a is the least divisor of n above 1
   kInstances,   // x (groups / split, split, 1, n)
-  kSequences,   // x (a, n, groups / a), a being the least divisor of groups above 1
-  kThumbnails,  // x (n / a, groups, 1, a), a being the greatest divisor of n up to 64
+  kSequences,   // x (a, n, groups / a), where a is the least divisor of groups above 1
+  kThumbnails,  // x (n / a, groups, 1, a), where a is the greatest divisor of n up to 64
 };
 
 struct NormCase {
@@ -31,21 +31,21 @@ struct NormCase {
                       field("gain", &C::gain),     field("bias", &C::bias)};
   }
   // "columns,groups=3,n=17,split=1,..." without spaces, and the case that such a text describes;
-  // what it leaves out keeps its default. Throws Error{kUsage} for any other text.
+  // options that it omits keep their defaults. Throws Error{kUsage} for any other text.
   std::string text() const;
   static NormCase parse(std::string_view text);
 
-  // Where element e of group k lies in x.
+  // The index in x of element e of group k.
   std::int64_t at(std::int64_t k, std::int64_t e) const;
   Shape shape() const;
   // Of gain and bias: an element for each of a row, else for each column, channel or instance.
   Shape parameter_shape() const;
-  // Which element of gain and bias belongs to element e of group k.
+  // The element of gain and bias for element e of group k.
   std::int64_t parameter(std::int64_t k, std::int64_t e) const;
 };
 
-// Normal numbers that a float holds exactly: x of the given mean and deviation, dy standard, gain
-// 1 +- 0.2, bias +- 0.2.
+// Normal numbers that a float holds exactly: x with the given mean and deviation, dy standard
+// normal, gain 1 +- 0.2, bias +- 0.2.
 NormData make_data(const NormCase& c);
 
 // Puts `value(e)`, rounded to float, into the elements of group k of x.
@@ -54,16 +54,16 @@ void set_group(NormData& data, const NormCase& c, std::int64_t k,
 
 // Whether KEEL_THOROUGH=1 is in the environment of the tests.
 bool is_thorough();
-// Whether kernels run on an emulator, a thousand times slower than on the device it stands for.
+// Whether kernels run on an emulator, which is a thousand times slower than the real device.
 bool is_emulated();
 // How often to run something that a race between threads might spoil: `n` times, but once on an
-// emulator, which always takes the same order.
+// emulator, because it always takes the same order.
 int repeats(int n);
 
-// The cases that norms are compared on: of all combinations of sizes to 16385, mean / deviation to
-// 1e6, deviations from 1e-4 to 1e3, eps, gain and bias one in `every` is taken (of the longest
-// groups one in 4 * every), then of a list of numbers of groups to 65536 one in every / 11.
-// `every` is no multiple of 13; 1 makes the groups more as well.
+// The cases that norms are compared on: first one in `every` of all combinations of sizes to 16385,
+// mean / deviation to 1e6, deviations from 1e-4 to 1e3, eps, gain and bias (one in 4 * every of the
+// longest groups), then one in every / 11 of a list of numbers of groups to 65536. `every` is no
+// multiple of 13; if it is 1, the first cases have more groups as well.
 std::vector<NormCase> generated_cases(NormLayout layout, int every = is_thorough() ? 1 : 11);
 // Shapes that are cut into several blocks and panels.
 std::vector<NormCase> large_cases(NormLayout layout);

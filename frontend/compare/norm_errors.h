@@ -1,4 +1,4 @@
-// How far the result of a norm on a backend is from that of the float64 reference.
+// The distance of a norm's result on a backend from that of the float64 reference.
 #pragma once
 
 #include <optional>
@@ -8,19 +8,19 @@
 
 namespace keel::compare {
 
-// Which outputs of a norm are the terms of its backward,
+// The outputs of a norm that are the terms of its backward,
 //     xhat = (x - mean) * rstd,   dx = factor * r * (g - mean(g) - slope * xhat),   g = dy * gain
 struct NormTerms {
-  // Places of outputs. Without a mean nothing is subtracted, and without r that factor is 1.
+  // Places of outputs. Without a mean nothing is subtracted; without r, r is 1.
   std::optional<int> mean = CentredOutput::kMean;
   int rstd = CentredOutput::kRstd, factor = CentredOutput::kRstd;
   std::optional<int> r = std::nullopt;
-  // The number of the state that is the slope. Without one the slope is the mean of g * xhat. That
-  // of scale_norm is a sum, but it is judged as if it were the mean, which makes the term smaller
+  // The number of the state that is the slope. Without one the slope is the mean of g * xhat. In
+  // scale_norm it is a sum, but it is judged as if it were the mean; this makes the term smaller,
   // and so the scale of its errors stricter.
   std::optional<std::size_t> slope_state = std::nullopt;
 };
-// The terms of a norm's forward op. Throws Error{kUsage} when the op is no norm of x.
+// The terms of a norm's forward op. Throws Error{kUsage} if the op is not a norm of x.
 NormTerms norm_terms(const OpInfo& forward);
 
 // The largest errors of a result against the reference's, in units of the float eps 2^-23. They are
@@ -31,16 +31,16 @@ NormTerms norm_terms(const OpInfo& forward);
 //   dgain           the sum of |dy * xhat|, or of |dy| * max(1, |xhat|) for a norm that subtracts a
 //                   mean, because that alone makes an error of 1 eps in xhat
 //   dbias           the sum of |dy|
-// An error is infinite where only one of the two values is NaN, and where a value beyond the floats
-// is not met by the largest float or infinity of its sign. Throws Error{kUsage} when the norm has
-// other groups than c.
+// An error is infinite if only one of the two values is NaN, and if a value is beyond the floats
+// and the other is not the largest float or infinity of its sign. Throws Error{kUsage} if the norm
+// has other groups than c.
 struct NormErrors {
   double forward = 0, dx = 0, parameters = 0;
 };
 NormErrors norm_errors(const NormCase& c, const NormData& data, const NormResult& got,
                        const NormResult& expected);
 
-// The bounds that every norm keeps: the first for y and the statistics, the second for gradients.
+// The bounds that every norm keeps: one for y and the statistics, one for the gradients.
 inline constexpr double kForwardBound = 16, kBackwardBound = 64;
 
 }  // namespace keel::compare

@@ -1,5 +1,5 @@
-// Runs one norm, forward and backward, on buffers that are watched: what a kernel writes outside of
-// its outputs is seen, and what it reads outside of its inputs is NaN.
+// Runs one norm, forward and backward, in guarded buffers: writes outside of a kernel's outputs are
+// detected, and reads outside of its inputs give NaN.
 #pragma once
 
 #include <functional>
@@ -17,9 +17,9 @@ struct NormInputs {
   std::vector<Value> state;
 };
 
-// Values for them, in float64, and the gradient dy of y. They are also those of parameters and
-// states that the build adds itself: a parameter called "gain" or "bias", and the first states; the
-// other states start as they are initialized.
+// Their values, in float64, and the gradient dy of y. They also serve for parameters and states
+// that the build adds itself: a parameter called "gain" or "bias", and the first states; the other
+// states start as they are initialized.
 struct NormData {
   Tensor x, dy;
   std::optional<Tensor> gain, bias;
@@ -30,7 +30,7 @@ struct NormData {
 // Adds the norm to a graph and returns its y.
 using NormBuild = std::function<Value(Graph&, const NormInputs&, double eps)>;
 
-// In the backend's storage type; what is absent has the shape (0).
+// Tensors in the backend's storage type; absent ones have the shape (0).
 struct NormResult {
   const OpInfo* op = nullptr;     // of the forward node
   std::vector<Tensor> outputs;    // of the forward node
@@ -38,8 +38,8 @@ struct NormResult {
   std::int64_t workspace = 0;     // bytes, of the largest node
 };
 
-// Runs forward and backward in float32 as the backend stores it. `in_place`: every in-place claim
-// of the nodes is used. Throws Error{kCheckFailed} when a kernel writes outside of its outputs and
+// Runs forward and backward in float32 as the backend stores it. `in_place` uses every in-place
+// claim of the nodes. Throws Error{kCheckFailed} when a kernel writes outside of its outputs and
 // its workspace, Error{kBackendMissing} when the backend refuses a node.
 NormResult run_norm(Backend& backend, const NormBuild& build, const NormData& data,
                     bool in_place = false);

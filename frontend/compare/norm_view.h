@@ -1,5 +1,5 @@
-// How a norm's node sees x: which elements share statistics, which a gain, and where its terms lie
-// among inputs and outputs.
+// A norm's node as a view of x: which elements share statistics or a gain, and where the norm's
+// terms are among inputs and outputs.
 #pragma once
 
 #include <optional>
@@ -8,24 +8,24 @@
 
 namespace keel::compare {
 
-// What shares one mean and deviation.
+// The elements that share one mean and deviation.
 enum class NormGroups {
   kRows,       // the last axes of x
-  kParts,      // of an image or a token, some channels
+  kParts,      // some channels of an image or of a token
   kSequences,  // a feature over the steps of a sample: x (samples, steps, channels)
   kColumns,    // a feature over the batch
 };
 
-// Places of inputs and outputs of a norm; those of its backward in the second half. A place below 0
+// Places of a norm's inputs and outputs; the second half are those of its backward. A place below 0
 // says that the norm has no such term.
 struct NormPlaces {
   NormGroups groups = NormGroups::kRows;
-  int gain = -1, bias = -1, mean = -1, rstd = -1;  // two inputs, two outputs of the forward
+  int gain = -1, bias = -1, mean = -1, rstd = -1;  // the forward's two inputs, two outputs
   int mask = -1;                                   // of the forward
   int dy = -1;
   int d_gain = -1, d_mean = -1, d_rstd = -1, d_mask = -1;
-  int factor = -1;  // what multiplies dx, where that is not rstd
-  int r = -1;       // what multiplies it besides
+  int factor = -1;  // the factor of dx, where that is not rstd
+  int r = -1;       // a second factor of dx
   int slope = -1;   // a state that multiplies xhat
 };
 const NormPlaces& norm_places(std::string_view forward_op);
@@ -44,8 +44,8 @@ class NormView {
   std::size_t groups() const { return group_count_; }
   std::size_t group(std::size_t e) const;
   std::size_t feature(std::size_t e) const;
-  // xhat = (x - mean) rstd, with what a scaling in front has made of x; 0 where a backward has no
-  // x.
+  // xhat = (x - mean) rstd, where x has passed the scaling in front, if there is one; 0 where a
+  // backward has no x.
   double xhat(std::size_t e) const;
   double deviation(std::size_t group) const { return 1 / rstd_[group]; }
   bool is_centred() const { return !mean_.empty(); }
@@ -55,12 +55,12 @@ class NormView {
     return gain_.empty() ? 1 : gain_[gain_.size() == 1 ? 0 : feature(e)];
   }
   bool is_kept(std::size_t e) const;
-  // What a scaling in front multiplies element e by, and the number of its group; PowerNorm's.
+  // The factor of element e in a scaling in front, and the number of its group, in PowerNorm.
   bool is_scaled() const { return scaling_width_ > 0; }
   double scaling(std::size_t e) const { return scaling_[e / scaling_width_]; }
   std::size_t scaling_group(std::size_t e) const { return e / scaling_width_; }
   std::size_t scaling_width() const { return scaling_width_; }
-  // Of AdaNorm: a bound on |phi| and on |C (1 - 2 k xhat)|; 1 for any other norm.
+  // For AdaNorm: a bound on |phi| and on |C (1 - 2 k xhat)|; 1 for any other norm.
   double phi(std::size_t e) const;
 
  private:

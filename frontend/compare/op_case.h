@@ -8,13 +8,13 @@
 
 namespace keel::compare {
 
-// Builds the output values of interest from its inputs; called with the graph to build in.
+// Builds the output values of interest from the op's inputs, in the given graph.
 using Build = std::function<std::vector<Value>(Graph&, const std::vector<Value>&)>;
 
-// One op: `inputs` in the dtype that `dtype` names (floating ones are converted), run
-// forward, and backward from the scalar sum over outputs j of <output j, weights j>, where weights
-// are fixed random numbers. Results: "y0", "y1", ... and "d0", "d1", ... per floating input.
-// Only floating outputs take part in the scalar. `gradients` off leaves the backward out.
+// One op. It is run forward on `inputs` in the type `dtype` (which floating ones are converted to),
+// and backward from the scalar sum over outputs j of <output j, weights j>, with fixed random
+// weights. Results: "y0", "y1", ... and "d0", "d1", ... per floating input. Only floating outputs
+// take part in the scalar. `gradients` off leaves the backward out.
 struct OpCase {
   std::vector<Tensor> inputs;
   Build build;
@@ -23,7 +23,7 @@ struct OpCase {
 };
 Results run_case(Backend& backend, const OpCase& op_case, DType dtype);
 
-// A tensor of normal numbers (mean, deviation), in f64, keyed by `stream`.
+// A tensor of normal random numbers (mean, deviation), in f64, keyed by `stream`.
 Tensor random_normal(const Shape& shape, std::uint32_t stream, double mean = 0,
                      double deviation = 1);
 

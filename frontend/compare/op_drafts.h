@@ -1,4 +1,4 @@
-// Every op that is no norm and not element-wise, on drawn inputs: small ones, and large ones.
+// Every op that is no norm and not element-wise, on drawn inputs, small or large.
 #pragma once
 
 #include <map>
@@ -8,15 +8,15 @@
 
 namespace keel::compare {
 
-// Puts an op into a draft, with its gradients where it has some, and marks what is to be compared.
+// Adds an op to a draft, with its gradients if it has any, and marks the values to be compared.
 using BuildOp = void (*)(Draft&);
 
-// By the names of forward ops.
+// The drafts by the names of forward ops.
 const std::map<std::string_view, BuildOp>& op_drafts();
 
-// The same ops on inputs that go beyond what kernels take at a time: blocks of rows and of columns,
-// tiles, registers, 4,096 rows, each with a rest; and that are hard: scores of up to 100 either
-// way, equal elements, constant rows, numbers of very different sizes.
+// The same ops on inputs that exceed what kernels handle at a time (blocks of rows and of columns,
+// tiles, registers, 4,096 rows), each with a remainder, and that are hard: scores from -100 to 100,
+// equal elements, constant rows, numbers of very different sizes.
 const std::map<std::string_view, BuildOp>& large_op_drafts();
 
 using Outputs = std::vector<Value>;
@@ -27,10 +27,10 @@ void with_gradient(Draft& d) {
   d.differentiate(kBuild(d));
 }
 
-// Of a draw of a step, for the rows of a batch from 0 on.
+// The key of random numbers of a step, for a batch whose first row is 0.
 inline RandomKey key_of(Draft& d) { return {d.step(), d.graph.constant(Tensor(DType::kI32, {}))}; }
 
-// Marks all outputs of the node of p.
+// Marks all outputs of p's node.
 inline void mark_all(Draft& d, Value p) {
   Outputs all;
   for (int port = 0; port < int(d.graph.node(p).outputs.size()); ++port) all.push_back(p.at(port));

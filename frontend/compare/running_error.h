@@ -1,5 +1,5 @@
-// Numbers with a bound on their error: what a chain of float32 operations may be off by (running
-// error analysis, Higham 2002, "Accuracy and Stability of Numerical Algorithms", section 3.3).
+// Numbers with a bound on their error, for chains of float32 operations (running error analysis,
+// Higham 2002, "Accuracy and Stability of Numerical Algorithms", section 3.3).
 #pragma once
 
 #include <algorithm>
@@ -13,21 +13,21 @@
 
 namespace keel::compare {
 
-// Numbers this small may become 0: the least normal float.
+// Smaller numbers may become 0: the least normal float.
 inline constexpr double kTiny = 0x1p-126;
 
-// How much a sum of k terms, or of k products, may be off relative to the sum of their sizes: k eps
-// holds for every order of the additions (Higham 2002, eq. 4.4). Where the roundings are not of one
-// sign, 8 sqrt(k) eps holds but for a chance of 2 exp(-8^2 / 2) = 3e-14 (Higham & Mary 2019, "A new
-// approach to probabilistic rounding error analysis", theorem 2.4). Two more are the rounding of a
-// product and of the result.
+// The error of a sum of k terms, or of k products, relative to the sum of their sizes: k eps holds
+// for every order of the additions (Higham 2002, eq. 4.4). If the roundings do not all have one
+// sign, 8 sqrt(k) eps holds except with a probability of 2 exp(-8^2 / 2) = 3e-14 (Higham & Mary
+// 2019, "A new approach to probabilistic rounding error analysis", theorem 2.4). Two more eps are
+// for the rounding of a product and of the result.
 inline double sum_error(std::int64_t k) {
   const double terms = double(std::max<std::int64_t>(k, 0));
   return kEps * (std::min(terms, 8 * std::sqrt(terms)) + 2);
 }
 
-// The terms of one sum as a kernel adds them up: how many there are, the sum of their sizes, the
-// sum of their squares, and the sum itself.
+// The terms of one sum in a kernel: their number, the sum of their sizes, the sum of their squares,
+// and the sum itself.
 struct SumTerms {
   double count = 0, sizes = 0, squares = 0, total = 0;
 
@@ -39,11 +39,11 @@ struct SumTerms {
   }
 };
 
-// What rounding adds to such a sum in any order of the additions. `largest` rests on errors of
-// independent signs in proportion to the running sums, plus their drift where the terms have mostly
-// one sign: then running sums grow steadily, and the roundings of equal terms are equal. `usual` is
-// the same with the terms' root mean square in place of their sizes, and `deviation` that of a
-// single result without drift (docs/numerics.md, Sums of any program).
+// The error that rounding adds to such a sum in any order of the additions. `largest` assumes
+// errors of independent signs in proportion to the running sums, and adds a drift if most terms
+// have one sign: then running sums grow steadily, and the roundings of equal terms are equal.
+// `usual` is the same with the root mean square of the terms in place of their sizes, and
+// `deviation` is that of a single result without drift (docs/numerics.md, Sums of any program).
 struct SumError {
   double largest = 0, usual = 0, deviation = 0;
 };
@@ -54,20 +54,20 @@ inline double any_relative_error(const SumTerms& terms) {
   return terms.sizes > 0 ? any_sum_error(terms).largest / terms.sizes : 0;
 }
 
-// A value, and how far a float32 may be from it.
+// A value, and the largest distance of a float32 from it.
 struct Err {
   double value = 0, error = 0;
 
   Err() = default;
   Err(double v, double e = 0) : value(v), error(e) {}  // NOLINT: numbers are exact
   double size() const { return std::abs(value) + error; }
-  // After `roundings` more of the result.
+  // The number after `roundings` more roundings of the result.
   Err rounded(double roundings = 1) const {
     return {value, error + roundings * kEps * size() + kTiny};
   }
 };
 
-// A constant that float32 may not hold.
+// A constant that float32 may not represent exactly.
 inline Err constant(double value) { return Err(value).rounded(); }
 
 inline Err operator+(const Err& a, const Err& b) {
@@ -91,7 +91,7 @@ inline Err sqrt(const Err& a) {
       .rounded(2);
 }
 
-// An element-wise code on such operands; its own rounding is in docs/numerics.md.
+// An element-wise code applied to such operands; docs/numerics.md has its own rounding.
 Err applied(EwCode code, const std::array<Err, 3>& operands, Kernels kernels = Kernels::kKeel);
 
 }  // namespace keel::compare

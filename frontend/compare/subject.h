@@ -1,5 +1,5 @@
-// What backends are compared on: a training step of a model, a norm, an op, with everything that is
-// fed to it. All of it is a pure function of the step's number.
+// The subjects that backends are compared on: a training step of a model, a norm, an op, with all
+// of its inputs. All of it is a pure function of the step's number.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace keel::compare {
 
-// One step: the graph, as every backend runs it, and its inputs by name.
+// One step: the graph that every backend runs, and its inputs by name.
 struct SubjectStep {
   const Graph* graph = nullptr;  // lives as long as the subject
   Feeds feeds;
@@ -21,17 +21,17 @@ class Subject {
   // Such as "mnist_cnn" or "norm batchnorm, images".
   virtual const std::string& name() const = 0;
   virtual SubjectStep at(std::int64_t step) = 0;
-  // Values of parameters and states before the first step, in place of their initializers'.
+  // Values of parameters and states before the first step that replace those of their initializers.
   virtual const Feeds& first_values() const = 0;
-  // Keys the initializers.
+  // The seed that keys the initializers.
   virtual std::uint64_t seed() const = 0;
 };
 
 // The value that a leaf starts with, in its declared type.
 Tensor first_value(const Subject& subject, const Node& leaf);
 
-// The graph after the passes that all backends have in common or, `unfused`, without what nothing
-// depends on.
+// The graph after the passes that all backends have in common or, if `unfused`, the graph without
+// nodes that nothing depends on.
 Graph compared_graph(const Graph& graph, bool unfused);
 
 }  // namespace keel::compare

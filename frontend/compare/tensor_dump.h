@@ -1,4 +1,4 @@
-// The tensors of nodes that diverge, for other programs to look at.
+// Dumps the tensors of nodes that diverge, for other programs to read.
 #pragma once
 
 #include <filesystem>
@@ -7,9 +7,9 @@
 
 namespace keel::compare {
 
-// Writes, for every report that diverges, a file "<path>.<backend>.step<N>.npz" into the folder,
-// slashes being dots: in<i>, expected<j>, got<j> and bound<j>. The folder is made when it is first
-// needed. Its calls throw Error{kIo}.
+// For every report that diverges, writes a file "<path>.<backend>.step<N>.npz" into the folder,
+// with dots for slashes in the path: in<i>, expected<j>, got<j> and bound<j>. Makes the folder when
+// it is first needed. Calls of the sink throw Error{kIo}.
 NodeSink dump_of_divergences(const std::filesystem::path& folder);
 
 }  // namespace keel::compare

@@ -1,13 +1,13 @@
-// What a walk gave, in files: to be compared with another machine's, another build's or another
-// program's.
+// Traces: the values of a walk in files, to be compared with those of another machine, another
+// build or another program.
 //
-// A trace is a folder. "trace.safetensors" says of what it is, in its metadata, and holds the
-// values of parameters and states before the first step. The pieces "step<N>-<K>.safetensors" hold,
-// by name, "feed/<input>" (random keys included), "truth/<node>:<port>", what the judge handed on,
-// rounded to float32, and "<backend>/<node>:<port>", what each backend made of it.
-// "step<N>-end.safetensors" holds the values of leaves after a step, and says that it is whole.
-// Every file appears whole or not at all, so that a recording that was interrupted goes on with the
-// first step that is not.
+// A trace is a folder. "trace.safetensors" names its subject in its metadata, and holds the values
+// of parameters and states before the first step. The pieces "step<N>-<K>.safetensors" hold, by
+// name, "feed/<input>" (random keys included), "truth/<node>:<port>", which is the judge's output,
+// rounded to float32, and "<backend>/<node>:<port>", which is the backend's.
+// "step<N>-end.safetensors" holds the values of leaves after a step, and shows that the step is
+// whole. Every file appears whole or not at all, so that an interrupted recording goes on with the
+// first step that is not whole.
 #pragma once
 
 #include <filesystem>
@@ -22,15 +22,15 @@ using TraceFacts = std::map<std::string, std::string>;
 
 class TraceWriter {
  public:
-  // Makes the folder, or goes on with the one of a trace that has the same facts. Throws
-  // Error{kUsage} when there is another trace in it.
+  // Makes the folder, or continues a trace there that has the same facts. Throws Error{kUsage} when
+  // there is another trace in it.
   TraceWriter(std::filesystem::path folder, TraceFacts facts);
 
-  // How many steps are whole already, and what leaves hold after them.
+  // The number of whole steps, and the values of the leaves after them.
   std::int64_t steps() const { return steps_; }
   Feeds leaves() const;
 
-  // Of the first step alone: what leaves hold before it.
+  // Before the first step only: the values of the leaves at that point.
   void set_first(const Feeds& leaves);
   void begin(std::int64_t step);
   void add(const std::string& name, const Tensor& value);
@@ -54,11 +54,11 @@ class TraceReader {
   std::int64_t steps() const { return steps_; }
   // Names of the backends that were recorded.
   const std::vector<std::string>& backends() const { return backends_; }
-  // What leaves hold before a step.
+  // The values of the leaves before a step.
   Feeds leaves(std::int64_t step) const;
   // Pieces are read one by one as their names are asked for, in the order of writing. Throws
-  // Error{kBadInput} for a name that the step has not got, and for any file of the step whose
-  // checksums are wrong, also that of leaves that only a next step would begin with.
+  // Error{kBadInput} for a name that the step does not have, and for any file of the step whose
+  // checksums are wrong, including the file of leaves that only the next step would begin with.
   void begin(std::int64_t step);
   const Tensor& at(const std::string& name);
 
@@ -72,15 +72,15 @@ class TraceReader {
   io::TensorFile current_;
 };
 
-// What a graph is recognized by: its text, as a number.
+// A number that identifies a graph by its text.
 std::string graph_mark(const Graph& graph);
 
-// What is fed in a step and, before the first, what leaves hold: written down, or put in place of
-// what the subject and the lane have.
+// The inputs of a step and, for the first step, the values of the leaves before it: one function
+// records them, the other replaces those of the subject and the lane.
 void record_inputs(TraceWriter& trace, std::int64_t number, const SubjectStep& step,
                    const Lane& truth);
 void replay_inputs(TraceReader& trace, std::int64_t number, SubjectStep& step, Lane& truth);
-// The outputs of a node, in its declared types; absent ones are not written.
+// Records the outputs of a node, in its declared types; absent ones are not written.
 void record_outputs(TraceWriter& trace, std::string_view whose, const Node& node,
                     std::span<const Tensor> outputs);
 std::vector<Tensor> replay_outputs(TraceReader& trace, std::string_view whose, const Node& node);

@@ -1,4 +1,4 @@
-// Which nodes of a step a walk runs, and which of them it judges.
+// A plan of a walk: which nodes of a step it runs, and which of them it judges.
 #pragma once
 
 #include <map>
@@ -11,24 +11,24 @@
 
 namespace keel::compare {
 
-// Whether a node, or a leaf that takes a new value, is called `only` or lies below that path.
+// Whether a node, or a leaf that takes a new value, has the path `only` or a path below it.
 bool has_called(const Graph& graph, const std::string& only);
 
 struct WalkChoice {
   std::string only;    // a path; empty: all
-  bool views = false;  // views are judged, too: another program may have got one wrong
+  bool views = false;  // views are judged too: another program may have got one wrong
 };
 
 class WalkPlan {
  public:
-  // Judges all nodes, or those called `only` and what lies below that path: a node, or one that
-  // gives a leaf of that name its new value. Nodes that those depend on run too, in this step or,
-  // as updates, in an earlier one. Throws Error{kUsage} when nothing of `subject` is called so.
+  // Judges all nodes, or those with the path `only` or a path below it: nodes, and updates of
+  // leaves with such a name. The nodes that these depend on run too, in this step or, as updates,
+  // in an earlier one. Throws Error{kUsage} when nothing of `subject` has that path.
   WalkPlan(const Graph& graph, const WalkChoice& choice, const std::string& subject);
 
   bool is_judged(int node) const { return judged_[node]; }
   const PerNode<bool>& needed() const { return needed_; }
-  // Those whose new value is an output of the node.
+  // The updates whose new value is an output of the node.
   std::span<const Update> updates_of(int node) const;
 
  private:

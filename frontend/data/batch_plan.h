@@ -1,4 +1,4 @@
-// Which rows go into which batch, and what the shape of each batch is.
+// Plans of batches: the rows of each batch, and its shape.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@ namespace keel::data {
 
 // The shape of a batch, and the rows that fill its first places; the other places are padding.
 struct PlannedBatch {
-  task::Sizes sizes;  // {places, lengths that all of its rows fit into}
+  task::Sizes sizes;  // {places, lengths that hold each of its rows}
   std::span<const std::int64_t> rows;
 
   std::int64_t capacity() const { return sizes[0]; }
 };
 
-// The plan of an epoch is a pure function of the epoch and of what the plan was made of.
+// The plan of an epoch is a pure function of the epoch and of the BatchPlan's own data.
 class BatchPlan {
  public:
   virtual ~BatchPlan() = default;
@@ -28,19 +28,19 @@ class BatchPlan {
   std::int64_t rows() const { return rows_; }
   // Batches of an epoch, at least 1.
   virtual std::int64_t steps(std::uint32_t epoch) { return std::ssize(epoch_of(epoch).cuts); }
-  // Batch step < steps(epoch). Its rows are valid until an epoch is asked for that is neither this
-  // one nor the next. Throws Error{kUsage} for a step that is not there.
+  // Batch step < steps(epoch). Its rows stay valid until the caller asks for an epoch other than
+  // this one and the next. Throws Error{kUsage} for a step that does not exist.
   PlannedBatch at(std::uint32_t epoch, std::int64_t step);
-  // The same in a place that was used before: no memory is taken where no batch has lengths.
+  // The same into an object that was used before: allocates nothing if batches have no lengths.
   void at(std::uint32_t epoch, std::int64_t step, PlannedBatch& planned);
-  // Its rows alone.
+  // The rows of that batch alone.
   std::span<const std::int64_t> rows_at(std::uint32_t epoch, std::int64_t step);
-  // One batch of these rows as epoch 0 has them, in that order and without padding. Throws
-  // Error{kUsage} for a row that is not there.
+  // One batch of these rows, with their lengths in epoch 0, in that order and without padding.
+  // Throws Error{kUsage} for a row that does not exist.
   PlannedBatch pick(std::span<const std::int64_t> rows) const;
-  // Every shape that may come from at(), the largest first.
+  // Every shape that at() may give, the largest first.
   virtual std::vector<task::Sizes> shapes() const = 0;
-  // Rows of an epoch that fill no batch and do not come, other rows in every epoch.
+  // The number of rows that fill no batch and are left out: other rows in every epoch.
   virtual std::int64_t left_out() const { return 0; }
 
  protected:
@@ -55,7 +55,7 @@ class BatchPlan {
     std::vector<Cut> cuts;  // the batches, in the order in which they come
   };
   const Epoch& epoch_of(std::uint32_t epoch);
-  // Into a place that held another epoch.
+  // Plans an epoch into an object that held another one.
   virtual void plan(std::uint32_t epoch, Epoch& planned) const = 0;
   // The lengths that these rows are padded to in an epoch: task::Sizes after the first.
   virtual task::Sizes lengths_of(std::span<const std::int64_t> rows, std::uint32_t epoch) const = 0;
@@ -65,8 +65,8 @@ class BatchPlan {
  private:
   std::int64_t rows_;
   bool varies_;
-  // The latest even and the latest odd epoch: a stream that is read ahead is asked for an epoch and
-  // for the next one by turns.
+  // The latest even and the latest odd epoch: a stream that reads ahead asks for an epoch and for
+  // the next one by turns.
   struct Kept {
     std::optional<std::uint32_t> epoch;
     Epoch planned;

@@ -1,4 +1,4 @@
-// A data set in three parts, wherever it comes from, before its words have numbers.
+// A data set in three parts from any source, before its words have numbers.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace keel::data {
 
-// Keeps the first rows; 0: all. Says how many were left out.
+// Keeps the first `count` rows, all for 0, and reports how many were left out.
 template <class Row>
 void keep_first(std::vector<Row>& rows, std::int64_t count, std::vector<task::LeftOut>& left_out) {
   const std::int64_t beyond = std::ssize(rows) - count;
@@ -23,13 +23,13 @@ void keep_first(std::vector<Row>& rows, std::int64_t count, std::vector<task::Le
 template <class Part>
 struct Corpus {
   std::string name;    // "shapes"
-  std::string origin;  // where it lies and in which form, or how it was made
+  std::string origin;  // where it is stored and in which form, or how it was made
   Part train = {}, valid = {};
-  // Reads the test part; a file that holds nothing else is opened here and not before.
+  // Reads the test part; a file that holds only that part is opened here, not before.
   std::function<Part()> test = {};
   std::vector<task::LeftOut> left_out = {};  // of the training rows
 
-  // A part is given away once, to be numbered.
+  // Hands over a part, which can be done once, to be numbered.
   Part take(task::Split split) {
     if (split == task::Split::kTest) return test();
     return std::move(split == task::Split::kTrain ? train : valid);
@@ -42,8 +42,8 @@ struct Corpus {
   }
 };
 
-// The splits of a corpus. `number` makes rows of a part: (split, part, its notes) -> shared_ptr to
-// a RowSet. It is called once for each split that is asked for.
+// The splits of a corpus. `number` makes the rows of a part: (split, part, its notes) -> shared_ptr
+// to a RowSet. It is called once for each split that is asked for.
 template <class C, class Number>
 std::unique_ptr<task::Splits> splits_of(C corpus, Number number) {
   auto kept = std::make_shared<C>(std::move(corpus));

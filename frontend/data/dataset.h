@@ -20,14 +20,14 @@ class Dataset {
   // number of rows than the columns before it.
   void add(std::string name, Tensor column);
 
-  // Throws Error{kUsage} naming the columns there are.
+  // Throws Error{kUsage}, which names the columns that there are.
   const Tensor& column(std::string_view name) const;
 
   // 0 while there is no column.
   std::int64_t rows() const { return columns_.empty() ? 0 : columns_.front().second.shape()[0]; }
   const std::string& source() const { return source_; }
 
-  // A copy of rows [first, first + count). Throws Error{kUsage} when they are not all there.
+  // A copy of rows [first, first + count). Throws Error{kUsage} unless all of them exist.
   Dataset slice(std::int64_t first, std::int64_t count) const;
   // A copy of the first `count` rows.
   Dataset take(std::int64_t count) const { return slice(0, count); }

@@ -1,4 +1,4 @@
-// Numbers for made-up data, which are the same on every machine.
+// Random numbers for generated data, the same on every machine.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class Draw {
   std::uint64_t next_ = 0;
 };
 
-// Ranks 1 to n, rank r with a probability in proportion to 1 / r.
+// Draws ranks 1 to n, rank r with a probability in proportion to 1 / r.
 class Zipf {
  public:
   explicit Zipf(int n);

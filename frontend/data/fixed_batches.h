@@ -1,4 +1,4 @@
-// Batches of a fixed number of rows, whatever the rows are.
+// Batches of a fixed number of rows, of any kind.
 #pragma once
 
 #include "frontend/data/batch_plan.h"
@@ -7,11 +7,11 @@ namespace keel::data {
 
 // Sizes are {rows}. A shuffled epoch is the permutation of (seed, "data.order", epoch) without the
 // rows after the last whole batch. Without a seed rows ascend, and the last batch may be smaller; a
-// split without rows, which is possible in evaluation, is one batch of padding.
+// split without rows, which evaluation allows, is one batch of padding.
 class FixedBatches final : public BatchPlan {
  public:
-  // Throws Error{kUsage} for a batch below 1, 2^32 rows or more, and when shuffled for a batch of
-  // more than all rows.
+  // Throws Error{kUsage} for a batch below 1, for 2^32 rows or more, and if shuffled for a batch
+  // larger than the number of rows.
   FixedBatches(std::int64_t rows, const task::StreamOptions& options);
 
   std::int64_t steps(std::uint32_t) override { return steps_; }

@@ -1,4 +1,4 @@
-// Copying rows of a column.
+// Copies of rows of a column.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace keel::data {
 
 // out = the given rows of a column, one after the other, as bytes of the column's element type.
-// Both gathers throw Error{kUsage} for a row that is not there or an `out` of another size.
+// Both gathers throw Error{kUsage} for a row that does not exist or an `out` of another size.
 void gather(const Tensor& column, std::span<const std::int64_t> rows, std::span<std::byte> out);
 
 // out = x * scale + offset for the elements x of the given rows of a u8 column.

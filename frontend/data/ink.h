@@ -24,7 +24,7 @@ class Sheet {
  public:
   Sheet() { depth_.fill(-kFar); }
 
-  // The straight piece from a to b; the pen's radius goes linearly from one end to the other.
+  // The straight piece from a to b; the pen's radius changes linearly from one end to the other.
   void line(const PenPoint& a, const PenPoint& b);
 
   // Ink of a pixel in 0..1: 1/2 on the outline, falling to 0 over `softness` pixels across it.
@@ -32,9 +32,9 @@ class Sheet {
 
  private:
   static constexpr double kFar = 1e3;
-  static constexpr double kReach = 1;  // pixels beyond the pen that are still measured
+  static constexpr double kReach = 1;  // pixels outside the pen that are still measured
 
-  // How deep a pixel lies inside the pen's trace; negative outside.
+  // The depth of a pixel inside the pen's trace; negative outside.
   std::array<double, kSheetPixels> depth_;
 };
 

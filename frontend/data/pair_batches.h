@@ -1,11 +1,11 @@
-// Which pairs of sentences go into which batch, where a batch is measured in tokens.
+// Plans batches of pairs of sentences, where the size of a batch is measured in tokens.
 #pragma once
 
 #include "frontend/data/batch_plan.h"
 
 namespace keel::data {
 
-// Tokens of both sides of a pair, marks of beginning and end included.
+// The tokens of each side of a pair, including marks of beginning and end.
 struct PairLength {
   std::int64_t source = 0, target = 0;
   std::int64_t longer() const { return source > target ? source : target; }
@@ -13,35 +13,35 @@ struct PairLength {
 };
 
 struct PairBatchOptions {
-  std::int64_t max_tokens = 4096;  // positions of the longer side, those of padding included
+  std::int64_t max_tokens = 4096;  // positions of the longer side, including padding
   std::int64_t multiple = 8;       // lengths are rounded up to a multiple of it (bucket_of)
-  std::int64_t row_multiple = 8;   // a batch of at least so many rows has a multiple of them
+  std::int64_t row_multiple = 8;   // the rows of a larger batch are a multiple of it
   bool sorted = false;             // for evaluation: batches in order, no order is drawn
   std::uint64_t seed = 0;
 };
 
-// The batches of fairseq in shapes that are few. Sizes are {rows, source length, target length}. An
-// epoch is planned so:
+// fairseq's batches, in few different shapes. Sizes are {rows, source length, target length}. The
+// plan of an epoch:
 //   order   by the source's length, then by the target's; among equal pairs the permutation of
 //           (seed, "data.order", epoch), or their own order if `sorted`
 //   cut     rows are added while all of them, padded to the bucket of the longest on either side,
-//           stay within max_tokens; when one does not fit, so many leave as a batch as are a
-//           multiple of row_multiple, or all if they are fewer than that, and the others stay
+//           stay within max_tokens; when one does not fit, the first rows become a batch: as many
+//           as are a multiple of row_multiple, or all if they are fewer; the others wait
 //   order   of the batches: the permutation of (seed, "data.batches", epoch)
-// Both sides of a batch are padded to the buckets of their longest, and a shape has as many rows as
-// fit its longer side, a multiple of row_multiple, or those of the last batch, which need be none.
-// All epochs have the same shapes. A pair longer than max_tokens is a batch by
-// itself. No row is dropped.
+// Both sides of a batch are padded to the buckets of their longest. A batch has places for as many
+// rows as fit its longer side, rounded down to a multiple of row_multiple, unless they are fewer
+// than that; the last batch may hold more. All epochs have the same shapes. A pair longer than
+// max_tokens is a batch by itself. No row is dropped.
 class PairBatches final : public BatchPlan {
  public:
   // Throws Error{kUsage} for options or a length below 1, and for no rows.
   PairBatches(std::vector<PairLength> lengths, const PairBatchOptions& options);
 
   std::int64_t steps(std::uint32_t = 0) override { return std::ssize(cuts_); }
-  // Most positions of both sides first.
+  // The shapes with most positions of both sides come first.
   std::vector<task::Sizes> shapes() const override;
 
-  // The share of positions, both sides together, that hold no token.
+  // The share of positions, of both sides together, that hold no token.
   double padding() const;
 
  private:

@@ -11,9 +11,9 @@
 
 namespace keel::data {
 
-// Puts the items in a random order, every one equally likely, by Fisher and Yates: the last place
-// takes one of all, and so on down. A pure function of the items, their order and `random`.
-// Throws Error{kUsage} for 2^32 items or more.
+// Puts the items in a random order, every order equally likely, by Fisher and Yates: the last place
+// takes any item, the place before it any of the rest, and so on. A pure function of the items,
+// their order and `random`. Throws Error{kUsage} for 2^32 items or more.
 template <std::ranges::random_access_range Items>
 void shuffle(Items&& items, const Philox& random) {
   const auto count = std::uint64_t(std::ranges::size(items));

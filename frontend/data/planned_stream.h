@@ -1,4 +1,4 @@
-// The one stream of all tasks: a plan of batches, and rows that are put into them.
+// The one stream of all tasks: it puts rows into the batches of a plan.
 #pragma once
 
 #include <functional>
@@ -32,21 +32,21 @@ class PlannedStream final : public task::Stream {
   std::shared_ptr<const RowSet> rows_;
   task::StreamOptions options_;
   std::unique_ptr<BatchPlan> plan_;
-  // What belongs to the batch that was given last. All of it is used again as long as it fits.
+  // The last batch that was given. All of its memory is used again as long as it fits.
   PlannedBatch planned_;
   std::vector<task::Input> inputs_;
   task::Batch batch_;
 };
 
-// A stream of these rows. One that is shuffled, for training, makes its next batch in a thread of
-// its own while the present one is used.
+// A stream of these rows. A shuffled one, for training, makes its next batch in a thread of its own
+// while the current one is used.
 std::unique_ptr<task::Stream> stream_of_rows(std::shared_ptr<const RowSet> rows,
                                              const task::StreamOptions& options);
 
 // "train", "valid" or "test".
 std::string_view name_of(task::Split split);
 
-// Splits whose rows are each made when their first stream is asked for, and then kept.
+// Splits that make the rows of each part when its first stream is asked for, and keep them.
 class RowSplits : public task::Splits {
  public:
   using Make = std::function<std::shared_ptr<const RowSet>(task::Split)>;

@@ -1,4 +1,4 @@
-// A stream whose next batch is made while the present one is used.
+// A stream that makes its next batch while the current one is used.
 #pragma once
 
 #include <condition_variable>
@@ -13,13 +13,13 @@
 
 namespace keel::data {
 
-// Gives what the inner stream gives, in any order of asking. After each batch a thread of its own
-// makes the one after it (the next step, or the first step of the next epoch), which costs time
-// only when another is asked for: then it is thrown away.
-// The inner stream's steps(), items() and at() are called by one thread at a time; the others are
-// const, and are called at any time. What it throws is thrown by at() when, and only when, the
-// batch that failed is asked for; that batch is tried anew when it is asked for again.
-// To be used by one thread, as every stream.
+// Gives the batches of the inner stream, in any order of asking. After each batch a thread of its
+// own makes the following one (the next step, or the first step of the next epoch). If the caller
+// asks for another batch, the work is thrown away, which costs only time. One thread at a time
+// calls the inner stream's steps(), items() and at(); its other functions are const, and are called
+// at any time. at() throws an error of the inner stream if, and only if, the batch that failed is
+// asked for, and tries that batch anew when it is asked for again. To be used by one thread, like
+// every stream.
 class ReadAhead final : public task::Stream {
  public:
   explicit ReadAhead(std::unique_ptr<task::Stream> inner);
@@ -32,7 +32,7 @@ class ReadAhead final : public task::Stream {
   std::int64_t steps(std::uint32_t epoch) override;
   double items(std::uint32_t epoch, std::int64_t step) override;
   const task::Batch& at(std::uint32_t epoch, std::int64_t step) override;
-  // Waits likewise, and reads nothing ahead.
+  // Waits likewise, and reads no batch ahead.
   const task::Batch& pick(std::span<const std::int64_t> rows) override;
   std::vector<task::Sizes> shapes() const override { return inner_->shapes(); }
   std::vector<task::LeftOut> left_out() const override { return inner_->left_out(); }
@@ -52,19 +52,19 @@ class ReadAhead final : public task::Stream {
   std::unique_lock<std::mutex> when_idle();
   void work();
   Place after(Place place);
-  // Into made_.
+  // Makes the batch of a place into made_.
   void make(Place place);
 
   const std::unique_ptr<task::Stream> inner_;
   task::Batch current_;  // of the caller
 
-  std::mutex mutex_;  // guards all that follows; who sets working_ hands them to the thread
+  std::mutex mutex_;  // guards all members below; who sets working_ hands them to the thread
   std::condition_variable changed_;
   bool working_ = false, ends_ = false;
   bool has_made_ = false;
   Place place_;  // of made_; while working_, the place after which it will be
   Made made_;
-  std::thread thread_;  // the last member: it must not run before the others are there
+  std::thread thread_;  // the last member: it must not run before the others exist
 };
 
 }  // namespace keel::data

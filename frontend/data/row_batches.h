@@ -1,4 +1,4 @@
-// Which rows go into which batch, where a batch has a fixed number of rows, of like lengths.
+// Plans batches of a fixed number of rows that have similar lengths.
 #pragma once
 
 #include <functional>
@@ -13,33 +13,33 @@ struct RowBatchOptions {
   std::int64_t group = 0;  // in evaluation: rows that are sorted together; 0: all
 };
 
-// How long rows are. Both functions are pure; a row may be another length in another epoch.
+// The lengths of rows. Both functions are pure; a row's length may differ between epochs.
 struct RowLengths {
-  // By what rows are sorted.
+  // The key that rows are sorted by.
   std::function<std::int64_t(std::uint32_t epoch, std::int64_t row)> order;
-  // What a row has to be padded to, one number for each task::Sizes after the first; a batch takes
-  // the largest of its rows for each. Absent: there are no such sizes.
+  // The lengths that a row has to be padded to, one for each task::Sizes after the first; a batch
+  // takes the largest of its rows for each. Absent: there are no such sizes.
   std::function<task::Sizes(std::uint32_t epoch, std::int64_t row)> padded = nullptr;
-  // Every value that each of those numbers may have, the largest first.
+  // Every value that each of these lengths may have, the largest first.
   std::vector<std::vector<std::int64_t>> all = {};
 };
 
-// In training an epoch is planned so:
+// The plan of an epoch in training:
 //   order  the permutation of (seed, "data.order", epoch), without the rows after the last whole
 //          batch, which are other ones every epoch
-//   cut    all of it is sorted by length, rows of equal length keeping that order, and cut
+//   cut    all of it is sorted by length, where rows of equal length keep that order, and cut
 //   order  of the batches: the permutation of (seed, "data.batches", epoch)
-// Without a seed rows come group by group in their own order, each group sorted by length and cut;
-// the last batch of a group may have fewer rows, and is filled up with padding.
+// Without a seed rows come group by group in their own order, where each group is sorted by length
+// and cut; the last batch of a group may have fewer rows, and is filled up with padding.
 class RowBatches final : public BatchPlan {
  public:
-  // Throws Error{kUsage} for no rows, a batch below 1 and, in training, one of more than all rows.
+  // Throws Error{kUsage} for no rows, a batch below 1 and, in training, one larger than all rows.
   RowBatches(std::int64_t rows, RowLengths lengths, const RowBatchOptions& options);
 
   std::int64_t steps(std::uint32_t = 0) override { return std::ssize(cuts_); }
-  // Places of every batch. In training that is the batch; else no more than the largest group.
+  // Places of every batch: in training options.batch, else no more than the largest group.
   std::int64_t capacity() const;
-  // The capacity with every combination of lengths, of which not all need to come.
+  // The capacity with every combination of lengths; some of them may never come.
   std::vector<task::Sizes> shapes() const override;
   std::int64_t left_out() const override { return options_.shuffle ? rows() % options_.batch : 0; }
 

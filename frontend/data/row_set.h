@@ -1,5 +1,5 @@
-// The rows of a split, and how one of them is put into a batch: what a task says of its data. All
-// else (order, padding, counting, reading ahead) is the business of data::PlannedStream.
+// The rows of a split, and how one of them is put into a batch: a task's part of its data. All else
+// (order, padding, counting, reading ahead) is done by data::PlannedStream.
 #pragma once
 
 #include <memory>
@@ -12,13 +12,13 @@
 
 namespace keel::data {
 
-// What a split is called, and the rows that it does not hold.
+// The name of a split, and the rows that it does not hold.
 struct SplitNotes {
   std::string source;  // for people: "multi30k train, data/multi30k"
   std::vector<task::LeftOut> left_out = {};
 };
 
-// A row on its way into a batch. What is drawn for a row, such as its augmentation, is a pure
+// A row on its way into a batch. Random choices for a row, such as its augmentation, are a pure
 // function of seed, epoch and row, and in evaluation of the row alone.
 struct RowVisit {
   std::int64_t row = 0;
@@ -27,8 +27,8 @@ struct RowVisit {
   std::optional<std::uint64_t> seed = std::nullopt;  // of training; nothing in evaluation
 };
 
-// Makes a batch one of these sizes with nothing but padding in it: every value is task::Input's, no
-// place has a row, and there are no items. The tensors of a batch of the same sizes are kept.
+// Gives a batch these sizes and fills it with padding: every value is task::Input's padding, no
+// place has a row, and there are no items. A batch that has these sizes already keeps its tensors.
 void clear_batch(task::Batch& batch, const task::Sizes& sizes,
                  const std::vector<task::Input>& inputs);
 
@@ -38,21 +38,21 @@ class RowSet {
   virtual ~RowSet() = default;
 
   const std::string& source() const { return notes_.source; }
-  // What training on the split leaves out, besides rows that fill no batch.
+  // Rows that training on the split leaves out, besides those that fill no batch.
   const std::vector<task::LeftOut>& left_out() const { return notes_.left_out; }
 
-  // Which rows go into which batch. Throws Error{kUsage} for options that leave no batch.
+  // The plan of the batches. Throws Error{kUsage} for options that leave no batch.
   virtual std::unique_ptr<BatchPlan> plan(const task::StreamOptions& options) const = 0;
-  // The inputs of a batch of these sizes, as task::Network::inputs() has them.
+  // The inputs of a batch of these sizes, the same as task::Network::inputs().
   virtual std::vector<task::Input> inputs(const task::Sizes& sizes) const = 0;
-  // Makes a batch one of these sizes, whose inputs these are, with nothing but padding in it.
+  // Gives a batch these sizes and inputs, and fills it with padding.
   virtual void clear(task::Batch& batch, const task::Sizes& sizes,
                      const std::vector<task::Input>& inputs) const {
     clear_batch(batch, sizes, inputs);
   }
   // Writes a row into a place of padding; the sizes of the batch have room for it.
   virtual void put(task::Batch& batch, const RowVisit& visit) const = 0;
-  // What a row adds to task::Batch::items.
+  // The amount that a row adds to task::Batch::items.
   virtual double items(std::int64_t /*row*/) const { return 1; }
   // As task::Stream::decoder(); the batches of the evaluation have `batch` rows or tokens.
   virtual std::unique_ptr<task::Decoder> decoder(std::int64_t /*batch*/) const { return nullptr; }

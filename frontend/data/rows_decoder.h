@@ -1,4 +1,4 @@
-// Answers to rows that a network is asked about once each, such as lines of a user.
+// A decoder for rows that the network sees once each, such as lines of a user.
 #pragma once
 
 #include <memory>
@@ -8,18 +8,18 @@
 
 namespace keel::data {
 
-// Gives all rows in the batches of an evaluation, and has `answer` called for each of them.
+// Gives all rows in the batches of an evaluation, and calls `answer` for each of them.
 class RowsDecoder : public task::Decoder {
  public:
   const task::Batch* next() final;
   void take(const std::map<std::string, Tensor>& predictions) final;
 
  protected:
-  // The rows to ask about; batches have `batch` rows or tokens. Without rows there is no question.
+  // Sets the rows to ask about; batches have `batch` rows or tokens. Without rows nothing is asked.
   void ask(std::shared_ptr<const RowSet> rows, std::int64_t batch) {
     stream_.emplace(std::move(rows), task::StreamOptions{.batch = batch});
   }
-  // What the network says of a row that stands in that place of the batch.
+  // Takes the network's predictions for a row that is at that place of the batch.
   virtual void answer(std::int64_t row, std::int64_t place,
                       const std::map<std::string, Tensor>& predictions) = 0;
 

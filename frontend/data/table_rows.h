@@ -1,4 +1,4 @@
-// Data sets whose rows all have one shape, as the splits of a task.
+// Data sets with rows of one shape, as the splits of a task.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace keel::data {
 
-// How a column of a data set becomes an input (rows, row shape) of `dtype`.
+// The way in which a column of a data set becomes an input (rows, row shape) of `dtype`.
 struct TableColumn {
   std::string name;
   DType dtype = DType::kF32;
@@ -20,7 +20,7 @@ struct TableColumn {
   Affine affine = {};  // applied to u8 columns that become f32
 };
 
-// The inputs that columns make of a batch of sizes {rows}.
+// The inputs that the columns give for a batch of sizes {rows}.
 std::vector<task::Input> inputs_of(const std::vector<TableColumn>& columns,
                                    const task::Sizes& sizes);
 

@@ -10,8 +10,8 @@
 
 namespace keel::data {
 
-// Rows of word numbers with a label each, in TokenBatches: sizes are {rows, length}, and the values
-// of a batch, in this order:
+// Rows of word numbers with a label each, in TokenBatches. Sizes are {rows, length}; the values of
+// a batch are, in this order:
 //   tokens  i32 (rows, length)   numbers of the words from the left, then 0
 //   mask    u8 (rows, length)    1 where there is a word
 //   label   i32 (rows)           -1 for a row of padding
@@ -19,9 +19,9 @@ class TextRows final : public RowSet {
  public:
   explicit TextRows(SplitNotes notes) : RowSet(std::move(notes)) {}
 
-  // A row without a word becomes the one word Vocabulary::kUnk: a mean over its words then exists,
-  // and the row is counted like every other. Throws Error{kUsage} for a number below 1, which is
-  // padding, and for a negative label, which is that of padding rows.
+  // A row without words becomes the one word Vocabulary::kUnk, so that a mean over its words exists
+  // and the row is counted like every other. Throws Error{kUsage} for a number below 1, because 0
+  // is padding, and for a negative label, because padding rows have one.
   void add(std::span<const std::int32_t> tokens, std::int32_t label);
 
   std::int64_t size() const { return std::ssize(labels_); }
@@ -34,7 +34,7 @@ class TextRows final : public RowSet {
 
  private:
   std::vector<std::int32_t> tokens_;    // of all rows, one after the other
-  std::vector<std::size_t> begins_{0};  // and where the last row ends
+  std::vector<std::size_t> begins_{0};  // and the end of the last row
   std::vector<std::int32_t> labels_;
 };
 

@@ -1,4 +1,4 @@
-// Which sentences go into which batch, where a batch is measured in tokens.
+// Plans batches of sentences, where the size of a batch is measured in tokens.
 #pragma once
 
 #include "frontend/data/batch_plan.h"
@@ -6,19 +6,19 @@
 namespace keel::data {
 
 struct TokenBatchOptions {
-  std::int64_t max_tokens = 4096;  // positions of a batch, those of padding included
-  std::int64_t pool = 50;          // as many batches of rows are sorted by length together
+  std::int64_t max_tokens = 4096;  // positions of a batch, including padding
+  std::int64_t pool = 50;          // this many batches of rows are sorted by length together
   std::int64_t multiple = 4;       // lengths are rounded up to a multiple of it (bucket_of)
   bool sorted = false;             // for evaluation: no order is drawn, short rows come first
   std::uint64_t seed = 0;
 };
 
-// The length that a row of `length` tokens is padded to, at the least: the next multiple of
-// `multiple` up to 64, and from there on a grid whose steps are a quarter, each rounded up to a
-// multiple. With 4: 4, 8, ..., 64, 80, 100, 128, 160, 200, 252, ...
+// The least length that a row of `length` tokens is padded to. Up to 64 it is the next multiple of
+// `multiple`; beyond, it is on a grid with steps of a quarter, each rounded up to a multiple. With
+// 4: 4, 8, ..., 64, 80, 100, 128, 160, 200, 252, ...
 std::int64_t bucket_of(std::int64_t length, std::int64_t multiple);
 
-// Sizes are {rows, length}. An epoch is planned so:
+// Sizes are {rows, length}. The plan of an epoch:
 //   order  the permutation of (seed, "data.order", epoch); rows of equal length keep this order
 //   pools  runs of the order that fill `pool` batches by their padded lengths, each sorted by
 //          length; with `sorted` one pool of all rows, in their own order
@@ -31,7 +31,7 @@ class TokenBatches final : public BatchPlan {
   // Throws Error{kUsage} for options or a length below 1, and for no rows.
   TokenBatches(std::vector<std::int64_t> lengths, const TokenBatchOptions& options);
 
-  // Most positions first, and of as many the longest rows.
+  // The shapes with most positions come first, among equal ones those with the longest rows.
   std::vector<task::Sizes> shapes() const override;
 
   // The share of an epoch's positions that hold no token.

@@ -1,4 +1,4 @@
-// A table of word vectors that is learned.
+// A learned table of word vectors.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace keel::nn {
 
 struct EmbeddingOptions {
   Initializer init = normal(1);
-  // The word that stands for padding, or -1: its vector is zeros, and looking it up gives no
+  // The word that stands for padding, or -1. Its vector is zeros, and looking it up gives no
   // gradient. Its row of the table is zeros at first, and stays so unless the table is shared with
   // a layer that gives it a gradient.
   std::int64_t padding_id = -1;

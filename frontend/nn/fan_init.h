@@ -1,4 +1,4 @@
-// How a layer draws its parameters.
+// Initializers that depend on the number of a layer's inputs and outputs.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,9 @@
 
 namespace keel::nn {
 
-// An initializer from a layer's fans: how many inputs meet in one output, and how many outputs one
-// input has a part in. For a convolution a window counts as so many inputs or outputs. Made from
-// any function of (fan_in, fan_out), or of fan_in alone.
+// An initializer from a layer's fans: the number of inputs that meet in one output, and the number
+// of outputs that one input contributes to. A convolution counts each place of its window. Made
+// from any function of (fan_in, fan_out), or of fan_in alone.
 class FanInit {
  public:
   template <class Function>
@@ -30,7 +30,7 @@ class FanInit {
   std::function<Initializer(std::int64_t fan_in, std::int64_t fan_out)> init_;
 };
 
-// xavier_uniform for the fans of the layer.
+// xavier_uniform with the layer's fans.
 inline FanInit xavier(double gain = 1) {
   return [gain](std::int64_t fan_in, std::int64_t fan_out) {
     return xavier_uniform(fan_in, fan_out, gain);

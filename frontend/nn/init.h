@@ -1,6 +1,6 @@
-// Initial values of parameters. Those that are drawn come from Philox keyed by (seed, parameter
-// name), in f32, so they are the same on every backend; a constant is rounded once, to the
-// parameter's element type. fan_in is the number of inputs that meet in one output.
+// Initial values of parameters. Random ones come from Philox keyed by (seed, parameter name), in
+// f32, so they are the same on every backend; a constant is rounded once, to the parameter's
+// element type. fan_in is the number of inputs that meet in one output.
 #pragma once
 
 #include "src/graph/node.h"
@@ -16,12 +16,12 @@ Initializer lecun_normal(std::int64_t fan_in);    // N(0, 1 / fan_in)
 Initializer kaiming_normal(std::int64_t fan_in);  // N(0, 2 / fan_in)
 Initializer fan_in_uniform(std::int64_t fan_in);  // U(+-1 / sqrt(fan_in))
 Initializer xavier_uniform(std::int64_t fan_in, std::int64_t fan_out, double gain = 1);
-// `gain` times a random matrix (rows, cols) whose rows, or columns where these are fewer, are
-// orthonormal: drawn evenly from all such matrices, as the Q of a QR decomposition of standard
-// normal numbers with a positive diagonal of R. With `blocks` > 1 the columns are cut into as many
-// equal blocks, such as the gates of an LSTM, each a matrix of its own. Takes 4 rows^2 cols
-// operations: 11 s for 2400 x 2400. Throws Error{kUsage} for another rank, and for columns that
-// cannot be cut so.
+// `gain` times a random matrix (rows, cols) whose rows, or columns if there are fewer of them, are
+// orthonormal. It is drawn evenly from all such matrices, as the Q of a QR decomposition of
+// standard normal numbers with a positive diagonal of R. With `blocks` > 1 the columns are cut into
+// that many equal blocks, such as the gates of an LSTM, each a matrix of its own. Takes 4 rows^2
+// cols operations: 11 s for 2400 x 2400. Throws Error{kUsage} for another rank, and if `blocks`
+// does not divide the columns.
 Initializer orthogonal(double gain = 1, std::int64_t blocks = 1);
 
 }  // namespace keel::nn

@@ -1,8 +1,8 @@
 // Linear and convolution layers, with a norm or without. Parameters are named "<name>/weight" and
 // "<name>/bias", those of the norm "<name>/norm/...".
 //
-// A layer is an object that makes its parameters once, and what a norm makes of its weight; each
-// application reads them. A copy is the same layer, not another one. The net must outlive it.
+// A layer is an object that makes its parameters once, and the normed form of its weight; every
+// application reads these. A copy is the same layer, not another one. The net must outlive it.
 #pragma once
 
 #include <memory>
@@ -18,11 +18,11 @@ struct LayerOptions {
   bool bias = true;
   FanInit weight_init = lecun_normal;
   FanInit bias_init = [](std::int64_t) { return zeros(); };
-  // Of the layer's output y or, for a norm of weights, of W: that one also decides how W is drawn.
+  // The norm of the layer's output y or of its weight W; a norm of W also decides how W is drawn.
   std::optional<Norm> norm = std::nullopt;
 };
 
-// What a layer multiplies by and adds, and what comes after the product.
+// The factors and terms of a layer, and what comes after the product.
 struct LayerParts {
   Value weight = {}, gain = {}, bias = {};  // gain, of a norm of weights, and bias may be absent
   std::optional<NormSite> norm = {};        // of the output
@@ -34,15 +34,15 @@ class Linear {
  public:
   Linear(Net& net, const std::string& name, std::int64_t in, std::int64_t out,
          const LayerOptions& options = {});
-  // y = x T^T + b with the rows of a table T (out, in), which is somebody else's parameter, such as
-  // an embedding's; its gradient is the sum of all uses. Throws Error{kUsage} for a table of
+  // y = x T^T + b with the rows of a table T (out, in), which is another layer's parameter, such as
+  // an embedding's; its gradient is the sum over all uses. Throws Error{kUsage} for a table of
   // another rank, and for a norm that acts on the weight.
   static Linear sharing(Net& net, const std::string& name, Value table,
                         const LayerOptions& options = {});
 
-  // The site is the norm's.
+  // `site` is passed to the norm.
   Value operator()(Value x, const Site& site = {}) const;
-  // What the layer makes of x W when somebody else computed that: what comes after the product.
+  // The rest of the layer, bias and norm, for a product x W that the caller has computed.
   Value after_product(Value product, const Site& site = {}) const;
   // W as the product takes it, after a norm of weights.
   Value weight() const { return parts_->weight; }
@@ -66,7 +66,7 @@ class Conv2d {
  public:
   Conv2d(Net& net, const std::string& name, std::int64_t in_channels, const ConvLayer& layer,
          const LayerOptions& options = {});
-  // The site is the norm's.
+  // `site` is passed to the norm.
   Value operator()(Value x, const Site& site = {}) const;
 
  private:
@@ -76,7 +76,7 @@ class Conv2d {
   std::shared_ptr<LayerParts> parts_;
 };
 
-// Layers that are applied once: Linear and Conv2d for the features that x has, applied to x.
+// Layers that are applied once: make a Linear or Conv2d for the features of x, and apply it to x.
 Value linear(Net& net, const std::string& name, Value x, std::int64_t out,
              const LayerOptions& options = {});
 Value conv2d(Net& net, const std::string& name, Value x, const ConvLayer& layer,

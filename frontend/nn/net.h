@@ -1,5 +1,5 @@
-// What a model is built into: a graph, a mode and what random numbers depend on. Layers refer to a
-// Net, which has to outlive them. What they learn and remember are leaves of its graph.
+// The place that a model is built in: a graph, a mode and the keys of random numbers. Layers refer
+// to a Net, which has to outlive them. Their parameters and states are leaves of its graph.
 #pragma once
 
 #include <limits>
@@ -53,10 +53,10 @@ struct Net {
   // first row among the rows of the whole update. The last two are () i32.
   Value tick = {}, first_row = {};
   DType dtype = DType::kF32;
-  std::vector<Watch>* watches = nullptr;  // takes what is watched, unless it is null
+  std::vector<Watch>* watches = nullptr;  // takes the watches, unless it is null
   Kept kept = Kept::kNothing;             // in Mode::kEvaluate
 
-  // Returns both for `layer`, which draws random numbers. Throws Error{kUsage} if one is absent.
+  // Returns tick and first_row for `layer`, which draws. Throws Error{kUsage} if one is absent.
   RandomKey random_key(std::string_view layer) const {
     check(tick.valid() && first_row.valid(), ErrorKind::kUsage,
           "{}: expected a tick and a first_row to draw random numbers by", layer);
@@ -72,9 +72,9 @@ struct Net {
     return graph.parameter(graph.prefix() + name, {dtype, shape}, std::move(initializer), facts);
   }
   bool training() const { return mode != Mode::kEvaluate; }
-  // Whether something may be kept from run to run.
+  // Whether values may be kept from run to run.
   bool keeps() const { return kept != Kept::kNothing; }
-  // What is kept as "<scope>/<name>"; make() adds the nodes that compute it.
+  // The value kept as "<scope>/<name>"; make() adds the nodes that compute it.
   template <class Make>
   Value keep(const std::string& name, const Shape& shape, const Make& make) const {
     const Value leaf = graph.derived(graph.prefix() + name, {dtype, shape});
@@ -85,7 +85,7 @@ struct Net {
   void update(Value leaf, Value next) const {
     if (mode == Mode::kTrain) graph.mark_update(leaf, next);
   }
-  // Updates every state that a backward changes, as Gradients::states has them.
+  // Updates every state that a backward changes, as listed in Gradients::states.
   void update(std::span<const Update> states) const {
     for (const Update& state : states) update(state.leaf, state.next);
   }

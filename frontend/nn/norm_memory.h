@@ -1,5 +1,5 @@
-// What a norm of a network remembers from one application to the next while the graph is built. It
-// is internal to NormSite and the norm_*.cpp files.
+// The values that a norm of a network remembers from one application to the next while the graph is
+// built. The class is internal to NormSite and the norm_*.cpp files.
 #pragma once
 
 #include <map>
@@ -34,7 +34,7 @@ class NormMemory {
   Value parameter(const std::string& name, const Shape& shape, Initializer initializer);
   // The gain (all gain_init) and the bias (zeros) of that shape, each if it is asked for.
   ops::NormAffine affine(const Shape& shape, bool gain, bool bias, double gain_init = 1);
-  // A running statistic of the time step as this application finds it.
+  // A running statistic of the time step, with the value that this application finds.
   Value state(const std::string& name, const Shape& shape, double initial,
               const std::optional<Bounds>& bounds = {});
   // A counter of training steps, which starts at 0. An evaluation has no use for it.

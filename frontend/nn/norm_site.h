@@ -10,16 +10,16 @@
 namespace keel::nn {
 
 // Its parameters, "<name>/gain" and "<name>/bias", are made at the first application, and all
-// applications share them. What it knows of batches is kept for every time step t: in states
+// applications share them. Its statistics are kept for every time step t: in states
 // "<name>/<statistic>" for t = 0 and "<name>/t<t>/<statistic>" for the others, which also have
 // "<name>/t<t>/seen" (), the number of times that the step was trained. A norm that names its first
 // step calls the states of t = 0 "<name>/t0/..." too. An evaluation takes the statistics of step t
-// or, where that was never trained, of the last step before it that was. Steps from Norm::steps()
-// on read the statistics of the last step that has some, and their forwards write none.
+// or, if that was never trained, of the last trained step before it. Steps from Norm::steps() on
+// read the statistics of the last step that has any, and their forwards write none.
 //
-// Applications at one time step carry the states on: each reads what the one before left, and the
-// last one's values are kept. What a backward changes, such as the nu of PowerNorm, is carried on
-// in the order in which backwards run, from the last application to the first.
+// Applications at one time step pass the states on: each reads what the one before left, and the
+// values of the last one are kept. States that a backward changes, such as the nu of PowerNorm, are
+// passed on in the order in which backwards run, from the last application to the first.
 //
 // A copy is the same norm, not another one. The net must outlive the norm.
 class NormSite {

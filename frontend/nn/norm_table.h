@@ -1,4 +1,4 @@
-// The table behind Norm::parse, which has one row a name. It is internal to the norm_*.cpp files.
+// The table behind Norm::parse, one row for each name. It is internal to the norm_*.cpp files.
 //
 // A variant is a struct of options with fields(), has_bias() and apply(memory, x), or apply(memory,
 // x, mask) when it takes a mask; kBatchType says whether its statistics are taken over the batch.
@@ -26,7 +26,7 @@ namespace keel::nn {
 
 using OptionText = std::vector<std::pair<std::string, std::string>>;
 
-// A name and the options that were written for it. Of several values of a key the last one counts.
+// A name and the options that were written for it. The last of several values of a key counts.
 struct NormRequest {
   std::string name;
   OptionText fixed, given;
@@ -42,11 +42,11 @@ struct NormRow {
   std::string defaults = "";
 };
 
-std::span<const NormRow> row_norms();        // of a row by its own statistics
-std::span<const NormRow> group_norms();      // of groups of a row's features
-std::span<const NormRow> column_norms();     // of a feature by its mean and variance over the batch
-std::span<const NormRow> quadratic_norms();  // of a feature by its quadratic mean over the batch
-std::span<const NormRow> weight_norms();     // of a layer's weight
+std::span<const NormRow> row_norms();        // each row by its own statistics
+std::span<const NormRow> group_norms();      // groups of a row's features
+std::span<const NormRow> column_norms();     // each feature by its mean and variance over the batch
+std::span<const NormRow> quadratic_norms();  // each feature by its quadratic mean over the batch
+std::span<const NormRow> weight_norms();     // a layer's weight
 
 // Refuses values of a norm's options with Error{kUsage}.
 struct OptionRanges {
@@ -135,8 +135,8 @@ Norm make_norm(const NormRequest& request) {
   return {request.name, fields_text(options), apply, traits};
 }
 
-// x and its mask in the shapes that the norms of columns take: images (n, c, h, w) stay as they
-// are, all else becomes (rows, features) with a mask (rows).
+// x and its mask in the shapes that column norms take: images (n, c, h, w) stay as they are;
+// anything else becomes (rows, features) with a mask (rows).
 struct Columns {
   Columns(Net& net, Value value, Value row_mask = {})
       : x(value), mask(row_mask), shape(net.graph.shape(value)) {
@@ -155,7 +155,7 @@ struct Columns {
   std::int64_t positions() const {
     return shape.rank() == 4 ? 1 : shape.elements(1, shape.rank() - 1);
   }
-  // Gives y the shape that x came in.
+  // Gives y the original shape of x.
   Value restore(Net& net, Value y) const { return ops::reshape(net.graph, y, shape); }
 
   Value x, mask;

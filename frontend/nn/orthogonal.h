@@ -1,4 +1,4 @@
-// Orthonormal rows out of any rows: for initial values.
+// Makes rows orthonormal, for initial values.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace keel::nn {
 
-// A matrix with its rows after one another.
+// A matrix, stored row by row.
 struct RowMatrix {
   std::size_t rows, cols;  // rows <= cols
   std::vector<double> values;
@@ -15,9 +15,9 @@ struct RowMatrix {
 };
 
 // Replaces the rows by orthonormal ones that span the same spaces: row i becomes a combination of
-// rows 0 to i, with a positive factor of row i. Modified Gram-Schmidt, run twice, since rounding
-// leaves as much of a row's neighbours behind in the first run as the rows were near each other
-// (Giraud et al. 2005).
+// rows 0 to i, with a positive factor of row i. Modified Gram-Schmidt, run twice: rounding makes
+// the first run leave a part of a row's neighbours in it, the larger the nearer the rows were to
+// each other (Giraud et al. 2005).
 void orthonormalize(RowMatrix& m);
 
 }  // namespace keel::nn

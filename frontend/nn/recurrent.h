@@ -1,13 +1,13 @@
 // Recurrent layers with norms: LSTM (Hochreiter, Schmidhuber 1997) and GRU (Cho et al. 2014), as Ba
 // et al. 2016 normalize them, eq 36-38 and 46-48, and Cooijmans et al. 2016.
 //
-// Sequences are time-major, x (steps, rows, features), so that what belongs to one time step lies
-// in one piece. A mask u8 (steps, rows) is 0 for padding: there a row keeps its state, to the bit,
+// Sequences are time-major, x (steps, rows, features), so that the values of one time step are
+// contiguous. A mask u8 (steps, rows) is 0 for padding: there a row keeps its state, to the bit,
 // and norms over the batch leave it out.
 //
-// The graph is unrolled. The products of all time steps' inputs with the input weight are one
-// product before the loop, and the gradients that a weight gets from all steps are one product
-// after it (src/passes/merge_products.cpp).
+// The graph is unrolled. One product before the loop multiplies the inputs of all time steps by the
+// input weight, and one product after it gives the sum of a weight's gradients of all steps
+// (src/passes/merge_products.cpp).
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@
 
 namespace keel::nn {
 
-// The norms of a cell, each absent or at a site of its own.
+// The norms of a cell, each absent or applied at a site of its own.
 struct CellNorms {
   std::optional<Norm> input;      // of x W, all gates together
   std::optional<Norm> recurrent;  // of h U, all gates together
@@ -26,22 +26,22 @@ struct CellNorms {
 };
 // One norm at all three sites; `none` gives none.
 CellNorms cell_norms(const Norm& norm);
-// The same for an LSTM, where a norm over the batch has no bias for x W and for h U: the LSTM's own
-// serves both (Cooijmans et al. 2016).
+// The same for an LSTM, where a norm over the batch has no bias for x W and for h U: the bias of
+// the LSTM serves both (Cooijmans et al. 2016).
 CellNorms lstm_norms(const Norm& norm);
 
 struct CellOptions {
   CellNorms norms = {};
   FanInit input_init = xavier();
-  // Of a weight (width, gates * width), each gate a matrix of its own.
+  // For a weight (width, gates * width): each gate is drawn as a matrix of its own.
   FanInit recurrent_init = [](std::int64_t fan_in, std::int64_t fan_out) {
     return orthogonal(1, fan_out / fan_in);
   };
-  double forget_bias = 0;     // an LSTM's first bias of the forget gate
+  double forget_bias = 0;     // an LSTM's initial bias of the forget gate
   bool learns_start = false;  // whether the state before the first step is a parameter
 };
 
-// What an LSTM knows after a time step: h and c, (rows, width) each.
+// The state of an LSTM after a time step: h and c, (rows, width) each.
 struct LstmState {
   Value h, c;
 };
@@ -59,7 +59,7 @@ class Lstm {
 
   // The state before the first step, of `rows` sequences.
   LstmState start(std::int64_t rows) const;
-  // norm(x W) + b of every time step, (rows, 4 width) each: what step() takes.
+  // norm(x W) + b of every time step, (rows, 4 width) each: the argument of step().
   std::vector<Value> project(Value x, Value mask = {}) const;
   // norm(x W) + b of one time step: x (rows, in).
   Value project_step(Value x, const Site& site) const;
@@ -67,9 +67,9 @@ class Lstm {
 
   struct Run {
     Value h;         // (steps, rows, width)
-    LstmState last;  // after each row's last step that the mask has
+    LstmState last;  // after each row's last step that the mask includes
   };
-  // All time steps, from the first state on.
+  // Runs all time steps, beginning with the first state.
   Run operator()(Value x, Value mask = {}) const;
 
  private:
@@ -84,7 +84,7 @@ class Lstm {
   bool projects_by_step_;
 };
 
-// [z r] = sigmoid(norm(h' U) + norm(x W));   a = norm(x Wx), q = norm(h' Ux)
+// [z r] = sigmoid(norm(h' U) + norm(x W)); a = norm(x Wx), q = norm(h' Ux)
 // h = (1 - z) h' + z tanh(a + r q)
 //
 // W "<name>/gates/input/weight" (in, 2 width) with a bias, U "<name>/gates/recurrent/weight"
@@ -96,22 +96,22 @@ class Gru {
   Gru(Net& net, const std::string& name, std::int64_t in, std::int64_t width,
       const CellOptions& options = {});
 
-  // What one time step reads of its input.
+  // The part of one time step that depends on its input alone.
   struct Projected {
     Value gates, candidate;  // (rows, 2 width), (rows, width)
   };
   // The state before the first step, of `rows` sequences.
   Value start(std::int64_t rows) const;
   std::vector<Projected> project(Value x, Value mask = {}) const;
-  // Of one time step: x (rows, in).
+  // For one time step: x (rows, in).
   Projected project_step(Value x, const Site& site) const;
   Value step(const Projected& projected, Value h, const Site& site = {}) const;
 
   struct Run {
     Value h;     // (steps, rows, width)
-    Value last;  // (rows, width), after each row's last step that the mask has
+    Value last;  // (rows, width), after each row's last step that the mask includes
   };
-  // From `first` (rows, width) on or, where that is absent, from the first state.
+  // Begins with `first` (rows, width) or, where that is absent, with the first state.
   Run operator()(Value x, Value mask = {}, Value first = {}) const;
 
  private:
@@ -123,10 +123,10 @@ class Gru {
   bool projects_by_step_;
 };
 
-// x (steps, ...) cut into its time steps, (...) each, and put together again.
+// Cuts x (steps, ...) into its time steps, (...) each, and puts them together again.
 std::vector<Value> unstack(Net& net, Value x);
 Value stack(Net& net, const std::vector<Value>& steps);
-// The mask of time step t, u8 (rows), or nothing where there is no mask.
+// The mask of time step t, u8 (rows), or an absent one where there is no mask.
 Value mask_at(Net& net, Value mask, std::int64_t t);
 
 }  // namespace keel::nn

@@ -19,8 +19,8 @@ enum class NormPlace {
   kPost,  // norm(x + sublayer(x))
 };
 
-// Throws Error{kUsage} that begins with "width" or "heads" unless the width is even and the heads
-// (1 or more) divide it.
+// Throws Error{kUsage}, which begins with "width" or "heads", unless the width is even and the
+// heads (1 or more) divide it.
 void check_widths(std::int64_t width, std::int64_t heads);
 
 struct TransformerOptions {
@@ -28,17 +28,17 @@ struct TransformerOptions {
   double dropout = 0, attention_dropout = 0, relu_dropout = 0;
   NormPlace place = NormPlace::kPre;
   Norm norm = Norm::parse("layernorm");
-  FanInit init = xavier();  // of all weights but those that have a way of their own
+  FanInit init = xavier();  // of all weights without an initializer of their own
   std::optional<FanInit> projection_init = std::nullopt;  // of the projections "q", "k" and "v"
   std::optional<FanInit> out_init = std::nullopt;         // of the projections "out"
-  // Of the biases of "q", "k" and "v"; others start at zero.
+  // The initializer of the biases of "q", "k" and "v"; other biases start at zero.
   FanInit projection_bias_init = [](std::int64_t) { return zeros(); };
 };
 
-// What a query attends to.
+// The keys and values that a query attends to.
 struct AttentionMemory {
   Value keys, values;   // (batch, keys, width)
-  Value mask = {};      // u8 (batch, keys), 0 for a key that nobody sees; absent: all are seen
+  Value mask = {};      // u8 (batch, keys), 0 for a hidden key; absent: all are seen
   bool causal = false;  // a query sees no later key
 };
 
@@ -46,14 +46,14 @@ struct AttentionMemory {
 AttentionMemory project_memory(Net& net, const std::string& name, Value x,
                                const TransformerOptions& options);
 
-// The projection "<name>/q" of query (batch, queries, width), attention of all heads, and the
-// projection "<name>/out". A memory of batch / n rows that is not causal serves n rows of the query
-// that stand one after the other, as the hypotheses of one sentence do. Throws Error{kUsage}
-// unless heads divides the width.
+// Projects query (batch, queries, width) by "<name>/q", applies attention of all heads, and
+// projects by "<name>/out". A memory of batch / n rows that is not causal serves n consecutive rows
+// of the query, such as the hypotheses of one sentence. Throws Error{kUsage} unless heads divides
+// the width.
 Value attend(Net& net, const std::string& name, Value query, const AttentionMemory& memory,
              const TransformerOptions& options);
 
-// dropout(relu(x W1 + b1)) W2 + b2, the layers "<name>/1" and "<name>/2".
+// dropout(relu(x W1 + b1)) W2 + b2, with the layers "<name>/1" and "<name>/2".
 Value feed_forward(Net& net, const std::string& name, Value x, const TransformerOptions& options);
 
 // Self-attention and feed-forward, each with dropout in a residual branch. The norms are
@@ -63,24 +63,24 @@ Value encoder_layer(Net& net, const std::string& name, Value x, Value mask,
 
 struct DecoderInputs {
   Value x;                 // (batch, length, width), positions of a target
-  Value mask = {};         // u8 (batch, length), 0 for its padding; absent: there is none
+  Value mask = {};         // u8 (batch, length), 0 for its padding; absent: it has none
   AttentionMemory memory;  // the encoder's output by project_memory(net, "<name>/memory_attention")
 };
 
 // Causal attention to itself, attention to the memory and feed-forward, each with dropout in a
-// residual branch. The norms are "<name>/attention/norm", "<name>/memory_attention/norm", of the
-// query alone, and "<name>/feed_forward/norm".
+// residual branch. The norms are "<name>/attention/norm", "<name>/memory_attention/norm" (of the
+// query alone) and "<name>/feed_forward/norm".
 Value decoder_layer(Net& net, const std::string& name, const DecoderInputs& in,
                     const TransformerOptions& options);
 
-// Gives what the positions at hand attend to among themselves and those before, from the keys and
-// values of those at hand.
+// Takes the keys and values of the current positions, and gives those of the current and all
+// earlier positions, which self-attention attends to.
 using JoinKeys = std::function<AttentionMemory(const AttentionMemory&)>;
-// The same layer for some positions of a target, of which a search has been through those before.
+// The same layer for some positions of a target, after a search has run it for the earlier ones.
 Value decoder_step(Net& net, const std::string& name, const DecoderInputs& in, const JoinKeys& join,
                    const TransformerOptions& options);
 
-// The mean of x (batch, length, width) over the tokens that the mask has; 0 for a row without any.
+// The mean of x (batch, length, width) over the tokens of the mask; 0 for a row without any.
 Value masked_mean(Net& net, Value x, Value mask);
 
 }  // namespace keel::nn

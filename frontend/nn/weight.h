@@ -1,11 +1,11 @@
-// What a norm makes of a layer's weight before the layer multiplies by it.
+// Norms of a layer's weight, applied before the layer multiplies by it.
 #pragma once
 
 #include "frontend/nn/net.h"
 
 namespace keel::nn {
 
-// For each output unit i with the weights v_i, in this order:
+// The operations on the weights v_i of each output unit i, in this order:
 struct WeightForm {
   bool centralize = false;  // v_i - mean(v_i)  (Yan et al. 2020)
   bool normalize = false;   // gain_i v_i / sqrt(|v_i|^2 + eps)  (Salimans & Kingma 2016)
@@ -20,22 +20,22 @@ struct FormedWeight {
   Value gain;    // (out), the parameter "gain", ones at first; absent unless normalized
 };
 
-// v (out, ...), v_i being v[i]; or (in, out), v_i being column i, where unit_axis is 1.
+// v (out, ...), where v_i is v[i]; or (in, out), where v_i is column i, if unit_axis is 1.
 FormedWeight form_weight(Net& net, Value v, int unit_axis, const WeightForm& form);
 
 // Data-dependent initialization (Salimans & Kingma 2016, section 3), for a net in kInitialize: with
 // the mean m and the deviation q of each unit's outputs y over the batch,
 //     gain <- gain / q,   bias <- (bias - m) / q,
-// so that the layer gives (y - m) / q: the layers after it measure theirs on what this one will
-// give them. A unit that is constant in the batch keeps its q at 1; without a bias m stays.
+// so that the layer gives (y - m) / q, and the layers after it measure their statistics on that.
+// A unit that is constant in the batch has q = 1; without a bias m is not subtracted.
 struct BatchStart {
-  Value mean, deviation;  // m and q, (out) where the units lie along the last axis of y, else (1,
-                          // out, 1, 1)
+  Value mean, deviation;  // m and q: (out) if the units lie along the last axis of y,
+                          // else (1, out, 1, 1)
 };
 BatchStart measure_batch(Net& net, Value y, int unit_axis);
 // Marks the updates of gain (out), and of bias (out) unless it is absent.
 void start_parameters(Net& net, const BatchStart& start, Value gain, Value bias);
-// What the layer will give for the y that it gives now.
+// The output that the layer will have after that, where its output is y now.
 Value started(Net& net, Value y, const BatchStart& start, bool has_bias);
 
 }  // namespace keel::nn

@@ -1,4 +1,4 @@
-// What one run of a program is fed with, and where batches come from.
+// The batch that one run of a program is fed, and the streams that batches come from.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace keel::task {
 
-// What the shapes of a batch depend on, in an order that the network defines: {rows} or
+// The sizes that the shapes of a batch depend on, in an order that the network defines: {rows} or
 // {rows, length}. The first is always the number of rows, rows of padding included.
 using Sizes = std::vector<std::int64_t>;
 
@@ -21,54 +21,54 @@ using Sizes = std::vector<std::int64_t>;
 struct Input {
   std::string name;
   TensorType type;
-  double padding = 0;  // what stands where a batch has no row, and after the end of one
+  double padding = 0;  // fills rows of padding, and each row after its end
 };
 
-// A network with carries (frontend/nn/carry.h) has an input that tells which rows begin anew, and
-// do not go on from the batch before: u8 (rows), 1 in those and in rows of padding.
+// A network with carries (frontend/nn/carry.h) has an input that marks the rows that begin anew,
+// and do not continue a row of the batch before: u8 (rows), 1 in those and in rows of padding.
 struct Batch {
   Sizes sizes;
   std::vector<Tensor> values;      // in the order of Network::inputs(sizes)
-  std::vector<std::int64_t> rows;  // their numbers in the split, in order; -1 for a row of padding
-  double items = 0;                // by what its summed loss is divided: rows, or tokens
-  std::string network = {};        // of Network::build_search; empty: its own
+  std::vector<std::int64_t> rows;  // row numbers in the split, in order; -1 for a row of padding
+  double items = 0;                // the divisor of its summed loss: rows, or tokens
+  std::string network = {};        // one of Network::build_search; empty: Network::build
 };
 
-// What a metric is formed of.
+// The sum and the count that a metric is formed of.
 struct Ratio {
   double sum = 0, count = 0;
 };
 
-// An answer among others to the same question.
+// One of several answers to the same question.
 struct RankedAnswer {
   std::string text;
-  double score = 0;            // by which answers are ranked: the larger, the better
-  double log_probability = 0;  // what the network gives to the answer as a whole
+  double score = 0;            // the rank of the answer: the larger, the better
+  double log_probability = 0;  // the network's, of the answer as a whole
 };
 
-// What is found out with a network batch by batch, the next batch depending on what the network
-// said of those before: a sentence's tree, its translation, an answer. It asks, somebody else runs
-// the network.
+// A Decoder runs an iterative search, for instance for a sentence's tree, its translation or an
+// answer. Each batch that it asks for depends on the network's predictions for earlier ones; the
+// caller runs the network.
 class Decoder {
  public:
   virtual ~Decoder() = default;
 
   // How many answers there will be.
   virtual std::int64_t size() const = 0;
-  // The batch that the network has to see next, valid until the next call; null: all is found.
+  // The batch that the network has to run next, valid until the next call; null: all is found.
   virtual const Batch* next() = 0;
-  // What the network says of that batch: Outputs::predictions, by their names.
+  // Takes the network's predictions for that batch: Outputs::predictions, by their names.
   virtual void take(const std::map<std::string, Tensor>& predictions) = 0;
-  // When all is found: the answers in words, in order.
+  // After the search: the answers in words, in order.
   virtual std::vector<std::string> answers() const = 0;
-  // Whether an answer is the content of a file, a picture say, and no line of text.
+  // Whether an answer is the content of a file, such as a picture, and not a line of text.
   virtual bool answers_are_files() const { return false; }
-  // When all is found: what the metrics are formed of that no graph counts, by their names.
+  // After the search: sums and counts of the metrics that no graph counts, by their names.
   virtual std::map<std::string, Ratio> ratios() const { return {}; }
-  // When all is found: up to so many answers to each question, the best first, where a search has
-  // ranked some; otherwise nothing.
+  // After the search: up to `most` answers to each question, the best first, if the search has
+  // ranked any; otherwise nothing.
   virtual std::vector<std::vector<RankedAnswer>> ranked(std::int64_t /*most*/) const { return {}; }
-  // When all is found: what is to be said of the answers besides, as names and texts for people.
+  // After the search: further facts about the answers, as names and texts for people.
   virtual std::vector<std::pair<std::string, std::string>> details() const { return {}; }
 };
 
@@ -86,7 +86,7 @@ class Stream {
 
   // For people: "data/mnist/t10k-images-idx3-ubyte.gz".
   virtual const std::string& source() const = 0;
-  // Rows of the split. Batch::rows has numbers below it, each once an epoch but for those left out.
+  // Rows of the split. Batch::rows has smaller numbers, each once an epoch unless it is left out.
   virtual std::int64_t rows() const = 0;
   // Batches in an epoch, at least 1.
   virtual std::int64_t steps(std::uint32_t epoch) = 0;
@@ -97,25 +97,25 @@ class Stream {
   // One batch of the given rows in that order, valid until the next call: for looking at single
   // rows, not for training.
   virtual const Batch& pick(std::span<const std::int64_t> rows) = 0;
-  // The sizes that may come from at(), the largest first.
+  // The sizes that at() may give, the largest first.
   virtual std::vector<Sizes> shapes() const = 0;
-  // What an epoch leaves out; nothing in evaluation.
+  // The rows that an epoch leaves out; none in evaluation.
   virtual std::vector<LeftOut> left_out() const { return {}; }
-  // Finds answers for all that the split holds; null: a task that has nothing to find.
+  // A decoder that finds answers for the whole split; null: the task has none to find.
   virtual std::unique_ptr<Decoder> decoder() const { return nullptr; }
 };
 
 enum class Split { kTrain, kValid, kTest };
 
 struct StreamOptions {
-  std::int64_t batch = 256;  // rows or, of a task that counts its batches in tokens, tokens
-  // The seed of a new order every epoch, in whole batches where a task has fixed rows; without it
-  // rows are in order and all of them come.
+  std::int64_t batch = 256;  // rows, or tokens where the task counts its batches in tokens
+  // The seed of a new order every epoch, an order of whole batches where a task has fixed rows.
+  // Without a seed rows come in order, and all of them come.
   std::optional<std::uint64_t> shuffle = std::nullopt;
 };
 
-// The data of a task. What a split reads from is opened when its first stream is made: nothing of
-// the test set is looked at while training goes on.
+// The data of a task. A split's source is opened when the first stream of that split is made:
+// training reads nothing of the test set before it asks for such a stream.
 class Splits {
  public:
   virtual ~Splits() = default;

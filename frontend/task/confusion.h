@@ -1,4 +1,4 @@
-// Which classes a classifier takes for which, counted on the host.
+// Confusions of a classifier, counted on the host: which classes it takes for which.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace keel::task {
 
-// Of one class. A share of nothing is NaN.
-//   precision  rows of the class among those taken for it
-//   recall     rows taken for the class among those of it
-//   f1         2 right / (rows of it + rows taken for it), the harmonic mean of the two
+// Figures of one class. 0 / 0 is NaN.
+//   precision  right / predicted: of the rows predicted as the class, the share that is of it
+//   recall     right / rows: of the rows of the class, the share that is predicted as the class
+//   f1         2 right / (rows + predicted), the harmonic mean of the two
 struct ClassFigures {
   std::int64_t rows = 0, predicted = 0, right = 0;
   double precision() const { return double(right) / double(predicted); }
@@ -22,19 +22,19 @@ struct ClassFigures {
   double f1() const { return 2 * double(right) / double(rows + predicted); }
 };
 
-// So many rows of class `truth` were taken for class `predicted`.
+// `rows` rows of class `truth` were predicted as class `predicted`.
 struct ConfusedPair {
   std::int32_t truth = 0, predicted = 0;
   std::int64_t rows = 0;
 };
 
-// Counts of rows by true and predicted class. Takes memory for the pairs that occur alone.
+// Counts of rows by true and predicted class. Only pairs that occur take memory.
 class Confusion {
  public:
   explicit Confusion(std::vector<std::string> labels)
       : labels_(std::move(labels)), figures_(labels_.size()) {}
 
-  // Throws Error{kUsage} for a number that no class has.
+  // Throws Error{kUsage} for a number that is no class.
   void add(std::int32_t truth, std::int32_t predicted);
 
   const std::vector<std::string>& labels() const { return labels_; }
@@ -43,9 +43,9 @@ class Confusion {
   const ClassFigures& figures(std::int32_t label) const {
     return figures_[static_cast<std::size_t>(label)];
   }
-  // The mean of f1 over the classes that have rows or were predicted; NaN where none has.
+  // The mean of f1 over the classes that have rows or were predicted; NaN if there is none.
   double macro_f1() const;
-  // Pairs of two classes, the most frequent first, up to so many.
+  // Pairs of two different classes, the most frequent first, at most `most` of them.
   std::vector<ConfusedPair> most_confused(std::size_t most) const;
 
  private:
@@ -54,20 +54,20 @@ class Confusion {
   std::vector<ClassFigures> figures_;
 };
 
-// What a classifier says of a row.
+// A classifier's answer for one row.
 struct Classified {
   std::int32_t truth = -1, predicted = -1;
   double probability = 0;  // of the predicted class
 };
 
-// The first of the largest of `classes` logits, as the metric of a graph has it, and its
-// probability, which is formed in float64.
+// The class with the largest logit of the row, the first among equals as in the metric of a graph,
+// and its probability, computed in float64.
 Classified classified(const Tensor& logits, std::int64_t row);
-// The logarithms of the probabilities of all classes of a row, formed in float64.
+// The logarithms of the probabilities of all classes of a row, computed in float64.
 std::vector<double> log_probabilities(const Tensor& logits, std::int64_t row);
 
-// Looks on while a split is evaluated. The model gives "logits" (rows, classes) as a prediction;
-// labels i32 (rows) are the input of number `label_input` in a batch.
+// Counts confusions while a split is evaluated. The model gives "logits" (rows, classes) as a
+// prediction; input number `label_input` of a batch has the labels i32 (rows).
 class ConfusionScorer : public Scorer {
  public:
   ConfusionScorer(std::vector<std::string> labels, std::size_t label_input)
@@ -77,7 +77,7 @@ class ConfusionScorer : public Scorer {
   std::map<std::string, double> scores() override { return {}; }
 
   const Confusion& confusion() const { return confusion_; }
-  // By the rows' numbers in the split.
+  // Indexed by a row's number in the split.
   const std::vector<Classified>& rows() const { return rows_; }
 
  private:

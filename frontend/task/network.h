@@ -1,4 +1,4 @@
-// What a task makes of its options and its training data: the network, and all that speaks of it.
+// The network that a task makes from its options and its training data, with all that describes it.
 #pragma once
 
 #include <algorithm>
@@ -37,8 +37,8 @@ struct Outputs {
   std::vector<NamedValue> predictions = {};  // what scorer and decoder need of every row
 };
 
-// What a network takes from its training data besides weights, such as a vocabulary: texts by name.
-// Checkpoints keep them.
+// Texts by name that a network takes from its training data and that are not weights, such as a
+// vocabulary. Checkpoints keep them.
 using Assets = std::map<std::string, std::string>;
 
 // The text of an asset. Throws Error{kBadInput} naming it when it is not there.
@@ -48,31 +48,31 @@ inline const std::string& find_asset(const Assets& assets, const std::string& na
   return found->second;
 }
 
-// Whether a network answers lines that a user gives, and how many it has to have at once.
+// Whether a network answers lines that a user gives, and whether it needs all of them at once.
 enum class Answers {
   kNone,
-  kAllLines,  // all lines: what a line means may depend on others
-  kPortions,  // any lines that follow each other
+  kAllLines,  // all lines: the meaning of a line may depend on others
+  kPortions,  // any consecutive lines
 };
 
-// Immutable: all that decides a network was known when it was made.
+// Immutable: everything that defines a network is known when it is made.
 class Network {
  public:
   virtual ~Network() = default;
 
-  // What checkpoints have to keep, for Task::restore.
+  // The assets that checkpoints keep for Task::restore.
   virtual Assets assets() const { return {}; }
 
   // The inputs of a batch of these sizes, in the order of Batch::values.
   virtual std::vector<Input> inputs(const Sizes& sizes) const = 0;
-  // Sizes of which a batch of so many rows or tokens may be, where there are no data to ask.
+  // The sizes of a possible batch of `batch` rows or tokens, where there are no data to ask.
   virtual Sizes sizes(std::int64_t batch) const = 0;
   virtual Outputs build(nn::Net& net, const Inputs& in) const = 0;
 
-  // Networks that a decoder asks for by Batch::network, where a search goes through its own rather
-  // than through build(): their inputs, in the order of Batch::values, and their predictions. They
-  // share the parameters of build(); what one run leaves to the next is in carries (Graph::carry),
-  // which begin as zeros when a decoder begins and whenever their shape changes.
+  // Networks of a search that does not run build(): a decoder names one of them in Batch::network.
+  // These give its inputs, in the order of Batch::values, and its predictions. They share the
+  // parameters of build(). Carries (Graph::carry) hold what one run leaves to the next; they are
+  // zeros when a decoder begins and whenever their shape changes.
   virtual std::vector<Input> search_inputs(std::string_view network, const Sizes&) const {
     fail(ErrorKind::kUsage, "no network of a search is called '{}'", network);
   }
@@ -81,21 +81,21 @@ class Network {
     fail(ErrorKind::kUsage, "no network of a search is called '{}'", network);
   }
 
-  // The names of the classes, of a task that puts each row into one of them: then build() gives
-  // their "logits" as a prediction, and one of the inputs is "label".
+  // The names of the classes, for a task that puts each row into a class. Then build() gives their
+  // "logits" as a prediction, and one of the inputs is "label".
   virtual std::vector<std::string> class_names() const { return {}; }
-  // Gives the metrics that no graph counts; null: there are none.
+  // Makes the scorer of the metrics that no graph counts; null: there are none.
   virtual std::unique_ptr<Scorer> scorer() const { return nullptr; }
 
   virtual Answers answers() const { return Answers::kNone; }
-  // Answers to lines, of which there may be none; the first of them has the number `first` in its
-  // input, from 1 on. Not to be called where answers() is kNone. Throws Error{kBadInput}, "standard
-  // input: line N", for lines that it cannot read.
+  // A decoder that answers `lines`, which may be empty; `first` is the number, from 1 on, of the
+  // first of them in the user's input. Not to be called where answers() is kNone. Throws
+  // Error{kBadInput}, "standard input: line N", for lines that it cannot read.
   virtual std::unique_ptr<Decoder> decoder(std::span<const std::string> /*lines*/,
                                            std::int64_t /*first*/) const {
     fail(ErrorKind::kUsage, "the network has nothing to say of lines");
   }
-  // What a user is to know before lines are answered; empty: nothing.
+  // A note that a user should read before lines are answered; empty: none.
   virtual std::string note_on_lines() const { return {}; }
 };
 

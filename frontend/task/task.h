@@ -18,12 +18,12 @@ namespace keel::task {
 struct DataRequest {
   std::string source = "builtin";  // "builtin", or a folder with the real data
   std::int64_t train_rows = 0;     // use only the first rows; 0: all
-  std::uint64_t seed = 0;          // of generated data and of random splits
+  std::uint64_t seed = 0;          // for generated data and random splits
 };
 
 using OptionValues = std::vector<std::pair<std::string, std::string>>;
 
-// What a task makes of its data.
+// What Task::prepare returns.
 struct Prepared {
   std::shared_ptr<const Network> network;
   std::shared_ptr<const Splits> splits;
@@ -35,37 +35,37 @@ class Task {
   virtual std::string_view name() const = 0;
   virtual std::string_view summary() const = 0;
 
-  // Options by name, as text. Setting throws Error{kUsage} for an unknown name, with the nearest
-  // known one, and for a value that is not of its kind. Whether all fit together is asked once
-  // they are set: validate() throws Error{kUsage} naming the option, what was expected and got.
+  // Options by name, as text. set_option() throws Error{kUsage} for an unknown name, with the
+  // nearest known one, and for a value of the wrong kind. Once all are set, validate() checks that
+  // they fit together: it throws Error{kUsage} naming the option, what was expected and got.
   virtual void set_option(std::string_view key, std::string_view value) = 0;
   virtual OptionValues options() const = 0;
   virtual std::vector<OptionFact> facts() const = 0;
   virtual void validate() const = 0;
 
-  // What a batch of train.batch is counted in: "rows" or "tokens".
+  // The unit of train.batch: "rows" or "tokens".
   virtual std::string_view batch_unit() const { return "rows"; }
-  // What Batch::items counts: "rows", or "tokens" where the loss is a mean over them.
+  // The unit of Batch::items: "rows", or "tokens" where the loss is a mean over them.
   virtual std::string_view item_unit() const { return "rows"; }
-  // What evaluation says besides the loss. The first decides which weights are the best.
+  // The metrics of an evaluation besides the loss. The first decides which weights are the best.
   virtual std::vector<MetricInfo> metrics() const = 0;
-  // The forms in which the task may have its data in that folder, as options that prepare() depends
-  // on ("corpus", "babi"), the likeliest first. The folder may be looked into for what they depend
-  // on.
+  // The forms in which the folder may hold the task's data, the likeliest first. A form is the
+  // values of the options that prepare() depends on, such as "corpus" or "babi". The task may look
+  // into the folder to find them.
   virtual std::vector<OptionValues> data_forms(const std::string& /*folder*/) const { return {{}}; }
 
-  // Reads what training needs, once, and makes the network for it. The test split is read when it
+  // Reads the training data, once, and makes the network for them. The test split is read when it
   // is asked for. With `known`, the assets of a checkpoint, the network is the checkpoint's, and
-  // the data are numbered as it had them. Throws as the readers of the task say, and
-  // Error{kBadInput} for data that are not what `known` needs.
+  // the data are numbered as in the checkpoint. Throws as the task's readers do, and
+  // Error{kBadInput} for data that do not fit `known`.
   virtual Prepared prepare(const DataRequest& request, const Assets* known = nullptr) const = 0;
   // The network of a checkpoint. Throws Error{kBadInput} naming the asset that is missing or
   // damaged.
   virtual std::shared_ptr<const Network> restore(const Assets& assets) const = 0;
 };
 
-// The options half of a task: a struct with fields(), each with a meaning and a range, and
-// validate() for what the ranges do not say, whose errors begin with the name of an option.
+// The options half of a task. Options is a struct with fields(), each with a meaning and a range,
+// and with validate() for what ranges cannot say; its errors begin with the name of an option.
 template <class Options>
 class TaskWithOptions : public Task {
   static_assert(all_documented<Options>());

@@ -1,4 +1,4 @@
-// BLEU (Papineni et al. 2002): how much of the translations' word sequences the references have.
+// BLEU (Papineni et al. 2002): the share of the translations' word sequences in the references.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace keel::text {
 
 inline constexpr std::size_t kBleuOrders = 4;
 
-// Number of a reference's token that nothing matches.
+// The number of a reference token that matches nothing.
 inline constexpr std::int32_t kNeverMatches = -1;
 
 // All that BLEU is formed of; the counts of a corpus are the sums of its sentences'. Of n-grams,
@@ -26,17 +26,17 @@ struct BleuCounts {
   friend bool operator==(const BleuCounts&, const BleuCounts&) = default;
 };
 
-// The counts of one sentence, tokens being numbers of any kind.
+// The counts of one sentence. Tokens are numbers of any kind.
 BleuCounts count_ngrams(std::span<const std::int32_t> translation,
                         std::span<const std::int32_t> reference);
 
-// kExponential is sacrebleu's: the k-th order from the front that has n-grams and no match takes
-// 2^-k for its matches. There is no smoothing where nothing matches at all.
+// kExponential is sacrebleu's smoothing: the k-th of the orders, from 1 on, that have n-grams and
+// no match takes 2^-k for its matches. If nothing matches at all, nothing is smoothed.
 enum class BleuSmoothing : std::uint8_t { kNone, kExponential };
 
 struct BleuScore {
   double bleu = 0;                               // in percent
-  std::array<double, kBleuOrders> precisions{};  // in percent, smoothed if asked for
+  std::array<double, kBleuOrders> precisions{};  // in percent, smoothed if requested
   double brevity = 0;                            // exp(1 - r / c) for c < r, else 1; 0 for c = 0
   BleuCounts counts;
 };
@@ -45,28 +45,28 @@ BleuScore bleu_of(const BleuCounts& counts, BleuSmoothing smoothing = BleuSmooth
 // "BLEU = 35.87, 69.5/44.2/30.1/20.9 (BP=0.961, ratio=0.962, hyp_len=126196, ref_len=131156)".
 std::string text_of(const BleuScore& score);
 
-// How lines become tokens. Words stand between white space; "<unk>" in a reference never matches.
+// Tokenizations of lines. White space separates words; "<unk>" in a reference never matches.
 //   kNone      the words
 //   kCompound  the words, an "a-b" within one being "a ##AT##-##AT## b" (scripts for WMT En-De)
-//   k13a       those of mteval-v13a, as sacrebleu forms them
+//   k13a       the tokens of mteval-v13a, as sacrebleu forms them
 enum class BleuTokens : std::uint8_t { kNone, kCompound, k13a };
 struct BleuOptions {
   BleuTokens tokens = BleuTokens::kNone;
   bool lower_case = false;
 };
 
-// Sums the counts of lines that belong together.
+// Sums the counts of pairs of lines.
 class BleuCounter {
  public:
   explicit BleuCounter(BleuOptions options = {}) : options_(options) {}
   void add(std::string_view translation, std::string_view reference);
   const BleuCounts& counts() const { return counts_; }
-  // With 13a: smoothed as sacrebleu does. Otherwise not at all.
+  // With 13a the score is smoothed as in sacrebleu, otherwise not at all.
   BleuScore score() const;
-  // What the score depends on, in sacrebleu's form: "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp".
+  // The score's settings, in sacrebleu's form: "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp".
   std::string signature() const;
-  // Whether more than half of the translations, and at least one, end in a full stop by itself,
-  // which 13a is not made for: it cuts text that nobody has cut.
+  // Whether more than half of the translations, and at least one, end in a separate full stop. 13a
+  // is not made for that: it splits text that is not tokenized yet.
   bool looks_tokenized() const { return 2 * cut_stops_ > lines_; }
 
  private:

@@ -1,4 +1,4 @@
-// Words cut into sub-words by byte-pair encoding, and put together again.
+// Cuts words into sub-words by byte-pair encoding, and puts them together again.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@ class Bpe {
  public:
   explicit Bpe(const BpeCodes& codes);
 
-  // The sub-words of a line's words (words_of), one space between them, kContinues at the end of
-  // each that another of the same word follows. A word begins as its characters; as long as
-  // two that stand side by side are a merge, all places of the earliest merge among them are
-  // joined, from left to right. Takes time in proportion to n log n for a word of n characters.
-  // Throws Error{kBadInput} for a word that ends in kContinues, for nobody could take that back.
-  // `where` names the line in errors.
+  // The sub-words of a line's words (words_of), with one space between them, and with kContinues at
+  // the end of each that is not the last of its word. A word begins as its characters. As long as
+  // two neighbours are a merge, the earliest merge among them is applied at all of its places, from
+  // left to right. Takes time in proportion to n log n for a word of n characters. Throws
+  // Error{kBadInput} for a word that ends in kContinues, since that could not be undone. `where`
+  // names the line in errors.
   std::string apply(std::string_view line, std::string_view where);
 
  private:
   struct Join {
-    std::int32_t rank, symbol;  // of what comes out
+    std::int32_t rank, symbol;  // of the result
   };
   struct Candidate;
   struct Part;
@@ -44,7 +44,7 @@ class Bpe {
   std::unordered_map<std::string, std::string, TextHash, std::equal_to<>> cache_;
 };
 
-// Words out of sub-words: every "@@ ", and "@@" at the line's end, goes.
+// Restores the words from sub-words: removes every "@@ ", and "@@" at the line's end.
 std::string bpe_undone(std::string_view line);
 
 }  // namespace keel::text

@@ -9,9 +9,9 @@
 
 namespace keel::text {
 
-// Stands at the end of a word's last symbol.
+// The end of a word's last symbol.
 inline constexpr std::string_view kEndOfWord = "</w>";
-// Stands at the end of a sub-word that is not the last one of its word.
+// The end of a sub-word that is not the last one of its word.
 inline constexpr std::string_view kContinues = "@@";
 
 struct BpeMerge {
@@ -19,8 +19,8 @@ struct BpeMerge {
   friend bool operator==(const BpeMerge&, const BpeMerge&) = default;
 };
 
-// Merges in the order in which they were learned. In files of version 0.1, which have no line that
-// says so, a word's end marker is a symbol of its own; from version 0.2 on it is part of the word's
+// Merges in the order in which they were learned. In files of version 0.1, which have no version
+// line, a word's end marker is a symbol of its own; from version 0.2 on it is part of the word's
 // last character.
 struct BpeCodes {
   std::vector<BpeMerge> merges;

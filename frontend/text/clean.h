@@ -1,4 +1,4 @@
-// Which pairs of sentences are worth training on, by their lengths.
+// Removes pairs of sentences that are not worth training on, by their lengths.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ struct CleanOptions {
 
 enum class PairFault : std::uint8_t { kNone, kShort, kLong, kRatio };
 
-// Whether a pair of so many tokens stays, or why not. A ratio that is reached is allowed.
+// Whether to keep a pair with these numbers of tokens, or why not. The largest ratio is allowed.
 PairFault judge_pair(std::int64_t source, std::int64_t target, const CleanOptions& options);
 
-// How many pairs there were, and how many went for which reason.
+// The number of pairs, and the number removed for each reason.
 struct CleanCounts {
   std::int64_t pairs = 0, too_short = 0, too_long = 0, bad_ratio = 0;
   std::int64_t kept() const { return pairs - too_short - too_long - bad_ratio; }

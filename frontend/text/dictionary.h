@@ -1,4 +1,4 @@
-// The symbols of a translation and their numbers, as fairseq has them.
+// The symbols of a translation and their numbers, as in fairseq.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ namespace keel::text {
 
 struct DictionaryOptions {
   std::int64_t min_count = 1;    // symbols that occur less often become kUnk
-  std::int64_t max_symbols = 0;  // the most that are kept; 0: no limit
+  std::int64_t max_symbols = 0;  // the largest number of symbols; 0: no limit
   std::int32_t multiple = 8;     // fillers are added until size() is a multiple of it
 };
 
-// Numbers 0 to 3 are the beginning, padding, the end, and every unknown symbol. From 4 on stand the
-// symbols, the most frequent first, those of equal counts by their bytes ascending, and last the
-// fillers `madeupword0000`, ..., which no text has. A text that says "<s>", "<pad>", "</s>" or
-// "<unk>" means kUnk.
+// Numbers 0 to 3 are the beginning, padding, the end, and every unknown symbol. The symbols have
+// the numbers from 4 on, the most frequent first, those of equal counts by their bytes ascending.
+// The last numbers are the fillers `madeupword0000`, ..., which no text has. A text that says
+// "<s>", "<pad>", "</s>" or "<unk>" means kUnk.
 class Dictionary {
  public:
   static constexpr std::int32_t kBegin = 0, kPad = 1, kEnd = 2, kUnk = 3, kSpecials = 4;
 
-  // Throws Error{kUsage} for options that cannot be, an empty symbol, one with a blank in it, and a
-  // count below 1.
+  // Throws Error{kUsage} for invalid options, an empty symbol, a symbol with a blank, and a count
+  // below 1.
   Dictionary(const WordCounts& counts, const DictionaryOptions& options);
 
   // A file of `symbol count` lines from number 4 on, in any order of counts. Throws as read_text,
@@ -39,18 +39,18 @@ class Dictionary {
   std::string text() const;
   void save(const std::filesystem::path& path) const;
 
-  // All numbers, specials and fillers too.
+  // The number of all numbers, including specials and fillers.
   std::int32_t size() const { return static_cast<std::int32_t>(symbols_.size()); }
-  // The fillers are those from here on.
+  // The number of the first filler; all later ones are fillers.
   std::int32_t first_filler() const { return first_filler_; }
   std::int32_t id(std::string_view symbol) const;
-  // Of 0 <= id < size().
+  // For 0 <= id < size().
   const std::string& symbol(std::int32_t id) const;
   std::int64_t count(std::int32_t id) const;
 
-  // The numbers of a line's words (words_of), and kEnd after them.
+  // The numbers of a line's words (words_of), followed by kEnd.
   std::vector<std::int32_t> encode(std::string_view line) const;
-  // The symbols with spaces between, up to the first kEnd; without kBegin, kPad and fillers.
+  // The symbols up to the first kEnd, with spaces between, without kBegin, kPad and fillers.
   std::string decode(std::span<const std::int32_t> ids) const;
 
   // 64-bit FNV-1a of text().

@@ -1,4 +1,4 @@
-// The lines of a text that need not fit into memory: a file, plain or packed, or standard input.
+// Reads the lines of a text larger than memory: a file, plain or packed, or standard input.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace keel::text {
 
-// Lines as text::Lines cuts them, each checked to be UTF-8 and of at most kMaxLineBytes. A
-// byte-order mark at the front is passed over. Throws Error{kBadInput} that names file, line and
-// what was expected, Error{kIo} when reading fails, and of a file as io::PackedFile, but for an
-// empty one, which has no lines.
+// Cuts lines as text::Lines does, and checks each to be UTF-8 and of at most kMaxLineBytes. Skips a
+// byte-order mark at the front. Throws Error{kBadInput} that names file, line and what was
+// expected, Error{kIo} when reading fails, and for a file the errors of io::PackedFile, except that
+// an empty file is allowed and has no lines.
 class LineReader {
  public:
   static constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;
@@ -36,7 +36,7 @@ class LineReader {
   Line take(std::size_t end, std::size_t behind);
 
   std::string name_, buffer_;
-  std::size_t begin_ = 0;  // of what has not been given yet
+  std::size_t begin_ = 0;  // of the bytes that are not given yet
   std::int64_t number_ = 0, left_ = 0;
   std::unique_ptr<io::PackedFile> file_;
   std::FILE* stream_ = nullptr;

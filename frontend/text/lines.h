@@ -1,4 +1,4 @@
-// Text in lines, and lines in words.
+// Text as lines, and lines as words.
 #pragma once
 
 #include <algorithm>
@@ -34,11 +34,11 @@ class Lines {
   std::int64_t number_ = 0;
 };
 
-// Whether a character stands between words: the ASCII space and the tab, and no other, for a
-// no-break space is part of a word in the data sets that have it.
+// Whether a character separates words: the ASCII space and the tab, and no other, since a no-break
+// space is part of a word in the data sets that have it.
 constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-// Calls `take` with each word of a line. None is empty, and an empty line has none.
+// Calls `take` with each word of a line. Words are not empty, and an empty line has none.
 template <class Take>
 void each_word(std::string_view line, const Take& take) {
   for (const auto *at = line.begin(), *const end = line.end(); at != end;) {

@@ -1,4 +1,4 @@
-// Words whose full stop belongs to them, such as "Mr.": a full stop after one ends no sentence.
+// Words that include a full stop, such as "Mr.": the full stop after them ends no sentence.
 #pragma once
 
 #include <filesystem>
@@ -12,8 +12,8 @@ namespace keel::text {
 
 class NonbreakingPrefixes {
  public:
-  // Those that Moses has for English ("en") and German ("de"); of every other language Moses' own
-  // way out, those of English.
+  // Moses' lists for English ("en") and German ("de"); for every other language that of English,
+  // which is Moses' own fallback.
   static NonbreakingPrefixes of_language(std::string_view language);
   // A file in Moses' form: a word a line, without its full stop; after a word that counts only
   // before a number stands #NUMERIC_ONLY#. Empty lines and those that begin with # say nothing.
@@ -21,7 +21,7 @@ class NonbreakingPrefixes {
   static NonbreakingPrefixes load(const std::filesystem::path& path);
   static NonbreakingPrefixes parse(std::string_view content, const std::string& file);
 
-  // Whether the full stop stays at the word always, or before a number.
+  // Whether the word keeps its full stop always, or before a number.
   bool always(std::string_view word) const { return always_.contains(word); }
   bool before_numbers(std::string_view word) const { return before_numbers_.contains(word); }
 

@@ -1,4 +1,4 @@
-// Text in the tagged files of IWSLT.
+// Reads the tagged files of IWSLT.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ namespace keel::text {
 // left out, and of <title> and <description> the text is kept. Blanks round a line go.
 std::vector<std::string> lines_of_tags(std::string_view content);
 
-// The sentences of a file for validation or testing, IWSLT14.TED.tst2010.de-en.de.xml: what stands
-// between <seg ...> and </seg>, a line each. The apostrophe U+2019 becomes '. `file` is for
-// messages. Throws Error{kBadInput} with file and line for a <seg> that its line does not close,
+// The sentences of a file for validation or testing, IWSLT14.TED.tst2010.de-en.de.xml: the text
+// between <seg ...> and </seg>, one line each. The apostrophe U+2019 becomes '. `file` is for
+// messages. Throws Error{kBadInput} with file and line for a <seg> that is not closed in its line,
 // and for a file without any.
 std::vector<std::string> sentences_of_xml(std::string_view content, const std::string& file);
 

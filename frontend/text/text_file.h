@@ -1,4 +1,4 @@
-// Text files from outside, checked before anybody looks into them.
+// Text files from outside, checked before they are used.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@ namespace keel::text {
 // "FILE: line 12", the place that messages name.
 std::string place(std::string_view file, std::int64_t line);
 
-// Throws Error{kBadInput} that names the file and the line when that has more bytes than
+// Throws Error{kBadInput}, which names the file and the line, for a line of more bytes than
 // kMaxLineBytes.
 void expect_line_bytes(std::size_t bytes, std::string_view file, std::int64_t line);
 
-// Throws Error{kBadInput} that names the file and the line unless the content is UTF-8 in lines of
-// at most kMaxLineBytes.
+// Throws Error{kBadInput}, which names the file and the line, unless the content is UTF-8 in lines
+// of at most kMaxLineBytes.
 void expect_text(std::string_view content, const std::string& file);
 
-// The content of a plain or packed file of UTF-8, without the byte-order mark that some begin with.
-// Throws as io::PackedFile and expect_text.
+// The content of a plain or packed file of UTF-8, without a byte-order mark at its front. Throws as
+// io::PackedFile and expect_text.
 std::string read_text(const std::filesystem::path& path, std::int64_t max_bytes);
 
-// The same for a file of which nobody said whether it is UTF-8 or Windows-1252. It is UTF-8 if it
-// can be, for text in Windows-1252 practically never is by chance, and otherwise Windows-1252. Its
-// lines are as short.
+// The same for a file that may be UTF-8 or Windows-1252. It is taken as UTF-8 if it is valid UTF-8,
+// since text in Windows-1252 practically never is by chance, and otherwise as Windows-1252. Its
+// lines have the same limit.
 struct WesternText {
   std::string utf8;
   bool was_windows_1252 = false;

@@ -1,5 +1,5 @@
-// Characters by their Unicode properties, through utf8proc. Texts are well-formed UTF-8: ask
-// first_invalid_utf8 before.
+// Characters by their Unicode properties, through utf8proc. Texts must be well-formed UTF-8: check
+// with first_invalid_utf8 first.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@ void append_utf8(std::string& utf8, char32_t code);
 std::string utf8_of(std::u32string_view codes);
 
 // Unicode's Alphabetic: letters, letter-like numbers, circled letters, and the vowel signs of
-// scripts that write them as marks. Combining accents, which stand after any letter, are no
-// letters themselves; normalized() joins them to theirs.
+// scripts that write them as marks. Combining accents, which may follow any letter, are not letters
+// themselves; normalized() joins them to their letters.
 bool is_letter(char32_t code);
 bool is_digit(char32_t code);      // a decimal digit of any script
 bool is_number(char32_t code);     // digits, fractions, Roman and circled numbers
 bool is_lower(char32_t code);      // a letter in lower case
-bool is_currency(char32_t code);   // a sign of money
+bool is_currency(char32_t code);   // a currency sign
 bool is_space(char32_t code);      // White_Space: the no-break space and line separators too
-bool is_printable(char32_t code);  // of no category C: control, format, private, unassigned
+bool is_printable(char32_t code);  // not of category C: control, format, private, unassigned
 inline bool is_alphanumeric(char32_t code) { return is_letter(code) || is_digit(code); }
 
-// What stands between white space, none of it empty.
+// The words between white space; none is empty.
 std::vector<std::string_view> split_at_spaces(std::string_view utf8);
 
-// Every capital of every script in lower case, one character for one (U+0130 becomes i).
+// Converts capitals of every script to lower case, one character for one (U+0130 becomes i).
 std::string lower_case_unicode(std::string_view utf8);
 
 // Canonical composition, or compatibility composition, which also replaces ligatures, wide and

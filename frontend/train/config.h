@@ -15,7 +15,7 @@
 
 namespace keel::train {
 
-// What weight decay takes hold of: those parameters whose facts say so, or all of them.
+// The parameters that weight decay changes: those whose facts say so, or all of them.
 enum class DecayedParameters { kWeights, kAll };
 constexpr auto choice_words(DecayedParameters) {
   return std::to_array<std::string_view>({"weights", "all"});
@@ -24,7 +24,7 @@ constexpr auto choice_words(DecayedParameters) {
 struct TrainOptions {
   std::int64_t batch = 128;  // rows or tokens, as the model counts
   std::int64_t epochs = 10;
-  std::int64_t max_steps = 0;   // stop after so many updates; 0: no limit
+  std::int64_t max_steps = 0;   // stop after this many updates; 0: no limit
   std::int64_t accumulate = 1;  // micro-batches of `batch` in one update
   std::int64_t seed = 1;
   optim::Optimizer optimizer = optim::Optimizer::kAdam;
@@ -42,13 +42,13 @@ struct TrainOptions {
   double clip_limit = 1;
   Period eval_every{1, PeriodUnit::kEpochs};
   Period test_every{0, PeriodUnit::kEpochs};  // 0: test at the end only
-  std::int64_t patience = 0;  // stop after so many evaluations without a better one; 0: never
+  std::int64_t patience = 0;  // stop after this many evaluations without a better one; 0: never
   std::int64_t checkpoint_every = 0;  // updates; 0: after every epoch only
   std::int64_t keep_checkpoints = 3;
-  std::int64_t average_last = 0;  // also write the average of so many last checkpoints
+  std::int64_t average_last = 0;  // also write the average of this many last checkpoints
   std::int64_t log_every = 50;    // updates
   OnNonFinite on_nonfinite = OnNonFinite::kStop;
-  std::int64_t nonfinite_limit = 10;  // updates left out in a row, or times gone back
+  std::int64_t nonfinite_limit = 10;  // updates left out in a row, or rollbacks
 
   // The fields of the updates, and those of the run around them.
   static constexpr auto update_fields() {
@@ -163,8 +163,8 @@ struct DataOptions {
 };
 
 // The settings of a recipe, or of a run's config.toml with its table [run], as text by
-// "section.key". Neither names nor values are judged. Throws Error{kUsage} naming `where`, with the
-// line for bad TOML.
+// "section.key". Neither names nor values are checked. Throws Error{kUsage} naming `where`, with
+// the line for bad TOML.
 task::OptionValues read_settings(std::string_view toml, const std::string& where);
 
 class Config {
@@ -179,7 +179,7 @@ class Config {
   void apply_toml(std::string_view toml, const std::string& where);
   // Throws Error{kUsage} unless all values fit together.
   void validate() const;
-  // Every key with its meaning, its value now and what it may be.
+  // Every key with its meaning, its current value and its allowed values.
   std::vector<OptionFact> facts() const;
   // The fully resolved recipe; `run` becomes the table [run] (versions, hardware).
   std::string to_toml(const task::OptionValues& run = {}) const;

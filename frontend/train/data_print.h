@@ -1,4 +1,4 @@
-// What a run's data look like, so that no run is resumed on others without a word.
+// A fingerprint of a run's data, so that no run silently resumes on other data.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace keel::train {
 
-// "train 28332 rows, 7c0f11aa; valid 1014 rows, 03b2d6e1": of each split a CRC-32 of 128 rows
-// evenly spread over it, the first and the last among them: of the sizes of a batch of that row
-// alone and of what it holds in whole numbers, such as words, labels and masks. Floating-point
-// numbers are left out, for another machine may round them otherwise, and neither the batches' size
-// nor their order matters. Data that differ elsewhere alone are taken for the same.
+// "train 28332 rows, 7c0f11aa; valid 1014 rows, 03b2d6e1". A split's CRC-32 covers 128 rows spread
+// evenly over it, including the first and the last: the sizes of a batch of each row alone, and its
+// integers, such as words, labels and masks. Floating-point numbers are left out, since another
+// machine may round them differently. Neither the batches' size nor their order matters. Data that
+// differ only elsewhere have the same print.
 std::string data_print(task::Stream& train, task::Stream& valid);
 
 }  // namespace keel::train

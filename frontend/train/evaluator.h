@@ -16,10 +16,10 @@ namespace keel::train {
 struct Measured {
   task::MetricInfo info;
   double value = 0;
-  double sum = 0, count = 0;  // what it was formed of; both 0 when a scorer gave it
+  double sum = 0, count = 0;  // that it was formed of; both 0 when a scorer gave it
 };
 
-// How many answers a decoder found, and in which time.
+// How many answers a decoder found, and in how many seconds.
 struct Decoded {
   std::int64_t answers = 0;
   double seconds = 0;
@@ -39,7 +39,7 @@ struct Evaluation {
 // "error 2.50 % +- 0.35, loss 0.0747, 2000 rows": a share has its binomial standard error.
 std::string text(const Evaluation& evaluation);
 
-// How a split is gone through: every row, in order.
+// The order in which an evaluation reads a split: every row, in order.
 task::StreamOptions evaluation_options(const Job& job);
 
 class Evaluator {
@@ -49,33 +49,33 @@ class Evaluator {
 
   // Creates the parameters and states of evaluation, so that a checkpoint can be loaded into them.
   void declare();
-  // Every row once, and all that the stream's decoder asks for. Throws Error{kUsage} when the
-  // stream gives a row twice or leaves one out.
+  // Evaluates every row once, and runs all that the stream's decoder asks for. Throws Error{kUsage}
+  // when the stream gives a row twice or leaves one out.
   Evaluation run(task::Stream& stream) { return run(stream, stream.decoder().get()); }
-  // The same with a decoder of that split that the caller looks at afterwards, or with none, and
-  // perhaps with somebody who looks on and is given what the network predicts of every batch.
+  // The same with a decoder of that split that the caller reads afterwards, or with none. The
+  // network's predictions for every batch also go to `onlooker`, if there is one.
   Evaluation run(task::Stream& stream, task::Decoder* decoder, task::Scorer* onlooker = nullptr);
   // Runs the batches that a decoder asks for, until it asks for none or, between two of them,
-  // `stops` says so; then nothing of what it has is whole.
+  // `stops` returns true; the decoder's results are then incomplete.
   Decoded decode(task::Decoder& decoder, const std::function<bool()>& stops = {});
-  // Calls `tell` after every batch of an evaluation with the batches done, and how many there are:
-  // 0 while a decoder searches, which nobody knows the end of.
+  // Calls `tell` after every batch of an evaluation with the number of batches done and the number
+  // that there are: 0 while a decoder searches, since nobody knows when a search ends.
   using Tell = std::function<void(std::int64_t done, std::int64_t of)>;
   void tell(Tell tell) { tell_ = std::move(tell); }
-  // How many programs were compiled so far: one for each network and each of the sizes met.
+  // The number of programs compiled so far: one for each network and each of the sizes met.
   std::int64_t programs() const;
-  // What they carry from run to run, in bytes of the backend's memory.
+  // The size of their carries, in bytes of the backend's memory.
   std::int64_t carried_bytes() const { return carries_.bytes(); }
 
  private:
-  // One of the networks: its inputs, and its programs for the sizes that were met.
+  // One of the networks: its inputs, and its programs for the sizes met so far.
   struct Network {
     Feeder feeder;
     ProgramCache programs;
   };
 
   Network& network_of(const task::Batch& batch);
-  // Computes what is kept from run to run from the parameters of now.
+  // Computes, from the current parameters, the values that are kept from run to run.
   void keep();
   Program& run_batch(const task::Batch& batch);
   Decoded decode_with(task::Decoder& decoder, const std::function<bool()>& stops = {});
@@ -85,7 +85,7 @@ class Evaluator {
   const Job& job_;
   Arena own_arena_;
   Arena& arena_;                             // of all programs
-  Carries carries_;                          // they begin anew with every split and every search
+  Carries carries_;                          // reset for every split and every search
   std::map<std::string, Network> networks_;  // by Batch::network
   bool may_keep_ = true;                     // the model was not yet asked, or it keeps something
   std::unique_ptr<Program> keep_;

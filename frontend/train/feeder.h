@@ -1,4 +1,4 @@
-// Feeds programs: the batches of a stream, and what a step takes besides its batch.
+// Feeds programs with the batches of a stream, and with the other inputs of a step.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace keel::train {
 
-// Where a batch stands in a training.
+// The place of a batch in a training run.
 struct StepPoint {
   std::int64_t step = 0;       // the number of the update: inputs "step" and "tick"
-  std::int64_t first_row = 0;  // rows of the update before this batch: input "first_row"
+  std::int64_t first_row = 0;  // rows of its update before this batch: input "first_row"
   double items = 0;  // of the whole update: input "weight" is 1 / items; 0: the batch's own
   double rate = 0;   // the learning rate: input "lr"
 };
@@ -20,16 +20,16 @@ struct StepPoint {
 class Feeder {
  public:
   explicit Feeder(const task::Network& network);
-  // Of other inputs than those of Network::build.
+  // For other inputs than those of Network::build.
   explicit Feeder(const std::vector<task::Input>& inputs);
 
-  // Feeds the inputs. Allocates nothing on a backend that stores values as they are
+  // Feeds the inputs of a batch. Allocates nothing on a backend that stores values as they are
   // declared. Throws Error{kUsage} when the batch is not of the program's sizes.
   void feed(Program& program, const task::Batch& batch) const;
-  // Feeds, besides, those inputs of a step (step_graph.h) that the program has. Allocates as
-  // little.
+  // Also feeds those inputs of a step (step_graph.h) that the program has. Allocates as little as
+  // the other.
   void feed(Program& program, const task::Batch& batch, const StepPoint& point);
-  // All inputs that a step may have, as copies, for whoever runs a graph without a program.
+  // All inputs that a step may have, as copies, for callers that run a graph without a program.
   Feeds feeds(const task::Batch& batch, const StepPoint& point);
 
  private:

@@ -1,4 +1,4 @@
-// What a run works on: a recipe, and the network that was made of it.
+// A job of a run: a recipe, and the network that was made from it.
 #pragma once
 
 #include <memory>
@@ -15,14 +15,14 @@ class Job {
   Job(Config config, task::Assets assets);
 
   const Config& config() const { return config_; }
-  // The job with other settings, "section.key" and value, and what its network had of the data.
+  // The job with other settings ("section.key" and value) and with the assets of its network.
   // Throws Error{kUsage} for settings that are unknown or do not fit. This job ends.
   Job with(const task::OptionValues& settings) &&;
   const TrainOptions& train() const { return config_.train(); }
   const DataOptions& data() const { return config_.data(); }
   const task::Task& task() const { return config_.task(); }
   const task::Network& network() const { return *network_; }
-  // To be called by one thread. Throws as task::Task::prepare.
+  // Only one thread may call this. Throws as task::Task::prepare.
   const task::Splits& splits() const;
 
  private:

@@ -10,11 +10,11 @@ namespace keel::train {
 // skip: the update is left out: weights, optimizer state and running statistics stay as they were,
 //   and the run goes on with the next rows and the next step number.
 // rollback: weights, optimizer state and running statistics become those of the last checkpoint
-//   that the recipe asked for, and all updates since then are left out, so that their rows are not
-//   met again in this epoch: an update that spoilt the weights may lie before the one that shows
-//   it.
-// skip and rollback stop as well once train.nonfinite_limit is reached: so many updates left out in
-// a row, or so many times gone back in the whole run.
+//   that the recipe asked for, and all updates since then are left out. The run thus does not
+//   meet their rows again in this epoch: the update that spoilt the weights may be earlier than
+//   the one that shows it.
+// skip and rollback stop as well once train.nonfinite_limit is reached: as many updates left out in
+// a row, or as many rollbacks in the whole run.
 enum class OnNonFinite { kStop, kSkip, kRollback };
 constexpr auto choice_words(OnNonFinite) {
   return std::to_array<std::string_view>({"stop", "skip", "rollback"});

@@ -15,11 +15,11 @@ struct Period {
   std::int64_t n = 0;  // 0: never
   PeriodUnit unit = PeriodUnit::kEpochs;
 
-  // Whether it falls on the end of an epoch, or of an update, when so many are done.
+  // Whether it falls on the end of an epoch, or of an update, when `done` of them are done.
   bool falls_on(PeriodUnit what, std::int64_t done) const {
     return n > 0 && unit == what && done % n == 0;
   }
-  // How often it falls on one of the first so many epochs and updates.
+  // How often it falls on one of the first `epochs` epochs or `updates` updates.
   std::int64_t times(std::int64_t epochs, std::int64_t updates) const {
     return n > 0 ? (unit == PeriodUnit::kEpochs ? epochs : updates) / n : 0;
   }

@@ -1,5 +1,5 @@
-// What a person sees while a run goes on: a line that updates itself on a terminal, a plain line
-// now and then elsewhere. Everything goes to stderr.
+// The progress that a person sees while a run goes on: a line that updates itself on a terminal, a
+// plain line now and then elsewhere. Everything goes to stderr.
 #pragma once
 
 #include <chrono>
@@ -26,10 +26,10 @@ class Progress {
   };
   // Shows a point if it is time: ten times a second on a terminal, every ten seconds elsewhere.
   void update(const Point& point);
-  // The same of anything that is partly, in [0, 1], done.
+  // The same for anything of which a part, in [0, 1], is done.
   void update(double part, const std::string& text);
-  // The same of an evaluation of `what`: `done` of `of` batches are over, or `of` is 0 while a
-  // decoder searches, which nobody knows the end of.
+  // The same for an evaluation of `what`: `done` of `of` batches are over, or `of` is 0 while a
+  // decoder searches, since nobody knows when a search ends.
   void evaluation(std::string_view what, std::int64_t done, std::int64_t of);
   // A line that stays, such as the result of an evaluation.
   void line(const std::string& text);

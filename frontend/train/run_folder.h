@@ -14,34 +14,34 @@ struct RunFolder {
   std::filesystem::path path;
   std::filesystem::path config() const { return path / "config.toml"; }
   std::filesystem::path metrics() const { return path / "metrics.jsonl"; }
-  // Where files for TensorBoard go: the folder itself, after which TensorBoard then calls the run.
-  // One that an earlier version began has its own folder for them, and keeps it.
+  // The folder of files for TensorBoard: the run's own folder, so that TensorBoard names the run
+  // after it. A run that an earlier version began keeps its separate folder for them.
   std::filesystem::path events_folder() const;
   std::filesystem::path checkpoints() const { return path / "checkpoints"; }
   std::filesystem::path result() const { return path / "result.json"; }
   std::filesystem::path average() const { return path / "average.safetensors"; }
-  // Of a metric.
+  // The plot of a metric.
   std::filesystem::path plot(const std::string& metric) const { return path / (metric + ".svg"); }
 };
 
-// Nobody else may train in the folder while this lives (FolderLock); makes the folder.
+// Keeps others from training in the folder while the lock lives (FolderLock); makes the folder.
 std::unique_ptr<io::FolderLock> lock_run(const RunFolder& folder);
 
-// Throws Error{kUsage}, which says how to go on, when any of a run's files is in the folder:
-// whatever was deleted of a run, what is left of it is not written over.
+// Throws Error{kUsage}, which says how to go on, when any of a run's files is in the folder: even
+// the remains of a run that was partly deleted are not overwritten.
 void expect_no_run(const RunFolder& folder);
 
 // Whether this is a file that a run keeps: a checkpoint, or its config, metrics, events, result,
 // average or lock.
 bool is_file_of_run(const std::filesystem::path& file);
 
-// Throws Error{kBadInput} when a checkpoint that lies in the folder is of another model than the
-// folder's config.toml. Without a config.toml anything is taken.
+// Throws Error{kBadInput} when a checkpoint in the folder is of another model than the folder's
+// config.toml. Without a config.toml any checkpoint is accepted.
 void expect_model_of_run(const RunFolder& folder, const io::TensorFile& checkpoint,
                          const std::string& where);
 
 // Throws Error{kBadInput} when the folder's config.toml gives the model an option that the run's
-// checkpoint was not trained with: who has edited it should not believe that it counts.
+// checkpoint was not trained with: whoever edited it should not believe that it has an effect.
 void expect_options_of_run(const RunFolder& folder, const io::TensorFile& checkpoint,
                            const std::string& where);
 

@@ -1,4 +1,4 @@
-// What a run writes down while it goes on: metrics.jsonl, TensorBoard events and plots.
+// The logs that a run writes: metrics.jsonl, TensorBoard events and plots.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ namespace keel::train {
 
 class RunLog {
  public:
-  // Opens the logs; lines after `resumed_at`, in a new run all lines, are dropped, as if they had
+  // Opens the logs. Drops the lines after `resumed_at`, in a new run all lines, as if they had
   // never been written.
   RunLog(const RunFolder& folder, std::optional<std::int64_t> resumed_at);
 
@@ -30,11 +30,11 @@ class RunLog {
   // `split` is "train", "valid" or "test".
   void evaluation(std::int64_t step, std::int64_t epoch, const std::string& split,
                   const Evaluation& e);
-  // For TensorBoard alone: what the run was set to, what it came to, and how it ended.
+  // For TensorBoard alone: the run's settings, its result, and how it ended.
   void settings(const task::OptionValues& settings);
   void result(std::int64_t step, const std::string& what, const Evaluation& e);
   void end(bool finished);
-  // An update that was not finite: what was done, and how many updates were left out for it.
+  // An update that was not finite: the action taken, and how many updates were left out for it.
   struct NonFiniteUpdate {
     std::int64_t step, epoch;
     std::string_view action;
@@ -45,8 +45,8 @@ class RunLog {
   void nonfinite(const NonFiniteUpdate& update);
   // Mean loss over an epoch of training.
   void epoch(std::int64_t step, std::int64_t epoch, double loss);
-  // Time spent on what the log says, with the processes that came before this one. Every line has
-  // it.
+  // The time in seconds spent on what the log reports, including the run's earlier processes. Every
+  // line has it.
   double seconds() const;
   // Returns when everything is on the disk.
   void sync() { metrics_.sync(); }

@@ -1,4 +1,4 @@
-// result.json of a run's folder: what the run came to. One that is still going on, or was
+// result.json of a run's folder: the outcome of the run. A run that is still going on, or was
 // interrupted, has none.
 #pragma once
 
@@ -13,15 +13,15 @@ namespace keel::train {
 // {"loss": ..., "error": ..., "rows": ...}: metrics in their units.
 nlohmann::ordered_json evaluation_json(const Evaluation& evaluation);
 
-// {"steps": ..., "epochs": ..., "test": evaluation of the last weights, "best_test": of those that
-// were best on the validation set, ..., "total_seconds": ...}
+// {"steps": ..., "epochs": ..., "test": evaluation of the last weights, "best_test": of the weights
+// that were best on the validation set, ..., "total_seconds": ...}
 nlohmann::ordered_json summary_json(const Summary& summary);
 
 // {"outcome": "finished", ...summary_json}. Throws Error{kIo}.
 void write_result(const RunFolder& folder, const Summary& summary);
 // {"outcome": "diverged", "message": ...}. Throws Error{kIo}.
 void write_divergence(const RunFolder& folder, std::string_view message);
-// Throws Error{kIo} when there is one that stays.
+// Throws Error{kIo} when there is one that cannot be removed.
 void remove_result(const RunFolder& folder);
 
 }  // namespace keel::train

@@ -19,36 +19,36 @@ struct RunState {
   std::int64_t batch = 0;  // micro-batches done of the current epoch
   double epoch_loss = 0;   // sum over their items
   double epoch_items = 0;
-  // Mean over the items of the last epoch completed; NaN: there is none, or it had no items.
+  // Mean over the items of the last completed epoch; NaN: there is none, or it had no items.
   double train_loss = NAN;
-  double best = 0;  // the first metric on the validation set; counts from best_step 0 on
+  double best = 0;  // the first metric on the validation set; valid from best_step 0 on
   std::int64_t best_step = -1;  // no evaluation yet
   std::int64_t evaluations_since_best = 0;
-  // The step of the last checkpoint that the recipe asked for, to which a rollback goes back; one
-  // that an interrupted run leaves does not count, so that resuming changes nothing.
+  // The step of the last checkpoint that the recipe asked for: a rollback returns to it. A
+  // checkpoint that an interruption causes does not count, so that resuming changes nothing.
   std::int64_t anchor = 0;
   std::int64_t left_out = 0;  // updates, of all steps so far
-  std::int64_t strikes = 0;   // what train.nonfinite_limit bounds
-  std::string data;           // data_print() of what it trains on; empty: not known
+  std::int64_t strikes = 0;   // bounded by train.nonfinite_limit
+  std::string data;           // data_print() of the run's data; empty: not known
 };
 
-// Variables, and carries under kCarryPrefix + their names, in the backend's storage type; state and
-// resolved recipe in the metadata. No carries: the network has none.
+// Writes variables, and carries under kCarryPrefix + their names, in the backend's storage type;
+// state and resolved recipe are metadata. No carries: the network has none.
 io::TensorFile to_checkpoint(const RunState& state, const Job& job, const Variables& variables,
                              const Carries* carries = nullptr);
 
-// The inverse. Throws Error{kBadInput} naming `where` for a checkpoint of another model, with
-// other options of the model (all of them: also dropout changes what training goes on to), with
-// other tensors than the variables and carries that were declared, or of a state that no run can be
-// in; then variables and carries are as they were.
+// The inverse. Throws Error{kBadInput} naming `where` for a checkpoint of another model, with other
+// model options (any of them: even dropout changes how training continues), with other tensors than
+// the declared variables and carries, or of a state that no run can be in; variables and carries
+// then keep their values.
 RunState from_checkpoint(const io::TensorFile& file, const std::string& where, const Job& job,
                          Variables& variables, Carries* carries = nullptr);
 
-// Parameters and running statistics alone: evaluation needs no optimizer state, so tensors that
-// were not declared are passed over.
+// Loads parameters and running statistics alone: evaluation needs no optimizer state, so tensors
+// that were not declared are ignored.
 void load_variables(const io::TensorFile& file, const std::string& where, Variables& variables);
 // The same for weights that are used and not trained further. Throws Error{kBadInput} with the name
-// of a tensor that is not finite everywhere.
+// of a tensor that has a value that is not finite.
 void load_finite(const io::TensorFile& file, const std::string& where, Variables& variables);
 // Throws Error{kBadInput} when a tensor that was declared is missing or of another type.
 void expect_fits(const io::TensorFile& file, const std::string& where, const Variables& variables);
@@ -56,8 +56,8 @@ void expect_fits(const io::TensorFile& file, const std::string& where, const Var
 // Makes a task by name; throws Error{kUsage} for an unknown one.
 using MakeTask = std::function<std::unique_ptr<task::Task>(const std::string& name)>;
 
-// The recipe stored in a checkpoint, and its network. Throws Error{kBadInput} when it is not one of
-// keel's, and when its network is not that of the checkpoint's tensors.
+// The recipe stored in a checkpoint, and its network. Throws Error{kBadInput} when the file is not
+// a checkpoint of keel, and when its network does not fit the checkpoint's tensors.
 Job job_of_checkpoint(const io::TensorFile& file, const std::string& where, const MakeTask& make);
 
 }  // namespace keel::train

@@ -1,10 +1,10 @@
-// SIGINT, SIGTERM and SIGHUP as a request that the training loop answers after the step it is in.
+// SIGINT, SIGTERM and SIGHUP as a request that the training loop answers after the current step.
 #pragma once
 
 namespace keel::train {
 
-// While it lives, the first of these signals is only remembered; a second one of its kind ends the
-// process as usual. SIGHUP, which a terminal sends when it is closed, stays ignored where whoever
+// While it lives, the first of these signals is only remembered; a second one of the same kind ends
+// the process as usual. SIGHUP, which a terminal sends when it is closed, stays ignored if whoever
 // started the process asked for that (nohup).
 class SignalGuard {
  public:

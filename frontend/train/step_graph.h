@@ -2,13 +2,13 @@
 // evaluation.
 //
 // Inputs of every graph: the network's own, and "weight" () f32. The output "loss" () is the summed
-// loss times the weight: with 1 / the items of a whole update it is the update's mean loss, spread
-// over its micro-batches, and it is what a step differentiates. Training graphs also take what
-// random numbers are keyed by: "tick" () i32, the number of the update, and "first_row" () i32,
-// that of the micro-batch's first row in its update. A step takes "lr" () f32 and "step" () i32,
-// the number of the update, and has the outputs "grad_norm" () and what its layers watch; with
-// train.on_nonfinite = skip also "guard" (), which is not finite when any loss or gradient of the
-// update is not: no leaf then takes a new value.
+// loss times the weight. A step differentiates it: with the weight 1 / (items of the whole update),
+// the losses of an update's micro-batches add up to its mean loss. Training graphs also take the
+// keys of random numbers: "tick" () i32, the number of the update, and "first_row" () i32, the
+// number of the micro-batch's first row in its update. A step takes "lr" () f32 and "step" () i32,
+// the number of the update. It outputs "grad_norm" () and the values that its layers watch. With
+// train.on_nonfinite = skip it also outputs "guard" (), which is not finite when any loss or
+// gradient of the update is not finite: then no leaf takes a new value.
 #pragma once
 
 #include <string_view>
@@ -24,15 +24,15 @@ task::Inputs add_inputs(Graph& graph, const task::Network& network, const task::
 // A net that may draw random numbers, keyed by the inputs "tick" and "first_row", which it adds.
 nn::Net drawing_net(Graph& graph, const Job& job, nn::Mode mode);
 
-// Forward only, of the first batch: updates the parameters whose first values depend on data, all
-// layers in one run. No updates: there are none.
+// Runs the first batch forward and updates the parameters whose first values depend on data, all
+// layers in one run. A graph without updates: there are no such parameters.
 Graph build_initialize(const Job& job, const task::Sizes& sizes);
 
-// Forward, backward, clipping, optimizer and running statistics as one graph. With
-// train.accumulate > 1 it adds its gradients to those gathered before, and clears them after; the
-// gathered sums are whole gradients. Otherwise large tables have gradients as rows (RowChoice).
-// `watches` takes what its layers watch, the i-th being the output watch_output(i); null: nobody
-// looks, and these outputs are not there.
+// Forward, backward, clipping, optimizer and running statistics as one graph. With train.accumulate
+// > 1 it adds its gradients to the sums gathered before, and clears the sums afterwards; these are
+// whole gradients. Otherwise the gradients of large tables are rows (RowChoice). `watches` receives
+// what the layers watch, and output watch_output(i) is the value of watch i. Null: nobody looks,
+// and the graph does not have these outputs.
 Graph build_step(const Job& job, const task::Sizes& sizes,
                  std::vector<nn::Watch>* watches = nullptr);
 // For a batch of the sizes that the network gives for train.batch.
@@ -41,15 +41,15 @@ std::string watch_output(std::size_t i);
 
 // Forward and backward of one micro-batch; gradients are added to the state "<parameter>.sum".
 Graph build_accumulate(const Job& job, const task::Sizes& sizes);
-// Whether a state is such a sum; it is zero between updates.
+// Whether a state is such a sum. These sums are zero between updates.
 bool is_gathered(std::string_view state);
 
-// Forward only, in evaluation mode: "loss", sum_output and perhaps count_output of every metric
-// that the network counts, and its predictions under kPrediction + their names.
+// Forward only, in evaluation mode: "loss", sum_output and, where there is one, count_output of
+// every metric that the network counts, and its predictions under kPrediction + their names.
 Graph build_evaluate(const Job& job, const task::Sizes& sizes, nn::Kept kept = nn::Kept::kNothing);
 // A network that a decoder asks for (Batch::network), with its predictions as above.
 Graph build_search(const Job& job, std::string_view name, const task::Sizes& sizes);
-// Writes what build_evaluate with Kept::kRead reads. No updates: nothing is kept.
+// Writes the values that build_evaluate with Kept::kRead reads. No updates: nothing is kept.
 Graph build_keep(const Job& job);
 std::string sum_output(const std::string& metric);
 std::string count_output(const std::string& metric);

@@ -1,5 +1,5 @@
-// Feeds and starts the training steps of a run, and hands over what they give when it has arrived:
-// a device is behind the host, which must not wait for it.
+// Feeds and starts the training steps of a run, and hands over their results when they arrive: a
+// device lags behind the host, which must not wait for it.
 #pragma once
 
 #include <cmath>
@@ -26,9 +26,9 @@ struct StepPlace {
 struct StepResult {
   StepPlace place;
   std::int64_t micro_batches = 0;
-  double items = 0;  // of the update: what its loss is a mean over
+  double items = 0;  // of the update: its loss is a mean over them
   double loss = 0, lr = 0, grad_norm = 0;
-  std::vector<double> watched;  // in the order of watches(); empty when the step was not looked at
+  std::vector<double> watched;  // in the order of watches(); empty when the step was not watched
 
   bool is_finite() const { return std::isfinite(loss) && std::isfinite(grad_norm); }
 };
@@ -43,39 +43,39 @@ class StepRunner {
   // Micro-batches of the update that starts there.
   std::int64_t micro_batches(const StepPlace& place) const;
   std::int64_t total_steps() const { return total_.steps; }
-  // How many epochs those complete.
+  // How many epochs these steps complete.
   std::int64_t total_epochs() const { return total_.epochs; }
-  // What layers watch. It is sent in the steps that are logged and, since a warning is most likely
-  // at the start, in the first 64; of the last micro-batch.
+  // The quantities that layers watch. Their values, those of the last micro-batch, are sent in the
+  // steps that are logged and, since a warning is most likely at the start, in the first 64.
   const std::vector<nn::Watch>& watches() const { return watches_; }
   // How many programs were compiled so far.
   std::int64_t programs() const { return step_.size() + accumulate_.size(); }
-  // Of its programs, for others to take turns in between steps.
+  // The arena of its programs, which others may use between steps.
   Arena& arena() { return arena_; }
-  // What its steps leave to the steps after them.
+  // The values that its steps leave to later steps.
   Carries& carries() { return carries_; }
 
-  // Gives first values to the parameters that take them from data: from the first batch.
+  // Computes from the first batch the first values of the parameters that take them from data.
   void initialize();
 
-  // Starts a step; results that are due must have been looked at.
+  // Starts a step. The caller must have taken all results that are due.
   void start(const StepPlace& place);
   // How many results have to be waited for before the next step starts: half of them when 2 N are
-  // out, N being train.log_every or, if that is less, 64. A device thus never runs out of work, and
-  // is waited for once in N steps; but always where an update may have to be undone.
+  // outstanding, where N is train.log_every or, if less, 64. A device thus never runs out of work,
+  // and is waited for once in N steps; but always where an update may have to be undone.
   std::int64_t due() const;
-  // The result of the oldest step that it has not given yet, finite or not. Null when there is
-  // none, or when it is not there and should not be waited for.
+  // The result of the oldest step that it has not returned yet, finite or not. Null when there is
+  // none, or when it has not arrived and `wait` is false.
   const StepResult* next(bool wait);
   // Waits for all results that were not given yet, and forgets them.
   void drop();
 
   // Where an update that was not finite first went wrong, for people: the node, its element, and
-  // what it read. It is run once more, with its own data and, on a device that has gone on since,
-  // the weights of now. Changes no parameter.
+  // the values that it read. Runs the update once more with its own data and, on a device that has
+  // gone on since, the current weights. Changes no parameter.
   std::string first_not_finite(const StepResult& result);
-  // Takes back what an update that was not finite left behind, its micro-batches before the last
-  // having no guard. With train.on_nonfinite = skip; before another step starts.
+  // Takes back what an update that was not finite left behind: its micro-batches before the last
+  // have no guard. Only with train.on_nonfinite = skip, and before another step starts.
   void undo();
 
  private:
@@ -83,7 +83,7 @@ class StepRunner {
     StepPlace place;
     std::int64_t micro_batches = 0;
     double items = 0, lr = 0;
-    Scalars scalars;  // a loss each micro-batch, the gradient norm, perhaps what is watched
+    Scalars scalars;  // each micro-batch's loss, the gradient norm, perhaps watched values
   };
   bool is_watched(std::int64_t step) const;
   struct Length {
@@ -91,16 +91,16 @@ class StepRunner {
   };
   Length length() const;
   double items(const StepPlace& place) const;
-  // A micro-batch of an update.
+  // One micro-batch of an update.
   struct Part {
     StepPlace place;
     double items = 0;  // of the whole update
     std::int64_t micro_batch = 0;
-    std::int64_t first_row = 0;  // rows of the update before it
+    std::int64_t first_row = 0;  // rows of its update before it
   };
-  // Feeds it to the program for its sizes, and returns that.
+  // Feeds the part to the program for its sizes, and returns that program.
   Program& feed(ProgramCache& programs, const Part& part);
-  // As the program has it, in float32.
+  // The learning rate in float32, as the program has it.
   double rate(const StepPlace& place) const;
   void read(const Slot& slot);
   void keep();
@@ -120,7 +120,7 @@ class StepRunner {
   std::vector<Slot> slots_;    // a ring
   std::int64_t oldest_ = 0, started_ = 0;
   StepResult result_;
-  // What micro-batches before the last change, as it was before the update; empty without skip.
+  // Values that micro-batches before the last change, from before the update; empty without skip.
   std::map<std::string, Tensor> kept_, kept_carries_;
 };
 

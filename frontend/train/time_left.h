@@ -1,4 +1,4 @@
-// How long a run still takes, by how fast it has been so far.
+// An estimate of how long a run still takes, from its speed so far.
 #pragma once
 
 #include <chrono>
@@ -9,13 +9,13 @@ namespace keel::train {
 
 double seconds_since(std::chrono::steady_clock::time_point start);
 
-// What this process has done since it began, and in how many seconds.
+// The work that this process has done since it began, and its time in seconds.
 struct Spent {
   double updating = 0, evaluating = 0;
   std::int64_t updates = 0, evaluations = 0;
 };
 
-// What is still to come, if nothing stops the run early.
+// The work still to come, if nothing stops the run early.
 struct ToDo {
   std::int64_t updates = 0, evaluations = 0;
 };
@@ -24,7 +24,7 @@ struct ToDo {
 // The second term is left out while no evaluation was measured; 0 without updates.
 double seconds_left(const Spent& spent, const ToDo& to_do);
 
-// "4:05 left"; ", not counting evaluations" comes after it where some are to come and none was
+// "4:05 left", followed by ", not counting evaluations" where evaluations are to come and none was
 // measured yet.
 std::string left_text(const Spent& spent, const ToDo& to_do);
 

@@ -24,7 +24,7 @@ struct Summary {
   double train_loss = 0;                   // as in the state
   double seconds = 0;                      // of this process
   double items_per_second = 0;             // of its updates alone, without the time of evaluations
-  double total_seconds = 0;                // and of those before it, where the run was interrupted
+  double total_seconds = 0;                // with earlier processes, if the run was interrupted
   int signal = 0;                          // the signal that ended the run early, or 0
   std::string stopped_because = {};  // why it stopped before its last update; empty: it did not
 };
@@ -38,16 +38,16 @@ struct RunOptions {
 
 class Trainer {
  public:
-  // Loads the data, the rows for testing too, compiles the step and locks the folder; a new run
-  // begins with a checkpoint. Throws what is wrong with the data; Error{kUsage} when the batches do
-  // not fit them, and when a new run's folder holds a run; Error{kIo} when another process works in
-  // the folder; when resuming, whatever is wrong with the run's files.
+  // Loads the data, the test rows too, compiles the step and locks the folder; a new run begins
+  // with a checkpoint. Throws the errors of the data; Error{kUsage} when the batches do not fit the
+  // data, and when a new run's folder already holds a run; Error{kIo} when another process works in
+  // the folder; when resuming, also the errors of the run's files.
   Trainer(Backend& backend, const Job& job, const RunOptions& options);
 
   // Trains to the end, to an early stop or to a signal; each of these ends with a checkpoint.
-  // Throws Error{kDiverged} naming the first node whose value is not finite, if it is to stop there
-  // (OnNonFinite); the checkpoints before that stay. result.json says how it ended, unless by a
-  // signal.
+  // Throws Error{kDiverged} naming the first node whose value is not finite, if the run has to stop
+  // there (OnNonFinite); earlier checkpoints stay. result.json says how the run ended, unless a
+  // signal ended it.
   Summary run();
 
  private:
@@ -55,15 +55,15 @@ class Trainer {
   void resume();
   void train();
   void run_step();
-  // What falls on the end of an epoch or of an update, once the state says that it is reached.
+  // Does what is due at the end of an epoch or of an update, once the state has reached it.
   void finish_step();
-  // Takes in the results that are there, and waits for so many.
+  // Waits for the `waits` oldest results, and takes in all that have arrived.
   void take_results(std::int64_t waits);
   void take_all_results() { take_results(std::numeric_limits<std::int64_t>::max()); }
   void finish_epoch();
   void take_non_finite(const StepResult& result);
-  // One that calls for a rollback is thrown: it may come to light wherever results are taken in,
-  // and going back ends all that was going on there.
+  // Thrown when a non-finite step needs a rollback: it may be found wherever results are taken in,
+  // and the rollback ends all work in progress there.
   struct NonFiniteStep {
     StepResult result;
     std::string where;
@@ -72,16 +72,16 @@ class Trainer {
   [[noreturn]] void stop_at(const NonFiniteStep& found, const std::string& why);
   void roll_back(const NonFiniteStep& cause);
   void log_non_finite(const NonFiniteStep& found, std::string_view action, std::int64_t left_out);
-  // Measures the validation set, and whether these weights are the best so far.
+  // Measures the validation set. Returns whether these weights are the best so far.
   bool evaluate();
   bool is_best(const Measured& metric) const;
   void expect_best() const;
   void test();
-  // An evaluation whose time is known to `spent_`.
+  // An evaluation whose time is added to `spent_`.
   Evaluation measure(task::Stream& rows);
   std::unique_ptr<task::Stream> test_rows() const;
   void report_left_out();
-  // A checkpoint that the recipe asks for, and any.
+  // Saves a checkpoint that the recipe asks for; save() saves any.
   void save_asked(bool is_best);
   void save(bool is_best);
   io::TensorFile checkpoint() { return to_checkpoint(state_, job_, variables_, &steps_.carries()); }
@@ -110,7 +110,7 @@ class Trainer {
   WatchReport watched_;
   CheckpointStore store_;
   std::unique_ptr<RunLog> log_;
-  RunState state_;  // after all steps that were started; its epoch_loss of those taken in
+  RunState state_;  // after all steps that were started; epoch_loss: of the results taken in
   std::int64_t saved_step_ = -1;
   Summary summary_;
   std::int64_t first_step_ = 0;  // of this process

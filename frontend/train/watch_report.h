@@ -1,4 +1,4 @@
-// What layers watch while they train (nn::Watch), for the log and as warnings.
+// The values that layers watch while they train (nn::Watch), for the log and as warnings.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ class WatchReport {
   WatchReport(std::vector<nn::Watch> watches, Warn warn)
       : watches_(std::move(watches)), warn_(std::move(warn)) {}
 
-  // Takes the values of a step in the order of the watches, or none when it was not looked at.
-  // Warns of a value above its limit, naming the layer; once a quantity, whatever comes later.
+  // Takes the values of a step in the order of the watches, or none when the step was not watched.
+  // Warns of a value above its limit, naming the layer, but only once for each quantity.
   void take(std::int64_t step, std::span<const double> values);
-  // The largest value of each quantity in the step taken last.
+  // The largest value of each quantity in the last step that was taken.
   const std::map<std::string, double>& largest() const { return largest_; }
 
  private:
