@@ -42,8 +42,8 @@ class ForeignValues {
       : name_(std::move(name)), arrays_(std::move(arrays)) {}
 
   const std::string& name() const { return name_; }
-  // Takes in a node of a walk whose judge's values are `truth`: a view of what is known is known.
-  // Throws Error{kBadInput} for an array of another shape, or of whole numbers in place of others.
+  // Takes in a node of a walk; the judge's values are `truth`. A view of a known value is known.
+  // Throws Error{kBadInput} for an array of another shape, or of integers in place of others.
   void take(const Graph& graph, int index, const Lane& truth);
   // Whether there is an array for an output of the node.
   bool has_output(const Graph& graph, int index) const;

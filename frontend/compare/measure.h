@@ -25,7 +25,7 @@ struct Errors {
   double of_usual = 0;
   double scale = 0;           // scale_fit(); above 1 the result is off by a common factor
   std::int64_t unjudged = 0;  // elements that differ and whose bound is infinite or NaN
-  // The judge's power: the median bound over the root mean square of what is expected, the largest
+  // The judge's power: the median bound over the root mean square of the expected values, largest
   // of the outputs. A fault of this share of the values shows in at least half of the elements.
   double power = 0;
   Element worst;  // where of_bound is largest

@@ -38,7 +38,7 @@ struct NormCase {
   // The index in x of element e of group k.
   std::int64_t at(std::int64_t k, std::int64_t e) const;
   Shape shape() const;
-  // Of gain and bias: an element for each of a row, else for each column, channel or instance.
+  // The shape of gain and bias: an element for each of a row, else per column, channel or instance.
   Shape parameter_shape() const;
   // The element of gain and bias for element e of group k.
   std::int64_t parameter(std::int64_t k, std::int64_t e) const;

@@ -20,14 +20,14 @@ struct FileCalls {
   int (*unlink)(const char* path);
 };
 
-// The one table, which starts out as the operating system's own calls. Only tests change it.
+// The one table. It starts with the operating system's own calls; only tests change it.
 FileCalls& file_calls();
 
 // An open file. Interrupted calls are repeated and short writes continued; everything else that
 // fails throws Error{kIo} naming the path and the system's reason.
 class FileHandle {
  public:
-  // `flags` as for open(2). Messages name `shown` in place of `path` when it is given.
+  // `flags` as for open(2). Messages name `shown`, if it is given, in place of `path`.
   FileHandle(std::filesystem::path path, int flags, std::filesystem::path shown = {});
   ~FileHandle();
   FileHandle(const FileHandle&) = delete;
@@ -36,7 +36,7 @@ class FileHandle {
   void write(std::string_view bytes);
   // Returns when the content is on the disk.
   void sync();
-  // Closes and reports what the destructor would swallow.
+  // Closes the file, and throws the error that the destructor would swallow.
   void close();
 
  private:
@@ -47,22 +47,22 @@ class FileHandle {
 };
 
 // A file under construction. It grows beside its target under a temporary name, and commit() puts
-// it in place. Destroyed without commit() it leaves no trace, and the target as it was. Two writers
-// of one target never mix their bytes, but one of them gets an error. A symbolic link stays, and
-// what it leads to is the target, be it there yet or not.
+// it in place. Destroyed without commit(), it leaves no trace, and the target is unchanged. If two
+// writers have one target, they never mix their bytes, but one of them gets an error. A symbolic
+// link stays: the file that it leads to is the target, whether it exists or not.
 class AtomicFile {
  public:
-  // Throws Error{kIo} for a target that is no regular file: renaming would put an end to a device
-  // or pipe; and for links that lead back to themselves. Also removes what a killed process left of
-  // an earlier attempt at the same target.
+  // Throws Error{kIo} for a target that is not a regular file, because the rename would replace a
+  // device or pipe, and for links that form a loop. Also removes the remains that a killed process
+  // left of an earlier attempt at the same target.
   explicit AtomicFile(const std::filesystem::path& target);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::string_view bytes) { file_.write(bytes); }
-  // Content to disk, rename over the target, directory to disk. Should only the last of these
-  // fail, the target already is the new file, whole, but may not survive a loss of power.
+  // Content to disk, rename over the target, directory to disk. If only the last of these fails,
+  // the target already is the whole new file, but may not survive a loss of power.
   void commit();
 
  private:
@@ -74,8 +74,8 @@ class AtomicFile {
 // Writes a whole file through AtomicFile.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
-// Removes temporary files that AtomicFile left in `directory`, of one target name or, when that is
-// empty, of all. Files named otherwise are never touched. What cannot be removed stays.
+// Removes temporary files that AtomicFile left in `directory`, for one target name or, if that is
+// empty, for all. Never touches files with other names. Skips files that it cannot remove.
 void remove_stale_temps(const std::filesystem::path& directory, std::string_view target = {});
 
 }  // namespace keel::io

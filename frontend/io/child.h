@@ -1,4 +1,4 @@
-// A program that is run beside this one, as a process of its own.
+// Another program, run as a process of its own.
 #pragma once
 
 #include <sys/types.h>
@@ -10,7 +10,7 @@
 
 namespace keel::io {
 
-// An open file of the system's, closed with its owner. -1: none.
+// An open file descriptor, closed with its owner. -1: none.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}
@@ -27,23 +27,23 @@ class Descriptor {
 };
 
 struct ChildOptions {
-  // What become its standard streams; -1: those of this program.
+  // Its standard streams; -1: those of this program.
   int in = -1, out = -1, err = -1;
-  // In a process group of its own: a terminal's Ctrl-C reaches this program alone, which may pass
-  // it on.
+  // Whether it has a process group of its own: a terminal's Ctrl-C then reaches this program alone,
+  // which may pass it on.
   bool own_group = false;
 };
 
 class Child {
  public:
-  // Starts command[0], looked for in PATH, with the other words as arguments. Throws Error{kIo}
-  // when it cannot be started.
+  // Starts command[0], which is looked up in PATH, with the other words as arguments. Throws
+  // Error{kIo} when it cannot be started.
   explicit Child(const std::vector<std::string>& command, const ChildOptions& options = {});
-  ~Child();  // ends it, if it is still there
+  ~Child();  // ends it, if it still runs
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Sends a signal, unless it was seen to have ended.
+  // Sends a signal, unless ended() has already reported the end.
   void signal(int number) const;
   // Its exit code, or 128 + the signal that ended it; nothing while it runs.
   std::optional<int> ended();

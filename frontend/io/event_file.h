@@ -25,20 +25,20 @@ namespace keel::io {
 class EventFile {
  public:
   // Makes a new file in `directory`, named by the time (seconds since 1970). A resumed run gives
-  // its first step: TensorBoard then forgets what earlier files say of this step and later ones.
-  // Throws Error{kIo}, also when a file of that name is there already.
+  // its first step: TensorBoard then forgets the points of earlier files from this step on. Throws
+  // Error{kIo}, also when a file of that name already exists.
   EventFile(const std::filesystem::path& directory, double wall_time,
             std::optional<std::int64_t> first_step = std::nullopt);
 
   // Appends one point with a single system call. Throws Error{kIo}.
   void add_scalar(std::string_view tag, std::int64_t step, float value, double wall_time);
 
-  // The hyperparameters of a run, by name: texts that are finite numbers, "true" or "false" count
-  // as such. TensorBoard takes the first of a run. Throws Error{kIo}.
+  // Adds the hyperparameters of a run, by name; texts that are finite numbers, "true" or "false"
+  // become numbers or booleans. TensorBoard uses the first of a run. Throws Error{kIo}.
   void add_settings(std::span<const std::pair<std::string, std::string>> settings,
                     double wall_time);
 
-  // That the run has ended, successfully or not. Throws Error{kIo}.
+  // Adds the end of the run, successful or not. Throws Error{kIo}.
   void add_end(bool success, double wall_time);
 
  private:

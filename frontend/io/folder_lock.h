@@ -1,4 +1,4 @@
-// A folder that only one process at a time works in.
+// A lock that lets only one process at a time work in a folder.
 #pragma once
 
 #include <filesystem>
@@ -8,18 +8,18 @@
 
 namespace keel::io {
 
-// Held from construction to destruction, and by the system's doing no longer than the process
-// lives, however it ends. The lock is a file `lock` in the folder, which says who holds it, and
-// which is there for as long as it is held; one that a killed process left is taken over.
+// Held from construction to destruction; the system releases it when the process ends, however it
+// ends. The lock is a file `lock` in the folder. The file names the holder and exists as long as
+// the lock is held; one that a killed process left is taken over.
 class FolderLock {
  public:
   enum class Holder {
     kProcess,     // this process alone
-    kDescendants  // also programs that it starts, until the last of them has ended
+    kDescendants  // also programs that it starts, until the last of them ends
   };
-  // Makes the folder where there is none. `what` is what this process is to people, such as "keel
-  // train". Throws Error{kIo} that names the process when another one holds the lock. On a file
-  // system that knows no locks nothing is locked.
+  // Makes the folder if it does not exist. `what` names this process for people, such as "keel
+  // train". Throws Error{kIo}, which names the process, when another one holds the lock. On a file
+  // system without locks nothing is locked.
   FolderLock(const std::filesystem::path& folder, std::string_view what, Holder holder);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;

@@ -22,7 +22,7 @@ Tensor read_idx_images(const std::filesystem::path& path);
 // naming the first label that is not below `classes`.
 Tensor read_idx_labels(const std::filesystem::path& path, std::int32_t classes = 10);
 
-// Plain files that the readers take. They throw Error{kIo} when writing fails, and Error{kUsage}
+// Write plain files for the readers. They throw Error{kIo} when writing fails, and Error{kUsage}
 // for tensors that are not u8 (n, height, width) and i32 (n) of 0..255, without an empty axis.
 void write_idx_images(const std::filesystem::path& path, const Tensor& images);
 void write_idx_labels(const std::filesystem::path& path, const Tensor& labels);

@@ -1,4 +1,4 @@
-// A file opened for reading whose size is known and whose every failure is an Error.
+// A file opened for reading: its size is known, and every failure is an Error.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class InputFile {
   const std::string& path() const { return path_; }
   std::int64_t size() const { return size_; }  // bytes, when it was opened
 
-  // Reads `size` bytes at `offset`. Throws Error{kIo}, or Error{kBadInput} when they are not there.
+  // Reads `size` bytes at `offset`. Throws Error{kIo}, or Error{kBadInput} if there are fewer.
   void read(std::int64_t offset, void* bytes, std::int64_t size);
   std::string read_all();
 

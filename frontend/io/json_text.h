@@ -1,4 +1,4 @@
-// One text out of a JSON object, such as a line of a file of JSON lines.
+// Reads one text from a JSON object, such as a line of a file of JSON lines.
 #pragma once
 
 #include <optional>
@@ -7,11 +7,11 @@
 
 namespace keel::io {
 
-// What stands under `key` in the object that `json` spells; nothing where that is no object, or
-// where no text stands there.
+// The text under `key` in the JSON object `json`; nothing if `json` is not an object, or if there
+// is no text under `key`.
 std::optional<std::string> json_text(std::string_view json, std::string_view key);
 
-// The same, where a whole number stands for its digits.
+// The same, but an integer also counts, as its digits.
 std::optional<std::string> json_word(std::string_view json, std::string_view key);
 
 }  // namespace keel::io

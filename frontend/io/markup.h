@@ -1,4 +1,4 @@
-// Text from outside, made fit to be shown and to stand in SVG and HTML.
+// Makes text from outside safe to show, and to put into SVG and HTML.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace keel::io {
 
-// Valid UTF-8 on one line: control characters, U+FFFE, U+FFFF and what is not UTF-8 become U+FFFD.
+// Valid UTF-8 on one line: control characters, U+FFFE, U+FFFF and invalid bytes become U+FFFD.
 std::string clean_text(std::string_view text);
 
 // clean_text with & < > " as entities, for an element's text or an attribute in double quotes.

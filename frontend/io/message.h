@@ -5,16 +5,16 @@
 
 namespace keel::io {
 
-// A line; the end of line is added. The text may come from outside: it appears as keel::shown() has
-// it, with a '?' for every character that a terminal would obey. A message that cannot be written
-// (nobody reads on, the disk of a log is full, standard error is closed) is given up, for no work
-// may be lost over it. This function and those below are the only ones that write to standard
-// error.
+// Writes a line; the end of line is added. Text from outside is safe: it is written as
+// keel::shown() gives it, with a '?' for every character that a terminal would obey. A message that
+// cannot be written (the reader is gone, the disk of a log is full, standard error is closed) is
+// dropped, since no work may be lost over it. This function and those below are the only ones that
+// write to standard error.
 void say(std::string_view line) noexcept;
 // The line "warning: TEXT".
 void warn(std::string_view text) noexcept;
-// Text as it is, without an end of line: a part of a line that changes on a terminal. It may have
-// what a terminal obeys; text from outside has to go through keel::shown() first.
+// Writes text unchanged, without an end of line: a part of a line that changes on a terminal. It
+// may contain control sequences; text from outside has to go through keel::shown() first.
 void show(std::string_view text) noexcept;
 
 }  // namespace keel::io

@@ -1,4 +1,4 @@
-// What a folder holds in place of what was looked for.
+// Similar files in a folder, for messages about a file that does not exist.
 #pragma once
 
 #include <filesystem>
@@ -8,9 +8,9 @@
 
 namespace keel::io {
 
-// " (found x.conllu, y.conllu: none ends in train)", for the end of a message on a file that is not
-// there: names of the folder in their order, up to five, that hold one of `parts`, be their letters
-// large or small, and then ": WHY" unless that is empty. "" where there are none.
+// " (found x.conllu, y.conllu: none ends in train)", for the end of a message about a missing file:
+// up to five names in the folder, in their order, that contain one of `parts`, in upper or lower
+// case, followed by ": WHY" unless that is empty. "" if there are none.
 std::string near_misses(const std::filesystem::path& folder,
                         std::initializer_list<std::string_view> parts, std::string_view why = {});
 

@@ -1,4 +1,4 @@
-// Files from outside, plain or packed by gzip or xz, read without trusting them.
+// Files from outside, plain or compressed with gzip or xz, read without trusting them.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,16 @@ struct gzFile_s;  // of zlib
 
 namespace keel::io {
 
-// The content of a regular file, expanded when its first bytes are those of gzip (1f 8b) or of xz
-// (fd 37 7a 58 5a 00); its name does not count.
-// Every error is one line that names the file.
+// The content of a regular file, expanded if its first bytes are those of gzip (1f 8b) or of
+// xz (fd 37 7a 58 5a 00); its name does not matter. Every error is one line that names the
+// file.
 class PackedFile {
  public:
-  // Opens and measures the file. A packed file is expanded once and thrown away, so that damage and
-  // bombs are found before a reader allocates anything: this class holds about 250 KiB, and for xz
-  // the dictionary that the file asks for.
-  // Throws Error{kIo} when the file is missing, not a regular file or not readable, and
-  // Error{kBadInput} when it is empty, cut or damaged, or holds more than max_bytes; for xz also as
+  // Opens and measures the file. A packed file is expanded once and the result thrown away,
+  // so that damage and bombs are found before a reader allocates anything: this class holds
+  // about 250 KiB, and for xz the dictionary that the file asks for. Throws Error{kIo} when
+  // the file is missing, not a regular file or not readable, and Error{kBadInput} when it
+  // is empty, cut or damaged, or holds more than max_bytes; for xz also the errors of
   // XzReader.
   PackedFile(const std::filesystem::path& path, std::int64_t max_bytes);
 
@@ -32,8 +32,8 @@ class PackedFile {
   // Bytes of content, after expansion.
   std::int64_t size() const { return size_; }
 
-  // The next out.size() bytes. Throws Error{kBadInput} when the content ends before, and otherwise
-  // as the constructor.
+  // Reads the next out.size() bytes. Throws Error{kBadInput} when the content ends before, and
+  // otherwise as the constructor.
   void read(std::span<std::byte> out);
 
  private:
@@ -46,14 +46,14 @@ class PackedFile {
   void check_stream() const;
 
   std::string name_;
-  std::unique_ptr<XzReader> xz_;           // of a file in the xz format
-  std::unique_ptr<gzFile_s, Close> file_;  // of every other
+  std::unique_ptr<XzReader> xz_;           // for a file in the xz format
+  std::unique_ptr<gzFile_s, Close> file_;  // for any other file
   std::int64_t size_ = 0, read_ = 0;
 };
 
-// `file`, or else the first there is of FILE.gz and FILE.xz.
+// `file`, or else FILE.gz, or else FILE.xz, whichever exists.
 std::optional<std::filesystem::path> find_packed(const std::filesystem::path& file);
-// The same of a file that has to be there. Throws Error{kIo}, "[WHO] FOLDER: expected NAME, NAME.gz
+// The same for a file that has to exist. Throws Error{kIo}, "[WHO] FOLDER: expected NAME, NAME.gz
 // or NAME.xz, got none of them" and `hint`.
 std::filesystem::path require_packed(std::string_view who, const std::filesystem::path& folder,
                                      const std::string& name, const std::string& hint = "");

@@ -1,11 +1,11 @@
-// From values to places on an axis.
+// Maps values to places on an axis.
 #pragma once
 
 #include <cmath>
 
 namespace keel::io {
 
-// The values from low to high; empty as it is made.
+// The values from low to high; a new range is empty.
 struct Range {
   double low = INFINITY, high = -INFINITY;
 
@@ -13,11 +13,11 @@ struct Range {
   void include(double value);
 };
 
-// The range with air at both ends: a part `margin` of it, on a logarithmic axis of its logarithm.
-// An empty range becomes [0, 1] or [0.1, 1], and one of nearly a single value is opened.
+// The range with a margin at both ends: a part `margin` of it, on a logarithmic axis of its
+// logarithm. An empty range becomes [0, 1] or [0.1, 1], nearly a single value is widened.
 Range with_margin(Range range, double margin, bool log);
 
-// Values to pixels, from `first` at the low end to `last` at the high end.
+// Maps values to pixels, from `first` at the low end to `last` at the high end.
 struct Scale {
   Range range;
   bool log = false;
@@ -26,8 +26,8 @@ struct Scale {
   double operator()(double value) const;
 };
 
-// Whether a value has a place: not one that is not finite or beyond 1e100, nor, on a logarithmic
-// axis, below 1e-100.
+// Whether a value has a place on the axis: it must be finite, not beyond 1e100 and, on a
+// logarithmic axis, not below 1e-100.
 bool can_show(double value, bool log);
 
 }  // namespace keel::io

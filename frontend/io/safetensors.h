@@ -1,5 +1,5 @@
 // Tensors in files: the safetensors format (8-byte little-endian length, JSON header, data), with
-// checksums so that not one changed byte goes unnoticed.
+// checksums that detect every changed byte.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ struct TensorFile {
   std::map<std::string, std::string> metadata;
 };
 
-// What a file holds, without its data.
+// The content of a file without its data.
 struct TensorFileInfo {
   std::map<std::string, TensorType> tensors;
   std::map<std::string, std::string> metadata;
@@ -28,26 +28,26 @@ struct SafetensorsOptions {
   bool require_checksums = false;
 };
 
-// Which tensors of a TensorFile are written.
+// Chooses the tensors of a TensorFile that are written.
 using IsWritten = bool (*)(std::string_view name);
 
 // Writes the whole file or nothing (see AtomicFile); the same content gives the same bytes. Tensors
-// lie in the order of falling element size and then of names, so each is aligned to its elements;
-// the data begin at a multiple of 64 bytes. The metadata gain the checksums described in
-// safetensors_header.h, which no reading function returns. Throws Error{kIo}, and Error{kUsage}
-// for names or metadata that are not UTF-8, that are reserved for the format or the checksums, or
-// that are too many.
+// are ordered by falling element size, then by name, so that each is aligned to its elements; the
+// data begin at a multiple of 64 bytes. The metadata also get the checksums described in
+// safetensors_header.h, which no reading function returns. Throws Error{kIo}, and Error{kUsage} for
+// names or metadata that are not UTF-8, that are reserved for the format or the checksums, or that
+// are too many.
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file,
                        IsWritten is_written = [](std::string_view) { return true; });
 
 // Reads a file that anyone may have written. Nothing is allocated before it is known to fit the
-// file's size, checksums are verified when present. Throws Error{kIo} when the system refuses to
+// file's size; checksums, if present, are verified. Throws Error{kIo} when the system refuses to
 // read, Error{kBadInput} with the file, the place and what was expected for anything malformed.
 TensorFile read_safetensors(const std::filesystem::path& path,
                             const SafetensorsOptions& options = {});
 
 // Reads the tensors one by one, verifies their checksums and forgets them. A file without checksums
-// is taken as it is, unless they are required. Throws as read_safetensors().
+// is accepted unless they are required. Throws as read_safetensors().
 void verify_safetensors(const std::filesystem::path& path, const SafetensorsOptions& options = {});
 
 // The same for the header alone; the data are neither read nor verified.

@@ -19,15 +19,15 @@ inline constexpr std::size_t kMaxHeaderEntries = std::size_t{1} << 18;
 
 inline constexpr std::string_view kMetadataName = "__metadata__";
 
-// Our files carry checksums in their metadata: one of each tensor's bytes under this prefix and the
-// tensor's name, and one of the header. A header with a checksum begins with these bytes; the eight
-// digits and `"` follow. The digits count as zeros in their own checksum, the padding is included.
+// keel's files have checksums in their metadata: one for each tensor's bytes, under this prefix and
+// the tensor's name, and one for the header. A header with a checksum begins with these bytes; the
+// eight digits and `"` follow. Its checksum covers the padding, and counts its own digits as zeros.
 inline constexpr std::string_view kTensorChecksumPrefix = "keel.crc32:";
 inline constexpr std::string_view kHeaderChecksumKey = "keel.header_crc32";
 inline constexpr std::string_view kSealedOpening = R"({"__metadata__":{"keel.header_crc32":")";
 inline constexpr std::string_view kZeroChecksum = "00000000";
 
-// The format's names of our element types.
+// The format's names of keel's element types.
 using DTypeName = std::pair<DType, std::string_view>;
 inline constexpr std::array<DTypeName, 5> kDTypeNames{{{DType::kF32, "F32"},
                                                        {DType::kF64, "F64"},
@@ -47,17 +47,17 @@ struct TensorTable {
   bool has_checksums = false;                   // of the header and of every tensor
 };
 
-// What the header `text` of the file `path`, with `data_bytes` bytes after it, says. Trusts
-// nothing: UTF-8 JSON of exactly the format's structure, no name or field twice, known element
-// types, rank <= Shape::kMaxRank, sizes that do not overflow, and ranges that fit their types and
-// follow one another without gaps from 0 to data_bytes. Checksums come together or not at
-// all; that of the header is verified. Throws Error{kBadInput}.
+// Parses the header `text` of the file `path`, which has `data_bytes` bytes after it. Trusts
+// nothing: it must be UTF-8 JSON of exactly the format's structure, no name or field twice, known
+// element types, rank <= Shape::kMaxRank, sizes that do not overflow, and ranges that fit their
+// types and follow one another without gaps from 0 to data_bytes. Checksums must be all there or
+// none; that of the header is verified. Throws Error{kBadInput}.
 TensorTable parse_header(std::string_view text, std::int64_t data_bytes, const std::string& path);
 
-// CRC-32 as in zlib of the parts one after another, eight lower-case hex digits.
+// CRC-32, as in zlib, of the parts one after another, as eight lower-case hex digits.
 std::string checksum(std::initializer_list<std::string_view> parts);
 
-// A name from a file as it may be shown on a terminal: quoted, escaped and not too long.
+// A name from a file in a form for terminals: quoted, escaped and not too long.
 std::string shown_name(std::string_view name);
 
 }  // namespace keel::io

@@ -1,4 +1,4 @@
-// The JSON of a safetensors header as the table that it spells. Internal to safetensors_header.cpp.
+// Parses the JSON of a safetensors header into a table. Internal to safetensors_header.cpp.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace keel::io {
 
-// The table that `text` spells, whatever its ranges: see parse_header. Checksums stay among the
+// The table in `text`, whose ranges are not checked: see parse_header. Checksums stay among the
 // metadata.
 TensorTable read_table(std::string_view text, const std::string& path);
 

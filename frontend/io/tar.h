@@ -12,10 +12,10 @@ struct TarEntry {
   std::string_view content;  // of the archive's bytes
 };
 
-// The regular files of an archive, in its order; folders, links and what else is no file are passed
-// over. `who` begins every message. Throws Error{kBadInput} that names the offset for a header
-// whose checksum is wrong, a size that is no number or goes beyond the end, and an archive that has
-// no end mark.
+// The regular files of an archive, in its order; folders, links and all other entries are skipped.
+// `who` begins every message. Throws Error{kBadInput} that names the offset for a header with a
+// wrong checksum, a size that is no number or goes beyond the end, and an archive that has no end
+// mark.
 std::vector<TarEntry> read_tar(std::string_view archive, const std::string& who);
 
 // An archive of files with these names, of at most 99 bytes, and contents.

@@ -25,17 +25,17 @@ struct ClipOptions {
 void validate(const ClipOptions& options);
 
 struct Clipped {
-  // After per-tensor or element clipping; absent, or rows of a table, where given so.
+  // After per-tensor or element clipping; absent, or rows of a table, if given so.
   std::vector<ParameterGradient> gradients;
-  Value scale;  // (): what multiplies all of them; NaN if any is not finite
+  Value scale;  // (): the factor of all of them; NaN if any is not finite
   Value norm;   // (): |all g| before clipping, not finite if any g is not
 };
 
-// Gradients may be absent: of parameters that the loss does not depend on. Rows of a table are
-// clipped as the whole gradient is, to the bit.
+// Gradients may be absent: those of parameters that the loss does not depend on. Rows of a table
+// are clipped exactly as the whole gradient is, to the bit.
 Clipped clip_gradients(Graph& graph, std::span<const Value> parameters,
                        std::span<const ParameterGradient> gradients, const ClipOptions& options);
-// Of whole gradients.
+// The same for whole gradients.
 Clipped clip_gradients(Graph& graph, std::span<const Value> gradients, const ClipOptions& options);
 
 }  // namespace keel::optim

@@ -1,4 +1,4 @@
-// Optimizers as graph nodes: one update node a parameter, with its moments as explicit state.
+// Optimizers as graph nodes: one update node per parameter, with its moments as explicit state.
 #pragma once
 
 #include <span>
@@ -24,14 +24,14 @@ constexpr auto choice_words(Optimizer) {
       {"sgd", "adam", "adamw", "adam_fairseq", "adam_release", "adagrad", "rmsprop_graves"});
 }
 
-// What an update does to rows of a table that have no gradient in a step, where the gradient of the
-// table is rows (src/autodiff/gradient.h); no other parameter is concerned.
-//   exact  what it does to a gradient of 0: moments fade and move the row on, weights decay. The
-//          bits are those of the whole gradient. Sgd without momentum and adagrad, without weight
-//          decay, then change nothing, and touch the rows of the step alone.
-//   lazy   nothing: such rows and their moments stay as they are. It is another rule for the adams,
-//          rmsprop_graves, sgd with momentum and weight decay, and the same one for what is said
-//          above to touch the rows of the step alone.
+// The treatment of table rows that have no gradient in a step, if the gradient of the table is rows
+// (src/autodiff/gradient.h); other parameters are not affected.
+//   exact  they are updated with a gradient of 0: moments fade and move the row on, weights decay.
+//          The bits are those of the whole gradient. Sgd without momentum and adagrad, without
+//          weight decay, then change nothing, and touch the rows of the step alone.
+//   lazy   such rows and their moments stay as they are. For the adams, rmsprop_graves, sgd with
+//          momentum, and weight decay this is another rule than exact; for those that touch the
+//          rows of the step alone (see above) it is the same rule.
 enum class EmbeddingUpdates { kExact, kLazy };
 constexpr auto choice_words(EmbeddingUpdates) {
   return std::to_array<std::string_view>({"exact", "lazy"});
@@ -42,7 +42,7 @@ struct OptimizerOptions {
   double momentum = 0, weight_decay = 0;
   bool nesterov = false;                          // sgd alone, as momentum is
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  // the adams alone
-  // Whether weight decay takes hold of all parameters, whatever their facts.
+  // Whether weight decay applies to all parameters, whatever their facts.
   bool decays_all = false;
   EmbeddingUpdates embedding_updates = EmbeddingUpdates::kExact;
 };
@@ -57,15 +57,15 @@ struct StepInputs {
   Value step;   // () i32, counts updates from 0
 };
 
-// Appends the update of each parameter by its gradient, as its ParameterFacts say, and marks it and
-// its states: "<parameter>.momentum"; ".m", ".v"; ".h"; or ".n", ".q" and ".d". A parameter whose
-// gradient is absent, since the loss does not depend on it, and one that does not train stay as
-// they are: neither updated nor decayed. A gradient that is rows updates its table as
-// `embedding_updates` says. Throws as validate does.
+// Appends the update of each parameter by its gradient, according to its ParameterFacts, and marks
+// the updates of the parameter and of its states: "<parameter>.momentum"; ".m", ".v"; ".h"; or
+// ".n", ".q" and ".d". A parameter whose gradient is absent, because the loss does not depend on
+// it, and one that does not train are neither updated nor decayed. A gradient that is rows updates
+// its table as `embedding_updates` says. Throws as validate does.
 void apply_optimizer(Graph& graph, std::span<const Value> parameters,
                      std::span<const ParameterGradient> gradients, const StepInputs& inputs,
                      const OptimizerOptions& options);
-// By whole gradients.
+// The same with whole gradients.
 void apply_optimizer(Graph& graph, std::span<const Value> parameters,
                      std::span<const Value> gradients, const StepInputs& inputs,
                      const OptimizerOptions& options);

@@ -1,7 +1,7 @@
-// Learning-rate schedules: the factor of the base rate at update t = 0, 1, ....
+// Learning-rate schedules: the factor of the base learning rate at update t = 0, 1, ....
 //
-// During the first w = warmup updates the factor is (t + 1) / w or, where the warm-up begins with a
-// factor b = warmup_from above 0, b + (1 - b) t / w, as fairseq counts. After that:
+// During the first w = warmup updates the factor is (t + 1) / w or, if the warm-up begins with a
+// factor b = warmup_from above 0, b + (1 - b) t / w, as in fairseq. After that:
 //   constant      1
 //   inverse_sqrt  sqrt(w / (t + 1)), or sqrt(w / t) after a warm-up from b; w = 1 when there is no
 //                 warm-up

@@ -9,14 +9,14 @@
 
 namespace keel::report {
 
-// What a metric counts in, and which way is better.
+// A metric's unit, and which way is better.
 struct MetricFacts {
   std::string name, unit;
   bool higher_is_better = false;
   bool has_direction = true;  // false: neither way is better
 };
 
-// The metrics of a run's model, the first being that which decides which weights are the best.
+// The metrics of a run's model; the first one decides which weights are the best.
 using FactsOf = std::function<std::vector<MetricFacts>(const Run&)>;
 
 enum class ChartAxis { kAuto, kUpdates, kEpochs };
@@ -24,22 +24,22 @@ constexpr auto choice_words(ChartAxis) {
   return std::to_array<std::string_view>({"auto", "updates", "epochs"});
 }
 
-// What charts are drawn along.
+// The horizontal axis of charts.
 struct ChartOptions {
-  ChartAxis axis = ChartAxis::kAuto;  // epochs where each run has completed one, else updates
+  ChartAxis axis = ChartAxis::kAuto;  // epochs if each run has completed one, else updates
   bool log_x = false;
 };
 
 struct Chart {
   std::string name;     // "valid-error"
-  std::string caption;  // what is drawn
+  std::string caption;  // the quantity that is drawn
   io::Plot plot;
 };
 
-// Training and validation loss, every metric of every split, and what single updates say, but for
-// what never changes. The vertical axis is logarithmic where less is better and the values, all
-// positive, span more than a decade. A group has the same colour and dashes in every chart
-// (styles_of). Throws Error{kUsage} for epochs that a run has not completed one of.
+// Training and validation loss, every metric of every split, and the quantities of single updates,
+// except those that never change. The vertical axis is logarithmic if less is better and the values
+// are all positive and span more than a decade. A group has the same colour and dashes in every
+// chart (styles_of). Throws Error{kUsage} for epochs if a run has not completed one.
 std::vector<Chart> charts_of(const Section& section, const std::vector<MetricFacts>& metrics,
                              const ChartOptions& options = {});
 

@@ -1,4 +1,4 @@
-// What was measured beside what a paper printed.
+// Comparisons of keel's results with those that a paper printed.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,11 +11,11 @@ namespace keel::report {
 
 struct ComparedCell {
   std::string paper;         // as printed; "": not reported
-  std::vector<double> ours;  // in the paper's unit, one of each seed that is done
-  std::string mark;          // "no data", "diverged": stands where there is nothing of ours
-  std::string note;          // what that is about, or what is missing
+  std::vector<double> ours;  // in the paper's unit, one for each finished seed
+  std::string mark;          // shown if keel has no result: "no data", "diverged"
+  std::string note;          // an explanation of that, or of what is missing
   std::optional<double> epochs, seconds;  // means over the seeds
-  std::vector<std::string> commands;      // for a shell, one a seed
+  std::vector<std::string> commands;      // for a shell, one for each seed
 };
 
 struct ComparedColumn {
@@ -29,7 +29,7 @@ struct Comparison {
   std::vector<std::string> rows;     // their names
   std::vector<ComparedColumn> columns;
   std::vector<std::vector<ComparedCell>> cells;  // by row and column
-  std::vector<Chart> charts = {};                // of a figure: its curves
+  std::vector<Chart> charts = {};                // for a figure: its curves
 };
 
 // The table with "paper / ours" in every cell: "99.14 / 99.10 +- 0.05 (3)", mean, deviation and
@@ -38,10 +38,10 @@ Rows compared_rows(const Comparison& comparison, const std::string& sign = "+-")
 // A row for each cell, with epochs, time and note.
 Rows cell_rows(const Comparison& comparison, const std::string& sign = "+-");
 
-// The name of a chart's file beside the others, which begin with `stem` too: "ba-figure6-nll4.svg".
+// The name of a chart's file; it begins with `stem`, like the others: "ba-figure6-nll4.svg".
 std::string chart_file(const std::string& stem, const Chart& chart);
 
-// Charts are shown from chart_file(stem, chart).
+// Shows the charts as images in the files chart_file(stem, chart).
 std::string markdown_of(const Comparison& comparison, const std::string& stem);
 std::string csv_of(const Comparison& comparison);  // all digits, and the commands
 std::string html_of(const Comparison& comparison);

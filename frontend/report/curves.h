@@ -1,4 +1,4 @@
-// Curves of several seeds as one line with a range.
+// Curves of several seeds, summarized as one line with a range.
 #pragma once
 
 #include <span>
@@ -12,20 +12,20 @@ struct Line {
   std::vector<double> x, y;
 };
 
-// At every x that any line has: the median, the least and the largest value of the lines that
-// reach it, taken between their points along straight lines.
+// At every x of any line: the median, the least and the largest value of the lines that reach it,
+// interpolated linearly between their points.
 struct Band {
   std::vector<double> x, median, low, high;
 };
 
-// What quantities are drawn along.
+// The horizontal axis of curves.
 enum class Axis { kEpoch, kStep };
 
-// A curve's points, without those that are not finite; along epochs none of a run without a
-// completed one. More than `most` points are replaced by means of equally many neighbours.
+// A curve's points, except those that are not finite; along epochs a run without a completed one
+// has none. More than `most` points are replaced by means of equally many neighbours.
 Line line_of(const Run& run, const Curve& curve, Axis axis, std::size_t most = 400);
 
-// The same for a logarithmic axis: without what is not above 0, neighbours being those in one of
+// The same for a logarithmic axis: only values above 0, and the neighbours are the points in one of
 // `most` equal parts of the axis, so that the first updates stay apart.
 Line log_line_of(const Run& run, const Curve& curve, Axis axis, std::size_t most = 400);
 

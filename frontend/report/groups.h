@@ -1,4 +1,4 @@
-// Runs sorted by model, and by what they were set to.
+// Runs grouped by model, and by their settings.
 #pragma once
 
 #include <span>
@@ -9,22 +9,22 @@ namespace keel::report {
 
 // Runs that differ in nothing but their seeds (train.seed, data.seed).
 struct Group {
-  std::string label;  // what tells it from the others: "batchnorm, lr=0.01"; the model, if alone
-  std::vector<std::string> settings;  // of Section::differing; "-": it has none of that name
+  std::string label;  // its difference from the others: "batchnorm, lr=0.01"; the model, if alone
+  std::vector<std::string> settings;  // values of Section::differing; "-": none of that name
   std::vector<const Run*> runs;
 };
 
 // The runs of one model.
 struct Section {
   std::string model;
-  std::vector<std::string> differing;  // the settings that are not the same in all groups
+  std::vector<std::string> differing;  // the settings that differ between groups
   std::vector<Group> groups;
 };
 
-// Models and groups in the order in which the runs name them first. The runs have to stay.
+// Models and groups in the order in which the runs first name them. The runs must outlive them.
 std::vector<Section> sections_of(std::span<const Run> runs);
 
-// train.seed; "" of a run that says none.
+// train.seed; "" for a run without one.
 std::string seed_of(const Run& run);
 
 // Calls visit(group, run) for every run.

@@ -1,4 +1,4 @@
-// One page of HTML that needs nothing but itself: no script, no font, no picture from elsewhere.
+// One page of HTML that loads nothing else: no script, no font, no picture.
 #pragma once
 
 #include <string>
@@ -8,21 +8,21 @@
 
 namespace keel::report {
 
-// Texts are escaped; every element is closed, so that the page can be read as XML, too.
+// Texts are escaped; every element is closed, so that the page is also valid XML.
 class Page {
  public:
   explicit Page(std::string_view title);
 
   void heading(std::string_view text);
   void paragraph(std::string_view text);
-  // Numbers to the right. A table without rows below its heading is left out.
+  // Numbers are aligned to the right. A table that has only a heading is left out.
   void table(const Rows& rows);
-  // `svg` as io::plot_svg gives it.
+  // Adds `svg`, as returned by io::plot_svg.
   void figure(std::string_view svg, std::string_view caption);
-  // Lines as they are.
+  // Adds lines unchanged.
   void code(std::string_view text);
 
-  // The page; nothing can be added any more.
+  // Returns the page; nothing can be added after that.
   std::string take();
 
  private:

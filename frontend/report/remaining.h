@@ -1,4 +1,4 @@
-// How long trainings still take, by what of them is done.
+// Estimates how long trainings still take, from the part of them that is done.
 #pragma once
 
 #include <filesystem>
@@ -8,28 +8,28 @@
 
 namespace keel::report {
 
-// Counted in epochs or, of a training that a number of updates may end, in updates.
+// Counted in epochs or, if a number of updates may end the training, in updates.
 struct Work {
   std::string kind;            // epochs, or updates, of one kind take about equally long
-  double total = 0, done = 0;  // to do in all, and completed
-  double seconds = 0;          // that those took
+  double total = 0, done = 0;  // in all, and completed
+  double seconds = 0;          // that the completed ones took
 };
 
-// What a recipe says of a training's length.
+// A training's length according to its recipe.
 struct Length {
   double epochs = 0;
   double most_updates = 0;  // 0: no limit
 };
 
-// What metrics.jsonl of a run says of its completed epochs, or of its updates where their number is
-// limited; nothing done where there is none yet.
+// The completed epochs of a run according to its metrics.jsonl, or its updates if their number is
+// limited; nothing is done if there is no such file yet.
 Work work_of(const std::filesystem::path& folder, std::string kind, const Length& length);
 
-// Seconds until all is done when `at_once` trainings run beside each other, as fast as those that
-// were measured. Nothing while nothing of a kind that is to come is done.
+// The seconds until all is done if `at_once` trainings run side by side, as fast as those that were
+// measured. Nothing if nothing is done yet of a kind that is still to come.
 std::optional<double> remaining_seconds(std::span<const Work> works, int at_once);
 
-// The part of all that is done, in [0, 1].
+// The part of all work that is done, in [0, 1].
 double part_done(std::span<const Work> works);
 
 }  // namespace keel::report

@@ -1,4 +1,4 @@
-// Any training runs side by side: what there is to show of them.
+// Reports on any training runs, side by side.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,15 +16,15 @@ struct SectionReport {
   std::vector<CatchUp> catch_ups;
 };
 
-// The runs have to stay.
+// The runs must outlive the report.
 std::vector<SectionReport> make_report(std::span<const Run> runs, const FactsOf& facts_of,
                                        const ChartOptions& options = {});
 
 // A row for each group: the settings that differ.
 Rows settings_rows(const SectionReport& report);
-// A row for each group: mean and deviation over its finished runs, epochs, time, items a second.
+// A row for each group: mean and deviation over its finished runs, epochs, time, items per second.
 Rows result_rows(const SectionReport& report, const std::string& sign = "+-");
-// A row for each metric and group that has a baseline; a heading alone where none has.
+// A row for each metric and group with a baseline; only a heading if there is none.
 Rows catch_up_rows(const SectionReport& report);
 // A row for each run: its group, seed, outcome and numbers.
 Rows run_rows(const SectionReport& report);

@@ -1,4 +1,4 @@
-// A training run as its folder tells it, be it finished, interrupted or still going on.
+// A training run as read from its folder, whether finished, interrupted or still going on.
 #pragma once
 
 #include <filesystem>
@@ -11,10 +11,10 @@
 namespace keel::report {
 
 using Settings = std::map<std::string, std::string>;  // by "section.key"
-// Evaluated quantities by name, in the order of the file, without those that are not finite.
+// Evaluated quantities by name, in the order of the file, except those that are not finite.
 using Values = std::vector<std::pair<std::string, double>>;
 
-// A quantity as metrics.jsonl has it.
+// A quantity in metrics.jsonl.
 struct Curve {
   std::string split;                // "train", "valid" or "test"; "step": of single updates
   std::string quantity;             // "loss", "error", "grad_norm"
@@ -23,39 +23,39 @@ struct Curve {
 
 enum class Outcome { kFinished, kDiverged, kUnfinished };
 
-// Texts are fit to be shown: clean_text of what the files say.
+// Texts are safe to show: the files' texts after clean_text.
 struct Run {
   std::filesystem::path folder;
   std::string name;   // the folder's
-  std::string model;  // as the table [run] says
-  Settings settings;  // all that decides the numbers: the recipe, and "run.backend"
+  std::string model;  // according to the table [run]
+  Settings settings;  // all that decides the results: the recipe, and "run.backend"
   Settings facts;     // the rest of the table [run]
   std::vector<Curve> curves;
   std::vector<std::pair<double, double>> epochs;  // (step, epochs completed there), increasing
   Outcome outcome = Outcome::kUnfinished;
-  std::string message;                 // of a run that diverged
-  std::map<std::string, Values> test;  // of a finished run, by weights: "last", "best", "averaged"
-  double step = 0;                     // the last update that it says something of
+  std::string message;                 // for a run that diverged
+  std::map<std::string, Values> test;  // for a finished run, by weights: "last", "best", "averaged"
+  double step = 0;                     // the last update in its log
   std::optional<double> seconds, items_per_second;
 };
 
 // "finished", "diverged" or "unfinished".
 std::string name_of(Outcome outcome);
 
-// The epochs completed at a step, in parts of an epoch between the ends of two: 0 at the start, and
-// going on as in the last epoch. Nothing for a run without a completed epoch.
+// The epochs completed at a step, interpolated between the ends of two epochs: 0 at the start;
+// after the last end at the speed of the last epoch. Nothing for a run without a completed epoch.
 std::optional<double> epoch_at(const Run& run, double step);
 
-// Null: the run says nothing of it.
+// Null: the run does not have it.
 const Curve* find_curve(const Run& run, const std::string& split, const std::string& quantity);
 
-// config.toml of a run: settings and facts in one. Throws Error{kIo} when it cannot be read,
-// Error{kBadInput} naming file and line for what is no recipe.
+// config.toml of a run: settings and facts together. Throws Error{kIo} when it cannot be read,
+// Error{kBadInput} naming file and line if it is not a recipe.
 Settings read_config(const std::filesystem::path& folder);
 
-// Reads config.toml, metrics.jsonl and, where there is one, result.json. A last line that was never
-// finished is passed over. Throws Error{kIo} for files that cannot be read, Error{kBadInput} naming
-// the file for what no run writes.
+// Reads config.toml, metrics.jsonl and, if there is one, result.json. An unfinished last line is
+// skipped. Throws Error{kIo} for files that cannot be read, Error{kBadInput} naming the file for
+// content that no run writes.
 Run read_run(const std::filesystem::path& folder);
 
 }  // namespace keel::report

@@ -1,4 +1,4 @@
-// Values of several seeds in few numbers.
+// Summarizes the values of several seeds.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ Spread spread_of(std::span<const double> values);
 // The middle value, or the mean of the two in the middle. Throws Error{kUsage} without values.
 double median_of(std::vector<double> values);
 
-// "2.50 +- 0.35", "2.50" of one value, "-" of none. In files the sign may be a real one.
+// "2.50 +- 0.35", "2.50" for one value, "-" for none. In files `sign` may be a real one.
 std::string text(const Spread& spread, int digits, const std::string& sign = "+-");
 
-// How many digits to show after the point: two of a share in percent, else as many as leave a
-// number of this size four that count.
+// The number of digits after the point: two for a share in percent, else as many as leave four
+// significant digits in a number of this size.
 int digits_for(double size, const std::string& unit);
 
 }  // namespace keel::report

@@ -1,4 +1,4 @@
-// Colours and dashes of groups: those of a norm are the same in every chart of every report.
+// Colours and dashes of groups: a norm has the same ones in every chart of every report.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace keel::report {
 
-// The style (io::PlotSeries::style) of a norm, given as a recipe has it: "adanorm{C=0.3}". Each of
-// keel's norms has one of its own; one by another name gets one of the rest, always the same.
+// The style (io::PlotSeries::style) of a norm, written as in a recipe: "adanorm{C=0.3}". Each of
+// keel's norms has its own style; any other name gets one of the rest, always the same.
 std::size_t style_of_norm(const std::string& norm);
 
-// A style for each group. The first group of a norm has the norm's; further ones of that norm have
-// its colour and other dashes where the section has several norms, as long as there are any, and
-// else styles that no other group of the section has.
+// A style for each group. The first group of a norm has the norm's style. Further groups of that
+// norm have its colour and other dashes if the section has several norms, as long as there are any,
+// and else styles that no other group of the section has.
 std::vector<std::size_t> styles_of(const Section& section);
 
 }  // namespace keel::report

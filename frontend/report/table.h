@@ -1,4 +1,4 @@
-// Tables in the formats of files.
+// Tables as text in file formats.
 #pragma once
 
 #include <optional>
@@ -7,17 +7,17 @@
 
 namespace keel::report {
 
-// Rows of text, the first being the heading.
+// Rows of text; the first is the heading.
 using Rows = std::vector<std::vector<std::string>>;
 
-// Comma-separated values as RFC 4180 has them, but with plain line ends: a field with a comma, a
-// quote or a line end stands in quotes, and its quotes are doubled.
+// Comma-separated values as in RFC 4180, but with plain line ends: a field with a comma, a quote or
+// a line end is put in quotes, and its own quotes are doubled.
 std::string csv_text(const Rows& rows);
 
-// A table of Markdown, upright bars escaped.
+// A table in Markdown, with upright bars escaped.
 std::string markdown_text(const Rows& rows);
 
-// A number with all its digits; "" without one.
+// A number with all its digits; "" if there is none.
 std::string exact_text(std::optional<double> value);
 
 }  // namespace keel::report

@@ -15,9 +15,9 @@ inline constexpr std::size_t kBleuOrders = 4;
 // The number of a reference token that matches nothing.
 inline constexpr std::int32_t kNeverMatches = -1;
 
-// All that BLEU is formed of; the counts of a corpus are the sums of its sentences'. Of n-grams,
-// n = 1 to 4: how many the translations have, and how many of them the references have too, each at
-// most as often as there. In tokens: the length of both sides.
+// All counts that BLEU is formed from; a corpus's counts are the sums of its sentences'. For
+// n-grams, n = 1 to 4: how many the translations have, and how many of these the references have
+// too, each at most as often as there. In tokens: the length of both sides.
 struct BleuCounts {
   std::array<std::int64_t, kBleuOrders> matches{}, totals{};
   std::int64_t translation = 0, reference = 0;

@@ -26,9 +26,9 @@ struct BpeCodes {
   std::vector<BpeMerge> merges;
   bool separate_end = false;  // version 0.1
 
-  // Reads a file of subword-nmt: perhaps `#version: 0.2`, then `left right` in each line. Of a
-  // merge that comes twice the first counts. Throws as read_text, and Error{kBadInput} with file
-  // and line for another version, and for a line that is not two symbols with one space between.
+  // Reads a file of subword-nmt: perhaps `#version: 0.2`, then `left right` in each line. If a
+  // merge comes twice, the first counts. Throws as read_text, and Error{kBadInput} with file and
+  // line for another version, and for a line that is not two symbols with one space between.
   static BpeCodes load(const std::filesystem::path& path);
   static BpeCodes parse(std::string_view content, const std::string& file);
   std::string text() const;

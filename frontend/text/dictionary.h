@@ -31,15 +31,15 @@ class Dictionary {
   // below 1.
   Dictionary(const WordCounts& counts, const DictionaryOptions& options);
 
-  // A file of `symbol count` lines from number 4 on, in any order of counts. Throws as read_text,
-  // and Error{kBadInput} with file and line for a line without a symbol or a count, a count that is
-  // no number of 0 or more, and a symbol that is there already, as the four specials are.
+  // Reads `symbol count` lines from number 4 on, in any order of counts. Throws as read_text, and
+  // Error{kBadInput} with file and line for a line without a symbol or a count, a count that is no
+  // number of 0 or more, and a symbol that is already there, as the four specials are.
   static Dictionary load(const std::filesystem::path& path);
   static Dictionary parse(std::string_view content, const std::string& file);
   std::string text() const;
   void save(const std::filesystem::path& path) const;
 
-  // The number of all numbers, including specials and fillers.
+  // How many numbers there are, including specials and fillers.
   std::int32_t size() const { return static_cast<std::int32_t>(symbols_.size()); }
   // The number of the first filler; all later ones are fillers.
   std::int32_t first_filler() const { return first_filler_; }

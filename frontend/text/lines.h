@@ -10,8 +10,8 @@
 
 namespace keel::text {
 
-// The most bytes of a line that is read, and of a record that takes several lines. What reads text
-// refuses more with file and line, so that no file costs more memory than a small multiple of it.
+// The limit in bytes of a line, and of a record of several lines. Readers of text refuse more, with
+// file and line, so that no file costs more memory than a small multiple of this limit.
 inline constexpr std::size_t kMaxLineBytes = std::size_t{1} << 24;
 
 struct Line {
@@ -19,10 +19,10 @@ struct Line {
   std::int64_t number = 0;  // from 1
 };
 
-// Goes through the lines of a text. A line ends in LF or CR LF, of however many CRs, so that what
-// is written with one LF reads as it was; the last one may have no end, and after the last end
-// there is no line more. An empty line is a line. No other character ends one,
-// so that two files that go together keep going together. Holds a view of `content`.
+// Reads the lines of a text one by one. A line ends in LF, or in any number of CRs and LF, so that
+// text written with one LF reads back unchanged. The last end is optional, and no line follows it.
+// An empty line is a line. No other character ends one, so that two files with matching lines keep
+// matching. Holds a view of `content`.
 class Lines {
  public:
   explicit Lines(std::string_view content) : rest_(content) {}

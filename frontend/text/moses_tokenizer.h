@@ -13,9 +13,9 @@ struct MosesOptions {
   std::string language = "en";
   bool aggressive_hyphens = false;  // "a-b" becomes "a @-@ b"
   bool escape = true;               // & | < > ' " [ ] become &amp; and so on
-  // Splits off the full stop of a line's last word even after a prefix. Newer versions of Moses do
-  // so, and the published files of IWSLT14 have it so; older versions (1.1), and sacremoses, leave
-  // it there.
+  // false: the full stop of a line's last word is split off even after a prefix, as in newer
+  // versions of Moses and in the published files of IWSLT14. true: it stays there, as in older
+  // versions (1.1) and in sacremoses.
   bool keep_last_period = false;
   std::optional<NonbreakingPrefixes> prefixes = std::nullopt;  // nothing: the language's own
 };

@@ -15,9 +15,9 @@ class NonbreakingPrefixes {
   // Moses' lists for English ("en") and German ("de"); for every other language that of English,
   // which is Moses' own fallback.
   static NonbreakingPrefixes of_language(std::string_view language);
-  // A file in Moses' form: a word a line, without its full stop; after a word that counts only
-  // before a number stands #NUMERIC_ONLY#. Empty lines and those that begin with # say nothing.
-  // Throws as read_text, and Error{kBadInput} with file and line for a line of another form.
+  // Reads a file in Moses' form: one word in each line, without its full stop, then #NUMERIC_ONLY#
+  // if it counts only before a number. Empty lines and those that begin with # are ignored. Throws
+  // as read_text, and Error{kBadInput} with file and line for any other line.
   static NonbreakingPrefixes load(const std::filesystem::path& path);
   static NonbreakingPrefixes parse(std::string_view content, const std::string& file);
 

@@ -7,8 +7,8 @@
 
 namespace keel::text {
 
-// The lines of a training file, train.tags.DE-EN.de: those with <url>, <talkid> or <keywords> are
-// left out, and of <title> and <description> the text is kept. Blanks round a line go.
+// The lines of a training file, train.tags.DE-EN.de, but none with <url>, <talkid> or <keywords>,
+// and only the text of <title> and <description>. Blanks at a line's ends are removed.
 std::vector<std::string> lines_of_tags(std::string_view content);
 
 // The sentences of a file for validation or testing, IWSLT14.TED.tst2010.de-en.de.xml: the text

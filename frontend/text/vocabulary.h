@@ -47,7 +47,7 @@ class Vocabulary {
   static Vocabulary parse(std::string_view text, const std::string& where);
   std::string text() const;
 
-  // The number of numbers, including pad and unk.
+  // How many numbers there are, including pad and unk.
   std::int32_t size() const { return static_cast<std::int32_t>(words_.size()); }
   // kUnk for a word that has no number.
   std::int32_t id(std::string_view word) const;
