@@ -1,5 +1,5 @@
-// Bounds of the statistics of columns and of their gradient sums: what keel promises of the norms
-// that are made of them (docs/numerics.md), and of merging, which is done in double.
+// Bounds of column statistics and of their gradient sums: keel's promise for the norms that are
+// made of them (docs/numerics.md), and bounds of merging, which is done in double.
 #include <algorithm>
 #include <cmath>
 

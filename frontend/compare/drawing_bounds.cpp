@@ -1,5 +1,5 @@
-// Bounds of what drawing and handwriting attend by: the soft window over a text, and the filters of
-// attention on an image.
+// Bounds of the attention in drawing and handwriting: the soft window over a text, and the filters
+// of attention on an image.
 #include <cmath>
 
 #include "frontend/compare/node_bounds.h"

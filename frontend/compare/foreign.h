@@ -54,7 +54,7 @@ class ForeignValues {
   // single number (a loss's weight, a learning rate), as the judge computed them from the given
   // inputs; `bounds` limit the error of the program's own values. Arrays that were given stay.
   void derive(int index, std::span<const Tensor> outputs, std::span<const Tensor> bounds);
-  // Throws Error{kBadInput}, which names it, for an array that has the name of no node's output.
+  // Throws Error{kBadInput} naming an array whose name is not that of any output of a node.
   void expect_names(const Graph& graph) const;
 
  private:

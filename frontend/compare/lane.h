@@ -23,7 +23,7 @@ class Lane {
   std::span<const Tensor> outputs(int node) const { return values_[std::size_t(node)]; }
   // Forgets the outputs of nodes whose last reader was `node`.
   void release(int node, const PerNode<int>& last);
-  // The value of a leaf before the step, and the setter of its value after the step.
+  // The value of a leaf before the step; set_next() sets its value after the step.
   const Tensor& leaf(const std::string& name) const { return leaves_.at(name); }
   void set_next(const std::string& name, Tensor value) { next_[name] = std::move(value); }
   void end();

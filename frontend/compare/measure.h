@@ -17,11 +17,11 @@ struct Element {
 // The largest errors of the elements of a node's outputs.
 struct Errors {
   double absolute = 0;  // |got - expected|
-  double relative = 0;  // absolute / |expected|, where expected is not 0
-  double ulps = 0;      // absolute in units of the last place of float32 at |expected|
-  double of_bound = 0;  // absolute / its bound; above 1 no rounding explains it
-  // absolute / NodeBounds::usual; above 1 independent rounding errors do not explain it. 0: not
-  // known.
+  double relative = 0;  // |got - expected| / |expected|, where expected is not 0
+  double ulps = 0;      // |got - expected| in units of the last place of float32 at |expected|
+  double of_bound = 0;  // |got - expected| / its bound; above 1 no rounding explains it
+  // |got - expected| / NodeBounds::usual; above 1 independent rounding errors do not explain it. 0:
+  // not known.
   double of_usual = 0;
   double scale = 0;           // scale_fit(); above 1 the result is off by a common factor
   std::int64_t unjudged = 0;  // elements that differ and whose bound is infinite or NaN

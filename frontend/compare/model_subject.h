@@ -12,7 +12,7 @@ namespace keel::compare {
 
 struct ModelSubjectOptions {
   bool unfused = false;
-  // also runs its passes (images stored channels last, weights in panels); null: nobody's
+  // A backend whose own passes also run (images stored channels last, weights in panels); or null.
   const Backend* as_run = nullptr;
 };
 

@@ -13,7 +13,7 @@ struct Judgement {
   NodeBounds bounds;
 };
 
-// The user of a judgement.
+// Options of a judgement: whether it needs bounds, for which kernels, with which input errors.
 struct JudgeOptions {
   bool wants_bounds = true;
   Kernels kernels = Kernels::kKeel;

@@ -1,4 +1,4 @@
-// Where the terms of each norm lie.
+// The places of the terms of each norm.
 #include "frontend/compare/norm_view.h"
 #include "src/ops/norm/batch_norm.h"
 #include "src/ops/norm/batch_renorm.h"

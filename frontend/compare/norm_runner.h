@@ -17,9 +17,9 @@ struct NormInputs {
   std::vector<Value> state;
 };
 
-// Their values, in float64, and the gradient dy of y. They also serve for parameters and states
-// that the build adds itself: a parameter called "gain" or "bias", and the first states; the other
-// states start as they are initialized.
+// The values of NormInputs, in float64, and the gradient dy of y. They also serve for parameters
+// and states that the build adds itself: a parameter called "gain" or "bias", and the first states;
+// the other states start as they are initialized.
 struct NormData {
   Tensor x, dy;
   std::optional<Tensor> gain, bias;

@@ -11,9 +11,9 @@ namespace keel::compare {
 // Builds the output values of interest from the op's inputs, in the given graph.
 using Build = std::function<std::vector<Value>(Graph&, const std::vector<Value>&)>;
 
-// One op. It is run forward on `inputs` in the type `dtype` (which floating ones are converted to),
-// and backward from the scalar sum over outputs j of <output j, weights j>, with fixed random
-// weights. Results: "y0", "y1", ... and "d0", "d1", ... per floating input. Only floating outputs
+// One op. It is run forward on `inputs`, where floating ones are converted to `dtype`, and backward
+// from the scalar sum over outputs j of <output j, weights j>, where the weights are fixed random
+// numbers. Results: "y0", "y1", ... and "d0", "d1", ... per floating input. Only floating outputs
 // take part in the scalar. `gradients` off leaves the backward out.
 struct OpCase {
   std::vector<Tensor> inputs;

@@ -1,4 +1,4 @@
-// Bounds of what recurrent cells do element by element: their formulas (src/ops/recurrent.h) on
+// Bounds of the element-wise parts of recurrent cells: their formulas (src/ops/recurrent.h) on
 // numbers with errors.
 #include "frontend/compare/node_bounds.h"
 #include "frontend/compare/running_error.h"

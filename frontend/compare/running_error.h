@@ -13,7 +13,7 @@
 
 namespace keel::compare {
 
-// Smaller numbers may become 0: the least normal float.
+// The least normal float: smaller numbers may become 0.
 inline constexpr double kTiny = 0x1p-126;
 
 // The error of a sum of k terms, or of k products, relative to the sum of their sizes: k eps holds

@@ -29,9 +29,9 @@ struct PairBatchOptions {
 //           as are a multiple of row_multiple, or all if they are fewer; the others wait
 //   order   of the batches: the permutation of (seed, "data.batches", epoch)
 // Both sides of a batch are padded to the buckets of their longest. A batch has places for as many
-// rows as fit its longer side, rounded down to a multiple of row_multiple, unless they are fewer
-// than that; the last batch may hold more. All epochs have the same shapes. A pair longer than
-// max_tokens is a batch by itself. No row is dropped.
+// rows as fit its longer side, rounded down to a multiple of row_multiple unless fewer than that
+// fit; the last batch may hold more. All epochs have the same shapes. A pair longer than max_tokens
+// is a batch by itself. No row is dropped.
 class PairBatches final : public BatchPlan {
  public:
   // Throws Error{kUsage} for options or a length below 1, and for no rows.

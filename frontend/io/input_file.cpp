@@ -1,4 +1,4 @@
-// Reading through stdio, with the size asked of the open file.
+// Reads through stdio; the size is that of the open file.
 #include "frontend/io/input_file.h"
 
 #include <sys/stat.h>

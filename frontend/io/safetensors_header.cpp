@@ -1,4 +1,4 @@
-// What a header says besides its table: ranges that cover the data, and checksums.
+// Checks of a header besides its table: ranges that cover the data, and checksums.
 #include "frontend/io/safetensors_header.h"
 
 #include <zlib.h>

@@ -37,8 +37,8 @@ struct Watch {
   std::string layer = {};   // such as "fc1/norm"; Net::watch fills it in
 };
 
-// What a graph does with values that an evaluation computes from parameters alone and keeps from
-// run to run, such as the products of a weight with the rows of a table.
+// The treatment of values that an evaluation computes from parameters alone and keeps from run to
+// run, such as the products of a weight with the rows of a table.
 enum class Kept {
   kNothing,  // It keeps none, and computes its results without them.
   kRead,     // It reads those written before; parameters must not have changed since.

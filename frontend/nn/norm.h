@@ -13,10 +13,10 @@ namespace keel::nn {
 
 class NormMemory;
 
-// What `keel list norms` prints of a variant.
+// The facts about a variant that `keel list norms` prints.
 struct NormFacts {
   std::string name, formula, parameters, state, gradient, source;
-  // Where it differs from PyTorch or from its authors' program; empty: nowhere that is known.
+  // Its differences from PyTorch or from its authors' program; empty: none is known.
   std::string differs = "";
   // The options, "key=value,...", with which it takes every width; empty: it does without.
   std::string every_width = "";
@@ -61,8 +61,8 @@ class Norm {
   bool has_bias() const { return traits_.has_bias; }
   bool takes_mask() const { return traits_.takes_mask; }
   const WeightForm& weight_form() const { return traits_.weight_form; }
-  // How many time steps of a recurrent network have statistics of their own, and whether the names
-  // of the first step's states say so ("t0/mean").
+  // The number of time steps of a recurrent network that have statistics of their own, and whether
+  // the names of the first step's states say so ("t0/mean").
   std::int64_t steps() const { return traits_.steps; }
   bool names_first_step() const { return traits_.names_first_step; }
   // Applies the norm once. Only NormSite calls it.

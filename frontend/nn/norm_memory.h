@@ -11,7 +11,7 @@
 
 namespace keel::nn {
 
-// Which time steps have states of their own.
+// The time steps that have states of their own.
 struct StepStates {
   std::int64_t count = 100;  // how many steps have some
   bool names_first =

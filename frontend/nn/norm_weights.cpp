@@ -1,4 +1,4 @@
-// Norms of a layer's weight: its output is left as it is.
+// Norms of a layer's weight: the layer's output is not normalized.
 #include "frontend/nn/norm_table.h"
 
 namespace keel::nn {

@@ -6,9 +6,9 @@
 namespace keel::nn {
 
 // Sinusoids of fixed rates (Vaswani et al. 2017, in the form of the common translation toolkits),
-// (length, width). The first position has the number `first`. With h = width / 2 and f_i = exp(-i
-// ln(10000) / (h - 1)): row p = [sin(p f_0) ... sin(p f_{h-1}), cos(p f_0) ...]. Throws
-// Error{kUsage} unless width is even and >= 4.
+// (length, width). The first position has the number `first`. With h = width / 2 and
+// f_i = exp(-i ln(10000) / (h - 1)):  row p = [sin(p f_0) ... sin(p f_{h-1}), cos(p f_0) ...].
+// Throws Error{kUsage} unless width is even and >= 4.
 Value sinusoidal_positions(Net& net, std::int64_t length, std::int64_t width,
                            std::int64_t first = 2);
 

@@ -84,7 +84,7 @@ class Lstm {
   bool projects_by_step_;
 };
 
-// [z r] = sigmoid(norm(h' U) + norm(x W)); a = norm(x Wx), q = norm(h' Ux)
+// [z r] = sigmoid(norm(h' U) + norm(x W));   a = norm(x Wx), q = norm(h' Ux)
 // h = (1 - z) h' + z tanh(a + r q)
 //
 // W "<name>/gates/input/weight" (in, 2 width) with a bias, U "<name>/gates/recurrent/weight"

@@ -13,7 +13,7 @@ namespace keel::report {
 // baseline: the group with the same settings, except that its model.norm is "none".
 struct CatchUp {
   std::string metric, unit, group, baseline;
-  double goal = 0, goal_step = 0;  // the baseline's best value, and the number of updates before it
+  double goal = 0, goal_step = 0;  // the baseline's best value, and the updates done until it
   std::optional<double> step;      // the group's first evaluation that is at least as good
   double best = 0, best_step = 0;  // the group's own best
 

@@ -1,4 +1,4 @@
-// One page of HTML that loads nothing else: no script, no font, no picture.
+// One page of HTML that loads nothing from elsewhere: no script, no font, no picture.
 #pragma once
 
 #include <string>

@@ -22,7 +22,7 @@ struct Length {
 };
 
 // The completed epochs of a run according to its metrics.jsonl, or its updates if their number is
-// limited; nothing is done if there is no such file yet.
+// limited; `done` is 0 if there is no such file yet.
 Work work_of(const std::filesystem::path& folder, std::string kind, const Length& length);
 
 // The seconds until all is done if `at_once` trainings run side by side, as fast as those that were

@@ -42,7 +42,7 @@ struct Ratio {
 // One of several answers to the same question.
 struct RankedAnswer {
   std::string text;
-  double score = 0;            // the rank of the answer: the larger, the better
+  double score = 0;            // answers are ranked by it: the larger, the better
   double log_probability = 0;  // the network's, of the answer as a whole
 };
 
@@ -53,7 +53,7 @@ class Decoder {
  public:
   virtual ~Decoder() = default;
 
-  // How many answers there will be.
+  // The number of answers that there will be.
   virtual std::int64_t size() const = 0;
   // The batch that the network has to run next, valid until the next call; null: all is found.
   virtual const Batch* next() = 0;
@@ -86,7 +86,7 @@ class Stream {
 
   // For people: "data/mnist/t10k-images-idx3-ubyte.gz".
   virtual const std::string& source() const = 0;
-  // Rows of the split. Batch::rows has smaller numbers, each once an epoch unless it is left out.
+  // Rows of the split. Row numbers are below that, and each comes once an epoch unless left out.
   virtual std::int64_t rows() const = 0;
   // Batches in an epoch, at least 1.
   virtual std::int64_t steps(std::uint32_t epoch) = 0;

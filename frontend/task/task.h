@@ -1,4 +1,4 @@
-// What every task of the zoo provides: its options, its data and its network. Training and
+// The interface of every task of the zoo: its options, its data and its network. Training and
 // evaluation know a task only through this.
 #pragma once
 
@@ -23,7 +23,7 @@ struct DataRequest {
 
 using OptionValues = std::vector<std::pair<std::string, std::string>>;
 
-// What Task::prepare returns.
+// The result of Task::prepare.
 struct Prepared {
   std::shared_ptr<const Network> network;
   std::shared_ptr<const Splits> splits;

@@ -1,4 +1,4 @@
-// The tokens of BLEU's two own forms: mteval-v13a's, and words with their compounds split.
+// BLEU's two own tokenizations: mteval-v13a's, and words with their compounds split.
 #include <array>
 #include <utility>
 

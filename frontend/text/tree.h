@@ -1,5 +1,5 @@
 // Bracketed trees with a label at every node, in the form of the Stanford Sentiment Treebank
-// (Socher et al. 2013): (3 (2 (2 The) (2 Rock)) (4 rocks))
+// (Socher et al. 2013):   (3 (2 (2 The) (2 Rock)) (4 rocks))
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a run does with an update whose loss or gradient is not finite.
+// The choices for an update whose loss or gradient is not finite.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@ namespace keel::train {
 //   that the recipe asked for, and all updates since then are left out. The run thus does not
 //   meet their rows again in this epoch: the update that spoilt the weights may be earlier than
 //   the one that shows it.
-// skip and rollback stop as well once train.nonfinite_limit is reached: as many updates left out in
-// a row, or as many rollbacks in the whole run.
+// skip and rollback stop as well once train.nonfinite_limit is reached: that many updates left out
+// in a row, or that many rollbacks in the whole run.
 enum class OnNonFinite { kStop, kSkip, kRollback };
 constexpr auto choice_words(OnNonFinite) {
   return std::to_array<std::string_view>({"stop", "skip", "rollback"});

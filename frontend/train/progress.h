@@ -18,7 +18,7 @@ class Progress {
   ~Progress();
 
   struct Point {
-    std::int64_t step, total, epoch;  // the epoch that goes on, from 1 on
+    std::int64_t step, total, epoch;  // the current epoch, from 1 on
     double loss, items_per_second;
     std::string_view item_unit;  // "rows"
     Spent spent;

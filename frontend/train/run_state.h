@@ -1,4 +1,4 @@
-// Where a run stands, and its way into and out of a checkpoint.
+// The state of a run, and how it gets into and out of a checkpoint.
 #pragma once
 
 #include <cmath>
@@ -21,7 +21,7 @@ struct RunState {
   double epoch_items = 0;
   // Mean over the items of the last completed epoch; NaN: there is none, or it had no items.
   double train_loss = NAN;
-  double best = 0;  // the first metric on the validation set; valid from best_step 0 on
+  double best = 0;  // the first metric on the validation set, at its best; valid if best_step >= 0
   std::int64_t best_step = -1;  // no evaluation yet
   std::int64_t evaluations_since_best = 0;
   // The step of the last checkpoint that the recipe asked for: a rollback returns to it. A

@@ -28,11 +28,11 @@ nn::Net drawing_net(Graph& graph, const Job& job, nn::Mode mode);
 // layers in one run. A graph without updates: there are no such parameters.
 Graph build_initialize(const Job& job, const task::Sizes& sizes);
 
-// Forward, backward, clipping, optimizer and running statistics as one graph. With train.accumulate
-// > 1 it adds its gradients to the sums gathered before, and clears the sums afterwards; these are
-// whole gradients. Otherwise the gradients of large tables are rows (RowChoice). `watches` receives
-// what the layers watch, and output watch_output(i) is the value of watch i. Null: nobody looks,
-// and the graph does not have these outputs.
+// Forward, backward, clipping, optimizer and running statistics as one graph. If train.accumulate
+// is above 1, it adds its gradients to the sums gathered before, and clears the sums afterwards;
+// these are whole gradients. Otherwise the gradients of large tables are rows (RowChoice).
+// `watches` receives what the layers watch, and output watch_output(i) is the value of watch i.
+// Null: nobody looks, and the graph does not have these outputs.
 Graph build_step(const Job& job, const task::Sizes& sizes,
                  std::vector<nn::Watch>* watches = nullptr);
 // For a batch of the sizes that the network gives for train.batch.

@@ -16,7 +16,7 @@
 
 namespace keel::train {
 
-// Where a run stands before a step.
+// The place of a run before a step.
 struct StepPlace {
   std::int64_t step = 0;   // updates done
   std::int64_t epoch = 0;  // epochs completed
@@ -43,12 +43,12 @@ class StepRunner {
   // Micro-batches of the update that starts there.
   std::int64_t micro_batches(const StepPlace& place) const;
   std::int64_t total_steps() const { return total_.steps; }
-  // How many epochs these steps complete.
+  // The number of epochs that these steps complete.
   std::int64_t total_epochs() const { return total_.epochs; }
   // The quantities that layers watch. Their values, those of the last micro-batch, are sent in the
   // steps that are logged and, since a warning is most likely at the start, in the first 64.
   const std::vector<nn::Watch>& watches() const { return watches_; }
-  // How many programs were compiled so far.
+  // The number of programs compiled so far.
   std::int64_t programs() const { return step_.size() + accumulate_.size(); }
   // The arena of its programs, which others may use between steps.
   Arena& arena() { return arena_; }

@@ -1,4 +1,4 @@
-// What the training loop does about a step that is not finite.
+// How the training loop handles a step that is not finite.
 #include "frontend/train/trainer.h"
 
 namespace keel::train {

@@ -1,4 +1,4 @@
-// How a run begins, and how one goes on.
+// How a run begins, and how it resumes.
 #include <utility>
 
 #include "frontend/train/trainer.h"

@@ -1,4 +1,4 @@
-// What a run came to: the measurements at its end.
+// The outcome of a run: the measurements at its end.
 #include <cmath>
 
 #include "frontend/train/run_result.h"
