@@ -37,7 +37,7 @@ class FaultPlanter {
   Tensor former_output(const Fault& fault, const Site& site, const Tensor& output) const;
 
   std::vector<Fault> faults_;
-  std::map<std::string, Tensor> former_;  // outputs of nodes at fault before that, by the fault
+  std::map<std::string, Tensor> former_;  // last right outputs of nodes at fault, by the fault
   std::set<std::string> planted_;
 };
 

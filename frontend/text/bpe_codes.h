@@ -9,9 +9,9 @@
 
 namespace keel::text {
 
-// The end of a word's last symbol.
+// Stands at the end of a word's last symbol.
 inline constexpr std::string_view kEndOfWord = "</w>";
-// The end of a sub-word that is not the last one of its word.
+// Stands at the end of a sub-word that is not the last one of its word.
 inline constexpr std::string_view kContinues = "@@";
 
 struct BpeMerge {

@@ -1,4 +1,4 @@
-// Removes pairs of sentences that are not worth training on, by their lengths.
+// Judges by their lengths which pairs of sentences are worth training on.
 #pragma once
 
 #include <cstdint>
