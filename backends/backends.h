@@ -1,4 +1,4 @@
-// The backends of this build by name. The only place that names them all.
+// The backends of this build by name. This is the only place that names them all.
 #pragma once
 
 #include <memory>
@@ -16,16 +16,16 @@ struct BackendOptions {
 
 struct BackendEntry {
   std::string name, summary;
-  std::string missing;  // why it is not in this build; empty: it is
+  std::string missing;  // the reason why it is not in this build; empty if it is
 };
 std::vector<BackendEntry> known_backends();
 
-// What KEEL_BACKEND in the environment names, else the best CPU backend of this build: onednn if it
-// is built in, else reference.
+// The backend that KEEL_BACKEND in the environment names, else the best CPU backend of this build:
+// onednn if it is built in, else reference.
 std::string default_backend();
 
-// Throws Error{kUsage} for an unknown name (with the nearest known one), Error{kBackendMissing}
-// for one that is not in this build or cannot run here.
+// Throws Error{kUsage} for an unknown name (with the nearest known one) and Error{kBackendMissing}
+// for a backend that is not in this build or cannot run here.
 std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOptions& options = {});
 
 }  // namespace keel

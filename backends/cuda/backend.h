@@ -26,11 +26,11 @@ class CudaBackend : public Backend {
   void run(std::span<const Kernel> kernels) override;
   double seconds(const std::function<void()>& body) override;
   bool times_cold() const override { return true; }
-  // The first run is not yet recorded: libraries set themselves up in it.
+  // The first run is not recorded, because libraries initialize themselves in it.
   Kernel record(std::span<const Kernel> kernels) override;
 
  private:
-  std::shared_ptr<Device> device_;  // its memory keeps it, too
+  std::shared_ptr<Device> device_;  // its memory shares ownership
 };
 
 }  // namespace keel::cuda

@@ -1,4 +1,4 @@
-// What convolution is computed from, by a library where there is one: cuDNN.
+// The computation of convolutions by cuDNN, if the build has it.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ struct Convolution {
 };
 
 #ifdef KEEL_CUDNN
-// The convolution by cuDNN; nothing where cuDNN does not take these sizes.
+// Makes a convolution by cuDNN; returns nothing if cuDNN does not support these sizes.
 std::optional<Prepared> plan_convolution(const Convolution& convolution);
 #endif
 

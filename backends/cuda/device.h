@@ -1,6 +1,6 @@
-// What kernels are written against: CUDA itself or, with -Dcuda=emulated, the SIMT emulator under
-// CUDA's names. A kernel is plain CUDA C++ started by launch(); it reaches tensors through Global
-// and keeps shared memory in Shared, whose every access the emulator checks.
+// The interface that kernels are written against: CUDA itself or, with -Dcuda=emulated, the SIMT
+// emulator under CUDA's names. A kernel is plain CUDA C++ started by launch(). It reaches tensors
+// through Global and keeps shared memory in Shared; the emulator checks every access of both.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 #define KEEL_CHECK_ACCESS(what, first, count, size) ((void)0)
 #endif
 
-// In front of a loop whose body indexes an array that is to lie in registers.
+// Put this before a loop whose body indexes an array that must stay in registers.
 #ifdef KEEL_CUDA_EMULATED
 #define KEEL_UNROLL
 #else
@@ -33,7 +33,7 @@ class Global {
  public:
   Global() = default;
   __host__ __device__ Global(T* data, std::int64_t size) : data_(data), size_(size) {}
-  // The same tensor, to be read only.
+  // The same tensor, read-only.
   template <class U>
   requires std::is_same_v<const U, T> __host__ __device__ Global(const Global<U>& other)
       : Global(other.data(), other.size()) {}
@@ -52,7 +52,7 @@ class Global {
     touch(i, 4);
     return *reinterpret_cast<const float4*>(data_ + i);
   }
-  // Has the cache line of element i, if there is one, brought into L2.
+  // Prefetches the cache line of element i into L2, if element i exists.
   __device__ void prefetch([[maybe_unused]] std::int64_t i) const {
 #ifndef KEEL_CUDA_EMULATED
     if (i < size_) asm volatile("prefetch.L2 [%0];" ::"l"(data_ + i));
@@ -76,15 +76,15 @@ class Global {
   std::int64_t size_ = 0;
 };
 
-// A tensor's memory as Ts, of its element type or as wide as several elements.
+// A tensor's memory as an array of T, where T is its element type or as wide as several elements.
 template <class T>
 Global<T> global(const TensorRef& t) {
   return {t.as<std::remove_const_t<T>>(), t ? t.type.bytes() / std::int64_t(sizeof(T)) : 0};
 }
-// A tensor's elements as read by a kernel.
+// A tensor's elements, for a kernel to read.
 inline Global<const float> input(const TensorRef& t) { return global<const float>(t); }
 inline Global<float> output(const TensorRef& t) { return global<float>(t); }
-// `size` elements of the node's workspace from byte `offset` on.
+// `size` elements of the node's workspace, beginning at byte `offset`.
 template <class T = float>
 Global<T> workspace(const Binding& b, std::int64_t size, std::int64_t offset = 0) {
   return {reinterpret_cast<T*>(static_cast<std::byte*>(b.workspace) + offset), size};
@@ -109,7 +109,7 @@ class Shared {
 #endif
 };
 
-// How many blocks of how many threads run a kernel; nothing runs for no blocks.
+// The grid of a kernel: number of blocks and threads a block. With 0 blocks nothing runs.
 struct Grid {
   std::int64_t blocks;
   int threads;
@@ -117,14 +117,14 @@ struct Grid {
 
 inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// One thread for each of n elements, in blocks of 256; beyond 2^30 blocks, kernels that stride by
-// the grid see to the rest.
+// A grid with one thread for each of n elements, in blocks of 256. Beyond 2^30 blocks, kernels
+// reach the remaining elements by grid-stride loops.
 inline Grid one_thread_each(std::int64_t n) {
   return {std::min<std::int64_t>(ceil_div(n, 256), std::int64_t{1} << 30), 256};
 }
 
-// This thread's number in the grid, and the number of threads: the first element and the stride of
-// a loop over elements.
+// This thread's index in the grid, and the number of threads: the first element and the stride of a
+// grid-stride loop.
 __device__ inline std::int64_t grid_thread() {
   return std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
 }
@@ -139,8 +139,8 @@ __device__ inline void sync_team(int threads) {
 #endif
 }
 
-// Starts a kernel on the stream of the current device. Throws Error naming CUDA's complaint when it
-// cannot be.
+// Starts a kernel on the stream of the current device. If that fails, throws Error with the message
+// of CUDA.
 template <class... Parameters, class... Args>
 void launch(void (*kernel)(Parameters...), Grid grid, const Args&... args) {
   if (grid.blocks == 0) return;

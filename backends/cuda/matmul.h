@@ -21,10 +21,10 @@ struct ProductData {
   void* workspace;
 };
 
-// Bytes of workspace that any product may use, from any multiple of kAlignment on.
+// Bytes of workspace that any product may use; it begins at a multiple of kAlignment.
 inline constexpr std::int64_t kProductWorkspace = (32 << 20) + 256;
 
-// Chooses how the current device computes the product; the result runs it there.
+// Chooses the algorithm of the product on the current device; the result runs it there.
 std::function<void(const ProductData&)> plan_product(const Product& product);
 
 }  // namespace keel::cuda

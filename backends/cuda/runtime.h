@@ -24,12 +24,12 @@ namespace keel::cuda {
 
 // Throws Error{kBackendMissing} saying what is missing when no device can be used.
 void require_device();
-// For tests: fills memory that is allocated from now on with another byte than 0, so that a kernel
-// shows when it reads what none has written.
+// For tests: fills memory allocated from now on with a byte other than 0, to reveal kernels that
+// read memory before anything has written it.
 void fill_new_memory(std::byte byte);
 
-// One backend's device: its number, the stream that all of the backend's work goes to, in order,
-// and how its products round. Made by std::make_shared, since readbacks keep it.
+// The device of one backend: its number, the one stream that executes all of the backend's work in
+// order, and the rounding of its products. Create it by std::make_shared: readbacks share it.
 class Device : public std::enable_shared_from_this<Device> {
  public:
   // Throws Error{kBackendMissing} when it cannot be used.
@@ -39,7 +39,7 @@ class Device : public std::enable_shared_from_this<Device> {
   Device& operator=(const Device&) = delete;
 
   int number() const { return options_.device; }
-  // Whether products planned for it may round their factors to tf32.
+  // Whether products planned for this device may round their factors to tf32.
   bool tf32() const { return options_.tf32; }
   // "NVIDIA H200, compute capability 9.0, CUDA 13.0".
   std::string text() const;
@@ -47,31 +47,31 @@ class Device : public std::enable_shared_from_this<Device> {
   // Zero-filled, aligned to 256 bytes.
   std::byte* allocate(std::int64_t bytes);
   void release(std::byte* memory) noexcept;
-  // Copies after the work before it; `src` may change as soon as the call returns.
+  // Copies after all earlier work; `src` may change as soon as the call returns.
   void upload(std::byte* dst, const void* src, std::int64_t bytes);
-  // Returns when the copy, and all work before it, is done.
+  // Copies, and returns when the copy and all earlier work are done.
   void download(void* dst, const std::byte* src, std::int64_t bytes);
-  // Memory of the host that the device copies to after the work before it.
+  // Allocates host memory that the device copies to after earlier work.
   std::unique_ptr<Readback> allocate_readback(std::int64_t bytes);
   // Copies within the device.
   void copy(std::byte* dst, const std::byte* src, std::int64_t bytes);
   // Waits for all work.
   void synchronize();
-  // What `body` keeps the device busy for, by the device's clock, after all work before it and with
-  // its L2 cache filled with something else.
+  // The time that the device is busy with `body`, by the device's clock, after all earlier work is
+  // done and with other data in its L2 cache.
   double seconds(const std::function<void()>& body);
-  // One launch that does what the kernels would, which are called once and do nothing yet: a CUDA
-  // graph. It must not outlive the device.
+  // Makes one launch, a CUDA graph, that does the work of the kernels. They are called once, but
+  // without effect yet. The launch must not outlive the device.
   Kernel record(std::span<const Kernel> kernels);
 
-  // What the device's libraries keep for it, by library; each makes its own when it is first asked.
+  // Data that a library keeps for the device; each library creates its own on first use.
   enum Library { kProducts, kConvolutions, kLibraries };
   std::shared_ptr<void>& library(Library which) { return libraries_[which]; }
 #ifndef KEEL_CUDA_EMULATED
   cudaStream_t stream() const { return stream_; }
 #endif
 
-  struct Parts;  // what an implementation needs besides
+  struct Parts;  // further data of an implementation
   Parts& parts() { return *parts_; }
 
  private:
@@ -83,7 +83,7 @@ class Device : public std::enable_shared_from_this<Device> {
   std::array<std::shared_ptr<void>, kLibraries> libraries_;
 };
 
-// While it lives, nodes are prepared and kernels are started for this device by this thread.
+// While an object lives, this thread prepares nodes and starts kernels for this device.
 class OnDevice {
  public:
   explicit OnDevice(Device& device);
@@ -95,12 +95,12 @@ class OnDevice {
   Device* former_;
 };
 
-// That device. Throws Error{kCheckFailed} where there is none: a kernel was called by nobody's run.
+// The device of this thread's OnDevice. Throws Error{kCheckFailed} if there is none.
 Device& current_device();
 
 #ifndef KEEL_CUDA_EMULATED
-// Says of a call that failed nothing but that it did: its complaint is no longer CUDA's last one,
-// which the next launch would report as its own.
+// Whether a call succeeded. If not, it also clears CUDA's last error, which the next launch would
+// otherwise report as its own.
 bool succeeded(cudaError_t status);
 // Throws unless the call succeeded; see `succeeded`.
 void expect(cudaError_t status, const char* call, const char* file, int line);

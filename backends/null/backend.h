@@ -1,4 +1,4 @@
-// The null backend runs the whole pipeline and computes nothing: what it takes is overhead.
+// The null backend runs the whole pipeline but computes nothing: its run time is overhead.
 #pragma once
 
 #include "src/runtime/host_backend.h"

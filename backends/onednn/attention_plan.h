@@ -1,4 +1,4 @@
-// What the kernels of attention know: of all heads, of one head of one row of the batch, and of a
+// The data of the attention kernels: for all heads, for one head of one row of the batch, and for a
 // tile of its queries.
 #pragma once
 
@@ -13,9 +13,9 @@
 
 namespace keel::onednn {
 
-// A tile of probabilities has kKeyTile rows of kQueryTile: a row is what all its queries say of one
-// key. In this order the queries fill registers, maxima and sums need none of their lanes joined,
-// and of all operands only q and dy are transposed. Two such tiles take up 32 KiB.
+// A tile of probabilities has kKeyTile rows of kQueryTile: a row holds the values of all queries
+// for one key. In this order the queries fill registers, maxima and sums need no reduction over
+// lanes, and of all operands only q and dy are transposed. Two such tiles take 32 KiB.
 inline constexpr std::size_t kQueryTile = 32, kKeyTile = 128;
 
 struct AttentionPlan {
@@ -23,7 +23,7 @@ struct AttentionPlan {
   std::ptrdiff_t diagonal;  // query i sees keys up to i + diagonal when causal
   bool causal, has_dropout;
   float scale, factor;     // factor: 1 / (1 - p)
-  std::int32_t threshold;  // a probability is kept when its 24 random bits are this or more
+  std::int32_t threshold;  // a probability is kept when its 24 random bits are at least this
   PhiloxStream stream;     // its tick is set when the kernel runs
 
   explicit AttentionPlan(const NodeContext& context) {
@@ -49,8 +49,8 @@ struct AttentionHead {
   AttentionPlan plan;
   std::size_t row, head;
   const std::uint8_t* key_mask = nullptr;  // of this row
-  std::size_t keys;                        // up to the last that is not masked
-  bool has_holes = false;                  // whether a key before that is masked
+  std::size_t keys;                        // up to the last key that is not masked
+  bool has_holes = false;                  // whether an earlier key is masked
   std::uint32_t data_row = 0;              // the row's number for dropout
 
   AttentionHead(const AttentionPlan& of, const Binding& b, std::size_t number)
@@ -66,7 +66,7 @@ struct AttentionHead {
     data_row = std::uint32_t(*b.inputs[In::kFirstRow].as<std::int32_t>()) + std::uint32_t(row);
   }
 
-  // The head's features of this row of a tensor that has the shape of q, or of k.
+  // The head's features in this row of a tensor with the shape of q, or of k.
   float* of_queries(const TensorRef& t) const { return slice(t, plan.queries); }
   float* of_keys(const TensorRef& t) const { return slice(t, plan.keys); }
   float* lse(const TensorRef& t) const {
@@ -79,7 +79,7 @@ struct AttentionHead {
   }
 };
 
-// A kernel that calls run(head, binding) for every head of every row of the batch.
+// Makes a kernel that calls run(head, binding) for every head of every row of the batch.
 template <class Run>
 Prepared by_heads(const NodeContext& context, Run run) {
   return kernel_of([plan = AttentionPlan(context), run](const Binding& b) {
@@ -91,10 +91,10 @@ Prepared by_heads(const NodeContext& context, Run run) {
   });
 }
 
-// Up to kQueryTile queries, the first of them a multiple of that.
+// A tile of up to kQueryTile queries; the first is a multiple of kQueryTile.
 struct QueryTile {
   std::size_t first, count;
-  std::size_t keys;  // how many any of them may see
+  std::size_t keys;  // the number of keys that any of them may see
 
   QueryTile(const AttentionHead& h, std::size_t from)
       : first(from), count(std::min(kQueryTile, h.plan.queries - from)), keys(h.keys) {

@@ -1,5 +1,5 @@
-// How a tensor (outer, channels, inner) whose channels are normalized over outer and inner is cut
-// into tasks. Tasks depend on sizes alone, so that sums have the same bits for any thread count.
+// Cuts a tensor (outer, channels, inner), whose channels are normalized over outer and inner, into
+// tasks. Tasks depend on sizes alone, so sums have the same bits for any thread count.
 #pragma once
 
 #include <algorithm>
@@ -9,17 +9,17 @@
 
 namespace keel::onednn {
 
-// Some outer rows of some channels: element (r, c, i) lies at offset + r * stride + c * inner + i.
+// A range of outer rows and channels: element (r, c, i) is at offset + r * stride + c * inner + i.
 struct Slab {
   std::size_t rows, channels, inner, stride, offset;
   std::size_t first;  // its first channel
 
-  // How many elements lie together and are gone through a register at a time: rows or spans.
+  // The number of contiguous elements that a loop over registers visits: a row or a span.
   std::size_t run_length() const { return inner == 1 ? stride : inner; }
 };
 
-// Calls body(part) for ranges of rows of a slab that stay in L1 or L2 while they are gone through
-// twice.
+// Calls body(part) for ranges of rows of a slab, so small that they stay in L1 or L2 between two
+// passes over them.
 template <class Body>
 void for_row_parts(const Slab& slab, const Body& body) {
   constexpr std::size_t kElements = 16 * 1024;
@@ -32,8 +32,8 @@ void for_row_parts(const Slab& slab, const Body& body) {
   }
 }
 
-// A grid of `panels` ranges of channels by `blocks` ranges of outer rows. A single block: one panel
-// stays in L2 between the pass over it that forms its sums and the pass that uses them.
+// A grid of `panels` ranges of channels by `blocks` ranges of outer rows. If there is one block, a
+// panel stays in L2 between the pass that forms its sums and the pass that uses them.
 struct ColumnBlocks {
   ColumnSizes sizes;
   std::int64_t panel, panels, block, blocks;
@@ -41,7 +41,7 @@ struct ColumnBlocks {
   bool resident() const { return blocks == 1; }
   std::size_t run_length() const { return slab(0, 0).run_length(); }
 
-  // Runs body(b, slab) for every task, b being its range of rows.
+  // Runs body(b, slab) for every task, where b is its range of rows.
   template <class Body>
   void run(const Body& body) const {
     parallel_blocks(panels * blocks, [this, &body](std::int64_t task) {
@@ -49,7 +49,7 @@ struct ColumnBlocks {
     });
   }
 
-  // The same, each thread beginning with the tasks that it ended with in run.
+  // The same, but each thread begins with the tasks that it ended with in run().
   template <class Body>
   void run_backwards(const Body& body) const {
     parallel_blocks_backwards(panels * blocks, [this, &body](std::int64_t task) {
@@ -74,15 +74,15 @@ struct ColumnBlocks {
   Slab all_rows(std::int64_t first, std::int64_t channels) const;
 };
 
-// `tensors` of that size are read in both passes; `sums` doubles a channel are kept a block.
+// Both passes read `tensors` tensors of this size; a block keeps `sums` doubles a channel.
 ColumnBlocks column_blocks(const ColumnSizes& sizes, std::int64_t tensors, std::int64_t sums);
-// How many kinds of sums a block has in the backward of a norm that subtracts a mean: of xhat, dy
-// and dy * xhat, and perhaps of the dy of rows left out.
+// The number of kinds of sums of a block in the backward of a norm that subtracts a mean: sums of
+// xhat, of dy, of dy * xhat and, if there is padding, of the dy of rows left out.
 constexpr std::int64_t centred_sum_kinds(bool has_padding) { return has_padding ? 4 : 3; }
-// Of a matrix whose rows must not be cut: one panel.
+// Blocks of a matrix whose rows must not be cut: one panel.
 ColumnBlocks whole_row_blocks(const ColumnSizes& sizes, std::int64_t sums);
-// Of a tensor (samples, steps, channels) whose samples have statistics of their own: one panel, and
-// blocks of whole samples; its sizes are those of (samples * steps, channels).
+// Blocks of a tensor (samples, steps, channels) whose samples have their own statistics: one panel,
+// and blocks of whole samples. The sizes are those of (samples * steps, channels).
 ColumnBlocks sample_blocks(std::int64_t samples, std::int64_t steps, std::int64_t channels,
                            std::int64_t sums);
 

@@ -1,5 +1,5 @@
-// What the norms over columns share: which rows take part, where their sums lie in a workspace, and
-// the order of their steps.
+// Shared code of column norms: which rows take part, where the sums lie in a workspace, and the
+// order of the steps.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace keel::onednn {
 
-// A mask u8 (rows), 0 for the rows left out; null: none are.
+// A mask u8 (rows) with 0 for the rows left out; null if no row is left out.
 using RowMask = const std::uint8_t*;
 
 // K and B of a batch (src/ops/column_moments.h).
@@ -19,9 +19,9 @@ struct ColumnCounts {
   std::int64_t kept, all;
 };
 
-// The workspace: kinds of sums in double for every block, then kinds of constants in float, each a
-// row of channels padded to whole registers. Sums that a node is given lie where those of the first
-// block would, and no others are formed.
+// The workspace holds kinds of sums in double for every block, then kinds of constants in float.
+// Each kind is a row of channels padded to whole registers. Sums given to a node take the place of
+// the first block's sums, and no others are formed.
 struct ColumnPlan {
   ColumnBlocks blocks;
   std::size_t sums, constants;
@@ -40,12 +40,12 @@ struct ColumnPlan {
     const std::size_t doubles = sum_blocks() * sums;
     return std::int64_t(stride() * (doubles * sizeof(double) + constants * sizeof(float)));
   }
-  // Elements of a channel that take part.
+  // The number of elements of a channel that take part.
   std::int64_t count(RowMask mask) const {
     const ColumnSizes& s = blocks.sizes;
     return mask ? s.outer - std::count(mask, mask + s.outer, std::uint8_t{0}) : s.count();
   }
-  // Those of the rows at hand or, if `given` is, those that it says.
+  // The counts of the rows at hand or, if sums are given, the counts that these contain.
   ColumnCounts counts(RowMask mask, const TensorRef& given) const {
     if (!given) return {count(mask), blocks.sizes.count()};
     const auto row = [&](std::int64_t place) {
@@ -62,14 +62,14 @@ static_assert(int(SquareRow::kAll) == int(MomentRow::kAll) &&
               int(CentredSumRow::kAll) == int(MomentRow::kAll) &&
               int(UncentredSumRow::kAll) == int(MomentRow::kAll));
 
-// Copies a row of given sums to where a block's sums of a kind would lie.
+// Copies a row of given sums to the place of a block's sums of one kind.
 inline void take_row(const ColumnPlan& plan, const TensorRef& given, int row, double* sums,
                      const Slab& slab) {
   std::copy_n(given.as<double>() + row * plan.blocks.sizes.channels + std::int64_t(slab.first),
               slab.channels, sums + slab.first);
 }
 
-// The sums of a kind over all blocks, in their order, to `to` (channels).
+// Adds the sums of one kind over all blocks, in block order, and writes them to `to` (channels).
 inline void add_blocks(const ColumnPlan& plan, const double* first, const Slab& slab, double* to) {
   const std::size_t next = plan.sums * plan.stride();
   for (std::size_t c = slab.first; c < slab.first + slab.channels; ++c) {
@@ -79,8 +79,8 @@ inline void add_blocks(const ColumnPlan& plan, const double* first, const Slab& 
   }
 }
 
-// Sums of slabs, statistics of panels, the final pass over slabs: in one task a panel, or with all
-// threads one after the other.
+// Runs three steps: sums of slabs, statistics of panels, the final pass over slabs. One task does
+// all three for a panel, or all threads do one step after the other.
 template <class Sums, class Statistics, class Write>
 void run_columns(const ColumnBlocks& blocks, const Sums& sums, const Statistics& statistics,
                  const Write& write) {

@@ -1,4 +1,4 @@
-// Where sums over rows, one a column, lie in a workspace while blocks of rows are visited.
+// The workspace of sums over rows, one sum a column, while blocks of rows are visited.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@ namespace keel::onednn {
 
 // `count` kinds of sums (dgain, dbias, ...) of `stride` columns for each of `blocks` blocks: in
 // double, and in float for the run of rows that is being visited. Columns are padded to whole
-// registers, of 16 floats at most.
+// registers of at most 16 floats.
 struct ColumnSums {
   std::size_t count, stride, blocks;
 

@@ -1,4 +1,4 @@
-// A random stream at one update, as kernels that draw many numbers at once take it.
+// A random stream at one update, in the form that kernels need to draw many numbers at once.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace keel::onednn {
 
 struct PhiloxStream {
   static constexpr int kRounds = 10;
-  std::uint64_t keys[kRounds][2];  // each a word, as wide as the products that they meet
+  std::uint64_t keys[kRounds][2];  // each a word, in the width of the products that use it
   std::uint32_t stream, tick;
 
   // The stream of an op that has the attributes `seed` and `stream`.

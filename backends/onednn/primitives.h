@@ -1,11 +1,11 @@
-// oneDNN behind a few functions that know sizes and memory orders only. The files called
-// primitives* are the only ones that include its headers.
+// oneDNN behind an interface of a few functions that know only sizes and memory orders. Only the
+// files called primitives* include its headers.
 //
 // Every function creates primitives for f32 tensors of fixed sizes, all of them at least 1, and
 // returns how to bind them; inputs and outputs are those of the binding, in the order given.
-// A case that oneDNN has no implementation for is refused. errors: Error{kMemory} when creating or
-// running a primitive fails for want of memory, Error{kBackendMissing} for any other failure.
-// Results have the same bits for any number of threads; see kPrimitiveConcurrency.
+// A case without an oneDNN implementation is refused. errors: Error{kMemory} when creating or
+// running a primitive runs out of memory, Error{kBackendMissing} for any other failure. Results
+// have the same bits for any number of threads; see kPrimitiveConcurrency.
 #pragma once
 
 #include <string>
@@ -26,12 +26,12 @@ struct MatmulSpec {
   std::int64_t panel_width = 0;
   bool bias = false, relu = false;
 };
-// The panels that oneDNN reads b in when it may choose; width 0: it likes none, or its kernels for
-// this processor cut b themselves.
+// The panels in which oneDNN reads b if it may choose. Width 0: oneDNN prefers none, or its kernels
+// for this processor rearrange b themselves.
 PanelForm preferred_panels(const MatmulSpec& spec);
 Prepared make_matmul(const MatmulSpec& spec);  // (a, b, bias) -> y
 
-// Images are stored as (n, c, h, w), or as (n, h, w, c) if channels_last; `x` and `y` always name
+// Images are stored as (n, c, h, w), or as (n, h, w, c) if channels_last; `x` and `y` always list
 // their sizes in the order n, c, h, w. Weights are stored as (o, c, kh, kw).
 struct ConvSpec {
   Shape x, weight, y;

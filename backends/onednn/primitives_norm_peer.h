@@ -1,5 +1,5 @@
-// oneDNN's own layer and batch normalization. No kernel of the backend is made of them: they are
-// what `keel bench norms` sets beside ours.
+// oneDNN's own layer and batch normalization. The backend's kernels do not use them: `keel bench
+// norms` compares ours with them.
 #pragma once
 
 #include "backends/onednn/primitives.h"
@@ -32,8 +32,8 @@ struct NormPeerGradient {
   enum Place : int { kDx, kDgain, kDbias };
 };
 
-// Unlike other primitives these are created for the threads entered, whatever their number, which
-// is how oneDNN serves others; sums may depend on it. Refused where oneDNN has no implementation.
+// Unlike other primitives, these are created for the number of threads entered, as oneDNN is
+// normally used; sums may depend on that number. Refused where oneDNN has no implementation.
 Prepared make_norm_peer(const NormPeerSpec& spec);
 Prepared make_norm_peer_backward(const NormPeerSpec& spec);
 

@@ -1,4 +1,4 @@
-// Primitives that run one after another, as one kernel: what the other primitives* files share.
+// A sequence of primitives that runs as one kernel; shared by the other primitives* files.
 #pragma once
 
 #include <functional>
@@ -17,11 +17,11 @@ const dnnl::engine& cpu_engine();
 // Sizes n, c, h, w of an image (or o, c, kh, kw of weights) in the memory order asked for.
 Desc image(const Shape& sizes, bool channels_last,
            dnnl::memory::data_type type = dnnl::memory::data_type::f32);
-// The same sizes in the order that the primitive likes best.
+// The same sizes in the memory order that the primitive prefers.
 Desc any_order(const Shape& sizes);
 Desc vector_desc(std::int64_t size);
 
-// Where an argument of a primitive lies.
+// The location of a primitive's argument.
 struct Place {
   enum Kind { kInput, kOutput, kWorkspace, kZero };  // kZero: a constant 0
   Kind kind;
@@ -36,15 +36,15 @@ struct Argument {
   Place place;
 };
 
-// Implementations that decide only when they run into how many parts they split a sum.
+// Whether an implementation decides only when it runs into how many parts it splits a sum.
 bool splits_when_run(const std::string& implementation);
 
-// How a primitive ends in ReLU. oneDNN's own turns NaN into 0, which would hide a divergence from
-// the loss. Its PReLU with a slope of 0 keeps NaN and costs nothing in generated code, but
-// dominates a convolution built on gemm: there ReLU is a pass of its own.
+// How a primitive applies ReLU. oneDNN's own ReLU turns NaN into 0, which would hide a divergence
+// from the loss. Its PReLU with slope 0 keeps NaN and is free in generated code, but takes most of
+// the time of a convolution built on gemm: there ReLU is a separate pass.
 enum class Relu { kNone, kFused, kApart };
 dnnl::primitive_attr attributes(Relu relu);
-// The best way for the implementation that was found with kFused.
+// The best way for the implementation that oneDNN chose with kFused.
 Relu relu_for(const std::string& implementation);
 
 class Plan {
@@ -60,7 +60,7 @@ class Plan {
               splits_when_run(description.impl_info_str())};
     append(std::move(step), description.scratchpad_desc(), how);
   }
-  // A tensor in the workspace, for what one primitive hands to the next.
+  // Reserves a tensor in the workspace, by which one primitive passes data to the next.
   Place reserve(const Desc& desc);
   // Appends a copy from one memory order to another.
   void reorder(const Desc& from, Place from_place, const Desc& to, Place to_place);
@@ -81,8 +81,8 @@ class Plan {
   bool relu_apart_ = false;     // a pass over output 0 at the end
 };
 
-// A plan that `fill` fills, under the concurrency that primitives are created for. oneDNN's errors
-// become a refusal or keel's own.
+// Returns the plan that `fill` builds, under the concurrency for creating primitives. An oneDNN
+// error becomes a refusal or an error of keel.
 Prepared make_plan(const std::function<void(Plan&)>& fill);
 
 }  // namespace keel::onednn

@@ -7,22 +7,22 @@
 
 namespace keel::onednn {
 
-// Rows of which the first is row `first_row` of the update.
+// Rows that draw random numbers; the first is row `first_row` of the update.
 struct RandomRows {
   PhiloxStream stream;
   DrawnRows rows;
   std::int64_t first_row;
 
-  // Blocks of all rows, when a block has words for `each` elements and a row's last is filled in
-  // part.
+  // The number of blocks of all rows. A block has words for `each` elements, and the last block of
+  // a row is partly filled.
   std::int64_t blocks(std::int64_t each) const {
     return rows.rows * ((rows.width + each - 1) / each);
   }
 };
 
-// The kernel of an op that draws a number for each element of `rows` from the stream of its inputs
-// In::kTick and In::kFirstRow: it calls run(binding, drawn, begin, end) for ranges [begin, end) of
-// blocks of `each` elements.
+// Makes the kernel of an op that draws a number for each element of `rows`, from the stream given
+// by inputs In::kTick and In::kFirstRow. It calls run(binding, drawn, begin, end) for ranges
+// [begin, end) of blocks of `each` elements.
 template <class In, class Attrs, class Run>
 Prepared by_drawn_rows(const Attrs& attrs, const DrawnRows& rows, std::int64_t each, Run run) {
   return kernel_of([=](const Binding& b) {

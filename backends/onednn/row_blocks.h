@@ -1,5 +1,5 @@
-// How the rows of a row norm are cut into blocks. Blocks depend on sizes alone, so that sums over
-// rows have the same bits for any thread count.
+// Cuts the rows of a row norm into blocks. Blocks depend on sizes alone, so that sums over rows
+// have the same bits for any thread count.
 #pragma once
 
 #include <algorithm>
@@ -32,16 +32,16 @@ inline RowBlocks row_blocks(const RowSizes& sizes, std::int64_t block) {
   return {sizes.rows, sizes.width, block, (sizes.rows + block - 1) / block};
 }
 
-// For rows that do not depend on each other.
+// Blocks for rows that do not depend on each other.
 RowBlocks independent_row_blocks(const RowSizes& sizes);
 
-// For blocks that leave sums over their rows, `sums` a column.
+// Blocks that leave sums over their rows: `sums` sums a column.
 RowBlocks summed_row_blocks(const RowSizes& sizes, std::int64_t sums);
 
-// Rows whose sums for each block would take a megabyte: their columns are summed up by themselves.
+// Whether the sums of each block would take a megabyte: such columns are summed separately.
 inline bool is_wide(const RowSizes& sizes) { return sizes.width > 16 * 1024; }
 
-// For the dx of rows, which leave sums if any are asked for and they are not wide.
+// Blocks for the dx of rows; they leave sums if sums are wanted and the rows are not wide.
 RowBlocks gradient_row_blocks(const RowSizes& sizes, std::int64_t sums, bool has_sums);
 
 // Runs body(first, n) for ranges of at most 1024 columns.

@@ -1,4 +1,4 @@
-// Which results are written past the caches.
+// Decides which results are stored past the caches (non-temporal stores).
 #pragma once
 
 #include <algorithm>
@@ -8,15 +8,15 @@
 
 namespace keel::onednn {
 
-// Written past the caches a result need not be fetched first, and what it is computed from stays.
-// What reads it next finds it there no more, though, and what of it is in the caches already has to
-// leave them: in a training step a norm and the node after it take 1.5 times as long for it at 4
-// MiB and 1.3 times at 8; from 16 MiB on they take less.
+// A result stored past the caches need not be fetched first, and the inputs that it is computed
+// from stay cached. But the next reader no longer finds it there, and cached parts of it must be
+// evicted. In a training step, a norm and the node after it then take 1.5 times as long at 4 MiB
+// and 1.3 times at 8; from 16 MiB on they take less.
 inline constexpr std::int64_t kStreamedBytes = 16 << 20;
 
-// Whether the first result of a node is; its rows must begin at whole registers, of 16 floats at
-// most. Not in place of an input, as in most of a training step: what has just been read would have
-// to leave the caches first, and a norm's backward takes 1.4 to 1.6 times as long.
+// Whether a node streams its first result. Its rows must begin at whole registers, of 16 floats at
+// most. A result in place of an input, the usual case in a training step, is not streamed: what was
+// just read would be evicted first, and a norm's backward takes 1.4 to 1.6 times as long.
 inline bool is_streamed(const Binding& b, std::size_t row) {
   const TensorRef& result = b.outputs.front();
   const auto is_result = [&](const TensorRef& input) { return input.data == result.data; };

@@ -8,9 +8,9 @@
 
 namespace keel::onednn {
 
-// oneDNN decides when a primitive is created into how many parts it splits sums. Primitives are
-// created under this concurrency on every machine, so that the number of threads that later run
-// them never changes a bit.
+// oneDNN decides at creation of a primitive into how many parts it splits sums. Primitives are
+// created under this concurrency on every machine, so the number of threads that later run them
+// never changes a bit.
 inline constexpr int kPrimitiveConcurrency = 8;
 
 class Threads {
@@ -20,7 +20,7 @@ class Threads {
   ~Threads();
   int count() const { return count_; }
 
-  // Runs body on these threads: parallel_blocks and oneDNN inside it use all of them.
+  // Runs body on these threads: parallel_blocks and oneDNN use all of them inside body.
   void enter(const std::function<void()>& body);
 
  private:
@@ -29,25 +29,25 @@ class Threads {
   std::unique_ptr<Arena> arena_;
 };
 
-// Runs body on this thread alone under a concurrency of kPrimitiveConcurrency, to create
+// Runs body on this thread alone, under a concurrency of kPrimitiveConcurrency. Use it to create
 // primitives.
 void with_primitive_concurrency(const std::function<void()>& body);
 
-// Runs body on the threads entered, at most kPrimitiveConcurrency of them, under a concurrency of
-// kPrimitiveConcurrency: for primitives that look at it again when they run.
+// Runs body on at most kPrimitiveConcurrency of the threads entered, under a concurrency of
+// kPrimitiveConcurrency. Use it for primitives that check the concurrency again when they run.
 void at_primitive_concurrency(const std::function<void()>& body);
-// How many threads are entered.
+// The number of threads entered.
 int threads_entered();
 
 namespace detail {
-// Makes what this thread has stored past the caches visible before anything that it stores later.
+// Makes this thread's earlier stores past the caches visible before any of its later stores.
 void end_streams();
 void parallel_blocks(std::int64_t blocks, void (*call)(void*, std::int64_t), void* body,
                      bool backwards = false);
 }  // namespace detail
 
-// Runs body(block) for every block in [0, blocks) on the threads entered. What a block is must
-// depend on sizes only, never on the thread count; then results have the same bits for any count.
+// Runs body(block) for every block in [0, blocks) on the threads entered. A block must depend on
+// sizes only, never on the thread count; results then have the same bits for any count.
 template <class Body>
 void parallel_blocks(std::int64_t blocks, Body&& body) {
   using Plain = std::remove_reference_t<Body>;
@@ -60,8 +60,8 @@ void parallel_blocks(std::int64_t blocks, Body&& body) {
       const_cast<std::remove_const_t<Plain>*>(&body));
 }
 
-// The same, each thread going backwards through the blocks that it has in parallel_blocks: what it
-// touched last there is still in its cache.
+// The same, but each thread visits the blocks that it has in parallel_blocks in reverse order: the
+// data that it touched last there is still in its cache.
 template <class Body>
 void parallel_blocks_backwards(std::int64_t blocks, Body&& body) {
   using Plain = std::remove_reference_t<Body>;
@@ -70,8 +70,8 @@ void parallel_blocks_backwards(std::int64_t blocks, Body&& body) {
       const_cast<std::remove_const_t<Plain>*>(&body), true);
 }
 
-// The most elements a block of element-wise work may hold; below it one fork costs more than it
-// saves.
+// The maximum number of elements in a block of element-wise work. With fewer elements in all, one
+// fork costs more than it saves.
 inline constexpr std::int64_t kBlockElements = 16 * 1024;
 
 // Runs body(begin, end) over [0, n) in blocks of at most `block` elements.

@@ -1,4 +1,4 @@
-// The reference backend: float64, serial, every op written as its definition. It is the judge.
+// The reference backend: float64, serial, every op written like its definition. It is the judge.
 #pragma once
 
 #include "src/runtime/host_backend.h"

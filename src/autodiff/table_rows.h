@@ -12,17 +12,17 @@ namespace keel {
 class TableRows {
  public:
   TableRows() = default;
-  // Those of `wrt` that differentiate_by_rows names.
+  // Chooses those of `wrt` that differentiate_by_rows describes.
   TableRows(const Graph& graph, std::span<const Value> wrt, double least_rows_per_id);
 
   bool contains(Value v) const { return parts_.contains(v); }
-  // Appends the rows of a lookup in one of the tables. Returns false for every other node.
+  // Appends the rows of a lookup in one of the tables. Returns false for any other node.
   bool take(BackwardContext& context, const Node& node);
-  // The rows of a table from all lookups that were taken; absent when none was.
+  // The rows of a table from all lookups that were taken; absent if there were none.
   ParameterGradient joined(Graph& graph, Value table) const;
 
  private:
-  std::map<Value, std::vector<ParameterGradient>> parts_;  // of each table, in the order of taking
+  std::map<Value, std::vector<ParameterGradient>> parts_;  // of each table, in the order taken
 };
 
 }  // namespace keel

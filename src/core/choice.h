@@ -1,11 +1,11 @@
-// A choice among named values: an enum class that lists the words for its values, in their order.
-//
+// A choice among named values: an enum class that lists the words for its values, in their
+// order.
 //   enum class Activation { kNone, kRelu };
 //   constexpr auto choice_words(Activation) { return std::to_array<std::string_view>({"none",
 //   "relu"}); }
 //
-// The list is found by the enum's namespace. It gives a choice its text, in graphs and recipes, and
-// its parser.
+// The list is found by argument-dependent lookup in the enum's namespace. Graphs and recipes print
+// and parse choices with it.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ constexpr std::string_view choice_text(E value) {
   return choice_words(value)[static_cast<std::size_t>(value)];
 }
 
-// The place of `text` among `words`. Throws Error{kUsage}, "expected none or relu, got 'tanh'".
+// The index of `text` in `words`. Throws Error{kUsage}, "expected none or relu, got 'tanh'".
 std::size_t choice_index(std::string_view text, std::span<const std::string_view> words);
 
 template <Choice E>

@@ -1,4 +1,4 @@
-// The words of a choice, as messages and listings have them.
+// The words of a choice as text for messages and listings.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Sets of element types: what an input may be, what a kernel takes.
+// Sets of element types: those that an input may have, or that a kernel accepts.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// The one exception type of keel, and the exit codes of the program that follow from it.
+// The only exception type of keel, and the exit codes of the program, which follow from it.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,16 +9,16 @@
 
 namespace keel {
 
-// What went wrong. The value is the exit code of the `keel` program.
+// The kind of an error. Its value is the exit code of the `keel` program.
 enum class ErrorKind : int {
   kCheckFailed = 1,     // a comparison or self-check did not hold
-  kUsage = 2,           // the command line, a recipe or a model description is wrong
-  kBadInput = 3,        // a file's content is not what it should be
+  kUsage = 2,           // wrong command line, recipe or model description
+  kBadInput = 3,        // wrong content of a file
   kIo = 4,              // the operating system refused to read or write
   kMemory = 5,          // an allocation failed or a size overflowed
   kDiverged = 6,        // a loss or gradient is not finite
   kBackendMissing = 7,  // the backend is not built in, or cannot run here
-  kInternal = 70,       // a bug of ours: a graph that breaks the engine's own rules
+  kInternal = 70,       // a bug in keel: a graph breaks the engine's own rules
 };
 
 class Error : public std::runtime_error {
@@ -31,7 +31,7 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
-// Formats out of line, so that the many places that can fail stay short.
+// Formats out of line, to keep the code small in the many places that can fail.
 [[noreturn]] void fail_with(ErrorKind kind, fmt::string_view text, fmt::format_args args);
 
 // Throws Error{kind} with a formatted one-line message.
@@ -40,7 +40,7 @@ template <class... Args>
   fail_with(kind, text, fmt::make_format_args(args...));
 }
 
-// Throws Error{kind} unless `holds`. The message is formatted only on failure.
+// Throws Error{kind} if `holds` is false. The message is formatted only then.
 template <class... Args>
 void check(bool holds, ErrorKind kind, fmt::format_string<Args...> text, Args&&... args) {
   if (!holds) [[unlikely]]

@@ -1,4 +1,4 @@
-// What an exception of any kind is to the user: a line of text, and through its kind an exit code.
+// Turns any exception into what the user sees: a line of text, and an error kind, its exit code.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ struct Failure {
   std::string text;
 };
 
-// Of the exception that is being handled. Error has its own kind; what the system refuses is I/O,
-// or memory where it is short of threads and processes, and so is std::bad_alloc; everything else
-// is a bug of keel.
+// Describes the exception that is being handled. An Error has its own kind. A system error is kIo,
+// or kMemory if the system is short of threads, processes or memory; std::bad_alloc is kMemory. Any
+// other exception is a bug in keel.
 Failure current_failure();
 
 }  // namespace keel

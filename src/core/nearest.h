@@ -7,7 +7,7 @@
 
 namespace keel {
 
-// The candidate with the smallest edit distance (Levenshtein), or "" without candidates.
+// The candidate with the smallest edit distance (Levenshtein); "" if there are no candidates.
 std::string nearest(std::string_view name, std::span<const std::string> candidates);
 
 // "'lernorm' is unknown; nearest: 'layernorm'", for error messages.

@@ -1,7 +1,7 @@
-// Philox4x32-10, a counter-based random generator (Salmon et al. 2011, "Parallel random numbers:
-// as easy as 1, 2, 3"). Every number is a pure function of (seed, step, stream, element), so it is
-// the same on every backend and for every thread count. Numbers of a batch count their elements by
-// row (row_block), so that they are the same for every way to split it, too.
+// Philox4x32-10, a counter-based random generator (Salmon et al. 2011, "Parallel random numbers: as
+// easy as 1, 2, 3"). Every number is a pure function of (seed, step, stream, element), hence the
+// same on every backend and for every thread count. Numbers of a batch count their elements by row
+// (row_block), hence they are also the same for every way to split the batch.
 #pragma once
 
 #include <array>
@@ -26,10 +26,10 @@ constexpr Philox4 philox4x32(Philox4 counter, std::array<std::uint32_t, 2> key) 
   return counter;
 }
 
-// How a batch counts its random numbers. Number `element` of row `row` is word element % 4 of this
-// block, where rows count through the whole update, whatever micro-batches it comes in. Other rows
-// do not matter, nor what lies after the element in its own: padding at a row's end changes
-// nothing before it. row < 2^32, element < kRowNumbers.
+// How the random numbers of a batch are counted. Number `element` of row `row` is word element % 4
+// of this block. Rows count through the whole update, in whatever micro-batches it comes. The
+// number does not depend on other rows, nor on later elements of its own row, so padding at a row's
+// end changes nothing before it. row < 2^32, element < kRowNumbers.
 inline constexpr std::int64_t kRowNumbers = std::int64_t{1} << 34;
 constexpr std::uint64_t row_block(std::uint64_t row, std::uint64_t element) {
   return row << 32 | element / 4;
@@ -63,7 +63,7 @@ class Philox {
     return normal_of(uniform(2 * element), uniform(2 * element + 1));
   }
 
-  // The same of a row of a batch, see row_block; a normal number takes two.
+  // The same numbers for a row of a batch (see row_block); a normal number takes two words.
   constexpr double row_uniform(std::uint64_t row, std::uint64_t element) const {
     return uniform_of(block(row_block(row, element))[element % 4]);
   }

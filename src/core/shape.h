@@ -21,12 +21,12 @@ class Shape {
   explicit Shape(std::span<const std::int64_t> sizes);
 
   int rank() const { return rank_; }
-  // Size of an axis; a negative axis counts from the end. Throws Error{kUsage} out of range.
+  // Size of an axis; a negative axis counts from the end. Throws Error{kUsage} if out of range.
   std::int64_t operator[](int axis) const { return sizes_[resolve_axis(axis)]; }
   std::int64_t back() const { return (*this)[-1]; }
   std::span<const std::int64_t> sizes() const { return {sizes_.data(), std::size_t(rank_)}; }
 
-  // Number of elements; checked, so it throws Error{kMemory} rather than wrap.
+  // Number of elements. Throws Error{kMemory} on overflow instead of wrapping round.
   std::int64_t elements() const;
   // Product of the sizes of axes [first, last).
   std::int64_t elements(int first, int last) const;

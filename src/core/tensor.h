@@ -15,7 +15,7 @@ namespace keel {
 
 inline constexpr std::size_t kAlignment = 64;  // bytes: a cache line and an AVX-512 register
 
-// The least multiple of kAlignment that is not below `bytes`.
+// The smallest multiple of kAlignment that is at least `bytes`.
 constexpr std::int64_t aligned_size(std::int64_t bytes) {
   constexpr auto kUnit = static_cast<std::int64_t>(kAlignment);
   return (bytes + kUnit - 1) / kUnit * kUnit;
@@ -51,7 +51,7 @@ class Tensor {
   Tensor() = default;
   Tensor(DType dtype, const Shape& shape) : Tensor(TensorType{dtype, shape}) {}
   explicit Tensor(const TensorType& type) : type_(type), bytes_(type.bytes()) {}
-  // A tensor of T with the given values in row-major order; their number must fit the shape.
+  // A tensor of T with the given values in row-major order; their count must match the shape.
   template <class T>
   static Tensor of(const Shape& shape, std::span<const T> values);
   template <class T>

@@ -1,4 +1,4 @@
-// From an element type to code that is compiled for it.
+// Dispatch from an element type to code compiled for its C++ type.
 #pragma once
 
 #include "src/core/dtype_set.h"
@@ -6,9 +6,9 @@
 
 namespace keel {
 
-// Calls f with a value of that one of the C++ types Ts in which elements of `dtype` are stored.
-// Another type is a mistake of the caller, who has to know that it does not come:
-// Error{kCheckFailed} names it.
+// Calls f with a value of the one C++ type in Ts that stores elements of `dtype`. Callers must make
+// sure that no other type occurs; if one does, this is the caller's bug and throws
+// Error{kCheckFailed} that names the type.
 template <class... Ts, class F>
 void with_type(DType dtype, F f) {
   const bool is_known = ((dtype == dtype_of<Ts>() && (f(Ts{}), true)) || ...);

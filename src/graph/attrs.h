@@ -48,8 +48,8 @@ std::string attr_text(const Shape& value);
 std::string attr_text(const std::vector<std::int64_t>& value);
 std::string attr_text(Choice auto value) { return std::string(choice_text(value)); }
 
-// Parse a value from the text that attr_text makes of it, exactly; Error{kUsage} says what was
-// expected and what was got.
+// Parse a value from exactly the text that attr_text prints for it. Error{kUsage} says what was
+// expected and what was found.
 void attr_parse(std::string_view text, bool& value);
 void attr_parse(std::string_view text, double& value);
 void attr_parse(std::string_view text, std::int64_t& value);
@@ -62,7 +62,7 @@ void attr_parse(std::string_view text, E& value) {
   value = parse_choice<E>(text);
 }
 
-// "factor=2 offset=1": every field of an attribute struct.
+// Every field of an attribute struct as text: "factor=2 offset=1".
 template <class T>
 std::string fields_text(const T& attrs) {
   std::string text;
@@ -86,8 +86,8 @@ bool set_field(T& attrs, std::string_view name, std::string_view text) {
 }
 
 // Sets fields one by one from text as fields_text prints it, in any order. Throws Error{kUsage},
-// "eps: expected a number, got 'x'", also for a name that is not among `names`, given twice or
-// without a value.
+// "eps: expected a number, got 'x'"; also for a name that is not in `names`, for one given twice,
+// and for one without a value.
 using SetField = std::function<bool(std::string_view name, std::string_view text)>;
 void set_fields(std::string_view text, std::span<const std::string_view> names,
                 const SetField& set);
@@ -110,8 +110,8 @@ class Attrs {
   requires requires { T::fields(); }
   Attrs(T value) : holder_(std::make_shared<Holder<T>>(std::move(value))) {}  // NOLINT: implicit
 
-  // The struct itself. Throws Error{kUsage} that shows the fields of both when the node carries
-  // another one.
+  // The struct itself. If the node carries another struct, throws Error{kUsage} that shows the
+  // fields of both.
   template <class T>
   const T& as() const {
     const T* value = find<T>();
@@ -128,7 +128,7 @@ class Attrs {
   }
   // "eps=1e-05 axes=1"
   std::string text() const { return holder_->text(); }
-  // The same struct with the fields that the text names set from it; see set_fields.
+  // Returns a copy in which the fields named by the text are set from it; see set_fields.
   Attrs with(std::string_view text) const { return Attrs(holder_->with(text)); }
   friend bool operator==(const Attrs& a, const Attrs& b) {
     return a.holder_ == b.holder_ || a.text() == b.text();
@@ -152,7 +152,7 @@ class Attrs {
     T value;
   };
   explicit Attrs(std::shared_ptr<const Base> holder) : holder_(std::move(holder)) {}
-  // Of the many nodes without attributes, all share one.
+  // The struct without fields, shared by the many nodes without attributes.
   static const Attrs& none() {
     static const Attrs kNone{NoAttrs{}};
     return kNone;

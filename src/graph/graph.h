@@ -21,7 +21,7 @@ struct NamedValue {
   Value value;
 };
 
-// After a run, leaf <- next.
+// The update of a leaf: after a run, leaf <- next.
 struct Update {
   Value leaf;
   Value next;
@@ -37,27 +37,27 @@ class Graph {
               const std::optional<Bounds>& bounds = {});
   // A state that begins as zeros, is computed from parameters and is in no checkpoint.
   Value derived(const std::string& name, const TensorType& type);
-  // What an earlier run left under this name, by mark_update; zeros where none did so in this type.
+  // The value that an earlier run left by mark_update under this name; zeros if none of this type.
   Value carry(const std::string& name, const TensorType& type);
   Value constant(Tensor value);
   Value constant(double value, DType dtype = DType::kF32);
 
-  // Appends an op and returns its output 0. Types are inferred and checked here: Error{kUsage}
-  // "[op] what: expected, got" names the node when they do not fit.
+  // Appends an op and returns its output 0. Types are inferred and checked: if they do not fit,
+  // throws Error{kUsage} "[op] what: expected, got" with the node's name.
   Value add(const OpInfo& op, std::vector<Value> inputs, Attrs attrs = {});
 
   void mark_output(const std::string& name, Value value);
-  // Error{kUsage} unless `leaf` is a parameter, state or carry, not yet updated, and the types
-  // agree.
+  // Throws Error{kUsage} unless `leaf` is a parameter, state or carry without an update, and the
+  // types agree.
   void mark_update(Value leaf, Value next);
-  // Gives another value to a leaf whose update is marked. Error{kUsage} unless it is, and unless
-  // the types agree.
+  // Replaces the next value of a leaf. Throws Error{kUsage} unless its update is marked and the
+  // types agree.
   void replace_update(Value leaf, Value next);
 
   // Names of nodes added while a Scope lives are prefixed by it: "fc1/" + ....
   class Scope;
   [[nodiscard]] Scope scope(const std::string& name);
-  // A name for a node: the scope, then `base`, numbered when it is taken.
+  // A new name for a node: the scope, then `base`, with a number if that name is taken.
   std::string unique_name(std::string_view base);
   const std::string& prefix() const { return prefix_; }
 
@@ -70,23 +70,23 @@ class Graph {
   const Shape& shape(Value v) const { return type(v).shape; }
   std::span<const NamedValue> outputs() const { return outputs_; }
   std::span<const Update> updates() const { return updates_; }
-  // The value that a leaf takes after the run; absent when it keeps its own.
+  // The value that a leaf takes after the run; absent if the leaf keeps its value.
   Value next_of(Value leaf) const;
   // The leaf of that name, or an absent Value.
   Value find_leaf(const std::string& name) const;
   // Every leaf of a kind, in the order in which they were added.
   std::vector<Value> leaves(NodeKind kind) const;
 
-  // Makes room for so many nodes at once.
+  // Reserves space for the names of this many nodes.
   void reserve(int nodes) { names_.reserve(static_cast<std::size_t>(nodes)); }
   // Appends a copy of a node of another graph, with its inputs already translated (for passes).
   Value append(const Node& node, std::vector<Value> inputs);
-  // The name given to nodes that the next add() calls create, instead of the op's own.
+  // Sets the name of the nodes that the next add() calls create, in place of the op's own name.
   void name_next(std::string name) { next_name_ = std::move(name); }
 
  private:
-  // A name that is in use: by which node, and the next number to try for another node that wants
-  // it.
+  // A name in use: the node that has it, and the next number to try for another node that asks for
+  // the same name.
   struct Name {
     int node = 0;
     int next_number = 2;

@@ -46,22 +46,22 @@ constexpr bool persists(NodeKind kind) {
 // Fills a parameter or state before the first step; `random` is keyed by (seed, leaf name).
 using Initializer = std::function<void(Tensor& value, const Philox& random)>;
 
-// The least and the largest value that an element of a state may have when it comes from outside,
-// from a checkpoint for example: kernels rely on it. NaN is never within.
+// The smallest and largest value that an element of a state may have when the value comes from
+// outside, for example from a checkpoint; kernels rely on these bounds. NaN is never within them.
 struct Bounds {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
 };
-// A running variance or mean of squares is kNotNegative; a running standard deviation, by which
-// kernels divide, is kPositive; a counter of training steps, to which they add 1, is a kStepCount.
+// Use kNotNegative for a running variance or mean of squares, kPositive for a running standard
+// deviation (kernels divide by it), kStepCount for a count of steps (kernels add 1 to it).
 inline constexpr Bounds kNotNegative{.least = 0};
 inline constexpr Bounds kPositive{.least = std::numeric_limits<float>::denorm_min()};
 inline constexpr Bounds kStepCount{.least = 0,
                                    .most = std::numeric_limits<std::int32_t>::max() - 1};
 
-// What an optimizer should know of a parameter.
+// Facts about a parameter for the optimizer.
 struct ParameterFacts {
-  bool decays = true;   // weight decay takes hold of it; not of gains and biases, as a rule
+  bool decays = true;   // whether weight decay applies; usually not for gains and biases
   bool trains = true;   // it has a gradient and is updated
   double lr_scale = 1;  // multiplies the learning rate
 };
@@ -76,7 +76,7 @@ struct Node {
   Initializer initializer;                 // kParameter and kState
   ParameterFacts facts;                    // kParameter
   std::optional<Bounds> bounds;            // kState
-  bool is_derived = false;                 // kState: made of parameters, no checkpoint has it
+  bool is_derived = false;                 // kState: computed from parameters, in no checkpoint
   std::shared_ptr<const Tensor> constant;  // kConstant
 };
 

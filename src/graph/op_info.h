@@ -1,4 +1,4 @@
-// What the graph knows of an op: a plain struct of facts and two functions, no virtuals.
+// The description of an op for the graph: a plain struct of facts and two functions, no virtuals.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ enum class GradientKind {
   kSurrogate,  // an approximation, defined by its own formula
 };
 
-// Types and attributes of a node that is being added.
+// A node that is being added: its op, the types of its inputs, and its attributes.
 struct InferContext {
   const OpInfo& op;
   std::span<const TensorType* const> inputs;  // nullptr: absent
@@ -33,7 +33,7 @@ struct InferContext {
   const TensorType& input(int i) const;
   const Shape& shape(int i) const { return input(i).shape; }
   DType dtype(int i) const { return input(i).dtype; }
-  // Throws "[op] what: expected E, got G" unless `holds`.
+  // Throws "[op] what: expected E, got G" if `holds` is false.
   void expect(bool holds, std::string_view what, const std::string& expected,
               const std::string& got) const;
   void expect_shape(int i, std::string_view what, const Shape& expected) const;
@@ -41,12 +41,12 @@ struct InferContext {
   void expect_floating(int i, std::string_view what) const;
 };
 
-// What backward rules have made of the states that they change, by the value that a forward node
+// The next values that backward rules give to states. The key is the value that a forward node
 // reads as the state.
 using StateValues = std::map<Value, Value>;
 
-// One node whose gradient is being built. `backward` reads gradients of its outputs and sets
-// those of its inputs, appending explicit nodes to the graph.
+// A node whose gradient is being built. `backward` reads the gradients of its outputs, appends
+// explicit nodes to the graph, and sets the gradients of its inputs.
 class BackwardContext {
  public:
   BackwardContext(Graph& graph, int node, std::span<const Value> output_gradients,
@@ -62,11 +62,11 @@ class BackwardContext {
   // Whether the gradient of input i is wanted at all.
   bool needs(int i) const;
   void set(int i, Value gradient) { input_gradients_[i] = gradient; }
-  // Input i as a state that the backward changes: what the backward of another node that reads the
-  // same state has left of it, or else the input itself.
+  // Input i as a state that the backward changes: the next value that the backward of another node
+  // has set for the same state, or else the input itself.
   Value state(int i) const;
-  // Says which value the backward gives to the state that input i reads. The rule marks no update:
-  // whoever builds the gradient may, or may not.
+  // Sets the next value of the state that input i reads. Backward rules never mark updates; the
+  // code that builds the gradient decides.
   void set_state(int i, Value next) { states_[input(i)] = next; }
   std::span<const Value> result() const { return input_gradients_; }
 
@@ -84,16 +84,16 @@ struct InPlace {
   int output;
 };
 
-// Whether a node's outputs are the elements of input 0 where they lie, so that no kernel runs.
+// Whether a node's outputs share the memory of input 0, so that no kernel runs.
 enum class View {
   kNo,
   kWhole,  // Output 0 is all of input 0 under another shape.
-  // The outputs, all of one type, are the equal parts of input 0, one after the other. They stay
-  // where they lie if each begins at a multiple of kAlignment bytes, which kernels count on.
+  // The outputs, all of one type, are the equal parts of input 0 in order. They share its memory if
+  // each begins at a multiple of kAlignment bytes, which kernels rely on.
   kParts,
 };
 
-// An input of an op: what messages call it, and the element types that the op takes there.
+// An input of an op: its name in messages, and the element types that the op accepts there.
 struct OpInput {
   OpInput(const char* called, DTypes taken = kFloatingTypes)  // NOLINT: implicit
       : name(called), types(taken) {}
@@ -103,7 +103,7 @@ struct OpInput {
 
 struct OpInfo {
   std::string_view name;
-  // By place. The last one stands for all further inputs of an op that takes any number of them.
+  // By place. The last entry also describes all further inputs of an op with any number of them.
   std::vector<OpInput> inputs = {};
   DTypes outputs = kAnyType;  // one type: every output has it, whatever the inputs are
   Attrs attrs = {};  // the defaults, in the struct that the nodes of this op carry
@@ -111,28 +111,28 @@ struct OpInfo {
   void (*backward)(BackwardContext&) = nullptr;  // nullptr: building a gradient refuses
   GradientKind gradient = GradientKind::kNone;
   std::vector<InPlace> in_place = {};
-  bool keeps_on_guard = false;  // its in-place outputs stay as they were in a step that diverged
+  bool keeps_on_guard = false;  // its in-place outputs keep their values in a step that diverged
   View view = View::kNo;
   int code = 0;  // which member of a family this op is (element-wise ops)
 };
 
-// What messages call input i: "gain", or "part 2" where the op takes any number of parts.
+// The name of input i in messages: "gain", or "part 2" where the op takes any number of parts.
 std::string input_name(const OpInfo& op, int i);
-// The element types that the op takes as input i.
+// The element types that the op accepts as input i.
 DTypes input_types(const OpInfo& op, int i);
 
-// The attributes of a node from their text (Attrs::text); those that it does not name have their
-// defaults. Throws Error{kUsage}: "[layer_norm] eps: expected a number, got 'x'".
+// Reads the attributes of a node from their text (Attrs::text). Fields that are not named keep
+// their defaults. Throws Error{kUsage}: "[layer_norm] eps: expected a number, got 'x'".
 Attrs attrs_from_text(const OpInfo& op, std::string_view text);
 
-// Whether the outputs of a node lie in its input 0.
+// Whether the outputs of a node lie in the memory of its input 0.
 inline bool is_view(const Node& node) {
   if (node.kind != NodeKind::kOp || node.op->view == View::kNo) return false;
   return node.op->view == View::kWhole || node.outputs.size() == 1 ||
          node.outputs[0].bytes() % std::int64_t(kAlignment) == 0;
 }
 
-// How many elements of input 0 lie before output `port` of a view.
+// The number of elements of input 0 that lie before output `port` of a view.
 inline std::int64_t view_offset(const Node& node, int port) {
   return port * node.outputs[0].shape.elements();
 }

@@ -1,5 +1,5 @@
-// Options of a task or of a training: a struct that lists its fields with what they mean and what
-// they may be, from which come the recipe's keys, their limits and `keel list keys`.
+// Options of a task or of a training: a struct that lists its fields with their meaning and limits.
+// The recipe's keys, their limits and `keel list keys` come from this list.
 //
 //   struct Options {
 //     std::int64_t width = 240;
@@ -21,15 +21,15 @@
 
 namespace keel {
 
-// What an option may be: the numbers from `least` to `most`, of which either end may be excluded.
+// The permitted numbers of an option: from `least` to `most`; either end may be excluded.
 struct Range {
   double least = -std::numeric_limits<float>::max(), most = std::numeric_limits<float>::max();
   bool above = false, below = false;  // whether `least` or `most` itself is excluded
-  std::string_view words = {};        // what is said of it; empty: follows from the numbers
+  std::string_view words = {};        // the range in words; empty: made from the numbers
 
-  // Numbers that are not finite are in no range.
+  // Numbers that are not finite lie in no range.
   bool holds(double value) const;
-  // "1 to 20", "in [0, 1)", ">= 1" or "> 0"; empty where nothing is excluded.
+  // "1 to 20", "in [0, 1)", ">= 1" or "> 0"; empty if nothing is excluded.
   std::string text() const;
 };
 
@@ -40,7 +40,7 @@ constexpr Range more_than(double least, double most) {
   return {.least = least, .most = most, .above = true};
 }
 constexpr Range fraction() { return {.least = 0, .most = 1, .below = true}; }
-// For texts, and for numbers of which more has to be said.
+// A range described in words, for texts and for numbers that need more explanation.
 constexpr Range described(std::string_view words, Range range = {}) {
   range.words = words;
   return range;
@@ -61,13 +61,13 @@ constexpr Option<Struct, Member> option(std::string_view name, Member Struct::*m
   return {name, member, about, range};
 }
 
-// Whether every field says what it means; asked by static_assert of every struct of options.
+// Whether every field has a description; every struct of options has a static_assert of it.
 template <class Options>
 constexpr bool all_documented() {
   return std::apply([](const auto&... f) { return (!f.about.empty() && ...); }, Options::fields());
 }
 
-// What `keel list keys` says of an option.
+// The facts about an option that `keel list keys` prints.
 struct OptionFact {
   std::string name, about, value, range;  // the value is that of the struct that was asked
 };
@@ -99,7 +99,7 @@ std::vector<OptionFact> option_facts(const Options& options) {
   return facts;
 }
 
-// Throws Error{kUsage} that begins with the option's name for a number out of its range.
+// Throws Error{kUsage}, beginning with the option's name, if a number is out of its range.
 void check_range(std::string_view name, const Range& range, double value, const std::string& text);
 
 template <class Options>

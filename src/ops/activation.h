@@ -1,4 +1,4 @@
-// What a matrix product or a convolution applies to its result while it writes it.
+// The activation that a matrix product or a convolution applies to its result as it writes it.
 #pragma once
 
 #include "src/core/choice.h"

@@ -1,24 +1,24 @@
-// Attention of several heads (Vaswani et al. 2017, eq. 1), never more than a tile of it in memory
-// (Dao 2023, "FlashAttention-2", algorithms 1 and 2). For each head, on its slice of the features:
+// Multi-head attention (Vaswani et al. 2017, eq. 1) that never holds more than a tile of scores
+// (Dao 2023, "FlashAttention-2", algorithms 1 and 2). For each head, on its slice of features:
 //     y = dropout(softmax(scale q k^T + mask)) v
 //
 //   q (b, tq, d)   k, v (b, tk, d)   floating;  head h has the features [h w, (h + 1) w) of d
-//   key_mask u8 (b, tk) or absent: query i sees key j of its row unless key_mask is 0 there, or
-//     `causal` and j > i + (tk - tq). What it does not see has the probability 0 and must be
-//     finite.
-//   outputs: y (b, tq, d);  lse (b, heads, tq), the log of the sum of exp(scale q k^T) over what a
-//     query sees, for the backward alone. A query that sees nothing has y = 0 and, that no value of
-//     a healthy run is infinite, lse = 0.
+// key_mask u8 (b, tk) or absent: query i sees key j of its row unless key_mask is 0 there, or
+// `causal` and j > i + (tk - tq). A key that a query does not see has probability 0 and must be
+// finite.
+// outputs: y (b, tq, d); lse (b, heads, tq), the log of the sum of exp(scale q k^T) over the keys
+// that a query sees, for the backward alone. A query that sees no key has y = 0 and lse = 0, so
+// that no value of a healthy run is infinite.
 //   scale: 0 stands for 1 / sqrt(w).
-// p: dropout of probabilities, those that are kept divided by 1 - p, drawn for the update `tick`
-// () i32 and the rows of the batch from number `first_row` () i32 on; both absent for p = 0. Key j
-// of query i in head h of row r is dropped when the number attention_bits() has for it is below p:
-// padding or splitting a batch changes no draw.
+// p: dropout of probabilities. Kept ones are divided by 1 - p. The draws belong to the update
+// `tick` () i32 and to the rows of the batch from number `first_row` () i32 on; both are absent for
+// p = 0. Key j of query i in head h of row r is dropped when its number from attention_bits() is
+// below p, so padding or splitting a batch changes no draw.
 // backward (Exact for the mask that was drawn), from (q, k, v, y, lse, dy), with P = exp(scale q
 // k^T - lse), keep = 0 or 1 / (1 - p), delta = the sums of dy y over the features of a head:
 //     dv = (keep P)^T dy    dS = P (keep (dy v^T) - delta)    dq = scale dS k    dk = scale dS^T q
 //   outputs: dq, dk, dv like q, k, v; 0 for a key that no query sees.
-// The bits of a row depend neither on other rows nor on keys that its mask takes from its end.
+// The bits of a row depend neither on other rows nor on masked keys at the row's end.
 // errors: ranks, types, and sizes that do not fit; heads wider than 256; p outside of [0, 1); with
 // dropout more than 64 heads or more than 16384 queries or keys; a gradient that comes in by lse.
 // in place: none.
@@ -55,11 +55,11 @@ struct AttentionAttrs {
 };
 
 inline constexpr std::int64_t kWidestHead = 256;
-// The limits of dropout, by which the number of a probability has 34 bits.
+// The limits of dropout: with them the number of a probability has 34 bits.
 inline constexpr std::int64_t kMostDropoutHeads = 64, kLongestDropout = 1 << 14;
 
 struct AttentionSizes {
-  std::int64_t batch, heads, queries, keys, width;  // width: of a head
+  std::int64_t batch, heads, queries, keys, width;  // width of a head
 
   constexpr std::int64_t features() const { return heads * width; }
   // Query i sees keys up to i + diagonal() when causal.
@@ -68,8 +68,8 @@ struct AttentionSizes {
 AttentionSizes attention_sizes(const Shape& q, const Shape& k, std::int64_t heads);
 double attention_scale(const AttentionAttrs& attrs, const AttentionSizes& sizes);
 
-// The block of random words that belongs to keys j to j + 3, j being a multiple of 4: key j + n
-// takes word n. `row` counts from the first row of the data that the batch is a part of.
+// The block of random words for keys j to j + 3, where j is a multiple of 4: key j + n takes word
+// n. `row` counts from the first row of the data that the batch is a part of.
 constexpr std::uint64_t attention_block(std::uint32_t row, std::uint64_t head, std::uint64_t i,
                                         std::uint64_t j) {
   return std::uint64_t{row} << 32 | head << 26 | i << 12 | j >> 2;

@@ -1,7 +1,7 @@
-// The sums over the rows of a batch that the backward of a norm over columns needs, as a value of
-// its own: f64, a row for each kind, on every backend. A backward that is given them does not add
-// up x and dy again, and its results have the same bits. x, dy, the mask, K and B are as in
-// src/ops/column_moments.h; sums are over the K kept elements unless told otherwise.
+// The sums over the rows of a batch that the backward of a column norm needs, as a value of its
+// own: f64, a row for each kind, on every backend. A backward that is given them does not sum x and
+// dy again, and its results have the same bits. x, dy, the mask, K and B are as in
+// src/ops/column_moments.h; sums are over the K kept elements unless stated otherwise.
 //   centred_gradient_sums (x, mean, rstd, dy, mask) -> (5, channels), the rows of CentredSumRow:
 //     K,  B,  sum of xhat,  sum of dy,  sum of dy * xhat,  with xhat = (x - mean) * rstd. They are
 //     those of batch_norm and batch_renorm. With `padding` (6, channels), the last row being the
@@ -56,7 +56,7 @@ extern const OpInfo kCentredGradientSums, kUncentredGradientSums;
 
 namespace ops {
 
-// What the sums are formed of; the mask may be absent.
+// The tensors that the sums are formed from; the mask may be absent.
 struct CentredColumns {
   Value x, mean, rstd, dy, mask = {};
 };

@@ -1,6 +1,6 @@
-// The statistics that the norms over columns form of a batch, as values of their own. A norm that
-// is given them does not add x up again, and its results have the same bits. So statistics may be
-// merged over the shards of a batch, moments -> merge -> norm, or kept while y is computed anew.
+// The statistics that column norms compute over a batch, as values of their own. A norm that is
+// given them does not sum x again, and its results have the same bits. So statistics can be merged
+// over the shards of a batch (moments -> merge -> norm), or kept while y is recomputed.
 //   x (rows, channels) tokens, or (n, channels, h, w) images; B elements a feature, B being rows or
 //     n * h * w
 //   mask u8 (rows) or absent, tokens only: rows with 0 are left out. It keeps K elements a feature;
@@ -18,11 +18,11 @@
 //     LeVeque 1983). A shard with K = 0 changes B alone.
 //   merge_sums (parts f64 (shards, kinds, channels)) -> (kinds, channels), the sums over the shards
 //     in their order. It merges squares, and the sums of src/ops/column_gradient_sums.h.
-// None of them has a backward: the gradient by way of the statistics is part of the norm's own. A
-//     norm whose statistics are not those of its own x and mask, such as merged ones, refuses to be
-//     differentiated by itself: it needs gradient sums that are merged in the same way. They are
-//     given to its backward op, which returns dx of its own rows, and dgain, dbias and the next
-//     states of all shards together.
+// None of them has a backward: the norm's own backward includes the gradient by way of the
+// statistics. A norm whose statistics are not those of its own x and mask, such as merged ones,
+// refuses to be differentiated, because it needs gradient sums that are merged in the same way.
+// Give these to its backward op, which returns dx of its own rows, and dgain, dbias and the next
+// states of all shards together.
 // errors: as the norms have them for x and mask; parts not f64 of rank 3, or without a shard; parts
 //     of merge_moments without 4 rows.
 #pragma once
@@ -37,7 +37,7 @@ struct MomentRow {
 struct SquareRow {
   enum Place : int { kCount, kAll, kSquares, kAllSquares, kRows };
 };
-// The rows of squares, with those of all rows or without.
+// The number of rows of squares, with the row over all elements or without it.
 constexpr std::int64_t square_rows(bool all_rows) {
   return all_rows ? SquareRow::kRows : SquareRow::kAllSquares;
 }

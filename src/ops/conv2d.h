@@ -16,7 +16,7 @@
 
 namespace keel {
 
-// Inputs have these places. Each backward has dy for what it gives the gradient of.
+// Places of inputs. Each backward has dy in the place of the input that it differentiates by.
 struct ConvInput {
   enum Place : int { kX, kWeight, kBias };
 };
@@ -41,7 +41,7 @@ struct ConvAttrs {
 // The backward nodes carry the shape they must produce, which dy alone does not determine.
 struct ConvBackwardAttrs {
   std::int64_t stride = 1, padding = 0;
-  Shape shape;  // of x, as it is stored, or of weight
+  Shape shape;  // of x, as stored, or of weight
   bool channels_last = false;
   static constexpr auto fields() {
     return std::tuple{field("stride", &ConvBackwardAttrs::stride),

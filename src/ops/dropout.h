@@ -2,9 +2,9 @@
 //
 //   x (rows, ...) floating, axis 0 being the rows of the batch; a scalar is one row
 //   tick, first_row () i32, see RandomKey   y like x
-// Element e of row r is kept when Philox(seed, stream, tick).row_uniform(first_row + r, e) >= p, so
-// the mask is the same on every backend, for every thread count and every way to split the update's
-// rows, and the backward draws it again instead of saving it.
+// Element e of row r is kept when Philox(seed, stream, tick).row_uniform(first_row + r, e) >= p.
+// The mask is therefore the same on every backend, for every thread count and for every split of
+// the update's rows. The backward draws the mask again instead of saving it.
 // backward (Exact for the drawn mask): dx = keep ? dy / (1 - p) : 0.
 // errors: p outside [0, 1); rows of 2^34 elements or more.      in place: y over x, dx over dy.
 #pragma once

@@ -1,5 +1,5 @@
-// Element-wise ops with NumPy broadcasting: one table of codes, shared by single nodes and by the
-// fused programs that the fusion pass makes of chains.
+// Element-wise ops with NumPy broadcasting. One table of codes serves single nodes and the fused
+// programs that the fusion pass makes of chains.
 //
 // Operands and results are floating and of one type, except: less and equal return u8 (0 or 1);
 // select takes a u8 condition; cast takes and returns any type.
@@ -36,8 +36,8 @@ enum class EwCode : std::uint8_t {
   kGelu,      // x * Phi(x) = x * (1 + erf(x / sqrt 2)) / 2
   kSoftplus,  // log(1 + exp(x))
   kCast,
-  // The backward codes: four take (dy, y), y being the result, the next four (dy, x), x being the
-  // operand.
+  // The backward codes. The first four take (dy, y), where y is the result; the next four take (dy,
+  // x), where x is the operand.
   kSqrtBackward,
   kReluBackward,
   kTanhBackward,
@@ -53,7 +53,7 @@ enum class EwCode : std::uint8_t {
 
 inline constexpr int kEwCount = static_cast<int>(EwCode::kCount);
 
-// The operands of a code of two, and of select, have these places; a single operand has place 0.
+// A code with two operands, and select, number them by these places; a single operand has place 0.
 struct BinaryInput {
   enum Place : int { kA, kB };
 };
@@ -74,9 +74,9 @@ struct CastAttrs {
 };
 
 const OpInfo& elementwise_op(EwCode code);
-// The code of an element-wise op, or nothing for any other op.
+// The code of an element-wise op; nothing if the op is not element-wise.
 std::optional<EwCode> elementwise_code(const OpInfo& op);
-// How many operands a code takes: 1 to 3.
+// The number of operands of a code: 1 to 3.
 int arity(EwCode code);
 // The definition of every code on one element, in double; `scale` is read by kScale only.
 double evaluate(EwCode code, const std::array<double, 3>& operands, const ScaleAttrs& scale);
@@ -94,7 +94,7 @@ struct EwProgram {
   std::vector<EwStep> steps;
 };
 
-// The longest program that fusion makes and that kernels, which hold it in arrays, take.
+// The maximum length of a fused program; kernels hold the program in arrays of this size.
 inline constexpr int kMostEwOperands = 8, kMostEwSteps = 16;
 inline constexpr int kMostEwRegisters = kMostEwOperands + kMostEwSteps;
 inline bool fits_kernels(const EwProgram& program) {

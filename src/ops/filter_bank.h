@@ -1,16 +1,16 @@
-// The filters of DRAW's attention (Gregor et al. 2015, eq. 21 to 26): N x N Gaussian ones on a grid
-// over an image of `rows` x `columns` pixels, all of one width, the products of N along x and N
-// along y.
+// The filters of DRAW's attention (Gregor et al. 2015, eq. 21 to 26): a grid of N x N Gaussian
+// filters over an image of `rows` x `columns` pixels. All have one width, and each is the product
+// of one of N filters along x and one of N along y.
 //
-//   p (n, 5) floating: what a linear layer says, g~X, g~Y, log sigma^2, log delta~, log gamma
+// p (n, 5) floating: the output of a linear layer, g~X, g~Y, log sigma^2, log delta~, log gamma
 //   gX = (columns + 1) / 2 (g~X + 1)        gY = (rows + 1) / 2 (g~Y + 1)
 //   delta = (max(columns, rows) - 1) / (N - 1) exp(log delta~)
 //   mu_i = g + (i - N / 2 - 1/2) delta,  i = 1 .. N           along x and along y
 //   K_ia = exp(-(a - mu_i)^2 / (2 sigma^2)),  a = 1 .. columns or rows      F_i = K_i / Z_i
 //   Z_i = sum over a of K_ia, and 1e-8 for filters that lie beside the image
-// Grid::kRelease is that of a public re-implementation: pixels from 0, g = size / 2 (g~ + 1), and
-// 1e-4 in Z.
-//   outputs: fx (n, N, columns), fy (n, N, rows). log gamma, the strength, is not looked at.
+// Grid::kRelease follows a public re-implementation: pixels count from 0, g = size / 2 (g~ + 1),
+// and Z has 1e-4.
+// outputs: fx (n, N, columns), fy (n, N, rows). log gamma, the strength, is ignored.
 // backward, with e = a - mu_i and T_ia = F_ia (dF_ia - sum over b of dF_ib F_ib):
 //   dmu_i = sum_a T e / sigma^2        dlog sigma^2 = sum_ia T e^2 / (2 sigma^2), of x and of y
 //   dg~ = sum_i dmu_i dg / dg~         dlog delta~ = delta sum_i dmu_i (i - N / 2 - 1/2)
@@ -43,8 +43,8 @@ struct FilterBankAttrs {
   }
 };
 
-// Inputs and outputs have these places; the backward has the inputs and outputs of the forward, and
-// the gradients, of which one may be absent.
+// Places of inputs and outputs. The backward has the inputs and outputs of the forward and the two
+// gradients, one of which may be absent.
 struct FilterBankInput {
   enum Place : int { kP, kFx, kFy, kDfx, kDfy };
 };
@@ -52,16 +52,16 @@ struct FilterBankOutput {
   enum Place : int { kFx, kFy };
 };
 
-// One axis of the image: where filters stand on it.
+// One axis of the image, and the positions of the filters on it.
 struct FilterAxis {
   std::int64_t size;  // pixels
   double first;       // the place of the first pixel
   double per_hat;     // dg / dg~: g = per_hat (g~ + 1)
   double per_stride;  // delta = per_stride exp(log delta~)
-  double least;       // what Z has besides its sum
+  double least;       // added to the sum in Z
 };
 FilterAxis filter_axis(const FilterBankAttrs& attrs, bool is_x);
-// i - N / 2 - 1/2 of filter i = 0, 1, ..., which stands for i + 1 above.
+// i - N / 2 - 1/2 for filter i = 0, 1, ..., which is filter i + 1 in the formulas above.
 constexpr double filter_offset(std::int64_t filters, std::int64_t i) {
   return double(i) + 0.5 - double(filters) / 2;
 }

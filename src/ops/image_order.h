@@ -1,17 +1,17 @@
-// The two orders in which images (n, c, h, w) lie in memory: as named, or channels last, as
-// (n, h, w, c).
+// The two memory orders of images (n, c, h, w): as named, or channels last, that is (n, h, w,
+// c).
 #pragma once
 
 #include "src/core/shape.h"
 
 namespace keel {
 
-// The sizes n, c, h, w of images stored as `stored`.
+// The sizes n, c, h, w of images whose stored shape is `stored`.
 inline Shape image_sizes(const Shape& stored, bool channels_last) {
   return channels_last ? Shape{stored[0], stored[3], stored[1], stored[2]} : stored;
 }
 
-// The inverse: the shape that images of sizes n, c, h, w are stored as.
+// The inverse: the stored shape of images with sizes n, c, h, w.
 inline Shape stored_shape(const Shape& sizes, bool channels_last) {
   return channels_last ? Shape{sizes[0], sizes[2], sizes[3], sizes[1]} : sizes;
 }

@@ -50,16 +50,16 @@ namespace ops {
 Value reshape(Graph& g, Value x, const Shape& shape);
 // Permutes the axes; `axes` must name each axis once.
 Value transpose(Graph& g, Value x, std::vector<std::int64_t> axes);
-// x[start : start + size] along every axis.
+// Returns x[start : start + size] along every axis.
 Value slice(Graph& g, Value x, std::vector<std::int64_t> starts, std::vector<std::int64_t> sizes);
-// x[start : start + size] along one axis.
+// Returns x[start : start + size] along one axis.
 Value slice_axis(Graph& g, Value x, int axis, std::int64_t start, std::int64_t size);
 // Cuts x along its first axis into equal parts, such as the time steps of a sequence. Parts whose
-// bytes are a multiple of kAlignment stay where they lie. Error unless `parts` divides the axis.
+// size in bytes is a multiple of kAlignment are not copied. Error unless `parts` divides the axis.
 std::vector<Value> split(Graph& g, Value x, std::int64_t parts);
 // Joins along an axis; the other sizes must agree.
 Value concat(Graph& g, const std::vector<Value>& parts, int axis);
-// Adds `before` and `after` elements of `value` round x along every axis.
+// Pads x along every axis: `before` elements of `value` in front and `after` at the end.
 Value pad(Graph& g, Value x, std::vector<std::int64_t> before, std::vector<std::int64_t> after,
           double value = 0);
 

@@ -20,8 +20,8 @@
 
 namespace keel {
 
-// Inputs and outputs have these places. A backward has the inputs of the forward and more;
-// classification_errors has the first two of cross_entropy.
+// Places of inputs and outputs. A backward has the inputs of its forward and more;
+// classification_errors has the first two inputs of cross_entropy.
 struct CrossEntropyInput {
   enum Place : int { kLogits, kLabels, kLogSumExp, kCount, kDmean, kDsum };
 };

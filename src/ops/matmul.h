@@ -6,9 +6,9 @@
 // backward (Exact):  da = dy b^T,  db = a^T dy (added up over the batch if b is shared),
 //                    dbias = dy added up over all rows.  `activation` is set by the fusion pass
 //                    only, after gradients are built.
-// Or b is stored in panels of w columns, (ceil(n / w), k', w) with k' >= k: element (i, j) of the
-// matrix (k, n) lies at (j / w, i, j % w), and zeros fill the rest. The pass to_panels alone makes
-// such nodes, after gradients are built.
+// Alternatively b is stored in panels of w columns, (ceil(n / w), k', w) with k' >= k: element (i,
+// j) of the matrix (k, n) lies at (j / w, i, j % w), and zeros fill the rest. Only the pass
+// to_panels makes such nodes, after gradients are built.
 // errors: rank < 2; mixed or integer types; inner sizes or batch axes that differ; bias not (n);
 //         panels that do not hold the matrix, or are transposed.
 #pragma once
@@ -26,7 +26,7 @@ struct MatmulInput {
 struct MatmulAttrs {
   bool transpose_a = false, transpose_b = false;
   Activation activation = Activation::kNone;
-  std::int64_t panel_columns = 0;  // n, where b is stored in panels; 0: it is not
+  std::int64_t panel_columns = 0;  // n, if b is stored in panels; else 0
   static constexpr auto fields() {
     return std::tuple{field("transpose_a", &MatmulAttrs::transpose_a),
                       field("transpose_b", &MatmulAttrs::transpose_b),
@@ -42,8 +42,8 @@ struct MatmulSizes {
 };
 MatmulSizes matmul_sizes(const Shape& a, const Shape& b, const MatmulAttrs& attrs);
 
-// How the panels of a shared b are cut: `width` columns each (0: b stays a matrix), and as many
-// rows as b has, rounded up to a multiple of `row_multiple`.
+// How a shared b is cut into panels: `width` columns each (0: b stays a matrix), and as many rows
+// as b has, rounded up to a multiple of `row_multiple`.
 struct PanelForm {
   std::int64_t width = 0, row_multiple = 1;
   Shape shape(std::int64_t k, std::int64_t n) const;  // of the panels of a matrix (k, n)

@@ -1,22 +1,22 @@
-// What a mixture of M normal distributions of the plane and a Bernoulli distribution say of a point
-// of handwriting (Graves 2013, eq. 18 to 26): -log of its density, and its gradient.
+// Negative log density of handwriting points under a mixture of M normal distributions of the plane
+// and a Bernoulli distribution (Graves 2013, eq. 18 to 26), and its gradient.
 //
 // A row of y is e^, then M each of p^, m1, m2, s1^, s2^, r^:
 //   e = 1 / (1 + exp(e^))    pi = softmax(p^)    mu = m    sigma = exp(s^)    rho = tanh(r^)
 //   nll = -log sum_j pi_j N(x1, x2; mu_j, sigma_j, rho_j) - log(x3 ? e : 1 - e)
 //   log N = -log(2 pi sigma1 sigma2 sqrt(1 - rho^2)) - Z / (2 (1 - rho^2))
 //   Z = a^2 + b^2 - 2 rho a b,   a = (x1 - mu1) / sigma1,   b = (x2 - mu2) / sigma2
-// Points are differences of whole numbers, so that many are equal, and the density of a component
-// on one of them has no bound: s^ counts as least_log_sigma where it is below, and r^ is held
-// within +-largest_rho. `held` counts them.
+// Points are differences of integers, so many are equal, and the density of a component at such a
+// point is unbounded. Therefore s^ below least_log_sigma is replaced by that bound, and r^ is
+// clamped to +-largest_rho. `held` counts these cases.
 //
 //   y (n, 1 + 6 M) floating   points (n, 3) like y: x1, x2, x3 = 0 or 1
 //   mask u8 (n) or absent: where it is 0 nll and held are 0, whatever y and the point are
 //   outputs: nll (n), held (n), which has no gradient
-// backward, g being dnll, gamma_j the share of component j in the density, C = 1 / (1 - rho^2):
+// backward, with g = dnll, gamma_j the share of component j in the density, C = 1 / (1 - rho^2):
 //   de^ = g (x3 - e)    dp^ = g (pi - gamma)    dm1 = -g gamma (C / sigma1) (a - rho b)
 //   ds1^ = -g gamma (C a (a - rho b) - 1)       dr^ = -g gamma (a b + rho (1 - C Z))
-// and likewise for 2; 0 for what is held. Points have no gradient.
+// The formulas for 2 are alike. A clamped value has gradient 0. Points have no gradient.
 // errors: a width that is not 1 + 6 M; inputs that do not fit each other.
 #pragma once
 
@@ -32,7 +32,7 @@ struct MixtureOutput {
   enum Place : int { kNll, kHeld };
 };
 
-// Where the parts of a row of y begin, in multiples of M after the first number.
+// Offsets of the parts of a row of y, in multiples of M after the first number.
 struct MixturePart {
   enum Place : int { kPi, kMean1, kMean2, kSigma1, kSigma2, kRho, kCount };
 };

@@ -1,5 +1,5 @@
-// The noise of Santurkar et al. 2018 (algorithm 1) after a batch normalization: every feature j of
-// every sample i is scaled and moved at random, by amounts whose means differ from unit to unit,
+// The noise of Santurkar et al. 2018 (algorithm 1) after a batch normalization. Every feature j of
+// every sample i is scaled and shifted at random, with means that differ from unit to unit,
 //     y = S_ij * x + M_ij,   S_ij ~ N(v_j, r_std^2),   M_ij ~ U(m_j - r_mean, m_j + r_mean)
 //     v_j ~ U(1, n_std),     m_j ~ U(-n_mean, n_mean),  all drawn anew every update.
 //
@@ -25,7 +25,7 @@ namespace keel {
 struct NormNoiseAttrs {
   double n_mean = 0.5, n_std = 1.25, r_mean = 0.1, r_std = 0.1;
   std::int64_t seed = 0, stream = 0;
-  std::int64_t positions = 1;  // tokens a row of the batch
+  std::int64_t positions = 1;  // tokens in one row of the batch
   static constexpr auto fields() {
     using A = NormNoiseAttrs;
     return std::tuple{field("n_mean", &A::n_mean),      field("n_std", &A::n_std),
@@ -40,13 +40,13 @@ struct NormNoiseInput {
   enum Place : int { kX, kTick, kFirstRow, kMask };
 };
 
-// Where the numbers of channel 0 of sample i lie: the row of the update, and the first number.
+// Where the random numbers of channel 0 of sample i begin: the row of the update and the number.
 struct SamplePlace {
   std::uint64_t row, first;
 };
 constexpr SamplePlace sample_place(std::int64_t i, std::int64_t positions, std::int64_t channels,
                                    std::int32_t first_row) {
-  const std::int64_t row = positions == 1 ? i : i / positions;  // a device divides slowly
+  const std::int64_t row = positions == 1 ? i : i / positions;  // division is slow on a device
   return {static_cast<std::uint64_t>(first_row + row),
           4 * static_cast<std::uint64_t>((i - row * positions) * channels)};
 }
@@ -71,7 +71,7 @@ struct NoiseOperands {
   RandomKey key;
   Value mask = {};  // may be absent
 };
-// The stream is the hash of the node's name; attrs.stream is not looked at.
+// The stream is the hash of the node's name; attrs.stream is ignored.
 Value norm_noise(Graph& g, Value x, const NoiseOperands& operands, NormNoiseAttrs attrs);
 
 }  // namespace ops

@@ -1,7 +1,7 @@
 // Optimizer updates of one parameter, and the sums that gradient clipping needs. Every update has
-// the inputs p, g like p, lr () and scale () or absent, then its own, then ids where g is rows of a
-// table's gradient; r = lr * lr_scale, and g' = scale * g (absent = 1; the scale is that of
-// clipping). Its outputs are the new p and the new values of its own states, each like p.
+// the inputs p, g like p, lr () and scale () or absent, then its own, then ids if g holds rows of a
+// table's gradient. r = lr * lr_scale and g' = scale * g, where scale comes from clipping (absent:
+// 1). The outputs are the new p and the new values of the update's own states, each like p.
 //
 //   sgd_step      u or absent.  g' += wd p;  u <- momentum u + g';  p <- p - r u   (nesterov: p - r
 //                 (g' + momentum u)). Without u there is no u': its shape is (0).
@@ -19,21 +19,21 @@
 //                 d <- momentum d - r g' / sqrt(max(n - q^2, 0) + eps);  p <- p + d
 //                 (RMSProp of Graves 2013, eq. 38 to 41; n - q^2, a variance, is below 0 by
 //                 rounding alone).
-// A scale that is not finite leaves p and the states unchanged: a diverged step destroys nothing.
+// If scale is not finite, p and the states stay unchanged: a diverged step destroys nothing.
 //
-// Rows: where ids (n) i32 is given, p is a table (V, width) and g are rows of its gradient (n,
-// width), as src/ops/row_gradient.h has them: row ids[j] of the gradient is g[j], and every other
-// row is 0. Results are those of the whole gradient to the bit, for p, lr and states that are
-// finite and a scale that is not negative. Adam, Graves, sgd with u and whatever decays change all
-// rows: moments fade, weights decay. Sgd without u and adagrad, both without weight decay, change
-// no row without a gradient, and touch none. `lazy`, which needs ids, is another rule: rows without
-// a gradient stay as they are under every update, and so do their states.
+// Rows: if ids (n) i32 is given, p is a table (V, width) and g are rows of its gradient (n, width),
+// as in src/ops/row_gradient.h: row ids[j] of the gradient is g[j], and every other row is 0.
+// Results equal those of the whole gradient to the bit if p, lr and states are finite and the scale
+// is not negative. Adam, Graves, sgd with u and every update with weight decay change all rows:
+// moments fade, weights decay. Sgd without u and adagrad, both without weight decay, neither change
+// nor touch rows without a gradient. `lazy`, which needs ids, is another rule: under every update,
+// rows without a gradient keep their values and states.
 // errors: an attribute out of its range; an input like p of another type; lazy without ids.
 // in place: every output over its own input.
 //
-//   sum_squares  y () = sum of x^2 over all elements, added up in double over fixed blocks. With
-//                ids, x being rows of a table's gradient as above: that of the whole gradient, to
-//                the bit. errors: x is then not (n, width).
+// sum_squares y () = sum of x^2 over all elements, added up in double over fixed blocks. With ids,
+// x holds rows of a table's gradient as above, and y is the sum over the whole gradient, to the
+// bit. errors: with ids, x is not (n, width).
 #pragma once
 
 #include "src/graph/graph.h"
@@ -100,7 +100,7 @@ struct SumSquaresAttrs {
   }
 };
 
-// Whether an update by rows leaves every row without a gradient as it is; has_u: sgd's momentum.
+// Whether an update by rows leaves rows without a gradient unchanged. has_u: sgd with momentum.
 inline bool spares_rows(const SgdAttrs& a, bool has_u) {
   return a.lazy || (a.weight_decay == 0 && !has_u);
 }
@@ -108,7 +108,7 @@ inline bool spares_rows(const AdagradAttrs& a) { return a.lazy || a.weight_decay
 inline bool spares_rows(const AdamAttrs& a) { return a.lazy; }
 inline bool spares_rows(const GravesAttrs& a) { return a.lazy; }
 
-// Inputs and outputs have these places: first those of every update, then an update's own.
+// Places of inputs and outputs: first those of every update, then an update's own.
 struct UpdateInput {
   enum Place : int { kP, kG, kLr, kScale, kOwn };
 };
@@ -148,7 +148,7 @@ extern const OpInfo kSgdStep, kAdamStep, kAdagradStep, kGravesStep, kSumSquares;
 
 namespace ops {
 
-// Every update returns p'; its new states are other outputs of the node.
+// Every update returns p'; the new states are further outputs of the node.
 struct SgdOperands {
   Value p, g, lr, scale, u, ids = {};
 };
@@ -170,7 +170,7 @@ struct GravesOperands {
 Value graves_step(Graph& g, const GravesOperands& in, const GravesAttrs& attrs);
 
 Value sum_squares(Graph& g, Value x);
-// Of a table's gradient that is given as rows.
+// The sum of squares of a table's gradient that is given as rows.
 Value sum_squares(Graph& g, Value rows, Value ids, std::int64_t vocabulary);
 
 }  // namespace ops

@@ -1,5 +1,5 @@
-// How far every x_i is from standing below every y_j in the order of coordinates (Vendrov, Kiros,
-// Fidler, Urtasun 2016, "Order-Embeddings of Images and Language", equation 2):
+// How far each x_i exceeds each y_j in the order of coordinates (Vendrov, Kiros, Fidler, Urtasun
+// 2016, "Order-Embeddings of Images and Language", equation 2):
 //
 //     e_ij = sum_k max(0, x_ik - y_jk)^2
 //
@@ -7,7 +7,7 @@
 //   x (n, width), y (m, width) floating, of one type; e (n, m)
 // backward: with the pairs (i, j) whose de_ij is not 0,
 //     dx_ik =   2 sum_j de_ij max(0, x_ik - y_jk)
-//     dy_jk = - 2 sum_i de_ij max(0, x_ik - y_jk)
+// With a margin most pairs have no gradient, so kernels skip them.
 // A margin leaves most pairs without a gradient, so that kernels pass over these.
 #pragma once
 

@@ -33,7 +33,7 @@ struct PoolAttrs {
 
 struct PoolBackwardAttrs {
   std::int64_t window = 2, stride = 2;
-  Shape shape;  // of x, as it is stored
+  Shape shape;  // of x, as stored
   bool channels_last = false;
   static constexpr auto fields() {
     return std::tuple{field("window", &PoolBackwardAttrs::window),

@@ -1,6 +1,6 @@
-// What the ops that draw random numbers share. A number depends on (seed, stream, update, row of
-// the whole update, element within the row), so that four micro-batches of 16 rows draw what one of
-// 64 does, and the padded length of a row does not change what its real part gets.
+// The inputs and stream shared by ops that draw random numbers. A number depends on (seed, stream,
+// update, row of the whole update, element within the row). Four micro-batches of 16 rows thus draw
+// the same numbers as one of 64, and padding a row does not change the numbers of its real part.
 #pragma once
 
 #include "src/core/rng.h"
@@ -14,15 +14,15 @@ struct RandomKey {
   Value first_row;  // the number, within the batch of the whole update, of this batch's first row
 };
 
-// The stream that an op with attributes `seed` and `stream` draws from in an update.
+// The stream of an op with attributes `seed` and `stream` in one update.
 template <class Attrs>
 constexpr Philox random_stream(const Attrs& attrs, std::int32_t tick) {
   return {static_cast<std::uint64_t>(attrs.seed), static_cast<std::uint32_t>(attrs.stream),
           static_cast<std::uint32_t>(tick)};
 }
 
-// A tensor as its random numbers see it: axis 0 counts the rows of the batch, and the other axes
-// are one row's elements. A scalar is a row of one element.
+// How random numbers see a tensor: axis 0 counts the rows of the batch, and the other axes are the
+// elements of one row. A scalar is one row with one element.
 struct DrawnRows {
   std::int64_t rows, width;
 };

@@ -4,8 +4,8 @@
 //   tick, first_row () i32, see RandomKey
 //   y (rows, ...) f32 or f64 of the shape and type asked for, axis 0 being the rows of the batch; a
 //   scalar is one row
-// Backends of f32 kernels give each number within 30 * 2^-24 of the one in double: a radius below
-// 5.8 whose logarithm, product and root err by 3 units of 2^-24 times a cosine that errs by 2.
+// Backends of f32 kernels compute each number within 30 * 2^-24 of the double one: a radius below
+// 5.8, whose logarithm, product and root err by 3 units of 2^-24, times a cosine that errs by 2.
 // backward: none; no input has a gradient.      errors: y of another type; rows of 2^33 elements
 // or more.
 #pragma once

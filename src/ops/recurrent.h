@@ -1,6 +1,6 @@
-// What recurrent cells do element by element, a node each way for a time step: LSTM (Hochreiter,
-// Schmidhuber 1997) and GRU (Cho et al. 2014). Products and norms are nodes before them, and an
-// LSTM's norm of c is one between its two ops (Ba et al. 2016, eq 36-38 and 46-48).
+// Element-wise parts of recurrent cells, with one forward and one backward node a time step: LSTM
+// (Hochreiter, Schmidhuber 1997) and GRU (Cho et al. 2014). Products and norms are nodes before
+// them, and an LSTM's norm of c lies between its two ops (Ba et al. 2016, eq 36-38 and 46-48).
 //
 //   lstm_cell    [f i o g] = act(u + w), act = sigmoid, for g tanh;   c = f c' + i g
 //                u, w (rows, 4 width)   before = c' (rows, width)
@@ -12,9 +12,9 @@
 //                u, w (rows, 2 width)   a, q, before = h' (rows, width)
 //                -> h (rows, width), and [z r k] (rows, 3 width), which the backward reads
 //
-// mask u8 (rows) or absent: in rows where it is 0 c and h are those before, to the bit, and all
-// gradients but those of the state before are 0.
-// Backward, with m = mask or 1, from dc and do, dh, or dh (any of them absent: 0):
+// mask u8 (rows) or absent: in rows where it is 0, c and h keep their previous values exactly, and
+// all gradients except those of the previous state are 0.
+// Backward, with m = mask or 1, from dc and do, dh, or dh (an absent gradient counts as 0):
 //   lstm_output_backward  do = m dh tanh(n);   dn = m dh o (1 - tanh(n)^2);   dh' = (1 - m) dh
 //   lstm_cell_backward    du = dw = m [dc c' f (1 - f), dc g i (1 - i), do o (1 - o), dc i (1 -
 //   g^2)]
@@ -22,8 +22,8 @@
 //   gru_cell_backward     ds = m dh z (1 - k^2);   dr = ds q;   dz = m dh (k - h')
 //                         du = dw = [dz z (1 - z), dr r (1 - r)];   da = ds;   dq = ds r
 //                         dh' = m dh (1 - z) + (1 - m) dh
-// errors: other shapes, mixed types.      in place: c and h over the state before; its gradient
-// over that of the state.
+// errors: other shapes, mixed types. in place: c and h over the previous state; the gradient of the
+// previous state over that of the state.
 #pragma once
 
 #include "src/graph/graph.h"
@@ -68,7 +68,7 @@ struct GruCellBackwardOutput {
   enum Place : int { kDu, kDa, kDq, kDbefore };
 };
 
-// Sizes of a cell, by the shape of its state.
+// Sizes of a cell, taken from the shape of its state.
 struct CellSizes {
   std::int64_t rows, width;
   std::int64_t elements() const { return rows * width; }
@@ -84,13 +84,13 @@ struct LstmCell {
   Value c, o;
 };
 LstmCell lstm_cell(Graph& g, Value u, Value w, Value before, Value mask = {});
-// h. `before` and `mask`: both or neither.
+// Returns h. Give both `before` and `mask`, or neither.
 Value lstm_output(Graph& g, Value o, Value n, Value before = {}, Value mask = {});
 
 struct GruCell {
   Value u, w, a, q, before, mask = {};
 };
-// h.
+// Returns h.
 Value gru_cell(Graph& g, const GruCell& cell);
 
 }  // namespace ops

@@ -1,5 +1,5 @@
-// The gradient of a large table as rows: the ids that were looked up, sorted once, and the sums of
-// the rows that each of them was given. n is the number of ids, V the vocabulary.
+// The gradient of a large table as rows: the sorted unique ids that were looked up, and for each id
+// the sum of its gradient rows. n is the number of ids, V the vocabulary.
 //
 // group_ids   ids (...) i32, n in all
 //   order  (n) i32    the places of all ids, sorted by id; equal ids stay in the order of i; those
@@ -44,8 +44,8 @@ struct SumGroupsInput {
 
 extern const OpInfo kGroupIds, kSumGroups;
 
-// The gradient of a parameter: a value of its type or, of a table (V, width), its rows: then ids
-// (n) i32 ascend, each of them once and V after the last, and the value is (n, width), 0 there.
+// The gradient of a parameter: a value of its type or, for a table (V, width), its rows. Then ids
+// (n) i32 ascend without repeats, V after the last; the value is (n, width), 0 where ids are V.
 struct ParameterGradient : Value {
   Value ids;
 
@@ -57,7 +57,7 @@ struct ParameterGradient : Value {
 
 namespace ops {
 
-// The rows of a table's gradient, from the gradient dy of its lookups.
+// Returns the rows of a table's gradient, computed from the gradient dy of its lookups.
 ParameterGradient row_gradient(Graph& g, Value ids, Value dy, const GroupIdsAttrs& attrs);
 
 }  // namespace ops

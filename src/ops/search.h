@@ -1,12 +1,12 @@
-// Ops of searches that go through a sequence step by step: the best candidates of a row, and memory
-// of what earlier steps computed. None has a backward.
+// Ops for step-by-step search over a sequence: the best candidates of a row, and a memory of the
+// results of earlier steps. None has a backward.
 //
-// top_k: the k largest elements of every row, the largest first; of equal ones the one with the
-//   lower index is first. A NaN stands before every number, so that a sick row is seen.
+// top_k: the k largest elements of every row, largest first. Among equal elements the lower index
+// comes first. NaN comes before every number, so that a row with NaN is noticed.
 //   x (rows, width) floating, 1 <= k <= width
 //   outputs: values (rows, k) like x;  indices (rows, k) i32
 //
-// put: what a step computed joins what the steps before did.
+// put: writes the result of a step into the memory of the results of earlier steps.
 //   y[r, t] = x[r, 0] and y[r, i] = memory[r, i] for i != t
 //   memory (rows, length, width)   x (rows, 1, width) of the same type   t () i32   y like memory
 //   A t outside of [0, length) makes element 0 NaN, so that the run stops with the node's name.
@@ -30,7 +30,7 @@ struct TopKAttrs {
   static constexpr auto fields() { return std::tuple{field("k", &TopKAttrs::k)}; }
 };
 
-// Whether element a at index i stands before element b at index j.
+// Whether element a at index i comes before element b at index j.
 template <class T>
 constexpr bool stands_before(T a, std::int64_t i, T b, std::int64_t j) {
   const bool a_is_nan = a != a, b_is_nan = b != b;
@@ -55,8 +55,8 @@ Ranked top_k(Graph& g, Value x, std::int64_t k);
 
 Value put(Graph& g, Value memory, Value x, Value t);
 
-// y[i] = x[rows[i]] for x (n, ...) and rows (m) i32: the rows that a search goes on with. A number
-// outside of [0, n) gives a row of NaN.
+// y[i] = x[rows[i]] for x (n, ...) and rows (m) i32: selects the rows that a search continues with.
+// A number outside [0, n) gives a row of NaN.
 Value take_rows(Graph& g, Value x, Value rows);
 
 }  // namespace ops

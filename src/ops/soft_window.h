@@ -1,5 +1,5 @@
 // The soft window of handwriting synthesis (Graves 2013, eq. 46 to 51): K bumps that move forward
-// over the symbols of a text and say which of them are being written.
+// over the symbols of a text and mark the symbols being written.
 //
 //   alpha_k = exp a^_k    beta_k = exp b^_k    kappa_k = before_k + exp k^_k
 //   phi_u = sum over k of alpha_k exp(-beta_k (kappa_k - u)^2)      u = 1 .. U
@@ -7,8 +7,8 @@
 //
 //   hats (rows, 3 K) floating: a^, b^, k^, K of each   before (rows, K)
 //   text (rows, U) i32: numbers of symbols, below `symbols`; a negative one is padding, phi is 0
-//   outputs: w (rows, symbols), kappa (rows, K), phi (rows, U). A symbol that is not there makes
-//   its row of w NaN.
+// outputs: w (rows, symbols), kappa (rows, K), phi (rows, U). A symbol number out of range makes
+// its row of w NaN.
 // backward, with g_u = dw_(symbol u) + dphi_u, E_ku = exp(-beta_k (kappa_k - u)^2), d = kappa_k -
 // u:
 //   da^_k = alpha_k sum_u g E      db^_k = -alpha_k beta_k sum_u g E d^2
@@ -20,8 +20,8 @@
 
 namespace keel {
 
-// Inputs and outputs have these places; the backward has the inputs of the forward, but kappa in
-// the place of `before`, and more, of which dw, dkappa and dphi may be absent.
+// Places of inputs and outputs. The backward has the inputs of the forward, with kappa in the place
+// of `before`, and further ones, of which dw, dkappa and dphi may be absent.
 struct SoftWindowInput {
   enum Place : int { kHats, kBefore, kText, kDw, kDkappa, kDphi };
   static constexpr int kKappa = kBefore;

@@ -1,4 +1,4 @@
-// What lets a value pass as it is and changes the gradient on its way back. Both are views: they
+// Ops that pass a value unchanged and alter its gradient on the way back. Both are views: they
 // never copy.
 //
 //   stop_gradient:  y = x, and no gradient flows back.

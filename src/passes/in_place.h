@@ -1,5 +1,5 @@
-// Which values share one buffer: views with their source, and outputs written over an input where
-// the op claims that it may.
+// Finds the values that share one buffer: views share with their source, and an output may be
+// written over an input if the op claims that this is safe.
 #pragma once
 
 #include <vector>
@@ -20,7 +20,7 @@ struct Buffer {
 struct BufferAssignment {
   std::vector<Buffer> buffers;
   PerValue<int> of;               // index of the buffer
-  PerValue<std::int64_t> offset;  // how many of the buffer's elements lie before the value
+  PerValue<std::int64_t> offset;  // the number of the buffer's elements before the value
   std::vector<Update> copies;     // updates whose next value is not in the leaf's own buffer
   int in_place = 0;
 };

@@ -1,5 +1,5 @@
-// Where every value of a graph lives: persistent leaves in their own memory, everything else at
-// fixed offsets of one arena, shared by values whose lifetimes do not meet.
+// Where every value of a graph is stored: persistent leaves in their own memory, everything else at
+// fixed offsets in one arena, which values with disjoint lifetimes share.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ struct Location {
     kConstant,  // `offset` bytes into the value of constant node `leaf`
   };
   Kind kind = kAbsent;
-  std::int64_t offset = 0;  // 0 but for what lies in the arena or is a part of something
+  std::int64_t offset = 0;  // 0 except in the arena or for a part of something
   int leaf = -1;
 };
 
@@ -27,23 +27,23 @@ struct MemoryPlan {
   PerNode<std::int64_t> workspace_offsets;  // -1 without a workspace
   std::vector<Update> copies;               // updates that are not already in place
   std::int64_t arena_bytes = 0;
-  std::int64_t live_bytes = 0;   // the most bytes alive at once: no plan can need less
-  std::int64_t total_bytes = 0;  // what it would take if nothing were shared
+  std::int64_t live_bytes = 0;   // the most bytes alive at once: a lower bound of every plan
+  std::int64_t total_bytes = 0;  // the bytes needed if nothing were shared
   int in_place = 0;              // outputs written over an input, by claim of their op
 
   const Location& at(Value v) const { return locations[v]; }
 };
 
 struct PlanOptions {
-  // Bytes a backend stores one element of a type in; the default is the type's own size.
+  // Bytes in which a backend stores one element of a type; the default is the type's own size.
   std::function<std::int64_t(DType)> element_bytes = {};
   std::span<const std::int64_t> workspaces = {};  // bytes of each node; empty: none
-  bool guarded = false;  // updates must be left out when a guard is not finite
+  bool guarded = false;  // updates must be skipped when a guard is not finite
 };
 
 // Lifetimes follow the node order. Inputs and outputs of the graph live through the whole run.
-// Largest first, each value takes the lowest offset that is free while it lives. Takes O(n log n)
-// steps for n nodes unless memory is left in very many small pieces.
+// Largest first, each value takes the lowest offset that is free during its lifetime. Takes O(n log
+// n) steps for n nodes unless free memory is split into very many small pieces.
 MemoryPlan plan_memory(const Graph& graph, const PlanOptions& options = {});
 
 }  // namespace keel

@@ -1,4 +1,4 @@
-// Which bytes of an arena are taken at which times.
+// Which bytes of an arena are in use at which times.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,17 @@
 
 namespace keel {
 
-// From the first to the last time, both included.
+// A lifetime: from the first to the last time, both included.
 struct Lifetime {
   int first = 0, last = 0;
 };
 
-// Bytes from `begin` up to, but without, `end`.
+// The bytes from `begin` up to, but not including, `end`.
 struct ByteRange {
   std::int64_t begin = 0, end = 0;
 };
 
-// Disjoint ranges of bytes, ascending; those that touch are one.
+// Disjoint ranges of bytes, ascending; adjacent ranges are merged.
 class ByteSet {
  public:
   void add(ByteRange range);
@@ -27,22 +27,22 @@ class ByteSet {
   std::vector<ByteRange> ranges_;
 };
 
-// A binary tree over time. A lifetime is cut into the fewest ranges of time that are nodes of the
-// tree, O(log times) of them. Where memory is packed densely the sets of a node shrink to a few
-// ranges, which makes both operations nearly logarithmic.
+// A binary tree over time. A lifetime is cut into the fewest time ranges that are nodes of the
+// tree, O(log times) of them. If memory is packed densely, the sets of a node shrink to a few
+// ranges, so both operations are nearly logarithmic.
 class Occupancy {
  public:
   // Times run from 0 to times - 1.
   explicit Occupancy(int times);
 
   void take(Lifetime life, ByteRange range);
-  // The lowest offset from which on `bytes` bytes are free throughout `life`.
+  // The lowest offset at which `bytes` bytes are free throughout `life`.
   std::int64_t lowest_free(Lifetime life, std::int64_t bytes) const;
 
  private:
   struct Taken {
-    ByteSet throughout;  // by lifetimes that were cut into this node
-    ByteSet sometime;    // by those that were cut into this node or one below
+    ByteSet throughout;  // of lifetimes cut into this node
+    ByteSet sometime;    // of lifetimes cut into this node or one below
   };
 
   template <class Visit>

@@ -10,7 +10,7 @@ namespace keel {
 // The nodes that an output or an update depends on, and the leaves that persist or are fed.
 PerNode<bool> find_live(const Graph& graph);
 
-// How often each value is read, by live nodes, outputs and updates.
+// The number of times that live nodes, outputs and updates read each value.
 PerValue<int> count_uses(const Graph& graph);
 
 class Rewriter {
@@ -27,12 +27,12 @@ class Rewriter {
   std::vector<Value> inputs_of(const Node& node) const;
   // Copies a node as it is.
   void copy(int index);
-  // Adds another op under the old node's name, standing for its outputs.
+  // Adds another op under the old node's name, whose outputs replace the old node's.
   void replace(int index, const OpInfo& op, std::vector<Value> new_inputs, Attrs attrs);
-  // Lets output 0 of the old node be a value that exists already.
+  // Replaces output 0 of the old node by a value that exists already.
   void forward(int index, Value existing);
-  // Calls `visit` for every live node, in order, which copies, replaces or forwards it or knows
-  // that nobody will ask for it. Then copies outputs and updates, and gives the new graph away.
+  // Calls `visit` for every live node, in order. It copies, replaces or forwards the node, or skips
+  // it if nothing will ask for it. Then copies outputs and updates, and returns the new graph.
   template <class Visit>
   Graph run(Visit visit) {
     const PerNode<bool> live = find_live(source_);
@@ -48,7 +48,7 @@ class Rewriter {
 
   const Graph& source_;
   Graph target_;
-  PerNode<Value> map_;  // of an old node: the new value of its output 0
+  PerNode<Value> map_;  // for an old node: the new value of its output 0
 };
 
 }  // namespace keel

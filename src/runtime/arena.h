@@ -7,19 +7,19 @@
 
 namespace keel {
 
-// Programs of many shapes, of which one runs at a time, need no more memory than the largest of
-// them. When a program needs more than those before it, the block grows where it lies, for
-// addresses never move under a program. Memory of a device cannot grow: there the program gets a
-// new block, which later programs share, and the others keep theirs as long as they live. So the
-// first program that is compiled should be the largest.
+// Programs of many shapes that run one at a time need only as much memory as the largest of them.
+// When a program needs more than the earlier ones, the block grows in place, because addresses must
+// not move under a program. Device memory cannot grow: there the program gets a new block, which
+// later programs share, and the earlier programs keep their old block as long as they live. The
+// largest program should therefore be compiled first.
 class Arena {
  public:
   explicit Arena(Backend& backend) : backend_(backend) {}
 
-  // The current block, grown or made anew if it has fewer bytes. Throws where Backend::allocate
-  // does.
+  // Returns the current block. A block that is too small is grown or replaced first. Throws in the
+  // same cases as Backend::allocate.
   std::shared_ptr<Memory> at_least(std::int64_t bytes);
-  // Of the current block.
+  // Bytes of the current block.
   std::int64_t bytes() const { return current_ ? current_->bytes() : 0; }
 
  private:

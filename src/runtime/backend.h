@@ -14,7 +14,7 @@
 
 namespace keel {
 
-// A block of a backend's memory. Addresses of a device are not dereferenced by the engine.
+// A block of a backend's memory. The engine never dereferences addresses of a device.
 class Memory {
  public:
   virtual ~Memory() = default;
@@ -22,25 +22,25 @@ class Memory {
   virtual std::int64_t bytes() const = 0;
   virtual void upload(std::int64_t offset, const void* src, std::int64_t bytes) = 0;
   virtual void download(std::int64_t offset, void* dst, std::int64_t bytes) const = 0;
-  // Makes the block `bytes` long where it lies, when it is shorter; what it holds stays, and the
-  // bytes that are added are zero. False when it cannot: then nothing has changed.
+  // Grows the block in place to `bytes` if it is shorter. Its content stays and the added bytes are
+  // zero. Returns false, and changes nothing, if the block cannot grow.
   virtual bool grow(std::int64_t bytes) { return bytes <= this->bytes(); }
 };
 
-// A block of the host's memory that a backend copies to while the host goes on.
+// A block of host memory that a backend copies to while the host continues.
 class Readback {
  public:
   virtual ~Readback() = default;
-  // Copies to byte `offset` when all work before it is done; returns at once.
+  // Copies to byte `offset` once all earlier work is done; returns at once.
   virtual void receive(std::int64_t offset, const void* src, std::int64_t bytes) = 0;
-  // Whether everything that was received so far is there.
+  // Whether all copies requested so far have arrived.
   virtual bool is_complete() const = 0;
-  // The block, when it is complete; waits for that.
+  // Waits until all copies have arrived, then returns the block.
   virtual const std::byte* wait() = 0;
 };
 
-// A tensor as a kernel sees it. `type.dtype` is the type it is stored in, which a backend may have
-// widened. No data: the input or output is absent.
+// A tensor as a kernel sees it. `type.dtype` is the storage type, which a backend may have widened.
+// A null `data` means that the input or output is absent.
 struct TensorRef {
   void* data = nullptr;
   TensorType type;
@@ -62,12 +62,12 @@ struct Binding {
 // A kernel with everything it needs bound in; calling it must not allocate, throw or lock.
 using Kernel = std::function<void()>;
 
-// What a backend knows of a node before memory is planned.
+// The result of preparing a node, before memory is planned.
 struct Prepared {
   std::function<Kernel(const Binding&)> bind;
   std::int64_t workspace = 0;  // bytes, alive while the kernel runs
   std::string refusal = {};    // why the backend does not run this node; empty: it does
-  std::int64_t holds = 0;  // bytes of the host, about, that a bound kernel has besides addresses
+  std::int64_t holds = 0;  // bytes of the host, about, that a bound kernel holds beside addresses
 };
 
 // A node whose kernel is `run`, called with the node's addresses.
@@ -81,7 +81,7 @@ Prepared kernel_of(Run run, std::int64_t workspace = 0) {
 
 inline Prepared refuse(std::string reason) { return {nullptr, 0, std::move(reason)}; }
 
-// A node with the types of its surroundings, as kernels are prepared from it.
+// A node together with the graph that gives the types of its inputs: the argument of Prepare.
 struct NodeContext {
   const Graph& graph;
   const Node& node;
@@ -97,7 +97,7 @@ struct NodeContext {
   }
 };
 
-// A backend's table of kernels: the op's name, and how one of its nodes is prepared.
+// How a backend prepares a node of one op; a row of its table of kernels.
 using Prepare = Prepared (*)(const NodeContext&);
 
 class Backend {
@@ -110,27 +110,27 @@ class Backend {
   virtual DType storage(DType declared) const { return declared; }
   // Whether convolutions and pooling are faster on images stored as (n, h, w, c).
   virtual bool prefers_channels_last() const { return false; }
-  // The panels in which a product reads its second factor best (src/passes/pipeline.h); width 0: in
-  // none.
+  // The panels in which a product reads its second factor fastest (src/passes/pipeline.h). Width 0
+  // stands for no panels.
   virtual PanelForm preferred_panels(const NodeContext&) const { return {}; }
   virtual Prepared prepare(const NodeContext& context) = 0;
   // Zero-filled, aligned to kAlignment. Throws Error{kMemory} naming the bytes asked for.
   virtual std::unique_ptr<Memory> allocate(std::int64_t bytes) = 0;
-  // The same for a block that is likely to have to grow: a backend that can leaves room after it.
+  // The same for a block that will probably grow: a backend that can reserves room after it.
   virtual std::unique_ptr<Memory> allocate_growing(std::int64_t bytes) { return allocate(bytes); }
   virtual std::unique_ptr<Readback> allocate_readback(std::int64_t bytes) = 0;
-  // A kernel that copies one tensor over another of equal type, unless the scalar `guard` is given
-  // and not finite.
+  // Makes a kernel that copies one tensor over another of equal type. It does nothing when the
+  // scalar `guard` is given and is not finite.
   virtual Kernel copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) = 0;
   // Runs kernels in order and returns when they have run.
   virtual void run(std::span<const Kernel> kernels) = 0;
-  // Seconds that `body`, which runs programs of this backend, takes when all work before it is
-  // done: by the host's clock, or by a device's own, which then starts with cold caches
+  // Seconds that `body`, which runs programs of this backend, takes after all earlier work is done.
+  // The host's clock measures it, or a device's own clock; the device then starts with cold caches
   // (times_cold).
   virtual double seconds(const std::function<void()>& body);
   virtual bool times_cold() const { return false; }
-  // One kernel that runs them all, made for being run again and again; it may return before they
-  // have run. They live as long as it does.
+  // Makes one kernel that runs all of these and is meant to be run many times. It may return before
+  // they have run. The kernels must live as long as it does.
   virtual Kernel record(std::span<const Kernel> kernels) {
     return [this, kernels] { run(kernels); };
   }

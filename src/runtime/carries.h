@@ -1,6 +1,6 @@
-// What one run of a program leaves to the next without being part of a model: the memory of a
-// language model, the state of a recurrent network, the keys and values of a search. A training, an
-// evaluation and a search have carries of their own, so that none reads what another has left.
+// Carries: values that one run of a program leaves to the next but that are not part of the model,
+// such as the memory of a language model, the state of a recurrent network, the keys and values of
+// a search. Training, evaluation and search each have their own, so none reads another's.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +13,30 @@
 
 namespace keel {
 
-// The value of one carry. Programs of different batches have it in different shapes; the shape that
-// was run last is the one that it holds, and it begins as zeros in any other.
+// The value of one carry. Programs with different batch shapes store it in different shapes. A
+// carry holds its value in the shape that ran last; every other shape begins as zeros.
 class Carry {
  public:
-  // The carry in one of its shapes: where a program reads and writes it.
+  // The carry in one of its shapes: the memory that a program reads and writes.
   struct Form {
-    TensorType type;  // as it is stored
+    TensorType type;  // as stored
     std::shared_ptr<Memory> memory;
   };
 
   explicit Carry(DType declared) : declared_(declared) {}
   DType declared() const { return declared_; }
 
-  // Forms take turns in one block. One that needs more than those before it gets a new block, for
-  // addresses must not move under a program; forms that are made later share the new one.
+  // Returns the form for a shape. All forms take turns in one memory block. A form larger than the
+  // block gets a new block, because addresses must not move under a program; later forms share it.
   const Form& form(Backend& backend, const Shape& shape);
-  // Makes it hold a value of this form: the one that it has or, if it holds another form or
-  // nothing, zeros. Allocates in the second case alone.
+  // Makes the carry hold a value in this form. A value that it already holds in this form stays;
+  // otherwise the carry becomes zeros. Only the second case allocates.
   void enter(const Form& form) {
     if (held_ != &form) hold(form, Tensor(form.type));
   }
   void hold(const Form& form, const Tensor& value);
   void clear() { held_ = nullptr; }
-  // The form that it holds a value in; null: nothing since it was made or cleared.
+  // The form that the carry holds its value in; null if it has none since construction or clear().
   const Form* held() const { return held_; }
   std::int64_t bytes() const;
 
@@ -52,26 +52,26 @@ class Carries {
   Carries(const Carries&) = delete;
   Carries& operator=(const Carries&) = delete;
 
-  // A carry as a program has it.
+  // The carry, and the form in which one program uses it.
   struct Place {
     Carry* carry = nullptr;
     const Carry::Form* form = nullptr;
 
     void enter() const { carry->enter(*form); }
   };
-  // Where programs have the carry of this name in this type; made if it is not there. Throws
-  // Error{kUsage} when one of the name has other elements.
+  // Returns the place of the carry with this name and type, and creates it if needed. Throws
+  // Error{kUsage} if a carry of this name has another element type.
   Place place(const std::string& name, const TensorType& type);
 
-  // Makes all of them begin as zeros.
+  // Makes all carries begin as zeros.
   void clear();
-  // The values that they hold, in the storage type.
+  // The values that the carries hold, in the storage type.
   std::map<std::string, Tensor> read() const;
-  // Clears them, then gives those named their values. Throws Error{kBadInput} for a name that no
-  // program has, and for a value of whole numbers where others are expected or the other way round;
-  // then they are as they were.
+  // Clears all carries, then sets the named ones. Throws Error{kBadInput} if no program has a carry
+  // of a given name, or if a value has integer elements where floating ones are expected or the
+  // other way round; the carries are then unchanged.
   void write(const std::map<std::string, Tensor>& values);
-  // Of the backend's memory.
+  // Bytes of the backend's memory that the carries take.
   std::int64_t bytes() const;
 
  private:

@@ -8,15 +8,15 @@
 
 namespace keel {
 
-// Constants are stored in the backend's storage types. Those whose bytes are equal share them: a
+// Constants are stored in the backend's storage types. Constants with equal bytes share storage: a
 // long graph repeats the same few scalars thousands of times.
 class Constants {
  public:
   Constants(Backend& backend, const Graph& graph);
 
-  // Of the block, null when the graph has no constants.
+  // The memory block; null when the graph has no constants.
   Memory* memory() const { return memory_.get(); }
-  // Where the value of a constant node begins in it, in bytes.
+  // The offset in bytes at which a constant node's value begins in the block.
   std::int64_t offset(int node) const { return offsets_[node]; }
 
  private:

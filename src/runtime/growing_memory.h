@@ -7,8 +7,8 @@
 
 namespace keel {
 
-// A block with addresses set aside after it, 256 GiB with its own. Only pages that are written to
-// take memory. Null where the system refuses the addresses (`ulimit -v` for example) or the memory.
+// Allocates a block and reserves addresses after it: 256 GiB including the block. Only pages that
+// are written to take memory. Null if the system refuses the addresses (`ulimit -v`) or the memory.
 std::unique_ptr<Memory> allocate_growing_memory(std::int64_t bytes);
 
 }  // namespace keel

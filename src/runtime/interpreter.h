@@ -1,5 +1,5 @@
-// Running a graph as it is written: every value in memory of its own, no passes, no plan. What a
-// compiled program does must agree with it.
+// Runs a graph exactly as it is written: every value has memory of its own, with no passes and no
+// plan. A compiled program must give the same results.
 #pragma once
 
 #include "src/runtime/run_graph.h"
@@ -8,7 +8,7 @@ namespace keel {
 
 class Interpreter {
  public:
-  // Leaves take their initial values, keyed by `seed` as in Variables.
+  // Sets leaves to their initial values, which `seed` keys as in Variables.
   Interpreter(Backend& backend, const Graph& graph, std::uint64_t seed);
 
   void feed(const std::string& name, const Tensor& value);

@@ -1,6 +1,6 @@
-// A backend's table of kernels: op name -> how one of its nodes is prepared, and which element
-// types the kernel takes. Types are looked at once, when a node is prepared; kernels then read
-// tensors by TensorRef::as without a check.
+// A backend's table of kernels. A row says how a node of the op is prepared and which element types
+// the kernel takes. Types are checked once, when a node is prepared; kernels then read tensors by
+// TensorRef::as without a check.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 
 namespace keel {
 
-// The element types, as the backend stores them, that a kernel reads and writes. What the op says
-// of its inputs and outputs holds besides. Where it leaves no choice, every kernel takes what it
-// says: ids are i32, and sums that norms over columns hand on are f64.
+// The element types, as the backend stores them, that a kernel reads and writes. The op's own rules
+// hold as well. Where the op allows only one type, every kernel takes that type: ids are i32, and
+// the sums that column norms hand on are f64.
 struct KernelTypes {
   std::vector<DTypes> inputs;  // by place; the last entry stands for all further places
   DTypes outputs;
@@ -24,13 +24,13 @@ struct KernelTypes {
   DTypes input(int i) const { return inputs[std::min(std::size_t(i), inputs.size() - 1)]; }
 };
 
-// The usual kernel: these types wherever its op takes floating values, integers where it does.
+// The usual kernel: these types where its op takes floating values, integers where it takes those.
 inline KernelTypes floating_kernel(DTypes floating) {
   const DTypes all = floating | DType::kI32 | DType::kU8;
   return {{all}, all};
 }
 
-// What the kernels of a backend take: the usual types, but for the ops named in `others`.
+// The types that the kernels of a backend take: the usual ones, except for the ops in `others`.
 struct KernelTypeTable {
   KernelTypes usual;
   std::map<std::string_view, KernelTypes> others = {};
@@ -42,18 +42,18 @@ struct KernelRow {
 };
 using KernelTable = std::unordered_map<std::string_view, KernelRow>;
 
-// The listed ops, and `elementwise` for every element-wise code. Throws Error{kCheckFailed} when
-// `types` names an op that has no row.
+// Makes a table of the listed ops and of all element-wise ops, which `elementwise` prepares. Throws
+// Error{kCheckFailed} when `types` names an op that has no row.
 KernelTable make_kernel_table(std::initializer_list<std::pair<std::string_view, Prepare>> ops,
                               Prepare elementwise, const KernelTypeTable& types);
 
-// Why a kernel of these types does not take the node, such as "[embedding] ids: the kernel of
-// onednn takes i32, got f32"; empty when it does.
+// Says why a kernel of these types does not take the node, for example "[embedding] ids: the kernel
+// of onednn takes i32, got f32". Empty when it takes the node.
 std::string type_refusal(const Backend& backend, const NodeContext& context,
                          const KernelTypes& types);
 
-// Prepares the node by its row; an op without one and a type that the row does not take are
-// refused.
+// Prepares the node as its row says. Refuses an op that has no row, and a type that the row does
+// not take.
 Prepared prepare_from(const KernelTable& table, const Backend& backend, const NodeContext& context);
 
 }  // namespace keel

@@ -19,20 +19,20 @@ namespace keel {
 struct CompileOptions {
   bool optimize = true;        // run the passes; off shows the graph as it was built
   bool verify_passes = false;  // verify the graph after every pass, and not only after the last
-  // Name of a scalar output: when it is not finite after a run, no leaf is updated. Optimizer steps
-  // keep theirs by themselves, given a scale that is not finite.
+  // Name of a scalar output. If it is not finite after a run, no leaf is updated. Optimizer steps
+  // check this themselves: they update nothing when their scale is not finite.
   std::string guard = {};
   // Memory shared with other programs of the same backend; null: the program has its own. In a
-  // shared arena an input that was fed and an output stay only until another of its programs is fed
-  // or run, and an input that was never fed may be anything.
+  // shared arena, fed inputs and outputs are valid only until another program is fed or run, and an
+  // input that was never fed has an undefined value.
   Arena* arena = nullptr;
-  // Where its carries are, for other programs of the same backend to go on from; null: the program
+  // The carries that this program shares with other programs of the same backend; null: the program
   // has its own.
   Carries* carries = nullptr;
 };
 
-// The graph as a program of this backend runs it: after the passes, those among them that the
-// backend asks for. `verify_each` as in PassOptions.
+// Returns the graph after the passes, including those that the backend asks for: the graph that a
+// program really runs. `verify_each` is that of PassOptions.
 Graph optimized_for(const Backend& backend, const Graph& graph, bool verify_each = false);
 
 struct NodeTime {
@@ -49,29 +49,29 @@ struct NonFinite {
 
 class Program {
  public:
-  // Throws Error{kBackendMissing} naming the node and the backend's reason when it refuses one.
+  // Throws Error{kBackendMissing} with the node and the reason if the backend refuses a node.
   Program(Backend& backend, Variables& variables, const Graph& graph,
           const CompileOptions& options = {});
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Sets an input; converts to the storage type. Throws Error{kUsage} for an unknown name or
-  // another shape. The value stays until it is fed again, unless the arena is shared.
+  // Sets an input; the value is converted to the storage type. Throws Error{kUsage} for an unknown
+  // name or another shape. The value stays until the next feed, unless the arena is shared.
   void feed(const std::string& name, const Tensor& value);
-  // Whether an input is called so.
+  // Whether the graph has an input of this name.
   bool takes(const std::string& name) const { return inputs_.contains(name); }
   void run();
-  // An output of the last run, in its declared type or, when `stored`, in the storage type. Of a
-  // leaf that the run updated it is the new value.
+  // Returns an output of the last run, in its declared type or, if `stored`, in the storage type.
+  // If the output is a leaf that the run updated, its value is the new one.
   Tensor fetch(const std::string& name, bool stored = false) const;
   double scalar(const std::string& name) const;
-  // Where an output of the last run lies, in the storage type.
+  // The address of an output of the last run, in the storage type.
   TensorRef output_ref(const std::string& name) const { return ref(output(name)); }
 
   // Runs `repeats` >= 1 times, updates and carries included, with a clock between kernels.
   std::vector<NodeTime> profile(int repeats);
-  // Runs once more node by node and reports the first leaf or node with a value that is not finite.
-  // No variable and no carry changes: nodes that would write over one are left out.
+  // Runs the graph once more, node by node, and reports the first leaf or node with a non-finite
+  // value. Variables and carries do not change: nodes that would overwrite one are skipped.
   std::optional<NonFinite> find_non_finite();
 
   const Graph& graph() const { return graph_; }
@@ -82,7 +82,7 @@ class Program {
   int kernels() const { return static_cast<int>(kernels_.size()); }
 
  private:
-  // `offset` bytes into a block of memory; no block for a value that is absent.
+  // A place `offset` bytes into a memory block; an absent value has no block.
   struct Place {
     Memory* memory = nullptr;
     std::int64_t offset = 0;
@@ -111,9 +111,9 @@ class Program {
   std::vector<Carries::Place> carries_;
   std::unordered_map<int, Memory*> leaves_;  // by node; owned by Variables and Carries
   std::vector<Kernel> kernels_;
-  Kernel step_;                    // all of them
+  Kernel step_;                    // all kernels as one
   std::vector<int> kernel_nodes_;  // the node of each kernel, -1 for an update by copy
-  std::int64_t kernel_bytes_ = 0;  // what they hold
+  std::int64_t kernel_bytes_ = 0;  // bytes that the kernels hold
   std::unordered_map<std::string, Value> inputs_, outputs_;
 };
 

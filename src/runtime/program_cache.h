@@ -1,5 +1,5 @@
-// Programs of one network for batches of several shapes. They share its variables; each is compiled
-// when it is first asked for, and kept.
+// Programs of one network for batches of several shapes. They share its variables. Each program is
+// compiled when its shape is first asked for, and then kept.
 #pragma once
 
 #include <functional>
@@ -16,9 +16,9 @@ class ProgramCache {
   using Sizes = std::vector<std::int64_t>;  // what the shapes depend on
   using Build = std::function<Graph(const Sizes&)>;
 
-  // With CompileOptions::arena, which others may share, all programs take turns in one block of
-  // memory: a fed value or an output is then valid until another program runs. They go on from each
-  // other's carries in any case: those of the options or, without any, their own.
+  // With CompileOptions::arena, which other caches may share, all programs take turns in one block
+  // of memory; a fed value or an output is then valid until another program runs. All programs
+  // share one set of carries: the one given in the options, or else the cache's own.
   ProgramCache(Backend& backend, Variables& variables, Build build, CompileOptions options = {})
       : backend_(backend),
         variables_(variables),
@@ -29,13 +29,13 @@ class ProgramCache {
     options_.carries = carries_.get();
   }
 
-  // Throws as `build` and the constructor of Program do.
+  // Throws whatever `build` and the constructor of Program throw.
   Program& at(const Sizes& sizes);
-  // How many programs were compiled so far.
+  // The number of programs compiled so far.
   std::int64_t size() const { return std::ssize(programs_); }
-  // What they hold together.
+  // The memory that all programs hold together.
   ProgramMemory memory() const;
-  // Bytes of all blocks of memory that arenas of theirs lie in, each counted once.
+  // The total size in bytes of the distinct memory blocks that the programs' arenas lie in.
   std::int64_t arena_bytes() const;
 
  private:
@@ -43,7 +43,7 @@ class ProgramCache {
   Variables& variables_;
   Build build_;
   CompileOptions options_;
-  std::unique_ptr<Carries> carries_;  // its own; null: those of the options
+  std::unique_ptr<Carries> carries_;  // owned by the cache; null if the options bring some
   std::map<Sizes, std::unique_ptr<Program>> programs_;
 };
 

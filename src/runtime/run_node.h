@@ -9,15 +9,15 @@
 
 namespace keel {
 
-// What a backend gave for a node, or why it refuses to run it.
+// The outputs of a node, or the reason why the backend refuses to run it.
 struct NodeRun {
   std::vector<Tensor> outputs;  // in the backend's storage types
   std::string refusal = {};
 };
 
-// Runs op node `index` on memory of its own. `inputs` has a tensor for each input of the node, null
-// for an absent one, of the declared shape and of any element type that converts to its storage
-// type. Outputs that the kernel does not write are 0. Views are copied.
+// Runs op node `index` on memory of its own. `inputs` has one tensor for each input of the node,
+// null for an absent one. Each has the declared shape and any element type that converts to its
+// storage type. Outputs that the kernel does not write are 0. Views are copied.
 NodeRun run_node(Backend& backend, const Graph& graph, int index,
                  std::span<const Tensor* const> inputs);
 

@@ -14,7 +14,7 @@ struct Variable {
   TensorType type;                       // as declared; stored in the backend's storage type
   std::unique_ptr<Memory> memory;
   std::optional<Bounds> bounds = {};
-  bool is_derived = false;  // from parameters: nobody saves or loads it
+  bool is_derived = false;  // computed from parameters; never saved or loaded
 };
 
 class Variables {
@@ -31,10 +31,10 @@ class Variables {
   const Variable& at(const std::string& name) const;
   // The value, in the declared type or, when `stored`, in the backend's storage type.
   Tensor read(const std::string& name, bool stored = false) const;
-  // Throws Error{kBadInput} when the shape differs, an element is beyond the bounds of a state, or
-  // whole numbers are expected and the value is of others.
+  // Throws Error{kBadInput} if the shape differs, if an element is outside the bounds of a state,
+  // or if integers are expected and the value is floating.
   void expect_fits(const std::string& name, const Tensor& value) const;
-  // Converts to the storage type. Throws where expect_fits does.
+  // Sets a value, converted to the storage type. Throws in the same cases as expect_fits.
   void write(const std::string& name, const Tensor& value);
 
  private:

@@ -1,4 +1,4 @@
-// Counting what kernels read of a tensor.
+// Counts the reads of a tensor by kernels.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace keel::cuda::simt {
 
-// How often kernels read each float of a piece of memory through a Global of constants, while this
-// lives.
+// While an object lives, it counts how often kernels read each float of a piece of memory through a
+// Global of constants.
 class ReadCount {
  public:
   ReadCount(const void* memory, std::int64_t floats)

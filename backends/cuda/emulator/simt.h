@@ -1,11 +1,11 @@
-// CUDA's execution model on the host: a block's threads are fibers, warp shuffles and barriers
-// switch between them, and what a GPU would silently get wrong is an error that says where.
+// CUDA's execution model on the host: a block's threads are fibers, and warp shuffles and barriers
+// switch between them. Faults that a GPU would silently ignore become errors that say where.
 //
-// Found: an index outside of a tensor or shared array; shared memory read before it is written
+// It finds: an index outside of a tensor or shared array; shared memory read before it is written
 // (it starts as NaN); a barrier that not all threads of a block reach, or that they reach at
 // different places; a shuffle whose mask names lanes that do not take part. With a seed, blocks and
-// the threads between barriers run in a random order and warps at paces of their own: a result that
-// depends on it is a race.
+// the threads between barriers run in a random order, and warps at different speeds: a result that
+// depends on the order is a race.
 #pragma once
 
 #include <cmath>
@@ -22,7 +22,7 @@
 #define __launch_bounds__(...)
 #define __forceinline__ inline
 
-// Named as in CUDA, which kernels are written for.
+// These names are those of CUDA, so that kernels compile unchanged.
 struct alignas(16) float4 {
   float x, y, z, w;
 };
@@ -36,14 +36,14 @@ struct Index {
   unsigned x;
 };
 
-// The thread that is running. One thread of the host runs everything.
+// The emulated thread that is running. One thread of the host runs all of them.
 struct Here {
   Index thread{}, block{}, threads{}, blocks{};
-  std::uint64_t serial = 0;  // of the block, over all kernels
+  std::uint64_t serial = 0;  // of the block, counted over all kernels
 };
 inline Here here;
 
-// What has been done so far, for tests to look at.
+// Counts of the work done so far, for tests.
 struct Counts {
   std::int64_t launches = 0;    // of kernels that have run
   std::int64_t recordings = 0;  // of steps
@@ -51,21 +51,21 @@ struct Counts {
 };
 inline Counts counts;
 
-// Work of the device: done at once or, while a step is recorded, each time that it is replayed.
+// Enqueues device work: it is done at once or, while a step is recorded, at each replay.
 void enqueue(std::function<void()> work);
 
-// Runs `kernel` for every thread of every block. Throws Error{kCheckFailed} for a fault.
+// Runs `kernel` for every thread of every block. Throws Error{kCheckFailed} if it finds a fault.
 void run(std::int64_t blocks, int threads, const std::function<void()>& kernel);
 
-// The order of blocks, and of threads between barriers: 0 ascending, else drawn from the seed.
+// Sets the order of blocks, and of threads between barriers: 0 is ascending, else a random seed.
 void set_order(std::uint64_t seed);
 
 void sync_block(int line);
 // A barrier of this thread's team of `threads` neighbours.
 void sync_team(int threads, int line = __builtin_LINE());
-// What this thread's lane of `source` gave to the same call, all lanes of `mask` taking part.
+// The value that lane `source` passed to the same call; all lanes of `mask` must take part.
 std::uint64_t exchange(unsigned mask, std::uint64_t value, int source, int line);
-// The lanes of `mask` that gave true.
+// The lanes of `mask` that passed true.
 unsigned ballot(unsigned mask, bool value, int line);
 inline int lane() { return int(here.thread.x % 32); }
 

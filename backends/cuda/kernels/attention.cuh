@@ -1,5 +1,5 @@
-// What the kernels of attention know of all heads and of a block's own, which keys a query sees,
-// and which probabilities dropout keeps.
+// Data of the attention kernels, for all heads and for one block; the keys that a query sees; and
+// the probabilities that dropout keeps.
 #pragma once
 
 #include <cmath>
@@ -9,12 +9,12 @@
 
 namespace keel::cuda {
 
-// What is the same for all heads.
+// The data common to all heads.
 struct Attention {
   AttentionSizes sizes;
   bool causal, has_dropout;
   float scale, factor;              // factor: 1 / (1 - p)
-  std::uint32_t stream, threshold;  // kept when the 24 random bits are `threshold` or more
+  std::uint32_t stream, threshold;  // kept when the 24 random bits are >= threshold
   std::uint64_t seed;
   Global<const std::uint8_t> key_mask;
   Global<const std::int32_t> tick, first_row;
@@ -30,7 +30,7 @@ struct Attention {
         threshold(static_cast<std::uint32_t>(std::ceil(attrs.p * 0x1p24))),
         seed(static_cast<std::uint64_t>(attrs.seed)) {}
 
-  // The same with the tensors of a node filled in.
+  // The same, with the tensors of a node filled in.
   Attention bound(const Binding& b) const {
     using In = AttentionInput;
     Attention bound = *this;
@@ -42,7 +42,7 @@ struct Attention {
     bound.v = input(b.inputs[In::kV]);
     return bound;
   }
-  // There is a block for each tile of `length` queries or keys, in each head of each row.
+  // The grid has one block for each tile of `length` queries or keys, in each head of each row.
   template <class T>
   Grid grid(std::int64_t length) const {
     return {sizes.batch * sizes.heads * ceil_div(length, T::kOwn), T::kBlock};
@@ -56,7 +56,7 @@ inline Attention attention_of(const NodeContext& context) {
           attrs};
 }
 
-// The head, and the first own query or key, of this block.
+// The head of this block, and the block's own first query or key.
 struct AttentionPlace {
   std::int64_t row, head, first;
 
@@ -66,23 +66,23 @@ struct AttentionPlace {
     row = number / sizes.heads, head = number % sizes.heads;
     first = blockIdx.x % tiles * own;
   }
-  // Where query i lies in a tensor (b, heads, queries).
+  // The offset of query i in a tensor (b, heads, queries).
   __device__ std::int64_t per_query(const AttentionSizes& sizes, std::int64_t i) const {
     return (row * sizes.heads + head) * sizes.queries + i;
   }
-  // Where the first feature of query or key i lies in a tensor (b, length, d).
+  // The offset of the first feature of query or key i in a tensor (b, length, d).
   __device__ std::int64_t feature(const AttentionSizes& sizes, std::int64_t length,
                                   std::int64_t i) const {
     return (row * length + i) * sizes.features() + head * sizes.width;
   }
 };
 
-// The bits of queries from `first` on that exist, as many as the bits of a word.
+// A bit for each query that exists, from `first` on, as many as a word has bits.
 __device__ inline std::uint32_t present_queries(const AttentionSizes& sizes, std::int64_t first) {
   const std::int64_t left = sizes.queries - first;
   return left >= kWarp ? kAllLanes : (1u << int(left)) - 1;
 }
-// The bits of the `count` keys from `first` on that exist and are not masked.
+// A bit for each of the `count` keys from `first` on that exists and is not masked.
 __device__ inline std::uint32_t present_keys(const Attention& of, std::int64_t row,
                                              std::int64_t first, int count) {
   const int n = int(threadIdx.x) % kWarp;
@@ -104,7 +104,7 @@ struct AttentionDropout {
         threshold(of.threshold),
         head(static_cast<std::uint64_t>(place.head)) {}
 
-  // Bit n: whether the probability of key j + n, j a multiple of 4 and n below 4, is kept.
+  // Bit n says whether dropout keeps the probability of key j + n; j is a multiple of 4 and n < 4.
   __device__ std::uint32_t four_keys(std::int64_t i, std::int64_t j) const {
     const Philox4 words = random.block(
         attention_block(row, head, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)));
@@ -118,8 +118,8 @@ struct Unite {
   __device__ std::uint32_t operator()(std::uint32_t a, std::uint32_t b) const { return a | b; }
 };
 
-// The bits of the keys from `first` on whose probabilities a row's dropout keeps, for the threads
-// of query i together.
+// A bit for each key from `first` on whose probability dropout keeps in a row; the threads of query
+// i compute it together.
 template <class T>
 __device__ std::uint32_t kept_keys(const Attention& of, const AttentionDropout& dropout,
                                    std::int64_t i, std::int64_t first) {
@@ -129,19 +129,19 @@ __device__ std::uint32_t kept_keys(const Attention& of, const AttentionDropout& 
   return over_lanes<T::kLanesARow>(own, Unite());
 }
 
-// Whether query i sees the key `first + n` of those whose bits are given.
+// Whether query i sees key `first + n`, given the bits of the keys from `first` on.
 __device__ inline bool sees(const Attention& of, std::int64_t i, std::int64_t first, int n,
                             std::uint32_t bits) {
   return (bits >> n & 1) != 0 && (!of.causal || first + n <= i + of.sizes.diagonal());
 }
-// The end of the keys that any of `count` queries from i on may see.
+// The end of the range of keys that any of `count` queries from i on may see.
 __device__ inline std::int64_t keys_seen(const Attention& of, std::int64_t i, int count) {
   const std::int64_t seen = i + count + of.sizes.diagonal();
   return of.causal && seen < of.sizes.keys ? seen : of.sizes.keys;
 }
 
-// Calls take(first, present) for every tile of keys that a query of this block may see, keys from
-// `first` on whose bits are given; the panels hold their k and v. For all threads of the block.
+// Calls take(first, present) for every tile of keys that a query of this block may see: the keys
+// from `first` on whose bits are set. The panels hold their k and v. All threads must call it.
 template <class T, class Take>
 __device__ void each_key_tile(const Attention& of, const AttentionPlace& place,
                               typename T::OtherPanel& k, typename T::OtherPanel& v,

@@ -1,6 +1,6 @@
-// A tile of the probabilities of one head, which a block of threads works on: its own rows, queries
-// or keys, against others, the keys or queries that it goes through tile by tile. Each row is that
-// of kLanes neighbouring threads, which have its scores and its results in registers.
+// A tile of the probabilities of one head, processed by a block of threads. It has the block's own
+// rows (queries or keys) against others (keys or queries), which the block visits tile by tile.
+// kLanes neighbouring threads share a row and hold its scores and results in registers.
 #pragma once
 
 #include <type_traits>
@@ -10,8 +10,8 @@
 
 namespace keel::cuda {
 
-// A block's tile for heads of up to kWidth features. A thread has kRows rows and, of the scores of
-// each, kCols.
+// A block's tile for heads of up to kWidth features. A thread has kRows rows and kCols scores of
+// each row.
 template <int kWidth, int kThreads, int kLanes, int kRows, int kCols>
 struct AttentionTile {
   static constexpr int kBlock = kThreads, kLanesARow = kLanes;
@@ -23,12 +23,12 @@ struct AttentionTile {
   using Scores = float[kRows][kCols];
   using Results = float4[kRows][kFoursAThread];
 
-  // A thread's rows are neighbours, its columns are kLanes apart.
+  // A thread's rows are neighbours; its columns are kLanes apart.
   __device__ static int lane() { return int(threadIdx.x) % kLanes; }
   __device__ static int row(int r) { return int(threadIdx.x) / kLanes * kRows + r; }
   __device__ static int col(int c) { return lane() + kLanes * c; }
 
-  // Features of kCount queries or keys. A four after each row keeps lanes off the same bank.
+  // Features of kCount queries or keys. A padding float4 after each row avoids bank conflicts.
   template <int kSize>
   struct Panel {
     static constexpr int kCount = kSize;
@@ -38,14 +38,14 @@ struct AttentionTile {
   using OwnPanel = Panel<kOwn>;
   using OtherPanel = Panel<kOther>;
 
-  // Probabilities or their gradients on their way from the threads of a row to each other.
+  // Probabilities, or their gradients, that the threads of a row exchange with each other.
   struct Exchange {
     Shared<float, kOwn*(kOther + 1)> values;
     __device__ float& at(int own, int other) { return values[own * (kOther + 1) + other]; }
   };
 };
 
-// A register holds 4 kFoursAThread results of a row; shared memory ends at 48 KiB a block.
+// Registers hold 4 kFoursAThread results of a row; shared memory is limited to 48 KiB a block.
 template <int kWidth>
 struct TileOfWidth;
 template <>
@@ -67,14 +67,14 @@ void with_tile(std::int64_t width, const F& f) {
   f(std::type_identity<TileOfWidth<256>>());
 }
 
-// How many of four features from `four` on a head has; 0 after its end.
+// The number of features of a head among the four from `four` on; 0 after its end.
 __device__ inline int features_of_four(std::int64_t width, int four) {
   const std::int64_t left = width - 4 * four;
   return left < 0 ? 0 : left < 4 ? int(left) : 4;
 }
 
-// The block's threads fill a panel with the features of queries or keys from `first` on whose bit
-// is set, and 0 for the others.
+// The block's threads fill a panel with the features of the queries or keys from `first` on whose
+// bit is set, and with 0 for the others.
 template <class T, class Panel>
 __device__ void load_panel(Panel& panel, std::uint32_t bits, Global<const float> x,
                            std::int64_t start, const AttentionSizes& sizes) {
@@ -90,7 +90,7 @@ __device__ void load_panel(Panel& panel, std::uint32_t bits, Global<const float>
   }
 }
 
-// Products of the features of own rows with those of others.
+// Dot products of the features of own rows with those of other rows.
 template <class T>
 __device__ void multiply_features(typename T::OwnPanel& own, typename T::OtherPanel& other,
                                   typename T::Scores& scores) {
@@ -112,8 +112,8 @@ __device__ void multiply_features(typename T::OwnPanel& own, typename T::OtherPa
   }
 }
 
-// results += exchange times the others' features. What is in the exchange was put there by the
-// threads of the same row.
+// results += exchange times the others' features. The threads of the same row have filled the
+// exchange.
 template <class T>
 __device__ void add_products(typename T::Exchange& exchange, typename T::OtherPanel& other,
                              typename T::Results& results) {
@@ -140,12 +140,12 @@ __device__ void clear(typename T::Results& results) {
   }
 }
 
-// Where a block's own rows lie in a tensor: the first one's first feature, and how many there are.
+// The block's own rows in a tensor: the offset of the first row's first feature, and their number.
 struct OwnRows {
   std::int64_t start, count;
 };
 
-// y's own rows = factor(r) * results.
+// Writes y's own rows: factor(r) * results.
 template <class T, class Factor>
 __device__ void store_results(Global<float> y, const OwnRows& rows, const AttentionSizes& sizes,
                               typename T::Results& results, Factor factor) {

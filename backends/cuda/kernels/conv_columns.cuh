@@ -9,21 +9,21 @@
 
 namespace keel::cuda {
 
-// Images `first` to first + images - 1 of all.
+// Images `first` to first + images - 1, one chunk of all images.
 struct Chunk {
   ConvSizes sizes;
   std::int64_t first, images;
 
   __host__ __device__ std::int64_t places() const { return sizes.out_height * sizes.out_width; }
   __host__ __device__ std::int64_t width() const { return images * places(); }  // of both matrices
-  // Where element e of rows lies in the images (n, filters, places).
+  // The offset in the images (n, filters, places) of element e of rows.
   __device__ std::int64_t image_element(std::int64_t e) const {
     const std::int64_t filter = e / width(), at = e % width();
     return ((first + at / places()) * sizes.filters + filter) * places() + at % places();
   }
 };
 
-// A thread for each window of each channel: columns[.., at] = its elements, 0 in the padding.
+// One thread for each window of each channel: columns[.., at] = its elements, 0 in the padding.
 static __global__ void unfold(Chunk chunk, Global<const float> x, Global<float> columns) {
   const ConvSizes& s = chunk.sizes;
   const std::int64_t width = chunk.width(), places = chunk.places();
@@ -43,8 +43,8 @@ static __global__ void unfold(Chunk chunk, Global<const float> x, Global<float> 
   }
 }
 
-// A thread for each element of dx: the sum of `columns` over the windows that it lies in, in their
-// order.
+// One thread for each element of dx, which becomes the sum of `columns` over the windows that
+// contain the element, in window order.
 static __global__ void fold(Chunk chunk, Global<const float> columns, Global<float> dx) {
   const ConvSizes& s = chunk.sizes;
   const std::int64_t image_size = s.channels * s.height * s.width;
@@ -71,7 +71,7 @@ static __global__ void gather_rows(Chunk chunk, Global<const float> images, Glob
   }
 }
 
-// images = rows + bias, then ReLU if asked for; NaN stays.
+// images = rows + bias, then ReLU if wanted; NaN is kept.
 static __global__ void scatter_rows(Chunk chunk, Global<const float> rows, Global<const float> bias,
                                     Global<float> images, bool relu) {
   for (std::int64_t e = grid_thread(); e < rows.size(); e += grid_threads()) {

@@ -1,5 +1,5 @@
-// Moving elements between a whole tensor and a window of another, or a stretched or transposed
-// reading of it: 16 bytes at once where all of the window's stretches allow it.
+// Copies elements between a whole tensor and a window of another tensor, or a stretched or
+// transposed view of it: 16 bytes at once if all contiguous runs of the window allow it.
 #pragma once
 
 #include "backends/cuda/kernels/strided.cuh"
@@ -7,15 +7,15 @@
 
 namespace keel::cuda {
 
-// The elements of a whole tensor, in order, lie in the other tensor at start + place(extent,
-// steps).
+// Element e of the whole tensor, in order, lies in the other tensor at start + place(extent, steps,
+// e).
 struct Window {
   Extent extent;
   Steps steps;
   std::int64_t start = 0;
 };
 
-// The same window with as few axes as it takes.
+// The same window with as few axes as possible.
 inline Window merged(const Window& w) {
   Window result;
   result.start = w.start;
@@ -26,7 +26,7 @@ inline Window merged(const Window& w) {
   return result;
 }
 
-// Whether groups of n neighbours lie side by side, each at a multiple of n.
+// Whether the window consists of contiguous groups of n elements, each at a multiple of n.
 inline bool is_made_of(const Window& w, std::int64_t n) {
   const int last = w.extent.rank - 1;
   if (last < 0 || w.steps.along[last] != 1 || w.extent.sizes[last] % n != 0) return false;
@@ -35,7 +35,7 @@ inline bool is_made_of(const Window& w, std::int64_t n) {
   return is_aligned;
 }
 
-// The window counted in groups of n elements.
+// The same window, counted in groups of n elements.
 inline Window in_groups(Window w, std::int64_t n) {
   const int last = w.extent.rank - 1;
   w.start /= n;
@@ -44,7 +44,7 @@ inline Window in_groups(Window w, std::int64_t n) {
   return w;
 }
 
-// Calls f with a value of the type in which elements are moved as they are: it is as wide as they.
+// Calls f with a value of the unsigned type that is as wide as an element, for plain copies.
 template <class F>
 void with_cell(DType dtype, F f) {
   with_type<float, std::int32_t, std::uint8_t>(dtype, [&](auto element) {
@@ -52,7 +52,7 @@ void with_cell(DType dtype, F f) {
   });
 }
 
-// whole[e] = part of `other`, or the other way round.
+// whole[e] = element of the window, or the other way round.
 template <bool kIntoWindow, class T>
 __global__ void move_elements(Window w, Global<const T> from, Global<T> to) {
   const std::int64_t elements = kIntoWindow ? from.size() : to.size();

@@ -1,5 +1,5 @@
-// One launch for many nodes: those of one kind that stand in a row and do not touch each other's
-// results. A node's elements are cut into pieces of neighbouring quads; a block works on one piece.
+// One launch for several consecutive nodes of one kind that do not touch each other's results. A
+// node's elements are cut into pieces of neighbouring quads; a block works on one piece.
 #pragma once
 
 #include <algorithm>
@@ -11,19 +11,19 @@ namespace keel::cuda {
 
 inline constexpr int kPieceBlock = 256;  // threads that work on a piece
 
-// Quads `first` to `last` - 1 of a node, its piece `number`.
+// Piece `number` of a node: its quads `first` to `last` - 1.
 struct Piece {
   int node;
   std::int64_t number, first, last;
 };
 
-// The nodes of one launch. It takes 32 at most, and no more than fit a kernel's parameters, which
-// hold them and some factors in 4 KB. Tensors: what the kernel needs of one node, and its quads().
+// The nodes of one launch: at most 32, and no more than fit a kernel's parameters, which hold them
+// and some factors in 4 KB. Tensors: the data that the kernel needs of one node, with quads().
 template <class Tensors>
 struct Batch {
   static constexpr int kMost = std::min(32, int(3840 / (sizeof(Tensors) + sizeof(std::int64_t))));
   Tensors nodes[kMost];
-  std::int64_t end_block[kMost] = {};  // after the node's last
+  std::int64_t end_block[kMost] = {};  // the first block after the node's own
   std::int64_t length;                 // quads of a piece
   int count = 0;
 
@@ -35,7 +35,7 @@ struct Batch {
   }
   std::int64_t blocks() const { return count == 0 ? 0 : end_block[count - 1]; }
 
-  // The piece of this block.
+  // The piece that this block works on.
   __device__ Piece piece() const {
     int node = 0;
     while (blockIdx.x >= end_block[node]) ++node;
@@ -45,7 +45,7 @@ struct Batch {
   }
 };
 
-// Whether two nodes could not run at the same time: one writes what the other reads or writes.
+// Whether two nodes must not run at the same time: one writes what the other reads or writes.
 inline bool interfere(const Binding& a, const Binding& b) {
   const auto meet = [](const TensorRef& x, const TensorRef& y) {
     const auto *from_x = x.as<std::byte>(), *from_y = y.as<std::byte>();
@@ -59,8 +59,8 @@ inline bool interfere(const Binding& a, const Binding& b) {
          std::ranges::any_of(b.outputs, [&](const auto& t) { return writes_into(t, a); });
 }
 
-// Adds the node of kernel b to those of a when both are Kinds that go together. Kind: a kernel with
-// its `nodes`, goes_with() and append().
+// Adds the node of kernel b to those of a, if both are of the class Kind and fit together. A Kind
+// is a kernel with `nodes`, goes_with() and append().
 template <class Kind>
 bool join(Kernel& a, const Kernel& b) {
   Kind* const into = a.target<Kind>();

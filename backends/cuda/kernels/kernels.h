@@ -1,4 +1,4 @@
-// The kernels of the cuda backend. Each takes a node and says how its kernel is bound.
+// The kernels of the cuda backend. Each function takes a node and returns how to bind its kernel.
 #pragma once
 
 #include "src/runtime/backend.h"
@@ -7,8 +7,8 @@ namespace keel::cuda {
 
 #include "src/runtime/declare_kernels.inc"
 
-// Joins kernel b, which runs right after a, to a, so that one launch does the work of both.
-// Returns false and changes nothing unless both are optimizer updates that can share a launch.
+// Merges kernel b, which runs right after a, into a, so that one launch does the work of both.
+// Returns false, and changes nothing, unless both are optimizer updates that can share a launch.
 bool join_updates(Kernel& a, const Kernel& b);
 // Does the same for two kernels that sum squares.
 bool join_sums(Kernel& a, const Kernel& b);

@@ -1,11 +1,11 @@
-// What the gradients of losses have in common.
+// Code shared by the gradients of losses.
 #pragma once
 
 #include "backends/cuda/device.h"
 
 namespace keel::cuda {
 
-// The gradient that reaches every term: dmean / count + dsum, either of which may be absent.
+// The gradient that reaches every term: dmean / count + dsum; either may be absent.
 struct TermGradient {
   Global<const float> dmean, dsum;
   __device__ float operator()(double count) const {

@@ -1,4 +1,4 @@
-// Four neighbouring elements, which a thread of an element-wise kernel works on together.
+// Four neighbouring elements, which one thread of an element-wise kernel processes together.
 #pragma once
 
 #include "backends/cuda/device.h"
@@ -9,7 +9,7 @@ struct Quad {
   float at[4];
 };
 
-// How many quads hold n elements; the last may be filled in part.
+// The number of quads that hold n elements; the last quad may be partly filled.
 __host__ __device__ inline std::int64_t quads_of(std::int64_t n) { return (n + 3) / 4; }
 
 // Quad q of x; 0 past the end and where x is absent.
@@ -35,7 +35,7 @@ __device__ inline void store_quad(Global<float> x, std::int64_t q, const Quad& q
   }
 }
 
-// A thread for each quad of n elements.
+// A grid with one thread for each quad of n elements.
 inline Grid one_thread_a_quad(std::int64_t n) { return one_thread_each(quads_of(n)); }
 
 }  // namespace keel::cuda

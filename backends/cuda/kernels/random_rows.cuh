@@ -1,5 +1,5 @@
-// Random numbers of a batch by row (src/core/rng.h, row_block): which block of words a thread
-// draws, for which elements of which row, and normal numbers.
+// Random numbers of a batch by row (src/core/rng.h, row_block): the block of words that a thread
+// draws, the elements that it is for, and normal numbers.
 #pragma once
 
 #include <cmath>
@@ -9,15 +9,15 @@
 
 namespace keel::cuda {
 
-// The elements of one block of words.
+// The elements that one block of words belongs to.
 struct DrawnBlock {
-  std::int64_t row, index;  // of the batch, and of the block in it
-  std::int64_t first;       // element of the tensor
+  std::int64_t row, index;  // row of the batch; index of the block in the row
+  std::int64_t first;       // element of the whole tensor
   int count;
 };
 
-// The blocks of all rows in turn, a row's last one filled in part; a block has words for `each`
-// elements.
+// Numbers the blocks of all rows in order. A block has words for `each` elements; the last block of
+// a row is partly filled.
 struct DrawnBlocks {
   DrawnRows rows;
   int each;
@@ -29,7 +29,7 @@ struct DrawnBlocks {
     return {rows, each, of_row, rows.rows * of_row};
   }
   __device__ DrawnBlock operator[](std::int64_t i) const {
-    // A division of 32 bits takes a fraction of the time of one of 64.
+    // A 32-bit division takes a fraction of the time of a 64-bit one.
     const std::int64_t row =
         total >> 32 == 0 ? std::uint32_t(i) / std::uint32_t(of_row) : i / of_row;
     const std::int64_t index = i - row * of_row, left = rows.width - index * each;
@@ -37,7 +37,7 @@ struct DrawnBlocks {
   }
 };
 
-// The words of block `index` of a row, rows counting through the whole update.
+// The words of block `index` of a row; rows count through the whole update.
 __device__ inline Philox4 draw(const Philox& random, std::int32_t first_row, std::int64_t row,
                                std::int64_t index) {
   return random.block(row_block(std::uint64_t(first_row + row), 4 * std::uint64_t(index)));

@@ -1,6 +1,6 @@
-// Reductions over any axes. A result's elements are cut into chunks, by sizes alone, which blocks
-// join on their own; a second kernel of the same kind joins the chunks. The order is fixed, so that
-// results are the same bits from run to run.
+// Reductions over any axes. The elements of a result are cut into chunks, by sizes alone. Blocks
+// reduce the chunks independently; a second kernel of the same kind reduces the chunks' values. The
+// order is fixed, so results have the same bits from run to run.
 #pragma once
 
 #include <algorithm>
@@ -13,18 +13,18 @@
 namespace keel::cuda {
 
 inline constexpr int kReduceBlock = 256;
-inline constexpr std::int64_t kTermsAThread = 8;     // at least, before results are cut
-inline constexpr std::int64_t kReduceBlocks = 1024;  // as many as results are cut for
+inline constexpr std::int64_t kTermsAThread = 8;     // at least, before a result is cut
+inline constexpr std::int64_t kReduceBlocks = 1024;  // the number of blocks to aim for when cutting
 
-// x, each of whose axes is kept or reduced: `results` results of `terms` elements each.
+// x, with each axis either kept or reduced: `results` results of `terms` elements each.
 struct Reduction {
   Extent kept, reduced;
   Steps kept_steps, reduced_steps;
   std::int64_t results = 1, terms = 1;
   std::int64_t chunks = 1, length = 1;  // terms of a chunk
-  // A block works on `columns` results at once, each with kReduceBlock / columns threads, which are
-  // neighbours when a result's elements are, and far apart when elements beside each other belong
-  // to different results: either way neighbours read neighbours.
+  // A block computes `columns` results at once, each with kReduceBlock / columns threads. These are
+  // neighbours if a result's elements are, and far apart if neighbouring elements belong to
+  // different results. Either way neighbouring threads read neighbouring elements.
   int columns = 1;
   bool is_along = true;
 
@@ -32,7 +32,7 @@ struct Reduction {
   __host__ __device__ std::int64_t strips() const { return (results + columns - 1) / columns; }
 };
 
-// Chooses columns and chunks.
+// Chooses the number of columns and chunks.
 inline void cut(Reduction& r) {
   const auto power = [](std::int64_t n) { return std::int64_t(std::bit_ceil(std::uint64_t(n))); };
   const std::int64_t most_rows = r.is_along ? kReduceBlock : 8;
@@ -60,17 +60,17 @@ inline Reduction make_reduction(const Shape& x, const std::vector<std::int64_t>&
   return r;
 }
 
-// n terms to one result.
+// A reduction of n terms to one result.
 inline Reduction reduction_of_all(std::int64_t n) { return make_reduction({n}, {0}); }
 
-// Bytes of workspace that a reduction to values of type T needs.
+// The bytes of workspace needed by a reduction to values of type T.
 template <class T>
 std::int64_t partial_bytes(const Reduction& r) {
   return r.chunks > 1 ? r.results * r.chunks * std::int64_t(sizeof(T)) : 0;
 }
 
-// store(place, value) for every chunk of every result, value being terms(result, place in x) joined
-// over the chunk's elements in the type Terms::Value.
+// Calls store(place, value) for every chunk of every result. value joins terms(result, place in x)
+// over the chunk's elements, in the type Terms::Value.
 template <class Join, class Terms, class Store>
 __global__ void __launch_bounds__(kReduceBlock, 2)
     reduce_chunks(Reduction r, Terms terms, Store store) {
@@ -128,8 +128,8 @@ struct StoreValue {
   __device__ void operator()(std::int64_t at, const T& value) const { y[at] = value; }
 };
 
-// Calls store(result, value) on the device with the terms of every result joined. `partial` has
-// partial_bytes.
+// Calls store(result, value) on the device, where value joins all terms of a result. `partial` is
+// workspace of partial_bytes.
 template <class Join, class Terms, class Store>
 void reduce(const Reduction& r, const Terms& terms, void* partial, const Store& store) {
   using Value = typename Terms::Value;

@@ -1,4 +1,4 @@
-// Lookups grouped by their ids, and sums over the groups: the gradients of tables.
+// Groups lookups by id and sums each group: this gives the gradients of tables.
 #pragma once
 
 #include "backends/cuda/device.h"
@@ -6,16 +6,16 @@
 
 namespace keel::cuda {
 
-// What src/ops/row_gradient.h calls so, of n ids.
+// The outputs of group_ids for n ids; for the names see src/ops/row_gradient.h.
 template <class T>
 struct GroupLists {
   Global<T> order, unique, begins;
 };
 using Groups = GroupLists<std::int32_t>;
 
-// Bytes that sorting n ids needs.
+// Bytes of workspace needed to sort n ids.
 std::int64_t grouping_bytes(std::int64_t n);
-// Launches the kernels that sort ids, stable, and list the groups.
+// Launches the kernels that sort the ids (stable) and list the groups.
 void launch_grouping(const GroupIdsAttrs& attrs, Global<const std::int32_t> ids,
                      const Groups& groups, void* workspace);
 
@@ -26,8 +26,8 @@ __device__ inline void add_to(float4& sum, float4 x) {
   sum.x += x.x, sum.y += x.y, sum.z += x.z, sum.w += x.w;
 }
 
-// Row g of `rows` or, where `unique` is given, row unique[g] becomes the sum over group g; then an
-// empty group has no row. T: a float, or four where the width, `units` of T, allows it.
+// Writes the sum over group g to row g of `rows` or, if `unique` is given, to row unique[g]; then
+// an empty group writes no row. T: a float, or float4 if the width, `units` of T, permits it.
 template <class T>
 __global__ void add_groups(std::int64_t units, GroupLists<const std::int32_t> groups,
                            Global<const T> dy, Global<T> rows) {

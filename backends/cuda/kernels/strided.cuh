@@ -1,5 +1,5 @@
-// Tensors that are read stretched, sliced or transposed: where an element of the output lies in
-// them.
+// Tensors that are read stretched, sliced or transposed: computes where an element of the output
+// lies in them.
 #pragma once
 
 #include "backends/cuda/device.h"
@@ -7,13 +7,13 @@
 
 namespace keel::cuda {
 
-// The output's sizes, by which an element's place along every axis is found.
+// The output's sizes, which give the index of an element along every axis.
 struct Extent {
   std::int64_t sizes[Shape::kMaxRank] = {};
   int rank = 0;
 };
 
-// What one step along every axis of the output moves in a tensor.
+// For each axis of the output: the offset in a tensor between neighbours along it.
 struct Steps {
   std::int64_t along[Shape::kMaxRank] = {};
 };
@@ -33,7 +33,7 @@ inline Steps steps(const Shape& shape) {
   return result;
 }
 
-// Steps through a tensor of shape `from` when it is stretched to `to`: 0 along stretched axes.
+// Steps through a tensor of shape `from` stretched to shape `to`: 0 along stretched axes.
 inline Steps stretched(const Shape& from, const Shape& to) {
   const Steps own = steps(from);
   const int lead = to.rank() - from.rank();
@@ -44,7 +44,7 @@ inline Steps stretched(const Shape& from, const Shape& to) {
   return result;
 }
 
-// Appends an axis, as one with the axis before it when they lie in the tensor like one.
+// Appends an axis; merges it with the axis before it if both together are like one axis.
 inline void append_axis(Extent& extent, Steps& steps, std::int64_t size, std::int64_t step) {
   const int last = extent.rank - 1;
   if (last >= 0 && steps.along[last] == size * step) {

@@ -1,23 +1,23 @@
-// The gradient of a table, of which rows are given (src/ops/row_gradient.h), quad by quad.
+// The gradient of a table, given as rows (src/ops/row_gradient.h), quad by quad.
 #pragma once
 
 #include "backends/cuda/kernels/joined.cuh"
 
 namespace keel::cuda {
 
-// The piece of this block, of a launch for one tensor alone.
+// The piece of this block, in a launch for one tensor only.
 __device__ inline Piece piece_of(std::int64_t quads, std::int64_t length) {
   const std::int64_t number = blockIdx.x, first = number * length;
   return {0, number, first, first + length < quads ? first + length : quads};
 }
 
 struct TableRows {
-  // Places of rows: those that may have elements of a piece.
+  // A range of row indices: the rows that may contain elements of a piece.
   struct Range {
     std::int64_t first, last;
   };
 
-  Global<const std::int32_t> ids;  // (n), ascending; what gives no gradient has ids past the table
+  Global<const std::int32_t> ids;  // (n), ascending; entries without a gradient have ids past it
   Global<const float> rows;        // (n, width)
   std::int64_t width;
 
@@ -26,7 +26,7 @@ struct TableRows {
         rows(input(of_rows)),
         width(of_rows.type.shape[1]) {}
 
-  // The first place in the range whose id is at least `id`.
+  // The first index in the range whose id is at least `id`.
   __device__ std::int64_t first_from(std::int64_t id, Range within) const {
     while (within.first < within.last) {
       const std::int64_t middle = (within.first + within.last) / 2;
@@ -39,7 +39,7 @@ struct TableRows {
     return within.first;
   }
 
-  // Every thread of the block gets the range of its piece; there is a barrier before that.
+  // All threads of the block get the range of its piece; the function has a barrier before that.
   __device__ Range range_of(const Piece& piece) const {
     __shared__ Shared<std::int64_t, 2> ends;
     if (threadIdx.x < 2) {
@@ -50,8 +50,8 @@ struct TableRows {
     return {ends[0], ends[1]};
   }
 
-  // Writes quad q of the gradient to `quad`, whose elements are 0, and returns which of them are of
-  // rows that are given.
+  // Writes quad q of the gradient to `quad`, which must be 0 before, and returns a mask of the
+  // elements that belong to given rows.
   __device__ unsigned read(std::int64_t q, Range near, Quad& quad) const {
     unsigned found = 0;
     if (near.first == near.last) return found;

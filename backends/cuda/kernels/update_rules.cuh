@@ -1,4 +1,4 @@
-// The formulas of optimizer updates for four neighbouring elements, and what they read.
+// The formulas of optimizer updates for four neighbouring elements, and the inputs of the updates.
 #pragma once
 
 #include "backends/cuda/kernels/quad.cuh"
@@ -6,7 +6,7 @@
 
 namespace keel::cuda {
 
-// The gradient of a quad, and which of its elements are updated; the others stay as they are.
+// The gradient of a quad, and a mask of the elements to update; the others keep their values.
 struct Change {
   Quad g;
   unsigned taken = 0xf;
@@ -14,7 +14,7 @@ struct Change {
   __device__ bool takes(int i) const { return (taken >> i & 1u) != 0; }
 };
 
-// What every update begins with: the scalars that it reads, and what they are multiplied by.
+// The data common to all updates: the scalars that every update reads, and their factors.
 struct Common {
   Global<const float> lr, scale;
   double lr_scale;
@@ -33,7 +33,7 @@ struct Common {
   __device__ float gradient(float factor, float g, float p) const { return factor * g + decay * p; }
 };
 
-// What is the same for all parameters of an optimizer, and what an update takes from it.
+// For each optimizer: what all its parameters share, and the tensors and factors of one update.
 struct Sgd : Common {
   using In = SgdInput;
   using Out = SgdOutput;
@@ -86,8 +86,8 @@ struct Adam : Common {
   };
 
   Global<const std::int32_t> step;
-  double lr_decay;      // p is multiplied by 1 - r lr_decay
-  double base1, base2;  // what is left of the bias of m and v after t steps is a power of these
+  double lr_decay;      // p is scaled by 1 - r lr_decay
+  double base1, base2;  // powers of these are the bias left in m and v after t steps
   float beta1, beta2, gain1, gain2, eps;
   bool raw_eps;
 

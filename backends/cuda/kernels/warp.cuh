@@ -1,5 +1,5 @@
-// Sums and maxima over a warp or a block. Every lane takes part and every lane gets the result; the
-// order of additions is fixed, so that results are the same bits from run to run.
+// Sums and maxima over a warp or a block. All lanes must take part and all get the result. The
+// order of additions is fixed, so results have the same bits from run to run.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ struct Add {
   }
 };
 
-// The larger one; a NaN is larger than every number.
+// The larger value; NaN counts as larger than every number.
 struct Largest {
   static constexpr float kNeutral = -INFINITY;
   template <class T>
@@ -25,7 +25,7 @@ struct Largest {
   }
 };
 
-// Over kLanes neighbouring lanes, a power of 2.
+// Reduces over kLanes neighbouring lanes; kLanes is a power of 2.
 template <int kLanes, class Join, class T>
 __device__ T over_lanes(T value, Join join) {
   for (int other = kLanes / 2; other > 0; other /= 2) {
@@ -39,9 +39,9 @@ __device__ T over_warp(T value, Join join) {
   return over_lanes<kWarp>(value, join);
 }
 
-// kThreads: the block's threads, a multiple of 32. The first warp joins what all have left in
-// shared memory. Two barriers: a caller may come back at once, for the result is not written again
-// before everybody has read it.
+// Reduces over a block of kThreads threads, a multiple of 32. The first warp joins the values that
+// all threads left in shared memory. There are two barriers, so a caller may call again at once:
+// the result is not overwritten before all threads have read it.
 template <int kThreads, class Join, class T>
 __device__ T over_block(T value, Join join) {
   static_assert(kThreads > kWarp && kThreads % kWarp == 0);

@@ -5,12 +5,12 @@
 
 namespace keel::cuda {
 
-// The windows from `first` up to `end` are those with `at` inside.
+// The windows that contain `at`: those from `first` up to `end`.
 struct Covering {
   std::int64_t first, end;
 };
 
-// Window i covers i * stride up to i * stride + window; there are `count` of them.
+// Window i covers [i * stride, i * stride + window); there are `count` windows.
 __device__ inline Covering covering(std::int64_t at, std::int64_t window, std::int64_t stride,
                                     std::int64_t count) {
   const std::int64_t end = at / stride + 1;

@@ -1,5 +1,5 @@
-// Broadcasting made flat: an output seen as rows of `inner` elements along which every operand
-// either steps by one or stands still.
+// Broadcasting reduced to rows: the output is seen as rows of `inner` elements, along which every
+// operand either advances by one or stays in place.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class Broadcast {
   std::int64_t leading() const { return rank_ > 0 ? sizes_[0] : 1; }
   const Stretched& operand(std::size_t i) const { return operands_[i]; }
 
-  // Where output element e lies in an operand.
+  // The offset of output element e in an operand.
   std::int64_t offset(const Stretched& operand, std::int64_t e) const {
     return row_offset(operand, e / inner_) + e % inner_ * operand.step;
   }

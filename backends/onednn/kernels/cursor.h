@@ -1,4 +1,4 @@
-// Walking over places of a tensor in row-major order.
+// A cursor that walks over the positions of a tensor in row-major order.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@ namespace keel::onednn {
 
 using Sizes = std::array<std::int64_t, Shape::kMaxRank>;
 
-// One number an axis, the last axis the fastest.
+// One index for each axis; the last axis changes fastest.
 class Cursor {
  public:
   Cursor(const Sizes& sizes, int rank, std::int64_t index) : sizes_(sizes), rank_(rank) {

@@ -1,4 +1,4 @@
-// One step of an element-wise program on a stretch of floats, vectorised.
+// One step of an element-wise program on a range of floats, vectorised.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace keel::onednn {
 
-// The most floats a register holds on any target.
+// The maximum number of floats in a register on any target.
 inline constexpr std::size_t kMaxLanes = 16;
 
-// Floats read one after the other (step 1), or kMaxLanes copies of one float read over and over
-// (step 0).
+// The operand of a step: contiguous floats (step 1), or kMaxLanes copies of one float that are read
+// again and again (step 0).
 struct Stream {
   const float* data = nullptr;
   std::size_t step = 1;
@@ -19,9 +19,9 @@ struct Stream {
 
 struct StepArgs {
   Stream source[3];
-  float* out = nullptr;  // may be any source's data
+  float* out = nullptr;  // may equal any source's data
   std::size_t n = 0;
-  float factor = 1, offset = 0;  // of kScale
+  float factor = 1, offset = 0;  // for kScale
 };
 
 // out[i] = code(source[0][i], source[1][i], source[2][i]) for i in [0, n), as evaluate() defines

@@ -1,5 +1,5 @@
-// The results of products and convolutions that add up nothing (k = 0, no channels), which are not
-// worth a primitive.
+// Products and convolutions whose sums are empty (k = 0, no channels). Their results do not need a
+// primitive.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The kernels of the onednn backend: each takes a node and says how to bind its kernel. All
-// floating data is float.
+// The kernels of the onednn backend. Each function takes a node and returns how to bind its kernel.
+// All floating data is float.
 #pragma once
 
 #include "src/runtime/backend.h"
@@ -8,7 +8,7 @@ namespace keel::onednn {
 
 #include "src/runtime/declare_kernels.inc"
 
-// The panels that the product of a node reads its b in when oneDNN may choose; width 0: in none.
+// The panels of b for the product of a node, when oneDNN may choose; width 0: no panels.
 PanelForm matmul_panels(const NodeContext& context);
 
 }  // namespace keel::onednn

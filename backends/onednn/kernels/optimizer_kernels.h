@@ -54,9 +54,9 @@ struct SgdSpan {
 };
 void sgd_span(const SgdTerms& terms, const SgdSpan& span);
 
-// sum of x^2, in double.
+// The sum of x^2, in double.
 double square_sum(const float* x, std::size_t n);
-// The same, with the same bits, of x = elements begin to begin + n - 1 of a table's gradient.
+// The same sum, with the same bits, over elements begin to begin + n - 1 of a table's gradient.
 double square_sum(const TableRows& rows, std::int64_t begin, std::size_t n);
 
 }  // namespace keel::onednn

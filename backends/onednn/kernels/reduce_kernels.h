@@ -8,8 +8,8 @@ namespace keel::onednn {
 
 enum class Reduction { kSum, kMax };
 
-// All n elements of x together: their sum, or the largest; 0 or -infinity for none. NaN if one of
-// them is NaN.
+// Reduces all n elements of x to their sum, or to the largest. The result is 0 or -infinity for n =
+// 0, and NaN if an element is NaN.
 double reduce_row(Reduction op, const float* x, std::int64_t n);
 double reduce_row(Reduction op, const double* x, std::int64_t n);
 
@@ -20,7 +20,7 @@ struct Panel {
   std::int64_t rows, columns, stride;
 };
 
-// out[c] = all elements of column c together, taken from the first row to the last.
+// Reduces each column: out[c] joins the elements of column c, from the first row to the last.
 void reduce_columns(Reduction op, const Panel<float>& panel, double* out);
 void reduce_columns(Reduction op, const Panel<double>& panel, double* out);
 

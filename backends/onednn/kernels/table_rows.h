@@ -1,4 +1,4 @@
-// The gradient of a table, of which rows are given (src/ops/row_gradient.h), piece by piece.
+// The gradient of a table, given as rows (src/ops/row_gradient.h), piece by piece.
 #pragma once
 
 #include <algorithm>
@@ -6,11 +6,11 @@
 
 namespace keel::onednn {
 
-// Elements of a piece: they stay in the nearest cache, and are whole registers' on any target.
+// Elements of a piece. A piece fits the L1 cache and is whole registers on every target.
 inline constexpr std::int64_t kPieceElements = 2048;
 
 struct TableRows {
-  const std::int32_t* ids;  // (n), ascending; what gives no gradient has ids beyond the table
+  const std::int32_t* ids;  // (n), ascending; entries without a gradient have ids beyond the table
   const float* rows;        // (n, width)
   std::int64_t n, width;
 
@@ -18,8 +18,8 @@ struct TableRows {
   std::int64_t first_from(std::int64_t id) const {
     return std::lower_bound(ids, ids + n, id) - ids;
   }
-  // Elements begin to end - 1 of the gradient, at most kPieceElements, written to `piece`. Returns
-  // false, and writes nothing, when all of them are 0.
+  // Writes elements begin to end - 1 of the gradient, at most kPieceElements, to `piece`. If all of
+  // them are 0, returns false and writes nothing.
   bool write_out(std::int64_t begin, std::int64_t end, float* piece) const {
     const std::int64_t last = (end - 1) / width;
     std::int64_t j = first_from(begin / width);

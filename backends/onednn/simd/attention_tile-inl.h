@@ -1,5 +1,5 @@
-// Tiles of the scores and probabilities of one head (attention_plan.h says how they lie), compiled
-// once per instruction set.
+// Tiles of the scores and probabilities of one head, compiled once per instruction set. For their
+// layout see attention_plan.h.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_ATTENTION_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_ATTENTION_TILE_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_ATTENTION_TILE_INL_H_
@@ -19,12 +19,12 @@ namespace HWY_NAMESPACE {
 inline constexpr float kOne = 1;
 inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
-// Columns of a tile that are computed: whole registers.
+// The number of columns of a tile that are computed: whole registers.
 HWY_INLINE std::size_t columns_of(const QueryTile& queries) {
   return (queries.count + kLanes - 1) / kLanes * kLanes;
 }
 
-// A head's features of a tile of queries, transposed: (width, kQueryTile), 0 after the last query.
+// A head's features for a tile of queries, transposed: (width, kQueryTile); 0 after the last query.
 struct Transposed {
   HWY_ALIGN float at[kWidestHead * kQueryTile];
 
@@ -43,14 +43,14 @@ struct ScoreTile {
   HWY_ALIGN float at[kKeyTile * kQueryTile];
 };
 
-// The tile of a head that is worked on.
+// The tile of one head that is being computed.
 struct TilePlace {
   const AttentionHead& head;
   QueryTile queries;
   KeyTile keys;
 };
 
-// tile = factor x_j y_i for keys j of x, which is a tensor's slice, and queries i of y.
+// tile = factor x_j y_i for keys j of x, a slice of a tensor, and queries i of y.
 HWY_INLINE void multiply_keys(const TilePlace& place, const float* x, const Transposed& y,
                               const float* factor, float* tile) {
   const AttentionPlan& plan = place.head.plan;
@@ -65,7 +65,7 @@ HWY_INLINE void multiply_keys(const TilePlace& place, const float* x, const Tran
             false});
 }
 
-// Puts `value` where a query does not see a key.
+// Writes `value` wherever a query does not see a key.
 inline void hide(const TilePlace& place, float value, float* tile) {
   const auto& [head, queries, keys] = place;
   const std::size_t columns = columns_of(queries);
@@ -83,7 +83,7 @@ inline void hide(const TilePlace& place, float value, float* tile) {
   }
 }
 
-// Of probabilities all are kept, or those that dropout leaves.
+// Selects the probabilities that dropout keeps, or all of them without dropout.
 struct AllKept {
   HWY_INLINE Floats only(Floats p) const { return p; }
 };
@@ -92,7 +92,7 @@ struct Kept {
   HWY_INLINE Floats only(Floats p) const { return hn::IfThenZeroElse(dropped, p); }
 };
 
-// Calls body(kept, at) for every key of the tile, `at` being the offset of the register of queries
+// Calls body(kept, at) for every key of the tile. `at` is the offset of the register of queries
 // from `column` on.
 template <class Body>
 HWY_INLINE void for_keys(const TilePlace& place, std::size_t column, const Body& body) {
@@ -103,7 +103,7 @@ HWY_INLINE void for_keys(const TilePlace& place, std::size_t column, const Body&
   }
   const Ints threshold = hn::Set(Bits(), head.plan.threshold);
   const Words row = hn::Set(U(), head.data_row);
-  // From one query to the next the number of the block grows by 2^12.
+  // The block number grows by 2^12 from one query to the next.
   const Words to_lane = hn::ShiftLeft<12>(hn::Iota(U(), 0));
   for (std::size_t j = 0; j < keys.count; j += 4) {
     const std::uint64_t block =

@@ -1,5 +1,5 @@
-// The final passes of the norms over columns that subtract a mean, compiled once per instruction
-// set: y and dx of a slab from constants of its channels, and the rows that a mask leaves out.
+// The final passes of column norms that subtract a mean, compiled once per instruction set: they
+// compute y and dx of a slab from constants of its channels, and fill the rows left out by a mask.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_CENTRED_COLUMNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_CENTRED_COLUMNS_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_CENTRED_COLUMNS_INL_H_
@@ -13,12 +13,12 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// y = (x - mean) * scale + shift; all but x (channels).
+// y = (x - mean) * scale + shift; all except x are (channels).
 struct CentredForward {
   const float *x, *mean, *scale, *shift;
 };
 
-// Writes a slab of y, a whole tensor.
+// Writes the part of y that belongs to a slab; y is a whole tensor.
 HWY_INLINE void write_centred(const Slab& slab, const CentredForward& in, const ResultRows& y) {
   struct Constants {
     Floats mean, scale, shift;
@@ -44,13 +44,13 @@ struct CentredChannels {
   }
 };
 
-// dx = scale * (dy - mean_dy - xhat * slope); all but x and dy (channels).
+// dx = scale * (dy - mean_dy - xhat * slope); all except x and dy are (channels).
 struct CentredBackward {
   CentredChannels channels;
   const float *x, *dy, *scale, *mean_dy, *slope;
 };
 
-// Writes dx of a slab, 0 to the rows left out. dx may be dy.
+// Writes dx of a slab, and 0 in the rows left out. dx may be dy.
 HWY_INLINE void write_centred_gradient(const Slab& slab, RowMask mask, const CentredBackward& in,
                                        const ResultRows& dx) {
   struct Constants {

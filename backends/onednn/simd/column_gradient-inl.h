@@ -1,5 +1,5 @@
-// Parts of the backward of column norms, compiled once per instruction set: the sums of a slab that
-// a channel's gradient needs.
+// Parts of the backward of column norms, compiled once per instruction set: the sums over a slab
+// that the gradient of a channel needs.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_GRADIENT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_GRADIENT_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_GRADIENT_INL_H_
@@ -14,24 +14,24 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// Sums over some rows of xhat, of dy and of dy * xhat, a channel; padded to whole registers.
+// Per channel: sums over rows of xhat, of dy and of dy * xhat; padded to whole registers.
 struct ChannelSums {
   double *xhat, *dy, *dy_xhat;
 };
 
-// What a backward is given: tensors x and dy, and the saved mean and rstd (channels).
+// The inputs of a backward: tensors x and dy, and the saved mean and rstd (channels).
 struct SavedChannels {
   const float *x, *dy, *mean, *rstd;
 };
 
-// The sums of a strip of columns, for sum_strip; `saved` holds whole tensors and, of mean and rstd,
-// these channels.
+// The sums of a strip of columns, for sum_strip. `saved` holds x and dy as whole tensors, but mean
+// and rstd of these channels only.
 struct StripGradient {
   static constexpr std::size_t kKinds = 3;
   enum : std::size_t { kXhat, kDy, kDyXhat };
   const SavedChannels& saved;
   const ChannelSums& into;
-  bool is_first;  // there is nothing yet to add to
+  bool is_first;  // true when there are no earlier sums to add to
 
   template <class Part>
   HWY_INLINE Standardize constants(Part part, std::size_t c) const {
@@ -55,7 +55,7 @@ struct StripGradient {
   }
 };
 
-// Adds channel c of the row of spans at `row`.
+// Adds the terms of channel c from the row of spans at `row`.
 HWY_INLINE void add_span(const SavedChannels& saved, const Slab& slab, std::size_t row,
                          std::size_t c, const ChannelSums& sums) {
   const std::size_t first = row + c * slab.inner;
@@ -67,7 +67,7 @@ HWY_INLINE void add_span(const SavedChannels& saved, const Slab& slab, std::size
   sums.dy_xhat[c] += span.g_xhat;
 }
 
-// The sums of the columns of a slab of tokens over the rows that are kept; false if there are none.
+// Sums the columns of a slab of tokens over the kept rows; false if no row is kept.
 HWY_INLINE bool column_sums(const Slab& slab, RowMask mask, const SavedChannels& saved,
                             const ChannelSums& sums) {
   bool is_first = true;
@@ -78,7 +78,7 @@ HWY_INLINE bool column_sums(const Slab& slab, RowMask mask, const SavedChannels&
   return !is_first;
 }
 
-// The sums of a slab over the rows that are kept.
+// Sums a slab over the rows that are kept.
 HWY_INLINE void slab_sums(const Slab& slab, RowMask mask, const SavedChannels& saved,
                           const ChannelSums& sums) {
   const SavedChannels from_first{saved.x, saved.dy, saved.mean + slab.first,

@@ -1,6 +1,6 @@
-// Parts of the column norms, compiled once per instruction set: moments of channels over a block of
-// rows, and how those of several blocks are merged. Channels are columns of a matrix (inner = 1)
-// or spans of `inner` neighbours.
+// Parts of the column norms, compiled once per instruction set: the moments of channels over a
+// block of rows, and how moments of several blocks are merged. Channels are columns of a matrix
+// (inner = 1) or spans of `inner` neighbours.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_NORM_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_NORM_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_NORM_INL_H_
@@ -20,7 +20,7 @@ struct ChannelMoments {
   double *mean, *squares;
 };
 
-// Chan's rule: `count` elements seen and n more make mean += d * share, d = mean' - mean, and
+// Chan's rule merges n elements into `count` earlier ones: mean += d * share, d = mean' - mean, and
 // squares += squares' + d^2 * cross.
 struct MergeWeights {
   double share, cross;
@@ -31,7 +31,7 @@ struct StripMoments {
   WideDoubles mean, squares;
 };
 
-// As row_moments_in_double, for a register's worth of columns.
+// Does for a register of columns what row_moments_in_double does for a row.
 template <class Part>
 HWY_NOINLINE StripMoments strip_moments_in_double(Part part, const float* x, const Strip& strip) {
   const WideDoubles per_row = WideDoubles::all(1 / static_cast<double>(strip.rows));
@@ -49,7 +49,7 @@ HWY_NOINLINE StripMoments strip_moments_in_double(Part part, const float* x, con
   return {mean, squares};
 }
 
-// In float about a value near the mean: `sum` and `square` of the n deviations from it.
+// Moments from float sums about a value near the mean: `sum` and `square` of the n deviations.
 HWY_INLINE StripMoments moments_about(Floats centre, Floats sum, Floats square, double share) {
   const WideDoubles deviation = WideDoubles::of(sum);
   const WideDoubles low = deviation * WideDoubles::all(share);
@@ -71,7 +71,7 @@ HWY_INLINE void merge(const ChannelMoments& into, std::size_t c, const MergeWeig
   into.squares[c] += more.sum_of_squares + difference * difference * weights.cross;
 }
 
-// About the mean of a register's worth of columns of a strip: that of its first rows.
+// The centre for a register of columns of a strip: the mean of its first rows.
 template <class Part>
 HWY_INLINE Floats strip_centre(Part part, const float* x, const Strip& strip) {
   const std::size_t rows = std::min(strip.rows, Strip::kMostRows / 2);
@@ -83,10 +83,10 @@ HWY_INLINE Floats strip_centre(Part part, const float* x, const Strip& strip) {
   return hn::MulAdd(sum, splat(1 / static_cast<float>(rows)), first);
 }
 
-// Merges the moments of a strip of columns, from deviations from the mean of the rows before it:
-// one pass. Those are at least as many, in the first strip half as many as the strip itself has, so
-// what cancels where that mean is far off is at most as much as what the distance between the
-// means leaves in the merged sum. For sum_strip.
+// Merges the moments of a strip of columns in one pass, using deviations from the mean of the rows
+// before it. There are at least as many such rows as in the strip; in the first strip it is half of
+// its own rows. If that mean is far off, the cancellation is thus at most as large as the term that
+// the distance between the means adds to the merged sum. For sum_strip.
 struct StripDeviations {
   static constexpr std::size_t kKinds = 2;
   enum : std::size_t { kDeviation, kSquare };
@@ -97,7 +97,7 @@ struct StripDeviations {
   MergeWeights weights{seen, static_cast<double>(strip.rows)};
   double per_row = 1 / static_cast<double>(strip.rows);
 
-  // What deviations are taken from.
+  // The value from which deviations are measured.
   template <class Part>
   HWY_INLINE Floats constants(Part part, std::size_t c) const {
     return seen == 0 ? strip_centre(part, x + c, strip)
@@ -122,7 +122,7 @@ struct StripDeviations {
   }
 };
 
-// Moments of the columns of a slab of tokens over the rows that are kept, and how many those are.
+// Computes the moments of the columns of a slab of tokens; returns the number of kept rows.
 HWY_INLINE double column_moments(const Slab& slab, RowMask mask, const float* x,
                                  const ChannelMoments& moments) {
   double seen = 0;
@@ -133,7 +133,7 @@ HWY_INLINE double column_moments(const Slab& slab, RowMask mask, const float* x,
   return seen;
 }
 
-// The moments of channels from those of the columns of their spans, of `rows` elements each.
+// Merges moments of span columns, of `rows` elements each, into the moments of channels.
 HWY_INLINE void merge_columns(const SpanColumns& columns, double rows, const ChannelMoments& of,
                               const ChannelMoments& into) {
   const double share = 1 / static_cast<double>(columns.inner);
@@ -151,7 +151,7 @@ HWY_INLINE void merge_columns(const SpanColumns& columns, double rows, const Cha
   }
 }
 
-// Moments of the channels of a slab over the rows that are kept; x is the whole tensor.
+// Computes moments of a slab's channels over the kept rows; x is the whole tensor.
 HWY_INLINE void slab_moments(const Slab& slab, RowMask mask, const float* x,
                              const ChannelMoments& moments) {
   if (slab.inner == 1 && column_moments(slab, mask, x, moments) > 0) return;
@@ -177,15 +177,15 @@ HWY_INLINE void slab_moments(const Slab& slab, RowMask mask, const float* x,
   });
 }
 
-// Reads one value into all lanes.
+// Loads one value into all lanes.
 struct Broadcast {
   HWY_INLINE Floats load(const float* p) const { return splat(*p); }
 };
 
-// Calls body(part, constants, i) for the registers of some rows of neighbours: row by row,
-// constants being at(c) for the columns from c on. Where such rows do not follow each other in
-// memory the processor fetches none by itself: those of `result`, if it is given, are asked for
-// before they are written.
+// Calls body(part, constants, i) for the registers of a slab's rows, row by row; constants are
+// at(c) for the columns from c on. Where such rows are not contiguous in memory, the processor
+// does not prefetch them: if `result` is given, its rows are prefetched before they are
+// written.
 template <class At, class Body>
 HWY_INLINE void for_columns(const Slab& slab, At at, Body body, const ResultRows* result) {
   const bool is_panel = slab.channels < slab.stride;
@@ -197,7 +197,7 @@ HWY_INLINE void for_columns(const Slab& slab, At at, Body body, const ResultRows
   }
 }
 
-// The constants of columns, one a channel.
+// The constants of columns that are channels.
 template <class At>
 struct ConstantsOfColumns {
   At at;
@@ -209,7 +209,7 @@ struct ConstantsOfColumns {
   }
 };
 
-// The constants of columns, one an element of a short span; Spreader has filled `room`.
+// The constants of columns that are elements of short spans; Spreader has filled `room`.
 template <class At>
 struct ConstantsOfSpans {
   At at;
@@ -221,7 +221,7 @@ struct ConstantsOfSpans {
   }
 };
 
-// As for_columns; what `at` loads of a channel is spread over its columns once.
+// Like for_columns, but copies the values that `at` loads for a channel to its columns first.
 template <class At, class Body>
 HWY_INLINE void for_short_spans(const Slab& slab, At at, Body body, const ResultRows* result) {
   for_span_columns(slab, [&](const SpanColumns& columns) HWY_ATTR {
@@ -234,8 +234,8 @@ HWY_INLINE void for_short_spans(const Slab& slab, At at, Body body, const Result
 }
 
 // Calls body(part, constants, i) for the registers at elements i of a tensor that cover a slab, in
-// the order of its memory; `constants` is at(reader, c): what reader loads of arrays of channels
-// belongs to the lanes, at most six arrays. `result` as above.
+// memory order. `constants` is at(reader, c): the reader loads values of at most six arrays of
+// channels for the lanes of the register. `result` is that of for_columns.
 template <class At, class Body>
 HWY_INLINE void for_slab(Slab slab, At at, Body body, const ResultRows* result = nullptr) {
   if (slab.inner == 1) {

@@ -1,4 +1,4 @@
-// Sums down the columns of a tensor of tokens, compiled once per instruction set.
+// Column sums of a tensor of tokens, compiled once per instruction set.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_STRIPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_STRIPS_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_STRIPS_INL_H_
@@ -14,8 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// Some rows of a slab that are taken together, without those left out by a mask; each is the offset
-// of its first element. Their sums may be kept in float, so they are few.
+// Some kept rows of a slab that are summed together; each is the offset of its first element. There
+// are so few that their sums can be kept in float.
 struct Strip {
   static constexpr std::size_t kMostRows = 64;
   std::size_t rows = 0, offsets[kMostRows];
@@ -23,7 +23,7 @@ struct Strip {
 
 HWY_INLINE bool is_kept(RowMask mask, std::size_t row) { return mask == nullptr || mask[row] != 0; }
 
-// Calls body(strip) for strips that cover the kept rows of a slab; all but the last are full.
+// Calls body(strip) for strips that cover the kept rows of a slab. All but the last are full.
 template <class Body>
 HWY_INLINE void for_strips(const Slab& slab, RowMask mask, const Body& body) {
   const std::size_t before = slab.offset / slab.stride;
@@ -38,9 +38,9 @@ HWY_INLINE void for_strips(const Slab& slab, RowMask mask, const Body& body) {
   if (strip.rows > 0) body(strip);
 }
 
-// Sums of `Columns::kKinds` kinds over a strip, of kRegisters registers' worth of columns from c
-// on. They stay in registers from the first row to the last: kept in an array, its stores would
-// hold up loads from addresses that differ by whole pages.
+// Sums of `Columns::kKinds` kinds over a strip, for kRegisters registers of columns from c on. The
+// sums stay in registers from the first row to the last: in an array, their stores would delay
+// loads from addresses that differ by whole pages.
 template <std::size_t kRegisters, class Part, class Columns>
 HWY_INLINE void sum_registers(Part part, const Strip& strip, std::size_t c,
                               const Columns& columns) {
@@ -76,12 +76,12 @@ HWY_INLINE void sum_registers(Part part, const Strip& strip, std::size_t c,
   });
 }
 
-// Sums over a strip, of n columns: columns.add(part, i, constants, sums) adds the terms of the
-// register at element i to sums[kKinds], columns.take(part, c, constants, sums) is given those of
-// columns c, c + 1, ...; constants are columns.constants(part, c).
+// Sums n columns of a strip. columns.add(part, i, constants, sums) adds the terms of the register
+// at element i to sums[kKinds]. columns.take(part, c, constants, sums) receives the sums of columns
+// c, c + 1, ...; constants are columns.constants(part, c).
 template <class Columns>
 HWY_INLINE void sum_strip(const Strip& strip, std::size_t n, const Columns& columns) {
-  // Twice kKinds sums each, of the strip and of a group of rows, are kept in 32 or 16 registers.
+  // A register of columns needs 2 kKinds sums (strip, group of rows); the CPU has 32 or 16.
   constexpr std::size_t kRoom = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
   constexpr std::size_t kRegisters = Columns::kKinds > 2 ? kRoom / 2 : kRoom;
   std::size_t c = 0;
@@ -92,7 +92,7 @@ HWY_INLINE void sum_strip(const Strip& strip, std::size_t n, const Columns& colu
   if (c < n) sum_registers<1>(First(n - c), strip, c, columns);
 }
 
-// `is_first`: to what would be zeros.
+// `is_first`: stores the sums instead of adding them to zeros.
 HWY_INLINE void add_to(double* sums, const WideDoubles& more, bool is_first = false) {
   (is_first ? more : WideDoubles::load(sums) + more).store(sums);
 }

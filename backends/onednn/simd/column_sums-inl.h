@@ -1,5 +1,5 @@
 // Sums over the rows of a matrix, one a column (dgain, dbias, ...), compiled once per instruction
-// set: collected in floats over a short run of rows, then in double, block by block.
+// set. Terms are summed in float over a short run of rows, then in double, block by block.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_SUMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_SUMS_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_COLUMN_SUMS_INL_H_
@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// The sums of one block while its rows are visited.
+// The sums of one block while its rows are being visited.
 class BlockSums {
  public:
   explicit BlockSums(const ColumnSums& sums, void* workspace, std::size_t block)
@@ -28,15 +28,15 @@ class BlockSums {
     std::fill_n(run_, n_, 0.0f);
   }
 
-  // Sum k of every column over the current run, to be added to; padding may receive anything.
+  // Sum k of every column over the current run, for callers to add to; padding may hold anything.
   HWY_INLINE float* run(std::size_t k) const { return run_ + k * stride_; }
 
-  // To be called after every row, or group of rows, that was added.
+  // Call this after every row, or group of rows, that was added.
   HWY_INLINE void end_addition() {
     if (++additions_ == kRun) end_run();
   }
 
-  // Moves what the run holds to double. To be called after the last row.
+  // Moves the sums of the current run to double. Call this after the last row.
   HWY_NOINLINE void end_run() {
     const D d;
     const std::size_t lanes = hn::Lanes(d);

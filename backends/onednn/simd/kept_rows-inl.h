@@ -1,5 +1,5 @@
-// Where the moments and the sums of the norms over columns lie, and how those of several blocks are
-// merged, compiled once per instruction set.
+// Where the moments and the sums of column norms are stored, and how those of several blocks are
+// merged. Compiled once per instruction set.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_KEPT_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_KEPT_ROWS_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_KEPT_ROWS_INL_H_
@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// The moments, or the sums, from a kind on of a block's slab.
+// The moments, or the sums, of a block's slab, beginning with the kind of `at`.
 HWY_INLINE ChannelMoments moments_at(const ColumnPlan& plan, const SumPlace& at,
                                      std::size_t channel) {
   const auto sum = [&](std::size_t k)
@@ -36,7 +36,7 @@ HWY_INLINE void merge_all(const ChannelMoments& into, const ChannelMoments& more
   });
 }
 
-// The elements a channel has in the rows of a slab that are kept.
+// The number of elements that a channel has in the kept rows of a slab.
 HWY_INLINE double kept_elements(const Slab& slab, RowMask mask) {
   std::size_t rows = slab.rows;
   if (mask != nullptr) {
@@ -46,7 +46,7 @@ HWY_INLINE double kept_elements(const Slab& slab, RowMask mask) {
   return static_cast<double>(rows * slab.inner);
 }
 
-// The moments of a panel over all blocks, in those of the first. moments_of(block) are a block's.
+// Merges a panel's moments of all blocks into those of block 0. moments_of(block) are a block's.
 template <class MomentsOf>
 HWY_INLINE void merge_blocks(const ColumnBlocks& blocks, RowMask mask, std::size_t channels,
                              const MomentsOf& moments_of) {
@@ -62,7 +62,7 @@ HWY_INLINE void merge_blocks(const ColumnBlocks& blocks, RowMask mask, std::size
   }
 }
 
-// The moments of a slab's channels over all blocks, or those that the node was given.
+// The moments of a slab's channels: merged over all blocks, or those given to the node.
 HWY_INLINE ChannelMoments merged_moments(const ColumnPlan& plan, RowMask mask, void* workspace,
                                          const Slab& slab) {
   const auto of_block = [&](std::size_t block) HWY_ATTR {
@@ -72,8 +72,8 @@ HWY_INLINE ChannelMoments merged_moments(const ColumnPlan& plan, RowMask mask, v
   return of_block(0);
 }
 
-// Put what a node was given of a slab where the sums of the first block would lie; the other blocks
-// have none.
+// Copy the values given to a node, for one slab, to the place of the first block's sums. The other
+// blocks have no sums.
 HWY_INLINE void take_moments(const ColumnPlan& plan, const SumPlace& at, const TensorRef& given,
                              const Slab& slab) {
   if (at.block > 0) return;
@@ -89,7 +89,7 @@ HWY_INLINE void take_gradient_sums(const ColumnPlan& plan, const SumPlace& at,
   }
 }
 
-// Sums of dy over the rows of a slab that the mask leaves out.
+// Sums dy over the rows of a slab that the mask leaves out.
 HWY_INLINE void slab_left_out(const Slab& slab, RowMask mask, const float* dy, double* sums) {
   std::fill_n(sums, slab.channels, 0.0);
   for_left_out(slab, mask, [&](std::size_t at) HWY_ATTR {

@@ -1,10 +1,10 @@
 // exp, log, tanh, sigmoid, softplus, GELU and their kin on a register of floats. NaN stays NaN.
 //
-// All polynomials are weighted minimax fits of our own: Lawson's iteration on 800 nodes or more
-// against 40-digit values; then coefficients are rounded to float from the lowest order up, the
-// higher ones fitted again after each. The comment at each says the interval and the relative error
-// of the fit. Errors of the functions are the largest found over every 101st float, in units of
-// 2^-23 of the result, on every target.
+// All polynomials are our own weighted minimax fits, made by Lawson's iteration on 800 nodes or
+// more against 40-digit values. Coefficients are then rounded to float from the lowest order up,
+// and the higher ones are fitted again after each. The comment at each polynomial gives the
+// interval and the relative error of the fit. Errors of functions are the largest found over every
+// 101st float, in units of 2^-23 of the result, on every target.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_MATH_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_MATH_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_MATH_H_
@@ -26,7 +26,7 @@ HWY_INLINE Floats polynomial(Floats x, const float (&coefficients)[kCount]) {
   return sum;
 }
 
-// Unlike Min and Max these keep NaN on every target.
+// Unlike Min and Max, these keep NaN on every target.
 HWY_INLINE Floats at_least(Floats x, float low) {
   return hn::IfThenElse(hn::Lt(x, splat(low)), splat(low), x);
 }
@@ -42,8 +42,8 @@ HWY_INLINE Floats power_of_two(Ints n) {
 // ln 2 = kLn2High + kLn2Low; n * kLn2High is exact for |n| < 2^15.
 inline constexpr float kLn2High = 355.0f / 512, kLn2Low = -2.12194440e-4f;
 
-// exp(x + low) for |low| well below 1, which carries the bits of the argument that x cannot.
-// 0 and infinity where float ends, subnormal results included; error 0.7.
+// exp(x + low) for |low| well below 1; low has the bits of the argument that x cannot hold.
+// Results beyond the range of float are 0 and infinity, subnormals included; error 0.7.
 HWY_INLINE Floats exp_of_sum(Floats x, Floats low) {
   // (exp(r) - 1 - r) / r^2 on [-ln 2 / 2, ln 2 / 2]; 2^-28.
   constexpr float kExp[] = {0.49999994f, 0.166665211f, 0.0416682921f, 0.00836871564f,
@@ -54,7 +54,7 @@ HWY_INLINE Floats exp_of_sum(Floats x, Floats low) {
   Floats r = hn::NegMulAdd(nf, splat(kLn2High), x);
   r = hn::Add(hn::NegMulAdd(nf, splat(kLn2Low), r), low);
   const Floats tail = hn::MulAdd(hn::Mul(r, r), polynomial(r, kExp), r);
-  // In two factors, since 2^n alone may overflow or be subnormal.
+  // Multiplied in two factors, because 2^n alone may overflow or be subnormal.
   const Ints half = hn::ShiftRight<1>(n);
   return hn::Mul(hn::Mul(hn::Add(tail, splat(1.0f)), power_of_two(half)),
                  power_of_two(hn::Sub(n, half)));

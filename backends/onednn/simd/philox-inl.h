@@ -1,5 +1,5 @@
-// Philox4x32-10 (src/core/rng.h) for as many counters at once as a register has lanes, compiled
-// once per instruction set, and normal numbers from its words.
+// Philox4x32-10 (src/core/rng.h) for one counter per lane of a register, and normal numbers from
+// its words. Compiled once per instruction set.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_PHILOX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_PHILOX_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_PHILOX_INL_H_
@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// The words of kLanes blocks, one a lane.
+// The words of kLanes blocks, one block a lane.
 struct PhiloxWords {
   Words w[4];
 };
@@ -37,9 +37,9 @@ HWY_INLINE Words join(const Wides (&halves)[kHalves]) {
 
 #else
 
-// A word of each block during the rounds: those of even lanes, and those of odd ones, each in the
-// lower half of a lane twice as wide. The upper halves may hold anything, for products do not look
-// at them.
+// A word of each block during the rounds: the words of even lanes and those of odd lanes, each in
+// the lower half of a lane twice as wide. The upper halves may hold anything, because products
+// ignore them.
 using Wides = hn::Vec<hn::RepartitionToWide<U>>;
 inline constexpr std::size_t kHalves = 2;
 
@@ -57,7 +57,7 @@ HWY_INLINE Words join(const Wides (&halves)[kHalves]) {
 
 #endif
 
-// Of block `index` of row `row` of the update: row_block(row, 4 * index).
+// The words of block `index` of row `row` of the update: row_block(row, 4 * index).
 HWY_INLINE PhiloxWords philox_words(const PhiloxStream& of, Words row, Words index) {
   Wides c0[kHalves], c1[kHalves], c2[kHalves], c3[kHalves];
   split(index, c0);
@@ -78,7 +78,7 @@ HWY_INLINE PhiloxWords philox_words(const PhiloxStream& of, Words row, Words ind
   return {{join(c0), join(c1), join(c2), join(c3)}};
 }
 
-// Of the blocks of one row from `index` on.
+// The words of consecutive blocks of one row, from `index` on.
 HWY_INLINE PhiloxWords philox_words(const PhiloxStream& of, std::int64_t row, std::int64_t index) {
   return philox_words(of, hn::Set(U(), std::uint32_t(row)),
                       hn::Add(hn::Set(U(), std::uint32_t(index)), hn::Iota(U(), 0)));
@@ -99,7 +99,7 @@ HWY_INLINE Floats cos_of_turn(Floats t) {
   const Floats rest = hn::NegMulAdd(hn::ConvertTo(F(), quarter), splat(0.25f), t);  // exact
   const Floats a = hn::Mul(rest, splat(6.28318531f)), square = hn::Mul(a, a);
   const Floats cosine = polynomial(square, kCos), sine = hn::Mul(a, polynomial(square, kSin));
-  // cos, -sin, -cos, sin of the rest, as the quarter is 0, 1, 2, 3 modulo 4.
+  // Selects cos, -sin, -cos or sin of the rest for a quarter of 0, 1, 2, 3 modulo 4.
   const Ints one = hn::Set(Bits(), 1), two = hn::Set(Bits(), 2);
   const auto is_odd = hn::RebindMask(F(), hn::Eq(hn::And(quarter, one), one));
   const auto is_negative = hn::RebindMask(F(), hn::Eq(hn::And(hn::Add(quarter, one), two), two));
@@ -107,8 +107,8 @@ HWY_INLINE Floats cos_of_turn(Floats t) {
   return hn::IfThenElse(is_negative, hn::Neg(value), value);
 }
 
-// Philox::normal by Box-Muller from two words. 1 - u is exact, so that the logarithm is too, up to
-// its own error.
+// Philox::normal by Box-Muller from two words. 1 - u is exact, so the logarithm has only its own
+// error.
 HWY_INLINE Floats normal(Words u, Words v) {
   const Floats log_u = log_of_normal(hn::Sub(splat(1.0f), uniform(u)));
   const Floats radius = hn::Sqrt(hn::Mul(splat(-2.0f), log_u));

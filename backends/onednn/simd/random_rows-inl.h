@@ -1,4 +1,4 @@
-// Walks through the elements of rows with the random words of each; compiled once per instruction
+// Loops over the elements of rows together with their random words; compiled once per instruction
 // set.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_RANDOM_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_RANDOM_ROWS_INL_H_
@@ -16,16 +16,16 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// A block of a row of the batch.
+// A block of random words: its row of the batch and its index in the row.
 struct RowPlace {
   std::int64_t row, index;
 };
 
-// The words of kLanes blocks from `place` on, of rows that hold `row_blocks` each.
+// The words of kLanes blocks from `place` on, if each row has `row_blocks` blocks.
 HWY_INLINE PhiloxWords words_across(const RandomRows& of, RowPlace place, std::int64_t row_blocks) {
   const auto set = [](std::int64_t value) HWY_ATTR { return hn::Set(U(), std::uint32_t(value)); };
   Words row = set(of.first_row + place.row), index = hn::Add(set(place.index), hn::Iota(U(), 0));
-  // What is after a row's end belongs to the next row; there may be many in a group.
+  // Blocks after a row's end belong to the next row; a group may contain many such ends.
   const Words length = set(row_blocks), last = set(row_blocks - 1);
   for (std::int64_t end = row_blocks; end < place.index + std::int64_t(kLanes); end += row_blocks) {
     const auto is_behind = hn::Gt(index, last);
@@ -35,10 +35,10 @@ HWY_INLINE PhiloxWords words_across(const RandomRows& of, RowPlace place, std::i
   return philox_words(of.stream, row, index);
 }
 
-// For the elements of blocks [begin, end), counted through all rows: make(words, made) turns the
-// words of kLanes blocks into kEach Ts a block, and use(first, made, n) takes those of n elements
-// of one row, `first` being their number in the tensor. What lies after them may not be read: the
-// array ends there.
+// Draws for the elements of blocks [begin, end), counted through all rows. make(words, made) turns
+// the words of kLanes blocks into kEach values of T a block. use(first, made, n) receives the
+// values of n elements of one row; `first` is their index in the tensor. It must not read beyond
+// them, because the array ends there.
 template <std::size_t kEach, class T, class Make, class Use>
 HWY_INLINE void each_drawn(const RandomRows& of, std::int64_t begin, std::int64_t end,
                            const Make& make, const Use& use) {

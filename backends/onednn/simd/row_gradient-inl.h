@@ -1,5 +1,5 @@
 // Parts of the backward of centred row norms, compiled once per instruction set: the sums of a row
-// and the gradient that follows from them.
+// and the gradient computed from them.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_ROW_GRADIENT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_ROW_GRADIENT_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_ROW_GRADIENT_INL_H_
@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// dx = rstd * (g - mean_g - xhat * slope) of one row.
+// Computes dx = rstd * (g - mean_g - xhat * slope) of one row.
 struct RowGradient {
   Standardize xhat;
   Floats mean_g, slope;
@@ -24,14 +24,14 @@ struct RowGradient {
   }
 };
 
-// A row as its backward sees it: x, dy (n) and the statistics that the forward saved.
+// The inputs of the backward of one row: x, dy (n) and the statistics that the forward saved.
 struct SavedRow {
   const float *x, *dy;
   float mean, rstd;
   std::size_t n;
 };
 
-// Over one row: of xhat = (x - mean) * rstd, of g = dy * gain, and of g * xhat.
+// Sums over one row: of xhat = (x - mean) * rstd, of g = dy * gain, and of g * xhat.
 struct RowSums {
   double xhat, g, g_xhat;
 };
@@ -56,8 +56,8 @@ HWY_INLINE RowSums row_sums(const SavedRow& row, const RowAffine& affine) {
   return {xhats.total(), gs.total(), products.total()};
 }
 
-// slope = slope_factor * mean(g * xhat). The sum of xhat is 0 but for the rounding error of the
-// saved mean, which is taken back.
+// slope = slope_factor * mean(g * xhat). The sum of xhat would be 0 but for the rounding error of
+// the saved mean; the correction removes this error.
 HWY_INLINE RowGradient row_gradient(const SavedRow& row, const RowSums& sums, double slope_factor) {
   const double count = static_cast<double>(row.n), low = sums.xhat / count;
   const double slope = slope_factor * (sums.g_xhat - low * sums.g) / count;
@@ -71,16 +71,16 @@ HWY_INLINE RowGradient row_gradient(const SavedRow& row, const RowAffine& affine
   return row_gradient(row, row_sums(row, affine), slope_factor);
 }
 
-// A group of neighbouring rows, or some columns of them.
+// A group of neighbouring rows, or some of their columns.
 struct GradientRows {
   const float *x, *dy;
   float* dx;  // may be dy
   std::size_t width;
-  std::size_t skip = 0;   // columns of a row that are left out
-  bool streamed = false;  // dx (see is_streamed)
+  std::size_t skip = 0;   // columns of a row that are skipped
+  bool streamed = false;  // whether dx is streamed (see is_streamed)
 };
 
-// Whole rows from element `first` on.
+// Makes a group of whole rows from element `first` on.
 HWY_INLINE GradientRows gradient_rows(const float* x, const float* dy, const ResultRows& dx,
                                       std::size_t first, std::size_t width) {
   return {.x = x + first,
@@ -90,13 +90,13 @@ HWY_INLINE GradientRows gradient_rows(const float* x, const float* dy, const Res
           .streamed = dx.streamed};
 }
 
-// The registers that hold a cache line. What is stored past the caches goes from row to row in
-// whole lines: of one that is left half filled, each half is sent to memory by itself.
+// The number of registers that hold a cache line. Stores past the caches write whole lines, row by
+// row, because each half of a line that is left half filled is sent to memory separately.
 inline constexpr std::size_t kLineRegisters = kLanes >= 16 || kLanes < 4 ? 1 : 16 / kLanes;
 
-// dx of a group of rows, and their share of dgain and dbias unless these are null. Each row brings
-// its xhat(x) and dx(g, xhat), such as RowGradient, by value: as one of several objects in memory
-// it would be loaded anew after every store.
+// Writes dx of a group of rows and adds their share of dgain and dbias, unless these are null. Each
+// row has an object with xhat(x) and dx(g, xhat), such as RowGradient. Objects are passed by value:
+// one of several objects in memory would be loaded anew after every store.
 template <class... Gradient>
 HWY_INLINE void write_gradients(const GradientRows& rows, const RowAffine& affine, float* dgain,
                                 float* dbias, const Gradient... of_row) {
@@ -129,7 +129,7 @@ HWY_INLINE void write_gradients(const GradientRows& rows, const RowAffine& affin
       part.store(hn::Add(part.load(bias_sum), dbiases[k]), bias_sum);
     });
   };
-  if (rows.streamed) {  // of whole lines: see is_streamed
+  if (rows.streamed) {  // writes whole lines: see is_streamed
     constexpr std::size_t kLine = kLineRegisters * kLanes;
     for (std::size_t i = 0; i < rows.width; i += kLine) {
       write_columns(Rows<kLineRegisters>{}, Whole{}, i);
@@ -140,7 +140,7 @@ HWY_INLINE void write_gradients(const GradientRows& rows, const RowAffine& affin
             [=](auto part, std::size_t i) KEEL_LOOP_BODY { write_columns(Rows<1>{}, part, i); });
 }
 
-// The same with dgain and dbias as sums 0 and 1, unless sums is null.
+// The same; dgain and dbias are added to sums 0 and 1, unless sums is null.
 template <class... Gradient>
 HWY_INLINE void write_gradients(const GradientRows& rows, const RowAffine& affine, BlockSums* sums,
                                 const Gradient... of_row) {

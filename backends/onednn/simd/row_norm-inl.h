@@ -1,5 +1,5 @@
-// Parts of the row norms, compiled once per instruction set: the moments of a row, its centring,
-// gain and bias, and the sums that a backward needs. Sums are kept in double.
+// Parts of the row norms, compiled once per instruction set: moments of a row, centring, gain and
+// bias, and the sums for a backward. Sums are kept in double.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_ROW_NORM_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_ROW_NORM_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_ROW_NORM_INL_H_
@@ -23,9 +23,9 @@ namespace HWY_NAMESPACE {
 template <std::size_t kRows>
 using Rows = std::integral_constant<std::size_t, kRows>;
 
-// Calls body(Rows<k>{}, row) for groups of k rows that cover the range. A group goes through its
-// passes together, so that one row's sums are added up while the next row's are collected; it is
-// as large as L1 allows. What is computed for a row must not depend on its group.
+// Calls body(Rows<k>{}, row) for groups of k rows that cover the range. The rows of a group go
+// through each pass together, so that one row's sums are added while the next row's are collected.
+// A group is as large as L1 allows. A row's results must not depend on its group.
 template <class Body>
 HWY_INLINE void for_row_groups(const RowRange& range, const Body& body) {
   std::size_t row = range.first;
@@ -37,30 +37,30 @@ HWY_INLINE void for_row_groups(const RowRange& range, const Body& body) {
   for (; row < range.last; ++row) body(Rows<1>{}, row);
 }
 
-// How many elements ahead rows are asked for, at least: passes that compute as much as these outrun
-// the processor's own prefetcher, which stops at the end of a page.
+// Rows are prefetched at least this many elements ahead. Passes that compute as much as these
+// outrun the processor's own prefetcher, which stops at the end of a page.
 inline constexpr std::size_t kAhead = 2 * 1024;
 
-// Asks for a row that will be read or written soon; it may lie after the last one.
+// Prefetches a row that will be read or written soon; it may lie after the last row.
 HWY_INLINE void prefetch_row(const float* p, std::size_t n) {
   constexpr std::size_t kCacheLine = 16;
   for (std::size_t i = 0; i < n; i += kCacheLine) hwy::Prefetch(p + i);
 }
 
-// Stores a register of a result, past the caches if it is streamed (see is_streamed).
+// Stores one register of a result, past the caches if the result is streamed (see is_streamed).
 HWY_INLINE void write(Whole, Floats v, float* p, bool streamed) {
   streamed ? hn::Stream(v, F(), p) : hn::StoreU(v, F(), p);
 }
 HWY_INLINE void write(First part, Floats v, float* p, bool) { part.store(v, p); }
 
-// The first result of a node as the rows of a norm are written to it.
+// The rows of a node's first result, to which a norm is written.
 struct ResultRows {
   float* data;
   bool streamed;
 
   HWY_INLINE ResultRows(const Binding& b, std::size_t width)
       : data(b.outputs.front().as<float>()), streamed(is_streamed(b, width)) {}
-  // Asks for n elements that will be written soon.
+  // Prefetches n elements that will be written soon.
   HWY_INLINE void prefetch(std::size_t at, std::size_t n) const {
     if (!streamed) prefetch_row(data + at, n);
   }
@@ -70,14 +70,14 @@ struct ResultRows {
   }
 };
 
-// Independent sums that a loop over a row keeps, so that additions need not wait for each other.
+// The number of independent sums in a loop over a row, so that additions need not wait.
 inline constexpr int kChains = 4;
 
-// Registers of floats that a sum may take up before it goes on in double: fewer in long rows, where
-// one element can stand sqrt(n) deviations out and bring an error of the sum of g * xhat into dx.
+// Registers of floats that a sum adds before it moves to double: fewer in long rows, where one
+// element can be sqrt(n) deviations out and bring an error of the sum of g * xhat into dx.
 HWY_INLINE std::size_t float_run(std::size_t n) { return n > 2048 ? 16 : 64; }
 
-// Calls body(part, i, chain) for the registers that cover [first, last); `chain` takes turns.
+// Calls body(part, i, chain) for the registers that cover [first, last); `chain` cycles.
 template <class Body>
 HWY_INLINE void for_lanes_in_turn(std::size_t first, std::size_t last, const Body& body) {
   std::size_t i = first;
@@ -101,7 +101,7 @@ HWY_INLINE void for_runs(std::size_t n, const Body& body, const EndOfRun& end_of
   }
 }
 
-// A sum of floats in kChains chains of floats; end_run() moves what they hold to double.
+// A sum of floats in kChains chains; end_run() moves the chains' content to double.
 class ChainedSum {
  public:
   HWY_INLINE ChainedSum() : chains_{zero(), zero(), zero(), zero()} {}
@@ -125,10 +125,10 @@ struct RowMoments {
   double mean, sum_of_squares;
 };
 
-// What the deviations of a row of n elements are taken from: the mean of its first half to about
-// the precision of a float, relative to its first element, so that a constant row has exactly its
-// value. It is at most one standard deviation from the mean of the row, so what cancels when
-// row_moments corrects the squares is at most as much as what remains.
+// The centre from which deviations of a row of n elements are measured: the mean of its first half
+// to about float precision, relative to its first element, so that a constant row has exactly its
+// value. The centre is at most one standard deviation from the mean of the row, so the correction
+// of the squares in row_moments cancels at most as much as remains.
 HWY_INLINE float row_centre(const float* x, std::size_t n) {
   const std::size_t half = std::min(n, (n / 2 + kLanes) / kLanes * kLanes);
   ChainedSum offsets;
@@ -141,7 +141,7 @@ HWY_INLINE float row_centre(const float* x, std::size_t n) {
   return static_cast<float>(x[0] + offsets.total() * (1 / static_cast<double>(half)));
 }
 
-// In double throughout, for rows whose squares leave the range of a float.
+// Computes in double throughout, for rows whose squares leave the range of a float.
 HWY_NOINLINE inline RowMoments row_moments_in_double(const float* x, std::size_t n) {
   DoubleSum sum, squares;
   for_lanes(n, [&](auto part, std::size_t i) KEEL_LOOP_BODY { sum.add(part.load(x + i)); });
@@ -158,7 +158,7 @@ HWY_NOINLINE inline RowMoments row_moments_in_double(const float* x, std::size_t
 // Sums of squares below it may have lost elements to underflow.
 inline constexpr double kLeastSquares = 0x1p-100;
 
-// The second pass: deviations from the centre, whose own mean corrects both results.
+// The second pass: sums deviations from the centre; their own mean corrects both results.
 HWY_INLINE RowMoments row_moments(const float* x, std::size_t n, float centre) {
   ChainedSum deviations, squares;
   for_runs(
@@ -178,8 +178,8 @@ HWY_INLINE RowMoments row_moments(const float* x, std::size_t n, float centre) {
   return in_range ? RowMoments{centre + low, sum_of_squares} : row_moments_in_double(x, n);
 }
 
-// xhat = (x - mean) * rstd. A float alone holds the mean too coarsely where it dwarfs the
-// deviations: `low` is what is missing, times rstd.
+// xhat = (x - mean) * rstd. If the mean is much larger than the deviations, a float is too coarse
+// to hold it: `low` is the missing part, times rstd.
 struct Standardize {
   Floats mean, rstd, low;
 
@@ -190,7 +190,7 @@ HWY_INLINE Standardize standardize_row(float mean, double rest, float rstd) {
   return {splat(mean), splat(rstd), splat(static_cast<float>(rest * rstd))};
 }
 
-// gain and bias (width), each perhaps absent.
+// gain and bias (width); each may be null.
 struct RowAffine {
   const float *gain, *bias;
 

@@ -1,5 +1,5 @@
 // Parts of the row norms that do not centre, compiled once per instruction set: the sum of squares
-// of a row, and the gradient of x times a factor that is a function of it.
+// of a row, and the gradient of x times a factor that depends on this sum.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_ROW_RMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_ROW_RMS_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_ROW_RMS_INL_H_
@@ -13,7 +13,7 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// In double throughout, for rows whose squares leave the range of a float.
+// Sums in double throughout, for rows whose squares leave the range of a float.
 HWY_NOINLINE inline double row_squares_in_double(const float* x, std::size_t n) {
   DoubleSum squares;
   for_lanes(n, [&](auto part, std::size_t i)

@@ -1,6 +1,6 @@
-// PowerNorm of tokens that are scaled by groups first, compiled once per instruction set. z = x *
-// rrms is never stored: rows are gone through group by group, while sums down the columns of a few
-// rows wait in L1.
+// PowerNorm of tokens that are first scaled by groups, compiled once per instruction set. z = x *
+// rrms is never stored: loops visit rows group by group, while column sums of a few rows stay in
+// L1.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_SCALED_POWER_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_SCALED_POWER_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_SCALED_POWER_INL_H_
@@ -17,21 +17,21 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// How rows are cut: a group is `width` columns.
+// How rows are cut into groups; each has `width` columns.
 struct RowGroups {
   std::size_t groups, width;
 };
 
-// The same group of kRows rows: where it begins in each, and its place in rrms.
+// The same group in each of kRows rows: its offset in the row's data and its index in rrms.
 template <std::size_t kRows>
 struct Group {
   std::size_t column, width, at[kRows], number[kRows];
 };
 
-// dz of a group waits here.
+// The maximum number of elements in the buffer for dz of a group.
 inline constexpr std::size_t kGroupRoom = 4 * 1024;
 
-// Calls body(group) for all groups of kRows rows of a strip, from its row `first` on.
+// Calls body(group) for all groups of kRows rows of a strip, beginning at its row `first`.
 template <std::size_t kRows, class Body>
 HWY_INLINE void for_groups_of_rows(const Strip& strip, std::size_t first, std::size_t stride,
                                    const RowGroups& sizes, const Body& body) {
@@ -46,7 +46,7 @@ HWY_INLINE void for_groups_of_rows(const Strip& strip, std::size_t first, std::s
   }
 }
 
-// The groups of all rows of a strip, of two rows at a time unless that is too much for kGroupRoom.
+// Visits the groups of all rows of a strip, two rows at a time if they fit kGroupRoom.
 template <class Body>
 HWY_INLINE void for_groups(const Strip& strip, std::size_t stride, const RowGroups& sizes,
                            const Body& body) {
@@ -59,7 +59,7 @@ HWY_INLINE void for_groups(const Strip& strip, std::size_t stride, const RowGrou
   for (; row < strip.rows; ++row) for_groups_of_rows<1>(strip, row, stride, sizes, body);
 }
 
-// Into L2: L1 is full of the rows at hand.
+// Prefetches into L2, because L1 is full of the current rows.
 HWY_INLINE void prefetch_ahead(const float* p) { __builtin_prefetch(p + kAhead, 0, 2); }
 
 template <std::size_t kRows>
@@ -67,7 +67,7 @@ HWY_INLINE void prefetch(const Group<kRows>& of, const ResultRows& y) {
   for (std::size_t r = 0; r < kRows; ++r) y.prefetch(of.at[r], of.width);
 }
 
-// A vector of the columns' values that may be absent.
+// An optional vector with one value a column.
 struct OptionalColumns {
   const float* values;
   float otherwise;
@@ -77,20 +77,20 @@ struct OptionalColumns {
   }
 };
 
-// rrms = 1 / sqrt(mean(x^2) + eps) of a group.
+// Returns rrms = 1 / sqrt(mean(x^2) + eps) of a group.
 HWY_INLINE float scale_of_group(const float* x, std::size_t width, double eps) {
   return static_cast<float>(1 /
                             std::sqrt(row_squares(x, width) / static_cast<double>(width) + eps));
 }
 
-// y = z * rpsi * gain + bias; rrms (rows, groups), all others but x (channels).
+// y = z * rpsi * gain + bias; rrms is (rows, groups), all others except x are (channels).
 struct ScaledForward {
   const float *x, *rrms, *rpsi;
   OptionalColumns gain, bias;
   ResultRows y;
 };
 
-// Adds z^2 to `squares` (channels) and, where kWrites, writes y.
+// Adds z^2 to `squares` (channels). If kWrites, also writes y.
 template <bool kWrites, std::size_t kRows>
 HWY_INLINE void visit_group(const Group<kRows>& of, const ScaledForward& in, float* squares) {
   for_lanes(of.width, [=](auto part, std::size_t i) KEEL_LOOP_BODY {
@@ -116,7 +116,7 @@ struct ScaledStrip {
   const ScaledForward& in;
 };
 
-// Adds the squares of columns [first, last) in double.
+// Adds the squares of columns [first, last), in double.
 HWY_NOINLINE inline void add_squares_in_double(const ScaledStrip& of, std::size_t first,
                                                std::size_t last, double* totals) {
   for (std::size_t row = 0; row < of.strip.rows; ++row) {
@@ -129,8 +129,8 @@ HWY_NOINLINE inline void add_squares_in_double(const ScaledStrip& of, std::size_
   }
 }
 
-// Adds the sums of a strip's squares to totals (channels): anew in double where squares leave the
-// range of a float.
+// Adds the sums of a strip's squares to totals (channels). Squares that leave the range of a float
+// are summed again in double.
 HWY_INLINE void add_squares(const ScaledStrip& of, const float* squares, double* totals) {
   const std::size_t channels = of.sizes.groups * of.sizes.width;
   for_lanes(channels, [&](auto part, std::size_t c) KEEL_LOOP_BODY {
@@ -140,15 +140,15 @@ HWY_INLINE void add_squares(const ScaledStrip& of, const float* squares, double*
   });
 }
 
-// dx = rrms * (dz - z * mean(dz * z)), dz = rdx * (dy * gain - xhat * slope), xhat = z * rpsi;
-// rrms (rows, groups), all others but x and dy (channels). dx may be dy.
+// dx = rrms * (dz - z * mean(dz * z)), dz = rdx * (dy * gain - xhat * slope), xhat = z * rpsi; rrms
+// is (rows, groups), all others except x and dy are (channels). dx may be dy.
 struct ScaledBackward {
   const float *x, *dy, *rrms, *rpsi, *rdx;
   OptionalColumns slope, gain;
   ResultRows dx;
 };
 
-// Adds dy and dy * xhat to sums (channels) and, where kWrites, leaves dz and the sum of dz * z.
+// Adds dy and dy * xhat to sums (channels). If kWrites, also keeps dz and the sum of dz * z.
 template <bool kWrites, std::size_t kRows>
 HWY_INLINE void visit_group(const Group<kRows>& of, const ScaledBackward& in,
                             float* const (&sums)[2], float* const (&dz)[kRows],
@@ -179,7 +179,7 @@ HWY_INLINE void visit_group(const Group<kRows>& of, const ScaledBackward& in,
   });
 }
 
-// dx of a row's group from its dz and the sum of dz * z.
+// Computes dx of one row's group from its dz and the sum of dz * z.
 template <std::size_t kRows>
 HWY_INLINE void write_group(const Group<kRows>& of, std::size_t row, const ScaledBackward& in,
                             const float* dz, double products) {

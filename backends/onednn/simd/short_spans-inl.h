@@ -1,5 +1,5 @@
-// Channels of spans too short to fill registers, compiled once per instruction set: some channels
-// of a slab are taken as a matrix whose columns are their elements.
+// Channels whose spans are too short to fill registers, compiled once per instruction set. Some
+// channels of a slab are treated as a matrix whose columns are their elements.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_SHORT_SPANS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_SHORT_SPANS_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_SHORT_SPANS_INL_H_
@@ -15,26 +15,26 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// The longest span that is short, where there are rows enough: what is done once a column takes as
-// long as a quarter of a span's own sum.
+// Spans up to this length count as short, if there are enough rows: the work done once for a column
+// takes as long as a quarter of a span's own sum.
 inline constexpr std::size_t kShortSpan = 64, kColumnsOfRow = 4;
-// The columns of a matrix, and the length of an array with an element for each: registers may reach
-// beyond the last.
+// The number of columns of a matrix, and the length of an array with one element a column;
+// registers may reach beyond the last column.
 inline constexpr std::size_t kSpanColumns = 512, kSpanStride = kSpanColumns + 16;
-// Room for what is loaded of a channel, at most six arrays, spread over columns.
+// Room for the constants that are loaded for a channel, from at most six arrays, one copy a column.
 inline constexpr std::size_t kSpreadRoom = 6 * kSpanStride;
 
 HWY_INLINE bool has_short_spans(const Slab& slab) {
   return slab.inner > 1 && slab.inner <= std::min(kShortSpan, kColumnsOfRow * slab.rows);
 }
 
-// Channels [first, first + count) of a slab as a slab of `count` * inner channels of one element.
+// Channels [first, first + count) of a slab, as a slab of `count` * inner channels of one element.
 struct SpanColumns {
   Slab slab;
   std::size_t first, count, inner;
 };
 
-// Calls body(columns) for ranges that cover the channels of a slab of short spans.
+// Calls body(columns) for ranges that together cover the channels of a slab of short spans.
 template <class Body>
 HWY_INLINE void for_span_columns(const Slab& slab, const Body& body) {
   const std::size_t most = kSpanColumns / slab.inner;
@@ -52,7 +52,7 @@ HWY_INLINE void for_span_columns(const Slab& slab, const Body& body) {
   }
 }
 
-// Fills a span with a value, and some of what follows it.
+// Fills a span with a value; it also overwrites some elements after the span.
 HWY_INLINE void fill_span(Floats value, std::size_t inner, float* span) {
   for (std::size_t i = 0; i < inner; i += kLanes) hn::StoreU(value, F(), span + i);
 }
@@ -75,8 +75,8 @@ HWY_INLINE void add_spans(const SpanColumns& columns, const double* values, doub
   }
 }
 
-// What is loaded of the arrays of a channel, one after the other, is spread over its columns: into
-// row k of `room` what the k-th load gives.
+// Copies the values loaded from the arrays of a channel to all columns of that channel: the k-th
+// load goes to row k of `room`.
 class Spreader {
  public:
   HWY_INLINE Spreader(float* room, std::size_t column, std::size_t inner)
@@ -95,7 +95,7 @@ class Spreader {
   std::size_t inner_;
 };
 
-// The same loads again, of a register's worth of columns.
+// Repeats the same loads, but for a register of columns.
 class SpreadReader {
  public:
   HWY_INLINE SpreadReader(const float* room, std::size_t column) : from_(room + column) {}

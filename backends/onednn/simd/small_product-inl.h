@@ -1,6 +1,6 @@
-// Products of matrices that lie in the nearest caches, on this thread alone, compiled once per
-// instruction set. A block of the result stays in registers from the first term to the last, so an
-// element's bits do not depend on how many rows and columns there are.
+// Products of matrices that fit in L1 or L2, on one thread, compiled once per instruction set. A
+// block of the result stays in registers from the first term to the last, so the bits of an element
+// do not depend on the number of rows and columns.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_SMALL_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_SMALL_PRODUCT_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_SMALL_PRODUCT_INL_H_
@@ -19,13 +19,13 @@ struct Strided {
   const float* at;
   std::size_t row, column;
 };
-// One whose rows lie in one piece each.
+// A matrix whose rows are contiguous.
 template <class T>
 struct Rows {
   T* at;
   std::size_t row;
 };
-// What each row of a result is multiplied by: at[i * step].
+// A factor for each row of a result: at[i * step].
 struct RowFactors {
   const float* at;
   std::size_t step;
@@ -41,7 +41,7 @@ struct SmallProduct {
   bool adds;
 };
 
-// The elements of c from (i, j) on, as many as the registers hold; `last` is the last in a row.
+// The elements of c from (i, j) on that fit the registers; `last` is the last one in a row.
 template <std::size_t kRows, std::size_t kRegisters, class Part>
 HWY_INLINE void multiply_block(const SmallProduct& p, std::size_t i, std::size_t j, Part last) {
   Floats sums[kRows][kRegisters];
@@ -78,7 +78,7 @@ HWY_INLINE void multiply_block(const SmallProduct& p, std::size_t i, std::size_t
   });
 }
 
-// All rows. Six and four rows keep two multipliers busy, fewer do not: eight are taken as 4 + 4.
+// Computes all rows. Four or six rows keep two multipliers busy, fewer do not: eight are 4 + 4.
 template <std::size_t kRegisters, class Part>
 HWY_NOINLINE void multiply_columns(const SmallProduct& p, std::size_t j, Part last) {
   std::size_t i = 0;

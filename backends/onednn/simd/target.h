@@ -1,4 +1,4 @@
-// Which instruction set the SIMD kernels run on here.
+// The instruction set that the SIMD kernels use on this machine.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace keel::onednn {
 
-// "AVX3" (AVX-512), "AVX2" or "SCALAR" (plain x86-64 code): what run-time dispatch picked.
+// "AVX3" (AVX-512), "AVX2" or "SCALAR" (plain x86-64 code): the choice of run-time dispatch.
 std::string simd_target();
 
 // The instruction sets that this build has kernels for, as bits of Highway's targets.

@@ -1,5 +1,5 @@
-// Parts of the un-centred norms over columns, compiled once per instruction set: sums of squares of
-// channels, the sums that a gradient needs, and zeros for the rows that a mask leaves out.
+// Parts of the un-centred column norms, compiled once per instruction set: sums of squares of
+// channels, the sums for a gradient, and zeros in the rows that a mask leaves out.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_UNCENTRED_COLUMNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_UNCENTRED_COLUMNS_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_UNCENTRED_COLUMNS_INL_H_
@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// Sums of squares of a register's worth of columns that leave the range of a float.
+// Sums of squares for a register of columns whose squares leave the range of a float.
 template <class Part>
 HWY_NOINLINE WideDoubles strip_squares_in_double(Part part, const float* x, const Strip& strip) {
   WideDoubles sum = WideDoubles::zero();
@@ -70,7 +70,7 @@ HWY_INLINE double span_squares(const float* x, std::size_t n) {
   return exact.total();
 }
 
-// Adds the sums of x^2 over a slab to squares, a channel; padded to whole registers.
+// Adds sums of x^2 over a slab to squares, one a channel; padded to whole registers.
 HWY_INLINE void add_squares(const Slab& slab, const float* x, RowMask mask, double* squares) {
   if (slab.inner == 1) {
     return for_strips(slab, mask, [&](const Strip& strip) HWY_ATTR {
@@ -92,25 +92,25 @@ HWY_INLINE void add_squares(const Slab& slab, const float* x, RowMask mask, doub
   }
 }
 
-// Part by part, which is the order of a kernel that uses each part again while caches hold it: all
-// kernels have the same sums.
+// Sums part by part, in the same order as a kernel that uses each part again while it is cached, so
+// that all kernels get the same sums.
 HWY_INLINE void slab_squares(const Slab& slab, const float* x, RowMask mask, double* squares) {
   std::fill_n(squares, slab.channels, 0.0);
   for_row_parts(slab, [&](const Slab& part) HWY_ATTR { add_squares(part, x, mask, squares); });
 }
 
-// Tensors x and dy, and the factor of xhat = x * rpsi (channels).
+// The inputs: tensors x and dy, and the factor of xhat = x * rpsi (channels).
 struct UncentredGradient {
   const float *x, *dy, *rpsi;
 };
 
-// Sums over some rows of dy and of dy * xhat, a channel; padded to whole registers.
+// Per channel: sums over rows of dy and of dy * xhat; padded to whole registers.
 struct GradientSums {
   double *dy, *dy_xhat;
 };
 
-// The sums of a strip of columns, for sum_strip; `in` holds whole tensors and the factors of these
-// channels.
+// The sums of a strip of columns, for sum_strip. `in` holds whole tensors, but only the factors of
+// these channels.
 struct StripUncentredGradient {
   static constexpr std::size_t kKinds = 2;
   enum : std::size_t { kDy, kDyXhat };
@@ -152,7 +152,7 @@ HWY_INLINE void add_span(const UncentredGradient& in, std::size_t n, const Gradi
   *sums.dy_xhat += products.total();
 }
 
-// Adds the sums of a slab; `in` holds whole tensors, sums begins at the slab's first channel.
+// Adds the sums of a slab. `in` holds whole tensors; sums begins at the slab's first channel.
 HWY_INLINE void add_gradient_sums(const Slab& slab, const UncentredGradient& in, RowMask mask,
                                   const GradientSums& sums) {
   const float* rpsi = in.rpsi + slab.first;
@@ -197,14 +197,14 @@ HWY_INLINE WideDoubles sum_of_blocks(const ColumnPlan& plan, void* workspace, st
   return sum;
 }
 
-// Where a workspace holds the sums from `kind` on of a block's slab.
+// The location in a workspace of a block's sums for one slab, beginning with `kind`.
 struct SumPlace {
   void* workspace;
   std::size_t block, kind;
 };
 
-// Put what a node was given of a slab where the sums of the first block would lie; the other blocks
-// have none.
+// Copy the values given to a node, for one slab, to the place of the first block's sums. The other
+// blocks have no sums.
 HWY_INLINE void take_squares(const ColumnPlan& plan, const SumPlace& at, const TensorRef& given,
                              const Slab& slab) {
   if (at.block > 0) return;
@@ -217,14 +217,14 @@ HWY_INLINE void take_gradients(const ColumnPlan& plan, const SumPlace& at, const
   take_row(plan, given, UncentredSumRow::kDyXhat, plan.sum(at.workspace, 0, at.kind + 1), slab);
 }
 
-// y = x * rpsi * gain + bias (channels; gain and bias each null or not) of a slab; 0 for the rows
-// left out.
+// Writes y = x * rpsi * gain + bias (channels; gain and bias may be null) of a slab, and 0 in the
+// rows left out.
 struct UncentredForward {
   const float *x, *rpsi, *gain, *bias;
   ResultRows y;
 };
 
-// Calls body(i) for the rows of a slab that the mask leaves out, i being a row's first element.
+// Calls body(i) for each row of a slab that the mask leaves out; i is the row's first element.
 template <class Body>
 HWY_INLINE void for_left_out(const Slab& slab, RowMask mask, const Body& body) {
   if (mask == nullptr) return;
@@ -256,8 +256,8 @@ HWY_INLINE void write_forward(const Slab& slab, const UncentredForward& in, RowM
   clear_left_out(slab, mask, in.y.data);
 }
 
-// dx = factor * (dy * gain - xhat * slope), xhat = x * rpsi; rpsi, factor, slope, gain (channels),
-// slope (0 then) and gain each null or not. dx may be dy.
+// dx = factor * (dy * gain - xhat * slope), xhat = x * rpsi. rpsi, factor, slope, gain are
+// (channels); slope (then 0) and gain may be null. dx may be dy.
 struct UncentredBackward {
   UncentredGradient in;
   const float *factor, *slope, *gain;

@@ -17,8 +17,8 @@
 #include <limits>
 #include <utility>
 
-// On a lambda that is the body of a loop: a call for each register would cost more than its work,
-// and what it captures would be read from memory again after every store.
+// Put this on a lambda that is the body of a loop: a call for each register would cost more than
+// its work, and captured values would be read from memory again after every store.
 #ifndef KEEL_LOOP_BODY
 #define KEEL_LOOP_BODY HWY_ATTR __attribute__((always_inline))
 #endif
@@ -44,7 +44,7 @@ inline constexpr std::size_t kLanes = hn::MaxLanes(F());
 HWY_INLINE Floats splat(float value) { return hn::Set(F(), value); }
 HWY_INLINE Floats zero() { return hn::Zero(F()); }
 
-// A whole register's worth of a row.
+// A whole register of a row.
 struct Whole {
   HWY_INLINE Floats load(const float* p) const { return hn::LoadU(F(), p); }
   HWY_INLINE Words load(const std::uint32_t* p) const { return hn::LoadU(U(), p); }
@@ -57,7 +57,7 @@ struct Whole {
 class First {
  public:
   HWY_INLINE explicit First(std::size_t count) : mask_(hn::FirstN(F(), count)) {}
-  // Lanes after the end read as 0, or as `rest`.
+  // Lanes after the end read as 0, or as `rest` if that is given.
   HWY_INLINE Floats load(const float* p) const { return hn::MaskedLoad(mask_, F(), p); }
   HWY_INLINE Words load(const std::uint32_t* p) const {
     return hn::MaskedLoad(hn::RebindMask(U(), mask_), U(), p);
@@ -66,14 +66,14 @@ class First {
     return hn::IfThenElse(mask_, load(p), splat(rest));
   }
   HWY_INLINE void store(Floats v, float* p) const { hn::BlendedStore(v, mask_, F(), p); }
-  // 0 in the lanes after the end.
+  // The same value with 0 in the lanes after the end.
   HWY_INLINE Floats only(Floats v) const { return hn::IfThenElseZero(mask_, v); }
 
  private:
   hn::Mask<F> mask_;
 };
 
-// Calls body(part, i) for the registers that cover [0, n), the last perhaps a First.
+// Calls body(part, i) for the registers that cover [0, n); the last may be a First.
 template <class Body>
 HWY_INLINE void for_lanes(std::size_t n, const Body& body) {
   std::size_t i = 0;
@@ -81,14 +81,14 @@ HWY_INLINE void for_lanes(std::size_t n, const Body& body) {
   if (i < n) body(First(n - i), i);
 }
 
-// Calls body(k) for k < kCount without a loop: what it indexes with k can lie in registers.
+// Calls body(k) for k < kCount without a loop, so that arrays indexed with k can stay in registers.
 template <std::size_t kCount, class Body>
 HWY_INLINE void unrolled(const Body& body) {
   [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) KEEL_LOOP_BODY { (body(kIndex), ...); }
   (std::make_index_sequence<kCount>());
 }
 
-// A sum of floats kept in double, so that only the final rounding to float is felt.
+// A sum of floats kept in double, so that only the final rounding to float matters.
 class DoubleSum {
  public:
   HWY_INLINE DoubleSum() : low_(hn::Zero(D())), high_(hn::Zero(D())) {}
@@ -116,15 +116,15 @@ class DoubleSum {
     low_ = hn::Add(low_, other.low_);
     high_ = hn::Add(high_, other.high_);
   }
-  // All lanes together, in an order that depends on the instruction set alone.
+  // Adds all lanes together, in an order that depends only on the instruction set.
   HWY_INLINE double total() const { return hn::GetLane(hn::SumOfLanes(D(), hn::Add(low_, high_))); }
 
  private:
   Doubles low_, high_;
 };
 
-// The sum over [0, n) of term(part, i), which gives kLanes floats; lanes after the end are left
-// out.
+// The sum over [0, n) of term(part, i), which returns kLanes floats; lanes after the end are
+// ignored.
 template <class Term>
 HWY_INLINE double sum_of(std::size_t n, const Term& term) {
   DoubleSum even, odd;
@@ -142,12 +142,12 @@ HWY_INLINE double sum_of(std::size_t n, const Term& term) {
   return even.total();
 }
 
-// The larger of two lanes; NaN if either is NaN.
+// The larger of two values in each lane; NaN if either is NaN.
 HWY_INLINE Floats larger(Floats a, Floats b) {
   return hn::IfThenElse(hn::Or(hn::Ge(a, b), hn::IsNaN(a)), a, b);
 }
 
-// The largest of n floats; NaN if one is NaN, -infinity for none.
+// The largest of n floats; NaN if one is NaN, -infinity if n is 0.
 HWY_INLINE float max_of(const float* p, std::size_t n) {
   const float lowest = -std::numeric_limits<float>::infinity();
   Floats even = splat(lowest), odd = even;

@@ -56,8 +56,8 @@ struct WideDoubles {
   }
 };
 
-// 1 / sqrt(v) to the precision of a float, for any v that a float's reciprocal can stand for. In
-// floats where v is one: that takes a third of the time. What a lane gives depends on it alone.
+// 1 / sqrt(v) to float precision, for every v whose result a float can represent. Computed in float
+// if v fits one: that takes a third of the time. A lane's result depends on its own v alone.
 HWY_INLINE Floats reciprocal_sqrt(const WideDoubles& v) {
   const Floats one = splat(1), narrow = v.floats();
   const auto is_normal = hn::And(hn::Ge(narrow, splat(std::numeric_limits<float>::min())),

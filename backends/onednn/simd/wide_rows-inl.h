@@ -1,5 +1,5 @@
-// dgain and dbias of rows so wide that sums for each block of rows would take too much memory,
-// compiled once per instruction set: a range of columns at a time, over all rows.
+// dgain and dbias of very wide rows, one range of columns at a time over all rows, since sums for
+// each block of rows would take too much memory. Compiled once per instruction set.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_WIDE_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_WIDE_ROWS_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_WIDE_ROWS_INL_H_
@@ -13,8 +13,8 @@ HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 
-// x and dy (rows, width); xhat = (x - mean) * rstd - low with a value of each for every row, mean
-// and low each null, as 0, or not.
+// x and dy (rows, width); xhat = (x - mean) * rstd - low. mean, rstd and low have one value a row;
+// a null mean or low counts as 0.
 struct WideRows {
   const float *x, *dy, *mean, *rstd, *low;
   std::size_t rows, width;
@@ -24,7 +24,7 @@ struct WideRows {
   }
 };
 
-// What `low` must be: the mean of xhat over a row without it.
+// The required value of `low`: the mean over a row of xhat computed without it.
 HWY_INLINE float mean_xhat(const WideRows& in, std::size_t row) {
   const float* const x = in.x + row * in.width;
   const float mean = in.mean[row], rstd = in.rstd[row];
@@ -39,13 +39,13 @@ HWY_INLINE float mean_xhat(const WideRows& in, std::size_t row) {
   return static_cast<float>(sum.total() / static_cast<double>(in.width));
 }
 
-// Sums of dy * xhat and of dy, of the columns that are visited together.
+// Sums of dy * xhat and of dy for the columns that are visited together.
 struct ColumnRun {
   static constexpr std::size_t kColumns = 1024;
   HWY_ALIGN float sums[2][kColumns];
 };
 
-// Adds columns [first, first + n) of a row to the sums of dy * xhat and of dy.
+// Adds columns [first, first + n) of one row to the sums of dy * xhat and of dy.
 HWY_INLINE void add_row(const WideRows& in, std::size_t row, std::size_t first, std::size_t n,
                         ColumnRun& run) {
   const float* const x = in.x + row * in.width + first;
@@ -58,7 +58,7 @@ HWY_INLINE void add_row(const WideRows& in, std::size_t row, std::size_t first, 
   });
 }
 
-// Columns [first, first + n) of dgain and dbias (width), each null or not; n is at most
+// Computes columns [first, first + n) of dgain and dbias (width); either may be null. n is at most
 // ColumnRun::kColumns.
 HWY_INLINE void write_wide_sums(const WideRows& in, std::size_t first, std::size_t n, float* dgain,
                                 float* dbias) {

@@ -1,5 +1,5 @@
-// Images (n, c, h, w) in either order of storage, as the kernels of convolution and pooling see
-// them: sizes, and where an element lies.
+// Images (n, c, h, w) in either memory order, for the kernels of convolution and pooling: their
+// sizes, and the offset of an element.
 #pragma once
 
 #include "src/ops/image_order.h"

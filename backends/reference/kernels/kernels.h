@@ -1,5 +1,5 @@
-// The kernels of the reference backend: each takes a node and says how to bind its kernel. All
-// floating data is double.
+// The kernels of the reference backend. Each function takes a node and returns how to bind its
+// kernel. All floating data is double.
 #pragma once
 
 #include <Eigen/Core>
@@ -10,7 +10,7 @@ namespace keel::reference {
 
 #include "src/runtime/declare_kernels.inc"
 
-// A (rows, cols) row-major view of a tensor's data, and a plain vector view.
+// Eigen views of a tensor's data: a row-major (rows, cols) matrix, and a plain vector.
 using Matrix = Eigen::Map<Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
 using Vector = Eigen::Map<Eigen::VectorXd>;
 

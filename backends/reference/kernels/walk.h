@@ -1,5 +1,5 @@
-// Walking over the elements of strided tensors, shared by the kernels that broadcast, reduce or
-// move elements.
+// Loops over the elements of strided tensors, shared by the kernels that broadcast, reduce or move
+// elements.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace keel::reference {
 using Strides = std::array<std::int64_t, Shape::kMaxRank>;
 
 // Calls visit(element, offsets) for every element of `shape` in row-major order. offsets[i] is the
-// sum over the axes of the element's place along the axis times strides[i][axis].
+// sum over the axes of the element's index along the axis times strides[i][axis].
 template <class Visit>
 void walk(const Shape& shape, std::span<const Strides> strides, Visit visit) {
   Strides place{};
@@ -35,8 +35,8 @@ void walk(const Shape& shape, std::span<const Strides> strides, Visit visit) {
   }
 }
 
-// Strides of a tensor of shape `from` as it is read when stretched to `to`: 0 along each stretched
-// axis.
+// Strides for reading a tensor of shape `from` as if stretched to shape `to`: 0 along each
+// stretched axis.
 inline Strides stretched_strides(const Shape& from, const Shape& to) {
   const Strides own = from.strides();
   const int lead = to.rank() - from.rank();
@@ -47,7 +47,7 @@ inline Strides stretched_strides(const Shape& from, const Shape& to) {
   return result;
 }
 
-// Calls f with a value of the C++ type that elements of `dtype` are stored in.
+// Calls f with a value of the C++ type that stores elements of `dtype`.
 template <class F>
 void with_element_type(DType dtype, F f) {
   with_type<double, std::int32_t, std::uint8_t>(dtype, f);

@@ -76,7 +76,7 @@ namespace ops {
 struct RunningStatistics {
   Value mean, var, mask = {}, moments = {};
 };
-// Returns y. In training running_mean' and running_var' are for mark_update.
+// Returns y. In training, pass running_mean' and running_var' to mark_update.
 Value batch_norm(Graph& g, Value x, const NormAffine& affine, const RunningStatistics& running,
                  const BatchNormAttrs& attrs);
 

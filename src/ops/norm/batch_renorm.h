@@ -47,9 +47,9 @@ using BatchRenormGradient = AffineGradient;
 
 struct BatchRenormAttrs {
   double eps = 1e-3, rate = 0.01;
-  // The limits of r and d. A negative one follows a schedule, which holds r_max = 1 and d_max = 0
-  // (plain batch normalization) until step `start` and moves them linearly to their last values,
-  // r_max_limit and d_max_limit, by step `end`.
+  // The limits of r and d. A negative limit follows a schedule: r_max = 1 and d_max = 0 (plain
+  // batch normalization) until step `start`, then a linear change to the final values r_max_limit
+  // and d_max_limit, which are reached at step `end`.
   double r_max = -1, d_max = -1;
   double r_max_limit = 3, d_max_limit = 5;
   double r_start = 5000, r_end = 40000, d_start = 5000, d_end = 25000;
@@ -74,9 +74,9 @@ using BatchRenormBackwardAttrs = WithDbias<BatchRenormAttrs>;
 struct RenormLimits {
   double r_max, d_max;
 };
-// The limits in the training step that follows `step` others.
+// The limits in the training step that comes after `step` earlier ones.
 constexpr RenormLimits renorm_limits(const BatchRenormAttrs& a, std::int32_t step) {
-  // It is 0 before `start`, 1 from `end` on and a line between them.
+  // The progress of the schedule: 0 before `start`, 1 from `end` on, linear between.
   const auto ramp = [step](double start, double end) {
     if (step >= end) return 1.0;
     return step <= start ? 0.0 : (step - start) / (end - start);
@@ -94,7 +94,7 @@ namespace ops {
 struct RenormState {
   Value mean, std, step, mask, moments = {};
 };
-// Returns y. In training running_mean', running_std' and step' are for mark_update.
+// Returns y. In training, pass running_mean', running_std' and step' to mark_update.
 Value batch_renorm(Graph& g, Value x, const NormAffine& affine, const RenormState& state,
                    const BatchRenormAttrs& attrs);
 

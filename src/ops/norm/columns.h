@@ -1,4 +1,4 @@
-// What the norms of columns, with a row mask or without, expect of their inputs.
+// Checks that column norms, with or without a row mask, apply to their inputs.
 #pragma once
 
 #include "src/ops/column_gradient_sums.h"
@@ -8,9 +8,9 @@
 
 namespace keel {
 
-// The sizes of x; `mask` is the place of its row mask. Throws unless x is floating and (rows,
-// channels) or (n, channels, h, w) with at least one element a feature, and the mask is absent or,
-// for tokens, u8 (rows).
+// Returns the sizes of x; `mask` is the place of its row mask. Throws unless x is floating, is
+// (rows, channels) or (n, channels, h, w), and has at least one element a feature. The mask must be
+// absent or, for tokens, u8 (rows).
 inline ColumnSizes expect_columns(const InferContext& c, int mask) {
   const Shape& x = c.shape(NormInput::kX);
   c.expect_floating(NormInput::kX, "x");
@@ -32,12 +32,12 @@ inline ColumnSizes expect_columns(const InferContext& c, int mask, double eps) {
   return sizes;
 }
 
-// Throws unless an attribute that is a share of something is one.
+// Throws unless an attribute that is a fraction lies in [0, 1].
 inline void expect_in_unit_interval(const InferContext& c, std::string_view what, double value) {
   c.expect(value >= 0 && value <= 1, what, "in [0, 1]", fmt::format("{}", value));
 }
 
-// Throws unless sums that a norm is given are f64 (rows, channels) or absent.
+// Throws unless the sums given to a norm are f64 of the shape `expected`, or absent.
 inline void expect_sums(const InferContext& c, int place, std::string_view what,
                         const Shape& expected) {
   if (!c.has(place)) return;
@@ -45,7 +45,7 @@ inline void expect_sums(const InferContext& c, int place, std::string_view what,
   c.expect_dtype(place, what, DType::kF64);
 }
 
-// The same for the statistics of a forward, which evaluation does not form.
+// The same check for the statistics of a forward, which must be absent in evaluation.
 inline void expect_statistics(const InferContext& c, int place, std::string_view what,
                               const Shape& expected, bool training) {
   if (!c.has(place)) return;
@@ -53,8 +53,8 @@ inline void expect_statistics(const InferContext& c, int place, std::string_view
   expect_sums(c, place, what, expected);
 }
 
-// Whether a node was given its statistics. Throws unless these are what `maker` makes of the node's
-// own x and mask: only then are the gradient sums of x all that the backward needs.
+// Whether a node was given its statistics. Throws unless `maker` computed them from the node's own
+// x and mask: only then do the gradient sums of x suffice for the backward.
 inline bool has_own_statistics(const BackwardContext& c, std::string_view op, const OpInfo& maker,
                                int place, int mask) {
   const Value given = c.input(place);

@@ -66,13 +66,13 @@ struct MabnAttrs {
 };
 using MabnBackwardAttrs = WithDbias<MabnAttrs>;
 
-// What depends on the number t of a training step.
+// The parts of the formulas that depend on the number t of a training step.
 struct MabnPhase {
   std::int64_t row;  // t mod m, the row of the ring buffers that the step writes
   bool averages;     // whether V is the mean over the rows of x2
   bool clips;        // whether r is the clipped ratio, not 1
 };
-// The phase of the training step that follows `step` others.
+// The phase of the training step that comes after `step` earlier ones.
 constexpr MabnPhase mabn_phase(const MabnAttrs& attrs, std::int32_t step) {
   const std::int64_t t = std::int64_t{step} + 1;
   const std::int64_t clip_after = attrs.clip_after > attrs.warmup ? attrs.clip_after : attrs.warmup;
@@ -88,7 +88,7 @@ namespace ops {
 struct MabnState {
   Value x2, gz, v, step, mask, squares = {};
 };
-// Returns y. In training x2', v' and step' are for mark_update.
+// Returns y. In training, pass x2', v' and step' to mark_update.
 Value mabn(Graph& g, Value x, const NormAffine& affine, const MabnState& state,
            const MabnAttrs& attrs);
 

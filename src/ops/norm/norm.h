@@ -1,13 +1,13 @@
-// What norm ops share: where their inputs and outputs lie, how a statistic is formed, and what gain
-// and bias must be.
+// Code shared by norm ops: the places of their inputs and outputs, how a statistic is formed, and
+// the checks of gain and bias.
 #pragma once
 
 #include "src/graph/graph.h"
 
 namespace keel {
 
-// Places of inputs and outputs that several norms have in common, for the code that they share. A
-// norm that has more of them lists all of its places itself.
+// Places of inputs and outputs that several norms have in common, for shared code. A norm with
+// further inputs or outputs lists all of its places itself.
 
 // The first input and the first output of a norm, and the first output of its backward.
 struct NormInput {
@@ -19,15 +19,15 @@ struct NormOutput {
 struct NormGradient {
   enum Place : int { kDx };
 };
-// The inputs of a norm with gain and bias, and what its backward gives for them.
+// The inputs of a norm with gain and bias, and the gradients that its backward returns.
 struct AffineInput {
   enum Place : int { kX, kGain, kBias };
 };
 struct AffineGradient {
   enum Place : int { kDx, kDgain, kDbias };
 };
-// The outputs of a norm that subtracts a mean, and what its backward reads without a gain and with
-// one.
+// The outputs of a norm that subtracts a mean, and the inputs of its backward without a gain and
+// with one.
 struct CentredOutput {
   enum Place : int { kY, kMean, kRstd };
 };
@@ -46,7 +46,7 @@ struct NormStatistic {
   bool unbiased = false, eps_outside = false;
 };
 
-// N: n, or n - 1 when `unbiased`, but at least 1. Where a mask leaves n = 1 or 0 elements, SS is 0
+// N is n, or n - 1 when `unbiased`, but at least 1. If a mask leaves n = 1 or 0 elements, SS is 0
 // and so is SS / N.
 constexpr double variance_count(std::int64_t n, bool unbiased) {
   const std::int64_t count = unbiased ? n - 1 : n;
@@ -54,7 +54,7 @@ constexpr double variance_count(std::int64_t n, bool unbiased) {
 }
 
 // The attributes of the backward of a norm with gain and bias: those of the forward, and whether
-// the forward has a bias whose gradient is an output. The bias itself is no input of the backward.
+// the forward has a bias, since the gradient of the bias is an output. The bias itself is no input.
 template <class ForwardAttrs>
 struct WithDbias : ForwardAttrs {
   bool wants_dbias = false;
@@ -71,13 +71,13 @@ void expect_statistic(const InferContext& c, const NormStatistic& statistic, std
 // and the element type of x.
 void expect_affine(const InferContext& c, int gain, int bias, const Shape& expected);
 
-// `type` if the output applies, else the type of an absent one.
+// `type` if the output applies, else the type of an absent output.
 TensorType type_if(bool applies, const TensorType& type);
 
 // The type of the gradient of an optional input: its own type, or absent.
 TensorType gradient_type(const InferContext& c, int input);
 
-// Hands the outputs of a backward node on as the gradients of x, gain and bias, where they are
+// Passes the outputs of a backward node on as the gradients of x, gain and bias, if these are
 // wanted. In and Gradient are the places of the forward's inputs and of the backward's outputs.
 template <class In, class Gradient>
 void set_affine_gradients(BackwardContext& c, Value backward) {

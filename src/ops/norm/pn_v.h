@@ -57,7 +57,7 @@ namespace ops {
 struct PnVState {
   Value psi2, mask, squares = {};
 };
-// Returns y. In training psi2' is for mark_update.
+// Returns y. In training, pass psi2' to mark_update.
 Value pn_v(Graph& g, Value x, const NormAffine& affine, const PnVState& state,
            const PnVAttrs& attrs = {});
 

@@ -94,7 +94,7 @@ namespace ops {
 struct PowerNormState {
   Value psi2, nu, step, mask, squares = {};  // step, mask and squares may be absent
 };
-// Returns y. In training psi2' and step' are for mark_update.
+// Returns y. In training, pass psi2' and step' to mark_update.
 Value power_norm(Graph& g, Value x, const NormAffine& affine, const PowerNormState& state,
                  const PowerNormAttrs& attrs = {});
 

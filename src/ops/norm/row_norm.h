@@ -1,4 +1,4 @@
-// What the norms of rows expect of x: a row is its last `axes` axes.
+// Checks of x for row norms: a row is the last `axes` axes of x.
 #pragma once
 
 #include "src/ops/norm/norm.h"

@@ -15,7 +15,7 @@ inline RowSizes row_sizes(const Shape& x, std::int64_t axes) {
   return {x.elements(0, split), x.elements(split, x.rank())};
 }
 
-// The shape of one such row, and so of a gain or bias with an element for each of its elements.
+// The shape of one such row, which is also the shape of a gain or bias for each of its elements.
 inline Shape row_shape(const Shape& x, std::int64_t axes) {
   return Shape(x.sizes().last(std::size_t(axes)));
 }
@@ -24,7 +24,7 @@ inline Shape row_shape(const Shape& x, std::int64_t axes) {
 // (rows, channels) and h * w for images (n, channels, h, w).
 struct ColumnSizes {
   std::int64_t outer, channels, inner;
-  // The elements of one channel.
+  // The number of elements of one channel.
   std::int64_t count() const { return outer * inner; }
 };
 inline ColumnSizes column_sizes(const Shape& x) { return {x[0], x[1], x.elements(2, x.rank())}; }
@@ -33,7 +33,7 @@ inline ColumnSizes column_sizes(const Shape& x) { return {x[0], x[1], x.elements
 // is 1 for tokens and h * w for images. The elements of a group are neighbours.
 struct GroupSizes {
   std::int64_t samples, groups, channels, inner;
-  // The elements of one group.
+  // The number of elements of one group.
   std::int64_t width() const { return channels * inner; }
 };
 inline GroupSizes group_sizes(const Shape& x, std::int64_t groups) {

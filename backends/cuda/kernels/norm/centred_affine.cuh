@@ -1,13 +1,13 @@
-// Centred rows with gain and bias: those of layer norm have one of each for every element, and
-// those of group norm, which are groups of channels, one of each for every channel.
+// Centred rows with gain and bias. Layer norm has one gain and bias for every element of a row;
+// group norm, whose rows are groups of channels, has one for every channel.
 #pragma once
 
 #include "backends/cuda/kernels/norm/persistent_rows.cuh"
 
 namespace keel::cuda {
 
-// What goes along a row, which is a group of a sample: there is a value for each element of the
-// group or, for images, for each of its channels.
+// Values along a row that is a group of a sample: one value for each element of the group or, for
+// images, for each of its channels.
 template <bool kIsImage>
 struct AlongGroup {
   AlongRow channels;
@@ -45,7 +45,7 @@ struct TimesGain : Affine<kIsImage> {
   __device__ float operator()(float dy, float, float gain) const { return dy * gain; }
 };
 
-// Writes what the saved means, which are floats, lack of the true ones.
+// Writes the part of the true means that the saved means, which are floats, lack.
 template <class R>
 __global__ void __launch_bounds__(R::kBlock)
     refine_means(Global<const float> x, Global<const float> mean, RowSizes sizes,
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(R::kBlock)
   if (row.is_first()) fine[row.index()] = refined.fine;
 }
 
-// What an element adds to dgain and dbias of its channel.
+// The terms that an element adds to dgain and dbias of its channel.
 struct AffineTerms : PlainSums {
   static constexpr int kTensors = 2, kSums = 2;
   Global<const float> tensors[kTensors];  // x, dy
@@ -91,7 +91,7 @@ inline std::int64_t affine_workspace(const GroupSizes& s) {
          partial_sums(affine_columns(s), AffineTerms::kSums) * std::int64_t{sizeof(double)};
 }
 
-// Runs the forward of a node with the places of AffineInput and CentredOutput.
+// Runs the forward of a node whose inputs and outputs are AffineInput and CentredOutput.
 template <bool kIsImage>
 void run_affine_forward(const Binding& b, const GroupSizes& s, const NormStatistic& statistic) {
   using In = AffineInput;
@@ -103,8 +103,8 @@ void run_affine_forward(const Binding& b, const GroupSizes& s, const NormStatist
       Affine<kIsImage>{input(b.inputs[In::kGain]), input(b.inputs[In::kBias]), s});
 }
 
-// Writes dgain and dbias of rows that cannot be swept. It runs before dx is written, perhaps over
-// dy.
+// Writes dgain and dbias of rows that cannot be swept. It must run before dx is written, because dx
+// may overwrite dy.
 inline void run_affine_gradients(const Binding& b, const CentredBackward& args,
                                  const GroupSizes& s) {
   const auto fine = workspace(b, args.sizes.rows);
@@ -119,7 +119,7 @@ inline void run_affine_gradients(const Binding& b, const CentredBackward& args,
                             output(b.outputs[AffineGradient::kDbias])}});
 }
 
-// Runs the backward of a node with the places of CentredAffineBackwardInput and AffineGradient.
+// Runs the backward of a node with the places CentredAffineBackwardInput and AffineGradient.
 template <bool kIsImage>
 void run_affine_backward(const Binding& b, const GroupSizes& s, const NormStatistic& statistic) {
   using In = CentredAffineBackwardInput;

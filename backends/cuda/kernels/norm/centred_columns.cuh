@@ -1,4 +1,4 @@
-// Column norms that subtract the batch's mean: its moments, y, dx, and the sums of the backward.
+// Column norms that subtract the batch's mean: moments, y, dx, and the sums of the backward.
 #pragma once
 
 #include "backends/cuda/kernels/norm/columns.cuh"
@@ -7,14 +7,14 @@
 
 namespace keel::cuda {
 
-// The kept elements of a channel: how many of how many, their mean, and the sum of squares about
-// it.
+// The moments of a channel: the numbers of kept and of all elements, and the mean and sum of
+// squares about it of the kept ones.
 struct Moments {
   double count, all, mean, squares;
 };
 
-// The terms of the moments, which take one reading of x: a thread takes those of the few elements
-// that it has in registers about their own mean, and two parts join exactly (Chan, Golub, LeVeque
+// The terms of the moments, in one pass over x. A thread computes the moments of the few elements
+// in its registers about their own mean; two parts are then joined exactly (Chan, Golub, LeVeque
 // 1983).
 struct MomentTerms {
   static constexpr int kTensors = 1, kSums = 3;
@@ -72,7 +72,7 @@ struct GivenMoments {
   }
 };
 
-// Where moments come from: the kept rows of x, or a node's input if that is there.
+// The source of the moments: the kept rows of x, or a node's input if it is present.
 struct MomentSource {
   Global<const float> x;
   KeptRows kept;
@@ -90,8 +90,8 @@ void column_moments(const ColumnSizes& sizes, const ColumnScratch& scratch,
               FinishMoments<Finish>{double(sizes.count()), finish});
 }
 
-// y = ((x - mean) * rstd * r + d) * gain + bias, but the bias or 0 in rows left out. r, d, gain and
-// bias may be absent.
+// y = ((x - mean) * rstd * r + d) * gain + bias, but the bias or 0 in the rows left out. r, d, gain
+// and bias may be absent.
 struct CentreColumns {
   static constexpr int kTensors = 1;
   Global<const float> tensors[kTensors];  // x
@@ -116,13 +116,13 @@ struct CentreColumns {
   }
 };
 
-// What the backward of a channel needs: how many elements are kept of how many, the sums over them
-// of xhat, which is not 0 because the saved mean is a float, of dy and of dy * xhat, and the sum of
-// dy over the rows left out.
+// The sums that the backward of a channel needs: the numbers of kept and of all elements; the sums
+// over kept elements of xhat (not 0, because the saved mean is a float), of dy and of dy * xhat;
+// and the sum of dy over the rows left out.
 struct GradientSums {
   double count, all, xhat, dy, dy_xhat, padding_dy;
 
-  // The mean of xhat, if the saved mean is that of these very elements.
+  // The mean of xhat, if the saved mean is the mean of these same elements.
   __device__ double low(bool is_own_mean) const {
     return is_own_mean && count > 0 ? xhat / count : 0;
   }
@@ -177,8 +177,8 @@ struct GivenGradient {
   }
 };
 
-// dx = r * rstd * (g - mean(g) - xhat * slope) with g = dy * gain, or rstd * g in evaluation, where
-// the statistics do not depend on x. In rows left out dx is 0.
+// dx = r * rstd * (g - mean(g) - xhat * slope) with g = dy * gain; in evaluation, where the
+// statistics do not depend on x, dx = rstd * g. In the rows left out dx is 0.
 struct CentreColumnsGradient {
   static constexpr int kTensors = 2;
   Global<const float> tensors[kTensors];  // x, dy
@@ -206,8 +206,8 @@ struct CentreColumnsGradient {
   }
 };
 
-// The tensors of a backward of centred columns; r may be absent, and so may the sums, which are
-// formed then.
+// The tensors of a backward of centred columns. r may be absent. The sums may be absent too; they
+// are then computed.
 struct CentredColumns {
   Global<const float> x, dy, gain, mean, rstd, r;
   KeptRows kept;
@@ -215,7 +215,7 @@ struct CentredColumns {
   bool training;
   Global<const double> given;
 };
-// What dx needs of every channel beside these tensors.
+// The values that dx needs for every channel besides these tensors.
 struct ChannelSlopes {
   Global<double> low, mean_g, slope;
   explicit ChannelSlopes(const ColumnScratch& scratch)

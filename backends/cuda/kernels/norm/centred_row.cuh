@@ -1,4 +1,4 @@
-// The statistics of a row that is centred: its mean and the scale that it is divided by.
+// The statistics of a centred row: its mean and the scale that divides it.
 #pragma once
 
 #include "backends/cuda/kernels/norm/row.cuh"
@@ -6,18 +6,18 @@
 
 namespace keel::cuda {
 
-// What a kernel needs of NormStatistic.
+// The part of NormStatistic that a kernel needs.
 struct Statistic {
   double eps;
   bool unbiased, eps_outside;
 
   __device__ double divisor(std::int64_t n) const { return variance_count(n, unbiased); }
-  // 1 / s for a sum of squares over n elements.
+  // Returns 1 / s, given the sum of squares over n elements.
   __device__ float rstd(double squares, std::int64_t n) const {
     const double variance = squares / divisor(n);
     return float(eps_outside ? 1 / (sqrt(variance) + eps) : 1 / sqrt(variance + eps));
   }
-  // The factor r of the slope of dx: s / (s - eps) for an eps outside the root, 0 on a constant
+  // The factor r in the slope of dx: s / (s - eps) for eps outside the root, and 0 on a constant
   // row.
   __device__ float outside_factor(float rstd) const {
     if (!eps_outside) return 1;
@@ -30,14 +30,14 @@ inline Statistic device_statistic(const NormStatistic& s) {
   return {s.eps, s.unbiased, s.eps_outside};
 }
 
-// A mean in two parts, because a float cannot hold one that is far larger than the deviation:
-// x - mean is (x - coarse) - fine.
+// A mean in two parts, because one float cannot hold a mean far larger than the deviation. x - mean
+// is (x - coarse) - fine.
 struct Mean {
   float coarse = 0, fine = 0;
   __device__ float residual(float x) const { return x - coarse - fine; }
 };
 
-// Adds to `coarse` what it lacks to be the row's mean, which is computed in double where floats
+// Adds to `coarse` what is missing from the row's mean; the rest is computed in double where floats
 // overflow.
 template <class R>
 __device__ Mean refine_mean(const R& row, std::int64_t width, float coarse) {
@@ -60,8 +60,8 @@ __device__ Mean row_mean(const R& row, std::int64_t width) {
   return refine_mean(row, width, first + offset);
 }
 
-// The sum of squared deviations, which is formed in double where it leaves the range of a float on
-// either side.
+// The sum of squared deviations; it is computed in double where it overflows or underflows the
+// range of a float.
 template <class R>
 __device__ double row_squares(const R& row, Mean mean) {
   const float squares = row.sum([=](std::int64_t, float x, auto...) {
@@ -77,13 +77,13 @@ __device__ double row_squares(const R& row, Mean mean) {
   return is_in_range ? squares : wide;
 }
 
-// What a finish or a gradient without gain and bias is derived from.
+// Base of a finish, or of a gradient, that has no gain and bias.
 struct Bare {
   __device__ AlongRow gain(std::int64_t) const { return {{}, 1}; }
   __device__ AlongRow bias(std::int64_t) const { return {}; }
 };
 
-// Rows (rows, width) to be normalized, and what a forward leaves of them.
+// The rows (rows, width) to normalize, and the statistics that a forward saves.
 struct CentredForward {
   Global<const float> x;
   Global<float> y, mean, rstd;
@@ -91,7 +91,7 @@ struct CentredForward {
   Statistic statistic;
 };
 
-// y = finish(xhat, gain, bias), with the finish's own gain and bias along the row.
+// y = finish(xhat, gain, bias); the finish brings its own gain and bias along the row.
 template <class R, class Finish>
 __global__ void __launch_bounds__(R::kBlock) centred_forward(CentredForward a, Finish finish) {
   if (R::is_idle(a.sizes.rows)) return;
@@ -124,8 +124,8 @@ struct CentredBackward {
   Statistic statistic;
 };
 
-// dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N * r), g = gradient(dy, xhat, gain), with the
-// gradient's own gain along the row.
+// dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N * r), g = gradient(dy, xhat, gain); the
+// gradient brings its own gain along the row.
 template <class R, class Gradient>
 __global__ void __launch_bounds__(R::kBlock)
     centred_backward(CentredBackward a, Gradient gradient) {

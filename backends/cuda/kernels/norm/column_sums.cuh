@@ -1,6 +1,6 @@
-// Sums over all elements of each column or channel are formed in two stages: chunks of a column are
-// added up in double, then the chunks' sums in order. The chunks depend on the sizes alone, so that
-// results are the same bits from run to run.
+// Sums over all elements of each column or channel, in two stages: first the sums of chunks of a
+// column, in double, then the sum of the chunks' sums in order. Chunks depend on the sizes alone,
+// so results have the same bits from run to run.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace keel::cuda {
 
-// What is summed is a class of Terms:
-//   kTensors, tensors   what an element's values are read from, once; an absent one reads as 0
+// A class of Terms defines the sums:
+//   kTensors, tensors   the tensors that each element reads, once; an absent one reads as 0
 //   kSums               how many doubles belong to a column
 //   join(sums, others)  adds another part of a column; zeros stand for a part without elements
 //   add_batch(terms, values, batch, channel, sums)  adds the terms of some elements of a column
@@ -41,12 +41,12 @@ __device__ void add_batch(const Terms& terms, const float (&values)[Terms::kTens
   }
 }
 
-// A column's units (rows, or parts of images) are cut into `count` chunks of `length`.
+// The units of a column (rows, or parts of images) are cut into `count` chunks of `length` units.
 struct Chunks {
   std::int64_t count, length;
 };
-// There are enough chunks for every multiprocessor of a large device, each of at least 64 rows or
-// 2048 elements; their sums stay within 1 MiB, or 1 / 25 of x where that is more.
+// There are enough chunks for all multiprocessors of a large device, with at least 64 rows or 2048
+// elements each. Their sums stay within 1 MiB, or 1 / 25 of x if that is more.
 inline Chunks chunks_of(const ColumnSizes& sizes, int sums) {
   const Tiling tiling = tiling_of(sizes);
   const std::int64_t wanted = ceil_div(kBlocksWanted, std::max<std::int64_t>(tiling.strips, 1));
@@ -58,13 +58,13 @@ inline Chunks chunks_of(const ColumnSizes& sizes, int sums) {
   return {std::max<std::int64_t>(1, ceil_div(tiling.units, length)), length};
 }
 
-// How many doubles of workspace `sums` sums of every column need.
+// The number of doubles of workspace for `sums` sums of every column.
 inline std::int64_t partial_sums(const ColumnSizes& sizes, int sums) {
   return chunks_of(sizes, sums).count * sums * sizes.channels;
 }
 
-// Joins what the block's threads have of kWide columns each. Threads of one lane have the same
-// columns, and the first of them gets the result.
+// Joins the sums of the block's threads, kWide columns each. Threads of the same lane have the same
+// columns; the first thread of a lane gets the result.
 template <class Terms, int kWide>
 __device__ void join_slots(double (&sums)[kWide][Terms::kSums], int lanes) {
   constexpr int kSums = Terms::kSums;
@@ -86,7 +86,7 @@ __device__ void join_slots(double (&sums)[kWide][Terms::kSums], int lanes) {
   }
 }
 
-// Of tokens a block takes a chunk of the rows of neighbouring columns.
+// For tokens: a block sums a chunk of the rows of neighbouring columns.
 template <class Terms, int kWide>
 __global__ void __launch_bounds__(kColumnBlock, 2)
     chunk_sums_of_tokens(ColumnSizes sizes, Tiling tiling, Chunks chunks, Terms terms,
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
   }
 }
 
-// Of images a block takes a chunk of one channel, and each of its warps takes parts of images.
+// For images: a block sums a chunk of one channel, and each of its warps sums parts of images.
 template <class Terms, int kWide>
 __global__ void __launch_bounds__(kColumnBlock, 2)
     chunk_sums_of_images(ColumnSizes sizes, Tiling tiling, Chunks chunks, Terms terms,
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
 }
 
 // Calls finish(column, sums) for every column, from partial sums (chunks, kSums, columns). A block
-// takes 32 columns, and each of its warps joins every kFoldWarps-th chunk.
+// handles 32 columns, and each of its warps joins every kFoldWarps-th chunk.
 inline constexpr int kFoldWarps = 16;
 template <class Join, int kSums, class Finish>
 __global__ void __launch_bounds__(kWarp* kFoldWarps)
@@ -203,7 +203,7 @@ void column_sums(const ColumnSizes& sizes, const Terms& terms, Global<double> pa
   finish_chunks<Terms, Terms::kSums>(sizes.channels, chunks.count, partial, finish);
 }
 
-// Writes each sum to a vector, where that is wanted.
+// Writes each sum to a vector, if that vector is wanted.
 template <int kSums>
 struct StoreSums {
   Global<float> to[kSums];

@@ -1,5 +1,5 @@
-// What the norms over columns share: the rows that a mask keeps, memory for a value of every
-// channel, and loops over all elements that have what is known of their channel at hand.
+// Shared code of column norms: the rows that a mask keeps, memory for one value a channel, and
+// loops over all elements with the data of their channel at hand.
 #pragma once
 
 #include "backends/cuda/kernels/norm/column_sums.cuh"
@@ -13,7 +13,7 @@ struct KeptRows {
 };
 inline KeptRows kept_rows(const TensorRef& mask) { return {global<const std::uint8_t>(mask)}; }
 
-// A node's workspace has partial sums, then vectors with a double for every channel.
+// A node's workspace: partial sums, then vectors with one double for each channel.
 class ColumnScratch {
  public:
   ColumnScratch(const Binding& b, const ColumnSizes& sizes, int sums)
@@ -43,16 +43,16 @@ class ColumnScratch {
   int sums_;
 };
 
-// Sums (kinds, channels) that a node was given.
+// Sums (kinds, channels) given to a node.
 struct GivenSums {
   Global<const double> sums;
   std::int64_t channels;
   __device__ double at(int kind, std::int64_t c) const { return sums[kind * channels + c]; }
 };
 
-// `f` makes an element of f.out from those of its tensors, each read once: it has kTensors and
-// tensors, a type Channel, f.channel(c), and f(values, row, channel); rows are the outer index.
-// What is absent is read as 0. Of tokens a thread takes some columns only.
+// `f` computes an element of f.out from those of its tensors, each read once. It has kTensors and
+// tensors, a type Channel, f.channel(c), and f(values, row, channel), where row is the outer index.
+// An absent tensor reads as 0. For tokens: a thread handles only some columns.
 template <class F, int kWide>
 __global__ void __launch_bounds__(kColumnBlock, 2)
     map_tokens(ColumnSizes sizes, Tiling tiling, F f) {
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
   }
 }
 
-// Of images a warp takes a part of one channel of one image.
+// For images: a warp handles a part of one channel of one image.
 template <class F, int kWide>
 __global__ void __launch_bounds__(kColumnBlock, 2)
     map_images(ColumnSizes sizes, Tiling tiling, F f) {

@@ -1,8 +1,8 @@
 // The backward of rows with gain and bias in one sweep: x and dy are read once, for dx, dgain and
-// dbias together. A fixed number of blocks, one for each multiprocessor of an H200, take chunks of
-// neighbouring rows and keep a sum for every column in registers; a small second kernel adds up
-// what the blocks leave. How rows are cut depends on their sizes alone, and so does the order of
-// all additions.
+// dbias together. The number of blocks is fixed: one for each multiprocessor of an H200. Blocks
+// process chunks of neighbouring rows and keep a sum for every column in registers; a small second
+// kernel adds the blocks' sums. The cut into chunks depends on the rows' sizes alone, and so does
+// the order of all additions.
 #pragma once
 
 #include <algorithm>
@@ -16,17 +16,17 @@ namespace keel::cuda {
 inline constexpr int kSweepBlock = 512;            // threads
 inline constexpr std::int64_t kSweepBlocks = 132;  // as many as run at once
 inline constexpr int kSweepItems = 16;             // columns a thread
-// How many rows' terms a thread adds up in float before it goes on in double: the error is at most
-// 32 roundings, 16 eps, of the sum of the terms' sizes.
+// The number of rows that a thread adds in float before it moves to double. The error is at most 32
+// roundings, 16 eps, of the sum of the terms' sizes.
 inline constexpr int kSweepRows = 32;
 
-// Whether rows, each of which is a group of a sample, can be swept.
+// Whether these rows can be swept; each row is a group of a sample.
 inline bool can_sweep(const GroupSizes& s) {
   return s.inner == 1 && s.width() <= kWidestInRegisters;
 }
 
-// Into how many chunks the samples of each group are cut. The chunks' sums stay within 1 MiB and 64
-// bytes a column, or 1 / 32 of x where that is more.
+// The number of chunks into which the samples of each group are cut. The chunks' sums stay within 1
+// MiB and 64 bytes a column, or 1 / 32 of x if that is more.
 inline std::int64_t sweep_chunks(const GroupSizes& s) {
   std::int64_t teams = 1;
   with_row_threads(s.width(), [&](auto threads) { teams = kSweepBlock / threads; });
@@ -36,23 +36,23 @@ inline std::int64_t sweep_chunks(const GroupSizes& s) {
   return std::max<std::int64_t>(1, std::min(most, ceil_div(s.samples, teams)));
 }
 
-// How many doubles of workspace the sweep needs.
+// The number of doubles of workspace that the sweep needs.
 inline std::int64_t sweep_sums(const GroupSizes& s) {
   return sweep_chunks(s) * 2 * s.groups * s.width();
 }
 
 struct Sweep {
-  // Rows that are not centred have no mean, and their scale for rstd.
+  // Rows that are not centred have no mean, and their scale is in rstd.
   Global<const float> x, dy, gain, mean, rstd;
   Global<float> dx;
   Global<double> partial;  // (chunks, 2, columns): sums for dgain and dbias
   Statistic statistic;
   std::int64_t samples, groups, width, chunks;
-  float per_element, per_freedom;  // 1 / width, and 1 over what squares are divided by
+  float per_element, per_freedom;  // 1 / width; 1 over the divisor of squares
 };
 
-// Replaces sums by those over kThreads neighbouring threads. The parity of a call must differ from
-// that of the call before.
+// Replaces sums by those over kThreads neighbouring threads. `parity` must alternate from call to
+// call.
 template <int kThreads, int kSums>
 __device__ void over_team(float (&sums)[kSums], int parity) {
   for (float& sum : sums) sum = over_lanes < kThreads < kWarp ? kThreads : kWarp > (sum, Add());
@@ -72,7 +72,7 @@ __device__ void over_team(float (&sums)[kSums], int parity) {
   }
 }
 
-// The gain along a row, which lies in shared memory.
+// The gain along a row, in shared memory.
 template <int kFours>
 struct SharedAlong {
   Shared<float4, kFours>* values;
@@ -82,20 +82,20 @@ struct SharedAlong {
   }
 };
 
-// What a thread adds up of its columns: dy * xhat and dy.
+// The sums that a thread keeps of its columns: dy * xhat and dy.
 struct SweepSums {
   float dgain[kSweepItems] = {}, dbias[kSweepItems] = {};
 };
 
-// dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N * r) with g = dy * gain, or without mean(g)
+// dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N * r) with g = dy * gain; mean(g) is left out
 // if rows are not centred.
 template <int kThreads, bool kIsCentred, class R, class Along>
 __device__ void sweep_row(const Sweep& a, const R& row, const Along& gains, int parity,
                           SweepSums& total) {
   const float coarse = kIsCentred ? a.mean[row.index()] : 0, rstd = a.rstd[row.index()];
   const float factor = kIsCentred ? a.statistic.outside_factor(rstd) * a.per_freedom : 0;
-  // The sums of g * z, z and g, where z = (x - coarse) * rstd is xhat but for what a saved mean
-  // lacks.
+  // Sums of g * z, z and g, where z = (x - coarse) * rstd equals xhat except for the part that the
+  // saved mean lacks.
   float sums[kIsCentred ? 3 : 1] = {};
   row.each(
       [&](int, std::int64_t, float x, float dy, float gain) {
@@ -123,8 +123,8 @@ __device__ void sweep_row(const Sweep& a, const R& row, const Along& gains, int 
   });
 }
 
-// Has a row brought into L2 while the one before it is worked on. Each thread of a team asks for a
-// cache line, one half of them for those of x and the other for those of dy.
+// Prefetches a row into L2 while the row before it is processed. Each thread of a team prefetches
+// one cache line: half of the threads take x and the other half dy.
 template <int kThreads>
 __device__ void prefetch_row(const Sweep& a, std::int64_t row) {
   constexpr int kLine = 32;  // floats
@@ -132,8 +132,8 @@ __device__ void prefetch_row(const Sweep& a, std::int64_t row) {
   if (column < a.width) (rank % 2 == 0 ? a.x : a.dy).prefetch(row * a.width + column);
 }
 
-// Adds the block's sums of every column of a row, those of its teams in order, to `partial` from
-// `first` on, or puts them there.
+// Adds the block's sums of every column of a row, in the order of its teams, to `partial` from
+// `first` on; or stores them there if `puts`.
 template <int kThreads>
 __device__ void add_up(const float (&sums)[kSweepItems], Global<double> partial, std::int64_t first,
                        std::int64_t width, bool puts) {
@@ -157,7 +157,7 @@ __device__ void add_up(const float (&sums)[kSweepItems], Global<double> partial,
   }
 }
 
-// A block takes a chunk of one group's rows, and its teams of kThreads take these in turn.
+// A block processes a chunk of one group's rows; its teams of kThreads take the rows in turn.
 template <int kThreads, bool kIsCentred>
 __global__ void __launch_bounds__(kSweepBlock, 1) sweep_rows(Sweep a) {
   constexpr int kFours = kThreads * kSweepItems / 4, kTeams = kSweepBlock / kThreads;
@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(kSweepBlock, 1) sweep_rows(Sweep a) {
     gain[four] = make_float4(quad.at[0], quad.at[1], quad.at[2], quad.at[3]);
   }
   __syncthreads();
-  // A warp's teams go on together, while its first one has a row.
+  // The teams of a warp continue together, as long as the first of them has a row.
   const int team = int(threadIdx.x) / kThreads;
   const int behind = kThreads < kWarp ? team % (kWarp / kThreads) : 0;
   const std::int64_t first = a.samples * chunk / a.chunks,
@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(kSweepBlock, 1) sweep_rows(Sweep a) {
   } while (begin < last);
 }
 
-// The tensors of a backward of rows with gain and bias; dgain and dbias as far as they are wanted.
+// The tensors of a backward of rows with gain and bias; dgain and dbias may be absent.
 struct SweepTensors {
   Global<const float> x, dy, gain, mean, rstd;
   Global<float> dx, dgain, dbias;

@@ -1,6 +1,6 @@
 // A row of one or more tensors is shared by neighbouring threads: a part of a warp, a warp or a
-// block. Rows that fit in registers are read once, in accesses of 16 bytes where the width allows
-// it; wider ones are read again for every pass.
+// block. Rows that fit in registers are read once, with 16-byte accesses if the width allows it;
+// wider rows are read again in every pass.
 #pragma once
 
 #include <type_traits>
@@ -12,7 +12,7 @@
 
 namespace keel::cuda {
 
-// Elements `at` to `at + count` (at most 4) of x; the others are 0. `is_aligned` says that `at` is
+// Elements `at` to `at + count` (at most 4) of x; the others are 0. `is_aligned` means that `at` is
 // a multiple of 4 and count is 4.
 __device__ inline Quad load_some(Global<const float> x, std::int64_t at, int count,
                                  bool is_aligned) {
@@ -27,8 +27,8 @@ __device__ inline Quad load_some(Global<const float> x, std::int64_t at, int cou
   return quad;
 }
 
-// An optional vector along the row, such as a gain, that begins at `first`. What goes along a row
-// has a quad(column, count, is_aligned): its elements from there on.
+// An optional vector along the row, such as a gain, beginning at `first`. Every vector along a row
+// has quad(column, count, is_aligned), which returns its elements from that column on.
 struct AlongRow {
   Global<const float> values;
   float otherwise = 0;  // when absent
@@ -40,9 +40,9 @@ struct AlongRow {
   }
 };
 
-// kThreads work on a row, on kItems floats of it each; kItems is 0 if it does not fit in registers.
-// kTensors tensors of one shape are read together. A thread that finds no row left while others of
-// its warp have one works on an empty row.
+// kThreads threads share a row, with kItems floats each; kItems is 0 if the row does not fit in
+// registers. kTensors tensors of one shape are read together. A thread that has no row, while
+// others of its warp have one, works on an empty row.
 template <int kThreads, int kItems, int kTensors>
 class Row {
  public:
@@ -54,12 +54,12 @@ class Row {
     return own(int(threadIdx.x) / kWarp * kWarp) >= rows;
   }
   __device__ static int rank() { return int(threadIdx.x) % kThreads; }
-  // Whether any row of this thread's warp says so, for what the warp's threads must do together.
+  // Whether `says` holds for any row of this warp; for steps that the warp's threads do together.
   __device__ static bool any(bool says) {
     return kThreads < kWarp ? __any_sync(kAllLanes, says) : says;
   }
 
-  // Takes this thread's row, where every kThreads neighbouring threads have the next one.
+  // Takes this thread's row; every kThreads neighbouring threads share one row.
   __device__ Row(const Global<const float> (&tensors)[kTensors], const RowSizes& sizes)
       : Row(tensors, own(int(threadIdx.x)), sizes.width, own(int(threadIdx.x)) < sizes.rows) {}
   __device__ Row(const Global<const float> (&tensors)[kTensors], std::int64_t index,
@@ -72,20 +72,20 @@ class Row {
     if constexpr (kItems > 0) load();
   }
 
-  // The number of the row, or 0 for an empty one.
+  // The index of the row; 0 for an empty row.
   __device__ std::int64_t index() const { return index_; }
-  // Whether this thread is the one to write what is known of the row.
+  // Whether this thread is the one that writes the row's results.
   __device__ bool is_first() const { return rank() == 0 && width_ > 0; }
   // The first tensor's first element.
   __device__ float first() const { return tensors_[0][start_]; }
 
-  // The sum over the row of f(column, value of each tensor, of each vector along), in the type of
-  // f.
+  // The sum over the row of f(column, value of each tensor, of each vector along), in the type that
+  // f returns.
   template <class F, class... Along>
   __device__ auto sum(F f, const Along&... along) const {
     return over(Add(), f, along...);
   }
-  // The same for another way to join two values.
+  // The same with another function to join two values.
   template <class Join, class F, class... Along>
   __device__ auto over(Join join, F f, const Along&... along) const {
     using T =
@@ -116,7 +116,7 @@ class Row {
     });
   }
 
-  // Calls f(item, column, value of each tensor, of each vector along) for every element of this
+  // Calls f(item, column, value of each tensor, of each vector along) for each element of this
   // thread.
   template <class F, class... Along>
   __device__ void each(F f, const Along&... along) const {
@@ -128,7 +128,7 @@ class Row {
  private:
   static constexpr int kFours = (kItems + 3) / 4;
 
-  // The row of a thread of the block.
+  // The row of thread `thread` of the block.
   __device__ static std::int64_t own(int thread) {
     return std::int64_t{blockIdx.x} * kRowsABlock + thread / kThreads;
   }
@@ -147,8 +147,8 @@ class Row {
     }
   }
 
-  // Calls f(number, first column, how many columns) for every four neighbours that are this
-  // thread's. Fours of neighbouring threads are neighbours too.
+  // Calls f(number, first column, number of columns) for each four neighbours of this thread. The
+  // fours of neighbouring threads are neighbours too.
   template <class F>
   __device__ void each_four(F f) const {
     if constexpr (kItems > 0) {
@@ -204,11 +204,11 @@ class Row {
   float items_[kTensors][kItems > 0 ? 4 * kFours : 1];
 };
 
-// The widest row that two tensors' registers hold.
+// The width of the widest row whose two tensors fit in registers.
 inline constexpr std::int64_t kWidestInRegisters = 8192;
 
-// Calls run(integral constant) with the threads of a row of that width in registers, 16 floats
-// each.
+// Calls run(integral constant) with the number of threads that hold a row of that width in
+// registers, 16 floats each.
 template <class Run>
 void with_row_threads(std::int64_t width, Run run) {
   if (width <= 128) return run(std::integral_constant<int, 8>());
@@ -220,7 +220,7 @@ void with_row_threads(std::int64_t width, Run run) {
   run(std::integral_constant<int, 512>());
 }
 
-// Calls run(Row type) with the threads and items that suit rows of that width.
+// Calls run(Row type) with the numbers of threads and items that suit rows of that width.
 template <int kTensors, class Run>
 void with_row(std::int64_t width, Run run) {
   if (width > 2 * kWidestInRegisters || (kTensors > 1 && width > kWidestInRegisters)) {

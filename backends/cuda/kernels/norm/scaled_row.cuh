@@ -1,12 +1,12 @@
-// Rows that are divided by a measure of their size without being centred: y is x times a scale of
-// the row, dx takes out what lies along x.
+// Rows that are divided by a measure of their size but not centred. y is x times a scale of the
+// row; dx has no component along x.
 #pragma once
 
 #include "backends/cuda/kernels/norm/centred_row.cuh"
 
 namespace keel::cuda {
 
-// 1 / sqrt(mean(x^2) + eps).
+// Returns 1 / sqrt(mean(x^2) + eps).
 struct QuadraticMean {
   double eps;
   __device__ float operator()(double squares, std::int64_t n) const {

@@ -1,6 +1,6 @@
-// How the threads of a block lie over a tensor (outer, channels, inner) whose columns or channels
-// are worked on by themselves: neighbouring threads have neighbouring elements, four each where
-// these can be read in one access of 16 bytes.
+// How the threads of a block cover a tensor (outer, channels, inner) whose columns or channels are
+// processed separately. Neighbouring threads have neighbouring elements: four each, if these can be
+// read in one access of 16 bytes.
 #pragma once
 
 #include <algorithm>
@@ -17,13 +17,13 @@ inline constexpr std::int64_t kLongestPart = 1024;  // elements of an image that
 
 inline std::int64_t aligned_bytes(std::int64_t bytes) { return ceil_div(bytes, 256) * 256; }
 
-// Of tokens `lanes` threads have `wide` columns each, and the block's other threads have other rows
-// of these. Of images a warp works on a part of one channel of one image at a time.
+// For tokens, `lanes` threads have `wide` columns each, and the block's other threads have other
+// rows of these columns. For images, a warp processes a part of one channel of one image at a time.
 struct Tiling {
   int wide, lanes;
   std::int64_t strips;       // of columns, or channels
   std::int64_t units;        // rows, or parts of images
-  std::int64_t parts, part;  // an image's parts, and their elements
+  std::int64_t parts, part;  // parts of an image; elements of a part
 };
 inline Tiling tiling_of(const ColumnSizes& s) {
   if (s.inner > 1) {
@@ -38,7 +38,7 @@ inline Tiling tiling_of(const ColumnSizes& s) {
   return {wide, lanes, ceil_div(s.channels, lanes * wide), s.outer, 1, 1};
 }
 
-// kWide neighbouring elements of x, which are 0 if it is absent.
+// kWide neighbouring elements of x; 0 if x is absent.
 template <int kWide>
 struct Wide {
   float at[kWide] = {};
@@ -62,10 +62,10 @@ __device__ void store_wide(Global<float> y, std::int64_t i, const float (&values
   }
 }
 
-// A thread's place among tokens: its columns, and every slots-th row.
+// A thread's share of tokens: its columns, and every slots-th row.
 struct TokenPlace {
   int slot, slots;
-  std::int64_t column, strip_row;  // which of the pieces that a strip's rows are cut into
+  std::int64_t column, strip_row;  // the index of the piece of the strip's rows
   bool exists;
 
   __device__ TokenPlace(const ColumnSizes& sizes, const Tiling& tiling, int wide) {
@@ -76,14 +76,14 @@ struct TokenPlace {
     strip_row = blockIdx.x / tiling.strips;
     exists = column < sizes.channels;
   }
-  // How many of this thread's next rows, at most `most`, lie before `last`.
+  // The number of this thread's next rows before `last`, but at most `most`.
   __device__ int rows_until(std::int64_t row, std::int64_t last, int most) const {
     const std::int64_t rows = (last - row + slots - 1) / slots;
     return rows < most ? int(rows) : most;
   }
 };
 
-// Elements [first, last) of an image: the part with number `unit` among those of all images.
+// Elements [first, last) of an image, for part number `unit` among the parts of all images.
 struct ImagePart {
   std::int64_t image, first, last;
 

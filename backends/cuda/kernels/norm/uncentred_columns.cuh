@@ -8,7 +8,7 @@
 
 namespace keel::cuda {
 
-// Sums over the kept elements of a channel, and over all.
+// Sums of squares of a channel over the kept elements, and over all elements.
 struct SquareSums {
   double count, all, squares, all_squares;
 };
@@ -52,7 +52,7 @@ struct GivenSquares {
   }
 };
 
-// Sums of dy and of dy * xhat over the kept elements of a channel, and of dy * xhat over all.
+// Sums of a channel: dy and dy * xhat over the kept elements, and dy * xhat over all elements.
 struct UncentredGradientSums {
   double count, all, dy, dy_xhat, all_dy_xhat;
 };
@@ -102,7 +102,7 @@ struct GivenUncentredGradient {
   }
 };
 
-// y = x * scale * factor * gain + bias, but 0 in rows left out. `factor` may be absent.
+// y = x * scale * factor * gain + bias, but 0 in the rows left out. `factor` may be absent.
 struct ScaleColumns {
   static constexpr int kTensors = 1;
   Global<const float> tensors[kTensors];  // x
@@ -122,8 +122,8 @@ struct ScaleColumns {
   }
 };
 
-// dx = rdx * (g - slope * x * scale) with g = dy * factor * gain, or rdx * g without a slope. In
-// rows left out dx is 0.
+// dx = rdx * (g - slope * x * scale) with g = dy * factor * gain; without a slope dx = rdx * g. In
+// the rows left out dx is 0.
 struct ScaleColumnsGradient {
   static constexpr int kTensors = 2;
   Global<const float> tensors[kTensors];  // x, dy
@@ -146,8 +146,8 @@ struct ScaleColumnsGradient {
   }
 };
 
-// The tensors of a forward and a backward of columns that subtract nothing; `factor` may be absent,
-// and so may the sums, which are formed then.
+// The tensors of a forward and a backward of columns that subtract no mean. `factor` may be absent.
+// The sums may be absent too; they are then computed.
 struct UncentredForward {
   Global<const float> x, scale, factor, gain, bias;
   KeptRows kept;
@@ -161,7 +161,7 @@ struct UncentredBackward {
   Global<const double> given;
 };
 
-// The workspace of either holds the partial sums, and that of the backward the slope, too.
+// Both workspaces hold the partial sums; that of the backward also holds the slope.
 inline ColumnScratch uncentred_scratch(const Binding& b, const ColumnSizes& sizes, bool backward) {
   return ColumnScratch(b, sizes, backward ? UncentredGradientTerms::kSums : UncentredTerms::kSums);
 }
@@ -170,7 +170,7 @@ inline std::int64_t uncentred_workspace(const ColumnSizes& sizes, bool backward)
                   : ColumnScratch::bytes(sizes, UncentredTerms::kSums, 0);
 }
 
-// Where squares come from: the kept rows of x, or a node's input if that is there.
+// The source of the squares: the kept rows of x, or a node's input if it is present.
 struct SquareSource {
   KeptRows kept;
   Global<const double> given;
@@ -203,8 +203,8 @@ void uncentred_sums(const Binding& b, const ColumnSizes& sizes, const UncentredB
               FinishUncentredGradient<Gradients>{t.scale, gradients});
 }
 
-// Calls gradients(channel, UncentredGradientSums) on the device, which in training leaves the slope
-// in vector 0 of the scratch, then writes dx.
+// Calls gradients(channel, UncentredGradientSums) on the device; in training it leaves the slope in
+// vector 0 of the scratch. Then writes dx.
 template <class Gradients>
 void run_uncentred_backward(const Binding& b, const ColumnSizes& sizes, const UncentredBackward& t,
                             const Gradients& gradients) {

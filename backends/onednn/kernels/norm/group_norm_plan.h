@@ -1,4 +1,4 @@
-// How group norm sees its tensor, and where its parameters and sums lie.
+// The layout of group norm: how it sees its tensor, and where its parameters and sums are.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace keel::onednn {
 
-// The groups of a tensor as rows.
+// The groups of a tensor, seen as rows of a matrix.
 struct Groups {
   NormStatistic statistic;
   std::size_t count, channels, inner;  // groups of a sample; channels of a group
@@ -22,18 +22,18 @@ struct Groups {
         channels(std::size_t(s.channels)),
         inner(std::size_t(s.inner)) {}
   std::size_t width() const { return channels * inner; }
-  // The first channel of a row of the matrix of groups. A division would slow short rows down.
+  // The first channel of a row of the matrix of groups. A division would be slow for short rows.
   std::size_t channel(std::size_t row) const { return count == 1 ? 0 : row % count * channels; }
-  // How many elements one loop over registers writes; the next loop goes on right after them.
+  // The number of elements that one loop over registers writes; the next loop continues there.
   std::size_t run() const { return inner > 1 ? inner : channels; }
   double variance_count() const {
     return keel::variance_count(std::int64_t(width()), statistic.unbiased);
   }
 };
 
-// Images of fewer pixels than a register has room for would leave most of it empty in a loop over a
-// channel. They are taken as tokens whose gain and bias are repeated for every pixel, unless sums
-// for so many columns would leave too few blocks.
+// For images with fewer pixels than a register holds, a loop over one channel would leave most of
+// the register empty. Such images are treated as tokens, with gain and bias repeated for every
+// pixel, unless sums for so many columns would leave too few blocks.
 inline std::int64_t repeats_of(const GroupSizes& s) {
   constexpr std::int64_t kRegister = 16, kMostColumns = 8 * 1024;
   const bool is_short = s.inner > 1 && s.inner < kRegister;
@@ -43,12 +43,12 @@ inline GroupSizes with_repeats(const GroupSizes& s, std::int64_t repeats) {
   return {s.samples, s.groups, s.channels * repeats, s.inner / repeats};
 }
 
-// What all groups share, each perhaps absent.
+// The parameters of all groups; each may be null.
 struct GroupParameters {
   const float *gain, *bias;
 };
 
-// A parameter (all channels), in `room` if its elements are to be repeated.
+// Returns a parameter of all channels; if its elements must be repeated, writes it to `room`.
 inline const float* repeat(const TensorRef& parameter, std::size_t repeats, float* room) {
   const float* const p = parameter.as<float>();
   if (p == nullptr || repeats == 1) return p;
@@ -67,8 +67,8 @@ inline void fold(const float* values, std::size_t repeats, const TensorRef& out)
 
 enum GroupSumKind : std::size_t { kGain, kBias, kGroupSumKinds };
 
-// The workspace holds sums for every block, then one more float a channel, in rows as wide as
-// theirs.
+// The workspace holds sums for every block, then one more row of floats a block, as wide as the
+// rows of the sums.
 struct GroupBackwardPlan {
   Groups groups;
   ColumnSums sums;
@@ -82,8 +82,8 @@ struct GroupBackwardPlan {
   }
 };
 
-// Blocks of samples that leave sums have at least 128 KiB each; there are at most 32 of them, with
-// at most 64 Ki sums in all. Without sums samples are independent rows.
+// If blocks of samples leave sums, each has at least 128 KiB; there are at most 32 blocks, with at
+// most 64 Ki sums in all. Without sums, samples are independent rows.
 inline RowBlocks blocks_of_samples(const GroupSizes& s, bool has_sums) {
   constexpr std::int64_t kElements = 32 * 1024, kBlocks = 32, kMostSums = 64 * 1024;
   const std::int64_t sums = kGroupSumKinds * s.groups * s.channels, width = s.groups * s.width();

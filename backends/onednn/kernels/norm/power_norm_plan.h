@@ -1,4 +1,4 @@
-// What the forward and the backward of PowerNorm share.
+// The data that the forward and the backward of PowerNorm share.
 #pragma once
 
 #include "backends/onednn/column_plan.h"
@@ -6,14 +6,14 @@
 
 namespace keel::onednn {
 
-// What the kernels need of the attributes, and where their sums lie: first those of the kept rows,
-// then perhaps those of all rows.
+// The attributes that the kernels need, and the offsets of their sums: first those of the kept
+// rows, then, with pad_stats, those of all rows.
 struct PowerNormPlan {
   ColumnPlan columns;
   double eps, alpha_f, alpha_b;
   std::int64_t warmup;
   bool is_release, pad_stats, training;
-  std::size_t groups;  // of the scaling in front; 0 without one
+  std::size_t groups;  // groups of the preceding scaling; 0 if there is none
   double scaling_eps;
 
   bool is_scaled() const { return groups > 0; }
@@ -25,14 +25,14 @@ struct PowerNormPlan {
       std::fill_n(sum(b, block, kind, slab.first), slab.channels, 0.0);
     }
   }
-  // With a scaling there is one kind of sums more, which is room for two floats a channel.
+  // A scaling adds one kind of sums, which gives room for two floats a channel.
   float* run(const Binding& b, std::size_t block) const {
     return reinterpret_cast<float*>(sum(b, block, columns.sums - 1, 0));
   }
 };
 
-// The plan for x: there are `sums` kinds of sums for the kept rows, with pad_stats as many again
-// for all rows, and `tensors` tensors are read in both passes.
+// Returns the plan for x. There are `sums` kinds of sums for the kept rows and, with pad_stats, as
+// many again for all rows; both passes read `tensors` tensors.
 inline PowerNormPlan power_norm_plan(const Shape& x, const PowerNormAttrs& attrs,
                                      std::int64_t tensors, std::int64_t sums) {
   if (attrs.pad_stats) sums *= 2;

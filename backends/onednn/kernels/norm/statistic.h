@@ -1,4 +1,4 @@
-// What a norm makes of a variance and of a saved rstd, as scalars.
+// Converts a variance, and a saved rstd, into the scalars that a norm needs.
 #pragma once
 
 #include <cmath>
@@ -7,14 +7,14 @@
 
 namespace keel::onednn {
 
-// 1 / s; s = sqrt(variance + eps), or sqrt(variance) + eps.
+// Returns 1 / s, where s = sqrt(variance + eps), or sqrt(variance) + eps.
 inline double rstd_of(const NormStatistic& statistic, double variance) {
   return statistic.eps_outside ? 1 / (std::sqrt(variance) + statistic.eps)
                                : 1 / std::sqrt(variance + statistic.eps);
 }
 
-// The factor r of the slope of dx: 1, or s / (s - eps) for an eps outside the root, which is taken
-// as 0 where there is no deviation.
+// The factor r in the slope of dx: 1, or s / (s - eps) if eps is outside the root; then 0 where all
+// elements are equal.
 inline double slope_factor(const NormStatistic& statistic, double rstd) {
   if (!statistic.eps_outside) return 1;
   const double deviation = 1 / rstd - statistic.eps;

@@ -21,7 +21,7 @@ inline RowStatistics row_statistics(const Eigen::RowVectorXd& x, const NormStati
                                       : 1 / std::sqrt(variance + statistic.eps)};
 }
 
-// The factor r of the slope of dx: s / (s - eps) for an eps outside the root, 0 on a constant row.
+// The factor r in the slope of dx: s / (s - eps) for eps outside the root; 0 on a constant row.
 inline double outside_factor(double rstd, const NormStatistic& statistic) {
   if (!statistic.eps_outside) return 1;
   const double deviation = 1 / rstd - statistic.eps;

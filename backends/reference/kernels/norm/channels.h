@@ -1,5 +1,5 @@
-// A tensor whose channels are normalized over the batch, seen one channel at a time, without the
-// rows that a mask leaves out.
+// A view of one channel at a time of a tensor whose channels are normalized over the batch, without
+// the rows that a mask leaves out.
 #pragma once
 
 #include <vector>
@@ -12,8 +12,8 @@ namespace keel::reference {
 using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using KeptRows = std::vector<Eigen::Index>;
 
-// The rows of an (outer, channels, inner) tensor that the mask u8 (outer) keeps. Without one these
-// are all rows.
+// The rows of an (outer, channels, inner) tensor that the mask u8 (outer) keeps; all rows if there
+// is no mask.
 inline KeptRows kept_rows(const TensorRef& mask, const ColumnSizes& s) {
   KeptRows rows;
   for (Eigen::Index row = 0; row < s.outer; ++row) {

@@ -1,5 +1,5 @@
-// What the norms over columns sum up over a batch, one channel at a time: formed of its elements,
-// or read from what a node was given (src/ops/column_moments.h, src/ops/column_gradient_sums.h).
+// The sums of column norms over a batch, one channel at a time: computed from x and dy, or read
+// from a node's input (src/ops/column_moments.h, src/ops/column_gradient_sums.h).
 #pragma once
 
 #include "backends/reference/kernels/norm/channels.h"
@@ -8,7 +8,7 @@
 
 namespace keel::reference {
 
-// The elements that sums are formed of: those of the rows that are kept.
+// The elements that enter the sums: those of the kept rows.
 struct Kept {
   const ColumnSizes& sizes;
   const KeptRows& rows;
@@ -20,12 +20,12 @@ struct Kept {
   double all() const { return double(sizes.count()); }
 };
 
-// Of channel c, the row `place` of sums (rows, channels).
+// The entry of channel c in row `place` of sums (rows, channels).
 inline double given_sum(const TensorRef& sums, int place, Eigen::Index c) {
   return sums.as<double>()[place * sums.type.shape[1] + c];
 }
 
-// How many elements of a channel are kept, also by other shards when the sums are given.
+// The number of kept elements of a channel; given sums count those of other shards too.
 inline double kept_count(const TensorRef& given, const Kept& kept) {
   return given && given.elements() > 0 ? given_sum(given, 0, 0) : kept.count();
 }
@@ -49,7 +49,7 @@ inline Moments moments_of(const TensorRef& given, const TensorRef& x, const Kept
           given_sum(given, Row::kMean, c), given_sum(given, Row::kSquares, c)};
 }
 
-// Sums of x^2 over the kept elements and, with `all_rows`, over all.
+// Sums of x^2 over the kept elements and, if `all_rows`, over all elements.
 struct Squares {
   double count, all, kept, of_all = 0;
 };
@@ -67,7 +67,7 @@ inline Squares given_squares(const TensorRef& given, Eigen::Index c, bool all_ro
 struct CentredSums {
   double count, all, xhat, dy, dy_xhat, padding_dy = 0;
 };
-// The tensors of a backward, its statistics being those of channel c.
+// The tensors of a backward; its statistics are those of channel c.
 struct CentredTensors {
   const TensorRef &x, &dy;
   double mean, rstd;

@@ -1,4 +1,4 @@
-// Group scaling, group by group, for the op and for the norms that have one in front.
+// Group scaling, one group at a time, for the op and for norms that apply it first.
 #pragma once
 
 #include <cmath>
@@ -8,8 +8,8 @@
 
 namespace keel::reference {
 
-// y = x * rrms, rrms = 1 / sqrt(mean(x^2) + eps). x, y (groups of all rows, width); rrms (groups of
-// all rows).
+// y = x * rrms, rrms = 1 / sqrt(mean(x^2) + eps). x and y are (groups of all rows, width); rrms is
+// (groups of all rows).
 struct ScaledGroups {
   TensorRef x, y, rrms;
 };
