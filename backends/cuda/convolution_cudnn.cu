@@ -1,5 +1,5 @@
-// Convolution by cuDNN, by algorithms that add up products as they are written (no transforms,
-// whose rounding errors are larger) and give the same bits from run to run.
+// Convolution by cuDNN. Only algorithms are used that add products directly (no transforms, whose
+// rounding errors are larger) and give the same bits from run to run.
 #include <cudnn.h>
 
 #include <limits>

@@ -123,8 +123,8 @@ inline Grid one_thread_each(std::int64_t n) {
   return {std::min<std::int64_t>(ceil_div(n, 256), std::int64_t{1} << 30), 256};
 }
 
-// This thread's index in the grid, and the number of threads: the first element and the stride of a
-// grid-stride loop.
+// This thread's index in the grid, and the number of threads: the first element and the
+// stride of a grid-stride loop.
 __device__ inline std::int64_t grid_thread() {
   return std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
 }
@@ -139,8 +139,8 @@ __device__ inline void sync_team(int threads) {
 #endif
 }
 
-// Starts a kernel on the stream of the current device. If that fails, throws Error with the message
-// of CUDA.
+// Starts a kernel on the stream of the current device. If that fails, throws Error
+// with the message of CUDA.
 template <class... Parameters, class... Args>
 void launch(void (*kernel)(Parameters...), Grid grid, const Args&... args) {
   if (grid.blocks == 0) return;

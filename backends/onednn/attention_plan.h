@@ -1,5 +1,5 @@
-// The data of the attention kernels: for all heads, for one head of one row of the batch, and for a
-// tile of its queries.
+// The data of the attention kernels: for all heads, for one head of one row of the batch, and
+// for a tile of its queries.
 #pragma once
 
 #include <algorithm>

@@ -18,8 +18,8 @@ struct Slab {
   std::size_t run_length() const { return inner == 1 ? stride : inner; }
 };
 
-// Calls body(part) for ranges of rows of a slab, so small that they stay in L1 or L2 between two
-// passes over them.
+// Calls body(part) for ranges of rows of a slab, so small that they stay in L1 or L2
+// between two passes over them.
 template <class Body>
 void for_row_parts(const Slab& slab, const Body& body) {
   constexpr std::size_t kElements = 16 * 1024;

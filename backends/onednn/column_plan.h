@@ -1,5 +1,5 @@
-// Shared code of column norms: which rows take part, where the sums lie in a workspace, and the
-// order of the steps.
+// Shared code of column norms: which rows take part, where the sums lie in a workspace,
+// and the order of the steps.
 #pragma once
 
 #include <algorithm>

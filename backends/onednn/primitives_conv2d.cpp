@@ -1,8 +1,8 @@
-// Convolutions of oneDNN. Weights are kept in the plain order of the graph and brought into the one
-// that the primitive likes inside the kernel. No order could spare a training step its copies:
-// forward, backward by input and backward by weight like three different ones, and in none are both
-// the forward and the backward by input fast. For plain weights there is only oneDNN's reference
-// code, a hundred times slower; a copy costs about a hundredth of its convolution.
+// Convolutions of oneDNN. Weights stay in the plain order of the graph, and the kernel copies them
+// into the order that the primitive prefers. No single order would save these copies in a training
+// step: forward, backward by input and backward by weight prefer three different ones, and none
+// makes forward and backward by input both fast. For plain weights oneDNN has only reference code,
+// a hundred times slower; a copy costs about a hundredth of its convolution.
 #include "backends/onednn/primitives_plan.h"
 #include "src/ops/conv2d.h"
 

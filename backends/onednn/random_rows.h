@@ -13,8 +13,8 @@ struct RandomRows {
   DrawnRows rows;
   std::int64_t first_row;
 
-  // The number of blocks of all rows. A block has words for `each` elements, and the last block of
-  // a row is partly filled.
+  // The number of blocks of all rows. A block has words for `each` elements, and the last block
+  // of a row is partly filled.
   std::int64_t blocks(std::int64_t each) const {
     return rows.rows * ((rows.width + each - 1) / each);
   }

@@ -9,8 +9,8 @@
 namespace keel::onednn {
 
 // oneDNN decides at creation of a primitive into how many parts it splits sums. Primitives are
-// created under this concurrency on every machine, so the number of threads that later run them
-// never changes a bit.
+// created under this concurrency on every machine, so the number of threads that later run
+// them never changes a bit.
 inline constexpr int kPrimitiveConcurrency = 8;
 
 class Threads {
@@ -29,8 +29,8 @@ class Threads {
   std::unique_ptr<Arena> arena_;
 };
 
-// Runs body on this thread alone, under a concurrency of kPrimitiveConcurrency. Use it to create
-// primitives.
+// Runs body on this thread alone, under a concurrency of kPrimitiveConcurrency.
+// Use it to create primitives.
 void with_primitive_concurrency(const std::function<void()>& body);
 
 // Runs body on at most kPrimitiveConcurrency of the threads entered, under a concurrency of

@@ -25,10 +25,10 @@ struct Gradients {
 Gradients differentiate(Graph& graph, Value loss, std::span<const Value> wrt,
                         Unreached unreached = Unreached::kAbsent);
 
-// Which tables have gradients as rows: parameters (V, width) that only lookups
-// (src/ops/embedding.h) read, with any padding, that the loss depends on, and with V >=
-// least_rows_per_id * n, where n is the number of ids of all these lookups together. A table with
-// any other reader, such as tied logits, has a whole gradient.
+// Which tables have gradients as rows: parameters (V, width) that the loss depends on and that only
+// lookups (src/ops/embedding.h) read, with any padding, if V >= least_rows_per_id * n, where n is
+// the number of ids of all these lookups together. A table with any other reader, such as tied
+// logits, has a whole gradient.
 struct RowChoice {
   // Below this ratio, sorting the ids and writing rows costs as much as it saves.
   double least_rows_per_id = 2;

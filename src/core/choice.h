@@ -1,8 +1,8 @@
-// A choice among named values: an enum class that lists the words for its values, in their
-// order.
+// A choice among named values: an enum class that lists the words for its values, in their order.
+//
 //   enum class Activation { kNone, kRelu };
-//   constexpr auto choice_words(Activation) { return std::to_array<std::string_view>({"none",
-//   "relu"}); }
+//   constexpr auto choice_words(Activation) {
+//     return std::to_array<std::string_view>({"none", "relu"}); }
 //
 // The list is found by argument-dependent lookup in the enum's namespace. Graphs and recipes print
 // and parse choices with it.

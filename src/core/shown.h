@@ -7,9 +7,9 @@
 
 namespace keel {
 
-// Replaces by '?' every character that a terminal would obey instead of showing: control characters
-// (C0, DEL, C1), line and paragraph separators and marks of text direction. Each byte that is not
-// UTF-8 becomes '?' too.
+// Replaces by '?' every character that a terminal would obey instead of showing: control
+// characters (C0, DEL, C1), line and paragraph separators and marks of text direction. Each byte
+// that is not UTF-8 becomes '?' too.
 std::string shown(std::string_view text);
 
 // The first character of a non-empty text as shown() prints it, and the number of bytes that it

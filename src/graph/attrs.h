@@ -110,8 +110,8 @@ class Attrs {
   requires requires { T::fields(); }
   Attrs(T value) : holder_(std::make_shared<Holder<T>>(std::move(value))) {}  // NOLINT: implicit
 
-  // The struct itself. If the node carries another struct, throws Error{kUsage} that shows the
-  // fields of both.
+  // The struct itself. If the node carries another struct, throws Error{kUsage} that
+  // shows the fields of both.
   template <class T>
   const T& as() const {
     const T* value = find<T>();

@@ -47,11 +47,11 @@ class Graph {
   Value add(const OpInfo& op, std::vector<Value> inputs, Attrs attrs = {});
 
   void mark_output(const std::string& name, Value value);
-  // Throws Error{kUsage} unless `leaf` is a parameter, state or carry without an update, and the
-  // types agree.
+  // Throws Error{kUsage} unless `leaf` is a parameter, state or carry without an
+  // update, and the types agree.
   void mark_update(Value leaf, Value next);
-  // Replaces the next value of a leaf. Throws Error{kUsage} unless its update is marked and the
-  // types agree.
+  // Replaces the next value of a leaf. Throws Error{kUsage} unless its update is
+  // marked and the types agree.
   void replace_update(Value leaf, Value next);
 
   // Names of nodes added while a Scope lives are prefixed by it: "fc1/" + ....
@@ -85,8 +85,8 @@ class Graph {
   void name_next(std::string name) { next_name_ = std::move(name); }
 
  private:
-  // A name in use: the node that has it, and the next number to try for another node that asks for
-  // the same name.
+  // A name in use: the node that has it, and the next number to try for another node
+  // that asks for the same name.
   struct Name {
     int node = 0;
     int next_number = 2;

@@ -41,8 +41,8 @@ struct InferContext {
   void expect_floating(int i, std::string_view what) const;
 };
 
-// The next values that backward rules give to states. The key is the value that a forward node
-// reads as the state.
+// The next values that backward rules give to states. The key is the value that a
+// forward node reads as the state.
 using StateValues = std::map<Value, Value>;
 
 // A node whose gradient is being built. `backward` reads the gradients of its outputs, appends

@@ -18,11 +18,11 @@
 //     LeVeque 1983). A shard with K = 0 changes B alone.
 //   merge_sums (parts f64 (shards, kinds, channels)) -> (kinds, channels), the sums over the shards
 //     in their order. It merges squares, and the sums of src/ops/column_gradient_sums.h.
-// None of them has a backward: the norm's own backward includes the gradient by way of the
-// statistics. A norm whose statistics are not those of its own x and mask, such as merged ones,
-// refuses to be differentiated, because it needs gradient sums that are merged in the same way.
-// Give these to its backward op, which returns dx of its own rows, and dgain, dbias and the next
-// states of all shards together.
+// None of them has a backward: the norm's own backward includes the gradient by way of
+//     the statistics. A norm whose statistics are not those of its own x and mask, such
+//     as merged ones, refuses to be differentiated, because it needs gradient sums that
+//     are merged in the same way. Give these to its backward op, which returns dx of
+//     its own rows, and dgain, dbias and the next states of all shards together.
 // errors: as the norms have them for x and mask; parts not f64 of rank 3, or without a shard; parts
 //     of merge_moments without 4 rows.
 #pragma once

@@ -36,8 +36,8 @@ enum class EwCode : std::uint8_t {
   kGelu,      // x * Phi(x) = x * (1 + erf(x / sqrt 2)) / 2
   kSoftplus,  // log(1 + exp(x))
   kCast,
-  // The backward codes. The first four take (dy, y), where y is the result; the next four take (dy,
-  // x), where x is the operand.
+  // The backward codes. The first four take (dy, y), where y is the result; the next four take
+  // (dy, x), where x is the operand.
   kSqrtBackward,
   kReluBackward,
   kTanhBackward,

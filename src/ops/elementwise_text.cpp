@@ -1,4 +1,4 @@
-// Element-wise programs as text, and from it.
+// Prints element-wise programs as text, and reads them from text.
 #include <fmt/ranges.h>
 
 #include <algorithm>

@@ -2,15 +2,15 @@
 // filters over an image of `rows` x `columns` pixels. All have one width, and each is the product
 // of one of N filters along x and one of N along y.
 //
-// p (n, 5) floating: the output of a linear layer, g~X, g~Y, log sigma^2, log delta~, log gamma
+//   p (n, 5) floating: the output of a linear layer, g~X, g~Y, log sigma^2, log delta~, log gamma
 //   gX = (columns + 1) / 2 (g~X + 1)        gY = (rows + 1) / 2 (g~Y + 1)
 //   delta = (max(columns, rows) - 1) / (N - 1) exp(log delta~)
 //   mu_i = g + (i - N / 2 - 1/2) delta,  i = 1 .. N           along x and along y
 //   K_ia = exp(-(a - mu_i)^2 / (2 sigma^2)),  a = 1 .. columns or rows      F_i = K_i / Z_i
 //   Z_i = sum over a of K_ia, and 1e-8 for filters that lie beside the image
-// Grid::kRelease follows a public re-implementation: pixels count from 0, g = size / 2 (g~ + 1),
-// and Z has 1e-4.
-// outputs: fx (n, N, columns), fy (n, N, rows). log gamma, the strength, is ignored.
+// Grid::kRelease follows a public re-implementation: pixels count from 0, g = size / 2
+// (g~ + 1), and Z has 1e-4.
+//   outputs: fx (n, N, columns), fy (n, N, rows). log gamma, the strength, is ignored.
 // backward, with e = a - mu_i and T_ia = F_ia (dF_ia - sum over b of dF_ib F_ib):
 //   dmu_i = sum_a T e / sigma^2        dlog sigma^2 = sum_ia T e^2 / (2 sigma^2), of x and of y
 //   dg~ = sum_i dmu_i dg / dg~         dlog delta~ = delta sum_i dmu_i (i - N / 2 - 1/2)

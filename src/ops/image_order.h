@@ -1,5 +1,5 @@
-// The two memory orders of images (n, c, h, w): as named, or channels last, that is (n, h, w,
-// c).
+// The two memory orders of images (n, c, h, w): as named, or channels
+// last, that is (n, h, w, c).
 #pragma once
 
 #include "src/core/shape.h"

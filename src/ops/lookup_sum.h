@@ -1,12 +1,12 @@
-// The sum of one lookup per place, each in a table of its own: y[i] = sum over k of tables[k,
-// ids[i, k] - first], added in the order of k.
+// The sum of one lookup per place, each in a table of its own:
+// y[i] = sum over k of tables[k, ids[i, k] - first], added in the order of k.
 //
 //   tables (places, vocabulary, width) floating   ids (rows, places) i32   y (rows, width)
 // An id outside its table gives a row of NaN, as in embedding. There is no backward.
 //
-// With tables[k] = E[first : first + vocabulary] W[k], the result is x W for x = concat of E[ids[i,
-// k]]: the products of a layer with the rows of a table are computed once and shared by many inputs
-// (Chen & Manning 2014, 3.5).
+// With tables[k] = E[first : first + vocabulary] W[k], the result is x W for x = concat of
+// E[ids[i, k]]: the products of a layer with the rows of a table are computed once and shared by
+// many inputs (Chen & Manning 2014, 3.5).
 #pragma once
 
 #include "src/graph/graph.h"

@@ -6,8 +6,8 @@
 // backward (Exact):  da = dy b^T,  db = a^T dy (added up over the batch if b is shared),
 //                    dbias = dy added up over all rows.  `activation` is set by the fusion pass
 //                    only, after gradients are built.
-// Alternatively b is stored in panels of w columns, (ceil(n / w), k', w) with k' >= k: element (i,
-// j) of the matrix (k, n) lies at (j / w, i, j % w), and zeros fill the rest. Only the pass
+// Alternatively b is stored in panels of w columns, (ceil(n / w), k', w) with k' >= k: element
+// (i, j) of the matrix (k, n) lies at (j / w, i, j % w), and zeros fill the rest. Only the pass
 // to_panels makes such nodes, after gradients are built.
 // errors: rank < 2; mixed or integer types; inner sizes or batch axes that differ; bias not (n);
 //         panels that do not hold the matrix, or are transposed.

@@ -31,9 +31,9 @@
 // errors: an attribute out of its range; an input like p of another type; lazy without ids.
 // in place: every output over its own input.
 //
-// sum_squares y () = sum of x^2 over all elements, added up in double over fixed blocks. With ids,
-// x holds rows of a table's gradient as above, and y is the sum over the whole gradient, to the
-// bit. errors: with ids, x is not (n, width).
+//   sum_squares  y () = sum of x^2 over all elements, added up in double over fixed blocks. With
+//                ids, x holds rows of a table's gradient as above, and y is the sum over the whole
+//                gradient, to the bit. errors: with ids, x is not (n, width).
 #pragma once
 
 #include "src/graph/graph.h"

@@ -7,8 +7,8 @@
 //   x (n, width), y (m, width) floating, of one type; e (n, m)
 // backward: with the pairs (i, j) whose de_ij is not 0,
 //     dx_ik =   2 sum_j de_ij max(0, x_ik - y_jk)
+//     dy_jk = - 2 sum_i de_ij max(0, x_ik - y_jk)
 // With a margin most pairs have no gradient, so kernels skip them.
-// A margin leaves most pairs without a gradient, so that kernels pass over these.
 #pragma once
 
 #include "src/graph/graph.h"

@@ -16,8 +16,8 @@
 // all gradients except those of the previous state are 0.
 // Backward, with m = mask or 1, from dc and do, dh, or dh (an absent gradient counts as 0):
 //   lstm_output_backward  do = m dh tanh(n);   dn = m dh o (1 - tanh(n)^2);   dh' = (1 - m) dh
-//   lstm_cell_backward    du = dw = m [dc c' f (1 - f), dc g i (1 - i), do o (1 - o), dc i (1 -
-//   g^2)]
+//   lstm_cell_backward    du = dw = m [dc c' f (1 - f), dc g i (1 - i), do o (1 - o),
+//                                      dc i (1 - g^2)]
 //                         dc' = m dc f + (1 - m) dc
 //   gru_cell_backward     ds = m dh z (1 - k^2);   dr = ds q;   dz = m dh (k - h')
 //                         du = dw = [dz z (1 - z), dr r (1 - r)];   da = ds;   dq = ds r

@@ -1,8 +1,8 @@
 // Ops for step-by-step search over a sequence: the best candidates of a row, and a memory of the
 // results of earlier steps. None has a backward.
 //
-// top_k: the k largest elements of every row, largest first. Among equal elements the lower index
-// comes first. NaN comes before every number, so that a row with NaN is noticed.
+// top_k: the k largest elements of every row, largest first. Among equal elements the lower
+//   index comes first. NaN comes before every number, so that a row with NaN is noticed.
 //   x (rows, width) floating, 1 <= k <= width
 //   outputs: values (rows, k) like x;  indices (rows, k) i32
 //

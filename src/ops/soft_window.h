@@ -7,10 +7,10 @@
 //
 //   hats (rows, 3 K) floating: a^, b^, k^, K of each   before (rows, K)
 //   text (rows, U) i32: numbers of symbols, below `symbols`; a negative one is padding, phi is 0
-// outputs: w (rows, symbols), kappa (rows, K), phi (rows, U). A symbol number out of range makes
-// its row of w NaN.
-// backward, with g_u = dw_(symbol u) + dphi_u, E_ku = exp(-beta_k (kappa_k - u)^2), d = kappa_k -
-// u:
+//   outputs: w (rows, symbols), kappa (rows, K), phi (rows, U). A symbol number out of range
+//   makes its row of w NaN.
+// backward, with g_u = dw_(symbol u) + dphi_u, E_ku = exp(-beta_k (kappa_k - u)^2) and
+// d = kappa_k - u:
 //   da^_k = alpha_k sum_u g E      db^_k = -alpha_k beta_k sum_u g E d^2
 //   dbefore_k = dkappa_k - 2 alpha_k beta_k sum_u g E d      dk^_k = exp(k^_k) dbefore_k
 // errors: K or U below 1; inputs that do not fit each other.

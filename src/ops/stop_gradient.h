@@ -1,5 +1,5 @@
-// Ops that pass a value unchanged and alter its gradient on the way back. Both are views: they
-// never copy.
+// Ops that pass a value unchanged and alter its gradient on the way back. Both
+// are views: they never copy.
 //
 //   stop_gradient:  y = x, and no gradient flows back.
 //   clip_gradient:  y = x, and dx = min(max(dy, -limit), limit) element by element, NaN staying NaN

@@ -42,8 +42,8 @@ struct PlanOptions {
 };
 
 // Lifetimes follow the node order. Inputs and outputs of the graph live through the whole run.
-// Largest first, each value takes the lowest offset that is free during its lifetime. Takes O(n log
-// n) steps for n nodes unless free memory is split into very many small pieces.
+// Largest first, each value takes the lowest offset that is free during its lifetime. Takes
+// O(n log n) steps for n nodes unless free memory is split into very many small pieces.
 MemoryPlan plan_memory(const Graph& graph, const PlanOptions& options = {});
 
 }  // namespace keel

@@ -1,9 +1,9 @@
-// A matrix that many products share as their second factor is stored in panels once.
+// Stores a matrix that is the second factor of many products once, in panels.
 //
-// A backend's product copies such a matrix into the order it reads, or reads it slowly as it lies.
-// One copy serves all of them where few rows meet the matrix at each of many time steps, as the
-// weight of a recurrent layer, forward and transposed in the backward, and where the gradients of
-// two weights, those of input and state, have their second factor in common.
+// Without this pass, a backend's product copies such a matrix into its own order, or reads it
+// slowly in place. One copy serves all products if few rows meet the matrix at each of many time
+// steps: the weight of a recurrent layer, forward and transposed in the backward, and the common
+// second factor of the gradients of two weights, those of input and state.
 #include <array>
 #include <map>
 #include <tuple>

@@ -42,8 +42,8 @@ struct PassOptions {
   ChoosePanels panels = {};    // if given, run to_panels as well
   bool verify_each = true;     // false: verify only before the first pass and after the last
 };
-// Runs all passes. Throws Error{kInternal} if the graph, or the result of a pass, breaks a rule of
-// verify().
+// Runs all passes. Throws Error{kInternal} if the graph, or the result of a pass,
+// breaks a rule of verify().
 Graph run_passes(const Graph& graph, const PassOptions& options = {});
 
 }  // namespace keel

@@ -110,8 +110,8 @@ class Backend {
   virtual DType storage(DType declared) const { return declared; }
   // Whether convolutions and pooling are faster on images stored as (n, h, w, c).
   virtual bool prefers_channels_last() const { return false; }
-  // The panels in which a product reads its second factor fastest (src/passes/pipeline.h). Width 0
-  // stands for no panels.
+  // The panels in which a product reads its second factor fastest (src/passes/pipeline.h).
+  // Width 0 stands for no panels.
   virtual PanelForm preferred_panels(const NodeContext&) const { return {}; }
   virtual Prepared prepare(const NodeContext& context) = 0;
   // Zero-filled, aligned to kAlignment. Throws Error{kMemory} naming the bytes asked for.
@@ -124,9 +124,9 @@ class Backend {
   virtual Kernel copy(const TensorRef& dst, const TensorRef& src, const TensorRef& guard) = 0;
   // Runs kernels in order and returns when they have run.
   virtual void run(std::span<const Kernel> kernels) = 0;
-  // Seconds that `body`, which runs programs of this backend, takes after all earlier work is done.
-  // The host's clock measures it, or a device's own clock; the device then starts with cold caches
-  // (times_cold).
+  // Seconds that `body`, which runs programs of this backend, takes after all earlier work is
+  // done. The host's clock measures it, or a device's own clock; the device then starts with
+  // cold caches (times_cold).
   virtual double seconds(const std::function<void()>& body);
   virtual bool times_cold() const { return false; }
   // Makes one kernel that runs all of these and is meant to be run many times. It may return before

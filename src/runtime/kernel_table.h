@@ -52,8 +52,8 @@ KernelTable make_kernel_table(std::initializer_list<std::pair<std::string_view, 
 std::string type_refusal(const Backend& backend, const NodeContext& context,
                          const KernelTypes& types);
 
-// Prepares the node as its row says. Refuses an op that has no row, and a type that the row does
-// not take.
+// Prepares the node as its row says. Refuses an op that has no row, and a type
+// that the row does not take.
 Prepared prepare_from(const KernelTable& table, const Backend& backend, const NodeContext& context);
 
 }  // namespace keel

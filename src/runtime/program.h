@@ -26,8 +26,8 @@ struct CompileOptions {
   // shared arena, fed inputs and outputs are valid only until another program is fed or run, and an
   // input that was never fed has an undefined value.
   Arena* arena = nullptr;
-  // The carries that this program shares with other programs of the same backend; null: the program
-  // has its own.
+  // The carries that this program shares with other programs of the same backend;
+  // null: the program has its own.
   Carries* carries = nullptr;
 };
 

@@ -13,7 +13,9 @@ TOP = "// A file.\n#pragma once\n"
 # A small tree without a fault.
 CLEAN = {
     "src/core/a.h": TOP + "#include <vector>\n",
-    "src/ops/norm/b.h": TOP + '#include <fmt/format.h>\n#include "src/core/a.h"\n',
+    "src/ops/norm/b.h": TOP + '#include <fmt/format.h>\n#include "src/core/a.h"\n'
+                        "// What it writes is read. Of two the first is taken. None is\n"
+                        "// left behind. Those are kept. What follows: a label\n",
     "src/ops/norm/b.cpp": '#include "src/ops/norm/b.h"\n#include "norm_list.inc"\n',
     "backends/backends.cpp": '// Names all.\n#include "backends/cuda/c.h"\n',
     "backends/cuda/c.h": TOP + '#include <cuda_runtime.h>\n#include "src/runtime/backend.h"\n',
@@ -70,6 +72,13 @@ PLANTED = [
     ("check_docs", "docs/cli.md",
      "# A\n\n## keel train\n\nShared: `--set`, `--out`,\n`--recipe`, `--in`.\n",
      ":1: the program has no option --in"),
+    *(("check_comments", "models/x.h", f"// A file.\n#pragma once\n{line}\n", f":3: {message}")
+      for line, message in (
+          ("int a;  // the bytes behind the header", '"behind": say after'),
+          ("// The word behind it.", '"behind": say after'),
+          ("// What a task makes of its data.", "no main verb: What a task makes of its data."),
+          ("// Of the file (all of it), in\n// bytes.", "no main verb: Of the file (all of it)"),
+          ("// Rows. Those of the batch.", "no main verb: Those of the batch."))),
     ("check_verdicts", "studies/x.cpp", "// A.\nvoid f(R& r) { r.near(1); }\n", ":2: a claim is"),
     ("check_layers", "src/core/x.cpp", include('"src/graph/g.h"'), ":2: src/core may not include"),
     ("check_layers", "src/graph/x.cpp", include('"src/ops/o.h"'), ":2: src/graph may not include"),
@@ -156,7 +165,8 @@ def main():
     if not check_cycles() or CYCLE not in rings:
         failures += 1
         print("self_test.py:1: check_layers does not see a cycle of folders")
-    for script in ("check_docs", "check_layers", "check_mutants", "check_sizes", "check_text"):
+    for script in ("check_comments", "check_docs", "check_layers", "check_mutants", "check_sizes",
+                   "check_text"):
         code, output = complaints(script, {})
         if code != 0:
             failures += 1

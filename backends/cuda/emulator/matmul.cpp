@@ -1,4 +1,4 @@
-// Matrix products in place of cuBLASLt's: plain loops, rounded to float after sums in double.
+// Matrix products in place of cuBLASLt: plain loops with sums in double, then rounded to float.
 #include "backends/cuda/matmul.h"
 
 #include <bit>

@@ -8,8 +8,8 @@
 
 namespace keel::cuda::simt {
 
-// While an object lives, it counts how often kernels read each float of a piece of memory through a
-// Global of constants.
+// While an object lives, it counts how often kernels read each float of a piece of memory
+// through a Global of constants.
 class ReadCount {
  public:
   ReadCount(const void* memory, std::int64_t floats)

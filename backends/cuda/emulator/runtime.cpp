@@ -1,5 +1,5 @@
-// The device's memory and copies, played by the host's. Every block of memory lies between two
-// strips whose bytes are checked when it is read, waited for or released.
+// Emulates the device's memory and copies with host memory. Every memory block lies between two
+// guard strips, whose bytes are checked when the block is read, waited for or released.
 #include "backends/cuda/runtime.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Attention: a block has a tile of queries and goes through the keys, tile by tile; what it holds
-// is scaled down by how much the largest score grows.
+// Attention: a block has a tile of queries and loops over the keys, tile by tile. When the largest
+// score grows, the results so far are scaled down accordingly.
 #include "backends/cuda/kernels/attention.cuh"
 #include "backends/cuda/kernels/kernels.h"
 

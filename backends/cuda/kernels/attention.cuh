@@ -118,8 +118,8 @@ struct Unite {
   __device__ std::uint32_t operator()(std::uint32_t a, std::uint32_t b) const { return a | b; }
 };
 
-// A bit for each key from `first` on whose probability dropout keeps in a row; the threads of query
-// i compute it together.
+// A bit for each key from `first` on whose probability dropout keeps in a row; the threads of
+// query i compute it together.
 template <class T>
 __device__ std::uint32_t kept_keys(const Attention& of, const AttentionDropout& dropout,
                                    std::int64_t i, std::int64_t first) {

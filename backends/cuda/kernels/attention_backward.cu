@@ -1,5 +1,5 @@
-// The backward of attention: one kernel with a tile of queries a block for dq, then one with a tile
-// of keys a block for dk and dv, each of which computes the probabilities anew from q, k and lse.
+// The backward of attention: a kernel with a tile of queries a block computes dq, then one with a
+// tile of keys a block computes dk and dv. Both recompute the probabilities from q, k and lse.
 #include "backends/cuda/kernels/attention.cuh"
 #include "backends/cuda/kernels/kernels.h"
 

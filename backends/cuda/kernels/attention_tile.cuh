@@ -10,8 +10,8 @@
 
 namespace keel::cuda {
 
-// A block's tile for heads of up to kWidth features. A thread has kRows rows and kCols scores of
-// each row.
+// A block's tile for heads of up to kWidth features. A thread has kRows rows and
+// kCols scores of each row.
 template <int kWidth, int kThreads, int kLanes, int kRows, int kCols>
 struct AttentionTile {
   static constexpr int kBlock = kThreads, kLanesARow = kLanes;
@@ -112,8 +112,8 @@ __device__ void multiply_features(typename T::OwnPanel& own, typename T::OtherPa
   }
 }
 
-// results += exchange times the others' features. The threads of the same row have filled the
-// exchange.
+// results += exchange times the others' features. The threads of the same row
+// have filled the exchange.
 template <class T>
 __device__ void add_products(typename T::Exchange& exchange, typename T::OtherPanel& other,
                              typename T::Results& results) {

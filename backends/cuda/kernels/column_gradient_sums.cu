@@ -1,4 +1,4 @@
-// The sums that the backwards of the norms over columns need, by the terms of which these are made.
+// The sums for the backwards of column norms, made of the same terms as in these backwards.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/centred_columns.cuh"
 #include "backends/cuda/kernels/norm/uncentred_columns.cuh"

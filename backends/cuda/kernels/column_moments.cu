@@ -1,5 +1,5 @@
-// The statistics of the norms over columns by the sums of which the norms themselves are made, and
-// how those of several shards are merged.
+// The statistics of column norms, made of the same sums as in the norms themselves, and the merge
+// of the statistics of several shards.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/centred_columns.cuh"
 #include "backends/cuda/kernels/norm/uncentred_columns.cuh"

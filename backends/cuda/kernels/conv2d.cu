@@ -1,4 +1,4 @@
-// Convolution: by cuDNN where it is there and takes the sizes, else as matrix products,
+// Convolution: by cuDNN if the build has it and it takes the sizes, else as matrix products,
 //   rows(y) = weight columns(x)   columns(dx) = weight^T rows(dy)   dweight = rows(dy) columns(x)^T
 // over chunks of images, so that columns and rows stay small.
 #include <memory>

@@ -1,5 +1,5 @@
-// Element-wise programs: every thread runs all steps on an element of its own, in registers. Casts,
-// and copies from a step's result to the leaf it becomes.
+// Element-wise programs: every thread runs all steps on its own element, in registers. The file
+// also has casts, and copies from a step's result to the leaf that it becomes.
 #include "backends/cuda/kernels/elementwise_step.cuh"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/strided.cuh"

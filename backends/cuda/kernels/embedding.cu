@@ -1,4 +1,4 @@
-// Embedding lookup: rows of a table by number, and their gradients added up.
+// Embedding lookup: selects rows of a table by id; the backward sums the gradients of each row.
 #include <cmath>
 
 #include "backends/cuda/device.h"

@@ -1,5 +1,5 @@
-// The filters of DRAW's attention: a warp has a filter, forwards, and all filters of an image,
-// backwards.
+// The filters of DRAW's attention: in the forward a warp computes one filter, in the
+// backward all filters of an image.
 #include <cmath>
 
 #include "backends/cuda/kernels/kernels.h"

@@ -1,5 +1,5 @@
-// Cross entropy and the count of wrong classifications. Rows leave their terms in the workspace, to
-// be added up in double.
+// Cross entropy and the count of wrong classifications. The terms of rows are stored in the
+// workspace and then summed in double.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/loss.cuh"
 #include "backends/cuda/kernels/norm/row.cuh"

@@ -1,6 +1,6 @@
-// The density of a mixture of normal distributions of the plane: a warp has a point, a lane a
-// component or a few. In double, and in the forms that backends/onednn/kernels/mixture_density.cpp
-// explains: a point's terms are few beside the products that lead to them.
+// The density of a mixture of normal distributions of the plane: a warp has a point, a lane one
+// component or a few. All is in double and in the forms that the comment of
+// backends/onednn/kernels/mixture_density.cpp explains: a point has few terms.
 #include <cmath>
 
 #include "backends/cuda/kernels/kernels.h"

@@ -1,4 +1,4 @@
-// The noise after a batch norm: every element draws its channel's and its own numbers again.
+// The noise after a batch norm: every element draws its own and its channel's numbers again.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/columns.cuh"
 #include "backends/cuda/kernels/random_rows.cuh"

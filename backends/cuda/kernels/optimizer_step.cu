@@ -1,5 +1,5 @@
-// Optimizer updates, four elements a thread, of many parameters in one launch. Every element is
-// read before it is written, so that outputs may lie over their inputs.
+// Optimizer updates of many parameters in one launch, four elements a thread. Every element is read
+// before it is written, so outputs may lie over their inputs.
 #include "backends/cuda/kernels/joined.cuh"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/table_rows.cuh"

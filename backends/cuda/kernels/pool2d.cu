@@ -1,5 +1,5 @@
-// Pooling: a thread for each result. Backward, an element adds up what the windows around it give,
-// in their order.
+// Pooling, with one thread for each result. In the backward, an element adds the gradients of the
+// windows that contain it, in window order.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/windows.cuh"
 #include "src/ops/pool2d.h"

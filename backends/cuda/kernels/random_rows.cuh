@@ -16,8 +16,8 @@ struct DrawnBlock {
   int count;
 };
 
-// Numbers the blocks of all rows in order. A block has words for `each` elements; the last block of
-// a row is partly filled.
+// Numbers the blocks of all rows in order. A block has words for `each` elements; the last block
+// of a row is partly filled.
 struct DrawnBlocks {
   DrawnRows rows;
   int each;

@@ -1,5 +1,5 @@
-// The gradient of a table as rows: its ids sorted, and the sums of what each was given. Ids are
-// sorted in chunks, one a block, and sorted runs are merged in pairs until one is left.
+// The gradient of a table as rows: the sorted ids, and the sum of the gradients for each id. Ids
+// are sorted in chunks, one chunk a block; sorted runs are merged in pairs until one is left.
 #include <utility>
 
 #include "backends/cuda/kernels/kernels.h"

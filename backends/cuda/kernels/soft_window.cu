@@ -1,5 +1,5 @@
-// The soft window of handwriting synthesis. A block has a row, forwards; a warp a bump of a row,
-// backwards.
+// The soft window of handwriting synthesis. In the forward a block computes a row; in the backward
+// a warp computes a bump of a row.
 #include <cmath>
 
 #include "backends/cuda/kernels/kernels.h"

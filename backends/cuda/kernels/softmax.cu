@@ -1,5 +1,5 @@
-// Softmax, its logarithm and their gradients, row by row. An element is written by the thread that
-// read it, after its row's sums: outputs may lie over the first input.
+// Softmax, its logarithm and their gradients, row by row. After its row's sums, each element is
+// written by the thread that read it, so outputs may lie over the first input.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/row.cuh"
 

@@ -1,5 +1,5 @@
-// Tensors that are read stretched, sliced or transposed: computes where an element of the output
-// lies in them.
+// Tensors that are read stretched, sliced or transposed: computes where an element
+// of the output lies in them.
 #pragma once
 
 #include "backends/cuda/device.h"

@@ -1,5 +1,5 @@
-// Sums of squares of many tensors, in two launches: of pieces whose size is fixed, then of the
-// pieces' sums, all in double.
+// Sums of squares of many tensors, in two launches: first the sums of pieces of fixed size, then
+// the sums of the pieces' sums; all in double.
 #include <memory>
 
 #include "backends/cuda/kernels/joined.cuh"

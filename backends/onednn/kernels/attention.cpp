@@ -1,5 +1,5 @@
-// Attention, a tile of probabilities at a time; a further tile of keys scales down what came before
-// it by how much the largest score has grown.
+// Attention, one tile of probabilities at a time. When a further tile of keys makes the largest
+// score grow, the earlier results are scaled down accordingly.
 #include "src/ops/attention.h"
 
 #include "backends/onednn/attention_plan.h"

@@ -1,4 +1,4 @@
-// The backward of attention, a tile of probabilities at a time, computed anew from q, k and lse.
+// The backward of attention; each tile of probabilities is recomputed from q, k and lse.
 #include "backends/onednn/attention_plan.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "src/ops/attention.h"

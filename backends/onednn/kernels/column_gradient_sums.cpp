@@ -1,4 +1,4 @@
-// The sums that the backwards of the norms over columns need, by the parts of which these are made.
+// The sums for the backwards of column norms, made of the same parts as these backwards.
 #include "src/ops/column_gradient_sums.h"
 
 #include "backends/onednn/column_plan.h"

@@ -1,5 +1,5 @@
-// The statistics of the norms over columns by the parts of which the norms themselves are made, and
-// how those of several shards are merged.
+// The statistics of column norms, made of the same parts as the norms themselves, and the merge of
+// the statistics of several shards.
 #include "src/ops/column_moments.h"
 
 #include "backends/onednn/column_plan.h"

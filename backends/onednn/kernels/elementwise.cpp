@@ -1,6 +1,6 @@
-// Element-wise programs. The output is cut into tiles; on each, every step of the program runs over
-// registers that stay in the first-level cache, reading operands from and writing the last step's
-// result to memory directly.
+// Element-wise programs. The output is cut into tiles, and every step of the program runs over one
+// tile at a time. Intermediate results stay in L1; operands are read from memory directly, and the
+// last step writes its result there directly.
 #include "src/ops/elementwise.h"
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Products and convolutions whose sums are empty (k = 0, no channels). Their results do not need a
-// primitive.
+// Products and convolutions whose sums are empty (k = 0, no channels). Their
+// results do not need a primitive.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The filters of DRAW's attention: one filter after the other goes along the pixels of its axis.
+// The filters of DRAW's attention, one filter at a time, along the pixels of its axis.
 #include "src/ops/filter_bank.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Rows of several tables by number, added up.
+// Sums rows of several tables, selected by id.
 #include "src/ops/lookup_sum.h"
 
 #include <algorithm>

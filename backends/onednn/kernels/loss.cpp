@@ -1,5 +1,5 @@
 // Losses on logits and the count of wrong classifications. Totals are kept in double, one for each
-// block of fixed size, and added up in the order of the blocks.
+// block of fixed size, and added in block order.
 #include "src/ops/loss.h"
 
 #include <algorithm>

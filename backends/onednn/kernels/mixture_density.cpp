@@ -1,5 +1,5 @@
-// The density of a mixture of normal distributions of the plane. A point's terms are few beside the
-// products that lead to them, and lie exponentials apart: they are computed in double.
+// The density of a mixture of normal distributions of the plane. Its terms are computed in double:
+// their sizes differ by exponentials, and they are few beside the products before them.
 //
 // With r = rho^ and sinh, cosh of it: 1 / (1 - rho^2) = cosh^2, and for p = a cosh - b sinh and
 // q = b cosh - a sinh, which are formed of sums that cannot cancel where rho is near 1,

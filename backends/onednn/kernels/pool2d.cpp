@@ -1,5 +1,5 @@
-// Pooling. The largest element is found here rather than by oneDNN, which passes over NaN; the rest
-// is oneDNN's.
+// Pooling. Our own kernel finds the largest element, because oneDNN ignores
+// NaN; oneDNN does the rest.
 #include "src/ops/pool2d.h"
 
 #include <algorithm>

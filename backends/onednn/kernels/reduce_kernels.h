@@ -8,8 +8,8 @@ namespace keel::onednn {
 
 enum class Reduction { kSum, kMax };
 
-// Reduces all n elements of x to their sum, or to the largest. The result is 0 or -infinity for n =
-// 0, and NaN if an element is NaN.
+// Reduces all n elements of x to their sum, or to the largest. The result for n = 0 is 0 or
+// -infinity; it is NaN if an element is NaN.
 double reduce_row(Reduction op, const float* x, std::int64_t n);
 double reduce_row(Reduction op, const double* x, std::int64_t n);
 

@@ -1,4 +1,4 @@
-// The gradient of a table as rows: its ids sorted, and the sums of what each was given.
+// The gradient of a table as rows: the sorted ids, and the sum of the gradients for each id.
 #include "src/ops/row_gradient.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The best candidates of a row, and memory of earlier steps.
+// The best candidates of a row, and the memory of the results of earlier steps.
 #include "src/ops/search.h"
 
 #include <algorithm>

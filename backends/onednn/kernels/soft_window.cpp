@@ -1,4 +1,4 @@
-// The soft window of handwriting synthesis: a bump at a time goes along the symbols of a row.
+// The soft window of handwriting synthesis, one bump at a time, along the symbols of a row.
 #include "src/ops/soft_window.h"
 
 #include <algorithm>

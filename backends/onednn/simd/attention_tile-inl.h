@@ -92,8 +92,8 @@ struct Kept {
   HWY_INLINE Floats only(Floats p) const { return hn::IfThenZeroElse(dropped, p); }
 };
 
-// Calls body(kept, at) for every key of the tile. `at` is the offset of the register of queries
-// from `column` on.
+// Calls body(kept, at) for every key of the tile. `at` is the offset of the register of
+// queries from `column` on.
 template <class Body>
 HWY_INLINE void for_keys(const TilePlace& place, std::size_t column, const Body& body) {
   const auto& [head, queries, keys] = place;

@@ -182,10 +182,10 @@ struct Broadcast {
   HWY_INLINE Floats load(const float* p) const { return splat(*p); }
 };
 
-// Calls body(part, constants, i) for the registers of a slab's rows, row by row; constants are
-// at(c) for the columns from c on. Where such rows are not contiguous in memory, the processor
-// does not prefetch them: if `result` is given, its rows are prefetched before they are
-// written.
+// Calls body(part, constants, i) for the registers of a slab's rows, row by row;
+// constants are at(c) for the columns from c on. Where such rows are not contiguous in
+// memory, the processor does not prefetch them: if `result` is given, its rows are
+// prefetched before they are written.
 template <class At, class Body>
 HWY_INLINE void for_columns(const Slab& slab, At at, Body body, const ResultRows* result) {
   const bool is_panel = slab.channels < slab.stride;

@@ -72,8 +72,8 @@ HWY_INLINE ChannelMoments merged_moments(const ColumnPlan& plan, RowMask mask, v
   return of_block(0);
 }
 
-// Copy the values given to a node, for one slab, to the place of the first block's sums. The other
-// blocks have no sums.
+// Copy the values given to a node, for one slab, to the place of the first block's sums. The
+// other blocks have no sums.
 HWY_INLINE void take_moments(const ColumnPlan& plan, const SumPlace& at, const TensorRef& given,
                              const Slab& slab) {
   if (at.block > 0) return;

@@ -37,9 +37,9 @@ HWY_INLINE Words join(const Wides (&halves)[kHalves]) {
 
 #else
 
-// A word of each block during the rounds: the words of even lanes and those of odd lanes, each in
-// the lower half of a lane twice as wide. The upper halves may hold anything, because products
-// ignore them.
+// A word of each block during the rounds: the words of even lanes and those of odd lanes,
+// each in the lower half of a lane twice as wide. The upper halves may hold anything,
+// because products ignore them.
 using Wides = hn::Vec<hn::RepartitionToWide<U>>;
 inline constexpr std::size_t kHalves = 2;
 
@@ -107,8 +107,8 @@ HWY_INLINE Floats cos_of_turn(Floats t) {
   return hn::IfThenElse(is_negative, hn::Neg(value), value);
 }
 
-// Philox::normal by Box-Muller from two words. 1 - u is exact, so the logarithm has only its own
-// error.
+// Philox::normal by Box-Muller from two words. 1 - u is exact, so the
+// logarithm has only its own error.
 HWY_INLINE Floats normal(Words u, Words v) {
   const Floats log_u = log_of_normal(hn::Sub(splat(1.0f), uniform(u)));
   const Floats radius = hn::Sqrt(hn::Mul(splat(-2.0f), log_u));

@@ -1,5 +1,5 @@
-// Loops over the elements of rows together with their random words; compiled once per instruction
-// set.
+// Loops over the elements of rows together with their random words; compiled
+// once per instruction set.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_RANDOM_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_RANDOM_ROWS_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_RANDOM_ROWS_INL_H_

@@ -1,6 +1,6 @@
-// PowerNorm of tokens that are first scaled by groups, compiled once per instruction set. z = x *
-// rrms is never stored: loops visit rows group by group, while column sums of a few rows stay in
-// L1.
+// PowerNorm of tokens that are first scaled by groups, compiled once per instruction
+// set. z = x * rrms is never stored: loops visit rows group by group, while column sums
+// of a few rows stay in L1.
 #if defined(KEEL_BACKENDS_ONEDNN_SIMD_SCALED_POWER_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KEEL_BACKENDS_ONEDNN_SIMD_SCALED_POWER_INL_H_
 #undef KEEL_BACKENDS_ONEDNN_SIMD_SCALED_POWER_INL_H_

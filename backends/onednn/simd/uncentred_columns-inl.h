@@ -109,8 +109,8 @@ struct GradientSums {
   double *dy, *dy_xhat;
 };
 
-// The sums of a strip of columns, for sum_strip. `in` holds whole tensors, but only the factors of
-// these channels.
+// The sums of a strip of columns, for sum_strip. `in` holds whole tensors, but only the
+// factors of these channels.
 struct StripUncentredGradient {
   static constexpr std::size_t kKinds = 2;
   enum : std::size_t { kDy, kDyXhat };
@@ -203,8 +203,8 @@ struct SumPlace {
   std::size_t block, kind;
 };
 
-// Copy the values given to a node, for one slab, to the place of the first block's sums. The other
-// blocks have no sums.
+// Copy the values given to a node, for one slab, to the place of the first block's sums. The
+// other blocks have no sums.
 HWY_INLINE void take_squares(const ColumnPlan& plan, const SumPlace& at, const TensorRef& given,
                              const Slab& slab) {
   if (at.block > 0) return;
@@ -217,8 +217,8 @@ HWY_INLINE void take_gradients(const ColumnPlan& plan, const SumPlace& at, const
   take_row(plan, given, UncentredSumRow::kDyXhat, plan.sum(at.workspace, 0, at.kind + 1), slab);
 }
 
-// Writes y = x * rpsi * gain + bias (channels; gain and bias may be null) of a slab, and 0 in the
-// rows left out.
+// Writes y = x * rpsi * gain + bias (channels; gain and bias may be null) of a slab,
+// and 0 in the rows left out.
 struct UncentredForward {
   const float *x, *rpsi, *gain, *bias;
   ResultRows y;

@@ -123,8 +123,8 @@ class DoubleSum {
   Doubles low_, high_;
 };
 
-// The sum over [0, n) of term(part, i), which returns kLanes floats; lanes after the end are
-// ignored.
+// The sum over [0, n) of term(part, i), which returns kLanes floats; lanes
+// after the end are ignored.
 template <class Term>
 HWY_INLINE double sum_of(std::size_t n, const Term& term) {
   DoubleSum even, odd;

@@ -58,8 +58,8 @@ HWY_INLINE void add_row(const WideRows& in, std::size_t row, std::size_t first, 
   });
 }
 
-// Computes columns [first, first + n) of dgain and dbias (width); either may be null. n is at most
-// ColumnRun::kColumns.
+// Computes columns [first, first + n) of dgain and dbias (width); either may be null. n is at
+// most ColumnRun::kColumns.
 HWY_INLINE void write_wide_sums(const WideRows& in, std::size_t first, std::size_t n, float* dgain,
                                 float* dbias) {
   constexpr std::size_t kColumns = ColumnRun::kColumns;

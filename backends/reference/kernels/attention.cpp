@@ -1,4 +1,4 @@
-// Attention: one head of one row of the batch after the other, query by query, over what it sees.
+// Attention: each head of each row of the batch in turn, query by query, over the visible keys.
 #include "src/ops/attention.h"
 
 #include <cmath>

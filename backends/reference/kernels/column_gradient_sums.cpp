@@ -1,4 +1,4 @@
-// Reference sums that the backwards of the norms over columns need, one channel after the other.
+// Reference sums for the backwards of column norms, one channel after the other.
 #include "src/ops/column_gradient_sums.h"
 
 #include "backends/reference/kernels/norm/column_sums.h"

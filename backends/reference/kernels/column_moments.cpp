@@ -1,4 +1,4 @@
-// Reference statistics of the norms over columns, and how those of several shards are merged.
+// Reference statistics of column norms, and the merge of the statistics of several shards.
 #include "src/ops/column_moments.h"
 
 #include "backends/reference/kernels/norm/column_sums.h"

@@ -1,5 +1,5 @@
-// Sums, means and maxima over axes, and stretching back. Each walks over x and knows, for every
-// element, which element of the reduced tensor it belongs to.
+// Sums, means and maxima over axes, and stretching back. Each op loops over x and finds, for every
+// element, its element of the reduced tensor.
 #include "src/ops/reduce.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Loops over the elements of strided tensors, shared by the kernels that broadcast, reduce or move
-// elements.
+// Loops over the elements of strided tensors, shared by the kernels that
+// broadcast, reduce or move elements.
 #pragma once
 
 #include <array>
@@ -35,8 +35,8 @@ void walk(const Shape& shape, std::span<const Strides> strides, Visit visit) {
   }
 }
 
-// Strides for reading a tensor of shape `from` as if stretched to shape `to`: 0 along each
-// stretched axis.
+// Strides for reading a tensor of shape `from` as if stretched to shape `to`: 0
+// along each stretched axis.
 inline Strides stretched_strides(const Shape& from, const Shape& to) {
   const Strides own = from.strides();
   const int lead = to.rank() - from.rank();

@@ -26,8 +26,8 @@ struct AffineInput {
 struct AffineGradient {
   enum Place : int { kDx, kDgain, kDbias };
 };
-// The outputs of a norm that subtracts a mean, and the inputs of its backward without a gain and
-// with one.
+// The outputs of a norm that subtracts a mean, and the inputs of its backward
+// without a gain and with one.
 struct CentredOutput {
   enum Place : int { kY, kMean, kRstd };
 };
@@ -46,8 +46,8 @@ struct NormStatistic {
   bool unbiased = false, eps_outside = false;
 };
 
-// N is n, or n - 1 when `unbiased`, but at least 1. If a mask leaves n = 1 or 0 elements, SS is 0
-// and so is SS / N.
+// N is n, or n - 1 when `unbiased`, but at least 1. If a mask leaves n = 1 or 0 elements,
+// SS is 0 and so is SS / N.
 constexpr double variance_count(std::int64_t n, bool unbiased) {
   const std::int64_t count = unbiased ? n - 1 : n;
   return static_cast<double>(count > 1 ? count : 1);

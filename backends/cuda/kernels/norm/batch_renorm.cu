@@ -1,5 +1,5 @@
-// Batch renormalization moves what batch norm gives to where the running statistics would have put
-// it.
+// Batch renormalization moves the output of batch norm to where the running
+// statistics would have put it.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/norm/centred_columns.cuh"
 #include "src/ops/norm/batch_renorm.h"

@@ -103,8 +103,8 @@ void run_affine_forward(const Binding& b, const GroupSizes& s, const NormStatist
       Affine<kIsImage>{input(b.inputs[In::kGain]), input(b.inputs[In::kBias]), s});
 }
 
-// Writes dgain and dbias of rows that cannot be swept. It must run before dx is written, because dx
-// may overwrite dy.
+// Writes dgain and dbias of rows that cannot be swept. It must run before dx is written,
+// because dx may overwrite dy.
 inline void run_affine_gradients(const Binding& b, const CentredBackward& args,
                                  const GroupSizes& s) {
   const auto fine = workspace(b, args.sizes.rows);

@@ -13,9 +13,9 @@ struct Moments {
   double count, all, mean, squares;
 };
 
-// The terms of the moments, in one pass over x. A thread computes the moments of the few elements
-// in its registers about their own mean; two parts are then joined exactly (Chan, Golub, LeVeque
-// 1983).
+// The terms of the moments, in one pass over x. A thread computes the moments of the few
+// elements in its registers about their own mean; two parts are then joined exactly
+// (Chan, Golub, LeVeque 1983).
 struct MomentTerms {
   static constexpr int kTensors = 1, kSums = 3;
   Global<const float> tensors[kTensors];
@@ -90,8 +90,8 @@ void column_moments(const ColumnSizes& sizes, const ColumnScratch& scratch,
               FinishMoments<Finish>{double(sizes.count()), finish});
 }
 
-// y = ((x - mean) * rstd * r + d) * gain + bias, but the bias or 0 in the rows left out. r, d, gain
-// and bias may be absent.
+// y = ((x - mean) * rstd * r + d) * gain + bias, but the bias or 0 in the rows left out. r, d,
+// gain and bias may be absent.
 struct CentreColumns {
   static constexpr int kTensors = 1;
   Global<const float> tensors[kTensors];  // x
@@ -206,8 +206,8 @@ struct CentreColumnsGradient {
   }
 };
 
-// The tensors of a backward of centred columns. r may be absent. The sums may be absent too; they
-// are then computed.
+// The tensors of a backward of centred columns. r may be absent. The sums may be absent
+// too; they are then computed.
 struct CentredColumns {
   Global<const float> x, dy, gain, mean, rstd, r;
   KeptRows kept;

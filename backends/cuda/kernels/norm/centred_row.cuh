@@ -17,8 +17,8 @@ struct Statistic {
     const double variance = squares / divisor(n);
     return float(eps_outside ? 1 / (sqrt(variance) + eps) : 1 / sqrt(variance + eps));
   }
-  // The factor r in the slope of dx: s / (s - eps) for eps outside the root, and 0 on a constant
-  // row.
+  // The factor r in the slope of dx: s / (s - eps) for eps outside the
+  // root, and 0 on a constant row.
   __device__ float outside_factor(float rstd) const {
     if (!eps_outside) return 1;
     const double deviation = 1 / double(rstd) - eps;
@@ -30,15 +30,15 @@ inline Statistic device_statistic(const NormStatistic& s) {
   return {s.eps, s.unbiased, s.eps_outside};
 }
 
-// A mean in two parts, because one float cannot hold a mean far larger than the deviation. x - mean
-// is (x - coarse) - fine.
+// A mean in two parts, because one float cannot hold a mean far larger than the deviation:
+// x - mean is (x - coarse) - fine.
 struct Mean {
   float coarse = 0, fine = 0;
   __device__ float residual(float x) const { return x - coarse - fine; }
 };
 
-// Adds to `coarse` what is missing from the row's mean; the rest is computed in double where floats
-// overflow.
+// Adds to `coarse` what is missing from the row's mean; the rest is computed in
+// double where floats overflow.
 template <class R>
 __device__ Mean refine_mean(const R& row, std::int64_t width, float coarse) {
   const float fine =
@@ -60,8 +60,8 @@ __device__ Mean row_mean(const R& row, std::int64_t width) {
   return refine_mean(row, width, first + offset);
 }
 
-// The sum of squared deviations; it is computed in double where it overflows or underflows the
-// range of a float.
+// The sum of squared deviations; it is computed in double where it overflows or
+// underflows the range of a float.
 template <class R>
 __device__ double row_squares(const R& row, Mean mean) {
   const float squares = row.sum([=](std::int64_t, float x, auto...) {

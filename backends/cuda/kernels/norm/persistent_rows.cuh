@@ -51,8 +51,8 @@ struct Sweep {
   float per_element, per_freedom;  // 1 / width; 1 over the divisor of squares
 };
 
-// Replaces sums by those over kThreads neighbouring threads. `parity` must alternate from call to
-// call.
+// Replaces sums by those over kThreads neighbouring threads. `parity` must
+// alternate from call to call.
 template <int kThreads, int kSums>
 __device__ void over_team(float (&sums)[kSums], int parity) {
   for (float& sum : sums) sum = over_lanes < kThreads < kWarp ? kThreads : kWarp > (sum, Add());
@@ -87,15 +87,15 @@ struct SweepSums {
   float dgain[kSweepItems] = {}, dbias[kSweepItems] = {};
 };
 
-// dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N * r) with g = dy * gain; mean(g) is left out
-// if rows are not centred.
+// dx = rstd * (g - mean(g) - xhat * sum(g * xhat) / N * r) with g = dy * gain; mean(g) is left
+// out if rows are not centred.
 template <int kThreads, bool kIsCentred, class R, class Along>
 __device__ void sweep_row(const Sweep& a, const R& row, const Along& gains, int parity,
                           SweepSums& total) {
   const float coarse = kIsCentred ? a.mean[row.index()] : 0, rstd = a.rstd[row.index()];
   const float factor = kIsCentred ? a.statistic.outside_factor(rstd) * a.per_freedom : 0;
-  // Sums of g * z, z and g, where z = (x - coarse) * rstd equals xhat except for the part that the
-  // saved mean lacks.
+  // Sums of g * z, z and g, where z = (x - coarse) * rstd equals xhat except for the part
+  // that the saved mean lacks.
   float sums[kIsCentred ? 3 : 1] = {};
   row.each(
       [&](int, std::int64_t, float x, float dy, float gain) {

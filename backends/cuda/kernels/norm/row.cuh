@@ -79,8 +79,8 @@ class Row {
   // The first tensor's first element.
   __device__ float first() const { return tensors_[0][start_]; }
 
-  // The sum over the row of f(column, value of each tensor, of each vector along), in the type that
-  // f returns.
+  // The sum over the row of f(column, value of each tensor, of each vector along),
+  // in the type that f returns.
   template <class F, class... Along>
   __device__ auto sum(F f, const Along&... along) const {
     return over(Add(), f, along...);
@@ -116,8 +116,8 @@ class Row {
     });
   }
 
-  // Calls f(item, column, value of each tensor, of each vector along) for each element of this
-  // thread.
+  // Calls f(item, column, value of each tensor, of each vector along) for
+  // each element of this thread.
   template <class F, class... Along>
   __device__ void each(F f, const Along&... along) const {
     each_four([&](int four, std::int64_t column, int count) {

@@ -1,5 +1,5 @@
-// Batch norm forms sums over slabs of the tensor and then goes over it once more. A panel of
-// channels that stays in L2 goes through both in one task.
+// Batch norm forms sums over slabs of the tensor, then passes over it once more. If a panel of
+// channels stays in L2, one task does both passes over it.
 #include "src/ops/norm/batch_norm.h"
 
 #include "backends/onednn/column_plan.h"

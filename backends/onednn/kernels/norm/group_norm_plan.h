@@ -67,8 +67,8 @@ inline void fold(const float* values, std::size_t repeats, const TensorRef& out)
 
 enum GroupSumKind : std::size_t { kGain, kBias, kGroupSumKinds };
 
-// The workspace holds sums for every block, then one more row of floats a block, as wide as the
-// rows of the sums.
+// The workspace holds sums for every block, then one more row of floats a block, as
+// wide as the rows of the sums.
 struct GroupBackwardPlan {
   Groups groups;
   ColumnSums sums;

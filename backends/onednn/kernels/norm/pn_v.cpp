@@ -1,4 +1,4 @@
-// PN-V forms sums of squares over slabs of the tensor and then goes over it once more.
+// PN-V forms sums of squares over slabs of the tensor and then passes over it once more.
 #include "src/ops/norm/pn_v.h"
 
 #include "backends/onednn/kernels/kernels.h"

@@ -1,5 +1,5 @@
-// The forward of PowerNorm. After the warm-up rpsi is known beforehand: one pass over the tensor
-// writes y and forms the sums of the next state, also with a scaling in front.
+// The forward of PowerNorm. After the warm-up rpsi is known in advance: one pass over the tensor
+// writes y and forms the sums for the next state, also with a preceding scaling.
 #include "src/ops/norm/power_norm.h"
 
 #include "backends/onednn/kernels/kernels.h"

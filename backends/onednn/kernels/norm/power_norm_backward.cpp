@@ -1,5 +1,5 @@
-// The backward of PowerNorm. All that dx needs is known beforehand: one pass over the tensors
-// writes it and forms the sums of the parameters' gradients and of the next nu.
+// The backward of PowerNorm. All inputs of dx are known in advance: one pass over the tensors
+// writes dx and forms the sums for the gradients of the parameters and for the next nu.
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/kernels/norm/power_norm_plan.h"
 

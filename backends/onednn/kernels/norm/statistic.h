@@ -13,8 +13,8 @@ inline double rstd_of(const NormStatistic& statistic, double variance) {
                                : 1 / std::sqrt(variance + statistic.eps);
 }
 
-// The factor r in the slope of dx: 1, or s / (s - eps) if eps is outside the root; then 0 where all
-// elements are equal.
+// The factor r in the slope of dx: 1, or s / (s - eps) if eps is outside the root; then 0
+// where all elements are equal.
 inline double slope_factor(const NormStatistic& statistic, double rstd) {
   if (!statistic.eps_outside) return 1;
   const double deviation = 1 / rstd - statistic.eps;

@@ -12,8 +12,8 @@ namespace keel::reference {
 using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using KeptRows = std::vector<Eigen::Index>;
 
-// The rows of an (outer, channels, inner) tensor that the mask u8 (outer) keeps; all rows if there
-// is no mask.
+// The rows of an (outer, channels, inner) tensor that the mask u8 (outer) keeps; all
+// rows if there is no mask.
 inline KeptRows kept_rows(const TensorRef& mask, const ColumnSizes& s) {
   KeptRows rows;
   for (Eigen::Index row = 0; row < s.outer; ++row) {

@@ -8,8 +8,8 @@
 
 namespace keel::reference {
 
-// y = x * rrms, rrms = 1 / sqrt(mean(x^2) + eps). x and y are (groups of all rows, width); rrms is
-// (groups of all rows).
+// y = x * rrms, rrms = 1 / sqrt(mean(x^2) + eps). x and y are (groups of all rows, width);
+// rrms is (groups of all rows).
 struct ScaledGroups {
   TensorRef x, y, rrms;
 };
