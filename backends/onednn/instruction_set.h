@@ -10,10 +10,10 @@ constexpr auto choice_words(InstructionSet) {
   return std::to_array<std::string_view>({"best", "avx512", "avx2", "scalar"});
 }
 
-// Limits this process to the instruction set that KEEL_ISA in the environment names, so that one
-// machine can test and time the kernels of another. `best`, or nothing, selects what the processor
-// has. "scalar" means plain x86-64 code in keel and SSE4.1 in oneDNN. Only the first call in a
-// process has an effect. Throws Error{kUsage} for another word, Error{kBackendMissing} if the
+// Lets this process use at most the instruction set that KEEL_ISA in the environment names, so that
+// one machine can test and time the kernels of another. `best`, or nothing, means all that the
+// processor has. "scalar" means plain x86-64 code in keel and SSE4.1 in oneDNN. Only the first call
+// in a process has an effect. Throws Error{kUsage} for another word, Error{kBackendMissing} if the
 // processor or the build lacks that set (a build with -Dsimd=native has only one).
 void limit_instruction_set();
 

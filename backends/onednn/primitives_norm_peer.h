@@ -1,5 +1,5 @@
-// oneDNN's own layer and batch normalization. The backend's kernels do not use them: `keel bench
-// norms` compares ours with them.
+// oneDNN's own layer and batch normalization. The backend's kernels do not use them:
+// `keel bench norms` compares ours with them.
 #pragma once
 
 #include "backends/onednn/primitives.h"

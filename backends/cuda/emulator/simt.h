@@ -1,5 +1,5 @@
 // CUDA's execution model on the host: a block's threads are fibers, and warp shuffles and barriers
-// switch between them. Faults that a GPU would silently ignore become errors that say where.
+// switch between them. Faults that a GPU would not report become errors that say where.
 //
 // It finds: an index outside of a tensor or shared array; shared memory read before it is written
 // (it starts as NaN); a barrier that not all threads of a block reach, or that they reach at

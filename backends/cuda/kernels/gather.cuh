@@ -7,8 +7,8 @@
 
 namespace keel::cuda {
 
-// Element e of the whole tensor, in order, lies in the other tensor at start
-// + place(extent, steps, e).
+// Element e of the whole tensor, in order, lies in the other tensor at
+// start + place(extent, steps, e).
 struct Window {
   Extent extent;
   Steps steps;

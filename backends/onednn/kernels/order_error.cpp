@@ -1,4 +1,4 @@
-// Errors of an order between points; each row of the result, or of a gradient, is one task.
+// Errors of an order between points; each row of the result, or of a gradient, is independent.
 #include "src/ops/order_error.h"
 
 #include <algorithm>

@@ -43,7 +43,7 @@ HWY_INLINE Floats power_of_two(Ints n) {
 inline constexpr float kLn2High = 355.0f / 512, kLn2Low = -2.12194440e-4f;
 
 // exp(x + low) for |low| well below 1; low has the bits of the argument that x cannot hold.
-// Results beyond the range of float are 0 and infinity, subnormals included; error 0.7.
+// Gives 0 and infinity beyond the range of float, which includes subnormal results; error 0.7.
 HWY_INLINE Floats exp_of_sum(Floats x, Floats low) {
   // (exp(r) - 1 - r) / r^2 on [-ln 2 / 2, ln 2 / 2]; 2^-28.
   constexpr float kExp[] = {0.49999994f, 0.166665211f, 0.0416682921f, 0.00836871564f,

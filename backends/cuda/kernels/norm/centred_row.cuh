@@ -37,8 +37,8 @@ struct Mean {
   __device__ float residual(float x) const { return x - coarse - fine; }
 };
 
-// Adds to `coarse` what is missing from the row's mean; the rest is computed in
-// double where floats overflow.
+// Adds to `coarse` what is missing from the row's mean. The mean is computed in double where floats
+// overflow.
 template <class R>
 __device__ Mean refine_mean(const R& row, std::int64_t width, float coarse) {
   const float fine =
