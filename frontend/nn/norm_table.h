@@ -1,4 +1,4 @@
-// The table behind Norm::parse, one row for each name. It is internal to the norm_*.cpp files.
+// The table that Norm::parse reads, with one row a name. It is internal to the norm_*.cpp files.
 //
 // A variant is a struct of options with fields(), has_bias() and apply(memory, x), or apply(memory,
 // x, mask) when it takes a mask; kBatchType says whether its statistics are taken over the batch.
