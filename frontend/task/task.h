@@ -49,14 +49,14 @@ class Task {
   virtual std::string_view item_unit() const { return "rows"; }
   // The metrics of an evaluation besides the loss. The first decides which weights are the best.
   virtual std::vector<MetricInfo> metrics() const = 0;
-  // The forms in which the folder may hold the task's data, the likeliest first. A form is the
-  // values of the options that prepare() depends on, such as "corpus" or "babi". The task may look
-  // into the folder to find them.
+  // The layouts in which `folder` may hold the task's data, the likeliest first, each as values of
+  // those options that prepare() depends on: {{"corpus", "babi"}}, say. The task may look into the
+  // folder to find them.
   virtual std::vector<OptionValues> data_forms(const std::string& /*folder*/) const { return {{}}; }
 
-  // Reads the training data, once, and makes the network for them. The test split is read when it
-  // is asked for. With `known`, the assets of a checkpoint, the network is the checkpoint's, and
-  // the data are numbered as in the checkpoint. Throws as the task's readers do, and
+  // Reads the training data, once, and makes the network for them. The test split is read when its
+  // stream is made. With `known`, the assets of a checkpoint, the network is the checkpoint's, and
+  // words, classes and the like keep their numbers. Throws as the task's readers do, and
   // Error{kBadInput} for data that do not fit `known`.
   virtual Prepared prepare(const DataRequest& request, const Assets* known = nullptr) const = 0;
   // The network of a checkpoint. Throws Error{kBadInput} naming the asset that is missing or
@@ -65,7 +65,7 @@ class Task {
 };
 
 // The options half of a task. Options is a struct with fields(), each with a meaning and a range,
-// and with validate() for what ranges cannot say; its errors begin with the name of an option.
+// and validate() for what ranges cannot say; errors of validate() begin with an option's name.
 template <class Options>
 class TaskWithOptions : public Task {
   static_assert(all_documented<Options>());

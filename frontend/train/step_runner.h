@@ -1,5 +1,5 @@
-// Feeds and starts the training steps of a run, and hands over their results when they arrive: a
-// device lags behind the host, which must not wait for it.
+// Runs the training steps of a run: feeds each one, starts it, and returns its result some steps
+// later, because a device lags behind the host and the host should seldom wait for it.
 #pragma once
 
 #include <cmath>
@@ -26,7 +26,7 @@ struct StepPlace {
 struct StepResult {
   StepPlace place;
   std::int64_t micro_batches = 0;
-  double items = 0;  // of the update: its loss is a mean over them
+  double items = 0;  // rows or tokens of the update: the loss is the mean over them
   double loss = 0, lr = 0, grad_norm = 0;
   std::vector<double> watched;  // in the order of watches(); empty when the step was not watched
 
@@ -40,13 +40,13 @@ class StepRunner {
 
   // Updates in an epoch; the last one may have fewer micro-batches.
   std::int64_t steps(std::uint32_t epoch) const;
-  // Micro-batches of the update that starts there.
+  // The number of micro-batches of the update that starts at `place`.
   std::int64_t micro_batches(const StepPlace& place) const;
   std::int64_t total_steps() const { return total_.steps; }
   // The number of epochs that these steps complete.
   std::int64_t total_epochs() const { return total_.epochs; }
-  // The quantities that layers watch. Their values, those of the last micro-batch, are sent in the
-  // steps that are logged and, since a warning is most likely at the start, in the first 64.
+  // The quantities that layers watch. Their values, of the last micro-batch, come with the results
+  // of logged steps and, because warnings are most likely at the start, of the first 64 steps.
   const std::vector<nn::Watch>& watches() const { return watches_; }
   // The number of programs compiled so far.
   std::int64_t programs() const { return step_.size() + accumulate_.size(); }
@@ -55,14 +55,14 @@ class StepRunner {
   // The values that its steps leave to later steps.
   Carries& carries() { return carries_; }
 
-  // Computes from the first batch the first values of the parameters that take them from data.
+  // Sets the parameters whose initial values depend on data; it takes the first batch for them.
   void initialize();
 
   // Starts a step. The caller must have taken all results that are due.
   void start(const StepPlace& place);
-  // How many results have to be waited for before the next step starts: half of them when 2 N are
-  // outstanding, where N is train.log_every or, if less, 64. A device thus never runs out of work,
-  // and is waited for once in N steps; but always where an update may have to be undone.
+  // How many results the caller must wait for before it starts the next step: N once 2 N are
+  // outstanding, else none, N being min(train.log_every, 64). A device thus never idles, and the
+  // host waits once in N steps. Where an update may have to be undone, it is all of them, always.
   std::int64_t due() const;
   // The result of the oldest step that it has not returned yet, finite or not. Null when there is
   // none, or when it has not arrived and `wait` is false.
@@ -70,12 +70,12 @@ class StepRunner {
   // Waits for all results that were not given yet, and forgets them.
   void drop();
 
-  // Where an update that was not finite first went wrong, for people: the node, its element, and
-  // the values that it read. Runs the update once more with its own data and, on a device that has
-  // gone on since, the current weights. Changes no parameter.
+  // Finds, for a message, the first value of an update that is not finite: its node, its element
+  // and what the node read. Runs the update again with the same data and, where the device has run
+  // later steps since, with the weights of now. Changes no parameter.
   std::string first_not_finite(const StepResult& result);
-  // Takes back what an update that was not finite left behind: its micro-batches before the last
-  // have no guard. Only with train.on_nonfinite = skip, and before another step starts.
+  // Restores what an update that is not finite overwrote: only its last micro-batch has a guard,
+  // which keeps it from writing. Only with train.on_nonfinite = skip, before another step starts.
   void undo();
 
  private:
@@ -120,7 +120,7 @@ class StepRunner {
   std::vector<Slot> slots_;    // a ring
   std::int64_t oldest_ = 0, started_ = 0;
   StepResult result_;
-  // Values that micro-batches before the last change, from before the update; empty without skip.
+  // For undo(): the old values that micro-batches before the last overwrite. Empty without skip.
   std::map<std::string, Tensor> kept_, kept_carries_;
 };
 

@@ -14,7 +14,7 @@ namespace keel {
 
 class Graph;
 
-// How the backward relates to the derivative of the forward; it picks the test oracle.
+// How the backward relates to the derivative of the forward. Tests choose their oracle by it.
 enum class GradientKind {
   kNone,       // not differentiable; the backward refuses
   kExact,      // the derivative
@@ -41,8 +41,8 @@ struct InferContext {
   void expect_floating(int i, std::string_view what) const;
 };
 
-// The next values that backward rules give to states. The key is the value that a
-// forward node reads as the state.
+// The next values of states that backward rules have set. The key is the state's value of now,
+// as forward nodes read it.
 using StateValues = std::map<Value, Value>;
 
 // A node whose gradient is being built. `backward` reads the gradients of its outputs, appends
@@ -62,11 +62,11 @@ class BackwardContext {
   // Whether the gradient of input i is wanted at all.
   bool needs(int i) const;
   void set(int i, Value gradient) { input_gradients_[i] = gradient; }
-  // Input i as a state that the backward changes: the next value that the backward of another node
-  // has set for the same state, or else the input itself.
+  // For input i, a state that the backward changes: the next value that the backward of another
+  // node has set for this state, or the input itself if none has.
   Value state(int i) const;
-  // Sets the next value of the state that input i reads. Backward rules never mark updates; the
-  // code that builds the gradient decides.
+  // Sets the next value of the state at input i. A backward rule only proposes it: the code that
+  // builds the training step decides whether it marks the update in the graph.
   void set_state(int i, Value next) { states_[input(i)] = next; }
   std::span<const Value> result() const { return input_gradients_; }
 
@@ -88,8 +88,8 @@ struct InPlace {
 enum class View {
   kNo,
   kWhole,  // Output 0 is all of input 0 under another shape.
-  // The outputs, all of one type, are the equal parts of input 0 in order. They share its memory if
-  // each begins at a multiple of kAlignment bytes, which kernels rely on.
+  // The outputs, all of one type, are the equal parts of input 0 in order. They share its memory
+  // only if each begins at a multiple of kAlignment bytes, because kernels rely on that.
   kParts,
 };
 
@@ -103,15 +103,15 @@ struct OpInput {
 
 struct OpInfo {
   std::string_view name;
-  // By place. The last entry also describes all further inputs of an op with any number of them.
+  // By place. The last entry also describes all further inputs of an op that takes any number.
   std::vector<OpInput> inputs = {};
-  DTypes outputs = kAnyType;  // one type: every output has it, whatever the inputs are
+  DTypes outputs = kAnyType;  // a set of one type: every output has it, whatever the inputs are
   Attrs attrs = {};  // the defaults, in the struct that the nodes of this op carry
   std::vector<TensorType> (*infer)(const InferContext&) = nullptr;
   void (*backward)(BackwardContext&) = nullptr;  // nullptr: building a gradient refuses
   GradientKind gradient = GradientKind::kNone;
   std::vector<InPlace> in_place = {};
-  bool keeps_on_guard = false;  // its in-place outputs keep their values in a step that diverged
+  bool keeps_on_guard = false;  // its in-place outputs do not change in a step that is not finite
   View view = View::kNo;
   int code = 0;  // which member of a family this op is (element-wise ops)
 };

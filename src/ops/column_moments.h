@@ -1,28 +1,28 @@
-// The statistics that column norms compute over a batch, as values of their own. A norm that is
+// Ops that compute the batch statistics of column norms (batch_norm and its kin). A norm that is
 // given them does not sum x again, and its results have the same bits. So statistics can be merged
 // over the shards of a batch (moments -> merge -> norm), or kept while y is recomputed.
-//   x (rows, channels) tokens, or (n, channels, h, w) images; B elements a feature, B being rows or
+//   x (rows, channels) tokens, or (n, channels, h, w) images; B elements a channel, B being rows or
 //     n * h * w
-//   mask u8 (rows) or absent, tokens only: rows with 0 are left out. It keeps K elements a feature;
-//     K = B without one.
+//   mask u8 (rows) or absent, tokens only: rows with 0 are left out. K of the B elements of a
+//     channel are kept; without a mask K = B.
 // Statistics are sums in float64 on every backend, whatever the type of x, a row for each kind:
 //   column_moments (x, mask) -> f64 (4, channels), the rows of MomentRow: K, B, the mean of the
-//     kept elements, and the sum of (x - mean)^2 over them, both 0 where K = 0. They are those of
-//     batch_norm, also with noise after it, and of batch_renorm.
+//     kept elements, and the sum of (x - mean)^2 over them; the last two are 0 where K = 0. They
+//     serve batch_norm, with noise after it or without, and batch_renorm.
 //   column_squares (x, mask) -> f64 (3, channels), the rows of SquareRow: K, B and the sum of x^2
 //     over the kept elements; with `all_rows` (4, channels), the last row being that sum over all B
-//     elements. They are those of pn_v, mabn and power_norm, whose pad_stats needs the last row.
+//     elements, which power_norm needs with pad_stats. They serve pn_v, mabn and power_norm.
 //   merge_moments (parts f64 (shards, 4, channels)) -> (4, channels), the moments of all shards
-//     together, in their order: with n elements so far, a shard of k more, and d the difference of
-//     its mean, mean += d k / (n + k) and squares += squares' + d^2 n k / (n + k) (Chan, Golub and
-//     LeVeque 1983). A shard with K = 0 changes B alone.
+//     together, in their order: with n elements so far, a shard of k more with the sum of squares
+//     s, and d = its mean - the mean so far: mean += d k / (n + k), and the sum of squares
+//     += s + d^2 n k / (n + k) (Chan, Golub, LeVeque 1983). A shard with K = 0 adds to B alone.
 //   merge_sums (parts f64 (shards, kinds, channels)) -> (kinds, channels), the sums over the shards
 //     in their order. It merges squares, and the sums of src/ops/column_gradient_sums.h.
-// None of them has a backward: the norm's own backward includes the gradient by way of
-//     the statistics. A norm whose statistics are not those of its own x and mask, such
-//     as merged ones, refuses to be differentiated, because it needs gradient sums that
-//     are merged in the same way. Give these to its backward op, which returns dx of
-//     its own rows, and dgain, dbias and the next states of all shards together.
+// None of these ops has a backward: the backward of the norm also differentiates through the
+//     statistics. A gradient is refused where the statistics are not those of the norm's own x
+//     and mask (merged ones, say), because it needs gradient sums merged in the same way. Give
+//     such sums to the norm's backward op: it returns dx for the rows of its shard, but dgain,
+//     dbias and the next states for all shards together.
 // errors: as the norms have them for x and mask; parts not f64 of rank 3, or without a shard; parts
 //     of merge_moments without 4 rows.
 #pragma once
@@ -37,7 +37,7 @@ struct MomentRow {
 struct SquareRow {
   enum Place : int { kCount, kAll, kSquares, kAllSquares, kRows };
 };
-// The number of rows of squares, with the row over all elements or without it.
+// The number of rows of squares. Without all_rows the last row, kAllSquares, is left out.
 constexpr std::int64_t square_rows(bool all_rows) {
   return all_rows ? SquareRow::kRows : SquareRow::kAllSquares;
 }

@@ -13,8 +13,8 @@
 
 namespace keel {
 
-// The value of one carry. Programs with different batch shapes store it in different shapes. A
-// carry holds its value in the shape that ran last; every other shape begins as zeros.
+// The value of one carry. Programs with different batch shapes have it in different shapes, but
+// only the shape used last holds a value: a program with another shape begins with zeros.
 class Carry {
  public:
   // The carry in one of its shapes: the memory that a program reads and writes.
@@ -26,17 +26,17 @@ class Carry {
   explicit Carry(DType declared) : declared_(declared) {}
   DType declared() const { return declared_; }
 
-  // Returns the form for a shape. All forms take turns in one memory block. A form larger than the
-  // block gets a new block, because addresses must not move under a program; later forms share it.
+  // The form for a shape. Forms take turns in one memory block. A form too large for it gets
+  // a new block, which later forms share; older forms keep theirs, since programs hold addresses.
   const Form& form(Backend& backend, const Shape& shape);
-  // Makes the carry hold a value in this form. A value that it already holds in this form stays;
-  // otherwise the carry becomes zeros. Only the second case allocates.
+  // Makes this the form that holds the value, before a program runs. If it is so already, the value
+  // stays; otherwise the value becomes zeros, and only that allocates.
   void enter(const Form& form) {
     if (held_ != &form) hold(form, Tensor(form.type));
   }
   void hold(const Form& form, const Tensor& value);
   void clear() { held_ = nullptr; }
-  // The form that the carry holds its value in; null if it has none since construction or clear().
+  // The form that holds the value; null after construction and clear(), until the next hold().
   const Form* held() const { return held_; }
   std::int64_t bytes() const;
 
@@ -67,9 +67,9 @@ class Carries {
   void clear();
   // The values that the carries hold, in the storage type.
   std::map<std::string, Tensor> read() const;
-  // Clears all carries, then sets the named ones. Throws Error{kBadInput} if no program has a carry
-  // of a given name, or if a value has integer elements where floating ones are expected or the
-  // other way round; the carries are then unchanged.
+  // Clears all carries and sets the named ones. Throws Error{kBadInput}, before it changes any, if
+  // no program has a carry of a given name, or if a value is of integers where floating elements
+  // are expected or the other way round.
   void write(const std::map<std::string, Tensor>& values);
   // Bytes of the backend's memory that the carries take.
   std::int64_t bytes() const;
