@@ -11,13 +11,13 @@
 
 namespace keel::models {
 
-// Lines are records of question.h, whose answer is not looked at and may be `?`; or, if one of them
+// Each line is a record of question.h, whose answer is ignored and may be `?`. If one of the lines
 // has a tab, each is a passage, a tab and a question with one @placeholder, in tokens with blanks
-// between. Throws Error{kBadInput} that names the line for what is neither.
+// between. Throws Error{kBadInput} that names the line for any other line.
 std::vector<Question> questions_of_lines(std::span<const std::string> lines);
 
-// An answer is a token: the entity as the question calls it, with its name after a tab where the
-// record gives one, or a word; `-` where the network says an entity that the question has not.
+// An answer is a token: a word, or the entity as the question calls it, followed by a tab and its
+// name if the record has one; `-` if the network names an entity that the question does not have.
 class Answerer final : public data::RowsDecoder {
  public:
   Answerer(std::vector<Question> questions, std::shared_ptr<const ReaderNumbers> numbers,

@@ -1,4 +1,4 @@
-// The questions of a data set with numbers, as rows.
+// The questions of a data set as numbered rows.
 #pragma once
 
 #include <memory>
@@ -9,14 +9,14 @@
 namespace keel::models {
 
 struct ReaderDataOptions {
-  std::int64_t sentences = 0;   // that stay of a passage (sentences.h); 0: all
+  std::int64_t sentences = 0;   // of a passage that are kept (sentences.h); 0: all
   std::int64_t longest = 1000;  // tokens of a passage, or of a question, to train on
 };
 
-// The questions with their passages shortened. Training leaves out, and names, what is longer than
-// `longest`, and questions whose answer has no number; evaluation leaves out nothing, and counts
-// such answers as not found. Throws Error{kBadInput} when nothing stays to train on, and as
-// expect_few_tokens.
+// The questions with their passages shortened. Training leaves out, and names, texts longer than
+// `longest` and questions whose answer has no number. Evaluation leaves out nothing and counts such
+// answers as not found. Throws Error{kBadInput} if no question is left to train on, and as
+// expect_few_tokens does.
 std::shared_ptr<const QuestionRows> question_rows(task::Split split,
                                                   const std::vector<Question>& questions,
                                                   data::SplitNotes notes,

@@ -16,7 +16,7 @@ constexpr auto choice_words(QuestionForm) {
 struct QuestionFileOptions {
   QuestionForm form = QuestionForm::kQuestions;
   std::int64_t babi_task = 0;  // 1 to 20; 0: all of them
-  std::uint64_t seed = 0;      // by which LAMBADA is shared out
+  std::uint64_t seed = 0;      // for splitting LAMBADA
 };
 
 // Each looked for in the folder and in its folders `qa` and `cnn`:

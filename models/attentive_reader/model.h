@@ -1,5 +1,5 @@
-// The Attentive Reader (Hermann et al. 2015) as Cooijmans et al. 2016 normalized it and Ba et al.
-// 2016, section 6.2, did: questions on passages whose entities are anonymous.
+// The Attentive Reader (Hermann et al. 2015), normalized as in Cooijmans et al. 2016 and Ba et al.
+// 2016, section 6.2: it answers questions on passages whose entities are anonymous.
 #pragma once
 
 #include <memory>
@@ -13,19 +13,19 @@
 
 namespace keel::models {
 
-// Which maps the norm stands after.
+// The maps that are followed by the norm.
 enum class ReaderSites {
-  kLstm,        // those of the LSTMs: of inputs, of states and of the cell
-  kEverywhere,  // and those of attention and readout
+  kLstm,        // the maps of the LSTMs: of inputs, of states and of the cell
+  kEverywhere,  // also those of attention and readout
 };
 constexpr auto choice_words(ReaderSites) {
   return std::to_array<std::string_view>({"lstm", "everywhere"});
 }
 
-// Which positions the LSTMs' norms over the batch count.
+// The positions that enter the batch statistics of the LSTMs' norms.
 enum class ReaderStatistics {
-  kText,    // those of passages and questions
-  kPadded,  // those after their ends too, where they are repeated (Cooijmans et al. 2016)
+  kText,    // the positions of passages and questions
+  kPadded,  // also those after their ends, which repeat the text (Cooijmans et al. 2016)
 };
 constexpr auto choice_words(ReaderStatistics) {
   return std::to_array<std::string_view>({"text", "padded"});
@@ -50,7 +50,7 @@ struct AttentiveReaderOptions {
 
   QuestionForm corpus = QuestionForm::kQuestions;  // of a folder
   std::int64_t babi_task = 0;                      // of the corpus babi; 0: all of them
-  std::int64_t sentences = 0;                      // that stay of a passage; 0: all
+  std::int64_t sentences = 0;                      // of a passage that are kept; 0: all
   std::int64_t longest = 1000;                     // tokens of a passage that is trained on
   std::int64_t max_words = 0;                      // 0: every word has a number
 
@@ -85,14 +85,14 @@ struct AttentiveReaderOptions {
   void validate() const;
 };
 
-// Of passages and questions with one table E of word vectors, D_t being the LSTM's output at token
-// t of the passage and q the last state of another LSTM over the question:
+// Passages and questions share one table E of word vectors. D_t is the LSTM's output at token t of
+// the passage, and q is the last state of another LSTM over the question:
 //     a_t = w tanh(W_d D_t + W_q q + b + (D_t B)(q B))    the last, a scalar product, in every unit
 //     alpha = softmax of a over the tokens of the passage;   ctx = sum_t alpha_t D_t
 //     g = tanh(W_c ctx + W_g q + W_m mean_t D_t + b_g)
 //     logits = dropout(g) W_o + b_o                       over all words and entities
-// with dropout of the word vectors as well, and learned first states. The loss is the cross entropy
-// of the answer. (The release adds 1e-8 inside the logarithm; not so here.)
+// Word vectors have dropout as well, and first states are learned. The loss is the cross entropy of
+// the answer. (The release adds 1e-8 inside the logarithm; keel does not.)
 class AttentiveReaderNetwork final : public task::NetworkOf<AttentiveReaderOptions> {
  public:
   AttentiveReaderNetwork(const AttentiveReaderOptions& options,
@@ -112,8 +112,8 @@ class AttentiveReaderNetwork final : public task::NetworkOf<AttentiveReaderOptio
                                          std::int64_t first) const override;
 
  private:
-  // What an LSTM makes of sequences: h (length, rows, width), their mask (length, rows), and h at
-  // their last token (rows, width).
+  // The outputs of an LSTM: h (length, rows, width), the mask of the sequences (length, rows), and
+  // h at their last token (rows, width).
   struct Read {
     Value h, mask, last;
   };

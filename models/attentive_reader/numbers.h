@@ -1,4 +1,4 @@
-// Questions with numbers for their tokens.
+// Questions whose tokens are numbers.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace keel::models {
 
-// Numbers 0 and 1 are padding and every unknown word, then come words; after them stand those of
-// entities, which mean nothing by themselves: every time a question is read its entities get
-// numbers that are drawn anew.
+// Number 0 is padding, 1 is every unknown word, and words follow. The last numbers are for entities
+// and mean nothing by themselves: every time a question is read, its entities get freshly drawn
+// numbers.
 class ReaderNumbers {
  public:
   static constexpr std::string_view kWordsAsset = "vocabulary", kEntitiesAsset = "entities";
@@ -22,7 +22,7 @@ class ReaderNumbers {
   // Of the questions to learn from. Words that occur less often than the most frequent `max_words`
   // are unknown; 0: none is. There are as many numbers of entities as their largest says.
   ReaderNumbers(const std::vector<Question>& questions, std::int64_t max_words);
-  // As texts() gives them. Throws Error{kBadInput} naming the text that is missing or damaged.
+  // Reads texts() back. Throws Error{kBadInput} naming the text that is missing or damaged.
   static ReaderNumbers parse(const std::map<std::string, std::string>& texts);
   std::map<std::string, std::string> texts() const;
 
@@ -39,19 +39,19 @@ class ReaderNumbers {
   std::int32_t entities_;
 };
 
-// Tokens: a number of a word, or -1 - i for the question's i-th entity, in the order in which they
-// first come, passage, question, answer.
+// A token is the number of a word, or -1 - i for the question's i-th entity, counted in the order
+// of first occurrence in passage, question, answer.
 struct NumberedQuestion {
   std::vector<std::int32_t> passage, question;
   std::int32_t answer = 0;  // text::Vocabulary::kPad: a word without a number, which no answer is
   std::vector<std::string> entities;  // as the question calls them
 };
 
-// An absent answer gets kPad, too.
+// An absent answer also gets kPad.
 NumberedQuestion numbered_question(const Question& question, const ReaderNumbers& numbers);
 
-// The numbers of a question's entities, `count` of those that ReaderNumbers has: all different, and
-// drawn by (seed, epoch, row) alone. Where there are more entities than numbers some share one.
+// The numbers of a question's `count` entities, among those of ReaderNumbers: all different, and
+// drawn by (seed, epoch, row) alone. If there are more entities than numbers, some share one.
 std::vector<std::int32_t> drawn_entities(std::int64_t count, const ReaderNumbers& numbers,
                                          const Philox& random, std::int64_t row);
 

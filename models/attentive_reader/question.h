@@ -18,8 +18,8 @@ namespace keel::models {
 
 inline constexpr std::string_view kPlaceholder = "@placeholder";
 
-// The most tokens of a passage, or of a question, that anything is asked about: the network is as
-// long as they are.
+// The most tokens of a passage or a question that keel accepts, because the network is as long as
+// they are.
 inline constexpr std::int64_t kMostQuestionTokens = 10000;
 
 struct Question {
@@ -28,13 +28,13 @@ struct Question {
   std::map<std::string, std::string> names = {};  // of entities
 };
 
-// "@entity12" is one of the words that stand for a person, a place or a thing.
+// Whether a token is an entity, such as "@entity12": it stands for a person, a place or a thing.
 bool is_entity(std::string_view token);
 
-// The records of a text. Throws Error{kBadInput} with `name` and the line for a record that ends
-// too early, without an answer say, or has the next one's address (http...) for an answer, a
-// passage without tokens, a question that has not one
-// @placeholder, an answer that is not one token, an entity that is none, and a record of more than
+// The records of a text. Throws Error{kBadInput} with `name` and the line for a record that
+// ends too early, for example without an answer, or whose answer is the address (http...) of
+// the next record; for a passage without tokens, a question without exactly one @placeholder,
+// an answer that is not one token, a damaged entity, and a record of more than
 // text::kMaxLineBytes.
 std::vector<Question> read_questions(std::string_view text, const std::string& name);
 

@@ -16,12 +16,12 @@ namespace keel::models {
 //   question       i32 (rows, question length)   likewise
 //   question_mask  u8 (rows, question length)
 //   answer         i32 (rows)                    -1 in a row of padding
-// Lengths are buckets (data::bucket_of, multiples of 16 and 8). A sequence is repeated to fill them
-// (Cooijmans et al. 2016), so that statistics over padding, where a norm is told to take them, are
-// of text. A row of padding has zeros.
+// Lengths are buckets (data::bucket_of, multiples of 16 and 8). A sequence is repeated to fill its
+// bucket (Cooijmans et al. 2016), so that a norm whose statistics include padding sees text there.
+// A row of padding has zeros.
 //
-// Entities get their numbers anew whenever a row is read, the same in passage, question and answer:
-// in training by (seed, epoch, row), in evaluation by the row.
+// Entities get new numbers whenever a row is read, the same in passage, question and answer. They
+// are drawn by (seed, epoch, row) in training and by the row in evaluation.
 class QuestionRows final : public data::RowSet {
  public:
   QuestionRows(data::SplitNotes notes, std::vector<NumberedQuestion> questions,

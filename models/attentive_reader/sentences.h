@@ -1,4 +1,4 @@
-// The sentences of a passage that a question is most about.
+// The sentences of a passage that are closest to a question.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 namespace keel::models {
 
 // The `count` sentences of a passage that share most tokens with the question, in their order; of
-// equals the earlier ones. A sentence ends with a token `.`, `?` or `!`. How many tokens of a
-// sentence stand in the question is what counts, each place of it once. 0: all of the passage.
-// Cooijmans et al. 2016 read passages cut to four sentences so ("top4"); which measure of a match
-// they took is not published.
+// equally good ones the earlier. The measure is the number of positions of a sentence whose token
+// occurs in the question. A sentence ends with a token `.`, `?` or `!`. With `count` 0 all
+// sentences stay. Cooijmans et al. 2016 read passages cut to four sentences in this way ("top4");
+// they did not publish their measure of a match.
 std::vector<std::string> best_sentences(const std::vector<std::string>& passage,
                                         const std::vector<std::string>& question,
                                         std::int64_t count);

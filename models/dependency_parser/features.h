@@ -1,4 +1,4 @@
-// What the network sees of a configuration: 48 features (Chen & Manning 2014).
+// The features of a configuration that the network reads: 48 (Chen & Manning 2014).
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ inline constexpr std::size_t kFeatureNodes = 18, kFirstChild = 6;
 // The words and the tags of all nodes, and the labels of the arcs to the children.
 inline constexpr std::size_t kFeatures = 3 * kFeatureNodes - kFirstChild;
 
-// Words, tags and labels: some columns of the features, and the rows of the table that stand there.
+// Words, tags or labels: the columns of the features that hold them, and their rows of the table.
 struct FeaturePart {
   std::int64_t column = 0, columns = 0;
   std::int64_t row = 0, rows = 0;
@@ -24,11 +24,11 @@ struct FeaturePart {
 };
 using FeatureParts = std::array<FeaturePart, 3>;
 
-// Nodes of a configuration; a sentence has no more than 16 bits can count.
+// Nodes of a configuration; 16 bits suffice to number those of a sentence.
 using FeatureNodes = std::array<std::uint16_t, kFeatureNodes>;
 FeatureNodes feature_nodes(const Configuration& configuration);
 
-// A sentence as rows of the table of features, by node: 0 is ROOT, n + 1 "none".
+// The rows of the table of features for a sentence, by node: 0 is ROOT, n + 1 "none".
 struct FeatureRows {
   std::vector<std::int32_t> words, tags;
 };

@@ -11,20 +11,20 @@
 
 namespace keel::models {
 
-// Whether a token counts as punctuation by its tag: `` '' , . : as Chen & Manning (2014) have it,
-// and PUNCT, the coarse tag of Universal Dependencies.
+// Whether the tag of a token says that it is punctuation: `` '' , . : (Chen & Manning 2014), or
+// PUNCT, the coarse tag of Universal Dependencies.
 bool is_punctuation(std::string_view tag);
 
-// Takes the transition that the network finds most likely of those that are legal, of equal ones
-// the first class, until every sentence has its tree. A batch holds one configuration each of up to
-// `batch` sentences, the longest first; where a sentence ends the next one takes its place. Where
-// there is nothing but SHIFT the network is not asked. A tree is thus the same whatever else is
-// parsed, if the network treats the rows of a batch alike.
+// At each step takes the legal transition that the network finds most likely (of equal ones the
+// first class), until every sentence has its tree. A batch holds one configuration each of up to
+// `batch` sentences, the longest first; when a sentence ends, the next one takes its place. If only
+// SHIFT is legal, the network is not asked. If the network treats the rows of a batch alike, a tree
+// is the same whatever else is parsed.
 //
-// Ratios, of tokens of the treebank's trees: "uas" of those with the right head, "las" of those
-// with the right head and label, punctuation left out; "uas_punct" and "las_punct", of all. The
-// answers are the sentences' lines with the heads and labels that were found, and all else as it is
-// in the treebank.
+// Ratios over the tokens of the treebank's trees: "uas" counts those with the right head, "las"
+// those with the right head and label, both without punctuation; "uas_punct" and "las_punct"
+// include it. The answers are the sentences' lines with the heads and labels that were found,
+// otherwise as in the treebank.
 class GreedyParser final : public task::Decoder {
  public:
   GreedyParser(std::shared_ptr<const NumberedTreebank> treebank, std::int64_t batch);
@@ -36,7 +36,7 @@ class GreedyParser final : public task::Decoder {
   std::vector<std::string> answers() const override;
   std::map<std::string, task::Ratio> ratios() const override;
 
-  // Of a sentence, by node, when all are parsed.
+  // The tree of a sentence, by node, when all are parsed.
   struct Parse {
     std::vector<std::int32_t> heads, labels;
   };

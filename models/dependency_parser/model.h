@@ -1,5 +1,5 @@
-// Greedy transition-based dependency parsing with an MLP (Chen & Manning 2014), as Xu et al. (2019)
-// have it.
+// Greedy transition-based dependency parsing with an MLP (Chen & Manning 2014), in the form of Xu
+// et al. (2019).
 #pragma once
 
 #include <memory>
@@ -80,8 +80,8 @@ class DependencyParserNetwork final : public task::NetworkOf<DependencyParserOpt
 
  private:
   nn::LayerOptions layer_options() const;
-  // norm(x W + b) of the first layer. In an evaluation that keeps things it is added up from
-  // products of W with rows of E: the same but for rounding.
+  // norm(x W + b) of the first layer. An evaluation that keeps values adds it up from products of W
+  // with rows of E: the same except for rounding.
   Value first_layer(nn::Net& net, Value features) const;
   Value hidden(nn::Net& net, Value features) const;
 

@@ -1,4 +1,4 @@
-// Which words, tags and labels there are, and their numbers.
+// The words, tags and labels of a treebank, and their numbers.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class Labels {
   explicit Labels(const Treebank& treebank);
   // Reads what text() gives. Throws Error{kBadInput} with the line for anything else.
   static Labels parse(std::string_view text);
-  // A line for each: the label, how often it stands on arcs from the root, and how often on others.
+  // A line for each label: its name, its count on arcs from the root, and its count on others.
   std::string text() const;
 
   std::int64_t size() const { return std::ssize(names_); }
@@ -46,8 +46,8 @@ class Labels {
 };
 
 // The symbols of a training treebank as rows of one table of features: the words, then the tags,
-// then the labels. Of words and tags there are besides -NULL-, where there is no node, -UNKNOWN-
-// and -ROOT-; of labels -NULL-, where there is no arc.
+// then the labels. Words and tags also have -NULL- (there is no node), -UNKNOWN- and -ROOT-; labels
+// also have -NULL- (there is no arc).
 class Symbols {
  public:
   // Words that occur less often than min_count are unknown.
@@ -64,7 +64,7 @@ class Symbols {
   std::int32_t no_tag() const { return first_tag(); }
   std::int32_t root_tag() const { return first_tag() + tags_.size(); }
   std::int32_t tag(std::string_view tag) const { return first_tag() + tags_.id(tag); }
-  // The row of "no arc"; label l has the l-th after it.
+  // The row of "no arc"; label l has the row first_label() + l.
   std::int32_t first_label() const { return root_tag() + 1; }
 
   // Which features are words, tags and labels.

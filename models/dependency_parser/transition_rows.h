@@ -11,17 +11,17 @@
 namespace keel::models {
 
 // Rows are the transitions of all sentences that have a derivation, in their order, in
-// data::FixedBatches; a sentence of n tokens has 2n. What has none is left out of training and
-// named; an evaluation, whose decoder parses every sentence, measures the loss of those that have
-// one. There a transition whose label the network does not know has no class and does not count.
+// data::FixedBatches; a sentence of n tokens has 2n. Training leaves out, and names, sentences
+// without one. Evaluation measures the loss of the others, while its decoder parses every sentence;
+// there a transition whose label the network does not know has no class and does not count.
 class TransitionRows final : public data::RowSet {
  public:
-  // `left_out`: rows that the treebank does not hold any more.
+  // `left_out`: rows that the treebank no longer holds.
   explicit TransitionRows(std::shared_ptr<const NumberedTreebank> treebank,
                           std::vector<task::LeftOut> left_out = {});
 
-  // Throws Error{kBadInput} when a shuffled stream has no row or a label without a number,
-  // Error{kUsage} when it would have no batch.
+  // Throws Error{kBadInput} if a shuffled stream has no row or a label without a number,
+  // Error{kUsage} if it would have no batch.
   std::unique_ptr<data::BatchPlan> plan(const task::StreamOptions& options) const override;
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
     return parser_inputs(sizes.at(0), treebank_->symbols->classes().size());

@@ -25,7 +25,7 @@ struct Transition {
   friend bool operator==(const Transition&, const Transition&) = default;
 };
 
-// Which transitions a configuration allows: there are no other combinations.
+// The transitions that a configuration allows; there are no other combinations.
 enum class Legal : std::uint8_t {
   kShift,         // SHIFT alone
   kShiftAndArcs,  // SHIFT, LEFT and RIGHT between tokens
@@ -54,8 +54,8 @@ class Configuration {
   // The transition must be legal.
   void apply(const Transition& transition);
 
-  // Children of a node left of it, the first being the leftmost one, or right of it, the first
-  // being the rightmost; place is 0 or 1. Of "none" they are none.
+  // A child of a node on its left, counted from the leftmost, or on its right, counted from the
+  // rightmost; place is 0 or 1. All children of "none" are "none".
   std::int32_t left_child(std::int32_t node, std::size_t place) const {
     return left_[at(node)][place];
   }
@@ -63,7 +63,7 @@ class Configuration {
     return right_[at(node)][place];
   }
 
-  // By node; of ROOT, of "none" and where there is no arc yet 0.
+  // By node; 0 for ROOT, for "none" and for a node without an arc so far.
   std::span<const std::int32_t> heads() const { return heads_; }
   std::span<const std::int32_t> labels() const { return labels_; }
 
@@ -89,7 +89,7 @@ class TransitionClasses {
   std::int64_t size() const { return 2 * labels_ + 1; }
   std::int32_t number(const Transition& transition) const;
   Transition transition(std::int32_t number) const;
-  // (size), 1 for legal classes: an arc also has to have a label that may stand there.
+  // (size): 1 for legal classes. The label of an arc must also be allowed in its place.
   std::span<const std::uint8_t> legal(Legal legal) const {
     return masks_[static_cast<std::size_t>(legal)];
   }
@@ -99,9 +99,9 @@ class TransitionClasses {
   std::array<std::vector<std::uint8_t>, kLegalSets> masks_;
 };
 
-// The transitions that build a tree, attaching a token when all its dependents are attached. The
-// lists are by node, as Configuration has them. Empty when there are none: the tree is not
-// projective, or no tree with one root.
+// The transitions that build a tree; a token is attached when all its dependents are attached. The
+// lists are by node, as in Configuration. The result is empty if there are none: the tree is not
+// projective, or it is no tree with one root.
 std::vector<Transition> derivation(std::span<const std::int32_t> heads,
                                    std::span<const std::int32_t> labels);
 

@@ -12,8 +12,8 @@ enum class TreeFault {
   kCycle,  // some token's heads never lead to the root
 };
 
-// heads[i] is the head of token i + 1: 0, the root, or a token of the sentence. A cycle counts
-// before several roots.
+// heads[i] is the head of token i + 1: 0, the root, or a token of the sentence. If a sentence has a
+// cycle and several roots, the fault is the cycle.
 TreeFault tree_fault(std::span<const std::int32_t> heads);
 
 }  // namespace keel::models

@@ -1,4 +1,4 @@
-// Digits of black and white pixels alone.
+// Digits whose pixels are black or white.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace keel::models {
 
-// How pixels become 0 or 1. Bounds of one way say nothing about another's.
+// How pixels become 0 or 1. Bounds measured in one way cannot be compared with another's.
 enum class Binarize {
   kFixed,      // as files have it, drawn once by Larochelle and Murray (2011)
   kThreshold,  // 1 from 128 of 255 on

@@ -15,7 +15,7 @@ struct DrawOptions {
   FilterGrid grid = FilterGrid::kPaper;
   Binarize binarize = Binarize::kThreshold;
   double init_deviation = 0.01;
-  std::int64_t sample_seed = 1;   // of what evaluation and samples draw
+  std::int64_t sample_seed = 1;   // of the random numbers of evaluation and samples
   std::int64_t test_samples = 1;  // of the latents of each test image; its bound is their mean
 
   static constexpr auto fields() {
@@ -45,16 +45,16 @@ struct DrawOptions {
 };
 
 // The loss of an image is the variational bound on -log of its probability, in nats: the binary
-// cross entropy of its pixels plus the divergence of what was encoded from the prior, one z drawn.
-// Evaluation draws by the image's number, so that a bound does not depend on batches.
+// cross entropy of its pixels plus the divergence of the posterior from the prior, with one z
+// drawn. Evaluation draws by the image's number, so that a bound does not depend on batches.
 class DrawNetwork final : public task::NetworkOf<DrawOptions> {
  public:
   using NetworkOf::NetworkOf;
-  // Sizes are {images}, or {images, 0} for images that are drawn of nothing.
+  // Sizes are {images}, or {images, 0} for images that are drawn from the prior.
   std::vector<task::Input> inputs(const task::Sizes& sizes) const override;
   task::Sizes sizes(std::int64_t batch) const override { return {batch}; }
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
-  // A line is a number of samples; the answer a PNG, a sample a row, a column each glimpse.
+  // A line is a number of samples; the answer is a PNG with a row a sample, a column a glimpse.
   task::Answers answers() const override { return task::Answers::kAllLines; }
   std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines,
                                          std::int64_t first) const override;
@@ -72,7 +72,7 @@ class Draw final : public task::TaskWithOptions<DrawOptions> {
   std::vector<task::OptionValues> data_forms(const std::string&) const override {
     return {{{"binarize", "fixed"}}, {{"binarize", "threshold"}}};
   }
-  // "bound", by which the best weights are chosen, and its parts "reconstruction" and "kl".
+  // "bound", which chooses the best weights, and its parts "reconstruction" and "kl".
   std::vector<task::MetricInfo> metrics() const override;
   task::Prepared prepare(const task::DataRequest& request,
                          const task::Assets* known) const override;

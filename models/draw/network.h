@@ -1,5 +1,5 @@
-// DRAW (Gregor et al. 2015): an image is drawn on a canvas glimpse by glimpse; each is decoded from
-// a latent variable, which in training an encoder makes of what it reads of the image.
+// DRAW (Gregor et al. 2015) draws an image on a canvas glimpse by glimpse. It decodes each glimpse
+// from a latent variable; in training an encoder makes this from what it reads of the image.
 #pragma once
 
 #include "frontend/nn/recurrent.h"
@@ -35,10 +35,10 @@ struct DrawOutputs {
 //   h_dec = LSTM_dec(z)            c <- c + FY'^T w FX' / gamma'          filters and w of h_dec
 // with u standard normal, and kl the sum of (mu^2 + exp(2 s) - 2 s - 1) / 2.
 DrawOutputs draw_image(nn::Net& net, const DrawNetOptions& options, Value x);
-// n images of nothing but z = u.
+// n images of the prior alone, z = u.
 DrawOutputs draw_samples(nn::Net& net, const DrawNetOptions& options, std::int64_t n);
 
-// What attention with parameters p (n, 5) reads of x (n, rows, columns): gamma FY x FX^T, (n, N^2).
+// The glimpse of x (n, rows, columns) at attention p (n, 5): gamma FY x FX^T, (n, N^2).
 Value read_glimpse(nn::Net& net, Value p, Value x, const FilterBankAttrs& attrs);
 
 }  // namespace keel::models

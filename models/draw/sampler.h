@@ -1,4 +1,4 @@
-// Images that DRAW draws of nothing, as pictures of the canvas over time.
+// Images that DRAW samples from the prior, as pictures of the canvas over time.
 #pragma once
 
 #include <span>
@@ -9,9 +9,9 @@
 
 namespace keel::models {
 
-// A line is how many samples are wanted, 1 to 1000. Its answer is a PNG file: a row for each
-// sample, and in it the canvas after each glimpse, from left to right. The samples of all lines
-// are numbered on, and each is a pure function of its number.
+// A line is a number of samples, 1 to 1000. Its answer is a PNG file: a row for each sample, and in
+// it the canvas after each glimpse, from left to right. The numbers of samples go on from line to
+// line, and each sample is a pure function of its number.
 class DrawSampler final : public task::Decoder {
  public:
   // Throws Error{kBadInput} for a line that is no such number.
@@ -30,7 +30,7 @@ class DrawSampler final : public task::Decoder {
   task::Batch batch_;
 };
 
-// Canvases (glimpses, n, rows, columns), 0 black to 1 white, side by side with a pixel between.
+// Canvases (glimpses, n, rows, columns), 0 black to 1 white, side by side, one pixel apart.
 std::string canvases_png(const Tensor& canvases);
 
 }  // namespace keel::models
