@@ -19,16 +19,16 @@ struct QuestionFileOptions {
   std::uint64_t seed = 0;      // for splitting LAMBADA
 };
 
-// Each looked for in the folder and in its folders `qa` and `cnn`:
-//   questions  records in the folders training, validation and test, or those in a folder
-//              `questions`, as *.question, one or many in each, in the order of their names; or in
-//              one file each, training.question, validation.question and test.question
+// Each is looked for in the folder and in its folders `qa` and `cnn`:
+//   questions  records in *.question files, one or many in each, in the order of their names. The
+//              files lie in the folders training, validation and test, or in those of a folder
+//              `questions`. Or one file each: {training,validation,test}.question
 //   babi       qaN_*_train.txt and qaN_*_test.txt in babi-en.tar, or such files in a folder
 //              babi-en; the last tenth of the questions of each task's training file is for
 //              validation
-//   lambada    lambada_test.jsonl, of which no training texts are published in this form: a tenth
-//              each is for validation and for testing, drawn by the seed
-// Files may be plain, .gz or .xz. Throws Error{kIo} that says where which files were looked for,
+//   lambada    lambada_test.jsonl; its training texts are not published in this form. A tenth each
+//              is for validation and for testing, drawn by the seed
+// Files may be plain, .gz or .xz. Throws Error{kIo} that names the files and folders looked for,
 // and Error{kBadInput} with file and line as question.h and cloze.h say.
 QuestionCorpus read_question_corpus(const std::filesystem::path& folder,
                                     const QuestionFileOptions& options);

@@ -10,8 +10,8 @@
 
 namespace keel::models {
 
-// In this order: s3 s2 s1 b1 b2 b3; of s1 its leftmost child lc1, its rightmost rc1, the second
-// leftmost lc2, the second rightmost rc2, lc1 of lc1 and rc1 of rc1; the same six of s2.
+// In this order: s3 s2 s1 b1 b2 b3; of s1 the leftmost child lc1, the rightmost rc1, second
+// leftmost lc2, second rightmost rc2, lc1 of lc1 and rc1 of rc1; the same six of s2.
 inline constexpr std::size_t kFeatureNodes = 18, kFirstChild = 6;
 // The words and the tags of all nodes, and the labels of the arcs to the children.
 inline constexpr std::size_t kFeatures = 3 * kFeatureNodes - kFirstChild;

@@ -27,7 +27,7 @@ struct DependencyParserOptions {
   std::string norm = "layernorm";  // of every layer but the last
   ParserActivation activation = ParserActivation::kRelu;
   ParserInit init = ParserInit::kXavier;
-  std::int64_t layers = 3;  // linear ones: 2 have one hidden layer between them, as Chen & Manning
+  std::int64_t layers = 3;  // linear; 2 have one hidden layer between them (Chen & Manning)
   std::int64_t hidden = 512, embedding = 50;
   double embedding_range = 0.01;              // embeddings begin within +-
   double dropout = 0.2, input_dropout = 0.2;  // of hidden units, of the embeddings

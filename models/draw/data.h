@@ -23,11 +23,11 @@ constexpr auto choice_words(Binarize) {
 std::vector<data::TableColumn> draw_columns();
 
 // kFixed reads binarized_mnist_train.amat, ..._valid.amat and ..._test.amat, plain, .gz or .xz, in
-// the folder or in its folder binarized_mnist or mnist: an image a line, 784 digits 0 or 1 with
-// blanks between. The others take the IDX files of MNIST, or the built-in digits, as load_digits.
-// The test images are there `test_samples` times, each with a number of its own, by which latents
-// are drawn. Throws Error{kUsage} for kFixed and built-in digits; making a table throws Error{kIo}
-// for a missing file, and Error{kBadInput} that names file, line, what was expected and what came.
+// the folder or in its folder binarized_mnist or mnist: an image a line, 784 digits 0 or 1 between
+// blanks. The others take the IDX files of MNIST, or the built-in digits, as load_digits. Each test
+// image occurs `test_samples` times, each time with another number, which draws its latents. Throws
+// Error{kUsage} for kFixed with built-in digits; making a table throws Error{kIo} for a missing
+// file, and Error{kBadInput} that names file, line, what was expected and what was found.
 std::unique_ptr<task::Splits> load_binary_digits(const task::DataRequest& request,
                                                  Binarize binarize, std::int64_t test_samples = 1);
 

@@ -16,7 +16,7 @@ struct DrawOptions {
   Binarize binarize = Binarize::kThreshold;
   double init_deviation = 0.01;
   std::int64_t sample_seed = 1;   // of the random numbers of evaluation and samples
-  std::int64_t test_samples = 1;  // of the latents of each test image; its bound is their mean
+  std::int64_t test_samples = 1;  // draws of the latents of a test image, whose bound is their mean
 
   static constexpr auto fields() {
     using T = DrawOptions;

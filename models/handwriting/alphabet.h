@@ -1,4 +1,4 @@
-// Which characters a text to be written may have, and their numbers.
+// The characters that a text to be written may have, and their numbers.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class Alphabet {
   // are not UTF-8, control characters, and without an "other" for unknown characters.
   std::vector<std::int32_t> numbers(std::string_view utf8, std::string_view place) const;
 
-  // As a checkpoint keeps it. parse() throws Error{kBadInput} for what text() does not give.
+  // The form of a checkpoint. parse() throws Error{kBadInput} for what text() cannot give.
   std::string text() const;
   static Alphabet parse(std::string_view text);
 

@@ -9,7 +9,7 @@
 
 namespace keel::models {
 
-// What the network takes from the training data.
+// The facts that the network takes from the training data.
 struct HandwritingFacts {
   Alphabet alphabet;
   OffsetScale scale;
@@ -20,7 +20,7 @@ struct HandwritingFacts {
   static HandwritingFacts parse(const task::Assets& assets);
 };
 
-// What training reads. Throws as read_iam.
+// The data for training. Throws as read_iam.
 HandwritingCorpus read_handwriting(const task::DataRequest& request);
 
 std::vector<StrokeRow> stroke_rows(const WrittenLines& lines, const OffsetScale& scale);

@@ -9,8 +9,8 @@
 
 namespace keel::models {
 
-// An SVG of what the pen has drawn, with `title` as its title; of no points an empty one. Strokes
-// of a single point are dots.
+// An SVG of the strokes of the pen, with `title` as its title; it is empty if there are no points.
+// Strokes of a single point are dots.
 std::string handwriting_svg(std::span<const PenPoint> points, std::string_view title);
 
 }  // namespace keel::models

@@ -1,4 +1,4 @@
-// Handwriting synthesis: the points of a line of handwriting, one after the other, of the line's
+// Handwriting synthesis: it predicts the points of a line of handwriting one by one from the line's
 // text (Graves 2013, section 5; with layer normalization Ba et al. 2016, section 6.5).
 #pragma once
 
@@ -15,16 +15,16 @@ struct HandwritingOptions {
   std::string norm = "layernorm";  // of the cells: of the products with input and state, and of c
   std::int64_t layers = 3, width = 400;
   std::int64_t bumps = 10, components = 20;
-  std::int64_t points = 500;    // of a line that are predicted; the rest is cut off
+  std::int64_t points = 500;    // predicted points of a line; the rest is cut off
   std::int64_t multiple = 100;  // batches have numbers of points that are multiples of it
   double init_deviation = 0.075;
   double width_bias = -1, step_bias = -3;
   // Limits on the elements of the gradient of the mean loss, where it comes to an LSTM's h and to
   // y; 0: none.
   double clip_cells = 10, clip_output = 100;
-  double bias = 0;                 // of samples: how much more likely than drawn their points are
+  double bias = 0;                 // of samples: how much likelier than drawn their points are
   std::int64_t sample_seed = 1;    // of samples
-  std::int64_t sample_points = 0;  // that a sample has at most; 0: 120 a character, and 100
+  std::int64_t sample_points = 0;  // the most points of a sample; 0: 120 a character, and 100
 
   static constexpr auto fields() {
     using T = HandwritingOptions;
@@ -65,7 +65,7 @@ struct HandwritingOptions {
   void validate() const;
 };
 
-// The loss of a line is -log of the density of its points and of whether the pen is lifted, summed.
+// The loss of a line is the sum of -log of the density of its points and of the pen's lifts.
 class HandwritingNetwork final : public task::NetworkOf<HandwritingOptions> {
  public:
   HandwritingNetwork(const HandwritingOptions& options, HandwritingFacts facts)
@@ -95,12 +95,12 @@ class Handwriting final : public task::TaskWithOptions<HandwritingOptions> {
   std::string_view summary() const override {
     return "handwriting synthesis on IAM-OnDB (Graves 2013, Ba et al. 2016)";
   }
-  // "nll", nats a line, by which the best weights are chosen; "nll_point", nats a point; "sse", the
-  // squared distance of a point from where it is expected, normalized as the data is; "held", the
+  // "nll", nats a line, which chooses the best weights; "nll_point", nats a point; "sse", the
+  // squared distance of a point from its expected place, normalized as the data are; "held", the
   // share of deviations and correlations at the limits of mixture_density.
   std::vector<task::MetricInfo> metrics() const override;
-  // The scale of a checkpoint holds for all data. Throws as read_iam, and Error{kBadInput} for data
-  // of another alphabet than the checkpoint's.
+  // The scale of a checkpoint is used for all data. Throws as read_iam, and Error{kBadInput} for
+  // data of another alphabet than the checkpoint's.
   task::Prepared prepare(const task::DataRequest& request,
                          const task::Assets* known) const override;
   std::shared_ptr<const task::Network> restore(const task::Assets& assets) const override {

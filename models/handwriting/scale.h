@@ -1,4 +1,4 @@
-// How offsets of the pen are brought to mean 0 and standard deviation 1.
+// The scale of the pen's offsets: it gives them mean 0 and standard deviation 1.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace keel::models {
 struct OffsetScale {
   double mean_x = 0, mean_y = 0, deviation_x = 1, deviation_y = 1;
 
-  // Of all offsets of lines but their first. A deviation of 0 counts as 1.
+  // The scale of all offsets of lines except the first. A deviation of 0 counts as 1.
   static OffsetScale of(const WrittenLines& lines);
 
   double normal_x(double dx) const { return (dx - mean_x) / deviation_x; }
@@ -19,7 +19,7 @@ struct OffsetScale {
   double dx(double normal) const { return normal * deviation_x + mean_x; }
   double dy(double normal) const { return normal * deviation_y + mean_y; }
 
-  // As a checkpoint keeps it. parse() throws Error{kBadInput} for what text() does not give.
+  // The form of a checkpoint. parse() throws Error{kBadInput} for what text() cannot give.
   std::string text() const;
   static OffsetScale parse(std::string_view text);
 };

@@ -10,7 +10,7 @@
 
 namespace keel::models {
 
-// A line as the network reads it.
+// A line in the form that the network reads.
 struct StrokeRow {
   std::vector<float> points;       // (n, 3): normalized dx, dy, and 1 where the pen is lifted
   std::vector<std::int32_t> text;  // of an alphabet
@@ -19,9 +19,9 @@ struct StrokeRow {
 };
 
 struct StrokeOptions {
-  std::int64_t longest = 500;   // points that are predicted of a line; the rest is cut off
+  std::int64_t longest = 500;   // predicted points of a line; the rest is cut off
   std::int64_t multiple = 100;  // numbers of points are rounded up to a multiple of it
-  std::int64_t state = 0;       // numbers that the network knows of a line before its first point
+  std::int64_t state = 0;       // size of the network's state before the first point of a line
 };
 
 // The first numbers of Batch::values.
@@ -38,10 +38,10 @@ struct StrokeValue {
 // items is the number of lines.
 std::vector<task::Input> stroke_inputs(const task::Sizes& sizes, std::int64_t state);
 
-// A bucket holds the lines whose points come to one multiple. An epoch is a pure function of (rows,
-// options, epoch): each bucket's lines, in an order drawn for the epoch, are cut into batches, the
-// last of which may have rows of padding, and the batches of all buckets are put in an order drawn
-// for the epoch. Without `shuffle` nothing is drawn. Every line comes once.
+// A bucket holds the lines whose points round up to one multiple. An epoch is a pure function of
+// (rows, options, epoch): the lines of each bucket, in an order drawn for the epoch, are cut into
+// batches, the last of which may have rows of padding, and the order of all batches is drawn, too.
+// Without `shuffle` nothing is drawn. Every line occurs once.
 class StrokeBatches final : public data::BatchPlan {
  public:
   // `points`: of each line, a bucket; `symbols`: of the longest text. Throws Error{kUsage} for a

@@ -1,5 +1,5 @@
-// Texts written by hand, point by point: each is drawn from what the network says of the points
-// before (Graves 2013, section 5.4).
+// Handwriting of texts, point by point: each point is drawn from the network's prediction after the
+// points before (Graves 2013, section 5.4).
 #pragma once
 
 #include <string>
@@ -17,23 +17,23 @@ struct WriterOptions {
   std::uint64_t seed = 0;
 };
 
-// One number below 1 of each choice that a point takes, and two normal ones.
+// The random numbers of a point: one below 1 for each of its choices, and two normal ones.
 struct PointDraw {
   double component, pen, normal1, normal2;
 };
-// The next point, offsets still normalized, of what mixture_density takes: 1 + 6 M numbers.
+// The next point, its offsets still normalized. `density` is as in mixture_density: 1 + 6 M.
 PenPoint draw_point(std::span<const float> density, const PointDraw& draw, double bias);
 
-// Whether the window of a row has gone past its text: whether at u = length + 1 it would be greater
-// than anywhere on the text (Graves' heuristic).
+// Whether the window of a row has passed the end of its text: whether at u = length + 1 it would be
+// greater than anywhere on the text (Graves' heuristic).
 bool is_past_end(std::span<const float> hats, std::span<const float> kappa, std::int64_t length);
 
-// The answer to each text is an SVG. A text is written by itself, in batches of one row and one
-// point, the state going from each to the next; the numbers drawn for its point t are a pure
+// The answer to each text is an SVG. Each text is written by itself, in batches of one row and one
+// point; the state goes from each batch to the next. The numbers drawn for its point t are a pure
 // function of (seed, the text's place among the texts, t). An empty text has an empty answer.
 class HandWriter final : public task::Decoder {
  public:
-  // Throws Error{kBadInput} for a text that the alphabet has no numbers for.
+  // Throws Error{kBadInput} for a text with characters outside the alphabet.
   HandWriter(std::vector<std::string> texts, const HandwritingFacts& facts,
              const HandwritingSizes& sizes, const WriterOptions& options);
 

@@ -1,5 +1,5 @@
-// "shapes": made-up images of three objects each, and sentences that say something of them, so that
-// retrieval can be tried without a download.
+// "shapes": made-up images of three objects each, with sentences about them, so that retrieval can
+// be tried without a download.
 #pragma once
 
 #include "models/order_embeddings/corpus.h"
@@ -13,7 +13,7 @@ namespace keel::models {
 //             of colour and size (32) of the objects, A (256, 60) and n are standard normal, A
 //             drawn once
 //   captions  five, each by one of five patterns, of one or two of the objects in any order: "a
-//             small red ball and a cup". They say what is there and not all of it, so that several
+//             small red ball and a cup". They describe only a part of the image, so that several
 //             images may fit a caption.
 CaptionCorpus make_shapes();
 

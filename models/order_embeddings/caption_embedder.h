@@ -11,10 +11,10 @@
 
 namespace keel::models {
 
-// A caption a line, in the form that the training data has them in. An answer is the embedding,
-// numbers of six digits with blanks between: how far caption s is from an image f is
-// sum_k max(0, s_k - f_k)^2, and a caption whose embedding is nowhere above another's says no more
-// than that one.
+// A caption a line, in the form of the training data. An answer is the embedding, numbers of
+// six digits separated by blanks. The distance of caption s from an image f is sum_k max(0,
+// s_k - f_k)^2. A caption whose embedding is nowhere above another's says no more than that
+// one.
 class CaptionEmbedder final : public data::RowsDecoder {
  public:
   // Throws Error{kBadInput} that names the line, for bytes that are not UTF-8 and too many words.

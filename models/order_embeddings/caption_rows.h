@@ -13,36 +13,36 @@
 
 namespace keel::models {
 
-// Number 0 ends a caption and is what stands after its end, number 1 is every unknown word: those
-// that text::Vocabulary gives to padding and to unknown words.
+// Number 0 ends a caption and fills the places after its end; number 1 is every unknown word.
+// text::Vocabulary gives these numbers to padding and to unknown words.
 inline constexpr std::int32_t kCaptionEnd = text::Vocabulary::kPad;
 
 // The words of captions and the features of their images, in data::RowBatches: sizes are
 // {rows, length}, and the values of a batch, in this order:
-//   words     i32 (length, rows)   a caption's numbers from the top, then kCaptionEnd
-//   mask      u8 (length, rows)    1 down to a caption's first kCaptionEnd
+//   words     i32 (length, rows)   a caption's numbers along the first axis, then kCaptionEnd
+//   mask      u8 (length, rows)    1 up to and including a caption's first kCaptionEnd
 //   image     i32 (rows)           the number of the image, -1 in a row of padding
 //   features  f32 (rows, width)    of the image
 // Lengths are buckets (data::bucket_of, multiples of 4).
 //
-// Training: a row of the split is an image. An epoch has every image once, with one of its captions
-// that is drawn by (seed, epoch, image), but for those after the last whole batch, other ones
-// every epoch. The rows that stay are sorted by length and cut, and the batches are put in a drawn
-// order. Else a row is a caption. Folds of so many images come one after the other, so that
-// whoever ranks a fold need not keep more than one; the captions of a fold are sorted by length,
-// and its last batch is filled up with rows of padding.
+// In training a row of the split is an image. An epoch has every image once, with one of its
+// captions drawn by (seed, epoch, image), except for those after the last whole batch, which differ
+// in every epoch. The others are sorted by length and cut into batches, whose order is drawn. In
+// evaluation a row is a caption. Folds of `fold` images follow each other, so that a ranking needs
+// to keep only one fold; the captions of a fold are sorted by length, and rows of padding fill its
+// last batch.
 class CaptionRows final : public data::RowSet {
  public:
   struct Options {
-    std::int64_t each = kCaptionsAnImage;  // captions in a row that an image has
+    std::int64_t each = kCaptionsAnImage;  // captions of an image, in consecutive rows
     std::int64_t fold = 1000;              // images
   };
   // Features are f32 (images, width), or (0, width): zeros.
   CaptionRows(data::SplitNotes notes, Tensor features, const Options& options)
       : RowSet(std::move(notes)), features_(std::move(features)), options_(options) {}
 
-  // Adds the numbers of a caption's words and kCaptionEnd after them. Throws Error{kBadInput} that
-  // begins with `where` for more than kMostWords words: the network is as long as the caption.
+  // Adds the numbers of a caption's words and then kCaptionEnd. Throws Error{kBadInput} that begins
+  // with `where` for more than kMostWords words, because the network is as long as the caption.
   void add(std::string_view caption, const text::Vocabulary& vocabulary, const std::string& where);
   static constexpr std::int64_t kMostWords = 200;
 
@@ -56,7 +56,7 @@ class CaptionRows final : public data::RowSet {
   std::int64_t length_of(std::int64_t caption) const {
     return std::ssize(captions_[std::size_t(caption)]);
   }
-  // The caption that a row of the split stands for.
+  // The caption of a row of the split.
   std::int64_t caption_of(std::int64_t row, std::optional<std::uint64_t> seed,
                           std::uint32_t epoch) const;
 
@@ -65,7 +65,7 @@ class CaptionRows final : public data::RowSet {
   std::vector<std::vector<std::int32_t>> captions_;
 };
 
-// The inputs of a batch of captions of images whose features have this width.
+// The inputs of a batch of captions, for images with features of this width.
 std::vector<task::Input> caption_inputs(const task::Sizes& sizes, std::int64_t width);
 
 }  // namespace keel::models

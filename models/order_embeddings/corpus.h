@@ -1,5 +1,5 @@
-// Images that have been described: a vector of numbers and five sentences each, wherever they come
-// from, before words have numbers.
+// Described images of any source: a vector of numbers and five sentences each, before words have
+// numbers.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ inline constexpr std::int64_t kCaptionsAnImage = 5;
 
 struct DescribedImages {
   Tensor features;                    // f32 (images, width), a row of length 1 each
-  std::vector<std::string> captions;  // words with blanks between, five in a row an image
+  std::vector<std::string> captions;  // words separated by blanks, five in a row for an image
   std::int64_t images() const { return std::ssize(captions) / kCaptionsAnImage; }
 };
 

@@ -1,5 +1,5 @@
-// Stand-ins for the features of images of which there are captions alone. They are no features of
-// images: nothing that is measured with them says anything of pixels.
+// Stand-ins for the features of images that have captions alone. They are not computed from images:
+// results measured with them say nothing about pixels.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ inline constexpr std::int64_t kMadeUpWidth = 1024;
 
 // f32 (images, kMadeUpWidth), rows of length 1, of five captions in a row an image:
 //     relu(sum over w of log(2 N / n_w) r_w + 0.5 |sum| / sqrt(width) n)
-// over the words w that at least two captions of the image have. So what one caption alone says is
-// not in the features: from where a caption stands they are what the others say of the image. r_w
-// is standard normal, drawn by the spelling of the word, so that splits agree; n is too, drawn by
-// the number of the image; n_w of N images have the word.
+// over the words w that at least two captions of the image have. So the features do not hold the
+// words of one caption alone: as seen from a caption, they are what the others say of the image.
+// r_w is standard normal, drawn by the spelling of the word, so that splits agree; n is too, drawn
+// by the number of the image; n_w of N images have the word.
 Tensor made_up_features(const std::vector<std::string>& captions);
 
 }  // namespace keel::models

@@ -12,7 +12,7 @@
 
 namespace keel::models {
 
-// How far a caption is from an image.
+// The distance of a caption from an image.
 enum class PairError {
   kOrder,      // sum_k max(0, s_k - f_k)^2, of embeddings without negative coordinates
   kSymmetric,  // - s f, the baseline
@@ -21,10 +21,10 @@ constexpr auto choice_words(PairError) {
   return std::to_array<std::string_view>({"order", "symmetric"});
 }
 
-// Where the features of images come from.
+// The source of the features of images.
 enum class CaptionFeatures {
   kFiles,   // files beside the captions
-  kMadeUp,  // there are none: words of the captions stand in for them (made_up.h)
+  kMadeUp,  // no files: words of the captions stand in for them (made_up.h)
 };
 constexpr auto choice_words(CaptionFeatures) {
   return std::to_array<std::string_view>({"files", "made_up"});
@@ -37,8 +37,8 @@ struct OrderEmbeddingsOptions {
   std::int64_t width = 1024, word_width = 300;  // of embeddings and of the GRU, of words
   CaptionFeatures features = CaptionFeatures::kFiles;
   bool lower_case = true;
-  std::int64_t valid_images = 1000;  // the first so many; 0: all
-  std::int64_t fold = 1000;          // images among which a caption has to find its own
+  std::int64_t valid_images = 1000;  // of the validation set, its first ones; 0: all
+  std::int64_t fold = 1000;          // images among which a caption must find its own
 
   static constexpr auto fields() {
     using T = OrderEmbeddingsOptions;
@@ -62,13 +62,13 @@ struct OrderEmbeddingsOptions {
   void validate() const;
 };
 
-// Of captions w (rows, length), ended by kCaptionEnd, and images x (rows, feature width):
+// For captions w (rows, length), ended by kCaptionEnd, and images x (rows, feature width):
 //     s = |u(h)|,  h the last state of a GRU over E[w];   f = |u(x W + b)|;   u(y) = y / |y|
 //     e_ij = error of caption i for image j
 //     L = sum over i, j of different images of max(0, m + e_jj - e_ij) + max(0, m + e_ii - e_ij)
-// L is a sum over the batch, as published, where other tasks have a mean: the loss that is logged
-// is L, and the summed loss is L times the rows of the batch. For the symmetric error there are no
-// absolute values in s and f.
+// L is a sum over the batch, as published, where other tasks have a mean: the logged loss is L, and
+// the summed loss is L times the rows of the batch. The symmetric error has no absolute values in s
+// and f.
 class OrderEmbeddingsNetwork final : public task::NetworkOf<OrderEmbeddingsOptions> {
  public:
   OrderEmbeddingsNetwork(const OrderEmbeddingsOptions& options, text::Vocabulary vocabulary,
@@ -86,7 +86,7 @@ class OrderEmbeddingsNetwork final : public task::NetworkOf<OrderEmbeddingsOptio
   task::Sizes sizes(std::int64_t batch) const override { return {batch, 12}; }
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
   std::unique_ptr<task::Scorer> scorer() const override;
-  // A caption a line; the answer is its embedding, numbers with blanks between.
+  // A caption a line; the answer is its embedding, numbers separated by blanks.
   task::Answers answers() const override { return task::Answers::kAllLines; }
   std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines,
                                          std::int64_t first) const override;
@@ -105,13 +105,13 @@ class OrderEmbeddings final : public task::TaskWithOptions<OrderEmbeddingsOption
   std::string_view summary() const override {
     return "ranking images and captions, GRU (Vendrov et al. 2016, Ba et al. 2016)";
   }
-  // The first, by which the best weights are chosen, is R@1 + R@5 + R@10 of images.
+  // The first metric, which chooses the best weights, is R@1 + R@5 + R@10 of images.
   std::vector<task::MetricInfo> metrics() const override { return RetrievalScorer::metrics(); }
   std::vector<task::OptionValues> data_forms(const std::string&) const override {
     return {{{"features", "files"}}, {{"features", "made_up"}}};
   }
-  // Throws as files.h says, and Error{kBadInput} for features of another width than those of
-  // training. Words are those of the training and validation captions.
+  // Throws as files.h says, and Error{kBadInput} for features of another width than in training.
+  // Words are those of the training and validation captions.
   task::Prepared prepare(const task::DataRequest& request,
                          const task::Assets* known) const override;
   std::shared_ptr<const task::Network> restore(const task::Assets& assets) const override {

@@ -1,4 +1,4 @@
-// Text whose sentences stand in their order, wherever it comes from, before words have numbers.
+// Text whose sentences are in order, from any source, before words have numbers.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace keel::models {
 
-// Sentences that follow each other, words with a space between. Where one passage ends and the next
-// begins nothing follows.
+// Consecutive sentences, words separated by a space. The last sentence of a passage has no next
+// one.
 struct Passage {
   std::vector<std::string> sentences;
-  std::vector<std::int32_t> topics = {};  // of the sentences, where they are known
+  std::vector<std::int32_t> topics = {};  // of the sentences, if known
 };
 
 using OrderedText = data::Corpus<std::vector<Passage>>;

@@ -1,4 +1,4 @@
-// The sentences of skip-thoughts, of files or of the generator, and their rows.
+// The sentences of skip-thoughts, from files or from the generator, and their rows.
 #pragma once
 
 #include <memory>
@@ -9,14 +9,14 @@
 
 namespace keel::models {
 
-// What training reads. `lower_case` holds for files. Throws as files.h says.
+// The text for training. `lower_case` applies to files. Throws as files.h says.
 OrderedText read_thoughts(const task::DataRequest& request, bool lower_case);
 
-// Of the training sentences: at most `symbols`, its own four among them.
+// The dictionary of the training sentences: at most `symbols`, its own four included.
 text::Dictionary thought_dictionary(const OrderedText& text, std::int64_t symbols);
 
-// Leaves out, and names, sentences of more than `most_words` words and their neighbours. Throws
-// Error{kBadInput} that begins with `where` when no row stays.
+// Leaves out, and names, sentences of more than `most_words` words, and their neighbours. Throws
+// Error{kBadInput} that begins with `where` if no row is left.
 std::shared_ptr<const TripleRows> triple_rows(const std::vector<Passage>& passages,
                                               const text::Dictionary& dictionary,
                                               std::int64_t most_words, data::SplitNotes notes);

@@ -1,4 +1,4 @@
-// Skip-thoughts (Kiros et al. 2015): vectors of sentences from which their neighbours can be said,
+// Skip-thoughts (Kiros et al. 2015): vectors of sentences that predict the neighbouring sentences,
 // with the layer normalization of Ba et al. 2016, section 6.3: the model uni-skip.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace keel::models {
 struct SkipThoughtsOptions {
   std::string norm = "layernorm";               // at the four products of every GRU
   std::int64_t width = 2400, word_width = 620;  // of sentences, of words
-  std::int64_t symbols = 20000;                 // words that have a number, at the most
+  std::int64_t symbols = 20000;                 // the most words that have a number
   std::int64_t most_words = 30;                 // of a sentence
   bool lower_case = true;
   std::string vectors = "";  // a file of vectors for words that training did not have; empty: none
@@ -41,11 +41,11 @@ struct SkipThoughtsOptions {
 };
 
 //     h = the last state of a GRU over E[w], w the words of a sentence with its end
-//     the sentence before, and that after: each a GRU of its own from the state h on, over E of
-//     its words so far; p(next word) = softmax(state W + b), W and b being of both
+//     the sentences before and after: each has a GRU of its own from the state h on, over E of its
+//     words so far; p(next word) = softmax(state W + b), and both share W and b
 // The loss is the mean of -log p over the words of both neighbours. (The release sums over the
-// batch and clips that sum's gradient; Adam does not see the difference, the limit of clipping
-// does.)
+// batch and clips the gradient of that sum. This makes no difference to Adam, but it does to the
+// limit of clipping.)
 class SkipThoughtsNetwork final : public task::NetworkOf<SkipThoughtsOptions> {
  public:
   SkipThoughtsNetwork(const SkipThoughtsOptions& options, text::Dictionary dictionary)
@@ -65,9 +65,9 @@ class SkipThoughtsNetwork final : public task::NetworkOf<SkipThoughtsOptions> {
   }
   std::vector<NamedValue> build_search(nn::Net& net, std::string_view network, const task::Sizes&,
                                        const task::Inputs& in) const override;
-  // A sentence a line, words with spaces between; the answer is its vector h, numbers with spaces
-  // between, of length 1. With `vectors` a word that training did not have is where the file's
-  // vector of it leads (expansion.h).
+  // A sentence a line, words separated by spaces; the answer is its vector h of length 1, numbers
+  // separated by spaces. With `vectors` a word that training did not have gets the vector to which
+  // expansion.h maps the file's.
   task::Answers answers() const override { return task::Answers::kAllLines; }
   std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines,
                                          std::int64_t first) const override;

@@ -1,4 +1,4 @@
-// Stories that are made up, so that everybody can train on ordered sentences.
+// Made-up stories, so that everybody can train on ordered sentences.
 #pragma once
 
 #include "models/skip_thoughts/corpus.h"

@@ -1,4 +1,4 @@
-// Sentences with the one before and the one after, as batches.
+// Sentences with their two neighbours, as batches.
 #pragma once
 
 #include <memory>
@@ -15,10 +15,10 @@ using Numbers = std::vector<std::int32_t>;
 
 struct NumberedText {
   std::vector<Numbers> sentences;
-  // Those that have one before and one after them in their passage, all three of at most so many
-  // words; a row of the split is one of these.
+  // The sentences that have both neighbours in their passage, if all three have at most
+  // `most_words` words. Each is a row of the split.
   std::vector<std::int64_t> rows;
-  std::int64_t dropped = 0;  // sentences with neighbours where one of the three is too long
+  std::int64_t dropped = 0;  // sentences left out because one of the three is too long
 };
 NumberedText number_text(const std::vector<Passage>& passages, const text::Dictionary& dictionary,
                          std::int64_t most_words);
@@ -27,14 +27,14 @@ NumberedText number_text(const std::vector<Passage>& passages, const text::Dicti
 inline constexpr std::int32_t kNoWord = -1;
 
 // Sizes are {rows, length, neighbour length}; the values of a batch, time-major, in this order:
-//   words         i32 (length, rows)   a sentence's numbers from the top with kEnd, then kPad
+//   words         i32 (length, rows)   a sentence's numbers along the first axis, kEnd, then kPad
 //   mask          u8 (length, rows)    1 where there is a number
 //   before_in     i32 (neighbour length, rows)   of the sentence before: kPad, then its numbers
 //                                                without kEnd, then kPad
 //   before_out    i32 (neighbour length, rows)   its numbers with kEnd, then kNoWord
 //   before_mask   u8 (neighbour length, rows)    1 where before_out has a number
 //   after_in, after_out, after_mask              of the sentence after
-// items is the number of words to say, those of both neighbours with their ends.
+// items is the number of words to predict: those of both neighbours with their ends.
 enum TripleInput : std::size_t {
   kWords,
   kMask,
@@ -50,8 +50,8 @@ std::vector<task::Input> triple_inputs(const task::Sizes& sizes);
 // Puts a sentence into a place; it must fit.
 void put_sentence(task::Batch& batch, std::int64_t place, const Numbers& sentence);
 
-// Numbered text in data::RowBatches of like lengths: nearly all batches have sentences of one
-// length, as the release of Kiros et al. 2015 has it, and masks make up for the rest.
+// Numbered text in data::RowBatches of similar lengths: nearly every batch has sentences of one
+// length, as in the release of Kiros et al. 2015, and masks cover the differences.
 class TripleRows final : public data::RowSet {
  public:
   TripleRows(data::SplitNotes notes, NumberedText text)

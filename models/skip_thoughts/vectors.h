@@ -22,7 +22,7 @@ inline constexpr const char *kWordsNetwork = "words", *kSentencesNetwork = "sent
 std::vector<task::Input> vector_inputs(std::string_view network, const task::Sizes& sizes,
                                        std::int64_t word_width);
 
-// Sentences, and what is known of the words in them that training did not have.
+// Sentences, and the facts known about those of their words that training did not have.
 struct SentenceWords {
   std::vector<Numbers> numbers = {};
   std::vector<std::string> texts = {};  // what was numbered
@@ -30,8 +30,8 @@ struct SentenceWords {
   std::int64_t word_width = 0;
 };
 
-// Asks the network for the vectors of sentences, batch by batch of like lengths. Sentences of any
-// length are taken; one without words is its end alone.
+// Asks the network for the vectors of sentences, in batches of similar lengths. Sentences may have
+// any length; one without words consists of its end alone.
 class VectorDecoder final : public task::Decoder {
  public:
   explicit VectorDecoder(SentenceWords sentences);
@@ -41,10 +41,10 @@ class VectorDecoder final : public task::Decoder {
   void take(const std::map<std::string, Tensor>& predictions) override;
   // Numbers with spaces between.
   std::vector<std::string> answers() const override;
-  // How many words were unknown, and how many of these the file knows.
+  // The number of unknown words, and of those among them that the file knows.
   std::vector<std::pair<std::string, std::string>> details() const override;
 
-  // When all is found: a vector of length 1 for each sentence, or zeros where it has no length.
+  // After the search: a vector of length 1 for each sentence, or zeros if its length is 0.
   const std::vector<std::vector<float>>& vectors() const { return vectors_; }
 
  private:

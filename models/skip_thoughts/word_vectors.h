@@ -18,12 +18,12 @@ struct WordVectors {
   std::unordered_map<std::string, std::vector<float>, text::TextHash, std::equal_to<>> of;
 };
 
-// word2vec's text form, plain, .gz or .xz: `words width` in the first line, which may be missing,
-// and in each further line a word and `width` numbers with spaces between. Only words that are
-// `wanted` are kept, and the first of equal ones. Throws Error{kIo} for a file that cannot be read,
-// Error{kBadInput} with file and line for a line of another width, what is no finite number, no
-// UTF-8, another number of words than the first line says, and a file without a word.
-// A file NAME.bin, NAME.bin.gz or NAME.bin.xz is of the binary form, see read_binary_vectors.
+// Reads word2vec's text form, plain, .gz or .xz: `words width` in the first line, which may be
+// missing, then in each line a word and `width` numbers separated by spaces. Keeps only words that
+// are `wanted`, and the first of equal ones. Throws Error{kIo} for a file that cannot be read,
+// Error{kBadInput} with file and line for a line of another width, a number that is not finite,
+// bytes that are not UTF-8, another number of words than the first line says, and no word at all. A
+// file NAME.bin, NAME.bin.gz or NAME.bin.xz has the binary form, see read_binary_vectors.
 WordVectors read_word_vectors(const std::filesystem::path& path,
                               const std::function<bool(std::string_view)>& wanted);
 

@@ -1,4 +1,4 @@
-// A data set of labelled sentences, wherever it comes from, before its words have numbers.
+// A data set of labelled sentences from any source, before its words have numbers.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@ namespace keel::models {
 using Sentences = std::vector<text::LabelledSentence>;
 
 struct Corpus : data::Corpus<Sentences> {
-  std::vector<std::string> labels;  // the names of the classes; a sentence has a place in them
-  // The file of each part, where they have files of their own; empty: the origin is that of all.
+  std::vector<std::string> labels;  // the names of the classes; a sentence has an index into them
+  // The file of each part; empty if the parts have no files of their own: `origin` names it.
   std::array<std::string, 3> files = {};
 
   data::SplitNotes notes(task::Split split) const {

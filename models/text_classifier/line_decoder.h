@@ -1,4 +1,4 @@
-// What the text classifier says of lines that a user gives.
+// The text classifier's answers to lines that a user gives.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace keel::models {
 
-// Lines are sentences without labels; the answers are names of classes, and the scores of ranked
-// answers their probabilities.
+// Lines are sentences without labels. The answers are names of classes, and the scores of ranked
+// answers are their probabilities.
 class LineDecoder final : public data::RowsDecoder {
  public:
-  // The labels of `rows` do not count.
+  // The labels of `rows` are ignored.
   LineDecoder(std::shared_ptr<const data::TextRows> rows, std::vector<std::string> labels);
 
   std::int64_t size() const override { return std::ssize(found_); }

@@ -1,6 +1,6 @@
 // Sentence classification with a Transformer encoder: RT (two classes) and SST5 (five), as in Xu et
-// al. 2019, section 4.1, and a user's own sentences with labels of any kind. What the paper leaves
-// open is said beside each option.
+// al. 2019, section 4.1, and a user's own sentences with labels of any kind. Comments on the
+// options name the choices that the paper leaves open.
 #pragma once
 
 #include "frontend/data/text_rows.h"
@@ -14,7 +14,7 @@ namespace keel::models {
 struct TextClassifierOptions {
   std::string task = "rt";  // or "sst5", or "files": labels of your own (own_files.h)
   std::string norm = "layernorm";
-  std::string place = "pre";    // of norms: before a sublayer, or "post", after the sum
+  std::string place = "pre";    // of norms: "pre", before a sublayer, or "post", after the sum
   std::string init = "xavier";  // of projections: Xavier-uniform, or "kaiming", U(+-1/sqrt(fan_in))
   std::string positions = "sinusoidal";  // or "learned"
   std::int64_t layers = 4, width = 128;
@@ -55,7 +55,7 @@ struct TextClassifierOptions {
 
 //     x = dropout(sqrt(width) E[w] + positions)                      (rows, length, width)
 //     `layers` encoder layers;  h = the mean over the words of norm(x);  logits = h W + b
-// With norms after the sums there is none before the mean. Batches are those of data::TextRows.
+// If norms stand after the sums, there is none before the mean. Batches are data::TextRows'.
 class TextClassifierNetwork final : public task::NetworkOf<TextClassifierOptions> {
  public:
   TextClassifierNetwork(const TextClassifierOptions& options, text::Vocabulary vocabulary,
@@ -96,8 +96,8 @@ class TextClassifier final : public task::TaskWithOptions<TextClassifierOptions>
   std::vector<task::OptionValues> data_forms(const std::string&) const override {
     return {{{"task", "files"}}, {{"task", "rt"}}, {{"task", "sst5"}}};
   }
-  // As files.h and own_files.h say, and Error{kBadInput} for data of other classes than the known
-  // ones.
+  // Throws as files.h and own_files.h say, and Error{kBadInput} for data with other classes than
+  // the known ones.
   task::Prepared prepare(const task::DataRequest& request,
                          const task::Assets* known) const override;
   std::shared_ptr<const task::Network> restore(const task::Assets& assets) const override {
