@@ -14,8 +14,8 @@ enum class Validation { kFirst, kLast };  // which training rows are held out
 // Columns "image" u8 (n, 28, 28) and "label" i32 (n). 5,000 of the 60,000 training images, or a
 // twelfth of fewer, are held out for validation. Built-in: 12,000 training and 2,000 test digits.
 // Making a table throws as the readers, and Error{kBadInput} for fewer than 12 training images.
-// `change`, if there is one, makes a table of other columns of each of the parts "train", "valid"
-// and "test".
+// `change`, if given, makes a table of other columns from each of the parts "train", "valid" and
+// "test".
 using ChangeDigits = std::function<data::Dataset(const data::Dataset&, std::string_view part)>;
 std::unique_ptr<data::TableSplits> load_digits(const task::DataRequest& request,
                                                Validation validation,

@@ -1,4 +1,4 @@
-// Sentences and their translations, wherever they come from, before their words have numbers.
+// Sentences and their translations from any source, before their words have numbers.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,9 @@ namespace keel::models {
 
 using text::SentencePairs;
 
-// Lines of tokens with blanks between. Which side is the source is decided already.
+// Lines of tokens separated by blanks. Source and target sides are already chosen.
 struct ParallelCorpus : data::Corpus<SentencePairs> {
-  // The target side of the validation or test split as people wrote it; empty when it is not known.
+  // The target side of the validation or test split as people wrote it; empty if unknown.
   std::function<std::vector<std::string>(task::Split)> raw_targets = {};
 };
 

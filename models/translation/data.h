@@ -1,4 +1,4 @@
-// The pairs of sentences of a translation: files or the generator, sub-words, batches.
+// The pairs of sentences of a translation, from files or from the generator; sub-words, batches.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct TranslationOptions {
   std::optional<text::CleanOptions> clean_subwords = {};  // and of those that stay, in sub-words
   SubwordOptions subwords = {};
   bool joint = true;            // both languages share merges and dictionary
-  std::int64_t train_rows = 0;  // train on the first so many of the pairs that stay; 0: all
+  std::int64_t train_rows = 0;  // train on the first ones of the pairs that stay; 0: all
 };
 
 struct TranslationSubwords {
@@ -39,9 +39,9 @@ struct TranslationData {
   ParallelCorpus corpus;
   TranslationSubwords subwords;
 
-  // Reads what is needed for training; the test split only has to be there. Sub-words are learned
-  // of the training pairs unless they are given. Throws Error{kUsage} for options, Error{kBadInput}
-  // when no training pair stays, and otherwise as files.h and subwords.h say.
+  // Reads the data for training; the test split only has to exist. Sub-words are learned from the
+  // training pairs unless they are given. Throws Error{kUsage} for options, Error{kBadInput} if no
+  // training pair stays, and otherwise as files.h and subwords.h say.
   static TranslationData load(const TranslationOptions& options, TranslationSubwords subwords = {});
 };
 

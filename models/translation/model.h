@@ -14,7 +14,7 @@
 
 namespace keel::models {
 
-// Which norms are of the kind that the option "norm" names; the others are layernorm.
+// The norms that the option "norm" chooses; the others are layernorm.
 enum class NormedSites {
   kAll,      // all of both stacks (Xu et al. 2019)
   kEncoder,  // the encoder's, the one after its last layer too (Shen et al. 2020)
@@ -28,14 +28,14 @@ enum class TranslationInit {
   kFairseq,     // Xavier-uniform, of the projections q, k, v with the gain 1/sqrt(2), whose biases
                 // are U(+-1/sqrt(width)); other biases are 0
   kKaiming,     // U(+-1/sqrt(fan_in)), biases 0
-  kX19Release,  // so for the projections of attention alone, Xavier-uniform for feed-forward layers
+  kX19Release,  // this for the projections of attention alone, Xavier-uniform for feed-forward
 };
 constexpr auto choice_words(TranslationInit) {
   return std::to_array<std::string_view>({"fairseq", "kaiming", "x19_release"});
 }
 
-// Which tables are one: those of both languages and the weights of the logits, those of the target
-// language and of the logits, or none.
+// Tables that are shared: those of both languages and the weights of the logits, those of the
+// target language and of the logits, or none.
 enum class SharedEmbeddings { kAll, kTarget, kNone };
 constexpr auto choice_words(SharedEmbeddings) {
   return std::to_array<std::string_view>({"all", "target", "none"});
@@ -71,7 +71,7 @@ struct TranslationModelOptions {
   std::int64_t beam = 5;
   double length_penalty = 1;
   std::int64_t longest = 200;          // sub-words of a translation
-  std::int64_t translated_rows = 500;  // sentences of the validation set whose BLEU is measured
+  std::int64_t translated_rows = 500;  // sentences of the validation set for BLEU
 
   static constexpr auto fields() {
     using T = TranslationModelOptions;
@@ -136,16 +136,16 @@ struct TranslationModelOptions {
   void validate() const;
 };
 
-// Of sources (rows, s) and targets (rows, t), which begin with the end mark in the place of their
+// For sources (rows, s) and targets (rows, t); a target begins with the end mark and lacks its own
 // last symbol:
 //     x = dropout(sqrt(width) E[symbols] + positions)       for either language
 //     memory = norm(encoder layers of x);  h = norm(decoder layers of x and memory)
 //     logits = h D^T, D being a table of embeddings
-// With norms after the sums there is none after the last layers. The loss is the cross entropy,
+// If norms stand after the sums, there is none after the last layers. The loss is the cross entropy
 // with label_smoothing, summed over the symbols of the targets, their ends included.
 class TranslationNetwork final : public task::NetworkOf<TranslationModelOptions> {
  public:
-  // Without a form it is not known how the training text was prepared.
+  // Without a form the preparation of the training text is unknown.
   TranslationNetwork(const TranslationModelOptions& options, TranslationSubwords subwords,
                      std::optional<LineForm> form)
       : NetworkOf(options), subwords_(std::move(subwords)), form_(std::move(form)) {}
@@ -159,14 +159,14 @@ class TranslationNetwork final : public task::NetworkOf<TranslationModelOptions>
   }
   task::Sizes sizes(std::int64_t batch) const override;
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
-  // Those of search_network.h.
+  // The inputs of search_network.h.
   std::vector<task::Input> search_inputs(std::string_view network,
                                          const task::Sizes& sizes) const override;
   std::vector<NamedValue> build_search(nn::Net& net, std::string_view network,
                                        const task::Sizes& sizes,
                                        const task::Inputs& in) const override;
-  // Translates lines as people write them, where the training data were such lines, and otherwise
-  // lines of tokens (LineForm).
+  // Translates lines as people write them if the training data were such lines, and otherwise lines
+  // of tokens (LineForm).
   task::Answers answers() const override { return task::Answers::kPortions; }
   std::unique_ptr<task::Decoder> decoder(std::span<const std::string> lines,
                                          std::int64_t first) const override;
@@ -186,7 +186,7 @@ class TranslationNetwork final : public task::NetworkOf<TranslationModelOptions>
   Value decode(nn::Net& net, Value x, const task::Inputs& in, Value memory) const;
   // After the last layer of the decoder, where norms stand before the sublayers.
   Value normed_output(nn::Net& net, Value x, Value mask) const;
-  // What a search asks of h (rows, width): the symbols that may follow in every row.
+  // The predictions for a search from h (rows, width): the symbols that may follow in each row.
   std::vector<NamedValue> ranked(nn::Net& net, const Tables& of, Value h) const;
   void build_encode(nn::Net& net, const task::Inputs& in) const;
   std::vector<NamedValue> build_step(nn::Net& net, const task::Sizes& sizes,
@@ -204,8 +204,8 @@ class Translation final : public task::TaskWithOptions<TranslationModelOptions> 
   }
   std::string_view batch_unit() const override { return "tokens"; }
   std::string_view item_unit() const override { return "tokens"; }
-  // The first, by which the best weights are chosen, is the perplexity without label smoothing;
-  // "bleu" is that of words.
+  // The first metric, which chooses the best weights, is the perplexity without label smoothing;
+  // "bleu" is the BLEU of words.
   std::vector<task::MetricInfo> metrics() const override;
   std::vector<task::OptionValues> data_forms(const std::string& folder) const override;
   task::Prepared prepare(const task::DataRequest& request,

@@ -1,4 +1,4 @@
-// What a network that translates is fed with.
+// The inputs of a network that translates.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ inline constexpr std::int32_t kNoToken = -1;
 //   target_mask  u8 (rows, target length)    1 where target_out has a token
 //   asked        i32 (rows)                  row * target length + the position of target_in after
 //                                            which a search asks for symbols; 0 where none does
-// Padding stands after the tokens on both sides, for attention goes through no key that its mask
-// takes from a row's end: a sentence then has the same bits whatever stands beside it. (fairseq
-// has the source's padding in front; positions are counted from the first token, so that the
-// network computes the same.)
+// Padding stands after the tokens on both sides, because attention skips masked keys at a row's
+// end: a sentence then has the same bits whatever stands beside it. (fairseq puts the source's
+// padding in front and counts positions from the first token, so its network computes the
+// same.)
 enum PairInput : std::size_t { kSource, kSourceMask, kTargetIn, kTargetOut, kTargetMask, kAsked };
 std::vector<task::Input> pair_inputs(const task::Sizes& sizes);
 

@@ -1,4 +1,4 @@
-// The sentences that a search goes through together, and what the network is asked about them.
+// The sentences that a search handles together, and its questions to the network.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct SearchSlot {
 
 struct SearchGroup {
   std::vector<SearchSlot> slots = {};
-  std::int64_t sentences = 0;      // as many slots there may be; a program's sizes have it
+  std::int64_t sentences = 0;      // the most slots there may be; a program's sizes have it
   std::int64_t beam = 0;           // rows of a sentence
   std::int64_t source_length = 0;  // the bucket of all sources
 
@@ -30,23 +30,23 @@ struct SearchGroup {
     return slot * static_cast<std::size_t>(beam) + open;
   }
   bool is_done() const;
-  // How many symbols the open hypotheses have; those of all sentences have as many.
+  // The number of symbols of every open hypothesis, the same for all sentences.
   std::int64_t symbols() const;
 };
 
-// Makes the batches that ask the network which symbols may follow the open hypotheses of a group.
+// Makes the batches that ask the network for the next symbols of a group's open hypotheses.
 class SearchBatches {
  public:
   virtual ~SearchBatches() = default;
-  // What has to be run before the group's first step; null: nothing.
+  // The batch to run before the group's first step; null: none.
   virtual const task::Batch* begin(const SearchGroup&) { return nullptr; }
   virtual const task::Batch& step(const SearchGroup& group) = 0;
 };
 
-// Has the whole network compute all positions of every hypothesis anew, at every step. It serves
-// networks whose norms take statistics over a sentence's positions.
+// At every step the whole network computes all positions of every hypothesis anew. For networks
+// whose norms take statistics over a sentence's positions.
 std::unique_ptr<SearchBatches> whole_batches();
-// Goes on from what earlier steps have left, by the networks of search_network.h.
+// Continues from the values of earlier steps, with the networks of search_network.h.
 std::unique_ptr<SearchBatches> step_batches();
 
 }  // namespace keel::models

@@ -19,14 +19,14 @@ struct SubwordOptions {
   std::int64_t min_count = 1;  // symbols that occur less often are unknown
 };
 
-// Learned of training sentences, of both languages together if they are to share it.
+// Learned from training sentences, from both languages together if they share it.
 class Subwords {
  public:
   // Throws Error{kUsage} for options, and Error{kBadInput} for a word that ends in "@@".
   static Subwords learn(std::span<const std::vector<std::string>* const> sides,
                         const SubwordOptions& options);
-  // What text() and codes() gave; `codes` is empty where there are no merges. Throws
-  // Error{kBadInput} with the line.
+  // Reads text() and codes() back; `codes` is empty if there are no merges. Throws Error{kBadInput}
+  // with the line.
   static Subwords parse(std::string_view codes, std::string_view dictionary);
   std::string codes() const { return codes_ ? codes_->text() : ""; }
 

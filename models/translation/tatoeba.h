@@ -7,7 +7,7 @@
 
 namespace keel::models {
 
-// As files.h says of "tatoeba".
+// Reads "tatoeba" as files.h describes it.
 ParallelCorpus read_tatoeba(const std::filesystem::path& folder, const CorpusLayout& layout,
                             const CorpusOptions& options);
 
