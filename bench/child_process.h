@@ -1,5 +1,5 @@
-// A program that is run beside this one, asked through its standard input, and answers with lines
-// on its standard output.
+// A program that runs beside this one. It is asked through its standard input and answers with
+// lines on its standard output.
 #pragma once
 
 #include <string>
@@ -16,14 +16,14 @@ class ChildProcess {
   // object ends. Its standard error is this program's. Throws Error{kIo} when it cannot be started.
   explicit ChildProcess(const std::vector<std::string>& command);
 
-  // Throws Error{kIo} when nobody is there to read.
+  // Throws Error{kIo} when the program no longer reads.
   void send(std::string_view bytes) const;
   // Waits for the next line and returns it without its end. Throws Error{kIo} when the program ends
   // or closes its output first, Error{kBadInput} for a line of more than a MiB.
   std::string read_line();
 
  private:
-  // Both its standard input and its standard output, as both ends of a pair of sockets.
+  // Standard input and output of the program, as the two ends of a pair of sockets.
   struct Ends {
     io::Descriptor ours, its;
   };
@@ -33,7 +33,7 @@ class ChildProcess {
   std::string name_;
   io::Descriptor socket_;
   io::Child child_;
-  std::string read_;  // what came after the last line
+  std::string read_;  // received after the last line
 };
 
 }  // namespace keel::bench

@@ -1,4 +1,4 @@
-// keel bench graph: how the time from nothing to a program that can run grows with the graph.
+// keel bench graph: how the time to build a runnable program grows with the graph.
 #pragma once
 
 #include "src/graph/graph.h"
@@ -22,7 +22,7 @@ struct GraphScale {
 // every step, and Adam for its parameters.
 Graph recurrent_step(int steps);
 
-// Builds and compiles the recurrent graph of as many time steps as come nearest to `nodes` nodes.
+// Builds and compiles the recurrent graph whose number of nodes comes nearest to `nodes`.
 GraphScale bench_graph(int nodes, int rounds);
 
 }  // namespace keel::bench

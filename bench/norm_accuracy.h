@@ -26,15 +26,15 @@ struct NormAccuracy {
   std::vector<WorstError> worst;  // parameters only of a norm that has some
 };
 
-// What is measured when no norm is asked for: every norm of `keel list norms` and its options that
-// change the mathematics, but none, which does nothing, weightnorm, a norm of weights, and
-// noisybatchnorm, recurrentbatchnorm and sequencebatchnorm, which run batchnorm's kernels.
+// The norms measured by default: every norm of `keel list norms`, with the options that change the
+// mathematics, except none, which does nothing, weightnorm, a norm of weights, and noisybatchnorm,
+// recurrentbatchnorm and sequencebatchnorm, which run batchnorm's kernels.
 std::vector<std::string> accuracy_norms();
 
-// One training step of a norm from its initial state, forward and backward, on every case that is
-// generated for its layouts with `every` (see compare::generated_cases), each once. `norm` is what
-// nn::Norm::parse takes; its options go before those of a case (eps, gain, bias). The scaling in
-// front of powernorm is left out: groupscaling is measured by itself.
+// One training step of a norm from its initial state, forward and backward, once on every case that
+// is generated for its layouts with `every` (see compare::generated_cases). `norm` is an input of
+// nn::Norm::parse; its options override those of a case (eps, gain, bias). The scaling before
+// powernorm is left out: groupscaling is measured by itself.
 NormAccuracy measure_accuracy(Backend& backend, const std::string& norm, int every);
 
 // The same on the one case that a text describes.

@@ -16,12 +16,12 @@ struct NormPass {
   Timing copy;                     // a plain copy that moves as many bytes (see plain_copy.h)
   std::optional<Timing> streamed;  // a copy past the caches, where the norm's result goes past them
   std::optional<Timing> peer;      // oneDNN's own primitive, where it has one (see norm_peer.h)
-  // The fewest that must move: forward x in and y out; backward x (or y) and dy in and dx out, or
-  // only dy in and dx out for a norm whose deviation counts as constant.
+  // The fewest bytes that must move: forward x in and y out; backward x (or y) and dy in and dx
+  // out, or only dy in and dx out for a norm whose deviation counts as constant.
   std::int64_t bytes = 0;
 
   double gigabytes_per_second() const { return double(bytes) / norm.median * 1e-9; }
-  // Of the plain copy's speed; 1 is as fast as a copy.
+  // The norm's speed divided by the plain copy's; 1 is as fast as a copy.
   double ratio() const { return copy.median / norm.median; }
   double streamed_ratio() const { return streamed->median / norm.median; }
   double peer_ratio() const { return copy.median / peer->median; }
@@ -31,20 +31,20 @@ struct NormBench {
   std::string norm;
   Shape x;
   NormPass forward = {}, backward = {};
-  // PyTorch's forward, and forward with backward, which ours does as one program. Blocks of 10
-  // rounds of either alternate.
+  // Times of PyTorch's forward, and of its forward with backward, which keel runs as one program.
+  // Blocks of 10 rounds of either alternate.
   std::optional<TorchTimes> torch = {};
   std::string torch_refusal = {};  // why PyTorch, or some of its modes, has no times
   std::string refusal = {};  // why this norm does not run on this shape; then there are no times
 };
 
-// The norm (as nn::Norm::parse takes it) of x in training mode. All that is timed runs in turns;
-// small sizes run several times a turn. x is standard normal, and so is dy. PyTorch is measured
-// unless `torch` is null.
+// Times the norm (as nn::Norm::parse takes it) of x in training mode. All bodies run in turns;
+// small sizes run several times a turn. x and dy are standard normal. PyTorch is timed unless
+// `torch` is null.
 NormBench bench_norm(Backend& backend, const std::string& norm, const Shape& x, int rounds,
                      TorchPeer* torch = nullptr);
 
-// The shapes measured when none is asked for: those of a GPU fill it.
+// The shapes measured by default; those for a GPU are large enough to fill it.
 std::vector<Shape> norm_bench_shapes(bool of_gpu = false);
 
 }  // namespace keel::bench

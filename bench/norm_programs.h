@@ -1,4 +1,4 @@
-// A norm in training as programs of its own: the forward, the backward, and both in a row.
+// A norm in training as programs: the forward, the backward, and the two in sequence.
 #pragma once
 
 #include "bench/torch_peer.h"
@@ -14,8 +14,8 @@ Graph norm_graph(const nn::Norm& norm, const Shape& x);
 bool is_norm_forward(const Node& node);
 bool is_norm_backward(const Node& node);
 
-// Each program is fed with what it meets in the whole: statistics saved for the backward are real
-// ones.
+// Each program reads the values that it has in the whole one: the statistics saved for the backward
+// are real ones.
 struct NormPrograms {
   Graph forward_graph, backward_graph, both_graph;
   Variables variables;

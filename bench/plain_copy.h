@@ -1,4 +1,4 @@
-// The yardsticks of the norms: copies on a backend's own threads.
+// The copies that norms are measured against, on a backend's own threads.
 #pragma once
 
 #include "src/runtime/backend.h"
@@ -13,7 +13,7 @@ Kernel plain_copy(Backend& backend, std::byte* to, std::byte* from, std::int64_t
 // Whether the backend stores results of that size past the caches: onednn does so from a size on
 // (see backends/onednn/streaming.h).
 bool is_streamed(const Backend& backend, std::int64_t bytes);
-// Then, the same copy by such stores.
+// For such sizes: the same copy with stores past the caches.
 Kernel streamed_copy(Backend& backend, std::byte* to, std::byte* from, std::int64_t bytes);
 
 }  // namespace keel::bench

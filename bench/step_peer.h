@@ -1,4 +1,4 @@
-// A training step as PyTorch's child process takes it.
+// A training step in the form that PyTorch's child process takes.
 #pragma once
 
 #include "bench/torch_peer.h"

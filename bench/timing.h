@@ -1,4 +1,4 @@
-// Timing for benchmarks on shared, noisy machines: what is compared is run in turns, and medians
+// Timing for benchmarks on shared, noisy machines: the things to compare run in turns, and medians
 // are reported.
 #pragma once
 
@@ -31,8 +31,8 @@ std::vector<Timing> time_in_turns(std::span<const std::function<void()>> bodies,
 // Bodies that take their own samples, for the given number of rounds: those of another process.
 using Sampler = std::function<Samples(int rounds)>;
 
-// Where several processes are compared, whose idle threads may go on spinning for a moment, turns
-// are blocks of 10 rounds. The timings of the first sampler's bodies, then of the second's, ....
+// For several processes, whose idle threads may spin for a moment: a turn is a block of 10 rounds.
+// Returns the timings of the first sampler's bodies, then of the second's, ....
 std::vector<Timing> time_in_blocks(std::span<const Sampler> samplers, int rounds);
 
 }  // namespace keel::bench

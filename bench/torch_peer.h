@@ -1,4 +1,4 @@
-// PyTorch in a child process, computing and timing what a benchmark of ours does.
+// PyTorch in a child process, which computes and times the same work as a benchmark of ours.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace keel::bench {
 
-// What PyTorch is to compute, from the same numbers as ours.
+// The work for PyTorch, from the same numbers as ours.
 struct TorchCase {
   struct Given {
     std::string name;

@@ -1,12 +1,12 @@
-// What a norm over the batch makes of one step: how far its statistics are from the running ones,
-// and the parts of its gradient that pass through them (Shen et al. 2020, section 4). With d
+// Facts about a norm over the batch in one step: the distance of its statistics from the running
+// ones, and the parts of its gradient that pass through them (Shen et al. 2020, section 4). With d
 // features, mu and v of the batch (v = sigma^2, or psi^2 of PN-V), s = sqrt(v + eps), the running
 // ones as they were before the update, and means over the rows that are not padding:
 //     distance_mean     |mu - running|_2 / d
 //     distance_square   |v - running|_2 / d
 //     gradient_mean     |(gain / s) mean(dy)|_2 / d
 //     gradient_square   the mean over rows of |(gain / s) mean(dy xhat) xhat|_2 / d
-// Of PN-V there is no mean.
+// PN-V has no mean.
 #pragma once
 
 #include "studies/norm_sites.h"
@@ -27,13 +27,13 @@ Value rows_of_features(Graph& graph, Value x);
 // Marks what values_at() reads: x, dy and the mask.
 void mark_values(Graph& graph, const NormSite& site, const WatchedNorm& norm);
 
-// Rows are those of tokens or the pixels of images, those of padding left out; float64.
+// Rows are tokens or the pixels of images, without padding; float64.
 struct NormValues {
   Tensor x, dy;  // (rows, d)
 };
 NormValues values_at(const Program& program, const NormSite& site);
 
-// (d) each, as before the update; the mean is absent of PN-V.
+// (d) each, before the update; PN-V has no mean.
 struct NormBefore {
   Tensor mean, square, gain;
 };

@@ -14,7 +14,7 @@ struct Glm {
   std::int64_t cases() const { return x.shape()[0]; }
   std::int64_t inputs() const { return x.shape()[1]; }
   std::int64_t outputs() const { return w.shape()[0]; }
-  // With other data or weights.
+  // The same model with other data or weights.
   Glm with(const Tensor& other_x, const Tensor& other_w) const;
 };
 
@@ -49,11 +49,11 @@ Jacobian jacobian(Backend& backend, const Glm& glm);
 //     do_k/dw_i = gain_k / sigma (delta_ki - (1 + xhat_k xhat_i) / outputs) x
 double formula_error(const Glm& glm, const Jacobian& j);
 
-// Cov(y | x) of each case, (cases, outputs, outputs): the identity of Gaussian outputs, or
-// diag(p) - p p^T of p = softmax(o).
+// Cov(y | x) of each case, (cases, outputs, outputs): the identity for Gaussian outputs, or diag(p)
+// - p p^T with p = softmax(o).
 Tensor gaussian_covariance(const Tensor& o);
 Tensor softmax_covariance(const Tensor& o);
-// The mean over the cases, for each of them.
+// Every case gets the mean over the cases.
 Tensor averaged(const Tensor& covariance);
 
 // The mean over cases of J^T Cov J, (parameters, parameters).

@@ -1,5 +1,5 @@
-// The loss of a batch and its gradient at any weights, in training mode: nothing that persists
-// changes. And how both vary along the gradient.
+// The loss of a batch and its gradient at any weights, in training mode and without a change to
+// persistent values; and how both vary along the gradient.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ struct Slope {
   Weights gradient;
 };
 
-// The weights of one layer, which is what the first part of a parameter's name says.
+// The weights of one layer. The first part of a parameter's name names the layer.
 struct LayerWeights {
   std::string name;
   std::size_t begin = 0, end = 0;  // of Weights
@@ -30,10 +30,10 @@ class GradientProbe {
   // Both arguments must outlive the object.
   GradientProbe(Backend& backend, const train::Job& job);
 
-  // The batch of all that follows; it must outlive that.
+  // Sets the batch of all later calls; it must outlive them.
   void take(const task::Batch& batch) { batch_ = &batch; }
   Slope at(const Weights& weights);
-  // What the variables of a training hold.
+  // The values of a training's variables.
   Weights read(const Variables& variables) const;
   const std::vector<LayerWeights>& layers() const { return layers_; }
 

@@ -1,4 +1,4 @@
-// What the exact studies share: float64 graphs that are run once, random numbers, and moments.
+// Shared parts of the exact studies: float64 graphs that run once, random numbers, and moments.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace keel::study {
 
-// What rounding may add to an identity, relative to the size of its terms: float64 rounds to
-// 1.1e-16, and no sum here has more than 4096 terms.
+// The largest error that rounding may add to an identity, relative to the size of its terms:
+// float64 rounds to 1.1e-16, and no sum here has more than 4096 terms.
 inline constexpr double kRounding = 1e-12;
 
 using Tensors = std::map<std::string, Tensor>;
@@ -38,7 +38,7 @@ Value dot(Graph& g, Value a, Value b);
 
 // Standard normal numbers in float64, keyed by seed and name.
 Tensor normal(const Shape& shape, std::uint64_t seed, std::string_view name);
-// The elements of t moved and stretched: those of group g = group_of(index) get a mean within 3
+// The elements of t, shifted and scaled: those of group g = group_of(index) get a mean within 3
 // deviations of 0 and a deviation within [0.1, 10], drawn for the group.
 Tensor spread(const Tensor& t, std::uint64_t seed,
               const std::function<std::int64_t(std::int64_t)>& group_of);
@@ -46,7 +46,7 @@ Tensor spread(const Tensor& t, std::uint64_t seed,
 Tensor mapped(const Tensor& t, const std::function<double(double, std::int64_t)>& f);
 Tensor scaled(const Tensor& t, double factor);
 
-// Of a matrix: row i, and a copy of column c.
+// Row i of a matrix, and a copy of its column c.
 std::span<const double> row(const Tensor& t, std::int64_t i);
 std::vector<double> column(const Tensor& t, std::int64_t c);
 
@@ -56,7 +56,7 @@ double mean_product(std::span<const double> a, std::span<const double> b);
 double variance(std::span<const double> a);
 // Euclidean length.
 double length(std::span<const double> a);
-// Of the angle between two vectors; 0 where one of them is 0.
+// The cosine of the angle between two vectors; 0 if one of them is 0.
 double cosine(std::span<const double> a, std::span<const double> b);
 // largest <- the larger of both, smallest <- the smaller; NaN, once met, stays.
 void take_largest(double& largest, double value);

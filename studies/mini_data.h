@@ -1,5 +1,5 @@
-// The data of the miniatures: drawn from a seed, labelled by a random network, the teacher, or by
-// what they were drawn from.
+// The data of the miniatures. They are drawn from a seed and labelled by a random network, the
+// teacher, or by the class that they were drawn from.
 //
 // All have columns x (rows, features) f32 and label (rows) i32, and no validation rows.
 #pragma once
@@ -13,7 +13,7 @@ struct MiniData {
   std::int64_t train_rows = 0, test_rows = 0, features = 32, classes = 10;
 };
 
-// How the columns become inputs of a network.
+// The columns as inputs of a network.
 std::vector<data::TableColumn> mini_columns(std::int64_t features);
 
 // x = n exp(m / 2), n ~ N(0, 1) each, m ~ N(0, 1) one a row;  label = argmax(tanh(x T1) T2),

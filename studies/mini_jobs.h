@@ -22,13 +22,13 @@ struct VectorRun {
   bool post = false;  // the norm after each sum
   int steps = 0;      // unless it is 0
 };
-// The i-th seed from the first on; options.steps, where given, overrides the number of steps.
+// The i-th seed, counted from the first; options.steps, if given, replaces the number of steps.
 train::Job vector_job(const Options& options, int i, const VectorRun& run);
 
 // 4 blocks, 800 steps of Adam at 8 sentences of 16 tokens, a stream (RowOrder::kStream).
 struct SentenceRun {
   std::string norm;
-  bool layer_scale = false;  // in front of every norm
+  bool layer_scale = false;  // before every norm
   double spread = 1;         // of the sentences' scales
 };
 train::Job sentence_job(const Options& options, int i, const SentenceRun& run);

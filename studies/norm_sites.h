@@ -20,7 +20,7 @@ std::vector<NormSite> norm_sites(const Graph& graph, const OpInfo& op);
 
 // Marks a value as the output "<site>/<what>".
 void mark(Graph& graph, const NormSite& site, const std::string& what, Value value);
-// What a run left there, as float64.
+// The value of that output after a run, as float64.
 Tensor fetch(const Program& program, const NormSite& site, const std::string& what);
 
 }  // namespace keel::study

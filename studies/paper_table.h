@@ -1,5 +1,5 @@
-// Tables of the papers as data: what was measured, with which norms, and what came out. The files
-// are studies/tables/*.toml.
+// Tables of the papers as data: quantities, norms and published results. The files are
+// studies/tables/*.toml.
 #pragma once
 
 #include <map>
@@ -12,17 +12,17 @@ namespace keel::study {
 
 struct PaperColumn {
   std::string name, title;  // "rt", "RT, accuracy %"
-  std::string task;         // a model of the zoo, perhaps one that is yet to come
-  std::string run;          // columns that share it are numbers of the same training
+  std::string task;         // a model of the zoo, or one that does not exist yet
+  std::string run;          // columns with the same run are numbers of the same training
   std::map<std::string, std::string> recipes;                // "paper": "paper_sst5"; or none
   std::map<std::string, std::vector<std::string>> settings;  // more, by recipe: "train.batch=4"
-  std::vector<std::string> seeds;  // settings that take the seed besides train.seed
+  std::vector<std::string> seeds;  // settings that take the seed in addition to train.seed
   std::string study =
-      {};  // that measures `metric` of a finished training; empty: it says it itself
+      {};  // the study that measures `metric` of a finished training; empty: none
   // The value in the paper's unit is offset + scale * metric.
   std::string split, metric, weights;  // "test", "error", "best"
   double offset = 0, scale = 1;
-  int digits = 2;  // that are shown after the point
+  int digits = 2;  // shown after the point
 };
 
 struct PaperRow {
@@ -35,13 +35,13 @@ struct PaperTable {
   std::string name, source, about;  // "xu-table4", "Xu et al. 2019, table 4", ...
   bool is_figure = false;           // the paper draws its columns along the training
   std::vector<PaperColumn> columns;
-  std::vector<PaperRow> rows;  // none: only tasks that are yet to come are known of it
+  std::vector<PaperRow> rows;  // none: the table only names tasks that do not exist yet
 };
 
-// "adanorm{C=0.3}": a row's norm as it is used in a column.
+// "adanorm{C=0.3}": the norm of a row in a column.
 std::string norm_spec(const PaperRow& row, const PaperColumn& column);
 
-// The tables of one file. Throws Error{kInternal} naming `where` for what they may not say.
+// The tables of one file. Throws Error{kInternal} naming `where` for invalid contents.
 std::vector<PaperTable> read_paper_tables(std::string_view toml, const std::string& where);
 
 std::span<const PaperTable> paper_tables();

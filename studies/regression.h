@@ -1,4 +1,4 @@
-// Softmax regression, to its optimum.
+// Softmax regression, solved to its optimum.
 #pragma once
 
 #include <Eigen/Cholesky>
@@ -8,8 +8,8 @@ namespace keel::study {
 
 using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// x (rows, features) and, for each row, the probabilities of the classes that it should have,
-// (rows, classes): 1 for its class, or several that add up to 1.
+// x (rows, features) and the target probabilities of the classes for each row, (rows, classes): 1
+// for its class, or several that add up to 1.
 struct Examples {
   RowMatrix x, target;
 };
@@ -18,12 +18,12 @@ struct Examples {
 // over rows x.
 Eigen::MatrixXd second_moments(const RowMatrix& x);
 
-// How much weights are held back, and the variables V in which the best ones are looked for:
-// V = L' W, where L L' is about how the loss bends. The loss bends about equally in all directions
-// of V, so that some ten steps do what takes a thousand in W; the optimum is the same one.
+// The penalty on weights, and the variables V of the search: V = L' W, where L L' is about the
+// curvature of the loss. In V the curvature is about equal in all directions, so that some ten
+// steps do the work of a thousand in W; the optimum is the same.
 class Penalty {
  public:
-  // `moments` are those of the rows, or of rows like them. `strength` must be above 0.
+  // `moments` are those of the rows, or of similar rows. `strength` must be above 0.
   Penalty(const Eigen::MatrixXd& moments, double strength);
 
   double strength() const { return strength_; }
@@ -41,13 +41,13 @@ class Penalty {
 // minimizes, for each fit,
 //     - sum over its rows, classes of target log softmax(x W + b)
 //     + |W without b|^2 / (2 strength),
-// which is convex: the minimum is found by L-BFGS from `start` on (empty: 0) until the gradient by
-// V is below 1e-6 of |V|, or 1e-5 where rounding hides what lies below; it is about the distance to
-// the optimum there. With two classes this is logistic regression of a strength C = 2 `strength`,
-// for their weights share the penalty. Throws Error{kInternal} when L-BFGS finds no minimum.
+// which is convex. L-BFGS finds the minimum from `start` on (empty: 0), until the gradient by V is
+// below 1e-6 of |V|, or 1e-5 where rounding hides smaller ones; that is about the distance to the
+// optimum. With two classes this is logistic regression of strength C = 2 `strength`, because their
+// weights share the penalty. Throws Error{kInternal} if L-BFGS finds no minimum.
 RowMatrix fit_softmax(const Examples& examples, const RowMatrix& seen, const Penalty& penalty,
                       const RowMatrix& start = {});
-// A single one that sees all rows.
+// A single regression that sees all rows.
 RowMatrix fit_softmax(const Examples& examples, double strength, const RowMatrix& start = {});
 
 // The probabilities (rows, fits * classes) that W gives rows x.

@@ -1,4 +1,4 @@
-// The residual network of the miniatures, as a model whose data is drawn from the seed.
+// The residual network of the miniatures, as a model whose data are drawn from the seed.
 #pragma once
 
 #include "frontend/nn/norm.h"
@@ -15,7 +15,7 @@ struct ResidualOptions {
   // Weights start as N(0, variance / fan_in).
   double hidden_variance = 1, logit_variance = 1;
   std::string norm = "layernorm";
-  bool layer_scale = false;  // "layerscaling" in front of every norm
+  bool layer_scale = false;  // "layerscaling" before every norm
   bool post = false;         // a norm after each sum instead of inside each branch
 
   static constexpr auto fields() {

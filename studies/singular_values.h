@@ -8,9 +8,9 @@
 
 namespace keel::study {
 
-// Singular values of the rows of a table (n, d) that are kept, n flags, the largest first, d of
-// them: square roots of the eigenvalues of the Gram matrix (d, d) in float64, good down to 1e-7 of
-// the largest. Rows are not centred.
+// The singular values of the kept rows of a table (n, d), with n flags; d values, the largest
+// first. They are square roots of the eigenvalues of the Gram matrix (d, d) in float64, good down
+// to 1e-7 of the largest. Rows are not centred.
 std::vector<double> singular_values_of(const Tensor& table, const std::vector<bool>& kept);
 
 struct SpectrumSummary {

@@ -1,5 +1,5 @@
-// Theory as programs: each study computes a claim of the papers, gives the numbers as tables and
-// says of every claim whether it held.
+// Theory as programs: each study computes a claim of the papers, gives the numbers as tables, and
+// says for every claim whether it held.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace keel::study {
 struct Options {
   Backend& backend;        // exact studies need one that stores float64
   std::uint64_t seed = 0;  // the first seed
-  int seeds = 0;           // how many, from the first on; 0: as many as the source reports
+  int seeds = 0;           // number of seeds, from the first on; 0: as many as the source reports
   int steps = 0;           // of every training; 0: as many as the study takes
   // Of a study that takes a task: one of the zoo, norms, a folder with its data and settings like
   // {"train.lr", "0.1"}; empty: the study's own, built-in data, the recipe's. Runs take settings
@@ -24,11 +24,11 @@ struct Options {
   std::string task = {};
   std::vector<std::string> norms = {};
   std::string data = {};
-  std::string site = {};  // of the norms, the one that is looked at; empty: the first
+  std::string site = {};  // the norm to look at, by its place; empty: the first
   std::vector<std::pair<std::string, std::string>> settings = {};
-  // Of a study that takes runs: checkpoints of trainings to look at in place of some of its own.
+  // For a study that takes runs: checkpoints to look at in place of some of its own trainings.
   std::vector<std::string> runs = {};
-  bool quiet = true;  // otherwise a study that takes long says on stderr how far it is
+  bool quiet = true;  // otherwise a study that takes long reports its progress on stderr
 };
 
 // Numbers under headings; a cell is text already rounded for reading.
@@ -37,8 +37,8 @@ struct Table {
   std::vector<std::vector<std::string>> rows;  // the first is the heading, no two names alike
 };
 
-// One claim: what was measured, and the bound it had to keep. One that is not judged counts neither
-// way; `bound` says what judging it takes.
+// One claim: the measured value and its bound. A claim that is not judged counts neither as held
+// nor as failed; its `bound` says what judging it takes.
 struct Check {
   std::string claim, bound;
   double measured = 0;
@@ -62,7 +62,7 @@ struct Result {
   void at_most(std::string claim, double measured, double bound);
   void above(std::string claim, double measured, double bound);
   void near(std::string claim, double measured, double expected, double tolerance);
-  // Adds a claim that this run is too small for: `needs` says what it takes.
+  // Adds a claim that this run is too small to judge: `needs` says what it takes.
   void not_judged(std::string claim, double measured, std::string needs);
   // A claim about a mean over seeds: adds the mean of the values, one a seed, > bound as a check
   // that is not judged when there are fewer than `needed`.

@@ -1,4 +1,4 @@
-// Many numbers in few words.
+// Short summaries of many numbers.
 #pragma once
 
 #include <span>

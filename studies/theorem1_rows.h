@@ -3,7 +3,7 @@
 // - mean) / s, m = mean(g xhat), q = mean(xhat^2):
 //     mean(dx) = 0 if the gradient flows through the mean, else mean(g) / s
 //     var(dx) = (var(g) - (2 - q) m^2) / s^2 if it flows through the deviation, else var(g) / s^2
-// so that var(dx) <= var(g) / s^2, with equality, for eps = 0, only where g is orthogonal to xhat.
+// So var(dx) <= var(g) / s^2, with equality, for eps = 0, only where g is orthogonal to xhat.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Training in memory, with an eye on every step: no folder, no checkpoints.
+// Training in memory with access to every step: no folder, no checkpoints.
 #pragma once
 
 #include <functional>
@@ -10,11 +10,11 @@
 
 namespace keel::study {
 
-// Which rows make the batches.
+// The order in which rows make batches.
 enum class RowOrder {
-  kEpochs,  // epochs of shuffled batches, as `keel train` has them
+  kEpochs,  // epochs of shuffled batches, as in `keel train`
   kDrawn,   // each row drawn from all rows, with replacement
-  kStream,  // the next rows; there must be enough for all steps
+  kStream,  // the next rows; all steps together must not need more than there are
 };
 
 // After an update.
@@ -26,7 +26,7 @@ struct TrainedStep {
   double loss;
 };
 
-// What a study sees of a training besides its losses.
+// A study's view of a training besides its losses.
 struct StepObserver {
   // Adds outputs to the graph of a step, one for every size of batch.
   std::function<void(Graph& graph)> mark = [](Graph&) {};
@@ -36,7 +36,7 @@ struct StepObserver {
   std::function<void(const TrainedStep& step)> look = [](const TrainedStep&) {};
 };
 
-// What is seen of a pass: the outputs that it adds to a graph, and every run of it.
+// A study's view of a pass: the outputs that it adds to a graph, and every run of the graph.
 struct PassObserver {
   std::function<void(Graph& graph)> mark;
   std::function<void(const Program& program)> look;
@@ -44,25 +44,25 @@ struct PassObserver {
 
 class Training {
  public:
-  // Draws first values. The training options that count: batch, max_steps, seed, optimizer, rate
-  // and schedule. Backend and job must outlive the object.
+  // Draws first values. It uses these training options: batch, max_steps, seed, optimizer, rate and
+  // schedule. Backend and job must outlive the object.
   Training(Backend& backend, const train::Job& job, RowOrder order = RowOrder::kEpochs);
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
 
-  // All updates. Throws Error{kDiverged} at a loss or a gradient that is not finite.
+  // Runs all updates. Throws Error{kDiverged} at a loss or a gradient that is not finite.
   void run(const StepObserver& observer = {});
-  // The forward of every whole batch of the first epoch as training computes it, in a probe:
+  // Runs the forward of every whole batch of the first epoch as training computes it, in a probe:
   // changes nothing. Rows are in their own order unless they come in epochs.
   void pass(const PassObserver& observer);
-  // |dloss/dv|_2 over the first batch with the weights as they are, v an output that the network
+  // |dloss/dv|_2 over the first batch with the present weights; v is an output that the network
   // marks in a probe. Changes nothing.
   double gradient_norm(const std::string& output);
   // Throws Error{kDiverged} when the mean loss is not finite.
   train::Evaluation evaluate(task::Split split);
   void decode(task::Decoder& decoder) { evaluator_.decode(decoder); }
 
-  // Parameters and states as they are now.
+  // The present parameters and states.
   const Variables& variables() const { return variables_; }
   // Every scalar output of the graph of a step, such as "loss": its value of each step so far.
   const std::map<std::string, std::vector<double>>& traces() const { return traces_; }
@@ -80,8 +80,8 @@ class Training {
   const train::Job& job_;
   RowOrder order_;
   std::unique_ptr<task::Stream> train_;
-  std::uint32_t epoch_ = 0;       // of the batch that came last
-  std::int64_t epoch_begin_ = 0;  // the step with which it began
+  std::uint32_t epoch_ = 0;       // of the last batch
+  std::int64_t epoch_begin_ = 0;  // its first step
   Variables variables_;
   train::Feeder feeder_;
   train::Evaluator evaluator_;

@@ -1,4 +1,4 @@
-// One network that makes vectors of sentences, and what is measured of it.
+// Measurements of one network that makes vectors of sentences.
 #pragma once
 
 #include <functional>
@@ -24,9 +24,9 @@ class TransferProbe {
                 train::Progress& progress)
       : job_(job), decode_(std::move(decode)), options_(options), progress_(progress) {}
 
-  // Per cent of held-out sentences of the built-in stories whose topic is found.
+  // The held-out sentences of the built-in stories whose topic is found, in per cent.
   double topics() const;
-  // A row of the table of real tasks for each that is there, told as it is found.
+  // Adds a row for each real task whose data exist, and reports it as soon as it is measured.
   void add_tasks(Table& table, const std::string& network) const;
 
  private:

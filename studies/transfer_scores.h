@@ -1,5 +1,5 @@
-// How good vectors of sentences are for tasks that they were not trained for, as Kiros et al. 2015,
-// section 3, and Ba et al. 2016, table 3, measure it.
+// Scores of vectors of sentences on tasks that they were not trained for, as in Kiros et al. 2015,
+// section 3, and Ba et al. 2016, table 3.
 #pragma once
 
 #include <cstdint>
@@ -17,30 +17,30 @@ struct Labelled {
   std::int32_t classes = 2;
 };
 
-// The strengths (regression.h) among which is chosen: those of a logistic regression with C of 2^0
-// to 2^8. Of two classes both have a vector of weights, which share the penalty of the one vector
-// of a logistic regression, so that C is twice the strength there.
+// The strengths (regression.h) to choose from: those of a logistic regression with C of 2^0 to 2^8.
+// With two classes each class has a vector of weights, and both share the penalty of the one vector
+// of a logistic regression, so C is twice the strength there.
 std::vector<double> strengths_of(std::int32_t classes);
 
-// Rows are put into parts by an order drawn by the seed.
+// An order drawn by the seed divides the rows into parts.
 struct FoldOptions {
   std::uint64_t seed = 0;
   int folds = 10;
 };
 
-// Is told now and then which part, in (0, 1], is done.
+// Receives from time to time the part, in (0, 1], that is done.
 using Watch = std::function<void(double part)>;
 inline void nobody_watches(double) {}
 
-// The share of rows that a softmax regression puts into their class, in per cent. Nested
-// cross-validation: of each of `folds` parts by a regression of the others, whose strength was
-// chosen by cross-validation among these.
+// The share of rows that a softmax regression puts into their class, in per cent, by nested
+// cross-validation: each of `folds` parts is classified by a regression on the others, whose
+// strength is chosen by cross-validation among these.
 double cross_validated_accuracy(const Labelled& data, const FoldOptions& options,
                                 const Watch& watch = nobody_watches);
-// By a regression of `train`, the strength being chosen by cross-validation there.
+// By a regression on `train`, whose strength is chosen by cross-validation there.
 double test_accuracy(const Labelled& train, const Labelled& test, const FoldOptions& options);
 
-// Pairs of sentences and how related people find them, 1 to 5.
+// Pairs of sentences and how related people judge them to be, 1 to 5.
 struct RatedPairs {
   RowMatrix first, second;
   std::vector<double> scores;
@@ -48,14 +48,14 @@ struct RatedPairs {
 struct Relatedness {
   double pearson = 0, spearman = 0, mse = 0;
 };
-// A score y between two whole numbers is both of them, by how near it is; a softmax regression of
-// [|u - v|, u v] on the classes 1 to 5 (Tai et al. 2015) predicts their mean. Its strength is the
-// one with the highest Pearson correlation on `valid`.
+// A score y between two whole numbers counts as both of them, weighted by its distance; a softmax
+// regression of [|u - v|, u v] on the classes 1 to 5 (Tai et al. 2015) predicts their mean. Its
+// strength is the one with the highest Pearson correlation on `valid`.
 Relatedness relatedness(const RatedPairs& train, const RatedPairs& valid, const RatedPairs& test,
                         const Watch& watch = nobody_watches);
 
 double pearson_correlation(const std::vector<double>& a, const std::vector<double>& b);
-// Pearson's of the ranks, equal numbers sharing theirs.
+// Pearson's correlation of the ranks; equal numbers share their rank.
 double spearman_correlation(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace keel::study

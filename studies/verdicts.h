@@ -1,6 +1,6 @@
-// The verdicts of the studies: what numbers make which claim hold. A study computes the numbers and
-// hands them over; claims, bounds and which way they point are here alone, so that they can be
-// tried on made-up numbers.
+// The verdicts of the studies: which numbers make a claim hold. A study computes the numbers and
+// passes them on; claims, bounds and their directions are here alone, so that tests can try them on
+// made-up numbers.
 #pragma once
 
 #include <map>
@@ -24,7 +24,7 @@ struct DoublingNumbers {
   double own = 0, cross = 0, other = 0;  // errors of F's blocks, w_1 doubled
 };
 void judge_doubling(const std::string& norm, const DoublingNumbers& of, Result& result);
-// How many times as large the metric by the gains gets when the data do by 10.
+// The factor by which the metric of the gains grows when the data grow by 10.
 double gain_factor(const std::string& norm);
 struct GainNumbers {
   double data = 0, weights = 0;  // errors of the metric by the gains, data or weights x 10
@@ -46,8 +46,8 @@ struct StepNumbers {
 };
 void judge_steps(const std::string& norm, std::span<const StepNumbers> steps, Result& result);
 
-// invariance: how far outputs move, of changes that a norm should see and others that it should
-// not.
+// invariance: how far outputs move under changes that a norm should see, and under others that it
+// should not see.
 struct Moved {
   bool is_invariant = false;
   double by = 0;
@@ -88,8 +88,8 @@ struct AdanormNumbers {
   double skew = 0, formula = 0, mean_z = 0;  // errors
 };
 void judge_adanorm(const AdanormNumbers& of, Result& result);
-// What the theorem asks of a phi: least and largest mean(phi), and mean(z) of the skew row of every
-// width.
+// The numbers that the theorem needs of a phi: least and largest mean(phi), and mean(z) of the skew
+// row of every width.
 struct ScalingNumbers {
   double low = 0, high = 0;
   std::vector<double> skew;
@@ -120,7 +120,7 @@ void judge_divergence(double gamma, double nu, Result& result);
 void judge_trained_recursion(const std::string& label, bool layer_scale, const RecursionNumbers& of,
                              Result& result);
 
-// fisher-training: what has the lengths that the loss is blind to.
+// fisher-training: the weights to whose lengths the loss is blind.
 enum class BlindTo { kNone, kColumn, kMatrix };
 struct LengthNumbers {
   double unit_cosine = 0, cosine = 0;  // the largest |cos| of w and its gradient, unit and layer

@@ -1,4 +1,4 @@
-// What studies train of the zoo.
+// Trainings of models of the zoo by studies.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace keel::study {
 
-// What a study trains unless its options say otherwise.
+// The default training of a study.
 struct ZooRun {
   std::string task, norm;
   int steps = 0;
   task::OptionValues settings = {};  // on top of the recipe `laptop`
 };
 
-// The task or the norms that are asked for, or else those of the study.
+// The task or the norms of the options, or else those of the study.
 std::string task_of(const Options& options, const std::string& task);
 std::vector<std::string> norms_of(const Options& options, const std::vector<std::string>& norms);
-// The run with the i-th seed from the first on, for weights, batches and data that are drawn; the
-// options' settings come last. The network knows what it takes from the data.
+// The run with the i-th seed, counted from the first, for weights, batches and drawn data; the
+// options' settings are applied last. The network has what it takes from the data.
 train::Job zoo_job(const Options& options, int i, const ZooRun& run);
 
 }  // namespace keel::study

@@ -23,7 +23,7 @@ struct TranslationTask {
   std::string origin = "";      // the file of the sources, for errors
   std::int64_t first = 1;       // the number of the first source there
   std::string language = "en";  // of the translations
-  bool lower_case = false;      // whether their words are, whatever the raw references are
+  bool lower_case = false;      // whether translations are, whatever the raw references are
   bool as_text = false;         // answers are text as people write it; otherwise tokens
 };
 
