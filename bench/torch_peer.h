@@ -21,7 +21,7 @@ struct TorchCase {
     Tensor value;  // f32, i32 or u8
     bool is_parameter = false;
   };
-  // Elements of a result of ours (see probe).
+  // Some elements of a result of ours (see probe).
   struct Expected {
     std::string name;
     std::vector<double> elements;
@@ -38,20 +38,20 @@ std::vector<double> probe(const Tensor& value);
 // Name, options and kind of a norm, as bench/peer takes them.
 nlohmann::json norm_facts(const nn::Norm& norm);
 
-// A way in which PyTorch takes a case: see bench/peer/serve.py.
+// A mode in which PyTorch runs a case: see bench/peer/serve.py.
 struct TorchMode {
   std::string name;
-  std::string refusal = {};  // why it does not; then it has no times
+  std::string refusal = {};  // why PyTorch does not take the case; then it has no times
   std::vector<Timing> bodies = {};
 };
 
-// Ours beside those of PyTorch's modes that compute the same.
+// Our times, and those of PyTorch's modes that compute the same.
 struct TorchTimes {
-  Timing ours;  // of what a mode's last body does
+  Timing ours;  // of the last body of a mode
   std::vector<TorchMode> modes;
 
   const TorchMode& fastest() const;
-  // How many times as long PyTorch takes, in its fastest mode.
+  // The time of PyTorch's fastest mode divided by ours.
   double ratio() const { return fastest().bodies.back().median / ours.median; }
 };
 
@@ -61,30 +61,30 @@ std::string refusals_of(const std::vector<TorchMode>& modes);
 struct TorchOptions {
   std::string device = "cpu";  // or "cuda"
   int threads = 0;             // 0: all
-  bool tf32 = false;           // of products and convolutions on cuda
+  bool tf32 = false;           // for products and convolutions on cuda
   std::vector<std::string> modes = {"usual"};
 };
 
 class TorchPeer {
  public:
-  // Starts KEEL_PYTHON, or python3 from the PATH, with the script of bench/peer. Null, and the
-  // reason in `missing`, without Python or PyTorch. Throws Error{kIo} when it ends without a word,
-  // Error{kBadInput} for a strange one.
+  // Starts KEEL_PYTHON, or python3 from the PATH, with the script of bench/peer. Null, with the
+  // reason in `missing`, without Python or PyTorch. Throws Error{kIo} if the script ends without an
+  // answer, Error{kBadInput} for an unexpected one.
   static std::unique_ptr<TorchPeer> start(const TorchOptions& options, std::string& missing);
 
   const std::string& version() const { return version_; }
 
-  // Makes the case the current one, in every mode but those that get a refusal: PyTorch has not
-  // got them, or computes something else, by more than 1e-3 of a result's largest element. Throws
-  // like start().
+  // Makes the case the current one in every mode that can run it. The others get a refusal: PyTorch
+  // does not have the mode, or its results differ by more than 1e-3 of a result's largest element.
+  // Throws like start().
   std::vector<TorchMode> set_up(const TorchCase& task);
 
   // Whether the current case has any mode left.
   bool has_modes() const { return !usable_.empty(); }
 
-  // Times the bodies of the current case in every mode that was not refused, one mode after the
-  // other: 2 of a norm, forward, and forward with backward; 1 of a model, its step. A sample is the
-  // mean over `repeats`.
+  // Times the bodies of the current case, one usable mode after the other: 2 of a norm
+  // (forward; forward with backward), 1 of a model, its step. A sample is the mean over
+  // `repeats`.
   Samples sample(int bodies, int rounds, int repeats);
 
  private:

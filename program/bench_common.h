@@ -1,4 +1,4 @@
-// What the subcommands of `keel bench` share.
+// Shared parts of the subcommands of `keel bench`.
 #pragma once
 
 #include <memory>
@@ -13,14 +13,14 @@ namespace keel::cli {
 
 nlohmann::ordered_json time_json(const bench::Timing& t);
 
-// The peer that was asked for with --peer, on the backend's device and as many threads, in the
-// modes asked for, or on cuda in all of `modes`. Null when none was, and, with a warning on stderr,
-// when it is not there.
+// The peer that --peer names, on the backend's device and with as many threads, in the chosen
+// modes, or on cuda in all of `modes`. Null if none was named, and, with a warning on stderr, if it
+// is missing.
 std::unique_ptr<bench::TorchPeer> start_peer(const PeerArgs& peer, const RunArgs& run,
                                              const Backend& backend,
                                              const std::vector<std::string>& modes);
 
-// "fastest" names one of "modes", each with the times of its bodies, called so, or a refusal.
+// "fastest" names one of "modes"; each has the times of its bodies by name, or a refusal.
 nlohmann::ordered_json torch_json(const bench::TorchTimes& torch,
                                   const std::vector<std::string>& bodies);
 

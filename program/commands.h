@@ -1,5 +1,5 @@
-// The subcommands of `keel`: what each is asked, and the function that answers. Each returns the
-// exit code and throws Error for everything that goes wrong.
+// The subcommands of `keel`: the arguments of each, and the function that runs it. The function
+// returns the exit code and throws Error for everything that goes wrong.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ int run_train(TrainArgs args);
 struct EvalArgs {
   RunArgs run;
   std::string path, split = "test";
-  std::string output;  // takes what was found; empty: nobody does
+  std::string output;  // a file for the answers; empty: none
 };
 int run_eval(const EvalArgs& args);
 
@@ -36,13 +36,13 @@ struct PredictArgs {
   std::vector<std::string> texts;  // in place of standard input
   std::string bias, vectors;       // the same as --set model.bias=..., --set model.vectors=...
   bool scores = false, tokenized = false;
-  int n_best = 0;  // so many answers to each line; 0: the best one alone
+  int n_best = 0;  // answers to each line; 0: the best one alone
 };
 int run_predict(const PredictArgs& args);
 
 struct ListArgs {
   std::string what;  // models, norms, ops, backends, recipes, studies, tables or keys
-  std::string name;  // of norms, this one alone; of keys, a model; empty: all
+  std::string name;  // for norms, only this one; for keys, a model; empty: all
   bool json = false, markdown = false;
 };
 int run_list(const ListArgs& args);
@@ -67,19 +67,19 @@ struct FileArgs {
 int run_inspect_checkpoint(const FileArgs& args);
 int run_inspect_data(const FileArgs& args);
 
-// The modes of PyTorch that there are: bench/peer/serve.py.
+// The modes of PyTorch for norms: bench/peer/serve.py.
 inline const std::vector<std::string> kNormPeerModes{"usual", "plain", "compiled"};
 inline const std::vector<std::string> kStepPeerModes{"usual", "compiled", "graph",
                                                      "compiled_graph"};
 
 struct PeerArgs {
   std::string name;                // torch, or empty
-  std::vector<std::string> modes;  // empty: usual, on cuda all
+  std::vector<std::string> modes;  // empty: usual; on cuda all
 };
 
 struct BenchArgs {
   RunArgs run;
-  PeerArgs peer;  // of a step only
+  PeerArgs peer;  // for a step only
   int rounds = 50;
   bool profile = false;
 };
@@ -134,21 +134,21 @@ struct NormArgs {
 int run_norm(const NormArgs& args);
 
 struct CompareArgs {
-  RunArgs run;                       // all but backend; model is what `subject` begins with
+  RunArgs run;                       // all but backend; model is the first word of `subject`
   std::vector<std::string> subject;  // MODEL, or "op" or "norm" and a name
   bool all_ops = false, unfused = false, as_run = false, rank = false;
-  bool strict = false;                // what was not judged, or is suspect, fails too
+  bool strict = false;                // results that were not judged or are suspect fail, too
   bool names = false;                 // only print the names of arrays
   std::vector<std::string> backends;  // empty: all of this build that run here
   std::string mode = "isolated", only;
   std::string input_case;  // of an op or a norm; empty: all
   std::vector<std::string> faults;
   int node_steps = 1;
-  std::string junit, html, dump;  // where to write to; empty: nowhere
+  std::string junit, html, dump;  // files to write; empty: none
   std::string record, against;    // folders of traces; against may be an .npz
-  std::string start;              // an .npz for what a step starts with; empty: nowhere
-  int steps = 0;                  // of training that is followed; 0: none, nodes are compared
-  std::string perturb, svg;       // "1ulp" or empty; a file for a picture of the steps
+  std::string start;              // an .npz with the first state of a step; empty: none
+  int steps = 0;                  // training steps to follow; 0: none, nodes are compared
+  std::string perturb, svg;       // "1ulp" or empty; a file for a plot of the steps
 };
 int run_compare(CompareArgs args);
 
@@ -160,7 +160,7 @@ struct ReportArgs {
 int run_report(const ReportArgs& args);
 
 struct ReproduceArgs {
-  RunArgs run;  // recipe: paper, short or laptop; of the rest all but model and norm
+  RunArgs run;  // recipe: paper, short or laptop; everything else but model and norm
   std::string table, seeds = "3", out;
   std::vector<std::string> tasks, norms;  // empty: all
   int jobs = 1;

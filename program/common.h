@@ -1,4 +1,4 @@
-// What the subcommands of `keel` share: making what their options name, and output.
+// Shared parts of the subcommands of `keel`: objects made from options, and output.
 #pragma once
 
 #include <filesystem>
@@ -17,48 +17,48 @@ namespace keel::cli {
 
 // The model's recipe (a name, or a path that ends in .toml), then --data, --norm and --set.
 train::Config make_config(const RunArgs& args);
-// And its network, made for the data.
+// The same with its network, made for the data.
 train::Job make_job(const RunArgs& args);
 std::unique_ptr<task::Task> make_task(const std::string& name);
 // "section.key=value" as a pair. Throws Error{kUsage} without an '='.
 std::pair<std::string, std::string> setting_of(const std::string& assignment);
-// That applied to a config. Throws Error{kUsage} without an '='.
+// Applies such a setting to a config. Throws Error{kUsage} without an '='.
 void apply_set(train::Config& config, const std::string& assignment);
 // Throws Error{kUsage} if an option and a --set give the same key.
 void expect_one(const std::string& option, const std::string& value, const std::string& key,
                 const std::vector<std::string>& sets);
 std::unique_ptr<Backend> make_backend(const RunArgs& args);
-// A checkpoint file, or of a run's folder the best checkpoint.
+// A checkpoint file, or the best checkpoint of a run's folder.
 std::filesystem::path checkpoint_path(const std::string& given);
-// A checkpoint, or the best one of a run's folder, to be used and not trained further.
+// A checkpoint, or the best one of a run's folder, to be used without further training.
 struct Checkpoint {
   std::string path;
   io::TensorFile file;
   train::Job job;
 };
-// Throws Error{kIo} or Error{kBadInput}, also when it lies in the folder of a run of another model.
+// Throws Error{kIo} or Error{kBadInput}, also if it lies in the run folder of another model.
 Checkpoint open_checkpoint(const std::string& given);
 // The value of --seed. Throws Error{kUsage} when it is negative.
 std::uint64_t seed_of(std::int64_t given);
 
-// What a run's config.toml says of program and hardware.
+// The facts on program and hardware in a run's config.toml.
 task::OptionValues run_facts(const Backend& backend);
 
-// Thrown when whoever read standard output has closed it, as `head` does: the program ends without
-// a word, and with the exit code of one that SIGPIPE ends.
+// Thrown when the reader of standard output has closed it, as `head` does. The program then ends
+// without a message, with the exit code of a program that SIGPIPE ends.
 struct ReaderGone {};
 inline constexpr int kReaderGoneCode = 141;
 
 // Writes to stdout. Throws ReaderGone, and Error{kIo} when it cannot be written for other reasons.
 void print(const std::string& text);
-// What is not UTF-8, as paths need not be, appears as U+FFFD.
+// Bytes that are not UTF-8, which paths may have, appear as U+FFFD.
 std::string json_text(const nlohmann::ordered_json& value);
 void print_json(const nlohmann::ordered_json& value);
 
-// What a decoder found, an answer and an end of line each.
+// The answers of a decoder, each followed by an end of line.
 std::string text_of_answers(const task::Decoder& decoder);
 
-// Rows of text in aligned columns, the first row being the heading. Cells appear as `shown` has
+// Rows of text in aligned columns; the first row is the heading. Cells appear as `shown` gives
 // them.
 std::string table_text(std::vector<std::vector<std::string>> rows);
 

@@ -1,4 +1,4 @@
-// What `keel compare` shares between its parts.
+// Shared parts of `keel compare`.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,22 +11,22 @@
 
 namespace keel::cli {
 
-// The backends that are compared, each with the judge.
+// The backends to compare, each with the judge.
 struct ComparedBackends {
   std::unique_ptr<Backend> judge;
   std::vector<std::unique_ptr<Backend>> others;
 
   std::vector<Backend*> all() const;
 };
-// Of CompareArgs::backends, else all of this build that run here. Throws Error{kUsage} unless there
-// is one besides the reference.
+// The backends of CompareArgs::backends, or all of this build that run here. Throws Error{kUsage}
+// unless there is one besides the reference.
 ComparedBackends compared_backends(const CompareArgs& args);
 
-// What is compared: a model's step, or the norms and ops that are named.
+// The subjects to compare: a model's step, or the named norms and ops.
 struct ComparedSubjects {
   std::unique_ptr<train::Job> job;  // of a model
   std::vector<std::unique_ptr<compare::Subject>> all;
-  // What names each of them on the command line, quoted for a shell.
+  // The words that name each of them on the command line, quoted for a shell.
   std::vector<std::string> arguments;
 };
 ComparedSubjects compared_subjects(const CompareArgs& args, const ComparedBackends& backends);
@@ -34,11 +34,11 @@ ComparedSubjects compared_subjects(const CompareArgs& args, const ComparedBacken
 // Follows args.steps steps of training.
 int run_compare_training(const CompareArgs& args);
 
-// The command that compares one node of a subject alone, as this one does.
+// The command that compares one node of a subject alone, in the way of this command.
 std::string reproducing_command(const CompareArgs& args, const std::string& subject,
                                 const std::string& path);
 
-// true, false, or null where nothing was found but not everything was judged.
+// true, false, or null if nothing was found but not everything was judged.
 nlohmann::ordered_json agreement(bool agrees, bool complete);
 nlohmann::ordered_json to_json(const compare::NodeReport& report, const std::string& command);
 nlohmann::ordered_json to_json(const compare::Comparison& comparison, const CompareArgs& args,

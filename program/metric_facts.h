@@ -1,4 +1,4 @@
-// What the metrics of a run count in, asked of its model.
+// The units of a run's metrics, as its model gives them.
 #pragma once
 
 #include "frontend/report/charts.h"

@@ -12,8 +12,8 @@ namespace keel::cli {
 // finite number that `dtype`, f32 or f64, cannot hold.
 io::Arrays read_norm_arrays(const std::string& path, DType dtype);
 
-// What the names of each step's arrays begin with: "" for x, or "s0.", "s1.", ... for s0.x, s1.x,
-// ... Throws Error{kBadInput} naming `path` for both or neither, and for a step left out.
+// The prefixes of the names of each step's arrays: "" for x, or "s0.", "s1.", ... for s0.x, s1.x,
+// ... Throws Error{kBadInput} naming `path` for both or neither, and for a missing step.
 std::vector<std::string> step_prefixes(const io::Arrays& given, const std::string& path);
 
 // Type and shape for a message, the type as the file may have it: i8 is read as i32.

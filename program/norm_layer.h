@@ -8,7 +8,7 @@
 
 namespace keel::cli {
 
-// What a step is given.
+// The inputs of a step.
 struct NormStep {
   TensorType x;
   bool backward = false, masked = false;
@@ -24,7 +24,7 @@ struct NormLayer {
   NormLayer(const nn::Norm& norm, nn::Mode mode, std::uint64_t seed, const NormStep& step);
 
   const std::string& leaf(Value v) const { return graph.node(v).name; }
-  // What the leaf is called among the caller's arrays.
+  // The name of the leaf among the caller's arrays.
   std::string array_name(Value v) const;
   // Parameters, then states.
   std::vector<Value> leaves() const;
@@ -34,7 +34,7 @@ struct NormLayer {
   void add_gradients(const nn::Net& net, Value x, Value y);
 };
 
-// Whether the norm's options fit a sequence of some width, one that most numbers of groups divide.
+// Whether the norm's options fit a sequence of a width that most numbers of groups divide.
 bool takes_some_x(const nn::Norm& norm, nn::Mode mode);
 
 }  // namespace keel::cli

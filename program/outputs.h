@@ -1,4 +1,4 @@
-// Where a subcommand may write: never onto what it reads, nor twice to one place.
+// Files that a subcommand may write: never one that it reads, and none twice.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ struct Output {
   std::string path;    // of the file; empty: not asked for
 };
 
-// Called before anything is written, as early as the inputs are known. Throws Error{kUsage} when an
+// Call it before anything is written, as soon as the inputs are known. Throws Error{kUsage} if an
 // output is one of the inputs or any other file that was read so far, a file of a run (its
 // checkpoints, config, metrics or result), or the same file as another output, by whatever path or
-// link; Error{kIo} when there is no folder to write it into.
+// link; Error{kIo} if the folder of an output does not exist.
 void expect_apart(const std::vector<Output>& outputs, const std::vector<std::string>& inputs = {});
 
-// The same of standard output and standard input, where both are files.
+// The same for standard output and standard input, if both are files.
 void expect_streams_apart();
 
 }  // namespace keel::cli

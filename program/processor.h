@@ -1,13 +1,13 @@
-// The processor that keel runs on, as results have to name it.
+// The name of the processor that keel runs on, for results.
 #pragma once
 
 #include <string>
 
 namespace keel::cli {
 
-// "AMD EPYC, family 25, model 17: 32K L1d, 1024K L2, 32768K L3": its name, what tells it from
-// others of that name, and the caches that the first core uses, as Linux writes their sizes. What
-// the system does not say is left out; "unknown processor" if it says nothing.
+// "AMD EPYC, family 25, model 17: 32K L1d, 1024K L2, 32768K L3": its name, the facts that tell it
+// from others of that name, and the caches of the first core, in Linux's notation. Facts that the
+// system does not give are left out; without any it is "unknown processor".
 std::string processor_text();
 
 }  // namespace keel::cli

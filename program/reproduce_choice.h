@@ -1,4 +1,4 @@
-// Which part of a paper's table is asked for.
+// The part of a paper's table that the options choose.
 #pragma once
 
 #include <cstdint>

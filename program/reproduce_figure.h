@@ -9,9 +9,9 @@
 namespace keel::cli {
 
 // A chart for each column of a table that stands for a figure, with a line for each norm: the
-// column's quantity along all trainings that have said anything yet. In place of a test that nobody
-// made on the way the validation set is shown, and in place of the losses of epochs those of
-// updates while no run has two epochs. None of other tables.
+// column's quantity along all trainings that have metrics. Without tests on the way it shows the
+// validation set, and while no run has two epochs, losses of updates in place of epochs. None for
+// other tables.
 std::vector<report::Chart> figure_charts(const Plan& plan);
 
 }  // namespace keel::cli

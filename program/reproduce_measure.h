@@ -1,4 +1,4 @@
-// Numbers of a table that no training says of itself: a study measures finished ones.
+// Numbers of a table that trainings do not report: a study measures them afterwards.
 #pragma once
 
 #include <optional>
@@ -8,18 +8,18 @@
 
 namespace keel::cli {
 
-// Why a study finds nothing to measure a column by in the data that is given; "": it does.
+// Why the given data have nothing by which a study can measure a column; "": they have.
 std::string missing_for_study(const ReproduceArgs& args, const study::PaperColumn& column);
 
-// What keel is told to measure a training.
+// The arguments for the keel that measures a training.
 std::vector<std::string> study_words(const ReproduceArgs& args, const study::PaperColumn& column,
                                      const std::filesystem::path& folder);
 
-// Lets the studies of the table's columns measure every finished training that they have not
-// measured before; what they found stays in STUDY.json in the training's folder.
+// Has the studies of the table's columns measure every finished training that they have not
+// measured before. Their results stay in STUDY.json in the training's folder.
 void measure_trials(const Plan& plan, const ReproduceArgs& args);
 
-// What was measured of the training in a folder; nothing where it was not.
+// The measured value of the training in a folder; nothing if it was not measured.
 std::optional<double> measured_value(const std::filesystem::path& folder,
                                      const study::PaperColumn& column);
 

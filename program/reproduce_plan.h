@@ -15,20 +15,20 @@ namespace keel::cli {
 
 enum class TrialState { kWaiting, kRunning, kFinished, kFailed, kInterrupted };
 
-// One training of one seed.
+// One training with one seed.
 struct Trial {
   std::string name;  // "adanorm on mnist, seed 1"
   std::int64_t seed = 0;
-  std::string run;                         // of its column; it takes as long as others of this run
+  std::string run;                         // of its column; trainings of one run take equally long
   std::filesystem::path folder;            // where it is trained
-  std::vector<std::string> start, resume;  // what keel is told
+  std::vector<std::string> start, resume;  // arguments for keel
   report::Settings settings;               // the recipe in full, and the backend
   report::Length length;
   TrialState state = TrialState::kWaiting;
-  std::string mark, reason;  // of one that failed: "diverged", and what was said
+  std::string mark, reason;  // of a failed one: "diverged", and its message
 };
 
-// A cell either has trials, one a seed, or says why there are none.
+// A cell either has trials, one for each seed, or the reason why there are none.
 struct PlannedCell {
   std::string mark, note;           // "no data", "[mnist] DIR: expected ..."
   std::vector<std::size_t> trials;  // places in Plan::trials, which other cells may share
@@ -42,14 +42,14 @@ struct Plan {
   std::vector<std::vector<PlannedCell>> cells;  // by row and column
 };
 
-// Looks up names, reads the data of every task once to see whether it is there, and looks into the
-// folders for what is done already. Throws Error{kUsage} for an unknown table, task, norm or
-// setting, and where a folder holds a run of other settings; Error{kBadInput} where no cell can be
+// Looks up names, reads the data of every task once to see whether they exist, and looks into
+// the folders for finished work. Throws Error{kUsage} for an unknown table, task, norm or
+// setting, and if a folder holds a run of other settings; Error{kBadInput} if no cell can be
 // trained.
 Plan make_plan(const ReproduceArgs& args);
 
-// What the trial's folder says of it: finished, failed before, or waiting to start or go on. Throws
-// what report::read_run does, and Error{kUsage} naming the first setting that differs.
+// Reads the state of a trial from its folder: finished, failed before, or waiting to start or to go
+// on. Throws as report::read_run, and Error{kUsage} naming the first setting that differs.
 void look_into_folder(Trial& trial);
 
 // The command for a shell.

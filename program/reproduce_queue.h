@@ -5,11 +5,11 @@
 
 namespace keel::cli {
 
-// Trains every trial that waits, `jobs` of them at once, each by `keel train` in a process of its
-// own, whose output goes to train.log in its folder; one that was interrupted goes on where it
-// stopped. Leaves in each trial how it ended. SIGINT, SIGTERM and SIGHUP are passed on to the
-// trainings, which save themselves. Returns the signal that came, or 0. Throws Error{kIo}, also
-// when another process works in the plan's folder.
+// Trains every waiting trial, `jobs` of them at once, each by `keel train` in a process of its own,
+// whose output goes to train.log in its folder. An interrupted one continues where it stopped.
+// Stores the outcome in each trial. SIGINT, SIGTERM and SIGHUP are passed on to the trainings,
+// which save themselves. Returns the signal that came, or 0. Throws Error{kIo}, also if another
+// process works in the plan's folder.
 int run_trials(Plan& plan, int jobs);
 
 }  // namespace keel::cli

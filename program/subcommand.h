@@ -1,4 +1,4 @@
-// What the subcommands of the command line share.
+// Shared parts of the subcommands of the command line.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,17 +9,17 @@
 
 namespace keel::cli {
 
-// A subcommand adds itself to the program. When it is chosen it leaves its exit code in `code`.
+// A subcommand adds itself to the program. When it is chosen, it stores its exit code in `code`.
 struct Command {
   CLI::App& app;
   int& code;
 };
 
-// More threads than any machine has processors; oneTBB dies of very many.
+// More threads than any machine has processors; oneTBB crashes with very many.
 inline const CLI::Range kThreads(0, 4096);
 
-// What every option of the program and of its subcommands is checked for: no empty values, which
-// would read as not given, but for --text; no number that overflows.
+// Adds checks to all options: no empty values, which would count as not given, except for --text;
+// and no number that overflows.
 void add_common_checks(CLI::App& app);
 
 // --backend, --tf32 and --json.
@@ -31,7 +31,7 @@ CLI::Option* add_run_options(CLI::App& app, RunArgs& args, const std::string& de
 void add_choice(CLI::App& app, const std::string& name, std::string& value,
                 const std::vector<std::string>& choices, const std::string& about);
 
-// `keel bench` with all that it measures.
+// `keel bench` with all its benchmarks.
 void add_bench(Command command);
 void add_compare(Command command);
 void add_report(Command command);

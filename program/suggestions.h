@@ -1,4 +1,4 @@
-// What was meant by a command line that names what there is not.
+// Suggestions for a command line with an unknown name.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@ class App;
 
 namespace keel::cli {
 
-// "keel: no subcommand is called 'trian'; nearest: 'train'", or of an option that the subcommand
-// does not have its nearest, or the key of --set that it is. Empty where the words name only what
-// there is, and something else is wrong.
+// "keel: no subcommand is called 'trian'; nearest: 'train'". For an option that the subcommand does
+// not have, it is the nearest option, or the key of --set with that meaning. Empty if all names are
+// known, and something else is wrong.
 std::string unknown_word(CLI::App& app, int argc, char** argv);
 
 }  // namespace keel::cli

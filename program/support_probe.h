@@ -1,4 +1,4 @@
-// What a backend refuses, found by asking it.
+// The refusals of a backend, found by asking it.
 #pragma once
 
 #include <string>

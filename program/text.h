@@ -1,5 +1,5 @@
-// What `keel text` is asked. Filters read standard input and write standard output, a line for a
-// line.
+// The arguments of `keel text`. Filters read standard input and write standard output, one line for
+// each line.
 #pragma once
 
 #include <cstdint>

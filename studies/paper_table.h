@@ -18,7 +18,7 @@ struct PaperColumn {
   std::map<std::string, std::vector<std::string>> settings;  // more, by recipe: "train.batch=4"
   std::vector<std::string> seeds;  // settings that take the seed in addition to train.seed
   std::string study =
-      {};  // the study that measures `metric` of a finished training; empty: none
+      {};  // measures `metric` of a finished training; empty: the training itself reports it
   // The value in the paper's unit is offset + scale * metric.
   std::string split, metric, weights;  // "test", "error", "best"
   double offset = 0, scale = 1;

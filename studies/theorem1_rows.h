@@ -1,6 +1,6 @@
-// Theorem 1 of Xu et al. 2019, row by row: what detaching the mean or the deviation does to mean
-// and variance of the gradient. With g = dy (times phi for AdaNorm), s^2 = var(x) + eps, xhat = (x
-// - mean) / s, m = mean(g xhat), q = mean(xhat^2):
+// Theorem 1 of Xu et al. 2019, row by row: how detaching the mean or the deviation changes mean and
+// variance of the gradient. With g = dy (times phi for AdaNorm), s^2 = var(x) + eps,
+// xhat = (x - mean) / s, m = mean(g xhat), q = mean(xhat^2):
 //     mean(dx) = 0 if the gradient flows through the mean, else mean(g) / s
 //     var(dx) = (var(g) - (2 - q) m^2) / s^2 if it flows through the deviation, else var(g) / s^2
 // So var(dx) <= var(g) / s^2, with equality, for eps = 0, only where g is orthogonal to xhat.

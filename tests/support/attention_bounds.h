@@ -1,4 +1,4 @@
-// How far attention in float32 may be from its definition.
+// The largest distance of attention in float32 from its definition.
 #pragma once
 
 #include "tests/support/attention_step.h"
@@ -15,9 +15,9 @@ namespace keel::test {
 // at most `range`, the distance of the row's largest and smallest score. Of t tiles of keys each
 // may scale down what came before, whose arguments add up to no more than `range` again:
 //     e_ij = es_ij + eps (2 range + 4 + 6 t)      relative, of exp(s_ij - max)
-//     mean_i = sum P e                            relative, of their sum, and n eps for adding it
-//     up ey = sum over j of keep P |v| (e_ij + mean_i + (2 n + 8) eps) elog = mean_i + eps (n + 4 +
-//     3 |lse| + 3 log n + range)
+//     mean_i = sum P e       relative, of their sum, and n eps for adding it up
+//     ey = sum over j of keep P |v| (e_ij + mean_i + (2 n + 8) eps)
+//     elog = mean_i + eps (n + 4 + 3 |lse| + 3 log(n + 1) + range)
 // and, with p from scores and lse,
 //     ep_ij = es_ij + elog + eps (|s_ij - lse| + 6)                    relative, of P
 //     edelta = sum |dy| ey + (w + 2) eps sum |dy y|

@@ -6,7 +6,7 @@
 
 namespace keel::test {
 
-// What one attention is computed from.
+// The inputs of one attention.
 struct AttentionStep {
   Tensor q, k, v, dy;  // dy like q: the gradient of y
   AttentionAttrs attrs = {};
@@ -23,7 +23,7 @@ struct AttentionCase {
   AttentionStep step() const;
 };
 
-// A mask (b, tk): each key is left out with a probability of a third, and in row r the last r.
+// A mask (b, tk) leaves out each key with probability 1/3, and in row r also the last r keys.
 Tensor random_key_mask(std::int64_t b, std::int64_t keys);
 
 // "y", "lse", "dq", "dk" and "dv", for floating inputs of type `dtype`.

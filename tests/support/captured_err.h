@@ -1,4 +1,4 @@
-// What an action writes to standard error while that is a plain file.
+// The text that an action writes to standard error, which meanwhile is a plain file.
 #pragma once
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// What op tests say again and again: small tensors, runs on the reference backend, comparisons and
+// Common helpers of op tests: small tensors, runs on the reference backend, comparisons and
 // refusals.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The norms over columns, each with statistics of its own or given them.
+// The norms over columns, each with statistics of its own or with given ones.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace keel::test {
 
-// What a norm of x is built with: gain, bias, two states that are positive, two ring buffers of 4
+// The operands of a norm of x: gain, bias, two states that are positive, two ring buffers of 4
 // rows, and the number of training steps before this one.
 struct ColumnOperands {
   Value x;
@@ -25,7 +25,7 @@ struct ColumnNorm {
   bool centred;
   std::int32_t step = 0;
 };
-// In all forms whose kernels differ; those of noisy batch norm end in the noise.
+// The norms in all forms whose kernels differ; those of noisy batch norm end with the noise.
 const std::vector<ColumnNorm>& column_norms();
 
 // x, dy and the mask of a batch; no mask: an empty one.

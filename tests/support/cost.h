@@ -1,4 +1,4 @@
-// What work costs: processor time that grows with its input, and memory beyond what was there.
+// Costs of work: how processor time grows with the input, and the memory that is added.
 #pragma once
 
 #include <malloc.h>
@@ -12,8 +12,8 @@
 
 namespace keel::test {
 
-// Seconds of this thread's processor that `work` takes, the least of three times: what else the
-// machine does hardly counts.
+// Seconds of this thread's processor time for `work`, the least of three times, so that other load
+// of the machine hardly counts.
 template <class Work>
 double processor_seconds(const Work& work) {
   const auto now = [] {
@@ -30,11 +30,11 @@ double processor_seconds(const Work& work) {
   return least;
 }
 
-// Whether `work`, given a size, takes a time in proportion to it. Of 16 times the size it may take
-// 64 times as long; what grows with the square takes 256 times as long.
+// Whether the time of `work`, given a size, is proportional to it. For 16 times the size it may
+// take 64 times as long; work that grows with the square takes 256 times as long.
 template <class Work>
 bool grows_in_proportion(std::size_t size, const Work& work) {
-  constexpr double kShortest = 5e-4;  // seconds that can be told from none
+  constexpr double kShortest = 5e-4;  // seconds; shorter times cannot be measured
   const double small = processor_seconds([&] { work(size); });
   return processor_seconds([&] { work(16 * size); }) < 64 * std::max(small, kShortest);
 }

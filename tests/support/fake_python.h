@@ -10,7 +10,7 @@
 namespace keel::test {
 
 // A peer without PyTorch that knows detachnorm alone. Its times are 1 us and 3 us a repeat, twice
-// as much in mode plain, and it has no mode compiled; its version tells its arguments.
+// that in mode plain. It has no mode compiled, and its version contains its arguments.
 extern const char* const kDetachNormPeer;
 
 class FakePython {

@@ -1,4 +1,4 @@
-// Makes the system calls after file writing fail, fall short or be the last of the process.
+// Makes the system calls of file writing fail, write too little, or end the process.
 #pragma once
 
 #include <cerrno>
@@ -8,14 +8,14 @@
 namespace keel::test {
 
 struct Fault {
-  int at = -1;                   // the call it strikes, counted from 0; -1 strikes none
+  int at = -1;                   // the call that fails, counted from 0; -1: none
   int error = EIO;               // what that call reports
   bool lasting = false;          // later calls of the kinds that need space fail as well
   bool crash = false;            // the process ends in that call, as by kill -9; writes half-way
-  std::size_t chunk = SIZE_MAX;  // the most that one write takes, 0 being a write of nothing
+  std::size_t chunk = SIZE_MAX;  // the most bytes of one write; 0 is a write of nothing
 };
 
-// Puts itself between keel::train::file_calls() and the system while it lives. One at a time.
+// Stands between keel::train::file_calls() and the system while it lives. One at a time.
 class FaultGuard {
  public:
   explicit FaultGuard(const Fault& fault);

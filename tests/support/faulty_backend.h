@@ -1,4 +1,4 @@
-// The reference backend with one mistake, to see that what judges a backend finds it.
+// The reference backend with one mistake, to check that a judge of backends finds it.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ class FaultyBackend : public HostBackend {
   DType storage(DType declared) const override { return judge_->storage(declared); }
   Prepared prepare(const NodeContext& context) override;
 
-  int nodes() const { return nodes_; }  // prepared so far that err
+  int nodes() const { return nodes_; }  // with the mistake, prepared so far
 
  private:
   std::unique_ptr<Backend> judge_;

@@ -1,4 +1,4 @@
-// Running ops and graphs in tests, by the means of keel's own comparisons.
+// Runs of ops and graphs in tests, with the tools of keel's own comparisons.
 #pragma once
 
 #include "frontend/compare/op_case.h"

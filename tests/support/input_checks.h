@@ -1,4 +1,4 @@
-// What the tests of files and data share: packing bytes, and looking at a refusal.
+// Shared helpers of the tests of files and data: packing bytes, and checking a refusal.
 #pragma once
 
 #include <doctest/doctest.h>

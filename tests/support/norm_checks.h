@@ -6,7 +6,7 @@
 
 namespace keel::test {
 
-// c in the layout and with the states of the norm.
+// The case c with the layout and the states of the norm.
 NormCase case_of(const NormSpec& spec, NormCase c);
 // A run on the backend under test, or on the reference; `in_place` as in run_norm.
 NormResult run_fast(const NormSpec& spec, const NormData& data, int threads = 2);
@@ -15,13 +15,13 @@ NormResult run_reference(const NormSpec& spec, const NormData& data, bool in_pla
 bool same_bits(const NormResult& a, const NormResult& b);
 bool has_fast_backend();
 
-// Of exact and composed gradients, with and without gain and bias.
+// Exact and composed gradients, with and without gain and bias.
 void check_gradients(const NormSpec& spec);
 // Generated and large cases and their workspace.
 void check_against_reference(const NormSpec& spec);
-// Elements whose squares a float does not hold, without an eps that hides them.
+// Elements whose squares a float cannot hold, without an eps that hides them.
 void check_tiny_values(const NormSpec& spec);
-// Groups whose mean jumps, after few elements or many: what sums are taken about is far off.
+// Groups whose mean jumps, after few elements or many, so that the pivot of sums is far off.
 void check_jumping_means(const NormSpec& spec);
 // dgain and dbias that grow over tens of thousands of terms.
 void check_long_sums(const NormSpec& spec);

@@ -1,5 +1,5 @@
-// The test that every norm variant goes through. A variant says what it is in a NormSpec and calls
-// check_norm; what is special to it, it tests itself.
+// The test that every norm variant passes. A variant describes itself in a NormSpec and calls
+// check_norm; it tests its special properties itself.
 #pragma once
 
 #include "frontend/compare/norm_cases.h"

@@ -1,5 +1,5 @@
-// The MLP on digits of which some batches are spoilt: updates that are not finite, where a test
-// wants them.
+// The MLP on digits of which some batches are spoilt, so that updates are not finite where a test
+// needs that.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace keel::test {
 
-// Batches, counted through all epochs, and what stands in one element of their images.
+// Batches, counted through all epochs, and the value of one element of their images.
 struct Poison {
   std::set<std::int64_t> batches;
   float value = NAN;

@@ -1,4 +1,4 @@
-// A PowerNorm that is run step after step, as in training.
+// A PowerNorm that runs step after step, as in training.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@ namespace keel::test {
 
 inline constexpr PowerNormMode kPowerNormModes[]{PowerNormMode::kRelease, PowerNormMode::kPaper};
 
-// Forward and backward, dy being the gradient of y; x (rows, channels) or an image. gain starts at
-// 1, bias at 0, psi2 at 1, nu and step at 0. `mask` u8 (rows) or null.
+// Forward and backward; dy is the gradient of y, and x is (rows, channels) or an image. gain starts
+// at 1, bias at 0, psi2 at 1, nu and step at 0. `mask` u8 (rows) or null.
 class PowerNormStepper {
  public:
   struct Options {

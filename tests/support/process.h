@@ -1,5 +1,5 @@
-// Runs the keel program as a child process: its exit code, what it says, and how it stands a
-// hostile surrounding.
+// Runs the keel program as a child process: its exit code, its output, and its behaviour in hostile
+// surroundings.
 #pragma once
 
 #include <sys/types.h>
@@ -19,12 +19,12 @@ struct ProcessOptions {
   std::filesystem::path in = {};         // read as standard input; empty: there is none
   std::filesystem::path directory = {};  // to run in; empty: this one
   std::filesystem::path out = {};        // takes standard output instead of the result
-  std::filesystem::path err = {};        // the same of standard error
+  std::filesystem::path err = {};        // the same for standard error
   bool close_out = false;                // starts with standard output closed, as by >&-
-  bool close_err = false;                // the same of standard error
+  bool close_err = false;                // the same for standard error
   bool unread_out = false;               // standard output goes to a reader that is gone
-  bool unread_err = false;               // the same of standard error
-  std::int64_t max_file_bytes = 0;       // what a file may grow to, as by ulimit -f; 0: no limit
+  bool unread_err = false;               // the same for standard error
+  std::int64_t max_file_bytes = 0;       // the largest file, as by ulimit -f; 0: no limit
   std::int64_t max_memory_bytes = 0;     // of address space, as by ulimit -v; 0: no limit
   std::int64_t max_threads = 0;          // of the user, as by ulimit -u; 0: no limit
   bool ignore_hangup = false;            // starts with SIGHUP ignored, as by nohup

@@ -1,4 +1,4 @@
-// Whether two runs came to the same end: checkpoints to the byte, and what the metrics say.
+// Whether two runs end equal: checkpoints to the byte, and the lines of the metrics.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace keel::test {
 
 bool same_bytes(const std::filesystem::path& a, const std::filesystem::path& b);
 
-// Lines of a run's metrics without what the clock decides.
+// Lines of a run's metrics without the values that depend on the clock.
 std::vector<nlohmann::ordered_json> timeless_metrics(const std::filesystem::path& folder);
 
 // Checks that the checkpoints of `step` are the same, and so are the best ones and all metrics.

@@ -19,8 +19,8 @@ const std::filesystem::path& small_digits();
 // each, of which the first is not projective; made once.
 const std::filesystem::path& small_treebank();
 
-// A folder with some pairs of lex200 as multi30k has its own; the test set is part of the training
-// set. It is written once a process.
+// A folder with some pairs of lex200 in the layout of multi30k; the test set is part of the
+// training set. It is written once in each process.
 const std::filesystem::path& small_pairs();
 
 // A folder with captions and features of 40 images of shapes for training, 12 for validation and 12
@@ -31,15 +31,15 @@ const std::filesystem::path& small_captions();
 // once.
 const std::filesystem::path& small_questions();
 
-// A folder with a few built-in stories as skip_thoughts reads them. It is written once a process.
+// A folder with a few built-in stories for skip_thoughts, written once in each process.
 const std::filesystem::path& small_stories();
 
 // "section.key=value"
 using Settings = std::vector<std::string>;
-// Those of both, the later ones winning.
+// The settings of both; later ones win.
 Settings operator+(Settings a, const Settings& b);
 
-// Sets them, and validates what comes out.
+// Applies settings to a config, and validates the result.
 void apply_settings(train::Config& config, const Settings& settings);
 
 // A task with defaults, then the settings, with its network and data.

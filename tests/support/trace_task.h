@@ -1,4 +1,4 @@
-// A made-up task whose answer depends on what came before: networks with carries are tested by it.
+// A made-up task whose answer depends on earlier inputs; it tests networks with carries.
 #pragma once
 
 #include <memory>
