@@ -22,7 +22,7 @@ struct NormPrograms {
   Program forward, backward, both;
   std::vector<TorchCase::Expected> results;  // of the third step, from the whole
 
-  // Of norm_graph(...) for these x and dy.
+  // Makes the programs of norm_graph(...) for these x and dy.
   NormPrograms(Backend& backend, const Graph& graph, const Tensor& x, const Tensor& dy);
 
   // The same steps for PyTorch.

@@ -57,7 +57,7 @@ void feed_batch(Program& step, const train::Job& job);
 
 using MakeBackend = std::function<std::unique_ptr<Backend>()>;
 
-// What `keel bench overhead` measures: the time that the run loop itself takes.
+// The results of `keel bench overhead`: the time of the run loop itself.
 struct OverheadBench {
   int kernels = 0;
   double nanoseconds_per_kernel = 0;

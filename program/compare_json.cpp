@@ -1,4 +1,4 @@
-// What `keel compare --json` says.
+// The output of `keel compare --json`.
 #include <cmath>
 #include <nlohmann/json.hpp>
 

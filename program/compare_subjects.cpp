@@ -1,4 +1,4 @@
-// What `keel compare` compares, and on which backends.
+// The subjects and the backends of `keel compare`.
 #include <algorithm>
 #include <functional>
 

@@ -1,4 +1,4 @@
-// What the folder of a trial says, and how its command is written.
+// The state of a trial in its folder, and the text of its command.
 #include <filesystem>
 
 #include "frontend/train/run_log.h"

@@ -1,5 +1,5 @@
-// Updates of one size, gathered from ever smaller batches: norms over the batch take their
-// statistics of fewer rows, norms of a row do not notice (Shen et al. 2020, figure 5).
+// Updates of one size, gathered from ever smaller batches. Norms over the batch then take their
+// statistics from fewer rows; norms of a row do not change (Shen et al. 2020, figure 5).
 #include <algorithm>
 #include <cmath>
 

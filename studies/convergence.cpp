@@ -1,6 +1,6 @@
-// Convergence curves: a task trained with several norms, over seeds. How fast a norm is says how
-// many updates it takes to the best result on the validation set that the first one has, which is
-// as a rule no norm (Ba, Kiros, Hinton 2016, figures 1 to 6; Xu et al. 2019, figures 1 to 3).
+// Convergence curves: a task trained with several norms, over seeds. A norm's speed is the number
+// of updates after which it reaches the best validation result of the first norm, which usually is
+// none (Ba, Kiros, Hinton 2016, figures 1 to 6; Xu et al. 2019, figures 1 to 3).
 #include <algorithm>
 #include <cmath>
 

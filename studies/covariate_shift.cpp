@@ -2,8 +2,8 @@
 // gradient of a layer's weights changes when the layers before it have been updated,
 //     G  = dL/dW_i (W_1, ..., W_k)         at the weights of step t
 //     G' = dL/dW_i (W_1', ..., W_{i-1}', W_i, ..., W_k)    those of step t + 1 before layer i
-// both on the batch of step t. They find it no smaller with BatchNorm, which trains better all the
-// same.
+// both on the batch of step t. They find that it is no smaller with BatchNorm, which still trains
+// better.
 #include <algorithm>
 
 #include "studies/gradient_probe.h"

@@ -1,6 +1,6 @@
-// Which norms see which change of weights and data (Ba, Kiros, Hinton 2016, table 1; RMSNorm, PN-V
-// and evaluation modes added): outputs y of summed inputs a = X W^T, with random gain and bias and
-// eps = 0, before and after. Running statistics are those of the batch before the change.
+// Whether norms see changes of weights and data (Ba, Kiros, Hinton 2016, table 1; RMSNorm, PN-V and
+// evaluation modes added): outputs y of summed inputs a = X W^T, with random gain and bias and eps
+// = 0, before and after. Running statistics are those of the batch before the change.
 // The paper's text calls all three norms invariant to re-scaled data; its table is right: the
 // output of weight norm is linear in X.
 #include <cmath>

@@ -1,4 +1,4 @@
-// How rough the loss is along its gradient while a network trains, with norms and without
+// The roughness of the loss along its gradient while a network trains, with norms and without
 // (Santurkar et al. 2018, figure 4).
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Noisy BatchNorm (Santurkar et al. 2018, section 2.1): noise after the norm, with a mean and a
-// deviation of its own in every step, makes the distribution of the activations as unstable as they
-// can be; training hardly suffers. Instability is how far the mean of an activation moves from a
-// step to the next, in its standard deviations, and by which factor that changes:
+// deviation of its own in every step, makes the activations' distribution extremely unstable, but
+// training hardly suffers. Instability is the move of an activation's mean from step to step, in
+// its standard deviations, and the factor by which these change:
 //     |m' - m| / sqrt(v),   |log(v' / v)| / 2     means over features and steps
 // at the input of the network's first ReLU.
 #include <cmath>

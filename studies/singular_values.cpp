@@ -1,5 +1,5 @@
-// How fast the singular values of a trained table of embeddings fall: of a Transformer with
-// PowerNorm more slowly than with LayerNorm, in the paper on WMT14.
+// The decay of the singular values of a trained table of embeddings. In the paper, on WMT14, they
+// fall more slowly in a Transformer with PowerNorm than with LayerNorm.
 #include "studies/singular_values.h"
 
 #include <Eigen/Eigenvalues>

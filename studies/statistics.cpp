@@ -1,6 +1,6 @@
-// How far the statistics of a batch are from the running ones while a task trains, at one norm
-// (Shen et al. 2020, figures 2 to 4): of a Transformer much farther, and with more outliers, than
-// of a network on images.
+// The distance of batch statistics from running ones while a task trains, at one norm (Shen et al.
+// 2020, figures 2 to 4). In a Transformer it is much larger, with more outliers, than in a network
+// on images.
 #include <algorithm>
 
 #include "src/core/nearest.h"

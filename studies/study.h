@@ -18,13 +18,13 @@ struct Options {
   std::uint64_t seed = 0;  // the first seed
   int seeds = 0;           // number of seeds, from the first on; 0: as many as the source reports
   int steps = 0;           // of every training; 0: as many as the study takes
-  // Of a study that takes a task: one of the zoo, norms, a folder with its data and settings like
-  // {"train.lr", "0.1"}; empty: the study's own, built-in data, the recipe's. Runs take settings
-  // too.
+  // For a study that takes a task: a task of the zoo, norms, a folder with its data and settings
+  // like {"train.lr", "0.1"}. Empty: the study's own task and norms, built-in data, the recipe's
+  // settings. Studies of runs take settings, too.
   std::string task = {};
   std::vector<std::string> norms = {};
   std::string data = {};
-  std::string site = {};  // the norm to look at, by its place; empty: the first
+  std::string site = {};  // the norm to look at; empty: the first
   std::vector<std::pair<std::string, std::string>> settings = {};
   // For a study that takes runs: checkpoints to look at in place of some of its own trainings.
   std::vector<std::string> runs = {};

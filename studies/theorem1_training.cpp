@@ -1,7 +1,7 @@
-// Theorem 1 of Xu et al. 2019 while a network trains. At every norm, in every step and for every
-// row it is checked as theorem1_rows.h states it. It is also shown how much of the gradient's
-// variance each depth lets through, which is the paper's reason why the derivatives of mean and
-// variance help deep networks.
+// Theorem 1 of Xu et al. 2019 while a network trains: at every norm, in every step and for every
+// row it is checked as theorem1_rows.h states it. The study also shows how much of the gradient's
+// variance each depth lets through, which the paper gives as the reason why the derivatives of mean
+// and variance help deep networks.
 #include <algorithm>
 
 #include "src/ops/norm/norm.h"

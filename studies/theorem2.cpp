@@ -1,6 +1,6 @@
 // Theorem 2 of Xu et al. 2019: phi(y) = C (1 - k y) is the only scaling z = phi(y) y of normalized
 // rows y whose mean(phi) is one constant for every y and whose |mean(z)| stays bounded for every
-// width. Held against random rows and the row that is normalized and as skew as it can be easily:
+// width. It is checked on random rows and on a normalized row that is as skew as is easily made:
 //     (2 r, -r, -r, 0, ...), r = sqrt(width / 6):   mean 0, variance 1, mean(y^3) = r
 #include <algorithm>
 #include <array>

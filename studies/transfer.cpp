@@ -1,6 +1,6 @@
-// What the vectors of skip-thoughts are good for: sentences are put into classes, and pairs rated,
-// by regressions on vectors that were trained to say neighbours (Kiros et al. 2015, section 3; Ba
-// et al. 2016, table 3).
+// Quality of the vectors of skip-thoughts, which were trained to predict neighbours: regressions
+// on them classify sentences and rate pairs (Kiros et al. 2015, section 3; Ba et al. 2016, table
+// 3).
 #include "frontend/io/safetensors.h"
 #include "frontend/train/run_state.h"
 #include "models/registry.h"

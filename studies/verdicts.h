@@ -134,12 +134,12 @@ double share_at_most_one(std::span<const double> ratios);
 void judge_shares(const std::string& who, bool is_control, std::span<const double> ratios,
                   Result& result);
 
-// convergence: a norm's cost on the validation set after so many updates; less is better.
+// convergence: a norm's cost on the validation set after `step` updates; less is better.
 struct CostPoint {
   double step = 0, cost = 0;
 };
-// How many times as many updates the first curve takes to its best cost as the other takes to get
-// there, between two points along a line; 0 when the other never does.
+// The updates of the first curve to its best cost, divided by those of the other to the same cost,
+// interpolated linearly between points; 0 if the other never reaches it.
 double speedup(std::span<const CostPoint> first, std::span<const CostPoint> other);
 struct SpeedupNumbers {
   std::string task, first, norm;

@@ -19,8 +19,8 @@ class ReaderNumbers {
  public:
   static constexpr std::string_view kWordsAsset = "vocabulary", kEntitiesAsset = "entities";
 
-  // Of the questions to learn from. Words that occur less often than the most frequent `max_words`
-  // are unknown; 0: none is. There are as many numbers of entities as their largest says.
+  // Made from the training questions. Words that occur less often than the `max_words` most
+  // frequent are unknown; 0: none is. Entities get as many numbers as the largest @entityN needs.
   ReaderNumbers(const std::vector<Question>& questions, std::int64_t max_words);
   // Reads texts() back. Throws Error{kBadInput} naming the text that is missing or damaged.
   static ReaderNumbers parse(const std::map<std::string, std::string>& texts);

@@ -11,7 +11,7 @@ namespace keel::models {
 
 // How pixels become 0 or 1. Bounds measured in one way cannot be compared with another's.
 enum class Binarize {
-  kFixed,      // as files have it, drawn once by Larochelle and Murray (2011)
+  kFixed,      // the files of Larochelle and Murray (2011), who drew the pixels once
   kThreshold,  // 1 from 128 of 255 on
   kSampled,    // 1 with the probability pixel / 255, drawn once
 };

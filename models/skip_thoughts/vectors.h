@@ -12,11 +12,11 @@
 
 namespace keel::models {
 
-// Networks of which the decoder asks (task::Batch::network) when unknown words have vectors from
-// elsewhere. "words" says the vectors of words: input ids i32 (words), prediction
-// "words" f32 (words, word width). "sentences" says those of sentences: inputs words and mask as
-// in triples.h, other f32 (length, rows, word width), which is added to the vectors of words and is
-// 0 where they are the network's own; prediction "vector" f32 (rows, width).
+// Networks that the decoder asks for (task::Batch::network) when unknown words have vectors from
+// elsewhere. "words" gives the vectors of words: input ids i32 (words), prediction "words" f32
+// (words, word width). "sentences" gives those of sentences: inputs words and mask as in triples.h,
+// and other f32 (length, rows, word width), which is added to the vectors of words and is 0 for the
+// network's own; prediction "vector" f32 (rows, width).
 inline constexpr const char *kWordsNetwork = "words", *kSentencesNetwork = "sentences";
 // Sizes of "words" are {words}, those of "sentences" {rows, length}.
 std::vector<task::Input> vector_inputs(std::string_view network, const task::Sizes& sizes,

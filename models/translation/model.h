@@ -55,7 +55,7 @@ struct TranslationModelOptions {
   std::int64_t min_count = 1;      // symbols that occur less often are unknown
   bool joint = true;               // both languages share merges and dictionary
   std::int64_t most_words = 175;   // training pairs with a longer side are left out,
-  double most_ratio = 1.5;         // and those with one side so many times the other
+  double most_ratio = 1.5;         // and those with one side this many times the other
   std::int64_t most_subwords = 0;  // above 0: this length and the ratio are of sub-words
 
   std::string norm = "layernorm";

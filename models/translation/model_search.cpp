@@ -1,4 +1,4 @@
-// The networks that a search of the translation model goes through.
+// The networks of a search by the translation model.
 #include <algorithm>
 
 #include "frontend/nn/layers.h"

@@ -12,8 +12,8 @@ namespace keel::test {
 // sizes, whatever its order. So for the scores
 //     es_ij = eps (w + 3) |scale| sum |q k|        two more for scale, one for its rounding
 // Every exponential is off by at most 4 eps of itself and by the rounding of its argument, which is
-// at most `range`, the distance of the row's largest and smallest score. Of t tiles of keys each
-// may scale down what came before, whose arguments add up to no more than `range` again:
+// at most `range`, the row's largest score less its smallest. Each of t tiles of keys may scale
+// earlier sums down; these arguments add up to at most `range` again:
 //     e_ij = es_ij + eps (2 range + 4 + 6 t)      relative, of exp(s_ij - max)
 //     mean_i = sum P e       relative, of their sum, and n eps for adding it up
 //     ey = sum over j of keep P |v| (e_ij + mean_i + (2 n + 8) eps)

@@ -1,4 +1,4 @@
-// The same bits of a norm again: for any thread count, order and split of rows, and in place.
+// Equal bits of a norm for any thread count, order and split of rows, and in place.
 #include <doctest/doctest.h>
 
 #include <cstring>

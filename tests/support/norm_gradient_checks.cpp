@@ -1,4 +1,4 @@
-// Gradients of a norm: by central differences, or those of its definition in elementary ops.
+// Gradients of a norm against central differences, or its definition in elementary ops.
 #include <doctest/doctest.h>
 
 #include "backends/backends.h"

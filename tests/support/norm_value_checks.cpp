@@ -1,5 +1,5 @@
-// Values of a norm: how far the backend under test is from the reference on generated, large and
-// special cases, and groups of one value.
+// Values of a norm: the distance of the backend under test from the reference on generated, large
+// and special cases, and groups of one value.
 #include <doctest/doctest.h>
 
 #include <algorithm>
