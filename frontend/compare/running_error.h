@@ -43,7 +43,7 @@ struct SumTerms {
 // errors of independent signs in proportion to the running sums, and adds a drift if most terms
 // have one sign: then running sums grow steadily, and the roundings of equal terms are equal.
 // `usual` is the same with the root mean square of the terms in place of their sizes, and
-// `deviation` is that of a single result without drift (docs/numerics.md, Sums of any program).
+// `deviation` is that of a single result without drift (docs/numerics.md, Results of any program).
 struct SumError {
   double largest = 0, usual = 0, deviation = 0;
 };
