@@ -95,7 +95,7 @@ class DependencyParser final : public task::TaskWithOptions<DependencyParserOpti
     return "transition-based dependency parsing, MLP (Chen & Manning 2014, Xu et al. 2019)";
   }
   std::vector<task::MetricInfo> metrics() const override;
-  // Of data.train_rows sentences.
+  // Reads data.train_rows sentences.
   task::Prepared prepare(const task::DataRequest& request,
                          const task::Assets* known) const override;
   std::shared_ptr<const task::Network> restore(const task::Assets& assets) const override {

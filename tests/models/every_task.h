@@ -17,9 +17,9 @@ void for_each_task(const Body& body, const Settings& settings = {}) {
   }
 }
 
-// Whether the loss sets the rows of a batch against each other, so that it depends on which rows
-// come together.
-inline bool compares_rows(const train::Job& job) { return job.task().name() == "order_embeddings"; }
+inline test::SmallFacts facts_of(const train::Job& job) {
+  return test::small_facts(job.task().name());
+}
 
 inline std::unique_ptr<task::Stream> stream_of(const train::Job& job, task::Split split,
                                                const task::StreamOptions& options) {

@@ -32,7 +32,7 @@ TEST_CASE("tasks: a split's loss and metrics are the same for every size of batc
       const train::Evaluation parts = measured(batch);
       CHECK(parts.rows == whole.rows);
       CHECK(parts.items == whole.items);
-      if (!compares_rows(job)) {
+      if (!facts_of(job).compares_rows) {
         CHECK(parts.loss == doctest::Approx(whole.loss).epsilon(1e-12));
       }
       for (const train::Measured& m : whole.metrics) {
@@ -156,7 +156,7 @@ TEST_CASE("tasks: micro-batches gather the gradient of one batch, random numbers
           doctest::test_suite("slow")) {
   for_each_task(
       [](const train::Job& job) {
-        if (compares_rows(job)) return;
+        if (facts_of(job).compares_rows) return;
         const auto whole = gathered(job, {8}), parts = gathered(job, {3, 1, 4});
         CHECK(whole.size() >= 4);
         for (const auto& [name, sum] : whole) {
@@ -181,13 +181,6 @@ TEST_CASE("tasks: a checkpoint alone says what network it is of" * doctest::test
   });
 }
 
-// Below which a loss has to come on eight rows: a cross entropy to almost 0, the negative log of a
-// density below that of noise, and DRAW's bound, which begins at the 784 ln 2 nats of pixels that
-// nothing is known of and is never 0, to half of that.
-double learned_loss(const task::Task& task) {
-  return task.name() == "draw" ? 784 * 0.6931 / 2 : 0.3;
-}
-
 TEST_CASE("tasks: eight rows are learned by heart" * doctest::test_suite("slow")) {
   for_each_task([](const train::Job& job) {
     const auto backend = make_backend(default_backend());
@@ -203,7 +196,7 @@ TEST_CASE("tasks: eight rows are learned by heart" * doctest::test_suite("slow")
       step.feed("tick", Tensor::scalar(i));
       step.run();
     }
-    CHECK(step.scalar("loss") < learned_loss(job.task()));
+    CHECK(step.scalar("loss") < facts_of(job).learned_loss);
   });
 }
 

@@ -56,6 +56,16 @@ train::Config small_config(const Settings& settings = {}, std::string_view model
 // The same, with its network and data.
 train::Job small_job(const Settings& settings = {}, std::string_view model = "mnist_mlp");
 
+// What tests of all models have to know of one.
+struct SmallFacts {
+  // Whether the loss compares the samples of a batch, so that it depends on which come together.
+  bool compares_rows = false;
+  // The loss is below this once eight samples are learned by heart: a cross entropy is almost 0,
+  // and the negative logarithm of a density is below that of noise.
+  double learned_loss = 0.3;
+};
+SmallFacts small_facts(std::string_view model);
+
 // The same as arguments of the program: "train mnist_mlp --quiet --out folder ...".
 std::vector<std::string> small_train(const std::filesystem::path& folder,
                                      const Settings& settings = {},
