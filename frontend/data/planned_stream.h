@@ -46,7 +46,7 @@ std::unique_ptr<task::Stream> stream_of_rows(std::shared_ptr<const RowSet> rows,
 // "train", "valid" or "test".
 std::string_view name_of(task::Split split);
 
-// Splits that make the rows of each part when its first stream is asked for, and keep them.
+// Makes the rows of a split when its first stream is asked for, and keeps them.
 class RowSplits : public task::Splits {
  public:
   using Make = std::function<std::shared_ptr<const RowSet>(task::Split)>;

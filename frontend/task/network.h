@@ -69,10 +69,10 @@ class Network {
   virtual Sizes sizes(std::int64_t batch) const = 0;
   virtual Outputs build(nn::Net& net, const Inputs& in) const = 0;
 
-  // Networks of a search that does not run build(): a decoder names one of them in Batch::network.
-  // These give its inputs, in the order of Batch::values, and its predictions. They share the
-  // parameters of build(). Carries (Graph::carry) hold what one run leaves to the next; they are
-  // zeros when a decoder begins and whenever their shape changes.
+  // A search may run other graphs than that of build(), with the same parameters. A decoder names
+  // the graph in Batch::network. search_inputs gives the inputs of that graph, in the order of
+  // Batch::values, and build_search its predictions. Carries (Graph::carry) hold what one batch
+  // leaves to the next; they are zeros when a decoder begins and whenever their shape changes.
   virtual std::vector<Input> search_inputs(std::string_view network, const Sizes&) const {
     fail(ErrorKind::kUsage, "no network of a search is called '{}'", network);
   }

@@ -12,8 +12,9 @@ namespace keel::train {
 // The place of a batch in a training run.
 struct StepPoint {
   std::int64_t step = 0;       // the number of the update: inputs "step" and "tick"
-  std::int64_t first_row = 0;  // rows of its update before this batch: input "first_row"
-  double items = 0;  // of the whole update: input "weight" is 1 / items; 0: the batch's own
+  std::int64_t first_row = 0;  // rows that came in earlier batches of its update: "first_row"
+  // The items of the whole update: input "weight" is 1 / items. 0 stands for the batch's own items.
+  double items = 0;
   double rate = 0;   // the learning rate: input "lr"
 };
 

@@ -41,8 +41,8 @@ struct InferContext {
   void expect_floating(int i, std::string_view what) const;
 };
 
-// The next values of states that backward rules have set. The key is the state's value of now,
-// as forward nodes read it.
+// Maps each state to its next value, if a backward rule has set one. The key is the Value by which
+// forward nodes read the current state.
 using StateValues = std::map<Value, Value>;
 
 // A node whose gradient is being built. `backward` reads the gradients of its outputs, appends
@@ -62,11 +62,11 @@ class BackwardContext {
   // Whether the gradient of input i is wanted at all.
   bool needs(int i) const;
   void set(int i, Value gradient) { input_gradients_[i] = gradient; }
-  // For input i, a state that the backward changes: the next value that the backward of another
-  // node has set for this state, or the input itself if none has.
+  // Returns the current value of the state at input i: the next value that the backward of another
+  // node has already set, or the input itself if none has.
   Value state(int i) const;
   // Sets the next value of the state at input i. A backward rule only proposes it: the code that
-  // builds the training step decides whether it marks the update in the graph.
+  // builds the training step decides whether to mark the update (Graph::mark_update).
   void set_state(int i, Value next) { states_[input(i)] = next; }
   std::span<const Value> result() const { return input_gradients_; }
 
@@ -111,7 +111,9 @@ struct OpInfo {
   void (*backward)(BackwardContext&) = nullptr;  // nullptr: building a gradient refuses
   GradientKind gradient = GradientKind::kNone;
   std::vector<InPlace> in_place = {};
-  bool keeps_on_guard = false;  // its in-place outputs do not change in a step that is not finite
+  // Whether its in-place outputs stay unchanged in a step whose guard, the norm of the gradient, is
+  // not finite.
+  bool keeps_on_guard = false;
   View view = View::kNo;
   int code = 0;  // which member of a family this op is (element-wise ops)
 };

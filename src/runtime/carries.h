@@ -1,6 +1,6 @@
-// Carries: values that one run of a program leaves to the next but that are not part of the model,
-// such as the memory of a language model, the state of a recurrent network, the keys and values of
-// a search. Training, evaluation and search each have their own, so none reads another's.
+// Carries: values that one execution of a program leaves to the next but that are not part of the
+// model, such as the memory of a language model, the state of a recurrent network, the keys and
+// values of a search. Training, evaluation and search each have their own, so none reads another's.
 #pragma once
 
 #include <cstdint>

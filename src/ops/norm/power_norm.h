@@ -3,24 +3,26 @@
 //   x, gain, bias, mask: as for pn_v
 //   psi2, nu (channels), which start at 1 and 0
 //   step i32 (), the number of training forwards so far; it may be absent without a warm-up
-//   The states are read before the run and written after it. A batch without a kept row leaves
+//   The states are read before a step and written after it. A batch without a kept row leaves
 //   them as they are. The paper has no eps: with eps = 0 a feature that is 0 in a whole batch of
 //   the warm-up gives NaN there.
 // training, in the t-th forward, t = step + 1, where psi2_B is the mean of x^2 over the batch:
 //     rpsi = 1 / sqrt(psi2 + eps), or with psi2_B for psi2 while t <= warmup
 //     rdx = 1 / sqrt(psi2_B + eps), in mode "paper" rpsi;   Gamma = mean of xhat^2
 //     psi2' = alpha_f * psi2 + (1 - alpha_f) * psi2_B
-//   While t < warmup the cumulative mean psi2 * (t - 1) / t + psi2_B / t stands for psi2 in the
-//   last line; in mode "paper" psi2' is that mean itself.
+//   While t < warmup (as in the release; y uses psi2_B once more, at t = warmup), let c be the
+//   cumulative mean psi2 * (t - 1) / t + psi2_B / t. Then psi2' = alpha_f * c + (1 - alpha_f) *
+//   psi2_B, and psi2' = c in mode "paper".
 // evaluation: rdx = rpsi = 1 / sqrt(psi2 + eps); no state changes.
-//   outputs: y like x;  rpsi, rdx (channels);  Gamma, psi2' (channels);  step' ();
-//     contraction () = max (1 - alpha_b) * Gamma;  nu_max () = max |nu|;  rrms (rows, groups)
-//   In evaluation Gamma and what follows it up to nu_max are (0); so are step' without a step and
-//   rrms without groups. Where contraction > 1 the recursion of nu is no contraction; above 2 it
-//   diverges.
+//   outputs, where () is a scalar and (0) an empty tensor: y like x;  rpsi, rdx (channels);  Gamma,
+//     psi2' (channels);  step' ();  contraction () = max (1 - alpha_b) * Gamma;  nu_max () =
+//     max |nu|;  rrms (rows, groups)
+//   In evaluation Gamma, psi2', step', contraction and nu_max are empty. step' is empty without a
+//   step, too, and rrms without groups. Each step multiplies nu by 1 - (1 - alpha_b) * Gamma. Where
+//   `contraction` > 1 that factor is negative and theorem 4's condition fails; above 2 nu diverges.
 // groups > 0: the scaling that the release puts in front of tokens. In all formulas x then stands
-//   for z = x * rrms, the group_scaling (see there) of input x with scaling_eps. Both are one op,
-//   so that after the warm-up they can take one pass over x together.
+//   for z = x * rrms, the group_scaling (see there) of input x with scaling_eps. Scaling and norm
+//   are one op, so that after the warm-up they can take one pass over x together.
 // backward (Surrogate), power_norm_backward (x, gain, rpsi, rdx, Gamma, nu, dy, mask, rrms), with
 //   g = dy * gain:
 //     dx = rdx * (g - nu * xhat);  with groups this is dz, from which the backward of the scaling
@@ -31,13 +33,14 @@
 //   outputs: dx like x;  dgain, dbias like gain and bias, or (0) when absent;  nu' (channels)
 //   The backward rule reports nu' as the state's next value (src/autodiff/gradient.h). Where
 //   several nodes read one nu, their backwards carry it on from the last node to the first.
-// squares, sums: the column_squares and uncentred_gradient_sums, as for pn_v; those of all rows are
-//   among them with pad_stats. After the warm-up y and dx do not wait for them. There are none
-//   with groups, where a group_scaling in front and no groups do the same but for rounding.
+// squares, sums: the column_squares and uncentred_gradient_sums, as for pn_v. With pad_stats they
+//   also hold the sums over all rows. After the warm-up y and dx do not wait for them. With groups
+//   they must be absent: put a group_scaling before a power_norm without groups to use them, which
+//   gives the same result up to rounding.
 // pad_stats: Gamma and Lambda are means over all rows, those left out by the mask included.
 // errors: as for pn_v, with alpha_f and alpha_b for keep; warmup < 0; step not i32 (), or absent
-//     with a warm-up; groups < 0, no divisor of the channels, or of images; squares or sums with
-//     groups.
+//     with a warm-up; groups < 0, groups that do not divide the channels, groups > 0 with images;
+//     squares or sums with groups.
 // in place: dx over dy.
 #pragma once
 

@@ -25,14 +25,15 @@ struct PowerNormPlan {
       std::fill_n(sum(b, block, kind, slab.first), slab.channels, 0.0);
     }
   }
-  // A scaling adds one kind of sums, which gives room for two floats a channel.
+  // Returns the start of the last kind of sums, which a scaling adds: instead of a double it holds
+  // two floats a channel.
   float* run(const Binding& b, std::size_t block) const {
     return reinterpret_cast<float*>(sum(b, block, columns.sums - 1, 0));
   }
 };
 
 // Returns the plan for x. There are `sums` kinds of sums for the kept rows and, with pad_stats, as
-// many again for all rows; both passes read `tensors` tensors.
+// many again for all rows. The pass that sums and the pass that writes read `tensors` tensors each.
 inline PowerNormPlan power_norm_plan(const Shape& x, const PowerNormAttrs& attrs,
                                      std::int64_t tensors, std::int64_t sums) {
   if (attrs.pad_stats) sums *= 2;
