@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "backends/onednn/blocks.h"
 #include "backends/onednn/philox_stream.h"
-#include "backends/onednn/threads.h"
 #include "src/ops/attention.h"
 #include "src/runtime/backend.h"
 

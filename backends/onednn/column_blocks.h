@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "backends/onednn/threads.h"
+#include "backends/onednn/blocks.h"
 #include "src/ops/norm/sizes.h"
 
 namespace keel::onednn {

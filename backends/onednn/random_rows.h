@@ -1,8 +1,8 @@
 // The rows of a batch whose elements draw random numbers, and the kernels that draw them.
 #pragma once
 
+#include "backends/onednn/blocks.h"
 #include "backends/onednn/philox_stream.h"
-#include "backends/onednn/threads.h"
 #include "src/runtime/backend.h"
 
 namespace keel::onednn {

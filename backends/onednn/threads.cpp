@@ -1,6 +1,5 @@
 #include "backends/onednn/threads.h"
 
-#include <hwy/cache_control.h>
 #include <pthread.h>
 #include <tbb/global_control.h>
 #include <tbb/info.h>
@@ -22,27 +21,33 @@
 namespace keel::onednn {
 namespace {
 
-// Calls run(first, last) for pieces of [0, blocks) that the threads share.
+// The threads of the arena that the calling thread is in.
+class ArenaExecutor : public Executor {
+ public:
+  int threads() const override { return threads_entered(); }
+  void share(std::int64_t blocks, Work work, void* argument) override;
+};
+
 #ifdef __SANITIZE_THREAD__
 // oneTBB is not compiled with the thread sanitizer, which would take whatever it hands from thread
-// to thread for raced. Under the sanitizer pieces run in threads of their own: two blocks that
+// to thread for raced. Under the sanitizer ranges run in threads of their own: two blocks that
 // touch the same memory are found all the same.
-template <class Run>
-void share(std::int64_t blocks, const Run& run) {
+void ArenaExecutor::share(std::int64_t blocks, Work work, void* argument) {
   const std::int64_t threads = std::min<std::int64_t>(threads_entered(), blocks);
   std::vector<std::thread> others;
   for (std::int64_t t = 1; t < threads; ++t) {
-    others.emplace_back(run, blocks * t / threads, blocks * (t + 1) / threads);
+    others.emplace_back(work, argument, blocks * t / threads, blocks * (t + 1) / threads);
   }
-  run(0, blocks / threads);
+  work(argument, 0, blocks / threads);
   for (std::thread& other : others) other.join();
 }
 #else
-template <class Run>
-void share(std::int64_t blocks, const Run& run) {
+void ArenaExecutor::share(std::int64_t blocks, Work work, void* argument) {
   tbb::parallel_for(
       tbb::blocked_range<std::int64_t>(0, blocks),
-      [&](const tbb::blocked_range<std::int64_t>& range) { run(range.begin(), range.end()); },
+      [=](const tbb::blocked_range<std::int64_t>& range) {
+        work(argument, range.begin(), range.end());
+      },
       tbb::static_partitioner());
 }
 #endif
@@ -103,7 +108,13 @@ Threads::Threads(int count) : count_(count) {
 
 Threads::~Threads() = default;
 
-void Threads::enter(const std::function<void()>& body) { arena_->arena.execute(body); }
+void Threads::enter(const std::function<void()>& body) {
+  arena_->arena.execute([&body] {
+    ArenaExecutor executor;
+    const EnteredExecutor entered(executor);
+    body();
+  });
+}
 
 void with_primitive_concurrency(const std::function<void()>& body) {
   // Every slot is kept for threads from outside; for slots that workers may take, but are too few
@@ -122,21 +133,4 @@ void at_primitive_concurrency(const std::function<void()>& body) {
   arenas[std::min(threads_entered(), kPrimitiveConcurrency) - 1].execute(body);
 }
 
-namespace detail {
-
-void end_streams() { hwy::FlushStream(); }
-
-void parallel_blocks(std::int64_t blocks, void (*call)(void*, std::int64_t), void* body,
-                     bool backwards) {
-  const auto run = [=](std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; ++i) {
-      call(body, backwards ? first + last - 1 - i : i);
-    }
-    end_streams();
-  };
-  if (threads_entered() == 1) return run(0, blocks);
-  share(blocks, run);
-}
-
-}  // namespace detail
 }  // namespace keel::onednn

@@ -5,10 +5,10 @@
 
 #include <optional>
 
+#include "backends/onednn/blocks.h"
 #include "backends/onednn/kernels/broadcast.h"
 #include "backends/onednn/kernels/elementwise_steps.h"
 #include "backends/onednn/kernels/kernels.h"
-#include "backends/onednn/threads.h"
 
 namespace keel::onednn {
 namespace {

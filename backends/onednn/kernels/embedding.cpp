@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/onednn/blocks.h"
 #include "backends/onednn/kernels/elementwise_steps.h"
 #include "backends/onednn/kernels/kernels.h"
-#include "backends/onednn/threads.h"
 
 namespace keel::onednn {
 namespace {

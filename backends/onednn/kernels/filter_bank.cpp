@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/onednn/blocks.h"
 #include "backends/onednn/kernels/kernels.h"
-#include "backends/onednn/threads.h"
 
 #ifndef KEEL_FILTER_BANK_FILTER  // this file is compiled once per instruction set
 #define KEEL_FILTER_BANK_FILTER

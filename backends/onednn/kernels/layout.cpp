@@ -6,10 +6,10 @@
 #include <cstring>
 #include <tuple>
 
+#include "backends/onednn/blocks.h"
 #include "backends/onednn/kernels/cursor.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/kernels/transpose_tile.h"
-#include "backends/onednn/threads.h"
 #include "src/core/with_type.h"
 
 namespace keel::onednn {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/onednn/blocks.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/kernels/loss_kernels.h"
 #include "backends/onednn/kernels/reduce_kernels.h"
-#include "backends/onednn/threads.h"
 
 namespace keel::onednn {
 namespace {

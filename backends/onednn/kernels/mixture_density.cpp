@@ -10,8 +10,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "backends/onednn/blocks.h"
 #include "backends/onednn/kernels/kernels.h"
-#include "backends/onednn/threads.h"
 
 namespace keel::onednn {
 namespace {

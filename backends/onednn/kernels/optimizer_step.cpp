@@ -6,9 +6,9 @@
 #include <cstring>
 #include <type_traits>
 
+#include "backends/onednn/blocks.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/kernels/optimizer_kernels.h"
-#include "backends/onednn/threads.h"
 
 namespace keel::onednn {
 namespace {

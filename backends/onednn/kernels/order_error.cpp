@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "backends/onednn/blocks.h"
 #include "backends/onednn/kernels/kernels.h"
-#include "backends/onednn/threads.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/order_error.cpp"

@@ -1,9 +1,9 @@
 // Padding: every row of the output is written once, from x or with the value.
 #include <algorithm>
 
+#include "backends/onednn/blocks.h"
 #include "backends/onednn/kernels/cursor.h"
 #include "backends/onednn/kernels/kernels.h"
-#include "backends/onednn/threads.h"
 #include "src/core/with_type.h"
 #include "src/ops/layout.h"
 

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "backends/onednn/blocks.h"
 #include "backends/onednn/kernels/empty_sum.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/primitives.h"
-#include "backends/onednn/threads.h"
 #include "src/ops/image_order.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -4,10 +4,10 @@
 
 #include <cstring>
 
+#include "backends/onednn/blocks.h"
 #include "backends/onednn/kernels/broadcast.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/kernels/reduce_kernels.h"
-#include "backends/onednn/threads.h"
 #include "src/core/with_type.h"
 
 namespace keel::onednn {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "backends/onednn/blocks.h"
 #include "backends/onednn/kernels/elementwise_steps.h"
 #include "backends/onednn/kernels/kernels.h"
-#include "backends/onednn/threads.h"
 
 namespace keel::onednn {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/onednn/blocks.h"
 #include "backends/onednn/kernels/kernels.h"
-#include "backends/onednn/threads.h"
 
 namespace keel::onednn {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/onednn/blocks.h"
 #include "backends/onednn/kernels/kernels.h"
-#include "backends/onednn/threads.h"
 
 #ifndef KEEL_SOFT_WINDOW_BUMP  // this file is compiled once per instruction set
 #define KEEL_SOFT_WINDOW_BUMP

@@ -1,0 +1,22 @@
+// The norms of the onednn backend by themselves, for programs that bring threads of their own. They
+// need neither oneDNN nor oneTBB: kernels run on the entered executor (blocks.h), or on the
+// calling thread.
+#pragma once
+
+#include "src/runtime/host_backend.h"
+
+namespace keel::onednn {
+
+// Prepares the ops of src/ops/norm and those of the statistics of columns (column_moments.h,
+// column_gradient_sums.h), in float32; refuses every other op.
+class NormBackend : public HostBackend {
+ public:
+  std::string_view name() const override { return "onednn"; }
+  std::string description() const override;
+  Prepared prepare(const NodeContext& context) override;
+};
+
+// The ops that NormBackend prepares, forward and backward.
+std::span<const OpInfo* const> norm_ops();
+
+}  // namespace keel::onednn

@@ -1,0 +1,109 @@
+/* keel's norms for other programs: each op of keel's list of norms, forward and backward, on arrays
+ * that the caller owns.
+ *
+ *     keel_type types[3] = {{KEEL_F32, 2, sizes}, {KEEL_F32, 1, width}, {KEEL_F32, 1, width}};
+ *     keel_plan* plan = NULL;
+ *     if (keel_norm_prepare("layer_norm", "eps=1e-06", types, 3, &plan)) puts(keel_error());
+ *     const void* inputs[3] = {x, gain, bias};
+ *     void* outputs[3] = {y, mean, rstd};
+ *     keel_plan_run(plan, inputs, outputs, workspace, NULL);
+ *     keel_plan_free(plan);
+ *
+ * A plan is an op with attributes and the types of its inputs. It is immutable: any number of
+ * threads may run one plan at once, each with arrays and a workspace of its own. The library starts
+ * no thread, keeps no memory between calls but the plans, never ends the process, and throws
+ * nothing.
+ *
+ * Formulas, inputs and outputs by place, attributes and errors of an op stand in keel's header
+ * src/ops/norm/NAME.h, and in src/ops/column_moments.h and src/ops/column_gradient_sums.h.
+ * keel_norm_ops() lists the ops.
+ *
+ * Arrays are contiguous, with the last axis fastest, and aligned to their element. Float32 arrays
+ * run on kernels in SIMD, for which the bounds of keel's docs/numerics.md hold; results have the
+ * same bits for any number of threads. Float64 arrays run on keel's reference backend, one thread,
+ * each op computed from its definition. All floating arrays of a call have one type, except for
+ * sums over columns, which are float64 always. */
+#pragma once
+
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define KEEL_API __attribute__((visibility("default")))
+#else
+#define KEEL_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version of this interface. It grows when a function or structure changes its meaning. */
+#define KEEL_ABI 1
+
+/* What a function returns. For all but KEEL_OK, keel_error() says more. */
+enum keel_status {
+  KEEL_OK = 0,
+  KEEL_USAGE = 2,       /* an unknown op or attribute, types that do not fit, a missing array */
+  KEEL_MEMORY = 5,      /* an allocation failed, or a size is too large to count */
+  KEEL_UNSUPPORTED = 7, /* no kernel takes this op with these types */
+  KEEL_INTERNAL = 70    /* a bug of keel */
+};
+
+/* Element types. KEEL_ABSENT stands for an input that is not given, such as a mask. */
+enum keel_dtype { KEEL_ABSENT = -1, KEEL_F32 = 0, KEEL_F64 = 1, KEEL_I32 = 3, KEEL_U8 = 4 };
+
+/* Element type and shape of an array. A scalar has rank 0; at most 8 axes. */
+typedef struct keel_type {
+  int32_t dtype; /* enum keel_dtype */
+  int32_t rank;
+  const int64_t* sizes;
+} keel_type;
+
+/* The caller's threads. run() calls work(argument, first, last) for ranges [first, last) that
+ * together are [0, blocks), each block once, on any threads, and returns when all calls have
+ * returned. `threads` says how many may work at once; with 1 run() is not called. */
+typedef struct keel_executor {
+  void (*run)(void* context, int64_t blocks,
+              void (*work)(void* argument, int64_t first, int64_t last), void* argument);
+  void* context;
+  int32_t threads;
+} keel_executor;
+
+typedef struct keel_plan keel_plan;
+
+/* KEEL_ABI of the library that is loaded. */
+KEEL_API int32_t keel_abi(void);
+/* One line on version and instruction set. */
+KEEL_API const char* keel_info(void);
+/* What the last call of this thread that failed says, in one line: "[layer_norm] gain: expected
+ * (64), got (32)". It stays valid until this thread's next call that fails. */
+KEEL_API const char* keel_error(void);
+/* All ops, one a line: its name, a tab, the names of its inputs by place with commas between, a
+ * tab, and its default attributes. The library owns the text. */
+KEEL_API const char* keel_norm_ops(void);
+
+/* Makes a plan. `attributes` is "name=value name=value" in any order; attributes that are not named
+ * keep their defaults; NULL stands for "". Inputs after the last given one are absent. On failure
+ * *plan is NULL. */
+KEEL_API int keel_norm_prepare(const char* op, const char* attributes, const keel_type* inputs,
+                               int32_t count, keel_plan** plan);
+/* NULL is allowed. */
+KEEL_API void keel_plan_free(keel_plan* plan);
+
+KEEL_API int32_t keel_plan_outputs(const keel_plan* plan);
+/* The type of an output; the plan owns its sizes. An output that does not apply, such as the
+ * gradient of an absent gain, has the shape (0). For a place that the op does not have, dtype is
+ * KEEL_ABSENT. */
+KEEL_API keel_type keel_plan_output(const keel_plan* plan, int32_t place);
+/* Bytes of the workspace that a run needs, aligned to 64 bytes. 0: none. */
+KEEL_API int64_t keel_plan_workspace(const keel_plan* plan);
+
+/* Runs the op. `inputs` has an address for each input of keel_norm_prepare, `outputs` one for each
+ * output; addresses of absent arrays, and of arrays without elements, are ignored. Outputs may not
+ * overlap inputs or each other. `executor` may be NULL: the calling thread does everything. */
+KEEL_API int keel_plan_run(const keel_plan* plan, const void* const* inputs, void* const* outputs,
+                           void* workspace, const keel_executor* executor);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,155 @@
+// The functions of keel/norm.h: what the caller gives is checked and becomes a plan; whatever is
+// thrown becomes a status and a text.
+#include "plugin/c/keel/norm.h"
+
+#include <algorithm>
+#include <string>
+
+#include "backends/onednn/blocks.h"
+#include "backends/onednn/norm_backend.h"
+#include "plugin/c/plan.h"
+#include "src/core/failure.h"
+
+struct keel_plan {
+  keel::plugin::Plan plan;
+};
+
+namespace keel::plugin {
+namespace {
+
+static_assert(KEEL_F32 == int(DType::kF32) && KEEL_F64 == int(DType::kF64) &&
+              KEEL_I32 == int(DType::kI32) && KEEL_U8 == int(DType::kU8));
+
+// Of a fixed size, so that a lack of memory can be told, too.
+thread_local char last_error[1024] = "";
+
+void remember(std::string_view text) {
+  const std::size_t length = std::min(text.size(), sizeof(last_error) - 1);
+  std::copy_n(text.data(), length, last_error);
+  last_error[length] = 0;
+}
+
+// The status of the exception that is being handled, whose text becomes that of keel_error().
+int failed() noexcept {
+  try {
+    const Failure failure = current_failure();
+    remember(failure.text);
+    return int(failure.kind);
+  } catch (...) {
+    remember("out of memory");
+    return KEEL_MEMORY;
+  }
+}
+
+// Runs body and returns a status.
+template <class Body>
+int guarded(const Body& body) noexcept {
+  try {
+    body();
+    return KEEL_OK;
+  } catch (...) {
+    return failed();
+  }
+}
+
+std::optional<TensorType> read(const keel_type& type, int place) {
+  if (type.dtype == KEEL_ABSENT) return std::nullopt;
+  check(type.dtype == KEEL_F32 || type.dtype == KEEL_F64 || type.dtype == KEEL_I32 ||
+            type.dtype == KEEL_U8,
+        ErrorKind::kUsage, "input {}: expected an element type of enum keel_dtype, got {}", place,
+        type.dtype);
+  check(type.rank >= 0 && type.rank <= Shape::kMaxRank, ErrorKind::kUsage,
+        "input {}: expected 0 to {} axes, got {}", place, Shape::kMaxRank, type.rank);
+  check(type.rank == 0 || type.sizes != nullptr, ErrorKind::kUsage,
+        "input {}: expected the sizes of {} axes, got none", place, type.rank);
+  for (int axis = 0; axis < type.rank; ++axis) {
+    check(type.sizes[axis] >= 0, ErrorKind::kUsage, "input {}: expected sizes >= 0, got {}", place,
+          type.sizes[axis]);
+  }
+  return TensorType{DType(type.dtype), Shape({type.sizes, std::size_t(type.rank)})};
+}
+
+class CallersExecutor : public onednn::Executor {
+ public:
+  explicit CallersExecutor(const keel_executor& executor) : executor_(executor) {}
+  int threads() const override { return executor_.threads; }
+  void share(std::int64_t blocks, Work work, void* argument) override {
+    executor_.run(executor_.context, blocks, work, argument);
+  }
+
+ private:
+  const keel_executor& executor_;
+};
+
+std::string list_ops() {
+  std::string text;
+  for (const OpInfo* op : onednn::norm_ops()) {
+    text += std::string(op->name) + '\t';
+    for (int i = 0; i < int(op->inputs.size()); ++i) {
+      text += (i > 0 ? "," : "") + input_name(*op, i);
+    }
+    text += '\t' + op->attrs.text() + '\n';
+  }
+  return text;
+}
+
+}  // namespace
+}  // namespace keel::plugin
+
+using namespace keel::plugin;  // NOLINT: the functions of the interface are outside of namespaces
+
+int32_t keel_abi(void) { return KEEL_ABI; }
+
+const char* keel_info(void) {
+  static const std::string text =
+      "keel " KEEL_VERSION ", " + keel::onednn::NormBackend().description();
+  return text.c_str();
+}
+
+const char* keel_error(void) { return last_error; }
+
+const char* keel_norm_ops(void) {
+  static const std::string text = list_ops();
+  return text.c_str();
+}
+
+int keel_norm_prepare(const char* op, const char* attributes, const keel_type* inputs,
+                      int32_t count, keel_plan** plan) {
+  return guarded([&] {
+    keel::check(plan != nullptr, keel::ErrorKind::kUsage, "plan: expected an address, got none");
+    *plan = nullptr;
+    keel::check(op != nullptr, keel::ErrorKind::kUsage, "op: expected a name, got none");
+    keel::check(count == 0 || inputs != nullptr, keel::ErrorKind::kUsage,
+                "inputs: expected {} types, got none", count);
+    std::vector<std::optional<keel::TensorType>> types;
+    for (int i = 0; i < count; ++i) types.push_back(read(inputs[i], i));
+    *plan = new keel_plan{Plan(op, attributes == nullptr ? "" : attributes, types)};
+  });
+}
+
+void keel_plan_free(keel_plan* plan) { delete plan; }
+
+int32_t keel_plan_outputs(const keel_plan* plan) {
+  return plan == nullptr ? 0 : int32_t(plan->plan.outputs().size());
+}
+
+keel_type keel_plan_output(const keel_plan* plan, int32_t place) {
+  if (place < 0 || place >= keel_plan_outputs(plan)) return {KEEL_ABSENT, 0, nullptr};
+  const keel::TensorType& type = plan->plan.outputs()[std::size_t(place)];
+  return {int32_t(type.dtype), int32_t(type.shape.rank()), type.shape.sizes().data()};
+}
+
+int64_t keel_plan_workspace(const keel_plan* plan) {
+  return plan == nullptr ? 0 : plan->plan.workspace();
+}
+
+int keel_plan_run(const keel_plan* plan, const void* const* inputs, void* const* outputs,
+                  void* workspace, const keel_executor* executor) {
+  return guarded([&] {
+    keel::check(plan != nullptr, keel::ErrorKind::kUsage, "plan: expected one, got none");
+    if (executor == nullptr) return plan->plan.run(inputs, outputs, workspace);
+    CallersExecutor threads(*executor);
+    const keel::onednn::EnteredExecutor entered(threads);
+    plan->plan.run(inputs, outputs, workspace);
+  });
+}

@@ -1,0 +1,131 @@
+"""keel_norm.so, the C interface of keel/norm.h, by ctypes.
+
+The library is looked for at the path that KEEL_NORM_LIBRARY names, then beside this file, then
+where the system's loader finds it."""
+import ctypes
+import functools
+import os
+import pathlib
+
+ABI = 1
+ABSENT, F32, F64, I32, U8 = -1, 0, 1, 3, 4
+ALIGNMENT = 64
+
+
+class KeelError(ValueError):
+    """What keel refuses, with its own words: "[layer_norm] gain: expected (64), got (32)"."""
+
+
+class Type(ctypes.Structure):
+    _fields_ = [("dtype", ctypes.c_int32), ("rank", ctypes.c_int32),
+                ("sizes", ctypes.POINTER(ctypes.c_int64))]
+
+
+def _candidates():
+    if named := os.environ.get("KEEL_NORM_LIBRARY"):
+        return [named]
+    beside = pathlib.Path(__file__).parent / "libkeel_norm.so.1"
+    return [str(beside)] if beside.exists() else ["libkeel_norm.so.1"]
+
+
+def _declare(library):
+    pointers, text = ctypes.POINTER(ctypes.c_void_p), ctypes.c_char_p
+    signatures = {
+        "keel_abi": (ctypes.c_int32,),
+        "keel_info": (text,),
+        "keel_error": (text,),
+        "keel_norm_ops": (text,),
+        "keel_norm_prepare": (ctypes.c_int, text, text, ctypes.POINTER(Type), ctypes.c_int32,
+                              pointers),
+        "keel_plan_free": (None, ctypes.c_void_p),
+        "keel_plan_outputs": (ctypes.c_int32, ctypes.c_void_p),
+        "keel_plan_output": (Type, ctypes.c_void_p, ctypes.c_int32),
+        "keel_plan_workspace": (ctypes.c_int64, ctypes.c_void_p),
+        "keel_plan_run": (ctypes.c_int, ctypes.c_void_p, pointers, pointers, ctypes.c_void_p,
+                          ctypes.c_void_p),
+    }
+    for name, (result, *arguments) in signatures.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+@functools.cache
+def load():
+    """The library. Raises ImportError, saying why, if there is none or it has another interface."""
+    (path,) = _candidates()
+    try:
+        library = _declare(ctypes.CDLL(path))
+    except (OSError, AttributeError) as error:
+        raise ImportError(f"keel_norms: cannot load {path}: {error}; KEEL_NORM_LIBRARY names "
+                          "the file") from error
+    if (abi := library.keel_abi()) != ABI:
+        raise ImportError(f"keel_norms: expected version {ABI} of keel/norm.h, {path} has {abi}")
+    return library
+
+
+def info():
+    """One line on keel's version and the instruction set of its kernels."""
+    return load().keel_info().decode()
+
+
+def _expect(status):
+    if status != 0:
+        raise KeelError(load().keel_error().decode())
+
+
+@functools.cache
+def ops():
+    """{op: (names of its inputs by place, names of its attributes)}"""
+    table = {}
+    for line in load().keel_norm_ops().decode().splitlines():
+        op, inputs, attributes = line.split("\t")
+        table[op] = (tuple(inputs.split(",")),
+                     tuple(pair.partition("=")[0] for pair in attributes.split()))
+    return table
+
+
+class Plan:
+    """An op with attributes and the types of its inputs, (dtype, sizes) or None for an absent one.
+    Any thread may run it at any time."""
+
+    def __init__(self, op, attributes, types):
+        self._library = load()
+        handle = ctypes.c_void_p()
+        kept = [_type(given) for given in types]
+        _expect(self._library.keel_norm_prepare(op.encode(), attributes.encode(),
+                                                (Type * len(kept))(*kept), len(kept),
+                                                ctypes.byref(handle)))
+        self._handle = handle
+        self.outputs = [self._output(j) for j in range(self._library.keel_plan_outputs(handle))]
+        self.workspace = self._library.keel_plan_workspace(handle)
+
+    def _output(self, place):
+        given = self._library.keel_plan_output(self._handle, place)
+        return given.dtype, tuple(given.sizes[:given.rank])
+
+    def run(self, inputs, outputs, workspace):
+        """All are addresses as numbers, 0 or None for what is absent."""
+        _expect(self._library.keel_plan_run(self._handle, _addresses(inputs), _addresses(outputs),
+                                            workspace, None))
+
+    def __del__(self):
+        if getattr(self, "_handle", None):
+            self._library.keel_plan_free(self._handle)
+
+
+def _type(given):
+    if given is None:
+        return Type(ABSENT, 0, None)
+    dtype, sizes = given
+    return Type(dtype, len(sizes), (ctypes.c_int64 * len(sizes))(*sizes))
+
+
+def _addresses(numbers):
+    return (ctypes.c_void_p * len(numbers))(*numbers)
+
+
+@functools.lru_cache(maxsize=1024)
+def plan(op, attributes, types):
+    """A plan, the same object for the same arguments as long as it is in use."""
+    return Plan(op, attributes, types)

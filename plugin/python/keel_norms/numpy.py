@@ -1,0 +1,205 @@
+"""keel's norms on NumPy's arrays, forward and explicit backward, on the calling thread.
+
+    from keel_norms import numpy as kn
+
+    step = kn.layer_norm(x, gain, bias, eps=1e-6)
+    step.y
+    gradients = step.backward(dy)          # gradients.dx, gradients.dgain, gradients.dbias
+
+    state = kn.first_state("power_norm", channels=64)
+    step = kn.power_norm(x, gain, bias, state=state)
+    gradients = step.backward(dy)
+    state = gradients.next_state           # for the next batch
+
+Arrays are float32, or float64, which keel's reference backend computes. What is not an array of
+NumPy but has __dlpack__ (a tensor of PyTorch or JAX in the host's memory) is taken, too, without
+a copy; results are arrays of NumPy, which have __dlpack__ themselves. Attributes have keel's names
+and defaults (`keel list norms`, src/ops/norm/NAME.h).
+
+A norm over the batch takes x as (..., channels), whose rows it numbers in order, or as images
+(n, channels, h, w), and a mask of the rows: rows with 0 are padding."""
+import numpy as np
+
+from . import _library
+from ._norms import CHANNELS, NORMS, SCALAR
+
+_DTYPES = {np.dtype(np.float32): _library.F32, np.dtype(np.float64): _library.F64,
+           np.dtype(np.int32): _library.I32, np.dtype(np.uint8): _library.U8}
+_TYPES = {number: dtype for dtype, number in _DTYPES.items()}
+
+
+def _array(value, name, like=None):
+    """An array that keel reads in place where it can; integers and masks take `like`."""
+    if value is None:
+        return None
+    array = value if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack__") else (
+        np.from_dlpack(value))
+    array = np.asarray(array)
+    if like is not None:
+        return np.asarray(array, like, "C")
+    if array.dtype not in (np.float32, np.float64):
+        raise TypeError(f"{name}: expected float32 or float64, got {array.dtype}")
+    return np.require(array, requirements=["C", "A"])
+
+
+def _empty_aligned(size):
+    room = np.empty(size + _library.ALIGNMENT, np.uint8)
+    return room[-room.ctypes.data % _library.ALIGNMENT:][:size]
+
+
+def call(op, inputs, attributes=()):
+    """Runs one op of keel/norm.h. `inputs` are arrays by place, None for an absent one. Returns the
+    list of outputs; one that does not apply has the shape (0,)."""
+    types = tuple(None if a is None else (_DTYPES[a.dtype], a.shape) for a in inputs)
+    pairs = sorted(dict(attributes).items())
+    plan = _library.plan(op, " ".join(f"{name}={_text(value)}" for name, value in pairs), types)
+    outputs = [np.empty(sizes, _TYPES[dtype]) for dtype, sizes in plan.outputs]
+    workspace = _empty_aligned(plan.workspace)
+    plan.run([None if a is None else a.ctypes.data for a in inputs],
+             [a.ctypes.data for a in outputs], workspace.ctypes.data)
+    return outputs
+
+
+def _text(value):
+    return str(value).lower() if isinstance(value, (bool, np.bool_)) else str(value)
+
+
+def first_state(norm, channels, m=16, dtype=np.float32):
+    """The state of a norm over the batch before its first step, as a dictionary of arrays. `m` is
+    that of mabn."""
+    shapes = {CHANNELS: (channels,), SCALAR: ()}
+    return {name: np.full(shapes.get(state.shape, (m, channels)), state.first,
+                          np.int32 if name == "step" else dtype)
+            for name, state in NORMS[norm].states.items()}
+
+
+class Gradients:
+    """dx, dgain and dbias (None where the input was absent), and the next state."""
+
+    def __init__(self, dx, dgain, dbias, next_state):
+        self.dx, self.dgain, self.dbias, self.next_state = dx, dgain, dbias, next_state
+
+
+class Step:
+    """A forward: y, all outputs by name, and what the backward needs."""
+
+    def __init__(self, norm, values, attributes, shape):
+        self._norm, self._attributes, self._shape = norm, attributes, shape
+        inputs, _ = _library.ops()[norm]
+        results = call(norm, [values.get(name) for name in inputs], attributes)
+        self.outputs = dict(zip(NORMS[norm].outputs, results))
+        self._values = {**values, **self.outputs}
+        self.y = self.outputs["y"].reshape(shape)
+
+    def _next_state(self, results):
+        """The states after this step; those whose next value does not exist stay as they are."""
+        states = {}
+        for name, state in NORMS[self._norm].states.items():
+            following = results.get(state.next)
+            old = self._values.get(name)
+            states[name] = old if following is None or following.shape != old.shape else following
+        return states
+
+    @property
+    def next_state(self):
+        """The state after the forward. States that the backward moves are as they were."""
+        return self._next_state(self.outputs)
+
+    def backward(self, dy):
+        """The gradients of the sum of y * dy, as the norm defines them."""
+        op = self._norm + "_backward"
+        inputs, known = _library.ops()[op]
+        dy = _array(dy, "dy")
+        if dy.shape != self._shape:
+            raise ValueError(f"dy: expected {self._shape}, got {dy.shape}")
+        values = {**self._values, "dy": dy.reshape(self._values["x"].shape)}
+        attributes = {k: v for k, v in self._attributes.items() if k in known}
+        if "wants_dbias" in known:
+            attributes["wants_dbias"] = self._values.get("bias") is not None
+        results = dict(zip(NORMS[self._norm].gradients,
+                           call(op, [values.get(name) for name in inputs], attributes)))
+        given = {name: results.get("d" + name) if self._values.get(name) is not None else None
+                 for name in ("gain", "bias")}
+        return Gradients(results["dx"].reshape(self._shape), given["gain"], given["bias"],
+                         self._next_state({**self.outputs, **results}))
+
+
+def _forward(norm, x, affine, options):
+    """`affine` are gain and bias; `options` are state, mask and the attributes."""
+    facts = NORMS[norm]
+    x = _array(x, "x")
+    shape = x.shape
+    if facts.is_column and x.ndim not in (2, 4):
+        x = x.reshape(-1, x.shape[-1])
+    values = {"x": x}
+    values.update((name, _array(value, name)) for name, value in zip(("gain", "bias"), affine))
+    attributes = dict(options)
+    if (mask := _option(norm, attributes, "mask")) is not None:
+        mask = _array(mask, "mask", np.uint8)
+        values["mask"] = mask.reshape(-1) if facts.is_column else mask
+    state = _option(norm, attributes, "state")
+    if facts.states:
+        values.update(_read_state(norm, x, state, attributes))
+    return Step(norm, values, attributes, shape)
+
+
+def _option(norm, options, name):
+    """Takes an option out of those given; None if the norm has it, but it is not given."""
+    has = NORMS[norm].states if name == "state" else name in _library.ops()[norm][0]
+    return options.pop(name, None) if has else None
+
+
+def _read_state(norm, x, state, attributes):
+    channels = x.shape[1] if x.ndim == 4 else x.shape[-1]
+    if state is None:
+        state = first_state(norm, channels, attributes.get("m", 16), x.dtype)
+    if missing := NORMS[norm].states.keys() - state.keys():
+        raise ValueError(f"state: expected {', '.join(NORMS[norm].states)}, "
+                         f"got no {', '.join(sorted(missing))}")
+    return {name: _array(state[name], name, np.int32 if name == "step" else None)
+            for name in NORMS[norm].states}
+
+
+def _function(norm):
+    """The function of a norm: with gain and bias, with a gain that must be given, or neither."""
+    facts = NORMS[norm]
+    if "dbias" in facts.gradients:
+        def apply(x, gain=None, bias=None, **options):
+            return _forward(norm, x, (gain, bias), options)
+    elif "dgain" in facts.gradients:
+        def apply(x, gain, **options):
+            return _forward(norm, x, (gain,), options)
+    else:
+        def apply(x, **options):
+            return _forward(norm, x, (), options)
+    inputs, attributes = _library.ops()[norm]
+    options = [*(["state"] if facts.states else []), *(["mask"] if "mask" in inputs else []),
+               *attributes]
+    apply.__name__ = apply.__qualname__ = norm
+    apply.__doc__ = (f"{facts.formula}.\n\n{facts.source}. Options: {', '.join(options)}. "
+                     "Returns a Step.")
+    return apply
+
+
+for _name in NORMS:
+    globals()[_name] = _function(_name)
+
+
+class WeightStep:
+    """weight_norm: the weights w, and the gradients dv and dg of the sum of w * dw."""
+
+    def __init__(self, v, g, attributes):
+        self._v, self._g, self._attributes = v, g, attributes
+        self.w, self._rnorm = call("weight_norm", [v, g], attributes)
+
+    def backward(self, dw):
+        return tuple(call("weight_norm_backward",
+                          [self._v, self._g, self._rnorm, _array(dw, "dw")], self._attributes))
+
+
+def weight_norm(v, g, **attributes):
+    """w = g v / |v|, over the weights of a unit. Salimans & Kingma 2016. Returns a WeightStep."""
+    return WeightStep(_array(v, "v"), _array(g, "g"), attributes)
+
+
+__all__ = ["call", "first_state", "Gradients", "Step", "WeightStep", "weight_norm", *NORMS]

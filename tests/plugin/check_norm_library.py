@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Installs keel into an empty folder, moves it, and uses keel/norm.h from there: by pkg-config, by
+CMake, and by keel_norms.numpy.
+
+usage: tests/plugin/check_norm_library.py ROOT BUILD
+
+Exits with 77 where the build has no keel_norm. The tests of Python run where the interpreter that
+KEEL_PYTHON names, or else python3, has NumPy; a line says so where it has not."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+
+
+def run(*command, **options):
+    """The output of a command; ends with what it said if it fails."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        sys.exit(f"check_norm_library: {' '.join(words)}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def install(build, folder):
+    """Installs with `folder` as the root, moves the tree, and returns its new prefix."""
+    first, moved = folder / "first", folder / "moved"
+    run("meson", "install", "-C", build, "--no-rebuild", "--destdir", first)
+    (library,) = first.rglob("libkeel_norm.so")
+    prefix = next(p for p in library.parents if (p / "include").is_dir())
+    shutil.move(prefix, moved)
+    return moved
+
+
+def check_pkg_config(example, prefix, folder):
+    (file,) = prefix.rglob("keel_norm.pc")
+    environment = {**os.environ, "PKG_CONFIG_PATH": str(file.parent)}
+    flags = run("pkg-config", "--cflags", "--libs", "keel_norm", env=environment).split()
+    program = folder / "by_pkg_config"
+    run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", example / "layer_norm.c", "-o", program,
+        *flags, "-lm")
+    return run(program, env=loader(prefix))
+
+
+def check_cmake(example, prefix, folder):
+    build = folder / "by_cmake"
+    run("cmake", "-S", example, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", build)
+    return run(build / "layer_norm", env=loader(prefix))
+
+
+def loader(prefix):
+    (library,) = prefix.rglob("libkeel_norm.so")
+    return {**os.environ, "LD_LIBRARY_PATH": str(library.parent)}
+
+
+def has_numpy(python):
+    return subprocess.run([python, "-c", "import numpy"], capture_output=True).returncode == 0
+
+
+def check_numpy(root, prefix):
+    named = os.environ.get("KEEL_PYTHON")
+    pythons = [named] if named else ["python3", "/usr/bin/python3"]
+    python = next((python for python in pythons if has_numpy(python)), None)
+    if python is None:
+        print(f"check_norm_library: no NumPy in {pythons}, keel_norms.numpy was not tested")
+        return
+    (library,) = prefix.rglob("libkeel_norm.so")
+    run(python, root / "plugin/python/tests/test_numpy.py",
+        env={**os.environ, "KEEL_NORM_LIBRARY": str(library)})
+
+
+def main():
+    root, build = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
+    if not (build / "plugin/c/libkeel_norm.so").exists():
+        print("check_norm_library: this build has no keel_norm")
+        return SKIPPED
+    example = root / "plugin/c/example"
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        prefix = install(build, folder)
+        first = check_pkg_config(example, prefix, folder)
+        second = check_cmake(example, prefix, folder)
+        if first != second:
+            sys.exit(f"check_norm_library: expected the same output, got\n{first}and\n{second}")
+        check_numpy(root, prefix)
+    print("check_norm_library: installed, built and run by pkg-config and by CMake, 0 faults")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
