@@ -81,6 +81,12 @@ class CallersExecutor : public onednn::Executor {
   const keel_executor& executor_;
 };
 
+// Blocks as a body of a parallel for.
+struct Blocks {
+  void (*work)(void*, std::int64_t, std::int64_t);
+  void* argument;
+};
+
 std::string list_ops() {
   std::string text;
   for (const OpInfo* op : onednn::norm_ops()) {
@@ -111,6 +117,18 @@ const char* keel_error(void) { return last_error; }
 const char* keel_norm_ops(void) {
   static const std::string text = list_ops();
   return text.c_str();
+}
+
+void keel_run_parallel_for(void* context, int64_t blocks, void (*work)(void*, int64_t, int64_t),
+                           void* argument) {
+  Blocks body{work, argument};
+  static_cast<const keel_parallel_for*>(context)->call(
+      0, blocks, 1,
+      [](int64_t first, int64_t last, void* of) {
+        const auto& run = *static_cast<const Blocks*>(of);
+        run.work(run.argument, first, last);
+      },
+      &body);
 }
 
 int keel_norm_prepare(const char* op, const char* attributes, const keel_type* inputs,

@@ -5,7 +5,7 @@ CMake, and by keel_norms.numpy.
 usage: tests/plugin/check_norm_library.py ROOT BUILD
 
 Exits with 77 where the build has no keel_norm. The tests of Python run where the interpreter that
-KEEL_PYTHON names, or else python3, has NumPy; a line says so where it has not."""
+KEEL_PYTHON names, or else python3, has NumPy or PyTorch; a line says so where it has not."""
 import os
 import pathlib
 import shutil
@@ -57,20 +57,22 @@ def loader(prefix):
     return {**os.environ, "LD_LIBRARY_PATH": str(library.parent)}
 
 
-def has_numpy(python):
-    return subprocess.run([python, "-c", "import numpy"], capture_output=True).returncode == 0
+def has(python, package):
+    return subprocess.run([python, "-c", f"import {package}"], capture_output=True).returncode == 0
 
 
-def check_numpy(root, prefix):
+def check_python(root, prefix, package):
     named = os.environ.get("KEEL_PYTHON")
     pythons = [named] if named else ["python3", "/usr/bin/python3"]
-    python = next((python for python in pythons if has_numpy(python)), None)
+    python = next((python for python in pythons if has(python, package)), None)
     if python is None:
-        print(f"check_norm_library: no NumPy in {pythons}, keel_norms.numpy was not tested")
+        print(f"check_norm_library: no {package} in {', '.join(pythons)}: "
+              f"keel_norms.{package} was not tested")
         return
     (library,) = prefix.rglob("libkeel_norm.so")
-    run(python, root / "plugin/python/tests/test_numpy.py",
+    run(python, root / f"plugin/python/tests/test_{package}.py",
         env={**os.environ, "KEEL_NORM_LIBRARY": str(library)})
+    print(f"check_norm_library: keel_norms.{package}: all tests passed")
 
 
 def main():
@@ -86,7 +88,8 @@ def main():
         second = check_cmake(example, prefix, folder)
         if first != second:
             sys.exit(f"check_norm_library: expected the same output, got\n{first}and\n{second}")
-        check_numpy(root, prefix)
+        for package in ("numpy", "torch"):
+            check_python(root, prefix, package)
     print("check_norm_library: installed, built and run by pkg-config and by CMake, 0 faults")
     return 0
 

@@ -69,6 +69,17 @@ typedef struct keel_executor {
   int32_t threads;
 } keel_executor;
 
+/* The run() of an executor whose threads are those of a function `for`(begin, end, grain, body,
+ * argument), which calls body(first, last, argument) for ranges that together are [begin, end), as
+ * torch_parallel_for of PyTorch does. `context` points to a keel_parallel_for. */
+typedef struct keel_parallel_for {
+  int32_t (*call)(int64_t begin, int64_t end, int64_t grain,
+                  void (*body)(int64_t first, int64_t last, void* argument), void* argument);
+} keel_parallel_for;
+KEEL_API void keel_run_parallel_for(void* context, int64_t blocks,
+                                    void (*work)(void* argument, int64_t first, int64_t last),
+                                    void* argument);
+
 typedef struct keel_plan keel_plan;
 
 /* KEEL_ABI of the library that is loaded. */

@@ -6,6 +6,7 @@ import ctypes
 import functools
 import os
 import pathlib
+from typing import NamedTuple
 
 ABI = 1
 ABSENT, F32, F64, I32, U8 = -1, 0, 1, 3, 4
@@ -19,6 +20,16 @@ class KeelError(ValueError):
 class Type(ctypes.Structure):
     _fields_ = [("dtype", ctypes.c_int32), ("rank", ctypes.c_int32),
                 ("sizes", ctypes.POINTER(ctypes.c_int64))]
+
+
+class Executor(ctypes.Structure):
+    _fields_ = [("run", ctypes.c_void_p), ("context", ctypes.c_void_p),
+                ("threads", ctypes.c_int32)]
+
+
+class Op(NamedTuple):
+    inputs: tuple  # names by place
+    defaults: dict  # the text of every attribute's default, by name
 
 
 def _candidates():
@@ -76,12 +87,12 @@ def _expect(status):
 
 @functools.cache
 def ops():
-    """{op: (names of its inputs by place, names of its attributes)}"""
+    """The ops of the library by name."""
     table = {}
     for line in load().keel_norm_ops().decode().splitlines():
         op, inputs, attributes = line.split("\t")
-        table[op] = (tuple(inputs.split(",")),
-                     tuple(pair.partition("=")[0] for pair in attributes.split()))
+        table[op] = Op(tuple(inputs.split(",")),
+                       dict(pair.split("=", 1) for pair in attributes.split()))
     return table
 
 
@@ -104,14 +115,23 @@ class Plan:
         given = self._library.keel_plan_output(self._handle, place)
         return given.dtype, tuple(given.sizes[:given.rank])
 
-    def run(self, inputs, outputs, workspace):
-        """All are addresses as numbers, 0 or None for what is absent."""
+    def run(self, inputs, outputs, workspace, executor=None):
+        """All are addresses as numbers, None for what is absent; `executor` that of an Executor."""
         _expect(self._library.keel_plan_run(self._handle, _addresses(inputs), _addresses(outputs),
-                                            workspace, None))
+                                            workspace, executor))
 
     def __del__(self):
         if getattr(self, "_handle", None):
             self._library.keel_plan_free(self._handle)
+
+
+def attributes_text(attributes):
+    """Attributes as the library reads them, in one order, so that equal ones have one plan."""
+    return " ".join(f"{name}={_text(value)}" for name, value in sorted(dict(attributes).items()))
+
+
+def _text(value):
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _type(given):

@@ -24,6 +24,10 @@ class Norm:
     formula: str = ""
     source: str = ""
 
+    def lacks(self, value):
+        """Whether an output is one that does not apply, so that the backward is not given it."""
+        return self.is_column and value is not None and tuple(value.shape) == (0,)
+
 
 _CENTRED = ("y", "mean", "rstd")
 

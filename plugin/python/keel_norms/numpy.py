@@ -51,17 +51,12 @@ def call(op, inputs, attributes=()):
     """Runs one op of keel/norm.h. `inputs` are arrays by place, None for an absent one. Returns the
     list of outputs; one that does not apply has the shape (0,)."""
     types = tuple(None if a is None else (_DTYPES[a.dtype], a.shape) for a in inputs)
-    pairs = sorted(dict(attributes).items())
-    plan = _library.plan(op, " ".join(f"{name}={_text(value)}" for name, value in pairs), types)
+    plan = _library.plan(op, _library.attributes_text(attributes), types)
     outputs = [np.empty(sizes, _TYPES[dtype]) for dtype, sizes in plan.outputs]
     workspace = _empty_aligned(plan.workspace)
     plan.run([None if a is None else a.ctypes.data for a in inputs],
              [a.ctypes.data for a in outputs], workspace.ctypes.data)
     return outputs
-
-
-def _text(value):
-    return str(value).lower() if isinstance(value, (bool, np.bool_)) else str(value)
 
 
 def first_state(norm, channels, m=16, dtype=np.float32):
@@ -85,7 +80,7 @@ class Step:
 
     def __init__(self, norm, values, attributes, shape):
         self._norm, self._attributes, self._shape = norm, attributes, shape
-        inputs, _ = _library.ops()[norm]
+        inputs = _library.ops()[norm].inputs
         results = call(norm, [values.get(name) for name in inputs], attributes)
         self.outputs = dict(zip(NORMS[norm].outputs, results))
         self._values = {**values, **self.outputs}
@@ -113,6 +108,8 @@ class Step:
         if dy.shape != self._shape:
             raise ValueError(f"dy: expected {self._shape}, got {dy.shape}")
         values = {**self._values, "dy": dy.reshape(self._values["x"].shape)}
+        values = {name: None if NORMS[self._norm].lacks(value) else value
+                  for name, value in values.items()}
         attributes = {k: v for k, v in self._attributes.items() if k in known}
         if "wants_dbias" in known:
             attributes["wants_dbias"] = self._values.get("bias") is not None
@@ -145,7 +142,7 @@ def _forward(norm, x, affine, options):
 
 def _option(norm, options, name):
     """Takes an option out of those given; None if the norm has it, but it is not given."""
-    has = NORMS[norm].states if name == "state" else name in _library.ops()[norm][0]
+    has = NORMS[norm].states if name == "state" else name in _library.ops()[norm].inputs
     return options.pop(name, None) if has else None
 
 

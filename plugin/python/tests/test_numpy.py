@@ -296,7 +296,7 @@ class Table(unittest.TestCase):
         forwards = {op for op in _library.ops() if f"{op}_backward" in _library.ops()}
         self.assertEqual({*NORMS, "weight_norm"}, forwards)
         for norm, facts in NORMS.items():
-            inputs, _ = _library.ops()[norm]
+            inputs = _library.ops()[norm].inputs
             self.assertEqual(set(facts.states), set(facts.states) & set(inputs), norm)
             x = np.ones((4, 6), np.float32)
             attributes = {"group_norm": {"groups": 2}, "group_scaling": {"groups": 2}}.get(norm, {})

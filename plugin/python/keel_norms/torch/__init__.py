@@ -1,0 +1,21 @@
+"""keel's norms as modules of PyTorch, on CPUs.
+
+    from keel_norms import torch as knn
+
+    norm = knn.PowerNorm(512, warmup=4000)
+    y = norm(x, mask)                      # x (batch, time, 512), mask (batch, time)
+    model = knn.convert(model, {torch.nn.LayerNorm: knn.LayerNorm})
+
+Modules that PyTorch has, too, are subclasses of PyTorch's with the same arguments and the same
+state_dict. functional has all norms as functions."""
+from . import functional
+from .column_modules import (MABN, PNV, BatchNorm1d, BatchNorm2d, BatchRenorm1d, BatchRenorm2d,
+                             PowerNorm)
+from .convert import convert
+from .row_modules import (AdaNorm, DetachNorm, GroupNorm, GroupScaling, InstanceNorm1d,
+                          InstanceNorm2d, LayerNorm, LayerNormSimple, RMSNorm, ScaleNorm)
+
+__all__ = ["AdaNorm", "BatchNorm1d", "BatchNorm2d", "BatchRenorm1d", "BatchRenorm2d", "DetachNorm",
+           "GroupNorm", "GroupScaling", "InstanceNorm1d", "InstanceNorm2d", "LayerNorm",
+           "LayerNormSimple", "MABN", "PNV", "PowerNorm", "RMSNorm", "ScaleNorm", "convert",
+           "functional"]

@@ -1,0 +1,112 @@
+"""torch.ops.keel_norms: keel's ops for PyTorch's dispatcher, made from the table of norms.
+
+An op takes the inputs of keel by place, of which all but x may be None, and the attributes as text.
+It gives every output of keel; one that does not apply has the shape (0). Ops are pure: states come
+in as inputs and go out as outputs."""
+import ctypes
+import functools
+
+import torch
+
+from .. import _library
+from .._norms import NORMS
+from . import _shapes
+
+# By name; a dictionary of the module, so that torch.compile reads it and does not look into it.
+OPS = _library.ops()
+
+_DTYPES = {torch.float32: _library.F32, torch.float64: _library.F64, torch.int32: _library.I32,
+           torch.uint8: _library.U8}
+_TYPES = {number: dtype for dtype, number in _DTYPES.items()}
+_ops = torch.library.Library("keel_norms", "DEF")
+
+
+@functools.cache
+def _parallel_for():
+    """PyTorch's own threads as an executor's run: address of the function, and its holder."""
+    function = ctypes.CDLL("libtorch_cpu.so").torch_parallel_for
+    address = ctypes.cast(function, ctypes.c_void_p)
+    run = ctypes.cast(_library.load().keel_run_parallel_for, ctypes.c_void_p)
+    return run, ctypes.pointer(address)
+
+
+def _executor():
+    run, holder = _parallel_for()
+    return _library.Executor(run, ctypes.cast(holder, ctypes.c_void_p), torch.get_num_threads())
+
+
+def _run(op, tensors, attributes):
+    tensors = [None if t is None else t.contiguous() for t in tensors]
+    for tensor, name in zip(tensors, OPS[op].inputs):
+        if tensor is not None and tensor.dtype not in _DTYPES:
+            raise TypeError(f"[{op}] {name}: expected float32 or float64, got {tensor.dtype}")
+    types = tuple(None if t is None else (_DTYPES[t.dtype], tuple(t.shape)) for t in tensors)
+    plan = _library.plan(op, attributes, types)
+    outputs = [torch.empty(sizes, dtype=_TYPES[dtype]) for dtype, sizes in plan.outputs]
+    workspace = torch.empty(plan.workspace, dtype=torch.uint8)  # PyTorch aligns to 64 bytes
+    executor = _executor()
+    plan.run([None if t is None else t.data_ptr() for t in tensors],
+             [t.data_ptr() for t in outputs], workspace.data_ptr() or None,
+             ctypes.addressof(executor))
+    return tuple(outputs)
+
+
+def attributes_of(op, text):
+    """All attributes of an op by name, the defaults included."""
+    given = dict(pair.split("=", 1) for pair in text.split())
+    return {**OPS[op].defaults, **given}
+
+
+def _fake_forward(norm, tensors, text):
+    x = tensors[0]
+    dtypes = {"next_step": torch.int32}
+    shapes = _shapes.FORWARD[norm](x, attributes_of(norm, text))
+    return tuple(x.new_empty(shape, dtype=dtypes.get(name, x.dtype))
+                 for name, shape in zip(NORMS[norm].outputs, shapes))
+
+
+def _fake_backward(norm, tensors, text):
+    op = norm + "_backward"
+    values = dict(zip(OPS[op].inputs, tensors))
+    shapes = _shapes.backward(norm, values, attributes_of(op, text))
+    return tuple(values["dy"].new_empty(shapes.get(name, _shapes.NONE))
+                 for name in NORMS[norm].gradients)
+
+
+def _define(op, outputs, fake):
+    inputs = OPS[op].inputs
+    # x may be absent in the backward of a norm that does not need it.
+    kinds = [f"Tensor{'' if name == 'x' and not op.endswith('_backward') else '?'} {name}"
+             for name in inputs]
+    results = ", ".join(["Tensor"] * outputs)
+    _ops.define(f"{op}({', '.join(kinds)}, str attributes='') -> "
+                f"{results if outputs == 1 else f'({results})'}")
+
+    def run(*arguments):
+        tensors, text = _split(arguments, len(inputs))
+        made = _run(op, tensors, text)
+        return made[0] if outputs == 1 else made
+
+    def shapes(*arguments):
+        tensors, text = _split(arguments, len(inputs))
+        made = fake(tensors, text)
+        return made[0] if outputs == 1 else made
+
+    _ops.impl(op, run, "CPU")
+    torch.library.register_fake(f"keel_norms::{op}", shapes, lib=_ops)
+
+
+def _split(arguments, count):
+    tensors, rest = arguments[:count], arguments[count:]
+    return tensors, rest[0] if rest else ""
+
+
+for _norm, _facts in NORMS.items():
+    _define(_norm, len(_facts.outputs), functools.partial(_fake_forward, _norm))
+    _define(_norm + "_backward", len(_facts.gradients), functools.partial(_fake_backward, _norm))
+
+
+def call(op, tensors, attributes):
+    """The outputs of an op as a tuple."""
+    result = getattr(torch.ops.keel_norms, op)(*tensors, attributes)
+    return result if isinstance(result, (tuple, list)) else (result,)

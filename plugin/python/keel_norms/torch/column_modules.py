@@ -1,0 +1,175 @@
+"""Norms over the batch: running statistics are buffers, which a forward writes in place and never
+rebinds. A step whose new statistics are not finite leaves them alone."""
+import torch
+from torch import nn
+
+from .._norms import NORMS
+from ._autograd import if_finite
+from .functional import column_norm
+from .row_modules import NoFastPath
+
+
+def _is_recomputing():
+    """Whether this forward runs inside a backward: gradient checkpointing computes it again. In a
+    graph of torch.compile that cannot be told."""
+    return not torch.compiler.is_compiling() and torch._C._current_graph_task_id() != -1
+
+
+def _update(module, norm, outputs, buffers):
+    """Writes the next states of a forward into the buffers, {state: buffer}."""
+    if _is_recomputing():
+        return
+    with torch.no_grad():
+        for state, buffer in buffers.items():
+            following = outputs.get(NORMS[norm].states[state].next)
+            if following is not None and following.shape == buffer.shape:
+                buffer.copy_(following if state == "step" else if_finite(following, buffer))
+
+
+def _refuse_recomputing(module):
+    """A norm that reads its state in training would recompute with what came after."""
+    if module.training and _is_recomputing():
+        raise RuntimeError(f"{type(module).__name__}: a checkpoint computes this norm again, but "
+                           "its running statistics have moved on; keep the norm outside of the "
+                           "checkpoint")
+
+
+class _BatchNorm:
+    """The forward of torch.nn's batch norms, with a mask."""
+
+    def forward(self, x, mask=None):
+        self._check_input_dim(x)
+        if mask is None and x.dim() == 3:
+            return self._normalize(x.unsqueeze(2), None).squeeze(2)
+        if x.dim() == 3:  # (n, channels, length) with a mask (n, length)
+            return self._normalize(x.transpose(1, 2), mask).transpose(1, 2)
+        is_last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last)
+        if is_last:  # the same memory as rows of channels
+            rows = x.permute(0, 2, 3, 1)
+            y = self._normalize(rows.reshape(-1, x.shape[1]), None)
+            return y.reshape(rows.shape).permute(0, 3, 1, 2)
+        return self._normalize(x, mask)
+
+    def _normalize(self, x, mask):
+        uses_batch = self.training or self.running_mean is None
+        if self.training and self.track_running_stats:
+            self.num_batches_tracked.add_(0 if _is_recomputing() else 1)
+        mean, var = self.running_mean, self.running_var
+        if mean is None:
+            channels = x.shape[1] if x.dim() == 4 else x.shape[-1]
+            mean, var = x.new_zeros(channels), x.new_ones(channels)
+        values = {"gain": self.weight, "bias": self.bias, "running_mean": mean, "running_var": var,
+                  "mask": mask}
+        outputs = column_norm("batch_norm", x, values, {
+            "eps": self.eps, "keep": 1 - self._rate(), "training": uses_batch,
+            "running_unbiased": True})
+        if self.training and self.track_running_stats:
+            _update(self, "batch_norm", outputs,
+                    {"running_mean": self.running_mean, "running_var": self.running_var})
+        return outputs["y"]
+
+    def _rate(self):
+        if self.momentum is not None or not self.track_running_stats:
+            return self.momentum or 0.0
+        return 1.0 / max(1, int(self.num_batches_tracked))
+
+
+class BatchNorm1d(_BatchNorm, nn.BatchNorm1d):
+    """torch.nn.BatchNorm1d on keel's kernels. A mask (n) or (n, length) leaves padding out of the
+    statistics; there y and the gradient are 0."""
+
+
+class BatchNorm2d(_BatchNorm, nn.BatchNorm2d):
+    """torch.nn.BatchNorm2d on keel's kernels; channels_last images are read in place."""
+
+
+class _ColumnNorm(NoFastPath, nn.Module):
+    """A norm with a state of keel. Its buffers are called as the states are, `step` is
+    num_batches_tracked. x is (..., channels) with a mask of the other axes, or an image."""
+
+    norm = ""
+
+    def __init__(self, num_features, affine=True, **attributes):
+        super().__init__()
+        self.num_features, self.attributes = num_features, attributes
+        self.weight = nn.Parameter(torch.ones(num_features)) if affine else None
+        self.bias = nn.Parameter(torch.zeros(num_features)) if affine else None
+        shapes = {"channels": (num_features,), "scalar": (),
+                  "ring": (attributes.get("m", 16), num_features)}
+        for name, state in NORMS[self.norm].states.items():
+            dtype = torch.int32 if name == "step" else torch.float32
+            self.register_buffer(self._buffer(name), torch.full(shapes[state.shape],
+                                                                float(state.first)).to(dtype))
+
+    @staticmethod
+    def _buffer(state):
+        return "num_batches_tracked" if state == "step" else f"running_{state}".replace(
+            "running_running", "running")
+
+    def forward(self, x, mask=None):
+        states = NORMS[self.norm].states
+        if states.keys() != {"psi2"}:  # pn_v does not read its state in training
+            _refuse_recomputing(self)
+        buffers = {name: getattr(self, self._buffer(name)) for name in states}
+        # The step is saved for the backward, which must not see it move.
+        given = {name: b.clone() if name == "step" else b for name, b in buffers.items()}
+        outputs = column_norm(self.norm, x, {"gain": self.weight, "bias": self.bias, "mask": mask,
+                                             **given},
+                              {**self.attributes, "training": self.training})
+        if self.training:
+            moved = {name: b for name, b in buffers.items() if not states[name].by_backward}
+            _update(self, self.norm, outputs, moved)
+        self.outputs_seen(outputs)
+        return outputs["y"]
+
+    def outputs_seen(self, outputs):
+        """Hook for what a norm shows of itself."""
+
+    def extra_repr(self):
+        told = [str(self.num_features), *(f"{k}={v}" for k, v in self.attributes.items())]
+        return ", ".join(told)
+
+
+class PNV(_ColumnNorm):
+    """Batch norm by the quadratic mean alone. Shen et al. 2020, definition 1."""
+
+    norm = "pn_v"
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True):
+        super().__init__(num_features, affine, eps=eps, keep=1 - momentum)
+
+
+class PowerNorm(_ColumnNorm):
+    """PowerNorm, Shen et al. 2020, algorithm 2. The backward moves running_nu, which is in units of
+    the loss. contraction and nu_max are those of the last training forward: nu stays bounded while
+    contraction is below 1 (theorem 4)."""
+
+    norm = "power_norm"
+
+    def __init__(self, num_features, affine=True, **attributes):
+        super().__init__(num_features, affine, **attributes)
+        self.contraction = self.nu_max = None
+
+    def outputs_seen(self, outputs):
+        if self.training:
+            self.contraction, self.nu_max = outputs["contraction"], outputs["nu_max"]
+
+
+class MABN(_ColumnNorm):
+    """Moving average batch normalization, Yan et al. 2020; m batches in its averages."""
+
+    norm = "mabn"
+
+
+class BatchRenorm1d(_ColumnNorm):
+    """Batch renormalization, Ioffe 2017, of (..., channels). momentum is the share of a batch that
+    enters the running statistics."""
+
+    norm = "batch_renorm"
+
+    def __init__(self, num_features, eps=1e-3, momentum=0.01, affine=True, **attributes):
+        super().__init__(num_features, affine, eps=eps, rate=momentum, **attributes)
+
+
+class BatchRenorm2d(BatchRenorm1d):
+    """Batch renormalization of images (n, channels, h, w)."""

@@ -1,0 +1,82 @@
+"""keel's norms as functions of tensors, in the ways of torch.nn.functional. Every y has the type
+and shape of x; statistics are computed in float32, or in float64 for float64 tensors."""
+import torch
+
+from . import _autograd
+
+
+def _row(norm, x, normalized_shape, affine, **attributes):
+    axes = len(normalized_shape)
+    if tuple(x.shape[x.dim() - axes:]) != tuple(normalized_shape):
+        raise ValueError(f"{norm}: expected an input that ends in {tuple(normalized_shape)}, "
+                         f"got {tuple(x.shape)}")
+    values = {"x": x, **dict(zip(("gain", "bias"), affine))}
+    return _autograd.apply(norm, values, {"axes": axes, **attributes})["y"]
+
+
+def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """y = weight (x - mean) / sqrt(var + eps) + bias, over the last axes. Ba et al. 2016."""
+    return _row("layer_norm", x, normalized_shape, (weight, bias), eps=eps)
+
+
+def rms_norm(x, normalized_shape, weight=None, eps=None, offset=0.0):
+    """y = (offset + weight) x / sqrt(mean(x^2) + eps). Zhang & Sennrich 2019; some models keep
+    weight - 1, with offset 1. Without eps it is that of float32 or float64, whichever computes, as
+    in PyTorch."""
+    if eps is None:
+        eps = torch.finfo(torch.promote_types(x.dtype, torch.float32)).eps
+    gain = weight + offset if offset and weight is not None else weight
+    return _row("rms_norm", x, normalized_shape, (gain,), eps=eps)
+
+
+def ada_norm(x, C=1.0, k=0.1, eps=1e-5):  # noqa: N803 the paper's letter
+    """y = C (1 - k xhat) xhat, whose factor counts as a constant in the backward. Xu et al. 2019,
+    equations 6 to 9."""
+    return _row("ada_norm", x, x.shape[-1:], (), C=C, k=k, eps=eps)
+
+
+def detach_norm(x, eps=1e-5, detach_mean=True, detach_variance=True):
+    """Layer norm without weight and bias whose mean, deviation or both count as constants in the
+    backward. Xu et al. 2019, section 3.3."""
+    return _row("detach_norm", x, x.shape[-1:], (), eps=eps, detach_mean=detach_mean,
+                detach_variance=detach_variance)
+
+
+def scale_norm(x, gain, eps=1e-5):
+    """y = gain x / max(|x|, eps), over the last axis; gain is one number. Nguyen & Salazar 2019."""
+    return _row("scale_norm", x, x.shape[-1:], (gain,), eps=eps)
+
+
+def group_scaling(x, groups=1, eps=1e-5):
+    """y = x / sqrt(mean(x^2) + eps), over groups of the last axis. Shen et al. 2020, appendix
+    A.1."""
+    return _autograd.apply("group_scaling", {"x": x}, {"groups": groups, "eps": eps})["y"]
+
+
+def group_norm(x, num_groups, weight=None, bias=None, eps=1e-5):
+    """Group norm of (n, channels, ...). Wu & He 2018."""
+    image = x if x.dim() == 2 else x.reshape(*x.shape[:2], -1, 1)
+    values = {"x": image, "gain": weight, "bias": bias}
+    return _autograd.apply("group_norm", values,
+                           {"groups": num_groups, "eps": eps})["y"].reshape(x.shape)
+
+
+def instance_norm(x, weight=None, bias=None, eps=1e-5):
+    """Instance norm of (n, channels, ...) with an area of more than one element. Ulyanov et al.
+    2016."""
+    return group_norm(x, x.shape[1], weight, bias, eps)
+
+
+def column_norm(norm, x, values, attributes):
+    """A norm over the batch. x has its channels last, as (..., channels) with a mask of the other
+    axes, or is an image (n, channels, h, w). Returns all outputs by name; next states are
+    `next_...`, of the shape (0) in evaluation."""
+    rows = x if x.dim() in (2, 4) else x.reshape(-1, x.shape[-1])
+    mask = values.get("mask")
+    if mask is not None:
+        if x.dim() == 4 or tuple(mask.shape) != tuple(x.shape[:-1]):
+            raise ValueError(f"{norm}: mask: expected one of {tuple(x.shape[:-1])} for tokens, "
+                             f"got {tuple(mask.shape)} for {tuple(x.shape)}")
+        values = {**values, "mask": mask.reshape(-1).to(torch.uint8)}
+    outputs = _autograd.apply(norm, {**values, "x": rows}, attributes)
+    return {**outputs, "y": outputs["y"].reshape(x.shape)}
