@@ -4,7 +4,7 @@ import os
 import torch
 from torch.utils import _pytree as pytree
 
-SCRIPT = '''"""Runs {op} on the inputs of op {call}, step {step}; exit code 1 if it is still wrong."""
+SCRIPT = '''"""Runs {op} alone, as op {call} of step {step}; exit code 1 if it is still wrong."""
 import os
 import sys
 

@@ -29,6 +29,7 @@ class Scores:
             raise Refused("attention with dropout: the random numbers are the kernel's own")
         scale = call["scale"] if call.has("scale") else 1 / math.sqrt(q.shape[-1])
         self.q, self.k, self.scale, self.narrow = q, k, scale, call.narrow_eps()
+        self.least = 2.0**-25 if call.given["query"].dtype == torch.float16 else TINY
         self.seen, bias = masks(call, q.shape[-2], k.shape[-2])
         plain = scale * (q @ k.transpose(-1, -2))
         self.s = (plain + bias).masked_fill(~self.seen, -torch.inf)
@@ -67,7 +68,7 @@ def forward(call):
     p = torch.where(nothing, 0.0, exps / total)
     e = t.of_exp((high - t.s).nan_to_num(0.0, 0.0))
     of_sum = (p * e).sum(-1, keepdim=True) + relative_sum_error(exps, -1, True)
-    weights = p * (e + of_sum + 6 * EPS + 2 * t.narrow)
+    weights = p * (e + of_sum + 6 * EPS + 2 * t.narrow) + t.least
     y = p @ v
     error = SECOND_ORDER * (weights @ v.abs()) + product_error(p, v) + 2 * EPS * y.abs() \
         + TINY * t.s.shape[-1]
@@ -100,8 +101,8 @@ def backward(call):
     ds = p * (dp - delta)
     eds = p * ((ep + 3 * EPS) * (dp.abs() + delta.abs())
                + product_error(dy, v.transpose(-1, -2)) + of_delta) \
-        + 2 * t.narrow * ds.abs() + TINY
-    ev = p * (ep + 2 * EPS + 2 * t.narrow) + TINY
+        + 2 * t.narrow * ds.abs() + t.least
+    ev = p * (ep + 2 * EPS + 2 * t.narrow) + t.least
     scale = abs(t.scale)
     parts = [gradient(ds, eds, t.k, scale, t.scale),
              gradient(ds.transpose(-1, -2), eds.transpose(-1, -2), t.q, scale, t.scale),

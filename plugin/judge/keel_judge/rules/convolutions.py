@@ -6,7 +6,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from keel_judge.measure import Expected
+from keel_judge.measure import allow_narrow_steps
 from keel_judge.rounding import sum_error
 from keel_judge.rules.sums import of_arguments, sums_of
 
@@ -55,7 +55,7 @@ def convolution(call):
     if may_be_tiled(call):
         image = "input" if call.has("input") else "self"
         as_tiles(call, names, [count], results, [image])
-    return results
+    return allow_narrow_steps(call, results)
 
 
 def backward_counts(call):
@@ -78,11 +78,10 @@ def convolution_backward(call):
         biased = bool(call["output_mask"][2])
         tiled = results[:-1] if biased else results
         as_tiles(call, names, counts, tiled, ["grad_output", "input"])
-    return results
+    return allow_narrow_steps(call, results)
 
 
 RULES = {name: convolution for name in (
     "convolution", "_convolution", "mkldnn_convolution", "cudnn_convolution",
     "_slow_conv2d_forward", "convolution_overrideable")}
 RULES["convolution_backward"] = convolution_backward
-__all__ = ["RULES", "Expected"]

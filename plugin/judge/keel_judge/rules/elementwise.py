@@ -5,7 +5,7 @@ import math
 
 import torch
 
-from keel_judge.measure import Expected
+from keel_judge.measure import Expected, allow_narrow_steps
 from keel_judge.rounding import EPS, TINY
 from keel_judge.rules.exact import exact
 
@@ -114,6 +114,16 @@ def of_gradient(relative_part, gradient_part):
     return lambda c, y: relative_part * y.abs() + gradient_part * c["grad_output"].abs()
 
 
+def gelu_backward(c, y):
+    """With tanh, 1 - t^2 is off by 14 eps, times x (1 + 0.134 x^2) sqrt(2 / pi) / 2; beyond 10 it
+    is 0."""
+    error = 2 * y.abs() + 12 * c["grad_output"].abs()
+    if c["approximate"] != "tanh":
+        return error
+    x = c["self"].abs().clamp(max=10)
+    return error + 6 * c["grad_output"].abs() * x * (1 + 0.134 * x.square())
+
+
 def silu_backward(c, y):
     x = c["self"]
     return 10 * c["grad_output"].abs() * (1 + x.abs() * logistic(x)) + 2.4 * below(x) * y.abs()
@@ -157,7 +167,7 @@ TABLE = {
     "log": log_of(1), "log2": log_of(1.5), "log10": log_of(0.5), "log1p": relative(4),
     "sin": lambda c, y: 4 * y.abs() + 4 + 0 * c["self"], "cos": lambda c, y: 4 * y.abs() + 4,
     "tan": lambda c, y: 8 * y.abs() * (1 + y.abs()) + 4, "atan": relative(6),
-    "atan2": relative(8), "tanh": relative(6), "erf": relative(4),
+    "asin": relative(8), "acos": lambda c, y: 6 * y.abs() + 6, "atan2": relative(8), "tanh": relative(6), "erf": relative(4),
     "erfc": lambda c, y: y.abs() * (12 + 4 * c["self"].square()) + 4,
     "sinh": lambda c, y: (8 + 2.4 * c["self"].abs()) * y.abs(),
     "cosh": lambda c, y: (8 + 2.4 * c["self"].abs()) * y.abs(),
@@ -171,7 +181,7 @@ TABLE = {
     "leaky_relu": relative(2), "prelu": relative(2), "_prelu_kernel": relative(2), "glu": glu,
     "hypot": relative(6), "fmod": relative(0), "xlogy": relative(6), "mvlgamma": relative(64),
     "logaddexp": lambda c, y: 10 * y.abs() + 10,
-    "gelu_backward": of_gradient(2, 12), "silu_backward": silu_backward,
+    "gelu_backward": gelu_backward, "silu_backward": silu_backward,
     "tanh_backward": of_gradient(3, 2), "sigmoid_backward": sigmoid_backward,
     "elu_backward": elu_backward, "softplus_backward": softplus_backward,
     "leaky_relu_backward": relative(2), "hardsigmoid_backward": relative(3),
@@ -203,8 +213,9 @@ def rounded(roundings):
             return exact(call)
         values = call.run()
         moved = flush_error(call, values)
-        return [Expected(v, EPS * roundings(call, v) + m + TINY) if v.is_floating_point()
-                else Expected(v) for v, m in zip(values, moved)]
+        return allow_narrow_steps(call, [
+            Expected(v, EPS * roundings(call, v) + m + TINY) if v.is_floating_point()
+            else Expected(v) for v, m in zip(values, moved)])
     rule.__doc__ = roundings.__doc__
     return rule
 

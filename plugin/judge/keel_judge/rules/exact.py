@@ -17,7 +17,7 @@ COPIES = """
     _pack_padded_sequence tril_indices triu_indices index_fill scatter masked_scatter unfold_copy
     """.split()
 CHOICES = """
-    relu relu6 hardtanh clamp clamp_min clamp_max maximum minimum fmax fmin neg abs sign floor ceil
+    relu relu6 hardtanh clamp clamp_min clamp_max maximum minimum fmax fmin neg abs sign sgn floor ceil
     round trunc max_pool2d amax amin threshold threshold_backward hardtanh_backward
     eq ne lt le gt ge logical_and logical_or logical_not logical_xor isnan isinf isfinite
     bitwise_and bitwise_or bitwise_not bitwise_xor any all count_nonzero nonzero bucketize

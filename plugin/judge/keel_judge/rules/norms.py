@@ -153,7 +153,8 @@ def layer_norm(call):
     rows = Rows(call)
     x = rows.take(call["input"])
     groups = Groups(x, *affine(call, x, rows.expand))
-    return shape_results(call, forward(groups, Statistics(groups, call["eps"]), rows.back, call.narrow_eps()))
+    return shape_results(call, forward(groups, Statistics(groups, call["eps"]), rows.back,
+                                       call.narrow_eps()))
 
 
 def rms_norm(call):
@@ -227,8 +228,9 @@ def blended(call, former, stats, count):
     error = stats.of_mean if is_mean else stats.of_variance * new + 2 * stats.of_mean.square()
     new, error = new.flatten(), error.flatten()
     value = (1 - share) * former + share * new
-    own = 4 * EPS * ((1 - share) * former.abs() + share * new.abs()) + TINY
-    return Expected(value, share * error + own)
+    sizes = (1 - share) * former.abs() + share * new.abs()
+    return Expected(value, share * error + 4 * EPS * sizes + TINY, wider={
+        "statistics in 16 bits": share * error + 4 * call.narrow_eps() * sizes})
 
 
 RULES = {"native_layer_norm": layer_norm, "layer_norm": layer_norm, "_fused_rms_norm": rms_norm,

@@ -3,7 +3,7 @@ import math
 
 import torch.nn.functional as F
 
-from keel_judge.measure import Expected
+from keel_judge.measure import Expected, allow_narrow_steps
 from keel_judge.rounding import EPS
 from keel_judge.rules.sums import sums_of
 
@@ -87,7 +87,7 @@ def linear_backward(call):
     return results
 
 
-RULES = {
+TABLE = {
     "avg_pool1d": average, "avg_pool2d": average, "avg_pool3d": average,
     "avg_pool2d_backward": average_backward, "avg_pool3d_backward": average_backward,
     "_adaptive_avg_pool2d": adaptive, "_adaptive_avg_pool2d_backward": adaptive_backward,
@@ -98,3 +98,10 @@ RULES = {
     "upsample_bilinear2d": linear, "upsample_linear1d": linear,
     "upsample_bilinear2d_backward": linear_backward,
 }
+
+
+def with_narrow_steps(rule):
+    return lambda call: allow_narrow_steps(call, rule(call))
+
+
+RULES = {name: with_narrow_steps(rule) for name, rule in TABLE.items()}

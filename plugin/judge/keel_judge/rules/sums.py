@@ -45,17 +45,7 @@ def sums_of(call, names, count, **options):
             results.append(Expected(v))
             continue
         results.append(summed(v, (k, a, share * q), options, a - f))
-        add_narrow(results[-1], (k, a, share * q), call)
     return results
-
-
-def add_narrow(result, terms, call):
-    """Kernels that keep partial sums in the 16 bits of their inputs, as PyTorch's convolutions do
-    on a CPU without instructions for them: T in that type."""
-    eps = call.narrow_eps()
-    if eps:
-        result.wider["sums in 16 bits"] = result.error + sum_error(
-            *terms, result.value, eps).largest
 
 
 def summed(value, terms, options, lost=0.0):
