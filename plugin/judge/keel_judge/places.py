@@ -27,7 +27,8 @@ class Places:
         if model is not None:
             self.names = {id(m): name for name, m in model.named_modules()}
             self.parameters = {id(p): name for name, p in model.named_parameters()}
-        self.stack, self.forward, self.optimizing = [], {}, []
+        self.stack, self.callers = [], []
+        self.forward, self.optimizing = {}, []
         self.handles = []
 
     def __enter__(self):
@@ -44,17 +45,22 @@ class Places:
 
     def _enter_module(self, module, inputs):
         self.stack.append(self._name(module))
+        self.callers.append(module)
 
     def _leave_module(self, module, inputs, output):
         if self.stack:
             self.stack.pop()
+            self.callers.pop()
 
     def _name(self, module):
-        """The name in the model, or one of its class below the module that calls it."""
+        """The name in the model, or one below the module that calls it."""
         if id(module) in self.names:
             return self.names[id(module)]
-        above = self.stack[-1] + "." if self.stack and self.stack[-1] else ""
-        return above + type(module).__name__
+        if not self.callers:
+            return type(module).__name__
+        children = self.callers[-1].named_children()
+        own = next((name for name, m in children if m is module), type(module).__name__)
+        return f"{self.stack[-1]}.{own}" if self.stack[-1] else own
 
     def _enter_optimizer(self, optimizer, args, kwargs):
         owners = {}

@@ -190,7 +190,6 @@ TABLE = {
     "glu_backward": glu_backward,
     "native_dropout_backward": relative(3), "_masked_scale": relative(3),
     "_prelu_kernel_backward": relative(2),
-    "_amp_foreach_non_finite_check_and_unscale": relative(2),
     "arange": relative(4), "linspace": relative(8), "deg2rad": relative(3), "rad2deg": relative(3),
 }
 

@@ -3,7 +3,7 @@ import torch
 
 from keel_judge.call import Refused
 from keel_judge.measure import Expected
-from keel_judge.rounding import EPS, Number, constant, exact
+from keel_judge.rounding import EPS, TINY, Number, constant, exact
 
 
 def gradient(call, number, decay, parameter):
@@ -111,5 +111,20 @@ def adagrad(call):
     return [part(call, r, steps) for r in call.results]
 
 
-RULES = {"_fused_adam": adam(False), "_fused_adamw": adam(True), "_fused_sgd": sgd,
+def unscale(call):
+    """Gradients times the inverse of the loss's scale, and whether one is not finite."""
+    results = []
+    for result in call.results:
+        name, _, number = result.name.rstrip("]").partition("[")
+        if name == "found_inf":
+            bad = any(not bool(g.isfinite().all()) for g in call["self"])
+            value = torch.maximum(call["found_inf"], torch.tensor(float(bad)))
+            results.append(Expected(value, is_exact=True))
+        else:
+            y = call["self"][int(number)] * call["inv_scale"]
+            results.append(Expected(y, EPS * y.abs() + TINY))
+    return results
+
+
+RULES = {"_amp_foreach_non_finite_check_and_unscale": unscale, "_fused_adam": adam(False), "_fused_adamw": adam(True), "_fused_sgd": sgd,
          "_fused_adagrad": adagrad}
