@@ -133,6 +133,8 @@ def judge_classes(measured, expected, wide, got, widest):
         for name, error in expected.wider.items():
             bound = with_rounding(expected, error.expand_as(expected.value), got, widest)
             share = shares(distance(wide, expected.value, bound, form.largest), bound)
+            if expected.right is not None:
+                share = torch.where(expected.right, 0.0, share)
             if bool((share <= 1).all()):
                 measured.wrong, measured.share = share > 1, share
                 measured.bound, measured.kernels = bound, name

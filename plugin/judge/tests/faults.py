@@ -5,9 +5,9 @@ import random
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from keel_judge.call import named_arguments, name_of, results_of, tensors_in
+from keel_judge.call import name_of, named_arguments, results_of
 from keel_judge.judge import is_view
-from keel_judge.rules import PASSED, rule_of
+from keel_judge.rules import PASSED
 
 
 def spoil_one(tensor, chance, by=1e-4):
@@ -28,11 +28,6 @@ def spoil_one(tensor, chance, by=1e-4):
     with torch.no_grad():
         tensor[tuple(reversed(index))] = moved
     return True
-
-
-def is_target(func):
-    return isinstance(func, torch._ops.OpOverload) and not is_view(func) \
-        and name_of(func) not in PASSED and rule_of(func) is not None
 
 
 class Fault(TorchDispatchMode):
@@ -69,9 +64,8 @@ class Fault(TorchDispatchMode):
         if spoiled is None:
             return func(*args, **kwargs)
         self.planted = name_of(func)
-        names = [a.name for a in func._schema.arguments]
-        return func(**{n: spoiled[n] for n in names if n in spoiled}) \
-            if callable(func) else None
+        return func(**{a.name: spoiled[a.name] for a in func._schema.arguments
+                       if a.name in spoiled})
 
 
 def wrong_eps(name, given):
@@ -80,19 +74,22 @@ def wrong_eps(name, given):
     return None
 
 
+TAILS = {"mm": ("self", 1), "bmm": ("self", 2), "addmm": ("mat1", 1), "_softmax": ("self", -1),
+         "_log_softmax": ("self", -1), "native_layer_norm": ("input", -1), "sum": ("self", 0),
+         "convolution": ("input", -1), "linalg_vector_norm": ("self", -1)}
+
+
 def dropped_tail(name, given):
     """The last three elements of the axis that is summed over are left out."""
     def cut(x, axis):
         x = x.clone()
         x.narrow(axis, x.shape[axis] - 3, 3).zero_()
         return x
-    places = {"mm": ("self", 1), "bmm": ("self", 2), "addmm": ("mat1", 1), "_softmax": ("self", -1),
-              "_log_softmax": ("self", -1), "native_layer_norm": ("input", -1),
-              "sum": ("self", -1), "convolution": ("input", 3), "linalg_vector_norm": ("self", -1)}
-    if name not in places:
+    if name not in TAILS:
         return None
-    key, axis = places[name]
-    return given | {key: cut(given[key], axis)} if given[key].shape[axis] > 3 else None
+    key, axis = TAILS[name]
+    x = given[key]
+    return given | {key: cut(x, axis)} if x.dim() and x.shape[axis] > 3 else None
 
 
 def missing_mask(name, given):
@@ -118,5 +115,11 @@ def stale_statistics(name, given):
     return None
 
 
-CHANGES = (wrong_eps, dropped_tail, missing_mask, transposed_weight, stale_statistics)
-__all__ = ["CHANGES", "Fault", "is_target", "tensors_in"]
+# Each change, with the ops that it can spoil.
+CHANGES = {
+    wrong_eps: ("native_layer_norm", "native_batch_norm", "native_group_norm", "_fused_rms_norm"),
+    dropped_tail: tuple(TAILS),
+    missing_mask: ("_scaled_dot_product_flash_attention_for_cpu",),
+    transposed_weight: ("mm", "addmm"),
+    stale_statistics: ("native_batch_norm_backward", "native_layer_norm_backward"),
+}

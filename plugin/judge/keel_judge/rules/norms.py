@@ -140,8 +140,16 @@ class Channels:
         return t.reshape(self.shape[1], self.shape[0], *self.shape[2:]).transpose(0, 1)
 
 
+def takes_one_pass(call):
+    """PyTorch's group norm of channels-last images is the one kernel that is known to."""
+    x = call.given["input"]
+    return call.name == "native_group_norm" and not x.is_contiguous()
+
+
 def shape_results(call, results):
     """Saved statistics in the shape that the op gave them."""
+    for expected in results if not takes_one_pass(call) else ():
+        expected.wider.pop("one-pass variance", None)
     for result, expected in zip(call.results[1:], results[1:]):
         expected.value = expected.value.reshape(result.got.shape)
         expected.error = expected.error.reshape(result.got.shape)
@@ -199,6 +207,8 @@ def batch_norm(call):
     if not trains:
         return ([results[0]] + [None] * len(call.results))[:len(call.results)]
     wanted = []
+    for expected in results:
+        expected.wider.pop("one-pass variance", None)
     for result in call.results:
         wanted.append(of_batch(call, result, results, (stats, groups.x.shape[1])))
     return wanted
