@@ -28,6 +28,7 @@ class Problem:
     narrow: float = 0.0  # eps of y's type where it has 16 bits
     has_gain: bool = False
     has_parameters: bool = False
+    has_unit_gain: bool = False  # one for each row: of the weights of a unit
     before: dict = field(default_factory=dict)
 
 
@@ -47,10 +48,12 @@ def problem_of(arrays, before):
     gain, bias = wide(arrays.get("gain")), wide(arrays.get("bias"))
     eps = FORMATS[torch.as_tensor(arrays["y"]).dtype].eps \
         if torch.as_tensor(arrays["y"]).dtype in FORMATS else EPS
+    of_units = gain is not None and gain.dim() == 1 and x.dim() == 2 \
+        and gain.shape[0] == x.shape[0] != x.shape[1]
     return Problem(x, y, expanded(gain, x.shape, 1.0), expanded(bias, x.shape, 0.0),
                    wide(arrays.get("dy")), wide(arrays.get("dx")), wide(arrays.get("dgain")),
                    eps if eps > EPS else 0.0, gain is not None,
-                   gain is not None or bias is not None,
+                   gain is not None or bias is not None, of_units,
                    {name: wide(value).flatten() for name, value in (before or {}).items()})
 
 

@@ -19,7 +19,7 @@ class Candidate:
     stats: object = None
     groups: Groups = None
     grouping: object = None
-    factor: torch.Tensor | None = None  # by which the gradient of xhat is multiplied, if not gain
+    multiplied: torch.Tensor | None = None  # what the gain multiplies, if it is not xhat
     distance: float = float("inf")
     gradients: dict = field(default_factory=dict)
 
@@ -29,31 +29,39 @@ class Candidate:
         return f"{self.norm}{{{options}}}" if options else self.norm
 
 
-class OptionStatistics(Statistics):
-    """Statistics with eps inside or outside of the root, and a variance over n or n - 1."""
+class OptionStatistics:
+    """Statistics with eps inside or outside of the root, and a variance over n or n - 1. `base`
+    are those without eps, which candidates share; what rounding adds is computed when asked for."""
 
-    def __init__(self, groups, eps, is_centred, place, biased):
-        super().__init__(groups, 0.0, is_centred)
-        n = groups.x.shape[1]
-        self.biased, self.place, self.eps = biased, place, eps
-        self.var = self.var if biased else self.var * n / max(1, n - 1)
-        if place == "outside":
-            self.rstd = 1 / (self.var.sqrt() + eps)
-        elif place == "clamp":  # of the length, not of the mean
-            self.rstd = 1 / (self.var * n).sqrt().clamp(min=eps)
+    def __init__(self, base, n, how):
+        self.place, self.biased, self.eps = how
+        self.base, self.mean, self.of_mean = base, base.mean, base.of_mean
+        self.var = base.var if self.biased else base.var * n / max(1, n - 1)
+        if self.place == "outside":
+            self.rstd = 1 / (self.var.sqrt() + self.eps)
+        elif self.place == "clamp":  # of the length, not of the mean
+            self.rstd = 1 / (self.var * n).sqrt().clamp(min=self.eps)
         else:
-            self.rstd = (self.var + eps).rsqrt()
-        # Roundings of x - mean count by the size of x in units of s.
-        share = (self.var * self.rstd.square()).nan_to_num(0.0)
-        self.of_variance = self.of_variance.nan_to_num(torch.inf) * share.clamp(max=1) \
-            if place == "inside" else self.of_variance
-        self.of_rstd = of_rstd(self.of_variance + 3 * EPS)
+            self.rstd = (self.var + self.eps).rsqrt()
+
+    @property
+    def of_variance(self):
+        """An eps inside of the root takes its share of the error away."""
+        of_variance = self.base.of_variance.nan_to_num(torch.inf)
+        if self.place != "inside":
+            return of_variance
+        return of_variance * (self.var * self.rstd.square()).nan_to_num(0.0).clamp(max=1)
+
+    @property
+    def of_rstd(self):
+        return of_rstd(self.of_variance + 3 * EPS)
 
 
-def plain_name(grouping, is_centred, has_parameters, place):
+def plain_name(problem, grouping, is_centred, place):
     """keel's name of a norm with such statistics."""
+    has_parameters = problem.has_parameters
     if place == "clamp":
-        return "scalenorm"
+        return "weightnorm" if problem.has_unit_gain else "scalenorm"
     if is_centred:
         return {"row": "layernorm" if has_parameters else "layernorm_simple",
                 "batch": "batchnorm", "sequence": "instancenorm", "group": "groupnorm",
@@ -66,11 +74,12 @@ def plain_name(grouping, is_centred, has_parameters, place):
 def plain(problem, grouping):
     """Every centred and uncentred norm over a grouping, with all options."""
     x, bias = grouping.take(problem.x), grouping.take(problem.bias)
+    bases = {centred: Statistics(Groups(x, x, x), 0.0, centred) for centred in (True, False)}
     for offset in (0, 1) if problem.has_gain else (0,):
         groups = Groups(x, grouping.take(problem.gain) + offset, bias)
         for is_centred in (True, False):
             for place, biased, eps in options(grouping, is_centred):
-                stats = OptionStatistics(groups, eps, is_centred, place, biased)
+                stats = OptionStatistics(bases[is_centred], x.shape[1], (place, biased, eps))
                 named = {"eps": eps}
                 named |= {"eps_place": place} if place != "inside" else {}
                 named |= {} if biased else {"unbiased": True}
@@ -78,7 +87,7 @@ def plain(problem, grouping):
                 named |= {"groups": grouping.parts} if grouping.parts > 1 else {}
                 xhat = (x - stats.mean) * stats.rstd
                 yield Candidate(
-                    plain_name(grouping, is_centred, problem.has_parameters, place), named,
+                    plain_name(problem, grouping, is_centred, place), named,
                     xhat * groups.gain + bias, stats, groups, grouping)
 
 
@@ -100,9 +109,9 @@ def adanorm(problem, grouping):
     if grouping.name != "row" or problem.has_parameters:
         return
     x = grouping.take(problem.x)
-    groups = Groups(x, torch.ones_like(x), torch.zeros_like(x))
+    base = Statistics(Groups(x, x, x), 0.0, True)
     for place, biased, eps in options(grouping, True):
-        stats = OptionStatistics(groups, eps, True, place, biased)
+        stats = OptionStatistics(base, x.shape[1], (place, biased, eps))
         xhat = (x - stats.mean) * stats.rstd
         columns = torch.stack([xhat.flatten(), xhat.square().flatten()], 1)
         if not bool(columns.isfinite().all()):
@@ -117,7 +126,7 @@ def adanorm(problem, grouping):
         named |= {"eps_place": place} if place != "inside" else {}
         named |= {} if biased else {"unbiased": True}
         groups = Groups(x, factor, torch.zeros_like(x))
-        yield Candidate("adanorm", named, factor * xhat, stats, groups, grouping, factor)
+        yield Candidate("adanorm", named, factor * xhat, stats, groups, grouping)
 
 
 class StateStatistics:
@@ -156,7 +165,8 @@ def of_state(problem, grouping):
 
 def batchrenorm(groups, grouping, before, eps):
     """r xhat + d with both clipped, for bounds that are usual."""
-    stats = OptionStatistics(groups, eps, True, "inside", True)
+    base = Statistics(groups, 0.0, True)
+    stats = OptionStatistics(base, groups.x.shape[1], ("inside", True, eps))
     xhat = (groups.x - stats.mean) * stats.rstd
     mean, std = before["running_mean"].reshape(-1, 1), before["running_std"].reshape(-1, 1)
     for r_max, d_max in ((1.0, 0.0), (3.0, 5.0), (float("inf"), float("inf"))):
@@ -165,7 +175,7 @@ def batchrenorm(groups, grouping, before, eps):
         gain = groups.gain * r
         shifted = Groups(groups.x, gain, groups.bias + groups.gain * d)
         yield Candidate("batchrenorm", {"r_max": r_max, "d_max": d_max, "eps": eps},
-                        xhat * gain + shifted.bias, stats, shifted, grouping)
+                        xhat * gain + shifted.bias, stats, shifted, grouping, r * xhat + d)
 
 
 def squashing(problem, grouping):

@@ -1,7 +1,8 @@
 """Whether a gradient is a norm's, or that of one with constant parts, a lost offset, or the like."""
 import torch
 
-from keel_judge.rounding import EPS, TINY, relative_sum_error, sum_error
+from keel_judge.norms.forms import StateStatistics
+from keel_judge.rounding import EPS, TINY, sum_error
 from keel_judge.rules.norm_gradients import Backward
 
 
@@ -15,17 +16,20 @@ def over(stats, n):
 class Gradient:
     """dx of a candidate for each way in which programs form it."""
 
-    def __init__(self, candidate, dy, gain):
+    def __init__(self, candidate, dy, gain, nu=None):
         g = candidate.grouping
         self.candidate, self.stats = candidate, candidate.stats
         self.x, self.dy, self.gain = candidate.groups.x, g.take(dy), candidate.groups.gain
         self.plain_gain = g.take(gain)
-        self.n = self.x.shape[1]
+        self.n, self.nu = self.x.shape[1], nu
         self.xhat = (self.x - self.stats.mean) * self.stats.rstd
         self.is_centred = bool((self.stats.mean != 0).any())
 
     def variants(self):
         """(name, value) of dx, the right one first."""
+        if isinstance(self.stats, StateStatistics):
+            yield from self.of_state()
+            return
         whole = self.dx(self.dy * self.gain, True, True)
         yield "exact", whole
         if self.is_centred:
@@ -42,18 +46,24 @@ class Gradient:
         if self.is_centred:
             yield "mean of xhat forgotten", self.dx(self.dy * self.gain, True, True, True)
 
+    def of_state(self):
+        """Statistics of a state are constants; PowerNorm takes nu for the mean of g xhat."""
+        g = self.dy * self.gain
+        if self.nu is not None:
+            yield "exact", self.stats.rstd * (g - self.nu.reshape(-1, 1) * self.xhat)
+            yield "without nu", self.stats.rstd * g
+        else:
+            yield "exact", self.stats.rstd * g
+        yield "as if the statistics were the batch's", self.dx(g, True, True)
+
     def dx(self, g, through_mean, through_scale, xhat_only=False):
-        rstd = self.scale_of_gradient()
         value = g.clone()
         if through_mean and self.is_centred and not xhat_only:
             value = value - g.mean(1, keepdim=True)
         if through_scale:
             slope = (g * self.xhat).sum(1, keepdim=True) / over(self.stats, self.n)
             value = value - self.slope_share() * self.xhat * slope
-        return self.stats.rstd * value if rstd is None else rstd * value
-
-    def scale_of_gradient(self):
-        return None
+        return self.stats.rstd * value
 
     def slope_share(self):
         """With eps outside of the root ds / dx has another factor: 1 / (s - eps) for 1 / s."""
@@ -93,7 +103,8 @@ def distances(candidate, problem):
     """The distance of dx, in bounds, from each variant."""
     if problem.dy is None or problem.dx is None or candidate.stats is None:
         return {}
-    gradient = Gradient(candidate, problem.dy, problem.gain)
+    nu = problem.before.get("nu") if candidate.norm == "powernorm" else None
+    gradient = Gradient(candidate, problem.dy, problem.gain, nu)
     bound = gradient.bound(problem.narrow)
     dx = candidate.grouping.take(problem.dx)
     return {name: largest((dx - value).abs(), bound) for name, value in gradient.variants()}
@@ -111,7 +122,8 @@ def gain_distance(candidate, problem):
     g = candidate.grouping
     stats, x = candidate.stats, candidate.groups.x
     xhat = (x - stats.mean) * stats.rstd
-    terms = g.back(g.take(problem.dy) * xhat)
+    multiplied = xhat if candidate.multiplied is None else candidate.multiplied
+    terms = g.back(g.take(problem.dy) * multiplied)
     unit = g.back((x.abs() + stats.mean.abs()) * stats.rstd.abs())
     off = g.back(stats.rstd * stats.of_mean + xhat.abs() * stats.of_rstd)
     dy, shape = problem.dy, problem.dgain
@@ -129,5 +141,3 @@ def gain_distance(candidate, problem):
     bound = bound + problem.narrow * (shape.abs() + bound)
     return largest((shape - collect(terms)).abs(), bound)
 
-
-__all__ = ["distances", "gain_distance", "largest", "relative_sum_error"]

@@ -1,6 +1,6 @@
 """What became of running statistics: which share of the batch they took, and over how many."""
-from keel_judge.rounding import EPS
 from keel_judge.norms.gradients import largest
+from keel_judge.rounding import EPS
 
 
 def share_of(before, after, new):
