@@ -50,6 +50,8 @@ class Judge(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if not self._is_on():
+            return func(*args, **kwargs)
         if not isinstance(func, torch._ops.OpOverload):
             self.report.not_judged[str(func), "a compiled region: see docs/judge.md"] += 1
             return func(*args, **kwargs)
@@ -57,25 +59,24 @@ class Judge(TorchDispatchMode):
             self.report.passed_by[name_of(func)] += 1
             self.places.now(())
             return func(*args, **kwargs)
-        place = self.places.now(tensors_in((args, kwargs)))
+        place = self.places.now((args, kwargs))
         self.call_number += 1
         if not self._chooses(func, place):
             return func(*args, **kwargs)
         return self._run(func, args, kwargs, place)
 
+    def _is_on(self):
+        """Whether this process, this step and what is left of the budget are to be judged."""
+        options, report = self.options, self.report
+        return (self.is_here and report.steps % options.every == 0
+                and report.seconds < options.seconds and not (options.first and report.findings))
+
     def _chooses(self, func, place):
         options = self.options
-        if not self.is_here or self.report.steps % options.every or not self._has_budget():
-            return False
-        if options.first and self.report.findings:
-            return False
         if options.share < 1 and self.random.random() >= options.share:
             return False
         return (any(fnmatch.fnmatch(name_of(func), p) for p in options.ops)
                 and any(fnmatch.fnmatch(place.module, p) for p in options.modules))
-
-    def _has_budget(self):
-        return self.report.seconds < self.options.seconds
 
     def _run(self, func, args, kwargs, place):
         rule = rule_of(func)
@@ -222,4 +223,4 @@ def judge(model=None, **options):
                 yield mode.report
         finally:
             handle.remove()
-            mode.report.steps += 1 if mode.call_number else 0
+            mode.report.steps += 1 if mode.call_number or not mode.report.steps else 0

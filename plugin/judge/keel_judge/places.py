@@ -7,6 +7,8 @@ import torch
 from torch.nn.modules import module as modules
 from torch.optim import optimizer as optimizers
 
+from keel_judge.call import tensors_in
+
 OWN = os.path.dirname(os.path.abspath(__file__))
 TORCH = os.path.dirname(os.path.abspath(torch.__file__))
 
@@ -75,11 +77,11 @@ class Places:
         if self.optimizing:
             self.optimizing.pop()
 
-    def now(self, tensors):
-        """Of an op that is about to run on `tensors`."""
+    def now(self, arguments):
+        """Of an op that is about to run with these arguments."""
         node = torch._C._current_autograd_node()
         if self.optimizing:
-            return self._in_optimizer(tensors)
+            return self._in_optimizer(tensors_in(arguments))
         if node is not None:
             return self._in_backward(node)
         place = Place(self.stack[-1] if self.stack else "", "forward", caller())

@@ -164,7 +164,8 @@ class Comparison:
         if c.missing:
             lines.append(f"{len(c.missing)} ops are not in the record, {c.missing[0]} first")
         if c.entries:
-            lines.append(f"{len(c.entries)} recorded ops did not run, {next(iter(c.entries))} first")
+            first = next(iter(c.entries))
+            lines.append(f"{len(c.entries)} recorded ops did not run, {first} first")
         return "\n".join(lines)
 
 

@@ -47,7 +47,8 @@ def case(row, report):
 
 
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}
-table{border-collapse:collapse}td,th{padding:.2rem .7rem;text-align:left;border-bottom:1px solid #ddd}
+table{border-collapse:collapse}
+td,th{padding:.2rem .7rem;text-align:left;border-bottom:1px solid #ddd}
 pre{background:#f6f6f6;padding:.8rem;overflow:auto}.WRONG{color:#b00020;font-weight:bold}
 .suspect,.blind{color:#8a6d00}"""
 HEADS = ("op", "module", "phase", "calls", "of bound", "power", "verdict")

@@ -1,4 +1,4 @@
-"""Whether a gradient is a norm's, or that of one with constant parts, a lost offset, or the like."""
+"""Whether a gradient is a norm's, or that of one with constant parts or a lost offset."""
 import torch
 
 from keel_judge.norms.forms import StateStatistics

@@ -17,11 +17,11 @@ COPIES = """
     _pack_padded_sequence tril_indices triu_indices index_fill scatter masked_scatter unfold_copy
     """.split()
 CHOICES = """
-    relu relu6 hardtanh clamp clamp_min clamp_max maximum minimum fmax fmin neg abs sign sgn floor ceil
-    round trunc max_pool2d amax amin threshold threshold_backward hardtanh_backward
+    relu relu6 hardtanh clamp clamp_min clamp_max maximum minimum fmax fmin neg abs sign sgn
+    floor ceil round trunc max_pool2d amax amin threshold threshold_backward hardtanh_backward
     eq ne lt le gt ge logical_and logical_or logical_not logical_xor isnan isinf isfinite
     bitwise_and bitwise_or bitwise_not bitwise_xor any all count_nonzero nonzero bucketize
-    searchsorted signbit heaviside nan_to_num logical_or equal isin histc bincount relu_backward
+    searchsorted signbit heaviside nan_to_num logical_or equal isin histc bincount
     """.split()
 
 

@@ -1,6 +1,5 @@
 """Ops on lists of tensors (foreach): each tensor is judged by the rule of the op on one."""
 import torch
-from torch.utils import _pytree as pytree
 
 from keel_judge.call import Call, Refused
 
@@ -10,7 +9,7 @@ NAMES = {"scalar": "other", "scalars": "other", "tensors1": "self", "tensors2": 
 SCALARS = {"addcmul": "value", "addcdiv": "value", "lerp": "weight", "pow": "exponent"}
 SINGLE = {"norm": "linalg_vector_norm", "maximum": "maximum", "minimum": "minimum"}
 OPS = """
-    add sub mul div addcmul addcdiv lerp sqrt rsqrt reciprocal neg abs exp log square pow sigmoid
+    add sub mul div addcmul addcdiv lerp sqrt rsqrt reciprocal neg abs exp log pow sigmoid
     norm clamp_min clamp_max maximum minimum copy zero sign
     """.split()
 
@@ -83,4 +82,3 @@ def each(base):
 
 
 RULES = {f"_foreach_{base}": each(base) for base in OPS}
-__all__ = ["RULES", "pytree"]

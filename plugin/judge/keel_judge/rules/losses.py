@@ -3,8 +3,6 @@ import torch
 
 from keel_judge.measure import Expected, allow_narrow_steps
 from keel_judge.rounding import EPS, TINY, sum_error_of
-from keel_judge.rules.exact import exact
-from keel_judge.rules.sums import sums_of
 
 NONE, MEAN = 0, 1
 
@@ -116,4 +114,3 @@ RULES = {
     "huber_loss_backward": gradient(lambda c, y: 8 * y.abs()),
     "binary_cross_entropy_backward": gradient(bce_gradient),
 }
-__all__ = ["RULES", "exact", "sums_of"]

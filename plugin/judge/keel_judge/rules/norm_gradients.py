@@ -107,7 +107,7 @@ def batch_norm(call):
     backward = Backward((*tensors, gain), mean, rstd)
     if trains:
         return results_of(call, view, backward, lambda t: t.sum(1))
-    value = dy_times(backward)
+    value = backward.dy * backward.gain * backward.rstd
     all_three = [Expected(view.back(value), view.back(8 * EPS * value.abs() + TINY)),
                  *backward.of_gain(lambda t: t.sum(1))]
     return [e for e, w in zip(all_three, call["output_mask"]) if w]
@@ -117,10 +117,6 @@ def call_rstd(call, trains):
     if trains:
         return call["save_invstd"] if call.has("save_invstd") else call["save_var"]
     return (call["running_var"] + call["eps"]).rsqrt()
-
-
-def dy_times(backward):
-    return backward.dy * backward.gain * backward.rstd
 
 
 RULES = {"native_layer_norm_backward": layer_norm, "_fused_rms_norm_backward": rms_norm,

@@ -126,5 +126,5 @@ def unscale(call):
     return results
 
 
-RULES = {"_amp_foreach_non_finite_check_and_unscale": unscale, "_fused_adam": adam(False), "_fused_adamw": adam(True), "_fused_sgd": sgd,
-         "_fused_adagrad": adagrad}
+RULES = {"_amp_foreach_non_finite_check_and_unscale": unscale, "_fused_adam": adam(False),
+         "_fused_adamw": adam(True), "_fused_sgd": sgd, "_fused_adagrad": adagrad}

@@ -47,14 +47,11 @@ RULES = {
     "mm": product(("self", "mat2")),
     "bmm": product(("self", "mat2")),
     "addmm": product(("mat1", "mat2"), ("self",)),
-    "_addmm_activation": None,
     "baddbmm": product(("batch1", "batch2"), ("self",)),
     "mv": product(("self", "vec")),
     "addmv": product(("mat", "vec"), ("self",)),
     "dot": product(("self", "tensor")),
     "vdot": product(("self", "other")),
-    "outer": product(("self", "vec2")),
     "linear": product(("input", "weight"), ("bias",)),
     "mkldnn_linear": product(("self", "weight"), ("bias",)),
 }
-del RULES["_addmm_activation"], RULES["outer"]
