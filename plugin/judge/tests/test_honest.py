@@ -7,8 +7,6 @@ import torch
 import keel_judge
 from honest import MODELS, Step
 
-# Fused recurrent layers of a CPU have no rule.
-KNOWN = {"mkldnn_rnn_layer", "mkldnn_rnn_layer_backward"}
 OPTIMIZERS = {
     "AdamW": torch.optim.AdamW,
     "fused AdamW": lambda p, lr: torch.optim.AdamW(p, lr=lr, fused=True, weight_decay=0.1),
@@ -30,7 +28,7 @@ class Honest(unittest.TestCase):
         with keel_judge.judge(step.model) as report:
             step()
         self.assertTrue(report.ok, report.text())
-        self.assertEqual({op for op, _ in report.not_judged} - KNOWN, set(), report.text())
+        self.assertEqual(report.not_judged.total(), 0, report.text())
         return report
 
     def test_ten_networks(self):
