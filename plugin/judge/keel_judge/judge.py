@@ -45,7 +45,7 @@ class Judge(TorchDispatchMode):
         self.options, self.report, self.places = options, Report(), Places(model)
         self.watch = watch  # called with every judged op (record, against)
         self.random = random.Random(options.seed)
-        self.call_number = 0
+        self.call_number, self.plans = 0, {}
         self.is_here = options.rank is None or options.rank == current_rank()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -55,15 +55,23 @@ class Judge(TorchDispatchMode):
         if not isinstance(func, torch._ops.OpOverload):
             self.report.not_judged[str(func), "a compiled region: see docs/judge.md"] += 1
             return func(*args, **kwargs)
-        if name_of(func) in PASSED or is_view(func):
-            self.report.passed_by[name_of(func)] += 1
-            self.places.now(())
+        plan = self.plans.get(func) or self.plans.setdefault(func, plan_of(func, self.options.ops))
+        if plan == "pass" or self.options.share < 1 and self.random.random() >= self.options.share:
+            self._pass_by(func, plan)
             return func(*args, **kwargs)
         place = self.places.now((args, kwargs))
         self.call_number += 1
-        if not self._chooses(func, place):
+        if plan == "other" or not self._chooses(place):
             return func(*args, **kwargs)
         return self._run(func, args, kwargs, place)
+
+    def _pass_by(self, func, plan):
+        """Keeps the place of an op that is not judged, for its backward."""
+        if plan == "pass":
+            self.report.passed_by[func] += 1
+        else:
+            self.call_number += 1
+        self.places.pass_by(with_line=self.options.share == 1)
 
     def _is_on(self):
         """Whether this process, this step and what is left of the budget are to be judged."""
@@ -71,12 +79,9 @@ class Judge(TorchDispatchMode):
         return (self.is_here and report.steps % options.every == 0
                 and report.seconds < options.seconds and not (options.first and report.findings))
 
-    def _chooses(self, func, place):
-        options = self.options
-        if options.share < 1 and self.random.random() >= options.share:
-            return False
-        return (any(fnmatch.fnmatch(name_of(func), p) for p in options.ops)
-                and any(fnmatch.fnmatch(place.module, p) for p in options.modules))
+    def _chooses(self, place):
+        patterns = self.options.modules
+        return patterns == ("*",) or any(fnmatch.fnmatch(place.module, p) for p in patterns)
 
     def _run(self, func, args, kwargs, place):
         rule = rule_of(func)
@@ -171,6 +176,14 @@ class Judge(TorchDispatchMode):
         self.report.steps += 1
         self.call_number = 0
         self.places.forget()
+
+
+def plan_of(func, patterns):
+    """What to do with an op: pass it by, judge it, or leave it to other patterns."""
+    if name_of(func) in PASSED or is_view(func):
+        return "pass"
+    wanted = any(fnmatch.fnmatch(name_of(func), p) for p in patterns)
+    return "judge" if wanted else "other"
 
 
 def is_view(func):

@@ -88,6 +88,15 @@ class Places:
         self.forward.setdefault(torch._C._autograd._get_sequence_nr() - 1, place)
         return place
 
+    def pass_by(self, with_line):
+        """Of an op that is not judged, for the sake of its backward; short, if without its line."""
+        if self.optimizing or torch._C._current_autograd_node() is not None:
+            return
+        number = torch._C._autograd._get_sequence_nr() - 1
+        if number not in self.forward:
+            module = self.stack[-1] if self.stack else ""
+            self.forward[number] = Place(module, "forward", caller() if with_line else "")
+
     def _in_optimizer(self, tensors):
         name, owners = self.optimizing[-1]
         found = next((owners[id(t)] for t in tensors if id(t) in owners), name)

@@ -1,6 +1,9 @@
 """Prints what judging costs: processor time and memory beside those of the step, for three sizes.
 
-usage: cost.py [SIZE SHARE] ; each row is measured in a process of its own."""
+usage: cost.py [SIZE SHARE]
+
+Each row is measured in processes of its own: the step alone, all of it judged, 1 % of its ops, and
+every 100th step (SHARE = 100) for the small size."""
 import resource
 import subprocess
 import sys
@@ -13,8 +16,9 @@ from torch import nn
 import keel_judge
 
 # (width, layers, sequences, tokens)
-SIZES = {"small": (64, 2, 8, 32), "middle": (256, 2, 8, 128), "large": (512, 4, 8, 256)}
-SHARES = (0.0, 1.0, 0.02)
+SIZES = {"small": (64, 2, 8, 32), "middle": (256, 2, 8, 128), "large": (512, 3, 8, 128)}
+SHARES = {"small": (0.0, 1.0, 0.01, 100.0), "middle": (0.0, 1.0, 0.01),
+          "large": (0.0, 1.0, 0.01)}
 
 
 def encoder(size):
@@ -36,10 +40,11 @@ def measured(size, share):
     """Seconds of the processor for a step, and the largest memory in MB."""
     model, step = encoder(size)
     step()
-    rounds = 1 if share == 1 else 3
+    rounds = 1 if share == 1 else max(3, int(share))
+    options = {"every": int(share)} if share > 1 else {"share": share}
     began = time.process_time()
     if share:
-        with keel_judge.judge(model, share=share) as report:
+        with keel_judge.judge(model, **options) as report:
             for _ in range(rounds):
                 step()
         assert report.ok, report.text()
@@ -56,7 +61,7 @@ def main():
         return
     for size in SIZES:
         rows = [subprocess.run([sys.executable, __file__, size, str(share)], check=True, text=True,
-                               capture_output=True).stdout.split() for share in SHARES]
+                               capture_output=True).stdout.split() for share in SHARES[size]]
         (plain, memory), *judged = [tuple(map(float, row)) for row in rows]
         print(f"| {size} | {plain:.3f} s | {memory:.0f} MB | " + " | ".join(
             f"{seconds / plain:.1f} | {used - memory:.0f} MB" for seconds, used in judged) + " |",
