@@ -45,6 +45,22 @@ def copied(value):
     return pytree.tree_map_only(torch.Tensor, lambda t: t.detach().clone(), value)
 
 
+def before_writing(func, given):
+    """The arguments with copies of all memory that the op will overwrite."""
+    written = {memory_of(t) for name in written_names(func) for t in tensors_in(given.get(name))}
+    if not written:
+        return given
+    return pytree.tree_map_only(
+        torch.Tensor, lambda t: t.detach().clone() if memory_of(t) in written else t, given)
+
+
+def memory_of(tensor):
+    """What tensors have in common that share memory."""
+    if tensor.layout != torch.strided:
+        return id(tensor)
+    return tensor.untyped_storage().data_ptr() or id(tensor)
+
+
 def tensors_in(value):
     return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
@@ -144,6 +160,8 @@ def results_of(func, given, returned):
 def check_judgeable(call_tensors):
     """Raises Refused for tensors that the judge does not understand."""
     for tensor in call_tensors:
+        if tensor.device.type == "meta":
+            raise Refused("tensors without values")
         if tensor.is_complex():
             raise Refused("complex numbers")
         if tensor.layout != torch.strided:

@@ -10,13 +10,16 @@ from torch.optim import optimizer as optimizers
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from keel_judge import dump
-from keel_judge.call import (Call, Refused, check_judgeable, copied, name_of, named_arguments,
-                             results_of, tensors_in, written_names)
+from keel_judge.call import (Call, Refused, before_writing, check_judgeable, name_of,
+                             named_arguments, results_of, tensors_in)
 from keel_judge.measure import BLIND, measure
 from keel_judge.pattern import pattern_of
 from keel_judge.places import Places
 from keel_judge.report import Finding, Report
 from keel_judge.rules import PASSED, rule_of
+
+
+PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 @dataclass
@@ -50,6 +53,8 @@ class Judge(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if any(t not in PLAIN for t in types):
+            return NotImplemented  # the class runs its own ops, which come here again
         if not self._is_on():
             return func(*args, **kwargs)
         if not isinstance(func, torch._ops.OpOverload):
@@ -91,7 +96,7 @@ class Judge(TorchDispatchMode):
         began = time.perf_counter()
         given = named_arguments(func, args, kwargs)
         with judging():
-            before = given | {name: copied(given.get(name)) for name in written_names(func)}
+            before = before_writing(func, given)
         spent = time.perf_counter() - began
         returned = func(*args, **kwargs)
         began = time.perf_counter()
