@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import torch
 from torch.optim import optimizer as optimizers
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._python_dispatch import (TorchDispatchMode, _disable_current_modes,
+                                         _get_current_dispatch_mode)
 
 from keel_judge import dump
 from keel_judge.call import (Call, Refused, before_writing, check_judgeable, name_of,
@@ -48,7 +49,7 @@ class Judge(TorchDispatchMode):
         self.options, self.report, self.places = options, Report(), Places(model)
         self.watch = watch  # called with every judged op (record, against)
         self.random = random.Random(options.seed)
-        self.call_number, self.plans = 0, {}
+        self.call_number, self.plans, self.is_in = 0, {}, False
         self.is_here = options.rank is None or options.rank == current_rank()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -181,6 +182,17 @@ class Judge(TorchDispatchMode):
         self.report.steps += 1
         self.call_number = 0
         self.places.forget()
+        self.come_or_go(self._is_on())
+
+    def come_or_go(self, wanted):
+        """Enters the mode or leaves it: where nothing is to be judged it would only cost time."""
+        if wanted and not self.is_in:
+            self.__enter__()
+        elif not wanted and self.is_in and _get_current_dispatch_mode() is self:
+            self.__exit__(None, None, None)
+        else:
+            return
+        self.is_in = wanted
 
 
 def plan_of(func, patterns):
@@ -237,8 +249,9 @@ def judge(model=None, **options):
     with mode.places:
         handle = optimizers.register_optimizer_step_post_hook(mode.end_step)
         try:
-            with mode:
-                yield mode.report
+            mode.come_or_go(True)
+            yield mode.report
         finally:
             handle.remove()
+            mode.come_or_go(False)
             mode.report.steps += 1 if mode.call_number or not mode.report.steps else 0

@@ -1,4 +1,5 @@
 """What is said of a wrong op, and the options of judging."""
+import importlib.util
 import json
 import os
 import pathlib
@@ -31,6 +32,18 @@ for _ in range(2):
     optimizer.zero_grad()
     model(torch.randn(4, 8)).square().mean().backward()
     optimizer.step()
+"""
+FIXTURE = """import torch
+from faults import Fault
+
+def test_right(judged):
+    with judged():
+        torch.randn(4, 4) @ torch.randn(4, 4)
+
+def test_wrong(judged):
+    x = torch.randn(4, 4)
+    with Fault(1), judged():
+        x @ x
 """
 
 
@@ -187,6 +200,17 @@ class Runs(unittest.TestCase):
             model(x).square().mean().backward()
         self.assertEqual((other.first.op, other.first.module), ("native_layer_norm", "1"))
         self.assertEqual(other.comparer.missing, [])
+
+    @unittest.skipUnless(importlib.util.find_spec("pytest"), "no pytest")
+    def test_fixture(self):
+        (self.at / "test_step.py").write_text(FIXTURE, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "keel_judge.pytest_plugin",
+             "-p", "no:cacheprovider", "test_step.py"], cwd=self.at, capture_output=True, text=True,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join([
+                str(settings.ROOT), str(settings.ROOT / "tests"), *sys.path])}, check=False)
+        self.assertIn("1 failed, 1 passed", done.stdout, done.stdout + done.stderr)
+        self.assertIn("times the bound", done.stdout)
 
     def test_usage(self):
         with self.assertRaises(SystemExit) as end:
