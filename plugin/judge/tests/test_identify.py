@@ -84,6 +84,8 @@ class Identify(unittest.TestCase):
         x = torch.randn(3, 4)
         with self.assertRaisesRegex(ValueError, r"x \(3, 4\) and y \(4, 3\)"):
             identify(x=x, y=x.t())
+        with self.assertRaisesRegex(ValueError, "x has 5000000 elements: give at most 4000000"):
+            identify(x=torch.empty(1, 5000000), y=torch.empty(1, 5000000))
         with self.assertRaisesRegex(ValueError, r"dy \(4,\): expected x's shape \(3, 4\)"):
             identify(x=x, y=x, dy=x[0])
 

@@ -199,6 +199,7 @@ class Runs(unittest.TestCase):
         with keel_judge.against(record, model) as other:
             model(x).square().mean().backward()
         self.assertEqual((other.first.op, other.first.module), ("native_layer_norm", "1"))
+        self.assertEqual({d.op for d in other.comparer.differences}, {"native_layer_norm"})
         self.assertEqual(other.comparer.missing, [])
 
     @unittest.skipUnless(importlib.util.find_spec("pytest"), "no pytest")

@@ -12,6 +12,7 @@ from keel_judge.rounding import EPS, FORMATS
 
 NEAR = 0.05  # of the values: candidates that are farther get no bound
 LISTED = 5
+LARGEST = 4_000_000  # elements of x
 
 
 @dataclass
@@ -41,6 +42,9 @@ def problem_of(arrays, before):
     if x.shape != y.shape or x.dim() not in (2, 3, 4):
         raise ValueError(f"x {tuple(x.shape)} and y {tuple(y.shape)}: expected the same shape of "
                          "two, three or four axes")
+    if x.numel() > LARGEST:
+        raise ValueError(f"x has {x.numel()} elements: give at most {LARGEST}, some rows of a norm "
+                         "over rows or some features of one over the batch")
     for name in ("dy", "dx"):
         if arrays.get(name) is not None and arrays[name].shape != x.shape:
             raise ValueError(f"{name} {tuple(arrays[name].shape)}: expected x's shape "

@@ -10,6 +10,8 @@ TWINS = {
     "rmsnorm": "layerscaling where there is no gain",
     "scalenorm": "weightnorm, where rows are the weights of units",
 }
+# Options that a candidate does not name.
+USUAL = {"eps": 0.0, "eps_place": "inside", "unbiased": False, "offset": 0, "groups": 1}
 # Names that dx gives to norms with constant parts.
 DETACHED = {"mean and deviation constant": "detachnorm", "mean constant": "detachmean",
             "deviation constant": "detachvariance"}
@@ -95,10 +97,10 @@ def apart(matches):
                         ("unbiased", "fewer elements in a group"),
                         ("offset", "a gain that is not constant"),
                         ("groups", "data that differ between the groups")):
-        values = {c.options.get(key) for c in matches if c.norm == norms[0]} if norms else set()
+        values = {c.options.get(key, USUAL[key]) for c in matches if c.norm == norms[0]} \
+            if norms else set()
         if len(values) > 1:
-            shown = ", ".join(sorted(f"{v:g}" if isinstance(v, float) else str(v or "none")
-                                     for v in values))
+            shown = ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in sorted(values))
             lines.append(f"{key} cannot be told ({shown}): {advice} would tell")
     if norms and norms[0] in TWINS:
         lines.append(f"the same as {TWINS[norms[0]]}")

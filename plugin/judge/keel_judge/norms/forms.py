@@ -11,17 +11,25 @@ EPSILONS = (0.0, 1e-12, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 
 @dataclass
 class Candidate:
-    """A norm with options: y and its bound, and what its gradients need."""
+    """A norm with options: y and its bound, and what its gradients need. y is computed when it is
+    asked for, because there are a thousand candidates."""
 
     norm: str
     options: dict
-    y: torch.Tensor
+    own_y: torch.Tensor | None = None  # of a form without statistics
     stats: object = None
     groups: Groups = None
     grouping: object = None
     multiplied: torch.Tensor | None = None  # what the gain multiplies, if it is not xhat
     distance: float = float("inf")
     gradients: dict = field(default_factory=dict)
+
+    @property
+    def y(self):
+        if self.own_y is not None:
+            return self.own_y
+        xhat = (self.groups.x - self.stats.mean) * self.stats.rstd
+        return xhat * self.groups.gain + self.groups.bias
 
     def text(self):
         options = ", ".join(f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}"
@@ -85,10 +93,8 @@ def plain(problem, grouping):
                 named |= {} if biased else {"unbiased": True}
                 named |= {"offset": 1} if offset else {}
                 named |= {"groups": grouping.parts} if grouping.parts > 1 else {}
-                xhat = (x - stats.mean) * stats.rstd
-                yield Candidate(
-                    plain_name(problem, grouping, is_centred, place), named,
-                    xhat * groups.gain + bias, stats, groups, grouping)
+                yield Candidate(plain_name(problem, grouping, is_centred, place), named, None,
+                                stats, groups, grouping)
 
 
 def options(grouping, is_centred):
@@ -126,7 +132,7 @@ def adanorm(problem, grouping):
         named |= {"eps_place": place} if place != "inside" else {}
         named |= {} if biased else {"unbiased": True}
         groups = Groups(x, factor, torch.zeros_like(x))
-        yield Candidate("adanorm", named, factor * xhat, stats, groups, grouping)
+        yield Candidate("adanorm", named, None, stats, groups, grouping)
 
 
 class StateStatistics:
@@ -156,9 +162,7 @@ def of_state(problem, grouping):
             zero = torch.zeros_like(before["psi2"])
             found.append(("powernorm", {}, StateStatistics(zero, before["psi2"], eps)))
         for name, named, stats in found:
-            xhat = (x - stats.mean) * stats.rstd
-            yield Candidate(name, named | {"eps": eps}, xhat * groups.gain + groups.bias, stats,
-                            groups, grouping)
+            yield Candidate(name, named | {"eps": eps}, None, stats, groups, grouping)
         if "running_mean" in before and "running_std" in before:
             yield from batchrenorm(groups, grouping, before, eps)
 
@@ -174,8 +178,8 @@ def batchrenorm(groups, grouping, before, eps):
         d = ((stats.mean - mean) / std).clamp(-d_max, d_max)
         gain = groups.gain * r
         shifted = Groups(groups.x, gain, groups.bias + groups.gain * d)
-        yield Candidate("batchrenorm", {"r_max": r_max, "d_max": d_max, "eps": eps},
-                        xhat * gain + shifted.bias, stats, shifted, grouping, r * xhat + d)
+        yield Candidate("batchrenorm", {"r_max": r_max, "d_max": d_max, "eps": eps}, None, stats,
+                        shifted, grouping, r * xhat + d)
 
 
 def squashing(problem, grouping):

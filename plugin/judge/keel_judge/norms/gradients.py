@@ -129,11 +129,12 @@ def gain_distance(candidate, problem):
     dy, shape = problem.dy, problem.dgain
 
     def collect(t):
-        if shape.numel() == 1:
-            return t.sum().reshape(shape.shape)
+        if shape.numel() == 1 or of_rows:
+            return t.sum(0) if of_rows else t.sum().reshape(shape.shape)
         axis = 1 if t.dim() == 4 else t.dim() - 1
         return t.movedim(axis, 0).flatten(1).sum(1).reshape(shape.shape)
-    if shape.numel() not in (1, dy.shape[1 if dy.dim() == 4 else -1]):
+    of_rows = dy.dim() > 2 and shape.shape == dy.shape[1:]
+    if shape.numel() not in (1, dy.shape[1 if dy.dim() == 4 else -1]) and not of_rows:
         return None
     e = sum_error(terms.numel() / shape.numel(), collect(terms.abs()), collect(terms.square()),
                   collect(terms)).largest
