@@ -96,6 +96,7 @@ PROGRAMS = {
                   BOTH, ()),
     "weightnorm": (lambda x, p: p["units"].unsqueeze(1) * x / x.norm(dim=1, keepdim=True), TWO,
                    ("units",), ()),
+    "none": (lambda x, p: x * 1, TWO, (), ()),
     "dynamic tanh": (lambda x, p: p["gain"] * torch.tanh(0.5 * x) + p["bias"], TWO, BOTH, ()),
 }
 STATES = {"batchnorm in evaluation": ("running_mean", "running_var"),

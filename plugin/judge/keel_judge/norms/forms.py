@@ -21,6 +21,7 @@ class Candidate:
     groups: Groups = None
     grouping: object = None
     multiplied: torch.Tensor | None = None  # what the gain multiplies, if it is not xhat
+    own_error: torch.Tensor | None = None
     distance: float = float("inf")
     gradients: dict = field(default_factory=dict)
 
@@ -182,10 +183,13 @@ def batchrenorm(groups, grouping, before, eps):
                         shifted, grouping, r * xhat + d)
 
 
-def squashing(problem, grouping):
-    """DyT: gain tanh(alpha x) + bias, with alpha from the elements that are not saturated."""
+def without_statistics(problem, grouping):
+    """No norm at all, and DyT: gain tanh(alpha x) + bias, with alpha from the elements that are
+    not saturated."""
     if grouping.name != "row":
         return
+    yield Candidate("none", {}, grouping.take(problem.x), grouping=grouping,
+                    own_error=torch.zeros(()))
     inner = ((problem.y - problem.bias) / problem.gain).flatten()
     x = problem.x.flatten()
     usable = (inner.abs() < 0.7) & (inner.abs() > 0.05) & (x != 0)
@@ -194,9 +198,8 @@ def squashing(problem, grouping):
     alpha = float(f"{float((torch.atanh(inner[usable]) / x[usable]).median()):.4g}")
     y = problem.gain * torch.tanh(alpha * problem.x) + problem.bias
     error = 8 * EPS * (problem.gain.abs() + y.abs() + problem.bias.abs())
-    candidate = Candidate("dynamic tanh", {"alpha": alpha}, grouping.take(y))
-    candidate.grouping, candidate.own_error = grouping, grouping.take(error)
-    yield candidate
+    yield Candidate("dynamic tanh", {"alpha": alpha}, grouping.take(y), grouping=grouping,
+                    own_error=grouping.take(error))
 
 
 def bound_of(candidate, narrow):
@@ -208,4 +211,4 @@ def bound_of(candidate, narrow):
     return error + narrow * (candidate.y.abs() + error) + TINY
 
 
-FORMS = (plain, adanorm, of_state, squashing)
+FORMS = (plain, adanorm, of_state, without_statistics)
