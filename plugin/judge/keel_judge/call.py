@@ -85,10 +85,17 @@ class Call:
     """A call with its arguments by name: `call["weight"]` is float64, `call.given["weight"]` is as
     the op had it. `results` are what it left."""
 
-    def __init__(self, func, given, results):
-        self.func, self.given, self.results = func, given, results
+    def __init__(self, func, given, results, memory=float("inf")):
+        self.func, self.given, self.results, self.memory = func, given, results, memory
         self.name = name_of(func)
+        check_judgeable([*tensors_in(given), *(r.got for r in results)])
+        self.need(6 * sum(t.numel() for t in [*tensors_in(given), *(r.got for r in results)]))
         self.wide = {name: widened_all(name, value) for name, value in given.items()}
+
+    def need(self, numbers):
+        """Refuses where so many numbers in float64 are more than the judge may take."""
+        if 8 * numbers > self.memory:
+            raise Refused(f"memory: the judge needs about {8e-9 * numbers:.2g} GB")
 
     def __getitem__(self, name):
         return self.wide.get(name)

@@ -112,6 +112,11 @@ class Reports(unittest.TestCase):
         with keel_judge.judge(step.model, memory=100.0) as small:
             step()
         self.assertTrue(any(reason.startswith("memory") for _, reason in small.not_judged))
+        q = torch.randn(1, 1, 512, 8)
+        with keel_judge.judge(memory=2e6) as long:
+            nn.functional.scaled_dot_product_attention(q, q, q)
+        self.assertEqual({op for op, reason in long.not_judged if reason.startswith("memory")},
+                         {"_scaled_dot_product_flash_attention_for_cpu"}, long.text())
 
     def test_first(self):
         report, at = planted("addmm", first=True)

@@ -27,6 +27,7 @@ class Scores:
             k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
         if call["dropout_p"]:
             raise Refused("attention with dropout: the random numbers are the kernel's own")
+        call.need(12 * q[..., 0].numel() * k.shape[-2])
         scale = call["scale"] if call.has("scale") else 1 / math.sqrt(q.shape[-1])
         self.q, self.k, self.scale, self.narrow = q, k, scale, call.narrow_eps()
         self.least = 2.0**-25 if call.given["query"].dtype == torch.float16 else TINY
@@ -34,11 +35,12 @@ class Scores:
         plain = scale * (q @ k.transpose(-1, -2))
         self.s = (plain + bias).masked_fill(~self.seen, -torch.inf)
         self.of_s = abs(scale) * product_error(q, k.transpose(-1, -2)) + 4 * EPS * plain.abs() \
-            + EPS * (plain + bias).abs().nan_to_num(0, 0, 0)
+            + EPS * bias.abs() + (EPS * plain.abs() if bias.dim() else 0.0)
 
-    def of_exp(self, distance, more=0.0):
-        """Relative, of exp(s - something) at such a distance; 0 where nothing is seen."""
-        tiles = 8 * math.sqrt(self.s.shape[-1] / TILE)
+    def of_exp(self, distance, more=0.0, is_tiled=True):
+        """Relative, of exp(s - something) at such a distance; 0 where nothing is seen. In the
+        backward no sum is scaled down."""
+        tiles = 8 * math.sqrt(self.s.shape[-1] / TILE) if is_tiled else 0.0
         error = self.of_s + EPS * (2.4 * distance + 8 + tiles) + more
         return error.masked_fill(~self.seen, 0.0).nan_to_num(0.0)
 
@@ -93,7 +95,7 @@ def backward(call):
     nothing = ~t.seen.expand_as(t.s).any(-1, keepdim=True) | (lse == -torch.inf)
     p = torch.where(nothing, 0.0, torch.exp(t.s - torch.where(nothing, 0.0, lse)))
     size = torch.where(nothing, 0.0, lse).abs()
-    ep = t.of_exp((t.s - lse).abs().nan_to_num(0.0, 0.0), EPS * size)
+    ep = t.of_exp((t.s - lse).abs().nan_to_num(0.0, 0.0), EPS * size, is_tiled=False)
     dp, terms = dy @ v.transpose(-1, -2), dy * y
     delta = terms.sum(-1, keepdim=True)
     of_delta = sum_error(y.shape[-1], terms.abs().sum(-1, keepdim=True),

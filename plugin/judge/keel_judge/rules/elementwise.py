@@ -89,7 +89,7 @@ def gelu(c, y):
 
 def softplus_backward(c, y):
     x = c["self"]
-    return y.abs() * (9 + 2.4 * below(x * c["beta"]) + 2)
+    return y.abs() * (9 + 2.4 * below(x * c["beta"]) + (0 if c["beta"] == 1 else 2))
 
 
 def elu(c, y):
@@ -174,7 +174,8 @@ TABLE = {
     "cosh": lambda c, y: (8 + 2.4 * c["self"].abs()) * y.abs(),
     "sigmoid": lambda c, y: (8 + 2.4 * below(c["self"])) * y.abs(),
     "silu": lambda c, y: (9 + 2.4 * below(c["self"])) * y.abs(),
-    "softplus": lambda c, y: (8 + 2.4 * (c["self"] * c["beta"]).abs()) * y.abs(),
+    "softplus": lambda c, y: ((6 if c["beta"] == 1 else 8)
+                              + 2.4 * (c["self"] * c["beta"]).abs()) * y.abs(),
     "log_sigmoid_forward": lambda c, y: (8 + 2.4 * c["self"].abs()) * y.abs(),
     "gelu": gelu, "elu": elu, "celu": elu, "selu": elu,
     "mish": lambda c, y: (16 + 4.8 * below(c["self"])) * y.abs(),
