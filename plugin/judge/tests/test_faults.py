@@ -10,7 +10,7 @@ import keel_judge
 from faults import CHANGES, Fault
 from honest import MODELS, Step
 
-PLANTED = 500 if settings.THOROUGH else 16
+PLANTED = 500 if settings.THOROUGH else 10
 NAMED = 0.99  # of the faults that are larger than the judge's power
 SMALL = ("mlp", "cnn", "gpt", "encoder", "vit", "dlrm", "unet")
 OPTIMIZERS = (torch.optim.AdamW,
