@@ -40,6 +40,7 @@ MAY_INCLUDE = {
     "studies": [*TRAIN, "frontend/train", "frontend/report", "models"],
     "bench": ["src", "backends", "frontend", "models"],
     "program": ["src", "backends", "frontend", "models", "studies", "bench"],
+    "plugin": [],
     "plugin/c": ["src", "backends"],
     "tests": ["src", "backends", "frontend", "models", "studies", "bench"],
 }

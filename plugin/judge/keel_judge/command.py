@@ -1,0 +1,90 @@
+"""The command keel-judge: runs a script and judges every op of it."""
+import argparse
+import runpy
+import sys
+
+from keel_judge import traces, writers
+from keel_judge.judge import judge
+
+OK, WRONG, USAGE, BAD_INPUT, FILES = 0, 1, 2, 3, 4
+
+
+def parser():
+    p = argparse.ArgumentParser(
+        prog="keel-judge", description="Runs a Python script and judges every op of its training "
+        "steps in float64. Exit code: 0 ok, 1 a result is wrong, 2 usage, 3 bad input, 4 files.")
+    p.add_argument("script")
+    p.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own")
+    p.add_argument("--ops", default="*", help="patterns of ops, with commas: mm,*norm*")
+    p.add_argument("--every", type=int, default=1, metavar="N", help="judge every N-th step")
+    p.add_argument("--share", type=float, default=1.0, help="of the ops, chosen at random")
+    p.add_argument("--seconds", type=float, default=float("inf"), help="to judge for")
+    p.add_argument("--memory", type=float, default=2.0, metavar="GB", help="for one op")
+    p.add_argument("--rank", type=int, help="judge in this process of torch.distributed alone")
+    p.add_argument("--first", action="store_true", help="stop judging at the first wrong result")
+    p.add_argument("--strict", action="store_true",
+                   help="also fail if a result is suspect or not judged")
+    p.add_argument("--table", action="store_true", help="print all ops, nearest to bounds first")
+    p.add_argument("--dump", default="", metavar="DIR", help="save the inputs of wrong ops")
+    p.add_argument("--record", metavar="DIR", help="write all results")
+    p.add_argument("--against", metavar="DIR", help="compare with a record")
+    for name in ("json", "junit", "html"):
+        p.add_argument(f"--{name}", metavar="FILE", help=f"write the report as {name.upper()}")
+    return p
+
+
+def options_of(given):
+    return {"ops": tuple(given.ops.split(",")), "every": given.every, "share": given.share,
+            "seconds": given.seconds, "memory": given.memory * 1e9, "rank": given.rank,
+            "first": given.first, "dump": given.dump}
+
+
+def context_of(given):
+    if given.against:
+        return traces.against(given.against, **options_of(given))
+    if given.record:
+        return traces.record(given.record, **options_of(given))
+    return judge(**options_of(given))
+
+
+def write_files(given, report):
+    for name, make in (("json", writers.as_json), ("junit", writers.as_junit),
+                       ("html", writers.as_html)):
+        if getattr(given, name):
+            with open(getattr(given, name), "w", encoding="utf-8") as out:
+                out.write(make(report))
+
+
+def run(given):
+    sys.argv = [given.script, *given.arguments]
+    with context_of(given) as seen:
+        try:
+            runpy.run_path(given.script, run_name="__main__")
+        except SystemExit as end:
+            if end.code not in (None, 0):
+                raise
+    report = getattr(seen, "report", seen)
+    write_files(given, report)
+    print(report.text(rank=given.table))
+    if seen is not report:
+        print(seen.text())
+    strictly = given.strict and (report.suspect or report.missing())
+    return OK if report.ok and seen.ok and not strictly else WRONG
+
+
+def main(arguments=None):
+    given = parser().parse_args(arguments)
+    if given.every < 1 or not 0 < given.share <= 1:
+        parser().error("--every is at least 1, and --share lies in (0, 1]")
+    try:
+        return run(given)
+    except ValueError as error:
+        print(f"keel-judge: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except OSError as error:
+        print(f"keel-judge: {error}", file=sys.stderr)
+        return FILES
+
+
+if __name__ == "__main__":
+    sys.exit(main())
