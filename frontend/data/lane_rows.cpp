@@ -11,7 +11,7 @@ constexpr double kNoTarget = -1;
 
 // What training on a text leaves out.
 SplitNotes notes_of(const TokenText& text, const LaneCut& cut) {
-  SplitNotes notes{.source = text.source};
+  SplitNotes notes{text.source, text.left_out};
   if (const std::int64_t rest = cut.rest(); rest > 0) {
     notes.left_out.push_back({rest, "do not fill the lanes of the batch", "tokens"});
   }

@@ -16,6 +16,7 @@ namespace keel::data {
 struct TokenText {
   std::string source;  // for people
   std::vector<std::int32_t> tokens;
+  std::vector<task::LeftOut> left_out = {};  // of training
 };
 
 // The values of a batch with the sizes {lanes, length}:

@@ -5,6 +5,7 @@
 #include "frontend/io/idx.h"
 #include "frontend/io/safetensors.h"
 #include "models/attentive_reader/builtin.h"
+#include "models/char_lm/builtin.h"
 #include "models/dependency_parser/builtin.h"
 #include "models/order_embeddings/builtin.h"
 #include "models/registry.h"
@@ -14,6 +15,21 @@
 
 namespace keel::test {
 namespace {
+
+Settings char_lm_settings() {
+  return {"train.batch=8",
+          "data.source=" + small_text().string(),
+          "model.layers=2",
+          "model.width=16",
+          "model.heads=2",
+          "model.feed_forward=32",
+          "model.dropout=0.05",
+          "model.segment=8",
+          "model.memory=8",
+          "model.evaluation_lanes=3",
+          "model.evaluation_segment=8",
+          "model.evaluation_memory=8"};
+}
 
 Settings common_settings(std::string_view model) {
   if (model == "text_classifier") {
@@ -51,6 +67,7 @@ Settings common_settings(std::string_view model) {
     return {"train.batch=8", "data.source=" + small_questions().string(), "model.width=24",
             "model.dropout=0.05"};
   }
+  if (model == "char_lm") return char_lm_settings();
   if (model == "skip_thoughts") {
     return {"train.batch=8",    "data.source=" + small_stories().string(),
             "model.width=48",   "model.word_width=8",
@@ -192,6 +209,15 @@ const std::filesystem::path& small_stories() {
   }();
   check(written, ErrorKind::kIo, "[small_run] no stories");
   return folder.path();
+}
+
+const std::filesystem::path& small_text() {
+  static const TempDir folder;
+  static const std::filesystem::path path = [] {
+    write_bytes(folder / "text", models::make_titled_text(task::Split::kValid, 1).substr(0, 3000));
+    return folder / "text";
+  }();
+  return path;
 }
 
 void apply_settings(train::Config& config, const Settings& settings) {
