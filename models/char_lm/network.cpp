@@ -5,6 +5,7 @@
 #include "frontend/nn/carry.h"
 #include "frontend/nn/embedding.h"
 #include "frontend/nn/layers.h"
+#include "src/ops/dropout.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/relative_attention.h"
@@ -26,8 +27,7 @@ class XlBuilder {
     Value x = ops::scale(g_, table(input), std::sqrt(double(options_.width)));
     x = nn::dropout(net_, x, options_.dropout);
     const std::int64_t distances = options_.clamp > 0 ? std::min(options_.clamp + 1, keys_) : keys_;
-    distances_ =
-        nn::dropout(net_, distance_embeddings(net_, distances, options_.width), options_.dropout);
+    distances_ = dropped(distance_embeddings(net_, distances, options_.width));
     u_ = net_.parameter("u", {options_.width}, drawn());
     w_ = net_.parameter("w", {options_.width}, drawn());
     if (options_.memory > 0) count_memory();
@@ -43,6 +43,12 @@ class XlBuilder {
     return [deviation = options_.init_deviation](std::int64_t) { return nn::normal(deviation); };
   }
   Initializer drawn() const { return nn::normal(options_.init_deviation); }
+  // Distances are no rows of the batch: however an update is split, the same of them are dropped.
+  Value dropped(Value distances) const {
+    if (net_.mode != nn::Mode::kTrain || options_.dropout == 0) return distances;
+    const RandomKey key{net_.random_key("distances").tick, g_.constant(Tensor(DType::kI32, {}))};
+    return ops::dropout(g_, distances, key, options_.dropout, std::int64_t(net_.seed));
+  }
   bool is_pre() const { return options_.place == nn::NormPlace::kPre; }
 
   // Fewer positions than the memory has room for are filled in the first segments of a lane.

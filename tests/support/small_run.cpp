@@ -20,9 +20,10 @@ Settings char_lm_settings() {
   return {"train.batch=8",
           "data.source=" + small_text().string(),
           "model.layers=2",
-          "model.width=16",
+          "model.width=32",
           "model.heads=2",
           "model.feed_forward=32",
+          "model.init_deviation=0.1",
           "model.dropout=0.05",
           "model.segment=8",
           "model.memory=8",
@@ -242,6 +243,7 @@ train::Config small_config(const Settings& settings, std::string_view model) {
 
 SmallFacts small_facts(std::string_view model) {
   if (model == "order_embeddings") return {.compares_rows = true};
+  if (model == "char_lm") return {.draws_orders = false};
   // DRAW's bound begins at the 784 ln 2 nats of pixels that nothing is known of, and is never 0.
   if (model == "draw") return {.learned_loss = 784 * 0.6931 / 2};
   return {};
