@@ -139,6 +139,26 @@ TEST_CASE("backend relative_attention: later keys change no bit of an earlier qu
   });
 }
 
+TEST_CASE("backend relative_attention: keys that are not in the memory change no bit") {
+  for_each_target([] {
+    OpCase c = relative_op(3, 40, 175);
+    const Results expected = run_tested(c);
+    const auto filled = c.inputs[6].as<std::int32_t>();
+    for (const std::size_t input : {1u, 2u}) {
+      const auto values = c.inputs[input].as<double>();
+      for (std::int64_t e = 0; e < std::ssize(values); ++e) {
+        const std::int64_t key = e / 24 % 175, row = e / (24 * 175);
+        if (key < 135 - filled[std::size_t(row)])
+          values[std::size_t(e)] = input == 1 ? 3e38 : -3e38;
+      }
+    }
+    for (const auto& [name, value] : run_tested(c)) {
+      CAPTURE(name);
+      CHECK(std::memcmp(value.data(), expected.at(name).data(), std::size_t(value.bytes())) == 0);
+    }
+  });
+}
+
 TEST_CASE("backend relative_attention: a row does not depend on the batch it is in") {
   const OpCase all = relative_op(5, 40, 75);
   const Results expected = run_tested(all);
