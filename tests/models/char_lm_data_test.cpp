@@ -99,7 +99,7 @@ TEST_CASE("byte corpus: a file in three parts by bytes, as a whole, plain or pac
   const std::string text = letters(209);
   test::write_bytes(temp / "text", text);
   test::write_bytes(temp / "enwik8.gz", test::gzip(text));
-  for (const std::string source : {(temp / "text").string(), temp.path().string()}) {
+  for (const std::string& source : {(temp / "text").string(), temp.path().string()}) {
     CAPTURE(source);
     const ByteCorpus corpus({.source = source}, "enwik8", TextParts::kByPlace);
     CHECK(corpus.bytes(task::Split::kTrain) == text.substr(0, 188));
