@@ -1,6 +1,8 @@
 // keel eval
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "frontend/io/atomic_file.h"
@@ -18,6 +20,13 @@ namespace {
 task::Split split_called(const std::string& name) {
   if (name == "train") return task::Split::kTrain;
   return name == "valid" ? task::Split::kValid : task::Split::kTest;
+}
+
+// Whether --data is a file of which the task would score a part alone, its last.
+bool scores_a_file(const EvalArgs& args, const task::Task& task) {
+  std::error_code unknown;
+  return std::filesystem::is_regular_file(args.run.data, unknown) &&
+         std::ranges::any_of(task.options(), [](const auto& o) { return o.first == "parts"; });
 }
 
 // {"answers": 2077, "answers_per_second": 2500.0}, where a decoder found some.
@@ -53,6 +62,7 @@ int run_eval(const EvalArgs& args) {
   auto [path, file, stored] = open_checkpoint(args.path);
   task::OptionValues settings;
   if (!args.run.data.empty()) settings.emplace_back("data.source", args.run.data);
+  if (scores_a_file(args, stored.task())) settings.emplace_back("model.parts", "whole");
   expect_one("--data", args.run.data, "data.source", args.run.sets);
   for (const std::string& assignment : args.run.sets) {
     check(!assignment.starts_with("train."), ErrorKind::kUsage,
@@ -81,6 +91,7 @@ int run_eval(const EvalArgs& args) {
   if (args.run.json) {
     nlohmann::ordered_json json{{"checkpoint", path}, {"split", args.split}};
     json.update(evaluation_json(e));
+    json["items"] = e.items;
     json.update(decoded_json(e));
     if (decoder) {
       for (const auto& [name, detail] : decoder->details()) json["details"][name] = detail;

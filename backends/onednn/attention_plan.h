@@ -21,22 +21,26 @@ inline constexpr std::size_t kQueryTile = 32, kKeyTile = 128;
 struct AttentionPlan {
   std::size_t batch, heads, queries, keys, width;
   std::ptrdiff_t diagonal;  // query i sees keys up to i + diagonal when causal
-  bool causal, has_dropout;
-  float scale, factor;     // factor: 1 / (1 - p)
-  std::int32_t threshold;  // a probability is kept when its 24 random bits are at least this
-  PhiloxStream stream;     // its tick is set when the kernel runs
+  bool causal, has_dropout = false;
+  float scale, factor = 1;     // factor: 1 / (1 - p)
+  std::int32_t threshold = 0;  // a probability is kept when its 24 random bits are at least this
+  PhiloxStream stream = {};    // its tick is set when the kernel runs
 
-  explicit AttentionPlan(const NodeContext& context) {
-    using In = AttentionInput;
-    const auto attrs = context.attrs<AttentionAttrs>();
-    const AttentionSizes sizes =
-        attention_sizes(context.input(In::kQ).shape, context.input(In::kK).shape, attrs.heads);
-    batch = std::size_t(sizes.batch), heads = std::size_t(sizes.heads);
-    queries = std::size_t(sizes.queries), keys = std::size_t(sizes.keys);
-    width = std::size_t(sizes.width);
-    diagonal = std::ptrdiff_t(sizes.diagonal());
+  // Causal, without dropout.
+  AttentionPlan(const AttentionSizes& sizes, double scale)
+      : batch(std::size_t(sizes.batch)),
+        heads(std::size_t(sizes.heads)),
+        queries(std::size_t(sizes.queries)),
+        keys(std::size_t(sizes.keys)),
+        width(std::size_t(sizes.width)),
+        diagonal(std::ptrdiff_t(sizes.diagonal())),
+        causal(true),
+        scale(float(scale)) {}
+
+  AttentionPlan(const AttentionSizes& sizes, const AttentionAttrs& attrs)
+      : AttentionPlan(sizes, attention_scale(attrs, sizes)) {
     causal = attrs.causal, has_dropout = attrs.p > 0;
-    scale = float(attention_scale(attrs, sizes)), factor = float(1 / (1 - attrs.p));
+    factor = float(1 / (1 - attrs.p));
     threshold = std::int32_t(std::ceil(attrs.p * 0x1p24));
     stream = PhiloxStream::of(attrs, 0);
   }
@@ -53,8 +57,11 @@ struct AttentionHead {
   bool has_holes = false;                  // whether an earlier key is masked
   std::uint32_t data_row = 0;              // the row's number for dropout
 
+  // Without a mask.
+  AttentionHead(const AttentionPlan& of, std::size_t number)
+      : plan(of), row(number / of.heads), head(number % of.heads), keys(of.keys) {}
   AttentionHead(const AttentionPlan& of, const Binding& b, std::size_t number)
-      : plan(of), row(number / of.heads), head(number % of.heads), keys(of.keys) {
+      : AttentionHead(of, number) {
     using In = AttentionInput;
     if (const TensorRef& mask = b.inputs[In::kKeyMask]) {
       key_mask = mask.as<std::uint8_t>() + row * plan.keys;
@@ -82,7 +89,11 @@ struct AttentionHead {
 // Makes a kernel that calls run(head, binding) for every head of every row of the batch.
 template <class Run>
 Prepared by_heads(const NodeContext& context, Run run) {
-  return kernel_of([plan = AttentionPlan(context), run](const Binding& b) {
+  using In = AttentionInput;
+  const auto attrs = context.attrs<AttentionAttrs>();
+  const AttentionSizes sizes =
+      attention_sizes(context.input(In::kQ).shape, context.input(In::kK).shape, attrs.heads);
+  return kernel_of([plan = AttentionPlan(sizes, attrs), run](const Binding& b) {
     const std::size_t heads = plan.batch * plan.heads;
     if (heads == 0) return;
     parallel_blocks(std::int64_t(heads), [&](std::int64_t number) {
@@ -94,7 +105,8 @@ Prepared by_heads(const NodeContext& context, Run run) {
 // A tile of up to kQueryTile queries; the first is a multiple of kQueryTile.
 struct QueryTile {
   std::size_t first, count;
-  std::size_t keys;  // the number of keys that any of them may see
+  std::size_t keys;          // the end of the keys that any of them may see
+  std::size_t from_key = 0;  // where they begin, a multiple of kKeyTile
 
   QueryTile(const AttentionHead& h, std::size_t from)
       : first(from), count(std::min(kQueryTile, h.plan.queries - from)), keys(h.keys) {

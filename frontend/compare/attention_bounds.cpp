@@ -4,8 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "frontend/compare/node_bounds.h"
-#include "frontend/compare/running_error.h"
+#include "frontend/compare/feature_sums.h"
 #include "src/ops/attention.h"
 
 namespace keel::compare {
@@ -13,8 +12,7 @@ namespace {
 
 using In = AttentionInput;
 
-constexpr double kSecondOrder = 1.05;  // products of errors
-constexpr double kSmallestTile = 16;   // keys that a kernel takes at a time
+constexpr double kSmallestTile = 16;  // keys that a kernel takes at a time
 
 // One head of one row of the batch; queries are taken one after the other.
 class HeadBounds {
@@ -65,30 +63,6 @@ class HeadBounds {
   // relative error of that sum.
   struct QuerySums {
     double high = 0, lse = 0, relative = 0, of_lse = 0;
-  };
-
-  // The sums over keys or queries of a factor times a vector of features.
-  class FeatureSums {
-   public:
-    explicit FeatureSums(std::int64_t width)
-        : terms_(std::size_t(width)), errors_(std::size_t(width), 0) {}
-    // `of_factor` is how far the factor may be off.
-    void add(double factor, double of_factor, const double* x) {
-      for (std::size_t c = 0; c < terms_.size(); ++c) {
-        terms_[c].add(factor * x[c]);
-        errors_[c] += of_factor * std::abs(x[c]);
-      }
-    }
-    void write(double scale, double* bound) const {
-      for (std::size_t c = 0; c < terms_.size(); ++c) {
-        const double error = kSecondOrder * errors_[c] + any_sum_error(terms_[c]).largest;
-        bound[c] = scale * (error + 2 * kEps * std::abs(terms_[c].total)) + kTiny;
-      }
-    }
-
-   private:
-    std::vector<SumTerms> terms_;
-    std::vector<double> errors_;
   };
 
   // Of exp(score - max), relative, at a distance below the maximum. What comes before a larger

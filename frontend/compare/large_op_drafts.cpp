@@ -19,6 +19,7 @@
 #include "src/ops/random_normal.h"
 #include "src/ops/recurrent.h"
 #include "src/ops/reduce.h"
+#include "src/ops/relative_attention.h"
 #include "src/ops/row_gradient.h"
 #include "src/ops/search.h"
 #include "src/ops/soft_window.h"
@@ -158,6 +159,23 @@ Outputs op_attention(Draft& d) {
   const Value hard =
       ops::attention(g, {hard_q, hard_k, d.normal({1, 133, 40})}, {.heads = 1, .causal = true});
   return {many, one, hard};
+}
+// Several tiles of queries, keys and distances; a key for every distance, and fewer of them; a
+// window, and scores of about 100.
+Outputs op_relative_attention(Draft& d) {
+  Graph& g = d.graph;
+  const auto operands = [&](const Shape& q, std::int64_t keys, std::int64_t distances,
+                            double size) {
+    const Shape k{q[0], keys, q[2]};
+    const auto normal = [&](const Shape& shape) { return ops::scale(g, d.normal(shape), size); };
+    return ops::RelativeAttentionOperands{normal(q),          normal(k),
+                                          d.normal(k),        normal({distances, q[2]}),
+                                          normal({q[2]}),     normal({q[2]}),
+                                          d.below({q[0]}, keys - q[1] + 1)};
+  };
+  return {ops::relative_attention(g, operands({2, 37, 16}, 301, 301, 1), {.heads = 2}),
+          ops::relative_attention(g, operands({3, 70, 5}, 133, 40, 1), {.heads = 1, .window = 60}),
+          ops::relative_attention(g, operands({1, 133, 40}, 150, 150, 4), {.heads = 1})};
 }
 Outputs op_lstm_cell(Draft& d) {
   const Shape gates{kRows, 4 * 5}, state{kRows, 5}, wide_gates{67, 4 * 259}, wide{67, 259};
@@ -330,6 +348,7 @@ const std::map<std::string_view, BuildOp>& drafts() {
       {"embedding", with_gradient<op_embedding>},
       {"dropout", with_gradient<op_dropout>},
       {"attention", with_gradient<op_attention>},
+      {"relative_attention", with_gradient<op_relative_attention>},
       {"lstm_cell", with_gradient<op_lstm_cell>},
       {"lstm_output", with_gradient<op_lstm_output>},
       {"gru_cell", with_gradient<op_gru_cell>},

@@ -8,6 +8,7 @@
 #include "src/ops/elementwise.h"
 #include "src/ops/loss.h"
 #include "src/ops/optimizer_step.h"
+#include "src/ops/relative_attention.h"
 
 namespace keel::compare {
 namespace {
@@ -16,8 +17,9 @@ const BoundRules& bound_rules() {
   static const BoundRules rules = [] {
     BoundRules all;
     for (auto add : {add_linear_rules, add_sum_rules, add_elementwise_rules, add_loss_rules,
-                     add_attention_rules, add_recurrent_rules, add_drawing_rules, add_mixture_rules,
-                     add_update_rules, add_norm_rules, add_norm_gradient_rules, add_column_rules}) {
+                     add_attention_rules, add_relative_rules, add_recurrent_rules,
+                     add_drawing_rules, add_mixture_rules, add_update_rules, add_norm_rules,
+                     add_norm_gradient_rules, add_column_rules}) {
       add(all);
     }
     return all;
@@ -51,6 +53,7 @@ bool takes_input_error(const Node& node, int input) {
     return input == UpdateInput::kLr || input == UpdateInput::kScale;
   }
   if (node.op == &kAttentionBackward) return input == AttentionInput::kLse;
+  if (node.op == &kRelativeAttentionBackward) return input == RelativeAttentionInput::kLse;
   if (general_norm_rule(node) == nullptr || !node.op->name.ends_with("_backward")) {
     return false;
   }

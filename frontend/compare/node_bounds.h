@@ -87,6 +87,7 @@ void add_sum_rules(BoundRules& rules);
 void add_elementwise_rules(BoundRules& rules);
 void add_loss_rules(BoundRules& rules);
 void add_attention_rules(BoundRules& rules);
+void add_relative_rules(BoundRules& rules);
 void add_drawing_rules(BoundRules& rules);
 void add_mixture_rules(BoundRules& rules);
 void add_update_rules(BoundRules& rules);

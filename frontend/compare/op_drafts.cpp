@@ -19,6 +19,7 @@
 #include "src/ops/random_normal.h"
 #include "src/ops/recurrent.h"
 #include "src/ops/reduce.h"
+#include "src/ops/relative_attention.h"
 #include "src/ops/row_gradient.h"
 #include "src/ops/search.h"
 #include "src/ops/soft_window.h"
@@ -89,6 +90,13 @@ Outputs op_attention(Draft& d) {
   const RandomKey key = key_of(d);
   return {ops::attention(d.graph, {q, k, v, d.mask({2, 11}), key.tick, key.first_row},
                          {.heads = 4, .p = 0.2, .seed = 1})};
+}
+// A memory of 4, of which each row has another part, and fewer distances than keys.
+Outputs op_relative_attention(Draft& d) {
+  const Value q = d.normal({2, 9, 16}), k = d.normal({2, 13, 16}), v = d.normal({2, 13, 16});
+  const Value p = d.normal({8, 16}), u = d.normal({16}), w = d.normal({16});
+  return {ops::relative_attention(d.graph, {q, k, v, p, u, w, d.below({2}, 5)},
+                                  {.heads = 4, .window = 7})};
 }
 Outputs op_lstm_cell(Draft& d) {
   const Value u = d.normal({6, 4 * 17}), w = d.normal({6, 4 * 17}), before = d.normal({6, 17});
@@ -239,6 +247,7 @@ const std::map<std::string_view, BuildOp>& op_drafts() {
       {"embedding", with_gradient<op_embedding>},
       {"dropout", with_gradient<op_dropout>},
       {"attention", with_gradient<op_attention>},
+      {"relative_attention", with_gradient<op_relative_attention>},
       {"lstm_cell", with_gradient<op_lstm_cell>},
       {"lstm_output", with_gradient<op_lstm_output>},
       {"gru_cell", with_gradient<op_gru_cell>},

@@ -127,7 +127,10 @@ std::string text(const Evaluation& evaluation) {
     }
     text += ", ";
   }
-  return text + fmt::format("loss {:.4f}, {} rows", evaluation.loss, evaluation.rows);
+  text += fmt::format("loss {:.4f}, {} rows", evaluation.loss, evaluation.rows);
+  // Items that are not rows are tokens, of which a row has several (Task::item_unit).
+  const bool counts_tokens = evaluation.items > double(evaluation.rows);
+  return counts_tokens ? text + fmt::format(", {:.0f} tokens", evaluation.items) : text;
 }
 
 Evaluator::Evaluator(Backend& backend, Variables& variables, const Job& job, Arena* arena)

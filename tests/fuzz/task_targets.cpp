@@ -1,6 +1,7 @@
 // Readers of the tasks' data, and of what their users write.
 #include "frontend/text/text_file.h"
 #include "models/attentive_reader/question.h"
+#include "models/char_lm/alphabet.h"
 #include "models/dependency_parser/conll.h"
 #include "models/dependency_parser/data.h"
 #include "models/dependency_parser/symbols.h"
@@ -115,6 +116,11 @@ void read_iam_strokes(std::string_view bytes) {
   expect(models::parse_iam_strokes(bytes, "input").size() >= 2, "a line without points");
 }
 
+void read_byte_alphabet(std::string_view bytes) {
+  const models::ByteAlphabet alphabet = models::ByteAlphabet::parse(bytes);
+  expect(alphabet.text() == bytes, "an alphabet changes when it is written");
+}
+
 void expect_vectors(const models::WordVectors& vectors) {
   for (const auto& [word, vector] : vectors.of) {
     expect(!word.empty() && std::ssize(vector) == vectors.width, "a vector of another width");
@@ -144,6 +150,7 @@ std::span<const Target> task_targets() {
                                         {"questions", read_questions},
                                         {"iam_row", read_iam_row},
                                         {"iam_strokes", read_iam_strokes},
+                                        {"byte_alphabet", read_byte_alphabet},
                                         {"word_vectors", read_word_vectors},
                                         {"binary_vectors", read_binary_vectors}};
   return kTargets;

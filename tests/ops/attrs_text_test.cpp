@@ -38,6 +38,7 @@
 #include "src/ops/pool2d.h"
 #include "src/ops/random_normal.h"
 #include "src/ops/reduce.h"
+#include "src/ops/relative_attention.h"
 #include "src/ops/row_gradient.h"
 #include "src/ops/search.h"
 #include "src/ops/soft_window.h"
@@ -151,10 +152,10 @@ using AllAttrs =
          InstanceNormBackwardAttrs, LayerNormAttrs, LayerNormBackwardAttrs, LookupSumAttrs,
          MabnAttrs, MabnBackwardAttrs, MatmulAttrs, MixtureAttrs, NormNoiseAttrs, PadAttrs,
          PnVAttrs, PnVBackwardAttrs, PoolAttrs, PoolBackwardAttrs, PowerNormAttrs,
-         PowerNormBackwardAttrs, RandomNormalAttrs, ReduceAttrs, ReshapeAttrs, RmsNormAttrs,
-         RmsNormBackwardAttrs, ScaleAttrs, ScaleNormAttrs, SgdAttrs, SliceAttrs, SoftWindowAttrs,
-         SplitAttrs, SumSquaresAttrs, TopKAttrs, TransposeAttrs, UncentredSumsAttrs,
-         WeightNormAttrs>;
+         PowerNormBackwardAttrs, RandomNormalAttrs, ReduceAttrs, RelativeAttentionAttrs,
+         ReshapeAttrs, RmsNormAttrs, RmsNormBackwardAttrs, ScaleAttrs, ScaleNormAttrs, SgdAttrs,
+         SliceAttrs, SoftWindowAttrs, SplitAttrs, SumSquaresAttrs, TopKAttrs, TransposeAttrs,
+         UncentredSumsAttrs, WeightNormAttrs>;
 
 // Whether the op's attributes are a T. Then values of it, drawn, are printed and read back.
 template <class T>

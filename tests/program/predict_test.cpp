@@ -238,5 +238,52 @@ TEST_CASE("eval: a treebank that is broken, or is not there") {
   CHECK(json.at("loss").is_null());  // there is no transition to measure
 }
 
+TEST_CASE("predict: a language model goes on with a prompt, the same on any number of threads" *
+          doctest::test_suite("slow")) {
+  const SmallRun run("char_lm");
+  const auto write = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--prompt", "#abc", "--tokens", "40"});
+    return run.predict("not read\n", more);
+  };
+  const ProcessResult one = write({"--threads", "1"});
+  CHECK(one.code == 0);
+  CHECK(one.out.starts_with("#abc"));
+  CHECK(one.out.size() == 4 + 40 + 1);
+  CHECK(write({"--threads", "2"}).out == one.out);
+  CHECK(write({"--seed", "2"}).out != one.out);
+  const ProcessResult likeliest = write({"--temperature", "0"});
+  CHECK(write({"--top-k", "1", "--seed", "3"}).out == likeliest.out);
+  CHECK(write({"--top-p", "1e-9", "--seed", "4"}).out == likeliest.out);
+  const Json json = json_of(write({"--json"}));
+  CHECK(json["prompt"].get<std::string>() + json["text"].get<std::string>() + "\n" == one.out);
+  CHECK(write({"--output", run.temp / "text"}).out.empty());
+  CHECK(read_bytes(run.temp / "text") + "\n" == one.out);
+  check_refusal(run.predict("", {"--prompt", "#Z"}), 3,
+                "[char_lm] --prompt: expected one of the 33 bytes of the model's alphabet, got 5a "
+                "at byte 2");
+  check_refusal(run.predict("", {"--prompt", ""}), 2, "prompt: expected at least one token");
+  check_refusal(write({"--top-p", "2"}), 2, "top_p: expected above 0 to 1, got 2");
+  check_refusal(run.predict("", {"--tokens", "3"}), 2, "--prompt");
+  check_refusal(run.predict("a line\n"), 2, "predict: char_lm has no answer to lines of text");
+}
+
+TEST_CASE("eval: a language model scores any file as a whole, with the run's alphabet" *
+          doctest::test_suite("slow")) {
+  const SmallRun run("char_lm");
+  const auto eval = [&](const std::string& bytes) {
+    write_bytes(run.temp / "file", bytes);
+    return run_keel({"eval", run.folder, "--data", run.temp / "file", "--json"});
+  };
+  std::string text;
+  for (int i = 0; i < 50; ++i) text += char('a' + i % 26);
+  CHECK(json_of(eval(text))["items"] == 49);
+  check_refusal(eval(text.substr(0, 8)), 3,
+                "file: expected at least 9 symbols, a segment and one more, got 8");
+  check_refusal(eval(text + "Z"), 3,
+                "file: expected one of the 33 bytes of the model's alphabet, got 5a at byte 51");
+  check_refusal(run_keel({"predict", SmallRun("mnist_mlp").folder, "--prompt", "a"}), 2,
+                "predict --prompt: expected a language model, got mnist_mlp");
+}
+
 }  // namespace
 }  // namespace keel::cli

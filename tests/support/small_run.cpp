@@ -5,6 +5,7 @@
 #include "frontend/io/idx.h"
 #include "frontend/io/safetensors.h"
 #include "models/attentive_reader/builtin.h"
+#include "models/char_lm/builtin.h"
 #include "models/dependency_parser/builtin.h"
 #include "models/order_embeddings/builtin.h"
 #include "models/registry.h"
@@ -14,6 +15,22 @@
 
 namespace keel::test {
 namespace {
+
+Settings char_lm_settings() {
+  return {"train.batch=8",
+          "data.source=" + small_text().string(),
+          "model.layers=2",
+          "model.width=32",
+          "model.heads=2",
+          "model.feed_forward=32",
+          "model.init_deviation=0.1",
+          "model.dropout=0.05",
+          "model.segment=8",
+          "model.memory=8",
+          "model.evaluation_lanes=3",
+          "model.evaluation_segment=8",
+          "model.evaluation_memory=8"};
+}
 
 Settings common_settings(std::string_view model) {
   if (model == "text_classifier") {
@@ -51,6 +68,7 @@ Settings common_settings(std::string_view model) {
     return {"train.batch=8", "data.source=" + small_questions().string(), "model.width=24",
             "model.dropout=0.05"};
   }
+  if (model == "char_lm") return char_lm_settings();
   if (model == "skip_thoughts") {
     return {"train.batch=8",    "data.source=" + small_stories().string(),
             "model.width=48",   "model.word_width=8",
@@ -194,6 +212,15 @@ const std::filesystem::path& small_stories() {
   return folder.path();
 }
 
+const std::filesystem::path& small_text() {
+  static const TempDir folder;
+  static const std::filesystem::path path = [] {
+    write_bytes(folder / "text", models::make_titled_text(task::Split::kValid, 1).substr(0, 3000));
+    return folder / "text";
+  }();
+  return path;
+}
+
 void apply_settings(train::Config& config, const Settings& settings) {
   for (const std::string& setting : settings) {
     const std::size_t equals = setting.find('=');
@@ -216,6 +243,7 @@ train::Config small_config(const Settings& settings, std::string_view model) {
 
 SmallFacts small_facts(std::string_view model) {
   if (model == "order_embeddings") return {.compares_rows = true};
+  if (model == "char_lm") return {.draws_orders = false};
   // DRAW's bound begins at the 784 ln 2 nats of pixels that nothing is known of, and is never 0.
   if (model == "draw") return {.learned_loss = 784 * 0.6931 / 2};
   return {};

@@ -34,6 +34,9 @@ const std::filesystem::path& small_questions();
 // A folder with a few built-in stories for skip_thoughts, written once in each process.
 const std::filesystem::path& small_stories();
 
+// A file with 3,000 bytes of "markov2+title", written once in each process.
+const std::filesystem::path& small_text();
+
 // "section.key=value"
 using Settings = std::vector<std::string>;
 // The settings of both; later ones win.
@@ -51,7 +54,8 @@ train::Job job_of(std::unique_ptr<task::Task> task, const Settings& settings);
 // in either stack, without label smoothing, translations of at most three symbols;
 // order_embeddings on small_captions() with folds of 5 images, width 16; attentive_reader on
 // small_questions(), width 24; handwriting on 60 built-in lines, two narrow layers, 6 points of a
-// line; draw on small_digits(), two glimpses, width 12; skip_thoughts on small_stories(), width 48.
+// line; draw on small_digits(), two glimpses, width 12; skip_thoughts on small_stories(), width 48;
+// char_lm on small_text(), two narrow layers, segments of 8.
 train::Config small_config(const Settings& settings = {}, std::string_view model = "mnist_mlp");
 // The same, with its network and data.
 train::Job small_job(const Settings& settings = {}, std::string_view model = "mnist_mlp");
@@ -60,6 +64,8 @@ train::Job small_job(const Settings& settings = {}, std::string_view model = "mn
 struct SmallFacts {
   // Whether the loss compares the samples of a batch, so that it depends on which come together.
   bool compares_rows = false;
+  // Whether an epoch's order is drawn; a contiguous text has its own.
+  bool draws_orders = true;
   // The loss is below this once eight samples are learned by heart: a cross entropy is almost 0,
   // and the negative logarithm of a density is below that of noise.
   double learned_loss = 0.3;

@@ -6,36 +6,6 @@
 namespace keel::cuda {
 namespace {
 
-// Makes probabilities, but for the division by their sum, of a tile's scores and passes those that
-// dropout keeps on. The maximum and the sum so far are of all threads of the row.
-template <class T>
-struct Softmax {
-  float max[T::kRowsAThread], sum[T::kRowsAThread];
-
-  __device__ Softmax() {
-    for (float& m : max) m = -INFINITY;
-    for (float& s : sum) s = 0;
-  }
-  // Row r, which is query i, and the keys from `first` on that are present. Returns the factor of
-  // what the row holds so far. The maximum over no key, -infinity, is not subtracted.
-  __device__ float take(int r, float (&scores)[T::kColsAThread], std::uint32_t kept,
-                        typename T::Exchange& exchange) {
-    float largest = max[r];
-    for (float score : scores) largest = Largest()(largest, score);
-    largest = over_lanes<T::kLanesARow>(largest, Largest());
-    const float shift = largest == -INFINITY ? 0 : largest, factor = expf(max[r] - shift);
-    float own = 0;
-    for (int c = 0; c < T::kColsAThread; ++c) {
-      const float e = expf(scores[c] - shift);
-      own += e;
-      exchange.at(T::row(r), T::col(c)) = (kept >> T::col(c) & 1) != 0 ? e : 0;
-    }
-    sum[r] = fmaf(sum[r], factor, over_lanes<T::kLanesARow>(own, Add()));
-    max[r] = largest;
-    return factor;
-  }
-};
-
 template <class T>
 __global__ void __launch_bounds__(T::kBlock)
     attend(Attention of, Global<float> y, Global<float> lse) {

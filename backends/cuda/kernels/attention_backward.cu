@@ -11,25 +11,6 @@ struct Saved {
   Global<float> delta;  // (b, heads, queries), the sums of dy y
 };
 
-// The sum of dy y over the features of own query r, 0 if there is none, for all threads of its row.
-template <class T>
-__device__ float sum_products(typename T::OwnPanel& dy, Global<const float> y, std::int64_t start,
-                              const AttentionSizes& sizes, int r) {
-  float sum = 0;
-  for (int f = 0; f < T::kFoursAThread; ++f) {
-    const int four = T::col(0) + f * T::kLanesARow;
-    const std::int64_t at = start + T::row(r) * sizes.features() + 4 * four;
-    const int count = at < y.size() ? features_of_four(sizes.width, four) : 0;
-    const Quad of_y = load_some(y, at, count, false);
-    const float4 of_dy = dy.at(T::row(r), four);
-    sum = fmaf(of_dy.x, of_y.at[0], sum);
-    sum = fmaf(of_dy.y, of_y.at[1], sum);
-    sum = fmaf(of_dy.z, of_y.at[2], sum);
-    sum = fmaf(of_dy.w, of_y.at[3], sum);
-  }
-  return over_lanes<T::kLanesARow>(sum, Add());
-}
-
 template <class T>
 __global__ void __launch_bounds__(T::kBlock)
     differentiate_queries(Attention of, Saved saved, Global<float> dq) {

@@ -3,6 +3,7 @@
 // kLanes neighbouring threads share a row and hold its scores and results in registers.
 #pragma once
 
+#include <cmath>
 #include <type_traits>
 
 #include "backends/cuda/kernels/norm/row.cuh"
@@ -166,6 +167,55 @@ __device__ void store_results(Global<float> y, const OwnRows& rows, const Attent
       }
     }
   }
+}
+
+// Makes probabilities, but for the division by their sum, of a tile's scores and passes those that
+// dropout keeps on. The maximum and the sum so far are of all threads of the row.
+template <class T>
+struct Softmax {
+  float max[T::kRowsAThread], sum[T::kRowsAThread];
+
+  __device__ Softmax() {
+    for (float& m : max) m = -INFINITY;
+    for (float& s : sum) s = 0;
+  }
+  // Row r, which is query i, and the keys from `first` on that are present. Returns the factor of
+  // what the row holds so far. The maximum over no key, -infinity, is not subtracted.
+  __device__ float take(int r, float (&scores)[T::kColsAThread], std::uint32_t kept,
+                        typename T::Exchange& exchange) {
+    float largest = max[r];
+    for (float score : scores) largest = Largest()(largest, score);
+    largest = over_lanes<T::kLanesARow>(largest, Largest());
+    const float shift = largest == -INFINITY ? 0 : largest, factor = expf(max[r] - shift);
+    float own = 0;
+    for (int c = 0; c < T::kColsAThread; ++c) {
+      const float e = expf(scores[c] - shift);
+      own += e;
+      exchange.at(T::row(r), T::col(c)) = (kept >> T::col(c) & 1) != 0 ? e : 0;
+    }
+    sum[r] = fmaf(sum[r], factor, over_lanes<T::kLanesARow>(own, Add()));
+    max[r] = largest;
+    return factor;
+  }
+};
+
+// The sum of dy y over the features of own query r, 0 if there is none, for all threads of its row.
+template <class T>
+__device__ float sum_products(typename T::OwnPanel& dy, Global<const float> y, std::int64_t start,
+                              const AttentionSizes& sizes, int r) {
+  float sum = 0;
+  for (int f = 0; f < T::kFoursAThread; ++f) {
+    const int four = T::col(0) + f * T::kLanesARow;
+    const std::int64_t at = start + T::row(r) * sizes.features() + 4 * four;
+    const int count = at < y.size() ? features_of_four(sizes.width, four) : 0;
+    const Quad of_y = load_some(y, at, count, false);
+    const float4 of_dy = dy.at(T::row(r), four);
+    sum = fmaf(of_dy.x, of_y.at[0], sum);
+    sum = fmaf(of_dy.y, of_y.at[1], sum);
+    sum = fmaf(of_dy.z, of_y.at[2], sum);
+    sum = fmaf(of_dy.w, of_y.at[3], sum);
+  }
+  return over_lanes<T::kLanesARow>(sum, Add());
 }
 
 }  // namespace keel::cuda

@@ -24,73 +24,12 @@ struct AttentionSlices {
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/attention.cpp"
 #include <hwy/foreach_target.h>
 
-#include "backends/onednn/simd/attention_tile-inl.h"
+#include "backends/onednn/simd/attention_softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
-
-// What is known of the queries of a tile after some tiles of keys.
-struct SoftmaxState {
-  HWY_ALIGN float max[kQueryTile];     // of the scores
-  HWY_ALIGN float sum[kQueryTile];     // of exp(score - max)
-  HWY_ALIGN float factor[kQueryTile];  // of what y holds already, in the end 1 / sum
-};
-
-HWY_INLINE Floats largest_score(const TilePlace& place, std::size_t column, const float* tile) {
-  Floats max = splat(kMinusInfinity);
-  for (std::size_t j = 0; j < place.keys.count; ++j) {
-    max = hn::Max(max, hn::Load(F(), tile + j * kQueryTile + column));
-  }
-  return max;
-}
-
-// Makes probabilities of scores, but for the division by their sum. A query that has seen no key
-// has the maximum -infinity, which is not subtracted.
-void apply_softmax(const TilePlace& place, SoftmaxState& state, float* tile) {
-  const bool is_first = place.keys.first == 0;
-  for (std::size_t c = 0; c < columns_of(place.queries); c += kLanes) {
-    Floats max = largest_score(place, c, tile);
-    if (!is_first) max = hn::Max(max, hn::Load(F(), state.max + c));
-    const Floats shift = hn::IfThenZeroElse(hn::Eq(max, splat(kMinusInfinity)), max);
-    Floats sum = zero();
-    for_keys(place, c, [&](auto kept, std::size_t at) KEEL_LOOP_BODY {
-      const Floats e = exp(hn::Sub(hn::Load(F(), tile + at), shift));
-      sum = hn::Add(sum, e);
-      hn::Store(kept.only(e), F(), tile + at);
-    });
-    if (!is_first) {
-      const Floats factor = exp(hn::Sub(hn::Load(F(), state.max + c), shift));
-      hn::Store(factor, F(), state.factor + c);
-      sum = hn::MulAdd(hn::Load(F(), state.sum + c), factor, sum);
-    }
-    hn::Store(max, F(), state.max + c);
-    hn::Store(sum, F(), state.sum + c);
-  }
-}
-
-// The factor that is left for y, and lse. No sum is 0 but that over no keys.
-void finish_softmax(const AttentionHead& h, const QueryTile& queries, SoftmaxState& state,
-                    float* lse) {
-  for_lanes(queries.count, [&](auto part, std::size_t c) HWY_ATTR {
-    const Floats sum = hn::Load(F(), state.sum + c), max = hn::Load(F(), state.max + c);
-    const auto is_blind = hn::Eq(sum, zero());
-    const Floats factor = hn::Div(splat(h.plan.factor), sum);
-    hn::Store(hn::IfThenZeroElse(is_blind, factor), F(), state.factor + c);
-    part.store(hn::IfThenZeroElse(is_blind, hn::Add(max, log(sum))), lse + queries.first + c);
-  });
-}
-
-// Multiplies y's rows by the state's factors.
-void scale_rows(const AttentionHead& h, const QueryTile& queries, const SoftmaxState& state,
-                float* y) {
-  for (std::size_t i = 0; i < queries.count; ++i, y += h.plan.features()) {
-    const Floats factor = splat(state.factor[i]);
-    for_lanes(h.plan.width, [&](auto part, std::size_t c)
-                                HWY_ATTR { part.store(hn::Mul(part.load(y + c), factor), y + c); });
-  }
-}
 
 void attend_to_nothing(const AttentionHead& h, const QueryTile& queries, float* y, float* lse) {
   for (std::size_t i = 0; i < queries.count; ++i, y += h.plan.features()) {

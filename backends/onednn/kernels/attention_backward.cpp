@@ -22,46 +22,12 @@ struct AttentionGradientSlices {
 #define HWY_TARGET_INCLUDE "backends/onednn/kernels/attention_backward.cpp"
 #include <hwy/foreach_target.h>
 
-#include "backends/onednn/simd/attention_tile-inl.h"
+#include "backends/onednn/simd/attention_softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
-
-// What the backward needs of a tile of queries.
-struct QueryState {
-  Transposed q, dy;
-  HWY_ALIGN float lse[kQueryTile] = {};
-  HWY_ALIGN float delta[kQueryTile] = {};  // the sum of dy y
-
-  QueryState(const AttentionHead& h, const QueryTile& queries, const AttentionGradientSlices& of) {
-    q.fill(h, queries, of.q);
-    dy.fill(h, queries, of.dy);
-    std::copy_n(of.lse + queries.first, queries.count, lse);
-    for (std::size_t i = 0; i < queries.count; ++i) {
-      const std::size_t start = (queries.first + i) * h.plan.features();
-      delta[i] = float(sum_of(h.plan.width, [&](auto part, std::size_t c) HWY_ATTR {
-        return hn::Mul(part.load(of.dy + start + c), part.load(of.y + start + c));
-      }));
-    }
-  }
-};
-
-// scores -> the probabilities that are kept; products of dy and v -> dS.
-void differentiate(const TilePlace& place, const QueryState& state, float* scores,
-                   float* products) {
-  for (std::size_t c = 0; c < columns_of(place.queries); c += kLanes) {
-    const Floats lse = hn::Load(F(), state.lse + c), delta = hn::Load(F(), state.delta + c);
-    for_keys(place, c, [&](auto kept, std::size_t at) KEEL_LOOP_BODY {
-      const Floats p = exp(hn::Sub(hn::Load(F(), scores + at), lse));
-      const Floats dp = kept.only(hn::Load(F(), products + at));
-      hn::Store(hn::Mul(p, hn::Sub(dp, delta)), F(), products + at);
-      hn::Store(kept.only(p), F(), scores + at);
-    });
-  }
-  hide(place, 0, products);  // where v may be so large that dp is not finite
-}
 
 // Adds what a tile gives to dq, dk and dv; it is the first to give anything to dq for key 0.
 void add_gradients(const TilePlace& place, const float* kept, const float* ds,

@@ -125,8 +125,10 @@ inline void check_hand_case(const HandCase& c) {
   }
 }
 
-// Of ops, losses, cells and optimizers; of gradients as rows; of norms; of statistics of columns.
+// Of ops, losses, cells and optimizers; of relative attention; of gradients as rows; of norms; of
+// statistics of columns.
 const std::vector<HandCase>& op_hand_cases();
+const std::vector<HandCase>& relative_hand_cases();
 const std::vector<HandCase>& row_hand_cases();
 const std::vector<HandCase>& norm_hand_cases();
 const std::vector<HandCase>& column_hand_cases();

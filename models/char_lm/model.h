@@ -1,0 +1,124 @@
+// Language modelling of bytes by Transformer-XL (Dai et al. 2019; with other norms Xu et al. 2019).
+#pragma once
+
+#include "frontend/nn/norm.h"
+#include "models/char_lm/data.h"
+#include "models/char_lm/network.h"
+
+namespace keel::models {
+
+struct CharLmOptions {
+  std::string norm = "layernorm";
+  bool pre_norm = false;
+  std::int64_t layers = 12, width = 512, heads = 8, feed_forward = 2048;
+  double dropout = 0.1, init_deviation = 0.02;
+  std::int64_t segment = 512, memory = 512;
+  data::ShortSegment short_segment = data::ShortSegment::kUse;
+  std::int64_t evaluation_lanes = 10, evaluation_segment = 128, evaluation_memory = 896;
+  bool same_length = false;
+  std::int64_t clamp = 0;
+  Reading alphabet = Reading::kBytes;
+  std::string file = "enwik8";
+  TextParts parts = TextParts::kByPlace;
+
+  static constexpr auto fields() {
+    using T = CharLmOptions;
+    return std::tuple{
+        option("norm", &T::norm, "the norm of every layer's two branches", norm_name()),
+        option("pre_norm", &T::pre_norm,
+               "norms before attention and feed-forward layer, in place of norms after the sums"),
+        option("layers", &T::layers, "layers", between(1, 65536)),
+        option("width", &T::width, "features of a position, an even number", between(4, 65536)),
+        option("heads", &T::heads, "heads of the attention",
+               described("a divisor of the width", between(1, 65536))),
+        option("feed_forward", &T::feed_forward, "units of the feed-forward layers",
+               between(1, 1048576)),
+        option("dropout", &T::dropout,
+               "of embeddings, distances, branches, feed-forward units and the last layer",
+               fraction()),
+        option("init_deviation", &T::init_deviation,
+               "the standard deviation of the weights at the start", more_than(0)),
+        option("segment", &T::segment, "symbols of a lane that a training batch has",
+               between(1, 1048576)),
+        option("memory", &T::memory, "symbols before its segment that training sees",
+               between(0, 1048576)),
+        option("short_segment", &T::short_segment,
+               "what happens in training to the last segment of the lanes if it is shorter"),
+        option("evaluation_lanes", &T::evaluation_lanes, "lanes of an evaluation",
+               between(1, 65536)),
+        option("evaluation_segment", &T::evaluation_segment,
+               "symbols of a lane that a batch of an evaluation has", between(1, 1048576)),
+        option("evaluation_memory", &T::evaluation_memory,
+               "symbols before its segment that an evaluation sees", between(0, 1048576)),
+        option("same_length", &T::same_length,
+               "in an evaluation each symbol sees evaluation_memory symbols, itself included; "
+               "otherwise those of the memory and of its segment so far"),
+        option("clamp", &T::clamp,
+               "in an evaluation distances beyond this count as this one; 0: none do",
+               between(0, 1048576)),
+        option("alphabet", &T::alphabet,
+               "bytes: every byte is a symbol; txl: line feeds are dropped, as the release does"),
+        option("file", &T::file, "the file in a folder of data, which may end in .gz or .xz",
+               described("a file's name")),
+        option(
+            "parts", &T::parts,
+            "90-5-5: a file's parts for training, validation and test; whole: each is the file")};
+  }
+  void validate() const;
+};
+
+// The loss of a symbol is its cross entropy, in nats, given the symbols before it in its lane that
+// are in reach.
+class CharLmNetwork final : public task::NetworkOf<CharLmOptions> {
+ public:
+  CharLmNetwork(const CharLmOptions& options, ByteAlphabet alphabet)
+      : NetworkOf(options), alphabet_(std::move(alphabet)) {}
+
+  const ByteAlphabet& alphabet() const { return alphabet_; }
+
+  task::Assets assets() const override { return {{"alphabet", alphabet_.text()}}; }
+  // Sizes are {lanes, length}.
+  std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
+    return data::lane_inputs(sizes);
+  }
+  task::Sizes sizes(std::int64_t batch) const override { return {batch, options_.segment}; }
+  task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
+
+  bool continues_text() const override { return true; }
+  std::unique_ptr<task::Decoder> continuation(const task::Continuation& asked) const override;
+  // "next", as decode::ContinuationModel has it.
+  std::vector<task::Input> search_inputs(std::string_view network,
+                                         const task::Sizes& sizes) const override;
+  std::vector<NamedValue> build_search(nn::Net& net, std::string_view network,
+                                       const task::Sizes& sizes,
+                                       const task::Inputs& in) const override;
+
+ private:
+  XlOptions xl_options(const nn::Net& net) const;
+
+  ByteAlphabet alphabet_;
+};
+
+class CharLm final : public task::TaskWithOptions<CharLmOptions> {
+ public:
+  std::string_view name() const override { return "char_lm"; }
+  std::string_view summary() const override {
+    return "bytes of enwik8 by Transformer-XL (Dai et al. 2019, Xu et al. 2019)";
+  }
+  std::string_view item_unit() const override { return "tokens"; }
+  std::vector<task::MetricInfo> metrics() const override {
+    return {{.name = "bpc", .unit = "bits", .of = task::bits_of}};
+  }
+  // Throws as ByteCorpus and ByteCorpus::numbered; data of a checkpoint's network have its
+  // alphabet.
+  task::Prepared prepare(const task::DataRequest& request,
+                         const task::Assets* known) const override;
+  std::shared_ptr<const task::Network> restore(const task::Assets& assets) const override {
+    return restored(assets);
+  }
+
+ private:
+  std::shared_ptr<const CharLmNetwork> restored(const task::Assets& assets) const;
+};
+
+}  // namespace keel::models
