@@ -72,10 +72,11 @@ class Decoder {
   virtual std::vector<std::pair<std::string, std::string>> details() const { return {}; }
 };
 
-// Rows that a stream never gives.
+// Rows, or parts of rows, that a stream never gives.
 struct LeftOut {
   std::int64_t rows = 0;
   std::string why;
+  std::string unit = "rows";  // of the number
 };
 
 // The batches of one split. Everything is a pure function of (epoch, step) and of what the stream

@@ -46,7 +46,8 @@ Trainer::Trainer(Backend& backend, const Job& job, const RunOptions& options)
 
 void Trainer::report_left_out() {
   for (const task::LeftOut& left : train_rows_->left_out()) {
-    progress_.line(fmt::format("left out in an epoch: {} rows, which {}", left.rows, left.why));
+    progress_.line(
+        fmt::format("left out in an epoch: {} {}, which {}", left.rows, left.unit, left.why));
   }
 }
 

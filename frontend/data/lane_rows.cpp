@@ -1,0 +1,69 @@
+#include "frontend/data/lane_rows.h"
+
+#include <algorithm>
+
+#include "src/core/error.h"
+
+namespace keel::data {
+namespace {
+
+constexpr double kNoTarget = -1;
+
+// What training on a text leaves out.
+SplitNotes notes_of(const TokenText& text, const LaneCut& cut) {
+  SplitNotes notes{.source = text.source};
+  if (const std::int64_t rest = cut.rest(); rest > 0) {
+    notes.left_out.push_back({rest, "do not fill the lanes of the batch", "tokens"});
+  }
+  if (const std::int64_t dropped = cut.dropped(); dropped > 0) {
+    notes.left_out.push_back({dropped, "are of the short segments at the lanes' ends", "tokens"});
+  }
+  return notes;
+}
+
+}  // namespace
+
+std::vector<task::Input> lane_inputs(const task::Sizes& sizes) {
+  const Shape tokens{sizes.at(0), sizes.at(1)};
+  return {{"input", {DType::kI32, tokens}},
+          {"target", {DType::kI32, tokens}, kNoTarget},
+          {"begins", {DType::kU8, {sizes[0]}}, 1}};
+}
+
+LaneRows::LaneRows(std::shared_ptr<const TokenText> text, const LaneOptions& options)
+    : RowSet(notes_of(*text, LaneCut(std::ssize(text->tokens), options))),
+      text_(std::move(text)),
+      cut_(std::ssize(text_->tokens), options) {}
+
+void LaneRows::put(task::Batch& batch, const RowVisit& visit) const {
+  const LaneCut::Piece piece = cut_.piece(visit.row);
+  const std::span<const std::int32_t> tokens = text_->tokens;
+  const auto place = std::size_t(visit.place), count = std::size_t(piece.count);
+  const std::size_t to = place * std::size_t(batch.sizes[1]);
+  const auto copy = [&](LaneValue::Place value, std::int64_t first) {
+    std::ranges::copy(tokens.subspan(std::size_t(first), count),
+                      batch.values[value].as<std::int32_t>().subspan(to).begin());
+  };
+  copy(LaneValue::kInput, piece.first);
+  copy(LaneValue::kTarget, piece.first + 1);
+  batch.values[LaneValue::kBegins].as<std::uint8_t>()[place] = cut_.begins(visit.row) ? 1 : 0;
+}
+
+const std::shared_ptr<const TokenText>& LaneSplits::text(task::Split split) const {
+  std::shared_ptr<const TokenText>& text = texts_[std::size_t(split)];
+  if (!text) text = std::make_shared<const TokenText>(make_(split));
+  return text;
+}
+
+std::unique_ptr<task::Stream> LaneSplits::stream(task::Split split,
+                                                 const task::StreamOptions& options) const {
+  const std::shared_ptr<const TokenText>& text = this->text(split);
+  LaneOptions lanes{options.batch, settings_.length, settings_.last, /*equal=*/true};
+  if (!options.shuffle) {
+    const std::int64_t most = std::max<std::int64_t>(1, std::ssize(text->tokens) - 1);
+    lanes = {std::min(settings_.evaluation_lanes, most), settings_.evaluation_length};
+  }
+  return stream_of_rows(std::make_shared<const LaneRows>(text, lanes), options);
+}
+
+}  // namespace keel::data
