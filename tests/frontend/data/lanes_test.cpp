@@ -20,7 +20,7 @@ std::shared_ptr<const TokenText> counted(std::int64_t tokens) {
 }
 
 template <class T>
-std::vector<T> values(const task::Batch& batch, std::size_t place) {
+std::vector<T> lane_values(const task::Batch& batch, std::size_t place) {
   const std::span<const T> span = batch.values.at(place).as<T>();
   return {span.begin(), span.end()};
 }
@@ -38,7 +38,8 @@ Ints targets_of(PlannedStream& stream, std::int64_t lanes) {
   for (std::int64_t step = 0; step < stream.steps(0); ++step) {
     const double items = stream.items(0, step);
     const task::Batch& batch = stream.at(0, step);
-    const Ints input = values<std::int32_t>(batch, 0), target = values<std::int32_t>(batch, 1);
+    const Ints input = lane_values<std::int32_t>(batch, 0),
+               target = lane_values<std::int32_t>(batch, 1);
     double scored = 0;
     for (std::size_t i = 0; i < input.size(); ++i) {
       if (target[i] < 0) continue;
@@ -49,7 +50,8 @@ Ints targets_of(PlannedStream& stream, std::int64_t lanes) {
     CHECK(batch.items == scored);
     CHECK(items == scored);
     const std::uint8_t begins = step == 0 ? 1 : 0;
-    CHECK(values<std::uint8_t>(batch, 2) == std::vector<std::uint8_t>(std::size_t(lanes), begins));
+    CHECK(lane_values<std::uint8_t>(batch, 2) ==
+          std::vector<std::uint8_t>(std::size_t(lanes), begins));
   }
   Ints all;
   for (const Ints& lane : by_lane) all.insert(all.end(), lane.begin(), lane.end());
@@ -69,13 +71,13 @@ TEST_CASE("lanes: a small text, batch by batch") {
   PlannedStream stream = lanes_of(12, {.lanes = 2, .length = 2});
   CHECK(stream.rows() == 6);
   REQUIRE(stream.steps(0) == 3);
-  CHECK(values<std::int32_t>(stream.at(0, 0), 0) == Ints{0, 1, 6, 7});
-  CHECK(values<std::int32_t>(stream.at(0, 0), 1) == Ints{1, 2, 7, 8});
+  CHECK(lane_values<std::int32_t>(stream.at(0, 0), 0) == Ints{0, 1, 6, 7});
+  CHECK(lane_values<std::int32_t>(stream.at(0, 0), 1) == Ints{1, 2, 7, 8});
   CHECK(stream.at(0, 0).rows == std::vector<std::int64_t>{0, 3});
-  CHECK(values<std::int32_t>(stream.at(0, 1), 0) == Ints{2, 3, 8, 9});
+  CHECK(lane_values<std::int32_t>(stream.at(0, 1), 0) == Ints{2, 3, 8, 9});
   // 11 predictions: the first lane has 6 of them, the second 5 and one place of padding.
-  CHECK(values<std::int32_t>(stream.at(0, 2), 0) == Ints{4, 5, 10, 0});
-  CHECK(values<std::int32_t>(stream.at(0, 2), 1) == Ints{5, 6, 11, -1});
+  CHECK(lane_values<std::int32_t>(stream.at(0, 2), 0) == Ints{4, 5, 10, 0});
+  CHECK(lane_values<std::int32_t>(stream.at(0, 2), 1) == Ints{5, 6, 11, -1});
   CHECK(stream.at(0, 2).items == 3);
   CHECK(stream.left_out().empty());
 }
@@ -134,9 +136,9 @@ TEST_CASE("lanes: a batch depends on its epoch and step alone, and epochs are al
       PlannedStream resumed = make();
       const task::Batch &a = straight.at(epoch, step), &b = resumed.at(0, step);
       for (std::size_t place : {LaneValue::kInput, LaneValue::kTarget}) {
-        CHECK(values<std::int32_t>(a, place) == values<std::int32_t>(b, place));
+        CHECK(lane_values<std::int32_t>(a, place) == lane_values<std::int32_t>(b, place));
       }
-      CHECK(values<std::uint8_t>(a, 2) == values<std::uint8_t>(b, 2));
+      CHECK(lane_values<std::uint8_t>(a, 2) == lane_values<std::uint8_t>(b, 2));
     }
   }
 }
