@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "frontend/task/continuation.h"
 
 namespace keel::cli {
 
@@ -37,6 +40,10 @@ struct PredictArgs {
   std::string bias, vectors;       // the same as --set model.bias=..., --set model.vectors=...
   bool scores = false, tokenized = false;
   int n_best = 0;  // answers to each line; 0: the best one alone
+  // A language model continues the prompt.
+  std::optional<std::string> prompt = std::nullopt;
+  std::int64_t tokens = 100, seed = 1;
+  task::SampleOptions sample = {};
 };
 int run_predict(const PredictArgs& args);
 

@@ -84,6 +84,22 @@ void add_eval(Command command) {
   app->callback([args, command] { command.code = run_eval(*args); });
 }
 
+// A language model continues a text.
+void add_continuation_options(CLI::App& app, PredictArgs& args) {
+  CLI::Option* prompt =
+      app.add_option("--prompt", args.prompt, "of a language model: the text that it continues")
+          ->excludes("--text", "--scores", "--n-best");
+  CLI::Option* options[] = {
+      app.add_option("--tokens", args.tokens, "tokens to add to the prompt"),
+      app.add_option("--temperature", args.sample.temperature,
+                     "how evenly tokens are drawn; 0: always the likeliest"),
+      app.add_option("--top-k", args.sample.top_k, "draw from the so many likeliest; 0: from all"),
+      app.add_option("--top-p", args.sample.top_p,
+                     "draw from the likeliest that together have this probability"),
+      app.add_option("--seed", args.seed, "of what is drawn")};
+  for (CLI::Option* option : options) option->needs(prompt)->capture_default_str();
+}
+
 void add_predict(Command command) {
   CLI::App* app = command.app.add_subcommand("predict", "what a trained model says of your lines");
   auto args = std::make_shared<PredictArgs>();
@@ -103,6 +119,7 @@ void add_predict(Command command) {
   app->add_flag("--tokenized", args->tokenized,
                 "of translation: lines are tokens as in training, and answers are, too, whatever\n"
                 "the training text was; the same as --set model.tokenized=true");
+  add_continuation_options(*app, *args);
   app->add_option("--output", args->output,
                   "a file for the answers, in place of standard output; several that are files by\n"
                   "themselves, SVG or PNG, get one each: of hand.svg hand-1.svg, hand-2.svg");
@@ -128,12 +145,14 @@ void add_predict(Command command) {
       "attentive_reader: the answer to each question, asked on its passage\n"
       "skip_thoughts: the numbers of each sentence's vector\n"
       "handwriting: an SVG of each line, written by hand\n"
-      "draw: a PNG of as many samples as a line says, glimpse by glimpse\n\n"
+      "draw: a PNG of as many samples as a line says, glimpse by glimpse\n"
+      "char_lm: goes on with the text of --prompt, and writes as it goes\n\n"
       "examples:\n"
       "  echo 'a moving , funny film' | keel predict runs/text_classifier-paper\n"
       "  echo 'Dogs_NNS bark_VBP ._.' | keel predict runs/dependency_parser-paper\n"
       "  echo 's1 s7 s3' | keel predict runs/translation-laptop --n-best 4\n"
       "  keel predict runs/handwriting-paper --text 'by hand' --bias 0.5 --output hand.svg\n"
+      "  keel predict runs/char_lm-wiki6 --prompt 'The ' --tokens 500 --temperature 0.8\n"
       "  keel predict runs/a --json < sentences.txt");
   app->callback([args, command] { command.code = run_predict(*args); });
 }

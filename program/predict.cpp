@@ -16,6 +16,7 @@
 #include "frontend/train/step_graph.h"
 #include "program/common.h"
 #include "program/outputs.h"
+#include "program/predict_text.h"
 
 namespace keel::cli {
 namespace {
@@ -217,7 +218,8 @@ std::unique_ptr<task::Decoder> decoder_of(const task::Network& network, Question
 
 int run_predict(const PredictArgs& args) {
   auto [path, file, stored] = open_checkpoint(args.path);
-  const train::Job job = with_settings(std::move(stored), args);
+  train::Job job = with_settings(std::move(stored), args);
+  if (args.prompt) return predict_text(args, {path, std::move(file), std::move(job)});
   check(job.network().answers() != task::Answers::kNone, ErrorKind::kUsage,
         "predict: {} has no answer to lines of text", job.task().name());
   if (args.texts.empty()) io::note_read(STDIN_FILENO);

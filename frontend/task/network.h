@@ -12,6 +12,7 @@
 
 #include "frontend/nn/net.h"
 #include "frontend/task/batch.h"
+#include "frontend/task/continuation.h"
 #include "frontend/task/metric.h"
 
 namespace keel::task {
@@ -94,6 +95,14 @@ class Network {
   virtual std::unique_ptr<Decoder> decoder(std::span<const std::string> /*lines*/,
                                            std::int64_t /*first*/) const {
     fail(ErrorKind::kUsage, "the network has nothing to say of lines");
+  }
+  // Whether the network is a language model, which continues a text.
+  virtual bool continues_text() const { return false; }
+  // A decoder that writes the continuation; its only answer is the text that is added. Throws
+  // Error{kUsage} for options out of range, and Error{kBadInput} for a prompt that the model cannot
+  // read.
+  virtual std::unique_ptr<Decoder> continuation(const Continuation& /*asked*/) const {
+    fail(ErrorKind::kUsage, "the network does not continue a text");
   }
   // A note that a user should read before lines are answered; empty: none.
   virtual std::string note_on_lines() const { return {}; }

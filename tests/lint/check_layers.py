@@ -6,7 +6,8 @@ import tree
 
 OPS = ["src/core", "src/graph", "src/ops"]
 BACKEND = [*OPS, "src/runtime", "src/pch"]
-TASK = ["frontend/io", "frontend/text", "frontend/data", "frontend/nn", "frontend/task"]
+TASK = ["frontend/io", "frontend/text", "frontend/data", "frontend/nn", "frontend/task",
+        "frontend/decode"]
 TRAIN = ["src", *TASK, "frontend/optim"]
 
 # Top-level folders, each of which may use those before it and none after it. Whatever a row below
@@ -32,6 +33,7 @@ MAY_INCLUDE = {
     "frontend/nn": OPS,
     "frontend/optim": OPS,
     "frontend/task": [*OPS, "frontend/nn", "frontend/data"],
+    "frontend/decode": ["src/core", "frontend/task"],
     "frontend/train": TRAIN,
     "frontend/report": ["src/core", "frontend/io", "frontend/train"],
     "frontend/compare": ["src", "backends", *TASK, "frontend/optim", "frontend/train",
