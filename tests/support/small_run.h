@@ -34,6 +34,9 @@ const std::filesystem::path& small_questions();
 // A folder with a few built-in stories for skip_thoughts, written once in each process.
 const std::filesystem::path& small_stories();
 
+// A folder with made-up text in the files of PTB: 60, 11 and 13 lines of 23 words and <unk>.
+const std::filesystem::path& small_text();
+
 // "section.key=value"
 using Settings = std::vector<std::string>;
 // The settings of both; later ones win.
@@ -51,7 +54,8 @@ train::Job job_of(std::unique_ptr<task::Task> task, const Settings& settings);
 // in either stack, without label smoothing, translations of at most three symbols;
 // order_embeddings on small_captions() with folds of 5 images, width 16; attentive_reader on
 // small_questions(), width 24; handwriting on 60 built-in lines, two narrow layers, 6 points of a
-// line; draw on small_digits(), two glimpses, width 12; skip_thoughts on small_stories(), width 48.
+// line; draw on small_digits(), two glimpses, width 12; skip_thoughts on small_stories(), width 48;
+// word_lm on small_text(), one layer, segments of 6 words.
 train::Config small_config(const Settings& settings = {}, std::string_view model = "mnist_mlp");
 // The same, with its network and data.
 train::Job small_job(const Settings& settings = {}, std::string_view model = "mnist_mlp");
