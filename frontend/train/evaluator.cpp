@@ -128,8 +128,9 @@ std::string text(const Evaluation& evaluation) {
     text += ", ";
   }
   text += fmt::format("loss {:.4f}, {} rows", evaluation.loss, evaluation.rows);
-  if (evaluation.item_unit == "rows") return text;
-  return text + fmt::format(", {:.0f} {}", evaluation.items, evaluation.item_unit);
+  // Items that are not rows are tokens, of which a row has several (Task::item_unit).
+  const bool counts_tokens = evaluation.items > double(evaluation.rows);
+  return counts_tokens ? text + fmt::format(", {:.0f} tokens", evaluation.items) : text;
 }
 
 Evaluator::Evaluator(Backend& backend, Variables& variables, const Job& job, Arena* arena)
@@ -207,7 +208,7 @@ Evaluation Evaluator::run(task::Stream& stream, task::Decoder* decoder, task::Sc
   const std::int64_t steps = stream.steps(0);
   Sums sums(backend_, steps * (1 + 2 * std::ssize(infos)));
   RowLedger ledger(stream.rows());
-  Evaluation total{.rows = stream.rows(), .item_unit = std::string(job_.task().item_unit())};
+  Evaluation total{.rows = stream.rows()};
   keep();
   carries_.clear();
   for (std::int64_t step = 0; step < steps; ++step) {

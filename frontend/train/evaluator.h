@@ -31,7 +31,6 @@ struct Evaluation {
   std::int64_t rows = 0;
   double items = 0;
   std::optional<Decoded> decoded = {};
-  std::string item_unit = "rows";
 
   // Throws Error{kUsage} for a metric that is not there.
   double at(std::string_view metric) const;

@@ -56,10 +56,10 @@ struct WordLmOptions {
         option("corpus", &T::corpus,
                "the files in the folder of the data: ptb.train.txt, wiki.train.tokens or train.txt "
                "and their like"),
-        option("min_count", &T::min_count, "training words that occur less often are <unk>",
+        option("min_count", &T::min_count, "training words that occur less often are unknown",
                at_least(1)),
         option("max_words", &T::max_words,
-               "words that have a number, at the most; the others are <unk>; 0: no limit",
+               "words that have a number, at the most; the others are unknown; 0: no limit",
                at_least(0)),
         option("norm", &T::norm, "the norm of every layer", norm_name()),
         option("scaling", &T::scaling, "a scaling of rows in front of every norm",

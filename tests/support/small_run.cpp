@@ -57,7 +57,7 @@ Settings common_settings(std::string_view model) {
             "model.symbols=12", "model.most_words=9"};
   }
   if (model == "word_lm") {
-    return {"train.batch=4",  "data.source=" + small_text().string(),
+    return {"train.batch=4",  "data.source=" + small_words().string(),
             "model.layers=1", "model.width=32",
             "model.rank=8",   "model.feed_forward=32",
             "model.length=6", "model.dropout=0.05"};
@@ -200,7 +200,7 @@ const std::filesystem::path& small_stories() {
   return folder.path();
 }
 
-const std::filesystem::path& small_text() {
+const std::filesystem::path& small_words() {
   static const TempDir folder;
   static const bool written = [] {
     const auto write = [&](const std::string& part, int lines) {
@@ -243,6 +243,7 @@ SmallFacts small_facts(std::string_view model) {
   if (model == "order_embeddings") return {.compares_rows = true};
   // DRAW's bound begins at the 784 ln 2 nats of pixels that nothing is known of, and is never 0.
   if (model == "draw") return {.learned_loss = 784 * 0.6931 / 2};
+  if (model == "word_lm" || model == "char_lm") return {.in_order = true};
   return {};
 }
 

@@ -127,6 +127,7 @@ inline void check_hand_case(const HandCase& c) {
 
 // Of ops, losses, cells and optimizers; of gradients as rows; of norms; of statistics of columns.
 const std::vector<HandCase>& op_hand_cases();
+const std::vector<HandCase>& language_hand_cases();  // of the ops of language models
 const std::vector<HandCase>& row_hand_cases();
 const std::vector<HandCase>& norm_hand_cases();
 const std::vector<HandCase>& column_hand_cases();
