@@ -52,20 +52,22 @@ class WordLm(Sublayers):
         return torch.cat(parts, 1)
 
     def look(self, name, x):
+        x = x.unflatten(0, self.words.shape)
         if self.is_multilinear:
-            return self.products(name, x)
-        return self.attention(name, x, x, None, causal=self.causal)
+            return self.products(name, x).flatten(0, 1)
+        return self.attention(name, x, x, None, causal=self.causal).flatten(0, 1)
 
     def __call__(self):
         x = F.embedding(self.words, self.net.parameters["words"]) * math.sqrt(self.width)
         if not self.is_multilinear:
             x = x + self.sinusoids
+        x = x.flatten(0, 1)  # norms over the batch take rows
         for layer in range(1, self.layers + 1):
             x = self.branch(f"layer{layer}/attention", self.look, x)
             x = self.branch(f"layer{layer}/feed_forward", self.feed_forward, x)
         if self.pre and self.net.options["final_norm"] == "true":
             x = self.net.norm("norm", x)
-        return x.flatten(0, 1)
+        return x
 
 
 def word_lm(net, inputs):

@@ -84,11 +84,15 @@ TEST_CASE("torch peer: PyTorch takes the same training step") {
               {"translation", without_dropout({"model.place=post", "model.norm=rmsnorm",
                                                "train.optimizer=adam_fairseq"})},
               {"translation", without_dropout({"model.embeddings=target", "model.layers=2"})},
-              {"translation", without_dropout({"model.joint=false", "model.embeddings=none"})}};
+              {"translation", without_dropout({"model.joint=false", "model.embeddings=none"})},
+              {"word_lm", {"model.dropout=0", "model.label_smoothing=0.1"}},
+              {"word_lm", {"model.dropout=0", "model.norm=batchnorm", "model.cutoffs=5,9"}},
+              {"word_lm", {"model.dropout=0", "model.attention=softmax", "model.place=post"}}};
   for (const auto& row : rows) {
     const bool has_attention = !peer->version().starts_with("1.");
     const bool attends =
-        row.model == std::string("text_classifier") || row.model == std::string("translation");
+        row.model == std::string("text_classifier") || row.model == std::string("translation") ||
+        row.model == std::string("word_lm");
     if (attends && !has_attention) continue;
     const StepBench b =
         bench_step(*backend, test::small_job(row.settings, row.model), 3, peer.get());

@@ -241,9 +241,9 @@ train::Config small_config(const Settings& settings, std::string_view model) {
 
 SmallFacts small_facts(std::string_view model) {
   if (model == "order_embeddings") return {.compares_rows = true};
+  if (model == "word_lm") return {.draws_orders = false};
   // DRAW's bound begins at the 784 ln 2 nats of pixels that nothing is known of, and is never 0.
   if (model == "draw") return {.learned_loss = 784 * 0.6931 / 2};
-  if (model == "word_lm" || model == "char_lm") return {.in_order = true};
   return {};
 }
 

@@ -64,11 +64,11 @@ train::Job small_job(const Settings& settings = {}, std::string_view model = "mn
 struct SmallFacts {
   // Whether the loss compares the samples of a batch, so that it depends on which come together.
   bool compares_rows = false;
+  // Whether an epoch's order is drawn; a contiguous text has its own.
+  bool draws_orders = true;
   // The loss is below this once eight samples are learned by heart: a cross entropy is almost 0,
   // and the negative logarithm of a density is below that of noise.
   double learned_loss = 0.3;
-  // Whether every epoch has the rows in one order, as contiguous text has.
-  bool in_order = false;
 };
 SmallFacts small_facts(std::string_view model);
 
