@@ -146,7 +146,7 @@ void add_predict(Command command) {
       "skip_thoughts: the numbers of each sentence's vector\n"
       "handwriting: an SVG of each line, written by hand\n"
       "draw: a PNG of as many samples as a line says, glimpse by glimpse\n"
-      "char_lm: goes on with the text of --prompt, and writes as it goes\n\n"
+      "char_lm, word_lm: go on with the text of --prompt, and write as they go\n\n"
       "examples:\n"
       "  echo 'a moving , funny film' | keel predict runs/text_classifier-paper\n"
       "  echo 'Dogs_NNS bark_VBP ._.' | keel predict runs/dependency_parser-paper\n"

@@ -17,9 +17,10 @@ const BoundRules& bound_rules() {
   static const BoundRules rules = [] {
     BoundRules all;
     for (auto add : {add_linear_rules, add_sum_rules, add_elementwise_rules, add_loss_rules,
-                     add_attention_rules, add_relative_rules, add_recurrent_rules,
-                     add_drawing_rules, add_mixture_rules, add_update_rules, add_norm_rules,
-                     add_norm_gradient_rules, add_column_rules}) {
+                     add_linear_loss_rules, add_attention_rules, add_relative_rules,
+                     add_multilinear_rules, add_recurrent_rules, add_drawing_rules,
+                     add_mixture_rules, add_update_rules, add_norm_rules, add_norm_gradient_rules,
+                     add_column_rules}) {
       add(all);
     }
     return all;
@@ -63,13 +64,32 @@ bool takes_input_error(const Node& node, int input) {
 
 bool has_general_rule(const Node& node) {
   // Ops of keel's own making, and norms with a state or a factor of their own.
-  static const std::set<std::string_view> kept{
-      "order_error",   "order_error_backward",    "soft_window",  "soft_window_backward",
-      "filter_bank",   "filter_bank_backward",    "norm_noise",   "norm_noise_backward",
-      "ada_norm",      "ada_norm_backward",       "batch_renorm", "batch_renorm_backward",
-      "mabn",          "mabn_backward",           "power_norm",   "power_norm_backward",
-      "weight_norm",   "weight_norm_backward",    "graves_step",  "mixture_density",
-      "random_normal", "mixture_density_backward"};
+  static const std::set<std::string_view> kept{"order_error",
+                                               "order_error_backward",
+                                               "soft_window",
+                                               "soft_window_backward",
+                                               "filter_bank",
+                                               "filter_bank_backward",
+                                               "norm_noise",
+                                               "norm_noise_backward",
+                                               "ada_norm",
+                                               "ada_norm_backward",
+                                               "batch_renorm",
+                                               "batch_renorm_backward",
+                                               "mabn",
+                                               "mabn_backward",
+                                               "power_norm",
+                                               "power_norm_backward",
+                                               "weight_norm",
+                                               "weight_norm_backward",
+                                               "graves_step",
+                                               "mixture_density",
+                                               "random_normal",
+                                               "mixture_density_backward",
+                                               "multilinear_attention",
+                                               "multilinear_attention_backward",
+                                               "linear_cross_entropy",
+                                               "linear_cross_entropy_backward"};
   const bool gives_sums = node.op->outputs == DTypes(DType::kF64);
   return !gives_sums && !kept.contains(node.op->name);
 }

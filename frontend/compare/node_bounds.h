@@ -88,6 +88,8 @@ void add_elementwise_rules(BoundRules& rules);
 void add_loss_rules(BoundRules& rules);
 void add_attention_rules(BoundRules& rules);
 void add_relative_rules(BoundRules& rules);
+void add_multilinear_rules(BoundRules& rules);
+void add_linear_loss_rules(BoundRules& rules);
 void add_drawing_rules(BoundRules& rules);
 void add_mixture_rules(BoundRules& rules);
 void add_update_rules(BoundRules& rules);

@@ -1,6 +1,7 @@
 #include "frontend/compare/op_drafts.h"
 
 #include "frontend/compare/column_drafts.h"
+#include "frontend/compare/language_drafts.h"
 #include "src/ops/attention.h"
 #include "src/ops/conv2d.h"
 #include "src/ops/dropout.h"
@@ -240,6 +241,7 @@ const std::map<std::string_view, BuildOp>& op_drafts() {
       {"softmax", with_gradient<op_softmax>},
       {"log_softmax", with_gradient<op_log_softmax>},
       {"cross_entropy", with_gradient<op_cross_entropy>},
+      {"linear_cross_entropy", with_gradient<small_linear_cross_entropy>},
       {"bce_with_logits", with_gradient<op_bce>},
       {"order_error", with_gradient<op_order_error>},
       {"max_pool2d", with_gradient<op_max_pool>},
@@ -248,6 +250,7 @@ const std::map<std::string_view, BuildOp>& op_drafts() {
       {"dropout", with_gradient<op_dropout>},
       {"attention", with_gradient<op_attention>},
       {"relative_attention", with_gradient<op_relative_attention>},
+      {"multilinear_attention", with_gradient<small_multilinear>},
       {"lstm_cell", with_gradient<op_lstm_cell>},
       {"lstm_output", with_gradient<op_lstm_output>},
       {"gru_cell", with_gradient<op_gru_cell>},

@@ -9,24 +9,6 @@
 namespace keel::nn {
 namespace {
 
-// A residual branch of a layer: what its norm is called and leaves out, and what it does.
-struct Branch {
-  std::string name;
-  Value mask;
-  std::function<Value(Value)> sublayer;
-};
-
-// x and what the branch makes of it, joined as options.place says.
-Value residual(Net& net, Value x, const TransformerOptions& options, const Branch& branch) {
-  const bool pre = options.place == NormPlace::kPre;
-  const auto normalized = [&](Value v) {
-    return options.norm(net, branch.name + "/norm", v, branch.mask);
-  };
-  const Value y = dropout(net, branch.sublayer(pre ? normalized(x) : x), options.dropout);
-  const Value sum = ops::add(net.graph, x, y);
-  return pre ? sum : normalized(sum);
-}
-
 LayerOptions projection(const TransformerOptions& options) {
   return {.weight_init = options.projection_init.value_or(options.init),
           .bias_init = options.projection_bias_init};
@@ -40,6 +22,16 @@ Value in_rows(Graph& g, Value x, std::int64_t rows) {
 }
 
 }  // namespace
+
+Value residual(Net& net, Value x, const TransformerOptions& options, const Branch& branch) {
+  const bool pre = options.place == NormPlace::kPre;
+  const auto normalized = [&](Value v) {
+    return options.norm(net, branch.name + "/norm", v, branch.mask);
+  };
+  const Value y = dropout(net, branch.sublayer(pre ? normalized(x) : x), options.dropout);
+  const Value sum = ops::add(net.graph, x, y);
+  return pre ? sum : normalized(sum);
+}
 
 void check_widths(std::int64_t width, std::int64_t heads) {
   check(width % 2 == 0, ErrorKind::kUsage, "width: expected an even number, 4 to 65536, got {}",

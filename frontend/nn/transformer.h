@@ -10,7 +10,7 @@
 #include <string>
 
 #include "frontend/nn/fan_init.h"
-#include "frontend/nn/norm.h"
+#include "frontend/nn/scaled_norm.h"
 
 namespace keel::nn {
 
@@ -27,13 +27,23 @@ struct TransformerOptions {
   std::int64_t heads = 4, feed_forward = 512;
   double dropout = 0, attention_dropout = 0, relu_dropout = 0;
   NormPlace place = NormPlace::kPre;
-  Norm norm = Norm::parse("layernorm");
+  ScaledNorm norm = Norm::parse("layernorm");
   FanInit init = xavier();  // of all weights without an initializer of their own
   std::optional<FanInit> projection_init = std::nullopt;  // of the projections "q", "k" and "v"
   std::optional<FanInit> out_init = std::nullopt;         // of the projections "out"
   // The initializer of the biases of "q", "k" and "v"; other biases start at zero.
   FanInit projection_bias_init = [](std::int64_t) { return zeros(); };
 };
+
+// A residual branch of a layer: its norm is called "<name>/norm" and leaves out what the mask, u8
+// (batch, length), has as 0.
+struct Branch {
+  std::string name;
+  Value mask;
+  std::function<Value(Value)> sublayer;
+};
+// x and what the branch makes of it, after dropout, joined as options.place says.
+Value residual(Net& net, Value x, const TransformerOptions& options, const Branch& branch);
 
 // The keys and values that a query attends to.
 struct AttentionMemory {

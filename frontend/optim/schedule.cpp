@@ -9,6 +9,13 @@
 namespace keel::optim {
 namespace {
 
+// From 1 to min_factor along half a wave while t goes from 0 to `span`.
+double cosine(const ScheduleOptions& options, std::int64_t t, std::int64_t span) {
+  const double progress = std::clamp(double(t) / double(std::max<std::int64_t>(span, 1)), 0.0, 1.0);
+  const double wave = (1 + std::cos(std::numbers::pi * progress)) / 2;
+  return options.min_factor + (1 - options.min_factor) * wave;
+}
+
 double decay(const ScheduleOptions& options, std::int64_t t, std::int64_t total) {
   switch (options.kind) {
     case Schedule::kConstant:
@@ -17,12 +24,10 @@ double decay(const ScheduleOptions& options, std::int64_t t, std::int64_t total)
       const std::int64_t counted = options.warmup_from > 0 ? std::max<std::int64_t>(t, 1) : t + 1;
       return std::sqrt(double(std::max<std::int64_t>(options.warmup, 1)) / double(counted));
     }
-    case Schedule::kCosine: {
-      const double span = double(std::max<std::int64_t>(total - options.warmup, 1));
-      const double progress = std::clamp(double(t - options.warmup) / span, 0.0, 1.0);
-      const double wave = (1 + std::cos(std::numbers::pi * progress)) / 2;
-      return options.min_factor + (1 - options.min_factor) * wave;
-    }
+    case Schedule::kCosine:
+      return cosine(options, t - options.warmup, total - options.warmup);
+    case Schedule::kCosineAbsolute:
+      return cosine(options, t, total);
     case Schedule::kStep:
       return std::pow(options.step_factor, double(t / options.step_every));
   }

@@ -6,6 +6,8 @@
 //   inverse_sqrt  sqrt(w / (t + 1)), or sqrt(w / t) after a warm-up from b; w = 1 when there is no
 //                 warm-up
 //   cosine        min + (1 - min) (1 + cos(pi (t - w) / (total - w))) / 2,  min = min_factor
+//   cosine_absolute  the same with t / total in place of (t - w) / (total - w): after a warm-up it
+//                 begins below 1, as in Transformer-XL's program
 //   step          step_factor ^ floor(t / step_every)
 #pragma once
 
@@ -15,9 +17,10 @@
 
 namespace keel::optim {
 
-enum class Schedule { kConstant, kInverseSqrt, kCosine, kStep };
+enum class Schedule { kConstant, kInverseSqrt, kCosine, kCosineAbsolute, kStep };
 constexpr auto choice_words(Schedule) {
-  return std::to_array<std::string_view>({"constant", "inverse_sqrt", "cosine", "step"});
+  return std::to_array<std::string_view>(
+      {"constant", "inverse_sqrt", "cosine", "cosine_absolute", "step"});
 }
 
 struct ScheduleOptions {

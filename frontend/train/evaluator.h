@@ -36,7 +36,8 @@ struct Evaluation {
   double at(std::string_view metric) const;
 };
 
-// "error 2.50 % +- 0.35, loss 0.0747, 2000 rows": a share has its binomial standard error.
+// "error 2.50 % +- 0.35, loss 0.0747, 2000 rows": a share has its binomial standard error. Items
+// that are not rows are counted, too: "ppl 120.31, loss 4.7901, 2576 rows, 82429 tokens".
 std::string text(const Evaluation& evaluation);
 
 // The order in which an evaluation reads a split: every row, in order.

@@ -20,6 +20,7 @@ Json evaluation_json(const Evaluation& evaluation) {
   Json json{{"loss", evaluation.loss}};
   for (const Measured& m : evaluation.metrics) json[m.info.name] = m.value;
   json["rows"] = evaluation.rows;
+  if (evaluation.items > double(evaluation.rows)) json["items"] = evaluation.items;
   return json;
 }
 

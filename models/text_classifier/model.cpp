@@ -52,7 +52,7 @@ void TextClassifierOptions::validate() const {
   expect_one_of("place", place, {"pre", "post"});
   expect_one_of("init", init, {"xavier", "kaiming"});
   expect_one_of("positions", positions, {"sinusoidal", "learned"});
-  nn::Norm::parse(norm);
+  nn::ScaledNorm::parse(norm, scaling);
   nn::check_widths(width, heads);
 }
 
@@ -84,7 +84,7 @@ nn::TransformerOptions TextClassifierNetwork::transformer() const {
   nn::TransformerOptions options{
       .heads = options_.heads, .feed_forward = options_.feed_forward, .dropout = options_.dropout};
   options.place = options_.place == "pre" ? nn::NormPlace::kPre : nn::NormPlace::kPost;
-  options.norm = nn::Norm::parse(options_.norm);
+  options.norm = nn::ScaledNorm::parse(options_.norm, options_.scaling);
   if (options_.init == "kaiming") options.init = nn::fan_in_uniform;
   return options;
 }

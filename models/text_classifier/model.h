@@ -14,6 +14,7 @@ namespace keel::models {
 struct TextClassifierOptions {
   std::string task = "rt";  // or "sst5", or "files": labels of your own (own_files.h)
   std::string norm = "layernorm";
+  std::string scaling = "";     // of rows, in front of every norm; empty: none
   std::string place = "pre";    // of norms: "pre", before a sublayer, or "post", after the sum
   std::string init = "xavier";  // of projections: Xavier-uniform, or "kaiming", U(+-1/sqrt(fan_in))
   std::string positions = "sinusoidal";  // or "learned"
@@ -31,6 +32,8 @@ struct TextClassifierOptions {
                described("rt, sst5 or files")),
         option("norm", &T::norm, "the norm of the encoder layers and of what follows them",
                norm_name()),
+        option("scaling", &T::scaling, "a scaling of rows in front of every norm",
+               nn::scaling_name()),
         option("place", &T::place, "of norms: before a sublayer, or after the sum",
                described("pre or post")),
         option("init", &T::init, "of projections: Xavier-uniform, or U(+-1/sqrt(fan_in))",

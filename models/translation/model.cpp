@@ -56,7 +56,7 @@ void refer_to_raw(TranslationTask& task, const RawTargets& raw, task::Split spli
 }  // namespace
 
 void TranslationModelOptions::validate() const {
-  nn::Norm::parse(norm);
+  nn::ScaledNorm::parse(norm, scaling);
   if (!final_norm.empty()) nn::Norm::parse(final_norm);
   check(joint || embeddings != SharedEmbeddings::kAll, ErrorKind::kUsage,
         "embeddings: expected target or none, for the languages have dictionaries of their own "
@@ -99,7 +99,7 @@ nn::TransformerOptions TranslationNetwork::layer_options(bool is_encoder) const 
   options.place = o.place == TranslationPlace::kPre ? nn::NormPlace::kPre : nn::NormPlace::kPost;
   const bool is_chosen =
       o.sites == NormedSites::kAll || (o.sites == NormedSites::kEncoder && is_encoder);
-  if (is_chosen) options.norm = nn::Norm::parse(o.norm);
+  if (is_chosen) options.norm = nn::ScaledNorm::parse(o.norm, o.scaling);
   switch (o.init) {
     case TranslationInit::kFairseq:
       options.projection_init = nn::xavier(std::sqrt(0.5));
@@ -117,10 +117,11 @@ nn::TransformerOptions TranslationNetwork::layer_options(bool is_encoder) const 
   return options;
 }
 
-nn::Norm TranslationNetwork::final_norm(bool is_encoder) const {
+nn::ScaledNorm TranslationNetwork::final_norm(bool is_encoder) const {
   const bool is_chosen = options_.sites != NormedSites::kEncoder || is_encoder;
   const std::string& own = options_.final_norm.empty() ? options_.norm : options_.final_norm;
-  return nn::Norm::parse(is_chosen ? own : "layernorm");
+  if (!is_chosen) return nn::Norm::parse("layernorm");
+  return nn::ScaledNorm::parse(own, options_.scaling);
 }
 
 TranslationNetwork::Tables TranslationNetwork::tables(nn::Net& net) const {

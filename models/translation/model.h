@@ -60,6 +60,7 @@ struct TranslationModelOptions {
 
   std::string norm = "layernorm";
   std::string final_norm = "";  // after the last layers, where those are normed; empty: as norm
+  std::string scaling = "";     // of rows, in front of the norms that sites says; empty: none
   NormedSites sites = NormedSites::kAll;
   TranslationPlace place = TranslationPlace::kPre;
   TranslationInit init = TranslationInit::kFairseq;
@@ -100,6 +101,7 @@ struct TranslationModelOptions {
         option("final_norm", &T::final_norm,
                "the norm after the last layers, where those are normed; empty: as norm",
                described("a norm, or nothing")),
+        option("scaling", &T::scaling, "a scaling of rows before these norms", nn::scaling_name()),
         option("sites", &T::sites,
                "which norms are of that kind, the others being layernorm: all, the encoder's, or "
                "those after the last layers"),
@@ -118,8 +120,7 @@ struct TranslationModelOptions {
         option("feed_forward", &T::feed_forward, "hidden units of a feed-forward layer",
                between(1, 1000000)),
         option("dropout", &T::dropout, "of embeddings and sublayers", fraction()),
-        option("attention_dropout", &T::attention_dropout, "of the weights of attention",
-               fraction()),
+        option("attention_dropout", &T::attention_dropout, "of attention's weights", fraction()),
         option("relu_dropout", &T::relu_dropout, "of the hidden units of feed-forward layers",
                fraction()),
         option("label_smoothing", &T::label_smoothing,
@@ -178,7 +179,7 @@ class TranslationNetwork final : public task::NetworkOf<TranslationModelOptions>
   };
 
   nn::TransformerOptions layer_options(bool is_encoder) const;
-  nn::Norm final_norm(bool is_encoder) const;
+  nn::ScaledNorm final_norm(bool is_encoder) const;
   Tables tables(nn::Net& net) const;
   // Symbols (rows, length), positions (length, width).
   Value embed(nn::Net& net, Value table, Value symbols, Value positions) const;

@@ -1,6 +1,8 @@
 // Where PyTorch is installed, it computes what ours do.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "backends/backends.h"
 #include "bench/norm_bench.h"
 #include "bench/step_bench.h"
@@ -86,11 +88,16 @@ TEST_CASE("torch peer: PyTorch takes the same training step") {
               {"translation", without_dropout({"model.embeddings=target", "model.layers=2"})},
               {"translation", without_dropout({"model.joint=false", "model.embeddings=none"})},
               {"char_lm", {"model.dropout=0"}},
-              {"char_lm", {"model.dropout=0", "model.norm=adanorm", "model.memory=20"}}};
+              {"char_lm", {"model.dropout=0", "model.norm=adanorm", "model.memory=20"}},
+              {"word_lm", {"model.dropout=0", "model.label_smoothing=0.1"}},
+              {"word_lm", {"model.dropout=0", "model.norm=batchnorm", "model.cutoffs=5,9"}},
+              {"word_lm", {"model.dropout=0", "model.attention=softmax", "model.place=post"}}};
+  constexpr std::string_view kAttending[] = {"text_classifier", "translation", "char_lm",
+                                             "word_lm"};
   for (const auto& row : rows) {
     const bool has_attention = !peer->version().starts_with("1.");
-    const std::string_view model = row.model;
-    const bool attends = model == "text_classifier" || model == "translation" || model == "char_lm";
+    const bool attends =
+        std::ranges::find(kAttending, std::string_view(row.model)) != std::end(kAttending);
     if (attends && !has_attention) continue;
     const StepBench b =
         bench_step(*backend, test::small_job(row.settings, row.model), 3, peer.get());

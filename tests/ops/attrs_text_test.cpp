@@ -14,10 +14,12 @@
 #include "src/ops/embedding.h"
 #include "src/ops/filter_bank.h"
 #include "src/ops/layout.h"
+#include "src/ops/linear_cross_entropy.h"
 #include "src/ops/lookup_sum.h"
 #include "src/ops/loss.h"
 #include "src/ops/matmul.h"
 #include "src/ops/mixture_density.h"
+#include "src/ops/multilinear_attention.h"
 #include "src/ops/norm/ada_norm.h"
 #include "src/ops/norm/batch_norm.h"
 #include "src/ops/norm/batch_renorm.h"
@@ -149,12 +151,13 @@ using AllAttrs =
          ConvBackwardAttrs, CrossEntropyAttrs, DetachNormAttrs, DropoutAttrs, EmbeddingAttrs,
          EmbeddingBackwardAttrs, FilterBankAttrs, FusedAttrs, GravesAttrs, GroupIdsAttrs,
          GroupNormAttrs, GroupNormBackwardAttrs, GroupScalingAttrs, InstanceNormAttrs,
-         InstanceNormBackwardAttrs, LayerNormAttrs, LayerNormBackwardAttrs, LookupSumAttrs,
-         MabnAttrs, MabnBackwardAttrs, MatmulAttrs, MixtureAttrs, NormNoiseAttrs, PadAttrs,
-         PnVAttrs, PnVBackwardAttrs, PoolAttrs, PoolBackwardAttrs, PowerNormAttrs,
-         PowerNormBackwardAttrs, RandomNormalAttrs, ReduceAttrs, RelativeAttentionAttrs,
-         ReshapeAttrs, RmsNormAttrs, RmsNormBackwardAttrs, ScaleAttrs, ScaleNormAttrs, SgdAttrs,
-         SliceAttrs, SoftWindowAttrs, SplitAttrs, SumSquaresAttrs, TopKAttrs, TransposeAttrs,
+         InstanceNormBackwardAttrs, LayerNormAttrs, LayerNormBackwardAttrs, LinearLossAttrs,
+         LookupSumAttrs, MabnAttrs, MabnBackwardAttrs, MatmulAttrs, MixtureAttrs, MultilinearAttrs,
+         NormNoiseAttrs, PadAttrs, PnVAttrs, PnVBackwardAttrs, PoolAttrs, PoolBackwardAttrs,
+         PowerNormAttrs, PowerNormBackwardAttrs, RandomNormalAttrs, ReduceAttrs,
+         RelativeAttentionAttrs, ReshapeAttrs, RmsNormAttrs, RmsNormBackwardAttrs, ScaleAttrs,
+         ScaleNormAttrs, SgdAttrs, SliceAttrs, SoftWindowAttrs, SplitAttrs, SumSquaresAttrs,
+         TopKAttrs, TransposeAttrs,
          UncentredSumsAttrs, WeightNormAttrs>;
 
 // Whether the op's attributes are a T. Then values of it, drawn, are printed and read back.

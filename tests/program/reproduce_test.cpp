@@ -284,7 +284,6 @@ TEST_CASE("reproduce: names that nobody knows") {
   refused({"xu-table4", "--seeds", "2,2"}, "got 2 twice");
   refused({"xu-table4", "--recipe", "large"}, "--recipe");
   refused({"xu-table4", "--set", "train.rl=1"}, "train.rl");
-  check_refusal(run_keel({"reproduce", "shen-table2"}), 3, "no such task yet: word_lm");
 }
 
 }  // namespace

@@ -74,6 +74,12 @@ Settings common_settings(std::string_view model) {
             "model.width=48",   "model.word_width=8",
             "model.symbols=12", "model.most_words=9"};
   }
+  if (model == "word_lm") {
+    return {"train.batch=4",  "data.source=" + small_words().string(),
+            "model.layers=1", "model.width=32",
+            "model.rank=8",   "model.feed_forward=32",
+            "model.length=6", "model.dropout=0.05"};
+  }
   Settings settings{"train.batch=32", "data.train_rows=0",
                     "data.source=" + small_digits().string()};
   if (model == "draw") {
@@ -221,6 +227,25 @@ const std::filesystem::path& small_text() {
   return path;
 }
 
+const std::filesystem::path& small_words() {
+  static const TempDir folder;
+  static const bool written = [] {
+    const auto write = [&](const std::string& part, int lines) {
+      std::string text;
+      for (int i = 0; i < lines; ++i) {
+        text += fmt::format("w{} w{} <unk> w{} w{}\n", i * 7 % 23, i * 5 % 23, i * 3 % 23, i % 23);
+      }
+      write_bytes(folder / ("ptb." + part + ".txt"), text);
+    };
+    write("train", 60);
+    write("valid", 11);
+    write("test", 13);
+    return true;
+  }();
+  check(written, ErrorKind::kIo, "[small_run] no text");
+  return folder.path();
+}
+
 void apply_settings(train::Config& config, const Settings& settings) {
   for (const std::string& setting : settings) {
     const std::size_t equals = setting.find('=');
@@ -244,6 +269,7 @@ train::Config small_config(const Settings& settings, std::string_view model) {
 SmallFacts small_facts(std::string_view model) {
   if (model == "order_embeddings") return {.compares_rows = true};
   if (model == "char_lm") return {.draws_orders = false};
+  if (model == "word_lm") return {.draws_orders = false};
   // DRAW's bound begins at the 784 ln 2 nats of pixels that nothing is known of, and is never 0.
   if (model == "draw") return {.learned_loss = 784 * 0.6931 / 2};
   return {};

@@ -36,6 +36,8 @@ const std::filesystem::path& small_stories();
 
 // A file with 3,000 bytes of "markov2+title", written once in each process.
 const std::filesystem::path& small_text();
+// A folder with made-up text in the files of PTB: 60, 11 and 13 lines of 23 words and <unk>.
+const std::filesystem::path& small_words();
 
 // "section.key=value"
 using Settings = std::vector<std::string>;
@@ -55,7 +57,8 @@ train::Job job_of(std::unique_ptr<task::Task> task, const Settings& settings);
 // order_embeddings on small_captions() with folds of 5 images, width 16; attentive_reader on
 // small_questions(), width 24; handwriting on 60 built-in lines, two narrow layers, 6 points of a
 // line; draw on small_digits(), two glimpses, width 12; skip_thoughts on small_stories(), width 48;
-// char_lm on small_text(), two narrow layers, segments of 8.
+// char_lm on small_text(), two narrow layers, segments of 8; word_lm on small_words(), one layer,
+// segments of 6 words.
 train::Config small_config(const Settings& settings = {}, std::string_view model = "mnist_mlp");
 // The same, with its network and data.
 train::Job small_job(const Settings& settings = {}, std::string_view model = "mnist_mlp");

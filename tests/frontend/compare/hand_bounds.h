@@ -129,6 +129,7 @@ inline void check_hand_case(const HandCase& c) {
 // statistics of columns.
 const std::vector<HandCase>& op_hand_cases();
 const std::vector<HandCase>& relative_hand_cases();
+const std::vector<HandCase>& language_hand_cases();  // of the ops of language models
 const std::vector<HandCase>& row_hand_cases();
 const std::vector<HandCase>& norm_hand_cases();
 const std::vector<HandCase>& column_hand_cases();

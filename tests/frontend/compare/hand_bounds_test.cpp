@@ -82,6 +82,7 @@ TEST_CASE("hand bounds: factor x + offset, whose constants are rounded, too") {
 TEST_CASE("hand bounds: every op") {
   for (const HandCase& c : op_hand_cases()) check_hand_case(c);
   for (const HandCase& c : relative_hand_cases()) check_hand_case(c);
+  for (const HandCase& c : language_hand_cases()) check_hand_case(c);
 }
 
 TEST_CASE("hand bounds: gradients as rows") {
@@ -113,8 +114,8 @@ TEST_CASE("hand bounds: every op has some, or is exact") {
     known.emplace(elementwise_op(hand.code).name);
   }
   known.emplace("scale");
-  for (const auto* cases : {&op_hand_cases(), &relative_hand_cases(), &row_hand_cases(),
-                            &norm_hand_cases(), &column_hand_cases()}) {
+  for (const auto* cases : {&op_hand_cases(), &relative_hand_cases(), &language_hand_cases(),
+                            &row_hand_cases(), &norm_hand_cases(), &column_hand_cases()}) {
     for (const HandCase& c : *cases) {
       for (const HandBound& hand : c.bounds) known.insert(hand.op);
     }

@@ -62,6 +62,16 @@ TEST_CASE("schedule: cosine falls from 1 to its minimum and stays") {
   CHECK(schedule_factor({.kind = Schedule::kCosine, .warmup = 5}, 5, 5) == 1);
 }
 
+TEST_CASE("schedule: cosine_absolute is on its wave from the first update on") {
+  const ScheduleOptions options{
+      .kind = Schedule::kCosineAbsolute, .warmup = 25, .min_factor = 0.2};
+  CHECK(schedule_factor(options, 24, 100) == 1);
+  CHECK(schedule_factor(options, 25, 100) == near(0.2 + 0.8 * (1 + std::sqrt(0.5)) / 2));
+  CHECK(schedule_factor(options, 50, 100) == near(0.6));
+  CHECK(schedule_factor(options, 100, 100) == near(0.2));
+  CHECK(schedule_factor(options, 300, 100) == near(0.2));
+}
+
 TEST_CASE("schedule: step falls by its factor again and again") {
   const ScheduleOptions options{.kind = Schedule::kStep, .step_every = 10, .step_factor = 0.5};
   CHECK(schedule_factor(options, 0, 0) == 1);

@@ -111,6 +111,8 @@ TEST_CASE("evaluator: a share is said with its standard error") {
   other.metrics[0].count = 2000;
   other.metrics[0].info.unit = "";
   CHECK(text(other) == "error 2.50, loss 0.0747, 2000 rows");
+  other.items = 31999;
+  CHECK(text(other) == "error 2.50, loss 0.0747, 2000 rows, 31999 tokens");
 }
 
 TEST_CASE("evaluator: tells of every batch, and how many there are") {

@@ -1,0 +1,148 @@
+// Cross entropy of products with the rows of a table, one tile of classes after the other. When a
+// further tile makes a row's largest logit grow, the row's sum is scaled down accordingly.
+#include "src/ops/linear_cross_entropy.h"
+
+#include <cmath>
+
+#include "backends/onednn/kernels/kernels.h"
+#include "backends/onednn/linear_loss_plan.h"
+#include "backends/onednn/threads.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/onednn/kernels/linear_cross_entropy.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/onednn/simd/linear_loss-inl.h"
+#include "backends/onednn/simd/math.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+namespace {
+
+void pack_tile(const LinearLossWork& w, std::size_t task) { pack_classes(w, task); }
+
+void take_logits(const LinearLossWork& w, const float* z, std::int64_t hot, RowState& state) {
+  const std::size_t n = w.tile.count;
+  const float of_tile = max_of(z, n);
+  const float largest =
+      state.has_any && !(of_tile > state.max) && !std::isnan(of_tile) ? state.max : of_tile;
+  const Floats max = splat(largest);
+  const double sum = sum_of(
+      n, [&](auto part, std::size_t i) HWY_ATTR { return exp(hn::Sub(part.load(z + i), max)); });
+  const double before = state.has_any ? state.sum * std::exp(double(state.max) - largest) : 0;
+  state.sum = before + sum;
+  state.max = largest, state.has_any = true;
+  if (w.smooths()) {
+    state.of_logits +=
+        sum_of(n, [&](auto part, std::size_t i) HWY_ATTR { return part.load(z + i); });
+  }
+  const std::int64_t place = hot - std::int64_t(w.tile.first);
+  if (place >= 0 && place < std::int64_t(n)) state.hot = z[place];
+}
+
+void take_rows(const LinearLossWork& w, std::size_t block) {
+  const RowSpan span(w, block);
+  fill_logits(w, span);
+  for (std::size_t r = span.first; r < span.first + span.count; ++r) {
+    take_logits(w, w.z + r * kTileRow, w.hot[r], w.states[r]);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace keel::onednn {
+
+HWY_EXPORT(pack_tile);
+HWY_EXPORT(take_rows);
+
+double RowState::lse() const { return max + std::log(sum); }
+
+namespace {
+
+struct Totals {
+  double sum = 0, nll = 0;
+};
+
+// Adds the losses of a part's rows in their order, and saves their lse (rows of all).
+void add_losses(const LinearLossWork& w, const PartRows& rows, float* lse, Totals& totals) {
+  const double s = w.plan.attrs.label_smoothing;
+  for (std::size_t r = 0; r < rows.count; ++r) {
+    const RowState& state = w.states[r];
+    lse[rows.rows[r]] = float(state.lse());
+    const double surprise = rows.hot[r] < 0 ? NAN : state.lse() - state.hot;
+    totals.nll += surprise;
+    totals.sum += (1 - s) * surprise;
+    if (s > 0) totals.sum += s * (state.lse() - state.of_logits / double(w.part->classes()));
+  }
+}
+
+struct ForwardParts {
+  PartRows rows;
+  float* x;  // of the rows of a cluster, one after the other
+  WorkspaceParts parts;
+
+  ForwardParts(LinearLossWork& w, void* workspace) : parts(workspace) {
+    const LinearLossPlan& plan = w.plan;
+    rows.rows = parts.take<std::int32_t>(plan.rows);
+    rows.hot = parts.take<std::int32_t>(plan.rows);
+    x = parts.floats(plan.rows * plan.width);
+    w.columns = parts.floats(panel_floats(plan.width, kTileClasses));
+    w.z = parts.floats(plan.rows * kTileRow);
+    w.states = parts.take<RowState>(plan.rows);
+  }
+};
+
+void forward(const Binding& b, const LinearLossPlan& plan) {
+  using In = LinearLossInput;
+  using Out = LinearLossOutput;
+  LinearLossWork w(plan);
+  ForwardParts parts(w, b.workspace);
+  float* const lse = b.outputs[Out::kLse].as<float>();
+  std::fill_n(lse, plan.parts.size() * plan.rows, 0.0f);
+  Totals totals;
+  for (std::size_t p = 0; p < plan.parts.size(); ++p) {
+    w.part = &plan.parts[p];
+    parts.rows.list(plan, *w.part, b.inputs[In::kLabels].as<std::int32_t>());
+    w.rows = parts.rows.count, w.hot = parts.rows.hot;
+    if (w.rows == 0) continue;
+    w.x = gather_rows(plan, parts.rows, b.inputs[In::kX].as<float>(), parts.x);
+    std::fill_n(w.states, w.rows, RowState{});
+    each_tile(w, b, [&] {
+      parallel_blocks(std::int64_t(blocks_of(w.tile.count, kWidestPanel)), [&](std::int64_t task) {
+        HWY_DYNAMIC_DISPATCH(pack_tile)(w, std::size_t(task));
+      });
+      parallel_blocks(std::int64_t(blocks_of(w.rows, kRowBlock)), [&](std::int64_t block) {
+        HWY_DYNAMIC_DISPATCH(take_rows)(w, std::size_t(block));
+      });
+    });
+    add_losses(w, parts.rows, lse + p * plan.rows, totals);
+  }
+  *b.outputs[Out::kSum].as<float>() = float(totals.sum);
+  *b.outputs[Out::kNll].as<float>() = float(totals.nll);
+}
+
+}  // namespace
+
+const float* gather_rows(const LinearLossPlan& plan, const PartRows& rows, const float* x,
+                         float* to) {
+  if (rows.count == plan.rows) return x;
+  for (std::size_t r = 0; r < rows.count; ++r) {
+    std::copy_n(x + std::size_t(rows.rows[r]) * plan.width, plan.width, to + r * plan.width);
+  }
+  return to;
+}
+
+Prepared prepare_linear_cross_entropy(const NodeContext& context) {
+  const LinearLossPlan plan(context);
+  LinearLossWork counted(plan);
+  return kernel_of([plan](const Binding& b) { forward(b, plan); },
+                   ForwardParts(counted, nullptr).parts.bytes());
+}
+
+}  // namespace keel::onednn
+#endif

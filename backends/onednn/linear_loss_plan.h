@@ -1,0 +1,122 @@
+// The data of the kernels of linear_cross_entropy, and the order of their work: for each part (head
+// or cluster) the rows that are in it, and then one tile of classes after the other.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "backends/onednn/panels.h"
+#include "backends/onednn/workspace_parts.h"
+#include "src/ops/linear_cross_entropy.h"
+#include "src/runtime/backend.h"
+
+namespace keel::onednn {
+
+inline constexpr std::size_t kTileClasses = 192;  // of one tile; its two packed forms fit L2
+inline constexpr std::size_t kTileRow = kTileClasses + 16;  // distance of rows of a tile
+inline constexpr std::size_t kRowBlock = 48;    // rows of x that one task multiplies by a tile
+inline constexpr std::size_t kClassBlock = 48;  // classes, and columns, of a task of dT
+inline constexpr std::size_t kColumnBlock = 2 * kWidestPanel;
+inline constexpr std::size_t kChunk = 240;  // rows whose part of dT is added up at a time
+
+struct LinearLossPlan {
+  std::size_t rows, width, vocabulary;
+  LinearLossAttrs attrs;
+  std::vector<LossPart> parts;
+
+  explicit LinearLossPlan(const NodeContext& context) {
+    using In = LinearLossInput;
+    const Shape& x = context.input(In::kX).shape;
+    rows = std::size_t(x[0]), width = std::size_t(x[1]);
+    vocabulary = std::size_t(context.input(In::kTable).shape[0]);
+    attrs = context.attrs<LinearLossAttrs>();
+    parts = loss_parts(attrs, std::int64_t(vocabulary));
+  }
+  std::size_t chunks() const { return (rows + kChunk - 1) / kChunk; }
+};
+
+// Neighbouring classes of a part: words, or the clusters of the head.
+struct ClassTile {
+  std::size_t first, count;  // classes of the part
+  const float *rows, *bias;  // (count, width); (count) or null
+  float *drows = nullptr, *dbias = nullptr;
+};
+
+// The softmax of a row so far, and what its loss reads.
+struct RowState {
+  double sum = 0, of_logits = 0;  // of exp(z - max); of z
+  float max = 0, hot = 0;         // hot: z of the label
+  bool has_any = false;
+
+  double lse() const;
+};
+
+// One part of the work, and what its tasks share.
+struct LinearLossWork {
+  LinearLossPlan plan;
+  const LossPart* part = nullptr;
+  std::size_t rows = 0;               // in the part
+  const float* x = nullptr;           // of these rows
+  const std::int32_t* hot = nullptr;  // the class of each of them
+  ClassTile tile{};
+  float* columns = nullptr;  // the tile in panels of its transpose (width, count)
+  float* z = nullptr;        // (rows, kTileRow), logits or P of the tile
+  RowState* states = nullptr;
+  // Only the backward has these.
+  float* words = nullptr;     // the tile in panels (count, width)
+  float* x_panels = nullptr;  // x in panels, chunk by chunk
+  const float* lse = nullptr;
+  float* dx = nullptr;
+  float gradient = 0;
+
+  explicit LinearLossWork(const LinearLossPlan& of) : plan(of) {}
+  bool smooths() const { return plan.attrs.label_smoothing > 0; }
+};
+
+// The rows of a part in their order, and the class of each.
+struct PartRows {
+  std::int32_t *rows, *hot;
+  std::size_t count = 0;
+
+  void list(const LinearLossPlan& plan, const LossPart& part, const std::int32_t* labels) {
+    count = 0;
+    for (std::size_t row = 0; row < plan.rows; ++row) {
+      if (!part.takes(labels[row])) continue;
+      rows[count] = std::int32_t(row);
+      hot[count++] =
+          std::int32_t(class_of(plan.attrs, part, labels[row], std::int64_t(plan.vocabulary)));
+    }
+  }
+};
+
+// The rows of a part one after the other: x itself if they are all rows, else `to` after a copy.
+const float* gather_rows(const LinearLossPlan& plan, const PartRows& rows, const float* x,
+                         float* to);
+
+// Calls body() for every tile of a part, with the tile set.
+template <class Body>
+void each_tile(LinearLossWork& work, const Binding& b, const Body& body) {
+  using In = LinearLossInput;
+  const auto at = [&](int place, std::size_t first) -> const float* {
+    const TensorRef& t = b.inputs[std::size_t(place)];
+    return t ? t.as<const float>() + first : nullptr;
+  };
+  const std::size_t width = work.plan.width, words = std::size_t(work.part->words());
+  for (std::size_t c = 0; c < words; c += kTileClasses) {
+    const std::size_t word = std::size_t(work.part->first) + c;
+    work.tile = {c, std::min(kTileClasses, words - c), at(In::kTable, word * width),
+                 at(In::kBias, word)};
+    body();
+  }
+  const std::size_t clusters = std::size_t(work.part->clusters);
+  for (std::size_t c = 0; c < clusters; c += kTileClasses) {
+    work.tile = {words + c, std::min(kTileClasses, clusters - c), at(In::kClusters, c * width),
+                 at(In::kClusterBias, c)};
+    body();
+  }
+}
+
+inline std::size_t blocks_of(std::size_t n, std::size_t block) { return (n + block - 1) / block; }
+
+}  // namespace keel::onednn

@@ -1,0 +1,79 @@
+// Products with a second factor that is packed in panels of two registers of columns, compiled once
+// per instruction set. A panel is contiguous, so long columns meet in no set of the cache. Each
+// product runs on one thread; callers cut the work into blocks by sizes alone.
+#if defined(KEEL_BACKENDS_ONEDNN_SIMD_PANEL_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KEEL_BACKENDS_ONEDNN_SIMD_PANEL_PRODUCT_INL_H_
+#undef KEEL_BACKENDS_ONEDNN_SIMD_PANEL_PRODUCT_INL_H_
+#else
+#define KEEL_BACKENDS_ONEDNN_SIMD_PANEL_PRODUCT_INL_H_
+#endif
+
+#include <algorithm>
+
+#include "backends/onednn/panels.h"
+#include "backends/onednn/simd/small_product-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+
+inline constexpr std::size_t kPanel = 2 * kLanes;
+static_assert(kPanel <= kWidestPanel);
+
+constexpr std::size_t panels_of(std::size_t columns) { return (columns + kPanel - 1) / kPanel; }
+
+// Packs panel number `panel` of the matrix (terms, columns) whose row t is at row_of(t).
+template <class RowOf>
+HWY_INLINE void pack_rows(std::size_t panel, std::size_t terms, std::size_t columns, float* panels,
+                          const RowOf& row_of) {
+  const std::size_t first = panel * kPanel, count = std::min(kPanel, columns - first);
+  float* to = panels + first * terms;
+  for (std::size_t t = 0; t < terms; ++t, to += kPanel) {
+    std::copy_n(row_of(t) + first, count, to);
+    std::fill_n(to + count, kPanel - count, 0.0f);
+  }
+}
+
+// The same of the matrix whose column c is at column_of(c).
+template <class ColumnOf>
+HWY_INLINE void pack_columns(std::size_t panel, std::size_t terms, std::size_t columns,
+                             float* panels, const ColumnOf& column_of) {
+  const std::size_t first = panel * kPanel, count = std::min(kPanel, columns - first);
+  float* const to = panels + first * terms;
+  if (count < kPanel) std::fill_n(to, terms * kPanel, 0.0f);
+  for (std::size_t c = 0; c < count; ++c) {
+    const float* const from = column_of(first + c);
+    for (std::size_t t = 0; t < terms; ++t) to[t * kPanel + c] = from[t];
+  }
+}
+
+// c = a b, or c + a b, for the columns of some panels of b.
+struct PanelProduct {
+  std::size_t rows, terms;
+  std::size_t first, columns;  // the first column is that of a panel
+  Strided a;                   // (rows, terms)
+  const float* panels;         // of b, each of `packed` terms
+  std::size_t packed;
+  Rows<float> c;  // all columns of it
+  bool adds;
+};
+
+HWY_INLINE void multiply_panels(const PanelProduct& p) {
+  static constexpr float kUnscaled = 1;
+  for (std::size_t j = p.first; j < p.first + p.columns; j += kPanel) {
+    multiply({p.rows,
+              p.terms,
+              std::min(kPanel, p.first + p.columns - j),
+              p.a,
+              {p.panels + j * p.packed, kPanel},
+              {p.c.at + j, p.c.row},
+              {&kUnscaled, 0},
+              p.adds});
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggled guard

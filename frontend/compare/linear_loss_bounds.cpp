@@ -1,0 +1,167 @@
+// Bounds of linear_cross_entropy and of its backward: those of a product, then those of a loss on
+// logits that are off by as much (docs/numerics.md).
+#include <algorithm>
+#include <limits>
+
+#include "frontend/compare/product_sum.h"
+#include "src/ops/linear_cross_entropy.h"
+
+namespace keel::compare {
+namespace linear_loss {
+namespace {
+
+using In = LinearLossInput;
+using Out = LinearLossOutput;
+using Gradient = LinearLossGradient;
+
+constexpr double kExpError = 3.4;  // of exp, in units of eps
+
+struct Operands {
+  const JudgedNode& n;
+  const LinearLossAttrs& attrs;
+  std::int64_t rows, width, vocabulary;
+  std::vector<LossPart> parts;
+
+  explicit Operands(const JudgedNode& node)
+      : n(node),
+        attrs(node.attrs<LinearLossAttrs>()),
+        rows(node.input(In::kX).shape()[0]),
+        width(node.input(In::kX).shape()[1]),
+        vocabulary(node.input(In::kTable).shape()[0]),
+        parts(loss_parts(attrs, vocabulary)) {}
+
+  std::int64_t label(std::int64_t row) const {
+    return n.input(In::kLabels).as<std::int32_t>()[std::size_t(row)];
+  }
+  std::int64_t hot(const LossPart& part, std::int64_t row) const {
+    return class_of(attrs, part, label(row), vocabulary);
+  }
+  // Where the weights of a class lie: the input, and the number of the row there.
+  std::pair<int, std::size_t> place(const LossPart& part, std::int64_t c) const {
+    if (c < part.words()) return {In::kTable, std::size_t(part.first + c)};
+    return {In::kClusters, std::size_t(c - part.words())};
+  }
+  double weight(const LossPart& part, std::int64_t c, std::int64_t f) const {
+    const auto [input, row] = place(part, c);
+    return n.in(input)[row * std::size_t(width) + std::size_t(f)];
+  }
+  double x(std::int64_t row, std::int64_t f) const {
+    return n.in(In::kX)[std::size_t(row * width + f)];
+  }
+  // The logits of a row in a part.
+  std::vector<Err> logits(const LossPart& part, std::int64_t row) const {
+    std::vector<Err> z;
+    for (std::int64_t c = 0; c < part.classes(); ++c) {
+      ProductSum product;
+      for (std::int64_t f = 0; f < width; ++f) product.add(x(row, f), weight(part, c, f));
+      const auto [input, at] = place(part, c);
+      const int bias = input == In::kTable ? In::kBias : In::kClusterBias;
+      z.push_back(n.has(bias) ? product.result() + Err(n.in(bias)[at]) : product.result());
+    }
+    return z;
+  }
+};
+
+// log sum exp(z): every exponential is off by its logit's error and by the rounding of the distance
+// to the maximum; sums are in double.
+Err log_sum_exp_of(const std::vector<Err>& z) {
+  double max = -std::numeric_limits<double>::infinity(), sum = 0, off = 0;
+  for (const Err& v : z) max = std::max(max, v.value);
+  for (const Err& v : z) {
+    const double p = std::exp(v.value - max);
+    sum += p;
+    off += p * (v.error + kEps * (max - v.value + kExpError + 2));
+  }
+  const double lse = max + std::log(sum);
+  return {lse, 1.05 * off / sum + 2 * kEps * std::abs(lse) + kTiny};
+}
+
+void forward(const JudgedNode& n, NodeBounds& bounds) {
+  const Operands o(n);
+  const double s = o.attrs.label_smoothing;
+  double of_sum = 0, of_nll = 0;
+  for (std::size_t p = 0; p < o.parts.size(); ++p) {
+    for (std::int64_t row = 0; row < o.rows; ++row) {
+      if (!o.parts[p].takes(o.label(row))) continue;
+      const std::vector<Err> z = o.logits(o.parts[p], row);
+      const Err lse = log_sum_exp_of(z);
+      bounds[Out::kLse].as<double>()[p * std::size_t(o.rows) + std::size_t(row)] = lse.error;
+      const std::int64_t hot = o.hot(o.parts[p], row);
+      const double of_hot = hot < 0 ? 0 : z[std::size_t(hot)].error;
+      double of_mean = 0;
+      for (const Err& v : z) of_mean += v.error / double(z.size());
+      of_nll += lse.error + of_hot;
+      of_sum += lse.error + (1 - s) * of_hot + s * of_mean;
+    }
+  }
+  bounds[Out::kSum].as<double>()[0] = of_sum + 2 * kEps * std::abs(n.out(Out::kSum)[0]) + kTiny;
+  bounds[Out::kNll].as<double>()[0] = of_nll + 2 * kEps * std::abs(n.out(Out::kNll)[0]) + kTiny;
+}
+
+// P of a class: dsum (exp(z - lse) - share - hot), where exp's result is off by its argument's
+// error, and the three numbers are rounded.
+Err gradient_of(const Err& dsum, const Err& z, double lse, double subtracted) {
+  const double p = std::exp(z.value - lse);
+  const double of_p = z.error + kEps * (2 * std::abs(z.value - lse) + kExpError + 1);
+  return dsum * Err(p - subtracted, 1.05 * p * of_p + 3 * kEps * (p + subtracted) + kTiny);
+}
+
+struct GradientSums {
+  const Operands& o;
+  std::vector<ProductSum> dx, dtable, dbias, dclusters, dcluster_bias;
+
+  explicit GradientSums(const Operands& of)
+      : o(of),
+        dx(std::size_t(of.rows * of.width)),
+        dtable(std::size_t(of.vocabulary * of.width)),
+        dbias(std::size_t(of.vocabulary)),
+        dclusters(of.attrs.cutoffs.size() * std::size_t(of.width)),
+        dcluster_bias(of.attrs.cutoffs.size()) {}
+
+  void take(const LossPart& part, std::int64_t row, std::int64_t c, const Err& p) {
+    const auto [input, at] = o.place(part, c);
+    auto& rows = input == In::kTable ? dtable : dclusters;
+    auto& bias = input == In::kTable ? dbias : dcluster_bias;
+    bias[at].add(p, 1.0);
+    for (std::int64_t f = 0; f < o.width; ++f) {
+      dx[std::size_t(row * o.width + f)].add(p, o.weight(part, c, f));
+      rows[at * std::size_t(o.width) + std::size_t(f)].add(p, o.x(row, f));
+    }
+  }
+  void take_row(std::size_t p, std::int64_t row) {
+    const LossPart& part = o.parts[p];
+    const double s = o.attrs.label_smoothing;
+    const double lse = o.n.in(In::kLse)[p * std::size_t(o.rows) + std::size_t(row)];
+    const std::vector<Err> z = o.logits(part, row);
+    const std::int64_t hot = o.hot(part, row);
+    for (std::int64_t c = 0; c < part.classes(); ++c) {
+      const double subtracted = s / double(part.classes()) + (c == hot ? 1 - s : 0);
+      take(part, row, c, gradient_of(o.n.scalar(In::kDsum), z[std::size_t(c)], lse, subtracted));
+    }
+  }
+};
+
+void backward(const JudgedNode& n, NodeBounds& bounds) {
+  const Operands o(n);
+  GradientSums sums(o);
+  for (std::size_t p = 0; p < o.parts.size(); ++p) {
+    for (std::int64_t row = 0; row < o.rows; ++row) {
+      if (o.parts[p].takes(o.label(row))) sums.take_row(p, row);
+    }
+  }
+  write(sums.dx, bounds[Gradient::kDx]);
+  write(sums.dtable, bounds[Gradient::kDtable]);
+  if (n.has(In::kBias)) write(sums.dbias, bounds[Gradient::kDbias]);
+  if (n.has(In::kClusters)) write(sums.dclusters, bounds[Gradient::kDclusters]);
+  if (n.has(In::kClusterBias)) write(sums.dcluster_bias, bounds[Gradient::kDclusterBias]);
+}
+
+}  // namespace
+}  // namespace linear_loss
+
+void add_linear_loss_rules(BoundRules& rules) {
+  rules["linear_cross_entropy"] = linear_loss::forward;
+  rules["linear_cross_entropy_backward"] = linear_loss::backward;
+}
+
+}  // namespace keel::compare

@@ -1,0 +1,27 @@
+// The files of PTB, of WikiText, and a user's own.
+#pragma once
+
+#include <filesystem>
+
+#include "models/word_lm/corpus.h"
+
+namespace keel::models {
+
+// Lines of words with blanks between them, UTF-8, plain, .gz or .xz:
+//   ptb       ptb.train.txt, ptb.valid.txt, ptb.test.txt (Mikolov's)
+//   wikitext  wiki.train.tokens, wiki.valid.tokens, wiki.test.tokens
+//   files     train.txt, valid.txt, test.txt
+enum class WordFiles { kPtb, kWikitext, kFiles };
+constexpr auto choice_words(WordFiles) {
+  return std::to_array<std::string_view>({"ptb", "wikitext", "files"});
+}
+
+// The corpus in a folder or in its folder lm. A file, in place of a folder, is all three parts.
+// Throws Error{kIo} for a part that is missing; a part is opened when it is read, and then throws
+// as text::LineReader.
+WordCorpus read_word_files(const std::filesystem::path& source, WordFiles form);
+
+// The forms whose files the folder has, then the others.
+std::vector<WordFiles> forms_in(const std::filesystem::path& folder);
+
+}  // namespace keel::models

@@ -1,0 +1,149 @@
+// Cross entropy of products with a table against the judge, within what rounding may add.
+#include "src/ops/linear_cross_entropy.h"
+
+#include <cmath>
+
+#include "frontend/compare/comparison.h"
+#include "frontend/compare/draft.h"
+#include "src/autodiff/gradient.h"
+#include "tests/backends/kernel_checks.h"
+
+namespace keel::test {
+namespace {
+
+struct Sizes {
+  std::int64_t rows, width, words;
+  LinearLossAttrs attrs = {};
+  bool has_bias = true;
+};
+
+// Makes the op of inputs that make() gives: normal numbers of a shape.
+template <class Make>
+ops::LinearLoss loss_of(Graph& g, const Sizes& s, Value labels, const Make& make) {
+  ops::LinearLossOperands of{
+      .x = make({s.rows, s.width}), .table = make({s.words, s.width}), .labels = labels};
+  const std::int64_t clusters = std::ssize(s.attrs.cutoffs);
+  if (s.has_bias) of.bias = make({s.words});
+  if (clusters > 0) of.clusters = make({clusters, s.width});
+  if (clusters > 0 && s.has_bias) of.cluster_bias = make({clusters});
+  return ops::linear_cross_entropy(g, of, s.attrs);
+}
+
+void check_sizes(const Sizes& s) {
+  const auto judge = make_backend("reference"), tested = make_backend(default_backend(), {2});
+  const std::string sizes = fmt::format("{} {} {} ", s.rows, s.width, s.words);
+  CAPTURE(sizes);
+  CAPTURE(Attrs(s.attrs).text());
+  compare::Draft d;
+  const Value labels = d.below({s.rows}, s.words);
+  const ops::LinearLoss loss =
+      loss_of(d.graph, s, labels, [&](const Shape& shape) { return d.normal(shape); });
+  d.differentiate({loss.sum});
+  d.mark({loss.nll, loss.sum.at(LinearLossOutput::kLse)});
+  const auto subject = d.finish({"linear_cross_entropy", "drawn"}, true);
+  CHECK(compare::compare(*judge, {tested.get()}, *subject, {}).agrees());
+}
+
+TEST_CASE("backend linear_cross_entropy: rows, widths and classes of every size") {
+  for_each_target([] {
+    for (const Sizes& s : {Sizes{1, 1, 1},
+                           {3, 5, 7},
+                           {47, 16, 31},
+                           {49, 17, 193},
+                           {241, 8, 33},
+                           {5, 70, 385},
+                           {33, 33, 192, {.label_smoothing = 0.1}},
+                           {20, 9, 65, {.label_smoothing = 1}, false}}) {
+      check_sizes(s);
+    }
+  });
+}
+
+TEST_CASE("backend linear_cross_entropy: adaptive") {
+  for (const Sizes& s : {Sizes{17, 5, 40, {.cutoffs = {10}}},
+                         {60, 9, 230, {.cutoffs = {4, 200, 229}, .label_smoothing = 0.1}},
+                         {9, 4, 1300, {.cutoffs = {1050}}, false},
+                         {70, 6, 50, {.cutoffs = {1, 2, 3}, .ignore_index = 30}}}) {
+    check_sizes(s);
+  }
+}
+
+OpCase case_of(const Sizes& s, std::int64_t words_used) {
+  OpCase c;
+  Tensor labels(DType::kI32, {s.rows});
+  for (std::int64_t r = 0; r < s.rows; ++r) {
+    labels.as<std::int32_t>()[std::size_t(r)] = std::int32_t(r * 7 % words_used);
+  }
+  c.inputs.push_back(std::move(labels));
+  const std::int64_t clusters = std::ssize(s.attrs.cutoffs);
+  for (const Shape& shape : {Shape{s.rows, s.width}, Shape{s.words, s.width}, Shape{s.words}}) {
+    c.inputs.push_back(random_f32(shape, std::uint32_t(c.inputs.size())));
+  }
+  if (clusters > 0) c.inputs.push_back(random_f32({clusters, s.width}, 7));
+  if (clusters > 0) c.inputs.push_back(random_f32({clusters}, 8));
+  c.build = [s](Graph& g, const std::vector<Value>& v) {
+    std::size_t next = 1;
+    return std::vector{loss_of(g, s, v[0], [&](const Shape&) { return v[next++]; }).sum};
+  };
+  return c;
+}
+
+TEST_CASE("backend linear_cross_entropy: the same bits for every number of threads") {
+  check_thread_counts(case_of({500, 40, 700, {.label_smoothing = 0.1}}, 700));
+  check_thread_counts(case_of({150, 24, 500, {.cutoffs = {200, 300}}}, 500));
+}
+
+TEST_CASE("backend linear_cross_entropy: a cluster that no row is in, and no rows at all") {
+  const Results got = run_tested(case_of({20, 6, 90, {.cutoffs = {30, 60}}}, 60));
+  const Tensor &dtable = got.at("d2"), &dbias = got.at("d3");
+  for (std::int64_t word = 0; word < 90; ++word) {
+    CHECK((dbias.at(word) == 0) == (word >= 60));
+    CHECK((dtable.at(word * 6) == 0) == (word >= 60));
+  }
+  const Results none = run_tested(case_of({0, 6, 90}, 60));
+  CHECK(none.at("y0").at(0) == 0);
+  for (std::int64_t e = 0; e < none.at("d2").elements(); ++e) CHECK(none.at("d2").at(e) == 0);
+}
+
+TEST_CASE("backend linear_cross_entropy: labels out of range, rows that do not count") {
+  for (const std::int32_t label : {-1, -2, 12}) {
+    OpCase c = case_of({6, 4, 12}, 12);
+    c.inputs[0].as<std::int32_t>()[3] = label;
+    const Results got = run_tested(c), expected = run_reference(c);
+    CHECK(std::isnan(got.at("y0").at(0)) == (label != -1));
+    CHECK(std::isnan(expected.at("y0").at(0)) == (label != -1));
+    check_within(got.at("d1"), expected.at("d1"), [](auto) { return 1e-5; });
+  }
+}
+
+TEST_CASE("backend linear_cross_entropy: all logits never exist at once, forwards or backwards") {
+  const Sizes sizes{1000, 64, 20000};
+  Graph g;
+  const Value labels = g.input("labels", {DType::kI32, {sizes.rows}});
+  int count = 0;
+  const ops::LinearLoss loss = loss_of(g, sizes, labels, [&](const Shape& shape) {
+    return g.input(fmt::format("in{}", count++), {DType::kF32, shape});
+  });
+  gradient(g, loss.sum, std::vector{g.find_leaf("in0"), g.find_leaf("in1")});
+  const auto backend = make_backend(default_backend());
+  const std::int64_t logits = sizes.rows * sizes.words * std::int64_t(sizeof(float));
+  int met = 0;
+  for (int i = 0; i < g.size(); ++i) {
+    const Node& node = g.node(i);
+    if (node.op != &kLinearCrossEntropy && node.op != &kLinearCrossEntropyBackward) continue;
+    ++met;
+    CHECK(backend->prepare({g, node}).workspace < logits / 10);
+  }
+  CHECK(met == 2);
+}
+
+TEST_CASE("backend linear_cross_entropy: logits of 1e4 do not overflow") {
+  OpCase c = case_of({9, 3, 500}, 500);
+  for (double& x : c.inputs[1].as<double>()) x = double(float(x * 1e4));
+  const Results got = run_tested(c), expected = run_reference(c);
+  CHECK(std::isfinite(got.at("y0").at(0)));
+  CHECK(got.at("y0").at(0) == doctest::Approx(expected.at("y0").at(0)).epsilon(1e-5));
+}
+
+}  // namespace
+}  // namespace keel::test
