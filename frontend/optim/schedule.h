@@ -7,17 +7,21 @@
 //                 warm-up
 //   cosine        min + (1 - min) (1 + cos(pi (t - w) / (total - w))) / 2,  min = min_factor
 //   step          step_factor ^ floor(t / step_every)
+//   milestones    step_factor ^ (number of milestones m with 100 t >= m total); they are percents
+//                 of the updates
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "src/core/choice.h"
 
 namespace keel::optim {
 
-enum class Schedule { kConstant, kInverseSqrt, kCosine, kStep };
+enum class Schedule { kConstant, kInverseSqrt, kCosine, kStep, kMilestones };
 constexpr auto choice_words(Schedule) {
-  return std::to_array<std::string_view>({"constant", "inverse_sqrt", "cosine", "step"});
+  return std::to_array<std::string_view>(
+      {"constant", "inverse_sqrt", "cosine", "step", "milestones"});
 }
 
 struct ScheduleOptions {
@@ -27,6 +31,7 @@ struct ScheduleOptions {
   double step_factor = 0.1;
   double min_factor = 0;
   double warmup_from = 0;
+  std::vector<std::int64_t> milestones = {};  // percents, ascending
 };
 
 // Throws Error{kUsage} naming the option whose value is out of range.
