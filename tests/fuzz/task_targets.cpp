@@ -1,4 +1,5 @@
 // Readers of the tasks' data, and of what their users write.
+#include "frontend/data/cifar10.h"
 #include "frontend/text/text_file.h"
 #include "models/attentive_reader/question.h"
 #include "models/dependency_parser/conll.h"
@@ -115,6 +116,14 @@ void read_iam_strokes(std::string_view bytes) {
   expect(models::parse_iam_strokes(bytes, "input").size() >= 2, "a line without points");
 }
 
+void read_cifar10(std::string_view bytes) {
+  const Folder folder(bytes, {"data_batch_1.bin"});
+  const data::Pictures pictures = data::load_cifar10(folder.path(), data::Part::kTrain);
+  for (const std::int32_t label : pictures.label.as<std::int32_t>()) {
+    expect(label >= 0 && label < 10, "a label of CIFAR-10 out of range");
+  }
+}
+
 void expect_vectors(const models::WordVectors& vectors) {
   for (const auto& [word, vector] : vectors.of) {
     expect(!word.empty() && std::ssize(vector) == vectors.width, "a vector of another width");
@@ -145,7 +154,8 @@ std::span<const Target> task_targets() {
                                         {"iam_row", read_iam_row},
                                         {"iam_strokes", read_iam_strokes},
                                         {"word_vectors", read_word_vectors},
-                                        {"binary_vectors", read_binary_vectors}};
+                                        {"binary_vectors", read_binary_vectors},
+                                        {"cifar10", read_cifar10}};
   return kTargets;
 }
 
