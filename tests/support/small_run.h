@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/data/picture_rows.h"
 #include "frontend/train/trainer.h"
 
 namespace keel::test {
@@ -34,6 +35,12 @@ const std::filesystem::path& small_questions();
 // A folder with a few built-in stories for skip_thoughts, written once in each process.
 const std::filesystem::path& small_stories();
 
+// Pictures as the bytes of a file of CIFAR-10.
+std::string cifar10_bytes(const data::Pictures& pictures);
+// A folder with files of CIFAR-10's form: 80 textures, of which 8 are held out, and 20 to test;
+// made once.
+const std::filesystem::path& small_pictures();
+
 // "section.key=value"
 using Settings = std::vector<std::string>;
 // The settings of both; later ones win.
@@ -51,7 +58,9 @@ train::Job job_of(std::unique_ptr<task::Task> task, const Settings& settings);
 // in either stack, without label smoothing, translations of at most three symbols;
 // order_embeddings on small_captions() with folds of 5 images, width 16; attentive_reader on
 // small_questions(), width 24; handwriting on 60 built-in lines, two narrow layers, 6 points of a
-// line; draw on small_digits(), two glimpses, width 12; skip_thoughts on small_stories(), width 48.
+// line; draw on small_digits(), two glimpses, width 12; skip_thoughts on small_stories(), width 48;
+// cifar_resnet20, depth 8 and width 4, and cifar_vgg, a sixteenth of the channels, on
+// small_pictures(); deep_linear with 4 layers and 80 rows.
 train::Config small_config(const Settings& settings = {}, std::string_view model = "mnist_mlp");
 // The same, with its network and data.
 train::Job small_job(const Settings& settings = {}, std::string_view model = "mnist_mlp");
