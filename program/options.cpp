@@ -84,22 +84,30 @@ void add_eval(Command command) {
   app->callback([args, command] { command.code = run_eval(*args); });
 }
 
+void add_answer_options(CLI::App& app, PredictArgs& args) {
+  CLI::Option* scores = app.add_flag(
+      "--scores", args.scores,
+      "a search's score, or the probability of a class, before each answer, and a tab\n"
+      "between them");
+  app.add_option("--n-best", args.n_best,
+                 "so many answers of a search, or classes, to each line, in the form of Moses:\n"
+                 "NUMBER ||| ANSWER ||| logp= LOG-PROBABILITY ||| SCORE, lines from 0 on")
+      ->check(CLI::Range(1, 1000))
+      ->excludes(scores);
+}
+
 void add_predict(Command command) {
-  CLI::App* app = command.app.add_subcommand("predict", "what a trained model says of your lines");
+  CLI::App* app =
+      command.app.add_subcommand("predict", "what a trained model says of your lines or pictures");
   auto args = std::make_shared<PredictArgs>();
   app->add_option("checkpoint", args->path, "a checkpoint file, or a run's folder (its best)")
       ->required();
-  CLI::Option* scores = app->add_flag(
-      "--scores", args->scores,
-      "a search's score, or the probability of a class, before each answer, and a tab\n"
-      "between them");
-  app->add_option("--n-best", args->n_best,
-                  "so many answers of a search, or classes, to each line, in the form of Moses:\n"
-                  "NUMBER ||| ANSWER ||| logp= LOG-PROBABILITY ||| SCORE, lines from 0 on")
-      ->check(CLI::Range(1, 1000))
-      ->excludes(scores);
+  app->add_option("files", args->files,
+                  "pictures, PNG, PGM or PPM, and folders of pictures, for a model of pictures");
+  add_answer_options(*app, *args);
   app->add_option("--text", args->texts, "a line, in place of standard input; several times")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->excludes(app->get_option("files"));
   app->add_flag("--tokenized", args->tokenized,
                 "of translation: lines are tokens as in training, and answers are, too, whatever\n"
                 "the training text was; the same as --set model.tokenized=true");
@@ -128,12 +136,16 @@ void add_predict(Command command) {
       "attentive_reader: the answer to each question, asked on its passage\n"
       "skip_thoughts: the numbers of each sentence's vector\n"
       "handwriting: an SVG of each line, written by hand\n"
-      "draw: a PNG of as many samples as a line says, glimpse by glimpse\n\n"
+      "draw: a PNG of as many samples as a line says, glimpse by glimpse\n"
+      "cifar_resnet20, cifar_vgg, mnist_mlp, mnist_cnn: each picture's file, a tab, and the name "
+      "of\n"
+      "               its class; without FILES the lines are names of files\n\n"
       "examples:\n"
       "  echo 'a moving , funny film' | keel predict runs/text_classifier-paper\n"
       "  echo 'Dogs_NNS bark_VBP ._.' | keel predict runs/dependency_parser-paper\n"
       "  echo 's1 s7 s3' | keel predict runs/translation-laptop --n-best 4\n"
       "  keel predict runs/handwriting-paper --text 'by hand' --bias 0.5 --output hand.svg\n"
+      "  keel predict runs/cifar_resnet20-laptop --scores cat.png photos/\n"
       "  keel predict runs/a --json < sentences.txt");
   app->callback([args, command] { command.code = run_predict(*args); });
 }
