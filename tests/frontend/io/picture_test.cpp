@@ -43,7 +43,7 @@ TEST_CASE("picture: PNG in colour, in grey, and with transparent pixels") {
 }
 
 TEST_CASE("picture: PGM and PPM in binary form, with comments and another largest value") {
-  const Picture grey = parse_picture(std::string("P5 # made\n3\n# up\n1 255\n\0d\xff", 24), "a");
+  const Picture grey = parse_picture(std::string("P5 # made\n3\n# up\n1 255\n\0d\xff", 26), "a");
   CHECK(grey.width == 3);
   CHECK(grey.height == 1);
   CHECK(grey.pixels == Pixels{0, 0, 0, 100, 100, 100, 255, 255, 255});
