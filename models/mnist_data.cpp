@@ -5,6 +5,9 @@
 
 #include "frontend/data/digits.h"
 #include "frontend/data/mnist.h"
+#include "frontend/data/picture_scale.h"
+#include "frontend/task/classification.h"
+#include "models/class_decoder.h"
 
 namespace keel::models {
 namespace {
@@ -52,6 +55,23 @@ std::unique_ptr<data::TableSplits> load_digits(const task::DataRequest& request,
       std::move(columns), [=] { return changed(std::move(training().train), "train"); },
       [=] { return changed(std::move(training().valid), "valid"); },
       [=] { return changed(digits_of(request, data::Part::kTest), "test"); });
+}
+
+std::unique_ptr<task::Decoder> digit_decoder(std::span<const std::string> files,
+                                             std::vector<data::TableColumn> columns) {
+  constexpr std::int64_t kSide = 28;
+  const std::int64_t count = std::ssize(files);
+  Tensor images(DType::kU8, {count, kSide, kSide});
+  std::uint8_t* image = images.as<std::uint8_t>().data();
+  for (const std::string& file : files) {
+    image = std::ranges::copy(data::grey_of(io::read_picture(file), kSide), image).out;
+  }
+  data::Dataset digits("pictures");
+  digits.add("image", std::move(images));
+  digits.add("label", Tensor(DType::kI32, {count}));
+  auto rows = std::make_shared<data::TableRows>(std::move(digits), std::move(columns));
+  return std::make_unique<ClassDecoder>(UnlabelledRows{std::move(rows), count},
+                                        task::numbered_classes(10));
 }
 
 }  // namespace keel::models

@@ -2,7 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "frontend/data/table_rows.h"
 #include "frontend/task/task.h"
@@ -21,5 +25,10 @@ std::unique_ptr<data::TableSplits> load_digits(const task::DataRequest& request,
                                                Validation validation,
                                                std::vector<data::TableColumn> columns,
                                                const ChangeDigits& change = {});
+
+// A decoder that names the digit in each picture, in grey and brought to 28 x 28 pixels
+// (data/picture_scale.h). MNIST's digits are white on black. Throws as io::read_picture.
+std::unique_ptr<task::Decoder> digit_decoder(std::span<const std::string> files,
+                                             std::vector<data::TableColumn> columns);
 
 }  // namespace keel::models

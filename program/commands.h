@@ -37,6 +37,7 @@ struct PredictArgs {
   RunArgs run;  // settings, backend, threads and json only
   std::string path, output;
   std::vector<std::string> texts;  // in place of standard input
+  std::vector<std::string> files;  // pictures, and folders of pictures
   std::string bias, vectors;       // the same as --set model.bias=..., --set model.vectors=...
   bool scores = false, tokenized = false;
   int n_best = 0;  // answers to each line; 0: the best one alone
@@ -76,7 +77,7 @@ int run_inspect_data(const FileArgs& args);
 
 // The modes of PyTorch for norms: bench/peer/serve.py.
 inline const std::vector<std::string> kNormPeerModes{"usual", "plain", "compiled"};
-inline const std::vector<std::string> kStepPeerModes{"usual", "compiled", "graph",
+inline const std::vector<std::string> kStepPeerModes{"usual", "channels_last", "compiled", "graph",
                                                      "compiled_graph"};
 
 struct PeerArgs {

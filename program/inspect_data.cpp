@@ -63,7 +63,8 @@ std::string options_for(const models::ModelEntry& task, const task::OptionValues
 std::string without_place(std::string_view message, const std::string& task,
                           const std::string& folder) {
   for (const std::string& known :
-       {fmt::format("[{}] ", task), std::string("[mnist] "), fmt::format("{}: ", folder)}) {
+       {fmt::format("[{}] ", task), std::string("[mnist] "), std::string("[pictures] "),
+        std::string("[cifar10] "), fmt::format("{}: ", folder)}) {
     if (message.starts_with(known)) message.remove_prefix(known.size());
   }
   return std::string(message);
@@ -111,7 +112,8 @@ std::vector<Finding> findings_of(const models::ModelEntry& task, const std::stri
   }
   const auto& [found, broken, missing] = by_state;
   if (!found.empty()) return found;
-  return broken.empty() ? std::vector{nearest_miss(missing)} : broken;
+  if (!broken.empty()) return broken;
+  return missing.empty() ? missing : std::vector{nearest_miss(missing)};
 }
 
 std::string command_of(const Finding& finding) {

@@ -88,7 +88,7 @@ void add_eval(Command command) {
 void add_continuation_options(CLI::App& app, PredictArgs& args) {
   CLI::Option* prompt =
       app.add_option("--prompt", args.prompt, "of a language model: the text that it continues")
-          ->excludes("--text", "--scores", "--n-best");
+          ->excludes("files", "--text", "--scores", "--n-best");
   CLI::Option* options[] = {
       app.add_option("--tokens", args.tokens, "tokens to add to the prompt"),
       app.add_option("--temperature", args.sample.temperature,
@@ -100,22 +100,30 @@ void add_continuation_options(CLI::App& app, PredictArgs& args) {
   for (CLI::Option* option : options) option->needs(prompt)->capture_default_str();
 }
 
+void add_answer_options(CLI::App& app, PredictArgs& args) {
+  CLI::Option* scores = app.add_flag(
+      "--scores", args.scores,
+      "a search's score, or the probability of a class, before each answer, and a tab\n"
+      "between them");
+  app.add_option("--n-best", args.n_best,
+                 "so many answers of a search, or classes, to each line, in the form of Moses:\n"
+                 "NUMBER ||| ANSWER ||| logp= LOG-PROBABILITY ||| SCORE, lines from 0 on")
+      ->check(CLI::Range(1, 1000))
+      ->excludes(scores);
+}
+
 void add_predict(Command command) {
-  CLI::App* app = command.app.add_subcommand("predict", "what a trained model says of your lines");
+  CLI::App* app =
+      command.app.add_subcommand("predict", "what a trained model says of your lines or pictures");
   auto args = std::make_shared<PredictArgs>();
   app->add_option("checkpoint", args->path, "a checkpoint file, or a run's folder (its best)")
       ->required();
-  CLI::Option* scores = app->add_flag(
-      "--scores", args->scores,
-      "a search's score, or the probability of a class, before each answer, and a tab\n"
-      "between them");
-  app->add_option("--n-best", args->n_best,
-                  "so many answers of a search, or classes, to each line, in the form of Moses:\n"
-                  "NUMBER ||| ANSWER ||| logp= LOG-PROBABILITY ||| SCORE, lines from 0 on")
-      ->check(CLI::Range(1, 1000))
-      ->excludes(scores);
+  app->add_option("files", args->files,
+                  "pictures, PNG, PGM or PPM, and folders of pictures, for a model of pictures");
+  add_answer_options(*app, *args);
   app->add_option("--text", args->texts, "a line, in place of standard input; several times")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->excludes(app->get_option("files"));
   app->add_flag("--tokenized", args->tokenized,
                 "of translation: lines are tokens as in training, and answers are, too, whatever\n"
                 "the training text was; the same as --set model.tokenized=true");
@@ -146,6 +154,9 @@ void add_predict(Command command) {
       "skip_thoughts: the numbers of each sentence's vector\n"
       "handwriting: an SVG of each line, written by hand\n"
       "draw: a PNG of as many samples as a line says, glimpse by glimpse\n"
+      "cifar_resnet20, cifar_vgg, mnist_mlp, mnist_cnn: each picture's file, a tab, and the name "
+      "of\n"
+      "               its class; without FILES the lines are names of files\n"
       "char_lm, word_lm: go on with the text of --prompt, and write as they go\n\n"
       "examples:\n"
       "  echo 'a moving , funny film' | keel predict runs/text_classifier-paper\n"
@@ -153,6 +164,7 @@ void add_predict(Command command) {
       "  echo 's1 s7 s3' | keel predict runs/translation-laptop --n-best 4\n"
       "  keel predict runs/handwriting-paper --text 'by hand' --bias 0.5 --output hand.svg\n"
       "  keel predict runs/char_lm-wiki6 --prompt 'The ' --tokens 500 --temperature 0.8\n"
+      "  keel predict runs/cifar_resnet20-laptop --scores cat.png photos/\n"
       "  keel predict runs/a --json < sentences.txt");
   app->callback([args, command] { command.code = run_predict(*args); });
 }

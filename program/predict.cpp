@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "frontend/io/atomic_file.h"
 #include "frontend/io/files_read.h"
 #include "frontend/io/message.h"
-#include "frontend/text/line_reader.h"
 #include "frontend/train/evaluator.h"
 #include "frontend/train/run_state.h"
 #include "frontend/train/signals.h"
@@ -17,48 +17,14 @@
 #include "program/common.h"
 #include "program/outputs.h"
 #include "program/predict_text.h"
+#include "program/questions.h"
 
 namespace keel::cli {
 namespace {
 
-constexpr std::string_view kStandardInput = "standard input";
-constexpr std::size_t kMostLines = 1 << 24;
 // Lines that a search looks at together: enough that those of like lengths share batches, and few
 // enough that neither memory nor the wait for the first answer grows with the input.
 constexpr std::size_t kPortion = 2048;
-
-// What is to be answered: --text, or else the lines of standard input.
-class Questions {
- public:
-  explicit Questions(const std::vector<std::string>& texts) : texts_(texts) {}
-
-  bool are_texts() const { return !texts_.empty(); }
-  // Up to `most` more lines, fewer where together they are as long as the longest line.
-  std::vector<std::string> take(std::size_t most, std::size_t most_bytes = text::kMaxLineBytes) {
-    std::vector<std::string> lines;
-    for (std::size_t bytes = 0; lines.size() < most && bytes < most_bytes;) {
-      std::optional<std::string> line = next();
-      if (!line) break;
-      bytes += line->size();
-      lines.push_back(std::move(*line));
-    }
-    return lines;
-  }
-  std::vector<std::string> take_rest(std::size_t most) { return take(most, SIZE_MAX); }
-
- private:
-  std::optional<std::string> next() {
-    if (!texts_.empty()) {
-      return given_ < texts_.size() ? std::optional(texts_[given_++]) : std::nullopt;
-    }
-    const std::optional<text::Line> line = input_.next();
-    return line ? std::optional(std::string(line->text)) : std::nullopt;
-  }
-
-  const std::vector<std::string>& texts_;
-  std::size_t given_ = 0;
-  text::LineReader input_{stdin, std::string(kStandardInput)};
-};
 
 using Ranked = std::vector<std::vector<task::RankedAnswer>>;
 
@@ -70,25 +36,21 @@ Ranked ranked_answers(const task::Decoder& decoder, const std::string& model, in
   return ranked;
 }
 
-nlohmann::ordered_json ranked_json(const Ranked& ranked) {
-  auto json = nlohmann::ordered_json::array();
-  for (const auto& of_line : ranked) {
-    auto answers = nlohmann::ordered_json::array();
-    for (const task::RankedAnswer& a : of_line) {
-      answers.push_back(
-          {{"answer", a.text}, {"score", a.score}, {"log_probability", a.log_probability}});
-    }
-    json.push_back(std::move(answers));
+nlohmann::ordered_json json_of(const std::vector<task::RankedAnswer>& of_line) {
+  auto answers = nlohmann::ordered_json::array();
+  for (const task::RankedAnswer& a : of_line) {
+    answers.push_back(
+        {{"answer", a.text}, {"score", a.score}, {"log_probability", a.log_probability}});
   }
-  return json;
+  return answers;
 }
 
-std::string with_scores(const Ranked& ranked) {
-  std::string text;
+std::vector<std::string> with_scores(const Ranked& ranked) {
+  std::vector<std::string> lines;
   for (const auto& of_line : ranked) {
-    text += fmt::format("{:.6f}\t{}\n", of_line.front().score, of_line.front().text);
+    lines.push_back(fmt::format("{:.6f}\t{}", of_line.front().score, of_line.front().text));
   }
-  return text;
+  return lines;
 }
 
 // Lines are counted from 0 on, the first of these being `first`.
@@ -138,21 +100,22 @@ std::filesystem::path numbered(const std::filesystem::path& file, std::size_t nu
 }
 
 // Takes the answers of one portion after the other: to standard output they go as they come, into a
-// file or as JSON when all are there. Answers that are files by themselves get one each.
+// file or as JSON when all are there. Answers that are files by themselves get one each. `names`,
+// where there are any, are the files that were asked about, one before each answer.
 class Answers {
  public:
   Answers(const PredictArgs& args, std::string model) : args_(args), model_(std::move(model)) {}
 
   std::int64_t size() const { return size_; }
-  void take(const task::Decoder& decoder) {
+  void take(const task::Decoder& decoder, std::span<const std::string> names) {
     if (args_.scores || args_.n_best > 0) {
-      take_ranked(ranked_answers(decoder, model_, std::max(args_.n_best, 1)));
+      take_ranked(ranked_answers(decoder, model_, std::max(args_.n_best, 1)), names);
     } else if (args_.run.json) {
-      for (std::string& answer : decoder.answers()) json_.push_back(std::move(answer));
+      take_json(decoder.answers(), names, "answer");
     } else if (!args_.output.empty() && decoder.answers_are_files()) {
       std::ranges::move(decoder.answers(), std::back_inserter(files_));
     } else {
-      give(text_of_answers(decoder));
+      give_lines(decoder.answers(), names);
     }
     size_ += decoder.size();
   }
@@ -170,12 +133,36 @@ class Answers {
       io::write_file_atomically(numbered(args_.output, i + 1, files_.size()), files_[i]);
     }
   }
-  void take_ranked(const Ranked& ranked) {
+  void take_ranked(const Ranked& ranked, std::span<const std::string> names) {
     if (args_.run.json) {
-      for (auto& of_line : ranked_json(ranked)) json_.push_back(std::move(of_line));
+      std::vector<nlohmann::ordered_json> answers;
+      for (const auto& of_line : ranked) answers.push_back(json_of(of_line));
+      take_json(answers, names, "answers");
+    } else if (args_.scores) {
+      give_lines(with_scores(ranked), names);
     } else {
-      give(args_.scores ? with_scores(ranked) : in_moses_form(ranked, size_));
+      give(in_moses_form(ranked, size_));
     }
+  }
+  template <class Answer>
+  void take_json(const std::vector<Answer>& answers, std::span<const std::string> names,
+                 const char* key) {
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      if (names.empty()) {
+        json_.push_back(answers[i]);
+      } else {
+        nlohmann::ordered_json of_file{{"file", names[i]}};
+        of_file[key] = answers[i];
+        json_.push_back(std::move(of_file));
+      }
+    }
+  }
+  void give_lines(const std::vector<std::string>& lines, std::span<const std::string> names) {
+    std::string text;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      text += (names.empty() ? "" : names[i] + "\t") + lines[i] + "\n";
+    }
+    give(text);
   }
   void give(std::string text) {
     if (args_.output.empty()) return print(text);
@@ -189,42 +176,24 @@ class Answers {
   std::int64_t size_ = 0;
 };
 
-// Of a network that needs all lines at once the portion becomes all of them.
-std::unique_ptr<task::Decoder> decoder_of_lines(const task::Network& network, Questions& questions,
-                                                std::vector<std::string>& portion,
-                                                std::int64_t first) {
-  if (network.answers() == task::Answers::kAllLines) {
-    for (std::string& line : questions.take_rest(kMostLines)) portion.push_back(std::move(line));
-    check(portion.size() < kMostLines, ErrorKind::kBadInput, "{}: expected fewer than {} lines",
-          kStandardInput, kMostLines);
-  }
-  return network.decoder(portion, first);
-}
-
-// Networks call the lines that they are asked standard input, which those of --text are not.
-std::unique_ptr<task::Decoder> decoder_of(const task::Network& network, Questions& questions,
-                                          std::vector<std::string>& portion, std::int64_t first) {
-  try {
-    return decoder_of_lines(network, questions, portion, first);
-  } catch (const Error& error) {
-    std::string message = error.what();
-    const std::size_t at = message.find(kStandardInput);
-    if (!questions.are_texts() || at == message.npos) throw;
-    throw Error(error.kind(), message.replace(at, kStandardInput.size(), "--text"));
-  }
-}
-
 }  // namespace
 
 int run_predict(const PredictArgs& args) {
   auto [path, file, stored] = open_checkpoint(args.path);
   train::Job job = with_settings(std::move(stored), args);
   if (args.prompt) return predict_text(args, {path, std::move(file), std::move(job)});
-  check(job.network().answers() != task::Answers::kNone, ErrorKind::kUsage,
+  const task::Answers kind = job.network().answers();
+  check(kind != task::Answers::kNone, ErrorKind::kUsage,
         "predict: {} has no answer to lines of text", job.task().name());
-  if (args.texts.empty()) io::note_read(STDIN_FILENO);
+  const bool asks_pictures = kind == task::Answers::kPictures;
+  check(asks_pictures || args.files.empty(), ErrorKind::kUsage,
+        "predict: expected no files, for {} answers lines of text, got {}", job.task().name(),
+        args.files.empty() ? "" : args.files.front());
+  const std::vector<std::string> given =
+      args.files.empty() ? args.texts : picture_files(args.files);
+  if (given.empty()) io::note_read(STDIN_FILENO);
   expect_apart({{"--output", args.output}}, {args.vectors});
-  Questions questions(args.texts);
+  Questions questions(given);
   std::vector<std::string> portion = questions.take(kPortion);
   auto decoder = decoder_of(job.network(), questions, portion, 1);
   const std::string note = job.network().note_on_lines();
@@ -248,7 +217,8 @@ int run_predict(const PredictArgs& args) {
                       args.output.empty() && !args.run.json ? "" : ", and nothing was written"));
       return 128 + signal;
     }
-    answers.take(*decoder);
+    answers.take(*decoder, asks_pictures ? std::span<const std::string>(portion)
+                                         : std::span<const std::string>());
     portion = questions.take(kPortion);
     if (portion.empty()) break;
     decoder = decoder_of(job.network(), questions, portion, answers.size() + 1);

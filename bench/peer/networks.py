@@ -24,8 +24,8 @@ class Network:
     def linear(self, name, x):
         return F.linear(x, *self.layer(name))
 
-    def conv(self, name, x):
-        return F.conv2d(x, *self.layer(name))
+    def conv(self, name, x, stride=1, padding=0):
+        return F.conv2d(x, *self.layer(name), stride=stride, padding=padding)
 
     def make_norm(self, name):
         make = NORMS[self.norm_facts["name"]]
@@ -61,13 +61,14 @@ def mnist_cnn(net, inputs):
     x, architecture = inputs["image"], net.options["architecture"]
     for layer in ("conv1", "conv2"):
         x = net.conv(layer, x)
-        if architecture == "C":
+        if architecture in "CD":
             x = net.norm(layer + "/norm", x)
         x = F.max_pool2d(F.relu(x), 2)
     x = x.flatten(1)
     if architecture == "B":
         return net.norm("logits/norm", net.linear("logits", x))
-    return net.linear("logits", F.relu(net.norm("fc1/norm", net.linear("fc1", x))))
+    h = net.linear("fc1", x)
+    return net.linear("logits", F.relu(h if architecture == "D" else net.norm("fc1/norm", h)))
 
 
 def sinusoidal_positions(length, width, first=2):

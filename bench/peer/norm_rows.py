@@ -63,7 +63,18 @@ def scale_and_shift(xhat, gain, bias):
     return xhat * gain if bias is None else torch.addcmul(bias, xhat, gain)
 
 
+def layer_norm_of_pixels(n):
+    row = n.gain.shape if n.gain is not None else n.bias.shape if n.bias is not None else None
+
+    def norm(x):
+        x = x.permute(0, 2, 3, 1)
+        return F.layer_norm(x, row or x.shape[-1:], n.gain, n.bias, n.eps).permute(0, 3, 1, 2)
+    return norm
+
+
 def layer_norm(n):
+    if len(n.columns) == 4 and n.options.get("per_pixel") == "true":
+        return layer_norm_of_pixels(n)
     if n.fused:
         return lambda x: F.layer_norm(x, n.row, n.gain, n.bias, n.eps)
     return lambda x: scale_and_shift(standardize(x, n.row_axes, n.eps), n.gain, n.bias)

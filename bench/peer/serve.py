@@ -6,6 +6,7 @@ with the tensors' bytes right behind it, sets up a case in each of these ways:
     usual           as norms.py and networks.py have it, operation by operation
     plain           a norm composed of operations as its formulas read
     compiled        by torch.compile, of plain operations where it is a norm
+    channels_last   a step, with images and weights of convolutions stored channels last
     graph           a step, recorded as a CUDA graph and replayed
     compiled_graph  a compiled step, recorded
 
@@ -56,6 +57,9 @@ class NormCase:
 class StepCase:
     def __init__(self, case, mode, inputs, parameters):
         parameters = {name: self.own(case, name, value) for name, value in parameters.items()}
+        inputs = dict(inputs)
+        if mode == "channels_last" and not in_channels_last(inputs) + in_channels_last(parameters):
+            raise ValueError("there are no images")
         self.parameters = list(parameters.values())
         self.net = Network(case, parameters)
         self.loss = self.loss_of(case, mode, self.net, inputs)

@@ -2,9 +2,9 @@
 
     python3 -c SCRIPT DEVICE THREADS [tf32]     (cpu or cuda; 0 threads: all)
 
-SCRIPT is start.py, numbers.py, norm_rows.py, norm_columns.py, norms.py, networks.py and serve.py
-in a row. This part loads torch and says {"torch": VERSION} or {"missing": REASON}; serve.py answers
-the requests.
+SCRIPT is start.py, numbers.py, norm_rows.py, norm_columns.py, norms.py, networks.py, recurrent.py,
+pictures.py, translation.py and serve.py in a row. This part loads torch and says {"torch":
+VERSION} or {"missing": REASON}; serve.py answers the requests.
 """
 import ctypes
 import gc

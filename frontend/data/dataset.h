@@ -40,6 +40,9 @@ class Dataset {
   std::vector<std::pair<std::string, Tensor>> columns_;
 };
 
+// A part that a published data set has a file for.
+enum class Part { kTrain, kTest };
+
 struct TrainTest {
   Dataset train, test;
 };

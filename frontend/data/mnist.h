@@ -11,7 +11,6 @@ namespace keel::data {
 // {train,t10k}-{images-idx3,labels-idx1}-ubyte, each plain or with .gz, in `folder` or else in
 // `folder`/mnist. Throws as the IDX readers, Error{kIo} naming the files it looked for, and
 // Error{kBadInput} for images of another size or unequal numbers of labels and images.
-enum class Part { kTrain, kTest };
 Dataset load_mnist(const std::filesystem::path& folder, Part part);
 
 }  // namespace keel::data

@@ -1,4 +1,5 @@
 // Norms of a row by its own statistics: training and evaluation are the same.
+#include <algorithm>
 #include <cmath>
 
 #include "frontend/nn/norm_table.h"
@@ -40,17 +41,31 @@ struct NoneOptions {
 struct LayerNormOptions : RowOptions {
   double eps = 1e-5;
   bool gain = true, bias = true, unbiased = false, eps_outside = false;
+  bool per_pixel = false;  // of images a row is the channels of one pixel
 
   static constexpr bool kBatchType = false;
   static constexpr auto fields() {
     using T = LayerNormOptions;
-    return std::tuple{field("axes", &T::axes),         field("eps", &T::eps),
-                      field("gain", &T::gain),         field("bias", &T::bias),
-                      field("unbiased", &T::unbiased), field("eps_outside", &T::eps_outside)};
+    return std::tuple{field("axes", &T::axes),          field("eps", &T::eps),
+                      field("gain", &T::gain),          field("bias", &T::bias),
+                      field("unbiased", &T::unbiased),  field("eps_outside", &T::eps_outside),
+                      field("per_pixel", &T::per_pixel)};
+  }
+  void validate(const OptionRanges& ranges) const {
+    RowOptions::validate(ranges);
+    ranges.expect(!per_pixel || axes == 0, "axes", "0 with per_pixel", axes);
   }
   bool has_bias() const { return bias; }
   Value apply(NormMemory& memory, Value x) const {
-    const std::int64_t n = row_axes(memory.graph, x, axes);
+    Graph& g = memory.graph;
+    if (!per_pixel || g.shape(x).rank() != 4) return of_rows(memory, x);
+    const Value y = of_rows(memory, ops::transpose(g, x, {0, 2, 3, 1}), 1);
+    return ops::transpose(g, y, {0, 3, 1, 2});
+  }
+
+ private:
+  Value of_rows(NormMemory& memory, Value x, std::int64_t own_axes = 0) const {
+    const std::int64_t n = row_axes(memory.graph, x, std::max(axes, own_axes));
     return ops::layer_norm(
         memory.graph, x, memory.affine(row_shape(memory.graph.shape(x), n), gain, bias),
         {.axes = n, .eps = eps, .unbiased = unbiased, .eps_outside = eps_outside});
@@ -160,7 +175,8 @@ std::span<const NormRow> row_norms() {
        make_norm<NoneOptions>},
       {{"layernorm", "y = gain (x - mean) / sqrt(var + eps) + bias, over a row", "gain, bias", "-",
         "exact", "Ba, Kiros, Hinton 2016, eq. 3",
-        "as PyTorch's LayerNorm; of images a row is all of c, h and w"},
+        "as PyTorch's LayerNorm; of images a row is all of c, h and w, or with per_pixel the "
+        "channels of one pixel"},
        "",
        make_norm<LayerNormOptions>},
       {{"layernorm_simple", "y = (x - mean) / sqrt(var + eps), over a row", "-", "-", "exact",

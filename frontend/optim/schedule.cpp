@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numbers>
 
 #include "src/core/error.h"
@@ -30,13 +31,29 @@ double decay(const ScheduleOptions& options, std::int64_t t, std::int64_t total)
       return cosine(options, t, total);
     case Schedule::kStep:
       return std::pow(options.step_factor, double(t / options.step_every));
+    case Schedule::kMilestones:
+      return std::pow(options.step_factor,
+                      double(std::ranges::count_if(options.milestones, [&](std::int64_t milestone) {
+                        return 100 * t >= milestone * total;
+                      })));
   }
   return 1;
+}
+
+void expect_milestones(const ScheduleOptions& options) {
+  const std::vector<std::int64_t>& m = options.milestones;
+  const bool are_percents = !m.empty() && m.front() >= 1 && m.back() <= 99;
+  const bool ascend = std::ranges::adjacent_find(m, std::ranges::greater_equal()) == m.end();
+  check(are_percents && ascend, ErrorKind::kUsage,
+        "milestones: expected percents of the updates from 1 to 99, ascending, with the schedule "
+        "milestones, got [{}]",
+        fmt::join(m, ","));
 }
 
 }  // namespace
 
 void validate(const ScheduleOptions& options) {
+  if (options.kind == Schedule::kMilestones) expect_milestones(options);
   check(options.warmup >= 0, ErrorKind::kUsage, "warmup: expected >= 0, got {}", options.warmup);
   check(options.kind != Schedule::kStep || options.step_every >= 1, ErrorKind::kUsage,
         "step_every: expected >= 1 with the step schedule, got {}", options.step_every);

@@ -9,18 +9,28 @@
 //   cosine_absolute  the same with t / total in place of (t - w) / (total - w): after a warm-up it
 //                 begins below 1, as in Transformer-XL's program
 //   step          step_factor ^ floor(t / step_every)
+//   milestones    step_factor ^ (number of milestones m with 100 t >= m total); they are percents
+//                 of the updates
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "src/core/choice.h"
 
 namespace keel::optim {
 
-enum class Schedule { kConstant, kInverseSqrt, kCosine, kCosineAbsolute, kStep };
+enum class Schedule {
+  kConstant,
+  kInverseSqrt,
+  kCosine,
+  kCosineAbsolute,
+  kStep,
+  kMilestones
+};
 constexpr auto choice_words(Schedule) {
   return std::to_array<std::string_view>(
-      {"constant", "inverse_sqrt", "cosine", "cosine_absolute", "step"});
+      {"constant", "inverse_sqrt", "cosine", "cosine_absolute", "step", "milestones"});
 }
 
 struct ScheduleOptions {
@@ -30,6 +40,7 @@ struct ScheduleOptions {
   double step_factor = 0.1;
   double min_factor = 0;
   double warmup_from = 0;
+  std::vector<std::int64_t> milestones = {};  // percents, ascending
 };
 
 // Throws Error{kUsage} naming the option whose value is out of range.

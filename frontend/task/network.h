@@ -49,11 +49,12 @@ inline const std::string& find_asset(const Assets& assets, const std::string& na
   return found->second;
 }
 
-// Whether a network answers lines that a user gives, and whether it needs all of them at once.
+// The questions of a user that a network answers.
 enum class Answers {
   kNone,
-  kAllLines,  // all lines: the meaning of a line may depend on others
-  kPortions,  // any consecutive lines
+  kAllLines,  // lines, all at once: the meaning of a line may depend on others
+  kPortions,  // lines, any consecutive ones
+  kPictures,  // pictures in files: a line is the name of one (frontend/io/picture.h)
 };
 
 // Immutable: everything that defines a network is known when it is made.

@@ -51,7 +51,7 @@ class Task {
   virtual std::vector<MetricInfo> metrics() const = 0;
   // The layouts in which `folder` may hold the task's data, the likeliest first, each as values of
   // those options that prepare() depends on: {{"corpus", "babi"}}, say. The task may look into the
-  // folder to find them.
+  // folder to find them. Empty: the task makes its data and takes no folder.
   virtual std::vector<OptionValues> data_forms(const std::string& /*folder*/) const { return {{}}; }
 
   // Reads the training data, once, and makes the network for them. The test split is read when its

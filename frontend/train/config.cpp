@@ -20,7 +20,8 @@ std::string toml_field(const T& value) {
     std::ostringstream quoted;
     quoted << toml::value<std::string>(value);
     return quoted.str();
-  } else if constexpr (std::is_same_v<T, Period> || Choice<T>) {
+  } else if constexpr (std::is_same_v<T, Period> || std::is_same_v<T, std::vector<std::int64_t>> ||
+                       Choice<T>) {
     return '"' + attr_text(value) + '"';
   } else {
     return attr_text(value);
@@ -98,7 +99,7 @@ optim::OptimizerOptions TrainOptions::optimizer_options() const {
 }
 
 optim::ScheduleOptions TrainOptions::schedule_options() const {
-  return {schedule, warmup, step_every, step_factor, min_factor, warmup_init_lr / lr};
+  return {schedule, warmup, step_every, step_factor, min_factor, warmup_init_lr / lr, milestones};
 }
 
 double TrainOptions::rate(std::int64_t step, std::int64_t total) const {

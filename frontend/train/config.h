@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "frontend/optim/clip.h"
 #include "frontend/optim/optimizer.h"
@@ -36,6 +37,7 @@ struct TrainOptions {
   optim::Schedule schedule = optim::Schedule::kConstant;
   std::int64_t warmup = 0, step_every = 0;
   double step_factor = 0.1, min_factor = 0;
+  std::vector<std::int64_t> milestones = {};  // percents of the updates
   double warmup_init_lr = 0;  // the rate of the first update of the warm-up; 0: lr / warmup
   double stop_min_lr = 0;     // stop when the rate has fallen to it after the warm-up; 0: never
   optim::Clipping clip = optim::Clipping::kNone;
@@ -89,8 +91,14 @@ struct TrainOptions {
         option("warmup", &T::warmup, "updates in which the learning rate rises", at_least(0)),
         option("step_every", &T::step_every, "of the schedule step: updates between two steps",
                described("0, or >= 1 with the schedule step", at_least(0))),
+        option(
+            "milestones", &T::milestones,
+            "of the schedule milestones: percents of the run's updates, as \"[50,75]\"; after each "
+            "of them the learning rate is step_factor times as large",
+            described("[], or percents of 1 to 99, ascending")),
         option("step_factor", &T::step_factor,
-               "of the schedule step: the factor of the learning rate at a step", more_than(0)),
+               "of the schedules step and milestones: the factor of the learning rate at a step",
+               more_than(0)),
         option("min_factor", &T::min_factor,
                "of the schedule cosine: the learning rate ends at so many times lr", between(0, 1)),
         option("warmup_init_lr", &T::warmup_init_lr,

@@ -63,4 +63,9 @@ task::Outputs MnistCnnNetwork::build(nn::Net& net, const task::Inputs& in) const
   return task::classification(g, logits, in["label"]);
 }
 
+std::unique_ptr<task::Decoder> MnistCnnNetwork::decoder(std::span<const std::string> files,
+                                                        std::int64_t) const {
+  return digit_decoder(files, columns_of(options_));
+}
+
 }  // namespace keel::models

@@ -45,4 +45,9 @@ task::Outputs MnistMlpNetwork::build(nn::Net& net, const task::Inputs& in) const
   return task::classification(net.graph, logits, in["label"]);
 }
 
+std::unique_ptr<task::Decoder> MnistMlpNetwork::decoder(std::span<const std::string> files,
+                                                        std::int64_t) const {
+  return digit_decoder(files, columns());
+}
+
 }  // namespace keel::models

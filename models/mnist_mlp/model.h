@@ -35,6 +35,9 @@ class MnistMlpNetwork : public task::NetworkOf<MnistMlpOptions> {
   task::Sizes sizes(std::int64_t batch) const override { return {batch}; }
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
   std::vector<std::string> class_names() const override { return task::numbered_classes(10); }
+  task::Answers answers() const override { return task::Answers::kPictures; }
+  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> files,
+                                         std::int64_t first) const override;
 };
 
 class MnistMlp : public task::TaskWithOptions<MnistMlpOptions> {

@@ -8,9 +8,9 @@
 #include "frontend/task/classification.h"
 #include "frontend/text/lines.h"
 #include "frontend/text/utf8.h"
+#include "models/class_decoder.h"
 #include "models/text_classifier/builtin.h"
 #include "models/text_classifier/files.h"
-#include "models/text_classifier/line_decoder.h"
 #include "models/text_classifier/own_files.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/embedding.h"
@@ -126,7 +126,9 @@ std::unique_ptr<task::Decoder> TextClassifierNetwork::decoder(std::span<const st
     for (const std::string_view word : text::words_of(cased)) words.emplace_back(word);
     rows->add(numbers(words), 0);
   }
-  return std::make_unique<LineDecoder>(std::move(rows), labels_);
+  constexpr std::int64_t kTokens = 4096;
+  const std::int64_t count = rows->size();
+  return std::make_unique<ClassDecoder>(UnlabelledRows{std::move(rows), count, kTokens}, labels_);
 }
 
 std::vector<task::MetricInfo> TextClassifier::metrics() const {

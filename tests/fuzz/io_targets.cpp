@@ -7,6 +7,7 @@
 #include "frontend/io/npy.h"
 #include "frontend/io/npz.h"
 #include "frontend/io/packed_file.h"
+#include "frontend/io/picture.h"
 #include "frontend/io/safetensors.h"
 #include "frontend/io/tar.h"
 #include "tests/fuzz/target.h"
@@ -68,6 +69,12 @@ void read_tar(std::string_view bytes) {
   }
 }
 
+void read_picture(std::string_view bytes) {
+  const io::Picture picture = io::parse_picture(bytes, "input");
+  expect(picture.width >= 1 && std::ssize(picture.pixels) == 3 * picture.width * picture.height,
+         "a picture of another size");
+}
+
 void read_json_text(std::string_view bytes) { io::json_text(bytes, "text"); }
 
 }  // namespace
@@ -81,7 +88,8 @@ std::span<const Target> io_targets() {
                                         {"packed", read_packed},
                                         {"metrics", read_metrics},
                                         {"tar", read_tar},
-                                        {"json_text", read_json_text}};
+                                        {"json_text", read_json_text},
+                                        {"picture", read_picture}};
   return kTargets;
 }
 

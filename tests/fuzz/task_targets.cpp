@@ -1,4 +1,5 @@
 // Readers of the tasks' data, and of what their users write.
+#include "frontend/data/cifar10.h"
 #include "frontend/text/text_file.h"
 #include "models/attentive_reader/question.h"
 #include "models/char_lm/alphabet.h"
@@ -121,6 +122,14 @@ void read_byte_alphabet(std::string_view bytes) {
   expect(alphabet.text() == bytes, "an alphabet changes when it is written");
 }
 
+void read_cifar10(std::string_view bytes) {
+  const Folder folder(bytes, {"data_batch_1.bin"});
+  const data::Pictures pictures = data::load_cifar10(folder.path(), data::Part::kTrain);
+  for (const std::int32_t label : pictures.label.as<std::int32_t>()) {
+    expect(label >= 0 && label < 10, "a label of CIFAR-10 out of range");
+  }
+}
+
 void expect_vectors(const models::WordVectors& vectors) {
   for (const auto& [word, vector] : vectors.of) {
     expect(!word.empty() && std::ssize(vector) == vectors.width, "a vector of another width");
@@ -152,7 +161,8 @@ std::span<const Target> task_targets() {
                                         {"iam_strokes", read_iam_strokes},
                                         {"byte_alphabet", read_byte_alphabet},
                                         {"word_vectors", read_word_vectors},
-                                        {"binary_vectors", read_binary_vectors}};
+                                        {"binary_vectors", read_binary_vectors},
+                                        {"cifar10", read_cifar10}};
   return kTargets;
 }
 

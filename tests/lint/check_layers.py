@@ -70,6 +70,7 @@ LIBRARIES = [
     ("CUDA", r"cuda|cu(blas|dnn|rand|fft)|nccl|nvtx|cub/|cooperative_groups", ["backends/cuda/*"]),
     ("CLI11", r"CLI/", ["program/*", "frontend/train/*"]),
     ("toml++", r"toml\+\+/", ["program/*", "frontend/train/*", "studies/*"]),
+    ("libpng", r"png\.h$", ["frontend/io/picture.cpp", "tests/*"]),
     ("utf8proc", r"utf8proc", ["frontend/text/unicode.cpp"]),
     ("pugixml", r"pugixml", ["models/handwriting/iam_release.cpp"]),
     ("doctest", r"doctest/", ["tests/*"]),

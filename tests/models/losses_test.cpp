@@ -101,6 +101,8 @@ TEST_CASE("losses: a classification's is the sum of -log p of the labels, its er
           doctest::test_suite("slow")) {
   for (const auto& [task, label] : {std::pair{"mnist_mlp", "label"},
                                     {"mnist_cnn", "label"},
+                                    {"cifar_resnet20", "label"},
+                                    {"cifar_vgg", "label"},
                                     {"text_classifier", "label"},
                                     {"dependency_parser", "label"},
                                     {"attentive_reader", "answer"}}) {

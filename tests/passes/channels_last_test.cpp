@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "backends/backends.h"
+#include "frontend/nn/residual.h"
 #include "src/autodiff/gradient.h"
 #include "src/graph/verify.h"
 #include "src/ops/conv2d.h"
@@ -13,8 +15,10 @@
 #include "src/ops/pool2d.h"
 #include "src/ops/reduce.h"
 #include "src/passes/pipeline.h"
+#include "src/runtime/program.h"
 #include "tests/passes/count.h"
 #include "tests/support/checks.h"
+#include "tests/support/graph_runner.h"
 
 namespace keel::test {
 namespace {
@@ -124,6 +128,73 @@ TEST_CASE("to_channels_last: what commutes with a transpose") {
   CHECK(transposes([](Graph& g, Value x) {
           return pool(g, ops::transpose(g, x, {0, 3, 1, 2}));
         }) == 1);
+}
+
+// A residual network in small: convolution, norm, relu, a block with a shortcut that has fewer
+// pixels and more channels, the mean over pixels, and all gradients.
+Graph residual_network(const std::string& norm) {
+  Graph g;
+  const Value tick = g.constant(Tensor(DType::kI32, {}));
+  nn::Net net{.graph = g, .tick = tick, .first_row = tick};
+  const Value x = g.input("x", {DType::kF32, {4, 3, 8, 8}});
+  const nn::LayerOptions conv{.bias = false, .norm = nn::Norm::parse(norm)};
+  Value h = nn::conv2d(net, "conv", x, {.channels = 4, .window = 3, .padding = 1}, conv);
+  h = nn::residual_block(net, "block", ops::relu(g, h), {.channels = 8, .stride = 2}, conv);
+  h = nn::linear(net, "fc", ops::reshape(g, ops::mean(g, h, {2, 3}), {2, 16}), 5);
+  const Value loss = ops::sum(g, ops::square(g, h));
+  g.mark_output("loss", loss);
+  const std::vector<Value> leaves = g.leaves(NodeKind::kParameter);
+  const auto [gradients, changed] = differentiate(g, loss, leaves, Unreached::kZero);
+  net.update(changed);
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    g.mark_output("d " + g.node(leaves[i]).name, gradients[i]);
+  }
+  return g;
+}
+
+std::int64_t turned_elements(const Graph& g) {
+  std::int64_t elements = 0;
+  for (int i = 0; i < g.size(); ++i) {
+    if (g.node(i).op == &kTranspose) elements += g.node(i).outputs[0].shape.elements();
+  }
+  return elements;
+}
+
+TEST_CASE("to_channels_last: norms, shortcut and mean of a residual network stay channels last") {
+  constexpr std::int64_t kPictures = 4 * 3 * 8 * 8;
+  for (const char* norm : {"batchnorm", "powernorm{heads=0}", "pn_v", "mabn", "batchrenorm",
+                           "layernorm{per_pixel=true}", "none"}) {
+    CAPTURE(std::string(norm));
+    CHECK(turned_elements(converted(residual_network(norm))) == kPictures);
+  }
+  // A layer norm over whole images turns gains, biases and their gradients, 4 x 8 x 8 and twice 8 x
+  // 4 x 4 of each.
+  CHECK(turned_elements(converted(residual_network("layernorm"))) ==
+        kPictures + 4 * (256 + 128 + 128));
+}
+
+TEST_CASE("to_channels_last: a residual network computes what it did") {
+  const auto backend = make_backend("reference");
+  for (const char* norm : {"batchnorm", "powernorm{heads=0}", "pn_v", "mabn", "batchrenorm",
+                           "layernorm", "layernorm{per_pixel=true}", "groupnorm{groups=2}"}) {
+    CAPTURE(std::string(norm));
+    const Graph before = residual_network(norm), after = to_channels_last(before);
+    verify(after, "to_channels_last");
+    Variables first(*backend, 1), second(*backend, 1);
+    Program planar(*backend, first, before), last(*backend, second, after);
+    for (Program* program : {&planar, &last}) {
+      program->feed("x", random_normal({4, 3, 8, 8}, 5, 2, 3));
+      program->run();
+    }
+    for (const NamedValue& output : before.outputs()) {
+      CAPTURE(output.name);
+      check_close(last.fetch(output.name, true), planar.fetch(output.name, true), 1e-11);
+    }
+    for (const auto& [name, variable] : first.all()) {
+      CAPTURE(name);
+      check_close(second.read(name, true), first.read(name, true), 1e-11);
+    }
+  }
 }
 
 TEST_CASE("to_channels_last: one channel or one place is a reshape") {

@@ -43,8 +43,8 @@ TEST_CASE("predict: a class for each line, an empty one too" * doctest::test_sui
 }
 
 TEST_CASE("predict: a task that has no answer says so") {
-  const SmallRun run("mnist_mlp");
-  check_refusal(run.predict("1 2 3\n"), 2, "predict: mnist_mlp has no answer to lines");
+  const SmallRun run("deep_linear");
+  check_refusal(run.predict("1 2 3\n"), 2, "predict: deep_linear has no answer to lines");
 }
 
 TEST_CASE("predict: handwriting of lines and of --text, with a bias, into a file" *

@@ -39,6 +39,8 @@ TEST_CASE("splits: a test file that is wrong is found before the training" *
     std::vector<std::string> settings;
   } rows[] = {{"mnist_mlp", test::small_digits(), "t10k-images-idx3-ubyte", without_last_byte, {}},
               {"mnist_cnn", test::small_digits(), "t10k-labels-idx1-ubyte", without_last_byte, {}},
+              {"cifar_resnet20", test::small_pictures(), "test_batch.bin", without_last_byte, {}},
+              {"cifar_vgg", test::small_pictures(), "test_batch.bin", without_last_byte, {}},
               {"draw",
                test::small_digits(),
                "t10k-images-idx3-ubyte",

@@ -2,6 +2,7 @@
 
 #include "backends/backends.h"
 #include "frontend/data/digits.h"
+#include "frontend/data/textures.h"
 #include "frontend/io/idx.h"
 #include "frontend/io/safetensors.h"
 #include "models/attentive_reader/builtin.h"
@@ -16,7 +17,13 @@
 namespace keel::test {
 namespace {
 
-Settings char_lm_settings() {
+Settings language_settings(std::string_view model) {
+  if (model == "word_lm") {
+    return {"train.batch=4",  "data.source=" + small_words().string(),
+            "model.layers=1", "model.width=32",
+            "model.rank=8",   "model.feed_forward=32",
+            "model.length=6", "model.dropout=0.05"};
+  }
   return {"train.batch=8",
           "data.source=" + small_text().string(),
           "model.layers=2",
@@ -30,6 +37,15 @@ Settings char_lm_settings() {
           "model.evaluation_lanes=3",
           "model.evaluation_segment=8",
           "model.evaluation_memory=8"};
+}
+
+Settings picture_settings(std::string_view model) {
+  const Settings common{"train.batch=16", "data.source=" + small_pictures().string()};
+  if (model == "cifar_vgg") {
+    return common + Settings{"model.divisor=16", "model.norm=groupnorm{groups=2}"};
+  }
+  return common +
+         Settings{"model.depth=8", "model.width=4", "model.norm=layernorm{per_pixel=true}"};
 }
 
 Settings common_settings(std::string_view model) {
@@ -68,17 +84,15 @@ Settings common_settings(std::string_view model) {
     return {"train.batch=8", "data.source=" + small_questions().string(), "model.width=24",
             "model.dropout=0.05"};
   }
-  if (model == "char_lm") return char_lm_settings();
+  if (model == "char_lm" || model == "word_lm") return language_settings(model);
   if (model == "skip_thoughts") {
     return {"train.batch=8",    "data.source=" + small_stories().string(),
             "model.width=48",   "model.word_width=8",
             "model.symbols=12", "model.most_words=9"};
   }
-  if (model == "word_lm") {
-    return {"train.batch=4",  "data.source=" + small_words().string(),
-            "model.layers=1", "model.width=32",
-            "model.rank=8",   "model.feed_forward=32",
-            "model.length=6", "model.dropout=0.05"};
+  if (model == "cifar_resnet20" || model == "cifar_vgg") return picture_settings(model);
+  if (model == "deep_linear") {
+    return {"train.batch=20", "model.layers=4", "model.samples=80", "model.norm=layernorm"};
   }
   Settings settings{"train.batch=32", "data.train_rows=0",
                     "data.source=" + small_digits().string()};
@@ -243,6 +257,29 @@ const std::filesystem::path& small_words() {
     return true;
   }();
   check(written, ErrorKind::kIo, "[small_run] no text");
+  return folder.path();
+}
+
+std::string cifar10_bytes(const data::Pictures& pictures) {
+  const std::span<const std::uint8_t> pixels = pictures.image.as<std::uint8_t>();
+  std::string bytes;
+  for (std::int64_t row = 0; row < pictures.rows(); ++row) {
+    bytes += char(pictures.label.at(row));
+    for (const std::uint8_t pixel : pixels.subspan(std::size_t(row) * 3072, 3072)) {
+      bytes += char(pixel);
+    }
+  }
+  return bytes;
+}
+
+const std::filesystem::path& small_pictures() {
+  static const TempDir folder;
+  static const bool written = [] {
+    write_bytes(folder / "data_batch_1.bin", cifar10_bytes(data::make_textures(80, 1, "train")));
+    write_bytes(folder / "test_batch.bin", cifar10_bytes(data::make_textures(20, 1, "test")));
+    return true;
+  }();
+  check(written, ErrorKind::kIo, "[small_run] no pictures");
   return folder.path();
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/data/picture_rows.h"
 #include "frontend/train/trainer.h"
 
 namespace keel::test {
@@ -38,6 +39,11 @@ const std::filesystem::path& small_stories();
 const std::filesystem::path& small_text();
 // A folder with made-up text in the files of PTB: 60, 11 and 13 lines of 23 words and <unk>.
 const std::filesystem::path& small_words();
+// Pictures as the bytes of a file of CIFAR-10.
+std::string cifar10_bytes(const data::Pictures& pictures);
+// A folder with files of CIFAR-10's form: 80 textures, of which 8 are held out, and 20 to test;
+// made once.
+const std::filesystem::path& small_pictures();
 
 // "section.key=value"
 using Settings = std::vector<std::string>;
@@ -58,7 +64,9 @@ train::Job job_of(std::unique_ptr<task::Task> task, const Settings& settings);
 // small_questions(), width 24; handwriting on 60 built-in lines, two narrow layers, 6 points of a
 // line; draw on small_digits(), two glimpses, width 12; skip_thoughts on small_stories(), width 48;
 // char_lm on small_text(), two narrow layers, segments of 8; word_lm on small_words(), one layer,
-// segments of 6 words.
+// segments of 6 words;
+// cifar_resnet20, depth 8 and width 4, and cifar_vgg, a sixteenth of the channels, on
+// small_pictures(); deep_linear with 4 layers and 80 rows.
 train::Config small_config(const Settings& settings = {}, std::string_view model = "mnist_mlp");
 // The same, with its network and data.
 train::Job small_job(const Settings& settings = {}, std::string_view model = "mnist_mlp");

@@ -16,9 +16,11 @@ TEST_CASE("norm options: names and options parse") {
   CHECK(Norm::parse("none").is_none());
   CHECK(Norm::parse("none").options().empty());
   CHECK(Norm::parse("layernorm").options() ==
-        "axes=0 eps=1e-05 gain=true bias=true unbiased=false eps_outside=false");
+        "axes=0 eps=1e-05 gain=true bias=true unbiased=false eps_outside=false "
+        "per_pixel=false");
   CHECK(Norm::parse("layernorm{eps=1e-3,bias=false}").options() ==
-        "axes=0 eps=0.001 gain=true bias=false unbiased=false eps_outside=false");
+        "axes=0 eps=0.001 gain=true bias=false unbiased=false eps_outside=false "
+        "per_pixel=false");
   CHECK(Norm::parse("layernorm_simple").options().find("gain=false bias=false") !=
         std::string::npos);
   CHECK(Norm::parse("batchnorm{}").options() ==

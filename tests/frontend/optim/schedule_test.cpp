@@ -49,6 +49,24 @@ TEST_CASE("schedule: a warm-up from a first rate, as fairseq counts") {
   CHECK(schedule_factor({.kind = Schedule::kInverseSqrt, .warmup_from = 0.1}, 0, 0) == 1);
 }
 
+TEST_CASE("schedule: milestones are percents of the updates") {
+  const ScheduleOptions options{.kind = Schedule::kMilestones, .milestones = {50, 75}};
+  CHECK(schedule_factor(options, 0, 200) == 1);
+  CHECK(schedule_factor(options, 99, 200) == 1);
+  CHECK(schedule_factor(options, 100, 200) == near(0.1));
+  CHECK(schedule_factor(options, 149, 200) == near(0.1));
+  CHECK(schedule_factor(options, 150, 200) == near(0.01));
+  CHECK(schedule_factor(options, 199, 200) == near(0.01));
+  // Of seven updates half are three and a half.
+  CHECK(schedule_factor(options, 3, 7) == 1);
+  CHECK(schedule_factor(options, 4, 7) == near(0.1));
+  for (const std::vector<std::int64_t>& wrong :
+       std::vector<std::vector<std::int64_t>>{{}, {0}, {100}, {50, 50}, {60, 40}}) {
+    test::check_refused([&] { validate({.kind = Schedule::kMilestones, .milestones = wrong}); },
+                        "milestones: expected percents of the updates from 1 to 99, ascending");
+  }
+}
+
 TEST_CASE("schedule: cosine falls from 1 to its minimum and stays") {
   const ScheduleOptions options{.kind = Schedule::kCosine, .warmup = 10, .min_factor = 0.2};
   CHECK(schedule_factor(options, 9, 110) == 1);

@@ -1,4 +1,4 @@
-// The text classifier's answers to lines that a user gives.
+// A classifier's answers to what a user gives: lines, or pictures.
 #pragma once
 
 #include <string>
@@ -6,16 +6,20 @@
 #include <vector>
 
 #include "frontend/data/rows_decoder.h"
-#include "frontend/data/text_rows.h"
 
 namespace keel::models {
 
-// Lines are sentences without labels. The answers are names of classes, and the scores of ranked
-// answers are their probabilities.
-class LineDecoder final : public data::RowsDecoder {
+// The rows to be classified. Their labels, if they have any, are ignored.
+struct UnlabelledRows {
+  std::shared_ptr<const data::RowSet> rows;
+  std::int64_t count = 0;
+  std::int64_t batch = 256;  // rows, or tokens where the network counts in these
+};
+
+// The answers are names of classes, and the scores of ranked answers are their probabilities.
+class ClassDecoder final : public data::RowsDecoder {
  public:
-  // The labels of `rows` are ignored.
-  LineDecoder(std::shared_ptr<const data::TextRows> rows, std::vector<std::string> labels);
+  ClassDecoder(const UnlabelledRows& rows, std::vector<std::string> labels);
 
   std::int64_t size() const override { return std::ssize(found_); }
   std::vector<std::string> answers() const override;

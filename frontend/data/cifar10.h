@@ -1,0 +1,26 @@
+// CIFAR-10's binary files (Krizhevsky 2009, https://www.cs.toronto.edu/~kriz/cifar.html): records
+// of a label byte, 0 to 9, and 3,072 bytes, the planes red, green and blue of 32 x 32 pixels.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "frontend/data/dataset.h"
+#include "frontend/data/picture_rows.h"
+
+namespace keel::data {
+
+// The names of the ten classes, as published: "airplane", ..., "truck".
+std::vector<std::string> cifar10_classes();
+
+// The folder of CIFAR-10's files: `folder` or else its folder cifar-10-batches-bin or cifar10,
+// whichever has a training file; "" if none has.
+std::filesystem::path find_cifar10(const std::filesystem::path& folder);
+
+// All records of the files data_batch*.bin, or test_batch*.bin, of that folder, each plain or with
+// .gz or .xz, in the order of their names. Throws as PackedFile, Error{kIo} when there is no file,
+// and Error{kBadInput} for a file that is not whole records, or for a label of 10 or more.
+Pictures load_cifar10(const std::filesystem::path& folder, Part part);
+
+}  // namespace keel::data

@@ -1,0 +1,161 @@
+#include "frontend/data/picture_folder.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <system_error>
+
+#include "frontend/data/permutation.h"
+#include "frontend/data/picture_scale.h"
+#include "frontend/io/near_miss.h"
+#include "frontend/text/utf8.h"
+
+namespace keel::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kFewestPictures = 10;  // to hold some out of
+constexpr std::uint32_t kHeldOutPictures = stream_of("pictures.held_out");
+
+// The entries of a folder in the order of their names, without hidden ones.
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (!it->path().filename().string().starts_with('.')) entries.push_back(it->path());
+  }
+  check(!error, ErrorKind::kIo, "[pictures] {}: {}", folder.string(), error.message());
+  std::ranges::sort(entries);
+  return entries;
+}
+
+using FilesByClass = std::map<std::string, std::vector<fs::path>>;
+
+void expect_name(const std::string& name, const fs::path& folder) {
+  const bool is_line = !text::first_invalid_utf8(name) &&
+                       std::ranges::none_of(name, [](unsigned char c) { return c < ' '; });
+  check(is_line, ErrorKind::kBadInput,
+        "[pictures] {}: expected names of classes that are lines of UTF-8, got {:?}",
+        folder.string(), name);
+}
+
+// The pictures of each class; folders without any are none.
+FilesByClass classes_in(const fs::path& folder) {
+  FilesByClass classes;
+  for (const fs::path& of_class : entries_of(folder)) {
+    std::error_code ignored;
+    if (!fs::is_directory(of_class, ignored)) continue;
+    std::vector<fs::path> files;
+    for (const fs::path& file : entries_of(of_class)) {
+      if (io::is_picture(file)) files.push_back(file);
+    }
+    if (files.empty()) continue;
+    expect_name(of_class.filename().string(), folder);
+    classes[of_class.filename().string()] = std::move(files);
+  }
+  check(!classes.empty(), ErrorKind::kIo,
+        "[pictures] {}: expected folders of pictures, CLASS/*.png, .pgm or .ppm, got none{}",
+        folder.string(),
+        io::near_misses(folder, {".bin", ".png", ".pgm", ".ppm"},
+                        "a class has a folder, and files of CIFAR-10 are called data_batch*.bin"));
+  return classes;
+}
+
+std::optional<fs::path> split_folder(const fs::path& folder,
+                                     std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    std::error_code ignored;
+    if (fs::is_directory(folder / name, ignored)) return folder / name;
+  }
+  return {};
+}
+
+Pictures read_pictures(const fs::path& folder, const std::vector<std::string>& classes) {
+  const FilesByClass files = classes_in(folder);
+  std::int64_t rows = 0;
+  for (const auto& [name, of_class] : files) rows += std::ssize(of_class);
+  Pictures pictures = Pictures::of_size(rows);
+  std::int64_t row = 0;
+  for (const auto& [name, of_class] : files) {
+    const auto known = std::ranges::find(classes, name);
+    check(known != classes.end(), ErrorKind::kBadInput,
+          "[pictures] {}: expected folders of the classes {}, got {}", folder.string(),
+          fmt::join(classes, ", "), name);
+    for (const fs::path& file : of_class) {
+      std::ranges::copy(planes_of(io::read_picture(file), kPictureSide), pictures.picture(row));
+      pictures.label.as<std::int32_t>()[std::size_t(row++)] = std::int32_t(known - classes.begin());
+    }
+  }
+  return pictures;
+}
+
+std::vector<std::string> names_of(const FilesByClass& files) {
+  std::vector<std::string> names;
+  for (const auto& [name, unused] : files) names.push_back(name);
+  return names;
+}
+
+struct HeldOutRows {
+  std::vector<std::int64_t> train, valid, test;
+};
+
+// A tenth of the rows for either split that needs it; whether the other one does changes nothing.
+HeldOutRows held_out(std::int64_t rows, std::uint64_t seed, bool valid, bool test) {
+  const std::vector<std::int64_t> order = permutation(rows, Philox(seed, kHeldOutPictures));
+  const std::int64_t tenth = rows / 10;
+  HeldOutRows held;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const bool validates = valid && i < tenth, tests = test && i >= tenth && i < 2 * tenth;
+    auto& part = validates ? held.valid : tests ? held.test : held.train;
+    part.push_back(order[std::size_t(i)]);
+  }
+  for (auto* part : {&held.train, &held.valid, &held.test}) std::ranges::sort(*part);
+  return held;
+}
+
+// Fills the parts that have no folder of their own.
+void hold_out_pictures(PictureFolder& all, const fs::path& train, std::uint64_t seed, bool valid,
+                       bool test) {
+  const std::string source =
+      fmt::format("a tenth of {}, drawn by data.seed={}", train.string(), seed);
+  check(all.train.rows() >= kFewestPictures, ErrorKind::kBadInput,
+        "[pictures] {}: expected at least {} pictures, of which some are held out, got {}",
+        train.string(), kFewestPictures, all.train.rows());
+  const HeldOutRows held = held_out(all.train.rows(), seed, valid, test);
+  if (valid) all.valid = all.train.pick(held.valid), all.valid_source = source;
+  if (test) {
+    const auto rows = std::make_shared<const Pictures>(all.train.pick(held.test));
+    all.test = [rows] { return rows->slice(0, rows->rows()); };
+    all.test_source = source;
+  }
+  all.train = all.train.pick(held.train);
+}
+
+}  // namespace
+
+PictureFolder read_picture_folder(const fs::path& folder, const PictureFolderOptions& options) {
+  const fs::path train = split_folder(folder, {"train"}).value_or(folder);
+  const bool has_parts = train != folder;
+  const auto valid = has_parts ? split_folder(folder, {"valid", "val", "dev"}) : std::nullopt;
+  const auto test = has_parts ? split_folder(folder, {"test"}) : std::nullopt;
+  PictureFolder all;
+  all.classes = options.classes.empty() ? names_of(classes_in(train)) : options.classes;
+  check(all.classes.size() >= 2, ErrorKind::kBadInput,
+        "[pictures] {}: expected two classes or more, got {} alone", train.string(),
+        all.classes.front());
+  all.train = read_pictures(train, all.classes);
+  if (!valid || !test) hold_out_pictures(all, train, options.seed, !valid, !test);
+  if (valid) {
+    all.valid = read_pictures(*valid, all.classes);
+    all.valid_source = valid->string();
+  }
+  if (test) {
+    all.test = [path = *test, classes = all.classes] { return read_pictures(path, classes); };
+    all.test_source = test->string();
+  }
+  return all;
+}
+
+}  // namespace keel::data

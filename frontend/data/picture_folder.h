@@ -1,0 +1,38 @@
+// A user's own pictures, in one folder for each class.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "frontend/data/picture_rows.h"
+
+namespace keel::data {
+
+struct PictureFolder {
+  std::vector<std::string> classes;
+  Pictures train, valid;
+  std::function<Pictures()> test;  // reads its files, if the part has a folder of its own
+  // "a tenth of DIR/train, drawn by data.seed=1", or the part's folder.
+  std::string valid_source, test_source;
+};
+
+struct PictureFolderOptions {
+  std::uint64_t seed = 0;  // for choosing the pictures that are held out
+  // The classes; empty: the names of the folders of training, in the order of their bytes.
+  std::vector<std::string> classes = {};
+};
+
+// Reads DIR/CLASS/*.png, or DIR/train/CLASS/*.png with DIR/valid (or val, or dev) and DIR/test of
+// the same form; .pgm and .ppm are pictures too. For a split that has no folder a tenth of the
+// training pictures, drawn by the seed, is held out. Pictures come in the order of their classes
+// and names and are brought to 32 x 32 pixels (picture_scale.h). Hidden folders and files that are
+// no pictures by their names are passed over.
+// Throws Error{kIo} for a folder without pictures; Error{kBadInput} for fewer than two classes, for
+// a name that is no line of UTF-8, for a class that is not among the known ones, for fewer than 10
+// pictures to hold some out of, and as io::read_picture.
+PictureFolder read_picture_folder(const std::filesystem::path& folder,
+                                  const PictureFolderOptions& options);
+
+}  // namespace keel::data

@@ -1,0 +1,61 @@
+#include "models/cifar_resnet20/model.h"
+
+#include "frontend/nn/residual.h"
+#include "models/pictures.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/reduce.h"
+
+namespace keel::models {
+
+void CifarResnet20Options::validate() const {
+  check((depth - 2) % 6 == 0, ErrorKind::kUsage, "depth: expected 6 n + 2, got {}", depth);
+  nn::Norm::parse(norm);
+}
+
+task::Assets CifarResnet20Network::assets() const { return class_assets(classes_); }
+
+Value CifarResnet20Network::stage(nn::Net& net, int number, Value h,
+                                  const nn::LayerOptions& conv) const {
+  const auto scope = net.graph.scope(fmt::format("stage{}", number));
+  const std::int64_t blocks = (options_.depth - 2) / 6;
+  nn::ResidualLayer layer{.channels = options_.width << (number - 1),
+                          .stride = number == 1 ? 1 : 2};
+  for (std::int64_t block = 1; block <= blocks; ++block) {
+    h = nn::residual_block(net, fmt::format("block{}", block), h, layer, conv);
+    layer.stride = 1;
+  }
+  return h;
+}
+
+task::Outputs CifarResnet20Network::build(nn::Net& net, const task::Inputs& in) const {
+  Graph& g = net.graph;
+  const nn::Norm norm = nn::Norm::parse(options_.norm);
+  const nn::LayerOptions conv{
+      .bias = !norm.has_bias(), .weight_init = nn::kaiming_normal, .norm = norm};
+  Value h = nn::conv2d(net, "conv", in["image"],
+                       {.channels = options_.width, .window = 3, .padding = 1}, conv);
+  h = ops::relu(g, h);
+  for (const int number : {1, 2, 3}) h = stage(net, number, h, conv);
+  const Value logits =
+      nn::linear(net, "logits", ops::mean(g, h, {2, 3}), std::ssize(classes_),
+                 {.weight_init = nn::kaiming_normal, .bias_init = nn::fan_in_uniform});
+  return task::classification(g, logits, in["label"]);
+}
+
+std::unique_ptr<task::Decoder> CifarResnet20Network::decoder(std::span<const std::string> files,
+                                                             std::int64_t) const {
+  return picture_decoder(files, classes_);
+}
+
+task::Prepared CifarResnet20::prepare(const task::DataRequest& request,
+                                      const task::Assets* known) const {
+  return prepare_pictures(request, known, options_.augment, [this](std::vector<std::string> names) {
+    return std::make_shared<const CifarResnet20Network>(options_, std::move(names));
+  });
+}
+
+std::shared_ptr<const task::Network> CifarResnet20::restore(const task::Assets& assets) const {
+  return std::make_shared<const CifarResnet20Network>(options_, classes_of(assets));
+}
+
+}  // namespace keel::models

@@ -1,0 +1,134 @@
+#include "models/pictures.h"
+
+#include <algorithm>
+
+#include "frontend/data/cifar10.h"
+#include "frontend/data/picture_folder.h"
+#include "frontend/data/picture_scale.h"
+#include "frontend/data/textures.h"
+#include "frontend/text/lines.h"
+#include "models/class_decoder.h"
+
+namespace keel::models {
+namespace {
+
+constexpr std::int64_t kTexturesToTrain = 5000, kTexturesToTest = 1000;
+constexpr std::int64_t kMostHeldOut = 5000;
+
+// Cuts the last tenth off for validation.
+void hold_out_last(PictureCorpus& corpus, data::Pictures all) {
+  const std::int64_t rows = all.rows(), held_out = std::min(kMostHeldOut, rows / 10);
+  check(held_out >= 1, ErrorKind::kBadInput,
+        "[pictures] {}: expected at least 10 training pictures, got {}", corpus.origin, rows);
+  corpus.valid = all.slice(rows - held_out, held_out);
+  corpus.train = all.slice(0, rows - held_out);
+}
+
+PictureCorpus textures(std::uint64_t seed) {
+  PictureCorpus corpus;
+  corpus.name = "tex10";
+  corpus.origin = fmt::format("built-in textures, seed {}", seed);
+  corpus.classes = data::texture_classes();
+  hold_out_last(corpus, data::make_textures(kTexturesToTrain, seed, "train"));
+  corpus.test = [seed] { return data::make_textures(kTexturesToTest, seed, "test"); };
+  return corpus;
+}
+
+PictureCorpus cifar10(const std::filesystem::path& folder) {
+  PictureCorpus corpus;
+  corpus.name = "CIFAR-10";
+  corpus.origin = folder.string();
+  corpus.classes = data::cifar10_classes();
+  hold_out_last(corpus, data::load_cifar10(folder, data::Part::kTrain));
+  corpus.test = [folder] { return data::load_cifar10(folder, data::Part::kTest); };
+  return corpus;
+}
+
+PictureCorpus own_pictures(const std::filesystem::path& folder, std::uint64_t seed,
+                           const std::vector<std::string>& classes) {
+  data::PictureFolder own = data::read_picture_folder(folder, {.seed = seed, .classes = classes});
+  PictureCorpus corpus;
+  corpus.name = "pictures";
+  corpus.origin = folder.string();
+  corpus.classes = std::move(own.classes);
+  corpus.train = std::move(own.train);
+  corpus.valid = std::move(own.valid);
+  corpus.test = std::move(own.test);
+  corpus.valid_source = own.valid_source;
+  corpus.test_source = own.test_source;
+  return corpus;
+}
+
+void keep_first_pictures(PictureCorpus& corpus, std::int64_t count) {
+  const std::int64_t beyond = corpus.train.rows() - count;
+  if (count == 0 || beyond <= 0) return;
+  corpus.train = corpus.train.slice(0, count);
+  corpus.left_out.push_back({beyond, fmt::format("stand after the first {}", count)});
+}
+
+}  // namespace
+
+data::SplitNotes PictureCorpus::notes(task::Split split) const {
+  data::SplitNotes notes = data::Corpus<data::Pictures>::notes(split);
+  if (split == task::Split::kValid && !valid_source.empty()) notes.source = valid_source;
+  if (split == task::Split::kTest && !test_source.empty()) notes.source = test_source;
+  return notes;
+}
+
+PictureCorpus load_pictures(const task::DataRequest& request,
+                            const std::vector<std::string>& classes) {
+  const bool is_builtin = request.source == "builtin";
+  const std::filesystem::path cifar =
+      is_builtin ? std::filesystem::path() : data::find_cifar10(request.source);
+  PictureCorpus corpus = is_builtin      ? textures(request.seed)
+                         : cifar.empty() ? own_pictures(request.source, request.seed, classes)
+                                         : cifar10(cifar);
+  check(classes.empty() || classes == corpus.classes, ErrorKind::kBadInput,
+        "[pictures] {}: expected data of the classes {}, got {}", corpus.origin,
+        fmt::join(classes, ", "), fmt::join(corpus.classes, ", "));
+  keep_first_pictures(corpus, request.train_rows);
+  return corpus;
+}
+
+task::Prepared prepare_pictures(const task::DataRequest& request, const task::Assets* known,
+                                bool augments, const MakePictureNetwork& make) {
+  PictureCorpus corpus =
+      load_pictures(request, known ? classes_of(*known) : std::vector<std::string>{});
+  std::shared_ptr<const task::Network> network = make(corpus.classes);
+  const auto rows_of = [augments](task::Split, data::Pictures part, data::SplitNotes notes) {
+    return std::make_shared<data::PictureRows>(std::move(notes), std::move(part), augments);
+  };
+  return {std::move(network), data::splits_of(std::move(corpus), rows_of)};
+}
+
+task::Assets class_assets(const std::vector<std::string>& classes) {
+  return {{"classes", fmt::format("{}\n", fmt::join(classes, "\n"))}};
+}
+
+std::vector<std::string> classes_of(const task::Assets& assets) {
+  std::vector<std::string> classes;
+  text::Lines lines(task::find_asset(assets, "classes"));
+  while (const std::optional<text::Line> line = lines.next()) {
+    check(!line->text.empty(), ErrorKind::kBadInput, "classes: line {}: expected a name, got none",
+          line->number);
+    classes.emplace_back(line->text);
+  }
+  check(classes.size() >= 2, ErrorKind::kBadInput, "classes: expected two or more, got {}",
+        classes.size());
+  return classes;
+}
+
+std::unique_ptr<task::Decoder> picture_decoder(std::span<const std::string> files,
+                                               const std::vector<std::string>& classes) {
+  data::Pictures pictures = data::Pictures::of_size(std::ssize(files));
+  for (std::int64_t row = 0; row < std::ssize(files); ++row) {
+    const io::Picture picture = io::read_picture(files[std::size_t(row)]);
+    std::ranges::copy(data::planes_of(picture, data::kPictureSide), pictures.picture(row));
+  }
+  auto rows =
+      std::make_shared<data::PictureRows>(data::SplitNotes{"pictures"}, std::move(pictures), false);
+  return std::make_unique<ClassDecoder>(UnlabelledRows{std::move(rows), std::ssize(files)},
+                                        classes);
+}
+
+}  // namespace keel::models

@@ -1,0 +1,88 @@
+#include "program/questions.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "frontend/io/picture.h"
+
+namespace keel::cli {
+namespace {
+
+constexpr std::string_view kStandardInput = "standard input";
+constexpr std::size_t kMostLines = 1 << 24;
+
+std::vector<std::string> pictures_in(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  using Walk = std::filesystem::recursive_directory_iterator;
+  for (Walk it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (io::is_picture(it->path())) files.push_back(it->path().string());
+  }
+  check(!error, ErrorKind::kIo, "{}: {}", folder, error.message());
+  check(!files.empty(), ErrorKind::kIo,
+        "{}: expected pictures (.png, .pgm or .ppm) in this folder, got none", folder);
+  std::ranges::sort(files);
+  return files;
+}
+
+std::unique_ptr<task::Decoder> decoder_of_lines(const task::Network& network, Questions& questions,
+                                                std::vector<std::string>& portion,
+                                                std::int64_t first) {
+  if (network.answers() == task::Answers::kAllLines) {
+    for (std::string& line : questions.take_rest(kMostLines)) portion.push_back(std::move(line));
+    check(portion.size() < kMostLines, ErrorKind::kBadInput, "{}: expected fewer than {} lines",
+          kStandardInput, kMostLines);
+  }
+  return network.decoder(portion, first);
+}
+
+}  // namespace
+
+std::vector<std::string> picture_files(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored)) {
+      for (std::string& file : pictures_in(path)) files.push_back(std::move(file));
+    } else {
+      files.push_back(path);
+    }
+  }
+  return files;
+}
+
+std::vector<std::string> Questions::take(std::size_t most, std::size_t most_bytes) {
+  std::vector<std::string> lines;
+  for (std::size_t bytes = 0; lines.size() < most && bytes < most_bytes;) {
+    std::optional<std::string> line = next();
+    if (!line) break;
+    bytes += line->size();
+    lines.push_back(std::move(*line));
+  }
+  return lines;
+}
+
+std::optional<std::string> Questions::next() {
+  if (are_given()) {
+    return taken_ < given_.size() ? std::optional(given_[taken_++]) : std::nullopt;
+  }
+  const std::optional<text::Line> line = input_.next();
+  return line ? std::optional(std::string(line->text)) : std::nullopt;
+}
+
+// Networks call the lines that they are asked standard input, which those of --text are not.
+std::unique_ptr<task::Decoder> decoder_of(const task::Network& network, Questions& questions,
+                                          std::vector<std::string>& portion, std::int64_t first) {
+  try {
+    return decoder_of_lines(network, questions, portion, first);
+  } catch (const Error& error) {
+    std::string message = error.what();
+    const std::size_t at = message.find(kStandardInput);
+    if (!questions.are_given() || at == message.npos) throw;
+    throw Error(error.kind(), message.replace(at, kStandardInput.size(), "--text"));
+  }
+}
+
+}  // namespace keel::cli
