@@ -11,7 +11,7 @@
 namespace keel::test {
 namespace {
 
-struct Sizes {
+struct LinearSizes {
   std::int64_t rows, width, words;
   LinearLossAttrs attrs = {};
   bool has_bias = true;
@@ -19,7 +19,7 @@ struct Sizes {
 
 // Makes the op of inputs that make() gives: normal numbers of a shape.
 template <class Make>
-ops::LinearLoss loss_of(Graph& g, const Sizes& s, Value labels, const Make& make) {
+ops::LinearLoss linear_loss_of(Graph& g, const LinearSizes& s, Value labels, const Make& make) {
   ops::LinearLossOperands of{
       .x = make({s.rows, s.width}), .table = make({s.words, s.width}), .labels = labels};
   const std::int64_t clusters = std::ssize(s.attrs.cutoffs);
@@ -29,7 +29,7 @@ ops::LinearLoss loss_of(Graph& g, const Sizes& s, Value labels, const Make& make
   return ops::linear_cross_entropy(g, of, s.attrs);
 }
 
-void check_sizes(const Sizes& s) {
+void check_linear(const LinearSizes& s) {
   const auto judge = make_backend("reference"), tested = make_backend(default_backend(), {2});
   const std::string sizes = fmt::format("{} {} {} ", s.rows, s.width, s.words);
   CAPTURE(sizes);
@@ -37,7 +37,7 @@ void check_sizes(const Sizes& s) {
   compare::Draft d;
   const Value labels = d.below({s.rows}, s.words);
   const ops::LinearLoss loss =
-      loss_of(d.graph, s, labels, [&](const Shape& shape) { return d.normal(shape); });
+      linear_loss_of(d.graph, s, labels, [&](const Shape& shape) { return d.normal(shape); });
   d.differentiate({loss.sum});
   d.mark({loss.nll, loss.sum.at(LinearLossOutput::kLse)});
   const auto subject = d.finish({"linear_cross_entropy", "drawn"}, true);
@@ -46,29 +46,29 @@ void check_sizes(const Sizes& s) {
 
 TEST_CASE("backend linear_cross_entropy: rows, widths and classes of every size") {
   for_each_target([] {
-    for (const Sizes& s : {Sizes{1, 1, 1},
-                           {3, 5, 7},
-                           {47, 16, 31},
-                           {49, 17, 193},
-                           {241, 8, 33},
-                           {5, 70, 385},
-                           {33, 33, 192, {.label_smoothing = 0.1}},
-                           {20, 9, 65, {.label_smoothing = 1}, false}}) {
-      check_sizes(s);
+    for (const LinearSizes& s : {LinearSizes{1, 1, 1},
+                                 {3, 5, 7},
+                                 {47, 16, 31},
+                                 {49, 17, 193},
+                                 {241, 8, 33},
+                                 {5, 70, 385},
+                                 {33, 33, 192, {.label_smoothing = 0.1}},
+                                 {20, 9, 65, {.label_smoothing = 1}, false}}) {
+      check_linear(s);
     }
   });
 }
 
 TEST_CASE("backend linear_cross_entropy: adaptive") {
-  for (const Sizes& s : {Sizes{17, 5, 40, {.cutoffs = {10}}},
-                         {60, 9, 230, {.cutoffs = {4, 200, 229}, .label_smoothing = 0.1}},
-                         {9, 4, 1300, {.cutoffs = {1050}}, false},
-                         {70, 6, 50, {.cutoffs = {1, 2, 3}, .ignore_index = 30}}}) {
-    check_sizes(s);
+  for (const LinearSizes& s : {LinearSizes{17, 5, 40, {.cutoffs = {10}}},
+                               {60, 9, 230, {.cutoffs = {4, 200, 229}, .label_smoothing = 0.1}},
+                               {9, 4, 1300, {.cutoffs = {1050}}, false},
+                               {70, 6, 50, {.cutoffs = {1, 2, 3}, .ignore_index = 30}}}) {
+    check_linear(s);
   }
 }
 
-OpCase case_of(const Sizes& s, std::int64_t words_used) {
+OpCase linear_case(const LinearSizes& s, std::int64_t words_used) {
   OpCase c;
   Tensor labels(DType::kI32, {s.rows});
   for (std::int64_t r = 0; r < s.rows; ++r) {
@@ -83,31 +83,31 @@ OpCase case_of(const Sizes& s, std::int64_t words_used) {
   if (clusters > 0) c.inputs.push_back(random_f32({clusters}, 8));
   c.build = [s](Graph& g, const std::vector<Value>& v) {
     std::size_t next = 1;
-    return std::vector{loss_of(g, s, v[0], [&](const Shape&) { return v[next++]; }).sum};
+    return std::vector{linear_loss_of(g, s, v[0], [&](const Shape&) { return v[next++]; }).sum};
   };
   return c;
 }
 
 TEST_CASE("backend linear_cross_entropy: the same bits for every number of threads") {
-  check_thread_counts(case_of({500, 40, 700, {.label_smoothing = 0.1}}, 700));
-  check_thread_counts(case_of({150, 24, 500, {.cutoffs = {200, 300}}}, 500));
+  check_thread_counts(linear_case({500, 40, 700, {.label_smoothing = 0.1}}, 700));
+  check_thread_counts(linear_case({150, 24, 500, {.cutoffs = {200, 300}}}, 500));
 }
 
 TEST_CASE("backend linear_cross_entropy: a cluster that no row is in, and no rows at all") {
-  const Results got = run_tested(case_of({20, 6, 90, {.cutoffs = {30, 60}}}, 60));
+  const Results got = run_tested(linear_case({20, 6, 90, {.cutoffs = {30, 60}}}, 60));
   const Tensor &dtable = got.at("d2"), &dbias = got.at("d3");
   for (std::int64_t word = 0; word < 90; ++word) {
     CHECK((dbias.at(word) == 0) == (word >= 60));
     CHECK((dtable.at(word * 6) == 0) == (word >= 60));
   }
-  const Results none = run_tested(case_of({0, 6, 90}, 60));
+  const Results none = run_tested(linear_case({0, 6, 90}, 60));
   CHECK(none.at("y0").at(0) == 0);
   for (std::int64_t e = 0; e < none.at("d2").elements(); ++e) CHECK(none.at("d2").at(e) == 0);
 }
 
 TEST_CASE("backend linear_cross_entropy: labels out of range, rows that do not count") {
   for (const std::int32_t label : {-1, -2, 12}) {
-    OpCase c = case_of({6, 4, 12}, 12);
+    OpCase c = linear_case({6, 4, 12}, 12);
     c.inputs[0].as<std::int32_t>()[3] = label;
     const Results got = run_tested(c), expected = run_reference(c);
     CHECK(std::isnan(got.at("y0").at(0)) == (label != -1));
@@ -117,11 +117,11 @@ TEST_CASE("backend linear_cross_entropy: labels out of range, rows that do not c
 }
 
 TEST_CASE("backend linear_cross_entropy: all logits never exist at once, forwards or backwards") {
-  const Sizes sizes{1000, 64, 20000};
+  const LinearSizes sizes{1000, 64, 20000};
   Graph g;
   const Value labels = g.input("labels", {DType::kI32, {sizes.rows}});
   int count = 0;
-  const ops::LinearLoss loss = loss_of(g, sizes, labels, [&](const Shape& shape) {
+  const ops::LinearLoss loss = linear_loss_of(g, sizes, labels, [&](const Shape& shape) {
     return g.input(fmt::format("in{}", count++), {DType::kF32, shape});
   });
   gradient(g, loss.sum, std::vector{g.find_leaf("in0"), g.find_leaf("in1")});
@@ -138,7 +138,7 @@ TEST_CASE("backend linear_cross_entropy: all logits never exist at once, forward
 }
 
 TEST_CASE("backend linear_cross_entropy: logits of 1e4 do not overflow") {
-  OpCase c = case_of({9, 3, 500}, 500);
+  OpCase c = linear_case({9, 3, 500}, 500);
   for (double& x : c.inputs[1].as<double>()) x = double(float(x * 1e4));
   const Results got = run_tested(c), expected = run_reference(c);
   CHECK(std::isfinite(got.at("y0").at(0)));

@@ -10,7 +10,7 @@
 namespace keel::test {
 namespace {
 
-struct Sizes {
+struct MultilinearShape {
   std::int64_t b, n, rank, features;
   bool causal = true;
 
@@ -20,7 +20,7 @@ struct Sizes {
   }
 };
 
-void check_sizes(const Sizes& s) {
+void check_multilinear(const MultilinearShape& s) {
   const auto judge = make_backend("reference"), tested = make_backend(default_backend(), {2});
   const std::string sizes = fmt::format("{} {} {} {} {}", s.b, s.n, s.rank, s.features, s.causal);
   CAPTURE(sizes);
@@ -34,7 +34,7 @@ void check_sizes(const Sizes& s) {
   CHECK(compare::compare(*judge, {tested.get()}, *subject, {}).agrees());
 }
 
-OpCase case_of(const Sizes& s) {
+OpCase multilinear_case(const MultilinearShape& s) {
   return random_case(s.shapes(), [causal = s.causal](Graph& g, const std::vector<Value>& v) {
     return std::vector{
         ops::multilinear_attention(g, {v[0], v[1], v[2], v[3], v[4], v[5]}, {.causal = causal})};
@@ -43,22 +43,22 @@ OpCase case_of(const Sizes& s) {
 
 TEST_CASE("backend multilinear_attention: sequences, positions, ranks and features of every size") {
   for_each_target([] {
-    for (const Sizes& s : {Sizes{1, 1, 1, 1},
-                           {2, 3, 2, 5},
-                           {1, 9, 8, 16},
-                           {7, 17, 5, 33},
-                           {8, 7, 16, 31},
-                           {17, 8, 3, 65},
-                           {9, 10, 17, 40},
-                           {3, 11, 4, 7, false},
-                           {9, 9, 6, 17, false}}) {
-      check_sizes(s);
+    for (const MultilinearShape& s : {MultilinearShape{1, 1, 1, 1},
+                                      {2, 3, 2, 5},
+                                      {1, 9, 8, 16},
+                                      {7, 17, 5, 33},
+                                      {8, 7, 16, 31},
+                                      {17, 8, 3, 65},
+                                      {9, 10, 17, 40},
+                                      {3, 11, 4, 7, false},
+                                      {9, 9, 6, 17, false}}) {
+      check_multilinear(s);
     }
   });
 }
 
 TEST_CASE("backend multilinear_attention: no sequences") {
-  const Results got = run_tested(case_of({0, 3, 2, 4}));
+  const Results got = run_tested(multilinear_case({0, 3, 2, 4}));
   CHECK(got.at("y0").elements() == 0);
   for (const char* sum : {"d3", "d5"}) {
     for (std::int64_t e = 0; e < got.at(sum).elements(); ++e) CHECK(got.at(sum).at(e) == 0);
@@ -66,13 +66,13 @@ TEST_CASE("backend multilinear_attention: no sequences") {
 }
 
 TEST_CASE("backend multilinear_attention: the same bits for every number of threads") {
-  check_thread_counts(case_of({19, 9, 8, 70}));
-  check_thread_counts(case_of({2, 19, 8, 70}));
+  check_thread_counts(multilinear_case({19, 9, 8, 70}));
+  check_thread_counts(multilinear_case({2, 19, 8, 70}));
 }
 
 // Copies of sequence 0 of a case with many, alone.
 OpCase first_sequence(const OpCase& all, std::int64_t n, std::int64_t rank) {
-  OpCase one = case_of({1, n, rank, all.inputs[5].shape()[1]});
+  OpCase one = multilinear_case({1, n, rank, all.inputs[5].shape()[1]});
   for (std::size_t i = 0; i < one.inputs.size(); ++i) {
     for (std::int64_t e = 0; e < one.inputs[i].elements(); ++e) {
       one.inputs[i].as<double>()[std::size_t(e)] = all.inputs[i].at(e);
@@ -83,7 +83,7 @@ OpCase first_sequence(const OpCase& all, std::int64_t n, std::int64_t rank) {
 
 TEST_CASE("backend multilinear_attention: a sequence's bits do not depend on the others") {
   constexpr std::int64_t kPositions = 11, kRank = 6;
-  const OpCase all = case_of({13, kPositions, kRank, 21});
+  const OpCase all = multilinear_case({13, kPositions, kRank, 21});
   const Results many = run_tested(all), one = run_tested(first_sequence(all, kPositions, kRank));
   for (const char* name : {"y0"}) {
     for (std::int64_t e = 0; e < one.at(name).elements(); ++e) {
@@ -95,7 +95,7 @@ TEST_CASE("backend multilinear_attention: a sequence's bits do not depend on the
 TEST_CASE("backend multilinear_attention: causal, later positions change no bit") {
   for (const std::int64_t b : {2, 9}) {
     constexpr std::int64_t kPositions = 10, kRank = 3;
-    OpCase c = case_of({b, kPositions, kRank, 5});
+    OpCase c = multilinear_case({b, kPositions, kRank, 5});
     c.gradients = false;
     const Tensor before = run_tested(c).at("y0").clone();
     constexpr std::int64_t kFrom = 6;

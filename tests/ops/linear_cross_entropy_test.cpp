@@ -22,7 +22,7 @@ namespace {
 constexpr std::int64_t kRows = 5, kWidth = 3, kWords = 9;
 
 // x, table, bias, clusters, their bias, labels.
-OpCase case_of(const LinearLossAttrs& attrs, const std::vector<std::int32_t>& labels) {
+OpCase linear_case(const LinearLossAttrs& attrs, const std::vector<std::int32_t>& labels) {
   const std::int64_t clusters = std::ssize(attrs.cutoffs);
   OpCase c;
   c.inputs.push_back(random_normal({kRows, kWidth}, 1));
@@ -34,7 +34,8 @@ OpCase case_of(const LinearLossAttrs& attrs, const std::vector<std::int32_t>& la
   return c;
 }
 
-ops::LinearLoss loss_of(Graph& g, const std::vector<Value>& v, const LinearLossAttrs& attrs) {
+ops::LinearLoss linear_loss_of(Graph& g, const std::vector<Value>& v,
+                               const LinearLossAttrs& attrs) {
   ops::LinearLossOperands of{.x = v[0], .table = v[1], .bias = v[2], .labels = v[5]};
   if (!attrs.cutoffs.empty()) of.clusters = v[3], of.cluster_bias = v[4];
   return ops::linear_cross_entropy(g, of, attrs);
@@ -43,9 +44,9 @@ ops::LinearLoss loss_of(Graph& g, const std::vector<Value>& v, const LinearLossA
 TEST_CASE("linear_cross_entropy: is a product and a cross entropy") {
   for (const double smoothing : {0.0, 0.3}) {
     const LinearLossAttrs attrs{.label_smoothing = smoothing};
-    OpCase c = case_of(attrs, {0, 8, -1, 3, 3});
+    OpCase c = linear_case(attrs, {0, 8, -1, 3, 3});
     c.inputs.erase(c.inputs.begin() + 3, c.inputs.begin() + 5);
-    OpCase composed{std::move(c)}, tiled = case_of(attrs, {0, 8, -1, 3, 3});
+    OpCase composed{std::move(c)}, tiled = linear_case(attrs, {0, 8, -1, 3, 3});
     tiled.inputs.erase(tiled.inputs.begin() + 3, tiled.inputs.begin() + 5);
     composed.build = [=](Graph& g, const std::vector<Value>& v) {
       const Value z = ops::matmul(g, v[0], v[1], {.bias = v[2], .transpose_b = true});
@@ -63,10 +64,10 @@ TEST_CASE("linear_cross_entropy: is a product and a cross entropy") {
 TEST_CASE("linear_cross_entropy: nll is not smoothed") {
   Results results[2];
   for (const double smoothing : {0.0, 0.5}) {
-    OpCase c = case_of({}, {1, 2, 3, -1, 8});
+    OpCase c = linear_case({}, {1, 2, 3, -1, 8});
     c.gradients = false;
     c.build = [=](Graph& g, const std::vector<Value>& v) {
-      const ops::LinearLoss loss = loss_of(g, v, {.label_smoothing = smoothing});
+      const ops::LinearLoss loss = linear_loss_of(g, v, {.label_smoothing = smoothing});
       return std::vector{loss.sum, loss.nll};
     };
     results[smoothing > 0] = run_reference(c);
@@ -98,10 +99,10 @@ std::vector<double> probabilities(const OpCase& c, std::int64_t row, std::int64_
 TEST_CASE("linear_cross_entropy: adaptive, the probabilities of all words add up to 1") {
   constexpr std::int64_t kCut = 4;
   for (std::int32_t word = 0; word < kWords; ++word) {
-    OpCase c = case_of({.cutoffs = {kCut}}, {word, -1, -1, -1, -1});
+    OpCase c = linear_case({.cutoffs = {kCut}}, {word, -1, -1, -1, -1});
     c.gradients = false;
     c.build = [](Graph& g, const std::vector<Value>& v) {
-      return std::vector{loss_of(g, v, {.cutoffs = {kCut}}).nll};
+      return std::vector{linear_loss_of(g, v, {.cutoffs = {kCut}}).nll};
     };
     const std::vector<double> p = probabilities(c, 0, kCut);
     double sum = 0;
@@ -113,9 +114,9 @@ TEST_CASE("linear_cross_entropy: adaptive, the probabilities of all words add up
 
 TEST_CASE("linear_cross_entropy: a cluster that no row is in has lse 0 and no gradient") {
   const LinearLossAttrs attrs{.cutoffs = {3, 6}, .label_smoothing = 0.1};
-  OpCase c = case_of(attrs, {0, 7, 2, 8, -1});
+  OpCase c = linear_case(attrs, {0, 7, 2, 8, -1});
   c.build = [=](Graph& g, const std::vector<Value>& v) {
-    return std::vector{loss_of(g, v, attrs).sum};
+    return std::vector{linear_loss_of(g, v, attrs).sum};
   };
   const Results results = run_reference(c);
   const Tensor& dtable = results.at("d1");
@@ -125,7 +126,7 @@ TEST_CASE("linear_cross_entropy: a cluster that no row is in has lse 0 and no gr
   }
   c.gradients = false;
   c.build = [=](Graph& g, const std::vector<Value>& v) {
-    return std::vector{loss_of(g, v, attrs).sum.at(LinearLossOutput::kLse)};
+    return std::vector{linear_loss_of(g, v, attrs).sum.at(LinearLossOutput::kLse)};
   };
   const Tensor lse = run_reference(c).at("y0").clone();
   // The parts are the head and two clusters; row 4 does not count.
@@ -141,15 +142,15 @@ TEST_CASE("linear_cross_entropy: gradients") {
        {std::vector<std::int64_t>{}, {4}, {2, 5}, {1, 2, 8}}) {
     for (const double smoothing : {0.0, 0.2}) {
       const LinearLossAttrs attrs{.cutoffs = cutoffs, .label_smoothing = smoothing};
-      OpCase c = case_of(attrs, {0, 4, 8, -1, 1});
+      OpCase c = linear_case(attrs, {0, 4, 8, -1, 1});
       c.build = [=](Graph& g, const std::vector<Value>& v) {
-        return std::vector{loss_of(g, v, attrs).sum};
+        return std::vector{linear_loss_of(g, v, attrs).sum};
       };
       CAPTURE(Attrs(attrs).text());
       gradcheck(c, {.skip = cutoffs.empty() ? std::vector{3, 4} : std::vector<int>{}});
     }
   }
-  OpCase c = case_of({}, {0, 4, 8, -1, 1});
+  OpCase c = linear_case({}, {0, 4, 8, -1, 1});
   c.build = [](Graph& g, const std::vector<Value>& v) {
     return std::vector{
         ops::linear_cross_entropy(g, {.x = v[0], .table = v[1], .labels = v[5]}).sum};
@@ -161,10 +162,10 @@ TEST_CASE("linear_cross_entropy: a label outside of the words makes the loss NaN
   for (const std::int32_t label : {-2, 9}) {
     for (const std::vector<std::int64_t>& cutoffs : {std::vector<std::int64_t>{}, {4}}) {
       const LinearLossAttrs attrs{.cutoffs = cutoffs};
-      OpCase c = case_of(attrs, {0, 1, label, 2, 3});
+      OpCase c = linear_case(attrs, {0, 1, label, 2, 3});
       c.gradients = false;
       c.build = [=](Graph& g, const std::vector<Value>& v) {
-        const ops::LinearLoss loss = loss_of(g, v, attrs);
+        const ops::LinearLoss loss = linear_loss_of(g, v, attrs);
         return std::vector{loss.sum, loss.nll};
       };
       const Results results = run_reference(c);
