@@ -168,9 +168,12 @@ Outputs op_relative_attention(Draft& d) {
                             double size) {
     const Shape k{q[0], keys, q[2]};
     const auto normal = [&](const Shape& shape) { return ops::scale(g, d.normal(shape), size); };
-    return ops::RelativeAttentionOperands{normal(q),          normal(k),
-                                          d.normal(k),        normal({distances, q[2]}),
-                                          normal({q[2]}),     normal({q[2]}),
+    return ops::RelativeAttentionOperands{normal(q),
+                                          normal(k),
+                                          d.normal(k),
+                                          normal({distances, q[2]}),
+                                          normal({q[2]}),
+                                          normal({q[2]}),
                                           d.below({q[0]}, keys - q[1] + 1)};
   };
   return {ops::relative_attention(g, operands({2, 37, 16}, 301, 301, 1), {.heads = 2}),
