@@ -162,20 +162,24 @@ Outputs op_attention(Draft& d) {
   return {many, one, hard};
 }
 // Several tiles of queries, keys and distances; a key for every distance, and fewer of them; a
-// window, and scores of about 100.
+// window; more than 4,096 keys; and scores of about 100.
 Outputs op_relative_attention(Draft& d) {
   Graph& g = d.graph;
   const auto operands = [&](const Shape& q, std::int64_t keys, std::int64_t distances,
                             double size) {
     const Shape k{q[0], keys, q[2]};
     const auto normal = [&](const Shape& shape) { return ops::scale(g, d.normal(shape), size); };
-    return ops::RelativeAttentionOperands{normal(q),          normal(k),
-                                          d.normal(k),        normal({distances, q[2]}),
-                                          normal({q[2]}),     normal({q[2]}),
+    return ops::RelativeAttentionOperands{normal(q),
+                                          normal(k),
+                                          d.normal(k),
+                                          normal({distances, q[2]}),
+                                          normal({q[2]}),
+                                          normal({q[2]}),
                                           d.below({q[0]}, keys - q[1] + 1)};
   };
   return {ops::relative_attention(g, operands({2, 37, 16}, 301, 301, 1), {.heads = 2}),
           ops::relative_attention(g, operands({3, 70, 5}, 133, 40, 1), {.heads = 1, .window = 60}),
+          ops::relative_attention(g, operands({1, 3, 5}, 4133, 40, 1), {.heads = 1}),
           ops::relative_attention(g, operands({1, 133, 40}, 150, 150, 4), {.heads = 1})};
 }
 Outputs op_lstm_cell(Draft& d) {

@@ -261,7 +261,7 @@ TEST_CASE("predict: a language model goes on with a prompt, the same on any numb
   check_refusal(run.predict("", {"--prompt", "#Z"}), 3,
                 "[char_lm] --prompt: expected one of the 33 bytes of the model's alphabet, got 5a "
                 "at byte 2");
-  check_refusal(run.predict("", {"--prompt", ""}), 2, "prompt: expected at least one token");
+  check_refusal(run.predict("", {"--prompt", ""}), 2, "--prompt: expected a value, got ''");
   check_refusal(write({"--top-p", "2"}), 2, "top_p: expected above 0 to 1, got 2");
   check_refusal(run.predict("", {"--tokens", "3"}), 2, "--prompt");
   check_refusal(run.predict("a line\n"), 2, "predict: char_lm has no answer to lines of text");
