@@ -93,7 +93,7 @@ void add_continuation_options(CLI::App& app, PredictArgs& args) {
       app.add_option("--tokens", args.tokens, "tokens to add to the prompt"),
       app.add_option("--temperature", args.sample.temperature,
                      "how evenly tokens are drawn; 0: always the likeliest"),
-      app.add_option("--top-k", args.sample.top_k, "draw from the so many likeliest; 0: from all"),
+      app.add_option("--top-k", args.sample.top_k, "draw from the K likeliest tokens; 0: from all"),
       app.add_option("--top-p", args.sample.top_p,
                      "draw from the likeliest that together have this probability"),
       app.add_option("--seed", args.seed, "of what is drawn")};

@@ -50,12 +50,11 @@ int predict_text(const PredictArgs& args, const Checkpoint& checkpoint) {
   if (asked.give) asked.give(asked.prompt);
   const train::SignalGuard signals;
   evaluator.decode(*writer, [] { return train::SignalGuard::received() != 0; });
-  if (const int signal = train::SignalGuard::received()) {
-    io::say("interrupted");
-    return 128 + signal;
-  }
   finish(args, writer->answers()[0]);
-  return 0;
+  const int signal = train::SignalGuard::received();
+  if (signal == 0) return 0;
+  io::say("interrupted: what had been written so far is kept");
+  return 128 + signal;
 }
 
 }  // namespace keel::cli

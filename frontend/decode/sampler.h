@@ -11,7 +11,7 @@ namespace keel::decode {
 // The token that `uniform`, in [0, 1), draws. Tokens are ordered by logit, the largest first, among
 // equal ones by number; top_k and then top_p keep the first of them; the drawn token is the first
 // at which the sum of the kept probabilities exceeds `uniform` times their total. Computed in
-// float64, so that the same logits give the same token everywhere. Throws Error{kDiverged} for a
+// float64, so that rounding hardly ever decides. Throws Error{kDiverged} for a
 // logit that is not a number or is +infinity, and for no logit above -infinity.
 std::int32_t drawn_token(std::span<const float> logits, const task::SampleOptions& options,
                          double uniform);

@@ -46,6 +46,8 @@ void Trainer::roll_back(const NonFiniteStep& cause) {
         folder_.checkpoints().string());
   state_ = from_checkpoint(checkpoint->content, checkpoint->path.string(), job_, variables_,
                            &steps_.carries());
+  // The batches since the checkpoint are left out: what it carries does not precede the next one.
+  steps_.carries().clear();
   // Losses of an epoch before, if the file to go back to was damaged and an earlier one taken.
   if (state_.epoch != place.epoch) state_.epoch_loss = state_.epoch_items = 0;
   const std::int64_t left_out = place.step + 1 - state_.step;

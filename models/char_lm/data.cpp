@@ -45,13 +45,15 @@ ByteCorpus::Part ByteCorpus::part(task::Split split) const {
   return split == task::Split::kValid ? Part{valid, test - valid} : Part{test, all - test};
 }
 
-std::string_view ByteCorpus::bytes(task::Split split) const {
+std::string_view ByteCorpus::whole_part(task::Split split) const {
   if (is_builtin_ && split != task::Split::kTrain) return others_[std::size_t(split) - 1];
-  Part part = this->part(split);
-  if (split == task::Split::kTrain && train_bytes_ > 0) {
-    part.count = std::min(part.count, std::size_t(train_bytes_));
-  }
+  const Part part = this->part(split);
   return std::string_view(text_).substr(part.first, part.count);
+}
+
+std::string_view ByteCorpus::bytes(task::Split split) const {
+  const bool is_cut = split == task::Split::kTrain && train_bytes_ > 0;
+  return whole_part(split).substr(0, is_cut ? std::size_t(train_bytes_) : std::string_view::npos);
 }
 
 std::string ByteCorpus::place(task::Split split) const {
@@ -68,7 +70,7 @@ data::TokenText ByteCorpus::numbered(task::Split split, const ByteAlphabet& alph
         least, text.tokens.size());
   const std::int64_t dropped = std::ssize(bytes) - std::ssize(text.tokens);
   if (dropped > 0) text.left_out.push_back({dropped, "are line feeds", "bytes"});
-  const std::int64_t beyond = std::int64_t(part(split).count) - std::ssize(bytes);
+  const std::int64_t beyond = std::ssize(whole_part(split)) - std::ssize(bytes);
   if (split == task::Split::kTrain && beyond > 0) {
     text.left_out.push_back(
         {beyond, fmt::format("stand after the first {}", bytes.size()), "bytes"});

@@ -13,7 +13,11 @@ constexpr std::string_view kNext = "next";
 }  // namespace
 
 void CharLmOptions::validate() const {
-  nn::Norm::parse(norm);
+  const bool is_batch_norm = nn::Norm::parse(norm).is_batch_type();
+  check(!pre_norm || memory == 0 || !is_batch_norm, ErrorKind::kUsage,
+        "norm: with pre_norm and a memory expected a norm of single positions, got '{}', whose "
+        "statistics would count the positions of the memory again",
+        norm);
   nn::check_widths(width, heads);
   check(width / heads <= kWidestHead, ErrorKind::kUsage,
         "heads: expected heads of at most {} features, got {}", kWidestHead, width / heads);
@@ -68,6 +72,8 @@ std::vector<NamedValue> CharLmNetwork::build_search(nn::Net& net, std::string_vi
 }
 
 std::unique_ptr<task::Decoder> CharLmNetwork::continuation(const task::Continuation& asked) const {
+  check(options_.evaluation_memory > 0, ErrorKind::kUsage,
+        "predict --prompt: expected a model with a memory (model.evaluation_memory), got none");
   return std::make_unique<decode::TextWriter>(
       decode::ContinuationModel{
           .network = std::string(kNext),
@@ -78,17 +84,29 @@ std::unique_ptr<task::Decoder> CharLmNetwork::continuation(const task::Continuat
 }
 
 std::shared_ptr<const CharLmNetwork> CharLm::restored(const task::Assets& assets) const {
-  return std::make_shared<const CharLmNetwork>(
-      options_, ByteAlphabet::parse(task::find_asset(assets, "alphabet")));
+  const ByteAlphabet alphabet = ByteAlphabet::parse(task::find_asset(assets, "alphabet"));
+  check(alphabet.reading() == options_.alphabet, ErrorKind::kUsage,
+        "[char_lm] model.alphabet: expected {}, as in training, got {}",
+        choice_text(alphabet.reading()), choice_text(options_.alphabet));
+  return std::make_shared<const CharLmNetwork>(options_, alphabet);
+}
+
+std::shared_ptr<const CharLmNetwork> CharLm::made(const ByteCorpus& corpus) const {
+  check(options_.parts != TextParts::kWhole, ErrorKind::kUsage,
+        "[char_lm] model.parts: expected 90-5-5 for a training, whose test would otherwise be its "
+        "own text, got whole");
+  const ByteAlphabet alphabet =
+      ByteAlphabet::of(corpus.whole_part(task::Split::kTrain), options_.alphabet,
+                       "[char_lm] " + corpus.place(task::Split::kTrain));
+  for (const task::Split split : {task::Split::kValid, task::Split::kTest}) {
+    alphabet.numbers(corpus.bytes(split), "[char_lm] " + corpus.place(split));
+  }
+  return std::make_shared<const CharLmNetwork>(options_, alphabet);
 }
 
 task::Prepared CharLm::prepare(const task::DataRequest& request, const task::Assets* known) const {
   const auto corpus = std::make_shared<const ByteCorpus>(request, options_.file, options_.parts);
-  const auto network =
-      known ? restored(*known)
-            : std::make_shared<const CharLmNetwork>(
-                  options_, ByteAlphabet::of(corpus->bytes(task::Split::kTrain), options_.alphabet,
-                                             "[char_lm] " + corpus->place(task::Split::kTrain)));
+  const auto network = known ? restored(*known) : made(*corpus);
   const data::LaneSettings lanes{options_.segment, options_.short_segment,
                                  options_.evaluation_lanes, options_.evaluation_segment};
   const auto make = [corpus, network, lanes](task::Split split) {

@@ -118,7 +118,11 @@ class CharLm final : public task::TaskWithOptions<CharLmOptions> {
   }
 
  private:
+  // Throws Error{kUsage} for a reading of bytes that is not the training's.
   std::shared_ptr<const CharLmNetwork> restored(const task::Assets& assets) const;
+  // A network with the alphabet of the training part, all of it, whatever train_rows is. Throws
+  // Error{kBadInput} for a byte of the other parts that it does not have, before any training.
+  std::shared_ptr<const CharLmNetwork> made(const ByteCorpus& corpus) const;
 };
 
 }  // namespace keel::models

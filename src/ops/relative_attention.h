@@ -1,7 +1,7 @@
 // Multi-head attention over a memory and the queries' own positions, in which scores also depend on
 // the distance of a key (Dai et al. 2019, "Transformer-XL", section 3.3). The shift that turns
-// products by distance into products by key is part of the op, and no kernel but the reference's
-// ever holds more than a tile of scores. For each head, on its slice of features:
+// products by distance into products by key is part of the op, and no kernel holds more than a tile
+// of scores. For each head, on its slice of features:
 //     s_ij = scale (qk_i . k_j + qp_i . p_r),   r = min(i + m - j, distances - 1)
 //     y = softmax(s) v
 //

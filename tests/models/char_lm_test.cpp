@@ -9,6 +9,7 @@
 #include "src/ops/loss.h"
 #include "tests/models/helpers.h"
 #include "tests/support/checks.h"
+#include "tests/support/temp_dir.h"
 
 namespace keel::models {
 namespace {
@@ -301,6 +302,33 @@ TEST_CASE("char_lm: refusals of options") {
   refused({"model.same_length=true", "model.evaluation_memory=0"},
           "model.same_length: expected a memory in evaluation");
   refused({"model.alphabet=letters"}, "model.alphabet");
+  refused({"model.pre_norm=true", "model.norm=batchnorm"},
+          "model.norm: with pre_norm and a memory expected a norm of single positions");
+  refused({"model.parts=whole"}, "model.parts: expected 90-5-5 for a training");
+  CHECK_NOTHROW(
+      small_job({"model.pre_norm=true", "model.norm=batchnorm", "model.memory=0"}, "char_lm"));
+}
+
+// A file of 400 bytes, of which 360 train, with one byte replaced.
+std::string letters_with(std::size_t place, char byte) {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += char('a' + i % 5);
+  text[place] = byte;
+  return text;
+}
+
+TEST_CASE("char_lm: the alphabet is that of the training part, which the other parts must keep") {
+  const test::TempDir temp;
+  const auto job = [&](std::size_t place, const Settings& more = {}) {
+    test::write_bytes(temp / "text", letters_with(place, 'Z'));
+    return small_job(Settings{"data.source=" + (temp / "text").string()} + more, "char_lm");
+  };
+  CHECK_NOTHROW(job(300, {"data.train_rows=100"}));
+  for (const std::size_t place : {365, 395}) {
+    test::check_refused([&] { job(place); },
+                        "expected one of the 5 bytes of the model's alphabet, got 5a", "",
+                        ErrorKind::kBadInput);
+  }
 }
 
 }  // namespace

@@ -55,7 +55,9 @@ std::vector<MetricRow> expected_metrics() {
           {"draw", "bound", "nats", kLower, task::mean_of},
           {"draw", "reconstruction", "nats", kNeither, task::mean_of},
           {"draw", "kl", "nats", kNeither, task::mean_of},
-          {"skip_thoughts", "nll", "nats a word", kLower, task::mean_of}};
+          {"skip_thoughts", "nll", "nats a word", kLower, task::mean_of},
+          {"char_lm", "bpc", "bits", kLower, task::bits_of},
+          {"word_lm", "ppl", "", kLower, task::perplexity_of}};
 }
 
 Better direction_of(const task::MetricInfo& info) {

@@ -59,7 +59,7 @@ TEST_CASE("relative_attention: two keys by hand") {
   check_close(run_reference(c).at("y0"), f64({1, 1, 1}, {7}), 1e-15);
 }
 
-// Values of 0, 1, 3, 9, ... tell from an even mean which keys were seen.
+// Values of 1, 10, 100, ... tell from an even mean which keys were seen.
 std::vector<double> means_of_seen(const RelativeAttentionAttrs& attrs, std::int32_t filled) {
   OpCase c;
   const std::int64_t queries = 3, keys = 7;

@@ -1,5 +1,8 @@
 // keel predict, and what keel eval --output writes.
+#include <chrono>
+#include <csignal>
 #include <sstream>
+#include <thread>
 
 #include "models/dependency_parser/data.h"
 #include "tests/program/helpers.h"
@@ -265,6 +268,24 @@ TEST_CASE("predict: a language model goes on with a prompt, the same on any numb
   check_refusal(write({"--top-p", "2"}), 2, "top_p: expected above 0 to 1, got 2");
   check_refusal(run.predict("", {"--tokens", "3"}), 2, "--prompt");
   check_refusal(run.predict("a line\n"), 2, "predict: char_lm has no answer to lines of text");
+  check_refusal(write({"--set", "model.evaluation_memory=0"}), 2,
+                "predict --prompt: expected a model with a memory");
+  check_refusal(run_keel({"eval", run.folder, "--set", "model.alphabet=txl"}), 2,
+                "model.alphabet: expected bytes, as in training, got txl");
+}
+
+TEST_CASE("predict: an interrupted text is kept" * doctest::test_suite("slow")) {
+  using namespace std::chrono_literals;
+  const SmallRun run("char_lm");
+  test::Process process({"predict", run.folder, "--prompt", "#abc", "--tokens", "100000000",
+                         "--output", run.temp / "text"});
+  std::this_thread::sleep_for(700ms);
+  REQUIRE_FALSE(process.has_ended());
+  process.signal(SIGTERM);
+  const ProcessResult result = process.wait();
+  CHECK(result.code == 128 + SIGTERM);
+  CHECK(holds(result.err, "interrupted: what had been written so far is kept"));
+  CHECK(read_bytes(run.temp / "text").starts_with("#abc"));
 }
 
 TEST_CASE("eval: a language model scores any file as a whole, with the run's alphabet" *

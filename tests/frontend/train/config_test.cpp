@@ -188,7 +188,8 @@ TEST_CASE("config: values out of range are refused by name") {
       {"train.decay", "weight", "expected weights or all, got 'weight'"},
       {"train.embedding_updates", "eager", "expected exact or lazy, got 'eager'"},
       {"train.schedule", "cosin",
-       "expected constant, inverse_sqrt, cosine, step or milestones, got 'cosin'"},
+       "expected constant, inverse_sqrt, cosine, cosine_absolute, step or milestones, got "
+       "'cosin'"},
       {"train.schedule", "step", "train.step_every"},
       {"train.clip", "globall", "expected none, global, per_tensor or element, got 'globall'"},
       {"train.clip_limit", "0", "expected > 0"},
