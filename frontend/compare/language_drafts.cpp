@@ -24,6 +24,7 @@ Outputs large_multilinear(Draft& d) {
   hard.k = d.floats(Drawn::kMixed, {9, 6, 5}), hard.out = d.floats(Drawn::kMixed, {36, 11});
   return {ops::multilinear_attention(g, operands(19, 13, 17, 37)),
           ops::multilinear_attention(g, operands(2, 21, 9, 67)),
+          ops::multilinear_attention(g, operands(412, 10, 3, 5)),
           ops::multilinear_attention(g, hard, {.causal = false})};
 }
 
@@ -58,6 +59,7 @@ Outputs large_linear_cross_entropy(Draft& d) {
   };
   return {loss(d.normal({301, 19}), 397, {.label_smoothing = 0.1}),
           loss(d.normal({67, 37}), 1061, {.cutoffs = {211, 500}, .label_smoothing = 0.1}),
+          loss(d.normal({4133, 3}), 29, {}),
           loss(d.floats(Drawn::kScores, {13, 5}), 37, {.cutoffs = {30}})};
 }
 

@@ -304,7 +304,7 @@ TEST_CASE("char_lm: refusals of options") {
   refused({"model.alphabet=letters"}, "model.alphabet");
   refused({"model.pre_norm=true", "model.norm=batchnorm"},
           "model.norm: with pre_norm and a memory expected a norm of single positions");
-  refused({"model.parts=whole"}, "model.parts: expected 90-5-5 for a training");
+  refused({"model.parts=whole"}, "[char_lm] model.parts: expected 90-5-5 for a training");
   CHECK_NOTHROW(
       small_job({"model.pre_norm=true", "model.norm=batchnorm", "model.memory=0"}, "char_lm"));
 }
@@ -325,8 +325,8 @@ TEST_CASE("char_lm: the alphabet is that of the training part, which the other p
   };
   CHECK_NOTHROW(job(300, {"data.train_rows=100"}));
   for (const std::size_t place : {365, 395}) {
-    test::check_refused([&] { job(place); },
-                        "expected one of the 5 bytes of the model's alphabet, got 5a", "",
+    test::check_refused([&] { job(place); }, "[char_lm]",
+                        "expected one of the 5 bytes of the model's alphabet, got 5a",
                         ErrorKind::kBadInput);
   }
 }
