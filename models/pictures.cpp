@@ -44,18 +44,24 @@ PictureCorpus cifar10(const std::filesystem::path& folder) {
   return corpus;
 }
 
-PictureCorpus own_pictures(const std::filesystem::path& folder, std::uint64_t seed,
+PictureCorpus own_pictures(const task::DataRequest& request,
                            const std::vector<std::string>& classes) {
-  data::PictureFolder own = data::read_picture_folder(folder, {.seed = seed, .classes = classes});
+  data::PictureFolder own = data::read_picture_folder(
+      request.source, {.seed = request.seed, .train_rows = request.train_rows, .classes = classes});
   PictureCorpus corpus;
   corpus.name = "pictures";
-  corpus.origin = folder.string();
+  corpus.origin = request.source;
   corpus.classes = std::move(own.classes);
   corpus.train = std::move(own.train);
   corpus.valid = std::move(own.valid);
   corpus.test = std::move(own.test);
   corpus.valid_source = own.valid_source;
   corpus.test_source = own.test_source;
+  if (own.not_drawn > 0) {
+    corpus.left_out.push_back(
+        {own.not_drawn, fmt::format("are not among the {} drawn by data.seed={}",
+                                    request.train_rows, request.seed)});
+  }
   return corpus;
 }
 
@@ -81,7 +87,7 @@ PictureCorpus load_pictures(const task::DataRequest& request,
   const std::filesystem::path cifar =
       is_builtin ? std::filesystem::path() : data::find_cifar10(request.source);
   PictureCorpus corpus = is_builtin      ? textures(request.seed)
-                         : cifar.empty() ? own_pictures(request.source, request.seed, classes)
+                         : cifar.empty() ? own_pictures(request, classes)
                                          : cifar10(cifar);
   check(classes.empty() || classes == corpus.classes, ErrorKind::kBadInput,
         "[pictures] {}: expected data of the classes {}, got {}", corpus.origin,

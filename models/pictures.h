@@ -23,7 +23,8 @@ struct PictureCorpus : data::Corpus<data::Pictures> {
 
 // "builtin": 4,500 textures of tex10 for training, 500 for validation, 1,000 for testing. A folder
 // with CIFAR-10's files (data/cifar10.h): the last tenth of the training rows, at most 5,000, is
-// held out for validation, as in He et al. 2016. Any other folder: data/picture_folder.h.
+// held out for validation, as in He et al. 2016. Any other folder: data/picture_folder.h. Of the
+// training pictures the first request.train_rows are kept; a folder's are drawn by the seed.
 // `classes` are those that the data have to have; empty: any.
 // Throws as these readers, and Error{kBadInput} for data of other classes, or for fewer than 10
 // training pictures.

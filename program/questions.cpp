@@ -13,12 +13,17 @@ namespace {
 constexpr std::string_view kStandardInput = "standard input";
 constexpr std::size_t kMostLines = 1 << 24;
 
+// The pictures in a folder and in its folders, without hidden ones.
 std::vector<std::string> pictures_in(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;
   using Walk = std::filesystem::recursive_directory_iterator;
   for (Walk it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (io::is_picture(it->path())) files.push_back(it->path().string());
+    std::error_code ignored;
+    const bool is_hidden = it->path().filename().string().starts_with('.');
+    if (is_hidden) it.disable_recursion_pending();
+    const bool is_file = !is_hidden && it->is_regular_file(ignored);
+    if (is_file && io::is_picture(it->path())) files.push_back(it->path().string());
   }
   check(!error, ErrorKind::kIo, "{}: {}", folder, error.message());
   check(!files.empty(), ErrorKind::kIo,

@@ -13,7 +13,8 @@
 namespace keel::cli {
 
 // The files of pictures among `paths`: a path that is a folder stands for all pictures in it and in
-// its folders, in the order of their names. Throws Error{kIo} for a folder without pictures.
+// its folders, without hidden ones, in the order of their names. Throws Error{kIo} for a folder
+// without pictures.
 std::vector<std::string> picture_files(const std::vector<std::string>& paths);
 
 // Portions of the lines that a user gave, or else of those of standard input. The lines have to
@@ -23,7 +24,8 @@ class Questions {
   explicit Questions(const std::vector<std::string>& given) : given_(given) {}
 
   bool are_given() const { return !given_.empty(); }
-  // Up to `most` more lines, fewer where together they are as long as the longest line.
+  // Up to `most` more lines; stops early once they hold `most_bytes`, the longest line's if nothing
+  // else is said.
   std::vector<std::string> take(std::size_t most, std::size_t most_bytes = text::kMaxLineBytes);
   std::vector<std::string> take_rest(std::size_t most) { return take(most, SIZE_MAX); }
 

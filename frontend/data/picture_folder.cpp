@@ -42,19 +42,24 @@ void expect_name(const std::string& name, const fs::path& folder) {
 }
 
 // The pictures of each class; folders without any are none.
-FilesByClass classes_in(const fs::path& folder) {
+FilesByClass find_classes(const fs::path& folder) {
   FilesByClass classes;
   for (const fs::path& of_class : entries_of(folder)) {
     std::error_code ignored;
     if (!fs::is_directory(of_class, ignored)) continue;
     std::vector<fs::path> files;
     for (const fs::path& file : entries_of(of_class)) {
-      if (io::is_picture(file)) files.push_back(file);
+      if (io::is_picture(file) && fs::is_regular_file(file, ignored)) files.push_back(file);
     }
     if (files.empty()) continue;
     expect_name(of_class.filename().string(), folder);
     classes[of_class.filename().string()] = std::move(files);
   }
+  return classes;
+}
+
+FilesByClass classes_in(const fs::path& folder) {
+  FilesByClass classes = find_classes(folder);
   check(!classes.empty(), ErrorKind::kIo,
         "[pictures] {}: expected folders of pictures, CLASS/*.png, .pgm or .ppm, got none{}",
         folder.string(),
@@ -70,6 +75,12 @@ std::optional<fs::path> split_folder(const fs::path& folder,
     if (fs::is_directory(folder / name, ignored)) return folder / name;
   }
   return {};
+}
+
+// DIR/train is the split unless it holds the pictures of a class that is called train.
+std::optional<fs::path> train_folder(const fs::path& folder) {
+  const std::optional<fs::path> train = split_folder(folder, {"train"});
+  return train && !find_classes(*train).empty() ? train : std::nullopt;
 }
 
 Pictures read_pictures(const fs::path& folder, const std::vector<std::string>& classes) {
@@ -101,9 +112,11 @@ struct HeldOutRows {
   std::vector<std::int64_t> train, valid, test;
 };
 
-// A tenth of the rows for either split that needs it; whether the other one does changes nothing.
-HeldOutRows held_out(std::int64_t rows, std::uint64_t seed, bool valid, bool test) {
-  const std::vector<std::int64_t> order = permutation(rows, Philox(seed, kHeldOutPictures));
+// A tenth of the rows for either split that needs it; the other tenths, and no more rows than are
+// wanted, are left to training. Whether one split needs a tenth changes nothing for the other.
+HeldOutRows held_out(std::int64_t rows, const PictureFolderOptions& options, bool valid,
+                     bool test) {
+  const std::vector<std::int64_t> order = permutation(rows, Philox(options.seed, kHeldOutPictures));
   const std::int64_t tenth = rows / 10;
   HeldOutRows held;
   for (std::int64_t i = 0; i < rows; ++i) {
@@ -111,19 +124,24 @@ HeldOutRows held_out(std::int64_t rows, std::uint64_t seed, bool valid, bool tes
     auto& part = validates ? held.valid : tests ? held.test : held.train;
     part.push_back(order[std::size_t(i)]);
   }
+  const std::int64_t wanted = options.train_rows;
+  if (wanted > 0 && wanted < std::ssize(held.train)) held.train.resize(std::size_t(wanted));
   for (auto* part : {&held.train, &held.valid, &held.test}) std::ranges::sort(*part);
   return held;
 }
 
-// Fills the parts that have no folder of their own.
-void hold_out_pictures(PictureFolder& all, const fs::path& train, std::uint64_t seed, bool valid,
-                       bool test) {
+// Fills the parts that have no folder of their own, and keeps the pictures that are to be trained
+// on.
+void hold_out_pictures(PictureFolder& all, const fs::path& train,
+                       const PictureFolderOptions& options, bool valid, bool test) {
   const std::string source =
-      fmt::format("a tenth of {}, drawn by data.seed={}", train.string(), seed);
-  check(all.train.rows() >= kFewestPictures, ErrorKind::kBadInput,
+      fmt::format("a tenth of {}, drawn by data.seed={}", train.string(), options.seed);
+  check(all.train.rows() >= kFewestPictures || (!valid && !test), ErrorKind::kBadInput,
         "[pictures] {}: expected at least {} pictures, of which some are held out, got {}",
         train.string(), kFewestPictures, all.train.rows());
-  const HeldOutRows held = held_out(all.train.rows(), seed, valid, test);
+  const HeldOutRows held = held_out(all.train.rows(), options, valid, test);
+  all.not_drawn =
+      all.train.rows() - std::ssize(held.train) - std::ssize(held.valid) - std::ssize(held.test);
   if (valid) all.valid = all.train.pick(held.valid), all.valid_source = source;
   if (test) {
     const auto rows = std::make_shared<const Pictures>(all.train.pick(held.test));
@@ -136,9 +154,10 @@ void hold_out_pictures(PictureFolder& all, const fs::path& train, std::uint64_t 
 }  // namespace
 
 PictureFolder read_picture_folder(const fs::path& folder, const PictureFolderOptions& options) {
-  const fs::path train = split_folder(folder, {"train"}).value_or(folder);
+  const fs::path train = train_folder(folder).value_or(folder);
   const bool has_parts = train != folder;
-  const auto valid = has_parts ? split_folder(folder, {"valid", "val", "dev"}) : std::nullopt;
+  const auto valid =
+      has_parts ? split_folder(folder, {"valid", "validation", "val", "dev"}) : std::nullopt;
   const auto test = has_parts ? split_folder(folder, {"test"}) : std::nullopt;
   PictureFolder all;
   all.classes = options.classes.empty() ? names_of(classes_in(train)) : options.classes;
@@ -146,7 +165,7 @@ PictureFolder read_picture_folder(const fs::path& folder, const PictureFolderOpt
         "[pictures] {}: expected two classes or more, got {} alone", train.string(),
         all.classes.front());
   all.train = read_pictures(train, all.classes);
-  if (!valid || !test) hold_out_pictures(all, train, options.seed, !valid, !test);
+  hold_out_pictures(all, train, options, !valid, !test);
   if (valid) {
     all.valid = read_pictures(*valid, all.classes);
     all.valid_source = valid->string();

@@ -13,22 +13,25 @@ namespace keel::data {
 struct PictureFolder {
   std::vector<std::string> classes;
   Pictures train, valid;
+  std::int64_t not_drawn = 0;      // pictures of training beyond PictureFolderOptions::train_rows
   std::function<Pictures()> test;  // reads its files, if the part has a folder of its own
   // "a tenth of DIR/train, drawn by data.seed=1", or the part's folder.
   std::string valid_source, test_source;
 };
 
 struct PictureFolderOptions {
-  std::uint64_t seed = 0;  // for choosing the pictures that are held out
+  std::uint64_t seed = 0;       // for choosing the pictures that are held out or trained on
+  std::int64_t train_rows = 0;  // at most so many are trained on; 0: all that are not held out
   // The classes; empty: the names of the folders of training, in the order of their bytes.
   std::vector<std::string> classes = {};
 };
 
-// Reads DIR/CLASS/*.png, or DIR/train/CLASS/*.png with DIR/valid (or val, or dev) and DIR/test of
-// the same form; .pgm and .ppm are pictures too. For a split that has no folder a tenth of the
-// training pictures, drawn by the seed, is held out. Pictures come in the order of their classes
-// and names and are brought to 32 x 32 pixels (picture_scale.h). Hidden folders and files that are
-// no pictures by their names are passed over.
+// Reads DIR/CLASS/*.png, or DIR/train/CLASS/*.png with DIR/valid (or validation, val or dev) and
+// DIR/test of the same form; .pgm and .ppm are pictures too. DIR/train is a class where it holds no
+// folders of pictures. For a split that has no folder a tenth of the training pictures, drawn by
+// the seed, is held out; of the others train_rows, drawn in the same way, are trained on. Pictures
+// come in the order of their classes and names and are brought to 32 x 32 pixels (picture_scale.h).
+// Hidden folders and files, and files that are no pictures by their names, are passed over.
 // Throws Error{kIo} for a folder without pictures; Error{kBadInput} for fewer than two classes, for
 // a name that is no line of UTF-8, for a class that is not among the known ones, for fewer than 10
 // pictures to hold some out of, and as io::read_picture.

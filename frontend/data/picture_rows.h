@@ -25,9 +25,9 @@ struct Pictures {
   std::uint8_t* picture(std::int64_t row);
 };
 
-// The place of a picture in its frame of black pixels, and whether left and right change places.
+// Where a crop of a picture begins, and whether left and right change places.
 struct CropAndFlip {
-  std::int64_t down = 0, right = 0;  // pixels by which the picture moves up and to the left
+  std::int64_t down = 0, right = 0;  // from the picture's first pixel; below 0: in the frame
   bool flip = false;
 };
 

@@ -48,7 +48,8 @@ std::int32_t texture_of(std::uint64_t seed, std::uint32_t stream, std::int64_t r
 }
 
 // Deviation 1, nearly normal but never beyond 3.5: a sum of four uniforms, which unlike a logarithm
-// has the same bits on every machine.
+// has the same bits on every machine. The sines and cosines of the waves may differ in their last
+// bits between libraries, which the rounding of pixels to 8 bits hides almost always.
 double noise(Draw& draw) {
   double sum = -2;
   for (int i = 0; i < 4; ++i) sum += draw.uniform();

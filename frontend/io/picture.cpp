@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kPngStart = "\x89PNG\r\n\x1a\n";
 
-// Deflate makes a byte of at most 1032, and a pixel takes an eighth of a byte or more.
+// One byte of Deflate expands to at most 1032, and a pixel takes an eighth of a byte or more.
 constexpr std::int64_t kMostPixelsOfByte = 8 * 1032;
 
 std::size_t checked_bytes(std::int64_t width, std::int64_t height, const std::string& name) {
@@ -39,7 +39,23 @@ struct PngImage : png_image {
   }
 };
 
+// Looks at the header, which is the first chunk: releases of libpng before 1.6.51 write beyond the
+// pixels of an interlaced file of 16 bits (CVE-2025-65018).
+void expect_safe_png(std::string_view bytes, const std::string& name) {
+  constexpr std::size_t kType = 12, kDepth = 24, kInterlace = 28;
+  check(bytes.size() > kInterlace, ErrorKind::kBadInput,
+        "[picture] {}: expected a whole PNG file, got {} bytes", name, bytes.size());
+  const std::string_view type = bytes.substr(kType, 4);
+  check(type == "IHDR", ErrorKind::kBadInput, "[picture] {}: byte {}: expected IHDR, got {:?}",
+        name, kType, type);
+  check(bytes[kDepth] != 16 || bytes[kInterlace] == 0, ErrorKind::kBadInput,
+        "[picture] {}: expected a PNG file of 8 bits, or one that is not interlaced, got one of 16 "
+        "bits that is",
+        name);
+}
+
 Picture parse_png(std::string_view bytes, const std::string& name) {
+  expect_safe_png(bytes, name);
   PngImage image;
   image.expect(png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()), name);
   Picture picture{image.width, image.height};
@@ -58,25 +74,40 @@ Picture parse_png(std::string_view bytes, const std::string& name) {
 // The numbers of a Netpbm header, with blanks and comments between them.
 class NetpbmHeader {
  public:
-  NetpbmHeader(std::string_view bytes, const std::string& name) : bytes_(bytes), name_(name) {}
+  NetpbmHeader(std::string_view bytes, const std::string& name) : bytes_(bytes), name_(name) {
+    expect_blank_after("P5 or P6");
+  }
 
   std::int64_t number(std::string_view what) {
     skip_blanks();
     std::int64_t value = 0;
     const std::size_t first = at_;
-    while (at_ < bytes_.size() && is_digit(bytes_[at_]) && at_ - first < 9) {
-      value = 10 * value + (bytes_[at_++] - '0');
+    for (; at_ < bytes_.size() && is_digit(bytes_[at_]); ++at_) {
+      check(at_ - first < 9, ErrorKind::kBadInput,
+            "[picture] {}: byte {}: expected at most 9 digits for {}", name_, at_, what);
+      value = 10 * value + (bytes_[at_] - '0');
     }
-    check(at_ > first, ErrorKind::kBadInput, "[picture] {}: byte {}: expected the {}", name_, at_,
+    check(at_ > first, ErrorKind::kBadInput, "[picture] {}: byte {}: expected {}", name_, at_,
           what);
+    expect_blank_after(what);
     return value;
   }
-  // The pixels, which begin after one blank.
-  std::string_view rest() const { return bytes_.substr(std::min(at_ + 1, bytes_.size())); }
+  // The pixels, which begin after one blank, or after the line of a comment.
+  std::string_view rest() const {
+    std::size_t blank = at_;
+    if (blank < bytes_.size() && bytes_[blank] == '#') blank = bytes_.find('\n', blank);
+    return blank < bytes_.size() ? bytes_.substr(blank + 1) : std::string_view();
+  }
 
  private:
   static bool is_digit(char c) { return c >= '0' && c <= '9'; }
   static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+  // A comment will do. Who reads on finds an early end.
+  void expect_blank_after(std::string_view what) const {
+    const bool ends = at_ == bytes_.size() || is_blank(bytes_[at_]) || bytes_[at_] == '#';
+    check(ends, ErrorKind::kBadInput, "[picture] {}: byte {}: expected a blank after {}", name_,
+          at_, what);
+  }
   void skip_blanks() {
     for (; at_ < bytes_.size(); ++at_) {
       if (bytes_[at_] == '#') at_ = std::min(bytes_.find('\n', at_), bytes_.size() - 1);
@@ -91,8 +122,8 @@ class NetpbmHeader {
 
 Picture parse_netpbm(std::string_view bytes, const std::string& name) {
   NetpbmHeader header(bytes, name);
-  Picture picture{header.number("width"), header.number("height")};
-  const std::int64_t largest = header.number("largest value");
+  Picture picture{header.number("the width"), header.number("the height")};
+  const std::int64_t largest = header.number("the largest value");
   const std::size_t size = checked_bytes(picture.width, picture.height, name);
   check(largest >= 1 && largest <= 255, ErrorKind::kBadInput,
         "[picture] {}: expected a largest value of 1 to 255, got {}", name, largest);

@@ -20,7 +20,7 @@ struct Picture {
   }
 };
 
-// A picture may have so many pixels, and its file so many bytes.
+// A picture may have at most so many pixels, and its file at most so many bytes.
 inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 26;
 inline constexpr std::int64_t kMaxPictureBytes = std::int64_t{1} << 28;
 
@@ -30,7 +30,7 @@ bool is_picture(const std::filesystem::path& path);
 
 // Reads a picture; its first bytes say which form it has. Transparent pixels lie before black. 16
 // bits a colour become 8. Throws Error{kBadInput}, beginning with `name`, for other bytes, for more
-// than kMaxPixels pixels, and for damage or an early end.
+// than kMaxPixels pixels, for an interlaced PNG of 16 bits, and for damage or an early end.
 Picture parse_picture(std::string_view bytes, const std::string& name);
 // The same from a file, plain or packed. Throws as PackedFile, too.
 Picture read_picture(const std::filesystem::path& path);

@@ -54,6 +54,9 @@ void expect_milestones(const ScheduleOptions& options) {
 
 void validate(const ScheduleOptions& options) {
   if (options.kind == Schedule::kMilestones) expect_milestones(options);
+  check(options.kind == Schedule::kMilestones || options.milestones.empty(), ErrorKind::kUsage,
+        "milestones: expected [] with the schedule {}, got [{}]", choice_text(options.kind),
+        fmt::join(options.milestones, ","));
   check(options.warmup >= 0, ErrorKind::kUsage, "warmup: expected >= 0, got {}", options.warmup);
   check(options.kind != Schedule::kStep || options.step_every >= 1, ErrorKind::kUsage,
         "step_every: expected >= 1 with the step schedule, got {}", options.step_every);

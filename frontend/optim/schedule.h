@@ -40,7 +40,7 @@ struct ScheduleOptions {
   double step_factor = 0.1;
   double min_factor = 0;
   double warmup_from = 0;
-  std::vector<std::int64_t> milestones = {};  // percents, ascending
+  std::vector<std::int64_t> milestones = {};  // percents, ascending; none with other schedules
 };
 
 // Throws Error{kUsage} naming the option whose value is out of range.

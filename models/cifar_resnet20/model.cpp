@@ -9,6 +9,8 @@ namespace keel::models {
 
 void CifarResnet20Options::validate() const {
   check((depth - 2) % 6 == 0, ErrorKind::kUsage, "depth: expected 6 n + 2, got {}", depth);
+  // A shortcut adds half of a stage's new channels on either side.
+  check(width % 2 == 0, ErrorKind::kUsage, "width: expected an even number, got {}", width);
   nn::Norm::parse(norm);
 }
 

@@ -22,7 +22,7 @@ struct CifarResnet20Options {
         option("width", &T::width,
                "channels of the first stage; the second and third have 2 and 4 "
                "times as many",
-               between(1, 4096)),
+               described("an even number, 2 to 4096", between(2, 4096))),
         option("norm", &T::norm, "the norm after every convolution", norm_name()),
         option(
             "augment", &T::augment,

@@ -1,8 +1,11 @@
 // The networks for small pictures: sizes, norms, data, and what a checkpoint keeps.
+#include <algorithm>
+
 #include "frontend/train/evaluator.h"
 #include "models/pictures.h"
 #include "tests/models/helpers.h"
 #include "tests/support/checks.h"
+#include "tests/support/temp_dir.h"
 
 namespace keel::models {
 namespace {
@@ -84,6 +87,34 @@ TEST_CASE("pictures: a tenth is held out, and train.rows are the first") {
   CHECK(pictures.test().rows() == 20);
 }
 
+TEST_CASE("pictures: of a folder data.train_rows are drawn from all classes") {
+  const test::TempDir temp;
+  for (const char* name : {"a", "b"}) {
+    std::filesystem::create_directory(temp / name);
+    for (int i = 0; i < 20; ++i) {
+      test::write_bytes(fmt::format("{}/{}/{:02}.pgm", temp.path().string(), name, i),
+                        fmt::format("P5 1 1 255\n{}", char('0' + i)));
+    }
+  }
+  const auto pictures =
+      load_pictures({.source = temp.path().string(), .train_rows = 16, .seed = 1}, {});
+  REQUIRE(pictures.train.rows() == 16);
+  const auto labels = pictures.train.label.as<std::int32_t>();
+  CHECK(std::ranges::is_sorted(labels));
+  CHECK(labels.front() == 0);
+  CHECK(labels.back() == 1);
+  CHECK(pictures.valid.rows() == 4);
+  REQUIRE(pictures.left_out.size() == 1);
+  CHECK(pictures.left_out[0].rows == 16);
+  CHECK(pictures.left_out[0].why == "are not among the 16 drawn by data.seed=1");
+  // What is held out does not depend on it.
+  const auto all = load_pictures({.source = temp.path().string(), .seed = 1}, {});
+  CHECK(all.train.rows() == 32);
+  CHECK(all.left_out.empty());
+  CHECK(std::ranges::equal(all.valid.image.as<std::uint8_t>(),
+                           pictures.valid.image.as<std::uint8_t>()));
+}
+
 TEST_CASE("pictures: a checkpoint keeps its classes, and data of others are refused") {
   const task::DataRequest cifar{.source = test::small_pictures().string()};
   const std::vector<std::string> own{"cat", "dog"};
@@ -126,6 +157,8 @@ TEST_CASE("cifar_resnet20: with batch norm any number of threads gives the same 
 
 TEST_CASE("cifar_resnet20: refusals") {
   test::check_refused([] { resnet({"model.depth=18"}); }, "model.depth: expected 6 n + 2, got 18");
+  test::check_refused([] { resnet({"model.width=3"}); },
+                      "model.width: expected an even number, got 3");
   test::check_refused([] { resnet({"model.norm=batchnrm"}); },
                       "model.norm:", "nearest: 'batchnorm'");
 }

@@ -101,7 +101,12 @@ TEST_CASE("pictures: predict refuses what is no picture, and files for models of
   write_bytes(temp / "x.png", "no picture");
   check_refusal(run_keel({"predict", digits, temp / "x.png"}), 3, "x.png: expected a PNG file");
   check_refusal(run_keel({"predict", digits, temp / "none.png"}), 4, "none.png");
-  fs::create_directory(temp / "empty");
+  for (const char* folder : {"empty", "empty/.cache", "empty/folder.png"}) {
+    fs::create_directory(temp / folder);
+  }
+  for (const char* hidden : {"empty/.x.png", "empty/.cache/x.png"}) {
+    write_bytes(temp / hidden, "not read");
+  }
   check_refusal(run_keel({"predict", digits, temp / "empty"}), 4,
                 "empty: expected pictures (.png, .pgm or .ppm) in this folder, got none");
   CHECK(run_keel({"predict", digits, temp / "x.png", "--text", "a"}).code == 2);

@@ -1,6 +1,7 @@
 // A user's own pictures: folders of classes, splits, and what is refused.
 #include "frontend/data/picture_folder.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "frontend/io/png.h"
@@ -43,6 +44,7 @@ TEST_CASE("picture folder: classes are folders, in the order of their names") {
   test::write_bytes(temp / "cat/notes.txt", "no picture");
   test::write_bytes(temp / "README", "no class");
   fs::create_directory(temp / "empty");
+  fs::create_directory(temp / "dog/folder.png");
   write_class(temp / ".hidden", 1, 1);
   const PictureFolder all = read_picture_folder(temp.path(), {.seed = 1});
   CHECK(all.classes == std::vector<std::string>{"cat", "dog"});
@@ -84,6 +86,21 @@ TEST_CASE("picture folder: splits of their own") {
   const PictureFolder again = read_picture_folder(temp.path(), {});
   CHECK(refuses(ErrorKind::kBadInput, "expected folders of the classes a, b, got c",
                 [&] { again.test(); }));
+}
+
+TEST_CASE("picture folder: a class may be called train, and validation is a split") {
+  const test::TempDir vehicles;
+  write_class(vehicles / "bus", 1, 10);
+  write_class(vehicles / "train", 101, 10);
+  CHECK(read_picture_folder(vehicles.path(), {}).classes ==
+        std::vector<std::string>{"bus", "train"});
+  const test::TempDir parts;
+  write_class(parts / "train/a", 1, 5);
+  write_class(parts / "train/b", 11, 5);
+  write_class(parts / "validation/b", 21, 2);
+  const PictureFolder all = read_picture_folder(parts.path(), {});
+  CHECK(greys(all.valid) == std::vector<double>{21, 22});
+  CHECK(all.valid_source == (parts / "validation").string());
 }
 
 TEST_CASE("picture folder: known classes keep their numbers") {

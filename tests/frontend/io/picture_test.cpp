@@ -51,6 +51,7 @@ TEST_CASE("picture: PGM and PPM in binary form, with comments and another larges
   // 3 of 15 is 51 of 255; a blank may be the first pixel; more than the largest is the largest.
   CHECK(parse_picture("P5 3 1 15\n\x03 \x0f", "c").at(0, 0, 0) == 51);
   CHECK(parse_picture("P5 3 1 15\n\x03 \x0f", "c").at(0, 1, 0) == 255);
+  CHECK(parse_picture("P5#a\n1#b\n1 255#c\nd", "e").at(0, 0, 0) == 100);
   CHECK(parse_picture("P5 2 1 255\n  ", "d").at(0, 1, 1) == 32);
 }
 
@@ -65,6 +66,10 @@ TEST_CASE("picture: other bytes, damage and early ends are refused") {
   refused("P5", "byte 2: expected the width");
   refused("P5 3 x", "byte 5: expected the height");
   refused("P5 3 3 ", "byte 7: expected the largest value");
+  refused("P55 3 3 255\n", "byte 2: expected a blank after P5 or P6");
+  refused("P5 3x3 255\n", "byte 4: expected a blank after the width");
+  refused("P5 3 3 255abcdefghi", "byte 10: expected a blank after the largest value");
+  refused("P5 0000000003 3 255\n", "byte 12: expected at most 9 digits for the width");
   refused("P5 2 2 255\nabc", "expected 4 bytes after the header, got 3");
   refused("P6 2 2 255", "expected 12 bytes after the header, got 0");
   refused("P5 2 2 65535\nabcdefgh", "expected a largest value of 1 to 255, got 65535");
@@ -75,6 +80,24 @@ TEST_CASE("picture: other bytes, damage and early ends are refused") {
   std::string damaged = png;
   damaged[20] = 'z';  // in the header
   refused(damaged, "expected a whole PNG file, got: ");
+}
+
+// Releases of libpng before 1.6.51 write beyond the pixels of such a file.
+TEST_CASE("picture: an interlaced PNG of 16 bits is refused, and a chunk before its header") {
+  const std::string png(
+      "\211PNG\015\012\032\012\000\000\000\015IHDR"
+      "\000\000\000\001\000\000\000\001\020\000\000\000\001\035\351w"
+      "\200\000\000\000\013IDATx\234ch`\000\000"
+      "\001\003\000\201>L\305\223\000\000\000\000IEND"
+      "\256B`\202",
+      68);
+  const auto refused = [](const std::string& bytes, const char* what) {
+    CHECK(refuses(ErrorKind::kBadInput, what, [&] { parse_picture(bytes, "x.png"); }));
+  };
+  refused(png, "expected a PNG file of 8 bits, or one that is not interlaced, got");
+  const std::string other("\0\0\0\0prVt\0\0\0\0", 12);
+  refused(png.substr(0, 8) + other + png.substr(8), "byte 12: expected IHDR, got \"prVt\"");
+  refused(png.substr(0, 8), "expected a whole PNG file, got 8 bytes");
 }
 
 TEST_CASE("picture: a small PNG file cannot ask for much memory") {

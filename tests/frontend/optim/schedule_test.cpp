@@ -67,6 +67,12 @@ TEST_CASE("schedule: milestones are percents of the updates") {
   }
 }
 
+TEST_CASE("schedule: milestones with another schedule are refused") {
+  test::check_refused([] { validate({.kind = Schedule::kCosine, .milestones = {50}}); },
+                      "milestones: expected [] with the schedule cosine, got [50]");
+  validate({.kind = Schedule::kCosine});
+}
+
 TEST_CASE("schedule: cosine falls from 1 to its minimum and stays") {
   const ScheduleOptions options{.kind = Schedule::kCosine, .warmup = 10, .min_factor = 0.2};
   CHECK(schedule_factor(options, 9, 110) == 1);
