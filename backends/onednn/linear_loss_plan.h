@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -43,13 +44,13 @@ struct ClassTile {
   float *drows = nullptr, *dbias = nullptr;
 };
 
-// The softmax of a row so far, and what its loss reads.
+// The softmax of a row so far, and what its loss reads. A maximum of -infinity says that no class
+// has been possible so far.
 struct RowState {
-  double sum = 0, of_logits = 0;  // of exp(z - max); of z
-  float max = 0, hot = 0;         // hot: z of the label
-  bool has_any = false;
+  double sum = 0, of_logits = 0;   // of exp(z - max); of z
+  float max = -INFINITY, hot = 0;  // hot: z of the label
 
-  double lse() const;
+  double lse() const;  // NaN if no class is possible
 };
 
 // One part of the work, and what its tasks share.

@@ -1,8 +1,8 @@
 // The data of the kernels of multi-linear attention, and the order of their work.
 //
-// Pairs (j, k) are numbered by shells: shell m has the pairs whose larger member is m. Query i then
-// meets the first (i + 1)^2 pairs if causal: the products with `out` are as long as they have to
-// be, a third of those over all pairs.
+// Pairs (j, k) are numbered by shells: shell m has the pairs whose larger member is m. If causal,
+// query i then meets exactly the first (i + 1)^2 pairs, so the products with `out` have no masked
+// term. They cost a third of products over all pairs.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 
 namespace keel::onednn {
 
-// Queries whose T are at hand at the same time. Rows are those of y (b n, d); the first is
-// `first`, and neighbours are `step` rows apart.
+// The queries whose T is in memory at the same time. Their rows in y (b n, d) begin at `first` and
+// are `step` rows apart.
 struct QuerySet {
   std::size_t first, step, count;
   std::size_t seen;  // keys that the last query meets, the most of all
@@ -46,7 +46,8 @@ struct MultilinearPlan {
     pair_rows = std::make_shared<const std::vector<std::size_t>>(std::move(rows));
   }
 
-  // Many sequences are taken together, position by position; few one by one, some positions each.
+  // Many sequences are taken together, one position after the other. Few sequences are taken one
+  // after the other, kSomePositions positions at a time.
   static constexpr std::size_t kSomePositions = 8;
   bool is_by_position() const { return batch >= kSomePositions; }
   std::size_t sets() const {
@@ -63,7 +64,8 @@ struct MultilinearPlan {
     return is_by_position() ? batch : std::min(kSomePositions, positions);
   }
 
-  // One task computes the small products of so many queries; those of one sequence are one task's.
+  // One task computes the small products of kTaskQueries queries. A set of one sequence is one
+  // task, so that the gradients of its keys are added up in one order.
   static constexpr std::size_t kTaskQueries = 8;
   static_assert(kTaskQueries >= kSomePositions);
   std::size_t tasks() const { return (largest_set() + kTaskQueries - 1) / kTaskQueries; }

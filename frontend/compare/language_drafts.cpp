@@ -12,7 +12,7 @@ Outputs small_multilinear(Draft& d) {
           ops::multilinear_attention(d.graph, all, {.causal = false})};
 }
 
-// Of more sequences than a task's queries, of few of them, and of hard numbers.
+// One attention has more sequences than a task has queries, one has few, and one has hard numbers.
 Outputs large_multilinear(Draft& d) {
   Graph& g = d.graph;
   const auto operands = [&](std::int64_t b, std::int64_t n, std::int64_t rank, std::int64_t width) {
@@ -44,7 +44,7 @@ Outputs small_linear_cross_entropy(Draft& d) {
   return {plain.sum, adaptive.sum};
 }
 
-// Of several tiles of classes, of blocks and chunks of rows, and of hard numbers.
+// The losses have several tiles of classes, several blocks and chunks of rows, and hard numbers.
 Outputs large_linear_cross_entropy(Draft& d) {
   Graph& g = d.graph;
   const auto loss = [&](Value x, std::int64_t words, const LinearLossAttrs& attrs) {

@@ -62,18 +62,18 @@ struct Operands {
   }
 };
 
-// log sum exp(z): every exponential is off by its logit's error and by the rounding of the distance
-// to the maximum; sums are in double.
+// log sum exp(z): the argument of every exponential is off by its logit's error and by the rounding
+// of the distance to the maximum, so the exponential is off by expm1 of that; sums are in double.
 Err log_sum_exp_of(const std::vector<Err>& z) {
   double max = -std::numeric_limits<double>::infinity(), sum = 0, off = 0;
   for (const Err& v : z) max = std::max(max, v.value);
   for (const Err& v : z) {
     const double p = std::exp(v.value - max);
     sum += p;
-    off += p * (v.error + kEps * (max - v.value + kExpError + 2));
+    off += p * std::expm1(v.error + kEps * (max - v.value + kExpError + 2));
   }
   const double lse = max + std::log(sum);
-  return {lse, 1.05 * off / sum + 2 * kEps * std::abs(lse) + kTiny};
+  return {lse, off / sum + 2 * kEps * std::abs(lse) + kTiny};
 }
 
 void forward(const JudgedNode& n, NodeBounds& bounds) {
@@ -103,7 +103,7 @@ void forward(const JudgedNode& n, NodeBounds& bounds) {
 Err gradient_of(const Err& dsum, const Err& z, double lse, double subtracted) {
   const double p = std::exp(z.value - lse);
   const double of_p = z.error + kEps * (2 * std::abs(z.value - lse) + kExpError + 1);
-  return dsum * Err(p - subtracted, 1.05 * p * of_p + 3 * kEps * (p + subtracted) + kTiny);
+  return dsum * Err(p - subtracted, p * std::expm1(of_p) + 3 * kEps * (p + subtracted) + kTiny);
 }
 
 struct GradientSums {

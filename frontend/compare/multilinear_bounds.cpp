@@ -41,11 +41,11 @@ struct Operands {
   std::size_t feature(std::int64_t b, std::int64_t i, std::int64_t f) const {
     return std::size_t((b * sizes.positions + i) * sizes.features + f);
   }
-  // H_jr of a query: two products, one of which is rounded, and their sum.
+  // H_jr of a query: a product and the sum are rounded, so each term is rounded twice at the most.
   Err meets(std::int64_t b, std::int64_t i, std::int64_t j, std::int64_t r) const {
     const double content = of(In::kA, b, i, r) * of(In::kK, b, j, r);
     const double position = of(In::kC, b, i, r) * p(j, r);
-    return {content + position, 3 * kEps * (std::abs(content) + std::abs(position))};
+    return {content + position, 2 * kEps * (std::abs(content) + std::abs(position)) + kTiny};
   }
   Err t(std::int64_t b, std::int64_t i, std::int64_t j, std::int64_t k) const {
     ProductSum sum;

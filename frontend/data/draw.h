@@ -26,13 +26,15 @@ class Draw {
   std::uint64_t next_ = 0;
 };
 
-// Draws ranks 1 to n, rank r with a probability in proportion to 1 / r.
+// Draws ranks first, first + step and so on up to n, rank r with a probability in proportion to
+// 1 / r.
 class Zipf {
  public:
-  explicit Zipf(int n);
+  explicit Zipf(int n, int first = 1, int step = 1);
   int rank(Draw& draw) const;
 
  private:
+  int first_, step_;
   std::vector<double> sums_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "frontend/data/draw.h"
 #include "src/core/rng.h"
 
@@ -16,6 +18,9 @@ constexpr double kOfTopic = 0.5, kSuccessor = 0.3;
 // Draws the words of lines, by their ranks from 0 on.
 class LineMaker {
  public:
+  LineMaker() {
+    for (int topic = 0; topic < kTopics; ++topic) own_.emplace_back(kWords, topic + 1, kTopics);
+  }
   std::string line(int topic, data::Draw& draw) const {
     std::string line;
     const int words = kShortest + draw.below(kLongest - kShortest + 1);
@@ -31,12 +36,13 @@ class LineMaker {
  private:
   int next(int topic, int before, data::Draw& draw) const {
     const double u = draw.uniform();
-    if (u < kOfTopic) return (own_.rank(draw) - 1) * kTopics + topic;
+    if (u < kOfTopic) return own_[std::size_t(topic)].rank(draw) - 1;
     if (u < kOfTopic + kSuccessor && before >= 0) return (13 * before + 7) % kWords;
     return all_.rank(draw) - 1;
   }
 
-  data::Zipf own_{kWords / kTopics}, all_{kWords};
+  std::vector<data::Zipf> own_;  // by topic
+  data::Zipf all_{kWords};
 };
 
 LineSource part(std::string_view name, std::uint32_t documents) {

@@ -39,7 +39,8 @@ inline std::int32_t number_of(const text::Vocabulary& vocabulary, std::string_vi
 inline std::int32_t count_of_numbers(const text::Vocabulary& vocabulary) {
   return vocabulary.size() - text::Vocabulary::kUnk;
 }
-// Whether the text that the vocabulary is of has unknown words: others are then like these.
+// Whether the text from which the vocabulary was made has unknown words: those of other texts are
+// then like these.
 inline bool knows_unknown(const text::Vocabulary& vocabulary) {
   return vocabulary.count(text::Vocabulary::kUnk) > 0;
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kDeviation = 0.02;  // of all weights
 
-// Where words read those after them, nothing is perplexity.
+// Where words read those after them, no number is a perplexity.
 std::string metric_name(WordMask mask) { return mask == WordMask::kCausal ? "ppl" : "ppl_of_leak"; }
 
 }  // namespace

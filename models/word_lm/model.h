@@ -24,8 +24,8 @@ constexpr auto choice_words(WordAttention) {
   return std::to_array<std::string_view>({"multilinear", "softmax"});
 }
 
-// The release of Ma et al. has no mask: its words read those after them, and their perplexity is
-// none. `none` shows that; all that it measures is called `ppl_of_leak`.
+// The release of Ma et al. has no mask: its words read those after them, so what it reports is not
+// a perplexity. `none` shows that; all that it measures is called `ppl_of_leak`.
 enum class WordMask { kCausal, kNone };
 constexpr auto choice_words(WordMask) {
   return std::to_array<std::string_view>({"causal", "none"});

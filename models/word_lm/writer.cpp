@@ -47,6 +47,7 @@ void WindowWriter::read_prompt() {
       words_.push_back(number);
     });
   }
+  if (asked_.prompt.ends_with('\n')) words_.push_back(number_of(vocabulary_, kEndOfLine));
   check(!words_.empty(), ErrorKind::kBadInput, "prompt: expected at least one word, got none");
 }
 

@@ -18,12 +18,13 @@ inline constexpr std::string_view kNextWord = "next";  // the network that the w
 // Its prediction is logits (1, words), of the word after the last.
 std::vector<task::Input> window_inputs(const task::Sizes& sizes);
 
-// Every word sees the `length` - 1 words before it, or all of fewer: the window is computed anew
-// for each, because a word's place in it changes with every further word.
+// Each new word is predicted from the last `length` words, or from all of fewer. The window is
+// computed anew for each, because a word's place in it changes with every further word.
 class WindowWriter final : public task::Decoder {
  public:
   // Throws Error{kUsage} as task::SampleOptions and for a number of words below 0, and
-  // Error{kBadInput} for a prompt that has no words, or one that the vocabulary has not.
+  // Error{kBadInput} for a prompt that has no words, or a word that is not in the vocabulary. Every
+  // end of a line is a word of the prompt, the last one too.
   WindowWriter(const text::Vocabulary& vocabulary, std::int64_t length, task::Continuation asked);
 
   std::int64_t size() const override { return 1; }

@@ -58,6 +58,9 @@ Types infer_backward(const InferContext& c) {
   expect_operands(c);
   c.expect_shape(In::kLse, "lse", lse_shape(c));
   c.expect_shape(In::kDsum, "dsum", {});
+  for (int place : {In::kLse, In::kDsum}) {
+    c.expect_dtype(place, input_name(c.op, place), c.dtype(In::kX));
+  }
   Types gradients;
   for (int place = In::kX; place <= In::kClusterBias; ++place) {
     gradients.push_back(c.has(place) ? c.input(place) : absent_type(c.dtype(In::kX)));

@@ -27,8 +27,11 @@ Types infer_cross_entropy(const InferContext& c) {
 Types infer_cross_entropy_backward(const InferContext& c) {
   expect_logits_and_labels(c);
   c.expect_shape(In::kLogSumExp, "log_sum_exp", c.shape(In::kLabels));
+  c.expect_dtype(In::kLogSumExp, "log_sum_exp", c.dtype(In::kLogits));
   for (int place : {In::kCount, In::kDmean, In::kDsum}) {
-    if (c.has(place)) c.expect_shape(place, "scalar", {});
+    if (!c.has(place)) continue;
+    c.expect_shape(place, "scalar", {});
+    c.expect_dtype(place, "scalar", c.dtype(In::kLogits));
   }
   return {c.input(In::kLogits)};
 }

@@ -137,6 +137,62 @@ TEST_CASE("backend linear_cross_entropy: all logits never exist at once, forward
   CHECK(met == 2);
 }
 
+// A case whose first words are impossible, by a bias of -inf.
+OpCase masked_case(std::int64_t words, std::int64_t impossible) {
+  OpCase c = linear_case({5, 6, words}, words);
+  for (std::int32_t& label : c.inputs[0].as<std::int32_t>()) {
+    label = std::int32_t(std::min(impossible + label, words - 1));
+  }
+  for (std::int64_t word = 0; word < impossible; ++word) {
+    c.inputs[3].as<double>()[std::size_t(word)] = -INFINITY;
+  }
+  return c;
+}
+
+TEST_CASE("backend linear_cross_entropy: whole tiles of impossible words") {
+  for (const auto& [words, impossible] :
+       {std::pair<std::int64_t, std::int64_t>{400, 192}, {400, 390}, {2000, 1024}, {2000, 1990}}) {
+    CAPTURE(words);
+    CAPTURE(impossible);
+    const OpCase c = masked_case(words, impossible);
+    const Results got = run_tested(c), expected = run_reference(c);
+    CHECK(std::isfinite(expected.at("y0").at(0)));
+    for (const auto& [name, value] : expected) {
+      check_within(got.at(name), value, [](auto) { return 1e-5; });
+    }
+  }
+}
+
+TEST_CASE("backend linear_cross_entropy: the loss is NaN where every word is impossible") {
+  for (const std::int64_t words : {400, 2000}) {
+    OpCase c = masked_case(words, words);
+    c.gradients = false;
+    CHECK(std::isnan(run_tested(c).at("y0").at(0)));
+    CHECK(std::isnan(run_reference(c).at("y0").at(0)));
+  }
+}
+
+TEST_CASE("backend linear_cross_entropy: CUDA takes at most 16 cut-offs") {
+  const auto backend = make_backend(default_backend());
+  for (const std::int64_t cutoffs : {16, 17}) {
+    LinearSizes sizes{4, 3, 40};
+    for (std::int64_t i = 1; i <= cutoffs; ++i) sizes.attrs.cutoffs.push_back(i);
+    Graph g;
+    const Value labels = g.input("labels", {DType::kI32, {sizes.rows}});
+    int count = 0;
+    const ops::LinearLoss loss = linear_loss_of(g, sizes, labels, [&](const Shape& shape) {
+      return g.input(fmt::format("in{}", count++), {DType::kF32, shape});
+    });
+    gradient(g, loss.sum, std::vector{g.find_leaf("in0")});
+    for (int i = 0; i < g.size(); ++i) {
+      const Node& node = g.node(i);
+      if (node.op != &kLinearCrossEntropy && node.op != &kLinearCrossEntropyBackward) continue;
+      const bool is_refused = default_backend() == "cuda" && cutoffs > 16;
+      CHECK(backend->prepare({g, node}).refusal == (is_refused ? "takes at most 16 cut-offs" : ""));
+    }
+  }
+}
+
 TEST_CASE("backend linear_cross_entropy: logits of 1e4 do not overflow") {
   OpCase c = linear_case({9, 3, 500}, 500);
   for (double& x : c.inputs[1].as<double>()) x = double(float(x * 1e4));

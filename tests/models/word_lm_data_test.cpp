@@ -95,6 +95,43 @@ TEST_CASE("word_lm: training has every word of the other parts of topic-bigram")
   }
 }
 
+// The words of each document of a part of topic-bigram, by their ranks from 0 on.
+std::vector<std::vector<int>> documents_of(const LineSource& part) {
+  std::vector<std::vector<int>> documents;
+  part.read([&](const text::Line& line) {
+    if (line.number % 40 == 1) documents.emplace_back();
+    text::each_word(line.text, [&](std::string_view word) {
+      documents.back().push_back(std::stoi(std::string(word.substr(1))));
+    });
+  });
+  return documents;
+}
+
+// The topic that most words are of.
+int topic_of(const std::vector<int>& words) {
+  std::array<int, 20> counts{};
+  for (const int word : words) ++counts[std::size_t(word % 20)];
+  return int(std::ranges::max_element(counts) - counts.begin());
+}
+
+TEST_CASE("word_lm: the words of a topic are those of all, restricted to it") {
+  double first = 0, all = 0;
+  for (const std::vector<int>& words : documents_of(make_topic_bigram().parts[0])) {
+    if (topic_of(words) != 0) continue;
+    all += double(words.size());
+    first += double(std::ranges::count(words, 0));
+  }
+  double of_topic = 0, of_all = 0;
+  for (int rank = 1; rank <= 2000; ++rank) {
+    of_all += 1.0 / rank;
+    if (rank % 20 == 1) of_topic += 1.0 / rank;
+  }
+  // A line of 16 words on average begins with one that has no word before it. A successor is word 0
+  // where the word before is 1999 * 13^-1 or so, which is rare.
+  const double expected = 0.5 / of_topic + (0.2 + 0.3 / 16) / of_all;
+  CHECK(first / all == doctest::Approx(expected).epsilon(0.03));
+}
+
 TEST_CASE("word_lm: PTB has the published numbers of tokens and words") {
   const char* data = std::getenv("KEEL_DATA");
   if (data == nullptr) {

@@ -247,7 +247,24 @@ TEST_CASE("word_lm: a prompt has words of the run") {
   };
   refuses("w1 nonsense", "got 'nonsense'");
   refuses("", "expected at least one word");
+  refuses(" ", "expected at least one word");
   CHECK_NOTHROW(job.network().continuation({.prompt = "w1 <unk>"}));
+}
+
+TEST_CASE("word_lm: the network reads an end for every end of a line in the prompt") {
+  const text::Vocabulary words({{"<eos>", 3}, {"a", 2}, {"b", 1}}, {});
+  const auto read = [&](const char* prompt) {
+    WindowWriter writer(words, 6, {.prompt = prompt, .tokens = 1});
+    const task::Batch& batch = *writer.next();
+    const auto window = batch.values[0].as<std::int32_t>();
+    return std::vector<std::int32_t>(window.begin(),
+                                     window.begin() + batch.values[1].as<std::int32_t>()[0] + 1);
+  };
+  CHECK(read("a b") == std::vector<std::int32_t>{2, 3});
+  CHECK(read("a b\n") == std::vector<std::int32_t>{2, 3, 1});
+  CHECK(read("a\n\nb") == std::vector<std::int32_t>{2, 1, 1, 3});
+  CHECK(read("a\n\n") == std::vector<std::int32_t>{2, 1, 1});
+  CHECK(read("\n") == std::vector<std::int32_t>{1});
 }
 
 }  // namespace

@@ -208,5 +208,59 @@ TEST_CASE("linear_cross_entropy: refusals") {
   refuses({.label_smoothing = 1.5}, 0, {f32, {4, 3}}, "label_smoothing: expected in [0, 1]");
 }
 
+TEST_CASE("linear_cross_entropy: operands that do not go together") {
+  const DType f32 = DType::kF32;
+  const auto refuses = [&](const std::vector<std::int64_t>& cutoffs, std::vector<bool> has,
+                           const char* part) {
+    const std::vector<TensorType> types{{f32, {4, 3}}, {f32, {9, 3}}, {f32, {9}},
+                                        {f32, {2, 3}}, {f32, {2}},    {DType::kI32, {4}}};
+    check_op_refused(
+        types,
+        [&](Graph& g, const std::vector<Value>& v) {
+          ops::LinearLossOperands of{.x = v[0], .table = v[1], .labels = v[5]};
+          if (has[0]) of.bias = v[2];
+          if (has[1]) of.clusters = v[3];
+          if (has[2]) of.cluster_bias = v[4];
+          return std::vector{ops::linear_cross_entropy(g, of, {.cutoffs = cutoffs}).sum};
+        },
+        "linear_cross_entropy", part);
+  };
+  refuses({}, {true, true, true}, "clusters: expected none without cut-offs, got some");
+  refuses({2, 5}, {true, false, false}, "clusters: expected one for each cut-off, got none");
+  const char* bias = "cluster_bias: expected one if there are both a bias and clusters, got ";
+  refuses({2, 5}, {false, true, true}, fmt::format("{}one", bias).c_str());
+  refuses({2, 5}, {true, true, false}, fmt::format("{}none", bias).c_str());
+  refuses({}, {true, false, true}, fmt::format("{}one", bias).c_str());
+}
+
+TEST_CASE("linear_cross_entropy: nll and lse have no gradient") {
+  for (const int output : {LinearLossOutput::kNll, LinearLossOutput::kLse}) {
+    Graph g;
+    const Value x = g.input("x", {DType::kF32, {4, 3}}), t = g.input("t", {DType::kF32, {9, 3}});
+    const Value labels = g.input("labels", {DType::kI32, {4}});
+    const Value loss =
+        ops::linear_cross_entropy(g, {.x = x, .table = t, .labels = labels}).sum.at(output);
+    check_refused([&] { gradient(g, ops::sum(g, loss), std::vector{x}); },
+                  "[linear_cross_entropy] nll and lse: expected no gradient, got one");
+  }
+}
+
+TEST_CASE("linear_cross_entropy_backward: lse and dsum have the type of x") {
+  const TensorType x{DType::kF32, {4, 3}}, table{DType::kF32, {9, 3}}, labels{DType::kI32, {4}};
+  const TensorType lse{DType::kF32, {1, 4}}, dsum{DType::kF32, {}};
+  const Build build = [](Graph& g, const std::vector<Value>& v) {
+    const Value none;
+    return std::vector{g.add(kLinearCrossEntropyBackward,
+                             {v[0], v[1], none, none, none, v[2], v[3], v[4]}, LinearLossAttrs{})};
+  };
+  const char* op = "linear_cross_entropy_backward";
+  check_op_refused({x, table, labels, {DType::kF64, {1, 4}}, dsum}, build, op,
+                   "lse: expected f32, got f64");
+  check_op_refused({x, table, labels, lse, {DType::kI32, {}}}, build, op,
+                   "dsum: expected f32, got i32");
+  check_op_refused({x, table, labels, {DType::kF32, {2, 4}}, dsum}, build, op,
+                   "lse: expected (1, 4), got (2, 4)");
+}
+
 }  // namespace
 }  // namespace keel::test

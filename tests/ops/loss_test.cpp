@@ -142,6 +142,23 @@ TEST_CASE("classification_errors: the first largest logit decides") {
   CHECK(results.at("y1").at(0) == 2);  // ignored, wrong, tie won, ignored, -1 is no class, right
 }
 
+TEST_CASE("cross_entropy_backward: what the forward gave has the type of the logits") {
+  const TensorType logits{DType::kF32, {4, 3}}, labels{DType::kI32, {4}};
+  for (std::size_t wrong = 2; wrong < 6; ++wrong) {
+    std::vector<TensorType> types{
+        logits,           labels, {DType::kF32, {4}}, {DType::kF32, {}}, {DType::kF32, {}},
+        {DType::kF32, {}}};
+    types[wrong].dtype = DType::kF64;
+    check_op_refused(
+        types,
+        [](Graph& g, const std::vector<Value>& v) {
+          return std::vector{g.add(kCrossEntropyBackward, v, CrossEntropyAttrs{})};
+        },
+        "cross_entropy_backward",
+        fmt::format("{}: expected f32, got f64", wrong == 2 ? "log_sum_exp" : "scalar"));
+  }
+}
+
 TEST_CASE("loss: refusals") {
   const TensorType logits{DType::kF32, {4, 3}}, labels{DType::kI32, {4}};
   const auto ce = [](CrossEntropyAttrs attrs) -> Build {

@@ -9,7 +9,8 @@
 namespace keel::cuda {
 namespace {
 
-// Of each row of the part: the softmax so far, and what its loss reads.
+// Of each row of the part: the softmax so far, and what its loss reads. After a maximum of
+// -infinity no class has been possible so far, and the sum is NaN: the next tile does not read it.
 struct RowStates {
   Global<double> sum, of_logits;
   Global<float> max, hot;
@@ -119,7 +120,7 @@ void forward(const Binding& b, const LinearLossPlan& plan) {
 
 Prepared prepare_linear_cross_entropy(const NodeContext& context) {
   const LinearLossPlan plan(context);
-  if (plan.attrs.cutoffs.size() > std::size_t(Cutoffs::kMost)) return refuse("takes 16 cut-offs");
+  if (!plan.fits_cutoffs()) return refuse("takes at most 16 cut-offs");
   return kernel_of([plan](const Binding& b) { forward(b, plan); },
                    ForwardWork(plan, nullptr).parts.bytes());
 }

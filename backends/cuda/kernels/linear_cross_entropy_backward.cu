@@ -105,7 +105,7 @@ void backward(const Binding& b, const LinearLossPlan& plan) {
 
 Prepared prepare_linear_cross_entropy_backward(const NodeContext& context) {
   const LinearLossPlan plan(context);
-  if (plan.attrs.cutoffs.size() > std::size_t(Cutoffs::kMost)) return refuse("takes 16 cut-offs");
+  if (!plan.fits_cutoffs()) return refuse("takes at most 16 cut-offs");
   DeviceParts parts(nullptr);
   linear_loss_of(plan, nullptr, parts);
   return kernel_of([plan](const Binding& b) { backward(b, plan); }, parts.bytes());

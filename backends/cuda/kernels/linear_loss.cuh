@@ -12,6 +12,13 @@ namespace keel::cuda {
 
 inline constexpr std::int64_t kTileClasses = 1024;  // logits of a row that are held at a time
 
+// The cut-offs of a plan, for kernels; a head without clusters has none.
+struct Cutoffs {
+  static constexpr int kMost = 16;
+  std::int64_t at[kMost];
+  int count;
+};
+
 struct LinearLossPlan {
   std::int64_t rows, width, vocabulary;
   LinearLossAttrs attrs;
@@ -23,6 +30,7 @@ struct LinearLossPlan {
         vocabulary(context.input(LinearLossInput::kTable).shape[0]),
         attrs(context.attrs<LinearLossAttrs>()),
         parts(loss_parts(attrs, vocabulary)) {}
+  bool fits_cutoffs() const { return attrs.cutoffs.size() <= std::size_t(Cutoffs::kMost); }
 };
 
 // The rows of a part in their order, the class of each, and their number.
@@ -68,13 +76,6 @@ struct TileLogits {
   }
 };
 
-// The cut-offs of a plan, for kernels; a head without clusters has none.
-struct Cutoffs {
-  static constexpr int kMost = 16;
-  std::int64_t at[kMost];
-  int count;
-};
-
 // Lists the rows of a part. One block; each thread has neighbouring rows.
 __global__ static void list_rows(LossPart part, std::int64_t vocabulary, Cutoffs cutoffs,
                                  Global<const std::int32_t> labels, PartRows to) {
@@ -110,7 +111,8 @@ inline Cutoffs cutoffs_of(const LinearLossAttrs& attrs) {
   return cutoffs;
 }
 
-// Calls body(part number, work) for every tile of every part. `begin` is called once a part.
+// Calls begin(part number, work) once for each part, then body(part number, work, is_words, at) for
+// each of its tiles. `at` is the tile's first row in the table, or in the clusters if !is_words.
 template <class Begin, class Body>
 void each_tile(const Binding& b, const LinearLossPlan& plan, LinearLoss work, const Begin& begin,
                const Body& body) {

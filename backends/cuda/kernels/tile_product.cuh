@@ -15,7 +15,7 @@ inline Grid tile_grid(std::int64_t rows, std::int64_t columns) {
 }
 
 // Calls store(i, j, sum over t of a(i, t) b(t, j)) for i < rows() and j < columns, t < terms(). A
-// block of rows after the last one ends at once.
+// block past the last row returns at once.
 template <class Product>
 __global__ void __launch_bounds__(kTileBlock) tile_product(Product p) {
   constexpr int kWide = kTileSide + 1;  // no two threads of a warp meet in one bank

@@ -22,17 +22,21 @@ namespace {
 
 void pack_tile(const LinearLossWork& w, std::size_t task) { pack_classes(w, task); }
 
-void take_logits(const LinearLossWork& w, const float* z, std::int64_t hot, RowState& state) {
-  const std::size_t n = w.tile.count;
+// Adds exp(z) of n classes, which is 0 for logits of -infinity.
+void take_exps(const float* z, std::size_t n, RowState& state) {
   const float of_tile = max_of(z, n);
-  const float largest =
-      state.has_any && !(of_tile > state.max) && !std::isnan(of_tile) ? state.max : of_tile;
+  if (of_tile == -INFINITY) return;
+  const float largest = of_tile > state.max || std::isnan(of_tile) ? of_tile : state.max;
   const Floats max = splat(largest);
   const double sum = sum_of(
       n, [&](auto part, std::size_t i) HWY_ATTR { return exp(hn::Sub(part.load(z + i), max)); });
-  const double before = state.has_any ? state.sum * std::exp(double(state.max) - largest) : 0;
-  state.sum = before + sum;
-  state.max = largest, state.has_any = true;
+  state.sum = state.sum * std::exp(double(state.max) - largest) + sum;
+  state.max = largest;
+}
+
+void take_logits(const LinearLossWork& w, const float* z, std::int64_t hot, RowState& state) {
+  const std::size_t n = w.tile.count;
+  take_exps(z, n, state);
   if (w.smooths()) {
     state.of_logits +=
         sum_of(n, [&](auto part, std::size_t i) HWY_ATTR { return part.load(z + i); });
@@ -60,7 +64,7 @@ namespace keel::onednn {
 HWY_EXPORT(pack_tile);
 HWY_EXPORT(take_rows);
 
-double RowState::lse() const { return max + std::log(sum); }
+double RowState::lse() const { return max == -INFINITY ? NAN : max + std::log(sum); }
 
 namespace {
 

@@ -19,7 +19,7 @@ namespace keel::onednn {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Columns [first, first + kWidestPanel) of y or `out`, as far as there are so many.
+// How many columns of y or `out` a task has that begins at `first`: kWidestPanel, fewer at the end.
 std::size_t columns_from(const MultilinearWork& w, std::size_t first) {
   return std::min(kWidestPanel, w.plan.features - first);
 }

@@ -1,5 +1,5 @@
-// The backward of multi-linear attention. T of a set of queries is computed again, for `dout`; G
-// takes its place beside it, for all other gradients.
+// The backward of multi-linear attention. T of a set of queries is computed again, for `dout`; G is
+// computed next to it, for all other gradients.
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/multilinear_plan.h"
 #include "backends/onednn/threads.h"

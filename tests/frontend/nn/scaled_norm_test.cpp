@@ -12,11 +12,14 @@
 namespace keel::nn {
 namespace {
 
-Tensor output_of(const Layer& layer) {
-  LayerRun run(layer, {2, 3, 8});
-  run.program->feed("x", test::random_normal({2, 3, 8}, 1).to(DType::kF32));
+Tensor output_of(const Layer& layer, const Tensor& x) {
+  LayerRun run(layer, x.shape());
+  run.program->feed("x", x);
   run.program->run();
-  return run.program->fetch("y");
+  return run.program->fetch("y").clone();
+}
+Tensor output_of(const Layer& layer) {
+  return output_of(layer, test::random_normal({2, 3, 8}, 1).to(DType::kF32));
 }
 
 TEST_CASE("scaled norm: the scaling comes before the norm, and adds nothing to learn") {
@@ -76,21 +79,33 @@ TEST_CASE("scaled norm: every norm of a layer is scaled") {
   CHECK(scalings("") == 0);
 }
 
-TEST_CASE("multilinear layer: cores that are alike are one core") {
-  const auto layer = [](std::int64_t cores) -> Layer {
-    return [cores](Net& net, Value x) {
-      const MultilinearOptions options{.rank = 3, .cores = cores, .positions = 3};
-      const MultilinearBiases biases(net, "biases", options);
-      return multilinear_attention(net, "attention", x, options, biases);
-    };
+Layer multilinear_of(std::int64_t cores) {
+  return [cores](Net& net, Value x) {
+    const MultilinearOptions options{.rank = 3, .cores = cores, .positions = 3};
+    const MultilinearBiases biases(net, "biases", options);
+    return multilinear_attention(net, "attention", x, options, biases);
   };
-  test::check_close(output_of(layer(1)), output_of(layer(4)), 1e-12);
-  const LayerRun run(layer(2), {2, 3, 8});
+}
+
+TEST_CASE("multilinear layer: cores that are alike are one core") {
+  test::check_close(output_of(multilinear_of(1)), output_of(multilinear_of(4)), 1e-12);
+  const LayerRun run(multilinear_of(2), {2, 3, 8});
   CHECK(run.parameters.size() == 2 + 6);
-  const LayerRun longer(layer(1), {2, 2, 8});  // fewer positions than the weights have
+}
+
+TEST_CASE("multilinear layer: fewer positions are the first of more, and no more are taken") {
+  const Tensor x = test::random_normal({2, 3, 8}, 1).to(DType::kF32);
+  Tensor first(DType::kF32, {2, 2, 8});
+  for (std::int64_t e = 0; e < first.elements(); ++e) {
+    first.as<float>()[std::size_t(e)] = float(x.at(e / 16 * 24 + e % 16));
+  }
+  const Tensor all = output_of(multilinear_of(1), x), some = output_of(multilinear_of(1), first);
+  for (std::int64_t e = 0; e < some.elements(); ++e) {
+    CHECK(some.at(e) == doctest::Approx(all.at(e / 16 * 24 + e % 16)));
+  }
   test::check_refused(
       [&] {
-        LayerRun(layer(1), {2, 4, 8});
+        LayerRun(multilinear_of(1), {2, 4, 8});
       },
       "attention: expected at most 3 positions, got 4");
 }
