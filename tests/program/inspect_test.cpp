@@ -138,7 +138,7 @@ TEST_CASE("inspect: names of data are shown without what a terminal obeys") {
   CHECK((all + one).find('\x1b') == std::string::npos);
 }
 
-// Of those that make their data nothing is said.
+// Tasks that make their own data are not listed.
 std::ptrdiff_t tasks_with_files() {
   return std::ranges::count_if(models::all_models(), [](const auto& entry) {
     return !entry.make()->data_forms("builtin").empty();
