@@ -62,18 +62,22 @@ struct Operands {
   }
 };
 
-// log sum exp(z): the argument of every exponential is off by its logit's error and by the rounding
-// of the distance to the maximum, so the exponential is off by expm1 of that; sums are in double.
+// A class that a bias of -infinity excludes has a probability of exactly 0.
+bool is_excluded(const Err& z) { return z.value == -std::numeric_limits<double>::infinity(); }
+
+// log sum exp(z) in double, as the losses take it: the argument of every exponential is off by its
+// logit's error and by the rounding of the distance to the maximum, so the exponential is off by
+// expm1 of that; sums and the logarithm are in double.
 Err log_sum_exp_of(const std::vector<Err>& z) {
   double max = -std::numeric_limits<double>::infinity(), sum = 0, off = 0;
   for (const Err& v : z) max = std::max(max, v.value);
   for (const Err& v : z) {
+    if (is_excluded(v)) continue;
     const double p = std::exp(v.value - max);
     sum += p;
     off += p * std::expm1(v.error + kEps * (max - v.value + kExpError + 2));
   }
-  const double lse = max + std::log(sum);
-  return {lse, off / sum + 2 * kEps * std::abs(lse) + kTiny};
+  return {max + std::log(sum), off / sum + kTiny};
 }
 
 void forward(const JudgedNode& n, NodeBounds& bounds) {
@@ -85,7 +89,8 @@ void forward(const JudgedNode& n, NodeBounds& bounds) {
       if (!o.parts[p].takes(o.label(row))) continue;
       const std::vector<Err> z = o.logits(o.parts[p], row);
       const Err lse = log_sum_exp_of(z);
-      bounds[Out::kLse].as<double>()[p * std::size_t(o.rows) + std::size_t(row)] = lse.error;
+      bounds[Out::kLse].as<double>()[p * std::size_t(o.rows) + std::size_t(row)] =
+          lse.rounded().error;
       const std::int64_t hot = o.hot(o.parts[p], row);
       const double of_hot = hot < 0 ? 0 : z[std::size_t(hot)].error;
       double of_mean = 0;
@@ -101,6 +106,7 @@ void forward(const JudgedNode& n, NodeBounds& bounds) {
 // P of a class: dsum (exp(z - lse) - share - hot), where exp's result is off by its argument's
 // error, and the three numbers are rounded.
 Err gradient_of(const Err& dsum, const Err& z, double lse, double subtracted) {
+  if (is_excluded(z)) return dsum * Err(-subtracted, 3 * kEps * subtracted + kTiny);
   const double p = std::exp(z.value - lse);
   const double of_p = z.error + kEps * (2 * std::abs(z.value - lse) + kExpError + 1);
   return dsum * Err(p - subtracted, p * std::expm1(of_p) + 3 * kEps * (p + subtracted) + kTiny);
@@ -141,6 +147,14 @@ struct GradientSums {
   }
 };
 
+// The errors of sums in double, rounded once.
+void write_in_double(const std::vector<ProductSum>& sums, Tensor& bound) {
+  for (std::size_t e = 0; e < sums.size(); ++e) {
+    const ProductSum& sum = sums[e];
+    bound.as<double>()[e] = Err(sum.terms.total, sum.of_factors).rounded().error;
+  }
+}
+
 void backward(const JudgedNode& n, NodeBounds& bounds) {
   const Operands o(n);
   GradientSums sums(o);
@@ -151,9 +165,9 @@ void backward(const JudgedNode& n, NodeBounds& bounds) {
   }
   write(sums.dx, bounds[Gradient::kDx]);
   write(sums.dtable, bounds[Gradient::kDtable]);
-  if (n.has(In::kBias)) write(sums.dbias, bounds[Gradient::kDbias]);
+  if (n.has(In::kBias)) write_in_double(sums.dbias, bounds[Gradient::kDbias]);
   if (n.has(In::kClusters)) write(sums.dclusters, bounds[Gradient::kDclusters]);
-  if (n.has(In::kClusterBias)) write(sums.dcluster_bias, bounds[Gradient::kDclusterBias]);
+  if (n.has(In::kClusterBias)) write_in_double(sums.dcluster_bias, bounds[Gradient::kDclusterBias]);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "tests/support/trace_task.h"
 
+#include <cmath>
+
 #include "frontend/nn/carry.h"
 #include "frontend/nn/layers.h"
 #include "frontend/task/task.h"
@@ -36,7 +38,8 @@ class TraceNetwork final : public task::Network {
 // One batch a step, whatever batch the recipe asks for.
 class TraceStream final : public task::Stream {
  public:
-  TraceStream(std::int64_t lanes, std::uint64_t seed) : lanes_(lanes), random_(seed, 7) {
+  TraceStream(std::int64_t lanes, std::uint64_t seed, std::int64_t spoilt_step)
+      : lanes_(lanes), spoilt_step_(spoilt_step), random_(seed, 7) {
     batch_.sizes = {lanes};
     batch_.values.emplace_back(DType::kF32, Shape{lanes, 1});
     batch_.values.emplace_back(DType::kF32, Shape{lanes, 1});
@@ -51,6 +54,7 @@ class TraceStream final : public task::Stream {
   double items(std::uint32_t, std::int64_t) override { return double(lanes_); }
   const task::Batch& at(std::uint32_t, std::int64_t step) override {
     for (std::int64_t lane = 0; lane < lanes_; ++lane) put(lane, step);
+    if (step == spoilt_step_) batch_.values[0].as<float>()[0] = NAN;
     return batch_;
   }
   const task::Batch& pick(std::span<const std::int64_t>) override { return at(0, 0); }
@@ -75,29 +79,35 @@ class TraceStream final : public task::Stream {
   }
 
   std::string source_ = "made up";
-  std::int64_t lanes_;
+  std::int64_t lanes_, spoilt_step_;
   Philox random_;
   task::Batch batch_;
 };
 
 class TraceSplits final : public task::Splits {
  public:
+  explicit TraceSplits(std::int64_t spoilt_step) : spoilt_step_(spoilt_step) {}
   std::unique_ptr<task::Stream> stream(task::Split split,
                                        const task::StreamOptions&) const override {
-    return std::make_unique<TraceStream>(split == task::Split::kTrain ? 4 : 3,
-                                         std::uint64_t(split) + 1);
+    const bool trains = split == task::Split::kTrain;
+    return std::make_unique<TraceStream>(trains ? 4 : 3, std::uint64_t(split) + 1,
+                                         trains ? spoilt_step_ : -1);
   }
+
+ private:
+  std::int64_t spoilt_step_;
 };
 
-struct NoOptions {
-  bool plain = true;
+struct TraceOptions {
+  std::int64_t spoilt_step = -1;
   static constexpr auto fields() {
-    return std::tuple{option("plain", &NoOptions::plain, "nothing depends on it")};
+    return std::tuple{option("spoilt_step", &TraceOptions::spoilt_step,
+                             "the step of every epoch that has a NaN, or -1")};
   }
   void validate() const {}
 };
 
-class TraceTask final : public task::TaskWithOptions<NoOptions> {
+class TraceTask final : public task::TaskWithOptions<TraceOptions> {
  public:
   std::string_view name() const override { return "trace"; }
   std::string_view summary() const override { return "the trace of a sequence"; }
@@ -105,7 +115,7 @@ class TraceTask final : public task::TaskWithOptions<NoOptions> {
     return {{"error", "", false, task::mean_of}};
   }
   task::Prepared prepare(const task::DataRequest&, const task::Assets*) const override {
-    return {restore({}), std::make_shared<TraceSplits>()};
+    return {restore({}), std::make_shared<TraceSplits>(options_.spoilt_step)};
   }
   std::shared_ptr<const task::Network> restore(const task::Assets&) const override {
     return std::make_shared<TraceNetwork>();

@@ -14,7 +14,8 @@ namespace keel::test {
 // number of every lane. The target is the trace y_t = 0.6 y_(t-1) + x_t of the sequence so far,
 //   h_t = tanh(x_t w + h_(t-1) u + b),   prediction = h_t v,   the loss is the squared error,
 // where h (rows, 3) is the carry "cell/h". Training has 4 lanes of 12 numbers, in each of which a
-// sequence begins at another step; evaluation has 3 lanes. `probes` gets "h" as an output.
+// sequence begins at another step; evaluation has 3 lanes. `probes` gets "h" as an output. With
+// "model.spoilt_step=N" the training has a NaN in step N of every epoch.
 train::Job trace_job(const Settings& settings = {});
 
 inline constexpr std::int64_t kTraceSteps = 12;  // of an epoch

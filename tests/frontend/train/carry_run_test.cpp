@@ -158,5 +158,25 @@ TEST_CASE("carry run: an update that is undone takes back what its micro-batches
   test::check_close(run.runner.carries().read().at(kTraceCarry), before, 0);
 }
 
+TEST_CASE("carry run: after a rollback the next batch does not go on from the checkpoint's") {
+  const Settings settings = {"train.epochs=1", "train.checkpoint_every=3"};
+  const test::TempDir temp;
+  const Summary summary = train_in(
+      temp.path(),
+      trace_job(settings + Settings{"model.spoilt_step=4", "train.on_nonfinite=rollback"}));
+  REQUIRE(summary.state.left_out == 2);  // steps 3 and 4, for step 3 is that of the checkpoint
+  TraceRun run(settings);
+  for (const std::int64_t step : {0, 1, 2}) run.step(step);
+  run.runner.carries().clear();
+  for (std::int64_t step = 5; step < kTraceSteps; ++step) run.step(step);
+  const io::TensorFile expected = run.checkpoint();
+  const io::TensorFile file = io::read_safetensors(step_file(temp.path(), kTraceSteps));
+  REQUIRE(file.tensors.contains(kTensor));
+  for (const auto& [name, tensor] : file.tensors) {
+    CAPTURE(name);
+    test::check_close(expected.tensors.at(name), tensor, 0);
+  }
+}
+
 }  // namespace
 }  // namespace keel::train
