@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <optional>
 #include <system_error>
 
@@ -83,21 +82,33 @@ std::optional<fs::path> train_folder(const fs::path& folder) {
   return train && !find_classes(*train).empty() ? train : std::nullopt;
 }
 
-Pictures read_pictures(const fs::path& folder, const std::vector<std::string>& classes) {
-  const FilesByClass files = classes_in(folder);
-  std::int64_t rows = 0;
-  for (const auto& [name, of_class] : files) rows += std::ssize(of_class);
-  Pictures pictures = Pictures::of_size(rows);
-  std::int64_t row = 0;
-  for (const auto& [name, of_class] : files) {
+struct PictureFile {
+  fs::path path;
+  std::int32_t label = 0;
+};
+
+// The pictures of a folder in the order of their classes and names.
+std::vector<PictureFile> list_files(const fs::path& folder,
+                                    const std::vector<std::string>& classes) {
+  std::vector<PictureFile> files;
+  for (const auto& [name, of_class] : classes_in(folder)) {
     const auto known = std::ranges::find(classes, name);
     check(known != classes.end(), ErrorKind::kBadInput,
           "[pictures] {}: expected folders of the classes {}, got {}", folder.string(),
           fmt::join(classes, ", "), name);
     for (const fs::path& file : of_class) {
-      std::ranges::copy(planes_of(io::read_picture(file), kPictureSide), pictures.picture(row));
-      pictures.label.as<std::int32_t>()[std::size_t(row++)] = std::int32_t(known - classes.begin());
+      files.push_back({file, std::int32_t(known - classes.begin())});
     }
+  }
+  return files;
+}
+
+Pictures read_pictures(const std::vector<PictureFile>& files) {
+  Pictures pictures = Pictures::of_size(std::ssize(files));
+  for (std::int64_t row = 0; row < std::ssize(files); ++row) {
+    const PictureFile& file = files[std::size_t(row)];
+    std::ranges::copy(planes_of(io::read_picture(file.path), kPictureSide), pictures.picture(row));
+    pictures.label.as<std::int32_t>()[std::size_t(row)] = file.label;
   }
   return pictures;
 }
@@ -130,25 +141,37 @@ HeldOutRows held_out(std::int64_t rows, const PictureFolderOptions& options, boo
   return held;
 }
 
-// Fills the parts that have no folder of their own, and keeps the pictures that are to be trained
-// on.
-void hold_out_pictures(PictureFolder& all, const fs::path& train,
-                       const PictureFolderOptions& options, bool valid, bool test) {
-  const std::string source =
-      fmt::format("a tenth of {}, drawn by data.seed={}", train.string(), options.seed);
-  check(all.train.rows() >= kFewestPictures || (!valid && !test), ErrorKind::kBadInput,
-        "[pictures] {}: expected at least {} pictures, of which some are held out, got {}",
-        train.string(), kFewestPictures, all.train.rows());
-  const HeldOutRows held = held_out(all.train.rows(), options, valid, test);
-  all.not_drawn =
-      all.train.rows() - std::ssize(held.train) - std::ssize(held.valid) - std::ssize(held.test);
-  if (valid) all.valid = all.train.pick(held.valid), all.valid_source = source;
-  if (test) {
-    const auto rows = std::make_shared<const Pictures>(all.train.pick(held.test));
-    all.test = [rows] { return rows->slice(0, rows->rows()); };
-    all.test_source = source;
+// A folder of training, and the parts that some of its pictures are held out for.
+struct Source {
+  fs::path folder;
+  bool valid, test;
+};
+
+// Reads those of the source's files that are trained on, and those that are held out. Files that
+// are not drawn are not read.
+void hold_out_pictures(PictureFolder& all, const Source& source,
+                       const PictureFolderOptions& options) {
+  const std::vector<PictureFile> files = list_files(source.folder, all.classes);
+  const std::int64_t rows = std::ssize(files);
+  const std::string place = source.folder.string();
+  const std::string tenth =
+      fmt::format("a tenth of {}, drawn by data.seed={}", place, options.seed);
+  check(rows >= kFewestPictures || (!source.valid && !source.test), ErrorKind::kBadInput,
+        "[pictures] {}: expected at least {} pictures, of which some are held out, got {}", place,
+        kFewestPictures, rows);
+  const HeldOutRows held = held_out(rows, options, source.valid, source.test);
+  all.not_drawn = rows - std::ssize(held.train) - std::ssize(held.valid) - std::ssize(held.test);
+  const auto pick = [&](const std::vector<std::int64_t>& chosen) {
+    std::vector<PictureFile> picked;
+    for (const std::int64_t row : chosen) picked.push_back(files[std::size_t(row)]);
+    return picked;
+  };
+  all.train = read_pictures(pick(held.train));
+  if (source.valid) all.valid = read_pictures(pick(held.valid)), all.valid_source = tenth;
+  if (source.test) {
+    all.test = [picked = pick(held.test)] { return read_pictures(picked); };
+    all.test_source = tenth;
   }
-  all.train = all.train.pick(held.train);
 }
 
 }  // namespace
@@ -164,14 +187,13 @@ PictureFolder read_picture_folder(const fs::path& folder, const PictureFolderOpt
   check(all.classes.size() >= 2, ErrorKind::kBadInput,
         "[pictures] {}: expected two classes or more, got {} alone", train.string(),
         all.classes.front());
-  all.train = read_pictures(train, all.classes);
-  hold_out_pictures(all, train, options, !valid, !test);
+  hold_out_pictures(all, {train, !valid, !test}, options);
   if (valid) {
-    all.valid = read_pictures(*valid, all.classes);
+    all.valid = read_pictures(list_files(*valid, all.classes));
     all.valid_source = valid->string();
   }
   if (test) {
-    all.test = [path = *test, classes = all.classes] { return read_pictures(path, classes); };
+    all.test = [files = list_files(*test, all.classes)] { return read_pictures(files); };
     all.test_source = test->string();
   }
   return all;

@@ -61,17 +61,6 @@ Pictures Pictures::slice(std::int64_t first, std::int64_t count) const {
   return part;
 }
 
-Pictures Pictures::pick(const std::vector<std::int64_t>& rows) const {
-  Pictures part = of_size(std::ssize(rows));
-  for (std::int64_t i = 0; i < std::ssize(rows); ++i) {
-    const std::int64_t row = rows[std::size_t(i)];
-    std::copy_n(image.as<std::uint8_t>().data() + row * kColours * kPlane, kColours * kPlane,
-                part.picture(i));
-    part.label.as<std::int32_t>()[std::size_t(i)] = label.as<std::int32_t>()[std::size_t(row)];
-  }
-  return part;
-}
-
 std::uint8_t* Pictures::picture(std::int64_t row) {
   return image.as<std::uint8_t>().data() + row * kColours * kPlane;
 }

@@ -20,8 +20,6 @@ struct Pictures {
   std::int64_t rows() const { return label.elements(); }
   // A copy of rows [first, first + count). Throws Error{kUsage} unless all of them exist.
   Pictures slice(std::int64_t first, std::int64_t count) const;
-  // A copy of these rows, in that order.
-  Pictures pick(const std::vector<std::int64_t>& rows) const;
   std::uint8_t* picture(std::int64_t row);
 };
 

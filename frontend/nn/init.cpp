@@ -66,11 +66,11 @@ Initializer constant(double value) {
   };
 }
 
-Initializer normal(double deviation) {
-  return fill([d = float(deviation)](const Philox4& words, float* four) {
+Initializer normal(double deviation, double mean) {
+  return fill([d = float(deviation), m = float(mean)](const Philox4& words, float* four) {
     draw_pair(words[0], words[1], four);
     draw_pair(words[2], words[3], four + 2);
-    for (int i = 0; i < 4; ++i) four[i] *= d;
+    for (int i = 0; i < 4; ++i) four[i] = m + d * four[i];
   });
 }
 

@@ -10,7 +10,7 @@ namespace keel::nn {
 Initializer constant(double value);
 inline Initializer zeros() { return constant(0); }
 inline Initializer ones() { return constant(1); }
-Initializer normal(double deviation);
+Initializer normal(double deviation, double mean = 0);
 Initializer uniform(double bound);                // U(-bound, bound)
 Initializer lecun_normal(std::int64_t fan_in);    // N(0, 1 / fan_in)
 Initializer kaiming_normal(std::int64_t fan_in);  // N(0, 2 / fan_in)

@@ -55,6 +55,8 @@ struct Net {
   DType dtype = DType::kF32;
   std::vector<Watch>* watches = nullptr;  // takes the watches, unless it is null
   Kept kept = Kept::kNothing;             // in Mode::kEvaluate
+  // The standard deviation of norms' gains at the start.
+  double gain_deviation = 0;
 
   // Returns tick and first_row for `layer`, which draws. Throws Error{kUsage} if one is absent.
   RandomKey random_key(std::string_view layer) const {

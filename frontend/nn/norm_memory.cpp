@@ -38,7 +38,9 @@ Value NormMemory::parameter(const std::string& name, const Shape& shape, Initial
 
 ops::NormAffine NormMemory::affine(const Shape& shape, bool gain, bool bias, double gain_init) {
   ops::NormAffine result;
-  if (gain) result.gain = parameter("gain", shape, constant(gain_init));
+  const Initializer first = net.gain_deviation > 0 ? normal(net.gain_deviation, gain_init)
+                                                   : constant(gain_init);
+  if (gain) result.gain = parameter("gain", shape, first);
   if (bias) result.bias = parameter("bias", shape, zeros());
   return result;
 }

@@ -32,7 +32,8 @@ class NormMemory {
 
   // Makes a parameter that does not decay, or returns it if an application before has made it.
   Value parameter(const std::string& name, const Shape& shape, Initializer initializer);
-  // The gain (all gain_init) and the bias (zeros) of that shape, each if it is asked for.
+  // The gain and the bias of that shape, each if it is asked for. The gain begins as gain_init, or
+  // around it (Net::gain_deviation); the bias as zeros.
   ops::NormAffine affine(const Shape& shape, bool gain, bool bias, double gain_init = 1);
   // A running statistic of the time step, with the value that this application finds.
   Value state(const std::string& name, const Shape& shape, double initial,

@@ -162,7 +162,9 @@ struct DataOptions {
         option("source", &T::source, "builtin, or a folder with the real data",
                described("builtin, or a folder")),
         option("train_rows", &T::train_rows,
-               "training rows that are used, the first so many; 0: all", at_least(0)),
+               "training rows that are used, the first so many, or of pictures in folders so many "
+               "drawn by data.seed; 0: all",
+               at_least(0)),
         option("seed", &T::seed, "of data that is made up, and of random splits", at_least(0))};
   }
   void validate() const;

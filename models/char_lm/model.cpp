@@ -44,6 +44,7 @@ XlOptions CharLmNetwork::xl_options(const nn::Net& net) const {
 
 task::Outputs CharLmNetwork::build(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
+  net.gain_deviation = options_.gain_deviation;
   const XlHidden hidden = xl_hidden(net, xl_options(net), in["input"], in["begins"]);
   const Shape shape = g.shape(hidden.states);
   const std::int64_t rows = shape[0] * shape[1];

@@ -11,7 +11,7 @@ struct CharLmOptions {
   std::string norm = "layernorm";
   bool pre_norm = false;
   std::int64_t layers = 12, width = 512, heads = 8, feed_forward = 2048;
-  double dropout = 0.1, init_deviation = 0.02;
+  double dropout = 0.1, init_deviation = 0.02, gain_deviation = 0;
   std::int64_t segment = 512, memory = 512;
   data::ShortSegment short_segment = data::ShortSegment::kUse;
   std::int64_t evaluation_lanes = 10, evaluation_segment = 128, evaluation_memory = 896;
@@ -38,6 +38,8 @@ struct CharLmOptions {
                fraction()),
         option("init_deviation", &T::init_deviation,
                "the standard deviation of the weights at the start", more_than(0)),
+        option("gain_deviation", &T::gain_deviation,
+               "the standard deviation of norms' gains at the start, around 1", at_least(0)),
         option("segment", &T::segment, "symbols of a lane that a training batch has",
                between(1, 1048576)),
         option("memory", &T::memory, "symbols before its segment that training sees",

@@ -16,6 +16,7 @@ namespace keel::models {
 namespace {
 
 constexpr double kDeviation = 0.02;  // of all weights
+constexpr std::int64_t kLongestMultilinear = 512;
 
 // Where words read those after them, no number is a perplexity.
 std::string metric_name(WordMask mask) { return mask == WordMask::kCausal ? "ppl" : "ppl_of_leak"; }
@@ -44,6 +45,10 @@ void WordLmOptions::validate() const {
   check(normed.norm().name() != "instancenorm", ErrorKind::kUsage,
         "norm: expected one that does not take statistics over a segment, got '{}'", norm);
   nn::check_widths(width, heads);
+  check(attention == WordAttention::kSoftmax || length <= kLongestMultilinear, ErrorKind::kUsage,
+        "length: expected at most {} with multilinear attention, which has weights for every pair "
+        "of places, got {}",
+        kLongestMultilinear, length);
   cutoff_numbers();
 }
 
@@ -110,6 +115,7 @@ WordSoftmax WordLmNetwork::softmax(nn::Net& net) const {
 
 task::Outputs WordLmNetwork::build(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
+  net.gain_deviation = options_.gain_deviation;
   const WordSoftmax words = softmax(net);
   const Value h = hidden(net, words.table, in["input"]);
   const std::int64_t places = g.shape(in["target"]).elements();

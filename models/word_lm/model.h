@@ -47,7 +47,7 @@ struct WordLmOptions {
   std::int64_t layers = 3, width = 256, feed_forward = 2100;
   std::int64_t rank = 40, cores = 1, heads = 1;
   std::int64_t length = 32;
-  double dropout = 0.3, label_smoothing = 0;
+  double dropout = 0.3, label_smoothing = 0, gain_deviation = 0;
   std::string cutoffs = "";
 
   static constexpr auto fields() {
@@ -86,6 +86,8 @@ struct WordLmOptions {
         option("dropout", &T::dropout, "of embeddings, sublayers and hidden units", fraction()),
         option("label_smoothing", &T::label_smoothing,
                "the share of probability that the loss spreads over all words", fraction()),
+        option("gain_deviation", &T::gain_deviation,
+               "the standard deviation of norms' gains at the start, around 1", at_least(0)),
         option("cutoffs", &T::cutoffs,
                "of adaptive softmax: the first word of each cluster; empty: plain softmax",
                described("ascending numbers with commas, or nothing"))};

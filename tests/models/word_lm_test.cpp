@@ -50,6 +50,23 @@ TEST_CASE("word_lm: adaptive softmax, a final norm and plain attention have thei
   CHECK(!plain.contains("attention_biases/content"));
 }
 
+TEST_CASE("word_lm: gains begin around 1 as far as asked for") {
+  const auto backend = make_backend(default_backend());
+  const auto gains = [&](const Settings& settings) {
+    const train::Job job = job_with(settings);
+    Variables variables(*backend, 1);
+    train::Evaluator(*backend, variables, job).declare();
+    return variables.read("layer1/attention/norm/gain");
+  };
+  for (const float gain : gains({}).as<float>()) CHECK(gain == 1);
+  const Tensor drawn = gains({"model.gain_deviation=0.02"});
+  double squares = 0;
+  for (const float gain : drawn.as<float>()) squares += (gain - 1.0) * (gain - 1.0);
+  const double deviation = std::sqrt(squares / double(drawn.elements()));
+  CHECK(deviation > 0.005);
+  CHECK(deviation < 0.04);
+}
+
 TEST_CASE("word_lm: PTB's release has 6.7 million parameters") {
   WordLmOptions options;
   text::WordCounts counts{{"<unk>", 1}};
@@ -212,6 +229,7 @@ TEST_CASE("word_lm: refusals of options") {
   refuses("model.norm=instancenorm", "does not take statistics over a segment");
   refuses("model.scaling=batchnorm", "expected layerscaling or groupscaling, got 'batchnorm'");
   refuses("model.width=33", "expected an even number");
+  refuses("model.length=513", "length: expected at most 512 with multilinear attention");
 }
 
 std::string written_by(const train::Job& job, const task::Continuation& asked) {

@@ -12,18 +12,21 @@ namespace {
 using test::refuses;
 using Pixels = std::vector<std::uint8_t>;
 
-// A PNG of 8 or, with a linear format, 16 bits a colour, as libpng writes it.
+// A PNG of 8 or, with a linear format, 16 bits a colour, as libpng writes it. With a format that
+// has a palette (red, green, blue of each entry), pixels are numbers of its entries.
 std::string png_bytes(std::uint32_t format, std::uint32_t width, std::uint32_t height,
-                      const void* pixels) {
+                      const void* pixels, const Pixels& palette = {}) {
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
   image.width = width;
   image.height = height;
   image.format = format;
+  image.colormap_entries = std::uint32_t(palette.size() / 3);
+  const void* const colours = palette.empty() ? nullptr : palette.data();
   png_alloc_size_t size = 0;
-  REQUIRE(png_image_write_to_memory(&image, nullptr, &size, 0, pixels, 0, nullptr) != 0);
+  REQUIRE(png_image_write_to_memory(&image, nullptr, &size, 0, pixels, 0, colours) != 0);
   std::string bytes(size, 0);
-  REQUIRE(png_image_write_to_memory(&image, bytes.data(), &size, 0, pixels, 0, nullptr) != 0);
+  REQUIRE(png_image_write_to_memory(&image, bytes.data(), &size, 0, pixels, 0, colours) != 0);
   return bytes;
 }
 
@@ -40,6 +43,20 @@ TEST_CASE("picture: PNG in colour, in grey, and with transparent pixels") {
   const Pixels clear{200, 100, 50, 255, 200, 100, 50, 0};
   const Picture over = parse_picture(png_bytes(PNG_FORMAT_RGBA, 2, 1, clear.data()), "clear");
   CHECK(over.pixels == Pixels{200, 100, 50, 0, 0, 0});
+}
+
+TEST_CASE("picture: PNG with a palette, and of 16 linear bits a colour") {
+  const Pixels palette{10, 20, 30, 200, 100, 50, 0, 255, 0}, numbers{2, 0, 1, 1};
+  const std::string bytes = png_bytes(PNG_FORMAT_RGB_COLORMAP, 2, 2, numbers.data(), palette);
+  CHECK(parse_picture(bytes, "palette").pixels ==
+        Pixels{0, 255, 0, 10, 20, 30, 200, 100, 50, 200, 100, 50});
+  // A picture's bytes are sRGB: 14028 / 65535 = ((0.5 + 0.055) / 1.055)^2.4 is half of the scale.
+  const std::vector<std::uint16_t> linear{0, 14028, 65535};
+  const Picture grey = parse_picture(png_bytes(PNG_FORMAT_LINEAR_Y, 3, 1, linear.data()), "linear");
+  CHECK(grey.at(0, 0, 0) == 0);
+  CHECK(grey.at(0, 1, 0) >= 127);
+  CHECK(grey.at(0, 1, 0) <= 129);
+  CHECK(grey.at(0, 2, 0) == 255);
 }
 
 TEST_CASE("picture: PGM and PPM in binary form, with comments and another largest value") {

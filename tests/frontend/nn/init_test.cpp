@@ -59,6 +59,11 @@ TEST_CASE("init: normal values have the deviation that is asked for") {
   }
 }
 
+TEST_CASE("init: normal values around a mean are those around 0, moved") {
+  const Tensor around = draw(normal(0.02, 1)), plain = draw(normal(0.02));
+  for (std::int64_t i = 0; i < kMany; ++i) REQUIRE(around.at(i) == double(float(1 + plain.at(i))));
+}
+
 TEST_CASE("init: uniform values fill their interval") {
   const struct {
     Initializer initializer;
