@@ -1,7 +1,6 @@
 #include "models/cifar_resnet20/model.h"
 
 #include "frontend/nn/residual.h"
-#include "models/pictures.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/reduce.h"
 
@@ -13,8 +12,6 @@ void CifarResnet20Options::validate() const {
   check(width % 2 == 0, ErrorKind::kUsage, "width: expected an even number, got {}", width);
   nn::Norm::parse(norm);
 }
-
-task::Assets CifarResnet20Network::assets() const { return class_assets(classes_); }
 
 Value CifarResnet20Network::stage(nn::Net& net, int number, Value h,
                                   const nn::LayerOptions& conv) const {
@@ -42,22 +39,6 @@ task::Outputs CifarResnet20Network::build(nn::Net& net, const task::Inputs& in) 
       nn::linear(net, "logits", ops::mean(g, h, {2, 3}), std::ssize(classes_),
                  {.weight_init = nn::kaiming_normal, .bias_init = nn::fan_in_uniform});
   return task::classification(g, logits, in["label"]);
-}
-
-std::unique_ptr<task::Decoder> CifarResnet20Network::decoder(std::span<const std::string> files,
-                                                             std::int64_t) const {
-  return picture_decoder(files, classes_);
-}
-
-task::Prepared CifarResnet20::prepare(const task::DataRequest& request,
-                                      const task::Assets* known) const {
-  return prepare_pictures(request, known, options_.augment, [this](std::vector<std::string> names) {
-    return std::make_shared<const CifarResnet20Network>(options_, std::move(names));
-  });
-}
-
-std::shared_ptr<const task::Network> CifarResnet20::restore(const task::Assets& assets) const {
-  return std::make_shared<const CifarResnet20Network>(options_, classes_of(assets));
 }
 
 }  // namespace keel::models

@@ -2,10 +2,8 @@
 // 2 and 3, hold them against a Transformer.
 #pragma once
 
-#include "frontend/data/picture_rows.h"
 #include "frontend/nn/layers.h"
-#include "frontend/task/classification.h"
-#include "frontend/task/task.h"
+#include "models/picture_task.h"
 
 namespace keel::models {
 
@@ -24,9 +22,7 @@ struct CifarResnet20Options {
                "times as many",
                described("an even number, 2 to 4096", between(2, 4096))),
         option("norm", &T::norm, "the norm after every convolution", norm_name()),
-        option(
-            "augment", &T::augment,
-            "whether training sees pictures moved by up to 4 pixels and, half of them, flipped")};
+        option("augment", &T::augment, kAugmentMeaning)};
   }
   void validate() const;
 };
@@ -35,40 +31,23 @@ struct CifarResnet20Options {
 //     three stages of (depth - 2) / 6 residual blocks    width, 2 width, 4 width channels; the
 //                                                first block of the last two has stride 2
 //     logits = mean of h over the pixels * W + b
-class CifarResnet20Network final : public task::NetworkOf<CifarResnet20Options> {
+class CifarResnet20Network final : public PictureNetwork<CifarResnet20Options> {
  public:
-  CifarResnet20Network(const CifarResnet20Options& options, std::vector<std::string> classes)
-      : NetworkOf(options), classes_(std::move(classes)) {}
+  using PictureNetwork::PictureNetwork;
 
-  task::Assets assets() const override;
-  std::vector<task::Input> inputs(const task::Sizes& sizes) const override {
-    return data::picture_inputs(sizes);
-  }
-  task::Sizes sizes(std::int64_t batch) const override { return {batch}; }
   task::Outputs build(nn::Net& net, const task::Inputs& in) const override;
-  std::vector<std::string> class_names() const override { return classes_; }
-  task::Answers answers() const override { return task::Answers::kPictures; }
-  std::unique_ptr<task::Decoder> decoder(std::span<const std::string> files,
-                                         std::int64_t first) const override;
 
  private:
   Value stage(nn::Net& net, int number, Value h, const nn::LayerOptions& conv) const;
-
-  std::vector<std::string> classes_;
 };
 
-class CifarResnet20 final : public task::TaskWithOptions<CifarResnet20Options> {
+class CifarResnet20 final : public PictureTask<CifarResnet20Network, CifarResnet20Options> {
  public:
   std::string_view name() const override { return "cifar_resnet20"; }
   std::string_view summary() const override {
     return "CIFAR-10 or your own pictures, ResNet-20 and other depths (He et al. 2016; Shen et al. "
            "2020, figures 2 and 3)";
   }
-  std::vector<task::MetricInfo> metrics() const override { return task::error_metric(); }
-  // Throws as load_pictures (models/pictures.h).
-  task::Prepared prepare(const task::DataRequest& request,
-                         const task::Assets* known) const override;
-  std::shared_ptr<const task::Network> restore(const task::Assets& assets) const override;
 };
 
 }  // namespace keel::models

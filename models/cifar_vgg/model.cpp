@@ -1,7 +1,6 @@
 #include "models/cifar_vgg/model.h"
 
 #include "frontend/nn/layers.h"
-#include "models/pictures.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/pool2d.h"
@@ -24,8 +23,6 @@ void CifarVggOptions::validate() const {
   nn::Norm::parse(norm);
 }
 
-task::Assets CifarVggNetwork::assets() const { return class_assets(classes_); }
-
 task::Outputs CifarVggNetwork::build(nn::Net& net, const task::Inputs& in) const {
   Graph& g = net.graph;
   const nn::LayerOptions conv{.weight_init = nn::kaiming_normal,
@@ -46,22 +43,6 @@ task::Outputs CifarVggNetwork::build(nn::Net& net, const task::Inputs& in) const
   }
   return task::classification(g, nn::linear(net, "logits", h, std::ssize(classes_), dense),
                               in["label"]);
-}
-
-std::unique_ptr<task::Decoder> CifarVggNetwork::decoder(std::span<const std::string> files,
-                                                        std::int64_t) const {
-  return picture_decoder(files, classes_);
-}
-
-task::Prepared CifarVgg::prepare(const task::DataRequest& request,
-                                 const task::Assets* known) const {
-  return prepare_pictures(request, known, options_.augment, [this](std::vector<std::string> names) {
-    return std::make_shared<const CifarVggNetwork>(options_, std::move(names));
-  });
-}
-
-std::shared_ptr<const task::Network> CifarVgg::restore(const task::Assets& assets) const {
-  return std::make_shared<const CifarVggNetwork>(options_, classes_of(assets));
 }
 
 }  // namespace keel::models
