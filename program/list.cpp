@@ -111,6 +111,7 @@ std::unique_ptr<Backend> try_backend(const BackendEntry& entry, std::string& mis
 
 Listing list_backends() {
   Listing listing{{"backend", "state", "about", "refuses"}, {}};
+  const std::vector<Graph> graphs = graphs_to_ask_for();
   for (const BackendEntry& entry : known_backends()) {
     std::string missing;
     const auto backend = try_backend(entry, missing);
@@ -119,7 +120,7 @@ Listing list_backends() {
       continue;
     }
     listing.rows.push_back({entry.name, "ready", entry.summary + "; " + backend->description(),
-                            refusal_summary(*backend)});
+                            refusal_summary(*backend, graphs)});
   }
   return listing;
 }

@@ -50,16 +50,21 @@ class Probe {
 
 }  // namespace
 
-std::string refusal_summary(Backend& backend) {
-  Probe probe(backend);
+std::vector<Graph> graphs_to_ask_for() {
+  std::vector<Graph> graphs;
   for (const auto& entry : models::all_models()) {
     const train::Job job{train::Config(entry.make())};
-    probe.ask(train::build_step(job, job.network().sizes(2)));
+    graphs.push_back(train::build_step(job, job.network().sizes(2)));
   }
-  Graph wide;
+  Graph& wide = graphs.emplace_back();
   const Value a = wide.input("a", {DType::kF64, {2, 2}});
   ops::matmul(wide, a, a);
-  probe.ask(wide);
+  return graphs;
+}
+
+std::string refusal_summary(Backend& backend, const std::vector<Graph>& graphs) {
+  Probe probe(backend);
+  for (const Graph& graph : graphs) probe.ask(graph);
   std::string text;
   for (const auto& [reason, names] : probe.refusals()) {
     if (!text.empty()) text += "; ";

@@ -193,7 +193,9 @@ PictureFolder read_picture_folder(const fs::path& folder, const PictureFolderOpt
     all.valid_source = valid->string();
   }
   if (test) {
-    all.test = [files = list_files(*test, all.classes)] { return read_pictures(files); };
+    all.test = [path = *test, classes = all.classes] {
+      return read_pictures(list_files(path, classes));
+    };
     all.test_source = test->string();
   }
   return all;

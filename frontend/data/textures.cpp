@@ -56,21 +56,31 @@ double noise(Draw& draw) {
   return 1.7320508075688772 * sum;
 }
 
+using Heights = std::array<double, kPictureSide * kPictureSide>;  // of a wave, by pixel
+
+Heights heights_of(const Wave& wave, double phase) {
+  Heights heights;
+  double* at = heights.data();
+  for (std::int64_t y = 0; y < kPictureSide; ++y) {
+    for (std::int64_t x = 0; x < kPictureSide; ++x) {
+      const double turns = wave.across * double(x) + wave.down * double(y) + phase;
+      *at++ = std::sin(kTurn * turns);
+    }
+  }
+  return heights;
+}
+
 void draw_texture(const Texture& texture, Draw draw, std::uint8_t* pixels) {
-  std::array<double, kWaves> phases;
-  for (double& phase : phases) phase = draw.uniform();
+  std::array<Heights, kWaves> waves;
+  for (std::size_t i = 0; i < kWaves; ++i) waves[i] = heights_of(texture[i], draw.uniform());
   for (std::size_t colour = 0; colour < kColoursOfWave; ++colour) {
-    for (std::int64_t y = 0; y < kPictureSide; ++y) {
-      for (std::int64_t x = 0; x < kPictureSide; ++x) {
-        double value = kNoise * noise(draw);
-        for (std::size_t i = 0; i < kWaves; ++i) {
-          const Wave& wave = texture[i];
-          const double turns = wave.across * double(x) + wave.down * double(y) + phases[i];
-          value += wave.colour[colour] * std::sin(kTurn * turns);
-        }
-        const double share = std::clamp((value + kFull) / (2 * kFull), 0.0, 1.0);
-        *pixels++ = static_cast<std::uint8_t>(255 * share + 0.5);
+    for (std::size_t pixel = 0; pixel < waves[0].size(); ++pixel) {
+      double value = kNoise * noise(draw);
+      for (std::size_t i = 0; i < kWaves; ++i) {
+        value += texture[i].colour[colour] * waves[i][pixel];
       }
+      const double share = std::clamp((value + kFull) / (2 * kFull), 0.0, 1.0);
+      *pixels++ = static_cast<std::uint8_t>(255 * share + 0.5);
     }
   }
 }

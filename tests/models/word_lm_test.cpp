@@ -58,7 +58,8 @@ TEST_CASE("word_lm: gains begin around 1 as far as asked for") {
     train::Evaluator(*backend, variables, job).declare();
     return variables.read("layer1/attention/norm/gain");
   };
-  for (const float gain : gains({}).as<float>()) CHECK(gain == 1);
+  const Tensor plain = gains({});
+  for (const float gain : plain.as<float>()) CHECK(gain == 1);
   const Tensor drawn = gains({"model.gain_deviation=0.02"});
   double squares = 0;
   for (const float gain : drawn.as<float>()) squares += (gain - 1.0) * (gain - 1.0);
