@@ -48,7 +48,10 @@ Value at_last(Graph& g, Value weights) {
 
 }  // namespace
 
-void AttentiveReaderOptions::validate() const { nn::Norm::parse(norm); }
+void AttentiveReaderOptions::validate() const {
+  nn::Norm::parse(norm);
+  if (!input_norm.empty()) nn::Norm::parse(input_norm);
+}
 
 nn::FanInit AttentiveReaderNetwork::init() const {
   if (options_.init == ReaderInit::kXavier) return nn::xavier();
@@ -57,6 +60,13 @@ nn::FanInit AttentiveReaderNetwork::init() const {
     return is_square ? nn::orthogonal(kReleaseGain, fan_out / fan_in)
                      : nn::uniform(std::sqrt(6.0 / double(fan_in + fan_out + 1)));
   };
+}
+
+nn::CellNorms AttentiveReaderNetwork::cell_norms() const {
+  nn::CellNorms norms = nn::lstm_norms(nn::Norm::parse(options_.norm));
+  if (options_.input_norm.empty()) return norms;
+  norms.input = nn::lstm_norms(nn::Norm::parse(options_.input_norm)).input;
+  return norms;
 }
 
 // A map of attention or readout.
@@ -75,7 +85,7 @@ Value AttentiveReaderNetwork::look_up(nn::Net& net, Value table, Value tokens) c
 AttentiveReaderNetwork::Read AttentiveReaderNetwork::read(nn::Net& net, const std::string& name,
                                                           Value x, Value mask) const {
   Graph& g = net.graph;
-  nn::CellOptions cell{.norms = nn::lstm_norms(nn::Norm::parse(options_.norm)),
+  nn::CellOptions cell{.norms = cell_norms(),
                        .input_init = init(),
                        .forget_bias = options_.forget_bias,
                        .learns_start = true};

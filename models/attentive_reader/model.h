@@ -41,6 +41,7 @@ constexpr auto choice_words(ReaderInit) {
 
 struct AttentiveReaderOptions {
   std::string norm = "layernorm";
+  std::string input_norm = "";  // of the LSTMs' maps of inputs; empty: as norm
   ReaderSites sites = ReaderSites::kLstm;
   ReaderStatistics statistics = ReaderStatistics::kText;
   ReaderInit init = ReaderInit::kXavier;
@@ -58,6 +59,9 @@ struct AttentiveReaderOptions {
     using T = AttentiveReaderOptions;
     return std::tuple{
         option("norm", &T::norm, "the norm of the LSTMs", norm_name()),
+        option("input_norm", &T::input_norm,
+               "the norm of the LSTMs' maps of inputs, where it is another one; empty: as norm",
+               described("a norm, or nothing")),
         option("sites", &T::sites,
                "lstm: the norm is at the maps of inputs, of states and of the cell; everywhere: of "
                "attention and readout too"),
@@ -119,6 +123,7 @@ class AttentiveReaderNetwork final : public task::NetworkOf<AttentiveReaderOptio
   };
 
   nn::FanInit init() const;
+  nn::CellNorms cell_norms() const;
   nn::LayerOptions map_options(bool bias) const;
   Value look_up(nn::Net& net, Value table, Value tokens) const;
   Read read(nn::Net& net, const std::string& name, Value x, Value mask) const;

@@ -60,6 +60,13 @@ Value count_images(Graph& g, Value numbers, DType dtype) {
   return ops::sum(g, ops::select(g, ops::less(g, image, none), none, g.constant(1.0, dtype)));
 }
 
+void cut_validation(CaptionCorpus& corpus, std::int64_t images) {
+  const std::int64_t all = corpus.valid.images();
+  keep_first_images(corpus.valid, images);
+  if (corpus.valid.images() == all) return;
+  corpus.origin += fmt::format(", validation on the first {} images", corpus.valid.images());
+}
+
 text::Vocabulary vocabulary_of(const CaptionCorpus& corpus) {
   text::WordCounts counts;
   for (const DescribedImages* part : {&corpus.train, &corpus.valid}) {
@@ -142,15 +149,11 @@ CaptionCorpus OrderEmbeddings::read(const task::DataRequest& request) const {
                                  .made_up = options_.features == CaptionFeatures::kMadeUp};
   CaptionCorpus corpus =
       request.source == "builtin" ? make_shapes() : read_captions(request.source, files);
-  const std::int64_t train = corpus.train.images(), valid = corpus.valid.images();
+  const std::int64_t train = corpus.train.images();
   keep_first_images(corpus.train, request.train_rows);
-  keep_first_images(corpus.valid, options_.valid_images);
   if (const std::int64_t beyond = train - corpus.train.images(); beyond > 0) {
     corpus.left_out.push_back(
         {beyond, fmt::format("stand after the first {}", request.train_rows)});
-  }
-  if (corpus.valid.images() < valid) {
-    corpus.origin += fmt::format(", validation on the first {} images", corpus.valid.images());
   }
   return corpus;
 }
@@ -162,6 +165,7 @@ task::Prepared OrderEmbeddings::prepare(const task::DataRequest& request,
                            ? restored(*known)
                            : std::make_shared<const OrderEmbeddingsNetwork>(
                                  options_, vocabulary_of(corpus), corpus.train.features.shape()[1]);
+  cut_validation(corpus, options_.valid_images);
   const auto number = [network, fold = options_.fold, name = corpus.name, origin = corpus.origin](
                           task::Split split, DescribedImages images, data::SplitNotes notes) {
     const std::int64_t width = images.features.shape()[1];

@@ -111,7 +111,8 @@ class OrderEmbeddings final : public task::TaskWithOptions<OrderEmbeddingsOption
     return {{{"features", "files"}}, {{"features", "made_up"}}};
   }
   // Throws as files.h says, and Error{kBadInput} for features of another width than in training.
-  // Words are those of the training and validation captions.
+  // Words are those of the training captions and of all validation captions, also of images beyond
+  // valid_images.
   task::Prepared prepare(const task::DataRequest& request,
                          const task::Assets* known) const override;
   std::shared_ptr<const task::Network> restore(const task::Assets& assets) const override {

@@ -9,6 +9,7 @@
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/loss.h"
+#include "src/ops/reduce.h"
 
 namespace keel::models {
 namespace {
@@ -21,6 +22,12 @@ nn::CellOptions cell_options(const std::string& norm) {
   nn::CellOptions options{.norms = nn::cell_norms(nn::Norm::parse(norm))};
   options.input_init = [](std::int64_t) { return nn::uniform(kInitBound); };
   return options;
+}
+
+// How many labels are words to be said.
+Value count_words(Graph& g, Value labels, DType dtype) {
+  const Value none = g.constant(0.0, dtype), label = ops::cast(g, labels, dtype);
+  return ops::sum(g, ops::select(g, ops::less(g, label, none), none, g.constant(1.0, dtype)));
 }
 
 std::set<std::string, std::less<>> unknown_words(const SentenceWords& sentences) {
@@ -68,8 +75,12 @@ task::Outputs SkipThoughtsNetwork::build(nn::Net& net, const task::Inputs& in) c
   const Value loss =
       ops::cross_entropy(g, logits, ops::reshape(g, wanted, {places}), {.ignore_index = kNoWord})
           .sum;
-  return {
+  task::Outputs outputs{
       .loss_sum = loss, .metrics = {{.name = "nll", .sum = loss}}, .predictions = {{"vector", h}}};
+  if (options_.summed_loss) {
+    outputs.loss_sum = ops::mul(g, loss, count_words(g, wanted, g.type(loss).dtype));
+  }
+  return outputs;
 }
 
 std::vector<task::MetricInfo> SkipThoughts::metrics() const {

@@ -18,6 +18,7 @@ struct SkipThoughtsOptions {
   std::int64_t symbols = 20000;                 // the most words that have a number
   std::int64_t most_words = 30;                 // of a sentence
   bool lower_case = true;
+  bool summed_loss = false;  // over the words of a batch, as in the release, not their mean
   std::string vectors = "";  // a file of vectors for words that training did not have; empty: none
 
   static constexpr auto fields() {
@@ -33,6 +34,8 @@ struct SkipThoughtsOptions {
                "words of a sentence; longer ones and their neighbours are left out",
                between(1, 60)),
         option("lower_case", &T::lower_case, "whether sentences are put into lower case"),
+        option("summed_loss", &T::summed_loss,
+               "whether the loss of a batch is the sum over its words, or their mean"),
         option("vectors", &T::vectors,
                "a file of vectors for words that training did not have; empty: none",
                described("a file, or nothing"))};
@@ -43,9 +46,9 @@ struct SkipThoughtsOptions {
 //     h = the last state of a GRU over E[w], w the words of a sentence with its end
 //     the sentences before and after: each has a GRU of its own from the state h on, over E of its
 //     words so far; p(next word) = softmax(state W + b), and both share W and b
-// The loss is the mean of -log p over the words of both neighbours. (The release sums over the
-// batch and clips the gradient of that sum. This makes no difference to Adam, but it does to the
-// limit of clipping.)
+// The loss is the mean of -log p over the words of both neighbours. With summed_loss it is the sum
+// over those of the batch, as in the release, which clips the gradient of that sum: the logged loss
+// is the sum, and the summed loss is the sum times the words. The metric is the mean.
 class SkipThoughtsNetwork final : public task::NetworkOf<SkipThoughtsOptions> {
  public:
   SkipThoughtsNetwork(const SkipThoughtsOptions& options, text::Dictionary dictionary)

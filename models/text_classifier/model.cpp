@@ -81,8 +81,10 @@ task::Sizes TextClassifierNetwork::sizes(std::int64_t batch) const {
 }
 
 nn::TransformerOptions TextClassifierNetwork::transformer() const {
-  nn::TransformerOptions options{
-      .heads = options_.heads, .feed_forward = options_.feed_forward, .dropout = options_.dropout};
+  nn::TransformerOptions options{.heads = options_.heads,
+                                 .feed_forward = options_.feed_forward,
+                                 .dropout = options_.dropout,
+                                 .relu_dropout = options_.relu_dropout};
   options.place = options_.place == "pre" ? nn::NormPlace::kPre : nn::NormPlace::kPost;
   options.norm = nn::ScaledNorm::parse(options_.norm, options_.scaling);
   if (options_.init == "kaiming") options.init = nn::fan_in_uniform;

@@ -20,7 +20,7 @@ struct TextClassifierOptions {
   std::string positions = "sinusoidal";  // or "learned"
   std::int64_t layers = 4, width = 128;
   std::int64_t heads = 4, feed_forward = 512;  // the paper says neither
-  double dropout = 0.2;
+  double dropout = 0.2, relu_dropout = 0;
   std::int64_t min_count = 2;  // training words that occur less often are unknown
   bool lower_case = true;
 
@@ -49,6 +49,8 @@ struct TextClassifierOptions {
         option("feed_forward", &T::feed_forward, "hidden units of a feed-forward layer",
                between(1, 1000000)),
         option("dropout", &T::dropout, "of embeddings and sublayers", fraction()),
+        option("relu_dropout", &T::relu_dropout, "of the hidden units of feed-forward layers",
+               fraction()),
         option("min_count", &T::min_count, "training words that occur less often count as unknown",
                at_least(1)),
         option("lower_case", &T::lower_case, "whether text is put into lower case")};

@@ -80,11 +80,16 @@ void keep_first_pairs(ParallelCorpus& corpus, std::int64_t rows) {
 }
 
 TranslationSubwords learn_subwords(const SentencePairs& train, const TranslationOptions& options) {
-  const auto learn = [&](std::vector<const std::vector<std::string>*> sides) {
-    return std::make_shared<const Subwords>(Subwords::learn(sides, options.subwords));
+  const auto learn = [&](std::vector<const std::vector<std::string>*> sides, std::int64_t most) {
+    SubwordOptions of_sides = options.subwords;
+    of_sides.most_symbols = most;
+    return std::make_shared<const Subwords>(Subwords::learn(sides, of_sides));
   };
-  if (!options.joint) return {learn({&train.source}), learn({&train.target})};
-  const auto both = learn({&train.source, &train.target});
+  if (!options.joint) {
+    return {learn({&train.source}, options.source_symbols),
+            learn({&train.target}, options.target_symbols)};
+  }
+  const auto both = learn({&train.source, &train.target}, options.source_symbols);
   return {both, both};
 }
 

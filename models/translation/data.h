@@ -20,7 +20,10 @@ struct TranslationOptions {
   text::CleanOptions clean = {};   // of a folder's training pairs, in words
   std::optional<text::CleanOptions> clean_subwords = {};  // and of those that stay, in sub-words
   SubwordOptions subwords = {};
-  bool joint = true;            // both languages share merges and dictionary
+  bool joint = true;  // both languages share merges and dictionary
+  // The most symbols of a dictionary, that of the source being both languages' if they share it;
+  // 0: all.
+  std::int64_t source_symbols = 0, target_symbols = 0;
   std::int64_t train_rows = 0;  // train on the first ones of the pairs that stay; 0: all
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <ranges>
 
 #include "frontend/nn/embedding.h"
 #include "frontend/nn/layers.h"
@@ -38,6 +39,21 @@ TranslationTask evaluation_of(SentencePairs pairs, const TranslationNetwork& net
   return task;
 }
 
+// The words between the commas.
+std::vector<std::string> norms_listed(const std::string& list) {
+  std::vector<std::string> names;
+  for (const auto part : std::views::split(list, ',')) {
+    if (!part.empty()) names.emplace_back(part.begin(), part.end());
+  }
+  return names;
+}
+
+// A limit of which 0 is none.
+template <class T>
+T limit_of(T option) {
+  return option > 0 ? option : std::numeric_limits<T>::max();
+}
+
 using RawTargets = std::function<std::vector<std::string>(task::Split)>;
 
 // Has the translations of a validation or test split measured against what people wrote. Of
@@ -57,6 +73,12 @@ void refer_to_raw(TranslationTask& task, const RawTargets& raw, task::Split spli
 
 void TranslationModelOptions::validate() const {
   nn::ScaledNorm::parse(norm, scaling);
+  for (const std::string& each : norms_listed(scaled_norms)) nn::Norm::parse(each);
+  check(most_ratio == 0 || most_ratio >= 1, ErrorKind::kUsage,
+        "most_ratio: expected 0, or 1 or more, got {}", most_ratio);
+  check(!joint || target_symbols == 0, ErrorKind::kUsage,
+        "target_symbols: expected 0, for the languages share a dictionary (joint), got {}",
+        target_symbols);
   if (!final_norm.empty()) nn::Norm::parse(final_norm);
   check(joint || embeddings != SharedEmbeddings::kAll, ErrorKind::kUsage,
         "embeddings: expected target or none, for the languages have dictionaries of their own "
@@ -99,7 +121,7 @@ nn::TransformerOptions TranslationNetwork::layer_options(bool is_encoder) const 
   options.place = o.place == TranslationPlace::kPre ? nn::NormPlace::kPre : nn::NormPlace::kPost;
   const bool is_chosen =
       o.sites == NormedSites::kAll || (o.sites == NormedSites::kEncoder && is_encoder);
-  if (is_chosen) options.norm = nn::ScaledNorm::parse(o.norm, o.scaling);
+  if (is_chosen) options.norm = scaled(o.norm);
   switch (o.init) {
     case TranslationInit::kFairseq:
       options.projection_init = nn::xavier(std::sqrt(0.5));
@@ -117,11 +139,18 @@ nn::TransformerOptions TranslationNetwork::layer_options(bool is_encoder) const 
   return options;
 }
 
+nn::ScaledNorm TranslationNetwork::scaled(const std::string& norm) const {
+  const std::vector<std::string> names = norms_listed(options_.scaled_norms);
+  const bool is_scaled =
+      names.empty() || std::ranges::find(names, nn::Norm::parse(norm).name()) != names.end();
+  return nn::ScaledNorm::parse(norm, is_scaled ? options_.scaling : "");
+}
+
 nn::ScaledNorm TranslationNetwork::final_norm(bool is_encoder) const {
   const bool is_chosen = options_.sites != NormedSites::kEncoder || is_encoder;
   const std::string& own = options_.final_norm.empty() ? options_.norm : options_.final_norm;
   if (!is_chosen) return nn::Norm::parse("layernorm");
-  return nn::ScaledNorm::parse(own, options_.scaling);
+  return scaled(own);
 }
 
 TranslationNetwork::Tables TranslationNetwork::tables(nn::Net& net) const {
@@ -229,8 +258,8 @@ std::vector<task::MetricInfo> Translation::metrics() const {
 }
 
 TranslationOptions Translation::data_options(const task::DataRequest& request) const {
-  const text::CleanOptions in_words{.max_tokens = options_.most_words,
-                                    .max_ratio = options_.most_ratio};
+  const text::CleanOptions in_words{.max_tokens = limit_of(options_.most_words),
+                                    .max_ratio = limit_of(options_.most_ratio)};
   text::CleanOptions by_length = in_words, in_subwords = in_words;
   by_length.max_ratio = std::numeric_limits<double>::max();
   in_subwords.max_tokens = options_.most_subwords;
@@ -245,6 +274,8 @@ TranslationOptions Translation::data_options(const task::DataRequest& request) c
           .clean_subwords = counts_subwords ? std::optional(in_subwords) : std::nullopt,
           .subwords = {.merges = options_.merges, .min_count = options_.min_count},
           .joint = options_.joint,
+          .source_symbols = options_.source_symbols,
+          .target_symbols = options_.target_symbols,
           .train_rows = request.train_rows};
 }
 

@@ -49,18 +49,22 @@ constexpr auto choice_words(TranslationPlace) {
 struct TranslationModelOptions {
   std::string corpus = "multi30k", languages = "de-en";  // of a folder with real data
   bool lower_case = true;
-  bool tokenized = false;          // of the corpus "files": its lines are tokens already; of lines
-                                   // of a user: they are, and translations are to be, too
-  std::int64_t merges = 0;         // of byte-pair encoding; 0: symbols are whole words
-  std::int64_t min_count = 1;      // symbols that occur less often are unknown
-  bool joint = true;               // both languages share merges and dictionary
+  bool tokenized = false;      // of the corpus "files": its lines are tokens already; of lines
+                               // of a user: they are, and translations are to be, too
+  std::int64_t merges = 0;     // of byte-pair encoding; 0: symbols are whole words
+  std::int64_t min_count = 1;  // symbols that occur less often are unknown
+  bool joint = true;           // both languages share merges and dictionary
+  // The most symbols of a dictionary, the most frequent ones; 0: all. The first is of both
+  // languages if they share it.
+  std::int64_t source_symbols = 0, target_symbols = 0;
   std::int64_t most_words = 175;   // training pairs with a longer side are left out,
-  double most_ratio = 1.5;         // and those with one side this many times the other
+  double most_ratio = 1.5;         // and those with one side this many times the other; 0: none
   std::int64_t most_subwords = 0;  // above 0: this length and the ratio are of sub-words
 
   std::string norm = "layernorm";
-  std::string final_norm = "";  // after the last layers, where those are normed; empty: as norm
-  std::string scaling = "";     // of rows, in front of the norms that sites says; empty: none
+  std::string final_norm = "";    // after the last layers, where those are normed; empty: as norm
+  std::string scaling = "";       // of rows, in front of the norms that sites says; empty: none
+  std::string scaled_norms = "";  // the scaling is in front of these alone; empty: of any
   NormedSites sites = NormedSites::kAll;
   TranslationPlace place = TranslationPlace::kPre;
   TranslationInit init = TranslationInit::kFairseq;
@@ -74,7 +78,8 @@ struct TranslationModelOptions {
   std::int64_t longest = 200;          // sub-words of a translation
   std::int64_t translated_rows = 500;  // sentences of the validation set for BLEU
 
-  static constexpr auto fields() {
+  // The options are too many for one function.
+  static constexpr auto data_fields() {
     using T = TranslationModelOptions;
     return std::tuple{
         option("corpus", &T::corpus, "the form of the files in the folder of the data",
@@ -90,18 +95,33 @@ struct TranslationModelOptions {
         option("min_count", &T::min_count, "symbols that occur less often count as unknown",
                at_least(1)),
         option("joint", &T::joint, "whether both languages share merges and dictionary"),
+        option("source_symbols", &T::source_symbols,
+               "the most frequent symbols of the source, or of both languages if joint, that are "
+               "known; 0: all",
+               at_least(0)),
+        option("target_symbols", &T::target_symbols,
+               "the most frequent symbols of the target that are known, unless joint; 0: all",
+               at_least(0)),
         option("most_words", &T::most_words,
-               "training pairs with a side of more words are left out", at_least(1)),
+               "training pairs with a side of more words are left out; 0: none", at_least(0)),
         option("most_ratio", &T::most_ratio,
-               "training pairs with one side longer by this factor are left out", at_least(1)),
+               "training pairs with one side longer by this factor are left out; 0: none",
+               described("0, or 1 or more", at_least(0))),
         option("most_subwords", &T::most_subwords,
                "above 0: this length and most_ratio are of sub-words, in place of words",
-               at_least(0)),
+               at_least(0))};
+  }
+  static constexpr auto norm_fields() {
+    using T = TranslationModelOptions;
+    return std::tuple{
         option("norm", &T::norm, "the norm at the places that sites says", norm_name()),
         option("final_norm", &T::final_norm,
                "the norm after the last layers, where those are normed; empty: as norm",
                described("a norm, or nothing")),
         option("scaling", &T::scaling, "a scaling of rows before these norms", nn::scaling_name()),
+        option("scaled_norms", &T::scaled_norms,
+               "the norms that the scaling stands before, where one is chosen; empty: any",
+               described("NORM,... or nothing")),
         option("sites", &T::sites,
                "which norms are of that kind, the others being layernorm: all, the encoder's, or "
                "those after the last layers"),
@@ -111,7 +131,11 @@ struct TranslationModelOptions {
                "U(+-1/sqrt(fan_in)); x19_release: that for attention alone"),
         option("embeddings", &T::embeddings,
                "which tables are one: both languages' and the logits' weights, the target's and "
-               "the logits', or none"),
+               "the logits', or none")};
+  }
+  static constexpr auto network_fields() {
+    using T = TranslationModelOptions;
+    return std::tuple{
         option("layers", &T::layers, "layers of the encoder, and of the decoder", between(1, 1000)),
         option("width", &T::width, "units of a symbol's vector and of the layers",
                described("an even number, 4 to 65536", between(4, 65536))),
@@ -133,6 +157,9 @@ struct TranslationModelOptions {
                between(1, 10000)),
         option("translated_rows", &T::translated_rows,
                "sentences of the validation that are translated for its BLEU", at_least(1))};
+  }
+  static constexpr auto fields() {
+    return std::tuple_cat(data_fields(), norm_fields(), network_fields());
   }
   void validate() const;
 };
@@ -179,6 +206,8 @@ class TranslationNetwork final : public task::NetworkOf<TranslationModelOptions>
   };
 
   nn::TransformerOptions layer_options(bool is_encoder) const;
+  // The norm of this text, with the scaling if it is one that is scaled.
+  nn::ScaledNorm scaled(const std::string& norm) const;
   nn::ScaledNorm final_norm(bool is_encoder) const;
   Tables tables(nn::Net& net) const;
   // Symbols (rows, length), positions (length, width).

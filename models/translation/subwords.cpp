@@ -30,7 +30,8 @@ Subwords Subwords::learn(std::span<const std::vector<std::string>* const> sides,
   } else {
     symbols = std::move(words);
   }
-  return {std::move(codes), text::Dictionary(symbols, {.min_count = options.min_count})};
+  return {std::move(codes), text::Dictionary(symbols, {.min_count = options.min_count,
+                                                       .max_symbols = options.most_symbols})};
 }
 
 Subwords Subwords::parse(std::string_view codes, std::string_view dictionary) {

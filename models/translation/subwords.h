@@ -15,8 +15,9 @@
 namespace keel::models {
 
 struct SubwordOptions {
-  std::int64_t merges = 0;     // of byte-pair encoding; 0: symbols are whole words
-  std::int64_t min_count = 1;  // symbols that occur less often are unknown
+  std::int64_t merges = 0;        // of byte-pair encoding; 0: symbols are whole words
+  std::int64_t min_count = 1;     // symbols that occur less often are unknown
+  std::int64_t most_symbols = 0;  // of the others the most frequent ones; 0: all
 };
 
 // Learned from training sentences, from both languages together if they share it.

@@ -237,6 +237,37 @@ TEST_CASE("attentive_reader: norms stand in the LSTMs, or everywhere but at word
   CHECK(names("everywhere") == all);
 }
 
+std::set<std::string> states_of(const Settings& settings) {
+  const Graph g = train::build_step(job_with(settings), {2, 16, 8});
+  const std::vector<std::string> names = names_of(g, NodeKind::kState);
+  return {names.begin(), names.end()};
+}
+
+TEST_CASE("attentive_reader: inputs may have a norm of their own, over all time steps") {
+  const std::string norm = "model.norm=batchnorm{gain_init=0.1}";
+  const std::set<std::string> one = states_of({norm}),
+                              two = states_of({norm, "model.input_norm=sequencebatchnorm"});
+  for (const std::string lstm : {"passage", "question"}) {
+    CHECK(one.contains(lstm + "/input/norm/t3/running_mean"));
+    CHECK_FALSE(two.contains(lstm + "/input/norm/t3/running_mean"));
+    CHECK(two.contains(lstm + "/input/norm/running_mean"));
+    CHECK(two.contains(lstm + "/recurrent/norm/t3/running_mean"));
+  }
+}
+
+TEST_CASE("attentive_reader: of the batch norms of an LSTM the cell's has a bias") {
+  for (const Settings& settings :
+       {Settings{"model.norm=batchnorm{gain_init=0.1,keep=0.99}"},
+        {"model.norm=batchnorm{keep=0.99}", "model.input_norm=sequencebatchnorm"}}) {
+    const Graph g = train::build_step(job_with(settings), {2, 16, 8});
+    const std::vector<std::string> all = names_of(g, NodeKind::kParameter);
+    const std::set<std::string> names(all.begin(), all.end());
+    CHECK(names.contains("passage/cell_norm/bias"));
+    CHECK_FALSE(names.contains("passage/input/norm/bias"));
+    CHECK_FALSE(names.contains("passage/recurrent/norm/bias"));
+  }
+}
+
 TEST_CASE("attentive_reader: parameters are those of the papers") {
   Graph g;
   nn::Net net{.graph = g};
@@ -256,6 +287,7 @@ TEST_CASE("attentive_reader: refusals") {
   };
   refused("model.sites=cell", "sites: expected lstm or everywhere, got 'cell'");
   refused("model.norm=layernrm", "nearest: 'layernorm'");
+  refused("model.input_norm=layernrm", "nearest: 'layernorm'");
   refused("model.dropout=1", "dropout: expected in [0, 1), got 1");
   refused("model.babi_task=21", "babi_task: expected 0 to 20, got 21");
   refused("model.corpus=cnn", "corpus: expected questions, babi or lambada, got 'cnn'");

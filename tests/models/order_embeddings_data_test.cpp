@@ -209,9 +209,11 @@ struct CaptionData {
   std::shared_ptr<const OrderEmbeddingsNetwork> network;
   std::shared_ptr<const task::Splits> splits;
 
-  explicit CaptionData(const TempDir& folder, const std::string& features = "files") {
+  explicit CaptionData(const TempDir& folder, const std::string& features = "files",
+                       const std::string& valid_images = "1000") {
     OrderEmbeddings task;
     task.set_option("features", features);
+    task.set_option("valid_images", valid_images);
     const task::Prepared prepared = task.prepare({.source = folder.path().string()}, nullptr);
     network = std::dynamic_pointer_cast<const OrderEmbeddingsNetwork>(prepared.network);
     splits = prepared.splits;
@@ -250,6 +252,17 @@ TEST_CASE("caption files: captions with features, under either name, words of tr
             ->pick(std::vector<std::int64_t>{7})
             .values[3]
             .at(1) == 1);
+}
+
+TEST_CASE("caption files: images beyond those of the validation give words, too") {
+  const TempDir folder;
+  write_folder(folder);
+  write_bytes(folder / "dev_caps.txt", five_lines(1, "first") + five_lines(1, "second"));
+  write_features(folder / "dev_ims.safetensors", 2);
+  const CaptionData data(folder, "files", "1");
+  CHECK(data.stream(task::Split::kValid, {})->rows() == 5);
+  CHECK(data.network->vocabulary().id("first") > 1);
+  CHECK(data.network->vocabulary().id("second") > 1);
 }
 
 TEST_CASE("caption files: what is missing or broken is said with file and line") {

@@ -79,6 +79,14 @@ double loss_with(const train::Job& job, const std::string& changed) {
   return program.scalar("loss");
 }
 
+TEST_CASE("skip_thoughts: a summed loss is the mean one, times the words of the batch") {
+  const train::Job mean = job_with(), sum = small_job({"model.summed_loss=true"}, "skip_thoughts");
+  const auto stream = mean.splits().stream(task::Split::kTrain, {.batch = 4096, .shuffle = {}});
+  const double words = stream->pick(first_rows(4)).items;
+  CHECK(words > 8);
+  CHECK(loss_with(sum, "none") == doctest::Approx(words * loss_with(mean, "none")).epsilon(1e-6));
+}
+
 TEST_CASE("skip_thoughts: each decoder reads the neighbour that it is to say") {
   const train::Job job = job_with();
   const double loss = loss_with(job, "none");

@@ -94,6 +94,25 @@ TEST_CASE("text_classifier: the gradient of the whole network by central differe
   check_gradients(job_with({"model.norm=layernorm"}), 4);
 }
 
+// The values that drop out in a training step, by name.
+std::vector<std::string> dropped_in(const train::Job& job) {
+  const Graph g = train::build_step(job);
+  std::vector<std::string> names;
+  for (int i = 0; i < g.size(); ++i) {
+    const Node& node = g.node(i);
+    if (node.kind == NodeKind::kOp && node.op->name == "dropout") names.push_back(node.name);
+  }
+  return names;
+}
+
+TEST_CASE("text_classifier: the hidden units of every feed-forward layer drop out") {
+  CHECK(dropped_in(job_with({"model.layers=2"})).empty());
+  const auto names = dropped_in(job_with({"model.layers=2", "model.relu_dropout=0.2"}));
+  REQUIRE(names.size() == 2);
+  CHECK(names[0].starts_with("encoder1/feed_forward/"));
+  CHECK(names[1].starts_with("encoder2/feed_forward/"));
+}
+
 TEST_CASE("text_classifier: refusals") {
   const auto refused = [](const char* setting, std::string_view part) {
     test::check_refused([&] { small_job({setting}, kModel); }, "model.", part);
@@ -102,6 +121,7 @@ TEST_CASE("text_classifier: refusals") {
   refused("model.heads=3", "heads: expected a divisor of the width, got 3");
   refused("model.norm=layernrm", "nearest: 'layernorm'");
   refused("model.dropout=1", "dropout: expected in [0, 1), got 1");
+  refused("model.relu_dropout=1", "relu_dropout: expected in [0, 1), got 1");
   refused("model.place=middle", "place: 'middle' is unknown");
 }
 

@@ -248,6 +248,56 @@ TEST_CASE("translation data: sub-words of both sides, jointly or apart") {
   }
 }
 
+TEST_CASE("translation data: dictionaries of the most frequent symbols, of each side or of both") {
+  const test::TempDir folder;
+  write_corpus(folder);
+  TranslationOptions options{.source = folder.path(), .corpus = {.corpus = "iwslt14"}};
+  options.joint = false;
+  options.source_symbols = 1;
+  options.target_symbols = 2;
+  const auto words = [](const Subwords& side) {
+    return side.dictionary().first_filler() - Dictionary::kSpecials;
+  };
+  const TranslationSubwords apart = TranslationData::load(options).subwords;
+  CHECK(words(*apart.source) == 1);
+  CHECK(words(*apart.target) == 2);
+  CHECK(apart.source->dictionary().id("low") == Dictionary::kSpecials);
+  CHECK(apart.target->dictionary().id("high") == Dictionary::kSpecials);
+  CHECK(apart.target->dictionary().id("x") == Dictionary::kUnk);
+  options.joint = true;
+  options.source_symbols = 2;
+  const TranslationSubwords joint = TranslationData::load(options).subwords;
+  CHECK(words(*joint.source) == 2);
+  CHECK(joint.source->dictionary().id("low") != Dictionary::kUnk);
+  CHECK(joint.source->dictionary().id("high") != Dictionary::kUnk);
+}
+
+TEST_CASE("translation data: a limit of 0 leaves no training pair out") {
+  const test::TempDir folder;
+  std::string source, target;
+  for (int i = 0; i < 200; ++i) source += "a ";
+  source += "\na a a a a a\na\n";
+  target = "b\nb\nb\n";
+  for (const std::string part : {"train", "valid", "test"}) {
+    test::write_bytes(folder / (part + ".de"), source);
+    test::write_bytes(folder / (part + ".en"), target);
+  }
+  const auto pairs = [&](const test::Settings& limits) {
+    Translation translation;
+    translation.set_option("corpus", "iwslt14");
+    for (const std::string& limit : limits) {
+      const std::size_t equals = limit.find('=');
+      translation.set_option(limit.substr(0, equals), limit.substr(equals + 1));
+    }
+    const auto splits = translation.prepare({.source = folder.path()}, nullptr).splits;
+    return splits->stream(Split::kTrain, {.batch = 4096})->rows();
+  };
+  CHECK(pairs({}) == 1);
+  CHECK(pairs({"most_ratio=0"}) == 2);
+  CHECK(pairs({"most_words=0"}) == 1);
+  CHECK(pairs({"most_ratio=0", "most_words=0"}) == 3);
+}
+
 TEST_CASE("translation data: sub-words kept as texts give the same numbers") {
   const test::TempDir folder;
   write_corpus(folder);

@@ -108,6 +108,25 @@ TEST_CASE("translation: which norms are of the kind that is asked for") {
   CHECK(count(other, "rms_norm", "encoder") == 4);
 }
 
+TEST_CASE("translation: a scaling stands before the norms that it is for") {
+  const auto scalings = [](Settings settings) {
+    settings.insert(settings.end(), {"model.layers=1", "model.scaling=layerscaling"});
+    const Graph g = train::build_evaluate(small_job(settings, "translation"), {2, 8, 8});
+    int count = 0;
+    for (int i = 0; i < g.size(); ++i) {
+      const Node& node = g.node(i);
+      count += node.kind == NodeKind::kOp && node.op->name == "group_scaling";
+    }
+    return count;
+  };
+  const std::string some = "model.scaled_norms=batchnorm,pn_v", encoder = "model.sites=encoder";
+  CHECK(scalings({encoder, "model.norm=layernorm"}) == 3);
+  CHECK(scalings({encoder, some, "model.norm=layernorm"}) == 0);
+  CHECK(scalings({encoder, some, "model.norm=batchnorm{keep=0.95}"}) == 3);
+  CHECK(scalings({encoder, some, "model.norm=pn_v"}) == 3);
+  CHECK(scalings({encoder, some, "model.norm=layernorm", "model.final_norm=pn_v"}) == 1);
+}
+
 TEST_CASE("translation: bounds of first weights by their initialisation") {
   struct Bounds {
     const char* init;
@@ -164,6 +183,9 @@ TEST_CASE("translation: options that do not fit are refused") {
   refused({"model.joint=false"}, "embeddings: expected target or none");
   refused({"model.heads=3"}, "heads: expected a divisor of the width");
   refused({"model.beam=0"}, "beam: expected 1 to 1000, got 0");
+  refused({"model.most_ratio=0.5"}, "most_ratio: expected 0, or 1 or more, got 0.5");
+  refused({"model.target_symbols=9"}, "target_symbols: expected 0, for the languages share");
+  refused({"model.scaled_norms=batchnrm"}, "nearest: 'batchnorm'");
   refused({"model.label_smoothing=1"}, "label_smoothing: expected in [0, 1)");
   refused({"model.sites=some"}, "expected all, encoder or final, got 'some'");
 }

@@ -127,6 +127,18 @@ TEST_CASE("paper tables: numbers that a study measures are called as it calls th
   }
 }
 
+// Their program's recipe for WMT14, and what its batch norm has besides.
+TEST_CASE("paper tables: Shen et al.'s translations are by recipes of theirs") {
+  const PaperTable& table = find_paper_table("shen-table1");
+  CHECK(column_called(table, "en_de").recipes.at("paper") == "shen_big");
+  const PaperRow& batchnorm = row_called(table, "batchnorm");
+  CHECK(norm_spec(batchnorm, column_called(table, "de_en")) == "batchnorm{keep=0.95}");
+  const PaperTable& fourth = find_paper_table("shen-table4");
+  CHECK(norm_spec(row_called(fourth, "batchrenorm"), column_called(fourth, "de_en")) ==
+        "batchrenorm{eps=1e-5}");
+  CHECK(column_called(find_paper_table("xu-table1"), "de_en").recipes.at("paper") == "small");
+}
+
 TEST_CASE("paper tables: an unknown name is answered with the nearest") {
   CHECK_THROWS_WITH_AS(find_paper_table("xu-table5"),
                        "table 'xu-table5' is unknown; nearest: 'xu-table1'", Error);
