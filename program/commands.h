@@ -74,6 +74,7 @@ struct FileArgs {
 };
 int run_inspect_checkpoint(const FileArgs& args);
 int run_inspect_data(const FileArgs& args);
+int run_identify(const FileArgs& args);
 
 // The modes of PyTorch for norms: bench/peer/serve.py.
 inline const std::vector<std::string> kNormPeerModes{"usual", "plain", "compiled"};

@@ -304,6 +304,7 @@ int parse_and_run(int argc, char** argv) {
   add_inspect(command);
   add_bench(command);
   add_norm(command);
+  add_identify(command);
   add_compare(command);
   add_study(command);
   add_report(command);

@@ -34,6 +34,7 @@ void add_choice(CLI::App& app, const std::string& name, std::string& value,
 // `keel bench` with all its benchmarks.
 void add_bench(Command command);
 void add_compare(Command command);
+void add_identify(Command command);
 void add_report(Command command);
 void add_reproduce(Command command);
 void add_study(Command command);

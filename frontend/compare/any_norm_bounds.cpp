@@ -151,7 +151,7 @@ class Backward {
       const double p = any_relative_error(t.products), of_g = any_relative_error(t.g);
       // Kernels that take sum(g x) - mean sum(g) for sum(g (x - mean)).
       const double h = view_.is_centred() ? std::max(of_g, any_relative_error(t.gx)) : 0;
-      const double mean_g = view_.is_centred() ? t.g.sizes * t.share(false) : 0;
+      const double mean_g = subtracts_mean() ? t.g.sizes * t.share(false) : 0;
       const double product = t.products.sizes * share, spread = t.spread * share;
       const double g = std::abs(gradient(e)), xhat = std::abs(view_.xhat(e)), own = unit(e);
       // Statistics that the other program has computed for itself.
@@ -186,6 +186,11 @@ class Backward {
   };
 
   bool is_length() const { return n_.node().op == &kScaleNormBackward; }
+  // Whether dx has the mean of g: DetachVariance's has it without reading the mean of x.
+  bool subtracts_mean() const {
+    if (n_.node().op != &kDetachNormBackward) return view_.is_centred();
+    return !n_.attrs<DetachNormAttrs>().detach_mean;
+  }
   double dy(std::size_t e) const { return n_.in(view_.places().dy)[e]; }
   double gradient(std::size_t e) const { return dy(e) * view_.gain(e); }
   // (|x| + |mean|) rstd: what xhat is rounded in proportion to.

@@ -38,6 +38,7 @@ MAY_INCLUDE = {
     "frontend/report": ["src/core", "frontend/io", "frontend/train"],
     "frontend/compare": ["src", "backends", *TASK, "frontend/optim", "frontend/train",
                          "frontend/report"],
+    "frontend/identify": [*OPS, "src/runtime", "frontend/io", "frontend/nn", "frontend/compare"],
     "models": [*OPS, *TASK],
     "studies": [*TRAIN, "frontend/train", "frontend/report", "models"],
     "bench": ["src", "backends", "frontend", "models"],

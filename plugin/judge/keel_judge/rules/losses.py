@@ -8,7 +8,7 @@ NONE, MEAN = 0, 1
 
 
 def reduced(terms, errors, reduction, divisor):
-    """A sum or mean of losses that are each off by an error."""
+    """A sum or mean of losses that are each off by an error; divided as a mean is."""
     if reduction == NONE:
         return Expected(terms, errors + TINY)
     flat = terms.flatten()
@@ -16,7 +16,7 @@ def reduced(terms, errors, reduction, divisor):
     value, more = flat.sum(), errors.sum() + TINY
     if reduction != MEAN:
         return Expected(value, e.largest + more)
-    return Expected(value / divisor, (e.largest + more) / abs(divisor) + 5 * EPS
+    return Expected(value / divisor, (e.largest + more) / abs(divisor) + 2 * EPS
                     * abs(value / divisor) + TINY)
 
 

@@ -41,7 +41,7 @@ class Backward:
         more = 4 * eps * collect(self.dy.abs() * self.unit) + TINY
         b = sum_error(count, collect(self.dy.abs()), collect(self.dy.square()), collect(self.dy),
                       eps)
-        return [Expected(collect(terms), e.largest + more),
+        return [Expected(collect(terms), e.largest + more, e.usual + more),
                 Expected(collect(self.dy), b.largest + TINY, b.usual + TINY)]
 
     def all_three(self, back, collect, narrow):

@@ -1,0 +1,96 @@
+// What an answer says of itself.
+#include <algorithm>
+#include <set>
+
+#include "frontend/identify/identify.h"
+#include "frontend/nn/norm.h"
+
+namespace keel::identify {
+namespace {
+
+struct Advice {
+  const char *option, *data;
+};
+constexpr Advice kAdvice[] = {{"eps", "a row whose variance is near eps"},
+                              {"eps_outside", "a row whose variance is near eps"},
+                              {"unbiased", "fewer elements in a group"},
+                              {"offset", "a gain that is not constant"},
+                              {"groups", "data that differ between the groups"},
+                              {"heads", "data that differ between the groups"}};
+
+// Norms that are the same function where the data have nothing that tells them apart.
+constexpr std::pair<const char*, const char*> kTwins[] = {
+    {"layernorm_simple",
+     "layernorm without parameters; detachnorm, detachmean and detachvariance "
+     "differ in dx alone"},
+    {"pn_v", "mabn in its first steps, and powernorm in its warm-up"},
+    {"batchnorm",
+     "recurrentbatchnorm of one time step, sequencebatchnorm over all, and batchrenorm "
+     "while its r_max is 1"},
+    {"rmsnorm", "layerscaling where there is no gain"},
+    {"scalenorm", "weightnorm, where rows are the weights of units"}};
+
+// Every option that is not a number of the data, the offset among them.
+std::string value_of(const Candidate& c, const std::string& option) {
+  if (option == "offset") return c.form.adds_one ? "1" : "0";
+  const std::string value = c.form.option(option);
+  return value.empty() ? nn::Norm::parse(c.form.text()).option(option) : value;
+}
+
+}  // namespace
+
+std::string Candidate::gradient() const {
+  const auto fits = std::ranges::find_if(dx, [](const auto& d) { return d.second <= 1; });
+  return fits == dx.end() ? "" : fits->first;
+}
+
+std::string Candidate::norm() const {
+  const std::string way = gradient();
+  if (form.by_step) return "recurrentbatchnorm";
+  if (!form.norm.starts_with("layernorm")) return form.norm;
+  if (way == "mean and deviation constant") return "detachnorm";
+  if (way == "mean constant") return "detachmean";
+  return way == "deviation constant" ? "detachvariance" : form.norm;
+}
+
+std::vector<Option> Candidate::options() const {
+  std::vector<Option> shown;
+  for (const Option& option : form.options) {
+    if (option.first != "gain" && option.first != "bias") shown.push_back(option);
+  }
+  if (form.adds_one) shown.emplace_back("offset", "1");
+  if (form.evaluates) shown.emplace_back("evaluation", "true");
+  return shown;
+}
+
+std::string Candidate::text() const {
+  Form named{.norm = norm(), .options = options()};
+  return named.text();
+}
+
+std::vector<std::string> undecided(const std::vector<Candidate>& matches) {
+  std::vector<std::string> lines;
+  if (matches.empty()) return lines;
+  std::vector<std::string> norms;
+  for (const Candidate& c : matches) {
+    if (std::ranges::find(norms, c.norm()) == norms.end()) norms.push_back(c.norm());
+  }
+  if (norms.size() > 1) {
+    lines.push_back(fmt::format("cannot be told apart by these data: {}", fmt::join(norms, ", ")));
+  }
+  for (const auto& [option, data] : kAdvice) {
+    std::set<std::string> values;
+    for (const Candidate& c : matches) {
+      if (c.norm() == norms[0]) values.insert(value_of(c, option));
+    }
+    if (values.size() < 2) continue;
+    lines.push_back(fmt::format("{} cannot be told ({}): {} would tell", option,
+                                fmt::join(values, ", "), data));
+  }
+  for (const auto& [norm, others] : kTwins) {
+    if (norms[0] == norm) lines.push_back(fmt::format("the same as {}", others));
+  }
+  return lines;
+}
+
+}  // namespace keel::identify

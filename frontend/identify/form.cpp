@@ -1,0 +1,135 @@
+#include "frontend/identify/form.h"
+
+#include <algorithm>
+
+#include "frontend/nn/norm.h"
+
+namespace keel::identify {
+namespace {
+
+constexpr const char* kEps[] = {"1e-05", "1e-06", "0", "1e-12", "1e-08", "0.0001", "0.001", "0.01"};
+
+// A family of forms: a norm, whose options take all of these values.
+struct Family {
+  std::string norm;
+  std::vector<std::string> switches = {};  // options that may be true
+  std::vector<Option> fixed = {};
+  bool evaluates = false, by_step = false;
+};
+
+// Numbers of groups that divide the features, without one group and without single features.
+std::vector<std::string> group_counts(const Shape& x) {
+  const std::int64_t features = x.rank() == 4 ? x[1] : x.back();
+  std::vector<std::string> counts;
+  for (std::int64_t k = 2; k < features; ++k) {
+    if (features % k == 0) counts.push_back(fmt::format("{}", k));
+  }
+  return counts;
+}
+
+void add_rows(const Given& given, std::vector<Family>& families) {
+  const std::vector<std::string> kinds{"eps_outside", "unbiased"};
+  families.push_back({given.has_parameters() ? "layernorm" : "layernorm_simple", kinds});
+  families.push_back({"rmsnorm"});
+  if (given.bias) return;
+  families.push_back({"scalenorm"});
+  if (given.gain) families.push_back({"weightnorm"});
+  if (!given.gain) families.push_back({"adanorm", kinds});
+}
+
+void add_columns(const Given& given, std::vector<Family>& families) {
+  families.push_back({"batchnorm", {"unbiased"}});
+  families.push_back({"pn_v"});
+  if (given.x.shape().rank() == 3) families.push_back({"batchnorm", {}, {}, false, true});
+  const auto& before = given.before;
+  if (before.contains("running_mean") && before.contains("running_var")) {
+    families.push_back({"batchnorm", {}, {}, true});
+  }
+  if (before.contains("running_mean") && before.contains("running_std")) {
+    for (const auto& [r, d] : {std::pair{"1", "0"}, {"3", "5"}, {"1e+30", "1e+30"}}) {
+      families.push_back({"batchrenorm", {}, {{"r_max", r}, {"d_max", d}}});
+    }
+  }
+  if (before.contains("psi2")) {
+    families.push_back({"powernorm", {}, {{"mode", "paper"}, {"heads", "0"}}});
+    families.push_back({"powernorm", {}, {{"mode", "release"}, {"heads", "0"}}});
+    families.push_back({"powernorm", {}, {{"mode", "paper"}}});
+    families.push_back({"powernorm"});
+    families.push_back({"pn_v", {}, {}, true});
+  }
+  if (const auto ring = before.find("x2"); ring != before.end()) {
+    const Shape& shape = ring->second.shape();
+    families.push_back({"mabn", {}, {{"m", fmt::format("{}", shape.rank() > 0 ? shape[0] : 1)}}});
+  }
+}
+
+void add_groups(const Given& given, std::vector<Family>& families) {
+  if (given.x.shape().rank() > 2) families.push_back({"instancenorm"});
+  for (const std::string& k : group_counts(given.x.shape())) {
+    families.push_back({"groupnorm", {"eps_outside", "unbiased"}, {{"groups", k}}});
+    if (!given.has_parameters()) families.push_back({"groupscaling", {}, {{"groups", k}}});
+  }
+}
+
+bool has_option(const std::string& norm, const std::string& option) {
+  return !nn::Norm::parse(norm).option(option).empty();
+}
+
+// Gain and bias that were given are taken as parameters, where the norm can be told to have them.
+Form form_of(const Family& family, const Given& given) {
+  Form form{.norm = family.norm, .options = family.fixed};
+  form.evaluates = family.evaluates;
+  form.by_step = family.by_step;
+  if (given.gain && has_option(family.norm, "gain")) form.set("gain", "true");
+  if (given.bias && has_option(family.norm, "bias")) form.set("bias", "true");
+  return form;
+}
+
+void add_forms(const Family& family, const Given& given, std::vector<Form>& forms) {
+  const bool has_eps = has_option(family.norm, "eps");
+  for (const char* eps : kEps) {
+    for (unsigned chosen = 0; chosen < 1U << family.switches.size(); ++chosen) {
+      for (const bool adds_one : {false, true}) {
+        Form form = form_of(family, given);
+        form.adds_one = adds_one;
+        if (has_eps) form.set("eps", eps);
+        for (std::size_t i = 0; i < family.switches.size(); ++i) {
+          if (chosen >> i & 1U) form.set(family.switches[i], "true");
+        }
+        const bool is_idle = form.option("eps_outside") == "true" && std::string(eps) == "0";
+        if ((!adds_one || given.gain) && !is_idle) forms.push_back(std::move(form));
+      }
+    }
+    if (!has_eps) return;
+  }
+}
+
+}  // namespace
+
+std::string Form::text() const {
+  std::vector<std::string> pairs;
+  for (const auto& [name, value] : options) pairs.push_back(name + "=" + value);
+  return pairs.empty() ? norm : fmt::format("{}{{{}}}", norm, fmt::join(pairs, ","));
+}
+
+std::string Form::option(const std::string& name) const {
+  const auto found = std::ranges::find(options, name, &Option::first);
+  return found == options.end() ? "" : found->second;
+}
+
+void Form::set(const std::string& name, std::string value) {
+  options.emplace_back(name, std::move(value));
+}
+
+std::vector<Form> forms_for(const Given& given) {
+  std::vector<Family> families;
+  add_rows(given, families);
+  add_columns(given, families);
+  add_groups(given, families);
+  if (!given.has_parameters()) families.push_back({"none"});
+  std::vector<Form> forms;
+  for (const Family& family : families) add_forms(family, given, forms);
+  return forms;
+}
+
+}  // namespace keel::identify

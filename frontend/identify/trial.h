@@ -1,0 +1,60 @@
+// A form of a norm on the caller's x: what the reference backend computes, and how far from it
+// rounding may take any program.
+#pragma once
+
+#include "frontend/compare/node_judge.h"
+#include "frontend/identify/form.h"
+
+namespace keel::identify {
+
+// A result in float64, and the bound of each of its elements.
+struct Judged {
+  Tensor value, bound;
+
+  bool is_known() const { return value.elements() > 0; }
+  // The largest |got - value| in bounds; infinite for a NaN, and where nothing is known.
+  double distance(const Tensor& got) const;
+};
+
+struct JudgedGradient {
+  Judged dx, dgain;
+};
+
+class Trial {
+ public:
+  // Both have to outlive it. Throws Error{kUsage} where the norm does not take such an x, or
+  // parameters and states of these shapes.
+  Trial(Backend& judge, const Given& given, const Form& form);
+
+  // y without bounds, in the order of x.
+  Tensor y();
+  Judged judged_y();
+  // The norm's gradient for this dy; `gain` is in place of the one that y was formed with.
+  JudgedGradient gradient(const Tensor& dy, const Tensor* gain = nullptr);
+  // The gain that y was formed with, in the shape of the parameter; null: the norm has none.
+  const Tensor* gain() const;
+  // Each state after the step, by its name.
+  std::map<std::string, Judged> states();
+  // Whether any float32 kernel keeps the bounds, or keel's own alone promise them.
+  bool has_general_bounds() const;
+
+ private:
+  void add_leaves();
+  Tensor leaf(const Node& node) const;
+  void run_to_norm();
+  compare::Judgement judge(int node, bool wants_bounds);
+  void judge_forward();
+  Value add_backward();
+
+  Backend& judge_;
+  const Given& given_;
+  Form form_;
+  Graph graph_;
+  Value y_;                // of the norm's own node; of none the input
+  Value dy_, dx_, dgain_;  // absent until a gradient is asked for
+  std::map<Value, Tensor> values_;
+  std::map<Value, Tensor> errors_;  // of the norm's further outputs
+  std::vector<Tensor> bounds_;      // of the norm's outputs
+};
+
+}  // namespace keel::identify

@@ -1,0 +1,197 @@
+// keel identify
+#include "frontend/nn/norm.h"
+#include "tests/program/norm_case.h"
+
+namespace keel::cli {
+namespace {
+
+// A file of arrays for `keel identify`, and what it says of them.
+struct IdentifyCase : Case {
+  ProcessResult identify(const Arrays& given, std::vector<std::string> more = {}) {
+    test::write_bytes(folder / "given.npz", io::npz_bytes(given));
+    std::vector<std::string> words{"identify", folder / "given.npz"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_keel(words);
+  }
+
+  // What goes into a norm of `keel norm`, and what comes out.
+  Arrays arrays_from(const std::string& norm, Arrays given) {
+    for (auto& [name, value] : results(given, {norm})) {
+      if (name.starts_with("state.")) {
+        given["after." + name.substr(6)] = value.clone();
+      } else if (name != "dbias") {
+        given[name] = value.clone();
+      }
+    }
+    Arrays renamed;
+    for (auto& [name, value] : given) {
+      const bool is_state = name.starts_with("state.");
+      renamed[is_state ? "before." + name.substr(6) : name] = std::move(value);
+    }
+    return renamed;
+  }
+
+  Json json_for(const Arrays& given, int code = 0) {
+    const ProcessResult result = identify(given, {"--json"});
+    CAPTURE(result.err);
+    CHECK(result.code == code);
+    return Json::parse(result.out, nullptr, false);
+  }
+};
+
+// A norm as it is run, with arrays besides x and dy, and the name under which it is known: that of
+// another norm which is the same on these numbers.
+struct Named {
+  std::string norm, name;
+  std::vector<std::string> features = {};  // arrays (24) to draw
+  Shape x = {40, 24};
+  std::vector<std::pair<std::string, Shape>> more = {};  // arrays of other shapes
+};
+
+const std::vector<Named>& known_norms() {
+  static const std::vector<std::string> both{"gain", "bias"};
+  static const std::vector<Named> all{
+      {"none", "none"},
+      {"layernorm", "layernorm", both},
+      {"layernorm{eps_outside=true,unbiased=true}", "layernorm", both},
+      {"layernorm_simple", "layernorm_simple"},
+      {"detachnorm", "detachnorm"},
+      {"detachmean", "detachmean"},
+      {"detachvariance", "detachvariance"},
+      {"adanorm", "adanorm"},
+      {"rmsnorm{bias=true}", "rmsnorm", both},
+      {"layerscaling", "rmsnorm"},
+      {"scalenorm", "scalenorm", {}, {40, 24}, {{"gain", {1}}}},
+      {"groupnorm{groups=4}", "groupnorm", both},
+      {"groupnorm{groups=4}", "groupnorm", both, {4, 24, 3, 5}},
+      {"groupscaling{groups=4}", "groupscaling"},
+      {"instancenorm{gain=true,bias=true}", "instancenorm", both, {8, 5, 24}},
+      {"batchnorm", "batchnorm", both},
+      {"batchnorm", "batchnorm", both, {4, 24, 3, 5}},
+      {"sequencebatchnorm", "batchnorm", both, {8, 5, 24}},
+      {"recurrentbatchnorm", "batchnorm", both},
+      {"batchrenorm{r_max=3,d_max=5}",
+       "batchrenorm",
+       {"gain", "bias", "state.running_mean", "state.running_std"}},
+      {"pn_v", "pn_v", both},
+      {"mabn", "pn_v", both},
+      {"powernorm{mode=paper}",
+       "powernorm",
+       {"gain", "bias", "state.psi2", "state.nu"},
+       {4, 24, 3, 5}},
+      {"powernorm", "powernorm", {"gain", "bias", "state.psi2", "state.nu"}},
+      {"weightnorm", "weightnorm", {}, {40, 24}, {{"gain", {40}}}},
+  };
+  return all;
+}
+
+// Positive where a state has to be.
+Tensor drawn_array(const std::string& name, const Shape& shape, std::uint32_t stream) {
+  Tensor value = random(shape, stream);
+  if (name == "bias" || name.ends_with("mean") || name.ends_with("nu")) return value;
+  for (double& v : value.as<double>()) v = 0.5 + std::abs(v);
+  return value;
+}
+
+// As the program takes them in.
+Tensor in_floats(const Tensor& value) { return value.to(DType::kF32); }
+
+Arrays arrays_for(const Named& row) {
+  Arrays given = arrays_of("x", random(row.x, 1), "dy", random(row.x, 2));
+  std::uint32_t stream = 3;
+  for (const std::string& name : row.features) {
+    given[name] = drawn_array(name, {24}, stream++);
+  }
+  for (const auto& [name, shape] : row.more) given[name] = drawn_array(name, shape, stream++);
+  for (auto& [name, value] : given) value = in_floats(value);
+  return given;
+}
+
+TEST_CASE_FIXTURE(IdentifyCase, "identify: every norm is named from its own output") {
+  for (const Named& row : known_norms()) {
+    CAPTURE(row.norm);
+    CAPTURE(row.x.text());
+    const Json answer = json_for(arrays_from(row.norm, arrays_for(row)));
+    REQUIRE(answer["known"] == true);
+    CHECK(answer["fits"] == true);
+    CHECK(answer["matches"][0]["norm"] == row.name);
+    CHECK(answer["matches"][0]["gradient"] != "");
+    for (const Json& match : answer["matches"]) CHECK(match["norm"] == row.name);
+  }
+}
+
+TEST_CASE("identify: the table has every norm but the one that is drawn") {
+  for (const nn::NormFacts& facts : nn::norm_facts()) {
+    const bool is_there = std::ranges::any_of(known_norms(), [&](const Named& row) {
+      return nn::Norm::parse(row.norm).name() == facts.name;
+    });
+    CHECK_MESSAGE(is_there == (facts.name != "noisybatchnorm"), facts.name);
+  }
+}
+
+TEST_CASE_FIXTURE(IdentifyCase, "identify: an offset of the gain that backward forgets") {
+  Arrays given = arrays_for({"layernorm", "layernorm", {"gain", "bias"}});
+  const Arrays wrong = results(given, {"layernorm"});
+  Tensor larger = given.at("gain").clone();
+  for (float& v : larger.as<float>()) v += 1;
+  Arrays offset = arrays_of("x", given.at("x").clone(), "gain", std::move(larger), "bias",
+                            given.at("bias").clone());
+  given["y"] = results(offset, {"layernorm"}).at("y").clone();
+  given["dx"] = wrong.at("dx").clone();
+  const ProcessResult result = identify(given);
+  CHECK(result.code == 1);
+  CHECK(result.out.starts_with("layernorm{eps=1e-05,offset=1}: y within "));
+  CHECK(holds(result.out, "dx: gain without its offset"));
+}
+
+TEST_CASE_FIXTURE(IdentifyCase, "identify: a gradient that is no norm's, and no norm") {
+  Arrays given = arrays_from("layernorm", arrays_for({"layernorm", "", {"gain", "bias"}}));
+  Arrays wrong;
+  for (const auto& [name, value] : given) wrong[name] = value.clone();
+  wrong["dx"].as<float>()[7] *= 1.01F;
+  CHECK(holds(identify(wrong).out, "dx is not this norm's gradient (nearest: exact, "));
+  CHECK(identify(wrong).code == 1);
+  given["dgain"].as<float>()[3] *= 1.01F;
+  CHECK(holds(identify(given).out, "dgain is not the sum of dy xhat"));
+  given["y"].as<float>()[7] *= 1.01F;
+  const ProcessResult none = identify(given);
+  CHECK(none.code == 1);
+  CHECK(none.out.starts_with("no norm that is known; the nearest:\nlayernorm{"));
+}
+
+TEST_CASE_FIXTURE(IdentifyCase, "identify: what data cannot tell, and running statistics") {
+  Arrays large = arrays_of("x", in_floats(random({40, 24}, 1)));
+  for (float& v : large["x"].as<float>()) v *= 1e4F;
+  large["y"] = results(large, {"layernorm_simple"}).at("y").clone();
+  CHECK(
+      holds(identify(large).out,
+            "eps cannot be told (0, 0.0001, 0.001, 0.01, 1e-05, 1e-06, 1e-08, 1e-12): a row whose "
+            "variance is near eps would tell\n"));
+  const Named row{"batchnorm{keep=0.75,running_unbiased=true}",
+                  "batchnorm",
+                  {"state.running_mean", "state.running_var"},
+                  {9, 24}};
+  const std::string told = identify(arrays_from(row.norm, arrays_for(row))).out;
+  CHECK(holds(told, "running_mean: takes 0.25 of the batch and keeps 0.75\n"));
+  CHECK(holds(told, "running_var: takes 0.25 of the batch and keeps 0.75, unbiased\n"));
+}
+
+TEST_CASE_FIXTURE(IdentifyCase, "identify: refusals say what was expected") {
+  const Tensor x = random({4, 3}, 1), flat = random({12}, 1), number = Tensor::scalar(1);
+  const auto refused = [&](Arrays given, std::string_view part) {
+    check_refusal(identify(given), 3, part);
+  };
+  refused(arrays_of("x", x.clone()), "given.npz: expected an array y, got none");
+  refused(arrays_of("x", x.clone(), "y", flat.clone()), "y: expected (4, 3), got (12)");
+  refused(arrays_of("x", x.clone(), "y", x.clone(), "dx", flat.clone()), "dx: expected (4, 3)");
+  refused(arrays_of("x", flat.clone(), "y", flat.clone()), "x: expected two, three or four axes");
+  refused(arrays_of("x", x.clone(), "y", x.clone(), "weight", flat.clone()),
+          "array weight: expected only x, y, gain, ");
+  refused(arrays_of("x", x.clone(), "y", x.clone(), "gain", Tensor(DType::kI32, {3})),
+          "gain: expected f4 or f8, got i32(3)");
+  check_refusal(run_keel({"identify", folder / "no.npz"}), 4, "no.npz");
+  check_refusal(run_keel({"identify"}), 2, "file");
+}
+
+}  // namespace
+}  // namespace keel::cli
