@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Installs keel into an empty folder, moves it, and uses keel/norm.h from there: by pkg-config, by
-CMake, and by keel_norms.numpy.
+CMake, and from Python.
 
 usage: tests/plugin/check_norm_library.py ROOT BUILD
 
 Exits with 77 where the build has no keel_norm. The tests of Python run where the interpreter that
-KEEL_PYTHON names, or else python3, has NumPy or PyTorch; a line says so where it has not."""
+KEEL_PYTHON names, or else python3, has NumPy, PyTorch or JAX, and those of JAX where meson was told
+of XLA's headers; a line says so where one is missing."""
 import os
 import pathlib
 import shutil
@@ -14,6 +15,10 @@ import sys
 import tempfile
 
 SKIPPED = 77
+
+# The tests of a part of keel_norms, and the library that it needs.
+PARTS = {"numpy": (["numpy"], "libkeel_norm.so"), "torch": (["torch"], "libkeel_norm.so"),
+         "jax": (["jax"], "libkeel_norm_jax.so")}
 
 
 def run(*command, **options):
@@ -69,9 +74,14 @@ def check_python(root, prefix, package):
         print(f"check_norm_library: no {package} in {', '.join(pythons)}: "
               f"keel_norms.{package} was not tested")
         return
+    tests, needed = PARTS[package]
+    if not list(prefix.rglob(needed)):
+        print(f"check_norm_library: no {needed}: keel_norms.{package} was not tested")
+        return
     (library,) = prefix.rglob("libkeel_norm.so")
-    run(python, root / f"plugin/python/tests/test_{package}.py",
-        env={**os.environ, "KEEL_NORM_LIBRARY": str(library)})
+    for name in tests:
+        run(python, root / f"plugin/python/tests/test_{name}.py",
+            env={**os.environ, "KEEL_NORM_LIBRARY": str(library)})
     print(f"check_norm_library: keel_norms.{package}: all tests passed")
 
 
@@ -88,7 +98,7 @@ def main():
         second = check_cmake(example, prefix, folder)
         if first != second:
             sys.exit(f"check_norm_library: expected the same output, got\n{first}and\n{second}")
-        for package in ("numpy", "torch"):
+        for package in PARTS:
             check_python(root, prefix, package)
     print("check_norm_library: installed, built and run by pkg-config and by CMake, 0 faults")
     return 0

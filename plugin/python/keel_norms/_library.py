@@ -32,11 +32,12 @@ class Op(NamedTuple):
     defaults: dict  # the text of every attribute's default, by name
 
 
-def _candidates():
+def path():
+    """Where the library is, or its name for the system's loader."""
     if named := os.environ.get("KEEL_NORM_LIBRARY"):
-        return [named]
+        return named
     beside = pathlib.Path(__file__).parent / "libkeel_norm.so.1"
-    return [str(beside)] if beside.exists() else ["libkeel_norm.so.1"]
+    return str(beside) if beside.exists() else "libkeel_norm.so.1"
 
 
 def _declare(library):
@@ -64,14 +65,14 @@ def _declare(library):
 @functools.cache
 def load():
     """The library. Raises ImportError, saying why, if there is none or it has another interface."""
-    (path,) = _candidates()
+    name = path()
     try:
-        library = _declare(ctypes.CDLL(path))
+        library = _declare(ctypes.CDLL(name))
     except (OSError, AttributeError) as error:
-        raise ImportError(f"keel_norms: cannot load {path}: {error}; KEEL_NORM_LIBRARY names "
+        raise ImportError(f"keel_norms: cannot load {name}: {error}; KEEL_NORM_LIBRARY names "
                           "the file") from error
     if (abi := library.keel_abi()) != ABI:
-        raise ImportError(f"keel_norms: expected version {ABI} of keel/norm.h, {path} has {abi}")
+        raise ImportError(f"keel_norms: expected version {ABI} of keel/norm.h, {name} has {abi}")
     return library
 
 
