@@ -12,13 +12,13 @@ from . import _ops
 
 class _Norm(torch.autograd.Function):
     @staticmethod
-    def forward(norm, attributes, *tensors):
+    def forward(norm, attributes, shards, *tensors):
         return _ops.call(norm, tensors, attributes)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        norm, attributes, *tensors = inputs
-        ctx.norm, ctx.attributes = norm, attributes
+        norm, attributes, shards, *tensors = inputs
+        ctx.norm, ctx.attributes, ctx.shards = norm, attributes, shards
         ctx.mark_non_differentiable(*output[1:])
         names = _ops.OPS[norm].inputs
         facts = NORMS[norm]
@@ -36,17 +36,23 @@ class _Norm(torch.autograd.Function):
         op = ctx.norm + "_backward"
         names, known = _ops.OPS[op]
         values = {**dict(zip(names, ctx.saved_tensors)), **ctx.moved, "dy": dy.contiguous()}
+        own = {}
+        if ctx.shards is not None:
+            values["sums"], own = ctx.shards.gradient_sums(ctx.norm, values, _given(ctx))
         results = _ops.call(op, [values.get(name) for name in names],
                             _backward_attributes(ctx, known))
-        found = dict(zip(NORMS[ctx.norm].gradients, results))
+        found = {**dict(zip(NORMS[ctx.norm].gradients, results)), **own}
         _move(ctx, found)
-        return (None, None, *(_gradient(ctx, found, place, name) for place, name in
+        return (None, None, None, *(_gradient(ctx, found, place, name) for place, name in
                               enumerate(_ops.OPS[ctx.norm].inputs)))
 
 
+def _given(ctx):
+    return dict(pair.split("=", 1) for pair in ctx.attributes.split())
+
+
 def _backward_attributes(ctx, known):
-    given = dict(pair.split("=", 1) for pair in ctx.attributes.split())
-    attributes = {name: value for name, value in given.items() if name in known}
+    attributes = {name: value for name, value in _given(ctx).items() if name in known}
     if "wants_dbias" in known:
         attributes["wants_dbias"] = ctx.has_bias
     return _library.attributes_text(attributes)
@@ -66,19 +72,21 @@ def if_finite(following, old):
 
 
 def _gradient(ctx, found, place, name):
-    if not ctx.needs_input_grad[place + 2] or name not in ("x", "gain", "bias"):
+    if not ctx.needs_input_grad[place + 3] or name not in ("x", "gain", "bias"):
         return None
     return found.get("d" + name)
 
 
-def apply(norm, values, attributes):
+def apply(norm, values, attributes, shards=None):
     """All outputs of a norm by name, of which y can be differentiated by x, gain and bias. `values`
     are its inputs by name; a missing one is absent. float16 and bfloat16 are computed in float32;
-    y then has the type of x."""
+    y then has the type of x. `shards` are those of a batch on several processes."""
     x = values["x"]
     values = {name: _widened(value) for name, value in values.items()}
+    if shards is not None:
+        values.update(shards.statistics(norm, values, attributes))
     tensors = [values.get(name) for name in _ops.OPS[norm].inputs]
-    results = _Norm.apply(norm, _library.attributes_text(attributes), *tensors)
+    results = _Norm.apply(norm, _library.attributes_text(attributes), shards, *tensors)
     outputs = dict(zip(NORMS[norm].outputs, results))
     return {**outputs, "y": outputs["y"].to(x.dtype)}
 

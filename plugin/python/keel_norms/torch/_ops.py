@@ -35,7 +35,8 @@ def _executor():
     return _library.Executor(run, ctypes.cast(holder, ctypes.c_void_p), torch.get_num_threads())
 
 
-def _run(op, tensors, attributes):
+def run(op, tensors, attributes):
+    """The outputs of an op, past PyTorch's dispatcher."""
     tensors = [None if t is None else t.contiguous() for t in tensors]
     for tensor, name in zip(tensors, OPS[op].inputs):
         if tensor is not None and tensor.dtype not in _DTYPES:
@@ -82,9 +83,9 @@ def _define(op, outputs, fake):
     _ops.define(f"{op}({', '.join(kinds)}, str attributes='') -> "
                 f"{results if outputs == 1 else f'({results})'}")
 
-    def run(*arguments):
+    def kernel(*arguments):
         tensors, text = _split(arguments, len(inputs))
-        made = _run(op, tensors, text)
+        made = run(op, tensors, text)
         return made[0] if outputs == 1 else made
 
     def shapes(*arguments):
@@ -92,7 +93,7 @@ def _define(op, outputs, fake):
         made = fake(tensors, text)
         return made[0] if outputs == 1 else made
 
-    _ops.impl(op, run, "CPU")
+    _ops.impl(op, kernel, "CPU")
     torch.library.register_fake(f"keel_norms::{op}", shapes, lib=_ops)
 
 

@@ -62,11 +62,14 @@ class _BatchNorm:
                   "mask": mask}
         outputs = column_norm("batch_norm", x, values, {
             "eps": self.eps, "keep": 1 - self._rate(), "training": uses_batch,
-            "running_unbiased": True})
+            "running_unbiased": True}, self._shards())
         if self.training and self.track_running_stats:
             _update(self, "batch_norm", outputs,
                     {"running_mean": self.running_mean, "running_var": self.running_var})
         return outputs["y"]
+
+    def _shards(self):
+        """Those of a batch on several processes; None: x is the batch."""
 
     def _rate(self):
         if self.momentum is not None or not self.track_running_stats:
@@ -115,12 +118,19 @@ class _ColumnNorm(NoFastPath, nn.Module):
         given = {name: b.clone() if name == "step" else b for name, b in buffers.items()}
         outputs = column_norm(self.norm, x, {"gain": self.weight, "bias": self.bias, "mask": mask,
                                              **given},
-                              {**self.attributes, "training": self.training})
+                              {**self._attributes(), "training": self.training},
+                              self._shards())
         if self.training:
             moved = {name: b for name, b in buffers.items() if not states[name].by_backward}
             _update(self, self.norm, outputs, moved)
         self.outputs_seen(outputs)
         return outputs["y"]
+
+    def _attributes(self):
+        return self.attributes
+
+    def _shards(self):
+        """Those of a batch on several processes; None: x is the batch."""
 
     def outputs_seen(self, outputs):
         """Hook for what a norm shows of itself."""
