@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Installs keel into an empty folder, moves it, and uses keel/norm.h from there: by pkg-config, by
-CMake, and from Python.
+CMake, and from Python; there also as a wheel.
 
 usage: tests/plugin/check_norm_library.py ROOT BUILD
 
@@ -85,6 +85,27 @@ def check_python(root, prefix, package):
     print(f"check_norm_library: keel_norms.{package}: all tests passed")
 
 
+def check_wheel(root, build, folder):
+    """Builds the wheel of keel-norms without a network and uses it without the checkout."""
+    python = os.environ.get("KEEL_PYTHON", "python3")
+    if not has(python, "numpy, setuptools.command.bdist_wheel"):
+        print(f"check_norm_library: {python} has no NumPy or no setuptools that makes wheels: the "
+              "wheel was not tested")
+        return
+    pip = [python, "-m", "pip", "--disable-pip-version-check"]
+    run(*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder / "wheel",
+        root / "plugin/python",
+        env={**os.environ, "KEEL_NORM_LIBRARY": str(build / "plugin/c/libkeel_norm.so")})
+    (wheel,) = (folder / "wheel").glob("keel_norms-*.whl")
+    run(*pip, "install", "--no-deps", "--target", folder / "site", wheel)
+    environment = {**os.environ, "PYTHONPATH": str(folder / "site")}
+    environment.pop("KEEL_NORM_LIBRARY", None)
+    run(python, "-c", "import numpy, keel_norms.numpy as kn; x = numpy.eye(3);"
+        "assert numpy.isfinite(kn.layer_norm(x).backward(x).dx).all();"
+        f"assert kn.__file__.startswith({str(folder)!r})", env=environment, cwd=folder)
+    print(f"check_norm_library: {wheel.name}: built, installed and used")
+
+
 def main():
     root, build = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
     if not (build / "plugin/c/libkeel_norm.so").exists():
@@ -100,6 +121,7 @@ def main():
             sys.exit(f"check_norm_library: expected the same output, got\n{first}and\n{second}")
         for package in PARTS:
             check_python(root, prefix, package)
+        check_wheel(root, build, folder)
     print("check_norm_library: installed, built and run by pkg-config and by CMake, 0 faults")
     return 0
 

@@ -1,4 +1,4 @@
-"""keel_norms.torch over several processes: as one process with the whole batch. By gloo, on CPUs."""
+"""keel_norms.torch over several processes by gloo: as one process with the whole batch."""
 import os
 import pathlib
 import subprocess
@@ -16,9 +16,9 @@ from sync_worker import CASES, SPLITS, STEPS, knn  # noqa: E402
 def run_processes(world):
     """What each rank found."""
     with tempfile.TemporaryDirectory() as folder:
-        started = [subprocess.Popen([sys.executable, worker.__file__, str(rank), str(world), folder],
-                                    env={**os.environ, "OMP_NUM_THREADS": "1"})
-                   for rank in range(world)]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        started = [subprocess.Popen([sys.executable, worker.__file__, str(rank), str(world),
+                                     folder], env=environment) for rank in range(world)]
         codes = [process.wait(timeout=300) for process in started]
         if any(codes):
             raise RuntimeError(f"test_sync: processes ended with {codes}")
@@ -75,10 +75,12 @@ class Synced(unittest.TestCase):
                     for broadcast, found in rank["ddp"].items():
                         with self.subTest(world=world, step=number, broadcast=broadcast):
                             for got, wanted in zip(found[number][0], gradients):
-                                torch.testing.assert_close(world * got, wanted, rtol=1e-4, atol=1e-4)
+                                torch.testing.assert_close(world * got, wanted, rtol=1e-4,
+                                                           atol=1e-4)
                             for key, wanted in buffers.items():
                                 self.close(found[number][1][key], wanted)
-                            counts = [int(v) for k, v in found[number][1].items() if "tracked" in k]
+                            counts = [int(value) for key, value in found[number][1].items()
+                                      if "tracked" in key]
                             self.assertEqual(counts, [2 * (number + 1)] * 2)
 
     def test_converted_networks(self):
