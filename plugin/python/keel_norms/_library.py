@@ -109,8 +109,11 @@ class Plan:
                                                 (Type * len(kept))(*kept), len(kept),
                                                 ctypes.byref(handle)))
         self._handle = handle
+        self._run = self._library.keel_plan_run
         self.outputs = [self._output(j) for j in range(self._library.keel_plan_outputs(handle))]
         self.workspace = self._library.keel_plan_workspace(handle)
+        self._inputs = ctypes.c_void_p * len(kept)
+        self._outputs = ctypes.c_void_p * len(self.outputs)
 
     def _output(self, place):
         given = self._library.keel_plan_output(self._handle, place)
@@ -118,8 +121,8 @@ class Plan:
 
     def run(self, inputs, outputs, workspace, executor=None):
         """All are addresses as numbers, None for what is absent; `executor` that of an Executor."""
-        _expect(self._library.keel_plan_run(self._handle, _addresses(inputs), _addresses(outputs),
-                                            workspace, executor))
+        _expect(self._run(self._handle, self._inputs(*inputs), self._outputs(*outputs), workspace,
+                          executor))
 
     def __del__(self):
         if getattr(self, "_handle", None):
@@ -140,10 +143,6 @@ def _type(given):
         return Type(ABSENT, 0, None)
     dtype, sizes = given
     return Type(dtype, len(sizes), (ctypes.c_int64 * len(sizes))(*sizes))
-
-
-def _addresses(numbers):
-    return (ctypes.c_void_p * len(numbers))(*numbers)
 
 
 @functools.lru_cache(maxsize=1024)
