@@ -103,12 +103,13 @@ def _move(recipe, states, found):
     for name, state in zip(recipe.moved, states):
         following = found[recipe.facts.states[name].next]
         if following.shape == state.shape:
-            state.copy_(if_finite(following, state))
+            state.copy_(torch.where(all_finite([following]), following, state))
 
 
-def if_finite(following, old):
-    """The next value of a state, or the old one where a number of it is not finite."""
-    return torch.where(torch.isfinite(following).all(), following, old)
+def all_finite(values):
+    """Whether all numbers are finite, as a tensor: nobody waits for it."""
+    found = [torch.isfinite(value).all() for value in values]
+    return functools.reduce(torch.logical_and, found)
 
 
 def _function():

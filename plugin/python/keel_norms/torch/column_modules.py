@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from .._norms import NORMS
-from ._autograd import if_finite
+from ._autograd import all_finite
 from .functional import column_norm
 from .row_modules import NoFastPath
 
@@ -16,14 +16,18 @@ def _is_recomputing():
 
 
 def _update(module, norm, outputs, buffers):
-    """Writes the next states of a forward into the buffers, {state: buffer}."""
+    """Writes the next states of a forward into the buffers, {state: buffer}: all of them, or only
+    the step where a number is not finite."""
     if _is_recomputing():
         return
+    following = {state: outputs.get(NORMS[norm].states[state].next) for state in buffers}
+    moves = {state: value for state, value in following.items()
+             if value is not None and value.shape == buffers[state].shape}
     with torch.no_grad():
-        for state, buffer in buffers.items():
-            following = outputs.get(NORMS[norm].states[state].next)
-            if following is not None and following.shape == buffer.shape:
-                buffer.copy_(following if state == "step" else if_finite(following, buffer))
+        is_finite = all_finite([value for state, value in moves.items() if state != "step"])
+        for state, value in moves.items():
+            old = buffers[state]
+            old.copy_(value if state == "step" else torch.where(is_finite, value, old))
 
 
 def _refuse_recomputing(module):
