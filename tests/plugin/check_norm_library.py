@@ -17,7 +17,8 @@ import tempfile
 SKIPPED = 77
 
 # The tests of a part of keel_norms, and the library that it needs.
-PARTS = {"numpy": (["numpy"], "libkeel_norm.so"), "torch": (["torch", "sync"], "libkeel_norm.so"),
+PARTS = {"numpy": (["numpy"], "libkeel_norm.so"),
+         "torch": (["torch", "modules", "sync"], "libkeel_norm.so"),
          "jax": (["jax"], "libkeel_norm_jax.so")}
 
 

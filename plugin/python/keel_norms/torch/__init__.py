@@ -9,6 +9,7 @@
 Modules that PyTorch has, too, are subclasses of PyTorch's with the same arguments and the same
 state_dict. functional has all norms as functions."""
 from . import functional
+from .checkpoints import checkpoint
 from .column_modules import (MABN, PNV, BatchNorm1d, BatchNorm2d, BatchRenorm1d, BatchRenorm2d,
                              PowerNorm)
 from .convert import convert
@@ -20,5 +21,5 @@ from .sync_modules import (SyncBatchNorm, SyncBatchRenorm, SyncMABN, SyncPNV, Sy
 __all__ = ["AdaNorm", "BatchNorm1d", "BatchNorm2d", "BatchRenorm1d", "BatchRenorm2d", "DetachNorm",
            "GroupNorm", "GroupScaling", "InstanceNorm1d", "InstanceNorm2d", "LayerNorm",
            "LayerNormSimple", "MABN", "PNV", "PowerNorm", "RMSNorm", "ScaleNorm",
-           "SyncBatchNorm", "SyncBatchRenorm", "SyncMABN", "SyncPNV", "SyncPowerNorm", "convert",
-           "convert_sync_batchnorm", "functional"]
+           "SyncBatchNorm", "SyncBatchRenorm", "SyncMABN", "SyncPNV", "SyncPowerNorm", "checkpoint",
+           "convert", "convert_sync_batchnorm", "functional"]

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from .._norms import NORMS
+from . import checkpoints
 from ._autograd import all_finite
 from .functional import column_norm
 from .row_modules import NoFastPath
@@ -32,10 +33,10 @@ def _update(module, norm, outputs, buffers):
 
 def _refuse_recomputing(module):
     """A norm that reads its state in training would recompute with what came after."""
-    if module.training and _is_recomputing():
+    if module.training and _is_recomputing() and checkpoints.current() is None:
         raise RuntimeError(f"{type(module).__name__}: a checkpoint computes this norm again, but "
-                           "its running statistics have moved on; keep the norm outside of the "
-                           "checkpoint")
+                           "its running statistics have moved on; use keel_norms.torch.checkpoint "
+                           "or keep the norm outside of the checkpoint")
 
 
 class _BatchNorm:
@@ -118,8 +119,7 @@ class _ColumnNorm(NoFastPath, nn.Module):
         if states.keys() != {"psi2"}:  # pn_v does not read its state in training
             _refuse_recomputing(self)
         buffers = {name: getattr(self, self._buffer(name)) for name in states}
-        # The step is saved for the backward, which must not see it move.
-        given = {name: b.clone() if name == "step" else b for name, b in buffers.items()}
+        given = {**buffers, **self._read(buffers)}
         outputs = column_norm(self.norm, x, {"gain": self.weight, "bias": self.bias, "mask": mask,
                                              **given},
                               {**self._attributes(), "training": self.training},
@@ -129,6 +129,15 @@ class _ColumnNorm(NoFastPath, nn.Module):
             _update(self, self.norm, outputs, moved)
         self.outputs_seen(outputs)
         return outputs["y"]
+
+    def _read(self, buffers):
+        """Copies of the states that the forward reads, where copies are needed. Those that the
+        backward moves are read by it, and are never copied."""
+        tape = None if torch.compiler.is_compiling() or not self.training else checkpoints.current()
+        if tape is None:  # The step is saved for the backward, which must not see it move.
+            return {name: b.clone() for name, b in buffers.items() if name == "step"}
+        states = NORMS[self.norm].states
+        return tape.read({name: b for name, b in buffers.items() if not states[name].by_backward})
 
     def _attributes(self):
         return self.attributes
