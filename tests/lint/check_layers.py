@@ -62,6 +62,7 @@ LIBRARIES = [
     ("the standard library", r"[a-z_0-9]+$", ["*"]),
     ("fmt", r"fmt/", ["*"]),
     ("C's integers of fixed size", r"stdint\.h$", ["plugin/c/keel/*"]),
+    ("XLA", r"xla/ffi/", ["plugin/c/jax.cpp"]),
     ("Eigen", r"(unsupported/)?Eigen/", ["backends/reference/*", "models/skip_thoughts/*",
                                             "studies/*", "tests/*"]),
     ("oneDNN", r"(oneapi/)?dnnl",

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Installs keel into an empty folder, moves it, and uses keel/norm.h from there: by pkg-config, by
-CMake, and by keel_norms.numpy.
+CMake, and from Python; there also as a wheel.
 
 usage: tests/plugin/check_norm_library.py ROOT BUILD
 
 Exits with 77 where the build has no keel_norm. The tests of Python run where the interpreter that
-KEEL_PYTHON names, or else python3, has NumPy or PyTorch; a line says so where it has not."""
+KEEL_PYTHON names, or else python3, has NumPy, PyTorch or JAX, and those of JAX where meson was told
+of XLA's headers; a line says so where one is missing."""
 import os
 import pathlib
 import shutil
@@ -14,6 +15,11 @@ import sys
 import tempfile
 
 SKIPPED = 77
+
+# The tests of a part of keel_norms, and the library that it needs.
+PARTS = {"numpy": (["numpy"], "libkeel_norm.so"),
+         "torch": (["torch", "modules", "sync"], "libkeel_norm.so"),
+         "jax": (["jax"], "libkeel_norm_jax.so")}
 
 
 def run(*command, **options):
@@ -69,10 +75,36 @@ def check_python(root, prefix, package):
         print(f"check_norm_library: no {package} in {', '.join(pythons)}: "
               f"keel_norms.{package} was not tested")
         return
+    tests, needed = PARTS[package]
+    if not list(prefix.rglob(needed)):
+        print(f"check_norm_library: no {needed}: keel_norms.{package} was not tested")
+        return
     (library,) = prefix.rglob("libkeel_norm.so")
-    run(python, root / f"plugin/python/tests/test_{package}.py",
-        env={**os.environ, "KEEL_NORM_LIBRARY": str(library)})
+    for name in tests:
+        run(python, root / f"plugin/python/tests/test_{name}.py",
+            env={**os.environ, "KEEL_NORM_LIBRARY": str(library)})
     print(f"check_norm_library: keel_norms.{package}: all tests passed")
+
+
+def check_wheel(root, build, folder):
+    """Builds the wheel of keel-norms without a network and uses it without the checkout."""
+    python = os.environ.get("KEEL_PYTHON", "python3")
+    if not has(python, "numpy, setuptools.command.bdist_wheel"):
+        print(f"check_norm_library: {python} has no NumPy or no setuptools that makes wheels: the "
+              "wheel was not tested")
+        return
+    pip = [python, "-m", "pip", "--disable-pip-version-check"]
+    run(*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder / "wheel",
+        root / "plugin/python",
+        env={**os.environ, "KEEL_NORM_LIBRARY": str(build / "plugin/c/libkeel_norm.so")})
+    (wheel,) = (folder / "wheel").glob("keel_norms-*.whl")
+    run(*pip, "install", "--no-deps", "--target", folder / "site", wheel)
+    environment = {**os.environ, "PYTHONPATH": str(folder / "site")}
+    environment.pop("KEEL_NORM_LIBRARY", None)
+    run(python, "-c", "import numpy, keel_norms.numpy as kn; x = numpy.eye(3);"
+        "assert numpy.isfinite(kn.layer_norm(x).backward(x).dx).all();"
+        f"assert kn.__file__.startswith({str(folder)!r})", env=environment, cwd=folder)
+    print(f"check_norm_library: {wheel.name}: built, installed and used")
 
 
 def main():
@@ -88,8 +120,9 @@ def main():
         second = check_cmake(example, prefix, folder)
         if first != second:
             sys.exit(f"check_norm_library: expected the same output, got\n{first}and\n{second}")
-        for package in ("numpy", "torch"):
+        for package in PARTS:
             check_python(root, prefix, package)
+        check_wheel(root, build, folder)
     print("check_norm_library: installed, built and run by pkg-config and by CMake, 0 faults")
     return 0
 

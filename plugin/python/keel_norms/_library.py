@@ -32,11 +32,12 @@ class Op(NamedTuple):
     defaults: dict  # the text of every attribute's default, by name
 
 
-def _candidates():
+def path():
+    """Where the library is, or its name for the system's loader."""
     if named := os.environ.get("KEEL_NORM_LIBRARY"):
-        return [named]
+        return named
     beside = pathlib.Path(__file__).parent / "libkeel_norm.so.1"
-    return [str(beside)] if beside.exists() else ["libkeel_norm.so.1"]
+    return str(beside) if beside.exists() else "libkeel_norm.so.1"
 
 
 def _declare(library):
@@ -64,14 +65,14 @@ def _declare(library):
 @functools.cache
 def load():
     """The library. Raises ImportError, saying why, if there is none or it has another interface."""
-    (path,) = _candidates()
+    name = path()
     try:
-        library = _declare(ctypes.CDLL(path))
+        library = _declare(ctypes.CDLL(name))
     except (OSError, AttributeError) as error:
-        raise ImportError(f"keel_norms: cannot load {path}: {error}; KEEL_NORM_LIBRARY names "
+        raise ImportError(f"keel_norms: cannot load {name}: {error}; KEEL_NORM_LIBRARY names "
                           "the file") from error
     if (abi := library.keel_abi()) != ABI:
-        raise ImportError(f"keel_norms: expected version {ABI} of keel/norm.h, {path} has {abi}")
+        raise ImportError(f"keel_norms: expected version {ABI} of keel/norm.h, {name} has {abi}")
     return library
 
 
@@ -108,8 +109,11 @@ class Plan:
                                                 (Type * len(kept))(*kept), len(kept),
                                                 ctypes.byref(handle)))
         self._handle = handle
+        self._run = self._library.keel_plan_run
         self.outputs = [self._output(j) for j in range(self._library.keel_plan_outputs(handle))]
         self.workspace = self._library.keel_plan_workspace(handle)
+        self._inputs = ctypes.c_void_p * len(kept)
+        self._outputs = ctypes.c_void_p * len(self.outputs)
 
     def _output(self, place):
         given = self._library.keel_plan_output(self._handle, place)
@@ -117,8 +121,8 @@ class Plan:
 
     def run(self, inputs, outputs, workspace, executor=None):
         """All are addresses as numbers, None for what is absent; `executor` that of an Executor."""
-        _expect(self._library.keel_plan_run(self._handle, _addresses(inputs), _addresses(outputs),
-                                            workspace, executor))
+        _expect(self._run(self._handle, self._inputs(*inputs), self._outputs(*outputs), workspace,
+                          executor))
 
     def __del__(self):
         if getattr(self, "_handle", None):
@@ -139,10 +143,6 @@ def _type(given):
         return Type(ABSENT, 0, None)
     dtype, sizes = given
     return Type(dtype, len(sizes), (ctypes.c_int64 * len(sizes))(*sizes))
-
-
-def _addresses(numbers):
-    return (ctypes.c_void_p * len(numbers))(*numbers)
 
 
 @functools.lru_cache(maxsize=1024)

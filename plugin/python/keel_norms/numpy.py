@@ -20,8 +20,8 @@ A norm over the batch takes x as (..., channels), whose rows it numbers in order
 (n, channels, h, w), and a mask of the rows: rows with 0 are padding."""
 import numpy as np
 
-from . import _library
-from ._norms import CHANNELS, NORMS, SCALAR
+from . import _functions, _library
+from ._norms import NORMS
 
 _DTYPES = {np.dtype(np.float32): _library.F32, np.dtype(np.float64): _library.F64,
            np.dtype(np.int32): _library.I32, np.dtype(np.uint8): _library.U8}
@@ -62,8 +62,7 @@ def call(op, inputs, attributes=()):
 def first_state(norm, channels, m=16, dtype=np.float32):
     """The state of a norm over the batch before its first step, as a dictionary of arrays. `m` is
     that of mabn."""
-    shapes = {CHANNELS: (channels,), SCALAR: ()}
-    return {name: np.full(shapes.get(state.shape, (m, channels)), state.first,
+    return {name: np.full(_functions.state_shape(state, channels, m), state.first,
                           np.int32 if name == "step" else dtype)
             for name, state in NORMS[norm].states.items()}
 
@@ -103,16 +102,15 @@ class Step:
     def backward(self, dy):
         """The gradients of the sum of y * dy, as the norm defines them."""
         op = self._norm + "_backward"
-        inputs, known = _library.ops()[op]
+        inputs = _library.ops()[op].inputs
         dy = _array(dy, "dy")
         if dy.shape != self._shape:
             raise ValueError(f"dy: expected {self._shape}, got {dy.shape}")
         values = {**self._values, "dy": dy.reshape(self._values["x"].shape)}
         values = {name: None if NORMS[self._norm].lacks(value) else value
                   for name, value in values.items()}
-        attributes = {k: v for k, v in self._attributes.items() if k in known}
-        if "wants_dbias" in known:
-            attributes["wants_dbias"] = self._values.get("bias") is not None
+        attributes = _functions.backward_attributes(self._norm, self._attributes,
+                                                    self._values.get("bias") is not None)
         results = dict(zip(NORMS[self._norm].gradients,
                            call(op, [values.get(name) for name in inputs], attributes)))
         given = {name: results.get("d" + name) if self._values.get(name) is not None else None
@@ -131,55 +129,26 @@ def _forward(norm, x, affine, options):
     values = {"x": x}
     values.update((name, _array(value, name)) for name, value in zip(("gain", "bias"), affine))
     attributes = dict(options)
-    if (mask := _option(norm, attributes, "mask")) is not None:
+    if (mask := _functions.option(norm, attributes, "mask")) is not None:
         mask = _array(mask, "mask", np.uint8)
         values["mask"] = mask.reshape(-1) if facts.is_column else mask
-    state = _option(norm, attributes, "state")
+    state = _functions.option(norm, attributes, "state")
     if facts.states:
         values.update(_read_state(norm, x, state, attributes))
     return Step(norm, values, attributes, shape)
-
-
-def _option(norm, options, name):
-    """Takes an option out of those given; None if the norm has it, but it is not given."""
-    has = NORMS[norm].states if name == "state" else name in _library.ops()[norm].inputs
-    return options.pop(name, None) if has else None
 
 
 def _read_state(norm, x, state, attributes):
     channels = x.shape[1] if x.ndim == 4 else x.shape[-1]
     if state is None:
         state = first_state(norm, channels, attributes.get("m", 16), x.dtype)
-    if missing := NORMS[norm].states.keys() - state.keys():
-        raise ValueError(f"state: expected {', '.join(NORMS[norm].states)}, "
-                         f"got no {', '.join(sorted(missing))}")
+    state = _functions.checked_state(norm, state)
     return {name: _array(state[name], name, np.int32 if name == "step" else None)
             for name in NORMS[norm].states}
 
 
-def _function(norm):
-    """The function of a norm: with gain and bias, with a gain that must be given, or neither."""
-    facts = NORMS[norm]
-    if "dbias" in facts.gradients:
-        def apply(x, gain=None, bias=None, **options):
-            return _forward(norm, x, (gain, bias), options)
-    elif "dgain" in facts.gradients:
-        def apply(x, gain, **options):
-            return _forward(norm, x, (gain,), options)
-    else:
-        def apply(x, **options):
-            return _forward(norm, x, (), options)
-    inputs, attributes = _library.ops()[norm]
-    options = [*(["state"] if facts.states else []), *(["mask"] if "mask" in inputs else []),
-               *attributes]
-    apply.__name__ = apply.__qualname__ = norm
-    apply.__doc__ = (f"{facts.formula}.\n\n{facts.source}. Options: {', '.join(options)}. "
-                     "Returns a Step.")
-    return apply
-
-
 for _name in NORMS:
-    globals()[_name] = _function(_name)
+    globals()[_name] = _functions.function(_name, _forward, "a Step")
 
 
 class WeightStep:

@@ -190,16 +190,35 @@ class OwnNorms(unittest.TestCase):
         torch.testing.assert_close(y, reference(x.transpose(1, 2)[:, :5]), rtol=1e-5, atol=1e-5)
 
     def test_a_step_that_is_not_finite_leaves_the_state(self):
-        for norm in (knn.PowerNorm(4), knn.MABN(4, m=2), knn.BatchNorm1d(4), knn.BatchRenorm1d(4)):
+        for norm in (knn.PowerNorm(4), knn.MABN(4, m=2), knn.BatchNorm1d(4), knn.BatchRenorm1d(4),
+                     knn.PNV(4), knn.BatchNorm1d(4, momentum=None)):
+            norm(torch.randn(3, 4)).sum().backward()
             before = {k: v.clone() for k, v in norm.state_dict().items() if "batches" not in k}
-            x = torch.full((3, 4), float("inf"), requires_grad=True)
-            norm(x).sum().backward()
-            for name, value in before.items():
-                self.assertTrue(torch.equal(norm.state_dict()[name], value), (norm, name))
+            for bad in ("inf", "nan"):
+                x = torch.randn(3, 4)
+                x[1, 2] = float(bad)  # one number is enough, and the other channels wait, too
+                norm(x.requires_grad_()).sum().backward()
+                for name, value in before.items():
+                    self.assertTrue(torch.equal(norm.state_dict()[name], value), (norm, name))
+
+    def test_states_move_together_or_not_at_all(self):
+        norm = knn.BatchNorm1d(4)
+        norm(torch.randn(3, 4) * 1e30)  # a variance beyond float32, and a mean within
+        self.assertTrue(torch.equal(norm.running_mean, torch.zeros(4)))
+        self.assertTrue(torch.equal(norm.running_var, torch.ones(4)))
 
     def test_offset_of_rms_norm(self):
         x = torch.randn(3, 8)
-        torch.testing.assert_close(knn.RMSNorm(8, 1e-6, offset=1.0)(x), nn.RMSNorm(8, 1e-6)(x))
+        for offset in (1.0, -0.5):
+            norm, plain = knn.RMSNorm(8, 1e-6, offset=offset), nn.RMSNorm(8, 1e-6)
+            torch.testing.assert_close(norm.weight.detach(), torch.full((8,), 1 - offset))
+            torch.testing.assert_close(norm(x), plain(x))
+            kept = torch.randn(8)  # what a checkpoint of such a model holds
+            norm.load_state_dict({"weight": kept})
+            plain.load_state_dict({"weight": offset + kept})
+            torch.testing.assert_close(norm(x), plain(x))
+            torch.testing.assert_close(gradients(norm(x), [norm.weight], x),
+                                       gradients(plain(x), [plain.weight], x))
 
     def test_any_number_of_threads_gives_the_same_bits(self):
         x = torch.randn(4096, 64, requires_grad=True)

@@ -9,13 +9,17 @@
 Modules that PyTorch has, too, are subclasses of PyTorch's with the same arguments and the same
 state_dict. functional has all norms as functions."""
 from . import functional
+from .checkpoints import checkpoint
 from .column_modules import (MABN, PNV, BatchNorm1d, BatchNorm2d, BatchRenorm1d, BatchRenorm2d,
                              PowerNorm)
 from .convert import convert
 from .row_modules import (AdaNorm, DetachNorm, GroupNorm, GroupScaling, InstanceNorm1d,
                           InstanceNorm2d, LayerNorm, LayerNormSimple, RMSNorm, ScaleNorm)
+from .sync_modules import (SyncBatchNorm, SyncBatchRenorm, SyncMABN, SyncPNV, SyncPowerNorm,
+                           convert_sync_batchnorm)
 
 __all__ = ["AdaNorm", "BatchNorm1d", "BatchNorm2d", "BatchRenorm1d", "BatchRenorm2d", "DetachNorm",
            "GroupNorm", "GroupScaling", "InstanceNorm1d", "InstanceNorm2d", "LayerNorm",
-           "LayerNormSimple", "MABN", "PNV", "PowerNorm", "RMSNorm", "ScaleNorm", "convert",
-           "functional"]
+           "LayerNormSimple", "MABN", "PNV", "PowerNorm", "RMSNorm", "ScaleNorm",
+           "SyncBatchNorm", "SyncBatchRenorm", "SyncMABN", "SyncPNV", "SyncPowerNorm", "checkpoint",
+           "convert", "convert_sync_batchnorm", "functional"]

@@ -2,6 +2,8 @@
 
 What the backward needs and a later forward may overwrite (buffers of a module) is not saved: the
 tensors that a backward moves, nu and gz, are held by the context and written in place."""
+import functools
+
 import torch
 from torch.autograd.function import once_differentiable
 
@@ -10,79 +12,141 @@ from .._norms import NORMS
 from . import _ops
 
 
+class Recipe:
+    """What a norm with its attributes saves, and what its backward is given and gives."""
+
+    def __init__(self, norm, text):
+        facts, inputs = NORMS[norm], _ops.OPS[norm].inputs
+        known = (*inputs, *facts.outputs)
+        self.norm, self.op, self.facts = norm, norm + "_backward", facts
+        self.attributes = dict(pair.split("=", 1) for pair in text.split())
+        self.inputs, backward_attributes = _ops.OPS[self.op]
+        self.moved = tuple(name for name, state in facts.states.items() if state.by_backward)
+        # For each input of the backward its place among inputs and outputs of the forward.
+        self.saved = tuple(known.index(name) if name in known and name not in self.moved else None
+                           for name in self.inputs)
+        self.moved_places = tuple(inputs.index(name) for name in self.moved)
+        self.bias = inputs.index("bias") if "bias" in inputs else None
+        self.gradients = tuple("d" + name if name in ("x", "gain", "bias") else None
+                               for name in inputs)
+        kept = {name: value for name, value in self.attributes.items()
+                if name in backward_attributes}
+        self.texts = {wants: _library.attributes_text(
+            {**kept, "wants_dbias": wants} if "wants_dbias" in backward_attributes else kept)
+            for wants in (False, True)}
+
+
+_kept_recipe = functools.lru_cache(maxsize=1024)(Recipe)
+
+
+def _recipe(norm, text):
+    return Recipe(norm, text) if torch.compiler.is_compiling() else _kept_recipe(norm, text)
+
+
+def _keep(ctx, given, tensors, outputs):
+    """Saves for the backward. `given` are norm, attributes and shards."""
+    norm, text, ctx.shards = given
+    recipe = ctx.recipe = _recipe(norm, text)
+    ctx.mark_non_differentiable(*outputs[1:])
+    ctx.set_materialize_grads(False)
+    known = (*tensors, *outputs)
+    ctx.save_for_backward(*[None if place is None else known[place] for place in recipe.saved])
+    ctx.moved = [tensors[place] for place in recipe.moved_places]
+    ctx.has_bias = recipe.bias is not None and tensors[recipe.bias] is not None
+
+
 class _Norm(torch.autograd.Function):
     @staticmethod
-    def forward(norm, attributes, *tensors):
-        return _ops.call(norm, tensors, attributes)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        norm, attributes, *tensors = inputs
-        ctx.norm, ctx.attributes = norm, attributes
-        ctx.mark_non_differentiable(*output[1:])
-        names = _ops.OPS[norm].inputs
-        facts = NORMS[norm]
-        values = {**dict(zip(names, tensors)), **dict(zip(facts.outputs, output))}
-        ctx.moved = {name: values[name] for name, state in facts.states.items()
-                     if state.by_backward}
-        wanted = _ops.OPS[norm + "_backward"].inputs
-        saved = [None if name in ctx.moved else values.get(name) for name in wanted]
-        ctx.save_for_backward(*(None if facts.lacks(value) else value for value in saved))
-        ctx.has_bias = values.get("bias") is not None
+    def forward(ctx, norm, text, shards, *tensors):
+        outputs = _ops.call(norm, tensors, text)
+        _keep(ctx, (norm, text, shards), tensors, outputs)
+        return outputs
 
     @staticmethod
     @once_differentiable
     def backward(ctx, dy, *unused):
-        op = ctx.norm + "_backward"
-        names, known = _ops.OPS[op]
-        values = {**dict(zip(names, ctx.saved_tensors)), **ctx.moved, "dy": dy.contiguous()}
-        results = _ops.call(op, [values.get(name) for name in names],
-                            _backward_attributes(ctx, known))
-        found = dict(zip(NORMS[ctx.norm].gradients, results))
-        _move(ctx, found)
-        return (None, None, *(_gradient(ctx, found, place, name) for place, name in
-                              enumerate(_ops.OPS[ctx.norm].inputs)))
+        if dy is None:  # nothing depends on y
+            return (None,) * len(ctx.needs_input_grad)
+        recipe = ctx.recipe
+        values = dict(zip(recipe.inputs, ctx.saved_tensors))
+        if recipe.facts.is_column:
+            values = {name: None if recipe.facts.lacks(value) else value
+                      for name, value in values.items()}
+        values.update(zip(recipe.moved, ctx.moved), dy=dy.contiguous())
+        own = {}
+        if ctx.shards is not None:
+            values["sums"], own = ctx.shards.gradient_sums(recipe.norm, values, recipe.attributes)
+        results = _ops.call(recipe.op, [values.get(name) for name in recipe.inputs],
+                            recipe.texts[ctx.has_bias])
+        found = {**dict(zip(recipe.facts.gradients, results)), **own}
+        _move(recipe, ctx.moved, found)
+        return (None, None, None, *[found.get(name) if name and needed else None for name, needed
+                                    in zip(recipe.gradients, ctx.needs_input_grad[3:])])
 
 
-def _backward_attributes(ctx, known):
-    given = dict(pair.split("=", 1) for pair in ctx.attributes.split())
-    attributes = {name: value for name, value in given.items() if name in known}
-    if "wants_dbias" in known:
-        attributes["wants_dbias"] = ctx.has_bias
-    return _library.attributes_text(attributes)
+class _TransformedNorm(torch.autograd.Function):
+    """The same for torch.func, in the style that it asks for; a call takes three times as long."""
+
+    @staticmethod
+    def forward(norm, text, shards, *tensors):
+        return _ops.call(norm, tensors, text)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _keep(ctx, inputs[:3], inputs[3:], output)
+
+    backward = _Norm.backward
 
 
-def _move(ctx, found):
+def _move(recipe, states, found):
     """Writes the states that the backward moves, unless a number is not finite."""
-    for name, state in ctx.moved.items():
-        following = found[NORMS[ctx.norm].states[name].next]
+    for name, state in zip(recipe.moved, states):
+        following = found[recipe.facts.states[name].next]
         if following.shape == state.shape:
-            state.copy_(if_finite(following, state))
+            state.copy_(torch.where(all_finite([following]), following, state))
 
 
-def if_finite(following, old):
-    """The next value of a state, or the old one where a number of it is not finite."""
-    return torch.where(torch.isfinite(following).all(), following, old)
+def all_finite(values):
+    """Whether all numbers are finite, as a tensor: nobody waits for it."""
+    found = [torch.isfinite(value).all() for value in values]
+    return functools.reduce(torch.logical_and, found)
 
 
-def _gradient(ctx, found, place, name):
-    if not ctx.needs_input_grad[place + 2] or name not in ("x", "gain", "bias"):
-        return None
-    return found.get("d" + name)
+def _function():
+    # torch.autograd.Function asks the same.
+    is_transformed = not torch.compiler.is_compiling() and (
+        torch._C._are_functorch_transforms_active())
+    return _TransformedNorm if is_transformed else _Norm
 
 
-def apply(norm, values, attributes):
+_kept_text = functools.lru_cache(maxsize=1024)(_library.attributes_text)
+
+
+def _text(attributes):
+    """Attributes as the library reads them."""
+    if torch.compiler.is_compiling():
+        return _library.attributes_text(attributes)
+    return _kept_text(tuple(attributes.items()))
+
+
+def apply(norm, values, attributes, shards=None):
     """All outputs of a norm by name, of which y can be differentiated by x, gain and bias. `values`
     are its inputs by name; a missing one is absent. float16 and bfloat16 are computed in float32;
-    y then has the type of x."""
-    x = values["x"]
-    values = {name: _widened(value) for name, value in values.items()}
-    tensors = [values.get(name) for name in _ops.OPS[norm].inputs]
-    results = _Norm.apply(norm, _library.attributes_text(attributes), *tensors)
+    y then has the type of x. `shards` are those of a batch on several processes."""
+    dtype = values["x"].dtype
+    if shards is not None:
+        wide = {name: _widened(value) for name, value in values.items()}
+        values = {**wide, **shards.statistics(norm, wide, attributes)}
+    tensors = [_widened(values.get(name)) for name in _ops.OPS[norm].inputs]
+    results = _function().apply(norm, _text(attributes), shards, *tensors)
     outputs = dict(zip(NORMS[norm].outputs, results))
-    return {**outputs, "y": outputs["y"].to(x.dtype)}
+    if outputs["y"].dtype != dtype:
+        outputs["y"] = outputs["y"].to(dtype)
+    return outputs
+
+
+_NARROW = (torch.float16, torch.bfloat16)
 
 
 def _widened(value):
-    narrow = value is not None and value.dtype in (torch.float16, torch.bfloat16)
-    return value.float() if narrow else value
+    return value.float() if value is not None and value.dtype in _NARROW else value

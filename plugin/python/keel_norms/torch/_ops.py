@@ -30,24 +30,37 @@ def _parallel_for():
     return run, ctypes.pointer(address)
 
 
-def _executor():
-    run, holder = _parallel_for()
-    return _library.Executor(run, ctypes.cast(holder, ctypes.c_void_p), torch.get_num_threads())
+# Executors and plans are made once, for a call may take no longer than the kernel that it starts.
+@functools.cache
+def _executor(threads):
+    run_of, holder = _parallel_for()
+    executor = _library.Executor(run_of, ctypes.cast(holder, ctypes.c_void_p), threads)
+    return executor, ctypes.addressof(executor)
 
 
-def _run(op, tensors, attributes):
+@functools.lru_cache(maxsize=1024)
+def _plan(op, attributes, types):
+    """A plan and the sizes and element types of its outputs; `types` are those of PyTorch."""
+    for given, name in zip(types, OPS[op].inputs):
+        if given is not None and given[0] not in _DTYPES:
+            raise TypeError(f"[{op}] {name}: expected float32 or float64, got {given[0]}")
+    plan = _library.plan(op, attributes, tuple(
+        None if given is None else (_DTYPES[given[0]], tuple(given[1])) for given in types))
+    return plan, [(sizes, _TYPES[dtype]) for dtype, sizes in plan.outputs]
+
+
+def run(op, tensors, attributes):
+    """The outputs of an op, past PyTorch's dispatcher."""
     tensors = [None if t is None else t.contiguous() for t in tensors]
-    for tensor, name in zip(tensors, OPS[op].inputs):
-        if tensor is not None and tensor.dtype not in _DTYPES:
-            raise TypeError(f"[{op}] {name}: expected float32 or float64, got {tensor.dtype}")
-    types = tuple(None if t is None else (_DTYPES[t.dtype], tuple(t.shape)) for t in tensors)
-    plan = _library.plan(op, attributes, types)
-    outputs = [torch.empty(sizes, dtype=_TYPES[dtype]) for dtype, sizes in plan.outputs]
-    workspace = torch.empty(plan.workspace, dtype=torch.uint8)  # PyTorch aligns to 64 bytes
-    executor = _executor()
+    plan, results = _plan(op, attributes,
+                          tuple([None if t is None else (t.dtype, t.shape) for t in tensors]))
+    outputs = [torch.empty(sizes, dtype=dtype) for sizes, dtype in results]
+    workspace = None
+    if plan.workspace:  # PyTorch aligns to 64 bytes
+        workspace = torch.empty(plan.workspace, dtype=torch.uint8)
     plan.run([None if t is None else t.data_ptr() for t in tensors],
-             [t.data_ptr() for t in outputs], workspace.data_ptr() or None,
-             ctypes.addressof(executor))
+             [t.data_ptr() for t in outputs], workspace if workspace is None
+             else workspace.data_ptr(), _executor(torch.get_num_threads())[1])
     return tuple(outputs)
 
 
@@ -82,9 +95,9 @@ def _define(op, outputs, fake):
     _ops.define(f"{op}({', '.join(kinds)}, str attributes='') -> "
                 f"{results if outputs == 1 else f'({results})'}")
 
-    def run(*arguments):
+    def kernel(*arguments):
         tensors, text = _split(arguments, len(inputs))
-        made = _run(op, tensors, text)
+        made = run(op, tensors, text)
         return made[0] if outputs == 1 else made
 
     def shapes(*arguments):
@@ -92,7 +105,7 @@ def _define(op, outputs, fake):
         made = fake(tensors, text)
         return made[0] if outputs == 1 else made
 
-    _ops.impl(op, run, "CPU")
+    _ops.impl(op, kernel, "CPU")
     torch.library.register_fake(f"keel_norms::{op}", shapes, lib=_ops)
 
 
@@ -106,7 +119,11 @@ for _norm, _facts in NORMS.items():
     _define(_norm + "_backward", len(_facts.gradients), functools.partial(_fake_backward, _norm))
 
 
+_OVERLOADS = {op: getattr(torch.ops.keel_norms, op).default
+              for norm in NORMS for op in (norm, norm + "_backward")}
+
+
 def call(op, tensors, attributes):
     """The outputs of an op as a tuple."""
-    result = getattr(torch.ops.keel_norms, op)(*tensors, attributes)
+    result = _OVERLOADS[op](*tensors, attributes)
     return result if isinstance(result, (tuple, list)) else (result,)

@@ -4,7 +4,8 @@ import torch
 from torch import nn
 
 from .._norms import NORMS
-from ._autograd import if_finite
+from . import checkpoints
+from ._autograd import all_finite
 from .functional import column_norm
 from .row_modules import NoFastPath
 
@@ -16,22 +17,26 @@ def _is_recomputing():
 
 
 def _update(module, norm, outputs, buffers):
-    """Writes the next states of a forward into the buffers, {state: buffer}."""
+    """Writes the next states of a forward into the buffers, {state: buffer}: all of them, or only
+    the step where a number is not finite."""
     if _is_recomputing():
         return
+    following = {state: outputs.get(NORMS[norm].states[state].next) for state in buffers}
+    moves = {state: value for state, value in following.items()
+             if value is not None and value.shape == buffers[state].shape}
     with torch.no_grad():
-        for state, buffer in buffers.items():
-            following = outputs.get(NORMS[norm].states[state].next)
-            if following is not None and following.shape == buffer.shape:
-                buffer.copy_(following if state == "step" else if_finite(following, buffer))
+        is_finite = all_finite([value for state, value in moves.items() if state != "step"])
+        for state, value in moves.items():
+            old = buffers[state]
+            old.copy_(value if state == "step" else torch.where(is_finite, value, old))
 
 
 def _refuse_recomputing(module):
     """A norm that reads its state in training would recompute with what came after."""
-    if module.training and _is_recomputing():
+    if module.training and _is_recomputing() and checkpoints.current() is None:
         raise RuntimeError(f"{type(module).__name__}: a checkpoint computes this norm again, but "
-                           "its running statistics have moved on; keep the norm outside of the "
-                           "checkpoint")
+                           "its running statistics have moved on; use keel_norms.torch.checkpoint "
+                           "or keep the norm outside of the checkpoint")
 
 
 class _BatchNorm:
@@ -62,11 +67,14 @@ class _BatchNorm:
                   "mask": mask}
         outputs = column_norm("batch_norm", x, values, {
             "eps": self.eps, "keep": 1 - self._rate(), "training": uses_batch,
-            "running_unbiased": True})
+            "running_unbiased": True}, self._shards())
         if self.training and self.track_running_stats:
             _update(self, "batch_norm", outputs,
                     {"running_mean": self.running_mean, "running_var": self.running_var})
         return outputs["y"]
+
+    def _shards(self):
+        """Those of a batch on several processes; None: x is the batch."""
 
     def _rate(self):
         if self.momentum is not None or not self.track_running_stats:
@@ -111,16 +119,31 @@ class _ColumnNorm(NoFastPath, nn.Module):
         if states.keys() != {"psi2"}:  # pn_v does not read its state in training
             _refuse_recomputing(self)
         buffers = {name: getattr(self, self._buffer(name)) for name in states}
-        # The step is saved for the backward, which must not see it move.
-        given = {name: b.clone() if name == "step" else b for name, b in buffers.items()}
+        given = {**buffers, **self._read(buffers)}
         outputs = column_norm(self.norm, x, {"gain": self.weight, "bias": self.bias, "mask": mask,
                                              **given},
-                              {**self.attributes, "training": self.training})
+                              {**self._attributes(), "training": self.training},
+                              self._shards())
         if self.training:
             moved = {name: b for name, b in buffers.items() if not states[name].by_backward}
             _update(self, self.norm, outputs, moved)
         self.outputs_seen(outputs)
         return outputs["y"]
+
+    def _read(self, buffers):
+        """Copies of the states that the forward reads, where copies are needed. Those that the
+        backward moves are read by it, and are never copied."""
+        tape = None if torch.compiler.is_compiling() or not self.training else checkpoints.current()
+        if tape is None:  # The step is saved for the backward, which must not see it move.
+            return {name: b.clone() for name, b in buffers.items() if name == "step"}
+        states = NORMS[self.norm].states
+        return tape.read({name: b for name, b in buffers.items() if not states[name].by_backward})
+
+    def _attributes(self):
+        return self.attributes
+
+    def _shards(self):
+        """Those of a batch on several processes; None: x is the batch."""
 
     def outputs_seen(self, outputs):
         """Hook for what a norm shows of itself."""

@@ -67,10 +67,11 @@ def instance_norm(x, weight=None, bias=None, eps=1e-5):
     return group_norm(x, x.shape[1], weight, bias, eps)
 
 
-def column_norm(norm, x, values, attributes):
+def column_norm(norm, x, values, attributes, shards=None):
     """A norm over the batch. x has its channels last, as (..., channels) with a mask of the other
     axes, or is an image (n, channels, h, w). Returns all outputs by name; next states are
-    `next_...`, of the shape (0) in evaluation."""
+    `next_...`, of the shape (0) in evaluation. `shards` are those of a batch on several
+    processes."""
     rows = x if x.dim() in (2, 4) else x.reshape(-1, x.shape[-1])
     mask = values.get("mask")
     if mask is not None:
@@ -78,5 +79,24 @@ def column_norm(norm, x, values, attributes):
             raise ValueError(f"{norm}: mask: expected one of {tuple(x.shape[:-1])} for tokens, "
                              f"got {tuple(mask.shape)} for {tuple(x.shape)}")
         values = {**values, "mask": mask.reshape(-1).to(torch.uint8)}
-    outputs = _autograd.apply(norm, {**values, "x": rows}, attributes)
-    return {**outputs, "y": outputs["y"].reshape(x.shape)}
+    if shards is not None and rows.numel() < 2 * _channels(x):
+        rows, values, shards = _padded(rows, values, shards)
+    outputs = _autograd.apply(norm, {**values, "x": rows}, attributes, shards)
+    y = outputs["y"][:-shards.padding] if shards and shards.padding else outputs["y"]
+    return {**outputs, "y": y.reshape(x.shape)}
+
+
+def _channels(x):
+    return x.shape[1] if x.dim() == 4 else x.shape[-1]
+
+
+def _padded(rows, values, shards):
+    """A shard of fewer than two elements a channel as two rows, of which a mask leaves those out
+    that are not its own. By them the gradient finds its way to an x without elements."""
+    rows = rows.reshape(-1, _channels(rows))
+    own = rows.shape[0]
+    mask = values.get("mask")
+    mask = rows.new_ones(own, dtype=torch.uint8) if mask is None else mask
+    pad = torch.nn.functional.pad
+    return (pad(rows, (0, 0, 0, 2 - own)), {**values, "mask": pad(mask, (0, 2 - own))},
+            type(shards)(shards.group, 2 - own))

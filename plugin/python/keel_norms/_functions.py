@@ -1,0 +1,52 @@
+"""The functions of the norms, alike for NumPy and JAX, made from the table of norms."""
+from . import _library
+from ._norms import NORMS
+
+
+def option(norm, options, name):
+    """Takes `state` or an input out of the options; None where it is not given. What the norm does
+    not have stays among the options, so that keel refuses it."""
+    has = NORMS[norm].states if name == "state" else name in _library.ops()[norm].inputs
+    return options.pop(name, None) if has else None
+
+
+def function(norm, forward, result):
+    """The function of a norm: with gain and bias, with a gain that must be given, or neither.
+    It calls forward(norm, x, affine, options); `result` says in words what it returns."""
+    facts = NORMS[norm]
+    if "dbias" in facts.gradients:
+        def apply(x, gain=None, bias=None, **options):
+            return forward(norm, x, (gain, bias), options)
+    elif "dgain" in facts.gradients:
+        def apply(x, gain, **options):
+            return forward(norm, x, (gain,), options)
+    else:
+        def apply(x, **options):
+            return forward(norm, x, (), options)
+    inputs, attributes = _library.ops()[norm]
+    options = [*(["state"] if facts.states else []), *(["mask"] if "mask" in inputs else []),
+               *attributes]
+    apply.__name__ = apply.__qualname__ = norm
+    apply.__doc__ = (f"{facts.formula}.\n\n{facts.source}. Options: {', '.join(options)}. "
+                     f"Returns {result}.")
+    return apply
+
+
+def state_shape(state, channels, m):
+    """The shape of a state of _norms.State."""
+    return {"channels": (channels,), "scalar": (), "ring": (m, channels)}[state.shape]
+
+
+def checked_state(norm, state):
+    """The state, refused where a part of it is missing."""
+    if missing := NORMS[norm].states.keys() - state.keys():
+        raise ValueError(f"state: expected {', '.join(NORMS[norm].states)}, "
+                         f"got no {', '.join(sorted(missing))}")
+    return state
+
+
+def backward_attributes(norm, attributes, has_bias):
+    """The attributes of the backward op that belong to those of a forward."""
+    known = _library.ops()[norm + "_backward"].defaults
+    kept = {name: value for name, value in dict(attributes).items() if name in known}
+    return {**kept, "wants_dbias": has_bias} if "wants_dbias" in known else kept

@@ -1,0 +1,189 @@
+"""keel's norms as differentiable functions of JAX, on CPUs.
+
+    from keel_norms import jax as kj
+
+    y = kj.layer_norm(x, gain, bias, eps=1e-6)
+
+    state = kj.first_state("batch_norm", channels=64)
+    y, state = kj.batch_norm(x, gain, bias, state=state)
+
+The functions work under jit, grad and vmap. They are those of keel_norms.numpy, and give the same
+bits; names and attributes are keel's. A norm over the batch returns y and the next state. All but y
+counts as a constant: nothing is differentiated by way of a state.
+
+The backwards of power_norm and mabn move a part of the state, nu and gz. JAX gives a backward no
+other way out than gradients, so the gradient by nu or gz *is* its next value:
+
+    gradient = jax.grad(loss, argnums=(0, 1), has_aux=True, allow_int=True)
+    (by_parameters, by_state), next_state = gradient(parameters, state)
+    state = kj.after_backward(next_state, by_state)
+
+A state must be used once in a loss: JAX adds the gradients of several uses. float16 and bfloat16
+are computed in float32, and y then has the type of x."""
+import ctypes
+import functools
+import os
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import _functions, _library
+from ._norms import NORMS
+
+_DTYPES = {jnp.dtype(jnp.float32): _library.F32, jnp.dtype(jnp.float64): _library.F64,
+           jnp.dtype(jnp.int32): _library.I32, jnp.dtype(jnp.uint8): _library.U8}
+_TYPES = {number: dtype for dtype, number in _DTYPES.items()}
+_NARROW = (jnp.float16, jnp.bfloat16)
+
+
+@functools.cache
+def _register():
+    """Tells XLA of the handler in libkeel_norm_jax.so, which lies beside libkeel_norm.so."""
+    _library.load()  # what the handler calls
+    path = os.path.join(os.path.dirname(_library.path()), "libkeel_norm_jax.so")
+    try:
+        handler = ctypes.CDLL(path).keel_norm_jax
+    except (OSError, AttributeError) as error:
+        raise ImportError(f"keel_norms: cannot load {path}: {error}; it is built where meson is "
+                          "told -Djax_headers=FOLDER") from error
+    jax.ffi.register_ffi_target("keel_norm", jax.ffi.pycapsule(handler), platform="cpu")
+
+
+_register()
+
+
+def call(op, inputs, attributes=()):
+    """Runs one op of keel/norm.h. `inputs` are arrays by place, None for an absent one. Returns the
+    list of outputs; one that does not apply has the shape (0,)."""
+    text = _library.attributes_text(attributes)
+    given = [a for a in inputs if a is not None]
+    for array, name in zip(inputs, _library.ops()[op].inputs if op in _library.ops() else ()):
+        if array is not None and array.dtype not in _DTYPES:
+            raise TypeError(f"{name}: expected float32 or float64, got {array.dtype}")
+    plan = _library.plan(op, text, tuple(None if a is None else (_DTYPES[a.dtype], a.shape)
+                                         for a in inputs))
+    results = [jax.ShapeDtypeStruct(sizes, _TYPES[dtype]) for dtype, sizes in plan.outputs]
+    numbers = iter(range(len(given)))
+    places = [-1 if a is None else next(numbers) for a in inputs]
+    return jax.ffi.ffi_call("keel_norm", results, vmap_method="expand_dims")(
+        *given, op=op, attributes=text, places=np.array(places, np.int64),
+        ranks=np.array([a.ndim for a in given], np.int64))
+
+
+# A norm on its inputs by name. Returns all outputs by name.
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _norm(norm, attributes, values):
+    results = call(norm, [values.get(name) for name in _library.ops()[norm].inputs], attributes)
+    return dict(zip(NORMS[norm].outputs, results))
+
+
+def _norm_forward(norm, attributes, values):
+    outputs = _norm(norm, attributes, values)
+    known = {**values, **outputs}
+    wanted = _library.ops()[norm + "_backward"].inputs
+    # The keys of the second dictionary say which inputs were given.
+    return outputs, ({name: known[name] for name in wanted if name in known},
+                     {name: () for name in values})
+
+
+def _norm_backward(norm, attributes, saved, cotangents):
+    kept, given = saved
+    values = {name: None if NORMS[norm].lacks(value) else value for name, value in kept.items()}
+    values["dy"] = cotangents["y"]
+    op = norm + "_backward"
+    results = dict(zip(NORMS[norm].gradients, call(
+        op, [values.get(name) for name in _library.ops()[op].inputs],
+        _functions.backward_attributes(norm, attributes, "bias" in given))))
+    gradients = {name: results.get("d" + name) for name in given}
+    for name, state in NORMS[norm].states.items():
+        if state.by_backward:
+            following = results[state.next]
+            gradients[name] = following if following.shape == kept[name].shape else kept[name]
+    return (gradients,)
+
+
+_norm.defvjp(_norm_forward, _norm_backward)
+
+
+def first_state(norm, channels, m=16, dtype=jnp.float32):
+    """The state of a norm over the batch before its first step, as a dictionary of arrays. `m` is
+    that of mabn."""
+    return {name: jnp.full(_functions.state_shape(state, channels, m), state.first,
+                           jnp.int32 if name == "step" else dtype)
+            for name, state in NORMS[norm].states.items()}
+
+
+def after_backward(next_state, gradients):
+    """The next state with what the backward moved, nu or gz: their gradients, which are by `state`
+    or by a part of it."""
+    moved = {name: gradients[name] for facts in NORMS.values()
+             for name, state in facts.states.items() if state.by_backward and name in gradients}
+    return {**next_state, **moved}
+
+
+def _wide(value):
+    value = jnp.asarray(value)
+    return value.astype(jnp.float32) if value.dtype in _NARROW else value
+
+
+def _forward(norm, x, affine, options):
+    """`affine` are gain and bias; `options` are state, mask and the attributes."""
+    facts, x = NORMS[norm], jnp.asarray(x)
+    rows = _wide(x)
+    if facts.is_column and x.ndim not in (2, 4):
+        rows = rows.reshape(-1, x.shape[-1])
+    values = {"x": rows, "gain": affine[0] if affine else None, "bias": (*affine, None, None)[1]}
+    attributes = dict(options)
+    if (mask := _functions.option(norm, attributes, "mask")) is not None:
+        mask = jnp.asarray(mask).astype(jnp.uint8)
+        values["mask"] = mask.reshape(-1) if facts.is_column else mask
+    state = _functions.option(norm, attributes, "state")
+    if facts.states:
+        channels = x.shape[1] if x.ndim == 4 else x.shape[-1]
+        state = state or first_state(norm, channels, attributes.get("m", 16), rows.dtype)
+        values.update(_functions.checked_state(norm, state))
+    values = {name: _wide(value) for name, value in values.items() if value is not None}
+    outputs = _norm(norm, tuple(sorted(attributes.items())), values)
+    y = outputs["y"].reshape(x.shape).astype(x.dtype)
+    return (y, _next_state(norm, outputs, values)) if facts.states else y
+
+
+def _next_state(norm, outputs, values):
+    """The states after a forward; those whose next value does not exist stay as they are."""
+    states = {}
+    for name, state in NORMS[norm].states.items():
+        following, old = outputs.get(state.next), values[name]
+        moves = following is not None and following.shape == old.shape
+        states[name] = jax.lax.stop_gradient(following if moves else old)
+    return states
+
+
+for _name in NORMS:
+    globals()[_name] = _functions.function(
+        _name, _forward, "y and the next state" if NORMS[_name].states else "y")
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _weight_norm(attributes, v, g):
+    return call("weight_norm", [v, g], attributes)[0]
+
+
+def _weight_norm_forward(attributes, v, g):
+    w, rnorm = call("weight_norm", [v, g], attributes)
+    return w, (v, g, rnorm)
+
+
+def _weight_norm_backward(attributes, saved, dw):
+    return tuple(call("weight_norm_backward", [*saved, dw], attributes))
+
+
+_weight_norm.defvjp(_weight_norm_forward, _weight_norm_backward)
+
+
+def weight_norm(v, g, **attributes):
+    """w = g v / |v|, over the weights of a unit. Salimans & Kingma 2016."""
+    return _weight_norm(tuple(sorted(attributes.items())), jnp.asarray(v), jnp.asarray(g))
+
+
+__all__ = ["after_backward", "call", "first_state", "weight_norm", *NORMS]

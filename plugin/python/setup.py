@@ -1,0 +1,74 @@
+"""Builds the wheel of keel-norms in a checkout: the Python files, and beside them the library that
+meson built, with the libraries that it links and a machine may lack.
+
+KEEL_NORM_LIBRARY names the library; without it, it is that of build/, else of build-release/. The
+wheel runs where the library does: on the instruction sets that it was built for, with a C library
+that is not older than the builder's."""
+import atexit
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LIBRARY = "libkeel_norm.so.1"
+BUNDLED = re.compile(r"\s(lib(?:fmt|hwy)\.so\S*) => (/\S+)")
+
+
+def built_library():
+    """The folder that meson built the library in."""
+    named = os.environ.get("KEEL_NORM_LIBRARY")
+    folders = [pathlib.Path(named).resolve().parent] if named else [
+        ROOT / build / "plugin/c" for build in ("build", "build-release")]
+    for folder in folders:
+        if (folder / LIBRARY).exists():
+            return folder
+    raise SystemExit(f"keel-norms: no {LIBRARY} in {', '.join(map(str, folders))}: build it with "
+                     "tools/setup --test, or name it by KEEL_NORM_LIBRARY")
+
+
+def linked_libraries(library):
+    """Paths of the libraries to bundle, by the names that the library has for them."""
+    listed = subprocess.run(["ldd", library], capture_output=True, text=True, check=True).stdout
+    return dict(BUNDLED.findall(listed))
+
+
+class BuildWithLibrary(build_py):
+    def run(self):
+        super().run()
+        folder, target = built_library(), pathlib.Path(self.build_lib) / "keel_norms"
+        files = {LIBRARY: folder / LIBRARY, **linked_libraries(folder / LIBRARY)}
+        if (folder / "libkeel_norm_jax.so").exists():
+            files["libkeel_norm_jax.so"] = folder / "libkeel_norm_jax.so"
+        for name, path in files.items():
+            shutil.copyfile(os.path.realpath(path), target / name)
+
+
+class AnyPython(bdist_wheel):
+    """Of this platform, but of no version of Python: the library does not know Python."""
+
+    def get_tag(self):
+        return "py3", "none", super().get_tag()[2]
+
+
+class WithLibrary(Distribution):
+    def has_ext_modules(self):
+        return True
+
+
+def scratch_folder():
+    """Where setuptools works, so that the checkout stays clean and nothing old gets in."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+SCRATCH = scratch_folder()
+setup(distclass=WithLibrary, cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": AnyPython},
+      options={"build": {"build_base": SCRATCH}, "egg_info": {"egg_base": SCRATCH}})

@@ -1,0 +1,207 @@
+"""What PyTorch asks of every module of keel_norms.torch: copies, files, the meta device, export and
+compilation, and exact gradient checkpoints. KEEL_THOROUGH=1 compiles all modules with Inductor."""
+import copy
+import io
+import os
+import pathlib
+import pickle
+import sys
+import unittest
+
+import torch
+from torch import nn
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from keel_norms import torch as knn  # noqa: E402
+
+# Every module: how it is made, with an argument for its device, and the shape of x.
+MODULES = {
+    "LayerNorm": (lambda: knn.LayerNorm(8), (6, 5, 8)),
+    "RMSNorm": (lambda: knn.RMSNorm(8, offset=1.0), (6, 5, 8)),
+    "GroupNorm": (lambda: knn.GroupNorm(2, 8), (6, 8, 3, 2)),
+    "InstanceNorm1d": (lambda: knn.InstanceNorm1d(8, affine=True), (6, 8, 5)),
+    "InstanceNorm2d": (lambda: knn.InstanceNorm2d(8), (6, 8, 3, 2)),
+    "LayerNormSimple": (lambda: knn.LayerNormSimple(8), (6, 8)),
+    "AdaNorm": (lambda: knn.AdaNorm(), (6, 8)),
+    "DetachNorm": (lambda: knn.DetachNorm(), (6, 8)),
+    "ScaleNorm": (lambda: knn.ScaleNorm(8), (6, 8)),
+    "GroupScaling": (lambda: knn.GroupScaling(2), (6, 8)),
+    "BatchNorm1d": (lambda: knn.BatchNorm1d(8), (6, 8)),
+    "BatchNorm2d": (lambda: knn.BatchNorm2d(8), (6, 8, 3, 2)),
+    "BatchRenorm1d": (lambda: knn.BatchRenorm1d(8, r_max=3, d_max=5), (6, 8)),
+    "BatchRenorm2d": (lambda: knn.BatchRenorm2d(8), (6, 8, 3, 2)),
+    "PNV": (lambda: knn.PNV(8), (6, 8)),
+    "PowerNorm": (lambda: knn.PowerNorm(8), (6, 8)),
+    "PowerNorm, groups": (lambda: knn.PowerNorm(8, groups=2), (6, 8)),
+    "MABN": (lambda: knn.MABN(8, m=2, warmup=0, clip_after=0), (6, 8)),
+    "SyncBatchNorm": (lambda: knn.SyncBatchNorm(8), (6, 8)),
+    "SyncPNV": (lambda: knn.SyncPNV(8), (6, 8)),
+    "SyncPowerNorm": (lambda: knn.SyncPowerNorm(8), (6, 8)),
+    "SyncMABN": (lambda: knn.SyncMABN(8, m=2), (6, 8)),
+    "SyncBatchRenorm": (lambda: knn.SyncBatchRenorm(8), (6, 8)),
+}
+# Their forward reads the state in training.
+READERS = ("BatchRenorm1d", "PowerNorm", "PowerNorm, groups", "MABN")
+
+
+def step(run, module, x, seed=0):
+    """y and the gradients of x and of the parameters."""
+    x = x.clone().requires_grad_()
+    y = run(x)
+    dy = torch.randn(y.shape, generator=torch.Generator().manual_seed(seed))
+    return [y.detach(), *torch.autograd.grad(y, [x, *module.parameters()], dy)]
+
+
+class Every(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(1)
+
+    def each(self, names=tuple(MODULES)):
+        """A module that has trained a step, and an x; each in a subtest of its own."""
+        for name in names:
+            make, shape = MODULES[name]
+            with self.subTest(module=name):
+                module = make()
+                step(module, module, 2 + torch.randn(shape))
+                self.check(name, module, 2 + torch.randn(shape))
+
+    def same(self, got, expected):
+        for g, e in zip(got, expected, strict=True):
+            self.assertTrue(torch.equal(g, e))
+
+    def same_step(self, other, module, x):
+        """Both modules end with the same bits, in values, gradients and buffers."""
+        self.same(step(other, other, x), step(module, module, x))
+        self.same(other.state_dict().values(), module.state_dict().values())
+
+    def test_the_list_is_complete(self):
+        classes = {name for name in knn.__all__ if isinstance(getattr(knn, name), type)}
+        self.assertEqual(classes, {name.split(",")[0] for name in MODULES})
+
+    def test_deepcopy_pickle_and_files(self):
+        def check(name, module, x):
+            fresh = MODULES[name][0]()
+            file = io.BytesIO()
+            torch.save(module.state_dict(), file)
+            file.seek(0)
+            fresh.load_state_dict(torch.load(file, weights_only=True), strict=True)
+            copies = copy.deepcopy(module), pickle.loads(pickle.dumps(module)), fresh
+            for other in copies:
+                self.same_step(other, copy.deepcopy(module), x)
+        self.check = check
+        self.each()
+
+    def test_the_meta_device(self):
+        def check(name, module, x):
+            with torch.device("meta"):
+                made = MODULES[name][0]()
+                y = made(torch.empty_like(x, device="meta"))
+            self.assertEqual((y.shape, y.device.type), (x.shape, "meta"))
+            real = made.to_empty(device="cpu")
+            real.load_state_dict(module.state_dict())
+            self.same_step(real, module, x)
+        self.check = check
+        self.each()
+
+    def test_functional_call(self):
+        def check(_, module, x):
+            zeros = {name: torch.zeros_like(p) for name, p in module.named_parameters()}
+            y = torch.func.functional_call(module, zeros, x)
+            other = copy.deepcopy(module).eval()
+            module.eval()
+            self.same([torch.func.functional_call(module, dict(other.named_parameters()), x)],
+                      [other(x)])
+            self.assertEqual(y.shape, x.shape)
+        self.check = check
+        self.each()
+
+    def test_export_of_evaluation(self):
+        def check(_, module, x):
+            program = torch.export.export(module.eval(), (x,))
+            self.same([program.module()(x)], [module(x)])
+        self.check = check
+        self.each()
+
+    def test_a_double_module_and_one_of_bfloat16(self):
+        def check(_, module, x):
+            other = copy.deepcopy(module).bfloat16()
+            y = other(x.bfloat16())
+            self.assertEqual(y.dtype, torch.bfloat16)
+            double = module.double()
+            y = double(x.double())
+            self.assertEqual(y.dtype, torch.float64)
+        self.check = check
+        self.each([name for name in MODULES if name not in READERS])
+
+    def compiled(self, backend, names):
+        def check(_, module, x):
+            torch._dynamo.reset()
+            other = copy.deepcopy(module)
+            run = torch.compile(other, backend=backend, fullgraph=True)
+            for number in range(2):
+                self.same(step(run, other, x, number), step(module, module, x, number))
+                self.same(other.state_dict().values(), module.state_dict().values())
+            self.same([run.eval()(x)], [module.eval()(x)])
+        self.check = check
+        self.each(names)
+
+    def test_compiled_in_one_graph(self):
+        self.compiled("aot_eager", tuple(MODULES))
+
+    @unittest.skipUnless(os.environ.get("KEEL_THOROUGH"), "takes minutes: KEEL_THOROUGH=1")
+    def test_compiled_by_inductor(self):
+        self.compiled("inductor", tuple(MODULES))
+
+
+class Checkpoints(unittest.TestCase):
+    def network(self, name):
+        """Three norms of a kind in a row: the last one alone would not show what goes wrong."""
+        torch.manual_seed(2)
+        norms = [MODULES[name][0]() for _ in range(3)]
+        return nn.Sequential(*[layer for norm in norms for layer in (nn.Linear(8, 8), norm)])
+
+    def losses(self, network, run, batches):
+        """Steps of two forwards for one backward each; all gradients, then all buffers."""
+        found = []
+        for pair in batches:
+            xs = [x.clone().requires_grad_() for x in pair]
+            loss = sum(run(network, x).square().sum() * (1 + i) for i, x in enumerate(xs))
+            found += torch.autograd.grad(loss, [*xs, *network.parameters()])
+        return [*found, *network.buffers()]
+
+    def test_the_bits_of_no_checkpoint(self):
+        for name in (*READERS, "PNV", "BatchNorm1d", "LayerNorm"):
+            for forwards in (1, 2):
+                with self.subTest(norm=name, forwards=forwards):
+                    generator = torch.Generator().manual_seed(3)
+                    batches = [[2 + torch.randn(6, 8, generator=generator)
+                                for _ in range(forwards)] for _ in range(3)]
+                    expected = self.losses(self.network(name), lambda f, x: f(x), batches)
+                    got = self.losses(self.network(name), knn.checkpoint, batches)
+                    for g, e in zip(got, expected, strict=True):
+                        self.assertTrue(torch.equal(g, e))
+
+    def test_a_checkpoint_within_another_and_a_second_backward(self):
+        def outer(x):
+            return knn.checkpoint(network[2:], network[:2](x))
+
+        x = (2 + torch.randn(6, 8)).requires_grad_()
+        network = self.network("BatchRenorm1d")
+        plain = copy.deepcopy(network)
+        y, expected = knn.checkpoint(outer, x), plain(x)
+        for _ in range(2):
+            got = torch.autograd.grad(y.sum(), [x, *network.parameters()], retain_graph=True)
+            wanted = torch.autograd.grad(expected.sum(), [x, *plain.parameters()],
+                                         retain_graph=True)
+            for g, e in zip(got, wanted):
+                self.assertTrue(torch.equal(g, e))
+
+    def test_evaluation(self):
+        network = self.network("PowerNorm").eval()
+        x = torch.randn(6, 8, requires_grad=True)
+        (dx,) = torch.autograd.grad(knn.checkpoint(network, x).sum(), x)
+        self.assertTrue(torch.equal(dx, torch.autograd.grad(network(x).sum(), x)[0]))
+
+
+if __name__ == "__main__":
+    unittest.main()
