@@ -55,13 +55,13 @@ def log_softmax(call):
 
 
 def softmax_backward(call):
-    """dx = y (dy - sum dy y)"""
+    """dx = y (dy - sum dy y). PyTorch 2.6 rounds dy - sum to 16 bits on a CPU, if they have them."""
     dy, y, dim = call["grad_output"], call["output"], call["dim"]
     terms = dy * y
     dot = terms.sum(dim, keepdim=True)
     of_dot = sum_error_of(terms, dim, True).largest
     error = y.abs() * (of_dot + 4 * EPS * (dy.abs() + dot.abs())) + TINY
-    return [Expected(y * (dy - dot), error)]
+    return allow_narrow_steps(call, [Expected(y * (dy - dot), error)])
 
 
 def log_softmax_backward(call):
