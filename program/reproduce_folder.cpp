@@ -18,13 +18,16 @@ bool is_same(const std::string& key, const std::string& a, const std::string& b)
          (key == kSourceKey && a != kBuiltinSource && b != kBuiltinSource);
 }
 
+// A run from before a setting existed had its default.
 void expect_same_settings(const Trial& trial) {
-  for (const auto& [key, value] : report::read_config(trial.folder)) {
-    const auto expected = trial.settings.find(key);
-    if (expected == trial.settings.end()) continue;
-    check(is_same(key, value, expected->second), ErrorKind::kUsage,
+  const report::Settings held = report::read_config(trial.folder);
+  for (const auto& [key, expected] : trial.settings) {
+    const auto in_run = held.find(key), by_default = trial.defaults.find(key);
+    if (in_run == held.end() && by_default == trial.defaults.end()) continue;
+    const std::string& value = in_run == held.end() ? by_default->second : in_run->second;
+    check(is_same(key, value, expected), ErrorKind::kUsage,
           "{}: this folder holds a run with {} = {}, here it is {}; give another --out",
-          trial.folder.string(), key, value, expected->second);
+          trial.folder.string(), key, value, expected);
   }
 }
 

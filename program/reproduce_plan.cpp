@@ -110,6 +110,7 @@ Trial make_trial(const ReproduceArgs& args, const study::PaperColumn& column,
   run.sets.push_back(fmt::format("train.seed={}", seed));
   const train::Config config = make_config(run);
   trial.settings = settings_of(config, run);
+  trial.defaults = settings_of(train::Config(make_task(run.model)), run);
   trial.length = {static_cast<double>(config.train().epochs),
                   static_cast<double>(config.train().max_steps)};
   return trial;

@@ -23,6 +23,7 @@ struct Trial {
   std::filesystem::path folder;            // where it is trained
   std::vector<std::string> start, resume;  // arguments for keel
   report::Settings settings;               // the recipe in full, and the backend
+  report::Settings defaults;               // what a run that lacks a setting had
   report::Length length;
   TrialState state = TrialState::kWaiting;
   std::string mark, reason;  // of a failed one: "diverged", and its message

@@ -80,6 +80,12 @@ Err log_sum_exp_of(const std::vector<Err>& z) {
   return {max + std::log(sum), off / sum + kTiny};
 }
 
+double mean_error(const std::vector<Err>& z) {
+  double sum = 0;
+  for (const Err& v : z) sum += v.error;
+  return sum / double(z.size());
+}
+
 void forward(const JudgedNode& n, NodeBounds& bounds) {
   const Operands o(n);
   const double s = o.attrs.label_smoothing;
@@ -93,10 +99,8 @@ void forward(const JudgedNode& n, NodeBounds& bounds) {
           lse.rounded().error;
       const std::int64_t hot = o.hot(o.parts[p], row);
       const double of_hot = hot < 0 ? 0 : z[std::size_t(hot)].error;
-      double of_mean = 0;
-      for (const Err& v : z) of_mean += v.error / double(z.size());
       of_nll += lse.error + of_hot;
-      of_sum += lse.error + (1 - s) * of_hot + s * of_mean;
+      of_sum += lse.error + (1 - s) * of_hot + (s > 0 ? s * mean_error(z) : 0);
     }
   }
   bounds[Out::kSum].as<double>()[0] = of_sum + 2 * kEps * std::abs(n.out(Out::kSum)[0]) + kTiny;

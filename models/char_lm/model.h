@@ -39,7 +39,10 @@ struct CharLmOptions {
         option("init_deviation", &T::init_deviation,
                "the standard deviation of the weights at the start", more_than(0)),
         option("gain_deviation", &T::gain_deviation,
-               "the standard deviation of norms' gains at the start, around 1", at_least(0)),
+               "the standard deviation of the norms' gains at the start; scalenorm and weightnorm "
+               "keep "
+               "theirs",
+               at_least(0)),
         option("segment", &T::segment, "symbols of a lane that a training batch has",
                between(1, 1048576)),
         option("memory", &T::memory, "symbols before its segment that training sees",

@@ -82,12 +82,17 @@ struct WordLmOptions {
                between(1, 1000)),
         option("heads", &T::heads, "of softmax attention",
                described("a divisor of the width", at_least(1))),
-        option("length", &T::length, "words of a segment, which sees no other", between(1, 4096)),
+        option("length", &T::length,
+               "words of a segment, which sees no other; multilinear attention takes at most 512",
+               between(1, 4096)),
         option("dropout", &T::dropout, "of embeddings, sublayers and hidden units", fraction()),
         option("label_smoothing", &T::label_smoothing,
                "the share of probability that the loss spreads over all words", fraction()),
         option("gain_deviation", &T::gain_deviation,
-               "the standard deviation of norms' gains at the start, around 1", at_least(0)),
+               "the standard deviation of the norms' gains at the start; scalenorm and weightnorm "
+               "keep "
+               "theirs",
+               at_least(0)),
         option("cutoffs", &T::cutoffs,
                "of adaptive softmax: the first word of each cluster; empty: plain softmax",
                described("ascending numbers with commas, or nothing"))};

@@ -1,6 +1,7 @@
 // Bounds of the ops of language models, by hand. A sum of one product is off by 3 of it in any
 // order, and by 2 more for what follows; 1.05 stands for the products of the factors' errors.
 #include <cmath>
+#include <limits>
 
 #include "src/ops/linear_cross_entropy.h"
 #include "src/ops/multilinear_attention.h"
@@ -26,6 +27,16 @@ void build_two_words(GivenGraph& d) {
       {2});
 }
 
+// As two words, but for a third one that its bias excludes: nothing changes for the others.
+void build_excluded_word(GivenGraph& d) {
+  const Value x = d.floats({1, 1}, {2}), table = d.floats({3, 1}, {3, 3, 3});
+  const Value bias = d.floats({3}, {1, 1, -std::numeric_limits<float>::infinity()});
+  const Value label = d.ints({1}, {0});
+  d.differentiate(
+      ops::linear_cross_entropy(d.g, {.x = x, .table = table, .bias = bias, .labels = label}).sum,
+      {2});
+}
+
 HandCase products_case() {
   // Each of H's two terms is rounded twice, and their sum once.
   const double of_h = 3 * 10, of_t = 1.05 * of_h * 5 + 5 * 50;
@@ -40,27 +51,49 @@ HandCase products_case() {
            {"multilinear_attention_backward", 5, {1.05 * of_t * 2 + 5 * 100}}}};
 }
 
+// Bounds of two words with the logit 7: of the losses, of lse, and of P of the label and of the
+// other one.
+struct TwoWords {
+  double of_loss, of_lse, label, other;
+
+  TwoWords() {
+    const double log2 = std::log(2.0), of_z = 5 * 6 + 7;
+    const double of_exp = of_z + 5.4;
+    of_lse = of_exp + 7 + log2, of_loss = of_exp + of_z + 2 * log2;
+    // P = 2 (1/2 - 1) of the label, whose numbers are 1/2 and 1, and 2 * 1/2.
+    const double of_p = 0.5 * (of_z + 2 * log2 + 4.4);
+    label = 2 * (of_p + 3 * 1.5) + 1, other = 2 * (of_p + 3 * 0.5) + 1;
+  }
+  double of_dx() const { return 1.05 * 3 * (label + other) + 2 * 6 + 2 * 6; }
+};
+
 HandCase two_words_case() {
-  const double log2 = std::log(2.0), of_z = 5 * 6 + 7;
-  const double of_exp = of_z + 5.4;
-  const double of_lse = of_exp + 7 + log2, of_loss = of_exp + of_z + 2 * log2;
-  // P = 2 (1/2 - 1) of the label, whose numbers are 1/2 and 1, and 2 * 1/2.
-  const double of_p = 0.5 * (of_z + 2 * log2 + 4.4);
-  const double label = 2 * (of_p + 3 * 1.5) + 1, other = 2 * (of_p + 3 * 0.5) + 1;
-  return {
-      build_two_words,
-      {{"linear_cross_entropy", 0, {of_loss}},
-       {"linear_cross_entropy", 1, {of_loss}},
-       {"linear_cross_entropy", 2, {of_lse}},
-       {"linear_cross_entropy_backward", 0, {1.05 * 3 * (label + other) + 2 * 6 + 2 * 6}},
-       {"linear_cross_entropy_backward", 1, {1.05 * 2 * label + 5 * 2, 1.05 * 2 * other + 5 * 2}},
-       {"linear_cross_entropy_backward", 2, {label + 1, other + 1}}}};
+  const TwoWords w;
+  return {build_two_words,
+          {{"linear_cross_entropy", 0, {w.of_loss}},
+           {"linear_cross_entropy", 1, {w.of_loss}},
+           {"linear_cross_entropy", 2, {w.of_lse}},
+           {"linear_cross_entropy_backward", 0, {w.of_dx()}},
+           {"linear_cross_entropy_backward",
+            1,
+            {1.05 * 2 * w.label + 5 * 2, 1.05 * 2 * w.other + 5 * 2}},
+           {"linear_cross_entropy_backward", 2, {w.label + 1, w.other + 1}}}};
+}
+
+HandCase excluded_word_case() {
+  const TwoWords w;
+  return {build_excluded_word,
+          {{"linear_cross_entropy", 0, {w.of_loss}},
+           {"linear_cross_entropy", 1, {w.of_loss}},
+           {"linear_cross_entropy", 2, {w.of_lse}},
+           {"linear_cross_entropy_backward", 0, {w.of_dx()}},
+           {"linear_cross_entropy_backward", 2, {w.label + 1, w.other + 1, 0}}}};
 }
 
 }  // namespace
 
 const std::vector<HandCase>& language_hand_cases() {
-  static const std::vector<HandCase> cases{products_case(), two_words_case()};
+  static const std::vector<HandCase> cases{products_case(), two_words_case(), excluded_word_case()};
   return cases;
 }
 
