@@ -55,7 +55,7 @@ def log_softmax(call):
 
 
 def softmax_backward(call):
-    """dx = y (dy - sum dy y). PyTorch 2.6 rounds dy - sum to the type, if that has 16 bits."""
+    """dx = y (dy - sum dy y); of 16-bit numbers PyTorch 2.6 rounds dy - sum to 16 bits on a CPU."""
     dy, y, dim = call["grad_output"], call["output"], call["dim"]
     terms = dy * y
     dot = terms.sum(dim, keepdim=True)
