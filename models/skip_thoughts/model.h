@@ -35,7 +35,7 @@ struct SkipThoughtsOptions {
                between(1, 60)),
         option("lower_case", &T::lower_case, "whether sentences are put into lower case"),
         option("summed_loss", &T::summed_loss,
-               "whether the loss of a batch is the sum over its words, or their mean"),
+               "whether the loss of a micro-batch is the sum over its words, or their mean"),
         option("vectors", &T::vectors,
                "a file of vectors for words that training did not have; empty: none",
                described("a file, or nothing"))};

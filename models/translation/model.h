@@ -121,7 +121,7 @@ struct TranslationModelOptions {
         option("scaling", &T::scaling, "a scaling of rows before these norms", nn::scaling_name()),
         option("scaled_norms", &T::scaled_norms,
                "the norms that the scaling stands before, where one is chosen; empty: any",
-               described("NORM,... or nothing")),
+               described("names of norms with commas, or nothing")),
         option("sites", &T::sites,
                "which norms are of that kind, the others being layernorm: all, the encoder's, or "
                "those after the last layers"),
