@@ -42,7 +42,10 @@ std::string candidate_line(const Candidate& c) {
 
 std::string answer_text(const Answer& answer) {
   std::string text;
-  if (answer.matches.empty()) text += "no norm that is known; the nearest:\n";
+  if (answer.matches.empty()) {
+    text += answer.nearest.empty() ? "no norm that is known takes arrays of these shapes\n"
+                                   : "no norm that is known; the nearest:\n";
+  }
   const auto& shown = answer.matches.empty() ? answer.nearest : answer.matches;
   for (std::size_t i = 0; i < std::min(shown.size(), kMostShown); ++i)
     text += candidate_line(shown[i]);
@@ -105,12 +108,13 @@ void add_identify(Command command) {
       "images,\n"
       "              any other rank: tokens, features last\n"
       "  gain, bias  as the program holds them; an offset of 1 is found\n"
-      "  dy, dx      gradients of y and x;  dgain: of the gain\n"
+      "  dy, dx      gradients of y and x;  dgain: of the gain, which is 1 if not given\n"
       "  before.STATE, after.STATE\n"
       "              running statistics around the step: running_mean, running_var, running_std,\n"
       "              psi2, nu, x2, v, gz, step\n"
       "\n"
-      "exit code: 0 the norm is named and the gradients are its own, 1 not so\n"
+      "exit code: 0 where the norm is named and the gradients that were given are its own;\n"
+      "           1 where no norm fits, or a gradient is not that of the norm\n"
       "\n"
       "examples:\n"
       "  keel identify case.npz\n"

@@ -16,7 +16,10 @@ constexpr Advice kAdvice[] = {{"eps", "a row whose variance is near eps"},
                               {"unbiased", "fewer elements in a group"},
                               {"offset", "a gain that is not constant"},
                               {"groups", "data that differ between the groups"},
-                              {"heads", "data that differ between the groups"}};
+                              {"heads", "data that differ between the groups"},
+                              {"evaluation", "states that differ from the batch's statistics"},
+                              {"r_max", "states that are farther from the batch's statistics"},
+                              {"d_max", "states that are farther from the batch's statistics"}};
 
 // Norms that are the same function where the data have nothing that tells them apart.
 constexpr std::pair<const char*, const char*> kTwins[] = {
@@ -33,8 +36,32 @@ constexpr std::pair<const char*, const char*> kTwins[] = {
 // Every option that is not a number of the data, the offset among them.
 std::string value_of(const Candidate& c, const std::string& option) {
   if (option == "offset") return c.form.adds_one ? "1" : "0";
+  if (option == "evaluation") return c.form.evaluates ? "true" : "false";
   const std::string value = c.form.option(option);
   return value.empty() ? nn::Norm::parse(c.form.text()).option(option) : value;
+}
+
+// Every option that was chosen for one of the candidates of a norm.
+std::set<std::string> options_of(const std::vector<Candidate>& matches, const std::string& norm) {
+  std::set<std::string> names;
+  for (const Candidate& c : matches) {
+    if (c.norm() != norm) continue;
+    for (const Option& option : c.options()) names.insert(option.first);
+  }
+  return names;
+}
+
+// "" where all candidates of the norm agree.
+std::string undecided_option(const std::vector<Candidate>& matches, const std::string& norm,
+                             const std::string& option) {
+  std::set<std::string> values;
+  for (const Candidate& c : matches) {
+    if (c.norm() == norm) values.insert(value_of(c, option));
+  }
+  if (values.size() < 2) return "";
+  const std::string line = fmt::format("{} cannot be told ({})", option, fmt::join(values, ", "));
+  const auto advice = std::ranges::find(kAdvice, option, &Advice::option);
+  return advice == std::end(kAdvice) ? line : fmt::format("{}: {} would tell", line, advice->data);
 }
 
 }  // namespace
@@ -78,14 +105,9 @@ std::vector<std::string> undecided(const std::vector<Candidate>& matches) {
   if (norms.size() > 1) {
     lines.push_back(fmt::format("cannot be told apart by these data: {}", fmt::join(norms, ", ")));
   }
-  for (const auto& [option, data] : kAdvice) {
-    std::set<std::string> values;
-    for (const Candidate& c : matches) {
-      if (c.norm() == norms[0]) values.insert(value_of(c, option));
-    }
-    if (values.size() < 2) continue;
-    lines.push_back(fmt::format("{} cannot be told ({}): {} would tell", option,
-                                fmt::join(values, ", "), data));
+  for (const std::string& option : options_of(matches, norms[0])) {
+    std::string line = undecided_option(matches, norms[0], option);
+    if (!line.empty()) lines.push_back(std::move(line));
   }
   for (const auto& [norm, others] : kTwins) {
     if (norms[0] == norm) lines.push_back(fmt::format("the same as {}", others));

@@ -7,7 +7,9 @@
 namespace keel::identify {
 namespace {
 
-constexpr const char* kEps[] = {"1e-05", "1e-06", "0", "1e-12", "1e-08", "0.0001", "0.001", "0.01"};
+// 1.1920929e-07, the spacing of float32 at 1, is what PyTorch's RMSNorm takes where none is given.
+constexpr const char* kEps[] = {"1e-05", "1e-06",         "0",      "1e-12", "1e-08",
+                                "1e-07", "1.1920929e-07", "0.0001", "0.001", "0.01"};
 
 // A family of forms: a norm, whose options take all of these values.
 struct Family {

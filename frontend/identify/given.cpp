@@ -1,10 +1,19 @@
 #include "frontend/identify/given.h"
 
+#include <algorithm>
+#include <array>
+#include <set>
 #include <utility>
 #include <vector>
 
 namespace keel::identify {
 namespace {
+
+// The states that norms have, by the kind of their size.
+constexpr std::array kOfFeatures{"running_mean", "running_var", "running_std", "psi2",
+                                 "nu",           "v",           "t0.mean",     "t0.var"};
+constexpr std::array kRings{"x2", "gz"};  // (batches, features)
+constexpr std::array kCounters{"step", "t0.seen"};
 
 class Reader {
  public:
@@ -43,6 +52,30 @@ class Reader {
           name, expected.text(), got.text());
   }
 
+  void expect_elements(const std::string& name, const std::set<std::int64_t>& expected,
+                       const Tensor& got) const {
+    check(expected.contains(got.elements()), ErrorKind::kBadInput,
+          "[identify] {}: {}: expected {} elements, got {}", path_, name,
+          fmt::join(expected, " or "), got.elements());
+  }
+
+  // A state of a size that no norm over such features has would hide that norm without a word.
+  void expect_state(const std::string& array, const std::string& state, std::int64_t features,
+                    const Tensor& got) const {
+    if (std::ranges::find(kOfFeatures, state) != kOfFeatures.end()) {
+      return expect_elements(array, {features}, got);
+    }
+    if (std::ranges::find(kCounters, state) != kCounters.end()) {
+      return expect_elements(array, {1}, got);
+    }
+    check(std::ranges::find(kRings, state) != kRings.end(), ErrorKind::kBadInput,
+          "[identify] {}: {}: expected a state of a norm: {}, {} or {}", path_, array,
+          fmt::join(kOfFeatures, ", "), fmt::join(kRings, ", "), fmt::join(kCounters, ", "));
+    check(got.elements() > 0 && got.elements() % features == 0, ErrorKind::kBadInput,
+          "[identify] {}: {}: expected a multiple of {} elements, got {}", path_, array, features,
+          got.elements());
+  }
+
   void expect_nothing_left() const {
     check(arrays_.empty(), ErrorKind::kBadInput,
           "[identify] {}: array {}: expected only x, y, gain, bias, dy, dx, dgain, before.STATE "
@@ -54,6 +87,47 @@ class Reader {
   io::Arrays arrays_;
   const std::string& path_;
 };
+
+std::int64_t features_of(const Shape& x) { return x.rank() == 4 ? x[1] : x.back(); }
+
+// One for each feature, for each element of a sample, for each row as the weights of a unit
+// (weight norm), or one for all (ScaleNorm).
+void expect_parameters(const Reader& in, const Given& given) {
+  const Shape& x = given.x.shape();
+  const std::int64_t features = features_of(x), sample = x.elements() / x[0];
+  if (given.gain) in.expect_elements("gain", {1, x[0], features, sample}, *given.gain);
+  if (given.bias) in.expect_elements("bias", {features, sample}, *given.bias);
+  if (given.dgain && given.gain) {
+    in.expect_elements("dgain", {given.gain->elements()}, *given.dgain);
+  } else if (given.dgain) {
+    in.expect_elements("dgain", {1, x[0], features, sample}, *given.dgain);
+  }
+}
+
+void expect_states(const Reader& in, const Given& given) {
+  const std::int64_t features = features_of(given.x.shape());
+  for (const auto& [state, value] : given.before) {
+    in.expect_state("before." + state, state, features, value);
+  }
+  for (const auto& [state, value] : given.after) {
+    in.expect_state("after." + state, state, features, value);
+    const auto before = given.before.find(state);
+    if (before == given.before.end()) continue;
+    in.expect_elements("after." + state, {before->second.elements()}, value);
+  }
+}
+
+void expect_dy(const Given& given, const std::string& path) {
+  check(given.dy || (!given.dx && !given.dgain), ErrorKind::kBadInput,
+        "[identify] {}: {}: expected dy too", path, given.dx ? "dx" : "dgain");
+}
+
+// Only a norm with a gain has a gradient of one.
+void add_gain(Given& given) {
+  if (!given.dgain || given.gain) return;
+  given.gain = Tensor(DType::kF64, given.dgain->shape());
+  std::ranges::fill(given.gain->as<double>(), 1);
+}
 
 }  // namespace
 
@@ -80,6 +154,10 @@ Given given_of(io::Arrays arrays, const std::string& path) {
   in.expect_shape("y", shape, given.y.shape());
   if (given.dy) in.expect_shape("dy", shape, given.dy->shape());
   if (given.dx) in.expect_shape("dx", shape, given.dx->shape());
+  expect_parameters(in, given);
+  expect_dy(given, path);
+  expect_states(in, given);
+  add_gain(given);
   return given;
 }
 

@@ -22,7 +22,7 @@ struct Given {
 
 // From the arrays x, y, gain, bias, dy, dx, dgain, before.STATE and after.STATE of a file. Throws
 // Error{kBadInput} naming `path` and the array for one that is missing, unknown or of a wrong
-// shape.
+// shape, and for dx or dgain without dy. With dgain and no gain, the gain is 1.
 Given given_of(io::Arrays arrays, const std::string& path);
 
 }  // namespace keel::identify

@@ -93,9 +93,7 @@ class Gradients {
   void measure() {
     const JudgedGradient own = trial_.gradient(*given_.dy);
     if (given_.dx) add("exact", own.dx);
-    if (given_.dgain && own.dgain.is_known()) {
-      candidate_.dgain = own.dgain.distance(*given_.dgain);
-    }
+    if (given_.dgain && own.dgain) candidate_.dgain = own.dgain->distance(*given_.dgain);
     if (!given_.dx || candidate_.dx.front().second <= 1) return;
     add_detached();
     if (trial_.gain() && given_.gain) add_gains();
@@ -103,7 +101,7 @@ class Gradients {
 
  private:
   void add(const std::string& way, const Judged& dx) {
-    if (dx.is_known()) candidate_.dx.emplace_back(way, dx.distance(*given_.dx));
+    candidate_.dx.emplace_back(way, dx.distance(*given_.dx));
   }
 
   void add_detached() {
@@ -138,7 +136,7 @@ class Gradients {
 };
 
 void add_gradients(Backend& judge, const Given& given, Candidate& candidate) {
-  if (!given.dy || (!given.dx && !given.dgain)) return;
+  if (!given.dx && !given.dgain) return;  // else given_of saw to dy
   Trial trial(judge, given, candidate.form);
   Gradients(judge, given, candidate, trial).measure();
 }
@@ -188,6 +186,7 @@ bool Answer::fits() const {
 Answer identify(Backend& judge, const Given& given) {
   Answer answer;
   std::vector<Candidate> chosen = nearest_forms(judge, given);
+  if (chosen.empty()) return answer;
   for (Candidate& c : chosen) {
     if (c.y <= 1) answer.matches.push_back(std::move(c));
   }

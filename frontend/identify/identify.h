@@ -20,7 +20,8 @@ struct Candidate {
   std::string gradient() const;
   // The norm's name; dx decides between norms with the same y.
   std::string norm() const;
-  // The options that differ from their defaults, and "offset=1".
+  // The options that were chosen for it, and "offset=1" and "evaluation=true"; eps is always there
+  // where the norm has one, and all others have their defaults.
   std::vector<Option> options() const;
   std::string text() const;  // "layernorm{eps=1e-05,offset=1}"
 };
@@ -28,9 +29,11 @@ struct Candidate {
 struct Answer {
   std::vector<Candidate>
       matches;  // those that rounding cannot tell from the data, usual ones first
-  std::vector<Candidate> nearest;  // the nearest of all, if there are no matches
+  std::vector<Candidate> nearest;  // the nearest of all, if there are no matches; none where no
+                                   // norm takes the arrays
   std::vector<std::string> notes;  // what cannot be told and what would tell it, running statistics
 
+  // Expects that a norm takes the arrays.
   const Candidate& best() const { return matches.empty() ? nearest[0] : matches[0]; }
   // There is a match, and the gradients that were given are its own.
   bool fits() const;
@@ -41,7 +44,7 @@ Answer identify(Backend& judge, const Given& given);
 
 // Sentences on options that the data do not tell.
 std::vector<std::string> undecided(const std::vector<Candidate>& matches);
-// Sentences on running statistics: which share of the batch they took.
+// Sentences on running statistics: which share of the batch they took, or why that is not told.
 std::vector<std::string> running(Backend& judge, const Given& given, const Form& form);
 
 }  // namespace keel::identify

@@ -73,12 +73,11 @@ class Running {
   std::optional<Told> tried(const std::string& state, const std::string& kind) const {
     const Tensor &before = given_.before.at(state), &after = given_.after.at(state);
     // A state that takes all of the batch is the batch's statistic.
-    const Judged whole = std::move(states_for(1, kind)[state]);
-    if (whole.value.elements() != after.elements()) return {};
+    const Judged whole = std::move(states_for(1, kind).at(state));
     const std::optional<double> share = share_of(before, after, whole.value);
     if (!share) return {};
     if (!(*share >= 0 && *share <= 1)) return Told{INFINITY, *share, kind};
-    return Told{states_for(*share, kind)[state].distance(after), *share, kind};
+    return Told{states_for(*share, kind).at(state).distance(after), *share, kind};
   }
 
   Backend& judge_;
@@ -87,17 +86,32 @@ class Running {
   const Average& average_;
 };
 
+// Why nothing is told of a state's average; "": it is told.
+std::string untold(const Trial& trial, const Given& given, const Form& form,
+                   const std::string& state) {
+  if (form.by_step) return state + ": how recurrentbatchnorm changes it is not judged";
+  if (!trial.has_state(state)) return fmt::format("{}: {} has no such state", state, form.norm);
+  if (!given.before.contains(state)) {
+    return fmt::format("{0}: nothing can be told without before.{0}", state);
+  }
+  if (form.evaluates) return state + ": y is that of evaluation, which changes no state";
+  if (std::ranges::find(kAverages, form.norm, &Average::norm) == std::end(kAverages)) {
+    return fmt::format("{}: how {} changes it is not judged", state, form.norm);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<std::string> running(Backend& judge, const Given& given, const Form& form) {
   std::vector<std::string> lines;
   const auto average = std::ranges::find(kAverages, form.norm, &Average::norm);
-  if (average == std::end(kAverages) || form.evaluates || form.by_step) return lines;
-  const Running states(judge, given, form, *average);
+  const Trial trial(judge, given, form);
   for (const auto& [name, after] : given.after) {
-    const auto before = given.before.find(name);
-    if (before == given.before.end() || before->second.shape() != after.shape()) continue;
-    lines.push_back(states.line(name));
+    if (name == "step" || name == "t0.seen") continue;  // a counter is no statistic
+    std::string line = untold(trial, given, form, name);
+    if (line.empty()) line = Running(judge, given, form, *average).line(name);
+    lines.push_back(std::move(line));
   }
   return lines;
 }

@@ -44,7 +44,7 @@ Tensor plus_one(Tensor t) {
 
 double Judged::distance(const Tensor& got) const {
   constexpr double kFar = std::numeric_limits<double>::infinity();
-  if (!is_known() || got.elements() != value.elements()) return kFar;
+  if (got.elements() != value.elements()) return kFar;
   double most = 0;
   for (std::int64_t i = 0; i < got.elements(); ++i) {
     const double error = std::abs(got.at(i) - value.at(i));
@@ -188,10 +188,15 @@ JudgedGradient Trial::gradient(const Tensor& dy, const Tensor* gain) {
   found.dx = {result.outputs[std::size_t(dx.port)].clone(),
               result.bounds[std::size_t(dx.port)].clone()};
   if (dgain_.valid() && dgain_.node == dx.node) {
-    found.dgain = {result.outputs[std::size_t(dgain_.port)].clone(),
-                   result.bounds[std::size_t(dgain_.port)].clone()};
+    found.dgain = Judged{result.outputs[std::size_t(dgain_.port)].clone(),
+                         result.bounds[std::size_t(dgain_.port)].clone()};
   }
   return found;
+}
+
+bool Trial::has_state(const std::string& name) const {
+  const Value leaf = graph_.find_leaf(kLayer + "/" + name);
+  return leaf.valid() && graph_.node(leaf).kind == NodeKind::kState;
 }
 
 std::map<std::string, Judged> Trial::states() {

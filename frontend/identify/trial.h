@@ -11,13 +11,13 @@ namespace keel::identify {
 struct Judged {
   Tensor value, bound;
 
-  bool is_known() const { return value.elements() > 0; }
-  // The largest |got - value| in bounds; infinite for a NaN, and where nothing is known.
+  // The largest |got - value| in bounds; infinite for a NaN, and for another number of elements.
   double distance(const Tensor& got) const;
 };
 
 struct JudgedGradient {
-  Judged dx, dgain;
+  Judged dx;
+  std::optional<Judged> dgain;  // absent: the norm has no gain
 };
 
 class Trial {
@@ -33,7 +33,9 @@ class Trial {
   JudgedGradient gradient(const Tensor& dy, const Tensor* gain = nullptr);
   // The gain that y was formed with, in the shape of the parameter; null: the norm has none.
   const Tensor* gain() const;
-  // Each state after the step, by its name.
+  // Whether the norm has a state of this name.
+  bool has_state(const std::string& name) const;
+  // Each state that the norm's own node changes, after the step, by its name.
   std::map<std::string, Judged> states();
   // Whether any float32 kernel keeps the bounds, or keel's own alone promise them.
   bool has_general_bounds() const;

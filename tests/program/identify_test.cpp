@@ -163,10 +163,9 @@ TEST_CASE_FIXTURE(IdentifyCase, "identify: what data cannot tell, and running st
   Arrays large = arrays_of("x", in_floats(random({40, 24}, 1)));
   for (float& v : large["x"].as<float>()) v *= 1e4F;
   large["y"] = results(large, {"layernorm_simple"}).at("y").clone();
-  CHECK(
-      holds(identify(large).out,
-            "eps cannot be told (0, 0.0001, 0.001, 0.01, 1e-05, 1e-06, 1e-08, 1e-12): a row whose "
-            "variance is near eps would tell\n"));
+  CHECK(holds(identify(large).out,
+              "eps cannot be told (0, 0.0001, 0.001, 0.01, 1.1920929e-07, 1e-05, 1e-06, 1e-07, "
+              "1e-08, 1e-12): a row whose variance is near eps would tell\n"));
   const Named row{"batchnorm{keep=0.75,running_unbiased=true}",
                   "batchnorm",
                   {"state.running_mean", "state.running_var"},
@@ -174,6 +173,85 @@ TEST_CASE_FIXTURE(IdentifyCase, "identify: what data cannot tell, and running st
   const std::string told = identify(arrays_from(row.norm, arrays_for(row))).out;
   CHECK(holds(told, "running_mean: takes 0.25 of the batch and keeps 0.75\n"));
   CHECK(holds(told, "running_var: takes 0.25 of the batch and keeps 0.75, unbiased\n"));
+}
+
+TEST_CASE_FIXTURE(IdentifyCase, "identify: the eps that PyTorch's RMSNorm takes") {
+  for (const std::string eps : {"1.1920929e-07", "1e-07"}) {
+    Arrays given = arrays_of("x", in_floats(random({40, 24}, 1)));
+    for (float& v : given["x"].as<float>()) v *= 3e-4F;
+    const Json answer =
+        json_for(arrays_from("rmsnorm{gain=false,eps=" + eps + "}", std::move(given)));
+    REQUIRE(answer["known"] == true);
+    CHECK(answer["matches"].size() == 1);
+    CHECK(answer["matches"][0]["options"]["eps"] == eps);
+  }
+}
+
+TEST_CASE_FIXTURE(IdentifyCase, "identify: every option that is left open is named") {
+  const Named row{
+      "batchrenorm{r_max=3,d_max=5}", "", {"state.running_mean", "state.running_std"}, {40, 24}};
+  Arrays given = arrays_for(row);
+  for (float& v : given["state.running_mean"].as<float>()) v = 1;
+  for (float& v : given["state.running_std"].as<float>()) v = 1;
+  const std::string told = identify(arrays_from(row.norm, std::move(given))).out;
+  CHECK(holds(told, "d_max cannot be told (1e+30, 5): states that are farther from the batch's "));
+  CHECK(holds(told, "r_max cannot be told (1e+30, 3): states that are farther from the batch's "));
+}
+
+TEST_CASE_FIXTURE(IdentifyCase, "identify: a gradient of the gain without a gain") {
+  Arrays given = arrays_from("layernorm", arrays_for({"layernorm", ""}));
+  const Json answer = json_for(given);
+  REQUIRE(answer["known"] == true);
+  CHECK(answer["matches"][0]["norm"] == "layernorm");
+  CHECK(answer["matches"][0]["dgain"].is_number());
+  given["dgain"].as<float>()[3] *= 1.01F;
+  const ProcessResult wrong = identify(given);
+  CHECK(wrong.code == 1);
+  CHECK(holds(wrong.out, "dgain is not the sum of dy xhat ("));
+  CHECK_FALSE(holds(wrong.out, "inf bounds off"));
+}
+
+TEST_CASE_FIXTURE(IdentifyCase, "identify: arrays that no norm takes together") {
+  const Arrays given = arrays_of("x", random({6, 8}, 1), "y", random({6, 8}, 2), "gain",
+                                 random({6}, 3), "bias", random({8}, 4), "before.running_mean",
+                                 random({8}, 5), "after.running_mean", random({8}, 6));
+  const ProcessResult result = identify(given);
+  CHECK(result.code == 1);
+  CHECK(result.out == "no norm that is known takes arrays of these shapes\n");
+  CHECK(json_for(given, 1)["nearest"].empty());
+}
+
+TEST_CASE_FIXTURE(IdentifyCase, "identify: why nothing is told of a state") {
+  const Named row{"batchnorm", "", {"state.running_mean", "state.running_var"}, {9, 24}};
+  Arrays given = arrays_from("batchnorm", arrays_for(row));
+  given["after.psi2"] = given.at("after.running_var").clone();
+  given.erase("before.running_mean");
+  const std::string told = identify(given).out;
+  CHECK(holds(told, "psi2: batchnorm has no such state\n"));
+  CHECK(holds(told, "running_mean: nothing can be told without before.running_mean\n"));
+  CHECK(holds(told, "running_var: takes "));
+  const Named power{"powernorm", "", {"gain", "bias", "state.psi2", "state.nu"}};
+  CHECK(holds(identify(arrays_from("powernorm", arrays_for(power))).out,
+              "psi2: how powernorm changes it is not judged\n"));
+}
+
+TEST_CASE_FIXTURE(IdentifyCase, "identify: refusals of parameters, gradients and states") {
+  const auto refused = [&](const std::string& name, const Shape& shape, std::string_view part) {
+    Arrays given = arrays_of("x", random({6, 8}, 1), "y", random({6, 8}, 2));
+    given[name] = random(shape, 3);
+    CAPTURE(name);
+    check_refusal(identify(given), 3, part);
+  };
+  refused("gain", {5}, "gain: expected 1 or 6 or 8 elements, got 5");
+  refused("bias", {6}, "bias: expected 8 elements, got 6");
+  refused("dgain", {5}, "dgain: expected 1 or 6 or 8 elements, got 5");
+  refused("dgain", {8}, "dgain: expected dy too");
+  refused("dx", {6, 8}, "dx: expected dy too");
+  refused("before.running_mean", {6}, "before.running_mean: expected 8 elements, got 6");
+  refused("after.x2", {2, 7}, "after.x2: expected a multiple of 8 elements, got 14");
+  refused("before.step", {2}, "before.step: expected 1 elements, got 2");
+  refused("after.num_batches_tracked", {},
+          "after.num_batches_tracked: expected a state of a norm: running_mean, running_var, ");
 }
 
 TEST_CASE_FIXTURE(IdentifyCase, "identify: refusals say what was expected") {

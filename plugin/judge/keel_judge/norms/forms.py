@@ -6,7 +6,8 @@ import torch
 from keel_judge.rounding import EPS, TINY
 from keel_judge.rules.norms import Groups, Statistics, normalized, of_rstd
 
-EPSILONS = (0.0, 1e-12, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+# 1.1920929e-07, the spacing of float32 at 1, is what PyTorch's RMSNorm takes where none is given.
+EPSILONS = (0.0, 1e-12, 1e-8, 1e-7, 1.1920929e-07, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 
 
 @dataclass
