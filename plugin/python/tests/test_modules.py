@@ -10,6 +10,7 @@ import unittest
 
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint as torch_checkpoint
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from keel_norms import torch as knn  # noqa: E402
@@ -182,19 +183,34 @@ class Checkpoints(unittest.TestCase):
                         self.assertTrue(torch.equal(g, e))
 
     def test_a_checkpoint_within_another_and_a_second_backward(self):
+        for name in READERS:
+            # The inner part last, and with layers after it, which make the outer part run to its end.
+            for end in (6, 4):
+                with self.subTest(norm=name, end=end):
+                    self.nested(self.network(name), end)
+
+    def nested(self, network, end):
         def outer(x):
-            return knn.checkpoint(network[2:], network[:2](x))
+            return network[end:](knn.checkpoint(network[2:end], network[:2](x)))
 
         x = (2 + torch.randn(6, 8)).requires_grad_()
-        network = self.network("BatchRenorm1d")
         plain = copy.deepcopy(network)
+        weights = torch.randn(6, 8)  # the gradient of a plain sum would be almost 0
         y, expected = knn.checkpoint(outer, x), plain(x)
         for _ in range(2):
-            got = torch.autograd.grad(y.sum(), [x, *network.parameters()], retain_graph=True)
-            wanted = torch.autograd.grad(expected.sum(), [x, *plain.parameters()],
+            got = torch.autograd.grad(y, [x, *network.parameters()], weights, retain_graph=True)
+            wanted = torch.autograd.grad(expected, [x, *plain.parameters()], weights,
                                          retain_graph=True)
-            for g, e in zip(got, wanted):
+            for g, e in zip(got, wanted, strict=True):
                 self.assertTrue(torch.equal(g, e))
+
+    def test_a_checkpoint_of_pytorch_around_an_exact_one_is_refused(self):
+        network = self.network("PowerNorm")
+        x = torch.randn(6, 8, requires_grad=True)
+        y = torch_checkpoint(lambda x: network[4](knn.checkpoint(network[:4], x)), x,
+                             use_reentrant=False)
+        with self.assertRaisesRegex(RuntimeError, "outside of the checkpoint"):
+            y.sum().backward()
 
     def test_evaluation(self):
         network = self.network("PowerNorm").eval()
