@@ -17,8 +17,8 @@ def _is_recomputing():
 
 
 def _update(module, norm, outputs, buffers):
-    """Writes the next states of a forward into the buffers, {state: buffer}: all of them, or only
-    the step where a number is not finite."""
+    """Writes the next states of a forward into the buffers, {state: buffer}: all of them, or none
+    where a number is not finite."""
     if _is_recomputing():
         return
     following = {state: outputs.get(NORMS[norm].states[state].next) for state in buffers}
@@ -27,8 +27,7 @@ def _update(module, norm, outputs, buffers):
     with torch.no_grad():
         is_finite = all_finite([value for state, value in moves.items() if state != "step"])
         for state, value in moves.items():
-            old = buffers[state]
-            old.copy_(value if state == "step" else torch.where(is_finite, value, old))
+            buffers[state].copy_(torch.where(is_finite, value, buffers[state]))
 
 
 def _refuse_recomputing(module):
