@@ -197,7 +197,7 @@ class Checkpoints(unittest.TestCase):
 
     def test_a_checkpoint_within_another_and_a_second_backward(self):
         for name in READERS:
-            # The inner part last, and with layers after it, which make the outer part run to its end.
+            # The inner part last, and with layers after it, so that the outer part runs to its end.
             for end in (6, 4):
                 with self.subTest(norm=name, end=end):
                     self.nested(self.network(name), end)

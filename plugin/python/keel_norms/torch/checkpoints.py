@@ -10,8 +10,9 @@ _active = threading.local()
 
 
 class Pass:
-    """One forward of a part. The first one writes the tape: what its norms read, and the tapes of the
-    parts within it, in the order of the calls. A recomputation reads the tape from its start."""
+    """One forward of a part. The first one writes the tape: what its norms read, and the tapes of
+    the parts within it, in the order of the calls. A recomputation reads the tape from its start.
+    """
 
     def __init__(self, tape, reads):
         self.tape, self.reads, self.place = tape, reads, 0
