@@ -3,8 +3,8 @@
 usage: bench/norm_library.py [--repeats N] [--norms LayerNorm,...] [--shapes 8x400,...]
                              [--threads 1,2] [--no-compile]
 
-Layer, RMS, group and batch norm stand beside torch.nn; PowerNorm and AdaNorm, which PyTorch has
-not, beside their composition. Every repeat times each of them once, in turns; a table has medians
+Layer, RMS, group and batch norm stand beside torch.nn; PowerNorm and AdaNorm, which PyTorch
+lacks, beside their composition. Every repeat times each of them once, in turns; a table has medians
 and ratios: above 1 keel is faster. With one thread the time is the processor's, which other
 programs on the machine move little; with several it is the clock's. KEEL_NORM_LIBRARY and
 PYTHONPATH are as in docs/norm-library.md."""

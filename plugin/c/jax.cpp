@@ -9,6 +9,7 @@
 // axes alone. An argument whose axis in front has the size 1 is the same for all elements of it.
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -141,7 +142,13 @@ struct Call {
   const keel_plan* plan = nullptr;
   std::vector<Array> inputs, outputs;
   Sizes front;
-  std::atomic<int> status = KEEL_OK;
+  std::mutex mutex;
+  std::string error;  // what the first run that failed said
+
+  void fail(const char* text) {
+    const std::lock_guard lock(mutex);
+    if (error.empty()) error = text;
+  }
 
   // Throws bad_alloc.
   void run(std::int64_t first, std::int64_t last, const keel_executor* executor) {
@@ -155,8 +162,10 @@ struct Call {
         from[k] = inputs[k].data == nullptr ? nullptr : inputs[k].at(i, front);
       }
       for (std::size_t k = 0; k < to.size(); ++k) to[k] = outputs[k].at(i, front);
-      const int result = keel_plan_run(plan, from.data(), to.data(), workspace.get(), executor);
-      if (result != KEEL_OK) status = result;
+      // The text is that of this thread.
+      if (keel_plan_run(plan, from.data(), to.data(), workspace.get(), executor) != KEEL_OK) {
+        fail(keel_error());
+      }
     }
   }
 };
@@ -175,7 +184,9 @@ void run_on(ffi::ThreadPool& pool, Call& call) {
           try {
             part.run(first, last, nullptr);
           } catch (const std::bad_alloc&) {
-            part.status = KEEL_MEMORY;
+            part.fail("keel_norms: out of memory");
+          } catch (...) {  // the pool's threads know no exceptions
+            part.fail("keel_norms: an unknown error");
           }
         },
         &call);
@@ -213,10 +224,14 @@ ffi::Error run(ffi::ThreadPool pool, ffi::RemainingArgs args, ffi::RemainingRets
   Call call;
   if (!read(call, args, rets, told)) return {ffi::ErrorCode::kInvalidArgument, keel_error()};
   run_on(pool, call);
-  if (call.status == KEEL_OK) return ffi::Error::Success();
-  return {ffi::ErrorCode::kInternal, "keel_norms: a run failed"};
+  if (call.error.empty()) return ffi::Error::Success();
+  return {ffi::ErrorCode::kInternal, call.error};
 } catch (const std::bad_alloc&) {
   return {ffi::ErrorCode::kResourceExhausted, "keel_norms: out of memory"};
+} catch (const std::exception& error) {
+  return {ffi::ErrorCode::kInternal, error.what()};
+} catch (...) {  // XLA is C behind this boundary
+  return {ffi::ErrorCode::kInternal, "keel_norms: an unknown error"};
 }
 
 }  // namespace

@@ -7,19 +7,21 @@
     state = kj.first_state("batch_norm", channels=64)
     y, state = kj.batch_norm(x, gain, bias, state=state)
 
-The functions work under jit, grad and vmap. They are those of keel_norms.numpy, and give the same
-bits; names and attributes are keel's. A norm over the batch returns y and the next state. All but y
-counts as a constant: nothing is differentiated by way of a state.
+The functions work under jit, grad and vmap. They are those of keel_norms.numpy; names and
+attributes are keel's. A norm over the batch returns y and the next state. All but y counts as a
+constant: nothing is differentiated by way of a state.
 
 The backwards of power_norm and mabn move a part of the state, nu and gz. JAX gives a backward no
-other way out than gradients, so the gradient by nu or gz *is* its next value:
+other way out than gradients, so the gradient with respect to nu or gz is what the backward adds to
+it, and 0 where the loss does not depend on y:
 
     gradient = jax.grad(loss, argnums=(0, 1), has_aux=True, allow_int=True)
     (by_parameters, by_state), next_state = gradient(parameters, state)
     state = kj.after_backward(next_state, by_state)
 
-A state must be used once in a loss: JAX adds the gradients of several uses. float16 and bfloat16
-are computed in float32, and y then has the type of x."""
+A state must be used only once in a loss: JAX adds the gradients of several uses. Next states are
+not tested for numbers that are not finite. float16 and bfloat16 are computed in float32, and y then
+has the type of x; weight_norm takes float32 and float64 alone."""
 import ctypes
 import functools
 import os
@@ -98,8 +100,9 @@ def _norm_backward(norm, attributes, saved, cotangents):
     gradients = {name: results.get("d" + name) for name in given}
     for name, state in NORMS[norm].states.items():
         if state.by_backward:
-            following = results[state.next]
-            gradients[name] = following if following.shape == kept[name].shape else kept[name]
+            following, old = results[state.next], kept[name]
+            moves = following.shape == old.shape
+            gradients[name] = following - old if moves else jnp.zeros_like(old)
     return (gradients,)
 
 
@@ -115,9 +118,9 @@ def first_state(norm, channels, m=16, dtype=jnp.float32):
 
 
 def after_backward(next_state, gradients):
-    """The next state with what the backward moved, nu or gz: their gradients, which are by `state`
-    or by a part of it."""
-    moved = {name: gradients[name] for facts in NORMS.values()
+    """The next state with what the backward moved, nu or gz: each has its gradient added. The
+    gradients are those with respect to `state` or to a part of it."""
+    moved = {name: next_state[name] + gradients[name] for facts in NORMS.values()
              for name, state in facts.states.items() if state.by_backward and name in gradients}
     return {**next_state, **moved}
 
@@ -141,7 +144,8 @@ def _forward(norm, x, affine, options):
     state = _functions.option(norm, attributes, "state")
     if facts.states:
         channels = x.shape[1] if x.ndim == 4 else x.shape[-1]
-        state = state or first_state(norm, channels, attributes.get("m", 16), rows.dtype)
+        if state is None:
+            state = first_state(norm, channels, attributes.get("m", 16), rows.dtype)
         values.update(_functions.checked_state(norm, state))
     values = {name: _wide(value) for name, value in values.items() if value is not None}
     outputs = _norm(norm, tuple(sorted(attributes.items())), values)

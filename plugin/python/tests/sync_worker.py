@@ -74,8 +74,9 @@ def step_of(norm, x, dy, mask):
     return y.detach(), *torch.autograd.grad(y, [x, *norm.parameters()], dy)
 
 
-def steps_on_shards(name, split, rank):
+def steps_on_shards(name, split, rank, group=None):
     norm = drawn(CASES[name][1]())
+    norm.process_group = group
     first = sum(split[:rank])
     own = slice(first, first + split[rank])
     found = []
@@ -130,13 +131,33 @@ def under_ddp(rank, world, broadcast):
     return found
 
 
+# The processes of a group that is not all of them, and the rows of each.
+GROUP, GROUP_SPLIT = (0, 2), (5, 2)
+
+
+def in_a_group(world, rank):
+    """Steps of a part of the processes; None in the others and where there are too few."""
+    if world <= max(GROUP):
+        return None
+    group = dist.new_group(GROUP)  # all processes must call it
+    if rank not in GROUP:
+        return None
+    # Every class takes the group as an argument.
+    norms = (knn.SyncBatchNorm, knn.SyncPNV, knn.SyncPowerNorm, knn.SyncMABN, knn.SyncBatchRenorm)
+    assert all(norm(CHANNELS, process_group=group).process_group is group for norm in norms)
+    return {name: steps_on_shards(name, GROUP_SPLIT, GROUP.index(rank), group) for name in CASES}
+
+
 def converted(world, rank):
     """A network whose batch norms were replaced."""
-    model = knn.convert_sync_batchnorm(nn.Sequential(nn.Linear(CHANNELS, 8), nn.BatchNorm1d(8)))
-    torch.manual_seed(5)
-    nn.init.normal_(model[0].weight)
+    model = knn.convert_sync_batchnorm(to_convert())
     x = data(4 * world)[0][4 * rank:4 * rank + 4]
     return type(model[1]).__name__, model(x).detach()
+
+
+def to_convert():
+    torch.manual_seed(5)
+    return nn.Sequential(nn.Linear(CHANNELS, 8), drawn(nn.BatchNorm1d(8)))
 
 
 def main():
@@ -147,7 +168,7 @@ def main():
               for name in CASES for split in SPLITS[world]}
     found = {"shards": shards, "ddp": {broadcast: under_ddp(rank, world, broadcast)
                                        for broadcast in (True, False)},
-             "converted": converted(world, rank)}
+             "converted": converted(world, rank), "group": in_a_group(world, rank)}
     torch.save(found, folder / f"rank{rank}")
     dist.barrier()
     dist.destroy_process_group()

@@ -1,4 +1,5 @@
-"""keel_norms.jax against keel_norms.numpy, to the bit, and against compositions of jax.numpy."""
+"""keel_norms.jax against keel_norms.numpy, to the bit, and against compositions of jax.numpy. JAX
+is given the differences of the states that a backward moves: they are old + (next - old)."""
 import pathlib
 import sys
 import unittest
@@ -63,7 +64,14 @@ def step_of_numpy(norm, given, state, **options):
     forward = getattr(kn, norm)(x, *affine, **options, **stateful)
     backward = forward.backward(dy)
     daffine = [g for g in (backward.dgain, backward.dbias) if g is not None]
-    return forward.y, backward.dx, daffine, backward.next_state
+    return forward.y, backward.dx, daffine, moved_as_in_jax(norm, state, backward.next_state)
+
+
+def moved_as_in_jax(norm, state, following):
+    """The next state with the roundings of old + (next - old)."""
+    by_backward = [name for name, s in NORMS[norm].states.items() if s.by_backward]
+    return {**following, **{name: state[name] + (following[name] - state[name])
+                            for name in by_backward}}
 
 
 class LikeNumPy(unittest.TestCase):
@@ -191,7 +199,7 @@ class LikeCompositions(unittest.TestCase):
             y, back = jax.vjp(composed(norm), exact[0], *exact[2:])
             expected = (y, *back(exact[1]))
             options = {"eps": 1e-5} if norm == "rms_norm" else {}
-            for dtype, scale in ((np.float32, 2.0 ** -23), (np.float64, 2.0 ** -46)):
+            for dtype, scale in ((np.float32, 2.0 ** -23), (np.float64, 2.0 ** -52)):
                 def apply(x, *affine):
                     result = getattr(kj, norm)(x, *affine, **attributes_of(norm), **options)
                     return result[0] if NORMS[norm].states else result
@@ -236,6 +244,32 @@ class Rules(unittest.TestCase):
         found = [jax.grad(loss, allow_int=True)(state, share)["nu"] for share in (0.0, 1.0)]
         np.testing.assert_array_equal(*found)
 
+    def test_a_loss_that_does_not_depend_on_y_leaves_nu_alone(self):
+        x, state = drawn(6, 8), {**kj.first_state("power_norm", 8), "nu": drawn(8)}
+
+        def loss(state, share):
+            y, following = kj.power_norm(x, state=state)
+            return share * y.sum() if share else jnp.sum(x), following
+
+        for share, moves in ((0.0, False), (1.0, True)):
+            by_state, following = jax.grad(loss, has_aux=True, allow_int=True)(state, share)
+            nu = kj.after_backward(following, by_state)["nu"]
+            self.assertEqual(bool(jnp.any(nu != state["nu"])), moves)
+
+    def test_evaluation_leaves_nu_alone(self):
+        x, state = drawn(6, 8), {**kj.first_state("power_norm", 8), "nu": drawn(8)}
+
+        def loss(state):
+            y, following = kj.power_norm(x, state=state, training=False)
+            return y.sum(), following
+
+        by_state, following = jax.grad(loss, has_aux=True, allow_int=True)(state)
+        np.testing.assert_array_equal(kj.after_backward(following, by_state)["nu"], state["nu"])
+
+    def test_an_empty_state_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "got no nu, psi2, step"):
+            kj.power_norm(drawn(4, 6), state={})
+
     def test_a_scan_over_steps(self):
         x, dy, affine = case("power_norm")
 
@@ -251,7 +285,8 @@ class Rules(unittest.TestCase):
         state, _ = jax.lax.scan(body, first, None, length=5)
         expected = kn.first_state("power_norm", 8)
         for _ in range(5):
-            expected = kn.power_norm(x, *affine, state=expected).backward(dy).next_state
+            following = kn.power_norm(x, *affine, state=expected).backward(dy).next_state
+            expected = moved_as_in_jax("power_norm", expected, following)
         for name, value in expected.items():
             np.testing.assert_array_equal(np.asarray(state[name]), value)
 

@@ -10,6 +10,7 @@ import unittest
 
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint as torch_checkpoint
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from keel_norms import torch as knn  # noqa: E402
@@ -44,11 +45,12 @@ MODULES = {
 READERS = ("BatchRenorm1d", "PowerNorm", "PowerNorm, groups", "MABN")
 
 
-def step(run, module, x, seed=0):
-    """y and the gradients of x and of the parameters."""
+def step(run, module, x, seed=0, dtype=None):
+    """y and the gradients of x and of the parameters, with a dy that `dtype` can hold."""
     x = x.clone().requires_grad_()
     y = run(x)
     dy = torch.randn(y.shape, generator=torch.Generator().manual_seed(seed))
+    dy = dy.to(dtype or y.dtype).to(y.dtype)
     return [y.detach(), *torch.autograd.grad(y, [x, *module.parameters()], dy)]
 
 
@@ -109,6 +111,9 @@ class Every(unittest.TestCase):
             y = torch.func.functional_call(module, zeros, x)
             other = copy.deepcopy(module).eval()
             module.eval()
+            with torch.no_grad():
+                for parameter in other.parameters():
+                    parameter.add_(1.5)
             self.same([torch.func.functional_call(module, dict(other.named_parameters()), x)],
                       [other(x)])
             self.assertEqual(y.shape, x.shape)
@@ -122,16 +127,25 @@ class Every(unittest.TestCase):
         self.check = check
         self.each()
 
-    def test_a_double_module_and_one_of_bfloat16(self):
-        def check(_, module, x):
-            other = copy.deepcopy(module).bfloat16()
-            y = other(x.bfloat16())
-            self.assertEqual(y.dtype, torch.bfloat16)
-            double = module.double()
-            y = double(x.double())
-            self.assertEqual(y.dtype, torch.float64)
+    def test_modules_of_other_types(self):
+        """A module of a narrow type computes in float32 and rounds what it gives and its buffers;
+        a double one agrees with both."""
+        def check(name, module, x):
+            for dtype in (torch.bfloat16, torch.float16):
+                narrow = copy.deepcopy(module).to(dtype)
+                wide = copy.deepcopy(narrow).float()
+                rounded = x.to(dtype)
+                got = step(narrow, narrow, rounded)
+                expected = step(wide, wide, rounded.float(), dtype=dtype)
+                self.same(got, [value.to(dtype) for value in expected])
+                for key, buffer in narrow.named_buffers():
+                    self.assertTrue(torch.equal(buffer, wide.get_buffer(key).to(buffer.dtype)), key)
+            double = copy.deepcopy(module).double()
+            got, expected = step(double, double, x.double()), step(module, module, x)
+            for g, e in zip((*got, *double.buffers()), (*expected, *module.buffers()), strict=True):
+                torch.testing.assert_close(g.to(e.dtype), e, rtol=1e-4, atol=1e-4)
         self.check = check
-        self.each([name for name in MODULES if name not in READERS])
+        self.each()
 
     def compiled(self, backend, names):
         def check(_, module, x):
@@ -182,19 +196,34 @@ class Checkpoints(unittest.TestCase):
                         self.assertTrue(torch.equal(g, e))
 
     def test_a_checkpoint_within_another_and_a_second_backward(self):
+        for name in READERS:
+            # The inner part last, and with layers after it, so that the outer part runs to its end.
+            for end in (6, 4):
+                with self.subTest(norm=name, end=end):
+                    self.nested(self.network(name), end)
+
+    def nested(self, network, end):
         def outer(x):
-            return knn.checkpoint(network[2:], network[:2](x))
+            return network[end:](knn.checkpoint(network[2:end], network[:2](x)))
 
         x = (2 + torch.randn(6, 8)).requires_grad_()
-        network = self.network("BatchRenorm1d")
         plain = copy.deepcopy(network)
+        weights = torch.randn(6, 8)  # the gradient of a plain sum would be almost 0
         y, expected = knn.checkpoint(outer, x), plain(x)
         for _ in range(2):
-            got = torch.autograd.grad(y.sum(), [x, *network.parameters()], retain_graph=True)
-            wanted = torch.autograd.grad(expected.sum(), [x, *plain.parameters()],
+            got = torch.autograd.grad(y, [x, *network.parameters()], weights, retain_graph=True)
+            wanted = torch.autograd.grad(expected, [x, *plain.parameters()], weights,
                                          retain_graph=True)
-            for g, e in zip(got, wanted):
+            for g, e in zip(got, wanted, strict=True):
                 self.assertTrue(torch.equal(g, e))
+
+    def test_a_checkpoint_of_pytorch_around_an_exact_one_is_refused(self):
+        network = self.network("PowerNorm")
+        x = torch.randn(6, 8, requires_grad=True)
+        y = torch_checkpoint(lambda x: network[4](knn.checkpoint(network[:4], x)), x,
+                             use_reentrant=False)
+        with self.assertRaisesRegex(RuntimeError, "outside of the checkpoint"):
+            y.sum().backward()
 
     def test_evaluation(self):
         network = self.network("PowerNorm").eval()

@@ -58,7 +58,7 @@ def _keep(ctx, given, tensors, outputs):
 class _Norm(torch.autograd.Function):
     @staticmethod
     def forward(ctx, norm, text, shards, *tensors):
-        outputs = _ops.call(norm, tensors, text)
+        outputs = _ops.call(norm, [_widened(tensor) for tensor in tensors], text)
         _keep(ctx, (norm, text, shards), tensors, outputs)
         return outputs
 
@@ -72,7 +72,7 @@ class _Norm(torch.autograd.Function):
         if recipe.facts.is_column:
             values = {name: None if recipe.facts.lacks(value) else value
                       for name, value in values.items()}
-        values.update(zip(recipe.moved, ctx.moved), dy=dy.contiguous())
+        values.update(zip(recipe.moved, map(_widened, ctx.moved)), dy=dy.contiguous())
         own = {}
         if ctx.shards is not None:
             values["sums"], own = ctx.shards.gradient_sums(recipe.norm, values, recipe.attributes)
@@ -89,7 +89,7 @@ class _TransformedNorm(torch.autograd.Function):
 
     @staticmethod
     def forward(norm, text, shards, *tensors):
-        return _ops.call(norm, tensors, text)
+        return _ops.call(norm, [_widened(tensor) for tensor in tensors], text)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -134,10 +134,11 @@ def apply(norm, values, attributes, shards=None):
     are its inputs by name; a missing one is absent. float16 and bfloat16 are computed in float32;
     y then has the type of x. `shards` are those of a batch on several processes."""
     dtype = values["x"].dtype
+    # The backward writes what it moves into the tensor itself, not into a wide copy of it.
+    wide = {name: value if name in _MOVED else _widened(value) for name, value in values.items()}
     if shards is not None:
-        wide = {name: _widened(value) for name, value in values.items()}
-        values = {**wide, **shards.statistics(norm, wide, attributes)}
-    tensors = [_widened(values.get(name)) for name in _ops.OPS[norm].inputs]
+        wide.update(shards.statistics(norm, wide, attributes))
+    tensors = [wide.get(name) for name in _ops.OPS[norm].inputs]
     results = _function().apply(norm, _text(attributes), shards, *tensors)
     outputs = dict(zip(NORMS[norm].outputs, results))
     if outputs["y"].dtype != dtype:
@@ -146,6 +147,9 @@ def apply(norm, values, attributes, shards=None):
 
 
 _NARROW = (torch.float16, torch.bfloat16)
+# All states that a backward moves.
+_MOVED = frozenset(name for facts in NORMS.values() for name, state in facts.states.items()
+                   if state.by_backward)
 
 
 def _widened(value):

@@ -24,10 +24,17 @@ _ops = torch.library.Library("keel_norms", "DEF")
 @functools.cache
 def _parallel_for():
     """PyTorch's own threads as an executor's run: address of the function, and its holder."""
-    function = ctypes.CDLL("libtorch_cpu.so").torch_parallel_for
+    try:
+        function = ctypes.CDLL("libtorch_cpu.so").torch_parallel_for
+    except (OSError, AttributeError) as error:
+        raise ImportError("keel_norms: expected a PyTorch of 2.10 or newer, whose threads C can "
+                          f"use, got {torch.__version__}: {error}") from error
     address = ctypes.cast(function, ctypes.c_void_p)
     run = ctypes.cast(_library.load().keel_run_parallel_for, ctypes.c_void_p)
     return run, ctypes.pointer(address)
+
+
+_parallel_for()  # what PyTorch lacks shows at the import, not at the first call
 
 
 # Executors and plans are made once, for a call may take no longer than the kernel that it starts.

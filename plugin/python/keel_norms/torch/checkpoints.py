@@ -9,39 +9,41 @@ from torch.utils.checkpoint import checkpoint as torch_checkpoint
 _active = threading.local()
 
 
-class Tape:
-    """The statistics that the norms of one part read, in the order of their calls."""
+class Pass:
+    """One forward of a part. The first one writes the tape: what its norms read, and the tapes of
+    the parts within it, in the order of the calls. A recomputation reads the tape from its start.
+    """
 
-    def __init__(self):
-        self.kept, self.next = [], None
+    def __init__(self, tape, reads):
+        self.tape, self.reads, self.place = tape, reads, 0
+
+    def __enter__(self):
+        self.outer, self.place = current(), 0
+        _active.now = self
+
+    def __exit__(self, *failure):
+        _active.now = self.outer
 
     def read(self, states):
         """Copies of the states, or in the recomputation those of the first forward."""
-        if self.next is None:
-            self.kept.append({name: state.clone() for name, state in states.items()})
-            return self.kept[-1]
-        self.next += 1
-        return self.kept[self.next - 1]
+        return self._kept(lambda: {name: state.clone() for name, state in states.items()})
 
+    def inner(self):
+        """The passes of a part within this one. Where this one reads, both do: the first forward
+        of the inner part belongs to a recomputation, too."""
+        tape = self._kept(list)
+        return Pass(tape, self.reads), Pass(tape, True)
 
-class _Pass:
-    """One of the two forwards of a part: it writes the tape or reads it from its start."""
-
-    def __init__(self, tape, reads):
-        self.tape, self.reads = tape, reads
-
-    def __enter__(self):
-        self.outer = current()
-        self.tape.next = 0 if self.reads else None
-        _active.tape = self.tape
-
-    def __exit__(self, *failure):
-        _active.tape = self.outer
+    def _kept(self, make):
+        if not self.reads:
+            self.tape.append(make())
+        self.place += 1
+        return self.tape[self.place - 1]
 
 
 def current():
-    """The tape of the part that is being computed, or None."""
-    return getattr(_active, "tape", None)
+    """The pass of the part that is being computed, or None."""
+    return getattr(_active, "now", None)
 
 
 def checkpoint(function, *arguments, **options):
@@ -50,7 +52,9 @@ def checkpoint(function, *arguments, **options):
     channel, and gives the bits of no checkpoint, with any number of forwards for one backward. Not
     for torch.compile. Options are those of PyTorch and arguments by name."""
     def passes():
-        tape = Tape()
-        return _Pass(tape, False), _Pass(tape, True)
+        if (outer := current()) is not None:
+            return outer.inner()
+        tape = []
+        return Pass(tape, False), Pass(tape, True)
 
     return torch_checkpoint(function, *arguments, use_reentrant=False, context_fn=passes, **options)

@@ -17,8 +17,8 @@ def _is_recomputing():
 
 
 def _update(module, norm, outputs, buffers):
-    """Writes the next states of a forward into the buffers, {state: buffer}: all of them, or only
-    the step where a number is not finite."""
+    """Writes the next states of a forward into the buffers, {state: buffer}: all of them, or none
+    where a number is not finite."""
     if _is_recomputing():
         return
     following = {state: outputs.get(NORMS[norm].states[state].next) for state in buffers}
@@ -27,13 +27,13 @@ def _update(module, norm, outputs, buffers):
     with torch.no_grad():
         is_finite = all_finite([value for state, value in moves.items() if state != "step"])
         for state, value in moves.items():
-            old = buffers[state]
-            old.copy_(value if state == "step" else torch.where(is_finite, value, old))
+            buffers[state].copy_(torch.where(is_finite, value, buffers[state]))
 
 
 def _refuse_recomputing(module):
     """A norm that reads its state in training would recompute with what came after."""
-    if module.training and _is_recomputing() and checkpoints.current() is None:
+    now = checkpoints.current()
+    if module.training and _is_recomputing() and (now is None or not now.reads):
         raise RuntimeError(f"{type(module).__name__}: a checkpoint computes this norm again, but "
                            "its running statistics have moved on; use keel_norms.torch.checkpoint "
                            "or keep the norm outside of the checkpoint")
@@ -133,11 +133,11 @@ class _ColumnNorm(NoFastPath, nn.Module):
     def _read(self, buffers):
         """Copies of the states that the forward reads, where copies are needed. Those that the
         backward moves are read by it, and are never copied."""
-        tape = None if torch.compiler.is_compiling() or not self.training else checkpoints.current()
-        if tape is None:  # The step is saved for the backward, which must not see it move.
+        part = None if torch.compiler.is_compiling() or not self.training else checkpoints.current()
+        if part is None:  # The step is saved for the backward, which must not see it move.
             return {name: b.clone() for name, b in buffers.items() if name == "step"}
         states = NORMS[self.norm].states
-        return tape.read({name: b for name, b in buffers.items() if not states[name].by_backward})
+        return part.read({name: b for name, b in buffers.items() if not states[name].by_backward})
 
     def _attributes(self):
         return self.attributes

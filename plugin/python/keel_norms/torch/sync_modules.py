@@ -12,9 +12,12 @@ from ._shards import Shards, is_shared
 
 
 class _Synced:
-    """Gives the shards of a batch to a norm of column_modules."""
+    """Gives the shards of a batch to a norm of column_modules. They lie on the processes of
+    `process_group`, or on all."""
 
-    process_group = None
+    def __init__(self, *arguments, process_group=None, **options):
+        super().__init__(*arguments, **options)
+        self.process_group = process_group
 
     def _shards(self):
         uses_batch = self.training or getattr(self, "running_mean", self) is None
@@ -26,10 +29,6 @@ class _Synced:
 class SyncBatchNorm(_Synced, column_modules._BatchNorm, nn.modules.batchnorm._BatchNorm):
     """torch.nn.SyncBatchNorm on CPUs, of (n, channels) or (n, channels, ...), with a mask (n) or
     (n, length). Arguments are those of BatchNorm1d."""
-
-    def __init__(self, *arguments, process_group=None, **options):
-        super().__init__(*arguments, **options)
-        self.process_group = process_group
 
     def forward(self, x, mask=None):
         if x.dim() > 4:
@@ -52,6 +51,9 @@ class SyncPowerNorm(_Synced, column_modules.PowerNorm):
     def forward(self, x, mask=None):
         if not (groups := self.attributes.get("groups", 0)):
             return super().forward(x, mask)
+        if x.dim() == 4:
+            raise ValueError("SyncPowerNorm: x: expected (..., channels) with groups, got "
+                             f"{tuple(x.shape)}")
         scaled = functional.group_scaling(x, groups, self.attributes.get("scaling_eps", 1e-5))
         return super().forward(scaled, mask)
 
