@@ -73,13 +73,13 @@ void refer_to_raw(TranslationTask& task, const RawTargets& raw, task::Split spli
 
 void TranslationModelOptions::validate() const {
   nn::ScaledNorm::parse(norm, scaling);
-  check(scaled_norms.empty() || !scaling.empty(), ErrorKind::kUsage,
-        "scaled_norms: expected a scaling to be given, too (scaling), got '{}' alone",
-        scaled_norms);
   for (const std::string& each : norms_listed(scaled_norms)) {
     check(nn::Norm::parse(each).name() == each, ErrorKind::kUsage,
           "scaled_norms: expected names of norms without options, got '{}'", each);
   }
+  check(scaled_norms.empty() || !scaling.empty(), ErrorKind::kUsage,
+        "scaled_norms: expected a scaling to be given, too (scaling), got '{}' alone",
+        scaled_norms);
   check(most_ratio == 0 || most_ratio >= 1, ErrorKind::kUsage,
         "most_ratio: expected 0, or 1 or more, got {}", most_ratio);
   check(!joint || target_symbols == 0, ErrorKind::kUsage,

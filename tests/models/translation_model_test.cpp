@@ -186,6 +186,9 @@ TEST_CASE("translation: options that do not fit are refused") {
   refused({"model.most_ratio=0.5"}, "most_ratio: expected 0, or 1 or more, got 0.5");
   refused({"model.target_symbols=9"}, "target_symbols: expected 0, for the languages share");
   refused({"model.scaled_norms=batchnrm"}, "nearest: 'batchnorm'");
+  refused({"model.scaled_norms=pn_v"}, "scaled_norms: expected a scaling to be given, too");
+  refused({"model.scaling=layerscaling", "model.scaled_norms=batchnorm{keep=0.95}"},
+          "scaled_norms: expected names of norms without options");
   refused({"model.label_smoothing=1"}, "label_smoothing: expected in [0, 1)");
   refused({"model.sites=some"}, "expected all, encoder or final, got 'some'");
 }

@@ -103,11 +103,11 @@ TEST_CASE("reproduce: what is finished is never run again, several at once give 
                 "holds a run with train.lr = 0.001, here it is 0.5; give another --out");
   // A run from before a setting existed had its default, which is not what the recipe has.
   const fs::path config = temp / "out/mnist-adanorm-laptop-seed2/config.toml";
-  const std::string text = read_bytes(config), line = "standardize = true\n";
+  const std::string text = read_bytes(config), line = "batch = 32\n";
   REQUIRE(holds(text, line));
   test::write_bytes(config, std::string(text).erase(text.find(line), line.size()));
   check_refusal(run_keel(two_cells(temp / "out")), 2,
-                "holds a run with model.standardize = false, here it is true");
+                "holds a run with train.batch = 128, here it is 32");
 }
 
 TEST_CASE("reproduce: columns of one training share it" * doctest::test_suite("slow")) {
