@@ -230,7 +230,7 @@ ffi::Error run(ffi::ThreadPool pool, ffi::RemainingArgs args, ffi::RemainingRets
   return {ffi::ErrorCode::kResourceExhausted, "keel_norms: out of memory"};
 } catch (const std::exception& error) {
   return {ffi::ErrorCode::kInternal, error.what()};
-} catch (...) {  // XLA is C behind this boundary
+} catch (...) {  // XLA calls this as C
   return {ffi::ErrorCode::kInternal, "keel_norms: an unknown error"};
 }
 

@@ -27,7 +27,7 @@ struct RecipeTable {
   std::map<std::string, RecipeRows> recipes;  // by "task recipe"
 };
 
-// The rest of a line behind the blanks.
+// What is left of a line after its blanks.
 std::string rest_of(std::istringstream& line) {
   std::string rest;
   std::getline(line >> std::ws, rest);

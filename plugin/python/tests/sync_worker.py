@@ -18,7 +18,7 @@ STEPS = 3
 # Without a warm-up, so that r and d take part.
 MABN = {"m": 2, "warmup": 0, "clip_after": 0}
 RENORM = {"r_max": 3, "d_max": 5}
-# Name, norm of one process, of several, shape of a row of x behind its batch axis, a mask or none.
+# Name, norm of one process, of several, shape of a row of x without its batch axis, a mask or none.
 CASES = {
     "batch_norm": (lambda: knn.BatchNorm1d(CHANNELS), lambda: knn.SyncBatchNorm(CHANNELS),
                    (CHANNELS,), False),

@@ -38,8 +38,8 @@ void build_excluded_word(GivenGraph& d) {
 }
 
 HandCase products_case() {
-  // Each of H's two terms is rounded twice, and their sum once.
-  const double of_h = 3 * 10, of_t = 1.05 * of_h * 5 + 5 * 50;
+  // Each of H's two terms is rounded twice at the most: as a product and in the sum.
+  const double of_h = 2 * 10, of_t = 1.05 * of_h * 5 + 5 * 50;
   const double of_g = 5 * 14, of_m = 1.05 * of_g * 5 + 5 * 70;
   return {build_products,
           {{"multilinear_attention", 0, {1.05 * of_t * 7 + 5 * 350}},
