@@ -28,7 +28,7 @@ int run_train(TrainArgs args);
 
 struct EvalArgs {
   RunArgs run;
-  std::string path, split = "test";
+  std::string path, split = "test", statistics = "running";
   std::string output;  // a file for the answers; empty: none
 };
 int run_eval(const EvalArgs& args);

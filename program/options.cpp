@@ -66,6 +66,10 @@ void add_eval(Command command) {
       ->required();
   app->add_option("--data", args->run.data, "builtin, or a folder; default: as in training");
   add_choice(*app, "--split", args->split, {"train", "valid", "test"}, "which rows");
+  add_choice(
+      *app, "--statistics", args->statistics, {"running", "pass"},
+      "of batchnorm, its kin and pn_v: the checkpoint's running averages, or the means of a\n"
+      "pass over the training rows");
   app->add_option(
       "--output", args->output,
       "a file for what was found: of dependency_parser the treebank, parsed, of "
