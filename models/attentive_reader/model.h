@@ -125,8 +125,8 @@ class AttentiveReaderNetwork final : public task::NetworkOf<AttentiveReaderOptio
                                          std::int64_t first) const override;
 
  private:
-  // The outputs of an LSTM, or of one in each direction: h (length, rows, states()), the mask of the
-  // sequences (length, rows), and h after the whole sequence (rows, states()).
+  // The outputs of an LSTM, or of one in each direction: h (length, rows, states()), the mask of
+  // the sequences (length, rows), and h after the whole sequence (rows, states()).
   struct Read {
     Value h, mask, last;
   };
