@@ -63,6 +63,8 @@ LIBRARIES = [
     ("fmt", r"fmt/", ["*"]),
     ("C's integers of fixed size", r"stdint\.h$", ["plugin/c/keel/*"]),
     ("XLA", r"xla/ffi/", ["plugin/c/jax.cpp"]),
+    ("PyTorch", r"torch/csrc/", ["plugin/c/torch_abi_check.cpp"]),
+    ("the loader of libraries", r"dlfcn\.h$", ["plugin/c/torch_abi.cpp", "tests/*"]),
     ("Eigen", r"(unsupported/)?Eigen/", ["backends/reference/*", "models/skip_thoughts/*",
                                             "studies/*", "tests/*"]),
     ("oneDNN", r"(oneapi/)?dnnl",
