@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "plugin/c/torch_pages.h"
 #include "plugin/c/torch_plans.h"
 
 namespace keel::plugin::torch {
@@ -66,16 +67,17 @@ struct Arguments {
 std::array<Tensor, kMaxArrays> outputs_of(const Planned& planned, const void* const* from) {
   std::array<Tensor, kMaxArrays> outputs;
   std::array<void*, kMaxArrays> to{};
+  const keel_executor threads = executor();
   for (std::size_t j = 0; j < planned.outputs.size(); ++j) {
-    outputs[j] = empty(planned.outputs[j]);
+    outputs[j] = empty(planned.outputs[j].form);
     to[j] = mutable_address(outputs[j]);
+    ready_pages(to[j], planned.outputs[j].bytes, threads);
   }
   Tensor workspace;  // PyTorch aligns to 64 bytes
   if (planned.workspace > 0) {
     static const std::int32_t u8 = functions().aoti_torch_dtype_uint8();
     workspace = empty({u8, 1, &planned.workspace});
   }
-  const keel_executor threads = executor();
   if (keel_plan_run(planned.plan.get(), from, to.data(),
                     workspace ? mutable_address(workspace) : nullptr, &threads) != KEEL_OK) {
     throw std::invalid_argument(keel_error());

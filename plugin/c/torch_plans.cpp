@@ -37,6 +37,12 @@ std::int32_t to_torch(std::int32_t dtype) {
   return of[dtype];
 }
 
+std::int64_t bytes_of(const keel_type& type) {
+  std::int64_t bytes = type.dtype == KEEL_U8 ? 1 : type.dtype == KEEL_F64 ? 8 : 4;
+  for (std::int32_t axis = 0; axis < type.rank; ++axis) bytes *= type.sizes[axis];
+  return bytes;
+}
+
 template <class Number>
 void append(std::string& key, const Number* numbers, std::int64_t count) {
   key.append(reinterpret_cast<const char*>(numbers), sizeof(Number) * std::size_t(count));
@@ -76,7 +82,7 @@ std::shared_ptr<const Planned> made(const Request& request) {
   planned->workspace = keel_plan_workspace(plan);
   for (std::int32_t j = 0; j < keel_plan_outputs(plan); ++j) {
     const keel_type type = keel_plan_output(plan, j);
-    planned->outputs.push_back({to_torch(type.dtype), type.rank, type.sizes});
+    planned->outputs.push_back({{to_torch(type.dtype), type.rank, type.sizes}, bytes_of(type)});
   }
   return planned;
 }

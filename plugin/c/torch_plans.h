@@ -17,7 +17,11 @@ struct Planned {
     void operator()(keel_plan* plan) const { keel_plan_free(plan); }
   };
   std::unique_ptr<keel_plan, Free> plan;
-  std::vector<Form> outputs;  // their sizes belong to the plan
+  struct Output {
+    Form form;  // its sizes belong to the plan
+    std::int64_t bytes;
+  };
+  std::vector<Output> outputs;
   std::int64_t workspace = 0;
 };
 

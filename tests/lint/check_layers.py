@@ -78,7 +78,8 @@ LIBRARIES = [
     ("utf8proc", r"utf8proc", ["frontend/text/unicode.cpp"]),
     ("pugixml", r"pugixml", ["models/handwriting/iam_release.cpp"]),
     ("doctest", r"doctest/", ["tests/*"]),
-    ("pages of memory", r"sys/mman\.h$", ["src/runtime/growing_memory.cpp", "tests/*"]),
+    ("pages of memory", r"sys/mman\.h$", ["src/runtime/growing_memory.cpp",
+                                          "plugin/c/torch_pages.cpp", "tests/*"]),
     ("a library or system header", r"",
      ["backends/*", "frontend/*", "studies/*", "bench/*", "program/*", "tests/*"]),
 ]

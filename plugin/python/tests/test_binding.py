@@ -1,6 +1,7 @@
 """The kernels of libkeel_norm_torch.so beside those in Python, which call keel/norm.h by ctypes."""
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from keel_norms._norms import NORMS  # noqa: E402
 from keel_norms.torch import _ops  # noqa: E402
 
 SHIM = pathlib.Path(_library.path()).parent / "libkeel_norm_torch.so"
+PAGES = pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled")
 ATTRIBUTES = {"group_norm": "groups=2", "group_scaling": "groups=2", "mabn": "m=3",
               "power_norm": "groups=2", "batch_renorm": "r_max=3 d_max=5"}
 
@@ -121,6 +123,27 @@ class Kernels(unittest.TestCase):
             with self.assertRaises(KeelError):
                 _ops.call("layer_norm", (x, gain[:3], None), "")
         self.assertLess(used() - before, 20e6)
+
+
+class LargeResults(unittest.TestCase):
+    x = torch.randn(16500, 512)  # beyond 32 MiB, and no whole number of large pages
+
+    def test_the_same_bits(self):
+        inputs, text = (self.x, torch.randn(512), None), "eps=1e-05"
+        for got, expected in zip(_ops.call("layer_norm", inputs, text),
+                                 _ops.run("layer_norm", inputs, text), strict=True):
+            self.assertTrue(torch.equal(got, expected))
+
+    @unittest.skipUnless(_ops.IS_COMPILED, "needs libkeel_norm_torch.so")
+    @unittest.skipUnless(PAGES.exists() and "[never]" not in PAGES.read_text(), "no large pages")
+    def test_their_pages_are_large(self):
+        def faults():
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+            _ops.call("layer_norm", (self.x, None, None), "")
+            return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+        small = self.x.nbytes // 4096
+        self.assertLess(min(faults() for _ in range(5)), small // 4)
 
 
 class Commit(unittest.TestCase):
