@@ -16,7 +16,8 @@ constexpr int kPopulate = 23;
 
 void ready_pages(void* address, std::int64_t bytes, const keel_executor& threads) {
   if (bytes < kMapped) return;
-  const std::int64_t before = -std::int64_t(reinterpret_cast<std::uintptr_t>(address)) & (kPage - 1);
+  const auto place = reinterpret_cast<std::uintptr_t>(address);
+  const std::int64_t before = -std::int64_t(place) & (kPage - 1);
   char* first = static_cast<char*>(address) + before;
   const std::int64_t pages = (bytes - before) / kPage;
   madvise(first, std::size_t(pages * kPage), MADV_HUGEPAGE);
