@@ -18,7 +18,8 @@ SKIPPED = 77
 
 # The tests of a part of keel_norms, and the library that it needs.
 PARTS = {"numpy": (["numpy"], "libkeel_norm.so"),
-         "torch": (["torch", "binding", "modules", "sync"], "libkeel_norm.so"),
+         "torch": (["torch", "binding", "modules", "samples", "sync", "fsdp",
+                    "encoder"], "libkeel_norm.so"),
          "jax": (["jax"], "libkeel_norm_jax.so")}
 
 

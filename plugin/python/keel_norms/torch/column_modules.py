@@ -26,8 +26,9 @@ def _update(norm, outputs, buffers):
                  for state, buffer in buffers.items()]
     moves = [(buffer, value) for buffer, value in following
              if value is not None and value.shape == buffer.shape]
-    with torch.no_grad():
-        commit(*map(list, zip(*moves)))
+    if moves:
+        with torch.no_grad():
+            commit(*map(list, zip(*moves)))
 
 
 def _refuse_recomputing(module):
@@ -70,7 +71,7 @@ class _BatchNorm:
         outputs = column_norm("batch_norm", x, values, {
             "eps": self.eps, "keep": 1 - self._rate(), "training": uses_batch,
             "running_unbiased": True}, self._shards())
-        if keeps:
+        if keeps and "next_running_mean" in outputs:
             with torch.no_grad():
                 commit([mean, var], [outputs["next_running_mean"], outputs["next_running_var"]])
         return outputs["y"]
@@ -177,7 +178,7 @@ class PowerNorm(_ColumnNorm):
 
     def outputs_seen(self, outputs):
         if self.training:
-            self.contraction, self.nu_max = outputs["contraction"], outputs["nu_max"]
+            self.contraction, self.nu_max = outputs.get("contraction"), outputs.get("nu_max")
 
 
 class MABN(_ColumnNorm):

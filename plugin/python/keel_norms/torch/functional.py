@@ -57,7 +57,7 @@ def group_norm(x, num_groups, weight=None, bias=None, eps=1e-5):
     attributes = ("groups", num_groups), ("eps", eps)
     if x.dim() == 2:
         return _autograd.row("group_norm", attributes, x, weight, bias)
-    image = x.reshape(*x.shape[:2], -1, 1)
+    image = x.flatten(2).unsqueeze(3)
     return _autograd.row("group_norm", attributes, image, weight, bias).reshape(x.shape)
 
 
@@ -71,7 +71,9 @@ def column_norm(norm, x, values, attributes, shards=None):
     """A norm over the batch. x has its channels last, as (..., channels) with a mask of the other
     axes, or is an image (n, channels, h, w). Returns all outputs by name; next states are
     `next_...`, of the shape (0) in evaluation. `shards` are those of a batch on several
-    processes."""
+    processes. A batch without elements gives y alone: there is nothing to learn from it."""
+    if shards is None and x.numel() == 0:
+        return {"y": _affine(x, values.get("gain"), values.get("bias"))}
     rows = x if x.dim() in (2, 4) else x.reshape(-1, x.shape[-1])
     mask = values.get("mask")
     if mask is not None:
@@ -87,6 +89,13 @@ def column_norm(norm, x, values, attributes, shards=None):
     if rows is not x:
         outputs["y"] = outputs["y"].reshape(x.shape)
     return outputs
+
+
+def _affine(x, gain, bias):
+    """gain x + bias, in the type of x."""
+    channels = (-1, 1, 1) if x.dim() == 4 else (-1,)
+    y = x if gain is None else x * gain.reshape(channels)
+    return (y if bias is None else y + bias.reshape(channels)).to(x.dtype)
 
 
 def _channels(x):
