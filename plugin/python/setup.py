@@ -44,8 +44,9 @@ class BuildWithLibrary(build_py):
         super().run()
         folder, target = built_library(), pathlib.Path(self.build_lib) / "keel_norms"
         files = {LIBRARY: folder / LIBRARY, **linked_libraries(folder / LIBRARY)}
-        if (folder / "libkeel_norm_jax.so").exists():
-            files["libkeel_norm_jax.so"] = folder / "libkeel_norm_jax.so"
+        for name in ("libkeel_norm_torch.so", "libkeel_norm_jax.so"):
+            if (folder / name).exists():
+                files[name] = folder / name
         for name, path in files.items():
             shutil.copyfile(os.path.realpath(path), target / name)
 

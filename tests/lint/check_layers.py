@@ -63,6 +63,8 @@ LIBRARIES = [
     ("fmt", r"fmt/", ["*"]),
     ("C's integers of fixed size", r"stdint\.h$", ["plugin/c/keel/*"]),
     ("XLA", r"xla/ffi/", ["plugin/c/jax.cpp"]),
+    ("PyTorch", r"torch/csrc/", ["plugin/c/torch_abi_check.cpp"]),
+    ("the loader of libraries", r"dlfcn\.h$", ["plugin/c/torch_abi.cpp", "tests/*"]),
     ("Eigen", r"(unsupported/)?Eigen/", ["backends/reference/*", "models/skip_thoughts/*",
                                             "studies/*", "tests/*"]),
     ("oneDNN", r"(oneapi/)?dnnl",
@@ -76,7 +78,8 @@ LIBRARIES = [
     ("utf8proc", r"utf8proc", ["frontend/text/unicode.cpp"]),
     ("pugixml", r"pugixml", ["models/handwriting/iam_release.cpp"]),
     ("doctest", r"doctest/", ["tests/*"]),
-    ("pages of memory", r"sys/mman\.h$", ["src/runtime/growing_memory.cpp", "tests/*"]),
+    ("pages of memory", r"sys/mman\.h$", ["src/runtime/growing_memory.cpp",
+                                          "plugin/c/torch_pages.cpp", "tests/*"]),
     ("a library or system header", r"",
      ["backends/*", "frontend/*", "studies/*", "bench/*", "program/*", "tests/*"]),
 ]

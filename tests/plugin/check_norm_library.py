@@ -18,7 +18,8 @@ SKIPPED = 77
 
 # The tests of a part of keel_norms, and the library that it needs.
 PARTS = {"numpy": (["numpy"], "libkeel_norm.so"),
-         "torch": (["torch", "modules", "sync"], "libkeel_norm.so"),
+         "torch": (["torch", "binding", "modules", "samples", "sync", "fsdp",
+                    "encoder"], "libkeel_norm.so"),
          "jax": (["jax"], "libkeel_norm_jax.so")}
 
 
@@ -80,10 +81,24 @@ def check_python(root, prefix, package):
         print(f"check_norm_library: no {needed}: keel_norms.{package} was not tested")
         return
     (library,) = prefix.rglob("libkeel_norm.so")
+    environment = {**os.environ, "KEEL_NORM_LIBRARY": str(library)}
     for name in tests:
-        run(python, root / f"plugin/python/tests/test_{name}.py",
-            env={**os.environ, "KEEL_NORM_LIBRARY": str(library)})
+        run(python, root / f"plugin/python/tests/test_{name}.py", env=environment)
+    if package == "torch":
+        check_torch(root, python, environment)
     print(f"check_norm_library: keel_norms.{package}: all tests passed")
+
+
+def check_torch(root, python, environment):
+    """Runs tests on the kernels in Python, too, which serve where those in C++ are missing, and
+    compares the functions that these declare with PyTorch's headers."""
+    for name in ("torch", "binding"):
+        run(python, root / f"plugin/python/tests/test_{name}.py",
+            env={**environment, "KEEL_NORM_BINDING": "ctypes"})
+    headers = run(python, "-c", "import torch.utils.cpp_extension as c;"
+                  "print(*c.include_paths(), sep='\n')").splitlines()
+    run("c++", "-std=c++20", "-fsyntax-only", f"-I{root}", *[f"-I{path}" for path in headers],
+        root / "plugin/c/torch_abi_check.cpp")
 
 
 def check_wheel(root, build, folder):
