@@ -57,7 +57,7 @@ void fill_closed_streams() {
   }
 }
 
-int run(int argc, char** argv) {
+int run(int argc, char** argv, const std::vector<Addition>& additions) {
   fill_closed_streams();
   // A reader that goes away and a file that may not grow further are errors of the call that meets
   // them, not signals to die of.
@@ -65,6 +65,7 @@ int run(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   std::set_terminate(end_after_exception);
   try {
+    for (const Addition& addition : additions) addition.enter();
     return parse_and_run(argc, argv);
   } catch (...) {
     return report_exception();
@@ -74,4 +75,6 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace keel::cli
 
-int keel::program(int argc, char** argv) { return keel::cli::run(argc, argv); }
+int keel::program(int argc, char** argv, const std::vector<Addition>& additions) {
+  return keel::cli::run(argc, argv, additions);
+}

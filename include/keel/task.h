@@ -7,12 +7,11 @@
 // `data::TableSplits` makes batches of it.
 #pragma once
 
-#include "frontend/data/dataset.h"
+#include "frontend/data/csv_table.h"
 #include "frontend/data/planned_stream.h"
 #include "frontend/data/rows_decoder.h"
 #include "frontend/data/table_rows.h"
 #include "frontend/task/classification.h"
 #include "frontend/task/task.h"
-#include "frontend/text/csv.h"
 #include "include/keel/layers.h"
 #include "models/class_decoder.h"
