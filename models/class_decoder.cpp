@@ -48,4 +48,11 @@ std::vector<ClassDecoder::ScoredClass> ClassDecoder::ranked_classes(const Tensor
   return classes;
 }
 
+std::unique_ptr<task::Decoder> classify(const data::CsvTable& table,
+                                        std::span<const std::string> lines, std::int64_t first) {
+  auto rows = std::make_shared<data::TableRows>(table.read_lines(lines, first), table.columns());
+  return std::make_unique<ClassDecoder>(UnlabelledRows{std::move(rows), std::ssize(lines)},
+                                        table.classes);
+}
+
 }  // namespace keel::models

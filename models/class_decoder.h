@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/data/csv_table.h"
 #include "frontend/data/rows_decoder.h"
 
 namespace keel::models {
@@ -38,5 +39,10 @@ class ClassDecoder final : public data::RowsDecoder {
   std::vector<std::string> labels_;
   std::vector<std::vector<ScoredClass>> found_;  // of each line, the most likely class first
 };
+
+// Names the class of each line of a user, which is a row of the table; the first line has the
+// number `first`. Throws as CsvTable::read_lines.
+std::unique_ptr<task::Decoder> classify(const data::CsvTable& table,
+                                        std::span<const std::string> lines, std::int64_t first);
 
 }  // namespace keel::models

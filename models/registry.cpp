@@ -1,5 +1,7 @@
 #include "models/registry.h"
 
+#include <algorithm>
+
 #include "task_includes.inc"
 
 namespace keel::models {
@@ -24,15 +26,26 @@ std::vector<Recipe> recipes_of(std::string_view model) {
   return result;
 }
 
-}  // namespace
-
-std::span<const ModelEntry> all_models() {
-  static const std::vector<ModelEntry> list{
+std::vector<ModelEntry>& entries() {
+  static std::vector<ModelEntry> list{
 #define X(folder, Class) {#folder, make<Class>, recipes_of(#folder)},
 #include "task_list.inc"
 #undef X
   };
   return list;
+}
+
+}  // namespace
+
+std::span<const ModelEntry> all_models() { return entries(); }
+
+void add_model(ModelEntry entry) {
+  const bool is_taken = std::ranges::count(entries(), entry.name, &ModelEntry::name) > 0;
+  check(!entry.name.empty() && !is_taken, ErrorKind::kUsage,
+        "model: expected a new name, got '{}'", entry.name);
+  check(!entry.recipes.empty(), ErrorKind::kUsage, "model {}: expected a recipe, got none",
+        entry.name);
+  entries().push_back(std::move(entry));
 }
 
 const ModelEntry& find_model(std::string_view name) {

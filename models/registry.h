@@ -21,8 +21,11 @@ struct ModelEntry {
   std::vector<Recipe> recipes;
 };
 
-// Every model of the zoo.
+// Every model: those of the zoo, then those added.
 std::span<const ModelEntry> all_models();
+// Adds a model from outside, before any command runs. Throws Error{kUsage} for a name that is taken
+// or empty, and for a model without recipes.
+void add_model(ModelEntry entry);
 // Throws Error{kUsage} for an unknown name, with the nearest known one.
 const ModelEntry& find_model(std::string_view name);
 // The recipe's text. Throws Error{kUsage} for an unknown name, with the nearest known one.

@@ -14,6 +14,7 @@ namespace keel::cli {
 // The options that choose a model, a recipe, data and a backend.
 struct RunArgs {
   std::string model, recipe, data, backend, norm;
+  std::string usual_recipe;       // where no recipe is named: recipe_name()
   std::vector<std::string> sets;  // "section.key=value"
   int threads = 0;
   bool tf32 = false, json = false;

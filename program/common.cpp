@@ -49,15 +49,23 @@ void expect_one(const std::string& option, const std::string& value, const std::
   }
 }
 
+std::string recipe_name(const RunArgs& args) {
+  if (!args.recipe.empty()) return args.recipe;
+  const std::vector<models::Recipe>& recipes = models::find_model(args.model).recipes;
+  const auto usual = std::ranges::find(recipes, args.usual_recipe, &models::Recipe::name);
+  return usual == recipes.end() ? recipes.front().name : usual->name;
+}
+
 train::Config make_config(const RunArgs& args) {
   expect_one("--data", args.data, "data.source", args.sets);
   expect_one("--norm", args.norm, "model.norm", args.sets);
   const models::ModelEntry& entry = models::find_model(args.model);
   train::Config config(entry.make());
-  if (args.recipe.ends_with(".toml")) {
-    config.apply_toml(io::read_file(args.recipe, kMaxRecipeBytes), args.recipe);
+  const std::string recipe = recipe_name(args);
+  if (recipe.ends_with(".toml")) {
+    config.apply_toml(io::read_file(recipe, kMaxRecipeBytes), recipe);
   } else {
-    config.apply_toml(models::find_recipe(entry, args.recipe), args.recipe);
+    config.apply_toml(models::find_recipe(entry, recipe), recipe);
   }
   if (!args.data.empty()) config.set("data.source", args.data);
   if (!args.norm.empty()) config.set("model.norm", args.norm);

@@ -15,6 +15,8 @@
 
 namespace keel::cli {
 
+// The recipe that was asked for, else the command's usual one or, of a model without it, the first.
+std::string recipe_name(const RunArgs& args);
 // The model's recipe (a name, or a path that ends in .toml), then --data, --norm and --set.
 train::Config make_config(const RunArgs& args);
 // The same with its network, made for the data.

@@ -25,9 +25,9 @@ examples:
   keel compare mnist_mlp --inject node=fc1/norm/layer_norm,kind=scale,by=1.01)";
 
 void add_choices_of_run(CLI::App& app, RunArgs& args) {
-  args.recipe = "laptop";
+  args.usual_recipe = "laptop";
   app.add_option("--recipe", args.recipe, "a recipe of the model, or the path of a .toml file")
-      ->capture_default_str();
+      ->default_str(args.usual_recipe);
   app.add_option("--data", args.data, "builtin, or a folder with the real data");
   app.add_option("--norm", args.norm, "shorthand for --set model.norm=...");
   app.add_option("--set", args.sets, "override a value of the recipe: section.key=value")

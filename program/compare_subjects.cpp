@@ -191,7 +191,7 @@ std::string reproducing_command(const CompareArgs& args, const std::string& subj
                        const std::string& usual) {
     if (value != usual) text += " " + option + " " + shell_quoted(value);
   };
-  add("--recipe", args.run.recipe, "laptop");
+  if (!args.run.recipe.empty()) add("--recipe", args.run.recipe, args.run.usual_recipe);
   add("--data", args.run.data, "");
   add("--norm", args.run.norm, "");
   for (const std::string& set : args.run.sets) add("--set", set, "");

@@ -49,8 +49,9 @@ Listing list_recipes() {
   Listing listing{{"model", "recipe", "about"}, {}};
   for (const auto& entry : models::all_models()) {
     for (const auto& recipe : entry.recipes) {
+      const std::string first = recipe.toml.substr(0, recipe.toml.find('\n'));
       listing.rows.push_back(
-          {entry.name, recipe.name, recipe.toml.substr(2, recipe.toml.find('\n') - 2)});
+          {entry.name, recipe.name, first.starts_with("# ") ? first.substr(2) : ""});
     }
   }
   return listing;

@@ -48,7 +48,7 @@ std::string to_text(const train::Summary& s, const std::string& folder, std::str
 }
 
 std::string default_folder(const RunArgs& args) {
-  const std::string recipe = std::filesystem::path(args.recipe).stem();
+  const std::string recipe = std::filesystem::path(recipe_name(args)).stem();
   return fmt::format("runs/{}-{}", args.model, recipe);
 }
 

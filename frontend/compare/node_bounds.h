@@ -81,6 +81,9 @@ bool has_general_rule(const Node& node);
 using BoundRule = void (*)(const JudgedNode&, NodeBounds&);
 using BoundRules = std::map<std::string_view, BoundRule>;
 
+// Adds the rule of an op from outside (src/ops/op_table.h), before any comparison.
+void add_rule(std::string_view op, BoundRule rule);
+
 // The rules by op, in parts.
 void add_linear_rules(BoundRules& rules);
 void add_sum_rules(BoundRules& rules);

@@ -19,6 +19,9 @@ const std::map<std::string_view, BuildOp>& op_drafts();
 // equal elements, constant rows, numbers of very different sizes.
 const std::map<std::string_view, BuildOp>& large_op_drafts();
 
+// Adds the draft, small and large, of an op from outside (src/ops/op_table.h).
+void add_draft(std::string_view op, BuildOp build);
+
 using Outputs = std::vector<Value>;
 
 // Builds y from drawn inputs, and its gradients.

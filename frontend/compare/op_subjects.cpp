@@ -56,6 +56,23 @@ std::string subject_of(std::string_view op) {
   return std::string(op.substr(0, std::min(backward, op.size())));
 }
 
+std::map<std::string_view, BuildOp>& added_drafts() {
+  static std::map<std::string_view, BuildOp> drafts;
+  return drafts;
+}
+
+// How the op is drawn, or null where it is element-wise.
+BuildOp draft_of(const std::string& op, bool is_large) {
+  const auto& drafts = is_large ? large_op_drafts() : op_drafts();
+  if (const auto found = drafts.find(op); found != drafts.end()) return found->second;
+  if (const auto found = added_drafts().find(op); found != added_drafts().end()) {
+    return found->second;
+  }
+  check(elementwise_code(*find_op(op)).has_value(), ErrorKind::kUsage,
+        "op {}: expected a draft that says how its inputs are drawn, got none", op);
+  return nullptr;
+}
+
 // "layer_norm" is the norm "layernorm".
 std::string norm_name(std::string name) {
   if (name != "pn_v") std::erase(name, '_');
@@ -70,6 +87,8 @@ const nn::NormFacts* norm_of_op(const std::string& op) {
 }
 
 }  // namespace
+
+void add_draft(std::string_view op, BuildOp build) { added_drafts()[op] = build; }
 
 std::vector<std::string> subject_ops() {
   std::vector<std::string> names;
@@ -91,10 +110,9 @@ Subjects op_subjects(std::string_view op, bool unfused, CaseSize size) {
     return norm_subjects(nn::Norm::parse(norm->any_width()), unfused, size);
   }
   const bool is_large = size == CaseSize::kLarge;
-  const auto& drafts = is_large ? large_op_drafts() : op_drafts();
   Draft draft;
-  if (const auto build = drafts.find(forward); build != drafts.end()) {
-    build->second(draft);
+  if (const BuildOp build = draft_of(forward, is_large)) {
+    build(draft);
   } else {
     build_elementwise(draft, *elementwise_code(*find_op(forward)), is_large);
     unfused = true;  // so that no neighbour joins it

@@ -40,8 +40,8 @@ OptionText read_items(std::string_view norm, const Items& items) {
   return options;
 }
 
-const std::vector<NormRow>& table() {
-  static const std::vector<NormRow> rows = [] {
+std::vector<NormRow>& table() {
+  static std::vector<NormRow> rows = [] {
     std::vector<NormRow> all;
     for (const auto family :
          {row_norms(), group_norms(), column_norms(), quadratic_norms(), weight_norms()}) {
@@ -50,6 +50,15 @@ const std::vector<NormRow>& table() {
     return all;
   }();
   return rows;
+}
+
+std::vector<NormFacts>& all_facts() {
+  static std::vector<NormFacts> facts = [] {
+    std::vector<NormFacts> list;
+    for (const NormRow& row : table()) list.push_back(row.facts);
+    return list;
+  }();
+  return facts;
 }
 
 // What stands between the braces of "name{...}", or nothing.
@@ -112,13 +121,14 @@ std::string NormFacts::any_width(std::string_view more) const {
   return options.empty() ? name : fmt::format("{}{{{}}}", name, options);
 }
 
-std::span<const NormFacts> norm_facts() {
-  static const std::vector<NormFacts> facts = [] {
-    std::vector<NormFacts> list;
-    for (const NormRow& row : table()) list.push_back(row.facts);
-    return list;
-  }();
-  return facts;
+std::span<const NormFacts> norm_facts() { return all_facts(); }
+
+void add_norm(NormRow row) {
+  const bool is_taken = std::ranges::count(all_facts(), row.facts.name, &NormFacts::name) > 0;
+  check(!row.facts.name.empty() && !is_taken, ErrorKind::kUsage,
+        "norm: expected a new name, got '{}'", row.facts.name);
+  all_facts().push_back(row.facts);
+  table().push_back(std::move(row));
 }
 
 }  // namespace keel::nn

@@ -1,4 +1,5 @@
-// The table that Norm::parse reads, with one row a name. It is internal to the norm_*.cpp files.
+// The table that Norm::parse reads, with one row a name: for the norm_*.cpp files, and for norms
+// from outside.
 //
 // A variant is a struct of options with fields(), has_bias() and apply(memory, x), or apply(memory,
 // x, mask) when it takes a mask; kBatchType says whether its statistics are taken over the batch.
@@ -47,6 +48,10 @@ std::span<const NormRow> group_norms();      // groups of a row's features
 std::span<const NormRow> column_norms();     // each feature by its mean and variance over the batch
 std::span<const NormRow> quadratic_norms();  // each feature by its quadratic mean over the batch
 std::span<const NormRow> weight_norms();     // a layer's weight
+
+// Adds a norm from outside, before any norm is parsed. Throws Error{kUsage} for a name that is
+// taken.
+void add_norm(NormRow row);
 
 // Refuses values of a norm's options with Error{kUsage}.
 struct OptionRanges {

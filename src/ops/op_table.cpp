@@ -31,11 +31,19 @@ std::vector<const OpInfo*> make_list() {
   return list;
 }
 
+std::vector<const OpInfo*>& list() {
+  static std::vector<const OpInfo*> ops = make_list();
+  return ops;
+}
+
 }  // namespace
 
-std::span<const OpInfo* const> all_ops() {
-  static const std::vector<const OpInfo*> list = make_list();
-  return list;
+std::span<const OpInfo* const> all_ops() { return list(); }
+
+void add_op(const OpInfo& op) {
+  check(!op.name.empty() && find_op(op.name) == nullptr, ErrorKind::kUsage,
+        "op: expected a new name, got '{}'", op.name);
+  list().push_back(&op);
 }
 
 const OpInfo* find_op(std::string_view name) {

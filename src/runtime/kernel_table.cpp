@@ -13,6 +13,17 @@ DTypes taken(const Backend& backend, DTypes declared, DTypes stored) {
   return result;
 }
 
+// Kernels of ops from outside, by backend and op.
+std::map<std::pair<std::string, std::string_view>, Prepare>& added_kernels() {
+  static std::map<std::pair<std::string, std::string_view>, Prepare> kernels;
+  return kernels;
+}
+
+Prepared prepare_row(const KernelRow& row, const Backend& backend, const NodeContext& context) {
+  std::string refusal = type_refusal(backend, context, row.types);
+  return refusal.empty() ? row.prepare(context) : refuse(std::move(refusal));
+}
+
 }  // namespace
 
 KernelTable make_kernel_table(std::initializer_list<std::pair<std::string_view, Prepare>> ops,
@@ -56,10 +67,18 @@ std::string type_refusal(const Backend& backend, const NodeContext& context,
 
 Prepared prepare_from(const KernelTable& table, const Backend& backend,
                       const NodeContext& context) {
-  const auto row = table.find(context.node.op->name);
-  if (row == table.end()) return refuse("no kernel for this op");
-  std::string refusal = type_refusal(backend, context, row->second.types);
-  return refusal.empty() ? row->second.prepare(context) : refuse(std::move(refusal));
+  const std::string_view op = context.node.op->name;
+  if (const auto row = table.find(op); row != table.end()) {
+    return prepare_row(row->second, backend, context);
+  }
+  const auto added = added_kernels().find({std::string(backend.name()), op});
+  if (added == added_kernels().end()) return refuse("no kernel for this op");
+  const KernelRow row{added->second, floating_kernel(backend.storage(DType::kF32))};
+  return prepare_row(row, backend, context);
+}
+
+void add_kernel(const std::string& backend, std::string_view op, Prepare prepare) {
+  added_kernels()[{backend, op}] = prepare;
 }
 
 }  // namespace keel

@@ -52,8 +52,12 @@ KernelTable make_kernel_table(std::initializer_list<std::pair<std::string_view, 
 std::string type_refusal(const Backend& backend, const NodeContext& context,
                          const KernelTypes& types);
 
-// Prepares the node as its row says. Refuses an op that has no row, and a type
-// that the row does not take.
+// Adds a kernel of an op from outside (add_op) to the backend of that name, before any program is
+// compiled. It takes floating values as the backend stores float32, and integers.
+void add_kernel(const std::string& backend, std::string_view op, Prepare prepare);
+
+// Prepares the node as its row says. Refuses an op that has no row and no added kernel, and a type
+// that the kernel does not take.
 Prepared prepare_from(const KernelTable& table, const Backend& backend, const NodeContext& context);
 
 }  // namespace keel

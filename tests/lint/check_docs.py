@@ -13,8 +13,8 @@ import tree
 CLI = "docs/cli.md"
 KEYS = "docs/keys.md"
 PAGE = re.compile(r"(README|CONTRIBUTING|docs/.*|bench/README)\.md$")
-TOP = ("src", "backends", "frontend", "models", "studies", "bench", "program", "plugin", "tests",
-       "tools", "docs", ".ci")
+TOP = ("src", "backends", "frontend", "models", "studies", "bench", "include", "program", "plugin",
+       "examples", "tests", "tools", "docs", ".ci")
 SCRIPTS = ("tools/", "bench/", ".ci/")
 
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")

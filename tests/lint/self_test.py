@@ -37,6 +37,7 @@ CLEAN = {
     "program/options.cpp": '// Options.\nvoid f() {\n  a.add_option("--out", b);\n'
                            '  a.add_flag("--set");\n  a.add_flag("--recipe");\n}\n',
     "models/a/laptop.toml": "[train]\n",
+    "include/keel/a.h": TOP + '#include <fmt/format.h>\n#include "src/core/a.h"\n',
 }
 
 CYCLE = "a cycle of includes"
@@ -102,6 +103,16 @@ PLANTED = [
     ("check_layers", "models/mlp/x.cpp", include("<toml++/toml.h>"), ":2: toml++"),
     ("check_layers", "src/core/x.cpp", include("<CLI/CLI.hpp>"), ":2: CLI11"),
     ("check_layers", "src/core/x.h", "// A file.\n", ":1: no #pragma once"),
+    *(("check_public_headers", "include/keel/x.h", f"{TOP}#include {header}\n", f":3: {message}")
+      for header, message in (
+          ("<oneapi/dnnl/dnnl.hpp>", "a public header includes <oneapi/dnnl/dnnl.hpp>"),
+          ("<tbb/parallel_for.h>", "a public header includes <tbb/"),
+          ("<hwy/highway.h>", "a public header includes <hwy/"),
+          ("<cuda_runtime.h>", "a public header includes <cuda_runtime.h>"),
+          ("<Eigen/Dense>", "a public header includes <Eigen/"),
+          ("<nlohmann/json.hpp>", "a public header includes <nlohmann/"),
+          ('"program/options.cpp"', "a public header includes program/options.cpp"),
+          ('"src/core/x.h"', "src/core/x.h is not there"))),
     ("check_sizes", "src/core/x.cpp", "//\n" * 401, ":401: 401 lines"),
     ("check_sizes", "src/core/x.cpp", "// " + 98 * "x" + "\n", ":1: 101 columns"),
     ("check_sizes", "src/core/x.cpp", f"void f() {{\n{LONG_BODY}}}\n", ":1: f has 62 lines"),
@@ -165,8 +176,8 @@ def main():
     if not check_cycles() or CYCLE not in rings:
         failures += 1
         print("self_test.py:1: check_layers does not see a cycle of folders")
-    for script in ("check_comments", "check_docs", "check_layers", "check_mutants", "check_sizes",
-                   "check_text"):
+    for script in ("check_comments", "check_docs", "check_layers", "check_mutants",
+                   "check_public_headers", "check_sizes", "check_text"):
         code, output = complaints(script, {})
         if code != 0:
             failures += 1

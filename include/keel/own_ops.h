@@ -1,0 +1,31 @@
+// Ops and norms of one's own. An op is a plain struct, OpInfo: what its inputs are, which types its
+// outputs have, and which nodes its backward adds. Each backend that shall run it has a kernel of
+// its own; the one of the reference is written first and judges the others.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "frontend/compare/gradient_check.h"
+#include "frontend/compare/own_op.h"
+#include "frontend/compare/running_error.h"
+#include "frontend/nn/norm_table.h"
+#include "include/keel/addition.h"
+#include "include/keel/run.h"
+
+namespace keel {
+
+// Names an op for graphs, backends, `keel list ops` and `keel compare op`.
+inline Addition op_of(compare::OwnOp op) {
+  return {[op = std::move(op)] { compare::enter(op); }};
+}
+
+// Names a norm wherever a norm is named: model.norm, `keel norm`, `keel compare norm`. Options is a
+// struct as frontend/nn/norm_table.h describes: fields(), has_bias(), apply() and kBatchType. The
+// op of a norm "mynorm" is called my_norm, mynorm, or has any other places of underscores.
+template <class Options>
+Addition norm_of(nn::NormFacts facts) {
+  return {[facts = std::move(facts)] { nn::add_norm({facts, "", nn::make_norm<Options>}); }};
+}
+
+}  // namespace keel
