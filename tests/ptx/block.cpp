@@ -65,6 +65,11 @@ Block::Block(Launch& launch)
 void Block::preset(int warp, bool of_block) {
   for (const Preset& preset : code().presets) {
     if ((preset.special == "%ctaid.x") != of_block) continue;
+    if (preset.type == Type::kPredicate) {
+      const Lanes lanes = preset.bits ? ~Lanes{0} : 0;
+      std::memcpy(warps_[std::size_t(warp)].at(preset.place), &lanes, sizeof lanes);
+      continue;
+    }
     for (int lane = 0; lane < kLanes; ++lane) {
       std::uint64_t bits = preset.bits;
       if (!preset.special.empty()) {

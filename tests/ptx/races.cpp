@@ -43,6 +43,14 @@ std::optional<Record> Cell::note_write(const Clock& clock, const Record& now, bo
   return std::nullopt;
 }
 
+void GlobalCells::restart() {
+  ++launch_;
+  if (pages_.size() <= kMostPages) return;
+  pages_.clear();
+  latest_ = nullptr;
+  latest_page_ = 0;  // where no memory lies
+}
+
 void GlobalCells::enter(std::uint64_t page) {
   std::unique_ptr<Page>& found = pages_[page];
   if (!found) found = std::make_unique<Page>();

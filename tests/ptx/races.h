@@ -35,7 +35,7 @@ class SharedCells {
 class GlobalCells {
  public:
   // Another launch begins: nothing is touched yet.
-  void restart() { ++launch_; }
+  void restart();
   Cell& at(std::uint64_t address) {
     const std::uint64_t page = address / kPage;
     if (page != latest_page_ || latest_->launch != launch_) enter(page);
@@ -44,6 +44,7 @@ class GlobalCells {
 
  private:
   static constexpr std::uint64_t kPage = 4096;
+  static constexpr std::size_t kMostPages = 8192;  // that are kept from launch to launch
   struct Page {
     std::uint64_t launch = 0;
     std::array<Cell, kPage / 4> cells;
