@@ -92,7 +92,7 @@ void store(Warp& warp, const Instruction& i, Lanes lanes) {
                   std::size_t(i.access.bytes));
     }
     const auto bytes = std::size_t(i.access.bytes * i.access.count);
-    touch.note_write(lane, addresses[lane], std::memcmp(to[lane], value, bytes) != 0);
+    touch.note_write(lane, addresses[lane], to[lane], value);
     std::memcpy(to[lane], value, bytes);
   }
 }

@@ -39,8 +39,8 @@ float reciprocal(float a) {
   return approximate(1 / double(x), kReciprocalError, is_power_of_two(x));
 }
 
-// The upper word of 1/a, seen from the upper word of a; the lower word is 0. What NVIDIA's divisions
-// begin with: they refine it, so it may be off by what its 20 bits leave.
+// The upper word of 1/a, seen from the upper word of a; the lower word is 0. NVIDIA's divisions
+// begin with it and refine it, so it may be off by what its 20 bits leave.
 double upper_reciprocal(double a) {
   constexpr std::uint64_t kUpper = ~std::uint64_t{0} << 32;
   const double x = std::bit_cast<double>(std::bit_cast<std::uint64_t>(a) & kUpper);

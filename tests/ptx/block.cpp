@@ -86,7 +86,7 @@ void Block::reset(std::int64_t number) {
   number_ = number;
   std::fill(shared_.begin(), shared_.end(), std::byte{0xff});
   std::fill(local_.begin(), local_.end(), std::byte{0xff});
-  written_.assign(shared_.size(), false);
+  written_.assign(shared_.size(), 0);
   cells_ = SharedCells(std::int64_t(shared_.size()));
   clock_ = Clock(warps());
   for (int warp = 0; warp < warps(); ++warp) {

@@ -1,6 +1,7 @@
 // A block: its warps, its memory, and what is watched of both.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -32,7 +33,7 @@ class Block {
   SharedCells& shared_cells() { return cells_; }
   std::span<std::byte> shared() { return shared_; }
   // Which bytes of shared memory have been written.
-  std::vector<bool>& written() { return written_; }
+  std::vector<std::uint8_t>& written() { return written_; }
   // The local memory of a thread.
   std::byte* local(int thread) { return local_.data() + thread * code().local_bytes; }
   Clock& clock() { return clock_; }
@@ -49,7 +50,7 @@ class Block {
   Launch& launch_;
   std::int64_t number_ = 0;
   std::vector<std::byte> registers_, shared_, local_;
-  std::vector<bool> written_;
+  std::vector<std::uint8_t> written_;
   SharedCells cells_;
   Clock clock_;
   std::vector<Warp> warps_;

@@ -5,7 +5,7 @@
 namespace keel::ptx {
 namespace {
 
-constexpr const char* kStart =
+constexpr const char* kOneArray =
     ".reg .pred %p<9>; .reg .b32 %w<20>; .reg .b64 %d<9>;\n"
     "mov.u32 %w0, %tid.x; ld.param.u64 %d0, [p0]; mul.wide.u32 %d1, %w0, 8;\n"
     "add.s64 %d0, %d0, %d1; mov.u32 %w1, 0;\n";
@@ -13,7 +13,7 @@ constexpr const char* kEnd = "st.global.u32 [%d0], %w1; ret;\n";
 
 Array run_body(const std::string& body, int threads = 32) {
   std::vector<Array> arrays = {Array(std::size_t(threads))};
-  run_kernel(kernel_text(1, kStart + body + kEnd), arrays, {1, threads});
+  run_kernel(kernel_text(1, kOneArray + body + kEnd), arrays, {1, threads});
   return arrays[0];
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("ptx: a function that is called has its own names and returns from eve
       "ld.param.u32 %w0, [in]; setp.gt.u32 %p0, %w0, 9; add.u32 %w1, %w0, %w0;\n"
       "st.param.b32 [out], %w1; @!%p0 ret;\nst.param.b32 [out+0], 1; ret;\n}\n";
   std::string text =
-      kernel_text(1, std::string(kStart) +
+      kernel_text(1, std::string(kOneArray) +
                          "{ .reg .b32 temporary; .param .b32 given; .param .b32 back;\n"
                          "st.param.b32 [given+0], %w0;\n"
                          "call.uni (back), twice_or_less, (given);\n"

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <memory>
-#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -16,9 +15,41 @@ namespace keel::ptx {
 struct Cell {
   Record write, read, other_read;
 
-  // Notes an access; returns the earlier one with which it races.
-  std::optional<Record> note_read(const Clock& clock, const Record& now);
-  std::optional<Record> note_write(const Clock& clock, const Record& now, bool changes);
+  // The earlier access with which this read races, null if there is none.
+  const Record* race_of_read(const Clock& clock, const Record& now) const {
+    return races(clock, write, now) ? &write : nullptr;
+  }
+  const Record* race_of_write(const Clock& clock, const Record& now) const {
+    for (const Record* then : {&write, &read, &other_read}) {
+      if (races(clock, *then, now)) return then;
+    }
+    return nullptr;
+  }
+  void note_read(const Record& now) {
+    if (read.is_there && !is_same_warp(read, now)) {
+      other_read = read;
+      read = now;
+      return;
+    }
+    const Record former = read;
+    read = now;
+    if (former.is_there && former.epoch == now.epoch) {
+      read.is_of_many = former.is_of_many || former.thread != now.thread;
+      read.bytes = former.bytes | now.bytes;
+    }
+  }
+  void note_write(const Record& now) {
+    write = now;
+    read = other_read = {};
+  }
+
+ private:
+  static bool races(const Clock& clock, const Record& then, const Record& now) {
+    return then.is_there && (then.bytes & now.bytes) && !clock.is_ordered(then, now);
+  }
+  static bool is_same_warp(const Record& a, const Record& b) {
+    return a.block == b.block && a.thread / 32 == b.thread / 32;
+  }
 };
 
 // The cells of a block's shared memory.
@@ -43,8 +74,8 @@ class GlobalCells {
   }
 
  private:
-  static constexpr std::uint64_t kPage = 4096;
-  static constexpr std::size_t kMostPages = 8192;  // that are kept from launch to launch
+  static constexpr std::uint64_t kPage = 1024;
+  static constexpr std::size_t kMostPages = 16384;  // that are kept from launch to launch
   struct Page {
     std::uint64_t launch = 0;
     std::array<Cell, kPage / 4> cells;

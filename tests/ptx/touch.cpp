@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "tests/ptx/block.h"
 #include "tests/ptx/fault.h"
@@ -20,6 +21,11 @@ const char* name_of(Space space) {
     default:
       return "parameter";
   }
+}
+
+// The bytes of an access that lie in one cell, as a record has them.
+std::uint64_t bytes_in_cell(std::uint64_t address, int bytes) {
+  return ((1u << std::min(4, bytes)) - 1) << address % 4;
 }
 
 }  // namespace
@@ -85,7 +91,7 @@ void Touch::fail_at(int lane, std::uint64_t address, const char* what) const {
 }
 
 void Touch::expect_written(int lane, std::uint64_t address) const {
-  const std::vector<bool>& written = warp.block().written();
+  const std::vector<std::uint8_t>& written = warp.block().written();
   for (int byte = 0; byte < bytes(); ++byte) {
     if (!written[address + std::uint64_t(byte)]) {
       fail_at(lane, address, "read before anything was written there");
@@ -93,40 +99,54 @@ void Touch::expect_written(int lane, std::uint64_t address) const {
   }
 }
 
+Record Touch::stamp() const {
+  Record now;
+  now.is_there = 1;
+  now.epoch = warp.block().clock().epoch(warp.number());
+  now.block = std::uint64_t(warp.block().number());
+  return now;
+}
+
+Cell& Touch::cell(std::uint64_t address) const {
+  Block& block = warp.block();
+  return access.space == Space::kShared ? block.shared_cells().at(address)
+                                        : block.global_cells().at(address);
+}
+
 void Touch::note_reads(const std::uint64_t (&addresses)[kLanes]) const {
   if (access.space != Space::kShared && access.space != Space::kGlobal) return;
+  const Clock& clock = warp.block().clock();
+  Record now = stamp();
   for (Lanes left = lanes; left; left &= left - 1) {
     const int lane = std::countr_zero(left);
     if (access.space == Space::kShared) expect_written(lane, addresses[lane]);
-    note(lane, addresses[lane], false, false);
+    now.thread = std::uint64_t(warp.number() * kLanes + lane);
+    for (int byte = 0; byte < bytes(); byte += 4) {
+      const std::uint64_t at = addresses[lane] + std::uint64_t(byte);
+      now.bytes = bytes_in_cell(at, bytes() - byte);
+      Cell& touched = cell(at);
+      if (const Record* const then = touched.race_of_read(clock, now)) fail_race(*then, now, at);
+      touched.note_read(now);
+    }
   }
 }
 
-void Touch::note_write(int lane, std::uint64_t address, bool changes) const {
+void Touch::note_write(int lane, std::uint64_t address, const std::byte* place,
+                       const std::byte* value) const {
   if (access.space != Space::kShared && access.space != Space::kGlobal) return;
   if (access.space == Space::kShared) {
-    std::vector<bool>& written = warp.block().written();
-    std::fill_n(written.begin() + std::ptrdiff_t(address), bytes(), true);
+    std::fill_n(warp.block().written().begin() + std::ptrdiff_t(address), bytes(), 1);
   }
-  note(lane, address, true, changes);
-}
-
-void Touch::note(int lane, std::uint64_t address, bool is_write, bool changes) const {
-  Block& block = warp.block();
-  const Clock& clock = block.clock();
-  Record now;
-  now.is_there = 1;
+  const Clock& clock = warp.block().clock();
+  Record now = stamp();
   now.thread = std::uint64_t(warp.number() * kLanes + lane);
-  now.epoch = clock.epoch(warp.number());
-  now.block = std::uint64_t(block.number());
   for (int byte = 0; byte < bytes(); byte += 4) {
     const std::uint64_t at = address + std::uint64_t(byte);
-    const int count = std::min(4, bytes() - byte);
-    now.bytes = ((1u << count) - 1) << at % 4;
-    Cell& cell =
-        access.space == Space::kShared ? block.shared_cells().at(at) : block.global_cells().at(at);
-    const auto then = is_write ? cell.note_write(clock, now, changes) : cell.note_read(clock, now);
-    if (then) fail_race(*then, now, at);
+    now.bytes = bytes_in_cell(at, bytes() - byte);
+    Cell& touched = cell(at);
+    const Record* const then = touched.race_of_write(clock, now);
+    if (then && std::memcmp(place, value, std::size_t(bytes())) != 0) fail_race(*then, now, at);
+    touched.note_write(now);
   }
 }
 

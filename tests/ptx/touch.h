@@ -18,12 +18,15 @@ struct Touch {
   void locate(const std::uint64_t (&addresses)[kLanes], std::byte* (&places)[kLanes]) const;
   // Throws Fault for a race, and for shared memory that was never written.
   void note_reads(const std::uint64_t (&addresses)[kLanes]) const;
-  // Throws Fault for a race; `changes`: whether memory changes by what is written.
-  void note_write(int lane, std::uint64_t address, bool changes) const;
+  // Throws Fault for a race, unless what is written is in memory already.
+  void note_write(int lane, std::uint64_t address, const std::byte* place,
+                  const std::byte* value) const;
+  // What a record of this access says, but for its thread and bytes.
+  Record stamp() const;
 
  private:
   void expect_written(int lane, std::uint64_t address) const;
-  void note(int lane, std::uint64_t address, bool is_write, bool changes) const;
+  Cell& cell(std::uint64_t address) const;
   std::byte* base(int lane) const;
   std::int64_t size() const;
   bool is_within(std::uint64_t address) const;

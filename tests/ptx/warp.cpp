@@ -170,6 +170,12 @@ bool Warp::arrive(const Instruction& i) {
 // Whether all lanes are at this instruction that those here name in its last operand.
 bool Warp::are_all_here(const Instruction& i) const {
   const std::uint32_t place = i.place[i.form->operands.size() - 1];
+  // Mostly all lanes are here and name each other.
+  const auto* const masks = reinterpret_cast<const Lanes*>(at(place));
+  if (now_.lanes == ~Lanes{0} &&
+      std::all_of(masks, masks + kLanes, [](Lanes mask) { return mask == ~Lanes{0}; })) {
+    return true;
+  }
   for (Lanes left = now_.lanes; left; left &= left - 1) {
     const int lane = std::countr_zero(left);
     const auto named = lane_value<Lanes>(*this, place, lane);
