@@ -1,6 +1,6 @@
 #include "tests/ptx/approximate.h"
 
-#include "tests/ptx/float.h"
+#include "tests/ptx/canonical.h"
 #include "tests/ptx/lane_op.h"
 
 namespace keel::ptx {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "tests/ptx/memory.h"
+#include "tests/ptx/pieces.h"
 #include "tests/ptx/races.h"
 #include "tests/ptx/warp.h"
 

@@ -1,7 +1,7 @@
 // Conversions. A float becomes the nearest integer that its type has, NaN becomes 0.
 #include <limits>
 
-#include "tests/ptx/float.h"
+#include "tests/ptx/canonical.h"
 #include "tests/ptx/lane_op.h"
 
 namespace keel::ptx {

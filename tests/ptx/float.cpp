@@ -1,5 +1,5 @@
 // Floating-point arithmetic rounded to nearest even, as the host's own is. Subnormal numbers stay.
-#include "tests/ptx/float.h"
+#include "tests/ptx/canonical.h"
 
 #include "tests/ptx/lane_op.h"
 

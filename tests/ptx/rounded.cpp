@@ -2,7 +2,7 @@
 // rounding mode was set.
 #include <xmmintrin.h>
 
-#include "tests/ptx/float.h"
+#include "tests/ptx/canonical.h"
 #include "tests/ptx/lane_op.h"
 
 namespace keel::ptx {

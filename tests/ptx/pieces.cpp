@@ -1,4 +1,4 @@
-#include "tests/ptx/memory.h"
+#include "tests/ptx/pieces.h"
 
 #include <fmt/format.h>
 
