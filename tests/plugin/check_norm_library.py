@@ -13,14 +13,20 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 SKIPPED = 77
 
 # The tests of a part of keel_norms, and the library that it needs.
 PARTS = {"numpy": (["numpy"], "libkeel_norm.so"),
          "torch": (["torch", "binding", "modules", "samples", "sync", "fsdp",
-                    "encoder"], "libkeel_norm.so"),
-         "jax": (["jax"], "libkeel_norm_jax.so")}
+                    "layers", "encoder"], "libkeel_norm.so"),
+         "jax": (["jax", "jax_errors"], "libkeel_norm_jax.so")}
+
+
+# What a wheel has beside Python's files: libraries, and licences of what is in them.
+FILES_OF_WHEEL = {"libkeel_norm.so.1", "libkeel_norm_torch.so", "keel.txt", "fmt.txt",
+                  "Highway.txt", "Eigen.txt"}
 
 
 def run(*command, **options):
@@ -113,6 +119,10 @@ def check_wheel(root, build, folder):
         root / "plugin/python",
         env={**os.environ, "KEEL_NORM_LIBRARY": str(build / "plugin/c/libkeel_norm.so")})
     (wheel,) = (folder / "wheel").glob("keel_norms-*.whl")
+    lacking = FILES_OF_WHEEL - {pathlib.PurePath(name).name for name in
+                                zipfile.ZipFile(wheel).namelist()}
+    if lacking:
+        sys.exit(f"check_norm_library: {wheel.name} has no {', '.join(sorted(lacking))}")
     run(*pip, "install", "--no-deps", "--target", folder / "site", wheel)
     environment = {**os.environ, "PYTHONPATH": str(folder / "site")}
     environment.pop("KEEL_NORM_LIBRARY", None)

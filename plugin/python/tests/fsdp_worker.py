@@ -17,7 +17,7 @@ STEPS = 3
 
 
 def network():
-    """The gain of ScaleNorm is one number: all processes but the first have an empty shard of it."""
+    """ScaleNorm has a gain of one number: all processes but the first have an empty shard of it."""
     torch.manual_seed(1)
     return nn.Sequential(nn.Linear(6, 5), knn.SyncBatchNorm(5), nn.ReLU(), nn.Linear(5, 8),
                          knn.LayerNorm(8), nn.Linear(8, 3), knn.SyncPowerNorm(3), nn.Linear(3, 8),
