@@ -7,15 +7,21 @@ usage: tests/ptx/check_bits.py ROOT BUILD
 """
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import sys
 import tempfile
 
 CASE = "--test-case=cuda once: every op and norm*"
-# What exp, log, log1p, pow, tanh or cos takes part in: CUDA's differ from the host's library by
-# some units in the last place. keel compare holds these to their bounds.
-FUNCTIONS = []
+# The ops in which exp, log, log1p or tanh of float takes part: CUDA's differ from the host's library
+# by some units in the last place. keel compare holds these to their bounds; here a difference may
+# be a share of the largest value, so that no other fault hides behind the functions.
+FUNCTIONS = {"attention", "bce_with_logits", "cross_entropy", "exp", "filter_bank",
+             "fused_elementwise", "gelu", "gru_cell", "linear_cross_entropy", "log", "log_softmax",
+             "lstm_cell", "lstm_output", "relative_attention", "sigmoid", "soft_window", "softmax",
+             "softplus", "tanh"}
+SHARE = 2**-20
 
 
 def results(program, path, environment):
@@ -60,17 +66,18 @@ def main():
         folder = pathlib.Path(scratch)
         one = results(compiled, folder / "ptx", {"LD_PRELOAD": str(library)})
         other = results(emulated, folder / "emulator", {})
-    same, bad = 0, [f"{key}: only one program has it" for key in one.keys() ^ other.keys()]
+    same, near, bad = 0, 0, [f"{key}: only one program has it" for key in one.keys() ^ other.keys()]
     for key in sorted(one.keys() & other.keys()):
         far = difference(one[key][0], one[key][1], other[key][1])
         if far == 0:
             same += 1
-        elif any(word in key[0] for word in FUNCTIONS):
-            print(f"check_bits: {key[0]}, {key[1]}: {far:.1e} of the largest value")
+        elif re.split("[ ,]", key[0])[1] in FUNCTIONS and far <= SHARE:
+            near += 1
         else:
             bad.append(f"{key[0]}, {key[1]}: other bits, {far:.1e} of the largest value")
     print(*bad, sep="\n", end="\n" if bad else "")
-    print(f"check_bits: {same} of {len(one)} results have the same bits, {len(bad)} faults")
+    print(f"check_bits: {same} of {len(one)} results have the same bits, {near} of functions are "
+          f"near, {len(bad)} faults")
     return 1 if bad or not same else 0
 
 

@@ -34,13 +34,16 @@ def run(command, build, **environment):
     return done.returncode, done.stdout
 
 
-def compare(build, program, *words):
-    """What is wrong with one `keel compare`, or nothing."""
+def compare(build, program, edge, *words):
+    """What is wrong with one `keel compare`, or nothing. `edge` says where approximate results lie
+    within their documented error: at 0 nearest, at 1 and -1 as far off as may be."""
     start = time.monotonic()
-    code, text = run([build / program, "compare", *words, "--backends", "cuda"], build)
-    print(f"check_cuda: compare {' '.join(words)}: exit code {code}, "
+    code, text = run([build / program, "compare", *words, "--backends", "cuda"], build,
+                     KEEL_PTX_APPROXIMATION=edge)
+    print(f"check_cuda: compare {' '.join(words)}, edge {edge}: exit code {code}, "
           f"{time.monotonic() - start:.0f} s", flush=True)
-    return [] if code == 0 else [f"compare {' '.join(words)} ended with {code}:\n{text[-3000:]}"]
+    return [] if code == 0 else [f"compare {' '.join(words)}, edge {edge}, ended with {code}:\n"
+                                 f"{text[-3000:]}"]
 
 
 def test_faults(build, tests):
@@ -78,9 +81,10 @@ def main():
     if code != 0:
         print(f"{text}check_cuda: ninja failed")
         return 1
-    subjects = [[name] for name in COMPARED]
+    subjects = [["0", name] for name in COMPARED]
     if "--all" in sys.argv:
-        subjects = [["--all-ops"], *([name] for name in models(root))]
+        subjects = [*([edge, "--all-ops"] for edge in ("0", "1", "-1")),
+                    *(["0", name] for name in models(root))]
     bad = [] if "--all" in sys.argv else list(test_faults(build, tests))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for faults in pool.map(lambda words: compare(build, program, *words), subjects):

@@ -67,7 +67,7 @@ struct Runs {
   }
 };
 
-// Adds results to the file that KEEL_BITS names, for tests/ptx/check_bits.py to compare those of two
+// Adds results to the file that KEEL_BITS names. tests/ptx/check_bits.py compares those of two
 // programs.
 void keep_bits(const std::string& subject, const Results& results) {
   const char* const path = std::getenv("KEEL_BITS");
