@@ -14,9 +14,9 @@ import sys
 import tempfile
 
 CASE = "--test-case=cuda once: every op and norm*"
-# The ops in which exp, log, log1p or tanh of float takes part: CUDA's differ from the host's library
-# by some units in the last place. keel compare holds these to their bounds; here a difference may
-# be a share of the largest value, so that no other fault hides behind the functions.
+# The ops in which exp, log, log1p or tanh of float takes part: CUDA's differ from those of the
+# host's library by some units in the last place. keel compare holds these to their bounds; here a
+# difference may be a share of the largest value, so that no other fault hides there.
 FUNCTIONS = {"attention", "bce_with_logits", "cross_entropy", "exp", "filter_bank",
              "fused_elementwise", "gelu", "gru_cell", "linear_cross_entropy", "log", "log_softmax",
              "lstm_cell", "lstm_output", "relative_attention", "sigmoid", "soft_window", "softmax",

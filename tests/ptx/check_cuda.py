@@ -15,6 +15,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 # Each names some kernels of another kind: rows, columns, images, attention, losses, updates.
@@ -61,6 +62,13 @@ def test_faults(build, tests):
         yield f"{tests} {pattern} ended with {code}:\n{text[-3000:]}"
 
 
+def kernels(build):
+    """The kernels that ptxas compiled."""
+    text = "".join(path.read_text(encoding="utf-8")
+                   for path in (build / "backends/cuda").glob("*.txt"))
+    return set(re.findall(r"Compiling entry function '(\w+)'", text))
+
+
 def models(root):
     lines = (root / "models/tasks.txt").read_text(encoding="utf-8").splitlines()
     return [line.split()[0] for line in lines if line and not line.startswith("#")]
@@ -81,6 +89,8 @@ def main():
     if code != 0:
         print(f"{text}check_cuda: ninja failed")
         return 1
+    used = tempfile.NamedTemporaryFile(suffix=".txt")
+    os.environ["KEEL_PTX_USED"] = used.name
     subjects = [["0", name] for name in COMPARED]
     if "--all" in sys.argv:
         subjects = [*([edge, "--all-ops"] for edge in ("0", "1", "-1")),
@@ -90,6 +100,8 @@ def main():
         for faults in pool.map(lambda words: compare(build, program, *words), subjects):
             bad += faults
     print(*bad, sep="\n", end="\n" if bad else "")
+    run_once = set(used.read().decode().split())
+    print(f"check_cuda: {len(run_once)} of {len(kernels(build))} kernels were run")
     print(f"check_cuda: kernels as nvcc compiled them, on the host: {len(bad)} faults")
     return 1 if bad else 0
 

@@ -121,7 +121,7 @@ class Decoder {
     const std::string& name = s.operands.at(has_results ? 1 : 0).name;
     const Function* const called = module_.function(name);
     if (!called || called->body.empty()) fail("line {}: there is no function {}", s.line, name);
-    if (!s.guard.empty()) fail("line {}: a call behind a predicate", s.line);
+    if (!s.guard.empty()) fail("line {}: a call under a predicate", s.line);
     if (++calls_ > kMostCalls) fail("line {}: {} calls itself", s.line, name);
     const std::vector<Operand> none;
     const std::vector<Operand>& results = has_results ? s.operands[0].parts : none;
