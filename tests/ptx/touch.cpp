@@ -58,8 +58,8 @@ bool Touch::is_within(std::uint64_t address) const {
   if (access.space != Space::kShared) return true;
   // Between the variables there are gaps that belong to nobody.
   for (const Placed& variable : block.code().shared) {
-    const std::int64_t behind = std::int64_t(address) - variable.first;
-    if (behind >= 0 && behind + bytes() <= variable.bytes) return true;
+    const std::int64_t after = std::int64_t(address) - variable.first;
+    if (after >= 0 && after + bytes() <= variable.bytes) return true;
   }
   return false;
 }

@@ -110,10 +110,10 @@ bool Warp::follow() {
         if (lanes && leave(lanes)) return true;
         break;
       case Flow::kBarrier:
-        if (lanes != now_.lanes) fail("a barrier behind a predicate that not all lanes have");
+        if (lanes != now_.lanes) fail("a barrier under a predicate that not all lanes have");
         return arrive(i);
       case Flow::kTogether:
-        if (lanes != now_.lanes) fail("{} behind a predicate", i.form->name);
+        if (lanes != now_.lanes) fail("{} under a predicate", i.form->name);
         if (!are_all_here(i)) return wait_for_others();
         i.run(*this, i, lanes);
         break;

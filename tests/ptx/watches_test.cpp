@@ -72,7 +72,7 @@ TEST_CASE("ptx watch: barriers that not all reach") {
   check_says("setp.lt.u32 %p0, %w0, 32;\n@!%p0 bra E;\nbar.sync 0;\nbra F;\nE:\nbar.sync 0;\nF:\n",
              "different barriers", {1, 64});
   check_says("setp.eq.u32 %p0, %w0, 3;\n@%p0 ret;\nbar.sync 0;\n", "they have returned");
-  check_says("setp.eq.u32 %p0, %w0, 3;\n@%p0 bar.sync 0;\n", "a barrier behind a predicate");
+  check_says("setp.eq.u32 %p0, %w0, 3;\n@%p0 bar.sync 0;\n", "a barrier under a predicate");
   check_says("bar.sync 1, 48;\n", "not of whole warps", {1, 64});
   check_passes("bar.sync 0;\nbar.sync 0;\n", {3, 96});
 }

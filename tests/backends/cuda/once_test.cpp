@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <fstream>
 #include <set>
 
 #include "backends/cuda/backend.h"
@@ -65,11 +67,24 @@ struct Runs {
   }
 };
 
+// Adds results to the file that KEEL_BITS names. tests/ptx/check_bits.py compares those of two
+// programs.
+void keep_bits(const std::string& subject, const Results& results) {
+  const char* const path = std::getenv("KEEL_BITS");
+  if (path == nullptr) return;
+  std::ofstream file(path, std::ios::app | std::ios::binary);
+  for (const auto& [name, tensor] : results) {
+    file << subject << '\t' << name << '\t' << tensor.elements() << '\t' << tensor.bytes() << '\n';
+    file.write(static_cast<const char*>(static_cast<const void*>(tensor.data())), tensor.bytes());
+  }
+}
+
 void check_runs(const compare::Subjects& subjects, std::set<std::string>& ops) {
   for (const auto& subject : subjects) {
     CAPTURE(subject->name());
     const Runs runs{*subject, ops};
     const std::vector<Results> clean = runs.results(kZero), poisoned = runs.results(kPoison);
+    keep_bits(subject->name(), clean[0]);
     for (std::size_t run = 0; run < clean.size(); ++run) {
       CAPTURE(run);
       check_same_bits(clean[run], clean[0]);

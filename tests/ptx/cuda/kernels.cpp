@@ -19,6 +19,14 @@ std::string without_numbers(const std::string& name) {
   return std::regex_replace(name, pattern, "_GLOBAL__N__$1");
 }
 
+// Adds a kernel that is run for the first time to the file that KEEL_PTX_USED names, of which
+// tests/ptx/check_cuda.py counts what was never run.
+void note_use(const std::string& name) {
+  if (const char* const path = std::getenv("KEEL_PTX_USED")) {
+    std::ofstream(path, std::ios::app) << name << '\n';
+  }
+}
+
 // The layout of what __cudaRegisterFatBinary is given.
 struct Wrapper {
   int magic, version;
@@ -86,6 +94,7 @@ const Code& Kernels::code(const void* host) {
     const Module& module = module_of(kernel);
     kernel.code = std::make_unique<Code>(decode(module, kernel.name));
     kernel.code->registers = registers_by_ptxas(registered);
+    note_use(registered);
   }
   return *kernel.code;
 }

@@ -44,7 +44,8 @@ KEEL_PTX_API cudaError_t cudaSetDevice(int number) {
 }
 KEEL_PTX_API cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {};
-  std::strcpy(properties->name, "PTX on the host");
+  // By the word "emulator" tests know a device that is slow, and choose fewer cases.
+  std::strcpy(properties->name, "PTX, on an emulator on the host");
   properties->major = 8;
   properties->l2CacheSize = 1 << 20;
   properties->multiProcessorCount = 108;
