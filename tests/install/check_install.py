@@ -210,6 +210,7 @@ def check_examples(root, tree):
     build = build_examples(root, tree)
     check_own_task(tree, build / "table_classifier")
     check_own_norm(root, tree, build / "own_norm")
+    said_by(tree, build / "own_loop_static", "reference")
     check_serving(tree, build)
     check_python(root, tree)
 
