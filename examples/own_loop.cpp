@@ -4,7 +4,6 @@
 #include <keel/run.h>
 
 #include <cstdio>
-
 using namespace keel;
 
 int main(int argc, char** argv) {

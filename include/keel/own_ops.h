@@ -21,8 +21,9 @@ inline Addition op_of(compare::OwnOp op) {
 }
 
 // Names a norm wherever a norm is named: model.norm, `keel norm`, `keel compare norm`. Options is a
-// struct as frontend/nn/norm_table.h describes: fields(), has_bias(), apply() and kBatchType. The
-// op of a norm "mynorm" is called my_norm, mynorm, or has any other places of underscores.
+// struct with fields(), has_bias(), apply() and kBatchType, as the comment on top of
+// keel/inside/frontend/nn/norm_table.h describes it. The op of a norm "mynorm" is called mynorm,
+// my_norm, or the like.
 template <class Options>
 Addition norm_of(nn::NormFacts facts) {
   return {[facts = std::move(facts)] { nn::add_norm({facts, "", nn::make_norm<Options>}); }};
