@@ -20,7 +20,8 @@ from keel_judge.report import Finding, Report
 from keel_judge.rules import PASSED, rule_of
 
 
-PLAIN = (torch.Tensor, torch.nn.Parameter)
+PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
+LEAST_SHARE = 0.1  # of the ops of a step that is sampled: letting an op pass costs time, too
 
 
 @dataclass
@@ -30,13 +31,31 @@ class Options:
     ops: tuple = ("*",)  # patterns of names, "*norm*" for example
     modules: tuple = ("*",)
     every: int = 1  # judges every n-th step; a step ends with an optimizer's
-    share: float = 1.0  # of the ops, chosen at random
+    share: float = 1.0  # of the ops, chosen at random (Sample)
     seed: int = 0
     first: bool = False  # stops judging at the first finding
     rank: int | None = None  # judges only in this process of torch.distributed
     memory: float = 2e9  # bytes that the judge of one op may take
     seconds: float = float("inf")  # that judging may take in all
     dump: str = ""  # a folder for the inputs of ops that are wrong
+
+
+class Sample:
+    """Which ops are judged. A share below LEAST_SHARE is that of the first step, in case it is the
+    only one; after it whole steps are left out, without the mode, and LEAST_SHARE of the ops are
+    taken in the others."""
+
+    def __init__(self, options):
+        self.random, self.of_all = random.Random(options.seed), options.share
+        self.of_step, self.takes_step = options.share, True
+
+    def next_step(self):
+        self.of_step = max(self.of_all, LEAST_SHARE)
+        self.takes_step = self.of_all >= self.of_step or (
+            self.random.random() < self.of_all / self.of_step)
+
+    def leaves_out(self):
+        return self.of_step < 1 and self.random.random() >= self.of_step
 
 
 class Judge(TorchDispatchMode):
@@ -48,13 +67,13 @@ class Judge(TorchDispatchMode):
         super().__init__()
         self.options, self.report, self.places = options, Report(), Places(model)
         self.watch = watch  # called with every judged op (record, against)
-        self.random = random.Random(options.seed)
+        self.sample = Sample(options)
         self.call_number, self.plans, self.is_in = 0, {}, False
         self.is_here = options.rank is None or options.rank == current_rank()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if any(t not in PLAIN for t in types):
+        if not PLAIN.issuperset(types):
             return NotImplemented  # the class runs its own ops, which come here again
         if not self._is_on():
             return func(*args, **kwargs)
@@ -62,7 +81,7 @@ class Judge(TorchDispatchMode):
             self.report.not_judged[str(func), "a compiled region: see docs/judge.md"] += 1
             return func(*args, **kwargs)
         plan = self.plans.get(func) or self.plans.setdefault(func, plan_of(func, self.options.ops))
-        if plan == "pass" or self.options.share < 1 and self.random.random() >= self.options.share:
+        if plan == "pass" or self.sample.leaves_out():
             self._pass_by(func, plan)
             return func(*args, **kwargs)
         place = self.places.now((args, kwargs))
@@ -82,7 +101,7 @@ class Judge(TorchDispatchMode):
     def _is_on(self):
         """Whether this process, this step and what is left of the budget are to be judged."""
         options, report = self.options, self.report
-        return (self.is_here and report.steps % options.every == 0
+        return (self.is_here and report.steps % options.every == 0 and self.sample.takes_step
                 and report.seconds < options.seconds and not (options.first and report.findings))
 
     def _chooses(self, place):
@@ -175,6 +194,7 @@ class Judge(TorchDispatchMode):
         self.report.steps += 1
         self.call_number = 0
         self.places.forget()
+        self.sample.next_step()
         self.come_or_go(self._is_on())
 
     def come_or_go(self, wanted):

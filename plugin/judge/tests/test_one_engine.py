@@ -22,6 +22,7 @@ EQUAL = (1, 1)
 NO_BIAS = (0.5, 1)  # keel counts the bias of a product as a term where there is none, too
 STATE = (1 - 1e-4, 1)  # keel's variance has eps in it
 ONE_LESS = (0.9, 1)  # keel takes means over n - 1, since its statistics may be unbiased
+DIVIDED = (1, 1.8)  # 5 roundings for a division, which may be by an inverse; keel counts 1
 TILES = (1, 10)  # keel takes 10 W in place of 10 T for a convolution by tiles
 
 
@@ -142,6 +143,16 @@ SOFTMAX = {
         lambda dy, y: (aten._log_softmax_backward_data.default, dy, y, -1, F32))}
 
 
+WINDOW = [3, 3], [2, 2], [0, 0], False, True, None  # of keel's small case
+POOL = {"avg_pool2d": Op(lambda x: (aten.avg_pool2d.default, x, *WINDOW), DIVIDED),
+        "avg_pool2d_backward": Op(lambda dy: (aten.avg_pool2d_backward.default, dy,
+                                              torch.zeros(2, 3, 9, 8), *WINDOW), DIVIDED)}
+EMBEDDING = {"embedding": Op(lambda table, ids: (aten.embedding.default, table, ids.long())),
+             "embedding_backward": Op(lambda ids, dy: (aten.embedding_dense_backward.default, dy,
+                                                       ids.long(), 19, -1, False))}
+MAX = {"max": Op(lambda x: (aten.amax.default, x, [2]))}
+
+
 @unittest.skipUnless(KEEL, "KEEL_PROGRAM names no program")
 class OneEngine(unittest.TestCase):
     def compare(self, words, case, ops):
@@ -215,6 +226,11 @@ class OneEngine(unittest.TestCase):
         x, _ = tensors(subject.inputs("cross_entropy"))
         own = judged(aten.logsumexp.default, x, [1], False)[1][0].numpy()
         self.assertTrue(np.allclose(own, subject.bounds()["cross_entropy"][2], rtol=SAME, atol=0))
+
+    def test_pools_rows_and_maxima(self):
+        self.assertEqual(self.compare(["op", "avg_pool2d"], "small", POOL), 2)
+        self.assertEqual(self.compare(["op", "embedding"], "small", EMBEDDING), 2)
+        self.compare(["op", "max"], "small", MAX)
 
     def test_convolution(self):
         self.compare(["op", "conv2d"], "small", {"conv2d": Op(convolution, TILES)})

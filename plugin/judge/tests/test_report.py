@@ -94,6 +94,24 @@ class Reports(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertIn("1 ops judged in 1 steps: 0 wrong", done.stdout)
 
+    def test_a_small_share_leaves_whole_steps_out(self):
+        step = Step("mlp")
+        with keel_judge.judge(step.model) as report:
+            step()
+        ops, share, steps = report.judged, 0.02, 200
+        with keel_judge.judge(step.model, share=share, seed=3) as report:
+            found = [0]
+            for _ in range(steps):
+                step()
+                found.append(report.judged)
+        idle = sum(a == b for a, b in zip(found, found[1:]))
+        # Four steps of five are left out; few of the others have no op in the sample.
+        self.assertGreater(idle, 0.7 * steps)
+        self.assertLess(idle, 0.9 * steps)
+        # The number of sampled steps is binomial; 5 deviations.
+        deviation = (steps * 0.2 * 0.8) ** 0.5 * 0.1 * ops + (steps * share * ops) ** 0.5
+        self.assertAlmostEqual(report.judged, share * ops * steps, delta=5 * deviation)
+
     def test_options(self):
         for options, most in (({"ops": ("*norm*",)}, 10), ({"modules": ("4",)}, 10),
                               ({"share": 0.1}, 40), ({"seconds": 0.0}, 0), ({"rank": 3}, 0),

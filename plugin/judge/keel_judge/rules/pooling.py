@@ -20,9 +20,12 @@ def average(call):
 
 
 def average_backward(call):
-    """Terms: the windows over an element."""
-    kernel = call["kernel_size"]
-    return sums_of(call, ["grad_output"], math.prod(kernel) + 5)
+    """Terms: the windows over an element, each with a division."""
+    dims = 3 if "3d" in call.name else 2
+    kernel = length(call["kernel_size"], dims)
+    strides = length(call["stride"] or kernel, dims)
+    windows = math.prod(math.ceil(k / s) for k, s in zip(kernel, strides))
+    return sums_of(call, ["grad_output"], windows + 5)
 
 
 def adaptive(call):
