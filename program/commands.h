@@ -22,14 +22,14 @@ struct RunArgs {
 
 struct TrainArgs {
   RunArgs run;
-  std::string out, resume, seed, on_nonfinite;
+  std::string out, resume, seed, on_nonfinite, reduce = "fixed";
   bool quiet = false;
 };
 int run_train(TrainArgs args);
 
 struct EvalArgs {
   RunArgs run;
-  std::string path, split = "test";
+  std::string path, split = "test", statistics = "running";
   std::string output;  // a file for the answers; empty: none
 };
 int run_eval(const EvalArgs& args);

@@ -7,6 +7,7 @@
 
 #include "frontend/io/atomic_file.h"
 #include "frontend/train/evaluator.h"
+#include "frontend/train/population.h"
 #include "frontend/train/progress.h"
 #include "frontend/train/run_result.h"
 #include "frontend/train/run_state.h"
@@ -46,6 +47,14 @@ std::string decoded_text(const train::Evaluation& e, const task::Decoder* decode
   return text;
 }
 
+// Gives norms over the batch the statistics of a pass over the training rows.
+void take_statistics(Backend& backend, Variables& variables, const train::Job& job) {
+  train::Progress progress(isatty(STDERR_FILENO) != 1);
+  train::take_population_statistics(
+      backend, variables, job,
+      [&](std::int64_t done, std::int64_t of) { progress.evaluation("statistics", done, of); });
+}
+
 // Says on a terminal, and nowhere else, how far it has come. The line is gone at the end.
 train::Evaluation run_with_progress(train::Evaluator& evaluator, const std::string& split,
                                     const std::function<train::Evaluation()>& run) {
@@ -76,6 +85,7 @@ int run_eval(const EvalArgs& args) {
   train::Evaluator evaluator(*backend, variables, job);
   evaluator.declare();
   train::load_finite(file, path, variables);
+  if (args.statistics == "pass") take_statistics(*backend, variables, job);
   const auto rows = job.splits().stream(split_called(args.split), train::evaluation_options(job));
   const auto decoder = rows->decoder();
   const auto scorer = confusion_scorer_of(job.network());
@@ -89,7 +99,8 @@ int run_eval(const EvalArgs& args) {
                               decoder ? text_of_answers(*decoder) : classified_text(*scorer));
   }
   if (args.run.json) {
-    nlohmann::ordered_json json{{"checkpoint", path}, {"split", args.split}};
+    nlohmann::ordered_json json{
+        {"checkpoint", path}, {"split", args.split}, {"statistics", args.statistics}};
     json.update(evaluation_json(e));
     json["items"] = e.items;
     json.update(decoded_json(e));

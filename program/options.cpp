@@ -44,6 +44,9 @@ void add_train(Command command) {
   app->add_option("--on-nonfinite", args->on_nonfinite,
                   "stop, skip the update, or rollback to the last checkpoint, when a loss or\n"
                   "gradient is not finite; shorthand for --set train.on_nonfinite=...");
+  add_choice(*app, "--reduce", args->reduce, {"fixed", "fast"},
+             "how several processes add up: fixed, with the bits of one process, or fast, as\n"
+             "their library does it");
   // What a checkpoint decides.
   for (const char* name : {"--out", "--seed", "--recipe", "--norm"}) {
     resume->excludes(app->get_option(name));
@@ -55,7 +58,8 @@ void add_train(Command command) {
       "  keel train mnist_mlp --recipe paper --data DIR --norm batchnorm --out runs/bn\n"
       "  keel train mnist_cnn --set train.epochs=1 --set train.batch=64\n"
       "  keel train --resume runs/bn\n"
-      "  keel train --resume runs/bn --on-nonfinite skip");
+      "  keel train --resume runs/bn --on-nonfinite skip\n"
+      "  mpirun -n 4 keel train mnist_mlp --set train.shards=8 --threads 1");
   app->callback([args, command] { command.code = run_train(*args); });
 }
 
@@ -66,6 +70,10 @@ void add_eval(Command command) {
       ->required();
   app->add_option("--data", args->run.data, "builtin, or a folder; default: as in training");
   add_choice(*app, "--split", args->split, {"train", "valid", "test"}, "which rows");
+  add_choice(
+      *app, "--statistics", args->statistics, {"running", "pass"},
+      "of batchnorm, its kin and pn_v: the checkpoint's running averages, or the means of a\n"
+      "pass over the training rows");
   app->add_option(
       "--output", args->output,
       "a file for what was found: of dependency_parser the treebank, parsed, of "

@@ -34,7 +34,7 @@ void add_reproduce(Command command) {
   CLI::App* app = command.app.add_subcommand("reproduce", "a table of a paper, cell by cell");
   auto args = std::make_shared<ReproduceArgs>();
   args->run.recipe = "paper";
-  app->add_option("table", args->table, "which (see keel list tables)")->required();
+  app->add_option("table", args->table, "which (see keel list tables), or all")->required();
   app->add_option("--tasks", args->tasks, "columns or their tasks, separated by commas")
       ->delimiter(',');
   app->add_option("--norms", args->norms, "rows, separated by commas")->delimiter(',');

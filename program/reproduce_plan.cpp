@@ -98,6 +98,9 @@ Trial make_trial(const ReproduceArgs& args, const study::PaperColumn& column,
                  const study::PaperRow& row, std::int64_t seed) {
   RunArgs run = arguments_of(args, column);
   run.norm = norm_spec(row, column);
+  if (const auto own = row.settings.find(column.name); own != row.settings.end()) {
+    run.sets.insert(run.sets.begin(), own->second.begin(), own->second.end());
+  }
   for (const std::string& key : column.seeds) run.sets.push_back(fmt::format("{}={}", key, seed));
   Trial trial;
   trial.name = fmt::format("{} on {}, seed {}", row.norm, column.run, seed);

@@ -48,6 +48,7 @@ Json to_json(const study::Study& study, const study::Result& result) {
           {"source", study.source},
           {"tables", tables},
           {"checks", checks},
+          {"paragraph", study::paragraph_of(study, result)},
           {"holds", result.holds()}};
 }
 
@@ -75,7 +76,7 @@ std::string text(const study::Study& study, const study::Result& result) {
   for (const study::Check& c : result.checks) {
     rows.push_back({mark_of(c), c.claim, fmt::format("{:.4g}", c.measured), c.bound});
   }
-  return out + "\n" + table_text(rows);
+  return out + "\n" + table_text(rows) + "\n" + study::paragraph_of(study, result) + "\n";
 }
 
 // A default that an exact study does not follow must be a backend all the same.
@@ -101,9 +102,10 @@ std::unique_ptr<Backend> choose_backend(const study::Study& chosen, const StudyA
 // What only a study of a task follows.
 void check_task_options(const study::Study& chosen, const StudyArgs& args) {
   const std::pair<const char*, bool> given[] = {
-      {"--task", !args.run.model.empty()}, {"--norm", !args.norms.empty()},
-      {"--data", !args.run.data.empty()},  {"--steps", args.steps != 0},
-      {"--site", !args.site.empty()},      {"--set", !args.run.sets.empty()}};
+      {"--task", !args.run.model.empty()},    {"--norm", !args.norms.empty()},
+      {"--recipe", !args.run.recipe.empty()}, {"--data", !args.run.data.empty()},
+      {"--steps", args.steps != 0},           {"--site", !args.site.empty()},
+      {"--set", !args.run.sets.empty()}};
   check(chosen.takes_runs || args.runs.empty(), ErrorKind::kUsage,
         "[{}] --run: this study looks at no runs", chosen.name);
   check(chosen.name == "transfer" || args.vectors.empty(), ErrorKind::kUsage,
@@ -117,6 +119,7 @@ void check_task_options(const study::Study& chosen, const StudyArgs& args) {
 study::Options options_of(const StudyArgs& args, Backend& backend) {
   study::Options options{backend, seed_of(args.seed), args.seeds, args.steps};
   options.task = args.run.model;
+  options.recipe = args.run.recipe;
   options.norms = args.norms;
   options.data = args.run.data;
   options.site = args.site;

@@ -18,6 +18,7 @@ std::string names_of(bool study::Study::*which) {
 
 void add_task_options(CLI::App& app, StudyArgs& args) {
   app.add_option("--task", args.run.model, "a task of the zoo (see keel list models)");
+  app.add_option("--recipe", args.run.recipe, "a recipe of the task; default: laptop");
   app.add_option("--norm", args.norms, "a norm instead of the study's; may be given several times")
       ->allow_extra_args(false)
       ->take_all();
@@ -25,7 +26,9 @@ void add_task_options(CLI::App& app, StudyArgs& args) {
   app.add_option("--site", args.site,
                  "statistics: the norm to look at, such as fc2/norm; "
                  "singular-values: the table, such as source/table");
-  app.add_option("--run", args.runs, "transfer: a run or checkpoint; may be given several times")
+  app.add_option(
+         "--run", args.runs,
+                 "a trained run or checkpoint to look at; may be given several times")
       ->allow_extra_args(false)
       ->take_all();
   app.add_option("--vectors", args.vectors,
@@ -34,7 +37,7 @@ void add_task_options(CLI::App& app, StudyArgs& args) {
   app.add_option("--steps", args.steps, "updates of every training; 0: as many as the study takes")
       ->capture_default_str();
   app.add_option("--set", args.run.sets,
-                 "override a value of the recipe laptop, or of runs: section.key=value")
+                 "override a value of the recipe, or of runs: section.key=value")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
 }
@@ -58,7 +61,7 @@ void add_study(Command command) {
   app->footer(
       "exact, on reference in float64 whatever the default of --backend is:\n" +
       names_of(&study::Study::exact) +
-      "\n\nof a task, for which alone --task, --norm, --data, --steps and --set are:\n" +
+      "\n\nof a task, for which alone --task, --recipe, --norm, --data, --steps and --set are:\n" +
       names_of(&study::Study::takes_task) +
       "\n\ntransfer takes, of MR, CR, SUBJ, MPQA and SICK and on one core, 2 to 3 minutes a run "
       "for\nvectors of 256 numbers, and half an hour for 2,400 besides making the vectors"

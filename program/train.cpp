@@ -1,14 +1,18 @@
 // keel train
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "backends/ranks.h"
 #include "frontend/io/message.h"
 #include "frontend/train/run_result.h"
 #include "frontend/train/trainer.h"
 #include "program/common.h"
+#include "src/core/failure.h"
 #include "src/core/shown.h"
 
 namespace keel::cli {
@@ -61,9 +65,9 @@ std::map<std::string, std::string> values_of(const train::Config& config) {
 // What the network is, and what the order of rows, random numbers and the optimizer's state in a
 // checkpoint go by.
 bool is_fixed(const std::string& key) {
-  constexpr std::array<std::string_view, 6> kFixed = {"train.seed",       "train.batch",
-                                                      "train.accumulate", "train.optimizer",
-                                                      "data.seed",        "data.train_rows"};
+  constexpr std::array<std::string_view, 8> kFixed = {
+      "train.seed",       "train.batch",     "train.accumulate", "train.shards",
+      "train.statistics", "train.optimizer", "data.seed",        "data.train_rows"};
   return key.starts_with("model.") || std::ranges::find(kFixed, key) != kFixed.end();
 }
 
@@ -75,6 +79,14 @@ void expect_resumable(const std::map<std::string, std::string>& before,
           "--resume --set {}: expected {}, with which the run was started, got '{}'", key,
           before.at(key), value);
   }
+}
+
+task::OptionValues facts_of(const Backend& backend, const Communicator& ranks) {
+  task::OptionValues facts = run_facts(backend);
+  if (ranks.size() > 1) {
+    facts.emplace_back("ranks", fmt::format("{} by {}", ranks.size(), ranks.description()));
+  }
+  return facts;
 }
 
 train::Job resumed_job(const TrainArgs& args) {
@@ -101,37 +113,66 @@ train::Job resumed_job(const TrainArgs& args) {
   return job;
 }
 
-train::Job new_job(TrainArgs& args) {
+train::Job new_job(TrainArgs& args, bool writes) {
   check(!args.run.model.empty(), ErrorKind::kUsage,
         "train: expected a model (see keel list models) or --resume FOLDER");
   expect_one("--seed", args.seed, "train.seed", args.run.sets);
   if (!args.seed.empty()) args.run.sets.push_back("train.seed=" + args.seed);
   if (args.out.empty()) args.out = default_folder(args.run);
-  train::expect_no_run({args.out});
+  if (writes) train::expect_no_run({args.out});
   return make_job(args.run);
 }
 
-}  // namespace
+// Ends all ranks, for the others would wait for this one. What rank 0 fails of, the others fail of
+// too: it alone says so, if it does within a moment.
+int end_ranks(Communicator& ranks) {
+  const Failure failure = current_failure();
+  const std::string text = keel::shortened(failure.text, kMostShownBytes);
+  if (ranks.rank() > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+  io::say(ranks.rank() > 0 ? fmt::format("keel: error: rank {}: {}", ranks.rank(), text)
+                           : "keel: error: " + text);
+  ranks.end_all(int(failure.kind));
+  return int(failure.kind);
+}
 
-int run_train(TrainArgs args) {
+int train_with(TrainArgs args, Communicator& ranks) {
+  const bool writes = ranks.rank() == 0;
   expect_one("--on-nonfinite", args.on_nonfinite, "train.on_nonfinite", args.run.sets);
   if (!args.on_nonfinite.empty()) {
     args.run.sets.push_back("train.on_nonfinite=" + args.on_nonfinite);
   }
   const bool resume = !args.resume.empty();
-  const train::Job job = resume ? resumed_job(args) : new_job(args);
+  const train::Job job = resume ? resumed_job(args) : new_job(args, writes);
   const std::string folder = resume ? args.resume : args.out;
   const auto backend = make_backend(args.run);
-  train::Trainer trainer(*backend, job, {folder, resume, args.quiet, run_facts(*backend)});
+  const Reduction reduction = args.reduce == "fast" ? Reduction::kFast : Reduction::kFixed;
+  const train::RunOptions options{folder, resume,   args.quiet, facts_of(*backend, ranks),
+                                  &ranks, reduction};
+  train::Trainer trainer(*backend, job, options);
   const train::Summary summary = trainer.run();
   if (summary.signal != 0) {
-    io::say(fmt::format("interrupted at step {}; go on with: keel train --resume {}",
-                        summary.state.step, shell_quoted(folder)));
+    if (writes) {
+      io::say(fmt::format("interrupted at step {}; go on with: keel train --resume {}",
+                          summary.state.step, shell_quoted(folder)));
+    }
     return 128 + summary.signal;
   }
+  if (!writes) return 0;
   args.run.json ? print_json(to_json(summary, folder))
                 : print(to_text(summary, folder, job.task().item_unit()));
   return 0;
+}
+
+}  // namespace
+
+int run_train(TrainArgs args) {
+  const auto ranks = start_ranks([](const std::string& line) { io::say(line); });
+  if (ranks->size() == 1) return train_with(std::move(args), *ranks);
+  try {
+    return train_with(std::move(args), *ranks);
+  } catch (...) {
+    return end_ranks(*ranks);
+  }
 }
 
 }  // namespace keel::cli

@@ -9,6 +9,7 @@
 #include "src/ops/layout.h"
 #include "src/ops/norm/batch_norm.h"
 #include "src/ops/norm/pn_v.h"
+#include "src/ops/norm/power_norm.h"
 #include "studies/lab.h"
 
 namespace keel::study {
@@ -51,23 +52,26 @@ Value rows_of_features(Graph& g, Value x) {
 
 WatchedNorm watched_norm(const std::string& norm) {
   const nn::Norm parsed = nn::Norm::parse(norm);
-  const bool is_centred = parsed.name() == "batchnorm";
-  check(is_centred || parsed.name() == "pn_v", ErrorKind::kUsage,
-        "[statistics] --norm: expected batchnorm or pn_v, got {}", norm);
+  const std::string& name = parsed.name();
+  check(name == "batchnorm" || name == "pn_v" || name == "powernorm", ErrorKind::kUsage,
+        "[statistics] --norm: expected batchnorm, pn_v or powernorm, got {}", norm);
   const std::string text = parsed.option("eps");
   double eps = 0;
   std::from_chars(text.data(), text.data() + text.size(), eps);
-  return {is_centred ? &kBatchNorm : &kPnV, is_centred, eps};
+  if (name == "batchnorm") {
+    return {&kBatchNorm, true, eps, true, BatchNormInput::kMask, BatchNormBackwardInput::kDy};
+  }
+  if (name == "pn_v") return {&kPnV, false, eps, true, PnVInput::kMask, PnVBackwardInput::kDy};
+  return {&kPowerNorm, false, eps, false, PowerNormInput::kMask, PowerNormBackwardInput::kDy};
 }
 
 void mark_values(Graph& graph, const NormSite& site, const WatchedNorm& norm) {
   const std::vector<Value>& inputs = graph.node(site.forward).inputs;
-  const int dy = norm.is_centred ? int(BatchNormBackwardInput::kDy) : int(PnVBackwardInput::kDy);
-  const int mask = norm.is_centred ? int(BatchNormInput::kMask) : int(PnVInput::kMask);
   mark(graph, site, "x", rows_of_features(graph, inputs[NormInput::kX]));
   mark(graph, site, "dy",
-       rows_of_features(graph, graph.node(site.backward).inputs[std::size_t(dy)]));
-  const Value given = std::size_t(mask) < inputs.size() ? inputs[std::size_t(mask)] : Value();
+       rows_of_features(graph, graph.node(site.backward).inputs[std::size_t(norm.dy)]));
+  const std::size_t mask = std::size_t(norm.mask);
+  const Value given = mask < inputs.size() ? inputs[mask] : Value();
   if (given.valid()) mark(graph, site, "mask", ops::reshape(graph, given, graph.shape(given)));
 }
 

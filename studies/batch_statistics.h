@@ -6,7 +6,8 @@
 //     distance_square   |v - running|_2 / d
 //     gradient_mean     |(gain / s) mean(dy)|_2 / d
 //     gradient_square   the mean over rows of |(gain / s) mean(dy xhat) xhat|_2 / d
-// PN-V has no mean.
+// PN-V and PowerNorm have no mean. PowerNorm's gradient does not pass through the statistics of the
+// batch: it has the distance alone.
 #pragma once
 
 #include "studies/norm_sites.h"
@@ -17,8 +18,10 @@ struct WatchedNorm {
   const OpInfo* op;
   bool is_centred;  // it subtracts a mean
   double eps;
+  bool has_gradient = true;  // that passes through the statistics of the batch
+  int mask = 0, dy = 0;      // places among the inputs of the norm and of its backward
 };
-// Throws Error{kUsage} for anything but batchnorm and pn_v.
+// Throws Error{kUsage} for anything but batchnorm, pn_v and powernorm.
 WatchedNorm watched_norm(const std::string& norm);
 
 // A copy of tokens (rows, d) as they are, of images (n, d, h, w) as (n h w, d).
@@ -33,7 +36,7 @@ struct NormValues {
 };
 NormValues values_at(const Program& program, const NormSite& site);
 
-// (d) each, before the update; PN-V has no mean.
+// (d) each, before the update; only a batch norm has a mean.
 struct NormBefore {
   Tensor mean, square, gain;
 };

@@ -6,6 +6,8 @@
 
 #include "frontend/report/curves.h"
 #include "frontend/report/spread.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/loss.h"
 #include "studies/list.h"
 #include "studies/summary.h"
 #include "studies/training.h"
@@ -22,7 +24,8 @@ constexpr std::int64_t kCurvePoints = 20;  // of a training
 struct CurvePoint {
   std::int64_t step = 0;  // updates done
   double epoch = 0, train_loss = 0, valid_loss = 0, metric = 0;
-  double cost = 0;  // the metric or its negative: less is better
+  double plain_loss = 0;  // the training loss without label smoothing
+  double cost = 0;        // the metric or its negative: less is better
 };
 using TrainingCurve = std::vector<CurvePoint>;
 
@@ -31,25 +34,50 @@ struct NormCurves {
   std::vector<TrainingCurve> seeds;
 };
 
+const std::string kPlainLoss = "plain_loss";
+
+bool has_plain_loss(const Graph& graph) {
+  return std::ranges::find(graph.outputs(), kPlainLoss, &NamedValue::name) != graph.outputs().end();
+}
+
+// The mean loss of the step without label smoothing, where there is such smoothing.
+void mark_plain_loss(Graph& g) {
+  Value sum;
+  const int nodes = g.size();
+  for (int i = 0; i < nodes; ++i) {
+    if (g.node(i).op != &kCrossEntropy) continue;
+    CrossEntropyAttrs attrs = g.node(i).attrs.as<CrossEntropyAttrs>();
+    if (attrs.label_smoothing == 0) continue;
+    attrs.label_smoothing = 0;
+    const Value logits = g.node(i).inputs[CrossEntropyInput::kLogits],
+                labels = g.node(i).inputs[CrossEntropyInput::kLabels];
+    const Value plain = ops::cross_entropy(g, logits, labels, attrs).sum;
+    sum = sum.valid() ? ops::add(g, sum, plain) : plain;
+  }
+  if (sum.valid()) g.mark_output(kPlainLoss, ops::mul(g, sum, g.find_leaf("weight")));
+}
+
 TrainingCurve curve_of(Backend& backend, const train::Job& job) {
   Training training(backend, job);
   const std::int64_t steps = job.train().max_steps,
                      every = std::max<std::int64_t>(steps / kCurvePoints, 1);
   TrainingCurve curve;
-  double sum = 0;
+  double sum = 0, plain = 0;
   std::int64_t count = 0;
   const auto look = [&](const TrainedStep& s) {
     sum += s.loss;
+    plain += has_plain_loss(s.program.graph()) ? s.program.scalar(kPlainLoss) : s.loss;
     ++count;
     if ((s.step + 1) % every != 0 && s.step + 1 != steps) return;
     const train::Evaluation valid = training.evaluate(task::Split::kValid);
     const train::Measured& first = valid.metrics.at(0);
     const double cost = first.info.higher_is_better ? -first.value : first.value;
-    curve.push_back({s.step + 1, s.epoch, sum / double(count), valid.loss, first.value, cost});
-    sum = 0;
+    curve.push_back({s.step + 1, s.epoch, sum / double(count), valid.loss, first.value,
+                     plain / double(count), cost});
+    sum = plain = 0;
     count = 0;
   };
-  training.run({.look = look});
+  training.run({.mark = mark_plain_loss, .look = look});
   return curve;
 }
 
@@ -82,9 +110,10 @@ std::vector<double> last_of(const NormCurves& curves, double CurvePoint::*what) 
 
 Table summary_table(const std::vector<NormCurves>& all, const std::string& metric) {
   Table table{"after the last update: the median over seeds, and the range",
-              {{"norm", "train loss", "valid loss", "valid " + metric, "speedup"}}};
+              {{"norm", "train loss", "unsmoothed", "valid loss", "valid " + metric, "speedup"}}};
   for (const NormCurves& curves : all) {
     table.rows.push_back({curves.norm, range_text(last_of(curves, &CurvePoint::train_loss)),
+                          range_text(last_of(curves, &CurvePoint::plain_loss)),
                           range_text(last_of(curves, &CurvePoint::valid_loss)),
                           range_text(last_of(curves, &CurvePoint::metric)),
                           range_text(speedups(all.front(), curves))});
@@ -93,14 +122,15 @@ Table summary_table(const std::vector<NormCurves>& all, const std::string& metri
 }
 
 Table points_table(const std::vector<NormCurves>& all, std::uint64_t first_seed) {
-  Table table{"every curve", {{"step", "epoch", "split", "loss", "metric", "norm", "seed"}}};
+  Table table{"every curve; loss is unsmoothed",
+              {{"step", "epoch", "split", "loss", "metric", "norm", "seed"}}};
   for (const NormCurves& curves : all) {
     for (std::size_t i = 0; i < curves.seeds.size(); ++i) {
       for (const CurvePoint& p : curves.seeds[i]) {
         const std::string step = fmt::format("{}", p.step), epoch = fmt::format("{:.3f}", p.epoch),
                           seed = fmt::format("{}", first_seed + i);
         table.rows.push_back(
-            {step, epoch, "train", fmt::format("{:.5g}", p.train_loss), "", curves.norm, seed});
+            {step, epoch, "train", fmt::format("{:.5g}", p.plain_loss), "", curves.norm, seed});
         table.rows.push_back({step, epoch, "valid", fmt::format("{:.5g}", p.valid_loss),
                               fmt::format("{:.5g}", p.metric), curves.norm, seed});
       }
@@ -145,7 +175,7 @@ Result convergence(const Options& options) {
   }
   Result result;
   result.tables = {summary_table(all, metric), points_table(all, options.seed)};
-  result.drawings = {drawing_of(all, "train-loss", &CurvePoint::train_loss),
+  result.drawings = {drawing_of(all, "train-loss", &CurvePoint::plain_loss),
                      drawing_of(all, "valid-loss", &CurvePoint::valid_loss),
                      drawing_of(all, "valid-" + metric, &CurvePoint::metric)};
   for (std::size_t i = 1; i < all.size(); ++i) {

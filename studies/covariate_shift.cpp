@@ -17,8 +17,7 @@
 namespace keel::study {
 namespace {
 
-constexpr int kShiftSteps = 60, kShiftEvery = 5;
-const std::string kShiftRate = "0.1";
+constexpr int kShiftSteps = 60, kShiftEvery = 5, kShiftSeeds = 3;
 
 struct ShiftLine {
   std::int64_t step = 0;
@@ -92,32 +91,62 @@ ShiftNumbers numbers_of(const ShiftRun& run) {
           mean_of_last_losses(run.losses)};
 }
 
+// The mean over layers of |G - G'| after every update that was looked at.
+io::PlotSeries series_of(const std::string& norm, const ShiftRun& run) {
+  io::PlotSeries series{norm, {}, {}, {}, {}};
+  double layers = 0;
+  for (const ShiftLine& line : run.lines) {
+    if (series.x.empty() || series.x.back() != double(line.step)) {
+      series.x.push_back(double(line.step));
+      series.y.push_back(0);
+      layers = 0;
+    }
+    ++layers;
+    series.y.back() += (line.distance - series.y.back()) / layers;
+  }
+  return series;
+}
+
+void add_shift_lines(const std::string& norm, const std::string& seed, const ShiftRun& run,
+                     Table& table) {
+  for (const ShiftLine& line : run.lines) {
+    table.rows.push_back({norm, fmt::format("{}", line.step), line.layer,
+                          fmt::format("{:.4g}", line.distance), fmt::format("{:.4f}", line.cosine),
+                          seed});
+  }
+}
+
 }  // namespace
 
 Result covariate_shift(const Options& options) {
   const std::string task = task_of(options, "mnist_mlp");
   Table summary{"medians over steps and layers",
-                {{"norm", "|G - G'|", "cos(G, G')", "last train loss"}}},
-      all{"every layer", {{"norm", "step", "layer", "l2", "cos"}}};
-  std::map<std::string, ShiftRun> runs;
+                {{"norm", "seed", "|G - G'|", "cos(G, G')", "last train loss"}}},
+      all{"every layer", {{"norm", "step", "layer", "l2", "cos", "seed"}}};
+  Drawing drawing{"shift",
+                  {.title = "|G - G'|, mean over layers",
+                   .x_label = "updates",
+                   .y_label = "l2",
+                   .log_y = true,
+                   .series = {}}};
+  std::map<std::string, std::vector<ShiftNumbers>> numbers;
   for (const std::string& norm : norms_of(options, {"none", "batchnorm", "layernorm"})) {
-    const train::Job job =
-        zoo_job(options, 0,
-                {task, norm, kShiftSteps, {{"train.optimizer", "sgd"}, {"train.lr", kShiftRate}}});
-    const ShiftRun& run = runs[norm] = ShiftWatch(options.backend, job).run();
-    summary.rows.push_back({norm, fmt::format("{:.4g}", median_shift(run, &ShiftLine::distance)),
-                            fmt::format("{:.4f}", median_shift(run, &ShiftLine::cosine)),
-                            fmt::format("{:.4f}", mean_of_last_losses(run.losses))});
-    for (const ShiftLine& line : run.lines) {
-      all.rows.push_back({norm, fmt::format("{}", line.step), line.layer,
-                          fmt::format("{:.4g}", line.distance),
-                          fmt::format("{:.4f}", line.cosine)});
+    for (int i = 0; i < seeds_of(options, kShiftSeeds); ++i) {
+      const train::Job job = zoo_job(options, i, {task, norm, kShiftSteps, descent_settings(task)});
+      const ShiftRun run = ShiftWatch(options.backend, job).run();
+      const ShiftNumbers& n = numbers[norm].emplace_back(numbers_of(run));
+      const std::string seed = fmt::format("{}", options.seed + std::uint64_t(i));
+      summary.rows.push_back({norm, seed, fmt::format("{:.4g}", n.distance),
+                              fmt::format("{:.4f}", n.cosine), fmt::format("{:.4f}", n.loss)});
+      add_shift_lines(norm, seed, run, all);
+      if (i == 0) drawing.plot.series.push_back(series_of(norm, run));
     }
   }
   Result result;
   result.tables = {std::move(summary), std::move(all)};
-  if (runs.contains("none") && runs.contains("batchnorm")) {
-    judge_shift(task, numbers_of(runs.at("none")), numbers_of(runs.at("batchnorm")), result);
+  result.drawings.push_back(std::move(drawing));
+  if (numbers.contains("none") && numbers.contains("batchnorm")) {
+    judge_shift(task, numbers.at("none"), numbers.at("batchnorm"), result);
   }
   return result;
 }

@@ -87,6 +87,16 @@ std::vector<SiteRatios> train_task(const Options& options, const std::string& no
   return sites;
 }
 
+std::vector<SiteRatios> ratios_of_run(const Options& options, const std::string& path) {
+  const auto [name, file, job] = open_run(options, path);
+  Training training(options.backend, job);
+  training.load(file, path);
+  std::vector<SiteRatios> sites = ratios_of(training);
+  check(!sites.empty(), ErrorKind::kUsage, "[figure7] --run: expected a network with pn_v, got {}",
+        path);
+  return sites;
+}
+
 void add_features(std::span<const SiteRatios> sites, const std::string& norm, Result& result) {
   Table table{norm + ": every feature", {{"layer", "site", "feature", "gain", "psi", "ratio"}}};
   for (std::size_t s = 0; s < sites.size(); ++s) {
@@ -125,6 +135,17 @@ std::vector<double> all_ratios(std::span<const SiteRatios> sites) {
   return all;
 }
 
+Result figure7_of_runs(const Options& options) {
+  Result result;
+  for (const std::string& path : options.runs) {
+    const std::vector<SiteRatios> sites = ratios_of_run(options, path);
+    result.tables.push_back(histogram(sites, path));
+    add_features(sites, path, result);
+    judge_shares(path, false, all_ratios(sites), result);
+  }
+  return result;
+}
+
 Result figure7_of_task(const Options& options) {
   Result result;
   for (const std::string& norm : norms_of(options, {"pn_v"})) {
@@ -139,6 +160,7 @@ Result figure7_of_task(const Options& options) {
 }  // namespace
 
 Result figure7(const Options& options) {
+  if (!options.runs.empty()) return figure7_of_runs(options);
   if (!options.task.empty()) return figure7_of_task(options);
   const bool asks = !options.norms.empty() || !options.data.empty() || !options.settings.empty();
   check(!asks, ErrorKind::kUsage,

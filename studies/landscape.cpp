@@ -14,7 +14,7 @@ namespace keel::study {
 namespace {
 
 constexpr int kLandscapeSteps = 60, kLandscapeEvery = 5;
-const std::string kLandscapeRate = "0.1";
+constexpr int kLandscapeSeeds = 3;  // of a task; the miniature has one, of which every figure holds
 
 struct LandscapeLine {
   std::int64_t step = 0;
@@ -50,7 +50,8 @@ std::vector<double> over_steps(const std::vector<LandscapeLine>& lines,
   return values;
 }
 
-void add_lines(const std::string& norm, const std::vector<LandscapeLine>& lines, Table& table) {
+void add_lines(const std::string& norm, const std::string& seed,
+               const std::vector<LandscapeLine>& lines, Table& table) {
   for (const LandscapeLine& line : lines) {
     const Landscape& l = line.landscape;
     auto& cells =
@@ -59,16 +60,17 @@ void add_lines(const std::string& norm, const std::vector<LandscapeLine>& lines,
          {line.loss, l.loss_min, l.loss_max, l.gradient_min, l.gradient_max, l.beta, l.lipschitz}) {
       cells.push_back(fmt::format("{:.4g}", value));
     }
+    cells.push_back(seed);
   }
 }
 
 // Without a task, the deep residual network of the miniatures on drawn vectors, with its own rate.
-train::Job landscape_job(const Options& options, const std::string& norm) {
+train::Job landscape_job(const Options& options, const std::string& norm, int i) {
   if (!options.task.empty()) {
-    const task::OptionValues plain{{"train.optimizer", "sgd"}, {"train.lr", kLandscapeRate}};
-    return zoo_job(options, 0, {options.task, norm, kLandscapeSteps, plain});
+    return zoo_job(options, i,
+                   {options.task, norm, kLandscapeSteps, descent_settings(options.task)});
   }
-  return vector_job(options, 0, {.norm = norm, .steps = kLandscapeSteps}).with(options.settings);
+  return vector_job(options, i, {.norm = norm, .steps = kLandscapeSteps}).with(options.settings);
 }
 
 struct LandscapeFigure {
@@ -81,24 +83,27 @@ const LandscapeFigure kLandscapeFigures[] = {
     {"beta", [](const LandscapeLine& l) { return l.landscape.beta; }},
     {"lip", [](const LandscapeLine& l) { return l.landscape.lipschitz; }}};
 
-using Landscapes = std::map<std::string, std::vector<LandscapeLine>>;
+using LandscapeSeeds = std::vector<std::vector<LandscapeLine>>;  // a training each
+using Landscapes = std::map<std::string, LandscapeSeeds>;
 
-LandscapeFigures figures_of(const std::vector<LandscapeLine>& lines) {
-  LandscapeFigures figures;
-  for (const LandscapeFigure& figure : kLandscapeFigures) {
-    figures.emplace_back(figure.name, over_steps(lines, figure.of));
+std::vector<LandscapeFigures> figures_of(const LandscapeSeeds& seeds) {
+  std::vector<LandscapeFigures> all;
+  for (const std::vector<LandscapeLine>& lines : seeds) {
+    LandscapeFigures& figures = all.emplace_back();
+    for (const LandscapeFigure& figure : kLandscapeFigures) {
+      figures.emplace_back(figure.name, over_steps(lines, figure.of));
+    }
   }
-  return figures;
+  return all;
 }
 
 // Each figure without a norm, as a multiple of that with one.
 void add_landscape_checks(const Options& options, const Landscapes& of, Result& result) {
   const auto none = of.find("none");
   if (none == of.end()) return;
-  for (const auto& [norm, lines] : of) {
+  for (const auto& [norm, seeds] : of) {
     if (norm == "none") continue;
-    judge_landscape(norm, !options.task.empty(), figures_of(none->second), figures_of(lines),
-                    result);
+    judge_landscape({options.task, norm}, figures_of(none->second), figures_of(seeds), result);
   }
 }
 
@@ -109,10 +114,10 @@ Drawing landscape_drawing(const Landscapes& of) {
                    .y_label = "largest and least loss",
                    .log_y = true,
                    .series = {}}};
-  for (const auto& [norm, lines] : of) {
+  for (const auto& [norm, seeds] : of) {
     io::PlotSeries& series = drawing.plot.series.emplace_back();
     series.name = norm;
-    for (const LandscapeLine& line : lines) {
+    for (const LandscapeLine& line : seeds.front()) {
       series.x.push_back(double(line.step));
       series.y.push_back(line.loss);
       series.low.push_back(line.landscape.loss_min);
@@ -126,19 +131,24 @@ Drawing landscape_drawing(const Landscapes& of) {
 
 Result landscape(const Options& options) {
   Table all{"along the gradient, from half the rate to four times it",
-            {{"norm", "step", "loss", "loss_min", "loss_max", "gp_min", "gp_max", "beta", "lip"}}};
-  Table medians{"medians over the steps", {{"norm"}}};
+            {{"norm", "step", "loss", "loss_min", "loss_max", "gp_min", "gp_max", "beta", "lip",
+              "seed"}}};
+  Table medians{"medians over the steps", {{"norm", "seed"}}};
   for (const LandscapeFigure& figure : kLandscapeFigures) {
     medians.rows[0].push_back(figure.name);
   }
   Landscapes of;
+  const int seeds = seeds_of(options, options.task.empty() ? 1 : kLandscapeSeeds);
   for (const std::string& norm : norms_of(options, {"none", "batchnorm", "layernorm"})) {
-    const train::Job job = landscape_job(options, norm);
-    const auto& lines = of[norm] = landscapes_of(options.backend, job);
-    add_lines(norm, lines, all);
-    auto& cells = medians.rows.emplace_back(std::vector<std::string>{norm});
-    for (const LandscapeFigure& figure : kLandscapeFigures) {
-      cells.push_back(fmt::format("{:.4g}", quantile(over_steps(lines, figure.of), 0.5)));
+    for (int i = 0; i < seeds; ++i) {
+      const train::Job job = landscape_job(options, norm, i);
+      const auto& lines = of[norm].emplace_back(landscapes_of(options.backend, job));
+      const std::string seed = fmt::format("{}", options.seed + std::uint64_t(i));
+      add_lines(norm, seed, lines, all);
+      auto& cells = medians.rows.emplace_back(std::vector<std::string>{norm, seed});
+      for (const LandscapeFigure& figure : kLandscapeFigures) {
+        cells.push_back(fmt::format("{:.4g}", quantile(over_steps(lines, figure.of), 0.5)));
+      }
     }
   }
   Result result;

@@ -63,10 +63,6 @@ std::map<std::string, Distances> summarize(const Training& training) {
   return summary;
 }
 
-double mean_of(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
-}
-
 RunsByLabel train_all(const Options& options, std::span<const PowerNormVariant> variants, int seeds,
                       double spread) {
   RunsByLabel all;

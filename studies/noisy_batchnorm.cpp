@@ -18,8 +18,8 @@
 namespace keel::study {
 namespace {
 
-constexpr int kNoisySteps = 200;
-const std::string kNoisyRate = "0.1";
+constexpr int kNoisySteps = 200, kNoisySeeds = 3;
+constexpr std::size_t kWatchedFeatures = 3;  // whose moments are shown at every step
 
 struct ActivationMoments {
   std::vector<double> mean, variance;  // (features)
@@ -27,6 +27,7 @@ struct ActivationMoments {
 
 struct NoisyRun {
   std::vector<double> losses;
+  std::vector<ActivationMoments> moments;  // of every step
   double moved = 0, stretched = 0;
 };
 
@@ -64,14 +65,13 @@ void add_move(const ActivationMoments& from, const ActivationMoments& to, NoisyR
 NoisyRun noisy_run(Backend& backend, const train::Job& job) {
   Training training(backend, job);
   NoisyRun run;
-  std::optional<ActivationMoments> last;
   const auto mark_first = [](Graph& g) {
     g.mark_output("activation", rows_of_features(g, first_relu_input(g)));
   };
   const auto look = [&](const TrainedStep& s) {
-    const ActivationMoments now = moments_of(s.program.fetch("activation", true).to(DType::kF64));
-    if (last) add_move(*last, now, run);
-    last = now;
+    ActivationMoments now = moments_of(s.program.fetch("activation", true).to(DType::kF64));
+    if (!run.moments.empty()) add_move(run.moments.back(), now, run);
+    run.moments.push_back(std::move(now));
     run.losses.push_back(s.loss);
   };
   training.run({.mark = mark_first, .look = look});
@@ -87,6 +87,26 @@ double last_loss(const NoisyRun& run) {
 
 NoisyNumbers numbers_of(const NoisyRun& run) { return {last_loss(run), run.moved, run.stretched}; }
 
+void add_moments(const std::string& norm, const NoisyRun& run, Table& table) {
+  for (std::size_t step = 0; step < run.moments.size(); ++step) {
+    const ActivationMoments& m = run.moments[step];
+    for (std::size_t c = 0; c < std::min(kWatchedFeatures, m.mean.size()); ++c) {
+      table.rows.push_back({norm, fmt::format("{}", step), fmt::format("{}", c),
+                            fmt::format("{:.4g}", m.mean[c]),
+                            fmt::format("{:.4g}", m.variance[c])});
+    }
+  }
+}
+
+io::PlotSeries loss_series(const std::string& norm, const NoisyRun& run) {
+  io::PlotSeries series{norm, {}, {}, {}, {}};
+  for (const double loss : run.losses) {
+    series.x.push_back(double(series.x.size()));
+    series.y.push_back(loss);
+  }
+  return series;
+}
+
 }  // namespace
 
 Result noisy_batchnorm(const Options& options) {
@@ -94,24 +114,30 @@ Result noisy_batchnorm(const Options& options) {
         "[noisy-batchnorm] --norm: it compares none, batchnorm and noisybatchnorm");
   const std::string task = task_of(options, "mnist_mlp");
   Table table{"the activations from step to step, and the mean of the last training losses",
-              {{"norm", "moved", "stretched", "last train loss"}}};
-  std::map<std::string, NoisyRun> runs;
+              {{"norm", "moved", "stretched", "last train loss", "seed"}}};
+  Table moments{"inputs of the first ReLU, first seed",
+                {{"norm", "step", "feature", "act_mean", "act_var"}}};
+  Drawing losses{"noisy-loss",
+                 {.title = "training loss", .x_label = "updates", .y_label = "loss", .series = {}}};
+  std::map<std::string, std::vector<NoisyNumbers>> numbers;
   for (const char* norm : {"none", "batchnorm", "noisybatchnorm"}) {
-    const train::Job job =
-        zoo_job(options, 0,
-                {task, norm, kNoisySteps, {{"train.optimizer", "sgd"}, {"train.lr", kNoisyRate}}});
-    const NoisyRun& run = runs[norm] = noisy_run(options.backend, job);
-    table.rows.push_back({norm, fmt::format("{:.4f}", run.moved),
-                          fmt::format("{:.4f}", run.stretched),
-                          fmt::format("{:.4f}", last_loss(run))});
+    for (int i = 0; i < seeds_of(options, kNoisySeeds); ++i) {
+      const train::Job job = zoo_job(options, i, {task, norm, kNoisySteps, descent_settings(task)});
+      const NoisyRun run = noisy_run(options.backend, job);
+      const NoisyNumbers& n = numbers[norm].emplace_back(numbers_of(run));
+      table.rows.push_back({norm, fmt::format("{:.4f}", n.moved),
+                            fmt::format("{:.4f}", n.stretched), fmt::format("{:.4f}", n.loss),
+                            fmt::format("{}", options.seed + std::uint64_t(i))});
+      if (i > 0) continue;
+      add_moments(norm, run, moments);
+      losses.plot.series.push_back(loss_series(norm, run));
+    }
   }
   Result result;
-  result.tables.push_back(std::move(table));
-  if (task == "mnist_mlp") {
-    judge_noise({numbers_of(runs.at("none")), numbers_of(runs.at("batchnorm")),
-                 numbers_of(runs.at("noisybatchnorm"))},
-                result);
-  }
+  result.tables = {std::move(table), std::move(moments)};
+  result.drawings.push_back(std::move(losses));
+  judge_noise(task, {numbers.at("none"), numbers.at("batchnorm"), numbers.at("noisybatchnorm")},
+              result);
   return result;
 }
 

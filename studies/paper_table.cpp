@@ -30,7 +30,7 @@ void expect_known(const Json& object, const std::vector<std::string>& known) {
 
 PaperColumn column_of(const Json& json) {
   expect_known(json, {"name", "title", "task", "run", "recipes", "settings", "seeds", "study",
-                      "split", "metric", "weights", "offset", "scale", "digits"});
+                      "split", "metric", "weights", "offset", "scale", "digits", "less_is_better"});
   PaperColumn column;
   column.name = json.at("name");
   column.title = json.value("title", column.name);
@@ -46,17 +46,19 @@ PaperColumn column_of(const Json& json) {
   column.offset = json.value("offset", column.offset);
   column.scale = json.value("scale", column.scale);
   column.digits = json.value("digits", column.digits);
+  column.less_is_better = json.value("less_is_better", false);
   check(column.recipes.empty() == column.metric.empty(), ErrorKind::kInternal,
         "column {}: expected recipes and a metric, or neither", column.name);
   return column;
 }
 
 PaperRow row_of(const Json& json) {
-  expect_known(json, {"norm", "values", "options"});
+  expect_known(json, {"norm", "values", "options", "settings"});
   PaperRow row;
   row.norm = json.at("norm");
   row.values = json.value("values", row.values);
   row.options = json.value("options", row.options);
+  row.settings = json.value("settings", row.settings);
   return row;
 }
 
@@ -69,7 +71,7 @@ T named(const std::vector<T>& all, std::string T::*name, const std::string& want
 
 PaperTable table_of(const Json& json, const Json& file, const std::vector<PaperColumn>& columns,
                     const std::vector<PaperRow>& rows) {
-  expect_known(json, {"name", "place", "about", "figure", "rows", "columns"});
+  expect_known(json, {"name", "place", "about", "figure", "rows", "columns", "differences"});
   PaperTable table;
   table.name = json.at("name");
   table.source = fmt::format("{}, {}", file.at("source").get<std::string>(),
@@ -86,6 +88,13 @@ PaperTable table_of(const Json& json, const Json& file, const std::vector<PaperC
   for (const std::string name : json.value("rows", Json::array())) {
     table.rows.push_back(named(rows, &PaperRow::norm, name));
   }
+  for (const Json& pair : json.value("differences", Json::array())) {
+    PaperDifference difference{pair.at(0), pair.at(1)};
+    for (const std::string& norm : {difference.of, difference.over}) {
+      named(table.rows, &PaperRow::norm, norm);
+    }
+    table.differences.push_back(std::move(difference));
+  }
   return table;
 }
 
@@ -98,6 +107,7 @@ std::vector<PaperTable> tables_of(const Json& file) {
   for (const PaperRow& row : rows) {
     for (const auto& [column, value] : row.values) named(columns, &PaperColumn::name, column);
     for (const auto& [column, value] : row.options) named(columns, &PaperColumn::name, column);
+    for (const auto& [column, value] : row.settings) named(columns, &PaperColumn::name, column);
   }
   std::vector<PaperTable> tables;
   for (const Json& table : file.at("table")) {

@@ -22,13 +22,22 @@ struct PaperColumn {
   // The value in the paper's unit is offset + scale * metric.
   std::string split, metric, weights;  // "test", "error", "best"
   double offset = 0, scale = 1;
-  int digits = 2;  // shown after the point
+  int digits = 2;               // shown after the point
+  bool less_is_better = false;  // of that value
 };
 
 struct PaperRow {
   std::string norm;                            // "adanorm"
   std::map<std::string, std::string> values;   // by column, as printed; none: not reported
   std::map<std::string, std::string> options;  // of the norm, by column: "C=0.3"
+  // More settings of the training, by column: "model.final_norm=powernorm{warmup=1000}".
+  std::map<std::string, std::vector<std::string>> settings = {};
+};
+
+// A row that says by how much one norm improves on another: a value of `of` less the one of `over`,
+// with the sign of an improvement.
+struct PaperDifference {
+  std::string of, over;
 };
 
 struct PaperTable {
@@ -36,6 +45,7 @@ struct PaperTable {
   bool is_figure = false;           // the paper draws its columns along the training
   std::vector<PaperColumn> columns;
   std::vector<PaperRow> rows;  // none: the table only names tasks that do not exist yet
+  std::vector<PaperDifference> differences = {};  // shown after the rows
 };
 
 // "adanorm{C=0.3}": the norm of a row in a column.

@@ -79,6 +79,16 @@ struct Spectrum {
   std::vector<std::vector<double>> seeds;  // singular values
 };
 
+Spectrum spectrum_of_run(const Options& options, const std::string& path) {
+  const auto [name, file, job] = open_run(options, path);
+  const EmbeddingTable table = chosen_table(job, options.site);
+  Training training(options.backend, job);
+  training.load(file, path);
+  const Tensor values = training.variables().read(table.name, true).to(DType::kF64);
+  const std::vector<bool> kept = kept_rows_of(job, table, values.shape()[0]);
+  return {path, table.name, {singular_values_of(values, kept)}};
+}
+
 Spectrum spectrum_of(const Options& options, const std::string& task, const std::string& norm) {
   Spectrum spectrum{norm, "", {}};
   const int seeds = options.seeds > 0 ? options.seeds : kSpectrumSeeds;
@@ -182,10 +192,14 @@ SpectrumSummary summary_of(const std::vector<double>& values) {
 }
 
 Result singular_values(const Options& options) {
-  const std::string task = task_of(options, "translation");
+  std::string task = task_of(options, "translation");
   std::vector<Spectrum> all;
-  for (const std::string& norm : norms_of(options, {"layernorm", "powernorm"})) {
-    all.push_back(spectrum_of(options, task, norm));
+  for (const std::string& run : options.runs) all.push_back(spectrum_of_run(options, run));
+  if (!all.empty()) task = "runs";
+  if (all.empty()) {
+    for (const std::string& norm : norms_of(options, {"layernorm", "powernorm"})) {
+      all.push_back(spectrum_of(options, task, norm));
+    }
   }
   Result result;
   result.tables = {spectrum_summary(all), spectra_table(all)};

@@ -8,6 +8,7 @@
 
 #include "src/core/nearest.h"
 #include "studies/list.h"
+#include "studies/summary.h"
 
 namespace keel::study {
 
@@ -28,6 +29,15 @@ void Result::not_judged(std::string claim, double measured, std::string needs) {
   checks.push_back({std::move(claim), std::move(needs), measured, false, false});
 }
 
+void Result::above_zero_over_seeds(std::string claim, std::span<const double> values) {
+  const double mean = mean_of(values);
+  if (values.size() < 3) return not_judged(std::move(claim), mean, "needs 3 seeds");
+  const double least = mean_at_least(values);
+  checks.push_back({std::move(claim),
+                    fmt::format("> 0; of {} seeds at least {:.3g}", values.size(), least), mean,
+                    least > 0});
+}
+
 void Result::above_on_average(std::string claim, std::span<const double> values, double bound,
                               int needed) {
   const double mean = std::reduce(values.begin(), values.end()) / double(values.size());
@@ -40,14 +50,14 @@ bool Result::holds() const {
 }
 
 std::span<const Study> studies() {
-  constexpr bool kExact = true, kTakesTask = true;
+  constexpr bool kExact = true, kTakesTask = true, kTakesRuns = true;
   static const std::vector<Study> list{
       {"fisher", "Fisher metric and implicit learning rate of normalized models",
        "Ba, Kiros, Hinton 2016, section 5.2", fisher, kExact},
       {"invariance", "which norms see which change of weights and data",
        "Ba, Kiros, Hinton 2016, table 1", invariance, kExact},
-      {"lemma2", "the length of the gradient after BatchNorm and PN-V",
-       "Shen et al. 2020, lemma 2", lemma2, kExact},
+      {"lemma2", "the length of the gradient after BatchNorm and PN-V", "Shen et al. 2020, lemma 2",
+       lemma2, kExact},
       {"theorem1", "mean and variance of the gradient when statistics are detached",
        "Xu et al. 2019, theorem 1", theorem1, kExact},
       {"theorem2", "the scaling of AdaNorm is the only one of its kind",
@@ -61,7 +71,7 @@ std::span<const Study> studies() {
       {"theorem4-training", "PowerNorm's recursion while a network trains",
        "Shen et al. 2020, theorem 4", theorem4_training},
       {"figure7", "gain / psi of PN-V after training, by layer", "Shen et al. 2020, figure 7",
-       figure7, false, kTakesTask},
+       figure7, false, kTakesTask, kTakesRuns},
       {"convergence", "curves of a task with several norms, and how much faster each gets there",
        "Ba, Kiros, Hinton 2016, figures 1 to 6; Xu et al. 2019, figures 1 to 3", convergence, false,
        kTakesTask},
@@ -74,12 +84,12 @@ std::span<const Study> studies() {
       {"batch-size", "an update of one size, its statistics taken of ever smaller batches",
        "Shen et al. 2020, figure 5", batch_size, false, kTakesTask},
       {"singular-values", "how fast the singular values of a trained embedding fall",
-       "Shen et al. 2020, figure 6", singular_values, false, kTakesTask},
+       "Shen et al. 2020, figure 6", singular_values, false, kTakesTask, kTakesRuns},
       {"landscape", "how the loss and its gradient vary along the gradient",
        "Santurkar et al. 2018, figure 4", landscape, false, kTakesTask},
       {"transfer", "what vectors of sentences are good for that were trained for something else",
        "Kiros et al. 2015, section 3; Ba, Kiros, Hinton 2016, table 3", transfer, false, kTakesTask,
-       true},
+       kTakesRuns},
       {"mini-batchsize", "BatchNorm and LayerNorm at batches of 128 and of 4 rows",
        "Ba, Kiros, Hinton 2016, section 6.6", mini_batchsize},
       {"mini-layernorm", "LayerNorm and its detached kin on a small residual network",
@@ -88,6 +98,19 @@ std::span<const Study> studies() {
        "Shen et al. 2020, tables 1 and 4, figures 2 and 4", mini_powernorm},
   };
   return list;
+}
+
+std::string paragraph_of(const Study& study, const Result& result) {
+  std::string held, failed, open;
+  for (const Check& c : result.checks) {
+    std::string& list = !c.judged ? open : c.holds ? held : failed;
+    list += fmt::format("{}{} ({:.3g})", list.empty() ? "" : "; ", c.claim, c.measured);
+  }
+  std::string text = fmt::format("{}, on {}.", study.source, study.about);
+  if (!held.empty()) text += fmt::format(" Held here: {}.", held);
+  if (!failed.empty()) text += fmt::format(" Not held here: {}.", failed);
+  if (!open.empty()) text += fmt::format(" Measured and not judged: {}.", open);
+  return text;
 }
 
 const Study& find_study(const std::string& name) {

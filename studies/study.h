@@ -22,6 +22,7 @@ struct Options {
   // like {"train.lr", "0.1"}. Empty: the study's own task and norms, built-in data, the recipe's
   // settings. Studies of runs take settings, too.
   std::string task = {};
+  std::string recipe = {};  // of the task; empty: laptop
   std::vector<std::string> norms = {};
   std::string data = {};
   std::string site = {};  // the norm to look at; empty: the first
@@ -64,6 +65,10 @@ struct Result {
   void near(std::string claim, double measured, double expected, double tolerance);
   // Adds a claim that this run is too small to judge: `needs` says what it takes.
   void not_judged(std::string claim, double measured, std::string needs);
+  // A claim that a quantity, one value a seed, is above 0: adds their mean as a check that holds if
+  // it is significant, that is if mean_at_least() of the values is above 0. It is not judged when
+  // there are fewer than three.
+  void above_zero_over_seeds(std::string claim, std::span<const double> values);
   // A claim about a mean over seeds: adds the mean of the values, one a seed, > bound as a check
   // that is not judged when there are fewer than `needed`.
   void above_on_average(std::string claim, std::span<const double> values, double bound,
@@ -75,11 +80,15 @@ struct Study {
   std::string name, about, source;  // source: paper and place, "Xu et al. 2019, theorem 1"
   Result (*run)(const Options& options);
   bool exact = false;       // algebra that must hold to rounding in float64; one seed shows it
-  bool takes_task = false;  // and norms, data, steps and settings
+  bool takes_task = false;  // and recipe, norms, data, steps and settings
   bool takes_runs = false;
 };
 
 std::span<const Study> studies();
+
+// The source, its subject, and the claims that were seen to hold, to fail or neither, with their
+// numbers, as a paragraph.
+std::string paragraph_of(const Study& study, const Result& result);
 
 // Throws Error{kUsage} for an unknown name, with the nearest known one.
 const Study& find_study(const std::string& name);

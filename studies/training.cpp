@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "frontend/train/run_state.h"
 #include "frontend/train/step_graph.h"
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
@@ -39,6 +40,10 @@ void Training::initialize() {
   Program program(backend_, variables_, graph);
   feeder_.feed(program, batch, {});
   program.run();
+}
+
+void Training::load(const io::TensorFile& file, const std::string& path) {
+  train::load_finite(file, path, variables_);
 }
 
 std::vector<std::int64_t> Training::rows_of(std::int64_t step) const {

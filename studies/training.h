@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/io/safetensors.h"
 #include "frontend/train/evaluator.h"
 
 namespace keel::study {
@@ -50,6 +51,8 @@ class Training {
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
 
+  // Sets weights and states to those of a checkpoint of the same network.
+  void load(const io::TensorFile& file, const std::string& path);
   // Runs all updates. Throws Error{kDiverged} at a loss or a gradient that is not finite.
   void run(const StepObserver& observer = {});
   // Runs the forward of every whole batch of the first epoch as training computes it, in a probe:

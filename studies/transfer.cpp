@@ -1,9 +1,7 @@
 // Quality of the vectors of skip-thoughts, which were trained to predict neighbours: regressions
 // on them classify sentences and rate pairs (Kiros et al. 2015, section 3; Ba et al. 2016, table
 // 3).
-#include "frontend/io/safetensors.h"
 #include "frontend/train/run_state.h"
-#include "models/registry.h"
 #include "studies/list.h"
 #include "studies/training.h"
 #include "studies/transfer_probe.h"
@@ -23,10 +21,7 @@ Table task_table() {
 // Runs that were trained before.
 void probe_runs(const Options& options, train::Progress& progress, Table& tasks) {
   for (const std::string& path : options.runs) {
-    const io::TensorFile file = io::read_safetensors(path, {.require_checksums = true});
-    const train::Job job = train::job_of_checkpoint(file, path, [](const std::string& name) {
-                             return models::find_model(name).make();
-                           }).with(options.settings);
+    const auto [name, file, job] = open_run(options, path);
     Variables variables(options.backend, 0);
     train::Evaluator evaluator(options.backend, variables, job);
     evaluator.declare();

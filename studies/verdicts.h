@@ -151,29 +151,44 @@ void judge_speedup(const SpeedupNumbers& of, Result& result);
 struct ShiftNumbers {
   double distance = 0, cosine = 0, loss = 0;
 };
-void judge_shift(const std::string& task, const ShiftNumbers& none, const ShiftNumbers& batch,
-                 Result& result);
+// Both networks have one entry a seed. The claims are judged for three seeds of mnist_mlp or of a
+// task that the source has.
+using ShiftSeeds = std::span<const ShiftNumbers>;
+void judge_shift(const std::string& task, ShiftSeeds none, ShiftSeeds batch, Result& result);
 
 // noisy-batchnorm.
 struct NoisyNumbers {
   double loss = 0, moved = 0, stretched = 0;
 };
 struct NoisyRuns {
-  NoisyNumbers none, batch, noisy;
+  std::vector<NoisyNumbers> none, batch, noisy;  // one a seed
 };
-void judge_noise(const NoisyRuns& runs, Result& result);
+// The claims are judged as those of covariate-shift are.
+void judge_noise(const std::string& task, const NoisyRuns& runs, Result& result);
 
 // statistics: of one figure, after the steps in which the running statistics settle.
 double outlier_ratio(const std::vector<double>& values);  // p99 / median
-void judge_outliers(const std::string& figure, const std::vector<double>& text,
-                    const std::vector<double>& images, Result& result);
-void judge_quadratic(const std::vector<double>& pn_v, const std::vector<double>& batch,
-                     Result& result);
+// One list a seed, of a network on text and of one on images.
+using FigureSeeds = std::vector<std::vector<double>>;
+struct FigureNumbers {
+  std::string figure;
+  FigureSeeds text, images;
+};
+void judge_outliers(const FigureNumbers& of, Result& result);
+// That the figure is larger on text, by an order of magnitude.
+void judge_distances(const FigureNumbers& of, Result& result);
+// The distances of psi^2 are smaller than those of sigma^2, on text.
+void judge_quadratic(const FigureSeeds& pn_v, const FigureSeeds& batch, Result& result);
 
 // landscape: figures by name, one entry a step.
 using LandscapeFigures = std::vector<std::pair<std::string, std::vector<double>>>;
-void judge_landscape(const std::string& norm, bool has_task, const LandscapeFigures& none,
-                     const LandscapeFigures& of, Result& result);
+struct LandscapeNetworks {
+  std::string task, norm;  // task: empty for the miniature
+};
+// One entry a seed. The miniature's figures are an order of magnitude larger without a norm, for
+// every seed; those of a task that the source has are larger, over three seeds.
+void judge_landscape(const LandscapeNetworks& what, std::span<const LandscapeFigures> none,
+                     std::span<const LandscapeFigures> of, Result& result);
 
 // transfer: accuracies of telling topics apart, in per cent, before and after training.
 void judge_topics(const std::string& norm, double before, double after, Result& result);

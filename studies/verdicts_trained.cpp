@@ -40,6 +40,23 @@ double least_gap(const SeedValues& a, const SeedValues& b) {
   return std::ranges::min(differences(a, b));
 }
 
+// The order of magnitude by which the median of `a` is above that of `b`.
+double orders_above(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::log10(quantile(a, 0.5) / quantile(b, 0.5));
+}
+
+// A claim of Santurkar et al. 2018 that the values, one a seed, are above 0. It is judged for their
+// networks, and for the small one on digits.
+void add_over_seeds(const std::string& task, std::string claim, std::span<const double> values,
+                    Result& result) {
+  if (task == "cifar_vgg" || task == "deep_linear" || task == "mnist_mlp") {
+    result.above_zero_over_seeds(std::move(claim), values);
+  } else {
+    result.not_judged(std::move(claim), mean_of(values),
+                      "judged of cifar_vgg, deep_linear and mnist_mlp");
+  }
+}
+
 }  // namespace
 
 double share_at_most_one(std::span<const double> ratios) {
@@ -75,58 +92,77 @@ void judge_speedup(const SpeedupNumbers& of, Result& result) {
   }
 }
 
-void judge_shift(const std::string& task, const ShiftNumbers& none, const ShiftNumbers& batch,
-                 Result& result) {
-  // No smaller a shift, and better trained all the same.
-  const std::pair<const char*, double> found[] = {
-      {"|G - G'|, batchnorm - none", batch.distance - none.distance},
-      {"cos(G, G'), none - batchnorm", none.cosine - batch.cosine},
-      {"last train loss, none - batchnorm", none.loss - batch.loss}};
-  for (const auto& [claim, value] : found) {
-    if (task == "mnist_mlp") {
-      result.above(claim, value, 0);
-    } else {
-      result.not_judged(claim, value, "judged of mnist_mlp");
-    }
+void judge_shift(const std::string& task, ShiftSeeds none, ShiftSeeds batch, Result& result) {
+  std::vector<double> distance, cosine, loss;
+  for (std::size_t i = 0; i < none.size(); ++i) {
+    distance.push_back(batch[i].distance - none[i].distance);
+    cosine.push_back(none[i].cosine - batch[i].cosine);
+    loss.push_back(none[i].loss - batch[i].loss);
   }
+  // No smaller a shift, and better trained all the same.
+  add_over_seeds(task, "|G - G'|, batchnorm - none", distance, result);
+  add_over_seeds(task, "cos(G, G'), none - batchnorm", cosine, result);
+  add_over_seeds(task, "last train loss, none - batchnorm", loss, result);
 }
 
-void judge_noise(const NoisyRuns& runs, Result& result) {
-  const auto& [none, batch, noisy] = runs;
-  const double gained = none.loss - batch.loss;
-  result.above("last train loss, none - batchnorm", gained, 0);
-  result.at_most("(noisybatchnorm - batchnorm) / (none - batchnorm), of the last train loss",
-                 (noisy.loss - batch.loss) / gained, kNearBatchnorm);
-  result.above("moved, noisybatchnorm - none", noisy.moved - none.moved, 0);
-  result.above("stretched, noisybatchnorm - batchnorm", noisy.stretched - batch.stretched, 0);
+void judge_noise(const std::string& task, const NoisyRuns& runs, Result& result) {
+  std::vector<double> gained, near, moved, stretched;
+  for (std::size_t i = 0; i < runs.none.size(); ++i) {
+    const NoisyNumbers &none = runs.none[i], &batch = runs.batch[i], &noisy = runs.noisy[i];
+    gained.push_back(none.loss - batch.loss);
+    near.push_back(kNearBatchnorm - (noisy.loss - batch.loss) / gained.back());
+    moved.push_back(noisy.moved - none.moved);
+    stretched.push_back(noisy.stretched - batch.stretched);
+  }
+  add_over_seeds(task, "last train loss, none - batchnorm", gained, result);
+  add_over_seeds(task, "0.25 - (noisybatchnorm - batchnorm) / (none - batchnorm), of that loss",
+                 near, result);
+  add_over_seeds(task, "moved, noisybatchnorm - none", moved, result);
+  add_over_seeds(task, "stretched, noisybatchnorm - batchnorm", stretched, result);
 }
 
 double outlier_ratio(const std::vector<double>& values) {
   return quantile(values, 0.99) / quantile(values, 0.5);
 }
 
-void judge_outliers(const std::string& figure, const std::vector<double>& text,
-                    const std::vector<double>& images, Result& result) {
-  result.above(fmt::format("p99 / median of {}, text_classifier - mnist_mlp", figure),
-               outlier_ratio(text) - outlier_ratio(images), 0);
+void judge_outliers(const FigureNumbers& of, Result& result) {
+  std::vector<double> more;
+  for (std::size_t i = 0; i < of.text.size(); ++i) {
+    more.push_back(outlier_ratio(of.text[i]) - outlier_ratio(of.images[i]));
+  }
+  result.above_zero_over_seeds(
+      fmt::format("p99 / median of {}, translation - cifar_resnet20", of.figure), more);
 }
 
-void judge_quadratic(const std::vector<double>& pn_v, const std::vector<double>& batch,
-                     Result& result) {
-  result.not_judged("text_classifier: dist_square of pn_v / batchnorm's, medians",
-                    quantile(pn_v, 0.5) / quantile(batch, 0.5),
-                    "< 1 was seen on translation; small data may differ");
+void judge_distances(const FigureNumbers& of, Result& result) {
+  std::vector<double> orders;
+  for (std::size_t i = 0; i < of.text.size(); ++i) {
+    orders.push_back(orders_above(of.text[i], of.images[i]) - 1);
+  }
+  result.above_zero_over_seeds(
+      fmt::format("log10 of the medians of {}, translation / cifar_resnet20, less 1", of.figure),
+      orders);
 }
 
-void judge_landscape(const std::string& norm, bool has_task, const LandscapeFigures& none,
-                     const LandscapeFigures& of, Result& result) {
-  for (std::size_t i = 0; i < none.size(); ++i) {
-    const std::string claim = fmt::format("{} of none / {}'s", none[i].first, norm);
-    const double ratio = quantile(none[i].second, 0.5) / quantile(of[i].second, 0.5);
-    if (has_task) {
-      result.not_judged(claim, ratio, "stated of deep networks: without --task");
+void judge_quadratic(const FigureSeeds& pn_v, const FigureSeeds& batch, Result& result) {
+  std::vector<double> orders;
+  for (std::size_t i = 0; i < batch.size(); ++i) orders.push_back(orders_above(batch[i], pn_v[i]));
+  result.above_zero_over_seeds("translation: log10 of the medians of dist_square, batchnorm / pn_v",
+                               orders);
+}
+
+void judge_landscape(const LandscapeNetworks& what, std::span<const LandscapeFigures> none,
+                     std::span<const LandscapeFigures> of, Result& result) {
+  for (std::size_t f = 0; f < none.front().size(); ++f) {
+    const std::string names = fmt::format("{} of none / {}'s", none.front()[f].first, what.norm);
+    std::vector<double> orders;
+    for (std::size_t i = 0; i < none.size(); ++i) {
+      orders.push_back(orders_above(none[i][f].second, of[i][f].second));
+    }
+    if (what.task.empty()) {
+      result.above(names, std::pow(10, std::ranges::min(orders)), kLandscapeBound);
     } else {
-      result.above(claim, ratio, kLandscapeBound);
+      add_over_seeds(what.task, "log10 of " + names, orders, result);
     }
   }
 }

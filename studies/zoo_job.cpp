@@ -1,5 +1,6 @@
 #include "studies/zoo_job.h"
 
+#include "frontend/train/run_state.h"
 #include "models/registry.h"
 
 namespace keel::study {
@@ -12,10 +13,28 @@ std::vector<std::string> norms_of(const Options& options, const std::vector<std:
   return options.norms.empty() ? norms : options.norms;
 }
 
+task::OptionValues descent_settings(const std::string& task) {
+  if (task == "deep_linear") return {};
+  return {{"train.optimizer", "sgd"}, {"train.lr", "0.1"}};
+}
+
+int seeds_of(const Options& options, int study) {
+  return options.seeds > 0 ? options.seeds : study;
+}
+
+StoredRun open_run(const Options& options, const std::string& path) {
+  io::TensorFile file = io::read_safetensors(path, {.require_checksums = true});
+  train::Job job = train::job_of_checkpoint(file, path, [](const std::string& name) {
+                     return models::find_model(name).make();
+                   }).with(options.settings);
+  return {path, std::move(file), std::move(job)};
+}
+
 train::Job zoo_job(const Options& options, int i, const ZooRun& run) {
   const models::ModelEntry& entry = models::find_model(run.task);
   train::Config config(entry.make());
-  config.apply_toml(models::find_recipe(entry, "laptop"), "laptop");
+  const std::string recipe = options.recipe.empty() ? "laptop" : options.recipe;
+  config.apply_toml(models::find_recipe(entry, recipe), recipe);
   const std::string seed = std::to_string(options.seed + std::uint64_t(i));
   for (const char* key : {"train.seed", "data.seed"}) config.set(key, seed);
   if (!options.data.empty()) config.set("data.source", options.data);

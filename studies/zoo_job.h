@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/io/safetensors.h"
 #include "frontend/train/job.h"
 #include "studies/study.h"
 
@@ -13,12 +14,24 @@ namespace keel::study {
 struct ZooRun {
   std::string task, norm;
   int steps = 0;
-  task::OptionValues settings = {};  // on top of the recipe `laptop`
+  task::OptionValues settings = {};  // on top of the recipe
 };
 
 // The task or the norms of the options, or else those of the study.
 std::string task_of(const Options& options, const std::string& task);
 std::vector<std::string> norms_of(const Options& options, const std::vector<std::string>& norms);
+// Plain gradient descent, which Santurkar et al. 2018 study: at a rate of 0.1, or at the recipe's
+// in the deep linear network, which 0.1 makes diverge without a norm.
+task::OptionValues descent_settings(const std::string& task);
+// The number of seeds of the options, or else of the study.
+int seeds_of(const Options& options, int study);
+// A checkpoint that was trained before, with the options' settings on top of its own.
+struct StoredRun {
+  std::string path;
+  io::TensorFile file;
+  train::Job job;
+};
+StoredRun open_run(const Options& options, const std::string& path);
 // The run with the i-th seed, counted from the first, for weights, batches and drawn data; the
 // options' settings are applied last. The network has what it takes from the data.
 train::Job zoo_job(const Options& options, int i, const ZooRun& run);

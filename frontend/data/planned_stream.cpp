@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "frontend/data/read_ahead.h"
+#include "frontend/data/shard_cut.h"
 #include "src/core/error.h"
 
 namespace keel::data {
@@ -47,14 +48,48 @@ PlannedStream::PlannedStream(std::shared_ptr<const RowSet> rows, const task::Str
     : rows_(std::move(rows)), options_(options), plan_(rows_->plan(options)) {}
 
 double PlannedStream::items(std::uint32_t epoch, std::int64_t step) {
+  const ShardPlace place = shard_place(options_.portion, plan_->steps(epoch), step);
+  const auto rows = shard_rows(plan_->rows_at(epoch, place.batch), place.shard, options_.portion);
   double items = 0;
-  for (const std::int64_t row : plan_->rows_at(epoch, step)) items += rows_->items(row);
+  for (const std::int64_t row : rows) items += rows_->items(row);
   return items;
 }
 
+std::vector<task::Sizes> PlannedStream::shapes() const {
+  std::vector<task::Sizes> shapes = plan_->shapes();
+  for (task::Sizes& sizes : shapes) sizes[0] = shard_places(sizes[0], options_.portion);
+  return shapes;
+}
+
 const task::Batch& PlannedStream::at(std::uint32_t epoch, std::int64_t step) {
+  if (!options_.portion.is_whole()) return shard_at(epoch, step);
   plan_->at(epoch, step, planned_);
   return make(planned_, epoch);
+}
+
+// A shard of a batch without padding has none either, for a network may take padding for rows where
+// its training never has any.
+const task::Batch& PlannedStream::shard_at(std::uint32_t epoch, std::int64_t step) {
+  const task::Portion& portion = options_.portion;
+  const ShardPlace place = shard_place(portion, plan_->steps(epoch), step);
+  std::int64_t first_row = 0;
+  for (std::int64_t batch = place.first_batch; batch < place.batch; ++batch) {
+    first_row += plan_->at(epoch, batch).capacity();
+  }
+  plan_->at(epoch, place.batch, planned_);
+  const std::span<const std::int64_t> whole = planned_.rows;
+  planned_.rows = shard_rows(whole, place.shard, portion);
+  const bool is_full = std::ssize(whole) == planned_.capacity();
+  planned_.sizes[0] =
+      is_full ? std::ssize(planned_.rows) : shard_places(planned_.capacity(), portion);
+  if (planned_.rows.empty()) {
+    batch_ = {};
+    batch_.sizes = {0};
+  } else {
+    make(planned_, epoch);
+  }
+  batch_.first_row = first_row + (planned_.rows.data() - whole.data());
+  return batch_;
 }
 
 const task::Batch& PlannedStream::pick(std::span<const std::int64_t> rows) {

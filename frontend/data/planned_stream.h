@@ -18,16 +18,19 @@ class PlannedStream final : public task::Stream {
 
   const std::string& source() const override { return rows_->source(); }
   std::int64_t rows() const override { return plan_->rows(); }
-  std::int64_t steps(std::uint32_t epoch) override { return plan_->steps(epoch); }
+  std::int64_t steps(std::uint32_t epoch) override {
+    return plan_->steps(epoch) * options_.portion.count();
+  }
   double items(std::uint32_t epoch, std::int64_t step) override;
   const task::Batch& at(std::uint32_t epoch, std::int64_t step) override;
   const task::Batch& pick(std::span<const std::int64_t> rows) override;
-  std::vector<task::Sizes> shapes() const override { return plan_->shapes(); }
+  std::vector<task::Sizes> shapes() const override;
   std::vector<task::LeftOut> left_out() const override;
   std::unique_ptr<task::Decoder> decoder() const override { return rows_->decoder(options_.batch); }
 
  private:
   const task::Batch& make(const PlannedBatch& planned, std::uint32_t epoch);
+  const task::Batch& shard_at(std::uint32_t epoch, std::int64_t step);
 
   std::shared_ptr<const RowSet> rows_;
   task::StreamOptions options_;

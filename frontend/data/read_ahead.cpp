@@ -14,6 +14,7 @@ void copy(const task::Batch& from, task::Batch& to) {
   to.sizes = from.sizes;
   to.rows = from.rows;
   to.items = from.items;
+  to.first_row = from.first_row;
   to.network = from.network;
   to.values.resize(from.values.size());
   for (std::size_t i = 0; i < from.values.size(); ++i) {

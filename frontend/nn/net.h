@@ -55,6 +55,9 @@ struct Net {
   DType dtype = DType::kF32;
   std::vector<Watch>* watches = nullptr;  // takes the watches, unless it is null
   Kept kept = Kept::kNothing;             // in Mode::kEvaluate
+  // In training: the shards of a batch over which norms of columns take their statistics together.
+  // 1: each takes those of its own rows.
+  std::int64_t shards = 1;
   // The standard deviation of norms' gains at the start.
   double gain_deviation = 0;
 

@@ -38,7 +38,7 @@ struct BatchNormOptions {
     const Shape& channels = columns.channels;
     const ops::RunningStatistics running{memory.state("running_mean", channels, 0),
                                          memory.state("running_var", channels, 1, kNotNegative),
-                                         columns.mask};
+                                         columns.mask, columns.moments(memory.net)};
     return batch_norm_of(memory, columns, memory.affine(channels, gain, bias, gain_init), running,
                          {.eps = eps,
                           .keep = keep,
@@ -73,7 +73,7 @@ struct RecurrentBatchNormOptions {
     const Shape& channels = columns.channels;
     const ops::RunningStatistics running{memory.state("mean", channels, 0),
                                          memory.state("var", channels, 1, kNotNegative),
-                                         columns.mask};
+                                         columns.mask, columns.moments(memory.net)};
     return batch_norm_of(memory, columns, memory.affine(channels, gain, bias, gain_init), running,
                          {.eps = eps, .keep = keep, .training = memory.net.training()});
   }
@@ -146,7 +146,7 @@ struct BatchRenormOptions {
     const Shape& channels = columns.channels;
     const ops::RenormState state{memory.state("running_mean", channels, 0),
                                  memory.state("running_std", channels, 1, kPositive),
-                                 memory.counter("step"), columns.mask};
+                                 memory.counter("step"), columns.mask, columns.moments(memory.net)};
     BatchRenormAttrs attrs = scheduled();
     attrs.training = memory.net.training();
     const Value y = ops::batch_renorm(memory.graph, columns.x, memory.affine(channels, gain, bias),

@@ -22,7 +22,7 @@ struct PnVOptions {
     const Columns columns(memory.net, value, mask);
     const Value psi2 = memory.state("psi2", columns.channels, 1, kNotNegative);
     const Value y = ops::pn_v(memory.graph, columns.x, memory.affine(columns.channels, gain, bias),
-                              {psi2, columns.mask},
+                              {psi2, columns.mask, columns.squares(memory.net)},
                               {.eps = eps, .keep = keep, .training = memory.net.training()});
     if (memory.net.training()) memory.update(psi2, y.at(PnVOutput::kNextPsi2));
     return columns.restore(memory.net, y);
@@ -73,10 +73,14 @@ struct PowerNormOptions {
     return heads;
   }
   Value apply(NormMemory& memory, Value value, Value mask) const {
+    const std::int64_t groups = scaling_groups(memory.graph.shape(value));
+    // Shared squares are those of what the scaling gives, so that it has to be a node of its own.
+    const bool is_apart = groups > 0 && Columns::is_shared(memory.net);
+    if (is_apart) value = ops::group_scaling(memory.graph, value, {.groups = groups});
     const Columns columns(memory.net, value, mask);
     const ops::PowerNormState state{memory.state("psi2", columns.channels, 1, kNotNegative),
                                     memory.state("nu", columns.channels, 0), memory.counter("step"),
-                                    columns.mask};
+                                    columns.mask, columns.squares(memory.net, pad_stats)};
     const Value y =
         ops::power_norm(memory.graph, columns.x, memory.affine(columns.channels, gain, bias), state,
                         {.mode = mode,
@@ -86,7 +90,7 @@ struct PowerNormOptions {
                          .warmup = warmup,
                          .pad_stats = pad_stats,
                          .training = memory.net.training(),
-                         .groups = scaling_groups(columns.shape)});
+                         .groups = is_apart ? 0 : groups});
     if (memory.net.training()) {
       using Out = PowerNormOutput;
       memory.update(state.psi2, y.at(Out::kNextPsi2));
@@ -122,9 +126,12 @@ struct MabnOptions {
   Value apply(NormMemory& memory, Value value, Value mask) const {
     const Columns columns(memory.net, value, mask);
     const Shape ring{m, columns.channels[0]};
-    const ops::MabnState state{
-        memory.state("x2", ring, 0, kNotNegative), memory.state("gz", ring, 0),
-        memory.state("v", columns.channels, 1, kNotNegative), memory.counter("step"), columns.mask};
+    const ops::MabnState state{memory.state("x2", ring, 0, kNotNegative),
+                               memory.state("gz", ring, 0),
+                               memory.state("v", columns.channels, 1, kNotNegative),
+                               memory.counter("step"),
+                               columns.mask,
+                               columns.squares(memory.net)};
     const Value y =
         ops::mabn(memory.graph, columns.x, memory.affine(columns.channels, gain, bias), state,
                   {.eps = eps,

@@ -20,8 +20,10 @@
 #include "frontend/nn/norm.h"
 #include "frontend/nn/norm_memory.h"
 #include "src/core/nearest.h"
+#include "src/ops/column_moments.h"
 #include "src/ops/layout.h"
 #include "src/ops/norm/norm.h"
+#include "src/ops/shard_parts.h"
 
 namespace keel::nn {
 
@@ -160,6 +162,20 @@ struct Columns {
   std::int64_t positions() const {
     return shape.rank() == 4 ? 1 : shape.elements(1, shape.rank() - 1);
   }
+  // The statistics over all shards of the batch; absent where x alone counts.
+  Value moments(const Net& net) const {
+    if (!is_shared(net)) return {};
+    Graph& g = net.graph;
+    const Value own = ops::column_moments(g, x, mask);
+    return ops::merge_moments(g, ops::all_shards(g, own, net.shards));
+  }
+  Value squares(const Net& net, bool all_rows = false) const {
+    if (!is_shared(net)) return {};
+    Graph& g = net.graph;
+    const Value own = ops::column_squares(g, x, mask, {all_rows});
+    return ops::merge_sums(g, ops::all_shards(g, own, net.shards));
+  }
+  static bool is_shared(const Net& net) { return net.training() && net.shards > 1; }
   // Gives y the original shape of x.
   Value restore(Net& net, Value y) const { return ops::reshape(net.graph, y, shape); }
 

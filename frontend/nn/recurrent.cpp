@@ -5,6 +5,7 @@
 #include "src/ops/elementwise.h"
 #include "src/ops/layout.h"
 #include "src/ops/matmul.h"
+#include "src/ops/random_normal.h"
 #include "src/ops/recurrent.h"
 #include "src/ops/reduce.h"
 
@@ -99,6 +100,12 @@ Value mask_at(Net& net, Value mask, std::int64_t t) {
   return ops::reshape(g, ops::slice_axis(g, mask, 0, t, 1), {g.shape(mask)[1]});
 }
 
+Value reversed_steps(Net& net, Value x) {
+  std::vector<Value> steps = unstack(net, x);
+  std::ranges::reverse(steps);
+  return stack(net, steps);
+}
+
 Lstm::Lstm(Net& net, const std::string& name, std::int64_t in, std::int64_t width,
            const CellOptions& options)
     : net_(&net),
@@ -108,6 +115,7 @@ Lstm::Lstm(Net& net, const std::string& name, std::int64_t in, std::int64_t widt
              layer_options(options.norms.input, options.input_init, false)),
       recurrent_(net, name + "/recurrent", width, 4 * width,
                  layer_options(options.norms.recurrent, options.recurrent_init, false)),
+      start_noise_(options.start_noise),
       projects_by_step_(goes_by_step(options.norms.input)) {
   const auto scope = net.graph.scope(name);
   bias_ = net.parameter("bias", {4 * width}, gate_bias(options.forget_bias));
@@ -119,7 +127,15 @@ Lstm::Lstm(Net& net, const std::string& name, std::int64_t in, std::int64_t widt
 
 LstmState Lstm::start(std::int64_t rows) const {
   const auto scope = net_->graph.scope(name_);
-  return {first_state(*net_, first_h_, rows, width_), first_state(*net_, first_c_, rows, width_)};
+  Value h = first_state(*net_, first_h_, rows, width_);
+  if (start_noise_ > 0 && net_->training()) {
+    Graph& g = net_->graph;
+    const RandomKey key = net_->random_key(name_);
+    const Value noise =
+        ops::random_normal(g, {net_->dtype, {rows, width_}}, key, std::int64_t(net_->seed));
+    h = ops::add(g, h, ops::scale(g, noise, start_noise_));
+  }
+  return {h, first_state(*net_, first_c_, rows, width_)};
 }
 
 std::vector<Value> Lstm::project(Value x, Value mask) const {

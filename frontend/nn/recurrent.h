@@ -39,6 +39,9 @@ struct CellOptions {
   };
   double forget_bias = 0;     // an LSTM's initial bias of the forget gate
   bool learns_start = false;  // whether the state before the first step is a parameter
+  // The deviation of normal noise that training adds to an LSTM's first h, so that a norm over the
+  // batch does not divide by the spread of equal rows (Cooijmans et al. 2016).
+  double start_noise = 0;
 };
 
 // The state of an LSTM after a time step: h and c, (rows, width) each.
@@ -81,6 +84,7 @@ class Lstm {
   Linear input_, recurrent_;
   std::optional<NormSite> cell_norm_;
   Value bias_, first_h_, first_c_;  // the last two may be absent
+  double start_noise_;
   bool projects_by_step_;
 };
 
@@ -128,5 +132,7 @@ std::vector<Value> unstack(Net& net, Value x);
 Value stack(Net& net, const std::vector<Value>& steps);
 // The mask of time step t, u8 (rows), or an absent one where there is no mask.
 Value mask_at(Net& net, Value mask, std::int64_t t);
+// The same time steps from the last to the first.
+Value reversed_steps(Net& net, Value x);
 
 }  // namespace keel::nn

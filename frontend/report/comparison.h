@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 
 #include "frontend/report/charts.h"
 #include "frontend/report/table.h"
@@ -45,6 +46,8 @@ std::string chart_file(const std::string& stem, const Chart& chart);
 std::string markdown_of(const Comparison& comparison, const std::string& stem);
 std::string csv_of(const Comparison& comparison);  // all digits, and the commands
 std::string html_of(const Comparison& comparison);
+// Several on one page.
+std::string html_of(const std::string& title, std::span<const Comparison> comparisons);
 nlohmann::ordered_json json_of(const Comparison& comparison);
 
 }  // namespace keel::report

@@ -70,8 +70,9 @@ std::string csv_of(const Comparison& comparison) {
   return csv_text(rows);
 }
 
-std::string html_of(const Comparison& comparison) {
-  Page page(comparison.title);
+namespace {
+
+void add_to(Page& page, const Comparison& comparison) {
   for (const std::string& remark : comparison.remarks) page.paragraph(remark);
   page.paragraph(kLegend);
   page.table(compared_rows(comparison, kSign));
@@ -82,6 +83,22 @@ std::string html_of(const Comparison& comparison) {
   page.table(cell_rows(comparison, kSign));
   page.heading("Commands");
   page.code(commands_text(comparison));
+}
+
+}  // namespace
+
+std::string html_of(const Comparison& comparison) {
+  Page page(comparison.title);
+  add_to(page, comparison);
+  return page.take();
+}
+
+std::string html_of(const std::string& title, std::span<const Comparison> comparisons) {
+  Page page(title);
+  for (const Comparison& comparison : comparisons) {
+    page.heading(comparison.title);
+    add_to(page, comparison);
+  }
   return page.take();
 }
 

@@ -31,6 +31,7 @@ struct Batch {
   std::vector<Tensor> values;      // in the order of Network::inputs(sizes)
   std::vector<std::int64_t> rows;  // row numbers in the split, in order; -1 for a row of padding
   double items = 0;                // the divisor of its summed loss: rows, or tokens
+  std::int64_t first_row = 0;      // of a shard: the rows of its update that come before it
   std::string network = {};        // one of Network::build_search; empty: Network::build
 };
 
@@ -108,11 +109,24 @@ class Stream {
 
 enum class Split { kTrain, kValid, kTest };
 
+// The shards of batches that a stream gives. Every batch is cut into `shards` contiguous pieces of
+// its rows, and an update has `accumulate` batches, in an epoch's last update perhaps fewer. The
+// stream gives shard `first` of all batches of an update, then the next shard of them, up to and
+// without shard `end`. Each counts as a batch; one without a row has no values.
+struct Portion {
+  std::int64_t shards = 1, first = 0, end = 1;
+  std::int64_t accumulate = 1;
+
+  bool is_whole() const { return shards == 1; }
+  std::int64_t count() const { return end - first; }
+};
+
 struct StreamOptions {
   std::int64_t batch = 256;  // rows, or tokens where the task counts its batches in tokens
   // The seed of a new order every epoch, an order of whole batches where a task has fixed rows.
   // Without a seed rows come in order, and all of them come.
   std::optional<std::uint64_t> shuffle = std::nullopt;
+  Portion portion = {};
 };
 
 // The data of a task. A split's source is opened when the first stream of that split is made:

@@ -78,6 +78,8 @@ void TrainOptions::validate() const {
     const bool is_lazy = embedding_updates == optim::EmbeddingUpdates::kLazy;
     check(!is_lazy || accumulate == 1, ErrorKind::kUsage,
           "embedding_updates: expected exact with accumulate > 1, got lazy");
+    check(!is_lazy || shards == 1, ErrorKind::kUsage,
+          "embedding_updates: expected exact with shards > 1, got lazy");
     optim::validate(optimizer_options());
     optim::validate(schedule_options());
     optim::validate(clip_options());

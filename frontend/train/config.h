@@ -22,11 +22,20 @@ constexpr auto choice_words(DecayedParameters) {
   return std::to_array<std::string_view>({"weights", "all"});
 }
 
+// The rows that a norm over the batch takes its statistics from where a batch is cut into shards:
+// all of them, or those of the shard.
+enum class ShardStatistics { kSynchronised, kLocal };
+constexpr auto choice_words(ShardStatistics) {
+  return std::to_array<std::string_view>({"synchronised", "local"});
+}
+
 struct TrainOptions {
   std::int64_t batch = 128;  // rows or tokens, as the model counts
   std::int64_t epochs = 10;
   std::int64_t max_steps = 0;   // stop after this many updates; 0: no limit
   std::int64_t accumulate = 1;  // micro-batches of `batch` in one update
+  std::int64_t shards = 1;      // contiguous pieces of a batch whose gradients are added up
+  ShardStatistics statistics = ShardStatistics::kSynchronised;
   std::int64_t seed = 1;
   optim::Optimizer optimizer = optim::Optimizer::kAdam;
   double lr = 1e-3, momentum = 0, weight_decay = 0;
@@ -52,7 +61,7 @@ struct TrainOptions {
   OnNonFinite on_nonfinite = OnNonFinite::kStop;
   std::int64_t nonfinite_limit = 10;  // updates left out in a row, or rollbacks
 
-  // The fields of the updates, and those of the run around them.
+  // The fields of the updates, of their shards, and of the run around them.
   static constexpr auto update_fields() {
     using T = TrainOptions;
     return std::tuple{
@@ -112,6 +121,17 @@ struct TrainOptions {
         option("clip_limit", &T::clip_limit, "the limit of the norm, or of an element",
                more_than(0))};
   }
+  static constexpr auto shard_fields() {
+    using T = TrainOptions;
+    return std::tuple{
+        option("shards", &T::shards,
+               "pieces of a batch whose gradients are added up in a fixed order; as many processes "
+               "may share the work",
+               between(1, 65536)),
+        option("statistics", &T::statistics,
+               "with shards, the rows that norms over the batch take statistics from: those of the "
+               "whole batch, synchronised, or those of each shard, local")};
+  }
   static constexpr auto run_fields() {
     using T = TrainOptions;
     return std::tuple{
@@ -139,7 +159,9 @@ struct TrainOptions {
                "updates left out in a row, or times gone back, until the run stops after all",
                at_least(1))};
   }
-  static constexpr auto fields() { return std::tuple_cat(update_fields(), run_fields()); }
+  static constexpr auto fields() {
+    return std::tuple_cat(update_fields(), shard_fields(), run_fields());
+  }
   // Throws Error{kUsage} naming the option, what was expected and what was given.
   void validate() const;
 

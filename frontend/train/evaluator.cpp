@@ -23,6 +23,21 @@ class RowLedger {
       seen_[std::size_t(row)] = true;
     }
   }
+  // Also those that other ranks have taken. Returns the items of all.
+  double gather(Communicator& ranks, double items) {
+    std::vector<double> mine(seen_.begin(), seen_.end());
+    mine.push_back(items);
+    const std::vector<double> all = gathered(ranks, mine);
+    double sum = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const std::size_t row = i % mine.size();
+      if (row == seen_.size())
+        sum += all[i];
+      else if (all[i] != 0)
+        seen_[row] = true;
+    }
+    return sum;
+  }
   void expect_all() const {
     const auto missing = std::ranges::find(seen_, false);
     check(missing == seen_.end(), ErrorKind::kUsage, "evaluation: row {} of {} never came",
@@ -39,6 +54,20 @@ class Sums {
  public:
   Sums(Backend& backend, std::int64_t room) : scalars_(backend, room) {}
 
+  // Makes the sums those of the batches of all ranks, of which rank r ran each r-th.
+  void gather(Communicator& ranks, std::int64_t batches) {
+    const std::size_t size = names_.size(), of = std::size_t(ranks.size());
+    std::vector<double> mine;
+    for (std::int64_t i = 0; i < scalars_.size(); ++i) mine.push_back(scalars_.at(i));
+    mine.resize((std::size_t(batches) + of - 1) / of * size);
+    const std::vector<double> all = gathered(ranks, mine);
+    for (std::size_t batch = 0; batch < std::size_t(batches); ++batch) {
+      const double* of_rank = all.data() + batch % of * mine.size();
+      const double* first = of_rank + batch / of * size;
+      gathered_.insert(gathered_.end(), first, first + size);
+    }
+  }
+
   void send(const Program& program) {
     names_.clear();
     for (const NamedValue& output : program.graph().outputs()) {
@@ -51,15 +80,17 @@ class Sums {
   std::optional<double> total(const std::string& name) const {
     const auto found = std::ranges::find(names_, name);
     if (found == names_.end()) return std::nullopt;
+    const std::int64_t size = gathered_.empty() ? scalars_.size() : std::ssize(gathered_);
     double total = 0;
-    for (std::int64_t i = found - names_.begin(); i < scalars_.size(); i += std::ssize(names_)) {
-      total += scalars_.at(i);
+    for (std::int64_t i = found - names_.begin(); i < size; i += std::ssize(names_)) {
+      total += gathered_.empty() ? scalars_.at(i) : gathered_[std::size_t(i)];
     }
     return total;
   }
 
  private:
   Scalars scalars_;
+  std::vector<double> gathered_;  // of all ranks, in the order of batches; empty: there is one
   std::vector<std::string> names_;
 };
 
@@ -202,6 +233,13 @@ Decoded Evaluator::decode_with(task::Decoder& decoder, const std::function<bool(
   return {decoder.size(), std::chrono::duration<double>(Clock::now() - start).count()};
 }
 
+void Evaluator::share(Communicator& ranks) {
+  const Graph graph = build_evaluate(job_, job_.network().sizes(1));
+  // What a batch leaves to the next, and what a scorer counts over all, is with one process.
+  const bool stands_alone = graph.leaves(NodeKind::kCarry).empty() && !job_.network().scorer();
+  ranks_ = stands_alone && ranks.size() > 1 ? &ranks : nullptr;
+}
+
 Evaluation Evaluator::run(task::Stream& stream, task::Decoder* decoder, task::Scorer* onlooker) {
   const std::vector<task::MetricInfo> infos = job_.task().metrics();
   const std::unique_ptr<task::Scorer> scorer = job_.network().scorer();
@@ -211,7 +249,9 @@ Evaluation Evaluator::run(task::Stream& stream, task::Decoder* decoder, task::Sc
   Evaluation total{.rows = stream.rows()};
   keep();
   carries_.clear();
-  for (std::int64_t step = 0; step < steps; ++step) {
+  const bool is_shared = ranks_ && !onlooker && steps >= ranks_->size();
+  const std::int64_t first = is_shared ? ranks_->rank() : 0;
+  for (std::int64_t step = first; step < steps; step += is_shared ? ranks_->size() : 1) {
     const task::Batch& batch = stream.at(0, step);
     ledger.take(batch.rows);
     total.items += batch.items;
@@ -221,6 +261,10 @@ Evaluation Evaluator::run(task::Stream& stream, task::Decoder* decoder, task::Sc
       if (taker) taker->take(batch, predictions_of(program));
     }
     if (tell_) tell_(step + 1, steps);
+  }
+  if (is_shared) {
+    sums.gather(*ranks_, steps);
+    total.items = ledger.gather(*ranks_, total.items);
   }
   ledger.expect_all();
   total.loss = *sums.total("loss") / total.items;

@@ -9,6 +9,7 @@
 
 #include "frontend/train/feeder.h"
 #include "frontend/train/job.h"
+#include "src/runtime/communicator.h"
 #include "src/runtime/program_cache.h"
 
 namespace keel::train {
@@ -47,6 +48,11 @@ class Evaluator {
  public:
   // `arena`: shared with others whose programs run at other times; null: it has its own.
   Evaluator(Backend& backend, Variables& variables, const Job& job, Arena* arena = nullptr);
+
+  // From now on the batches of an evaluation are shared out over these ranks, which all call run().
+  // The sums are added up in the order of batches, so that the numbers are those of one process. A
+  // network whose batches go on from each other, or that has a scorer, stays with each rank.
+  void share(Communicator& ranks);
 
   // Creates the parameters and states of evaluation, so that a checkpoint can be loaded into them.
   void declare();
@@ -87,6 +93,7 @@ class Evaluator {
   Arena own_arena_;
   Arena& arena_;                             // of all programs
   Carries carries_;                          // reset for every split and every search
+  Communicator* ranks_ = nullptr;            // null: this process runs all batches
   std::map<std::string, Network> networks_;  // by Batch::network
   bool may_keep_ = true;                     // the model was not yet asked, or it keeps something
   std::unique_ptr<Program> keep_;

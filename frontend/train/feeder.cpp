@@ -1,11 +1,13 @@
 #include "frontend/train/feeder.h"
 
+#include <utility>
+
 namespace keel::train {
 namespace {
 
 // Made once, for a step allocates nothing.
 const std::string kWeight = "weight", kRate = "lr", kStep = "step", kTick = "tick",
-                  kFirstRow = "first_row";
+                  kFirstRow = "first_row", kShare = "share", kLoss = "loss";
 
 }  // namespace
 
@@ -26,7 +28,7 @@ void Feeder::feed(Program& program, const task::Batch& batch) const {
 }
 
 template <class Give>
-void Feeder::give_scalars(const task::Batch& batch, const StepPoint& point, const Give& give) {
+void Feeder::give_scalars(double items, const StepPoint& point, const Give& give) {
   const auto real = [&](const std::string& name, double value) {
     real_.as<float>()[0] = static_cast<float>(value);
     give(name, real_);
@@ -35,7 +37,7 @@ void Feeder::give_scalars(const task::Batch& batch, const StepPoint& point, cons
     whole_.as<std::int32_t>()[0] = static_cast<std::int32_t>(value);
     give(name, whole_);
   };
-  real(kWeight, 1 / (point.items > 0 ? point.items : batch.items));
+  real(kWeight, 1 / (point.items > 0 ? point.items : items));
   real(kRate, point.rate);
   whole(kStep, point.step);
   whole(kTick, point.step);
@@ -44,18 +46,28 @@ void Feeder::give_scalars(const task::Batch& batch, const StepPoint& point, cons
 
 void Feeder::feed(Program& program, const task::Batch& batch, const StepPoint& point) {
   feed(program, batch);
-  give_scalars(batch, point, [&](const std::string& name, const Tensor& value) {
+  give_scalars(batch.items, point, [&](const std::string& name, const Tensor& value) {
     if (program.takes(name)) program.feed(name, value);
   });
+}
+
+void Feeder::feed(Program& program, const StepPoint& point, const ShardSums& sums) {
+  const auto give = [&](const std::string& name, const Tensor& value) {
+    if (program.takes(name)) program.feed(name, value);
+  };
+  give_scalars(point.items, point, give);
+  for (const auto& [name, value] : {std::pair{&kLoss, sums.loss}, {&kShare, sums.share}}) {
+    real_.as<float>()[0] = static_cast<float>(value);
+    give(*name, real_);
+  }
 }
 
 Feeds Feeder::feeds(const task::Batch& batch, const StepPoint& point) {
   check_values(batch);
   Feeds feeds;
   for (std::size_t i = 0; i < names_.size(); ++i) feeds[names_[i]] = batch.values[i].clone();
-  give_scalars(batch, point, [&](const std::string& name, const Tensor& value) {
-    feeds[name] = value.clone();
-  });
+  give_scalars(batch.items, point,
+               [&](const std::string& name, const Tensor& value) { feeds[name] = value.clone(); });
   return feeds;
 }
 

@@ -15,7 +15,13 @@ struct StepPoint {
   std::int64_t first_row = 0;  // rows that came in earlier batches of its update: "first_row"
   // The items of the whole update: input "weight" is 1 / items. 0 stands for the batch's own items.
   double items = 0;
-  double rate = 0;   // the learning rate: input "lr"
+  double rate = 0;  // the learning rate: input "lr"
+};
+
+// What an update by the sums of shards takes besides them.
+struct ShardSums {
+  double loss = 0;   // of all shards: input "loss"
+  double share = 0;  // 1 / (the number of runs whose states are averaged): input "share"
 };
 
 class Feeder {
@@ -30,6 +36,8 @@ class Feeder {
   // Also feeds those inputs of a step (step_graph.h) that the program has. Allocates as little as
   // the other.
   void feed(Program& program, const task::Batch& batch, const StepPoint& point);
+  // Those inputs alone, for a program that takes no batch.
+  void feed(Program& program, const StepPoint& point, const ShardSums& sums);
   // All inputs that a step may have, as copies, for callers that run a graph without a program.
   Feeds feeds(const task::Batch& batch, const StepPoint& point);
 
@@ -37,7 +45,7 @@ class Feeder {
   void check_values(const task::Batch& batch) const;
   // Calls `give` with the name and the value of every input of a step besides its batch.
   template <class Give>
-  void give_scalars(const task::Batch& batch, const StepPoint& point, const Give& give);
+  void give_scalars(double items, const StepPoint& point, const Give& give);
 
   std::vector<std::string> names_;
   Tensor real_{DType::kF32, {}}, whole_{DType::kI32, {}};

@@ -74,8 +74,9 @@ bool has_points_within_epochs(const std::vector<io::PlotSeries>& series) {
 
 RunLog::RunLog(const RunFolder& folder, std::optional<std::int64_t> resumed_at)
     : folder_(folder),
-      metrics_((made(folder.path), folder.metrics()), resumed_at.value_or(-1)),
-      events_(made(folder.events_folder()), wall_time(), resumed_at.value_or(-1) + 1),
+      metrics_(std::in_place, (made(folder.path), folder.metrics()), resumed_at.value_or(-1)),
+      events_(std::in_place, made(folder.events_folder()), wall_time(),
+              resumed_at.value_or(-1) + 1),
       seconds_before_(seconds_logged(io::read_metrics(folder.metrics()))) {}
 
 double RunLog::seconds() const {
@@ -84,12 +85,13 @@ double RunLog::seconds() const {
 }
 
 void RunLog::write(std::int64_t step, nlohmann::ordered_json values) {
+  if (!metrics_) return;
   values["seconds"] = std::round(1e3 * seconds()) / 1e3;
-  metrics_.write(step, values);
+  metrics_->write(step, values);
 }
 
 void RunLog::scalar(const std::string& tag, std::int64_t step, double value) {
-  events_.add_scalar(tag, step, static_cast<float>(value), wall_time());
+  if (events_) events_->add_scalar(tag, step, static_cast<float>(value), wall_time());
 }
 
 void RunLog::step(const Step& s) {
@@ -120,14 +122,16 @@ void RunLog::scalars(const std::string& tag, std::int64_t step, const Evaluation
 }
 
 void RunLog::settings(const task::OptionValues& settings) {
-  events_.add_settings(settings, wall_time());
+  if (events_) events_->add_settings(settings, wall_time());
 }
 
 void RunLog::result(std::int64_t step, const std::string& what, const Evaluation& e) {
   scalars(what, step, e);
 }
 
-void RunLog::end(bool finished) { events_.add_end(finished, wall_time()); }
+void RunLog::end(bool finished) {
+  if (events_) events_->add_end(finished, wall_time());
+}
 
 void RunLog::nonfinite(const NonFiniteUpdate& u) {
   write(u.step, {{"epoch", u.epoch},
@@ -145,6 +149,7 @@ void RunLog::epoch(std::int64_t step, std::int64_t epoch, double loss) {
 }
 
 void RunLog::plot(const std::string& title, const std::vector<task::MetricInfo>& metrics) const {
+  if (!metrics_) return;
   const auto lines = io::read_metrics(folder_.metrics());
   const auto draw = [&](const std::string& name, const std::string& label, bool log_y) {
     std::string along = "epoch";

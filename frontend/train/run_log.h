@@ -20,6 +20,8 @@ class RunLog {
   // Opens the logs. Drops the lines after `resumed_at`, in a new run all lines, as if they had
   // never been written.
   RunLog(const RunFolder& folder, std::optional<std::int64_t> resumed_at);
+  // A log that takes everything and writes nothing, of a process that another one writes for.
+  RunLog() = default;
 
   struct Step {
     std::int64_t step, epoch;
@@ -49,7 +51,9 @@ class RunLog {
   // line has it.
   double seconds() const;
   // Returns when everything is on the disk.
-  void sync() { metrics_.sync(); }
+  void sync() {
+    if (metrics_) metrics_->sync();
+  }
   // Draws loss.svg and a plot of each metric from what was logged so far.
   void plot(const std::string& title, const std::vector<task::MetricInfo>& metrics) const;
 
@@ -59,9 +63,9 @@ class RunLog {
   void scalars(const std::string& tag, std::int64_t step, const Evaluation& e);
 
   RunFolder folder_;
-  io::MetricsLog metrics_;
-  io::EventFile events_;
-  double seconds_before_;
+  std::optional<io::MetricsLog> metrics_;  // this and the next: absent if nothing is written
+  std::optional<io::EventFile> events_;
+  double seconds_before_ = 0;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 

@@ -8,15 +8,6 @@
 namespace keel::train {
 namespace {
 
-std::vector<Value> parameters_of(const Graph& g) {
-  std::vector<Value> parameters;
-  for (int i = 0; i < g.size(); ++i) {
-    const Node& node = g.node(i);
-    if (node.kind == NodeKind::kParameter && node.facts.trains) parameters.push_back({i, 0});
-  }
-  return parameters;
-}
-
 task::Inputs added(Graph& graph, const std::vector<task::Input>& inputs) {
   std::vector<NamedValue> values;
   for (const task::Input& input : inputs) {
@@ -29,15 +20,6 @@ void mark_predictions(Graph& g, const std::vector<NamedValue>& predictions) {
   for (const NamedValue& prediction : predictions) {
     g.mark_output(std::string(kPrediction) + prediction.name, prediction.value);
   }
-}
-
-// Adds the network for a batch of these sizes, and its loss as an output.
-task::Outputs add_network(nn::Net& net, const task::Network& network, const task::Sizes& sizes) {
-  Graph& g = net.graph;
-  const task::Outputs outputs = network.build(net, add_inputs(g, network, sizes));
-  const Value weight = g.input("weight", {DType::kF32, {}});
-  g.mark_output("loss", ops::mul(g, outputs.loss_sum, weight));
-  return outputs;
 }
 
 // The forward of a batch that is trained on.
@@ -102,6 +84,23 @@ void add_guard(Graph& g, const Job& job, Value loss, optim::Clipped& clipped) {
 }
 
 }  // namespace
+
+std::vector<Value> parameters_of(const Graph& g) {
+  std::vector<Value> parameters;
+  for (int i = 0; i < g.size(); ++i) {
+    const Node& node = g.node(i);
+    if (node.kind == NodeKind::kParameter && node.facts.trains) parameters.push_back({i, 0});
+  }
+  return parameters;
+}
+
+task::Outputs add_network(nn::Net& net, const task::Network& network, const task::Sizes& sizes) {
+  Graph& g = net.graph;
+  const task::Outputs outputs = network.build(net, add_inputs(g, network, sizes));
+  const Value weight = g.input("weight", {DType::kF32, {}});
+  g.mark_output("loss", ops::mul(g, outputs.loss_sum, weight));
+  return outputs;
+}
 
 task::Inputs add_inputs(Graph& graph, const task::Network& network, const task::Sizes& sizes) {
   return added(graph, network.inputs(sizes));

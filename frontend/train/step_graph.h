@@ -24,6 +24,11 @@ task::Inputs add_inputs(Graph& graph, const task::Network& network, const task::
 // A net that may draw random numbers, keyed by the inputs "tick" and "first_row", which it adds.
 nn::Net drawing_net(Graph& graph, const Job& job, nn::Mode mode);
 
+// Adds the network for a batch of these sizes, and the output "loss".
+task::Outputs add_network(nn::Net& net, const task::Network& network, const task::Sizes& sizes);
+// The parameters that train, in the order in which they were added.
+std::vector<Value> parameters_of(const Graph& graph);
+
 // Runs the first batch forward and updates the parameters whose first values depend on data, all
 // layers in one run. A graph without updates: there are no such parameters.
 Graph build_initialize(const Job& job, const task::Sizes& sizes);

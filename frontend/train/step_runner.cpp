@@ -7,26 +7,12 @@
 namespace keel::train {
 namespace {
 
-constexpr std::int64_t kMostLookBack = 64, kFirstWatched = 64;  // steps
-
-std::string place_text(const NonFinite& found, std::int64_t batch) {
-  std::string text = fmt::format("batch {}: {} ({}), element {} is {}", batch, found.node,
-                                 found.what, found.element, found.value);
-  if (!found.inputs.empty()) text += ", it read " + found.inputs;
-  return text;
-}
+constexpr std::int64_t kMostLookBack = 64;  // steps
 
 }  // namespace
 
 StepRunner::StepRunner(Backend& backend, Variables& variables, const Job& job, task::Stream& stream)
-    : backend_(backend),
-      variables_(variables),
-      job_(job),
-      stream_(stream),
-      total_(length()),
-      feeder_(job.network()),
-      arena_(backend),
-      carries_(backend),
+    : Steps(backend, variables, job, stream),
       step_(backend, variables,
             [this](const task::Sizes& sizes) {
               watches_.clear();
@@ -53,44 +39,6 @@ StepRunner::StepRunner(Backend& backend, Variables& variables, const Job& job, t
   }
 }
 
-std::int64_t StepRunner::steps(std::uint32_t epoch) const {
-  const std::int64_t accumulate = job_.train().accumulate;
-  return (stream_.steps(epoch) + accumulate - 1) / accumulate;
-}
-
-StepRunner::Length StepRunner::length() const {
-  const std::int64_t limit = job_.train().max_steps;
-  Length total;
-  for (; total.epochs < job_.train().epochs; ++total.epochs) {
-    const std::int64_t after = total.steps + steps(static_cast<std::uint32_t>(total.epochs));
-    if (limit > 0 && after > limit) return {limit, total.epochs};
-    total.steps = after;
-  }
-  return total;
-}
-
-std::int64_t StepRunner::micro_batches(const StepPlace& place) const {
-  const std::int64_t left = stream_.steps(static_cast<std::uint32_t>(place.epoch)) - place.batch;
-  return std::min(job_.train().accumulate, left);
-}
-
-double StepRunner::items(const StepPlace& place) const {
-  double items = 0;
-  for (std::int64_t i = 0; i < micro_batches(place); ++i) {
-    items += stream_.items(static_cast<std::uint32_t>(place.epoch), place.batch + i);
-  }
-  return items;
-}
-
-void StepRunner::initialize() {
-  const task::Batch& batch = stream_.at(0, 0);
-  const Graph graph = build_initialize(job_, batch.sizes);
-  if (graph.updates().empty()) return;
-  ProgramCache once(backend_, variables_,
-                    [this](const task::Sizes& sizes) { return build_initialize(job_, sizes); });
-  feed(once, {.place = {}, .items = batch.items}).run();
-}
-
 Program& StepRunner::feed(ProgramCache& programs, const Part& part) {
   const task::Batch& batch =
       stream_.at(static_cast<std::uint32_t>(part.place.epoch), part.place.batch + part.micro_batch);
@@ -102,10 +50,6 @@ Program& StepRunner::feed(ProgramCache& programs, const Part& part) {
                 .rate = rate(part.place)});
   rows_fed_ = batch.sizes[0];
   return program;
-}
-
-double StepRunner::rate(const StepPlace& place) const {
-  return static_cast<float>(job_.train().rate(place.step, total_steps()));
 }
 
 void StepRunner::keep() {
@@ -152,10 +96,6 @@ void StepRunner::start(const StepPlace& place) {
   for (std::size_t i = 0; i < watches_.size(); ++i) slot.scalars.send(step, watch_output(i));
 }
 
-bool StepRunner::is_watched(std::int64_t step) const {
-  return step < kFirstWatched || (step + 1) % job_.train().log_every == 0;
-}
-
 std::int64_t StepRunner::due() const {
   if (!kept_.empty()) return started_;
   return started_ < std::ssize(slots_) ? 0 : started_ / 2;
@@ -169,11 +109,6 @@ const StepResult* StepRunner::next(bool wait) {
   oldest_ = (oldest_ + 1) % std::ssize(slots_);
   --started_;
   return &result_;
-}
-
-void StepRunner::drop() {
-  while (next(true) != nullptr) {
-  }
 }
 
 void StepRunner::read(const Slot& slot) {

@@ -19,29 +19,40 @@ task::StreamOptions training_options(const TrainOptions& options) {
 
 Trainer::Trainer(Backend& backend, const Job& job, const RunOptions& options)
     : job_(job),
+      ranks_(options.ranks ? *options.ranks : one_),
       folder_{options.folder},
-      lock_(options.resume ? lock_run(folder_) : nullptr),
+      lock_(options.resume && writes() ? lock_run(folder_) : nullptr),
       train_rows_(job.splits().stream(task::Split::kTrain, training_options(job.train()))),
       valid_rows_(job.splits().stream(task::Split::kValid, evaluation_options(job))),
       variables_(backend, static_cast<std::uint64_t>(job.train().seed)),
-      steps_(backend, variables_, job, *train_rows_),
-      evaluator_(backend, variables_, job, &steps_.arena()),
-      progress_(options.quiet),
-      watched_(steps_.watches(), [this](const std::string& text) { progress_.warning(text); }),
+      steps_(make_steps(backend, variables_, job, *train_rows_, {ranks_, options.reduction})),
+      evaluator_(backend, variables_, job, &steps_->arena()),
+      progress_(options.quiet || !writes()),
+      watched_(steps_->watches(), [this](const std::string& text) { warn(text); }),
       store_(folder_.checkpoints(), static_cast<int>(job.train().keep_checkpoints),
-             [this](const std::string& message) { progress_.warning(message); }) {
+             [this](const std::string& message) { warn(message); }) {
   evaluator_.tell(
       [this](std::int64_t done, std::int64_t of) { progress_.evaluation(place_text(), done, of); });
+  evaluator_.share(ranks_);
   test_rows();  // read here: that they are wrong should not be found after the training
   report_left_out();
   state_.data = data_print(*train_rows_, *valid_rows_);
   options.resume ? resume() : start();
+  expect_same_start();
+  if (!writes()) {
+    log_ = std::make_unique<RunLog>();
+    return;
+  }
   log_ =
       std::make_unique<RunLog>(folder_, options.resume ? std::optional(state_.step) : std::nullopt);
   const std::string recipe = job.config().to_toml(options.facts);
   io::write_file_atomically(folder_.config(), recipe);
   log_->settings(read_settings(recipe, folder_.config()));
   remove_result(folder_);  // it goes on from here
+}
+
+void Trainer::warn(const std::string& text) {
+  if (writes()) progress_.warning(text);
 }
 
 void Trainer::report_left_out() {
@@ -59,11 +70,11 @@ bool Trainer::is_stale() const {
 bool Trainer::is_slow() const {
   const TrainOptions& options = job_.train();
   return options.stop_min_lr > 0 && state_.step >= options.warmup &&
-         options.rate(state_.step, steps_.total_steps()) <= options.stop_min_lr;
+         options.rate(state_.step, steps_->total_steps()) <= options.stop_min_lr;
 }
 
 bool Trainer::is_done() const {
-  return state_.step >= steps_.total_steps() || is_stale() || is_slow();
+  return state_.step >= steps_->total_steps() || is_stale() || is_slow();
 }
 
 Summary Trainer::run() {
@@ -74,19 +85,19 @@ Summary Trainer::run() {
     train();
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kDiverged) {
-      write_divergence(folder_, error.what());
+      if (writes()) write_divergence(folder_, error.what());
       log_->end(/*finished=*/false);
     }
     throw;
   }
-  summary_.signal = SignalGuard::received();
+  summary_.signal = steps_->signal();
   return summarize();
 }
 
 void Trainer::train() {
   while (true) {
     try {
-      while (!is_done() && SignalGuard::received() == 0) {
+      while (!is_done() && steps_->signal() == 0) {
         run_step();
         finish_step();
       }
@@ -112,16 +123,16 @@ void Trainer::finish_step() {
 }
 
 void Trainer::run_step() {
-  take_results(steps_.due());
+  take_results(steps_->due());
   const StepPlace place{state_.step, state_.epoch, state_.batch};
-  steps_.start(place);
+  steps_->start(place);
   ++state_.step;
-  state_.batch += steps_.micro_batches(place);
+  state_.batch += steps_->micro_batches(place);
   take_results(0);
 }
 
 void Trainer::take_results(std::int64_t waits) {
-  while (const StepResult* result = steps_.next(waits-- > 0)) {
+  while (const StepResult* result = steps_->next(waits-- > 0)) {
     if (!result->is_finite()) {
       take_non_finite(*result);
       continue;
@@ -137,10 +148,10 @@ void Trainer::take_results(std::int64_t waits) {
 
 ToDo Trainer::to_do(std::int64_t step, std::int64_t epoch) const {
   const TrainOptions& options = job_.train();
-  ToDo left{.updates = steps_.total_steps() - step};
+  ToDo left{.updates = steps_->total_steps() - step};
   for (const Period& period : {options.eval_every, options.test_every}) {
     left.evaluations +=
-        period.times(steps_.total_epochs(), steps_.total_steps()) - period.times(epoch, step);
+        period.times(steps_->total_epochs(), steps_->total_steps()) - period.times(epoch, step);
   }
   // At the end: validation and test of the last weights, test of the best and of an average.
   left.evaluations += options.average_last > 1 ? 4 : 3;
@@ -156,7 +167,7 @@ void Trainer::show_progress(const StepResult& result) {
   spent_.updating = seconds_since(start_) - spent_.evaluating;
   spent_.updates = step - first_step_;
   progress_.update({.step = step,
-                    .total = steps_.total_steps(),
+                    .total = steps_->total_steps(),
                     .epoch = epoch + 1,
                     .loss = result.loss,
                     .items_per_second = items_per_second(),
@@ -243,8 +254,12 @@ std::int64_t Trainer::also_kept() const {
 void Trainer::save(bool is_best) {
   take_all_results();  // a step that diverged is found before anything is kept of it
   log_->sync();
-  store_.save(state_.step, checkpoint(), is_best, also_kept());
+  store(checkpoint(), is_best);
   saved_step_ = state_.step;
+}
+
+void Trainer::store(const io::TensorFile& content, bool is_best) {
+  if (writes()) store_.save(state_.step, content, is_best, also_kept());
 }
 
 }  // namespace keel::train

@@ -11,7 +11,7 @@
 #include "frontend/train/progress.h"
 #include "frontend/train/run_log.h"
 #include "frontend/train/run_state.h"
-#include "frontend/train/step_runner.h"
+#include "frontend/train/shard_runner.h"
 #include "frontend/train/watch_report.h"
 
 namespace keel::train {
@@ -33,7 +33,9 @@ struct RunOptions {
   std::filesystem::path folder;  // where config, metrics, checkpoints and plots go
   bool resume = false;
   bool quiet = false;
-  task::OptionValues facts;  // for the table [run] of config.toml: versions, hardware
+  task::OptionValues facts;       // for the table [run] of config.toml: versions, hardware
+  Communicator* ranks = nullptr;  // the processes that train together; null: this one alone
+  Reduction reduction = Reduction::kFixed;
 };
 
 class Trainer {
@@ -51,8 +53,12 @@ class Trainer {
   Summary run();
 
  private:
+  // Whether this is the rank that writes the run's files and shows its progress.
+  bool writes() const { return ranks_.rank() == 0; }
+  void warn(const std::string& text);
   void start();
   void resume();
+  void expect_same_start();
   void train();
   void run_step();
   // Does what is due at the end of an epoch or of an update, once the state has reached it.
@@ -84,7 +90,10 @@ class Trainer {
   // Saves a checkpoint that the recipe asks for; save() saves any.
   void save_asked(bool is_best);
   void save(bool is_best);
-  io::TensorFile checkpoint() { return to_checkpoint(state_, job_, variables_, &steps_.carries()); }
+  void store(const io::TensorFile& content, bool is_best);
+  io::TensorFile checkpoint() {
+    return to_checkpoint(state_, job_, variables_, &steps_->carries());
+  }
   std::int64_t also_kept() const;
   void show_progress(const StepResult& result);
   ToDo to_do(std::int64_t step, std::int64_t epoch) const;
@@ -100,11 +109,13 @@ class Trainer {
   bool is_slow() const;   // the learning rate has fallen to stop_min_lr
 
   const Job& job_;
+  OneRank one_;
+  Communicator& ranks_;
   RunFolder folder_;
   std::unique_ptr<io::FolderLock> lock_;
   std::unique_ptr<task::Stream> train_rows_, valid_rows_;
   Variables variables_;
-  StepRunner steps_;
+  std::unique_ptr<Steps> steps_;
   Evaluator evaluator_;
   Progress progress_;
   WatchReport watched_;

@@ -11,8 +11,8 @@ std::string Trainer::text(const NonFiniteStep& found) {
 
 void Trainer::take_non_finite(const StepResult& result) {
   const TrainOptions& options = job_.train();
-  if (options.skips()) steps_.undo();
-  const NonFiniteStep found{result, steps_.first_not_finite(result)};
+  if (options.skips()) steps_->undo();
+  const NonFiniteStep found{result, steps_->first_not_finite(result)};
   if (options.on_nonfinite == OnNonFinite::kStop) stop_at(found, "");
   if (++state_.strikes > options.nonfinite_limit) {
     stop_at(found, fmt::format("; train.nonfinite_limit = {} is used up", options.nonfinite_limit));
@@ -38,16 +38,17 @@ void Trainer::log_non_finite(const NonFiniteStep& found, std::string_view action
 
 void Trainer::roll_back(const NonFiniteStep& cause) {
   const StepPlace& place = cause.result.place;
-  steps_.drop();
+  steps_->drop();
   const std::int64_t strikes = state_.strikes;
   const std::string data = state_.data;
+  ranks_.wait_for_all();  // until the checkpoint is written
   const auto checkpoint = store_.latest(state_.anchor);
   check(checkpoint.has_value(), ErrorKind::kBadInput, "{}: no intact checkpoint to go back to",
         folder_.checkpoints().string());
   state_ = from_checkpoint(checkpoint->content, checkpoint->path.string(), job_, variables_,
-                           &steps_.carries());
+                           &steps_->carries());
   // The batches since the checkpoint are left out: what it carries does not precede the next one.
-  steps_.carries().clear();
+  steps_->carries().clear();
   // Losses of an epoch before, if the file to go back to was damaged and an earlier one taken.
   if (state_.epoch != place.epoch) state_.epoch_loss = state_.epoch_items = 0;
   const std::int64_t left_out = place.step + 1 - state_.step;

@@ -1,4 +1,6 @@
 // How a run begins, and how it resumes.
+#include <zlib.h>
+
 #include <utility>
 
 #include "frontend/train/trainer.h"
@@ -8,11 +10,33 @@ namespace keel::train {
 // The checkpoint comes before all other files: a run that ends in its first moments can be resumed,
 // or has left nothing.
 void Trainer::start() {
-  steps_.initialize();
-  lock_ = lock_run(folder_);
-  expect_no_run(folder_);
-  store_.save(state_.step, checkpoint(), false);
+  steps_->initialize();
+  if (writes()) {
+    lock_ = lock_run(folder_);
+    expect_no_run(folder_);
+    store_.save(state_.step, checkpoint(), false);
+  }
   saved_step_ = state_.step;
+}
+
+// Ranks that begin unlike would each train something else, and no later step would show it.
+void Trainer::expect_same_start() {
+  if (ranks_.size() == 1) return;
+  const io::TensorFile own = checkpoint();
+  uLong crc = 0;
+  const auto add = [&](std::string_view bytes) {
+    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+  };
+  for (const auto& [name, text] : own.metadata) add(name + "=" + text);
+  for (const auto& [name, value] : own.tensors) {
+    add(name);
+    add({reinterpret_cast<const char*>(value.data()), std::size_t(value.bytes())});
+  }
+  const std::vector<std::string> all = gathered(ranks_, fmt::format("{:08x}", crc));
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    check(all[rank] == all[0], ErrorKind::kBadInput,
+          "rank {} begins with another recipe, other data or other weights than rank 0", rank);
+  }
 }
 
 void Trainer::resume() {
@@ -23,7 +47,7 @@ void Trainer::resume() {
   expect_options_of_run(folder_, checkpoint->content, checkpoint->path.string());
   const std::string data = std::exchange(state_.data, {});
   state_ = from_checkpoint(checkpoint->content, checkpoint->path.string(), job_, variables_,
-                           &steps_.carries());
+                           &steps_->carries());
   if (state_.data.empty()) state_.data = data;  // of a version that did not write it
   check(state_.data == data, ErrorKind::kBadInput,
         "{}: the data are not those that it was trained on: expected {}; got {}",
@@ -32,12 +56,16 @@ void Trainer::resume() {
         "{}: expected the state after step {}, as its name says, got that after step {}",
         checkpoint->path.string(), checkpoint->step, state_.step);
   saved_step_ = state_.step;
+  ranks_.wait_for_all();  // until every rank has read what may be removed now
   // A crash between the two writes of a save leaves the former best in place.
   if (state_.best_step == state_.step) {
-    store_.save(state_.step, checkpoint->content, true, also_kept());
+    store(checkpoint->content, true);
   }
-  expect_best();
-  store_.prune(state_.step, also_kept());
+  if (writes()) {
+    expect_best();
+    store_.prune(state_.step, also_kept());
+  }
+  ranks_.wait_for_all();
   progress_.line(fmt::format("resumed at step {} from {}", state_.step, checkpoint->path.string()));
 }
 

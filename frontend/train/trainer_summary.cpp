@@ -17,7 +17,7 @@ Evaluation Trainer::test_weights(const io::TensorFile& file, const std::string& 
 
 std::string Trainer::why_early() const {
   const TrainOptions& options = job_.train();
-  if (state_.step >= steps_.total_steps()) return "";
+  if (state_.step >= steps_->total_steps()) return "";
   if (is_stale()) {
     return fmt::format("no better valid {} in {} evaluations (train.patience = {})",
                        job_.task().metrics().front().name, state_.evaluations_since_best,
@@ -25,7 +25,7 @@ std::string Trainer::why_early() const {
   }
   if (!is_slow()) return "";
   return fmt::format("the learning rate has fallen to {:.3g} (train.stop_min_lr = {:.3g})",
-                     options.rate(state_.step, steps_.total_steps()), options.stop_min_lr);
+                     options.rate(state_.step, steps_->total_steps()), options.stop_min_lr);
 }
 
 // What is measured once training is over is no part of the run's curves, which another process may
@@ -41,6 +41,7 @@ void Trainer::log_summary() {
 }
 
 Summary Trainer::summarize() {
+  ranks_.wait_for_all();  // until the last checkpoint is written, which all read
   summary_.state = state_;
   summary_.train_loss = state_.train_loss;
   summary_.seconds = seconds_since(start_);
@@ -59,7 +60,7 @@ Summary Trainer::summarize() {
   summary_.valid = evaluator_.run(*valid_rows_);
   summary_.test = evaluator_.run(*test_rows());
   if (state_.best_step < 0) {
-    store_.save(state_.step, checkpoint(), true, also_kept());
+    store(checkpoint(), true);
     summary_.best_test = summary_.test;
   }
   const io::TensorFile last = checkpoint();
@@ -75,13 +76,13 @@ Summary Trainer::summarize() {
     const io::TensorFile average = average_checkpoints(paths);
     progress_.line(fmt::format("average of {} checkpoints, of {} asked for: {}", paths.size(),
                                job_.train().average_last, average.metadata.at("average_of")));
-    io::write_safetensors(folder_.average(), average);
+    if (writes()) io::write_safetensors(folder_.average(), average);
     summary_.average_test = test_weights(average, folder_.average());
   }
   load_variables(last, "memory", variables_);
   summary_.total_seconds = log_->seconds();
   log_summary();
-  write_result(folder_, summary_);
+  if (writes()) write_result(folder_, summary_);
   return summary_;
 }
 

@@ -82,30 +82,43 @@ Value AttentiveReaderNetwork::look_up(nn::Net& net, Value table, Value tokens) c
   return turned(net.graph, nn::dropout(net, x, options_.dropout));
 }
 
-AttentiveReaderNetwork::Read AttentiveReaderNetwork::read(nn::Net& net, const std::string& name,
-                                                          Value x, Value mask) const {
-  Graph& g = net.graph;
+nn::CellOptions AttentiveReaderNetwork::cell_options() const {
   nn::CellOptions cell{.norms = cell_norms(),
                        .input_init = init(),
                        .forget_bias = options_.forget_bias,
-                       .learns_start = true};
+                       .learns_start = true,
+                       .start_noise = options_.start_noise};
   if (options_.init == ReaderInit::kRelease) cell.recurrent_init = init();
-  const nn::Lstm lstm(net, name, options_.width, options_.width, cell);
+  return cell;
+}
+
+AttentiveReaderNetwork::Read AttentiveReaderNetwork::read(nn::Net& net, const std::string& name,
+                                                          Value x, Value mask) const {
+  Graph& g = net.graph;
+  const std::int64_t width = options_.width;
+  const nn::Lstm lstm(net, name, width, width, cell_options());
   // Without the mask the LSTM goes on after the end, where nobody looks at it.
   const bool counts_padding = options_.statistics == ReaderStatistics::kPadded;
   const Value turned_mask = turned(g, mask);
-  const Value h = lstm(x, counts_padding ? Value{} : turned_mask).h;
-  const Value last = at_last(g, weights_of(g, turned_mask, net.dtype));
-  return {h, turned_mask, sum_over_steps(g, h, last)};
+  const Value lstm_mask = counts_padding ? Value{} : turned_mask;
+  const Value h = lstm(x, lstm_mask).h;
+  const Value last = sum_over_steps(g, h, at_last(g, weights_of(g, turned_mask, net.dtype)));
+  if (!options_.bidirectional) return {h, turned_mask, last};
+  const nn::Lstm back(net, name + "_backward", width, width, cell_options());
+  const auto [back_h, first] =
+      back(nn::reversed_steps(net, x),
+           lstm_mask.valid() ? nn::reversed_steps(net, lstm_mask) : lstm_mask);
+  return {ops::concat(g, {h, nn::reversed_steps(net, back_h)}, 2), turned_mask,
+          ops::concat(g, {last, first.h}, 1)};
 }
 
 Value AttentiveReaderNetwork::attend(nn::Net& net, const Read& passage, Value q) const {
   Graph& g = net.graph;
   const std::int64_t width = options_.width;
   const Shape shape = g.shape(passage.h);
-  const nn::Linear of_passage(net, "attention/passage", width, width, map_options(true));
-  const nn::Linear of_question(net, "attention/question", width, width, map_options(false));
-  const nn::Linear bilinear(net, "attention/bilinear", width, width,
+  const nn::Linear of_passage(net, "attention/passage", states(), width, map_options(true));
+  const nn::Linear of_question(net, "attention/question", states(), width, map_options(false));
+  const nn::Linear bilinear(net, "attention/bilinear", states(), states(),
                             {.bias = false, .weight_init = init()});
   const nn::Linear score(net, "attention/score", width, 1, {.bias = false, .weight_init = init()});
   const Value product = ops::sum(g, ops::mul(g, bilinear(passage.h), bilinear(q)), {2}, true);

@@ -48,6 +48,8 @@ struct AttentiveReaderOptions {
   std::int64_t width = 240;  // of words, LSTMs and readout
   double dropout = 0.5;      // of word vectors, and of the readout
   double forget_bias = 0;
+  bool bidirectional = false;  // LSTMs in both directions
+  double start_noise = 0;      // in training, the deviation of noise on the LSTMs' first h
 
   QuestionForm corpus = QuestionForm::kQuestions;  // of a folder
   std::int64_t babi_task = 0;                      // of the corpus babi; 0: all of them
@@ -76,6 +78,11 @@ struct AttentiveReaderOptions {
         option("dropout", &T::dropout, "of word vectors and of the readout", fraction()),
         option("forget_bias", &T::forget_bias, "what the forget gate's bias begins with",
                between(-100, 100)),
+        option("bidirectional", &T::bidirectional,
+               "passages and questions are read in both directions, by an LSTM for each"),
+        option("start_noise", &T::start_noise,
+               "in training, the standard deviation of noise on the first h of the LSTMs",
+               between(0, 100)),
         option("corpus", &T::corpus, "the form of the files in the folder of the data"),
         option("babi_task", &T::babi_task,
                "of the corpus babi: the number of the task; 0: all of them", between(0, 20)),
@@ -95,6 +102,8 @@ struct AttentiveReaderOptions {
 //     alpha = softmax of a over the tokens of the passage;   ctx = sum_t alpha_t D_t
 //     g = tanh(W_c ctx + W_g q + W_m mean_t D_t + b_g)
 //     logits = dropout(g) W_o + b_o                       over all words and entities
+// With LSTMs in both directions D_t and q have the outputs of both, one after the other, and q ends
+// with the state of the backward one at the first token.
 // Word vectors have dropout as well, and first states are learned. The loss is the cross entropy of
 // the answer. (The release adds 1e-8 inside the logarithm; keel does not.)
 class AttentiveReaderNetwork final : public task::NetworkOf<AttentiveReaderOptions> {
@@ -116,15 +125,17 @@ class AttentiveReaderNetwork final : public task::NetworkOf<AttentiveReaderOptio
                                          std::int64_t first) const override;
 
  private:
-  // The outputs of an LSTM: h (length, rows, width), the mask of the sequences (length, rows), and
-  // h at their last token (rows, width).
+  // The outputs of an LSTM, or of one in each direction: h (length, rows, states()), the mask of
+  // the sequences (length, rows), and h after the whole sequence (rows, states()).
   struct Read {
     Value h, mask, last;
   };
 
+  std::int64_t states() const { return options_.width * (options_.bidirectional ? 2 : 1); }
   nn::FanInit init() const;
   nn::CellNorms cell_norms() const;
   nn::LayerOptions map_options(bool bias) const;
+  nn::CellOptions cell_options() const;
   Value look_up(nn::Net& net, Value table, Value tokens) const;
   Read read(nn::Net& net, const std::string& name, Value x, Value mask) const;
   // alpha (length, rows, 1).

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 #include <xla/ffi/api/ffi.h>
@@ -82,6 +83,7 @@ struct Array {
   }
 };
 
+// Throws std::invalid_argument for a type that keel does not have.
 std::int32_t dtype_of(ffi::DataType type) {
   switch (type) {
     case ffi::DataType::F32:
@@ -92,8 +94,8 @@ std::int32_t dtype_of(ffi::DataType type) {
       return KEEL_I32;
     case ffi::DataType::U8:
       return KEEL_U8;
-    default:
-      return KEEL_ABSENT;
+    default:  // not KEEL_ABSENT, which would leave the array out
+      throw std::invalid_argument("keel_norms: an array has an element type that keel lacks");
   }
 }
 
@@ -195,6 +197,20 @@ void run_on(ffi::ThreadPool& pool, Call& call) {
   call.run(0, elements, &executor);
 }
 
+// Throws std::invalid_argument where an array is no output of the plan: a kernel would write
+// beyond it.
+void check_output(const keel_plan* plan, std::size_t place, const ffi::AnyBuffer& buffer) {
+  const keel_type type = keel_plan_output(plan, std::int32_t(place));
+  const Sizes all = buffer.dimensions();
+  const bool fits = all.size() >= std::size_t(type.rank) &&
+                    dtype_of(buffer.element_type()) == type.dtype &&
+                    std::equal(type.sizes, type.sizes + type.rank, all.end() - type.rank);
+  if (!fits) {
+    throw std::invalid_argument("keel_norms: result " + std::to_string(place) +
+                                " has another type or shape than the op gives");
+  }
+}
+
 // Finds the arrays of a call. Returns false where keel refuses the op, as keel_error() says.
 bool read(Call& call, const ffi::RemainingArgs& args, const ffi::RemainingRets& rets,
           const ffi::Dictionary& told) {
@@ -211,7 +227,11 @@ bool read(Call& call, const ffi::RemainingArgs& args, const ffi::RemainingRets& 
   call.plan = plan_for(told.get<std::string_view>("op").value(),
                        told.get<std::string_view>("attributes").value(), types);
   if (call.plan == nullptr) return false;
+  if (rets.size() != std::size_t(keel_plan_outputs(call.plan))) {
+    throw std::invalid_argument("keel_norms: the op has another number of results");
+  }
   for (std::size_t k = 0; k < rets.size(); ++k) {
+    check_output(call.plan, k, *rets.get<ffi::AnyBuffer>(k).value());
     const auto rank = std::size_t(keel_plan_output(call.plan, std::int32_t(k)).rank);
     call.outputs.push_back(array_of(*rets.get<ffi::AnyBuffer>(k).value(), rank));
   }
@@ -228,6 +248,8 @@ ffi::Error run(ffi::ThreadPool pool, ffi::RemainingArgs args, ffi::RemainingRets
   return {ffi::ErrorCode::kInternal, call.error};
 } catch (const std::bad_alloc&) {
   return {ffi::ErrorCode::kResourceExhausted, "keel_norms: out of memory"};
+} catch (const std::invalid_argument& error) {
+  return {ffi::ErrorCode::kInvalidArgument, error.what()};
 } catch (const std::exception& error) {
   return {ffi::ErrorCode::kInternal, error.what()};
 } catch (...) {  // XLA calls this as C

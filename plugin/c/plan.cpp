@@ -30,15 +30,22 @@ TensorType declared(const OpInfo& op, int place, const TensorType& given, bool i
   return {DType::kF32, given.shape};
 }
 
-// The array at an address. Absent ones, and those without elements, have none.
-TensorRef array(const TensorType& type, const void* address, const std::string& what) {
-  if (type.bytes() == 0) return {nullptr, type};
+// Says why no array of the type can lie at an address.
+void refuse_address(const TensorType& type, const void* address, const std::string& what) {
   check(address != nullptr, ErrorKind::kUsage, "{}: expected an array {}, got no address", what,
         type.text());
-  const auto unit = std::uintptr_t(size_of(type.dtype));
-  check(reinterpret_cast<std::uintptr_t>(address) % unit == 0, ErrorKind::kUsage,
-        "{}: expected an address that is a multiple of {} bytes", what, unit);
-  return {const_cast<void*>(address), type};
+  fail(ErrorKind::kUsage, "{}: expected an address that is a multiple of {} bytes", what,
+       size_of(type.dtype));
+}
+
+// Gives `to` the address of its array; absent ones, and those without elements, have none. what()
+// names the array.
+template <class What>
+void set_address(TensorRef& to, const void* address, const What& what) {
+  if (to.type.bytes() == 0) return;
+  const bool fits = reinterpret_cast<std::uintptr_t>(address) % size_of(to.type.dtype) == 0;
+  if (address == nullptr || !fits) refuse_address(to.type, address, what());
+  to.data = const_cast<void*>(address);
 }
 
 }  // namespace
@@ -62,21 +69,24 @@ Plan::Plan(std::string_view op, std::string_view attributes,
   check(prepared_.refusal.empty(), ErrorKind::kBackendMissing, "{}", prepared_.refusal);
   for (const TensorType& type : node.outputs) {
     outputs_.push_back({backend.storage(type.dtype), type.shape});
+    blank_.outputs.push_back({nullptr, outputs_.back()});
+  }
+  blank_.inputs.resize(op_.inputs.size());
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i]) blank_.inputs[i].type = *inputs_[i];
   }
 }
 
 void Plan::run(const void* const* inputs, void* const* outputs, void* workspace) const {
-  Binding binding;
-  binding.inputs.resize(op_.inputs.size());
-  for (int i = 0; i < int(inputs_.size()); ++i) {
-    const auto place = std::size_t(i);
-    if (!inputs_[place]) continue;
-    binding.inputs[place] =
-        array(*inputs_[place], inputs[i], fmt::format("[{}] {}", op_.name, input_name(op_, i)));
+  Binding binding = blank_;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (!inputs_[i]) continue;
+    set_address(binding.inputs[i], inputs[i],
+                [&] { return fmt::format("[{}] {}", op_.name, input_name(op_, int(i))); });
   }
   for (std::size_t j = 0; j < outputs_.size(); ++j) {
-    binding.outputs.push_back(
-        array(outputs_[j], outputs[j], fmt::format("[{}] output {}", op_.name, j)));
+    set_address(binding.outputs[j], outputs[j],
+                [&] { return fmt::format("[{}] output {}", op_.name, j); });
   }
   check(workspace != nullptr || prepared_.workspace == 0, ErrorKind::kUsage,
         "[{}] expected a workspace of {} bytes, got none", op_.name, prepared_.workspace);

@@ -28,6 +28,7 @@ class Plan {
   std::vector<std::optional<TensorType>> inputs_;
   std::vector<TensorType> outputs_;
   Prepared prepared_;
+  Binding blank_;  // the types of a run's arrays, without their addresses
 };
 
 }  // namespace keel::plugin

@@ -18,6 +18,10 @@ from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = "libkeel_norm.so.1"
+# What is compiled into the library or bundled with it, and where Debian keeps its licence.
+LICENCES = {"keel": ROOT / "LICENSE",
+            **{name: pathlib.Path(f"/usr/share/doc/{package}/copyright") for name, package in
+               (("fmt", "libfmt-dev"), ("Highway", "libhwy-dev"), ("Eigen", "libeigen3-dev"))}}
 BUNDLED = re.compile(r"\s(lib(?:fmt|hwy)\.so\S*) => (/\S+)")
 
 
@@ -39,15 +43,27 @@ def linked_libraries(library):
     return dict(BUNDLED.findall(listed))
 
 
+def copy_licences(target):
+    """Puts the licences beside the library; one that is missing is told."""
+    target.mkdir(exist_ok=True)
+    for name, path in LICENCES.items():
+        if path.exists():
+            shutil.copyfile(path, target / f"{name}.txt")
+        else:
+            print(f"keel-norms: the wheel lacks the licence of {name}: no {path}")
+
+
 class BuildWithLibrary(build_py):
     def run(self):
         super().run()
         folder, target = built_library(), pathlib.Path(self.build_lib) / "keel_norms"
         files = {LIBRARY: folder / LIBRARY, **linked_libraries(folder / LIBRARY)}
-        if (folder / "libkeel_norm_jax.so").exists():
-            files["libkeel_norm_jax.so"] = folder / "libkeel_norm_jax.so"
+        for name in ("libkeel_norm_torch.so", "libkeel_norm_jax.so"):
+            if (folder / name).exists():
+                files[name] = folder / name
         for name, path in files.items():
             shutil.copyfile(os.path.realpath(path), target / name)
+        copy_licences(target / "licences")
 
 
 class AnyPython(bdist_wheel):

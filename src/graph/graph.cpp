@@ -1,6 +1,7 @@
 #include "src/graph/graph.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace keel {
 
@@ -122,6 +123,11 @@ std::string Graph::unique_name(std::string_view base) {
     std::string numbered = fmt::format("{}.{}", wanted, number);
     if (!names_.contains(numbered)) return numbered;
   }
+}
+
+std::vector<Update> Graph::take_updates() {
+  next_.clear();
+  return std::exchange(updates_, {});
 }
 
 Value Graph::next_of(Value leaf) const {

@@ -54,6 +54,9 @@ class Graph {
   // marked and the types agree.
   void replace_update(Value leaf, Value next);
 
+  // Forgets all updates and returns them: the leaves keep their values.
+  std::vector<Update> take_updates();
+
   // Names of nodes added while a Scope lives are prefixed by it: "fc1/" + ....
   class Scope;
   [[nodiscard]] Scope scope(const std::string& name);

@@ -19,10 +19,11 @@
 //   merge_sums (parts f64 (shards, kinds, channels)) -> (kinds, channels), the sums over the shards
 //     in their order. It merges squares, and the sums of src/ops/column_gradient_sums.h.
 // None of these ops has a backward: the backward of the norm also differentiates through the
-//     statistics. A gradient is refused where the statistics are not those of the norm's own x
-//     and mask (merged ones, say), because it needs gradient sums merged in the same way. Give
-//     such sums to the norm's backward op: it returns dx for the rows of its shard, but dgain,
-//     dbias and the next states for all shards together.
+//     statistics. If they are merged from those of all shards (src/ops/shard_parts.h), and the
+//     norm's own x and mask gave one part, its backward merges gradient sums in the same way: dx is
+//     for the rows of its shard, but dgain, dbias and the next states for all shards together. A
+//     gradient by way of any other statistics is refused; give merged sums to the norm's backward
+//     op.
 // errors: as the norms have them for x and mask; parts not f64 of rank 3, or without a shard; parts
 //     of merge_moments without 4 rows.
 #pragma once

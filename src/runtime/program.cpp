@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "src/ops/shard_parts.h"
 #include "src/passes/pipeline.h"
 
 namespace keel {
@@ -36,6 +37,7 @@ Program::Program(Backend& backend, Variables& variables, const Graph& graph,
   plan_ = plan_memory(graph_, {stored_bytes, workspaces, !options.guard.empty()});
   place(variables, options);
   bind(prepared, options);
+  find_meetings();
 }
 
 void Program::prepare(std::vector<Prepared>& prepared, std::vector<std::int64_t>& workspaces) {
@@ -96,6 +98,44 @@ void Program::bind(const std::vector<Prepared>& prepared, const CompileOptions& 
   }
 }
 
+// The first node that reads an input, or the end.
+int Program::first_reader(const std::string& input) const {
+  const auto leaf = inputs_.find(input);
+  if (leaf == inputs_.end()) return graph_.size();
+  for (int i = 0; i < graph_.size(); ++i) {
+    if (std::ranges::find(graph_.node(i).inputs, leaf->second) != graph_.node(i).inputs.end()) {
+      return i;
+    }
+  }
+  return graph_.size();
+}
+
+void Program::find_meetings() {
+  for (const NamedValue& output : graph_.outputs()) {
+    if (!output.name.starts_with(kMeeting)) continue;
+    check(first_reader(output.name) > output.value.node, ErrorKind::kInternal,
+          "{} is read before it is given", output.name);
+    // Copies of updates, which have no node, come last.
+    const auto end = std::ranges::find_if(
+        kernel_nodes_, [&](int node) { return node < 0 || node > output.value.node; });
+    meetings_.push_back({output.name, std::size_t(end - kernel_nodes_.begin())});
+  }
+  std::ranges::sort(meetings_, {}, &Meeting::end);
+}
+
+void Program::run_part(std::int64_t i) {
+  if (i == 0) enter_carries();
+  if (parts_.empty()) {
+    std::size_t begin = 0;
+    for (std::size_t m = 0; m <= meetings_.size(); ++m) {
+      const std::size_t end = m < meetings_.size() ? meetings_[m].end : kernels_.size();
+      parts_.push_back(backend_.record(std::span(kernels_).subspan(begin, end - begin)));
+      begin = end;
+    }
+  }
+  parts_[std::size_t(i)]();
+}
+
 TensorType Program::stored_type(Value v) const {
   return {backend_.storage(graph_.type(v).dtype), graph_.shape(v)};
 }
@@ -120,13 +160,26 @@ TensorRef Program::ref(Value v) const {
   return {place.memory ? place.memory->address() + place.offset : nullptr, stored_type(v)};
 }
 
-void Program::feed(const std::string& name, const Tensor& value) {
+Value Program::input(const std::string& name) const {
   const auto found = inputs_.find(name);
   check(found != inputs_.end(), ErrorKind::kUsage, "no input is called '{}'", name);
-  const TensorType type = stored_type(found->second);
+  return found->second;
+}
+
+void Program::feed(const std::string& name, std::span<const std::byte> stored) {
+  const Value v = input(name);
+  const std::int64_t expected = stored_type(v).bytes();
+  check(std::ssize(stored) == expected, ErrorKind::kUsage, "input {}: expected {} bytes, got {}",
+        name, expected, stored.size());
+  arena_->upload(plan_.at(v).offset, stored.data(), expected);
+}
+
+void Program::feed(const std::string& name, const Tensor& value) {
+  const Value v = input(name);
+  const TensorType type = stored_type(v);
   check(value.shape() == type.shape, ErrorKind::kUsage, "input {}: expected {}, got {}", name,
         type.shape.text(), value.shape().text());
-  const std::int64_t offset = plan_.at(found->second).offset;
+  const std::int64_t offset = plan_.at(v).offset;
   if (value.dtype() == type.dtype) return arena_->upload(offset, value.data(), value.bytes());
   const Tensor stored = value.to(type.dtype);
   arena_->upload(offset, stored.data(), stored.bytes());
@@ -156,6 +209,15 @@ Tensor Program::fetch(const std::string& name, bool stored) const {
   Tensor value = download(v);
   return stored || value.dtype() == graph_.type(v).dtype ? std::move(value)
                                                          : value.to(graph_.type(v).dtype);
+}
+
+void Program::read(const std::string& name, std::span<std::byte> to) const {
+  const Value v = output(name);
+  const std::int64_t expected = stored_type(v).bytes();
+  check(std::ssize(to) == expected, ErrorKind::kUsage, "output {}: expected {} bytes, got {}", name,
+        expected, to.size());
+  const Place place = place_of(v);
+  if (place.memory) place.memory->download(place.offset, to.data(), expected);
 }
 
 double Program::scalar(const std::string& name) const {

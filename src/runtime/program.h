@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -58,13 +59,22 @@ class Program {
   // Sets an input; the value is converted to the storage type. Throws Error{kUsage} for an unknown
   // name or another shape. The value stays until the next feed, unless the arena is shared.
   void feed(const std::string& name, const Tensor& value);
+  // The same from the bytes of a value in the storage type; copies them once.
+  void feed(const std::string& name, std::span<const std::byte> stored);
   // Whether the graph has an input of this name.
   bool takes(const std::string& name) const { return inputs_.contains(name); }
   void run();
+  // Where instances of the graph meet (src/ops/shard_parts.h) they run in parts: read() the output
+  // meeting(i) after part i of all instances, and feed() the input of that name before part i + 1.
+  std::int64_t meetings() const { return std::ssize(meetings_); }
+  const std::string& meeting(std::int64_t i) const { return meetings_[std::size_t(i)].name; }
+  void run_part(std::int64_t i);
   // Returns an output of the last run, in its declared type or, if `stored`, in the storage type.
   // If the output is a leaf that the run updated, its value is the new one.
   Tensor fetch(const std::string& name, bool stored = false) const;
   double scalar(const std::string& name) const;
+  // Copies an output of the last run, in the storage type, to `to`, which is of its size.
+  void read(const std::string& name, std::span<std::byte> to) const;
   // The address of an output of the last run, in the storage type.
   TensorRef output_ref(const std::string& name) const { return ref(output(name)); }
 
@@ -92,11 +102,14 @@ class Program {
   void place(Variables& variables, const CompileOptions& options);
   void place_leaf(Variables& variables, Carries& carries, int index);
   void enter_carries();
+  void find_meetings();
+  int first_reader(const std::string& input) const;
   void bind(const std::vector<Prepared>& prepared, const CompileOptions& options);
   Place place_of(Value v) const;
   TensorRef ref(Value v) const;
   TensorType stored_type(Value v) const;
   Tensor download(Value v) const;
+  Value input(const std::string& name) const;
   Value output(const std::string& name) const;
   std::optional<NonFinite> inspect_outputs(int node) const;
   bool overwrites_leaf(int node) const;
@@ -111,7 +124,13 @@ class Program {
   std::vector<Carries::Place> carries_;
   std::unordered_map<int, Memory*> leaves_;  // by node; owned by Variables and Carries
   std::vector<Kernel> kernels_;
-  Kernel step_;                    // all kernels as one
+  Kernel step_;  // all kernels as one
+  struct Meeting {
+    std::string name;
+    std::size_t end = 0;  // of the kernels before it
+  };
+  std::vector<Meeting> meetings_;
+  std::vector<Kernel> parts_;      // the kernels between meetings
   std::vector<int> kernel_nodes_;  // the node of each kernel, -1 for an update by copy
   std::int64_t kernel_bytes_ = 0;  // bytes that the kernels hold
   std::unordered_map<std::string, Value> inputs_, outputs_;

@@ -14,6 +14,8 @@ KERNEL_LINES = 80
 PARAMETERS = 5
 
 KERNELS = re.compile(r"backends/\w+/(kernels|simd)/")
+# CUDA's own functions, which the tests play, have the parameters that NVIDIA gave them.
+GIVEN = re.compile(r"_*(cuda|cublas|cudnn)[A-Z]")
 CTAGS = [
     "-x", "--_xformat=%F\t%n\t%e\t%N\t%S", "--kinds-C++=f", "--kinds-Python=fm",
     "--langmap=C++:.h.cpp.inc.cu.cuh",
@@ -75,7 +77,7 @@ def check_functions(root, paths):
         if last - first + 1 > cap:
             yield f"{path}:{first}: {name} has {last - first + 1} lines, the cap is {cap}"
         count = count_parameters(signature)
-        if count > PARAMETERS:
+        if count > PARAMETERS and not GIVEN.match(name):
             yield f"{path}:{first}: {name} has {count} parameters, the cap is {PARAMETERS}"
 
 

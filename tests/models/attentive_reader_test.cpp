@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "backends/reference/backend.h"
 #include "frontend/train/evaluator.h"
 #include "models/attentive_reader/builtin.h"
 #include "models/attentive_reader/model.h"
@@ -61,7 +62,7 @@ struct Run {
       const std::string& backend_name = "reference") {
     const auto backend = make_backend(backend_name);
     Graph g;
-    nn::Net net{.graph = g};
+    nn::Net net = train::drawing_net(g, job, nn::Mode::kTrain);
     const task::Outputs outputs =
         job.network().build(net, train::add_inputs(g, job.network(), batch.sizes));
     g.mark_output("loss", outputs.loss_sum);
@@ -71,7 +72,7 @@ struct Run {
     for (std::size_t i = 0; i < names.size(); ++i) g.mark_output("d " + names[i], all[i]);
     Variables variables(*backend, 5);
     Program program(*backend, variables, g);
-    train::Feeder(job.network()).feed(program, batch);
+    train::Feeder(job.network()).feed(program, batch, {});
     program.run();
     loss = program.scalar("loss");
     alpha = program.fetch("alpha");
@@ -94,8 +95,9 @@ TEST_CASE("attentive_reader: the gradient of the whole network by central differ
           doctest::test_suite("slow")) {
   for (const Settings& settings : {Settings{"model.norm=none"},
                                    {"model.norm=layernorm"},
-                                   {"model.norm=layernorm", "model.sites=everywhere"}}) {
-    CAPTURE(settings.front());
+                                   {"model.norm=layernorm", "model.sites=everywhere"},
+                                   {"model.norm=layernorm", "model.bidirectional=true"}}) {
+    CAPTURE(settings.back());
     check_gradients(job_with(settings), 3);
   }
 }
@@ -126,6 +128,7 @@ TEST_CASE("attentive_reader: what stands after the end matters to padded statist
                               Run(job, batch_of(job, {64, 16}, Behind::kZeros)));
   };
   CHECK(difference({"model.norm=layernorm"}) == 0);
+  CHECK(difference({"model.norm=layernorm", "model.bidirectional=true"}) == 0);
   CHECK(difference({"model.norm=layernorm", "model.statistics=padded"}) == 0);
   CHECK(difference({"model.norm=batchnorm{gain_init=0.1,bias=false}"}) < 1e-12);
   CHECK(difference({"model.norm=batchnorm{bias=false}", "model.statistics=padded"}) > 1e-3);
@@ -133,9 +136,12 @@ TEST_CASE("attentive_reader: what stands after the end matters to padded statist
 
 TEST_CASE("attentive_reader: how far a sequence is padded does not matter, to rounding" *
           doctest::test_suite("slow")) {
-  for (const char* norm : {"none", "layernorm", "batchnorm{gain_init=0.1,bias=false}"}) {
-    CAPTURE(std::string(norm));
-    const train::Job job = job_with({std::string("model.norm=") + norm});
+  for (const Settings& settings : {Settings{"model.norm=none"},
+                                   {"model.norm=layernorm"},
+                                   {"model.norm=layernorm", "model.bidirectional=true"},
+                                   {"model.norm=batchnorm{gain_init=0.1,bias=false}"}}) {
+    CAPTURE(settings.back());
+    const train::Job job = job_with(settings);
     CHECK(largest_difference(Run(job, batch_of(job, {48, 8}, Behind::kRepeated)),
                              Run(job, batch_of(job, {80, 24}, Behind::kRepeated))) < 1e-6);
   }
@@ -268,17 +274,42 @@ TEST_CASE("attentive_reader: of the batch norms of an LSTM the cell's has a bias
   }
 }
 
-TEST_CASE("attentive_reader: parameters are those of the papers") {
+// The parameters of a network of width d, without word vectors and the map to answers.
+std::int64_t count_of(Settings settings, std::int64_t d) {
   Graph g;
   nn::Net net{.graph = g};
-  const train::Job job = job_with({"model.norm=none", "model.width=240"});
+  settings.insert(settings.end(), {"model.norm=none", fmt::format("model.width={}", d)});
+  const train::Job job = job_with(settings);
   job.network().build(net, train::add_inputs(g, job.network(), {2, 16, 8}));
-  const std::int64_t d = 240, numbers = ReaderNumbers::parse(job.network().assets()).size();
+  const std::int64_t numbers = ReaderNumbers::parse(job.network().assets()).size();
+  return count_parameters(g) - numbers * (2 * d + 1);
+}
+
+TEST_CASE("attentive_reader: parameters are those of the papers") {
+  const std::int64_t d = 240;
   const std::int64_t lstm = 8 * d * d + 4 * d + 2 * d;  // with the first states
   const std::int64_t attention = 3 * d * d + d + d;     // W_d, W_q, B; b, w
   const std::int64_t readout = 3 * d * d + d;           // W_c, W_g, W_m; b_g
-  CHECK(count_parameters(g) ==
-        numbers * d + 2 * lstm + attention + readout + d * numbers + numbers);
+  CHECK(count_of({}, d) == 2 * lstm + attention + readout);
+  // In both directions what attention and readout take of the LSTMs is twice as wide.
+  CHECK(count_of({"model.bidirectional=true"}, d) ==
+        4 * lstm + (2 + 2 + 4) * d * d + 2 * d + 6 * d * d + d);
+}
+
+TEST_CASE("attentive_reader: noise on the first states is of training alone") {
+  const auto losses = [](const char* noise) {
+    const train::Job job = job_with({std::string("model.start_noise=") + noise});
+    const auto rows = job.splits().stream(task::Split::kValid, train::evaluation_options(job));
+    reference::ReferenceBackend backend;
+    Variables variables(backend, 1);
+    train::Evaluator evaluator(backend, variables, job);
+    const double evaluated = evaluator.run(*rows).loss;
+    return std::pair{Run(job, batch_of(job, {48, 8}, Behind::kRepeated)).loss, evaluated};
+  };
+  const auto [plain, plain_evaluated] = losses("0");
+  const auto [noisy, noisy_evaluated] = losses("0.5");
+  CHECK(noisy != plain);
+  CHECK(noisy_evaluated == plain_evaluated);
 }
 
 TEST_CASE("attentive_reader: refusals") {

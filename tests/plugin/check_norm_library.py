@@ -13,13 +13,20 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 SKIPPED = 77
 
 # The tests of a part of keel_norms, and the library that it needs.
 PARTS = {"numpy": (["numpy"], "libkeel_norm.so"),
-         "torch": (["torch", "modules", "sync"], "libkeel_norm.so"),
-         "jax": (["jax"], "libkeel_norm_jax.so")}
+         "torch": (["torch", "binding", "modules", "samples", "sync", "fsdp",
+                    "layers", "encoder"], "libkeel_norm.so"),
+         "jax": (["jax", "jax_errors"], "libkeel_norm_jax.so")}
+
+
+# What a wheel has beside Python's files: libraries, and licences of what is in them.
+FILES_OF_WHEEL = {"libkeel_norm.so.1", "libkeel_norm_torch.so", "keel.txt", "fmt.txt",
+                  "Highway.txt", "Eigen.txt"}
 
 
 def run(*command, **options):
@@ -80,10 +87,24 @@ def check_python(root, prefix, package):
         print(f"check_norm_library: no {needed}: keel_norms.{package} was not tested")
         return
     (library,) = prefix.rglob("libkeel_norm.so")
+    environment = {**os.environ, "KEEL_NORM_LIBRARY": str(library)}
     for name in tests:
-        run(python, root / f"plugin/python/tests/test_{name}.py",
-            env={**os.environ, "KEEL_NORM_LIBRARY": str(library)})
+        run(python, root / f"plugin/python/tests/test_{name}.py", env=environment)
+    if package == "torch":
+        check_torch(root, python, environment)
     print(f"check_norm_library: keel_norms.{package}: all tests passed")
+
+
+def check_torch(root, python, environment):
+    """Runs tests on the kernels in Python, too, which serve where those in C++ are missing, and
+    compares the functions that these declare with PyTorch's headers."""
+    for name in ("torch", "binding"):
+        run(python, root / f"plugin/python/tests/test_{name}.py",
+            env={**environment, "KEEL_NORM_BINDING": "ctypes"})
+    headers = run(python, "-c", "import torch.utils.cpp_extension as c;"
+                  "print(*c.include_paths(), sep='\n')").splitlines()
+    run("c++", "-std=c++20", "-fsyntax-only", f"-I{root}", *[f"-I{path}" for path in headers],
+        root / "plugin/c/torch_abi_check.cpp")
 
 
 def check_wheel(root, build, folder):
@@ -98,6 +119,10 @@ def check_wheel(root, build, folder):
         root / "plugin/python",
         env={**os.environ, "KEEL_NORM_LIBRARY": str(build / "plugin/c/libkeel_norm.so")})
     (wheel,) = (folder / "wheel").glob("keel_norms-*.whl")
+    lacking = FILES_OF_WHEEL - {pathlib.PurePath(name).name for name in
+                                zipfile.ZipFile(wheel).namelist()}
+    if lacking:
+        sys.exit(f"check_norm_library: {wheel.name} has no {', '.join(sorted(lacking))}")
     run(*pip, "install", "--no-deps", "--target", folder / "site", wheel)
     environment = {**os.environ, "PYTHONPATH": str(folder / "site")}
     environment.pop("KEEL_NORM_LIBRARY", None)

@@ -53,7 +53,8 @@ TEST_CASE("study: a site is chosen by its name") {
 }
 
 TEST_CASE("study: options of a task are refused where there is none") {
-  for (const char* option : {"--task", "--norm", "--data", "--steps", "--site", "--set"}) {
+  for (const char* option :
+       {"--task", "--recipe", "--norm", "--data", "--steps", "--site", "--set"}) {
     const std::string value = std::string(option) == "--steps" ? "3" : "a=b";
     check_refusal(run_keel({"study", "mini-layernorm", option, value}), 2,
                   std::string("[mini-layernorm] ") + option + ": this study takes no task");
@@ -67,7 +68,7 @@ TEST_CASE("study: options of a task are refused where there is none") {
   check_refusal(run_keel({"study", "noisy-batchnorm", "--norm", "none"}), 2,
                 "[noisy-batchnorm] --norm: it compares");
   check_refusal(run_keel({"study", "statistics", "--norm", "layernorm"}), 2,
-                "[statistics] --norm: expected batchnorm or pn_v, got layernorm");
+                "[statistics] --norm: expected batchnorm, pn_v or powernorm, got layernorm");
 }
 
 }  // namespace

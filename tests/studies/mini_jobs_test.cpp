@@ -81,6 +81,23 @@ TEST_CASE("mini training: an output that the model does not mark is refused") {
   test::check_refused([&] { training.gradient_norm("trunk"); }, "[residual] no output", "trunk");
 }
 
+TEST_CASE("study summary: a mean over seeds is significant by a t test, by hand") {
+  // Mean 2, deviation 1, standard error 1 / sqrt(3), 2 degrees of freedom: t = 2.920.
+  CHECK(mean_at_least(std::vector{1.0, 2.0, 3.0}) ==
+        doctest::Approx(2 - 2.920 / std::sqrt(3)).epsilon(1e-12));
+  // Beyond ten degrees of freedom the last quantile serves, which is on the safe side.
+  CHECK(mean_at_least(std::vector<double>(20, 0.5)) == 0.5);
+  test::check_refused([] { mean_at_least(std::vector{1.0}); }, "[mean_at_least] values");
+  Result result;
+  result.above_zero_over_seeds("surely", std::vector{1.0, 1.1, 0.9});
+  result.above_zero_over_seeds("by chance", std::vector{1.0, 3.0, -0.5});
+  result.above_zero_over_seeds("two seeds", std::vector{1.0, 1.0});
+  CHECK(result.checks[0].holds);
+  CHECK_FALSE(result.checks[1].holds);
+  CHECK(result.checks[1].judged);
+  CHECK_FALSE(result.checks[2].judged);
+}
+
 TEST_CASE("study summary: quantiles, differences, numbers in a row") {
   CHECK(quantile({4, 1, 3, 2}, 0.5) == doctest::Approx(2.5));
   CHECK(quantile({4, 1, 3, 2}, 0) == 1);

@@ -82,6 +82,12 @@ void check_recipe(const PaperTable& table, const PaperColumn& column, const std:
   for (const std::string& key : column.seeds) config.set(key, "1");
   for (const PaperRow& row : table.rows) {
     config.set("model.norm", norm_spec(row, column));
+    if (const auto own = row.settings.find(column.name); own != row.settings.end()) {
+      for (const std::string& setting : own->second) {
+        const std::size_t equals = setting.find('=');
+        config.set(setting.substr(0, equals), setting.substr(equals + 1));
+      }
+    }
     CHECK_NOTHROW(config.validate());
   }
   if (!column.study.empty()) {
@@ -91,6 +97,14 @@ void check_recipe(const PaperTable& table, const PaperColumn& column, const std:
   std::vector<std::string> metrics{"loss"};
   for (const task::MetricInfo& info : config.task().metrics()) metrics.push_back(info.name);
   CHECK(std::ranges::find(metrics, column.metric) != metrics.end());
+}
+
+TEST_CASE("paper tables: rows that are computed are those of Xu et al., table 2") {
+  const PaperTable& table = find_paper_table("xu-table2");
+  REQUIRE(table.differences.size() == 2);
+  CHECK(table.differences[0].of == "detachnorm");
+  CHECK(table.differences[0].over == "none");
+  CHECK(column_called(table, "enwik8").less_is_better);
 }
 
 TEST_CASE("paper tables: recipes, settings, norms and metrics are there where the task is") {

@@ -91,27 +91,31 @@ VerdictCase sentence_case() {
 }
 
 VerdictCase shift_case() {
-  using N = std::pair<ShiftNumbers, ShiftNumbers>;  // none, batchnorm
+  using N = std::pair<std::vector<ShiftNumbers>, std::vector<ShiftNumbers>>;  // none, batchnorm
+  const std::vector<ShiftNumbers> none(3, {1, 0.9, 0.5}), batch(3, {1.01, 0.89, 0.49});
+  // Of differences 0.01, 0.01 and -0.01 the mean is positive, and not significantly.
   return verdict_case<N>(
-      "covariate-shift", {{1, 0.9, 0.5}, {1.01, 0.89, 0.49}},
+      "covariate-shift", {none, batch},
       [](const N& n, Result& r) { judge_shift("mnist_mlp", n.first, n.second, r); },
-      {{"|G - G'|", [](N& n) { n.second.distance = 0.99; }},
-       {"cos(G, G')", [](N& n) { n.second.cosine = 0.91; }},
-       {"last train loss", [](N& n) { n.second.loss = 0.51; }}});
+      {{"|G - G'|", [](N& n) { n.second[0].distance = 0.99; }},
+       {"cos(G, G')", [](N& n) { n.second[1].cosine = 0.91; }},
+       {"last train loss", [](N& n) { n.second[2].loss = 0.51; }}});
 }
 
 VerdictCase noise_case() {
   using N = NoisyRuns;
-  return verdict_case<N>("noisy-batchnorm", {{1, 0.1, 0.1}, {0.5, 0.1, 0.2}, {0.62, 0.11, 0.21}},
-                         judge_noise,
-                         {{"(noisybatchnorm - batchnorm) /", [](N& n) { n.noisy.loss = 0.63; }},
-                          {"last train loss",
-                           [](N& n) {
-                             n.batch.loss = 1.01;
-                             n.noisy.loss = 1.005;
-                           }},
-                          {"moved", [](N& n) { n.noisy.moved = 0.09; }},
-                          {"stretched", [](N& n) { n.noisy.stretched = 0.19; }}});
+  const auto three = [](const NoisyNumbers& of) { return std::vector<NoisyNumbers>(3, of); };
+  const N good{three({1, 0.1, 0.1}), three({0.5, 0.1, 0.2}), three({0.62, 0.11, 0.21})};
+  return verdict_case<N>(
+      "noisy-batchnorm", good, [](const N& n, Result& r) { judge_noise("cifar_vgg", n, r); },
+      {{"0.25 - (noisybatchnorm - batchnorm) /", [](N& n) { n.noisy[0].loss = 0.63; }},
+       {"last train loss",
+        [](N& n) {
+          n.batch[1].loss = 1.01;
+          n.noisy[1].loss = 1.0076;  // its share of what is lost stays 0.24
+        }},
+       {"moved", [](N& n) { n.noisy[2].moved = 0.09; }},
+       {"stretched", [](N& n) { n.noisy[0].stretched = 0.19; }}});
 }
 
 // 201 values whose median is 1 and whose 99th percentile is as given.
@@ -122,11 +126,26 @@ std::vector<double> spread_to(double p99) {
 }
 
 VerdictCase outlier_case() {
-  using N = std::pair<std::vector<double>, std::vector<double>>;
-  return verdict_case<N>(
-      "statistics", {spread_to(4.1), spread_to(4)},
-      [](const N& n, Result& r) { judge_outliers("dist_mu", n.first, n.second, r); },
-      {{"text_classifier - mnist_mlp", [](N& n) { n.first = spread_to(3.9); }}});
+  using N = FigureNumbers;
+  const N good{"dist_mu", FigureSeeds(3, spread_to(4.1)), FigureSeeds(3, spread_to(4))};
+  return verdict_case<N>("statistics", good, judge_outliers,
+                         {{"p99 / median of dist_mu, translation - cifar_resnet20",
+                           [](N& n) { n.text[1] = spread_to(3.9); }}});
+}
+
+VerdictCase distance_case() {
+  using N = FigureNumbers;
+  const N good{"dist_mu", FigureSeeds(3, {0, 10.1, 99}), FigureSeeds(3, {0, 1, 5})};
+  return verdict_case<N>("statistics", good, judge_distances,
+                         {{"log10 of the medians of dist_mu, translation / cifar_resnet20",
+                           [](N& n) { n.text[2][1] = 9.9; }}});
+}
+
+VerdictCase quadratic_case() {
+  using N = std::pair<FigureSeeds, FigureSeeds>;  // pn_v, batchnorm
+  return verdict_case<N>("statistics", {FigureSeeds(3, {0, 1, 9}), FigureSeeds(3, {0, 1.01, 2})},
+                         [](const N& n, Result& r) { judge_quadratic(n.first, n.second, r); },
+                         {{"dist_square, batchnorm / pn_v", [](N& n) { n.second[0][1] = 0.99; }}});
 }
 
 VerdictCase landscape_case() {
@@ -143,7 +162,22 @@ VerdictCase landscape_case() {
   }
   return verdict_case<N>(
       "landscape", {figures(10.1), figures(1)},
-      [](const N& n, Result& r) { judge_landscape("x", false, n.first, n.second, r); }, spoils);
+      [](const N& n, Result& r) {
+        judge_landscape({"", "x"}, std::span(&n.first, 1), std::span(&n.second, 1), r);
+      },
+      spoils);
+}
+
+VerdictCase task_landscape_case() {
+  using Seeds = std::vector<LandscapeFigures>;
+  using N = std::pair<Seeds, Seeds>;
+  const auto seeds = [](double size) { return Seeds(3, {{"beta", {0, size, 1e9}}}); };
+  return verdict_case<N>(
+      "landscape", {seeds(1.01), seeds(1)},
+      [](const N& n, Result& r) {
+        judge_landscape({"cifar_vgg", "x"}, n.first, n.second, r);
+      },
+      {{"log10 of beta of none / x's", [](N& n) { n.first[1][0].second[1] = 0.98; }}});
 }
 
 VerdictCase share_case() {
@@ -177,17 +211,19 @@ double shown(const Judge& judge) {
 TEST_CASE("studies: what is not judged is measured the way that it says") {
   CHECK(shown([](Result& r) { judge_growth("x", {1, 2, 5}, {2, 4, 9}, r); }) == 2);
   CHECK(shown([](Result& r) { judge_areas("x", {0.5, 0.75}, {0.25, 0.25}, r); }) == 0.375);
-  CHECK(shown([](Result& r) { judge_quadratic({1, 2, 9}, {3, 4, 5}, r); }) == 0.5);
+  CHECK(shown([](Result& r) { judge_quadratic({{1, 2, 9}}, {{3, 20, 30}}, r); }) == 1);
   CHECK(shown([](Result& r) {
           judge_shares("x", true, std::vector{0.5, 1.0, 2.0, 3.0}, r);
         }) == 0.5);
   CHECK(shown([](Result& r) { judge_speedup({"draw", "none", "x", {4, 2}}, r); }) == 2);
   CHECK(shown([](Result& r) { judge_speedup({"mnist_mlp", "y", "x", {4, 2}}, r); }) == 2);
   CHECK(shown([](Result& r) {
-          judge_landscape("x", true, {{"beta", {1, 6, 7}}}, {{"beta", {1, 2, 7}}}, r);
-        }) == 3);
+          const LandscapeFigures none{{"beta", {1, 60, 70}}}, of{{"beta", {1, 6, 7}}};
+          judge_landscape({"draw", "x"}, std::span(&none, 1), std::span(&of, 1), r);
+        }) == doctest::Approx(1));
   Result shift;
-  judge_shift("draw", {1, 0.5, 3}, {4, 0.25, 2}, shift);
+  const ShiftNumbers none{1, 0.5, 3}, batch{4, 0.25, 2};
+  judge_shift("draw", std::span(&none, 1), std::span(&batch, 1), shift);
   const double expected[] = {3, 0.25, 1};
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK(shift.checks.at(i).measured == expected[i]);
@@ -226,9 +262,10 @@ TEST_CASE("studies: outliers are the 99th percentile by the median") {
 
 std::vector<VerdictCase> trained_verdict_cases() {
   using Topics = std::pair<double, double>;
-  std::vector<VerdictCase> cases{batch_case(),     detached_case(), sentence_case(),
-                                 shift_case(),     noise_case(),    outlier_case(),
-                                 landscape_case(), share_case(),    speedup_case()};
+  std::vector<VerdictCase> cases{batch_case(),     detached_case(),  sentence_case(),
+                                 shift_case(),     noise_case(),     outlier_case(),
+                                 distance_case(),  quadratic_case(), task_landscape_case(),
+                                 landscape_case(), share_case(),     speedup_case()};
   cases.push_back(verdict_case<Topics>(
       "transfer", {50, 50.1},
       [](const Topics& t, Result& r) { judge_topics("none", t.first, t.second, r); },

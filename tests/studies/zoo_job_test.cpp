@@ -204,7 +204,7 @@ TEST_CASE("batch statistics: a training's values are those of the norm, padding 
     CHECK(looked == 2);
   }
   test::check_refused([] { watched_norm("layernorm"); },
-                      "[statistics] --norm: expected batchnorm or pn_v, got layernorm");
+                      "[statistics] --norm: expected batchnorm, pn_v or powernorm, got layernorm");
 }
 
 }  // namespace

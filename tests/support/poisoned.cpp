@@ -1,5 +1,6 @@
 #include "tests/support/poisoned.h"
 
+#include "frontend/data/shard_cut.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/reduce.h"
 #include "src/ops/stop_gradient.h"
@@ -9,8 +10,8 @@ namespace {
 
 class PoisonedStream : public task::Stream {
  public:
-  PoisonedStream(std::unique_ptr<task::Stream> rows, Poison poison)
-      : rows_(std::move(rows)), poison_(std::move(poison)) {}
+  PoisonedStream(std::unique_ptr<task::Stream> rows, Poison poison, const task::Portion& portion)
+      : rows_(std::move(rows)), poison_(std::move(poison)), portion_(portion) {}
   const std::string& source() const override { return rows_->source(); }
   std::int64_t rows() const override { return rows_->rows(); }
   std::int64_t steps(std::uint32_t epoch) override { return rows_->steps(epoch); }
@@ -20,8 +21,9 @@ class PoisonedStream : public task::Stream {
   const task::Batch& at(std::uint32_t epoch, std::int64_t step) override {
     const task::Batch& batch = rows_->at(epoch, step);
     batch_ = {.sizes = batch.sizes, .values = {}, .rows = batch.rows, .items = batch.items};
+    batch_.first_row = batch.first_row;
     for (const Tensor& value : batch.values) batch_.values.push_back(value.clone());
-    if (poison_.batches.contains(epoch * rows_->steps(epoch) + step)) {
+    if (is_spoilt(epoch, step)) {
       batch_.values[0].as<float>()[5] = poison_.value;
     }
     return batch_;
@@ -30,8 +32,17 @@ class PoisonedStream : public task::Stream {
   std::vector<task::Sizes> shapes() const override { return rows_->shapes(); }
 
  private:
+  // Of a batch in shards, the one in the middle.
+  bool is_spoilt(std::uint32_t epoch, std::int64_t step) {
+    const std::int64_t batches = rows_->steps(epoch) / portion_.count();
+    const data::ShardPlace place = data::shard_place(portion_, batches, step);
+    return place.shard == portion_.shards / 2 &&
+           poison_.batches.contains(epoch * batches + place.batch);
+  }
+
   std::unique_ptr<task::Stream> rows_;
   Poison poison_;
+  task::Portion portion_;
   task::Batch batch_;
 };
 
@@ -43,7 +54,7 @@ class PoisonedSplits : public task::Splits {
                                        const task::StreamOptions& options) const override {
     auto rows = splits_->stream(split, options);
     if (split != task::Split::kTrain) return rows;
-    return std::make_unique<PoisonedStream>(std::move(rows), poison_);
+    return std::make_unique<PoisonedStream>(std::move(rows), poison_, options.portion);
   }
 
  private:

@@ -13,11 +13,11 @@ import sync_worker as worker  # noqa: E402
 from sync_worker import CASES, SPLITS, STEPS, knn  # noqa: E402
 
 
-def run_processes(world):
+def run_processes(world, script=worker.__file__):
     """What each rank found."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        started = [subprocess.Popen([sys.executable, worker.__file__, str(rank), str(world),
+        started = [subprocess.Popen([sys.executable, script, str(rank), str(world),
                                      folder], env=environment) for rank in range(world)]
         try:
             codes = [process.wait(timeout=300) for process in started]
@@ -26,7 +26,7 @@ def run_processes(world):
                 process.kill()
                 process.wait()
         if any(codes):
-            raise RuntimeError(f"test_sync: processes ended with {codes}")
+            raise RuntimeError(f"{script}: processes ended with {codes}")
         return [torch.load(pathlib.Path(folder) / f"rank{rank}", weights_only=False)
                 for rank in range(world)]
 

@@ -46,10 +46,11 @@ Types infer_backward(const InferContext& c) {
 // The sums that the backward is given: absent unless the forward was given its moments.
 Value gradient_sums(BackwardContext& c) {
   if (!has_own_statistics(c, "batch_norm", kColumnMoments, In::kMoments, In::kMask)) return {};
-  return ops::centred_gradient_sums(
+  const Value sums = ops::centred_gradient_sums(
       c.graph,
       {c.input(In::kX), c.output(Out::kMean), c.output(Out::kRstd), c.grad(), c.input(In::kMask)},
       {c.attrs().as<BatchNormAttrs>().counts_padding()});
+  return sums_like_statistics(c, In::kMoments, sums);
 }
 
 void backward(BackwardContext& c) {

@@ -5,6 +5,7 @@
 #include "src/ops/column_moments.h"
 #include "src/ops/norm/norm.h"
 #include "src/ops/norm/sizes.h"
+#include "src/ops/shard_parts.h"
 
 namespace keel {
 
@@ -53,13 +54,26 @@ inline void expect_statistics(const InferContext& c, int place, std::string_view
   expect_sums(c, place, what, expected);
 }
 
-// Whether a node was given its statistics. Throws unless `maker` computed them from the node's own
-// x and mask: only then do the gradient sums of x suffice for the backward.
+inline bool is_merged(const Node& statistics) {
+  return statistics.op == &kMergeMoments || statistics.op == &kMergeSums;
+}
+
+// The part of a norm's statistics that comes from its own rows: all of them, or what it gave where
+// it took those of all shards; absent if it gave none.
+inline Value own_part(const Graph& g, Value statistics) {
+  const Node& node = g.node(statistics);
+  return is_merged(node) ? given_for(g, node.inputs[0]) : statistics;
+}
+
+// Whether a node was given its statistics. Throws unless `maker` computed them, or its own part of
+// them, from the node's own x and mask: only then do the gradient sums of x, merged in the same
+// way, suffice for the backward.
 inline bool has_own_statistics(const BackwardContext& c, std::string_view op, const OpInfo& maker,
                                int place, int mask) {
   const Value given = c.input(place);
   if (!given.valid()) return false;
-  const Node& node = c.graph.node(given);
+  const Value own = own_part(c.graph, given);
+  const Node& node = c.graph.node(own.valid() ? own : given);
   const bool is_own = node.op == &maker &&
                       node.inputs[ColumnMomentsInput::kX] == c.input(NormInput::kX) &&
                       node.inputs[ColumnMomentsInput::kMask] == c.input(mask);
@@ -68,6 +82,14 @@ inline bool has_own_statistics(const BackwardContext& c, std::string_view op, co
         "ones needs merged gradient sums",
         op, maker.name, node.name);
   return true;
+}
+
+// The gradient sums of a norm's own rows, or of those of all shards, as its statistics are.
+inline Value sums_like_statistics(BackwardContext& c, int place, Value sums) {
+  const Node& statistics = c.graph.node(c.input(place));
+  if (!is_merged(statistics)) return sums;
+  const std::int64_t shards = c.graph.shape(statistics.inputs[0])[0];
+  return ops::merge_sums(c.graph, ops::all_shards(c.graph, sums, shards));
 }
 
 }  // namespace keel

@@ -62,8 +62,9 @@ Types infer_backward(const InferContext& c) {
 // The sums that the backward is given: absent unless the forward was given its squares.
 Value gradient_sums(BackwardContext& c) {
   if (!has_own_statistics(c, "mabn", kColumnSquares, In::kSquares, In::kMask)) return {};
-  return ops::uncentred_gradient_sums(
+  const Value sums = ops::uncentred_gradient_sums(
       c.graph, {c.input(In::kX), c.output(Out::kRstd), c.grad(), c.input(In::kMask)});
+  return sums_like_statistics(c, In::kSquares, sums);
 }
 
 void backward(BackwardContext& c) {

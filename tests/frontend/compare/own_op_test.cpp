@@ -24,7 +24,9 @@ TEST_CASE("own ops: a name that is taken is refused") {
   test::check_refused([&] { add_op(nameless); }, "op: expected a new name, got ''");
   test::check_refused([] { enter({&kLayerNorm, {{"reference", no_kernel}}}); },
                       "op: expected a new name, got 'layer_norm'");
-  nn::NormRow row{{.name = "layernorm"}, "", nullptr};
+  nn::NormFacts facts;
+  facts.name = "layernorm";
+  const nn::NormRow row{facts, "", nullptr};
   test::check_refused([&] { nn::add_norm(row); }, "norm: expected a new name, got 'layernorm'");
 }
 

@@ -20,7 +20,7 @@ std::vector<std::int32_t> labels(const Dataset& table) {
   return {all.begin(), all.end()};
 }
 
-std::string numbered(int rows) {
+std::string numbered_csv(int rows) {
   std::string csv;
   for (int i = 0; i < rows; ++i) csv += fmt::format("{},0,{}\n", i, i % 2 == 0 ? "red" : "blue");
   return csv;
@@ -51,12 +51,12 @@ TEST_CASE("csv table: a user's lines need no class, and one that is there is ign
 }
 
 TEST_CASE("csv table: of ten rows the ninth validates and the tenth tests") {
-  const auto splits = kTable.splits(numbered(21), "t");
+  const auto splits = kTable.splits(numbered_csv(21), "t");
   CHECK(first_numbers(*splits, task::Split::kTrain) ==
         std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 15, 16, 17, 20});
   CHECK(first_numbers(*splits, task::Split::kValid) == std::vector<float>{8, 18});
   CHECK(first_numbers(*splits, task::Split::kTest) == std::vector<float>{9, 19});
-  CHECK(first_numbers(*kTable.splits(numbered(21), "t", 3), task::Split::kTrain) ==
+  CHECK(first_numbers(*kTable.splits(numbered_csv(21), "t", 3), task::Split::kTrain) ==
         std::vector<float>{0, 1, 2});
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("csv table: other rows are refused with their line") {
   for (const auto& [csv, text] : refused) {
     test::check_refused([&] { kTable.read(csv, "t"); }, text, "", ErrorKind::kBadInput);
   }
-  test::check_refused([&] { kTable.splits(numbered(9), "t"); },
+  test::check_refused([&] { kTable.splits(numbered_csv(9), "t"); },
                       "t: expected at least 10 rows, got 9", "", ErrorKind::kBadInput);
   const std::vector<std::string> lines{"1,2", ""};
   test::check_refused([&] { kTable.read_lines(lines, 5); }, "[csv] standard input: line 6: ",

@@ -183,6 +183,32 @@ TEST_CASE("recurrent: a first state may be learned") {
   check_central_differences(of_gru);
 }
 
+TEST_CASE("recurrent: in training an LSTM's first h may have noise of that deviation") {
+  Graph g;
+  Net net{.graph = g,
+          .seed = 3,
+          .tick = g.input("tick", {DType::kI32, {}}),
+          .first_row = g.input("first_row", {DType::kI32, {}})};
+  const Lstm lstm(net, "lstm", 3, 16, {.start_noise = 0.1});
+  const LstmState start = lstm.start(500);
+  g.mark_output("h", start.h);
+  g.mark_output("c", start.c);
+  reference::ReferenceBackend backend;
+  Variables variables(backend, 1);
+  Program program(backend, variables, g);
+  program.feed("tick", Tensor::scalar(std::int32_t{0}));
+  program.feed("first_row", Tensor::scalar(std::int32_t{0}));
+  program.run();
+  const Tensor h = program.fetch("h", true).to(DType::kF64);
+  double sum = 0, squares = 0;
+  for (const double v : h.as<double>()) sum += v, squares += v * v;
+  // 8,000 numbers: five standard errors of the mean and of the variance.
+  CHECK(std::abs(sum / 8000) < 5 * 0.1 / std::sqrt(8000));
+  CHECK(std::abs(squares / 8000 - 0.01) < 5 * 0.01 * std::sqrt(2.0 / 8000));
+  const Tensor c = program.fetch("c", true).to(DType::kF64);
+  for (const double v : c.as<double>()) CHECK(v == 0);
+}
+
 TEST_CASE("recurrent: an LSTM's norm over the batch has a bias at the cell alone") {
   const auto biases = [](const std::string& norm) {
     LayerRun run(lstm({.norms = lstm_norms(Norm::parse(norm))}), kInput);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "backends/backends.h"
+#include "frontend/train/step_runner.h"
 #include "tests/support/checks.h"
 #include "tests/support/same_run.h"
 #include "tests/support/temp_dir.h"

@@ -11,6 +11,7 @@
 
 #include "backends/backends.h"
 #include "frontend/train/step_graph.h"
+#include "frontend/train/step_runner.h"
 #include "tests/support/checks.h"
 #include "tests/support/poisoned.h"
 #include "tests/support/process.h"

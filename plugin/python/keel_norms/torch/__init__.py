@@ -7,8 +7,9 @@
     model = knn.convert(model, {torch.nn.LayerNorm: knn.LayerNorm})
 
 Modules that PyTorch has, too, are subclasses of PyTorch's with the same arguments and the same
-state_dict. functional has all norms as functions."""
-from . import functional
+state_dict. functional has all norms as functions. `binding` says by what their kernels are called:
+"stable" for C++ over LibTorch's stable interface, or "ctypes"."""
+from . import _ops, functional
 from .checkpoints import checkpoint
 from .column_modules import (MABN, PNV, BatchNorm1d, BatchNorm2d, BatchRenorm1d, BatchRenorm2d,
                              PowerNorm)
@@ -18,8 +19,10 @@ from .row_modules import (AdaNorm, DetachNorm, GroupNorm, GroupScaling, Instance
 from .sync_modules import (SyncBatchNorm, SyncBatchRenorm, SyncMABN, SyncPNV, SyncPowerNorm,
                            convert_sync_batchnorm)
 
+binding = "stable" if _ops.IS_COMPILED else "ctypes"
+
 __all__ = ["AdaNorm", "BatchNorm1d", "BatchNorm2d", "BatchRenorm1d", "BatchRenorm2d", "DetachNorm",
            "GroupNorm", "GroupScaling", "InstanceNorm1d", "InstanceNorm2d", "LayerNorm",
            "LayerNormSimple", "MABN", "PNV", "PowerNorm", "RMSNorm", "ScaleNorm",
-           "SyncBatchNorm", "SyncBatchRenorm", "SyncMABN", "SyncPNV", "SyncPowerNorm", "checkpoint",
-           "convert", "convert_sync_batchnorm", "functional"]
+           "SyncBatchNorm", "SyncBatchRenorm", "SyncMABN", "SyncPNV", "SyncPowerNorm", "binding",
+           "checkpoint", "convert", "convert_sync_batchnorm", "functional"]

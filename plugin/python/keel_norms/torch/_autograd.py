@@ -3,9 +3,13 @@
 What the backward needs and a later forward may overwrite (buffers of a module) is not saved: the
 tensors that a backward moves, nu and gz, are held by the context and written in place."""
 import functools
+import operator
 
 import torch
+from torch import is_grad_enabled
+from torch._C import _are_functorch_transforms_active as _are_transforms_active
 from torch.autograd.function import once_differentiable
+from torch.compiler import is_compiling
 
 from .. import _library
 from .._norms import NORMS
@@ -18,6 +22,7 @@ class Recipe:
     def __init__(self, norm, text):
         facts, inputs = NORMS[norm], _ops.OPS[norm].inputs
         known = (*inputs, *facts.outputs)
+        self.text = text
         self.norm, self.op, self.facts = norm, norm + "_backward", facts
         self.attributes = dict(pair.split("=", 1) for pair in text.split())
         self.inputs, backward_attributes = _ops.OPS[self.op]
@@ -25,6 +30,8 @@ class Recipe:
         # For each input of the backward its place among inputs and outputs of the forward.
         self.saved = tuple(known.index(name) if name in known and name not in self.moved else None
                            for name in self.inputs)
+        self.saved_or_none = operator.itemgetter(*[-1 if place is None else place
+                                                   for place in self.saved])
         self.moved_places = tuple(inputs.index(name) for name in self.moved)
         self.bias = inputs.index("bias") if "bias" in inputs else None
         self.gradients = tuple("d" + name if name in ("x", "gain", "bias") else None
@@ -34,13 +41,19 @@ class Recipe:
         self.texts = {wants: _library.attributes_text(
             {**kept, "wants_dbias": wants} if "wants_dbias" in backward_attributes else kept)
             for wants in (False, True)}
+        # Places of what a backward moves and of dy among its inputs.
+        self.moved_inputs = tuple(map(self.inputs.index, self.moved))
+        self.dy = self.inputs.index("dy")
+        # For each input of the forward the place of its gradient among the backward's outputs.
+        self.places = tuple(facts.gradients.index(name) if name in facts.gradients else None
+                            for name in self.gradients)
 
 
 _kept_recipe = functools.lru_cache(maxsize=1024)(Recipe)
 
 
 def _recipe(norm, text):
-    return Recipe(norm, text) if torch.compiler.is_compiling() else _kept_recipe(norm, text)
+    return Recipe(norm, text) if is_compiling() else _kept_recipe(norm, text)
 
 
 def _keep(ctx, given, tensors, outputs):
@@ -84,6 +97,61 @@ class _Norm(torch.autograd.Function):
                                     in zip(recipe.gradients, ctx.needs_input_grad[3:])])
 
 
+class _EagerNorm(torch.autograd.Function):
+    """The same in fewer steps, where nothing traces or transforms. PyTorch tracks y alone: all
+    outputs are appended to `found`."""
+
+    @staticmethod
+    def forward(ctx, recipe, found, shards, *tensors):
+        given = tensors
+        for place in recipe.moved_places:
+            given = (*given[:place], _widened(given[place]), *given[place + 1:])
+        outputs = _ops.call(recipe.norm, given, recipe.text)
+        found.append(outputs)
+        known = (*tensors, *outputs, None)
+        saved = recipe.saved_or_none(known)
+        if not all(map(_has_elements, saved)):
+            saved = [None if recipe.facts.lacks(value) else value for value in saved]
+        ctx.save_for_backward(*saved)
+        ctx.recipe, ctx.shards = recipe, shards
+        ctx.moved = [tensors[place] for place in recipe.moved_places]
+        ctx.has_bias = recipe.bias is not None and tensors[recipe.bias] is not None
+        return outputs[0]
+
+    @staticmethod
+    def backward(ctx, dy):
+        # Gradients are recorded where a second derivative may follow.
+        return (_refusing_gradients if is_grad_enabled() else _gradients)(ctx, dy)
+
+
+def _has_elements(value):
+    return value is None or value.numel() > 0
+
+
+def _gradients(ctx, dy):
+    recipe, values = ctx.recipe, list(ctx.saved_tensors)
+    values[recipe.dy] = dy
+    for place, state in zip(recipe.moved_inputs, ctx.moved):
+        values[place] = _widened(state)
+    own = None
+    if ctx.shards is not None:
+        named = dict(zip(recipe.inputs, values))
+        named["dy"] = dy.contiguous()
+        values[recipe.inputs.index("sums")], own = ctx.shards.gradient_sums(
+            recipe.norm, named, recipe.attributes)
+    results = _ops.call(recipe.op, values, recipe.texts[ctx.has_bias])
+    if recipe.moved:
+        _move(recipe, ctx.moved, dict(zip(recipe.facts.gradients, results)))
+    if own is not None:
+        results = [own.get(name, value) for name, value in zip(recipe.facts.gradients, results)]
+    return (None, None, None, *[None if place is None or not needed else results[place]
+                                for place, needed in zip(recipe.places,
+                                                         ctx.needs_input_grad[3:])])
+
+
+_refusing_gradients = once_differentiable(_gradients)
+
+
 class _TransformedNorm(torch.autograd.Function):
     """The same for torch.func, in the style that it asks for; a call takes three times as long."""
 
@@ -103,19 +171,29 @@ def _move(recipe, states, found):
     for name, state in zip(recipe.moved, states):
         following = found[recipe.facts.states[name].next]
         if following.shape == state.shape:
-            state.copy_(torch.where(all_finite([following]), following, state))
+            commit([state], [following])
 
 
-def all_finite(values):
-    """Whether all numbers are finite, as a tensor: nobody waits for it."""
-    found = [torch.isfinite(value).all() for value in values]
-    return functools.reduce(torch.logical_and, found)
+def commit(states, following):
+    """Writes the following values into the states: all of them, or none where a number is not
+    finite. Nobody waits for the numbers."""
+    if not _is_traced():
+        return _ops.commit(states, following)
+    found = [torch.isfinite(value).all() for value in following if value.is_floating_point()]
+    is_finite = functools.reduce(torch.logical_and, found)
+    for state, value in zip(states, following):
+        state.copy_(torch.where(is_finite, value, state))
+    return None
+
+
+def _is_traced():
+    """Whether calls are recorded or transformed, so that only PyTorch's own ops may write."""
+    return is_compiling() or _are_transforms_active()
 
 
 def _function():
     # torch.autograd.Function asks the same.
-    is_transformed = not torch.compiler.is_compiling() and (
-        torch._C._are_functorch_transforms_active())
+    is_transformed = not is_compiling() and _are_transforms_active()
     return _TransformedNorm if is_transformed else _Norm
 
 
@@ -124,7 +202,7 @@ _kept_text = functools.lru_cache(maxsize=1024)(_library.attributes_text)
 
 def _text(attributes):
     """Attributes as the library reads them."""
-    if torch.compiler.is_compiling():
+    if is_compiling():
         return _library.attributes_text(attributes)
     return _kept_text(tuple(attributes.items()))
 
@@ -135,15 +213,100 @@ def apply(norm, values, attributes, shards=None):
     y then has the type of x. `shards` are those of a batch on several processes."""
     dtype = values["x"].dtype
     # The backward writes what it moves into the tensor itself, not into a wide copy of it.
-    wide = {name: value if name in _MOVED else _widened(value) for name, value in values.items()}
+    wide = {name: value if value is None or value.dtype not in _NARROW or name in _MOVED
+            else value.float() for name, value in values.items()}
     if shards is not None:
         wide.update(shards.statistics(norm, wide, attributes))
     tensors = [wide.get(name) for name in _ops.OPS[norm].inputs]
-    results = _function().apply(norm, _text(attributes), shards, *tensors)
+    if _is_traced():
+        results = _function().apply(norm, _text(attributes), shards, *tensors)
+    else:
+        results = _eager(_kept_recipe(norm, _text(attributes)), shards, tensors)
     outputs = dict(zip(NORMS[norm].outputs, results))
     if outputs["y"].dtype != dtype:
         outputs["y"] = outputs["y"].to(dtype)
     return outputs
+
+
+def _eager(recipe, shards, tensors):
+    found = []
+    y = _EagerNorm.apply(recipe, found, shards, *tensors)
+    return (y, *found[0][1:])
+
+
+class _RowRecipe:
+    """A norm of rows with inputs of certain types: its ops, their attributes, and what the backward
+    reads before dy."""
+
+    def __init__(self, norm, attributes, *dtypes):
+        self.norm, self.attributes = norm, attributes
+        self.is_narrow = any(dtype in _NARROW for dtype in dtypes)
+        recipe = _kept_recipe(norm, _library.attributes_text(attributes))
+        self.text, self.op = recipe.text, recipe.op
+        self.backward_text = recipe.texts[len(dtypes) > 2 and dtypes[2] is not None]
+        self.forward, self.backward = _bare(self.norm), _bare(self.op)
+        self.saved = operator.itemgetter(*recipe.saved[:-1])  # dy is the last input
+        # What is needed where all of them are: not the recipe, but x, gain and bias.
+        self.whole = (False, *[True] * len(recipe.facts.gradients))
+
+
+def _bare(op):
+    """An op without the Python function around it, where PyTorch has it so."""
+    return getattr(_ops.OVERLOADS[op], "_op", _ops.OVERLOADS[op])
+
+
+_row_recipe = functools.lru_cache(maxsize=1024)(_RowRecipe)
+
+
+class _RowNorm(torch.autograd.Function):
+    """_EagerNorm for norms of rows, which have neither states nor shards."""
+
+    @staticmethod
+    def forward(ctx, recipe, *tensors):
+        try:
+            outputs = recipe.forward(*tensors, recipe.text)
+        except (ValueError, RuntimeError) as error:
+            raise _ops.refusal(recipe.norm, tensors, recipe.text, error) from None
+        ctx.recipe = recipe
+        ctx.save_for_backward(*recipe.saved(tensors + outputs))
+        return outputs[0]
+
+    @staticmethod
+    def backward(ctx, dy):
+        if is_grad_enabled():  # a second derivative may follow
+            return _refusing_row_gradients(ctx, dy)
+        recipe, needed = ctx.recipe, ctx.needs_input_grad
+        results = recipe.backward(*ctx.saved_tensors, dy, recipe.backward_text)
+        if needed == recipe.whole:
+            return (None, *results) if len(needed) > 2 else (None, results)
+        results = results if isinstance(results, tuple) else (results,)
+        return (None, *[value if wanted else None for value, wanted in zip(results, needed[1:])])
+
+
+_refusing_row_gradients = once_differentiable(_RowNorm.backward)
+
+
+def row(norm, attributes, x, *affine):
+    """y of a norm of rows: apply() in fewer steps. `attributes` are pairs, `affine` gain and bias
+    as far as the norm has them."""
+    if is_compiling() or _are_transforms_active():
+        return _any_row(norm, attributes, x, *affine)
+    recipe = _row_recipe(norm, attributes, x.dtype,
+                         *[None if given is None else given.dtype for given in affine])
+    return run_row(recipe, x, *affine)
+
+
+def run_row(recipe, *tensors):
+    """row() where nothing traces or transforms."""
+    if recipe.is_narrow:
+        return _any_row(recipe.norm, recipe.attributes, *tensors)
+    if is_grad_enabled():
+        return _RowNorm.apply(recipe, *tensors)
+    return _ops.call(recipe.norm, tensors, recipe.text)[0]
+
+
+def _any_row(norm, attributes, *tensors):
+    return apply(norm, dict(zip(("x", "gain", "bias"), tensors)), dict(attributes))["y"]
 
 
 _NARROW = (torch.float16, torch.bfloat16)

@@ -2,9 +2,15 @@
 
 An op takes the inputs of keel by place, of which all but x may be None, and the attributes as text.
 It gives every output of keel; one that does not apply has the shape (0). Ops are pure: states come
-in as inputs and go out as outputs."""
+in as inputs and go out as outputs. `commit` alone writes: next states into states.
+
+The kernels are those of libkeel_norm_torch.so, which lies beside libkeel_norm.so. Where it is
+missing, or the variable KEEL_NORM_BINDING is "ctypes", they are those of this file, which call
+keel/norm.h by ctypes and take longer for a call."""
 import ctypes
 import functools
+import os
+import warnings
 
 import torch
 
@@ -71,6 +77,21 @@ def run(op, tensors, attributes):
     return tuple(outputs)
 
 
+def _enter_kernels(names):
+    """Enters the kernels of libkeel_norm_torch.so for the ops; False where there are none."""
+    path = os.path.join(os.path.dirname(_library.path()), "libkeel_norm_torch.so")
+    if os.environ.get("KEEL_NORM_BINDING") == "ctypes" or not os.path.exists(path):
+        return False
+    enter = ctypes.CDLL(path).keel_norm_torch
+    enter.restype, enter.argtypes = ctypes.c_char_p, (ctypes.POINTER(ctypes.c_char_p),
+                                                      ctypes.c_int32)
+    failure = enter((ctypes.c_char_p * len(names))(*map(str.encode, names)), len(names))
+    if failure is not None:
+        warnings.warn(f"keel_norms: {path}: {failure.decode()}; calls go by ctypes and take longer",
+                      RuntimeWarning, stacklevel=2)
+    return failure is None
+
+
 def attributes_of(op, text):
     """All attributes of an op by name, the defaults included."""
     given = dict(pair.split("=", 1) for pair in text.split())
@@ -103,8 +124,7 @@ def _define(op, outputs, fake):
                 f"{results if outputs == 1 else f'({results})'}")
 
     def kernel(*arguments):
-        tensors, text = _split(arguments, len(inputs))
-        made = run(op, tensors, text)
+        made = run(op, *_split(arguments, len(inputs)))
         return made[0] if outputs == 1 else made
 
     def shapes(*arguments):
@@ -112,7 +132,8 @@ def _define(op, outputs, fake):
         made = fake(tensors, text)
         return made[0] if outputs == 1 else made
 
-    _ops.impl(op, kernel, "CPU")
+    if not IS_COMPILED:
+        _ops.impl(op, kernel, "CPU")
     torch.library.register_fake(f"keel_norms::{op}", shapes, lib=_ops)
 
 
@@ -121,16 +142,48 @@ def _split(arguments, count):
     return tensors, rest[0] if rest else ""
 
 
+def _commit(states, following):
+    if all(bool(torch.isfinite(value).all()) for value in following):
+        for state, value in zip(states, following):
+            state.copy_(value)
+
+
+def _no_shapes(states, following):
+    pass
+
+
+_NAMES = [op for norm in NORMS for op in (norm, norm + "_backward")]
+# Whether calls go by libkeel_norm_torch.so.
+IS_COMPILED = _enter_kernels(_NAMES)
 for _norm, _facts in NORMS.items():
     _define(_norm, len(_facts.outputs), functools.partial(_fake_forward, _norm))
     _define(_norm + "_backward", len(_facts.gradients), functools.partial(_fake_backward, _norm))
+_ops.define("commit(Tensor(a!)[] states, Tensor[] following) -> ()")
+if not IS_COMPILED:
+    _ops.impl("commit", _commit, "CPU")
+torch.library.register_fake("keel_norms::commit", _no_shapes, lib=_ops)
 
-
-_OVERLOADS = {op: getattr(torch.ops.keel_norms, op).default
-              for norm in NORMS for op in (norm, norm + "_backward")}
+OVERLOADS = {op: getattr(torch.ops.keel_norms, op).default for op in _NAMES}
+commit = torch.ops.keel_norms.commit.default
 
 
 def call(op, tensors, attributes):
     """The outputs of an op as a tuple."""
-    result = _OVERLOADS[op](*tensors, attributes)
+    if torch.compiler.is_compiling():
+        result = OVERLOADS[op](*tensors, attributes)
+    else:
+        try:
+            result = OVERLOADS[op](*tensors, attributes)
+        except (ValueError, RuntimeError) as error:
+            raise refusal(op, tensors, attributes, error) from None
     return result if isinstance(result, (tuple, list)) else (result,)
+
+
+def refusal(op, tensors, attributes, error):
+    """The error of a kernel; what keel refuses has the same kind and words by either library."""
+    try:
+        _plan(op, attributes,
+              tuple([None if t is None else (t.dtype, t.shape) for t in tensors]))
+    except (TypeError, _library.KeelError) as refused:
+        return refused
+    return error

@@ -2,10 +2,11 @@
 rebinds. A step whose new statistics are not finite leaves them alone."""
 import torch
 from torch import nn
+from torch.compiler import is_compiling
 
 from .._norms import NORMS
 from . import checkpoints
-from ._autograd import all_finite
+from ._autograd import commit
 from .functional import column_norm
 from .row_modules import NoFastPath
 
@@ -13,21 +14,21 @@ from .row_modules import NoFastPath
 def _is_recomputing():
     """Whether this forward runs inside a backward: gradient checkpointing computes it again. In a
     graph of torch.compile that cannot be told."""
-    return not torch.compiler.is_compiling() and torch._C._current_graph_task_id() != -1
+    return not is_compiling() and torch._C._current_graph_task_id() != -1
 
 
-def _update(module, norm, outputs, buffers):
+def _update(norm, outputs, buffers):
     """Writes the next states of a forward into the buffers, {state: buffer}: all of them, or none
     where a number is not finite."""
     if _is_recomputing():
         return
-    following = {state: outputs.get(NORMS[norm].states[state].next) for state in buffers}
-    moves = {state: value for state, value in following.items()
-             if value is not None and value.shape == buffers[state].shape}
-    with torch.no_grad():
-        is_finite = all_finite([value for state, value in moves.items() if state != "step"])
-        for state, value in moves.items():
-            buffers[state].copy_(torch.where(is_finite, value, buffers[state]))
+    following = [(buffer, outputs.get(NORMS[norm].states[state].next))
+                 for state, buffer in buffers.items()]
+    moves = [(buffer, value) for buffer, value in following
+             if value is not None and value.shape == buffer.shape]
+    if moves:
+        with torch.no_grad():
+            commit(*map(list, zip(*moves)))
 
 
 def _refuse_recomputing(module):
@@ -56,10 +57,12 @@ class _BatchNorm:
         return self._normalize(x, mask)
 
     def _normalize(self, x, mask):
-        uses_batch = self.training or self.running_mean is None
-        if self.training and self.track_running_stats:
-            self.num_batches_tracked.add_(0 if _is_recomputing() else 1)
-        mean, var = self.running_mean, self.running_var
+        own = self._buffers.get
+        mean, var = own("running_mean"), own("running_var")
+        uses_batch = self.training or mean is None
+        keeps = self.training and self.track_running_stats and not _is_recomputing()
+        if keeps:
+            own("num_batches_tracked").add_(1)
         if mean is None:
             channels = x.shape[1] if x.dim() == 4 else x.shape[-1]
             mean, var = x.new_zeros(channels), x.new_ones(channels)
@@ -68,9 +71,9 @@ class _BatchNorm:
         outputs = column_norm("batch_norm", x, values, {
             "eps": self.eps, "keep": 1 - self._rate(), "training": uses_batch,
             "running_unbiased": True}, self._shards())
-        if self.training and self.track_running_stats:
-            _update(self, "batch_norm", outputs,
-                    {"running_mean": self.running_mean, "running_var": self.running_var})
+        if keeps and "next_running_mean" in outputs:
+            with torch.no_grad():
+                commit([mean, var], [outputs["next_running_mean"], outputs["next_running_var"]])
         return outputs["y"]
 
     def _shards(self):
@@ -126,14 +129,14 @@ class _ColumnNorm(NoFastPath, nn.Module):
                               self._shards())
         if self.training:
             moved = {name: b for name, b in buffers.items() if not states[name].by_backward}
-            _update(self, self.norm, outputs, moved)
+            _update(self.norm, outputs, moved)
         self.outputs_seen(outputs)
         return outputs["y"]
 
     def _read(self, buffers):
         """Copies of the states that the forward reads, where copies are needed. Those that the
         backward moves are read by it, and are never copied."""
-        part = None if torch.compiler.is_compiling() or not self.training else checkpoints.current()
+        part = None if is_compiling() or not self.training else checkpoints.current()
         if part is None:  # The step is saved for the backward, which must not see it move.
             return {name: b.clone() for name, b in buffers.items() if name == "step"}
         states = NORMS[self.norm].states
@@ -175,7 +178,7 @@ class PowerNorm(_ColumnNorm):
 
     def outputs_seen(self, outputs):
         if self.training:
-            self.contraction, self.nu_max = outputs["contraction"], outputs["nu_max"]
+            self.contraction, self.nu_max = outputs.get("contraction"), outputs.get("nu_max")
 
 
 class MABN(_ColumnNorm):

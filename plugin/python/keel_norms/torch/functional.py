@@ -7,11 +7,10 @@ from . import _autograd
 
 def _row(norm, x, normalized_shape, affine, **attributes):
     axes = len(normalized_shape)
-    if tuple(x.shape[x.dim() - axes:]) != tuple(normalized_shape):
+    if x.shape[-axes:] != tuple(normalized_shape):
         raise ValueError(f"{norm}: expected an input that ends in {tuple(normalized_shape)}, "
                          f"got {tuple(x.shape)}")
-    values = {"x": x, **dict(zip(("gain", "bias"), affine))}
-    return _autograd.apply(norm, values, {"axes": axes, **attributes})["y"]
+    return _autograd.row(norm, (("axes", axes), *attributes.items()), x, *affine)
 
 
 def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
@@ -26,7 +25,7 @@ def rms_norm(x, normalized_shape, weight=None, eps=None, offset=0.0):
     if eps is None:
         eps = torch.finfo(torch.promote_types(x.dtype, torch.float32)).eps
     gain = weight + offset if offset and weight is not None else weight
-    return _row("rms_norm", x, normalized_shape, (gain,), eps=eps)
+    return _row("rms_norm", x, normalized_shape, (gain, None), eps=eps)
 
 
 def ada_norm(x, C=1.0, k=0.1, eps=1e-5):  # noqa: N803 the paper's letter
@@ -50,15 +49,16 @@ def scale_norm(x, gain, eps=1e-5):
 def group_scaling(x, groups=1, eps=1e-5):
     """y = x / sqrt(mean(x^2) + eps), over groups of the last axis. Shen et al. 2020, appendix
     A.1."""
-    return _autograd.apply("group_scaling", {"x": x}, {"groups": groups, "eps": eps})["y"]
+    return _autograd.row("group_scaling", (("groups", groups), ("eps", eps)), x)
 
 
 def group_norm(x, num_groups, weight=None, bias=None, eps=1e-5):
     """Group norm of (n, channels, ...). Wu & He 2018."""
-    image = x if x.dim() == 2 else x.reshape(*x.shape[:2], -1, 1)
-    values = {"x": image, "gain": weight, "bias": bias}
-    return _autograd.apply("group_norm", values,
-                           {"groups": num_groups, "eps": eps})["y"].reshape(x.shape)
+    attributes = ("groups", num_groups), ("eps", eps)
+    if x.dim() == 2:
+        return _autograd.row("group_norm", attributes, x, weight, bias)
+    image = x.flatten(2).unsqueeze(3)
+    return _autograd.row("group_norm", attributes, image, weight, bias).reshape(x.shape)
 
 
 def instance_norm(x, weight=None, bias=None, eps=1e-5):
@@ -71,7 +71,9 @@ def column_norm(norm, x, values, attributes, shards=None):
     """A norm over the batch. x has its channels last, as (..., channels) with a mask of the other
     axes, or is an image (n, channels, h, w). Returns all outputs by name; next states are
     `next_...`, of the shape (0) in evaluation. `shards` are those of a batch on several
-    processes."""
+    processes. A batch without elements gives y alone: there is nothing to learn from it."""
+    if shards is None and x.numel() == 0:
+        return {"y": _affine(x, values.get("gain"), values.get("bias"))}
     rows = x if x.dim() in (2, 4) else x.reshape(-1, x.shape[-1])
     mask = values.get("mask")
     if mask is not None:
@@ -82,8 +84,18 @@ def column_norm(norm, x, values, attributes, shards=None):
     if shards is not None and rows.numel() < 2 * _channels(x):
         rows, values, shards = _padded(rows, values, shards)
     outputs = _autograd.apply(norm, {**values, "x": rows}, attributes, shards)
-    y = outputs["y"][:-shards.padding] if shards and shards.padding else outputs["y"]
-    return {**outputs, "y": y.reshape(x.shape)}
+    if shards is not None and shards.padding:
+        outputs["y"] = outputs["y"][:-shards.padding]
+    if rows is not x:
+        outputs["y"] = outputs["y"].reshape(x.shape)
+    return outputs
+
+
+def _affine(x, gain, bias):
+    """gain x + bias, in the type of x."""
+    channels = (-1, 1, 1) if x.dim() == 4 else (-1,)
+    y = x if gain is None else x * gain.reshape(channels)
+    return (y if bias is None else y + bias.reshape(channels)).to(x.dtype)
 
 
 def _channels(x):

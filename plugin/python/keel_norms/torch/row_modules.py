@@ -3,6 +3,7 @@ import torch
 from torch import nn
 
 from . import functional
+from ._autograd import row
 
 
 class NoFastPath:
@@ -16,7 +17,11 @@ class LayerNorm(nn.LayerNorm):
     """torch.nn.LayerNorm on keel's kernels."""
 
     def forward(self, x):
-        return functional.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+        weight, shape = self.weight, self.normalized_shape
+        if weight is None:
+            return functional.layer_norm(x, shape, None, None, self.eps)
+        # The op holds x to the weight's shape.
+        return row("layer_norm", (("axes", len(shape)), ("eps", self.eps)), x, weight, self.bias)
 
 
 class LayerNormSimple(NoFastPath, nn.Module):

@@ -1,0 +1,54 @@
+#include "backends/ranks.h"
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "backends/backend_config.h"
+#include "src/core/error.h"
+#ifdef KEEL_MPI
+#include "backends/mpi/mpi_ranks.h"
+#endif
+
+namespace keel {
+namespace {
+
+// What launchers tell a process of the number of its kind; null: none has started it.
+const char* launched_count() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    if (const char* count = std::getenv(name)) return count;
+  }
+  // PMIx tells the number over a socket alone; Slurm also by a variable.
+  return std::getenv("PMIX_RANK") ? std::getenv("SLURM_NTASKS") : nullptr;
+}
+
+}  // namespace
+
+bool has_mpi() {
+#ifdef KEEL_MPI
+  return true;
+#else
+  return false;
+#endif
+}
+
+std::unique_ptr<Communicator> start_ranks(const Say& say) {
+  const char* count = launched_count();
+  if (count == nullptr || std::string_view(count) == "1") return std::make_unique<OneRank>();
+#ifdef KEEL_MPI
+  auto ranks = mpi::join_ranks(say);
+  check(std::to_string(ranks->size()) == count, ErrorKind::kBackendMissing,
+        "this is one of {} processes that were started together, but {} finds {}: a launcher of "
+        "another MPI has started them",
+        count, ranks->description(), ranks->size());
+  return ranks;
+#else
+  static_cast<void>(say);
+  fail(ErrorKind::kBackendMissing,
+       "this is one of {} processes that were started together, and this keel was built without "
+       "MPI; install Open MPI (libopenmpi-dev) and configure with -Dmpi=enabled",
+       count);
+#endif
+}
+
+}  // namespace keel

@@ -1,0 +1,23 @@
+// The processes that were started to train together.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "src/runtime/communicator.h"
+
+namespace keel {
+
+// Takes a line for people, from any thread.
+using Say = std::function<void(const std::string& line)>;
+
+// This process alone, or, if it was started by mpirun or srun, one rank of several. Throws
+// Error{kBackendMissing} if it is one of several and keel was built without MPI. `say` is told
+// which rank has stopped to answer, before all end.
+std::unique_ptr<Communicator> start_ranks(const Say& say);
+
+// Whether this keel was built with MPI.
+bool has_mpi();
+
+}  // namespace keel

@@ -1,0 +1,202 @@
+#include "frontend/train/population.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "frontend/train/feeder.h"
+#include "frontend/train/step_graph.h"
+#include "src/ops/norm/batch_norm.h"
+#include "src/ops/norm/batch_renorm.h"
+#include "src/ops/norm/mabn.h"
+#include "src/ops/norm/pn_v.h"
+#include "src/ops/norm/power_norm.h"
+#include "src/runtime/program_cache.h"
+
+namespace keel::train {
+namespace {
+
+// Averages begin the pass with this value. It vanishes beside every statistic, and yet a batch
+// whose statistics are 0 changes it, whereas a batch without a row does not.
+constexpr double kMarker = 0x1p-100;
+
+// One statistic of one application of a norm: next = keep * before + (1 - keep) * batch. A norm
+// that is applied several times in a step, such as at all time steps beyond the last that has its
+// own statistics, finds the average that its application before left.
+struct Statistic {
+  Value before, next;
+  double keep = 0;
+  std::string leaf = {};  // under which it persists
+  bool is_first = true;   // `before` is the leaf
+};
+using Application = std::vector<Statistic>;  // of one node, none if it has no such statistics
+
+Application application_of(const Graph& g, int i) {
+  const Node& node = g.node(i);
+  if (node.op == &kPnV) {
+    const double keep = node.attrs.as<PnVAttrs>().keep;
+    return {{node.inputs[PnVInput::kPsi2], {i, PnVOutput::kNextPsi2}, keep}};
+  }
+  if (node.op != &kBatchNorm) return {};
+  const double keep = node.attrs.as<BatchNormAttrs>().keep;
+  return {{node.inputs[BatchNormInput::kRunningMean], {i, BatchNormOutput::kNextRunningMean}, keep},
+          {node.inputs[BatchNormInput::kRunningVar], {i, BatchNormOutput::kNextRunningVar}, keep}};
+}
+
+std::string output_of(Value v) { return fmt::format("population/{}/{}", v.node, v.port); }
+
+// All of a program, in its order.
+std::vector<Application> applications_of(const Graph& g) {
+  std::vector<Application> applications;
+  std::map<std::string, std::string> leaves;  // by the output of the application before
+  for (int i = 0; i < g.size(); ++i) {
+    Application application = application_of(g, i);
+    if (application.empty()) continue;
+    for (Statistic& s : application) {
+      const auto earlier = leaves.find(output_of(s.before));
+      s.is_first = earlier == leaves.end();
+      s.leaf = s.is_first ? g.node(s.before).name : earlier->second;
+      leaves[output_of(s.next)] = s.leaf;
+    }
+    applications.push_back(std::move(application));
+  }
+  return applications;
+}
+
+void refuse_running_norms(const Graph& g) {
+  const std::array running{&kPowerNorm, &kMabn, &kBatchRenorm};
+  for (int i = 0; i < g.size(); ++i) {
+    const Node& node = g.node(i);
+    check(std::ranges::find(running, node.op) == running.end(), ErrorKind::kUsage,
+          "population statistics: expected norms that train by the batch alone, got {}, which "
+          "normalizes by running statistics in training, too",
+          node.name);
+  }
+}
+
+// The sum of a statistic over the batches that had a row.
+struct PopulationSum {
+  std::vector<double> trained;  // the running average of the checkpoint
+  std::vector<double> sum;
+  std::int64_t batches = 0;
+
+  void add(const std::vector<double>& of_batch) {
+    for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += of_batch[c];
+    ++batches;
+  }
+  std::vector<double> mean() const {
+    if (batches == 0) return trained;
+    std::vector<double> mean = sum;
+    for (double& value : mean) value /= double(batches);
+    return mean;
+  }
+};
+
+class PopulationPass {
+ public:
+  PopulationPass(Backend& backend, Variables& variables, const Job& job)
+      : variables_(variables),
+        job_(job),
+        arena_(backend),
+        feeder_(job.network()),
+        programs_(backend, variables, [this](const task::Sizes& sizes) { return build(sizes); },
+                  {.arena = &arena_}) {}
+
+  void run(const TellPass& tell) {
+    const auto seed = std::uint64_t(job_.train().seed);
+    const auto rows =
+        job_.splits().stream(task::Split::kTrain, {.batch = job_.train().batch, .shuffle = seed});
+    const std::int64_t steps = rows->steps(0);
+    for (std::int64_t step = 0; step < steps; ++step) {
+      const task::Batch& batch = rows->at(0, step);
+      Program& program = programs_.at(batch.sizes);
+      feeder_.feed(program, batch, {.step = step});
+      program.run();
+      for (const Application& a : applications_.at(batch.sizes)) take(program, a);
+      if (tell) tell(step + 1, steps);
+    }
+    for (const auto& [leaf, sum] : sums_) write(leaf, sum.mean());
+  }
+
+ private:
+  // Training's forward. The averages that it would leave are outputs, and nothing persists.
+  Graph build(const task::Sizes& sizes) {
+    Graph g;
+    nn::Net net = drawing_net(g, job_, nn::Mode::kProbe);
+    const task::Inputs inputs = add_inputs(g, job_.network(), sizes);
+    g.mark_output("loss", job_.network().build(net, inputs).loss_sum);
+    refuse_running_norms(g);
+    const std::vector<Application> applications = applications_of(g);
+    check(!applications.empty(), ErrorKind::kUsage,
+          "population statistics: expected a norm over the batch, such as batchnorm; {} has none",
+          job_.task().name());
+    for (const Application& application : applications) {
+      for (const Statistic& s : application) {
+        check(s.keep < 1, ErrorKind::kUsage, "{}: expected keep < 1, got 1", s.leaf);
+        g.mark_output(output_of(s.next), s.next);
+        clear(g, s.leaf);
+      }
+    }
+    applications_[sizes] = applications;
+    return g;
+  }
+
+  // Sets an average to almost 0, which adds no rounding to what a batch gives.
+  void clear(const Graph& graph, const std::string& leaf) {
+    if (sums_.contains(leaf)) return;
+    variables_.declare(graph);
+    const Tensor stored = variables_.read(leaf, true).to(DType::kF64);
+    const auto trained = stored.as<double>();
+    write(leaf, std::vector<double>(trained.size(), kMarker));
+    sums_[leaf] = {{trained.begin(), trained.end()}, std::vector<double>(trained.size(), 0)};
+  }
+
+  void write(const std::string& leaf, const std::vector<double>& values) {
+    variables_.write(leaf, Tensor::of<double>(variables_.at(leaf).type.shape, values));
+  }
+
+  // A batch without a row leaves the averages as they are.
+  void take(const Program& program, const Application& application) {
+    std::vector<std::vector<double>> of_batch;
+    bool has_rows = false;
+    for (const Statistic& s : application) {
+      const Tensor before = value_before(program, s);
+      const Tensor next = program.fetch(output_of(s.next), true).to(DType::kF64);
+      auto& values = of_batch.emplace_back();
+      for (std::int64_t c = 0; c < next.shape().elements(); ++c) {
+        has_rows |= next.at(c) != before.at(c);
+        const double value = (next.at(c) - s.keep * before.at(c)) / (1 - s.keep);
+        values.push_back(std::abs(value) > kMarker ? value : 0);
+      }
+    }
+    if (!has_rows) return;
+    for (std::size_t i = 0; i < application.size(); ++i) {
+      sums_.at(application[i].leaf).add(of_batch[i]);
+    }
+  }
+
+  Tensor value_before(const Program& program, const Statistic& s) const {
+    return (s.is_first ? variables_.read(s.leaf, true) : program.fetch(output_of(s.before), true))
+        .to(DType::kF64);
+  }
+
+  Variables& variables_;
+  const Job& job_;
+  Arena arena_;
+  Feeder feeder_;
+  ProgramCache programs_;
+  std::map<task::Sizes, std::vector<Application>> applications_;
+  std::map<std::string, PopulationSum> sums_;  // by the leaf
+};
+
+}  // namespace
+
+void take_population_statistics(Backend& backend, Variables& variables, const Job& job,
+                                const TellPass& tell) {
+  PopulationPass(backend, variables, job).run(tell);
+}
+
+}  // namespace keel::train

@@ -1,0 +1,28 @@
+// The graphs of a step that is cut into shards: one for the gradients of a shard, and one for the
+// update by their sums.
+//
+// A shard's graph has the inputs of a step (step_graph.h) besides "lr" and "step", and updates
+// nothing: every shard starts from the states before the update. Its outputs are "loss", what its
+// layers watch, and the gradient of each parameter and the next value of each state,
+// under kSummed + NAME  those that differ between shards; those of states are averaged in the end;
+// under kWhole + NAME   those that are the same in every shard: states of whole numbers and, with
+//   train.statistics = synchronised, the states, gains and biases of norms over the batch.
+// Where such norms share their statistics, shards meet (src/ops/shard_parts.h).
+#pragma once
+
+#include "frontend/train/step_graph.h"
+
+namespace keel::train {
+
+inline constexpr std::string_view kSummed = "summed/", kWhole = "whole/";
+
+// Throws Error{kUsage} if the network has carries, and where norms over the batch would have to
+// share their statistics in micro-batches.
+Graph build_shard(const Job& job, const task::Sizes& sizes, std::vector<nn::Watch>* watches);
+
+// Clipping, optimizer and states, from the outputs of any shard's graph as inputs of the same
+// names, "loss", "lr" and "step", and "share" () f32, by which sums of states become their mean.
+// Its output is "grad_norm", with train.on_nonfinite = skip also "guard".
+Graph build_update(const Job& job, const Graph& shard);
+
+}  // namespace keel::train

@@ -1,0 +1,313 @@
+#include "frontend/train/shard_runner.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "frontend/train/shard_graph.h"
+#include "frontend/train/signals.h"
+#include "frontend/train/step_runner.h"
+
+namespace keel::train {
+namespace {
+
+task::StreamOptions shard_options(const TrainOptions& train, ShardRange own) {
+  return {.batch = train.batch,
+          .shuffle = static_cast<std::uint64_t>(train.seed),
+          .portion = {train.shards, own.first, own.end, train.accumulate}};
+}
+
+}  // namespace
+
+std::unique_ptr<Steps> make_steps(Backend& backend, Variables& variables, const Job& job,
+                                  task::Stream& stream, Ranks ranks) {
+  const std::int64_t shards = job.train().shards, processes = ranks.all.size();
+  check(shards >= processes, ErrorKind::kUsage,
+        "train.shards: expected at least {}, for each of {} processes takes whole shards, got {}; "
+        "give a number with --set train.shards=N, which is a part of the recipe",
+        processes, processes, shards);
+  if (shards == 1) return std::make_unique<StepRunner>(backend, variables, job, stream);
+  if (backend.storage(DType::kF32) == DType::kF64) {
+    return std::make_unique<ShardRunner<double>>(backend, variables, job, stream, ranks);
+  }
+  return std::make_unique<ShardRunner<float>>(backend, variables, job, stream, ranks);
+}
+
+ShardOutputs::ShardOutputs(const Graph& shard) {
+  for (const NamedValue& output : shard.outputs()) {
+    const auto count = std::size_t(shard.shape(output.value).elements());
+    if (output.name.starts_with(kSummed)) summed_.push_back({output.name, summed_count(), count});
+    if (output.name.starts_with(kWhole)) {
+      const bool is_real = is_floating(shard.type(output.value).dtype);
+      whole_.push_back({output.name, whole_count(), count, is_real});
+    }
+  }
+}
+
+std::size_t ShardOutputs::count(const std::vector<Place>& places) {
+  return places.empty() ? 0 : places.back().first + places.back().count;
+}
+
+template <class T>
+ShardRunner<T>::ShardRunner(Backend& backend, Variables& variables, const Job& job,
+                            task::Stream& stream, Ranks ranks)
+    : Steps(backend, variables, job, stream),
+      ranks_(ranks.all),
+      own_(shards_of_rank(job.train().shards, ranks_.rank(), ranks_.size())),
+      shards_(job.splits().stream(task::Split::kTrain, shard_options(job.train(), own_))),
+      shard_(backend, variables,
+             [this](const task::Sizes& sizes) {
+               watches_.clear();
+               return build_shard(job_, sizes, &watches_);
+             },
+             {.arena = &arena_, .carries = &carries_}),
+      largest_(shard_.at(shards_->shapes().front())),
+      outputs_(largest_.graph()),
+      meetings_(ranks_, job.train().shards, largest_),
+      update_(backend, variables, build_update(job, largest_.graph()),
+              {.guard = job.train().skips() ? "guard" : "grad_norm", .arena = &arena_}),
+      sum_(ranks_, job.train().shards, ranks.reduction) {}
+
+template <class T>
+const task::Batch& ShardRunner<T>::batch_of(const Piece& piece) {
+  const auto epoch = static_cast<std::uint32_t>(piece.place.epoch);
+  return shards_->at(epoch, piece.place.batch * own_.count() + piece.number);
+}
+
+template <class T>
+Program& ShardRunner<T>::feed(ProgramCache& programs, const task::Batch& batch,
+                              const Piece& piece) {
+  Program& program = programs.at(batch.sizes);
+  feeder_.feed(program, batch,
+               {.step = piece.place.step, .first_row = batch.first_row, .items = piece.items});
+  return program;
+}
+
+// The outputs of the program's last run become the next term of the shard's sum.
+template <class T>
+void ShardRunner<T>::take(const Program& program, Record& record) {
+  const auto bytes = [](auto& values, const ShardOutputs::Place& place) {
+    return std::as_writable_bytes(std::span(values).subspan(place.first, place.count));
+  };
+  for (const auto& place : outputs_.summed()) program.read(place.name, bytes(term_, place));
+  record.loss += program.scalar("loss");
+  for (std::size_t i = 0; i < watches_.size(); ++i) {
+    double& largest = record.watched[i];
+    largest = std::max(largest, program.scalar(watch_output(i)));
+  }
+  if (record.with_rows++ == 0) take_whole(program, record);
+}
+
+template <class T>
+void ShardRunner<T>::take_whole(const Program& program, Record& record) {
+  const auto read = [&]<class U>(const ShardOutputs::Place& place, std::vector<U> values) {
+    program.read(place.name, std::as_writable_bytes(std::span(values)));
+    std::ranges::copy(values, record.whole.begin() + std::ptrdiff_t(place.first));
+  };
+  for (const auto& place : outputs_.whole()) {
+    if (place.is_floating) {
+      read(place, std::vector<T>(place.count));
+    } else {
+      read(place, std::vector<std::int32_t>(place.count));
+    }
+  }
+}
+
+template <class T>
+void ShardRunner<T>::run(const Piece& piece, Record& record) {
+  term_.assign(outputs_.summed_count(), 0);
+  const task::Batch& batch = batch_of(piece);
+  if (!batch.rows.empty()) {
+    Program& program = feed(shard_, batch, piece);
+    program.run();
+    take(program, record);
+  }
+  shard_sum_.add(term_);
+}
+
+template <class T>
+typename ShardRunner<T>::Record ShardRunner<T>::no_record() const {
+  constexpr double kNothing = -std::numeric_limits<double>::infinity();
+  return {.watched = std::vector<double>(watches_.size(), kNothing),
+          .whole = std::vector<double>(outputs_.whole_count())};
+}
+
+template <class T>
+ProgramCache& ShardRunner<T>::programs_of(std::int64_t shard) {
+  if (shard == own_.first) return shard_;
+  const auto place = std::size_t(shard - own_.first - 1);
+  while (others_.size() <= place) {
+    others_.push_back(std::make_unique<Slot>(*this));
+  }
+  return others_[place]->programs;
+}
+
+template <class T>
+ShardRunner<T>::Slot::Slot(ShardRunner& runner)
+    : arena(runner.backend_),
+      programs(runner.backend_, runner.variables_,
+               [&job = runner.job_](const task::Sizes& sizes) {
+                 std::vector<nn::Watch> watches;  // known already
+                 return build_shard(job, sizes, &watches);
+               },
+               {.arena = &arena}) {}
+
+// The norms of all shards wait for each other, so that none runs ahead.
+template <class T>
+std::vector<typename ShardRunner<T>::Record> ShardRunner<T>::run_in_step(Piece piece) {
+  std::vector<Program*> programs;
+  for (std::int64_t shard = own_.first; shard < own_.end; ++shard, ++piece.number) {
+    const task::Batch& batch = batch_of(piece);
+    programs.push_back(batch.rows.empty() ? nullptr : &feed(programs_of(shard), batch, piece));
+  }
+  meetings_.run(programs);
+  std::vector<Record> records;
+  for (const Program* program : programs) {
+    records.push_back(no_record());
+    term_.assign(outputs_.summed_count(), 0);
+    if (program) take(*program, records.back());
+    sum_.add(term_);
+  }
+  return records;
+}
+
+template <class T>
+typename ShardRunner<T>::Record ShardRunner<T>::run_shard(Piece& piece) {
+  Record record = no_record();
+  for (std::int64_t m = 0; m < micro_batches(piece.place); ++m, ++piece.number) {
+    run(piece, record);
+  }
+  sum_.add(shard_sum_.sum());
+  return record;
+}
+
+// The records of all shards. A rank with fewer shards than another sends empty ones, too. The
+// signals ride on them.
+template <class T>
+std::vector<typename ShardRunner<T>::Record> ShardRunner<T>::exchange(
+    const std::vector<Record>& own) {
+  const std::int64_t shards = job_.train().shards;
+  const std::size_t most = std::size_t((shards + ranks_.size() - 1) / ranks_.size());
+  const std::size_t watches = watches_.size(), size = 2 + watches + outputs_.whole_count();
+  std::vector<double> mine{double(SignalGuard::received())};
+  for (const Record& record : own) {
+    mine.insert(mine.end(), {record.loss, record.with_rows});
+    mine.insert(mine.end(), record.watched.begin(), record.watched.end());
+    mine.insert(mine.end(), record.whole.begin(), record.whole.end());
+  }
+  mine.resize(1 + most * size);
+  const std::vector<double> all = gathered(ranks_, mine);
+  std::vector<Record> records;
+  signal_ = 0;
+  for (int r = 0; r < ranks_.size(); ++r) {
+    const double* from = all.data() + std::size_t(r) * mine.size();
+    signal_ = std::max(signal_, int(*from++));
+    for (std::int64_t i = shards_of_rank(shards, r, ranks_.size()).count(); i > 0; --i) {
+      records.push_back(
+          {from[0], from[1], {from + 2, from + 2 + watches}, {from + 2 + watches, from + size}});
+      from += size;
+    }
+  }
+  return records;
+}
+
+template <class T>
+void ShardRunner<T>::start(const StepPlace& place) {
+  Piece piece{.place = place, .items = items(place)};
+  if (meetings_.any()) return conclude(place, exchange(run_in_step(piece)));
+  std::vector<Record> own;
+  for (std::int64_t shard = own_.first; shard < own_.end; ++shard) own.push_back(run_shard(piece));
+  conclude(place, exchange(own));
+}
+
+template <class T>
+void ShardRunner<T>::conclude(const StepPlace& place, const std::vector<Record>& records) {
+  result_ = {.place = place,
+             .micro_batches = micro_batches(place),
+             .items = items(place),
+             .lr = rate(place)};
+  TreeSum<double> loss;
+  for (const Record& record : records) {
+    std::vector<double> term{record.loss};
+    loss.add(term);
+  }
+  result_.loss = loss.sum().front();
+  update(sum_.total(), records);
+  result_.grad_norm = update_.scalar("grad_norm");
+  for (std::size_t i = 0; is_watched(place.step) && i < watches_.size(); ++i) {
+    double largest = records.front().watched[i];
+    for (const Record& record : records) largest = std::max(largest, record.watched[i]);
+    result_.watched.push_back(largest);
+  }
+  has_result_ = true;
+}
+
+// What is the same in every shard that has rows is the largest of them all, too.
+template <class T>
+void ShardRunner<T>::feed_whole(const std::vector<Record>& records) {
+  std::vector<double> whole;
+  for (const Record& record : records) {
+    if (record.with_rows == 0) continue;
+    if (whole.empty()) whole = record.whole;
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      if (!(whole[i] >= record.whole[i])) whole[i] = record.whole[i];
+    }
+  }
+  const auto feed = [&]<class U>(const ShardOutputs::Place& place, U) {
+    const auto first = whole.begin() + std::ptrdiff_t(place.first);
+    const std::vector<U> values(first, first + std::ptrdiff_t(place.count));
+    update_.feed(place.name, std::as_bytes(std::span(values)));
+  };
+  for (const auto& place : outputs_.whole()) {
+    if (place.is_floating) {
+      feed(place, T());
+    } else {
+      feed(place, std::int32_t());
+    }
+  }
+}
+
+template <class T>
+void ShardRunner<T>::update(std::span<const T> total, const std::vector<Record>& records) {
+  double with_rows = 0;
+  for (const Record& record : records) with_rows += record.with_rows;
+  check(with_rows > 0, ErrorKind::kInternal, "[shards] an update without a row");
+  for (const auto& place : outputs_.summed()) {
+    update_.feed(place.name, std::as_bytes(total.subspan(place.first, place.count)));
+  }
+  feed_whole(records);
+  feeder_.feed(update_, {.step = result_.place.step, .items = 1, .rate = result_.lr},
+               {.loss = result_.loss, .share = 1 / with_rows});
+  update_.run();
+}
+
+template <class T>
+const StepResult* ShardRunner<T>::next(bool) {
+  return std::exchange(has_result_, false) ? &result_ : nullptr;
+}
+
+template <class T>
+std::string ShardRunner<T>::first_not_finite(const StepResult& r) {
+  Piece piece{.place = r.place, .items = r.items};
+  std::string mine;
+  for (; mine.empty() && piece.number < pieces(r.place); ++piece.number) {
+    const task::Batch& batch = batch_of(piece);
+    if (batch.rows.empty()) continue;
+    Program& program = feed(shard_, batch, piece);
+    meetings_.feed_nothing(program);
+    const auto found = program.find_non_finite();
+    if (!found) continue;
+    const std::int64_t shard = own_.first + piece.number / r.micro_batches;
+    mine = fmt::format("shard {} of {}", shard,
+                       place_text(*found, r.place.batch + piece.number % r.micro_batches));
+  }
+  for (const std::string& text : gathered(ranks_, mine)) {
+    if (!text.empty()) return text;
+  }
+  return "a sum of shards, each of which is finite";
+}
+
+template class ShardRunner<float>;
+template class ShardRunner<double>;
+
+}  // namespace keel::train

@@ -1,0 +1,188 @@
+// keel/norm.h for PyTorch: kernels of its dispatcher on the CPU, by LibTorch's stable C interface.
+// keel_norms.torch declares the ops (_ops.py) and asks for their kernels here; without this library
+// it has kernels in Python that do the same.
+#include <array>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "plugin/c/torch_pages.h"
+#include "plugin/c/torch_plans.h"
+
+namespace keel::plugin::torch {
+namespace {
+
+// More ops than keel has. A kernel of the dispatcher is told its arguments alone, so every op needs
+// a function of its own.
+constexpr std::size_t kMaxOps = 64;
+
+// More inputs, and more outputs, than an op has.
+constexpr std::size_t kMaxArrays = 16;
+
+struct Op {
+  std::string name;
+  bool needs_first;  // the first input is a Tensor, not a Tensor?
+};
+Op ops[kMaxOps];
+
+// PyTorch's threads as keel's.
+void share(void*, std::int64_t blocks, void (*work)(void*, std::int64_t, std::int64_t),
+           void* argument) {
+  struct Blocks {
+    void (*work)(void*, std::int64_t, std::int64_t);
+    void* argument;
+  } body{work, argument};
+  const auto run = [](std::int64_t first, std::int64_t last, void* of) {
+    const auto& blocks_of = *static_cast<const Blocks*>(of);
+    blocks_of.work(blocks_of.argument, first, last);
+  };
+  KEEL_TORCH(torch_parallel_for, 0, blocks, 1, run, &body);
+}
+
+keel_executor executor() {
+  std::uint32_t threads = 1;
+  KEEL_TORCH(torch_get_num_threads, &threads);
+  return {share, nullptr, std::int32_t(threads)};
+}
+
+// The arguments of an op: its inputs by place, then the attributes. The arrays have a fixed size,
+// here and below, because a call should take no longer than its kernel.
+struct Arguments {
+  std::array<Tensor, kMaxArrays> inputs;
+  std::size_t count;
+  std::string attributes;
+
+  Arguments(const Op& op, const Value* stack, std::uint64_t arguments) : count(arguments - 1) {
+    for (std::size_t i = 0; i < count; ++i) {
+      inputs[i] = i == 0 && op.needs_first ? take_tensor(stack[i]) : take_optional(stack[i]);
+    }
+    take_text(stack[count], attributes);
+    for (Tensor& input : inputs) {
+      if (input) input = contiguous(std::move(input));
+    }
+  }
+};
+
+// Runs a plan on the inputs' addresses and gives its outputs.
+std::array<Tensor, kMaxArrays> outputs_of(const Planned& planned, const void* const* from) {
+  std::array<Tensor, kMaxArrays> outputs;
+  std::array<void*, kMaxArrays> to{};
+  const keel_executor threads = executor();
+  for (std::size_t j = 0; j < planned.outputs.size(); ++j) {
+    outputs[j] = empty(planned.outputs[j].form);
+    to[j] = mutable_address(outputs[j]);
+    ready_pages(to[j], planned.outputs[j].bytes, threads);
+  }
+  Tensor workspace;  // PyTorch aligns to 64 bytes
+  if (planned.workspace > 0) {
+    static const std::int32_t u8 = functions().aoti_torch_dtype_uint8();
+    workspace = empty({u8, 1, &planned.workspace});
+  }
+  if (keel_plan_run(planned.plan.get(), from, to.data(),
+                    workspace ? mutable_address(workspace) : nullptr, &threads) != KEEL_OK) {
+    throw std::invalid_argument(keel_error());
+  }
+  return outputs;
+}
+
+void run(const Op& op, Value* stack, std::uint64_t arguments, std::uint64_t expected) {
+  if (arguments > kMaxArrays || expected > kMaxArrays) throw std::length_error("too many arrays");
+  const Arguments given(op, stack, arguments);
+  const auto planned =
+      plan_for({op.name.c_str(), given.attributes, {given.inputs.data(), given.count}});
+  if (planned->outputs.size() != expected) {
+    throw std::invalid_argument("keel_norms: " + op.name + " was declared with other outputs");
+  }
+  std::array<const void*, kMaxArrays> from{};
+  for (std::size_t i = 0; i < given.count; ++i) {
+    if (given.inputs[i]) from[i] = address(given.inputs[i]);
+  }
+  auto outputs = outputs_of(*planned, from.data());
+  for (std::size_t j = 0; j < expected; ++j) stack[j] = outputs[j].release();
+}
+
+template <class Real>
+bool all_finite(const Tensor& tensor, const Form& form) {
+  const auto* numbers = static_cast<const Real*>(address(tensor));
+  std::int64_t count = 1;
+  for (std::int64_t axis = 0; axis < form.rank; ++axis) count *= form.sizes[axis];
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (!std::isfinite(numbers[i])) return false;
+  }
+  return true;
+}
+
+// Integers are finite.
+bool is_finite(const Tensor& tensor) {
+  static const std::int32_t f32 = functions().aoti_torch_dtype_float32();
+  static const std::int32_t f64 = functions().aoti_torch_dtype_float64();
+  const Form form = form_of(tensor);
+  if (form.dtype == f32) return all_finite<float>(tensor, form);
+  return form.dtype != f64 || all_finite<double>(tensor, form);
+}
+
+// commit(Tensor(a!)[] states, Tensor[] following): writes the following values into the states, all
+// or, where a number is not finite, none.
+void commit(Value* stack, std::uint64_t, std::uint64_t) {
+  const std::vector<Tensor> states = take_list(stack[0]);
+  std::vector<Tensor> following = take_list(stack[1]);
+  if (states.size() != following.size()) {
+    throw std::invalid_argument("commit: expected a value for each state");
+  }
+  bool moves = true;
+  for (Tensor& tensor : following) {
+    tensor = contiguous(std::move(tensor));
+    moves = moves && is_finite(tensor);
+  }
+  for (std::size_t i = 0; moves && i < states.size(); ++i) {
+    KEEL_TORCH(aoti_torch_copy_, states[i].get(), following[i].get(), 0);
+  }
+}
+
+template <std::size_t Place>
+void boxed(Value* stack, std::uint64_t inputs, std::uint64_t outputs) {
+  run(ops[Place], stack, inputs, outputs);
+}
+
+template <std::size_t... Places>
+BoxedKernel kernel_of(std::size_t place, std::index_sequence<Places...>) {
+  static constexpr BoxedKernel kernels[] = {boxed<Places>...};
+  return kernels[place];
+}
+
+void enter(LibraryObject* library, const char* const* names, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    ops[i] = {names[i], !std::string_view(names[i]).ends_with("_backward")};
+    KEEL_TORCH(torch_library_impl, library, names[i],
+               kernel_of(i, std::make_index_sequence<kMaxOps>()), kVersion);
+  }
+  KEEL_TORCH(torch_library_impl, library, "commit", commit, kVersion);
+}
+
+// Registers the kernels. Throws std::runtime_error.
+void enter_kernels(const char* const* names, std::size_t count) {
+  if (const char* missing = find_functions()) {
+    throw std::runtime_error(std::string("PyTorch has no ") + missing);
+  }
+  if (count > kMaxOps) throw std::runtime_error("too many ops");
+  LibraryObject* library = nullptr;  // lives as long as the process
+  KEEL_TORCH(aoti_torch_library_init_impl, "keel_norms", "CPU", __FILE__, __LINE__, &library);
+  enter(library, names, count);
+}
+
+}  // namespace
+}  // namespace keel::plugin::torch
+
+// Enters the kernels of keel_norms::NAME for `count` names, and that of keel_norms::commit, into
+// the dispatcher of the PyTorch that is loaded. Returns nullptr, or why it could not; the text
+// stays valid. To be called once.
+extern "C" KEEL_API const char* keel_norm_torch(const char* const* names, std::int32_t count) {
+  static std::string failure;
+  try {
+    keel::plugin::torch::enter_kernels(names, std::size_t(count));
+    return nullptr;
+  } catch (const std::exception& error) {
+    failure = error.what();
+    return failure.c_str();
+  }
+}

@@ -1,0 +1,20 @@
+// The cells of a plan beside the paper's.
+#pragma once
+
+#include <string>
+
+#include "frontend/report/comparison.h"
+#include "program/reproduce_plan.h"
+
+namespace keel::cli {
+
+// "finished", "to do", "diverged".
+std::string state_text(const Trial& trial);
+
+// Reads the finished runs of the plan; a cell without one says why.
+report::Comparison compare(const Plan& plan, const ReproduceArgs& args);
+
+// Adds the rows that a paper computes from others, where both are among those of the table.
+void add_differences(const study::PaperTable& table, report::Comparison& comparison);
+
+}  // namespace keel::cli

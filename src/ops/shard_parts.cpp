@@ -1,0 +1,33 @@
+#include "src/ops/shard_parts.h"
+
+#include <algorithm>
+
+namespace keel {
+namespace {
+
+std::int64_t meetings_of(const Graph& g) {
+  return std::ranges::count_if(
+      g.outputs(), [](const NamedValue& output) { return output.name.starts_with(kMeeting); });
+}
+
+}  // namespace
+
+Value given_for(const Graph& graph, Value all) {
+  const Node& node = graph.node(all);
+  if (node.kind != NodeKind::kInput) return {};
+  const auto found = std::ranges::find(graph.outputs(), node.name, &NamedValue::name);
+  return found == graph.outputs().end() ? Value{} : found->value;
+}
+
+namespace ops {
+
+Value all_shards(Graph& g, Value part, std::int64_t shards) {
+  const std::string name = fmt::format("{}{}", kMeeting, meetings_of(g));
+  std::vector<std::int64_t> sizes{shards};
+  for (const std::int64_t size : g.shape(part).sizes()) sizes.push_back(size);
+  g.mark_output(name, part);
+  return g.input(name, {g.type(part).dtype, Shape(sizes)});
+}
+
+}  // namespace ops
+}  // namespace keel

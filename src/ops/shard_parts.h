@@ -1,0 +1,26 @@
+// Where the shards of a batch meet. Every shard is an instance of one graph, and the instances run
+// in step: at a meeting each gives a value, and takes the values of all. In the graph these are an
+// output and an input of one name, so no op and no kernel knows of it; whoever runs the instances
+// (Program::run_part) copies the one to the other.
+#pragma once
+
+#include <string_view>
+
+#include "src/graph/graph.h"
+
+namespace keel {
+
+// Outputs and inputs of this prefix belong to meetings, numbered in the order of the graph.
+inline constexpr std::string_view kMeeting = "meeting/";
+
+// The value that a shard gives where it takes `all`; absent where `all` is no such input.
+Value given_for(const Graph& graph, Value all);
+
+namespace ops {
+
+// Gives `part` and returns the values of all shards, (shards, shape of part...), in their order. A
+// shard without a row gives zeros.
+Value all_shards(Graph& g, Value part, std::int64_t shards);
+
+}  // namespace ops
+}  // namespace keel

@@ -1,0 +1,98 @@
+// Conversions. A float becomes the nearest integer that its type has, NaN becomes 0.
+#include <limits>
+
+#include "tests/ptx/canonical.h"
+#include "tests/ptx/lane_op.h"
+
+namespace keel::ptx {
+namespace {
+
+using s8 = std::int8_t;
+using s16 = std::int16_t;
+using s32 = std::int32_t;
+using s64 = std::int64_t;
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+template <class To, class From>
+To clamped(From x) {
+  if (!(x == x)) return 0;
+  // The first power of two beyond the type, which floats have exactly, unlike the largest integer.
+  const From beyond = std::ldexp(From(1), std::numeric_limits<To>::digits);
+  if (x >= beyond) return std::numeric_limits<To>::max();
+  if (x < From(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
+  return To(x);
+}
+
+template <class F>
+F saturated(F x) {
+  return !(x > 0) ? F(0) : x > 1 ? F(1) : x;
+}
+
+template <class To, class F>
+void add_to_integer(Forms& forms, const std::string& types) {
+  add<[](F a) { return clamped<To>(std::nearbyint(a)); }>(forms, "cvt.rni" + types);
+  add<[](F a) { return clamped<To>(std::trunc(a)); }>(forms, "cvt.rzi" + types);
+  add<[](F a) { return clamped<To>(std::floor(a)); }>(forms, "cvt.rmi" + types);
+  add<[](F a) { return clamped<To>(std::ceil(a)); }>(forms, "cvt.rpi" + types);
+}
+
+template <class F>
+void add_of_float(Forms& forms, const std::string& type) {
+  add_to_integer<s32, F>(forms, ".s32" + type);
+  add_to_integer<s64, F>(forms, ".s64" + type);
+  add_to_integer<u32, F>(forms, ".u32" + type);
+  add_to_integer<u64, F>(forms, ".u64" + type);
+  add<[](F a) { return canonical(std::nearbyint(a)); }>(forms, "cvt.rni" + type + type);
+  add<[](F a) { return canonical(std::trunc(a)); }>(forms, "cvt.rzi" + type + type);
+  add<[](F a) { return canonical(std::floor(a)); }>(forms, "cvt.rmi" + type + type);
+  add<[](F a) { return canonical(std::ceil(a)); }>(forms, "cvt.rpi" + type + type);
+  add<[](F a) { return saturated(a); }>(forms, "cvt.sat" + type + type);
+  add<[](s32 a) { return F(a); }>(forms, "cvt.rn" + type + ".s32");
+  add<[](s64 a) { return F(a); }>(forms, "cvt.rn" + type + ".s64");
+  add<[](u16 a) { return F(a); }>(forms, "cvt.rn" + type + ".u16");
+  add<[](u32 a) { return F(a); }>(forms, "cvt.rn" + type + ".u32");
+  add<[](u64 a) { return F(a); }>(forms, "cvt.rn" + type + ".u64");
+}
+
+// A register of 8 bits lies in the lower half of one of 16.
+template <class From>
+void add_integers(Forms& forms, const std::string& from) {
+  add<[](From a) { return s16(s8(a)); }>(forms, "cvt.s8" + from);
+  add<[](From a) { return u16(u8(a)); }>(forms, "cvt.u8" + from);
+  add<[](From a) { return s16(a); }>(forms, "cvt.s16" + from);
+  add<[](From a) { return u16(a); }>(forms, "cvt.u16" + from);
+  add<[](From a) { return s32(a); }>(forms, "cvt.s32" + from);
+  add<[](From a) { return u32(a); }>(forms, "cvt.u32" + from);
+  add<[](From a) { return s64(a); }>(forms, "cvt.s64" + from);
+  add<[](From a) { return u64(a); }>(forms, "cvt.u64" + from);
+}
+
+}  // namespace
+
+void add_convert_forms(Forms& forms) {
+  add_of_float<float>(forms, ".f32");
+  add_of_float<double>(forms, ".f64");
+  add<[](float a) { return double(canonical(a)); }>(forms, "cvt.f64.f32");
+  add<[](double a) { return canonical(float(a)); }>(forms, "cvt.rn.f32.f64");
+  add_integers<s16>(forms, ".s16");
+  add_integers<u16>(forms, ".u16");
+  add_integers<s32>(forms, ".s32");
+  add_integers<u32>(forms, ".u32");
+  add_integers<s64>(forms, ".s64");
+  add_integers<u64>(forms, ".u64");
+  const auto of_bytes = [&]<class Byte>(Byte, const std::string& from) {
+    add<[](u16 a) { return s16(Byte(a)); }>(forms, "cvt.s16" + from);
+    add<[](u16 a) { return u16(Byte(a)); }>(forms, "cvt.u16" + from);
+    add<[](u16 a) { return s32(Byte(a)); }>(forms, "cvt.s32" + from);
+    add<[](u16 a) { return u32(Byte(a)); }>(forms, "cvt.u32" + from);
+    add<[](u16 a) { return s64(Byte(a)); }>(forms, "cvt.s64" + from);
+    add<[](u16 a) { return u64(Byte(a)); }>(forms, "cvt.u64" + from);
+  };
+  of_bytes(s8{}, ".s8");
+  of_bytes(u8{}, ".u8");
+}
+
+}  // namespace keel::ptx

@@ -1,0 +1,187 @@
+// cuBLASLt's part: products by plain loops with sums in double, as the emulator of fibers has them
+// (backends/cuda/emulator/matmul.cpp), so that both give the same bits. It reads the descriptions
+// that keel makes: their layout, order and transposes are tested, cuBLASLt's own work is not.
+#include <cublasLt.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "tests/ptx/cuda/device.h"
+#include "tests/ptx/fault.h"
+
+using keel::ptx::answer;
+using keel::ptx::device;
+using keel::ptx::fail;
+
+namespace {
+
+struct Layout {
+  std::int64_t rows = 0, columns = 0, width = 0, stride = 0;
+  std::int32_t batch = 1, order = CUBLASLT_ORDER_COL;
+};
+
+struct Description {
+  bool tf32 = false;
+  std::int32_t transposes[2] = {CUBLAS_OP_N, CUBLAS_OP_N};
+};
+
+const Layout& layout(cublasLtMatrixLayout_t handle) { return *reinterpret_cast<Layout*>(handle); }
+
+// The nearest number with 10 bits of mantissa, as tensor cores take factors.
+float to_tf32(float value) {
+  if (!std::isfinite(value)) return value;
+  constexpr std::uint32_t kDropped = (1 << 13) - 1;
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return std::bit_cast<float>((bits + kDropped / 2 + (bits >> 13 & 1)) & ~kDropped);
+}
+
+// One matrix of a batch, transposed or not.
+struct Matrix {
+  const float* data;
+  const Layout& layout;
+  bool transposed, tf32;
+
+  std::int64_t rows() const { return transposed ? layout.columns : layout.rows; }
+  std::int64_t columns() const { return transposed ? layout.rows : layout.columns; }
+  double at(std::int64_t row, std::int64_t column) const {
+    if (transposed) std::swap(row, column);
+    const float value = data[row * layout.width + column];
+    return tf32 ? to_tf32(value) : value;
+  }
+};
+
+void multiply(const Matrix& a, const Matrix& b, float* y, const Layout& to) {
+  std::vector<double> sums(static_cast<std::size_t>(b.columns()));
+  for (std::int64_t row = 0; row < a.rows(); ++row) {
+    std::fill(sums.begin(), sums.end(), 0.0);
+    for (std::int64_t i = 0; i < a.columns(); ++i) {
+      const double left = a.at(row, i);
+      for (std::int64_t j = 0; j < b.columns(); ++j) sums[std::size_t(j)] += left * b.at(i, j);
+    }
+    for (std::int64_t j = 0; j < b.columns(); ++j) {
+      y[row * to.width + j] = float(sums[std::size_t(j)]);
+    }
+  }
+}
+
+// The operand lies in device memory and is as aligned as keel promised cuBLASLt.
+void expect_operand(const void* data, const Layout& of, const char* what) {
+  const auto at = reinterpret_cast<std::uint64_t>(data);
+  if (at % 64) fail("a product's {} is not aligned to 64 bytes", what);
+  const std::int64_t last = (of.batch - 1) * of.stride + (of.rows - 1) * of.width + of.columns;
+  if (!device().kernels.memory().holds(at, last * std::int64_t(sizeof(float)))) {
+    fail("a product's {}: {}", what, device().kernels.memory().whereabouts(at));
+  }
+}
+
+cublasStatus_t status_of(cudaError_t status) {
+  return status == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+
+}  // namespace
+
+KEEL_PTX_API cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  *handle = reinterpret_cast<cublasLtHandle_t>(new int(0));
+  return CUBLAS_STATUS_SUCCESS;
+}
+KEEL_PTX_API cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  delete reinterpret_cast<int*>(handle);
+  return CUBLAS_STATUS_SUCCESS;
+}
+KEEL_PTX_API const char* cublasLtGetStatusString(cublasStatus_t) { return device().text.c_str(); }
+
+KEEL_PTX_API cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* made, cudaDataType,
+                                                       std::uint64_t rows, std::uint64_t columns,
+                                                       std::int64_t width) {
+  *made = reinterpret_cast<cublasLtMatrixLayout_t>(
+      new Layout{std::int64_t(rows), std::int64_t(columns), width});
+  return CUBLAS_STATUS_SUCCESS;
+}
+KEEL_PTX_API cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t handle) {
+  delete reinterpret_cast<Layout*>(handle);
+  return CUBLAS_STATUS_SUCCESS;
+}
+KEEL_PTX_API cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t handle,
+                                                             cublasLtMatrixLayoutAttribute_t what,
+                                                             const void* value, std::size_t bytes) {
+  auto& to = *reinterpret_cast<Layout*>(handle);
+  void* field = &to.stride;
+  if (what == CUBLASLT_MATRIX_LAYOUT_ORDER) field = &to.order;
+  if (what == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT) field = &to.batch;
+  const std::size_t wanted = field == &to.stride ? sizeof to.stride : sizeof to.batch;
+  if (bytes != wanted) return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(field, value, bytes);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+KEEL_PTX_API cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* made,
+                                                     cublasComputeType_t compute, cudaDataType) {
+  *made = reinterpret_cast<cublasLtMatmulDesc_t>(
+      new Description{compute == CUBLAS_COMPUTE_32F_FAST_TF32});
+  return CUBLAS_STATUS_SUCCESS;
+}
+KEEL_PTX_API cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t handle) {
+  delete reinterpret_cast<Description*>(handle);
+  return CUBLAS_STATUS_SUCCESS;
+}
+KEEL_PTX_API cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t handle,
+                                                           cublasLtMatmulDescAttributes_t what,
+                                                           const void* value, std::size_t bytes) {
+  auto& to = *reinterpret_cast<Description*>(handle);
+  if (bytes != sizeof(std::int32_t)) return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(&to.transposes[what == CUBLASLT_MATMUL_DESC_TRANSB], value, bytes);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+KEEL_PTX_API cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* made) {
+  *made = reinterpret_cast<cublasLtMatmulPreference_t>(new int(0));
+  return CUBLAS_STATUS_SUCCESS;
+}
+KEEL_PTX_API cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t handle) {
+  delete reinterpret_cast<int*>(handle);
+  return CUBLAS_STATUS_SUCCESS;
+}
+KEEL_PTX_API cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
+    cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t, const void*, std::size_t) {
+  return CUBLAS_STATUS_SUCCESS;
+}
+KEEL_PTX_API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
+    cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int,
+    cublasLtMatmulHeuristicResult_t* results, int* found) {
+  results[0] = {};
+  *found = 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+KEEL_PTX_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t how, const void*,
+                                           const void* a, cublasLtMatrixLayout_t a_layout,
+                                           const void* b, cublasLtMatrixLayout_t b_layout,
+                                           const void*, const void*, cublasLtMatrixLayout_t,
+                                           void* y, cublasLtMatrixLayout_t y_layout,
+                                           const cublasLtMatmulAlgo_t*, void* workspace,
+                                           std::size_t, cudaStream_t) {
+  return status_of(answer([&] {
+    const Layout of_a = layout(a_layout), of_b = layout(b_layout), of_y = layout(y_layout);
+    const Description description = *reinterpret_cast<Description*>(how);
+    expect_operand(a, of_a, "first factor");
+    expect_operand(b, of_b, "second factor");
+    expect_operand(y, of_y, "result");
+    if (reinterpret_cast<std::uintptr_t>(workspace) % 256) fail("a workspace begins unaligned");
+    if (of_a.order != CUBLASLT_ORDER_ROW || of_b.order != of_a.order || of_y.order != of_a.order) {
+      fail("a product of matrices that are not stored by rows");
+    }
+    device().enqueue([=] {
+      for (std::int64_t i = 0; i < of_y.batch; ++i) {
+        const auto* const left = static_cast<const float*>(a) + i * of_a.stride;
+        const auto* const right = static_cast<const float*>(b) + i * of_b.stride;
+        multiply({left, of_a, description.transposes[0] == CUBLAS_OP_T, description.tf32},
+                 {right, of_b, description.transposes[1] == CUBLAS_OP_T, description.tf32},
+                 static_cast<float*>(y) + i * of_y.stride, of_y);
+      }
+    });
+    return cudaSuccess;
+  }));
+}

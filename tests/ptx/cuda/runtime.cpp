@@ -1,0 +1,192 @@
+// The functions of CUDA's runtime that keel calls. Work is done at once, so events have always
+// been reached; what CUDA refuses during a capture is refused here, too.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "tests/ptx/cuda/device.h"
+#include "tests/ptx/fault.h"
+
+using keel::ptx::answer;
+using keel::ptx::device;
+using keel::ptx::fail;
+using keel::ptx::Work;
+
+namespace {
+
+using Graph = std::vector<Work>;
+using Clock = std::chrono::steady_clock;
+
+std::byte* bytes_of(void* memory) { return static_cast<std::byte*>(memory); }
+
+// A copy may not leave the pieces of device memory that it names.
+void expect_device(const void* memory, std::size_t bytes) {
+  const auto at = reinterpret_cast<std::uint64_t>(memory);
+  if (bytes && !device().kernels.memory().holds(at, std::int64_t(bytes))) {
+    fail("a copy of {} bytes: {}", bytes, device().kernels.memory().whereabouts(at));
+  }
+}
+
+// The host waits, which it may not while a stream is captured.
+cudaError_t waited() {
+  return device().recording ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+}
+
+}  // namespace
+
+KEEL_PTX_API cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
+KEEL_PTX_API cudaError_t cudaSetDevice(int number) {
+  return answer([&] { return number == 0 ? cudaSuccess : cudaErrorInvalidDevice; });
+}
+KEEL_PTX_API cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  *properties = {};
+  std::strcpy(properties->name, "PTX on the host");
+  properties->major = 8;
+  properties->l2CacheSize = 1 << 20;
+  properties->multiProcessorCount = 108;
+  return cudaSuccess;
+}
+KEEL_PTX_API cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
+KEEL_PTX_API cudaError_t cudaGetLastError() { return std::exchange(device().last, cudaSuccess); }
+KEEL_PTX_API cudaError_t cudaPeekAtLastError() { return device().last; }
+KEEL_PTX_API const char* cudaGetErrorString(cudaError_t status) {
+  switch (status) {
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorLaunchFailure:
+      return device().text.c_str();
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorInvalidDevice:
+      return "invalid device ordinal";
+    case cudaErrorStreamCaptureUnsupported:
+      return "operation not permitted during a capture";
+    default:
+      return "an error";
+  }
+}
+
+KEEL_PTX_API cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  return answer([&] {
+    *memory = device().allocate(bytes);
+    return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
+  });
+}
+KEEL_PTX_API cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t) {
+  if (device().recording) return answer([] { return cudaErrorStreamCaptureUnsupported; });
+  return cudaMalloc(memory, bytes);
+}
+KEEL_PTX_API cudaError_t cudaFree(void* memory) {
+  return answer([&] {
+    device().kernels.memory().remove(bytes_of(memory));
+    device().pieces.erase(bytes_of(memory));
+    return cudaSuccess;
+  });
+}
+KEEL_PTX_API cudaError_t cudaFreeAsync(void* memory, cudaStream_t) { return cudaFree(memory); }
+KEEL_PTX_API cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
+  return answer([&] {
+    *memory =
+        bytes < std::size_t{1} << 40 ? std::calloc(std::max<std::size_t>(bytes, 1), 1) : nullptr;
+    return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
+  });
+}
+KEEL_PTX_API cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
+  return cudaHostAlloc(memory, bytes, 0);
+}
+KEEL_PTX_API cudaError_t cudaFreeHost(void* memory) {
+  std::free(memory);
+  return cudaSuccess;
+}
+
+KEEL_PTX_API cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes,
+                                         cudaMemcpyKind kind, cudaStream_t) {
+  return answer([&] {
+    if (kind != cudaMemcpyDeviceToHost) expect_device(to, bytes);
+    if (kind != cudaMemcpyHostToDevice) expect_device(from, bytes);
+    device().enqueue([=] { std::memmove(to, from, bytes); });
+    return cudaSuccess;
+  });
+}
+KEEL_PTX_API cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t) {
+  return answer([&] {
+    expect_device(memory, bytes);
+    device().enqueue([=] { std::memset(memory, value, bytes); });
+    return cudaSuccess;
+  });
+}
+
+KEEL_PTX_API cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  *stream = reinterpret_cast<cudaStream_t>(new int(0));
+  return cudaSuccess;
+}
+KEEL_PTX_API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  delete reinterpret_cast<int*>(stream);
+  return cudaSuccess;
+}
+KEEL_PTX_API cudaError_t cudaStreamSynchronize(cudaStream_t) { return answer(waited); }
+
+KEEL_PTX_API cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
+  return answer([] {
+    if (device().recording) return cudaErrorStreamCaptureUnsupported;
+    device().recording = new Graph;
+    return cudaSuccess;
+  });
+}
+KEEL_PTX_API cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph) {
+  return answer([&] {
+    *graph = reinterpret_cast<cudaGraph_t>(std::exchange(device().recording, nullptr));
+    return cudaSuccess;
+  });
+}
+KEEL_PTX_API cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                              unsigned long long) {
+  *exec = reinterpret_cast<cudaGraphExec_t>(new Graph(*reinterpret_cast<Graph*>(graph)));
+  return cudaSuccess;
+}
+KEEL_PTX_API cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t) {
+  return answer([&] {
+    for (const Work& work : *reinterpret_cast<Graph*>(exec)) device().enqueue(work);
+    return cudaSuccess;
+  });
+}
+KEEL_PTX_API cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete reinterpret_cast<Graph*>(graph);
+  return cudaSuccess;
+}
+KEEL_PTX_API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  delete reinterpret_cast<Graph*>(exec);
+  return cudaSuccess;
+}
+
+KEEL_PTX_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = reinterpret_cast<cudaEvent_t>(new Clock::time_point(Clock::now()));
+  return cudaSuccess;
+}
+KEEL_PTX_API cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return cudaEventCreateWithFlags(event, 0);
+}
+KEEL_PTX_API cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete reinterpret_cast<Clock::time_point*>(event);
+  return cudaSuccess;
+}
+KEEL_PTX_API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+  *reinterpret_cast<Clock::time_point*>(event) = Clock::now();
+  return cudaSuccess;
+}
+KEEL_PTX_API cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
+KEEL_PTX_API cudaError_t cudaEventSynchronize(cudaEvent_t) { return answer(waited); }
+KEEL_PTX_API cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start,
+                                              cudaEvent_t end) {
+  const auto time = [](cudaEvent_t event) { return *reinterpret_cast<Clock::time_point*>(event); };
+  *milliseconds = std::chrono::duration<float, std::milli>(time(end) - time(start)).count();
+  return cudaSuccess;
+}

@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""Trains as several processes: the same bytes for any number of them, whoever ends or stalls.
+
+usage: tests/ranks/check_ranks.py ROOT BUILD [--filter TEXT] [--kills N]
+
+BUILD is a build folder with keel. Says so, and does nothing, without mpirun or a keel without MPI.
+--kills kills a random rank so many times at a random moment (default 2)."""
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+OFTEN = ["train.checkpoint_every=1", "train.log_every=1", "train.keep_checkpoints=99"]
+TASKS = [
+    ("mnist_mlp", ["train.shards=7", "train.max_steps=20", "data.train_rows=2000"]),
+    ("mnist_cnn", ["train.shards=8", "train.max_steps=4", "data.train_rows=2000",
+                   "model.norm=batchnorm"]),
+    ("mnist_mlp", ["train.shards=7", "train.max_steps=20", "data.train_rows=2000",
+                   "model.norm=powernorm", "train.statistics=local"]),
+    ("text_classifier", ["train.shards=7", "train.max_steps=6", "train.batch=256",
+                         "data.train_rows=200", "model.layers=1", "model.width=16",
+                         "model.heads=2", "model.feed_forward=16"]),
+]
+# Runs that last long enough to be disturbed.
+LONG = ("mnist_mlp", [*OFTEN, "train.shards=6", "train.max_steps=150", "data.train_rows=4000"])
+
+
+class Wrong(Exception):
+    """Bytes differ, or a run ended as it should not."""
+
+
+def expect(holds, text):
+    if not holds:
+        raise Wrong(text)
+
+
+def words_of(case, folder):
+    model, settings = case
+    sets = [word for setting in settings for word in ("--set", setting)]
+    return [model, "--out", str(folder), *sets]
+
+
+class Runner:
+    def __init__(self, build):
+        self.keel = str(pathlib.Path(build).resolve() / "keel")
+
+    def start(self, ranks, words):
+        """Starts keel train as so many ranks; 0 stands for a process without a launcher."""
+        launch = ["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none",
+                  "--allow-run-as-root"] if ranks else []
+        return subprocess.Popen([*launch, self.keel, "train", *words, "--quiet", "--threads", "1"],
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def train(self, ranks, words):
+        process = self.start(ranks, words)
+        output, _ = process.communicate(timeout=600)
+        expect(process.returncode == 0, f"{ranks} ranks end with {process.returncode}: {output}")
+
+    def has_mpi(self):
+        """Whether two processes find each other: a wrong option is then what they end of."""
+        done = subprocess.run(["mpirun", "-n", "2", "--oversubscribe", "--allow-run-as-root",
+                               self.keel, "train", "mnist_mlp", "--set", "train.shards=1"],
+                              capture_output=True, text=True)
+        return "built without MPI" not in done.stderr
+
+
+def steps(folder):
+    return sorted((folder / "checkpoints").glob("step-*.safetensors"))
+
+
+def expect_same(a, b, names=("best.safetensors",)):
+    for name in (steps(a)[-1].name, *names):
+        same = (a / "checkpoints" / name).read_bytes() == (b / "checkpoints" / name).read_bytes()
+        expect(same, f"{name} of {a.name} and {b.name} differ")
+    tests = [json.loads((folder / "result.json").read_text())["test"] for folder in (a, b)]
+    expect(tests[0] == tests[1], f"{a.name} and {b.name} measure {tests[0]} and {tests[1]}")
+
+
+def ranks_of(process):
+    """The process of each rank of an mpirun."""
+    found = {}
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            environment = (entry / "environ").read_bytes().split(b"\0")
+        except (OSError, IndexError, ValueError):
+            continue
+        for line in environment:
+            if parent == process.pid and line.startswith(b"OMPI_COMM_WORLD_RANK="):
+                found[int(line.partition(b"=")[2])] = int(entry.name)
+    return found
+
+
+def wait_for_steps(folder, count, process):
+    begin = time.monotonic()
+    while len(steps(folder)) < count:
+        expect(process.poll() is None, "the run ended before it was disturbed")
+        expect(time.monotonic() - begin < 120, "the run does not come along")
+        time.sleep(0.01)
+
+
+def check_same_bytes(run, temp, _):
+    for number, case in enumerate(TASKS):
+        one = temp / f"{number}-0"
+        run.train(0, words_of(case, one))
+        for ranks in (1, 2, 3, 7):
+            many = temp / f"{number}-{ranks}"
+            run.train(ranks, words_of(case, many))
+            expect_same(one, many)
+
+
+def check_moved(run, temp, _):
+    """A run goes on as 1, 3 and 2 ranks."""
+    model, settings = LONG
+    straight, moved = temp / "straight", temp / "moved"
+    until = [f"train.max_steps={n}" for n in (20, 40, 60)]
+    run.train(1, words_of((model, [*settings, until[2]]), straight))
+    run.train(1, words_of((model, [*settings, until[0]]), moved))
+    for ranks, limit in ((3, until[1]), (2, until[2])):
+        run.train(ranks, ["--resume", str(moved), "--set", limit])
+    expect_same(straight, moved, ())  # the best ones hold the limits of their parts
+
+
+def check_signal(run, temp, _):
+    """A signal to one rank ends all after the same step; the run goes on with another number."""
+    straight, folder = temp / "straight", temp / "signalled"
+    run.train(1, words_of(LONG, straight))
+    process = run.start(3, words_of(LONG, folder))
+    wait_for_steps(folder, 5, process)
+    os.kill(ranks_of(process)[2], signal.SIGTERM)
+    output, _ = process.communicate(timeout=60)
+    expect(process.returncode == 143, f"expected exit code 143, got {process.returncode}")
+    expect("interrupted at step" in output, f"the run does not say that it goes on: {output}")
+    run.train(2, ["--resume", str(folder)])
+    expect_same(straight, folder)
+
+
+def check_kills(run, temp, kills):
+    """A rank that is killed ends all within 20 s; the last checkpoint is whole, and leads on."""
+    straight = temp / "straight"
+    run.train(1, words_of(LONG, straight))
+    for kill in range(kills):
+        folder = temp / f"killed-{kill}"
+        process = run.start(3, words_of(LONG, folder))
+        wait_for_steps(folder, 1 + random.randrange(40), process)
+        rank = random.randrange(3)
+        os.kill(ranks_of(process)[rank], signal.SIGKILL)
+        begin = time.monotonic()
+        output, _ = process.communicate(timeout=60)
+        expect(time.monotonic() - begin < 20, "the other ranks end too late")
+        expect(process.returncode != 0, "a killed rank passes for a success")
+        expect(re.search(rf"rank {rank}\b", output), f"rank {rank} is not named: {output}")
+        run.train(2, ["--resume", str(folder)])
+        expect_same(straight, folder)
+
+
+def check_stall(run, temp, _):
+    """A rank that is stopped is named within 10 s, and all end."""
+    for rank in (0, 2):
+        folder = temp / f"stopped-{rank}"
+        process = run.start(3, words_of(LONG, folder))
+        wait_for_steps(folder, 3, process)
+        os.kill(ranks_of(process)[rank], signal.SIGSTOP)
+        begin = time.monotonic()
+        output, _ = process.communicate(timeout=60)
+        took = time.monotonic() - begin
+        expect(f"rank {rank} (" in output and "has not answered for" in output,
+               f"rank {rank} is not named: {output}")
+        expect(took < 20, f"the others end after {took:.0f} s")
+        expect(process.returncode != 0, "a stalled rank passes for a success")
+
+
+def check_refusals(run, temp, _):
+    """What every rank fails of is said once."""
+    process = run.start(3, words_of(("mnist_mlp", ["train.shards=2"]), temp / "few"))
+    output, _ = process.communicate(timeout=60)
+    expect(output.count("keel: error: train.shards: expected at least 3") == 1,
+           f"expected one message about shards, got {output}")
+
+
+CHECKS = [check_refusals, check_same_bytes, check_moved, check_signal, check_kills, check_stall]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("root")
+    parser.add_argument("build")
+    parser.add_argument("--filter", default="")
+    parser.add_argument("--kills", type=int, default=2)
+    args = parser.parse_args()
+    run = Runner(args.build)
+    if shutil.which("mpirun") is None or not run.has_mpi():
+        print("skipped: ranks: there is no mpirun, or keel is built without MPI")
+        return 0
+    wrong = 0
+    for check in CHECKS:
+        if args.filter not in check.__name__:
+            continue
+        with tempfile.TemporaryDirectory() as temp:
+            try:
+                check(run, pathlib.Path(temp), args.kills)
+                print(f"ok: {check.__name__}", flush=True)
+            except (Wrong, subprocess.TimeoutExpired) as error:
+                print(f"wrong: {check.__name__}: {error}", flush=True)
+                wrong = 1
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())
