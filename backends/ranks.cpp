@@ -1,5 +1,7 @@
 #include "backends/ranks.h"
 
+#include <dlfcn.h>
+
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -22,6 +24,20 @@ const char* launched_count() {
   return std::getenv("PMIX_RANK") ? std::getenv("SLURM_NTASKS") : nullptr;
 }
 
+#ifdef KEEL_MPI
+// Loads keel's library for MPI. Open MPI's own parts, which it loads in turn, look for its symbols
+// among those of the whole process.
+std::unique_ptr<Communicator> join_by_mpi(const char* count, const Say& say) {
+  void* library = dlopen("libkeel_mpi.so", RTLD_NOW | RTLD_GLOBAL);
+  void* join = library ? dlsym(library, "keel_mpi_join_ranks") : nullptr;
+  check(join != nullptr, ErrorKind::kBackendMissing,
+        "this is one of {} processes that were started together, and keel's library for MPI "
+        "cannot be loaded: {}",
+        count, library ? "it lacks keel_mpi_join_ranks" : dlerror());
+  return std::unique_ptr<Communicator>(reinterpret_cast<decltype(&keel_mpi_join_ranks)>(join)(say));
+}
+#endif
+
 }  // namespace
 
 bool has_mpi() {
@@ -36,7 +52,7 @@ std::unique_ptr<Communicator> start_ranks(const Say& say) {
   const char* count = launched_count();
   if (count == nullptr || std::string_view(count) == "1") return std::make_unique<OneRank>();
 #ifdef KEEL_MPI
-  auto ranks = mpi::join_ranks(say);
+  auto ranks = join_by_mpi(count, say);
   check(std::to_string(ranks->size()) == count, ErrorKind::kBackendMissing,
         "this is one of {} processes that were started together, but {} finds {}: a launcher of "
         "another MPI has started them",

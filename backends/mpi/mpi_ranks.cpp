@@ -220,7 +220,8 @@ class MpiRanks final : public Communicator {
 };
 
 }  // namespace
-
-std::unique_ptr<Communicator> join_ranks(const Say& say) { return std::make_unique<MpiRanks>(say); }
-
 }  // namespace keel::mpi
+
+keel::Communicator* keel_mpi_join_ranks(const std::function<void(const std::string&)>& say) {
+  return new keel::mpi::MpiRanks(say);
+}

@@ -68,7 +68,7 @@ LIBRARIES = [
     ("keel as it is installed", r"keel/", ["examples/*", "plugin/c/*"]),
     ("XLA", r"xla/ffi/", ["plugin/c/jax.cpp"]),
     ("PyTorch", r"torch/csrc/", ["plugin/c/torch_abi_check.cpp"]),
-    ("the loader of libraries", r"dlfcn\.h$", ["plugin/c/torch_abi.cpp", "tests/*"]),
+    ("the loader of libraries", r"dlfcn\.h$", ["backends/ranks.cpp", "plugin/c/torch_abi.cpp", "tests/*"]),
     ("Eigen", r"(unsupported/)?Eigen/", ["backends/reference/*", "models/skip_thoughts/*",
                                             "studies/*", "tests/*"]),
     ("oneDNN", r"(oneapi/)?dnnl",
