@@ -102,7 +102,7 @@ def check_torch(root, python, environment):
         run(python, root / f"plugin/python/tests/test_{name}.py",
             env={**environment, "KEEL_NORM_BINDING": "ctypes"})
     headers = run(python, "-c", "import torch.utils.cpp_extension as c;"
-                  "print(*c.include_paths(), sep='\n')").splitlines()
+                  "print(*c.include_paths(), sep=chr(10))").splitlines()
     run("c++", "-std=c++20", "-fsyntax-only", f"-I{root}", *[f"-I{path}" for path in headers],
         root / "plugin/c/torch_abi_check.cpp")
 

@@ -7,6 +7,7 @@ from keel_judge.rounding import EPS, FORMATS
 
 BLIND = 0.01  # a bound wider than this share of the values hides faults of that size
 SAMPLE = 4096
+LONE = 1 / 8  # an error is alone where no other takes this part of its share of the usual error
 SHARED_ROUNDINGS, DEVIATIONS = 2, 8  # of a common factor (docs/numerics.md)
 
 
@@ -25,6 +26,7 @@ class Expected:
     wider: dict = field(default_factory=dict)
     is_exact: bool = False
     right: torch.Tensor | None = None
+    is_mixed: bool = False  # an error of one element shows in others, too (tiles)
     roundings: int = 1  # to the result's type, where that has 16 bits
 
 
@@ -141,14 +143,31 @@ def judge_classes(measured, expected, wide, got, widest):
                 measured.power = power_of(expected.value, bound)
                 return
     elif expected.usual is not None and not measured.suspicion:
+        lone = lone_error(expected, wide, got, widest) if expected.is_mixed else None
+        if lone is not None:
+            measured.wrong, measured.share, measured.bound = lone
+            return
         measured.suspicion = doubt_of_sums(expected, wide, got, widest)
+
+
+def lone_error(expected, wide, got, widest):
+    """Where an element is beyond the usual error of sums, and all others are far from its share,
+    though tiles would have spread its roundings: what is wrong, shares and bounds. Else None."""
+    form = FORMATS.get(got.dtype, FORMATS[torch.float32])
+    usual = with_rounding(expected, expected.usual.expand_as(expected.value), got, widest)
+    share = shares(distance(wide, expected.value, usual, form.largest), usual)
+    if share.numel() < 16 or not bool(usual.isfinite().all()):
+        return None
+    first, second = share.flatten().topk(2).values
+    return (share == first, share, usual) if first > 1 and second < LONE * first else None
 
 
 def doubt_of_sums(expected, wide, got, widest):
     form = FORMATS.get(got.dtype, FORMATS[torch.float32])
     usual = with_rounding(expected, expected.usual.expand_as(expected.value), got, widest)
     error = distance(wide, expected.value, usual, form.largest)
-    if bool(((error > usual) & usual.isfinite()).any()):
+    beyond = (error > usual) & usual.isfinite()
+    if bool(beyond.any()):
         return "beyond the usual error of sums"
     if expected.deviation is None or form.eps > EPS:
         return ""

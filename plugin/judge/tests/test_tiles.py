@@ -57,6 +57,17 @@ class Tiles(unittest.TestCase):
             measured = judged(x, weight, one_tile(x, weight))
             self.assertLess(float(measured.share.max()), 0.1)
 
+    def test_an_error_of_one_element_alone_is_named(self):
+        """It is within the bound of tiles, which would have spread it, so that four of the same
+        size are suspect only."""
+        x, weight = torch.randn(64, 6, 6), torch.randn(16, 64, 3, 3)
+        for count, named in ((1, 1), (4, 0)):
+            got = one_tile(x, weight)
+            got.view(-1)[got.abs().flatten().topk(count).indices] *= 1.001
+            measured = judged(x, weight, got)
+            self.assertEqual(int(measured.wrong.sum()), named)
+            self.assertEqual(measured.suspicion, "" if named else "beyond the usual error of sums")
+
     def test_a_wrong_element_is_named_or_suspect(self):
         for x, weight in self.cases():
             got = one_tile(x, weight)

@@ -40,7 +40,7 @@ def as_tiles(call, names, counts, results, images):
     spread = call.run_on(wide)
     for number, (result, size, over) in enumerate(zip(results, sizes, spread)):
         if result is not None:
-            result.usual = torch.minimum(result.error, result.usual)
+            result.usual, result.is_mixed = torch.minimum(result.error, result.usual), True
             tiled = sum_error(counts[number], over, over.square(), over).largest
             result.error = torch.maximum(10 * tiled, result.error)
 
