@@ -3,7 +3,7 @@
 
 namespace keel::ptx {
 
-// Where within the documented error results lie: 0 is the nearest float, 1 and -1 the edges of the
+// Where within the assumed error results lie: 0 is the nearest float, 1 and -1 the edges of the
 // error away from zero and towards it.
 void set_approximation(int edge);
 
