@@ -13,8 +13,9 @@ namespace keel {
 using Say = std::function<void(const std::string& line)>;
 
 // This process alone, or, if it was started by mpirun or srun, one rank of several. Throws
-// Error{kBackendMissing} if it is one of several and keel was built without MPI. `say` is told
-// which rank has stopped to answer, before all end.
+// Error{kBackendMissing} if it is one of several and keel was built without MPI, keel's library for
+// MPI cannot be loaded, or a launcher of another MPI has started it. `say` is told which rank has
+// stopped answering, before all end.
 std::unique_ptr<Communicator> start_ranks(const Say& say);
 
 // Whether this keel was built with MPI.

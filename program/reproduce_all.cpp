@@ -33,7 +33,7 @@ report::Comparison without_trials(const study::PaperTable& table, const std::str
       }
     }
   }
-  add_differences(table, comparison);
+  add_differences(table, 0, comparison);
   return comparison;
 }
 

@@ -111,12 +111,14 @@ std::optional<double> printed_number(const std::string& text) {
 
 // The improvement of one cell on another, seed by seed.
 report::ComparedCell improvement(const report::ComparedCell& of, const report::ComparedCell& over,
-                                 const study::PaperColumn& column) {
+                                 const study::PaperColumn& column, std::size_t seeds) {
   const double sign = column.less_is_better ? -1 : 1;
   report::ComparedCell cell;
   const auto a = printed_number(of.paper), b = printed_number(over.paper);
   if (a && b) cell.paper = fmt::format("{:.{}f}", sign * (*a - *b), column.digits);
-  if (of.ours.size() != over.ours.size() || of.ours.empty()) {
+  // Seeds are paired by their place, so that none may be missing.
+  const bool complete = of.ours.size() == seeds && over.ours.size() == seeds;
+  if (!complete || of.ours.empty()) {
     cell.mark = "-";
     return cell;
   }
@@ -143,7 +145,8 @@ std::string state_text(const Trial& trial) {
   return "?";
 }
 
-void add_differences(const study::PaperTable& table, report::Comparison& comparison) {
+void add_differences(const study::PaperTable& table, std::size_t seeds,
+                     report::Comparison& comparison) {
   for (const auto& [of, over] : table.differences) {
     const auto first = std::ranges::find(table.rows, of, &study::PaperRow::norm),
                second = std::ranges::find(table.rows, over, &study::PaperRow::norm);
@@ -153,7 +156,7 @@ void add_differences(const study::PaperTable& table, report::Comparison& compari
     std::vector<report::ComparedCell> cells;
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
       cells.push_back(
-          improvement(comparison.cells[i][c], comparison.cells[j][c], table.columns[c]));
+          improvement(comparison.cells[i][c], comparison.cells[j][c], table.columns[c], seeds));
     }
     comparison.rows.push_back(fmt::format("{} - {}", of, over));
     comparison.cells.push_back(std::move(cells));
@@ -175,7 +178,7 @@ report::Comparison compare(const Plan& plan, const ReproduceArgs& args) {
       cells.push_back(compared_cell(plan, args, row, plan.table.columns[j], plan.cells[i][j]));
     }
   }
-  add_differences(plan.table, comparison);
+  add_differences(plan.table, plan.seeds.size(), comparison);
   comparison.charts = figure_charts(plan);
   return comparison;
 }

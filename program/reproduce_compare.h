@@ -14,7 +14,9 @@ std::string state_text(const Trial& trial);
 // Reads the finished runs of the plan; a cell without one says why.
 report::Comparison compare(const Plan& plan, const ReproduceArgs& args);
 
-// Adds the rows that a paper computes from others, where both are among those of the table.
-void add_differences(const study::PaperTable& table, report::Comparison& comparison);
+// Adds the rows that a paper computes from others, where both are among those of the table. Ours
+// are shown where both rows have a number for each of so many seeds.
+void add_differences(const study::PaperTable& table, std::size_t seeds,
+                     report::Comparison& comparison);
 
 }  // namespace keel::cli

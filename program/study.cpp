@@ -110,6 +110,14 @@ void check_task_options(const study::Study& chosen, const StudyArgs& args) {
         "[{}] --run: this study looks at no runs", chosen.name);
   check(chosen.name == "transfer" || args.vectors.empty(), ErrorKind::kUsage,
         "[{}] --vectors: this study looks at no words", chosen.name);
+  const bool looks_at_runs = chosen.name != "transfer" && !args.runs.empty();
+  for (const char* name : {"--task", "--recipe", "--norm", "--data", "--steps"}) {
+    const bool is_given = std::ranges::any_of(given, [&](const auto& option) {
+      return option.first == std::string(name) && option.second;
+    });
+    check(!looks_at_runs || !is_given, ErrorKind::kUsage,
+          "[{}] {}: expected none beside --run, for the runs have been trained", chosen.name, name);
+  }
   for (const auto& [name, is_given] : given) {
     check(chosen.takes_task || !is_given, ErrorKind::kUsage, "[{}] {}: this study takes no task",
           chosen.name, name);

@@ -3,10 +3,12 @@
 // none (Ba, Kiros, Hinton 2016, figures 1 to 6; Xu et al. 2019, figures 1 to 3).
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "frontend/report/curves.h"
 #include "frontend/report/spread.h"
 #include "src/ops/elementwise.h"
+#include "src/ops/linear_cross_entropy.h"
 #include "src/ops/loss.h"
 #include "studies/list.h"
 #include "studies/summary.h"
@@ -40,19 +42,38 @@ bool has_plain_loss(const Graph& graph) {
   return std::ranges::find(graph.outputs(), kPlainLoss, &NamedValue::name) != graph.outputs().end();
 }
 
+// The summed loss of a node without its label smoothing; nothing of a node without any.
+Value plain_loss_of(Graph& g, int i) {
+  const Node& node = g.node(i);
+  if (node.op == &kCrossEntropy) {
+    CrossEntropyAttrs attrs = node.attrs.as<CrossEntropyAttrs>();
+    if (std::exchange(attrs.label_smoothing, 0) == 0) return {};
+    const Value logits = node.inputs[CrossEntropyInput::kLogits];
+    return ops::cross_entropy(g, logits, node.inputs[CrossEntropyInput::kLabels], attrs).sum;
+  }
+  if (node.op != &kLinearCrossEntropy) return {};
+  LinearLossAttrs attrs = node.attrs.as<LinearLossAttrs>();
+  if (std::exchange(attrs.label_smoothing, 0) == 0) return {};
+  using In = LinearLossInput;
+  const std::vector<Value> in = node.inputs;
+  return ops::linear_cross_entropy(g,
+                                   {.x = in[In::kX],
+                                    .table = in[In::kTable],
+                                    .bias = in[In::kBias],
+                                    .clusters = in[In::kClusters],
+                                    .cluster_bias = in[In::kClusterBias],
+                                    .labels = in[In::kLabels]},
+                                   attrs)
+      .sum;
+}
+
 // The mean loss of the step without label smoothing, where there is such smoothing.
 void mark_plain_loss(Graph& g) {
   Value sum;
   const int nodes = g.size();
   for (int i = 0; i < nodes; ++i) {
-    if (g.node(i).op != &kCrossEntropy) continue;
-    CrossEntropyAttrs attrs = g.node(i).attrs.as<CrossEntropyAttrs>();
-    if (attrs.label_smoothing == 0) continue;
-    attrs.label_smoothing = 0;
-    const Value logits = g.node(i).inputs[CrossEntropyInput::kLogits],
-                labels = g.node(i).inputs[CrossEntropyInput::kLabels];
-    const Value plain = ops::cross_entropy(g, logits, labels, attrs).sum;
-    sum = sum.valid() ? ops::add(g, sum, plain) : plain;
+    const Value plain = plain_loss_of(g, i);
+    if (plain.valid()) sum = sum.valid() ? ops::add(g, sum, plain) : plain;
   }
   if (sum.valid()) g.mark_output(kPlainLoss, ops::mul(g, sum, g.find_leaf("weight")));
 }

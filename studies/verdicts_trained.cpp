@@ -110,13 +110,13 @@ void judge_noise(const std::string& task, const NoisyRuns& runs, Result& result)
   for (std::size_t i = 0; i < runs.none.size(); ++i) {
     const NoisyNumbers &none = runs.none[i], &batch = runs.batch[i], &noisy = runs.noisy[i];
     gained.push_back(none.loss - batch.loss);
-    near.push_back(kNearBatchnorm - (noisy.loss - batch.loss) / gained.back());
+    near.push_back(kNearBatchnorm * gained.back() - (noisy.loss - batch.loss));
     moved.push_back(noisy.moved - none.moved);
     stretched.push_back(noisy.stretched - batch.stretched);
   }
   add_over_seeds(task, "last train loss, none - batchnorm", gained, result);
-  add_over_seeds(task, "0.25 - (noisybatchnorm - batchnorm) / (none - batchnorm), of that loss",
-                 near, result);
+  add_over_seeds(task, "of that loss, 0.25 (none - batchnorm) - (noisybatchnorm - batchnorm)", near,
+                 result);
   add_over_seeds(task, "moved, noisybatchnorm - none", moved, result);
   add_over_seeds(task, "stretched, noisybatchnorm - batchnorm", stretched, result);
 }

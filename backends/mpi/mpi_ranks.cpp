@@ -81,7 +81,7 @@ class Heartbeat {
     heard_ = Clock::now();
     Clock::time_point next = heard_, looked = heard_;
     bool has_last = false;
-    for (; !(ends_ && has_last); std::this_thread::sleep_for(kPause)) {
+    for (; !(said_last_ && has_last); std::this_thread::sleep_for(kPause)) {
       const Clock::time_point now = Clock::now();
       // If this process itself was stopped, the silence is its own.
       if (now - looked > 2 * kBeat) heard_ = now;

@@ -100,12 +100,6 @@ Value mask_at(Net& net, Value mask, std::int64_t t) {
   return ops::reshape(g, ops::slice_axis(g, mask, 0, t, 1), {g.shape(mask)[1]});
 }
 
-Value reversed_steps(Net& net, Value x) {
-  std::vector<Value> steps = unstack(net, x);
-  std::ranges::reverse(steps);
-  return stack(net, steps);
-}
-
 Lstm::Lstm(Net& net, const std::string& name, std::int64_t in, std::int64_t width,
            const CellOptions& options)
     : net_(&net),

@@ -132,7 +132,5 @@ std::vector<Value> unstack(Net& net, Value x);
 Value stack(Net& net, const std::vector<Value>& steps);
 // The mask of time step t, u8 (rows), or an absent one where there is no mask.
 Value mask_at(Net& net, Value mask, std::int64_t t);
-// The same time steps from the last to the first.
-Value reversed_steps(Net& net, Value x);
 
 }  // namespace keel::nn

@@ -23,14 +23,11 @@ namespace {
 // whose statistics are 0 changes it, whereas a batch without a row does not.
 constexpr double kMarker = 0x1p-100;
 
-// One statistic of one application of a norm: next = keep * before + (1 - keep) * batch. A norm
-// that is applied several times in a step, such as at all time steps beyond the last that has its
-// own statistics, finds the average that its application before left.
+// One statistic of one application of a norm: next = keep * running + (1 - keep) * batch.
 struct Statistic {
-  Value before, next;
+  Value running, next;
   double keep = 0;
   std::string leaf = {};  // under which it persists
-  bool is_first = true;   // `before` is the leaf
 };
 using Application = std::vector<Statistic>;  // of one node, none if it has no such statistics
 
@@ -48,19 +45,17 @@ Application application_of(const Graph& g, int i) {
 
 std::string output_of(Value v) { return fmt::format("population/{}/{}", v.node, v.port); }
 
-// All of a program, in its order.
+// Those that move an average in training: an application beyond the last time step that has its own
+// statistics reads what the one before it would leave, and moves nothing.
 std::vector<Application> applications_of(const Graph& g) {
   std::vector<Application> applications;
-  std::map<std::string, std::string> leaves;  // by the output of the application before
   for (int i = 0; i < g.size(); ++i) {
     Application application = application_of(g, i);
-    if (application.empty()) continue;
-    for (Statistic& s : application) {
-      const auto earlier = leaves.find(output_of(s.before));
-      s.is_first = earlier == leaves.end();
-      s.leaf = s.is_first ? g.node(s.before).name : earlier->second;
-      leaves[output_of(s.next)] = s.leaf;
-    }
+    const auto is_state = [&](const Statistic& s) {
+      return g.node(s.running).kind == NodeKind::kState;
+    };
+    if (application.empty() || !std::ranges::all_of(application, is_state)) continue;
+    for (Statistic& s : application) s.leaf = g.node(s.running).name;
     applications.push_back(std::move(application));
   }
   return applications;
@@ -163,12 +158,11 @@ class PopulationPass {
     std::vector<std::vector<double>> of_batch;
     bool has_rows = false;
     for (const Statistic& s : application) {
-      const Tensor before = value_before(program, s);
       const Tensor next = program.fetch(output_of(s.next), true).to(DType::kF64);
       auto& values = of_batch.emplace_back();
-      for (std::int64_t c = 0; c < next.shape().elements(); ++c) {
-        has_rows |= next.at(c) != before.at(c);
-        const double value = (next.at(c) - s.keep * before.at(c)) / (1 - s.keep);
+      for (const double now : next.as<double>()) {
+        has_rows |= now != kMarker;
+        const double value = (now - s.keep * kMarker) / (1 - s.keep);
         values.push_back(std::abs(value) > kMarker ? value : 0);
       }
     }
@@ -176,11 +170,6 @@ class PopulationPass {
     for (std::size_t i = 0; i < application.size(); ++i) {
       sums_.at(application[i].leaf).add(of_batch[i]);
     }
-  }
-
-  Tensor value_before(const Program& program, const Statistic& s) const {
-    return (s.is_first ? variables_.read(s.leaf, true) : program.fetch(output_of(s.before), true))
-        .to(DType::kF64);
   }
 
   Variables& variables_;

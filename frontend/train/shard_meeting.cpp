@@ -7,6 +7,7 @@ Meetings::Meetings(Communicator& ranks, std::int64_t shards, const Program& like
   for (std::int64_t i = 0; i < like.meetings(); ++i) {
     names_.push_back(like.meeting(i));
     bytes_.push_back(std::size_t(like.output_ref(like.meeting(i)).type.bytes()));
+    all_.emplace_back(std::size_t(shards) * bytes_.back());
   }
 }
 
@@ -26,24 +27,21 @@ void Meetings::meet(std::int64_t meeting, std::span<Program* const> programs) {
   for (std::size_t i = 0; i < programs.size(); ++i) {
     if (programs[i]) programs[i]->read(name, std::span(mine_).subspan(i * bytes, bytes));
   }
-  all_.resize(std::size_t(shards_) * bytes);
+  std::vector<std::byte>& all = all_[std::size_t(meeting)];
   std::vector<Communicator::Room> rooms;
   for (int rank = 0; rank < ranks_.size(); ++rank) {
     const ShardRange of = shards_of_rank(shards_, rank, ranks_.size());
     rooms.push_back(
-        std::span(all_).subspan(std::size_t(of.first) * bytes, std::size_t(of.count()) * bytes));
+        std::span(all).subspan(std::size_t(of.first) * bytes, std::size_t(of.count()) * bytes));
   }
   ranks_.gather(mine_, rooms);
   for (Program* program : programs) {
-    if (program) program->feed(name, all_);
+    if (program) program->feed(name, all);
   }
 }
 
-void Meetings::feed_nothing(Program& program) {
-  for (std::size_t i = 0; i < names_.size(); ++i) {
-    all_.assign(std::size_t(shards_) * bytes_[i], std::byte{0});
-    program.feed(names_[i], all_);
-  }
+void Meetings::feed_last(Program& program) const {
+  for (std::size_t i = 0; i < names_.size(); ++i) program.feed(names_[i], all_[i]);
 }
 
 }  // namespace keel::train

@@ -19,8 +19,8 @@ class Meetings {
   // Runs the programs of this rank's shards, in their order; null stands for one without a row. All
   // ranks call this.
   void run(std::span<Program* const> programs);
-  // Feeds a program that is to run by itself, as if no shard had a row.
-  void feed_nothing(Program& program);
+  // Feeds a program that is to run by itself what the shards gave in their last run.
+  void feed_last(Program& program) const;
 
  private:
   void meet(std::int64_t meeting, std::span<Program* const> programs);
@@ -29,7 +29,8 @@ class Meetings {
   std::int64_t shards_;
   std::vector<std::string> names_;
   std::vector<std::size_t> bytes_;  // that one shard gives, by meeting
-  std::vector<std::byte> mine_, all_;
+  std::vector<std::byte> mine_;
+  std::vector<std::vector<std::byte>> all_;  // of all shards, by meeting
 };
 
 }  // namespace keel::train

@@ -7,6 +7,7 @@
 #include "frontend/train/shard_graph.h"
 #include "frontend/train/signals.h"
 #include "frontend/train/step_runner.h"
+#include "src/ops/shard_parts.h"
 
 namespace keel::train {
 namespace {
@@ -66,7 +67,25 @@ ShardRunner<T>::ShardRunner(Backend& backend, Variables& variables, const Job& j
       meetings_(ranks_, job.train().shards, largest_),
       update_(backend, variables, build_update(job, largest_.graph()),
               {.guard = job.train().skips() ? "guard" : "grad_norm", .arena = &arena_}),
-      sum_(ranks_, job.train().shards, ranks.reduction) {}
+      sum_(ranks_, job.train().shards, ranks.reduction) {
+  if (meetings_.any()) expect_same_meetings();
+}
+
+// A recurrent norm over the batch meets once a time step.
+template <class T>
+void ShardRunner<T>::expect_same_meetings() const {
+  const auto count = [](const Graph& g) {
+    return std::ranges::count_if(
+        g.outputs(), [](const NamedValue& output) { return output.name.starts_with(kMeeting); });
+  };
+  const auto expected = count(largest_.graph());
+  for (const task::Sizes& sizes : shards_->shapes()) {
+    check(count(build_shard(job_, sizes, nullptr)) == expected, ErrorKind::kUsage,
+          "train.statistics: expected local for a network whose norms over the batch are more in a "
+          "longer batch, got {}",
+          attr_text(job_.train().statistics));
+  }
+}
 
 template <class T>
 const task::Batch& ShardRunner<T>::batch_of(const Piece& piece) {
@@ -294,7 +313,7 @@ std::string ShardRunner<T>::first_not_finite(const StepResult& r) {
     const task::Batch& batch = batch_of(piece);
     if (batch.rows.empty()) continue;
     Program& program = feed(shard_, batch, piece);
-    meetings_.feed_nothing(program);
+    meetings_.feed_last(program);
     const auto found = program.find_non_finite();
     if (!found) continue;
     const std::int64_t shard = own_.first + piece.number / r.micro_batches;

@@ -73,6 +73,8 @@ class ShardRunner final : public Steps {
     double items = 0;  // of the whole update
   };
   std::int64_t pieces(const StepPlace& place) const { return own_.count() * micro_batches(place); }
+  // Throws Error{kUsage} if shards would meet more often in some batches than in others.
+  void expect_same_meetings() const;
   const task::Batch& batch_of(const Piece& piece);
   Program& feed(ProgramCache& programs, const task::Batch& batch, const Piece& piece);
   Record no_record() const;

@@ -47,6 +47,7 @@ void Trainer::roll_back(const NonFiniteStep& cause) {
         folder_.checkpoints().string());
   state_ = from_checkpoint(checkpoint->content, checkpoint->path.string(), job_, variables_,
                            &steps_->carries());
+  ranks_.wait_for_all();  // rank 0 may remove the file from now on
   // The batches since the checkpoint are left out: what it carries does not precede the next one.
   steps_->carries().clear();
   // Losses of an epoch before, if the file to go back to was damaged and an earlier one taken.

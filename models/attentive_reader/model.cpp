@@ -46,6 +46,30 @@ Value at_last(Graph& g, Value weights) {
   return ops::sub(g, weights, ops::pad(g, behind, {0, 0, 0}, {1, 0, 0}, 0));
 }
 
+// For every place of sequences (length, rows) the place that the text has there when each sequence
+// is turned around within its own length, which the mask tells; padding stays. Places count rows
+// first.
+Value turned_places(Graph& g, Value mask, DType dtype) {
+  const Shape shape = g.shape(mask);
+  const std::int64_t length = shape[0], rows = shape[1];
+  Tensor step(DType::kF64, shape), row(DType::kF64, shape);
+  for (std::int64_t e = 0; e < length * rows; ++e) {
+    step.as<double>()[std::size_t(e)] = double(e / rows);
+    row.as<double>()[std::size_t(e)] = double(e % rows);
+  }
+  const Value steps = g.constant(step.to(dtype)), all_rows = g.constant(row.to(dtype));
+  const Value count = ops::sum(g, ops::cast(g, mask, dtype), {0}, true);
+  const Value last = ops::sub(g, count, g.constant(1.0, dtype));
+  const Value at = ops::select(g, mask, ops::sub(g, last, steps), steps);
+  return ops::cast(g, ops::add(g, ops::scale(g, at, double(rows)), all_rows), DType::kI32);
+}
+
+// x (length, rows, width) with these places.
+Value at_places(Graph& g, Value x, Value places) {
+  const Shape shape = g.shape(x);
+  return ops::embedding(g, ops::reshape(g, x, {shape[0] * shape[1], shape[2]}), places);
+}
+
 }  // namespace
 
 void AttentiveReaderOptions::validate() const {
@@ -102,14 +126,14 @@ AttentiveReaderNetwork::Read AttentiveReaderNetwork::read(nn::Net& net, const st
   const Value turned_mask = turned(g, mask);
   const Value lstm_mask = counts_padding ? Value{} : turned_mask;
   const Value h = lstm(x, lstm_mask).h;
-  const Value last = sum_over_steps(g, h, at_last(g, weights_of(g, turned_mask, net.dtype)));
+  const Value ends = at_last(g, weights_of(g, turned_mask, net.dtype));
+  const Value last = sum_over_steps(g, h, ends);
   if (!options_.bidirectional) return {h, turned_mask, last};
   const nn::Lstm back(net, name + "_backward", width, width, cell_options());
-  const auto [back_h, first] =
-      back(nn::reversed_steps(net, x),
-           lstm_mask.valid() ? nn::reversed_steps(net, lstm_mask) : lstm_mask);
-  return {ops::concat(g, {h, nn::reversed_steps(net, back_h)}, 2), turned_mask,
-          ops::concat(g, {last, first.h}, 1)};
+  const Value places = turned_places(g, turned_mask, net.dtype);
+  const Value back_h = back(at_places(g, x, places), lstm_mask).h;
+  return {ops::concat(g, {h, at_places(g, back_h, places)}, 2), turned_mask,
+          ops::concat(g, {last, sum_over_steps(g, back_h, ends)}, 1)};
 }
 
 Value AttentiveReaderNetwork::attend(nn::Net& net, const Read& passage, Value q) const {

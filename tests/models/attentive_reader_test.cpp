@@ -136,10 +136,13 @@ TEST_CASE("attentive_reader: what stands after the end matters to padded statist
 
 TEST_CASE("attentive_reader: how far a sequence is padded does not matter, to rounding" *
           doctest::test_suite("slow")) {
-  for (const Settings& settings : {Settings{"model.norm=none"},
-                                   {"model.norm=layernorm"},
-                                   {"model.norm=layernorm", "model.bidirectional=true"},
-                                   {"model.norm=batchnorm{gain_init=0.1,bias=false}"}}) {
+  for (const Settings& settings :
+       {Settings{"model.norm=none"},
+        {"model.norm=layernorm"},
+        {"model.norm=layernorm", "model.bidirectional=true"},
+        {"model.norm=none", "model.bidirectional=true", "model.statistics=padded"},
+        {"model.norm=batchnorm{gain_init=0.1,bias=false}", "model.bidirectional=true"},
+        {"model.norm=batchnorm{gain_init=0.1,bias=false}"}}) {
     CAPTURE(settings.back());
     const train::Job job = job_with(settings);
     CHECK(largest_difference(Run(job, batch_of(job, {48, 8}, Behind::kRepeated)),

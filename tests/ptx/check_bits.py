@@ -50,7 +50,13 @@ def difference(elements, one, other):
     if not kind:
         return float("inf")
     a, b = (struct.unpack(f"<{elements}{kind}", values) for values in (one, other))
-    far = [abs(x - y) for x, y in zip(a, b) if not (x != x and y != y) and x != y]
+    if any((x != x) != (y != y) for x, y in zip(a, b)):
+        return float("inf")
+    # What differs in bits alone, as zeros of two signs do, differs by the least that there is.
+    words = [values[i:i + 4 * (kind == "d") + 4] for values in (one, other)
+             for i in range(0, len(values), 4 * (kind == "d") + 4)]
+    far = [abs(x - y) or 5e-324 for x, y, v, w in zip(a, b, words, words[elements:])
+           if v != w and x == x]
     largest = max((abs(x) for x in a if x == x and abs(x) != float("inf")), default=0)
     return max(far, default=0) / (largest or 1)
 

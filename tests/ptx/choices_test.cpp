@@ -54,10 +54,14 @@ void check_choices(const std::string& width, std::string_view kinds) {
 }
 
 // The integer of a type that is nearest to a whole number, by comparisons in float128.
-template <class To>
-To nearest(__float128 whole, bool is_nan) {
+template <class To, class F>
+To nearest(F rounded, bool is_nan) {
   using Limits = std::numeric_limits<To>;
-  if (is_nan) return 0;
+  if (is_nan) {  // 0, or the highest bit alone where a type has 64 bits
+    if (sizeof(F) < 8 && sizeof(To) < 8) return 0;
+    return std::numeric_limits<To>::is_signed ? Limits::min() : To(Limits::max() / 2 + 1);
+  }
+  const __float128 whole = rounded;
   if (whole <= __float128(Limits::min())) return Limits::min();
   if (whole >= __float128(Limits::max())) return Limits::max();
   return To(whole);

@@ -1,5 +1,7 @@
-// Conversions. A float becomes the nearest integer that its type has, NaN becomes 0.
+// Conversions. A float becomes the nearest integer that its type has. NaN becomes 0 where neither
+// type has 64 bits, and otherwise the integer whose highest bit alone is set (PTX ISA 9.0, cvt).
 #include <limits>
+#include <type_traits>
 
 #include "tests/ptx/canonical.h"
 #include "tests/ptx/lane_op.h"
@@ -18,7 +20,10 @@ using u64 = std::uint64_t;
 
 template <class To, class From>
 To clamped(From x) {
-  if (!(x == x)) return 0;
+  if (!(x == x)) {
+    const bool is_wide = sizeof(From) == 8 || sizeof(To) == 8;
+    return is_wide ? To(std::make_unsigned_t<To>(1) << (8 * sizeof(To) - 1)) : To(0);
+  }
   // The first power of two beyond the type, which floats have exactly, unlike the largest integer.
   const From beyond = std::ldexp(From(1), std::numeric_limits<To>::digits);
   if (x >= beyond) return std::numeric_limits<To>::max();

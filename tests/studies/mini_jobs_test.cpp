@@ -86,7 +86,11 @@ TEST_CASE("study summary: a mean over seeds is significant by a t test, by hand"
   CHECK(mean_at_least(std::vector{1.0, 2.0, 3.0}) ==
         doctest::Approx(2 - 2.920 / std::sqrt(3)).epsilon(1e-12));
   // Beyond ten degrees of freedom the last quantile serves, which is on the safe side.
-  CHECK(mean_at_least(std::vector<double>(20, 0.5)) == 0.5);
+  // Of ten values 0 and ten values 1 the deviation is sqrt(5 / 19).
+  std::vector<double> twenty(20, 0);
+  std::fill_n(twenty.begin(), 10, 1);
+  CHECK(mean_at_least(twenty) ==
+        doctest::Approx(0.5 - 1.812 * std::sqrt(5.0 / 19 / 20)).epsilon(1e-12));
   test::check_refused([] { mean_at_least(std::vector{1.0}); }, "[mean_at_least] values");
   Result result;
   result.above_zero_over_seeds("surely", std::vector{1.0, 1.1, 0.9});

@@ -1,5 +1,6 @@
 """The command keel-judge: runs a script and judges every op of it."""
 import argparse
+import os
 import runpy
 import sys
 
@@ -20,6 +21,8 @@ def parser():
     p.add_argument("--share", type=float, default=1.0, help="of the ops, chosen at random")
     p.add_argument("--seconds", type=float, default=float("inf"), help="to judge for")
     p.add_argument("--memory", type=float, default=2.0, metavar="GB", help="for one op")
+    p.add_argument("--modules", default="*", help="patterns of modules, with commas")
+    p.add_argument("--seed", type=int, default=0, help="of the choice of ops by --share")
     p.add_argument("--rank", type=int, help="judge in this process of torch.distributed alone")
     p.add_argument("--first", action="store_true", help="stop judging at the first wrong result")
     p.add_argument("--strict", action="store_true",
@@ -36,6 +39,7 @@ def parser():
 def options_of(given):
     return {"ops": tuple(given.ops.split(",")), "every": given.every, "share": given.share,
             "seconds": given.seconds, "memory": given.memory * 1e9, "rank": given.rank,
+            "modules": tuple(given.modules.split(",")), "seed": given.seed,
             "first": given.first, "dump": given.dump}
 
 
@@ -57,6 +61,7 @@ def write_files(given, report):
 
 def run(given):
     sys.argv = [given.script, *given.arguments]
+    sys.path[0] = os.path.dirname(os.path.abspath(given.script))  # as `python script.py` has it
     with context_of(given) as seen:
         try:
             runpy.run_path(given.script, run_name="__main__")

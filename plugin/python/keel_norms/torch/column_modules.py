@@ -45,6 +45,8 @@ class _BatchNorm:
 
     def forward(self, x, mask=None):
         self._check_input_dim(x)
+        if mask is not None and x.dim() == 4:
+            raise ValueError("mask: expected none beside images, which have no padding")
         if mask is None and x.dim() == 3:
             return self._normalize(x.unsqueeze(2), None).squeeze(2)
         if x.dim() == 3:  # (n, channels, length) with a mask (n, length)

@@ -11,11 +11,20 @@ def convert(model, mapping):
     A value is a class of this package, or a function that takes the old module and returns the new
     one. Parameters of the same name and shape, and buffers, are kept as the same objects, so that
     an optimizer made before stays valid."""
+    made = {}  # a norm that stands in several places stays one norm
+
+    def converted(old):
+        if type(old) not in mapping:
+            return old
+        if old not in made:
+            made[old] = replacement(old, mapping[type(old)])
+        return made[old]
+
     for module in list(model.modules()):
-        for name, child in list(module.named_children()):
-            if type(child) in mapping:
-                setattr(module, name, replacement(child, mapping[type(child)]))
-    return replacement(model, mapping[type(model)]) if type(model) in mapping else model
+        for name, child in list(module._modules.items()):
+            if child is not None:
+                setattr(module, name, converted(child))
+    return converted(model)
 
 
 def replacement(old, target):
