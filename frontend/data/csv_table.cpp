@@ -99,7 +99,10 @@ Dataset CsvTable::read(std::string_view csv, const std::string& name) const {
   Reader rows(*this, name);
   text::CsvReader records(csv, name);
   for (auto record = records.next(); record; record = records.next()) {
-    const bool is_heading = record->line == 1 && !number_of(record->fields.front());
+    // Names alone: a row of which one number is damaged is no heading.
+    const bool is_heading = record->line == 1 && std::ranges::none_of(record->fields, [](auto& f) {
+                              return number_of(f).has_value();
+                            });
     if (!is_heading) rows.add(*record, true);
   }
   return rows.finish(name);

@@ -11,7 +11,8 @@
 
 namespace keel::data {
 
-// A row is `width` finite numbers and the name of a class; a file may begin with a row of names.
+// A row is `width` finite numbers and the name of a class; a file may begin with a row of names,
+// none of which is a number.
 struct CsvTable {
   std::int64_t width = 1;
   std::vector<std::string> classes;  // their numbers are their places here
@@ -19,7 +20,7 @@ struct CsvTable {
   // Inputs "x" f32 (rows, width) and "label" i32 (rows).
   std::vector<TableColumn> columns() const;
   // The rows of a text, which messages call `name`. Throws Error{kBadInput}, "[csv] NAME: line N:
-  // expected X, got Y", for a row of another form and for a text without rows.
+  // expected X, got Y", for a row of another form.
   Dataset read(std::string_view csv, const std::string& name) const;
   // The same for a user's lines, whose class may be missing and is ignored; `first` is the number
   // of the first of them.

@@ -66,6 +66,7 @@ TEST_CASE("csv table: other rows are refused with their line") {
       {"1,2,red\n1,2,3,red\n", "[csv] t: line 2: expected 2 numbers and a class, got 4 fields"},
       {"1,2,red\n1,x,red\n", "[csv] t: line 2: expected a finite number, got 'x'"},
       {"1,2,red\n1,inf,red\n", "[csv] t: line 2: expected a finite number, got 'inf'"},
+      {"nan,2,red\n1,2,red\n", "[csv] t: line 1: expected a finite number, got 'nan'"},
       {"1,2,red\n1,2,green\n",
        "[csv] t: line 2: expected one of the classes red, blue, got 'green'"},
   };
