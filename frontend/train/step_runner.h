@@ -1,5 +1,5 @@
 // Runs the training steps of a run, each as one graph: feeds it, starts it, and returns its result
-// some steps later, because a device lags behind the host and the host should seldom wait for it.
+// some steps later, because a device runs later than the host, which should seldom wait.
 #pragma once
 
 #include <map>
