@@ -173,4 +173,12 @@ Samples TorchPeer::sample(int bodies, int rounds, int repeats) {
   return samples;
 }
 
+std::vector<double> TorchPeer::peak_bytes() {
+  child_.send(json{{"peak", true}, {"modes", usable_}}.dump() + "\n");
+  const auto bytes = part<std::vector<double>>(answer(), "bytes");
+  check(bytes.size() == usable_.size(), ErrorKind::kBadInput,
+        "peer torch: expected the memory of {}, got {}", usable_.size(), bytes.size());
+  return bytes;
+}
+
 }  // namespace keel::bench

@@ -87,6 +87,10 @@ class TorchPeer {
   // `repeats`.
   Samples sample(int bodies, int rounds, int repeats);
 
+  // For each usable mode, the most bytes that the last body of the current case has in use at once
+  // beyond those in use before it: memory of the process, or on cuda of the device.
+  std::vector<double> peak_bytes();
+
  private:
   TorchPeer(const std::vector<std::string>& command, std::vector<std::string> modes)
       : child_(command), modes_(std::move(modes)) {}

@@ -83,6 +83,30 @@ void add_bench_table(CLI::App& bench, Command command) {
   app->callback([args, command] { command.code = run_bench_table(*args); });
 }
 
+void add_bench_softmax(CLI::App& bench, Command command) {
+  CLI::App* app = bench.add_subcommand("softmax", "the loss of a softmax over many words");
+  auto args = std::make_shared<SoftmaxBenchArgs>();
+  const auto add_size = [&](const char* name, std::int64_t& size, const char* about) {
+    app->add_option(name, size, about)->check(CLI::Range(1, 10000000))->capture_default_str();
+  };
+  add_size("--words", args->words, "of the vocabulary");
+  add_size("--width", args->width, "of a word's row");
+  add_size("--rows", args->rows, "of a batch");
+  app->add_option("--cutoffs", args->cutoffs, "of an adaptive softmax, separated by commas")
+      ->delimiter(',');
+  app->add_option("--label-smoothing", args->label_smoothing, "as model.label_smoothing")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  add_peer(*app, args->bench.peer, kStepPeerModes);
+  add_rounds(*app, args->bench.rounds);
+  add_backend_options(*app, args->bench.run);
+  app->footer(
+      "examples:\n"
+      "  keel bench softmax --threads 2 --rounds 10\n"
+      "  keel bench softmax --words 267735 --cutoffs 20000,40000,200000 --rounds 5");
+  app->callback([args, command] { command.code = run_bench_softmax(*args); });
+}
+
 void add_bench_norms(CLI::App& bench, Command command) {
   CLI::App* app = bench.add_subcommand("norms", "norms beside a plain copy of the same bytes");
   auto args = std::make_shared<NormBenchArgs>();
@@ -150,6 +174,7 @@ void add_bench(Command command) {
   add_bench_graph(*app, command);
   add_bench_recurrent(*app, command);
   add_bench_table(*app, command);
+  add_bench_softmax(*app, command);
   add_bench_norms(*app, command);
   add_bench_accuracy(*app, command);
   app->footer(

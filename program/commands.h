@@ -118,6 +118,14 @@ struct TableBenchArgs {
 };
 int run_bench_table(const TableBenchArgs& args);
 
+struct SoftmaxBenchArgs {
+  BenchArgs bench;  // backend, threads, json, peer and rounds
+  std::int64_t words = 10000, width = 256, rows = 4096;
+  std::vector<std::int64_t> cutoffs;
+  double label_smoothing = 0;
+};
+int run_bench_softmax(const SoftmaxBenchArgs& args);
+
 struct NormBenchArgs {
   RunArgs run;                             // backend and json alone
   std::vector<std::string> norms, shapes;  // empty: all norms, a choice of shapes

@@ -13,6 +13,8 @@ with the tensors' bytes right behind it, sets up a case in each of these ways:
 The answer {"modes": {MODE: {"values": {NAME: [...]}}, ...}} holds elements of what it computes, or
 for a mode {"reason": TEXT} why there is none. {"rounds": R, "repeats": N, "modes": [MODE, ...]}
 times them: {"seconds": [[...], ...]}, for each body of the first mode, then of the second, ....
+{"peak": true, "modes": [MODE, ...]} answers {"bytes": [...]}, the memory that the last body of each
+mode adds.
 {"error": TEXT} where all fails.
 """
 
@@ -44,6 +46,9 @@ class NormCase:
     def both(self):
         y = self.norm(self.x)
         return y, torch.autograd.grad(y, [self.x, *self.parameters.values()], self.dy)
+
+    def drop(self):
+        """A norm keeps nothing from one call to the next."""
 
     def values(self):
         self.numbers.given = keel_noise("norm/", self.x.shape) if self.draws else None
@@ -91,8 +96,12 @@ class StepCase:
         value = in_own_order(case, name, value.detach().t() if is_matrix else value.detach())
         return value.clone(memory_format=torch.contiguous_format).requires_grad_()
 
-    def step(self):
+    def drop(self):
+        """Gives the gradients of the last step back."""
         self.optimizer.zero_grad(set_to_none=True)
+
+    def step(self):
+        self.drop()
         loss = self.loss()
         loss.backward()
         self.clip()
@@ -256,6 +265,29 @@ def sample_in_turns(bodies, rounds, repeats):
     return samples
 
 
+def status_bytes(name):
+    """A line of /proc/self/status, such as VmHWM."""
+    with open("/proc/self/status", encoding="utf-8") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(name + ":"))
+
+
+def peak_growth(case):
+    """The most bytes in use during the case's last body beyond those in use before."""
+    case.drop()
+    gc.collect()
+    if DEVICE == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        case.bodies[-1]()
+        return torch.cuda.max_memory_allocated() - before
+    ctypes.CDLL(None).malloc_trim(0)
+    with open("/proc/self/clear_refs", "w", encoding="utf-8") as refs:
+        refs.write("5")  # the peak begins anew
+    before = status_bytes("VmRSS")
+    case.bodies[-1]()
+    return status_bytes("VmHWM") - before
+
+
 def serve():
     cases = {}
     for line in sys.stdin.buffer:
@@ -266,6 +298,8 @@ def serve():
                 forget()
                 cases, answer = set_up(request)
                 say(answer)
+            elif "peak" in request:
+                say({"bytes": [peak_growth(cases[mode]) for mode in request["modes"]]})
             else:
                 bodies = [body for mode in request["modes"] for body in cases[mode].bodies]
                 say({"seconds": sample_in_turns(bodies, request["rounds"], request["repeats"])})

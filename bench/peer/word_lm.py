@@ -106,3 +106,14 @@ def word_loss(net, x, inputs):
 
 
 NETWORKS["word_lm"], LOSSES["word_lm"] = word_lm, word_loss
+
+
+def softmax(net, inputs):
+    """The loss of a softmax over many words by itself; x is a parameter, for it has a gradient."""
+    if not net.is_compiled:
+        return word_loss(net, net.parameters["x"], inputs)
+    loss = net.once("softmax", lambda: torch.compile(word_loss, dynamic=False))
+    return loss(net, net.parameters["x"], inputs)
+
+
+WHOLE["softmax"] = softmax

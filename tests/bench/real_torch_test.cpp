@@ -5,6 +5,7 @@
 
 #include "backends/backends.h"
 #include "bench/norm_bench.h"
+#include "bench/softmax_bench.h"
 #include "bench/step_bench.h"
 #include "bench/torch_peer.h"
 #include "tests/support/small_run.h"
@@ -161,6 +162,22 @@ TEST_CASE("torch peer: what a mode needs and has not is its reason") {
   CHECK(refusal_of(b.torch, "compiled_graph") != "");
   if (peer->version().starts_with("1.")) {
     CHECK(refusal_of(b.torch, "compiled") == "torch.compile needs PyTorch 2");
+  }
+}
+
+TEST_CASE("torch peer: a softmax over many words has the same loss and gradients") {
+  const auto peer = real_peer();
+  if (!peer) return;
+  const auto backend = make_backend(default_backend(), {.threads = 1});
+  for (const std::vector<std::int64_t>& cutoffs : {std::vector<std::int64_t>{}, {40, 200}}) {
+    const SoftmaxBench b = bench_softmax(
+        *backend,
+        {.words = 3000, .width = 20, .rows = 700, .cutoffs = cutoffs, .label_smoothing = 0.1}, 3,
+        peer.get());
+    CHECK(b.torch_refusal == "");
+    REQUIRE(b.torch_bytes.size() == 1);
+    // PyTorch has all of the logits at once.
+    if (cutoffs.empty()) CHECK(b.torch_bytes[0] > 700 * 3000 * 4);
   }
 }
 

@@ -56,6 +56,23 @@ TEST_CASE("bench: graphs of several sizes") {
   CHECK(holds(text.out, "us a node"));
 }
 
+TEST_CASE("bench: a softmax over many words and its memory") {
+  const auto softmax = [](const std::string& more) {
+    return run_keel({"bench", "softmax", "--words", "9000", "--width", "8", "--rows", "1000",
+                     "--cutoffs", "100,1000", "--rounds", "3", more});
+  };
+  const Json json = json_of(softmax("--json"));
+  CHECK(json.at("step").at("median") > 0);
+  CHECK(json.at("flop") == 6.0 * 9000 * 8 * 1000);
+  CHECK(json.at("cutoffs").size() == 2);
+#ifndef __SANITIZE_ADDRESS__  // which keeps freed memory
+  CHECK(json.at("bytes") < 9000 * 1000 * 4 / 2);  // half of the logits
+#endif
+  const ProcessResult text = softmax("--threads=1");
+  CHECK(holds(text.out, "MiB"));
+  CHECK(holds(text.out, " GFLOP/s of the step"));
+}
+
 TEST_CASE("bench: a table of embeddings by its whole gradient and by rows") {
   const auto table = [](const std::string& more) {
     return run_keel({"bench", "table", "--vocabulary", "300", "--width", "5", "--ids", "40",

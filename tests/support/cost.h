@@ -1,14 +1,11 @@
 // Costs of work: how processor time grows with the input, and the memory that is added.
 #pragma once
 
-#include <malloc.h>
-
 #include <algorithm>
-#include <cstdint>
 #include <ctime>
-#include <fstream>
 #include <limits>
-#include <string>
+
+#include "bench/peak_memory.h"
 
 namespace keel::test {
 
@@ -39,26 +36,7 @@ bool grows_in_proportion(std::size_t size, const Work& work) {
   return processor_seconds([&] { work(16 * size); }) < 64 * std::max(small, kShortest);
 }
 
-// A line of /proc/self/status in bytes, such as VmHWM.
-inline std::int64_t status_bytes(const std::string& name) {
-  std::ifstream status("/proc/self/status");
-  std::string word;
-  std::int64_t kib = 0;
-  while (status >> word) {
-    if (word == name + ":" && status >> kib) return kib * 1024;
-  }
-  return 0;
-}
-
-// The most bytes of memory that this process had during `work` beyond those it had before. Sound
-// where no sanitizer keeps freed memory.
-template <class Work>
-std::int64_t peak_growth(const Work& work) {
-  malloc_trim(0);
-  std::ofstream("/proc/self/clear_refs") << 5 << std::flush;  // the peak begins anew
-  const std::int64_t before = status_bytes("VmRSS");
-  work();
-  return status_bytes("VmHWM") - before;
-}
+using bench::peak_growth;
+using bench::status_bytes;
 
 }  // namespace keel::test
