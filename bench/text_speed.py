@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Times how fast a trained char_lm writes text, beside a greedy loop of PyTorch with a cache.
 
-    python3 bench/text_speed.py build/keel RUN --prompt TEXT --symbols 2000 --rounds 5 --threads 1
+    python3 bench/text_speed.py build/keel RUN --prompt TEXT --symbols 2000 --threads 1
 
 Both write the same text by the same weights: PyTorch keeps the keys and values of the symbols in
-the memory and computes those of one new symbol at a time. The time of keel is that of `keel predict`
-less that of its start, which a text of one symbol has, too.
+the memory and computes those of one new symbol at a time. The time of keel is that of
+`keel predict` less that of its start, which a text of one symbol has, too.
 """
 
 import argparse
@@ -74,7 +74,8 @@ class Writer:
         return y.transpose(0, 1).reshape(1, -1) @ values[name + "out/weight"]
 
     def normed(self, name, x):
-        return F.layer_norm(x, x.shape[1:], self.values[name + "/gain"], self.values[name + "/bias"])
+        gain, bias = self.values[name + "/gain"], self.values[name + "/bias"]
+        return F.layer_norm(x, x.shape[1:], gain, bias)
 
     def feed_forward(self, name, x):
         values = self.values
