@@ -51,7 +51,8 @@ TorchCase step_case(Backend& backend, const train::Job& job) {
   check(knows_clip && job.train().accumulate == 1, ErrorKind::kUsage,
         "peer torch: expected train.clip=none or global and train.accumulate=1, got {} and {}",
         choice_text(clip), job.train().accumulate);
-  TorchCase task{.what = facts(job), .given = {}, .expected = {}};
+  TorchCase task{
+      .what = facts(job), .given = {}, .expected = {}, .is_narrow = job.train().is_narrow()};
   const task::Sizes sizes = TypicalBatch(job).batch.sizes;
   Graph graph = train::build_step(job, sizes);
   const auto inputs = job.network().inputs(sizes);

@@ -33,8 +33,8 @@ T part(const json& answer, const char* name) {
 using Values = std::map<std::string, std::vector<double>>;
 
 // What is not as expected, or "".
-std::string difference(const TorchCase::Expected& expected, const Values& values) {
-  constexpr double kTolerance = 1e-3;  // another function differs by more, another rounding by less
+std::string difference(const TorchCase::Expected& expected, const Values& values,
+                       double tolerance) {
   const auto found = values.find(expected.name);
   if (found == values.end() || found->second.size() != expected.elements.size()) {
     return fmt::format("computes something else: {} is not of the same size", expected.name);
@@ -43,7 +43,7 @@ std::string difference(const TorchCase::Expected& expected, const Values& values
   for (const double v : expected.elements) largest = std::max(largest, std::abs(v));
   for (std::size_t i = 0; i < expected.elements.size(); ++i) {
     const double want = expected.elements[i], got = found->second[i];
-    if (!(std::abs(got - want) <= kTolerance * largest)) {
+    if (!(std::abs(got - want) <= tolerance * largest)) {
       return fmt::format("computes something else: {}: expected {}, got {}", expected.name, want,
                          got);
     }
@@ -51,15 +51,22 @@ std::string difference(const TorchCase::Expected& expected, const Values& values
   return "";
 }
 
+// Another function differs by more, another rounding by less: losses and norms of gradients are
+// sums of many numbers, whose factors may be off by 2^-8 each where one side rounds them to bf16.
+double tolerance_of(const TorchCase& task, const std::string& mode) {
+  return task.is_narrow || mode.starts_with("autocast") ? 3e-2 : 1e-3;
+}
+
 // Why a mode has no times, or "".
-std::string refusal(const json& reply, const std::string& mode,
-                    const std::vector<TorchCase::Expected>& expected) {
+std::string refusal(const json& reply, const std::string& mode, const TorchCase& task) {
   if (reply.contains("error")) return part<std::string>(reply, "error");
   const json made = part<json>(part<json>(reply, "modes"), mode.c_str());
   if (made.contains("reason")) return part<std::string>(made, "reason");
   const auto values = part<Values>(made, "values");
-  for (const TorchCase::Expected& e : expected) {
-    if (const std::string what = difference(e, values); !what.empty()) return what;
+  const double tolerance = tolerance_of(task, mode);
+  for (const TorchCase::Expected& e : task.expected) {
+    const std::string what = difference(e, values, tolerance);
+    if (!what.empty()) return what;
   }
   return "";
 }
@@ -155,7 +162,7 @@ std::vector<TorchMode> TorchPeer::set_up(const TorchCase& task) {
   usable_.clear();
   std::vector<TorchMode> modes;
   for (const std::string& name : modes_) {
-    modes.push_back({name, refusal(reply, name, task.expected)});
+    modes.push_back({name, refusal(reply, name, task)});
     if (modes.back().refusal.empty()) usable_.push_back(name);
   }
   return modes;

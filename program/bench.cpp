@@ -94,15 +94,19 @@ std::string description_of(const Backend& backend, const bench::TorchPeer* torch
 }  // namespace
 
 int run_bench_step(const BenchArgs& args) {
-  const train::Job job = make_job(args.run);
+  train::Job job = make_job(args.run);
   const auto backend = make_backend(args.run);
-  const auto torch = start_peer(args.peer, args.run, *backend, kStepPeerModes);
+  settle_compute(job, *backend);
+  PeerArgs peer = args.peer;
+  const bool has_rival = job.train().is_narrow() && backend->name() != "cuda";
+  if (has_rival && peer.modes.empty()) peer.modes = {"usual", "autocast"};
+  const auto torch = start_peer(peer, args.run, *backend, kStepPeerModes);
   const bench::StepBench b = bench::bench_step(*backend, job, args.rounds, torch.get());
   const std::int64_t batch = job.train().batch;
   print_step(args,
              {args.run.model,
-              fmt::format("batch {}", batch),
-              {{"batch", batch}},
+              fmt::format("batch {}, {}", batch, choice_text(job.train().compute)),
+              {{"batch", batch}, {"compute", choice_text(job.train().compute)}},
               description_of(*backend, torch.get())},
              b);
   return 0;

@@ -13,7 +13,7 @@ namespace keel::cli {
 
 // The options that choose a model, a recipe, data and a backend.
 struct RunArgs {
-  std::string model, recipe, data, backend, norm;
+  std::string model, recipe, data, backend, norm, compute;
   std::string usual_recipe;       // where no recipe is named: recipe_name()
   std::vector<std::string> sets;  // "section.key=value"
   int threads = 0;
@@ -79,8 +79,9 @@ int run_identify(const FileArgs& args);
 
 // The modes of PyTorch for norms: bench/peer/serve.py.
 inline const std::vector<std::string> kNormPeerModes{"usual", "plain", "compiled"};
-inline const std::vector<std::string> kStepPeerModes{"usual", "channels_last", "compiled", "graph",
-                                                     "compiled_graph"};
+inline const std::vector<std::string> kStepPeerModes{
+    "usual",          "channels_last", "compiled",         "graph",
+    "compiled_graph", "autocast",      "autocast_compiled"};
 
 struct PeerArgs {
   std::string name;                // torch, or empty

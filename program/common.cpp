@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <system_error>
 
 #include "backends/backends.h"
+#include "frontend/io/message.h"
 #include "frontend/io/packed_file.h"
+#include "frontend/train/compute_choice.h"
 #include "frontend/train/run_folder.h"
 #include "frontend/train/run_state.h"
 #include "models/registry.h"
@@ -59,6 +62,7 @@ std::string recipe_name(const RunArgs& args) {
 train::Config make_config(const RunArgs& args) {
   expect_one("--data", args.data, "data.source", args.sets);
   expect_one("--norm", args.norm, "model.norm", args.sets);
+  expect_one("--compute", args.compute, "train.compute", args.sets);
   const models::ModelEntry& entry = models::find_model(args.model);
   train::Config config(entry.make());
   const std::string recipe = recipe_name(args);
@@ -69,6 +73,7 @@ train::Config make_config(const RunArgs& args) {
   }
   if (!args.data.empty()) config.set("data.source", args.data);
   if (!args.norm.empty()) config.set("model.norm", args.norm);
+  if (!args.compute.empty()) config.set("train.compute", args.compute);
   for (const std::string& assignment : args.sets) apply_set(config, assignment);
   config.validate();
   return config;
@@ -79,6 +84,27 @@ train::Job make_job(const RunArgs& args) { return train::Job(make_config(args));
 std::unique_ptr<Backend> make_backend(const RunArgs& args) {
   return keel::make_backend(args.backend.empty() ? default_backend() : args.backend,
                             {.threads = args.threads, .tf32 = args.tf32});
+}
+
+void settle_compute(train::Job& job, Backend& backend, Communicator* ranks) {
+  if (job.train().compute != train::Compute::kAuto) return;
+  train::KeptTimes kept(train::kept_times_file(),
+                        fmt::format("{}, {}", processor_text(), backend.description()));
+  const train::ProductTimes times = train::measure_products(backend, job, kept);
+  std::string choice(choice_text(times.faster()));
+  if (ranks != nullptr) choice = gathered(*ranks, choice)[0];
+  job.choose(parse_choice<train::Compute>(choice));
+  if (ranks != nullptr && ranks->rank() > 0) return;
+  const std::string narrow = std::isfinite(times.bf16)
+                                 ? fmt::format("{:.2f} ms in bf16", times.bf16 * 1e3)
+                                 : "and bf16 does not run here";
+  io::say(fmt::format("train.compute = {}: the products of a step take {:.2f} ms in f32, {}",
+                      choice, times.f32 * 1e3, narrow));
+}
+
+void expect_settled(const train::Job& job) {
+  check(job.train().compute != train::Compute::kAuto, ErrorKind::kUsage,
+        "train.compute: expected f32 or bf16 here, got auto");
 }
 
 std::filesystem::path checkpoint_path(const std::string& given) {

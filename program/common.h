@@ -12,6 +12,7 @@
 #include "frontend/train/evaluator.h"
 #include "program/commands.h"
 #include "src/runtime/backend.h"
+#include "src/runtime/communicator.h"
 
 namespace keel::cli {
 
@@ -30,6 +31,11 @@ void apply_set(train::Config& config, const std::string& assignment);
 void expect_one(const std::string& option, const std::string& value, const std::string& key,
                 const std::vector<std::string>& sets);
 std::unique_ptr<Backend> make_backend(const RunArgs& args);
+// Replaces train.compute = auto by the type in which this machine computes the job's products
+// faster, and says so. Of several processes all take what the first one finds.
+void settle_compute(train::Job& job, Backend& backend, Communicator* ranks = nullptr);
+// Throws Error{kUsage} where train.compute is auto and nothing measures.
+void expect_settled(const train::Job& job);
 // A checkpoint file, or the best checkpoint of a run's folder.
 std::filesystem::path checkpoint_path(const std::string& given);
 // A checkpoint, or the best one of a run's folder, to be used without further training.

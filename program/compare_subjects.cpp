@@ -133,6 +133,7 @@ void add_model(ComparedSubjects& subjects, const CompareArgs& args,
   RunArgs run = args.run;
   run.model = args.subject[0];
   subjects.job = std::make_unique<train::Job>(make_job(run));
+  expect_settled(*subjects.job);
   subjects.all.push_back(std::make_unique<compare::ModelSubject>(
       *backends.judge, *subjects.job, compare::ModelSubjectOptions{args.unfused, as_run}));
   subjects.arguments.push_back(shell_quoted(args.subject[0]));

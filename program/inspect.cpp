@@ -82,6 +82,7 @@ Json graph_json(const Graph& graph) {
 
 int run_inspect_graph(const GraphArgs& args) {
   const train::Job job = make_job(args.run);
+  expect_settled(job);
   Graph graph = args.mode == "step"
                     ? train::build_step(job)
                     : train::build_evaluate(job, job.network().sizes(job.train().batch));

@@ -85,6 +85,7 @@ ShapeRow shape_row(ProgramCache& programs, const task::Sizes& sizes) {
 
 AllShapes compile_shapes(const MemoryArgs& args) {
   const train::Job job = make_job(args.run);
+  expect_settled(job);
   const auto backend = make_backend(args.run);
   Shared shared(*backend, static_cast<std::uint64_t>(job.train().seed));
   ProgramCache programs = programs_of(args, job, *backend, shared);

@@ -63,6 +63,9 @@ CLI::Option* add_run_options(CLI::App& app, RunArgs& args, const std::string& de
       ->default_str(default_recipe);
   app.add_option("--data", args.data, "builtin, or a folder with the real data");
   app.add_option("--norm", args.norm, "shorthand for --set model.norm=...");
+  app.add_option("--compute", args.compute,
+                 "f32, bf16 or auto, the type of the factors of a training step's products;\n"
+                 "shorthand for --set train.compute=...");
   app.add_option("--set", args.sets, "override a value of the recipe: section.key=value")
       ->type_name("KEY=VALUE");
   add_backend_options(app, args);

@@ -104,7 +104,9 @@ train::Job resumed_job(const TrainArgs& args) {
         "{}: expected a checkpoint of {}, got one of {}", checkpoint->path.string(), args.run.model,
         job.task().name());
   expect_one("--data", args.run.data, "data.source", args.run.sets);
+  expect_one("--compute", args.run.compute, "train.compute", args.run.sets);
   task::OptionValues settings;
+  if (!args.run.compute.empty()) settings.emplace_back("train.compute", args.run.compute);
   if (!args.run.data.empty()) settings.emplace_back("data.source", args.run.data);
   for (const std::string& assignment : args.run.sets) settings.push_back(setting_of(assignment));
   const std::map<std::string, std::string> before = values_of(job.config());
@@ -142,9 +144,10 @@ int train_with(TrainArgs args, Communicator& ranks) {
     args.run.sets.push_back("train.on_nonfinite=" + args.on_nonfinite);
   }
   const bool resume = !args.resume.empty();
-  const train::Job job = resume ? resumed_job(args) : new_job(args, writes);
+  train::Job job = resume ? resumed_job(args) : new_job(args, writes);
   const std::string folder = resume ? args.resume : args.out;
   const auto backend = make_backend(args.run);
+  settle_compute(job, *backend, &ranks);
   const Reduction reduction = args.reduce == "fast" ? Reduction::kFast : Reduction::kFixed;
   const train::RunOptions options{folder, resume,   args.quiet, facts_of(*backend, ranks),
                                   &ranks, reduction};

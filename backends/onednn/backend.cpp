@@ -9,7 +9,24 @@
 namespace keel::onednn {
 namespace {
 
-const KernelTypeTable kKernelTypes{.usual = floating_kernel(DType::kF32)};
+constexpr DTypes kFactor = DType::kF32 | DType::kBF16;
+const KernelTypes kProduct{{kFactor, kFactor, DType::kF32}, DType::kF32};
+const KernelTypes kAttention{{kFactor, kFactor, kFactor, DType::kF32}, DType::kF32};
+const KernelTypes kMover = floating_kernel(kFactor);  // of kernels that only move elements
+
+const KernelTypeTable kKernelTypes{.usual = floating_kernel(DType::kF32),
+                                   .others = {{"matmul", kProduct},
+                                              {"conv2d", kProduct},
+                                              {"conv2d_backward_input", kProduct},
+                                              {"conv2d_backward_weight", kProduct},
+                                              {"attention", kAttention},
+                                              {"attention_backward", kAttention},
+                                              {"cast", kMover},
+                                              {"transpose", kMover},
+                                              {"slice", kMover},
+                                              {"split", kMover},
+                                              {"concat", kMover},
+                                              {"pad", kMover}}};
 
 #include "src/runtime/kernel_table.inc"
 

@@ -17,4 +17,7 @@ constexpr auto choice_words(InstructionSet) {
 // processor or the build lacks that set (a build with -Dsimd=native has only one).
 void limit_instruction_set();
 
+// Whether oneDNN may use the processor's instructions for products of bf16.
+bool has_bf16_instructions();
+
 }  // namespace keel::onednn

@@ -25,6 +25,7 @@ struct MatmulSpec {
   bool transpose_a = false, transpose_b = false, shared_b = false;
   std::int64_t panel_width = 0;
   bool bias = false, relu = false;
+  bool narrow = false;  // a and b are bf16
 };
 // The panels in which oneDNN reads b if it may choose. Width 0: oneDNN prefers none, or its kernels
 // for this processor rearrange b themselves.
@@ -38,6 +39,7 @@ struct ConvSpec {
   std::int64_t stride = 1, padding = 0;
   bool channels_last = false;
   bool bias = false, relu = false;  // forward only
+  bool narrow = false;              // the two factors are bf16
 };
 Prepared make_conv(const ConvSpec& spec);                  // (x, weight, bias) -> y
 Prepared make_conv_backward_input(const ConvSpec& spec);   // (dy, weight) -> dx

@@ -12,12 +12,29 @@ namespace {
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 constexpr auto kTraining = dnnl::prop_kind::forward_training;
 
+using Type = dnnl::memory::data_type;
+
+// Element types; of a convolution of bf16 factors, two are bf16, and its result is f32.
+struct Types {
+  Type x = Type::f32, weight = Type::f32, y = Type::f32;
+};
+constexpr auto kBf16 = Type::bf16;
+Types forward_types(const ConvSpec& spec) {
+  return spec.narrow ? Types{.x = kBf16, .weight = kBf16} : Types{};
+}
+Types backward_input_types(const ConvSpec& spec) {
+  return spec.narrow ? Types{.weight = kBf16, .y = kBf16} : Types{};
+}
+Types backward_weight_types(const ConvSpec& spec) {
+  return spec.narrow ? Types{.x = kBf16, .y = kBf16} : Types{};
+}
+
 struct Geometry {
-  explicit Geometry(const ConvSpec& spec)
-      : x(image(spec.x, spec.channels_last)),
-        y(image(spec.y, spec.channels_last)),
-        weight(image(spec.weight, false)),
-        any_weight(any_order(spec.weight)),
+  Geometry(const ConvSpec& spec, const Types& types)
+      : x(image(spec.x, spec.channels_last, types.x)),
+        y(image(spec.y, spec.channels_last, types.y)),
+        weight(image(spec.weight, false, types.weight)),
+        any_weight(any_order(spec.weight, types.weight)),
         strides{spec.stride, spec.stride} {
     for (int axis : {2, 3}) {
       // What the last window covers beyond the image; less than the padding if the stride skips it.
@@ -32,12 +49,15 @@ struct Geometry {
                                                      any_weight, bias, y, strides, before, after,
                                                      attributes);
   }
-  // What descriptions of backward primitives ask for.
-  auto hint() const { return forward(Desc(), attributes(Relu::kNone)); }
 
   Desc x, y, weight, any_weight;
   Dims strides, before, after;
 };
+
+// What descriptions of backward primitives ask for; its result may be of another type than theirs.
+auto hint_of(const ConvSpec& spec) {
+  return Geometry(spec, forward_types(spec)).forward(Desc(), attributes(Relu::kNone));
+}
 
 // `weight` in `order`, copied there by the plan if it is not the graph's.
 Place ordered(Plan& plan, const Geometry& g, const Place& weight, const Desc& order) {
@@ -51,7 +71,7 @@ Place ordered(Plan& plan, const Geometry& g, const Place& weight, const Desc& or
 
 Prepared make_conv(const ConvSpec& spec) {
   return make_plan([&](Plan& plan) {
-    const Geometry g(spec);
+    const Geometry g(spec, forward_types(spec));
     const Desc bias = spec.bias ? vector_desc(spec.weight[0]) : Desc();
     const auto describe = [&](const dnnl::primitive_attr& attributes) {
       return g.forward(bias, attributes);
@@ -71,11 +91,11 @@ Prepared make_conv(const ConvSpec& spec) {
 
 Prepared make_conv_backward_input(const ConvSpec& spec) {
   return make_plan([&](Plan& plan) {
-    const Geometry g(spec);
+    const Geometry g(spec, backward_input_types(spec));
     const auto describe = [&](const dnnl::primitive_attr& attributes) {
       return dnnl::convolution_backward_data::primitive_desc(cpu_engine(), kDirect, g.x,
                                                              g.any_weight, g.y, g.strides, g.before,
-                                                             g.after, g.hint(), attributes);
+                                                             g.after, hint_of(spec), attributes);
     };
     plan.add(describe, false, [&](const auto& description) {
       using In = ConvDxInput;
@@ -90,11 +110,11 @@ Prepared make_conv_backward_input(const ConvSpec& spec) {
 
 Prepared make_conv_backward_weight(const ConvSpec& spec) {
   return make_plan([&](Plan& plan) {
-    const Geometry g(spec);
+    const Geometry g(spec, backward_weight_types(spec));
     const auto describe = [&](const dnnl::primitive_attr& attributes) {
       return dnnl::convolution_backward_weights::primitive_desc(
-          cpu_engine(), kDirect, g.x, g.any_weight, g.y, g.strides, g.before, g.after, g.hint(),
-          attributes);
+          cpu_engine(), kDirect, g.x, g.any_weight, g.y, g.strides, g.before, g.after,
+          hint_of(spec), attributes);
     };
     Desc order;
     Place place = output(0);

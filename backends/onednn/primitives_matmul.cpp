@@ -8,13 +8,15 @@
 namespace keel::onednn {
 namespace {
 
+using Type = dnnl::memory::data_type;
+
 // Describes (batch, rows, cols), or (rows, cols) for one matrix, stored as (cols, rows) when
 // `transposed`.
-Desc matrix(const Dims& sizes, bool transposed) {
+Desc matrix(const Dims& sizes, bool transposed, Type type = Type::f32) {
   const std::int64_t rows = sizes[sizes.size() - 2], cols = sizes.back();
   Dims strides = transposed ? Dims{1, rows} : Dims{cols, 1};
   if (sizes.size() == 3) strides.insert(strides.begin(), rows * cols);
-  return {sizes, dnnl::memory::data_type::f32, strides};
+  return {sizes, type, strides};
 }
 
 using Tag = dnnl::memory::format_tag;
@@ -46,8 +48,8 @@ Desc panels(const Dims& sizes, std::int64_t width) {
 // cache. For few rows of y, or a small b, the copy costs more than it brings; a b that is stored
 // transposed is fast as it is. See bench/results/products.md.
 bool packs_b(const MatmulSpec& spec) {
-  return spec.batch == 1 && !spec.transpose_b && spec.panel_width == 0 && spec.m >= 256 &&
-         std::max(spec.k, spec.n) >= 1000;
+  return spec.batch == 1 && !spec.narrow && !spec.transpose_b && spec.panel_width == 0 &&
+         spec.m >= 256 && std::max(spec.k, spec.n) >= 1000;
 }
 
 struct ProductDescs {
@@ -59,9 +61,10 @@ ProductDescs descs_of(const MatmulSpec& spec) {
     return spec.batch == 1 ? Dims{rows, cols} : Dims{batch, rows, cols};
   };
   const Dims b = sizes(spec.shared_b ? 1 : spec.batch, spec.k, spec.n);
+  const Type type = spec.narrow ? Type::bf16 : Type::f32;
   return {
-      .a = matrix(sizes(spec.batch, spec.m, spec.k), spec.transpose_a),
-      .b = spec.panel_width > 0 ? panels(b, spec.panel_width) : matrix(b, spec.transpose_b),
+      .a = matrix(sizes(spec.batch, spec.m, spec.k), spec.transpose_a, type),
+      .b = spec.panel_width > 0 ? panels(b, spec.panel_width) : matrix(b, spec.transpose_b, type),
       .bias = spec.bias ? matrix(sizes(1, 1, spec.n), false) : Desc(),
       .y = matrix(sizes(spec.batch, spec.m, spec.n), false),
   };

@@ -73,8 +73,8 @@ Desc image(const Shape& sizes, bool channels_last, DnnlType type) {
   return {dims_of(sizes), type, channels_last ? Tag::acdb : Tag::abcd};
 }
 
-Desc any_order(const Shape& sizes) {
-  return {dims_of(sizes), DnnlType::f32, dnnl::memory::format_tag::any};
+Desc any_order(const Shape& sizes, DnnlType type) {
+  return {dims_of(sizes), type, dnnl::memory::format_tag::any};
 }
 
 Desc vector_desc(std::int64_t size) {

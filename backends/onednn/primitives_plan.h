@@ -18,7 +18,7 @@ const dnnl::engine& cpu_engine();
 Desc image(const Shape& sizes, bool channels_last,
            dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 // The same sizes in the memory order that the primitive prefers.
-Desc any_order(const Shape& sizes);
+Desc any_order(const Shape& sizes, dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 Desc vector_desc(std::int64_t size);
 
 // The location of a primitive's argument.

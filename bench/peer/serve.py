@@ -9,6 +9,8 @@ with the tensors' bytes right behind it, sets up a case in each of these ways:
     channels_last   a step, with images and weights of convolutions stored channels last
     graph           a step, recorded as a CUDA graph and replayed
     compiled_graph  a compiled step, recorded
+    autocast        a step, its forward under autocast to bf16
+    autocast_compiled  the same, compiled
 
 The answer {"modes": {MODE: {"values": {NAME: [...]}}, ...}} holds elements of what it computes, or
 for a mode {"reason": TEXT} why there is none. {"rounds": R, "repeats": N, "modes": [MODE, ...]}
@@ -68,6 +70,7 @@ class StepCase:
         self.parameters = list(parameters.values())
         self.net = Network(case, parameters)
         self.loss = self.loss_of(case, mode, self.net, inputs)
+        self.is_narrow = mode.startswith("autocast")
         is_captured = mode.endswith("graph")
         self.clip_limit = case["clip_limit"]
         self.optimizer = make_optimizer(case["optimizer"], self.parameters, is_captured)
@@ -76,7 +79,7 @@ class StepCase:
 
     @staticmethod
     def loss_of(case, mode, net, inputs):
-        is_compiled, model = mode.startswith("compiled"), case["model"]
+        is_compiled, model = "compiled" in mode, case["model"]
         if model in WHOLE:
             net.meet_norms(lambda: WHOLE[model](net, inputs))
             net.is_compiled = is_compiled
@@ -102,7 +105,8 @@ class StepCase:
 
     def step(self):
         self.drop()
-        loss = self.loss()
+        with torch.autocast(DEVICE, torch.bfloat16, enabled=self.is_narrow):
+            loss = self.loss()
         loss.backward()
         self.clip()
         self.optimizer.step()

@@ -5,6 +5,7 @@
 
 #include "frontend/compare/node_bounds.h"
 #include "frontend/compare/running_error.h"
+#include "src/core/bf16.h"
 #include "src/ops/elementwise.h"
 
 namespace keel::compare {
@@ -214,6 +215,17 @@ void elementwise(const JudgedNode& n, NodeBounds& bounds) {
   }
 }
 
+// A number rounded to bf16 once, to the nearest, has no other value. Where the program had another
+// number, its result is as far off, and both are rounded.
+void cast(const JudgedNode& n, NodeBounds& bounds) {
+  elementwise(n, bounds);
+  if (n.graph.type({n.index, 0}).dtype != DType::kBF16) return;
+  for (std::size_t e = 0; e < n.out(0).size(); ++e) {
+    double& bound = bounds[0].as<double>()[e];
+    if (bound > 0) bound += 2 * kBf16Eps * (std::abs(n.out(0)[e]) + bound) + 0x1p-133;
+  }
+}
+
 }  // namespace
 
 void add_elementwise_rules(BoundRules& rules) {
@@ -221,6 +233,7 @@ void add_elementwise_rules(BoundRules& rules) {
     rules[elementwise_op(static_cast<EwCode>(code)).name] = elementwise;
   }
   rules["fused_elementwise"] = elementwise;
+  rules[elementwise_op(EwCode::kCast).name] = cast;
 }
 
 }  // namespace keel::compare

@@ -99,6 +99,12 @@ void bound_any_sums(const JudgedNode& n, Bounds& bounds, const AnySums<Count>& s
   add_flushed_inputs(n, sizes[0].as<double>(), bounds.usual[0]);
 }
 
+// Products of two bf16 numbers are exact in float32, so that sums have the same bounds; but the
+// instructions for them take subnormal factors as 0.
+bool has_narrow_factors(const JudgedNode& n) {
+  return n.graph.type(n.node().inputs[0]).dtype == DType::kBF16;
+}
+
 auto always(std::int64_t k) {
   return [k](std::size_t) { return k; };
 }
@@ -113,6 +119,7 @@ void bound_sums(const JudgedNode& n, Bounds& bounds, std::int64_t k) {
   for (std::size_t e = 0; e < bound.size(); ++e) {
     bound[e] = factor * sizes[e] + double(k + 1) * kTiny;
   }
+  if (has_narrow_factors(n)) add_flushed_inputs(n, sizes, bounds[0]);
 }
 
 void matmul(const JudgedNode& n, Bounds& bounds) {

@@ -11,6 +11,7 @@
 #include "frontend/optim/optimizer.h"
 #include "frontend/optim/schedule.h"
 #include "frontend/task/task.h"
+#include "frontend/train/compute.h"
 #include "frontend/train/nonfinite.h"
 #include "frontend/train/period.h"
 
@@ -36,6 +37,7 @@ struct TrainOptions {
   std::int64_t accumulate = 1;  // micro-batches of `batch` in one update
   std::int64_t shards = 1;      // contiguous pieces of a batch whose gradients are added up
   ShardStatistics statistics = ShardStatistics::kSynchronised;
+  Compute compute = Compute::kF32;  // the factors of products
   std::int64_t seed = 1;
   optim::Optimizer optimizer = optim::Optimizer::kAdam;
   double lr = 1e-3, momentum = 0, weight_decay = 0;
@@ -130,7 +132,10 @@ struct TrainOptions {
                between(1, 65536)),
         option("statistics", &T::statistics,
                "with shards, the rows that norms over the batch take statistics from: those of the "
-               "whole batch, synchronised, or those of each shard, local")};
+               "whole batch, synchronised, or those of each shard, local"),
+        option("compute", &T::compute,
+               "the type of the factors of products while training: f32, bf16, or auto, the faster "
+               "of both by a measurement")};
   }
   static constexpr auto run_fields() {
     using T = TrainOptions;
@@ -170,6 +175,7 @@ struct TrainOptions {
   // The learning rate of update `step` of `total`.
   double rate(std::int64_t step, std::int64_t total) const;
   optim::ClipOptions clip_options() const { return {clip, clip_limit}; }
+  bool is_narrow() const { return compute == Compute::kBf16; }
   bool skips() const { return on_nonfinite == OnNonFinite::kSkip; }
 };
 

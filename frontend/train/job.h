@@ -18,6 +18,8 @@ class Job {
   // The job with other settings ("section.key" and value) and with the assets of its network.
   // Throws Error{kUsage} for settings that are unknown or do not fit. This job ends.
   Job with(const task::OptionValues& settings) &&;
+  // Settles train.compute where it is auto.
+  void choose(Compute compute) { config_.set("train.compute", choice_text(compute)); }
   const TrainOptions& train() const { return config_.train(); }
   const DataOptions& data() const { return config_.data(); }
   const task::Task& task() const { return config_.task(); }

@@ -145,7 +145,7 @@ Graph build_shard(const Job& job, const task::Sizes& sizes, std::vector<nn::Watc
   for (std::size_t i = 0; watches && i < watches->size(); ++i) {
     g.mark_output(watch_output(i), (*watches)[i].value);
   }
-  return g;
+  return computed(std::move(g), job.train());
 }
 
 Graph build_update(const Job& job, const Graph& shard) {

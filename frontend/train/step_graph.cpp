@@ -4,6 +4,7 @@
 
 #include "src/autodiff/gradient.h"
 #include "src/ops/elementwise.h"
+#include "src/passes/narrow_products.h"
 
 namespace keel::train {
 namespace {
@@ -85,6 +86,10 @@ void add_guard(Graph& g, const Job& job, Value loss, optim::Clipped& clipped) {
 
 }  // namespace
 
+Graph computed(Graph graph, const TrainOptions& train) {
+  return train.is_narrow() ? narrow_products(graph) : std::move(graph);
+}
+
 std::vector<Value> parameters_of(const Graph& g) {
   std::vector<Value> parameters;
   for (int i = 0; i < g.size(); ++i) {
@@ -148,7 +153,7 @@ Graph build_step(const Job& job, const task::Sizes& sizes, std::vector<nn::Watch
   for (std::size_t i = 0; watches && i < watches->size(); ++i) {
     g.mark_output(watch_output(i), (*watches)[i].value);
   }
-  return g;
+  return computed(std::move(g), job.train());
 }
 
 Graph build_accumulate(const Job& job, const task::Sizes& sizes) {
@@ -163,7 +168,7 @@ Graph build_accumulate(const Job& job, const task::Sizes& sizes) {
     const Value sum = gathered_loss(g);
     g.mark_update(sum, ops::add(g, sum, training.loss));
   }
-  return g;
+  return computed(std::move(g), job.train());
 }
 
 bool is_gathered(std::string_view state) { return state.ends_with(kGathered); }

@@ -29,6 +29,9 @@ task::Outputs add_network(nn::Net& net, const task::Network& network, const task
 // The parameters that train, in the order in which they were added.
 std::vector<Value> parameters_of(const Graph& graph);
 
+// The graph of a training step with the factors of its products in the type train.compute.
+Graph computed(Graph graph, const TrainOptions& train);
+
 // Runs the first batch forward and updates the parameters whose first values depend on data, all
 // layers in one run. A graph without updates: there are no such parameters.
 Graph build_initialize(const Job& job, const task::Sizes& sizes);

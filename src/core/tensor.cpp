@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "src/core/bf16.h"
+
 namespace keel {
 namespace {
 
@@ -25,9 +27,8 @@ void convert_from(const void* src, void* dst, DType dst_dtype, std::int64_t n) {
     case DType::kU8:
       return convert_elements<From, std::uint8_t>(src, dst, n);
     case DType::kBF16:
-      break;
+      return convert_elements<From, BF16>(src, dst, n);
   }
-  fail(ErrorKind::kUsage, "convert: bf16 is reserved, not implemented");
 }
 
 }  // namespace
@@ -74,9 +75,8 @@ void convert(const void* src, DType src_dtype, void* dst, DType dst_dtype, std::
     case DType::kU8:
       return convert_from<std::uint8_t>(src, dst, dst_dtype, n);
     case DType::kBF16:
-      break;
+      return convert_from<BF16>(src, dst, dst_dtype, n);
   }
-  fail(ErrorKind::kUsage, "convert: bf16 is reserved, not implemented");
 }
 
 }  // namespace keel

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "src/ops/product_type.h"
+
 namespace keel {
 namespace {
 
@@ -57,14 +59,19 @@ void expect_operands(const InferContext& c) {
   expect_dropout(c, attrs);
 }
 
+// The result, and the gradients: of bf16 factors they are float32.
+TensorType wide(const InferContext& c, int place) {
+  return {product_type(c.dtype(place)), c.shape(place)};
+}
+
 TensorType lse_type(const InferContext& c) {
   const Shape& q = c.shape(In::kQ);
-  return {c.dtype(In::kQ), {q[0], c.attrs.as<AttentionAttrs>().heads, q[1]}};
+  return {wide(c, In::kQ).dtype, {q[0], c.attrs.as<AttentionAttrs>().heads, q[1]}};
 }
 
 Types infer(const InferContext& c) {
   expect_operands(c);
-  return {c.input(In::kQ), lse_type(c)};
+  return {wide(c, In::kQ), lse_type(c)};
 }
 
 Types infer_backward(const InferContext& c) {
@@ -73,9 +80,9 @@ Types infer_backward(const InferContext& c) {
   c.expect_shape(In::kLse, "lse", lse_type(c).shape);
   c.expect_shape(In::kDy, "dy", c.shape(In::kQ));
   for (int place : {In::kY, In::kLse, In::kDy}) {
-    c.expect_dtype(place, "what the forward saved, or dy", c.dtype(In::kQ));
+    c.expect_dtype(place, "what the forward saved, or dy", wide(c, In::kQ).dtype);
   }
-  return {c.input(In::kQ), c.input(In::kK), c.input(In::kV)};
+  return {wide(c, In::kQ), wide(c, In::kK), wide(c, In::kV)};
 }
 
 void backward(BackwardContext& c) {

@@ -1,6 +1,7 @@
 #include "src/ops/conv2d.h"
 
 #include "src/ops/image_order.h"
+#include "src/ops/product_type.h"
 #include "src/ops/reduce.h"
 
 namespace keel {
@@ -35,22 +36,28 @@ Types infer(const InferContext& c) {
   c.expect_floating(In::kX, "x");
   c.expect_dtype(In::kWeight, "type of weight", c.dtype(In::kX));
   const Shape y = output_shape(c, c.shape(In::kX), c.shape(In::kWeight), attrs);
-  if (c.has(In::kBias)) c.expect_shape(In::kBias, "bias", Shape{c.shape(In::kWeight)[0]});
-  return {{c.dtype(In::kX), y}};
+  const DType result = product_type(c.dtype(In::kX));
+  if (c.has(In::kBias)) {
+    c.expect_shape(In::kBias, "bias", Shape{c.shape(In::kWeight)[0]});
+    c.expect_dtype(In::kBias, "type of bias", result);
+  }
+  return {{result, y}};
 }
 
 Types infer_backward_input(const InferContext& c) {
   const auto& attrs = c.attrs.as<ConvBackwardAttrs>();
   using Dx = ConvDxInput;
   c.expect_shape(Dx::kDy, "dy", output_shape(c, attrs.shape, c.shape(Dx::kWeight), attrs));
-  return {{c.dtype(Dx::kDy), attrs.shape}};
+  c.expect_dtype(Dx::kWeight, "type of weight", c.dtype(Dx::kDy));
+  return {{product_type(c.dtype(Dx::kDy)), attrs.shape}};
 }
 
 Types infer_backward_weight(const InferContext& c) {
   const auto& attrs = c.attrs.as<ConvBackwardAttrs>();
   using Dweight = ConvDweightInput;
   c.expect_shape(Dweight::kDy, "dy", output_shape(c, c.shape(Dweight::kX), attrs.shape, attrs));
-  return {{c.dtype(Dweight::kX), attrs.shape}};
+  c.expect_dtype(Dweight::kDy, "type of dy", c.dtype(Dweight::kX));
+  return {{product_type(c.dtype(Dweight::kX)), attrs.shape}};
 }
 
 void backward(BackwardContext& c) {
@@ -60,13 +67,14 @@ void backward(BackwardContext& c) {
   const auto attrs_for = [&](int input) {
     return ConvBackwardAttrs{attrs.stride, attrs.padding, c.graph.shape(c.input(input))};
   };
+  const Value x = c.input(In::kX), weight = c.input(In::kWeight);
+  const Value dy =
+      c.needs(In::kX) || c.needs(In::kWeight) ? as_factor(c.graph, c.grad(), x) : Value{};
   if (c.needs(In::kX)) {
-    c.set(In::kX,
-          c.graph.add(kConv2dBackwardInput, {c.grad(), c.input(In::kWeight)}, attrs_for(In::kX)));
+    c.set(In::kX, c.graph.add(kConv2dBackwardInput, {dy, weight}, attrs_for(In::kX)));
   }
   if (c.needs(In::kWeight)) {
-    c.set(In::kWeight,
-          c.graph.add(kConv2dBackwardWeight, {c.input(In::kX), c.grad()}, attrs_for(In::kWeight)));
+    c.set(In::kWeight, c.graph.add(kConv2dBackwardWeight, {x, dy}, attrs_for(In::kWeight)));
   }
   if (c.needs(In::kBias)) c.set(In::kBias, ops::sum(c.graph, c.grad(), {0, 2, 3}));
 }

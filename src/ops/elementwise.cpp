@@ -107,9 +107,12 @@ void backward_scale(BackwardContext& c) {
 void backward_neg(BackwardContext& c) { c.set(0, ops::neg(c.graph, c.grad())); }
 void backward_exp(BackwardContext& c) { c.set(0, ops::mul(c.graph, c.grad(), c.output(0))); }
 void backward_log(BackwardContext& c) { c.set(0, ops::div(c.graph, c.grad(), c.input(0))); }
+// The gradient of a bf16 value stays as wide as it comes, so that sums of gradients are float32.
 void backward_cast(BackwardContext& c) {
-  if (!is_floating(c.type(c.input(0)).dtype)) return;  // integers have no gradient
-  c.set(0, ops::cast(c.graph, c.grad(), c.type(c.input(0)).dtype));
+  const DType from = c.type(c.input(0)).dtype, given = c.type(c.grad()).dtype;
+  if (!is_floating(from)) return;  // integers have no gradient
+  const bool fits = given == from || from == DType::kBF16;
+  c.set(0, fits ? c.grad() : ops::cast(c.graph, c.grad(), from));
 }
 
 // The backward codes read the forward's result (kFromResult) or its operand.

@@ -1,6 +1,7 @@
 #include "src/ops/matmul.h"
 
 #include "src/ops/layout.h"
+#include "src/ops/product_type.h"
 #include "src/ops/reduce.h"
 
 namespace keel {
@@ -39,8 +40,12 @@ std::vector<TensorType> infer(const InferContext& c) {
   c.expect(a.rank() >= 2, "a", "rank >= 2", a.text());
   attrs.panel_columns > 0 ? expect_panels(c, attrs) : expect_matrices(c, attrs);
   const MatmulSizes sizes = matmul_sizes(a, b, attrs);
-  if (c.has(In::kBias)) c.expect_shape(In::kBias, "bias", Shape{sizes.n});
-  return {{c.dtype(In::kA), a.with(-2, sizes.m).with(-1, sizes.n)}};
+  const DType result = product_type(c.dtype(In::kA));
+  if (c.has(In::kBias)) {
+    c.expect_shape(In::kBias, "bias", Shape{sizes.n});
+    c.expect_dtype(In::kBias, "type of bias", result);
+  }
+  return {{result, a.with(-2, sizes.m).with(-1, sizes.n)}};
 }
 
 Value product(BackwardContext& c, Value a, Value b, bool transpose_a, bool transpose_b) {
@@ -54,8 +59,8 @@ Value flat(BackwardContext& c, Value v) {
 }
 
 // As y = op(a) op(b), the gradient is d op(a) = dy op(b)^T, transposed back when a was.
-void set_da(BackwardContext& c, const MatmulAttrs& attrs) {
-  const Value dy = c.grad(), b = c.input(In::kB);
+void set_da(BackwardContext& c, const MatmulAttrs& attrs, Value dy) {
+  const Value b = c.input(In::kB);
   if (!attrs.transpose_a) {
     c.set(In::kA, product(c, dy, b, false, !attrs.transpose_b));
   } else if (c.graph.shape(b).rank() == c.graph.shape(dy).rank()) {
@@ -70,8 +75,8 @@ void set_da(BackwardContext& c, const MatmulAttrs& attrs) {
 }
 
 // d op(b) = op(a)^T dy.
-void set_db(BackwardContext& c, const MatmulAttrs& attrs) {
-  Value a = c.input(In::kA), dy = c.grad();
+void set_db(BackwardContext& c, const MatmulAttrs& attrs, Value dy) {
+  Value a = c.input(In::kA);
   const bool shared = c.graph.shape(c.input(In::kB)).rank() < c.graph.shape(dy).rank();
   if (shared && !attrs.transpose_a) {
     a = flat(c, a);
@@ -88,8 +93,11 @@ void backward(BackwardContext& c) {
         "[matmul] gradients are built before activations are fused");
   check(attrs.panel_columns == 0, ErrorKind::kUsage,
         "[matmul] gradients are built before b is stored in panels");
-  if (c.needs(In::kA)) set_da(c, attrs);
-  if (c.needs(In::kB)) set_db(c, attrs);
+  if (c.needs(In::kA) || c.needs(In::kB)) {
+    const Value dy = as_factor(c.graph, c.grad(), c.input(In::kA));
+    if (c.needs(In::kA)) set_da(c, attrs, dy);
+    if (c.needs(In::kB)) set_db(c, attrs, dy);
+  }
   if (c.needs(In::kBias)) c.set(In::kBias, ops::sum(c.graph, flat(c, c.grad()), {0}));
 }
 

@@ -4,7 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 
+#include "src/core/bf16.h"
 #include "tests/support/checks.h"
 
 namespace keel::test {
@@ -43,8 +45,34 @@ TEST_CASE("tensor: conversions round to nearest and truncate towards 0") {
   check_close(u.to(DType::kF64).to(DType::kI32).to(DType::kF32), u.to(DType::kF32), 0);
   CHECK(f64({1}, {0.1}).to(DType::kF32).at(0) == double(0.1f));
   CHECK(t.to(DType::kF64).at(0) == t.at(0));
-  check_refused([&] { t.to(DType::kBF16); }, "convert: bf16 is reserved");
-  check_refused([&] { Tensor(DType::kBF16, {1}).to(DType::kF32); }, "convert: bf16 is reserved");
+}
+
+TEST_CASE("tensor: bf16 is rounded to the nearest, ties to even, from any type") {
+  struct Row {
+    double from, to;
+  };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Row rows[] = {
+      {1, 1},
+      {1 + 0x1p-8, 1},                                 // a tie, to the even neighbour below
+      {1 + 3 * 0x1p-8, 1 + 0x1p-6},                    // a tie, to the even neighbour above
+      {1 + 0x1p-8 + 0x1p-40, 1 + 0x1p-7},              // float32 would make it a tie
+      {-1 - 0x1p-8 + 0x1p-40, -1},                     // likewise, from the other side
+      {3.3895313892515355e38, 3.3895313892515355e38},  // the largest
+      {3.4e38, kInfinity},
+      {0x1p-133, 0x1p-133},  // the smallest
+      {0x1p-135, 0},
+      {-kInfinity, -kInfinity},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.from);
+    CHECK(f64({1}, {row.from}).to(DType::kBF16).at(0) == row.to);
+  }
+  const Tensor nan = f64({1}, {NAN}).to(DType::kF32).to(DType::kBF16);
+  CHECK(std::isnan(nan.at(0)));
+  CHECK(i32({2}, {257, -3}).to(DType::kBF16).at(0) == 256);
+  CHECK(f64({1}, {-2.75}).to(DType::kBF16).to(DType::kI32).at(0) == -2);
+  CHECK(f64({1}, {1}).to(DType::kBF16).as<BF16>()[0].bits() == 0x3f80);
 }
 
 #ifndef __SANITIZE_ADDRESS__  // which ends the program on such a size

@@ -207,16 +207,16 @@ constexpr WrongGraph kWrongGraphs[] = {
     {"onednn", max_backward_of_integers,
      "[max_backward] dy: the kernel of onednn takes f32, got i32"},
     {"cuda", max_backward_of_integers, "[max_backward] dy: the kernel of cuda takes f32, got i32"},
-    {"onednn", product<DType::kF64>, "[matmul] a: the kernel of onednn takes f32, got f64"},
+    {"onednn", product<DType::kF64>, "[matmul] a: the kernel of onednn takes f32 or bf16, got f64"},
     {"cuda", product<DType::kBF16>, "[matmul] a: the kernel of cuda takes f32, got bf16"},
-    {"onednn", cast_to<DType::kBF16>,
-     "[cast] output 0: the kernel of onednn gives f32, i32 or u8, got bf16"},
+    {"onednn", cast_to<DType::kF64>,
+     "[cast] output 0: the kernel of onednn gives f32, bf16, i32 or u8, got f64"},
     {"cuda", cast_to<DType::kF64>,
      "[cast] output 0: the kernel of cuda gives f32, i32 or u8, got f64"},
     {"cuda", transposed<DType::kBF16>,
      "[transpose] x: the kernel of cuda takes f32, i32 or u8, got bf16"},
     {"onednn", transposed<DType::kF64>,
-     "[transpose] x: the kernel of onednn takes f32, i32 or u8, got f64"},
+     "[transpose] x: the kernel of onednn takes f32, bf16, i32 or u8, got f64"},
 };
 
 bool is_built_in(const std::string& backend) {

@@ -3,6 +3,7 @@
 #include "src/ops/attention.h"
 
 #include "backends/onednn/attention_plan.h"
+#include "backends/onednn/kernels/bf16.h"
 #include "backends/onednn/kernels/kernels.h"
 
 #ifndef KEEL_BACKENDS_ONEDNN_KERNELS_ATTENTION_ONCE_
@@ -87,12 +88,13 @@ HWY_EXPORT(attend_all);
 Prepared prepare_attention(const NodeContext& context) {
   using In = AttentionInput;
   using Out = AttentionOutput;
-  return by_heads(context, [](const AttentionHead& h, const Binding& b) {
+  Prepared wide = by_heads(context, [](const AttentionHead& h, const Binding& b) {
     const AttentionSlices of{h.of_queries(b.inputs[In::kQ]), h.of_keys(b.inputs[In::kK]),
                              h.of_keys(b.inputs[In::kV]), h.of_queries(b.outputs[Out::kY]),
                              h.lse(b.outputs[Out::kLse])};
     HWY_DYNAMIC_DISPATCH(attend_all)(h, of);
   });
+  return widening(context, std::move(wide));
 }
 
 }  // namespace keel::onednn

@@ -1,5 +1,6 @@
 // The backward of attention; each tile of probabilities is recomputed from q, k and lse.
 #include "backends/onednn/attention_plan.h"
+#include "backends/onednn/kernels/bf16.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "src/ops/attention.h"
 
@@ -101,7 +102,7 @@ HWY_EXPORT(attend_backward);
 Prepared prepare_attention_backward(const NodeContext& context) {
   using In = AttentionInput;
   using Out = AttentionGradient;
-  return by_heads(context, [](const AttentionHead& h, const Binding& b) {
+  Prepared wide = by_heads(context, [](const AttentionHead& h, const Binding& b) {
     const AttentionGradientSlices of{
         h.of_queries(b.inputs[In::kQ]),    h.of_keys(b.inputs[In::kK]),
         h.of_keys(b.inputs[In::kV]),       h.of_queries(b.inputs[In::kY]),
@@ -110,6 +111,7 @@ Prepared prepare_attention_backward(const NodeContext& context) {
         h.of_keys(b.outputs[Out::kDv])};
     HWY_DYNAMIC_DISPATCH(attend_backward)(h, of);
   });
+  return widening(context, std::move(wide));
 }
 
 }  // namespace keel::onednn

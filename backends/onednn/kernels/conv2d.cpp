@@ -1,6 +1,7 @@
 // Convolution, and its backward by input and by weight.
 #include "src/ops/conv2d.h"
 
+#include "backends/onednn/kernels/bf16.h"
 #include "backends/onednn/kernels/empty_sum.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/primitives.h"
@@ -10,6 +11,9 @@ namespace keel::onednn {
 namespace {
 
 bool is_empty(const Shape& shape) { return shape.elements() == 0; }
+
+// Input 0 is a factor of all three.
+bool is_narrow(const NodeContext& context) { return context.input(0).dtype == DType::kBF16; }
 
 }  // namespace
 
@@ -23,12 +27,13 @@ Prepared prepare_conv2d(const NodeContext& context) {
                       .padding = attrs.padding,
                       .channels_last = attrs.channels_last,
                       .bias = context.has(In::kBias),
-                      .relu = attrs.activation == Activation::kRelu};
+                      .relu = attrs.activation == Activation::kRelu,
+                      .narrow = is_narrow(context)};
   if (is_empty(spec.y)) return do_nothing();
   if (is_empty(spec.x)) {
     return fill_bias(In::kBias, spec.channels_last ? 1 : spec.y[2] * spec.y[3], spec.relu);
   }
-  return make_conv(spec);
+  return prepare_product(context, spec, make_conv);
 }
 
 Prepared prepare_conv2d_backward_input(const NodeContext& context) {
@@ -39,9 +44,10 @@ Prepared prepare_conv2d_backward_input(const NodeContext& context) {
                       .y = image_sizes(context.input(In::kDy).shape, attrs.channels_last),
                       .stride = attrs.stride,
                       .padding = attrs.padding,
-                      .channels_last = attrs.channels_last};
+                      .channels_last = attrs.channels_last,
+                      .narrow = is_narrow(context)};
   if (is_empty(spec.x)) return do_nothing();
-  return is_empty(spec.y) ? fill_zero() : make_conv_backward_input(spec);
+  return is_empty(spec.y) ? fill_zero() : prepare_product(context, spec, make_conv_backward_input);
 }
 
 Prepared prepare_conv2d_backward_weight(const NodeContext& context) {
@@ -52,9 +58,10 @@ Prepared prepare_conv2d_backward_weight(const NodeContext& context) {
                       .y = image_sizes(context.input(In::kDy).shape, attrs.channels_last),
                       .stride = attrs.stride,
                       .padding = attrs.padding,
-                      .channels_last = attrs.channels_last};
+                      .channels_last = attrs.channels_last,
+                      .narrow = is_narrow(context)};
   if (is_empty(spec.weight)) return do_nothing();
-  return is_empty(spec.x) ? fill_zero() : make_conv_backward_weight(spec);
+  return is_empty(spec.x) ? fill_zero() : prepare_product(context, spec, make_conv_backward_weight);
 }
 
 }  // namespace keel::onednn

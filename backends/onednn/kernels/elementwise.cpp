@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "backends/onednn/blocks.h"
+#include "backends/onednn/kernels/bf16.h"
 #include "backends/onednn/kernels/broadcast.h"
 #include "backends/onednn/kernels/elementwise_steps.h"
 #include "backends/onednn/kernels/kernels.h"
@@ -201,14 +202,23 @@ class Worker {
   alignas(kAlignment) float tiles_[kMaxTiles][kTile];
 };
 
+void cast_range(const TensorRef& x, const TensorRef& y, std::int64_t begin, std::int64_t end) {
+  const DType from = x.type.dtype, to = y.type.dtype;
+  if (from == DType::kF32 && to == DType::kBF16) {
+    return round_to_bf16(x.as<float>() + begin, y.as<BF16>() + begin, end - begin);
+  }
+  if (from == DType::kBF16 && to == DType::kF32) {
+    return widen_bf16(x.as<BF16>() + begin, y.as<float>() + begin, end - begin);
+  }
+  convert(x.as<std::byte>() + begin * size_of(from), from, y.as<std::byte>() + begin * size_of(to),
+          to, end - begin);
+}
+
 Prepared prepare_cast(const NodeContext&) {
   return kernel_of([](const Binding& b) {
     const TensorRef &x = b.inputs[0], &y = b.outputs[0];
-    const DType from = x.type.dtype, to = y.type.dtype;
-    parallel_range(y.elements(), kBlockElements, [&](std::int64_t begin, std::int64_t end) {
-      convert(x.as<std::byte>() + begin * size_of(from), from,
-              y.as<std::byte>() + begin * size_of(to), to, end - begin);
-    });
+    parallel_range(y.elements(), kBlockElements,
+                   [&](std::int64_t begin, std::int64_t end) { cast_range(x, y, begin, end); });
   });
 }
 

@@ -10,6 +10,7 @@
 #include "backends/onednn/kernels/cursor.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/kernels/transpose_tile.h"
+#include "src/core/bf16.h"
 #include "src/core/with_type.h"
 
 namespace keel::onednn {
@@ -82,7 +83,8 @@ Prepared gather(Axes axes, std::int64_t start, DType dtype) {
   });
 }
 
-void transpose_tile(const Tile<std::uint8_t>& t) {
+template <class T>
+void transpose_tile(const Tile<T>& t) {
   for (std::int64_t j = 0; j < t.columns; ++j) {
     for (std::int64_t i = 0; i < t.rows; ++i) {
       t.dst[j * t.dst_stride + i] = t.src[i * t.src_stride + j];
@@ -135,9 +137,10 @@ Prepared transpose_planes_of(Axes axes, DType dtype) {
   p.columns = axes.take(contiguous).first;
   p.others = axes;
   Prepared prepared;
-  with_type<float, std::int32_t, std::uint8_t>(dtype, [&](auto element) {
+  with_type<float, BF16, std::int32_t, std::uint8_t>(dtype, [&](auto element) {
     // Elements of four bytes are moved as floats.
-    using T = std::conditional_t<sizeof element == 1, std::uint8_t, float>;
+    using Element = decltype(element);
+    using T = std::conditional_t<sizeof element == 4, float, Element>;
     prepared = kernel_of(
         [p](const Binding& b) { transpose_planes(p, b.inputs[0].as<T>(), b.outputs[0].as<T>()); });
   });

@@ -1,6 +1,7 @@
 // Matrix product.
 #include "src/ops/matmul.h"
 
+#include "backends/onednn/kernels/bf16.h"
 #include "backends/onednn/kernels/empty_sum.h"
 #include "backends/onednn/kernels/kernels.h"
 #include "backends/onednn/primitives.h"
@@ -23,7 +24,8 @@ MatmulSpec spec_of(const NodeContext& context) {
                   .transpose_b = attrs.transpose_b,
                   .shared_b = sizes.shared_b,
                   .bias = context.has(In::kBias),
-                  .relu = attrs.activation == Activation::kRelu};
+                  .relu = attrs.activation == Activation::kRelu,
+                  .narrow = context.input(In::kA).dtype == DType::kBF16};
   // Rows that lie one after another and meet the same matrix are one product.
   if (spec.shared_b && !spec.transpose_a) {
     spec.m *= spec.batch;
@@ -36,7 +38,7 @@ MatmulSpec spec_of(const NodeContext& context) {
 
 PanelForm matmul_panels(const NodeContext& context) {
   const MatmulSpec spec = spec_of(context);
-  return spec.batch == 1 && spec.shared_b ? preferred_panels(spec) : PanelForm{};
+  return spec.batch == 1 && spec.shared_b && !spec.narrow ? preferred_panels(spec) : PanelForm{};
 }
 
 Prepared prepare_matmul(const NodeContext& context) {
@@ -49,7 +51,7 @@ Prepared prepare_matmul(const NodeContext& context) {
     if (!reads) return refuse("oneDNN reads other panels here, or none");
     spec.panel_width = form.width;
   }
-  return make_matmul(spec);
+  return prepare_product(context, spec, make_matmul);
 }
 
 }  // namespace keel::onednn

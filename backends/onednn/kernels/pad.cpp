@@ -4,6 +4,7 @@
 #include "backends/onednn/blocks.h"
 #include "backends/onednn/kernels/cursor.h"
 #include "backends/onednn/kernels/kernels.h"
+#include "src/core/bf16.h"
 #include "src/core/with_type.h"
 #include "src/ops/layout.h"
 
@@ -81,7 +82,7 @@ Prepared prepare_pad(const NodeContext& context) {
   const Padding p = make_padding(context.input(0).shape, attrs);
   const double value = attrs.value;
   Prepared prepared;
-  with_type<float, std::int32_t, std::uint8_t>(context.output().dtype, [&](auto element) {
+  with_type<float, BF16, std::int32_t, std::uint8_t>(context.output().dtype, [&](auto element) {
     using T = decltype(element);
     prepared = kernel_of([=](const Binding& b) { pad(b, p, static_cast<T>(value)); });
   });

@@ -3,6 +3,7 @@
 
 #include "backends/reference/kernels/kernels.h"
 #include "backends/reference/kernels/walk.h"
+#include "src/core/bf16.h"
 
 namespace keel::reference {
 namespace {
@@ -47,9 +48,18 @@ void run(const Binding& b, const EwProgram& program) {
   });
 }
 
+// A cast to bf16 rounds, though the result is stored as double.
+void round_to_bf16(const Binding& b) {
+  for (std::int64_t e = 0; e < b.outputs[0].elements(); ++e) {
+    store(b.outputs[0], e, double(float(BF16(load(b.inputs[0], e)))));
+  }
+}
+
 }  // namespace
 
 Prepared prepare_elementwise(const NodeContext& context) {
+  const bool is_cast = context.node.op == &elementwise_op(EwCode::kCast);
+  if (is_cast && context.output().dtype == DType::kBF16) return kernel_of(round_to_bf16);
   const EwProgram program = program_of(context.node);
   return kernel_of([=](const Binding& b) { run(b, program); });
 }

@@ -1,0 +1,119 @@
+#include "backends/onednn/kernels/bf16.h"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "backends/onednn/blocks.h"
+#include "backends/onednn/instruction_set.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/onednn/kernels/bf16.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/onednn/simd/vec.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace keel::onednn {
+namespace HWY_NAMESPACE {
+namespace {
+
+using Half = hn::Rebind<std::uint16_t, U>;  // as many as a register has floats
+
+// The sum carries into the upper half where the lower one is above a half, or is a half and the
+// upper half odd.
+void round_bf16(const float* from, std::uint16_t* to, std::size_t n) {
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const Floats v = hn::LoadU(F(), from + i);
+    const Words bits = hn::BitCast(U(), v);
+    const Words odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(U(), 1));
+    const Words rounded = hn::Add(bits, hn::Add(odd, hn::Set(U(), 0x7fff)));
+    const Words quiet = hn::Or(bits, hn::Set(U(), 0x400000));
+    const Words chosen = hn::IfThenElse(hn::RebindMask(U(), hn::IsNaN(v)), quiet, rounded);
+    const Ints upper = hn::BitCast(Bits(), hn::ShiftRight<16>(chosen));
+    hn::StoreU(hn::DemoteTo(Half(), upper), Half(), to + i);
+  }
+  for (; i < n; ++i) to[i] = bf16_bits(from[i]);
+}
+
+void widen(const std::uint16_t* from, float* to, std::size_t n) {
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const Words bits = hn::PromoteTo(U(), hn::LoadU(Half(), from + i));
+    hn::StoreU(hn::BitCast(F(), hn::ShiftLeft<16>(bits)), F(), to + i);
+  }
+  for (; i < n; ++i) to[i] = std::bit_cast<float>(std::uint32_t(from[i]) << 16);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace keel::onednn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace keel::onednn {
+
+HWY_EXPORT(round_bf16);
+HWY_EXPORT(widen);
+
+void round_to_bf16(const float* from, BF16* to, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(round_bf16)(from, reinterpret_cast<std::uint16_t*>(to), std::size_t(n));
+}
+
+void widen_bf16(const BF16* from, float* to, std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(widen)(reinterpret_cast<const std::uint16_t*>(from), to, std::size_t(n));
+}
+
+NarrowProducts narrow_products_here() {
+  const char* word = std::getenv("KEEL_BF16");
+  const std::string_view wanted = word == nullptr ? "" : word;
+  if (wanted == "emulated") return NarrowProducts::kEmulated;
+  check(wanted.empty() || wanted == "native", ErrorKind::kUsage,
+        "KEEL_BF16: expected native or emulated, got '{}'", wanted);
+  return has_bf16_instructions() ? NarrowProducts::kNative : NarrowProducts::kRefused;
+}
+
+Prepared refuse_narrow_product(const NodeContext& context) {
+  const OpInfo& op = *context.node.op;
+  return refuse(fmt::format(
+      "[{}] {}: the kernel of onednn takes bf16 where the processor (and KEEL_ISA) has AVX512_BF16 "
+      "or AMX_BF16, as here it has not; train.compute = f32 runs, and KEEL_BF16=emulated or the "
+      "backend reference compute the same without speed",
+      op.name, input_name(op, 0)));
+}
+
+Prepared widening(const NodeContext& context, Prepared wide) {
+  if (!wide.refusal.empty()) return wide;
+  struct Widened {
+    std::size_t input;
+    std::int64_t offset;  // of the float32 copy in the workspace
+  };
+  std::vector<Widened> widened;
+  std::int64_t workspace = aligned_size(wide.workspace);
+  for (int i = 0; i < int(context.node.inputs.size()); ++i) {
+    if (!context.has(i) || context.input(i).dtype != DType::kBF16) continue;
+    widened.push_back({std::size_t(i), workspace});
+    workspace += aligned_size(4 * context.input(i).shape.elements());
+  }
+  if (widened.empty()) return wide;
+  auto bind = [widened, inner = std::move(wide.bind)](const Binding& b) -> Kernel {
+    Binding floats = b;
+    for (const Widened& w : widened) {
+      floats.inputs[w.input].data = static_cast<std::byte*>(b.workspace) + w.offset;
+      floats.inputs[w.input].type.dtype = DType::kF32;
+    }
+    return [widened, b, floats, run = inner(floats)] {
+      for (const Widened& w : widened) {
+        const TensorRef &from = b.inputs[w.input], &to = floats.inputs[w.input];
+        parallel_range(from.elements(), kBlockElements, [&](std::int64_t begin, std::int64_t end) {
+          widen_bf16(from.as<BF16>() + begin, to.as<float>() + begin, end - begin);
+        });
+      }
+      run();
+    };
+  };
+  return {bind, workspace, {}, wide.holds + std::int64_t(2 * sizeof(Binding))};
+}
+
+}  // namespace keel::onednn
+#endif

@@ -1,0 +1,83 @@
+#include "src/passes/narrow_products.h"
+
+#include <map>
+
+#include "src/ops/attention.h"
+#include "src/ops/conv2d.h"
+#include "src/ops/elementwise.h"
+#include "src/ops/layout.h"
+#include "src/ops/matmul.h"
+#include "src/passes/rewrite.h"
+
+namespace keel {
+namespace {
+
+// The first so many inputs of a node are factors of products: a and b, or q, k and v.
+std::size_t count_factors(const Node& node) {
+  const auto is = [&](auto... op) { return ((node.op == op) || ...); };
+  if (is(&kMatmul, &kConv2d, &kConv2dBackwardInput, &kConv2dBackwardWeight)) return 2;
+  return is(&kAttention, &kAttentionBackward) ? 3 : 0;
+}
+
+// The input of a backward that may be the result of its forward rounded to bf16; -1: none. ReLU's
+// asks for its sign alone. Attention's is the y of sum dy y, one rounding in each of whose terms is
+// no more than those of its factors.
+int rounded_result(const Node& node) {
+  if (node.op == &elementwise_op(EwCode::kReluBackward)) return 1;
+  return node.op == &kAttentionBackward ? int(AttentionInput::kY) : -1;
+}
+
+class Narrower {
+ public:
+  explicit Narrower(const Graph& source) : rewriter_(source) {}
+
+  Graph run() {
+    return rewriter_.run([&](int i) { visit(i); });
+  }
+
+ private:
+  void visit(int index) {
+    const Node& node = rewriter_.source().node(index);
+    const std::size_t factors = count_factors(node);
+    const int result = rounded_result(node);
+    if (factors == 0 && result < 0) return rewriter_.copy(index);
+    std::vector<Value> inputs = rewriter_.inputs_of(node);
+    if (rewriter_.target().type(inputs[0]).dtype != DType::kF32) return rewriter_.copy(index);
+    for (std::size_t i = 0; i < factors; ++i) inputs[i] = narrow(inputs[i]);
+    if (result >= 0) reread(node, inputs[std::size_t(result)]);
+    rewriter_.replace(index, *node.op, inputs, node.attrs);
+  }
+
+  // Takes a value from its bf16 copy, if a product has asked for one: then the float32 need not be
+  // kept from the forward to the backward.
+  void reread(const Node& reader, Value& value) {
+    const auto narrowed = narrowed_.find(value);
+    if (narrowed == narrowed_.end()) return;
+    const auto scope = rewriter_.target().scope(reader.name);
+    value = ops::cast(rewriter_.target(), narrowed->second, DType::kF32);
+  }
+
+  // The value in bf16. Another shape of a value shares its cast.
+  Value narrow(Value v) {
+    Value& narrowed = narrowed_[v];
+    if (narrowed.valid()) return narrowed;
+    Graph& g = rewriter_.target();
+    const Node& node = g.node(v);
+    if (node.op == &kReshape) {
+      const Value whole = narrow(node.inputs[0]);
+      const auto scope = g.scope(node.name);
+      return narrowed = ops::reshape(g, whole, g.shape(v));
+    }
+    const auto scope = g.scope(node.name);
+    return narrowed = ops::cast(g, v, DType::kBF16);
+  }
+
+  Rewriter rewriter_;
+  std::map<Value, Value> narrowed_;  // of values of the new graph
+};
+
+}  // namespace
+
+Graph narrow_products(const Graph& graph) { return Narrower(graph).run(); }
+
+}  // namespace keel

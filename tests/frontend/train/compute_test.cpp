@@ -1,0 +1,143 @@
+// Training with bf16 factors: state, checkpoints and resuming are those of float32; the measured
+// choice between both.
+#include "backends/backends.h"
+#include "frontend/io/safetensors.h"
+#include "frontend/train/compute_choice.h"
+#include "frontend/train/step_graph.h"
+#include "src/ops/elementwise.h"
+#include "tests/frontend/compare/narrow_helpers.h"
+#include "tests/support/checks.h"
+#include "tests/support/same_run.h"
+#include "tests/support/small_run.h"
+#include "tests/support/temp_dir.h"
+
+namespace keel::test {
+namespace {
+
+namespace fs = std::filesystem;
+using train::Compute;
+
+bool runs_bf16() { return compare::runs_narrow_products(*make_backend(default_backend())); }
+
+const Settings kNarrow{"train.compute=bf16", "train.epochs=2", "train.checkpoint_every=3"};
+
+TEST_CASE("compute: parameters, states and updates of a bf16 step are float32") {
+  const Graph g = train::build_step(small_job(kNarrow));
+  int casts = 0;
+  for (int i = 0; i < g.size(); ++i) {
+    const Node& node = g.node(i);
+    const bool is_narrow = node.outputs[0].dtype == DType::kBF16;
+    if (node.kind != NodeKind::kOp) CHECK_FALSE(is_narrow);
+    casts += is_narrow && node.op == &elementwise_op(EwCode::kCast);
+  }
+  CHECK(casts > 0);
+  for (const Update& update : g.updates()) CHECK(g.type(update.next).dtype != DType::kBF16);
+  const Graph forward = train::build_evaluate(small_job(kNarrow), {4});
+  for (int i = 0; i < forward.size(); ++i) {
+    CHECK(forward.node(i).outputs[0].dtype != DType::kBF16);
+  }
+}
+
+TEST_CASE("compute: a bf16 run that is stopped and resumed ends with the same bytes") {
+  if (!runs_bf16()) return;
+  const TempDir temp;
+  const train::Job whole = small_job(kNarrow);
+  train_in(temp / "whole", whole);
+  train_in(temp / "parts", small_job(kNarrow + Settings{"train.max_steps=7"}));
+  const train::Summary end = train_in(temp / "parts", whole, true);
+  check_same_end(temp / "whole", temp / "parts", end.state.step);
+}
+
+TEST_CASE("compute: checkpoints of both types have the same tensors and go on from each other") {
+  if (!runs_bf16()) return;
+  const TempDir temp;
+  const Settings wide{"train.epochs=2", "train.checkpoint_every=3"}, part{"train.max_steps=6"};
+  train_in(temp / "narrow", small_job(kNarrow + part));
+  train_in(temp / "wide", small_job(wide + part));
+  const auto narrow = io::read_safetensors(step_file(temp / "narrow", 6), {});
+  const auto other = io::read_safetensors(step_file(temp / "wide", 6), {});
+  REQUIRE(narrow.tensors.size() == other.tensors.size());
+  bool differs = false;
+  for (const auto& [name, tensor] : narrow.tensors) {
+    CAPTURE(name);
+    REQUIRE(other.tensors.contains(name));
+    CHECK(tensor.type() == other.tensors.at(name).type());
+    for (std::int64_t e = 0; e < tensor.elements(); ++e) {
+      differs = differs || tensor.at(e) != other.tensors.at(name).at(e);
+    }
+  }
+  CHECK(differs);  // otherwise nothing was rounded
+  const train::Summary on = train_in(temp / "narrow", small_job(wide), true);
+  const train::Summary back = train_in(temp / "wide", small_job(kNarrow), true);
+  CHECK(on.state.step == back.state.step);
+}
+
+TEST_CASE("compute: the number of threads changes no byte of a bf16 run") {
+  if (!runs_bf16()) return;
+  for (const char* model : {"mnist_cnn", "text_classifier"}) {
+    const train::Job job = small_job({"train.compute=bf16"}, model);
+    std::vector<Tensor> losses;
+    for (const int threads : {1, 2, 3, 13}) {
+      const auto backend = make_backend(default_backend(), {threads});
+      Variables variables(*backend, 1);
+      Program step(*backend, variables, train::build_step(job), {.guard = "grad_norm"});
+      Rows rows(job);
+      std::vector<std::int64_t> numbers(std::size_t(job.train().batch));
+      for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = std::int64_t(i);
+      for (int i = 0; i < 3; ++i) {
+        rows.feed(step, numbers);
+        step.run();
+      }
+      losses.push_back(step.fetch("grad_norm"));
+      CHECK(losses.back().at(0) == losses.front().at(0));
+    }
+  }
+}
+
+TEST_CASE("compute: auto measures each kind of product once, and keeps the times") {
+  const TempDir temp;
+  const fs::path file = temp / "keel" / "compute.txt";
+  const train::Job job = small_job({"train.compute=auto"});
+  const auto backend = make_backend(default_backend());
+  train::KeptTimes first(file, "this machine");
+  const train::ProductTimes times = train::measure_products(*backend, job, first);
+  CHECK((times.f32 > 0 || times.bf16 == INFINITY));
+  CHECK(times.bf16 > 0);
+  train::KeptTimes again(file, "this machine");
+  const train::ProductTimes known = train::measure_products(*backend, job, again);
+  CHECK(known.f32 == times.f32);
+  CHECK(known.bf16 == times.bf16);
+  int measured = 0;
+  const auto measure = [&] {
+    ++measured;
+    return train::ProductTimes{3, 2};
+  };
+  train::KeptTimes other(file, "another machine");
+  CHECK(other.of("cast", measure).f32 == 3);
+  CHECK(other.of("cast", measure).bf16 == 2);
+  CHECK(measured == 1);
+  CHECK(train::KeptTimes(file, "another machine").of("cast", measure).f32 == 3);
+  CHECK(measured == 1);
+}
+
+TEST_CASE("compute: kept times that are spoilt, or have no place, are measured anew") {
+  const TempDir temp;
+  const auto three = [] { return train::ProductTimes{3, 2}; };
+  for (const char* line : {"", "\t", "\t\t", "here, cast", "here, cast\t1", "here, cast\tx\t2",
+                           "here, cast\t1\t2x", "here, cast\t-1\t2", "here, cast\tnan\t2"}) {
+    CAPTURE(line);
+    write_bytes(temp / "times", std::string(line) + "\n");
+    CHECK(train::KeptTimes(temp / "times", "here").of("cast", three).f32 == 3);
+  }
+  CHECK(train::KeptTimes({}, "here").of("cast", three).f32 == 3);
+  CHECK(train::KeptTimes("/proc/none/times", "here").of("cast", three).f32 == 3);
+}
+
+TEST_CASE("compute: bf16 has to win clearly") {
+  CHECK(train::ProductTimes{1, 0.8}.faster() == Compute::kBf16);
+  CHECK(train::ProductTimes{1, 0.95}.faster() == Compute::kF32);
+  CHECK(train::ProductTimes{0, INFINITY}.faster() == Compute::kF32);
+}
+
+}  // namespace
+}  // namespace keel::test
