@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "backends/backend_config.h"
+#include "backends/nccl/nccl_ranks.h"
 #include "src/core/error.h"
 #ifdef KEEL_MPI
 #include "backends/mpi/mpi_ranks.h"
@@ -46,6 +47,12 @@ bool has_mpi() {
 #else
   return false;
 #endif
+}
+
+std::unique_ptr<Communicator> carried_by_nccl(Communicator& ranks) {
+  nccl::NcclOptions options;
+  if (const char* library = std::getenv("KEEL_NCCL")) options.library = library;
+  return nccl::join_by_nccl(ranks, options);
 }
 
 std::unique_ptr<Communicator> start_ranks(const Say& say) {

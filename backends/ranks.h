@@ -18,6 +18,11 @@ using Say = std::function<void(const std::string& line)>;
 // stopped answering, before all end.
 std::unique_ptr<Communicator> start_ranks(const Say& say);
 
+// The same ranks, whose large values NCCL carries from GPU to GPU. NCCL is libnccl.so.2, or the
+// file that the variable KEEL_NCCL names. All of `ranks` call this, and it must outlive the result.
+// Throws Error{kBackendMissing} if NCCL or CUDA is not there.
+std::unique_ptr<Communicator> carried_by_nccl(Communicator& ranks);
+
 // Whether this keel was built with MPI.
 bool has_mpi();
 

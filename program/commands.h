@@ -22,7 +22,7 @@ struct RunArgs {
 
 struct TrainArgs {
   RunArgs run;
-  std::string out, resume, seed, on_nonfinite, reduce = "fixed";
+  std::string out, resume, seed, on_nonfinite, reduce = "fixed", carrier = "mpi";
   bool quiet = false;
 };
 int run_train(TrainArgs args);

@@ -47,6 +47,9 @@ void add_train(Command command) {
   add_choice(*app, "--reduce", args->reduce, {"fixed", "fast"},
              "how several processes add up: fixed, with the bits of one process, or fast, as\n"
              "their library does it");
+  add_choice(*app, "--carrier", args->carrier, {"mpi", "nccl"},
+             "what carries large values between several processes: mpi, by the host, or nccl,\n"
+             "from GPU to GPU");
   // What a checkpoint decides.
   for (const char* name : {"--out", "--seed", "--recipe", "--norm"}) {
     resume->excludes(app->get_option(name));

@@ -172,7 +172,8 @@ int run_train(TrainArgs args) {
   const auto ranks = start_ranks([](const std::string& line) { io::say(line); });
   if (ranks->size() == 1) return train_with(std::move(args), *ranks);
   try {
-    return train_with(std::move(args), *ranks);
+    const auto nccl = args.carrier == "nccl" ? carried_by_nccl(*ranks) : nullptr;
+    return train_with(std::move(args), nccl ? *nccl : *ranks);
   } catch (...) {
     return end_ranks(*ranks);
   }

@@ -4,49 +4,12 @@
 #include <chrono>
 #include <cmath>
 
+#include "frontend/train/row_ledger.h"
 #include "frontend/train/step_graph.h"
 #include "src/runtime/scalars.h"
 
 namespace keel::train {
 namespace {
-
-// Which rows of a split have come.
-class RowLedger {
- public:
-  explicit RowLedger(std::int64_t rows) : seen_(std::size_t(rows), false) {}
-
-  void take(const std::vector<std::int64_t>& rows) {
-    for (const std::int64_t row : rows) {
-      if (row < 0) continue;  // padding
-      check(row < std::ssize(seen_) && !seen_[std::size_t(row)], ErrorKind::kUsage,
-            "evaluation: row {} of {} came twice or is not there", row, seen_.size());
-      seen_[std::size_t(row)] = true;
-    }
-  }
-  // Also those that other ranks have taken. Returns the items of all.
-  double gather(Communicator& ranks, double items) {
-    std::vector<double> mine(seen_.begin(), seen_.end());
-    mine.push_back(items);
-    const std::vector<double> all = gathered(ranks, mine);
-    double sum = 0;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const std::size_t row = i % mine.size();
-      if (row == seen_.size())
-        sum += all[i];
-      else if (all[i] != 0)
-        seen_[row] = true;
-    }
-    return sum;
-  }
-  void expect_all() const {
-    const auto missing = std::ranges::find(seen_, false);
-    check(missing == seen_.end(), ErrorKind::kUsage, "evaluation: row {} of {} never came",
-          missing - seen_.begin(), seen_.size());
-  }
-
- private:
-  std::vector<bool> seen_;
-};
 
 // The sums of all batches on their way to the host. Their names are those of the outputs of any of
 // the programs, in the same order in each.

@@ -1,7 +1,6 @@
 #include "frontend/train/shard_runner.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "frontend/train/shard_graph.h"
@@ -34,21 +33,6 @@ std::unique_ptr<Steps> make_steps(Backend& backend, Variables& variables, const 
   return std::make_unique<ShardRunner<float>>(backend, variables, job, stream, ranks);
 }
 
-ShardOutputs::ShardOutputs(const Graph& shard) {
-  for (const NamedValue& output : shard.outputs()) {
-    const auto count = std::size_t(shard.shape(output.value).elements());
-    if (output.name.starts_with(kSummed)) summed_.push_back({output.name, summed_count(), count});
-    if (output.name.starts_with(kWhole)) {
-      const bool is_real = is_floating(shard.type(output.value).dtype);
-      whole_.push_back({output.name, whole_count(), count, is_real});
-    }
-  }
-}
-
-std::size_t ShardOutputs::count(const std::vector<Place>& places) {
-  return places.empty() ? 0 : places.back().first + places.back().count;
-}
-
 template <class T>
 ShardRunner<T>::ShardRunner(Backend& backend, Variables& variables, const Job& job,
                             task::Stream& stream, Ranks ranks)
@@ -64,6 +48,7 @@ ShardRunner<T>::ShardRunner(Backend& backend, Variables& variables, const Job& j
              {.arena = &arena_, .carries = &carries_}),
       largest_(shard_.at(shards_->shapes().front())),
       outputs_(largest_.graph()),
+      records_(ranks_, job.train().shards, watches_.size(), outputs_.whole_count()),
       meetings_(ranks_, job.train().shards, largest_),
       update_(backend, variables, build_update(job, largest_.graph()),
               {.guard = job.train().skips() ? "guard" : "grad_norm", .arena = &arena_}),
@@ -104,36 +89,18 @@ Program& ShardRunner<T>::feed(ProgramCache& programs, const task::Batch& batch,
 
 // The outputs of the program's last run become the next term of the shard's sum.
 template <class T>
-void ShardRunner<T>::take(const Program& program, Record& record) {
-  const auto bytes = [](auto& values, const ShardOutputs::Place& place) {
-    return std::as_writable_bytes(std::span(values).subspan(place.first, place.count));
-  };
-  for (const auto& place : outputs_.summed()) program.read(place.name, bytes(term_, place));
+void ShardRunner<T>::take(const Program& program, ShardRecord& record) {
+  outputs_.read_summed(program, std::span(term_));
   record.loss += program.scalar("loss");
   for (std::size_t i = 0; i < watches_.size(); ++i) {
     double& largest = record.watched[i];
     largest = std::max(largest, program.scalar(watch_output(i)));
   }
-  if (record.with_rows++ == 0) take_whole(program, record);
+  if (record.with_rows++ == 0) outputs_.read_whole<T>(program, record.whole);
 }
 
 template <class T>
-void ShardRunner<T>::take_whole(const Program& program, Record& record) {
-  const auto read = [&]<class U>(const ShardOutputs::Place& place, std::vector<U> values) {
-    program.read(place.name, std::as_writable_bytes(std::span(values)));
-    std::ranges::copy(values, record.whole.begin() + std::ptrdiff_t(place.first));
-  };
-  for (const auto& place : outputs_.whole()) {
-    if (place.is_floating) {
-      read(place, std::vector<T>(place.count));
-    } else {
-      read(place, std::vector<std::int32_t>(place.count));
-    }
-  }
-}
-
-template <class T>
-void ShardRunner<T>::run(const Piece& piece, Record& record) {
+void ShardRunner<T>::run(const Piece& piece, ShardRecord& record) {
   term_.assign(outputs_.summed_count(), 0);
   const task::Batch& batch = batch_of(piece);
   if (!batch.rows.empty()) {
@@ -142,13 +109,6 @@ void ShardRunner<T>::run(const Piece& piece, Record& record) {
     take(program, record);
   }
   shard_sum_.add(term_);
-}
-
-template <class T>
-typename ShardRunner<T>::Record ShardRunner<T>::no_record() const {
-  constexpr double kNothing = -std::numeric_limits<double>::infinity();
-  return {.watched = std::vector<double>(watches_.size(), kNothing),
-          .whole = std::vector<double>(outputs_.whole_count())};
 }
 
 template <class T>
@@ -173,16 +133,16 @@ ShardRunner<T>::Slot::Slot(ShardRunner& runner)
 
 // The norms of all shards wait for each other, so that none runs ahead.
 template <class T>
-std::vector<typename ShardRunner<T>::Record> ShardRunner<T>::run_in_step(Piece piece) {
+std::vector<ShardRecord> ShardRunner<T>::run_in_step(Piece piece) {
   std::vector<Program*> programs;
   for (std::int64_t shard = own_.first; shard < own_.end; ++shard, ++piece.number) {
     const task::Batch& batch = batch_of(piece);
     programs.push_back(batch.rows.empty() ? nullptr : &feed(programs_of(shard), batch, piece));
   }
   meetings_.run(programs);
-  std::vector<Record> records;
+  std::vector<ShardRecord> records;
   for (const Program* program : programs) {
-    records.push_back(no_record());
+    records.push_back(records_.empty());
     term_.assign(outputs_.summed_count(), 0);
     if (program) take(*program, records.back());
     sum_.add(term_);
@@ -191,8 +151,8 @@ std::vector<typename ShardRunner<T>::Record> ShardRunner<T>::run_in_step(Piece p
 }
 
 template <class T>
-typename ShardRunner<T>::Record ShardRunner<T>::run_shard(Piece& piece) {
-  Record record = no_record();
+ShardRecord ShardRunner<T>::run_shard(Piece& piece) {
+  ShardRecord record = records_.empty();
   for (std::int64_t m = 0; m < micro_batches(piece.place); ++m, ++piece.number) {
     run(piece, record);
   }
@@ -200,101 +160,35 @@ typename ShardRunner<T>::Record ShardRunner<T>::run_shard(Piece& piece) {
   return record;
 }
 
-// The records of all shards. A rank with fewer shards than another sends empty ones, too. The
-// signals ride on them.
-template <class T>
-std::vector<typename ShardRunner<T>::Record> ShardRunner<T>::exchange(
-    const std::vector<Record>& own) {
-  const std::int64_t shards = job_.train().shards;
-  const std::size_t most = std::size_t((shards + ranks_.size() - 1) / ranks_.size());
-  const std::size_t watches = watches_.size(), size = 2 + watches + outputs_.whole_count();
-  std::vector<double> mine{double(SignalGuard::received())};
-  for (const Record& record : own) {
-    mine.insert(mine.end(), {record.loss, record.with_rows});
-    mine.insert(mine.end(), record.watched.begin(), record.watched.end());
-    mine.insert(mine.end(), record.whole.begin(), record.whole.end());
-  }
-  mine.resize(1 + most * size);
-  const std::vector<double> all = gathered(ranks_, mine);
-  std::vector<Record> records;
-  signal_ = 0;
-  for (int r = 0; r < ranks_.size(); ++r) {
-    const double* from = all.data() + std::size_t(r) * mine.size();
-    signal_ = std::max(signal_, int(*from++));
-    for (std::int64_t i = shards_of_rank(shards, r, ranks_.size()).count(); i > 0; --i) {
-      records.push_back(
-          {from[0], from[1], {from + 2, from + 2 + watches}, {from + 2 + watches, from + size}});
-      from += size;
-    }
-  }
-  return records;
-}
-
 template <class T>
 void ShardRunner<T>::start(const StepPlace& place) {
   Piece piece{.place = place, .items = items(place)};
-  if (meetings_.any()) return conclude(place, exchange(run_in_step(piece)));
-  std::vector<Record> own;
+  if (meetings_.any()) return conclude(place, run_in_step(piece));
+  std::vector<ShardRecord> own;
   for (std::int64_t shard = own_.first; shard < own_.end; ++shard) own.push_back(run_shard(piece));
-  conclude(place, exchange(own));
+  conclude(place, own);
 }
 
 template <class T>
-void ShardRunner<T>::conclude(const StepPlace& place, const std::vector<Record>& records) {
+void ShardRunner<T>::conclude(const StepPlace& place, const std::vector<ShardRecord>& own) {
+  records_.exchange(own, SignalGuard::received());
   result_ = {.place = place,
              .micro_batches = micro_batches(place),
              .items = items(place),
+             .loss = records_.loss(),
              .lr = rate(place)};
-  TreeSum<double> loss;
-  for (const Record& record : records) {
-    std::vector<double> term{record.loss};
-    loss.add(term);
-  }
-  result_.loss = loss.sum().front();
-  update(sum_.total(), records);
+  if (is_watched(place.step)) result_.watched = records_.watched();
+  update();
   result_.grad_norm = update_.scalar("grad_norm");
-  for (std::size_t i = 0; is_watched(place.step) && i < watches_.size(); ++i) {
-    double largest = records.front().watched[i];
-    for (const Record& record : records) largest = std::max(largest, record.watched[i]);
-    result_.watched.push_back(largest);
-  }
   has_result_ = true;
 }
 
-// What is the same in every shard that has rows is the largest of them all, too.
 template <class T>
-void ShardRunner<T>::feed_whole(const std::vector<Record>& records) {
-  std::vector<double> whole;
-  for (const Record& record : records) {
-    if (record.with_rows == 0) continue;
-    if (whole.empty()) whole = record.whole;
-    for (std::size_t i = 0; i < whole.size(); ++i) {
-      if (!(whole[i] >= record.whole[i])) whole[i] = record.whole[i];
-    }
-  }
-  const auto feed = [&]<class U>(const ShardOutputs::Place& place, U) {
-    const auto first = whole.begin() + std::ptrdiff_t(place.first);
-    const std::vector<U> values(first, first + std::ptrdiff_t(place.count));
-    update_.feed(place.name, std::as_bytes(std::span(values)));
-  };
-  for (const auto& place : outputs_.whole()) {
-    if (place.is_floating) {
-      feed(place, T());
-    } else {
-      feed(place, std::int32_t());
-    }
-  }
-}
-
-template <class T>
-void ShardRunner<T>::update(std::span<const T> total, const std::vector<Record>& records) {
-  double with_rows = 0;
-  for (const Record& record : records) with_rows += record.with_rows;
+void ShardRunner<T>::update() {
+  const double with_rows = records_.with_rows();
   check(with_rows > 0, ErrorKind::kInternal, "[shards] an update without a row");
-  for (const auto& place : outputs_.summed()) {
-    update_.feed(place.name, std::as_bytes(total.subspan(place.first, place.count)));
-  }
-  feed_whole(records);
+  outputs_.feed_summed(update_, sum_.total());
+  outputs_.feed_whole<T>(update_, records_.whole());
   feeder_.feed(update_, {.step = result_.place.step, .items = 1, .rate = result_.lr},
                {.loss = result_.loss, .share = 1 / with_rows});
   update_.run();

@@ -7,6 +7,8 @@
 #include <optional>
 
 #include "frontend/train/shard_meeting.h"
+#include "frontend/train/shard_outputs.h"
+#include "frontend/train/shard_records.h"
 #include "frontend/train/steps.h"
 #include "src/runtime/rank_sum.h"
 
@@ -23,27 +25,6 @@ struct Ranks {
 std::unique_ptr<Steps> make_steps(Backend& backend, Variables& variables, const Job& job,
                                   task::Stream& stream, Ranks ranks);
 
-// The values in a shard's outputs, one after another.
-class ShardOutputs {
- public:
-  explicit ShardOutputs(const Graph& shard);
-
-  struct Place {
-    std::string name;
-    std::size_t first = 0, count = 0;
-    bool is_floating = true;
-  };
-  const std::vector<Place>& summed() const { return summed_; }
-  const std::vector<Place>& whole() const { return whole_; }
-  std::size_t summed_count() const { return count(summed_); }
-  std::size_t whole_count() const { return count(whole_); }
-
- private:
-  static std::size_t count(const std::vector<Place>& places);
-
-  std::vector<Place> summed_, whole_;
-};
-
 // T is the type in which the backend stores float32.
 template <class T>
 class ShardRunner final : public Steps {
@@ -52,7 +33,7 @@ class ShardRunner final : public Steps {
               Ranks ranks);
 
   std::int64_t programs() const override { return shard_.size() + 1; }
-  int signal() const override { return signal_; }
+  int signal() const override { return records_.signal(); }
   void start(const StepPlace& place) override;
   std::int64_t due() const override { return has_result_ ? 1 : 0; }
   const StepResult* next(bool wait) override;
@@ -60,12 +41,6 @@ class ShardRunner final : public Steps {
   void undo() override {}  // an update that is not finite writes nothing
 
  private:
-  // A shard gives this besides its sums, and all ranks exchange it.
-  struct Record {
-    double loss = 0;
-    double with_rows = 0;  // its micro-batches that have rows
-    std::vector<double> watched, whole;
-  };
   // A micro-batch of this rank's shards, counted in the stream's order.
   struct Piece {
     StepPlace place;
@@ -77,17 +52,13 @@ class ShardRunner final : public Steps {
   void expect_same_meetings() const;
   const task::Batch& batch_of(const Piece& piece);
   Program& feed(ProgramCache& programs, const task::Batch& batch, const Piece& piece);
-  Record no_record() const;
-  void run(const Piece& piece, Record& record);
-  Record run_shard(Piece& piece);
-  std::vector<Record> run_in_step(Piece piece);
+  void run(const Piece& piece, ShardRecord& record);
+  ShardRecord run_shard(Piece& piece);
+  std::vector<ShardRecord> run_in_step(Piece piece);
   ProgramCache& programs_of(std::int64_t shard);
-  void take_whole(const Program& program, Record& record);
-  void take(const Program& program, Record& record);
-  std::vector<Record> exchange(const std::vector<Record>& own);
-  void conclude(const StepPlace& place, const std::vector<Record>& records);
-  void update(std::span<const T> total, const std::vector<Record>& records);
-  void feed_whole(const std::vector<Record>& records);
+  void take(const Program& program, ShardRecord& record);
+  void conclude(const StepPlace& place, const std::vector<ShardRecord>& own);
+  void update();
 
   Communicator& ranks_;
   ShardRange own_;
@@ -95,6 +66,7 @@ class ShardRunner final : public Steps {
   ProgramCache shard_;
   const Program& largest_;
   ShardOutputs outputs_;
+  ShardRecords records_;
   Meetings meetings_;
   // Programs that run in step hold their values at the same time, in memory of their own. The first
   // shard's are those of shard_.
@@ -108,7 +80,6 @@ class ShardRunner final : public Steps {
   std::vector<T> term_;
   TreeSum<T> shard_sum_;  // of a shard's micro-batches
   RankSum<T> sum_;
-  int signal_ = 0;  // what any rank had received in the last step
   bool has_result_ = false;
   StepResult result_;
 };

@@ -6,6 +6,7 @@
 #include "frontend/io/atomic_file.h"
 #include "frontend/train/data_print.h"
 #include "frontend/train/run_result.h"
+#include "frontend/train/same_ranks.h"
 #include "frontend/train/signals.h"
 
 namespace keel::train {
@@ -38,7 +39,8 @@ Trainer::Trainer(Backend& backend, const Job& job, const RunOptions& options)
   report_left_out();
   state_.data = data_print(*train_rows_, *valid_rows_);
   options.resume ? resume() : start();
-  expect_same_start();
+  expect_same_content(ranks_, checkpoint(),
+                      "begins with another recipe, other data or other weights");
   if (!writes()) {
     log_ = std::make_unique<RunLog>();
     return;
@@ -226,7 +228,19 @@ bool Trainer::is_best(const Measured& metric) const {
   return metric.info.higher_is_better ? metric.value > state_.best : metric.value < state_.best;
 }
 
+// Processors that compute otherwise, and faults of memory, make a rank drift.
+void Trainer::expect_same_state(const io::TensorFile& content) {
+  if (compared_step_ == state_.step) return;
+  const std::string has = fmt::format("has another state after step {}", state_.step);
+  expect_same_content(ranks_, content, has);
+  compared_step_ = state_.step;
+}
+
 bool Trainer::evaluate() {
+  if (ranks_.size() > 1) {
+    take_all_results();
+    expect_same_state(checkpoint());
+  }
   summary_.valid = measure(*valid_rows_);
   log_->evaluation(state_.step, state_.epoch, "valid", summary_.valid);
   const Measured& first = summary_.valid.metrics.front();
@@ -254,7 +268,9 @@ std::int64_t Trainer::also_kept() const {
 void Trainer::save(bool is_best) {
   take_all_results();  // a step that diverged is found before anything is kept of it
   log_->sync();
-  store(checkpoint(), is_best);
+  const io::TensorFile content = checkpoint();
+  expect_same_state(content);
+  store(content, is_best);
   saved_step_ = state_.step;
 }
 

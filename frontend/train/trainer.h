@@ -58,7 +58,8 @@ class Trainer {
   void warn(const std::string& text);
   void start();
   void resume();
-  void expect_same_start();
+  // Throws Error{kBadInput} if a rank has drifted away from the others.
+  void expect_same_state(const io::TensorFile& content);
   void train();
   void run_step();
   // Does what is due at the end of an epoch or of an update, once the state has reached it.
@@ -122,7 +123,7 @@ class Trainer {
   CheckpointStore store_;
   std::unique_ptr<RunLog> log_;
   RunState state_;  // after all steps that were started; epoch_loss: of the results taken in
-  std::int64_t saved_step_ = -1;
+  std::int64_t saved_step_ = -1, compared_step_ = -1;
   Summary summary_;
   std::int64_t first_step_ = 0;  // of this process
   double items_ = 0;             // trained on by this process

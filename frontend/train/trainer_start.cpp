@@ -1,6 +1,4 @@
 // How a run begins, and how it resumes.
-#include <zlib.h>
-
 #include <utility>
 
 #include "frontend/train/trainer.h"
@@ -17,26 +15,6 @@ void Trainer::start() {
     store_.save(state_.step, checkpoint(), false);
   }
   saved_step_ = state_.step;
-}
-
-// Ranks that begin unlike would each train something else, and no later step would show it.
-void Trainer::expect_same_start() {
-  if (ranks_.size() == 1) return;
-  const io::TensorFile own = checkpoint();
-  uLong crc = 0;
-  const auto add = [&](std::string_view bytes) {
-    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
-  };
-  for (const auto& [name, text] : own.metadata) add(name + "=" + text);
-  for (const auto& [name, value] : own.tensors) {
-    add(name);
-    add({reinterpret_cast<const char*>(value.data()), std::size_t(value.bytes())});
-  }
-  const std::vector<std::string> all = gathered(ranks_, fmt::format("{:08x}", crc));
-  for (std::size_t rank = 1; rank < all.size(); ++rank) {
-    check(all[rank] == all[0], ErrorKind::kBadInput,
-          "rank {} begins with another recipe, other data or other weights than rank 0", rank);
-  }
 }
 
 void Trainer::resume() {

@@ -1,0 +1,18 @@
+// Whether all ranks hold the same. Nothing that they exchange would show that one has drifted: each
+// goes on with its own weights, and the sums are those of all.
+#pragma once
+
+#include <string_view>
+
+#include "frontend/io/safetensors.h"
+#include "src/runtime/communicator.h"
+
+namespace keel::train {
+
+// Compares a checksum of names, metadata and values. If a rank holds something else than most do
+// (of two, than rank 0), throws Error{kBadInput} in every rank:
+// "rank 2 begins with another recipe, other data or other weights than rank 0", where the words
+// between the ranks are `has`. All ranks call this.
+void expect_same_content(Communicator& ranks, const io::TensorFile& content, std::string_view has);
+
+}  // namespace keel::train

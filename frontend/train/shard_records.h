@@ -1,0 +1,43 @@
+// What each shard of an update gives besides its sums, and what all of them together say.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/runtime/communicator.h"
+
+namespace keel::train {
+
+struct ShardRecord {
+  double loss = 0;
+  double with_rows = 0;  // its micro-batches that have rows
+  std::vector<double> watched, whole;
+};
+
+class ShardRecords {
+ public:
+  // A record has so many values of each kind.
+  ShardRecords(Communicator& ranks, std::int64_t shards, std::size_t watched, std::size_t whole);
+
+  // Of a shard that has run nothing yet.
+  ShardRecord empty() const;
+  // Makes these records those of all shards, from those of this rank's. The signals that the ranks
+  // have received ride on them. All ranks call this.
+  void exchange(const std::vector<ShardRecord>& own, int signal);
+
+  double loss() const;                    // in the order of src/runtime/shard_tree.h
+  double with_rows() const;               // of all
+  int signal() const { return signal_; }  // of any rank, or 0
+  std::vector<double> watched() const;    // the largest of all
+  // What is the same in every shard that has rows is the largest of them all, too.
+  std::vector<double> whole() const;
+
+ private:
+  Communicator& ranks_;
+  std::int64_t shards_;
+  std::size_t watched_, whole_;
+  std::vector<ShardRecord> all_;
+  int signal_ = 0;
+};
+
+}  // namespace keel::train
