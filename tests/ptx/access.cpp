@@ -70,6 +70,9 @@ void load(Warp& warp, const Instruction& i, Lanes lanes) {
   const Touch touch{warp, i.access, lanes};
   touch.locate(addresses, from);
   touch.note_reads(addresses);
+  if (Tally* const tally = warp.block().tally()) {
+    tally->note_access(warp, i.access, lanes, addresses);
+  }
   for (int part = 0; part < i.access.count; ++part) {
     reading(i.access, i.type[std::size_t(part)])(warp.at(i.place[std::size_t(part)]), from,
                                                  part * i.access.bytes, lanes);
@@ -82,6 +85,9 @@ void store(Warp& warp, const Instruction& i, Lanes lanes) {
   addresses_of(warp, i, 0, addresses);
   const Touch touch{warp, i.access, lanes};
   touch.locate(addresses, to);
+  if (Tally* const tally = warp.block().tally()) {
+    tally->note_access(warp, i.access, lanes, addresses);
+  }
   for (Lanes left = lanes; left; left &= left - 1) {
     const int lane = std::countr_zero(left);
     std::byte value[16];
@@ -95,6 +101,13 @@ void store(Warp& warp, const Instruction& i, Lanes lanes) {
     touch.note_write(lane, addresses[lane], to[lane], value);
     std::memcpy(to[lane], value, bytes);
   }
+}
+
+// A device ignores a prefetch of what is not there; so nothing is checked.
+void prefetch(Warp& warp, const Instruction& i, Lanes lanes) {
+  std::uint64_t addresses[kLanes];
+  addresses_of(warp, i, 0, addresses);
+  if (Tally* const tally = warp.block().tally()) tally->note_prefetch(lanes, addresses);
 }
 
 struct Kind {
@@ -139,6 +152,7 @@ void add_memory_forms(Forms& forms) {
   add_both("local", Space::kLocal);
   add_both("param", Space::kParam);
   add_access(forms, "ld.global.nc.", {.space = Space::kGlobal});
+  forms.add({"prefetch.L2", prefetch, Flow::kPrefetch, 0, {Type::kDouble}, {}});
 }
 
 }  // namespace keel::ptx

@@ -11,36 +11,32 @@ int& edge() {
   return edge;
 }
 
-// `exact`, off by at most `error` of itself in the direction that was chosen, as a float. Powers of
-// two that the function reaches exactly stay: devices have them exactly.
-float approximate(double exact, double error, bool is_exact) {
-  if (is_exact || !std::isfinite(exact)) return canonical(flushed(float(exact)));
-  return canonical(flushed(float(exact * (1 + edge() * error))));
+// The float nearest to `exact`, moved by so many units in its last place away from zero or towards
+// it, if that was chosen. Infinities stay, and a number becomes none.
+float approximate(double exact, int units) {
+  float y = canonical(float(exact));
+  for (int i = 0; std::isfinite(y) && i < units * std::abs(edge()); ++i) {
+    const float next = std::nextafter(y, edge() > 0 ? std::copysign(HUGE_VALF, y) : 0.0f);
+    if (std::isfinite(next)) y = next;
+  }
+  return flushed(y);
 }
 
-// The PTX ISA, version 9.0, of ex2.approx.ftz.f32: the largest relative error is 2^-22.5 over the
-// full range; rounding the result adds nothing to that bound here, since half of it is kept back.
-constexpr double kExponentialError = 0x1p-22 * 0.70710678 - 0x1p-24;
-// Of rcp.approx.ftz.f32: 1 ulp, that is at most 2^-23 of the result.
-constexpr double kReciprocalError = 0x1p-23 - 0x1p-24;
+// NVIDIA's "Parallel Thread Execution ISA", of ex2: "The maximum ulp error is 2 ulp from correctly
+// rounded result across the full range of inputs"; of rcp: "The maximum ulp error is 1 across the
+// full range of inputs". Exact are the results that their tables name: of zeros and infinities.
+constexpr int kExponentialUnits = 2, kReciprocalUnits = 1;
 
 float exponential(float a) {
   const float x = flushed(a);
-  return approximate(std::exp2(double(x)), kExponentialError, x == std::floor(x));
+  return x == 0 ? 1 : approximate(std::exp2(double(x)), kExponentialUnits);
 }
 
-bool is_power_of_two(float x) {
-  int exponent = 0;
-  return std::fabs(std::frexp(x, &exponent)) == 0.5f;
-}
-
-float reciprocal(float a) {
-  const float x = flushed(a);
-  return approximate(1 / double(x), kReciprocalError, is_power_of_two(x));
-}
+float reciprocal(float a) { return approximate(1 / double(flushed(a)), kReciprocalUnits); }
 
 // The upper word of 1/a, seen from the upper word of a; the lower word is 0. NVIDIA's divisions
-// begin with it and refine it, so it may be off by what its 20 bits leave.
+// begin with it and refine it. The ISA calls it a gross approximation and gives no bound: it is
+// assumed to be off by at most what its 20 bits leave.
 double upper_reciprocal(double a) {
   constexpr std::uint64_t kUpper = ~std::uint64_t{0} << 32;
   const double x = std::bit_cast<double>(std::bit_cast<std::uint64_t>(a) & kUpper);

@@ -1,9 +1,9 @@
-// Approximate instructions, for which PTX gives only a bound of the error.
+// Approximate instructions, of which NVIDIA documents a bound of the error.
 #pragma once
 
 namespace keel::ptx {
 
-// Where within the assumed error results lie: 0 is the nearest float, 1 and -1 the edges of the
+// Where within that error results lie: 0 is the nearest float, 1 and -1 the edges of the
 // error away from zero and towards it.
 void set_approximation(int edge);
 

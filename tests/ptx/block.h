@@ -7,6 +7,7 @@
 
 #include "tests/ptx/pieces.h"
 #include "tests/ptx/races.h"
+#include "tests/ptx/tally.h"
 #include "tests/ptx/warp.h"
 
 namespace keel::ptx {
@@ -19,6 +20,7 @@ struct Launch {
   std::span<const std::byte> parameters;
   const Memory& memory;
   GlobalCells& cells;
+  Tally* tally = nullptr;  // counts, if it is wanted
 };
 
 class Block {
@@ -29,6 +31,7 @@ class Block {
 
   const Code& code() const { return launch_.code; }
   const Launch& launch() const { return launch_; }
+  Tally* tally() const { return launch_.tally; }
   GlobalCells& global_cells() { return launch_.cells; }
   SharedCells& shared_cells() { return cells_; }
   std::span<std::byte> shared() { return shared_; }

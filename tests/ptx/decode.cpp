@@ -80,8 +80,8 @@ class Decoder {
   void add_instruction(const Statement& s) {
     const Form& form = form_of(s.name, s.line);
     switch (form.flow) {
-      case Flow::kNothing:
-        return;
+      case Flow::kPrefetch:
+        return emitter_.add_prefetch(form, s);
       case Flow::kBranch:
         return add_branch(form, s, s.operands.at(0).name);
       case Flow::kExit:

@@ -176,6 +176,13 @@ void Emitter::add_access(const Form& form, const Statement& s) {
   push(made);
 }
 
+void Emitter::add_prefetch(const Form& form, const Statement& s) {
+  Instruction made = start(form, s);
+  made.access.space = Space::kGlobal;
+  place_address(made, s.operands.at(0), 0, s);
+  push(made);
+}
+
 void Emitter::place_address(Instruction& made, const Operand& address, std::size_t place,
                             const Statement& s) {
   if (address.kind != Operand::kAddress) fail("line {}: {} without an address", s.line, s.name);

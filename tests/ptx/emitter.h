@@ -27,6 +27,7 @@ class Emitter {
   void add_plain(const Form& form, const Statement& s);
   void add_move(const Form& form, const Statement& s);
   void add_access(const Form& form, const Statement& s);
+  void add_prefetch(const Form& form, const Statement& s);
 
  private:
   Symbol find_register(const std::string& name, int line);

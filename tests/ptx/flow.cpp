@@ -13,7 +13,6 @@ void add_flow_forms(Forms& forms) {
   put("exit", Flow::kExit, {});
   put("bar.sync", Flow::kBarrier, {Type::kWord, Type::kWord});
   put("call.uni", Flow::kCall, {});
-  put("prefetch.L2", Flow::kNothing, {});
 }
 
 }  // namespace keel::ptx

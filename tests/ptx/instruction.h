@@ -33,7 +33,7 @@ enum class Flow : std::uint8_t {
   kAddress,   // a mov that may take a variable's address
   kPair,      // a mov that joins or splits registers
   kCall,      // is replaced by what it calls
-  kNothing,   // has no effect on what is computed
+  kPrefetch,  // has an address and no effect on what is computed
 };
 
 // Of a load or store.

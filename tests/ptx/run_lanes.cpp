@@ -67,9 +67,10 @@ std::string kernel_text(int arrays, const std::string& body) {
       parameters, body);
 }
 
-void run_kernel(const std::string& text, std::vector<Array>& arrays, Grid grid) {
-  const Module module(text);
-  const Code code = decode(module, "k");
+namespace {
+
+void run_code(const Module& module, const Code& code, std::vector<Array>& arrays, Grid grid,
+              Tally* tally) {
   Memory memory;
   GlobalCells cells;
   Array addresses;
@@ -81,8 +82,25 @@ void run_kernel(const std::string& text, std::vector<Array>& arrays, Grid grid) 
     memory.add(const_cast<std::byte*>(bytes.data()), std::int64_t(bytes.size()));
   }
   Launch launch{code,   grid.blocks, grid.threads, std::as_bytes(std::span(addresses)),
-                memory, cells};
+                memory, cells,       tally};
   run_grid(launch);
+}
+
+}  // namespace
+
+void run_kernel(const std::string& text, std::vector<Array>& arrays, Grid grid) {
+  const Module module(text);
+  run_code(module, decode(module, "k"), arrays, grid, nullptr);
+}
+
+Counts counts_of(const std::string& text, std::vector<Array>& arrays, Grid grid,
+                 const Latencies& latencies) {
+  const Module module(text);
+  const Code code = decode(module, "k");
+  Sectors sectors;
+  Tally tally(code, grid.threads, {&latencies, 1}, sectors);
+  run_code(module, code, arrays, grid, &tally);
+  return tally.counts();
 }
 
 std::set<std::string>& applied() {

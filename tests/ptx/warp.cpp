@@ -93,6 +93,7 @@ Lanes Warp::guarded(const Instruction& i) const {
 // Runs the chosen lanes until others have to be looked at; false when the warp has to stop.
 bool Warp::follow() {
   const Instruction* const code = block_.code().instructions.data();
+  Tally* const tally = block_.tally();
   while (true) {
     for (const Path& other : others_) {
       if (other.at == now_.at) {
@@ -104,6 +105,7 @@ bool Warp::follow() {
     const Lanes lanes = guarded(i);
     switch (i.flow) {
       case Flow::kBranch:
+        if (tally) tally->note_branch(number_, i);
         if (branch(i, lanes)) return true;
         continue;
       case Flow::kExit:
@@ -115,10 +117,11 @@ bool Warp::follow() {
       case Flow::kTogether:
         if (lanes != now_.lanes) fail("{} under a predicate", i.form->name);
         if (!are_all_here(i)) return wait_for_others();
-        i.run(*this, i, lanes);
-        break;
+        [[fallthrough]];
       default:
-        if (lanes) i.run(*this, i, lanes);
+        if (!lanes) break;
+        i.run(*this, i, lanes);
+        if (tally) tally->note(number_, i);
     }
     ++now_.at;
   }
@@ -159,6 +162,7 @@ bool Warp::arrive(const Instruction& i) {
     fail("a barrier that lanes {:#x} of warp {} do not reach: they have returned",
          present_ & ~live_, number_);
   }
+  if (block_.tally()) block_.tally()->note_branch(number_, i);
   const int first = std::countr_zero(now_.lanes);
   barrier_ = lane_value<int>(*this, i.place[0], first);
   barrier_threads_ = i.offset > 1 ? lane_value<int>(*this, i.place[1], first) : 0;

@@ -56,7 +56,11 @@ void Device::launch(const Code& code, dim3 grid, dim3 block, std::vector<std::by
   }
   enqueue([this, &code, grid, block, parameters = std::move(parameters)] {
     Launch made{code, std::int64_t(grid.x), int(block.x), parameters, kernels.memory(), cells};
-    run_grid(made);
+    if (counting.is_wanted()) {
+      counting.run(made);
+    } else {
+      run_grid(made);
+    }
   });
 }
 

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "tests/ptx/cuda/counting.h"
 #include "tests/ptx/cuda/kernels.h"
 
 // The library's own names stay its own, since it is loaded before the program; only CUDA's are
@@ -21,6 +22,7 @@ using Work = std::function<void()>;
 struct Device {
   Kernels kernels;
   GlobalCells cells;
+  Counting counting;
   std::map<std::byte*, std::vector<std::byte>> pieces;
   std::vector<Work>* recording = nullptr;  // while a stream is captured
   cudaError_t last = cudaSuccess;

@@ -18,6 +18,12 @@ namespace {
 using Graph = std::vector<Work>;
 using Clock = std::chrono::steady_clock;
 
+struct Event {
+  Clock::time_point time = Clock::now();
+  bool is_timed;
+};
+Event& event_of(cudaEvent_t event) { return *reinterpret_cast<Event*>(event); }
+
 std::byte* bytes_of(void* memory) { return static_cast<std::byte*>(memory); }
 
 // A copy may not leave the pieces of device memory that it names.
@@ -168,26 +174,28 @@ KEEL_PTX_API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
   return cudaSuccess;
 }
 
-KEEL_PTX_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  *event = reinterpret_cast<cudaEvent_t>(new Clock::time_point(Clock::now()));
+KEEL_PTX_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  *event = reinterpret_cast<cudaEvent_t>(
+      new Event{.is_timed = (flags & cudaEventDisableTiming) == 0});
   return cudaSuccess;
 }
 KEEL_PTX_API cudaError_t cudaEventCreate(cudaEvent_t* event) {
   return cudaEventCreateWithFlags(event, 0);
 }
 KEEL_PTX_API cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  delete reinterpret_cast<Clock::time_point*>(event);
+  delete &event_of(event);
   return cudaSuccess;
 }
 KEEL_PTX_API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
-  *reinterpret_cast<Clock::time_point*>(event) = Clock::now();
+  if (event_of(event).is_timed) device().counting.note_event();
+  event_of(event).time = Clock::now();
   return cudaSuccess;
 }
 KEEL_PTX_API cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
 KEEL_PTX_API cudaError_t cudaEventSynchronize(cudaEvent_t) { return answer(waited); }
 KEEL_PTX_API cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start,
                                               cudaEvent_t end) {
-  const auto time = [](cudaEvent_t event) { return *reinterpret_cast<Clock::time_point*>(event); };
-  *milliseconds = std::chrono::duration<float, std::milli>(time(end) - time(start)).count();
+  const auto time = event_of(end).time - event_of(start).time;
+  *milliseconds = std::chrono::duration<float, std::milli>(time).count();
   return cudaSuccess;
 }

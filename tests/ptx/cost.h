@@ -1,0 +1,44 @@
+// What an instruction costs a device, as far as that is public: its class and how many of the
+// device's own instructions it stands for.
+#pragma once
+
+#include <array>
+
+#include "tests/ptx/instruction.h"
+
+namespace keel::ptx {
+
+enum class Class : std::uint8_t {
+  kNothing,  // a move, a parameter: ptxas names the register or the constant in its place
+  kFloat,
+  kInteger,  // logic, comparisons and choices, too
+  kDouble,
+  kSpecial,
+  kConversion,
+  kWideConversion,  // from or to 64 bits
+  kShuffle,
+  kControl,
+  kGlobal,
+  kShared,
+  kLocal,
+};
+inline constexpr int kClasses = 12;
+inline constexpr std::array<const char*, kClasses> kClassNames = {
+    "nothing",         "float",   "integer", "double", "special", "conversion",
+    "wide_conversion", "shuffle", "control", "global", "shared",  "local"};
+
+struct Cost {
+  Class type = Class::kInteger;
+  int count = 1;  // of the device's instructions
+};
+
+Cost cost_of(const Instruction& instruction);
+
+// How many cycles after an instruction began others can use its result.
+struct Latencies {
+  int memory = 0, l2 = 0, l1 = 0;  // of a load from global memory, by where its data lie
+  int shared = 0;                  // of a load from shared memory
+  int arithmetic = 0;              // of all else
+};
+
+}  // namespace keel::ptx
