@@ -83,8 +83,8 @@ OpCase case_of(const Product& p) {
 
 constexpr int kEvery = 8;
 Product product_of(int flags, std::int64_t m, std::int64_t k, std::int64_t n) {
-  Product p{
-      .transpose_a = (flags & 1) != 0, .transpose_b = (flags & 2) != 0, .bias = (flags & 4) != 0};
+  Product p;
+  p.transpose_a = (flags & 1) != 0, p.transpose_b = (flags & 2) != 0, p.bias = (flags & 4) != 0;
   p.a = p.transpose_a ? Shape{k, m} : Shape{m, k};
   p.b = p.transpose_b ? Shape{n, k} : Shape{k, n};
   return p;

@@ -279,7 +279,8 @@ TEST_CASE("predict: an interrupted text is kept" * doctest::test_suite("slow")) 
   const SmallRun run("char_lm");
   test::Process process({"predict", run.folder, "--prompt", "#abc", "--tokens", "100000000",
                          "--output", run.temp / "text"});
-  std::this_thread::sleep_for(700ms);
+  process.await_handler(SIGTERM);
+  std::this_thread::sleep_for(500ms);
   REQUIRE_FALSE(process.has_ended());
   process.signal(SIGTERM);
   const ProcessResult result = process.wait();

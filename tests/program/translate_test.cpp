@@ -340,11 +340,22 @@ TEST_CASE("eval: a checkpoint with the dictionary or the merges of another run" 
 }
 
 // Interrupts the program when it has worked for a while, and says how it ended.
-ProcessResult interrupted(const std::vector<std::string>& arguments, int signal,
-                          const test::ProcessOptions& options = {}) {
+ProcessResult interrupted(const std::vector<std::string>& arguments, int signal) {
   using namespace std::chrono_literals;
-  test::Process process(arguments, options);
-  std::this_thread::sleep_for(700ms);
+  test::Process process(arguments);
+  std::this_thread::sleep_for(500ms);
+  REQUIRE_FALSE(process.has_ended());
+  process.signal(signal);
+  return process.wait();
+}
+
+// The same for a program that handles the signal and reads that file.
+ProcessResult interrupted_reader(const std::vector<std::string>& arguments, int signal,
+                                 const fs::path& in) {
+  using namespace std::chrono_literals;
+  test::Process process(arguments, {.in = in});
+  process.await_handler(signal);
+  std::this_thread::sleep_for(500ms);
   REQUIRE_FALSE(process.has_ended());
   process.signal(signal);
   return process.wait();
@@ -367,7 +378,7 @@ TEST_CASE("translation: interrupted decoding and learning of merges leave files 
   for (const int signal : {SIGINT, SIGTERM}) {
     CAPTURE(signal);
     const ProcessResult decoding =
-        interrupted({"predict", run.folder, "--threads", "1"}, signal, {.in = run.temp / "many"});
+        interrupted_reader({"predict", run.folder, "--threads", "1"}, signal, run.temp / "many");
     CHECK(decoding.code == 128 + signal);
     CHECK(holds(decoding.err, "interrupted: 0 lines were answered"));
     CHECK(decoding.out.empty());

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <thread>
 
 #include "src/core/error.h"
@@ -37,7 +38,7 @@ std::vector<std::string> changed_environment(const ProcessOptions& options) {
   }
   // The address sanitizer looks for leaks in a thread of its own, which it could not start.
   const char* sanitizer = std::getenv("ASAN_OPTIONS");
-  if (options.max_threads > 0 && sanitizer != nullptr) {
+  if ((options.max_threads > 0 || options.may_leak) && sanitizer != nullptr) {
     std::erase(result, fmt::format("ASAN_OPTIONS={}", sanitizer));
     result.push_back(fmt::format("ASAN_OPTIONS={}:detect_leaks=0", sanitizer));
   }
@@ -140,6 +141,23 @@ bool Process::has_ended() {
   int status = 0;
   if (!status_ && waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
   return status_.has_value();
+}
+
+void Process::await_handler(int number) {
+  using namespace std::chrono_literals;
+  const auto is_handled = [&] {
+    std::ifstream status(fmt::format("/proc/{}/status", pid_));
+    std::string word;
+    std::uint64_t caught = 0;
+    while (status >> word) {
+      if (word == "SigCgt:" && status >> std::hex >> caught) break;
+    }
+    return (caught >> (number - 1) & 1) != 0;
+  };
+  const auto until = std::chrono::steady_clock::now() + 60s;
+  while (!has_ended() && !is_handled() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(1ms);
+  }
 }
 
 ProcessResult Process::wait() {

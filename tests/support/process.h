@@ -29,6 +29,7 @@ struct ProcessOptions {
   std::int64_t max_threads = 0;          // of the user, as by ulimit -u; 0: no limit
   bool ignore_hangup = false;            // starts with SIGHUP ignored, as by nohup
   bool as_nobody = false;                // gives up root, if it is root, so that permissions count
+  bool may_leak = false;                 // a library that the program loads leaks memory
 };
 
 struct ProcessResult {
@@ -47,6 +48,8 @@ class Process {
 
   void signal(int number) const;
   bool has_ended();
+  // Waits until the program has ended or handles the signal, at most a minute.
+  void await_handler(int number);
   pid_t id() const { return pid_; }
   // Waits for the end; after two minutes the program is killed.
   ProcessResult wait();
