@@ -37,8 +37,8 @@ struct JudgedProduct {
 
   explicit JudgedProduct(const NarrowBackends& backends) {
     Graph wide;
-    const Value a = wide.input("a", {DType::kF32, {48, 2000}});
-    const Value b = wide.input("b", {DType::kF32, {2000, 40}});
+    const Value a = wide.input("a", {DType::kF32, {9, 2000}});
+    const Value b = wide.input("b", {DType::kF32, {2000, 7}});
     wide.mark_output("y", ops::matmul(wide, a, b));
     graph = narrow_products(wide);
     for (int i = 0; i < graph.size(); ++i) take(backends, i);
@@ -63,13 +63,14 @@ struct JudgedProduct {
   }
 };
 
-// Elements that are not small beside the others.
+// Some elements that are not small beside the others.
 std::vector<std::int64_t> ordinary_elements(const Tensor& y) {
   double squares = 0;
   for (std::int64_t e = 0; e < y.elements(); ++e) squares += y.at(e) * y.at(e);
   const double least = 0.5 * std::sqrt(squares / double(y.elements()));
   std::vector<std::int64_t> elements;
-  for (std::int64_t e = 0; e < y.elements(); e += 7) {
+  const std::int64_t step = y.elements() / 60 + 1;
+  for (std::int64_t e = 0; e < y.elements(); e += step) {
     if (std::abs(y.at(e)) > least) elements.push_back(e);
   }
   return elements;
@@ -96,7 +97,7 @@ TEST_CASE("compare: one element of a bf16 product or cast that is off by 1 % is 
       ++planted;
     }
   }
-  CHECK(planted > 1000);
+  CHECK(planted > 60);
 }
 
 TEST_CASE("compare: the judge of a bf16 product sees a fault of 1 % everywhere") {
