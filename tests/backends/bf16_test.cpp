@@ -9,9 +9,8 @@
 #include "src/ops/layout.h"
 #include "src/ops/matmul.h"
 #include "tests/backends/bounds.h"
-#include "tests/support/checks.h"
 
-namespace keel::test {
+namespace keel::test::bf16_cases {
 namespace {
 
 Value narrow(Graph& g, Value v) { return ops::cast(g, v, DType::kBF16); }
@@ -111,7 +110,9 @@ TEST_CASE("backend bf16: products of every form, with gradients") {
       check_against_reference(case_of(p), bounds_of(p, m));
     }
   }
-  const Product batch{.a = {2, 3, 5, 7}, .b = {2, 3, 7, 9}}, shared{.a = {4, 6, 7}, .b = {7, 9}};
+  Product batch, shared;
+  batch.a = {2, 3, 5, 7}, batch.b = {2, 3, 7, 9};
+  shared.a = {4, 6, 7}, shared.b = {7, 9};
   check_against_reference(case_of(batch), bounds_of(batch, 5));
   check_against_reference(case_of(shared), bounds_of(shared, 24));
 }
@@ -207,4 +208,4 @@ TEST_CASE("backend bf16: moving elements keeps their bits") {
 }
 
 }  // namespace
-}  // namespace keel::test
+}  // namespace keel::test::bf16_cases

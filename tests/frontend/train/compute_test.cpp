@@ -11,7 +11,7 @@
 #include "tests/support/small_run.h"
 #include "tests/support/temp_dir.h"
 
-namespace keel::test {
+namespace keel::test::compute_cases {
 namespace {
 
 namespace fs = std::filesystem;
@@ -74,7 +74,7 @@ TEST_CASE("compute: checkpoints of both types have the same tensors and go on fr
 
 TEST_CASE("compute: the number of threads changes no byte of a bf16 run") {
   if (!runs_bf16()) return;
-  for (const char* model : {"mnist_cnn", "text_classifier"}) {
+  for (const char* model : {"mnist_cnn", "mnist_mlp"}) {
     const train::Job job = small_job({"train.compute=bf16"}, model);
     std::vector<Tensor> losses;
     for (const int threads : {1, 2, 3, 13}) {
@@ -140,4 +140,4 @@ TEST_CASE("compute: bf16 has to win clearly") {
 }
 
 }  // namespace
-}  // namespace keel::test
+}  // namespace keel::test::compute_cases
