@@ -176,9 +176,10 @@ def _move(recipe, states, found):
 
 def commit(states, following):
     """Writes the following values into the states: all of them, or none where a number is not
-    finite. Nobody waits for the numbers."""
+    finite in the type of its state. Nobody waits for the numbers."""
     if not _is_traced():
         return _ops.commit(states, following)
+    following = [value.to(state.dtype) for state, value in zip(states, following)]
     found = [torch.isfinite(value).all() for value in following if value.is_floating_point()]
     is_finite = functools.reduce(torch.logical_and, found)
     for state, value in zip(states, following):
