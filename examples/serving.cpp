@@ -35,12 +35,12 @@ struct Worker {
 
 int main(int argc, char** argv) {
   const int threads = argc > 2 ? std::atoi(argv[2]) : 2, requests = 20000;
+  if (argc < 2 || threads < 1) return std::fputs("usage: serving FILE [THREADS]\n", stderr), 2;
   const auto backend = make_backend("onednn", {.threads = 1});
   Variables weights(*backend, /*seed=*/0);
   const Graph g = network();
   weights.declare(g);
   for (const auto& [name, w] : io::read_safetensors(argv[1]).tensors) weights.write(name, w);
-
   std::vector<std::unique_ptr<Worker>> workers;
   for (int t = 0; t < threads; ++t) workers.push_back(std::make_unique<Worker>(weights, g));
   std::vector<float> answers(requests);

@@ -150,55 +150,79 @@ Tensor dilated(const Tensor& x, int height, int width) {
   return result;
 }
 
-// A convolution by tiles (Winograd's, or by Fourier transforms) mixes the elements of a tile before
-// it multiplies them: an element may be off by what is large elsewhere in its tile. Such a result
-// is within `largest` but beyond `usual`, which stays that of a direct sum.
-void allow_tiles(const JudgedNode& n, Bounds& bounds, std::span<const int> images, bool last) {
-  constexpr double kTileFactor = 10;
+// A convolution that may be computed by tiles: sums of `count` terms, of inputs of which those
+// numbered in `images` have two axes that the tiles cut.
+struct Tiles {
+  std::span<const int> images;
+  bool channels_last = false;
+  std::int64_t count = 0;
+};
+
+// Tiles save work where windows of three places or more overlap, one place apart.
+bool may_be_tiled(const Shape& weight, std::int64_t stride) {
+  return stride == 1 && std::max(weight[2], weight[3]) >= 3;
+}
+
+// The sizes of the terms of each sum if every element were the largest of its tile.
+Tensor mixed_sizes(const JudgedNode& n, const Tiles& tiles) {
+  const int height = tiles.channels_last ? 1 : 2;
   std::vector<Tensor> sizes;
   std::vector<const Tensor*> inputs;
   sizes.reserve(n.inputs.size());
   for (int i = 0; i < int(n.inputs.size()); ++i) {
-    const bool is_image = std::ranges::find(images, i) != images.end();
-    inputs.push_back(!n.has(i) ? nullptr
-                     : is_image
-                         ? &sizes.emplace_back(dilated(n.input(i), last ? 1 : 2, last ? 2 : 3))
-                         : &sizes.emplace_back(mapped(n.input(i), size_of_number)));
+    const bool is_image = std::ranges::find(tiles.images, i) != tiles.images.end();
+    inputs.push_back(!n.has(i)  ? nullptr
+                     : is_image ? &sizes.emplace_back(dilated(n.input(i), height, height + 1))
+                                : &sizes.emplace_back(mapped(n.input(i), size_of_number)));
   }
-  const std::vector<Tensor> mixed = run_node(n.judge, n.graph, n.index, inputs).outputs;
-  const std::vector<Tensor> direct = condition_sums(n);
+  return std::move(run_node(n.judge, n.graph, n.index, inputs).outputs[0]);
+}
+
+// A convolution by tiles (Winograd's, or by Fourier transforms) mixes the elements of a tile before
+// it multiplies them: an element may be off by what is large elsewhere in its tile. Such a result
+// is within `largest` but beyond `usual`, which stays that of a direct sum. Ten stands for the
+// constants of the transforms. The rule with root mean squares is no bound here: those of the
+// transformed terms are not known (docs/judge.md).
+void allow_tiles(const JudgedNode& n, Bounds& bounds, const Tiles& tiles) {
+  constexpr double kTileFactor = 10;
+  const Tensor mixed = mixed_sizes(n, tiles);
   const auto bound = bounds[0].as<double>();
   for (std::size_t e = 0; e < bound.size(); ++e) {
-    const double size = direct[0].as<double>()[e];
-    const double factor = size > 0 ? bounds.usual[0].as<double>()[e] / size : kEps;
-    bound[e] = std::max(bound[e], kTileFactor * factor * mixed[0].as<double>()[e]);
+    const double size = mixed.as<double>()[e];
+    const SumTerms terms{
+        .count = double(tiles.count), .sizes = size, .squares = size * size, .total = size};
+    bound[e] = std::max(bound[e], kTileFactor * any_sum_error(terms).largest);
   }
 }
 
 void conv2d(const JudgedNode& n, Bounds& bounds) {
   const Shape& weight = n.input(ConvInput::kWeight).shape();
   const auto& attrs = n.attrs<ConvAttrs>();
-  if (!n.is_foreign()) return bound_sums(n, bounds, weight.elements(1, 4) + 1);
-  bound_any_sums(
-      n, bounds,
-      AnySums{always(weight.elements(1, 4) + 1), 1, attrs.activation != Activation::kNone});
-  allow_tiles(n, bounds, std::array{int(ConvInput::kX)}, attrs.channels_last);
+  const std::int64_t terms = weight.elements(1, 4) + 1;
+  if (!n.is_foreign()) return bound_sums(n, bounds, terms);
+  bound_any_sums(n, bounds, AnySums{always(terms), 1, attrs.activation != Activation::kNone});
+  if (!may_be_tiled(weight, attrs.stride)) return;
+  allow_tiles(n, bounds, {std::array{int(ConvInput::kX)}, attrs.channels_last, terms});
 }
 
 void conv2d_input(const JudgedNode& n, Bounds& bounds) {
   const Shape& weight = n.input(ConvDxInput::kWeight).shape();
-  bound_sums(n, bounds, weight[0] * weight.elements(2, 4));
-  if (!n.is_foreign()) return;
-  allow_tiles(n, bounds, std::array{int(ConvDxInput::kDy)},
-              n.attrs<ConvBackwardAttrs>().channels_last);
+  const auto& attrs = n.attrs<ConvBackwardAttrs>();
+  const std::int64_t terms = weight[0] * weight.elements(2, 4);
+  bound_sums(n, bounds, terms);
+  if (!n.is_foreign() || !may_be_tiled(weight, attrs.stride)) return;
+  allow_tiles(n, bounds, {std::array{int(ConvDxInput::kDy)}, attrs.channels_last, terms});
 }
 
 void conv2d_weight(const JudgedNode& n, Bounds& bounds) {
   const Shape& dy = n.input(ConvDweightInput::kDy).shape();
-  const bool last = n.attrs<ConvBackwardAttrs>().channels_last;
-  bound_sums(n, bounds, last ? dy.elements(0, 3) : dy[0] * dy.elements(2, 4));
-  if (!n.is_foreign()) return;
-  allow_tiles(n, bounds, std::array{int(ConvDweightInput::kX), int(ConvDweightInput::kDy)}, last);
+  const auto& attrs = n.attrs<ConvBackwardAttrs>();
+  const std::int64_t terms =
+      attrs.channels_last ? dy.elements(0, 3) : dy[0] * dy.elements(2, 4);
+  bound_sums(n, bounds, terms);
+  if (!n.is_foreign() || !may_be_tiled(attrs.shape, attrs.stride)) return;
+  const std::array images{int(ConvDweightInput::kX), int(ConvDweightInput::kDy)};
+  allow_tiles(n, bounds, {images, attrs.channels_last, terms});
 }
 
 // A mean divides its sum by the number of terms; a sum of squares rounds each square.

@@ -1,6 +1,7 @@
 // keel/norm.h for PyTorch: kernels of its dispatcher on the CPU, by LibTorch's stable C interface.
 // keel_norms.torch declares the ops (_ops.py) and asks for their kernels here; without this library
 // it has kernels in Python that do the same.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <stdexcept>
@@ -101,28 +102,48 @@ void run(const Op& op, Value* stack, std::uint64_t arguments, std::uint64_t expe
   for (std::size_t j = 0; j < expected; ++j) stack[j] = outputs[j].release();
 }
 
-template <class Real>
-bool all_finite(const Tensor& tensor, const Form& form) {
-  const auto* numbers = static_cast<const Real*>(address(tensor));
+// Whether is_one(number) for all numbers of a tensor.
+template <class Number, class Test>
+bool all_of(const Tensor& tensor, const Form& form, const Test& is_one) {
+  const auto* numbers = static_cast<const Number*>(address(tensor));
   std::int64_t count = 1;
   for (std::int64_t axis = 0; axis < form.rank; ++axis) count *= form.sizes[axis];
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (!std::isfinite(numbers[i])) return false;
-  }
-  return true;
+  return std::all_of(numbers, numbers + count, is_one);
+}
+
+// A 16-bit number is infinite or NaN where all bits of its exponent are set.
+auto has_other_exponent(std::uint16_t mask) {
+  return [mask](std::uint16_t bits) { return (bits & mask) != mask; };
 }
 
 // Integers are finite.
 bool is_finite(const Tensor& tensor) {
+  static const std::int32_t f16 = functions().aoti_torch_dtype_float16();
+  static const std::int32_t bf16 = functions().aoti_torch_dtype_bfloat16();
   static const std::int32_t f32 = functions().aoti_torch_dtype_float32();
   static const std::int32_t f64 = functions().aoti_torch_dtype_float64();
+  const auto finite = [](auto number) { return std::isfinite(number); };
   const Form form = form_of(tensor);
-  if (form.dtype == f32) return all_finite<float>(tensor, form);
-  return form.dtype != f64 || all_finite<double>(tensor, form);
+  if (form.dtype == f32) return all_of<float>(tensor, form, finite);
+  if (form.dtype == f64) return all_of<double>(tensor, form, finite);
+  if (form.dtype == f16) return all_of<std::uint16_t>(tensor, form, has_other_exponent(0x7c00));
+  if (form.dtype == bf16) return all_of<std::uint16_t>(tensor, form, has_other_exponent(0x7f80));
+  return true;
+}
+
+// The value as a state of the type of `state` holds it.
+Tensor as_held(Tensor value, const Tensor& state) {
+  Form form = form_of(value);
+  const std::int32_t type = form_of(state).dtype;
+  if (form.dtype == type) return contiguous(std::move(value));
+  form.dtype = type;
+  Tensor rounded = empty(form);
+  KEEL_TORCH(aoti_torch_copy_, rounded.get(), value.get(), 0);
+  return rounded;
 }
 
 // commit(Tensor(a!)[] states, Tensor[] following): writes the following values into the states, all
-// or, where a number is not finite, none.
+// or, where a number is not finite in the type of its state, none.
 void commit(Value* stack, std::uint64_t, std::uint64_t) {
   const std::vector<Tensor> states = take_list(stack[0]);
   std::vector<Tensor> following = take_list(stack[1]);
@@ -130,9 +151,9 @@ void commit(Value* stack, std::uint64_t, std::uint64_t) {
     throw std::invalid_argument("commit: expected a value for each state");
   }
   bool moves = true;
-  for (Tensor& tensor : following) {
-    tensor = contiguous(std::move(tensor));
-    moves = moves && is_finite(tensor);
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    following[i] = as_held(std::move(following[i]), states[i]);
+    moves = moves && is_finite(following[i]);
   }
   for (std::size_t i = 0; moves && i < states.size(); ++i) {
     KEEL_TORCH(aoti_torch_copy_, states[i].get(), following[i].get(), 0);

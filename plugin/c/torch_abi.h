@@ -50,6 +50,8 @@ inline constexpr std::uint64_t kVersion = (std::uint64_t{2} << 56) | (std::uint6
 
 // Functions without arguments that return a number of PyTorch's.
 #define KEEL_TORCH_NUMBERS(X)   \
+  X(aoti_torch_dtype_float16)   \
+  X(aoti_torch_dtype_bfloat16)  \
   X(aoti_torch_dtype_float32)   \
   X(aoti_torch_dtype_float64)   \
   X(aoti_torch_dtype_int32)     \

@@ -192,6 +192,9 @@ def check_serving(tree, build):
     alone, shared = (said_by(tree, build / "serving", "own_loop.safetensors", threads)
                      for threads in (1, 4))
     expect(alone == shared, f"expected the same answers of 1 and of 4 threads:\n{alone}{shared}")
+    for wrong in ((), ("own_loop.safetensors", "0")):
+        said = said_by(tree, build / "serving", *wrong, code=2)
+        expect("usage: serving FILE [THREADS]" in said, said)
 
 
 def check_python(root, tree):

@@ -3,17 +3,20 @@ import argparse
 import os
 import runpy
 import sys
+import traceback
 
 from keel_judge import traces, writers
-from keel_judge.judge import judge
+from keel_judge.judge import RunFailed, judge
 
-OK, WRONG, USAGE, BAD_INPUT, FILES = 0, 1, 2, 3, 4
+OK, WRONG, USAGE, BAD_INPUT, FILES, SCRIPT = 0, 1, 2, 3, 4, 5
+INTERRUPTED = 130  # as shells have it
 
 
 def parser():
     p = argparse.ArgumentParser(
         prog="keel-judge", description="Runs a Python script and judges every op of its training "
-        "steps in float64. Exit code: 0 ok, 1 a result is wrong, 2 usage, 3 bad input, 4 files.")
+        "steps in float64. Exit code: 0 ok, 1 a result is wrong, 2 usage, 3 bad input, 4 files, "
+        "5 the script failed.")
     p.add_argument("script")
     p.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own")
     p.add_argument("--ops", default="*", help="patterns of ops, with commas: mm,*norm*")
@@ -59,20 +62,47 @@ def write_files(given, report):
                 out.write(make(report))
 
 
-def run(given):
+def run_script(given):
+    """How the script ended: with what, or nothing, and the exit code that follows. What it raises
+    is its own and no failure of the judge: its traceback is printed as Python would."""
     sys.argv = [given.script, *given.arguments]
     sys.path[0] = os.path.dirname(os.path.abspath(given.script))  # as `python script.py` has it
+    try:
+        runpy.run_path(given.script, run_name="__main__")
+    except SystemExit as end:
+        return ("", OK) if end.code in (None, 0) else (f"exit code {end.code}", SCRIPT)
+    except KeyboardInterrupt:
+        return "an interruption", INTERRUPTED
+    except RunFailed:
+        raise
+    except Exception as error:
+        print_traceback(error)
+        return type(error).__name__, SCRIPT
+    return "", OK
+
+
+def print_traceback(error):
+    """Without the frames of this file and of runpy, which ran the script."""
+    told = traceback.TracebackException.from_exception(error)
+    told.stack[:] = [f for f in told.stack if f.filename not in (__file__, runpy.__file__)
+                     and not f.filename.startswith("<frozen")]
+    print("".join(told.format()), end="", file=sys.stderr)
+
+
+def run(given):
+    with open(given.script, "rb"):  # that a script cannot be read is no failure of its own
+        pass
     with context_of(given) as seen:
-        try:
-            runpy.run_path(given.script, run_name="__main__")
-        except SystemExit as end:
-            if end.code not in (None, 0):
-                raise
+        end, code = run_script(given)
     report = getattr(seen, "report", seen)
     write_files(given, report)
     print(report.text(rank=given.table))
     if seen is not report:
         print(seen.text())
+    if end:
+        print(f"keel-judge: {given.script} ended with {end}; the report is of what ran before",
+              file=sys.stderr)
+        return code
     strictly = given.strict and (report.suspect or report.missing())
     return OK if report.ok and seen.ok and not strictly else WRONG
 
@@ -83,12 +113,10 @@ def main(arguments=None):
         parser().error("--every is at least 1, and --share lies in (0, 1]")
     try:
         return run(given)
-    except ValueError as error:
+    except (ValueError, OSError, RunFailed) as error:
         print(f"keel-judge: {error}", file=sys.stderr)
-        return BAD_INPUT
-    except OSError as error:
-        print(f"keel-judge: {error}", file=sys.stderr)
-        return FILES
+        is_file = isinstance(error, OSError) or isinstance(error.__cause__, OSError)
+        return FILES if is_file else BAD_INPUT
 
 
 if __name__ == "__main__":

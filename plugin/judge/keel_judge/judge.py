@@ -24,6 +24,10 @@ PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
 LEAST_SHARE = 0.1  # of the ops of a step that is sampled: letting an op pass costs time, too
 
 
+class RunFailed(Exception):
+    """A record that cannot be written, or not be read."""
+
+
 @dataclass
 class Options:
     """What to judge, and what it may cost."""
@@ -141,7 +145,13 @@ class Judge(TorchDispatchMode):
             self.report.not_judged[name, reason if known else f"the judge failed: {reason}"] += 1
             expected = None
         if self.watch:
-            self.watch(name, place, results, expected)
+            self._show(name, place, results, expected)
+
+    def _show(self, *seen):
+        try:
+            self.watch(*seen)
+        except Exception as error:  # not to be taken for one of the program that runs
+            raise RunFailed(f"the other run: {error}") from error
 
     def _compare(self, call, expected, place):
         row = self.report.row(call.name, place)

@@ -23,7 +23,6 @@ NO_BIAS = (0.5, 1)  # keel counts the bias of a product as a term where there is
 STATE = (1 - 1e-4, 1)  # keel's variance has eps in it
 ONE_LESS = (0.9, 1)  # keel takes means over n - 1, since its statistics may be unbiased
 DIVIDED = (1, 1.8)  # 5 roundings for a division, which may be by an inverse; keel counts 1
-TILES = (1, 10)  # keel takes 10 W in place of 10 T for a convolution by tiles
 
 
 def tensors(arrays):
@@ -121,6 +120,19 @@ def convolution(x, weight, bias):
     return aten.convolution.default, x, weight, bias, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
 
 
+def convolution_dx(dy, weight):
+    return (aten.convolution_backward.default, dy, torch.zeros_like(dy[:, :1]).expand(
+        -1, weight.shape[1], -1, -1), weight, None, *WINDOWS, [True, False, False])
+
+
+def convolution_dweight(x, dy):
+    weight = torch.zeros(dy.shape[1], x.shape[1], 3, 3)
+    return aten.convolution_backward.default, dy, x, weight, None, *WINDOWS, [False, True, False]
+
+
+WINDOWS = [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+CONVOLUTION = {"conv2d": Op(convolution), "conv2d_backward_input": Op(convolution_dx),
+               "conv2d_backward_weight": Op(convolution_dweight)}
 NORM = {"layer_norm": Op(layer_norm), "layer_norm_backward": Op(layer_norm_backward, ONE_LESS),
         "rms_norm": Op(rms_norm), "group_norm": Op(group_norm),
         "group_norm_backward": Op(group_norm_backward, ONE_LESS),
@@ -233,7 +245,7 @@ class OneEngine(unittest.TestCase):
         self.compare(["op", "max"], "small", MAX)
 
     def test_convolution(self):
-        self.compare(["op", "conv2d"], "small", {"conv2d": Op(convolution, TILES)})
+        self.assertEqual(self.compare(["op", "conv2d"], "small", CONVOLUTION), 3)
 
 
 if __name__ == "__main__":

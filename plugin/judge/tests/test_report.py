@@ -1,5 +1,7 @@
 """What is said of a wrong op, and the options of judging."""
+import contextlib
 import importlib.util
+import io
 import json
 import os
 import pathlib
@@ -25,13 +27,15 @@ torch.set_num_threads(1)
 model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.LayerNorm(16), torch.nn.ReLU())
 if "loose" in sys.argv:
     model[1].eps = 1e-3
-if "fails" in sys.argv:
-    sys.exit(9)
+ends = {"value": ValueError("a value of the script"), "file": OSError("a file of the script"),
+        "stop": KeyboardInterrupt(), "end": SystemExit(9)}
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for _ in range(2):
     optimizer.zero_grad()
     model(torch.randn(4, 8)).square().mean().backward()
     optimizer.step()
+    if sys.argv[1] in ends:
+        raise ends[sys.argv[1]]
 """
 FIXTURE = """import torch
 from faults import Fault
@@ -197,6 +201,30 @@ class Runs(unittest.TestCase):
         self.assertEqual((read["ok"], read["steps"]), (True, 2))
         self.assertIn("Sequential.1", {row["module"] for row in read["rows"]})
         self.assertTrue((self.at / "html").read_text().startswith("<!doctype html>"))
+
+    def test_failure_of_the_script(self):
+        """It is told as the script's, with what was judged until then."""
+        for word, code, told in (("value", 5, "ValueError: a value of the script"),
+                                 ("file", 5, "OSError: a file of the script"),
+                                 ("end", 5, "exit code 9"), ("stop", 130, "an interruption")):
+            with self.subTest(word):
+                said, judged = io.StringIO(), self.at / f"{word}.json"
+                with contextlib.redirect_stderr(said):
+                    self.assertEqual(self.run_command(f"--json={judged}", word), code)
+                self.assertIn(told, said.getvalue())
+                self.assertEqual(json.loads(judged.read_text())["steps"], 1)
+                if "Error" in told:
+                    self.assertIn("script.py\", line 15", said.getvalue())
+                    self.assertNotIn("runpy", said.getvalue())
+
+    def test_failure_of_the_record(self):
+        """It is no failure of the script."""
+        record = self.at / "record"
+        self.assertEqual(self.run_command("--record", str(record), "plain"), 0)
+        (record / "0.pt").unlink()
+        self.assertEqual(self.run_command("--against", str(record), "plain"), 4)
+        (record / "0.pt").write_text("no tensors")
+        self.assertEqual(self.run_command("--against", str(record), "plain"), 3)
 
     def test_two_runs(self):
         record = str(self.at / "record")

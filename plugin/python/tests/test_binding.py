@@ -162,6 +162,15 @@ class Commit(unittest.TestCase):
                 # What was saved for a backward must know that it is not the same any more.
                 self.assertEqual(state._version - version, int(bad is None))
 
+    def test_a_value_beyond_the_type_of_its_state(self):
+        """70,000 is finite in float32, not in float16."""
+        for dtype, moves in ((torch.float16, False), (torch.bfloat16, True)):
+            for value in (7e4, -7e4):
+                states = [torch.zeros(3), torch.zeros(2, dtype=dtype)]
+                _ops.commit(states, [torch.ones(3), torch.full((2,), value)])
+                self.assertEqual(float(states[0].mean()), float(moves))
+                self.assertEqual(float(states[1][0]) != 0, moves)
+
     def test_states_that_are_views(self):
         whole = torch.zeros(2, 3)
         _ops.commit([whole[:, 1]], [torch.ones(2)])

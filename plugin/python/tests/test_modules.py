@@ -147,6 +147,27 @@ class Every(unittest.TestCase):
         self.check = check
         self.each()
 
+    def test_states_beyond_half(self):
+        """float16 holds no mean square of 70,000: keel's own states stay in float32, and those of
+        batch norms, which torch.nn converts, stay as they were."""
+        x = (300 * torch.ones(4, 3)).half()
+        x[0] = -300
+        for module in (knn.PNV(3), knn.PowerNorm(3), knn.MABN(3), knn.BatchRenorm1d(3)):
+            module.half()(x)
+            for name, buffer in module.named_buffers():
+                self.assertNotIn(buffer.dtype, (torch.float16, torch.bfloat16), name)
+                self.assertTrue(bool(torch.isfinite(buffer).all()), name)
+        norm = knn.PNV(3).half()
+        norm(x)
+        self.assertTrue(torch.allclose(norm.running_psi2, torch.tensor(0.9 + 0.1 * 9e4)))
+        self.assertEqual(copy.deepcopy(norm).double().running_psi2.dtype, torch.float64)
+        for make in (knn.BatchNorm1d(3, momentum=1.0), torch.compile(
+                knn.BatchNorm1d(3, momentum=1.0), backend="aot_eager", fullgraph=True)):
+            batch = make.half()
+            self.assertTrue(bool(torch.isfinite(batch(x)).all()))
+            self.assertTrue(bool((batch.running_var == 1).all()))
+            self.assertTrue(bool((batch.running_mean == 0).all()))
+
     def compiled(self, backend, names):
         def check(_, module, x):
             torch._dynamo.reset()

@@ -9,6 +9,7 @@
 #include "frontend/compare/running_error.h"
 #include "frontend/compare/scale_fit.h"
 #include "src/ops/attention.h"
+#include "src/ops/conv2d.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/embedding.h"
 #include "src/ops/matmul.h"
@@ -191,6 +192,34 @@ TEST_CASE("any kernel: a row of an embedding's gradient is held to its own count
   CHECK(errors_of(got, judged).within());
   CHECK(judged.bounds[0].at(1) < 4 * kEps * 0.1);
   CHECK(judged.bounds[0].at(0) > 100 * judged.bounds[0].at(1));
+}
+
+// A window of `size` places over `channels`, of numbers of size one, half of them negative, but for
+// one pixel of size `large` in the corner.
+Judgement conv_judged(std::int64_t size, std::int64_t channels, float large) {
+  OneNode one;
+  Numbers x(std::size_t(channels * 49), 1.0f);
+  for (std::size_t i = 0; i < x.size(); i += 2) x[i] = -1;
+  x[0] = large;
+  const Value image = one.input("x", tensor({1, channels, 7, 7}, x));
+  const Numbers ones(std::size_t(channels * size * size), 1.0f);
+  one.node =
+      ops::conv2d(one.graph, image, one.input("w", tensor({1, channels, size, size}, ones))).node;
+  return one.judged(Kernels::kAny);
+}
+
+TEST_CASE("any kernel: tiles are held to 10 T of what is largest in a tile, direct sums to T") {
+  // The terms have the size one, and a bias counts as one more.
+  const double terms = 9 * 64, t = kEps * (8 * std::sqrt(terms + 1) + 2);
+  const Judgement tiles = conv_judged(3, 64, 1);
+  CHECK(tiles.bounds[0].at(0) == doctest::Approx(10 * t * terms).epsilon(1e-6));
+  CHECK(tiles.bounds.usual[0].at(0) < t * terms / 8);  // stays that of the direct sum
+  // All nine pixels of the window in the middle are within five places of the large one.
+  const Judgement mixed = conv_judged(3, 64, 1e4f);
+  CHECK(mixed.bounds[0].at(12) == doctest::Approx(10 * t * (terms + 9 * 9999)).epsilon(1e-6));
+  // A window of one place is never computed in tiles.
+  const double direct = kEps * (8 * std::sqrt(64 + 1) + 2) * 64;
+  CHECK(conv_judged(1, 64, 1).bounds[0].at(24) == doctest::Approx(direct).epsilon(1e-6));
 }
 
 TEST_CASE("any kernel: a common factor shows that no element shows by itself" *

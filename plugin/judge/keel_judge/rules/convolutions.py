@@ -1,6 +1,6 @@
 """Convolutions: sums of products over a window and over channels. One that may be computed in
 tiles (Winograd's, or by Fourier transforms) mixes the elements of a tile, so it is held to 10 T on
-the largest |x| within 5 places, and is suspect beyond T itself (docs/numerics.md)."""
+the largest |x| within 5 places, and is suspect beyond W of the direct sum (docs/numerics.md)."""
 import math
 
 import torch
@@ -32,7 +32,7 @@ def spread_of(x):
 
 
 def as_tiles(call, names, counts, results, images):
-    """Replaces each error by 10 T on the spread images; T itself becomes the usual error."""
+    """Replaces each error by 10 T on the spread images; the usual error stays W."""
     sizes = of_arguments(call, names, torch.abs)
     wide = dict(call.wide) | {name: spread_of(call[name]) for name in images}
     wide |= {name: call[name].abs() for name in names

@@ -176,9 +176,10 @@ def _move(recipe, states, found):
 
 def commit(states, following):
     """Writes the following values into the states: all of them, or none where a number is not
-    finite. Nobody waits for the numbers."""
+    finite in the type of its state. Nobody waits for the numbers."""
     if not _is_traced():
         return _ops.commit(states, following)
+    following = [value.to(state.dtype) for state, value in zip(states, following)]
     found = [torch.isfinite(value).all() for value in following if value.is_floating_point()]
     is_finite = functools.reduce(torch.logical_and, found)
     for state, value in zip(states, following):
@@ -246,8 +247,7 @@ class _RowRecipe:
         self.backward_text = recipe.texts[len(dtypes) > 2 and dtypes[2] is not None]
         self.forward, self.backward = _bare(self.norm), _bare(self.op)
         self.saved = operator.itemgetter(*recipe.saved[:-1])  # dy is the last input
-        # What is needed where all of them are: not the recipe, but x, gain and bias.
-        self.whole = (False, *[True] * len(recipe.facts.gradients))
+        self.function = _row_function(self)
 
 
 def _bare(op):
@@ -258,32 +258,35 @@ def _bare(op):
 _row_recipe = functools.lru_cache(maxsize=1024)(_RowRecipe)
 
 
-class _RowNorm(torch.autograd.Function):
-    """_EagerNorm for norms of rows, which have neither states nor shards."""
+def _row_function(recipe):
+    """_EagerNorm for a norm of rows, which has neither states nor shards. The function is made for
+    its recipe: PyTorch then hands nothing but tensors around."""
+    forward, text, saved = recipe.forward, recipe.text, recipe.saved
+    run_backward, backward_text = recipe.backward, recipe.backward_text
 
-    @staticmethod
-    def forward(ctx, recipe, *tensors):
-        try:
-            outputs = recipe.forward(*tensors, recipe.text)
-        except (ValueError, RuntimeError) as error:
-            raise _ops.refusal(recipe.norm, tensors, recipe.text, error) from None
-        ctx.recipe = recipe
-        ctx.save_for_backward(*recipe.saved(tensors + outputs))
-        return outputs[0]
+    class _RowNorm(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, *tensors):
+            try:
+                outputs = forward(*tensors, text)
+            except (ValueError, RuntimeError) as error:
+                raise _ops.refusal(recipe.norm, tensors, text, error) from None
+            ctx.save_for_backward(*saved(tensors + outputs))
+            return outputs[0]
 
-    @staticmethod
-    def backward(ctx, dy):
-        if is_grad_enabled():  # a second derivative may follow
-            return _refusing_row_gradients(ctx, dy)
-        recipe, needed = ctx.recipe, ctx.needs_input_grad
-        results = recipe.backward(*ctx.saved_tensors, dy, recipe.backward_text)
-        if needed == recipe.whole:
-            return (None, *results) if len(needed) > 2 else (None, results)
-        results = results if isinstance(results, tuple) else (results,)
-        return (None, *[value if wanted else None for value, wanted in zip(results, needed[1:])])
+        @staticmethod
+        def backward(ctx, dy):
+            if is_grad_enabled():  # a second derivative may follow
+                return refusing(ctx, dy)
+            results = run_backward(*ctx.saved_tensors, dy, backward_text)
+            if all(ctx.needs_input_grad):
+                return results
+            results = results if isinstance(results, tuple) else (results,)
+            return tuple([value if wanted else None
+                          for value, wanted in zip(results, ctx.needs_input_grad)])
 
-
-_refusing_row_gradients = once_differentiable(_RowNorm.backward)
+    refusing = once_differentiable(_RowNorm.backward)
+    return _RowNorm
 
 
 def row(norm, attributes, x, *affine):
@@ -301,7 +304,7 @@ def run_row(recipe, *tensors):
     if recipe.is_narrow:
         return _any_row(recipe.norm, recipe.attributes, *tensors)
     if is_grad_enabled():
-        return _RowNorm.apply(recipe, *tensors)
+        return recipe.function.apply(*tensors)
     return _ops.call(recipe.norm, tensors, recipe.text)[0]
 
 

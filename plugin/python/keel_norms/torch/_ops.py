@@ -143,6 +143,7 @@ def _split(arguments, count):
 
 
 def _commit(states, following):
+    following = [value.to(state.dtype) for state, value in zip(states, following)]
     if all(bool(torch.isfinite(value).all()) for value in following):
         for state, value in zip(states, following):
             state.copy_(value)

@@ -119,6 +119,16 @@ class _ColumnNorm(NoFastPath, nn.Module):
         return "num_batches_tracked" if state == "step" else f"running_{state}".replace(
             "running_running", "running")
 
+    def _apply(self, fn, recurse=True):
+        """Moves and converts the module. Its states stay in float32 where weights become narrower:
+        float16 holds no mean square above 65504."""
+        before = dict(self._buffers)
+        super()._apply(fn, recurse)
+        for name, buffer in self._buffers.items():
+            if buffer.dtype in (torch.float16, torch.bfloat16):
+                self._buffers[name] = before[name].to(buffer.device)
+        return self
+
     def forward(self, x, mask=None):
         states = NORMS[self.norm].states
         if states.keys() != {"psi2"}:  # pn_v does not read its state in training

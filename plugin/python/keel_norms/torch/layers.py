@@ -11,44 +11,44 @@ from torch import nn
 from . import functional
 
 
-class LayerNorm(nn.Module):
-    """For torch.nn.LayerNorm, and modules with its weight, bias, normalized_shape and eps."""
+class _Layer(nn.Module):
+    """What hubs ask of a layer beside its forward."""
 
     can_torch_compile = True
     has_backward = True
 
     weight: torch.Tensor
+
+
+class LayerNorm(_Layer):
+    """For torch.nn.LayerNorm, and modules with its weight, bias, normalized_shape and eps."""
+
     bias: torch.Tensor
 
     def forward(self, input):  # noqa: A002 the name that PyTorch has
         return functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
-class RMSNorm(nn.Module):
+def _rms_norm(x, weight, eps, offset=0.0):
+    return functional.rms_norm(x, weight.shape, weight, eps, offset)
+
+
+class RMSNorm(_Layer):
     """For the RMS norms of language models: a weight of one axis, and variance_epsilon."""
 
-    can_torch_compile = True
-    has_backward = True
-
-    weight: torch.Tensor
     variance_epsilon: float
 
     def forward(self, hidden_states):
-        return functional.rms_norm(hidden_states, self.weight.shape, self.weight,
-                                   self.variance_epsilon)
+        return _rms_norm(hidden_states, self.weight, self.variance_epsilon)
 
 
-class OffsetRMSNorm(nn.Module):
+class OffsetRMSNorm(_Layer):
     """For RMS norms that keep weight - 1, and eps."""
 
-    can_torch_compile = True
-    has_backward = True
-
-    weight: torch.Tensor
     eps: float
 
     def forward(self, x):
-        return functional.rms_norm(x, self.weight.shape, self.weight, self.eps, 1.0)
+        return _rms_norm(x, self.weight, self.eps, 1.0)
 
 
 __all__ = ["LayerNorm", "OffsetRMSNorm", "RMSNorm"]
