@@ -2,6 +2,7 @@
 """A model of how long CUDA's kernels take at least, from what they do, without a GPU.
 
 usage: bench/cuda_model.py BUILD [NORM ...] [--shapes 4096x512,...] [--json FILE] [--kernels]
+       bench/cuda_model.py BUILD --step MODEL [KEY=VALUE ...]
 
 The program with CUDA runs each norm's forward and backward under tests/ptx' interpreter, which
 counts: instructions, sectors of memory, conflicts of banks, and how long a block waits for results.
@@ -10,6 +11,8 @@ of which the largest is its own; a pass takes at least the sum over its kernels.
 the bound of a copy of the fewest bytes that the pass must move, and their ratio. It is a model: no
 GPU was asked, and what ptxas, caches and schedulers do is not in it.
 
+--step     the kernels of a model's training step instead; products are not among them, since they
+           are cuBLASLt's
 --kernels  a line for each kernel, with what it is bound by
 --json     writes all that was counted
 Exit code: 0, whatever the ratios; 77 without a build of CUDA.
@@ -130,33 +133,42 @@ def short(kernel):
     return kept.split("(")[0].split("::")[-1].split(" ")[-1]
 
 
-def count(build, norm, shape):
-    """The launches of a norm's forward and backward, and the fewest bytes of each; or a refusal."""
-    program = next((build / name for name in ("keel_cuda", "keel")
-                    if (build / name).exists()), None)
+def program_of(build):
+    """The program with CUDA, whether it is `keel` itself or stands beside it."""
+    return next(build / name for name in ("keel_cuda", "keel") if (build / name).exists())
+
+
+def run(build, passes, *words):
+    """What `keel bench` printed, or an error as a string; and the launches of the first passes."""
     latencies = ";".join(" ".join(map(str, gpu.latencies)) for gpu in GPUS)
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch, "counts")
+        path.touch()
         done = subprocess.run(
-            [program, "bench", "norms", norm, "--backend", "cuda", "--shapes", shape, "--rounds",
-             "3", "--json"], capture_output=True, text=True, check=False,
+            [program_of(build), "bench", *words, "--backend", "cuda", "--rounds", "3", "--json"],
+            capture_output=True, text=True, check=False,
             env={**os.environ, "LD_PRELOAD": str(build / "tests/ptx/libkeel_ptx.so"),
-                 "KEEL_PTX_COUNT": str(path), "KEEL_PTX_PASSES": "2",
+                 "KEEL_PTX_COUNT": str(path), "KEEL_PTX_PASSES": str(passes),
                  "KEEL_PTX_LATENCIES": latencies})
         if done.returncode != 0:
-            return done.stderr.strip().splitlines()[-1:] or ["no reason given"]
-        row = json.loads(done.stdout)["norms"][0]
-        if "refusal" in row:
-            return [row["refusal"]]
-        passes = collections.defaultdict(list)
+            return (done.stderr.strip().splitlines() or ["no reason given"])[-1], []
+        found = collections.defaultdict(list)
         for line in path.read_text(encoding="utf-8").splitlines():
             launch = json.loads(line)
-            passes[launch["pass"]].append(launch)
+            found[launch["pass"]].append(launch)
+        return json.loads(done.stdout), [found[number] for number in sorted(found)]
+
+
+def count(build, norm, shape):
+    """The launches of a norm's forward and backward, and the fewest bytes of each; or a refusal."""
+    printed, passes = run(build, 2, "norms", norm, "--shapes", shape)
+    row = {"refusal": printed} if isinstance(printed, str) else printed["norms"][0]
+    if "refusal" in row:
+        return row["refusal"]
     if len(passes) != 2:
-        return [f"{len(passes)} passes were counted, 2 are"]
-    return dict(zip(("forward", "backward"),
-                    [(row[name]["bytes"], passes[number])
-                     for name, number in zip(("forward", "backward"), sorted(passes))]))
+        return f"{len(passes)} passes were counted, 2 are"
+    return {name: (row[name]["bytes"], launches)
+            for name, launches in zip(("forward", "backward"), passes)}
 
 
 def model(counted, facts):
@@ -177,6 +189,32 @@ def kernel_line(launch, bound, warps):
             f"{launch['again_other'] * SECTOR >> 10} KiB by others, {launch['conflicts']} of "
             f"{launch['shared_cycles']} cycles of shared memory are conflicts, "
             f"{launch['local_sectors'] * SECTOR >> 10} KiB local")
+
+
+def step_lines(launches, facts):
+    """Of a model's step: its kernels, those first that take longest."""
+    kernels = collections.defaultdict(list)
+    for launch in launches:
+        kernels[short(launch["kernel"])].append(launch)
+    rows = []
+    for name, own in kernels.items():
+        times = [[bounds(gpu, launch, facts)[0] for launch in own] for gpu in GPUS]
+        sums = [sum(max(bound.values()) for bound in bounds_of) for bounds_of in times]
+        by = collections.Counter(max(bound, key=bound.get) for bound in times[-1])
+        moved = sum(one["read_sectors"] + one["written_sectors"] for one in own)
+        # What it would take if it did nothing but move what it touches, once.
+        least = sum(bound["memory"] for bound in times[-1])
+        rows.append((sums[-1], f"| {name} | {len(own)} | "
+                     + " | ".join(f"{value * 1e6:.2f}" for value in sums)
+                     + f" | {by.most_common(1)[0][0]} | {least / sums[-1]:.2f} | "
+                     f"{sum(sum(one['instructions'].values()) for one in own)} | "
+                     f"{sum(one['wasted_sectors'] for one in own) / max(moved, 1):.2f} | "
+                     f"{sum(one['local_sectors'] for one in own) * SECTOR >> 10} | "
+                     f"{sum(one['conflicts'] for one in own)} |"))
+    yield ("| kernel | launches | A100 us | H100 us | bound by | its memory's share | "
+           "instructions of warps | sectors in vain | KiB local | conflicts |")
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    yield from (line for _, line in sorted(rows, reverse=True))
 
 
 def lines_of(norm, shape, counted, facts, with_kernels):
@@ -207,11 +245,20 @@ below 0.8 |
 
 def norms_of(build):
     """All norms; those with groups have one, which every width allows."""
-    program = "keel_cuda" if (build / "keel_cuda").exists() else "keel"
-    text = subprocess.run([build / program, "list", "norms", "--json"], capture_output=True,
+    text = subprocess.run([program_of(build), "list", "norms", "--json"], capture_output=True,
                           text=True, check=True).stdout
-    return [row["name"] + "{groups=1}" * ("groups=" in row["defaults"])
-            for row in json.loads(text) if row.get("name", "none") != "none"]
+    return [row["norm"] + "{groups=1}" * ("groups=" in row["defaults"])
+            for row in json.loads(text) if row["norm"] != "none"]
+
+
+def print_step(build, args, facts):
+    printed, passes = run(build, 1, "step", args.step[0], *[word for setting in args.step[1:]
+                                                             for word in ("--set", setting)])
+    if isinstance(printed, str):
+        print(printed, file=sys.stderr)
+        return 1
+    print(*step_lines(passes[0], facts), sep="\n")
+    return 0
 
 
 def main():
@@ -221,20 +268,23 @@ def main():
     parser.add_argument("--shapes", default="4096x512,1024x1024,128x1000,8x400")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--kernels", action="store_true")
+    parser.add_argument("--step", nargs="+", metavar=("MODEL", "KEY=VALUE"))
     args = parser.parse_args()
     build = args.build.resolve()
     if not (build / "tests/ptx/libkeel_ptx.so").exists():
         print("cuda_model: skipped, for CUDA is not built (tests/ptx/check_cuda.py builds it)")
         return 77
     facts = kernels_by_ptxas(build)
+    if args.step:
+        return print_step(build, args, facts)
     print(HEAD, flush=True)
     cases = [(norm, shape) for norm in args.norms or norms_of(build)
              for shape in args.shapes.split(",")]
     kept = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for case, counted in zip(cases, pool.map(lambda case: count(build, *case), cases)):
-            if isinstance(counted, list):
-                print(f"| {case[0]} | {case[1]} | refused: {counted[0]} |||||||", flush=True)
+            if isinstance(counted, str):
+                print(f"| {case[0]} | {case[1]} | refused: {counted} |||||||", flush=True)
                 continue
             kept.append({"norm": case[0], "shape": case[1], "passes": counted})
             print(*lines_of(*case, counted, facts, args.kernels), sep="\n", flush=True)

@@ -1,5 +1,7 @@
 #include "tests/ptx/approximate.h"
 
+#include <algorithm>
+
 #include "tests/ptx/canonical.h"
 #include "tests/ptx/lane_op.h"
 
@@ -13,9 +15,10 @@ int& edge() {
 
 // The float nearest to `exact`, moved by so many units in its last place away from zero or towards
 // it, if that was chosen. Infinities stay, and a number becomes none.
-float approximate(double exact, int units) {
+float approximate(double exact, int most_units) {
   float y = canonical(float(exact));
-  for (int i = 0; std::isfinite(y) && i < units * std::abs(edge()); ++i) {
+  const int units = std::min(std::abs(edge()), most_units);
+  for (int i = 0; std::isfinite(y) && i < units; ++i) {
     const float next = std::nextafter(y, edge() > 0 ? std::copysign(HUGE_VALF, y) : 0.0f);
     if (std::isfinite(next)) y = next;
   }
@@ -51,7 +54,7 @@ double upper_reciprocal(double a) {
 
 }  // namespace
 
-void set_approximation(int edge_of_error) { edge() = edge_of_error; }
+void set_approximation(int units) { edge() = units; }
 
 void add_approximate_forms(Forms& forms) {
   add<[](float a) { return exponential(a); }>(forms, "ex2.approx.ftz.f32");

@@ -3,8 +3,8 @@
 
 namespace keel::ptx {
 
-// Where within that error results lie: 0 is the nearest float, 1 and -1 the edges of the
-// error away from zero and towards it.
-void set_approximation(int edge);
+// By how many units in the last place results are off, away from zero or, below 0, towards it, but
+// by no more than is documented: 2 of an exponential, 1 of a reciprocal.
+void set_approximation(int units);
 
 }  // namespace keel::ptx

@@ -36,8 +36,9 @@ def run(command, build, **environment):
 
 
 def compare(build, program, edge, *words):
-    """What is wrong with one `keel compare`, or nothing. `edge` says where approximate results lie
-    within their documented error: at 0 nearest, at 1 and -1 as far off as may be."""
+    """What is wrong with one `keel compare`, or nothing. `edge` says by how many units in the
+    last place approximate results are off. The bounds of `keel compare` hold with 1 and -1; CUDA's
+    guide gives expf 2 in all, of which its other roundings take about one."""
     start = time.monotonic()
     code, text = run([build / program, "compare", *words, "--backends", "cuda"], build,
                      KEEL_PTX_APPROXIMATION=edge)
@@ -60,6 +61,18 @@ def test_faults(build, tests):
     print(f"check_cuda: {count} test cases passed")
     if code != 0:
         yield f"{tests} {pattern} ended with {code}:\n{text[-3000:]}"
+
+
+def model_faults(root, build):
+    """The model of time has a row for each pass, and no bound that is faster than the copy's."""
+    code, text = run([root / "bench/cuda_model.py", build, "layernorm", "--shapes", "8x400"], build,
+                     LD_PRELOAD="")
+    rows = re.findall(r"\| layernorm \| 8x400 \| (\w+) \| \d+ \| .*? \| .*? \| ([\d.]+) \| "
+                      r".*? \| ([\d.]+) \|", text)
+    is_right = [row[0] for row in rows] == ["forward", "backward"] and all(
+        0 < float(ratio) <= 1 for row in rows for ratio in row[1:])
+    if code != 0 or not is_right:
+        yield f"bench/cuda_model.py ended with {code}:\n{text[-3000:]}"
 
 
 def kernels(build):
@@ -96,6 +109,7 @@ def main():
         subjects = [*([edge, "--all-ops"] for edge in ("0", "1", "-1")),
                     *(["0", name] for name in models(root))]
     bad = [] if "--all" in sys.argv else list(test_faults(build, tests))
+    bad += model_faults(root, build)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for faults in pool.map(lambda words: compare(build, program, *words), subjects):
             bad += faults

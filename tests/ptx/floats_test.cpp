@@ -157,7 +157,7 @@ void check_exponential(int edge) {
     }
   }
   CAPTURE(edge);
-  CHECK(worst == 2 * std::abs(edge));
+  CHECK(worst == std::abs(edge));
   const float inf = HUGE_VALF;
   const Array ends = results_of(
       "ex2.approx.ftz.f32",
@@ -165,7 +165,7 @@ void check_exponential(int edge) {
   CHECK(from_bits<float>(ends[0]) == 0);
   CHECK(from_bits<float>(ends[1]) == inf);
   CHECK(from_bits<float>(ends[2]) == 1);
-  CHECK(int(ends[3]) - int(bits_of(8.0f)) == 2 * edge);
+  CHECK(int(ends[3]) - int(bits_of(8.0f)) == edge);
   CHECK(ends[4] == 0x7fffffff);
 }
 
@@ -178,9 +178,9 @@ void check_reciprocals(int edge) {
   CHECK(from_bits<float>(ends[1]) == -inf);
   CHECK(from_bits<float>(ends[2]) == 0);
   CHECK(from_bits<float>(ends[3]) == 0);
-  CHECK(int(ends[4] - bits_of(-0.25f)) == edge);
+  CHECK(int(ends[4] - bits_of(-0.25f)) == std::clamp(edge, -1, 1));
   CHECK(ends[5] == 0x7fffffff);
-  CHECK(int(ends[6]) - int(bits_of(1 / 3.0f)) == edge);
+  CHECK(int(ends[6]) - int(bits_of(1 / 3.0f)) == std::clamp(edge, -1, 1));
   const Array gross =
       results_of("rcp.approx.ftz.f64", {{bits_of(3.0), bits_of(0.0), bits_of(-HUGE_VAL),
                                          bits_of(0x1p-1030), bits_of(0x1p1023), bits_of(-2.0)}});
@@ -213,7 +213,7 @@ void check_rounding() {
 }
 
 void check_approximations() {
-  for (const int edge : {0, 1, -1}) {
+  for (const int edge : {0, 1, -1, 2, -2}) {
     set_approximation(edge);
     check_exponential(edge);
     check_reciprocals(edge);

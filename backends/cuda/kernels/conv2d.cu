@@ -40,12 +40,27 @@ struct Work {
   const std::function<void(const ProductData&)>& product;
   void* product_memory;
 
+  std::int64_t input_image() const {  // elements
+    return chunk.sizes.channels * chunk.sizes.height * chunk.sizes.width;
+  }
+  std::int64_t output_image() const { return chunk.sizes.filters * chunk.places(); }
+  // The chunk's own images, of so many elements each.
+  template <class T>
+  Global<T> of_chunk(const Global<T>& images, std::int64_t image) const {
+    return {images.data() + chunk.first * image, chunk.images * image};
+  }
   void read_columns(const TensorRef& x) const {
     const Grid grid = one_thread_each(chunk.sizes.channels * chunk.width());
-    launch(unfold, grid, chunk, input(x), columns);
+    with_index(chunk.most_elements(), [&]<class Index>(Index) {
+      launch(unfold<Index>, grid, ChunkSizes<Index>(chunk), of_chunk(input(x), input_image()),
+             columns);
+    });
   }
   void read_rows(const TensorRef& dy) const {
-    launch(gather_rows, one_thread_each(rows.size()), chunk, input(dy), rows);
+    with_index(chunk.most_elements(), [&]<class Index>(Index) {
+      launch(gather_rows<Index>, one_thread_each(rows.size()), ChunkSizes<Index>(chunk),
+             of_chunk(input(dy), output_image()), rows);
+    });
   }
   void multiply(const float* a, const float* b, float* y) const {
     product({a, b, nullptr, y, product_memory});
@@ -96,8 +111,11 @@ void forward(const Binding& b, const Plan& plan, bool relu) {
     const Work work = plan.work(b, i);
     work.read_columns(b.inputs[In::kX]);
     work.multiply(b.inputs[In::kWeight].as<const float>(), work.columns.data(), work.rows.data());
-    launch(scatter_rows, one_thread_each(work.rows.size()), work.chunk, work.rows,
-           input(b.inputs[In::kBias]), output(b.outputs[0]), relu);
+    with_index(work.chunk.most_elements(), [&]<class Index>(Index) {
+      launch(scatter_rows<Index>, one_thread_each(work.rows.size()), ChunkSizes<Index>(work.chunk),
+             work.rows, input(b.inputs[In::kBias]),
+             work.of_chunk(output(b.outputs[0]), work.output_image()), relu);
+    });
   }
 }
 
@@ -107,9 +125,11 @@ void backward_input(const Binding& b, const Plan& plan) {
     const Work work = plan.work(b, i);
     work.read_rows(b.inputs[In::kDy]);
     work.multiply(b.inputs[In::kWeight].as<const float>(), work.rows.data(), work.columns.data());
-    const ConvSizes& s = work.chunk.sizes;
-    const Grid grid = one_thread_each(work.chunk.images * s.channels * s.height * s.width);
-    launch(fold, grid, work.chunk, work.columns, output(b.outputs[0]));
+    const Grid grid = one_thread_each(work.chunk.images * work.input_image());
+    with_index(work.chunk.most_elements(), [&]<class Index>(Index) {
+      launch(fold<Index>, grid, ChunkSizes<Index>(work.chunk), work.columns,
+             work.of_chunk(output(b.outputs[0]), work.input_image()));
+    });
   }
 }
 

@@ -29,7 +29,7 @@ struct DropoutKey {
 
 // Rows of whole blocks: all of them lie at multiples of four elements.
 __global__ void drop_quads(Dropout op, DropoutKey key, Global<const float> x, Global<float> y) {
-  const Philox random = random_stream(op.attrs, key.tick[0]);
+  const DevicePhilox random(op.attrs, key.tick[0]);
   for (std::int64_t i = grid_thread(); i < op.blocks.total; i += grid_threads()) {
     const DrawnBlock block = op.blocks[i];
     const Philox4 words = draw(random, key.first_row[0], block.row, block.index);
@@ -40,7 +40,7 @@ __global__ void drop_quads(Dropout op, DropoutKey key, Global<const float> x, Gl
 }
 
 __global__ void drop_elements(Dropout op, DropoutKey key, Global<const float> x, Global<float> y) {
-  const Philox random = random_stream(op.attrs, key.tick[0]);
+  const DevicePhilox random(op.attrs, key.tick[0]);
   for (std::int64_t i = grid_thread(); i < op.blocks.total; i += grid_threads()) {
     const DrawnBlock block = op.blocks[i];
     const Philox4 words = draw(random, key.first_row[0], block.row, block.index);

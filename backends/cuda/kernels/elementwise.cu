@@ -1,6 +1,9 @@
-// Element-wise programs: every thread runs all steps on its own element, in registers. The file
-// also has casts, and copies from a step's result to the leaf that it becomes.
+// Element-wise programs: every thread runs all steps on its own elements, on four where operands
+// allow it. The file also has casts, and copies from a step's result to the leaf that it becomes.
+#include <algorithm>
+
 #include "backends/cuda/kernels/elementwise_step.cuh"
+#include "backends/cuda/kernels/index.cuh"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/strided.cuh"
 #include "src/core/with_type.h"
@@ -16,14 +19,17 @@ struct DeviceStep {
   float factor, offset;
 };
 
+constexpr int kFour = 4;  // elements that a thread computes at a time, where operands allow it
+
 struct DeviceProgram {
   int operands = 0, steps = 0;
   DeviceStep step[kMostEwSteps];
-  Extent extent;
+  Extent extent;  // of the output, in as few axes as all operands allow
   Steps from[kMostEwOperands];
   bool is_whole[kMostEwOperands];  // laid out like the output
   bool is_byte[kMostEwOperands];
   bool writes_bytes = false;
+  bool is_in_fours = false;  // four neighbours of the output are neighbours or one in each operand
 };
 
 struct Operands {
@@ -31,30 +37,134 @@ struct Operands {
   Global<const std::uint8_t> bytes[kMostEwOperands];
 };
 
-__device__ float run_step(const DeviceStep& step, const float* registers) {
-  const float a = registers[step.source[0]];
+struct Results {
+  Global<float> floats;
+  Global<std::uint8_t> bytes;
+  std::int64_t elements;
+};
+
+template <class Index>
+__device__ Index place_of(const DeviceProgram& program, int operand, Index e) {
+  if (program.is_whole[operand]) return e;
+  const Steps& steps = program.from[operand];
+  Index offset = 0;
+  for (int axis = program.extent.rank - 1; axis > 0; --axis) {
+    const Index size = Index(program.extent.sizes[axis]), rest = e / size;
+    offset += (e - rest * size) * Index(steps.along[axis]);
+    e = rest;
+  }
+  return offset + e * Index(steps.along[0]);
+}
+
+template <int kCount, class Index>
+__device__ Several<kCount> read_operand(const DeviceProgram& program, const Operands& in,
+                                        int operand, Index e) {
+  const Index at = place_of(program, operand, e);
+  const int last = program.extent.rank - 1;
+  const bool is_one = kCount > 1 && program.from[operand].along[last] == 0;
+  Several<kCount> result;
+  if (kCount == kFour && !program.is_byte[operand] && !is_one) {
+    const float4 four = in.floats[operand].load4(at);
+    const float values[] = {four.x, four.y, four.z, four.w};
+    for (int i = 0; i < kCount; ++i) result.at[i] = values[i];
+    return result;
+  }
+  for (int i = 0; i < kCount; ++i) {
+    const Index own = is_one ? at : at + i;
+    result.at[i] =
+        program.is_byte[operand] ? float(in.bytes[operand][own]) : in.floats[operand][own];
+  }
+  return result;
+}
+
+template <int kCount, class Index>
+__device__ void write_results(const DeviceProgram& program, const Results& y, Index e,
+                              const Several<kCount>& value) {
+  if (program.writes_bytes) {
+    for (int i = 0; i < kCount; ++i) y.bytes[e + i] = static_cast<std::uint8_t>(value.at[i]);
+  } else if constexpr (kCount == kFour) {
+    y.floats.store4(e, make_float4(value.at[0], value.at[1], value.at[2], value.at[3]));
+  } else {
+    y.floats[e] = value.at[0];
+  }
+}
+
+template <int kCount>
+__device__ Several<kCount> run_step(const DeviceStep& step, const Several<kCount>& a,
+                                    const Several<kCount>& b, const Several<kCount>& c) {
   if (step.is_unary) return run_unary(step.code, a, step.factor, step.offset);
-  const float b = registers[step.source[1]];
-  const float c = step.source[2] < 0 ? 0 : registers[step.source[2]];
   return step.is_backward ? run_backward(step.code, a, b, c) : run_binary(step.code, a, b, c);
 }
 
-__global__ void run_program(DeviceProgram program, Operands in, Global<float> y,
-                            Global<std::uint8_t> y_bytes, std::int64_t elements) {
-  float registers[kMostEwRegisters];
-  for (std::int64_t e = grid_thread(); e < elements; e += grid_threads()) {
+// Programs of one step, which need no array of values: its operands are those of the program.
+template <int kCount, class Index>
+__global__ void run_one_step(DeviceProgram program, Operands in, Results y) {
+  const DeviceStep& step = program.step[0];
+  const Index stride = kCount * Index(grid_threads());
+  for (Index e = kCount * Index(grid_thread()); e < y.elements; e += stride) {
+    const auto a = read_operand<kCount>(program, in, step.source[0], e);
+    auto b = a, c = a;
+    if (step.source[1] >= 0) b = read_operand<kCount>(program, in, step.source[1], e);
+    if (step.source[2] >= 0) c = read_operand<kCount>(program, in, step.source[2], e);
+    write_results(program, y, e, run_step(step, a, b, c));
+  }
+}
+
+template <int kCount, class Index>
+__global__ void run_program(DeviceProgram program, Operands in, Results y) {
+  Several<kCount> values[kMostEwRegisters];
+  const Index stride = kCount * Index(grid_threads());
+  for (Index e = kCount * Index(grid_thread()); e < y.elements; e += stride) {
     for (int i = 0; i < program.operands; ++i) {
-      const std::int64_t at = program.is_whole[i] ? e : place(program.extent, program.from[i], e);
-      registers[i] = program.is_byte[i] ? float(in.bytes[i][at]) : in.floats[i][at];
+      values[i] = read_operand<kCount>(program, in, i, e);
     }
-    float* next = registers + program.operands;
-    for (int s = 0; s < program.steps; ++s) *next++ = run_step(program.step[s], registers);
-    if (program.writes_bytes) {
-      y_bytes[e] = static_cast<std::uint8_t>(next[-1]);
-    } else {
-      y[e] = next[-1];
+    Several<kCount>* next = values + program.operands;
+    for (int s = 0; s < program.steps; ++s) {
+      const DeviceStep& step = program.step[s];
+      const auto& a = values[step.source[0]];
+      const auto& b = step.source[1] < 0 ? a : values[step.source[1]];
+      const auto& c = step.source[2] < 0 ? a : values[step.source[2]];
+      *next++ = run_step(step, a, b, c);
+    }
+    write_results(program, y, e, next[-1]);
+  }
+}
+
+// Joins axes that are one for every operand, and leaves out those of one element.
+void merge_axes(DeviceProgram& program) {
+  Extent merged;
+  Steps from[kMostEwOperands];
+  for (int axis = 0; axis < program.extent.rank; ++axis) {
+    const std::int64_t size = program.extent.sizes[axis];
+    if (size == 1) continue;
+    int to = merged.rank - 1;
+    bool joins = to >= 0;
+    for (int i = 0; i < program.operands && joins; ++i) {
+      joins = from[i].along[to] == size * program.from[i].along[axis];
+    }
+    if (!joins) to = merged.rank++;
+    merged.sizes[to] = joins ? merged.sizes[to] * size : size;
+    for (int i = 0; i < program.operands; ++i) from[i].along[to] = program.from[i].along[axis];
+  }
+  if (merged.rank == 0) merged.sizes[merged.rank++] = 1;
+  program.extent = merged;
+  std::ranges::copy(from, program.from);
+}
+
+// Whether each operand has four neighbours of the output as neighbours, at a multiple of four, or
+// as one element.
+bool fits_fours(const DeviceProgram& program) {
+  const int last = program.extent.rank - 1;
+  if (program.extent.sizes[last] % kFour != 0) return false;
+  for (int i = 0; i < program.operands; ++i) {
+    const Steps& steps = program.from[i];
+    if (steps.along[last] == 0) continue;
+    if (steps.along[last] != 1) return false;
+    for (int axis = 0; axis < last; ++axis) {
+      if (steps.along[axis] % kFour != 0) return false;
     }
   }
+  return true;
 }
 
 DeviceProgram make_program(const NodeContext& context, const EwProgram& program) {
@@ -69,6 +179,8 @@ DeviceProgram make_program(const NodeContext& context, const EwProgram& program)
     made.is_whole[i] = context.input(i).shape == out;
     made.is_byte[i] = context.input(i).dtype == DType::kU8;
   }
+  merge_axes(made);
+  made.is_in_fours = fits_fours(made);
   for (int s = 0; s < made.steps; ++s) {
     const EwStep& step = program.steps[std::size_t(s)];
     DeviceStep& to = made.step[s];
@@ -81,6 +193,19 @@ DeviceProgram make_program(const NodeContext& context, const EwProgram& program)
   return made;
 }
 
+void start(const DeviceProgram& program, const Operands& in, const Results& y) {
+  const bool is_one_step = program.steps == 1;
+  if (y.elements > kMostShort) {
+    launch(run_program<1, std::int64_t>, one_thread_each(y.elements), program, in, y);
+  } else if (program.is_in_fours) {
+    launch(is_one_step ? run_one_step<kFour, std::int32_t> : run_program<kFour, std::int32_t>,
+           one_thread_each(y.elements / kFour), program, in, y);
+  } else {
+    launch(is_one_step ? run_one_step<1, std::int32_t> : run_program<1, std::int32_t>,
+           one_thread_each(y.elements), program, in, y);
+  }
+}
+
 void run(const Binding& b, const DeviceProgram& program) {
   Operands in;
   for (int i = 0; i < program.operands; ++i) {
@@ -91,11 +216,13 @@ void run(const Binding& b, const DeviceProgram& program) {
       in.floats[i] = input(operand);
     }
   }
-  const TensorRef& y = b.outputs[0];
-  const std::int64_t elements = y.elements();
-  const auto floats = program.writes_bytes ? Global<float>() : output(y);
-  const auto bytes = program.writes_bytes ? global<std::uint8_t>(y) : Global<std::uint8_t>();
-  launch(run_program, one_thread_each(elements), program, in, floats, bytes, elements);
+  Results y{{}, {}, b.outputs[0].elements()};
+  if (program.writes_bytes) {
+    y.bytes = global<std::uint8_t>(b.outputs[0]);
+  } else {
+    y.floats = output(b.outputs[0]);
+  }
+  start(program, in, y);
 }
 
 template <class From, class To>

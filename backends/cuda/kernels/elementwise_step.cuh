@@ -1,4 +1,4 @@
-// One step of an element-wise program on one element, as src/ops/elementwise.h defines it.
+// One step of an element-wise program on some elements, as src/ops/elementwise.h defines it.
 #pragma once
 
 #include <cmath>
@@ -14,82 +14,103 @@ __device__ inline float sigmoid(float x) { return 1 / (1 + expf(-x)); }
 __device__ inline float normal_cdf(float x) { return 0.5f * erfcf(-x * 0.70710678f); }
 __device__ inline float normal_pdf(float x) { return expf(-0.5f * x * x) * 0.39894228f; }
 
-__device__ inline float run_unary(EwCode code, float x, float factor, float offset) {
+// The elements that a thread has at a time: for all of them a step is looked up once.
+template <int kCount>
+struct Several {
+  float at[kCount];
+};
+
+// f of each element.
+template <int kCount, class F, class... More>
+__device__ Several<kCount> each(F f, const Several<kCount>& a, const More&... more) {
+  Several<kCount> result;
+  KEEL_UNROLL
+  for (int i = 0; i < kCount; ++i) result.at[i] = f(a.at[i], more.at[i]...);
+  return result;
+}
+
+template <int kCount>
+__device__ Several<kCount> run_unary(EwCode code, const Several<kCount>& a, float factor,
+                                      float offset) {
   switch (code) {
     case EwCode::kScale:
-      return fmaf(factor, x, offset);
+      return each([=](float x) { return fmaf(factor, x, offset); }, a);
     case EwCode::kNeg:
-      return -x;
+      return each([](float x) { return -x; }, a);
     case EwCode::kSquare:
-      return x * x;
+      return each([](float x) { return x * x; }, a);
     case EwCode::kSqrt:
-      return sqrtf(x);
+      return each([](float x) { return sqrtf(x); }, a);
     case EwCode::kExp:
-      return expf(x);
+      return each([](float x) { return expf(x); }, a);
     case EwCode::kLog:
-      return logf(x);
+      return each([](float x) { return logf(x); }, a);
     case EwCode::kAbs:
-      return fabsf(x);
+      return each([](float x) { return fabsf(x); }, a);
     case EwCode::kRelu:
-      return x <= 0 ? 0 : x;  // NaN stays
+      return each([](float x) { return x <= 0 ? 0 : x; }, a);  // NaN stays
     case EwCode::kTanh:
-      return tanhf(x);
+      return each([](float x) { return tanhf(x); }, a);
     case EwCode::kSigmoid:
-      return sigmoid(x);
+      return each([](float x) { return sigmoid(x); }, a);
     case EwCode::kGelu:
-      return x * normal_cdf(x);
+      return each([](float x) { return x * normal_cdf(x); }, a);
     case EwCode::kSoftplus:
-      return (x <= 0 ? 0 : x) + log1pf(expf(-fabsf(x)));
+      return each([](float x) { return (x <= 0 ? 0 : x) + log1pf(expf(-fabsf(x))); }, a);
     default:
-      return x;  // kCast
+      return a;  // kCast
   }
 }
 
-__device__ inline float run_backward(EwCode code, float dy, float b, float c) {
+template <int kCount>
+__device__ Several<kCount> run_backward(EwCode code, const Several<kCount>& dy,
+                                         const Several<kCount>& b, const Several<kCount>& c) {
   switch (code) {
     case EwCode::kSqrtBackward:
-      return dy / (2 * b);
+      return each([](float d, float y) { return d / (2 * y); }, dy, b);
     case EwCode::kReluBackward:
-      return b > 0 ? dy : 0;
+      return each([](float d, float y) { return y > 0 ? d : 0; }, dy, b);
     case EwCode::kTanhBackward:
-      return dy * (1 - b * b);
+      return each([](float d, float y) { return d * (1 - y * y); }, dy, b);
     case EwCode::kSigmoidBackward:
-      return dy * b * (1 - b);
+      return each([](float d, float y) { return d * y * (1 - y); }, dy, b);
     case EwCode::kSquareBackward:
-      return 2 * dy * b;
+      return each([](float d, float x) { return 2 * d * x; }, dy, b);
     case EwCode::kAbsBackward:
-      return b > 0 ? dy : b < 0 ? -dy : 0;
+      return each([](float d, float x) { return x > 0 ? d : x < 0 ? -d : 0; }, dy, b);
     case EwCode::kGeluBackward:
-      return dy * (normal_cdf(b) + b * normal_pdf(b));
+      return each([](float d, float x) { return d * (normal_cdf(x) + x * normal_pdf(x)); }, dy, b);
     case EwCode::kSoftplusBackward:
-      return dy * sigmoid(b);
+      return each([](float d, float x) { return d * sigmoid(x); }, dy, b);
     case EwCode::kGreaterEqualBackward:
-      return b >= c ? dy : 0;
-    default:
-      return b < c ? dy : 0;  // kLessBackward
+      return each([](float d, float p, float q) { return p >= q ? d : 0; }, dy, b, c);
+    default:  // kLessBackward
+      return each([](float d, float p, float q) { return p < q ? d : 0; }, dy, b, c);
   }
 }
 
-__device__ inline float run_binary(EwCode code, float a, float b, float c) {
+template <int kCount>
+__device__ Several<kCount> run_binary(EwCode code, const Several<kCount>& a,
+                                       const Several<kCount>& b, const Several<kCount>& c) {
   switch (code) {
     case EwCode::kAdd:
-      return a + b;
+      return each([](float x, float y) { return x + y; }, a, b);
     case EwCode::kSub:
-      return a - b;
+      return each([](float x, float y) { return x - y; }, a, b);
     case EwCode::kMul:
-      return a * b;
+      return each([](float x, float y) { return x * y; }, a, b);
     case EwCode::kDiv:
-      return a / b;
+      return each([](float x, float y) { return x / y; }, a, b);
     case EwCode::kMaximum:
-      return isnan(a) || a >= b ? a : b;
+      return each([](float x, float y) { return isnan(x) || x >= y ? x : y; }, a, b);
     case EwCode::kMinimum:
-      return isnan(a) || a <= b ? a : b;
+      return each([](float x, float y) { return isnan(x) || x <= y ? x : y; }, a, b);
     case EwCode::kLess:
-      return a < b;
+      return each([](float x, float y) { return float(x < y); }, a, b);
     case EwCode::kEqual:
-      return a == b;
+      return each([](float x, float y) { return float(x == y); }, a, b);
     default:
-      return a != 0 ? b : c;  // kSelect
+      return each([](float chosen, float x, float y) { return chosen != 0 ? x : y; }, a, b, c);
   }
 }
 

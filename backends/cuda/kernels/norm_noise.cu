@@ -30,7 +30,7 @@ struct Noise {
   __device__ float operator()(const float (&of)[kTensors], std::int64_t row,
                               const Channel& c) const {
     if (!kept(row)) return of[0];
-    const Philox random = random_stream(attrs, tick[0]);
+    const DevicePhilox random(attrs, tick[0]);
     const SamplePlace place = sample_place(row, attrs.positions, channels, first_row[0]);
     const std::uint64_t k = place.first + 4 * std::uint64_t(c.index);
     const Philox4 words = random.block(row_block(place.row, k));

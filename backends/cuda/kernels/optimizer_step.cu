@@ -15,19 +15,28 @@ constexpr std::int64_t kRowsPiece = 4 * kPieceBlock;  // quads of a table that a
 // copied.
 enum class Sparing { kNone, kInPlace, kCopied };
 
-// The powers in double cost as much as many elements: a block works the factors out once. A scale
-// that is not finite leaves everything as it is.
+// The powers in double cost as much as many elements: a block works the factors out once, while
+// its first elements are on their way. A scale that is not finite leaves everything as it is.
 template <class Rule>
 __global__ void __launch_bounds__(kPieceBlock)
     update(Rule rule, Batch<typename Rule::Tensors> batch) {
   __shared__ Shared<typename Rule::Factors, 1> shared;
+  const Piece piece = batch.piece();
+  const typename Rule::Tensors tensors = batch.nodes[piece.node];
+  std::int64_t q = piece.first + threadIdx.x;
+  typename Rule::State state{};
+  Quad g{};
+  const auto read = [&] {
+    if (q >= piece.last) return;
+    state = Rule::read(tensors, q);
+    g = load_quad(tensors.g, q);
+  };
+  read();
   if (threadIdx.x == 0) shared[0] = rule.factors();
   __syncthreads();
   const typename Rule::Factors factors = shared[0];
-  const Piece piece = batch.piece();
-  const typename Rule::Tensors tensors = batch.nodes[piece.node];
-  for (std::int64_t q = piece.first + threadIdx.x; q < piece.last; q += kPieceBlock) {
-    rule.update(tensors, factors, q, {load_quad(tensors.g, q)});
+  for (; q < piece.last; q += kPieceBlock, read()) {
+    rule.update(tensors, factors, q, state, {g});
   }
 }
 
@@ -70,7 +79,7 @@ __global__ void __launch_bounds__(kPieceBlock)
     const unsigned found = rows.read(q, near, change.g);
     if (sparing != Sparing::kNone) change.taken = found;
     if (sparing == Sparing::kInPlace && found == 0) continue;
-    rule.update(tensors, factors, q, change);
+    rule.update(tensors, factors, q, Rule::read(tensors, q), change);
   }
 }
 

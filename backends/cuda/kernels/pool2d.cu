@@ -8,25 +8,27 @@ namespace keel::cuda {
 namespace {
 
 // Images (n, c, h, w) count as planes (n * c, h, w).
+template <class Index>
 struct PoolSizes {
-  std::int64_t height, width, out_height, out_width, window, stride;
+  Index height, width, out_height, out_width, window, stride;
 
   // Where the window of element e of y begins in x.
-  __device__ std::int64_t corner(std::int64_t e) const {
-    const std::int64_t row = e / out_width, plane = row / out_height;
+  __device__ Index corner(Index e) const {
+    const Index row = e / out_width, plane = row / out_height;
     return (plane * height + row % out_height * stride) * width + e % out_width * stride;
   }
 };
 
 // The first of equal ones stays; a NaN is not replaced.
-__global__ void max_pool(PoolSizes s, Global<const float> x, Global<float> y,
+template <class Index>
+__global__ void max_pool(PoolSizes<Index> s, Global<const float> x, Global<float> y,
                          Global<std::uint8_t> index) {
-  for (std::int64_t e = grid_thread(); e < y.size(); e += grid_threads()) {
-    std::int64_t row = s.corner(e);
+  for (Index e = Index(grid_thread()); e < y.size(); e += Index(grid_threads())) {
+    Index row = s.corner(e);
     float best = x[row];
     int best_place = 0, place = 0;
-    for (std::int64_t u = 0; u < s.window; ++u, row += s.width) {
-      for (std::int64_t v = 0; v < s.window; ++v, ++place) {
+    for (Index u = 0; u < s.window; ++u, row += s.width) {
+      for (Index v = 0; v < s.window; ++v, ++place) {
         const float candidate = x[row + v];
         if (candidate <= best || isnan(best)) continue;
         best = candidate;
@@ -38,13 +40,14 @@ __global__ void max_pool(PoolSizes s, Global<const float> x, Global<float> y,
   }
 }
 
-__global__ void avg_pool(PoolSizes s, Global<const float> x, Global<float> y) {
+template <class Index>
+__global__ void avg_pool(PoolSizes<Index> s, Global<const float> x, Global<float> y) {
   const auto places = float(s.window * s.window);
-  for (std::int64_t e = grid_thread(); e < y.size(); e += grid_threads()) {
-    std::int64_t row = s.corner(e);
+  for (Index e = Index(grid_thread()); e < y.size(); e += Index(grid_threads())) {
+    Index row = s.corner(e);
     float sum = 0;
-    for (std::int64_t u = 0; u < s.window; ++u, row += s.width) {
-      for (std::int64_t v = 0; v < s.window; ++v) sum += x[row + v];
+    for (Index u = 0; u < s.window; ++u, row += s.width) {
+      for (Index v = 0; v < s.window; ++v) sum += x[row + v];
     }
     y[e] = sum / places;
   }
@@ -65,17 +68,18 @@ struct AvgGradient {
   __device__ float operator()(std::int64_t e, std::int64_t) const { return dy[e] / places; }
 };
 
-template <class Gradient>
-__global__ void pool_backward(PoolSizes s, Gradient gradient, Global<float> dx) {
-  for (std::int64_t e = grid_thread(); e < dx.size(); e += grid_threads()) {
-    const std::int64_t col = e % s.width, row = e / s.width % s.height;
-    const std::int64_t windows = e / s.width / s.height * s.out_height;  // rows of them
-    const Covering down = covering(row, s.window, s.stride, s.out_height);
-    const Covering across = covering(col, s.window, s.stride, s.out_width);
+template <class Index, class Gradient>
+__global__ void pool_backward(PoolSizes<Index> s, Gradient gradient, Global<float> dx) {
+  for (Index e = Index(grid_thread()); e < dx.size(); e += Index(grid_threads())) {
+    const Index all_rows = e / s.width, plane = all_rows / s.height;
+    const Index col = e - all_rows * s.width, row = all_rows - plane * s.height;
+    const Index windows = plane * s.out_height;  // rows of them
+    const auto down = covering(row, s.window, s.stride, s.out_height);
+    const auto across = covering(col, s.window, s.stride, s.out_width);
     float sum = 0;
-    for (std::int64_t i = down.first; i < down.end; ++i) {
-      for (std::int64_t j = across.first; j < across.end; ++j) {
-        const std::int64_t place = (row - i * s.stride) * s.window + col - j * s.stride;
+    for (Index i = down.first; i < down.end; ++i) {
+      for (Index j = across.first; j < across.end; ++j) {
+        const Index place = (row - i * s.stride) * s.window + col - j * s.stride;
         sum += gradient((windows + i) * s.out_width + j, place);
       }
     }
@@ -83,9 +87,13 @@ __global__ void pool_backward(PoolSizes s, Gradient gradient, Global<float> dx) 
   }
 }
 
-template <class Attrs>
-PoolSizes pool_sizes(const Shape& x, const Shape& y, const Attrs& attrs) {
-  return {x[2], x[3], y[2], y[3], attrs.window, attrs.stride};
+// Calls f(sizes) with indices that suffice for x and y.
+template <class Attrs, class F>
+void with_sizes(const Shape& x, const Shape& y, const Attrs& attrs, F f) {
+  with_index(std::max(x.elements(), y.elements()), [&]<class Index>(Index) {
+    f(PoolSizes<Index>{Index(x[2]), Index(x[3]), Index(y[2]), Index(y[3]), Index(attrs.window),
+                       Index(attrs.stride)});
+  });
 }
 
 Prepared refuse_channels_last() { return refuse("pools images stored as (n, c, h, w) only"); }
@@ -94,8 +102,11 @@ template <class Run>
 Prepared prepare_forward(const NodeContext& c, Run run) {
   const auto& attrs = c.attrs<PoolAttrs>();
   if (attrs.channels_last) return refuse_channels_last();
-  const PoolSizes sizes = pool_sizes(c.input(0).shape, c.output().shape, attrs);
-  return kernel_of([=](const Binding& b) { run(b, sizes); });
+  Prepared prepared;
+  with_sizes(c.input(0).shape, c.output().shape, attrs, [&](auto sizes) {
+    prepared = kernel_of([=](const Binding& b) { run(b, sizes); });
+  });
+  return prepared;
 }
 
 // make_gradient(binding, places of a window) gives the functor of what windows give.
@@ -103,29 +114,33 @@ template <class MakeGradient>
 Prepared prepare_backward(const NodeContext& c, MakeGradient make_gradient) {
   const auto& attrs = c.attrs<PoolBackwardAttrs>();
   if (attrs.channels_last) return refuse_channels_last();
-  const PoolSizes sizes = pool_sizes(attrs.shape, c.input(PoolBackwardInput::kDy).shape, attrs);
-  return kernel_of([=](const Binding& b) {
-    const auto dx = output(b.outputs[0]);
-    const auto gradient = make_gradient(b, float(sizes.window * sizes.window));
-    launch(pool_backward<std::remove_const_t<decltype(gradient)>>, one_thread_each(dx.size()),
-           sizes, gradient, dx);
+  Prepared prepared;
+  const Shape& dy = c.input(PoolBackwardInput::kDy).shape;
+  with_sizes(attrs.shape, dy, attrs, [&]<class Index>(const PoolSizes<Index>& sizes) {
+    prepared = kernel_of([=](const Binding& b) {
+      const auto dx = output(b.outputs[0]);
+      const auto gradient = make_gradient(b, float(sizes.window * sizes.window));
+      launch(pool_backward<Index, std::remove_const_t<decltype(gradient)>>,
+             one_thread_each(dx.size()), sizes, gradient, dx);
+    });
   });
+  return prepared;
 }
 
 }  // namespace
 
 Prepared prepare_max_pool2d(const NodeContext& context) {
-  return prepare_forward(context, [](const Binding& b, const PoolSizes& sizes) {
+  return prepare_forward(context, []<class Index>(const Binding& b, const PoolSizes<Index>& sizes) {
     const auto y = output(b.outputs[MaxPoolOutput::kY]);
-    launch(max_pool, one_thread_each(y.size()), sizes, input(b.inputs[0]), y,
+    launch(max_pool<Index>, one_thread_each(y.size()), sizes, input(b.inputs[0]), y,
            global<std::uint8_t>(b.outputs[MaxPoolOutput::kIndex]));
   });
 }
 
 Prepared prepare_avg_pool2d(const NodeContext& context) {
-  return prepare_forward(context, [](const Binding& b, const PoolSizes& sizes) {
+  return prepare_forward(context, []<class Index>(const Binding& b, const PoolSizes<Index>& sizes) {
     const auto y = output(b.outputs[0]);
-    launch(avg_pool, one_thread_each(y.size()), sizes, input(b.inputs[0]), y);
+    launch(avg_pool<Index>, one_thread_each(y.size()), sizes, input(b.inputs[0]), y);
   });
 }
 

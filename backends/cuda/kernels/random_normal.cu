@@ -15,7 +15,7 @@ struct RandomNormal {
 
 __global__ void draw_normal(RandomNormal op, Global<const std::int32_t> tick,
                             Global<const std::int32_t> first_row, Global<float> y) {
-  const Philox random = random_stream(op.attrs, tick[0]);
+  const DevicePhilox random(op.attrs, tick[0]);
   for (std::int64_t i = grid_thread(); i < op.blocks.total; i += grid_threads()) {
     const DrawnBlock block = op.blocks[i];
     const Philox4 words = draw(random, first_row[0], block.row, block.index);

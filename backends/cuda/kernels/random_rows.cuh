@@ -37,16 +37,60 @@ struct DrawnBlocks {
   }
 };
 
+// The words of Philox (src/core/rng.h) by products of 32 bits: there nvcc makes numbers of 64 bits,
+// whose products a device has to put together.
+struct DevicePhilox {
+  std::uint32_t key0, key1, stream, step;
+
+  template <class Attrs>
+  __device__ DevicePhilox(const Attrs& attrs, std::int32_t tick)
+      : key0(std::uint32_t(attrs.seed)),
+        key1(std::uint32_t(std::uint64_t(attrs.seed) >> 32)),
+        stream(std::uint32_t(attrs.stream)),
+        step(std::uint32_t(tick)) {}
+
+  __device__ static std::uint32_t upper(std::uint32_t a, std::uint32_t b) {
+#ifdef KEEL_CUDA_EMULATED
+    return std::uint32_t(std::uint64_t{a} * b >> 32);
+#else
+    return __umulhi(a, b);
+#endif
+  }
+  __device__ Philox4 block(std::uint64_t index) const {
+    auto a = std::uint32_t(index), b = std::uint32_t(index >> 32), c = stream, d = step;
+    auto k0 = key0, k1 = key1;
+    KEEL_UNROLL
+    for (int round = 0; round < 10; ++round) {
+      const std::uint32_t from_a = upper(0xD2511F53u, a), from_c = upper(0xCD9E8D57u, c);
+      const std::uint32_t low_a = 0xD2511F53u * a, low_c = 0xCD9E8D57u * c;
+      a = from_c ^ b ^ k0, b = low_c;
+      c = from_a ^ d ^ k1, d = low_a;
+      k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+    }
+    return {a, b, c, d};
+  }
+};
+
 // The words of block `index` of a row; rows count through the whole update.
-__device__ inline Philox4 draw(const Philox& random, std::int32_t first_row, std::int64_t row,
+__device__ inline Philox4 draw(const DevicePhilox& random, std::int32_t first_row, std::int64_t row,
                                std::int64_t index) {
   return random.block(row_block(std::uint64_t(first_row + row), 4 * std::uint64_t(index)));
+}
+
+// The cosine of v turns. CUDA's cospi needs no reduction of large arguments, for which its cos has
+// a branch and local memory.
+__device__ inline double cos_of_turns(double v) {
+#ifdef KEEL_CUDA_EMULATED
+  return cos(6.283185307179586 * v);
+#else
+  return cospi(2 * v);
+#endif
 }
 
 // Philox::normal from two words.
 __device__ inline double normal(std::uint32_t first, std::uint32_t second) {
   const double u = (first >> 8) * 0x1p-24, v = (second >> 8) * 0x1p-24;
-  return sqrt(-2.0 * log1p(-u)) * cos(6.283185307179586 * v);
+  return sqrt(-2.0 * log1p(-u)) * cos_of_turns(v);
 }
 
 }  // namespace keel::cuda

@@ -33,7 +33,8 @@ struct Common {
   __device__ float gradient(float factor, float g, float p) const { return factor * g + decay * p; }
 };
 
-// For each optimizer: what all its parameters share, and the tensors and factors of one update.
+// For each optimizer: what all its parameters share, and the tensors, factors and state of one
+// update. A state may be read before the factors are there.
 struct Sgd : Common {
   using In = SgdInput;
   using Out = SgdOutput;
@@ -41,6 +42,9 @@ struct Sgd : Common {
     Global<const float> p, g, u;
     Global<float> next_p, next_u;
     __host__ __device__ std::int64_t quads() const { return quads_of(p.size()); }
+  };
+  struct State {
+    Quad p, u;
   };
   struct Factors {
     float scale, rate;
@@ -59,9 +63,12 @@ struct Sgd : Common {
   }
 
   __device__ Factors factors() const { return {factor(), float(rate())}; }
-  __device__ void update(const Tensors& t, const Factors& f, std::int64_t q,
+  __device__ static State read(const Tensors& t, std::int64_t q) {
+    return {load_quad(t.p, q), load_quad(t.u, q)};
+  }
+  __device__ void update(const Tensors& t, const Factors& f, std::int64_t q, const State& state,
                          const Change& change) const {
-    Quad p = load_quad(t.p, q), u = load_quad(t.u, q);
+    auto [p, u] = state;
     for (int i = 0; isfinite(f.scale) && i < 4; ++i) {
       if (!change.takes(i)) continue;
       const float own = gradient(f.scale, change.g.at[i], p.at[i]);
@@ -80,6 +87,9 @@ struct Adam : Common {
     Global<const float> p, g, m, v;
     Global<float> next_p, next_m, next_v;
     __host__ __device__ std::int64_t quads() const { return quads_of(p.size()); }
+  };
+  struct State {
+    Quad p, m, v;
   };
   struct Factors {
     float scale, shrink, rate, unbias;
@@ -119,9 +129,12 @@ struct Adam : Common {
     return {factor(), float(1 - r * lr_decay), float(raw_eps ? r * sqrt(c2) / c1 : r / c1),
             float(raw_eps ? 1 : 1 / c2)};
   }
-  __device__ void update(const Tensors& t, const Factors& f, std::int64_t q,
+  __device__ static State read(const Tensors& t, std::int64_t q) {
+    return {load_quad(t.p, q), load_quad(t.m, q), load_quad(t.v, q)};
+  }
+  __device__ void update(const Tensors& t, const Factors& f, std::int64_t q, const State& state,
                          const Change& change) const {
-    Quad p = load_quad(t.p, q), m = load_quad(t.m, q), v = load_quad(t.v, q);
+    auto [p, m, v] = state;
     for (int i = 0; isfinite(f.scale) && i < 4; ++i) {
       if (!change.takes(i)) continue;
       const float own = gradient(f.scale, change.g.at[i], p.at[i]);
@@ -143,6 +156,9 @@ struct Adagrad : Common {
     Global<float> next_p, next_h;
     __host__ __device__ std::int64_t quads() const { return quads_of(p.size()); }
   };
+  struct State {
+    Quad p, h;
+  };
   struct Factors {
     float scale, rate;
   };
@@ -158,9 +174,12 @@ struct Adagrad : Common {
   }
 
   __device__ Factors factors() const { return {factor(), float(rate())}; }
-  __device__ void update(const Tensors& t, const Factors& f, std::int64_t q,
+  __device__ static State read(const Tensors& t, std::int64_t q) {
+    return {load_quad(t.p, q), load_quad(t.h, q)};
+  }
+  __device__ void update(const Tensors& t, const Factors& f, std::int64_t q, const State& state,
                          const Change& change) const {
-    Quad p = load_quad(t.p, q), h = load_quad(t.h, q);
+    auto [p, h] = state;
     for (int i = 0; isfinite(f.scale) && i < 4; ++i) {
       if (!change.takes(i)) continue;
       const float own = gradient(f.scale, change.g.at[i], p.at[i]);
@@ -179,6 +198,9 @@ struct Graves : Common {
     Global<const float> p, g, n, q, d;
     Global<float> next_p, next_n, next_q, next_d;
     __host__ __device__ std::int64_t quads() const { return quads_of(p.size()); }
+  };
+  struct State {
+    Quad p, n, q, d;
   };
   struct Factors {
     float scale, rate;
@@ -201,10 +223,12 @@ struct Graves : Common {
   }
 
   __device__ Factors factors() const { return {factor(), float(rate())}; }
-  __device__ void update(const Tensors& t, const Factors& f, std::int64_t quad,
+  __device__ static State read(const Tensors& t, std::int64_t quad) {
+    return {load_quad(t.p, quad), load_quad(t.n, quad), load_quad(t.q, quad), load_quad(t.d, quad)};
+  }
+  __device__ void update(const Tensors& t, const Factors& f, std::int64_t quad, const State& state,
                          const Change& change) const {
-    Quad p = load_quad(t.p, quad), n = load_quad(t.n, quad), q = load_quad(t.q, quad);
-    Quad d = load_quad(t.d, quad);
+    auto [p, n, q, d] = state;
     for (int i = 0; isfinite(f.scale) && i < 4; ++i) {
       if (!change.takes(i)) continue;
       const float own = gradient(f.scale, change.g.at[i], p.at[i]);

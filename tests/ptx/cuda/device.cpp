@@ -14,7 +14,7 @@ constexpr std::size_t kAlignment = 256;
 constexpr std::size_t kGap = 1024;  // between pieces, where nothing may be touched
 constexpr std::size_t kMost = std::size_t{80} << 30;  // as much as an A100 has
 
-// KEEL_PTX_APPROXIMATION: 1 or -1 puts approximate results at an edge of their documented error.
+// KEEL_PTX_APPROXIMATION=N puts approximate results N units away; see approximate.h.
 void read_surroundings() {
   if (const char* const edge = std::getenv("KEEL_PTX_APPROXIMATION")) {
     set_approximation(std::atoi(edge));

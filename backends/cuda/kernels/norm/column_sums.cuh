@@ -156,8 +156,9 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
 }
 
 // Calls finish(column, sums) for every column, from partial sums (chunks, kSums, columns). A block
-// handles 32 columns, and each of its warps joins every kFoldWarps-th chunk.
-inline constexpr int kFoldWarps = 16;
+// handles 32 columns, and each of its warps joins every kFoldWarps-th chunk. Few blocks run, so
+// nobody fills the time while a load is on its way: kFoldLoads chunks are loaded at a time.
+inline constexpr int kFoldWarps = 16, kFoldLoads = 8;
 template <class Join, int kSums, class Finish>
 __global__ void __launch_bounds__(kWarp* kFoldWarps)
     join_chunks(std::int64_t columns, std::int64_t chunks, Global<const double> partial,
@@ -166,17 +167,30 @@ __global__ void __launch_bounds__(kWarp* kFoldWarps)
   __shared__ Shared<double, kSums * kBlock> shared;
   const int lane = int(threadIdx.x) % kWarp, warp = int(threadIdx.x) / kWarp;
   const std::int64_t column = std::int64_t{blockIdx.x} * kWarp + lane;
-  double sums[kSums] = {}, others[kSums];
-  for (std::int64_t chunk = warp; chunk < chunks && column < columns; chunk += kFoldWarps) {
-    for (int s = 0; s < kSums; ++s) others[s] = partial[(chunk * kSums + s) * columns + column];
-    Join::join(sums, others);
+  double sums[kSums] = {};
+  for (std::int64_t first = warp; first < chunks; first += kFoldWarps * kFoldLoads) {
+    double others[kFoldLoads][kSums] = {};
+    KEEL_UNROLL
+    for (int i = 0; i < kFoldLoads; ++i) {
+      const std::int64_t chunk = first + i * kFoldWarps;
+      if (chunk >= chunks || column >= columns) continue;
+      for (int s = 0; s < kSums; ++s) {
+        others[i][s] = partial[(chunk * kSums + s) * columns + column];
+      }
+    }
+    KEEL_UNROLL
+    for (int i = 0; i < kFoldLoads; ++i) {
+      if (first + i * kFoldWarps < chunks) Join::join(sums, others[i]);
+    }
   }
   for (int s = 0; s < kSums; ++s) shared[s * kBlock + int(threadIdx.x)] = sums[s];
   __syncthreads();
   if (warp > 0 || column >= columns) return;
-  for (int w = 1; w < kFoldWarps && w < chunks; ++w) {
+  double others[kSums];
+  KEEL_UNROLL
+  for (int w = 1; w < kFoldWarps; ++w) {
     for (int s = 0; s < kSums; ++s) others[s] = shared[s * kBlock + w * kWarp + lane];
-    Join::join(sums, others);
+    if (w < chunks) Join::join(sums, others);
   }
   finish(column, sums);
 }
