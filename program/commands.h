@@ -118,6 +118,14 @@ struct TableBenchArgs {
 };
 int run_bench_table(const TableBenchArgs& args);
 
+struct RanksBenchArgs {
+  RunArgs run;
+  std::string reduce = "fixed";  // of ranks that were started already
+  int ranks = 2, shards = 8, rounds = 3, steps = 20;
+  bool here = false;  // measure this process alone, or those that it was started with
+};
+int run_bench_ranks(const RanksBenchArgs& args);
+
 struct NormBenchArgs {
   RunArgs run;                             // backend and json alone
   std::vector<std::string> norms, shapes;  // empty: all norms, a choice of shapes
