@@ -107,6 +107,29 @@ void add_bench_softmax(CLI::App& bench, Command command) {
   app->callback([args, command] { command.code = run_bench_softmax(*args); });
 }
 
+void add_bench_ranks(CLI::App& bench, Command command) {
+  CLI::App* app =
+      bench.add_subcommand("ranks", "a step by several processes, and a model of more of them");
+  auto args = std::make_shared<RanksBenchArgs>();
+  add_run_options(*app, args->run, "laptop")->required();
+  const auto add_size = [&](const char* name, int& count, int least, const char* about) {
+    app->add_option(name, count, about)->check(CLI::Range(least, 100000))->capture_default_str();
+  };
+  add_size("--ranks", args->ranks, 2, "processes of one thread, beside one process of as many");
+  add_size("--shards", args->shards, 2, "of a batch");
+  add_size("--rounds", args->rounds, 1, "times that each way is started");
+  add_size("--steps", args->steps, 1, "timed of each start");
+  add_choice(*app, "--reduce", args->reduce, {"fixed", "fast"}, "with --here or mpirun");
+  app->add_flag("--here", args->here, "measure this process alone, and start no other");
+  app->footer(
+      "Starts itself by mpirun. Under mpirun it measures the processes that are there.\n"
+      "\n"
+      "examples:\n"
+      "  keel bench ranks text_classifier\n"
+      "  mpirun --hostfile hosts -n 16 keel bench ranks translation --set train.shards=16 --json");
+  app->callback([args, command] { command.code = run_bench_ranks(*args); });
+}
+
 void add_bench_norms(CLI::App& bench, Command command) {
   CLI::App* app = bench.add_subcommand("norms", "norms beside a plain copy of the same bytes");
   auto args = std::make_shared<NormBenchArgs>();
@@ -175,6 +198,7 @@ void add_bench(Command command) {
   add_bench_recurrent(*app, command);
   add_bench_table(*app, command);
   add_bench_softmax(*app, command);
+  add_bench_ranks(*app, command);
   add_bench_norms(*app, command);
   add_bench_accuracy(*app, command);
   app->footer(

@@ -127,6 +127,14 @@ struct SoftmaxBenchArgs {
 };
 int run_bench_softmax(const SoftmaxBenchArgs& args);
 
+struct RanksBenchArgs {
+  RunArgs run;
+  std::string reduce = "fixed";  // of ranks that were started already
+  int ranks = 2, shards = 8, rounds = 3, steps = 20;
+  bool here = false;  // measure this process alone, or those that it was started with
+};
+int run_bench_ranks(const RanksBenchArgs& args);
+
 struct NormBenchArgs {
   RunArgs run;                             // backend and json alone
   std::vector<std::string> norms, shapes;  // empty: all norms, a choice of shapes

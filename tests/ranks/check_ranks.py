@@ -33,6 +33,9 @@ TASKS = [
 ]
 # Runs that last long enough to be disturbed.
 LONG = ("mnist_mlp", [*OFTEN, "train.shards=6", "train.max_steps=150", "data.train_rows=4000"])
+# A short one, for many kills.
+SHORT = ("mnist_mlp", [*OFTEN, "train.shards=3", "train.max_steps=30", "data.train_rows=1500",
+                       "train.batch=60"])
 
 
 class Wrong(Exception):
@@ -173,7 +176,7 @@ def check_signal(run, temp, _):
 def kill_one(run, folder, steps_before, delay):
     """Kills a random rank of three some seconds after so many checkpoints. Returns which, how long
     the others took to end, what they said and the exit code; None: the run was done before."""
-    with run.running(3, words_of(LONG, folder)) as process:
+    with run.running(3, words_of(SHORT, folder)) as process:
         wait_for_steps(folder, steps_before, process)
         time.sleep(delay)
         rank = random.randrange(3)
@@ -188,18 +191,18 @@ def kill_one(run, folder, steps_before, delay):
 def check_kills(run, temp, kills):
     """A rank that is killed ends all within 20 s; the last checkpoint is whole, and leads on."""
     straight = temp / "straight"
-    run.train(1, words_of(LONG, straight))
+    run.train(1, words_of(SHORT, straight))
     slowest = done = 0
     for kill in range(kills):
         folder = temp / f"killed-{kill}"
-        killed = kill_one(run, folder, 1 + random.randrange(40), random.uniform(0, 0.05))
+        killed = kill_one(run, folder, 1 + random.randrange(20), random.uniform(0, 0.05))
         if killed is None:
             continue
         rank, took, output, code = killed
         expect(took < 20, f"the other ranks end after {took:.0f} s")
         expect(code != 0, "a killed rank passes for a success")
         expect(re.search(rf"rank {rank}\b", output), f"rank {rank} is not named: {output}")
-        run.train(2, ["--resume", str(folder)])
+        run.train(kill % 3, ["--resume", str(folder)])
         expect_same(straight, folder)
         shutil.rmtree(folder)
         slowest, done = max(slowest, took), done + 1
@@ -231,7 +234,31 @@ def check_refusals(run, temp, _):
            f"expected one message about shards, got {output}")
 
 
-CHECKS = [check_refusals, check_same_bytes, check_moved, check_signal, check_kills, check_stall]
+def check_bench(run, *_):
+    """`keel bench ranks` starts every way, and models more hosts from what it measured."""
+    done = subprocess.run([run.keel, "bench", "ranks", "mnist_mlp", "--set", "data.train_rows=2000",
+                           "--steps", "2", "--rounds", "1", "--shards", "3", "--json"],
+                          capture_output=True, text=True, timeout=300)
+    expect(done.returncode == 0, f"bench ranks ends with {done.returncode}: {done.stderr}")
+    result = json.loads(done.stdout)
+    expect([way["ranks"] for way in result["ways"]] == [1, 1, 2, 2, 2, 2], "other ways were run")
+    expect(all(way["step_seconds"] > 0 for way in result["ways"]), "a step took no time")
+    expect(result["ways"][2]["summed_bytes"] == result["ways"][3]["summed_bytes"] > 1e6,
+           "fixed and fast sum other bytes")
+    expect([row["hosts"] for row in result["hosts"]] == [8, 64, 512], "other hosts are modelled")
+
+
+def check_nccl(run, temp, _):
+    """A keel without CUDA refuses NCCL by name, once, in all ranks."""
+    words = [*words_of(("mnist_mlp", ["train.shards=2"]), temp / "nccl"), "--carrier", "nccl"]
+    with run.running(2, words) as process:
+        output, _ = process.communicate(timeout=60)
+    expect(process.returncode == 7, f"expected exit code 7, got {process.returncode}: {output}")
+    expect(output.count("keel: error: NCCL") == 1, f"expected one message, got {output}")
+
+
+CHECKS = [check_refusals, check_nccl, check_bench,
+          check_same_bytes, check_moved, check_signal, check_kills, check_stall]
 
 
 def main():
