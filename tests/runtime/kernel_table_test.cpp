@@ -20,7 +20,8 @@ KernelTable table_of(const KernelTypeTable& types) {
   return make_kernel_table({{"matmul", do_nothing}}, do_nothing, types);
 }
 
-// Computes in float32, but takes the factors of products in bf16 too.
+// Computes in float32, but takes the factors of products in bf16 too, and their biases in nothing
+// else.
 class MixedBackend : public HostBackend {
  public:
   std::string_view name() const override { return "mixed"; }
@@ -28,7 +29,7 @@ class MixedBackend : public HostBackend {
   Prepared prepare(const NodeContext& context) override {
     static const KernelTable table = table_of(
         {.usual = floating_kernel(DType::kF32),
-         .others = {{"matmul", {{kHalfOrFloat, kHalfOrFloat, DType::kF32}, kHalfOrFloat}}}});
+         .others = {{"matmul", {{kHalfOrFloat, kHalfOrFloat, DType::kBF16}, kHalfOrFloat}}}});
     return prepare_from(table, *this, context);
   }
 };
@@ -42,11 +43,11 @@ TEST_CASE(
     "kernel table: a row may take more types than the usual ones, by the place of the input") {
   Graph g;
   const Value half = g.input("half", {DType::kBF16, {2, 2}});
-  const Value bias = g.input("bias", {DType::kBF16, {2}});
+  const Value bias = g.input("bias", {DType::kF32, {2}});
   g.add(kMatmul, {half, half}, MatmulAttrs{});
   CHECK(refusal(g) == "");
   g.add(kMatmul, {half, half, bias}, MatmulAttrs{});
-  CHECK(refusal(g) == "[matmul] bias: the kernel of mixed takes f32, got bf16");
+  CHECK(refusal(g) == "[matmul] bias: the kernel of mixed takes bf16, got f32");
   ops::add(g, half, half);
   CHECK(refusal(g) == "[add] a: the kernel of mixed takes f32, got bf16");
   ops::cast(g, half, DType::kF32);
