@@ -3,8 +3,9 @@
 //
 // It is stricter than the real ones where these would wait for ever or go wrong at times: memory of
 // the "GPU" is only what cudaMalloc gave, nothing happens before cudaStreamSynchronize, messages
-// have to be of the size that the other side expects, and ncclSend has to stand in a group. It adds
-// up from the last rank to the first: in another order than the tree of shards.
+// have to be of the size that the other side expects, ncclSend has to stand in a group, and what a
+// group sends and receives must not overlap. It adds up from the last rank to the first: in another
+// order than the tree of shards.
 #include <algorithm>
 #include <condition_variable>
 #include <cstddef>
@@ -65,6 +66,25 @@ int next_id = 1;
 int calls_of[4];  // sends, receipts, gathers, sums
 
 thread_local int group_depth = 0;
+
+// What the operations of the current group read and write: in a group they run at the same time.
+struct Range {
+  const std::byte* begin;
+  const std::byte* end;
+  bool is_written;
+};
+thread_local std::vector<Range> group_ranges;
+
+// Whether nothing else of the group writes there, or reads what is written.
+bool joins_group(const void* memory, std::size_t bytes, bool is_written) {
+  const auto* begin = static_cast<const std::byte*>(memory);
+  const Range own{begin, begin + bytes, is_written};
+  const bool is_free = std::ranges::none_of(group_ranges, [&](const Range& other) {
+    return (own.is_written || other.is_written) && own.begin < other.end && other.begin < own.end;
+  });
+  group_ranges.push_back(own);
+  return group_depth > 0 && is_free;
+}
 
 bool is_on_device(const void* memory, std::size_t bytes) {
   const std::lock_guard lock(mutex);
@@ -199,10 +219,13 @@ int ncclGroupStart() {
   return kSuccess;
 }
 
-int ncclGroupEnd() { return --group_depth < 0 ? kWrong : kSuccess; }
+int ncclGroupEnd() {
+  group_ranges.clear();
+  return --group_depth < 0 ? kWrong : kSuccess;
+}
 
 int ncclSend(const void* from, std::size_t bytes, int type, int peer, void* comm, void* stream) {
-  if (type != 0 || group_depth == 0 || !is_on_device(from, bytes)) return kWrong;
+  if (type != 0 || !joins_group(from, bytes, false) || !is_on_device(from, bytes)) return kWrong;
   count(0);
   const FakeComm own = *static_cast<FakeComm*>(comm);
   static_cast<FakeStream*>(stream)->work.push_back([=] {
@@ -213,7 +236,7 @@ int ncclSend(const void* from, std::size_t bytes, int type, int peer, void* comm
 }
 
 int ncclRecv(void* to, std::size_t bytes, int type, int peer, void* comm, void* stream) {
-  if (type != 0 || group_depth == 0 || !is_on_device(to, bytes)) return kWrong;
+  if (type != 0 || !joins_group(to, bytes, true) || !is_on_device(to, bytes)) return kWrong;
   count(1);
   const FakeComm own = *static_cast<FakeComm*>(comm);
   static_cast<FakeStream*>(stream)->work.push_back([=] { return receive(own, peer, to, bytes); });
