@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""A model of how long CUDA's kernels take at least, from what they do, without a GPU.
+"""A model of how long CUDA's kernels take, from what they do, without a GPU.
 
 usage: bench/cuda_model.py BUILD [NORM ...] [--shapes 4096x512,...] [--json FILE] [--kernels]
        bench/cuda_model.py BUILD --step MODEL [KEY=VALUE ...]
 
 The program with CUDA runs each norm's forward and backward under tests/ptx' interpreter, which
 counts: instructions, sectors of memory, conflicts of banks, and how long a block waits for results.
-With what ptxas said of registers and shared memory this gives lower bounds of each kernel's time,
-of which the largest is its own; a pass takes at least the sum over its kernels. Beside it stands
-the bound of a copy of the fewest bytes that the pass must move, and their ratio. It is a model: no
-GPU was asked, and what ptxas, caches and schedulers do is not in it.
+With what ptxas said of registers and shared memory this gives estimates of each kernel's time, of
+which the largest is its own; a pass takes the sum over its kernels. Beside it stands the bound of a
+copy of the fewest bytes that the pass must move, and their ratio. It is a model: no GPU was asked,
+and what ptxas, caches and schedulers do is not in it.
 
 --step     the kernels of a model's training step instead; products are not among them, since they
            are cuBLASLt's
@@ -90,8 +90,11 @@ def resident(gpu, threads, registers, shared):
 
 
 def bounds(gpu, launch, facts):
-    """Seconds that a launch takes at least, by what keeps it."""
-    registers, shared = facts.get((launch["kernel"], gpu.architecture), (32, 0))
+    """Seconds that a launch takes by the model, by what keeps it."""
+    what = launch["kernel"], gpu.architecture
+    if what not in facts:
+        sys.exit(f"cuda_model: ptxas said nothing of {what[0]} for {what[1]}")
+    registers, shared = facts[what]
     at_once = resident(gpu, launch["threads"], registers, shared)
     blocks = launch["blocks"]
     # The multiprocessor that has the most blocks, each of which does the mean of all.
@@ -172,7 +175,7 @@ def count(build, norm, shape):
 
 
 def model(counted, facts):
-    """Adds to each pass, by device: what its kernels take at least, and what a copy does."""
+    """Adds to each pass, by device: what its kernels take, and what a copy does."""
     for moved, launches in counted.values():
         yield [(gpu, [(launch, *bounds(gpu, launch, facts)) for launch in launches],
                 copy_bound(gpu, moved)) for gpu in GPUS]
@@ -236,7 +239,7 @@ def lines_of(norm, shape, counted, facts, with_kernels):
             yield from kernels
 
 
-HEAD = """A model, by counts of the interpreter of PTX; no GPU was asked. Times in us, at least.
+HEAD = """A model, by counts of the interpreter of PTX; no GPU was asked. Times in us.
 
 | norm | shape | pass | kernels | copy, A100 / H100 | A100 | of the copy | H100 | of the copy | \
 below 0.8 |

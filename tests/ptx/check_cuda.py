@@ -64,13 +64,14 @@ def test_faults(build, tests):
 
 
 def model_faults(root, build):
-    """The model of time has a row for each pass, and no bound that is faster than the copy's."""
-    code, text = run([root / "bench/cuda_model.py", build, "layernorm", "--shapes", "8x400"], build,
-                     LD_PRELOAD="")
-    rows = re.findall(r"\| layernorm \| 8x400 \| (\w+) \| \d+ \| .*? \| .*? \| ([\d.]+) \| "
+    """The model of time has a row for each pass; a forward that memory bounds is near a copy."""
+    code, text = run([root / "bench/cuda_model.py", build, "layernorm", "--shapes", "1024x1024"],
+                     build, LD_PRELOAD="")
+    rows = re.findall(r"\| layernorm \| 1024x1024 \| (\w+) \| \d+ \| .*? \| .*? \| ([\d.]+) \| "
                       r".*? \| ([\d.]+) \|", text)
     is_right = [row[0] for row in rows] == ["forward", "backward"] and all(
-        0 < float(ratio) <= 1 for row in rows for ratio in row[1:])
+        (0.95 if row[0] == "forward" else 0.5) < float(ratio) <= 1
+        for row in rows for ratio in row[1:])
     if code != 0 or not is_right:
         yield f"bench/cuda_model.py ended with {code}:\n{text[-3000:]}"
 

@@ -19,10 +19,11 @@ struct Chunk {
   std::int64_t places() const { return sizes.out_height * sizes.out_width; }
   std::int64_t width() const { return images * places(); }  // of both matrices
   // More elements than any tensor has that a kernel over the chunk touches, but for the images
-  // before the chunk's own.
+  // before the chunk's own; a stride and a padding may be larger still.
   std::int64_t most_elements() const {
     return std::max({sizes.channels * sizes.rows * sizes.cols * width(), sizes.filters * width(),
-                     images * sizes.channels * sizes.height * sizes.width});
+                     images * sizes.channels * sizes.height * sizes.width,
+                     sizes.stride + sizes.padding});
   }
 };
 

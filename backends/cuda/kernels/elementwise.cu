@@ -29,7 +29,7 @@ struct DeviceProgram {
   bool is_whole[kMostEwOperands];  // laid out like the output
   bool is_byte[kMostEwOperands];
   bool writes_bytes = false;
-  bool is_in_fours = false;  // four neighbours of the output are neighbours or one in each operand
+  bool is_in_fours = false;  // four neighbours of y are four, or one element, of each x
 };
 
 struct Operands {

@@ -90,7 +90,8 @@ __global__ void pool_backward(PoolSizes<Index> s, Gradient gradient, Global<floa
 // Calls f(sizes) with indices that suffice for x and y.
 template <class Attrs, class F>
 void with_sizes(const Shape& x, const Shape& y, const Attrs& attrs, F f) {
-  with_index(std::max(x.elements(), y.elements()), [&]<class Index>(Index) {
+  const std::int64_t reach = std::max(std::int64_t(attrs.window), std::int64_t(attrs.stride));
+  with_index(std::max({x.elements(), y.elements(), reach}), [&]<class Index>(Index) {
     f(PoolSizes<Index>{Index(x[2]), Index(x[3]), Index(y[2]), Index(y[3]), Index(attrs.window),
                        Index(attrs.stride)});
   });

@@ -37,8 +37,8 @@ struct DrawnBlocks {
   }
 };
 
-// The words of Philox (src/core/rng.h) by products of 32 bits: there nvcc makes numbers of 64 bits,
-// whose products a device has to put together.
+// The words of Philox (src/core/rng.h) by products of 32 bits: nvcc turns the products in rng.h
+// into those of 64 bits, which a GPU computes in several instructions.
 struct DevicePhilox {
   std::uint32_t key0, key1, stream, step;
 

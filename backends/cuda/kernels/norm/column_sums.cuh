@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
 
 // Calls finish(column, sums) for every column, from partial sums (chunks, kSums, columns). A block
 // handles 32 columns, and each of its warps joins every kFoldWarps-th chunk. Few blocks run, so
-// nobody fills the time while a load is on its way: kFoldLoads chunks are loaded at a time.
+// no other block hides the time while a load is on its way: kFoldLoads chunks are loaded at a time.
 inline constexpr int kFoldWarps = 16, kFoldLoads = 8;
 template <class Join, int kSums, class Finish>
 __global__ void __launch_bounds__(kWarp* kFoldWarps)

@@ -126,7 +126,7 @@ class _ColumnNorm(NoFastPath, nn.Module):
         super()._apply(fn, recurse)
         for name, buffer in self._buffers.items():
             if buffer.dtype in (torch.float16, torch.bfloat16):
-                self._buffers[name] = before[name].to(buffer.device)
+                self._buffers[name] = before[name].to(buffer.device, torch.float32)
         return self
 
     def forward(self, x, mask=None):
