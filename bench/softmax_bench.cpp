@@ -111,11 +111,13 @@ SoftmaxBench bench_softmax(Backend& backend, const SoftmaxCase& c, int rounds, T
   SoftmaxBench result{.step = {},
                       .flop = 6.0 * double(c.rows) * double(c.words) * double(c.width)};
   std::unique_ptr<Step> step;
-  result.bytes = peak_growth([&] {
+  const std::int64_t growth = peak_growth([&] {
     step = std::make_unique<Step>(backend, variables, c);
     step->run();
     step->loss();  // waits for it
   });
+  const bool is_of_process = backend.name() != "cuda";
+  if (is_of_process) result.bytes = growth;
   const std::function<void()> body = [&] { step->run(); };
   std::vector<Sampler> samplers{[&](int n) { return sample_in_turns({&body, 1}, n, 1, &backend); }};
   std::vector<TorchMode> modes;
@@ -130,7 +132,7 @@ SoftmaxBench bench_softmax(Backend& backend, const SoftmaxCase& c, int rounds, T
   result.step = times[0];
   if (samplers.size() > 1) {
     result.torch = torch_times(modes, times[0], std::span(times).subspan(1));
-    result.torch_bytes = torch->peak_bytes();
+    if (is_of_process) result.torch_bytes = torch->peak_bytes();
   }
   return result;
 }

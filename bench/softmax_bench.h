@@ -23,9 +23,11 @@ Graph softmax_step(const SoftmaxCase& c);
 struct SoftmaxBench {
   Timing step;
   double flop = 0;         // of the three products that all of the logits need once each
-  std::int64_t bytes = 0;  // the most memory in use beyond x, table, bias and labels
+  // The most memory in use beyond x, table, bias and labels, and PyTorch's of its usable modes in
+  // their order; none where the backend's memory is not the process's.
+  std::optional<std::int64_t> bytes = {};
   std::optional<TorchTimes> torch = {};
-  std::vector<double> torch_bytes = {};  // of the usable modes in their order
+  std::vector<double> torch_bytes = {};
   std::string torch_refusal = {};
 };
 

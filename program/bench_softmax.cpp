@@ -9,19 +9,23 @@
 namespace keel::cli {
 namespace {
 
-std::vector<std::string> row_of(const std::string& what, const bench::Timing& t, double bytes) {
+std::vector<std::string> row_of(const std::string& what, const bench::Timing& t,
+                                std::optional<double> bytes) {
   return {what, fmt::format("{:.3f}", t.median * 1e3), fmt::format("{:.3f}", t.p10 * 1e3),
-          fmt::format("{:.3f}", t.p90 * 1e3), fmt::format("{:.1f}", bytes / (1 << 20))};
+          fmt::format("{:.3f}", t.p90 * 1e3),
+          bytes ? fmt::format("{:.1f}", *bytes / (1 << 20)) : "-"};
 }
 
 std::string text_of(const bench::SoftmaxBench& b) {
   std::vector<std::vector<std::string>> rows{{"", "median ms", "p10", "p90", "MiB"},
-                                             row_of("keel", b.step, double(b.bytes))};
+                                             row_of("keel", b.step, b.bytes)};
   std::size_t usable = 0;
   if (b.torch) {
     for (const bench::TorchMode& mode : b.torch->modes) {
       if (!mode.refusal.empty()) continue;
-      rows.push_back(row_of("PyTorch's, " + mode.name, mode.bodies[0], b.torch_bytes[usable++]));
+      std::optional<double> bytes;
+      if (!b.torch_bytes.empty()) bytes = b.torch_bytes[usable++];
+      rows.push_back(row_of("PyTorch's, " + mode.name, mode.bodies[0], bytes));
     }
   }
   std::string text = table_text(rows);
@@ -45,11 +49,11 @@ void print_softmax_json(const bench::SoftmaxCase& c, const std::string& backend,
                               {"cutoffs", c.cutoffs},
                               {"label_smoothing", c.label_smoothing},
                               {"step", time_json(b.step)},
-                              {"flop", b.flop},
-                              {"bytes", b.bytes}};
+                              {"flop", b.flop}};
+  if (b.bytes) json["bytes"] = *b.bytes;
   if (b.torch) {
     json["torch"] = torch_json(*b.torch, {"seconds"});
-    json["torch"]["bytes"] = b.torch_bytes;
+    if (!b.torch_bytes.empty()) json["torch"]["bytes"] = b.torch_bytes;
   }
   if (!b.torch_refusal.empty()) json["torch_refusal"] = b.torch_refusal;
   print_json(json);
