@@ -11,6 +11,7 @@
 #include "frontend/io/message.h"
 #include "program/bench_common.h"
 #include "program/common.h"
+#include "program/end_ranks.h"
 #include "program/processor.h"
 
 namespace keel::cli {
@@ -117,6 +118,14 @@ int bench_here(const RanksBenchArgs& args, Communicator& ranks) {
   }
   print_json(json);
   return 0;
+}
+
+int bench_one_of(const RanksBenchArgs& args, Communicator& ranks) {
+  try {
+    return bench_here(args, ranks);
+  } catch (...) {
+    return end_ranks(ranks);
+  }
 }
 
 struct Result {
@@ -235,7 +244,8 @@ void print_all(const RanksBenchArgs& args, const std::vector<Result>& results) {
 
 int run_bench_ranks(const RanksBenchArgs& args) {
   const auto ranks = start_ranks([](const std::string& line) { io::say(line); });
-  if (args.here || ranks->size() > 1) return bench_here(args, *ranks);
+  if (ranks->size() > 1) return bench_one_of(args, *ranks);
+  if (args.here) return bench_here(args, *ranks);
   check(has_mpi(), ErrorKind::kBackendMissing,
         "bench ranks: this keel was built without MPI; install Open MPI (libopenmpi-dev) and "
         "configure with -Dmpi=enabled");
