@@ -62,7 +62,9 @@ std::vector<std::string> command_of(const RanksBenchArgs& args, const Way& way) 
   add("--recipe=", run.recipe);
   add("--data=", run.data);
   add("--norm=", run.norm);
+  add("--compute=", run.compute);
   add("--backend=", run.backend);
+  if (run.tf32) words.push_back("--tf32");
   for (const std::string& set : run.sets) add("--set=", set);
   add("--set=", fmt::format("train.shards={}", way.shards));
   return words;
@@ -94,8 +96,9 @@ Json here_json(const bench::RankStep& step, const bench::RankLink& link, double 
 
 // Measures the ranks that this process is one of.
 int bench_here(const RanksBenchArgs& args, Communicator& ranks) {
-  const train::Job job = make_job(args.run);
+  train::Job job = make_job(args.run);
   const auto backend = make_backend(args.run);
+  settle_compute(job, *backend, &ranks);
   const Reduction reduction = args.reduce == "fast" ? Reduction::kFast : Reduction::kFixed;
   const bench::RankStep step =
       bench::bench_rank_step(*backend, job, {ranks, reduction}, args.steps);
@@ -132,6 +135,15 @@ struct Result {
   Way way;
   Json best;  // of the rounds: that with the shortest step
 };
+
+// Throws Error{kUsage} for options that no process which this one starts could take.
+void expect_possible(const RanksBenchArgs& args) {
+  check(args.run.threads == 0, ErrorKind::kUsage,
+        "bench ranks --threads: each way has its own number of threads; expected --here beside it, "
+        "or processes that mpirun has started");
+  check(args.shards >= args.ranks, ErrorKind::kUsage,
+        "bench ranks --shards: expected at least {}, one a rank, got {}", args.ranks, args.shards);
+}
 
 std::vector<Result> measure_all(const RanksBenchArgs& args) {
   std::vector<Result> results;
@@ -249,6 +261,7 @@ int run_bench_ranks(const RanksBenchArgs& args) {
   check(has_mpi(), ErrorKind::kBackendMissing,
         "bench ranks: this keel was built without MPI; install Open MPI (libopenmpi-dev) and "
         "configure with -Dmpi=enabled");
+  expect_possible(args);
   print_all(args, measure_all(args));
   return 0;
 }
