@@ -82,10 +82,12 @@ Json measured_by(const std::vector<std::string>& command) {
   return Json::parse(text);
 }
 
-Json here_json(const bench::RankStep& step, const bench::RankLink& link, double sum_alone) {
+Json here_json(const bench::RankStep& step, const bench::RankLink& link,
+               const bench::RoundTimes& sum_alone) {
   return {{"step_seconds", step.seconds},
           {"among_seconds", step.among},
-          {"sum_alone_seconds", sum_alone},
+          {"sum_alone_seconds", sum_alone.least},
+          {"sum_alone_median_seconds", sum_alone.median},
           {"items", step.items},
           {"summed_bytes", step.summed_bytes},
           {"gatherings", step.gatherings},
@@ -103,10 +105,10 @@ int bench_here(const RanksBenchArgs& args, Communicator& ranks) {
   const bench::RankStep step =
       bench::bench_rank_step(*backend, job, {ranks, reduction}, args.steps);
   bench::RankLink link;
-  double sum_alone = 0;
+  bench::RoundTimes sum_alone;
   std::vector<bench::SumTime> sums;
   if (ranks.size() > 1) {
-    sum_alone = bench::sum_seconds(ranks, step.summed_bytes, reduction);
+    sum_alone = bench::sum_seconds(ranks, step.summed_bytes, job.train().shards, reduction);
     sums = bench::time_sums(ranks);
     link = bench::fitted_link(sums, ranks.size());
   }
@@ -169,11 +171,12 @@ double speed_of(const Json& json) {
 
 std::string ways_text(const std::vector<Result>& results) {
   std::vector<std::vector<std::string>> rows{
-      {"way", "step ms", "with others ms", "sum alone ms", "speed"}};
+      {"way", "step ms", "with others ms", "sum alone ms", "median", "speed"}};
   for (const Result& result : results) {
     rows.push_back({result.way.name, number_ms(result.best, "step_seconds"),
                     number_ms(result.best, "among_seconds"),
                     number_ms(result.best, "sum_alone_seconds"),
+                    number_ms(result.best, "sum_alone_median_seconds"),
                     fmt::format("{:.2f}", speed_of(result.best) / speed_of(results[0].best))});
   }
   return table_text(rows);
@@ -182,7 +185,7 @@ std::string ways_text(const std::vector<Result>& results) {
 // A step of so many hosts, each with a shard as large as that of one of the measured ranks.
 struct Modelled {
   double hosts = 0, sum = 0, gatherings = 0, step = 0;  // seconds
-  double efficiency = 0;                                // what a host computes, of the step
+  double efficiency = 0;  // what a host computes, of a step in which none waits for another
 };
 
 std::vector<Modelled> model_of(const Json& measured) {
@@ -205,7 +208,7 @@ std::vector<Modelled> model_of(const Json& measured) {
 
 std::string model_text(const Json& measured) {
   std::vector<std::vector<std::string>> rows{
-      {"hosts (model)", "step ms", "sum ms", "gatherings ms", "efficiency"}};
+      {"hosts (model)", "step ms", "sum ms", "gatherings ms", "efficiency without waiting"}};
   for (const Modelled& row : model_of(measured)) {
     rows.push_back({fmt::format("{:.0f}", row.hosts), fmt::format("{:.3f}", 1e3 * row.step),
                     fmt::format("{:.3f}", 1e3 * row.sum),
