@@ -2,6 +2,7 @@
 // them.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "src/runtime/communicator.h"
@@ -26,11 +27,18 @@ struct SumTime {
   double fixed = 0, fast = 0;  // seconds
 };
 
-// The least of many rounds, because the others measure the scheduler of a busy machine.
-double sum_seconds(Communicator& ranks, double bytes, Reduction reduction);
-// Sums from 1 KiB to 32 MiB. All ranks call this.
+// A sum is timed in many rounds: the scheduler of a busy machine lengthens the least one least.
+struct RoundTimes {
+  double least = 0, median = 0;  // seconds
+};
+
+// What the ranks need to add up so many bytes when each has the sums of its own shards. All ranks
+// call this.
+RoundTimes sum_seconds(Communicator& ranks, double bytes, std::int64_t shards, Reduction reduction);
+// The least times of sums from 1 KiB to 32 MiB, with a shard a rank. All ranks call this.
 std::vector<SumTime> time_sums(Communicator& ranks);
-// The link for which the fixed sums' times fit best, by least squares of the relative error.
+// The link for which the fixed sums' times fit best, by least squares of the relative error. It has
+// no latency where noise would make that negative.
 RankLink fitted_link(const std::vector<SumTime>& sums, int ranks);
 
 }  // namespace keel::bench

@@ -11,6 +11,7 @@
 #include "frontend/io/message.h"
 #include "program/bench_common.h"
 #include "program/common.h"
+#include "program/end_ranks.h"
 #include "program/processor.h"
 
 namespace keel::cli {
@@ -61,7 +62,9 @@ std::vector<std::string> command_of(const RanksBenchArgs& args, const Way& way) 
   add("--recipe=", run.recipe);
   add("--data=", run.data);
   add("--norm=", run.norm);
+  add("--compute=", run.compute);
   add("--backend=", run.backend);
+  if (run.tf32) words.push_back("--tf32");
   for (const std::string& set : run.sets) add("--set=", set);
   add("--set=", fmt::format("train.shards={}", way.shards));
   return words;
@@ -79,10 +82,12 @@ Json measured_by(const std::vector<std::string>& command) {
   return Json::parse(text);
 }
 
-Json here_json(const bench::RankStep& step, const bench::RankLink& link, double sum_alone) {
+Json here_json(const bench::RankStep& step, const bench::RankLink& link,
+               const bench::RoundTimes& sum_alone) {
   return {{"step_seconds", step.seconds},
           {"among_seconds", step.among},
-          {"sum_alone_seconds", sum_alone},
+          {"sum_alone_seconds", sum_alone.least},
+          {"sum_alone_median_seconds", sum_alone.median},
           {"items", step.items},
           {"summed_bytes", step.summed_bytes},
           {"gatherings", step.gatherings},
@@ -93,16 +98,17 @@ Json here_json(const bench::RankStep& step, const bench::RankLink& link, double 
 
 // Measures the ranks that this process is one of.
 int bench_here(const RanksBenchArgs& args, Communicator& ranks) {
-  const train::Job job = make_job(args.run);
+  train::Job job = make_job(args.run);
   const auto backend = make_backend(args.run);
+  settle_compute(job, *backend, &ranks);
   const Reduction reduction = args.reduce == "fast" ? Reduction::kFast : Reduction::kFixed;
   const bench::RankStep step =
       bench::bench_rank_step(*backend, job, {ranks, reduction}, args.steps);
   bench::RankLink link;
-  double sum_alone = 0;
+  bench::RoundTimes sum_alone;
   std::vector<bench::SumTime> sums;
   if (ranks.size() > 1) {
-    sum_alone = bench::sum_seconds(ranks, step.summed_bytes, reduction);
+    sum_alone = bench::sum_seconds(ranks, step.summed_bytes, job.train().shards, reduction);
     sums = bench::time_sums(ranks);
     link = bench::fitted_link(sums, ranks.size());
   }
@@ -119,10 +125,27 @@ int bench_here(const RanksBenchArgs& args, Communicator& ranks) {
   return 0;
 }
 
+int bench_one_of(const RanksBenchArgs& args, Communicator& ranks) {
+  try {
+    return bench_here(args, ranks);
+  } catch (...) {
+    return end_ranks(ranks);
+  }
+}
+
 struct Result {
   Way way;
   Json best;  // of the rounds: that with the shortest step
 };
+
+// Throws Error{kUsage} for options that no process which this one starts could take.
+void expect_possible(const RanksBenchArgs& args) {
+  check(args.run.threads == 0, ErrorKind::kUsage,
+        "bench ranks --threads: each way has its own number of threads; expected --here beside it, "
+        "or processes that mpirun has started");
+  check(args.shards >= args.ranks, ErrorKind::kUsage,
+        "bench ranks --shards: expected at least {}, one a rank, got {}", args.ranks, args.shards);
+}
 
 std::vector<Result> measure_all(const RanksBenchArgs& args) {
   std::vector<Result> results;
@@ -148,11 +171,12 @@ double speed_of(const Json& json) {
 
 std::string ways_text(const std::vector<Result>& results) {
   std::vector<std::vector<std::string>> rows{
-      {"way", "step ms", "with others ms", "sum alone ms", "speed"}};
+      {"way", "step ms", "with others ms", "sum alone ms", "median", "speed"}};
   for (const Result& result : results) {
     rows.push_back({result.way.name, number_ms(result.best, "step_seconds"),
                     number_ms(result.best, "among_seconds"),
                     number_ms(result.best, "sum_alone_seconds"),
+                    number_ms(result.best, "sum_alone_median_seconds"),
                     fmt::format("{:.2f}", speed_of(result.best) / speed_of(results[0].best))});
   }
   return table_text(rows);
@@ -161,7 +185,7 @@ std::string ways_text(const std::vector<Result>& results) {
 // A step of so many hosts, each with a shard as large as that of one of the measured ranks.
 struct Modelled {
   double hosts = 0, sum = 0, gatherings = 0, step = 0;  // seconds
-  double efficiency = 0;                                // what a host computes, of the step
+  double efficiency = 0;  // what a host computes, of a step in which none waits for another
 };
 
 std::vector<Modelled> model_of(const Json& measured) {
@@ -184,7 +208,7 @@ std::vector<Modelled> model_of(const Json& measured) {
 
 std::string model_text(const Json& measured) {
   std::vector<std::vector<std::string>> rows{
-      {"hosts (model)", "step ms", "sum ms", "gatherings ms", "efficiency"}};
+      {"hosts (model)", "step ms", "sum ms", "gatherings ms", "efficiency without waiting"}};
   for (const Modelled& row : model_of(measured)) {
     rows.push_back({fmt::format("{:.0f}", row.hosts), fmt::format("{:.3f}", 1e3 * row.step),
                     fmt::format("{:.3f}", 1e3 * row.sum),
@@ -235,10 +259,12 @@ void print_all(const RanksBenchArgs& args, const std::vector<Result>& results) {
 
 int run_bench_ranks(const RanksBenchArgs& args) {
   const auto ranks = start_ranks([](const std::string& line) { io::say(line); });
-  if (args.here || ranks->size() > 1) return bench_here(args, *ranks);
+  if (ranks->size() > 1) return bench_one_of(args, *ranks);
+  if (args.here) return bench_here(args, *ranks);
   check(has_mpi(), ErrorKind::kBackendMissing,
         "bench ranks: this keel was built without MPI; install Open MPI (libopenmpi-dev) and "
         "configure with -Dmpi=enabled");
+  expect_possible(args);
   print_all(args, measure_all(args));
   return 0;
 }

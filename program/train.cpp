@@ -1,18 +1,17 @@
 // keel train
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "backends/ranks.h"
 #include "frontend/io/message.h"
 #include "frontend/train/run_result.h"
 #include "frontend/train/trainer.h"
 #include "program/common.h"
-#include "src/core/failure.h"
+#include "program/end_ranks.h"
 #include "src/core/shown.h"
 
 namespace keel::cli {
@@ -125,18 +124,6 @@ train::Job new_job(TrainArgs& args, bool writes) {
   return make_job(args.run);
 }
 
-// Ends all ranks, for the others would wait for this one. What rank 0 fails of, the others fail of
-// too: it alone says so, if it does within a moment.
-int end_ranks(Communicator& ranks) {
-  const Failure failure = current_failure();
-  const std::string text = keel::shortened(failure.text, kMostShownBytes);
-  if (ranks.rank() > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
-  io::say(ranks.rank() > 0 ? fmt::format("keel: error: rank {}: {}", ranks.rank(), text)
-                           : "keel: error: " + text);
-  ranks.end_all(int(failure.kind));
-  return int(failure.kind);
-}
-
 int train_with(TrainArgs args, Communicator& ranks) {
   const bool writes = ranks.rank() == 0;
   expect_one("--on-nonfinite", args.on_nonfinite, "train.on_nonfinite", args.run.sets);
@@ -171,8 +158,10 @@ int train_with(TrainArgs args, Communicator& ranks) {
 int run_train(TrainArgs args) {
   const auto ranks = start_ranks([](const std::string& line) { io::say(line); });
   if (ranks->size() == 1) return train_with(std::move(args), *ranks);
+  // It outlives the catch: to destroy it would be to wait for ranks that do not fail.
+  std::unique_ptr<Communicator> nccl;
   try {
-    const auto nccl = args.carrier == "nccl" ? carried_by_nccl(*ranks) : nullptr;
+    if (args.carrier == "nccl") nccl = carried_by_nccl(*ranks);
     return train_with(std::move(args), nccl ? *nccl : *ranks);
   } catch (...) {
     return end_ranks(*ranks);

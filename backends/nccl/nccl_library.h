@@ -18,7 +18,7 @@ struct UniqueId {
 
 // They are values of ncclResult_t, ncclDataType_t, ncclRedOp_t and cudaMemcpyKind, and a flag of
 // streams.
-inline constexpr int kSuccess = 0, kInProgress = 7;
+inline constexpr int kSuccess = 0;
 inline constexpr int kBytes = 0, kFloat = 7, kDouble = 8;
 inline constexpr int kSum = 0;
 inline constexpr int kToDevice = 1, kToHost = 2;

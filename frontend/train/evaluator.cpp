@@ -66,6 +66,17 @@ std::map<std::string, Tensor> predictions_of(const Program& program) {
   return predictions;
 }
 
+// Makes loss and metrics those of rank 0: what each rank measured by itself may differ by its
+// processor, and patience, which goes by them, must end all ranks at the same step.
+void take_of_first(Communicator& ranks, Evaluation& evaluation) {
+  std::vector<double*> places{&evaluation.loss};
+  for (Measured& m : evaluation.metrics) places.insert(places.end(), {&m.value, &m.sum, &m.count});
+  std::vector<double> mine;
+  for (const double* place : places) mine.push_back(*place);
+  const std::vector<double> all = gathered(ranks, mine);
+  for (std::size_t i = 0; i < places.size(); ++i) *places[i] = all[i];
+}
+
 // What is known of a split when all batches have been run.
 struct Known {
   const Sums& sums;
@@ -200,7 +211,8 @@ void Evaluator::share(Communicator& ranks) {
   const Graph graph = build_evaluate(job_, job_.network().sizes(1));
   // What a batch leaves to the next, and what a scorer counts over all, is with one process.
   const bool stands_alone = graph.leaves(NodeKind::kCarry).empty() && !job_.network().scorer();
-  ranks_ = stands_alone && ranks.size() > 1 ? &ranks : nullptr;
+  ranks_ = ranks.size() > 1 ? &ranks : nullptr;
+  shares_batches_ = stands_alone;
 }
 
 Evaluation Evaluator::run(task::Stream& stream, task::Decoder* decoder, task::Scorer* onlooker) {
@@ -212,7 +224,7 @@ Evaluation Evaluator::run(task::Stream& stream, task::Decoder* decoder, task::Sc
   Evaluation total{.rows = stream.rows()};
   keep();
   carries_.clear();
-  const bool is_shared = ranks_ && !onlooker && steps >= ranks_->size();
+  const bool is_shared = ranks_ && shares_batches_ && !onlooker && steps >= ranks_->size();
   const std::int64_t first = is_shared ? ranks_->rank() : 0;
   for (std::int64_t step = first; step < steps; step += is_shared ? ranks_->size() : 1) {
     const task::Batch& batch = stream.at(0, step);
@@ -238,6 +250,7 @@ Evaluation Evaluator::run(task::Stream& stream, task::Decoder* decoder, task::Sc
     known.ratios = decoder->ratios();
   }
   for (const task::MetricInfo& info : infos) total.metrics.push_back(measured(info, known));
+  if (ranks_) take_of_first(*ranks_, total);
   return total;
 }
 

@@ -51,7 +51,8 @@ class Evaluator {
 
   // From now on the batches of an evaluation are shared out over these ranks, which all call run().
   // The sums are added up in the order of batches, so that the numbers are those of one process. A
-  // network whose batches go on from each other, or that has a scorer, stays with each rank.
+  // network whose batches go on from each other, or that has a scorer, stays with each rank. All
+  // ranks get the numbers of rank 0.
   void share(Communicator& ranks);
 
   // Creates the parameters and states of evaluation, so that a checkpoint can be loaded into them.
@@ -93,7 +94,8 @@ class Evaluator {
   Arena own_arena_;
   Arena& arena_;                             // of all programs
   Carries carries_;                          // reset for every split and every search
-  Communicator* ranks_ = nullptr;            // null: this process runs all batches
+  Communicator* ranks_ = nullptr;            // null: there is this process alone
+  bool shares_batches_ = false;              // a rank runs its own, or else all
   std::map<std::string, Network> networks_;  // by Batch::network
   bool may_keep_ = true;                     // the model was not yet asked, or it keeps something
   std::unique_ptr<Program> keep_;

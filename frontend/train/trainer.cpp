@@ -210,6 +210,7 @@ void Trainer::finish_epoch() {
 
 Evaluation Trainer::measure(task::Stream& rows) {
   take_all_results();
+  if (ranks_.size() > 1) expect_same_state(checkpoint());
   const auto start = std::chrono::steady_clock::now();
   Evaluation result = evaluator_.run(rows);
   spent_.evaluating += seconds_since(start);
@@ -237,10 +238,6 @@ void Trainer::expect_same_state(const io::TensorFile& content) {
 }
 
 bool Trainer::evaluate() {
-  if (ranks_.size() > 1) {
-    take_all_results();
-    expect_same_state(checkpoint());
-  }
   summary_.valid = measure(*valid_rows_);
   log_->evaluation(state_.step, state_.epoch, "valid", summary_.valid);
   const Measured& first = summary_.valid.metrics.front();

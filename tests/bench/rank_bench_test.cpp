@@ -23,6 +23,13 @@ TEST_CASE("rank bench: the link is found of which the times are made") {
   }
 }
 
+// A line through both times would meet 0 bytes at -1 s.
+TEST_CASE("rank bench: noise gives no negative latency") {
+  const RankLink found = fitted_link({{1, 1, 0}, {2, 3, 0}}, 2);
+  CHECK(found.latency == 0);
+  CHECK(found.rate == doctest::Approx(13. / 15));
+}
+
 TEST_CASE("rank bench: a sum sends almost twice its bytes, and waits for every other rank twice") {
   const RankLink link{.latency = 1, .rate = 8};
   CHECK(link.sum_seconds(16, 2) == 2 * (1 + 1));

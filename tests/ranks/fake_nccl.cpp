@@ -7,6 +7,7 @@
 // group sends and receives must not overlap. It adds up from the last rank to the first: in another
 // order than the tree of shards.
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -36,10 +38,12 @@ struct World {
     messages[{from, to}].push_back(std::move(message));
     changed.notify_all();
   }
-  Message take(int from, int to) {
+  // Nothing when the other rank gives none for so long that it never will.
+  std::optional<Message> take(int from, int to) {
+    constexpr std::chrono::seconds kLongest{60};
     std::unique_lock lock(mutex);
     std::deque<Message>& queue = messages[{from, to}];
-    changed.wait(lock, [&] { return !queue.empty(); });
+    if (!changed.wait_for(lock, kLongest, [&] { return !queue.empty(); })) return std::nullopt;
     Message message = std::move(queue.front());
     queue.pop_front();
     return message;
@@ -108,21 +112,23 @@ Message copy_of(const void* from, std::size_t bytes) {
 }
 
 bool receive(const FakeComm& comm, int peer, void* to, std::size_t bytes) {
-  const Message message = comm.world->take(peer, comm.rank);
-  if (message.size() != bytes) return false;
-  std::memcpy(to, message.data(), bytes);
+  const std::optional<Message> message = comm.world->take(peer, comm.rank);
+  if (!message || message->size() != bytes) return false;
+  std::memcpy(to, message->data(), bytes);
   return true;
 }
 
 template <class T>
-void add_in_reverse(const FakeComm& comm, void* to, std::size_t count) {
+bool add_in_reverse(const FakeComm& comm, void* to, std::size_t count) {
   std::vector<T> sum(count);
   for (int r = comm.ranks - 1; r >= 0; --r) {
-    const Message message = comm.world->take(r, comm.rank);
-    const T* values = reinterpret_cast<const T*>(message.data());
+    const std::optional<Message> message = comm.world->take(r, comm.rank);
+    if (!message || message->size() != count * sizeof(T)) return false;
+    const T* values = reinterpret_cast<const T*>(message->data());
     for (std::size_t i = 0; i < count; ++i) sum[i] += values[i];
   }
   std::memcpy(to, sum.data(), count * sizeof(T));
+  return true;
 }
 
 }  // namespace
@@ -270,9 +276,8 @@ int ncclAllReduce(const void* from, void* to, std::size_t elements, int type, in
   count(3);
   static_cast<FakeStream*>(stream)->work.push_back([=] {
     for (int r = 0; r < own.ranks; ++r) own.world->put(own.rank, r, copy_of(from, bytes));
-    type == 8 ? add_in_reverse<double>(own, to, elements)
-              : add_in_reverse<float>(own, to, elements);
-    return true;
+    return type == 8 ? add_in_reverse<double>(own, to, elements)
+                     : add_in_reverse<float>(own, to, elements);
   });
   return kSuccess;
 }

@@ -96,6 +96,7 @@ def main():
         agent = pathlib.Path(temp, "agent")
         agent.write_text(AGENT, encoding="utf-8")
         agent.chmod(agent.stat().st_mode | stat.S_IXUSR)
+        process = None
         try:
             devices = [make_host(*host) for host in HOSTS.items()]
             ctypes.CDLL(None).setns(own.fileno(), 0)
@@ -106,6 +107,12 @@ def main():
             print(f"{line.carried} packets carried, {line.lost} lost", file=sys.stderr)
             return process.returncode
         finally:
+            if process is not None and process.poll() is None:
+                process.terminate()
+                try:
+                    process.wait(timeout=10)
+                except subprocess.TimeoutExpired:
+                    process.kill()
             for name in HOSTS:
                 subprocess.run(["ip", "netns", "delete", name], check=False)
 

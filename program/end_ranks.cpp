@@ -1,0 +1,26 @@
+#include "program/end_ranks.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "frontend/io/message.h"
+#include "src/core/failure.h"
+#include "src/core/shown.h"
+
+namespace keel::cli {
+
+// What rank 0 fails of, the others fail of too: it alone says so, if it does within a moment.
+int end_ranks(Communicator& ranks) {
+  const Failure failure = current_failure();
+  const std::string text = keel::shortened(failure.text, kMostShownBytes);
+  if (ranks.rank() > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+  io::say(ranks.rank() > 0 ? fmt::format("keel: error: rank {}: {}", ranks.rank(), text)
+                           : "keel: error: " + text);
+  ranks.end_all(int(failure.kind));
+  return int(failure.kind);
+}
+
+}  // namespace keel::cli
