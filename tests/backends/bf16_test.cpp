@@ -25,6 +25,8 @@ std::string refusal() {
 }
 
 bool runs_narrow_products() { return refusal().empty(); }
+// onednn does so on every processor.
+bool casts_to_bf16() { return default_backend() != "cuda" || runs_narrow_products(); }
 
 TEST_CASE("backend bf16: a processor without the instructions is refused by name") {
   const std::string text = refusal();
@@ -45,6 +47,7 @@ Tensor numbers(std::int64_t n) {
 }
 
 TEST_CASE("backend bf16: casts are rounded to the nearest, whatever the length") {
+  if (!casts_to_bf16()) return;
   const auto backend = make_backend(default_backend(), {2});
   for (const std::int64_t n : {1, 7, 16, 33, 40000}) {
     CAPTURE(n);
@@ -191,6 +194,7 @@ TEST_CASE("backend bf16: the number of threads changes no bit") {
 }
 
 TEST_CASE("backend bf16: moving elements keeps their bits") {
+  if (!casts_to_bf16()) return;
   const auto backend = make_backend(default_backend(), {2});
   Graph g;
   const Value x = narrow(g, g.input("x", {DType::kF32, {5, 7, 3}}));
